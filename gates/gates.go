@@ -1,0 +1,116 @@
+package gates
+
+import (
+	"context"
+	"io/fs"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// Outcome is what a verdict says.
+type Outcome int
+
+// Outcomes. Error is the zero value: a verdict that nobody filled in says that
+// the check itself is broken.
+const (
+	Error Outcome = iota // the check could not be made; never passes
+	Green
+	Red   // the work is not good enough; the reason says why
+	Defer // not decided yet: ask again when something has changed
+)
+
+// Evidence is one thing that a check looked at.
+type Evidence struct {
+	Kind string `json:"kind"` // file, commit, check, review, approval, command, limit
+	Name string `json:"name"`
+	Note string `json:"note,omitempty"` // what was seen
+	OK   bool   `json:"ok"`
+}
+
+// Verdict is a gate's answer.
+type Verdict struct {
+	Check     string     `json:"check"`
+	Outcome   Outcome    `json:"outcome"`
+	Reason    string     `json:"reason"`        // one sentence, also when green
+	SHA       string     `json:"sha,omitempty"` // the commit that was judged
+	Retryable bool       `json:"retryable,omitempty"`
+	Evidence  []Evidence `json:"evidence,omitempty"`
+	Children  []Verdict  `json:"children,omitempty"`
+}
+
+// Passed reports whether the verdict lets a task leave its stage.
+func (v Verdict) Passed() bool { return v.Outcome == Green }
+
+// Subject is what a check may look at. It is frozen: every field describes the
+// moment At. Readers are nil when there is nothing to read; a check that needs
+// one then says so in an Error verdict.
+type Subject struct {
+	At    time.Time
+	Task  Task
+	Stage stage.Stage
+	SHA   string // the task branch's head; empty when there is no branch yet
+
+	// SameCode lists the commits whose tree differs from SHA's in nothing but
+	// the task's artefacts, SHA among them: a report on one of them is a report
+	// on the head.
+	SameCode []string
+	// Deployed is the commit that the deployment was asked to bring out.
+	Deployed string
+
+	Tree     fs.FS     // the files of the repository at SHA
+	CI       CI        // continuous integration results
+	Reviews  Reviews   // reviews of the git host
+	Commands Commands  // executables of the registry entry
+	Approval *Approval // the human verdict, when one was given
+	Policy   Policy
+}
+
+// Task is the facts of a task that gates may use.
+type Task struct {
+	ID          int64
+	WorkItem    string // e.g. GPX-42
+	Title       string
+	Description string // markup stripped
+	Repo        string // owner/name
+	Branch      string
+	Main        string
+	Docs        string // the directory of the task's artefacts, slash-separated, no trailing slash
+}
+
+// Approval is a human's verdict.
+type Approval struct {
+	By string
+	At time.Time
+}
+
+// Policy is the part of the configuration that gates read.
+type Policy struct {
+	TitleMax int                      // characters; 0 = 200
+	CINone   bool                     // the repository declares that it has no CI
+	Required map[stage.Stage][]string // files that must exist to leave a stage, relative to Task.Docs
+	Contexts []string                 // CI checks that must be present and passed
+}
+
+// CI reads the CI results of a commit. githost.Host is one.
+type CI interface {
+	Checks(ctx context.Context, repo, sha string) ([]githost.Check, error)
+}
+
+// Reviews reads the reviews of a branch's pull request. githost.Host is one.
+type Reviews interface {
+	Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error)
+}
+
+// Commands runs the command of a command check in a checkout of Subject.SHA.
+type Commands interface {
+	RunCheck(ctx context.Context, argv []string, s Subject) (exit int, stderr string, err error)
+}
+
+// Gate is one registered deterministic check. Judge reads and never writes; it
+// has no error result: a failure is a verdict with Outcome Error.
+type Gate interface {
+	Name() string
+	Judge(ctx context.Context, s Subject) Verdict
+}

@@ -1,0 +1,156 @@
+// Package githost is the port to a git hosting service: continuous integration
+// results, reviews, pull requests and branches. Wire knowledge stays in the
+// adapters (adapters/github); githost/memhost is an in-memory double and
+// githost/hosttest the suite that every implementation passes.
+//
+// Errors tell the caller what to do by type: see the sentinels below, and the
+// methods Retryable() bool and RetryAfter() time.Duration that an adapter's
+// error may have.
+package githost
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// Sentinels. Adapters wrap them.
+var (
+	ErrNotFound     = errors.New("githost: not found")
+	ErrHeadMoved    = errors.New("githost: the branch head is not the expected commit")
+	ErrNotMergeable = errors.New("githost: the pull request cannot be merged as it is")
+	ErrDenied       = errors.New("githost: not allowed")
+)
+
+// CheckState is the state of one CI signal.
+type CheckState string
+
+// States of a check. Cancelled is finished and not green.
+const (
+	CheckPending   CheckState = "pending"
+	CheckPassed    CheckState = "passed" // success, neutral, skipped
+	CheckFailed    CheckState = "failed"
+	CheckCancelled CheckState = "cancelled" // cancelled or stale
+)
+
+// Check is one commit status or check run of a commit.
+type Check struct {
+	Name  string     `json:"name"`
+	State CheckState `json:"state"`
+	Kind  string     `json:"kind"` // "status" or "check_run"
+	URL   string     `json:"url,omitempty"`
+	Note  string     `json:"note,omitempty"`
+}
+
+// ReviewState is what a reviewer said last.
+type ReviewState string
+
+// States of a review.
+const (
+	ReviewApproved         ReviewState = "approved"
+	ReviewChangesRequested ReviewState = "changes_requested"
+	ReviewCommented        ReviewState = "commented"
+	ReviewDismissed        ReviewState = "dismissed"
+)
+
+// Review is the standing review of one author.
+type Review struct {
+	Author string      `json:"author"`
+	State  ReviewState `json:"state"`
+	SHA    string      `json:"sha"`
+	Body   string      `json:"body,omitempty"`
+	At     time.Time   `json:"at"`
+}
+
+// PullRequest is a change as the host shows it.
+type PullRequest struct {
+	Number   int64
+	URL      string
+	Open     bool
+	Merged   bool
+	HeadRef  string
+	HeadSHA  string
+	BaseRef  string
+	MergeSHA string // the commit on the base branch, once merged
+}
+
+// NewPullRequest asks for a pull request.
+type NewPullRequest struct {
+	Repo  string // owner/name
+	Head  string // branch
+	Base  string
+	Title string
+	Body  string
+}
+
+// Merge asks for a merge that is pinned to a head commit.
+type Merge struct {
+	Repo    string
+	Number  int64
+	HeadSHA string // refused with ErrHeadMoved when the head is another
+	Title   string
+}
+
+// Host reads and changes a hosted repository. Implementations are safe for
+// concurrent use.
+type Host interface {
+	// Checks lists the newest result of every check and status of a commit.
+	// An empty list means that no CI has reported anything.
+	Checks(ctx context.Context, repo, sha string) ([]Check, error)
+	// Reviews lists, oldest first, the reviews of the newest pull request whose
+	// head is the branch; none when there is no such pull request.
+	Reviews(ctx context.Context, repo, branch string) ([]Review, error)
+	// PullRequest returns the newest pull request of a branch, or ErrNotFound.
+	PullRequest(ctx context.Context, repo, branch string) (PullRequest, error)
+	// OpenPullRequest opens one, or returns the one that is open already.
+	OpenPullRequest(ctx context.Context, n NewPullRequest) (PullRequest, error)
+	// Merge merges a pull request; merging a merged one returns its MergeSHA.
+	Merge(ctx context.Context, m Merge) (string, error)
+}
+
+// Branches resolves and removes branches.
+type Branches interface {
+	// BranchesAt lists the branches whose head is the commit.
+	BranchesAt(ctx context.Context, repo, sha string) ([]string, error)
+	// DeleteBranch removes a branch; one that is gone already is a success.
+	DeleteBranch(ctx context.Context, repo, branch string) error
+}
+
+// Hook kinds.
+const (
+	HookCI          = "ci"
+	HookReview      = "review"
+	HookMerged      = "merged"
+	HookPush        = "push"
+	HookPullRequest = "pull_request"
+	HookComment     = "comment"
+	HookOther       = "other" // understood, and of no interest
+)
+
+// Hook is one webhook of a git host, decoded. It is a hint, like a tracker's.
+type Hook struct {
+	Kind     string
+	Event    string   // the host's own name of it, for logs
+	Action   string   // the host's own word
+	Repo     string   // owner/name
+	SHA      string   // the commit that it is about
+	Branches []string // whose head is the commit, as far as the payload tells
+	Branch   string   // head branch of the pull request or check
+	Number   int64    // of the pull request
+	State    string   // of the CI signal or the review, normalised
+	Finished bool     // the CI signal is final
+	Body     string   // of the review or comment
+	MergeSHA string
+	Sender   string
+}
+
+// Receiver is the edge of a git host's webhooks. Its methods are pure.
+type Receiver interface {
+	// Verify checks the signature over the raw body, in constant time.
+	Verify(h http.Header, body []byte) error
+	// Delivery names the delivery and the event by the headers.
+	Delivery(h http.Header) (id, event string)
+	// Decode reads the payload. An error means that it is not what it says.
+	Decode(event string, body []byte) (Hook, error)
+}

@@ -1,0 +1,43 @@
+package stage
+
+import "time"
+
+// State is what the machine knows of a task. It is a value: a decision returns
+// a new one.
+type State struct {
+	Stage Stage `json:"stage"`
+	Phase Phase `json:"phase,omitempty"` // of the stage deploy
+	Seq   int64 `json:"seq"`             // counts decisions that were committed
+
+	// Run numbers the task's agent jobs; Active is the role of the job with
+	// that number while it is queued or running. A result with another number
+	// is stale.
+	Run    int64 `json:"run"`
+	Active Role  `json:"active,omitempty"`
+
+	// Retries counts how often the task was sent back since the last human act
+	// or green gate of its way forward.
+	Retries int `json:"retries,omitempty"`
+
+	Hold       Hold   `json:"hold,omitempty"`
+	HoldReason string `json:"hold_reason,omitempty"`
+
+	// Feedback is why the current role works again; the next job carries it.
+	Feedback string `json:"feedback,omitempty"`
+
+	Head     string `json:"head,omitempty"`   // tip of the task branch, as last taken
+	Pushed   string `json:"pushed,omitempty"` // tip of the remote branch, as last pushed
+	MergeSHA string `json:"merge_sha,omitempty"`
+	PR       int64  `json:"pr,omitempty"`
+	PRURL    string `json:"pr_url,omitempty"`
+
+	// Acted is the trigger status that was acted on last and Set the status that
+	// was written last: what a status write may replace without overriding a human.
+	Acted Status `json:"acted,omitempty"`
+	Set   Status `json:"set,omitempty"`
+
+	SelfHosting bool `json:"self_hosting,omitempty"`
+	CINone      bool `json:"ci_none,omitempty"`
+
+	EnteredAt time.Time `json:"entered_at,omitzero"` // the stage
+}

@@ -1,0 +1,155 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Sentinels of the Store.
+var (
+	// ErrConflict says that the task is not at the version that was expected, or
+	// that a name it wants is taken: load again and decide again.
+	ErrConflict = errors.New("orchestrator: the task has changed in the meantime")
+	// ErrNotFound says that there is no such task.
+	ErrNotFound = errors.New("orchestrator: no such task")
+)
+
+// Task is one pipeline run of one board issue: the row that the store keeps.
+type Task struct {
+	ID               int64
+	WorkItemID       string // <PREFIX>-<NNN>, unique per repo
+	TrackerProjectID string
+	TrackerIssueID   string // a tombstone once the task is cancelled
+	Repo             string // owner/name
+	Branch           string // unique per repo
+	Slug             string
+	Title            string
+	Description      string
+	State            stage.State // where it stands; State.Stage is the stage
+	TrackerMessageID string      // of the live messenger message
+
+	BRDReviewStartedAt time.Time
+	BRDReviewEndedAt   time.Time
+	ApprovedAt         time.Time
+	ApprovedBy         string
+	CancelRequestedAt  time.Time
+	CancelledAt        time.Time
+	CreatedAt          time.Time
+	UpdatedAt          time.Time
+	StageEnteredAt     time.Time
+	Version            int64 // optimistic concurrency; 0 = not stored yet
+}
+
+// Delivery is one received webhook.
+type Delivery struct {
+	Source     string // "plane", "github", …
+	ID         string // the sender's delivery id; may be empty
+	BodyHash   string // hex sha-256 of the raw body
+	Event      string
+	ReceivedAt time.Time
+	Outcome    string // "queued", or why it was not
+}
+
+// JournalEntry is one line of a task's story. It is never changed.
+type JournalEntry struct {
+	ID      int64
+	TaskID  int64
+	Seq     int64 // State.Seq after the entry; entries of one commit share it
+	At      time.Time
+	Kind    string // decision, effect, job, delivery
+	Payload []byte // JSON
+}
+
+// GateResult is a verdict that moved (or held) a task.
+type GateResult struct {
+	ID      int64
+	TaskID  int64
+	Stage   stage.Stage
+	Verdict gates.Verdict
+	At      time.Time
+}
+
+// AgentRun is the record of one execution of an agent.
+type AgentRun struct {
+	ID       int64
+	TaskID   int64
+	JobID    int64
+	Attempt  int // JobID with Attempt is unique: recording one again replaces it
+	Run      int64
+	Stage    stage.Stage
+	Role     stage.Role
+	Usage    work.Usage
+	Status   string // a work.Result kind
+	ExitCode int
+	Started  time.Time
+	Finished time.Time
+	LogPath  string
+	Summary  string
+}
+
+// Commit is everything that one decision changes. It happens whole or not at all.
+type Commit struct {
+	// Task is the new row, or nil when the event concerns no task. Its Version
+	// is the one that was loaded: the store compares it, and stores it plus one.
+	// Version 0 inserts the row under Task.ID, which NewTaskID gave.
+	Task    *Task
+	Journal []JournalEntry
+	Gates   []GateResult
+	Runs    []AgentRun
+	Jobs    []queue.Job // put
+	// CancelPools: unfinished jobs of the task in these pools become cancelled,
+	// except the claim's own.
+	CancelPools []string
+	Hold        []queue.Hold
+	Free        []queue.Hold
+	// Claim, when set, is finished as Done in the same transaction;
+	// queue.ErrLost when it is no longer held, and then nothing happens.
+	Claim *queue.Claim
+}
+
+// TaskFilter selects tasks. Zero fields select all.
+type TaskFilter struct {
+	TrackerIssueID string
+	Repo           string
+	Branch         string
+	WorkItemID     string
+	Stage          stage.Stage
+	Live           bool  // only tasks that are not terminal
+	AfterID        int64 // cursor: only larger ids
+	Limit          int   // 0 = 100
+}
+
+// Store keeps tasks and their story. A call that returns nil is durable.
+// Implementations are safe for concurrent use and share one database with the
+// queue: Commit and Receive change both in one transaction.
+type Store interface {
+	// NewTaskID reserves the next task id; ids rise and are never used twice.
+	NewTaskID(ctx context.Context) (int64, error)
+	// Task reads one task, or ErrNotFound.
+	Task(ctx context.Context, id int64) (Task, error)
+	// Tasks lists tasks by id.
+	Tasks(ctx context.Context, f TaskFilter) ([]Task, error)
+	// Commit applies a decision. ErrConflict on a version mismatch and on a
+	// taken (tracker project, issue), (repo, work item) or (repo, branch).
+	Commit(ctx context.Context, c Commit) error
+	// Receive records a delivery and puts its job, both or neither. It reports
+	// true, and does nothing, for one that is known by (source, id) or by
+	// (source, body hash) within the last 90 days.
+	Receive(ctx context.Context, d Delivery, job queue.Job) (duplicate bool, err error)
+}
+
+// Story reads what happened.
+type Story interface {
+	Journal(ctx context.Context, taskID int64) ([]JournalEntry, error)
+	GateResults(ctx context.Context, taskID int64) ([]GateResult, error)
+	// AgentRuns lists the runs of a task, or of all tasks for id 0.
+	AgentRuns(ctx context.Context, taskID int64) ([]AgentRun, error)
+	// Deliveries counts deliveries by outcome since a moment, per source.
+	LastDelivery(ctx context.Context, source string) (time.Time, error)
+}

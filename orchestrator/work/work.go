@@ -1,0 +1,132 @@
+// Package work is the port to the places and processes in which agents work:
+// the workspaces of task branches (adapters/gitcli) and the agents themselves
+// (adapters/agentcli).
+package work
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// Sentinels. Adapters wrap them.
+var (
+	// ErrProtected says that an operation would have touched a protected ref.
+	ErrProtected = errors.New("work: the ref is protected")
+	// ErrMoved says that a remote branch is not where it was last seen.
+	ErrMoved = errors.New("work: the remote branch has moved")
+	// ErrBadName says that a name cannot be used as a ref or directory.
+	ErrBadName = errors.New("work: the name is not allowed")
+)
+
+// Space names the workspace of one task. It is a value: any adapter call can be
+// made with it at any time, also after a crash.
+type Space struct {
+	Repo     string // owner/name
+	CloneURL string
+	Main     string // protected
+	Branch   string
+	WorkItem string // names the directory
+	Docs     string // artefact directory, slash-separated
+}
+
+// File is a file to have in the workspace's first commit.
+type File struct {
+	Path string // slash-separated, relative
+	Body []byte
+}
+
+// Tip is what a task branch looks like in the mirror.
+type Tip struct {
+	SHA string
+	// SameCode: see gates.Subject.
+	SameCode []string
+	// Base is the merge base with the fetched main.
+	Base string
+	// Changed says that Take found commits that the mirror did not have.
+	Changed bool
+}
+
+// Workspaces keeps one isolated checkout for each task. Every method is
+// idempotent and safe to call from any half-made state that a crash left.
+// Calls for the same space wait for each other.
+type Workspaces interface {
+	// Open makes the branch (from the fresh remote main when it is new) and the
+	// checkout, with the given files committed when the branch is new, and
+	// returns the checkout's directory.
+	Open(ctx context.Context, s Space, first []File) (dir string, err error)
+	// Take brings the commits of the checkout's branch into the mirror and
+	// returns the tip. Uncommitted changes are not taken.
+	Take(ctx context.Context, s Space) (Tip, error)
+	// Tip reads the branch from the mirror; SHA is empty when there is none.
+	Tip(ctx context.Context, s Space) (Tip, error)
+	// Push publishes the mirror's commit sha as the task branch, on condition
+	// that the remote branch is at expected (empty = must not exist) or at sha
+	// already. ErrMoved otherwise; ErrProtected for any branch but the task's.
+	Push(ctx context.Context, s Space, sha, expected string) error
+	// Files gives the repository's files at a commit of the mirror.
+	Files(ctx context.Context, s Space, sha string) (fs.FS, error)
+	// Close removes the checkout; the mirror keeps the commits.
+	Close(ctx context.Context, s Space) error
+}
+
+// Command is one execution of an agent.
+type Command struct {
+	TaskID   int64
+	WorkItem string
+	Repo     string
+	Role     stage.Role
+	Stage    stage.Stage
+	Run      int64  // the task's agent run number
+	Attempt  int    // of the job
+	Dir      string // working directory
+	Prompt   string
+	Env      map[string]string // added to the allow-listed environment; names start with SIGNALBOX_
+	Agent    string            // preset or command of the registry; empty = the default
+	Timeout  time.Duration
+}
+
+// How an execution ended.
+const (
+	ResultOK        = "ok"
+	ResultFailed    = "failed"    // exit code, or the agent itself says so
+	ResultTimeout   = "timeout"   // stopped by us at the time limit
+	ResultCancelled = "cancelled" // stopped by us because the context ended
+	ResultUnusable  = "unusable"  // exit 0 but no result that can be read
+)
+
+// Usage is what an execution cost. Tokens are disjoint: Input excludes what was
+// read from or written to the cache, whatever the agent's own convention.
+type Usage struct {
+	Model       string `json:"model"` // short: no provider, no vendor prefix
+	Input       int64  `json:"input_tokens"`
+	Output      int64  `json:"output_tokens"`
+	CacheRead   int64  `json:"cache_read_input_tokens"`
+	CacheCreate int64  `json:"cache_creation_input_tokens"`
+	MicroUSD    int64  `json:"cost_micro_usd"` // millionths of a dollar
+}
+
+// Result is what came of a Command.
+type Result struct {
+	Kind       string    `json:"kind"`
+	ExitCode   int       `json:"exit_code"` // -1 when there was none
+	Reason     string    `json:"reason,omitempty"`
+	Summary    string    `json:"summary,omitempty"` // the agent's closing words, capped
+	Usage      Usage     `json:"usage"`
+	SessionID  string    `json:"session_id,omitempty"`
+	LogPath    string    `json:"log_path,omitempty"`
+	StartedAt  time.Time `json:"started_at"`
+	FinishedAt time.Time `json:"finished_at"`
+}
+
+// Agents runs agents. Run has no error result: a failure is a Result. When it
+// returns, no process of the execution is left.
+type Agents interface {
+	Run(ctx context.Context, c Command) Result
+	// Quiesce ends whatever an earlier process of this service left running for
+	// the workspace directory and returns when nothing of it lives.
+	Quiesce(ctx context.Context, dir string) error
+}

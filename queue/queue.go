@@ -1,0 +1,171 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// ErrLost says that a claim is no longer the caller's: it was reaped, cancelled
+// or finished. Nothing was changed.
+var ErrLost = errors.New("queue: the claim is no longer held")
+
+// Status of a job.
+type Status string
+
+// Job statuses. Done, Failed and Cancelled are terminal.
+const (
+	Queued    Status = "queued"
+	Running   Status = "running"
+	Done      Status = "done"
+	Failed    Status = "failed"
+	Cancelled Status = "cancelled"
+)
+
+// Terminal reports whether a job at this status will never run again.
+func (s Status) Terminal() bool { return s == Done || s == Failed || s == Cancelled }
+
+// The pools of the orchestrator. A pool is only a name: users may have others.
+const (
+	PoolEvents  = "events"
+	PoolAgents  = "agents"
+	PoolEffects = "effects"
+)
+
+// Job is a unit of durable work. The fields from ID on are the queue's.
+type Job struct {
+	Pool        string   // who takes it
+	Kind        string   // what it is, for the taker
+	Key         string   // jobs with the same non-empty key run one at a time, in order of id
+	TaskID      int64    // 0 for work that is not tied to a task
+	Lane        string   // repo; for display and filters
+	Role        string   // for display and filters
+	Holds       []string // subjects: the job is not claimable while one of them is held
+	Payload     []byte   // opaque
+	Priority    int      // smaller is sooner, within a pool
+	AvailableAt time.Time
+	MaxAttempts int    // 0 = no bound
+	DedupeKey   string // at most one unfinished job has it; putting a second is a no-op
+
+	ID          int64
+	Status      Status
+	Attempt     int // 1 for the first claim
+	Worker      string
+	HeartbeatAt time.Time // end of the present claim's time to live minus the TTL; zero when not running
+	LeaseUntil  time.Time // when a running job may be reaped
+	CreatedAt   time.Time
+	StartedAt   time.Time
+	FinishedAt  time.Time
+	Error       string // of the last attempt
+}
+
+// Claim is a job that was taken. Job.ID with Job.Attempt is its fence.
+type Claim struct{ Job Job }
+
+// Outcome kinds. The zero value is not an outcome.
+const (
+	OutcomeDone    = "done"
+	OutcomeRetry   = "retry"
+	OutcomeDead    = "dead"    // failed for good
+	OutcomeRelease = "release" // given back unharmed: the attempt does not count
+)
+
+// Outcome says how a claim ended.
+type Outcome struct {
+	Kind  string
+	At    time.Time // of a retry or release: not before
+	Error string
+	Then  []Job // put in the same transaction
+}
+
+// Hold keeps jobs from being claimed: those that name its subject in Job.Holds.
+// A subject may be held under several names; it is free when none is left.
+type Hold struct {
+	Subject string    // e.g. "analyst/42" or "repo/acme/app"
+	Name    string    // who holds it, e.g. "serial_gate", "freeze"
+	Reason  string    // for people
+	Since   time.Time // set by the queue
+}
+
+// Wait says what one unfinished job waits for. Reasons is empty exactly when
+// the job would be claimed by the next Take with room.
+type Wait struct {
+	Job     Job
+	Reasons []Reason
+}
+
+// Reason kinds.
+const (
+	ReasonDelay   = "delay"   // not due yet
+	ReasonOrder   = "order"   // an earlier job with the same key is unfinished
+	ReasonHold    = "hold"    // a subject is held
+	ReasonRunning = "running" // it is being worked on
+)
+
+// Reason is one thing that a job waits for.
+type Reason struct {
+	Kind    string    `json:"kind"`
+	Text    string    `json:"text"`              // a sentence for people
+	Until   time.Time `json:"until,omitzero"`    // delay: when it ends
+	JobID   int64     `json:"job_id,omitempty"`  // order: which job is before it
+	Subject string    `json:"subject,omitempty"` // hold
+	Name    string    `json:"name,omitempty"`    // hold
+	Since   time.Time `json:"since,omitzero"`
+}
+
+// Queue is what producers and workers use. Implementations are safe for
+// concurrent use and durable when a call returns.
+type Queue interface {
+	// Put adds jobs, all or none, and returns their ids in order. A job whose
+	// DedupeKey an unfinished job has is not added: its id is that job's.
+	Put(ctx context.Context, jobs ...Job) ([]int64, error)
+	// Take claims up to n claimable jobs of a pool, smallest priority and id
+	// first, for ttl. Its cost does not grow with jobs that cannot run.
+	Take(ctx context.Context, pool, worker string, n int, ttl time.Duration) ([]Claim, error)
+	// Extend is the heartbeat: it prolongs a claim, or returns ErrLost.
+	Extend(ctx context.Context, c Claim, ttl time.Duration) error
+	// Finish ends a claim, or returns ErrLost and changes nothing. A retry whose
+	// attempts are used up becomes failed.
+	Finish(ctx context.Context, c Claim, o Outcome) error
+}
+
+// Filter selects jobs. Zero fields select all.
+type Filter struct {
+	Pool   string
+	TaskID int64
+	Open   bool // only queued and running
+	Limit  int  // 0 = 1000
+}
+
+// Keeper is what operators, features and background loops use.
+type Keeper interface {
+	// Cancel makes every unfinished job of a task in the given pools (none =
+	// all) cancelled, running ones too, and returns them.
+	Cancel(ctx context.Context, taskID int64, pools ...string) ([]Job, error)
+	// Reap gives back running jobs whose time to live has passed: queued again
+	// when attempts are left, failed otherwise. It returns them as they are now.
+	Reap(ctx context.Context) ([]Job, error)
+	// Hold and Free change what subjects are held. Both are idempotent.
+	Hold(ctx context.Context, holds ...Hold) error
+	Free(ctx context.Context, holds ...Hold) error
+	// Waiting lists unfinished jobs with what each waits for, in claim order.
+	Waiting(ctx context.Context, f Filter) ([]Wait, error)
+}
+
+// Lister reads jobs back.
+type Lister interface {
+	// Jobs lists jobs by id, oldest first.
+	Jobs(ctx context.Context, f Filter) ([]Job, error)
+	// Depth counts unfinished jobs by pool and status, from small tables.
+	Depth(ctx context.Context) ([]Depth, error)
+	// Wake returns a channel that receives a hint when a pool may have become
+	// claimable; it is a hint only, polling is the truth.
+	Wake(pool string) <-chan struct{}
+}
+
+// Depth is a count of jobs.
+type Depth struct {
+	Pool   string
+	Status Status
+	Count  int64
+}

@@ -1,0 +1,123 @@
+// Package tracker is the port to a project board: the work items that tasks
+// come from, their statuses and their comments. Wire knowledge stays in the
+// adapters (adapters/plane); tracker/memtracker is an in-memory double and
+// tracker/trackertest the suite that every implementation passes.
+//
+// Errors tell the caller what to do by type: an error that has a method
+// Retryable() bool returning true may go away by itself, one with
+// RetryAfter() time.Duration names the moment. Everything else is final.
+package tracker
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// ErrNotFound says that the tracker knows no such project, item or status.
+var ErrNotFound = errors.New("tracker: not found")
+
+// ErrNoStatus says that a project's board has no column for a logical status
+// and that no fallback applies. For confirm_deploy this means: nothing deploys.
+var ErrNoStatus = errors.New("tracker: the project has no such board status")
+
+// Item is one work item as the board shows it now.
+type Item struct {
+	ID          string
+	ProjectID   string
+	Sequence    int64  // the number of the item within its project
+	Title       string // as typed; may be of any length and script
+	Description string // markup stripped, blanks trimmed
+	Status      stage.Status
+	StatusName  string // the column's own name
+	UpdatedAt   time.Time
+	URL         string // empty when the adapter cannot tell
+}
+
+// Comment is one comment of a work item, its markup stripped.
+type Comment struct {
+	ID        string
+	AuthorID  string
+	Body      string
+	CreatedAt time.Time
+	Own       bool // posted by this service
+}
+
+// NewComment is a comment to post.
+type NewComment struct {
+	ProjectID string
+	ItemID    string
+	Author    stage.Role // chooses the token; unknown or empty = the shared one
+	Key       string     // identity: the same key is posted once, however often it is asked for
+	Body      string     // plain text; the adapter escapes it and keeps line breaks
+}
+
+// Query selects work items. Statuses empty means all.
+type Query struct {
+	ProjectID string
+	Statuses  []stage.Status
+	Since     time.Time // only items updated at or after it; zero = all
+	Cursor    string    // from Page.Next
+}
+
+// Page is one page of a listing. Next is empty on the last page.
+type Page struct {
+	Items []Item
+	Next  string
+}
+
+// Tracker reads and writes a board. Implementations are safe for concurrent use.
+type Tracker interface {
+	// Item reads one work item. ErrNotFound when it does not exist.
+	Item(ctx context.Context, projectID, itemID string) (Item, error)
+	// List reads work items newest change first.
+	List(ctx context.Context, q Query) (Page, error)
+	// SetStatus moves an item. Setting the status that it has is a success.
+	// ErrNoStatus when the project has no column for it and no fallback.
+	SetStatus(ctx context.Context, projectID, itemID string, status stage.Status) error
+	// Comments lists the comments of an item, oldest first.
+	Comments(ctx context.Context, projectID, itemID string) ([]Comment, error)
+	// AddComment posts a comment once per key and returns its id.
+	AddComment(ctx context.Context, c NewComment) (string, error)
+}
+
+// Board tells which columns a project has, for diagnosis.
+type Board interface {
+	// Columns maps each logical status to the name of the column that serves it
+	// in the project; a status that nothing serves is absent.
+	Columns(ctx context.Context, projectID string) (map[stage.Status]string, error)
+}
+
+// Hook kinds.
+const (
+	HookItemCreated = "item_created"
+	HookItemUpdated = "item_updated"
+	HookComment     = "comment"
+	HookOther       = "other" // understood, and of no interest
+)
+
+// Hook is one webhook of a tracker, decoded. It is a hint: the engine reads the
+// item again and acts on what the tracker says then.
+type Hook struct {
+	Kind      string
+	Event     string // the tracker's own name of it, for logs
+	ProjectID string
+	ItemID    string
+	ActorID   string // who caused it; empty when the payload does not tell
+	Self      bool   // caused by this service's own account
+	Status    bool   // the status is what changed
+	Body      string // of a comment, markup stripped
+}
+
+// Receiver is the edge of a tracker's webhooks. Its methods are pure.
+type Receiver interface {
+	// Verify checks the signature over the raw body, in constant time.
+	Verify(h http.Header, body []byte) error
+	// Delivery names the delivery and the event by the headers.
+	Delivery(h http.Header) (id, event string)
+	// Decode reads the payload. An error means that it is not what it says.
+	Decode(event string, body []byte) (Hook, error)
+}
