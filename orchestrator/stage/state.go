@@ -15,8 +15,8 @@ type State struct {
 	Run    int64 `json:"run"`
 	Active Role  `json:"active,omitempty"`
 
-	// Retries counts how often the task was sent back since the last human act
-	// or green gate of its way forward.
+	// Retries counts how often the task was sent back or a role had to work
+	// again, since the design was ready or a human last acted.
 	Retries int `json:"retries,omitempty"`
 
 	Hold       Hold   `json:"hold,omitempty"`

@@ -1,0 +1,138 @@
+package stage
+
+import "time"
+
+// Trigger is what can move a task.
+type Trigger string
+
+// Triggers. The first six are board statuses that a human sets.
+const (
+	OnToAnalyse     Trigger = "to_analyse"
+	OnInProgress    Trigger = "in_progress"
+	OnApproved      Trigger = "approved"
+	OnRejected      Trigger = "rejected"
+	OnConfirmDeploy Trigger = "confirm_deploy"
+	OnStop          Trigger = "stop"
+
+	OnAgentFinished Trigger = "agent_finished" // an agent's job ended well
+	OnAgentAttempt  Trigger = "agent_attempt"  // one attempt failed; the queue tries again
+	OnAgentFailed   Trigger = "agent_failed"   // the last attempt failed
+	OnCI            Trigger = "ci"             // something was said about CI, or it is time to look
+	OnReview        Trigger = "review"
+	OnPRMerged      Trigger = "pr_merged"
+	OnPublished     Trigger = "published" // our own push (and pull request) arrived
+	OnMergeDone     Trigger = "merge_done"
+	OnMergeFailed   Trigger = "merge_failed"
+	OnRetry         Trigger = "operator_retry"
+)
+
+// Triggers lists every trigger of the built-in pipeline.
+func Triggers() []Trigger {
+	return []Trigger{
+		OnToAnalyse, OnInProgress, OnApproved, OnRejected, OnConfirmDeploy, OnStop,
+		OnAgentFinished, OnAgentAttempt, OnAgentFailed, OnCI, OnReview, OnPRMerged,
+		OnPublished, OnMergeDone, OnMergeFailed, OnRetry,
+	}
+}
+
+// BoardTrigger returns the trigger of a board status; ok is false for one that
+// only indicates.
+func BoardTrigger(s Status) (Trigger, bool) {
+	info, known := StatusNamed(s)
+	return Trigger(s), known && info.Trigger
+}
+
+// Outcomes of a Verdict, in the words of package gates.
+const (
+	Green = "green"
+	Red   = "red"
+	Defer = "defer"
+	Error = "error"
+)
+
+// Verdict is what the edge's gates said, reduced to what the machine needs. The
+// zero Verdict has not been given and passes nothing.
+type Verdict struct {
+	Outcome string `json:"outcome,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	SHA     string `json:"sha,omitempty"`
+}
+
+// Report is what an agent's run says of itself.
+type Report struct {
+	Role        Role   `json:"role"`
+	Model       string `json:"model,omitempty"`
+	Input       int64  `json:"input_tokens"`
+	Output      int64  `json:"output_tokens"`
+	CacheRead   int64  `json:"cache_read_input_tokens"`
+	CacheCreate int64  `json:"cache_creation_input_tokens"`
+	MicroUSD    int64  `json:"cost_micro_usd"` // millionths of a dollar
+	Questions   string `json:"questions,omitempty"`
+	Reason      string `json:"reason,omitempty"` // of a failure
+}
+
+// Event is one thing that happened. At is the only clock that the machine has.
+type Event struct {
+	On      Trigger   `json:"on"`
+	At      time.Time `json:"at"`
+	Run     int64     `json:"run,omitempty"`    // agent results: whose
+	Agent   *Report   `json:"agent,omitempty"`  // agent results
+	Reason  string    `json:"reason,omitempty"` // of a rejection or a failed merge
+	By      string    `json:"by,omitempty"`     // who, when a human did it
+	SHA     string    `json:"sha,omitempty"`    // agent results: the new head; merge_done: what was merged
+	PR      int64     `json:"pr,omitempty"`
+	URL     string    `json:"url,omitempty"`
+	Final   bool      `json:"final,omitempty"` // merge_failed: a retry cannot help
+	Verdict Verdict   `json:"verdict,omitzero"`
+
+	// Facts of the repository, on the event that starts a task.
+	SelfHosting bool `json:"self_hosting,omitempty"`
+	CINone      bool `json:"ci_none,omitempty"`
+}
+
+// Effect kinds.
+const (
+	EffectComment = "comment" // post Text as Author
+	EffectStatus  = "status"  // set the board status
+	EffectNotify  = "notify"  // send a separate, audible message
+	EffectPrepare = "prepare" // make the branch and its first commit
+	EffectPublish = "publish" // push SHA and see to the pull request
+	EffectMerge   = "merge"   // merge the pull request, pinned to SHA
+	EffectTidy    = "tidy"    // remove the workspace
+	EffectAskCI   = "ask_ci"  // put OnCI again after Delay
+)
+
+// Effect is one outbound call that the service owes the outside world. The
+// shell makes it at least once and, by its key, in effect once.
+type Effect struct {
+	Kind     string        `json:"kind"`
+	Author   Role          `json:"author,omitempty"`
+	Text     string        `json:"text,omitempty"`
+	Status   Status        `json:"status,omitempty"`
+	Replaces []Status      `json:"replaces,omitempty"` // trigger statuses that the write may overwrite
+	SHA      string        `json:"sha,omitempty"`
+	Expected string        `json:"expected,omitempty"` // publish: where the remote branch was left
+	Delay    time.Duration `json:"delay,omitempty"`
+}
+
+// Launch is an agent job to enqueue.
+type Launch struct {
+	Role     Role   `json:"role"`
+	Stage    Stage  `json:"stage"`
+	Phase    Phase  `json:"phase,omitempty"`
+	Run      int64  `json:"run"`
+	Head     string `json:"head,omitempty"`
+	Feedback string `json:"feedback,omitempty"`
+}
+
+// Decision is what to do about an event. It is data: the shell commits State,
+// the effects and the launch in one transaction and performs them afterwards.
+type Decision struct {
+	State   State    `json:"state"`
+	Moved   bool     `json:"moved"`            // State differs from what was given
+	Cancel  bool     `json:"cancel,omitempty"` // cancel the task's unfinished agent jobs
+	Launch  *Launch  `json:"launch,omitempty"`
+	Effects []Effect `json:"effects,omitempty"`
+	Notes   []string `json:"notes,omitempty"` // why, in sentences for people
+	Edge    string   `json:"edge,omitempty"`  // which row of the registry applied
+}

@@ -1,0 +1,31 @@
+package stage_test
+
+import (
+	"fmt"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+func ExampleMachine_Decide() {
+	m, err := stage.New(stage.Default(), stage.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s := stage.State{Stage: stage.Development, Head: "c0ffee"}
+	e := stage.Event{On: stage.OnCI}
+
+	edge, _ := m.Edge(s, e)
+	fmt.Println("judge:", edge.Gates)
+
+	e.Verdict = stage.Verdict{Outcome: stage.Red, Reason: "unit tests failed"}
+	d := m.Decide(s, e)
+	fmt.Println("stage:", d.State.Stage)
+	fmt.Println("launch:", d.Launch.Role, "with", d.Launch.Feedback)
+	fmt.Println("because", d.Notes[0])
+	// Output:
+	// judge: [check_ci_green]
+	// stage: development
+	// launch: developer with unit tests failed
+	// because retry 1 of 3: unit tests failed
+}

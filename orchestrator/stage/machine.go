@@ -1,0 +1,112 @@
+package stage
+
+import (
+	"fmt"
+	"time"
+)
+
+// Options of a machine. Zero values mean the defaults.
+type Options struct {
+	MaxRetries int           // how often a task may be sent back; default 3
+	CIPoll     time.Duration // how often CI is looked at while nothing is heard; default 30 s
+}
+
+// Rule lets a feature change decisions: it sees what was decided so far and
+// returns what is to be done instead. It must be pure and total.
+type Rule func(State, Event, Decision) Decision
+
+// Machine decides. It is immutable and safe for concurrent use.
+type Machine struct {
+	pipeline Pipeline
+	info     map[Stage]Info
+	opt      Options
+	rules    []Rule
+}
+
+// New checks a pipeline and makes a machine of it. Rules apply in order.
+func New(p Pipeline, opt Options, rules ...Rule) (*Machine, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if opt.MaxRetries <= 0 {
+		opt.MaxRetries = 3
+	}
+	if opt.CIPoll <= 0 {
+		opt.CIPoll = 30 * time.Second
+	}
+	m := &Machine{pipeline: p, info: map[Stage]Info{}, opt: opt, rules: rules}
+	for _, i := range p.Stages {
+		m.info[i.Stage] = i
+	}
+	return m, nil
+}
+
+// Pipeline returns the registry that the machine follows.
+func (m *Machine) Pipeline() Pipeline { return m.pipeline }
+
+// Info returns what the pipeline says of a stage; the zero Info if nothing.
+func (m *Machine) Info(s Stage) Info { return m.info[s] }
+
+// Edge finds the row that applies to an event; ok is false when none does. The
+// shell uses it to learn which gates to judge before it asks for a decision.
+func (m *Machine) Edge(s State, e Event) (Edge, bool) {
+	if stale(s, e) {
+		return Edge{}, false
+	}
+	for _, edge := range m.pipeline.Edges {
+		if edge.From == s.Stage && edge.On == e.On && edge.When.holds(s, e) {
+			return edge, true
+		}
+	}
+	return Edge{}, false
+}
+
+// stale reports whether an agent's result is not the awaited one.
+func stale(s State, e Event) bool {
+	switch e.On {
+	case OnAgentFinished, OnAgentFailed, OnAgentAttempt:
+		return s.Active == "" || e.Run != s.Run
+	default:
+		return false
+	}
+}
+
+// Decide answers an event. It is total: any state and any event have an answer,
+// and an event that nothing provides for changes nothing and says so.
+func (m *Machine) Decide(s State, e Event) Decision {
+	d := m.decide(s, e)
+	for _, rule := range m.rules {
+		d = rule(s, e, d)
+	}
+	return d
+}
+
+func (m *Machine) decide(s State, e Event) Decision {
+	edge, ok := m.Edge(s, e)
+	if !ok {
+		return Decision{State: s, Notes: []string{unexpected(s, e)}}
+	}
+	w := &writer{m: m, edge: edge, ev: e, d: Decision{State: s, Edge: edge.String()}}
+	if len(edge.Gates) > 0 && e.Verdict.Outcome != Green {
+		w.notGreen()
+	} else {
+		w.act()
+	}
+	if w.d.Moved {
+		w.d.State.Seq++
+	}
+	return w.d
+}
+
+func unexpected(s State, e Event) string {
+	switch {
+	case stale(s, e):
+		return fmt.Sprintf("the result of run %d is not awaited (the task is at run %d)", e.Run, s.Run)
+	case s.Stage.Terminal():
+		return fmt.Sprintf("%s is ignored: the task is %s", e.On, s.Stage)
+	case s.Stage == None:
+		return fmt.Sprintf("%s is ignored: there is no task", e.On)
+	default:
+		return fmt.Sprintf("%s means nothing at stage %s", e.On, s.Stage)
+	}
+}

@@ -1,0 +1,237 @@
+package stage
+
+// Condition narrows an edge to some states. It is a name, so that a table of
+// edges is data; what the names mean is in conditions.
+type Condition string
+
+// Conditions.
+const (
+	Always      Condition = ""
+	WhenIdle    Condition = "no active job"
+	WhenActive  Condition = "active job"
+	WhenHeld    Condition = "blocked or needs input"
+	WhenBlocked Condition = "blocked"
+	WhenAsking  Condition = "questions open"
+	WhenCINone  Condition = "ci: none"
+	WhenAwait   Condition = "phase A"
+	WhenReady   Condition = "phase A, deployer finished"
+	WhenMerging Condition = "merging"
+	WhenRelease Condition = "phase B"
+)
+
+func (c Condition) holds(s State, e Event) bool {
+	switch c {
+	case WhenIdle:
+		return s.Active == ""
+	case WhenActive:
+		return s.Active != ""
+	case WhenHeld:
+		return s.Hold == HoldBlocked || s.Hold == HoldNeedsInput
+	case WhenBlocked:
+		return s.Hold == HoldBlocked
+	case WhenAsking:
+		return e.Agent != nil && e.Agent.Questions != ""
+	case WhenCINone:
+		return s.CINone
+	case WhenAwait:
+		return s.Phase == PhaseAwait
+	case WhenReady:
+		return s.Phase == PhaseAwait && s.Active == ""
+	case WhenMerging:
+		return s.Phase == PhaseMerge
+	case WhenRelease:
+		return s.Phase == PhaseRelease
+	default:
+		return c == Always
+	}
+}
+
+// Action is what an edge does when its gates are green (or it has none).
+type Action string
+
+// Actions.
+const (
+	DoEnter         Action = "enter"          // go to the edge's stage and start its role
+	DoRelaunch      Action = "relaunch"       // start the stage's role again, retries reset
+	DoReject        Action = "reject"         // start the edge's stage again with the reason
+	DoAsk           Action = "ask"            // wait for the answers to an agent's questions
+	DoAwaitApproval Action = "await approval" // ask for the human verdict
+	DoAwaitCI       Action = "await CI"       // publish the branch and wait
+	DoAwaitConfirm  Action = "await confirm"  // ask for Confirm Deploy
+	DoMerge         Action = "merge"          // begin the irreversible part
+	DoRelease       Action = "release"        // what is merged is deployed
+	DoMergeFailed   Action = "merge failed"   // back to development, or blocked
+	DoBlock         Action = "block"          // a human is needed
+	DoRecord        Action = "record"         // keep the facts, move nothing
+	DoNothing       Action = "nothing"        // deterministic no-op
+	DoDecline       Action = "decline"        // no-op, and a comment says so
+)
+
+// OnRed is what an edge does when its gates are red.
+type OnRed string
+
+// Red actions.
+const (
+	RedNone   OnRed = ""       // the edge has no gate
+	RedRefuse OnRed = "refuse" // no task; board Blocked
+	RedStay   OnRed = "stay"   // a comment says what is missing
+	RedAgain  OnRed = "again"  // the same role again, capped
+	RedBack   OnRed = "back"   // to development with the findings, capped
+	RedFail   OnRed = "fail"   // deploy failure
+)
+
+// Edge is one row of the transition registry: at From, when On happens and When
+// holds, judge Gates; green does Do (towards To), red does Red.
+type Edge struct {
+	From  Stage
+	On    Trigger
+	When  Condition
+	Gates []string
+	Do    Action
+	To    Stage // equal to From for an edge that does not leave
+	Red   OnRed
+	Why   string // a sentence for the journal and for people
+}
+
+// Info is what a stage is: who works there and what the board shows meanwhile.
+type Info struct {
+	Stage  Stage
+	Role   Role
+	Status Status // on entry
+	Self   Status // on entry, in the repository that hosts the orchestrator; empty = Status
+	Sink   bool
+}
+
+// Pipeline is a transition registry: stages and edges as data. The first edge
+// that matches applies.
+type Pipeline struct {
+	Stages []Info
+	Edges  []Edge
+}
+
+// Default is the built-in pipeline, STAGE_TRANSITIONS. A caller may change the
+// copy that it gets.
+func Default() Pipeline {
+	p := Pipeline{Stages: defaultStages()}
+	p.Edges = append(p.Edges, startEdges()...)
+	for _, i := range p.Stages {
+		if !i.Sink {
+			p.Edges = append(p.Edges, stageEdges(i.Stage)...)
+			p.Edges = append(p.Edges, sharedEdges(i.Stage)...)
+		}
+	}
+	return p
+}
+
+func defaultStages() []Info {
+	return []Info{
+		{Stage: Analysis, Role: Analyst, Status: StatusAnalysis},
+		{Stage: Architecture, Role: Architect, Status: StatusInProgress},
+		{Stage: Development, Role: Developer, Status: StatusInProgress},
+		{Stage: Review, Role: Reviewer, Status: StatusCodeReview},
+		{Stage: Testing, Role: Tester, Status: StatusInProgress},
+		{Stage: DeployStaging, Role: Deployer, Status: StatusInProgress, Self: StatusAwaitingDeploy},
+		{Stage: Deploy, Role: Deployer, Status: StatusDeploying, Self: StatusAwaitingDeploy},
+		{Stage: Done, Status: StatusDone, Self: StatusMonitoring, Sink: true},
+		{Stage: Cancelled, Sink: true},
+	}
+}
+
+func startEdges() []Edge {
+	return []Edge{
+		{None, OnToAnalyse, Always, []string{"qg0"}, DoEnter, Analysis, RedRefuse, "To Analyse starts the pipeline"},
+	}
+}
+
+// stageEdges are the rows that are a stage's own.
+func stageEdges(s Stage) []Edge {
+	switch s {
+	case Analysis:
+		return []Edge{
+			{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the analyst has open questions"},
+			{s, OnAgentFinished, Always, nil, DoAwaitApproval, s, RedNone, "the analyst has finished; a human decides"},
+			{s, OnApproved, Always, []string{"check_analysis_approved"}, DoEnter, Architecture, RedStay, "the requirements are approved"},
+			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the requirements are rejected"},
+			{s, OnInProgress, WhenIdle, nil, DoRelaunch, s, RedNone, "In Progress with no active job runs the analyst again"},
+			{s, OnInProgress, WhenActive, nil, DoNothing, s, RedNone, "the analyst is at work already"},
+			{s, OnToAnalyse, WhenIdle, nil, DoRelaunch, s, RedNone, "To Analyse resumes the analysis"},
+			{s, OnToAnalyse, WhenActive, nil, DoNothing, s, RedNone, "the analyst is at work already"},
+		}
+	case Architecture:
+		return []Edge{
+			{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the architect has open questions"},
+			{s, OnAgentFinished, Always, []string{"check_architecture_ready"}, DoEnter, Development, RedAgain, "the design is ready"},
+			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the design is rejected"},
+		}
+	case Development:
+		return []Edge{
+			{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the developer has open questions"},
+			{s, OnAgentFinished, WhenCINone, []string{"check_ci_green"}, DoEnter, Review, RedBack, "the repository declares no CI"},
+			{s, OnAgentFinished, Always, nil, DoAwaitCI, s, RedNone, "the developer has finished; CI decides"},
+			{s, OnCI, WhenActive, nil, DoNothing, s, RedNone, "the developer is still at work"},
+			{s, OnCI, WhenHeld, nil, DoNothing, s, RedNone, "the task waits for a human"},
+			{s, OnCI, Always, []string{"check_ci_green"}, DoEnter, Review, RedBack, "CI is green"},
+			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the work is rejected"},
+		}
+	case Review:
+		return append(judged(s, Testing, "check_review_approved", "the review approves"),
+			Edge{s, OnReview, WhenHeld, nil, DoNothing, s, RedNone, "the task waits for a human"},
+			Edge{s, OnReview, Always, []string{"check_review_approved"}, DoEnter, Testing, RedBack, "the review approves"})
+	case Testing:
+		return judged(s, DeployStaging, "check_tests_passed", "the tests pass")
+	case DeployStaging:
+		return judged(s, Deploy, "check_staging_status", "staging works")
+	case Deploy:
+		return deployEdges()
+	default:
+		return nil
+	}
+}
+
+// judged are the rows of a stage that an agent's report takes the task out of.
+func judged(s, next Stage, gate, why string) []Edge {
+	return []Edge{
+		{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the agent has open questions"},
+		{s, OnAgentFinished, Always, []string{gate}, DoEnter, next, RedBack, why},
+		{s, OnRejected, Always, nil, DoReject, Development, RedNone, "rejected; back to development"},
+	}
+}
+
+func deployEdges() []Edge {
+	const s = Deploy
+	return []Edge{
+		{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the deployer has open questions"},
+		{s, OnAgentFinished, WhenAwait, nil, DoAwaitConfirm, s, RedNone, "phase A is done; an operator confirms the deployment"},
+		{s, OnAgentFinished, WhenRelease, []string{"check_deploy_status"}, DoEnter, Done, RedFail, "the deployment works"},
+		{s, OnConfirmDeploy, WhenReady, nil, DoMerge, s, RedNone, "Confirm Deploy starts phase B"},
+		{s, OnConfirmDeploy, Always, nil, DoNothing, s, RedNone, "there is nothing to confirm now"},
+		{s, OnMergeDone, WhenMerging, nil, DoRelease, s, RedNone, "the branch is merged"},
+		{s, OnMergeFailed, WhenMerging, nil, DoMergeFailed, Development, RedNone, "the branch could not be merged"},
+		{s, OnApproved, Always, nil, DoNothing, s, RedNone, "Approved is never a deploy trigger"},
+		{s, OnRejected, WhenAwait, nil, DoReject, Development, RedNone, "rejected before the deployment; back to development"},
+		{s, OnRejected, Always, nil, DoDecline, s, RedNone, "the deployment is under way and cannot be rejected any more"},
+		{s, OnPRMerged, Always, nil, DoNothing, s, RedNone, "a merge does not finish a deployment; the deployer's verdict does"},
+	}
+}
+
+// sharedEdges are the rows that every working stage has.
+func sharedEdges(s Stage) []Edge {
+	edges := []Edge{
+		{s, OnAgentAttempt, WhenActive, nil, DoRecord, s, RedNone, "an attempt failed; the queue tries again"},
+		{s, OnAgentFailed, WhenActive, nil, DoBlock, s, RedNone, "the agent failed for good"},
+		{s, OnPublished, Always, nil, DoRecord, s, RedNone, "the branch is published"},
+		{s, OnRetry, WhenActive, nil, DoNothing, s, RedNone, "a job is active already"},
+		{s, OnStop, Always, nil, DoNothing, s, RedNone, "STOP is switched off"},
+	}
+	if s != Deploy {
+		edges = append(edges,
+			Edge{s, OnPRMerged, Always, nil, DoEnter, Done, RedNone, "the pull request was merged"},
+			Edge{s, OnApproved, WhenBlocked, nil, DoRelaunch, s, RedNone, "a human resumes the blocked task"})
+	}
+	if s != Analysis {
+		edges = append(edges,
+			Edge{s, OnInProgress, WhenHeld, nil, DoRelaunch, s, RedNone, "a human resumes the task"},
+			Edge{s, OnInProgress, Always, nil, DoNothing, s, RedNone, "In Progress relaunches the analyst only"})
+	}
+	return append(edges, Edge{s, OnRetry, Always, nil, DoRelaunch, s, RedNone, "an operator runs the stage again"})
+}

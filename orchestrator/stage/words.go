@@ -1,0 +1,103 @@
+package stage
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The texts of comments and notices. They stand in one place, beside the code
+// that decides, so that what people read is what was decided.
+const (
+	wordsStart         = "The analyst has started."
+	wordsApproval      = "The requirements are ready. Set the status Approved to go on, or Rejected with a comment that says why."
+	wordsApproveNotice = "approval needed: the requirements are ready for review"
+	wordsConfirm       = "The deployment is prepared. Set the status Confirm Deploy to merge and deploy it."
+	wordsConfirmNotice = "approval needed: the deployment waits for Confirm Deploy"
+)
+
+func wordsRefused(reason string) string {
+	return "The pipeline has not started: " + sentence(reason) + "\nCorrect the work item and set To Analyse again."
+}
+
+func wordsNotApproved(reason string) string {
+	return "The approval cannot be taken yet: " + sentence(reason)
+}
+
+func wordsQuestions(q string) string {
+	return "Questions are open:\n" + q + "\nAnswer in a comment and set the status In Progress."
+}
+
+func wordsTransition(from, to Stage, why string) string {
+	return fmt.Sprintf("%s → %s: %s", from, to, sentence(why))
+}
+
+func wordsAgain(s Stage, why string) string {
+	return fmt.Sprintf("%s again: %s", s, sentence(why))
+}
+
+func wordsBlocked(why string) string {
+	return "Blocked: " + sentence(why) + "\nSet the status In Progress to try again."
+}
+
+func wordsTaskError(reason string) string     { return "task error: out of retries; " + sentence(reason) }
+func wordsDeployFailure(reason string) string { return "deploy failure: " + sentence(reason) }
+
+func wordsAgentFailure(role Role, reason string) string {
+	return fmt.Sprintf("agent failure: the %s: %s", role, sentence(reason))
+}
+
+// wordsFinished says what an agent's run has cost. Input is shown as everything
+// that went in, with the cached part in brackets.
+func wordsFinished(r Report, s Stage) string {
+	in := r.Input + r.CacheRead + r.CacheCreate
+	text := fmt.Sprintf("The %s has finished (%s): %s tokens in (%s cached), %s out, %s.",
+		r.Role, s, thousands(in), thousands(r.CacheRead), thousands(r.Output), Dollars(r.MicroUSD))
+	if r.Model != "" {
+		text += " Model " + r.Model + "."
+	}
+	return text
+}
+
+// Dollars prints an amount of millionths of a dollar, to the cent, or to the
+// hundredth of a cent when it is less than a dime.
+func Dollars(micro int64) string {
+	sign := ""
+	if micro < 0 {
+		sign, micro = "-", -micro
+	}
+	unit, digits := int64(10_000), 2
+	if micro != 0 && micro < 100_000 {
+		unit, digits = 100, 4
+	}
+	rounded := (micro + unit/2) / unit
+	base := int64(1_000_000) / unit
+	return fmt.Sprintf("%s$%d.%0*d", sign, rounded/base, digits, rounded%base)
+}
+
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	start := len(s) % 3
+	if start == 0 {
+		start = 3
+	}
+	var b strings.Builder
+	b.WriteString(s[:min(start, len(s))])
+	for i := start; i < len(s); i += 3 {
+		b.WriteByte(',')
+		b.WriteString(s[i : i+3])
+	}
+	return b.String()
+}
+
+// sentence makes a reason read as one: a capital is not forced, a full stop is.
+func sentence(s string) string {
+	s = strings.TrimSpace(s)
+	last, _ := utf8.DecodeLastRuneInString(s)
+	if s == "" || unicode.IsPunct(last) && last != ')' && last != '"' && last != '`' {
+		return s
+	}
+	return s + "."
+}

@@ -1,0 +1,387 @@
+package stage
+
+import "fmt"
+
+// writer builds one decision.
+type writer struct {
+	m    *Machine
+	edge Edge
+	ev   Event
+	d    Decision
+}
+
+// act does what the edge says. Only DoNothing leaves the state untouched.
+func (w *writer) act() {
+	if w.edge.Do == DoNothing {
+		w.note(w.edge.Why)
+		return
+	}
+	w.accept()
+	switch w.edge.Do {
+	case DoEnter:
+		w.enter(w.edge.To, w.edge.Why)
+	case DoRelaunch:
+		w.d.State.Retries = 0
+		w.again(w.edge.From, w.edge.Why, w.d.State.Feedback)
+	case DoReject:
+		w.d.State.Retries = 0
+		w.again(w.edge.To, w.edge.Why, w.ev.Reason)
+	case DoAsk:
+		w.note(w.edge.Why)
+		w.hold(HoldNeedsInput, w.ev.Agent.Questions, StatusNeedsInput)
+		w.comment(w.ev.Agent.Role, wordsQuestions(w.ev.Agent.Questions))
+	case DoAwaitApproval:
+		w.note(w.edge.Why)
+		w.hold(HoldApproval, "a human's verdict on the requirements", StatusInReview)
+		w.comment(Analyst, wordsApproval)
+		w.notify(wordsApproveNotice)
+	case DoAwaitCI:
+		w.note(w.edge.Why)
+		w.askCI()
+	case DoAwaitConfirm:
+		w.note(w.edge.Why)
+		w.hold(HoldConfirm, "an operator's Confirm Deploy", StatusAwaitingDeploy)
+		w.comment(Deployer, wordsConfirm)
+		w.notify(wordsConfirmNotice)
+	case DoMerge:
+		w.merge()
+	case DoRelease:
+		w.release()
+	case DoMergeFailed:
+		w.mergeFailed()
+	case DoBlock:
+		w.failed()
+	case DoRecord:
+		w.note(w.edge.Why)
+	case DoDecline:
+		w.note(w.edge.Why)
+		w.comment(Stream, sentence(w.edge.Why))
+		w.status(w.statusOf(w.d.State.Stage))
+	}
+}
+
+// accept takes over the facts that the event brings, whatever is decided then.
+func (w *writer) accept() {
+	s := &w.d.State
+	w.d.Moved = true
+	if _, board := BoardTrigger(Status(w.ev.On)); board {
+		s.Acted = Status(w.ev.On)
+	}
+	switch w.ev.On {
+	case OnToAnalyse:
+		if s.Stage == None {
+			s.SelfHosting, s.CINone = w.ev.SelfHosting, w.ev.CINone
+		}
+	case OnAgentFinished:
+		s.Active, s.Feedback = "", ""
+		if w.ev.SHA != "" {
+			s.Head = w.ev.SHA
+		}
+		w.finished()
+	case OnAgentFailed:
+		s.Active = ""
+	case OnPublished:
+		s.Pushed = w.ev.SHA
+		if w.ev.PR != 0 {
+			s.PR, s.PRURL = w.ev.PR, w.ev.URL
+		}
+	case OnMergeDone:
+		s.MergeSHA = w.ev.SHA
+	case OnAgentAttempt:
+		if w.ev.Agent != nil {
+			w.note(w.ev.Agent.Reason)
+		}
+	}
+}
+
+// finished reports an agent's work and publishes its commits.
+func (w *writer) finished() {
+	s := &w.d.State
+	if w.ev.Agent != nil {
+		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectComment, Author: w.ev.Agent.Role, Text: wordsFinished(*w.ev.Agent, s.Stage)})
+	}
+	if s.Head != "" && s.Head != s.Pushed {
+		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPublish, SHA: s.Head, Expected: s.Pushed})
+	}
+}
+
+// notGreen does what the edge says for a verdict that does not pass.
+func (w *writer) notGreen() {
+	v := w.ev.Verdict
+	if v.Reason == "" {
+		v.Reason = "the gate gave no verdict"
+	}
+	switch {
+	case w.edge.Red == RedRefuse:
+		w.refuse(v.Reason)
+	case w.ev.On == OnAgentFinished:
+		w.accept()
+		w.redReport(v)
+	case v.Outcome == Red && w.edge.Red == RedBack:
+		w.accept()
+		w.back(v.Reason)
+	case w.ev.On == OnCI:
+		w.note(sentence(v.Reason))
+		w.askCI()
+	case w.edge.Red == RedStay:
+		w.accept()
+		w.note(v.Reason)
+		w.comment(Stream, wordsNotApproved(v.Reason))
+		w.status(w.waiting())
+	default:
+		w.note(sentence(v.Reason))
+	}
+}
+
+// waiting is the board status of a task that stays where it is after a verdict.
+func (w *writer) waiting() Status {
+	if w.d.State.Active != "" {
+		return w.statusOf(w.d.State.Stage)
+	}
+	return StatusInReview
+}
+
+// redReport handles an agent that has finished without passing its gate: red
+// goes where the edge says; a missing or unreadable report is the agent's own
+// fault, so the same role works again.
+func (w *writer) redReport(v Verdict) {
+	switch {
+	case w.edge.Red == RedFail && v.Outcome == Red:
+		w.deployFailed(v.Reason)
+	case w.edge.Red == RedBack && v.Outcome == Red && w.edge.From != Development:
+		w.back(v.Reason)
+	case w.edge.From == Development && v.Outcome == Defer:
+		w.note(sentence(v.Reason))
+		w.askCI()
+	default:
+		w.capped(w.d.State.Stage, v.Reason)
+	}
+}
+
+func (w *writer) back(reason string) { w.capped(Development, reason) }
+
+// capped starts a stage again with the reason, or blocks the task when that has
+// been done too often.
+func (w *writer) capped(to Stage, reason string) {
+	if w.d.State.Retries >= w.m.opt.MaxRetries {
+		w.d.State.Feedback = reason
+		w.block(fmt.Sprintf("out of retries (%d): %s", w.m.opt.MaxRetries, reason), wordsTaskError(reason))
+		return
+	}
+	w.d.State.Retries++
+	w.again(to, fmt.Sprintf("retry %d of %d: %s", w.d.State.Retries, w.m.opt.MaxRetries, reason), reason)
+}
+
+// refuse answers a work item that is not fit to start: there is no task.
+func (w *writer) refuse(reason string) {
+	w.note(reason)
+	w.d.Effects = append(w.d.Effects,
+		Effect{Kind: EffectComment, Author: Analyst, Text: wordsRefused(reason)},
+		Effect{Kind: EffectStatus, Status: StatusBlocked, Replaces: []Status{StatusToAnalyse}})
+}
+
+// enter moves the task to a stage and starts what is done there.
+func (w *writer) enter(to Stage, why string) {
+	s := &w.d.State
+	from := s.Stage
+	w.note(why)
+	w.leave(to)
+	if from == Architecture && to == Development {
+		s.Retries = 0
+	}
+	if from == None {
+		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPrepare})
+		w.comment(Analyst, wordsStart)
+	} else {
+		w.comment(Stream, wordsTransition(from, to, why))
+	}
+	switch {
+	case to.Terminal():
+		w.status(w.terminalStatus(from, to))
+		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectTidy})
+	case to == Deploy && !s.SelfHosting:
+		w.merge()
+	case to == Deploy:
+		s.Phase = PhaseAwait
+		w.launch("")
+	default:
+		w.launch("")
+	}
+}
+
+// leave changes the stage and ends what belonged to the old one.
+func (w *writer) leave(to Stage) {
+	s := &w.d.State
+	if s.Active != "" {
+		w.d.Cancel, s.Active = true, ""
+	}
+	if s.Stage != to {
+		s.EnteredAt = w.ev.At
+	}
+	s.Stage, s.Phase = to, PhaseNone
+	s.Hold, s.HoldReason, s.Feedback = HoldNone, "", ""
+}
+
+// again runs a stage's role (anew) with a reason to give to it.
+func (w *writer) again(to Stage, why, feedback string) {
+	from, phase := w.d.State.Stage, w.d.State.Phase
+	w.note(why)
+	w.leave(to)
+	if from != to {
+		w.comment(Stream, wordsTransition(from, to, why))
+	} else {
+		w.comment(Stream, wordsAgain(to, why))
+	}
+	if to == Deploy && from == Deploy {
+		w.resumeDeploy(phase)
+		return
+	}
+	w.launch(feedback)
+}
+
+// resumeDeploy goes on with a deployment where it stood; what a human has to
+// confirm is not done without that.
+func (w *writer) resumeDeploy(phase Phase) {
+	switch {
+	case w.d.State.SelfHosting:
+		w.d.State.Phase = PhaseAwait
+		w.launch("")
+	case phase == PhaseRelease && w.d.State.MergeSHA != "":
+		w.d.State.Phase = PhaseRelease
+		w.launch("")
+	default:
+		w.merge()
+	}
+}
+
+// launch enqueues the job of the stage's role and shows it on the board.
+func (w *writer) launch(feedback string) {
+	s := &w.d.State
+	s.Run++
+	s.Active = w.m.info[s.Stage].Role
+	s.Feedback = feedback
+	w.d.Launch = &Launch{Role: s.Active, Stage: s.Stage, Phase: s.Phase, Run: s.Run, Head: s.Head, Feedback: feedback}
+	w.status(w.statusOf(s.Stage))
+}
+
+// merge begins the irreversible part of a deployment.
+func (w *writer) merge() {
+	s := &w.d.State
+	w.note("the branch is merged at " + short(s.Head))
+	s.Phase, s.Hold, s.HoldReason = PhaseMerge, HoldNone, ""
+	w.status(StatusDeploying)
+	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectMerge, SHA: s.Head})
+}
+
+// release starts the deployer on what was merged.
+func (w *writer) release() {
+	w.note(w.edge.Why)
+	w.d.State.Phase = PhaseRelease
+	w.launch("")
+}
+
+func (w *writer) mergeFailed() {
+	if w.ev.Final {
+		w.block("the merge failed: "+w.ev.Reason, wordsDeployFailure(w.ev.Reason))
+		return
+	}
+	w.back("the merge failed: " + w.ev.Reason)
+}
+
+// deployFailed ends a deployment that did not work. A repository that needs a
+// human's word for each deployment needs it again.
+func (w *writer) deployFailed(reason string) {
+	w.block("the deployment failed: "+reason, wordsDeployFailure(reason))
+	if w.d.State.SelfHosting {
+		w.d.State.Phase = PhaseAwait
+	}
+}
+
+func (w *writer) failed() {
+	reason := "no reason given"
+	if w.ev.Agent != nil && w.ev.Agent.Reason != "" {
+		reason = w.ev.Agent.Reason
+	}
+	role := w.m.info[w.d.State.Stage].Role
+	w.block(fmt.Sprintf("the %s failed: %s", role, reason), wordsAgentFailure(role, reason))
+}
+
+// block makes the task wait for a human, with one audible message.
+func (w *writer) block(why, notice string) {
+	w.note(why)
+	w.hold(HoldBlocked, why, StatusBlocked)
+	w.comment(Stream, wordsBlocked(why))
+	w.notify(notice)
+}
+
+func (w *writer) hold(h Hold, reason string, status Status) {
+	w.d.State.Hold, w.d.State.HoldReason = h, reason
+	w.status(status)
+}
+
+func (w *writer) askCI() {
+	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectAskCI, SHA: w.d.State.Head, Delay: w.m.opt.CIPoll})
+}
+
+// statusOf is the board status that shows work at a stage.
+func (w *writer) statusOf(s Stage) Status {
+	i := w.m.info[s]
+	switch {
+	case s == Deploy && (w.d.State.Phase == PhaseRelease || w.d.State.Phase == PhaseMerge):
+		return StatusDeploying
+	case w.d.State.SelfHosting && i.Self != "":
+		return i.Self
+	default:
+		return i.Status
+	}
+}
+
+// terminalStatus is what the board shows at the end: only what was deployed is
+// monitored.
+func (w *writer) terminalStatus(from, to Stage) Status {
+	if to == Done && from != Deploy {
+		return w.m.info[to].Status
+	}
+	return w.statusOf(to)
+}
+
+// status writes a board status, unless it is what was written last and nobody
+// has touched the board since.
+func (w *writer) status(to Status) {
+	s := &w.d.State
+	_, board := BoardTrigger(Status(w.ev.On))
+	if to == "" || to == s.Set && !board {
+		return
+	}
+	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectStatus, Status: to, Replaces: replaceable(s.Acted, s.Set)})
+	s.Set = to
+}
+
+// replaceable lists the trigger statuses that the service itself has dealt with
+// or set; any other that stands on the board is a human's newer word.
+func replaceable(statuses ...Status) []Status {
+	var out []Status
+	for _, s := range statuses {
+		if _, trigger := BoardTrigger(s); trigger && (len(out) == 0 || out[0] != s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (w *writer) comment(author Role, text string) {
+	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectComment, Author: author, Text: text})
+}
+
+func (w *writer) notify(text string) {
+	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectNotify, Text: text})
+}
+
+func (w *writer) note(text string) { w.d.Notes = append(w.d.Notes, text) }
+
+func short(sha string) string {
+	if len(sha) > 12 {
+		return sha[:12]
+	}
+	return sha
+}
