@@ -110,6 +110,7 @@ type Effect struct {
 	Text     string        `json:"text,omitempty"`
 	Status   Status        `json:"status,omitempty"`
 	Replaces []Status      `json:"replaces,omitempty"` // trigger statuses that the write may overwrite
+	Files    []string      `json:"files,omitempty"`    // comment: artefacts to link to
 	SHA      string        `json:"sha,omitempty"`
 	Expected string        `json:"expected,omitempty"` // publish: where the remote branch was left
 	Delay    time.Duration `json:"delay,omitempty"`

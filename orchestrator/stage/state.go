@@ -15,6 +15,9 @@ type State struct {
 	Run    int64 `json:"run"`
 	Active Role  `json:"active,omitempty"`
 
+	// Failures counts the failed attempts of the active run.
+	Failures int `json:"failures,omitempty"`
+
 	// Retries counts how often the task was sent back or a role had to work
 	// again, since the design was ready or a human last acted.
 	Retries int `json:"retries,omitempty"`

@@ -73,13 +73,13 @@ func (w *writer) accept() {
 			s.SelfHosting, s.CINone = w.ev.SelfHosting, w.ev.CINone
 		}
 	case OnAgentFinished:
-		s.Active, s.Feedback = "", ""
+		s.Active, s.Feedback, s.Failures = "", "", 0
 		if w.ev.SHA != "" {
 			s.Head = w.ev.SHA
 		}
 		w.finished()
 	case OnAgentFailed:
-		s.Active = ""
+		s.Active, s.Failures = "", 0
 	case OnPublished:
 		s.Pushed = w.ev.SHA
 		if w.ev.PR != 0 {
@@ -88,6 +88,7 @@ func (w *writer) accept() {
 	case OnMergeDone:
 		s.MergeSHA = w.ev.SHA
 	case OnAgentAttempt:
+		s.Failures++
 		if w.ev.Agent != nil {
 			w.note(w.ev.Agent.Reason)
 		}
@@ -98,10 +99,30 @@ func (w *writer) accept() {
 func (w *writer) finished() {
 	s := &w.d.State
 	if w.ev.Agent != nil {
-		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectComment, Author: w.ev.Agent.Role, Text: wordsFinished(*w.ev.Agent, s.Stage)})
+		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectComment, Author: w.ev.Agent.Role, Text: wordsFinished(*w.ev.Agent, s.Stage), Files: artefacts(s.Stage)})
 	}
 	if s.Head != "" && s.Head != s.Pushed {
 		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPublish, SHA: s.Head, Expected: s.Pushed})
+	}
+}
+
+// artefacts are the files that a stage leaves behind for people to read.
+func artefacts(s Stage) []string {
+	switch s {
+	case Analysis:
+		return []string{"requirements.md", "acceptance.md"}
+	case Architecture:
+		return []string{"design.md"}
+	case Review:
+		return []string{"review.md"}
+	case Testing:
+		return []string{"test-report.md"}
+	case DeployStaging:
+		return []string{"staging-report.md"}
+	case Deploy:
+		return []string{"deploy-report.md"}
+	default:
+		return nil
 	}
 }
 
@@ -258,6 +279,7 @@ func (w *writer) resumeDeploy(phase Phase) {
 func (w *writer) launch(feedback string) {
 	s := &w.d.State
 	s.Run++
+	s.Failures = 0
 	s.Active = w.m.info[s.Stage].Role
 	s.Feedback = feedback
 	w.d.Launch = &Launch{Role: s.Active, Stage: s.Stage, Phase: s.Phase, Run: s.Run, Head: s.Head, Feedback: feedback}

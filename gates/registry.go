@@ -1,0 +1,114 @@
+package gates
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/internal/guard"
+)
+
+// All is the Check of a verdict that combines several.
+const All = "all"
+
+// Registry is a set of gates by name, QG_CHECKS. It is immutable and safe for
+// concurrent use.
+type Registry struct {
+	names  []string
+	byName map[string]Gate
+}
+
+// NewRegistry makes a registry. A gate without a name, or with the name of
+// another, is an error that names it.
+func NewRegistry(gs ...Gate) (*Registry, error) {
+	r := &Registry{byName: map[string]Gate{}}
+	for i, g := range gs {
+		name := g.Name()
+		if name == "" {
+			return nil, fmt.Errorf("gates: gate %d has no name", i+1)
+		}
+		if _, twice := r.byName[name]; twice {
+			return nil, fmt.Errorf("gates: two gates are called %q", name)
+		}
+		r.names = append(r.names, name)
+		r.byName[name] = g
+	}
+	return r, nil
+}
+
+// Names lists the gates in the order of registration.
+func (r *Registry) Names() []string { return append([]string(nil), r.names...) }
+
+// Has reports whether a gate of that name is registered.
+func (r *Registry) Has(name string) bool { return r.byName[name] != nil }
+
+// Judge asks the named gates about a subject, in order, and combines what they
+// say: green when all are green, else error before red before defer. The
+// verdict of a single gate is its own; no gate at all is green. A name that
+// nobody registered and a gate that panics are errors.
+func (r *Registry) Judge(ctx context.Context, s Subject, names ...string) Verdict {
+	verdicts := make([]Verdict, 0, len(names))
+	for _, name := range names {
+		verdicts = append(verdicts, r.judge(ctx, s, name))
+	}
+	if len(verdicts) == 1 {
+		return verdicts[0]
+	}
+	return Combine(s.SHA, verdicts...)
+}
+
+func (r *Registry) judge(ctx context.Context, s Subject, name string) (v Verdict) {
+	g := r.byName[name]
+	if g == nil {
+		return Broken(name, "no gate of that name is registered")
+	}
+	if err := guard.Do("gate "+name, func() { v = g.Judge(ctx, s) }); err != nil {
+		return Broken(name, err.Error())
+	}
+	v.Check = name
+	if v.SHA == "" {
+		v.SHA = s.SHA
+	}
+	if v.Outcome == Error && v.Reason == "" {
+		v.Reason = "the gate gave no verdict"
+	}
+	return v
+}
+
+// Combine makes one verdict of several, as Registry.Judge does.
+func Combine(sha string, verdicts ...Verdict) Verdict {
+	out := Verdict{Check: All, Outcome: Green, SHA: sha, Children: verdicts}
+	if len(verdicts) == 0 {
+		out.Reason = "there is no gate here"
+		return out
+	}
+	worst := []Outcome{Error, Red, Defer}
+	for _, outcome := range worst {
+		if reasons := reasonsOf(verdicts, outcome); len(reasons) > 0 {
+			out.Outcome, out.Reason = outcome, strings.Join(reasons, "; ")
+			out.Retryable = outcome == Error && allRetryable(verdicts)
+			return out
+		}
+	}
+	out.Reason = fmt.Sprintf("all %d gates are green", len(verdicts))
+	return out
+}
+
+func reasonsOf(verdicts []Verdict, o Outcome) []string {
+	var out []string
+	for _, v := range verdicts {
+		if v.Outcome == o {
+			out = append(out, v.Check+": "+v.Reason)
+		}
+	}
+	return out
+}
+
+func allRetryable(verdicts []Verdict) bool {
+	for _, v := range verdicts {
+		if v.Outcome == Error && !v.Retryable {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,223 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// questionsMax bounds what is taken over of an agent's questions, in bytes.
+const questionsMax = 4000
+
+// handleAgent runs an agent for its job. The result is an event job that is put
+// in the transaction that finishes the claim.
+func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome {
+	var p agentPayload
+	if err := json.Unmarshal(c.Job.Payload, &p); err != nil {
+		return &queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}
+	}
+	task, err := e.Store.Task(ctx, p.TaskID)
+	if err != nil {
+		return e.again(err, c)
+	}
+	if task.State.Active == "" || task.State.Run != p.Launch.Run {
+		return done("the task does not wait for this run any more")
+	}
+	project, ok := e.Projects.ByRepo(task.Repo)
+	if !ok {
+		return done("the repository is not registered any more")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e.agentStarts(task.ID, cancel)
+	defer e.agentEnds(task.ID)
+	return e.runAgent(ctx, c, project, task, p.Launch)
+}
+
+func (e *Engine) agentStarts(taskID int64, cancel context.CancelFunc) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running[taskID] = cancel
+	e.Meter.Set("sessions_running", float64(len(e.running)))
+}
+
+func (e *Engine) agentEnds(taskID int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.running, taskID)
+	e.Meter.Set("sessions_running", float64(len(e.running)))
+}
+
+// stopAgents ends the agent of a task if it works in this process.
+func (e *Engine) stopAgents(taskID int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if cancel := e.running[taskID]; cancel != nil {
+		cancel()
+	}
+}
+
+func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task, l stage.Launch) *queue.Outcome {
+	space := p.Space(t)
+	dir, err := e.Workspaces.Open(ctx, space, FirstFiles(p, t))
+	if err == nil {
+		err = e.Agents.Quiesce(ctx, dir)
+	}
+	if err != nil {
+		return e.attempt(c, t, l, work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: "the workspace: " + err.Error()})
+	}
+	result := e.Agents.Run(ctx, e.command(ctx, p, t, l, c, dir))
+	if result.Kind == work.ResultCancelled {
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
+	}
+	if result.Kind != work.ResultOK {
+		return e.attempt(c, t, l, result)
+	}
+	tip, err := e.Workspaces.Take(ctx, space)
+	if err != nil {
+		result.Kind, result.Reason = work.ResultUnusable, "the commits could not be taken: "+err.Error()
+		return e.attempt(c, t, l, result)
+	}
+	report := reportOf(l.Role, result)
+	report.Questions = e.questions(ctx, p, t, tip.SHA)
+	ev := stage.Event{On: stage.OnAgentFinished, At: e.Now(), Run: l.Run, Agent: &report, SHA: tip.SHA}
+	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{e.agentEvent(c, t, l, result, ev)}}
+}
+
+// attempt reports an attempt that failed: the queue tries again until the
+// agent has had all its retries.
+func (e *Engine) attempt(c queue.Claim, t Task, l stage.Launch, r work.Result) *queue.Outcome {
+	report := reportOf(l.Role, r)
+	ev := stage.Event{On: stage.OnAgentAttempt, At: e.Now(), Run: l.Run, Agent: &report}
+	failures := t.State.Failures
+	if failures >= len(e.opt.AgentRetries) {
+		ev.On = stage.OnAgentFailed
+		return &queue.Outcome{Kind: queue.OutcomeDead, Error: r.Reason, Then: []queue.Job{e.agentEvent(c, t, l, r, ev)}}
+	}
+	return &queue.Outcome{
+		Kind: queue.OutcomeRetry, At: e.Now().Add(e.opt.AgentRetries[failures]), Error: r.Reason,
+		Then: []queue.Job{e.agentEvent(c, t, l, r, ev)},
+	}
+}
+
+// agentEvent is the event job of an attempt, with the record of what it cost.
+func (e *Engine) agentEvent(c queue.Claim, t Task, l stage.Launch, r work.Result, ev stage.Event) queue.Job {
+	e.Meter.Observe("worker_duration_seconds", r.FinishedAt.Sub(r.StartedAt).Seconds(), "role", string(l.Role), "result", r.Kind)
+	run := AgentRun{
+		TaskID: t.ID, JobID: c.Job.ID, Attempt: c.Job.Attempt, Run: l.Run, Stage: l.Stage, Role: l.Role,
+		Usage: r.Usage, Status: r.Kind, ExitCode: r.ExitCode, Started: r.StartedAt, Finished: r.FinishedAt,
+		LogPath: r.LogPath, Summary: r.Summary,
+	}
+	return triggerJob(t, ev, &run, fmt.Sprintf("run/%d/%d/%d", t.ID, l.Run, c.Job.Attempt))
+}
+
+func reportOf(role stage.Role, r work.Result) stage.Report {
+	return stage.Report{
+		Role: role, Model: r.Usage.Model, Input: r.Usage.Input, Output: r.Usage.Output,
+		CacheRead: r.Usage.CacheRead, CacheCreate: r.Usage.CacheCreate, MicroUSD: r.Usage.MicroUSD, Reason: r.Reason,
+	}
+}
+
+// questions reads what an agent has left open, if anything.
+func (e *Engine) questions(ctx context.Context, p Project, t Task, sha string) string {
+	if sha == "" {
+		return ""
+	}
+	tree, err := e.Workspaces.Files(ctx, p.Space(t), sha)
+	if err != nil {
+		return ""
+	}
+	body, err := fs.ReadFile(tree, p.Docs(t.WorkItemID)+"/"+questionsFile)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(body[:min(len(body), questionsMax)]), ""))
+}
+
+// command is what the agent is told.
+func (e *Engine) command(ctx context.Context, p Project, t Task, l stage.Launch, c queue.Claim, dir string) work.Command {
+	target := l.Head
+	if l.Phase == stage.PhaseRelease {
+		target = t.State.MergeSHA
+	}
+	tip, err := e.Workspaces.Tip(ctx, p.Space(t))
+	if err == nil && tip.SHA != "" && l.Phase != stage.PhaseRelease {
+		target = tip.SHA
+	}
+	docs := p.Docs(t.WorkItemID)
+	return work.Command{
+		TaskID: t.ID, WorkItem: t.WorkItemID, Repo: t.Repo, Role: l.Role, Stage: l.Stage, Run: l.Run,
+		Attempt: c.Job.Attempt, Dir: dir, Agent: p.Agents[l.Role], Timeout: e.opt.AgentTimeout,
+		Prompt: Prompt(p, t, l, target, e.answers(ctx, p, t)),
+		Env: map[string]string{
+			"SIGNALBOX_BRANCH": t.Branch, "SIGNALBOX_DOCS": docs, "SIGNALBOX_SHA": target,
+			"SIGNALBOX_PHASE": string(l.Phase), "SIGNALBOX_FEEDBACK": l.Feedback, "SIGNALBOX_TITLE": t.Title,
+		},
+	}
+}
+
+// answers are the comments that people have written on the work item.
+func (e *Engine) answers(ctx context.Context, p Project, t Task) []string {
+	comments, err := e.Tracker.Comments(ctx, p.TrackerProject, t.TrackerIssueID)
+	if err != nil {
+		e.Log.Warn("comments could not be read", "task", t.ID, "err", err)
+		return nil
+	}
+	var out []string
+	for _, c := range comments {
+		if !c.Own && c.Body != "" {
+			out = append(out, c.CreatedAt.UTC().Format(time.RFC3339)+" "+c.Body)
+		}
+	}
+	return out[max(0, len(out)-10):]
+}
+
+// mend finds tasks that wait for an agent job that does not exist any more and
+// tells them that it failed, so that no task is left without a next step.
+func (e *Engine) mend(ctx context.Context) error {
+	for after := int64(0); ; {
+		tasks, err := e.Store.Tasks(ctx, TaskFilter{Live: true, AfterID: after})
+		if err != nil || len(tasks) == 0 {
+			return err
+		}
+		for _, t := range tasks {
+			after = t.ID
+			if t.State.Active != "" {
+				err = errors.Join(err, e.mendTask(ctx, t))
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (e *Engine) mendTask(ctx context.Context, t Task) error {
+	open, err := e.Jobs.Jobs(ctx, queue.Filter{TaskID: t.ID, Open: true})
+	if err != nil {
+		return err
+	}
+	for _, j := range open {
+		if j.Kind == KindAgent || j.Kind == KindTrigger {
+			return nil
+		}
+	}
+	// The job may have been finished and its event applied while we looked.
+	now, err := e.Store.Task(ctx, t.ID)
+	if err != nil || now.State.Run != t.State.Run || now.State.Active == "" {
+		return err
+	}
+	e.Log.Warn("the agent job of a task is gone", "task", t.ID, "run", t.State.Run)
+	report := stage.Report{Role: t.State.Active, Reason: "the job was given up"}
+	ev := stage.Event{On: stage.OnAgentFailed, At: e.Now(), Run: t.State.Run, Agent: &report}
+	_, err = e.Jobs.Put(ctx, triggerJob(t, ev, nil, fmt.Sprintf("gone/%d/%d", t.ID, t.State.Run)))
+	return err
+}

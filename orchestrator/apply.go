@@ -1,0 +1,210 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// apply decides an event of a task and commits the decision. When the task has
+// changed meanwhile it loads it again and decides again.
+func (e *Engine) apply(ctx context.Context, c queue.Claim, p Project, t Task, ev stage.Event, run *AgentRun) *queue.Outcome {
+	for range 5 {
+		v, err := e.judge(ctx, p, t, ev)
+		if err != nil {
+			return e.again(err, c)
+		}
+		if v != nil {
+			ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason, SHA: v.SHA}
+		}
+		d := e.machine.Decide(t.State, ev)
+		err = e.commit(ctx, &c, p, t, ev, d, v, run)
+		if !errors.Is(err, ErrConflict) {
+			return e.finish(c, err)
+		}
+		if t, err = e.Store.Task(ctx, t.ID); err != nil {
+			return e.again(err, c)
+		}
+	}
+	return e.again(ErrConflict, c)
+}
+
+// judge asks the gates of the edge that the event meets. A nil verdict says
+// that the edge has none. An error says that a gate could not look and that it
+// may go away: the event is to be tried again.
+func (e *Engine) judge(ctx context.Context, p Project, t Task, ev stage.Event) (*gates.Verdict, error) {
+	edge, ok := e.machine.Edge(t.State, ev)
+	if !ok || len(edge.Gates) == 0 {
+		return nil, nil
+	}
+	names := append([]string(nil), edge.Gates...)
+	if edge.To != edge.From {
+		names = append(names, p.Gates[edge.From]...)
+	}
+	s, err := e.subject(ctx, p, t, ev)
+	if err != nil {
+		return nil, err
+	}
+	v := e.gates.Judge(ctx, s, names...)
+	e.Meter.Add("gate_verdicts_total", 1, "gate", edge.Gates[0], "verdict", v.Outcome.String())
+	if v.Outcome == gates.Error && v.Retryable {
+		return nil, &unreachable{v.Reason}
+	}
+	return &v, nil
+}
+
+// unreachable is a gate's verdict that it could not look.
+type unreachable struct{ reason string }
+
+func (u *unreachable) Error() string   { return u.reason }
+func (u *unreachable) Retryable() bool { return true }
+
+func (e *Engine) subjectOfItem(p Project, item tracker.Item) gates.Subject {
+	return gates.Subject{
+		At:     e.Now(),
+		Task:   gates.Task{Title: item.Title, Description: item.Description, Repo: p.Repo, Main: p.Main},
+		Policy: gates.Policy{CINone: p.CINone, Required: p.Required, Contexts: p.Contexts},
+	}
+}
+
+// subject gathers the facts of a task, as of its newest commit.
+func (e *Engine) subject(ctx context.Context, p Project, t Task, ev stage.Event) (gates.Subject, error) {
+	s := gates.Subject{
+		At: e.Now(), Stage: t.State.Stage, SHA: t.State.Head, Deployed: t.State.MergeSHA,
+		CI: e.Host, Reviews: e.Host, Commands: e.Commands,
+		Task: gates.Task{
+			ID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Description: t.Description,
+			Repo: t.Repo, Branch: t.Branch, Main: p.Main, Docs: p.Docs(t.WorkItemID),
+		},
+		Policy: gates.Policy{CINone: p.CINone, Required: p.Required, Contexts: p.Contexts},
+	}
+	if ev.On == stage.OnApproved {
+		s.Approval = &gates.Approval{By: ev.By, At: ev.At}
+	}
+	if ev.On == stage.OnAgentFinished && ev.SHA != "" {
+		s.SHA = ev.SHA
+	}
+	if s.SHA == "" {
+		return s, nil
+	}
+	return s, e.readTree(ctx, p, t, &s)
+}
+
+func (e *Engine) readTree(ctx context.Context, p Project, t Task, s *gates.Subject) error {
+	tip, err := e.Workspaces.Tip(ctx, p.Space(t))
+	if err != nil {
+		return err
+	}
+	s.SameCode = []string{s.SHA}
+	if tip.SHA == s.SHA {
+		s.SameCode = tip.SameCode
+	}
+	s.Tree, err = e.Workspaces.Files(ctx, p.Space(t), s.SHA)
+	return err
+}
+
+// commit writes a decision down: the task, its story, and what it owes.
+func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, ev stage.Event, d stage.Decision, v *gates.Verdict, run *AgentRun) error {
+	now := e.Now()
+	out := Commit{Claim: c}
+	before := t.State
+	next := t
+	next.State = d.State
+	if run != nil {
+		out.Runs = append(out.Runs, *run)
+	}
+	if d.Moved {
+		stamp(&next, before, ev, now)
+		out.Task = &next
+	}
+	if v != nil && d.Moved {
+		out.Gates = append(out.Gates, GateResult{TaskID: t.ID, Stage: before.Stage, Verdict: *v, At: now})
+	}
+	out.Journal = append(out.Journal, JournalEntry{
+		TaskID: t.ID, Seq: d.State.Seq, At: now, Kind: "decision", Payload: encode(Recorded{Event: ev, Decision: d}),
+	})
+	if d.Cancel {
+		out.CancelPools = []string{queue.PoolAgents}
+	}
+	if d.Launch != nil {
+		out.Jobs = append(out.Jobs, agentJob(next, *d.Launch))
+	}
+	for i, f := range d.Effects {
+		if f.Kind == stage.EffectAskCI {
+			out.Jobs = append(out.Jobs, askCIJob(next, f, now))
+			continue
+		}
+		out.Jobs = append(out.Jobs, effectJob(next, p, f, fmt.Sprintf("%d/%d/%d", t.ID, d.State.Seq, i)))
+	}
+	if err := e.Store.Commit(ctx, out); err != nil {
+		return err
+	}
+	e.committed(next, before, ev, d)
+	return nil
+}
+
+// Recorded is the payload of a journal entry of kind "decision": enough to make
+// the decision again.
+type Recorded struct {
+	Event    stage.Event    `json:"event"`
+	Decision stage.Decision `json:"decision"`
+}
+
+// stamp keeps the clocks of a task.
+func stamp(t *Task, before stage.State, ev stage.Event, at time.Time) {
+	t.UpdatedAt = at
+	if t.State.Stage != before.Stage {
+		t.StageEnteredAt = at
+	}
+	if t.State.Hold == stage.HoldApproval && before.Hold != stage.HoldApproval && t.BRDReviewStartedAt.IsZero() {
+		t.BRDReviewStartedAt = at
+	}
+	if before.Stage == stage.Analysis && t.State.Stage == stage.Architecture {
+		t.BRDReviewEndedAt = at
+		t.ApprovedAt, t.ApprovedBy = ev.At, ev.By
+	}
+}
+
+// committed tells the log and the meter; it also ends an agent whose job was
+// cancelled and that works here.
+func (e *Engine) committed(t Task, before stage.State, ev stage.Event, d stage.Decision) {
+	log := e.Log.With("task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo)
+	if !d.Moved {
+		log.Debug("event changes nothing", "on", ev.On, "stage", t.State.Stage, "why", d.Notes)
+		return
+	}
+	log.Info("decided", "on", ev.On, "from", before.Stage, "to", t.State.Stage, "why", d.Notes)
+	e.Meter.Add("transitions_total", 1, "from", string(before.Stage), "to", string(t.State.Stage))
+	if t.State.Retries > before.Retries {
+		e.Meter.Add("retries_total", 1, "stage", string(t.State.Stage))
+	}
+	if a := ev.Agent; a != nil {
+		e.Meter.Add("tokens_total", float64(a.Input), "type", "input")
+		e.Meter.Add("tokens_total", float64(a.Output), "type", "output")
+		e.Meter.Add("tokens_total", float64(a.CacheRead), "type", "cache_read")
+		e.Meter.Add("tokens_total", float64(a.CacheCreate), "type", "cache_creation")
+		e.Meter.Add("cost_usd_total", float64(a.MicroUSD)/1e6, "role", string(a.Role))
+	}
+	if d.Cancel {
+		e.stopAgents(t.ID)
+	}
+}
+
+// Files of a task's artefacts that the orchestrator writes or reads itself.
+const (
+	requestFile   = "request.md"
+	questionsFile = "questions.md"
+)
+
+// FirstFiles is what a new branch begins with.
+func FirstFiles(p Project, t Task) []work.File {
+	body := fmt.Sprintf("# %s: %s\n\n%s\n", t.WorkItemID, t.Title, t.Description)
+	return []work.File{{Path: p.Docs(t.WorkItemID) + "/" + requestFile, Body: []byte(body)}}
+}

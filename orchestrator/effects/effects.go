@@ -1,0 +1,150 @@
+// Package effects makes the effects that decisions owe the outside world: one
+// small runner for each kind. A runner is called at least once; by the effect's
+// key, the state it sets or the commit it names, the world sees it once.
+//
+//	comment   posted under its key; the tracker refuses a second one
+//	status    set-state, unless a human has set something newer
+//	notify    sent; a crash between the send and its record can double it
+//	prepare   make the branch and its first commit, and push it
+//	publish   push a commit on the branch and see to the pull request
+//	merge     merge the pull request, pinned to the head; look before doing
+//	tidy      remove the workspace
+package effects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Deps are what the runners work with. All are required but Messenger (nil:
+// notices are only logged), Log and Now.
+type Deps struct {
+	Store      orchestrator.Store
+	Projects   *orchestrator.Projects
+	Tracker    tracker.Tracker
+	Host       githost.Host
+	Messenger  messenger.Messenger
+	Workspaces work.Workspaces
+	Log        *slog.Logger
+	Now        func() time.Time
+}
+
+// Runners returns the runner of every kind of effect that the machine decides.
+func Runners(d Deps) map[string]orchestrator.Runner {
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	return map[string]orchestrator.Runner{
+		stage.EffectComment: orchestrator.RunnerFunc(d.comment),
+		stage.EffectStatus:  orchestrator.RunnerFunc(d.status),
+		stage.EffectNotify:  orchestrator.RunnerFunc(d.notify),
+		stage.EffectPrepare: orchestrator.RunnerFunc(d.prepare),
+		stage.EffectPublish: orchestrator.RunnerFunc(d.publish),
+		stage.EffectMerge:   orchestrator.RunnerFunc(d.merge),
+		stage.EffectTidy:    orchestrator.RunnerFunc(d.tidy),
+	}
+}
+
+var finished = queue.Outcome{Kind: queue.OutcomeDone}
+
+func dead(why string) queue.Outcome {
+	return queue.Outcome{Kind: queue.OutcomeDead, Error: why}
+}
+
+// retry tries again whatever may go away; an error that says it is final is
+// tried a few times too, because an operator may mend a token or a board.
+func (d Deps) retry(e orchestrator.Effect, err error) queue.Outcome {
+	d.Log.Warn("an effect failed", "kind", e.Kind, "task", e.TaskID, "repo", e.Repo, "attempt", e.Attempt, "err", err)
+	return orchestrator.Retry(err, e.Attempt, d.Now())
+}
+
+func (d Deps) comment(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	_, err := d.Tracker.AddComment(ctx, tracker.NewComment{
+		ProjectID: e.ProjectID, ItemID: e.ItemID, Author: e.Author, Key: e.Key, Body: d.withLinks(ctx, e),
+	})
+	switch {
+	case errors.Is(err, tracker.ErrNotFound):
+		return dead("the work item does not exist any more")
+	case err != nil:
+		return d.retry(e, err)
+	default:
+		return finished
+	}
+}
+
+// status sets a board status unless a human has set another trigger meanwhile:
+// their word is newer and will be acted upon.
+func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	item, err := d.Tracker.Item(ctx, e.ProjectID, e.ItemID)
+	if errors.Is(err, tracker.ErrNotFound) {
+		return dead("the work item does not exist any more")
+	}
+	if err != nil {
+		return d.retry(e, err)
+	}
+	if item.Status == e.Status {
+		return finished
+	}
+	if _, trigger := stage.BoardTrigger(item.Status); trigger && !slices.Contains(e.Replaces, item.Status) {
+		return queue.Outcome{Kind: queue.OutcomeDone, Error: fmt.Sprintf("not set: a human has set %s", item.Status)}
+	}
+	err = d.Tracker.SetStatus(ctx, e.ProjectID, e.ItemID, e.Status)
+	switch {
+	case errors.Is(err, tracker.ErrNoStatus):
+		return dead(fmt.Sprintf("the board has no status for %s", e.Status))
+	case err != nil:
+		return d.retry(e, err)
+	default:
+		return finished
+	}
+}
+
+// notify sends an audible message. A chat that cannot be reached never holds up
+// the pipeline.
+func (d Deps) notify(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	title := e.WorkItem
+	if title == "" {
+		title = e.Repo
+	}
+	d.Log.Info("notice", "task", e.TaskID, "repo", e.Repo, "text", e.Text)
+	if d.Messenger == nil {
+		return finished
+	}
+	_, err := d.Messenger.Send(ctx, messenger.Message{Title: title + ": " + e.Title, Lines: []string{e.Text}})
+	switch {
+	case errors.Is(err, messenger.ErrUnreachable):
+		return dead(err.Error())
+	case err != nil:
+		return d.retry(e, err)
+	default:
+		return finished
+	}
+}
+
+// target loads what an effect on the repository is about.
+func (d Deps) target(ctx context.Context, e orchestrator.Effect) (orchestrator.Task, orchestrator.Project, error) {
+	t, err := d.Store.Task(ctx, e.TaskID)
+	if err != nil {
+		return t, orchestrator.Project{}, err
+	}
+	p, ok := d.Projects.ByRepo(e.Repo)
+	if !ok {
+		return t, p, fmt.Errorf("the repository %s is not registered any more", e.Repo)
+	}
+	return t, p, nil
+}

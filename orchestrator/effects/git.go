@@ -1,0 +1,148 @@
+package effects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// prepare makes the branch with the request as its first commit and publishes
+// it.
+func (d Deps) prepare(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	t, p, err := d.target(ctx, e)
+	if err != nil {
+		return d.retry(e, err)
+	}
+	if t.State.Stage.Terminal() {
+		return finished
+	}
+	space := p.Space(t)
+	if _, err := d.Workspaces.Open(ctx, space, orchestrator.FirstFiles(p, t)); err != nil {
+		return d.retry(e, err)
+	}
+	tip, err := d.Workspaces.Tip(ctx, space)
+	if err == nil && tip.SHA != "" && t.State.Head == "" {
+		err = d.Workspaces.Push(ctx, space, tip.SHA, t.State.Pushed)
+	}
+	if err != nil && !errors.Is(err, work.ErrMoved) {
+		return d.retry(e, err)
+	}
+	return finished
+}
+
+// publish pushes a commit and, once there is something to integrate, opens the
+// pull request. What came of it goes back to the task as an event.
+func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	t, p, err := d.target(ctx, e)
+	if err != nil {
+		return d.retry(e, err)
+	}
+	err = d.Workspaces.Push(ctx, p.Space(t), e.SHA, e.Expected)
+	if errors.Is(err, work.ErrMoved) || errors.Is(err, work.ErrProtected) || errors.Is(err, work.ErrBadName) {
+		return dead(err.Error())
+	}
+	if err != nil {
+		return d.retry(e, err)
+	}
+	ev := stage.Event{On: stage.OnPublished, At: d.Now(), SHA: e.SHA}
+	if wantsPullRequest(t.State) {
+		pr, err := d.Host.OpenPullRequest(ctx, pullRequest(p, t))
+		if err != nil {
+			return d.retry(e, err)
+		}
+		ev.PR, ev.URL = pr.Number, pr.URL
+	}
+	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{orchestrator.TriggerJob(e, ev)}}
+}
+
+// wantsPullRequest: there is code to integrate, and it is not integrated yet.
+func wantsPullRequest(s stage.State) bool {
+	return s.Stage != stage.Analysis && s.Stage != stage.Architecture && !s.Stage.Terminal() && s.MergeSHA == ""
+}
+
+func pullRequest(p orchestrator.Project, t orchestrator.Task) githost.NewPullRequest {
+	title := []rune(strings.Join(strings.Fields(t.Title), " "))
+	return githost.NewPullRequest{
+		Repo: p.Repo, Head: t.Branch, Base: p.Main,
+		Title: t.WorkItemID + ": " + string(title[:min(len(title), 200)]),
+		Body:  "Requirements, design and reports: `" + p.Docs(t.WorkItemID) + "/` on this branch.",
+	}
+}
+
+// merge merges the pull request at the head that was decided. It looks first:
+// what is merged already, by an earlier attempt or by a human, is not merged
+// again.
+func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	t, p, err := d.target(ctx, e)
+	if err != nil {
+		return d.retry(e, err)
+	}
+	sha, err := d.mergeOnce(ctx, e, p, t)
+	switch {
+	case err == nil:
+		return report(e, stage.Event{On: stage.OnMergeDone, At: d.Now(), SHA: sha})
+	case errors.Is(err, githost.ErrHeadMoved), errors.Is(err, githost.ErrNotMergeable):
+		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: err.Error()})
+	case errors.Is(err, githost.ErrDenied), e.Attempt >= mergeAttempts:
+		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: err.Error(), Final: true})
+	default:
+		return d.retry(e, err)
+	}
+}
+
+// mergeAttempts bounds how often a merge is tried before a human is asked.
+const mergeAttempts = 20
+
+func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p orchestrator.Project, t orchestrator.Task) (string, error) {
+	pr, err := d.Host.PullRequest(ctx, p.Repo, t.Branch)
+	if errors.Is(err, githost.ErrNotFound) {
+		pr, err = d.Host.OpenPullRequest(ctx, pullRequest(p, t))
+	}
+	if err != nil {
+		return "", err
+	}
+	if pr.Merged {
+		return pr.MergeSHA, nil
+	}
+	if pr.HeadSHA != e.SHA {
+		return "", fmt.Errorf("%w: it is at %.12s, %.12s was judged", githost.ErrHeadMoved, pr.HeadSHA, e.SHA)
+	}
+	return d.Host.Merge(ctx, githost.Merge{Repo: p.Repo, Number: pr.Number, HeadSHA: e.SHA, Title: t.WorkItemID + ": " + t.Title})
+}
+
+func report(e orchestrator.Effect, ev stage.Event) queue.Outcome {
+	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{orchestrator.TriggerJob(e, ev)}}
+}
+
+// tidy removes the workspace; the mirror keeps the commits.
+func (d Deps) tidy(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	t, p, err := d.target(ctx, e)
+	if err != nil {
+		return d.retry(e, err)
+	}
+	if err := d.Workspaces.Close(ctx, p.Space(t)); err != nil {
+		return d.retry(e, err)
+	}
+	return finished
+}
+
+// withLinks adds to an agent's closing comment where its artefacts are.
+func (d Deps) withLinks(ctx context.Context, e orchestrator.Effect) string {
+	t, p, err := d.target(ctx, e)
+	if e.TaskID == 0 || err != nil || p.WebURL == "" || len(e.Files) == 0 {
+		return e.Text
+	}
+	var b strings.Builder
+	b.WriteString(e.Text)
+	for _, f := range e.Files {
+		fmt.Fprintf(&b, "\n%s: %s/blob/%s/%s/%s", f, strings.TrimSuffix(p.WebURL, "/"), t.Branch, p.Docs(t.WorkItemID), f)
+	}
+	return b.String()
+}

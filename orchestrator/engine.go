@@ -1,0 +1,228 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Jobs is everything that the engine needs of a queue.
+type Jobs interface {
+	queue.Queue
+	queue.Keeper
+	queue.Lister
+}
+
+// Hosting is everything that the engine needs of a git host.
+type Hosting interface {
+	githost.Host
+	githost.Branches
+}
+
+// Deps are the parts that an engine works with. All are required but Commands,
+// Log, Meter and Now.
+type Deps struct {
+	Store      Store
+	Story      Story
+	Jobs       Jobs
+	Projects   *Projects
+	Tracker    tracker.Tracker
+	Host       Hosting
+	Workspaces work.Workspaces
+	Agents     work.Agents
+	Gates      []gates.Gate
+	Runners    map[string]Runner // by stage effect kind
+	Commands   gates.Commands
+	Log        *slog.Logger
+	Meter      Meter
+	Now        func() time.Time
+}
+
+// Options are an engine's settings; zero values mean the defaults.
+type Options struct {
+	MaxConcurrency int             // agents at a time; default 2
+	EventWorkers   int             // default 4
+	EffectWorkers  int             // default 4
+	AgentTimeout   time.Duration   // default 60 min
+	AgentRetries   []time.Duration // waits before an agent is tried again; default 30 s, 2 min, 10 min
+	JobTTL         time.Duration   // a claim without a heartbeat for this long is given back; default 30 s
+	Poll           time.Duration   // how often queues are looked at without a hint; default 1 s
+	StatusDefer    time.Duration   // how long a board event waits for our own status write; default 500 ms
+	Stage          stage.Options
+	Worker         string // name of this process in claims; default "worker"
+}
+
+func (o *Options) defaults() {
+	set := func(p *int, v int) {
+		if *p <= 0 {
+			*p = v
+		}
+	}
+	setD := func(p *time.Duration, v time.Duration) {
+		if *p <= 0 {
+			*p = v
+		}
+	}
+	set(&o.MaxConcurrency, 2)
+	set(&o.EventWorkers, 4)
+	set(&o.EffectWorkers, 4)
+	setD(&o.AgentTimeout, time.Hour)
+	setD(&o.JobTTL, 30*time.Second)
+	setD(&o.Poll, time.Second)
+	setD(&o.StatusDefer, 500*time.Millisecond)
+	if o.AgentRetries == nil {
+		o.AgentRetries = []time.Duration{30 * time.Second, 2 * time.Minute, 10 * time.Minute}
+	}
+	if o.Worker == "" {
+		o.Worker = "worker"
+	}
+}
+
+// Engine turns events into decisions and decisions into work. It holds no task
+// state of its own: everything is in the store, so that any number of crashes
+// only delays it.
+type Engine struct {
+	Deps
+	opt      Options
+	machine  *stage.Machine
+	gates    *gates.Registry
+	features []Feature
+
+	creating sync.Mutex // a race between two starts makes one task
+
+	mu      sync.Mutex
+	running map[int64]context.CancelFunc // of the agents at work here, by task id
+}
+
+// New wires an engine for a pipeline. A gate that the pipeline or a project
+// names and nobody registered, an effect kind that nobody runs, a feature whose
+// needs are not met: each is an error that names it.
+func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine, error) {
+	opt.defaults()
+	if err := deps.check(); err != nil {
+		return nil, err
+	}
+	e := &Engine{Deps: deps, opt: opt, features: features, running: map[int64]context.CancelFunc{}}
+	if err := e.adopt(features); err != nil {
+		return nil, err
+	}
+	var rules []stage.Rule
+	all := append([]gates.Gate(nil), deps.Gates...)
+	for _, f := range features {
+		rules = append(rules, f.Rules...)
+		all = append(all, f.Gates...)
+	}
+	var err error
+	if e.machine, err = stage.New(p, opt.Stage, rules...); err != nil {
+		return nil, err
+	}
+	if e.gates, err = gates.NewRegistry(all...); err != nil {
+		return nil, err
+	}
+	return e, e.checkNames(p)
+}
+
+func (d *Deps) check() error {
+	for name, missing := range map[string]bool{
+		"Store": d.Store == nil, "Story": d.Story == nil, "Jobs": d.Jobs == nil, "Projects": d.Projects == nil,
+		"Tracker": d.Tracker == nil, "Host": d.Host == nil, "Workspaces": d.Workspaces == nil, "Agents": d.Agents == nil,
+	} {
+		if missing {
+			return fmt.Errorf("orchestrator: Deps.%s is required", name)
+		}
+	}
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	if d.Meter == nil {
+		d.Meter = nopMeter{}
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	return nil
+}
+
+// adopt takes in the features' runners.
+func (e *Engine) adopt(features []Feature) error {
+	runners := map[string]Runner{}
+	for kind, r := range e.Runners {
+		runners[kind] = r
+	}
+	have := map[string]bool{}
+	for _, f := range features {
+		if f.Name == "" || have[f.Name] {
+			return fmt.Errorf("orchestrator: feature %q has no name or is given twice", f.Name)
+		}
+		have[f.Name] = true
+		for kind, r := range f.Runners {
+			if _, twice := runners[kind]; twice {
+				return fmt.Errorf("orchestrator: feature %s: effect %q has a runner already", f.Name, kind)
+			}
+			runners[kind] = r
+		}
+	}
+	for _, f := range features {
+		for _, n := range f.Needs {
+			if !have[n] {
+				return fmt.Errorf("orchestrator: feature %s needs %s, which is off", f.Name, n)
+			}
+		}
+	}
+	e.Runners = runners
+	return nil
+}
+
+func (e *Engine) checkNames(p stage.Pipeline) error {
+	for _, name := range p.Gates() {
+		if !e.gates.Has(name) {
+			return fmt.Errorf("orchestrator: the pipeline judges %q, which is not registered", name)
+		}
+	}
+	for _, project := range e.Projects.All() {
+		for s, names := range project.Gates {
+			for _, name := range names {
+				if !e.gates.Has(name) {
+					return fmt.Errorf("orchestrator: project %s judges %q at %s, which is not registered", project.Repo, name, s)
+				}
+			}
+		}
+	}
+	for _, kind := range []string{
+		stage.EffectComment, stage.EffectStatus, stage.EffectNotify, stage.EffectPrepare,
+		stage.EffectPublish, stage.EffectMerge, stage.EffectTidy,
+	} {
+		if e.Runners[kind] == nil {
+			return fmt.Errorf("orchestrator: nobody runs the effect %q", kind)
+		}
+	}
+	return nil
+}
+
+// Machine is the machine that decides.
+func (e *Engine) Machine() *stage.Machine { return e.machine }
+
+// retryable reports whether an error says that it may go away by itself.
+func retryable(err error) bool {
+	var r interface{ Retryable() bool }
+	return errors.As(err, &r) && r.Retryable()
+}
+
+// retryAfter is the moment that an error asks to wait for, or zero.
+func retryAfter(err error) time.Duration {
+	var r interface{ RetryAfter() time.Duration }
+	if errors.As(err, &r) {
+		return r.RetryAfter()
+	}
+	return 0
+}

@@ -1,0 +1,234 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Explanation says why a task stands where it stands, and what would move it.
+// Its words come from the machine's state, the registry of transitions and the
+// queue: the code that decides.
+type Explanation struct {
+	TaskID   int64       `json:"task_id"`
+	WorkItem string      `json:"work_item"`
+	Title    string      `json:"title"`
+	Repo     string      `json:"repo"`
+	Stage    stage.Stage `json:"stage"`
+	Phase    stage.Phase `json:"phase,omitempty"`
+	Since    time.Time   `json:"since"`   // at this stage
+	Summary  string      `json:"summary"` // one sentence
+	// Blockers is everything that the task waits for; empty when it is being
+	// worked on, when the scheduler would run it next, or when it is finished.
+	Blockers []Blocker `json:"blockers"`
+	Moves    []Move    `json:"moves"` // what would move it
+	Owed     []Owed    `json:"owed"`  // effects that the outside world has not had yet
+	LastNote string    `json:"last_note,omitempty"`
+}
+
+// Blocker is one thing that a task waits for.
+type Blocker struct {
+	Kind     string    `json:"kind"` // human, ci, merge, slot, or a kind of queue reason
+	Text     string    `json:"text"`
+	Since    time.Time `json:"since,omitzero"`
+	Until    time.Time `json:"until,omitzero"`
+	Unblocks string    `json:"unblocks"` // the event that would end it
+}
+
+// Move is a row of the registry that applies to the task as it is.
+type Move struct {
+	On    stage.Trigger `json:"on"`
+	When  string        `json:"when,omitempty"`
+	Gates []string      `json:"gates,omitempty"`
+	To    stage.Stage   `json:"to"`
+	Why   string        `json:"why"`
+}
+
+// Owed is an effect that is not made yet.
+type Owed struct {
+	Kind    string    `json:"kind"`
+	Attempt int       `json:"attempt"`
+	Next    time.Time `json:"next,omitzero"`
+	Error   string    `json:"error,omitempty"`
+}
+
+// Explain answers for one task.
+func (e *Engine) Explain(ctx context.Context, taskID int64) (Explanation, error) {
+	t, err := e.Store.Task(ctx, taskID)
+	if err != nil {
+		return Explanation{}, err
+	}
+	waits, err := e.Jobs.Waiting(ctx, queue.Filter{TaskID: taskID})
+	if err != nil {
+		return Explanation{}, err
+	}
+	x := Explanation{
+		TaskID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Repo: t.Repo, Stage: t.State.Stage,
+		Phase: t.State.Phase, Since: t.StageEnteredAt, Blockers: []Blocker{}, Moves: e.moves(t.State), Owed: owed(waits),
+	}
+	if err := e.block(ctx, &x, t, waits); err != nil {
+		return x, err
+	}
+	x.LastNote, err = e.lastNote(ctx, taskID)
+	return x, err
+}
+
+// block fills in what the task waits for, and the summary.
+func (e *Engine) block(ctx context.Context, x *Explanation, t Task, waits []queue.Wait) error {
+	s := t.State
+	switch {
+	case s.Stage.Terminal():
+		x.Summary = fmt.Sprintf("The task is %s.", s.Stage)
+	case s.Active != "":
+		return e.blockOfJob(ctx, x, s, waits)
+	case s.Hold != stage.HoldNone:
+		x.Blockers = append(x.Blockers, Blocker{Kind: "human", Text: s.HoldReason, Since: t.UpdatedAt, Unblocks: unblocks(s)})
+		x.Summary = "Waits for a human: " + s.HoldReason
+	case s.Stage == stage.Development:
+		x.Blockers = append(x.Blockers, Blocker{
+			Kind: "ci", Text: fmt.Sprintf("CI of %.12s has not finished", s.Head), Since: t.UpdatedAt,
+			Unblocks: "a green or red CI result for the branch head",
+		})
+		x.Summary = "Waits for CI."
+	case s.Stage == stage.Deploy && s.Phase == stage.PhaseMerge:
+		x.Blockers = append(x.Blockers, Blocker{
+			Kind: "merge", Text: fmt.Sprintf("the branch is being merged at %.12s", s.Head), Since: t.UpdatedAt,
+			Unblocks: "the git host's answer to the merge",
+		})
+		x.Summary = "The branch is being merged."
+	default:
+		x.Summary = "Waits for an event: " + names(x.Moves)
+		x.Blockers = append(x.Blockers, Blocker{Kind: "event", Text: "no job is active", Since: t.UpdatedAt, Unblocks: names(x.Moves)})
+	}
+	return nil
+}
+
+func unblocks(s stage.State) string {
+	switch {
+	case s.Hold == stage.HoldApproval:
+		return "the board status Approved or Rejected"
+	case s.Hold == stage.HoldConfirm:
+		return "the board status Confirm Deploy or Rejected"
+	default:
+		return "the board status In Progress, or an operator's retry"
+	}
+}
+
+func names(moves []Move) string {
+	text := ""
+	for _, m := range moves {
+		if text != "" {
+			text += ", "
+		}
+		text += string(m.On)
+	}
+	return text
+}
+
+// blockOfJob explains a task that has an agent job.
+func (e *Engine) blockOfJob(ctx context.Context, x *Explanation, s stage.State, waits []queue.Wait) error {
+	job, found := agentWait(waits)
+	if !found {
+		x.Summary = fmt.Sprintf("The %s has ended; its result is being taken in.", s.Active)
+		return nil
+	}
+	if job.Job.Status == queue.Running {
+		x.Summary = fmt.Sprintf("The %s is at work since %s (attempt %d).", s.Active, job.Job.StartedAt.UTC().Format(time.RFC3339), job.Job.Attempt)
+		return nil
+	}
+	for _, r := range job.Reasons {
+		x.Blockers = append(x.Blockers, Blocker{Kind: r.Kind, Text: r.Text, Since: r.Since, Until: r.Until, Unblocks: endOf(r)})
+	}
+	if len(job.Reasons) > 0 {
+		x.Summary = fmt.Sprintf("The %s's job waits: %s", s.Active, job.Reasons[0].Text)
+		return nil
+	}
+	running, err := e.busy(ctx)
+	if err != nil {
+		return err
+	}
+	if running >= int64(e.opt.MaxConcurrency) {
+		text := fmt.Sprintf("all %d agent slots are taken", e.opt.MaxConcurrency)
+		x.Blockers = append(x.Blockers, Blocker{Kind: "slot", Text: text, Since: job.Job.CreatedAt, Unblocks: "an agent that ends"})
+		x.Summary = fmt.Sprintf("The %s's job waits: %s.", s.Active, text)
+		return nil
+	}
+	x.Summary = fmt.Sprintf("The %s's job is about to start.", s.Active)
+	return nil
+}
+
+// busy counts running agent jobs.
+func (e *Engine) busy(ctx context.Context) (int64, error) {
+	depth, err := e.Jobs.Depth(ctx)
+	for _, d := range depth {
+		if d.Pool == queue.PoolAgents && d.Status == queue.Running {
+			return d.Count, err
+		}
+	}
+	return 0, err
+}
+
+func agentWait(waits []queue.Wait) (queue.Wait, bool) {
+	for _, w := range waits {
+		if w.Job.Kind == KindAgent {
+			return w, true
+		}
+	}
+	return queue.Wait{}, false
+}
+
+// endOf names the event that ends a queue's reason.
+func endOf(r queue.Reason) string {
+	switch r.Kind {
+	case queue.ReasonDelay:
+		return "time: " + r.Until.UTC().Format(time.RFC3339)
+	case queue.ReasonOrder:
+		return fmt.Sprintf("the end of job %d", r.JobID)
+	case queue.ReasonHold:
+		return "the end of " + r.Name + " on " + r.Subject
+	default:
+		return "the end of the job"
+	}
+}
+
+// moves lists the rows that apply to a state, whatever the event's details.
+func (e *Engine) moves(s stage.State) []Move {
+	out := []Move{}
+	seen := map[stage.Trigger]bool{}
+	for _, on := range stage.Triggers() {
+		ev := stage.Event{On: on, Run: s.Run, Agent: &stage.Report{}}
+		edge, ok := e.machine.Edge(s, ev)
+		if !ok || seen[on] || edge.Do == stage.DoNothing || edge.Do == stage.DoRecord || edge.Do == stage.DoDecline {
+			continue
+		}
+		seen[on] = true
+		out = append(out, Move{On: on, When: string(edge.When), Gates: edge.Gates, To: edge.To, Why: edge.Why})
+	}
+	return out
+}
+
+func owed(waits []queue.Wait) []Owed {
+	out := []Owed{}
+	for _, w := range waits {
+		if w.Job.Pool == queue.PoolEffects {
+			out = append(out, Owed{Kind: w.Job.Kind[len(kindEffect):], Attempt: w.Job.Attempt, Next: w.Job.AvailableAt, Error: w.Job.Error})
+		}
+	}
+	return out
+}
+
+// lastNote is the newest reason in the task's story.
+func (e *Engine) lastNote(ctx context.Context, taskID int64) (string, error) {
+	entries, err := e.Story.Journal(ctx, taskID)
+	if err != nil || len(entries) == 0 {
+		return "", err
+	}
+	r, err := entries[len(entries)-1].Recorded()
+	if err != nil || len(r.Decision.Notes) == 0 {
+		return "", nil
+	}
+	return r.Decision.Notes[len(r.Decision.Notes)-1], nil
+}

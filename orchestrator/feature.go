@@ -1,0 +1,54 @@
+package orchestrator
+
+import (
+	"context"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Feature is an additive behaviour. The engine knows no switch: a feature that
+// is off is not given to New, so the program is then built without it.
+type Feature struct {
+	Name    string
+	Doc     string   // one sentence
+	Needs   []string // features that must be there too
+	Rules   []stage.Rule
+	Gates   []gates.Gate
+	Runners map[string]Runner                  // effects of the feature's own, by kind
+	Loops   []Loop                             // background work
+	Show    func(context.Context) (any, error) // the feature's block in /queue; nil = none
+}
+
+// Loop is background work that a feature or the engine needs; it ends with ctx.
+type Loop struct {
+	Name string
+	Run  func(ctx context.Context)
+}
+
+// Runner makes one kind of effect. It has no error result: a failure is an
+// outcome that says when to try again, or that it is for good.
+type Runner interface {
+	Run(ctx context.Context, e Effect) queue.Outcome
+}
+
+// RunnerFunc is a function as a Runner.
+type RunnerFunc func(ctx context.Context, e Effect) queue.Outcome
+
+// Run calls f.
+func (f RunnerFunc) Run(ctx context.Context, e Effect) queue.Outcome { return f(ctx, e) }
+
+// Effect is an effect as it waits in the queue: what to do, and for which task
+// and work item. TaskID is 0 when a work item was refused.
+type Effect struct {
+	stage.Effect
+	Key       string `json:"key"` // identity, for the outside world
+	TaskID    int64  `json:"task_id,omitempty"`
+	ProjectID string `json:"project_id"` // tracker project to write to
+	ItemID    string `json:"item_id"`
+	WorkItem  string `json:"work_item,omitempty"`
+	Title     string `json:"title,omitempty"`
+	Repo      string `json:"repo"`
+	Attempt   int    `json:"-"` // of the job
+}

@@ -1,0 +1,330 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// NoReason is the reason of a rejection that came without a comment.
+const NoReason = "Rejected without a comment."
+
+// handleEvent does an event job. A nil outcome says that the claim was finished
+// together with the decision.
+func (e *Engine) handleEvent(ctx context.Context, c queue.Claim) *queue.Outcome {
+	var err error
+	switch c.Job.Kind {
+	case KindTracker:
+		var h tracker.Hook
+		if err = json.Unmarshal(c.Job.Payload, &h); err == nil {
+			return e.onTracker(ctx, c, h)
+		}
+	case KindHost:
+		var h githost.Hook
+		if err = json.Unmarshal(c.Job.Payload, &h); err == nil {
+			return e.onHost(ctx, c, h)
+		}
+	case KindTrigger:
+		var p triggerPayload
+		if err = json.Unmarshal(c.Job.Payload, &p); err == nil {
+			return e.onTrigger(ctx, c, p)
+		}
+	default:
+		err = fmt.Errorf("unknown kind of event %q", c.Job.Kind)
+	}
+	return &queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}
+}
+
+func done(why string) *queue.Outcome {
+	return &queue.Outcome{Kind: queue.OutcomeDone, Error: why}
+}
+
+func (e *Engine) again(err error, c queue.Claim) *queue.Outcome {
+	o := e.retry(err, c.Job.Attempt)
+	return &o
+}
+
+// onTracker reads the work item again and acts on what the board says now.
+func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *queue.Outcome {
+	project, ok := e.Projects.ByTracker(h.ProjectID)
+	if !ok {
+		return done("the tracker project is not registered")
+	}
+	busy, err := e.writesStatus(ctx, h.ItemID)
+	if err != nil {
+		return e.again(err, c)
+	}
+	if busy {
+		// The board is read only when none of our own writes to it is under way:
+		// else an old status could be taken for a human's new word.
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.StatusDefer), Error: "waits for our own status write"}
+	}
+	item, err := e.Tracker.Item(ctx, h.ProjectID, h.ItemID)
+	if errors.Is(err, tracker.ErrNotFound) {
+		return done("the work item does not exist any more")
+	}
+	if err != nil {
+		return e.again(err, c)
+	}
+	if h.Kind == tracker.HookItemCreated {
+		return e.softQG0(ctx, project, item)
+	}
+	on, trigger := stage.BoardTrigger(item.Status)
+	if !trigger {
+		return e.notATrigger(c, item)
+	}
+	return e.onBoard(ctx, c, project, item, h.ActorID, on)
+}
+
+// notATrigger looks once more, a little later, in case the tracker answered
+// from a replica that had not seen the change yet.
+func (e *Engine) notATrigger(c queue.Claim, item tracker.Item) *queue.Outcome {
+	if c.Job.Attempt == 1 {
+		return &queue.Outcome{Kind: queue.OutcomeRetry, At: e.Now().Add(2 * e.opt.StatusDefer), Error: "looks again: the status is no trigger"}
+	}
+	return done("the status " + item.StatusName + " is no trigger")
+}
+
+// writesStatus reports whether a status write of ours to the item is unfinished.
+func (e *Engine) writesStatus(ctx context.Context, itemID string) (bool, error) {
+	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{Pool: queue.PoolEffects, Open: true, Limit: 100_000})
+	if err != nil {
+		return false, err
+	}
+	for _, j := range jobs {
+		if j.Kind != kindEffect+stage.EffectStatus {
+			continue
+		}
+		var f Effect
+		if json.Unmarshal(j.Payload, &f) == nil && f.ItemID == itemID {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// softQG0 logs what QG-0 would say of a new work item. It starts nothing.
+func (e *Engine) softQG0(ctx context.Context, p Project, item tracker.Item) *queue.Outcome {
+	v := e.gates.Judge(ctx, e.subjectOfItem(p, item), "qg0")
+	e.Log.Info("work item created", "item", item.ID, "repo", p.Repo, "qg0", v.Outcome.String(), "reason", v.Reason)
+	return done("work item created; QG-0 (soft): " + v.Outcome.String())
+}
+
+// onBoard turns a trigger status into an event of the item's task.
+func (e *Engine) onBoard(ctx context.Context, c queue.Claim, p Project, item tracker.Item, by string, on stage.Trigger) *queue.Outcome {
+	task, found, err := e.taskOf(ctx, item.ID)
+	if err != nil {
+		return e.again(err, c)
+	}
+	ev := stage.Event{On: on, At: e.Now(), By: by}
+	switch {
+	case found:
+		if on == stage.OnRejected {
+			ev.Reason = e.rejection(ctx, item)
+		}
+		return e.apply(ctx, c, p, task, ev, nil)
+	case on == stage.OnToAnalyse:
+		return e.start(ctx, c, p, item, ev)
+	default:
+		return done(fmt.Sprintf("%s is ignored: the work item has no task", on))
+	}
+}
+
+// taskOf finds the newest task of a work item. Cancelled tasks do not count:
+// their issue id is a tombstone.
+func (e *Engine) taskOf(ctx context.Context, itemID string) (Task, bool, error) {
+	tasks, err := e.Store.Tasks(ctx, TaskFilter{TrackerIssueID: itemID})
+	if err != nil || len(tasks) == 0 {
+		return Task{}, false, err
+	}
+	return tasks[len(tasks)-1], true, nil
+}
+
+// rejection is the newest comment of a human, or a fixed note.
+func (e *Engine) rejection(ctx context.Context, item tracker.Item) string {
+	comments, err := e.Tracker.Comments(ctx, item.ProjectID, item.ID)
+	if err != nil {
+		e.Log.Warn("comments could not be read", "item", item.ID, "err", err)
+		return NoReason
+	}
+	reason, newest := NoReason, time.Time{}
+	for _, c := range comments {
+		if !c.Own && c.Body != "" && !c.CreatedAt.Before(newest) {
+			reason, newest = c.Body, c.CreatedAt
+		}
+	}
+	return reason
+}
+
+// onHost finds the task that a git host's webhook is about.
+func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *queue.Outcome {
+	project, ok := e.Projects.ByRepo(h.Repo)
+	if !ok {
+		return done("the repository is not registered")
+	}
+	var on stage.Trigger
+	switch h.Kind {
+	case githost.HookCI:
+		on = stage.OnCI
+	case githost.HookReview:
+		on = stage.OnReview
+	case githost.HookMerged:
+		on = stage.OnPRMerged
+	default:
+		return done(h.Event + " is only noted")
+	}
+	task, why, err := e.taskOfHook(ctx, project, h)
+	if err != nil {
+		return e.again(err, c)
+	}
+	if why != "" {
+		return done(why)
+	}
+	if on == stage.OnCI && h.SHA != "" && task.State.Head != "" && h.SHA != task.State.Head {
+		return done("CI speaks of a commit that is not the head any more")
+	}
+	if on == stage.OnCI && h.State == string(githost.CheckFailed) {
+		e.Log.Info("CI failed", "task", task.ID, "repo", task.Repo, "sha", h.SHA)
+	}
+	return e.apply(ctx, c, project, task, stage.Event{On: on, At: e.Now(), By: h.Sender, SHA: h.SHA}, nil)
+}
+
+// taskOfHook resolves a hook to a task: by its branches, else by asking the
+// host which branches are at the commit, else the repo's only task at
+// development. Ambiguous is left alone. why says that there is none.
+func (e *Engine) taskOfHook(ctx context.Context, p Project, h githost.Hook) (t Task, why string, err error) {
+	branches := h.Branches
+	if h.Branch != "" {
+		branches = append([]string{h.Branch}, branches...)
+	}
+	if len(branches) == 0 && h.SHA != "" {
+		if branches, err = e.Host.BranchesAt(ctx, p.Repo, h.SHA); err != nil && !errors.Is(err, githost.ErrNotFound) {
+			return t, "", err
+		}
+	}
+	for _, b := range branches {
+		tasks, err := e.Store.Tasks(ctx, TaskFilter{Repo: p.Repo, Branch: b, Live: true})
+		if err != nil {
+			return t, "", err
+		}
+		if len(tasks) == 1 {
+			return tasks[0], "", nil
+		}
+	}
+	if h.Kind != githost.HookCI || len(branches) > 0 {
+		return t, "no task has that branch", nil
+	}
+	tasks, err := e.Store.Tasks(ctx, TaskFilter{Repo: p.Repo, Stage: stage.Development})
+	if err != nil {
+		return t, "", err
+	}
+	if len(tasks) != 1 {
+		return t, fmt.Sprintf("the commit belongs to no branch, and %d tasks are at development", len(tasks)), nil
+	}
+	return tasks[0], "", nil
+}
+
+// onTrigger handles an event of our own making.
+func (e *Engine) onTrigger(ctx context.Context, c queue.Claim, p triggerPayload) *queue.Outcome {
+	task, err := e.Store.Task(ctx, p.TaskID)
+	if errors.Is(err, ErrNotFound) {
+		return done("there is no such task")
+	}
+	if err != nil {
+		return e.again(err, c)
+	}
+	project, ok := e.Projects.ByRepo(task.Repo)
+	if !ok {
+		return done("the repository is not registered any more")
+	}
+	ev := p.Event
+	if ev.At.IsZero() {
+		ev.At = e.Now()
+	}
+	if ev.On == stage.OnCI && ev.SHA != task.State.Head {
+		return done("the commit is not the head any more")
+	}
+	return e.apply(ctx, c, project, task, ev, p.Run)
+}
+
+// start makes a task of a work item.
+func (e *Engine) start(ctx context.Context, c queue.Claim, p Project, item tracker.Item, ev stage.Event) *queue.Outcome {
+	e.creating.Lock()
+	defer e.creating.Unlock()
+	if task, found, err := e.taskOf(ctx, item.ID); err != nil {
+		return e.again(err, c)
+	} else if found {
+		return e.apply(ctx, c, p, task, ev, nil)
+	}
+	v := e.gates.Judge(ctx, e.subjectOfItem(p, item), "qg0")
+	if v.Outcome == gates.Error && v.Retryable {
+		return e.again(errors.New(v.Reason), c)
+	}
+	ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason}
+	ev.SelfHosting, ev.CINone = p.SelfHosting, p.CINone
+	d := e.machine.Decide(stage.State{}, ev)
+	if !d.Moved {
+		return e.refuse(ctx, c, p, item, d)
+	}
+	task, err := e.name(ctx, p, item)
+	if err != nil {
+		return e.again(err, c)
+	}
+	return e.finish(c, e.commit(ctx, &c, p, task, ev, d, &v, nil))
+}
+
+// refuse owes the work item a word on why it was not taken.
+func (e *Engine) refuse(ctx context.Context, c queue.Claim, p Project, item tracker.Item, d stage.Decision) *queue.Outcome {
+	e.Log.Info("work item refused", "item", item.ID, "repo", p.Repo, "why", d.Notes)
+	var jobs []queue.Job
+	for i, f := range d.Effects {
+		key := fmt.Sprintf("refused/%d/%d", c.Job.ID, i)
+		jobs = append(jobs, effectJob(Task{TrackerIssueID: item.ID, Title: item.Title}, p, f, key))
+	}
+	return e.finish(c, e.Store.Commit(ctx, Commit{Jobs: jobs, Claim: &c}))
+}
+
+// name fills in a new task's identity.
+func (e *Engine) name(ctx context.Context, p Project, item tracker.Item) (Task, error) {
+	var failed error
+	taken := func(f TaskFilter) bool {
+		tasks, err := e.Store.Tasks(ctx, f)
+		failed = errors.Join(failed, err)
+		return err == nil && len(tasks) > 0
+	}
+	id, err := e.Store.NewTaskID(ctx)
+	if err != nil {
+		return Task{}, err
+	}
+	now := e.Now()
+	t := Task{
+		ID: id, TrackerProjectID: p.TrackerProject, TrackerIssueID: item.ID, Repo: p.Repo,
+		Title: item.Title, Description: item.Description, Slug: Slug(item.Title), CreatedAt: now,
+	}
+	t.WorkItemID = WorkItemID(p.Prefix, item.Sequence, func(s string) bool {
+		return taken(TaskFilter{Repo: p.Repo, WorkItemID: s})
+	})
+	t.Branch = BranchName(t.WorkItemID, t.Slug, item.ID, func(s string) bool {
+		return taken(TaskFilter{Repo: p.Repo, Branch: s})
+	})
+	return t, failed
+}
+
+// finish turns the result of a commit into an outcome: a commit that went
+// through has finished the claim itself.
+func (e *Engine) finish(c queue.Claim, err error) *queue.Outcome {
+	switch {
+	case err == nil, errors.Is(err, queue.ErrLost):
+		return nil
+	default:
+		return e.again(err, c)
+	}
+}

@@ -1,0 +1,159 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Kinds of jobs.
+const (
+	KindTracker = "tracker" // a tracker's webhook
+	KindHost    = "host"    // a git host's webhook
+	KindTrigger = "trigger" // an event of our own making
+	KindAgent   = "agent"
+	kindEffect  = "effect/" // followed by the effect's kind
+)
+
+// attempts that jobs get before they are given up, visibly.
+const (
+	eventAttempts  = 40
+	effectAttempts = 40
+	agentAttempts  = 40 // of being claimed; failures of the agent are counted by the machine's state
+)
+
+// triggerPayload is an event of our own making.
+type triggerPayload struct {
+	TaskID int64       `json:"task_id"`
+	Event  stage.Event `json:"event"`
+	Run    *AgentRun   `json:"agent_run,omitempty"` // the record that comes with an agent's result
+}
+
+// agentPayload is an agent job.
+type agentPayload struct {
+	TaskID int64        `json:"task_id"`
+	Launch stage.Launch `json:"launch"`
+}
+
+// TrackerJob makes the event job of a tracker's webhook.
+func TrackerJob(h tracker.Hook) queue.Job {
+	return queue.Job{
+		Pool: queue.PoolEvents, Kind: KindTracker, Key: itemKey(h.ItemID), Payload: encode(h), MaxAttempts: eventAttempts,
+	}
+}
+
+// HostJob makes the event job of a git host's webhook.
+func HostJob(h githost.Hook) queue.Job {
+	return queue.Job{
+		Pool: queue.PoolEvents, Kind: KindHost, Key: "repo/" + h.Repo, Lane: h.Repo, Payload: encode(h), MaxAttempts: eventAttempts,
+	}
+}
+
+// triggerJob makes the event job of something that happened to a task. The
+// dedupe key may be empty.
+func triggerJob(t Task, e stage.Event, run *AgentRun, dedupe string) queue.Job {
+	return queue.Job{
+		Pool: queue.PoolEvents, Kind: KindTrigger, Key: itemKey(t.TrackerIssueID), TaskID: t.ID, Lane: t.Repo,
+		Payload:     encode(triggerPayload{TaskID: t.ID, Event: e, Run: run}),
+		MaxAttempts: eventAttempts, DedupeKey: dedupe,
+	}
+}
+
+// TriggerJob makes the event job of something that happened to a task, for
+// effect runners. Putting it twice while the first is unfinished is a no-op.
+func TriggerJob(e Effect, ev stage.Event) queue.Job {
+	t := Task{ID: e.TaskID, TrackerIssueID: e.ItemID, Repo: e.Repo}
+	return triggerJob(t, ev, nil, fmt.Sprintf("%s/%s", e.Key, ev.On))
+}
+
+func itemKey(itemID string) string { return "item/" + itemID }
+
+// agentJob makes the job of a launch.
+func agentJob(t Task, l stage.Launch) queue.Job {
+	return queue.Job{
+		Pool: queue.PoolAgents, Kind: KindAgent, Key: taskKey(t.ID), TaskID: t.ID, Lane: t.Repo, Role: string(l.Role),
+		Holds:   []string{"repo/" + t.Repo, "task/" + strconv.FormatInt(t.ID, 10), string(l.Role) + "/" + strconv.FormatInt(t.ID, 10)},
+		Payload: encode(agentPayload{TaskID: t.ID, Launch: l}), MaxAttempts: agentAttempts,
+		DedupeKey: fmt.Sprintf("agent/%d/%d", t.ID, l.Run),
+	}
+}
+
+func taskKey(id int64) string { return "task/" + strconv.FormatInt(id, 10) }
+
+// sink is which of the outside world's doors an effect goes through. Effects of
+// one task and sink are made in order; sinks do not wait for each other.
+func sink(kind string) string {
+	switch kind {
+	case stage.EffectComment, stage.EffectStatus:
+		return "tracker"
+	case stage.EffectNotify:
+		return "messenger"
+	case stage.EffectPrepare, stage.EffectPublish, stage.EffectMerge, stage.EffectTidy:
+		return "git"
+	default:
+		return kind
+	}
+}
+
+// effectJob makes the job of an effect. key is its identity in the world.
+func effectJob(t Task, p Project, f stage.Effect, key string) queue.Job {
+	e := Effect{
+		Effect: f, Key: key, TaskID: t.ID, ProjectID: p.Sync(), ItemID: originalKey(t.TrackerIssueID),
+		WorkItem: t.WorkItemID, Title: t.Title, Repo: p.Repo,
+	}
+	order := itemKey(t.TrackerIssueID)
+	if t.ID != 0 {
+		order = taskKey(t.ID)
+	}
+	return queue.Job{
+		Pool: queue.PoolEffects, Kind: kindEffect + f.Kind, Key: order + "/" + sink(f.Kind), TaskID: t.ID, Lane: p.Repo,
+		Role: string(f.Author), Payload: encode(e), MaxAttempts: effectAttempts, DedupeKey: "effect/" + key,
+	}
+}
+
+func originalKey(key string) string {
+	original, _ := Untomb(key)
+	return original
+}
+
+// askCIJob makes the timer that looks at CI again.
+func askCIJob(t Task, f stage.Effect, now time.Time) queue.Job {
+	j := triggerJob(t, stage.Event{On: stage.OnCI, SHA: f.SHA}, nil, fmt.Sprintf("ask_ci/%d/%s", t.ID, f.SHA))
+	j.AvailableAt = now.Add(f.Delay)
+	return j
+}
+
+// encode writes a payload. The types are ours and always encode.
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return []byte("null")
+	}
+	return b
+}
+
+// backoff is how long to wait before a failed job is tried again: what the
+// error asks for, else 1 s, 2 s, 4 s … at most 5 min.
+func backoff(err error, attempt int) time.Duration {
+	if d := retryAfter(err); d > 0 {
+		return min(d, time.Hour)
+	}
+	return min(time.Second<<min(max(attempt-1, 0), 9), 5*time.Minute)
+}
+
+// retry is the outcome of a job that failed and may be tried again.
+func (e *Engine) retry(err error, attempt int) queue.Outcome {
+	return queue.Outcome{Kind: queue.OutcomeRetry, At: e.Now().Add(backoff(err, attempt)), Error: err.Error()}
+}
+
+// Retry is retry for effect runners: an error that says it is final gives the
+// effect up; any other is tried again.
+func Retry(err error, attempt int, now time.Time) queue.Outcome {
+	return queue.Outcome{Kind: queue.OutcomeRetry, At: now.Add(backoff(err, attempt)), Error: err.Error()}
+}

@@ -1,0 +1,118 @@
+package orchestrator
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// slugMax is the length of a branch slug, in characters.
+const slugMax = 30
+
+// Slug makes the readable part of a branch name of a title: folded to ASCII
+// where there is a transliteration, lower case, every run of other characters
+// one "-", at most 30 characters; "untitled" when nothing is left.
+func Slug(title string) string {
+	var b strings.Builder
+	gap := false
+	for _, r := range strings.ToLower(title) {
+		for _, c := range fold(r) {
+			if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+				if gap && b.Len() > 0 {
+					b.WriteByte('-')
+				}
+				gap = false
+				b.WriteRune(c)
+			} else {
+				gap = true
+			}
+		}
+		if b.Len() > slugMax {
+			break
+		}
+	}
+	s := b.String()
+	s = strings.Trim(s[:min(len(s), slugMax)], "-")
+	if s == "" {
+		return "untitled"
+	}
+	return s
+}
+
+// fold transliterates a lower-case letter to ASCII. Combining marks vanish,
+// letters without a transliteration become a gap.
+func fold(r rune) string {
+	switch {
+	case r < unicode.MaxASCII:
+		return string(r)
+	case unicode.Is(unicode.Mn, r) || r == 'ь' || r == 'ъ':
+		return ""
+	}
+	for _, row := range foldRows {
+		if i := strings.IndexRune(row.from, r); i >= 0 {
+			n := len([]rune(row.from[:i]))
+			return strings.Fields(row.to)[n]
+		}
+	}
+	return " "
+}
+
+var foldRows = []struct{ from, to string }{
+	{"абвгдеёжзийклмнопрстуфхцчшщыэюя", "a b v g d e yo zh z i y k l m n o p r s t u f kh ts ch sh shch y e yu ya"},
+	{"іїєґўђјљњћџѓѕќ", "i yi ye g u dj j lj nj c dz gj dz kj"},
+	{"αβγδεζηθικλμνξοπρσςτυφχψω", "a v g d e z i th i k l m n x o p r s s t y f ch ps o"},
+	{"άέήίόύώϊϋΐΰ", "a e i i o y o i y i y"},
+	{"àáâãåāăąçćĉċčďđðèéêëēĕėęěĝğġģĥħìíîïĩīĭįıĵķĺļľŀłñńņňòóôõøōŏőŕŗřśŝşšţťŧùúûũūŭůűųŵýÿŷźżžșț", "a a a a a a a a c c c c c d d d e e e e e e e e e g g g g h h i i i i i i i i i j k l l l l l n n n n o o o o o o o o r r r s s s s t t t u u u u u u u u u w y y y z z z s t"},
+	{"äöüßæœþŋ", "ae oe ue ss ae oe th n"},
+}
+
+// WorkItemID derives a work item's id from the tracker's number, and the next
+// free one when that is taken in the repo. A number below 1 counts as 1.
+func WorkItemID(prefix string, sequence int64, taken func(string) bool) string {
+	for n := max(sequence, 1); ; n++ {
+		if id := prefix + "-" + strconv.FormatInt(n, 10); !taken(id) {
+			return id
+		}
+	}
+}
+
+// BranchName names a task's branch. When another task of the repo owns it, the
+// tracker's issue id makes it unique; the work item id is unique already.
+func BranchName(workItemID, slug, issueID string, taken func(string) bool) string {
+	name := "feature/" + workItemID + "-" + slug
+	if !taken(name) {
+		return name
+	}
+	unique := name + "-" + Slug(workItemID+" "+issueID)
+	for n := 2; taken(unique); n++ {
+		unique = fmt.Sprintf("%s-%s-%d", name, Slug(issueID), n)
+	}
+	return unique
+}
+
+const tombstoneMark = "#cancelled-"
+
+// Tombstone is what a natural key of a cancelled task becomes.
+func Tombstone(key string, taskID int64, at time.Time) string {
+	return fmt.Sprintf("%s%s%d-%d", key, tombstoneMark, taskID, at.Unix())
+}
+
+// Untomb gives the original of a tombstone; ok is false for a key that is none.
+func Untomb(key string) (original string, ok bool) {
+	i := strings.LastIndex(key, tombstoneMark)
+	if i < 0 {
+		return key, false
+	}
+	id, at, found := strings.Cut(key[i+len(tombstoneMark):], "-")
+	if !found || !number(id) || !number(strings.TrimPrefix(at, "-")) {
+		return key, false
+	}
+	return key[:i], true
+}
+
+func number(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 64)
+	return err == nil
+}

@@ -1,0 +1,170 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// QueueView is what GET /queue shows.
+type QueueView struct {
+	At       time.Time      `json:"at"`
+	Jobs     []JobView      `json:"jobs"` // unfinished, in the order the scheduler will take them, by pool
+	Depth    []DepthView    `json:"depth"`
+	Workers  WorkersView    `json:"workers"`
+	Effects  []JobView      `json:"effects"` // owed to the outside world
+	Features map[string]any `json:"-"`       // blocks of the features that are on
+}
+
+// WorkersView says how busy the agents are.
+type WorkersView struct {
+	MaxConcurrency int   `json:"max_concurrency"`
+	Running        int64 `json:"running"`
+}
+
+// DepthView is a count of unfinished jobs.
+type DepthView struct {
+	Pool   string       `json:"pool"`
+	Status queue.Status `json:"status"`
+	Count  int64        `json:"count"`
+}
+
+// JobView is one unfinished job and what it waits for.
+type JobView struct {
+	ID          int64          `json:"id"`
+	Pool        string         `json:"pool"`
+	Kind        string         `json:"kind"`
+	TaskID      int64          `json:"task_id,omitempty"`
+	Repo        string         `json:"repo,omitempty"`
+	Role        string         `json:"role,omitempty"`
+	Status      queue.Status   `json:"status"`
+	Attempt     int            `json:"attempt"`
+	AvailableAt time.Time      `json:"available_at,omitzero"`
+	StartedAt   time.Time      `json:"started_at,omitzero"`
+	Worker      string         `json:"worker,omitempty"`
+	Error       string         `json:"error,omitempty"`
+	Waits       []queue.Reason `json:"waits_for"`
+}
+
+// QueueView reads the queue as the scheduler sees it.
+func (e *Engine) QueueView(ctx context.Context) (QueueView, error) {
+	v := QueueView{At: e.Now(), Jobs: []JobView{}, Effects: []JobView{}, Depth: []DepthView{}, Features: map[string]any{}}
+	waits, err := e.Jobs.Waiting(ctx, queue.Filter{})
+	if err != nil {
+		return v, err
+	}
+	for _, w := range waits {
+		if w.Job.Pool == queue.PoolEffects {
+			v.Effects = append(v.Effects, jobView(w))
+		} else {
+			v.Jobs = append(v.Jobs, jobView(w))
+		}
+	}
+	depth, err := e.Jobs.Depth(ctx)
+	if err != nil {
+		return v, err
+	}
+	for _, d := range depth {
+		v.Depth = append(v.Depth, DepthView(d))
+	}
+	v.Workers.MaxConcurrency = e.opt.MaxConcurrency
+	if v.Workers.Running, err = e.busy(ctx); err != nil {
+		return v, err
+	}
+	return v, e.showFeatures(ctx, &v)
+}
+
+func (e *Engine) showFeatures(ctx context.Context, v *QueueView) error {
+	for _, f := range e.features {
+		if f.Show == nil {
+			continue
+		}
+		block, err := f.Show(ctx)
+		if err != nil {
+			block = map[string]string{"error": err.Error()}
+		}
+		v.Features[f.Name] = block
+	}
+	return nil
+}
+
+// MarshalJSON puts the features' blocks beside the others; a block of a feature
+// that is off says so.
+func (v QueueView) MarshalJSON() ([]byte, error) {
+	type plain QueueView
+	body, err := json.Marshal(plain(v))
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]any
+	if err := json.Unmarshal(body, &out); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"stop", "serial_gate", "reconcile", "task_deps", "merge_gate"} {
+		out[name] = map[string]any{"enabled": false}
+	}
+	for name, block := range v.Features {
+		out[name] = block
+	}
+	return json.Marshal(out)
+}
+
+func jobView(w queue.Wait) JobView {
+	v := JobView{
+		ID: w.Job.ID, Pool: w.Job.Pool, Kind: w.Job.Kind, TaskID: w.Job.TaskID, Repo: w.Job.Lane, Role: w.Job.Role,
+		Status: w.Job.Status, Attempt: w.Job.Attempt, AvailableAt: w.Job.AvailableAt, StartedAt: w.Job.StartedAt,
+		Worker: w.Job.Worker, Error: w.Job.Error, Waits: w.Reasons,
+	}
+	if v.Waits == nil {
+		v.Waits = []queue.Reason{}
+	}
+	return v
+}
+
+// Recorded decodes a journal entry of kind "decision".
+func (j JournalEntry) Recorded() (Recorded, error) {
+	var r Recorded
+	if j.Kind != "decision" {
+		return r, fmt.Errorf("journal entry %d is a %s, not a decision", j.ID, j.Kind)
+	}
+	err := json.Unmarshal(j.Payload, &r)
+	return r, err
+}
+
+// Retry is the operator's relaunch of a task's stage. The event is durable when
+// it returns.
+func (e *Engine) Retry(ctx context.Context, taskID int64, by string) error {
+	t, err := e.Store.Task(ctx, taskID)
+	if err != nil {
+		return err
+	}
+	_, err = e.Jobs.Put(ctx, triggerJob(t, stage.Event{On: stage.OnRetry, At: e.Now(), By: by}, nil, fmt.Sprintf("retry/%d", t.ID)))
+	return err
+}
+
+// Replay decides every entry of a task's story again and returns the sequence
+// numbers at which the machine now decides otherwise.
+func (e *Engine) Replay(ctx context.Context, taskID int64) ([]int64, error) {
+	entries, err := e.Story.Journal(ctx, taskID)
+	if err != nil {
+		return nil, err
+	}
+	var differ []int64
+	var s stage.State
+	for _, entry := range entries {
+		r, err := entry.Recorded()
+		if err != nil {
+			continue
+		}
+		d := e.machine.Decide(s, r.Event)
+		if string(encode(d)) != string(encode(r.Decision)) {
+			differ = append(differ, entry.Seq)
+		}
+		s = r.Decision.State
+	}
+	return differ, nil
+}

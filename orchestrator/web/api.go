@@ -1,0 +1,134 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+func (s *server) queue(w http.ResponseWriter, r *http.Request) {
+	v, err := s.Engine.QueueView(r.Context())
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	answer(w, http.StatusOK, v)
+}
+
+// fail answers for an error of the store.
+func (s *server) fail(w http.ResponseWriter, err error) {
+	if errors.Is(err, orchestrator.ErrNotFound) {
+		problem(w, http.StatusNotFound, "no-task", "There is no such task.")
+		return
+	}
+	s.Log.Error("a request failed", "err", err)
+	problem(w, http.StatusServiceUnavailable, "store", "The store does not answer.")
+}
+
+// tasks lists tasks by id: ?repo=&stage=&work_item=&issue=&live=true&after=&limit=.
+func (s *server) tasks(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	f := orchestrator.TaskFilter{
+		Repo: q.Get("repo"), Stage: stage.Stage(q.Get("stage")), WorkItemID: q.Get("work_item"), TrackerIssueID: q.Get("issue"), Limit: 100,
+	}
+	var err error
+	if v := q.Get("live"); v != "" {
+		if f.Live, err = strconv.ParseBool(v); err != nil {
+			problem(w, http.StatusBadRequest, "bad-parameter", "live must be true or false.")
+			return
+		}
+	}
+	if v := q.Get("after"); v != "" {
+		if f.AfterID, err = strconv.ParseInt(v, 10, 64); err != nil || f.AfterID < 0 {
+			problem(w, http.StatusBadRequest, "bad-parameter", "after must be the id of a task: a whole number.")
+			return
+		}
+	}
+	if v := q.Get("limit"); v != "" {
+		if f.Limit, err = strconv.Atoi(v); err != nil || f.Limit < 1 || f.Limit > 1000 {
+			problem(w, http.StatusBadRequest, "bad-parameter", "limit must be between 1 and 1000.")
+			return
+		}
+	}
+	list, err := s.Engine.Store.Tasks(r.Context(), f)
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	out := TaskList{Tasks: []TaskView{}}
+	for _, t := range list {
+		out.Tasks = append(out.Tasks, taskView(t))
+	}
+	if len(list) == f.Limit {
+		out.Next = list[len(list)-1].ID
+	}
+	answer(w, http.StatusOK, out)
+}
+
+// id reads the task id of the path; it has answered when ok is false.
+func id(w http.ResponseWriter, r *http.Request) (n int64, ok bool) {
+	n, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil || n < 1 {
+		problem(w, http.StatusBadRequest, "bad-parameter", "The task id must be a whole number above 0.")
+		return 0, false
+	}
+	return n, true
+}
+
+func (s *server) task(w http.ResponseWriter, r *http.Request) {
+	n, ok := id(w, r)
+	if !ok {
+		return
+	}
+	v, err := s.detail(r, n)
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	answer(w, http.StatusOK, v)
+}
+
+func (s *server) detail(r *http.Request, n int64) (TaskDetail, error) {
+	ctx := r.Context()
+	t, err := s.Engine.Store.Task(ctx, n)
+	if err != nil {
+		return TaskDetail{}, err
+	}
+	v := TaskDetail{TaskView: taskView(t), Description: t.Description}
+	runs, err1 := s.Engine.Story.AgentRuns(ctx, n)
+	results, err2 := s.Engine.Story.GateResults(ctx, n)
+	jobs, err3 := s.Engine.Jobs.Jobs(ctx, queue.Filter{TaskID: n, Limit: 10_000})
+	story, err4 := s.Engine.Story.Journal(ctx, n)
+	v.fill(runs, results, jobs, story)
+	return v, errors.Join(err1, err2, err3, err4)
+}
+
+func (s *server) explain(w http.ResponseWriter, r *http.Request) {
+	n, ok := id(w, r)
+	if !ok {
+		return
+	}
+	x, err := s.Engine.Explain(r.Context(), n)
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	answer(w, http.StatusOK, x)
+}
+
+func (s *server) retry(w http.ResponseWriter, r *http.Request) {
+	n, ok := id(w, r)
+	if !ok {
+		return
+	}
+	if err := s.Engine.Retry(r.Context(), n, "operator"); err != nil {
+		s.fail(w, err)
+		return
+	}
+	s.Log.Info("an operator asked for a retry", "task", n, "remote", r.RemoteAddr)
+	answer(w, http.StatusAccepted, map[string]string{"status": "queued"})
+}

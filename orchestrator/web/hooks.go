@@ -1,0 +1,191 @@
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Limits of a webhook's body, in bytes.
+const (
+	trackerLimit = 1 << 20
+	hostLimit    = 25 << 20
+)
+
+// sender is what the two kinds of webhooks have in common.
+type sender struct {
+	source   string
+	limit    int64
+	hold     time.Duration
+	abort    bool // give up by breaking the connection: it is all that makes this sender try again
+	verify   func(http.Header, []byte) error
+	delivery func(http.Header) (id, event string)
+	// decode returns the job, or why the event is of no interest.
+	decode func(event string, body []byte) (job queue.Job, ignore string, err error)
+}
+
+func (s *server) trackerHook(w http.ResponseWriter, r *http.Request) {
+	s.receive(w, r, sender{
+		source: s.TrackerSource, limit: trackerLimit, hold: s.HoldTracker, abort: true,
+		verify: s.Tracker.Verify, delivery: s.Tracker.Delivery, decode: s.decodeTracker,
+	})
+}
+
+func (s *server) hostHook(w http.ResponseWriter, r *http.Request) {
+	s.receive(w, r, sender{
+		source: s.HostSource, limit: hostLimit, hold: s.HoldHost,
+		verify: s.Host.Verify, delivery: s.Host.Delivery, decode: s.decodeHost,
+	})
+}
+
+func (s *server) decodeTracker(event string, body []byte) (queue.Job, string, error) {
+	h, err := s.Tracker.Decode(event, body)
+	if err != nil {
+		return queue.Job{}, "", err
+	}
+	_, known := s.Engine.Projects.ByTracker(h.ProjectID)
+	switch {
+	case h.Kind == tracker.HookOther:
+		return queue.Job{}, "the event is of no interest", nil
+	case !known:
+		return queue.Job{}, "the project is not registered", nil
+	case h.Kind == tracker.HookComment:
+		return queue.Job{}, "comments are only noted", nil
+	case h.Self:
+		return queue.Job{}, "the change is our own", nil
+	case h.Kind == tracker.HookItemUpdated && !h.Status:
+		return queue.Job{}, "the status has not changed", nil
+	default:
+		return orchestrator.TrackerJob(h), "", nil
+	}
+}
+
+func (s *server) decodeHost(event string, body []byte) (queue.Job, string, error) {
+	h, err := s.Host.Decode(event, body)
+	if err != nil {
+		return queue.Job{}, "", err
+	}
+	_, known := s.Engine.Projects.ByRepo(h.Repo)
+	switch {
+	case h.Kind == githost.HookOther:
+		return queue.Job{}, "the event is of no interest", nil
+	case !known:
+		return queue.Job{}, "the repository is not registered", nil
+	case h.Kind == githost.HookPush, h.Kind == githost.HookPullRequest, h.Kind == githost.HookComment:
+		return queue.Job{}, "the event is only noted", nil
+	default:
+		return orchestrator.HostJob(h), "", nil
+	}
+}
+
+// receive takes a delivery: bound, verify, decode, store, answer.
+func (s *server) receive(w http.ResponseWriter, r *http.Request, from sender) {
+	body, ok := s.read(w, r, from)
+	if !ok {
+		return
+	}
+	id, event := from.delivery(r.Header)
+	log := s.Log.With("source", from.source, "event", event, "delivery", id)
+	if !json.Valid(body) {
+		problem(w, http.StatusBadRequest, "not-json", "The body is not JSON.")
+		return
+	}
+	job, ignore, err := from.decode(event, body)
+	switch {
+	case err != nil:
+		log.Warn("webhook cannot be decoded", "err", err)
+		problem(w, http.StatusBadRequest, "bad-payload", "The payload lacks what its event says it has.")
+	case ignore != "":
+		log.Debug("webhook ignored", "why", ignore)
+		s.count(from, "ignored")
+		answer(w, http.StatusOK, map[string]string{"status": "ignored", "reason": ignore})
+	default:
+		s.store(w, r, from, orchestrator.Delivery{Source: from.source, ID: id, Event: event}, body, job)
+	}
+}
+
+// read bounds and verifies the body; it has answered when ok is false.
+func (s *server) read(w http.ResponseWriter, r *http.Request, from sender) (body []byte, ok bool) {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/json" || r.Header.Get("Content-Encoding") != "" {
+		problem(w, http.StatusUnsupportedMediaType, "media-type", "Send application/json without a content encoding.")
+		return nil, false
+	}
+	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, from.limit))
+	var tooBig *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooBig):
+		problem(w, http.StatusRequestEntityTooLarge, "too-large", "The body is larger than this receiver takes.")
+		return nil, false
+	case err != nil:
+		problem(w, http.StatusBadRequest, "truncated", "The body ended early.")
+		return nil, false
+	}
+	if err := from.verify(r.Header, body); err != nil {
+		s.Log.Warn("webhook with a bad signature", "source", from.source, "err", err)
+		s.count(from, "unsigned")
+		problem(w, http.StatusUnauthorized, "bad-signature", "The signature is missing or wrong.")
+		return nil, false
+	}
+	return body, true
+}
+
+// store makes the delivery durable and answers. While the store cannot take it
+// the request is held and the insert tried again.
+func (s *server) store(w http.ResponseWriter, r *http.Request, from sender, d orchestrator.Delivery, body []byte, job queue.Job) {
+	sum := sha256.Sum256(body)
+	d.BodyHash, d.ReceivedAt, d.Outcome = hex.EncodeToString(sum[:]), s.Engine.Now(), "queued"
+	// A sender that hangs up has not taken the answer, but may count the
+	// delivery as made: it is stored all the same.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), from.hold)
+	defer cancel()
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		duplicate, err := s.Engine.Store.Receive(ctx, d, job)
+		if err == nil {
+			s.stored(w, from, duplicate)
+			return
+		}
+		s.Log.Error("a delivery cannot be stored", "source", from.source, "delivery", d.ID, "err", err)
+		select {
+		case <-ctx.Done():
+			s.unstored(w, from)
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (s *server) stored(w http.ResponseWriter, from sender, duplicate bool) {
+	if duplicate {
+		s.count(from, "duplicate")
+		s.Engine.Meter.Add("webhook_dedup_total", 1, "source", from.source)
+		answer(w, http.StatusOK, map[string]string{"status": "duplicate"})
+		return
+	}
+	s.count(from, "queued")
+	answer(w, http.StatusAccepted, map[string]string{"status": "queued"})
+}
+
+func (s *server) unstored(w http.ResponseWriter, from sender) {
+	s.count(from, "lost")
+	if from.abort {
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set("Retry-After", "10")
+	problem(w, http.StatusServiceUnavailable, "store", "The delivery could not be stored.")
+}
+
+func (s *server) count(from sender, outcome string) {
+	s.Engine.Meter.Add("webhooks_total", 1, "source", from.source, "outcome", outcome)
+}

@@ -1,0 +1,164 @@
+package web
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// TaskList is the answer of GET /tasks. Next is the cursor of the next page, 0
+// on the last.
+type TaskList struct {
+	Tasks []TaskView `json:"tasks"`
+	Next  int64      `json:"next,omitempty"`
+}
+
+// TaskView is one task as the API shows it.
+type TaskView struct {
+	ID                 int64       `json:"id"`
+	WorkItemID         string      `json:"work_item_id"`
+	TrackerIssueID     string      `json:"tracker_issue_id"`
+	TrackerProjectID   string      `json:"tracker_project_id"`
+	Repo               string      `json:"repo"`
+	Branch             string      `json:"branch"`
+	Title              string      `json:"title"`
+	Stage              stage.Stage `json:"stage"`
+	Phase              stage.Phase `json:"phase,omitempty"`
+	Active             stage.Role  `json:"active,omitempty"`
+	Hold               stage.Hold  `json:"hold,omitempty"`
+	HoldReason         string      `json:"hold_reason,omitempty"`
+	Run                int64       `json:"run"`
+	Retries            int         `json:"developer_retries"`
+	HeadSHA            string      `json:"head_sha,omitempty"`
+	MergeSHA           string      `json:"merge_sha,omitempty"`
+	PullRequest        string      `json:"pull_request,omitempty"`
+	BRDReviewStartedAt time.Time   `json:"brd_review_started_at,omitzero"`
+	BRDReviewEndedAt   time.Time   `json:"brd_review_ended_at,omitzero"`
+	CreatedAt          time.Time   `json:"created_at"`
+	UpdatedAt          time.Time   `json:"updated_at"`
+	StageEnteredAt     time.Time   `json:"stage_entered_at"`
+	CancelledAt        time.Time   `json:"cancelled_at,omitzero"`
+	Version            int64       `json:"version"`
+}
+
+func taskView(t orchestrator.Task) TaskView {
+	return TaskView{
+		ID: t.ID, WorkItemID: t.WorkItemID, TrackerIssueID: t.TrackerIssueID, TrackerProjectID: t.TrackerProjectID,
+		Repo: t.Repo, Branch: t.Branch, Title: t.Title, Stage: t.State.Stage, Phase: t.State.Phase, Active: t.State.Active,
+		Hold: t.State.Hold, HoldReason: t.State.HoldReason, Run: t.State.Run, Retries: t.State.Retries,
+		HeadSHA: t.State.Head, MergeSHA: t.State.MergeSHA, PullRequest: t.State.PRURL,
+		BRDReviewStartedAt: t.BRDReviewStartedAt, BRDReviewEndedAt: t.BRDReviewEndedAt,
+		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, StageEnteredAt: t.StageEnteredAt, CancelledAt: t.CancelledAt, Version: t.Version,
+	}
+}
+
+// TaskDetail is the answer of GET /tasks/{id}: the task with its whole story.
+type TaskDetail struct {
+	TaskView
+	Description string        `json:"description"`
+	Totals      Totals        `json:"totals"`
+	Runs        []RunView     `json:"agent_runs"`
+	Verdicts    []VerdictView `json:"gate_results"`
+	Jobs        []JobView     `json:"jobs"`
+	Journal     []EntryView   `json:"journal"`
+}
+
+// Totals are sums over a task's agent runs. Input is everything that went in;
+// CacheRead and CacheCreation are parts of it.
+type Totals struct {
+	Input         int64   `json:"input_tokens"`
+	Output        int64   `json:"output_tokens"`
+	CacheRead     int64   `json:"cache_read_input_tokens"`
+	CacheCreation int64   `json:"cache_creation_input_tokens"`
+	CostUSD       float64 `json:"cost_usd"`
+	microUSD      int64
+}
+
+func (t *Totals) add(r orchestrator.AgentRun) {
+	t.Input += r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheCreate
+	t.Output += r.Usage.Output
+	t.CacheRead += r.Usage.CacheRead
+	t.CacheCreation += r.Usage.CacheCreate
+	t.microUSD += r.Usage.MicroUSD
+	t.CostUSD = float64(t.microUSD) / 1e6
+}
+
+// RunView is one agent run.
+type RunView struct {
+	Run      int64       `json:"run"`
+	Attempt  int         `json:"attempt"`
+	Stage    stage.Stage `json:"stage"`
+	Role     stage.Role  `json:"role"`
+	Model    string      `json:"model,omitempty"`
+	Status   string      `json:"status"`
+	ExitCode int         `json:"exit_code"`
+	Totals
+	Started  time.Time `json:"started_at"`
+	Finished time.Time `json:"finished_at"`
+	Summary  string    `json:"summary,omitempty"`
+}
+
+// VerdictView is one recorded verdict.
+type VerdictView struct {
+	Stage   stage.Stage   `json:"stage"`
+	At      time.Time     `json:"at"`
+	Verdict gates.Verdict `json:"verdict"`
+}
+
+// JobView is one job of a task, finished or not.
+type JobView struct {
+	ID         int64        `json:"id"`
+	Pool       string       `json:"pool"`
+	Kind       string       `json:"kind"`
+	Role       string       `json:"role,omitempty"`
+	Status     queue.Status `json:"status"`
+	Attempt    int          `json:"attempt"`
+	CreatedAt  time.Time    `json:"created_at"`
+	FinishedAt time.Time    `json:"finished_at,omitzero"`
+	Error      string       `json:"error,omitempty"`
+}
+
+// EntryView is one line of the journal.
+type EntryView struct {
+	Seq     int64           `json:"seq"`
+	At      time.Time       `json:"at"`
+	Kind    string          `json:"kind"`
+	On      string          `json:"on,omitempty"`
+	Stage   stage.Stage     `json:"stage,omitempty"`
+	Moved   bool            `json:"moved"`
+	Notes   []string        `json:"notes"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+func (v *TaskDetail) fill(runs []orchestrator.AgentRun, results []orchestrator.GateResult, jobs []queue.Job, story []orchestrator.JournalEntry) {
+	v.Runs, v.Verdicts, v.Jobs, v.Journal = []RunView{}, []VerdictView{}, []JobView{}, []EntryView{}
+	for _, r := range runs {
+		view := RunView{
+			Run: r.Run, Attempt: r.Attempt, Stage: r.Stage, Role: r.Role, Model: r.Usage.Model, Status: r.Status,
+			ExitCode: r.ExitCode, Started: r.Started, Finished: r.Finished, Summary: r.Summary,
+		}
+		view.add(r)
+		v.Totals.add(r)
+		v.Runs = append(v.Runs, view)
+	}
+	for _, g := range results {
+		v.Verdicts = append(v.Verdicts, VerdictView{Stage: g.Stage, At: g.At, Verdict: g.Verdict})
+	}
+	for _, j := range jobs {
+		v.Jobs = append(v.Jobs, JobView{
+			ID: j.ID, Pool: j.Pool, Kind: j.Kind, Role: j.Role, Status: j.Status, Attempt: j.Attempt,
+			CreatedAt: j.CreatedAt, FinishedAt: j.FinishedAt, Error: j.Error,
+		})
+	}
+	for _, e := range story {
+		view := EntryView{Seq: e.Seq, At: e.At, Kind: e.Kind, Notes: []string{}, Payload: e.Payload}
+		if r, err := e.Recorded(); err == nil {
+			view.On, view.Stage, view.Moved, view.Notes = string(r.Event.On), r.Decision.State.Stage, r.Decision.Moved, r.Decision.Notes
+		}
+		v.Journal = append(v.Journal, view)
+	}
+}

@@ -1,0 +1,180 @@
+// Package web is the service's HTTP face: webhook receivers that only verify,
+// de-duplicate and store, and a JSON API that shows what the scheduler sees.
+//
+//	POST /webhooks/tracker, /webhooks/githost
+//	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain
+//	POST /tasks/{id}/retry, /tasks/{id}/stop, /serial-gate/unfreeze
+//	GET  /healthz, /readyz, /metrics
+//
+// A webhook is answered with a 2xx only after it is durable. Errors are RFC
+// 9457 problem documents. Handler may be mounted at any prefix with
+// http.StripPrefix.
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Check is one part of readiness.
+type Check struct {
+	Name string
+	Ping func(context.Context) error
+	// Warning makes a failure visible without making the service unready.
+	Warning bool
+}
+
+// Options of a handler. Engine is required; a receiver that is nil has no
+// endpoint.
+type Options struct {
+	Engine  *orchestrator.Engine
+	Tracker tracker.Receiver
+	Host    githost.Receiver
+	// TrackerSource and HostSource name the senders in delivery records;
+	// defaults "tracker" and "githost".
+	TrackerSource, HostSource string
+	AdminToken                string // empty: changing requests are answered 403
+	Checks                    []Check
+	Metrics                   http.Handler
+	Log                       *slog.Logger
+	// HoldTracker and HoldHost are how long a delivery is held while the store
+	// cannot take it; defaults 20 s and 8 s.
+	HoldTracker, HoldHost time.Duration
+}
+
+type server struct {
+	Options
+	token [sha256.Size]byte
+}
+
+// Handler makes the HTTP handler.
+func Handler(o Options) (http.Handler, error) {
+	if o.Engine == nil {
+		return nil, errors.New("web: Options.Engine is required")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.HoldTracker <= 0 {
+		o.HoldTracker = 20 * time.Second
+	}
+	if o.HoldHost <= 0 {
+		o.HoldHost = 8 * time.Second
+	}
+	if o.TrackerSource == "" {
+		o.TrackerSource = "tracker"
+	}
+	if o.HostSource == "" {
+		o.HostSource = "githost"
+	}
+	s := &server{Options: o, token: sha256.Sum256([]byte(o.AdminToken))}
+	return s.routes(), nil
+}
+
+func (s *server) routes() http.Handler {
+	mux := http.NewServeMux()
+	if s.Tracker != nil {
+		mux.HandleFunc("POST /webhooks/tracker", s.trackerHook)
+	}
+	if s.Host != nil {
+		mux.HandleFunc("POST /webhooks/githost", s.hostHook)
+	}
+	mux.HandleFunc("GET /queue", s.queue)
+	mux.HandleFunc("GET /tasks", s.tasks)
+	mux.HandleFunc("GET /tasks/{id}", s.task)
+	mux.HandleFunc("GET /tasks/{id}/explain", s.explain)
+	mux.HandleFunc("POST /tasks/{id}/retry", s.admin(s.retry))
+	mux.HandleFunc("POST /tasks/{id}/stop", s.admin(s.absent("STOP cancellation", "ORCH_STOP_STATUS_ENABLED")))
+	mux.HandleFunc("POST /serial-gate/unfreeze", s.admin(s.absent("the serial gate", "ORCH_SERIAL_GATE_ENABLED")))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	mux.HandleFunc("GET /readyz", s.ready)
+	if s.Metrics != nil {
+		mux.Handle("GET /metrics", s.Metrics)
+	}
+	return http.NewCrossOriginProtection().Handler(strict(mux))
+}
+
+// strict answers unknown paths and wrong methods with problem documents.
+func strict(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		if _, pattern := mux.Handler(r); pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		var allowed []string
+		for _, m := range []string{http.MethodGet, http.MethodPost} {
+			probe := r.Clone(r.Context())
+			probe.Method = m
+			if _, pattern := mux.Handler(probe); pattern != "" {
+				allowed = append(allowed, m)
+			}
+		}
+		if len(allowed) == 0 {
+			problem(w, http.StatusNotFound, "not-found", "There is nothing at this path.")
+			return
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		problem(w, http.StatusMethodNotAllowed, "method-not-allowed", "This path takes "+strings.Join(allowed, " and ")+".")
+	})
+}
+
+// admin lets a request through that carries the operator's token.
+func (s *server) admin(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if s.AdminToken == "" {
+			problem(w, http.StatusForbidden, "no-admin-token", "Changing requests are off: ORCH_ADMIN_TOKEN is not set.")
+			return
+		}
+		given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		sum := sha256.Sum256([]byte(given))
+		if !bearer || subtle.ConstantTimeCompare(sum[:], s.token[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="signalbox"`)
+			problem(w, http.StatusUnauthorized, "bad-token", "Send the operator's token: Authorization: Bearer <ORCH_ADMIN_TOKEN>.")
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+		next(w, r)
+	}
+}
+
+// absent answers for a feature that this program is built without.
+func (s *server) absent(what, setting string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		problem(w, http.StatusNotFound, "feature-off", "This program runs without "+what+" ("+setting+").")
+	}
+}
+
+// ready asks every part whether it works.
+func (s *server) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
+	defer cancel()
+	status, word := http.StatusOK, "ready"
+	checks := map[string]string{}
+	for _, c := range s.Checks {
+		err := c.Ping(ctx)
+		switch {
+		case err == nil:
+			checks[c.Name] = "ok"
+		case c.Warning:
+			checks[c.Name] = "warning: " + err.Error()
+		default:
+			checks[c.Name] = err.Error()
+			status, word = http.StatusServiceUnavailable, "not ready"
+		}
+	}
+	answer(w, status, map[string]any{"status": word, "checks": checks})
+}
