@@ -1,0 +1,156 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Commit implements orchestrator.Store.
+func (d *DB) Commit(ctx context.Context, c orchestrator.Commit) error {
+	return d.write(ctx, func(t *tx) error { return t.commit(c) })
+}
+
+func (t *tx) commit(c orchestrator.Commit) error {
+	// The claim ends first, so that its dedupe key is free for the jobs that follow.
+	own := int64(0)
+	if c.Claim != nil {
+		own = c.Claim.Job.ID
+		if err := t.finish(*c.Claim, queue.Outcome{Kind: queue.OutcomeDone}); err != nil {
+			return err
+		}
+	}
+	taskID := int64(0)
+	if c.Task != nil {
+		taskID = c.Task.ID
+		if err := t.saveTask(*c.Task); err != nil {
+			return err
+		}
+	}
+	if err := t.saveStory(c); err != nil {
+		return err
+	}
+	if len(c.CancelPools) > 0 && taskID != 0 {
+		if _, err := t.cancel(taskID, own, c.CancelPools); err != nil {
+			return err
+		}
+	}
+	if err := t.hold(c.Hold); err != nil {
+		return err
+	}
+	if err := t.free(c.Free); err != nil {
+		return err
+	}
+	_, err := t.putAll(c.Jobs)
+	return err
+}
+
+// saveStory appends what happened.
+func (t *tx) saveStory(c orchestrator.Commit) error {
+	for _, e := range c.Journal {
+		if err := t.exec("insert into journal (task_id, seq, at, kind, payload) values (?, ?, ?, ?, ?)", e.TaskID, e.Seq, micros(e.At), e.Kind, e.Payload); err != nil {
+			return err
+		}
+	}
+	for _, g := range c.Gates {
+		v := g.Verdict
+		err := t.exec(`insert into gate_results (task_id, stage, "check", verdict, reason, sha, tree, at) values (?, ?, ?, ?, ?, ?, ?, ?)`,
+			g.TaskID, string(g.Stage), v.Check, v.Outcome.String(), v.Reason, v.SHA, encode(v), micros(g.At))
+		if err != nil {
+			return err
+		}
+	}
+	for _, r := range c.Runs {
+		if err := t.saveRun(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) saveRun(r orchestrator.AgentRun) error {
+	u := r.Usage
+	return t.exec(`insert or replace into agent_runs (task_id, job_id, attempt, run, stage, role, model, input_tokens, output_tokens, cache_read_input_tokens,
+		cache_creation_input_tokens, cost_micro_usd, status, exit_code, started_at, finished_at, log_path, result_summary)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.TaskID, r.JobID, r.Attempt, r.Run, string(r.Stage), string(r.Role), u.Model, u.Input, u.Output, u.CacheRead,
+		u.CacheCreate, u.MicroUSD, r.Status, r.ExitCode, micros(r.Started), micros(r.Finished), r.LogPath, r.Summary)
+}
+
+// deliveryAge is how long deliveries are remembered.
+const deliveryAge = 90 * 24 * time.Hour
+
+// Receive implements orchestrator.Store.
+func (d *DB) Receive(ctx context.Context, v orchestrator.Delivery, job queue.Job) (duplicate bool, err error) {
+	err = d.write(ctx, func(t *tx) error {
+		oldest := micros(t.now.Add(-deliveryAge))
+		if err := t.exec("delete from deliveries where source = ? and received_at < ?", v.Source, oldest); err != nil {
+			return err
+		}
+		var id int64
+		duplicate, err = t.one([]any{&id}, "select id from deliveries where source = ?1 and (delivery_id = ?2 and delivery_id <> '' or body_hash = ?3) limit 1",
+			v.Source, v.ID, v.BodyHash)
+		if err != nil || duplicate {
+			return err
+		}
+		err := t.exec("insert into deliveries (source, delivery_id, body_hash, event, received_at, outcome) values (?, ?, ?, ?, ?, ?)",
+			v.Source, v.ID, v.BodyHash, v.Event, micros(v.ReceivedAt), v.Outcome)
+		if err != nil {
+			return err
+		}
+		_, err = t.put(job)
+		return err
+	})
+	return duplicate, err
+}
+
+// Journal implements orchestrator.Story.
+func (d *DB) Journal(ctx context.Context, taskID int64) ([]orchestrator.JournalEntry, error) {
+	rows, err := d.read.QueryContext(ctx, "select id, task_id, seq, at, kind, payload from journal where task_id = ? order by id", taskID)
+	return collect(rows, err, func(r *sql.Rows) (e orchestrator.JournalEntry, err error) {
+		var at int64
+		err = r.Scan(&e.ID, &e.TaskID, &e.Seq, &at, &e.Kind, &e.Payload)
+		e.At = timeOf(at)
+		return e, err
+	})
+}
+
+// GateResults implements orchestrator.Story.
+func (d *DB) GateResults(ctx context.Context, taskID int64) ([]orchestrator.GateResult, error) {
+	rows, err := d.read.QueryContext(ctx, "select id, task_id, stage, tree, at from gate_results where task_id = ? order by id", taskID)
+	return collect(rows, err, func(r *sql.Rows) (g orchestrator.GateResult, err error) {
+		var at int64
+		var tree []byte
+		if err = r.Scan(&g.ID, &g.TaskID, &g.Stage, &tree, &at); err != nil {
+			return g, err
+		}
+		g.At = timeOf(at)
+		return g, json.Unmarshal(tree, &g.Verdict)
+	})
+}
+
+// AgentRuns implements orchestrator.Story.
+func (d *DB) AgentRuns(ctx context.Context, taskID int64) ([]orchestrator.AgentRun, error) {
+	rows, err := d.read.QueryContext(ctx, `select id, task_id, job_id, attempt, run, stage, role, model, input_tokens, output_tokens, cache_read_input_tokens,
+		cache_creation_input_tokens, cost_micro_usd, status, exit_code, started_at, finished_at, log_path, result_summary
+		from agent_runs where ?1 = 0 or task_id = ?1 order by id`, taskID)
+	return collect(rows, err, func(r *sql.Rows) (a orchestrator.AgentRun, err error) {
+		us := make([]int64, 2)
+		u := &a.Usage
+		err = r.Scan(&a.ID, &a.TaskID, &a.JobID, &a.Attempt, &a.Run, &a.Stage, &a.Role, &u.Model, &u.Input, &u.Output, &u.CacheRead,
+			&u.CacheCreate, &u.MicroUSD, &a.Status, &a.ExitCode, &us[0], &us[1], &a.LogPath, &a.Summary)
+		times(us, &a.Started, &a.Finished)
+		return a, err
+	})
+}
+
+// LastDelivery implements orchestrator.Story.
+func (d *DB) LastDelivery(ctx context.Context, source string) (time.Time, error) {
+	var at sql.NullInt64
+	err := d.read.QueryRowContext(ctx, "select max(received_at) from deliveries where source = ?", source).Scan(&at)
+	return timeOf(at.Int64), err
+}

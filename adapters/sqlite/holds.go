@@ -1,0 +1,170 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Hold implements queue.Keeper.
+func (d *DB) Hold(ctx context.Context, holds ...queue.Hold) error {
+	return d.write(ctx, func(t *tx) error { return t.hold(holds) })
+}
+
+// hold takes the tokens of the jobs that name a subject.
+func (t *tx) hold(holds []queue.Hold) error {
+	for _, h := range holds {
+		err := t.exec(`insert into holds (subject, name, reason, since) values (?, ?, ?, ?)
+			on conflict (subject, name) do update set reason = excluded.reason`, h.Subject, h.Name, h.Reason, micros(t.now))
+		if err != nil {
+			return err
+		}
+		err = t.exec(`delete from ready where (pool, priority, job_id) in (
+			select j.pool, j.priority, j.id from job_subjects s join jobs j on j.id = s.job_id where s.subject = ?)`, h.Subject)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Free implements queue.Keeper.
+func (d *DB) Free(ctx context.Context, holds ...queue.Hold) error {
+	return d.write(ctx, func(t *tx) error { return t.free(holds) })
+}
+
+// free gives the jobs that name a subject their place, when it was the last hold.
+func (t *tx) free(holds []queue.Hold) error {
+	for _, h := range holds {
+		if err := t.exec("delete from holds where subject = ? and name = ?", h.Subject, h.Name); err != nil {
+			return err
+		}
+		var one int
+		if held, err := t.one([]any{&one}, "select 1 from holds where subject = ? limit 1", h.Subject); err != nil {
+			return err
+		} else if held {
+			continue
+		}
+		ids, err := t.ids("select s.job_id from job_subjects s join jobs j on j.id = s.job_id where s.subject = ? and j.status = 'queued' order by s.job_id", h.Subject)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			j, _, err := t.job(id)
+			if err != nil {
+				return err
+			}
+			if err := t.place(j); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Waiting implements queue.Keeper. It reads one snapshot.
+func (d *DB) Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error) {
+	snap, err := d.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = snap.Rollback() }() // nothing to undo
+	where, args := filter(f)
+	rows, err := snap.QueryContext(ctx, "select "+jobColumns+" from jobs j where "+where+" and id in (select job_id from open_jobs) order by pool, priority, id limit ?", append(args, limit(f))...)
+	jobs, err := scanJobs(rows, err)
+	if err != nil {
+		return nil, err
+	}
+	held, err := heldSubjects(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]queue.Wait, 0, len(jobs))
+	for _, j := range jobs {
+		w := queue.Wait{Job: j}
+		if w.Reasons, err = d.reasons(ctx, snap, j, held); err != nil {
+			return nil, err
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+func (d *DB) reasons(ctx context.Context, snap *sql.Tx, j queue.Job, held map[string][]queue.Hold) ([]queue.Reason, error) {
+	if j.Status == queue.Running {
+		return []queue.Reason{queue.AtWork(j)}, nil
+	}
+	var out []queue.Reason
+	if j.Key != "" {
+		var first int64
+		if err := snap.QueryRowContext(ctx, "select min(job_id) from keyed where key = ?", j.Key).Scan(&first); err != nil {
+			return nil, err
+		}
+		if first != j.ID {
+			out = append(out, queue.Behind(first))
+		}
+	}
+	if j.AvailableAt.After(d.now()) {
+		out = append(out, queue.Delayed(j.AvailableAt))
+	}
+	for _, subject := range j.Holds {
+		for _, h := range held[subject] {
+			out = append(out, queue.Held(h))
+		}
+	}
+	return out, nil
+}
+
+func heldSubjects(ctx context.Context, snap *sql.Tx) (map[string][]queue.Hold, error) {
+	rows, err := snap.QueryContext(ctx, "select subject, name, reason, since from holds order by since, name")
+	list, err := collect(rows, err, func(r *sql.Rows) (h queue.Hold, err error) {
+		var since int64
+		err = r.Scan(&h.Subject, &h.Name, &h.Reason, &since)
+		h.Since = timeOf(since)
+		return h, err
+	})
+	out := map[string][]queue.Hold{}
+	for _, h := range list {
+		out[h.Subject] = append(out[h.Subject], h)
+	}
+	return out, err
+}
+
+// Jobs implements queue.Lister.
+func (d *DB) Jobs(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
+	where, args := filter(f)
+	rows, err := d.read.QueryContext(ctx, "select "+jobColumns+" from jobs j where "+where+" order by id limit ?", append(args, limit(f))...)
+	return scanJobs(rows, err)
+}
+
+func filter(f queue.Filter) (where string, args []any) {
+	conds := []string{"1"}
+	if f.Open {
+		conds = append(conds, "id in (select job_id from open_jobs)")
+	}
+	if f.Pool != "" {
+		conds, args = append(conds, "pool = ?"), append(args, f.Pool)
+	}
+	if f.TaskID != 0 {
+		conds, args = append(conds, "task_id = ?"), append(args, f.TaskID)
+	}
+	return strings.Join(conds, " and "), args
+}
+
+func limit(f queue.Filter) int {
+	if f.Limit <= 0 {
+		return 1000
+	}
+	return f.Limit
+}
+
+// Depth implements queue.Lister.
+func (d *DB) Depth(ctx context.Context) ([]queue.Depth, error) {
+	rows, err := d.read.QueryContext(ctx, "select pool, status, n from depth where n > 0 and status in ('queued', 'running') order by pool, status")
+	return collect(rows, err, func(r *sql.Rows) (v queue.Depth, err error) { return v, r.Scan(&v.Pool, &v.Status, &v.Count) })
+}
+
+// Wake implements queue.Lister.
+func (d *DB) Wake(pool string) <-chan struct{} { return d.wakers.channel(pool) }

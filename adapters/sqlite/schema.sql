@@ -1,0 +1,177 @@
+-- Times are integer microseconds since 1970 UTC, 0 for none. Everything is
+-- "if not exists": opening an older file only adds.
+
+create table if not exists counters (
+  name  text primary key,
+  value integer not null
+) without rowid;
+
+create table if not exists jobs (
+  id           integer primary key autoincrement,
+  pool         text    not null,
+  kind         text    not null,
+  key          text    not null,
+  task_id      integer not null,
+  lane         text    not null,
+  role         text    not null,
+  holds        text    not null, -- JSON array of subjects
+  payload      blob,
+  priority     integer not null,
+  available_at integer not null,
+  max_attempts integer not null,
+  dedupe_key   text    not null,
+  status       text    not null,
+  attempt      integer not null default 0,
+  worker       text    not null default '',
+  heartbeat_at integer not null default 0,
+  lease_until  integer not null default 0,
+  created_at   integer not null,
+  started_at   integer not null default 0,
+  finished_at  integer not null default 0,
+  error        text    not null default ''
+);
+create index if not exists jobs_task on jobs (task_id);
+create unique index if not exists jobs_dedupe on jobs (dedupe_key) where dedupe_key <> '' and status in ('queued', 'running');
+
+-- An unfinished job is in open_jobs, and in exactly one of: ready (its token),
+-- delayed, running, or none of them while it is behind another job of its key
+-- or one of its subjects is held.
+create table if not exists open_jobs (job_id integer primary key, pool text not null, task_id integer not null);
+create index if not exists open_jobs_task on open_jobs (task_id);
+create index if not exists open_jobs_pool on open_jobs (pool, job_id);
+create table if not exists ready (
+  pool text not null, priority integer not null, job_id integer not null,
+  primary key (pool, priority, job_id)
+) without rowid;
+create table if not exists delayed (
+  available_at integer not null, job_id integer not null,
+  primary key (available_at, job_id)
+) without rowid;
+create table if not exists running (job_id integer primary key, lease_until integer not null);
+create table if not exists keyed (
+  key text not null, job_id integer not null,
+  primary key (key, job_id)
+) without rowid;
+create table if not exists job_subjects (
+  subject text not null, job_id integer not null,
+  primary key (subject, job_id)
+) without rowid;
+create table if not exists holds (
+  subject text not null, name text not null, reason text not null, since integer not null,
+  primary key (subject, name)
+) without rowid;
+create table if not exists depth (
+  pool text not null, status text not null, n integer not null,
+  primary key (pool, status)
+) without rowid;
+
+create table if not exists tasks (
+  id                    integer primary key,
+  work_item_id          text    not null,
+  tracker_project_id    text    not null,
+  tracker_issue_id      text    not null,
+  repo                  text    not null,
+  branch                text    not null,
+  slug                  text    not null,
+  title                 text    not null,
+  description           text    not null,
+  stage                 text    not null,
+  state                 text    not null, -- JSON, the machine's
+  developer_retries     integer not null,
+  merge_defers          integer not null default 0,
+  deploy_phase          text    not null,
+  head_sha              text    not null,
+  tracker_message_id    text    not null,
+  brd_review_started_at integer not null,
+  brd_review_ended_at   integer not null,
+  approved_at           integer not null,
+  approved_by           text    not null,
+  cancel_requested_at   integer not null,
+  cancelled_at          integer not null,
+  created_at            integer not null,
+  updated_at            integer not null,
+  stage_entered_at      integer not null,
+  version               integer not null
+);
+create unique index if not exists tasks_issue on tasks (tracker_project_id, tracker_issue_id);
+create unique index if not exists tasks_work_item on tasks (repo, work_item_id);
+create unique index if not exists tasks_branch on tasks (repo, branch);
+create index if not exists tasks_by_issue on tasks (tracker_issue_id);
+create index if not exists tasks_live on tasks (id) where stage not in ('done', 'cancelled');
+
+create table if not exists deliveries (
+  id          integer primary key,
+  source      text    not null,
+  delivery_id text    not null,
+  body_hash   text    not null,
+  event       text    not null,
+  received_at integer not null,
+  outcome     text    not null
+);
+create unique index if not exists deliveries_id on deliveries (source, delivery_id) where delivery_id <> '';
+create index if not exists deliveries_body on deliveries (source, body_hash);
+create index if not exists deliveries_age on deliveries (source, received_at);
+
+create table if not exists journal (
+  id      integer primary key,
+  task_id integer not null,
+  seq     integer not null,
+  at      integer not null,
+  kind    text    not null,
+  payload blob    not null
+);
+create index if not exists journal_task on journal (task_id, id);
+
+create table if not exists gate_results (
+  id      integer primary key,
+  task_id integer not null,
+  stage   text    not null,
+  "check" text    not null,
+  verdict text    not null,
+  reason  text    not null,
+  sha     text    not null,
+  tree    text    not null, -- JSON of the whole verdict, evidence and children
+  at      integer not null
+);
+create index if not exists gate_results_task on gate_results (task_id, id);
+
+create table if not exists agent_runs (
+  id                          integer primary key,
+  task_id                     integer not null,
+  job_id                      integer not null,
+  attempt                     integer not null,
+  run                         integer not null,
+  stage                       text    not null,
+  role                        text    not null,
+  model                       text    not null,
+  input_tokens                integer not null,
+  output_tokens               integer not null,
+  cache_read_input_tokens     integer not null,
+  cache_creation_input_tokens integer not null,
+  cost_micro_usd              integer not null,
+  status                      text    not null,
+  exit_code                   integer not null,
+  started_at                  integer not null,
+  finished_at                 integer not null,
+  log_path                    text    not null,
+  result_summary              text    not null,
+  unique (job_id, attempt)
+);
+create index if not exists agent_runs_task on agent_runs (task_id, id);
+
+create table if not exists job_deps (
+  task_id            integer not null,
+  depends_on_task_id integer not null,
+  source             text    not null,
+  created_at         integer not null,
+  primary key (task_id, depends_on_task_id)
+) without rowid;
+create table if not exists repo_freezes (
+  repo text primary key, reason text not null, task_id integer not null, frozen_at integer not null
+) without rowid;
+create table if not exists reconcile_cursors (
+  name text primary key, cursor text not null, at integer not null
+) without rowid;
+create table if not exists monitors (
+  task_id integer primary key, payload text not null, until integer not null
+);

@@ -1,0 +1,209 @@
+// Package memstore keeps tasks in memory beside a memqueue: the double of the
+// stores of tasks, for tests. It passes the suite in orchestrator/storetest.
+package memstore
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/queue/memqueue"
+)
+
+// Store is an orchestrator.Store and orchestrator.Story in memory, and the
+// queue that shares its transactions.
+type Store struct {
+	*memqueue.Queue
+	now func() time.Time
+
+	mu         sync.Mutex
+	lastTask   int64
+	lastRow    int64
+	tasks      []orchestrator.Task // by id
+	deliveries []orchestrator.Delivery
+	journal    []orchestrator.JournalEntry
+	gates      []orchestrator.GateResult
+	runs       []orchestrator.AgentRun
+}
+
+// New makes an empty store. A nil clock means time.Now.
+func New(now func() time.Time) *Store {
+	if now == nil {
+		now = time.Now
+	}
+	return &Store{Queue: memqueue.New(now), now: now}
+}
+
+// NewTaskID implements orchestrator.Store.
+func (s *Store) NewTaskID(context.Context) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastTask++
+	return s.lastTask, nil
+}
+
+// Task implements orchestrator.Store.
+func (s *Store) Task(_ context.Context, id int64) (orchestrator.Task, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := s.index(id); i >= 0 {
+		return s.tasks[i], nil
+	}
+	return orchestrator.Task{}, orchestrator.ErrNotFound
+}
+
+func (s *Store) index(id int64) int {
+	return slices.IndexFunc(s.tasks, func(t orchestrator.Task) bool { return t.ID == id })
+}
+
+// Tasks implements orchestrator.Store.
+func (s *Store) Tasks(_ context.Context, f orchestrator.TaskFilter) ([]orchestrator.Task, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.Limit <= 0 {
+		f.Limit = 100
+	}
+	var out []orchestrator.Task
+	for _, t := range s.tasks {
+		if t.ID > f.AfterID && selects(f, t) && len(out) < f.Limit {
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+func selects(f orchestrator.TaskFilter, t orchestrator.Task) bool {
+	is := func(want, have string) bool { return want == "" || want == have }
+	return is(f.TrackerIssueID, t.TrackerIssueID) && is(f.Repo, t.Repo) && is(f.Branch, t.Branch) &&
+		is(f.WorkItemID, t.WorkItemID) && is(string(f.Stage), string(t.State.Stage)) && (!f.Live || !t.State.Stage.Terminal())
+}
+
+// Commit implements orchestrator.Store.
+func (s *Store) Commit(_ context.Context, c orchestrator.Commit) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Atomically(func(q *memqueue.Tx) error {
+		own := int64(0)
+		if c.Claim != nil {
+			if err := q.Check(*c.Claim); err != nil {
+				return err
+			}
+			own = c.Claim.Job.ID
+		}
+		if c.Task != nil && s.conflicts(*c.Task) {
+			return orchestrator.ErrConflict
+		}
+		if c.Claim != nil {
+			q.Finish(*c.Claim, queue.Outcome{Kind: queue.OutcomeDone})
+		}
+		s.save(c)
+		if c.Task != nil && len(c.CancelPools) > 0 {
+			q.Cancel(c.Task.ID, own, c.CancelPools...)
+		}
+		q.Hold(c.Hold...)
+		q.Free(c.Free...)
+		q.Put(c.Jobs...)
+		return nil
+	})
+}
+
+// conflicts reports whether the row is at another version, or a name is taken.
+func (s *Store) conflicts(t orchestrator.Task) bool {
+	i := s.index(t.ID)
+	if (i < 0) != (t.Version == 0) || i >= 0 && s.tasks[i].Version != t.Version {
+		return true
+	}
+	return slices.ContainsFunc(s.tasks, func(o orchestrator.Task) bool {
+		return o.ID != t.ID && (o.TrackerProjectID == t.TrackerProjectID && o.TrackerIssueID == t.TrackerIssueID ||
+			o.Repo == t.Repo && (o.WorkItemID == t.WorkItemID || o.Branch == t.Branch))
+	})
+}
+
+func (s *Store) save(c orchestrator.Commit) {
+	if c.Task != nil {
+		t := *c.Task
+		t.Version++
+		if i := s.index(t.ID); i >= 0 {
+			s.tasks[i] = t
+		} else {
+			s.tasks = append(s.tasks, t)
+			slices.SortFunc(s.tasks, func(a, b orchestrator.Task) int { return int(a.ID - b.ID) })
+		}
+	}
+	for _, e := range c.Journal {
+		e.ID, e.Payload = s.row(), slices.Clone(e.Payload)
+		s.journal = append(s.journal, e)
+	}
+	for _, g := range c.Gates {
+		g.ID = s.row()
+		s.gates = append(s.gates, g)
+	}
+	for _, r := range c.Runs {
+		s.runs = slices.DeleteFunc(s.runs, func(o orchestrator.AgentRun) bool { return o.JobID == r.JobID && o.Attempt == r.Attempt })
+		r.ID = s.row()
+		s.runs = append(s.runs, r)
+	}
+}
+
+func (s *Store) row() int64 {
+	s.lastRow++
+	return s.lastRow
+}
+
+// Receive implements orchestrator.Store.
+func (s *Store) Receive(ctx context.Context, d orchestrator.Delivery, job queue.Job) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	oldest := s.now().Add(-90 * 24 * time.Hour)
+	s.deliveries = slices.DeleteFunc(s.deliveries, func(o orchestrator.Delivery) bool { return o.ReceivedAt.Before(oldest) })
+	for _, o := range s.deliveries {
+		if o.Source == d.Source && (o.ID == d.ID && d.ID != "" || o.BodyHash == d.BodyHash) {
+			return true, nil
+		}
+	}
+	s.deliveries = append(s.deliveries, d)
+	_, err := s.Put(ctx, job)
+	return false, err
+}
+
+// Journal implements orchestrator.Story.
+func (s *Store) Journal(_ context.Context, taskID int64) ([]orchestrator.JournalEntry, error) {
+	return pick(s, &s.journal, func(e orchestrator.JournalEntry) bool { return e.TaskID == taskID })
+}
+
+// GateResults implements orchestrator.Story.
+func (s *Store) GateResults(_ context.Context, taskID int64) ([]orchestrator.GateResult, error) {
+	return pick(s, &s.gates, func(g orchestrator.GateResult) bool { return g.TaskID == taskID })
+}
+
+// AgentRuns implements orchestrator.Story.
+func (s *Store) AgentRuns(_ context.Context, taskID int64) ([]orchestrator.AgentRun, error) {
+	return pick(s, &s.runs, func(r orchestrator.AgentRun) bool { return taskID == 0 || r.TaskID == taskID })
+}
+
+func pick[T any](s *Store, from *[]T, want func(T) bool) ([]T, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []T
+	for _, v := range *from {
+		if want(v) {
+			out = append(out, v)
+		}
+	}
+	return out, nil
+}
+
+// LastDelivery implements orchestrator.Story.
+func (s *Store) LastDelivery(_ context.Context, source string) (last time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.deliveries {
+		if d.Source == source && d.ReceivedAt.After(last) {
+			last = d.ReceivedAt
+		}
+	}
+	return last, nil
+}

@@ -1,0 +1,373 @@
+// Package storetest is the conformance suite of orchestrator.Store and
+// orchestrator.Story: what memory, SQLite and every later store must do alike.
+package storetest
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/queue/queuetest"
+)
+
+// Store is a store of tasks with the queue that shares its transactions.
+type Store interface {
+	orchestrator.Store
+	orchestrator.Story
+	queuetest.Queue
+}
+
+// Open opens an empty store with a clock; the test's Cleanup closes it.
+type Open func(t *testing.T, now func() time.Time) Store
+
+type kit struct {
+	*testing.T
+	s     Store
+	clock *queuetest.Clock
+}
+
+// Run runs the whole suite.
+func Run(t *testing.T, open Open) {
+	t.Helper()
+	for name, test := range map[string]func(*kit){
+		"a task is read back as it was committed":           readsBack,
+		"ids rise and are never used twice":                 ids,
+		"a commit at an old version changes nothing at all": versions,
+		"names are unique":                                  unique,
+		"a lost claim undoes the whole commit":              lostClaim,
+		"a commit finishes its claim and puts its jobs":     finishesClaim,
+		"a commit cancels other jobs of its task":           cancels,
+		"a commit holds and frees":                          holds,
+		"the story is kept in order":                        story,
+		"an agent run is recorded once for each attempt":    runs,
+		"tasks are listed by filter":                        filters,
+		"a delivery is taken once":                          receives,
+		"a delivery is forgotten after 90 days":             forgets,
+		"one of many concurrent starts wins":                races,
+		"no such task":                                      missing,
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := queuetest.NewClock()
+			test(&kit{T: t, s: open(t, clock.Now), clock: clock})
+		})
+	}
+}
+
+func (k *kit) newTask(n int) orchestrator.Task {
+	k.Helper()
+	id, err := k.s.NewTaskID(k.Context())
+	require.NoError(k, err)
+	at := k.clock.Now()
+	return orchestrator.Task{
+		ID: id, WorkItemID: fmt.Sprintf("APP-%d", n), TrackerProjectID: "p1", TrackerIssueID: fmt.Sprintf("issue-%d", n),
+		Repo: "acme/app", Branch: fmt.Sprintf("feature/APP-%d-x", n), Slug: "x", Title: "Title — ünïcode 🚦", Description: "d\n\"'",
+		State: stage.State{
+			Stage: stage.Analysis, Seq: 1, Run: 1, Active: stage.Analyst, Acted: stage.StatusToAnalyse, Set: stage.StatusAnalysis, EnteredAt: at,
+		},
+		CreatedAt: at, UpdatedAt: at, StageEnteredAt: at,
+	}
+}
+
+func (k *kit) commit(c orchestrator.Commit) {
+	k.Helper()
+	require.NoError(k, k.s.Commit(k.Context(), c))
+}
+
+func (k *kit) task(id int64) orchestrator.Task {
+	k.Helper()
+	t, err := k.s.Task(k.Context(), id)
+	require.NoError(k, err)
+	return t
+}
+
+func readsBack(k *kit) {
+	t := k.newTask(1)
+	t.ApprovedBy, t.ApprovedAt = "someone", k.clock.Now().Add(time.Microsecond)
+	t.TrackerMessageID, t.BRDReviewStartedAt = "77", k.clock.Now()
+	k.commit(orchestrator.Commit{Task: &t})
+	got := k.task(t.ID)
+	t.Version = 1
+	require.Equal(k, t, got)
+	got.State.Stage, got.State.Hold = stage.Done, stage.HoldNone
+	k.commit(orchestrator.Commit{Task: &got})
+	got.Version = 2
+	require.Equal(k, got, k.task(t.ID))
+}
+
+func ids(k *kit) {
+	a, b := k.newTask(1), k.newTask(2)
+	require.Positive(k, a.ID)
+	require.Greater(k, b.ID, a.ID)
+}
+
+func versions(k *kit) {
+	t := k.newTask(1)
+	k.commit(orchestrator.Commit{Task: &t})
+	stale := k.task(t.ID)
+	fresh := stale
+	fresh.Title = "fresh"
+	k.commit(orchestrator.Commit{Task: &fresh})
+	stale.Title = "stale"
+	err := k.s.Commit(k.Context(), orchestrator.Commit{
+		Task: &stale, Jobs: []queue.Job{{Pool: "p"}}, Journal: []orchestrator.JournalEntry{{TaskID: t.ID, Kind: "decision", Payload: []byte("{}")}},
+		Hold: []queue.Hold{{Subject: "s", Name: "n"}},
+	})
+	require.ErrorIs(k, err, orchestrator.ErrConflict)
+	require.Equal(k, "fresh", k.task(t.ID).Title)
+	k.noJobs()
+	entries, err := k.s.Journal(k.Context(), t.ID)
+	require.NoError(k, err)
+	require.Empty(k, entries)
+	again := k.task(t.ID)
+	again.Version = 0
+	require.ErrorIs(k, k.s.Commit(k.Context(), orchestrator.Commit{Task: &again}), orchestrator.ErrConflict, "inserting a stored id")
+	ghost := k.newTask(2)
+	ghost.Version = 3
+	require.ErrorIs(k, k.s.Commit(k.Context(), orchestrator.Commit{Task: &ghost}), orchestrator.ErrConflict, "updating what is not there")
+}
+
+func (k *kit) noJobs() {
+	k.Helper()
+	jobs, err := k.s.Jobs(k.Context(), queue.Filter{})
+	require.NoError(k, err)
+	require.Empty(k, jobs)
+}
+
+func unique(k *kit) {
+	t := k.newTask(1)
+	k.commit(orchestrator.Commit{Task: &t})
+	for field, change := range map[string]func(*orchestrator.Task){
+		"issue":     func(o *orchestrator.Task) { o.TrackerIssueID = t.TrackerIssueID },
+		"work item": func(o *orchestrator.Task) { o.WorkItemID = t.WorkItemID },
+		"branch":    func(o *orchestrator.Task) { o.Branch = t.Branch },
+	} {
+		o := k.newTask(2)
+		change(&o)
+		require.ErrorIs(k, k.s.Commit(k.Context(), orchestrator.Commit{Task: &o}), orchestrator.ErrConflict, field)
+	}
+	o := k.newTask(2)
+	o.WorkItemID, o.Branch, o.Repo = t.WorkItemID, t.Branch, "acme/other"
+	k.commit(orchestrator.Commit{Task: &o})
+}
+
+func (k *kit) claim() queue.Claim {
+	k.Helper()
+	_, err := k.s.Put(k.Context(), queue.Job{Pool: "events", TaskID: 1, DedupeKey: "timer"})
+	require.NoError(k, err)
+	claims, err := k.s.Take(k.Context(), "events", "w", 1, time.Minute)
+	require.NoError(k, err)
+	require.Len(k, claims, 1)
+	return claims[0]
+}
+
+func lostClaim(k *kit) {
+	c := k.claim()
+	require.NoError(k, k.s.Finish(k.Context(), c, queue.Outcome{Kind: queue.OutcomeDone}))
+	t := k.newTask(1)
+	require.ErrorIs(k, k.s.Commit(k.Context(), orchestrator.Commit{Task: &t, Claim: &c, Jobs: []queue.Job{{Pool: "p"}}}), queue.ErrLost)
+	_, err := k.s.Task(k.Context(), t.ID)
+	require.ErrorIs(k, err, orchestrator.ErrNotFound)
+}
+
+func finishesClaim(k *kit) {
+	c := k.claim()
+	t := k.newTask(1)
+	k.commit(orchestrator.Commit{Task: &t, Claim: &c, Jobs: []queue.Job{{Pool: "p", TaskID: t.ID, DedupeKey: "timer"}}})
+	jobs, err := k.s.Jobs(k.Context(), queue.Filter{})
+	require.NoError(k, err)
+	require.Len(k, jobs, 2, "the finished claim's dedupe key is free for what follows")
+	require.Equal(k, queue.Done, jobs[0].Status)
+	require.Equal(k, queue.Queued, jobs[1].Status)
+	require.ErrorIs(k, k.s.Commit(k.Context(), orchestrator.Commit{Claim: &c}), queue.ErrLost)
+}
+
+func cancels(k *kit) {
+	t := k.newTask(1)
+	_, err := k.s.Put(k.Context(), queue.Job{Pool: "agents", TaskID: t.ID}, queue.Job{Pool: "effects", TaskID: t.ID}, queue.Job{Pool: "agents", TaskID: t.ID + 1})
+	require.NoError(k, err)
+	claims, err := k.s.Take(k.Context(), "agents", "w", 1, time.Minute)
+	require.NoError(k, err)
+	k.commit(orchestrator.Commit{Task: &t, CancelPools: []string{"agents"}, Jobs: []queue.Job{{Pool: "agents", TaskID: t.ID}}})
+	require.ErrorIs(k, k.s.Extend(k.Context(), claims[0], time.Minute), queue.ErrLost)
+	jobs, err := k.s.Jobs(k.Context(), queue.Filter{})
+	require.NoError(k, err)
+	statuses := []queue.Status{}
+	for _, j := range jobs {
+		statuses = append(statuses, j.Status)
+	}
+	require.Equal(k, []queue.Status{queue.Cancelled, queue.Queued, queue.Queued, queue.Queued}, statuses)
+}
+
+func holds(k *kit) {
+	k.commit(orchestrator.Commit{Hold: []queue.Hold{{Subject: "s", Name: "n"}}, Jobs: []queue.Job{{Pool: "p", Holds: []string{"s"}}}})
+	claims, err := k.s.Take(k.Context(), "p", "w", 1, time.Minute)
+	require.NoError(k, err)
+	require.Empty(k, claims)
+	k.commit(orchestrator.Commit{Free: []queue.Hold{{Subject: "s", Name: "n"}}})
+	claims, err = k.s.Take(k.Context(), "p", "w", 1, time.Minute)
+	require.NoError(k, err)
+	require.Len(k, claims, 1)
+}
+
+func story(k *kit) {
+	t := k.newTask(1)
+	v := gates.Redf("CI failed").With(gates.Evidence{Kind: "check", Name: "build", Note: "failed"})
+	v.Check, v.SHA = "check_ci_green", "abc"
+	at := k.clock.Now()
+	for i := range 3 {
+		k.commit(orchestrator.Commit{
+			Journal: []orchestrator.JournalEntry{{TaskID: t.ID, Seq: int64(i), At: at, Kind: "decision", Payload: []byte(fmt.Sprint(i))}},
+			Gates:   []orchestrator.GateResult{{TaskID: t.ID, Stage: stage.Development, Verdict: v, At: at}},
+		})
+	}
+	entries, err := k.s.Journal(k.Context(), t.ID)
+	require.NoError(k, err)
+	require.Len(k, entries, 3)
+	require.Equal(k, "2", string(entries[2].Payload))
+	require.True(k, entries[2].At.Equal(at))
+	results, err := k.s.GateResults(k.Context(), t.ID)
+	require.NoError(k, err)
+	require.Len(k, results, 3)
+	require.Equal(k, v, results[0].Verdict)
+	require.Equal(k, stage.Development, results[0].Stage)
+}
+
+func runs(k *kit) {
+	r := orchestrator.AgentRun{
+		TaskID: 1, JobID: 5, Attempt: 1, Run: 2, Stage: stage.Review, Role: stage.Reviewer,
+		Usage:  work.Usage{Model: "m", Input: 1, Output: 2, CacheRead: 3, CacheCreate: 4, MicroUSD: 5},
+		Status: work.ResultOK, Started: k.clock.Now(), Finished: k.clock.Now().Add(time.Second), LogPath: "/l", Summary: "s",
+	}
+	k.commit(orchestrator.Commit{Runs: []orchestrator.AgentRun{r}})
+	r.ExitCode = 1
+	k.commit(orchestrator.Commit{Runs: []orchestrator.AgentRun{r}})
+	second := r
+	second.Attempt, second.TaskID = 2, 9
+	k.commit(orchestrator.Commit{Runs: []orchestrator.AgentRun{second}})
+	list, err := k.s.AgentRuns(k.Context(), 1)
+	require.NoError(k, err)
+	require.Len(k, list, 1)
+	list[0].ID = 0
+	require.Equal(k, r, list[0])
+	all, err := k.s.AgentRuns(k.Context(), 0)
+	require.NoError(k, err)
+	require.Len(k, all, 2)
+}
+
+func filters(k *kit) {
+	var made []orchestrator.Task
+	for n := range 4 {
+		t := k.newTask(n)
+		if n == 3 {
+			t.State.Stage, t.Repo = stage.Done, "acme/other"
+		}
+		k.commit(orchestrator.Commit{Task: &t})
+		made = append(made, t)
+	}
+	for _, c := range []struct {
+		f    orchestrator.TaskFilter
+		want []int
+	}{
+		{orchestrator.TaskFilter{}, []int{0, 1, 2, 3}},
+		{orchestrator.TaskFilter{Live: true}, []int{0, 1, 2}},
+		{orchestrator.TaskFilter{Repo: "acme/other"}, []int{3}},
+		{orchestrator.TaskFilter{Stage: stage.Done}, []int{3}},
+		{orchestrator.TaskFilter{TrackerIssueID: "issue-2"}, []int{2}},
+		{orchestrator.TaskFilter{Repo: "acme/app", Branch: made[1].Branch}, []int{1}},
+		{orchestrator.TaskFilter{WorkItemID: "APP-0"}, []int{0}},
+		{orchestrator.TaskFilter{AfterID: made[1].ID}, []int{2, 3}},
+		{orchestrator.TaskFilter{AfterID: made[0].ID, Limit: 1}, []int{1}},
+	} {
+		list, err := k.s.Tasks(k.Context(), c.f)
+		require.NoError(k, err)
+		var got, want []int64
+		for _, t := range list {
+			got = append(got, t.ID)
+		}
+		for _, i := range c.want {
+			want = append(want, made[i].ID)
+		}
+		require.Equal(k, want, got, "%+v", c.f)
+	}
+}
+
+func receives(k *kit) {
+	d := orchestrator.Delivery{Source: "plane", ID: "1", BodyHash: "h1", Event: "issue", ReceivedAt: k.clock.Now(), Outcome: "queued"}
+	receive := func(d orchestrator.Delivery) bool {
+		duplicate, err := k.s.Receive(k.Context(), d, queue.Job{Pool: "events"})
+		require.NoError(k, err)
+		return duplicate
+	}
+	require.False(k, receive(d))
+	require.True(k, receive(d), "same id and body")
+	same := d
+	same.ID = "2"
+	require.True(k, receive(same), "same body under a new id")
+	same.ID, same.BodyHash = "1", "h2"
+	require.True(k, receive(same), "same id")
+	other := d
+	other.Source = "github"
+	require.False(k, receive(other), "of another sender")
+	nameless := orchestrator.Delivery{Source: "plane", BodyHash: "h3", ReceivedAt: k.clock.Now()}
+	require.False(k, receive(nameless))
+	nameless.BodyHash = "h4"
+	require.False(k, receive(nameless), "no id is no identity")
+	jobs, err := k.s.Jobs(k.Context(), queue.Filter{})
+	require.NoError(k, err)
+	require.Len(k, jobs, 4)
+	last, err := k.s.LastDelivery(k.Context(), "plane")
+	require.NoError(k, err)
+	require.True(k, last.Equal(k.clock.Now()))
+	last, err = k.s.LastDelivery(k.Context(), "nobody")
+	require.NoError(k, err)
+	require.True(k, last.IsZero())
+}
+
+func forgets(k *kit) {
+	d := orchestrator.Delivery{Source: "plane", ID: "1", BodyHash: "h", ReceivedAt: k.clock.Now()}
+	for _, step := range []struct {
+		wait      time.Duration
+		duplicate bool
+	}{{0, false}, {89 * 24 * time.Hour, true}, {2 * 24 * time.Hour, false}} {
+		k.clock.Add(step.wait)
+		d.ReceivedAt = k.clock.Now()
+		duplicate, err := k.s.Receive(k.Context(), d, queue.Job{Pool: "events"})
+		require.NoError(k, err)
+		require.Equal(k, step.duplicate, duplicate)
+	}
+}
+
+func races(k *kit) {
+	var wg sync.WaitGroup
+	results := make([]error, 8)
+	for i := range results {
+		t := k.newTask(1)
+		wg.Go(func() { results[i] = k.s.Commit(k.Context(), orchestrator.Commit{Task: &t}) })
+	}
+	wg.Wait()
+	won := 0
+	for _, err := range results {
+		if err == nil {
+			won++
+			continue
+		}
+		require.ErrorIs(k, err, orchestrator.ErrConflict)
+	}
+	require.Equal(k, 1, won)
+}
+
+func missing(k *kit) {
+	_, err := k.s.Task(k.Context(), 404)
+	require.ErrorIs(k, err, orchestrator.ErrNotFound)
+	list, err := k.s.Tasks(k.Context(), orchestrator.TaskFilter{})
+	require.NoError(k, err)
+	require.Empty(k, list)
+}

@@ -1,0 +1,159 @@
+package memqueue
+
+import (
+	"context"
+	"sort"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Take implements queue.Queue.
+func (q *Queue) Take(_ context.Context, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waits := q.waits()
+	queue.ClaimOrder(waits)
+	now := q.now()
+	var out []queue.Claim
+	for _, w := range waits {
+		if len(out) >= n {
+			break
+		}
+		if w.Job.Pool != pool || len(w.Reasons) > 0 {
+			continue
+		}
+		j := q.jobs[w.Job.ID]
+		j.Status, j.Worker, j.StartedAt, j.HeartbeatAt, j.LeaseUntil = queue.Running, worker, now, now, now.Add(ttl)
+		j.Attempt++
+		out = append(out, queue.Claim{Job: clone(j)})
+	}
+	return out, nil
+}
+
+// Extend implements queue.Queue.
+func (q *Queue) Extend(_ context.Context, c queue.Claim, ttl time.Duration) error {
+	return q.Atomically(func(t *Tx) error {
+		if err := t.Check(c); err != nil {
+			return err
+		}
+		j, now := q.jobs[c.Job.ID], q.now()
+		j.HeartbeatAt, j.LeaseUntil = now, now.Add(ttl)
+		return nil
+	})
+}
+
+// Finish implements queue.Queue.
+func (q *Queue) Finish(_ context.Context, c queue.Claim, o queue.Outcome) error {
+	return q.Atomically(func(t *Tx) error {
+		if err := t.Check(c); err != nil {
+			return err
+		}
+		t.Finish(c, o)
+		return nil
+	})
+}
+
+// Cancel implements queue.Keeper.
+func (q *Queue) Cancel(_ context.Context, taskID int64, pools ...string) (out []queue.Job, err error) {
+	err = q.Atomically(func(t *Tx) error { out = t.Cancel(taskID, 0, pools...); return nil })
+	return out, err
+}
+
+// Reap implements queue.Keeper.
+func (q *Queue) Reap(context.Context) (out []queue.Job, err error) {
+	err = q.Atomically(func(t *Tx) error {
+		now := q.now()
+		for _, id := range append([]int64(nil), q.open...) {
+			if j := *q.jobs[id]; j.Status == queue.Running && !j.LeaseUntil.After(now) {
+				j = queue.After(j, queue.Outcome{Kind: queue.OutcomeRetry, At: now, Error: queue.LostHeartbeat}, now)
+				t.end(j)
+				out = append(out, clone(&j))
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Hold implements queue.Keeper.
+func (q *Queue) Hold(_ context.Context, holds ...queue.Hold) error {
+	return q.Atomically(func(t *Tx) error { t.Hold(holds...); return nil })
+}
+
+// Free implements queue.Keeper.
+func (q *Queue) Free(_ context.Context, holds ...queue.Hold) error {
+	return q.Atomically(func(t *Tx) error { t.Free(holds...); return nil })
+}
+
+// Waiting implements queue.Keeper.
+func (q *Queue) Waiting(_ context.Context, f queue.Filter) ([]queue.Wait, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var out []queue.Wait
+	for _, w := range q.waits() {
+		if matches(w.Job, f) {
+			out = append(out, w)
+		}
+	}
+	queue.ClaimOrder(out)
+	return out[:min(len(out), limit(f))], nil
+}
+
+// Jobs implements queue.Lister.
+func (q *Queue) Jobs(_ context.Context, f queue.Filter) ([]queue.Job, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ids := q.order
+	if f.Open {
+		ids = q.open
+	}
+	var out []queue.Job
+	for _, id := range ids {
+		if j := q.jobs[id]; matches(*j, f) && len(out) < limit(f) {
+			out = append(out, clone(j))
+		}
+	}
+	return out, nil
+}
+
+func matches(j queue.Job, f queue.Filter) bool {
+	return (f.Pool == "" || j.Pool == f.Pool) && (f.TaskID == 0 || j.TaskID == f.TaskID)
+}
+
+func limit(f queue.Filter) int {
+	if f.Limit <= 0 {
+		return 1000
+	}
+	return f.Limit
+}
+
+// Depth implements queue.Lister.
+func (q *Queue) Depth(context.Context) ([]queue.Depth, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	counts := map[queue.Depth]int64{}
+	for _, id := range q.open {
+		j := q.jobs[id]
+		counts[queue.Depth{Pool: j.Pool, Status: j.Status}]++
+	}
+	var out []queue.Depth
+	for d, n := range counts {
+		d.Count = n
+		out = append(out, d)
+	}
+	sort.Slice(out, func(i, k int) bool {
+		if out[i].Pool != out[k].Pool {
+			return out[i].Pool < out[k].Pool
+		}
+		return out[i].Status < out[k].Status
+	})
+	return out, nil
+}
+
+// Wake implements queue.Lister.
+func (q *Queue) Wake(pool string) <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waker(pool)
+}

@@ -1,0 +1,175 @@
+package queuetest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+func cancels(k *kit) {
+	id := k.put(queue.Job{TaskID: 1, Key: "a"}, queue.Job{TaskID: 1, Key: "a"}, queue.Job{TaskID: 2, Key: "a"})
+	running := k.one()
+	jobs, err := k.q.Cancel(k.Context(), 1)
+	require.NoError(k, err)
+	require.Len(k, jobs, 2)
+	require.ErrorIs(k, k.q.Finish(k.Context(), running, queue.Outcome{Kind: queue.OutcomeRetry}), queue.ErrLost)
+	k.clock.Add(2 * ttl)
+	_, err = k.q.Reap(k.Context())
+	require.NoError(k, err)
+	require.Equal(k, queue.Cancelled, k.job(id[0]).Status)
+	require.Equal(k, queue.Cancelled, k.job(id[1]).Status)
+	require.Equal(k, id[2], k.one().Job.ID)
+	jobs, err = k.q.Cancel(k.Context(), 1)
+	require.NoError(k, err)
+	require.Empty(k, jobs, "cancelling again cancels nothing")
+}
+
+func cancelsPools(k *kit) {
+	id := k.put(queue.Job{TaskID: 1}, queue.Job{TaskID: 1, Pool: "other"})
+	jobs, err := k.q.Cancel(k.Context(), 1, "other")
+	require.NoError(k, err)
+	require.Len(k, jobs, 1)
+	require.Equal(k, id[1], jobs[0].ID)
+	require.Equal(k, id[0], k.one().Job.ID)
+}
+
+func (k *kit) hold(subject, name string) {
+	k.Helper()
+	require.NoError(k, k.q.Hold(k.Context(), queue.Hold{Subject: subject, Name: name, Reason: "because"}))
+}
+
+func (k *kit) free(subject, name string) {
+	k.Helper()
+	require.NoError(k, k.q.Free(k.Context(), queue.Hold{Subject: subject, Name: name}))
+}
+
+func holds(k *kit) {
+	k.hold("repo/a", "freeze")
+	id := k.put(queue.Job{Holds: []string{"repo/a", "task/1"}}, queue.Job{Holds: []string{"repo/b"}})
+	require.Equal(k, id[1], k.one().Job.ID)
+	require.Equal(k, []string{queue.ReasonHold}, k.reasons(id[0]))
+	k.free("repo/a", "freeze")
+	require.Equal(k, id[0], k.one().Job.ID)
+}
+
+func freesLast(k *kit) {
+	k.hold("s", "one")
+	k.hold("s", "two")
+	id := k.put(queue.Job{Holds: []string{"s"}})
+	require.Equal(k, []string{queue.ReasonHold, queue.ReasonHold}, k.reasons(id[0]))
+	other := k.put(queue.Job{Holds: []string{"t"}})
+	k.hold("t", "one")
+	err := k.q.Free(k.Context(), queue.Hold{Subject: "s", Name: "one"}, queue.Hold{Subject: "t", Name: "one"})
+	require.NoError(k, err)
+	require.Equal(k, other[0], k.one().Job.ID)
+	k.free("s", "two")
+	k.one()
+}
+
+func holdsLate(k *kit) {
+	id := k.put(queue.Job{Holds: []string{"s"}}, queue.Job{Holds: []string{"s"}})
+	c := k.take(1)[0]
+	k.hold("s", "late")
+	k.none()
+	require.Equal(k, []string{queue.ReasonHold}, k.reasons(id[1]))
+	k.done(c) // what runs is not touched
+	k.free("s", "late")
+	require.Equal(k, id[1], k.one().Job.ID)
+}
+
+func holdsIdempotent(k *kit) {
+	k.hold("s", "n")
+	since := k.clock.Now()
+	k.clock.Add(time.Hour)
+	k.hold("s", "n")
+	id := k.put(queue.Job{Holds: []string{"s"}})
+	waits, err := k.q.Waiting(k.Context(), queue.Filter{})
+	require.NoError(k, err)
+	require.Len(k, waits, 1)
+	require.Len(k, waits[0].Reasons, 1)
+	r := waits[0].Reasons[0]
+	require.True(k, r.Since.Equal(since), "it is held since the first time")
+	require.Equal(k, []string{"s", "n"}, []string{r.Subject, r.Name})
+	k.free("s", "n")
+	k.free("s", "n")
+	require.Equal(k, id[0], k.one().Job.ID)
+}
+
+func explains(k *kit) {
+	k.hold("s", "n")
+	id := k.put(
+		queue.Job{Key: "k"},
+		queue.Job{Key: "k", Holds: []string{"s"}, AvailableAt: k.clock.Now().Add(time.Hour)},
+	)
+	require.Empty(k, k.reasons(id[0]))
+	require.Equal(k, []string{queue.ReasonOrder, queue.ReasonDelay, queue.ReasonHold}, k.reasons(id[1]))
+	c := k.one()
+	require.Equal(k, []string{queue.ReasonRunning}, k.reasons(id[0]))
+	k.done(c)
+	require.Equal(k, []string{queue.ReasonDelay, queue.ReasonHold}, k.reasons(id[1]))
+}
+
+func separatesPools(k *kit) {
+	k.put(queue.Job{Pool: "other", Key: "a"})
+	k.none()
+	claims, err := k.q.Take(k.Context(), "other", "w2", 5, ttl)
+	require.NoError(k, err)
+	require.Len(k, claims, 1)
+}
+
+func counts(k *kit) {
+	k.put(queue.Job{}, queue.Job{}, queue.Job{}, queue.Job{Pool: "a"})
+	claims := k.take(2)
+	k.done(claims[0])
+	depth, err := k.q.Depth(k.Context())
+	require.NoError(k, err)
+	require.Equal(k, []queue.Depth{
+		{Pool: "a", Status: queue.Queued, Count: 1},
+		{Pool: pool, Status: queue.Queued, Count: 1},
+		{Pool: pool, Status: queue.Running, Count: 1},
+	}, depth)
+}
+
+func filters(k *kit) {
+	id := k.put(queue.Job{TaskID: 1}, queue.Job{TaskID: 2}, queue.Job{TaskID: 1, Pool: "a"})
+	k.done(k.take(1)[0])
+	list := func(f queue.Filter) []int64 {
+		jobs, err := k.q.Jobs(k.Context(), f)
+		require.NoError(k, err)
+		out := []int64{}
+		for _, j := range jobs {
+			out = append(out, j.ID)
+		}
+		return out
+	}
+	require.Equal(k, id, list(queue.Filter{}))
+	require.Equal(k, []int64{id[0], id[2]}, list(queue.Filter{TaskID: 1}))
+	require.Equal(k, []int64{id[2]}, list(queue.Filter{TaskID: 1, Open: true}))
+	require.Equal(k, []int64{id[0], id[1]}, list(queue.Filter{Pool: pool}))
+	require.Equal(k, []int64{id[0]}, list(queue.Filter{Limit: 1}))
+	waits, err := k.q.Waiting(k.Context(), queue.Filter{Pool: "a"})
+	require.NoError(k, err)
+	require.Len(k, waits, 1)
+}
+
+func wakes(k *kit) {
+	hint := k.q.Wake(pool)
+	k.hold("s", "n")
+	k.put(queue.Job{Holds: []string{"s"}})
+	for drained := false; !drained; {
+		select {
+		case <-hint:
+		default:
+			drained = true
+		}
+	}
+	k.free("s", "n")
+	select {
+	case <-hint:
+	case <-time.After(10 * time.Second):
+		require.Fail(k, "no hint")
+	}
+	k.one()
+}

@@ -1,0 +1,73 @@
+package queue
+
+import (
+	"fmt"
+	"sort"
+	"time"
+)
+
+// Delayed is the reason of a job that is not due yet.
+func Delayed(until time.Time) Reason {
+	return Reason{Kind: ReasonDelay, Text: "not before " + until.UTC().Format(time.RFC3339), Until: until}
+}
+
+// Behind is the reason of a job that is not the first of its key.
+func Behind(first int64) Reason {
+	return Reason{Kind: ReasonOrder, Text: fmt.Sprintf("job %d with the same key comes first", first), JobID: first}
+}
+
+// Held is the reason of a job that names a held subject.
+func Held(h Hold) Reason {
+	return Reason{
+		Kind: ReasonHold, Text: fmt.Sprintf("%s holds %s: %s", h.Name, h.Subject, h.Reason),
+		Subject: h.Subject, Name: h.Name, Since: h.Since,
+	}
+}
+
+// AtWork is the reason of a job that is running.
+func AtWork(j Job) Reason {
+	return Reason{Kind: ReasonRunning, Text: "at work on " + j.Worker, Since: j.StartedAt}
+}
+
+// ClaimOrder sorts waits by pool, and within a pool as Take would claim them.
+func ClaimOrder(waits []Wait) {
+	sort.SliceStable(waits, func(i, k int) bool {
+		a, b := waits[i].Job, waits[k].Job
+		switch {
+		case a.Pool != b.Pool:
+			return a.Pool < b.Pool
+		case a.Priority != b.Priority:
+			return a.Priority < b.Priority
+		default:
+			return a.ID < b.ID
+		}
+	})
+}
+
+// After is what becomes of a running job when its claim ends with an outcome at
+// a moment: the job as it is then. It is the one rule that all queues share.
+func After(j Job, o Outcome, now time.Time) Job {
+	j.Worker, j.LeaseUntil, j.HeartbeatAt, j.Error = "", time.Time{}, time.Time{}, o.Error
+	kind := o.Kind
+	if kind == OutcomeRetry && j.MaxAttempts > 0 && j.Attempt >= j.MaxAttempts {
+		kind = OutcomeDead
+	}
+	switch kind {
+	case OutcomeDone:
+		j.Status, j.FinishedAt = Done, now
+	case OutcomeRelease:
+		if j.MaxAttempts > 0 {
+			j.MaxAttempts++
+		}
+		j.Status, j.AvailableAt = Queued, o.At
+	case OutcomeRetry:
+		j.Status, j.AvailableAt = Queued, o.At
+	default:
+		j.Status, j.FinishedAt = Failed, now
+	}
+	return j
+}
+
+// LostHeartbeat is the error of a job that was given back because its worker
+// went silent.
+const LostHeartbeat = "the worker's heartbeat was lost"
