@@ -1,0 +1,146 @@
+// Package checks holds the built-in gates: deterministic checks of a task's
+// files, reports, CI results and reviews. They read and never write.
+//
+//	qg0                       title and description are fit to start with
+//	check_analysis_approved   the required files exist and a human has approved
+//	check_architecture_ready  the design exists
+//	check_ci_green            CI of the branch head has finished and passed
+//	check_review_approved     the review approves the branch head
+//	check_tests_passed        the test report passes the branch head
+//	check_staging_status      the staging report says success for the branch head
+//	check_deploy_status       the deploy report says success for what was merged
+//
+// Command makes a gate of an executable.
+package checks
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// Names of the built-in gates.
+const (
+	QG0               = "qg0"
+	AnalysisApproved  = "check_analysis_approved"
+	ArchitectureReady = "check_architecture_ready"
+	CIGreen           = "check_ci_green"
+	ReviewApproved    = "check_review_approved"
+	TestsPassed       = "check_tests_passed"
+	StagingStatus     = "check_staging_status"
+	DeployStatus      = "check_deploy_status"
+
+	// BranchMergeable is the merge gate's name. It acts (it rebases and pushes),
+	// so it is not one of these read-only checks.
+	BranchMergeable = "check_branch_mergeable"
+)
+
+// All makes the built-in gates. getenv is asked for ORCH_QG0_TITLE_MAX at each
+// call of qg0; nil means that nothing is set.
+func All(getenv func(string) string) []gates.Gate {
+	if getenv == nil {
+		getenv = func(string) string { return "" }
+	}
+	return []gates.Gate{
+		gates.Func(QG0, func(_ context.Context, s gates.Subject) gates.Verdict { return qg0(s, titleMax(s, getenv)) }),
+		gates.Func(AnalysisApproved, analysisApproved),
+		gates.Func(ArchitectureReady, architectureReady),
+		gates.Func(CIGreen, ciGreen),
+		gates.Func(ReviewApproved, reviewApproved),
+		gates.Func(TestsPassed, testsPassed),
+		gates.Func(StagingStatus, stagingStatus),
+		gates.Func(DeployStatus, deployStatus),
+	}
+}
+
+// Required lists the files that must exist to leave a stage, relative to the
+// task's directory, when the configuration does not say otherwise.
+func Required(s stage.Stage) []string {
+	switch s {
+	case stage.Analysis:
+		return []string{"requirements.md", "acceptance.md"}
+	case stage.Architecture:
+		return []string{"design.md"}
+	default:
+		return nil
+	}
+}
+
+func required(s gates.Subject, at stage.Stage) []string {
+	if files, set := s.Policy.Required[at]; set {
+		return files
+	}
+	return Required(at)
+}
+
+func analysisApproved(_ context.Context, s gates.Subject) gates.Verdict {
+	missing, evidence, err := files(s, required(s, stage.Analysis))
+	if err != nil {
+		return gates.Errorf("the files cannot be read: %v", err)
+	}
+	approval := gates.Evidence{Kind: "approval", Name: "human verdict", OK: s.Approval != nil}
+	if s.Approval != nil {
+		approval.Note = "by " + s.Approval.By
+	} else {
+		missing = append(missing, "a human's approval")
+	}
+	evidence = append(evidence, approval)
+	if len(missing) > 0 {
+		return gates.Redf("missing: %s", strings.Join(missing, ", ")).With(evidence...)
+	}
+	return gates.Greenf("the required files exist and the requirements are approved").With(evidence...)
+}
+
+func architectureReady(_ context.Context, s gates.Subject) gates.Verdict {
+	missing, evidence, err := files(s, required(s, stage.Architecture))
+	if err != nil {
+		return gates.Errorf("the files cannot be read: %v", err)
+	}
+	if len(missing) > 0 {
+		return gates.Redf("missing in the commit: %s", strings.Join(missing, ", ")).With(evidence...)
+	}
+	return gates.Greenf("the design is committed").With(evidence...)
+}
+
+var errNoTree = errors.New("there is no commit on the branch yet")
+
+// files looks for files of the task that must exist and not be empty.
+func files(s gates.Subject, names []string) (missing []string, evidence []gates.Evidence, err error) {
+	if s.Tree == nil {
+		return nil, nil, errNoTree
+	}
+	for _, name := range names {
+		e := gates.Evidence{Kind: "file", Name: s.Task.Docs + "/" + name, OK: true}
+		body, err := fs.ReadFile(s.Tree, e.Name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			e.OK, e.Note = false, "does not exist"
+		case err != nil:
+			return nil, nil, err
+		case strings.TrimSpace(string(body)) == "":
+			e.OK, e.Note = false, "is empty"
+		}
+		if !e.OK {
+			missing = append(missing, name+" "+e.Note)
+		}
+		evidence = append(evidence, e)
+	}
+	return missing, evidence, nil
+}
+
+// retryable reports whether an error says that it may go away by itself.
+func retryable(err error) bool {
+	var r interface{ Retryable() bool }
+	return errors.As(err, &r) && r.Retryable()
+}
+
+// unreachable is the verdict of a check whose source does not answer.
+func unreachable(what string, err error) gates.Verdict {
+	v := gates.Errorf("%s cannot be read: %v", what, err)
+	v.Retryable = retryable(err)
+	return v
+}

@@ -1,0 +1,169 @@
+package checks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/gates/gatestest"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+func registry(t *testing.T, more ...gates.Gate) *gates.Registry {
+	t.Helper()
+	r, err := gates.NewRegistry(append(checks.All(nil), more...)...)
+	require.NoError(t, err)
+	return r
+}
+
+func TestFixtures(t *testing.T) {
+	gatestest.Run(t, registry(t, checks.Command("licences", "./bin/licences", "--strict")), os.DirFS("testdata"), "*.json")
+}
+
+// Every gate that the built-in pipeline names is there.
+func TestPipelineGates(t *testing.T) {
+	r := registry(t)
+	for _, name := range stage.Default().Gates() {
+		require.True(t, r.Has(name), name)
+	}
+}
+
+func TestTitleMaxIsReadAtEachCall(t *testing.T) {
+	value := ""
+	r, err := gates.NewRegistry(checks.All(func(name string) string {
+		require.Equal(t, "ORCH_QG0_TITLE_MAX", name)
+		return value
+	})...)
+	require.NoError(t, err)
+	s := gates.Subject{Task: gates.Task{Title: strings.Repeat("ж", 150), Description: "d"}}
+	for _, c := range []struct {
+		value string
+		want  gates.Outcome
+	}{{"", gates.Green}, {"149", gates.Red}, {" 150 ", gates.Green}, {"abc", gates.Green}, {"0", gates.Green}, {"-4", gates.Green}, {"1e3", gates.Green}} {
+		value = c.value
+		require.Equal(t, c.want, r.Judge(t.Context(), s, checks.QG0).Outcome, "%q", c.value)
+	}
+	s.Task.Title = strings.Repeat("ж", 201)
+	value = "nonsense"
+	v := r.Judge(t.Context(), s, checks.QG0)
+	require.Equal(t, gates.Red, v.Outcome)
+	require.Contains(t, v.Reason, "the limit is 200")
+}
+
+func TestStripMarkup(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                                  "",
+		"plain":                             "plain",
+		"<p>a</p>":                          "a",
+		"a < b and c > d":                   "a < b and c > d",
+		"1 &lt; 2":                          "1 < 2",
+		"<img src=x>":                       "",
+		"&nbsp;<br>\u200b":                  "",
+		"<unclosed":                         "<unclosed",
+		"<b>x</b><!-- c -->":                "x",
+		"<a href='x'>link</a> \u202eevil":   "link  \u202eevil",
+		strings.Repeat("<", 1000):           strings.Repeat("<", 1000),
+		"<p>" + strings.Repeat("a", 10_000): strings.Repeat("a", 10_000),
+	} {
+		require.Equal(t, want, checks.StripMarkup(in), "%.40q", in)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Checks(context.Context, string, string) ([]githost.Check, error) { return nil, f.err }
+func (f failing) Reviews(context.Context, string, string) ([]githost.Review, error) {
+	return nil, f.err
+}
+
+type passing struct{ error }
+
+func (passing) Retryable() bool { return true }
+
+// A source that does not answer is an error; one that may come back says so.
+func TestUnreachable(t *testing.T) {
+	r := registry(t, checks.Command("cmd", "x"))
+	for _, retryable := range []bool{true, false} {
+		err := errors.New("no answer")
+		if retryable {
+			err = passing{err}
+		}
+		s := gates.Subject{SHA: "abcdefabcdef", CI: failing{err}, Reviews: failing{err}, Commands: gates.StaticCommands{Err: err}, Tree: fstest.MapFS{}}
+		for _, name := range []string{checks.CIGreen, checks.ReviewApproved, "cmd"} {
+			v := r.Judge(t.Context(), s, name)
+			require.Equal(t, gates.Error, v.Outcome, name)
+			require.Equal(t, retryable, v.Retryable, name)
+		}
+	}
+}
+
+// The reviewer's file decides when the host cannot be asked.
+func TestReviewFileWithoutHost(t *testing.T) {
+	s := gates.Subject{
+		SHA: "abcdefabcdef", Reviews: failing{errors.New("down")}, Task: gates.Task{Docs: "d"},
+		Tree: fstest.MapFS{"d/review.md": {Data: []byte("---\nverdict: approved\nsha: abcdefabcdef\n---\n")}},
+	}
+	require.Equal(t, gates.Green, registry(t).Judge(t.Context(), s, checks.ReviewApproved).Outcome)
+}
+
+func TestNoTree(t *testing.T) {
+	for _, name := range []string{checks.AnalysisApproved, checks.ArchitectureReady, checks.TestsPassed} {
+		v := registry(t).Judge(t.Context(), gates.Subject{}, name)
+		require.Equal(t, gates.Error, v.Outcome, name)
+	}
+}
+
+type brokenFS struct{}
+
+func (brokenFS) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("bad object")}
+}
+
+func TestUnreadableTree(t *testing.T) {
+	for _, name := range []string{checks.AnalysisApproved, checks.ArchitectureReady, checks.TestsPassed} {
+		v := registry(t).Judge(t.Context(), gates.Subject{Tree: brokenFS{}, SHA: "abcdefabcdef"}, name)
+		require.Equal(t, gates.Error, v.Outcome, name)
+		require.Contains(t, v.Reason, "bad object")
+	}
+}
+
+func TestReportTooLarge(t *testing.T) {
+	_, err := checks.ReadReport(fstest.MapFS{"r": {Data: make([]byte, 2<<20)}}, "r")
+	require.ErrorContains(t, err, "larger than")
+}
+
+func FuzzReport(f *testing.F) {
+	f.Add("---\nverdict: passed\nsha: abc\n---\n")
+	f.Fuzz(func(t *testing.T, body string) {
+		r, err := checks.ReadReport(fstest.MapFS{"r": {Data: []byte(body)}}, "r")
+		if err == nil && (r.Verdict == "" || r.SHA == "") {
+			t.Fatalf("accepted without verdict or sha: %q", body)
+		}
+	})
+}
+
+// A gate is judged on files that exist only in the test.
+func Example() {
+	r, _ := gates.NewRegistry(checks.All(nil)...)
+	v := r.Judge(context.Background(), gates.Subject{
+		SHA:  "0badc0ffee00",
+		Task: gates.Task{Docs: "docs/work/APP-7"},
+		Tree: fstest.MapFS{"docs/work/APP-7/test-report.md": {Data: []byte("---\nverdict: failed\nsha: 0badc0ffee00\nsummary: the map stays grey\n---\n")}},
+	}, checks.TestsPassed)
+	_ = gates.Print(os.Stdout, v)
+	fmt.Println(v.Passed())
+	// Output:
+	// red   check_tests_passed: test-report.md says failed: the map stays grey
+	//       - file docs/work/APP-7/test-report.md: failed for 0badc0ffee00: the map stays grey
+	// false
+}
