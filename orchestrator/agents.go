@@ -67,9 +67,12 @@ func (e *Engine) stopAgents(taskID int64) {
 
 func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task, l stage.Launch) *queue.Outcome {
 	space := p.Space(t)
-	dir, err := e.Workspaces.Open(ctx, space, FirstFiles(p, t))
+	dir, err := "", e.Agents.Quiesce(ctx, t.ID)
 	if err == nil {
-		err = e.Agents.Quiesce(ctx, dir)
+		dir, err = e.Workspaces.Open(ctx, space, FirstFiles(p, t))
+	}
+	if ctx.Err() != nil {
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
 	}
 	if err != nil {
 		return e.attempt(c, t, l, work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: "the workspace: " + err.Error()})

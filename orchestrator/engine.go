@@ -29,6 +29,12 @@ type Hosting interface {
 	githost.Branches
 }
 
+// Workspaces is everything that the engine needs of the places of work.
+type Workspaces interface {
+	work.Workspaces
+	work.Mirror
+}
+
 // Deps are the parts that an engine works with. All are required but Commands,
 // Log, Meter and Now.
 type Deps struct {
@@ -38,7 +44,7 @@ type Deps struct {
 	Projects   *Projects
 	Tracker    tracker.Tracker
 	Host       Hosting
-	Workspaces work.Workspaces
+	Workspaces Workspaces
 	Agents     work.Agents
 	Gates      []gates.Gate
 	Runners    map[string]Runner // by stage effect kind

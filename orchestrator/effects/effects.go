@@ -23,7 +23,6 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -36,7 +35,7 @@ type Deps struct {
 	Tracker    tracker.Tracker
 	Host       githost.Host
 	Messenger  messenger.Messenger
-	Workspaces work.Workspaces
+	Workspaces orchestrator.Workspaces
 	Log        *slog.Logger
 	Now        func() time.Time
 }

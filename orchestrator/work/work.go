@@ -50,27 +50,33 @@ type Tip struct {
 	Changed bool
 }
 
-// Workspaces keeps one isolated checkout for each task. Every method is
-// idempotent and safe to call from any half-made state that a crash left.
-// Calls for the same space wait for each other.
+// Workspaces keeps one isolated checkout for each task, and the mirror that its
+// commits are taken into. Every method is idempotent and safe to call from any
+// half-made state that a crash left. Calls for the same space wait for each
+// other.
 type Workspaces interface {
 	// Open makes the branch (from the fresh remote main when it is new) and the
 	// checkout, with the given files committed when the branch is new, and
-	// returns the checkout's directory.
+	// returns the checkout's directory. No process may be at work there.
 	Open(ctx context.Context, s Space, first []File) (dir string, err error)
 	// Take brings the commits of the checkout's branch into the mirror and
 	// returns the tip. Uncommitted changes are not taken.
 	Take(ctx context.Context, s Space) (Tip, error)
-	// Tip reads the branch from the mirror; SHA is empty when there is none.
-	Tip(ctx context.Context, s Space) (Tip, error)
-	// Push publishes the mirror's commit sha as the task branch, on condition
-	// that the remote branch is at expected (empty = must not exist) or at sha
-	// already. ErrMoved otherwise; ErrProtected for any branch but the task's.
+	// Push publishes the mirror's commit sha as the task branch. The remote
+	// branch must be at expected (empty = not exist), at sha already, or at an
+	// ancestor of sha; ErrMoved otherwise, and ErrProtected for a branch that is
+	// not a task's.
 	Push(ctx context.Context, s Space, sha, expected string) error
-	// Files gives the repository's files at a commit of the mirror.
-	Files(ctx context.Context, s Space, sha string) (fs.FS, error)
 	// Close removes the checkout; the mirror keeps the commits.
 	Close(ctx context.Context, s Space) error
+}
+
+// Mirror reads what has been taken.
+type Mirror interface {
+	// Tip reads the branch from the mirror; SHA is empty when there is none.
+	Tip(ctx context.Context, s Space) (Tip, error)
+	// Files gives the repository's files at a commit of the mirror.
+	Files(ctx context.Context, s Space, sha string) (fs.FS, error)
 }
 
 // Command is one execution of an agent.
@@ -127,6 +133,6 @@ type Result struct {
 type Agents interface {
 	Run(ctx context.Context, c Command) Result
 	// Quiesce ends whatever an earlier process of this service left running for
-	// the workspace directory and returns when nothing of it lives.
-	Quiesce(ctx context.Context, dir string) error
+	// the task and returns when nothing of it lives.
+	Quiesce(ctx context.Context, taskID int64) error
 }

@@ -1,0 +1,169 @@
+// Package gitcli keeps the workspaces of tasks with the git command line tool.
+//
+//	<root>/mirrors/<owner>--<name>.git       bare; only this package writes it
+//	<root>/repos/<owner>--<name>/<item>.git  the task's own repository, which borrows the mirror's objects
+//	<root>/work/<owner>--<name>/<item>/      the checkout that agents work in
+//
+// An agent that spoils its repository's configuration hurts its own task only:
+// commits are fetched from there into the mirror by name, and pushed from the
+// mirror, on condition of where the remote branch was last seen, through one
+// function that refuses protected branches.
+//
+// Every call is made without a shell, with a fixed configuration, without
+// prompts and hooks, and in an environment of its own.
+package gitcli
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// Options of a Git. Root is required.
+type Options struct {
+	Root      string            // directory of mirrors and checkouts
+	Git       string            // the git executable; default "git"
+	Name      string            // author of our own commits; default "signalbox"
+	Email     string            // default "signalbox@localhost"
+	Tokens    map[string]string // by URL prefix, e.g. https://git.example.org/: sent as HTTP basic authentication
+	Protected []string          // branches that are never pushed, beside each project's main
+	Timeout   time.Duration     // of one git call; default 5 min
+	Log       *slog.Logger      // nil discards
+}
+
+// Git implements work.Workspaces, work.Mirror and gates.Commands. It is safe
+// for concurrent use within one process.
+type Git struct {
+	opt   Options
+	env   []string
+	mu    sync.Mutex
+	locks map[string]*sync.Mutex
+}
+
+// New checks that git can be run and makes the directories.
+func New(ctx context.Context, o Options) (*Git, error) {
+	if o.Root == "" {
+		return nil, errors.New("gitcli: Options.Root is missing: the directory of mirrors and checkouts")
+	}
+	root, err := filepath.Abs(o.Root)
+	if err != nil {
+		return nil, fmt.Errorf("gitcli: %w", err)
+	}
+	o.Root = root
+	if o.Git == "" {
+		o.Git = "git"
+	}
+	if o.Git, err = exec.LookPath(o.Git); err != nil {
+		return nil, fmt.Errorf("gitcli: git is not installed: %w", err)
+	}
+	o.defaults()
+	for _, dir := range []string{"mirrors", "repos", "work", "home"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
+			return nil, fmt.Errorf("gitcli: %w", err)
+		}
+	}
+	g := &Git{opt: o, locks: map[string]*sync.Mutex{}}
+	g.env = environment(o)
+	_, err = g.Version(ctx)
+	return g, err
+}
+
+func (o *Options) defaults() {
+	if o.Name == "" {
+		o.Name = "signalbox"
+	}
+	if o.Email == "" {
+		o.Email = "signalbox@localhost"
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 5 * time.Minute
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+// environment is what git sees: nothing of ours but PATH. Tokens travel as
+// configuration in the environment, where other users cannot read them.
+func environment(o Options) []string {
+	env := []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(o.Root, "home"), "LC_ALL=C", "TZ=UTC",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false", "SSH_ASKPASS=/bin/false",
+		"GIT_SSH_COMMAND=ssh -oBatchMode=yes", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1",
+		"GIT_AUTHOR_NAME=" + o.Name, "GIT_AUTHOR_EMAIL=" + o.Email, "GIT_COMMITTER_NAME=" + o.Name, "GIT_COMMITTER_EMAIL=" + o.Email,
+	}
+	if agent := os.Getenv("SSH_AUTH_SOCK"); agent != "" {
+		env = append(env, "SSH_AUTH_SOCK="+agent)
+	}
+	n := 0
+	for prefix, token := range o.Tokens {
+		basic := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + token))
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=http.%s.extraHeader", n, prefix), fmt.Sprintf("GIT_CONFIG_VALUE_%d=Authorization: Basic %s", n, basic))
+		n++
+	}
+	return append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", n))
+}
+
+// Version is git's own.
+func (g *Git) Version(ctx context.Context) (string, error) {
+	out, err := g.git(ctx, "", "version")
+	return strings.TrimPrefix(strings.TrimSpace(out), "git version "), err
+}
+
+// place is where a space's things are.
+type place struct {
+	work.Space
+	mirror, repo, dir string
+}
+
+// locate checks the names of a space and finds its directories.
+func (g *Git) locate(s work.Space) (place, error) {
+	p := place{Space: s}
+	for _, name := range []string{s.Branch, s.Main} {
+		if err := checkBranch(name); err != nil {
+			return p, err
+		}
+	}
+	if !plain(s.WorkItem) || strings.Contains(s.WorkItem, "/") {
+		return p, fmt.Errorf("%w: work item %q", work.ErrBadName, s.WorkItem)
+	}
+	owner, name, ok := strings.Cut(s.Repo, "/")
+	if !ok || !plain(owner) || !plain(name) || strings.Contains(name, "/") {
+		return p, fmt.Errorf("%w: repository %q", work.ErrBadName, s.Repo)
+	}
+	if s.CloneURL == "" || strings.HasPrefix(s.CloneURL, "-") || strings.Contains(s.CloneURL, "::") {
+		return p, fmt.Errorf("%w: clone URL", work.ErrBadName)
+	}
+	if s.Branch == s.Main || slices.Contains(g.opt.Protected, s.Branch) {
+		return p, fmt.Errorf("%w: %s", work.ErrProtected, s.Branch)
+	}
+	flat := strings.ToLower(owner + "--" + name)
+	p.mirror = filepath.Join(g.opt.Root, "mirrors", flat+".git")
+	p.repo = filepath.Join(g.opt.Root, "repos", flat, s.WorkItem+".git")
+	p.dir = filepath.Join(g.opt.Root, "work", flat, s.WorkItem)
+	return p, nil
+}
+
+// lock waits for the other calls under a name.
+func (g *Git) lock(name string) (unlock func()) {
+	g.mu.Lock()
+	l := g.locks[name]
+	if l == nil {
+		l = &sync.Mutex{}
+		g.locks[name] = l
+	}
+	g.mu.Unlock()
+	l.Lock()
+	return l.Unlock
+}

@@ -1,0 +1,454 @@
+package gitcli_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/gitcli"
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// run runs git as a person would, and fails the test when it fails.
+func run(t testing.TB, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=kim", "GIT_AUTHOR_EMAIL=kim@example.org", "GIT_COMMITTER_NAME=kim", "GIT_COMMITTER_EMAIL=kim@example.org")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "git %v: %s", args, out)
+	return strings.TrimSpace(string(out))
+}
+
+func write(t testing.TB, dir, name, body string) {
+	t.Helper()
+	file := filepath.Join(dir, filepath.FromSlash(name))
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	require.NoError(t, os.WriteFile(file, []byte(body), 0o755))
+}
+
+// commit commits a file in a checkout and returns the new head.
+func commit(t testing.TB, dir, name, body string) string {
+	t.Helper()
+	write(t, dir, name, body)
+	run(t, dir, "add", "--all")
+	run(t, dir, "commit", "--quiet", "-m", "change "+name)
+	return run(t, dir, "rev-parse", "HEAD")
+}
+
+// remote makes a bare repository with one commit on main.
+func remote(t testing.TB) string {
+	t.Helper()
+	bare := filepath.Join(t.TempDir(), "remote.git")
+	run(t, t.TempDir(), "init", "--quiet", "--bare", "--initial-branch=main", bare)
+	seed := filepath.Join(t.TempDir(), "seed")
+	run(t, t.TempDir(), "clone", "--quiet", bare, seed)
+	run(t, seed, "checkout", "--quiet", "-B", "main")
+	commit(t, seed, "README.md", "hello\n")
+	run(t, seed, "push", "--quiet", "origin", "main")
+	return bare
+}
+
+type kit struct {
+	testing.TB
+	g     *gitcli.Git
+	root  string
+	bare  string
+	space work.Space
+}
+
+func setup(t testing.TB) *kit {
+	t.Helper()
+	k := &kit{TB: t, root: t.TempDir(), bare: remote(t)}
+	k.restart()
+	k.space = work.Space{
+		Repo: "acme/app", CloneURL: k.bare, Main: "main", Branch: "feature/APP-1-cache", WorkItem: "APP-1", Docs: "docs/work/APP-1",
+	}
+	return k
+}
+
+// restart is a new process over the same directory.
+func (k *kit) restart() {
+	k.Helper()
+	g, err := gitcli.New(k.Context(), gitcli.Options{Root: k.root})
+	require.NoError(k, err)
+	k.g = g
+}
+
+func (k *kit) first() []work.File {
+	return []work.File{{Path: "docs/work/APP-1/request.md", Body: []byte("# APP-1\n")}}
+}
+
+func (k *kit) open() string {
+	k.Helper()
+	dir, err := k.g.Open(k.Context(), k.space, k.first())
+	require.NoError(k, err)
+	return dir
+}
+
+func (k *kit) take() work.Tip {
+	k.Helper()
+	tip, err := k.g.Take(k.Context(), k.space)
+	require.NoError(k, err)
+	return tip
+}
+
+func (k *kit) remoteHead() string {
+	k.Helper()
+	return run(k, k.bare, "rev-parse", k.space.Branch)
+}
+
+func TestJourney(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	tip, err := k.g.Tip(t.Context(), k.space)
+	require.NoError(t, err)
+	require.Empty(t, tip.SHA, "there is no branch yet")
+
+	dir := k.open()
+	require.FileExists(t, filepath.Join(dir, "README.md"))
+	require.FileExists(t, filepath.Join(dir, "docs/work/APP-1/request.md"))
+	require.Equal(t, k.space.Branch, run(t, dir, "branch", "--show-current"))
+
+	begin := k.take()
+	require.False(t, begin.Changed)
+	require.NoError(t, k.g.Push(t.Context(), k.space, begin.SHA, ""))
+	require.Equal(t, begin.SHA, k.remoteHead())
+	require.NoError(t, k.g.Push(t.Context(), k.space, begin.SHA, ""), "pushing again is a success")
+
+	head := commit(t, dir, "tiles.go", "package tiles\n")
+	write(t, dir, "uncommitted.txt", "x")
+	tip = k.take()
+	require.Equal(t, head, tip.SHA)
+	require.True(t, tip.Changed)
+	require.NotEmpty(t, tip.Base)
+	require.NoError(t, k.g.Push(t.Context(), k.space, head, begin.SHA))
+	require.Equal(t, head, k.remoteHead())
+
+	files, err := k.g.Files(t.Context(), k.space, head)
+	require.NoError(t, err)
+	_, err = fs.Stat(files, "uncommitted.txt")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+
+	require.NoError(t, k.g.Close(t.Context(), k.space))
+	require.NoDirExists(t, dir)
+	require.NoError(t, k.g.Close(t.Context(), k.space), "closing again is a success")
+	dir = k.open()
+	require.Equal(t, head, run(t, dir, "rev-parse", "HEAD"), "the mirror keeps the commits")
+}
+
+func TestSameCode(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	dir := k.open()
+	begin := k.take().SHA
+	code := commit(t, dir, "a.go", "package a\n")
+	report := commit(t, dir, "docs/work/APP-1/test-report.md", "r")
+	second := commit(t, dir, "docs/work/APP-1/ünïcode \" name.md", "r")
+	require.Equal(t, []string{second}, k.take().SameCode[:1])
+	third := commit(t, dir, "docs/work/APP-1/review.md", "r")
+	run(t, dir, "reset", "--quiet", "--hard", report)
+	require.Equal(t, []string{report, code}, k.take().SameCode)
+	other := commit(t, dir, "docs/work/APP-10/review.md", "another task's directory is not ours")
+	require.Equal(t, []string{other}, k.take().SameCode)
+	run(t, dir, "reset", "--quiet", "--hard", begin)
+	require.Equal(t, begin, k.take().SameCode[0])
+	require.NotEmpty(t, third)
+}
+
+// Whatever a crash or an agent left behind, Open makes it fit to work in.
+func TestOpenRepairs(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(k *kit, dir, repo string){
+		"nothing":               func(*kit, string, string) {},
+		"locks of a killed git": func(k *kit, _, repo string) { write(k, repo, "index.lock", ""); write(k, repo, "HEAD.lock", "") },
+		"the checkout is gone":  func(k *kit, dir, _ string) { require.NoError(k, os.RemoveAll(dir)) },
+		"the link is gone":      func(k *kit, dir, _ string) { require.NoError(k, os.Remove(filepath.Join(dir, ".git"))) },
+		"the link is a repository": func(k *kit, dir, _ string) {
+			require.NoError(k, os.Remove(filepath.Join(dir, ".git")))
+			run(k, dir, "init", "--quiet")
+		},
+		"half made":              func(k *kit, _, repo string) { require.NoError(k, os.Remove(filepath.Join(repo, "signalbox-ready"))) },
+		"the repository is gone": func(k *kit, _, repo string) { require.NoError(k, os.RemoveAll(repo)) },
+		"a detached head":        func(k *kit, dir, _ string) { run(k, dir, "checkout", "--quiet", "--detach") },
+		"another branch":         func(k *kit, dir, _ string) { run(k, dir, "checkout", "--quiet", "-b", "else") },
+		"the branch was deleted": func(k *kit, dir, _ string) {
+			run(k, dir, "checkout", "--quiet", "--detach")
+			run(k, dir, "branch", "--quiet", "-D", k.space.Branch)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := setup(t)
+			dir := k.open()
+			head := commit(t, dir, "a.go", "package a\n")
+			k.take()
+			spoil(k, dir, filepath.Join(k.root, "repos", "acme--app", "APP-1.git"))
+			k.restart()
+			require.Equal(t, dir, k.open())
+			require.Equal(t, head, run(t, dir, "rev-parse", k.space.Branch))
+			require.Equal(t, k.space.Branch, run(t, dir, "branch", "--show-current"))
+			require.FileExists(t, filepath.Join(dir, "a.go"))
+			next := commit(t, dir, "b.go", "package b\n")
+			require.Equal(t, next, k.take().SHA)
+		})
+	}
+}
+
+func TestOpenKeepsUncommittedChanges(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	dir := k.open()
+	write(t, dir, "draft.txt", "half a thought")
+	k.open()
+	require.FileExists(t, filepath.Join(dir, "draft.txt"))
+}
+
+func TestMainMovesOn(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	dir := k.open()
+	clone := filepath.Join(t.TempDir(), "c")
+	run(t, t.TempDir(), "clone", "--quiet", k.bare, clone)
+	moved := commit(t, clone, "other.txt", "x")
+	run(t, clone, "push", "--quiet", "origin", "HEAD:main")
+	k.open()
+	require.Equal(t, moved, run(t, dir, "rev-parse", "origin/main"), "agents compare with the fresh main")
+}
+
+func TestPushRefuses(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	dir := k.open()
+	begin := k.take().SHA
+	ctx := t.Context()
+	require.NoError(t, k.g.Push(ctx, k.space, begin, ""))
+	clone := filepath.Join(t.TempDir(), "c")
+	run(t, t.TempDir(), "clone", "--quiet", "--branch", k.space.Branch, k.bare, clone)
+	human := commit(t, clone, "human.txt", "x")
+	run(t, clone, "push", "--quiet", "origin", k.space.Branch)
+	head := commit(t, dir, "agent.txt", "x")
+	k.take()
+	require.ErrorIs(t, k.g.Push(ctx, k.space, head, begin), work.ErrMoved, "a person's commit is not overwritten")
+	require.Equal(t, human, k.remoteHead())
+
+	run(t, k.bare, "update-ref", "-d", "refs/heads/"+k.space.Branch)
+	require.ErrorIs(t, k.g.Push(ctx, k.space, head, begin), work.ErrMoved, "a removed branch does not come back")
+	require.NoError(t, k.g.Push(ctx, k.space, head, ""))
+	run(t, k.bare, "update-ref", "refs/heads/"+k.space.Branch, begin)
+	require.NoError(t, k.g.Push(ctx, k.space, head, ""), "what we have already may be built upon")
+
+	for _, branch := range []string{"main", "refs/heads/main", "-f", "+main", "a..b", "a b", "x.lock", "HEAD", "a/.b", "", "a:b", "a\nb", "@{-1}", "~", "ends."} {
+		s := k.space
+		s.Branch = branch
+		err := k.g.Push(ctx, s, head, "")
+		require.Error(t, err, branch)
+		if branch == "main" {
+			require.ErrorIs(t, err, work.ErrProtected)
+		} else {
+			require.ErrorIs(t, err, work.ErrBadName, branch)
+		}
+	}
+	for _, sha := range []string{"", "HEAD", "--delete", head[:12], head + "^"} {
+		require.ErrorIs(t, k.g.Push(ctx, k.space, sha, ""), work.ErrBadName, sha)
+	}
+}
+
+func TestProtectedBranches(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	g, err := gitcli.New(t.Context(), gitcli.Options{Root: k.root, Protected: []string{"release"}})
+	require.NoError(t, err)
+	s := k.space
+	s.Branch = "release"
+	_, err = g.Open(t.Context(), s, nil)
+	require.ErrorIs(t, err, work.ErrProtected)
+}
+
+func TestBadSpaces(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	for name, change := range map[string]func(*work.Space){
+		"repo":      func(s *work.Space) { s.Repo = "../../etc" },
+		"repo flat": func(s *work.Space) { s.Repo = "app" },
+		"item":      func(s *work.Space) { s.WorkItem = "../x" },
+		"option":    func(s *work.Space) { s.CloneURL = "--upload-pack=touch /tmp/x" },
+		"ext":       func(s *work.Space) { s.CloneURL = "ext::sh -c id" },
+		"no url":    func(s *work.Space) { s.CloneURL = "" },
+		"main":      func(s *work.Space) { s.Main = "--all" },
+	} {
+		s := k.space
+		change(&s)
+		_, err := k.g.Open(t.Context(), s, nil)
+		require.ErrorIs(t, err, work.ErrBadName, name)
+	}
+	for _, file := range []string{"../x", "/x", "a/../../x", "a,b", "a\nb"} {
+		_, err := k.g.Open(t.Context(), k.space, []work.File{{Path: file}})
+		require.ErrorIs(t, err, work.ErrBadName, file)
+	}
+}
+
+// A branch that was made in an earlier life is taken over; another's is not.
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	k.open()
+	begin := k.take().SHA
+	require.NoError(t, k.g.Push(t.Context(), k.space, begin, ""))
+	k.root = t.TempDir() // the disk was lost
+	k.restart()
+	k.open()
+	require.Equal(t, begin, k.take().SHA)
+
+	k.root = t.TempDir()
+	k.restart()
+	run(t, k.bare, "update-ref", "refs/heads/"+k.space.Branch, "refs/heads/main")
+	_, err := k.g.Open(t.Context(), k.space, k.first())
+	require.ErrorIs(t, err, work.ErrMoved)
+}
+
+func TestUnreachableRemote(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	k.space.CloneURL = filepath.Join(t.TempDir(), "nothing.git")
+	_, err := k.g.Open(t.Context(), k.space, nil)
+	require.ErrorContains(t, err, "acme/app")
+	var again interface{ Retryable() bool }
+	require.ErrorAs(t, err, &again)
+	require.True(t, again.Retryable())
+}
+
+func TestEmptyRemote(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	run(t, k.bare, "update-ref", "-d", "refs/heads/main")
+	_, err := k.g.Open(t.Context(), k.space, nil)
+	require.ErrorContains(t, err, "main")
+}
+
+// What an agent writes into its repository's configuration is not executed.
+func TestHostileRepository(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	dir := k.open()
+	proof := filepath.Join(t.TempDir(), "proof")
+	script := filepath.Join(t.TempDir(), "evil.sh")
+	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\ntouch "+proof+"\n"), 0o755))
+	for _, key := range []string{"core.fsmonitor", "core.sshCommand", "uploadpack.packObjectsHook", "core.pager", "diff.external", "credential.helper"} {
+		run(t, dir, "config", key, script)
+	}
+	hooks := filepath.Join(k.root, "repos", "acme--app", "APP-1.git", "hooks")
+	for _, hook := range []string{"post-checkout", "reference-transaction", "pre-push", "post-update"} {
+		write(t, hooks, hook, "#!/bin/sh\ntouch "+proof+"\n")
+	}
+	run(t, dir, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "commit", "--quiet", "--allow-empty", "-m", "x")
+	tip := k.take()
+	require.True(t, tip.Changed)
+	k.open()
+	require.NoError(t, k.g.Push(t.Context(), k.space, tip.SHA, ""))
+	require.NoError(t, k.g.Close(t.Context(), k.space))
+	require.NoFileExists(t, proof)
+}
+
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	dir := k.open()
+	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "link")))
+	write(t, dir, "dir/deep/x.txt", "deep")
+	head := commit(t, dir, "with space.txt", "s")
+	k.take()
+	files, err := k.g.Files(t.Context(), k.space, head)
+	require.NoError(t, err)
+	require.NoError(t, fstest.TestFS(files, "README.md", "dir/deep/x.txt", "with space.txt", "docs/work/APP-1/request.md"))
+	body, err := fs.ReadFile(files, "link")
+	require.NoError(t, err)
+	require.Equal(t, "/etc/passwd", string(body), "links are not followed")
+	for _, name := range []string{"../x", "/etc/passwd", "no", "dir/no", "a\nb", "README.md/x"} {
+		_, err := fs.ReadFile(files, name)
+		require.Error(t, err, name)
+	}
+	_, err = k.g.Files(t.Context(), k.space, strings.Repeat("0", 40))
+	require.Error(t, err)
+	_, err = k.g.Files(t.Context(), k.space, "HEAD")
+	require.ErrorIs(t, err, work.ErrBadName)
+}
+
+func TestRunCheck(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	dir := k.open()
+	write(t, dir, "ok.sh", "#!/bin/sh\ntest -f README.md && test -z \"$SECRET\" && test \"$SIGNALBOX_BRANCH\" = "+k.space.Branch+"\n")
+	write(t, dir, "bad.sh", "#!/bin/sh\necho 'licence missing' >&2\nexit 2\n")
+	head := commit(t, dir, "odd.sh", "#!/bin/sh\nexit 9\n")
+	k.take()
+	s := gates.Subject{SHA: head, Task: gates.Task{Repo: "acme/app", Main: "main", Branch: k.space.Branch, WorkItem: "APP-1"}}
+	for script, want := range map[string]int{"./ok.sh": 0, "./bad.sh": 2, "./odd.sh": 9} {
+		exit, stderr, err := k.g.RunCheck(t.Context(), []string{script}, s)
+		require.NoError(t, err, script)
+		require.Equal(t, want, exit, "%s: %s", script, stderr)
+	}
+	_, stderr, err := k.g.RunCheck(t.Context(), []string{"./bad.sh"}, s)
+	require.NoError(t, err)
+	require.Equal(t, "licence missing\n", stderr)
+	_, _, err = k.g.RunCheck(t.Context(), []string{"./none.sh"}, s)
+	require.Error(t, err)
+	left, err := filepath.Glob(filepath.Join(k.root, "check-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	var wg sync.WaitGroup
+	for n := range 4 {
+		s := k.space
+		s.WorkItem, s.Branch, s.Docs = fmt.Sprintf("APP-%d", n), fmt.Sprintf("feature/APP-%d-x", n), fmt.Sprintf("docs/work/APP-%d", n)
+		for range 2 { // twice the same, and different ones
+			wg.Go(func() {
+				if _, err := k.g.Open(k.Context(), s, nil); err != nil {
+					k.Errorf("open: %v", err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	_, err := gitcli.New(t.Context(), gitcli.Options{})
+	require.ErrorContains(t, err, "Root")
+	_, err = gitcli.New(t.Context(), gitcli.Options{Root: t.TempDir(), Git: "no-such-git"})
+	require.ErrorContains(t, err, "not installed")
+}
+
+func TestErrorsHideCredentials(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	k.space.CloneURL = "http://user:hunter2@127.0.0.1:1/x.git"
+	_, err := k.g.Open(t.Context(), k.space, nil)
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "hunter2")
+}
+
+func TestCancelledContext(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := k.g.Open(ctx, k.space, nil)
+	require.ErrorIs(t, err, context.Canceled)
+}

@@ -1,0 +1,158 @@
+package gitcli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// Take implements work.Workspaces.
+func (g *Git) Take(ctx context.Context, s work.Space) (work.Tip, error) {
+	p, err := g.locate(s)
+	if err != nil {
+		return work.Tip{}, err
+	}
+	defer g.lock(p.dir)()
+	defer g.lock(p.mirror)()
+	before, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
+	if err != nil {
+		return work.Tip{}, err
+	}
+	if _, err := os.Stat(filepath.Join(p.repo, ready)); err == nil {
+		_, err := g.git(ctx, p.mirror, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.repo, "+refs/heads/"+p.Branch+":refs/heads/"+p.Branch)
+		if err != nil {
+			return work.Tip{}, err
+		}
+	}
+	tip, err := g.tip(ctx, p)
+	tip.Changed = tip.SHA != before
+	return tip, err
+}
+
+// Tip implements work.Mirror.
+func (g *Git) Tip(ctx context.Context, s work.Space) (work.Tip, error) {
+	p, err := g.locate(s)
+	if err != nil {
+		return work.Tip{}, err
+	}
+	if _, err := os.Stat(p.mirror); err != nil {
+		return work.Tip{}, nil
+	}
+	return g.tip(ctx, p)
+}
+
+// historyMax bounds how far back commits with the same code are looked for.
+const historyMax = 100
+
+func (g *Git) tip(ctx context.Context, p place) (t work.Tip, err error) {
+	if t.SHA, err = g.ref(ctx, p.mirror, "refs/heads/"+p.Branch); err != nil || t.SHA == "" {
+		return t, err
+	}
+	if out, err := g.git(ctx, p.mirror, "merge-base", t.SHA, "refs/remotes/origin/"+p.Main); err == nil {
+		t.Base = strings.TrimSpace(out)
+	} else if exitCode(err) != 1 && exitCode(err) != 128 { // 128: main was never fetched
+		return t, err
+	}
+	t.SameCode, err = g.sameCode(ctx, p, t)
+	return t, err
+}
+
+// sameCode walks back from the tip over commits that change nothing but the
+// task's own directory.
+func (g *Git) sameCode(ctx context.Context, p place, t work.Tip) ([]string, error) {
+	out, err := g.git(ctx, p.mirror, "log", "--first-parent", "-m", "--no-renames", "--name-only", fmt.Sprintf("--max-count=%d", historyMax), "--format=%x00%H", t.SHA)
+	if err != nil {
+		return nil, err
+	}
+	var same []string
+	for block := range strings.SplitSeq(strings.TrimPrefix(out, "\x00"), "\x00") {
+		lines := strings.Split(strings.TrimSpace(block), "\n")
+		same = append(same, lines[0])
+		if lines[0] == t.Base || !within(lines[1:], p.Docs) {
+			break
+		}
+	}
+	return same, nil
+}
+
+// within reports whether all names lie in a directory; a name that git had to
+// quote does not count.
+func within(names []string, dir string) bool {
+	for _, name := range names {
+		if name != "" && (dir == "" || !strings.HasPrefix(name, dir+"/")) {
+			return false
+		}
+	}
+	return true
+}
+
+// Push implements work.Workspaces. It is the only function that changes a
+// remote.
+func (g *Git) Push(ctx context.Context, s work.Space, sha, expected string) error {
+	p, err := g.locate(s) // refuses protected branches
+	if err != nil {
+		return err
+	}
+	if !commitID(sha) || expected != "" && !commitID(expected) {
+		return fmt.Errorf("%w: commit %q or %q", work.ErrBadName, sha, expected)
+	}
+	defer g.lock(p.mirror)()
+	for range 3 {
+		seen, err := g.remote(ctx, p)
+		if err != nil || seen == sha {
+			return err
+		}
+		if err := g.mayReplace(ctx, p, seen, expected, sha); err != nil {
+			return err
+		}
+		_, err = g.git(ctx, p.mirror, "push", "--quiet", "--no-verify", "--force-with-lease=refs/heads/"+p.Branch+":"+seen, "--", p.CloneURL, sha+":refs/heads/"+p.Branch)
+		if err == nil {
+			return nil
+		}
+		if now, again := g.remote(ctx, p); again != nil || now == seen {
+			return err // refused for another reason
+		}
+	}
+	return fmt.Errorf("%w: %s is being pushed to by others", work.ErrMoved, p.Branch)
+}
+
+// mayReplace reports whether what is on the remote may be replaced by sha.
+func (g *Git) mayReplace(ctx context.Context, p place, seen, expected, sha string) error {
+	if seen == expected {
+		return nil
+	}
+	if seen == "" {
+		return fmt.Errorf("%w: %s was removed", work.ErrMoved, p.Branch)
+	}
+	if err := g.fetchCommit(ctx, p); err != nil {
+		return err
+	}
+	ok, err := g.ancestor(ctx, p.mirror, seen, sha)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: %s is at %.12s and has commits that we do not know", work.ErrMoved, p.Branch, seen)
+	}
+	return err
+}
+
+// Close implements work.Workspaces.
+func (g *Git) Close(ctx context.Context, s work.Space) error {
+	p, err := g.locate(s)
+	if err != nil {
+		return err
+	}
+	if _, err := g.Take(ctx, s); err != nil { // its repository is spoilt: what was taken before stays
+		g.opt.Log.Warn("the last commits of a workspace could not be taken", "work_item", s.WorkItem, "repo", s.Repo, "err", err)
+	}
+	defer g.lock(p.dir)()
+	// The repository first: without it the rest counts as half made.
+	for _, name := range []string{filepath.Join(p.repo, ready), p.dir, p.repo} {
+		if err := g.remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package gitcli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// fileMax bounds the files that are read from a commit, in bytes.
+const fileMax = 8 << 20
+
+// Files implements work.Mirror. Every file is read when it is asked for.
+// Symbolic links are files that hold their target; they are not followed.
+func (g *Git) Files(ctx context.Context, s work.Space, sha string) (fs.FS, error) {
+	p, err := g.locate(s)
+	if err != nil {
+		return nil, err
+	}
+	if !commitID(sha) {
+		return nil, fmt.Errorf("%w: commit %q", work.ErrBadName, sha)
+	}
+	if _, err := g.git(ctx, p.mirror, "cat-file", "-e", sha+"^{tree}"); err != nil {
+		return nil, err
+	}
+	return &tree{g: g, ctx: context.WithoutCancel(ctx), mirror: p.mirror, sha: sha}, nil
+}
+
+// tree is a commit as a file system. It carries the context of the call that
+// made it because fs.FS has no place for one.
+type tree struct {
+	g           *Git
+	ctx         context.Context
+	mirror, sha string
+}
+
+// object reads what a name stands for: its kind ("blob" or "tree") and content.
+func (t *tree) object(op, name string) (kind string, body []byte, err error) {
+	fail := func(err error) (string, []byte, error) { return "", nil, &fs.PathError{Op: op, Path: name, Err: err} }
+	if !fs.ValidPath(name) || strings.ContainsAny(name, "\n\x00") {
+		return fail(fs.ErrInvalid)
+	}
+	ask := t.sha + ":" + name
+	if name == "." {
+		ask = t.sha + ":"
+	}
+	out, err := t.g.run(t.ctx, call{repo: t.mirror, stdin: ask + "\n", args: []string{"cat-file", "--batch"}})
+	if err != nil {
+		return fail(err)
+	}
+	head, rest, _ := strings.Cut(out, "\n")
+	fields := strings.Fields(head)
+	if len(fields) < 3 || fields[len(fields)-1] == "missing" {
+		return fail(fs.ErrNotExist)
+	}
+	size, err := strconv.Atoi(fields[2])
+	switch {
+	case err != nil || size > len(rest):
+		return fail(fmt.Errorf("git answered %q", head))
+	case size > fileMax:
+		return fail(fmt.Errorf("the file has more than %d bytes", fileMax))
+	}
+	return fields[1], []byte(rest[:size]), nil
+}
+
+// Open implements fs.FS.
+func (t *tree) Open(name string) (fs.File, error) {
+	kind, body, err := t.object("open", name)
+	if err != nil {
+		return nil, err
+	}
+	if kind == "tree" {
+		entries, err := t.ReadDir(name)
+		return &openDir{info: info{name: path.Base(name), dir: true}, entries: entries}, err
+	}
+	return &openFile{info: info{name: path.Base(name), size: int64(len(body))}, Reader: bytes.NewReader(body)}, nil
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (t *tree) ReadFile(name string) ([]byte, error) {
+	kind, body, err := t.object("read", name)
+	if err == nil && kind != "blob" {
+		err = &fs.PathError{Op: "read", Path: name, Err: fs.ErrInvalid}
+	}
+	return body, err
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
+	if !fs.ValidPath(name) || strings.ContainsAny(name, "\n\x00") {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrInvalid}
+	}
+	dir := name
+	if name == "." {
+		dir = ""
+	}
+	out, err := t.g.git(t.ctx, t.mirror, "ls-tree", "-z", "--long", t.sha+":"+dir)
+	if exitCode(err) == 128 {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
+	}
+	var entries []fs.DirEntry
+	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		meta, base, ok := strings.Cut(line, "\t")
+		fields := strings.Fields(meta)
+		if !ok || len(fields) != 4 {
+			continue
+		}
+		size, _ := strconv.ParseInt(fields[3], 10, 64) // "-" for a directory
+		entries = append(entries, fs.FileInfoToDirEntry(info{name: base, dir: fields[1] == "tree", size: size}))
+	}
+	return entries, nil
+}
+
+// info describes a file of a commit. Commits have no modification times.
+type info struct {
+	name string
+	dir  bool
+	size int64
+}
+
+func (i info) Name() string { return i.name }
+func (i info) Size() int64  { return i.size }
+func (i info) Mode() fs.FileMode {
+	if i.dir {
+		return fs.ModeDir | 0o555
+	}
+	return 0o444
+}
+func (i info) ModTime() time.Time { return time.Time{} }
+func (i info) IsDir() bool        { return i.dir }
+func (i info) Sys() any           { return nil }
+
+type openFile struct {
+	info info
+	*bytes.Reader
+}
+
+func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f *openFile) Close() error               { return nil }
+
+type openDir struct {
+	info    info
+	entries []fs.DirEntry
+}
+
+func (d *openDir) Stat() (fs.FileInfo, error) { return d.info, nil }
+func (d *openDir) Close() error               { return nil }
+func (d *openDir) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: d.info.name, Err: fs.ErrInvalid}
+}
+
+// ReadDir implements fs.ReadDirFile.
+func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	if n <= 0 {
+		n = len(d.entries)
+	} else if len(d.entries) == 0 {
+		return nil, io.EOF
+	}
+	n = min(n, len(d.entries))
+	out := d.entries[:n]
+	d.entries = d.entries[n:]
+	return out, nil
+}
