@@ -1,0 +1,343 @@
+package agentcli_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// TestMain lets the test's own program be the shim, and a service that is
+// killed.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "agent-shim" {
+		os.Exit(agentcli.RunShim())
+	}
+	if len(os.Args) > 2 && os.Args[1] == "service" {
+		service(os.Args[2])
+	}
+	os.Exit(m.Run())
+}
+
+func options(dir string) agentcli.Options {
+	return agentcli.Options{
+		LogDir: filepath.Join(dir, "logs"), StateDir: filepath.Join(dir, "state"), HomeDir: filepath.Join(dir, "homes"),
+		Shim: []string{"/proc/self/exe", "agent-shim"}, TermGrace: 200 * time.Millisecond, LogMax: 4096,
+	}
+}
+
+func newRunner(t testing.TB, change func(*agentcli.Options)) *agentcli.Runner {
+	t.Helper()
+	o := options(t.TempDir())
+	if change != nil {
+		change(&o)
+	}
+	r, err := agentcli.New(o)
+	require.NoError(t, err)
+	return r
+}
+
+// script makes a command of a shell script.
+func script(t testing.TB, dir, body string) string {
+	t.Helper()
+	name := filepath.Join(dir, "agent.sh")
+	require.NoError(t, os.WriteFile(name, []byte("#!/bin/sh\n"+body+"\n"), 0o755))
+	return "'" + name + "'"
+}
+
+func command(t testing.TB, body string) work.Command {
+	t.Helper()
+	return work.Command{
+		TaskID: 7, WorkItem: "APP-7", Repo: "acme/app", Role: stage.Developer, Stage: stage.Development, Run: 3, Attempt: 1,
+		Dir: t.TempDir(), Prompt: "Build it.\nПривет", Agent: script(t, t.TempDir(), body), Timeout: time.Minute,
+		Env: map[string]string{"SIGNALBOX_SHA": "abc", "PATH": "/evil", "SIGNALBOX_NUL": "a\x00b"},
+	}
+}
+
+// alive lists processes that have a text in their command line.
+func alive(t testing.TB, text string) []string {
+	t.Helper()
+	var out []string
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	require.NoError(t, err)
+	for _, d := range dirs {
+		body, err := os.ReadFile(filepath.Join(d, "cmdline"))
+		stat, _ := os.ReadFile(filepath.Join(d, "stat"))
+		if err == nil && strings.Contains(string(body), text) && !strings.Contains(string(stat), ") Z ") {
+			out = append(out, filepath.Base(d))
+		}
+	}
+	return out
+}
+
+func TestRunOK(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, nil)
+	c := command(t, `read line; cat >rest; pwd >where
+echo '{"type":"result","subtype":"success","is_error":false,"result":"'"$line $SIGNALBOX_ROLE $SIGNALBOX_STAGE $SIGNALBOX_RUN $SIGNALBOX_SHA"'","session_id":"s","total_cost_usd":0.01,"usage":{"input_tokens":3,"output_tokens":4}}'`)
+	res := r.Run(t.Context(), c)
+	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+	require.Equal(t, "Build it. developer development 3 abc", res.Summary)
+	require.EqualValues(t, 10000, res.Usage.MicroUSD)
+	require.Equal(t, "s", res.SessionID)
+	require.False(t, res.FinishedAt.Before(res.StartedAt))
+	require.FileExists(t, res.LogPath)
+	rest, err := os.ReadFile(filepath.Join(c.Dir, "rest"))
+	require.NoError(t, err)
+	require.Equal(t, "Привет", string(rest))
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Setenv("ORCH_PLANE_TOKEN", "secret1")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret2")
+	t.Setenv("ANTHROPIC_API_KEY", "passed on")
+	t.Setenv("CLAUDECODE", "1")
+	r := newRunner(t, nil)
+	c := command(t, `env >env.txt`)
+	require.Equal(t, work.ResultOK, r.Run(t.Context(), c).Kind)
+	body, err := os.ReadFile(filepath.Join(c.Dir, "env.txt"))
+	require.NoError(t, err)
+	env := string(body)
+	require.NotContains(t, env, "secret")
+	require.NotContains(t, env, "CLAUDECODE")
+	require.NotContains(t, env, "/evil")
+	require.NotContains(t, env, "SIGNALBOX_NUL")
+	require.Contains(t, env, "ANTHROPIC_API_KEY=passed on")
+	require.Contains(t, env, "/homes/task-7")
+	require.Contains(t, env, "GIT_TERMINAL_PROMPT=0")
+}
+
+func TestRunFails(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		body, agent string
+		kind        string
+		exit        int
+		reason      string
+	}{
+		"exit code":        {body: "echo why >&2; exit 3", kind: work.ResultFailed, exit: 3, reason: "exit code 3: why"},
+		"killed":           {body: "kill -9 $$", kind: work.ResultFailed, exit: 137, reason: "exit code 137"},
+		"its own error":    {body: `echo '{"type":"result","subtype":"success","is_error":true,"result":"API Error: 529"}'; exit 1`, kind: work.ResultFailed, exit: 1, reason: "API Error: 529"},
+		"not installed":    {agent: "no-such-agent --x", kind: work.ResultFailed, exit: 127, reason: "not installed"},
+		"an unclosed line": {agent: "sh -c 'x", kind: work.ResultFailed, exit: -1, reason: "quote"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := command(t, c.body)
+			if c.agent != "" {
+				cmd.Agent = c.agent
+			}
+			res := newRunner(t, nil).Run(t.Context(), cmd)
+			require.Equal(t, c.kind, res.Kind)
+			require.Equal(t, c.exit, res.ExitCode)
+			require.Contains(t, res.Reason, c.reason)
+		})
+	}
+}
+
+func TestUnusable(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, func(o *agentcli.Options) {
+		o.Presets = map[string]agentcli.Preset{"mute": {Argv: []string{"/bin/true"}, Format: agentcli.FormatClaude}}
+		o.Default = "mute"
+	})
+	c := command(t, "")
+	c.Agent = ""
+	require.Equal(t, work.ResultUnusable, r.Run(t.Context(), c).Kind)
+	require.NoError(t, r.Check("mute"))
+	require.Error(t, r.Check("no-such-agent"))
+}
+
+func TestPrices(t *testing.T) {
+	t.Parallel()
+	out := `{"type":"thread.started","thread_id":"x"}\n{"type":"turn.completed","usage":{"input_tokens":3000000,"cached_input_tokens":1000000,"output_tokens":500000}}\n`
+	r := newRunner(t, func(o *agentcli.Options) {
+		o.Presets = map[string]agentcli.Preset{"c": {Argv: []string{"printf", out}, Format: agentcli.FormatCodex, Model: "m1"}}
+		o.Prices = map[string]agentcli.Price{"m1": {Input: 1_000_000, Output: 10_000_000, CacheRead: 100_000}}
+	})
+	c := command(t, "")
+	c.Agent = "c"
+	res := r.Run(t.Context(), c)
+	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+	require.EqualValues(t, 2_000_000+5_000_000+100_000, res.Usage.MicroUSD)
+}
+
+// hostile does everything to outlive its master: it double-forks, makes
+// sessions, ignores TERM, clears its environment and keeps stdout open.
+func hostile(mark string) string {
+	return `trap '' TERM HUP INT
+(setsid sh -c 'trap "" TERM; exec sleep ` + mark + `' &)
+(env -i setsid sh -c 'trap "" TERM; cd /; exec sleep ` + mark + `' &)
+sh -c 'sleep ` + mark + ` & sleep ` + mark + ` &' &
+echo started >started
+`
+}
+
+func waitFor(t testing.TB, what string, f func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
+		require.True(t, time.Now().Before(deadline), what)
+	}
+}
+
+func exists(name string) bool { _, err := os.Stat(name); return err == nil }
+
+func TestNothingOutlivesARun(t *testing.T) {
+	t.Parallel()
+	for name, mark := range map[string]string{"the end": "86401", "a time-out": "86402", "a cancellation": "86403"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			body := hostile(mark)
+			if name != "the end" {
+				body += "while :; do sleep " + mark + "; done\n"
+			}
+			c := command(t, body)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			want := work.ResultOK
+			switch name {
+			case "a time-out":
+				c.Timeout, want = 300*time.Millisecond, work.ResultTimeout
+			case "a cancellation":
+				want = work.ResultCancelled
+				stop := context.AfterFunc(ctx, func() {})
+				defer stop()
+				go func() {
+					waitFor(t, "the agent starts", func() bool { return exists(filepath.Join(c.Dir, "started")) && len(alive(t, mark)) >= 4 })
+					cancel()
+				}()
+			}
+			res := newRunner(t, nil).Run(ctx, c)
+			require.Equal(t, want, res.Kind, res.Reason)
+			require.Empty(t, alive(t, "sleep\x00"+mark))
+		})
+	}
+}
+
+func TestATermIsHeard(t *testing.T) {
+	t.Parallel()
+	c := command(t, `trap 'echo bye >bye; exit 143' TERM; echo started >started; while :; do sleep 0.02; done`)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		waitFor(t, "the agent starts", func() bool { return exists(filepath.Join(c.Dir, "started")) })
+		cancel()
+	}()
+	r := newRunner(t, func(o *agentcli.Options) { o.TermGrace = 10 * time.Second })
+	res := r.Run(ctx, c)
+	require.Equal(t, work.ResultCancelled, res.Kind)
+	require.Equal(t, 143, res.ExitCode)
+	require.FileExists(t, filepath.Join(c.Dir, "bye"))
+}
+
+func TestLogIsCapped(t *testing.T) {
+	t.Parallel()
+	c := command(t, `echo first; i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done; echo '{"type":"result","subtype":"success","result":"end"}'`)
+	res := newRunner(t, nil).Run(t.Context(), c)
+	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+	require.Equal(t, "end", res.Summary)
+	info, err := os.Stat(res.LogPath)
+	require.NoError(t, err)
+	require.Less(t, info.Size(), int64(4200))
+}
+
+// service is a service that runs a hostile agent until it is killed.
+func service(dir string) {
+	r, err := agentcli.New(options(dir))
+	if err != nil {
+		panic(err)
+	}
+	r.Run(context.Background(), work.Command{TaskID: 9, Run: 1, Attempt: 1, Dir: filepath.Join(dir, "tree"), Agent: filepath.Join(dir, "agent.sh"), Timeout: time.Hour})
+	os.Exit(0)
+}
+
+func TestKilledServiceLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for name, mark := range map[string]string{"service": "86411", "service and shim": "86412"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			tree := filepath.Join(dir, "tree")
+			require.NoError(t, os.Mkdir(tree, 0o700))
+			body := `trap '' TERM HUP INT
+(setsid sh -c 'trap "" TERM; exec sleep ` + mark + `' &)
+echo started >started
+while :; do sleep ` + mark + `; done`
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "agent.sh"), []byte("#!/bin/sh\n"+body), 0o755))
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "service", dir)
+			require.NoError(t, cmd.Start())
+			waitFor(t, "the agent starts", func() bool { return exists(filepath.Join(tree, "started")) && len(alive(t, "sleep\x00"+mark)) == 2 })
+			if name == "service and shim" {
+				for _, pid := range children(t, cmd.Process.Pid) {
+					require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+				}
+			}
+			require.NoError(t, cmd.Process.Kill())
+			_ = cmd.Wait()
+			r, err := agentcli.New(options(dir))
+			require.NoError(t, err)
+			require.NoError(t, r.Quiesce(t.Context(), 9))
+			require.Empty(t, alive(t, "sleep\x00"+mark))
+			left, err := filepath.Glob(filepath.Join(dir, "state", "*"))
+			require.NoError(t, err)
+			require.Empty(t, left)
+			require.NoError(t, r.Quiesce(t.Context(), 9), "again is a success")
+		})
+	}
+}
+
+func children(t testing.TB, pid int) []int {
+	t.Helper()
+	body, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	require.NoError(t, err)
+	var out []int
+	for _, f := range strings.Fields(string(body)) {
+		n, err := strconv.Atoi(f)
+		require.NoError(t, err)
+		out = append(out, n)
+	}
+	return out
+}
+
+func TestQuiesceForgetsABrokenRecord(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r, err := agentcli.New(options(dir))
+	require.NoError(t, err)
+	name := filepath.Join(dir, "state", "5.1.1.json")
+	require.NoError(t, os.WriteFile(name, []byte(`{"tok`), 0o600))
+	require.NoError(t, r.Quiesce(t.Context(), 5))
+	require.NoFileExists(t, name)
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	for field, change := range map[string]func(*agentcli.Options){
+		"LogDir":   func(o *agentcli.Options) { o.LogDir = "" },
+		"StateDir": func(o *agentcli.Options) { o.StateDir = "" },
+		"Shim":     func(o *agentcli.Options) { o.Shim = nil },
+		"quote":    func(o *agentcli.Options) { o.Default = "'x" },
+	} {
+		o := options(t.TempDir())
+		change(&o)
+		_, err := agentcli.New(o)
+		require.ErrorContains(t, err, field)
+	}
+}
+
+func ExampleSplit() {
+	argv, err := agentcli.Split(`my-agent --model 'large one' -p`)
+	fmt.Printf("%q %v\n", argv, err)
+	// Output: ["my-agent" "--model" "large one" "-p"] <nil>
+}
