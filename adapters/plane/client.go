@@ -1,0 +1,238 @@
+package plane
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// bodyMax bounds an answer, in bytes.
+const bodyMax = 16 << 20
+
+// retryKey marks requests that may be made again.
+type retryKey struct{}
+
+// transport makes the HTTP client: redirects are refused (a redirected POST
+// would become a GET), and what is safe is tried a second and third time.
+func transport(given *http.Client) *http.Client {
+	if given == nil {
+		given = &http.Client{Timeout: 20 * time.Second}
+	}
+	own := *given
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	rc := retryablehttp.NewClient()
+	rc.HTTPClient, rc.Logger = &own, nil
+	rc.RetryMax, rc.RetryWaitMin, rc.RetryWaitMax = 2, 100*time.Millisecond, time.Second
+	rc.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	rc.CheckRetry = checkRetry
+	out := rc.StandardClient()
+	out.CheckRedirect = own.CheckRedirect
+	return out
+}
+
+// checkRetry tries again at once only what is safe and may pass quickly: a
+// request to wait is for the caller's queue.
+func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return true, nil // nothing was sent
+	}
+	if again, _ := ctx.Value(retryKey{}).(bool); !again {
+		return false, nil
+	}
+	return err != nil || resp.StatusCode >= 500, nil
+}
+
+// Error is an answer of Plane that is not a success, or the lack of one.
+type Error struct {
+	Status int    // HTTP status; 0 when there was no answer
+	ID     string // of what exists already, with 409
+	what   string
+	after  time.Duration
+	cause  error
+}
+
+// Error names the call and what was answered.
+func (e *Error) Error() string { return "plane: " + e.what }
+
+// Unwrap gives tracker.ErrNotFound for a 404, or the transport's error.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Retryable reports whether a later try may succeed.
+func (e *Error) Retryable() bool {
+	return e.Status == 0 || e.Status == http.StatusTooManyRequests || e.Status >= 500
+}
+
+// RetryAfter is how long Plane asks to wait; 0 when it does not say.
+func (e *Error) RetryAfter() time.Duration { return e.after }
+
+// call is one request.
+type call struct {
+	method, path string // below /api/v1/, with a slash at the end
+	query        url.Values
+	token        string
+	in, out      any
+	again        bool // idempotent although it writes
+}
+
+func (c *Client) call(ctx context.Context, r call) error {
+	req, err := c.request(ctx, r)
+	if err != nil {
+		return err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &Error{what: fmt.Sprintf("%s %s: %v", r.method, shorten(r.path), bare(err)), cause: bare(err)}
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, bodyMax))
+	if err != nil {
+		return &Error{what: fmt.Sprintf("%s %s: the answer broke off", r.method, shorten(r.path)), cause: err}
+	}
+	if resp.StatusCode/100 != 2 {
+		return c.failed(r, resp, body)
+	}
+	if r.out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(body, r.out); err != nil {
+		return fmt.Errorf("plane: %s %s: the answer cannot be read: %w", r.method, shorten(r.path), err)
+	}
+	return nil
+}
+
+func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
+	var body io.Reader
+	if r.in != nil {
+		raw, err := json.Marshal(r.in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(raw)
+	}
+	target := c.base + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
+	}
+	again := r.again || r.method == http.MethodGet
+	req, err := http.NewRequestWithContext(context.WithValue(ctx, retryKey{}, again), r.method, target, body)
+	if err != nil {
+		return nil, err
+	}
+	if r.token == "" {
+		r.token = c.opt.Token
+	}
+	req.Header.Set("X-Api-Key", r.token)
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "signalbox")
+	if r.in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, nil
+}
+
+func (c *Client) failed(r call, resp *http.Response, body []byte) error {
+	e := &Error{Status: resp.StatusCode, what: fmt.Sprintf("%s %s: %s", r.method, shorten(r.path), resp.Status)}
+	var said struct {
+		ID, Detail, Error string
+		Message           string   `json:"error_message"`
+		Fields            []string `json:"non_field_errors"`
+	}
+	if json.Unmarshal(body, &said) == nil {
+		e.ID = said.ID
+		for _, text := range append(said.Fields, said.Detail, said.Error, said.Message) {
+			if text != "" {
+				e.what += ": " + text
+			}
+		}
+	}
+	switch resp.StatusCode {
+	case http.StatusNotFound:
+		e.cause = tracker.ErrNotFound
+	case http.StatusTooManyRequests:
+		e.after = retryAfter(resp.Header.Get("Retry-After"), time.Minute)
+	case http.StatusServiceUnavailable:
+		e.after = retryAfter(resp.Header.Get("Retry-After"), 0)
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		e.what += " to " + resp.Header.Get("Location") + ": BaseURL must be the address that Plane itself answers at"
+	}
+	return e
+}
+
+// retryAfter reads a number of seconds.
+func retryAfter(header string, otherwise time.Duration) time.Duration {
+	n, err := strconv.Atoi(strings.TrimSpace(header))
+	if err != nil || n < 0 {
+		return otherwise
+	}
+	return time.Duration(n) * time.Second
+}
+
+// bare is a transport's error without the URL.
+func bare(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// shorten keeps the end of a path, which says what was asked for.
+func shorten(path string) string {
+	if _, rest, ok := strings.Cut(path, "/projects/"); ok {
+		return rest
+	}
+	return path
+}
+
+// page is one page of a list. Next is always set; More says whether it counts.
+type page[T any] struct {
+	Next    string `json:"next_cursor"`
+	More    bool   `json:"next_page_results"`
+	Results []T    `json:"results"`
+}
+
+// pagesMax bounds a listing.
+const pagesMax = 200
+
+// each reads all pages of a list.
+func each[T any](ctx context.Context, c *Client, path string, f func(T)) error {
+	values := url.Values{"per_page": {"100"}}
+	for range pagesMax {
+		var p page[T]
+		if err := c.call(ctx, call{method: http.MethodGet, path: path, query: values, out: &p}); err != nil {
+			return err
+		}
+		for _, v := range p.Results {
+			f(v)
+		}
+		if !p.More {
+			return nil
+		}
+		values.Set("cursor", p.Next)
+	}
+	return fmt.Errorf("plane: %s has more than %d pages", shorten(path), pagesMax)
+}
+
+func (c *Client) pages(ctx context.Context, path string, f func(wireComment)) error {
+	return each(ctx, c, path, f)
+}

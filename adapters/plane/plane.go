@@ -1,0 +1,243 @@
+// Package plane talks to the project board Plane: its REST API v1, and its
+// webhooks in both versions.
+//
+// Writing is idempotent: a comment carries the service's name and its key, and
+// Plane refuses a second one; a status is set, not toggled. Waiting for longer
+// than a moment is left to the caller: an error says whether and when a later
+// try may succeed.
+package plane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Options of a Client. BaseURL, Workspace and Token are required; so is Secret
+// for webhooks, unless Insecure.
+type Options struct {
+	BaseURL    string                // of the server, without /api
+	Workspace  string                // slug
+	Token      string                // of the account that the service acts as
+	RoleTokens map[stage.Role]string // of accounts that comment for a role; a role without one uses Token
+	Secret     string                // of the webhook
+	Insecure   bool                  // take unsigned webhooks
+	Source     string                // marks our comments; default "signalbox"
+	HTTPClient *http.Client          // nil = one with a time-out of 20 s
+	Log        *slog.Logger          // nil discards
+	Now        func() time.Time
+}
+
+// Client implements tracker.Tracker, tracker.Board and tracker.Receiver. It is
+// safe for concurrent use.
+type Client struct {
+	opt  Options
+	base string // …/api/v1/
+	http *http.Client
+
+	mu     sync.Mutex
+	own    map[string]bool // ids of our accounts
+	boards map[string]board
+}
+
+// New checks the options. It does not call the network.
+func New(o Options) (*Client, error) {
+	u, err := url.Parse(o.BaseURL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("plane: BaseURL must be the server's address, such as https://plane.example.org")
+	case o.Workspace == "" || strings.ContainsAny(o.Workspace, "/?#"):
+		return nil, fmt.Errorf("plane: Workspace is %q, want the workspace's slug", o.Workspace)
+	case o.Token == "":
+		return nil, errors.New("plane: Token is missing: an API token of the account that the service acts as")
+	}
+	if o.Source == "" {
+		o.Source = "signalbox"
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Client{
+		opt: o, base: strings.TrimSuffix(u.String(), "/") + "/api/v1/", http: transport(o.HTTPClient),
+		own: map[string]bool{}, boards: map[string]board{},
+	}, nil
+}
+
+// Identify learns which accounts are the service's own, so that their changes
+// are told from people's when they come back as webhooks.
+func (c *Client) Identify(ctx context.Context) error {
+	tokens := map[string]bool{c.opt.Token: true}
+	for _, t := range c.opt.RoleTokens {
+		if t != "" {
+			tokens[t] = true
+		}
+	}
+	var errs []error
+	for token := range tokens {
+		var me struct{ ID string }
+		if err := c.call(ctx, call{method: http.MethodGet, path: "users/me/", token: token, out: &me}); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		c.mu.Lock()
+		c.own[me.ID] = true
+		c.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// isOwn reports whether an account is one of ours.
+func (c *Client) isOwn(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.own[id]
+}
+
+// token is what a role comments with.
+func (c *Client) token(r stage.Role) string {
+	if t := c.opt.RoleTokens[r]; t != "" {
+		return t
+	}
+	return c.opt.Token
+}
+
+func (c *Client) project(id string) string {
+	return "workspaces/" + url.PathEscape(c.opt.Workspace) + "/projects/" + url.PathEscape(id) + "/"
+}
+
+func (c *Client) item(projectID, itemID string) string {
+	return c.project(projectID) + "work-items/" + url.PathEscape(itemID) + "/"
+}
+
+// Item implements tracker.Tracker.
+func (c *Client) Item(ctx context.Context, projectID, itemID string) (tracker.Item, error) {
+	var w wireItem
+	if err := c.call(ctx, call{method: http.MethodGet, path: c.item(projectID, itemID), out: &w}); err != nil {
+		return tracker.Item{}, err
+	}
+	b, err := c.board(ctx, projectID, string(w.State))
+	if err != nil {
+		return tracker.Item{}, err
+	}
+	return c.convert(w, b), nil
+}
+
+// listSize is how many items one page has.
+const listSize = 100
+
+// List implements tracker.Tracker. Plane has no filter: statuses and the moment
+// are applied here, and items that are older end the listing.
+func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
+	values := url.Values{"per_page": {fmt.Sprint(listSize)}, "order_by": {"-updated_at"}}
+	if q.Cursor != "" {
+		values.Set("cursor", q.Cursor)
+	}
+	var p page[wireItem]
+	if err := c.call(ctx, call{method: http.MethodGet, path: c.project(q.ProjectID) + "work-items/", query: values, out: &p}); err != nil {
+		return tracker.Page{}, err
+	}
+	out := tracker.Page{}
+	if p.More {
+		out.Next = p.Next
+	}
+	for _, w := range p.Results {
+		b, err := c.board(ctx, q.ProjectID, string(w.State))
+		if err != nil {
+			return tracker.Page{}, err
+		}
+		item := c.convert(w, b)
+		if !q.Since.IsZero() && item.UpdatedAt.Before(q.Since) {
+			out.Next = ""
+			break
+		}
+		if wanted(q.Statuses, item.Status) {
+			out.Items = append(out.Items, item)
+		}
+	}
+	return out, nil
+}
+
+func wanted(statuses []stage.Status, s stage.Status) bool {
+	for _, w := range statuses {
+		if w == s {
+			return true
+		}
+	}
+	return len(statuses) == 0
+}
+
+// SetStatus implements tracker.Tracker.
+func (c *Client) SetStatus(ctx context.Context, projectID, itemID string, status stage.Status) error {
+	b, err := c.board(ctx, projectID, "")
+	if err != nil {
+		return err
+	}
+	id, ok := b.column(status)
+	if !ok { // a column may have been added since
+		if b, err = c.refresh(ctx, projectID); err != nil {
+			return err
+		}
+		if id, ok = b.column(status); !ok {
+			return fmt.Errorf("%w: %s in project %s", tracker.ErrNoStatus, status, projectID)
+		}
+	}
+	return c.call(ctx, call{method: http.MethodPatch, path: c.item(projectID, itemID), in: map[string]string{"state": id}, again: true})
+}
+
+// Comments implements tracker.Tracker.
+func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]tracker.Comment, error) {
+	var out []tracker.Comment
+	err := c.pages(ctx, c.item(projectID, itemID)+"comments/", func(w wireComment) {
+		out = append(out, tracker.Comment{
+			ID: w.ID, AuthorID: w.Actor, Body: StripHTML(w.HTML), CreatedAt: w.CreatedAt.Time,
+			Own: w.ExternalSource == c.opt.Source || c.isOwn(w.Actor),
+		})
+	})
+	sortComments(out)
+	return out, err
+}
+
+// AddComment implements tracker.Tracker.
+func (c *Client) AddComment(ctx context.Context, n tracker.NewComment) (string, error) {
+	in := map[string]string{"comment_html": EscapeHTML(n.Body)}
+	if n.Key != "" {
+		in["external_source"], in["external_id"] = c.opt.Source, n.Key
+	}
+	var out struct{ ID string }
+	err := c.call(ctx, call{
+		method: http.MethodPost, path: c.item(n.ProjectID, n.ItemID) + "comments/", token: c.token(n.Author), in: in, out: &out,
+		again: n.Key != "", // Plane itself refuses a second one
+	})
+	var e *Error
+	if errors.As(err, &e) && e.Status == http.StatusConflict && e.ID != "" {
+		return e.ID, nil
+	}
+	return out.ID, err
+}
+
+// Columns implements tracker.Board.
+func (c *Client) Columns(ctx context.Context, projectID string) (map[stage.Status]string, error) {
+	b, err := c.refresh(ctx, projectID)
+	if err != nil {
+		return nil, err
+	}
+	out := map[stage.Status]string{}
+	for _, s := range stage.Statuses() {
+		if id, ok := b.column(s.Key); ok {
+			out[s.Key] = b.names[id]
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,411 @@
+package plane_test
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/trackertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	botToken      = "plane_api_bot"
+	reviewerToken = "plane_api_reviewer"
+	bot           = "account-bot"
+	reviewer      = "account-reviewer"
+	secret        = "plane_wh_of_the_test"
+)
+
+func setup(t *testing.T, change func(*plane.Options)) (*plane.Client, *planetest.Server) {
+	t.Helper()
+	board := planetest.New(planetest.Options{Tokens: map[string]string{botToken: bot, reviewerToken: reviewer}, Secret: secret})
+	srv := httptest.NewServer(board)
+	o := plane.Options{
+		BaseURL: srv.URL, Workspace: "acme", Token: botToken, RoleTokens: map[stage.Role]string{stage.Reviewer: reviewerToken}, Secret: secret,
+		HTTPClient: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
+	}
+	if change != nil {
+		change(&o)
+	}
+	c, err := plane.New(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { board.Close(); srv.Close() })
+	return c, board
+}
+
+func names(statuses []stage.Status) []string {
+	var out []string
+	for _, s := range statuses {
+		info, _ := stage.StatusNamed(s)
+		out = append(out, strings.ToUpper(info.Name)) // names are matched whatever their case
+	}
+	return out
+}
+
+func TestConformance(t *testing.T) {
+	trackertest.Run(t, func(t *testing.T) trackertest.Fixture {
+		c, board := setup(t, nil)
+		require.NoError(t, c.Identify(t.Context()))
+		return trackertest.Fixture{
+			Tracker:    c,
+			NewProject: func(columns ...stage.Status) string { return board.AddProject("GPX", names(columns)...) },
+			NewItem: func(p, title, description string) string {
+				id, err := board.AddItem(p, title, plane.EscapeHTML(description))
+				require.NoError(t, err)
+				return id
+			},
+			Move: func(item string, to stage.Status) { require.NoError(t, board.Move(item, names([]stage.Status{to})[0])) },
+			Say:  func(item, text string) { require.NoError(t, board.Say(item, "<p>"+text+"</p>")) },
+		}
+	})
+}
+
+func TestRolesCommentWithTheirOwnToken(t *testing.T) {
+	t.Parallel()
+	c, board := setup(t, nil)
+	p := board.AddProject("GPX", "Backlog")
+	id, err := board.AddItem(p, "t", "d")
+	require.NoError(t, err)
+	for role, want := range map[stage.Role]string{stage.Reviewer: reviewer, stage.Tester: bot, "": bot} {
+		_, err := c.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Author: role, Key: string(role), Body: "x"})
+		require.NoError(t, err)
+		list := board.Comments(id)
+		require.Equal(t, want, list[len(list)-1].Actor)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for fault, after := range map[planetest.Fault]time.Duration{
+		planetest.TooMany: time.Second, planetest.ErrorBefore: 0, planetest.ErrorAfter: 0, planetest.Dropped: 0, planetest.DroppedLate: 0,
+	} {
+		t.Run(string(fault), func(t *testing.T) {
+			t.Parallel()
+			c, board := setup(t, nil)
+			p := board.AddProject("GPX", planetest.StandardStates()...)
+			id, err := board.AddItem(p, "t", "d")
+			require.NoError(t, err)
+			n := tracker.NewComment{ProjectID: p, ItemID: id, Key: "1/1/1", Body: "once"}
+			board.Fail(fault, fault, fault) // more than is tried at once
+			_, err = c.AddComment(t.Context(), n)
+			var e *plane.Error
+			require.ErrorAs(t, err, &e)
+			require.True(t, e.Retryable())
+			require.Equal(t, after, e.RetryAfter())
+			board.Fail()
+			for range 3 { // use up what is left of the faults
+				_, err = c.AddComment(t.Context(), n)
+			}
+			require.NoError(t, err)
+			require.Len(t, board.Comments(id), 1, "whatever was answered, the comment is there once")
+		})
+	}
+}
+
+// A single failure is overcome at once where that is safe.
+func TestSafeCallsAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	c, board := setup(t, nil)
+	p := board.AddProject("GPX", planetest.StandardStates()...)
+	id, err := board.AddItem(p, "t", "d")
+	require.NoError(t, err)
+	board.Fail(planetest.Dropped, planetest.ErrorBefore)
+	_, err = c.Item(t.Context(), p, id)
+	require.NoError(t, err)
+	require.NoError(t, c.SetStatus(t.Context(), p, id, stage.StatusDone))
+	board.Fail(planetest.ErrorBefore)
+	_, err = c.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Body: "without a key"})
+	require.Error(t, err, "what Plane would post twice is not tried again")
+}
+
+func TestAnswersThatAreFinal(t *testing.T) {
+	t.Parallel()
+	c, board := setup(t, nil)
+	p := board.AddProject("GPX", "Backlog")
+	wrong, _ := setup(t, func(o *plane.Options) { o.Token = "wrong" })
+	for name, err := range map[string]error{
+		"bad token":       wrong.Identify(t.Context()),
+		"foreign project": c.SetStatus(t.Context(), "elsewhere", "x", stage.StatusDone),
+	} {
+		var e *plane.Error
+		require.ErrorAs(t, err, &e, name)
+		require.Equal(t, http.StatusForbidden, e.Status, name)
+		require.False(t, e.Retryable(), name)
+		require.NotContains(t, err.Error(), "plane_api", name)
+	}
+	_, err := c.Item(t.Context(), p, "x")
+	require.ErrorIs(t, err, tracker.ErrNotFound)
+}
+
+// A server that redirects (http to https, say) would turn a POST into a GET.
+func TestRedirectsAreRefused(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.RedirectHandler("https://elsewhere.example.org/", http.StatusMovedPermanently))
+	defer srv.Close()
+	c, err := plane.New(plane.Options{BaseURL: srv.URL, Workspace: "acme", Token: "x", HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+	require.NoError(t, err)
+	err = c.Identify(t.Context())
+	require.ErrorContains(t, err, "elsewhere.example.org")
+	var e *plane.Error
+	require.ErrorAs(t, err, &e)
+	require.False(t, e.Retryable())
+}
+
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	c, err := plane.New(plane.Options{BaseURL: "http://127.0.0.1:1", Workspace: "acme", Token: "x"})
+	require.NoError(t, err)
+	err = c.Identify(t.Context())
+	var e *plane.Error
+	require.ErrorAs(t, err, &e)
+	require.True(t, e.Retryable())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, c.Identify(ctx), context.Canceled)
+}
+
+// A column that is renamed or added while the service runs is found.
+func TestColumnsAreLookedUpAgain(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	c, board := setup(t, func(o *plane.Options) { o.Now = func() time.Time { return now } })
+	p := board.AddProject("GPX", "Backlog", "In Progress")
+	id, err := board.AddItem(p, "t", "d")
+	require.NoError(t, err)
+	require.ErrorIs(t, c.SetStatus(t.Context(), p, id, stage.StatusBlocked), tracker.ErrNoStatus)
+	cols, err := c.Columns(t.Context(), p)
+	require.NoError(t, err)
+	require.Equal(t, "In Progress", cols[stage.StatusAnalysis])
+	now = now.Add(time.Hour)
+	item, err := c.Item(t.Context(), p, id)
+	require.NoError(t, err)
+	require.Equal(t, stage.StatusUnknown, item.Status)
+	require.Equal(t, "Backlog", item.StatusName)
+}
+
+func TestSignature(t *testing.T) {
+	t.Parallel()
+	body := []byte(`{"event": "issue", "action": "updated", "n": "\u041f\u0440\u0438\u0432\u0435\u0442"}`)
+	const vector = "plane_wh_0123456789abcdef0123456789abcdef"
+	require.Equal(t, "931ba88cc0d207f2c48201754d1e7e8e09e6958f918e6128abf15fd90dd3ae7e", hex.EncodeToString(plane.Sign(vector, body)))
+	c, _ := setup(t, func(o *plane.Options) { o.Secret = vector })
+	h := http.Header{}
+	h.Set("X-Plane-Signature", hex.EncodeToString(plane.Sign(vector, body)))
+	require.NoError(t, c.Verify(h, body))
+	require.ErrorIs(t, c.Verify(h, append(body, ' ')), plane.ErrSignature)
+	for _, bad := range []string{"", "sha256=" + h.Get("X-Plane-Signature"), "zz", h.Get("X-Plane-Signature")[:32], strings.Repeat("0", 64)} {
+		h.Set("X-Plane-Signature", bad)
+		require.ErrorIs(t, c.Verify(h, body), plane.ErrSignature, bad)
+	}
+	open, _ := setup(t, func(o *plane.Options) { o.Secret = "" })
+	require.ErrorIs(t, open.Verify(http.Header{}, body), plane.ErrSignature, "no secret lets nobody in")
+	insecure, _ := setup(t, func(o *plane.Options) { o.Secret, o.Insecure = "", true })
+	require.NoError(t, insecure.Verify(http.Header{}, body))
+}
+
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	const (
+		item    = "77ab12cd-2222-4222-8222-000000000002"
+		project = "5d0c7a10-1111-4111-8111-000000000001"
+		kim     = "c0ffee00-3333-4333-8333-000000000001"
+	)
+	c, _ := setup(t, nil)
+	hook := func(kind, event string, change func(*tracker.Hook)) tracker.Hook {
+		h := tracker.Hook{Kind: kind, Event: event, ProjectID: project, ItemID: item, ActorID: kim}
+		if change != nil {
+			change(&h)
+		}
+		return h
+	}
+	for file, want := range map[string]tracker.Hook{
+		"issue_created":             hook(tracker.HookItemCreated, "issue.created", nil),
+		"issue_updated_state_id":    hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) { h.Status = true }),
+		"issue_updated_state_api":   hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) { h.Status, h.ActorID = true, "c0ffee00-3333-4333-8333-000000000099" }),
+		"issue_updated_labels":      hook(tracker.HookItemUpdated, "issue.updated", nil),
+		"issue_updated_description": hook(tracker.HookItemUpdated, "issue.updated", nil),
+		"issue_deleted":             hook(tracker.HookOther, "issue.deleted", func(h *tracker.Hook) { h.ProjectID = "" }),
+		"comment_created":           hook(tracker.HookComment, "issue_comment.created", func(h *tracker.Hook) { h.Body = "looks good\nship <it>" }),
+		"comment_updated":           hook(tracker.HookComment, "issue_comment.updated", func(h *tracker.Hook) { h.Body = "looks good\nship <it>" }),
+		"comment_own":               hook(tracker.HookComment, "issue_comment.created", func(h *tracker.Hook) { h.Body, h.Self = "looks good\nship <it>", true }),
+		"cycle_created":             hook(tracker.HookOther, "cycle.created", func(h *tracker.Hook) { h.ItemID, h.ProjectID = "cy", "" }),
+		"v2_updated":                hook(tracker.HookItemUpdated, "workitem.updated", func(h *tracker.Hook) { h.Status = true }),
+		"v2_renamed":                hook(tracker.HookItemUpdated, "workitem.updated", func(h *tracker.Hook) { h.ActorID = "c0ffee00-3333-4333-8333-000000000099" }),
+	} {
+		body, err := os.ReadFile(filepath.Join("testdata", "hooks", file+".json"))
+		require.NoError(t, err)
+		got, err := c.Decode("", body)
+		require.NoError(t, err, file)
+		require.Equal(t, want, got, file)
+		for _, cut := range []int{1, len(body) / 2, len(body) - 3} {
+			_, err := c.Decode("issue", body[:cut])
+			require.Error(t, err, "%s cut at %d", file, cut)
+		}
+	}
+	for _, bad := range []string{
+		`{"event":"issue","action":"updated"}`, `{"event":"issue","action":"updated","data":{"id":"x"}}`, `{"event":"issue","action":"created","data":{"project":"x"}}`,
+		`{"event":"issue_comment","action":"created","data":{"id":"c","project":"p"}}`, `[]`, `"x"`, `{"data":7}`,
+	} {
+		_, err := c.Decode("issue", []byte(bad))
+		require.Error(t, err, bad)
+	}
+	h, err := c.Decode("unheard_of", []byte(`{}`))
+	require.NoError(t, err)
+	require.Equal(t, tracker.HookOther, h.Kind)
+}
+
+// Our own changes come back as webhooks, and are known as our own.
+func TestFeedback(t *testing.T) {
+	t.Parallel()
+	c, board := setup(t, nil)
+	require.NoError(t, c.Identify(t.Context()))
+	got := make(chan tracker.Hook, 20)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := make([]byte, r.ContentLength)
+		_, err := r.Body.Read(body)
+		if err != nil && err.Error() != "EOF" {
+			t.Errorf("read: %v", err)
+		}
+		if err := c.Verify(r.Header, body); err != nil {
+			t.Errorf("verify: %v", err)
+		}
+		id, event := c.Delivery(r.Header)
+		if id == "" || event == "" {
+			t.Errorf("delivery %q %q", id, event)
+		}
+		h, err := c.Decode(event, body)
+		if err != nil {
+			t.Errorf("decode: %v", err)
+		}
+		got <- h
+	}))
+	defer receiver.Close()
+	board.SetHookURL(receiver.URL)
+	p := board.AddProject("GPX", planetest.StandardStates()...)
+	next := func() tracker.Hook {
+		t.Helper()
+		select {
+		case h := <-got:
+			return h
+		case <-time.After(10 * time.Second):
+			t.Fatal("no webhook")
+			return tracker.Hook{}
+		}
+	}
+	id, err := board.AddItem(p, "🚦 Ünïcode \u202e", "<p>d</p>")
+	require.NoError(t, err)
+	require.Equal(t, tracker.HookItemCreated, next().Kind)
+	require.NoError(t, board.Move(id, "to analyse"))
+	h := next()
+	require.True(t, h.Status && !h.Self)
+	require.NoError(t, c.SetStatus(t.Context(), p, id, stage.StatusAnalysis))
+	h = next()
+	require.True(t, h.Status && h.Self)
+	_, err = c.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Author: stage.Reviewer, Key: "k", Body: "b"})
+	require.NoError(t, err)
+	h = next()
+	require.True(t, h.Kind == tracker.HookComment && h.Self)
+}
+
+func TestNewRefuses(t *testing.T) {
+	good := plane.Options{BaseURL: "https://plane.example.org", Workspace: "acme", Token: "t"}
+	for want, change := range map[string]func(*plane.Options){
+		"BaseURL":   func(o *plane.Options) { o.BaseURL = "plane.example.org" },
+		"Workspace": func(o *plane.Options) { o.Workspace = "a/b" },
+		"Token":     func(o *plane.Options) { o.Token = "" },
+	} {
+		o := good
+		change(&o)
+		_, err := plane.New(o)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestStripHTML(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                                     "",
+		"<p></p>":                              "",
+		"<p>a</p><p>b</p>":                     "a\n\nb",
+		"a<br>b<br/>c<br />d":                  "a\nb\nc\nd",
+		"<script>alert(1)</script>x":           "x",
+		"<style>p{}</style >y":                 "y",
+		"<script>never closed":                 "",
+		"1 < 2 &amp;&amp; 3 &gt; 2":            "1 < 2 && 3 > 2",
+		"<!-- c -->z":                          "z",
+		"&nbsp; &nbsp;":                        "",
+		"<ul><li>one</li><li>two</li></ul>":    "one\ntwo",
+		"<img src=x onerror=alert(1)>":         "",
+		"<p>\u200b</p>":                        "",
+		strings.Repeat("<p>", 5000) + "deep":   "deep",
+		"<a href='https://x'>l</a><unclosed ":  "l<unclosed",
+		"<P>Up</P><DIV>per</DIV>":              "Up\n\nper",
+		"<p>keeps   inner   blanks &copy;</p>": "keeps   inner   blanks ©",
+	} {
+		require.Equal(t, want, plane.StripHTML(in), in)
+	}
+}
+
+func FuzzHTML(f *testing.F) {
+	f.Add("<p>a & b</p>")
+	f.Fuzz(func(t *testing.T, text string) {
+		out := plane.EscapeHTML(text)
+		if strings.ContainsAny(strings.NewReplacer("<p>", "", "</p>", "", "<br/>", "").Replace(out), "<>") {
+			t.Fatalf("markup of the text survives: %q", out)
+		}
+		plane.StripHTML(text)
+	})
+}
+
+func FuzzDecode(f *testing.F) {
+	c, err := plane.New(plane.Options{BaseURL: "http://x", Workspace: "w", Token: "t"})
+	require.NoError(f, err)
+	f.Add("issue", []byte(`{"event":"issue","action":"updated","data":{"id":"a","project":"b"},"activity":{"field":"state"}}`))
+	f.Fuzz(func(t *testing.T, event string, body []byte) {
+		h, err := c.Decode(event, body)
+		if err == nil && h.Kind != tracker.HookOther && (h.ItemID == "" || h.ProjectID == "") {
+			t.Fatalf("half a hook: %+v", h)
+		}
+	})
+}
+
+func Example() {
+	board := planetest.New(planetest.Options{Tokens: map[string]string{"token": "bot"}})
+	defer board.Close()
+	srv := httptest.NewServer(board)
+	defer srv.Close()
+	project := board.AddProject("GPX", "To Analyse", "In Progress")
+	id, err := board.AddItem(project, "Cache tiles", "<p>They are slow.</p>")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c, err := plane.New(plane.Options{BaseURL: srv.URL, Workspace: "acme", Token: "token"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	item, err := c.Item(context.Background(), project, id)
+	fmt.Println(item.Status, item.Description, err)
+	err = c.SetStatus(context.Background(), project, id, stage.StatusConfirmDeploy)
+	fmt.Println(errors.Is(err, tracker.ErrNoStatus))
+	// Output:
+	// to_analyse They are slow. <nil>
+	// true
+}

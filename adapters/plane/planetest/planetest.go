@@ -1,0 +1,300 @@
+// Package planetest is a Plane server in memory, for tests and demonstrations.
+// It speaks the REST API v1 as far as package plane uses it, and sends signed
+// webhooks, with the habits of the real server: one webhook for each changed
+// field, its own changes included; a new delivery id for each attempt; no second
+// attempt after any HTTP answer; a redirect where the slash is missing; a
+// state_id in a PATCH ignored; a second comment with the same external id
+// refused with 409. It can be told to fail in the usual ways.
+package planetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
+)
+
+// Options of a Server.
+type Options struct {
+	Workspace string            // slug
+	Tokens    map[string]string // account id by API token
+	Secret    string            // of the webhook
+	HookURL   string            // where webhooks go; empty = nowhere; see SetHookURL
+	RetryWait time.Duration     // before a webhook whose connection failed is sent again; default 200 ms
+	Seed      uint64            // of chance
+	Now       func() time.Time
+}
+
+// Item is a work item.
+type Item struct {
+	ID, Project, Name, HTML string
+	Sequence                int64
+	State                   string // id
+	StateName               string
+	Created, Updated        time.Time
+}
+
+// Comment is a comment of a work item.
+type Comment struct {
+	ID, Item, Actor, HTML      string
+	ExternalSource, ExternalID string
+	At                         time.Time
+}
+
+// Change is one change of a work item's state.
+type Change struct {
+	Item, From, To, Actor string // From and To are names of columns
+	At                    time.Time
+}
+
+// State is a column of a project.
+type State struct{ ID, Name string }
+
+type project struct {
+	id, identifier string
+	states         []State
+	sequence       int64
+}
+
+// Server is an http.Handler.
+type Server struct {
+	opt   Options
+	group *run.Group
+	http  *http.Client
+
+	mu        sync.Mutex
+	rand      *rand.Rand
+	ids       int
+	projects  []*project
+	items     []*Item
+	comments  []Comment
+	conflicts int
+	changes   []Change
+	sent      []Delivery
+	hookURL   string
+	faults    Faults
+	next      []Fault
+}
+
+// New makes a server without projects. Close ends its goroutines.
+func New(o Options) *Server {
+	if o.Workspace == "" {
+		o.Workspace = "acme"
+	}
+	if o.RetryWait <= 0 {
+		o.RetryWait = 200 * time.Millisecond
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Server{
+		opt: o, hookURL: o.HookURL, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 1)),
+		http: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
+	}
+}
+
+// Close stops sending webhooks and waits for those under way.
+func (s *Server) Close() { s.group.Stop() }
+
+// SetHookURL says where webhooks go from now on.
+func (s *Server) SetHookURL(url string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hookURL = url
+}
+
+// id makes an identifier of the form that Plane uses.
+func (s *Server) id() string {
+	s.ids++
+	return fmt.Sprintf("%08x-0000-4000-8000-%012x", s.ids, s.opt.Seed&0xffffffffffff)
+}
+
+// StandardStates are the columns of a board made for the pipeline.
+func StandardStates() []string {
+	return []string{
+		"Backlog", "To Analyse", "Analysis", "In Progress", "Needs Input", "In Review", "Approved", "Rejected", "Code Review",
+		"Awaiting Deploy", "Confirm Deploy", "Deploying", "Monitoring after Deploy", "Blocked", "STOP", "Done",
+	}
+}
+
+// AddProject adds a project with columns, and returns its id.
+func (s *Server) AddProject(identifier string, states ...string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &project{id: s.id(), identifier: identifier}
+	for _, name := range states {
+		p.states = append(p.states, State{ID: s.id(), Name: name})
+	}
+	s.projects = append(s.projects, p)
+	return p.id
+}
+
+// AddItem adds a work item to the first column as a person would, and returns
+// its id. The description is HTML.
+func (s *Server) AddItem(projectID, name, description string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.project(projectID)
+	if p == nil || len(p.states) == 0 {
+		return "", errors.New("planetest: no such project, or one without columns")
+	}
+	p.sequence++
+	now := s.opt.Now()
+	i := &Item{
+		ID: s.id(), Project: p.id, Name: name, HTML: description, Sequence: p.sequence,
+		State: p.states[0].ID, StateName: p.states[0].Name, Created: now, Updated: now,
+	}
+	s.items = append(s.items, i)
+	s.hook("issue", "created", s.wireIssue(i), nil, human)
+	return i.ID, nil
+}
+
+// human is the account of the person who acts through the methods of a Server.
+const human = "0000face-0000-4000-8000-000000000001"
+
+// Move puts a work item into a column as a person would in the browser.
+func (s *Server) Move(itemID, state string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.item(itemID)
+	if i == nil {
+		return errors.New("planetest: no such work item")
+	}
+	for _, to := range s.project(i.Project).states {
+		if strings.EqualFold(to.Name, state) {
+			s.move(i, to, human, "state_id")
+			return nil
+		}
+	}
+	return fmt.Errorf("planetest: the project has no column %q", state)
+}
+
+// move changes a state and sends the webhook under the field's name.
+func (s *Server) move(i *Item, to State, actor, field string) {
+	if i.State == to.ID {
+		return
+	}
+	s.changes = append(s.changes, Change{Item: i.ID, From: i.StateName, To: to.Name, Actor: actor, At: s.opt.Now()})
+	from := i.State
+	i.State, i.StateName, i.Updated = to.ID, to.Name, s.opt.Now()
+	s.hook("issue", "updated", s.wireIssue(i), map[string]any{"field": field, "old_value": from, "new_value": to.ID}, actor)
+}
+
+// Edit changes the name and description of a work item as a person would.
+func (s *Server) Edit(itemID, name, description string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.item(itemID)
+	if i == nil {
+		return
+	}
+	i.Name, i.HTML, i.Updated = name, description, s.opt.Now()
+	for _, field := range []string{"name", "description_html"} {
+		s.hook("issue", "updated", s.wireIssue(i), map[string]any{"field": field, "old_value": "", "new_value": ""}, human)
+	}
+}
+
+// Say adds a person's comment; the text is HTML.
+func (s *Server) Say(itemID, text string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.item(itemID)
+	if i == nil {
+		return errors.New("planetest: no such work item")
+	}
+	s.say(i, Comment{Actor: human, HTML: text})
+	return nil
+}
+
+func (s *Server) say(i *Item, c Comment) Comment {
+	c.ID, c.Item, c.At = s.id(), i.ID, s.opt.Now()
+	s.comments = append(s.comments, c)
+	s.hook("issue_comment", "created", s.wireComment(i, c), nil, c.Actor)
+	return c
+}
+
+func (s *Server) project(id string) *project {
+	for _, p := range s.projects {
+		if p.id == id {
+			return p
+		}
+	}
+	return nil
+}
+
+func (s *Server) item(id string) *Item {
+	for _, i := range s.items {
+		if i.ID == id {
+			return i
+		}
+	}
+	return nil
+}
+
+// Items lists the work items of a project ("" = all), oldest first.
+func (s *Server) Items(projectID string) []Item {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Item
+	for _, i := range s.items {
+		if projectID == "" || i.Project == projectID {
+			out = append(out, *i)
+		}
+	}
+	return out
+}
+
+// States lists a project's columns.
+func (s *Server) States(projectID string) []State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.project(projectID); p != nil {
+		return slices.Clone(p.states)
+	}
+	return nil
+}
+
+// Identifier is a project's prefix, such as GPX.
+func (s *Server) Identifier(projectID string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.project(projectID); p != nil {
+		return p.identifier
+	}
+	return ""
+}
+
+// Comments lists the comments of a work item ("" = all), oldest first.
+func (s *Server) Comments(itemID string) []Comment {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Comment
+	for _, c := range s.comments {
+		if itemID == "" || c.Item == itemID {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Changes lists every change of a state, by anybody.
+func (s *Server) Changes() []Change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.changes)
+}
+
+// Conflicts counts the comments that were refused because their external id
+// was known.
+func (s *Server) Conflicts() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conflicts
+}

@@ -1,0 +1,221 @@
+// Package memtracker is a board in memory: the double of package tracker. It
+// passes the suite in tracker/trackertest.
+package memtracker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Board is a tracker.Tracker and tracker.Board in memory.
+type Board struct {
+	now func() time.Time
+
+	mu       sync.Mutex
+	columns  map[string][]stage.Status // of each project; nil = all
+	items    []tracker.Item
+	comments map[string][]comment
+	moves    []Move
+	fail     error
+	last     int
+}
+
+type comment struct {
+	tracker.Comment
+	key string
+}
+
+// Move is one change of a status through SetStatus.
+type Move struct {
+	ItemID string
+	To     stage.Status
+}
+
+// New makes a board without projects. A nil clock means time.Now.
+func New(now func() time.Time) *Board {
+	if now == nil {
+		now = time.Now
+	}
+	return &Board{now: now, columns: map[string][]stage.Status{}, comments: map[string][]comment{}}
+}
+
+// AddProject adds a project with the given columns; none = all.
+func (b *Board) AddProject(id string, columns ...stage.Status) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.columns[id] = columns
+}
+
+// Put adds or replaces an item, as a person would.
+func (b *Board) Put(i tracker.Item) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.put(i)
+}
+
+func (b *Board) put(i tracker.Item) {
+	i.UpdatedAt = b.now()
+	if info, ok := stage.StatusNamed(i.Status); ok {
+		i.StatusName = info.Name
+	}
+	b.items = append(slices.DeleteFunc(b.items, func(o tracker.Item) bool { return o.ID == i.ID }), i)
+}
+
+// Say adds a person's comment.
+func (b *Board) Say(itemID, author, body string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last++
+	b.comments[itemID] = append(b.comments[itemID], comment{Comment: tracker.Comment{ID: strconv.Itoa(b.last), AuthorID: author, Body: body, CreatedAt: b.now()}})
+}
+
+// FailWith makes every call fail until it is called with nil.
+func (b *Board) FailWith(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fail = err
+}
+
+// Moves lists the statuses that were set through SetStatus.
+func (b *Board) Moves() []Move {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.moves)
+}
+
+// has reports whether a project has a column.
+func (b *Board) has(projectID string, s stage.Status) bool {
+	columns := b.columns[projectID]
+	_, known := stage.StatusNamed(s)
+	return known && (len(columns) == 0 || slices.Contains(columns, s))
+}
+
+// column is the column that serves a status.
+func (b *Board) column(projectID string, s stage.Status) (stage.Status, bool) {
+	for s != "" {
+		if b.has(projectID, s) {
+			return s, true
+		}
+		info, _ := stage.StatusNamed(s)
+		s = info.Fallback
+	}
+	return "", false
+}
+
+func (b *Board) find(projectID, itemID string) (tracker.Item, error) {
+	if b.fail != nil {
+		return tracker.Item{}, b.fail
+	}
+	for _, i := range b.items {
+		if i.ID == itemID && i.ProjectID == projectID {
+			return i, nil
+		}
+	}
+	return tracker.Item{}, fmt.Errorf("%w: item %s", tracker.ErrNotFound, itemID)
+}
+
+// Item implements tracker.Tracker.
+func (b *Board) Item(_ context.Context, projectID, itemID string) (tracker.Item, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.find(projectID, itemID)
+}
+
+// List implements tracker.Tracker.
+func (b *Board) List(_ context.Context, q tracker.Query) (tracker.Page, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var p tracker.Page
+	if b.fail != nil {
+		return p, b.fail
+	}
+	if _, ok := b.columns[q.ProjectID]; !ok {
+		return p, tracker.ErrNotFound
+	}
+	for _, i := range b.items {
+		if i.ProjectID == q.ProjectID && !i.UpdatedAt.Before(q.Since) && (len(q.Statuses) == 0 || slices.Contains(q.Statuses, i.Status)) {
+			p.Items = append(p.Items, i)
+		}
+	}
+	slices.SortStableFunc(p.Items, func(x, y tracker.Item) int { return cmp.Compare(y.UpdatedAt.UnixNano(), x.UpdatedAt.UnixNano()) })
+	return p, nil
+}
+
+// SetStatus implements tracker.Tracker.
+func (b *Board) SetStatus(_ context.Context, projectID, itemID string, s stage.Status) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i, err := b.find(projectID, itemID)
+	if err != nil {
+		return err
+	}
+	column, ok := b.column(projectID, s)
+	if !ok {
+		return fmt.Errorf("%w: %s", tracker.ErrNoStatus, s)
+	}
+	if i.Status != column {
+		i.Status = column
+		b.put(i)
+		b.moves = append(b.moves, Move{itemID, column})
+	}
+	return nil
+}
+
+// Comments implements tracker.Tracker.
+func (b *Board) Comments(_ context.Context, projectID, itemID string) ([]tracker.Comment, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, err := b.find(projectID, itemID); err != nil {
+		return nil, err
+	}
+	var out []tracker.Comment
+	for _, c := range b.comments[itemID] {
+		out = append(out, c.Comment)
+	}
+	return out, nil
+}
+
+// AddComment implements tracker.Tracker.
+func (b *Board) AddComment(_ context.Context, n tracker.NewComment) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, err := b.find(n.ProjectID, n.ItemID); err != nil {
+		return "", err
+	}
+	for _, c := range b.comments[n.ItemID] {
+		if c.key == n.Key && n.Key != "" {
+			return c.ID, nil
+		}
+	}
+	b.last++
+	c := comment{key: n.Key, Comment: tracker.Comment{
+		ID: strconv.Itoa(b.last), AuthorID: "service/" + string(n.Author), Body: n.Body, CreatedAt: b.now(), Own: true,
+	}}
+	b.comments[n.ItemID] = append(b.comments[n.ItemID], c)
+	return c.ID, nil
+}
+
+// Columns implements tracker.Board.
+func (b *Board) Columns(_ context.Context, projectID string) (map[stage.Status]string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, ok := b.columns[projectID]; !ok || b.fail != nil {
+		return nil, cmp.Or(b.fail, tracker.ErrNotFound)
+	}
+	out := map[stage.Status]string{}
+	for _, info := range stage.Statuses() {
+		if column, ok := b.column(projectID, info.Key); ok {
+			served, _ := stage.StatusNamed(column)
+			out[info.Key] = served.Name
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,71 @@
+package memtracker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/memtracker"
+	"github.com/signalbox-dev/signalbox/tracker/trackertest"
+)
+
+func TestConformance(t *testing.T) {
+	trackertest.Run(t, func(t *testing.T) trackertest.Fixture {
+		b := memtracker.New(nil)
+		n := 0
+		id := func(prefix string) string { n++; return fmt.Sprint(prefix, n) }
+		projects := map[string]string{}
+		return trackertest.Fixture{
+			Tracker: b,
+			NewProject: func(columns ...stage.Status) string {
+				p := id("p")
+				b.AddProject(p, columns...)
+				return p
+			},
+			NewItem: func(p, title, description string) string {
+				i := id("i")
+				projects[i] = p
+				b.Put(tracker.Item{ID: i, ProjectID: p, Title: title, Description: description})
+				return i
+			},
+			Move: func(item string, to stage.Status) {
+				i, err := b.Item(t.Context(), projects[item], item)
+				require.NoError(t, err)
+				i.Status = to
+				b.Put(i)
+			},
+			Say: func(item, text string) { b.Say(item, "kim", text) },
+		}
+	})
+}
+
+func TestFailWith(t *testing.T) {
+	b := memtracker.New(time.Now)
+	b.AddProject("p")
+	down := errors.New("down")
+	b.FailWith(down)
+	_, err := b.List(t.Context(), tracker.Query{ProjectID: "p"})
+	require.ErrorIs(t, err, down)
+	_, err = b.Columns(t.Context(), "p")
+	require.ErrorIs(t, err, down)
+	b.FailWith(nil)
+	_, err = b.Columns(t.Context(), "q")
+	require.ErrorIs(t, err, tracker.ErrNotFound)
+	require.Empty(t, b.Moves())
+}
+
+func Example() {
+	b := memtracker.New(nil)
+	b.AddProject("p", stage.StatusToAnalyse, stage.StatusInProgress)
+	b.Put(tracker.Item{ID: "i", ProjectID: "p", Title: "Cache tiles", Status: stage.StatusToAnalyse})
+	_ = b.SetStatus(context.Background(), "p", "i", stage.StatusAnalysis) // falls back
+	item, err := b.Item(context.Background(), "p", "i")
+	fmt.Println(item.StatusName, err)
+	// Output: In Progress <nil>
+}

@@ -1,0 +1,187 @@
+// Package trackertest is the conformance suite of package tracker.
+package trackertest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Fixture is a tracker under test and the board behind it.
+type Fixture struct {
+	Tracker interface {
+		tracker.Tracker
+		tracker.Board
+	}
+	// NewProject makes a project with the columns of the given statuses.
+	NewProject func(columns ...stage.Status) string
+	// NewItem makes an item in the project's first column; the description has
+	// no markup.
+	NewItem func(project, title, description string) string
+	// Move and Say act as a person.
+	Move func(item string, to stage.Status)
+	Say  func(item, text string)
+}
+
+// all lists every logical status.
+func all() []stage.Status {
+	var out []stage.Status
+	for _, s := range stage.Statuses() {
+		out = append(out, s.Key)
+	}
+	return out
+}
+
+// Run runs the whole suite.
+func Run(t *testing.T, open func(t *testing.T) Fixture) {
+	t.Helper()
+	for name, test := range map[string]func(*testing.T, Fixture){
+		"an item is read as it is":            reads,
+		"statuses are set and read back":      statuses,
+		"a missing column falls back":         fallbacks,
+		"confirm deploy never falls back":     failsClosed,
+		"a comment is posted once":            comments,
+		"what does not exist is not found":    notFound,
+		"items are listed newest first":       lists,
+		"the columns of a project are listed": columns,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+}
+
+func reads(t *testing.T, f Fixture) {
+	p := f.NewProject(all()...)
+	title := strings.Repeat("длинный 🚦 \u202etitle ", 500)
+	id := f.NewItem(p, title, "Tiles are slow & old")
+	item, err := f.Tracker.Item(t.Context(), p, id)
+	require.NoError(t, err)
+	require.Equal(t, title, item.Title)
+	require.Equal(t, "Tiles are slow & old", item.Description)
+	require.Equal(t, []string{id, p}, []string{item.ID, item.ProjectID})
+	require.False(t, item.UpdatedAt.IsZero())
+}
+
+func statuses(t *testing.T, f Fixture) {
+	p := f.NewProject(all()...)
+	id := f.NewItem(p, "t", "d")
+	for _, s := range all() {
+		require.NoError(t, f.Tracker.SetStatus(t.Context(), p, id, s))
+		require.NoError(t, f.Tracker.SetStatus(t.Context(), p, id, s), "setting it again")
+		item, err := f.Tracker.Item(t.Context(), p, id)
+		require.NoError(t, err)
+		require.Equal(t, s, item.Status)
+		require.NotEmpty(t, item.StatusName)
+	}
+	f.Move(id, stage.StatusApproved)
+	item, err := f.Tracker.Item(t.Context(), p, id)
+	require.NoError(t, err)
+	require.Equal(t, stage.StatusApproved, item.Status)
+}
+
+func fallbacks(t *testing.T, f Fixture) {
+	p := f.NewProject(stage.StatusToAnalyse, stage.StatusInProgress, stage.StatusDone)
+	id := f.NewItem(p, "t", "d")
+	for set, want := range map[stage.Status]stage.Status{
+		stage.StatusCodeReview: stage.StatusInProgress, // by way of In Review
+		stage.StatusAnalysis:   stage.StatusInProgress,
+		stage.StatusMonitoring: stage.StatusDone,
+	} {
+		require.NoError(t, f.Tracker.SetStatus(t.Context(), p, id, set))
+		item, err := f.Tracker.Item(t.Context(), p, id)
+		require.NoError(t, err)
+		require.Equal(t, want, item.Status, "the item is where it is, not where it was meant to be")
+	}
+	require.ErrorIs(t, f.Tracker.SetStatus(t.Context(), p, id, stage.StatusBlocked), tracker.ErrNoStatus)
+}
+
+func failsClosed(t *testing.T, f Fixture) {
+	var columns []stage.Status
+	for _, s := range all() {
+		if s != stage.StatusConfirmDeploy {
+			columns = append(columns, s)
+		}
+	}
+	p := f.NewProject(columns...)
+	id := f.NewItem(p, "t", "d")
+	require.ErrorIs(t, f.Tracker.SetStatus(t.Context(), p, id, stage.StatusConfirmDeploy), tracker.ErrNoStatus)
+}
+
+func comments(t *testing.T, f Fixture) {
+	p := f.NewProject(all()...)
+	id := f.NewItem(p, "t", "d")
+	f.Say(id, "please")
+	n := tracker.NewComment{ProjectID: p, ItemID: id, Author: stage.Reviewer, Key: "7/3/0", Body: "one\ntwo <b> & three"}
+	first, err := f.Tracker.AddComment(t.Context(), n)
+	require.NoError(t, err)
+	second, err := f.Tracker.AddComment(t.Context(), n)
+	require.NoError(t, err)
+	require.Equal(t, first, second)
+	n.Key = "7/3/1"
+	_, err = f.Tracker.AddComment(t.Context(), n)
+	require.NoError(t, err)
+	list, err := f.Tracker.Comments(t.Context(), p, id)
+	require.NoError(t, err)
+	require.Len(t, list, 3)
+	require.Equal(t, []bool{false, true, true}, []bool{list[0].Own, list[1].Own, list[2].Own})
+	require.Equal(t, "please", list[0].Body)
+	require.Equal(t, "one\ntwo <b> & three", list[1].Body)
+}
+
+func notFound(t *testing.T, f Fixture) {
+	p := f.NewProject(all()...)
+	_, err := f.Tracker.Item(t.Context(), p, "nothing")
+	require.ErrorIs(t, err, tracker.ErrNotFound)
+	require.ErrorIs(t, f.Tracker.SetStatus(t.Context(), p, "nothing", stage.StatusDone), tracker.ErrNotFound)
+	_, err = f.Tracker.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: "nothing", Key: "k"})
+	require.ErrorIs(t, err, tracker.ErrNotFound)
+	_, err = f.Tracker.Comments(t.Context(), p, "nothing")
+	require.ErrorIs(t, err, tracker.ErrNotFound)
+}
+
+func lists(t *testing.T, f Fixture) {
+	p := f.NewProject(all()...)
+	var ids []string
+	for range 5 {
+		ids = append(ids, f.NewItem(p, "t", "d"))
+	}
+	time.Sleep(2 * time.Millisecond) // two moments
+	f.Move(ids[1], stage.StatusApproved)
+	got := map[string]int{}
+	first, q := "", tracker.Query{ProjectID: p}
+	for range 100 {
+		page, err := f.Tracker.List(t.Context(), q)
+		require.NoError(t, err)
+		for _, i := range page.Items {
+			if first == "" {
+				first = i.ID
+			}
+			got[i.ID]++
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	require.Len(t, got, 5)
+	require.Equal(t, ids[1], first)
+	page, err := f.Tracker.List(t.Context(), tracker.Query{ProjectID: p, Statuses: []stage.Status{stage.StatusApproved}})
+	require.NoError(t, err)
+	require.Len(t, page.Items, 1)
+	page, err = f.Tracker.List(t.Context(), tracker.Query{ProjectID: p, Since: page.Items[0].UpdatedAt})
+	require.NoError(t, err)
+	require.Len(t, page.Items, 1)
+}
+
+func columns(t *testing.T, f Fixture) {
+	p := f.NewProject(stage.StatusInProgress, stage.StatusBlocked)
+	got, err := f.Tracker.Columns(t.Context(), p)
+	require.NoError(t, err)
+	require.True(t, strings.EqualFold("In Progress", got[stage.StatusAnalysis]))
+	require.True(t, strings.EqualFold("Blocked", got[stage.StatusBlocked]))
+	require.NotContains(t, got, stage.StatusConfirmDeploy)
+	require.NotContains(t, got, stage.StatusApproved)
+}
