@@ -1,0 +1,215 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v60/github"
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/signalbox-dev/signalbox/githost"
+)
+
+// transport makes the HTTP client: reads are tried a second and third time,
+// writes only when nothing was sent. Waiting for a limit is left to the caller.
+func transport(given *http.Client) *http.Client {
+	if given == nil {
+		given = &http.Client{Timeout: 30 * time.Second}
+	}
+	rc := retryablehttp.NewClient()
+	rc.HTTPClient, rc.Logger = given, nil
+	rc.RetryMax, rc.RetryWaitMin, rc.RetryWaitMax = 2, 100*time.Millisecond, time.Second
+	rc.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	rc.CheckRetry = checkRetry
+	return rc.StandardClient()
+}
+
+func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return true, nil
+	}
+	method := ""
+	var failed *url.Error
+	switch {
+	case resp != nil:
+		method = resp.Request.Method
+	case errors.As(err, &failed):
+		method = strings.ToUpper(failed.Op)
+	}
+	return method == http.MethodGet && (err != nil || resp.StatusCode >= 500), nil
+}
+
+// Error is a failure of the API.
+type Error struct {
+	Status int // HTTP; 0 when there was no answer
+	what   string
+	cause  error
+	after  time.Duration
+	again  bool
+}
+
+// Error says what was asked for and what was answered.
+func (e *Error) Error() string { return "github: " + e.what }
+
+// Unwrap gives githost's sentinel, if one applies.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Retryable reports whether a later try may succeed.
+func (e *Error) Retryable() bool { return e.again }
+
+// RetryAfter is how long GitHub asks to wait; 0 when it does not say.
+func (e *Error) RetryAfter() time.Duration { return e.after }
+
+// limitWait is how long to wait for a limit that names no moment.
+const limitWait = time.Minute
+
+// status is the HTTP status of an error; 0 when there was no answer.
+func status(err error) int {
+	var (
+		e     *gh.ErrorResponse
+		rate  *gh.RateLimitError
+		abuse *gh.AbuseRateLimitError
+	)
+	switch {
+	case errors.As(err, &e) && e.Response != nil:
+		return e.Response.StatusCode
+	case errors.As(err, &rate), errors.As(err, &abuse):
+		return http.StatusForbidden
+	default:
+		return 0
+	}
+}
+
+// convert makes a typed error of what go-github returns.
+func (c *Client) convert(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	out := &Error{Status: status(err), what: what + ": " + message(err)}
+	var (
+		rate  *gh.RateLimitError
+		abuse *gh.AbuseRateLimitError
+		e     *gh.ErrorResponse
+	)
+	switch {
+	case errors.As(err, &rate):
+		out.again, out.after = true, max(rate.Rate.Reset.Sub(c.opt.Now()), time.Second)
+	case errors.As(err, &abuse):
+		out.again, out.after = true, limitWait
+		if abuse.RetryAfter != nil {
+			out.after = *abuse.RetryAfter
+		}
+	case errors.As(err, &e) && e.Response != nil:
+		c.convertStatus(out, e.Response)
+	default:
+		out.again, out.cause = true, err
+	}
+	return out
+}
+
+func (c *Client) convertStatus(out *Error, resp *http.Response) {
+	switch code := resp.StatusCode; {
+	case code == http.StatusTooManyRequests, code == http.StatusForbidden && resp.Header.Get("Retry-After") != "":
+		out.again, out.after = true, c.wait(resp.Header)
+	case code == http.StatusNotFound:
+		out.cause = githost.ErrNotFound
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		out.cause = githost.ErrDenied
+	case code >= 500:
+		out.again = true
+	}
+}
+
+// wait reads how long a limit lasts.
+func (c *Client) wait(h http.Header) time.Duration {
+	if n, err := strconv.Atoi(h.Get("Retry-After")); err == nil && n >= 0 {
+		return time.Duration(n) * time.Second
+	}
+	if n, err := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64); err == nil {
+		return max(time.Unix(n, 0).Sub(c.opt.Now()), time.Second)
+	}
+	return limitWait
+}
+
+// message is what GitHub said, without the address that was asked.
+func message(err error) string {
+	var e *gh.ErrorResponse
+	if errors.As(err, &e) && e.Response != nil {
+		text := fmt.Sprintf("%d %s", e.Response.StatusCode, e.Message)
+		for _, d := range e.Errors {
+			text += "; " + d.Message
+		}
+		return text
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err.Error()
+	}
+	return err.Error()
+}
+
+// stateOf normalises the state of a commit status.
+func stateOf(s string) githost.CheckState {
+	switch s {
+	case "success":
+		return githost.CheckPassed
+	case "failure", "error":
+		return githost.CheckFailed
+	default:
+		return githost.CheckPending
+	}
+}
+
+// conclusion normalises a check run or workflow.
+func conclusion(status, conclusion string) githost.CheckState {
+	if status != "completed" {
+		return githost.CheckPending
+	}
+	switch conclusion {
+	case "success", "neutral", "skipped":
+		return githost.CheckPassed
+	case "cancelled", "stale":
+		return githost.CheckCancelled
+	default:
+		return githost.CheckFailed
+	}
+}
+
+// reviewState normalises a review's state, which webhooks write in lower case
+// and the API in capitals; ok is false for one that is not submitted.
+func reviewState(s string) (state githost.ReviewState, ok bool) {
+	switch strings.ToUpper(s) {
+	case "APPROVED":
+		return githost.ReviewApproved, true
+	case "CHANGES_REQUESTED":
+		return githost.ReviewChangesRequested, true
+	case "COMMENTED":
+		return githost.ReviewCommented, true
+	case "DISMISSED":
+		return githost.ReviewDismissed, true
+	default:
+		return "", false
+	}
+}
+
+func pullRequest(pr *gh.PullRequest) githost.PullRequest {
+	out := githost.PullRequest{
+		Number: int64(pr.GetNumber()), URL: pr.GetHTMLURL(), Open: pr.GetState() == "open", Merged: pr.GetMerged() || !pr.GetMergedAt().IsZero(),
+		HeadRef: pr.GetHead().GetRef(), HeadSHA: pr.GetHead().GetSHA(), BaseRef: pr.GetBase().GetRef(),
+	}
+	if out.Merged {
+		out.MergeSHA = pr.GetMergeCommitSHA()
+	}
+	return out
+}

@@ -1,0 +1,357 @@
+// Package githubtest is a GitHub server for tests and demonstrations. It keeps
+// pull requests, reviews and checks in memory, and branches in real bare
+// repositories: a push with git is seen, a merge makes a real merge commit. CI is
+// a function. Webhooks are signed and, as with the real one, never sent again.
+// It can be told to fail in the usual ways.
+package githubtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
+)
+
+// Outcome is what CI says of a commit.
+type Outcome struct {
+	Conclusion string // success, failure, cancelled, …; empty = nothing runs
+	Title      string
+	After      time.Duration
+}
+
+// Push is a branch head that CI is asked about.
+type Push struct {
+	Repo, Branch, SHA string
+	// File reads a file of the commit.
+	File func(path string) ([]byte, error)
+}
+
+// Options of a Server.
+type Options struct {
+	Token   string // empty = any
+	Secret  string // of the webhooks
+	HookURL string // empty = nowhere; see SetHookURL
+	CI      func(Push) Outcome
+	Poll    time.Duration // how often the repositories are looked at for pushes; default 25 ms
+	Seed    uint64        // of chance
+	Now     func() time.Time
+}
+
+// Pull is a pull request.
+type Pull struct {
+	Repo               string
+	Number             int
+	Title, Body        string
+	Head, Base         string // branches
+	HeadSHA            string // of the last push, also when it is closed
+	Open, Merged       bool
+	MergeSHA           string
+	Created, MergeTime time.Time
+}
+
+// Review is a review of a pull request.
+type Review struct {
+	ID                       int
+	Author, State, SHA, Body string // State in capitals
+	At                       time.Time
+}
+
+type checkRun struct {
+	id                              int
+	name, status, conclusion, title string
+}
+
+type status struct{ context, state, description string }
+
+type repository struct {
+	name, dir string
+	heads     map[string]string
+}
+
+// Server is an http.Handler.
+type Server struct {
+	opt   Options
+	group *run.Group
+	http  *http.Client
+	mux   *http.ServeMux
+
+	mu       sync.Mutex
+	rand     *rand.Rand
+	ids      int
+	repos    []*repository
+	pulls    []*Pull
+	reviews  map[string][]Review   // by pull request
+	checks   map[string][]checkRun // by repo and commit
+	statuses map[string][]status
+	merges   int
+	sent     []Delivery
+	hookURL  string
+	faults   Faults
+	next     []Fault
+}
+
+// New makes a server without repositories. Close ends its goroutines.
+func New(o Options) *Server {
+	if o.Poll <= 0 {
+		o.Poll = 25 * time.Millisecond
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Server{
+		opt: o, hookURL: o.HookURL, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 2)),
+		http:    &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
+		reviews: map[string][]Review{}, checks: map[string][]checkRun{}, statuses: map[string][]status{},
+	}
+	s.mux = s.routes()
+	s.group.Go("pushes", s.watch)
+	return s
+}
+
+// Close stops CI and webhooks and waits for those under way.
+func (s *Server) Close() { s.group.Stop() }
+
+// SetHookURL says where webhooks go from now on.
+func (s *Server) SetHookURL(url string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hookURL = url
+}
+
+// AddRepo serves a bare repository under owner/name.
+func (s *Server) AddRepo(name, bareDir string) error {
+	if _, err := os.Stat(filepath.Join(bareDir, "HEAD")); err != nil {
+		return fmt.Errorf("githubtest: %s is not a bare repository: %w", bareDir, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &repository{name: name, dir: bareDir}
+	r.heads = r.read()
+	s.repos = append(s.repos, r)
+	return nil
+}
+
+// read reads the heads of all branches from the repository's files.
+func (r *repository) read() map[string]string {
+	out := map[string]string{}
+	packed, err := os.ReadFile(filepath.Join(r.dir, "packed-refs"))
+	if err == nil {
+		for line := range strings.Lines(string(packed)) {
+			if sha, ref, ok := strings.Cut(strings.TrimSpace(line), " refs/heads/"); ok && len(sha) == 40 {
+				out[ref] = sha
+			}
+		}
+	}
+	root := filepath.Join(r.dir, "refs", "heads")
+	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error { // a directory that vanishes has no heads
+		if err != nil || d.IsDir() || strings.HasSuffix(path, ".lock") {
+			return nil
+		}
+		name, rel := filepath.Rel(root, path)
+		body, read := os.ReadFile(path)
+		if rel == nil && read == nil && len(strings.TrimSpace(string(body))) == 40 {
+			out[filepath.ToSlash(name)] = strings.TrimSpace(string(body))
+		}
+		return nil
+	})
+	return out
+}
+
+func (s *Server) repo(name string) *repository {
+	for _, r := range s.repos {
+		if strings.EqualFold(r.name, name) {
+			return r
+		}
+	}
+	return nil
+}
+
+// watch looks for pushes.
+func (s *Server) watch(ctx context.Context) {
+	tick := time.NewTicker(s.opt.Poll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.look()
+		}
+	}
+}
+
+// look compares every repository's heads with those that were seen last.
+func (s *Server) look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.repos {
+		heads := r.read()
+		for branch, sha := range heads {
+			if before := r.heads[branch]; before != sha {
+				s.pushed(r, branch, before, sha)
+			}
+		}
+		for branch, before := range r.heads {
+			if heads[branch] == "" {
+				s.hook("push", s.wirePush(r, branch, before, strings.Repeat("0", 40)))
+			}
+		}
+		r.heads = heads
+	}
+}
+
+// pushed does what GitHub does after a push.
+func (s *Server) pushed(r *repository, branch, before, sha string) {
+	if before == "" {
+		before = strings.Repeat("0", 40)
+	}
+	s.hook("push", s.wirePush(r, branch, before, sha))
+	for _, p := range s.pulls {
+		if p.Repo == r.name && p.Head == branch && p.Open {
+			p.HeadSHA = sha
+			s.hook("pull_request", s.wirePullEvent(p, "synchronize"))
+			s.runCI(r, branch, sha)
+		}
+	}
+}
+
+// runCI starts CI on a commit, once.
+func (s *Server) runCI(r *repository, branch, sha string) {
+	key := r.name + " " + sha
+	if s.opt.CI == nil || len(s.checks[key]) > 0 {
+		return
+	}
+	dir := r.dir
+	outcome := s.opt.CI(Push{Repo: r.name, Branch: branch, SHA: sha, File: func(path string) ([]byte, error) { return git(dir, "cat-file", "blob", sha+":"+path) }})
+	if outcome.Conclusion == "" {
+		return
+	}
+	s.ids++
+	c := checkRun{id: s.ids, name: "ci / build and test", status: "in_progress", title: outcome.Title}
+	s.checks[key] = append(s.checks[key], c)
+	s.hook("check_run", s.wireCheckEvent(r, branch, sha, c, "created"))
+	s.group.Go("ci", func(ctx context.Context) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(outcome.After):
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		c.status, c.conclusion = "completed", outcome.Conclusion
+		s.replace(key, c)
+		s.hook("check_run", s.wireCheckEvent(r, branch, sha, c, "completed"))
+		s.hook("check_suite", s.wireSuiteEvent(r, branch, sha, c))
+	})
+}
+
+func (s *Server) replace(key string, c checkRun) {
+	list := s.checks[key]
+	for i := range list {
+		if list[i].name == c.name {
+			list[i] = c
+			return
+		}
+	}
+	s.checks[key] = append(list, c)
+}
+
+// SetCheckRun reports a check run of a commit, as an app would.
+func (s *Server) SetCheckRun(repo, sha, name, statusWord, conclusion string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ids++
+	s.replace(repo+" "+sha, checkRun{id: s.ids, name: name, status: statusWord, conclusion: conclusion})
+}
+
+// SetStatus reports a commit status (pending, success, failure or error).
+func (s *Server) SetStatus(repo, sha, contextName, state string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := repo + " " + sha
+	s.statuses[key] = append(slices.DeleteFunc(s.statuses[key], func(o status) bool { return o.context == contextName }), status{contextName, state, ""})
+	if r := s.repo(repo); r != nil {
+		s.hook("status", s.wireStatusEvent(r, sha, contextName, state))
+	}
+}
+
+// Review submits a review of a branch's open pull request, as a person would.
+// The state is APPROVED, CHANGES_REQUESTED, COMMENTED or DISMISSED; an empty sha
+// is the head.
+func (s *Server) Review(repo, branch, author, state, sha, body string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pull(repo, branch)
+	if p == nil {
+		return errors.New("githubtest: the branch has no pull request")
+	}
+	if sha == "" {
+		sha = p.HeadSHA
+	}
+	s.ids++
+	r := Review{ID: s.ids, Author: author, State: state, SHA: sha, Body: body, At: s.opt.Now()}
+	key := fmt.Sprintf("%s#%d", p.Repo, p.Number)
+	s.reviews[key] = append(s.reviews[key], r)
+	s.hook("pull_request_review", s.wireReviewEvent(p, r))
+	return nil
+}
+
+// Merge merges a branch's open pull request, as a person would.
+func (s *Server) Merge(repo, branch string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pull(repo, branch)
+	if p == nil || !p.Open {
+		return errors.New("githubtest: the branch has no open pull request")
+	}
+	_, err := s.merge(p, "Merge pull request", "")
+	return err
+}
+
+// pull is the newest pull request of a branch.
+func (s *Server) pull(repo, branch string) *Pull {
+	for _, p := range slices.Backward(s.pulls) {
+		if strings.EqualFold(p.Repo, repo) && p.Head == branch {
+			return p
+		}
+	}
+	return nil
+}
+
+// Pulls lists the pull requests, oldest first.
+func (s *Server) Pulls() []Pull {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Pull
+	for _, p := range s.pulls {
+		out = append(out, *p)
+	}
+	return out
+}
+
+// Merges counts the merges that were made.
+func (s *Server) Merges() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.merges
+}
+
+// Heads lists a repository's branches with their heads.
+func (s *Server) Heads(repo string) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.repo(repo); r != nil {
+		return r.read()
+	}
+	return nil
+}

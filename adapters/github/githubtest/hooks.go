@@ -1,0 +1,207 @@
+package githubtest
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // GitHub sends this signature too; nobody should look at it
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Fault is what an API call meets.
+type Fault string
+
+// Faults of API calls.
+const (
+	None        Fault = ""
+	TooMany     Fault = "429"
+	Secondary   Fault = "403 secondary" // with Retry-After
+	Primary     Fault = "403 primary"   // with X-RateLimit-Reset
+	ErrorBefore Fault = "500 before"    // nothing happens
+	ErrorAfter  Fault = "500 after"     // what was asked for happens all the same
+	Dropped     Fault = "dropped"       // the connection breaks before anything happens
+	DroppedLate Fault = "dropped late"
+)
+
+// Faults are chances, between 0 and 1, that hold until they are set anew.
+type Faults struct {
+	TooMany, Secondary, ErrorBefore, ErrorAfter, Dropped, DroppedLate float64 // of API calls
+
+	HookLost    float64       // a webhook is never sent
+	HookDoubled float64       // a webhook is sent twice, with one id
+	HookDelay   time.Duration // at most; webhooks overtake each other
+}
+
+// SetFaults sets the chances of failure.
+func (s *Server) SetFaults(f Faults) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = f
+}
+
+// Fail makes the next API calls meet faults, one each.
+func (s *Server) Fail(faults ...Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = append(s.next, faults...)
+}
+
+func (s *Server) fault() Fault {
+	if len(s.next) > 0 {
+		f := s.next[0]
+		s.next = s.next[1:]
+		return f
+	}
+	x := s.rand.Float64()
+	for _, c := range []struct {
+		chance float64
+		fault  Fault
+	}{
+		{s.faults.TooMany, TooMany}, {s.faults.Secondary, Secondary}, {s.faults.ErrorBefore, ErrorBefore}, {s.faults.ErrorAfter, ErrorAfter},
+		{s.faults.Dropped, Dropped}, {s.faults.DroppedLate, DroppedLate},
+	} {
+		if x < c.chance {
+			return c.fault
+		}
+		x -= c.chance
+	}
+	return None
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opt.Token != "" && r.Header.Get("Authorization") != "Bearer "+s.opt.Token {
+		fail(w, http.StatusUnauthorized, "Bad credentials")
+		return
+	}
+	fault := s.fault()
+	switch fault {
+	case TooMany:
+		w.Header().Set("Retry-After", "1")
+		fail(w, http.StatusTooManyRequests, "You have exceeded a secondary rate limit.")
+	case Secondary:
+		w.Header().Set("Retry-After", "1")
+		fail(w, http.StatusForbidden, "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.")
+	case Primary:
+		w.Header().Set("X-RateLimit-Limit", "5000")
+		w.Header().Set("X-RateLimit-Remaining", "0")
+		w.Header().Set("X-RateLimit-Reset", strconv.FormatInt(s.opt.Now().Add(2*time.Second).Unix(), 10))
+		fail(w, http.StatusForbidden, "API rate limit exceeded for user ID 7.")
+	case ErrorBefore:
+		fail(w, http.StatusInternalServerError, "Server Error")
+	case Dropped:
+		drop(w)
+	case ErrorAfter:
+		s.mux.ServeHTTP(&discard{header: http.Header{}}, r)
+		fail(w, http.StatusInternalServerError, "Server Error")
+	case DroppedLate:
+		s.mux.ServeHTTP(&discard{header: http.Header{}}, r)
+		drop(w)
+	default:
+		s.mux.ServeHTTP(w, r)
+	}
+}
+
+// drop breaks the connection without an answer.
+func drop(w http.ResponseWriter) {
+	if h, ok := w.(http.Hijacker); ok {
+		if conn, _, err := h.Hijack(); err == nil {
+			_ = conn.Close()
+		}
+	}
+}
+
+// discard is where the answer goes that nobody will see.
+type discard struct{ header http.Header }
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d *discard) WriteHeader(int)             {}
+
+// Delivery is one webhook that was sent.
+type Delivery struct {
+	ID, Event string
+	Body      []byte
+	Status    int // HTTP; 0 = no connection
+}
+
+// Deliveries lists the webhooks that were sent.
+func (s *Server) Deliveries() []Delivery {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sent)
+}
+
+// hook sends a webhook in the background; the lock is held.
+func (s *Server) hook(event string, payload map[string]any) {
+	body, err := json.Marshal(payload)
+	if err != nil || s.hookURL == "" || s.rand.Float64() < s.faults.HookLost {
+		return
+	}
+	s.ids++
+	id := fmt.Sprintf("%08x-1111-11f0-8000-%012x", s.ids, s.opt.Seed&0xffffffffffff)
+	copies := 1
+	if s.rand.Float64() < s.faults.HookDoubled {
+		copies = 2
+	}
+	url := s.hookURL
+	for range copies {
+		var delay time.Duration
+		if s.faults.HookDelay > 0 {
+			delay = time.Duration(s.rand.Int64N(int64(s.faults.HookDelay)))
+		}
+		s.group.Go("webhook", func(ctx context.Context) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(delay):
+			}
+			d := Delivery{ID: id, Event: event, Body: body, Status: s.post(ctx, url, id, event, body)}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.sent = append(s.sent, d)
+		})
+	}
+}
+
+func (s *Server) post(ctx context.Context, url, id, event string, body []byte) int {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return 0
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "GitHub-Hookshot/0123abc")
+	req.Header.Set("X-GitHub-Event", event)
+	req.Header.Set("X-GitHub-Delivery", id)
+	if s.opt.Secret != "" {
+		req.Header.Set("X-Hub-Signature", "sha1="+mac(sha1.New, s.opt.Secret, body))
+		req.Header.Set("X-Hub-Signature-256", "sha256="+mac(sha256.New, s.opt.Secret, body))
+	}
+	resp, err := s.http.Do(req)
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // the answer does not matter
+	return resp.StatusCode
+}
+
+func mac(h func() hash.Hash, secret string, body []byte) string {
+	m := hmac.New(h, []byte(secret))
+	m.Write(body)
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+func owner(repo string) string { name, _, _ := strings.Cut(repo, "/"); return name }

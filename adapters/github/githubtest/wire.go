@@ -1,0 +1,100 @@
+package githubtest
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+func wireRepo(name string) map[string]any {
+	_, short, _ := strings.Cut(name, "/")
+	return map[string]any{"id": 1, "name": short, "full_name": name, "owner": map[string]any{"login": owner(name)}, "default_branch": "main"}
+}
+
+func wireUser(login string) map[string]any {
+	return map[string]any{"login": login, "id": 99, "type": "User"}
+}
+
+func (s *Server) wirePull(p *Pull) map[string]any {
+	head, state := p.HeadSHA, "closed"
+	if p.Open {
+		state = "open"
+		if now := s.repo(p.Repo).read()[p.Head]; now != "" {
+			head = now
+		}
+	}
+	out := map[string]any{
+		"id": p.Number, "number": p.Number, "state": state, "title": p.Title, "body": p.Body, "merged": p.Merged, "draft": false, "merged_at": nil, "merge_commit_sha": nil,
+		"html_url": "https://github.example.org/" + p.Repo + "/pull/" + strconv.Itoa(p.Number), "created_at": p.Created.UTC().Format(time.RFC3339),
+		"head": map[string]any{"ref": p.Head, "sha": head, "label": owner(p.Repo) + ":" + p.Head, "repo": wireRepo(p.Repo)},
+		"base": map[string]any{"ref": p.Base, "sha": s.repo(p.Repo).read()[p.Base], "repo": wireRepo(p.Repo)},
+	}
+	if p.Merged {
+		out["merged_at"], out["merge_commit_sha"] = p.MergeTime.UTC().Format(time.RFC3339), p.MergeSHA
+	}
+	return out
+}
+
+func (s *Server) wirePullEvent(p *Pull, action string) map[string]any {
+	return map[string]any{"action": action, "number": p.Number, "pull_request": s.wirePull(p), "repository": wireRepo(p.Repo), "sender": wireUser("someone")}
+}
+
+func wireReview(r Review, state string) map[string]any {
+	return map[string]any{
+		"id": r.ID, "user": wireUser(r.Author), "body": r.Body, "state": state, "commit_id": r.SHA, "submitted_at": r.At.UTC().Format(time.RFC3339Nano),
+	}
+}
+
+// wireReviewEvent writes the state in lower case, as webhooks do.
+func (s *Server) wireReviewEvent(p *Pull, r Review) map[string]any {
+	return map[string]any{
+		"action": "submitted", "review": wireReview(r, strings.ToLower(r.State)), "pull_request": s.wirePull(p), "repository": wireRepo(p.Repo), "sender": wireUser(r.Author),
+	}
+}
+
+func (s *Server) wirePush(r *repository, branch, before, after string) map[string]any {
+	gone := strings.Trim(after, "0") == ""
+	out := map[string]any{
+		"ref": "refs/heads/" + branch, "before": before, "after": after, "created": strings.Trim(before, "0") == "", "deleted": gone, "forced": false,
+		"repository": wireRepo(r.name), "sender": wireUser("someone"), "commits": []any{}, "head_commit": nil,
+	}
+	return out
+}
+
+func wireCheck(c checkRun, sha, branch string) map[string]any {
+	var result any
+	if c.conclusion != "" {
+		result = c.conclusion
+	}
+	return map[string]any{
+		"id": c.id, "name": c.name, "head_sha": sha, "status": c.status, "conclusion": result, "html_url": "https://github.example.org/checks/" + strconv.Itoa(c.id),
+		"output": map[string]any{"title": c.title}, "check_suite": map[string]any{"id": c.id, "head_branch": branch, "head_sha": sha}, "pull_requests": []any{},
+	}
+}
+
+func (s *Server) wireCheckEvent(r *repository, branch, sha string, c checkRun, action string) map[string]any {
+	return map[string]any{"action": action, "check_run": wireCheck(c, sha, branch), "repository": wireRepo(r.name), "sender": wireUser("ci")}
+}
+
+func (s *Server) wireSuiteEvent(r *repository, branch, sha string, c checkRun) map[string]any {
+	return map[string]any{
+		"action":      "completed",
+		"check_suite": map[string]any{"id": c.id, "head_branch": branch, "head_sha": sha, "status": "completed", "conclusion": c.conclusion, "pull_requests": []any{}},
+		"repository":  wireRepo(r.name), "sender": wireUser("ci"),
+	}
+}
+
+// wireStatusEvent lists the branches at the commit, and one that only contains
+// it, as the real one does.
+func (s *Server) wireStatusEvent(r *repository, sha, contextName, state string) map[string]any {
+	branches := []any{map[string]any{"name": "release/contains-it", "commit": map[string]any{"sha": strings.Repeat("f", 40)}}}
+	for branch, head := range r.read() {
+		if head == sha {
+			branches = append(branches, map[string]any{"name": branch, "commit": map[string]any{"sha": head}})
+		}
+	}
+	return map[string]any{
+		"id": 1, "sha": sha, "name": r.name, "context": contextName, "state": state, "description": nil, "branches": branches,
+		"commit": map[string]any{"sha": sha}, "repository": wireRepo(r.name), "sender": wireUser("ci"),
+	}
+}

@@ -1,0 +1,139 @@
+package github
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/signalbox-dev/signalbox/githost"
+)
+
+// ErrSignature says that a webhook is not signed with the secret.
+var ErrSignature = errors.New("github: the webhook's signature is missing or wrong")
+
+// Verify implements githost.Receiver. Only the SHA-256 signature counts; without
+// a secret nothing passes, unless Options.Insecure says so.
+func (c *Client) Verify(h http.Header, body []byte) error {
+	if c.opt.Secret == "" && c.opt.Insecure {
+		return nil
+	}
+	signature := h.Get(gh.SHA256SignatureHeader)
+	if c.opt.Secret == "" || !strings.HasPrefix(signature, "sha256=") || gh.ValidateSignature(signature, body, []byte(c.opt.Secret)) != nil {
+		return ErrSignature
+	}
+	return nil
+}
+
+// Delivery implements githost.Receiver. The id stays when GitHub sends again.
+func (c *Client) Delivery(h http.Header) (id, event string) {
+	return h.Get(gh.DeliveryIDHeader), h.Get(gh.EventTypeHeader)
+}
+
+// Decode implements githost.Receiver.
+func (c *Client) Decode(event string, body []byte) (githost.Hook, error) {
+	if gh.EventForType(event) == nil {
+		if !json.Valid(body) {
+			return githost.Hook{}, errors.New("github: the payload is not JSON")
+		}
+		return githost.Hook{Kind: githost.HookOther, Event: event}, nil
+	}
+	parsed, err := gh.ParseWebHook(event, body)
+	if err != nil {
+		return githost.Hook{}, fmt.Errorf("github: the payload of %q cannot be read: %w", event, err)
+	}
+	h := decode(parsed)
+	h.Event = event
+	if h.Kind == githost.HookOther {
+		return h, nil
+	}
+	if h.Repo == "" || h.Kind == githost.HookCI && h.SHA == "" {
+		return githost.Hook{}, fmt.Errorf("github: a webhook of %q without a repository or a commit", event)
+	}
+	return h, nil
+}
+
+func decode(parsed any) githost.Hook {
+	switch e := parsed.(type) {
+	case *gh.StatusEvent:
+		return statusHook(e)
+	case *gh.CheckRunEvent:
+		r := e.GetCheckRun()
+		return ciHook(e.GetAction(), e.GetRepo(), e.GetSender(), r.GetHeadSHA(), r.GetCheckSuite().GetHeadBranch(), r.GetStatus(), r.GetConclusion())
+	case *gh.CheckSuiteEvent:
+		s := e.GetCheckSuite()
+		return ciHook(e.GetAction(), e.GetRepo(), e.GetSender(), s.GetHeadSHA(), s.GetHeadBranch(), s.GetStatus(), s.GetConclusion())
+	case *gh.WorkflowRunEvent:
+		w := e.GetWorkflowRun()
+		return ciHook(e.GetAction(), e.GetRepo(), e.GetSender(), w.GetHeadSHA(), w.GetHeadBranch(), w.GetStatus(), w.GetConclusion())
+	case *gh.PullRequestEvent:
+		return pullRequestHook(e)
+	case *gh.PullRequestReviewEvent:
+		return reviewHook(e)
+	case *gh.PushEvent:
+		return githost.Hook{Kind: githost.HookPush, Repo: e.GetRepo().GetFullName(), SHA: e.GetAfter(), Branch: branchOf(e.GetRef()), Sender: e.GetSender().GetLogin()}
+	case *gh.IssueCommentEvent:
+		return githost.Hook{
+			Kind: githost.HookComment, Action: e.GetAction(), Repo: e.GetRepo().GetFullName(), Number: int64(e.GetIssue().GetNumber()),
+			Body: e.GetComment().GetBody(), Sender: e.GetSender().GetLogin(),
+		}
+	default:
+		return githost.Hook{Kind: githost.HookOther}
+	}
+}
+
+func ciHook(action string, repo *gh.Repository, sender *gh.User, sha, branch, status, result string) githost.Hook {
+	state := conclusion(status, result)
+	return githost.Hook{
+		Kind: githost.HookCI, Action: action, Repo: repo.GetFullName(), SHA: sha, Branch: branch, State: string(state),
+		Finished: state != githost.CheckPending, Sender: sender.GetLogin(),
+	}
+}
+
+// statusHook keeps only the branches whose head is the commit: GitHub lists
+// those that contain it.
+func statusHook(e *gh.StatusEvent) githost.Hook {
+	state := stateOf(e.GetState())
+	h := githost.Hook{
+		Kind: githost.HookCI, Action: e.GetContext(), Repo: e.GetRepo().GetFullName(), SHA: e.GetSHA(), State: string(state),
+		Finished: state != githost.CheckPending, Sender: e.GetSender().GetLogin(),
+	}
+	for _, b := range e.Branches {
+		if b.GetCommit().GetSHA() == h.SHA {
+			h.Branches = append(h.Branches, b.GetName())
+		}
+	}
+	return h
+}
+
+func pullRequestHook(e *gh.PullRequestEvent) githost.Hook {
+	pr := e.GetPullRequest()
+	h := githost.Hook{
+		Kind: githost.HookPullRequest, Action: e.GetAction(), Repo: e.GetRepo().GetFullName(), Branch: pr.GetHead().GetRef(), SHA: pr.GetHead().GetSHA(),
+		Number: int64(e.GetNumber()), State: pr.GetState(), Sender: e.GetSender().GetLogin(),
+	}
+	if h.Action == "closed" && pr.GetMerged() {
+		h.Kind, h.MergeSHA = githost.HookMerged, pr.GetMergeCommitSHA()
+	}
+	return h
+}
+
+func reviewHook(e *gh.PullRequestReviewEvent) githost.Hook {
+	pr, r := e.GetPullRequest(), e.GetReview()
+	state, _ := reviewState(r.GetState())
+	return githost.Hook{
+		Kind: githost.HookReview, Action: e.GetAction(), Repo: e.GetRepo().GetFullName(), Branch: pr.GetHead().GetRef(), SHA: r.GetCommitID(),
+		Number: int64(pr.GetNumber()), State: string(state), Body: r.GetBody(), Sender: e.GetSender().GetLogin(),
+	}
+}
+
+func branchOf(ref string) string {
+	branch, ok := strings.CutPrefix(ref, "refs/heads/")
+	if !ok {
+		return ""
+	}
+	return branch
+}

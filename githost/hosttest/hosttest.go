@@ -1,0 +1,167 @@
+// Package hosttest is the conformance suite of package githost.
+package hosttest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/githost"
+)
+
+// Fixture is a git host under test, with one repository that has a branch main.
+type Fixture struct {
+	Host interface {
+		githost.Host
+		githost.Branches
+	}
+	Repo string
+	// Commit adds a commit to a branch, made from main if there is none, and
+	// returns the new head.
+	Commit func(branch string) string
+	// Conflict makes the branch impossible to merge into main, and returns its head.
+	Conflict func(branch string) string
+	// SetChecks reports CI results of a commit; AddReview reviews a branch's pull
+	// request at a commit.
+	SetChecks func(sha string, checks ...githost.Check)
+	AddReview func(branch, author string, state githost.ReviewState, sha string)
+}
+
+// Run runs the whole suite.
+func Run(t *testing.T, open func(t *testing.T) Fixture) {
+	t.Helper()
+	for name, test := range map[string]func(*testing.T, Fixture){
+		"CI results are read":                        checks,
+		"a pull request is opened once":              opensOnce,
+		"a merge is pinned to the head":              pinned,
+		"merging twice merges once":                  mergesOnce,
+		"a conflict cannot be merged":                conflicts,
+		"reviews are listed in order":                reviews,
+		"branches are found by their head":           branches,
+		"what does not exist is not found":           missing,
+		"a new pull request follows a merged branch": follows,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+}
+
+func (f Fixture) pull(t *testing.T, branch string) githost.PullRequest {
+	t.Helper()
+	pr, err := f.Host.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: f.Repo, Head: branch, Base: "main", Title: "T", Body: "B"})
+	require.NoError(t, err)
+	return pr
+}
+
+func checks(t *testing.T, f Fixture) {
+	sha := f.Commit("feature/a")
+	list, err := f.Host.Checks(t.Context(), f.Repo, sha)
+	require.NoError(t, err)
+	require.Empty(t, list)
+	want := []githost.Check{
+		{Name: "build", State: githost.CheckPassed, Kind: "check_run"}, {Name: "lint", State: githost.CheckFailed, Kind: "status"},
+		{Name: "e2e", State: githost.CheckPending, Kind: "check_run"}, {Name: "old", State: githost.CheckCancelled, Kind: "check_run"},
+	}
+	f.SetChecks(sha, want...)
+	list, err = f.Host.Checks(t.Context(), f.Repo, sha)
+	require.NoError(t, err)
+	got := map[string]githost.CheckState{}
+	for _, c := range list {
+		got[c.Kind+" "+c.Name] = c.State
+	}
+	require.Equal(t, map[string]githost.CheckState{
+		"check_run build": githost.CheckPassed, "status lint": githost.CheckFailed, "check_run e2e": githost.CheckPending, "check_run old": githost.CheckCancelled,
+	}, got)
+}
+
+func opensOnce(t *testing.T, f Fixture) {
+	sha := f.Commit("feature/a")
+	first, second := f.pull(t, "feature/a"), f.pull(t, "feature/a")
+	require.Equal(t, first, second)
+	require.True(t, first.Open)
+	require.Equal(t, []string{"feature/a", sha, "main"}, []string{first.HeadRef, first.HeadSHA, first.BaseRef})
+	require.NotEmpty(t, first.URL)
+	head := f.Commit("feature/a")
+	again, err := f.Host.PullRequest(t.Context(), f.Repo, "feature/a")
+	require.NoError(t, err)
+	require.Equal(t, head, again.HeadSHA)
+}
+
+func pinned(t *testing.T, f Fixture) {
+	old := f.Commit("feature/a")
+	pr := f.pull(t, "feature/a")
+	head := f.Commit("feature/a")
+	_, err := f.Host.Merge(t.Context(), githost.Merge{Repo: f.Repo, Number: pr.Number, HeadSHA: old, Title: "T"})
+	require.ErrorIs(t, err, githost.ErrHeadMoved)
+	sha, err := f.Host.Merge(t.Context(), githost.Merge{Repo: f.Repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+	require.NoError(t, err)
+	at, err := f.Host.BranchesAt(t.Context(), f.Repo, sha)
+	require.NoError(t, err)
+	require.Equal(t, []string{"main"}, at)
+}
+
+func mergesOnce(t *testing.T, f Fixture) {
+	head := f.Commit("feature/a")
+	pr := f.pull(t, "feature/a")
+	first, err := f.Host.Merge(t.Context(), githost.Merge{Repo: f.Repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+	require.NoError(t, err)
+	second, err := f.Host.Merge(t.Context(), githost.Merge{Repo: f.Repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+	require.NoError(t, err)
+	require.Equal(t, first, second)
+	pr, err = f.Host.PullRequest(t.Context(), f.Repo, "feature/a")
+	require.NoError(t, err)
+	require.True(t, pr.Merged && !pr.Open)
+	require.Equal(t, first, pr.MergeSHA)
+}
+
+func conflicts(t *testing.T, f Fixture) {
+	head := f.Conflict("feature/a")
+	pr := f.pull(t, "feature/a")
+	_, err := f.Host.Merge(t.Context(), githost.Merge{Repo: f.Repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+	require.ErrorIs(t, err, githost.ErrNotMergeable)
+}
+
+func reviews(t *testing.T, f Fixture) {
+	list, err := f.Host.Reviews(t.Context(), f.Repo, "feature/a")
+	require.NoError(t, err)
+	require.Empty(t, list, "no pull request, no reviews")
+	sha := f.Commit("feature/a")
+	f.pull(t, "feature/a")
+	f.AddReview("feature/a", "kim", githost.ReviewChangesRequested, sha)
+	f.AddReview("feature/a", "kim", githost.ReviewApproved, sha)
+	list, err = f.Host.Reviews(t.Context(), f.Repo, "feature/a")
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	require.Equal(t, githost.ReviewApproved, list[1].State)
+	require.Equal(t, []string{"kim", sha}, []string{list[1].Author, list[1].SHA})
+}
+
+func branches(t *testing.T, f Fixture) {
+	sha := f.Commit("feature/a")
+	f.Commit("feature/b")
+	at, err := f.Host.BranchesAt(t.Context(), f.Repo, sha)
+	require.NoError(t, err)
+	require.Equal(t, []string{"feature/a"}, at)
+	require.NoError(t, f.Host.DeleteBranch(t.Context(), f.Repo, "feature/a"))
+	require.NoError(t, f.Host.DeleteBranch(t.Context(), f.Repo, "feature/a"), "gone already is a success")
+	at, err = f.Host.BranchesAt(t.Context(), f.Repo, sha)
+	require.NoError(t, err)
+	require.Empty(t, at)
+}
+
+func missing(t *testing.T, f Fixture) {
+	_, err := f.Host.PullRequest(t.Context(), f.Repo, "feature/none")
+	require.ErrorIs(t, err, githost.ErrNotFound)
+}
+
+func follows(t *testing.T, f Fixture) {
+	head := f.Commit("feature/a")
+	pr := f.pull(t, "feature/a")
+	_, err := f.Host.Merge(t.Context(), githost.Merge{Repo: f.Repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+	require.NoError(t, err)
+	f.Commit("feature/a")
+	next := f.pull(t, "feature/a")
+	require.NotEqual(t, pr.Number, next.Number)
+	newest, err := f.Host.PullRequest(t.Context(), f.Repo, "feature/a")
+	require.NoError(t, err)
+	require.Equal(t, next.Number, newest.Number)
+}

@@ -1,0 +1,197 @@
+// Package memhost is a git host in memory: the double of package githost. It
+// knows branches by name and head, and nothing of files. It passes the suite in
+// githost/hosttest.
+package memhost
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync"
+
+	"github.com/signalbox-dev/signalbox/githost"
+)
+
+// Host implements githost.Host and githost.Branches in memory.
+type Host struct {
+	mu       sync.Mutex
+	branches map[string]map[string]string // repo → branch → head
+	checks   map[string][]githost.Check   // by commit
+	reviews  map[string][]githost.Review  // by repo and branch
+	pulls    map[string][]githost.PullRequest
+	merges   int
+	conflict map[string]bool // heads that cannot be merged
+	fail     error
+}
+
+// New makes a host without repositories.
+func New() *Host {
+	return &Host{
+		branches: map[string]map[string]string{}, checks: map[string][]githost.Check{}, reviews: map[string][]githost.Review{},
+		pulls: map[string][]githost.PullRequest{}, conflict: map[string]bool{},
+	}
+}
+
+// Push moves a branch, making repository and branch if there are none.
+func (h *Host) Push(repo, branch, sha string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.branches[repo] == nil {
+		h.branches[repo] = map[string]string{}
+	}
+	h.branches[repo][branch] = sha
+}
+
+// SetChecks replaces the CI results of a commit.
+func (h *Host) SetChecks(sha string, checks ...githost.Check) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.checks[sha] = checks
+}
+
+// AddReview adds a review to a branch.
+func (h *Host) AddReview(repo, branch string, r githost.Review) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.reviews[repo+" "+branch] = append(h.reviews[repo+" "+branch], r)
+}
+
+// Conflict makes a head impossible to merge.
+func (h *Host) Conflict(sha string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.conflict[sha] = true
+}
+
+// FailWith makes every call fail until it is called with nil.
+func (h *Host) FailWith(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fail = err
+}
+
+// Merges counts the merges that were made.
+func (h *Host) Merges() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.merges
+}
+
+// enter locks, and reports the failure that is set.
+func (h *Host) enter() (leave func(), err error) {
+	h.mu.Lock()
+	return h.mu.Unlock, h.fail
+}
+
+// Checks implements githost.Host.
+func (h *Host) Checks(_ context.Context, _, sha string) ([]githost.Check, error) {
+	leave, err := h.enter()
+	defer leave()
+	return append([]githost.Check(nil), h.checks[sha]...), err
+}
+
+// Reviews implements githost.Host.
+func (h *Host) Reviews(_ context.Context, repo, branch string) ([]githost.Review, error) {
+	leave, err := h.enter()
+	defer leave()
+	return append([]githost.Review(nil), h.reviews[repo+" "+branch]...), err
+}
+
+// find looks for the newest pull request of a branch, its head refreshed.
+func (h *Host) find(repo string, match func(githost.PullRequest) bool) *githost.PullRequest {
+	list := h.pulls[repo]
+	for i := len(list) - 1; i >= 0; i-- {
+		if !match(list[i]) {
+			continue
+		}
+		if head, ok := h.branches[repo][list[i].HeadRef]; ok && list[i].Open {
+			list[i].HeadSHA = head
+		}
+		return &list[i]
+	}
+	return nil
+}
+
+// PullRequest implements githost.Host.
+func (h *Host) PullRequest(_ context.Context, repo, branch string) (githost.PullRequest, error) {
+	leave, err := h.enter()
+	defer leave()
+	if err != nil {
+		return githost.PullRequest{}, err
+	}
+	if pr := h.find(repo, func(p githost.PullRequest) bool { return p.HeadRef == branch }); pr != nil {
+		return *pr, nil
+	}
+	return githost.PullRequest{}, githost.ErrNotFound
+}
+
+// OpenPullRequest implements githost.Host.
+func (h *Host) OpenPullRequest(_ context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
+	leave, err := h.enter()
+	defer leave()
+	if err != nil {
+		return githost.PullRequest{}, err
+	}
+	head, ok := h.branches[n.Repo][n.Head]
+	if !ok {
+		return githost.PullRequest{}, githost.ErrNotFound
+	}
+	if pr := h.find(n.Repo, func(p githost.PullRequest) bool { return p.HeadRef == n.Head && p.Open }); pr != nil {
+		return *pr, nil
+	}
+	number := int64(len(h.pulls[n.Repo]) + 1)
+	pr := githost.PullRequest{
+		Number: number, URL: fmt.Sprintf("https://host.example.org/%s/pull/%d", n.Repo, number), Open: true, HeadRef: n.Head, HeadSHA: head, BaseRef: n.Base,
+	}
+	h.pulls[n.Repo] = append(h.pulls[n.Repo], pr)
+	return pr, nil
+}
+
+// Merge implements githost.Host.
+func (h *Host) Merge(_ context.Context, m githost.Merge) (string, error) {
+	leave, err := h.enter()
+	defer leave()
+	if err != nil {
+		return "", err
+	}
+	pr := h.find(m.Repo, func(p githost.PullRequest) bool { return p.Number == m.Number })
+	switch {
+	case pr == nil:
+		return "", githost.ErrNotFound
+	case pr.Merged:
+		return pr.MergeSHA, nil
+	case pr.HeadSHA != m.HeadSHA:
+		return "", githost.ErrHeadMoved
+	case !pr.Open || h.conflict[pr.HeadSHA]:
+		return "", githost.ErrNotMergeable
+	}
+	sum := sha256.Sum256([]byte(pr.HeadSHA + pr.BaseRef))
+	pr.Open, pr.Merged, pr.MergeSHA = false, true, hex.EncodeToString(sum[:20])
+	h.branches[m.Repo][pr.BaseRef] = pr.MergeSHA
+	h.merges++
+	return pr.MergeSHA, nil
+}
+
+// BranchesAt implements githost.Branches.
+func (h *Host) BranchesAt(_ context.Context, repo, sha string) ([]string, error) {
+	leave, err := h.enter()
+	defer leave()
+	var out []string
+	for name, head := range h.branches[repo] {
+		if head == sha {
+			out = append(out, name)
+		}
+	}
+	return out, err
+}
+
+// DeleteBranch implements githost.Branches.
+func (h *Host) DeleteBranch(_ context.Context, repo, branch string) error {
+	leave, err := h.enter()
+	defer leave()
+	if err == nil {
+		delete(h.branches[repo], branch)
+	}
+	return err
+}

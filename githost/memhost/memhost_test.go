@@ -1,0 +1,66 @@
+package memhost_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/githost/hosttest"
+	"github.com/signalbox-dev/signalbox/githost/memhost"
+)
+
+func TestConformance(t *testing.T) {
+	hosttest.Run(t, func(*testing.T) hosttest.Fixture {
+		h := memhost.New()
+		n := 0
+		commit := func(branch string) string {
+			n++
+			sha := fmt.Sprintf("%040d", n)
+			h.Push("acme/shop", branch, sha)
+			return sha
+		}
+		commit("main")
+		return hosttest.Fixture{
+			Host: h, Repo: "acme/shop", Commit: commit, SetChecks: h.SetChecks,
+			Conflict: func(branch string) string {
+				sha := commit(branch)
+				h.Conflict(sha)
+				return sha
+			},
+			AddReview: func(branch, author string, state githost.ReviewState, sha string) {
+				h.AddReview("acme/shop", branch, githost.Review{Author: author, State: state, SHA: sha, At: time.Now()})
+			},
+		}
+	})
+}
+
+func TestFailWith(t *testing.T) {
+	h := memhost.New()
+	down := errors.New("down")
+	h.FailWith(down)
+	_, err := h.Checks(t.Context(), "r", "s")
+	require.ErrorIs(t, err, down)
+	_, err = h.Merge(t.Context(), githost.Merge{})
+	require.ErrorIs(t, err, down)
+	require.Zero(t, h.Merges())
+}
+
+func Example() {
+	ctx := context.Background()
+	h := memhost.New()
+	h.Push("acme/shop", "main", "a")
+	h.Push("acme/shop", "feature/x", "b")
+	pr, _ := h.OpenPullRequest(ctx, githost.NewPullRequest{Repo: "acme/shop", Head: "feature/x", Base: "main"})
+	_, err := h.Merge(ctx, githost.Merge{Repo: "acme/shop", Number: pr.Number, HeadSHA: "an older head"})
+	fmt.Println(errors.Is(err, githost.ErrHeadMoved))
+	_, err = h.Merge(ctx, githost.Merge{Repo: "acme/shop", Number: pr.Number, HeadSHA: "b"})
+	fmt.Println(err, h.Merges())
+	// Output:
+	// true
+	// <nil> 1
+}
