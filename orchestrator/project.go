@@ -66,14 +66,14 @@ func NewProjects(list ...Project) (*Projects, error) {
 		if e.Main == "" {
 			e.Main = "main"
 		}
-		if err := e.check(); err != nil {
-			return nil, fmt.Errorf("project %d (%s): %w", i+1, e.Repo, err)
+		if field, wrong := e.check(); wrong != "" {
+			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: field, Text: wrong}
 		}
 		if _, twice := p.byTracker[e.TrackerProject]; twice {
-			return nil, fmt.Errorf("project %d (%s): tracker_project %q is registered twice", i+1, e.Repo, e.TrackerProject)
+			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: "tracker_project", Text: fmt.Sprintf("%q is registered twice", e.TrackerProject)}
 		}
 		if _, twice := p.byRepo[strings.ToLower(e.Repo)]; twice {
-			return nil, fmt.Errorf("project %d: repo %q is registered twice", i+1, e.Repo)
+			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: "repo", Text: fmt.Sprintf("%q is registered twice", e.Repo)}
 		}
 		p.byTracker[e.TrackerProject] = i
 		p.byRepo[strings.ToLower(e.Repo)] = i
@@ -82,18 +82,32 @@ func NewProjects(list ...Project) (*Projects, error) {
 	return p, nil
 }
 
-func (p Project) check() error {
+// FieldError says what is wrong with one field of one entry.
+type FieldError struct {
+	Entry int    // from 0
+	Repo  string // of the entry; may be empty
+	Field string
+	Text  string
+}
+
+// Error names the entry, the field and what it should be.
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("project %d (%s): %s: %s", e.Entry+1, e.Repo, e.Field, e.Text)
+}
+
+// check returns the first field that is wrong, and why.
+func (p Project) check() (field, wrong string) {
 	switch {
 	case p.TrackerProject == "":
-		return fmt.Errorf("tracker_project is missing: the id of the project on the board")
+		return "tracker_project", "is missing: the id of the project on the board"
 	case !repoForm.MatchString(p.Repo):
-		return fmt.Errorf("repo is %q, want owner/name", p.Repo)
+		return "repo", fmt.Sprintf("is %q, want owner/name", p.Repo)
 	case p.CloneURL == "":
-		return fmt.Errorf("clone_url is missing")
+		return "clone_url", "is missing: what git clones from"
 	case !prefixForm.MatchString(p.Prefix):
-		return fmt.Errorf("prefix is %q, want capitals and digits such as GPX, at most 12", p.Prefix)
+		return "prefix", fmt.Sprintf("is %q, want capitals and digits such as GPX, at most 12", p.Prefix)
 	default:
-		return nil
+		return "", ""
 	}
 }
 

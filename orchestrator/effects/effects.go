@@ -124,7 +124,11 @@ func (d Deps) notify(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if d.Messenger == nil {
 		return finished
 	}
-	_, err := d.Messenger.Send(ctx, messenger.Message{Title: title + ": " + e.Title, Lines: []string{e.Text}})
+	m := messenger.Message{Title: title + ": " + e.Title, Lines: []string{e.Text}}
+	if e.Attempt > 1 { // an earlier attempt may have got through: there is no identity on the wire
+		m.Lines = append(m.Lines, "(This may be a second copy.)")
+	}
+	_, err := d.Messenger.Send(ctx, m)
 	switch {
 	case errors.Is(err, messenger.ErrUnreachable):
 		return dead(err.Error())

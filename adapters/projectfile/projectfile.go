@@ -1,0 +1,209 @@
+// Package projectfile reads the project registry from a YAML file. Errors name
+// the file, the line and the field.
+package projectfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// Registry is what a file says.
+type Registry struct {
+	Projects *orchestrator.Projects
+	Commands []gates.Gate // command checks of all projects, named <PREFIX>/<name>
+}
+
+// file is the form of the file.
+type file struct {
+	Projects []entry `yaml:"projects"`
+}
+
+type entry struct {
+	TrackerProject string              `yaml:"tracker_project"`
+	SyncProject    string              `yaml:"sync_project"`
+	Repo           string              `yaml:"repo"`
+	CloneURL       string              `yaml:"clone_url"`
+	WebURL         string              `yaml:"web_url"`
+	Prefix         string              `yaml:"prefix"`
+	Main           string              `yaml:"main"`
+	SelfHosting    bool                `yaml:"self_hosting"`
+	CI             ci                  `yaml:"ci"`
+	Agents         map[string]string   `yaml:"agents"`
+	RequiredFiles  map[string][]string `yaml:"required_files"`
+	Commands       map[string][]string `yaml:"commands"` // command checks by name
+	Gates          map[string][]string `yaml:"gates"`    // further checks by stage
+}
+
+// ci is "none", or the names of the checks that must be there.
+type ci struct {
+	None     bool
+	Contexts []string
+}
+
+// UnmarshalYAML reads both forms.
+func (c *ci) UnmarshalYAML(raw []byte) error {
+	var word string
+	if yaml.Unmarshal(raw, &word) == nil {
+		if word != "none" && word != "any" {
+			return fmt.Errorf(`ci is %q, want none, any, or a list of the checks that must pass`, word)
+		}
+		c.None = word == "none"
+		return nil
+	}
+	return yaml.Unmarshal(raw, &c.Contexts)
+}
+
+// Error is what is wrong with a file.
+type Error struct {
+	File string
+	Line int // 0 when it is not known
+	Err  error
+}
+
+// Error names the file and the line.
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %v", e.File, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Load reads a file.
+func Load(name string) (Registry, error) {
+	body, err := os.ReadFile(name)
+	if err != nil {
+		return Registry{}, fmt.Errorf("the project registry cannot be read: %w", err)
+	}
+	return Parse(name, body)
+}
+
+// Parse reads the content of a file; name is for errors.
+func Parse(name string, body []byte) (Registry, error) {
+	fail := func(line int, err error) (Registry, error) {
+		return Registry{}, &Error{File: name, Line: line, Err: err}
+	}
+	tree, err := parser.ParseBytes(body, 0)
+	if err != nil {
+		return fail(lineOf(err), errors.New(short(err)))
+	}
+	var f file
+	if err := yaml.UnmarshalWithOptions(body, &f, yaml.Strict()); err != nil {
+		return fail(lineOf(err), errors.New(short(err)))
+	}
+	if len(f.Projects) == 0 {
+		return fail(0, errors.New("projects: no project is registered"))
+	}
+	var out Registry
+	var list []orchestrator.Project
+	for i, e := range f.Projects {
+		p, commands, field, err := e.convert()
+		if err != nil {
+			return fail(line(tree, i, field), fmt.Errorf("project %d (%s): %w", i+1, e.Repo, err))
+		}
+		list, out.Commands = append(list, p), append(out.Commands, commands...)
+	}
+	out.Projects, err = orchestrator.NewProjects(list...)
+	var wrong *orchestrator.FieldError
+	if errors.As(err, &wrong) {
+		return fail(line(tree, wrong.Entry, wrong.Field), err)
+	}
+	return out, err
+}
+
+// convert makes a project; an error comes with the field that it is about.
+func (e entry) convert() (p orchestrator.Project, commands []gates.Gate, field string, err error) {
+	p = orchestrator.Project{
+		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Repo: e.Repo, CloneURL: e.CloneURL, WebURL: e.WebURL, Prefix: e.Prefix,
+		Main: e.Main, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts,
+		Agents: map[stage.Role]string{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{},
+	}
+	for role, agent := range e.Agents {
+		if !slices.Contains(stage.Roles(), stage.Role(role)) {
+			return p, nil, "agents", fmt.Errorf("agents: there is no role %q", role)
+		}
+		if _, err := agentcli.Split(agent); err != nil {
+			return p, nil, "agents", fmt.Errorf("agents: %s: %w", role, err)
+		}
+		p.Agents[stage.Role(role)] = agent
+	}
+	for at, files := range e.RequiredFiles {
+		if err := isStage(at); err != nil {
+			return p, nil, "required_files", fmt.Errorf("required_files: %w", err)
+		}
+		p.Required[stage.Stage(at)] = files
+	}
+	for name, argv := range e.Commands {
+		if len(argv) == 0 {
+			return p, nil, "commands", fmt.Errorf("commands: %s has no command: a list of the executable and its arguments", name)
+		}
+		commands = append(commands, checks.Command(e.Prefix+"/"+name, argv...))
+	}
+	for at, names := range e.Gates {
+		if err := isStage(at); err != nil {
+			return p, nil, "gates", fmt.Errorf("gates: %w", err)
+		}
+		for _, name := range names {
+			if _, own := e.Commands[name]; own {
+				name = e.Prefix + "/" + name
+			}
+			p.Gates[stage.Stage(at)] = append(p.Gates[stage.Stage(at)], name)
+		}
+	}
+	return p, commands, "", nil
+}
+
+func isStage(name string) error {
+	if !slices.Contains(stage.Stages(), stage.Stage(name)) || stage.Stage(name).Terminal() {
+		return fmt.Errorf("there is no stage %q", name)
+	}
+	return nil
+}
+
+// line finds a field of an entry in the file; the entry itself when the field
+// is not there.
+func line(tree *ast.File, entry int, field string) int {
+	for _, path := range []string{fmt.Sprintf("$.projects[%d].%s", entry, field), fmt.Sprintf("$.projects[%d]", entry)} {
+		p, err := yaml.PathString(path)
+		if err != nil {
+			continue
+		}
+		if node, err := p.FilterFile(tree); err == nil && node != nil {
+			return node.GetToken().Position.Line
+		}
+	}
+	return 0
+}
+
+// lineOf is the line that a YAML error is about.
+func lineOf(err error) int {
+	var e yaml.Error
+	if errors.As(err, &e) && e.GetToken() != nil {
+		return e.GetToken().Position.Line
+	}
+	return 0
+}
+
+// short is the first line of a YAML error, without its position.
+func short(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	if _, rest, ok := strings.Cut(text, "] "); ok {
+		text = rest
+	}
+	return text
+}

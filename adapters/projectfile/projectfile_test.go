@@ -1,0 +1,106 @@
+package projectfile_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+const good = `
+projects:
+  - tracker_project: 3c9e
+    repo: acme/gpxflow
+    clone_url: https://git.example.org/acme/gpxflow.git
+    prefix: GPX
+    ci: [build, e2e]
+    agents:
+      developer: claude
+      reviewer: "my-agent --strict"
+    required_files:
+      analysis: [brief.md]
+    commands:
+      licences: [./bin/licences, --strict]
+    gates:
+      development: [licences, check_tests_passed]
+  - tracker_project: 77aa
+    sync_project: 77bb
+    repo: acme/shop
+    clone_url: git@git.example.org:acme/shop.git
+    prefix: SHP
+    main: trunk
+    self_hosting: true
+    ci: none
+`
+
+func TestParse(t *testing.T) {
+	r, err := projectfile.Parse("projects.yaml", []byte(good))
+	require.NoError(t, err)
+	gpx, ok := r.Projects.ByRepo("ACME/gpxflow")
+	require.True(t, ok)
+	require.Equal(t, []string{"build", "e2e"}, gpx.Contexts)
+	require.Equal(t, "main", gpx.Main)
+	require.Equal(t, "my-agent --strict", gpx.Agents[stage.Reviewer])
+	require.Equal(t, []string{"GPX/licences", "check_tests_passed"}, gpx.Gates[stage.Development])
+	require.Equal(t, []string{"brief.md"}, gpx.Required[stage.Analysis])
+	require.Len(t, r.Commands, 1)
+	require.Equal(t, "GPX/licences", r.Commands[0].Name())
+	shop, ok := r.Projects.ByTracker("77aa")
+	require.True(t, ok)
+	require.True(t, shop.SelfHosting && shop.CINone)
+	require.Equal(t, []string{"trunk", "77bb"}, []string{shop.Main, shop.Sync()})
+}
+
+func TestErrorsNameFileLineAndField(t *testing.T) {
+	head := "projects:\n  - tracker_project: a\n    repo: acme/x\n    clone_url: u\n    prefix: X\n"
+	for body, want := range map[string]string{
+		"":                                         "p.yaml: projects: no project is registered",
+		"projects: []":                             "no project is registered",
+		"projects:\n  - repo: [":                   "p.yaml:2",
+		head + "    rep: y\n":                      "p.yaml:6: unknown field",
+		head + "    ci: sometimes\n":               "want none, any, or a list",
+		head + "    agents: {cook: x}\n":           `p.yaml:6: project 1 (acme/x): agents: there is no role "cook"`,
+		head + "    agents: {tester: \"'\"}":       "quote",
+		head + "    gates: {lunch: [x]}\n":         `there is no stage "lunch"`,
+		head + "    required_files: {done: [x]}\n": "there is no stage",
+		head + "    commands: {c: []}\n":           "commands: c has no command",
+		"projects:\n  - tracker_project: a\n    repo: acme\n    clone_url: u\n    prefix: X\n":                    `p.yaml:3: project 1 (acme): repo: is "acme", want owner/name`,
+		"projects:\n  - repo: acme/x\n    clone_url: u\n    prefix: X\n":                                          "tracker_project: is missing",
+		"projects:\n  - tracker_project: a\n    repo: acme/x\n    prefix: X\n":                                    "clone_url: is missing",
+		"projects:\n  - tracker_project: a\n    repo: acme/x\n    clone_url: u\n    prefix: x y\n":                "p.yaml:5",
+		head + "  - tracker_project: a\n    repo: acme/y\n    clone_url: u\n    prefix: Y\n":                      `p.yaml:6: project 2 (acme/y): tracker_project: "a" is registered twice`,
+		head + "  - tracker_project: b\n    repo: ACME/X\n    clone_url: u\n    prefix: Y\n    self_hosting: x\n": "p.yaml:10",
+	} {
+		_, err := projectfile.Parse("p.yaml", []byte(body))
+		require.ErrorContains(t, err, want, body)
+		require.ErrorContains(t, err, "p.yaml", body)
+	}
+}
+
+func TestLoad(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "projects.yaml")
+	_, err := projectfile.Load(name)
+	require.ErrorContains(t, err, "cannot be read")
+	require.NoError(t, os.WriteFile(name, []byte(good), 0o600))
+	r, err := projectfile.Load(name)
+	require.NoError(t, err)
+	require.Len(t, r.Projects.All(), 2)
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(good))
+	f.Fuzz(func(_ *testing.T, body []byte) {
+		_, _ = projectfile.Parse("p.yaml", body)
+	})
+}
+
+func Example() {
+	_, err := projectfile.Parse("projects.yaml", []byte("projects:\n  - tracker_project: 3c9e\n    repo: gpxflow\n    clone_url: u\n    prefix: GPX\n"))
+	fmt.Println(err)
+	// Output: projects.yaml:3: project 1 (gpxflow): repo: is "gpxflow", want owner/name
+}

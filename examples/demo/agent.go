@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Words in a card's title that make its agents misbehave.
+const (
+	flawed = "offline" // the developer's first version does not build
+	stuck  = "import"  // the tester hangs the first time, and is killed
+)
+
+// job is what a scripted agent was told.
+type job struct {
+	role, stage, phase, item, docs, sha, title, feedback, repo, dir string
+	run, attempt                                                    int
+	speed                                                           float64
+}
+
+func readJob() (job, error) {
+	env := func(name string) string { return os.Getenv("SIGNALBOX_" + name) }
+	j := job{
+		role: env("ROLE"), stage: env("STAGE"), phase: env("PHASE"), item: env("WORK_ITEM"), docs: env("DOCS"), sha: env("SHA"),
+		title: strings.ToLower(env("TITLE")), feedback: env("FEEDBACK"), repo: env("REPO"), dir: os.Getenv("DEMO_DIR"),
+	}
+	var err1, err2, err3 error
+	j.run, err1 = strconv.Atoi(env("RUN"))
+	j.attempt, err2 = strconv.Atoi(env("ATTEMPT"))
+	j.speed, err3 = strconv.ParseFloat(os.Getenv("DEMO_SPEED"), 64)
+	return j, errors.Join(err1, err2, err3)
+}
+
+// agent is a scripted agent's process: it takes a moment, writes what its role
+// writes, commits it and reports like Claude Code.
+func agent(out, errs io.Writer) int {
+	j, err := readJob()
+	if err == nil {
+		err = j.work()
+	}
+	if err != nil {
+		fmt.Fprintln(errs, "agent:", err)
+		return 1
+	}
+	if err := json.NewEncoder(out).Encode(j.report()); err != nil {
+		return 1
+	}
+	return 0
+}
+
+func (j job) work() error {
+	if err := j.pause(); err != nil {
+		return err
+	}
+	for name, body := range j.files() {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, []byte(body), 0o600); err != nil {
+			return err
+		}
+	}
+	if j.stage == "deploy" && j.phase == "deploy" {
+		if err := j.deploy("production"); err != nil {
+			return err
+		}
+	}
+	return j.commit()
+}
+
+// pause is the time that the work takes. A stuck agent says where it can be
+// found, and waits to be killed.
+func (j job) pause() error {
+	if strings.Contains(j.title, stuck) && j.role == "tester" {
+		mark := filepath.Join(j.dir, "stuck-"+j.item)
+		if _, err := os.Stat(mark + ".killed"); errors.Is(err, os.ErrNotExist) {
+			if err := os.WriteFile(mark, []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+				return err
+			}
+			time.Sleep(time.Minute)
+		}
+	}
+	n := j.number("time", 700) + 900
+	time.Sleep(time.Duration(float64(n) / j.speed * float64(time.Millisecond)))
+	return nil
+}
+
+// files is what the role writes.
+func (j job) files() map[string]string {
+	doc := func(name, body string) map[string]string { return map[string]string{filepath.Join(j.docs, name): body} }
+	verdict := func(name, word string) map[string]string {
+		return doc(name, fmt.Sprintf("---\nverdict: %s\nsha: %s\nsummary: checked by a script\n---\n\nThis is a demonstration.\n", word, j.sha))
+	}
+	switch {
+	case j.role == "analyst":
+		files := doc("requirements.md", "# Requirements of "+j.item+"\n\n1. "+j.title+"\n")
+		files[filepath.Join(j.docs, "acceptance.md")] = "# Acceptance\n\n- it works\n"
+		return files
+	case j.role == "architect":
+		return doc("design.md", "# Design\n\nOne file for "+j.item+".\n")
+	case j.role == "developer":
+		state := "builds\n"
+		if strings.Contains(j.title, flawed) && j.feedback == "" {
+			state = "does not build\n"
+		}
+		return map[string]string{filepath.Join("src", strings.ToLower(j.item)+".txt"): j.title + "\n" + state}
+	case j.role == "reviewer":
+		return verdict("review.md", "approved")
+	case j.role == "tester":
+		return verdict("test-report.md", "passed")
+	case j.stage == "deploy-staging":
+		return verdict("staging-report.md", "success")
+	case j.phase == "a":
+		return doc("deploy-plan.md", "# Plan\n\nCommit "+j.sha+" goes out.\n")
+	default:
+		return verdict("deploy-report.md", "success")
+	}
+}
+
+// deploy puts a commit where the demo can see what is out.
+func (j job) deploy(where string) error {
+	name := filepath.Join(j.dir, where, strings.ReplaceAll(j.repo, "/", "--"), j.item)
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(name, []byte(j.sha+"\n"), 0o600)
+}
+
+// commit commits what has changed, if anything.
+func (j job) commit() error {
+	if out, err := exec.Command("git", "add", "--all").CombinedOutput(); err != nil {
+		return fmt.Errorf("git add: %w: %s", err, out)
+	}
+	if exec.Command("git", "diff", "--cached", "--quiet").Run() == nil {
+		return nil // done in an earlier attempt
+	}
+	out, err := exec.Command("git", "commit", "--quiet", "-m", j.item+": "+j.role).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("git commit: %w: %s", err, out)
+	}
+	return nil
+}
+
+// number is a number below max that is always the same for one run.
+func (j job) number(what string, limit int) int {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %s %s %d %s", j.item, j.repo, j.role, j.run, what)
+	return int(h.Sum64() % uint64(limit))
+}
+
+// report is what Claude Code would print.
+func (j job) report() map[string]any {
+	in, out, read, made := j.number("in", 4000)+500, j.number("out", 6000)+800, j.number("read", 200_000)+20_000, j.number("made", 20_000)
+	cost := float64(in)*3e-6 + float64(out)*15e-6 + float64(read)*0.3e-6 + float64(made)*3.75e-6
+	model := map[string]any{"inputTokens": in, "outputTokens": out, "cacheReadInputTokens": read, "cacheCreationInputTokens": made, "costUSD": cost}
+	return map[string]any{
+		"type": "result", "subtype": "success", "is_error": false, "duration_ms": 1000, "duration_api_ms": 900, "num_turns": 3,
+		"result": "The " + j.role + " of " + j.item + " is done.", "session_id": fmt.Sprintf("%s-%d-%d", j.item, j.run, j.attempt), "total_cost_usd": cost,
+		"usage":      map[string]any{"input_tokens": in, "output_tokens": out, "cache_read_input_tokens": read, "cache_creation_input_tokens": made},
+		"modelUsage": map[string]any{"claude-sonnet-4-5-20250929": model},
+	}
+}

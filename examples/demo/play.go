@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	work "github.com/signalbox-dev/signalbox/internal/run"
+)
+
+// play runs the demonstration until ctx ends or, with -exit, every card is done.
+func play(ctx context.Context, o options, out io.Writer) (s summary, err error) {
+	dir := o.dir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "signalbox-demo-"); err != nil {
+			return s, err
+		}
+	} else if dir, err = filepath.Abs(dir); err != nil {
+		return s, err
+	} else if err = os.MkdirAll(dir, 0o700); err != nil {
+		return s, err
+	}
+	w, err := newWorld(ctx, o, dir)
+	defer w.close()
+	if err != nil {
+		return s, err
+	}
+	if s, err = w.play(ctx, out); err != nil && !errors.Is(err, context.Canceled) {
+		return s, fmt.Errorf("%w\nthe server's log is %s", err, w.log())
+	}
+	if o.dir == "" {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return s, err
+}
+
+func (w *world) log() string { return filepath.Join(w.dir, "server.log") }
+
+func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
+	outer := ctx
+	g := work.New(ctx, slog.New(slog.NewTextHandler(out, nil)))
+	defer g.Stop()
+	srv := &http.Server{Handler: w.handler(), ReadHeaderTimeout: 5 * time.Second}
+	g.Go("page", func(context.Context) { _ = srv.Serve(w.page) }) // ends with Close below
+	defer srv.Close()
+	fmt.Fprintf(out, "board:  http://%s/\nqueue:  http://%s/queue\ndata:   %s\n\n", w.page.Addr(), w.service, w.dir)
+	k := &keeper{w: w, rand: rand.New(rand.NewPCG(w.o.seed, 3))}
+	g.Go("server", k.run)
+	if err := w.ready(g.Context()); err != nil {
+		return summary{}, err
+	}
+	if err := w.deal(g.Context()); err != nil {
+		return summary{}, err
+	}
+	g.Go("teller", func(ctx context.Context) { w.tell(ctx, out) })
+	g.Go("rogue", w.killStuck)
+	if !w.o.manual {
+		g.Go("people", w.people)
+	}
+	g.Go("killer", k.kill)
+	if !w.o.exit {
+		<-ctx.Done()
+		g.Stop()
+		return summary{}, outer.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.o.limit)
+	defer cancel()
+	err := w.finished(ctx, k)
+	s, sum := w.sum(context.WithoutCancel(ctx))
+	s.Restarts = k.restarts()
+	return s, errors.Join(err, sum, s.broken())
+}
+
+// ready waits until the server answers.
+func (w *world) ready(ctx context.Context) error {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		if resp, err := http.Get("http://" + w.service + "/readyz"); err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return errors.New("the server does not get ready")
+}
+
+// deal puts the cards on the board.
+func (w *world) deal(ctx context.Context) error {
+	for _, c := range cards() {
+		for _, p := range w.projects {
+			if p.prefix != c.project {
+				continue
+			}
+			id, err := w.board.AddItem(p.id, c.title, c.text)
+			if err != nil {
+				return err
+			}
+			if w.o.manual {
+				continue
+			}
+			if err := w.board.Move(id, "To Analyse"); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(w.scaled(400 * time.Millisecond)):
+		}
+	}
+	return nil
+}
+
+// people do what people do: approve, and confirm deployments.
+func (w *world) people(ctx context.Context) {
+	answered := map[string]bool{}
+	for every(ctx, max(w.scaled(500*time.Millisecond), 20*time.Millisecond)) {
+		for _, i := range w.board.Items("") {
+			for words, answer := range map[string]string{"The requirements are ready": "Approved", "The deployment is prepared": "Confirm Deploy"} {
+				key := i.ID + answer
+				if answered[key] || !w.said(i.ID, words) {
+					continue
+				}
+				answered[key] = true
+				if !pause(ctx, w.scaled(time.Second)) {
+					return
+				}
+				_ = w.board.Move(i.ID, answer) // the card and the column exist
+			}
+		}
+	}
+}
+
+// said reports whether a comment of the service has been posted.
+func (w *world) said(item, words string) bool {
+	for _, c := range w.board.Comments(item) {
+		if strings.Contains(c.HTML, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// every waits for the next turn; false when ctx has ended.
+func every(ctx context.Context, d time.Duration) bool { return pause(ctx, d) }
+
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// killStuck kills the agent that hangs.
+func (w *world) killStuck(ctx context.Context) {
+	for every(ctx, 50*time.Millisecond) {
+		marks, _ := filepath.Glob(filepath.Join(w.dir, "stuck-*-*[0-9]"))
+		for _, mark := range marks {
+			body, err := os.ReadFile(mark)
+			pid, bad := strconv.Atoi(string(body))
+			if err != nil || bad != nil {
+				continue
+			}
+			if !pause(ctx, w.scaled(time.Second)) {
+				return
+			}
+			if err := os.WriteFile(mark+".killed", nil, 0o600); err == nil {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
+				_ = os.Remove(mark)
+			}
+		}
+	}
+}
+
+// keeper keeps the server's process running, and kills it on demand.
+type keeper struct {
+	w       *world
+	rand    *rand.Rand
+	pid     atomicInt
+	started atomicInt
+	killed  atomicInt
+}
+
+func (k *keeper) restarts() int { return max(int(k.started.Load())-1, 0) }
+
+// run starts the server again whenever it has died.
+func (k *keeper) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		log, err := os.OpenFile(k.w.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return
+		}
+		cmd := exec.Command("/proc/self/exe", "server")
+		cmd.Env, cmd.Stdout, cmd.Stderr = k.w.environ(), log, log
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := cmd.Start(); err == nil {
+			k.started.Add(1)
+			k.pid.Store(int64(cmd.Process.Pid))
+			stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
+			_ = cmd.Wait() // how it ended does not matter: it is started again
+			stop()
+		}
+		_ = log.Close()
+		pause(ctx, 20*time.Millisecond)
+	}
+}
+
+// kill kills the server as often as it was asked for, at random moments.
+func (k *keeper) kill(ctx context.Context) {
+	for range k.w.o.kills {
+		if !pause(ctx, time.Duration(150+k.rand.IntN(900))*time.Millisecond) || k.w.ready(ctx) != nil {
+			return
+		}
+		if !pause(ctx, time.Duration(k.rand.IntN(200))*time.Millisecond) {
+			return
+		}
+		_ = syscall.Kill(int(k.pid.Load()), syscall.SIGKILL)
+		k.killed.Add(1)
+	}
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+)
+
+type atomicInt = atomic.Int64
+
+// summary is the last line of output.
+type summary struct {
+	Tasks      int      `json:"tasks"`
+	Done       int      `json:"done"`
+	Retries    int      `json:"retries"`
+	AgentRuns  int      `json:"agent_runs"`
+	Duplicates int      `json:"duplicates"`
+	Lost       int      `json:"lost"`
+	Restarts   int      `json:"restarts"`
+	CostUSD    float64  `json:"cost_usd"`
+	Seconds    float64  `json:"seconds"`
+	Wrong      []string `json:"wrong,omitempty"`
+}
+
+// broken is the error of a summary whose invariants do not hold.
+func (s summary) broken() error {
+	if s.Tasks == 0 || s.Done != s.Tasks || s.Duplicates > 0 || s.Lost > 0 || len(s.Wrong) > 0 {
+		return fmt.Errorf("an invariant broke: %s", strings.Join(s.Wrong, "; "))
+	}
+	return nil
+}
+
+// api reads from the server.
+func (w *world) api(ctx context.Context, path string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.service+path, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", path, resp.Status)
+	}
+	return json.NewDecoder(resp.Body).Decode(into)
+}
+
+// finished waits until every card is done, all kills were made and nothing is
+// left in the queue.
+func (w *world) finished(ctx context.Context, k *keeper) error {
+	for pause(ctx, 50*time.Millisecond) {
+		done := 0
+		for _, i := range w.board.Items("") {
+			if i.StateName == "Done" || i.StateName == "Monitoring after Deploy" {
+				done++
+			}
+		}
+		if done < len(cards()) {
+			continue
+		}
+		var q struct {
+			Jobs    []any `json:"jobs"`
+			Effects []any `json:"effects"`
+		}
+		if w.api(ctx, "/queue", &q) == nil && len(q.Jobs)+len(q.Effects) == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("the cards were not done in time (%d kills)", k.killed.Load())
+}
+
+// sum looks at everything that the outside world has seen.
+func (w *world) sum(ctx context.Context) (summary, error) {
+	s := summary{Seconds: time.Since(w.began).Round(10 * time.Millisecond).Seconds()}
+	var list web.TaskList
+	for try := 0; ; try++ { // the server may be starting
+		err := w.api(ctx, "/tasks?limit=1000", &list)
+		if err == nil {
+			break
+		}
+		if try == 40 {
+			return s, err
+		}
+		pause(ctx, 50*time.Millisecond)
+	}
+	var errs []error
+	for _, t := range list.Tasks {
+		var d web.TaskDetail
+		errs = append(errs, w.api(ctx, fmt.Sprintf("/tasks/%d", t.ID), &d))
+		s.task(w, d)
+	}
+	s.Lost = len(cards()) - s.Done
+	w.duplicates(&s)
+	return s, errors.Join(errs...)
+}
+
+// task adds up one task and looks for what must not be.
+func (s *summary) task(w *world, d web.TaskDetail) {
+	s.Tasks++
+	s.Retries += d.Retries
+	s.AgentRuns += len(d.Runs)
+	s.CostUSD += d.Totals.CostUSD
+	if d.Stage == "done" {
+		s.Done++
+	}
+	s.flaps(w, d)
+	ok := map[int64]int{}
+	for _, r := range d.Runs {
+		if r.Status == "ok" {
+			ok[r.Run]++
+		} else {
+			s.Retries++
+		}
+	}
+	for run, n := range ok {
+		if n > 1 {
+			s.wrong("%s: run %d was finished %d times", d.WorkItemID, run, n)
+		}
+	}
+	out, err := os.ReadFile(filepath.Join(w.dir, "production", strings.ReplaceAll(d.Repo, "/", "--"), d.WorkItemID))
+	if err != nil || strings.TrimSpace(string(out)) != d.MergeSHA {
+		s.Wrong = append(s.Wrong, fmt.Sprintf("%s: production has %.12q, %.12s was merged", d.WorkItemID, out, d.MergeSHA))
+	}
+}
+
+// wrong counts a duplicate and says which.
+func (s *summary) wrong(format string, args ...any) {
+	s.Duplicates++
+	s.Wrong = append(s.Wrong, fmt.Sprintf(format, args...))
+}
+
+// duplicates counts what the outside world has seen twice.
+func (w *world) duplicates(s *summary) {
+	seen := map[string]bool{}
+	twice := func(what, key string) {
+		if seen[what+key] {
+			s.wrong("%s twice: %s", what, key)
+		}
+		seen[what+key] = true
+	}
+	for _, c := range w.board.Comments("") {
+		if c.ExternalID != "" {
+			twice("comment", c.Item+" "+c.HTML)
+		}
+	}
+	for _, m := range w.chat.Messages() {
+		if !strings.Contains(m.Text, "second copy") {
+			twice("message", m.Text)
+		}
+	}
+	for _, p := range w.host.Pulls() {
+		twice("pull request", p.Repo+" "+p.Head)
+	}
+	for _, p := range w.projects {
+		for branch := range w.host.Heads(p.repo) {
+			if name, ok := strings.CutPrefix(branch, "feature/"); ok {
+				twice("branch", p.repo+" "+strings.Join(strings.SplitN(name, "-", 3)[:2], "-"))
+			}
+		}
+	}
+	if w.host.Merges() > len(cards()) {
+		s.wrong("%d merges of %d cards", w.host.Merges(), len(cards()))
+	}
+}
+
+// flaps compares the statuses that the service has set on a card with those
+// that it decided to set: in that order, and no more.
+func (s *summary) flaps(w *world, d web.TaskDetail) {
+	var decided []string
+	for _, entry := range d.Journal {
+		var r orchestrator.Recorded
+		if json.Unmarshal(entry.Payload, &r) != nil {
+			continue
+		}
+		for _, f := range r.Decision.Effects {
+			if f.Kind == stage.EffectStatus {
+				info, _ := stage.StatusNamed(f.Status)
+				decided = append(decided, info.Name)
+			}
+		}
+	}
+	for _, c := range w.board.Changes() {
+		if c.Item != d.TrackerIssueID || c.Actor != bot {
+			continue
+		}
+		n := slices.Index(decided, c.To)
+		if n < 0 {
+			s.wrong("%s: the status %s was set and not decided, or set twice", d.WorkItemID, c.To)
+			continue
+		}
+		decided = decided[n+1:]
+	}
+}

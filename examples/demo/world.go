@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
+)
+
+// Secrets of the demonstration; they protect nothing.
+const (
+	planeToken     = "plane_api_demo"
+	planeSecret    = "plane_wh_demo"
+	githubToken    = "ghp_demo"
+	githubSecret   = "demo-webhook-secret"
+	telegramToken  = "42:demo"
+	adminToken     = "demo-admin"
+	bot            = "b07b07b0-0000-4000-8000-000000000001"
+	telegramChatID = "1"
+)
+
+// card is a card of the demonstration.
+type card struct{ project, title, text string }
+
+func cards() []card {
+	return []card{
+		{"GPX", "Cache tiles per zoom level", "<p>Panning the map is slow: keep the newest tiles in memory.</p>"},
+		{"GPX", "Offline mode for saved tracks", "<p>Saved tracks must open without a network.</p>"},
+		{"SHP", "Import price lists", "<p>Suppliers send CSV files once a week.</p>"},
+		{"SHP", "Русский перевод корзины 🛒", "<p>Тексты корзины на русском языке.</p>"},
+	}
+}
+
+// project is a repository and its place on the board.
+type project struct {
+	prefix, repo string
+	self         bool // it hosts the service: deployments are confirmed by hand
+	id           string
+}
+
+// world is everything outside the service.
+type world struct {
+	o        options
+	dir      string
+	board    *planetest.Server
+	host     *githubtest.Server
+	chat     *telegramtest.Server
+	projects []*project
+	page     net.Listener
+	service  string // address of the server's process
+	began    time.Time
+}
+
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	return lc.Listen(ctx, "tcp", address)
+}
+
+// newWorld makes repositories, board, host and chat.
+func newWorld(ctx context.Context, o options, dir string) (*world, error) {
+	w := &world{
+		o: o, dir: dir, began: time.Now(), chat: telegramtest.New(telegramToken),
+		board:    planetest.New(planetest.Options{Workspace: "demo", Tokens: map[string]string{planeToken: bot}, Secret: planeSecret, Seed: o.seed}),
+		projects: []*project{{prefix: "GPX", repo: "acme/gpxflow"}, {prefix: "SHP", repo: "acme/shop", self: true}},
+	}
+	w.host = githubtest.New(githubtest.Options{Token: githubToken, Secret: githubSecret, Seed: o.seed, CI: w.ci})
+	var err error
+	if w.page, err = listen(ctx, fmt.Sprintf("127.0.0.1:%d", o.port)); err != nil {
+		return w, err
+	}
+	free, err := listen(ctx, "127.0.0.1:0")
+	if err != nil {
+		return w, err
+	}
+	w.service = free.Addr().String()
+	if err := free.Close(); err != nil {
+		return w, err
+	}
+	w.board.SetHookURL("http://" + w.service + "/webhooks/tracker")
+	w.host.SetHookURL("http://" + w.service + "/webhooks/githost")
+	for _, p := range w.projects {
+		p.id = w.board.AddProject(p.prefix, planetest.StandardStates()...)
+		bare := w.bare(p)
+		if err := seed(ctx, bare, p); err != nil {
+			return w, err
+		}
+		if err := w.host.AddRepo(p.repo, bare); err != nil {
+			return w, err
+		}
+	}
+	return w, w.registry()
+}
+
+func (w *world) bare(p *project) string {
+	return filepath.Join(w.dir, "origin", strings.ReplaceAll(p.repo, "/", "--")+".git")
+}
+
+// close ends everything.
+func (w *world) close() {
+	w.board.Close()
+	w.host.Close()
+	if w.page != nil {
+		_ = w.page.Close()
+	}
+}
+
+// scaled is a span of the demonstration's time.
+func (w *world) scaled(d time.Duration) time.Duration {
+	return time.Duration(float64(d) / w.o.speed)
+}
+
+// ci is the git host's continuous integration: it looks whether the code builds.
+func (w *world) ci(p githubtest.Push) githubtest.Outcome {
+	after := w.scaled(1200 * time.Millisecond)
+	item := strings.Join(strings.SplitN(strings.TrimPrefix(p.Branch, "feature/"), "-", 3)[:2], "-")
+	body, err := p.File("src/" + strings.ToLower(item) + ".txt")
+	switch {
+	case err != nil:
+		return githubtest.Outcome{Conclusion: "failure", Title: "there is no code", After: after}
+	case strings.Contains(string(body), "does not build"):
+		return githubtest.Outcome{Conclusion: "failure", Title: "src/" + strings.ToLower(item) + ".txt does not build", After: after}
+	default:
+		return githubtest.Outcome{Conclusion: "success", Title: "built and tested", After: after}
+	}
+}
+
+// seed makes a bare repository with a first commit on main.
+func seed(ctx context.Context, bare string, p *project) error {
+	script := `set -e
+mkdir -p "$(dirname "$1")"
+git init --quiet --bare --initial-branch=main "$1"
+git clone --quiet "$1" "$1.seed" 2>/dev/null
+cd "$1.seed"
+git checkout --quiet -B main
+mkdir -p .github/workflows src
+echo "# $2" >README.md
+echo "on: [push, pull_request]" >.github/workflows/ci.yml
+echo "the beginning" >src/begin.txt
+git add --all
+git commit --quiet -m "Begin"
+git push --quiet origin main
+cd / && rm -rf "$1.seed"
+`
+	cmd := exec.CommandContext(ctx, "sh", "-c", script, "sh", bare, p.repo)
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(bare), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_AUTHOR_NAME=Kim", "GIT_AUTHOR_EMAIL=kim@example.org", "GIT_COMMITTER_NAME=Kim", "GIT_COMMITTER_EMAIL=kim@example.org",
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("making %s: %w: %s", p.repo, err, out)
+	}
+	return nil
+}
+
+// registry writes the project registry.
+func (w *world) registry() error {
+	var b strings.Builder
+	b.WriteString("projects:\n")
+	for _, p := range w.projects {
+		fmt.Fprintf(&b, "  - tracker_project: %q\n    repo: %s\n    clone_url: %q\n    prefix: %s\n    self_hosting: %t\n    web_url: %q\n",
+			p.id, p.repo, w.bare(p), p.prefix, p.self, "https://github.example.org/"+p.repo)
+	}
+	return os.WriteFile(filepath.Join(w.dir, "projects.yaml"), []byte(b.String()), 0o600)
+}
+
+// environ is the environment of the server's process.
+func (w *world) environ() []string {
+	base := "http://" + w.page.Addr().String()
+	settings := map[string]string{
+		"DATA_DIR": filepath.Join(w.dir, "data"), "LISTEN": w.service, "PROJECTS": filepath.Join(w.dir, "projects.yaml"), "ADMIN_TOKEN": adminToken,
+		"MAX_CONCURRENCY": "4", "LOG_LEVEL": "debug", "AGENT": "/proc/self/exe agent", "AGENT_ENV": "DEMO_*", "AGENT_TERM_GRACE": "1s",
+		"AGENT_TIMEOUT": "90s", "AGENT_RETRY_DELAYS": w.scaled(2*time.Second).String() + ",5s,5s", "POLL": "50ms", "JOB_TTL": "3s",
+		"STATUS_DEFER": "40ms", "CI_POLL": max(w.scaled(10*time.Second), 500*time.Millisecond).String(),
+		"PLANE_URL": base + "/plane", "PLANE_WORKSPACE": "demo", "PLANE_TOKEN": planeToken, "PLANE_WEBHOOK_SECRET": planeSecret,
+		"GITHUB_URL": base + "/github", "GITHUB_TOKEN": githubToken, "GITHUB_WEBHOOK_SECRET": githubSecret,
+		"TELEGRAM_URL": base + "/telegram", "TELEGRAM_TOKEN": telegramToken, "TELEGRAM_CHAT_ID": telegramChatID,
+	}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "DEMO_DIR=" + w.dir, fmt.Sprintf("DEMO_SPEED=%g", w.o.speed)}
+	for name, value := range settings {
+		env = append(env, "ORCH_"+name+"="+value)
+	}
+	return env
+}
+
+// handler serves the outside world: the page, and the three services.
+func (w *world) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/plane/", http.StripPrefix("/plane", w.board))
+	mux.Handle("/github/", http.StripPrefix("/github", w.host))
+	mux.Handle("/telegram/", http.StripPrefix("/telegram", w.chat))
+	w.pages(mux)
+	return mux
+}

@@ -1,0 +1,267 @@
+// Command server is the reference deployment of signalbox: one process that
+// takes webhooks, runs agents and shows what it does.
+//
+//	server serve        take webhooks and work
+//	server config       every setting with value, default and origin
+//	server validate     check the settings, the project registry and the pipeline
+//	server doctor       examine a deployment: tokens, board columns, git, disk
+//	server why <task>   why a task stands where it stands
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// cli is the command line.
+type cli struct {
+	Serve    serveCmd    `cmd:"" help:"Take webhooks and work."`
+	Config   configCmd   `cmd:"" help:"Show every setting with value, default and origin; secrets are masked."`
+	Validate validateCmd `cmd:"" help:"Check the settings, the project registry and the pipeline."`
+	Doctor   doctorCmd   `cmd:"" help:"Examine a deployment: git, tokens, board columns, agents, disk."`
+	Why      whyCmd      `cmd:"" help:"Say why a task stands where it stands."`
+	Shim     shimCmd     `cmd:"" name:"agent-shim" hidden:""`
+	Version  kong.VersionFlag
+}
+
+// io is what commands write to.
+type streams struct{ out, err io.Writer }
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run is main with everything passed in.
+func run(args []string, out, errs io.Writer) int {
+	var c cli
+	exit := -1
+	parser, err := kong.New(&c, kong.Name("server"), kong.Description("Move a board card to a merged and deployed commit."), kong.UsageOnError(),
+		kong.Vars{"version": wiring.Version()}, kong.Writers(out, errs), kong.Exit(func(code int) { exit = code }))
+	if err != nil {
+		fmt.Fprintln(errs, "server:", err)
+		return 1
+	}
+	ctx, err := parser.Parse(args)
+	if exit >= 0 { // help or version was shown
+		return exit
+	}
+	if err != nil {
+		fmt.Fprintln(errs, "server:", err)
+		return 2
+	}
+	if err := ctx.Run(&streams{out, errs}); err != nil {
+		fmt.Fprintln(errs, "server:", err)
+		return 1
+	}
+	return 0
+}
+
+type serveCmd struct{}
+
+// Run serves until INT or TERM.
+func (serveCmd) Run(s *streams) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	settings, err := load()
+	if err != nil {
+		return err
+	}
+	service, err := wiring.Open(ctx, settings, shim(), settings.Logger(s.err))
+	if err != nil {
+		return err
+	}
+	defer service.Close()
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", settings.Listen)
+	if err != nil {
+		return fmt.Errorf("ORCH_LISTEN: %w", err)
+	}
+	for _, name := range wiring.Unknown(wiring.Environ()) {
+		service.Log.Warn("there is no such setting", "variable", name)
+	}
+	return service.Run(ctx, l)
+}
+
+func load() (wiring.Settings, error) {
+	settings, err := wiring.Load(wiring.Environ())
+	if err != nil {
+		return settings, err
+	}
+	return settings, settings.Prepare()
+}
+
+// shim is how this program runs itself as the agents' shim.
+func shim() []string { return []string{"/proc/self/exe", "agent-shim"} }
+
+type shimCmd struct{}
+
+// Run is the agents' shim; it does not return.
+func (shimCmd) Run() error {
+	os.Exit(agentcli.RunShim())
+	return nil
+}
+
+type configCmd struct{}
+
+// Run lists the settings.
+func (configCmd) Run(s *streams) error {
+	t := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "SETTING\tVALUE\tDEFAULT\tORIGIN\tMEANING")
+	for _, v := range wiring.List(wiring.Environ()) {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", v.Name, v.Value, v.Default, v.Origin, v.Doc)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := wiring.Load(wiring.Environ())
+	return err
+}
+
+type validateCmd struct {
+	Table bool `help:"Print the transition table."`
+}
+
+// Run checks what can be checked without the network.
+func (c validateCmd) Run(s *streams) error {
+	settings, err := wiring.Load(wiring.Environ())
+	if err != nil {
+		return err
+	}
+	registry, err := projectfile.Load(settings.Projects)
+	if err != nil {
+		return err
+	}
+	p := stage.Default()
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	if c.Table {
+		if err := p.Print(s.out); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(s.out, "%s: %d projects; %d transitions\n", settings.Projects, len(registry.Projects.All()), len(p.Edges))
+	return settings.NeedsToServe()
+}
+
+type doctorCmd struct{}
+
+// Run examines the deployment.
+func (doctorCmd) Run(s *streams) error {
+	settings, err := load()
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	service, err := wiring.Open(ctx, settings, shim(), settings.Logger(io.Discard))
+	if err != nil {
+		return err
+	}
+	defer service.Close()
+	if wrong := wiring.Doctor(ctx, service, s.out); wrong > 0 {
+		return fmt.Errorf("%d things are wrong", wrong)
+	}
+	return nil
+}
+
+type whyCmd struct {
+	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
+	URL  string `help:"Address of the running server; default: ORCH_LISTEN on this machine."`
+}
+
+// Run asks the running server.
+func (c whyCmd) Run(s *streams) error {
+	if c.URL == "" {
+		settings, err := wiring.Load(wiring.Environ())
+		if err != nil {
+			return err
+		}
+		c.URL = "http://" + settings.Listen
+	}
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	var x orchestrator.Explanation
+	if err := get(c.URL+"/tasks/"+strconv.FormatInt(id, 10)+"/explain", &x); err != nil {
+		return err
+	}
+	show(s.out, x)
+	return nil
+}
+
+// id finds the newest task of a work item, if it is not an id already.
+func (c whyCmd) id() (int64, error) {
+	if id, err := strconv.ParseInt(c.Task, 10, 64); err == nil {
+		return id, nil
+	}
+	var list struct {
+		Tasks []struct {
+			ID int64 `json:"id"`
+		} `json:"tasks"`
+	}
+	if err := get(c.URL+"/tasks?work_item="+url.QueryEscape(c.Task), &list); err != nil {
+		return 0, err
+	}
+	if len(list.Tasks) == 0 {
+		return 0, fmt.Errorf("there is no task %q", c.Task)
+	}
+	return list.Tasks[len(list.Tasks)-1].ID, nil
+}
+
+func get(address string, into any) error {
+	client := &http.Client{Timeout: 15 * time.Second}
+	resp, err := client.Get(address)
+	if err != nil {
+		return fmt.Errorf("the server does not answer; is it running? %w", err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 8<<20))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		var p struct{ Detail string }
+		if json.Unmarshal(body, &p) == nil && p.Detail != "" {
+			return errors.New(p.Detail)
+		}
+		return fmt.Errorf("the server answered %s", resp.Status)
+	}
+	return json.Unmarshal(body, into)
+}
+
+// show prints an explanation for people.
+func show(w io.Writer, x orchestrator.Explanation) {
+	fmt.Fprintf(w, "%s (task %d, %s): %s\n", x.WorkItem, x.TaskID, x.Repo, x.Title)
+	fmt.Fprintf(w, "  at %s since %s\n  %s\n", x.Stage, x.Since.UTC().Format(time.RFC3339), x.Summary)
+	for _, b := range x.Blockers {
+		fmt.Fprintf(w, "  waits for %s: %s\n      ends with: %s\n", b.Kind, b.Text, b.Unblocks)
+	}
+	for _, o := range x.Owed {
+		fmt.Fprintf(w, "  owes the outside world: %s (attempt %d) %s\n", o.Kind, o.Attempt, o.Error)
+	}
+	for _, m := range x.Moves {
+		fmt.Fprintf(w, "  %s → %s: %s\n", m.On, m.To, m.Why)
+	}
+	if x.LastNote != "" {
+		fmt.Fprintf(w, "  last: %s\n", x.LastNote)
+	}
+}

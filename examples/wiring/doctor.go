@@ -1,0 +1,143 @@
+package wiring
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// doctor writes findings and counts what is wrong.
+type doctor struct {
+	w     io.Writer
+	wrong int
+}
+
+func (d *doctor) ok(what, format string, args ...any) {
+	fmt.Fprintf(d.w, "ok    %-12s %s\n", what, fmt.Sprintf(format, args...))
+}
+
+func (d *doctor) warn(what, format string, args ...any) {
+	fmt.Fprintf(d.w, "warn  %-12s %s\n", what, fmt.Sprintf(format, args...))
+}
+
+func (d *doctor) bad(what string, err error) {
+	d.wrong++
+	fmt.Fprintf(d.w, "FAIL  %-12s %v\n", what, err)
+}
+
+// check writes one finding.
+func (d *doctor) check(what, good string, err error) {
+	if err != nil {
+		d.bad(what, err)
+		return
+	}
+	d.ok(what, "%s", good)
+}
+
+// Doctor examines a deployment and says what it found: git, tokens, the board's
+// columns, agents, secrets, disk. It reports how many things are wrong.
+func Doctor(ctx context.Context, v *Service, w io.Writer) int {
+	d := &doctor{w: w}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	version, err := v.Git.Version(ctx)
+	d.check("git", "version "+version, err)
+	d.check("database", v.Settings.Database(), v.DB.Ping(ctx))
+	d.disk(v.Settings.DataDir)
+	d.check("plane", "the tokens are accepted by "+v.Settings.PlaneURL, v.Plane.Identify(ctx))
+	d.check("github", "the token is accepted", v.GitHub.Ping(ctx))
+	if v.Telegram != nil {
+		d.check("telegram", "the token is accepted", v.Telegram.Ping(ctx))
+	} else {
+		d.warn("telegram", "is not set up: notices are only logged")
+	}
+	if v.Settings.InsecureWebhooks {
+		d.warn("webhooks", "unsigned ones are taken (ORCH_INSECURE_WEBHOOKS)")
+	} else {
+		d.ok("webhooks", "secrets are set")
+	}
+	if v.Settings.AdminToken == "" {
+		d.warn("admin", "ORCH_ADMIN_TOKEN is not set: changing requests are refused")
+	}
+	for _, name := range Unknown(Environ()) {
+		d.warn("settings", "%s is no setting of this program", name)
+	}
+	for _, p := range v.Registry.Projects.All() {
+		d.project(ctx, v, p)
+	}
+	return d.wrong
+}
+
+// diskMin is what should be free in the data directory, in bytes.
+const diskMin = 1 << 30
+
+func (d *doctor) disk(dir string) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		d.bad("disk", err)
+		return
+	}
+	free := s.Bavail * uint64(s.Bsize)
+	if free < diskMin {
+		d.bad("disk", fmt.Errorf("only %d MiB are free in %s", free>>20, dir))
+		return
+	}
+	d.ok("disk", "%d GiB are free in %s", free>>30, dir)
+}
+
+// project examines one entry of the registry: its board and its agents.
+func (d *doctor) project(ctx context.Context, v *Service, p orchestrator.Project) {
+	columns, err := v.Plane.Columns(ctx, p.Sync())
+	if err != nil {
+		d.bad(p.Prefix, fmt.Errorf("the board's columns: %w", err))
+		return
+	}
+	var missing []string
+	for _, s := range stage.Statuses() {
+		if _, ok := columns[s.Key]; !ok {
+			missing = append(missing, s.Name)
+		}
+	}
+	essential := func(s stage.Status) bool { _, ok := columns[s]; return ok }
+	switch {
+	case !essential(stage.StatusToAnalyse) || !essential(stage.StatusApproved) || !essential(stage.StatusInProgress):
+		d.bad(p.Prefix, fmt.Errorf("the board lacks %s: the pipeline cannot be used without them", strings.Join(missing, ", ")))
+	case p.SelfHosting && !essential(stage.StatusConfirmDeploy):
+		d.bad(p.Prefix, fmt.Errorf("the board lacks Confirm Deploy: nothing can be deployed"))
+	case len(missing) > 0:
+		d.warn(p.Prefix, "the board has no column for %s", strings.Join(missing, ", "))
+	default:
+		d.ok(p.Prefix, "every board status has a column")
+	}
+	seen := []string{""}
+	for _, role := range stage.Roles() {
+		agent := p.Agents[role]
+		if agent == "" {
+			agent = v.Settings.Agent
+		}
+		if slices.Contains(seen, agent) {
+			continue
+		}
+		seen = append(seen, agent)
+		d.check(p.Prefix, "agent "+agent, v.Agents.Check(agent))
+	}
+}
+
+// Prepare makes the data directory.
+func (s Settings) Prepare() error {
+	dir, err := filepath.Abs(s.DataDir)
+	if err != nil {
+		return err
+	}
+	return os.MkdirAll(dir, 0o700)
+}

@@ -1,0 +1,229 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/adapters/gitcli"
+	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/adapters/prometheus"
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/adapters/telegram"
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+)
+
+func logLevels() map[string]slog.Level {
+	return map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+}
+
+// Logger makes the logger that the settings ask for.
+func (s Settings) Logger(w io.Writer) *slog.Logger {
+	opt := &slog.HandlerOptions{Level: logLevels()[s.LogLevel]}
+	if s.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, opt))
+	}
+	return slog.New(slog.NewTextHandler(w, opt))
+}
+
+// Service is the reference service, ready to run.
+type Service struct {
+	Settings Settings
+	Registry projectfile.Registry
+	DB       *sqlite.DB
+	Plane    *plane.Client
+	GitHub   *github.Client
+	Git      *gitcli.Git
+	Agents   *agentcli.Runner
+	Telegram *telegram.Chat // nil: notices are only logged
+	Engine   *orchestrator.Engine
+	Handler  http.Handler
+	Log      *slog.Logger
+}
+
+// Version is what the program was built of.
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// Open puts the service together. shim is the command that ends in
+// agentcli.RunShim. Close it when it is not needed any more.
+func Open(ctx context.Context, s Settings, shim []string, log *slog.Logger) (*Service, error) {
+	v := &Service{Settings: s, Log: log}
+	if err := v.adapters(ctx, shim); err != nil {
+		return nil, errors.Join(err, v.Close())
+	}
+	if err := v.engine(); err != nil {
+		return nil, errors.Join(err, v.Close())
+	}
+	return v, nil
+}
+
+// adapters opens what the engine works with.
+func (v *Service) adapters(ctx context.Context, shim []string) (err error) {
+	s := v.Settings
+	if err := s.NeedsToServe(); err != nil {
+		return err
+	}
+	if v.Registry, err = projectfile.Load(s.Projects); err != nil {
+		return err
+	}
+	v.Plane, err = plane.New(plane.Options{
+		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.PlaneToken, RoleTokens: s.roleTokens(), Secret: s.PlaneSecret,
+		Insecure: s.InsecureWebhooks, Log: v.Log,
+	})
+	if err != nil {
+		return err
+	}
+	v.GitHub, err = github.New(github.Options{BaseURL: s.GitHubURL, Token: s.GitHubToken, Secret: s.GitHubSecret, Insecure: s.InsecureWebhooks})
+	if err != nil {
+		return err
+	}
+	if s.TelegramToken != "" {
+		if v.Telegram, err = telegram.New(telegram.Options{Token: s.TelegramToken, ChatID: s.TelegramChat, BaseURL: s.TelegramURL}); err != nil {
+			return err
+		}
+	}
+	v.Git, err = gitcli.New(ctx, gitcli.Options{
+		Root: filepath.Join(s.DataDir, "git"), Tokens: map[string]string{s.CloneBase: s.GitHubToken}, Timeout: s.GitTimeout, Log: v.Log,
+	})
+	if err != nil {
+		return err
+	}
+	v.Agents, err = agentcli.New(agentcli.Options{
+		Default: s.Agent, LogDir: filepath.Join(s.DataDir, "logs"), StateDir: filepath.Join(s.DataDir, "running"), Shim: shim,
+		TermGrace: s.AgentTermGrace, EnvAllow: append(agentcli.DefaultEnv(), s.AgentEnv...), Log: v.Log,
+	})
+	if err != nil {
+		return err
+	}
+	v.DB, err = sqlite.Open(ctx, sqlite.Options{Path: s.Database(), Log: v.Log})
+	return err
+}
+
+// engine puts the engine and its HTTP face on top of the adapters.
+func (v *Service) engine() (err error) {
+	s, meter := v.Settings, prometheus.New(Version())
+	var chat messenger.Messenger
+	if v.Telegram != nil {
+		chat = v.Telegram
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	v.Engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
+		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Tracker: v.Plane, Host: v.GitHub, Workspaces: v.Git, Agents: v.Agents,
+		Gates: append(checks.All(os.Getenv), v.Registry.Commands...), Commands: v.Git, Log: v.Log, Meter: meter,
+		Runners: effects.Runners(effects.Deps{
+			Store: v.DB, Projects: v.Registry.Projects, Tracker: v.Plane, Host: v.GitHub, Messenger: chat, Workspaces: v.Git, Log: v.Log,
+		}),
+	}, orchestrator.Options{
+		MaxConcurrency: s.MaxConcurrency, AgentTimeout: s.AgentTimeout, AgentRetries: s.AgentRetryDelays, JobTTL: s.JobTTL, Poll: s.Poll,
+		StatusDefer: s.StatusDefer, Stage: stage.Options{MaxRetries: s.MaxDeveloperRetries, CIPoll: s.CIPoll},
+		Worker: fmt.Sprintf("%s/%d", host, os.Getpid()),
+	})
+	if err != nil {
+		return err
+	}
+	v.Handler, err = web.Handler(web.Options{
+		Engine: v.Engine, Tracker: v.Plane, Host: v.GitHub, TrackerSource: "plane", HostSource: "github", AdminToken: s.AdminToken,
+		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(),
+	})
+	return err
+}
+
+func (v *Service) readiness() []web.Check {
+	list := []web.Check{
+		{Name: "database", Ping: v.DB.Ping},
+		{Name: "git", Ping: func(ctx context.Context) error { _, err := v.Git.Version(ctx); return err }},
+	}
+	if v.Settings.InsecureWebhooks {
+		list = append(list, web.Check{Name: "webhooks", Warning: true, Ping: func(context.Context) error {
+			return errors.New("unsigned webhooks are taken (ORCH_INSECURE_WEBHOOKS)")
+		}})
+	}
+	return list
+}
+
+// Close closes what Open has opened.
+func (v *Service) Close() error {
+	if v.DB == nil {
+		return nil
+	}
+	return v.DB.Close()
+}
+
+// Run serves HTTP on the listener and works until ctx ends; then it takes no
+// more requests, ends the agents (their jobs are given back) and returns.
+func (v *Service) Run(ctx context.Context, l net.Listener) error {
+	if err := v.identify(ctx); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if v.Settings.InsecureWebhooks {
+		v.Log.Warn("unsigned webhooks are taken", "setting", "ORCH_INSECURE_WEBHOOKS")
+	}
+	srv := &http.Server{
+		Handler: v.Handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(v.Log.Handler(), slog.LevelWarn),
+	}
+	g := run.New(ctx, v.Log)
+	g.Go("engine", v.Engine.Run)
+	served := make(chan error, 1)
+	g.Go("http", func(context.Context) { served <- srv.Serve(l) })
+	v.Log.Info("serving", "address", l.Addr().String(), "version", Version(), "projects", len(v.Registry.Projects.All()))
+	var err error
+	select {
+	case err = <-served:
+	case <-ctx.Done():
+	}
+	v.Log.Info("stopping")
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	if stop := srv.Shutdown(end); stop != nil {
+		v.Log.Warn("requests were cut off", "err", stop)
+	}
+	g.Stop()
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return err
+}
+
+// identify learns which accounts are ours. Until that is known no webhook is
+// taken: our own changes could not be told from people's.
+func (v *Service) identify(ctx context.Context) error {
+	for wait := 250 * time.Millisecond; ; wait = min(2*wait, 30*time.Second) {
+		err := v.Plane.Identify(ctx)
+		var again interface{ Retryable() bool }
+		if err == nil || !errors.As(err, &again) || !again.Retryable() {
+			return err
+		}
+		v.Log.Warn("the tracker does not answer yet", "err", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}

@@ -1,0 +1,212 @@
+// Package wiring builds the reference service of its settings: the parts of
+// this module, put together once for examples/server and examples/demo. Copy it
+// to put them together otherwise.
+package wiring
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// Prefix begins the name of every setting.
+const Prefix = "ORCH_"
+
+// Settings is everything that can be set, read once from the environment.
+type Settings struct {
+	DataDir     string `env:"DATA_DIR" envDefault:"./data" doc:"database, worktrees and agent logs"`
+	DatabaseURL string `env:"DATABASE_URL" secret:"yes" doc:"unset: an SQLite file in the data directory"`
+	Listen      string `env:"LISTEN" envDefault:"127.0.0.1:8080" doc:"address of the HTTP server"`
+	Projects    string `env:"PROJECTS" envDefault:"projects.yaml" doc:"the project registry"`
+	AdminToken  string `env:"ADMIN_TOKEN" secret:"yes" doc:"for changing requests; unset: they are refused"`
+	LogLevel    string `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
+	LogFormat   string `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
+
+	MaxConcurrency      int             `env:"MAX_CONCURRENCY" envDefault:"2" doc:"agents at a time"`
+	MaxDeveloperRetries int             `env:"MAX_DEVELOPER_RETRIES" envDefault:"3" doc:"times that a task is sent back before a human is asked"`
+	QG0TitleMax         string          `env:"QG0_TITLE_MAX" envDefault:"200" doc:"title limit of QG-0 in characters; read at each call"`
+	Agent               string          `env:"AGENT" envDefault:"claude" doc:"agent of roles that the registry gives none: claude, codex, gemini, opencode or a command"`
+	AgentEnv            []string        `env:"AGENT_ENV" doc:"further names that agents see of this environment, X_* for a prefix"`
+	AgentTimeout        time.Duration   `env:"AGENT_TIMEOUT" envDefault:"60m" doc:"time limit of an agent"`
+	AgentTermGrace      time.Duration   `env:"AGENT_TERM_GRACE" envDefault:"20s" doc:"between TERM and KILL"`
+	AgentRetryDelays    []time.Duration `env:"AGENT_RETRY_DELAYS" envDefault:"30s,2m,10m" doc:"waits before a failed agent is tried again"`
+	CIPoll              time.Duration   `env:"CI_POLL" envDefault:"30s" doc:"how often CI is looked at while no webhook comes"`
+	JobTTL              time.Duration   `env:"JOB_TTL" envDefault:"30s" doc:"a claim without a heartbeat for this long is given back"`
+	Poll                time.Duration   `env:"POLL" envDefault:"1s" doc:"how often queues are looked at without a hint"`
+	StatusDefer         time.Duration   `env:"STATUS_DEFER" envDefault:"500ms" doc:"how long a board event waits for the service's own status write"`
+	GitTimeout          time.Duration   `env:"GIT_TIMEOUT" envDefault:"5m" doc:"time limit of one git call"`
+
+	PlaneURL       string `env:"PLANE_URL" doc:"address of Plane"`
+	PlaneWorkspace string `env:"PLANE_WORKSPACE" doc:"slug of the workspace"`
+	PlaneToken     string `env:"PLANE_TOKEN" secret:"yes" doc:"shared API token"`
+	PlaneSecret    string `env:"PLANE_WEBHOOK_SECRET" secret:"yes" doc:"of Plane's webhook"`
+
+	AnalystToken   string `env:"PLANE_TOKEN_ANALYST" secret:"yes" doc:"comments of the analyst; unset: the shared token"`
+	ArchitectToken string `env:"PLANE_TOKEN_ARCHITECT" secret:"yes" doc:"comments of the architect"`
+	DeveloperToken string `env:"PLANE_TOKEN_DEVELOPER" secret:"yes" doc:"comments of the developer"`
+	ReviewerToken  string `env:"PLANE_TOKEN_REVIEWER" secret:"yes" doc:"comments of the reviewer"`
+	TesterToken    string `env:"PLANE_TOKEN_TESTER" secret:"yes" doc:"comments of the tester"`
+	DeployerToken  string `env:"PLANE_TOKEN_DEPLOYER" secret:"yes" doc:"comments of the deployer"`
+	StreamToken    string `env:"PLANE_TOKEN_STREAM" secret:"yes" doc:"comments about stage changes"`
+
+	GitHubURL    string `env:"GITHUB_URL" doc:"address of the REST API; unset: GitHub's own"`
+	GitHubToken  string `env:"GITHUB_TOKEN" secret:"yes" doc:"API token"`
+	GitHubSecret string `env:"GITHUB_WEBHOOK_SECRET" secret:"yes" doc:"of GitHub's webhooks"`
+	CloneBase    string `env:"GITHUB_CLONE_BASE" envDefault:"https://github.com/" doc:"clone URLs that begin so are cloned with the API token"`
+
+	InsecureWebhooks bool `env:"INSECURE_WEBHOOKS" envDefault:"false" doc:"take webhooks without a secret"`
+
+	TelegramToken string `env:"TELEGRAM_TOKEN" secret:"yes" doc:"of the bot; unset: notices are only logged"`
+	TelegramChat  string `env:"TELEGRAM_CHAT_ID" doc:"of the chat"`
+	TelegramURL   string `env:"TELEGRAM_URL" doc:"address of the Bot API; unset: Telegram's own"`
+}
+
+// Load reads the settings of an environment (as from os.Environ). An error
+// names every variable that is wrong.
+func Load(environ []string) (Settings, error) {
+	s, err := env.ParseAsWithOptions[Settings](env.Options{Environment: env.ToMap(environ), Prefix: Prefix})
+	if err != nil {
+		return s, wrongVariables(err)
+	}
+	return s, s.check()
+}
+
+// wrongVariables names the variables instead of the fields.
+func wrongVariables(err error) error {
+	var all env.AggregateError
+	if !errors.As(err, &all) {
+		return err
+	}
+	var errs []error
+	for _, one := range all.Errors {
+		var p env.ParseError
+		if errors.As(one, &p) {
+			f, _ := reflect.TypeFor[Settings]().FieldByName(p.Name)
+			one = fmt.Errorf("%s%s: %w", Prefix, f.Tag.Get("env"), p.Err)
+		}
+		errs = append(errs, one)
+	}
+	return errors.Join(errs...)
+}
+
+func (s Settings) check() error {
+	var errs []error
+	wrong := func(name, format string, args ...any) {
+		errs = append(errs, fmt.Errorf(Prefix+name+" "+format, args...))
+	}
+	if s.DatabaseURL != "" {
+		wrong("DATABASE_URL", "is set, and this program has the embedded store only: unset it")
+	}
+	if s.MaxConcurrency < 1 {
+		wrong("MAX_CONCURRENCY", "is %d, want at least 1", s.MaxConcurrency)
+	}
+	if s.MaxDeveloperRetries < 1 {
+		wrong("MAX_DEVELOPER_RETRIES", "is %d, want at least 1", s.MaxDeveloperRetries)
+	}
+	for name, d := range map[string]time.Duration{
+		"AGENT_TIMEOUT": s.AgentTimeout, "AGENT_TERM_GRACE": s.AgentTermGrace, "CI_POLL": s.CIPoll, "JOB_TTL": s.JobTTL, "POLL": s.Poll,
+		"STATUS_DEFER": s.StatusDefer, "GIT_TIMEOUT": s.GitTimeout,
+	} {
+		if d <= 0 {
+			wrong(name, "is %s, want more than 0", d)
+		}
+	}
+	for name, value := range map[string]string{"PLANE_URL": s.PlaneURL, "GITHUB_URL": s.GitHubURL, "TELEGRAM_URL": s.TelegramURL} {
+		if u, err := url.Parse(value); value != "" && (err != nil || u.Host == "") {
+			wrong(name, "is %q, want an address such as https://example.org", value)
+		}
+	}
+	if (s.TelegramToken == "") != (s.TelegramChat == "") {
+		wrong("TELEGRAM_CHAT_ID", "and ORCH_TELEGRAM_TOKEN must be set together")
+	}
+	if _, ok := logLevels()[s.LogLevel]; !ok {
+		wrong("LOG_LEVEL", "is %q, want debug, info, warn or error", s.LogLevel)
+	}
+	if s.LogFormat != "text" && s.LogFormat != "json" {
+		wrong("LOG_FORMAT", "is %q, want text or json", s.LogFormat)
+	}
+	return errors.Join(errs...)
+}
+
+// NeedsToServe names what is missing to talk to the outside world.
+func (s Settings) NeedsToServe() error {
+	var errs []error
+	for name, value := range map[string]string{
+		"PLANE_URL": s.PlaneURL, "PLANE_WORKSPACE": s.PlaneWorkspace, "PLANE_TOKEN": s.PlaneToken, "GITHUB_TOKEN": s.GitHubToken,
+	} {
+		if value == "" {
+			errs = append(errs, fmt.Errorf("%s%s is not set", Prefix, name))
+		}
+	}
+	for name, value := range map[string]string{"PLANE_WEBHOOK_SECRET": s.PlaneSecret, "GITHUB_WEBHOOK_SECRET": s.GitHubSecret} {
+		if value == "" && !s.InsecureWebhooks {
+			errs = append(errs, fmt.Errorf("%s%s is not set: webhooks would come from anybody (ORCH_INSECURE_WEBHOOKS=true takes them)", Prefix, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s Settings) roleTokens() map[stage.Role]string {
+	return map[stage.Role]string{
+		stage.Analyst: s.AnalystToken, stage.Architect: s.ArchitectToken, stage.Developer: s.DeveloperToken, stage.Reviewer: s.ReviewerToken,
+		stage.Tester: s.TesterToken, stage.Deployer: s.DeployerToken, stage.Stream: s.StreamToken,
+	}
+}
+
+// Database is the path of the SQLite file.
+func (s Settings) Database() string { return filepath.Join(s.DataDir, "signalbox.db") }
+
+// Setting is one line of a listing.
+type Setting struct {
+	Name, Value, Default, Origin, Doc string
+}
+
+// List shows every setting with its value, default and origin. Secrets are
+// masked.
+func List(environ []string) []Setting {
+	have := env.ToMap(environ)
+	var out []Setting
+	t := reflect.TypeFor[Settings]()
+	for i := range t.NumField() {
+		tag := t.Field(i).Tag
+		s := Setting{Name: Prefix + tag.Get("env"), Default: tag.Get("envDefault"), Origin: "default", Doc: tag.Get("doc")}
+		s.Value = s.Default
+		if v, set := have[s.Name]; set {
+			s.Value, s.Origin = v, "environment"
+		}
+		if tag.Get("secret") != "" && s.Value != "" {
+			s.Value = "***"
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// Unknown lists variables of the environment that begin like settings and are
+// none: typing errors, mostly.
+func Unknown(environ []string) []string {
+	known := map[string]bool{}
+	for _, s := range List(nil) {
+		known[s.Name] = true
+	}
+	var out []string
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, Prefix) && !known[name] {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Environ is the environment of this process.
+func Environ() []string { return os.Environ() }
