@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,37 +18,84 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 )
 
-// transport makes the HTTP client: reads are tried a second and third time,
-// writes only when nothing was sent. Waiting for a limit is left to the caller.
+// Bounds of what is tried again within one call. A longer wait is for the
+// caller's queue.
+const (
+	retries = 2
+	waitMin = 100 * time.Millisecond
+	waitMax = time.Second
+	hopsMax = 3
+)
+
+// transport makes the HTTP client that go-github uses.
 func transport(given *http.Client) *http.Client {
 	if given == nil {
 		given = &http.Client{Timeout: 30 * time.Second}
 	}
+	own := *given
+	own.CheckRedirect = followRedirect
 	rc := retryablehttp.NewClient()
-	rc.HTTPClient, rc.Logger = given, nil
-	rc.RetryMax, rc.RetryWaitMin, rc.RetryWaitMax = 2, 100*time.Millisecond, time.Second
-	rc.ErrorHandler = retryablehttp.PassthroughErrorHandler
-	rc.CheckRetry = checkRetry
-	return rc.StandardClient()
+	rc.HTTPClient, rc.Logger = &own, nil
+	rc.RetryMax, rc.RetryWaitMin, rc.RetryWaitMax = retries, waitMin, waitMax
+	rc.ErrorHandler = retryablehttp.PassthroughErrorHandler // go-github reads the last answer
+	rc.CheckRetry, rc.Backoff = checkRetry, backoff
+	out := rc.StandardClient()
+	out.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return out
 }
 
+// followRedirect goes only where a read of the same host leads: a redirected
+// POST could become a GET, and the token is nobody else's business.
+func followRedirect(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	if first.Method != http.MethodGet || req.URL.Host != first.URL.Host || req.URL.Scheme != first.URL.Scheme || len(via) > hopsMax {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// checkRetry tries again at once only what is safe to repeat and may pass
+// quickly. A limit is never slept out here.
 func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if ctx.Err() != nil {
-		return false, ctx.Err()
+		return false, nil // the call's own answer or error says it
 	}
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
-		return true, nil
+		return true, nil // nothing was sent
 	}
-	method := ""
+	if resp != nil && resp.StatusCode == http.StatusTooManyRequests {
+		return false, nil
+	}
+	if resp != nil && resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") != "" {
+		n, bad := strconv.Atoi(resp.Header.Get("Retry-After"))
+		return bad == nil && time.Duration(n)*time.Second <= waitMax, nil
+	}
+	switch methodOf(resp, err) {
+	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete:
+		again, _ := retryablehttp.DefaultRetryPolicy(ctx, resp, err)
+		return again, nil
+	default:
+		return false, nil
+	}
+}
+
+func methodOf(resp *http.Response, err error) string {
+	if resp != nil && resp.Request != nil {
+		return resp.Request.Method
+	}
 	var failed *url.Error
-	switch {
-	case resp != nil:
-		method = resp.Request.Method
-	case errors.As(err, &failed):
-		method = strings.ToUpper(failed.Op)
+	if errors.As(err, &failed) {
+		return strings.ToUpper(failed.Op)
 	}
-	return method == http.MethodGet && (err != nil || resp.StatusCode >= 500), nil
+	return ""
+}
+
+// backoff doubles from the minimum, takes a random half of it, and does not
+// sleep as long as a server asks: checkRetry has judged that.
+func backoff(lo, hi time.Duration, attempt int, _ *http.Response) time.Duration {
+	wait := min(lo<<attempt, hi)
+	return wait/2 + rand.N(wait/2+1)
 }
 
 // Error is a failure of the API.
@@ -91,10 +139,14 @@ func status(err error) int {
 	}
 }
 
-// convert makes a typed error of what go-github returns.
-func (c *Client) convert(what string, err error) error {
+// convert makes a typed error of what go-github returns. The end of the
+// caller's own context stays what it is.
+func (c *Client) convert(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	out := &Error{Status: status(err), what: what + ": " + message(err)}
 	var (
@@ -122,12 +174,17 @@ func (c *Client) convertStatus(out *Error, resp *http.Response) {
 	switch code := resp.StatusCode; {
 	case code == http.StatusTooManyRequests, code == http.StatusForbidden && resp.Header.Get("Retry-After") != "":
 		out.again, out.after = true, c.wait(resp.Header)
-	case code == http.StatusNotFound:
+	case code == http.StatusNotFound, code == http.StatusGone:
 		out.cause = githost.ErrNotFound
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		out.cause = githost.ErrDenied
+	case code/100 == 3:
+		out.what += " (moved: correct the repository's name or BaseURL)"
 	case code >= 500:
 		out.again = true
+		if resp.Header.Get("Retry-After") != "" {
+			out.after = c.wait(resp.Header)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ func New(o Options) (*Client, error) {
 	api := gh.NewClient(transport(o.HTTPClient)).WithAuthToken(o.Token)
 	if o.BaseURL != "" {
 		u, err := url.Parse(strings.TrimSuffix(o.BaseURL, "/") + "/")
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
 			return nil, errors.New("github: BaseURL must be the address of the REST API, such as https://github.example.org/api/v3/")
 		}
 		api.BaseURL = u
@@ -58,51 +59,92 @@ func New(o Options) (*Client, error) {
 // Ping asks who the token belongs to.
 func (c *Client) Ping(ctx context.Context) error {
 	_, _, err := c.api.Users.Get(ctx, "")
-	return c.convert("the token's account", err)
+	return c.convert(ctx, "the token's account", err)
 }
 
-// split divides owner/name.
+var (
+	namePart = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+	commitID = regexp.MustCompile(`^[0-9a-fA-F]{7,64}$`)
+)
+
+// split divides owner/name. Nothing else reaches a path.
 func split(repo string) (owner, name string, err error) {
-	owner, name, ok := strings.Cut(repo, "/")
-	if !ok || owner == "" || name == "" || strings.Contains(name, "/") {
-		return "", "", fmt.Errorf("github: repository %q, want owner/name: %w", repo, githost.ErrNotFound)
+	owner, name, _ = strings.Cut(repo, "/")
+	for _, part := range []string{owner, name} {
+		if !namePart.MatchString(part) || strings.Trim(part, ".") == "" {
+			return "", "", fmt.Errorf("github: repository %q, want owner/name: %w", repo, githost.ErrNotFound)
+		}
 	}
 	return owner, name, nil
+}
+
+// splitAt divides owner/name and checks a commit's id.
+func splitAt(repo, sha string) (owner, name string, err error) {
+	if !commitID.MatchString(sha) {
+		return "", "", fmt.Errorf("github: commit %q, want a hexadecimal id: %w", sha, githost.ErrNotFound)
+	}
+	return split(repo)
 }
 
 // Checks implements githost.Host: the newest status of every context and the
 // newest run of every check.
 func (c *Client) Checks(ctx context.Context, repo, sha string) ([]githost.Check, error) {
-	owner, name, err := split(repo)
+	owner, name, err := splitAt(repo, sha)
 	if err != nil {
 		return nil, err
 	}
-	var out []githost.Check
+	statuses, err := c.statuses(ctx, owner, name, sha)
+	if err != nil {
+		return nil, unknownCommit(c.convert(ctx, "the statuses of "+repo, err))
+	}
+	runs, err := c.checkRuns(ctx, owner, name, sha)
+	if err != nil {
+		return nil, unknownCommit(c.convert(ctx, "the checks of "+repo, err))
+	}
+	return append(statuses, runs...), nil
+}
+
+// unknownCommit makes a read's 422 what it means: there is no such commit.
+func unknownCommit(err error) error {
+	if e := (*Error)(nil); errors.As(err, &e) && e.Status == http.StatusUnprocessableEntity {
+		e.cause = githost.ErrNotFound
+	}
+	return err
+}
+
+// statuses reads all pages; GitHub gives the newest of each context.
+func (c *Client) statuses(ctx context.Context, owner, name, sha string) (out []githost.Check, err error) {
 	opt := gh.ListOptions{PerPage: 100}
 	for {
 		combined, resp, err := c.api.Repositories.GetCombinedStatus(ctx, owner, name, sha, &opt)
 		if err != nil {
-			return nil, c.convert("the statuses of "+repo, err)
+			return nil, err
 		}
 		for _, s := range combined.Statuses {
 			out = append(out, githost.Check{Name: s.GetContext(), State: stateOf(s.GetState()), Kind: "status", URL: s.GetTargetURL(), Note: s.GetDescription()})
 		}
 		if opt.Page = resp.NextPage; opt.Page == 0 {
-			break
+			return out, nil
 		}
 	}
-	runs := gh.ListCheckRunsOptions{Filter: gh.String("latest"), ListOptions: gh.ListOptions{PerPage: 100}}
+}
+
+// checkRuns reads all pages. GitHub gives the newest run of each name in each
+// suite. Runs of one name in two suites are jobs of two workflows, and a failed
+// one must not hide behind the other: all are kept.
+func (c *Client) checkRuns(ctx context.Context, owner, name, sha string) (out []githost.Check, err error) {
+	opt := gh.ListCheckRunsOptions{Filter: gh.String("latest"), ListOptions: gh.ListOptions{PerPage: 100}}
 	for {
-		list, resp, err := c.api.Checks.ListCheckRunsForRef(ctx, owner, name, sha, &runs)
+		list, resp, err := c.api.Checks.ListCheckRunsForRef(ctx, owner, name, sha, &opt)
 		if err != nil {
-			return nil, c.convert("the checks of "+repo, err)
+			return nil, err
 		}
 		for _, r := range list.CheckRuns {
 			out = append(out, githost.Check{
 				Name: r.GetName(), State: conclusion(r.GetStatus(), r.GetConclusion()), Kind: "check_run", URL: r.GetHTMLURL(), Note: r.GetOutput().GetTitle(),
 			})
 		}
-		if runs.Page = resp.NextPage; runs.Page == 0 {
+		if opt.Page = resp.NextPage; opt.Page == 0 {
 			return out, nil
 		}
 	}
@@ -111,8 +153,8 @@ func (c *Client) Checks(ctx context.Context, repo, sha string) ([]githost.Check,
 // Reviews implements githost.Host.
 func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
 	pr, err := c.PullRequest(ctx, repo, branch)
-	if errors.Is(err, githost.ErrNotFound) {
-		return nil, nil
+	if e := (*Error)(nil); errors.Is(err, githost.ErrNotFound) && !errors.As(err, &e) {
+		return nil, nil // the repository answered: there is none
 	}
 	if err != nil {
 		return nil, err
@@ -126,7 +168,7 @@ func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Re
 	for {
 		list, resp, err := c.api.PullRequests.ListReviews(ctx, owner, name, int(pr.Number), &opt)
 		if err != nil {
-			return nil, c.convert("the reviews of "+repo, err)
+			return nil, c.convert(ctx, "the reviews of "+repo, err)
 		}
 		for _, r := range list {
 			if state, ok := reviewState(r.GetState()); ok {
@@ -140,87 +182,15 @@ func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Re
 	}
 }
 
-// PullRequest implements githost.Host.
-func (c *Client) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
-	owner, name, err := split(repo)
-	if err != nil {
-		return githost.PullRequest{}, err
-	}
-	list, _, err := c.api.PullRequests.List(ctx, owner, name, &gh.PullRequestListOptions{
-		State: "all", Head: owner + ":" + branch, Sort: "created", Direction: "desc", ListOptions: gh.ListOptions{PerPage: 10},
-	})
-	if err != nil {
-		return githost.PullRequest{}, c.convert("the pull requests of "+repo, err)
-	}
-	for _, pr := range list {
-		if pr.GetHead().GetRef() == branch {
-			return pullRequest(pr), nil
-		}
-	}
-	return githost.PullRequest{}, fmt.Errorf("github: a pull request of %s in %s: %w", branch, repo, githost.ErrNotFound)
-}
-
-// OpenPullRequest implements githost.Host.
-func (c *Client) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
-	owner, name, err := split(n.Repo)
-	if err != nil {
-		return githost.PullRequest{}, err
-	}
-	if pr, err := c.PullRequest(ctx, n.Repo, n.Head); err == nil && pr.Open {
-		return pr, nil
-	} else if err != nil && !errors.Is(err, githost.ErrNotFound) {
-		return pr, err
-	}
-	pr, _, err := c.api.PullRequests.Create(ctx, owner, name, &gh.NewPullRequest{Title: &n.Title, Head: &n.Head, Base: &n.Base, Body: &n.Body})
-	if err == nil {
-		return pullRequest(pr), nil
-	}
-	if status(err) == http.StatusUnprocessableEntity { // made meanwhile, or there is nothing to merge
-		if pr, again := c.PullRequest(ctx, n.Repo, n.Head); again == nil && pr.Open {
-			return pr, nil
-		}
-	}
-	return githost.PullRequest{}, c.convert("a pull request of "+n.Repo, err)
-}
-
-// Merge implements githost.Host. It makes a merge commit.
-func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
-	owner, name, err := split(m.Repo)
-	if err != nil {
-		return "", err
-	}
-	res, _, err := c.api.PullRequests.Merge(ctx, owner, name, int(m.Number), "", &gh.PullRequestOptions{
-		CommitTitle: m.Title, SHA: m.HeadSHA, MergeMethod: "merge",
-	})
-	if err == nil {
-		return res.GetSHA(), nil
-	}
-	// Merged already? An earlier attempt may have got through.
-	if code := status(err); code == http.StatusMethodNotAllowed || code == http.StatusConflict || code >= 500 || code == 0 {
-		if pr, _, look := c.api.PullRequests.Get(ctx, owner, name, int(m.Number)); look == nil && pr.GetMerged() {
-			return pr.GetMergeCommitSHA(), nil
-		}
-	}
-	what := fmt.Sprintf("merging pull request %d of %s", m.Number, m.Repo)
-	switch status(err) {
-	case http.StatusConflict:
-		return "", fmt.Errorf("%s: %w", what, githost.ErrHeadMoved)
-	case http.StatusMethodNotAllowed:
-		return "", fmt.Errorf("%s: %w", what, githost.ErrNotMergeable)
-	default:
-		return "", c.convert(what, err)
-	}
-}
-
 // BranchesAt implements githost.Branches.
 func (c *Client) BranchesAt(ctx context.Context, repo, sha string) ([]string, error) {
-	owner, name, err := split(repo)
+	owner, name, err := splitAt(repo, sha)
 	if err != nil {
 		return nil, err
 	}
 	list, _, err := c.api.Repositories.ListBranchesHeadCommit(ctx, owner, name, sha)
 	if err != nil {
-		return nil, c.convert("the branches of "+repo, err)
+		return nil, unknownCommit(c.convert(ctx, "the branches of "+repo, err))
 	}
 	var out []string
 	for _, b := range list {
@@ -229,15 +199,31 @@ func (c *Client) BranchesAt(ctx context.Context, repo, sha string) ([]string, er
 	return out, nil
 }
 
-// DeleteBranch implements githost.Branches.
+// DeleteBranch implements githost.Branches. One that GitHub keeps, such as a
+// protected branch, is ErrDenied.
 func (c *Client) DeleteBranch(ctx context.Context, repo, branch string) error {
 	owner, name, err := split(repo)
 	if err != nil {
 		return err
 	}
+	if branch == "" || strings.Contains(branch, "..") {
+		return fmt.Errorf("github: branch %q is not a name", branch)
+	}
+	what := "branch " + branch + " of " + repo
 	_, err = c.api.Git.DeleteRef(ctx, owner, name, "heads/"+branch)
-	if code := status(err); code == http.StatusUnprocessableEntity || code == http.StatusNotFound {
+	switch status(err) {
+	case http.StatusNotFound:
+		return nil
+	case http.StatusUnprocessableEntity: // gone already, or kept
+	default:
+		return c.convert(ctx, what, err)
+	}
+	_, _, err = c.api.Git.GetRef(ctx, owner, name, "heads/"+branch)
+	if err == nil {
+		return fmt.Errorf("github: %s: GitHub keeps it: %w", what, githost.ErrDenied)
+	}
+	if err = c.convert(ctx, what, err); errors.Is(err, githost.ErrNotFound) {
 		return nil
 	}
-	return c.convert("branch "+branch+" of "+repo, err)
+	return err
 }

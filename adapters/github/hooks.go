@@ -50,10 +50,29 @@ func (c *Client) Decode(event string, body []byte) (githost.Hook, error) {
 	if h.Kind == githost.HookOther {
 		return h, nil
 	}
-	if h.Repo == "" || h.Kind == githost.HookCI && h.SHA == "" {
-		return githost.Hook{}, fmt.Errorf("github: a webhook of %q without a repository or a commit", event)
+	if lacks := missing(h); lacks != "" {
+		return githost.Hook{}, fmt.Errorf("github: a webhook of %q without %s", event, lacks)
 	}
 	return h, nil
+}
+
+// missing names what a hook of its kind always has.
+func missing(h githost.Hook) string {
+	about := h.Kind == githost.HookReview || h.Kind == githost.HookMerged
+	switch {
+	case h.Repo == "":
+		return "a repository"
+	case h.SHA == "" && (about || h.Kind == githost.HookCI):
+		return "a commit"
+	case h.Number == 0 && (about || h.Kind == githost.HookPullRequest || h.Kind == githost.HookComment):
+		return "a number"
+	case h.MergeSHA == "" && h.Kind == githost.HookMerged:
+		return "a merge commit"
+	case h.State == "" && h.Kind == githost.HookReview:
+		return "a state"
+	default:
+		return ""
+	}
 }
 
 func decode(parsed any) githost.Hook {
@@ -68,7 +87,7 @@ func decode(parsed any) githost.Hook {
 		return ciHook(e.GetAction(), e.GetRepo(), e.GetSender(), s.GetHeadSHA(), s.GetHeadBranch(), s.GetStatus(), s.GetConclusion())
 	case *gh.WorkflowRunEvent:
 		w := e.GetWorkflowRun()
-		return ciHook(e.GetAction(), e.GetRepo(), e.GetSender(), w.GetHeadSHA(), w.GetHeadBranch(), w.GetStatus(), w.GetConclusion())
+		return ciHook(e.GetAction(), e.GetRepo(), e.GetSender(), w.GetHeadSHA(), branchHere(w, e.GetRepo()), w.GetStatus(), w.GetConclusion())
 	case *gh.PullRequestEvent:
 		return pullRequestHook(e)
 	case *gh.PullRequestReviewEvent:
@@ -109,11 +128,22 @@ func statusHook(e *gh.StatusEvent) githost.Hook {
 	return h
 }
 
+// branchHere is a workflow run's branch unless it is a fork's.
+func branchHere(w *gh.WorkflowRun, repo *gh.Repository) string {
+	if from := w.GetHeadRepository().GetFullName(); from != "" && !strings.EqualFold(from, repo.GetFullName()) {
+		return ""
+	}
+	return w.GetHeadBranch()
+}
+
 func pullRequestHook(e *gh.PullRequestEvent) githost.Hook {
 	pr := e.GetPullRequest()
 	h := githost.Hook{
-		Kind: githost.HookPullRequest, Action: e.GetAction(), Repo: e.GetRepo().GetFullName(), Branch: pr.GetHead().GetRef(), SHA: pr.GetHead().GetSHA(),
+		Kind: githost.HookPullRequest, Action: e.GetAction(), Repo: e.GetRepo().GetFullName(), SHA: pr.GetHead().GetSHA(),
 		Number: int64(e.GetNumber()), State: pr.GetState(), Sender: e.GetSender().GetLogin(),
+	}
+	if ours(pr, h.Repo) {
+		h.Branch = pr.GetHead().GetRef()
 	}
 	if h.Action == "closed" && pr.GetMerged() {
 		h.Kind, h.MergeSHA = githost.HookMerged, pr.GetMergeCommitSHA()
@@ -124,10 +154,17 @@ func pullRequestHook(e *gh.PullRequestEvent) githost.Hook {
 func reviewHook(e *gh.PullRequestReviewEvent) githost.Hook {
 	pr, r := e.GetPullRequest(), e.GetReview()
 	state, _ := reviewState(r.GetState())
-	return githost.Hook{
-		Kind: githost.HookReview, Action: e.GetAction(), Repo: e.GetRepo().GetFullName(), Branch: pr.GetHead().GetRef(), SHA: r.GetCommitID(),
+	h := githost.Hook{
+		Kind: githost.HookReview, Action: e.GetAction(), Repo: e.GetRepo().GetFullName(), SHA: r.GetCommitID(),
 		Number: int64(pr.GetNumber()), State: string(state), Body: r.GetBody(), Sender: e.GetSender().GetLogin(),
 	}
+	if ours(pr, h.Repo) {
+		h.Branch = pr.GetHead().GetRef()
+	}
+	if h.Action == "edited" { // it says the same in other words
+		h.Kind = githost.HookOther
+	}
+	return h
 }
 
 func branchOf(ref string) string {

@@ -95,7 +95,10 @@ func (h *Host) Checks(_ context.Context, _, sha string) ([]githost.Check, error)
 func (h *Host) Reviews(_ context.Context, repo, branch string) ([]githost.Review, error) {
 	leave, err := h.enter()
 	defer leave()
-	return append([]githost.Review(nil), h.reviews[repo+" "+branch]...), err
+	if err != nil || h.find(repo, func(p githost.PullRequest) bool { return p.HeadRef == branch }) == nil {
+		return nil, err
+	}
+	return append([]githost.Review(nil), h.reviews[repo+" "+branch]...), nil
 }
 
 // find looks for the newest pull request of a branch, its head refreshed.
@@ -137,7 +140,7 @@ func (h *Host) OpenPullRequest(_ context.Context, n githost.NewPullRequest) (git
 	if !ok {
 		return githost.PullRequest{}, githost.ErrNotFound
 	}
-	if pr := h.find(n.Repo, func(p githost.PullRequest) bool { return p.HeadRef == n.Head && p.Open }); pr != nil {
+	if pr := h.find(n.Repo, func(p githost.PullRequest) bool { return p.HeadRef == n.Head && p.BaseRef == n.Base && p.Open }); pr != nil {
 		return *pr, nil
 	}
 	number := int64(len(h.pulls[n.Repo]) + 1)

@@ -38,12 +38,12 @@ type Push struct {
 
 // Options of a Server.
 type Options struct {
-	Token   string // empty = any
-	Secret  string // of the webhooks
-	HookURL string // empty = nowhere; see SetHookURL
-	CI      func(Push) Outcome
-	Poll    time.Duration // how often the repositories are looked at for pushes; default 25 ms
-	Seed    uint64        // of chance
+	Token   string             // empty = any
+	Secret  string             // of the webhooks
+	HookURL string             // empty = nowhere; see SetHookURL
+	CI      func(Push) Outcome // called in the background, for each head of an open pull request
+	Poll    time.Duration      // how often the repositories are looked at for pushes; default 25 ms
+	Seed    uint64             // of chance
 	Now     func() time.Time
 }
 
@@ -93,11 +93,15 @@ type Server struct {
 	reviews  map[string][]Review   // by pull request
 	checks   map[string][]checkRun // by repo and commit
 	statuses map[string][]status
+	started  map[string]bool // CI, by repo and commit
 	merges   int
+	hooks    []Delivery // that were meant to be sent
 	sent     []Delivery
 	hookURL  string
 	faults   Faults
 	next     []Fault
+
+	overtaken chan struct{} // closed when the next webhook was sent; nil = none waits
 }
 
 // New makes a server without repositories. Close ends its goroutines.
@@ -111,7 +115,7 @@ func New(o Options) *Server {
 	s := &Server{
 		opt: o, hookURL: o.HookURL, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 2)),
 		http:    &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
-		reviews: map[string][]Review{}, checks: map[string][]checkRun{}, statuses: map[string][]status{},
+		reviews: map[string][]Review{}, checks: map[string][]checkRun{}, statuses: map[string][]status{}, started: map[string]bool{},
 	}
 	s.mux = s.routes()
 	s.group.Go("pushes", s.watch)
@@ -207,6 +211,7 @@ func (s *Server) look() {
 			}
 		}
 		r.heads = heads
+		s.orphans(r)
 	}
 }
 
@@ -225,34 +230,60 @@ func (s *Server) pushed(r *repository, branch, before, sha string) {
 	}
 }
 
+// orphans closes what is open from branches that are gone.
+func (s *Server) orphans(r *repository) {
+	for _, p := range s.pulls {
+		if p.Repo != r.name || !p.Open || r.heads[p.Head] != "" {
+			continue
+		}
+		// read may miss a head while git packs it; git does not.
+		if _, err := git(r.dir, "rev-parse", "--verify", "--quiet", "refs/heads/"+p.Head); err != nil {
+			p.Open = false
+			s.hook("pull_request", s.wirePullEvent(p, "closed"))
+		}
+	}
+}
+
 // runCI starts CI on a commit, once.
 func (s *Server) runCI(r *repository, branch, sha string) {
 	key := r.name + " " + sha
-	if s.opt.CI == nil || len(s.checks[key]) > 0 {
+	if s.opt.CI == nil || s.started[key] || len(s.checks[key]) > 0 {
 		return
 	}
+	s.started[key] = true
 	dir := r.dir
-	outcome := s.opt.CI(Push{Repo: r.name, Branch: branch, SHA: sha, File: func(path string) ([]byte, error) { return git(dir, "cat-file", "blob", sha+":"+path) }})
-	if outcome.Conclusion == "" {
-		return
-	}
-	s.ids++
-	c := checkRun{id: s.ids, name: "ci / build and test", status: "in_progress", title: outcome.Title}
-	s.checks[key] = append(s.checks[key], c)
-	s.hook("check_run", s.wireCheckEvent(r, branch, sha, c, "created"))
+	push := Push{Repo: r.name, Branch: branch, SHA: sha, File: func(path string) ([]byte, error) { return git(dir, "cat-file", "blob", sha+":"+path) }}
 	s.group.Go("ci", func(ctx context.Context) {
+		outcome := s.opt.CI(push) // without the lock: it may ask the server
+		if outcome.Conclusion == "" {
+			return
+		}
+		c := s.ciReports(r, push, checkRun{name: "ci / build and test", status: "in_progress", title: outcome.Title})
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(outcome.After):
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
 		c.status, c.conclusion = "completed", outcome.Conclusion
-		s.replace(key, c)
-		s.hook("check_run", s.wireCheckEvent(r, branch, sha, c, "completed"))
-		s.hook("check_suite", s.wireSuiteEvent(r, branch, sha, c))
+		s.ciReports(r, push, c)
 	})
+}
+
+// ciReports stores a check run, and tells by webhook.
+func (s *Server) ciReports(r *repository, p Push, c checkRun) checkRun {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	action := c.status
+	if c.id == 0 {
+		s.ids++
+		c.id, action = s.ids, "created"
+	}
+	s.replace(p.Repo+" "+p.SHA, c)
+	s.hook("check_run", s.wireCheckEvent(r, p.Branch, p.SHA, c, action))
+	if c.status == "completed" {
+		s.hook("check_suite", s.wireSuiteEvent(r, p.Branch, p.SHA, c))
+	}
+	return c
 }
 
 func (s *Server) replace(key string, c checkRun) {

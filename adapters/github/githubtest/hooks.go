@@ -31,15 +31,17 @@ const (
 	ErrorAfter  Fault = "500 after"     // what was asked for happens all the same
 	Dropped     Fault = "dropped"       // the connection breaks before anything happens
 	DroppedLate Fault = "dropped late"
+	Hang        Fault = "time-out" // what was asked for happens, and no answer comes until the client gives up
 )
 
 // Faults are chances, between 0 and 1, that hold until they are set anew.
 type Faults struct {
-	TooMany, Secondary, ErrorBefore, ErrorAfter, Dropped, DroppedLate float64 // of API calls
+	TooMany, Secondary, Primary, ErrorBefore, ErrorAfter, Dropped, DroppedLate, Hang float64 // of API calls
 
-	HookLost    float64       // a webhook is never sent
-	HookDoubled float64       // a webhook is sent twice, with one id
-	HookDelay   time.Duration // at most; webhooks overtake each other
+	HookLost      float64       // a webhook is never sent
+	HookDoubled   float64       // a webhook is sent twice, with one id
+	HookReordered float64       // a webhook is sent after the next one, or after a second
+	HookDelay     time.Duration // at most; webhooks overtake each other
 }
 
 // SetFaults sets the chances of failure.
@@ -67,8 +69,8 @@ func (s *Server) fault() Fault {
 		chance float64
 		fault  Fault
 	}{
-		{s.faults.TooMany, TooMany}, {s.faults.Secondary, Secondary}, {s.faults.ErrorBefore, ErrorBefore}, {s.faults.ErrorAfter, ErrorAfter},
-		{s.faults.Dropped, Dropped}, {s.faults.DroppedLate, DroppedLate},
+		{s.faults.TooMany, TooMany}, {s.faults.Secondary, Secondary}, {s.faults.Primary, Primary}, {s.faults.ErrorBefore, ErrorBefore},
+		{s.faults.ErrorAfter, ErrorAfter}, {s.faults.Dropped, Dropped}, {s.faults.DroppedLate, DroppedLate}, {s.faults.Hang, Hang},
 	} {
 		if x < c.chance {
 			return c.fault
@@ -80,11 +82,30 @@ func (s *Server) fault() Fault {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// A connection that breaks is only noticed once the body was read.
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+	if err != nil {
+		fail(w, http.StatusRequestEntityTooLarge, "Payload too large")
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if s.serve(w, r) != Hang {
+		return
+	}
+	select {
+	case <-r.Context().Done():
+	case <-s.group.Context().Done():
+	}
+	drop(w)
+}
+
+// serve answers under the lock, and says what the call met.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.opt.Token != "" && r.Header.Get("Authorization") != "Bearer "+s.opt.Token {
 		fail(w, http.StatusUnauthorized, "Bad credentials")
-		return
+		return None
 	}
 	fault := s.fault()
 	switch fault {
@@ -109,9 +130,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case DroppedLate:
 		s.mux.ServeHTTP(&discard{header: http.Header{}}, r)
 		drop(w)
+	case Hang:
+		s.mux.ServeHTTP(&discard{header: http.Header{}}, r)
 	default:
 		s.mux.ServeHTTP(w, r)
 	}
+	return fault
 }
 
 // drop breaks the connection without an answer.
@@ -144,6 +168,9 @@ func (s *Server) Deliveries() []Delivery {
 	return slices.Clone(s.sent)
 }
 
+// reorderWait is how long a webhook waits for the one that shall overtake it.
+const reorderWait = time.Second
+
 // hook sends a webhook in the background; the lock is held.
 func (s *Server) hook(event string, payload map[string]any) {
 	body, err := json.Marshal(payload)
@@ -151,29 +178,65 @@ func (s *Server) hook(event string, payload map[string]any) {
 		return
 	}
 	s.ids++
-	id := fmt.Sprintf("%08x-1111-11f0-8000-%012x", s.ids, s.opt.Seed&0xffffffffffff)
+	d := Delivery{ID: fmt.Sprintf("%08x-1111-11f0-8000-%012x", s.ids, s.opt.Seed&0xffffffffffff), Event: event, Body: body}
+	s.hooks = append(s.hooks, d)
+	overtaken := s.overtaken // by this one
+	s.overtaken = nil
+	var after chan struct{}
+	if overtaken == nil && s.rand.Float64() < s.faults.HookReordered {
+		after = make(chan struct{})
+		s.overtaken = after
+	}
 	copies := 1
 	if s.rand.Float64() < s.faults.HookDoubled {
 		copies = 2
 	}
-	url := s.hookURL
 	for range copies {
-		var delay time.Duration
-		if s.faults.HookDelay > 0 {
-			delay = time.Duration(s.rand.Int64N(int64(s.faults.HookDelay)))
-		}
-		s.group.Go("webhook", func(ctx context.Context) {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(delay):
-			}
-			d := Delivery{ID: id, Event: event, Body: body, Status: s.post(ctx, url, id, event, body)}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.sent = append(s.sent, d)
-		})
+		s.send(d, after, overtaken)
+		overtaken = nil
 	}
+}
+
+// send delivers once in the background: after a channel is closed, if there is
+// one, and closes another when it is done. The lock is held.
+func (s *Server) send(d Delivery, after <-chan struct{}, done chan<- struct{}) {
+	delay := time.Duration(0)
+	if s.faults.HookDelay > 0 {
+		delay = time.Duration(s.rand.Int64N(int64(s.faults.HookDelay)))
+	}
+	if after != nil {
+		delay += reorderWait
+	}
+	url := s.hookURL
+	s.group.Go("webhook", func(ctx context.Context) {
+		if done != nil {
+			defer close(done)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-after: // never, when it is nil
+		case <-time.After(delay):
+		}
+		d.Status = s.post(ctx, url, d.ID, d.Event, d.Body)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.sent = append(s.sent, d)
+	})
+}
+
+// Redeliver sends a webhook again, also one that was not received, under the
+// same id. GitHub does so only when it is asked to.
+func (s *Server) Redeliver(id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.hooks {
+		if d.ID == id {
+			s.send(d, nil, nil)
+			return nil
+		}
+	}
+	return fmt.Errorf("githubtest: no webhook has the id %q", id)
 }
 
 func (s *Server) post(ctx context.Context, url, id, event string, body []byte) int {

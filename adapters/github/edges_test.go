@@ -1,0 +1,293 @@
+package github_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/githost"
+)
+
+// answering makes a client of a server that answers by a function.
+func answering(t *testing.T, f http.HandlerFunc) *github.Client {
+	t.Helper()
+	srv := httptest.NewServer(f)
+	t.Cleanup(srv.Close)
+	c, err := github.New(github.Options{BaseURL: srv.URL, Token: token, HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+	require.NoError(t, err)
+	return c
+}
+
+var head40 = strings.Repeat("a1", 20)
+
+// A branch that GitHub refuses to remove, such as a protected one, is not gone.
+func TestProtectedBranch(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			fmt.Fprint(w, `{"message":"Cannot delete this protected branch"}`)
+			return
+		}
+		fmt.Fprintf(w, `{"ref":"refs/heads/main","object":{"sha":"%s"}}`, head40)
+	})
+	require.Error(t, c.DeleteBranch(t.Context(), repo, "main"))
+}
+
+// A repository that cannot be seen is no reason to believe that there are no reviews.
+func TestReviewsOfAMissingRepository(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"message":"Not Found"}`)
+	})
+	_, err := c.Reviews(t.Context(), repo, "feature/a")
+	require.ErrorIs(t, err, githost.ErrNotFound)
+}
+
+// A fork's branch of the same name is none of ours.
+func TestForks(t *testing.T) {
+	t.Parallel()
+	c, err := github.New(github.Options{Token: "t"})
+	require.NoError(t, err)
+	h, err := c.Decode("pull_request", []byte(`{"action":"closed","number":3,"pull_request":{"number":3,"merged":true,"merge_commit_sha":"`+head40+`",
+		"head":{"ref":"feature/a","sha":"`+head40+`","repo":{"full_name":"mallory/shop"}}},"repository":{"full_name":"acme/shop"}}`))
+	require.NoError(t, err)
+	require.Empty(t, h.Branch)
+}
+
+// A trial that is not judged yet is not a conflict.
+func TestMergeabilityBeingComputed(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			fmt.Fprint(w, `{"message":"Base branch was modified. Review and try the merge again."}`)
+			return
+		}
+		fmt.Fprintf(w, `{"number":3,"state":"open","merged":false,"mergeable":null,"mergeable_state":"unknown","head":{"ref":"feature/a","sha":"%s"}}`, head40)
+	})
+	_, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3, HeadSHA: head40})
+	var e *github.Error
+	require.ErrorAs(t, err, &e)
+	require.True(t, e.Retryable())
+	require.NotErrorIs(t, err, githost.ErrNotMergeable)
+}
+
+// A merge without a head is never sent: GitHub would merge whatever is there.
+func TestMergeUnpinned(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"sha":"%s","merged":true}`, head40)
+	})
+	_, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3})
+	require.Error(t, err)
+}
+
+// When looking after a refusal fails too, nothing is known.
+func TestLookFails(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		w.WriteHeader(http.StatusBadGateway)
+	})
+	_, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3, HeadSHA: head40})
+	require.NotErrorIs(t, err, githost.ErrNotMergeable)
+}
+
+// A renamed repository's redirect must not turn a POST into a GET.
+func TestRedirect(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			http.Redirect(w, r, "/elsewhere", http.StatusMovedPermanently)
+			return
+		}
+		if r.URL.Path == "/elsewhere" {
+			fmt.Fprint(w, `{"number":9,"state":"open"}`)
+			return
+		}
+		fmt.Fprint(w, `[]`)
+	})
+	_, err := c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
+	require.Error(t, err)
+}
+
+// Nothing of a name reaches the path.
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	var path string
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		path = r.URL.Path
+		fmt.Fprint(w, `[]`)
+	})
+	_, err := c.BranchesAt(t.Context(), "acme/..", "x")
+	require.Error(t, err, path)
+	_, err = c.BranchesAt(t.Context(), repo, "../../../../user")
+	require.Error(t, err, path)
+	require.Error(t, c.DeleteBranch(t.Context(), repo, "../../../issues/1"), path)
+	require.Error(t, c.DeleteBranch(t.Context(), repo, ""), path)
+	require.Empty(t, path, "nothing was asked")
+}
+
+// A failed job does not hide behind another workflow's job of the same name.
+func TestJobsOfOneNameAreAllKept(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/status") {
+			fmt.Fprint(w, `{"state":"pending","total_count":0,"statuses":[]}`)
+			return
+		}
+		fmt.Fprint(w, `{"total_count":2,"check_runs":[{"id":2,"name":"t","status":"completed","conclusion":"success"},{"id":1,"name":"t","status":"completed","conclusion":"failure"}]}`)
+	})
+	list, err := c.Checks(t.Context(), repo, head40)
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	require.Equal(t, githost.CheckFailed, list[1].State)
+}
+
+// An open pull request of the branch to another base is not the one that is wanted.
+func TestAnotherBase(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprint(w, `{"number":5,"state":"open","head":{"ref":"feature/a"},"base":{"ref":"main"}}`)
+			return
+		}
+		fmt.Fprint(w, `[{"number":4,"state":"open","head":{"ref":"feature/a","repo":{"full_name":"acme/shop"}},"base":{"ref":"old"}}]`)
+	})
+	pr, err := c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
+	require.NoError(t, err)
+	require.EqualValues(t, 5, pr.Number)
+}
+
+// A context that ends is the caller's business, not a failure of GitHub.
+func TestContext(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := c.Ping(ctx)
+	require.Error(t, err)
+	var e *github.Error
+	require.False(t, errors.As(err, &e) && e.Retryable(), "%v", err)
+}
+
+// What an event always has must be there.
+func TestHalfAHook(t *testing.T) {
+	t.Parallel()
+	c, err := github.New(github.Options{Token: "t"})
+	require.NoError(t, err)
+	const of = `"repository":{"full_name":"acme/shop"}`
+	for body, event := range map[string]string{
+		`{"action":"closed","number":3,"pull_request":{"merged":true,"head":{"sha":"a"}},` + of + `}`:            "pull_request", // no merge commit
+		`{"action":"opened","pull_request":{},` + of + `}`:                                                       "pull_request", // no number
+		`{"action":"submitted","review":{"state":"approved"},"pull_request":{"number":1},` + of + `}`:            "pull_request_review",
+		`{"action":"submitted","review":{"state":"odd","commit_id":"a"},"pull_request":{"number":1},` + of + `}`: "pull_request_review",
+		`{"action":"created",` + of + `}`:                                                                        "issue_comment",
+		`{"state":"success",` + of + `}`:                                                                         "status",
+	} {
+		_, err := c.Decode(event, []byte(body))
+		require.Error(t, err, body)
+	}
+	h, err := c.Decode("pull_request_review", []byte(`{"action":"edited","review":{"state":"approved","commit_id":"a"},"pull_request":{"number":1},`+of+`}`))
+	require.NoError(t, err)
+	require.Equal(t, githost.HookOther, h.Kind)
+	h, err = c.Decode("workflow_run", []byte(`{"action":"completed","workflow_run":{"head_sha":"a","head_branch":"x","status":"completed","head_repository":{"full_name":"mallory/shop"}},`+of+`}`))
+	require.NoError(t, err)
+	require.Empty(t, h.Branch)
+}
+
+// All pages are read.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		page := r.URL.Query().Get("page")
+		if page == "" {
+			w.Header().Set("Link", `<http://`+r.Host+r.URL.Path+`?page=2>; rel="next"`)
+			page = "1"
+		}
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/status"):
+			fmt.Fprintf(w, `{"statuses":[{"id":%s,"context":"s%s","state":"success"}]}`, page, page)
+		case strings.HasSuffix(r.URL.Path, "/check-runs"):
+			fmt.Fprintf(w, `{"check_runs":[{"id":%s,"name":"r%s","status":"completed","conclusion":"neutral"}]}`, page, page)
+		case strings.HasSuffix(r.URL.Path, "/reviews"): // the older one comes last
+			fmt.Fprintf(w, `[{"id":%s,"user":{"login":"kim"},"state":"APPROVED","commit_id":"c%s","submitted_at":"2026-05-0%dT10:00:00Z"},{"state":"PENDING"}]`, page, page, 3-len(page)-int(page[0]-'1'))
+		default:
+			fmt.Fprintf(w, `[{"number":4,"state":"open","head":{"ref":"feature/a","sha":"%s","repo":{"full_name":"Acme/shop"}},"base":{"ref":"main"}}]`, head40)
+		}
+	})
+	checks, err := c.Checks(t.Context(), repo, head40)
+	require.NoError(t, err)
+	var names []string
+	for _, k := range checks {
+		names = append(names, k.Name)
+	}
+	require.Equal(t, []string{"s1", "s2", "r1", "r2"}, names)
+	reviews, err := c.Reviews(t.Context(), repo, "feature/a")
+	require.NoError(t, err)
+	require.Len(t, reviews, 2)
+	require.Equal(t, []string{"c2", "c1"}, []string{reviews[0].SHA, reviews[1].SHA})
+}
+
+// How often a call is tried, and how long the caller is asked to wait.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]struct {
+		status int
+		header map[string]string
+		write  bool
+		calls  int64
+		after  time.Duration
+	}{
+		"a read is tried three times":             {status: 502, calls: 3},
+		"a write is tried once":                   {status: 502, write: true, calls: 1},
+		"a short wait is waited":                  {status: 503, header: map[string]string{"Retry-After": "0"}, write: true, calls: 3, after: 0},
+		"a long wait is the caller's":             {status: 503, header: map[string]string{"Retry-After": "3600"}, calls: 1, after: time.Hour},
+		"429 is the caller's":                     {status: 429, header: map[string]string{"Retry-After": "7"}, calls: 1, after: 7 * time.Second},
+		"429 without a word is a minute":          {status: 429, calls: 1, after: time.Minute},
+		"403 with Retry-After is a limit as well": {status: 403, header: map[string]string{"Retry-After": "9"}, calls: 1, after: 9 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var calls atomic.Int64
+			c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+				if k.write && r.Method == http.MethodGet {
+					fmt.Fprint(w, `[]`)
+					return
+				}
+				calls.Add(1)
+				for name, v := range k.header {
+					w.Header().Set(name, v)
+				}
+				w.WriteHeader(k.status)
+				fmt.Fprint(w, `{"message":"no"}`)
+			})
+			var err error
+			if k.write {
+				_, err = c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "x", Base: "main", Title: "T"})
+			} else {
+				_, err = c.BranchesAt(t.Context(), repo, head40)
+			}
+			var e *github.Error
+			require.ErrorAs(t, err, &e)
+			require.True(t, e.Retryable())
+			require.Equal(t, k.after, e.RetryAfter())
+			require.Equal(t, k.calls, calls.Load())
+		})
+	}
+}
