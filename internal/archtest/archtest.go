@@ -1,0 +1,201 @@
+// Package archtest proves the floor plan of this module: which package may
+// import which, and what only one package may do. It is a test and has no other
+// use; every rule carries its reason.
+package archtest
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Module is the path of this module.
+const Module = "github.com/signalbox-dev/signalbox"
+
+// room is a package, or with a trailing slash a tree of packages, and its floor.
+// Imports point down: to a lower floor, or to a package of the same floor that
+// the plan names as its neighbour.
+type room struct {
+	path       string
+	floor      int
+	neighbours []string
+}
+
+// plan is the floor plan, the most exact path first.
+func plan() []room {
+	return []room{
+		{"orchestrator/stage", 0, nil},
+		{"githost", 1, nil}, {"tracker", 1, nil}, {"messenger", 1, nil}, {"queue", 1, nil},
+		{"queue/lease", 1, nil}, {"orchestrator/work", 1, nil},
+		{"gates", 1, []string{"githost"}},
+		{"queue/memqueue", 2, nil}, {"queue/lease/memlease", 2, nil}, {"tracker/memtracker", 2, nil}, {"githost/memhost", 2, nil},
+		{"messenger/memmessenger", 2, nil}, {"gates/checks", 2, nil}, {"gates/fixture", 2, nil},
+		{"orchestrator", 3, nil},
+		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/web", 3, []string{"orchestrator"}},
+		{"orchestrator/memstore", 3, []string{"orchestrator"}},
+		{"adapters/projectfile", 4, []string{"adapters/agentcli"}}, // agent commands are checked where they are written
+		{"adapters/", 4, nil},
+		{"examples/wiring", 5, nil},
+		{"examples/", 5, []string{"examples/wiring"}},
+		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/archtest", 5, nil},
+	}
+}
+
+// suites are packages that only tests import; they may use test libraries.
+func suites() []string {
+	return []string{
+		"queue/queuetest", "queue/lease/leasetest", "tracker/trackertest", "githost/hosttest", "messenger/messengertest", "gates/gatestest", "orchestrator/storetest",
+	}
+}
+
+// thirdParty are the modules that a package above floor 3 may use; below it,
+// none: who imports a port gets nothing else.
+func thirdParty(imp string) bool {
+	first, _, _ := strings.Cut(imp, "/")
+	return strings.Contains(first, ".") && !strings.HasPrefix(imp, Module)
+}
+
+// Violation is one broken rule.
+type Violation struct {
+	File string
+	Line int
+	Text string
+}
+
+// String is the violation as a compiler would print it.
+func (v Violation) String() string { return fmt.Sprintf("%s:%d: %s", v.File, v.Line, v.Text) }
+
+// Check reads every Go file below root and returns what breaks a rule.
+func Check(root fs.FS) ([]Violation, error) {
+	var out []Violation
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && name != "." || d.Name() == "testdata" || d.Name() == "node_modules") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || path.Ext(name) != ".go" {
+			return nil
+		}
+		body, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err
+		}
+		found, err := checkFile(name, body)
+		out = append(out, found...)
+		return err
+	})
+	slices.SortFunc(out, func(a, b Violation) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
+	return out, err
+}
+
+// linesMax is the length of a file that can be read in one go.
+const linesMax = 400
+
+// file is a file under examination.
+type file struct {
+	name, pkg string // pkg is the directory
+	test      bool   // a test, or a suite that only tests import
+	fset      *token.FileSet
+	ast       *ast.File
+	found     []Violation
+}
+
+func (f *file) say(at token.Pos, format string, args ...any) {
+	f.found = append(f.found, Violation{f.name, f.fset.Position(at).Line, fmt.Sprintf(format, args...)})
+}
+
+func checkFile(name string, body []byte) ([]Violation, error) {
+	fset := token.NewFileSet()
+	parsed, err := parser.ParseFile(fset, name, body, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	pkg := path.Dir(filepath.ToSlash(name))
+	f := &file{name: name, pkg: pkg, fset: fset, ast: parsed, test: strings.HasSuffix(name, "_test.go") || slices.Contains(suites(), pkg)}
+	if lines := strings.Count(string(body), "\n"); lines > linesMax {
+		f.found = append(f.found, Violation{name, lines, fmt.Sprintf("has %d lines: divide it, %d read in one go", lines, linesMax)})
+	}
+	for _, word := range []string{"utils", "util", "common", "helpers", "helper", "models", "manager", "misc"} {
+		if slices.Contains(strings.Split(strings.TrimSuffix(name, ".go"), "/"), word) {
+			f.say(parsed.Package, "%q says nothing: name it after what it holds", word)
+		}
+	}
+	f.imports()
+	if !f.test {
+		f.statements()
+		f.declarations()
+	}
+	return f.found, nil
+}
+
+// floorOf finds a package in the plan.
+func floorOf(pkg string) (room, bool) {
+	for _, r := range plan() {
+		if r.path == pkg || strings.HasSuffix(r.path, "/") && strings.HasPrefix(pkg, r.path) {
+			return r, true
+		}
+	}
+	return room{}, false
+}
+
+func (f *file) imports() {
+	if f.test {
+		return
+	}
+	here, ok := floorOf(f.pkg)
+	if !ok {
+		f.say(f.ast.Package, "the package is not on the floor plan: give it a room in internal/archtest")
+		return
+	}
+	for _, spec := range f.ast.Imports {
+		imp, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue
+		}
+		f.oneImport(spec, here, imp)
+	}
+}
+
+func (f *file) oneImport(spec *ast.ImportSpec, here room, imp string) {
+	if own, ok := strings.CutPrefix(imp, Module+"/"); ok {
+		f.ownImport(spec, here, own)
+		return
+	}
+	switch {
+	case thirdParty(imp) && here.floor < 4:
+		f.say(spec.Pos(), "imports %s: third-party code lives on floors 4 and 5, so that a port brings nothing else along", imp)
+	case here.floor == 0 && slices.Contains([]string{"os", "net", "net/http", "context", "sync", "log/slog", "database/sql"}, imp):
+		f.say(spec.Pos(), "imports %s: floor 0 is pure", imp)
+	case imp == "testing" && !f.test:
+		f.say(spec.Pos(), "imports testing: a program that uses this package would carry the test framework")
+	case (imp == "log" || imp == "math/rand") && here.floor < 5:
+		f.say(spec.Pos(), "imports %s: log with slog, and draw chance from math/rand/v2 with a seed", imp)
+	}
+}
+
+func (f *file) ownImport(spec *ast.ImportSpec, here room, own string) {
+	if slices.Contains(suites(), own) {
+		f.say(spec.Pos(), "imports the suite %s: only tests do", own)
+		return
+	}
+	there, ok := floorOf(own)
+	inside := strings.HasPrefix(own, f.pkg+"/") || strings.HasPrefix(f.pkg, own+"/") && here.floor >= 4 && here.path == there.path
+	switch {
+	case !ok:
+		f.say(spec.Pos(), "imports %s, which is not on the floor plan", own)
+	case there.floor < here.floor, slices.Contains(here.neighbours, own):
+	case inside && strings.HasPrefix(f.pkg, "examples/"):
+	default:
+		f.say(spec.Pos(), "imports %s (floor %d) from floor %d: imports point down", own, there.floor, here.floor)
+	}
+}

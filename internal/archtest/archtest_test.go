@@ -1,0 +1,70 @@
+package archtest_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/internal/archtest"
+)
+
+// The module keeps its own rules.
+func TestModule(t *testing.T) {
+	found, err := archtest.Check(os.DirFS("../.."))
+	require.NoError(t, err)
+	for _, v := range found {
+		t.Error(v)
+	}
+}
+
+// Every rule catches what it is there for.
+func TestRules(t *testing.T) {
+	const mod = `"github.com/signalbox-dev/signalbox/`
+	for name, c := range map[string]struct{ file, body, want string }{
+		"upward":          {"queue/x.go", `package queue; import _ ` + mod + `orchestrator"`, "imports point down"},
+		"sideways":        {"adapters/plane/x.go", `package plane; import _ ` + mod + `adapters/github"`, "imports point down"},
+		"third party":     {"gates/x.go", `package gates; import _ "github.com/jackc/pgx/v5"`, "third-party"},
+		"impure":          {"orchestrator/stage/x.go", `package stage; import _ "os"`, "floor 0 is pure"},
+		"clock":           {"orchestrator/stage/x.go", `package stage; import "time"; var errX = error(nil); func f() time.Time { return time.Now() }`, "no clock"},
+		"testing":         {"gates/fixture/x.go", `package fixture; import _ "testing"`, "test framework"},
+		"suite":           {"adapters/sqlite/x.go", `package sqlite; import _ ` + mod + `queue/queuetest"`, "only tests do"},
+		"unplanned":       {"somewhere/x.go", `package somewhere`, "not on the floor plan"},
+		"unplanned there": {"adapters/plane/x.go", `package plane; import _ ` + mod + `somewhere"`, "not on the floor plan"},
+		"go":              {"queue/x.go", `package queue; func f() { go f() }`, "go statement"},
+		"recover":         {"queue/x.go", `package queue; func f() { recover() }`, "recover"},
+		"panic":           {"queue/x.go", `package queue; func f() { panic("x") }`, "a failure is a value"},
+		"panic in web":    {"orchestrator/web/x.go", `package web; func f() { panic("x") }`, "a failure is a value"},
+		"exit":            {"queue/x.go", `package queue; import "os"; func f() { os.Exit(1) }`, "only a main function"},
+		"init":            {"queue/x.go", `package queue; func init() {}`, "func init"},
+		"state":           {"queue/x.go", `package queue; var cache = map[string]int(nil)`, "package variable cache"},
+		"wide interface":  {"queue/x.go", `package queue; type I interface { A(); B(); C(); D(); E(); F() }`, "6 methods"},
+		"vague name":      {"queue/utils.go", `package queue`, "says nothing"},
+		"long file":       {"queue/x.go", "package queue\n" + strings.Repeat("//\n", 400), "401 lines"},
+		"old random":      {"queue/x.go", `package queue; import _ "math/rand"`, "math/rand/v2"},
+	} {
+		found, err := archtest.Check(fstest.MapFS{c.file: {Data: []byte(c.body)}})
+		require.NoError(t, err, name)
+		require.NotEmpty(t, found, name)
+		require.Contains(t, found[0].String(), c.want, name)
+	}
+}
+
+func TestAllowed(t *testing.T) {
+	for file, body := range map[string]string{
+		"orchestrator/web/x.go": `package web; import "net/http"; func f() { panic(http.ErrAbortHandler) }`,
+		"internal/run/x.go":     `package run; func f() { go f() }`,
+		"internal/guard/x.go":   `package guard; func f() { recover() }`,
+		"queue/x.go":            `package queue; import ("errors"; "regexp"); var ErrX = errors.New("x"); var form = regexp.MustCompile("x"); var _ = 1`,
+		"queue/x_test.go":       `package queue; import _ "github.com/stretchr/testify/require"; var state int; func f() { go f(); panic(1) }`,
+		"examples/server/x.go":  `package main; import "os"; func main() { os.Exit(0) }`,
+	} {
+		found, err := archtest.Check(fstest.MapFS{file: {Data: []byte(body)}})
+		require.NoError(t, err)
+		require.Empty(t, found, file)
+	}
+	_, err := archtest.Check(fstest.MapFS{"queue/x.go": {Data: []byte("not go")}})
+	require.Error(t, err)
+}

@@ -1,0 +1,64 @@
+package stage
+
+// statusOf is the board status that shows work at a stage.
+func (w *writer) statusOf(s Stage) Status {
+	i := w.m.info[s]
+	switch {
+	case s == Deploy && (w.d.State.Phase == PhaseRelease || w.d.State.Phase == PhaseMerge):
+		return StatusDeploying
+	case w.d.State.SelfHosting && i.Self != "":
+		return i.Self
+	default:
+		return i.Status
+	}
+}
+
+// terminalStatus is what the board shows at the end: only what was deployed is
+// monitored.
+func (w *writer) terminalStatus(from, to Stage) Status {
+	if to == Done && from != Deploy {
+		return w.m.info[to].Status
+	}
+	return w.statusOf(to)
+}
+
+// status writes a board status, unless it is what was written last and nobody
+// has touched the board since.
+func (w *writer) status(to Status) {
+	s := &w.d.State
+	_, board := BoardTrigger(Status(w.ev.On))
+	if to == "" || to == s.Set && !board {
+		return
+	}
+	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectStatus, Status: to, Replaces: replaceable(s.Acted, s.Set)})
+	s.Set = to
+}
+
+// replaceable lists the trigger statuses that the service itself has dealt with
+// or set; any other that stands on the board is a human's newer word.
+func replaceable(statuses ...Status) []Status {
+	var out []Status
+	for _, s := range statuses {
+		if _, trigger := BoardTrigger(s); trigger && (len(out) == 0 || out[0] != s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (w *writer) comment(author Role, text string) {
+	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectComment, Author: author, Text: text})
+}
+
+func (w *writer) notify(text string) {
+	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectNotify, Text: text})
+}
+
+func (w *writer) note(text string) { w.d.Notes = append(w.d.Notes, text) }
+
+func short(sha string) string {
+	if len(sha) > 12 {
+		return sha[:12]
+	}
+	return sha
+}
