@@ -37,7 +37,7 @@ func plan() []room {
 		{"queue/lease", 1, nil}, {"orchestrator/work", 1, nil},
 		{"gates", 1, []string{"githost"}},
 		{"queue/memqueue", 2, nil}, {"queue/lease/memlease", 2, nil}, {"tracker/memtracker", 2, nil}, {"githost/memhost", 2, nil},
-		{"messenger/memmessenger", 2, nil}, {"gates/checks", 2, nil}, {"gates/fixture", 2, nil},
+		{"messenger/memmessenger", 2, nil}, {"gates/checks", 2, nil}, {"gates/fixture", 2, nil}, {"orchestrator/work/memwork", 2, nil},
 		{"orchestrator", 3, nil},
 		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/web", 3, []string{"orchestrator"}},
 		{"orchestrator/memstore", 3, []string{"orchestrator"}},

@@ -1,0 +1,254 @@
+// Package memwork is the double of package work: workspaces and agents in
+// memory, without git and without processes. An agent is a function that writes
+// files.
+package memwork
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"testing/fstest"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// Script is an agent: it may change the files of its checkout, and says how it
+// ended. Files that it changed are committed when it ends well.
+type Script func(ctx context.Context, c work.Command, files map[string]string) work.Result
+
+// Place implements work.Workspaces, work.Mirror and work.Agents in memory.
+type Place struct {
+	// OnPush is told of every push, when it is set.
+	OnPush func(repo, branch, sha string)
+
+	mu       sync.Mutex
+	script   Script
+	commits  map[string]commit // by id
+	branches map[string]string // mirror: "repo branch" → id
+	checkout map[string]string // directory → id of its head
+	remote   map[string]string // "repo branch" → id
+	runs     []work.Command
+	quiesced int
+	fail     error
+}
+
+type commit struct {
+	parent string
+	files  map[string]string
+}
+
+// New makes an empty place whose agents follow a script.
+func New(s Script) *Place {
+	return &Place{script: s, commits: map[string]commit{}, branches: map[string]string{}, checkout: map[string]string{}, remote: map[string]string{}}
+}
+
+// SetScript changes what agents do from now on.
+func (p *Place) SetScript(s Script) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.script = s
+}
+
+// FailWith makes every call on workspaces fail until it is called with nil.
+func (p *Place) FailWith(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fail = err
+}
+
+// Runs lists the agents that were run, oldest first.
+func (p *Place) Runs() []work.Command {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.runs)
+}
+
+// Remote is the head of a remote branch.
+func (p *Place) Remote(repo, branch string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.remote[repo+" "+branch]
+}
+
+func key(s work.Space) string { return s.Repo + " " + s.Branch }
+
+func dir(s work.Space) string { return "/mem/" + s.Repo + "/" + s.WorkItem }
+
+// commit stores files on top of a parent and returns the id. The lock is held.
+func (p *Place) commit(parent string, files map[string]string) string {
+	h := sha256.New()
+	fmt.Fprintln(h, parent)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(h, "%s\x00%s\x00", name, files[name])
+	}
+	id := hex.EncodeToString(h.Sum(nil))[:40]
+	p.commits[id] = commit{parent: parent, files: maps.Clone(files)}
+	return id
+}
+
+// Open implements work.Workspaces.
+func (p *Place) Open(_ context.Context, s work.Space, first []work.File) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fail != nil {
+		return "", p.fail
+	}
+	if p.branches[key(s)] == "" {
+		files := map[string]string{"README.md": "read me\n", ".github/workflows/ci.yml": "on: push\n"}
+		base := p.commit("", files)
+		for _, f := range first {
+			files[f.Path] = string(f.Body)
+		}
+		p.branches[key(s)] = p.commit(base, files)
+	}
+	if p.checkout[dir(s)] == "" {
+		p.checkout[dir(s)] = p.branches[key(s)]
+	}
+	return dir(s), nil
+}
+
+// Take implements work.Workspaces.
+func (p *Place) Take(_ context.Context, s work.Space) (work.Tip, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fail != nil {
+		return work.Tip{}, p.fail
+	}
+	before := p.branches[key(s)]
+	if head := p.checkout[dir(s)]; head != "" {
+		p.branches[key(s)] = head
+	}
+	tip := p.tip(s)
+	tip.Changed = tip.SHA != before
+	return tip, nil
+}
+
+// Tip implements work.Mirror.
+func (p *Place) Tip(_ context.Context, s work.Space) (work.Tip, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tip(s), p.fail
+}
+
+func (p *Place) tip(s work.Space) work.Tip {
+	t := work.Tip{SHA: p.branches[key(s)]}
+	for id := t.SHA; id != ""; id = p.commits[id].parent {
+		t.SameCode = append(t.SameCode, id)
+		if !p.onlyDocs(id, s.Docs) {
+			break
+		}
+	}
+	return t
+}
+
+// onlyDocs reports whether a commit changes nothing outside a directory.
+func (p *Place) onlyDocs(id, docs string) bool {
+	now, before := p.commits[id].files, p.commits[p.commits[id].parent].files
+	for name, body := range now {
+		if before[name] != body && !strings.HasPrefix(name, docs+"/") {
+			return false
+		}
+	}
+	return p.commits[id].parent != ""
+}
+
+// Push implements work.Workspaces.
+func (p *Place) Push(_ context.Context, s work.Space, sha, expected string) error {
+	p.mu.Lock()
+	seen := p.remote[key(s)]
+	err := p.fail
+	if s.Branch == s.Main {
+		err = work.ErrProtected
+	}
+	if err == nil && seen != sha && seen != expected && !p.ancestor(seen, sha) {
+		err = work.ErrMoved
+	}
+	if err == nil {
+		p.remote[key(s)] = sha
+	}
+	told := p.OnPush
+	p.mu.Unlock()
+	if err == nil && told != nil && seen != sha {
+		told(s.Repo, s.Branch, sha)
+	}
+	return err
+}
+
+func (p *Place) ancestor(a, b string) bool {
+	for ; b != ""; b = p.commits[b].parent {
+		if a == b {
+			return true
+		}
+	}
+	return false
+}
+
+// Files implements work.Mirror.
+func (p *Place) Files(_ context.Context, _ work.Space, sha string) (fs.FS, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c, ok := p.commits[sha]
+	if !ok || p.fail != nil {
+		return nil, fmt.Errorf("memwork: commit %q: %w", sha, fs.ErrNotExist)
+	}
+	tree := fstest.MapFS{}
+	for name, body := range c.files {
+		tree[name] = &fstest.MapFile{Data: []byte(body)}
+	}
+	return tree, nil
+}
+
+// Close implements work.Workspaces.
+func (p *Place) Close(ctx context.Context, s work.Space) error {
+	_, err := p.Take(ctx, s)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.checkout, dir(s))
+	return err
+}
+
+// Checkouts lists the directories that are open.
+func (p *Place) Checkouts() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := slices.Collect(maps.Keys(p.checkout))
+	sort.Strings(out)
+	return out
+}
+
+// Run implements work.Agents.
+func (p *Place) Run(ctx context.Context, c work.Command) work.Result {
+	p.mu.Lock()
+	script := p.script
+	p.runs = append(p.runs, c)
+	files := maps.Clone(p.commits[p.checkout[c.Dir]].files)
+	p.mu.Unlock()
+	begun := time.Now()
+	res := script(ctx, c, files)
+	res.StartedAt, res.FinishedAt = begun, time.Now()
+	if ctx.Err() != nil && res.Kind != work.ResultOK {
+		res.Kind = work.ResultCancelled
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if head := p.checkout[c.Dir]; res.Kind == work.ResultOK && !maps.Equal(files, p.commits[head].files) {
+		p.checkout[c.Dir] = p.commit(head, files)
+	}
+	return res
+}
+
+// Quiesce implements work.Agents: nothing outlives an agent here.
+func (p *Place) Quiesce(context.Context, int64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.quiesced++
+	return nil
+}
