@@ -30,7 +30,7 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 	return fmt.Errorf("gates: outcome is %q, want green, red, defer or error", text)
 }
 
-// Greenf, Redf and Deferf make verdicts with a reason.
+// Greenf says that all is well, and what was seen.
 func Greenf(format string, args ...any) Verdict { return verdict(Green, format, args) }
 
 // Redf says what is wrong with the work.

@@ -218,12 +218,6 @@ func (e *Engine) checkNames(p stage.Pipeline) error {
 // Machine is the machine that decides.
 func (e *Engine) Machine() *stage.Machine { return e.machine }
 
-// retryable reports whether an error says that it may go away by itself.
-func retryable(err error) bool {
-	var r interface{ Retryable() bool }
-	return errors.As(err, &r) && r.Retryable()
-}
-
 // retryAfter is the moment that an error asks to wait for, or zero.
 func retryAfter(err error) time.Duration {
 	var r interface{ RetryAfter() time.Duration }

@@ -107,10 +107,10 @@ func (e *Engine) block(ctx context.Context, x *Explanation, t Task, waits []queu
 }
 
 func unblocks(s stage.State) string {
-	switch {
-	case s.Hold == stage.HoldApproval:
+	switch s.Hold {
+	case stage.HoldApproval:
 		return "the board status Approved or Rejected"
-	case s.Hold == stage.HoldConfirm:
+	case stage.HoldConfirm:
 		return "the board status Confirm Deploy or Rejected"
 	default:
 		return "the board status In Progress, or an operator's retry"

@@ -39,6 +39,7 @@ func (e *Engine) Run(ctx context.Context) {
 // pool keeps its slots busy with jobs of one pool.
 func (e *Engine) pool(ctx context.Context, g *run.Group, name string, slots int, handle func(context.Context, queue.Claim) *queue.Outcome) {
 	free := make(chan struct{}, slots)
+	nudge := make(chan struct{}, 1) // a job that was put off for less than the poll is due
 	for range slots {
 		free <- struct{}{}
 	}
@@ -54,18 +55,20 @@ func (e *Engine) pool(ctx context.Context, g *run.Group, name string, slots int,
 			<-free
 			g.Go("job", func(ctx context.Context) {
 				defer func() { free <- struct{}{} }()
-				e.work(ctx, c, handle)
+				if at := e.work(ctx, c, handle); !at.IsZero() && at.Sub(e.Now()) < e.opt.Poll {
+					time.AfterFunc(at.Sub(e.Now()), func() { hint(nudge) })
+				}
 			})
 		}
 		e.Meter.Set("slots_available", float64(len(free)), "pool", name)
-		if !e.wait(ctx, len(claims) > 0, free, wake, tick.C) {
+		if !e.wait(ctx, len(claims) > 0, free, wake, nudge, tick.C) {
 			return
 		}
 	}
 }
 
 // wait returns when it is time to look again; false when ctx has ended.
-func (e *Engine) wait(ctx context.Context, busy bool, free chan struct{}, wake <-chan struct{}, tick <-chan time.Time) bool {
+func (e *Engine) wait(ctx context.Context, busy bool, free chan struct{}, wake, nudge <-chan struct{}, tick <-chan time.Time) bool {
 	if busy && len(free) > 0 {
 		return ctx.Err() == nil
 	}
@@ -82,13 +85,22 @@ func (e *Engine) wait(ctx context.Context, busy bool, free chan struct{}, wake <
 	case <-ctx.Done():
 		return false
 	case <-wake:
+	case <-nudge:
 	case <-tick:
 	}
 	return true
 }
 
-// work does one job under a heartbeat and finishes its claim.
-func (e *Engine) work(ctx context.Context, c queue.Claim, handle func(context.Context, queue.Claim) *queue.Outcome) {
+func hint(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// work does one job under a heartbeat and finishes its claim. It returns when
+// the job is to be done again, if it is.
+func (e *Engine) work(ctx context.Context, c queue.Claim, handle func(context.Context, queue.Claim) *queue.Outcome) (again time.Time) {
 	e.Meter.Add("dispatches_total", 1, "pool", c.Job.Pool)
 	e.Meter.Observe("queue_wait_seconds", e.Now().Sub(later(c.Job.CreatedAt, c.Job.AvailableAt)).Seconds(), "pool", c.Job.Pool)
 	ctx, cancel := context.WithCancel(ctx)
@@ -103,7 +115,7 @@ func (e *Engine) work(ctx context.Context, c queue.Claim, handle func(context.Co
 		o = e.again(err, c)
 	}
 	if o == nil {
-		return
+		return time.Time{}
 	}
 	// The claim is finished even when the program is being stopped.
 	finish, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -114,6 +126,10 @@ func (e *Engine) work(ctx context.Context, c queue.Claim, handle func(context.Co
 	if o.Kind == queue.OutcomeDead {
 		e.Log.Error("a job was given up", "job", c.Job.ID, "kind", c.Job.Kind, "task", c.Job.TaskID, "err", o.Error)
 	}
+	if o.Kind == queue.OutcomeRetry || o.Kind == queue.OutcomeRelease {
+		return o.At
+	}
+	return time.Time{}
 }
 
 func later(a, b time.Time) time.Time {

@@ -114,7 +114,7 @@ func (c *Client) refused(ctx context.Context, m githost.Merge, what string, why 
 		return pr.MergeSHA, nil
 	case pr.HeadSHA != m.HeadSHA:
 		why = githost.ErrHeadMoved
-	case why == githost.ErrNotMergeable && pr.Open && undecided(got.GetMergeableState()):
+	case errors.Is(why, githost.ErrNotMergeable) && pr.Open && undecided(got.GetMergeableState()):
 		return "", &Error{Status: http.StatusMethodNotAllowed, what: what + ": GitHub has yet to compare the branches", again: true}
 	}
 	return "", fmt.Errorf("%s: %w", what, why)

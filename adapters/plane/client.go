@@ -25,22 +25,34 @@ const bodyMax = 16 << 20
 // retryKey marks requests that may be made again.
 type retryKey struct{}
 
+// timeout bounds one request, its answer included.
+const timeout = 20 * time.Second
+
 // transport makes the HTTP client: redirects are refused (a redirected POST
 // would become a GET), and what is safe is tried a second and third time.
 func transport(given *http.Client) *http.Client {
 	if given == nil {
-		given = &http.Client{Timeout: 20 * time.Second}
+		given = &http.Client{}
 	}
 	own := *given
+	if own.Timeout <= 0 {
+		own.Timeout = timeout
+	}
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	rc := retryablehttp.NewClient()
 	rc.HTTPClient, rc.Logger = &own, nil
 	rc.RetryMax, rc.RetryWaitMin, rc.RetryWaitMax = 2, 100*time.Millisecond, time.Second
 	rc.ErrorHandler = retryablehttp.PassthroughErrorHandler
-	rc.CheckRetry = checkRetry
+	rc.CheckRetry, rc.Backoff = checkRetry, backoff
 	out := rc.StandardClient()
 	out.CheckRedirect = own.CheckRedirect
 	return out
+}
+
+// backoff doubles the wait. The library's own would sleep for as long as a
+// Retry-After says, which is for the caller's queue to do.
+func backoff(shortest, longest time.Duration, attempt int, _ *http.Response) time.Duration {
+	return min(shortest<<min(attempt, 10), longest)
 }
 
 // checkRetry tries again at once only what is safe and may pass quickly: a
@@ -56,7 +68,7 @@ func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, erro
 	if again, _ := ctx.Value(retryKey{}).(bool); !again {
 		return false, nil
 	}
-	return err != nil || resp.StatusCode >= 500, nil
+	return err != nil || resp.StatusCode >= 500 && resp.Header.Get("Retry-After") == "", nil
 }
 
 // Error is an answer of Plane that is not a success, or the lack of one.
@@ -104,9 +116,14 @@ func (c *Client) call(ctx context.Context, r call) error {
 		return &Error{what: fmt.Sprintf("%s %s: %v", r.method, shorten(r.path), bare(err)), cause: bare(err)}
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, bodyMax))
-	if err != nil {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, bodyMax+1))
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
 		return &Error{what: fmt.Sprintf("%s %s: the answer broke off", r.method, shorten(r.path)), cause: err}
+	case len(body) > bodyMax:
+		return fmt.Errorf("plane: %s %s: the answer has more than %d bytes", r.method, shorten(r.path), bodyMax)
 	}
 	if resp.StatusCode/100 != 2 {
 		return c.failed(r, resp, body)
@@ -150,6 +167,20 @@ func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
 	return req, nil
 }
 
+// noRoute is what Plane says of an address that it does not serve. It must not
+// be taken for a work item that is gone, and nor must a proxy's 404.
+const noRoute = "Page not found."
+
+// textMax bounds what an error quotes of an answer, in bytes.
+const textMax = 300
+
+func cut(text string) string {
+	if len(text) <= textMax {
+		return text
+	}
+	return strings.ToValidUTF8(text[:textMax], "") + "…"
+}
+
 func (c *Client) failed(r call, resp *http.Response, body []byte) error {
 	e := &Error{Status: resp.StatusCode, what: fmt.Sprintf("%s %s: %s", r.method, shorten(r.path), resp.Status)}
 	var said struct {
@@ -157,16 +188,19 @@ func (c *Client) failed(r call, resp *http.Response, body []byte) error {
 		Message           string   `json:"error_message"`
 		Fields            []string `json:"non_field_errors"`
 	}
-	if json.Unmarshal(body, &said) == nil {
-		e.ID = said.ID
-		for _, text := range append(said.Fields, said.Detail, said.Error, said.Message) {
-			if text != "" {
-				e.what += ": " + text
-			}
+	readable := json.Unmarshal(body, &said) == nil
+	e.ID = said.ID
+	for _, text := range append(said.Fields, said.Detail, said.Error, said.Message) {
+		if text != "" {
+			e.what += ": " + cut(text)
 		}
 	}
 	switch resp.StatusCode {
 	case http.StatusNotFound:
+		if !readable || said.Error == noRoute {
+			e.what += ": not an address of Plane's API; BaseURL must be the server's address without /api, and Plane 1.1 or newer"
+			break
+		}
 		e.cause = tracker.ErrNotFound
 	case http.StatusTooManyRequests:
 		e.after = retryAfter(resp.Header.Get("Retry-After"), time.Minute)
@@ -231,8 +265,4 @@ func each[T any](ctx context.Context, c *Client, path string, f func(T)) error {
 		values.Set("cursor", p.Next)
 	}
 	return fmt.Errorf("plane: %s has more than %d pages", shorten(path), pagesMax)
-}
-
-func (c *Client) pages(ctx context.Context, path string, f func(wireComment)) error {
-	return each(ctx, c, path, f)
 }

@@ -1,6 +1,7 @@
 package plane
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -46,10 +47,10 @@ func (c *Client) Delivery(h http.Header) (id, event string) {
 
 // envelope is a webhook of either version.
 type envelope struct {
-	Version  string `json:"version"`
-	Event    string `json:"event"`
-	Action   string `json:"action"`
-	Data     data   `json:"data"`
+	Version  json.RawMessage `json:"version"` // only from v2 on
+	Event    string          `json:"event"`
+	Action   string          `json:"action"`
+	Data     data            `json:"data"`
 	Activity struct {
 		Field *string `json:"field"`
 		Actor struct {
@@ -63,11 +64,20 @@ type envelope struct {
 type data struct {
 	ID             string `json:"id"`
 	Project        string `json:"project"`
-	ProjectID      string `json:"project_id"` // v2
-	Issue          string `json:"issue"`      // comments
+	Issue          string `json:"issue"` // comments
 	HTML           string `json:"comment_html"`
 	ExternalSource string `json:"external_source"`
-	UpdatedBy      string `json:"updated_by_id"` // v2
+
+	// v2
+	ProjectID string `json:"project_id"`
+	UpdatedBy string `json:"updated_by_id"`
+	Comment   struct {
+		IssueID        string `json:"issue_id"`
+		ActorID        string `json:"actor_id"`
+		HTML           string `json:"comment_html"`
+		Stripped       string `json:"comment_stripped"`
+		ExternalSource string `json:"external_source"`
+	} `json:"comment"`
 }
 
 // Decode implements tracker.Receiver.
@@ -76,24 +86,24 @@ func (c *Client) Decode(event string, body []byte) (tracker.Hook, error) {
 	if err := json.Unmarshal(body, &e); err != nil {
 		return tracker.Hook{}, fmt.Errorf("plane: the payload cannot be read: %w", err)
 	}
-	if e.Event == "" {
-		e.Event = event
-	}
-	h := tracker.Hook{Kind: tracker.HookOther, Event: e.Event, ItemID: e.Data.ID, ProjectID: e.Data.Project, ActorID: e.Activity.Actor.ID}
-	if e.Version != "" {
-		e.decodeV2(&h)
+	e.Event = cmp.Or(e.Event, event)
+	h, source := tracker.Hook{Kind: tracker.HookOther}, ""
+	if len(e.Version) > 0 && string(e.Version) != "null" {
+		source = e.decodeV2(&h)
 	} else {
-		e.decodeV1(&h)
+		source = e.decodeV1(&h)
 	}
-	h.Self = h.ActorID != "" && c.isOwn(h.ActorID) || h.Kind == tracker.HookComment && e.Data.ExternalSource == c.opt.Source
 	if h.Kind != tracker.HookOther && (h.ItemID == "" || h.ProjectID == "") {
 		return tracker.Hook{}, fmt.Errorf("plane: a webhook of %q without an item or a project", e.Event)
 	}
+	h.Self = h.ActorID != "" && c.isOwn(h.ActorID) || h.Kind == tracker.HookComment && source == c.opt.Source
 	return h, nil
 }
 
-func (e envelope) decodeV1(h *tracker.Hook) {
+// decodeV1 reads the community edition's form, and gives a comment's source.
+func (e envelope) decodeV1(h *tracker.Hook) (source string) {
 	h.Event = e.Event + "." + e.Action
+	h.ItemID, h.ProjectID, h.ActorID = e.Data.ID, e.Data.Project, e.Activity.Actor.ID
 	switch h.Event {
 	case "issue.created":
 		h.Kind = tracker.HookItemCreated
@@ -103,24 +113,45 @@ func (e envelope) decodeV1(h *tracker.Hook) {
 	case "issue_comment.created", "issue_comment.updated":
 		h.Kind, h.ItemID, h.Body = tracker.HookComment, e.Data.Issue, StripHTML(e.Data.HTML)
 	}
+	return e.Data.ExternalSource
 }
 
-// decodeV2 reads the newer form, which names no actor but the last editor.
-func (e envelope) decodeV2(h *tracker.Hook) {
-	h.ProjectID, h.ActorID = e.Data.ProjectID, e.Data.UpdatedBy
-	if h.ItemID == "" {
-		h.ItemID = e.EntityID
-	}
-	switch strings.ToLower(strings.ReplaceAll(e.Event, "WebhookScope.ScopeChoices.WORK_ITEM_", "workitem.")) {
+// decodeV2 reads the newer form, which names no actor but the last editor, and
+// keeps a comment within its work item. It gives a comment's source.
+func (e envelope) decodeV2(h *tracker.Hook) (source string) {
+	h.Event = eventV2(e.Event)
+	h.ItemID, h.ProjectID, h.ActorID = cmp.Or(e.Data.ID, e.EntityID), e.Data.ProjectID, given(e.Data.UpdatedBy)
+	switch h.Event {
 	case "workitem.created":
 		h.Kind = tracker.HookItemCreated
 	case "workitem.updated":
 		h.Kind = tracker.HookItemUpdated
 		_, h.Status = e.Previous["state_id"]
 	case "workitem.comment.created", "workitem.comment.updated":
-		h.Kind, h.Body = tracker.HookComment, StripHTML(e.Data.HTML)
-		if e.Data.Issue != "" {
-			h.ItemID = e.Data.Issue
+		said := e.Data.Comment
+		h.Kind, h.ItemID, h.ActorID = tracker.HookComment, cmp.Or(given(said.IssueID), h.ItemID), given(said.ActorID)
+		if h.Body = StripHTML(said.HTML); h.Body == "" {
+			h.Body = tidy(said.Stripped)
 		}
 	}
+	return e.Data.Comment.ExternalSource
+}
+
+// eventV2 is the event's name; some servers send the name of the constant, such
+// as WebhookScope.ScopeChoices.WORK_ITEM_UPDATED, in its place.
+func eventV2(name string) string {
+	constant, ok := strings.CutPrefix(name, "WebhookScope.ScopeChoices.")
+	if !ok {
+		return name
+	}
+	constant = strings.Replace(strings.ToLower(constant), "work_item", "workitem", 1)
+	return strings.ReplaceAll(constant, "_", ".")
+}
+
+// given is an id, and empty for the word that v2 writes in place of null.
+func given(id string) string {
+	if id == "None" {
+		return ""
+	}
+	return id
 }

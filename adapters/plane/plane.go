@@ -12,8 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -78,24 +80,34 @@ func New(o Options) (*Client, error) {
 // Identify learns which accounts are the service's own, so that their changes
 // are told from people's when they come back as webhooks.
 func (c *Client) Identify(ctx context.Context) error {
-	tokens := map[string]bool{c.opt.Token: true}
-	for _, t := range c.opt.RoleTokens {
-		if t != "" {
-			tokens[t] = true
+	whose := map[string]string{c.opt.Token: "Token"}
+	for _, role := range slices.Sorted(maps.Keys(c.opt.RoleTokens)) {
+		if t := c.opt.RoleTokens[role]; t != "" && whose[t] == "" {
+			whose[t] = "the token of the role " + string(role)
 		}
 	}
 	var errs []error
-	for token := range tokens {
-		var me struct{ ID string }
-		if err := c.call(ctx, call{method: http.MethodGet, path: "users/me/", token: token, out: &me}); err != nil {
-			errs = append(errs, err)
-			continue
+	for token, name := range whose {
+		if err := c.learn(ctx, token); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
-		c.mu.Lock()
-		c.own[me.ID] = true
-		c.mu.Unlock()
 	}
 	return errors.Join(errs...)
+}
+
+// learn asks whose token it is.
+func (c *Client) learn(ctx context.Context, token string) error {
+	var me struct{ ID string }
+	if err := c.call(ctx, call{method: http.MethodGet, path: "users/me/", token: token, out: &me}); err != nil {
+		return err
+	}
+	if me.ID == "" {
+		return errors.New("plane: users/me/ answers without an id; is BaseURL a Plane server?")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.own[me.ID] = true
+	return nil
 }
 
 // isOwn reports whether an account is one of ours.
@@ -184,22 +196,47 @@ func (c *Client) SetStatus(ctx context.Context, projectID, itemID string, status
 	if err != nil {
 		return err
 	}
-	id, ok := b.column(status)
-	if !ok { // a column may have been added since
-		if b, err = c.refresh(ctx, projectID); err != nil {
+	tried, ok := b.column(status)
+	if ok {
+		if err = c.patchState(ctx, projectID, itemID, tried); !isStatus(err, http.StatusBadRequest) {
 			return err
 		}
-		if id, ok = b.column(status); !ok {
-			return fmt.Errorf("%w: %s in project %s", tracker.ErrNoStatus, status, projectID)
-		}
 	}
-	return c.call(ctx, call{method: http.MethodPatch, path: c.item(projectID, itemID), in: map[string]string{"state": id}, again: true})
+	// A column may have been added, or removed and made anew, since the board
+	// was read.
+	b, refreshErr := c.refresh(ctx, projectID)
+	if refreshErr != nil {
+		return refreshErr
+	}
+	id, ok := b.column(status)
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: %s in project %s", tracker.ErrNoStatus, status, projectID)
+	case id == tried:
+		return err
+	}
+	return c.patchState(ctx, projectID, itemID, id)
+}
+
+func (c *Client) patchState(ctx context.Context, projectID, itemID, stateID string) error {
+	return c.call(ctx, call{method: http.MethodPatch, path: c.item(projectID, itemID), in: map[string]string{"state": stateID}, again: true})
+}
+
+// isStatus reports whether err is an answer of Plane with that HTTP status.
+func isStatus(err error, status int) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Status == status
 }
 
 // Comments implements tracker.Tracker.
 func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]tracker.Comment, error) {
 	var out []tracker.Comment
-	err := c.pages(ctx, c.item(projectID, itemID)+"comments/", func(w wireComment) {
+	seen := map[string]bool{} // pages shift when a comment is added meanwhile
+	err := each(ctx, c, c.item(projectID, itemID)+"comments/", func(w wireComment) {
+		if seen[w.ID] {
+			return
+		}
+		seen[w.ID] = true
 		out = append(out, tracker.Comment{
 			ID: w.ID, AuthorID: w.Actor, Body: StripHTML(w.HTML), CreatedAt: w.CreatedAt.Time,
 			Own: w.ExternalSource == c.opt.Source || c.isOwn(w.Actor),

@@ -2,6 +2,7 @@ package plane
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ const boardTTL = 10 * time.Minute
 type board struct {
 	ids   map[stage.Status]string // own columns, by logical status
 	keys  map[string]stage.Status // logical status by id
-	names map[string]string       // the columns' own names by id
+	names map[string]string       // the columns' own names by id; empty = looked for and not listed
 	read  time.Time
 }
 
@@ -38,13 +39,38 @@ func (b board) column(s stage.Status) (id string, ok bool) {
 // know the state that is asked about (empty = none).
 func (c *Client) board(ctx context.Context, projectID, stateID string) (board, error) {
 	c.mu.Lock()
-	b, known := c.boards[projectID]
+	old := c.boards[projectID]
 	c.mu.Unlock()
-	fresh := known && c.opt.Now().Sub(b.read) < boardTTL
-	if _, named := b.names[stateID]; fresh && (stateID == "" || named) {
-		return b, nil
+	fresh := !old.read.IsZero() && c.opt.Now().Sub(old.read) < boardTTL
+	if _, known := old.names[stateID]; fresh && (stateID == "" || known) {
+		return old, nil
 	}
-	return c.refresh(ctx, projectID)
+	b, err := c.refresh(ctx, projectID)
+	if _, listed := b.names[stateID]; err != nil || stateID == "" || listed {
+		return b, err
+	}
+	if !fresh {
+		old.names = nil
+	}
+	return c.unlisted(projectID, b, old.names, stateID), nil
+}
+
+// unlisted remembers that a state is not listed (Plane hides the one of triage),
+// so that not every item in it makes the board be read again. What was found
+// missing earlier is remembered along with it.
+func (c *Client) unlisted(projectID string, b board, earlier map[string]string, stateID string) board {
+	names := maps.Clone(b.names) // others may be reading the map that is shared
+	names[stateID] = ""
+	for id, name := range earlier {
+		if _, listed := names[id]; name == "" && !listed {
+			names[id] = ""
+		}
+	}
+	b.names = names
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.boards[projectID] = b
+	return b
 }
 
 type wireState struct {

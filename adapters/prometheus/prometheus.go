@@ -87,12 +87,12 @@ func pairs(labels []string) (names, values []string) {
 }
 
 // vector finds a metric or makes it with the given labels.
-func vector[T prometheus.Collector](m *Meter, known map[string]T, name string, make func() T) T {
+func vector[T prometheus.Collector](m *Meter, known map[string]T, name string, create func() T) T {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	v, ok := known[name]
 	if !ok {
-		v = make()
+		v = create()
 		known[name] = v
 		m.registry.MustRegister(v)
 	}

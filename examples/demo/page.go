@@ -128,7 +128,7 @@ func text(fragment string) string {
 func (w *world) tell(ctx context.Context, out io.Writer) {
 	changes, comments, messages := 0, 0, 0
 	names := map[string]string{}
-	print := func(who, item, what string) {
+	show := func(who, item, what string) {
 		fmt.Fprintf(out, "%6.1fs  %-7s %-8s %s\n", time.Since(w.began).Seconds(), who, item, strings.ReplaceAll(what, "\n", " · "))
 	}
 	for every(ctx, 50*time.Millisecond) {
@@ -140,15 +140,15 @@ func (w *world) tell(ctx context.Context, out io.Writer) {
 			if c.Actor == bot {
 				who = "service"
 			}
-			print(who, names[c.Item], c.From+" → "+c.To)
+			show(who, names[c.Item], c.From+" → "+c.To)
 			changes++
 		}
 		for _, c := range w.board.Comments("")[comments:] {
-			print("comment", names[c.Item], text(c.HTML))
+			show("comment", names[c.Item], text(c.HTML))
 			comments++
 		}
 		for _, m := range w.chat.Messages()[messages:] {
-			print("chat", "", telegramtest.Plain(m.Text))
+			show("chat", "", telegramtest.Plain(m.Text))
 			messages++
 		}
 	}

@@ -59,12 +59,12 @@ func TestValidateNamesTheFault(t *testing.T) {
 }
 
 func TestPrintAndMermaid(t *testing.T) {
-	for file, print := range map[string]func(*strings.Builder) error{
+	for file, write := range map[string]func(*strings.Builder) error{
 		"testdata/pipeline.txt": func(b *strings.Builder) error { return stage.Default().Print(b) },
 		"testdata/pipeline.mmd": func(b *strings.Builder) error { return stage.Default().Mermaid(b) },
 	} {
 		var b strings.Builder
-		require.NoError(t, print(&b))
+		require.NoError(t, write(&b))
 		if *update {
 			require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o644))
 		}

@@ -1,0 +1,296 @@
+package orchestrator_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/githost/memhost"
+	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/memtracker"
+)
+
+// Projects of the rig.
+const (
+	appProject  = "p-app"
+	selfProject = "p-self"
+	appRepo     = "acme/app"
+	selfRepo    = "acme/self"
+)
+
+// rig is an engine with everything around it in memory, under a clock that
+// jumps. It lives in one synctest bubble.
+type rig struct {
+	*testing.T
+	store   *memstore.Store
+	board   *memtracker.Board
+	host    *memhost.Host
+	chat    *memmessenger.Chat
+	place   *memwork.Place
+	engine  *orchestrator.Engine
+	opt     orchestrator.Options
+	project []orchestrator.Project
+
+	stop    context.CancelFunc
+	stopped chan struct{}
+
+	mu sync.Mutex
+	ci func(files map[string]bool) githost.CheckState
+	n  int
+}
+
+// run runs a test in a bubble with a fresh rig whose engine works.
+func run(t *testing.T, f func(*rig)) {
+	t.Helper()
+	runWith(t, nil, f)
+}
+
+func runWith(t *testing.T, change func(*rig), f func(*rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{
+			T: t, store: memstore.New(nil), board: memtracker.New(nil), host: memhost.New(), chat: memmessenger.New(), place: memwork.New(goodAgent),
+			opt: orchestrator.Options{JobTTL: 30 * time.Second, StatusDefer: 100 * time.Millisecond},
+		}
+		r.project = []orchestrator.Project{
+			{TrackerProject: appProject, Repo: appRepo, CloneURL: "u", Prefix: "APP", Main: "main", WebURL: "https://git.example.org/acme/app"},
+			{TrackerProject: selfProject, Repo: selfRepo, CloneURL: "u", Prefix: "SLF", Main: "main", SelfHosting: true},
+		}
+		r.board.AddProject(appProject)
+		r.board.AddProject(selfProject)
+		r.place.OnPush = r.pushed
+		r.host.Push(appRepo, "main", "base")
+		r.host.Push(selfRepo, "main", "base")
+		r.setCI(githost.CheckPassed)
+		if change != nil {
+			change(r)
+		}
+		r.start()
+		r.Cleanup(func() { r.shutdown() })
+		f(r)
+	})
+}
+
+// setCI makes CI say the same of every commit from now on; an empty state says
+// nothing.
+func (r *rig) setCI(s githost.CheckState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ci = func(map[string]bool) githost.CheckState { return s }
+}
+
+// pushed is the git host: it sees the head and runs CI.
+func (r *rig) pushed(repo, branch, sha string) {
+	r.host.Push(repo, branch, sha)
+	r.mu.Lock()
+	state := r.ci(nil)
+	r.mu.Unlock()
+	if state != "" {
+		r.host.SetChecks(sha, githost.Check{Name: "build", State: state, Kind: "check_run"})
+	}
+}
+
+// start makes an engine over what is there, as a new process would.
+func (r *rig) start() {
+	r.Helper()
+	projects, err := orchestrator.NewProjects(r.project...)
+	require.NoError(r, err)
+	r.engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
+		Store: r.store, Story: r.store, Jobs: r.store, Projects: projects, Tracker: r.board, Host: r.host, Workspaces: r.place, Agents: r.place,
+		Gates: checks.All(nil),
+		Runners: effects.Runners(effects.Deps{
+			Store: r.store, Projects: projects, Tracker: r.board, Host: r.host, Messenger: r.chat, Workspaces: r.place,
+		}),
+	}, r.opt)
+	require.NoError(r, err)
+	ctx, stop := context.WithCancel(context.Background())
+	r.stop, r.stopped = stop, make(chan struct{})
+	go func() {
+		defer close(r.stopped)
+		r.engine.Run(ctx)
+	}()
+}
+
+func (r *rig) shutdown() {
+	r.stop()
+	<-r.stopped
+}
+
+// settle lets time pass until everything that is due is done.
+func (r *rig) settle(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// card puts a work item on the board and returns its id.
+func (r *rig) card(project, title string) string {
+	r.n++
+	id := fmt.Sprintf("item-%d", r.n)
+	r.board.Put(tracker.Item{ID: id, ProjectID: project, Sequence: int64(r.n), Title: title, Description: "what is wanted"})
+	return id
+}
+
+// move is a person moving a card; the tracker's webhook arrives.
+func (r *rig) move(project, item string, to stage.Status) {
+	r.Helper()
+	r.place0(project, item, to)
+	r.hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: project, ItemID: item, ActorID: "kim", Status: true})
+}
+
+// place0 moves a card without a webhook.
+func (r *rig) place0(project, item string, to stage.Status) {
+	r.Helper()
+	i, err := r.board.Item(context.Background(), project, item)
+	require.NoError(r, err)
+	i.Status = to
+	r.board.Put(i)
+}
+
+func (r *rig) hook(h tracker.Hook) {
+	r.Helper()
+	r.n++
+	_, err := r.store.Receive(context.Background(), orchestrator.Delivery{Source: "plane", ID: fmt.Sprint(r.n), BodyHash: fmt.Sprint(r.n), ReceivedAt: time.Now()}, orchestrator.TrackerJob(h))
+	require.NoError(r, err)
+}
+
+func (r *rig) hostHook(h githost.Hook) {
+	r.Helper()
+	_, err := r.store.Put(context.Background(), orchestrator.HostJob(h))
+	require.NoError(r, err)
+}
+
+// task is the newest task of a card.
+func (r *rig) task(item string) orchestrator.Task {
+	r.Helper()
+	list, err := r.store.Tasks(context.Background(), orchestrator.TaskFilter{TrackerIssueID: item})
+	require.NoError(r, err)
+	require.NotEmpty(r, list, "the card has no task")
+	return list[len(list)-1]
+}
+
+func (r *rig) status(project, item string) stage.Status {
+	r.Helper()
+	i, err := r.board.Item(context.Background(), project, item)
+	require.NoError(r, err)
+	return i.Status
+}
+
+// comments are the texts of a card's comments, oldest first.
+func (r *rig) comments(project, item string) []string {
+	r.Helper()
+	list, err := r.board.Comments(context.Background(), project, item)
+	require.NoError(r, err)
+	var out []string
+	for _, c := range list {
+		out = append(out, c.Body)
+	}
+	return out
+}
+
+func (r *rig) notices() string {
+	var b strings.Builder
+	for _, m := range r.chat.Messages() {
+		b.WriteString(m.Shown.Title + " | " + strings.Join(m.Shown.Lines, " ") + "\n")
+	}
+	return b.String()
+}
+
+// roles lists who was run, in order.
+func (r *rig) roles() []stage.Role {
+	var out []stage.Role
+	for _, c := range r.place.Runs() {
+		out = append(out, c.Role)
+	}
+	return out
+}
+
+// open lists the unfinished jobs.
+func (r *rig) open() []queue.Job {
+	r.Helper()
+	jobs, err := r.store.Jobs(context.Background(), queue.Filter{Open: true})
+	require.NoError(r, err)
+	return jobs
+}
+
+// toDone takes a card through the pipeline.
+func (r *rig) toDone(project, item string) {
+	r.Helper()
+	r.move(project, item, stage.StatusToAnalyse)
+	r.settle(10 * time.Second)
+	r.move(project, item, stage.StatusApproved)
+	r.settle(time.Minute)
+}
+
+// usage is what every agent of the rig costs.
+func usage() work.Usage {
+	return work.Usage{Model: "m", Input: 10, Output: 20, CacheRead: 300, CacheCreate: 40, MicroUSD: 1500}
+}
+
+// goodAgent does what its role is asked for.
+func goodAgent(_ context.Context, c work.Command, files map[string]string) work.Result {
+	docs := c.Env["SIGNALBOX_DOCS"] + "/"
+	verdict := func(word string) string {
+		return "---\nverdict: " + word + "\nsha: " + c.Env["SIGNALBOX_SHA"] + "\nsummary: looked at it\n---\n"
+	}
+	time.Sleep(time.Second)
+	switch {
+	case c.Role == stage.Analyst:
+		files[docs+"requirements.md"], files[docs+"acceptance.md"] = "r", "a"
+	case c.Role == stage.Architect:
+		files[docs+"design.md"] = "d"
+	case c.Role == stage.Developer:
+		files["src/"+c.WorkItem+".go"] = fmt.Sprintf("package x // run %d", c.Run)
+	case c.Role == stage.Reviewer:
+		files[docs+"review.md"] = verdict("approved")
+	case c.Role == stage.Tester:
+		files[docs+"test-report.md"] = verdict("passed")
+	case c.Stage == stage.DeployStaging:
+		files[docs+"staging-report.md"] = verdict("success")
+	case c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseAwait):
+		files[docs+"deploy-plan.md"] = "p"
+	default:
+		files[docs+"deploy-report.md"] = verdict("success")
+	}
+	return work.Result{Kind: work.ResultOK, Usage: usage(), Summary: "fine"}
+}
+
+// instead makes one role of the good agent do something else.
+func instead(role stage.Role, script memwork.Script) memwork.Script {
+	return func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		if c.Role == role {
+			return script(ctx, c, files)
+		}
+		return goodAgent(ctx, c, files)
+	}
+}
+
+func count[T comparable](list []T, want T) int {
+	n := 0
+	for _, v := range list {
+		if v == want {
+			n++
+		}
+	}
+	return n
+}
+
+func contains(list []string, part string) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return strings.Contains(s, part) })
+}
