@@ -3,13 +3,15 @@ package planetest
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
+
+// bodyMax bounds a request, in bytes.
+const bodyMax = 5 << 20
 
 func reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
@@ -21,8 +23,12 @@ func missing(w http.ResponseWriter) {
 	reply(w, http.StatusNotFound, map[string]string{"error": "The requested resource does not exist."})
 }
 
+func noRoute(w http.ResponseWriter) {
+	reply(w, http.StatusNotFound, map[string]string{"error": "Page not found."})
+}
+
 // route answers a request; the lock is held.
-func (s *Server) route(w http.ResponseWriter, r *http.Request) {
+func (s *Server) route(w http.ResponseWriter, r *http.Request, body []byte) {
 	if !strings.HasSuffix(r.URL.Path, "/") {
 		http.Redirect(w, r, r.URL.Path+"/", http.StatusMovedPermanently)
 		return
@@ -37,19 +43,31 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusForbidden, map[string]string{"detail": "Given API token is not valid"})
 		return
 	}
-	w.Header().Set("X-RateLimit-Remaining", "59")
+	if s.limited(w, key) {
+		return
+	}
 	path := strings.Split(strings.Trim(strings.TrimPrefix(r.URL.Path, "/api/v1/"), "/"), "/")
 	switch {
 	case len(path) == 2 && path[0] == "users" && path[1] == "me":
 		reply(w, http.StatusOK, map[string]any{"id": actor, "display_name": "bot", "email": "bot@example.org"})
+	case len(path) == 3 && path[0] == "workspaces" && path[1] == s.opt.Workspace && path[2] == "projects" && r.Method == http.MethodGet:
+		var rows []any
+		for _, p := range s.projects {
+			rows = append(rows, wireProject(p))
+		}
+		paginate(w, r, rows)
 	case len(path) >= 4 && path[0] == "workspaces" && path[1] == s.opt.Workspace && path[2] == "projects":
-		s.inProject(w, r, actor, path[3], path[4:])
+		s.inProject(w, r, body, actor, path[3], path[4:])
 	default:
-		reply(w, http.StatusNotFound, map[string]string{"error": "Page not found."})
+		noRoute(w)
 	}
 }
 
-func (s *Server) inProject(w http.ResponseWriter, r *http.Request, actor, projectID string, rest []string) {
+func wireProject(p *project) map[string]any {
+	return map[string]any{"id": p.id, "identifier": p.identifier, "name": p.identifier}
+}
+
+func (s *Server) inProject(w http.ResponseWriter, r *http.Request, body []byte, actor, projectID string, rest []string) {
 	p := s.project(projectID)
 	if p == nil {
 		reply(w, http.StatusForbidden, map[string]string{"detail": "You do not have permission to perform this action."})
@@ -64,7 +82,7 @@ func (s *Server) inProject(w http.ResponseWriter, r *http.Request, actor, projec
 	}
 	switch r.Method + " " + strings.Join(shape(rest), "/") {
 	case "GET ":
-		reply(w, http.StatusOK, map[string]any{"id": p.id, "identifier": p.identifier, "name": p.identifier})
+		reply(w, http.StatusOK, wireProject(p))
 	case "GET states":
 		var rows []any
 		for _, st := range p.states {
@@ -74,9 +92,9 @@ func (s *Server) inProject(w http.ResponseWriter, r *http.Request, actor, projec
 	case "GET work-items":
 		s.list(w, r, p)
 	case "GET work-items/*":
-		reply(w, http.StatusOK, s.restItem(i))
+		reply(w, http.StatusOK, s.restItem(i, expands(r)))
 	case "PATCH work-items/*":
-		s.patch(w, r, p, i, actor)
+		s.patch(w, body, p, i, actor)
 	case "GET work-items/*/comments":
 		var rows []any
 		for _, c := range s.comments {
@@ -86,9 +104,9 @@ func (s *Server) inProject(w http.ResponseWriter, r *http.Request, actor, projec
 		}
 		paginate(w, r, rows)
 	case "POST work-items/*/comments":
-		s.comment(w, r, i, actor)
+		s.comment(w, body, i, actor)
 	default:
-		reply(w, http.StatusNotFound, map[string]string{"error": "Page not found."})
+		noRoute(w)
 	}
 }
 
@@ -111,7 +129,7 @@ func paginate(w http.ResponseWriter, r *http.Request, rows []any) {
 	if v := r.URL.Query().Get("cursor"); v != "" {
 		parts := strings.Split(v, ":")
 		n, err := strconv.Atoi(parts[min(1, len(parts)-1)])
-		if err != nil || len(parts) != 3 {
+		if err != nil || n < 0 || len(parts) != 3 {
 			reply(w, http.StatusBadRequest, map[string]string{"detail": "Invalid cursor parameter."})
 			return
 		}
@@ -143,26 +161,32 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, p *project) {
 	}
 	var rows []any
 	for _, i := range items {
-		rows = append(rows, s.restItem(i))
+		rows = append(rows, s.restItem(i, expands(r)))
 	}
 	paginate(w, r, rows)
 }
 
-// restItem is a work item as the REST API shows it: the state as an id, times in
-// the account's own zone.
-func (s *Server) restItem(i *Item) map[string]any {
+// expands reports whether the state is asked for as an object.
+func expands(r *http.Request) bool {
+	return slices.Contains(strings.Split(r.URL.Query().Get("expand"), ","), "state")
+}
+
+// restItem is a work item as the REST API shows it: the state as an id unless it
+// is expanded, times in the account's own zone.
+func (s *Server) restItem(i *Item, expanded bool) map[string]any {
 	zone := time.FixedZone("", 3*3600)
 	out := s.wireIssue(i)
-	out["state"] = i.State
+	if !expanded {
+		out["state"] = i.State
+	}
 	out["created_at"], out["updated_at"] = i.Created.In(zone).Format("2006-01-02T15:04:05.000000-07:00"), i.Updated.In(zone).Format("2006-01-02T15:04:05.000000-07:00")
 	return out
 }
 
 // fields reads a JSON body.
-func fields(w http.ResponseWriter, r *http.Request) (map[string]any, bool) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, 5<<20))
+func fields(w http.ResponseWriter, body []byte) (map[string]any, bool) {
 	var in map[string]any
-	if err != nil || json.Unmarshal(body, &in) != nil {
+	if json.Unmarshal(body, &in) != nil {
 		reply(w, http.StatusBadRequest, map[string]string{"error": "The payload is not valid"})
 		return nil, false
 	}
@@ -170,8 +194,8 @@ func fields(w http.ResponseWriter, r *http.Request) (map[string]any, bool) {
 }
 
 // patch changes what it knows and ignores the rest, a state_id included.
-func (s *Server) patch(w http.ResponseWriter, r *http.Request, p *project, i *Item, actor string) {
-	in, ok := fields(w, r)
+func (s *Server) patch(w http.ResponseWriter, body []byte, p *project, i *Item, actor string) {
+	in, ok := fields(w, body)
 	if !ok {
 		return
 	}
@@ -183,18 +207,29 @@ func (s *Server) patch(w http.ResponseWriter, r *http.Request, p *project, i *It
 		}
 		s.move(i, p.states[n], actor, "state")
 	}
-	reply(w, http.StatusOK, s.restItem(i))
+	name, description := i.Name, i.HTML
+	if v, given := in["name"].(string); given {
+		name = v
+	}
+	if v, given := in["description_html"].(string); given {
+		description = v
+	}
+	s.edit(i, name, description, actor)
+	reply(w, http.StatusOK, s.restItem(i, false))
 }
 
-func (s *Server) comment(w http.ResponseWriter, r *http.Request, i *Item, actor string) {
-	in, ok := fields(w, r)
+// comment adds a comment. An external id is looked for in the whole project, as
+// Plane does, not only in the work item.
+func (s *Server) comment(w http.ResponseWriter, body []byte, i *Item, actor string) {
+	in, ok := fields(w, body)
 	if !ok {
 		return
 	}
 	text := func(name string) string { v, _ := in[name].(string); return v }
 	c := Comment{Actor: actor, HTML: text("comment_html"), ExternalSource: text("external_source"), ExternalID: text("external_id")}
 	for _, o := range s.comments {
-		if c.ExternalID != "" && o.Item == i.ID && o.ExternalID == c.ExternalID && o.ExternalSource == c.ExternalSource {
+		same := o.ExternalID == c.ExternalID && o.ExternalSource == c.ExternalSource
+		if same && c.ExternalID != "" && c.ExternalSource != "" && s.item(o.Item).Project == i.Project {
 			s.conflicts++
 			reply(w, http.StatusConflict, map[string]string{"error": "Work item comment with the same external id and external source already exists", "id": o.ID})
 			return

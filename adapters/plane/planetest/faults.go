@@ -1,6 +1,9 @@
 package planetest
 
 import (
+	"bytes"
+	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -13,20 +16,24 @@ type Fault string
 // Faults of API calls.
 const (
 	None        Fault = ""
-	TooMany     Fault = "429"        // with Retry-After
-	ErrorBefore Fault = "500 before" // nothing happens
-	ErrorAfter  Fault = "500 after"  // what was asked for happens all the same
-	Dropped     Fault = "dropped"    // the connection breaks before anything happens
-	DroppedLate Fault = "dropped late"
+	TooMany     Fault = "429"          // with Retry-After
+	ErrorBefore Fault = "500 before"   // nothing happens
+	ErrorAfter  Fault = "500 after"    // what was asked for happens all the same
+	Dropped     Fault = "dropped"      // the connection breaks before anything happens
+	DroppedLate Fault = "dropped late" // it breaks after what was asked for has happened
+	Held        Fault = "held"         // nothing happens for Faults.Hold, then the connection breaks
 )
 
 // Faults are chances, between 0 and 1, that hold until they are set anew.
 type Faults struct {
-	TooMany, ErrorBefore, ErrorAfter, Dropped, DroppedLate float64 // of API calls
+	TooMany, ErrorBefore, ErrorAfter, Dropped, DroppedLate, Held float64 // of API calls
 
-	HookLost    float64       // a webhook is never sent
-	HookDoubled float64       // a webhook is sent twice
-	HookDelay   time.Duration // at most; webhooks overtake each other
+	HookLost      float64       // a webhook is never sent
+	HookDoubled   float64       // a webhook is sent twice
+	HookReordered float64       // a webhook waits until another one was sent, or Hold has passed
+	HookDelay     time.Duration // at most; webhooks overtake each other
+
+	Hold time.Duration // default 1 s
 }
 
 // SetFaults sets the chances of failure.
@@ -54,7 +61,7 @@ func (s *Server) fault() Fault {
 	for _, c := range []struct {
 		chance float64
 		fault  Fault
-	}{{s.faults.TooMany, TooMany}, {s.faults.ErrorBefore, ErrorBefore}, {s.faults.ErrorAfter, ErrorAfter}, {s.faults.Dropped, Dropped}, {s.faults.DroppedLate, DroppedLate}} {
+	}{{s.faults.TooMany, TooMany}, {s.faults.ErrorBefore, ErrorBefore}, {s.faults.ErrorAfter, ErrorAfter}, {s.faults.Dropped, Dropped}, {s.faults.DroppedLate, DroppedLate}, {s.faults.Held, Held}} {
 		if x < c.chance {
 			return c.fault
 		}
@@ -63,29 +70,57 @@ func (s *Server) fault() Fault {
 	return None
 }
 
-// ServeHTTP implements http.Handler.
+// chance draws whether something happens that happens so often.
+func (s *Server) chance(p float64) bool { return p > 0 && s.rand.Float64() < p }
+
+// hold is how long a connection is held.
+func (s *Server) hold() time.Duration {
+	if s.faults.Hold > 0 {
+		return s.faults.Hold
+	}
+	return time.Second
+}
+
+// ServeHTTP implements http.Handler. Nothing is sent or received under the
+// lock: a client that is slow holds up nobody else.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
+	if err != nil {
+		reply(w, http.StatusRequestEntityTooLarge, map[string]string{"error": "REQUEST_BODY_TOO_LARGE"})
+		return
+	}
+	fault, answer, hold := s.answer(r, body)
+	switch fault {
+	case TooMany:
+		tooMany(w, time.Second)
+	case ErrorBefore, ErrorAfter:
+		reply(w, http.StatusInternalServerError, map[string]string{"error": "Something went wrong please try again later"})
+	case Held:
+		select {
+		case <-time.After(hold):
+		case <-r.Context().Done():
+		case <-s.group.Context().Done():
+		}
+		drop(w)
+	case Dropped, DroppedLate:
+		drop(w)
+	default:
+		answer.send(w)
+	}
+}
+
+// answer draws the fault of a call, and does what was asked for unless the fault
+// comes first.
+func (s *Server) answer(r *http.Request, body []byte) (Fault, *recorder, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fault := s.fault()
+	rec := &recorder{header: http.Header{}, status: http.StatusOK}
 	switch fault {
-	case TooMany:
-		w.Header().Set("Retry-After", strconv.Itoa(1))
-		reply(w, http.StatusTooManyRequests, map[string]any{"error_code": 5900, "error_message": "RATE_LIMIT_EXCEEDED"})
-	case ErrorBefore:
-		reply(w, http.StatusInternalServerError, map[string]string{"error": "Something went wrong please try again later"})
-	case Dropped:
-		drop(w)
-	case ErrorAfter, DroppedLate:
-		s.route(&discard{header: http.Header{}}, r)
-		if fault == DroppedLate {
-			drop(w)
-			return
-		}
-		reply(w, http.StatusInternalServerError, map[string]string{"error": "Something went wrong please try again later"})
-	default:
-		s.route(w, r)
+	case None, ErrorAfter, DroppedLate:
+		s.route(rec, r, body)
 	}
+	return fault, rec, s.hold()
 }
 
 // drop breaks the connection without an answer.
@@ -93,16 +128,52 @@ func drop(w http.ResponseWriter) {
 	if h, ok := w.(http.Hijacker); ok {
 		if conn, _, err := h.Hijack(); err == nil {
 			_ = conn.Close()
+			return
 		}
 	}
+	w.WriteHeader(http.StatusBadGateway) // what a proxy would make of it
 }
 
-// discard is where the answer goes that nobody will see.
-type discard struct{ header http.Header }
+// recorder keeps an answer until it is sent, if ever.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
 
-func (d *discard) Header() http.Header         { return d.header }
-func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
-func (d *discard) WriteHeader(int)             {}
+func (r *recorder) Header() http.Header         { return r.header }
+func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
+func (r *recorder) WriteHeader(status int)      { r.status = status }
+
+func (r *recorder) send(w http.ResponseWriter) {
+	maps.Copy(w.Header(), r.header)
+	w.WriteHeader(r.status)
+	_, _ = w.Write(r.body.Bytes()) // a client that hung up needs no answer
+}
+
+// limited applies Options.RateLimit to a token, and answers when it is used up.
+func (s *Server) limited(w http.ResponseWriter, token string) bool {
+	limit, now := s.opt.RateLimit, s.opt.Now()
+	if limit <= 0 {
+		limit = 60 // only told, not applied
+	}
+	calls := slices.DeleteFunc(s.calls[token], func(at time.Time) bool { return now.Sub(at) >= time.Minute })
+	if s.opt.RateLimit > 0 && len(calls) >= limit {
+		s.calls[token] = calls
+		tooMany(w, time.Minute-now.Sub(calls[0]))
+		return true
+	}
+	s.calls[token] = append(calls, now)
+	w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(max(0, limit-len(calls)-1)))
+	w.Header().Set("X-RateLimit-Reset", strconv.FormatInt(now.Add(time.Minute).Unix(), 10))
+	return false
+}
+
+// tooMany answers without the headers that admitted calls get.
+func tooMany(w http.ResponseWriter, wait time.Duration) {
+	w.Header().Set("Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
+	reply(w, http.StatusTooManyRequests, map[string]any{"error_code": 5900, "error_message": "RATE_LIMIT_EXCEEDED"})
+}
 
 // Delivery is one attempt to send a webhook.
 type Delivery struct {

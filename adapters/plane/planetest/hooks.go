@@ -21,7 +21,7 @@ const attempts = 6
 
 // hook sends a webhook in the background.
 func (s *Server) hook(event, action string, data map[string]any, activity map[string]any, actor string) {
-	if s.hookURL == "" || s.rand.Float64() < s.faults.HookLost {
+	if s.closed || s.hookURL == "" || s.chance(s.faults.HookLost) {
 		return
 	}
 	if activity == nil {
@@ -34,17 +34,40 @@ func (s *Server) hook(event, action string, data map[string]any, activity map[st
 		"workspace_id": "a0000000-0000-4000-8000-000000000001", "data": data, "activity": activity,
 	})
 	copies := 1
-	if s.rand.Float64() < s.faults.HookDoubled {
+	if s.chance(s.faults.HookDoubled) {
 		copies = 2
 	}
-	url := s.hookURL
+	var turn <-chan struct{} // nil = at once
+	if s.chance(s.faults.HookReordered) {
+		turn = s.passed
+	}
+	url, hold := s.hookURL, s.hold()
 	for range copies {
 		var delay time.Duration
 		if s.faults.HookDelay > 0 {
 			delay = time.Duration(s.rand.Int64N(int64(s.faults.HookDelay)))
 		}
-		s.group.Go("webhook", func(ctx context.Context) { s.deliver(ctx, url, event, body, delay) })
+		s.group.Go("webhook", func(ctx context.Context) {
+			if await(ctx, turn, hold) {
+				s.deliver(ctx, url, event, body, delay)
+			}
+		})
 	}
+}
+
+// await waits for the turn, at most for so long; it is false when the server is
+// closed meanwhile.
+func await(ctx context.Context, turn <-chan struct{}, atMost time.Duration) bool {
+	if turn == nil {
+		return true
+	}
+	select {
+	case <-turn:
+	case <-time.After(atMost):
+	case <-ctx.Done():
+		return false
+	}
+	return true
 }
 
 // deliver tries until there is any HTTP answer at all.
@@ -64,6 +87,10 @@ func (s *Server) deliver(ctx context.Context, url, event string, body []byte, de
 		status := s.post(ctx, url, id, event, body)
 		s.mu.Lock()
 		s.sent = append(s.sent, Delivery{ID: id, Event: event, Body: body, Status: status})
+		if status != 0 { // let those through that wait for a later one
+			close(s.passed)
+			s.passed = make(chan struct{})
+		}
 		s.mu.Unlock()
 		if status != 0 {
 			return
@@ -190,6 +217,10 @@ func quote(b *bytes.Buffer, s string) {
 			b.WriteString(`\r`)
 		case r == '\t':
 			b.WriteString(`\t`)
+		case r == '\b':
+			b.WriteString(`\b`)
+		case r == '\f':
+			b.WriteString(`\f`)
 		case r < 0x20 || r > 0x7e && r < 0x10000:
 			fmt.Fprintf(b, `\u%04x`, r)
 		case r >= 0x10000:

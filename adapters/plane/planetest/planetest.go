@@ -28,6 +28,7 @@ type Options struct {
 	Secret    string            // of the webhook
 	HookURL   string            // where webhooks go; empty = nowhere; see SetHookURL
 	RetryWait time.Duration     // before a webhook whose connection failed is sent again; default 200 ms
+	RateLimit int               // API calls per token in any 60 s; 0 = no limit
 	Seed      uint64            // of chance
 	Now       func() time.Time
 }
@@ -81,6 +82,9 @@ type Server struct {
 	hookURL   string
 	faults    Faults
 	next      []Fault
+	calls     map[string][]time.Time // of the last minute, by token
+	passed    chan struct{}          // closed when the next webhook was sent
+	closed    bool
 }
 
 // New makes a server without projects. Close ends its goroutines.
@@ -96,12 +100,19 @@ func New(o Options) *Server {
 	}
 	return &Server{
 		opt: o, hookURL: o.HookURL, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 1)),
+		calls: map[string][]time.Time{}, passed: make(chan struct{}),
 		http: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 }
 
-// Close stops sending webhooks and waits for those under way.
-func (s *Server) Close() { s.group.Stop() }
+// Close stops sending webhooks and waits for those under way. API calls are
+// answered all the same.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true // from here on nothing is added to the group
+	s.mu.Unlock()
+	s.group.Stop()
+}
 
 // SetHookURL says where webhooks go from now on.
 func (s *Server) SetHookURL(url string) {
@@ -195,9 +206,20 @@ func (s *Server) Edit(itemID, name, description string) {
 	if i == nil {
 		return
 	}
+	s.edit(i, name, description, human)
+}
+
+// edit changes what differs, and sends one webhook for each such field.
+func (s *Server) edit(i *Item, name, description, actor string) {
+	oldName, oldHTML := i.Name, i.HTML
+	if oldName == name && oldHTML == description {
+		return
+	}
 	i.Name, i.HTML, i.Updated = name, description, s.opt.Now()
-	for _, field := range []string{"name", "description_html"} {
-		s.hook("issue", "updated", s.wireIssue(i), map[string]any{"field": field, "old_value": "", "new_value": ""}, human)
+	for _, f := range [][3]string{{"name", oldName, name}, {"description_html", oldHTML, description}} {
+		if f[1] != f[2] {
+			s.hook("issue", "updated", s.wireIssue(i), map[string]any{"field": f[0], "old_value": f[1], "new_value": f[2]}, actor)
+		}
 	}
 }
 
@@ -259,6 +281,52 @@ func (s *Server) States(projectID string) []State {
 		return slices.Clone(p.states)
 	}
 	return nil
+}
+
+// Column is a column of a board and what stands in it.
+type Column struct {
+	State State
+	Items []Item // oldest first
+}
+
+// Board is a project's board as a page would show it; nil when there is no such
+// project.
+func (s *Server) Board(projectID string) []Column {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.project(projectID)
+	if p == nil {
+		return nil
+	}
+	board := make([]Column, len(p.states))
+	for n, st := range p.states {
+		board[n].State = st
+		for _, i := range s.items {
+			if i.State == st.ID {
+				board[n].Items = append(board[n].Items, *i)
+			}
+		}
+	}
+	return board
+}
+
+// AddState adds a column to a project, at the end.
+func (s *Server) AddState(projectID, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.project(projectID); p != nil {
+		p.states = append(p.states, State{ID: s.id(), Name: name})
+	}
+}
+
+// RemoveState takes a column away; items that stand in it stay in a state that
+// is not listed any more.
+func (s *Server) RemoveState(projectID, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.project(projectID); p != nil {
+		p.states = slices.DeleteFunc(p.states, func(st State) bool { return strings.EqualFold(st.Name, name) })
+	}
 }
 
 // Identifier is a project's prefix, such as GPX.

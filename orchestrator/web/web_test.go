@@ -1,0 +1,399 @@
+package web_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/githost/memhost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker/memtracker"
+)
+
+const (
+	planeSecret  = "plane_wh_test"
+	githubSecret = "gh-test"
+	admin        = "operator-token"
+)
+
+// brokenStore is a store that can be told not to take deliveries.
+type brokenStore struct {
+	*memstore.Store
+	mu    sync.Mutex
+	fails int // how many more times; -1 = always
+}
+
+func (b *brokenStore) Receive(ctx context.Context, d orchestrator.Delivery, j queue.Job) (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fails != 0 {
+		b.fails--
+		return false, errors.New("disk full")
+	}
+	return b.Store.Receive(ctx, d, j)
+}
+
+type kit struct {
+	*testing.T
+	store *brokenStore
+	url   string
+}
+
+// setup serves a handler over a real socket. No engine works.
+func setup(t *testing.T, change func(*web.Options)) *kit {
+	t.Helper()
+	store := &brokenStore{Store: memstore.New(nil)}
+	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p1", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
+	require.NoError(t, err)
+	board, host, place := memtracker.New(nil), memhost.New(), memwork.New(func(context.Context, work.Command, map[string]string) work.Result { return work.Result{} })
+	engine, err := orchestrator.New(stage.Default(), orchestrator.Deps{
+		Store: store, Story: store, Jobs: store, Projects: projects, Tracker: board, Host: host, Workspaces: place, Agents: place, Gates: checks.All(nil),
+		Runners: effects.Runners(effects.Deps{Store: store, Projects: projects, Tracker: board, Host: host, Workspaces: place}),
+	}, orchestrator.Options{})
+	require.NoError(t, err)
+	p, err := plane.New(plane.Options{BaseURL: "http://plane.example.org", Workspace: "w", Token: "t", Secret: planeSecret})
+	require.NoError(t, err)
+	g, err := github.New(github.Options{Token: "t", Secret: githubSecret})
+	require.NoError(t, err)
+	o := web.Options{
+		Engine: engine, Tracker: p, Host: g, TrackerSource: "plane", HostSource: "github", AdminToken: admin,
+		HoldTracker: 300 * time.Millisecond, HoldHost: 300 * time.Millisecond,
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "signalbox_up 1") }),
+	}
+	if change != nil {
+		change(&o)
+	}
+	h, err := web.Handler(o)
+	require.NoError(t, err)
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return &kit{T: t, store: store, url: srv.URL}
+}
+
+func sign(secret string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (k *kit) do(method, path string, header map[string]string, body []byte) answer {
+	k.Helper()
+	req, err := http.NewRequestWithContext(k.Context(), method, k.url+path, bytes.NewReader(body))
+	require.NoError(k, err)
+	for name, value := range header {
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(k, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(k, err)
+	return answer{resp.StatusCode, resp.Header, string(text)}
+}
+
+// plane posts a webhook of Plane, signed.
+func (k *kit) plane(id string, payload any) answer {
+	k.Helper()
+	body, ok := payload.([]byte)
+	if !ok {
+		body = planetest.Encode(payload)
+	}
+	return k.do(http.MethodPost, "/webhooks/tracker", map[string]string{
+		"Content-Type": "application/json", "X-Plane-Delivery": id, "X-Plane-Event": "issue", "X-Plane-Signature": sign(planeSecret, body),
+	}, body)
+}
+
+func (k *kit) github(id, event string, body []byte) answer {
+	k.Helper()
+	return k.do(http.MethodPost, "/webhooks/githost", map[string]string{
+		"Content-Type": "application/json; charset=utf-8", "X-GitHub-Delivery": id, "X-GitHub-Event": event, "X-Hub-Signature-256": "sha256=" + sign(githubSecret, body),
+	}, body)
+}
+
+func issue(field string, data map[string]any) map[string]any {
+	return map[string]any{"event": "issue", "action": "updated", "data": data, "activity": map[string]any{"field": field, "actor": map[string]any{"id": "kim"}}}
+}
+
+func (k *kit) jobs() []queue.Job {
+	k.Helper()
+	jobs, err := k.store.Jobs(k.Context(), queue.Filter{})
+	require.NoError(k, err)
+	return jobs
+}
+
+func TestWebhookIsStoredOnce(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	hook := issue("state_id", map[string]any{"id": "i1", "project": "p1"})
+	a := k.plane("d1", hook)
+	require.Equal(t, http.StatusAccepted, a.status)
+	require.JSONEq(t, `{"status":"queued"}`, a.body)
+	for _, id := range []string{"d1", "d2", ""} { // Plane makes a new id for each attempt
+		a = k.plane(id, hook)
+		require.Equal(t, http.StatusOK, a.status)
+		require.JSONEq(t, `{"status":"duplicate"}`, a.body)
+	}
+	require.Len(t, k.jobs(), 1)
+	require.Equal(t, "item/i1", k.jobs()[0].Key)
+}
+
+// What nobody waits for is answered and not kept.
+func TestIgnored(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	for why, hook := range map[string]map[string]any{
+		"the status has not changed":    issue("name", map[string]any{"id": "i", "project": "p1"}),
+		"the project is not registered": issue("state", map[string]any{"id": "i", "project": "p9"}),
+		"the event is of no interest":   {"event": "cycle", "action": "created", "data": map[string]any{"id": "c"}},
+		"comments are only noted":       {"event": "issue_comment", "action": "created", "data": map[string]any{"id": "c", "issue": "i", "project": "p1"}},
+	} {
+		a := k.plane("d-"+why, hook)
+		require.Equal(t, http.StatusOK, a.status, why)
+		var said struct{ Status, Reason string }
+		require.NoError(t, json.Unmarshal([]byte(a.body), &said))
+		require.Equal(t, []string{"ignored", why}, []string{said.Status, said.Reason})
+	}
+	for event, body := range map[string]string{
+		"ping": `{"zen":"x"}`, "unheard_of": `{}`, "push": `{"ref":"refs/heads/x","after":"` + strings.Repeat("a", 40) + `","repository":{"full_name":"acme/app"}}`,
+		"status": `{"state":"success","sha":"` + strings.Repeat("a", 40) + `","repository":{"full_name":"acme/other"}}`,
+	} {
+		a := k.github("d-"+event, event, []byte(body))
+		require.Equal(t, http.StatusOK, a.status, event)
+		require.Contains(t, a.body, "ignored", event)
+	}
+	require.Empty(t, k.jobs())
+}
+
+// Bad input gets the answer that names what is wrong; nothing is kept.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	good := planetest.Encode(issue("state", map[string]any{"id": "i1", "project": "p1"}))
+	planeHeaders := func(body []byte, change func(map[string]string)) map[string]string {
+		h := map[string]string{"Content-Type": "application/json", "X-Plane-Delivery": "d", "X-Plane-Event": "issue", "X-Plane-Signature": sign(planeSecret, body)}
+		if change != nil {
+			change(h)
+		}
+		return h
+	}
+	signed := func(body string) ([]byte, map[string]string) {
+		return []byte(body), planeHeaders([]byte(body), nil)
+	}
+	cases := map[string]struct {
+		want   int
+		body   []byte
+		header map[string]string
+	}{
+		"unsigned":          {http.StatusUnauthorized, good, planeHeaders(good, func(h map[string]string) { delete(h, "X-Plane-Signature") })},
+		"wrongly signed":    {http.StatusUnauthorized, good, planeHeaders(good, func(h map[string]string) { h["X-Plane-Signature"] = sign("other", good) })},
+		"signature of hex":  {http.StatusUnauthorized, good, planeHeaders(good, func(h map[string]string) { h["X-Plane-Signature"] = "zz" })},
+		"another body":      {http.StatusUnauthorized, append(good, ' '), planeHeaders(good, nil)},
+		"form":              {http.StatusUnsupportedMediaType, good, planeHeaders(good, func(h map[string]string) { h["Content-Type"] = "application/x-www-form-urlencoded" })},
+		"no content type":   {http.StatusUnsupportedMediaType, good, planeHeaders(good, func(h map[string]string) { h["Content-Type"] = "" })},
+		"gzip":              {http.StatusUnsupportedMediaType, good, planeHeaders(good, func(h map[string]string) { h["Content-Encoding"] = "gzip" })},
+		"oversized":         {http.StatusRequestEntityTooLarge, bytes.Repeat([]byte(" "), 1<<20+1), planeHeaders(nil, nil)},
+		"truncated payload": {http.StatusBadRequest, nil, nil}, "not JSON": {http.StatusBadRequest, nil, nil}, "empty": {http.StatusBadRequest, nil, nil},
+		"a JSON word": {http.StatusBadRequest, nil, nil}, "an issue without an id": {http.StatusBadRequest, nil, nil}, "an issue without a project": {http.StatusBadRequest, nil, nil},
+	}
+	for name, body := range map[string]string{
+		"truncated payload": string(good[:len(good)/2]), "not JSON": "state=done", "empty": "", "a JSON word": `"hello"`,
+		"an issue without an id": `{"event":"issue","action":"updated","data":{"project":"p1"}}`, "an issue without a project": `{"event":"issue","action":"updated","data":{"id":"i"}}`,
+	} {
+		c := cases[name]
+		c.body, c.header = signed(body)
+		cases[name] = c
+	}
+	for name, c := range cases {
+		a := k.do(http.MethodPost, "/webhooks/tracker", c.header, c.body)
+		require.Equal(t, c.want, a.status, name)
+		require.Equal(t, "application/problem+json", a.header.Get("Content-Type"), name)
+		require.NotContains(t, a.body, "state=done", "what was sent is not repeated")
+	}
+	body := []byte(`{"state":"success"}`)
+	require.Equal(t, http.StatusBadRequest, k.github("d", "status", body).status)
+	a := k.do(http.MethodPost, "/webhooks/githost", map[string]string{"Content-Type": "application/json", "X-GitHub-Event": "ping", "X-Hub-Signature": "sha1=abc"}, body)
+	require.Equal(t, http.StatusUnauthorized, a.status, "SHA-1 does not count")
+	require.Empty(t, k.jobs())
+}
+
+// Hostile texts are only texts.
+func TestHostileTexts(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	for n, text := range []string{
+		"--upload-pack=touch /tmp/x", "../../etc/passwd", "line\nfeed", "\u202egnp.exe", "🚦🧨", strings.Repeat("长", 10_000), "<script>alert(1)</script>", "'; drop table tasks; --", "\x00nul",
+	} {
+		a := k.plane(fmt.Sprint(n), issue("state", map[string]any{"id": text, "project": "p1", "name": text, "description_html": text}))
+		require.Equal(t, http.StatusAccepted, a.status, "%.30q", text)
+	}
+	require.Len(t, k.jobs(), 9)
+	require.Equal(t, http.StatusOK, k.do(http.MethodGet, "/queue", nil, nil).status)
+}
+
+// While the store cannot take a delivery the request is held; then Plane's
+// connection is broken (it tries again only then) and GitHub is told.
+func TestStoreOutage(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	k.store.fails = 2
+	a := k.plane("d1", issue("state", map[string]any{"id": "i1", "project": "p1"}))
+	require.Equal(t, http.StatusAccepted, a.status, "held until the store was back")
+	k.store.mu.Lock()
+	k.store.fails = -1
+	k.store.mu.Unlock()
+	body := planetest.Encode(issue("state", map[string]any{"id": "i2", "project": "p1"}))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, k.url+"/webhooks/tracker", bytes.NewReader(body))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Plane-Signature", sign(planeSecret, body))
+	resp, err := http.DefaultClient.Do(req)
+	if err == nil {
+		resp.Body.Close()
+	}
+	require.Error(t, err, "the connection is broken")
+	a = k.github("g1", "status", []byte(`{"state":"success","sha":"`+strings.Repeat("a", 40)+`","repository":{"full_name":"acme/app"}}`))
+	require.Equal(t, http.StatusServiceUnavailable, a.status)
+	require.NotEmpty(t, a.header.Get("Retry-After"))
+	require.Len(t, k.jobs(), 1)
+}
+
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	for path, want := range map[string]int{
+		"GET /healthz": 200, "GET /readyz": 200, "GET /metrics": 200, "GET /queue": 200, "GET /tasks": 200,
+		"GET /nothing": 404, "GET /webhooks/tracker": 405, "DELETE /queue": 405, "GET /tasks/1": 404, "GET /tasks/1/explain": 404, "GET /tasks/x": 400, "GET /tasks/-1": 400,
+		"GET /tasks?limit=0": 400, "GET /tasks?limit=x": 400, "GET /tasks?after=-1": 400, "GET /tasks?live=perhaps": 400, "GET /tasks?live=true&stage=review&limit=5": 200,
+		"POST /tasks/1/retry": 401, "POST /tasks/1/stop": 401, "POST /serial-gate/unfreeze": 401,
+	} {
+		method, p, _ := strings.Cut(path, " ")
+		a := k.do(method, p, nil, nil)
+		require.Equal(t, want, a.status, path)
+		require.Equal(t, "nosniff", a.header.Get("X-Content-Type-Options"), path)
+		if want >= 400 {
+			var problem web.Problem
+			require.NoError(t, json.Unmarshal([]byte(a.body), &problem), path)
+			require.Equal(t, want, problem.Status)
+			require.NotEmpty(t, problem.Detail)
+		}
+	}
+	require.Equal(t, "POST", k.do(http.MethodGet, "/webhooks/tracker", nil, nil).header.Get("Allow"))
+}
+
+func TestOperator(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	token := map[string]string{"Authorization": "Bearer " + admin}
+	task := orchestrator.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
+	require.NoError(t, k.store.Commit(t.Context(), orchestrator.Commit{Task: &task}))
+	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/retry", token, nil).status)
+	require.Len(t, k.jobs(), 1)
+	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/retry", token, nil).status, "asked twice, done once")
+	require.Len(t, k.jobs(), 1)
+	require.Equal(t, http.StatusNotFound, k.do(http.MethodPost, "/tasks/2/retry", token, nil).status)
+	a := k.do(http.MethodPost, "/tasks/1/stop", token, nil)
+	require.Equal(t, http.StatusNotFound, a.status)
+	require.Contains(t, a.body, "ORCH_STOP_STATUS_ENABLED")
+	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer wrong"}, nil).status)
+	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": admin}, nil).status)
+	require.Equal(t, http.StatusForbidden, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer " + admin, "Sec-Fetch-Site": "cross-site"}, nil).status)
+
+	a = k.do(http.MethodGet, "/tasks/1", nil, nil)
+	require.Equal(t, http.StatusOK, a.status)
+	var d web.TaskDetail
+	require.NoError(t, json.Unmarshal([]byte(a.body), &d))
+	require.Equal(t, "APP-1", d.WorkItemID)
+	require.Len(t, d.Jobs, 1)
+
+	locked := setup(t, func(o *web.Options) { o.AdminToken = "" })
+	a = locked.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer "}, nil)
+	require.Equal(t, http.StatusForbidden, a.status)
+	require.Contains(t, a.body, "ORCH_ADMIN_TOKEN")
+}
+
+func TestReady(t *testing.T) {
+	t.Parallel()
+	sick := func(context.Context) error { return errors.New("sick") }
+	k := setup(t, func(o *web.Options) { o.Checks = []web.Check{{Name: "a", Ping: sick, Warning: true}, {Name: "b", Ping: func(context.Context) error { return nil }}} })
+	a := k.do(http.MethodGet, "/readyz", nil, nil)
+	require.Equal(t, http.StatusOK, a.status)
+	require.Contains(t, a.body, "warning: sick")
+	k = setup(t, func(o *web.Options) { o.Checks = []web.Check{{Name: "a", Ping: sick}} })
+	require.Equal(t, http.StatusServiceUnavailable, k.do(http.MethodGet, "/readyz", nil, nil).status)
+}
+
+func TestQueueSaysWhatIsOff(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	var q map[string]any
+	require.NoError(t, json.Unmarshal([]byte(k.do(http.MethodGet, "/queue", nil, nil).body), &q))
+	for _, block := range []string{"stop", "serial_gate", "reconcile", "task_deps", "merge_gate"} {
+		require.Equal(t, map[string]any{"enabled": false}, q[block], block)
+	}
+	for _, block := range []string{"jobs", "effects", "workers", "depth"} {
+		require.Contains(t, q, block)
+	}
+}
+
+func TestHandlerRefuses(t *testing.T) {
+	_, err := web.Handler(web.Options{})
+	require.ErrorContains(t, err, "Engine is required")
+	h, err := web.Handler(web.Options{Engine: &orchestrator.Engine{}})
+	require.NoError(t, err)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/webhooks/tracker", nil))
+	require.Equal(t, http.StatusNotFound, w.Code, "a receiver that is off has no endpoint")
+}
+
+// The handler can be mounted below a prefix.
+func Example() {
+	h, err := web.Handler(web.Options{Engine: &orchestrator.Engine{}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/signalbox/", http.StripPrefix("/signalbox", h))
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/signalbox/healthz", nil))
+	fmt.Println(w.Code)
+	_, _ = io.Copy(os.Stdout, w.Body)
+	// Output:
+	// 200
+	// {
+	//   "status": "ok"
+	// }
+}
