@@ -220,14 +220,9 @@ func TestSignature(t *testing.T) {
 
 func TestDecode(t *testing.T) {
 	t.Parallel()
-	const (
-		item    = "77ab12cd-2222-4222-8222-000000000002"
-		project = "5d0c7a10-1111-4111-8111-000000000001"
-		kim     = "c0ffee00-3333-4333-8333-000000000001"
-	)
 	c, _ := setup(t, nil)
 	hook := func(kind, event string, change func(*tracker.Hook)) tracker.Hook {
-		h := tracker.Hook{Kind: kind, Event: event, ProjectID: project, ItemID: item, ActorID: kim}
+		h := tracker.Hook{Kind: kind, Event: event, ProjectID: projectID, ItemID: itemID, ActorID: kim}
 		if change != nil {
 			change(&h)
 		}
@@ -236,7 +231,7 @@ func TestDecode(t *testing.T) {
 	for file, want := range map[string]tracker.Hook{
 		"issue_created":             hook(tracker.HookItemCreated, "issue.created", nil),
 		"issue_updated_state_id":    hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) { h.Status = true }),
-		"issue_updated_state_api":   hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) { h.Status, h.ActorID = true, "c0ffee00-3333-4333-8333-000000000099" }),
+		"issue_updated_state_api":   hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) { h.Status, h.ActorID = true, ourselves }),
 		"issue_updated_labels":      hook(tracker.HookItemUpdated, "issue.updated", nil),
 		"issue_updated_description": hook(tracker.HookItemUpdated, "issue.updated", nil),
 		"issue_deleted":             hook(tracker.HookOther, "issue.deleted", func(h *tracker.Hook) { h.ProjectID = "" }),
@@ -244,8 +239,13 @@ func TestDecode(t *testing.T) {
 		"comment_updated":           hook(tracker.HookComment, "issue_comment.updated", func(h *tracker.Hook) { h.Body = "looks good\nship <it>" }),
 		"comment_own":               hook(tracker.HookComment, "issue_comment.created", func(h *tracker.Hook) { h.Body, h.Self = "looks good\nship <it>", true }),
 		"cycle_created":             hook(tracker.HookOther, "cycle.created", func(h *tracker.Hook) { h.ItemID, h.ProjectID = "cy", "" }),
+		"v2_created":                hook(tracker.HookItemCreated, "workitem.created", func(h *tracker.Hook) { h.ActorID = "" }),
+		"v2_constant_name":          hook(tracker.HookItemUpdated, "workitem.updated", func(h *tracker.Hook) { h.Status = true }),
+		"v2_comment":                hook(tracker.HookComment, "workitem.comment.created", func(h *tracker.Hook) { h.Body = "looks good\nship <it>" }),
+		"v2_comment_constant":       hook(tracker.HookComment, "workitem.comment.updated", func(h *tracker.Hook) { h.Body, h.Self = "looks good\nship <it>", true }),
+		"v2_deleted":                hook(tracker.HookOther, "workitem.deleted", func(h *tracker.Hook) { h.ActorID = "" }),
 		"v2_updated":                hook(tracker.HookItemUpdated, "workitem.updated", func(h *tracker.Hook) { h.Status = true }),
-		"v2_renamed":                hook(tracker.HookItemUpdated, "workitem.updated", func(h *tracker.Hook) { h.ActorID = "c0ffee00-3333-4333-8333-000000000099" }),
+		"v2_renamed":                hook(tracker.HookItemUpdated, "workitem.updated", func(h *tracker.Hook) { h.ActorID = ourselves }),
 	} {
 		body, err := os.ReadFile(filepath.Join("testdata", "hooks", file+".json"))
 		require.NoError(t, err)
@@ -260,6 +260,7 @@ func TestDecode(t *testing.T) {
 	for _, bad := range []string{
 		`{"event":"issue","action":"updated"}`, `{"event":"issue","action":"updated","data":{"id":"x"}}`, `{"event":"issue","action":"created","data":{"project":"x"}}`,
 		`{"event":"issue_comment","action":"created","data":{"id":"c","project":"p"}}`, `[]`, `"x"`, `{"data":7}`,
+		`{"version":"v2","event":"workitem.updated","data":{"id":"x"}}`, `{"version":2,"event":"workitem.created","data":{"project_id":"p"}}`,
 	} {
 		_, err := c.Decode("issue", []byte(bad))
 		require.Error(t, err, bad)

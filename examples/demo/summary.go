@@ -69,7 +69,7 @@ func (w *world) finished(ctx context.Context, k *keeper) error {
 				done++
 			}
 		}
-		if done < len(cards()) {
+		if done < len(cards()) || int(k.killed.Load()) < w.o.kills {
 			continue
 		}
 		var q struct {

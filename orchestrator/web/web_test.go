@@ -347,7 +347,9 @@ func TestOperator(t *testing.T) {
 func TestReady(t *testing.T) {
 	t.Parallel()
 	sick := func(context.Context) error { return errors.New("sick") }
-	k := setup(t, func(o *web.Options) { o.Checks = []web.Check{{Name: "a", Ping: sick, Warning: true}, {Name: "b", Ping: func(context.Context) error { return nil }}} })
+	k := setup(t, func(o *web.Options) {
+		o.Checks = []web.Check{{Name: "a", Ping: sick, Warning: true}, {Name: "b", Ping: func(context.Context) error { return nil }}}
+	})
 	a := k.do(http.MethodGet, "/readyz", nil, nil)
 	require.Equal(t, http.StatusOK, a.status)
 	require.Contains(t, a.body, "warning: sick")

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain lets the test's own program be the demo, and everything that the demo
+// starts itself again as.
+func TestMain(m *testing.M) {
+	if os.Getenv("DEMO_MAIN") != "" || len(os.Args) > 1 && (os.Args[1] == "server" || os.Args[1] == "agent" || os.Args[1] == "agent-shim") {
+		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// demo plays the whole demonstration in a process of its own and returns its
+// summary.
+func demo(t *testing.T, args ...string) summary {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"-exit", "-dir", t.TempDir()}, args...)...)
+	cmd.Env = append(os.Environ(), "DEMO_MAIN=1")
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	require.NoError(t, err, "%s\n%s", errs.String(), out.String())
+	var s summary
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &s), "the last line is the summary")
+	require.Equal(t, len(cards()), s.Tasks)
+	require.Equal(t, s.Tasks, s.Done)
+	require.Zero(t, s.Duplicates)
+	require.Zero(t, s.Lost)
+	return s
+}
+
+// Every card goes through all stages: one with a red gate, one with an agent
+// that is killed, one whose deployment a person confirms.
+func TestDemo(t *testing.T) {
+	s := demo(t, "-speed", "20")
+	require.Equal(t, 32, s.AgentRuns)
+	require.Equal(t, 2, s.Retries)
+	require.Positive(t, s.CostUSD)
+}
+
+// The server is killed 25 times at random moments: nothing is lost, and nothing
+// is seen twice.
+func TestTwentyFiveKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	s := demo(t, "-speed", "8", "-kills", "25", "-seed", "7")
+	require.GreaterOrEqual(t, s.Restarts, 25)
+}
+
+func TestWrongUse(t *testing.T) {
+	for _, args := range [][]string{{"-speed", "0"}, {"-nonsense"}, {"word"}} {
+		var out bytes.Buffer
+		require.Equal(t, 2, run(args, &out, &out), args)
+	}
+}
+
+// The agent does the same again when it is run again.
+func TestAgentIsIdempotent(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{{"init", "--quiet"}, {"config", "user.name", "x"}, {"config", "user.email", "x@example.org"}} {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = dir
+		require.NoError(t, cmd.Run())
+	}
+	var reports []string
+	for range 2 {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "agent")
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "DEMO_SPEED=1000", "DEMO_DIR="+t.TempDir(), "SIGNALBOX_ROLE=developer", "SIGNALBOX_STAGE=development", "SIGNALBOX_RUN=3",
+			"SIGNALBOX_ATTEMPT=1", "SIGNALBOX_WORK_ITEM=GPX-1", "SIGNALBOX_DOCS=docs/work/GPX-1", "SIGNALBOX_TITLE=x")
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		reports = append(reports, string(out))
+	}
+	require.Equal(t, reports[0], reports[1])
+	log, err := exec.CommandContext(t.Context(), "git", "-C", dir, "rev-list", "--count", "HEAD").Output()
+	require.NoError(t, err)
+	require.Equal(t, "1\n", string(log))
+	require.FileExists(t, filepath.Join(dir, "src", "gpx-1.txt"))
+}
