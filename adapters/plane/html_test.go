@@ -87,3 +87,48 @@ func Example() {
 	// to_analyse They are slow. <nil>
 	// true
 }
+
+func TestStripHTMLEdges(t *testing.T) {
+	for in, want := range map[string]string{
+		`<a title="1 > 0" href='x>y'>link</a>!`:           "link!",
+		`<a title="never closed>text</a>`:                 "text",
+		"it's <b class=x>5' tall</b>, isn't it":           "it's 5' tall, isn't it",
+		"<SCRIPT>if (a</b>1) x()</SCRIPT >after":          "after",
+		"<script></scripts></script>after":                "after",
+		"<!-- a > b --><p>kept</p><!-- open":              "kept",
+		"<!DOCTYPE html>x":                                "x",
+		"<h1>Title</h1>text<h2>Next</h2><p>p</p>":         "Title\ntext\nNext\n\np",
+		"<table><tr><td>a</td><td>b</td></tr></table>c":   "a  b\nc",
+		"<p\nclass='x'>a<br\t/>b</p>":                     "a\nb",
+		"&lt;b&gt;bold&lt;/b&gt;":                         "<b>bold</b>",
+		"a<1 b<=2 c<>d </ e":                              "a<1 b<=2 c<>d </ e",
+		"<p>مرحبا \u202eabc\u202c 👩‍👩‍👧</p>":              "مرحبا \u202eabc\u202c 👩‍👩‍👧",
+		"<p>" + strings.Repeat("я", 10000) + "</p>":       strings.Repeat("я", 10000),
+		"<ul><li><p>one</p></li><li><p>two</p></li></ul>": "one\n\ntwo",
+	} {
+		require.Equal(t, want, plane.StripHTML(in), in)
+	}
+}
+
+// What is written is read back, apart from blanks at the ends of lines.
+func TestEscapedTextComesBack(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                           "",
+		"<script>x</script> & \"q\"": "<script>x</script> & \"q\"",
+		"a\r\nb\rc\n\n\n\nd":         "a\nb\nc\n\nd",
+		"\xff\x00ok":                 "\ufffdok",
+		"&amp; <br> &lt;":            "&amp; <br> &lt;",
+	} {
+		require.Equal(t, want, plane.StripHTML(plane.EscapeHTML(in)), in)
+	}
+}
+
+// A hostile description must not hold a worker: these would take hours if each
+// "<" were looked at together with all that follows it.
+func TestStripHTMLIsLinear(t *testing.T) {
+	const n = 1 << 20
+	for _, part := range []string{"<", "<a", "<a '", "<a='", "</", "<!", "<!--", "<script>", "<1>", `<a b="`, "<script></", "&"} {
+		plane.StripHTML(strings.Repeat(part, n/len(part)))
+		plane.StripHTML(strings.Repeat(part, n/len(part)) + ">")
+	}
+}

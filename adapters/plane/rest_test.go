@@ -95,14 +95,23 @@ func replay(t *testing.T, answers map[string]answer) (*plane.Client, *recorded) 
 	for what, a := range answers {
 		s.answers[what] = a
 	}
-	srv := httptest.NewServer(s)
+	return clientOf(t, s, nil), s
+}
+
+func clientOf(t *testing.T, h http.Handler, change func(*plane.Options)) *plane.Client {
+	t.Helper()
+	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
-	c, err := plane.New(plane.Options{
+	o := plane.Options{
 		BaseURL: srv.URL + "/", Workspace: "acme", Token: botToken, RoleTokens: map[stage.Role]string{stage.Reviewer: reviewerToken},
 		HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
-	})
+	}
+	if change != nil {
+		change(&o)
+	}
+	c, err := plane.New(o)
 	require.NoError(t, err)
-	return c, s
+	return c
 }
 
 func TestItemShapes(t *testing.T) {

@@ -50,6 +50,13 @@ func (s *Server) Fail(faults ...Fault) {
 	s.next = append(s.next, faults...)
 }
 
+// Pending counts the faults of Fail that no call has met yet.
+func (s *Server) Pending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.next)
+}
+
 // fault draws what a call meets.
 func (s *Server) fault() Fault {
 	if len(s.next) > 0 {

@@ -1,0 +1,59 @@
+# signalbox. `make` lists the targets.
+
+GO      ?= go
+BIN     := .bin
+LINT    := $(BIN)/golangci-lint
+LINTVER := v2.15.0
+COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint fmt cover bench fuzz build tools
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: tools ## watch cards go from the board to deployed; ends with Ctrl-C
+	$(GO) run ./examples/demo $(ARGS)
+
+test: tools ## every test, as the README says
+	$(GO) test ./...
+
+check: tools fmt lint ## format, vet, lint, floor plan, race tests, coverage
+	$(GO) vet ./...
+	$(GO) test ./internal/archtest
+	$(GO) mod tidy -diff
+	$(GO) test -race ./...
+	@$(MAKE) --no-print-directory cover
+
+fmt:
+	@out="$$(gofmt -l .)"; if [ -n "$$out" ]; then echo "not formatted (gofmt -w):"; echo "$$out"; exit 1; fi
+
+lint: $(LINT)
+	$(LINT) run ./...
+
+$(LINT):
+	GOBIN="$(CURDIR)/$(BIN)" $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINTVER)
+
+cover: ## coverage of the stage machine, gates, queue and leases: at least 90 %
+	@mkdir -p $(BIN)
+	@$(GO) test -coverprofile=$(BIN)/cover.out -coverpkg=./orchestrator/stage,./gates,./gates/checks,./gates/fixture,./queue,./queue/memqueue,./queue/lease,./queue/lease/memlease \
+		$(COVERED) ./orchestrator/memstore ./adapters/filelease >/dev/null
+	@$(GO) tool cover -func=$(BIN)/cover.out | awk '/^total:/ { sub("%", "", $$3); print "coverage of stage, gates, queue, lease: " $$3 " %"; if ($$3 < 90) exit 1 }'
+
+bench: ## benchmarks with their anchors
+	$(GO) test -run '^$$' -bench . -benchtime 2s ./adapters/sqlite ./queue/memqueue ./orchestrator/stage
+
+FUZZTIME ?= 20s
+fuzz: ## each fuzz target for FUZZTIME
+	@for pkg in $$($(GO) list ./...); do \
+		for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+build: ## the reference server, as ./bin/signalbox
+	$(GO) build -trimpath -o bin/signalbox ./examples/server
+
+tools:
+	@command -v $(GO) >/dev/null || { echo "Go is missing: install Go 1.26 or newer (https://go.dev/dl)"; exit 1; }
+	@command -v git >/dev/null || { echo "git is missing: apt-get install git"; exit 1; }

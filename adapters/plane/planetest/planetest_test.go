@@ -1,0 +1,298 @@
+package planetest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	token = "plane_api_x"
+	bot   = "account-bot"
+)
+
+// open starts a board with one project, reachable at the address.
+func open(t *testing.T, o planetest.Options) (s *planetest.Server, project, address string) {
+	t.Helper()
+	o.Tokens = map[string]string{token: bot, "second": "account-second"}
+	s = planetest.New(o)
+	srv := httptest.NewServer(s)
+	t.Cleanup(func() { s.Close(); srv.Close() })
+	return s, s.AddProject("GPX", "Backlog", "In Progress", "Done"), srv.URL
+}
+
+// reply is an answer of the API.
+type reply struct {
+	status int
+	header http.Header
+	body   map[string]any
+}
+
+var client = &http.Client{
+	Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// ask calls the API; an error is one of the connection.
+func ask(t *testing.T, method, url, key, body string) (reply, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	if key != "" {
+		req.Header.Set("X-Api-Key", key)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer resp.Body.Close()
+	out := reply{status: resp.StatusCode, header: resp.Header}
+	raw, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	_ = json.Unmarshal(raw, &out.body) // a redirect has no JSON
+	return out, nil
+}
+
+// must is ask where the connection is not at stake.
+func must(t *testing.T, method, url, body string) reply {
+	t.Helper()
+	r, err := ask(t, method, url, token, body)
+	require.NoError(t, err)
+	return r
+}
+
+func TestHabits(t *testing.T) {
+	t.Parallel()
+	s, p, at := open(t, planetest.Options{})
+	id, err := s.AddItem(p, "t", "<p>d</p>")
+	require.NoError(t, err)
+	project := at + "/api/v1/workspaces/acme/projects/" + p + "/"
+	item := project + "work-items/" + id + "/"
+	long := project + "states/?per_page=2&cursor="
+	for _, tt := range []struct {
+		name, method, url, key, body string
+		status                       int
+		says                         string
+	}{
+		{"no slash", "POST", strings.TrimSuffix(item, "/") + "/comments", token, `{}`, 301, ""},
+		{"no key", "GET", item, "", "", 401, "not provided"},
+		{"a wrong key", "GET", item, "wrong", "", 403, "not valid"},
+		{"a foreign project", "GET", at + "/api/v1/workspaces/acme/projects/other/states/", token, "", 403, "permission"},
+		{"a foreign workspace", "GET", at + "/api/v1/workspaces/other/projects/", token, "", 404, "Page not found."},
+		{"no such item", "GET", project + "work-items/x/", token, "", 404, "does not exist"},
+		{"no such address", "DELETE", item, token, "", 404, "Page not found."},
+		{"projects", "GET", at + "/api/v1/workspaces/acme/projects/", token, "", 200, `"identifier":"GPX"`},
+		{"a project", "GET", project, token, "", 200, `"identifier":"GPX"`},
+		{"an item", "GET", item, token, "", 200, `"state":"0`},
+		{"an item and its state", "GET", item + "?expand=labels,state", token, "", 200, `"name":"Backlog"`},
+		{"a cursor that is none", "GET", long + "x", token, "", 400, "Invalid cursor"},
+		{"a page before the first", "GET", long + "2:-1:1", token, "", 400, "Invalid cursor"},
+		{"a page far behind the last", "GET", long + "2:900:0", token, "", 200, `"results":[]`},
+		{"too large pages", "GET", project + "states/?per_page=1001", token, "", 400, "per_page"},
+		{"not JSON", "PATCH", item, token, "{", 400, "payload"},
+		{"a foreign state", "PATCH", item, token, `{"state":"x"}`, 400, "non_field_errors"},
+		{"too much", "PATCH", item, token, `{"name":"` + strings.Repeat("x", 6<<20) + `"}`, 413, "TOO_LARGE"},
+	} {
+		r, err := ask(t, tt.method, tt.url, tt.key, tt.body)
+		require.NoError(t, err, tt.name)
+		require.Equal(t, tt.status, r.status, tt.name)
+		raw, err := json.Marshal(r.body)
+		require.NoError(t, err)
+		require.Contains(t, string(raw), tt.says, tt.name)
+	}
+	require.Empty(t, s.Changes())
+	require.Empty(t, s.Comments(id))
+}
+
+// The name that the web page uses for the field is ignored, without a word.
+func TestStateIDIsIgnored(t *testing.T) {
+	t.Parallel()
+	s, p, at := open(t, planetest.Options{})
+	id, err := s.AddItem(p, "t", "d")
+	require.NoError(t, err)
+	item := at + "/api/v1/workspaces/acme/projects/" + p + "/work-items/" + id + "/"
+	done := s.States(p)[2].ID
+	require.Equal(t, 200, must(t, "PATCH", item, `{"state_id":"`+done+`"}`).status)
+	require.Empty(t, s.Changes())
+	for range 2 { // the second one changes nothing
+		require.Equal(t, 200, must(t, "PATCH", item, `{"state":"`+done+`"}`).status)
+	}
+	require.Len(t, s.Changes(), 1)
+	c := s.Changes()[0]
+	require.Equal(t, []string{id, "Backlog", "Done", bot}, []string{c.Item, c.From, c.To, c.Actor})
+	board := s.Board(p)
+	require.Len(t, board, 3)
+	require.Empty(t, board[0].Items)
+	require.Equal(t, id, board[2].Items[0].ID)
+	require.Nil(t, s.Board("other"))
+}
+
+func TestPages(t *testing.T) {
+	t.Parallel()
+	s, p, at := open(t, planetest.Options{})
+	for n := range 5 {
+		_, err := s.AddItem(p, fmt.Sprint(n), "d")
+		require.NoError(t, err)
+	}
+	cursor, seen := "", map[any]bool{}
+	for page := range 3 {
+		r := must(t, "GET", at+"/api/v1/workspaces/acme/projects/"+p+"/work-items/?per_page=2&order_by=-updated_at&cursor="+cursor, "")
+		for _, row := range r.body["results"].([]any) {
+			seen[row.(map[string]any)["name"]] = true
+		}
+		require.Equal(t, page < 2, r.body["next_page_results"])
+		require.Equal(t, fmt.Sprintf("2:%d:0", page+1), r.body["next_cursor"], "there is always one")
+		cursor = r.body["next_cursor"].(string)
+	}
+	require.Len(t, seen, 5)
+}
+
+// An external id is taken within a project, whatever the work item.
+func TestExternalIDs(t *testing.T) {
+	t.Parallel()
+	s, p, at := open(t, planetest.Options{})
+	other := s.AddProject("SHP", "Backlog")
+	post := func(project, item, body string) reply {
+		return must(t, "POST", at+"/api/v1/workspaces/acme/projects/"+project+"/work-items/"+item+"/comments/", body)
+	}
+	add := func(project string) string {
+		id, err := s.AddItem(project, "t", "d")
+		require.NoError(t, err)
+		return id
+	}
+	one, two, three := add(p), add(p), add(other)
+	const body = `{"comment_html":"<p>x</p>","external_source":"s","external_id":"1/1"}`
+	first := post(p, one, body)
+	require.Equal(t, 201, first.status)
+	for _, item := range []string{one, two} {
+		r := post(p, item, body)
+		require.Equal(t, 409, r.status)
+		require.Equal(t, first.body["id"], r.body["id"])
+	}
+	require.Equal(t, 2, s.Conflicts())
+	require.Equal(t, 201, post(other, three, body).status)
+	for _, half := range []string{`{"external_id":"1/1"}`, `{"external_source":"s"}`, `{}`, `{"external_source":"other","external_id":"1/1"}`} {
+		require.Equal(t, 201, post(p, one, half).status, half)
+	}
+	require.Equal(t, 2, s.Conflicts())
+	require.Len(t, s.Comments(one), 5)
+}
+
+func TestRateLimit(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	now := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
+	pass := func(d time.Duration) { mu.Lock(); now = now.Add(d); mu.Unlock() }
+	s, _, at := open(t, planetest.Options{RateLimit: 2, Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now }})
+	defer s.Close()
+	me := at + "/api/v1/users/me/"
+	r := must(t, "GET", me, "")
+	require.Equal(t, "1", r.header.Get("X-RateLimit-Remaining"))
+	require.NotEmpty(t, r.header.Get("X-RateLimit-Reset"))
+	pass(20 * time.Second)
+	require.Equal(t, 200, must(t, "GET", me, "").status)
+	pass(500 * time.Millisecond)
+	r = must(t, "GET", me, "")
+	require.Equal(t, 429, r.status)
+	require.Equal(t, "40", r.header.Get("Retry-After"), "39.5 s, rounded up")
+	require.Empty(t, r.header.Get("X-RateLimit-Remaining"))
+	require.EqualValues(t, 5900, r.body["error_code"])
+	other, err := ask(t, "GET", me, "second", "")
+	require.NoError(t, err)
+	require.Equal(t, 200, other.status, "the limit is each token's own")
+	pass(40 * time.Second)
+	require.Equal(t, 200, must(t, "GET", me, "").status)
+	require.Equal(t, 429, must(t, "GET", me, "").status, "the window slides")
+}
+
+// Each fault of the API, made certain: what is answered, and what has happened.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		faults planetest.Faults
+		status int // 0 = the connection breaks
+		done   int // comments there are afterwards
+	}{
+		"429":          {planetest.Faults{TooMany: 1}, 429, 0},
+		"500 before":   {planetest.Faults{ErrorBefore: 1}, 500, 0},
+		"500 after":    {planetest.Faults{ErrorAfter: 1}, 500, 1},
+		"dropped":      {planetest.Faults{Dropped: 1}, 0, 0},
+		"dropped late": {planetest.Faults{DroppedLate: 1}, 0, 1},
+		"held":         {planetest.Faults{Held: 1, Hold: time.Millisecond}, 0, 0},
+		"none":         {planetest.Faults{}, 201, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, p, at := open(t, planetest.Options{Seed: 7})
+			id, err := s.AddItem(p, "t", "d")
+			require.NoError(t, err)
+			s.SetFaults(tt.faults)
+			r, err := ask(t, "POST", at+"/api/v1/workspaces/acme/projects/"+p+"/work-items/"+id+"/comments/", token, `{"comment_html":"x"}`)
+			require.Equal(t, tt.status == 0, err != nil)
+			require.Equal(t, tt.status, r.status)
+			require.Len(t, s.Comments(id), tt.done)
+			if tt.status == 429 {
+				require.Equal(t, "1", r.header.Get("Retry-After"))
+			}
+			s.SetFaults(planetest.Faults{})
+			require.Equal(t, 200, must(t, "GET", at+"/api/v1/users/me/", "").status, "and it is over at once")
+		})
+	}
+}
+
+// A connection that is held ends with the server, and holds up nobody else.
+func TestHeldConnectionEndsWithTheServer(t *testing.T) {
+	t.Parallel()
+	s, _, at := open(t, planetest.Options{})
+	s.SetFaults(planetest.Faults{Hold: time.Hour})
+	s.Fail(planetest.Held)
+	held := make(chan error)
+	go func() {
+		_, err := ask(t, "GET", at+"/api/v1/users/me/", token, "")
+		held <- err
+	}()
+	for s.Pending() > 0 {
+		time.Sleep(time.Millisecond) // until the other call has met the fault
+	}
+	require.Equal(t, 200, must(t, "GET", at+"/api/v1/users/me/", "").status)
+	s.Close()
+	require.Error(t, <-held)
+}
+
+// The same seed makes the same faults.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	draw := func(seed uint64) string {
+		s := planetest.New(planetest.Options{Seed: seed, Tokens: map[string]string{token: bot}})
+		defer s.Close()
+		s.SetFaults(planetest.Faults{TooMany: 0.3, ErrorBefore: 0.3})
+		var out bytes.Buffer
+		for range 60 {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest("GET", "/api/v1/users/me/", nil)
+			r.Header.Set("X-Api-Key", token)
+			s.ServeHTTP(w, r)
+			fmt.Fprint(&out, w.Code, " ")
+		}
+		return out.String()
+	}
+	require.Equal(t, draw(1), draw(1))
+	require.NotEqual(t, draw(1), draw(2))
+	for _, code := range []string{"200", "429", "500"} {
+		require.Contains(t, draw(1), code)
+	}
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+)
+
+func server(args ...string) (int, string) {
+	var out bytes.Buffer
+	code := run(args, &out, &out)
+	return code, out.String()
+}
+
+// environment sets up a whole outside world and the settings for it.
+func environment(t *testing.T) (board *planetest.Server, project string) {
+	t.Helper()
+	for _, pair := range os.Environ() {
+		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "ORCH_") {
+			t.Setenv(name, "") // restored afterwards
+			require.NoError(t, os.Unsetenv(name))
+		}
+	}
+	board = planetest.New(planetest.Options{Workspace: "w", Tokens: map[string]string{"pt": "bot"}})
+	host := githubtest.New(githubtest.Options{Token: "gt"})
+	mux := http.NewServeMux()
+	mux.Handle("/plane/", http.StripPrefix("/plane", board))
+	mux.Handle("/github/", http.StripPrefix("/github", host))
+	mux.Handle("/telegram/", http.StripPrefix("/telegram", telegramtest.New("tt")))
+	srv := httptest.NewServer(mux)
+	t.Cleanup(func() { board.Close(); host.Close(); srv.Close() })
+	project = board.AddProject("GPX", planetest.StandardStates()...)
+	registry := filepath.Join(t.TempDir(), "projects.yaml")
+	require.NoError(t, os.WriteFile(registry, []byte("projects:\n  - tracker_project: "+project+"\n    repo: acme/app\n    clone_url: u\n    prefix: GPX\n"), 0o600))
+	for name, value := range map[string]string{
+		"DATA_DIR": t.TempDir(), "PROJECTS": registry, "PLANE_URL": srv.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "pt", "PLANE_WEBHOOK_SECRET": "ps-secret",
+		"GITHUB_URL": srv.URL + "/github", "GITHUB_TOKEN": "gt", "GITHUB_WEBHOOK_SECRET": "gs-secret", "AGENT": "/bin/true",
+		"TELEGRAM_URL": srv.URL + "/telegram", "TELEGRAM_TOKEN": "tt", "TELEGRAM_CHAT_ID": "1",
+	} {
+		t.Setenv("ORCH_"+name, value)
+	}
+	return board, project
+}
+
+func TestConfig(t *testing.T) {
+	environment(t)
+	t.Setenv("ORCH_MAX_CONCURRENCY", "7")
+	code, out := server("config")
+	require.Zero(t, code, out)
+	require.Regexp(t, `ORCH_MAX_CONCURRENCY +7 +2 +environment`, out)
+	require.Regexp(t, `ORCH_LISTEN +127.0.0.1:8080 +127.0.0.1:8080 +default`, out)
+	require.NotContains(t, out, "ps-secret")
+	require.Contains(t, out, "***")
+}
+
+func TestBadSettings(t *testing.T) {
+	for name, value := range map[string]string{
+		"MAX_CONCURRENCY": "many", "AGENT_TIMEOUT": "soon", "LOG_LEVEL": "loud", "LOG_FORMAT": "xml", "PLANE_URL": "plane", "JOB_TTL": "-1s", "DATABASE_URL": "postgres://x",
+		"MAX_DEVELOPER_RETRIES": "0", "TELEGRAM_CHAT_ID": "", "INSECURE_WEBHOOKS": "perhaps",
+	} {
+		t.Run(name, func(t *testing.T) {
+			environment(t)
+			t.Setenv("ORCH_"+name, value)
+			code, out := server("validate")
+			require.Equal(t, 1, code)
+			require.Contains(t, out, "ORCH_"+name)
+		})
+	}
+}
+
+// A bad title limit is no reason not to start.
+func TestBadTitleLimitFallsBack(t *testing.T) {
+	environment(t)
+	t.Setenv("ORCH_QG0_TITLE_MAX", "many")
+	code, out := server("validate")
+	require.Zero(t, code, out)
+}
+
+func TestValidate(t *testing.T) {
+	environment(t)
+	code, out := server("validate", "--table")
+	require.Zero(t, code, out)
+	require.Contains(t, out, "check_analysis_approved")
+	require.Contains(t, out, "1 projects")
+	t.Setenv("ORCH_PLANE_WEBHOOK_SECRET", "")
+	code, out = server("validate")
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "ORCH_PLANE_WEBHOOK_SECRET is not set")
+	t.Setenv("ORCH_PROJECTS", filepath.Join(t.TempDir(), "none.yaml"))
+	code, out = server("validate")
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "cannot be read")
+}
+
+func TestDoctor(t *testing.T) {
+	board, _ := environment(t)
+	code, out := server("doctor")
+	require.Zero(t, code, out)
+	for _, want := range []string{"git", "database", "plane", "github", "telegram", "every board status has a column", "agent /bin/true"} {
+		require.Contains(t, out, want)
+	}
+	t.Setenv("ORCH_PLANE_TOKEN", "wrong")
+	t.Setenv("ORCH_AGENT", "no-such-agent")
+	t.Setenv("ORCH_NO_SUCH_SETTING", "1")
+	code, out = server("doctor")
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "FAIL  plane")
+	require.Contains(t, out, "ORCH_NO_SUCH_SETTING is no setting")
+	require.Empty(t, board.Comments(""), "a doctor changes nothing")
+}
+
+func TestWhy(t *testing.T) {
+	environment(t)
+	x := orchestrator.Explanation{
+		TaskID: 3, WorkItem: "GPX-1", Repo: "acme/app", Title: "Tiles", Stage: "review", Since: time.Unix(0, 0), Summary: "Waits for CI.",
+		Blockers: []orchestrator.Blocker{{Kind: "ci", Text: "CI has not finished", Unblocks: "a CI result"}},
+		Moves:    []orchestrator.Move{{On: "ci", To: "review", Why: "CI is green"}}, LastNote: "the developer has finished",
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/tasks/3/explain":
+			_ = json.NewEncoder(w).Encode(x)
+		case r.URL.Query().Get("work_item") == "GPX-1":
+			_, _ = w.Write([]byte(`{"tasks":[{"id":3}]}`))
+		case r.URL.Path == "/tasks":
+			_, _ = w.Write([]byte(`{"tasks":[]}`))
+		default:
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"detail":"There is no such task."}`))
+		}
+	}))
+	defer srv.Close()
+	for _, task := range []string{"3", "GPX-1"} {
+		code, out := server("why", "--url", srv.URL, task)
+		require.Zero(t, code, out)
+		require.Contains(t, out, "waits for ci: CI has not finished")
+		require.Contains(t, out, "last: the developer has finished")
+	}
+	for task, want := range map[string]string{"9": "There is no such task", "GPX-9": `no task "GPX-9"`} {
+		code, out := server("why", "--url", srv.URL, task)
+		require.Equal(t, 1, code)
+		require.Contains(t, out, want)
+	}
+	t.Setenv("ORCH_LISTEN", "127.0.0.1:1")
+	code, out := server("why", "3")
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "is it running?")
+}
+
+func TestCommandLine(t *testing.T) {
+	code, out := server("--help")
+	require.Zero(t, code)
+	require.Contains(t, out, "doctor")
+	code, _ = server("dance")
+	require.Equal(t, 2, code)
+	code, _ = server("--version")
+	require.Zero(t, code)
+}
