@@ -122,10 +122,12 @@ func originalKey(key string) string {
 	return original
 }
 
-// askCIJob makes the timer that looks at CI again.
+// askCIJob makes the timer that looks at CI again. It has no key: a job that
+// waits for its time keeps its place in the order, and would hold up every other
+// event of the item meanwhile.
 func askCIJob(t Task, f stage.Effect, now time.Time) queue.Job {
 	j := triggerJob(t, stage.Event{On: stage.OnCI, SHA: f.SHA}, nil, fmt.Sprintf("ask_ci/%d/%s", t.ID, f.SHA))
-	j.AvailableAt = now.Add(f.Delay)
+	j.Key, j.AvailableAt = "", now.Add(f.Delay)
 	return j
 }
 

@@ -12,7 +12,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -355,47 +354,4 @@ func TestReady(t *testing.T) {
 	require.Contains(t, a.body, "warning: sick")
 	k = setup(t, func(o *web.Options) { o.Checks = []web.Check{{Name: "a", Ping: sick}} })
 	require.Equal(t, http.StatusServiceUnavailable, k.do(http.MethodGet, "/readyz", nil, nil).status)
-}
-
-func TestQueueSaysWhatIsOff(t *testing.T) {
-	t.Parallel()
-	k := setup(t, nil)
-	var q map[string]any
-	require.NoError(t, json.Unmarshal([]byte(k.do(http.MethodGet, "/queue", nil, nil).body), &q))
-	for _, block := range []string{"stop", "serial_gate", "reconcile", "task_deps", "merge_gate"} {
-		require.Equal(t, map[string]any{"enabled": false}, q[block], block)
-	}
-	for _, block := range []string{"jobs", "effects", "workers", "depth"} {
-		require.Contains(t, q, block)
-	}
-}
-
-func TestHandlerRefuses(t *testing.T) {
-	_, err := web.Handler(web.Options{})
-	require.ErrorContains(t, err, "Engine is required")
-	h, err := web.Handler(web.Options{Engine: &orchestrator.Engine{}})
-	require.NoError(t, err)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/webhooks/tracker", nil))
-	require.Equal(t, http.StatusNotFound, w.Code, "a receiver that is off has no endpoint")
-}
-
-// The handler can be mounted below a prefix.
-func Example() {
-	h, err := web.Handler(web.Options{Engine: &orchestrator.Engine{}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/signalbox/", http.StripPrefix("/signalbox", h))
-	w := httptest.NewRecorder()
-	mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/signalbox/healthz", nil))
-	fmt.Println(w.Code)
-	_, _ = io.Copy(os.Stdout, w.Body)
-	// Output:
-	// 200
-	// {
-	//   "status": "ok"
-	// }
 }

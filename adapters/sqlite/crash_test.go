@@ -1,0 +1,208 @@
+package sqlite_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// TestMain lets the test's own program be a process that is killed.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("SQLITE_VICTIM"); path != "" {
+		victim(path)
+	}
+	os.Exit(m.Run())
+}
+
+// victim takes deliveries and works jobs off until it is killed. It says what it
+// has acknowledged.
+func victim(path string) {
+	ctx := context.Background()
+	db, err := sqlite.Open(ctx, sqlite.Options{Path: path})
+	if err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	var mu sync.Mutex
+	say := func(what, id string) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Println(what, id)
+	}
+	for w := range 4 {
+		go func() {
+			for n := 0; ; n++ {
+				id := fmt.Sprintf("%d-%d-%d", os.Getpid(), w, n)
+				d := orchestrator.Delivery{Source: "s", ID: id, BodyHash: id, ReceivedAt: time.Now()}
+				if _, err := db.Receive(ctx, d, queue.Job{Pool: "p", Kind: id, Key: fmt.Sprint("k", n%5)}); err == nil {
+					say("received", id)
+				}
+			}
+		}()
+	}
+	for {
+		claims, err := db.Take(ctx, "p", "w", 8, time.Hour)
+		if err != nil {
+			continue
+		}
+		for _, c := range claims {
+			if db.Finish(ctx, c, queue.Outcome{Kind: queue.OutcomeDone}) == nil {
+				say("finished", c.Job.Kind)
+			}
+		}
+	}
+}
+
+// A process is killed again and again in the middle of its writes: what it has
+// acknowledged is there, and the small tables agree with the jobs.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	acked := map[string]bool{}
+	finished := map[string]bool{}
+	for range 8 {
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), "SQLITE_VICTIM="+path)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		time.AfterFunc(time.Duration(60+rand.IntN(120))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			switch what, id, _ := strings.Cut(lines.Text(), " "); what {
+			case "received":
+				acked[id] = true
+			case "finished":
+				require.False(t, finished[id], "job %s was finished twice", id)
+				finished[id] = true
+			default:
+				t.Fatal(lines.Text())
+			}
+		}
+		_ = cmd.Wait()
+	}
+	require.Greater(t, len(acked), 20)
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+	require.NoError(t, err)
+	defer db.Close()
+	jobs, err := db.Jobs(t.Context(), queue.Filter{Limit: 1_000_000})
+	require.NoError(t, err)
+	byID := map[string]queue.Job{}
+	open := map[queue.Status]int64{}
+	for _, j := range jobs {
+		byID[j.Kind] = j
+		if !j.Status.Terminal() {
+			open[j.Status]++
+		}
+	}
+	for id := range acked {
+		require.Contains(t, byID, id, "an acknowledged delivery is lost")
+	}
+	for id := range finished {
+		require.Equal(t, queue.Done, byID[id].Status)
+	}
+	depth, err := db.Depth(t.Context())
+	require.NoError(t, err)
+	for _, d := range depth {
+		require.Equal(t, open[d.Status], d.Count, d.Status)
+	}
+	for id := range acked {
+		duplicate, err := db.Receive(t.Context(), orchestrator.Delivery{Source: "s", ID: id, BodyHash: id, ReceivedAt: time.Now()}, queue.Job{Pool: "p"})
+		require.NoError(t, err)
+		require.True(t, duplicate)
+		break
+	}
+}
+
+func TestClosed(t *testing.T) {
+	t.Parallel()
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "x.db")})
+	require.NoError(t, err)
+	require.NoError(t, db.Ping(t.Context()))
+	require.NoError(t, db.Close())
+	require.NoError(t, db.Close(), "closing again is a success")
+	require.ErrorIs(t, db.Ping(t.Context()), sqlite.ErrClosed)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(t.TempDir(), "x.db")})
+	require.Error(t, err)
+	_, err = sqlite.Open(t.Context(), sqlite.Options{})
+	require.ErrorContains(t, err, "Path is missing")
+	_, err = sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(os.Args[0], "x.db")})
+	require.Error(t, err)
+}
+
+// Two processes (here two handles) may use one file.
+func TestTwoHandles(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	var dbs [2]*sqlite.DB
+	for i := range dbs {
+		db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, db.Close()) })
+		dbs[i] = db
+	}
+	batch := make([]queue.Job, 200)
+	for i := range batch {
+		batch[i] = queue.Job{Pool: "p"}
+	}
+	_, err := dbs[0].Put(t.Context(), batch...)
+	require.NoError(t, err)
+	var mu sync.Mutex
+	seen := map[int64]int{}
+	var wg sync.WaitGroup
+	for _, db := range dbs {
+		wg.Go(func() {
+			for {
+				claims, err := db.Take(t.Context(), "p", "w", 3, time.Minute)
+				if err != nil || len(claims) == 0 {
+					return
+				}
+				mu.Lock()
+				for _, c := range claims {
+					seen[c.Job.ID]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	require.Len(t, seen, len(batch))
+	for id, n := range seen {
+		require.Equal(t, 1, n, "job %d", id)
+	}
+}
+
+func Example() {
+	dir, err := os.MkdirTemp("", "sqlite")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	ctx := context.Background()
+	db, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(dir, "signalbox.db")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer db.Close()
+	_, err = db.Put(ctx, queue.Job{Pool: "agents", Kind: "build"})
+	claims, _ := db.Take(ctx, "agents", "worker-1", 1, time.Minute)
+	fmt.Println(claims[0].Job.Kind, err)
+	// Output: build <nil>
+}
