@@ -1,0 +1,154 @@
+package effects_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/githost/memhost"
+	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/memtracker"
+)
+
+type kit struct {
+	testing.TB
+	board   *memtracker.Board
+	host    *memhost.Host
+	chat    *memmessenger.Chat
+	place   *memwork.Place
+	store   *memstore.Store
+	runners map[string]orchestrator.Runner
+	task    orchestrator.Task
+}
+
+func setup(t testing.TB) *kit {
+	t.Helper()
+	k := &kit{TB: t, board: memtracker.New(nil), host: memhost.New(), chat: memmessenger.New(), place: memwork.New(nil), store: memstore.New(nil)}
+	k.place.OnPush = k.host.Push
+	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
+	require.NoError(t, err)
+	k.board.AddProject("p", stage.StatusToAnalyse, stage.StatusInProgress, stage.StatusDone)
+	k.board.Put(tracker.Item{ID: "i", ProjectID: "p", Title: "T", Status: stage.StatusToAnalyse})
+	k.runners = effects.Runners(effects.Deps{
+		Store: k.store, Projects: projects, Tracker: k.board, Host: k.host, Messenger: k.chat, Workspaces: k.place,
+	})
+	k.task = orchestrator.Task{
+		ID: 1, Repo: "acme/app", TrackerProjectID: "p", TrackerIssueID: "i", WorkItemID: "APP-1", Branch: "feature/APP-1-t", Title: "T",
+		State: stage.State{Stage: stage.Review},
+	}
+	require.NoError(t, k.store.Commit(t.Context(), orchestrator.Commit{Task: &k.task}))
+	return k
+}
+
+func (k *kit) run(f stage.Effect, attempt int) queue.Outcome {
+	k.Helper()
+	e := orchestrator.Effect{Effect: f, Key: "1/2/3", TaskID: 1, ProjectID: "p", ItemID: "i", WorkItem: "APP-1", Title: "T", Repo: "acme/app", Attempt: attempt}
+	return k.runners[f.Kind].Run(k.Context(), e)
+}
+
+// head makes the branch and returns its head.
+func (k *kit) head() string {
+	k.Helper()
+	s := orchestrator.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Main: "main"}.Space(k.task)
+	_, err := k.place.Open(k.Context(), s, []work.File{{Path: "a", Body: []byte("b")}})
+	require.NoError(k, err)
+	tip, err := k.place.Tip(k.Context(), s)
+	require.NoError(k, err)
+	return tip.SHA
+}
+
+// Every effect can be made again and is seen once.
+func TestTwiceIsOnce(t *testing.T) {
+	k := setup(t)
+	sha := k.head()
+	k.host.Push("acme/app", "main", "base")
+	for _, f := range []stage.Effect{
+		{Kind: stage.EffectComment, Author: stage.Reviewer, Text: "x"},
+		{Kind: stage.EffectStatus, Status: stage.StatusInProgress, Replaces: []stage.Status{stage.StatusToAnalyse}},
+		{Kind: stage.EffectPrepare}, {Kind: stage.EffectPublish, SHA: sha}, {Kind: stage.EffectMerge, SHA: sha}, {Kind: stage.EffectTidy},
+	} {
+		for attempt := range 3 {
+			require.Equal(t, queue.OutcomeDone, k.run(f, attempt+1).Kind, f.Kind)
+		}
+	}
+	comments, err := k.board.Comments(t.Context(), "p", "i")
+	require.NoError(t, err)
+	require.Len(t, comments, 1)
+	require.Len(t, k.board.Moves(), 1)
+	require.Equal(t, 1, k.host.Merges())
+	require.Empty(t, k.place.Checkouts())
+}
+
+func TestStatusLeavesAPersonsWord(t *testing.T) {
+	k := setup(t)
+	o := k.run(stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusInProgress}, 1)
+	require.Equal(t, queue.OutcomeDone, o.Kind)
+	require.Contains(t, o.Error, "a human has set to_analyse")
+	require.Empty(t, k.board.Moves())
+	o = k.run(stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusBlocked, Replaces: []stage.Status{stage.StatusToAnalyse}}, 1)
+	require.Equal(t, queue.OutcomeDead, o.Kind, "a board without the column will not get it by waiting")
+}
+
+func TestOutages(t *testing.T) {
+	k := setup(t)
+	k.head()
+	down := errors.New("down")
+	k.board.FailWith(down)
+	k.host.FailWith(down)
+	k.chat.FailWith(down)
+	k.place.FailWith(down)
+	for kind := range k.runners {
+		o := k.run(stage.Effect{Kind: kind, SHA: "abc"}, 1)
+		require.Equal(t, queue.OutcomeRetry, o.Kind, kind)
+		require.True(t, o.At.After(time.Now().Add(-time.Minute)), kind)
+	}
+	o := k.run(stage.Effect{Kind: stage.EffectMerge, SHA: "abc"}, 20)
+	require.Equal(t, queue.OutcomeDone, o.Kind, "after many tries a person is asked")
+	require.Contains(t, string(o.Then[0].Payload), `"final":true`)
+}
+
+func TestMergeIsPinned(t *testing.T) {
+	k := setup(t)
+	k.host.Push("acme/app", "main", "base")
+	k.host.Push("acme/app", k.task.Branch, "somebody else's")
+	o := k.run(stage.Effect{Kind: stage.EffectMerge, SHA: k.head()}, 1)
+	require.Equal(t, queue.OutcomeDone, o.Kind)
+	require.Contains(t, string(o.Then[0].Payload), string(stage.OnMergeFailed))
+	require.Zero(t, k.host.Merges())
+	k.host.FailWith(githost.ErrDenied)
+	o = k.run(stage.Effect{Kind: stage.EffectMerge, SHA: "x"}, 1)
+	require.Contains(t, string(o.Then[0].Payload), `"final":true`)
+}
+
+func TestGoneItems(t *testing.T) {
+	k := setup(t)
+	e := orchestrator.Effect{Effect: stage.Effect{Kind: stage.EffectComment, Text: "x"}, Key: "k", ProjectID: "p", ItemID: "deleted", Repo: "acme/app"}
+	for _, kind := range []string{stage.EffectComment, stage.EffectStatus} {
+		e.Kind = kind
+		require.Equal(t, queue.OutcomeDead, k.runners[kind].Run(t.Context(), e).Kind)
+	}
+}
+
+// Every kind of effect that the machine decides has a runner.
+func ExampleRunners() {
+	var kinds []string
+	for kind := range effects.Runners(effects.Deps{}) {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	fmt.Println(kinds)
+	// Output: [comment merge notify prepare publish status tidy]
+}
