@@ -141,13 +141,20 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 			out.Jobs = append(out.Jobs, askCIJob(next, f, now))
 			continue
 		}
-		out.Jobs = append(out.Jobs, effectJob(next, p, f, fmt.Sprintf("%d/%d/%d", t.ID, d.State.Seq, i)))
+		out.Jobs = append(out.Jobs, effectJob(next, p, f, effectKey(next, d.State.Seq, i)))
 	}
 	if err := e.Store.Commit(ctx, out); err != nil {
 		return err
 	}
 	e.committed(next, before, ev, d)
 	return nil
+}
+
+// effectKey is an effect's identity for the outside world. The moment of the
+// task's creation is in it: after a lost database ids start again, and a new
+// task's comment must not be taken for an old one's.
+func effectKey(t Task, seq int64, i int) string {
+	return fmt.Sprintf("%d.%d/%d/%d", t.ID, t.CreatedAt.Unix(), seq, i)
 }
 
 // Recorded is the payload of a journal entry of kind "decision": enough to make

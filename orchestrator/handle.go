@@ -286,7 +286,7 @@ func (e *Engine) refuse(ctx context.Context, c queue.Claim, p Project, item trac
 	e.Log.Info("work item refused", "item", item.ID, "repo", p.Repo, "why", d.Notes)
 	var jobs []queue.Job
 	for i, f := range d.Effects {
-		key := fmt.Sprintf("refused/%d/%d", c.Job.ID, i)
+		key := fmt.Sprintf("refused/%d.%d/%d", c.Job.ID, c.Job.CreatedAt.Unix(), i)
 		jobs = append(jobs, effectJob(Task{TrackerIssueID: item.ID, Title: item.Title}, p, f, key))
 	}
 	return e.finish(c, e.Store.Commit(ctx, Commit{Jobs: jobs, Claim: &c}))

@@ -87,7 +87,8 @@ func (c *Client) Decode(event string, body []byte) (tracker.Hook, error) {
 		return tracker.Hook{}, fmt.Errorf("plane: the payload cannot be read: %w", err)
 	}
 	e.Event = cmp.Or(e.Event, event)
-	h, source := tracker.Hook{Kind: tracker.HookOther}, ""
+	h := tracker.Hook{Kind: tracker.HookOther}
+	var source string
 	if len(e.Version) > 0 && string(e.Version) != "null" {
 		source = e.decodeV2(&h)
 	} else {

@@ -59,7 +59,11 @@ func names(statuses []stage.Status) []string {
 
 func TestConformance(t *testing.T) {
 	trackertest.Run(t, func(t *testing.T) trackertest.Fixture {
-		c, board := setup(t, nil)
+		at := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
+		tick := func() time.Time { at = at.Add(time.Second); return at } // called under the server's lock
+		board := planetest.New(planetest.Options{Tokens: map[string]string{botToken: bot, reviewerToken: reviewer}, Now: tick})
+		t.Cleanup(board.Close)
+		c := clientOf(t, board, nil)
 		require.NoError(t, c.Identify(t.Context()))
 		return trackertest.Fixture{
 			Tracker:    c,
@@ -92,7 +96,7 @@ func TestRolesCommentWithTheirOwnToken(t *testing.T) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for fault, after := range map[planetest.Fault]time.Duration{
-		planetest.TooMany: time.Second, planetest.ErrorBefore: 0, planetest.ErrorAfter: 0, planetest.Dropped: 0, planetest.DroppedLate: 0,
+		planetest.TooMany: time.Second, planetest.ErrorBefore: 0, planetest.ErrorAfter: 0, planetest.Dropped: 0, planetest.DroppedLate: 0, planetest.Held: 0,
 	} {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
@@ -101,6 +105,7 @@ func TestFaults(t *testing.T) {
 			id, err := board.AddItem(p, "t", "d")
 			require.NoError(t, err)
 			n := tracker.NewComment{ProjectID: p, ItemID: id, Key: "1/1/1", Body: "once"}
+			board.SetFaults(planetest.Faults{Hold: time.Millisecond})
 			board.Fail(fault, fault, fault) // more than is tried at once
 			_, err = c.AddComment(t.Context(), n)
 			var e *plane.Error
@@ -115,6 +120,37 @@ func TestFaults(t *testing.T) {
 			require.Len(t, board.Comments(id), 1, "whatever was answered, the comment is there once")
 		})
 	}
+}
+
+// A server that accepts a call and never answers costs one time-out, no more.
+func TestTimeOut(t *testing.T) {
+	t.Parallel()
+	c, board := setup(t, func(o *plane.Options) { o.HTTPClient.Timeout = 50 * time.Millisecond })
+	p := board.AddProject("GPX", "Backlog")
+	id, err := board.AddItem(p, "t", "d")
+	require.NoError(t, err)
+	board.SetFaults(planetest.Faults{Hold: time.Hour})
+	board.Fail(planetest.Held)
+	_, err = c.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Body: "x"})
+	var e *plane.Error
+	require.ErrorAs(t, err, &e)
+	require.True(t, e.Retryable())
+	require.NotContains(t, err.Error(), "http://", "no address in an error")
+}
+
+// Over the limit, the caller learns for how long; nothing waits here.
+func TestRateLimit(t *testing.T) {
+	t.Parallel()
+	board := planetest.New(planetest.Options{Tokens: map[string]string{botToken: bot, reviewerToken: reviewer}, RateLimit: 1})
+	defer board.Close()
+	c := clientOf(t, board, nil)
+	require.NoError(t, c.Identify(t.Context()))
+	err := c.Identify(t.Context())
+	var e *plane.Error
+	require.ErrorAs(t, err, &e)
+	require.True(t, e.Retryable())
+	require.Greater(t, e.RetryAfter(), time.Duration(0))
+	require.LessOrEqual(t, e.RetryAfter(), time.Minute)
 }
 
 // A single failure is overcome at once where that is safe.

@@ -22,15 +22,11 @@ type Board struct {
 	mu       sync.Mutex
 	columns  map[string][]stage.Status // of each project; nil = all
 	items    []tracker.Item
-	comments map[string][]comment
+	comments map[string][]tracker.Comment // by item
+	posted   map[[2]string]string         // ids of comments by project and key
 	moves    []Move
 	fail     error
 	last     int
-}
-
-type comment struct {
-	tracker.Comment
-	key string
 }
 
 // Move is one change of a status through SetStatus.
@@ -44,7 +40,7 @@ func New(now func() time.Time) *Board {
 	if now == nil {
 		now = time.Now
 	}
-	return &Board{now: now, columns: map[string][]stage.Status{}, comments: map[string][]comment{}}
+	return &Board{now: now, columns: map[string][]stage.Status{}, comments: map[string][]tracker.Comment{}, posted: map[[2]string]string{}}
 }
 
 // AddProject adds a project with the given columns; none = all.
@@ -74,7 +70,7 @@ func (b *Board) Say(itemID, author, body string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.last++
-	b.comments[itemID] = append(b.comments[itemID], comment{Comment: tracker.Comment{ID: strconv.Itoa(b.last), AuthorID: author, Body: body, CreatedAt: b.now()}})
+	b.comments[itemID] = append(b.comments[itemID], tracker.Comment{ID: strconv.Itoa(b.last), AuthorID: author, Body: body, CreatedAt: b.now()})
 }
 
 // FailWith makes every call fail until it is called with nil.
@@ -176,30 +172,27 @@ func (b *Board) Comments(_ context.Context, projectID, itemID string) ([]tracker
 	if _, err := b.find(projectID, itemID); err != nil {
 		return nil, err
 	}
-	var out []tracker.Comment
-	for _, c := range b.comments[itemID] {
-		out = append(out, c.Comment)
-	}
-	return out, nil
+	return slices.Clone(b.comments[itemID]), nil
 }
 
-// AddComment implements tracker.Tracker.
+// AddComment implements tracker.Tracker. A key is taken within a project, as it
+// is on a real board.
 func (b *Board) AddComment(_ context.Context, n tracker.NewComment) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, err := b.find(n.ProjectID, n.ItemID); err != nil {
 		return "", err
 	}
-	for _, c := range b.comments[n.ItemID] {
-		if c.key == n.Key && n.Key != "" {
-			return c.ID, nil
-		}
+	key := [2]string{n.ProjectID, n.Key}
+	if id, ok := b.posted[key]; ok && n.Key != "" {
+		return id, nil
 	}
 	b.last++
-	c := comment{key: n.Key, Comment: tracker.Comment{
+	c := tracker.Comment{
 		ID: strconv.Itoa(b.last), AuthorID: "service/" + string(n.Author), Body: n.Body, CreatedAt: b.now(), Own: true,
-	}}
+	}
 	b.comments[n.ItemID] = append(b.comments[n.ItemID], c)
+	b.posted[key] = c.ID
 	return c.ID, nil
 }
 

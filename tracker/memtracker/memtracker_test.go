@@ -17,7 +17,8 @@ import (
 
 func TestConformance(t *testing.T) {
 	trackertest.Run(t, func(t *testing.T) trackertest.Fixture {
-		b := memtracker.New(nil)
+		at := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
+		b := memtracker.New(func() time.Time { at = at.Add(time.Second); return at }) // called under the board's lock
 		n := 0
 		id := func(prefix string) string { n++; return fmt.Sprint(prefix, n) }
 		projects := map[string]string{}
@@ -54,10 +55,27 @@ func TestFailWith(t *testing.T) {
 	require.ErrorIs(t, err, down)
 	_, err = b.Columns(t.Context(), "p")
 	require.ErrorIs(t, err, down)
+	_, err = b.Item(t.Context(), "p", "i")
+	require.ErrorIs(t, err, down)
+	require.ErrorIs(t, b.SetStatus(t.Context(), "p", "i", stage.StatusDone), down)
 	b.FailWith(nil)
+	_, err = b.List(t.Context(), tracker.Query{ProjectID: "q"})
+	require.ErrorIs(t, err, tracker.ErrNotFound)
 	_, err = b.Columns(t.Context(), "q")
 	require.ErrorIs(t, err, tracker.ErrNotFound)
 	require.Empty(t, b.Moves())
+}
+
+// A test can tell what the service did from what a person did.
+func TestMoves(t *testing.T) {
+	b := memtracker.New(nil)
+	b.AddProject("p")
+	b.Put(tracker.Item{ID: "i", ProjectID: "p", Status: stage.StatusToAnalyse})
+	for range 2 {
+		require.NoError(t, b.SetStatus(t.Context(), "p", "i", stage.StatusAnalysis))
+	}
+	require.Equal(t, []memtracker.Move{{ItemID: "i", To: stage.StatusAnalysis}}, b.Moves(), "setting what is set is no move")
+	require.ErrorIs(t, b.SetStatus(t.Context(), "other", "i", stage.StatusDone), tracker.ErrNotFound)
 }
 
 func Example() {

@@ -2,9 +2,11 @@
 package trackertest
 
 import (
+	"slices"
 	"strings"
+	"sync"
 	"testing"
-	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,7 +14,8 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Fixture is a tracker under test and the board behind it.
+// Fixture is a tracker under test and the board behind it. The board's clock
+// must have moved on between any two changes.
 type Fixture struct {
 	Tracker interface {
 		tracker.Tracker
@@ -46,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"a missing column falls back":         fallbacks,
 		"confirm deploy never falls back":     failsClosed,
 		"a comment is posted once":            comments,
+		"and once by many at the same time":   commentsAtOnce,
 		"what does not exist is not found":    notFound,
 		"items are listed newest first":       lists,
 		"the columns of a project are listed": columns,
@@ -56,7 +60,8 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 
 func reads(t *testing.T, f Fixture) {
 	p := f.NewProject(all()...)
-	title := strings.Repeat("длинный 🚦 \u202etitle ", 500)
+	title := strings.Repeat("длинный 🚦 \u202e عنوانطول", 500) // 10,000 characters
+	require.Equal(t, 10_000, utf8.RuneCountInString(title))
 	id := f.NewItem(p, title, "Tiles are slow & old")
 	item, err := f.Tracker.Item(t.Context(), p, id)
 	require.NoError(t, err)
@@ -99,6 +104,7 @@ func fallbacks(t *testing.T, f Fixture) {
 	require.ErrorIs(t, f.Tracker.SetStatus(t.Context(), p, id, stage.StatusBlocked), tracker.ErrNoStatus)
 }
 
+// failsClosed also proves that nothing is written where nothing can be.
 func failsClosed(t *testing.T, f Fixture) {
 	var columns []stage.Status
 	for _, s := range all() {
@@ -108,7 +114,12 @@ func failsClosed(t *testing.T, f Fixture) {
 	}
 	p := f.NewProject(columns...)
 	id := f.NewItem(p, "t", "d")
+	before, err := f.Tracker.Item(t.Context(), p, id)
+	require.NoError(t, err)
 	require.ErrorIs(t, f.Tracker.SetStatus(t.Context(), p, id, stage.StatusConfirmDeploy), tracker.ErrNoStatus)
+	after, err := f.Tracker.Item(t.Context(), p, id)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
 }
 
 func comments(t *testing.T, f Fixture) {
@@ -132,6 +143,35 @@ func comments(t *testing.T, f Fixture) {
 	require.Equal(t, "one\ntwo <b> & three", list[1].Body)
 }
 
+// commentsAtOnce also asks for one key on two items: the key is the identity.
+func commentsAtOnce(t *testing.T, f Fixture) {
+	p := f.NewProject(all()...)
+	items := []string{f.NewItem(p, "t", "d"), f.NewItem(p, "t", "d")}
+	ids := make([]string, 8)
+	var wg sync.WaitGroup
+	for n := range ids {
+		wg.Go(func() {
+			c := tracker.NewComment{ProjectID: p, ItemID: items[n%2], Key: "8/1/0", Body: "b"}
+			id, err := f.Tracker.AddComment(t.Context(), c)
+			if err != nil {
+				t.Error(err)
+			}
+			ids[n] = id
+		})
+	}
+	wg.Wait()
+	require.NotEmpty(t, ids[0])
+	total := 0
+	for n, item := range items {
+		require.Equal(t, ids[0], ids[n+1])
+		list, err := f.Tracker.Comments(t.Context(), p, item)
+		require.NoError(t, err)
+		total += len(list)
+	}
+	require.Equal(t, 1, total)
+	require.Len(t, slices.Compact(ids), 1)
+}
+
 func notFound(t *testing.T, f Fixture) {
 	p := f.NewProject(all()...)
 	_, err := f.Tracker.Item(t.Context(), p, "nothing")
@@ -149,7 +189,6 @@ func lists(t *testing.T, f Fixture) {
 	for range 5 {
 		ids = append(ids, f.NewItem(p, "t", "d"))
 	}
-	time.Sleep(2 * time.Millisecond) // two moments
 	f.Move(ids[1], stage.StatusApproved)
 	got := map[string]int{}
 	first, q := "", tracker.Query{ProjectID: p}
