@@ -27,15 +27,16 @@ import (
 // Options of a Client. BaseURL, Workspace and Token are required; so is Secret
 // for webhooks, unless Insecure.
 type Options struct {
-	BaseURL    string                // of the server, without /api
-	Workspace  string                // slug
-	Token      string                // of the account that the service acts as
-	RoleTokens map[stage.Role]string // of accounts that comment for a role; a role without one uses Token
-	Secret     string                // of the webhook
-	Insecure   bool                  // take unsigned webhooks
-	Source     string                // marks our comments; default "signalbox"
-	HTTPClient *http.Client          // nil = one with a time-out of 20 s
-	Log        *slog.Logger          // nil discards
+	BaseURL    string                  // of the server, without /api
+	Workspace  string                  // slug
+	Token      string                  // of the account that the service acts as
+	RoleTokens map[stage.Role]string   // of accounts that comment for a role; a role without one uses Token
+	Secret     string                  // of the webhook
+	Insecure   bool                    // take unsigned webhooks
+	Source     string                  // marks our comments; default "signalbox"
+	States     map[stage.Status]string // ids of columns, for when a project's cannot be read
+	HTTPClient *http.Client            // nil = one with a time-out of 20 s
+	Log        *slog.Logger            // nil discards
 	Now        func() time.Time
 }
 

@@ -46,13 +46,40 @@ func (c *Client) board(ctx context.Context, projectID, stateID string) (board, e
 		return old, nil
 	}
 	b, err := c.refresh(ctx, projectID)
-	if _, listed := b.names[stateID]; err != nil || stateID == "" || listed {
-		return b, err
+	if err != nil {
+		return c.lastKnown(old, stateID, err)
+	}
+	if _, listed := b.names[stateID]; stateID == "" || listed {
+		return b, nil
 	}
 	if !fresh {
 		old.names = nil
 	}
 	return c.unlisted(projectID, b, old.names, stateID), nil
+}
+
+// lastKnown is the board when it cannot be read: as it was read last, else as
+// Options.States says. A state that neither knows is not guessed at.
+func (c *Client) lastKnown(old board, stateID string, cause error) (board, error) {
+	for _, b := range []board{old, c.defaults()} {
+		if name, known := b.names[stateID]; len(b.ids) > 0 && (stateID == "" || known && name != "") {
+			c.opt.Log.Warn("the board's columns cannot be read; what is known is used", "err", cause)
+			return b, nil
+		}
+	}
+	return board{}, cause
+}
+
+// defaults is the board of Options.States. Confirm Deploy is not in it: without
+// a word from the board itself nothing deploys.
+func (c *Client) defaults() board {
+	b := board{ids: map[stage.Status]string{}, keys: map[string]stage.Status{}, names: map[string]string{}}
+	for key, id := range c.opt.States {
+		if info, ok := stage.StatusNamed(key); ok && key != stage.StatusConfirmDeploy {
+			b.ids[key], b.keys[id], b.names[id] = id, key, info.Name
+		}
+	}
+	return b
 }
 
 // unlisted remembers that a state is not listed (Plane hides the one of triage),

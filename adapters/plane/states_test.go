@@ -2,12 +2,14 @@ package plane_test
 
 import (
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -90,4 +92,26 @@ func TestColumnsCannotBeRead(t *testing.T) {
 	_, err = c.Columns(t.Context(), projectID)
 	require.ErrorContains(t, err, "permission")
 	require.ErrorContains(t, c.SetStatus(t.Context(), projectID, itemID, stage.StatusDone), "permission")
+}
+
+// While the columns cannot be read, what is known of them is used: what was read
+// last, else what was configured. Confirm Deploy is never guessed at.
+func TestUnreadableColumns(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	configured := map[stage.Status]string{stage.StatusDone: "id-done", stage.StatusConfirmDeploy: "id-confirm"}
+	c, board := setup(t, func(o *plane.Options) { o.Now, o.States = func() time.Time { return now }, configured })
+	p := board.AddProject("GPX", planetest.StandardStates()...)
+	id, err := board.AddItem(p, "t", "d")
+	require.NoError(t, err)
+	outage := []planetest.Fault{planetest.Dropped, planetest.Dropped, planetest.Dropped}
+	board.Fail(outage...)
+	require.Error(t, c.SetStatus(t.Context(), p, id, stage.StatusConfirmDeploy))
+	board.Fail(outage...)
+	require.Error(t, c.SetStatus(t.Context(), p, id, stage.StatusBlocked), "neither read nor configured")
+	board.Fail(outage...)
+	require.NoError(t, c.SetStatus(t.Context(), p, id, stage.StatusDone), "as configured; an id that is wrong makes the board be read again")
+	now = now.Add(time.Hour)
+	board.Fail(outage...)
+	require.NoError(t, c.SetStatus(t.Context(), p, id, stage.StatusBlocked), "as it was read last")
 }

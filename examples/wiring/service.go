@@ -90,7 +90,7 @@ func (v *Service) adapters(ctx context.Context, shim []string) (err error) {
 	}
 	v.Plane, err = plane.New(plane.Options{
 		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.PlaneToken, RoleTokens: s.roleTokens(), Secret: s.PlaneSecret,
-		Insecure: s.InsecureWebhooks, Log: v.Log,
+		Insecure: s.InsecureWebhooks, States: s.states(), Log: v.Log,
 	})
 	if err != nil {
 		return err

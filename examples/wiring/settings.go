@@ -50,6 +50,8 @@ type Settings struct {
 	PlaneToken     string `env:"PLANE_TOKEN" secret:"yes" doc:"shared API token"`
 	PlaneSecret    string `env:"PLANE_WEBHOOK_SECRET" secret:"yes" doc:"of Plane's webhook"`
 
+	PlaneStates map[string]string `env:"PLANE_STATES" doc:"ids of columns, as key:id,…, for when a project's cannot be read; never Confirm Deploy"`
+
 	AnalystToken   string `env:"PLANE_TOKEN_ANALYST" secret:"yes" doc:"comments of the analyst; unset: the shared token"`
 	ArchitectToken string `env:"PLANE_TOKEN_ARCHITECT" secret:"yes" doc:"comments of the architect"`
 	DeveloperToken string `env:"PLANE_TOKEN_DEVELOPER" secret:"yes" doc:"comments of the developer"`
@@ -125,6 +127,11 @@ func (s Settings) check() error {
 			wrong(name, "is %q, want an address such as https://example.org", value)
 		}
 	}
+	for key := range s.PlaneStates {
+		if _, ok := stage.StatusNamed(stage.Status(key)); !ok {
+			wrong("PLANE_STATES", "names the status %q, which does not exist", key)
+		}
+	}
 	if (s.TelegramToken == "") != (s.TelegramChat == "") {
 		wrong("TELEGRAM_CHAT_ID", "and ORCH_TELEGRAM_TOKEN must be set together")
 	}
@@ -160,6 +167,14 @@ func (s Settings) roleTokens() map[stage.Role]string {
 		stage.Analyst: s.AnalystToken, stage.Architect: s.ArchitectToken, stage.Developer: s.DeveloperToken, stage.Reviewer: s.ReviewerToken,
 		stage.Tester: s.TesterToken, stage.Deployer: s.DeployerToken, stage.Stream: s.StreamToken,
 	}
+}
+
+func (s Settings) states() map[stage.Status]string {
+	out := map[stage.Status]string{}
+	for key, id := range s.PlaneStates {
+		out[stage.Status(key)] = id
+	}
+	return out
 }
 
 // Database is the path of the SQLite file.
