@@ -2,7 +2,6 @@ package plane_test
 
 import (
 	"fmt"
-	"net/http"
 	"testing"
 	"time"
 
@@ -104,11 +103,11 @@ func TestUnreadableColumns(t *testing.T) {
 	p := board.AddProject("GPX", planetest.StandardStates()...)
 	id, err := board.AddItem(p, "t", "d")
 	require.NoError(t, err)
-	outage := []planetest.Fault{planetest.Dropped, planetest.Dropped, planetest.Dropped}
-	board.Fail(outage...)
-	require.Error(t, c.SetStatus(t.Context(), p, id, stage.StatusConfirmDeploy))
-	board.Fail(outage...)
-	require.Error(t, c.SetStatus(t.Context(), p, id, stage.StatusBlocked), "neither read nor configured")
+	outage := []planetest.Fault{planetest.Dropped, planetest.Dropped, planetest.Dropped} // one call and its retries
+	for _, status := range []stage.Status{stage.StatusConfirmDeploy, stage.StatusBlocked} {
+		board.Fail(append(outage, outage...)...)
+		require.Error(t, c.SetStatus(t.Context(), p, id, status), status)
+	}
 	board.Fail(outage...)
 	require.NoError(t, c.SetStatus(t.Context(), p, id, stage.StatusDone), "as configured; an id that is wrong makes the board be read again")
 	now = now.Add(time.Hour)
