@@ -147,9 +147,12 @@ type Store interface {
 // Story reads what happened.
 type Story interface {
 	Journal(ctx context.Context, taskID int64) ([]JournalEntry, error)
+	// JournalSince lists entries of all tasks with larger ids than after, oldest
+	// first, at most limit; after -1 it lists the newest entry alone.
+	JournalSince(ctx context.Context, after int64, limit int) ([]JournalEntry, error)
 	GateResults(ctx context.Context, taskID int64) ([]GateResult, error)
 	// AgentRuns lists the runs of a task, or of all tasks for id 0.
 	AgentRuns(ctx context.Context, taskID int64) ([]AgentRun, error)
-	// Deliveries counts deliveries by outcome since a moment, per source.
+	// LastDelivery is when a sender's newest delivery came; zero = never.
 	LastDelivery(ctx context.Context, source string) (time.Time, error)
 }

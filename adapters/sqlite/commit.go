@@ -118,15 +118,31 @@ func (t *tx) known(v orchestrator.Delivery) (bool, error) {
 	return t.one([]any{&id}, "select id from deliveries where source = ? and body_hash = ? limit 1", v.Source, v.BodyHash)
 }
 
-// Journal implements orchestrator.Story.
-func (d *DB) Journal(ctx context.Context, taskID int64) ([]orchestrator.JournalEntry, error) {
-	rows, err := d.read.QueryContext(ctx, "select id, task_id, seq, at, kind, payload from journal where task_id = ? order by id", taskID)
+const journalColumns = "select id, task_id, seq, at, kind, payload from journal "
+
+func scanEntries(rows *sql.Rows, err error) ([]orchestrator.JournalEntry, error) {
 	return collect(rows, err, func(r *sql.Rows) (e orchestrator.JournalEntry, err error) {
 		var at int64
 		err = r.Scan(&e.ID, &e.TaskID, &e.Seq, &at, &e.Kind, &e.Payload)
 		e.At = timeOf(at)
 		return e, err
 	})
+}
+
+// Journal implements orchestrator.Story.
+func (d *DB) Journal(ctx context.Context, taskID int64) ([]orchestrator.JournalEntry, error) {
+	rows, err := d.read.QueryContext(ctx, journalColumns+"where task_id = ? order by id", taskID)
+	return scanEntries(rows, err)
+}
+
+// JournalSince implements orchestrator.Story.
+func (d *DB) JournalSince(ctx context.Context, after int64, limit int) ([]orchestrator.JournalEntry, error) {
+	if after < 0 {
+		rows, err := d.read.QueryContext(ctx, journalColumns+"order by id desc limit 1")
+		return scanEntries(rows, err)
+	}
+	rows, err := d.read.QueryContext(ctx, journalColumns+"where id > ? order by id limit ?", after, limit)
+	return scanEntries(rows, err)
 }
 
 // GateResults implements orchestrator.Story.

@@ -3,6 +3,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -172,6 +173,17 @@ func (s *Store) Receive(ctx context.Context, d orchestrator.Delivery, job queue.
 // Journal implements orchestrator.Story.
 func (s *Store) Journal(_ context.Context, taskID int64) ([]orchestrator.JournalEntry, error) {
 	return pick(s, &s.journal, func(e orchestrator.JournalEntry) bool { return e.TaskID == taskID })
+}
+
+// JournalSince implements orchestrator.Story.
+func (s *Store) JournalSince(_ context.Context, after int64, limit int) ([]orchestrator.JournalEntry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if after < 0 {
+		return slices.Clone(s.journal[max(0, len(s.journal)-1):]), nil
+	}
+	from, _ := slices.BinarySearchFunc(s.journal, after+1, func(e orchestrator.JournalEntry, id int64) int { return cmp.Compare(e.ID, id) })
+	return slices.Clone(s.journal[from:min(len(s.journal), from+limit)]), nil
 }
 
 // GateResults implements orchestrator.Story.

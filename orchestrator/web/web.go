@@ -2,7 +2,7 @@
 // de-duplicate and store, and a JSON API that shows what the scheduler sees.
 //
 //	POST /webhooks/tracker, /webhooks/githost
-//	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain
+//	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /events
 //	POST /tasks/{id}/retry, /tasks/{id}/stop, /serial-gate/unfreeze
 //	GET  /healthz, /readyz, /metrics
 //
@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
@@ -54,7 +55,8 @@ type Options struct {
 
 type server struct {
 	Options
-	token [sha256.Size]byte
+	token     [sha256.Size]byte
+	listeners atomic.Int64 // of /events
 }
 
 // Handler makes the HTTP handler.
@@ -96,6 +98,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("POST /tasks/{id}/retry", s.admin(s.retry))
 	mux.HandleFunc("POST /tasks/{id}/stop", s.admin(s.absent("STOP cancellation", "ORCH_STOP_STATUS_ENABLED")))
 	mux.HandleFunc("POST /serial-gate/unfreeze", s.admin(s.absent("the serial gate", "ORCH_SERIAL_GATE_ENABLED")))
+	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]string{"status": "ok"})
 	})

@@ -1,0 +1,154 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// Limits of GET /events.
+const (
+	listenersMax = 100
+	eventsPoll   = 250 * time.Millisecond
+	eventsBeat   = 15 * time.Second // a comment, so that proxies keep the connection
+	eventsBatch  = 200
+	eventsWrite  = 10 * time.Second // a reader that takes longer is let go; it comes back with its last id
+)
+
+// Change is the data of a server-sent event: one line of a task's story.
+type Change struct {
+	TaskID  int64         `json:"task_id"`
+	Seq     int64         `json:"seq"`
+	At      time.Time     `json:"at"`
+	On      stage.Trigger `json:"on"`
+	Stage   stage.Stage   `json:"stage"`
+	Moved   bool          `json:"moved"`
+	Job     stage.Role    `json:"job,omitempty"`     // whose job was put
+	Verdict string        `json:"verdict,omitempty"` // of the gates, with the reason
+	Reason  string        `json:"reason,omitempty"`
+	Notes   []string      `json:"notes,omitempty"`
+}
+
+// change makes the events of a journal entry: gate when gates were asked, job
+// when an agent's job was put, task always.
+func change(e orchestrator.JournalEntry) (kinds []string, c Change, ok bool) {
+	r, err := e.Recorded()
+	if err != nil {
+		return nil, c, false
+	}
+	c = Change{
+		TaskID: e.TaskID, Seq: e.Seq, At: e.At, On: r.Event.On, Stage: r.Decision.State.Stage, Moved: r.Decision.Moved,
+		Verdict: r.Event.Verdict.Outcome, Reason: r.Event.Verdict.Reason, Notes: r.Decision.Notes,
+	}
+	if c.Verdict != "" {
+		kinds = append(kinds, "gate")
+	}
+	if r.Decision.Launch != nil {
+		c.Job = r.Decision.Launch.Role
+		kinds = append(kinds, "job")
+	}
+	return append(kinds, "task"), c, true
+}
+
+// events streams changes of tasks, jobs and gates. A client that was cut off
+// sends Last-Event-ID (or ?after=) and misses nothing; a new one begins now.
+func (s *server) events(w http.ResponseWriter, r *http.Request) {
+	after, err := lastEvent(r)
+	if err != nil {
+		problem(w, http.StatusBadRequest, "bad-parameter", "Last-Event-ID and after must be whole numbers.")
+		return
+	}
+	if s.listeners.Add(1) > listenersMax {
+		s.listeners.Add(-1)
+		w.Header().Set("Retry-After", "10")
+		problem(w, http.StatusServiceUnavailable, "busy", "Too many clients listen already.")
+		return
+	}
+	defer s.listeners.Add(-1)
+	if after < 0 {
+		newest, err := s.Engine.Story.JournalSince(r.Context(), -1, 1)
+		if err != nil {
+			s.fail(w, err)
+			return
+		}
+		if after = 0; len(newest) > 0 {
+			after = newest[0].ID
+		}
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	s.stream(w, r, after)
+}
+
+func lastEvent(r *http.Request) (int64, error) {
+	text := r.Header.Get("Last-Event-ID")
+	if text == "" {
+		text = r.URL.Query().Get("after")
+	}
+	if text == "" {
+		return -1, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return max(n, 0), err
+}
+
+// stream writes until the client goes away. A client that reads slowly slows
+// nobody but itself: every entry is read from the store when it is due.
+func (s *server) stream(w http.ResponseWriter, r *http.Request, after int64) {
+	control, quiet := http.NewResponseController(w), time.Now()
+	for beat := true; ; {
+		entries, err := s.Engine.Story.JournalSince(r.Context(), after, eventsBatch)
+		if err != nil {
+			return // the client comes back
+		}
+		if beat = beat || time.Since(quiet) > eventsBeat; len(entries) > 0 || beat {
+			// Not every writer has deadlines (a test's recorder has none).
+			_ = control.SetWriteDeadline(time.Now().Add(eventsWrite))
+			if _, err := fmt.Fprint(w, ":\n\n"); err != nil {
+				return
+			}
+			for _, e := range entries {
+				if err := send(w, e); err != nil {
+					return
+				}
+				after = e.ID
+			}
+			if control.Flush() != nil {
+				return
+			}
+			quiet, beat = time.Now(), false
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-time.After(eventsPoll):
+		}
+	}
+}
+
+// send writes the events of an entry; the last one carries the id.
+func send(w http.ResponseWriter, e orchestrator.JournalEntry) error {
+	kinds, c, ok := change(e)
+	if !ok {
+		return nil
+	}
+	data, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	for i, kind := range kinds {
+		id := ""
+		if i == len(kinds)-1 {
+			id = fmt.Sprintf("id: %d\n", e.ID)
+		}
+		if _, err := fmt.Fprintf(w, "%sevent: %s\ndata: %s\n\n", id, kind, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

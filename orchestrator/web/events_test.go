@@ -1,0 +1,79 @@
+package web_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+)
+
+// record writes one decision into the journal.
+func (k *kit) record(r orchestrator.Recorded) {
+	k.Helper()
+	payload, err := json.Marshal(r)
+	require.NoError(k, err)
+	require.NoError(k, k.store.Commit(k.Context(), orchestrator.Commit{Journal: []orchestrator.JournalEntry{{TaskID: 7, Seq: 3, At: time.Now(), Kind: "decision", Payload: payload}}}))
+}
+
+// listen reads events until n of them have come.
+func (k *kit) listen(n int, header, value string, connected func()) (kinds []string, last web.Change, id string) {
+	k.Helper()
+	ctx, cancel := context.WithTimeout(k.Context(), 20*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, k.url+"/events", nil)
+	require.NoError(k, err)
+	req.Header.Set(header, value)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(k, err)
+	defer resp.Body.Close()
+	require.Equal(k, "text/event-stream", resp.Header.Get("Content-Type"))
+	if connected != nil {
+		connected()
+	}
+	for lines := bufio.NewScanner(resp.Body); ; {
+		require.True(k, lines.Scan(), "the stream ended: %v", lines.Err())
+		if lines.Text() == "" && len(kinds) >= n && id != "" {
+			return kinds, last, id
+		}
+		field, text, _ := strings.Cut(lines.Text(), ": ")
+		switch field {
+		case "event":
+			kinds = append(kinds, text)
+		case "id":
+			id = text
+		case "data":
+			require.NoError(k, json.Unmarshal([]byte(text), &last))
+		}
+	}
+}
+
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	k.record(orchestrator.Recorded{Event: stage.Event{On: stage.OnRetry}})
+	full := orchestrator.Recorded{
+		Event:    stage.Event{On: stage.OnCI, Verdict: stage.Verdict{Outcome: stage.Green, Reason: "all 2 checks passed"}},
+		Decision: stage.Decision{State: stage.State{Stage: stage.Review}, Moved: true, Launch: &stage.Launch{Role: stage.Reviewer}, Notes: []string{"CI is green"}},
+	}
+	kinds, last, id := k.listen(3, "X", "", func() { k.record(full) })
+	require.Equal(t, []string{"gate", "job", "task"}, kinds, "it begins with what happens now")
+	require.Equal(t, stage.Review, last.Stage)
+	require.Equal(t, []string{"green", "all 2 checks passed", string(stage.Reviewer)}, []string{last.Verdict, last.Reason, string(last.Job)})
+
+	k.record(orchestrator.Recorded{Event: stage.Event{On: stage.OnApproved}})
+	kinds, last, _ = k.listen(1, "Last-Event-ID", id, nil)
+	require.Equal(t, []string{"task"}, kinds, "a client that comes back misses nothing and gets nothing twice")
+	require.Equal(t, stage.OnApproved, last.On)
+	kinds, _, _ = k.listen(5, "Last-Event-ID", "0", nil)
+	require.Equal(t, []string{"task", "gate", "job", "task", "task"}, kinds)
+	require.Equal(t, http.StatusBadRequest, k.do(http.MethodGet, "/events?after=x", nil, nil).status)
+}
