@@ -92,7 +92,7 @@ func (s *Server) inProject(w http.ResponseWriter, r *http.Request, body []byte, 
 	case "GET work-items":
 		s.list(w, r, p)
 	case "GET work-items/*":
-		reply(w, http.StatusOK, s.restItem(i, expands(r)))
+		reply(w, http.StatusOK, s.restItem(s.replica(i), expands(r)))
 	case "PATCH work-items/*":
 		s.patch(w, body, p, i, actor)
 	case "GET work-items/*/comments":
@@ -169,6 +169,14 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, p *project) {
 // expands reports whether the state is asked for as an object.
 func expands(r *http.Request) bool {
 	return slices.Contains(strings.Split(r.URL.Query().Get("expand"), ","), "state")
+}
+
+// replica is a work item as a read replica has it, which may lag.
+func (s *Server) replica(i *Item) *Item {
+	if before, ok := s.stale[i.ID]; ok && s.rand.Float64() < s.faults.Stale {
+		return &before
+	}
+	return i
 }
 
 // restItem is a work item as the REST API shows it: the state as an id unless it

@@ -28,6 +28,8 @@ const (
 type Faults struct {
 	TooMany, ErrorBefore, ErrorAfter, Dropped, DroppedLate, Held float64 // of API calls
 
+	Stale float64 // a work item is read as it was before its last change (a read replica that lags)
+
 	HookLost      float64       // a webhook is never sent
 	HookDoubled   float64       // a webhook is sent twice
 	HookReordered float64       // a webhook waits until another one was sent, or Hold has passed

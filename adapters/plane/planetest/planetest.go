@@ -75,6 +75,7 @@ type Server struct {
 	ids       int
 	projects  []*project
 	items     []*Item
+	stale     map[string]Item // as they were before the last change, by id
 	comments  []Comment
 	conflicts int
 	changes   []Change
@@ -100,7 +101,7 @@ func New(o Options) *Server {
 	}
 	return &Server{
 		opt: o, hookURL: o.HookURL, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 1)),
-		calls: map[string][]time.Time{}, passed: make(chan struct{}),
+		stale: map[string]Item{}, calls: map[string][]time.Time{}, passed: make(chan struct{}),
 		http: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 }
@@ -194,6 +195,7 @@ func (s *Server) move(i *Item, to State, actor, field string) {
 	}
 	s.changes = append(s.changes, Change{Item: i.ID, From: i.StateName, To: to.Name, Actor: actor, At: s.opt.Now()})
 	from := i.State
+	s.stale[i.ID] = *i
 	i.State, i.StateName, i.Updated = to.ID, to.Name, s.opt.Now()
 	s.hook("issue", "updated", s.wireIssue(i), map[string]any{"field": field, "old_value": from, "new_value": to.ID}, actor)
 }
@@ -215,6 +217,7 @@ func (s *Server) edit(i *Item, name, description, actor string) {
 	if oldName == name && oldHTML == description {
 		return
 	}
+	s.stale[i.ID] = *i
 	i.Name, i.HTML, i.Updated = name, description, s.opt.Now()
 	for _, f := range [][3]string{{"name", oldName, name}, {"description_html", oldHTML, description}} {
 		if f[1] != f[2] {
