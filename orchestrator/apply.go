@@ -143,11 +143,35 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 		}
 		out.Jobs = append(out.Jobs, effectJob(next, p, f, effectKey(next, d.State.Seq, i)))
 	}
+	if out.Task != nil {
+		change := Change{Task: next, Before: before}
+		if change.Ended() {
+			// Beginnings hold the lock already (see start).
+			e.creating.Lock()
+			defer e.creating.Unlock()
+		}
+		e.addHolds(ctx, &out, change)
+	}
 	if err := e.Store.Commit(ctx, out); err != nil {
 		return err
 	}
 	e.committed(next, before, ev, d)
 	return nil
+}
+
+// addHolds asks the features what a change holds and frees.
+func (e *Engine) addHolds(ctx context.Context, out *Commit, c Change) {
+	for _, f := range e.features {
+		if f.Holds == nil {
+			continue
+		}
+		hold, free, err := f.Holds(ctx, c)
+		if err != nil {
+			e.Log.Error("a feature could not say what is held; nothing is", "feature", f.Name, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
+			continue
+		}
+		out.Hold, out.Free = append(out.Hold, hold...), append(out.Free, free...)
+	}
 }
 
 // effectKey is an effect's identity for the outside world. The moment of the

@@ -104,7 +104,7 @@ type Engine struct {
 	gates    *gates.Registry
 	features []Feature
 
-	creating sync.Mutex // a race between two starts makes one task
+	creating sync.Mutex // beginnings and ends of tasks are decided one at a time
 
 	mu      sync.Mutex
 	running map[int64]context.CancelFunc // of the agents at work here, by task id

@@ -16,10 +16,27 @@ type Feature struct {
 	Needs   []string // features that must be there too
 	Rules   []stage.Rule
 	Gates   []gates.Gate
-	Runners map[string]Runner                  // effects of the feature's own, by kind
+	Runners map[string]Runner           // effects of the feature's own, by kind
+	Facts   func(Project, *stage.Event) // adds facts of the repository to the event that starts a task
+	Holds   func(context.Context, Change) (hold, free []queue.Hold, err error)
 	Loops   []Loop                             // background work
 	Show    func(context.Context) (any, error) // the feature's block in /queue; nil = none
 }
+
+// Change is a task as a decision leaves it. A feature may answer it with holds
+// that are set and freed in the transaction of the decision. An error is logged
+// and changes nothing: a feature never stops a decision.
+type Change struct {
+	Task   Task
+	Before stage.State
+}
+
+// Began and Ended report whether the change is the beginning or the end of the
+// task's life. They are decided one at a time in a process.
+func (c Change) Began() bool { return c.Before.Stage == stage.None }
+
+// Ended reports the end of the task's life.
+func (c Change) Ended() bool { return c.Task.State.Stage.Terminal() && !c.Before.Stage.Terminal() }
 
 // Loop is background work that a feature or the engine needs; it ends with ctx.
 type Loop struct {

@@ -270,6 +270,11 @@ func (e *Engine) start(ctx context.Context, c queue.Claim, p Project, item track
 	}
 	ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason}
 	ev.SelfHosting, ev.CINone = p.SelfHosting, p.CINone
+	for _, f := range e.features {
+		if f.Facts != nil {
+			f.Facts(p, &ev)
+		}
+	}
 	d := e.machine.Decide(stage.State{}, ev)
 	if !d.Moved {
 		return e.refuse(ctx, c, p, item, d)

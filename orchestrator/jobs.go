@@ -78,10 +78,24 @@ func itemKey(itemID string) string { return "item/" + itemID }
 func agentJob(t Task, l stage.Launch) queue.Job {
 	return queue.Job{
 		Pool: queue.PoolAgents, Kind: KindAgent, Key: taskKey(t.ID), TaskID: t.ID, Lane: t.Repo, Role: string(l.Role),
-		Holds:   []string{"repo/" + t.Repo, "task/" + strconv.FormatInt(t.ID, 10), string(l.Role) + "/" + strconv.FormatInt(t.ID, 10)},
+		Holds:   AgentSubjects(t.Repo, t.ID, l.Role),
 		Payload: encode(agentPayload{TaskID: t.ID, Launch: l}), MaxAttempts: agentAttempts,
 		DedupeKey: fmt.Sprintf("agent/%d/%d", t.ID, l.Run),
 	}
+}
+
+// AgentSubjects are what an agent's job can be held by: the repository, the
+// task, the role in the repository, and the role in the task.
+func AgentSubjects(repo string, taskID int64, role stage.Role) []string {
+	return []string{"repo/" + repo, taskKey(taskID), RoleInRepo(role, repo), RoleInTask(role, taskID)}
+}
+
+// RoleInRepo is the subject of a role's jobs in a repository.
+func RoleInRepo(role stage.Role, repo string) string { return string(role) + "@" + repo }
+
+// RoleInTask is the subject of a role's jobs in a task.
+func RoleInTask(role stage.Role, taskID int64) string {
+	return string(role) + "/" + strconv.FormatInt(taskID, 10)
 }
 
 func taskKey(id int64) string { return "task/" + strconv.FormatInt(id, 10) }

@@ -39,14 +39,16 @@ const (
 // jumps. It lives in one synctest bubble.
 type rig struct {
 	*testing.T
-	store   *memstore.Store
-	board   *memtracker.Board
-	host    *memhost.Host
-	chat    *memmessenger.Chat
-	place   *memwork.Place
-	engine  *orchestrator.Engine
-	opt     orchestrator.Options
-	project []orchestrator.Project
+	store  *memstore.Store
+	board  *memtracker.Board
+	host   *memhost.Host
+	chat   *memmessenger.Chat
+	place  *memwork.Place
+	engine *orchestrator.Engine
+	opt    orchestrator.Options
+	// features makes the features of an engine; nil = none.
+	features func() []orchestrator.Feature
+	project  []orchestrator.Project
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -118,7 +120,7 @@ func (r *rig) start() {
 		Runners: effects.Runners(effects.Deps{
 			Store: r.store, Projects: projects, Tracker: r.board, Host: r.host, Messenger: r.chat, Workspaces: r.place,
 		}),
-	}, r.opt)
+	}, r.opt, r.list()...)
 	require.NoError(r, err)
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop, r.stopped = stop, make(chan struct{})
@@ -126,6 +128,13 @@ func (r *rig) start() {
 		defer close(r.stopped)
 		r.engine.Run(ctx)
 	}()
+}
+
+func (r *rig) list() []orchestrator.Feature {
+	if r.features == nil {
+		return nil
+	}
+	return r.features()
 }
 
 func (r *rig) shutdown() {

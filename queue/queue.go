@@ -156,6 +156,8 @@ type Keeper interface {
 type Lister interface {
 	// Jobs lists jobs by id, oldest first.
 	Jobs(ctx context.Context, f Filter) ([]Job, error)
+	// Holds lists what is held, oldest first.
+	Holds(ctx context.Context) ([]Hold, error)
 	// Depth counts unfinished jobs by pool and status, from small tables.
 	Depth(ctx context.Context) ([]Depth, error)
 	// Wake returns a channel that receives a hint when a pool may have become

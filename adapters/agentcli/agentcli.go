@@ -3,27 +3,32 @@
 //
 // An agent runs under a shim, a small process of this program (RunShim): in a
 // session of its own, with an environment of allow-listed names, its output in
-// capped files. When the agent ends, is stopped, or the service dies, the shim
-// ends every process that the agent has started (TERM, a grace, KILL, and again
-// until none is left). Quiesce does the same for what a dead service and a dead
-// shim have left, by a mark in the processes' environment.
+// files whose size is bounded. When the agent ends, is stopped, or the service
+// dies, the shim ends every process that the agent has started (TERM, a grace,
+// KILL, and again until none is left). Quiesce does the same for what a dead
+// service and a dead shim have left: it finds processes by the shim's record, by
+// a mark in their environment and by their working directory. What it cannot
+// find is a process that dropped the mark, left the directory and lost its shim
+// all within the second between two looks of the shim.
+//
+// Agents may run any command as the user that the service runs as; that user
+// should be nobody else's.
 //
 // Usage is normalised: tokens are disjoint, whatever a tool's own convention.
+//
+// Agents run on Linux only; elsewhere New returns an error.
 package agentcli
 
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -34,7 +39,7 @@ type Options struct {
 	Default   string            // preset or command line for commands that name none; default "claude"
 	Presets   map[string]Preset // added to the built-in ones
 	LogDir    string            // one directory for each task
-	LogMax    int64             // bytes kept of each output; default 32 MiB: the first and the last half
+	LogMax    int64             // bytes kept of each output, default 8 MiB: the first and the last half
 	StateDir  string            // what is running
 	HomeDir   string            // HOME of agents, one below it for each task; empty = the service's own HOME
 	TermGrace time.Duration     // between TERM and KILL; default 20 s
@@ -42,26 +47,28 @@ type Options struct {
 	Shim      []string          // argv that ends in RunShim, e.g. /proc/self/exe agent-shim
 	Prices    map[string]Price  // of models, for tools that report no cost
 	Log       *slog.Logger      // nil discards
-	Now       func() time.Time
+	Now       func() time.Time  // of the times in results; nil = time.Now
 }
 
 // Price is what tokens cost, in millionths of a dollar for a million tokens.
 type Price struct{ Input, Output, CacheRead, CacheCreate int64 }
 
-// DefaultEnv lists the names that agents see when Options.EnvAllow is nil.
-func DefaultEnv() []string {
-	return []string{
-		"PATH", "LANG", "LC_*", "TZ", "TERM", "TMPDIR", "SHELL", "USER", "LOGNAME", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY",
-		"NO_PROXY", "ANTHROPIC_*", "CLAUDE_*", "OPENAI_*", "CODEX_*", "GEMINI_*", "GOOGLE_*", "OPENCODE_*", "GO*", "NODE_*", "NPM_CONFIG_*",
-	}
+// cost is the price of a usage in millionths of a dollar. It is computed in
+// floating point because the products of large counts leave 64 bits.
+func (p Price) cost(u work.Usage) int64 {
+	part := func(tokens, price int64) float64 { return float64(tokens) * float64(price) }
+	sum := part(u.Input, p.Input) + part(u.Output, p.Output) + part(u.CacheRead, p.CacheRead) + part(u.CacheCreate, p.CacheCreate)
+	return microUSD(sum / 1e12)
 }
 
-// Runner implements work.Agents.
+// Runner implements work.Agents. It is safe for concurrent use.
 type Runner struct{ opt Options }
 
-// New checks the options.
+// New checks the options and makes the directories.
 func New(o Options) (*Runner, error) {
 	switch {
+	case !supported:
+		return nil, errors.New("agentcli: agents run on Linux only: run the service there")
 	case o.LogDir == "":
 		return nil, errors.New("agentcli: Options.LogDir is missing")
 	case o.StateDir == "":
@@ -69,11 +76,33 @@ func New(o Options) (*Runner, error) {
 	case len(o.Shim) == 0:
 		return nil, errors.New("agentcli: Options.Shim is missing: the command that ends in RunShim")
 	}
+	o.fill()
+	for field, dir := range map[string]*string{"LogDir": &o.LogDir, "StateDir": &o.StateDir, "HomeDir": &o.HomeDir} {
+		if *dir == "" {
+			continue
+		}
+		abs, err := filepath.Abs(*dir)
+		if err == nil {
+			err = os.MkdirAll(abs, 0o700)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("agentcli: Options.%s: %w", field, err)
+		}
+		*dir = abs
+	}
+	r := &Runner{opt: o}
+	if _, err := r.preset(o.Default); err != nil {
+		return nil, fmt.Errorf("agentcli: Options.Default: %w", err)
+	}
+	return r, nil
+}
+
+func (o *Options) fill() {
 	if o.Default == "" {
 		o.Default = "claude"
 	}
 	if o.LogMax <= 0 {
-		o.LogMax = 32 << 20
+		o.LogMax = 8 << 20
 	}
 	if o.TermGrace <= 0 {
 		o.TermGrace = 20 * time.Second
@@ -87,29 +116,14 @@ func New(o Options) (*Runner, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	for _, dir := range []*string{&o.LogDir, &o.StateDir, &o.HomeDir} {
-		if *dir == "" {
-			continue
-		}
-		abs, err := filepath.Abs(*dir)
-		if err != nil {
-			return nil, fmt.Errorf("agentcli: %w", err)
-		}
-		*dir = abs
-		if err := os.MkdirAll(abs, 0o700); err != nil {
-			return nil, fmt.Errorf("agentcli: %w", err)
-		}
-	}
-	r := &Runner{opt: o}
-	_, err := r.preset(o.Default)
-	return r, err
+	o.Presets = maps.Clone(o.Presets)
 }
 
 // Check reports whether a preset or command can be run here.
 func (r *Runner) Check(agent string) error {
 	p, err := r.preset(agent)
 	if err != nil {
-		return err
+		return fmt.Errorf("agentcli: %w", err)
 	}
 	if _, err := exec.LookPath(p.Argv[0]); err != nil {
 		return fmt.Errorf("agentcli: %w", err)
@@ -121,9 +135,9 @@ func (r *Runner) Check(agent string) error {
 type execution struct {
 	work.Command
 	preset Preset
-	token  string // the mark of every process
+	env    map[string]string
 	record string // file in StateDir
-	log    string // stdout; stderr is beside it
+	log    string // standard output; standard error is beside it
 	prompt string // file
 }
 
@@ -132,9 +146,8 @@ func (r *Runner) Run(ctx context.Context, c work.Command) work.Result {
 	started := r.opt.Now()
 	res := r.run(ctx, c)
 	res.StartedAt, res.FinishedAt = started, r.opt.Now()
-	if cost := r.opt.Prices[res.Usage.Model]; res.Usage.MicroUSD == 0 {
-		u := res.Usage
-		res.Usage.MicroUSD = (u.Input*cost.Input + u.Output*cost.Output + u.CacheRead*cost.CacheRead + u.CacheCreate*cost.CacheCreate + 500_000) / 1_000_000
+	if res.Usage.MicroUSD == 0 {
+		res.Usage.MicroUSD = r.opt.Prices[res.Usage.Model].cost(res.Usage)
 	}
 	return res
 }
@@ -144,209 +157,75 @@ func broken(err error) work.Result {
 }
 
 func (r *Runner) run(ctx context.Context, c work.Command) work.Result {
+	if ctx.Err() != nil {
+		return work.Result{Kind: work.ResultCancelled, ExitCode: -1, Reason: "stopped before it began"}
+	}
 	e, err := r.prepare(c)
 	if err != nil {
 		return broken(err)
 	}
-	exit, why, err := r.supervise(ctx, e)
-	if sweep := r.Quiesce(context.WithoutCancel(ctx), c.TaskID); sweep != nil {
-		err = errors.Join(err, sweep)
-	}
+	end, err := r.supervise(ctx, e)
+	// Nothing may outlive the run, whatever became of the shim.
+	err = errors.Join(err, r.sweep(context.WithoutCancel(ctx), e.record))
 	if err != nil {
-		return broken(err)
+		return broken(fmt.Errorf("agentcli: %w", err))
 	}
-	return r.judge(e, exit, why)
+	return r.judge(e, end)
 }
 
-// prepare makes the files of a run: the record first, so that from here on
+// prepare makes the files of a run: the record last, so that from here on
 // Quiesce knows of it.
 func (r *Runner) prepare(c work.Command) (execution, error) {
-	e := execution{Command: c, token: rand.Text()}
-	agent := c.Agent
-	if agent == "" {
-		agent = r.opt.Default
-	}
+	e := execution{Command: c}
 	var err error
-	if e.preset, err = r.preset(agent); err != nil {
+	if e.preset, err = r.preset(first(c.Agent, r.opt.Default)); err != nil {
+		return e, fmt.Errorf("agentcli: %w", err)
+	}
+	if e.Dir, err = workingDir(c.Dir); err != nil {
 		return e, err
+	}
+	if e.Timeout <= 0 {
+		e.Timeout = time.Hour
 	}
 	dir := filepath.Join(r.opt.LogDir, fmt.Sprintf("task-%d", c.TaskID))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return e, err
 	}
-	base := filepath.Join(dir, fmt.Sprintf("%03d-%s-%d", c.Run, c.Role, c.Attempt))
+	base := filepath.Join(dir, fmt.Sprintf("%03d-%s-%d", c.Run, safe(string(c.Role)), c.Attempt))
 	e.log, e.prompt = base+".out", base+".prompt"
-	if err := os.WriteFile(e.prompt, []byte(c.Prompt), 0o600); err != nil {
+	for name, body := range map[string]string{e.prompt: c.Prompt, e.log: ""} {
+		if err := os.WriteFile(name, []byte(body), 0o600); err != nil {
+			return e, err
+		}
+	}
+	token := rand.Text()
+	if e.env, err = r.environment(e, token); err != nil {
 		return e, err
 	}
 	e.record = filepath.Join(r.opt.StateDir, fmt.Sprintf("%d.%d.%d.json", c.TaskID, c.Run, c.Attempt))
-	body, err := json.Marshal(record{TaskID: c.TaskID, Token: e.token, Dir: c.Dir})
-	if err == nil {
-		err = os.WriteFile(e.record, body, 0o600)
-	}
-	return e, err
+	return e, record{TaskID: c.TaskID, Token: token, Dir: e.Dir, Boot: bootID()}.write(e.record)
 }
 
-// Why a run was stopped by us.
-const (
-	notStopped = ""
-	timedOut   = "timeout"
-	cancelled  = "cancelled"
-)
-
-// supervise runs the shim until nothing of the run is left.
-func (r *Runner) supervise(ctx context.Context, e execution) (exit int, why string, err error) {
-	order, err := json.Marshal(shimOrder{
-		Argv: e.preset.argv(e.Prompt, e.prompt), Dir: e.Dir, Stdin: e.preset.stdin(e.prompt), Out: e.log, Err: errLog(e.log),
-		Max: r.opt.LogMax, GraceMS: r.opt.TermGrace.Milliseconds(),
-	})
+// workingDir checks a command's directory and gives its real name, which is what
+// the process table shows. The root is refused: every process works below it.
+func workingDir(dir string) (string, error) {
+	resolved, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return -1, "", err
+		return "", fmt.Errorf("agentcli: Command.Dir: %w", err)
 	}
-	// The shim reads its order from a pipe whose other end only we hold: when
-	// this process dies, it sees the end of the pipe.
-	in, out, err := os.Pipe()
-	if err != nil {
-		return -1, "", err
+	if !filepath.IsAbs(resolved) || filepath.Dir(resolved) == resolved {
+		return "", fmt.Errorf("agentcli: Command.Dir %q cannot be a working directory: give an absolute path below the root", dir)
 	}
-	defer out.Close()
-	cmd := exec.Command(r.opt.Shim[0], r.opt.Shim[1:]...)
-	cmd.Dir, cmd.Stdin, cmd.Env = e.Dir, in, r.environment(e)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	err = cmd.Start()
-	in.Close()
-	if err != nil {
-		return -1, "", fmt.Errorf("agentcli: the shim cannot be started: %w", err)
-	}
-	if _, err := out.Write(append(order, '\n')); err != nil {
-		r.opt.Log.Warn("the shim took no order", "task", e.TaskID, "err", err)
-	}
-	limit := e.Timeout
-	if limit <= 0 {
-		limit = time.Hour
-	}
-	timer := time.AfterFunc(limit, func() { out.Close() }) // the end of the pipe is the order to stop
-	stop := context.AfterFunc(ctx, func() { out.Close() })
-	err = cmd.Wait()
-	inTime := timer.Stop()
-	stop()
-	switch {
-	case ctx.Err() != nil:
-		why = cancelled
-	case !inTime:
-		why = timedOut
-	}
-	var failed *exec.ExitError
-	if err != nil && !errors.As(err, &failed) {
-		return -1, why, err
-	}
-	return cmd.ProcessState.ExitCode(), why, nil
+	return resolved, nil
 }
 
-func errLog(log string) string { return strings.TrimSuffix(log, ".out") + ".err" }
-
-// environment is what the agent sees: allow-listed names, the command's own,
-// and the run's facts.
-func (r *Runner) environment(e execution) []string {
-	env := map[string]string{}
-	for _, pair := range os.Environ() {
-		name, value, _ := strings.Cut(pair, "=")
-		if allowed(r.opt.EnvAllow, name) {
-			env[name] = value
+// safe makes a role a part of a file name.
+func safe(role string) string {
+	out := []byte(role)
+	for i, c := range out {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			out[i] = '_'
 		}
 	}
-	delete(env, "CLAUDECODE") // the mark of a nested session
-	env["HOME"] = os.Getenv("HOME")
-	if r.opt.HomeDir != "" {
-		home := filepath.Join(r.opt.HomeDir, fmt.Sprintf("task-%d", e.TaskID))
-		if err := os.MkdirAll(home, 0o700); err == nil {
-			env["HOME"] = home
-		}
-	}
-	for name, value := range e.Env {
-		if strings.HasPrefix(name, "SIGNALBOX_") && !strings.ContainsRune(value, 0) {
-			env[name] = value
-		}
-	}
-	for name, value := range map[string]string{
-		"TASK_ID": strconv.FormatInt(e.TaskID, 10), "WORK_ITEM": e.WorkItem, "REPO": e.Repo, "ROLE": string(e.Role), "STAGE": string(e.Stage),
-		"RUN": strconv.FormatInt(e.Command.Run, 10), "ATTEMPT": strconv.Itoa(e.Attempt), "PROMPT_FILE": e.prompt, "RUN_TOKEN": e.token,
-	} {
-		env["SIGNALBOX_"+name] = value
-	}
-	env["GIT_TERMINAL_PROMPT"] = "0"
-	var out []string
-	for name, value := range env {
-		out = append(out, name+"="+value)
-	}
-	return out
-}
-
-// allowed reports whether a name is on the list. Names of the service's own
-// settings never are.
-func allowed(list []string, name string) bool {
-	if strings.HasPrefix(name, "ORCH_") {
-		return false
-	}
-	for _, a := range list {
-		if prefix, isPrefix := strings.CutSuffix(a, "*"); isPrefix && strings.HasPrefix(name, prefix) || a == name {
-			return true
-		}
-	}
-	return false
-}
-
-// judge makes the result of what the agent left behind.
-func (r *Runner) judge(e execution, exit int, why string) work.Result {
-	res := work.Result{Kind: work.ResultOK, ExitCode: exit, LogPath: e.log}
-	body, err := os.ReadFile(e.log)
-	if err != nil {
-		return broken(err)
-	}
-	said, found := parseFormat(e.preset.Format, body)
-	said.usage.Model = first(said.usage.Model, e.preset.Model)
-	res.Usage, res.SessionID, res.Summary = said.usage, said.session, clip(said.summary, summaryMax)
-	switch {
-	case why == cancelled:
-		res.Kind, res.Reason = work.ResultCancelled, "stopped"
-	case why == timedOut:
-		res.Kind, res.Reason = work.ResultTimeout, fmt.Sprintf("stopped after %s", e.Timeout)
-	case found && said.failed:
-		res.Kind, res.Reason = work.ResultFailed, clip(first(said.reason, "the agent reported an error"), reasonMax)
-	case exit != 0:
-		res.Kind, res.Reason = work.ResultFailed, fmt.Sprintf("exit code %d: %s", exit, clip(tailOf(errLog(e.log)), reasonMax))
-	case !found:
-		res.Kind, res.Reason = work.ResultUnusable, "the agent ended without a result that can be read"
-	}
-	return res
-}
-
-// Bounds of what is taken over from an agent's output, in bytes.
-const (
-	summaryMax = 4000
-	reasonMax  = 1000
-)
-
-func clip(s string, n int) string {
-	s = strings.ToValidUTF8(strings.ReplaceAll(strings.TrimSpace(s), "\x00", ""), "?")
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + " …"
-}
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
-// tailOf reads the end of a file.
-func tailOf(name string) string {
-	body, err := os.ReadFile(name)
-	if err != nil {
-		return "no error output"
-	}
-	return strings.TrimSpace(string(body[max(0, len(body)-reasonMax):]))
+	return string(out)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -18,6 +19,8 @@ const (
 
 // Preset is how a tool is called. In Argv, "{prompt}" stands for the prompt; a
 // prompt that no command line can hold is replaced by one that names its file.
+// "{gitdir}" stands for the checkout's git directory, for tools that must be
+// told what they may write.
 type Preset struct {
 	Argv   []string
 	Stdin  bool   // the prompt is given on standard input; else that is /dev/null
@@ -25,16 +28,23 @@ type Preset struct {
 	Model  string // for accounting, when the output does not tell
 }
 
+// builtin knows the tools. An agent must edit, run commands (builds, tests) and
+// commit, and nobody is there to be asked: each is called so that it may.
 func builtin(name string) (Preset, bool) {
 	switch name {
-	case "claude":
-		return Preset{Argv: []string{"claude", "--print", "--output-format", "json", "--permission-mode", "acceptEdits", "{prompt}"}, Format: FormatClaude}, true
-	case "codex":
-		return Preset{Argv: []string{"codex", "exec", "--json", "--sandbox", "workspace-write", "--skip-git-repo-check", "--ephemeral", "-"}, Stdin: true, Format: FormatCodex}, true
-	case "gemini":
-		return Preset{Argv: []string{"gemini", "--output-format", "json", "--approval-mode", "auto_edit", "--prompt", "{prompt}"}, Format: FormatGemini}, true
+	case "claude": // the list of tools is one word: it would swallow what follows
+		return Preset{Format: FormatClaude, Argv: []string{
+			"claude", "--print", "{prompt}", "--output-format", "json", "--permission-mode", "acceptEdits", "--allowedTools=Bash,Edit,Write",
+		}}, true
+	case "codex": // its sandbox lets nothing else be written, not even the index
+		return Preset{Stdin: true, Format: FormatCodex, Argv: []string{
+			"codex", "exec", "--json", "--sandbox", "workspace-write", "-c", `sandbox_workspace_write.writable_roots=["{gitdir}"]`,
+			"--skip-git-repo-check", "--ephemeral", "-",
+		}}, true
+	case "gemini": // any lesser mode denies commands where nobody can be asked
+		return Preset{Format: FormatGemini, Argv: []string{"gemini", "--output-format", "json", "--approval-mode=yolo", "--prompt", "{prompt}"}}, true
 	case "opencode":
-		return Preset{Argv: []string{"opencode", "run", "--format", "json", "--auto", "{prompt}"}, Format: FormatOpenCode}, true
+		return Preset{Format: FormatOpenCode, Argv: []string{"opencode", "run", "--format", "json", "--auto", "{prompt}"}}, true
 	default:
 		return Preset{}, false
 	}
@@ -50,12 +60,12 @@ func (r *Runner) preset(agent string) (Preset, error) {
 	if !ok {
 		argv, err := Split(agent)
 		if err != nil {
-			return p, fmt.Errorf("agentcli: agent %q: %w", agent, err)
+			return p, fmt.Errorf("agent %q: %w", agent, err)
 		}
 		p = Preset{Argv: argv, Stdin: true, Format: FormatAny}
 	}
 	if len(p.Argv) == 0 || p.Argv[0] == "" {
-		return p, fmt.Errorf("agentcli: agent %q has no command", agent)
+		return p, fmt.Errorf("agent %q has no command", agent)
 	}
 	return p, nil
 }
@@ -64,18 +74,35 @@ func (r *Runner) preset(agent string) (Preset, error) {
 const argMax = 96 << 10
 
 // argv is the command line with the prompt in it.
-func (p Preset) argv(prompt, file string) []string {
+func (p Preset) argv(prompt, file, dir string) []string {
 	if len(prompt) > argMax || strings.ContainsRune(prompt, 0) {
 		prompt = "Your task is in the file " + file + ". Read it and do it."
 	}
 	if strings.HasPrefix(prompt, "-") {
 		prompt = "\n" + prompt // never an option
 	}
+	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(gitDir(dir))
+	fill := strings.NewReplacer("{prompt}", prompt, "{gitdir}", quoted)
 	var out []string
 	for _, a := range p.Argv {
-		out = append(out, strings.ReplaceAll(a, "{prompt}", prompt))
+		out = append(out, fill.Replace(a))
 	}
 	return out
+}
+
+// gitDir finds the git directory of a checkout; it may be elsewhere, with a file
+// that says where.
+func gitDir(dir string) string {
+	name := filepath.Join(dir, ".git")
+	body, err := os.ReadFile(name)
+	target, isLink := strings.CutPrefix(strings.TrimSpace(string(body)), "gitdir: ")
+	if err != nil || !isLink {
+		return name
+	}
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(dir, target)
+	}
+	return target
 }
 
 func (p Preset) stdin(promptFile string) string {

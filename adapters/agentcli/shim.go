@@ -10,8 +10,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
+	ossignal "os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -21,24 +22,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
-
-// record says what is running: it is written before anything is started.
-type record struct {
-	TaskID int64  `json:"task_id"`
-	Token  string `json:"token"`
-	Dir    string `json:"dir"`
-}
-
-// shimOrder is what the shim reads from its standard input, in one line.
-type shimOrder struct {
-	Argv    []string `json:"argv"`
-	Dir     string   `json:"dir"`
-	Stdin   string   `json:"stdin"`
-	Out     string   `json:"out"`
-	Err     string   `json:"err"`
-	Max     int64    `json:"max"`
-	GraceMS int64    `json:"grace_ms"`
-}
 
 // Exit codes of the shim for failures of its own.
 const (
@@ -62,54 +45,62 @@ func RunShim() int {
 		fmt.Fprintln(os.Stderr, "agent-shim is started by the service only; it reads its order from standard input")
 		return exitNoOrder
 	}
-	// Whatever the agent's processes do, orphans come back to this one.
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+	code, err := obey(in, order)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "agent-shim:", err)
-		return exitNoStart
 	}
-	return obey(in, order)
-}
-
-func obey(in io.Reader, order shimOrder) int {
-	logs := run.New(context.Background(), nil)
-	out, err := output(logs, order.Out, order.Max)
-	if err != nil {
-		return exitNoStart
-	}
-	errs, err := output(logs, order.Err, order.Max)
-	if err != nil {
-		return exitNoStart
-	}
-	pid, err := start(order, out, errs)
-	if err != nil {
-		fmt.Fprintln(errs, "the agent cannot be started:", err)
-	}
-	out.Close()
-	errs.Close()
-	code := exitNoStart
-	if err == nil {
-		code = watch(in, pid, time.Duration(order.GraceMS)*time.Millisecond)
-	}
-	logs.Wait() // nobody holds their pipes open any more
 	return code
 }
 
-// output makes a pipe whose content goes to a capped file.
-func output(g *run.Group, name string, limit int64) (*os.File, error) {
-	log, err := newCapped(name, limit)
-	if err != nil {
-		return nil, err
+// obey runs the agent and everything around it.
+func obey(in io.Reader, order shimOrder) (int, error) {
+	// Whatever the agent's processes do, orphans come back to this one.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return exitNoStart, err
 	}
-	r, w, err := os.Pipe()
+	rec, err := sign(order.Record)
 	if err != nil {
-		return nil, err
+		return exitNoStart, err
 	}
-	g.Go("log", func(context.Context) {
-		_, _ = io.Copy(log, r) // a full disk must not stop the agent by a full pipe
-		_, _ = io.Copy(io.Discard, r)
-		_ = log.Close()
-	})
-	return w, nil
+	out, err := output(order.Out)
+	if err != nil {
+		return exitNoStart, err
+	}
+	defer out.Close()
+	errs, err := output(order.Err)
+	if err != nil {
+		return exitNoStart, err
+	}
+	defer errs.Close()
+	code := exitNoStart
+	if pid, err := start(order, out, errs); err != nil {
+		fmt.Fprintln(errs, "the agent cannot be started:", err)
+	} else {
+		keeper := run.New(context.Background(), nil)
+		keeper.Go("keeper", func(ctx context.Context) { keep(ctx, &rec, order, out, errs) })
+		code = watch(in, pid, time.Duration(order.GraceMS)*time.Millisecond)
+		keeper.Stop()
+	}
+	rec.Exit = &code
+	return code, errors.Join(rec.write(order.Record), shrink(order.Out, order.Max), shrink(order.Err, order.Max))
+}
+
+// sign puts the shim into the run's record, before there is an agent.
+func sign(name string) (record, error) {
+	rec, err := readRecord(name)
+	if err != nil {
+		return rec, err
+	}
+	self, ok := lookup(os.Getpid())
+	if !ok {
+		return rec, errors.New("/proc does not show this process")
+	}
+	rec.Shim = self.ident
+	return rec, rec.write(name)
+}
+
+func output(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
 }
 
 // start starts the agent in a process group of its own.
@@ -132,48 +123,103 @@ func start(o shimOrder, out, errs *os.File) (int, error) {
 	return p.Pid, nil // it is waited for by pid, with everybody else's orphans
 }
 
+// keep bounds the logs, and notes every second which processes below the shim
+// have dropped the mark, so that they are known should the shim be killed.
+func keep(ctx context.Context, rec *record, o shimOrder, logs ...*os.File) {
+	tick := time.NewTicker(time.Second / 4)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		if n%4 == 0 && note(rec) {
+			_ = rec.write(o.Record) // the next look tries again
+		}
+		for _, log := range logs {
+			trim(log, o.Max)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// note adds new strays to the record and reports whether there are any.
+func note(rec *record) bool {
+	before := len(rec.Strays)
+	rec.Strays = slices.DeleteFunc(rec.Strays, func(p ident) bool { return alive(p) == nil })
+	changed := len(rec.Strays) != before
+	for _, p := range descendants(table(), os.Getpid()) {
+		if !isMarked(p.PID, rec.Token) && !slices.Contains(rec.Strays, p) {
+			rec.Strays, changed = append(rec.Strays, p), true
+		}
+	}
+	return changed
+}
+
+// trim gives the middle of a long log back to the file system. Where that cannot
+// make holes, a log that is much too long begins anew behind its head.
+func trim(log *os.File, limit int64) {
+	info, err := log.Stat()
+	if err != nil || info.Size() <= 2*limit {
+		return
+	}
+	keep := half(limit)
+	err = unix.Fallocate(int(log.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, keep, info.Size()-2*limit)
+	if err != nil && info.Size() > 8*limit && log.Truncate(keep) == nil {
+		fmt.Fprintln(log, "\n[output was cut out here]")
+	}
+}
+
 // watch waits for the agent, ends what outlives it, and reaps every process
 // that comes back to the shim. The order to stop is the end of in, or TERM.
 func watch(in io.Reader, pid int, grace time.Duration) int {
-	var stopping atomic.Bool
-	var code atomic.Int64
-	code.Store(exitNoStart)
 	stop := make(chan os.Signal, 4)
-	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	ossignal.Notify(stop, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	g := run.New(context.Background(), nil) // ends with the process
 	g.Go("stop", func(context.Context) {
 		_, _ = io.Copy(io.Discard, in)
 		stop <- syscall.SIGTERM
 	})
+	var stopping atomic.Bool
+	code := exitNoStart // read when the reaper has ended
 	reaped := make(chan struct{})
 	g.Go("reaper", func(context.Context) {
 		defer close(reaped)
-		for {
-			var ws syscall.WaitStatus
-			got, err := syscall.Wait4(-1, &ws, 0, nil)
-			switch {
-			case errors.Is(err, syscall.EINTR):
-			case err != nil: // no child is left
-				return
-			case got == pid:
-				code.Store(int64(statusOf(ws)))
-				if !stopping.Load() {
-					g.Go("leftovers", func(context.Context) { end(below, leftoverGrace) })
-				}
+		code = reap(pid, func() {
+			if !stopping.Load() {
+				g.Go("leftovers", func(ctx context.Context) { _ = end(ctx, below, leftoverGrace) }) // the reaper waits for them anyway
 			}
-		}
+		})
 	})
 	select {
 	case <-reaped:
 	case <-stop:
 		stopping.Store(true)
-		end(below, grace)
+		_ = end(context.Background(), below, grace) // and here too
 		<-reaped
 	}
-	return int(code.Load())
+	return code
 }
 
-func below() []int { return descendants(os.Getpid()) }
+// reap waits for every child until there is none and returns the agent's exit
+// code. Gone is called when the agent has ended.
+func reap(pid int, gone func()) int {
+	code := exitNoStart
+	for {
+		var ws syscall.WaitStatus
+		got, err := syscall.Wait4(-1, &ws, 0, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil: // no child is left
+			return code
+		case got == pid:
+			code = statusOf(ws)
+			gone()
+		}
+	}
+}
+
+func below() []ident { return descendants(table(), os.Getpid()) }
 
 func statusOf(ws syscall.WaitStatus) int {
 	if ws.Signaled() {
@@ -197,31 +243,4 @@ func lookPath(name, dir string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%s is not installed", name)
-}
-
-// Quiesce implements work.Agents.
-func (r *Runner) Quiesce(_ context.Context, taskID int64) error {
-	names, err := filepath.Glob(filepath.Join(r.opt.StateDir, fmt.Sprintf("%d.*.json", taskID)))
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		body, err := os.ReadFile(name)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		var rec record
-		if err := json.Unmarshal(body, &rec); err != nil || rec.Token == "" {
-			r.opt.Log.Warn("a record of a run cannot be read", "file", name, "err", err) // nothing was started before it was whole
-		} else if !end(func() []int { return marked(rec) }, r.opt.TermGrace) {
-			return fmt.Errorf("agentcli: processes of task %d cannot be ended", taskID)
-		}
-		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
 }

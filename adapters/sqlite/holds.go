@@ -117,14 +117,26 @@ func (d *DB) reasons(ctx context.Context, snap *sql.Tx, j queue.Job, held map[st
 	return out, nil
 }
 
-func heldSubjects(ctx context.Context, snap *sql.Tx) (map[string][]queue.Hold, error) {
-	rows, err := snap.QueryContext(ctx, "select subject, name, reason, since from holds order by since, name")
-	list, err := collect(rows, err, func(r *sql.Rows) (h queue.Hold, err error) {
+const holdQuery = "select subject, name, reason, since from holds order by since, subject, name"
+
+func scanHolds(rows *sql.Rows, err error) ([]queue.Hold, error) {
+	return collect(rows, err, func(r *sql.Rows) (h queue.Hold, err error) {
 		var since int64
 		err = r.Scan(&h.Subject, &h.Name, &h.Reason, &since)
 		h.Since = timeOf(since)
 		return h, err
 	})
+}
+
+// Holds implements queue.Lister.
+func (d *DB) Holds(ctx context.Context) ([]queue.Hold, error) {
+	rows, err := d.read.QueryContext(ctx, holdQuery)
+	return scanHolds(rows, err)
+}
+
+func heldSubjects(ctx context.Context, snap *sql.Tx) (map[string][]queue.Hold, error) {
+	rows, err := snap.QueryContext(ctx, holdQuery)
+	list, err := scanHolds(rows, err)
 	out := map[string][]queue.Hold{}
 	for _, h := range list {
 		out[h.Subject] = append(out[h.Subject], h)

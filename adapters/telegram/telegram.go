@@ -1,16 +1,17 @@
-// Package telegram sends messages to one Telegram chat through the Bot API.
+// Package telegram sends messages to one Telegram chat through the Bot API. The
+// bot's token is a part of every request's URL there; no error and no log line
+// of this package holds it.
 package telegram
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"html"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
@@ -21,38 +22,47 @@ import (
 // Options of a Chat. Token and ChatID are required.
 type Options struct {
 	Token      string
-	ChatID     string // a number, or @channelname
-	BaseURL    string // of the Bot API server; empty = Telegram's own
-	HTTPClient *http.Client
+	ChatID     string       // a number, or @channelname
+	BaseURL    string       // of the Bot API server; empty = Telegram's own
+	HTTPClient *http.Client // nil = one with a time limit of 20 s
+	Log        *slog.Logger // nil discards
 }
 
 // Chat implements messenger.Messenger. It is safe for concurrent use.
 type Chat struct {
-	bot    *bot.Bot
-	chat   any
-	secret string
+	bot  *bot.Bot
+	chat any
+	hide *strings.Replacer
 }
 
 // New makes a chat without calling the network.
 func New(o Options) (*Chat, error) {
 	if o.Token == "" {
-		return nil, errors.New("telegram: Token is missing: the bot's token from @BotFather")
+		return nil, errors.New("telegram: Options.Token is missing: the bot's token from @BotFather")
 	}
 	if o.ChatID == "" {
-		return nil, errors.New("telegram: ChatID is missing: a number, or @channelname")
+		return nil, errors.New("telegram: Options.ChatID is missing: a number, or @channelname")
 	}
 	if o.HTTPClient == nil {
 		o.HTTPClient = &http.Client{Timeout: 20 * time.Second}
 	}
-	opts := []bot.Option{bot.WithSkipGetMe(), bot.WithHTTPClient(time.Minute, o.HTTPClient)}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	hide := hider(o.Token)
+	opts := []bot.Option{
+		bot.WithSkipGetMe(), bot.WithHTTPClient(time.Minute, o.HTTPClient),
+		// The library would write to the standard logger.
+		bot.WithErrorsHandler(func(err error) { o.Log.Warn("telegram", "err", hide.Replace(err.Error())) }),
+	}
 	if o.BaseURL != "" {
 		opts = append(opts, bot.WithServerURL(strings.TrimSuffix(o.BaseURL, "/")))
 	}
 	b, err := bot.New(o.Token, opts...)
 	if err != nil {
-		return nil, fmt.Errorf("telegram: %s", hide(err.Error(), o.Token))
+		return nil, fmt.Errorf("telegram: Token: %s", hide.Replace(err.Error()))
 	}
-	c := &Chat{bot: b, chat: o.ChatID, secret: o.Token}
+	c := &Chat{bot: b, chat: o.ChatID, hide: hide}
 	if n, err := strconv.ParseInt(o.ChatID, 10, 64); err == nil {
 		c.chat = n
 	}
@@ -106,7 +116,7 @@ type Error struct {
 // Error says what the Bot API said.
 func (e *Error) Error() string { return "telegram: " + e.text }
 
-// Unwrap gives messenger's sentinel, if one applies.
+// Unwrap gives messenger's sentinel or the context's error, if one applies.
 func (e *Error) Unwrap() error { return e.cause }
 
 // Retryable reports whether a later try may succeed.
@@ -116,33 +126,36 @@ func (e *Error) Retryable() bool { return e.again }
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
 // convert makes a typed error. What a 400 means is told by its description
-// only, so this is the place that reads it.
+// only, so this is the place that reads it. The library's own error is not kept:
+// its text may hold the token.
 func (c *Chat) convert(err error) error {
 	if err == nil {
 		return nil
 	}
-	out := &Error{text: hide(err.Error(), c.secret)}
+	out := &Error{text: clip(c.hide.Replace(err.Error()))}
 	var many *bot.TooManyRequestsError
+	var moved *bot.MigrateError
+	bad := errors.Is(err, bot.ErrorBadRequest)
 	switch {
 	case errors.As(err, &many):
 		out.again, out.after = true, time.Duration(many.RetryAfter)*time.Second
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		out.again = true
-	case errors.Is(err, bot.ErrorBadRequest) && says(err, "message to edit not found", "can't be edited", "message_id_invalid"):
-		out.cause = messenger.ErrGone
-	case errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorUnauthorized), errors.Is(err, bot.ErrorNotFound),
-		errors.Is(err, bot.ErrorBadRequest) && says(err, "chat not found"):
+	case errors.Is(err, context.Canceled):
+		out.again, out.cause = true, context.Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		out.again, out.cause = true, context.DeadlineExceeded
+	case errors.As(err, &moved):
+		out.text = fmt.Sprintf("the group has become a supergroup: its chat id is %d now", moved.MigrateToChatID)
 		out.cause = messenger.ErrUnreachable
-	case errors.Is(err, bot.ErrorBadRequest), isMigration(err):
+	case bad && says(err, "message to edit not found", "message can't be edited", "message_id_invalid"):
+		out.cause = messenger.ErrGone
+	case bad && says(err, "chat not found", "have no rights to send", "not enough rights", "chat_write_forbidden", "peer_id_invalid"),
+		errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorUnauthorized), errors.Is(err, bot.ErrorNotFound):
+		out.cause = messenger.ErrUnreachable
+	case bad: // the same request would be refused again
 	default:
 		out.again = true
 	}
 	return out
-}
-
-func isMigration(err error) bool {
-	var m *bot.MigrateError
-	return errors.As(err, &m)
 }
 
 func says(err error, texts ...string) bool {
@@ -155,56 +168,21 @@ func says(err error, texts ...string) bool {
 	return false
 }
 
-func hide(s, secret string) string { return strings.ReplaceAll(s, secret, "***") }
-
-// textMax is what Telegram takes, in UTF-16 code units after its markup is read.
-const textMax = 4096
-
-// cut marks a text that was too long.
-const cut = "…"
-
-// Render makes the HTML of a message: the title bold, everything escaped, and
-// no longer than Telegram takes.
-func Render(m messenger.Message) string {
-	left := textMax - 8 // room for the mark of a cut
-	var b strings.Builder
-	add := func(before, text, after string) {
-		if b.Len() > 0 {
-			before = "\n" + before
-			left--
-		}
-		text = clip(strings.ToValidUTF8(text, "\ufffd"), &left)
-		if text != "" {
-			b.WriteString(before + html.EscapeString(text) + after)
-		}
+// hider replaces a token, and the secret half of it wherever that stands alone
+// or next to an escaped colon.
+func hider(token string) *strings.Replacer {
+	_, secret, _ := strings.Cut(token, ":")
+	if len(secret) < 8 {
+		secret = token // no real one is so short; hiding it would spoil words
 	}
-	if m.Title != "" {
-		add("<b>", m.Title, "</b>")
-	}
-	for _, line := range m.Lines {
-		add("", line, "")
-	}
-	if m.Link != "" {
-		add("", m.Link, "")
-	}
-	if b.Len() == 0 {
-		return cut
-	}
-	return b.String()
+	return strings.NewReplacer(token, "***", secret, "***")
 }
 
-// clip cuts a text to what is left, in UTF-16 code units, on a whole character.
-func clip(s string, left *int) string {
-	if *left <= 0 {
-		return ""
+// clip bounds an error's text, which can be a proxy's page.
+func clip(s string) string {
+	const limit = 300
+	if len(s) <= limit {
+		return s
 	}
-	for i, r := range s {
-		n := utf16.RuneLen(r)
-		if n > *left {
-			*left = 0
-			return s[:i] + cut
-		}
-		*left -= n
-	}
-	return s
+	return strings.ToValidUTF8(s[:limit], "") + "…"
 }

@@ -1,15 +1,22 @@
 package telegram_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"github.com/signalbox-dev/signalbox/adapters/telegram"
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
@@ -22,12 +29,28 @@ const token = "123456:TOKEN-secret"
 func setup(t *testing.T) (*telegram.Chat, *telegramtest.Server) {
 	t.Helper()
 	api := telegramtest.New(token)
-	srv := httptest.NewServer(api)
-	t.Cleanup(srv.Close)
-	c, err := telegram.New(telegram.Options{Token: token, ChatID: "-100200", BaseURL: srv.URL})
-	require.NoError(t, err)
-	return c, api
+	return open(t, api), api
 }
+
+// open makes a chat with a server. Its log fails the test when it holds the
+// token.
+func open(t *testing.T, h http.Handler) *telegram.Chat {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	var log bytes.Buffer
+	t.Cleanup(func() { require.NotContains(t, log.String(), "secret") })
+	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{}}
+	t.Cleanup(client.CloseIdleConnections)
+	c, err := telegram.New(telegram.Options{
+		Token: token, ChatID: "-100200", BaseURL: srv.URL + "/", HTTPClient: client, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	require.NoError(t, err)
+	return c
+}
+
+// TestMain sees that no request is left behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
 	messengertest.Run(t, func(t *testing.T) messengertest.Fixture {
@@ -58,7 +81,10 @@ func TestFaults(t *testing.T) {
 		is    error
 		sent  int
 	}{
-		telegramtest.TooMany:     {again: true, after: time.Second},
+		telegramtest.TooMany:     {again: true, after: 7 * time.Second},
+		telegramtest.HangBefore:  {again: true},
+		telegramtest.HangAfter:   {again: true, sent: 1},
+		telegramtest.Migrated:    {is: messenger.ErrUnreachable},
 		telegramtest.ErrorBefore: {again: true},
 		telegramtest.ErrorAfter:  {again: true, sent: 1},
 		telegramtest.Dropped:     {again: true},
@@ -70,6 +96,7 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			c, api := setup(t)
 			api.Fail(fault)
+			api.SetRetryAfter(7)
 			_, err := c.Send(t.Context(), messenger.Message{Title: "x"})
 			require.Error(t, err)
 			require.NotContains(t, err.Error(), "secret")
@@ -129,10 +156,138 @@ func TestNewRefuses(t *testing.T) {
 func TestRender(t *testing.T) {
 	require.Equal(t, "…", telegram.Render(messenger.Message{}))
 	require.Equal(t, "a", telegram.Render(messenger.Message{Lines: []string{"a"}}))
-	long := telegram.Render(messenger.Message{Title: strings.Repeat("🚦", 4000), Lines: []string{"b"}, Link: "l"})
-	require.True(t, strings.HasPrefix(long, "<b>"))
-	require.True(t, strings.HasSuffix(long, "…</b>"))
 	require.Equal(t, "<b>a\ufffd</b>", telegram.Render(messenger.Message{Title: "a\xff"}))
+}
+
+func TestRenderCutsOnLines(t *testing.T) {
+	t.Parallel()
+	var m messenger.Message
+	m.Title, m.Link = "APP-1", "https://example.org/APP-1"
+	for i := range 1000 {
+		m.Lines = append(m.Lines, fmt.Sprintf("line %d & more <🚦>", i))
+	}
+	text := telegramtest.Plain(telegram.Render(m))
+	lines := strings.Split(text, "\n")
+	require.LessOrEqual(t, len(utf16.Encode([]rune(text))), 4096)
+	require.Greater(t, len(utf16.Encode([]rune(text))), 4000)
+	n := len(lines)
+	require.Equal(t, []string{"APP-1", m.Lines[0]}, lines[:2])
+	require.Equal(t, m.Lines[n-4], lines[n-3], "whole lines only")
+	require.Equal(t, fmt.Sprintf("… (%d more lines)", 1000-(n-3)), lines[n-2])
+	require.Equal(t, m.Link, lines[n-1], "the link stays")
+
+	text = telegramtest.Plain(telegram.Render(messenger.Message{Title: strings.Repeat("t", 2000), Lines: []string{strings.Repeat("🚦", 4000), "b"}, Link: strings.Repeat("l", 2000)}))
+	lines = strings.Split(text, "\n")
+	require.Len(t, lines, 3, "a link that is too long is left out")
+	require.Equal(t, strings.Repeat("t", 1023)+"…", lines[0])
+	require.True(t, strings.HasSuffix(lines[1], "🚦…"))
+	require.Equal(t, "… (1 more lines)", lines[2])
+}
+
+// Whatever is written, Telegram takes it.
+func TestRenderAlwaysFits(t *testing.T) {
+	t.Parallel()
+	c, api := setup(t)
+	rapid.Check(t, func(r *rapid.T) {
+		part := rapid.OneOf(rapid.String(), rapid.Map(rapid.IntRange(0, 5000), func(n int) string { return strings.Repeat("🚦<", n) }), rapid.Just("<b>&amp;</i>\x00"))
+		m := messenger.Message{Title: part.Draw(r, "title"), Lines: rapid.SliceOf(part).Draw(r, "lines"), Link: part.Draw(r, "link")}
+		if _, err := c.Send(t.Context(), m); err != nil {
+			r.Fatal(err)
+		}
+		sent := api.Messages()
+		last := sent[len(sent)-1]
+		if !last.HTML || !last.NoLink || last.Silent {
+			r.Fatalf("%+v", last)
+		}
+	})
+}
+
+// answer is a server that always says the same.
+func answer(code int, description string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		fmt.Fprintf(w, `{"ok":false,"error_code":%d,"description":%q}`, code, description)
+	})
+}
+
+func TestWhatErrorsMean(t *testing.T) {
+	t.Parallel()
+	for text, c := range map[string]struct {
+		code  int
+		is    error
+		again bool
+	}{
+		"Bad Request: MESSAGE_ID_INVALID":                      {400, messenger.ErrGone, false},
+		"Bad Request: message to edit not found":               {400, messenger.ErrGone, false},
+		"Bad Request: not enough rights to send text messages": {400, messenger.ErrUnreachable, false},
+		"Forbidden: bot was kicked from the supergroup chat":   {403, messenger.ErrUnreachable, false},
+		"Unauthorized":                     {401, messenger.ErrUnreachable, false},
+		"Not Found":                        {404, messenger.ErrUnreachable, false},
+		"Bad Request: message is too long": {400, nil, false},
+		"Bad Request: can't parse entities: " + strings.Repeat("x", 1000): {400, nil, false},
+		"Conflict: terminated by other getUpdates request":                {409, nil, true},
+		"Internal Server Error /bot123456:TOKEN-secret/sendMessage":       {500, nil, true},
+		"bot123456%3ATOKEN-secret":                                        {502, nil, true},
+	} {
+		t.Run(text[:min(30, len(text))], func(t *testing.T) {
+			t.Parallel()
+			chat := open(t, answer(c.code, text))
+			_, err := chat.Send(t.Context(), messenger.Message{Title: "x"})
+			var e *telegram.Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, c.again, e.Retryable())
+			require.Zero(t, e.RetryAfter())
+			require.NotContains(t, err.Error(), "secret")
+			require.Less(t, len(err.Error()), 400)
+			for _, sentinel := range []error{messenger.ErrGone, messenger.ErrUnreachable} {
+				require.Equal(t, errors.Is(c.is, sentinel), errors.Is(err, sentinel), sentinel)
+			}
+		})
+	}
+}
+
+func TestNothingListens(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.NotFoundHandler())
+	srv.Close()
+	c, err := telegram.New(telegram.Options{Token: token, ChatID: "1", BaseURL: srv.URL})
+	require.NoError(t, err, "the network is not called")
+	_, err = c.Send(t.Context(), messenger.Message{Title: "x"})
+	var e *telegram.Error
+	require.ErrorAs(t, err, &e)
+	require.True(t, e.Retryable())
+	require.NotContains(t, err.Error(), "secret")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = c.Send(ctx, messenger.Message{Title: "x"})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A message that shows a state is edited in place.
+func Example() {
+	api := telegramtest.New("42:token") // a server of the Bot API in memory
+	srv := httptest.NewServer(api)
+	defer srv.Close()
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	chat, err := telegram.New(telegram.Options{Token: "42:token", ChatID: "-100200", BaseURL: srv.URL, HTTPClient: client})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	id, err := chat.Send(context.Background(), messenger.Message{Title: "APP-1", Lines: []string{"analysis"}, Silent: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := chat.Edit(context.Background(), id, messenger.Message{Title: "APP-1", Lines: []string{"development"}}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, m := range api.Messages() {
+		fmt.Printf("%q silent=%t edits=%d\n", telegramtest.Plain(m.Text), m.Silent, m.Edits)
+	}
+	// Output: "APP-1\ndevelopment" silent=true edits=1
 }
 
 // What a message looks like on the wire.

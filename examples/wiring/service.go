@@ -26,6 +26,7 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
@@ -52,7 +53,8 @@ type Service struct {
 	GitHub   *github.Client
 	Git      *gitcli.Git
 	Agents   *agentcli.Runner
-	Telegram *telegram.Chat // nil: notices are only logged
+	Telegram *telegram.Chat   // nil: notices are only logged
+	Serial   *serialgate.Gate // nil: switched off
 	Engine   *orchestrator.Engine
 	Handler  http.Handler
 	Log      *slog.Logger
@@ -100,7 +102,7 @@ func (v *Service) adapters(ctx context.Context, shim []string) (err error) {
 		return err
 	}
 	if s.TelegramToken != "" {
-		if v.Telegram, err = telegram.New(telegram.Options{Token: s.TelegramToken, ChatID: s.TelegramChat, BaseURL: s.TelegramURL}); err != nil {
+		if v.Telegram, err = telegram.New(telegram.Options{Token: s.TelegramToken, ChatID: s.TelegramChat, BaseURL: s.TelegramURL, Log: v.Log}); err != nil {
 			return err
 		}
 	}
@@ -132,6 +134,10 @@ func (v *Service) engine() (err error) {
 	if err != nil {
 		return err
 	}
+	features, err := v.features()
+	if err != nil {
+		return err
+	}
 	v.Engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
 		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Tracker: v.Plane, Host: v.GitHub, Workspaces: v.Git, Agents: v.Agents,
 		Gates: append(checks.All(os.Getenv), v.Registry.Commands...), Commands: v.Git, Log: v.Log, Meter: meter,
@@ -142,15 +148,36 @@ func (v *Service) engine() (err error) {
 		MaxConcurrency: s.MaxConcurrency, AgentTimeout: s.AgentTimeout, AgentRetries: s.AgentRetryDelays, JobTTL: s.JobTTL, Poll: s.Poll,
 		StatusDefer: s.StatusDefer, Stage: stage.Options{MaxRetries: s.MaxDeveloperRetries, CIPoll: s.CIPoll},
 		Worker: fmt.Sprintf("%s/%d", host, os.Getpid()),
-	})
+	}, features...)
 	if err != nil {
 		return err
 	}
 	v.Handler, err = web.Handler(web.Options{
 		Engine: v.Engine, Tracker: v.Plane, Host: v.GitHub, TrackerSource: "plane", HostSource: "github", AdminToken: s.AdminToken,
-		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(),
+		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Unfreeze: v.unfreeze(),
 	})
 	return err
+}
+
+// features are the additive behaviours that are switched on, in order. One that
+// is off is not made at all.
+func (v *Service) features() (list []orchestrator.Feature, err error) {
+	if v.Settings.SerialGate {
+		v.Serial, err = serialgate.New(serialgate.Options{Store: v.DB, Holds: v.DB, Lister: v.DB, Repos: v.Settings.SerialGateRepos, Log: v.Log})
+		if err != nil {
+			return nil, fmt.Errorf("%sSERIAL_GATE_REPOS: %w", Prefix, err)
+		}
+		list = append(list, v.Serial.Feature())
+	}
+	return list, nil
+}
+
+// unfreeze is what ends a freeze; nil when there is none.
+func (v *Service) unfreeze() func(context.Context, string) (bool, string, error) {
+	if v.Serial == nil {
+		return nil
+	}
+	return v.Serial.Unfreeze
 }
 
 func (v *Service) readiness() []web.Check {

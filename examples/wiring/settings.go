@@ -33,6 +33,8 @@ type Settings struct {
 
 	MaxConcurrency      int             `env:"MAX_CONCURRENCY" envDefault:"2" doc:"agents at a time"`
 	MaxDeveloperRetries int             `env:"MAX_DEVELOPER_RETRIES" envDefault:"3" doc:"times that a task is sent back before a human is asked"`
+	SerialGate          bool            `env:"SERIAL_GATE_ENABLED" envDefault:"true" doc:"one task of a repository begins at a time"`
+	SerialGateRepos     []string        `env:"SERIAL_GATE_REPOS" envDefault:"*" doc:"owner/name,… or * for all"`
 	QG0TitleMax         string          `env:"QG0_TITLE_MAX" envDefault:"200" doc:"title limit of QG-0 in characters; read at each call"`
 	Agent               string          `env:"AGENT" envDefault:"claude" doc:"agent of roles that the registry gives none: claude, codex, gemini, opencode or a command"`
 	AgentEnv            []string        `env:"AGENT_ENV" doc:"further names that agents see of this environment, X_* for a prefix"`

@@ -3,7 +3,9 @@
 package memmessenger
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -23,6 +25,7 @@ type Chat struct {
 	last int
 	sent []Sent
 	fail error
+	lose error
 }
 
 // New makes an empty chat.
@@ -35,25 +38,43 @@ func (c *Chat) FailWith(err error) {
 	c.fail = err
 }
 
-// Send implements messenger.Messenger.
-func (c *Chat) Send(_ context.Context, m messenger.Message) (string, error) {
+// LoseNext makes the next call take effect and fail all the same, as when the
+// answer is lost on its way.
+func (c *Chat) LoseNext(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.fail != nil {
-		return "", c.fail
+	c.lose = err
+}
+
+// lost gives the error of LoseNext once.
+func (c *Chat) lost() error {
+	err := c.lose
+	c.lose = nil
+	return err
+}
+
+// Send implements messenger.Messenger.
+func (c *Chat) Send(ctx context.Context, m messenger.Message) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := cmp.Or(ctx.Err(), c.fail); err != nil {
+		return "", err
 	}
 	c.last++
 	id := strconv.Itoa(c.last)
 	c.sent = append(c.sent, Sent{ID: id, Shown: clone(m)})
+	if err := c.lost(); err != nil {
+		return "", err
+	}
 	return id, nil
 }
 
 // Edit implements messenger.Messenger.
-func (c *Chat) Edit(_ context.Context, id string, m messenger.Message) error {
+func (c *Chat) Edit(ctx context.Context, id string, m messenger.Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.fail != nil {
-		return c.fail
+	if err := cmp.Or(ctx.Err(), c.fail); err != nil {
+		return err
 	}
 	for i := range c.sent {
 		if c.sent[i].ID != id {
@@ -63,7 +84,7 @@ func (c *Chat) Edit(_ context.Context, id string, m messenger.Message) error {
 			c.sent[i].Shown = clone(m)
 			c.sent[i].Edits++
 		}
-		return nil
+		return c.lost()
 	}
 	return messenger.ErrGone
 }
@@ -72,34 +93,26 @@ func (c *Chat) Edit(_ context.Context, id string, m messenger.Message) error {
 func (c *Chat) Delete(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range c.sent {
-		if c.sent[i].ID == id {
-			c.sent = append(c.sent[:i], c.sent[i+1:]...)
-			return
-		}
-	}
+	c.sent = slices.DeleteFunc(c.sent, func(s Sent) bool { return s.ID == id })
 }
 
 // Messages lists what the chat shows, oldest first.
 func (c *Chat) Messages() []Sent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return append([]Sent(nil), c.sent...)
+	out := slices.Clone(c.sent)
+	for i := range out {
+		out[i].Shown = clone(out[i].Shown)
+	}
+	return out
 }
 
 func clone(m messenger.Message) messenger.Message {
-	m.Lines = append([]string(nil), m.Lines...)
+	m.Lines = slices.Clone(m.Lines)
 	return m
 }
 
+// same compares what a chat shows; whether a message is silent is not seen.
 func same(a, b messenger.Message) bool {
-	if a.Title != b.Title || a.Link != b.Link || len(a.Lines) != len(b.Lines) {
-		return false
-	}
-	for i := range a.Lines {
-		if a.Lines[i] != b.Lines[i] {
-			return false
-		}
-	}
-	return true
+	return a.Title == b.Title && a.Link == b.Link && slices.Equal(a.Lines, b.Lines)
 }

@@ -2,7 +2,12 @@
 package messengertest
 
 import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,50 +24,119 @@ type Fixture struct {
 	Delete func(id string)
 }
 
-// Run runs the whole suite.
+// hello has everything that markup could spoil.
+func hello() messenger.Message {
+	return messenger.Message{Title: "APP-1: <b>Cache & tiles</b>", Lines: []string{"development → review", "a < b && c > d"}, Link: "https://example.org/?a=1&b=2"}
+}
+
+// Run runs the whole suite; open makes a fixture with an empty chat.
 func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	t.Helper()
-	hello := messenger.Message{Title: "APP-1: <b>Cache & tiles</b>", Lines: []string{"development → review", "a < b && c > d"}, Link: "https://example.org/?a=1&b=2"}
-	t.Run("a message arrives as it was written", func(t *testing.T) {
-		f := open(t)
-		id, err := f.Messenger.Send(t.Context(), hello)
-		require.NoError(t, err)
-		require.NotEmpty(t, id)
-		shown := f.Shown()
-		require.Len(t, shown, 1)
-		for _, part := range append(hello.Lines, hello.Title, hello.Link) {
-			require.Contains(t, shown[0], part)
-		}
-	})
-	t.Run("an edit replaces the message", func(t *testing.T) {
-		f := open(t)
-		id, err := f.Messenger.Send(t.Context(), hello)
-		require.NoError(t, err)
-		require.NoError(t, f.Messenger.Edit(t.Context(), id, messenger.Message{Title: "new"}))
-		require.Len(t, f.Shown(), 1)
-		require.Contains(t, f.Shown()[0], "new")
-		require.NotContains(t, f.Shown()[0], "review")
-	})
-	t.Run("an edit that changes nothing is a success", func(t *testing.T) {
-		f := open(t)
-		id, err := f.Messenger.Send(t.Context(), hello)
-		require.NoError(t, err)
-		require.NoError(t, f.Messenger.Edit(t.Context(), id, hello))
-		require.NoError(t, f.Messenger.Edit(t.Context(), id, hello))
-	})
-	t.Run("a removed message is gone", func(t *testing.T) {
-		f := open(t)
-		id, err := f.Messenger.Send(t.Context(), hello)
-		require.NoError(t, err)
-		f.Delete(id)
-		require.ErrorIs(t, f.Messenger.Edit(t.Context(), id, messenger.Message{Title: "x"}), messenger.ErrGone)
-		require.ErrorIs(t, f.Messenger.Edit(t.Context(), "987654", hello), messenger.ErrGone)
-	})
-	t.Run("a long message is taken", func(t *testing.T) {
-		f := open(t)
-		long := messenger.Message{Title: strings.Repeat("ж&", 3000), Lines: []string{strings.Repeat("🚦<", 5000), "end"}}
-		_, err := f.Messenger.Send(t.Context(), long)
-		require.NoError(t, err)
-		require.Len(t, f.Shown(), 1)
-	})
+	for name, test := range map[string]func(*testing.T, Fixture){
+		"a message arrives as it was written":      arrives,
+		"an edit replaces the message":             edits,
+		"an edit that changes nothing is accepted": editsNothing,
+		"a removed message is gone":                gone,
+		"a long message is taken":                  long,
+		"an empty message is taken":                empty,
+		"messages are sent side by side":           together,
+		"an ended context sends nothing":           ended,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+}
+
+func arrives(t *testing.T, f Fixture) {
+	m := hello()
+	id, err := f.Messenger.Send(t.Context(), m)
+	require.NoError(t, err)
+	require.NotEmpty(t, id)
+	shown := f.Shown()
+	require.Len(t, shown, 1)
+	for _, part := range append([]string{m.Title, m.Link}, m.Lines...) {
+		require.Contains(t, shown[0], part)
+	}
+}
+
+func edits(t *testing.T, f Fixture) {
+	other, err := f.Messenger.Send(t.Context(), messenger.Message{Title: "other"})
+	require.NoError(t, err)
+	id, err := f.Messenger.Send(t.Context(), hello())
+	require.NoError(t, err)
+	require.NotEqual(t, other, id)
+	require.NoError(t, f.Messenger.Edit(t.Context(), id, messenger.Message{Title: "new"}))
+	shown := f.Shown()
+	require.Len(t, shown, 2)
+	require.Contains(t, shown[0], "other")
+	require.Contains(t, shown[1], "new")
+	require.NotContains(t, shown[1], "review")
+}
+
+func editsNothing(t *testing.T, f Fixture) {
+	id, err := f.Messenger.Send(t.Context(), hello())
+	require.NoError(t, err)
+	for range 2 {
+		require.NoError(t, f.Messenger.Edit(t.Context(), id, hello()))
+	}
+	quiet := hello()
+	quiet.Silent = true
+	require.NoError(t, f.Messenger.Edit(t.Context(), id, quiet))
+	require.Len(t, f.Shown(), 1)
+}
+
+func gone(t *testing.T, f Fixture) {
+	id, err := f.Messenger.Send(t.Context(), hello())
+	require.NoError(t, err)
+	f.Delete(id)
+	require.ErrorIs(t, f.Messenger.Edit(t.Context(), id, messenger.Message{Title: "x"}), messenger.ErrGone)
+	require.ErrorIs(t, f.Messenger.Edit(t.Context(), "987654", hello()), messenger.ErrGone)
+	require.ErrorIs(t, f.Messenger.Edit(t.Context(), "never an id", hello()), messenger.ErrGone)
+	require.Empty(t, f.Shown(), "an edit never sends")
+}
+
+func long(t *testing.T, f Fixture) {
+	m := messenger.Message{Title: "APP-1 " + strings.Repeat("ж&", 3000), Lines: []string{strings.Repeat("🚦<", 5000), "end"}, Link: "https://example.org/x"}
+	_, err := f.Messenger.Send(t.Context(), m)
+	require.NoError(t, err)
+	require.Len(t, f.Shown(), 1)
+	require.Contains(t, f.Shown()[0], "APP-1 ж&")
+	require.Contains(t, f.Shown()[0], "https://example.org/x", "what is cut is not the link")
+}
+
+func empty(t *testing.T, f Fixture) {
+	id, err := f.Messenger.Send(t.Context(), messenger.Message{})
+	require.NoError(t, err)
+	require.NoError(t, f.Messenger.Edit(t.Context(), id, messenger.Message{Lines: []string{"", " "}}))
+	require.Len(t, f.Shown(), 1)
+}
+
+func together(t *testing.T, f Fixture) {
+	const n = 16
+	ids := make([]string, n)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			ids[i], errs[i] = f.Messenger.Send(t.Context(), messenger.Message{Title: strconv.Itoa(i)})
+			if errs[i] == nil {
+				errs[i] = f.Messenger.Edit(t.Context(), ids[i], messenger.Message{Title: "edit of " + strconv.Itoa(i)})
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, errors.Join(errs...))
+	slices.Sort(ids)
+	require.Len(t, slices.Compact(ids), n, "every message has an id of its own")
+	shown := strings.Join(f.Shown(), "\n")
+	for i := range n {
+		require.Contains(t, shown, "edit of "+strconv.Itoa(i))
+	}
+}
+
+func ended(t *testing.T, f Fixture) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := f.Messenger.Send(ctx, hello())
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, f.Shown())
 }

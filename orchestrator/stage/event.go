@@ -88,6 +88,7 @@ type Event struct {
 	// Facts of the repository, on the event that starts a task.
 	SelfHosting bool `json:"self_hosting,omitempty"`
 	CINone      bool `json:"ci_none,omitempty"`
+	BranchLater bool `json:"branch_later,omitempty"` // the branch is made when the first agent starts
 }
 
 // Effect kinds.

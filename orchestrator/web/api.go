@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -131,4 +132,34 @@ func (s *server) retry(w http.ResponseWriter, r *http.Request) {
 	}
 	s.Log.Info("an operator asked for a retry", "task", n, "remote", r.RemoteAddr)
 	answer(w, http.StatusAccepted, map[string]string{"status": "queued"})
+}
+
+// Unfrozen is the answer of POST /serial-gate/unfreeze.
+type Unfrozen struct {
+	Repo      string `json:"repo"`
+	WasFrozen bool   `json:"was_frozen"`
+	Reason    string `json:"reason,omitempty"` // of the freeze
+}
+
+func (s *server) unfreeze(w http.ResponseWriter, r *http.Request) {
+	if s.Unfreeze == nil {
+		s.absent("the serial gate", "ORCH_SERIAL_GATE_ENABLED")(w, r)
+		return
+	}
+	var in struct{ Repo string }
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || in.Repo == "" {
+		problem(w, http.StatusBadRequest, "bad-payload", `Send {"repo": "owner/name"}.`)
+		return
+	}
+	if _, known := s.Engine.Projects.ByRepo(in.Repo); !known {
+		problem(w, http.StatusNotFound, "no-repo", "The repository is not registered.")
+		return
+	}
+	was, reason, err := s.Unfreeze(r.Context(), in.Repo)
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	s.Log.Info("an operator ended a freeze", "repo", in.Repo, "was_frozen", was, "reason", reason, "remote", r.RemoteAddr)
+	answer(w, http.StatusOK, Unfrozen{Repo: in.Repo, WasFrozen: was, Reason: reason})
 }

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,6 +27,25 @@ func TestQueueSaysWhatIsOff(t *testing.T) {
 	for _, block := range []string{"jobs", "effects", "workers", "depth"} {
 		require.Contains(t, q, block)
 	}
+}
+
+func TestUnfreeze(t *testing.T) {
+	t.Parallel()
+	token := map[string]string{"Authorization": "Bearer " + admin}
+	off := setup(t, nil)
+	a := off.do(http.MethodPost, "/serial-gate/unfreeze", token, []byte(`{"repo":"acme/app"}`))
+	require.Equal(t, http.StatusNotFound, a.status)
+	require.Contains(t, a.body, "ORCH_SERIAL_GATE_ENABLED")
+	on := setup(t, func(o *web.Options) {
+		o.Unfreeze = func(_ context.Context, repo string) (bool, string, error) { return repo == "acme/app", "degraded", nil }
+	})
+	a = on.do(http.MethodPost, "/serial-gate/unfreeze", token, []byte(`{"repo":"acme/app"}`))
+	require.Equal(t, http.StatusOK, a.status)
+	require.JSONEq(t, `{"repo":"acme/app","was_frozen":true,"reason":"degraded"}`, a.body)
+	for body, want := range map[string]int{"": 400, "{}": 400, `{"repo":`: 400, `{"repo":"acme/none"}`: 404} {
+		require.Equal(t, want, on.do(http.MethodPost, "/serial-gate/unfreeze", token, []byte(body)).status, body)
+	}
+	require.Equal(t, http.StatusUnauthorized, on.do(http.MethodPost, "/serial-gate/unfreeze", nil, []byte(`{"repo":"acme/app"}`)).status)
 }
 
 func TestHandlerRefuses(t *testing.T) {

@@ -151,6 +151,13 @@ func (q *Queue) Depth(context.Context) ([]queue.Depth, error) {
 	return out, nil
 }
 
+// Holds implements queue.Lister.
+func (q *Queue) Holds(context.Context) ([]queue.Hold, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return append([]queue.Hold(nil), q.holds...), nil
+}
+
 // Wake implements queue.Lister.
 func (q *Queue) Wake(pool string) <-chan struct{} {
 	q.mu.Lock()

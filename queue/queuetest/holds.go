@@ -92,6 +92,10 @@ func holdsIdempotent(k *kit) {
 	r := waits[0].Reasons[0]
 	require.True(k, r.Since.Equal(since), "it is held since the first time")
 	require.Equal(k, []string{"s", "n"}, []string{r.Subject, r.Name})
+	held, err := k.q.Holds(k.Context())
+	require.NoError(k, err)
+	require.Len(k, held, 1)
+	require.Equal(k, queue.Hold{Subject: "s", Name: "n", Reason: "because", Since: since}, held[0])
 	k.free("s", "n")
 	k.free("s", "n")
 	require.Equal(k, id[0], k.one().Job.ID)

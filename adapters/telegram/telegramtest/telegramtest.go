@@ -4,13 +4,13 @@
 package telegramtest
 
 import (
-	"encoding/json"
+	"fmt"
+	"html"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf16"
 )
 
 // Message is a message as the chat has it.
@@ -18,8 +18,11 @@ type Message struct {
 	ID     int       `json:"message_id"`
 	Chat   string    `json:"chat"`
 	Text   string    `json:"text"` // as sent, with markup
+	HTML   bool      `json:"html"` // the markup is HTML
 	Silent bool      `json:"silent"`
+	NoLink bool      `json:"no_link"` // without a preview of links
 	Edits  int       `json:"edits"`
+	Before []string  `json:"before,omitempty"` // earlier texts, oldest first
 	At     time.Time `json:"at"`
 }
 
@@ -29,13 +32,16 @@ type Fault string
 // Faults.
 const (
 	None        Fault = ""
-	TooMany     Fault = "429"          // with retry_after 1
+	TooMany     Fault = "429"          // see SetRetryAfter
 	ErrorBefore Fault = "500 before"   // nothing happens
 	ErrorAfter  Fault = "500 after"    // the message is sent all the same
 	Dropped     Fault = "dropped"      // the connection breaks, nothing happens
+	HangBefore  Fault = "hang before"  // no answer until the client gives up, nothing happens
+	HangAfter   Fault = "hang after"   // no answer either, but the message is sent
 	BadGateway  Fault = "502"          // an HTML page of a proxy
 	Blocked     Fault = "403"          // the bot was blocked
 	NoChat      Fault = "no chat"      // 400
+	Migrated    Fault = "migrated"     // 400: the group has another id now
 	NotEditable Fault = "not editable" // edits: 400
 )
 
@@ -45,13 +51,21 @@ type Server struct {
 
 	mu       sync.Mutex
 	last     int
+	after    int // seconds
 	messages []Message
 	faults   []Fault // of the next calls
 	calls    map[string]int
 }
 
 // New makes a server that knows one bot.
-func New(token string) *Server { return &Server{token: token, calls: map[string]int{}} }
+func New(token string) *Server { return &Server{token: token, after: 1, calls: map[string]int{}} }
+
+// SetRetryAfter says how many seconds TooMany asks to wait; 1 at first.
+func (s *Server) SetRetryAfter(seconds int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.after = seconds
+}
 
 // Fail makes the next calls meet faults, one each.
 func (s *Server) Fail(faults ...Fault) {
@@ -64,7 +78,11 @@ func (s *Server) Fail(faults ...Fault) {
 func (s *Server) Messages() []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Message(nil), s.messages...)
+	out := slices.Clone(s.messages)
+	for i := range out {
+		out[i].Before = slices.Clone(out[i].Before)
+	}
+	return out
 }
 
 // Calls counts the calls of a method.
@@ -78,24 +96,8 @@ func (s *Server) Calls(method string) int {
 func (s *Server) Delete(id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range s.messages {
-		if s.messages[i].ID == id {
-			s.messages = append(s.messages[:i], s.messages[i+1:]...)
-			return
-		}
-	}
+	s.messages = slices.DeleteFunc(s.messages, func(m Message) bool { return m.ID == id })
 }
-
-// answer is the envelope of every answer.
-type answer struct {
-	OK          bool            `json:"ok"`
-	Result      any             `json:"result,omitempty"`
-	ErrorCode   int             `json:"error_code,omitempty"`
-	Description string          `json:"description,omitempty"`
-	Parameters  *map[string]int `json:"parameters,omitempty"`
-}
-
-func refuse(code int, text string) answer { return answer{ErrorCode: code, Description: text} }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -104,10 +106,29 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, refuse(http.StatusUnauthorized, "Unauthorized"))
 		return
 	}
-	_ = r.ParseMultipartForm(1 << 20) // other forms are read by FormValue
+	args, err := arguments(r)
+	if err != nil {
+		reply(w, refuse(http.StatusBadRequest, "Bad Request: can't parse the request"))
+		return
+	}
+	result, fault := s.handle(strings.ToLower(method), args)
+	switch fault {
+	case HangBefore, HangAfter:
+		<-r.Context().Done()
+	case Dropped:
+		drop(w)
+	case BadGateway:
+		w.WriteHeader(http.StatusBadGateway)
+		_, _ = w.Write([]byte("<html><h1>502</h1>" + html.EscapeString(r.URL.Path) + "</html>")) // as proxies do
+	default:
+		reply(w, result)
+	}
+}
+
+// handle counts a call and gives its answer, or the fault that has none.
+func (s *Server) handle(method string, args map[string]string) (answer, Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	method = strings.ToLower(method)
 	s.calls[method]++
 	fault := None
 	if len(s.faults) > 0 {
@@ -115,28 +136,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch fault {
 	case None:
-		reply(w, s.call(method, r))
+		return s.call(method, args), None
 	case TooMany:
-		w.Header().Set("Retry-After", "1")
-		a := refuse(http.StatusTooManyRequests, "Too Many Requests: retry after 1")
-		a.Parameters = &map[string]int{"retry_after": 1}
-		reply(w, a)
-	case ErrorBefore:
-		reply(w, refuse(http.StatusInternalServerError, "Internal Server Error"))
-	case ErrorAfter:
-		s.call(method, r)
-		reply(w, refuse(http.StatusInternalServerError, "Internal Server Error"))
+		a := refuse(http.StatusTooManyRequests, fmt.Sprintf("Too Many Requests: retry after %d", s.after))
+		a.Parameters = map[string]int{"retry_after": s.after}
+		return a, fault
+	case ErrorAfter, HangAfter:
+		s.call(method, args)
+		return refuse(http.StatusInternalServerError, "Internal Server Error"), fault
 	case Blocked:
-		reply(w, refuse(http.StatusForbidden, "Forbidden: bot was blocked by the user"))
+		return refuse(http.StatusForbidden, "Forbidden: bot was blocked by the user"), fault
 	case NoChat:
-		reply(w, refuse(http.StatusBadRequest, "Bad Request: chat not found"))
+		return refuse(http.StatusBadRequest, "Bad Request: chat not found"), fault
+	case Migrated:
+		a := refuse(http.StatusBadRequest, "Bad Request: group chat was upgraded to a supergroup chat")
+		a.Parameters = map[string]int{"migrate_to_chat_id": -1009876}
+		return a, fault
 	case NotEditable:
-		reply(w, refuse(http.StatusBadRequest, "Bad Request: message can't be edited"))
-	case BadGateway:
-		w.WriteHeader(http.StatusBadGateway)
-		_, _ = w.Write([]byte("<html><h1>502</h1></html>"))
+		return refuse(http.StatusBadRequest, "Bad Request: message can't be edited"), fault
 	default:
-		drop(w)
+		return refuse(http.StatusInternalServerError, "Internal Server Error"), fault
 	}
 }
 
@@ -148,82 +167,3 @@ func drop(w http.ResponseWriter) {
 		}
 	}
 }
-
-func reply(w http.ResponseWriter, a answer) {
-	w.Header().Set("Content-Type", "application/json")
-	if a.ErrorCode != 0 {
-		w.WriteHeader(a.ErrorCode)
-	}
-	_ = json.NewEncoder(w).Encode(a) // a client that hung up needs no answer
-}
-
-func (s *Server) call(method string, r *http.Request) answer {
-	switch method {
-	case "getme":
-		return answer{OK: true, Result: map[string]any{"id": 42, "is_bot": true, "first_name": "signalbox", "username": "signalbox_bot"}}
-	case "sendmessage":
-		return s.send(r)
-	case "editmessagetext":
-		return s.edit(r)
-	default:
-		return refuse(http.StatusNotFound, "Not Found: method not found")
-	}
-}
-
-func wrongText(text string) string {
-	switch {
-	case text == "":
-		return "Bad Request: message text is empty"
-	case length(text) > 4096:
-		return "Bad Request: message is too long"
-	case strings.Count(text, "<b>") != strings.Count(text, "</b>"):
-		return "Bad Request: can't parse entities: can't find end tag"
-	default:
-		return ""
-	}
-}
-
-func (s *Server) send(r *http.Request) answer {
-	text := r.FormValue("text")
-	if wrong := wrongText(text); wrong != "" {
-		return refuse(http.StatusBadRequest, wrong)
-	}
-	s.last++
-	m := Message{ID: s.last, Chat: r.FormValue("chat_id"), Text: text, Silent: r.FormValue("disable_notification") == "true", At: time.Now()}
-	s.messages = append(s.messages, m)
-	return answer{OK: true, Result: wire(m)}
-}
-
-func (s *Server) edit(r *http.Request) answer {
-	id, _ := strconv.Atoi(r.FormValue("message_id"))
-	text := r.FormValue("text")
-	for i := range s.messages {
-		m := &s.messages[i]
-		if m.ID != id || m.Chat != r.FormValue("chat_id") {
-			continue
-		}
-		if wrong := wrongText(text); wrong != "" {
-			return refuse(http.StatusBadRequest, wrong)
-		}
-		if m.Text == text {
-			return refuse(http.StatusBadRequest, "Bad Request: message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message")
-		}
-		m.Text = text
-		m.Edits++
-		return answer{OK: true, Result: wire(*m)}
-	}
-	return refuse(http.StatusBadRequest, "Bad Request: message to edit not found")
-}
-
-func wire(m Message) map[string]any {
-	id, _ := strconv.ParseInt(m.Chat, 10, 64)
-	return map[string]any{"message_id": m.ID, "date": m.At.Unix(), "chat": map[string]any{"id": id, "type": "private"}, "text": Plain(m.Text)}
-}
-
-// Plain is a message's text without its markup.
-func Plain(text string) string {
-	return strings.NewReplacer("<b>", "", "</b>", "", "&lt;", "<", "&gt;", ">", "&amp;", "&", "&#34;", `"`, "&#39;", "'").Replace(text)
-}
-
-// length counts UTF-16 code units of the text without its markup.
-func length(text string) int { return len(utf16.Encode([]rune(Plain(text)))) }

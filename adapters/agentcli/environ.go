@@ -1,0 +1,96 @@
+package agentcli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// DefaultEnv lists the names that agents see when Options.EnvAllow is nil.
+func DefaultEnv() []string {
+	return []string{
+		"PATH", "LANG", "LC_*", "TZ", "TERM", "TMPDIR", "SHELL", "USER", "LOGNAME", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY",
+		"NO_PROXY", "ANTHROPIC_*", "CLAUDE_*", "OPENAI_*", "CODEX_*", "GEMINI_*", "GOOGLE_*", "OPENCODE_*", "GO*", "NODE_*", "NPM_CONFIG_*",
+	}
+}
+
+// mark is the variable that every process of a run inherits.
+const mark = "SIGNALBOX_RUN_TOKEN"
+
+// environment is what the agent sees: allow-listed names, the command's own,
+// and the run's facts.
+func (r *Runner) environment(e execution, token string) (map[string]string, error) {
+	env := map[string]string{}
+	for _, pair := range os.Environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		if allowed(r.opt.EnvAllow, name) {
+			env[name] = value
+		}
+	}
+	delete(env, "CLAUDECODE") // the mark of a nested session
+	env["HOME"] = os.Getenv("HOME")
+	if r.opt.HomeDir != "" {
+		env["HOME"] = filepath.Join(r.opt.HomeDir, fmt.Sprintf("task-%d", e.TaskID))
+		if err := os.MkdirAll(env["HOME"], 0o700); err != nil {
+			return nil, fmt.Errorf("agentcli: %w", err) // never fall back to our own
+		}
+	}
+	for name, value := range e.Env {
+		if strings.HasPrefix(name, "SIGNALBOX_") && !strings.ContainsAny(name, "=\x00") && !strings.ContainsRune(value, 0) {
+			env[name] = value
+		}
+	}
+	for name, value := range map[string]string{
+		"TASK_ID": strconv.FormatInt(e.TaskID, 10), "WORK_ITEM": e.WorkItem, "REPO": e.Repo, "ROLE": string(e.Role), "STAGE": string(e.Stage),
+		"RUN": strconv.FormatInt(e.Run, 10), "ATTEMPT": strconv.Itoa(e.Attempt), "PROMPT_FILE": e.prompt,
+	} {
+		env["SIGNALBOX_"+name] = value
+	}
+	env[mark] = token
+	env["GIT_TERMINAL_PROMPT"] = "0"
+	return env, nil
+}
+
+// pairs is an environment in the kernel's form, sorted.
+func pairs(env map[string]string) []string {
+	var out []string
+	for name, value := range env {
+		out = append(out, name+"="+value)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// allowed reports whether a name is on the list. Names of the service's own
+// settings never are.
+func allowed(list []string, name string) bool {
+	if strings.HasPrefix(name, "ORCH_") {
+		return false
+	}
+	return slices.ContainsFunc(list, func(a string) bool {
+		prefix, isPrefix := strings.CutSuffix(a, "*")
+		return isPrefix && strings.HasPrefix(name, prefix) || a == name
+	})
+}
+
+// secrets replaces the values of variables that hold credentials: an agent's
+// words go to places that more people read than the service's environment.
+func secrets(env map[string]string) *strings.Replacer {
+	var values []string
+	for name, value := range env {
+		if len(value) >= 8 && slices.ContainsFunc([]string{"KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "CREDENTIAL", "PROXY"},
+			func(word string) bool { return strings.Contains(name, word) }) {
+			values = append(values, value)
+		}
+	}
+	// The longest first: one may be the beginning of another.
+	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
+	var replace []string
+	for _, v := range values {
+		replace = append(replace, v, "***")
+	}
+	return strings.NewReplacer(replace...)
+}

@@ -1,0 +1,50 @@
+package agentcli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// The output of an agent goes straight to a file: tools that end with a buffered
+// pipe have lost their last words. While it runs the middle of a long file is
+// given back to the file system (trim); afterwards the file is cut down to its
+// first and its last half (shrink).
+
+func errLog(log string) string { return strings.TrimSuffix(log, ".out") + ".err" }
+
+// noteMax is what the note about a cut takes at most.
+const noteMax = 64
+
+// half is how much of the head and of the tail is kept.
+func half(limit int64) int64 { return max(1, (limit-noteMax)/2) }
+
+// shrink rewrites a file that is longer than limit: its head, a note, its tail.
+func shrink(name string, limit int64) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() <= limit {
+		return err
+	}
+	keep := half(limit)
+	out, err := os.OpenFile(name+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if _, err := io.Copy(out, io.NewSectionReader(f, 0, keep)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "\n[%d bytes were cut out here]\n", info.Size()-2*keep); err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, io.NewSectionReader(f, info.Size()-keep, keep)); err != nil {
+		return err
+	}
+	return os.Rename(out.Name(), name)
+}

@@ -1,0 +1,56 @@
+package agentcli
+
+import (
+	"encoding/json"
+	"os"
+)
+
+// ident is a process beyond the reuse of its number, within one boot.
+type ident struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // kernel ticks since the boot
+}
+
+// record says what is running. The service writes it before it starts the shim,
+// and the shim adds itself before it starts the agent.
+type record struct {
+	TaskID int64   `json:"task_id"`
+	Token  string  `json:"token"`
+	Dir    string  `json:"dir"`
+	Boot   string  `json:"boot"`
+	Shim   ident   `json:"shim,omitzero"`
+	Strays []ident `json:"strays,omitempty"` // seen below the shim without the mark
+	Exit   *int    `json:"exit,omitempty"`   // of the agent, once it has ended
+}
+
+// write replaces the file at once: it is never seen half written.
+func (r record) write(name string) error {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(name+".new", body, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
+}
+
+func readRecord(name string) (r record, err error) {
+	body, err := os.ReadFile(name)
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(body, &r)
+}
+
+// shimOrder is what the shim reads from its standard input, in one line.
+type shimOrder struct {
+	Argv    []string `json:"argv"`
+	Dir     string   `json:"dir"`
+	Stdin   string   `json:"stdin"`
+	Out     string   `json:"out"`
+	Err     string   `json:"err"`
+	Record  string   `json:"record"`
+	Max     int64    `json:"max"`
+	GraceMS int64    `json:"grace_ms"`
+}

@@ -1,0 +1,106 @@
+package agentcli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// ending is how the processes of a run ended.
+type ending struct {
+	exit    int    // of the agent; -1 when there is none
+	stopped string // work.ResultTimeout or work.ResultCancelled when we stopped it
+}
+
+// judge makes the result of what the agent left behind. What it says itself
+// comes before its exit code.
+func (r *Runner) judge(e execution, end ending) work.Result {
+	if err := shrink(e.log, r.opt.LogMax); err != nil {
+		return broken(fmt.Errorf("agentcli: %w", err))
+	}
+	body, err := os.ReadFile(e.log)
+	if err != nil {
+		return broken(fmt.Errorf("agentcli: %w", err))
+	}
+	said, found := parseFormat(e.preset.Format, body)
+	said.usage.Model = first(said.usage.Model, e.preset.Model)
+	hidden := secrets(e.env)
+	res := work.Result{
+		Kind: work.ResultOK, ExitCode: end.exit, LogPath: e.log, Usage: clamp(said.usage),
+		SessionID: clip(said.session, sessionMax), Summary: clip(hidden.Replace(said.summary), summaryMax),
+	}
+	switch {
+	case end.stopped == work.ResultCancelled:
+		res.Kind, res.Reason = end.stopped, "stopped"
+	case end.stopped == work.ResultTimeout:
+		res.Kind, res.Reason = end.stopped, fmt.Sprintf("stopped after %s", e.Timeout)
+	case found && said.failed:
+		res.Kind, res.Reason = work.ResultFailed, first(said.reason, "the agent reported an error")
+	case end.exit != 0:
+		res.Kind, res.Reason = work.ResultFailed, exitText(end.exit)+": "+cmp.Or(said.reason, tail(errLog(e.log), reasonMax), "no error output")
+	case !found:
+		res.Kind, res.Reason = work.ResultUnusable, "the agent ended without a result that can be read"
+	}
+	res.Reason = clip(hidden.Replace(res.Reason), reasonMax)
+	return res
+}
+
+// exitText names an exit code and, as shells count, the signal in it.
+func exitText(code int) string {
+	switch {
+	case code < 0:
+		return "the agent's supervisor was killed"
+	case code > 128 && code < 128+65:
+		return fmt.Sprintf("exit code %d (signal: %s)", code, syscall.Signal(code-128))
+	default:
+		return fmt.Sprintf("exit code %d", code)
+	}
+}
+
+// Bounds of what is taken over from an agent's output, in bytes.
+const (
+	summaryMax = 4000
+	reasonMax  = 1000
+	sessionMax = 200
+)
+
+func clip(s string, n int) string {
+	s = strings.ToValidUTF8(strings.ReplaceAll(strings.TrimSpace(s), "\x00", ""), "?")
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + " …"
+}
+
+func first(a, b string) string { return cmp.Or(a, b) }
+
+// tail reads the end of a file, as much as n bytes.
+func tail(name string, n int64) string {
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > n {
+		_, _ = f.Seek(-n, io.SeekEnd) // on failure the start is better than nothing
+	}
+	body, _ := io.ReadAll(io.LimitReader(f, n)) // what could be read is what is shown
+	return strings.TrimSpace(string(body))
+}
+
+// tokensMax is more than any run can use; larger counts are nonsense.
+const tokensMax = 1e12
+
+// clamp keeps counts that an agent made up from spoiling sums.
+func clamp(u work.Usage) work.Usage {
+	for _, n := range []*int64{&u.Input, &u.Output, &u.CacheRead, &u.CacheCreate} {
+		*n = min(max(*n, 0), tokensMax)
+	}
+	u.Model = clip(u.Model, sessionMax)
+	return u
+}

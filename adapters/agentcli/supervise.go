@@ -1,0 +1,88 @@
+//go:build linux
+
+package agentcli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// supervise runs the shim until it has ended everything of the run.
+func (r *Runner) supervise(ctx context.Context, e execution) (ending, error) {
+	none := ending{exit: -1}
+	order, err := json.Marshal(shimOrder{
+		Argv: e.preset.argv(e.Prompt, e.prompt, e.Dir), Dir: e.Dir, Stdin: e.preset.stdin(e.prompt), Out: e.log, Err: errLog(e.log),
+		Record: e.record, Max: r.opt.LogMax, GraceMS: r.opt.TermGrace.Milliseconds(),
+	})
+	if err != nil {
+		return none, err
+	}
+	cmd, line, err := r.startShim(e)
+	if err != nil {
+		return none, err
+	}
+	// The end of the line is the order to stop, and it comes by itself when this
+	// process dies.
+	defer line.Close()
+	if _, err := line.Write(append(order, '\n')); err != nil {
+		r.opt.Log.Warn("the shim took no order", "task", e.TaskID, "err", err)
+	}
+	limit := time.AfterFunc(e.Timeout, func() { line.Close() })
+	cancel := context.AfterFunc(ctx, func() { line.Close() })
+	err = cmd.Wait()
+	inTime, wanted := limit.Stop(), cancel()
+	if failed := new(exec.ExitError); err != nil && !errors.As(err, &failed) {
+		return none, err
+	}
+	out := ending{exit: exitOf(e.record)}
+	if code := cmd.ProcessState.ExitCode(); out.exit < 0 && code > 0 {
+		return none, fmt.Errorf("the shim failed with exit code %d: %s", code, tail(errLog(e.log), reasonMax))
+	}
+	switch {
+	case !wanted:
+		out.stopped = work.ResultCancelled
+	case !inTime:
+		out.stopped = work.ResultTimeout
+	}
+	return out, nil
+}
+
+// startShim starts the shim in a session of its own, and returns the writing end
+// of its standard input.
+func (r *Runner) startShim(e execution) (*exec.Cmd, *os.File, error) {
+	in, line, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer in.Close()
+	errs, err := output(errLog(e.log)) // the shim's own words come here as well
+	if err != nil {
+		line.Close()
+		return nil, nil, err
+	}
+	defer errs.Close()
+	cmd := exec.Command(r.opt.Shim[0], r.opt.Shim[1:]...)
+	cmd.Dir, cmd.Stdin, cmd.Stderr, cmd.Env = e.Dir, in, errs, pairs(e.env)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		line.Close()
+		return nil, nil, fmt.Errorf("the shim cannot be started: %w", err)
+	}
+	return cmd, line, nil
+}
+
+// exitOf reads the agent's exit code; -1 when the shim did not live to write it.
+func exitOf(name string) int {
+	if rec, err := readRecord(name); err == nil && rec.Exit != nil {
+		return *rec.Exit
+	}
+	return -1
+}

@@ -1,0 +1,23 @@
+package messengertest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
+	"github.com/signalbox-dev/signalbox/messenger/messengertest"
+)
+
+// An implementation's test opens a fixture for every part of the suite.
+func TestMessenger(t *testing.T) {
+	messengertest.Run(t, func(*testing.T) messengertest.Fixture {
+		chat := memmessenger.New()
+		return messengertest.Fixture{Messenger: chat, Delete: chat.Delete, Shown: func() []string {
+			var texts []string
+			for _, m := range chat.Messages() {
+				texts = append(texts, strings.Join(append([]string{m.Shown.Title, m.Shown.Link}, m.Shown.Lines...), "\n"))
+			}
+			return texts
+		}}
+	})
+}

@@ -1,0 +1,25 @@
+package serialgate_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+)
+
+// A repository is frozen until somebody says otherwise.
+func Example() {
+	ctx, s := context.Background(), memstore.New(nil)
+	gate, err := serialgate.New(serialgate.Options{Store: s, Holds: s, Lister: s, Repos: []string{"*"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_ = gate.Freeze(ctx, "acme/app", "the last deployment is degraded")
+	fmt.Println(gate.Unfreeze(ctx, "acme/app"))
+	fmt.Println(gate.Unfreeze(ctx, "acme/app"))
+	// Output:
+	// true the last deployment is degraded <nil>
+	// false  <nil>
+}

@@ -1,0 +1,275 @@
+// Package serialgate lets one task of a repository begin at a time: the analyst
+// of a task waits while an older task of the repository is not finished, or
+// while the repository is frozen. Branch and documents are then made when the
+// analyst starts, from the fresh main.
+//
+// Waiting costs nothing: a waiting job has no token, takes no slot and is never
+// looked at. What it waits for is a hold, set and freed in the transaction of the
+// decision that begins or ends a task. A loop puts right what a failure in
+// between left behind.
+//
+// The gate fails open: when the older tasks cannot be read, nothing is held. A
+// freeze fails closed: it is a row that the claim itself sees, so that a store
+// that does not answer lets nobody begin.
+package serialgate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Names of the holds.
+const (
+	Name   = "serial_gate"
+	Freeze = "freeze"
+)
+
+// Options of a Gate. Store, Holds and Lister are required.
+type Options struct {
+	Store  orchestrator.Store
+	Holds  queue.Keeper
+	Lister queue.Lister
+	Repos  []string      // owner/name, or "*" for all
+	Every  time.Duration // how often the holds are compared with the tasks; default 30 s
+	Log    *slog.Logger  // nil discards
+}
+
+// Gate is the serial gate.
+type Gate struct{ opt Options }
+
+// New checks the options.
+func New(o Options) (*Gate, error) {
+	if o.Store == nil || o.Holds == nil || o.Lister == nil {
+		return nil, errors.New("serialgate: Options.Store, Holds and Lister are required")
+	}
+	for _, r := range o.Repos {
+		if r != "*" && !strings.Contains(r, "/") {
+			return nil, fmt.Errorf("serialgate: repository %q, want owner/name or *", r)
+		}
+	}
+	if o.Every <= 0 {
+		o.Every = 30 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Gate{opt: o}, nil
+}
+
+// Covers reports whether a repository is gated.
+func (g *Gate) Covers(repo string) bool {
+	return slices.ContainsFunc(g.opt.Repos, func(r string) bool { return r == "*" || strings.EqualFold(r, repo) })
+}
+
+// Feature is the gate for the engine.
+func (g *Gate) Feature() orchestrator.Feature {
+	return orchestrator.Feature{
+		Name: Name, Doc: "One task of a repository begins at a time.",
+		Facts: func(p orchestrator.Project, ev *stage.Event) { ev.BranchLater = ev.BranchLater || g.Covers(p.Repo) },
+		Rules: []stage.Rule{branchLater},
+		Holds: g.holds,
+		Loops: []orchestrator.Loop{{Name: "repair", Run: g.repairLoop}},
+		Show:  g.show,
+	}
+}
+
+// branchLater leaves the branch to the first agent.
+func branchLater(_ stage.State, e stage.Event, d stage.Decision) stage.Decision {
+	if e.On == stage.OnToAnalyse && e.BranchLater {
+		d.Effects = slices.DeleteFunc(slices.Clone(d.Effects), func(f stage.Effect) bool { return f.Kind == stage.EffectPrepare })
+	}
+	return d
+}
+
+// holds answers the beginning of a task with a hold when an older one lives, and
+// an end by letting the next one begin.
+func (g *Gate) holds(ctx context.Context, c orchestrator.Change) (hold, free []queue.Hold, err error) {
+	if !g.Covers(c.Task.Repo) || !c.Began() && !c.Ended() {
+		return nil, nil, nil
+	}
+	live, err := g.live(ctx, c.Task.Repo)
+	if err != nil {
+		return nil, nil, err
+	}
+	live = slices.DeleteFunc(live, func(t orchestrator.Task) bool { return t.ID == c.Task.ID })
+	if c.Began() {
+		live = append(live, c.Task)
+		slices.SortFunc(live, func(a, b orchestrator.Task) int { return int(a.ID - b.ID) })
+	}
+	hold, free = wanted(live)
+	return hold, append(free, subject(c.Task.ID, c.Ended())...), nil
+}
+
+// subject is the hold of a task that has ended, which nobody needs any more.
+func subject(taskID int64, ended bool) []queue.Hold {
+	if !ended {
+		return nil
+	}
+	return []queue.Hold{{Subject: orchestrator.RoleInTask(stage.Analyst, taskID), Name: Name}}
+}
+
+// wanted is what is held and free in a repository, given its live tasks by id:
+// the oldest may begin, and every task that has begun goes on; the others wait
+// for the oldest.
+func wanted(live []orchestrator.Task) (hold, free []queue.Hold) {
+	for i, t := range live {
+		h := queue.Hold{Subject: orchestrator.RoleInTask(stage.Analyst, t.ID), Name: Name}
+		if i == 0 {
+			free = append(free, h)
+			continue
+		}
+		h.Reason = fmt.Sprintf("%s (task %d) of %s is not finished", live[0].WorkItemID, live[0].ID, t.Repo)
+		hold = append(hold, h)
+	}
+	return hold, free
+}
+
+// live lists the unfinished tasks of a repository, oldest first.
+func (g *Gate) live(ctx context.Context, repo string) ([]orchestrator.Task, error) {
+	var out []orchestrator.Task
+	for after := int64(0); ; {
+		page, err := g.opt.Store.Tasks(ctx, orchestrator.TaskFilter{Repo: repo, Live: true, AfterID: after})
+		if err != nil || len(page) == 0 {
+			return out, err
+		}
+		out, after = append(out, page...), page[len(page)-1].ID
+	}
+}
+
+// repairLoop compares the holds with the tasks again and again.
+func (g *Gate) repairLoop(ctx context.Context) {
+	for {
+		if err := g.Repair(ctx); err != nil && ctx.Err() == nil {
+			g.opt.Log.Error("the serial gate could not be looked after", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(g.opt.Every):
+		}
+	}
+}
+
+// Repair makes the holds what the tasks ask for.
+func (g *Gate) Repair(ctx context.Context) error {
+	held, err := g.opt.Lister.Holds(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := g.live(ctx, "")
+	if err != nil {
+		return err
+	}
+	byRepo := map[string][]orchestrator.Task{}
+	for _, t := range all {
+		if g.Covers(t.Repo) {
+			byRepo[t.Repo] = append(byRepo[t.Repo], t)
+		}
+	}
+	right := map[string]queue.Hold{}
+	for _, live := range byRepo {
+		hold, _ := wanted(live)
+		for _, h := range hold {
+			right[h.Subject] = h
+		}
+	}
+	var stale, missing []queue.Hold
+	for _, h := range held {
+		if want, ok := right[h.Subject]; h.Name == Name && (!ok || want.Reason != h.Reason) {
+			if !ok {
+				stale = append(stale, h)
+			}
+			continue
+		} else if h.Name == Name {
+			delete(right, h.Subject)
+		}
+	}
+	for _, h := range right {
+		missing = append(missing, h)
+	}
+	if len(stale)+len(missing) > 0 {
+		g.opt.Log.Warn("holds of the serial gate are put right", "freed", len(stale), "held", len(missing))
+	}
+	return errors.Join(g.opt.Holds.Hold(ctx, missing...), g.opt.Holds.Free(ctx, stale...))
+}
+
+// Freeze lets no task of a repository begin until Unfreeze. It is durable when it
+// returns.
+func (g *Gate) Freeze(ctx context.Context, repo, reason string) error {
+	return g.opt.Holds.Hold(ctx, queue.Hold{Subject: orchestrator.RoleInRepo(stage.Analyst, repo), Name: Freeze, Reason: reason})
+}
+
+// Unfreeze ends a freeze, and tells whether there was one and why.
+func (g *Gate) Unfreeze(ctx context.Context, repo string) (was bool, reason string, err error) {
+	frozen, err := g.Frozen(ctx)
+	if err != nil {
+		return false, "", err
+	}
+	for _, f := range frozen {
+		if strings.EqualFold(f.Repo, repo) {
+			err := g.opt.Holds.Free(ctx, queue.Hold{Subject: orchestrator.RoleInRepo(stage.Analyst, f.Repo), Name: Freeze})
+			return true, f.Reason, err
+		}
+	}
+	return false, "", nil
+}
+
+// Frozen is a repository that no task may begin in.
+type Frozen struct {
+	Repo   string    `json:"repo"`
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+}
+
+// Frozen lists the frozen repositories.
+func (g *Gate) Frozen(ctx context.Context) ([]Frozen, error) {
+	held, err := g.opt.Lister.Holds(ctx)
+	out := []Frozen{}
+	for _, h := range held {
+		if repo, ok := strings.CutPrefix(h.Subject, orchestrator.RoleInRepo(stage.Analyst, "")); ok && h.Name == Freeze {
+			out = append(out, Frozen{Repo: repo, Reason: h.Reason, Since: h.Since})
+		}
+	}
+	return out, err
+}
+
+// view is the block in /queue.
+type view struct {
+	Enabled bool      `json:"enabled"`
+	Repos   []string  `json:"repos"`
+	Frozen  []Frozen  `json:"frozen"`
+	Waiting []waiting `json:"waiting"`
+}
+
+// waiting is a task that may not begin yet.
+type waiting struct {
+	TaskID int64     `json:"task_id"`
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+}
+
+func (g *Gate) show(ctx context.Context) (any, error) {
+	v := view{Enabled: true, Repos: g.opt.Repos, Waiting: []waiting{}}
+	held, err := g.opt.Lister.Holds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range held {
+		id, isTask := strings.CutPrefix(h.Subject, string(stage.Analyst)+"/")
+		if n, err := strconv.ParseInt(id, 10, 64); h.Name == Name && isTask && err == nil {
+			v.Waiting = append(v.Waiting, waiting{TaskID: n, Reason: h.Reason, Since: h.Since})
+		}
+	}
+	v.Frozen, err = g.Frozen(ctx)
+	return v, err
+}
