@@ -133,6 +133,9 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 	if d.Cancel {
 		out.CancelPools = []string{queue.PoolAgents}
 	}
+	if d.State.Stage == stage.Cancelled && before.Stage != stage.Cancelled {
+		out.CancelQueued = []string{queue.PoolEvents, queue.PoolEffects}
+	}
 	if d.Launch != nil {
 		out.Jobs = append(out.Jobs, agentJob(next, *d.Launch))
 	}
@@ -196,6 +199,15 @@ func stamp(t *Task, before stage.State, ev stage.Event, at time.Time) {
 	}
 	if t.State.Hold == stage.HoldApproval && before.Hold != stage.HoldApproval && t.BRDReviewStartedAt.IsZero() {
 		t.BRDReviewStartedAt = at
+	}
+	if (t.State.Stopping || t.State.Stage == stage.Cancelled) && t.CancelRequestedAt.IsZero() {
+		t.CancelRequestedAt = ev.At
+	}
+	if t.State.Stage == stage.Cancelled && before.Stage != stage.Cancelled {
+		t.CancelledAt = at
+		for _, key := range []*string{&t.TrackerIssueID, &t.WorkItemID, &t.Branch} {
+			*key = Tombstone(*key, t.ID, at)
+		}
 	}
 	if before.Stage == stage.Analysis && t.State.Stage == stage.Architecture {
 		t.BRDReviewEndedAt = at

@@ -82,6 +82,11 @@ func (e *Engine) block(ctx context.Context, x *Explanation, t Task, waits []queu
 	switch {
 	case s.Stage.Terminal():
 		x.Summary = fmt.Sprintf("The task is %s.", s.Stage)
+	case s.Stopping:
+		x.Blockers = append(x.Blockers, Blocker{
+			Kind: "stop", Text: "STOP waits until the deployment that is under way has finished", Since: t.CancelRequestedAt, Unblocks: "the end of the deployment",
+		})
+		x.Summary = "Stops when the deployment that is under way has finished."
 	case s.Active != "":
 		return e.blockOfJob(ctx, x, s, waits)
 	case s.Hold != stage.HoldNone:

@@ -58,13 +58,14 @@ func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *
 	if !ok {
 		return done("the tracker project is not registered")
 	}
-	busy, err := e.writesStatus(ctx, h.ItemID)
+	busy, err := e.owes(ctx, h.ItemID)
 	if err != nil {
 		return e.again(err, c)
 	}
 	if busy {
-		// The board is read only when none of our own writes to it is under way:
-		// else an old status could be taken for a human's new word.
+		// The board is read only when none of our own writes to it is under way
+		// (else an old status could be taken for a human's new word), and when
+		// what a cancelled task leaves behind is gone.
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.StatusDefer), Error: "waits for our own status write"}
 	}
 	item, err := e.Tracker.Item(ctx, h.ProjectID, h.ItemID)
@@ -93,14 +94,18 @@ func (e *Engine) notATrigger(c queue.Claim, item tracker.Item) *queue.Outcome {
 	return done("the status " + item.StatusName + " is no trigger")
 }
 
-// writesStatus reports whether a status write of ours to the item is unfinished.
-func (e *Engine) writesStatus(ctx context.Context, itemID string) (bool, error) {
+// EffectCancel is the effect that removes what a cancelled task leaves behind.
+const EffectCancel = "cancel"
+
+// owes reports whether a status write of ours to the item is unfinished, or the
+// end of a cancelled task of it.
+func (e *Engine) owes(ctx context.Context, itemID string) (bool, error) {
 	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{Pool: queue.PoolEffects, Open: true, Limit: 100_000})
 	if err != nil {
 		return false, err
 	}
 	for _, j := range jobs {
-		if j.Kind != kindEffect+stage.EffectStatus {
+		if j.Kind != kindEffect+stage.EffectStatus && j.Kind != kindEffect+EffectCancel {
 			continue
 		}
 		var f Effect

@@ -108,7 +108,7 @@ func sink(kind string) string {
 		return "tracker"
 	case stage.EffectNotify:
 		return "messenger"
-	case stage.EffectPrepare, stage.EffectPublish, stage.EffectMerge, stage.EffectTidy:
+	case stage.EffectPrepare, stage.EffectPublish, stage.EffectMerge, stage.EffectTidy, EffectCancel:
 		return "git"
 	default:
 		return kind
@@ -119,7 +119,7 @@ func sink(kind string) string {
 func effectJob(t Task, p Project, f stage.Effect, key string) queue.Job {
 	e := Effect{
 		Effect: f, Key: key, TaskID: t.ID, ProjectID: p.Sync(), ItemID: originalKey(t.TrackerIssueID),
-		WorkItem: t.WorkItemID, Title: t.Title, Repo: p.Repo,
+		WorkItem: originalKey(t.WorkItemID), Title: t.Title, Repo: p.Repo,
 	}
 	order := itemKey(t.TrackerIssueID)
 	if t.ID != 0 {

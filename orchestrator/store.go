@@ -106,8 +106,10 @@ type Commit struct {
 	// CancelPools: unfinished jobs of the task in these pools become cancelled,
 	// except the claim's own.
 	CancelPools []string
-	Hold        []queue.Hold
-	Free        []queue.Hold
+	// CancelQueued: the same for jobs that are not running; what runs is finished.
+	CancelQueued []string
+	Hold         []queue.Hold
+	Free         []queue.Hold
 	// Claim, when set, is finished as Done in the same transaction;
 	// queue.ErrLost when it is no longer held, and then nothing happens.
 	Claim *queue.Claim

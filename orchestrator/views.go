@@ -146,6 +146,17 @@ func (e *Engine) Retry(ctx context.Context, taskID int64, by string) error {
 	return err
 }
 
+// Stop is the operator's STOP, the same as the board's. The event is durable when
+// it returns.
+func (e *Engine) Stop(ctx context.Context, taskID int64, by string) error {
+	t, err := e.Store.Task(ctx, taskID)
+	if err != nil {
+		return err
+	}
+	_, err = e.Jobs.Put(ctx, triggerJob(t, stage.Event{On: stage.OnStop, At: e.Now(), By: by}, nil, fmt.Sprintf("stop/%d", t.ID)))
+	return err
+}
+
 // Replay decides every entry of a task's story again and returns the sequence
 // numbers at which the machine now decides otherwise.
 func (e *Engine) Replay(ctx context.Context, taskID int64) ([]int64, error) {

@@ -90,8 +90,8 @@ func within(names []string, dir string) bool {
 	return true
 }
 
-// Push implements work.Workspaces. It is the only function that changes a
-// remote.
+// Push implements work.Workspaces. It and Drop are the only functions that
+// change a remote.
 func (g *Git) Push(ctx context.Context, s work.Space, sha, expected string) error {
 	p, err := g.locate(s) // refuses protected branches
 	if err != nil {
@@ -118,6 +118,59 @@ func (g *Git) Push(ctx context.Context, s work.Space, sha, expected string) erro
 		}
 	}
 	return fmt.Errorf("%w: %s is being pushed to by others", work.ErrMoved, p.Branch)
+}
+
+// Drop implements work.Workspaces.
+func (g *Git) Drop(ctx context.Context, s work.Space, keep string) error {
+	p, err := g.locate(s) // refuses protected branches
+	if err != nil {
+		return err
+	}
+	if err := checkBranch(keep); err != nil {
+		return err
+	}
+	if err := g.Close(ctx, s); err != nil {
+		return err
+	}
+	defer g.lock(p.mirror)()
+	kept := "refs/signalbox/kept/" + keep
+	tip, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
+	if err != nil {
+		return err
+	}
+	if tip != "" {
+		for _, args := range [][]string{{"update-ref", kept, tip}, {"update-ref", "-d", "refs/heads/" + p.Branch, tip}} {
+			if _, err := g.git(ctx, p.mirror, args...); err != nil {
+				return err
+			}
+		}
+	} else if tip, err = g.ref(ctx, p.mirror, kept); err != nil {
+		return err
+	}
+	return g.dropRemote(ctx, p, tip)
+}
+
+// dropRemote deletes the remote task branch when everything on it is ours.
+func (g *Git) dropRemote(ctx context.Context, p place, tip string) error {
+	seen, err := g.remote(ctx, p)
+	if err != nil || seen == "" {
+		return err
+	}
+	if seen != tip {
+		known, err := g.ref(ctx, p.mirror, seen)
+		ours := false
+		if err == nil && known != "" && tip != "" {
+			ours, err = g.ancestor(ctx, p.mirror, seen, tip)
+		}
+		if err != nil {
+			return err
+		}
+		if !ours {
+			return fmt.Errorf("%w: %s is at %.12s and has commits that we do not know", work.ErrMoved, p.Branch, seen)
+		}
+	}
+	_, err = g.git(ctx, p.mirror, "push", "--quiet", "--no-verify", "--force-with-lease=refs/heads/"+p.Branch+":"+seen, "--", p.CloneURL, ":refs/heads/"+p.Branch)
+	return err
 }
 
 // mayReplace reports whether what is on the remote may be replaced by sha.

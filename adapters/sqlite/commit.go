@@ -35,7 +35,12 @@ func (t *tx) commit(c orchestrator.Commit) error {
 		return err
 	}
 	if len(c.CancelPools) > 0 && taskID != 0 {
-		if _, err := t.cancel(taskID, own, c.CancelPools); err != nil {
+		if _, err := t.cancel(taskID, own, c.CancelPools, true); err != nil {
+			return err
+		}
+	}
+	if len(c.CancelQueued) > 0 && taskID != 0 {
+		if _, err := t.cancel(taskID, own, c.CancelQueued, false); err != nil {
 			return err
 		}
 	}

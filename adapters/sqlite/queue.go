@@ -138,11 +138,11 @@ func (t *tx) finish(c queue.Claim, o queue.Outcome) error {
 
 // Cancel implements queue.Keeper.
 func (d *DB) Cancel(ctx context.Context, taskID int64, pools ...string) (jobs []queue.Job, err error) {
-	err = d.write(ctx, func(t *tx) error { jobs, err = t.cancel(taskID, 0, pools); return err })
+	err = d.write(ctx, func(t *tx) error { jobs, err = t.cancel(taskID, 0, pools, true); return err })
 	return jobs, err
 }
 
-func (t *tx) cancel(taskID, except int64, pools []string) ([]queue.Job, error) {
+func (t *tx) cancel(taskID, except int64, pools []string, running bool) ([]queue.Job, error) {
 	if pools == nil {
 		pools = []string{}
 	}
@@ -156,6 +156,9 @@ func (t *tx) cancel(taskID, except int64, pools []string) ([]queue.Job, error) {
 		before, _, err := t.job(id)
 		if err != nil {
 			return nil, err
+		}
+		if before.Status == queue.Running && !running {
+			continue
 		}
 		j := before
 		j.Status, j.FinishedAt, j.Worker = queue.Cancelled, t.now, ""

@@ -27,6 +27,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
@@ -154,7 +155,7 @@ func (v *Service) engine() (err error) {
 	}
 	v.Handler, err = web.Handler(web.Options{
 		Engine: v.Engine, Tracker: v.Plane, Host: v.GitHub, TrackerSource: "plane", HostSource: "github", AdminToken: s.AdminToken,
-		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Unfreeze: v.unfreeze(),
+		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(),
 	})
 	return err
 }
@@ -162,6 +163,13 @@ func (v *Service) engine() (err error) {
 // features are the additive behaviours that are switched on, in order. One that
 // is off is not made at all.
 func (v *Service) features() (list []orchestrator.Feature, err error) {
+	if v.Settings.StopStatus {
+		f, err := stop.Feature(stop.Options{Store: v.DB, Projects: v.Registry.Projects, Workspaces: v.Git, Agents: v.Agents, Log: v.Log})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, f)
+	}
 	if v.Settings.SerialGate {
 		v.Serial, err = serialgate.New(serialgate.Options{Store: v.DB, Holds: v.DB, Lister: v.DB, Repos: v.Settings.SerialGateRepos, Log: v.Log})
 		if err != nil {

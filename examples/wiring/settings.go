@@ -33,6 +33,7 @@ type Settings struct {
 
 	MaxConcurrency      int             `env:"MAX_CONCURRENCY" envDefault:"2" doc:"agents at a time"`
 	MaxDeveloperRetries int             `env:"MAX_DEVELOPER_RETRIES" envDefault:"3" doc:"times that a task is sent back before a human is asked"`
+	StopStatus          bool            `env:"STOP_STATUS_ENABLED" envDefault:"true" doc:"STOP on the board cancels a task"`
 	SerialGate          bool            `env:"SERIAL_GATE_ENABLED" envDefault:"true" doc:"one task of a repository begins at a time"`
 	SerialGateRepos     []string        `env:"SERIAL_GATE_REPOS" envDefault:"*" doc:"owner/name,… or * for all"`
 	QG0TitleMax         string          `env:"QG0_TITLE_MAX" envDefault:"200" doc:"title limit of QG-0 in characters; read at each call"`

@@ -104,6 +104,9 @@ func (s *Store) Commit(_ context.Context, c orchestrator.Commit) error {
 		if c.Task != nil && len(c.CancelPools) > 0 {
 			q.Cancel(c.Task.ID, own, c.CancelPools...)
 		}
+		if c.Task != nil && len(c.CancelQueued) > 0 {
+			q.CancelQueued(c.Task.ID, c.CancelQueued...)
+		}
 		q.Hold(c.Hold...)
 		q.Free(c.Free...)
 		q.Put(c.Jobs...)

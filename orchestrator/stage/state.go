@@ -39,6 +39,9 @@ type State struct {
 	Acted Status `json:"acted,omitempty"`
 	Set   Status `json:"set,omitempty"`
 
+	// Stopping says that a STOP waits for the irreversible step to finish.
+	Stopping bool `json:"stopping,omitempty"`
+
 	SelfHosting bool `json:"self_hosting,omitempty"`
 	CINone      bool `json:"ci_none,omitempty"`
 

@@ -45,6 +45,7 @@ func Run(t *testing.T, open Open) {
 		"a lost claim undoes the whole commit":              lostClaim,
 		"a commit finishes its claim and puts its jobs":     finishesClaim,
 		"a commit cancels other jobs of its task":           cancels,
+		"a commit can spare what runs":                      cancelsQueued,
 		"a commit holds and frees":                          holds,
 		"the story is kept in order":                        story,
 		"an agent run is recorded once for each attempt":    runs,
@@ -204,6 +205,19 @@ func cancels(k *kit) {
 		statuses = append(statuses, j.Status)
 	}
 	require.Equal(k, []queue.Status{queue.Cancelled, queue.Queued, queue.Queued, queue.Queued}, statuses)
+}
+
+func cancelsQueued(k *kit) {
+	t := k.newTask(1)
+	_, err := k.s.Put(k.Context(), queue.Job{Pool: "effects", TaskID: t.ID}, queue.Job{Pool: "effects", TaskID: t.ID}, queue.Job{Pool: "events", TaskID: t.ID})
+	require.NoError(k, err)
+	claims, err := k.s.Take(k.Context(), "effects", "w", 1, time.Minute)
+	require.NoError(k, err)
+	k.commit(orchestrator.Commit{Task: &t, CancelQueued: []string{"effects"}})
+	require.NoError(k, k.s.Finish(k.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}), "what runs is finished")
+	jobs, err := k.s.Jobs(k.Context(), queue.Filter{})
+	require.NoError(k, err)
+	require.Equal(k, []queue.Status{queue.Done, queue.Cancelled, queue.Queued}, []queue.Status{jobs[0].Status, jobs[1].Status, jobs[2].Status})
 }
 
 func holds(k *kit) {

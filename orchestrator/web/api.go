@@ -163,3 +163,20 @@ func (s *server) unfreeze(w http.ResponseWriter, r *http.Request) {
 	s.Log.Info("an operator ended a freeze", "repo", in.Repo, "was_frozen", was, "reason", reason, "remote", r.RemoteAddr)
 	answer(w, http.StatusOK, Unfrozen{Repo: in.Repo, WasFrozen: was, Reason: reason})
 }
+
+func (s *server) stop(w http.ResponseWriter, r *http.Request) {
+	if !s.Stop {
+		s.absent("STOP cancellation", "ORCH_STOP_STATUS_ENABLED")(w, r)
+		return
+	}
+	n, ok := id(w, r)
+	if !ok {
+		return
+	}
+	if err := s.Engine.Stop(r.Context(), n, "operator"); err != nil {
+		s.fail(w, err)
+		return
+	}
+	s.Log.Info("an operator asked for a stop", "task", n, "remote", r.RemoteAddr)
+	answer(w, http.StatusAccepted, map[string]string{"status": "queued"})
+}

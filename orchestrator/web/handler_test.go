@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
@@ -46,6 +47,21 @@ func TestUnfreeze(t *testing.T) {
 		require.Equal(t, want, on.do(http.MethodPost, "/serial-gate/unfreeze", token, []byte(body)).status, body)
 	}
 	require.Equal(t, http.StatusUnauthorized, on.do(http.MethodPost, "/serial-gate/unfreeze", nil, []byte(`{"repo":"acme/app"}`)).status)
+}
+
+func TestStop(t *testing.T) {
+	t.Parallel()
+	k := setup(t, func(o *web.Options) { o.Stop = true })
+	task := orchestrator.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
+	require.NoError(t, k.store.Commit(t.Context(), orchestrator.Commit{Task: &task}))
+	token := map[string]string{"Authorization": "Bearer " + admin}
+	for range 2 {
+		require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/stop", token, nil).status)
+	}
+	require.Len(t, k.jobs(), 1, "asked twice, done once")
+	require.Equal(t, http.StatusNotFound, k.do(http.MethodPost, "/tasks/2/stop", token, nil).status)
+	require.Equal(t, http.StatusBadRequest, k.do(http.MethodPost, "/tasks/x/stop", token, nil).status)
+	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/stop", nil, nil).status)
 }
 
 func TestHandlerRefuses(t *testing.T) {

@@ -47,6 +47,7 @@ type Options struct {
 	AdminToken                string // empty: changing requests are answered 403
 	Checks                    []Check
 	Metrics                   http.Handler
+	Stop                      bool // STOP cancellation is on
 	// Unfreeze ends the freeze of a repository and tells whether there was one
 	// and why; nil when the serial gate is off.
 	Unfreeze func(ctx context.Context, repo string) (was bool, reason string, err error)
@@ -99,7 +100,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /tasks/{id}", s.task)
 	mux.HandleFunc("GET /tasks/{id}/explain", s.explain)
 	mux.HandleFunc("POST /tasks/{id}/retry", s.admin(s.retry))
-	mux.HandleFunc("POST /tasks/{id}/stop", s.admin(s.absent("STOP cancellation", "ORCH_STOP_STATUS_ENABLED")))
+	mux.HandleFunc("POST /tasks/{id}/stop", s.admin(s.stop))
 	mux.HandleFunc("POST /serial-gate/unfreeze", s.admin(s.unfreeze))
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {

@@ -69,6 +69,11 @@ type Workspaces interface {
 	Push(ctx context.Context, s Space, sha, expected string) error
 	// Close removes the checkout; the mirror keeps the commits.
 	Close(ctx context.Context, s Space) error
+	// Drop removes the checkout and the task branch, the remote one too when it
+	// has nothing but commits that the mirror has. ErrMoved leaves the remote
+	// branch alone; ErrProtected for a branch that is not a task's. The mirror
+	// keeps the commits under the name that keep says.
+	Drop(ctx context.Context, s Space, keep string) error
 }
 
 // Mirror reads what has been taken.

@@ -95,10 +95,19 @@ func (t *Tx) end(j queue.Job) {
 // Cancel cancels a task's unfinished jobs in the pools (none = all), except one
 // job, and returns them.
 func (t *Tx) Cancel(taskID, except int64, pools ...string) []queue.Job {
+	return t.cancel(pools, func(j queue.Job) bool { return j.TaskID == taskID && j.ID != except })
+}
+
+// CancelQueued cancels a task's jobs in the pools that are not running.
+func (t *Tx) CancelQueued(taskID int64, pools ...string) []queue.Job {
+	return t.cancel(pools, func(j queue.Job) bool { return j.TaskID == taskID && j.Status == queue.Queued })
+}
+
+func (t *Tx) cancel(pools []string, which func(queue.Job) bool) []queue.Job {
 	var out []queue.Job
 	for _, id := range slices.Clone(t.q.open) {
 		j := *t.q.jobs[id]
-		if j.TaskID != taskID || id == except || len(pools) > 0 && !slices.Contains(pools, j.Pool) {
+		if !which(j) || len(pools) > 0 && !slices.Contains(pools, j.Pool) {
 			continue
 		}
 		j.Status, j.FinishedAt, j.Worker, j.LeaseUntil = queue.Cancelled, t.q.now(), "", time.Time{}

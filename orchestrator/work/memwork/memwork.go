@@ -71,6 +71,13 @@ func (p *Place) Runs() []work.Command {
 	return slices.Clone(p.runs)
 }
 
+// SetRemote moves a remote branch, as another would.
+func (p *Place) SetRemote(repo, branch, sha string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.remote[repo+" "+branch] = sha
+}
+
 // Remote is the head of a remote branch.
 func (p *Place) Remote(repo, branch string) string {
 	p.mu.Lock()
@@ -213,6 +220,26 @@ func (p *Place) Close(ctx context.Context, s work.Space) error {
 	defer p.mu.Unlock()
 	delete(p.checkout, dir(s))
 	return err
+}
+
+// Drop implements work.Workspaces.
+func (p *Place) Drop(_ context.Context, s work.Space, _ string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fail != nil {
+		return p.fail
+	}
+	if s.Branch == s.Main {
+		return work.ErrProtected
+	}
+	seen, tip := p.remote[key(s)], p.branches[key(s)]
+	delete(p.checkout, dir(s))
+	delete(p.branches, key(s))
+	if seen != "" && !p.ancestor(seen, tip) {
+		return work.ErrMoved
+	}
+	delete(p.remote, key(s))
+	return nil
 }
 
 // Checkouts lists the directories that are open.

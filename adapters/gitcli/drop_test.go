@@ -1,0 +1,51 @@
+package gitcli_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+func TestDrop(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	ctx := t.Context()
+	dir := k.open()
+	begin := k.take().SHA
+	require.NoError(t, k.g.Push(ctx, k.space, begin, ""))
+	head := commit(t, dir, "docs/work/APP-1/requirements.md", "r") // committed, never pushed
+	require.NoError(t, k.g.Drop(ctx, k.space, "APP-1-7"))
+	require.NoDirExists(t, dir)
+	require.Empty(t, run(t, k.bare, "for-each-ref", "refs/heads/feature"), "the remote branch is gone")
+	mirror := filepath.Join(k.root, "mirrors", "acme--app.git")
+	require.Equal(t, head, run(t, mirror, "rev-parse", "refs/signalbox/kept/APP-1-7"), "the documents are kept")
+	require.NoError(t, k.g.Drop(ctx, k.space, "APP-1-7"), "dropping again is a success")
+	require.Equal(t, head, run(t, mirror, "rev-parse", "refs/signalbox/kept/APP-1-7"))
+	tip, err := k.g.Tip(ctx, k.space)
+	require.NoError(t, err)
+	require.Empty(t, tip.SHA)
+	dir = k.open()
+	require.NoFileExists(t, filepath.Join(dir, "docs/work/APP-1/requirements.md"), "a new task of the item begins anew")
+}
+
+func TestDropLeavesForeignCommits(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	ctx := t.Context()
+	k.open()
+	begin := k.take().SHA
+	require.NoError(t, k.g.Push(ctx, k.space, begin, ""))
+	clone := filepath.Join(t.TempDir(), "c")
+	run(t, t.TempDir(), "clone", "--quiet", "--branch", k.space.Branch, k.bare, clone)
+	human := commit(t, clone, "human.txt", "x")
+	run(t, clone, "push", "--quiet", "origin", k.space.Branch)
+	require.ErrorIs(t, k.g.Drop(ctx, k.space, "APP-1-7"), work.ErrMoved)
+	require.Equal(t, human, k.remoteHead())
+	s := k.space
+	s.Branch = "main"
+	require.ErrorIs(t, k.g.Drop(ctx, s, "APP-1-7"), work.ErrProtected)
+	require.ErrorIs(t, k.g.Drop(ctx, k.space, "-x"), work.ErrBadName)
+}

@@ -1,0 +1,164 @@
+// Package stop cancels a task when a person sets STOP: its agent is ended, its
+// jobs are cancelled and never run again, its workspace and its branch are
+// removed, and its names are free for a new task. Documents stay in the mirror,
+// the board stays as the person left it.
+//
+// In the middle of a merge or a deployment STOP waits until that has finished,
+// and takes effect then.
+package stop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Name of the feature.
+const Name = "stop"
+
+// Options of the feature. All but Log and Now are required.
+type Options struct {
+	Store      orchestrator.Store
+	Projects   *orchestrator.Projects
+	Workspaces work.Workspaces
+	Agents     work.Agents
+	Log        *slog.Logger // nil discards
+	Now        func() time.Time
+}
+
+// Feature is STOP for the engine.
+func Feature(o Options) (orchestrator.Feature, error) {
+	if o.Store == nil || o.Projects == nil || o.Workspaces == nil || o.Agents == nil {
+		return orchestrator.Feature{}, errors.New("stop: Options.Store, Projects, Workspaces and Agents are required")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return orchestrator.Feature{
+		Name: Name, Doc: "STOP on the board cancels a task.",
+		Rules:   []stage.Rule{Rule},
+		Runners: map[string]orchestrator.Runner{orchestrator.EffectCancel: orchestrator.RunnerFunc(o.clear)},
+		Show:    o.show,
+	}, nil
+}
+
+// critical reports whether a task is in the middle of what cannot be undone.
+func critical(s stage.State) bool {
+	return s.Stage == stage.Deploy && (s.Phase == stage.PhaseMerge || s.Phase == stage.PhaseRelease) && s.Hold != stage.HoldBlocked
+}
+
+// Rule makes STOP a decision.
+func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
+	if s.Stage == stage.None || s.Stage.Terminal() {
+		return d
+	}
+	switch {
+	case e.On == stage.OnStop && critical(s):
+		return wait(s, e, d)
+	case e.On == stage.OnStop:
+		return cancel(s, e, stage.Decision{State: s, Edge: d.Edge}, "STOP")
+	case s.Stopping && !critical(d.State):
+		return cancel(s, e, d, "STOP; the deployment that was under way has finished")
+	default:
+		return d
+	}
+}
+
+// wait notes a STOP that comes in the middle of a merge or deployment.
+func wait(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
+	const why = "STOP waits until the deployment that is under way has finished"
+	out := stage.Decision{State: s, Edge: d.Edge, Notes: []string{why}}
+	if s.Stopping {
+		return out
+	}
+	out.State.Stopping, out.State.Acted, out.Moved = true, stage.StatusStop, true
+	out.State.Seq++
+	out.Effects = []stage.Effect{{Kind: stage.EffectComment, Author: stage.Stream, Text: why + "."}}
+	return out
+}
+
+// cancel ends the task. Of what was decided on top, only words remain.
+func cancel(s stage.State, e stage.Event, d stage.Decision, why string) stage.Decision {
+	out := stage.Decision{State: d.State, Moved: true, Cancel: true, Edge: d.Edge, Notes: append(slices.Clone(d.Notes), why)}
+	out.Effects = slices.DeleteFunc(slices.Clone(d.Effects), func(f stage.Effect) bool { return f.Kind != stage.EffectComment })
+	n := &out.State
+	n.Stage, n.Phase, n.Active, n.Hold, n.HoldReason, n.Feedback, n.Stopping = stage.Cancelled, stage.PhaseNone, "", stage.HoldNone, "", "", false
+	n.Acted, n.EnteredAt, n.Seq = stage.StatusStop, e.At, s.Seq+1
+	text := "Cancelled: " + why + ". The branch is removed; the documents are kept."
+	out.Effects = append(out.Effects,
+		stage.Effect{Kind: orchestrator.EffectCancel, SHA: n.Head},
+		stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text})
+	return out
+}
+
+// clear removes what the task leaves behind, when nothing of its agent lives.
+func (o Options) clear(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	err := o.Agents.Quiesce(ctx, e.TaskID)
+	if err == nil {
+		err = o.drop(ctx, e)
+	}
+	switch {
+	case errors.Is(err, work.ErrMoved):
+		o.Log.Warn("the branch of a cancelled task has commits that are not ours; it stays", "task", e.TaskID, "repo", e.Repo, "err", err)
+		return queue.Outcome{Kind: queue.OutcomeDone, Error: err.Error()}
+	case errors.Is(err, work.ErrProtected), errors.Is(err, work.ErrBadName):
+		return queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}
+	case err != nil:
+		o.Log.Warn("what a cancelled task leaves behind could not be removed", "task", e.TaskID, "repo", e.Repo, "err", err)
+		return orchestrator.Retry(err, e.Attempt, o.Now())
+	default:
+		return queue.Outcome{Kind: queue.OutcomeDone}
+	}
+}
+
+func (o Options) drop(ctx context.Context, e orchestrator.Effect) error {
+	t, err := o.Store.Task(ctx, e.TaskID)
+	if err != nil {
+		return err
+	}
+	p, ok := o.Projects.ByRepo(e.Repo)
+	if !ok {
+		return fmt.Errorf("the repository %s is not registered any more", e.Repo)
+	}
+	// The row carries tombstones; the workspace has the names of its life.
+	t.Branch, _ = orchestrator.Untomb(t.Branch)
+	t.WorkItemID, _ = orchestrator.Untomb(t.WorkItemID)
+	return o.Workspaces.Drop(ctx, p.Space(t), fmt.Sprintf("%s-%d", t.WorkItemID, t.ID))
+}
+
+// view is the block in /queue.
+type view struct {
+	Enabled  bool      `json:"enabled"`
+	Stopping []waiting `json:"stopping"` // tasks whose STOP waits for a deployment
+}
+
+type waiting struct {
+	TaskID int64     `json:"task_id"`
+	Since  time.Time `json:"since"`
+}
+
+func (o Options) show(ctx context.Context) (any, error) {
+	v := view{Enabled: true, Stopping: []waiting{}}
+	for after := int64(0); ; {
+		page, err := o.Store.Tasks(ctx, orchestrator.TaskFilter{Stage: stage.Deploy, AfterID: after})
+		if err != nil || len(page) == 0 {
+			return v, err
+		}
+		for _, t := range page {
+			if after = t.ID; t.State.Stopping {
+				v.Stopping = append(v.Stopping, waiting{t.ID, t.CancelRequestedAt})
+			}
+		}
+	}
+}
