@@ -26,6 +26,7 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -165,6 +166,15 @@ func (v *Service) engine() (err error) {
 func (v *Service) features() (list []orchestrator.Feature, err error) {
 	if v.Settings.StopStatus {
 		f, err := stop.Feature(stop.Options{Store: v.DB, Projects: v.Registry.Projects, Workspaces: v.Git, Agents: v.Agents, Log: v.Log})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, f)
+	}
+	if v.Settings.LiveMessage && v.Telegram != nil {
+		f, err := livemessage.Feature(livemessage.Options{
+			Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Messenger: v.Telegram, Log: v.Log,
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -33,6 +33,7 @@ type Settings struct {
 
 	MaxConcurrency      int             `env:"MAX_CONCURRENCY" envDefault:"2" doc:"agents at a time"`
 	MaxDeveloperRetries int             `env:"MAX_DEVELOPER_RETRIES" envDefault:"3" doc:"times that a task is sent back before a human is asked"`
+	LiveMessage         bool            `env:"LIVE_MESSAGE_ENABLED" envDefault:"true" doc:"one chat message for each task shows where it stands"`
 	StopStatus          bool            `env:"STOP_STATUS_ENABLED" envDefault:"true" doc:"STOP on the board cancels a task"`
 	SerialGate          bool            `env:"SERIAL_GATE_ENABLED" envDefault:"true" doc:"one task of a repository begins at a time"`
 	SerialGateRepos     []string        `env:"SERIAL_GATE_REPOS" envDefault:"*" doc:"owner/name,… or * for all"`

@@ -54,7 +54,7 @@ func wordsAgentFailure(role Role, reason string) string {
 func wordsFinished(r Report, s Stage) string {
 	in := r.Input + r.CacheRead + r.CacheCreate
 	text := fmt.Sprintf("The %s has finished (%s): %s tokens in (%s cached), %s out, %s.",
-		r.Role, s, thousands(in), thousands(r.CacheRead), thousands(r.Output), Dollars(r.MicroUSD))
+		r.Role, s, Thousands(in), Thousands(r.CacheRead), Thousands(r.Output), Dollars(r.MicroUSD))
 	if r.Model != "" {
 		text += " Model " + r.Model + "."
 	}
@@ -77,7 +77,8 @@ func Dollars(micro int64) string {
 	return fmt.Sprintf("%s$%d.%0*d", sign, rounded/base, digits, rounded%base)
 }
 
-func thousands(n int64) string {
+// Thousands prints a number with commas between thousands.
+func Thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	start := len(s) % 3
 	if start == 0 {

@@ -1,0 +1,155 @@
+package livemessage
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// View is everything that a message shows.
+type View struct {
+	Task      orchestrator.Task
+	Runs      []orchestrator.AgentRun
+	Waits     []string // what the task's jobs are held by
+	Artifacts string   // address of the task's documents; may be empty
+	Now       time.Time
+}
+
+// Render makes the message of a task.
+func Render(v View) messenger.Message {
+	item, _ := orchestrator.Untomb(v.Task.WorkItemID)
+	m := messenger.Message{Title: item + ": " + v.Task.Title, Silent: true, Lines: []string{standing(v)}}
+	for _, w := range v.Waits {
+		m.Lines = append(m.Lines, "waits: "+w)
+	}
+	var total sum
+	for _, s := range stage.Stages() {
+		if u := sumOf(v.Runs, s); u.runs > 0 {
+			m.Lines = append(m.Lines, fmt.Sprintf("%s: %s", s, u))
+			total.add(u)
+		}
+	}
+	human := review(v)
+	if human > 0 {
+		m.Lines = append(m.Lines, "human review: "+span(human))
+	}
+	if total.runs > 0 {
+		total.model = ""
+		m.Lines = append(m.Lines, "total: "+total.String())
+	}
+	if v.Task.State.Stage.Terminal() {
+		m.Lines = append(m.Lines, fmt.Sprintf("wall %s, agents %s, human %s", span(v.Task.UpdatedAt.Sub(v.Task.CreatedAt)), span(total.worked), span(human)))
+		if v.Artifacts != "" {
+			m.Lines = append(m.Lines, "artifacts: "+v.Artifacts)
+		}
+	}
+	if pr := v.Task.State.PRURL; pr != "" {
+		m.Link = pr
+	}
+	return m
+}
+
+// standing is where the task is.
+func standing(v View) string {
+	s := v.Task.State
+	where := string(s.Stage)
+	switch {
+	case s.Stage.Terminal():
+		return where
+	case s.Stopping:
+		return where + ": stops when the deployment has finished"
+	case s.Hold != stage.HoldNone:
+		return where + ": " + s.HoldReason
+	case s.Active != "" && len(v.Waits) > 0:
+		return where + ": the " + string(s.Active) + " waits"
+	case s.Active != "":
+		return where + ": the " + string(s.Active) + " is at work"
+	case s.Stage == stage.Development:
+		return where + ": waits for CI"
+	case s.Phase == stage.PhaseMerge:
+		return where + ": the branch is being merged"
+	default:
+		return where
+	}
+}
+
+// review is how long the person took (or takes) over the requirements.
+func review(v View) time.Duration {
+	begun, ended := v.Task.BRDReviewStartedAt, v.Task.BRDReviewEndedAt
+	if begun.IsZero() {
+		return 0
+	}
+	if ended.IsZero() {
+		ended = v.Now
+		if v.Task.State.Stage.Terminal() {
+			ended = v.Task.UpdatedAt
+		}
+	}
+	return max(ended.Sub(begun), 0)
+}
+
+// sum is what runs have cost together.
+type sum struct {
+	runs                  int
+	in, cached, out, cost int64
+	model                 string // the newest
+	worked                time.Duration
+}
+
+func sumOf(runs []orchestrator.AgentRun, s stage.Stage) (u sum) {
+	for _, r := range runs {
+		if r.Stage != s {
+			continue
+		}
+		one := sum{
+			runs: 1, in: r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheCreate, cached: r.Usage.CacheRead, out: r.Usage.Output, cost: r.Usage.MicroUSD,
+			worked: max(r.Finished.Sub(r.Started), 0),
+		}
+		u.add(one)
+		if r.Usage.Model != "" {
+			u.model = r.Usage.Model
+		}
+	}
+	return u
+}
+
+func (u *sum) add(o sum) {
+	u.runs += o.runs
+	u.in += o.in
+	u.cached += o.cached
+	u.out += o.out
+	u.cost += o.cost
+	u.worked += o.worked
+}
+
+// String is the sum in one line: input as everything that went in, the cached
+// part in brackets.
+func (u sum) String() string {
+	text := fmt.Sprintf("in %s (%s cached), out %s, %s", stage.Thousands(u.in), stage.Thousands(u.cached), stage.Thousands(u.out), stage.Dollars(u.cost))
+	if u.model != "" {
+		text += ", " + u.model
+	}
+	if u.runs > 1 {
+		text += fmt.Sprintf(" (%d runs)", u.runs)
+	}
+	return text
+}
+
+// span is a duration as people say it, in its two largest units.
+func span(d time.Duration) string {
+	d = d.Round(time.Second)
+	days, hours, minutes, seconds := int(d.Hours())/24, int(d.Hours())%24, int(d.Minutes())%60, int(d.Seconds())%60
+	switch {
+	case days > 0:
+		return fmt.Sprintf("%d d %d h", days, hours)
+	case hours > 0:
+		return fmt.Sprintf("%d h %d min", hours, minutes)
+	case minutes > 0:
+		return fmt.Sprintf("%d min %d s", minutes, seconds)
+	default:
+		return fmt.Sprintf("%d s", seconds)
+	}
+}
