@@ -124,7 +124,9 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 	}
 	var rules []stage.Rule
 	all := append([]gates.Gate(nil), deps.Gates...)
+	p.Edges = append([]stage.Edge(nil), p.Edges...)
 	for _, f := range features {
+		p.Edges = append(p.Edges, f.Edges...)
 		rules = append(rules, f.Rules...)
 		all = append(all, f.Gates...)
 	}

@@ -12,8 +12,9 @@ import (
 // is off is not given to New, so the program is then built without it.
 type Feature struct {
 	Name    string
-	Doc     string   // one sentence
-	Needs   []string // features that must be there too
+	Doc     string       // one sentence
+	Needs   []string     // features that must be there too
+	Edges   []stage.Edge // added behind the pipeline's own
 	Rules   []stage.Rule
 	Gates   []gates.Gate
 	Runners map[string]Runner           // effects of the feature's own, by kind
@@ -41,7 +42,7 @@ func (c Change) Ended() bool { return c.Task.State.Stage.Terminal() && !c.Before
 // Loop is background work that a feature or the engine needs; it ends with ctx.
 type Loop struct {
 	Name string
-	Run  func(ctx context.Context)
+	Run  func(ctx context.Context, e *Engine)
 }
 
 // Runner makes one kind of effect. It has no error result: a failure is an

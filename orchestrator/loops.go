@@ -30,7 +30,7 @@ func (e *Engine) Run(ctx context.Context) {
 	g.Go("reaper", e.reaper)
 	for _, f := range e.features {
 		for _, l := range f.Loops {
-			g.Go(f.Name+" "+l.Name, l.Run)
+			g.Go(f.Name+" "+l.Name, func(ctx context.Context) { l.Run(ctx, e) })
 		}
 	}
 	g.Wait()

@@ -157,6 +157,27 @@ func (e *Engine) Stop(ctx context.Context, taskID int64, by string) error {
 	return err
 }
 
+// Green asks the gates that a trigger would meet at a task's stage, and says
+// whether it would move. It reads and changes nothing.
+func (e *Engine) Green(ctx context.Context, t Task, on stage.Trigger) (bool, error) {
+	p, ok := e.Projects.ByRepo(t.Repo)
+	if !ok {
+		return false, nil
+	}
+	v, err := e.judge(ctx, p, t, stage.Event{On: on, At: e.Now()})
+	return v != nil && v.Passed(), err
+}
+
+// Raise makes an event of a task. It is durable when it returns; the same dedupe
+// key again while the first is unfinished is a no-op.
+func (e *Engine) Raise(ctx context.Context, t Task, ev stage.Event, dedupe string) error {
+	_, err := e.Jobs.Put(ctx, triggerJob(t, ev, nil, dedupe))
+	return err
+}
+
+// Owes reports whether a status write of ours to a work item is unfinished.
+func (e *Engine) Owes(ctx context.Context, itemID string) (bool, error) { return e.owes(ctx, itemID) }
+
 // Replay decides every entry of a task's story again and returns the sequence
 // numbers at which the machine now decides otherwise.
 func (e *Engine) Replay(ctx context.Context, taskID int64) ([]int64, error) {

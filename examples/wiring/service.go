@@ -27,6 +27,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -55,8 +56,9 @@ type Service struct {
 	GitHub   *github.Client
 	Git      *gitcli.Git
 	Agents   *agentcli.Runner
-	Telegram *telegram.Chat   // nil: notices are only logged
-	Serial   *serialgate.Gate // nil: switched off
+	Telegram *telegram.Chat        // nil: notices are only logged
+	Serial   *serialgate.Gate      // nil: switched off
+	Rec      *reconcile.Reconciler // nil: switched off
 	Engine   *orchestrator.Engine
 	Handler  http.Handler
 	Log      *slog.Logger
@@ -171,6 +173,12 @@ func (v *Service) features() (list []orchestrator.Feature, err error) {
 		}
 		list = append(list, f)
 	}
+	if v.Settings.Reconcile {
+		if err := v.reconciler(); err != nil {
+			return nil, err
+		}
+		list = append(list, v.Rec.Feature())
+	}
 	if v.Settings.LiveMessage && v.Telegram != nil {
 		f, err := livemessage.Feature(livemessage.Options{
 			Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Messenger: v.Telegram, Log: v.Log,
@@ -190,6 +198,15 @@ func (v *Service) features() (list []orchestrator.Feature, err error) {
 	return list, nil
 }
 
+func (v *Service) reconciler() (err error) {
+	o := reconcile.Options{Every: v.Settings.ReconcileInterval, Grace: v.Settings.ReconcileGrace, Log: v.Log}
+	if v.Settings.ReconcileTracker {
+		o.Tracker, o.Board = v.Plane, v.Plane
+	}
+	v.Rec, err = reconcile.New(o)
+	return err
+}
+
 // unfreeze is what ends a freeze; nil when there is none.
 func (v *Service) unfreeze() func(context.Context, string) (bool, string, error) {
 	if v.Serial == nil {
@@ -202,6 +219,9 @@ func (v *Service) readiness() []web.Check {
 	list := []web.Check{
 		{Name: "database", Ping: v.DB.Ping},
 		{Name: "git", Ping: func(ctx context.Context) error { _, err := v.Git.Version(ctx); return err }},
+	}
+	if v.Rec != nil {
+		list = append(list, web.Check{Name: "reconcile", Warning: true, Ping: v.Rec.Webhooks})
 	}
 	if v.Settings.InsecureWebhooks {
 		list = append(list, web.Check{Name: "webhooks", Warning: true, Ping: func(context.Context) error {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,10 @@ type Settings struct {
 	StopStatus          bool            `env:"STOP_STATUS_ENABLED" envDefault:"true" doc:"STOP on the board cancels a task"`
 	SerialGate          bool            `env:"SERIAL_GATE_ENABLED" envDefault:"true" doc:"one task of a repository begins at a time"`
 	SerialGateRepos     []string        `env:"SERIAL_GATE_REPOS" envDefault:"*" doc:"owner/name,… or * for all"`
+	Reconcile           bool            `env:"RECONCILE_ENABLED" envDefault:"true" doc:"lost events are found and replayed"`
+	ReconcileTracker    bool            `env:"RECONCILE_TRACKER_ENABLED" envDefault:"true" doc:"the reconciler reads boards too"`
+	ReconcileInterval   time.Duration   `env:"RECONCILE_INTERVAL" envDefault:"60s" doc:"how often the reconciler looks"`
+	ReconcileGrace      graces          `env:"RECONCILE_GRACE" envDefault:"development:10m" doc:"how long a stage may stand still, as stage:duration,…; others 5 min"`
 	QG0TitleMax         string          `env:"QG0_TITLE_MAX" envDefault:"200" doc:"title limit of QG-0 in characters; read at each call"`
 	Agent               string          `env:"AGENT" envDefault:"claude" doc:"agent of roles that the registry gives none: claude, codex, gemini, opencode or a command"`
 	AgentEnv            []string        `env:"AGENT_ENV" doc:"further names that agents see of this environment, X_* for a prefix"`
@@ -74,6 +79,23 @@ type Settings struct {
 	TelegramToken string `env:"TELEGRAM_TOKEN" secret:"yes" doc:"of the bot; unset: notices are only logged"`
 	TelegramChat  string `env:"TELEGRAM_CHAT_ID" doc:"of the chat"`
 	TelegramURL   string `env:"TELEGRAM_URL" doc:"address of the Bot API; unset: Telegram's own"`
+}
+
+// graces are spans by stage.
+type graces map[stage.Stage]time.Duration
+
+// UnmarshalText reads stage:duration pairs.
+func (g *graces) UnmarshalText(text []byte) error {
+	*g = graces{}
+	for pair := range strings.SplitSeq(string(text), ",") {
+		name, span, _ := strings.Cut(strings.TrimSpace(pair), ":")
+		d, err := time.ParseDuration(span)
+		if !slices.Contains(stage.Stages(), stage.Stage(name)) || err != nil || d <= 0 {
+			return fmt.Errorf("%q, want stage:duration such as development:10m", pair)
+		}
+		(*g)[stage.Stage(name)] = d
+	}
+	return nil
 }
 
 // Load reads the settings of an environment (as from os.Environ). An error
@@ -120,7 +142,7 @@ func (s Settings) check() error {
 	}
 	for name, d := range map[string]time.Duration{
 		"AGENT_TIMEOUT": s.AgentTimeout, "AGENT_TERM_GRACE": s.AgentTermGrace, "CI_POLL": s.CIPoll, "JOB_TTL": s.JobTTL, "POLL": s.Poll,
-		"STATUS_DEFER": s.StatusDefer, "GIT_TIMEOUT": s.GitTimeout,
+		"STATUS_DEFER": s.StatusDefer, "RECONCILE_INTERVAL": s.ReconcileInterval, "GIT_TIMEOUT": s.GitTimeout,
 	} {
 		if d <= 0 {
 			wrong(name, "is %s, want more than 0", d)

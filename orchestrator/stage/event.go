@@ -24,6 +24,10 @@ const (
 	OnMergeDone     Trigger = "merge_done"
 	OnMergeFailed   Trigger = "merge_failed"
 	OnRetry         Trigger = "operator_retry"
+
+	// OnReconcile is the reconciler's finding that a stage's gate is green
+	// although nobody has said so. Only the edges of its feature know it.
+	OnReconcile Trigger = "reconcile"
 )
 
 // Triggers lists every trigger of the built-in pipeline.

@@ -78,6 +78,7 @@ const (
 	RedAgain  OnRed = "again"  // the same role again, capped
 	RedBack   OnRed = "back"   // to development with the findings, capped
 	RedFail   OnRed = "fail"   // deploy failure
+	RedSilent OnRed = "silent" // nothing happens
 )
 
 // Edge is one row of the transition registry: at From, when On happens and When

@@ -1,0 +1,110 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// triggers are the statuses that a person asks for something with.
+func triggers() (out []stage.Status) {
+	for _, s := range stage.Statuses() {
+		if s.Trigger {
+			out = append(out, s.Key)
+		}
+	}
+	return out
+}
+
+// pagesMax bounds one listing.
+const pagesMax = 100
+
+// boards is F-2: it replays what boards say and nobody has told. braked says that
+// it was too much to be true.
+func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replayed int, braked string, err error) {
+	if r.opt.Tracker == nil {
+		return 0, "", nil
+	}
+	for _, p := range e.Projects.All() {
+		lost, failed := r.lost(ctx, e, p)
+		err = errors.Join(err, failed)
+		if len(lost) > r.opt.Brake {
+			braked = fmt.Sprintf("%d work items of %s would change at once; nothing is replayed (at most %d are)", len(lost), p.Repo, r.opt.Brake)
+			r.opt.Log.Error("the reconciler brakes", "repo", p.Repo, "items", len(lost), "brake", r.opt.Brake)
+			continue
+		}
+		for _, item := range lost {
+			r.opt.Log.Warn("a webhook was lost and is replayed", "item", item.ID, "repo", p.Repo, "status", item.Status)
+			job := orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, Event: "reconcile", ProjectID: item.ProjectID, ItemID: item.ID, Status: true})
+			job.DedupeKey = "reconcile/" + item.ID
+			if _, failed := e.Jobs.Put(ctx, job); failed != nil {
+				err = errors.Join(err, failed)
+				continue
+			}
+			replayed++
+		}
+	}
+	return replayed, braked, err
+}
+
+// lost lists a project's work items whose status nobody has acted on.
+func (r *Reconciler) lost(ctx context.Context, e *orchestrator.Engine, p orchestrator.Project) (out []tracker.Item, err error) {
+	columns, err := r.opt.Board.Columns(ctx, p.TrackerProject)
+	if err != nil {
+		return nil, err
+	}
+	q := tracker.Query{ProjectID: p.TrackerProject, Statuses: triggers()}
+	seen := map[string]bool{}
+	for range pagesMax {
+		page, err := r.opt.Tracker.List(ctx, q)
+		if err != nil {
+			return nil, err // a part of a listing is no ground to act on
+		}
+		for _, item := range page.Items {
+			if seen[item.ID] { // rows move between pages
+				continue
+			}
+			seen[item.ID] = true
+			missed, err := r.missed(ctx, e, item, columns)
+			if err != nil {
+				return nil, err
+			}
+			if missed {
+				out = append(out, item)
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return out, nil
+		}
+	}
+	return nil, fmt.Errorf("the listing of %s does not end", p.Repo)
+}
+
+// missed reports whether a work item stands at a trigger that the service has
+// neither acted on nor set itself, by the column's own name or a fallback.
+func (r *Reconciler) missed(ctx context.Context, e *orchestrator.Engine, item tracker.Item, columns map[stage.Status]string) (bool, error) {
+	on, trigger := stage.BoardTrigger(item.Status)
+	if !trigger {
+		return false, nil
+	}
+	tasks, err := e.Store.Tasks(ctx, orchestrator.TaskFilter{TrackerIssueID: item.ID})
+	if err != nil {
+		return false, err
+	}
+	if len(tasks) == 0 {
+		return on == stage.OnToAnalyse, nil
+	}
+	t := tasks[len(tasks)-1]
+	if t.State.Stage.Terminal() || item.StatusName == columns[t.State.Set] {
+		return false, nil
+	}
+	if item.Status == t.State.Acted && t.State.Set == "" || item.Status == stage.StatusStop && t.State.Acted == stage.StatusStop {
+		return false, nil
+	}
+	owed, err := e.Owes(ctx, item.ID)
+	return !owed, err
+}

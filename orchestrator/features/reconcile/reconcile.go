@@ -1,0 +1,235 @@
+// Package reconcile finds what was lost. It looks at tasks that stand still and
+// at boards that have moved, and raises the events that nobody has sent: the
+// normal handlers then do the rest.
+//
+//	F-1  a task without a job, untouched for longer than its stage's grace, whose
+//	     gate is green: it goes on. Red is silent. Analysis waits for a person.
+//	F-2  a work item in a trigger status that the service has neither acted on
+//	     nor set: the webhook was lost, and is replayed.
+//
+// (F-3, the only task at development for a CI result without a branch, is the
+// engine's own.)
+//
+// It never raises, and it concludes nothing from what it could not read. When a
+// large part of a board would change at once it stops and says so.
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Name of the feature.
+const Name = "reconcile"
+
+// Options of the feature. Tracker may be nil: then only F-1 is done.
+type Options struct {
+	Tracker tracker.Tracker
+	Board   tracker.Board                 // tells which column serves a status; required with Tracker
+	Every   time.Duration                 // default 60 s
+	Grace   map[stage.Stage]time.Duration // default: development 10 min, others 5 min
+	// Brake is how many work items of one project may be replayed in one pass;
+	// more are taken for a misunderstanding, and none is. Default 20.
+	Brake int
+	Log   *slog.Logger // nil discards
+	Now   func() time.Time
+}
+
+// Reconciler is the feature with what it has seen.
+type Reconciler struct {
+	opt Options
+
+	mu    sync.Mutex
+	state state
+}
+
+// state is what /queue shows, and what readiness asks.
+type state struct {
+	LastPass time.Time `json:"last_pass,omitzero"`
+	Passes   int64     `json:"passes"`
+	Advanced int64     `json:"advanced"` // F-1
+	Replayed int64     `json:"replayed"` // F-2
+	// Missed counts passes in a row in which the board had moved and no webhook
+	// had said so.
+	Missed int    `json:"missed_in_a_row"`
+	Braked string `json:"braked,omitempty"`
+	Error  string `json:"error,omitempty"` // of the last pass
+}
+
+// New checks the options.
+func New(o Options) (*Reconciler, error) {
+	if o.Tracker != nil && o.Board == nil {
+		return nil, errors.New("reconcile: Options.Board is required with Tracker")
+	}
+	if o.Every <= 0 {
+		o.Every = time.Minute
+	}
+	if o.Brake <= 0 {
+		o.Brake = 20
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Reconciler{opt: o}, nil
+}
+
+// Feature is the reconciler for the engine.
+func (r *Reconciler) Feature() orchestrator.Feature {
+	return orchestrator.Feature{
+		Name: Name, Doc: "Lost events are found and replayed.",
+		Edges: edges(), Rules: []stage.Rule{unblocked},
+		Loops: []orchestrator.Loop{{Name: "loop", Run: r.loop}},
+		Show:  func(context.Context) (any, error) { return r.show(), nil },
+	}
+}
+
+func (r *Reconciler) show() any {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return struct {
+		Enabled bool `json:"enabled"`
+		Tracker bool `json:"tracker"`
+		state
+	}{true, r.opt.Tracker != nil, r.state}
+}
+
+// missedMax is after how many passes in a row webhooks count as stopped.
+const missedMax = 3
+
+// Webhooks is a part of readiness: an error says that boards move and no
+// webhooks come.
+func (r *Reconciler) Webhooks(context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state.Missed >= missedMax {
+		return fmt.Errorf("boards have moved without webhooks in %d passes in a row: are they switched off at the sender?", r.state.Missed)
+	}
+	return nil
+}
+
+// edges are the canonical gates of the stages, judged without a finished agent.
+func edges() []stage.Edge {
+	var out []stage.Edge
+	for _, row := range []struct {
+		at, to stage.Stage
+		when   stage.Condition
+		gate   string
+	}{
+		{stage.Architecture, stage.Development, stage.WhenIdle, "check_architecture_ready"},
+		{stage.Development, stage.Review, stage.WhenIdle, "check_ci_green"},
+		{stage.Review, stage.Testing, stage.WhenIdle, "check_review_approved"},
+		{stage.Testing, stage.DeployStaging, stage.WhenIdle, "check_tests_passed"},
+		{stage.DeployStaging, stage.Deploy, stage.WhenIdle, "check_staging_status"},
+		{stage.Deploy, stage.Done, stage.WhenRelease, "check_deploy_status"},
+	} {
+		out = append(out, stage.Edge{
+			From: row.at, On: stage.OnReconcile, When: row.when, Gates: []string{row.gate}, Do: stage.DoEnter, To: row.to, Red: stage.RedSilent,
+			Why: "the reconciler found the gate green",
+		})
+	}
+	return out
+}
+
+// unblocked tells people of a task that goes on by itself.
+func unblocked(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
+	if e.On == stage.OnReconcile && d.Moved && s.Hold == stage.HoldBlocked {
+		text := fmt.Sprintf("unblocked: %s is green now; the task goes on to %s", s.Stage, d.State.Stage)
+		d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: stage.EffectNotify, Text: text})
+	}
+	return d
+}
+
+// loop makes a pass now and then.
+func (r *Reconciler) loop(ctx context.Context, e *orchestrator.Engine) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(r.opt.Every):
+		}
+		var err error
+		if panicked := guard.Do("reconcile", func() { err = r.Pass(ctx, e) }); panicked != nil {
+			err = panicked
+		}
+		if err != nil && ctx.Err() == nil {
+			r.opt.Log.Error("the reconciler could not look everywhere", "err", err)
+		}
+	}
+}
+
+// Pass looks once at all tasks and boards.
+func (r *Reconciler) Pass(ctx context.Context, e *orchestrator.Engine) error {
+	advanced, err1 := r.stalled(ctx, e)
+	replayed, braked, err2 := r.boards(ctx, e)
+	err := errors.Join(err1, err2)
+	e.Meter.Add("reconciliation_actions_total", float64(advanced), "kind", "advanced")
+	e.Meter.Add("reconciliation_actions_total", float64(replayed), "kind", "replayed")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := &r.state
+	s.LastPass, s.Passes, s.Advanced, s.Replayed, s.Braked, s.Error = r.opt.Now(), s.Passes+1, s.Advanced+int64(advanced), s.Replayed+int64(replayed), braked, ""
+	if replayed > 0 {
+		s.Missed++
+	} else if err2 == nil {
+		s.Missed = 0
+	}
+	if err != nil {
+		s.Error = err.Error()
+	}
+	return err
+}
+
+func (r *Reconciler) grace(s stage.Stage) time.Duration {
+	if d := r.opt.Grace[s]; d > 0 {
+		return d
+	}
+	if s == stage.Development {
+		return 10 * time.Minute
+	}
+	return 5 * time.Minute
+}
+
+// stalled is F-1.
+func (r *Reconciler) stalled(ctx context.Context, e *orchestrator.Engine) (advanced int, err error) {
+	for after := int64(0); ; {
+		page, failed := e.Store.Tasks(ctx, orchestrator.TaskFilter{Live: true, AfterID: after})
+		if failed != nil || len(page) == 0 {
+			return advanced, errors.Join(err, failed)
+		}
+		for _, t := range page {
+			after = t.ID
+			ok, failed := r.advance(ctx, e, t)
+			err = errors.Join(err, failed)
+			if ok {
+				advanced++
+			}
+		}
+	}
+}
+
+// advance raises the event of a task that stands still though its gate is green.
+func (r *Reconciler) advance(ctx context.Context, e *orchestrator.Engine, t orchestrator.Task) (bool, error) {
+	s := t.State
+	waits := s.Hold != stage.HoldNone && s.Hold != stage.HoldBlocked
+	if s.Stage == stage.Analysis || s.Active != "" || waits || r.opt.Now().Sub(t.UpdatedAt) < r.grace(s.Stage) {
+		return false, nil
+	}
+	green, err := e.Green(ctx, t, stage.OnReconcile)
+	if err != nil || !green {
+		return false, err
+	}
+	r.opt.Log.Info("a task that stood still goes on", "task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo, "stage", s.Stage, "blocked", s.Hold == stage.HoldBlocked)
+	return true, e.Raise(ctx, t, stage.Event{On: stage.OnReconcile, At: r.opt.Now()}, fmt.Sprintf("reconcile/%d/%d", t.ID, s.Seq))
+}
