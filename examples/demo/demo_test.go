@@ -60,8 +60,13 @@ func TestTwentyFiveKills(t *testing.T) {
 	require.GreaterOrEqual(t, s.Restarts, 25)
 }
 
+// Most webhooks never arrive, and everything ends as it should all the same.
+func TestLostWebhooks(t *testing.T) {
+	demo(t, "-speed", "20", "-lose", "0.8")
+}
+
 func TestWrongUse(t *testing.T) {
-	for _, args := range [][]string{{"-speed", "0"}, {"-nonsense"}, {"word"}} {
+	for _, args := range [][]string{{"-speed", "0"}, {"-lose", "2"}, {"-nonsense"}, {"word"}} {
 		var out bytes.Buffer
 		require.Equal(t, 2, run(args, &out, &out), args)
 	}

@@ -6,6 +6,7 @@
 //	go run ./examples/demo                    watch it; the board is a web page
 //	go run ./examples/demo -manual            drag the cards yourself
 //	go run ./examples/demo -speed 20 -exit    end when all cards are done
+//	go run ./examples/demo -lose 0.7 -exit    with most webhooks lost
 //
 // With -exit the last line of output is a summary in JSON, and the exit code is
 // not zero when an invariant broke.
@@ -35,6 +36,7 @@ type options struct {
 	seed   uint64
 	port   int
 	kills  int
+	lose   float64
 	dir    string
 	limit  time.Duration
 }
@@ -63,13 +65,14 @@ func run(args []string, out, errs io.Writer) int {
 	flags.Uint64Var(&o.seed, "seed", 1, "of everything that looks like chance")
 	flags.IntVar(&o.port, "port", 0, "of the page; 0 = any free one")
 	flags.IntVar(&o.kills, "kills", 0, "how often the server is killed (kill -9) on the way")
+	flags.Float64Var(&o.lose, "lose", 0, "share of webhooks that never arrive, from 0 to 1")
 	flags.StringVar(&o.dir, "dir", "", "where repositories and data go, and stay; default: a temporary directory that is removed")
 	flags.DurationVar(&o.limit, "limit", 5*time.Minute, "with -exit: give up after this long")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
-	if o.speed <= 0 || flags.NArg() > 0 {
-		fmt.Fprintln(errs, "demo: -speed must be above 0, and there are no arguments but flags")
+	if o.speed <= 0 || o.lose < 0 || o.lose > 1 || flags.NArg() > 0 {
+		fmt.Fprintln(errs, "demo: -speed must be above 0 and -lose between 0 and 1, and there are no arguments but flags")
 		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
