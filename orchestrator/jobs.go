@@ -131,6 +131,15 @@ func effectJob(t Task, p Project, f stage.Effect, key string) queue.Job {
 	}
 }
 
+// NextEffect makes the job of a further effect of the same task, not to be made
+// before a moment. key is its identity in the world.
+func NextEffect(e Effect, f stage.Effect, key string, at time.Time) queue.Job {
+	t := Task{ID: e.TaskID, TrackerIssueID: e.ItemID, WorkItemID: e.WorkItem, Title: e.Title}
+	j := effectJob(t, Project{TrackerProject: e.ProjectID, Repo: e.Repo}, f, key)
+	j.AvailableAt = at
+	return j
+}
+
 func originalKey(key string) string {
 	original, _ := Untomb(key)
 	return original

@@ -25,6 +25,7 @@ type Project struct {
 	Agents         map[stage.Role]string    // preset or command for each role
 	Required       map[stage.Stage][]string // files that must exist to leave a stage
 	Gates          map[stage.Stage][]string // further checks to leave a stage, by name
+	Monitor        []string                 // addresses that are looked at after a deployment
 }
 
 // Docs is the directory of a work item's artefacts in the repository.

@@ -5,6 +5,7 @@ package projectfile
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -45,6 +46,7 @@ type entry struct {
 	RequiredFiles  map[string][]string `yaml:"required_files"`
 	Commands       map[string][]string `yaml:"commands"` // command checks by name
 	Gates          map[string][]string `yaml:"gates"`    // further checks by stage
+	Monitor        []string            `yaml:"monitor"`
 }
 
 // ci is "none", or the names of the checks that must be there.
@@ -148,6 +150,12 @@ func (e entry) convert() (p orchestrator.Project, commands []gates.Gate, field s
 		}
 		p.Required[stage.Stage(at)] = files
 	}
+	for _, address := range e.Monitor {
+		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return p, nil, "monitor", fmt.Errorf("monitor: %q, want an address such as https://example.org/health", address)
+		}
+	}
+	p.Monitor = e.Monitor
 	for name, argv := range e.Commands {
 		if len(argv) == 0 {
 			return p, nil, "commands", fmt.Errorf("commands: %s has no command: a list of the executable and its arguments", name)

@@ -36,6 +36,7 @@ projects:
     main: trunk
     self_hosting: true
     ci: none
+    monitor: [https://shop.example.org/health]
 `
 
 func TestParse(t *testing.T) {
@@ -53,7 +54,7 @@ func TestParse(t *testing.T) {
 	shop, ok := r.Projects.ByTracker("77aa")
 	require.True(t, ok)
 	require.True(t, shop.SelfHosting && shop.CINone)
-	require.Equal(t, []string{"trunk", "77bb"}, []string{shop.Main, shop.Sync()})
+	require.Equal(t, []string{"trunk", "77bb", "https://shop.example.org/health"}, []string{shop.Main, shop.Sync(), shop.Monitor[0]})
 }
 
 func TestErrorsNameFileLineAndField(t *testing.T) {
@@ -68,6 +69,7 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		head + "    agents: {tester: \"'\"}":       "quote",
 		head + "    gates: {lunch: [x]}\n":         `there is no stage "lunch"`,
 		head + "    required_files: {done: [x]}\n": "there is no stage",
+		head + "    monitor: [example.org]\n":      "p.yaml:6: project 1 (acme/x): monitor",
 		head + "    commands: {c: []}\n":           "commands: c has no command",
 		"projects:\n  - tracker_project: a\n    repo: acme\n    clone_url: u\n    prefix: X\n":                    `p.yaml:3: project 1 (acme): repo: is "acme", want owner/name`,
 		"projects:\n  - repo: acme/x\n    clone_url: u\n    prefix: X\n":                                          "tracker_project: is missing",

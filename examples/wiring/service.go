@@ -26,10 +26,8 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
@@ -161,58 +159,6 @@ func (v *Service) engine() (err error) {
 		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(),
 	})
 	return err
-}
-
-// features are the additive behaviours that are switched on, in order. One that
-// is off is not made at all.
-func (v *Service) features() (list []orchestrator.Feature, err error) {
-	if v.Settings.StopStatus {
-		f, err := stop.Feature(stop.Options{Store: v.DB, Projects: v.Registry.Projects, Workspaces: v.Git, Agents: v.Agents, Log: v.Log})
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, f)
-	}
-	if v.Settings.Reconcile {
-		if err := v.reconciler(); err != nil {
-			return nil, err
-		}
-		list = append(list, v.Rec.Feature())
-	}
-	if v.Settings.LiveMessage && v.Telegram != nil {
-		f, err := livemessage.Feature(livemessage.Options{
-			Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Messenger: v.Telegram, Log: v.Log,
-		})
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, f)
-	}
-	if v.Settings.SerialGate {
-		v.Serial, err = serialgate.New(serialgate.Options{Store: v.DB, Holds: v.DB, Lister: v.DB, Repos: v.Settings.SerialGateRepos, Log: v.Log})
-		if err != nil {
-			return nil, fmt.Errorf("%sSERIAL_GATE_REPOS: %w", Prefix, err)
-		}
-		list = append(list, v.Serial.Feature())
-	}
-	return list, nil
-}
-
-func (v *Service) reconciler() (err error) {
-	o := reconcile.Options{Every: v.Settings.ReconcileInterval, Grace: v.Settings.ReconcileGrace, Log: v.Log}
-	if v.Settings.ReconcileTracker {
-		o.Tracker, o.Board = v.Plane, v.Plane
-	}
-	v.Rec, err = reconcile.New(o)
-	return err
-}
-
-// unfreeze is what ends a freeze; nil when there is none.
-func (v *Service) unfreeze() func(context.Context, string) (bool, string, error) {
-	if v.Serial == nil {
-		return nil
-	}
-	return v.Serial.Unfreeze
 }
 
 func (v *Service) readiness() []web.Check {

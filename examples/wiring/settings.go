@@ -42,6 +42,11 @@ type Settings struct {
 	ReconcileTracker    bool            `env:"RECONCILE_TRACKER_ENABLED" envDefault:"true" doc:"the reconciler reads boards too"`
 	ReconcileInterval   time.Duration   `env:"RECONCILE_INTERVAL" envDefault:"60s" doc:"how often the reconciler looks"`
 	ReconcileGrace      graces          `env:"RECONCILE_GRACE" envDefault:"development:10m" doc:"how long a stage may stand still, as stage:duration,…; others 5 min"`
+	Monitor             bool            `env:"MONITOR_ENABLED" envDefault:"true" doc:"what was deployed is looked at for a while"`
+	MonitorWindow       time.Duration   `env:"MONITOR_WINDOW" envDefault:"15m" doc:"for how long"`
+	MonitorInterval     time.Duration   `env:"MONITOR_INTERVAL" envDefault:"30s" doc:"how often"`
+	MonitorFailures     int             `env:"MONITOR_FAILURES" envDefault:"3" doc:"bad looks in a row that count as degraded"`
+	Freezes             bool            `env:"SERIAL_GATE_FREEZE_ENABLED" envDefault:"true" doc:"a degraded deployment freezes its repository"`
 	QG0TitleMax         string          `env:"QG0_TITLE_MAX" envDefault:"200" doc:"title limit of QG-0 in characters; read at each call"`
 	Agent               string          `env:"AGENT" envDefault:"claude" doc:"agent of roles that the registry gives none: claude, codex, gemini, opencode or a command"`
 	AgentEnv            []string        `env:"AGENT_ENV" doc:"further names that agents see of this environment, X_* for a prefix"`
@@ -137,12 +142,16 @@ func (s Settings) check() error {
 	if s.MaxConcurrency < 1 {
 		wrong("MAX_CONCURRENCY", "is %d, want at least 1", s.MaxConcurrency)
 	}
+	if s.MonitorFailures < 1 {
+		wrong("MONITOR_FAILURES", "is %d, want at least 1", s.MonitorFailures)
+	}
 	if s.MaxDeveloperRetries < 1 {
 		wrong("MAX_DEVELOPER_RETRIES", "is %d, want at least 1", s.MaxDeveloperRetries)
 	}
 	for name, d := range map[string]time.Duration{
 		"AGENT_TIMEOUT": s.AgentTimeout, "AGENT_TERM_GRACE": s.AgentTermGrace, "CI_POLL": s.CIPoll, "JOB_TTL": s.JobTTL, "POLL": s.Poll,
-		"STATUS_DEFER": s.StatusDefer, "RECONCILE_INTERVAL": s.ReconcileInterval, "GIT_TIMEOUT": s.GitTimeout,
+		"STATUS_DEFER": s.StatusDefer, "RECONCILE_INTERVAL": s.ReconcileInterval,
+		"MONITOR_WINDOW": s.MonitorWindow, "MONITOR_INTERVAL": s.MonitorInterval, "GIT_TIMEOUT": s.GitTimeout,
 	} {
 		if d <= 0 {
 			wrong(name, "is %s, want more than 0", d)

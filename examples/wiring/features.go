@@ -1,0 +1,86 @@
+package wiring
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+)
+
+// features are the additive behaviours that are switched on, in order. One that
+// is off is not made at all.
+func (v *Service) features() (list []orchestrator.Feature, err error) {
+	for _, f := range []struct {
+		on   bool
+		make func() (orchestrator.Feature, error)
+	}{
+		{v.Settings.StopStatus, v.stop},
+		{v.Settings.Reconcile, v.reconciler},
+		{v.Settings.LiveMessage && v.Telegram != nil, v.liveMessage},
+		{v.Settings.SerialGate, v.serialGate},
+		{v.Settings.Monitor, v.monitor},
+	} {
+		if !f.on {
+			continue
+		}
+		feature, err := f.make()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, feature)
+	}
+	return list, nil
+}
+
+func (v *Service) stop() (orchestrator.Feature, error) {
+	return stop.Feature(stop.Options{Store: v.DB, Projects: v.Registry.Projects, Workspaces: v.Git, Agents: v.Agents, Log: v.Log})
+}
+
+func (v *Service) liveMessage() (orchestrator.Feature, error) {
+	return livemessage.Feature(livemessage.Options{
+		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Messenger: v.Telegram, Log: v.Log,
+	})
+}
+
+func (v *Service) serialGate() (f orchestrator.Feature, err error) {
+	v.Serial, err = serialgate.New(serialgate.Options{Store: v.DB, Holds: v.DB, Lister: v.DB, Repos: v.Settings.SerialGateRepos, Log: v.Log})
+	if err != nil {
+		return f, fmt.Errorf("%sSERIAL_GATE_REPOS: %w", Prefix, err)
+	}
+	return v.Serial.Feature(), nil
+}
+
+func (v *Service) monitor() (orchestrator.Feature, error) {
+	s := v.Settings
+	o := monitor.Options{
+		Store: v.DB, Projects: v.Registry.Projects, Jobs: v.DB, Window: s.MonitorWindow, Interval: s.MonitorInterval, Failures: s.MonitorFailures, Log: v.Log,
+	}
+	if s.Freezes && v.Serial != nil {
+		o.Freeze = v.Serial.Freeze
+	}
+	return monitor.Feature(o)
+}
+
+func (v *Service) reconciler() (f orchestrator.Feature, err error) {
+	o := reconcile.Options{Every: v.Settings.ReconcileInterval, Grace: v.Settings.ReconcileGrace, Log: v.Log}
+	if v.Settings.ReconcileTracker {
+		o.Tracker, o.Board = v.Plane, v.Plane
+	}
+	if v.Rec, err = reconcile.New(o); err != nil {
+		return f, err
+	}
+	return v.Rec.Feature(), nil
+}
+
+// unfreeze is what ends a freeze; nil when there is none.
+func (v *Service) unfreeze() func(context.Context, string) (bool, string, error) {
+	if v.Serial == nil {
+		return nil
+	}
+	return v.Serial.Unfreeze
+}

@@ -1,0 +1,252 @@
+// Package monitor looks at what was deployed for a while after a task is done.
+//
+//	HEALTHY       the last look was good when the window ended: the board shows Done
+//	DEGRADED      several bad looks in a row: the board shows Blocked, people are
+//	              alerted, and the repository is frozen; for the repository of the
+//	              service itself there is the alert only
+//	INCONCLUSIVE  the probe itself did not work: nothing is changed
+//
+// Each look is an effect that puts the next one in the transaction that ends it,
+// with what has been seen so far: a restart goes on where it stood.
+package monitor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Name of the feature, and of its effect.
+const Name = "monitor"
+
+// Results of a monitor.
+const (
+	Healthy      = "HEALTHY"
+	Degraded     = "DEGRADED"
+	Inconclusive = "INCONCLUSIVE"
+)
+
+// Look is what one look at an address saw.
+type Look int
+
+// Looks.
+const (
+	Unknown Look = iota // the probe itself did not work
+	Good
+	Bad
+)
+
+// Probe looks at an address. detail says what was seen.
+type Probe func(ctx context.Context, address string) (l Look, detail string)
+
+// Options of the feature. Store, Projects and Jobs are required.
+type Options struct {
+	Store    orchestrator.Store
+	Projects *orchestrator.Projects
+	Jobs     interface {
+		Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error)
+	}
+	Probe    Probe         // nil = HTTP
+	Window   time.Duration // default 15 min
+	Interval time.Duration // default 30 s
+	Failures int           // in a row; default 3
+	// Freeze lets no task of a repository begin; nil = freezes are off.
+	Freeze func(ctx context.Context, repo, reason string) error
+	Log    *slog.Logger // nil discards
+	Now    func() time.Time
+}
+
+// Feature is the monitor for the engine.
+func Feature(o Options) (orchestrator.Feature, error) {
+	if o.Store == nil || o.Projects == nil || o.Jobs == nil {
+		return orchestrator.Feature{}, errors.New("monitor: Options.Store, Projects and Jobs are required")
+	}
+	if o.Probe == nil {
+		o.Probe = HTTP(nil)
+	}
+	if o.Window <= 0 {
+		o.Window = 15 * time.Minute
+	}
+	if o.Interval <= 0 {
+		o.Interval = 30 * time.Second
+	}
+	if o.Failures <= 0 {
+		o.Failures = 3
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return orchestrator.Feature{
+		Name: Name, Doc: "What was deployed is looked at for a while.",
+		Rules:   []stage.Rule{Rule},
+		Runners: map[string]orchestrator.Runner{Name: orchestrator.RunnerFunc(o.look)},
+		Show:    o.show,
+	}, nil
+}
+
+// Rule begins to look when a deployment has ended well.
+func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
+	if d.Moved && s.Stage == stage.Deploy && d.State.Stage == stage.Done && d.State.MergeSHA != "" {
+		d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: Name, SHA: d.State.MergeSHA})
+	}
+	return d
+}
+
+// seen is what a monitor remembers from look to look, in the effect's text.
+type seen struct {
+	Until   time.Time `json:"until"`
+	Looks   int       `json:"looks"`
+	Bad     int       `json:"bad_in_a_row"`
+	Known   bool      `json:"known"` // a look worked
+	Last    string    `json:"last"`
+	Healthy bool      `json:"healthy"` // the last look that worked was good
+}
+
+// look looks once and decides what comes next.
+func (o Options) look(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	p, ok := o.Projects.ByRepo(e.Repo)
+	if !ok || len(p.Monitor) == 0 {
+		return queue.Outcome{Kind: queue.OutcomeDone, Error: "there is nothing to look at"}
+	}
+	s := seen{Until: o.Now().Add(o.Window)}
+	if e.Text != "" {
+		if err := json.Unmarshal([]byte(e.Text), &s); err != nil {
+			return queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}
+		}
+	}
+	o.probe(ctx, p, &s)
+	if ctx.Err() != nil {
+		return queue.Outcome{Kind: queue.OutcomeRelease, At: o.Now(), Error: "interrupted"}
+	}
+	switch {
+	case s.Bad >= o.Failures:
+		return o.end(ctx, e, p, s, Degraded)
+	case o.Now().Before(s.Until):
+		return o.again(e, s)
+	case s.Known && s.Healthy:
+		return o.end(ctx, e, p, s, Healthy)
+	case s.Known && s.Bad > 0: // bad at the very end: look on until it is one or the other
+		s.Until = o.Now().Add(o.Interval)
+		return o.again(e, s)
+	default:
+		return o.end(ctx, e, p, s, Inconclusive)
+	}
+}
+
+// probe looks at every address. One that is bad is bad for all; one that could
+// not be looked at makes the look count for nothing.
+func (o Options) probe(ctx context.Context, p orchestrator.Project, s *seen) {
+	worst, detail := Good, ""
+	for _, address := range p.Monitor {
+		look, said := o.Probe(ctx, address)
+		if look == Bad || look == Unknown && worst == Good {
+			worst, detail = look, address+": "+said
+		}
+	}
+	s.Looks++
+	s.Last = detail
+	switch worst {
+	case Good:
+		s.Bad, s.Known, s.Healthy = 0, true, true
+	case Bad:
+		s.Bad, s.Known, s.Healthy = s.Bad+1, true, false
+	default:
+		o.Log.Warn("a monitor could not look", "repo", p.Repo, "detail", detail)
+	}
+}
+
+// again puts the next look.
+func (o Options) again(e orchestrator.Effect, s seen) queue.Outcome {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}
+	}
+	next := orchestrator.NextEffect(e, stage.Effect{Kind: Name, SHA: e.SHA, Text: string(text)}, fmt.Sprintf("monitor/%d/%s/%d", e.TaskID, e.SHA, s.Looks), o.Now().Add(o.Interval))
+	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{next}}
+}
+
+// end writes the result down and acts on it.
+func (o Options) end(ctx context.Context, e orchestrator.Effect, p orchestrator.Project, s seen, result string) queue.Outcome {
+	log := o.Log.With("task", e.TaskID, "repo", e.Repo, "result", result, "looks", s.Looks)
+	log.Info("the monitor has ended", "last", s.Last)
+	reason := fmt.Sprintf("%s (task %d) is degraded after its deployment: %s", e.WorkItem, e.TaskID, s.Last)
+	if result == Degraded && !p.SelfHosting && o.Freeze != nil {
+		if err := o.Freeze(ctx, e.Repo, reason); err != nil {
+			log.Error("the repository could not be frozen", "err", err)
+			return orchestrator.Retry(err, e.Attempt, o.Now())
+		}
+	}
+	if err := o.record(ctx, e, s, result); err != nil {
+		return orchestrator.Retry(err, e.Attempt, o.Now())
+	}
+	out := queue.Outcome{Kind: queue.OutcomeDone}
+	then := func(f stage.Effect) {
+		out.Then = append(out.Then, orchestrator.NextEffect(e, f, fmt.Sprintf("monitor/%d/%s/%s", e.TaskID, e.SHA, f.Kind), time.Time{}))
+	}
+	switch result {
+	case Healthy:
+		then(stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusDone})
+	case Degraded:
+		then(stage.Effect{Kind: stage.EffectNotify, Text: "DEGRADED after deployment: " + s.Last})
+		if !p.SelfHosting {
+			then(stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusBlocked})
+			then(stage.Effect{Kind: stage.EffectComment, Author: stage.Deployer, Text: "The deployment is degraded: " + s.Last})
+		}
+	}
+	return out
+}
+
+// record adds the result to the task's story.
+func (o Options) record(ctx context.Context, e orchestrator.Effect, s seen, result string) error {
+	payload, err := json.Marshal(map[string]any{"result": result, "sha": e.SHA, "looks": s.Looks, "last": s.Last})
+	if err != nil {
+		return err
+	}
+	t, err := o.Store.Task(ctx, e.TaskID)
+	if err != nil {
+		return err
+	}
+	return o.Store.Commit(ctx, orchestrator.Commit{Journal: []orchestrator.JournalEntry{{
+		TaskID: e.TaskID, Seq: t.State.Seq, At: o.Now(), Kind: "monitor", Payload: payload,
+	}}})
+}
+
+// view is the block in /queue.
+type view struct {
+	Enabled  bool       `json:"enabled"`
+	Watching []watching `json:"watching"`
+}
+
+type watching struct {
+	TaskID int64     `json:"task_id"`
+	Repo   string    `json:"repo"`
+	Until  time.Time `json:"until,omitzero"`
+	Looks  int       `json:"looks"`
+	Bad    int       `json:"bad_in_a_row"`
+	Last   string    `json:"last,omitempty"`
+}
+
+func (o Options) show(ctx context.Context) (any, error) {
+	v := view{Enabled: true, Watching: []watching{}}
+	waits, err := o.Jobs.Waiting(ctx, queue.Filter{Pool: queue.PoolEffects})
+	for _, w := range waits {
+		var e orchestrator.Effect
+		var s seen
+		if json.Unmarshal(w.Job.Payload, &e) != nil || e.Kind != Name {
+			continue
+		}
+		_ = json.Unmarshal([]byte(e.Text), &s) // the first look has seen nothing yet
+		v.Watching = append(v.Watching, watching{TaskID: e.TaskID, Repo: e.Repo, Until: s.Until, Looks: s.Looks, Bad: s.Bad, Last: s.Last})
+	}
+	return v, err
+}
