@@ -140,6 +140,13 @@ func NextEffect(e Effect, f stage.Effect, key string, at time.Time) queue.Job {
 	return j
 }
 
+// TaskEffect makes the job of an effect that a feature owes for a task. key is its
+// identity in the world: the same key again while the first is unfinished is a
+// no-op.
+func TaskEffect(t Task, p Project, f stage.Effect, key string) queue.Job {
+	return effectJob(t, p, f, key)
+}
+
 func originalKey(key string) string {
 	original, _ := Untomb(key)
 	return original

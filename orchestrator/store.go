@@ -146,6 +146,23 @@ type Store interface {
 	Receive(ctx context.Context, d Delivery, job queue.Job) (duplicate bool, err error)
 }
 
+// Dependency says that a task waits for another to be finished.
+type Dependency struct {
+	TaskID    int64     `json:"task_id"`
+	On        int64     `json:"depends_on_task_id"`
+	Source    string    `json:"source"` // db or tracker
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// Dependencies keeps the local table of dependencies.
+type Dependencies interface {
+	// Dependencies lists all of them, by task and prerequisite.
+	Dependencies(ctx context.Context) ([]Dependency, error)
+	// SetDependencies makes a task's dependencies from a source what is given.
+	// One that another source has named already stays that source's.
+	SetDependencies(ctx context.Context, taskID int64, source string, on []int64) error
+}
+
 // Story reads what happened.
 type Story interface {
 	Journal(ctx context.Context, taskID int64) ([]JournalEntry, error)

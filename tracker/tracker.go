@@ -91,6 +91,19 @@ type Board interface {
 	Columns(ctx context.Context, projectID string) (map[stage.Status]string, error)
 }
 
+// ErrNoRelations says that the tracker (or its version) knows no relations.
+var ErrNoRelations = errors.New("tracker: relations are not known here")
+
+// Ref names a work item.
+type Ref struct{ ProjectID, ItemID string }
+
+// Relations tells which work items must be finished before another.
+type Relations interface {
+	// BlockedBy lists the prerequisites of an item; ErrNoRelations when the
+	// tracker has none to tell.
+	BlockedBy(ctx context.Context, projectID, itemID string) ([]Ref, error)
+}
+
 // Hook kinds.
 const (
 	HookItemCreated = "item_created"

@@ -28,6 +28,7 @@ type Store struct {
 	journal    []orchestrator.JournalEntry
 	gates      []orchestrator.GateResult
 	runs       []orchestrator.AgentRun
+	deps       []orchestrator.Dependency
 }
 
 // New makes an empty store. A nil clock means time.Now.
@@ -171,6 +172,29 @@ func (s *Store) Receive(ctx context.Context, d orchestrator.Delivery, job queue.
 	s.deliveries = append(s.deliveries, d)
 	_, err := s.Put(ctx, job)
 	return false, err
+}
+
+// Dependencies implements orchestrator.Dependencies.
+func (s *Store) Dependencies(context.Context) ([]orchestrator.Dependency, error) {
+	return pick(s, &s.deps, func(orchestrator.Dependency) bool { return true })
+}
+
+// SetDependencies implements orchestrator.Dependencies.
+func (s *Store) SetDependencies(_ context.Context, taskID int64, source string, on []int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deps = slices.DeleteFunc(s.deps, func(d orchestrator.Dependency) bool {
+		return d.TaskID == taskID && d.Source == source && !slices.Contains(on, d.On)
+	})
+	for _, id := range on {
+		if !slices.ContainsFunc(s.deps, func(d orchestrator.Dependency) bool { return d.TaskID == taskID && d.On == id }) {
+			s.deps = append(s.deps, orchestrator.Dependency{TaskID: taskID, On: id, Source: source, CreatedAt: s.now()})
+		}
+	}
+	slices.SortFunc(s.deps, func(a, b orchestrator.Dependency) int {
+		return cmp.Or(cmp.Compare(a.TaskID, b.TaskID), cmp.Compare(a.On, b.On))
+	})
+	return nil
 }
 
 // Journal implements orchestrator.Story.

@@ -22,6 +22,7 @@ import (
 type Store interface {
 	orchestrator.Store
 	orchestrator.Story
+	orchestrator.Dependencies
 	queuetest.Queue
 }
 
@@ -54,6 +55,7 @@ func Run(t *testing.T, open Open) {
 		"a delivery is forgotten after 90 days":             forgets,
 		"one of many concurrent starts wins":                races,
 		"no such task":                                      missing,
+		"dependencies are kept by source":                   dependencies,
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := queuetest.NewClock()

@@ -19,14 +19,15 @@ import (
 type Board struct {
 	now func() time.Time
 
-	mu       sync.Mutex
-	columns  map[string][]stage.Status // of each project; nil = all
-	items    []tracker.Item
-	comments map[string][]tracker.Comment // by item
-	posted   map[[2]string]string         // ids of comments by project and key
-	moves    []Move
-	fail     error
-	last     int
+	mu        sync.Mutex
+	columns   map[string][]stage.Status // of each project; nil = all
+	items     []tracker.Item
+	comments  map[string][]tracker.Comment // by item
+	posted    map[[2]string]string         // ids of comments by project and key
+	moves     []Move
+	fail      error
+	blockedBy map[string][]string
+	last      int
 }
 
 // Move is one change of a status through SetStatus.
@@ -40,7 +41,7 @@ func New(now func() time.Time) *Board {
 	if now == nil {
 		now = time.Now
 	}
-	return &Board{now: now, columns: map[string][]stage.Status{}, comments: map[string][]tracker.Comment{}, posted: map[[2]string]string{}}
+	return &Board{blockedBy: map[string][]string{}, now: now, columns: map[string][]stage.Status{}, comments: map[string][]tracker.Comment{}, posted: map[[2]string]string{}}
 }
 
 // AddProject adds a project with the given columns; none = all.
@@ -194,6 +195,27 @@ func (b *Board) AddComment(_ context.Context, n tracker.NewComment) (string, err
 	b.comments[n.ItemID] = append(b.comments[n.ItemID], c)
 	b.posted[key] = c.ID
 	return c.ID, nil
+}
+
+// Block makes an item a prerequisite of another of its project.
+func (b *Board) Block(itemID string, by ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.blockedBy[itemID] = by
+}
+
+// BlockedBy implements tracker.Relations.
+func (b *Board) BlockedBy(_ context.Context, projectID, itemID string) ([]tracker.Ref, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, err := b.find(projectID, itemID); err != nil {
+		return nil, err
+	}
+	var out []tracker.Ref
+	for _, id := range b.blockedBy[itemID] {
+		out = append(out, tracker.Ref{ProjectID: projectID, ItemID: id})
+	}
+	return out, nil
 }
 
 // Columns implements tracker.Board.

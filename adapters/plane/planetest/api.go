@@ -95,6 +95,8 @@ func (s *Server) inProject(w http.ResponseWriter, r *http.Request, body []byte, 
 		reply(w, http.StatusOK, s.restItem(s.replica(i), expands(r)))
 	case "PATCH work-items/*":
 		s.patch(w, body, p, i, actor)
+	case "GET work-items/*/relations":
+		s.relations(w, i)
 	case "GET work-items/*/comments":
 		var rows []any
 		for _, c := range s.comments {

@@ -29,6 +29,7 @@ type Options struct {
 	HookURL   string            // where webhooks go; empty = nowhere; see SetHookURL
 	RetryWait time.Duration     // before a webhook whose connection failed is sent again; default 200 ms
 	RateLimit int               // API calls per token in any 60 s; 0 = no limit
+	Relations string            // the form of relations: "" = as from 1.3.1 on, "1.3.0", or "none" as before that
 	Seed      uint64            // of chance
 	Now       func() time.Time
 }
@@ -75,7 +76,8 @@ type Server struct {
 	ids       int
 	projects  []*project
 	items     []*Item
-	stale     map[string]Item // as they were before the last change, by id
+	blockedBy map[string][]string // prerequisites by item
+	stale     map[string]Item     // as they were before the last change, by id
 	comments  []Comment
 	conflicts int
 	changes   []Change
@@ -101,7 +103,7 @@ func New(o Options) *Server {
 	}
 	return &Server{
 		opt: o, hookURL: o.HookURL, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 1)),
-		stale: map[string]Item{}, calls: map[string][]time.Time{}, passed: make(chan struct{}),
+		stale: map[string]Item{}, blockedBy: map[string][]string{}, calls: map[string][]time.Time{}, passed: make(chan struct{}),
 		http: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 }

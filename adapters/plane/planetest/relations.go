@@ -1,0 +1,36 @@
+package planetest
+
+import "net/http"
+
+// Block makes an item a prerequisite of another, as a person would in the
+// browser. Plane sends no webhook for that.
+func (s *Server) Block(itemID, by string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blockedBy[itemID] = append(s.blockedBy[itemID], by)
+}
+
+// relations answers in the form of the version that the options ask for.
+func (s *Server) relations(w http.ResponseWriter, i *Item) {
+	if s.opt.Relations == "none" {
+		noRoute(w)
+		return
+	}
+	rows := []any{}
+	for _, id := range s.blockedBy[i.ID] {
+		if s.opt.Relations == "1.3.0" {
+			rows = append(rows, id)
+			continue
+		}
+		project := ""
+		if o := s.item(id); o != nil {
+			project = o.Project
+		}
+		rows = append(rows, map[string]any{"project_id": project, "issue_id": id})
+	}
+	out := map[string]any{"blocked_by": rows}
+	for _, name := range []string{"blocking", "duplicate", "relates_to", "start_after", "start_before", "finish_after", "finish_before"} {
+		out[name] = []any{}
+	}
+	reply(w, http.StatusOK, out)
+}

@@ -1,0 +1,48 @@
+package plane_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Relations are read in the forms of all versions; a version without them says
+// so, and an item that does not exist is not one.
+func TestRelations(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{"", "1.3.0", "none"} {
+		board := planetest.New(planetest.Options{Workspace: "acme", Tokens: map[string]string{"t": "bot"}, Relations: form})
+		srv := httptest.NewServer(board)
+		c, err := plane.New(plane.Options{
+			BaseURL: srv.URL, Workspace: "acme", Token: "t", HTTPClient: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
+		})
+		require.NoError(t, err)
+		p := board.AddProject("GPX", planetest.StandardStates()...)
+		one, err := board.AddItem(p, "one", "d")
+		require.NoError(t, err)
+		two, err := board.AddItem(p, "two", "d")
+		require.NoError(t, err)
+		board.Block(two, one)
+		got, err := c.BlockedBy(t.Context(), p, two)
+		if form == "none" {
+			require.ErrorIs(t, err, tracker.ErrNoRelations)
+		} else {
+			require.NoError(t, err, form)
+			require.Equal(t, []tracker.Ref{{ProjectID: p, ItemID: one}}, got)
+			got, err = c.BlockedBy(t.Context(), p, one)
+			require.NoError(t, err)
+			require.Empty(t, got)
+			_, err = c.BlockedBy(t.Context(), p, "nothing")
+			require.ErrorIs(t, err, tracker.ErrNotFound)
+		}
+		board.Close()
+		srv.Close()
+	}
+}
