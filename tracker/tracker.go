@@ -33,6 +33,7 @@ type Item struct {
 	Description string // markup stripped, blanks trimmed
 	Status      stage.Status
 	StatusName  string // the column's own name
+	Finished    bool   // the column means that the work is over: done or given up
 	UpdatedAt   time.Time
 	URL         string // empty when the adapter cannot tell
 }

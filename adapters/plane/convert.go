@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -66,9 +67,11 @@ func (t *wireTime) UnmarshalJSON(raw []byte) error {
 
 // convert makes an item of the board that it is on.
 func (c *Client) convert(w wireItem, b board) tracker.Item {
+	status := b.keys[string(w.State)]
 	return tracker.Item{
-		ID: w.ID, ProjectID: w.Project, Sequence: w.Sequence, Title: strings.ToValidUTF8(w.Name, "\ufffd"), Description: StripHTML(w.HTML),
-		Status: b.keys[string(w.State)], StatusName: b.names[string(w.State)], UpdatedAt: w.UpdatedAt.Time,
+		Finished: b.ended[string(w.State)] || status == stage.StatusDone,
+		ID:       w.ID, ProjectID: w.Project, Sequence: w.Sequence, Title: strings.ToValidUTF8(w.Name, "\ufffd"), Description: StripHTML(w.HTML),
+		Status: status, StatusName: b.names[string(w.State)], UpdatedAt: w.UpdatedAt.Time,
 		URL: strings.TrimSuffix(c.opt.BaseURL, "/") + "/" + c.opt.Workspace + "/projects/" + w.Project + "/issues/" + w.ID,
 	}
 }

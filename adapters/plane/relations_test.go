@@ -46,3 +46,22 @@ func TestRelations(t *testing.T) {
 		srv.Close()
 	}
 }
+
+// A column of the end is known by its group, whatever its name.
+func TestFinished(t *testing.T) {
+	t.Parallel()
+	board := planetest.New(planetest.Options{Workspace: "acme", Tokens: map[string]string{"t": "bot"}})
+	srv := httptest.NewServer(board)
+	t.Cleanup(func() { board.Close(); srv.Close() })
+	c, err := plane.New(plane.Options{BaseURL: srv.URL, Workspace: "acme", Token: "t", HTTPClient: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}})
+	require.NoError(t, err)
+	p := board.AddProject("GPX", "Backlog", "Shipped", "Cancelled")
+	for column, want := range map[string]bool{"Backlog": false, "Shipped": true, "Cancelled": true} {
+		id, err := board.AddItem(p, column, "d")
+		require.NoError(t, err)
+		require.NoError(t, board.Move(id, column))
+		item, err := c.Item(t.Context(), p, id)
+		require.NoError(t, err)
+		require.Equal(t, want, item.Finished, column)
+	}
+}

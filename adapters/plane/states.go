@@ -17,6 +17,7 @@ type board struct {
 	ids   map[stage.Status]string // own columns, by logical status
 	keys  map[string]stage.Status // logical status by id
 	names map[string]string       // the columns' own names by id; empty = looked for and not listed
+	ended map[string]bool         // ids of columns where work is over
 	read  time.Time
 }
 
@@ -101,15 +102,16 @@ func (c *Client) unlisted(projectID string, b board, earlier map[string]string, 
 }
 
 type wireState struct {
-	ID, Name string
+	ID, Name, Group string
 }
 
 // refresh reads the columns of a project.
 func (c *Client) refresh(ctx context.Context, projectID string) (board, error) {
-	b := board{ids: map[stage.Status]string{}, keys: map[string]stage.Status{}, names: map[string]string{}, read: c.opt.Now()}
+	b := board{ids: map[stage.Status]string{}, keys: map[string]stage.Status{}, names: map[string]string{}, ended: map[string]bool{}, read: c.opt.Now()}
 	byName := map[string]string{}
 	err := each(ctx, c, c.project(projectID)+"states/", func(s wireState) {
 		b.names[s.ID] = s.Name
+		b.ended[s.ID] = s.Group == "completed" || s.Group == "cancelled"
 		name := strings.ToLower(strings.TrimSpace(s.Name))
 		if _, twice := byName[name]; !twice {
 			byName[name] = s.ID

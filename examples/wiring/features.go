@@ -3,8 +3,10 @@ package wiring
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
@@ -23,6 +25,7 @@ func (v *Service) features() (list []orchestrator.Feature, err error) {
 		{v.Settings.Reconcile, v.reconciler},
 		{v.Settings.LiveMessage && v.Telegram != nil, v.liveMessage},
 		{v.Settings.SerialGate, v.serialGate},
+		{v.Settings.TaskDeps, v.deps},
 		{v.Settings.Monitor, v.monitor},
 	} {
 		if !f.on {
@@ -53,6 +56,18 @@ func (v *Service) serialGate() (f orchestrator.Feature, err error) {
 		return f, fmt.Errorf("%sSERIAL_GATE_REPOS: %w", Prefix, err)
 	}
 	return v.Serial.Feature(), nil
+}
+
+func (v *Service) deps() (f orchestrator.Feature, err error) {
+	o := deps.Options{Store: v.DB, Table: v.DB, Queue: v.DB, Lister: v.DB, Log: v.Log}
+	if slices.Contains(v.Settings.TaskDepsSource, deps.SourceTracker) {
+		o.Relations, o.Items = v.Plane, v.Plane
+	}
+	d, err := deps.New(o)
+	if err != nil {
+		return f, err
+	}
+	return d.Feature(), nil
 }
 
 func (v *Service) monitor() (orchestrator.Feature, error) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -38,6 +39,8 @@ type Settings struct {
 	StopStatus          bool            `env:"STOP_STATUS_ENABLED" envDefault:"true" doc:"STOP on the board cancels a task"`
 	SerialGate          bool            `env:"SERIAL_GATE_ENABLED" envDefault:"true" doc:"one task of a repository begins at a time"`
 	SerialGateRepos     []string        `env:"SERIAL_GATE_REPOS" envDefault:"*" doc:"owner/name,… or * for all"`
+	TaskDeps            bool            `env:"TASK_DEPS_ENABLED" envDefault:"true" doc:"a task waits for the tasks that it depends on"`
+	TaskDepsSource      []string        `env:"TASK_DEPS_SOURCE" envDefault:"db,tracker" doc:"where dependencies come from: db (the local table), tracker (relations of cards) or both"`
 	Reconcile           bool            `env:"RECONCILE_ENABLED" envDefault:"true" doc:"lost events are found and replayed"`
 	ReconcileTracker    bool            `env:"RECONCILE_TRACKER_ENABLED" envDefault:"true" doc:"the reconciler reads boards too"`
 	ReconcileInterval   time.Duration   `env:"RECONCILE_INTERVAL" envDefault:"60s" doc:"how often the reconciler looks"`
@@ -160,6 +163,11 @@ func (s Settings) check() error {
 	for name, value := range map[string]string{"PLANE_URL": s.PlaneURL, "GITHUB_URL": s.GitHubURL, "TELEGRAM_URL": s.TelegramURL} {
 		if u, err := url.Parse(value); value != "" && (err != nil || u.Host == "") {
 			wrong(name, "is %q, want an address such as https://example.org", value)
+		}
+	}
+	for _, source := range s.TaskDepsSource {
+		if source != deps.SourceDB && source != deps.SourceTracker {
+			wrong("TASK_DEPS_SOURCE", "is %q, want db, tracker or db,tracker", strings.Join(s.TaskDepsSource, ","))
 		}
 	}
 	for key := range s.PlaneStates {

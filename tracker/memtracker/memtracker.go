@@ -63,6 +63,7 @@ func (b *Board) put(i tracker.Item) {
 	if info, ok := stage.StatusNamed(i.Status); ok {
 		i.StatusName = info.Name
 	}
+	i.Finished = i.Finished || i.Status == stage.StatusDone
 	b.items = append(slices.DeleteFunc(b.items, func(o tracker.Item) bool { return o.ID == i.ID }), i)
 }
 

@@ -86,7 +86,7 @@ func (s *Server) inProject(w http.ResponseWriter, r *http.Request, body []byte, 
 	case "GET states":
 		var rows []any
 		for _, st := range p.states {
-			rows = append(rows, map[string]any{"id": st.ID, "name": st.Name, "group": "started"})
+			rows = append(rows, map[string]any{"id": st.ID, "name": st.Name, "group": group(st.Name)})
 		}
 		paginate(w, r, rows)
 	case "GET work-items":
@@ -246,4 +246,20 @@ func (s *Server) comment(w http.ResponseWriter, body []byte, i *Item, actor stri
 		}
 	}
 	reply(w, http.StatusCreated, s.wireComment(i, s.say(i, c)))
+}
+
+// group is what Plane sorts a column into.
+func group(column string) string {
+	switch column {
+	case "Backlog":
+		return "backlog"
+	case "Todo":
+		return "unstarted"
+	case "Done", "Shipped":
+		return "completed"
+	case "Cancelled":
+		return "cancelled"
+	default:
+		return "started"
+	}
 }

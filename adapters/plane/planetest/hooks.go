@@ -126,7 +126,7 @@ func (s *Server) post(ctx context.Context, url, id, event string, body []byte) i
 func (s *Server) wireIssue(i *Item) map[string]any {
 	return map[string]any{
 		"id": i.ID, "name": i.Name, "description_html": i.HTML, "sequence_id": i.Sequence, "project": i.Project,
-		"state": map[string]any{"id": i.State, "name": i.StateName, "color": "#60646C", "group": "started"}, "labels": []any{}, "assignees": []any{},
+		"state": map[string]any{"id": i.State, "name": i.StateName, "color": "#60646C", "group": group(i.StateName)}, "labels": []any{}, "assignees": []any{},
 		"created_at": stamp(i.Created), "updated_at": stamp(i.Updated), "deleted_at": nil, "parent": nil, "priority": "none",
 	}
 }

@@ -1,0 +1,168 @@
+// Package deps makes a task wait for the tasks that it depends on: those in the
+// local table, and those that the tracker's relations name. Its jobs are held, so
+// that waiting takes no slot and costs nothing.
+//
+// A new task is held until its relations have been read once. What cannot be read
+// counts as ready. Tasks that wait for each other in a circle will never be ready:
+// they are Blocked on the board, with one alert that names the circle.
+package deps
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Names of the holds.
+const (
+	Name  = "task_deps"
+	Cycle = "task_deps_cycle"
+)
+
+// Sources of dependencies.
+const (
+	SourceDB      = "db"
+	SourceTracker = "tracker"
+)
+
+// Options of the feature. Store, Table, Queue and Lister are required.
+type Options struct {
+	Store  orchestrator.Store
+	Table  orchestrator.Dependencies
+	Queue  queue.Keeper
+	Lister queue.Lister
+	// Relations are the tracker's; nil = the local table only.
+	Relations tracker.Relations
+	// Items tells whether a card that has no task is finished; nil = such cards
+	// are waited for by nobody.
+	Items tracker.Tracker
+	Every time.Duration // how often the holds are put right; default 30 s
+	Read  time.Duration // how often a task's relations are read again; default 5 min
+	Log   *slog.Logger  // nil discards
+	Now   func() time.Time
+}
+
+// Deps is the feature.
+type Deps struct {
+	opt   Options
+	nudge chan struct{} // a task has begun or ended
+
+	// known is what the relations said when they were read; only Pass uses it,
+	// and one pass runs at a time.
+	mu    sync.Mutex
+	known map[int64]related
+}
+
+// New checks the options.
+func New(o Options) (*Deps, error) {
+	if o.Store == nil || o.Table == nil || o.Queue == nil || o.Lister == nil {
+		return nil, errors.New("deps: Options.Store, Table, Queue and Lister are required")
+	}
+	if o.Every <= 0 {
+		o.Every = 30 * time.Second
+	}
+	if o.Read <= 0 {
+		o.Read = 5 * time.Minute
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Deps{opt: o, nudge: make(chan struct{}, 1), known: map[int64]related{}}, nil
+}
+
+// Feature is the dependencies for the engine.
+func (d *Deps) Feature() orchestrator.Feature {
+	return orchestrator.Feature{
+		Name: Name, Doc: "A task waits for the tasks that it depends on.",
+		Holds: d.holds,
+		Loops: []orchestrator.Loop{{Name: "loop", Run: d.loop}},
+		Show:  d.show,
+	}
+}
+
+// lookup is why a new task is held.
+const lookup = "what it depends on is being looked up"
+
+// subject is what a task's jobs are held by.
+func subject(id int64) string { return "task/" + strconv.FormatInt(id, 10) }
+
+// holds keeps a new task until its relations have been read, and lets go of one
+// that has ended; the loop does the rest at once.
+func (d *Deps) holds(_ context.Context, c orchestrator.Change) (hold, free []queue.Hold, err error) {
+	defer func() {
+		if c.Began() || c.Ended() {
+			select {
+			case d.nudge <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	own := queue.Hold{Subject: subject(c.Task.ID), Name: Name, Reason: lookup}
+	switch {
+	case c.Began() && d.opt.Relations != nil:
+		return []queue.Hold{own}, nil, nil
+	case c.Ended():
+		return nil, []queue.Hold{own, {Subject: own.Subject, Name: Cycle}}, nil
+	default:
+		return nil, nil, nil
+	}
+}
+
+func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
+	for {
+		if err := d.Pass(ctx, e); err != nil && ctx.Err() == nil {
+			d.opt.Log.Error("dependencies could not be looked after", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.nudge:
+			// The decision that nudged is being committed now.
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+		case <-time.After(d.opt.Every):
+		}
+	}
+}
+
+// view is the block in /queue.
+type view struct {
+	Enabled bool                      `json:"enabled"`
+	Table   []orchestrator.Dependency `json:"dependencies"`
+	Waiting []waiting                 `json:"waiting"`
+}
+
+type waiting struct {
+	TaskID int64     `json:"task_id"`
+	Cycle  bool      `json:"cycle"`
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+}
+
+func (d *Deps) show(ctx context.Context) (any, error) {
+	v := view{Enabled: true, Table: []orchestrator.Dependency{}, Waiting: []waiting{}}
+	table, err1 := d.opt.Table.Dependencies(ctx)
+	held, err2 := d.opt.Lister.Holds(ctx)
+	v.Table = append(v.Table, table...)
+	for _, h := range held {
+		id, err := strconv.ParseInt(strings.TrimPrefix(h.Subject, "task/"), 10, 64)
+		if err == nil && (h.Name == Name || h.Name == Cycle) {
+			v.Waiting = append(v.Waiting, waiting{TaskID: id, Cycle: h.Name == Cycle, Reason: h.Reason, Since: h.Since})
+		}
+	}
+	return v, errors.Join(err1, err2)
+}

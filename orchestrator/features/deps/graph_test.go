@@ -1,0 +1,62 @@
+package deps_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
+)
+
+func TestCycle(t *testing.T) {
+	for _, c := range []struct {
+		g    deps.Graph
+		want []int64
+	}{
+		{nil, nil},
+		{deps.Graph{2: {1}, 3: {2, 1}}, nil},
+		{deps.Graph{1: {1}}, []int64{1}},
+		{deps.Graph{3: {1}, 1: {2}, 2: {3}}, []int64{1, 2, 3}},
+		{deps.Graph{9: {5}, 5: {7}, 7: {5}, 1: {9}}, []int64{5, 7}},
+	} {
+		require.Equal(t, c.want, c.g.Cycle(), c.g)
+	}
+	require.Len(t, deps.Graph{1: {2}, 2: {1}, 3: {4}, 4: {3}, 5: {1}}.Cycles(), 2)
+}
+
+// A cycle is one, and where none is found the tasks can be put in order.
+func TestCycleIsRight(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := deps.Graph{}
+		for range rapid.IntRange(0, 12).Draw(t, "edges") {
+			from := rapid.Int64Range(1, 6).Draw(t, "from")
+			g[from] = append(g[from], rapid.Int64Range(1, 6).Draw(t, "to"))
+		}
+		if c := g.Cycle(); c != nil {
+			for i, id := range c {
+				require.True(t, slices.Contains(g[id], c[(i+1)%len(c)]), "%v in %v", c, g)
+			}
+			return
+		}
+		done := map[int64]bool{}
+		for range 7 {
+			for id := int64(1); id <= 6; id++ {
+				if !slices.ContainsFunc(g[id], func(on int64) bool { return !done[on] }) {
+					done[id] = true
+				}
+			}
+		}
+		require.Len(t, done, 6, "%v has no order", g)
+	})
+}
+
+func ExampleGraph_Cycle() {
+	fmt.Println(deps.Graph{7: {8}, 8: {9}, 9: {7}}.Cycle())
+	fmt.Println(deps.Graph{7: {8}, 8: {9}}.Cycle())
+	// Output:
+	// [7 8 9]
+	// []
+}
