@@ -82,8 +82,8 @@ type Run struct {
 type Store interface {
 	// Upsert keeps tracks by Key. A known key makes no second track: the first
 	// keeps its id and geometry, and takes a name, an address, an attribution or
-	// an activity that it lacked. One call is one transaction. A track whose Key
-	// is empty is an *InvalidError, and nothing is kept.
+	// an activity that it lacked; see Merge. One call is one transaction. A track
+	// whose Key is empty is an *InvalidError, and nothing is kept.
 	Upsert(ctx context.Context, tracks []Track) (Upserted, error)
 	// List yields the tracks that pass, in the order of Cursor. It ends with an
 	// error if the store fails or ctx ends, and may be broken off.
@@ -102,4 +102,26 @@ type RunStore interface {
 	SaveRun(ctx context.Context, r Run) (int64, error)
 	// LastRuns is the latest run of each source that had one, by source.
 	LastRuns(ctx context.Context) ([]Run, error)
+}
+
+// Merge is what a store keeps of a known track that was brought again: the known
+// one with what it lacked. told reports that it lacked something that people
+// see, and so counts as updated.
+func Merge(known, again Track) (merged Track, told bool) {
+	merged = known
+	fill := func(to *string, from string) {
+		if *to == "" && from != "" {
+			*to, told = from, true
+		}
+	}
+	fill(&merged.Name, again.Name)
+	fill(&merged.URL, again.URL)
+	fill(&merged.Attribution, again.Attribution)
+	if merged.Activity == Unknown && again.Activity != Unknown {
+		merged.Activity, told = again.Activity, true
+	}
+	if again.LastSeenAt.After(merged.LastSeenAt) {
+		merged.LastSeenAt, merged.RunID = again.LastSeenAt, again.RunID
+	}
+	return merged, told
 }

@@ -43,6 +43,9 @@ type Track struct {
 	LengthM     float64   // metres along Lines
 	Points      int       // in Lines
 	Key         string    // DedupeKey of the track
+	FirstSeenAt time.Time // when a collector brought it first; set by the store
+	LastSeenAt  time.Time // when one brought it last
+	RunID       int64     // the run that did
 }
 
 // sourceName is the form of a source's name.
