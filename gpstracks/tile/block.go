@@ -11,21 +11,24 @@ import (
 //
 //	header  version, level, 0, 0; number of features; bounds; number and bytes of words
 //	words   activities, sources and attributions, each as an MVT value with its tag
-//	records header; own values as MVT values with their tags; chunks
+//	index   of each record its bounds, its place after the index and its length
+//	records header; own values as MVT values with their tags; headers of chunks; deltas of chunks
 //
-// A chunk is a header and the zigzag deltas of at most chunkPoints points, as a
-// tile holds them. The first chunk of a line is marked; each other one begins
-// where the one before it ended.
+// The deltas of a chunk are those of at most chunkPoints points, zigzag-encoded
+// as a tile holds them. The first chunk of a line is marked; each other one
+// begins where the one before it ended. What decides whether something is in a
+// tile lies side by side, so that a look at it reads little memory.
 const (
 	version      = 1
 	BlockSize    = 64 // features that AppendBlock is best given at a time
 	chunkPoints  = 64
 	blockHeader  = 32
-	recordHeader = 48
+	indexEntry   = 24
+	recordHeader = 28
 	chunkHeader  = 36
 
-	recordID, recordMetres, recordBounds, recordWords = 4, 12, 16, 32
-	recordFlags, recordOwn, recordChunks              = 38, 40, 44
+	recordID, recordMetres, recordWords  = 0, 8, 12
+	recordFlags, recordOwn, recordChunks = 18, 20, 24
 
 	noWord     = 0xffff
 	firstChunk = 0x8000
@@ -56,6 +59,15 @@ func AppendBlock(dst []byte, level int, features []Feature) []byte {
 		}
 	}
 	words := len(dst) - start - blockHeader
+	at := 0
+	for _, f := range features {
+		var entry [indexEntry]byte
+		putWindow(entry[:], f.Bounds)
+		binary.LittleEndian.PutUint32(entry[16:], uint32(at))
+		binary.LittleEndian.PutUint32(entry[20:], uint32(len(f.Record)))
+		dst = append(dst, entry[:]...)
+		at += len(f.Record)
+	}
 	for _, f := range features {
 		at := len(dst)
 		dst = append(dst, f.Record...)
@@ -66,9 +78,8 @@ func AppendBlock(dst []byte, level int, features []Feature) []byte {
 			}
 			binary.LittleEndian.PutUint16(dst[at+recordWords+2*i:], number)
 		}
-		b := window(f.Record[recordBounds:])
-		bounds.grow(b.MinX, b.MinY)
-		bounds.grow(b.MaxX, b.MaxY)
+		bounds.grow(f.Bounds.MinX, f.Bounds.MinY)
+		bounds.grow(f.Bounds.MaxX, f.Bounds.MaxY)
 	}
 	h := dst[start:]
 	h[0], h[1] = version, byte(level)
@@ -108,10 +119,10 @@ type chunk struct {
 	endX, endY     int32
 	points         int // after the start
 	first          bool
-	deltas         []byte
+	size           int // bytes of its deltas
 }
 
-func (c *chunk) append(dst, deltas []byte) []byte {
+func (c *chunk) append(dst []byte) []byte {
 	var h [chunkHeader]byte
 	putWindow(h[:], c.bounds)
 	for i, v := range [...]int32{c.startX, c.startY, c.endX, c.endY} {
@@ -122,23 +133,17 @@ func (c *chunk) append(dst, deltas []byte) []byte {
 		n |= firstChunk
 	}
 	binary.LittleEndian.PutUint16(h[32:], n)
-	binary.LittleEndian.PutUint16(h[34:], uint16(len(deltas)))
-	return append(append(dst, h[:]...), deltas...)
+	binary.LittleEndian.PutUint16(h[34:], uint16(c.size))
+	return append(dst, h[:]...)
 }
 
-// read takes the chunk at the beginning of b and returns what is behind it.
-func (c *chunk) read(b []byte) (rest []byte, ok bool) {
-	if len(b) < chunkHeader {
-		return nil, false
-	}
-	n, size := binary.LittleEndian.Uint16(b[32:]), int(binary.LittleEndian.Uint16(b[34:]))
-	if len(b) < chunkHeader+size {
-		return nil, false
-	}
+// read takes the header b of a chunk.
+func (c *chunk) read(b []byte) {
+	_ = b[chunkHeader-1]
 	c.bounds = window(b)
 	c.startX, c.startY = int32(binary.LittleEndian.Uint32(b[16:])), int32(binary.LittleEndian.Uint32(b[20:]))
 	c.endX, c.endY = int32(binary.LittleEndian.Uint32(b[24:])), int32(binary.LittleEndian.Uint32(b[28:]))
+	n := binary.LittleEndian.Uint16(b[32:])
 	c.points, c.first = int(n&^firstChunk), n&firstChunk != 0
-	c.deltas = b[chunkHeader : chunkHeader+size]
-	return b[chunkHeader+size:], true
+	c.size = int(binary.LittleEndian.Uint16(b[34:]))
 }

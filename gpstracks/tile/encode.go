@@ -158,22 +158,25 @@ func (e *Encoder) sourcePasses(text []byte) bool {
 // collect notes the features of a block that touch the tile and pass the filter.
 func (e *Encoder) collect(part blockPart, at, n int) error {
 	all := part.data
-	for range n {
-		if len(all)-at < recordHeader {
+	if n < 0 || n > (len(all)-at)/indexEntry {
+		return errBlock
+	}
+	index, records := all[at:at+n*indexEntry], at+n*indexEntry
+	for ; len(index) > 0; index = index[indexEntry:] {
+		if !e.window.Touches(window(index)) {
+			continue
+		}
+		from, size := uint64(binary.LittleEndian.Uint32(index[16:])), uint64(binary.LittleEndian.Uint32(index[20:]))
+		if size < recordHeader || from+size > uint64(len(all)-records) {
 			return errBlock
 		}
-		r := all[at:]
-		size := int(binary.LittleEndian.Uint32(r))
-		if size < recordHeader || size > len(r) {
-			return errBlock
-		}
-		if bounds := window(r[recordBounds:]); e.window.Touches(bounds) && e.passes(part, r) {
+		offset := records + int(from)
+		if r := all[offset : offset+int(size)]; e.passes(part, r) {
 			e.candidates = append(e.candidates, candidate{
 				id: binary.LittleEndian.Uint64(r[recordID:]), metres: binary.LittleEndian.Uint32(r[recordMetres:]),
-				block: int32(len(e.blocks) - 1), offset: at, size: size,
+				block: int32(len(e.blocks) - 1), offset: offset, size: int(size),
 			})
 		}
-		at += size
 	}
 	return nil
 }

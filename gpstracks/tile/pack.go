@@ -17,6 +17,7 @@ type Feature struct {
 	Activity    string
 	Source      string
 	Attribution string
+	Bounds      Window
 	Record      []byte // as a block holds it, but for the numbers of the words above
 }
 
@@ -28,7 +29,7 @@ type Packer struct {
 	points     []weighed
 	starts     []int // of lines in points
 	own        []byte
-	chunks     []byte
+	chunks     []byte // their headers
 	deltas     []byte
 }
 
@@ -48,17 +49,15 @@ func (p *Packer) Pack(t *gpstracks.Track) []Feature {
 		if chunks == 0 || bounds.MaxX-bounds.MinX < Visible && bounds.MaxY-bounds.MinY < Visible {
 			break
 		}
-		r := make([]byte, recordHeader, recordHeader+len(own)+len(p.chunks))
-		binary.LittleEndian.PutUint32(r, uint32(cap(r)))
+		r := make([]byte, recordHeader, recordHeader+len(own)+len(p.chunks)+len(p.deltas))
 		binary.LittleEndian.PutUint64(r[recordID:], uint64(t.ID))
 		binary.LittleEndian.PutUint32(r[recordMetres:], uint32(min(t.LengthM+0.5, math.MaxUint32)))
-		putWindow(r[recordBounds:], bounds)
 		binary.LittleEndian.PutUint16(r[recordFlags:], flags)
 		binary.LittleEndian.PutUint32(r[recordOwn:], uint32(len(own)))
 		binary.LittleEndian.PutUint32(r[recordChunks:], uint32(chunks))
 		out = append(out, Feature{
 			Level: level, ID: t.ID, Place: place, Activity: string(t.Activity), Source: t.Source, Attribution: t.Attribution,
-			Record: append(append(r, own...), p.chunks...),
+			Bounds: bounds, Record: append(append(append(r, own...), p.chunks...), p.deltas...),
 		})
 	}
 	return out
@@ -104,7 +103,7 @@ func (p *Packer) thin(level int) {
 
 // level writes the chunks of all lines in the level's grid.
 func (p *Packer) level(level int) (bounds Window, chunks int) {
-	p.chunks, bounds = p.chunks[:0], nowhere()
+	p.chunks, p.deltas, bounds = p.chunks[:0], p.deltas[:0], nowhere()
 	scale := math.Exp2(float64(level - MaxLevel))
 	for i, start := range p.starts {
 		end := len(p.points)
@@ -130,7 +129,6 @@ func (p *Packer) line(line []weighed, scale float64) (chunks int, bounds Window)
 		case i == 0:
 			c = chunk{bounds: nowhere(), startX: x, startY: y, endX: x, endY: y, first: true}
 			c.bounds.grow(x, y)
-			p.deltas = p.deltas[:0]
 			continue
 		case x == c.endX && y == c.endY:
 			continue
@@ -138,8 +136,10 @@ func (p *Packer) line(line []weighed, scale float64) (chunks int, bounds Window)
 			p.endChunk(&c, &bounds)
 			chunks++
 		}
+		before := len(p.deltas)
 		p.deltas = appendVarint(p.deltas, zigzag(x-c.endX))
 		p.deltas = appendVarint(p.deltas, zigzag(y-c.endY))
+		c.size += len(p.deltas) - before
 		c.endX, c.endY = x, y
 		c.bounds.grow(x, y)
 		c.points++
@@ -155,8 +155,7 @@ func (p *Packer) line(line []weighed, scale float64) (chunks int, bounds Window)
 func (p *Packer) endChunk(c *chunk, bounds *Window) {
 	bounds.grow(c.bounds.MinX, c.bounds.MinY)
 	bounds.grow(c.bounds.MaxX, c.bounds.MaxY)
-	p.chunks = c.append(p.chunks, p.deltas)
-	p.deltas = p.deltas[:0]
+	p.chunks = c.append(p.chunks)
 	*c = chunk{bounds: nowhere(), startX: c.endX, startY: c.endY, endX: c.endX, endY: c.endY}
 	c.bounds.grow(c.startX, c.startY)
 }

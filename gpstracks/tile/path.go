@@ -137,12 +137,18 @@ func (e *Encoder) geometry(b []byte, chunks uint32) (drawn bool, err error) {
 	p.reset()
 	ox, oy := e.tile.origin()
 	k := uint(e.tile.enlarged())
+	if uint64(chunks)*chunkHeader > uint64(len(b)) {
+		return false, errBlock
+	}
+	heads, deltas := b[:chunks*chunkHeader], b[chunks*chunkHeader:]
 	var c chunk
-	for range chunks {
-		var ok bool
-		if b, ok = c.read(b); !ok {
+	for ; len(heads) > 0; heads = heads[chunkHeader:] {
+		c.read(heads)
+		if c.size > len(deltas) {
 			return false, errBlock
 		}
+		own := deltas[:c.size]
+		deltas = deltas[c.size:]
 		if c.first {
 			p.end()
 		}
@@ -151,10 +157,10 @@ func (e *Encoder) geometry(b []byte, chunks uint32) (drawn bool, err error) {
 			p.end()
 		case k == 0 && e.window.holds(c.bounds):
 			p.begin(c.startX-ox, c.startY-oy)
-			p.run = append(p.run, c.deltas...)
+			p.run = append(p.run, own...)
 			p.points += c.points
 			p.x, p.y = c.endX-ox, c.endY-oy
-		case !p.partial(&c, ox, oy, k):
+		case !p.partial(&c, own, ox, oy, k):
 			return false, errBlock
 		}
 	}
@@ -163,17 +169,17 @@ func (e *Encoder) geometry(b []byte, chunks uint32) (drawn bool, err error) {
 }
 
 // partial draws the points of a chunk one by one.
-func (p *path) partial(c *chunk, ox, oy int32, k uint) bool {
+func (p *path) partial(c *chunk, deltas []byte, ox, oy int32, k uint) bool {
 	x, y := int64(c.startX-ox)<<k, int64(c.startY-oy)<<k
 	i := 0
 	for range c.points {
 		var dx, dy uint64
-		if i+1 < len(c.deltas) && c.deltas[i]|c.deltas[i+1] < 0x80 {
-			dx, dy = uint64(c.deltas[i]), uint64(c.deltas[i+1])
+		if i+1 < len(deltas) && deltas[i]|deltas[i+1] < 0x80 {
+			dx, dy = uint64(deltas[i]), uint64(deltas[i+1])
 			i += 2
 		} else {
-			dx, i = varint(c.deltas, i)
-			if dy, i = varint(c.deltas, i); i > len(c.deltas) {
+			dx, i = varint(deltas, i)
+			if dy, i = varint(deltas, i); i > len(deltas) {
 				return false
 			}
 		}
