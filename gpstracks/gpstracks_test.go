@@ -95,6 +95,7 @@ func TestAntimeridian(t *testing.T) {
 		"eastward":     {orb.MultiLineString{{{179, 10}, {-179, 12}}}, orb.MultiLineString{{{179, 10}, {180, 11}}, {{-180, 11}, {-179, 12}}}},
 		"westward":     {orb.MultiLineString{{{-178, 0}, {179, 3}}}, orb.MultiLineString{{{-178, 0}, {-180, 2}}, {{180, 2}, {179, 3}}}},
 		"on the line":  {orb.MultiLineString{{{179, 1}, {180, 1}, {-180, 1}, {-179, 1}}}, orb.MultiLineString{{{179, 1}, {180, 1}}, {{-180, 1}, {-179, 1}}}},
+		"along it":     {orb.MultiLineString{{{-180, 5}, {180, 6}, {180, 7}}}, orb.MultiLineString{{{-180, 5}, {-180, 6}}, {{180, 6}, {180, 7}}}},
 		"there, back":  {orb.MultiLineString{{{179, 0}, {-179, 0}, {179, 0}}}, orb.MultiLineString{{{179, 0}, {180, 0}}, {{-180, 0}, {-179, 0}, {-180, 0}}, {{180, 0}, {179, 0}}}},
 		"half the way": {orb.MultiLineString{{{-90, 0}, {90, 0}}}, orb.MultiLineString{{{-90, 0}, {90, 0}}}},
 	} {

@@ -11,7 +11,7 @@ import (
 
 // Filter selects tracks.
 type Filter struct {
-	Bounds     []orb.Bound // tracks whose bounds touch one of these; none = everywhere
+	Bounds     []orb.Bound // tracks with a line whose bounds touch one of these; none = everywhere
 	Activities []Activity  // none = all
 	Sources    []string    // none = all
 	After      Cursor      // only tracks that come after it
@@ -22,8 +22,15 @@ type Filter struct {
 func (f Filter) Match(t *Track) bool {
 	return (len(f.Activities) == 0 || slices.Contains(f.Activities, t.Activity)) &&
 		(len(f.Sources) == 0 || slices.Contains(f.Sources, t.Source)) &&
-		(len(f.Bounds) == 0 || slices.ContainsFunc(f.Bounds, t.Bounds.Intersects)) &&
+		(len(f.Bounds) == 0 || slices.ContainsFunc(f.Bounds, t.touches)) &&
 		(f.After.ID == 0 || Compare(f.After, t.Cursor()) < 0)
+}
+
+// touches looks at the lines too: the bounds of a track that was cut at the
+// antimeridian go round the earth.
+func (t *Track) touches(b orb.Bound) bool {
+	return t.Bounds.Intersects(b) &&
+		(len(t.Lines) == 1 || slices.ContainsFunc(t.Lines, func(l orb.LineString) bool { return l.Bound().Intersects(b) }))
 }
 
 // Cursor is a track's place in the order of a list: the longest first, and of

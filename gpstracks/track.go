@@ -138,14 +138,14 @@ func appendCut(out orb.MultiLineString, line orb.LineString) orb.MultiLineString
 				continue
 			}
 			if math.Abs(p[0]-last[0]) > 180 {
-				edge, lat := crossing(last, p)
-				if last[0] != edge {
-					part = append(part, orb.Point{edge, lat})
+				here, there := crossing(last, p)
+				if last != here {
+					part = append(part, here)
 				}
 				end()
 				part = make(orb.LineString, 0, 16)
-				if p[0] != -edge {
-					part = append(part, orb.Point{-edge, lat})
+				if p != there {
+					part = append(part, there)
 				}
 			}
 		}
@@ -155,15 +155,16 @@ func appendCut(out orb.MultiLineString, line orb.LineString) orb.MultiLineString
 	return out
 }
 
-// crossing is the side of the antimeridian that a step leaves by, and the
-// latitude at which it does.
-func crossing(a, b orb.Point) (edge, lat float64) {
-	edge = math.Copysign(180, a[0])
+// crossing is where a step meets the antimeridian, on this side and on the other.
+// A step along the antimeridian, written once as 180 and once as -180 degrees,
+// stays on this side.
+func crossing(a, b orb.Point) (here, there orb.Point) {
+	edge, lat := math.Copysign(180, a[0]), b[1]
 	before, after := math.Abs(edge-a[0]), math.Abs(-edge-b[0])
-	if before+after == 0 {
-		return edge, a[1]
+	if before+after > 0 {
+		lat = a[1] + (b[1]-a[1])*before/(before+after)
 	}
-	return edge, a[1] + (b[1]-a[1])*before/(before+after)
+	return orb.Point{edge, lat}, orb.Point{-edge, lat}
 }
 
 // plain makes one line of valid text of at most n characters.

@@ -199,6 +199,18 @@ func filters(k *kit) {
 	}
 }
 
+// A track across the antimeridian is at both its ends, and nowhere between.
+func acrossAntimeridian(k *kit) {
+	t := k.track("a", 7, 46, 3)
+	t.Lines = orb.MultiLineString{{{179, 0}, {-179, 0}}}
+	t, err := gpstracks.Prepare(t)
+	require.NoError(k, err)
+	k.upsert(t)
+	for lon, want := range map[float64]string{-179.5: "a", 0: "", 179.5: "a"} {
+		require.Equal(k, want, k.names(gpstracks.Filter{Bounds: []orb.Bound{{Min: orb.Point{lon, -1}, Max: orb.Point{lon, 1}}}, Limit: 1}))
+	}
+}
+
 func brokenOff(k *kit) {
 	for i := range 20 {
 		k.upsert(k.track(fmt.Sprint(i), float64(i), 40, 3))
