@@ -19,7 +19,7 @@ func main() {
 	flag.Parse()
 	handler, err := service(2000)
 	if err == nil {
-		fmt.Printf("http://%s/api/gps-tracks?bbox=7,46,8,47&zoom=10\n", *address)
+		fmt.Fprintf(os.Stdout, "http://%s/api/gps-tracks?bbox=7,46,8,47&zoom=10\n", *address)
 		server := &http.Server{Addr: *address, Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 		err = server.ListenAndServe()
 	}

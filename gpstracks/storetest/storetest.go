@@ -42,6 +42,7 @@ func Run(t *testing.T, open Open) {
 		"a list is in order, and goes on":         goesOn,
 		"a filter passes what it says":            filters,
 		"a list can be broken off":                brokenOff,
+		"a track across the antimeridian":         acrossAntimeridian,
 		"removed tracks are gone everywhere":      removes,
 		"tiles show the tracks, the same always":  tiles,
 		"runs are kept and the last one is found": runs,
@@ -215,7 +216,8 @@ func brokenOff(k *kit) {
 	for i := range 20 {
 		k.upsert(k.track(fmt.Sprint(i), float64(i), 40, 3))
 	}
-	for range k.s.List(k.Context(), gpstracks.Filter{}) {
+	for _, err := range k.s.List(k.Context(), gpstracks.Filter{}) {
+		require.NoError(k, err)
 		break
 	}
 	k.count(20) // and the store is as good as before

@@ -23,7 +23,7 @@ func DefaultLimits() Limits { return Limits{Features: 10_000, Bytes: 500_000} }
 // Stats says what is in a tile.
 type Stats struct {
 	Features int // tracks in the tile
-	Dropped  int // tracks left out because of a limit
+	Dropped  int // tracks that may be in it too, and were left out because of a limit
 }
 
 // Encoder makes tiles. It keeps its memory from tile to tile, so that a warm one
@@ -204,19 +204,14 @@ func important(a, b candidate) int {
 // says that a block is damaged.
 func (e *Encoder) Append(dst []byte) ([]byte, Stats, error) {
 	var s Stats
-	if over := len(e.candidates) - e.limits.Features; over > 0 {
-		slices.SortFunc(e.candidates, important)
-		e.candidates, s.Dropped = e.candidates[:e.limits.Features], over
+	capped := len(e.candidates) > e.limits.Features
+	err := e.draw(&s, capped)
+	if err == nil && !capped && e.size() > e.limits.Bytes {
+		s = Stats{}
+		err = e.draw(&s, true)
 	}
-	if err := e.draw(&s, false); err != nil {
+	if err != nil {
 		return dst, Stats{}, err
-	}
-	if e.size() > e.limits.Bytes {
-		slices.SortFunc(e.candidates, important)
-		s.Features = 0
-		if err := e.draw(&s, true); err != nil {
-			return dst, Stats{}, err
-		}
 	}
 	if s.Features == 0 {
 		return dst, s, nil
@@ -224,11 +219,19 @@ func (e *Encoder) Append(dst []byte) ([]byte, Stats, error) {
 	return e.layer(dst), s, nil
 }
 
-// draw writes the candidates' features. If capped, it leaves out a track that
-// has no room even alone, and ends at the first other one that has none left.
+// draw writes the candidates' features. If capped, it takes the important ones
+// first, leaves out a track that has no room even alone, and ends at the first
+// other one that has none left.
 func (e *Encoder) draw(s *Stats, capped bool) error {
 	e.reset()
+	if capped {
+		slices.SortFunc(e.candidates, important)
+	}
 	for i := range e.candidates {
+		if s.Features == e.limits.Features {
+			s.Dropped += len(e.candidates) - i
+			return nil
+		}
 		features, values, count := len(e.features), len(e.values), e.count
 		drawn, err := e.feature(&e.candidates[i])
 		switch {
@@ -267,26 +270,28 @@ func (e *Encoder) size() int { return len(e.features) + len(e.values) + layerOve
 
 // ownKeys and sharedKeys are the names of the properties, in the order of the
 // layer's keys.
-func ownKeys() [5]string    { return [5]string{"id", "length_m", "name", "recorded_on", "url"} }
-func sharedKeys() [3]string { return [3]string{"activity", "source", "attribution"} }
+var (
+	ownKeys    = [...]string{"id", "length_m", "name", "recorded_on", "url"}
+	sharedKeys = [...]string{"activity", "source", "attribution"}
+)
 
 // layer puts the parts together.
 func (e *Encoder) layer(dst []byte) []byte {
 	var keyBytes int
-	for _, k := range ownKeys() {
+	for _, k := range ownKeys {
 		keyBytes += 2 + len(k)
 	}
-	for _, k := range sharedKeys() {
+	for _, k := range sharedKeys {
 		keyBytes += 2 + len(k)
 	}
 	size := 2 + 2 + len(Layer) + len(e.features) + keyBytes + len(e.values) + 1 + varintSize(Extent)
 	dst = appendVarint(append(dst, tagLayer), uint64(size))
 	dst = append(dst, tagVersion, 2, tagName, byte(len(Layer)))
 	dst = append(append(dst, Layer...), e.features...)
-	for _, k := range ownKeys() {
+	for _, k := range ownKeys {
 		dst = append(append(dst, tagKey, byte(len(k))), k...)
 	}
-	for _, k := range sharedKeys() {
+	for _, k := range sharedKeys {
 		dst = append(append(dst, tagKey, byte(len(k))), k...)
 	}
 	dst = append(dst, e.values...)

@@ -40,7 +40,7 @@ func (e *Encoder) properties(part blockPart, r, own []byte) bool {
 	flags := binary.LittleEndian.Uint16(r[recordFlags:])
 	e.tags = e.tags[:0]
 	rest := own
-	for key := range ownKeys() {
+	for key := range ownKeys {
 		if key >= 2 && flags&(1<<(key-2)) == 0 { // id and length are always there
 			continue
 		}
@@ -53,7 +53,7 @@ func (e *Encoder) properties(part blockPart, r, own []byte) bool {
 		e.count++
 	}
 	e.values = append(e.values, own...)
-	for i := range sharedKeys() {
+	for i := range sharedKeys {
 		n := int(binary.LittleEndian.Uint16(r[recordWords+2*i:]))
 		if n == noWord {
 			continue
@@ -61,7 +61,7 @@ func (e *Encoder) properties(part blockPart, r, own []byte) bool {
 		if n >= part.n {
 			return false
 		}
-		e.tag(len(ownKeys())+i, e.shared(part.words+n))
+		e.tag(len(ownKeys)+i, e.shared(part.words+n))
 	}
 	return len(rest) == 0
 }

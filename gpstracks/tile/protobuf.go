@@ -1,22 +1,23 @@
 package tile
 
-// Tags of the messages of MVT 2.1: field number and wire type.
+// Tags of the messages of MVT 2.1: field number and wire type, which is 0 for a
+// number and 2 for anything that has a length.
 const (
 	tagLayer   = 3<<3 | 2
-	tagVersion = 15<<3 | 0
+	tagVersion = 15 << 3
 	tagName    = 1<<3 | 2
 	tagFeature = 2<<3 | 2
 	tagKey     = 3<<3 | 2
 	tagValue   = 4<<3 | 2
-	tagExtent  = 5<<3 | 0
+	tagExtent  = 5 << 3
 
-	tagFeatureID = 1<<3 | 0
+	tagFeatureID = 1 << 3
 	tagTags      = 2<<3 | 2
-	tagType      = 3<<3 | 0
+	tagType      = 3 << 3
 	tagGeometry  = 4<<3 | 2
 
 	tagString = 1<<3 | 2
-	tagUint   = 5<<3 | 0
+	tagUint   = 5 << 3
 
 	lineString = 2
 	moveTo     = 1<<3 | 1 // one point

@@ -173,6 +173,17 @@ func TestLimits(t *testing.T) {
 	require.Equal(t, 40, stats.Dropped)
 }
 
+// A track that only comes near the tile takes no place from one that is in it.
+func TestLimitCountsWhatIsDrawn(t *testing.T) {
+	t.Parallel()
+	id := at(9, orb.Point{7.2, 46.2})
+	around := orb.MultiLineString{{{6, 46.3}, {6, 45}, {7.5, 45}}} // longer, and its bounds hold the tile's corner
+	tracks := prepared(t, gpstracks.Track{Lines: around}, gpstracks.Track{Lines: orb.MultiLineString{{{7.1, 46.1}, {7.2, 46.25}}}})
+	body, stats := encode(t, tile.Limits{Features: 1}, id, gpstracks.Filter{}, tracks...)
+	require.Equal(t, tile.Stats{Features: 1}, stats)
+	require.EqualValues(t, 2, decode(t, body)[0].ID)
+}
+
 // A track that is too large for a tile by itself does not hide the others.
 func TestOneTooLarge(t *testing.T) {
 	t.Parallel()

@@ -44,6 +44,6 @@ func (h *Handler) failed(w http.ResponseWriter, r *http.Request, what string, er
 		problem(w, http.StatusServiceUnavailable, "busy", "Too many tiles are being made. Ask again in a second.")
 		return
 	}
-	h.o.Log.Error("gps tracks: "+what+" failed", "err", err)
+	h.o.Log.Error("gps tracks: an answer failed", "what", what, "err", err)
 	problem(w, http.StatusServiceUnavailable, "store", "The tracks cannot be read at the moment.")
 }
