@@ -1,5 +1,4 @@
-// Command embedtiles is another service that serves a layer of tracks: two
-// lines of its mux are the layer. The tracks are generated, in memory.
+// Command embedtiles is another service that serves a layer of generated tracks.
 package main
 
 import (
@@ -20,8 +19,7 @@ func main() {
 	handler, err := service(2000)
 	if err == nil {
 		fmt.Fprintf(os.Stdout, "http://%s/api/gps-tracks?bbox=7,46,8,47&zoom=10\n", *address)
-		server := &http.Server{Addr: *address, Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-		err = server.ListenAndServe()
+		err = (&http.Server{Addr: *address, Handler: handler, ReadHeaderTimeout: 5 * time.Second}).ListenAndServe()
 	}
 	fmt.Fprintln(os.Stderr, "embedtiles:", err)
 	os.Exit(1)

@@ -31,6 +31,12 @@ type Store struct {
 	fail   error
 }
 
+var (
+	_ gpstracks.Store    = (*Store)(nil)
+	_ gpstracks.RunStore = (*Store)(nil)
+	_ tile.Source        = (*Store)(nil)
+)
+
 type block struct {
 	window tile.Window
 	data   []byte

@@ -2,6 +2,8 @@ package trackhttp
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -50,4 +52,38 @@ func BenchmarkList(b *testing.B) {
 	}
 	b.ReportMetric(float64(anchor)*float64(b.N)/float64(b.Elapsed()), "ratio")
 	b.ReportMetric(float64(anchor), "orb-ns/op")
+}
+
+// BenchmarkTile serves a dense tile with gzip: cold, store and compression
+// included, and from the cache.
+func BenchmarkTile(b *testing.B) {
+	store := memtracks.New()
+	if _, err := store.Upsert(b.Context(), memtracks.Generate(4000, 1)); err != nil {
+		b.Fatal(err)
+	}
+	h, err := New(Options{Store: store, Tiles: store})
+	if err != nil {
+		b.Fatal(err)
+	}
+	serve := func(b *testing.B) {
+		r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/api/gps-tracks/tiles/10/534/361.mvt", nil)
+		r.Header.Set("Accept-Encoding", "gzip")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != http.StatusOK {
+			b.Fatal(w.Code)
+		}
+		b.SetBytes(int64(w.Body.Len()))
+	}
+	b.Run("cold", func(b *testing.B) {
+		for range b.N {
+			h.cache.clear()
+			serve(b)
+		}
+	})
+	b.Run("cached", func(b *testing.B) {
+		for range b.N {
+			serve(b)
+		}
+	})
 }

@@ -46,7 +46,7 @@ type worker struct {
 func newMaker(o Options, c *cache) *maker {
 	m := &maker{tiles: o.Tiles, cache: c, flights: flights{running: map[string]*flight{}}, workers: make(chan *worker, o.Encoders)}
 	for range o.Encoders {
-		m.workers <- &worker{encoder: tile.NewEncoder(o.Limits), zip: gzip.NewWriter(nil)}
+		m.workers <- &worker{encoder: tile.NewEncoder(o.Limits), zip: fastGzip()}
 	}
 	return m
 }
@@ -252,4 +252,14 @@ func (h *Handler) tileJSON(w http.ResponseWriter, r *http.Request) {
 			"length_m": "Number", "recorded_on": "String", "url": "String", "attribution": "String",
 		}}},
 	})
+}
+
+// fastGzip compresses quickly: making a tile takes less time than compressing
+// it well would.
+func fastGzip() *gzip.Writer {
+	z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	if err != nil { // the level exists
+		return gzip.NewWriter(nil)
+	}
+	return z
 }

@@ -43,7 +43,7 @@ type Options struct {
 	AllowOrigins []string           // CORS: origins that may read, "*" for all; default none
 	TileMaxAge   time.Duration      // how long a client may keep a tile; default 5 minutes
 	Limits       tile.Limits
-	CacheTiles   int          // default 1024
+	CacheTiles   int          // default 1024; each takes Limits.Bytes at most, and much less when compressed
 	Encoders     int          // tiles made at a time; default one a processor
 	ListBytes    int          // length at which a list ends, before compression; default 4 MB
 	Log          *slog.Logger // nil discards
