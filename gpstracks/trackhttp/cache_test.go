@@ -89,6 +89,19 @@ func TestInvalidateUnderWay(t *testing.T) {
 	require.EqualValues(t, 2, g.calls.Load())
 }
 
+func TestBegunBeforeIsNotKept(t *testing.T) {
+	t.Parallel()
+	r, g := gated(t, trackhttp.Options{})
+	before := r.async(t.Context(), alpsTile)
+	<-g.entered
+	r.h.Invalidate(orb.Bound{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}})
+	close(g.open)
+	require.Equal(t, http.StatusOK, (<-before).Code)
+	require.Zero(t, r.healthy().Cache.Size)
+	require.Equal(t, http.StatusOK, r.get(alpsTile).Code)
+	require.EqualValues(t, 2, g.calls.Load())
+}
+
 func TestSingleFlight(t *testing.T) {
 	t.Parallel()
 	r, g := gated(t, trackhttp.Options{})
