@@ -194,7 +194,9 @@ func TestOneTooLarge(t *testing.T) {
 	tracks := prepared(t, gpstracks.Track{Lines: orb.MultiLineString{zigzag}}, gpstracks.Track{Lines: orb.MultiLineString{{{7, 46}, {7.2, 46.2}}}})
 	body, stats := encode(t, tile.Limits{Bytes: 2000}, at(7, orb.Point{7, 46}), gpstracks.Filter{}, tracks...)
 	require.Equal(t, tile.Stats{Features: 1, Dropped: 1}, stats)
-	require.EqualValues(t, 2, decode(t, body)[0].ID)
+	f := decode(t, body)[0]
+	require.EqualValues(t, 2, f.ID)
+	require.Equal(t, []any{"osm", "unknown"}, []any{f.Properties["source"], f.Properties["activity"]}, "words of the dropped track are written again")
 }
 
 func TestDeterministic(t *testing.T) {
