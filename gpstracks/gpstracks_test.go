@@ -1,0 +1,322 @@
+package gpstracks_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/paulmach/orb"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+)
+
+func TestPrepareRefuses(t *testing.T) {
+	t.Parallel()
+	ok := orb.Point{7, 46}
+	for name, c := range map[string]struct {
+		track gpstracks.Track
+		field string
+	}{
+		"no source":       {gpstracks.Track{Lines: orb.MultiLineString{{ok, {8, 46}}}}, "source"},
+		"hostile source":  {gpstracks.Track{Source: "osm'; drop", Lines: orb.MultiLineString{{ok, {8, 46}}}}, "source"},
+		"odd activity":    {gpstracks.Track{Source: "osm", Activity: "flying carpet", Lines: orb.MultiLineString{{ok, {8, 46}}}}, "activity"},
+		"no line":         {gpstracks.Track{Source: "osm"}, "lines"},
+		"empty line":      {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{}}}, "lines"},
+		"one point":       {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok}}}, "lines"},
+		"one point often": {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok, ok, ok}, {ok}}}, "lines"},
+		"too many points": {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{make(orb.LineString, gpstracks.MaxPoints), {ok}}}, "lines"},
+		"not a number":    {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok, {math.NaN(), 46}}}}, "lines"},
+		"no latitude":     {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok, {7, math.NaN()}}}}, "lines"},
+		"infinite":        {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok, {math.Inf(-1), 46}}}}, "lines"},
+		"too far east":    {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok, {180.0001, 46}}}}, "lines"},
+		"beyond the pole": {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok, {7, -90.0001}}}}, "lines"},
+	} {
+		_, err := gpstracks.Prepare(c.track)
+		var invalid *gpstracks.InvalidError
+		require.ErrorAs(t, err, &invalid, name)
+		require.Equal(t, c.field, invalid.Field, name)
+		require.NotContains(t, err.Error(), "drop", name)
+	}
+}
+
+func TestPrepareCompletes(t *testing.T) {
+	t.Parallel()
+	in := gpstracks.Track{
+		Source: "osm", Name: "  a\tb\x00\n\xffc\u202e ", URL: "javascript:alert(1)", Attribution: "me\r\n", ExternalID: "x\x1b[1m",
+		RecordedOn: time.Date(2025, 6, 1, 1, 0, 0, 0, time.FixedZone("", 7200)),
+		Lines:      orb.MultiLineString{{{7, 46}, {7, 46}, {7, 47}}, {{1, 1}}, {{8, 46}, {8.5, 46}}},
+	}
+	got, err := gpstracks.Prepare(in)
+	require.NoError(t, err)
+	require.Equal(t, "a b c", got.Name)
+	require.Empty(t, got.URL)
+	require.Equal(t, "me", got.Attribution)
+	require.Equal(t, "x[1m", got.ExternalID)
+	require.Equal(t, gpstracks.Unknown, got.Activity)
+	require.Equal(t, time.Date(2025, 5, 31, 0, 0, 0, 0, time.UTC), got.RecordedOn, "the day is that of UTC")
+	require.Equal(t, orb.MultiLineString{{{7, 46}, {7, 47}}, {{8, 46}, {8.5, 46}}}, got.Lines)
+	require.Equal(t, 4, got.Points)
+	require.Equal(t, orb.Bound{Min: orb.Point{7, 46}, Max: orb.Point{8.5, 47}}, got.Bounds)
+	require.Equal(t, gpstracks.DedupeKey(got), got.Key)
+	require.Len(t, in.Lines[0], 3, "what was given is as it was")
+	for address, keep := range map[string]bool{
+		"https://example.org/a?b=c": true, "http://example.org": true, "//example.org": false, "https://me:pass@example.org/": false,
+		"data:text/html,x": false, "https://": false, "https://example.org/" + strings.Repeat("a", 3000): false, "https://exa mple.org": false,
+	} {
+		in.URL = address
+		got, err = gpstracks.Prepare(in)
+		require.NoError(t, err)
+		require.Equal(t, keep, got.URL != "", address)
+	}
+}
+
+func TestLongName(t *testing.T) {
+	t.Parallel()
+	line := orb.MultiLineString{{{7, 46}, {7, 47}}}
+	for _, name := range []string{strings.Repeat("ü", 300), strings.Repeat("x", 10_000_000), strings.Repeat("語", 5000)} {
+		got, err := gpstracks.Prepare(gpstracks.Track{Source: "osm", Name: name, Lines: line})
+		require.NoError(t, err)
+		require.Equal(t, gpstracks.MaxName, len([]rune(got.Name)))
+		require.True(t, strings.HasPrefix(name, got.Name))
+	}
+	got, err := gpstracks.Prepare(gpstracks.Track{Source: "osm", Name: `<b onclick="x">`, Lines: line})
+	require.NoError(t, err)
+	require.Equal(t, `<b onclick="x">`, got.Name, "text stays what it is: whoever shows it escapes it")
+}
+
+func TestAntimeridian(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ in, want orb.MultiLineString }{
+		"eastward":     {orb.MultiLineString{{{179, 10}, {-179, 12}}}, orb.MultiLineString{{{179, 10}, {180, 11}}, {{-180, 11}, {-179, 12}}}},
+		"westward":     {orb.MultiLineString{{{-178, 0}, {179, 3}}}, orb.MultiLineString{{{-178, 0}, {-180, 2}}, {{180, 2}, {179, 3}}}},
+		"on the line":  {orb.MultiLineString{{{179, 1}, {180, 1}, {-180, 1}, {-179, 1}}}, orb.MultiLineString{{{179, 1}, {180, 1}}, {{-180, 1}, {-179, 1}}}},
+		"along it":     {orb.MultiLineString{{{-180, 5}, {180, 6}, {180, 7}}}, orb.MultiLineString{{{-180, 5}, {-180, 6}}, {{180, 6}, {180, 7}}}},
+		"there, back":  {orb.MultiLineString{{{179, 0}, {-179, 0}, {179, 0}}}, orb.MultiLineString{{{179, 0}, {180, 0}}, {{-180, 0}, {-179, 0}, {-180, 0}}, {{180, 0}, {179, 0}}}},
+		"half the way": {orb.MultiLineString{{{-90, 0}, {90, 0}}}, orb.MultiLineString{{{-90, 0}, {90, 0}}}},
+	} {
+		got, err := gpstracks.Prepare(gpstracks.Track{Source: "osm", Lines: c.in})
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, got.Lines, name)
+		require.Less(t, got.LengthM, 21_000_000.0, name)
+	}
+}
+
+func TestPoles(t *testing.T) {
+	t.Parallel()
+	got, err := gpstracks.Prepare(gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{{0, 90}, {0, -90}}}})
+	require.NoError(t, err)
+	require.InDelta(t, math.Pi*6_371_008.8, got.LengthM, 1)
+}
+
+func TestMillionPoints(t *testing.T) {
+	t.Parallel()
+	line := make(orb.LineString, gpstracks.MaxPoints)
+	for i := range line {
+		a := float64(i) / 1000
+		line[i] = orb.Point{7 + 0.001*a*math.Cos(a), 46 + 0.0005*a*math.Sin(a)}
+	}
+	got, err := gpstracks.Prepare(gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{line}})
+	require.NoError(t, err)
+	require.Equal(t, gpstracks.MaxPoints, got.Points)
+}
+
+func TestDistance(t *testing.T) {
+	t.Parallel()
+	require.InDelta(t, 111_195, gpstracks.Distance(orb.Point{0, 0}, orb.Point{0, 1}), 1)
+	require.InDelta(t, 878_000, gpstracks.Distance(orb.Point{2.3522, 48.8566}, orb.Point{13.405, 52.52}), 1000, "Paris to Berlin")
+	require.InDelta(t, 20_015_115, gpstracks.Distance(orb.Point{0, 0}, orb.Point{180, 0}), 1)
+	require.InDelta(t, 11_132, gpstracks.Distance(orb.Point{179.95, 0}, orb.Point{-179.95, 0}), 20)
+	require.Zero(t, gpstracks.Distance(orb.Point{7, 46}, orb.Point{7, 46}))
+	require.Zero(t, gpstracks.Length(orb.LineString{{7, 46}}))
+}
+
+// keyed is a track of which only the fields of its key are known.
+func keyed(west, south, east, north, metres float64, day string) gpstracks.Track {
+	t := gpstracks.Track{Bounds: orb.Bound{Min: orb.Point{west, south}, Max: orb.Point{east, north}}, LengthM: metres}
+	if day != "" {
+		t.RecordedOn, _ = time.Parse("2006-01-02 15:04", day)
+	}
+	return t
+}
+
+func TestDedupeKey(t *testing.T) {
+	t.Parallel()
+	base := keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_340, "2025-05-05 10:00")
+	key := gpstracks.DedupeKey(base)
+	require.Equal(t, "27e05587ed1d045cb1a60c767cc34d98a2f597d4b8b742a806d3f8a921232339", key, "a key of version 1 never changes: it is in databases")
+	for name, c := range map[string]struct {
+		t    gpstracks.Track
+		same bool
+	}{
+		"the same bucket":                   {keyed(7.1239, 46.1239, 7.2341, 46.2341, 12_374, "2025-05-05 23:59"), true},
+		"western edge on the border":        {keyed(7.123, 46.1234, 7.2345, 46.2345, 12_340, "2025-05-05 10:00"), true},
+		"west of the border":                {keyed(7.1229999, 46.1234, 7.2345, 46.2345, 12_340, "2025-05-05 10:00"), false},
+		"less west than can be told":        {keyed(7.12299999, 46.1234, 7.2345, 46.2345, 12_340, "2025-05-05 10:00"), true},
+		"eastern edge on the border":        {keyed(7.1234, 46.1234, 7.235, 46.2345, 12_340, "2025-05-05 10:00"), true},
+		"east of the border":                {keyed(7.1234, 46.1234, 7.2350001, 46.2345, 12_340, "2025-05-05 10:00"), false},
+		"southern edge on the border":       {keyed(7.1234, 46.123, 7.2345, 46.2345, 12_340, "2025-05-05 10:00"), true},
+		"south of the border":               {keyed(7.1234, 46.1229999, 7.2345, 46.2345, 12_340, "2025-05-05 10:00"), false},
+		"north of the border":               {keyed(7.1234, 46.1234, 7.2345, 46.2350001, 12_340, "2025-05-05 10:00"), false},
+		"the shortest of its length":        {keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_325, "2025-05-05 10:00"), true},
+		"shorter":                           {keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_324.99, "2025-05-05 10:00"), false},
+		"longer, a half goes up":            {keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_375, "2025-05-05 10:00"), false},
+		"another day":                       {keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_340, "2025-05-06 00:00"), false},
+		"an unknown day":                    {keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_340, ""), false},
+		"coordinates in each other's place": {keyed(46.1234, 7.1234, 46.2345, 7.2345, 12_340, "2025-05-05 10:00"), false},
+	} {
+		require.Equal(t, c.same, key == gpstracks.DedupeKey(c.t), name)
+	}
+	south := gpstracks.DedupeKey(keyed(-7.2345, -46.2345, -7.1234, -46.1234, 12_340, ""))
+	require.Equal(t, south, gpstracks.DedupeKey(keyed(-7.2341, -46.2341, -7.1239, -46.1239, 12_340, "")), "negative edges go outward too")
+	require.NotEqual(t, south, gpstracks.DedupeKey(keyed(-7.2341, -46.2341, -7.1229, -46.1239, 12_340, "")))
+	require.Equal(t, gpstracks.DedupeKey(keyed(0, 0, 0, 0, 0, "")), gpstracks.DedupeKey(keyed(math.Copysign(0, -1), 0, 0, 0, 0, "")))
+}
+
+// A border of a bucket is where it is whatever the last binary digit of it says.
+func TestDedupeKeyOnEveryBorder(t *testing.T) {
+	t.Parallel()
+	for i := -180_000; i <= 180_000; i += 7 {
+		edge := float64(i) / 1000
+		k := gpstracks.DedupeKey(keyed(edge, 0, edge, 0, 100, ""))
+		require.Equal(t, k, gpstracks.DedupeKey(keyed(math.Nextafter(edge, -400), 0, math.Nextafter(edge, 400), 0, 100, "")), edge)
+	}
+}
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	known := gpstracks.Track{ID: 4, Name: "a", Activity: gpstracks.Hiking, LastSeenAt: time.Unix(100, 0), RunID: 1}
+	merged, told := gpstracks.Merge(known, gpstracks.Track{Name: "b", Activity: gpstracks.Running, LastSeenAt: time.Unix(50, 0), RunID: 2})
+	require.False(t, told)
+	require.Equal(t, known, merged)
+	merged, told = gpstracks.Merge(known, gpstracks.Track{URL: "https://example.org", LastSeenAt: time.Unix(200, 0), RunID: 2})
+	require.True(t, told)
+	require.EqualValues(t, 4, merged.ID)
+	require.EqualValues(t, 2, merged.RunID)
+}
+
+// Compare is a total order that Filter.After agrees with.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		place := rapid.Custom(func(t *rapid.T) gpstracks.Cursor {
+			return gpstracks.Cursor{Metres: rapid.Int64Range(0, 3).Draw(t, "metres"), ID: rapid.Int64Range(1, 3).Draw(t, "id")}
+		})
+		a, b := place.Draw(t, "a"), place.Draw(t, "b")
+		require.Equal(t, gpstracks.Compare(a, b), -gpstracks.Compare(b, a))
+		require.Equal(t, a == b, gpstracks.Compare(a, b) == 0)
+		track := gpstracks.Track{ID: b.ID, LengthM: float64(b.Metres)}
+		require.Equal(t, gpstracks.Compare(a, b) < 0, gpstracks.Filter{After: a}.Match(&track))
+	})
+}
+
+func TestInferActivity(t *testing.T) {
+	t.Parallel()
+	steady := func(mps float64, n int) []float64 {
+		out := make([]float64, n)
+		for i := range out {
+			out[i] = mps * (0.8 + 0.4*float64(i%11)/10)
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		words  []string
+		speeds []float64
+		want   gpstracks.Activity
+	}{
+		"a word":                 {[]string{"Morning Hike to the hut"}, steady(9, 100), gpstracks.Hiking},
+		"a tag in German":        {[]string{"", "Wanderung"}, nil, gpstracks.Hiking},
+		"Cyrillic":               {[]string{"Велопоход"}, nil, gpstracks.Cycling},
+		"Skitour":                {[]string{"skitour_wildspitze"}, nil, gpstracks.Skiing},
+		"part of a word is none": {[]string{"Carpathians, Runcorn, Autograph"}, nil, gpstracks.Unknown},
+		"two words, by speed":    {[]string{"bike and hike"}, steady(6, 100), gpstracks.Cycling},
+		"two words":              {[]string{"bike", "hike"}, nil, gpstracks.Unknown},
+		"slow":                   {nil, steady(1.2, 100), gpstracks.Hiking},
+		"brisk":                  {nil, steady(3, 100), gpstracks.Running},
+		"fast":                   {nil, steady(6.5, 100), gpstracks.Cycling},
+		"very fast":              {nil, steady(25, 100), gpstracks.Driving},
+		"between":                {nil, steady(4.35, 100), gpstracks.Unknown},
+		"too few":                {nil, steady(1.2, 19), gpstracks.Unknown},
+		"nonsense":               {nil, []float64{math.NaN(), math.Inf(1), -5, 1e9}, gpstracks.Unknown},
+		"resting a lot":          {nil, append(steady(6.5, 100), make([]float64, 1000)...), gpstracks.Cycling},
+		"nothing":                {nil, nil, gpstracks.Unknown},
+	} {
+		require.Equal(t, c.want, gpstracks.InferActivity(c.words, c.speeds), name)
+	}
+	for _, a := range gpstracks.Activities() {
+		require.True(t, a.Valid())
+	}
+	require.False(t, gpstracks.Activity("").Valid())
+}
+
+// A line without its lighter points is as near to the whole as the weight says.
+func TestWeights(t *testing.T) {
+	t.Parallel()
+	var s gpstracks.Simplifier
+	require.Empty(t, s.Weights(nil))
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 1500).Draw(t, "n")
+		seed := rapid.Float64Range(0, 10).Draw(t, "seed")
+		line := make([]gpstracks.XY, n)
+		for i := range line {
+			f := float64(i)
+			line[i] = gpstracks.XY{X: f*0.3 + 5*math.Sin(f*seed), Y: 5 * math.Cos(f*seed*1.7)}
+		}
+		weights := s.Weights(line)
+		require.True(t, math.IsInf(weights[0], 1) && math.IsInf(weights[n-1], 1))
+		tolerance := rapid.Float64Range(0.01, 6).Draw(t, "tolerance")
+		last := 0
+		for i := range line {
+			if weights[i] <= tolerance {
+				continue
+			}
+			for j := last + 1; j < i; j++ {
+				require.LessOrEqual(t, distance(line[j], line[last], line[i]), tolerance+1e-9)
+			}
+			last = i
+		}
+	})
+}
+
+func distance(p, a, b gpstracks.XY) float64 {
+	dx, dy := b.X-a.X, b.Y-a.Y
+	t := 0.0
+	if l := dx*dx + dy*dy; l > 0 {
+		t = max(0, min(1, ((p.X-a.X)*dx+(p.Y-a.Y)*dy)/l))
+	}
+	return math.Hypot(p.X-a.X-t*dx, p.Y-a.Y-t*dy)
+}
+
+func FuzzPrepare(f *testing.F) {
+	f.Add("osm", "name", "https://example.org", 179.0, 10.0, -179.0, 12.0)
+	f.Add("osm", "\xff", "javascript:x", math.NaN(), math.Inf(1), 1.0, 2.0)
+	f.Fuzz(func(t *testing.T, source, name, url string, ax, ay, bx, by float64) {
+		got, err := gpstracks.Prepare(gpstracks.Track{Source: source, Name: name, URL: url, Lines: orb.MultiLineString{{{ax, ay}, {bx, by}}}})
+		if err != nil {
+			var invalid *gpstracks.InvalidError
+			require.True(t, errors.As(err, &invalid))
+			return
+		}
+		again, err := gpstracks.Prepare(got)
+		require.NoError(t, err)
+		require.Equal(t, got, again, "a complete track stays as it is")
+		require.False(t, math.IsNaN(got.LengthM) || got.LengthM < 0)
+	})
+}
+
+func ExamplePrepare() {
+	t, err := gpstracks.Prepare(gpstracks.Track{
+		Source: "osm", Name: "Ridge walk", Activity: gpstracks.InferActivity([]string{"Ridge walk"}, nil),
+		Lines: orb.MultiLineString{{{7.90, 46.60}, {7.92, 46.61}, {7.95, 46.61}}},
+	})
+	fmt.Printf("%s: %s, %.0f m, %v\n", t.Name, t.Activity, t.LengthM, err)
+	_, err = gpstracks.Prepare(gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{{7.90, 146.60}, {7.92, 46.61}}}})
+	fmt.Println(err)
+	// Output:
+	// Ridge walk: hiking, 4181 m, <nil>
+	// gps track: lines hold a coordinate that is not on earth
+}

@@ -1,0 +1,77 @@
+package gpstracks
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"math"
+	"strconv"
+
+	"github.com/paulmach/orb"
+)
+
+// earthRadius is the mean radius of the earth in metres (IUGG).
+const earthRadius = 6_371_008.8
+
+// Distance is the length in metres of the great circle between two points, by
+// the haversine formula.
+func Distance(a, b orb.Point) float64 {
+	lat1, lat2 := a[1]*math.Pi/180, b[1]*math.Pi/180
+	dLat, dLon := math.Sin((lat2-lat1)/2), math.Sin((b[0]-a[0])*math.Pi/360)
+	h := dLat*dLat + math.Cos(lat1)*math.Cos(lat2)*dLon*dLon
+	return 2 * earthRadius * math.Asin(math.Sqrt(min(h, 1)))
+}
+
+// Length is the length of a line in metres.
+func Length(line orb.LineString) float64 {
+	var m float64
+	for i := 1; i < len(line); i++ {
+		m += Distance(line[i-1], line[i])
+	}
+	return m
+}
+
+// KeyVersion is the version of DedupeKey, and part of each key. A change of the
+// buckets takes a new version, so that keys of two versions are never equal.
+const KeyVersion = 1
+
+// Buckets of DedupeKey.
+const (
+	keyDegrees = 10_000 // units of 1e-7 degrees: 0.001 degrees
+	keyMetres  = 50
+)
+
+// DedupeKey is what two tracks share that are the same for this layer: the
+// SHA-256, in hex, of the edges of the bounding box rounded outward to 0.001
+// degrees, the length rounded to 50 m (a half upward) and the UTC day, or
+// "unknown". Coordinates are first rounded to 1e-7 degrees (about a
+// centimetre), so that an edge that lies on a bucket's border stays there
+// whatever its last binary digit is. It reads Bounds, LengthM and RecordedOn.
+func DedupeKey(t Track) string {
+	day := "unknown"
+	if !t.RecordedOn.IsZero() {
+		day = t.RecordedOn.UTC().Format("2006-01-02")
+	}
+	b := append(make([]byte, 0, 96), 'v')
+	b = strconv.AppendInt(b, KeyVersion, 10)
+	for _, edge := range [...]int64{
+		floorDiv(fixed(t.Bounds.Min[0]), keyDegrees), floorDiv(fixed(t.Bounds.Min[1]), keyDegrees),
+		-floorDiv(-fixed(t.Bounds.Max[0]), keyDegrees), -floorDiv(-fixed(t.Bounds.Max[1]), keyDegrees),
+		int64(math.Floor(t.LengthM/keyMetres + 0.5)),
+	} {
+		b = strconv.AppendInt(append(b, '|'), edge, 10)
+	}
+	b = append(append(b, '|'), day...)
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// fixed is a coordinate in units of 1e-7 degrees.
+func fixed(deg float64) int64 { return int64(math.Round(deg * 1e7)) }
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}

@@ -1,0 +1,272 @@
+// Package memtracks is a store of tracks in memory: the double of package
+// gpstracks, and a source of tiles. It passes the suite in
+// gpstracks/storetest, and serves examples and demos with as many tracks as
+// memory holds; nothing is kept when the program ends.
+package memtracks
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/paulmach/orb"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+)
+
+// Store implements gpstracks.Store, gpstracks.RunStore and tile.Source.
+type Store struct {
+	mu     sync.Mutex
+	packer tile.Packer
+	byKey  map[string]int64
+	tracks map[int64]*gpstracks.Track // what one points to is never changed
+	packed map[int64][]tile.Feature
+	last   int64
+	list   []*gpstracks.Track // all, in the order of a list; nil after a change
+	levels [tile.MaxLevel + 1][]block
+	runs   []gpstracks.Run
+	fail   error
+}
+
+var (
+	_ gpstracks.Store    = (*Store)(nil)
+	_ gpstracks.RunStore = (*Store)(nil)
+	_ tile.Source        = (*Store)(nil)
+)
+
+type block struct {
+	window tile.Window
+	data   []byte
+}
+
+// New makes an empty store.
+func New() *Store {
+	return &Store{byKey: map[string]int64{}, tracks: map[int64]*gpstracks.Track{}, packed: map[int64][]tile.Feature{}}
+}
+
+// Fail makes every later call fail with err; nil ends that.
+func (s *Store) Fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = err
+}
+
+// begin takes the lock, unless the call has to fail.
+func (s *Store) begin(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if err := s.fail; err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	return nil
+}
+
+// Upsert implements gpstracks.Store.
+func (s *Store) Upsert(ctx context.Context, tracks []gpstracks.Track) (gpstracks.Upserted, error) {
+	var u gpstracks.Upserted
+	for i := range tracks {
+		if tracks[i].Key == "" {
+			return u, &gpstracks.InvalidError{Field: "key", Reason: "is empty: pass the track through Prepare first"}
+		}
+	}
+	if err := s.begin(ctx); err != nil {
+		return u, err
+	}
+	defer s.mu.Unlock()
+	for _, t := range tracks {
+		id, known := s.byKey[t.Key]
+		if !known {
+			s.last++
+			t.ID, t.FirstSeenAt = s.last, t.LastSeenAt
+			s.byKey[t.Key] = t.ID
+			s.put(t)
+			u.Inserted++
+			u.Changed = append(u.Changed, t.Bounds)
+			continue
+		}
+		merged, told := gpstracks.Merge(*s.tracks[id], t)
+		if !told {
+			s.tracks[id] = &merged
+			s.list = nil
+			u.Duplicates++
+			continue
+		}
+		s.put(merged)
+		u.Updated++
+		u.Changed = append(u.Changed, merged.Bounds)
+	}
+	return u, nil
+}
+
+func (s *Store) put(t gpstracks.Track) {
+	s.tracks[t.ID], s.packed[t.ID] = &t, s.packer.Pack(&t)
+	s.forget()
+}
+
+// forget drops what is built from the tracks.
+func (s *Store) forget() { s.list, s.levels = nil, [tile.MaxLevel + 1][]block{} }
+
+// List implements gpstracks.Store. What it yields is the state at its start.
+func (s *Store) List(ctx context.Context, f gpstracks.Filter) iter.Seq2[gpstracks.Track, error] {
+	return func(yield func(gpstracks.Track, error) bool) {
+		all, err := s.ordered(ctx)
+		if err != nil {
+			yield(gpstracks.Track{}, err)
+			return
+		}
+		n := 0
+		for _, t := range all {
+			if err := ctx.Err(); err != nil {
+				yield(gpstracks.Track{}, err)
+				return
+			}
+			if !f.Match(t) {
+				continue
+			}
+			if n++; !yield(*t, nil) || n == f.Limit {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) ordered(ctx context.Context) ([]*gpstracks.Track, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	if s.list == nil {
+		s.list = make([]*gpstracks.Track, 0, len(s.tracks))
+		for _, t := range s.tracks {
+			s.list = append(s.list, t)
+		}
+		slices.SortFunc(s.list, func(a, b *gpstracks.Track) int { return gpstracks.Compare(a.Cursor(), b.Cursor()) })
+	}
+	return s.list, nil
+}
+
+// Count implements gpstracks.Store.
+func (s *Store) Count(ctx context.Context) (int, error) {
+	if err := s.begin(ctx); err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	return len(s.tracks), nil
+}
+
+// Remove implements gpstracks.Store.
+func (s *Store) Remove(ctx context.Context, ids ...int64) ([]orb.Bound, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var changed []orb.Bound
+	for _, id := range ids {
+		t, ok := s.tracks[id]
+		if !ok {
+			continue
+		}
+		changed = append(changed, t.Bounds)
+		delete(s.byKey, t.Key)
+		delete(s.tracks, id)
+		delete(s.packed, id)
+	}
+	s.forget()
+	return changed, nil
+}
+
+// Blocks implements tile.Source. The first call after a change builds the blocks
+// of its level.
+func (s *Store) Blocks(ctx context.Context, level int, w tile.Window, yield func([]byte) error) error {
+	blocks, err := s.level(ctx, level)
+	if err != nil {
+		return err
+	}
+	for i := range blocks {
+		if !blocks[i].window.Touches(w) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := yield(blocks[i].data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) level(ctx context.Context, level int) ([]block, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	if level < 0 || level > tile.MaxLevel {
+		return nil, &gpstracks.InvalidError{Field: "level", Reason: "is not one that tiles have"}
+	}
+	if s.levels[level] != nil {
+		return s.levels[level], nil
+	}
+	var features []tile.Feature
+	for _, packed := range s.packed {
+		for _, f := range packed {
+			if f.Level == level {
+				features = append(features, f)
+			}
+		}
+	}
+	tile.Sort(features)
+	built := []block{}
+	for part := range slices.Chunk(features, tile.BlockSize) {
+		data := tile.AppendBlock(nil, level, part)
+		window, err := tile.BlockWindow(data)
+		if err != nil {
+			return nil, err
+		}
+		built = append(built, block{window, data})
+	}
+	s.levels[level] = built
+	return built, nil
+}
+
+// SaveRun implements gpstracks.RunStore.
+func (s *Store) SaveRun(ctx context.Context, r gpstracks.Run) (int64, error) {
+	if err := s.begin(ctx); err != nil {
+		return 0, err
+	}
+	defer s.mu.Unlock()
+	if r.ID == 0 {
+		r.ID = int64(len(s.runs)) + 1
+		s.runs = append(s.runs, r)
+		return r.ID, nil
+	}
+	if r.ID < 0 || r.ID > int64(len(s.runs)) {
+		return 0, &gpstracks.InvalidError{Field: "run id", Reason: "is of no run: save a new run with id 0"}
+	}
+	s.runs[r.ID-1] = r
+	return r.ID, nil
+}
+
+// LastRuns implements gpstracks.RunStore.
+func (s *Store) LastRuns(ctx context.Context) ([]gpstracks.Run, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var last []gpstracks.Run
+	for _, r := range s.runs {
+		i, ok := slices.BinarySearchFunc(last, r.Source, func(l gpstracks.Run, source string) int { return strings.Compare(l.Source, source) })
+		if ok {
+			last[i] = r
+			continue
+		}
+		last = slices.Insert(last, i, r)
+	}
+	return last, nil
+}

@@ -1,0 +1,134 @@
+package gpstracks
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/paulmach/orb"
+)
+
+// Filter selects tracks.
+type Filter struct {
+	Bounds     []orb.Bound // tracks with a line whose bounds touch one of these; none = everywhere
+	Activities []Activity  // none = all
+	Sources    []string    // none = all
+	After      Cursor      // only tracks that come after it
+	Limit      int         // at most this many; 0 = all
+}
+
+// Match reports whether a track passes the filter, its limit left aside.
+func (f Filter) Match(t *Track) bool {
+	return (len(f.Activities) == 0 || slices.Contains(f.Activities, t.Activity)) &&
+		(len(f.Sources) == 0 || slices.Contains(f.Sources, t.Source)) &&
+		(len(f.Bounds) == 0 || slices.ContainsFunc(f.Bounds, t.touches)) &&
+		(f.After.ID == 0 || Compare(f.After, t.Cursor()) < 0)
+}
+
+// touches looks at the lines too: the bounds of a track that was cut at the
+// antimeridian go round the earth.
+func (t *Track) touches(b orb.Bound) bool {
+	return t.Bounds.Intersects(b) &&
+		(len(t.Lines) == 1 || slices.ContainsFunc(t.Lines, func(l orb.LineString) bool { return l.Bound().Intersects(b) }))
+}
+
+// Cursor is a track's place in the order of a list: the longest first, and of
+// equal ones the oldest id. The zero value is before every track.
+type Cursor struct {
+	Metres int64 // the length, rounded to whole metres
+	ID     int64
+}
+
+// Cursor is the place of the track.
+func (t *Track) Cursor() Cursor { return Cursor{int64(t.LengthM + 0.5), t.ID} }
+
+// Compare orders two places: negative if a comes first.
+func Compare(a, b Cursor) int {
+	switch {
+	case a.Metres != b.Metres && a.Metres > b.Metres, a.Metres == b.Metres && a.ID < b.ID:
+		return -1
+	case a == b:
+		return 0
+	default:
+		return 1
+	}
+}
+
+// Upserted says what became of the tracks of one call.
+type Upserted struct {
+	Inserted   int         // tracks of a key that was new
+	Updated    int         // tracks of a known key that told something new
+	Duplicates int         // tracks of a known key and nothing else
+	Changed    []orb.Bound // where a map looks different now
+}
+
+// Run is one run of the collector.
+type Run struct {
+	ID         int64
+	Source     string
+	Region     string
+	DryRun     bool
+	StartedAt  time.Time
+	FinishedAt time.Time // zero while it runs
+	Status     string    // running, done, failed, refused or broken off
+	Requests   int
+	Fetched    int
+	Inserted   int
+	Updated    int
+	Duplicates int
+	Rejected   int
+	Bytes      int64
+	Error      string
+	Cursor     string // where to go on after a break
+}
+
+// Store keeps tracks. It is safe for concurrent use. Tracks that it is given
+// have passed Prepare; those that it hands out are not changed afterwards, by
+// either side. Package gpstracks/storetest is its suite.
+type Store interface {
+	// Upsert keeps tracks by Key. A known key makes no second track: the first
+	// keeps its id and geometry, and takes a name, an address, an attribution or
+	// an activity that it lacked; see Merge. One call is one transaction. A track
+	// whose Key is empty is an *InvalidError, and nothing is kept.
+	Upsert(ctx context.Context, tracks []Track) (Upserted, error)
+	// List yields the tracks that pass, in the order of Cursor. It ends with an
+	// error if the store fails or ctx ends, and may be broken off.
+	List(ctx context.Context, f Filter) iter.Seq2[Track, error]
+	// Count is the number of tracks.
+	Count(ctx context.Context) (int, error)
+	// Remove forgets tracks by id and returns where a map looks different now.
+	// An unknown id is no error.
+	Remove(ctx context.Context, ids ...int64) ([]orb.Bound, error)
+}
+
+// RunStore keeps the runs of the collector. It is safe for concurrent use.
+type RunStore interface {
+	// SaveRun keeps a run: a new one if its ID is 0, else in place of the one of
+	// that id. It returns the id.
+	SaveRun(ctx context.Context, r Run) (int64, error)
+	// LastRuns is the latest run of each source that had one, by source.
+	LastRuns(ctx context.Context) ([]Run, error)
+}
+
+// Merge is what a store keeps of a known track that was brought again: the known
+// one with what it lacked. told reports that it lacked something that people
+// see, and so counts as updated.
+func Merge(known, again Track) (merged Track, told bool) {
+	merged = known
+	fill := func(to *string, from string) {
+		if *to == "" && from != "" {
+			*to, told = from, true
+		}
+	}
+	fill(&merged.Name, again.Name)
+	fill(&merged.URL, again.URL)
+	fill(&merged.Attribution, again.Attribution)
+	if merged.Activity == Unknown && again.Activity != Unknown {
+		merged.Activity, told = again.Activity, true
+	}
+	if again.LastSeenAt.After(merged.LastSeenAt) {
+		merged.LastSeenAt, merged.RunID = again.LastSeenAt, again.RunID
+	}
+	return merged, told
+}

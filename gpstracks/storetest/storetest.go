@@ -1,0 +1,340 @@
+// Package storetest is the conformance suite of the stores of package gpstracks.
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/paulmach/orb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+)
+
+// Store is all that a store of tracks does.
+type Store interface {
+	gpstracks.Store
+	gpstracks.RunStore
+	tile.Source
+}
+
+// Open opens a store without tracks.
+type Open func(t *testing.T) Store
+
+type kit struct {
+	*testing.T
+	s Store
+}
+
+// Run runs the whole suite.
+func Run(t *testing.T, open Open) {
+	t.Helper()
+	for name, test := range map[string]func(*kit){
+		"a track comes back as it was":            comesBack,
+		"a known key makes no second track":       noSecond,
+		"a known track takes what it lacked":      takesLacking,
+		"a track without a key is refused":        noKey,
+		"a list is in order, and goes on":         goesOn,
+		"a filter passes what it says":            filters,
+		"a list can be broken off":                brokenOff,
+		"a track across the antimeridian":         acrossAntimeridian,
+		"removed tracks are gone everywhere":      removes,
+		"tiles show the tracks, the same always":  tiles,
+		"runs are kept and the last one is found": runs,
+		"work ends with its request":              ends,
+		"many at once keep each key once":         atOnce,
+	} {
+		t.Run(name, func(t *testing.T) { test(&kit{T: t, s: open(t)}) })
+	}
+}
+
+// day is when the tracks of the suite were seen.
+func day() time.Time { return time.Date(2026, 4, 5, 6, 7, 8, 0, time.UTC) }
+
+// track is a line of n steps east from a point.
+func (k *kit) track(name string, lon, lat float64, n int) gpstracks.Track {
+	k.Helper()
+	line := orb.LineString{}
+	for i := range n + 1 {
+		line = append(line, orb.Point{lon + 0.01*float64(i), lat + 0.001*float64(i%3)})
+	}
+	t, err := gpstracks.Prepare(gpstracks.Track{
+		Source: "osm", ExternalID: name, Name: name, Activity: gpstracks.Hiking, URL: "https://example.org/" + name, Attribution: "© " + name,
+		RecordedOn: day(), Lines: orb.MultiLineString{line}, LastSeenAt: day(), RunID: 3,
+	})
+	require.NoError(k, err)
+	return t
+}
+
+func (k *kit) upsert(tracks ...gpstracks.Track) gpstracks.Upserted {
+	k.Helper()
+	u, err := k.s.Upsert(k.Context(), tracks)
+	require.NoError(k, err)
+	return u
+}
+
+func (k *kit) list(f gpstracks.Filter) (out []gpstracks.Track) {
+	k.Helper()
+	for t, err := range k.s.List(k.Context(), f) {
+		require.NoError(k, err)
+		out = append(out, t)
+	}
+	return out
+}
+
+func (k *kit) names(f gpstracks.Filter) string {
+	k.Helper()
+	names := ""
+	for _, t := range k.list(f) {
+		names += t.Name
+	}
+	return names
+}
+
+func (k *kit) count(want int) {
+	k.Helper()
+	n, err := k.s.Count(k.Context())
+	require.NoError(k, err)
+	require.Equal(k, want, n)
+}
+
+func comesBack(k *kit) {
+	k.count(0)
+	require.Empty(k, k.list(gpstracks.Filter{}))
+	in := k.track("a", 7, 46, 5)
+	in.Lines = append(in.Lines, orb.LineString{{9, 47}, {9.123456789, 47.1}})
+	in, err := gpstracks.Prepare(in)
+	require.NoError(k, err)
+	require.Equal(k, gpstracks.Upserted{Inserted: 1, Changed: []orb.Bound{in.Bounds}}, k.upsert(in))
+	k.count(1)
+	out := k.list(gpstracks.Filter{})
+	require.Len(k, out, 1)
+	require.Positive(k, out[0].ID)
+	in.ID, in.FirstSeenAt = out[0].ID, day()
+	require.Equal(k, in, out[0])
+}
+
+func noSecond(k *kit) {
+	a := k.track("a", 7.0002, 46, 5)
+	again := k.track("other", 7.0004, 46, 5)
+	require.Equal(k, a.Key, again.Key)
+	u := k.upsert(a, again, a)
+	require.Equal(k, []int{1, 0, 2}, []int{u.Inserted, u.Updated, u.Duplicates})
+	require.Len(k, u.Changed, 1)
+	a.LastSeenAt, a.RunID = day().Add(time.Hour), 4
+	u = k.upsert(a)
+	require.Equal(k, gpstracks.Upserted{Duplicates: 1}, u)
+	got := k.list(gpstracks.Filter{})
+	require.Len(k, got, 1)
+	require.Equal(k, "a", got[0].Name)
+	require.True(k, got[0].FirstSeenAt.Equal(day()) && got[0].LastSeenAt.Equal(day().Add(time.Hour)))
+	require.EqualValues(k, 4, got[0].RunID)
+}
+
+func takesLacking(k *kit) {
+	bare := k.track("a", 7, 46, 5)
+	bare.Name, bare.URL, bare.Activity = "", "", gpstracks.Unknown
+	k.upsert(bare)
+	id := k.list(gpstracks.Filter{})[0].ID
+	u := k.upsert(k.track("b", 7, 46, 5))
+	require.Equal(k, []int{0, 1, 0}, []int{u.Inserted, u.Updated, u.Duplicates})
+	require.Equal(k, []orb.Bound{bare.Bounds}, u.Changed)
+	got := k.list(gpstracks.Filter{Activities: []gpstracks.Activity{gpstracks.Hiking}})
+	require.Len(k, got, 1)
+	require.Equal(k, []any{id, "b", "https://example.org/b", "© a"}, []any{got[0].ID, got[0].Name, got[0].URL, got[0].Attribution})
+	body := k.encode(tile.ID{}, gpstracks.Filter{})
+	require.Empty(k, body, "too small for the world")
+	require.Contains(k, string(k.encode(tile.ID{Z: 10, X: 532, Y: 364}, gpstracks.Filter{})), "https://example.org/b")
+}
+
+func noKey(k *kit) {
+	_, err := k.s.Upsert(k.Context(), []gpstracks.Track{k.track("a", 7, 46, 5), {Source: "osm"}})
+	var invalid *gpstracks.InvalidError
+	require.ErrorAs(k, err, &invalid)
+	k.count(0)
+}
+
+func goesOn(k *kit) {
+	k.upsert(k.track("c", 7, 46, 3), k.track("a", 7, 47, 9), k.track("d", 7, 48, 3), k.track("b", 7, 46.5, 6))
+	require.Equal(k, "abcd", k.names(gpstracks.Filter{}), "longest first")
+	var got string
+	f := gpstracks.Filter{Limit: 1}
+	for range 10 {
+		page := k.list(f)
+		if len(page) == 0 {
+			break
+		}
+		require.Len(k, page, 1)
+		got += page[0].Name
+		f.After = page[0].Cursor()
+	}
+	require.Equal(k, "abcd", got)
+}
+
+func filters(k *kit) {
+	bike, club := k.track("b", 20, 10, 3), k.track("c", 30, -20, 2)
+	bike.Activity, club.Source = gpstracks.Cycling, "club"
+	k.upsert(k.track("a", -10, 46, 5), bike, club)
+	box := func(w, s, e, n float64) orb.Bound { return orb.Bound{Min: orb.Point{w, s}, Max: orb.Point{e, n}} }
+	for _, c := range []struct {
+		want string
+		f    gpstracks.Filter
+	}{
+		{"abc", gpstracks.Filter{Bounds: []orb.Bound{box(-180, -90, 180, 90)}}},
+		{"a", gpstracks.Filter{Bounds: []orb.Bound{box(-10.5, 45, -9.99, 47)}}},
+		{"", gpstracks.Filter{Bounds: []orb.Bound{box(-9.9, 45, -9, 47)}}},
+		{"ac", gpstracks.Filter{Bounds: []orb.Bound{box(29, -30, 31, 0), box(-180, 40, 0, 50)}}},
+		{"b", gpstracks.Filter{Activities: []gpstracks.Activity{gpstracks.Cycling}}},
+		{"abc", gpstracks.Filter{Activities: []gpstracks.Activity{gpstracks.Cycling, gpstracks.Hiking}}},
+		{"c", gpstracks.Filter{Sources: []string{"club", "nobody"}}},
+		{"", gpstracks.Filter{Sources: []string{"club"}, Activities: []gpstracks.Activity{gpstracks.Cycling}}},
+		{"ab", gpstracks.Filter{Limit: 2}},
+		{"", gpstracks.Filter{Sources: []string{"' or 1=1 --"}}},
+	} {
+		require.Equal(k, c.want, k.names(c.f), "%+v", c.f)
+	}
+}
+
+// A track across the antimeridian is at both its ends, and nowhere between.
+func acrossAntimeridian(k *kit) {
+	t := k.track("a", 7, 46, 3)
+	t.Lines = orb.MultiLineString{{{179, 0}, {-179, 0}}}
+	t, err := gpstracks.Prepare(t)
+	require.NoError(k, err)
+	k.upsert(t)
+	for lon, want := range map[float64]string{-179.5: "a", 0: "", 179.5: "a"} {
+		require.Equal(k, want, k.names(gpstracks.Filter{Bounds: []orb.Bound{{Min: orb.Point{lon, -1}, Max: orb.Point{lon, 1}}}, Limit: 1}))
+	}
+}
+
+func brokenOff(k *kit) {
+	for i := range 20 {
+		k.upsert(k.track(fmt.Sprint(i), float64(i), 40, 3))
+	}
+	for _, err := range k.s.List(k.Context(), gpstracks.Filter{}) {
+		require.NoError(k, err)
+		break
+	}
+	k.count(20) // and the store is as good as before
+}
+
+func removes(k *kit) {
+	a, b := k.track("a", 7, 46, 9), k.track("b", 9, 46, 3)
+	k.upsert(a, b)
+	id := k.list(gpstracks.Filter{})[0].ID
+	changed, err := k.s.Remove(k.Context(), id, id+1000)
+	require.NoError(k, err)
+	require.Equal(k, []orb.Bound{a.Bounds}, changed)
+	require.Equal(k, "b", k.names(gpstracks.Filter{}))
+	require.Empty(k, k.encode(tile.ID{Z: 10, X: 532, Y: 364}, gpstracks.Filter{}))
+	require.Equal(k, 1, k.upsert(a).Inserted, "its key is free again")
+	require.NotEqual(k, id, k.list(gpstracks.Filter{})[0].ID, "an id is not used twice")
+}
+
+func (k *kit) encode(id tile.ID, f gpstracks.Filter) []byte {
+	k.Helper()
+	body, _, err := tile.NewEncoder(tile.Limits{}).Encode(k.Context(), nil, k.s, id, f)
+	require.NoError(k, err)
+	return body
+}
+
+func tiles(k *kit) {
+	for i := range 150 {
+		k.upsert(k.track(fmt.Sprintf("track-%d!", i), 7+0.01*float64(i%10), 46+0.01*float64(i/10), 3+i%5))
+	}
+	id := tile.ID{Z: 9, X: 266, Y: 182}
+	body := k.encode(id, gpstracks.Filter{})
+	for i := range 50 {
+		require.Contains(k, string(body), fmt.Sprintf("track-%d!", i))
+	}
+	require.Equal(k, body, k.encode(id, gpstracks.Filter{}))
+	k.upsert(k.track("track-0!", 7, 46, 3))
+	require.Equal(k, body, k.encode(id, gpstracks.Filter{}), "a duplicate changes no tile")
+	require.Empty(k, k.encode(tile.ID{Z: 9, X: 3, Y: 182}, gpstracks.Filter{}))
+	require.Empty(k, k.encode(id, gpstracks.Filter{Sources: []string{"club"}}))
+	require.Error(k, k.s.Blocks(k.Context(), tile.MaxLevel+1, id.Window(), func([]byte) error { return nil }))
+	require.ErrorIs(k, k.s.Blocks(k.Context(), 9, id.Window(), func([]byte) error { return context.Canceled }), context.Canceled)
+}
+
+func runs(k *kit) {
+	last, err := k.s.LastRuns(k.Context())
+	require.NoError(k, err)
+	require.Empty(k, last)
+	save := func(r gpstracks.Run) int64 {
+		id, err := k.s.SaveRun(k.Context(), r)
+		require.NoError(k, err)
+		return id
+	}
+	first := gpstracks.Run{Source: "osm", Region: "alps", StartedAt: day(), Status: "running"}
+	first.ID = save(first)
+	other := gpstracks.Run{Source: "club", StartedAt: day(), FinishedAt: day().Add(time.Minute), Status: "failed", Error: "no answer", Cursor: "7/3"}
+	other.ID = save(other)
+	second := gpstracks.Run{Source: "osm", DryRun: true, StartedAt: day().Add(time.Hour), Status: "running"}
+	second.ID = save(second)
+	second.Status, second.Fetched, second.Bytes = "done", 7, 1<<40
+	require.Equal(k, second.ID, save(second))
+	last, err = k.s.LastRuns(k.Context())
+	require.NoError(k, err)
+	require.Equal(k, []gpstracks.Run{other, second}, last)
+	_, err = k.s.SaveRun(k.Context(), gpstracks.Run{ID: 999, Source: "osm"})
+	require.Error(k, err)
+}
+
+func ends(k *kit) {
+	k.upsert(k.track("a", 7, 46, 9))
+	ctx, cancel := context.WithCancel(k.Context())
+	cancel()
+	_, err := k.s.Upsert(ctx, []gpstracks.Track{k.track("b", 8, 46, 9)})
+	require.ErrorIs(k, err, context.Canceled)
+	_, err = k.s.Count(ctx)
+	require.ErrorIs(k, err, context.Canceled)
+	_, err = k.s.Remove(ctx, 1)
+	require.ErrorIs(k, err, context.Canceled)
+	_, err = k.s.SaveRun(ctx, gpstracks.Run{Source: "osm"})
+	require.ErrorIs(k, err, context.Canceled)
+	_, err = k.s.LastRuns(ctx)
+	require.ErrorIs(k, err, context.Canceled)
+	require.ErrorIs(k, k.s.Blocks(ctx, 9, tile.ID{Z: 9}.Window(), func([]byte) error { return nil }), context.Canceled)
+	seen := false
+	for _, err := range k.s.List(ctx, gpstracks.Filter{}) {
+		require.ErrorIs(k, err, context.Canceled)
+		seen = true
+	}
+	require.True(k, seen, "the error is yielded")
+	k.count(1)
+}
+
+func atOnce(k *kit) {
+	var all []gpstracks.Track
+	for i := range 40 {
+		all = append(all, k.track(fmt.Sprint(i), float64(i), 40, 3))
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	total := gpstracks.Upserted{}
+	for worker := range 4 {
+		wg.Go(func() {
+			mine := append([]gpstracks.Track(nil), all...)
+			rng := rand.New(rand.NewPCG(uint64(worker), 1))
+			rng.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+			for i := range mine {
+				u, err := k.s.Upsert(k.Context(), mine[i:i+1])
+				mu.Lock()
+				if err != nil {
+					k.Errorf("upsert: %v", err)
+				}
+				total.Inserted, total.Duplicates = total.Inserted+u.Inserted, total.Duplicates+u.Duplicates
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(k, 40, total.Inserted)
+	require.Equal(k, 120, total.Duplicates)
+	k.count(40)
+}

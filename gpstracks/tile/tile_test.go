@@ -1,0 +1,297 @@
+package tile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/paulmach/orb"
+	"github.com/paulmach/orb/encoding/mvt"
+	"github.com/paulmach/orb/geojson"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+)
+
+// prepared makes tracks complete and gives them ids.
+func prepared(t require.TestingT, tracks ...gpstracks.Track) []gpstracks.Track {
+	for i := range tracks {
+		if tracks[i].Source == "" {
+			tracks[i].Source = "osm"
+		}
+		p, err := gpstracks.Prepare(tracks[i])
+		require.NoError(t, err)
+		p.ID = int64(i + 1)
+		tracks[i] = p
+	}
+	return tracks
+}
+
+// blocks packs tracks for a level.
+func blocks(level int, tracks ...gpstracks.Track) [][]byte {
+	var p tile.Packer
+	var features []tile.Feature
+	for i := range tracks {
+		for _, f := range p.Pack(&tracks[i]) {
+			if f.Level == level {
+				features = append(features, f)
+			}
+		}
+	}
+	tile.Sort(features)
+	var out [][]byte
+	for part := range slices.Chunk(features, tile.BlockSize) {
+		out = append(out, tile.AppendBlock(nil, level, part))
+	}
+	return out
+}
+
+func encode(t require.TestingT, l tile.Limits, id tile.ID, f gpstracks.Filter, tracks ...gpstracks.Track) ([]byte, tile.Stats) {
+	e := tile.NewEncoder(l)
+	e.Begin(id, f)
+	for _, b := range blocks(id.Level(), tracks...) {
+		require.NoError(t, e.Add(b))
+	}
+	out, stats, err := e.Append(nil)
+	require.NoError(t, err)
+	return out, stats
+}
+
+func decode(t require.TestingT, body []byte) []*geojson.Feature {
+	if len(body) == 0 {
+		return nil
+	}
+	layers, err := mvt.Unmarshal(body)
+	require.NoError(t, err)
+	require.Len(t, layers, 1)
+	require.Equal(t, tile.Layer, layers[0].Name)
+	require.EqualValues(t, 2, layers[0].Version)
+	require.EqualValues(t, tile.Extent, layers[0].Extent)
+	return layers[0].Features
+}
+
+// at is the tile that shows a point.
+func at(z int, p orb.Point) tile.ID {
+	n := math.Exp2(float64(z))
+	x, y := mercator(p)
+	last := int(n) - 1
+	return tile.ID{Z: z, X: max(0, min(last, int(x*n))), Y: max(0, min(last, int(y*n)))}
+}
+
+// mercator is written apart from the package's own projection.
+func mercator(p orb.Point) (x, y float64) {
+	lat := p[1] * math.Pi / 180
+	return (p[0] + 180) / 360, (1 - math.Log(math.Tan(lat)+1/math.Cos(lat))/math.Pi) / 2
+}
+
+func lines(g orb.Geometry) orb.MultiLineString {
+	switch g := g.(type) {
+	case orb.LineString:
+		return orb.MultiLineString{g}
+	case orb.MultiLineString:
+		return g
+	}
+	return nil
+}
+
+func TestProperties(t *testing.T) {
+	t.Parallel()
+	tracks := prepared(t, gpstracks.Track{
+		Name: `<img src=x onerror=alert(1)> "Grat" Ü`, Activity: gpstracks.Hiking, URL: "https://example.org/1", Attribution: "© contributors",
+		RecordedOn: time.Date(2025, 5, 4, 9, 0, 0, 0, time.UTC), Lines: orb.MultiLineString{{{7, 46}, {7.2, 46.2}}},
+	}, gpstracks.Track{Source: "club", Lines: orb.MultiLineString{{{7, 46}, {7.1, 46.2}}}})
+	body, stats := encode(t, tile.Limits{}, at(9, orb.Point{7.05, 46.1}), gpstracks.Filter{}, tracks...)
+	require.Equal(t, tile.Stats{Features: 2}, stats)
+	features := decode(t, body)
+	require.Len(t, features, 2)
+	require.EqualValues(t, 1, features[0].ID)
+	require.Equal(t, geojson.Properties{
+		"id": 1.0, "name": `<img src=x onerror=alert(1)> "Grat" Ü`, "activity": "hiking", "source": "osm", "url": "https://example.org/1",
+		"attribution": "© contributors", "recorded_on": "2025-05-04", "length_m": math.Floor(tracks[0].LengthM + 0.5),
+	}, features[0].Properties)
+	require.Equal(t, geojson.Properties{
+		"id": 2.0, "activity": "unknown", "source": "club", "length_m": math.Floor(tracks[1].LengthM + 0.5),
+	}, features[1].Properties)
+	require.Equal(t, "LineString", features[0].Geometry.GeoJSONType())
+}
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	line := orb.MultiLineString{{{7, 46}, {7.2, 46.2}}}
+	tracks := prepared(t, gpstracks.Track{Activity: gpstracks.Hiking, Lines: line}, gpstracks.Track{Activity: gpstracks.Cycling, Lines: line},
+		gpstracks.Track{Activity: gpstracks.Hiking, Source: "hiking", Lines: line})
+	for want, f := range map[string]gpstracks.Filter{
+		"1 2 3": {},
+		"1 3":   {Activities: []gpstracks.Activity{gpstracks.Hiking}},
+		"3":     {Sources: []string{"hiking"}},
+		"2":     {Activities: []gpstracks.Activity{gpstracks.Cycling, gpstracks.Skiing}, Sources: []string{"osm"}},
+		"":      {Activities: []gpstracks.Activity{gpstracks.Boating}},
+	} {
+		body, _ := encode(t, tile.Limits{}, at(9, orb.Point{7.05, 46.1}), f, tracks...)
+		var ids []string
+		for _, f := range decode(t, body) {
+			ids = append(ids, fmt.Sprint(f.ID))
+		}
+		require.Equal(t, want, strings.Join(ids, " "))
+		require.Equal(t, want == "", len(body) == 0)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	var tracks []gpstracks.Track
+	for i := range 40 {
+		d := 0.1 + 0.002*float64(i)
+		tracks = append(tracks, gpstracks.Track{Name: strings.Repeat("n", 200), Lines: orb.MultiLineString{{{7, 46}, {7 + d, 46 + d}}}})
+	}
+	tracks = prepared(t, tracks...)
+	id := at(7, orb.Point{7, 46})
+	body, stats := encode(t, tile.Limits{Features: 10}, id, gpstracks.Filter{}, tracks...)
+	require.Equal(t, tile.Stats{Features: 10, Dropped: 30}, stats)
+	for i, f := range decode(t, body) {
+		require.EqualValues(t, 40-i, f.ID, "the longest stay")
+	}
+	body, stats = encode(t, tile.Limits{Bytes: 3000}, id, gpstracks.Filter{}, tracks...)
+	require.LessOrEqual(t, len(body), 3000)
+	require.Greater(t, len(body), 2500)
+	require.Equal(t, 40, stats.Features+stats.Dropped)
+	features := decode(t, body)
+	require.Len(t, features, stats.Features)
+	require.EqualValues(t, 40, features[0].ID)
+	for _, f := range features {
+		require.Equal(t, "osm", f.Properties["source"], "a value that was dropped is written again")
+	}
+	body, stats = encode(t, tile.Limits{Bytes: 150}, id, gpstracks.Filter{}, tracks...)
+	require.Empty(t, body)
+	require.Equal(t, 40, stats.Dropped)
+}
+
+// A track that only comes near the tile takes no place from one that is in it.
+func TestLimitCountsWhatIsDrawn(t *testing.T) {
+	t.Parallel()
+	id := at(9, orb.Point{7.2, 46.2})
+	around := orb.MultiLineString{{{6, 46.3}, {6, 45}, {7.5, 45}}} // longer, and its bounds hold the tile's corner
+	tracks := prepared(t, gpstracks.Track{Lines: around}, gpstracks.Track{Lines: orb.MultiLineString{{{7.1, 46.1}, {7.2, 46.25}}}})
+	body, stats := encode(t, tile.Limits{Features: 1}, id, gpstracks.Filter{}, tracks...)
+	require.Equal(t, tile.Stats{Features: 1}, stats)
+	require.EqualValues(t, 2, decode(t, body)[0].ID)
+}
+
+// A track that is too large for a tile by itself does not hide the others.
+func TestOneTooLarge(t *testing.T) {
+	t.Parallel()
+	zigzag := orb.LineString{}
+	for i := range 3000 {
+		zigzag = append(zigzag, orb.Point{7 + 0.0002*float64(i), 46 + 0.2*float64(i%2)})
+	}
+	tracks := prepared(t, gpstracks.Track{Lines: orb.MultiLineString{zigzag}}, gpstracks.Track{Lines: orb.MultiLineString{{{7, 46}, {7.2, 46.2}}}})
+	body, stats := encode(t, tile.Limits{Bytes: 2000}, at(7, orb.Point{7, 46}), gpstracks.Filter{}, tracks...)
+	require.Equal(t, tile.Stats{Features: 1, Dropped: 1}, stats)
+	f := decode(t, body)[0]
+	require.EqualValues(t, 2, f.ID)
+	require.Equal(t, []any{"osm", "unknown"}, []any{f.Properties["source"], f.Properties["activity"]}, "words of the dropped track are written again")
+}
+
+func TestDeterministic(t *testing.T) {
+	t.Parallel()
+	tracks := memtracks.Generate(300, 4)
+	for i := range tracks {
+		tracks[i].ID = int64(i + 1)
+	}
+	id := at(6, orb.Point{8, 46.5})
+	first, _ := encode(t, tile.Limits{}, id, gpstracks.Filter{}, tracks...)
+	require.NotEmpty(t, first)
+	slices.Reverse(tracks)
+	again, _ := encode(t, tile.Limits{}, id, gpstracks.Filter{}, tracks...)
+	require.Equal(t, first, again, "the order in which tracks came does not show")
+}
+
+func TestNoAllocations(t *testing.T) {
+	store, ids := loaded(t, 500)
+	e := tile.NewEncoder(tile.Limits{})
+	for _, f := range []gpstracks.Filter{{}, {Activities: []gpstracks.Activity{gpstracks.Hiking}}} {
+		body := []byte{}
+		all := func() {
+			for _, id := range ids {
+				var err error
+				body, _, err = e.Encode(t.Context(), body[:0], store, id, f)
+				require.NoError(t, err)
+			}
+		}
+		all()
+		require.Zero(t, testing.AllocsPerRun(3, all))
+	}
+}
+
+// loaded is a store of n tracks and some tiles of each zoom where they are.
+func loaded(t testing.TB, n int) (*memtracks.Store, []tile.ID) {
+	store := memtracks.New()
+	tracks := memtracks.Generate(n, 1)
+	_, err := store.Upsert(t.Context(), tracks)
+	require.NoError(t, err)
+	var ids []tile.ID
+	for z := 5; z <= 14; z++ {
+		for i := range 8 {
+			line := tracks[i*n/8].Lines[0]
+			if id := at(z, line[len(line)/2]); !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return store, ids
+}
+
+func TestDamagedBlocks(t *testing.T) {
+	t.Parallel()
+	tracks := prepared(t, gpstracks.Track{Name: "a", Lines: orb.MultiLineString{{{7, 46}, {7.2, 46.2}}}})
+	id := at(9, orb.Point{7.05, 46.1})
+	whole := blocks(9, tracks...)[0]
+	e := tile.NewEncoder(tile.Limits{})
+	for n := range whole {
+		e.Begin(id, gpstracks.Filter{})
+		err := e.Add(whole[:n])
+		if err == nil {
+			_, _, err = e.Append(nil)
+		}
+		require.ErrorContains(t, err, "damaged", n)
+	}
+	e.Begin(tile.ID{Z: 8}, gpstracks.Filter{})
+	require.ErrorContains(t, e.Add(whole), "damaged", "another level")
+	_, err := tile.BlockWindow(whole[:20])
+	require.Error(t, err)
+}
+
+func TestStoreFails(t *testing.T) {
+	t.Parallel()
+	store, ids := loaded(t, 8)
+	store.Fail(errors.New("disk gone"))
+	body, _, err := tile.NewEncoder(tile.Limits{}).Encode(t.Context(), nil, store, ids[0], gpstracks.Filter{})
+	require.EqualError(t, err, "disk gone")
+	require.Empty(t, body)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err = tile.NewEncoder(tile.Limits{}).Encode(ctx, nil, store, ids[0], gpstracks.Filter{})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestID(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[tile.ID]bool{
+		{}: true, {22, 1<<22 - 1, 1<<22 - 1}: true, {23, 0, 0}: false, {-1, 0, 0}: false, {3, 8, 0}: false, {3, 0, 8}: false,
+		{3, -1, 0}: false, {3, 0, -1}: false, {math.MaxInt, 0, 0}: false, {62, 0, 0}: false,
+	} {
+		require.Equal(t, want, id.Valid(), id)
+	}
+	b := tile.ID{}.Bounds()
+	require.InDelta(t, 85.5, b.Max[1], 0.1)
+	require.Equal(t, orb.Point{180, b.Max[1]}, b.Max)
+	b = tile.ID{Z: 11, X: 1071, Y: 721}.Bounds()
+	require.True(t, b.Contains(orb.Point{8.3, 46.9}), b)
+}

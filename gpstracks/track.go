@@ -1,0 +1,197 @@
+// Package gpstracks is the core of the public GPS track layer: what a track is,
+// when two tracks are the same, and the port of the store that keeps them. It
+// reads no clock and no network; geometry is in degrees of WGS 84, longitude
+// first, in the types of github.com/paulmach/orb.
+package gpstracks
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/paulmach/orb"
+)
+
+// Limits of one track.
+const (
+	MaxPoints = 1_000_000 // points of all its lines
+	MaxName   = 256       // characters of its name; more are cut off
+)
+
+// maxLink is the number of bytes of an address or of an attribution.
+const maxLink = 2048
+
+// Track is one public track. Prepare checks and completes one that was read
+// from outside; what a Store hands out is complete.
+type Track struct {
+	ID          int64     // given by the store
+	Source      string    // where it came from: a name as in SourceName
+	ExternalID  string    // its name at the source
+	Name        string    // plain text, never markup; may be empty
+	Activity    Activity  // Unknown where nothing tells
+	URL         string    // http or https, or empty
+	Attribution string    // whom the licence asks to name
+	RecordedOn  time.Time // the UTC day of the record; zero if unknown
+	Lines       orb.MultiLineString
+	Bounds      orb.Bound // of Lines, which do not cross the antimeridian
+	LengthM     float64   // metres along Lines
+	Points      int       // in Lines
+	Key         string    // DedupeKey of the track
+	FirstSeenAt time.Time // when a collector brought it first; set by the store
+	LastSeenAt  time.Time // when one brought it last
+	RunID       int64     // the run that did
+}
+
+// sourceName is the form of a source's name.
+var sourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+
+// SourceName reports whether s can be the name of a source: lower-case letters,
+// digits, - and _, at most 64.
+func SourceName(s string) bool { return sourceName.MatchString(s) }
+
+// InvalidError says which field of a track cannot be used.
+type InvalidError struct{ Field, Reason string }
+
+// Error names the field and the reason; it never repeats the value.
+func (e *InvalidError) Error() string { return "gps track: " + e.Field + " " + e.Reason }
+
+// Prepare checks a track and completes it: repeated points are left out, lines
+// are cut at the antimeridian, the name becomes plain text of at most MaxName
+// characters, an address that is not http or https is dropped, and Bounds,
+// LengthM, Points and Key are computed. The track that was given is not
+// changed. A track that cannot be shown is an *InvalidError.
+func Prepare(t Track) (Track, error) {
+	if !SourceName(t.Source) {
+		return Track{}, &InvalidError{"source", "is not a name of a-z, 0-9, - and _"}
+	}
+	if t.Activity == "" {
+		t.Activity = Unknown
+	}
+	if !t.Activity.Valid() {
+		return Track{}, &InvalidError{"activity", "is none of the known ones"}
+	}
+	points := 0
+	for _, line := range t.Lines {
+		points += len(line)
+	}
+	if points > MaxPoints {
+		return Track{}, &InvalidError{"lines", fmt.Sprintf("have more than %d points", MaxPoints)}
+	}
+	var cut orb.MultiLineString
+	for _, line := range t.Lines {
+		for _, p := range line {
+			if !valid(p) {
+				return Track{}, &InvalidError{"lines", "hold a coordinate that is not on earth"}
+			}
+		}
+		cut = appendCut(cut, line)
+	}
+	if len(cut) == 0 {
+		return Track{}, &InvalidError{"lines", "have less than two different points"}
+	}
+	return complete(t, cut), nil
+}
+
+func complete(t Track, cut orb.MultiLineString) Track {
+	t.Lines, t.Bounds, t.LengthM, t.Points = cut, cut.Bound(), 0, 0
+	for _, line := range cut {
+		t.Points += len(line)
+		t.LengthM += Length(line)
+	}
+	t.Name = plain(t.Name, MaxName)
+	t.ExternalID = plain(t.ExternalID, MaxName)
+	t.Attribution = plain(t.Attribution, maxLink)
+	if !webAddress(t.URL) {
+		t.URL = ""
+	}
+	if !t.RecordedOn.IsZero() {
+		t.RecordedOn = t.RecordedOn.UTC().Truncate(24 * time.Hour)
+	}
+	t.Key = DedupeKey(t)
+	return t
+}
+
+// valid reports a point on earth. NaN fails every comparison.
+func valid(p orb.Point) bool {
+	return p[0] >= -180 && p[0] <= 180 && p[1] >= -90 && p[1] <= 90
+}
+
+// appendCut appends a line without repeated points, cut where it crosses the
+// antimeridian: a step of more than half the earth is taken the short way.
+func appendCut(out orb.MultiLineString, line orb.LineString) orb.MultiLineString {
+	part := make(orb.LineString, 0, len(line))
+	end := func() {
+		if len(part) > 1 {
+			out = append(out, slices.Clip(part))
+		}
+	}
+	for _, p := range line {
+		if len(part) > 0 {
+			last := part[len(part)-1]
+			if p == last {
+				continue
+			}
+			if math.Abs(p[0]-last[0]) > 180 {
+				here, there := crossing(last, p)
+				if last != here {
+					part = append(part, here)
+				}
+				end()
+				part = make(orb.LineString, 0, 16)
+				if p != there {
+					part = append(part, there)
+				}
+			}
+		}
+		part = append(part, p)
+	}
+	end()
+	return out
+}
+
+// crossing is where a step meets the antimeridian, on this side and on the other.
+// A step along the antimeridian, written once as 180 and once as -180 degrees,
+// stays on this side.
+func crossing(a, b orb.Point) (here, there orb.Point) {
+	edge, lat := math.Copysign(180, a[0]), b[1]
+	before, after := math.Abs(edge-a[0]), math.Abs(-edge-b[0])
+	if before+after > 0 {
+		lat = a[1] + (b[1]-a[1])*before/(before+after)
+	}
+	return orb.Point{edge, lat}, orb.Point{-edge, lat}
+}
+
+// plain makes one line of valid text of at most n characters.
+func plain(s string, n int) string {
+	if len(s) > 8*n { // what is cut off anyway need not be cleaned
+		s = s[:8*n]
+	}
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case r == utf8.RuneError, unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		}
+		return r
+	}, s)
+	s = strings.Join(strings.Fields(s), " ")
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return strings.TrimSpace(string([]rune(s)[:n]))
+}
+
+func webAddress(s string) bool {
+	if len(s) > maxLink {
+		return false
+	}
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
+}

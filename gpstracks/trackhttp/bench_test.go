@@ -1,0 +1,89 @@
+package trackhttp
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/paulmach/orb/geojson"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+)
+
+// BenchmarkList encodes a list of 200 tracks, and beside it the same tracks with
+// orb/geojson and encoding/json in the same run, both with every point: ratio is
+// how many times longer that takes.
+func BenchmarkList(b *testing.B) {
+	tracks := memtracks.Generate(200, 1)
+	var fc geojson.FeatureCollection
+	for i, t := range tracks {
+		f := geojson.NewFeature(t.Lines[0])
+		f.ID, f.Properties = i, geojson.Properties{
+			"id": i, "name": t.Name, "activity": string(t.Activity), "source": t.Source, "length_m": int(t.LengthM),
+			"recorded_on": t.RecordedOn.Format("2006-01-02"), "url": t.URL, "attribution": t.Attribution,
+		}
+		fc.Append(f)
+	}
+	anchor := time.Duration(1 << 62)
+	for range 3 {
+		start := time.Now()
+		if _, err := json.Marshal(&fc); err != nil {
+			b.Fatal(err)
+		}
+		anchor = min(anchor, time.Since(start))
+	}
+	e := featureEncoder{}
+	var buffer []byte
+	each := func(tracks []gpstracks.Track) {
+		buffer = buffer[:0]
+		for i := range tracks {
+			buffer = e.append(buffer, &tracks[i])
+		}
+	}
+	each(tracks)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(buffer)))
+	b.ResetTimer()
+	for range b.N {
+		each(tracks)
+	}
+	b.ReportMetric(float64(anchor)*float64(b.N)/float64(b.Elapsed()), "ratio")
+	b.ReportMetric(float64(anchor), "orb-ns/op")
+}
+
+// BenchmarkTile serves a dense tile with gzip: cold, store and compression
+// included, and from the cache.
+func BenchmarkTile(b *testing.B) {
+	store := memtracks.New()
+	if _, err := store.Upsert(b.Context(), memtracks.Generate(4000, 1)); err != nil {
+		b.Fatal(err)
+	}
+	h, err := New(Options{Store: store, Tiles: store})
+	if err != nil {
+		b.Fatal(err)
+	}
+	serve := func(b *testing.B) {
+		r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/api/gps-tracks/tiles/10/534/361.mvt", nil)
+		r.Header.Set("Accept-Encoding", "gzip")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != http.StatusOK {
+			b.Fatal(w.Code)
+		}
+		b.SetBytes(int64(w.Body.Len()))
+	}
+	b.Run("cold", func(b *testing.B) {
+		for range b.N {
+			h.cache.clear()
+			serve(b)
+		}
+	})
+	b.Run("cached", func(b *testing.B) {
+		for range b.N {
+			serve(b)
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package trackhttp
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/paulmach/orb"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+)
+
+// key names a tile of a filter.
+type key struct {
+	id     tile.ID
+	filter string // activities | sources, sorted
+}
+
+// entry is a finished tile. Nothing of it is changed.
+type entry struct {
+	body    []byte // nil for an empty tile
+	zipped  bool
+	etag    string
+	dropped int
+}
+
+// cache keeps the tiles that were asked for last. Its generation rises with
+// every loss, so that a tile that was begun before is not kept afterwards.
+type cache struct {
+	mu           sync.Mutex
+	generation   uint64
+	tiles        *lru.Cache[key, *entry]
+	capacity     int
+	hits, misses atomic.Int64
+}
+
+func newCache(capacity int) (*cache, error) {
+	tiles, err := lru.New[key, *entry](capacity)
+	return &cache{tiles: tiles, capacity: capacity}, err
+}
+
+// get finds a tile, or the generation in which it is to be made.
+func (c *cache) get(k key) (e *entry, generation uint64, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok = c.tiles.Get(k); ok {
+		c.hits.Add(1)
+	} else {
+		c.misses.Add(1)
+	}
+	return e, c.generation, ok
+}
+
+func (c *cache) put(k key, e *entry, generation uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if generation == c.generation {
+		c.tiles.Add(k, e)
+	}
+}
+
+func (c *cache) clear() (cleared int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cleared = c.tiles.Len()
+	c.generation++
+	c.tiles.Purge()
+	return cleared
+}
+
+func (c *cache) forget(changed []orb.Bound) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.generation++
+	for _, k := range c.tiles.Keys() {
+		if slices.ContainsFunc(changed, k.id.Bounds().Intersects) {
+			c.tiles.Remove(k)
+		}
+	}
+}
+
+// flights let all who want one thing at one time share the work for it. The
+// work ends when the last of them has gone away.
+type flights struct {
+	mu      sync.Mutex
+	group   singleflight.Group
+	running map[string]*flight
+}
+
+type flight struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	waiting int
+}
+
+func (f *flights) do(ctx context.Context, name string, work func(context.Context) (*entry, error)) (*entry, error) {
+	f.mu.Lock()
+	own, ok := f.running[name]
+	if !ok {
+		own = &flight{}
+		own.ctx, own.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		f.running[name] = own
+	}
+	own.waiting++
+	done := f.group.DoChan(name, func() (any, error) { return work(own.ctx) })
+	f.mu.Unlock()
+	defer f.leave(name, own)
+	select {
+	case r := <-done:
+		e, _ := r.Val.(*entry) // nil with an error
+		return e, r.Err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// leave ends the work if nobody waits for it any more; who comes then begins
+// anew.
+func (f *flights) leave(name string, own *flight) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if own.waiting--; own.waiting == 0 {
+		own.cancel()
+		f.group.Forget(name)
+		delete(f.running, name)
+	}
+}
+
+func (k key) name(generation uint64) string {
+	b := strconv.AppendUint(make([]byte, 0, 64), generation, 10)
+	for _, n := range [...]int{k.id.Z, k.id.X, k.id.Y} {
+		b = strconv.AppendInt(append(b, '/'), int64(n), 10)
+	}
+	return string(append(append(b, '/'), k.filter...))
+}

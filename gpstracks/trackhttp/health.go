@@ -1,0 +1,110 @@
+package trackhttp
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+)
+
+// Health is the answer of health.
+type Health struct {
+	Status  string         `json:"status"` // ok or down
+	Tracks  int            `json:"tracks"`
+	Sources []SourceHealth `json:"sources"`
+	Cache   CacheHealth    `json:"cache"`
+}
+
+// SourceHealth is a source and its last run, null if it had none.
+type SourceHealth struct {
+	Source
+	LastRun *LastRun `json:"last_run"`
+}
+
+// LastRun is what people want to know of a run.
+type LastRun struct {
+	Status     string     `json:"status"`
+	Region     string     `json:"region"`
+	StartedAt  time.Time  `json:"started_at"`
+	FinishedAt *time.Time `json:"finished_at"`
+	Inserted   int        `json:"inserted"`
+	Updated    int        `json:"updated"`
+	Duplicates int        `json:"duplicates"`
+	Rejected   int        `json:"rejected"`
+}
+
+// CacheHealth is the state of the tile cache.
+type CacheHealth struct {
+	Size     int   `json:"size"`
+	Capacity int   `json:"capacity"`
+	Hits     int64 `json:"hits"`
+	Misses   int64 `json:"misses"`
+}
+
+// health answers 200, or 503 if the store cannot be asked.
+func (h *Handler) health(w http.ResponseWriter, r *http.Request) {
+	out := Health{Status: "ok", Sources: []SourceHealth{}, Cache: CacheHealth{
+		Size: h.cache.tiles.Len(), Capacity: h.cache.capacity, Hits: h.cache.hits.Load(), Misses: h.cache.misses.Load(),
+	}}
+	status := http.StatusOK
+	n, runs, err := h.ask(r.Context())
+	if err != nil {
+		h.o.Log.Error("gps tracks: the store is down", "err", err)
+		out.Status, status = "down", http.StatusServiceUnavailable
+	}
+	out.Tracks = n
+	for _, s := range h.o.Sources {
+		out.Sources = append(out.Sources, SourceHealth{s, lastRun(runs, s.Name)})
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	answer(w, status, "application/json", out)
+}
+
+func (h *Handler) ask(ctx context.Context) (n int, runs []gpstracks.Run, err error) {
+	if n, err = h.o.Store.Count(ctx); err != nil || h.o.Runs == nil {
+		return n, nil, err
+	}
+	runs, err = h.o.Runs.LastRuns(ctx)
+	return n, runs, err
+}
+
+func lastRun(runs []gpstracks.Run, source string) *LastRun {
+	for _, r := range runs {
+		if r.Source != source {
+			continue
+		}
+		l := &LastRun{
+			Status: r.Status, Region: r.Region, StartedAt: r.StartedAt.UTC(),
+			Inserted: r.Inserted, Updated: r.Updated, Duplicates: r.Duplicates, Rejected: r.Rejected,
+		}
+		if !r.FinishedAt.IsZero() {
+			at := r.FinishedAt.UTC()
+			l.FinishedAt = &at
+		}
+		return l
+	}
+	return nil
+}
+
+// clear empties the cache for who knows the token.
+func (h *Handler) clear(w http.ResponseWriter, r *http.Request) {
+	if h.o.ClearToken == "" {
+		problem(w, http.StatusForbidden, "clear-off", "Clearing the cache is switched off: the server has no token for it.")
+		return
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	given, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(h.o.ClearToken))
+	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(given[:], want[:]) != 1 {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="gps-tracks"`)
+		problem(w, http.StatusUnauthorized, "token", "Clearing the cache takes a bearer token that this server knows.")
+		return
+	}
+	n := h.cache.clear()
+	h.o.Log.Info("gps tracks: tile cache cleared", "tiles", n)
+	w.Header().Set("Cache-Control", "no-store")
+	answer(w, http.StatusOK, "application/json", map[string]int{"cleared": n})
+}

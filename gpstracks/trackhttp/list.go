@@ -1,0 +1,196 @@
+package trackhttp
+
+import (
+	"compress/gzip"
+	"io"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+)
+
+// flushAt is how much of a list is held back before it is sent.
+const flushAt = 64 << 10
+
+// list answers the tracks of a box as GeoJSON, the longest first.
+func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
+	q, err := h.parseQuery(r.URL.RawQuery, "bbox", "zoom", "activity", "source", "limit", "cursor")
+	if err == nil {
+		q.filter.Bounds, err = parseBox(r.URL.Query().Get("bbox"))
+	}
+	if err != nil {
+		problem(w, http.StatusBadRequest, "query", err.Error())
+		return
+	}
+	l := &lister{w: w, r: r, encoder: featureEncoder{tolerance: tolerance(q.zoom)}, buffer: []byte(`{"type":"FeatureCollection","features":[`)}
+	if !q.none {
+		err = l.features(h, q.filter)
+	}
+	if err != nil && l.out == nil {
+		h.failed(w, r, "a list", err)
+		return
+	}
+	if err != nil && r.Context().Err() == nil {
+		h.o.Log.Error("gps tracks: a list broke off", "err", err, "sent", l.count)
+	}
+	l.end()
+}
+
+// tolerance is half a pixel of a 512-pixel tile, in degrees at the equator.
+func tolerance(zoom float64) float64 { return 180.0 / 512 / math.Exp2(zoom) }
+
+// lister streams one list.
+type lister struct {
+	w         http.ResponseWriter
+	r         *http.Request
+	out       io.Writer // nil until the first part is sent
+	zip       *gzip.Writer
+	encoder   featureEncoder
+	buffer    []byte
+	sent      int
+	count     int
+	last      gpstracks.Cursor
+	truncated bool
+}
+
+// features writes the tracks, and notes whether there are more. After an error
+// in the middle there are: the list says so and where to go on.
+func (l *lister) features(h *Handler, f gpstracks.Filter) error {
+	limit := f.Limit
+	f.Limit++ // one more tells whether there is more
+	for t, err := range h.o.Store.List(l.r.Context(), f) {
+		if err != nil {
+			l.truncated = true
+			return err
+		}
+		if l.count == limit || l.sent+len(l.buffer) >= h.o.ListBytes {
+			l.truncated = true
+			return nil
+		}
+		if l.count > 0 {
+			l.buffer = append(l.buffer, ',')
+		}
+		l.buffer = l.encoder.append(l.buffer, &t)
+		l.count, l.last = l.count+1, t.Cursor()
+		if len(l.buffer) >= flushAt {
+			if err := l.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return l.r.Context().Err()
+}
+
+// flush sends what is in the buffer, after the headers.
+func (l *lister) flush() error {
+	if l.out == nil {
+		header := l.w.Header()
+		header.Set("Content-Type", "application/geo+json")
+		header.Set("Cache-Control", "no-cache")
+		header.Add("Vary", "Accept-Encoding")
+		l.out = l.w
+		if zips(l.r) {
+			header.Set("Content-Encoding", "gzip")
+			l.zip, _ = gzip.NewWriterLevel(l.w, gzip.BestSpeed) // a level that exists
+			l.out = l.zip
+		}
+	}
+	n, err := l.out.Write(l.buffer)
+	l.sent += n
+	l.buffer = l.buffer[:0]
+	return err
+}
+
+// end writes what is known at the end only.
+func (l *lister) end() {
+	if l.r.Context().Err() != nil {
+		return
+	}
+	b := append(l.buffer, `],"numberReturned":`...)
+	b = strconv.AppendInt(b, int64(l.count), 10)
+	b = append(b, `,"truncated":`...)
+	b = strconv.AppendBool(b, l.truncated)
+	b = append(b, `,"next":`...)
+	if l.truncated && l.count > 0 {
+		b = append(append(append(b, '"'), formatCursor(l.last)...), '"')
+	} else {
+		b = append(b, "null"...)
+	}
+	l.buffer = append(b, '}', '\n')
+	if l.flush() == nil && l.zip != nil {
+		_ = l.zip.Close() // the client has gone away
+	}
+}
+
+// featureEncoder writes tracks as GeoJSON features.
+type featureEncoder struct {
+	tolerance  float64 // degrees of longitude; 0 keeps every point
+	simplifier gpstracks.Simplifier
+	plane      []gpstracks.XY
+}
+
+func (e *featureEncoder) append(b []byte, t *gpstracks.Track) []byte {
+	b = append(b, `{"type":"Feature","id":`...)
+	b = strconv.AppendInt(b, t.ID, 10)
+	if len(t.Lines) == 1 {
+		b = append(b, `,"geometry":{"type":"LineString","coordinates":`...)
+		b = e.line(b, t, 0)
+	} else {
+		b = append(b, `,"geometry":{"type":"MultiLineString","coordinates":[`...)
+		for i := range t.Lines {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = e.line(b, t, i)
+		}
+		b = append(b, ']')
+	}
+	b = append(b, `},"properties":{"id":`...)
+	b = strconv.AppendInt(b, t.ID, 10)
+	b = appendString(append(b, `,"name":`...), t.Name)
+	b = appendString(append(b, `,"activity":`...), string(t.Activity))
+	b = appendString(append(b, `,"source":`...), t.Source)
+	b = strconv.AppendInt(append(b, `,"length_m":`...), t.Cursor().Metres, 10)
+	b = append(b, `,"recorded_on":`...)
+	if t.RecordedOn.IsZero() {
+		b = append(b, "null"...)
+	} else {
+		b = t.RecordedOn.UTC().AppendFormat(b, `"2006-01-02"`)
+	}
+	b = appendString(append(b, `,"url":`...), t.URL)
+	b = appendString(append(b, `,"attribution":`...), t.Attribution)
+	return append(b, "}}"...)
+}
+
+// line writes a line without the points that do not show at the zoom. Its ends
+// stay, so that it has two points.
+func (e *featureEncoder) line(b []byte, t *gpstracks.Track, i int) []byte {
+	line := t.Lines[i]
+	stretch := 1 / math.Cos(min(math.Abs(t.Bounds.Center()[1]), 89)*math.Pi/180) // of a Mercator map
+	e.plane = slices.Grow(e.plane[:0], len(line))
+	for _, p := range line {
+		e.plane = append(e.plane, gpstracks.XY{X: p[0], Y: p[1] * stretch})
+	}
+	weights := e.simplifier.Weights(e.plane)
+	b = append(b, '[')
+	lastX, lastY := int64(math.MinInt64), int64(0)
+	for n, p := range line {
+		if weights[n] <= e.tolerance {
+			continue
+		}
+		x, y := int64(math.Round(p[0]*1e5)), int64(math.Round(p[1]*1e5))
+		if x == lastX && y == lastY && n < len(line)-1 {
+			continue
+		}
+		if lastX != math.MinInt64 {
+			b = append(b, ',')
+		}
+		b = appendDegrees(append(b, '['), x)
+		b = appendDegrees(append(b, ','), y)
+		b = append(b, ']')
+		lastX, lastY = x, y
+	}
+	return append(b, ']')
+}

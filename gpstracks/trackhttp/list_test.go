@@ -1,0 +1,309 @@
+package trackhttp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/paulmach/orb"
+	"github.com/paulmach/orb/geojson"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
+)
+
+func (r *rig) healthy() (h trackhttp.Health) {
+	r.Helper()
+	w := r.get("/health")
+	require.Equal(r, http.StatusOK, w.Code)
+	require.NoError(r, json.Unmarshal(w.Body.Bytes(), &h))
+	require.Equal(r, "ok", h.Status)
+	return h
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{})
+	r.put(gpstracks.Track{
+		Name: `</script><img src=x onerror="alert(1)">\ ü`, Activity: gpstracks.Skiing, URL: "https://example.org/?a=1&b=2", Attribution: "© all",
+		RecordedOn: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC),
+		Lines:      orb.MultiLineString{{{7.123456789, 46}, {7.2, 46.100004}, {7.2000001, 46.1000041}, {7.3, 46.00001}}, {{7.5, 46.5}, {7.6, 46.5}}},
+	}, gpstracks.Track{Source: "club", Lines: orb.MultiLineString{{{-0.00001, -0.5}, {7, 46}}}})
+	w := r.get("?bbox=7,45,8,47&zoom=20")
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Equal(t, "application/geo+json", w.Header().Get("Content-Type"))
+	body := w.Body.String()
+	require.Contains(t, body, `"coordinates":[[[7.12346,46],[7.2,46.1],[7.3,46.00001]],[[7.5,46.5],[7.6,46.5]]]`)
+	require.Contains(t, body, `"coordinates":[[-0.00001,-0.5],[7,46]]`)
+	for _, markup := range []string{"<", ">", "&"} {
+		require.NotContains(t, body, markup)
+	}
+	fc, err := geojson.UnmarshalFeatureCollection(w.Body.Bytes())
+	require.NoError(t, err)
+	require.Equal(t, geojson.Properties{
+		"id": 2.0, "name": "", "activity": "unknown", "source": "club", "length_m": fc.Features[0].Properties["length_m"], "recorded_on": nil, "url": "", "attribution": "",
+	}, fc.Features[0].Properties)
+	p := fc.Features[1].Properties
+	require.Equal(t, []any{`</script><img src=x onerror="alert(1)">\ ü`, "skiing", "osm", "2026-01-02", "https://example.org/?a=1&b=2", "© all"},
+		[]any{p["name"], p["activity"], p["source"], p["recorded_on"], p["url"], p["attribution"]})
+	l := r.parse(w.Body.Bytes())
+	require.False(t, l.Truncated)
+	require.Nil(t, l.Next)
+	require.Equal(t, 2, l.NumberReturned)
+	zipped := r.get("?bbox=7,45,8,47&zoom=20", "Accept-Encoding", "gzip")
+	require.Equal(t, "gzip", zipped.Header().Get("Content-Encoding"))
+	require.Equal(t, body, string(unzipped(t, zipped.Body.Bytes())))
+	require.Equal(t, body, r.get("/?bbox=7,45,8,47&zoom=20").Body.String())
+}
+
+func TestListFilters(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{Sources: []trackhttp.Source{{Name: "osm"}, {Name: "club"}}})
+	bike := alps("bike")
+	bike.Activity, bike.Source, bike.Lines[0][0] = gpstracks.Cycling, "club", orb.Point{7.0, 46.1}
+	r.put(alps("hike"), bike)
+	for query, want := range map[string]int{
+		"": 2, "&activity=hiking": 1, "&activity=hiking,cycling": 2, "&activity=hiking&activity=cycling": 2, "&activity=": 0, "&source=club&activity=hiking": 0,
+		"&source=club": 1, "&source=": 0, "&limit=1": 1, "&limit=5000": 2,
+	} {
+		require.Equal(t, want, r.list(alpsBox+query).NumberReturned, query)
+	}
+	r.problem(r.get(alpsBox+"&source=stranger"), http.StatusBadRequest)
+}
+
+func TestListGoesOn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{})
+	_, err := r.store.Upsert(t.Context(), memtracks.Generate(57, 1))
+	require.NoError(t, err)
+	seen, cursor := map[int64]bool{}, ""
+	for page := 0; ; page++ {
+		l := r.list("?bbox=-180,-90,180,90&limit=10&zoom=5" + cursor)
+		for _, f := range l.Features {
+			require.False(t, seen[f.ID])
+			seen[f.ID] = true
+		}
+		require.Equal(t, page < 5, l.Truncated)
+		if l.Next == nil {
+			break
+		}
+		cursor = "&cursor=" + *l.Next
+	}
+	require.Len(t, seen, 57)
+}
+
+func TestListSimplifiesAndEnds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{ListBytes: 300_000})
+	_, err := r.store.Upsert(t.Context(), memtracks.Generate(100, 1))
+	require.NoError(t, err)
+	size := 1 << 30
+	for _, zoom := range []string{"13", "9", "5.5", "0"} {
+		w := r.get("?limit=5&bbox=-180,-90,180,90&zoom=" + zoom)
+		require.Less(t, w.Body.Len(), size, zoom)
+		size = w.Body.Len()
+	}
+	w := r.get("?bbox=-180,-90,180,90&zoom=22")
+	l := r.parse(w.Body.Bytes())
+	require.True(t, l.Truncated)
+	require.NotNil(t, l.Next)
+	require.Less(t, l.NumberReturned, 100)
+	require.Less(t, w.Body.Len(), 500_000)
+}
+
+func TestListBoxes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{})
+	r.put(gpstracks.Track{Name: "fiji", Lines: orb.MultiLineString{{{179.8, -17}, {179.9, -17.1}}}},
+		gpstracks.Track{Name: "taveuni", Lines: orb.MultiLineString{{{-179.9, -16.8}, {-179.8, -16.9}}}},
+		gpstracks.Track{Name: "across", Lines: orb.MultiLineString{{{179.95, -18}, {-179.95, -18}}}},
+		gpstracks.Track{Name: "pole", Lines: orb.MultiLineString{{{0, 90}, {10, 89}}}})
+	for box, want := range map[string]int{
+		"179,-20,181,-10": 3, "-181,-20,-179,-10": 3, "179,-20,-179,-10": 3, "539,-20,541,-10": 3, "179,-20,179.92,-10": 1, "-180,-20,-179,-10": 2,
+		"-720,-90,720,90": 4, "-180,-90,180,90": 4, "0,89.5,20,90": 1, "5,5,5,5": 0, "0,90,0,90": 1, "180,-20,180,-10": 1, "1e0,-2.0E1,+2,0": 0,
+	} {
+		got := r.list("?bbox=" + strings.ReplaceAll(box, "+", "%2B"))
+		require.Equal(t, want, got.NumberReturned, box)
+	}
+}
+
+func TestBadQueries(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{})
+	for _, query := range []string{
+		"", "?bbox=", "?bbox=1,2,3", "?bbox=1,2,3,4,5", "?bbox=a,b,c,d", "?bbox=NaN,0,1,1", "?bbox=0,0,Inf,1", "?bbox=0,0,1e999,1", "?bbox=0x1,0,1,1", "?bbox=0,1,1,0",
+		"?bbox=0,-91,1,0", "?bbox=0,0,1,90.1", "?bbox=-721,0,1,1", "?bbox=0,0,1e300,1", "?bbox=700,0,-700,1", "?bbox=1,1,1,1&bbox=2,2,2,2", "?bbox=1,1,1,1;x=2", "?bbox=%zz",
+		"?bbox=" + strings.Repeat("1,", 10_000), "?bbox=1,1,1,_1",
+		alpsBox + "&zoom=-1", alpsBox + "&zoom=25", alpsBox + "&zoom=x", alpsBox + "&zoom=NaN", alpsBox + "&zoom=1&zoom=2",
+		alpsBox + "&limit=0", alpsBox + "&limit=5001", alpsBox + "&limit=-1", alpsBox + "&limit=1.5", alpsBox + "&limit=99999999999999999999",
+		alpsBox + "&cursor=x", alpsBox + "&cursor=1-", alpsBox + "&cursor=-1-1", alpsBox + "&cursor=1-0", alpsBox + "&cursor=1-2-3", alpsBox + "&cursor=1%27--",
+		alpsBox + "&activity=evil<b>", alpsBox + "&activity=Hiking", alpsBox + "&source=evil<b>", alpsBox + "&source=" + strings.Repeat("a", 65), alpsBox + "&evil<b>=1", alpsBox + "&order=name",
+	} {
+		w := r.get(query)
+		r.problem(w, http.StatusBadRequest)
+		require.NotContains(t, w.Body.String(), "evil")
+	}
+	for _, query := range []string{"?bbox=1,1,2,2", "?zoom=3", "?limit=5", "?activity=evil"} {
+		r.problem(r.get(alpsTile+query), http.StatusBadRequest)
+	}
+}
+
+// brittle is a store whose list fails after n tracks, and says when it was left.
+type brittle struct {
+	*memtracks.Store
+	n    int
+	left chan int
+}
+
+func (b *brittle) List(ctx context.Context, f gpstracks.Filter) iter.Seq2[gpstracks.Track, error] {
+	return func(yield func(gpstracks.Track, error) bool) {
+		n := 0
+		defer func() { b.left <- n }()
+		for t, err := range b.Store.List(ctx, f) {
+			if n == b.n {
+				yield(gpstracks.Track{}, errors.New("disk gone"))
+				return
+			}
+			n++
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
+}
+
+func TestListBreaksOff(t *testing.T) {
+	t.Parallel()
+	store := &brittle{Store: memtracks.New(), n: 50, left: make(chan int, 9)}
+	_, err := store.Upsert(t.Context(), memtracks.Generate(100, 1))
+	require.NoError(t, err)
+	r := newRig(t, trackhttp.Options{Store: store})
+	l := r.list("?bbox=-180,-90,180,90&zoom=20")
+	require.Equal(t, 50, l.NumberReturned)
+	require.True(t, l.Truncated, "what is missing is not hidden")
+	rest := r.list("?bbox=-180,-90,180,90&zoom=20&limit=40&cursor=" + *l.Next)
+	require.Equal(t, 40, rest.NumberReturned)
+
+	store.n = 1 // before anything was sent, an error is an error
+	r.problem(r.get("?bbox=-180,-90,180,90&zoom=3"), http.StatusServiceUnavailable)
+}
+
+// gone is a client that goes away after the first part.
+type gone struct {
+	*httptest.ResponseRecorder
+	leave context.CancelFunc
+}
+
+func (g gone) Write(b []byte) (int, error) {
+	g.leave()
+	return g.ResponseRecorder.Write(b)
+}
+
+func TestListClientGone(t *testing.T) {
+	t.Parallel()
+	store := &brittle{Store: memtracks.New(), n: -1, left: make(chan int, 1)}
+	_, err := store.Upsert(t.Context(), memtracks.Generate(100, 1))
+	require.NoError(t, err)
+	r := newRig(t, trackhttp.Options{Store: store})
+	ctx, cancel := context.WithCancel(t.Context())
+	w := gone{httptest.NewRecorder(), cancel}
+	r.h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/gps-tracks?bbox=-180,-90,180,90&zoom=22", nil))
+	require.Less(t, <-store.left, 20, "the work stops with the client")
+	require.NotContains(t, w.Body.String(), "numberReturned")
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{Sources: []trackhttp.Source{{"osm", true, "accepted"}, {"club", false, "proposed"}}})
+	r.put(alps("ridge"))
+	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	_, err := r.store.SaveRun(t.Context(), gpstracks.Run{Source: "osm", Region: "alps", Status: "done", StartedAt: at, FinishedAt: at.Add(time.Minute), Inserted: 4, Error: "x"})
+	require.NoError(t, err)
+	w := r.get("/health")
+	require.JSONEq(t, `{"status": "ok", "tracks": 1, "cache": {"size": 0, "capacity": 1024, "hits": 0, "misses": 0}, "sources": [
+		{"name": "osm", "enabled": true, "decision": "accepted", "last_run": {"status": "done", "region": "alps", "started_at": "2026-03-04T05:06:07Z",
+			"finished_at": "2026-03-04T05:07:07Z", "inserted": 4, "updated": 0, "duplicates": 0, "rejected": 0}},
+		{"name": "club", "enabled": false, "decision": "proposed", "last_run": null}]}`, w.Body.String())
+	require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
+}
+
+func TestCORS(t *testing.T) {
+	t.Parallel()
+	header := func(o trackhttp.Options, method, origin string) http.Header {
+		return newRig(t, o).do(t.Context(), method, "/tiles/0/0/0.mvt", "Origin", origin).Header()
+	}
+	const allow = "Access-Control-Allow-Origin"
+	some := trackhttp.Options{AllowOrigins: []string{"https://map.example"}}
+	require.NotContains(t, header(trackhttp.Options{}, http.MethodGet, "https://map.example"), allow)
+	require.Equal(t, "*", header(trackhttp.Options{AllowOrigins: []string{"*"}}, http.MethodGet, "https://any.example").Get(allow))
+	require.Equal(t, "https://map.example", header(some, http.MethodGet, "https://map.example").Get(allow))
+	require.NotContains(t, header(some, http.MethodGet, "https://evil.example"), allow)
+	require.Contains(t, header(some, http.MethodGet, "https://evil.example").Values("Vary"), "Origin")
+	require.Equal(t, "GET, HEAD", header(some, http.MethodOptions, "https://map.example").Get("Access-Control-Allow-Methods"))
+	require.Empty(t, header(some, http.MethodOptions, "https://evil.example").Get("Access-Control-Allow-Methods"))
+}
+
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	s := memtracks.New()
+	for field, o := range map[string]trackhttp.Options{
+		"Store": {Tiles: s}, "Tiles": {Store: s}, "CacheTiles": {Store: s, Tiles: s, CacheTiles: -1},
+		"Prefix": {Store: s, Tiles: s, Prefix: "/tracks/"}, "BaseURL": {Store: s, Tiles: s, BaseURL: "example.org"},
+	} {
+		_, err := trackhttp.New(o)
+		require.ErrorContains(t, err, field)
+	}
+	h, err := trackhttp.New(trackhttp.Options{Store: s, Tiles: s, Prefix: "/tracks"})
+	require.NoError(t, err)
+	for path, want := range map[string]int{"/tracks/health": 200, "/tracks/tiles/0/0/0.mvt": 204, "/tracksx": 404, "/": 404} {
+		w := newRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		require.Equal(t, want, w.Code, path)
+	}
+}
+
+func FuzzQuery(f *testing.F) {
+	f.Add("bbox=1,2,3,4&zoom=5", "tiles/1/1/1.mvt")
+	f.Add("bbox=-181,2,1e1,4&cursor=5-6", "tiles/22/4194303/0.mvt")
+	s := memtracks.New()
+	h, err := trackhttp.New(trackhttp.Options{Store: s, Tiles: s})
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, query, path string) {
+		for _, path := range []string{"", "/" + path} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/gps-tracks", nil)
+			r.URL.Path += path
+			r.URL.RawQuery = query
+			w := newRecorder()
+			h.ServeHTTP(w, r)
+			require.Contains(t, []int{200, 204, 400, 404, 405}, w.Code)
+		}
+	})
+}
+
+// A coordinate of the list is what it was, to five decimals.
+func TestDegrees(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{})
+	for _, lon := range []float64{-180, -179.99999, -100.1, -1, -0.1, -0.00001, 0, 0.00001, 0.12345, 1.00001, 9.999994, 9.999996, 99.5, 180} {
+		r.put(gpstracks.Track{Name: fmt.Sprint(lon), Lines: orb.MultiLineString{{{lon, 1}, {lon, 1.1}}}})
+	}
+	fc, err := geojson.UnmarshalFeatureCollection(r.get("?zoom=24&bbox=-180,-90,180,90").Body.Bytes())
+	require.NoError(t, err)
+	require.NotEmpty(t, fc.Features)
+	for _, f := range fc.Features {
+		var want float64
+		_, err := fmt.Sscan(f.Properties.MustString("name"), &want)
+		require.NoError(t, err)
+		require.InDelta(t, math.Round(want*1e5)/1e5, f.Geometry.(orb.LineString)[0][0], 1e-12)
+	}
+}

@@ -1,0 +1,215 @@
+package trackhttp
+
+import (
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/paulmach/orb"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+)
+
+// Numbers of a list.
+const (
+	defaultLimit = 500
+	maxLimit     = 5000
+	defaultZoom  = 14
+	maxTurns     = 720 // degrees of longitude: maps that show the world more than once count on
+)
+
+// badQuery is a parameter that cannot be used: its text is for the client.
+type badQuery string
+
+func (b badQuery) Error() string { return string(b) }
+
+// query is what a request asks for.
+type query struct {
+	filter gpstracks.Filter
+	none   bool // a filter without any value: nothing passes
+	zoom   float64
+}
+
+// parseQuery reads the parameters, of which only names are known.
+func (h *Handler) parseQuery(raw string, names ...string) (query, error) {
+	q := query{zoom: defaultZoom}
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return q, badQuery("The query is not a valid one.")
+	}
+	for name, given := range values {
+		if !slices.Contains(names, name) {
+			return q, badQuery("A parameter is unknown. Known are: " + strings.Join(names, ", ") + ".")
+		}
+		if name != "activity" && name != "source" && len(given) > 1 {
+			return q, badQuery("The parameter " + name + " is given more than once.")
+		}
+	}
+	if err := h.parseWords(&q, values); err != nil {
+		return q, err
+	}
+	return q, parseNumbers(&q, values)
+}
+
+func (h *Handler) parseWords(q *query, values url.Values) error {
+	for _, name := range split(values, "activity") {
+		a := gpstracks.Activity(name)
+		if !a.Valid() {
+			return badQuery("An activity is unknown. Known are: " + join(gpstracks.Activities()) + ".")
+		}
+		q.filter.Activities = append(q.filter.Activities, a)
+	}
+	for _, name := range split(values, "source") {
+		if !gpstracks.SourceName(name) || len(h.o.Sources) > 0 && !slices.ContainsFunc(h.o.Sources, func(s Source) bool { return s.Name == name }) {
+			return badQuery("A source is unknown. Health names those that there are.")
+		}
+		q.filter.Sources = append(q.filter.Sources, name)
+	}
+	q.none = values.Has("activity") && len(q.filter.Activities) == 0 || values.Has("source") && len(q.filter.Sources) == 0
+	return nil
+}
+
+// split returns the values of a parameter, which can be repeated and hold
+// commas, in order and each once.
+func split(values url.Values, name string) []string {
+	var out []string
+	for _, v := range values[name] {
+		for part := range strings.SplitSeq(v, ",") {
+			if part != "" {
+				out = append(out, part)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func join(all []gpstracks.Activity) string {
+	words := make([]string, len(all))
+	for i, a := range all {
+		words[i] = string(a)
+	}
+	return strings.Join(words, ", ")
+}
+
+func parseNumbers(q *query, values url.Values) error {
+	if v := values.Get("zoom"); v != "" {
+		z, ok := number(v)
+		if !ok || z < 0 || z > 24 {
+			return badQuery("The parameter zoom is not a number from 0 to 24.")
+		}
+		q.zoom = z
+	}
+	q.filter.Limit = defaultLimit
+	if v := values.Get("limit"); v != "" {
+		n, ok := whole(v, 4)
+		if !ok || n < 1 || n > maxLimit {
+			return badQuery("The parameter limit is not a whole number from 1 to 5000.")
+		}
+		q.filter.Limit = n
+	}
+	if v := values.Get("cursor"); v != "" {
+		after, ok := parseCursor(v)
+		if !ok {
+			return badQuery("The parameter cursor is not one that a list gave as next.")
+		}
+		q.filter.After = after
+	}
+	return nil
+}
+
+// formatCursor is the text of a cursor in answers.
+func formatCursor(c gpstracks.Cursor) string {
+	return strconv.FormatInt(c.Metres, 10) + "-" + strconv.FormatInt(c.ID, 10)
+}
+
+func parseCursor(s string) (gpstracks.Cursor, bool) {
+	metres, id, ok := strings.Cut(s, "-")
+	m, ok1 := whole(metres, 15)
+	n, ok2 := whole(id, 18)
+	return gpstracks.Cursor{Metres: int64(m), ID: int64(n)}, ok && ok1 && ok2 && n > 0
+}
+
+// whole reads a number of at most n digits, written as a program writes it.
+func whole(s string, n int) (int, bool) {
+	if s == "" || len(s) > n || s[0] == '0' && len(s) > 1 {
+		return 0, false
+	}
+	for _, c := range s {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+	}
+	v, err := strconv.Atoi(s)
+	return v, err == nil
+}
+
+// number reads a decimal number; hexadecimal, NaN and infinity are none.
+func number(s string) (float64, bool) {
+	if len(s) > 32 || strings.Trim(s, "+-.0123456789eE") != "" {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	return v, err == nil && !math.IsInf(v, 0)
+}
+
+// parseBox reads minLon,minLat,maxLon,maxLat. Longitudes may go on beyond 180
+// degrees, and a box may cross the antimeridian (then minLon can be the greater
+// one): the answer is one box or two, from -180 to 180.
+func parseBox(s string) ([]orb.Bound, error) {
+	if s == "" {
+		return nil, badQuery("The parameter bbox is missing: minLon,minLat,maxLon,maxLat.")
+	}
+	parts := strings.Split(s, ",")
+	var v [4]float64
+	for i := range v {
+		ok := len(parts) == len(v)
+		if ok {
+			v[i], ok = number(parts[i])
+		}
+		if !ok {
+			return nil, badQuery("The parameter bbox is not four numbers: minLon,minLat,maxLon,maxLat.")
+		}
+	}
+	west, south, east, north := v[0], v[1], v[2], v[3]
+	switch {
+	case south < -90 || north > 90 || south > north:
+		return nil, badQuery("The latitudes of bbox are not from -90 to 90, the southern one first.")
+	case math.Abs(west) > maxTurns || math.Abs(east) > maxTurns:
+		return nil, badQuery("The longitudes of bbox are more than two turns from Greenwich.")
+	case west > east:
+		east += 360
+	}
+	if west > east {
+		return nil, badQuery("The longitudes of bbox are not west before east.")
+	}
+	if east-west >= 360 {
+		return []orb.Bound{box(-180, south, 180, north)}, nil
+	}
+	turns := 360 * math.Floor((west+180)/360)
+	west, east = west-turns, east-turns
+	if east <= 180 {
+		return []orb.Bound{box(west, south, east, north)}, nil
+	}
+	return []orb.Bound{box(west, south, 180, north), box(-180, south, east-360, north)}, nil
+}
+
+func box(west, south, east, north float64) orb.Bound {
+	return orb.Bound{Min: orb.Point{west, south}, Max: orb.Point{east, north}}
+}
+
+// parseTile reads z/x/y.
+func parseTile(path string) (tile.ID, bool) {
+	parts := strings.Split(path, "/")
+	if len(parts) != 3 {
+		return tile.ID{}, false
+	}
+	z, ok1 := whole(parts[0], 2)
+	x, ok2 := whole(parts[1], 7)
+	y, ok3 := whole(parts[2], 7)
+	id := tile.ID{Z: z, X: x, Y: y}
+	return id, ok1 && ok2 && ok3 && id.Valid()
+}

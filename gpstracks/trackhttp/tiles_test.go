@@ -1,0 +1,161 @@
+package trackhttp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/paulmach/orb"
+	"github.com/paulmach/orb/encoding/mvt"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
+)
+
+// names are those of a tile's tracks, sorted.
+func names(t *testing.T, body []byte) string {
+	t.Helper()
+	layers, err := mvt.Unmarshal(body)
+	require.NoError(t, err)
+	require.Len(t, layers, 1)
+	var out []string
+	for _, f := range layers[0].Features {
+		out = append(out, fmt.Sprint(f.Properties["name"]))
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+func TestTile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{})
+	r.put(alps("ridge"))
+	w := r.get(alpsTile)
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Equal(t, "application/vnd.mapbox-vector-tile", w.Header().Get("Content-Type"))
+	require.Equal(t, "public, max-age=300", w.Header().Get("Cache-Control"))
+	require.Equal(t, "nosniff", w.Header().Get("X-Content-Type-Options"))
+	require.Equal(t, "Accept-Encoding", w.Header().Get("Vary"))
+	require.Empty(t, w.Header().Get("Content-Encoding"))
+	require.Equal(t, "ridge", names(t, w.Body.Bytes()))
+	head := r.do(t.Context(), http.MethodHead, alpsTile)
+	require.Equal(t, w.Header(), head.Header())
+	etag := w.Header().Get("ETag")
+	require.Regexp(t, `^W/"[0-9a-f]{24}"$`, etag)
+	for _, tag := range []string{etag, strings.TrimPrefix(etag, "W/"), `"other", ` + etag, "*"} {
+		w = r.get(alpsTile, "If-None-Match", tag)
+		require.Equal(t, http.StatusNotModified, w.Code, tag)
+		require.Zero(t, w.Body.Len())
+		require.Equal(t, etag, w.Header().Get("ETag"))
+		require.NotEmpty(t, w.Header().Get("Cache-Control"))
+	}
+	require.Equal(t, http.StatusOK, r.get(alpsTile, "If-None-Match", `"other"`).Code)
+	r.put(gpstracks.Track{Name: "second", Lines: orb.MultiLineString{{{7.1, 46.1}, {7.3, 46.3}}}})
+	w = r.get(alpsTile, "If-None-Match", etag)
+	require.Equal(t, http.StatusOK, w.Code, "the tile is another now")
+	require.Equal(t, "ridge second", names(t, w.Body.Bytes()))
+}
+
+func TestTileGzip(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{})
+	for i := range 30 {
+		track := alps(fmt.Sprintf("track %d", i))
+		track.Lines[0][0][0] -= 0.01 * float64(i)
+		r.put(track)
+	}
+	plain := r.get(alpsTile).Body.Bytes()
+	for accept, zipped := range map[string]bool{
+		"gzip": true, "br, GZIP;q=0.5": true, "*": true, "deflate": false, "gzip;q=0, *": false, "gzip; q=0": false, "": false, "identity, gzip;q=x": false,
+	} {
+		w := r.get(alpsTile, "Accept-Encoding", accept)
+		body := w.Body.Bytes()
+		require.Equal(t, fmt.Sprint(len(body)), w.Header().Get("Content-Length"))
+		require.Equal(t, zipped, w.Header().Get("Content-Encoding") == "gzip", accept)
+		if zipped {
+			require.Less(t, len(body), len(plain))
+			body = unzipped(t, body)
+		}
+		require.Equal(t, plain, body, accept)
+	}
+}
+
+func TestTileEmpty(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{})
+	r.put(alps("ridge"))
+	for _, path := range []string{"/tiles/9/0/0.mvt", alpsTile + "?activity=skiing", alpsTile + "?activity=", alpsTile + "?source=,", "/tiles/22/0/4194303.mvt", "/tiles/0/0/0.mvt"} {
+		w := r.get(path)
+		require.Equal(t, http.StatusNoContent, w.Code, path)
+		require.Zero(t, w.Body.Len())
+		require.NotEmpty(t, w.Header().Get("Cache-Control"))
+	}
+	require.Equal(t, http.StatusOK, r.get(alpsTile+"?activity=hiking&activity=skiing&source=osm,club").Code)
+}
+
+func TestNoSuchTile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{})
+	for _, path := range []string{
+		"23/0/0", "-1/0/0", "3/8/0", "3/0/8", "3/-1/0", "0/0/1", "99999999999999999999/0/0", "a/b/c", "1/1", "1/1/1/1", "//", "1/+1/1", "01/0/0", "1/0x1/0", "1/1.0/1", "1/1/%31%00", "1/1/１",
+	} {
+		r.problem(r.get("/tiles/"+path+".mvt"), http.StatusBadRequest)
+	}
+	for _, path := range []string{"/tiles/1/1/1", "/tiles/", "/tiles/1/1/1.png", "/other", "/health/", "/cache", "s"} {
+		r.problem(r.get(path), http.StatusNotFound)
+	}
+}
+
+func TestTileLimits(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{Limits: tile.Limits{Features: 1}})
+	r.put(alps("short"), gpstracks.Track{Name: "long", Lines: orb.MultiLineString{{{7, 46}, {7.3, 46.5}}}})
+	w := r.get(alpsTile)
+	require.Equal(t, "1", w.Header().Get("Gps-Tracks-Dropped"))
+	require.Equal(t, "long", names(t, w.Body.Bytes()))
+}
+
+func TestTileJSON(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{})
+	var doc struct {
+		TileJSON     string
+		Tiles        []string
+		MinZoom      int
+		MaxZoom      int
+		VectorLayers []struct {
+			ID     string
+			Fields map[string]string
+		} `json:"vector_layers"`
+	}
+	w := r.get("/tiles.json?source=osm&activity=hiking,cycling")
+	require.Equal(t, http.StatusOK, w.Code)
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &doc))
+	require.Equal(t, "3.0.0", doc.TileJSON)
+	require.Equal(t, []string{"http://example.com/api/gps-tracks/tiles/{z}/{x}/{y}.mvt?activity=cycling&activity=hiking&source=osm"}, doc.Tiles)
+	require.Equal(t, tile.Layer, doc.VectorLayers[0].ID)
+	require.Len(t, doc.VectorLayers[0].Fields, 8)
+	r.problem(r.get("/tiles.json?activity=sleeping"), http.StatusBadRequest)
+
+	r = newRig(t, trackhttp.Options{BaseURL: "https://maps.example/"})
+	require.NoError(t, json.Unmarshal(r.get("/tiles.json").Body.Bytes(), &doc))
+	require.Equal(t, []string{"https://maps.example/api/gps-tracks/tiles/{z}/{x}/{y}.mvt"}, doc.Tiles)
+}
+
+func TestHostileHost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{})
+	for _, host := range []string{`a"b`, "a/b", "", "a b", "evil@host", strings.Repeat("a", 300)} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/api/gps-tracks/tiles.json", nil)
+		require.NoError(t, err)
+		req.Host = host
+		w := newRecorder()
+		r.h.ServeHTTP(w, req)
+		r.problem(w, http.StatusBadRequest)
+	}
+}

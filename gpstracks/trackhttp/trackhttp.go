@@ -1,0 +1,178 @@
+// Package trackhttp serves tracks to maps: a list as GeoJSON, vector tiles,
+// their TileJSON, the health of the layer, and a way to clear its cache. A
+// Handler is mounted in any net/http server:
+//
+//	mux.Handle("/api/gps-tracks", h)
+//	mux.Handle("/api/gps-tracks/", h)
+//
+// Refusals are problem documents (RFC 9457) that never repeat what was sent.
+package trackhttp
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/paulmach/orb"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+)
+
+// Source is a source as health reports it.
+type Source struct {
+	Name     string `json:"name"`
+	Enabled  bool   `json:"enabled"`
+	Decision string `json:"decision"` // status of its decision record, such as accepted
+}
+
+// Options are what a Handler needs. Only Store and Tiles are required.
+type Options struct {
+	Store        gpstracks.Store
+	Tiles        tile.Source
+	Runs         gpstracks.RunStore // of the collector, for health
+	Sources      []Source           // if given, another name in a filter is refused
+	Prefix       string             // path of the list; default /api/gps-tracks
+	BaseURL      string             // of the tiles in tiles.json, without Prefix; default: the host that was asked
+	ClearToken   string             // bearer token of cache/clear; without one nobody may
+	AllowOrigins []string           // CORS: origins that may read, "*" for all; default none
+	TileMaxAge   time.Duration      // how long a client may keep a tile; default 5 minutes
+	Limits       tile.Limits
+	CacheTiles   int          // default 1024; each takes Limits.Bytes at most, and much less when compressed
+	Encoders     int          // tiles made at a time; default one a processor
+	ListBytes    int          // length at which a list ends, before compression; default 4 MB
+	Log          *slog.Logger // nil discards
+}
+
+// Handler serves one layer. It is safe for concurrent use.
+type Handler struct {
+	o     Options
+	cache *cache
+	maker *maker
+}
+
+// New makes a handler. Its error names the option that is wrong.
+func New(o Options) (*Handler, error) {
+	switch {
+	case o.Store == nil:
+		return nil, errors.New("trackhttp: Options.Store is missing: pass the store that the list is read from")
+	case o.Tiles == nil:
+		return nil, errors.New("trackhttp: Options.Tiles is missing: pass the source of tiles, often the same value as Store")
+	case o.TileMaxAge < 0, o.CacheTiles < 0, o.Encoders < 0, o.ListBytes < 0:
+		return nil, errors.New("trackhttp: TileMaxAge, CacheTiles, Encoders and ListBytes of Options cannot be negative: leave them 0 for their defaults")
+	case o.Prefix != "" && (!strings.HasPrefix(o.Prefix, "/") || strings.HasSuffix(o.Prefix, "/")):
+		return nil, errors.New("trackhttp: Options.Prefix must begin with a slash and not end with one")
+	}
+	if u, err := url.Parse(o.BaseURL); o.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
+		return nil, errors.New("trackhttp: Options.BaseURL is not an address: write it like https://example.org")
+	}
+	o.Prefix = orElse(o.Prefix, "/api/gps-tracks")
+	o.BaseURL = strings.TrimSuffix(o.BaseURL, "/")
+	o.TileMaxAge = orElse(o.TileMaxAge, 5*time.Minute)
+	o.CacheTiles = orElse(o.CacheTiles, 1024)
+	o.Encoders = orElse(o.Encoders, runtime.GOMAXPROCS(0))
+	o.ListBytes = orElse(o.ListBytes, 4<<20)
+	o.Log = orElse(o.Log, slog.New(slog.DiscardHandler))
+	c, err := newCache(o.CacheTiles)
+	if err != nil {
+		return nil, err
+	}
+	return &Handler{o: o, cache: c, maker: newMaker(o, c)}, nil
+}
+
+func orElse[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}
+
+// Invalidate makes the cache forget the tiles that touch any of the bounds: call
+// it with what gpstracks.Store reports as changed.
+func (h *Handler) Invalidate(changed ...orb.Bound) {
+	if len(changed) > 0 {
+		h.cache.forget(changed)
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	h.origin(w, r)
+	path, ok := strings.CutPrefix(r.URL.Path, h.o.Prefix)
+	if !ok || path != "" && path[0] != '/' {
+		notFound(w)
+		return
+	}
+	path = strings.TrimPrefix(path, "/")
+	tilePath, isTile := strings.CutPrefix(path, "tiles/")
+	switch {
+	case r.Method == http.MethodOptions:
+		h.preflight(w)
+	case path == "cache/clear":
+		if allowed(w, r, http.MethodPost) {
+			h.clear(w, r)
+		}
+	case path != "" && path != "health" && path != "tiles.json" && !(isTile && strings.HasSuffix(tilePath, ".mvt")):
+		notFound(w)
+	case !allowed(w, r, http.MethodGet, http.MethodHead):
+	case path == "":
+		h.list(w, r)
+	case path == "health":
+		h.health(w, r)
+	case path == "tiles.json":
+		h.tileJSON(w, r)
+	default:
+		h.tile(w, r, strings.TrimSuffix(tilePath, ".mvt"))
+	}
+}
+
+func allowed(w http.ResponseWriter, r *http.Request, methods ...string) bool {
+	if slices.Contains(methods, r.Method) {
+		return true
+	}
+	w.Header().Set("Allow", strings.Join(methods, ", "))
+	problem(w, http.StatusMethodNotAllowed, "method", "This address knows "+strings.Join(methods, " and ")+" only.")
+	return false
+}
+
+func notFound(w http.ResponseWriter) {
+	problem(w, http.StatusNotFound, "not-found", "There is nothing here. The layer has its list, tiles/{z}/{x}/{y}.mvt, tiles.json, health and cache/clear.")
+}
+
+// droppedHeader says how many tracks a tile leaves out because of its limits.
+const droppedHeader = "Gps-Tracks-Dropped"
+
+// origin lets pages of other origins read, where that is switched on.
+func (h *Handler) origin(w http.ResponseWriter, r *http.Request) {
+	if len(h.o.AllowOrigins) == 0 {
+		return
+	}
+	if slices.Contains(h.o.AllowOrigins, "*") {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+	} else {
+		w.Header().Add("Vary", "Origin")
+		origin := r.Header.Get("Origin")
+		if origin == "" || !slices.Contains(h.o.AllowOrigins, origin) {
+			return
+		}
+		w.Header().Set("Access-Control-Allow-Origin", origin)
+	}
+	w.Header().Set("Access-Control-Expose-Headers", "ETag, "+droppedHeader)
+}
+
+func (h *Handler) preflight(w http.ResponseWriter) {
+	w.Header().Set("Allow", "GET, HEAD, POST, OPTIONS")
+	if w.Header().Get("Access-Control-Allow-Origin") != "" {
+		w.Header().Set("Access-Control-Allow-Methods", "GET, HEAD")
+		w.Header().Set("Access-Control-Allow-Headers", "If-None-Match")
+		w.Header().Set("Access-Control-Max-Age", "86400")
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
