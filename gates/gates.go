@@ -65,6 +65,16 @@ type Subject struct {
 	Commands Commands  // executables of the registry entry
 	Approval *Approval // the human verdict, when one was given
 	Policy   Policy
+
+	// Mergeable is what came of bringing the branch up to date with main.
+	Mergeable *Mergeable
+}
+
+// Mergeable says how a branch stands to main. The merge gate fills it in under
+// the merge lease.
+type Mergeable struct {
+	Base      string   // the commit of main that the branch stands on
+	Conflicts []string // files that kept it from being rebased
 }
 
 // Task is the facts of a task that gates may use.

@@ -88,8 +88,11 @@ func (e *Engine) subject(ctx context.Context, p Project, t Task, ev stage.Event)
 	if ev.On == stage.OnApproved {
 		s.Approval = &gates.Approval{By: ev.By, At: ev.At}
 	}
-	if ev.On == stage.OnAgentFinished && ev.SHA != "" {
+	if (ev.On == stage.OnAgentFinished || ev.On == stage.OnCaughtUp) && ev.SHA != "" {
 		s.SHA = ev.SHA
+	}
+	if ev.On == stage.OnCaughtUp {
+		s.Mergeable = &gates.Mergeable{Base: ev.Base, Conflicts: ev.Conflicts}
 	}
 	if s.SHA == "" {
 		return s, nil

@@ -98,6 +98,14 @@ func (e *Engine) block(ctx context.Context, x *Explanation, t Task, waits []queu
 			Unblocks: "a green or red CI result for the branch head",
 		})
 		x.Summary = "Waits for CI."
+	case s.Phase == stage.PhaseCatchUp:
+		catchingUp(x, t)
+	case s.Phase == stage.PhaseRetest:
+		x.Blockers = append(x.Blockers, Blocker{
+			Kind: "ci", Text: fmt.Sprintf("what will be merged is tested again at %.12s, on %.12s", s.Head, s.Base), Since: t.UpdatedAt,
+			Unblocks: "a green or red CI result for the branch head",
+		})
+		x.Summary = "Waits for CI before the merge."
 	case s.Stage == stage.Deploy && s.Phase == stage.PhaseMerge:
 		x.Blockers = append(x.Blockers, Blocker{
 			Kind: "merge", Text: fmt.Sprintf("the branch is being merged at %.12s", s.Head), Since: t.UpdatedAt,
@@ -109,6 +117,18 @@ func (e *Engine) block(ctx context.Context, x *Explanation, t Task, waits []queu
 		x.Blockers = append(x.Blockers, Blocker{Kind: "event", Text: "no job is active", Since: t.UpdatedAt, Unblocks: names(x.Moves)})
 	}
 	return nil
+}
+
+// catchingUp explains a task in the merge gate by what its effect said last.
+func catchingUp(x *Explanation, t Task) {
+	b := Blocker{Kind: "merge", Text: "the branch is brought up to date with main", Since: t.UpdatedAt, Unblocks: "the end of the rebase"}
+	for _, o := range x.Owed {
+		if o.Kind == stage.EffectCatchUp && o.Error != "" {
+			b.Text, b.Until, b.Unblocks = o.Error, o.Next, "the merge lease"
+		}
+	}
+	x.Blockers = append(x.Blockers, b)
+	x.Summary = "The merge gate: " + b.Text + "."
 }
 
 func unblocks(s stage.State) string {

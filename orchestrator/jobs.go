@@ -108,7 +108,8 @@ func sink(kind string) string {
 		return "tracker"
 	case stage.EffectNotify:
 		return "messenger"
-	case stage.EffectPrepare, stage.EffectPublish, stage.EffectMerge, stage.EffectTidy, EffectCancel:
+	case stage.EffectPrepare, stage.EffectPublish, stage.EffectMerge, stage.EffectTidy, EffectCancel,
+		stage.EffectCatchUp, stage.EffectGatedMerge, stage.EffectLanded, stage.EffectRelease:
 		return "git"
 	default:
 		return kind

@@ -48,6 +48,7 @@ func (f *Failed) Retryable() bool { return true }
 type call struct {
 	repo  string // --git-dir; empty = none
 	tree  string // --work-tree; empty = none
+	dir   string // working directory when there is no tree; empty = the root
 	stdin string
 	env   []string
 	args  []string
@@ -74,6 +75,9 @@ func (g *Git) run(ctx context.Context, c call) (string, error) {
 	cmd := exec.CommandContext(ctx, g.opt.Git, append(argv, c.args...)...)
 	cmd.Env = append(append([]string(nil), g.env...), c.env...)
 	cmd.Dir = g.opt.Root
+	if c.dir != "" {
+		cmd.Dir = c.dir
+	}
 	if c.tree != "" {
 		cmd.Dir = c.tree
 	}
@@ -84,9 +88,17 @@ func (g *Git) run(ctx context.Context, c call) (string, error) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		return out.String(), failed(ctx, c.args[0], errs.String(), err)
+		return out.String(), failed(ctx, verb(c.args), errs.String(), err)
 	}
 	return out.String(), nil
+}
+
+// verb is the subcommand among arguments that may begin with settings.
+func verb(args []string) string {
+	for len(args) > 2 && args[0] == "-c" {
+		args = args[2:]
+	}
+	return args[0]
 }
 
 func failed(ctx context.Context, verb, stderr string, err error) error {

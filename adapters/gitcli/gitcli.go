@@ -42,7 +42,7 @@ type Options struct {
 	Log       *slog.Logger      // nil discards
 }
 
-// Git implements work.Workspaces, work.Mirror and gates.Commands. It is safe
+// Git implements work.Workspaces, work.Mirror, work.Rebaser and gates.Commands. It is safe
 // for concurrent use within one process.
 type Git struct {
 	opt   Options

@@ -8,10 +8,12 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // features are the additive behaviours that are switched on, in order. One that
@@ -26,6 +28,7 @@ func (v *Service) features() (list []orchestrator.Feature, err error) {
 		{v.Settings.LiveMessage && v.Telegram != nil, v.liveMessage},
 		{v.Settings.SerialGate, v.serialGate},
 		{v.Settings.TaskDeps, v.deps},
+		{v.Settings.MergeGate, v.mergeGate},
 		{v.Settings.Monitor, v.monitor},
 	} {
 		if !f.on {
@@ -68,6 +71,18 @@ func (v *Service) deps() (f orchestrator.Feature, err error) {
 		return f, err
 	}
 	return d.Feature(), nil
+}
+
+func (v *Service) mergeGate() (f orchestrator.Feature, err error) {
+	s := v.Settings
+	g, err := mergegate.New(mergegate.Options{
+		Store: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Spaces: v.Git, Leases: v.Leases, Host: v.GitHub, Merge: v.runners()[stage.EffectMerge],
+		Repos: s.MergeGateRepos, OnlyBehind: !s.RebaseAlways, DeferMax: s.MergeDeferMax, DeferDelay: s.MergeDeferDelay, TTL: s.MergeLeaseTTL, Log: v.Log,
+	})
+	if err != nil {
+		return f, err
+	}
+	return g.Feature(), nil
 }
 
 func (v *Service) monitor() (orchestrator.Feature, error) {

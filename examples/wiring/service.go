@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/adapters/filelease"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
@@ -30,6 +31,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/queue/lease"
 )
 
 func logLevels() map[string]slog.Level {
@@ -54,7 +56,8 @@ type Service struct {
 	GitHub   *github.Client
 	Git      *gitcli.Git
 	Agents   *agentcli.Runner
-	Telegram *telegram.Chat        // nil: notices are only logged
+	Telegram *telegram.Chat // nil: notices are only logged
+	Leases   lease.Locker
 	Serial   *serialgate.Gate      // nil: switched off
 	Rec      *reconcile.Reconciler // nil: switched off
 	Engine   *orchestrator.Engine
@@ -121,17 +124,27 @@ func (v *Service) adapters(ctx context.Context, shim []string) (err error) {
 	if err != nil {
 		return err
 	}
+	if v.Leases, err = filelease.New(filepath.Join(s.DataDir, "leases"), nil); err != nil {
+		return err
+	}
 	v.DB, err = sqlite.Open(ctx, sqlite.Options{Path: s.Database(), Log: v.Log})
 	return err
+}
+
+// runners are those of the machine's own effects.
+func (v *Service) runners() map[string]orchestrator.Runner {
+	var chat messenger.Messenger
+	if v.Telegram != nil {
+		chat = v.Telegram
+	}
+	return effects.Runners(effects.Deps{
+		Store: v.DB, Projects: v.Registry.Projects, Tracker: v.Plane, Host: v.GitHub, Messenger: chat, Workspaces: v.Git, Log: v.Log,
+	})
 }
 
 // engine puts the engine and its HTTP face on top of the adapters.
 func (v *Service) engine() (err error) {
 	s, meter := v.Settings, prometheus.New(Version())
-	var chat messenger.Messenger
-	if v.Telegram != nil {
-		chat = v.Telegram
-	}
 	host, err := os.Hostname()
 	if err != nil {
 		return err
@@ -143,9 +156,7 @@ func (v *Service) engine() (err error) {
 	v.Engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
 		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Tracker: v.Plane, Host: v.GitHub, Workspaces: v.Git, Agents: v.Agents,
 		Gates: append(checks.All(os.Getenv), v.Registry.Commands...), Commands: v.Git, Log: v.Log, Meter: meter,
-		Runners: effects.Runners(effects.Deps{
-			Store: v.DB, Projects: v.Registry.Projects, Tracker: v.Plane, Host: v.GitHub, Messenger: chat, Workspaces: v.Git, Log: v.Log,
-		}),
+		Runners: v.runners(),
 	}, orchestrator.Options{
 		MaxConcurrency: s.MaxConcurrency, AgentTimeout: s.AgentTimeout, AgentRetries: s.AgentRetryDelays, JobTTL: s.JobTTL, Poll: s.Poll,
 		StatusDefer: s.StatusDefer, Stage: stage.Options{MaxRetries: s.MaxDeveloperRetries, CIPoll: s.CIPoll},

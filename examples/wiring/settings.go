@@ -17,6 +17,7 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -41,6 +42,12 @@ type Settings struct {
 	SerialGateRepos     []string        `env:"SERIAL_GATE_REPOS" envDefault:"*" doc:"owner/name,… or * for all"`
 	TaskDeps            bool            `env:"TASK_DEPS_ENABLED" envDefault:"true" doc:"a task waits for the tasks that it depends on"`
 	TaskDepsSource      []string        `env:"TASK_DEPS_SOURCE" envDefault:"db,tracker" doc:"where dependencies come from: db (the local table), tracker (relations of cards) or both"`
+	MergeGate           bool            `env:"MERGE_GATE_ENABLED" envDefault:"true" doc:"a branch is brought up to date and tested again before it is merged"`
+	MergeGateRepos      []string        `env:"MERGE_GATE_REPOS" doc:"owner/name,… or * for all; unset: the repositories with self_hosting"`
+	RebaseAlways        bool            `env:"PREMERGE_REBASE_ALWAYS" envDefault:"true" doc:"make branches straight even when they have all of main"`
+	MergeDeferMax       int             `env:"MERGE_DEFER_MAX" envDefault:"20" doc:"how often a busy merge lease is asked for"`
+	MergeDeferDelay     time.Duration   `env:"MERGE_DEFER_DELAY" envDefault:"60s" doc:"between"`
+	MergeLeaseTTL       time.Duration   `env:"MERGE_LEASE_TTL" envDefault:"30m" doc:"a merge lease that nobody renews is free after this long"`
 	Reconcile           bool            `env:"RECONCILE_ENABLED" envDefault:"true" doc:"lost events are found and replayed"`
 	ReconcileTracker    bool            `env:"RECONCILE_TRACKER_ENABLED" envDefault:"true" doc:"the reconciler reads boards too"`
 	ReconcileInterval   time.Duration   `env:"RECONCILE_INTERVAL" envDefault:"60s" doc:"how often the reconciler looks"`
@@ -153,7 +160,7 @@ func (s Settings) check() error {
 	}
 	for name, d := range map[string]time.Duration{
 		"AGENT_TIMEOUT": s.AgentTimeout, "AGENT_TERM_GRACE": s.AgentTermGrace, "CI_POLL": s.CIPoll, "JOB_TTL": s.JobTTL, "POLL": s.Poll,
-		"STATUS_DEFER": s.StatusDefer, "RECONCILE_INTERVAL": s.ReconcileInterval,
+		"STATUS_DEFER": s.StatusDefer, "MERGE_DEFER_DELAY": s.MergeDeferDelay, "MERGE_LEASE_TTL": s.MergeLeaseTTL, "RECONCILE_INTERVAL": s.ReconcileInterval,
 		"MONITOR_WINDOW": s.MonitorWindow, "MONITOR_INTERVAL": s.MonitorInterval, "GIT_TIMEOUT": s.GitTimeout,
 	} {
 		if d <= 0 {
@@ -164,6 +171,9 @@ func (s Settings) check() error {
 		if u, err := url.Parse(value); value != "" && (err != nil || u.Host == "") {
 			wrong(name, "is %q, want an address such as https://example.org", value)
 		}
+	}
+	if s.MergeDeferMax < 1 || s.MergeDeferMax > mergegate.DeferLimit {
+		wrong("MERGE_DEFER_MAX", "is %d, want 1 to %d", s.MergeDeferMax, mergegate.DeferLimit)
 	}
 	for _, source := range s.TaskDepsSource {
 		if source != deps.SourceDB && source != deps.SourceTracker {

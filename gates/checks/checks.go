@@ -8,6 +8,7 @@
 //	check_review_approved     the review approves the branch head
 //	check_tests_passed        the test report passes the branch head
 //	check_staging_status      the staging report says success for the branch head
+//	check_branch_mergeable    the branch stands on the newest main
 //	check_deploy_status       the deploy report says success for what was merged
 //
 // Command makes a gate of an executable.
@@ -32,11 +33,8 @@ const (
 	ReviewApproved    = "check_review_approved"
 	TestsPassed       = "check_tests_passed"
 	StagingStatus     = "check_staging_status"
+	BranchMergeable   = "check_branch_mergeable"
 	DeployStatus      = "check_deploy_status"
-
-	// BranchMergeable is the merge gate's name. It acts (it rebases and pushes),
-	// so it is not one of these read-only checks.
-	BranchMergeable = "check_branch_mergeable"
 )
 
 // All makes the built-in gates. getenv is asked for ORCH_QG0_TITLE_MAX at each
@@ -53,6 +51,7 @@ func All(getenv func(string) string) []gates.Gate {
 		gates.Func(ReviewApproved, reviewApproved),
 		gates.Func(TestsPassed, testsPassed),
 		gates.Func(StagingStatus, stagingStatus),
+		gates.Func(BranchMergeable, branchMergeable),
 		gates.Func(DeployStatus, deployStatus),
 	}
 }
@@ -104,6 +103,24 @@ func architectureReady(_ context.Context, s gates.Subject) gates.Verdict {
 		return gates.Redf("missing in the commit: %s", strings.Join(missing, ", ")).With(evidence...)
 	}
 	return gates.Greenf("the design is committed").With(evidence...)
+}
+
+// branchMergeable judges what the merge gate has found out when it brought the
+// branch up to date under the merge lease.
+func branchMergeable(_ context.Context, s gates.Subject) gates.Verdict {
+	m := s.Mergeable
+	switch {
+	case m == nil:
+		return gates.Errorf("nobody has brought the branch up to date: the merge gate does that")
+	case len(m.Conflicts) > 0:
+		v := gates.Redf("the branch conflicts with %s at %.12s in %s: rebase it onto origin/%s and resolve that", s.Task.Main, m.Base, strings.Join(m.Conflicts, ", "), s.Task.Main)
+		for _, name := range m.Conflicts {
+			v = v.With(gates.Evidence{Kind: "file", Name: name, Note: "conflicts"})
+		}
+		return v
+	default:
+		return gates.Greenf("the branch stands on %s at %.12s", s.Task.Main, m.Base).With(gates.Evidence{Kind: "commit", Name: m.Base, Note: s.Task.Main, OK: true})
+	}
 }
 
 var errNoTree = errors.New("there is no commit on the branch yet")

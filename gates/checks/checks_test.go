@@ -167,3 +167,32 @@ func Example() {
 	//       - file docs/work/APP-7/test-report.md: failed for 0badc0ffee00: the map stays grey
 	// false
 }
+
+// byCommit is a CI that has results of some commits.
+type byCommit map[string][]githost.Check
+
+func (c byCommit) Checks(_ context.Context, _, sha string) ([]githost.Check, error) {
+	return c[sha], nil
+}
+
+// A CI that skips commits of documents never reports on a head of documents: at
+// the gate before the merge the newest commit with the same code speaks for it.
+// Before a review it does not: the head itself is what is reviewed.
+func TestSameCodeCI(t *testing.T) {
+	r := registry(t)
+	passed := []githost.Check{{Name: "build", State: githost.CheckPassed, Kind: "check_run"}}
+	failed := []githost.Check{{Name: "build", State: githost.CheckFailed, Kind: "check_run"}}
+	s := gates.Subject{
+		Task: gates.Task{Repo: "acme/app"}, SHA: "docs2", SameCode: []string{"docs2", "docs1", "code"}, Stage: stage.DeployStaging,
+		CI: byCommit{"code": passed, "older": failed}, Tree: fstest.MapFS{".github/workflows/ci.yml": {Data: []byte("on: push")}},
+	}
+	require.Equal(t, gates.Green, r.Judge(t.Context(), s, checks.CIGreen).Outcome)
+	s.CI = byCommit{"docs1": failed, "code": passed}
+	require.Equal(t, gates.Red, r.Judge(t.Context(), s, checks.CIGreen).Outcome, "the newest that has results")
+	s.CI = byCommit{"docs2": failed, "code": passed}
+	require.Equal(t, gates.Red, r.Judge(t.Context(), s, checks.CIGreen).Outcome, "the head's own come first")
+	s.CI = byCommit{"other": passed}
+	require.Equal(t, gates.Defer, r.Judge(t.Context(), s, checks.CIGreen).Outcome)
+	s.CI, s.Stage = byCommit{"code": passed}, stage.Development
+	require.Equal(t, gates.Defer, r.Judge(t.Context(), s, checks.CIGreen).Outcome)
+}

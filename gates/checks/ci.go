@@ -9,6 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // ciFiles are where the usual CI systems are configured in a repository.
@@ -29,6 +30,9 @@ func ciGreen(ctx context.Context, s gates.Subject) gates.Verdict {
 		return gates.Errorf("there is nothing to ask about CI: no commit, or no git host")
 	}
 	list, err := s.CI.Checks(ctx, s.Task.Repo, s.SHA)
+	if err == nil && len(list) == 0 && s.Stage == stage.DeployStaging {
+		list, s.SHA, err = sameCodeChecks(ctx, s)
+	}
 	if err != nil {
 		return unreachable("the CI results", err)
 	}
@@ -36,6 +40,20 @@ func ciGreen(ctx context.Context, s gates.Subject) gates.Verdict {
 		return noCI(s)
 	}
 	return judgeCI(s, list)
+}
+
+// sameCodeMax bounds how many commits are asked about.
+const sameCodeMax = 10
+
+// sameCodeChecks finds the results of the newest commit with the head's code that
+// has any: a CI that skips commits of documents never reports on the head.
+func sameCodeChecks(ctx context.Context, s gates.Subject) ([]githost.Check, string, error) {
+	for _, sha := range s.SameCode[:min(len(s.SameCode), sameCodeMax)] {
+		if list, err := s.CI.Checks(ctx, s.Task.Repo, sha); err != nil || len(list) > 0 {
+			return list, sha, err
+		}
+	}
+	return nil, s.SHA, nil
 }
 
 // noCI tells a CI that has not reported yet from none at all: by the files that

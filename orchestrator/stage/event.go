@@ -25,6 +25,11 @@ const (
 	OnMergeFailed   Trigger = "merge_failed"
 	OnRetry         Trigger = "operator_retry"
 
+	// OnCaughtUp and OnCatchUpFailed are what came of bringing a branch up to date
+	// with main. Only the edges of the merge gate know them.
+	OnCaughtUp      Trigger = "caught_up"
+	OnCatchUpFailed Trigger = "catch_up_failed"
+
 	// OnReconcile is the reconciler's finding that a stage's gate is green
 	// although nobody has said so. Only the edges of its feature know it.
 	OnReconcile Trigger = "reconcile"
@@ -87,12 +92,19 @@ type Event struct {
 	PR      int64     `json:"pr,omitempty"`
 	URL     string    `json:"url,omitempty"`
 	Final   bool      `json:"final,omitempty"` // merge_failed: a retry cannot help
+	Moved   bool      `json:"moved,omitempty"` // merge_failed: what was tested is not what would land
 	Verdict Verdict   `json:"verdict,omitzero"`
 
 	// Facts of the repository, on the event that starts a task.
 	SelfHosting bool `json:"self_hosting,omitempty"`
 	CINone      bool `json:"ci_none,omitempty"`
 	BranchLater bool `json:"branch_later,omitempty"` // the branch is made when the first agent starts
+	MergeGate   bool `json:"merge_gate,omitempty"`   // the merge gate is on for the repository
+
+	// Base is the commit of main that the branch now stands on (caught_up), and
+	// Conflicts the files that kept it from doing so.
+	Base      string   `json:"base,omitempty"`
+	Conflicts []string `json:"conflicts,omitempty"`
 }
 
 // Effect kinds.
@@ -105,6 +117,12 @@ const (
 	EffectMerge   = "merge"   // merge the pull request, pinned to SHA
 	EffectTidy    = "tidy"    // remove the workspace
 	EffectAskCI   = "ask_ci"  // put OnCI again after Delay
+
+	// Of the merge gate.
+	EffectCatchUp    = "catch_up"     // rebase the branch onto main and push it, under the merge lease
+	EffectGatedMerge = "gated_merge"  // merge when the lease is ours, main is at Base and the code is Tested's
+	EffectLanded     = "landed"       // look whether SHA has the tree that was tested
+	EffectRelease    = "lease_return" // give the merge lease back
 )
 
 // Effect is one outbound call that the service owes the outside world. The
@@ -117,7 +135,9 @@ type Effect struct {
 	Replaces []Status      `json:"replaces,omitempty"` // trigger statuses that the write may overwrite
 	Files    []string      `json:"files,omitempty"`    // comment: artefacts to link to
 	SHA      string        `json:"sha,omitempty"`
-	Expected string        `json:"expected,omitempty"` // publish: where the remote branch was left
+	Expected string        `json:"expected,omitempty"` // publish: where the remote branch was left; landed: the head that was merged
+	Base     string        `json:"base,omitempty"`     // gated_merge
+	Tested   string        `json:"tested,omitempty"`   // gated_merge
 	Delay    time.Duration `json:"delay,omitempty"`
 }
 

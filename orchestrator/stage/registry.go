@@ -17,6 +17,9 @@ const (
 	WhenReady   Condition = "phase A, deployer finished"
 	WhenMerging Condition = "merging"
 	WhenRelease Condition = "phase B"
+
+	WhenCatchingUp Condition = "catching up"
+	WhenRetesting  Condition = "testing again"
 )
 
 func (c Condition) holds(s State, e Event) bool {
@@ -41,6 +44,10 @@ func (c Condition) holds(s State, e Event) bool {
 		return s.Phase == PhaseMerge
 	case WhenRelease:
 		return s.Phase == PhaseRelease
+	case WhenCatchingUp:
+		return s.Phase == PhaseCatchUp && s.Hold == HoldNone
+	case WhenRetesting:
+		return s.Phase == PhaseRetest && s.Hold == HoldNone
 	default:
 		return c == Always
 	}
@@ -61,6 +68,7 @@ const (
 	DoMerge         Action = "merge"          // begin the irreversible part
 	DoRelease       Action = "release"        // what is merged is deployed
 	DoMergeFailed   Action = "merge failed"   // back to development, or blocked
+	DoRetest        Action = "re-test"        // what is to be merged is tested as it will be
 	DoBlock         Action = "block"          // a human is needed
 	DoRecord        Action = "record"         // keep the facts, move nothing
 	DoNothing       Action = "nothing"        // deterministic no-op

@@ -42,6 +42,16 @@ type State struct {
 	// Stopping says that a STOP waits for the irreversible step to finish.
 	Stopping bool `json:"stopping,omitempty"`
 
+	// Of the merge gate: whether it is on for the repository, whether the task
+	// has the merge lease, which commit of main its branch stands on, and which
+	// head was tested there; Retests counts how often that was not what would have
+	// landed.
+	Gated   bool   `json:"gated,omitempty"`
+	Leased  bool   `json:"leased,omitempty"`
+	Base    string `json:"base,omitempty"`
+	Tested  string `json:"tested,omitempty"`
+	Retests int    `json:"retests,omitempty"`
+
 	SelfHosting bool `json:"self_hosting,omitempty"`
 	CINone      bool `json:"ci_none,omitempty"`
 

@@ -113,7 +113,8 @@ func StatusNamed(key Status) (StatusInfo, bool) {
 	return StatusInfo{}, false
 }
 
-// Phase divides the stage deploy.
+// Phase divides the stage deploy, and deploy-staging where the merge gate is at
+// work.
 type Phase string
 
 // Phases of the stage deploy. A repository that hosts the orchestrator itself
@@ -124,6 +125,12 @@ const (
 	PhaseAwait   Phase = "a"      // the deployer prepares, then a human confirms
 	PhaseMerge   Phase = "merge"  // the branch is being merged
 	PhaseRelease Phase = "deploy" // the deployer deploys what was merged
+)
+
+// Phases of the stage deploy-staging in a repository of the merge gate.
+const (
+	PhaseCatchUp Phase = "catch-up" // the branch is brought up to date with main
+	PhaseRetest  Phase = "re-test"  // what is to be merged is tested again
 )
 
 // Hold says that a task waits for a human, and for what.

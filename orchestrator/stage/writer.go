@@ -49,6 +49,8 @@ func (w *writer) act() {
 		w.release()
 	case DoMergeFailed:
 		w.mergeFailed()
+	case DoRetest:
+		w.retest()
 	case DoBlock:
 		w.failed()
 	case DoRecord:
@@ -70,7 +72,7 @@ func (w *writer) accept() {
 	switch w.ev.On {
 	case OnToAnalyse:
 		if s.Stage == None {
-			s.SelfHosting, s.CINone = w.ev.SelfHosting, w.ev.CINone
+			s.SelfHosting, s.CINone, s.Gated = w.ev.SelfHosting, w.ev.CINone, w.ev.MergeGate
 		}
 	case OnAgentFinished:
 		s.Active, s.Feedback, s.Failures = "", "", 0
@@ -87,6 +89,8 @@ func (w *writer) accept() {
 		}
 	case OnMergeDone:
 		s.MergeSHA = w.ev.SHA
+	case OnCaughtUp:
+		w.caughtUp()
 	case OnAgentAttempt:
 		s.Failures++
 		if w.ev.Agent != nil {

@@ -6,7 +6,9 @@ package work
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -74,6 +76,38 @@ type Workspaces interface {
 	// branch alone; ErrProtected for a branch that is not a task's. The mirror
 	// keeps the commits under the name that keep says.
 	Drop(ctx context.Context, s Space, keep string) error
+}
+
+// Rebaser brings task branches up to date with main. It changes no remote.
+type Rebaser interface {
+	// CatchUp rebases the mirror's task branch onto the fresh remote main, and
+	// moves the checkout along; uncommitted changes there are lost. A branch that
+	// stands on main already stays as it is; with always, one that has merges in
+	// it is made straight even then. *Conflict when it cannot be rebased: then
+	// nothing has changed.
+	CatchUp(ctx context.Context, s Space, always bool) (CaughtUp, error)
+	// MainTip asks the remote where main is.
+	MainTip(ctx context.Context, s Space) (sha string, err error)
+	// SameTree reports whether two commits of the fresh main or the mirror have
+	// the same files.
+	SameTree(ctx context.Context, s Space, a, b string) (bool, error)
+}
+
+// CaughtUp is where a branch stands after CatchUp.
+type CaughtUp struct {
+	SHA  string // its tip
+	Base string // the commit of main that it stands on
+}
+
+// Conflict is the error of a branch that cannot be rebased.
+type Conflict struct {
+	Base  string
+	Files []string
+}
+
+// Error names the files.
+func (c *Conflict) Error() string {
+	return fmt.Sprintf("work: the branch conflicts with main at %.12s in %s", c.Base, strings.Join(c.Files, ", "))
 }
 
 // Mirror reads what has been taken.

@@ -24,7 +24,8 @@ import (
 // ended. Files that it changed are committed when it ends well.
 type Script func(ctx context.Context, c work.Command, files map[string]string) work.Result
 
-// Place implements work.Workspaces, work.Mirror and work.Agents in memory.
+// Place implements work.Workspaces, work.Mirror, work.Rebaser and work.Agents in
+// memory.
 type Place struct {
 	// OnPush is told of every push, when it is set.
 	OnPush func(repo, branch, sha string)
@@ -37,6 +38,9 @@ type Place struct {
 	remote   map[string]string // "repo branch" → id
 	runs     []work.Command
 	quiesced int
+	based    map[string]string   // "repo branch" → the commit of main that it stands on
+	conflict map[string][]string // "repo branch" → files
+	landed   map[string]bool     // commits whose tree is another
 	fail     error
 }
 
@@ -47,7 +51,8 @@ type commit struct {
 
 // New makes an empty place whose agents follow a script.
 func New(s Script) *Place {
-	return &Place{script: s, commits: map[string]commit{}, branches: map[string]string{}, checkout: map[string]string{}, remote: map[string]string{}}
+	return &Place{script: s, commits: map[string]commit{}, branches: map[string]string{}, checkout: map[string]string{}, remote: map[string]string{},
+		based: map[string]string{}, conflict: map[string][]string{}, landed: map[string]bool{}}
 }
 
 // SetScript changes what agents do from now on.

@@ -68,3 +68,50 @@ func Example() {
 	fmt.Println(res.Summary, tip.Changed, err)
 	// Output: done true <nil>
 }
+
+func TestRebase(t *testing.T) {
+	ctx, s := t.Context(), space()
+	p := memwork.New(func(_ context.Context, _ work.Command, files map[string]string) work.Result {
+		files["src/a.go"] = "x"
+		return work.Result{Kind: work.ResultOK}
+	})
+	dir, err := p.Open(ctx, s, nil)
+	require.NoError(t, err)
+	p.Run(ctx, work.Command{Dir: dir, Role: "developer"})
+	before, err := p.Take(ctx, s)
+	require.NoError(t, err)
+	same, err := p.CatchUp(ctx, s, true)
+	require.NoError(t, err)
+	require.Equal(t, before.SHA, same.SHA, "main has not moved")
+
+	p.SetRemote(s.Repo, s.Main, "m1")
+	main, err := p.MainTip(ctx, s)
+	require.NoError(t, err)
+	require.Equal(t, "m1", main)
+	p.SetConflict(s.Repo, s.Branch, "src/a.go")
+	_, err = p.CatchUp(ctx, s, true)
+	var conflict *work.Conflict
+	require.ErrorAs(t, err, &conflict)
+	require.Equal(t, &work.Conflict{Base: "m1", Files: []string{"src/a.go"}}, conflict)
+	p.SetConflict(s.Repo, s.Branch)
+	got, err := p.CatchUp(ctx, s, true)
+	require.NoError(t, err)
+	require.NotEqual(t, before.SHA, got.SHA)
+	require.Equal(t, "m1", got.Base)
+	after, err := p.Take(ctx, s)
+	require.NoError(t, err)
+	require.Equal(t, got.SHA, after.SHA)
+	require.False(t, after.Changed, "the mirror has it already")
+	tree, err := p.Files(ctx, s, after.SHA)
+	require.NoError(t, err)
+	_, err = fs.Stat(tree, "src/a.go")
+	require.NoError(t, err, "the work is still there")
+
+	ok, err := p.SameTree(ctx, s, got.SHA, "x")
+	require.NoError(t, err)
+	require.True(t, ok)
+	p.SpoilTree(got.SHA)
+	ok, err = p.SameTree(ctx, s, got.SHA, "x")
+	require.NoError(t, err)
+	require.False(t, ok)
+}

@@ -1,0 +1,159 @@
+package gitcli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// CatchUp implements work.Rebaser. The rebase is made in a checkout of its own
+// beside the mirror, so that neither a crash nor a conflict leaves anything half
+// done where agents work.
+func (g *Git) CatchUp(ctx context.Context, s work.Space, always bool) (work.CaughtUp, error) {
+	p, err := g.locate(s)
+	if err != nil {
+		return work.CaughtUp{}, err
+	}
+	defer g.lock(p.dir)()
+	defer g.lock(p.mirror)()
+	if err := g.fetchMain(ctx, p); err != nil {
+		return work.CaughtUp{}, err
+	}
+	head, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
+	if err == nil && head == "" {
+		err = fmt.Errorf("%s has no branch %s in the mirror", p.Repo, p.Branch)
+	}
+	if err != nil {
+		return work.CaughtUp{}, err
+	}
+	base, err := g.ref(ctx, p.mirror, "refs/remotes/origin/"+p.Main)
+	if err != nil {
+		return work.CaughtUp{}, err
+	}
+	straight, err := g.standsOn(ctx, p, base, head, always)
+	if err != nil {
+		return work.CaughtUp{}, err
+	}
+	tip := head
+	if !straight {
+		if tip, err = g.rebase(ctx, p, base, head); err != nil {
+			return work.CaughtUp{}, err
+		}
+		if _, err := g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, tip, head); err != nil {
+			return work.CaughtUp{}, err
+		}
+	}
+	return work.CaughtUp{SHA: tip, Base: base}, g.follow(ctx, p, base, tip)
+}
+
+// standsOn reports whether a branch has all of main, and no merges when it is to
+// be straight.
+func (g *Git) standsOn(ctx context.Context, p place, base, head string, straight bool) (bool, error) {
+	ok, err := g.ancestor(ctx, p.mirror, base, head)
+	if err != nil || !ok || !straight {
+		return ok, err
+	}
+	merges, err := g.git(ctx, p.mirror, "rev-list", "--merges", "--max-count=1", base+".."+head)
+	return strings.TrimSpace(merges) == "", err
+}
+
+// rebase makes the commits of head anew on base and returns the new tip.
+func (g *Git) rebase(ctx context.Context, p place, base, head string) (tip string, err error) {
+	dir := filepath.Join(g.opt.Root, "rebase", strings.TrimSuffix(filepath.Base(p.mirror), ".git")+"--"+p.WorkItem)
+	drop := func() error {
+		if err := g.remove(dir); err != nil {
+			return err
+		}
+		_, err := g.git(ctx, p.mirror, "worktree", "prune")
+		return err
+	}
+	if err := drop(); err != nil { // a crash may have left one
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return "", err
+	}
+	defer func() {
+		if failed := drop(); err == nil {
+			err = failed
+		}
+	}()
+	if _, err := g.git(ctx, p.mirror, "worktree", "add", "--quiet", "--force", "--detach", dir, head); err != nil {
+		return "", err
+	}
+	own, err := g.run(ctx, call{dir: dir, args: []string{"rev-parse", "--absolute-git-dir"}})
+	if err != nil {
+		return "", err
+	}
+	in := call{repo: strings.TrimSpace(own), tree: dir, env: []string{"GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true"}}
+	in.args = []string{"-c", "rebase.autoStash=false", "-c", "rerere.enabled=false", "rebase", "--quiet", "--no-autosquash", "--no-rebase-merges", base}
+	if _, failed := g.run(ctx, in); failed != nil {
+		in.args = []string{"diff", "--name-only", "--diff-filter=U", "-z"}
+		out, err := g.run(ctx, in)
+		if files := strings.FieldsFunc(out, func(r rune) bool { return r == 0 }); err == nil && len(files) > 0 {
+			return "", &work.Conflict{Base: base, Files: files}
+		}
+		return "", failed
+	}
+	return g.ref(ctx, in.repo, "HEAD")
+}
+
+// follow brings the checkout to the new tip, when there is one.
+func (g *Git) follow(ctx context.Context, p place, base, tip string) error {
+	if _, err := os.Stat(filepath.Join(p.repo, ready)); err != nil {
+		return nil
+	}
+	have, err := g.ref(ctx, p.repo, "refs/heads/"+p.Branch)
+	if err != nil {
+		return err
+	}
+	for _, args := range [][]string{
+		{"update-ref", "refs/remotes/origin/" + p.Main, base},
+		{"update-ref", "refs/heads/" + p.Branch, tip},
+		{"symbolic-ref", "HEAD", "refs/heads/" + p.Branch},
+	} {
+		if _, err := g.git(ctx, p.repo, args...); err != nil {
+			return err
+		}
+	}
+	if have == tip {
+		return nil
+	}
+	return g.reset(ctx, p, tip)
+}
+
+// MainTip implements work.Rebaser.
+func (g *Git) MainTip(ctx context.Context, s work.Space) (string, error) {
+	p, err := g.locate(s)
+	if err != nil {
+		return "", err
+	}
+	p.Branch = p.Main
+	sha, err := g.remote(ctx, p)
+	if err == nil && sha == "" {
+		err = fmt.Errorf("%s has no branch %s", p.Repo, p.Main)
+	}
+	return sha, err
+}
+
+// SameTree implements work.Rebaser.
+func (g *Git) SameTree(ctx context.Context, s work.Space, a, b string) (bool, error) {
+	p, err := g.locate(s)
+	if err != nil {
+		return false, err
+	}
+	if !commitID(a) || !commitID(b) {
+		return false, fmt.Errorf("%w: commit %q or %q", work.ErrBadName, a, b)
+	}
+	defer g.lock(p.mirror)()
+	if err := g.fetchMain(ctx, p); err != nil {
+		return false, err
+	}
+	out, err := g.git(ctx, p.mirror, "rev-parse", "--end-of-options", a+"^{tree}", b+"^{tree}")
+	trees := strings.Fields(strings.TrimPrefix(out, "--end-of-options"))
+	return len(trees) == 2 && trees[0] == trees[1], err
+}

@@ -1,0 +1,144 @@
+package gitcli_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// pushMain is somebody else who pushes to main.
+func (k *kit) pushMain(name, body string) string {
+	k.Helper()
+	clone := filepath.Join(k.TempDir(), "clone")
+	run(k, k.TempDir(), "clone", "--quiet", k.bare, clone)
+	sha := commit(k, clone, name, body)
+	run(k, clone, "push", "--quiet", "origin", "HEAD:main")
+	return sha
+}
+
+func (k *kit) catchUp() work.CaughtUp {
+	k.Helper()
+	got, err := k.g.CatchUp(k.Context(), k.space, true)
+	require.NoError(k, err)
+	return got
+}
+
+func TestCatchUp(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	dir := k.open()
+	head := commit(t, dir, "src/a.go", "package a\n")
+	require.Equal(t, head, k.take().SHA)
+	require.NoError(t, k.g.Push(t.Context(), k.space, head, ""))
+
+	same := k.catchUp()
+	require.Equal(t, head, same.SHA, "a branch that stands on main stays as it is")
+
+	base := k.pushMain("b.go", "package b\n")
+	got := k.catchUp()
+	require.NotEqual(t, head, got.SHA)
+	require.Equal(t, base, got.Base)
+	require.Equal(t, got, k.catchUp(), "again changes nothing")
+	require.Equal(t, head, k.remoteHead(), "and no remote is touched")
+	require.FileExists(t, filepath.Join(dir, "b.go"), "the checkout has moved along")
+	require.Equal(t, got.SHA, run(t, dir, "rev-parse", "HEAD"))
+	require.Empty(t, run(t, dir, "status", "--porcelain"))
+	require.Equal(t, "kim", run(t, dir, "log", "-1", "--format=%an"), "the author stays")
+	require.Equal(t, got.SHA, k.take().SHA)
+	require.Equal(t, got.SHA, k.take().SHA)
+
+	require.NoError(t, k.g.Push(t.Context(), k.space, got.SHA, head))
+	require.Equal(t, got.SHA, k.remoteHead())
+	tip, err := k.g.MainTip(t.Context(), k.space)
+	require.NoError(t, err)
+	require.Equal(t, base, tip)
+
+	left, err := os.ReadDir(filepath.Join(k.root, "rebase"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	next := commit(t, dir, "src/c.go", "package a\n")
+	require.Equal(t, next, k.take().SHA, "an agent goes on from there")
+}
+
+// A conflict names the files and changes nothing.
+func TestCatchUpConflict(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	dir := k.open()
+	head := commit(t, dir, "README.md", "ours\n")
+	k.take()
+	base := k.pushMain("README.md", "theirs\n")
+	for range 2 {
+		_, err := k.g.CatchUp(t.Context(), k.space, true)
+		var conflict *work.Conflict
+		require.ErrorAs(t, err, &conflict)
+		require.Equal(t, &work.Conflict{Base: base, Files: []string{"README.md"}}, conflict)
+	}
+	require.Equal(t, head, k.take().SHA)
+	require.Equal(t, head, run(t, dir, "rev-parse", "HEAD"))
+	// The developer resolves it, as it was told to.
+	k.open()
+	run(t, dir, "-c", "user.name=kim", "-c", "user.email=kim@example.org", "rebase", "--quiet", "-X", "theirs", "origin/main")
+	resolved := k.take()
+	require.NotEqual(t, head, resolved.SHA)
+	require.Equal(t, resolved.SHA, k.catchUp().SHA)
+}
+
+// A branch with merges is made straight only when that is asked for.
+func TestCatchUpMerges(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	dir := k.open()
+	commit(t, dir, "src/a.go", "package a\n")
+	base := k.pushMain("b.go", "package b\n")
+	k.open()
+	run(t, dir, "-c", "user.name=kim", "-c", "user.email=kim@example.org", "merge", "--quiet", "--no-edit", "origin/main")
+	merged := k.take()
+	got, err := k.g.CatchUp(t.Context(), k.space, false)
+	require.NoError(t, err)
+	require.Equal(t, work.CaughtUp{SHA: merged.SHA, Base: base}, got)
+	straight := k.catchUp()
+	require.NotEqual(t, merged.SHA, straight.SHA)
+	require.Empty(t, run(t, dir, "rev-list", "--merges", base+"..HEAD"))
+	same, err := k.g.SameTree(t.Context(), k.space, merged.SHA, straight.SHA)
+	require.NoError(t, err)
+	require.True(t, same)
+	same, err = k.g.SameTree(t.Context(), k.space, base, straight.SHA)
+	require.NoError(t, err)
+	require.False(t, same)
+	_, err = k.g.SameTree(t.Context(), k.space, "HEAD", base)
+	require.ErrorIs(t, err, work.ErrBadName)
+}
+
+// What a killed process left of a rebase is in nobody's way, nor are changes that
+// an agent left uncommitted.
+func TestCatchUpAfterCrash(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	dir := k.open()
+	commit(t, dir, "src/a.go", "package a\n")
+	k.take()
+	k.pushMain("b.go", "package b\n")
+	write(t, dir, "src/a.go", "half done\n")
+	half := filepath.Join(k.root, "rebase", "acme--app--APP-1")
+	run(t, k.root, "--git-dir="+filepath.Join(k.root, "mirrors", "acme--app.git"), "worktree", "add", "--quiet", "--detach", half, k.space.Branch)
+	write(t, half, "junk", "x")
+	k.restart()
+	got := k.catchUp()
+	require.NoDirExists(t, half)
+	require.Equal(t, got.SHA, run(t, dir, "rev-parse", "HEAD"))
+	require.Empty(t, run(t, dir, "status", "--porcelain"))
+
+	protected := k.space
+	protected.Branch = "main"
+	_, err := k.g.CatchUp(t.Context(), protected, true)
+	require.ErrorIs(t, err, work.ErrProtected)
+	gone := k.space
+	gone.Branch = "feature/none"
+	_, err = k.g.CatchUp(t.Context(), gone, true)
+	require.ErrorContains(t, err, "no branch feature/none")
+}

@@ -1,0 +1,199 @@
+// Package mergegate stands between deploy-staging and the merge. A task takes the
+// merge lease of its repository, has its branch rebased onto the newest main, has
+// the result tested again, and is merged only when main is still where it was
+// then: what lands is what was tested. No forge's merge queue is needed.
+//
+//	staging works → lease → rebase, push → CI and the stage's checks → deploy
+//
+// Busy lease: the task waits and asks again, some times. Conflicts and red tests
+// send it back to development, as often as other findings may. The lease is kept,
+// and renewed, until the task is done, sent back, cancelled, merged by a human or
+// blocked; one that its process lost is free when its time is over.
+//
+// A branch that is up to date is not pushed, so that CI does not start for it.
+package mergegate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/queue/lease"
+)
+
+// Name of the feature.
+const Name = "merge_gate"
+
+// Spaces is what the gate needs of the places of work.
+type Spaces interface {
+	work.Workspaces
+	work.Mirror
+	work.Rebaser
+}
+
+// Jobs tells what waits.
+type Jobs interface {
+	Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error)
+}
+
+// Options of the feature. All but Repos, the times and Log are required.
+type Options struct {
+	Store    orchestrator.Store
+	Jobs     Jobs
+	Projects *orchestrator.Projects
+	Spaces   Spaces
+	Leases   lease.Locker
+	Host     githost.Host
+	Merge    orchestrator.Runner // merges, when the gate says so
+
+	Repos      []string      // owner/name, or * for all; empty = the repositories of the service itself
+	OnlyBehind bool          // leave a branch alone that has all of main, merges and all
+	DeferMax   int           // how often a busy lease is asked for; default 20
+	DeferDelay time.Duration // between; default 60 s
+	TTL        time.Duration // of the lease; renewed while it is held; default 30 min
+	Log        *slog.Logger  // nil discards
+	Now        func() time.Time
+}
+
+// DeferLimit is the largest DeferMax: an effect has that many attempts.
+const DeferLimit = 35
+
+// Gate is the feature.
+type Gate struct{ opt Options }
+
+// New checks the options.
+func New(o Options) (*Gate, error) {
+	for name, missing := range map[string]bool{
+		"Store": o.Store == nil, "Jobs": o.Jobs == nil, "Projects": o.Projects == nil, "Spaces": o.Spaces == nil,
+		"Leases": o.Leases == nil, "Host": o.Host == nil, "Merge": o.Merge == nil,
+	} {
+		if missing {
+			return nil, fmt.Errorf("mergegate: Options.%s is required", name)
+		}
+	}
+	if o.DeferMax == 0 {
+		o.DeferMax = 20
+	}
+	if o.DeferMax < 0 || o.DeferMax > DeferLimit {
+		return nil, fmt.Errorf("mergegate: Options.DeferMax is %d, want 1 to %d", o.DeferMax, DeferLimit)
+	}
+	for _, d := range []struct {
+		at *time.Duration
+		to time.Duration
+	}{{&o.DeferDelay, time.Minute}, {&o.TTL, 30 * time.Minute}} {
+		if *d.at <= 0 {
+			*d.at = d.to
+		}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Gate{opt: o}, nil
+}
+
+// Covers reports whether a repository's tasks go through the gate.
+func (g *Gate) Covers(p orchestrator.Project) bool {
+	if len(g.opt.Repos) == 0 {
+		return p.SelfHosting
+	}
+	return slices.ContainsFunc(g.opt.Repos, func(r string) bool { return r == "*" || strings.EqualFold(r, p.Repo) })
+}
+
+// Feature is the gate for the engine.
+func (g *Gate) Feature() orchestrator.Feature {
+	return orchestrator.Feature{
+		Name: Name, Doc: "What is merged was tested on the main that it lands on.",
+		Facts: func(p orchestrator.Project, ev *stage.Event) { ev.MergeGate = g.Covers(p) },
+		Edges: Edges(),
+		Rules: []stage.Rule{Rule},
+		Runners: map[string]orchestrator.Runner{
+			stage.EffectCatchUp:    orchestrator.RunnerFunc(g.catchUp),
+			stage.EffectGatedMerge: orchestrator.RunnerFunc(g.merge),
+			stage.EffectLanded:     orchestrator.RunnerFunc(g.landed),
+			stage.EffectRelease:    orchestrator.RunnerFunc(g.release),
+		},
+		Loops: []orchestrator.Loop{{Name: "renew", Run: g.renewLoop}},
+		Show:  g.show,
+	}
+}
+
+// leaseName is the right to merge into a repository.
+func leaseName(repo string) string { return "merge/" + strings.ToLower(repo) }
+
+// holder names a task as the one who has a lease.
+func holder(workItem string, id int64) string {
+	return fmt.Sprintf("%s (task %d)", workItem, id)
+}
+
+// acquire takes or prolongs the lease for a task. busy says who else has it.
+func (g *Gate) acquire(ctx context.Context, repo, who string) (busy string, err error) {
+	_, err = g.opt.Leases.Acquire(ctx, leaseName(repo), who, g.opt.TTL)
+	var held *lease.Held
+	if errors.As(err, &held) {
+		return fmt.Sprintf("%s has the merge lease of %s until %s", held.Lease.Holder, repo, held.Lease.Expires.UTC().Format(time.RFC3339)), nil
+	}
+	return "", err
+}
+
+// release gives the lease back; one that is another's stays theirs.
+func (g *Gate) release(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	l, ok, err := g.opt.Leases.Holder(ctx, leaseName(e.Repo))
+	if err == nil && ok && l.Holder == holder(e.WorkItem, e.TaskID) {
+		err = g.opt.Leases.Release(ctx, l)
+	}
+	if err != nil && !errors.Is(err, lease.ErrLost) {
+		return orchestrator.Retry(err, e.Attempt, g.opt.Now())
+	}
+	return queue.Outcome{Kind: queue.OutcomeDone}
+}
+
+// renewLoop keeps the leases of tasks that have one.
+func (g *Gate) renewLoop(ctx context.Context, _ *orchestrator.Engine) {
+	for {
+		if err := g.renew(ctx); err != nil && ctx.Err() == nil {
+			g.opt.Log.Error("merge leases could not be renewed", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(g.opt.TTL / 3):
+		}
+	}
+}
+
+func (g *Gate) renew(ctx context.Context) error {
+	var errs []error
+	for _, at := range []stage.Stage{stage.DeployStaging, stage.Deploy} {
+		for after := int64(0); ; {
+			page, err := g.opt.Store.Tasks(ctx, orchestrator.TaskFilter{Stage: at, AfterID: after})
+			if err != nil || len(page) == 0 {
+				errs = append(errs, err)
+				break
+			}
+			for _, t := range page {
+				after = t.ID
+				if !t.State.Leased {
+					continue
+				}
+				busy, err := g.acquire(ctx, t.Repo, holder(t.WorkItemID, t.ID))
+				if busy != "" {
+					g.opt.Log.Warn("a merge lease was lost", "task", t.ID, "repo", t.Repo, "why", busy)
+				}
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,87 @@
+package mergegate
+
+import (
+	"slices"
+
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// Edges are the rows that the merge gate adds to the registry.
+func Edges() []stage.Edge {
+	const s = stage.DeployStaging
+	gate := []string{checks.BranchMergeable}
+	return []stage.Edge{
+		{From: s, On: stage.OnCaughtUp, When: stage.WhenCatchingUp, Gates: gate, Do: stage.DoRetest, To: s, Red: stage.RedBack, Why: "the branch is up to date with main; it is tested again"},
+		{From: s, On: stage.OnCatchUpFailed, When: stage.WhenCatchingUp, Do: stage.DoMergeFailed, To: stage.Development, Why: "the branch could not be brought up to date"},
+		{From: s, On: stage.OnCI, When: stage.WhenRetesting, Gates: []string{checks.CIGreen}, Do: stage.DoEnter, To: stage.Deploy, Red: stage.RedBack, Why: "what will be merged has been tested"},
+	}
+}
+
+// working reports whether the gate is at work on a task.
+func working(s stage.State) bool {
+	return s.Stage == stage.DeployStaging && (s.Phase == stage.PhaseCatchUp || s.Phase == stage.PhaseRetest) && s.Hold == stage.HoldNone
+}
+
+// Rule puts the gate between deploy-staging and every merge. It touches no task
+// that began without the gate.
+func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
+	if !d.State.Gated || !d.Moved {
+		return d
+	}
+	return giveBack(s, pin(e, gate(s, e, d)))
+}
+
+// gate decides which decisions go through the gate.
+func gate(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
+	n := d.State
+	moved := e.On == stage.OnMergeFailed && e.Moved && !e.Final
+	switch {
+	case s.Phase == stage.PhaseRetest && e.On == stage.OnCI && n.Stage == stage.Deploy:
+		d.State.Tested = n.Head
+		return d
+	case n.Stage == stage.Deploy && working(s):
+		return stage.Decision{State: s, Edge: d.Edge, Notes: []string{"the merge gate is at work"}}
+	case n.Stage == stage.Deploy && s.Stage != stage.Deploy:
+		return stage.CatchUp(s, e, d, "staging works; the branch is brought up to date with main before it is merged")
+	case s.Stage == stage.Deploy && moved && n.Stage == stage.Development:
+		d.State.Retests++
+		return stage.CatchUp(s, e, d, e.Reason+"; it is brought up to date and tested again")
+	case merges(d) && n.Tested == "":
+		return stage.CatchUp(s, e, d, "the deployment goes on; the branch is brought up to date with main before it is merged")
+	default:
+		return d
+	}
+}
+
+func merges(d stage.Decision) bool {
+	return slices.ContainsFunc(d.Effects, func(f stage.Effect) bool { return f.Kind == stage.EffectMerge })
+}
+
+// pin ties a merge to what was tested, and has what landed looked at.
+func pin(e stage.Event, d stage.Decision) stage.Decision {
+	n := d.State
+	d.Effects = slices.Clone(d.Effects)
+	for i, f := range d.Effects {
+		if f.Kind == stage.EffectMerge {
+			d.Effects[i] = stage.Effect{Kind: stage.EffectGatedMerge, SHA: f.SHA, Base: n.Base, Tested: n.Tested}
+		}
+	}
+	if e.On == stage.OnMergeDone && n.Stage == stage.Deploy && n.Phase == stage.PhaseRelease && n.Tested != "" {
+		d.Effects = append(d.Effects, stage.Effect{Kind: stage.EffectLanded, SHA: n.MergeSHA, Expected: n.Head})
+	}
+	return d
+}
+
+// giveBack returns the lease when the task has no use for it any more: it is
+// done, sent back, cancelled, or waits for somebody to help it.
+func giveBack(s stage.State, d stage.Decision) stage.Decision {
+	n := &d.State
+	keeps := working(*n) || n.Stage == stage.Deploy && n.Hold != stage.HoldBlocked
+	if keeps || !d.Moved || !s.Leased && !n.Leased && !working(s) {
+		return d
+	}
+	n.Leased, n.Base, n.Tested, n.Retests = false, "", "", 0
+	d.Effects = append(slices.Clone(d.Effects), stage.Effect{Kind: stage.EffectRelease})
+	return d
+}

@@ -1,0 +1,205 @@
+package mergegate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// target finds what an effect is about. A task that is gone is an error.
+func (g *Gate) target(ctx context.Context, e orchestrator.Effect) (orchestrator.Task, orchestrator.Project, error) {
+	p, ok := g.opt.Projects.ByRepo(e.Repo)
+	if !ok {
+		return orchestrator.Task{}, p, fmt.Errorf("the repository %s is not registered any more", e.Repo)
+	}
+	t, err := g.opt.Store.Task(ctx, e.TaskID)
+	return t, p, err
+}
+
+func report(e orchestrator.Effect, ev stage.Event) queue.Outcome {
+	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{orchestrator.TriggerJob(e, ev)}}
+}
+
+func (g *Gate) again(e orchestrator.Effect, err error) queue.Outcome {
+	g.opt.Log.Warn("the merge gate will try again", "kind", e.Kind, "task", e.TaskID, "repo", e.Repo, "attempt", e.Attempt, "err", err)
+	return orchestrator.Retry(err, e.Attempt, g.opt.Now())
+}
+
+// catchUp takes the lease and brings the branch up to date: in the mirror, and on
+// the remote when that changes it.
+func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	t, p, err := g.target(ctx, e)
+	if err != nil {
+		return g.again(e, err)
+	}
+	if !working(t.State) || t.State.Head != e.SHA {
+		return queue.Outcome{Kind: queue.OutcomeDone, Error: "the task has gone on without it"}
+	}
+	busy, err := g.acquire(ctx, t.Repo, holder(t.WorkItemID, t.ID))
+	if err != nil {
+		return g.again(e, err)
+	}
+	if busy != "" && e.Attempt >= g.opt.DeferMax {
+		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Final: true, Reason: fmt.Sprintf("asked %d times: %s", e.Attempt, busy)})
+	}
+	if busy != "" {
+		return queue.Outcome{Kind: queue.OutcomeRetry, At: g.opt.Now().Add(g.opt.DeferDelay), Error: busy}
+	}
+	got, err := g.opt.Spaces.CatchUp(ctx, p.Space(t), !g.opt.OnlyBehind)
+	var conflict *work.Conflict
+	if errors.As(err, &conflict) {
+		return report(e, stage.Event{On: stage.OnCaughtUp, At: g.opt.Now(), Base: conflict.Base, Conflicts: conflict.Files})
+	}
+	if err == nil && got.SHA != e.SHA {
+		err = g.opt.Spaces.Push(ctx, p.Space(t), got.SHA, e.SHA)
+	}
+	switch {
+	case errors.Is(err, work.ErrMoved), errors.Is(err, work.ErrProtected), errors.Is(err, work.ErrBadName):
+		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Final: true, Reason: err.Error()})
+	case err != nil:
+		return g.again(e, err)
+	default:
+		return report(e, stage.Event{On: stage.OnCaughtUp, At: g.opt.Now(), SHA: got.SHA, Base: got.Base})
+	}
+}
+
+// merge merges when that lands what was tested; what is merged already, by an
+// earlier attempt or by a human, is left to the runner that merges.
+func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	t, p, err := g.target(ctx, e)
+	if err != nil {
+		return g.again(e, err)
+	}
+	pr, err := g.opt.Host.PullRequest(ctx, p.Repo, t.Branch)
+	if err != nil && !errors.Is(err, githost.ErrNotFound) {
+		return g.again(e, err)
+	}
+	if err == nil && pr.Merged {
+		return g.opt.Merge.Run(ctx, e)
+	}
+	why, err := g.unfit(ctx, e, p, t)
+	switch {
+	case err != nil:
+		return g.again(e, err)
+	case why != "":
+		return report(e, stage.Event{On: stage.OnMergeFailed, At: g.opt.Now(), Moved: true, Final: t.State.Retests >= g.opt.DeferMax, Reason: why})
+	default:
+		return g.opt.Merge.Run(ctx, e)
+	}
+}
+
+// unfit says why what would land is not what was tested; empty = it is.
+func (g *Gate) unfit(ctx context.Context, e orchestrator.Effect, p orchestrator.Project, t orchestrator.Task) (string, error) {
+	busy, err := g.acquire(ctx, t.Repo, holder(t.WorkItemID, t.ID))
+	if err != nil || busy != "" {
+		return busy, err
+	}
+	main, err := g.opt.Spaces.MainTip(ctx, p.Space(t))
+	if err != nil {
+		return "", err
+	}
+	if main != e.Base {
+		return fmt.Sprintf("%s has moved from %.12s, where the branch was tested, to %.12s", p.Main, e.Base, main), nil
+	}
+	tip, err := g.opt.Spaces.Tip(ctx, p.Space(t))
+	if err != nil {
+		return "", err
+	}
+	if e.SHA != e.Tested && (tip.SHA != e.SHA || !slices.Contains(tip.SameCode, e.Tested)) {
+		return fmt.Sprintf("the branch has other code at %.12s than at %.12s, which was tested", e.SHA, e.Tested), nil
+	}
+	return "", nil
+}
+
+// landed looks whether main got the files that were tested. A forge merges by
+// itself: between the look at main and its merge somebody else may have pushed.
+func (g *Gate) landed(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	t, p, err := g.target(ctx, e)
+	if err != nil {
+		return g.again(e, err)
+	}
+	same, err := g.opt.Spaces.SameTree(ctx, p.Space(t), e.SHA, e.Expected)
+	if err != nil {
+		return g.again(e, err)
+	}
+	if same {
+		return queue.Outcome{Kind: queue.OutcomeDone}
+	}
+	text := fmt.Sprintf("what was merged at %.12s is not what was tested at %.12s: somebody else has pushed to %s at the same moment", e.SHA, e.Expected, p.Main)
+	g.opt.Log.Error("something was merged that was not tested", "task", e.TaskID, "repo", e.Repo, "why", text)
+	key := fmt.Sprintf("landed/%d/%s", e.TaskID, e.SHA)
+	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{
+		orchestrator.NextEffect(e, stage.Effect{Kind: stage.EffectNotify, Text: text}, key, time.Time{}),
+		orchestrator.NextEffect(e, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text + "."}, key+"/comment", time.Time{}),
+	}}
+}
+
+// view is the block in /queue.
+type view struct {
+	Enabled bool       `json:"enabled"`
+	Leases  []leaseOf  `json:"leases"`
+	Tasks   []gateTask `json:"tasks"`
+}
+
+type leaseOf struct {
+	Repo    string    `json:"repo"`
+	Holder  string    `json:"holder"`
+	Expires time.Time `json:"expires"`
+}
+
+// gateTask is a task that the gate works on.
+type gateTask struct {
+	TaskID int64       `json:"task_id"`
+	Repo   string      `json:"repo"`
+	Phase  stage.Phase `json:"phase"`
+	Base   string      `json:"base,omitempty"`
+	Why    string      `json:"why,omitempty"` // what it waits for
+}
+
+func (g *Gate) show(ctx context.Context) (any, error) {
+	v := view{Enabled: true, Leases: []leaseOf{}, Tasks: []gateTask{}}
+	for _, p := range g.opt.Projects.All() {
+		if l, ok, err := g.opt.Leases.Holder(ctx, leaseName(p.Repo)); err != nil {
+			return v, err
+		} else if ok {
+			v.Leases = append(v.Leases, leaseOf{Repo: p.Repo, Holder: l.Holder, Expires: l.Expires})
+		}
+	}
+	why, err := g.waiting(ctx)
+	if err != nil {
+		return v, err
+	}
+	for after := int64(0); ; {
+		page, err := g.opt.Store.Tasks(ctx, orchestrator.TaskFilter{Stage: stage.DeployStaging, AfterID: after})
+		if err != nil || len(page) == 0 {
+			return v, err
+		}
+		for _, t := range page {
+			if after = t.ID; working(t.State) {
+				v.Tasks = append(v.Tasks, gateTask{TaskID: t.ID, Repo: t.Repo, Phase: t.State.Phase, Base: t.State.Base, Why: why[t.ID]})
+			}
+		}
+	}
+}
+
+// waiting is what tasks wait for, by id.
+func (g *Gate) waiting(ctx context.Context) (map[int64]string, error) {
+	out := map[int64]string{}
+	waits, err := g.opt.Jobs.Waiting(ctx, queue.Filter{Pool: queue.PoolEffects})
+	for _, w := range waits {
+		var e orchestrator.Effect
+		if json.Unmarshal(w.Job.Payload, &e) == nil && e.Kind == stage.EffectCatchUp {
+			out[e.TaskID] = w.Job.Error
+		}
+	}
+	return out, err
+}

@@ -1,0 +1,84 @@
+package orchestrator_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
+)
+
+// forge is the git host whose merges move main.
+type forge struct {
+	orchestrator.Hosting
+	r      *rig
+	before func()   // runs before each merge
+	bases  []string // of each merge: where main was
+}
+
+func (f *forge) Merge(ctx context.Context, m githost.Merge) (string, error) {
+	if f.before != nil {
+		f.before()
+	}
+	main := f.r.place.Remote(m.Repo, "main")
+	sha, err := f.Hosting.Merge(ctx, m)
+	if err == nil {
+		f.bases = append(f.bases, main)
+		f.r.place.SetRemote(m.Repo, "main", sha)
+	}
+	return sha, err
+}
+
+// gateRig is a rig with the merge gate on for all repositories.
+type gateRig struct {
+	*rig
+	forge  *forge
+	leases *memlease.Locker
+}
+
+const mergeLease = "merge/" + appRepo
+
+func mergeGate(t *testing.T, f func(*gateRig)) {
+	t.Helper()
+	g := &gateRig{}
+	runWith(t, func(r *rig) {
+		g.rig, g.forge, g.leases = r, &forge{Hosting: r.host, r: r}, memlease.New(nil)
+		r.opt.MaxConcurrency = 8
+		r.place.SetRemote(appRepo, "main", "m0")
+		r.features = func() []orchestrator.Feature {
+			projects, err := orchestrator.NewProjects(r.project...)
+			require.NoError(r, err)
+			merge := effects.Runners(effects.Deps{Store: r.store, Projects: projects, Tracker: r.board, Host: g.forge, Messenger: r.chat, Workspaces: r.place})
+			gate, err := mergegate.New(mergegate.Options{
+				Store: r.store, Jobs: r.store, Projects: projects, Spaces: r.place, Leases: g.leases, Host: g.forge, Merge: merge[stage.EffectMerge],
+				Repos: []string{"*"}, DeferMax: 5,
+			})
+			require.NoError(r, err)
+			s, err := stop.Feature(stop.Options{Store: r.store, Projects: projects, Workspaces: r.place, Agents: r.place})
+			require.NoError(r, err)
+			return []orchestrator.Feature{s, gate.Feature()}
+		}
+	}, func(r *rig) { f(g) })
+}
+
+// free requires that nobody has the merge lease.
+func (g *gateRig) free() {
+	g.Helper()
+	_, held, err := g.leases.Holder(context.Background(), mergeLease)
+	require.NoError(g, err)
+	require.False(g, held, "the lease is given back")
+}
+
+func (g *gateRig) summary(item string) string {
+	g.Helper()
+	x, err := g.engine.Explain(context.Background(), g.task(item).ID)
+	require.NoError(g, err)
+	return x.Summary
+}

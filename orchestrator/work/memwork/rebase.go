@@ -1,0 +1,91 @@
+package memwork
+
+import (
+	"context"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// first is where main is until SetRemote moves it.
+const first = "main-0"
+
+// SetConflict makes a branch conflict with main in some files; none = no longer.
+func (p *Place) SetConflict(repo, branch string, files ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conflict[repo+" "+branch] = files
+}
+
+// SpoilTree makes a commit differ from all others for SameTree.
+func (p *Place) SpoilTree(sha string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.landed[sha] = true
+}
+
+// CatchUp implements work.Rebaser: the commits of the branch are made anew when
+// main has moved.
+func (p *Place) CatchUp(_ context.Context, s work.Space, _ bool) (work.CaughtUp, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fail != nil {
+		return work.CaughtUp{}, p.fail
+	}
+	main, on := p.main(s), p.based[key(s)]
+	if on == "" {
+		on = first
+	}
+	if on == main {
+		return work.CaughtUp{SHA: p.branches[key(s)], Base: main}, nil
+	}
+	if files := p.conflict[key(s)]; len(files) > 0 {
+		return work.CaughtUp{}, &work.Conflict{Base: main, Files: files}
+	}
+	tip := p.again(p.branches[key(s)], main)
+	p.branches[key(s)], p.based[key(s)] = tip, main
+	if p.checkout[dir(s)] != "" {
+		p.checkout[dir(s)] = tip
+	}
+	return work.CaughtUp{SHA: tip, Base: main}, nil
+}
+
+// again makes a line of commits anew on top of a commit of main that has the
+// first one's files.
+func (p *Place) again(id, main string) string {
+	c := p.commits[id]
+	if c.parent == "" {
+		return p.commit("", with(c.files, ".main", main))
+	}
+	return p.commit(p.again(c.parent, main), with(c.files, ".main", main))
+}
+
+func with(files map[string]string, name, body string) map[string]string {
+	out := map[string]string{name: body}
+	for n, b := range files {
+		if n != name {
+			out[n] = b
+		}
+	}
+	return out
+}
+
+func (p *Place) main(s work.Space) string {
+	if main := p.remote[s.Repo+" "+s.Main]; main != "" {
+		return main
+	}
+	return first
+}
+
+// MainTip implements work.Rebaser.
+func (p *Place) MainTip(_ context.Context, s work.Space) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.main(s), p.fail
+}
+
+// SameTree implements work.Rebaser.
+func (p *Place) SameTree(_ context.Context, _ work.Space, a, b string) (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.landed[a] && !p.landed[b], p.fail
+}
