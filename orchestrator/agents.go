@@ -35,11 +35,28 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	if !ok {
 		return done("the repository is not registered any more")
 	}
+	if why := e.admit(ctx, Start{Task: task, JobID: c.Job.ID, Attempt: c.Job.Attempt}); why != "" {
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.Poll), Error: why}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	e.agentStarts(task.ID, cancel)
 	defer e.agentEnds(task.ID)
 	return e.runAgent(ctx, c, project, task, p.Launch)
+}
+
+// admit asks the features whether an agent may start. The first that says no is
+// the answer.
+func (e *Engine) admit(ctx context.Context, s Start) (why string) {
+	for _, f := range e.features {
+		if f.Admit == nil {
+			continue
+		}
+		if why := f.Admit(ctx, s); why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 func (e *Engine) agentStarts(taskID int64, cancel context.CancelFunc) {
