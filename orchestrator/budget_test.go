@@ -186,6 +186,22 @@ func TestBudgetIsSettled(t *testing.T) {
 	})
 }
 
+// A run that costs more than was reserved is known to the decision that it leads to.
+func TestBudgetOfACostlyRun(t *testing.T) {
+	thrifty(t, budget.Caps{Task: 4500}, func(r *rig, _ *budget.Options, _ *books) {
+		r.place.SetScript(instead(stage.Architect, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			res := goodAgent(ctx, c, files)
+			res.Usage.MicroUSD = 9000
+			return res
+		}))
+		item := r.card(appProject, "x")
+		r.toDone(appProject, item)
+		job, why := r.waitsForBudget(r.task(item))
+		require.Contains(r, why, "has cost 0.0105 USD, and the next run")
+		require.Zero(r, job.Attempt)
+	})
+}
+
 func TestBudgetWithoutAPrice(t *testing.T) {
 	thrifty(t, budget.Caps{Task: 1_000_000}, func(r *rig, o *budget.Options, _ *books) {
 		r.place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {

@@ -1,6 +1,7 @@
 package budget_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -22,11 +23,22 @@ func options(t *testing.T, s *memstore.Store, caps budget.Caps) budget.Options {
 	return budget.Options{Store: s, Story: s, Ledger: s, Projects: projects, Queue: s, Lister: s, Caps: caps}
 }
 
+// slow is a ledger that takes its time, so that others come in between.
+type slow struct{ *memstore.Store }
+
+func (s slow) Reservations(ctx context.Context, repo string) ([]orchestrator.Reservation, error) {
+	rs, err := s.Store.Reservations(ctx, repo)
+	time.Sleep(time.Millisecond)
+	return rs, err
+}
+
 // Of many agents that want to start at the same moment, as many do as there is
 // money for.
 func TestAdmitIsRaceFree(t *testing.T) {
 	s := memstore.New(nil)
-	b, err := budget.New(options(t, s, budget.Caps{RepoDay: 7 * dollar}))
+	o := options(t, s, budget.Caps{RepoDay: 7 * dollar})
+	o.Ledger = slow{s}
+	b, err := budget.New(o)
 	require.NoError(t, err)
 	var tasks []orchestrator.Task
 	for n := range 50 {
