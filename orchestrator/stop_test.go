@@ -225,3 +225,38 @@ func TestStopBetweenClaimAndStart(t *testing.T) {
 		require.Empty(r, r.open())
 	})
 }
+
+// An agent that is slow to end does not take its successor out of STOP's sight.
+func TestStopAfterASlowEnd(t *testing.T) {
+	stoppable(t, func(r *rig) {
+		r.shutdown()
+		r.opt.JobTTL = time.Hour // the heartbeat does not tell
+		r.start()
+		ended := 0
+		r.place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			switch {
+			case c.Role == stage.Reviewer:
+				<-ctx.Done()
+				time.Sleep(20 * time.Second)
+			case c.Role == stage.Developer && c.Env["SIGNALBOX_FEEDBACK"] != "":
+				<-ctx.Done()
+			default:
+				return goodAgent(ctx, c, files)
+			}
+			ended++
+			return work.Result{Kind: work.ResultCancelled}
+		})
+		item := r.card(appProject, "x")
+		r.toDone(appProject, item)
+		require.Equal(r, stage.Review, r.task(item).State.Stage)
+		r.move(appProject, item, stage.StatusRejected)
+		r.settle(10 * time.Second)
+		require.Equal(r, 2, count(r.roles(), stage.Developer), "the developer works again already")
+		r.settle(time.Minute)
+		require.Equal(r, 1, ended)
+		r.move(appProject, item, stage.StatusStop)
+		r.settle(10 * time.Second)
+		require.Equal(r, 2, ended)
+		require.Equal(r, stage.Cancelled, r.cancelled(item).State.Stage)
+	})
+}
