@@ -24,6 +24,12 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	if err := json.Unmarshal(c.Job.Payload, &p); err != nil {
 		return &queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}
 	}
+	// From here on a STOP ends the run; one that was decided before is in the row.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	at := &agentAtWork{cancel}
+	e.agentStarts(p.TaskID, at)
+	defer e.agentEnds(p.TaskID, at)
 	task, err := e.Store.Task(ctx, p.TaskID)
 	if err != nil {
 		return e.again(err, c)
@@ -35,24 +41,47 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	if !ok {
 		return done("the repository is not registered any more")
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	e.agentStarts(task.ID, cancel)
-	defer e.agentEnds(task.ID)
+	if why := e.admit(ctx, Start{Task: task, JobID: c.Job.ID, Attempt: c.Job.Attempt}); why != "" {
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.Poll), Error: why}
+	}
 	return e.runAgent(ctx, c, project, task, p.Launch)
 }
 
-func (e *Engine) agentStarts(taskID int64, cancel context.CancelFunc) {
+// admit asks the features whether an agent may start. The first that says no is
+// the answer.
+func (e *Engine) admit(ctx context.Context, s Start) (why string) {
+	for _, f := range e.features {
+		if f.Admit == nil {
+			continue
+		}
+		if why := f.Admit(ctx, s); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// agentAtWork is a claimed job of this process.
+type agentAtWork struct{ cancel context.CancelFunc }
+
+// agentStarts notes a job that was claimed. One of the same task that has not
+// ended yet has lost its claim.
+func (e *Engine) agentStarts(taskID int64, a *agentAtWork) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.running[taskID] = cancel
+	if old := e.running[taskID]; old != nil {
+		old.cancel()
+	}
+	e.running[taskID] = a
 	e.Meter.Set("sessions_running", float64(len(e.running)))
 }
 
-func (e *Engine) agentEnds(taskID int64) {
+func (e *Engine) agentEnds(taskID int64, a *agentAtWork) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.running, taskID)
+	if e.running[taskID] == a {
+		delete(e.running, taskID)
+	}
 	e.Meter.Set("sessions_running", float64(len(e.running)))
 }
 
@@ -60,15 +89,15 @@ func (e *Engine) agentEnds(taskID int64) {
 func (e *Engine) stopAgents(taskID int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if cancel := e.running[taskID]; cancel != nil {
-		cancel()
+	if a := e.running[taskID]; a != nil {
+		a.cancel()
 	}
 }
 
 func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task, l stage.Launch) *queue.Outcome {
 	space := p.Space(t)
 	dir, err := "", e.Agents.Quiesce(ctx, t.ID)
-	if err == nil {
+	if err == nil && ctx.Err() == nil {
 		dir, err = e.Workspaces.Open(ctx, space, FirstFiles(p, t))
 	}
 	if ctx.Err() != nil {

@@ -150,7 +150,7 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 		out.Jobs = append(out.Jobs, effectJob(next, p, f, effectKey(next, d.State.Seq, i)))
 	}
 	if out.Task != nil {
-		change := Change{Task: next, Before: before}
+		change := Change{Task: next, Before: before, Run: run}
 		if change.Ended() {
 			// Beginnings hold the lock already (see start).
 			e.creating.Lock()

@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -107,7 +106,7 @@ type Engine struct {
 	creating sync.Mutex // beginnings and ends of tasks are decided one at a time
 
 	mu      sync.Mutex
-	running map[int64]context.CancelFunc // of the agents at work here, by task id
+	running map[int64]*agentAtWork // by task id
 }
 
 // New wires an engine for a pipeline. A gate that the pipeline or a project
@@ -118,7 +117,7 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 	if err := deps.check(); err != nil {
 		return nil, err
 	}
-	e := &Engine{Deps: deps, opt: opt, features: features, running: map[int64]context.CancelFunc{}}
+	e := &Engine{Deps: deps, opt: opt, features: features, running: map[int64]*agentAtWork{}}
 	if err := e.adopt(features); err != nil {
 		return nil, err
 	}

@@ -20,8 +20,12 @@ type Feature struct {
 	Runners map[string]Runner           // effects of the feature's own, by kind
 	Facts   func(Project, *stage.Event) // adds facts of the repository to the event that starts a task
 	Holds   func(context.Context, Change) (hold, free []queue.Hold, err error)
-	Loops   []Loop                             // background work
-	Show    func(context.Context) (any, error) // the feature's block in /queue; nil = none
+	// Admit is asked when an agent's job is claimed, before the agent starts. An
+	// answer that is not empty says why it may not: the job is given back
+	// unharmed, and is claimed again when no hold that the feature set is left.
+	Admit func(context.Context, Start) (why string)
+	Loops []Loop                             // background work
+	Show  func(context.Context) (any, error) // the feature's block in /queue; nil = none
 }
 
 // Change is a task as a decision leaves it. A feature may answer it with holds
@@ -30,6 +34,14 @@ type Feature struct {
 type Change struct {
 	Task   Task
 	Before stage.State
+	Run    *AgentRun // the record of an agent's attempt that the decision brings; the store does not have it yet
+}
+
+// Launched reports whether an agent is to work, for the first time or again
+// after a failed attempt.
+func (c Change) Launched() bool {
+	n := c.Task.State
+	return n.Active != "" && (n.Run != c.Before.Run || n.Failures != c.Before.Failures)
 }
 
 // Began and Ended report whether the change is the beginning or the end of the
@@ -38,6 +50,13 @@ func (c Change) Began() bool { return c.Before.Stage == stage.None }
 
 // Ended reports the end of the task's life.
 func (c Change) Ended() bool { return c.Task.State.Stage.Terminal() && !c.Before.Stage.Terminal() }
+
+// Start is an agent that is about to start.
+type Start struct {
+	Task    Task
+	JobID   int64
+	Attempt int // of the job
+}
 
 // Loop is background work that a feature or the engine needs; it ends with ctx.
 type Loop struct {

@@ -195,3 +195,68 @@ func TestStopRefuses(t *testing.T) {
 	_, err := stop.Feature(stop.Options{})
 	require.ErrorContains(t, err, "required")
 }
+
+// A STOP that comes after a job was claimed and before its agent works ends it
+// there: no agent starts, and nothing comes back of what was removed.
+func TestStopBetweenClaimAndStart(t *testing.T) {
+	stoppable(t, func(r *rig) {
+		r.shutdown()
+		claimed := 0
+		with := r.features
+		r.features = func() []orchestrator.Feature {
+			slow := orchestrator.Feature{Name: "slow", Admit: func(context.Context, orchestrator.Start) string {
+				claimed++
+				time.Sleep(5 * time.Second)
+				return ""
+			}}
+			return append(with(), slow)
+		}
+		r.opt.JobTTL = time.Hour // the heartbeat does not tell
+		r.start()
+		item := r.card(appProject, "x")
+		r.move(appProject, item, stage.StatusToAnalyse)
+		r.settle(3 * time.Second)
+		require.Equal(r, 1, claimed)
+		r.move(appProject, item, stage.StatusStop)
+		r.settle(time.Minute)
+		require.Equal(r, stage.Cancelled, r.cancelled(item).State.Stage)
+		require.Empty(r, r.roles())
+		require.Empty(r, r.place.Checkouts())
+		require.Empty(r, r.open())
+	})
+}
+
+// An agent that is slow to end does not take its successor out of STOP's sight.
+func TestStopAfterASlowEnd(t *testing.T) {
+	stoppable(t, func(r *rig) {
+		r.shutdown()
+		r.opt.JobTTL = time.Hour // the heartbeat does not tell
+		r.start()
+		ended := 0
+		r.place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			switch {
+			case c.Role == stage.Reviewer:
+				<-ctx.Done()
+				time.Sleep(20 * time.Second)
+			case c.Role == stage.Developer && c.Env["SIGNALBOX_FEEDBACK"] != "":
+				<-ctx.Done()
+			default:
+				return goodAgent(ctx, c, files)
+			}
+			ended++
+			return work.Result{Kind: work.ResultCancelled}
+		})
+		item := r.card(appProject, "x")
+		r.toDone(appProject, item)
+		require.Equal(r, stage.Review, r.task(item).State.Stage)
+		r.move(appProject, item, stage.StatusRejected)
+		r.settle(10 * time.Second)
+		require.Equal(r, 2, count(r.roles(), stage.Developer), "the developer works again already")
+		r.settle(time.Minute)
+		require.Equal(r, 1, ended)
+		r.move(appProject, item, stage.StatusStop)
+		r.settle(10 * time.Second)
+		require.Equal(r, 2, ended)
+		require.Equal(r, stage.Cancelled, r.cancelled(item).State.Stage)
+	})
+}

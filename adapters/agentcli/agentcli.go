@@ -53,9 +53,9 @@ type Options struct {
 // Price is what tokens cost, in millionths of a dollar for a million tokens.
 type Price struct{ Input, Output, CacheRead, CacheCreate int64 }
 
-// cost is the price of a usage in millionths of a dollar. It is computed in
+// Cost is the price of a usage in millionths of a dollar. It is computed in
 // floating point because the products of large counts leave 64 bits.
-func (p Price) cost(u work.Usage) int64 {
+func (p Price) Cost(u work.Usage) int64 {
 	part := func(tokens, price int64) float64 { return float64(tokens) * float64(price) }
 	sum := part(u.Input, p.Input) + part(u.Output, p.Output) + part(u.CacheRead, p.CacheRead) + part(u.CacheCreate, p.CacheCreate)
 	return microUSD(sum / 1e12)
@@ -147,7 +147,7 @@ func (r *Runner) Run(ctx context.Context, c work.Command) work.Result {
 	res := r.run(ctx, c)
 	res.StartedAt, res.FinishedAt = started, r.opt.Now()
 	if res.Usage.MicroUSD == 0 {
-		res.Usage.MicroUSD = r.opt.Prices[res.Usage.Model].cost(res.Usage)
+		res.Usage.MicroUSD = r.opt.Prices[res.Usage.Model].Cost(res.Usage)
 	}
 	return res
 }

@@ -164,9 +164,9 @@ func TestSecretsAreHidden(t *testing.T) {
 func TestClampAndCost(t *testing.T) {
 	require.Equal(t, work.Usage{Input: 0, Output: tokensMax, CacheRead: 5}, clamp(work.Usage{Input: -4, Output: math.MaxInt64, CacheRead: 5}))
 	p := Price{Input: 3_000_000, Output: 15_000_000, CacheRead: 300_000, CacheCreate: 3_750_000}
-	require.EqualValues(t, 3_000_000+15_000_000+300_000+3_750_000, p.cost(work.Usage{Input: 1e6, Output: 1e6, CacheRead: 1e6, CacheCreate: 1e6}))
-	require.EqualValues(t, 1, p.cost(work.Usage{CacheRead: 3}), "rounded")
-	require.Zero(t, Price{Input: math.MaxInt64}.cost(work.Usage{Input: tokensMax}), "nonsense costs nothing rather than a negative sum")
+	require.EqualValues(t, 3_000_000+15_000_000+300_000+3_750_000, p.Cost(work.Usage{Input: 1e6, Output: 1e6, CacheRead: 1e6, CacheCreate: 1e6}))
+	require.EqualValues(t, 1, p.Cost(work.Usage{CacheRead: 3}), "rounded")
+	require.Zero(t, Price{Input: math.MaxInt64}.Cost(work.Usage{Input: tokensMax}), "nonsense costs nothing rather than a negative sum")
 }
 
 func TestExitText(t *testing.T) {

@@ -77,13 +77,18 @@ func (t *tx) saveStory(c orchestrator.Commit) error {
 	return nil
 }
 
+// saveRun records what an attempt did cost, which ends its reservation.
 func (t *tx) saveRun(r orchestrator.AgentRun) error {
 	u := r.Usage
-	return t.exec(`insert or replace into agent_runs (task_id, job_id, attempt, run, stage, role, model, input_tokens, output_tokens, cache_read_input_tokens,
+	err := t.exec(`insert or replace into agent_runs (task_id, job_id, attempt, run, stage, role, model, input_tokens, output_tokens, cache_read_input_tokens,
 		cache_creation_input_tokens, cost_micro_usd, status, exit_code, started_at, finished_at, log_path, result_summary)
 		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		r.TaskID, r.JobID, r.Attempt, r.Run, string(r.Stage), string(r.Role), u.Model, u.Input, u.Output, u.CacheRead,
 		u.CacheCreate, u.MicroUSD, r.Status, r.ExitCode, micros(r.Started), micros(r.Finished), r.LogPath, r.Summary)
+	if err != nil {
+		return err
+	}
+	return t.forget(orchestrator.Reservation{JobID: r.JobID, Attempt: r.Attempt})
 }
 
 // deliveryAge is how long deliveries are remembered.
@@ -161,21 +166,6 @@ func (d *DB) GateResults(ctx context.Context, taskID int64) ([]orchestrator.Gate
 		}
 		g.At = timeOf(at)
 		return g, json.Unmarshal(tree, &g.Verdict)
-	})
-}
-
-// AgentRuns implements orchestrator.Story.
-func (d *DB) AgentRuns(ctx context.Context, taskID int64) ([]orchestrator.AgentRun, error) {
-	rows, err := d.read.QueryContext(ctx, `select id, task_id, job_id, attempt, run, stage, role, model, input_tokens, output_tokens, cache_read_input_tokens,
-		cache_creation_input_tokens, cost_micro_usd, status, exit_code, started_at, finished_at, log_path, result_summary
-		from agent_runs where ?1 = 0 or task_id = ?1 order by id`, taskID)
-	return collect(rows, err, func(r *sql.Rows) (a orchestrator.AgentRun, err error) {
-		us := make([]int64, 2)
-		u := &a.Usage
-		err = r.Scan(&a.ID, &a.TaskID, &a.JobID, &a.Attempt, &a.Run, &a.Stage, &a.Role, &u.Model, &u.Input, &u.Output, &u.CacheRead,
-			&u.CacheCreate, &u.MicroUSD, &a.Status, &a.ExitCode, &us[0], &us[1], &a.LogPath, &a.Summary)
-		times(us, &a.Started, &a.Finished)
-		return a, err
 	})
 }
 

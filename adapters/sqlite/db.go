@@ -1,6 +1,6 @@
 // Package sqlite keeps the queue and the tasks in one SQLite file: the embedded
 // store of the service. One DB is a queue.Queue, queue.Keeper, queue.Lister,
-// orchestrator.Store and orchestrator.Story.
+// orchestrator.Store, Story, Dependencies and Ledger.
 //
 // All writes go through one goroutine that commits what has gathered in one
 // transaction (group commit) with WAL and synchronous=FULL: a call that returns

@@ -159,6 +159,19 @@ create table if not exists agent_runs (
 );
 create index if not exists agent_runs_task on agent_runs (task_id, id);
 
+create index if not exists agent_runs_finished on agent_runs (finished_at);
+
+-- What attempts are taken to cost whose record is not there yet.
+create table if not exists reservations (
+  job_id    integer not null,
+  attempt   integer not null,
+  task_id   integer not null,
+  repo      text    not null,
+  micro_usd integer not null,
+  at        integer not null,
+  primary key (job_id, attempt)
+) without rowid;
+
 create table if not exists job_deps (
   task_id            integer not null,
   depends_on_task_id integer not null,

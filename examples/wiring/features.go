@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
@@ -14,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // features are the additive behaviours that are switched on, in order. One that
@@ -30,6 +32,7 @@ func (v *Service) features() (list []orchestrator.Feature, err error) {
 		{v.Settings.TaskDeps, v.deps},
 		{v.Settings.MergeGate, v.mergeGate},
 		{v.Settings.Monitor, v.monitor},
+		{v.Settings.budgetOn(), v.budget},
 	} {
 		if !f.on {
 			continue
@@ -105,6 +108,27 @@ func (v *Service) reconciler() (f orchestrator.Feature, err error) {
 		return f, err
 	}
 	return v.Rec.Feature(), nil
+}
+
+// letGo frees what features hold that were switched off since: off is the same as
+// without, and nobody else would ever free it.
+func (v *Service) letGo(ctx context.Context) error {
+	held, err := v.DB.Holds(ctx)
+	if err != nil {
+		return err
+	}
+	on := map[string]bool{
+		serialgate.Name: v.Settings.SerialGate, serialgate.Freeze: v.Settings.SerialGate,
+		deps.Name: v.Settings.TaskDeps, deps.Cycle: v.Settings.TaskDeps, budget.Name: v.Settings.budgetOn(),
+	}
+	var left []queue.Hold
+	for _, h := range held {
+		if is, known := on[h.Name]; known && !is {
+			v.Log.Warn("what a feature held is let go: it is switched off", "feature", h.Name, "held", h.Subject, "why", h.Reason)
+			left = append(left, h)
+		}
+	}
+	return v.DB.Free(ctx, left...)
 }
 
 // unfreeze is what ends a freeze; nil when there is none.

@@ -119,7 +119,7 @@ func (v *Service) adapters(ctx context.Context, shim []string) (err error) {
 	}
 	v.Agents, err = agentcli.New(agentcli.Options{
 		Default: s.Agent, LogDir: filepath.Join(s.DataDir, "logs"), StateDir: filepath.Join(s.DataDir, "running"), Shim: shim,
-		TermGrace: s.AgentTermGrace, EnvAllow: append(agentcli.DefaultEnv(), s.AgentEnv...), Log: v.Log,
+		TermGrace: s.AgentTermGrace, EnvAllow: append(agentcli.DefaultEnv(), s.AgentEnv...), Prices: s.AgentPrices, Log: v.Log,
 	})
 	if err != nil {
 		return err
@@ -200,6 +200,9 @@ func (v *Service) Close() error {
 // more requests, ends the agents (their jobs are given back) and returns.
 func (v *Service) Run(ctx context.Context, l net.Listener) error {
 	if err := v.identify(ctx); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if err := v.letGo(ctx); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	if v.Settings.InsecureWebhooks {

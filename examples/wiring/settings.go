@@ -57,6 +57,10 @@ type Settings struct {
 	MonitorInterval     time.Duration   `env:"MONITOR_INTERVAL" envDefault:"30s" doc:"how often"`
 	MonitorFailures     int             `env:"MONITOR_FAILURES" envDefault:"3" doc:"bad looks in a row that count as degraded"`
 	Freezes             bool            `env:"SERIAL_GATE_FREEZE_ENABLED" envDefault:"true" doc:"a degraded deployment freezes its repository"`
+	BudgetTask          dollars         `env:"BUDGET_TASK_USD" envDefault:"0" doc:"what a task may cost in dollars; 0: no cap"`
+	BudgetRepoDay       dollars         `env:"BUDGET_REPO_DAY_USD" envDefault:"0" doc:"what the tasks of a repository may cost on one day (UTC); 0: no cap"`
+	BudgetRun           dollars         `env:"BUDGET_RUN_USD" envDefault:"1.00" doc:"what a run is taken to cost until it is known, where there is a cap"`
+	AgentPrices         prices          `env:"AGENT_PRICES" doc:"of models whose agents report no cost, in dollars for a million tokens: model=input/output/cache read/cache write,…"`
 	QG0TitleMax         string          `env:"QG0_TITLE_MAX" envDefault:"200" doc:"title limit of QG-0 in characters; read at each call"`
 	Agent               string          `env:"AGENT" envDefault:"claude" doc:"agent of roles that the registry gives none: claude, codex, gemini, opencode or a command"`
 	AgentEnv            []string        `env:"AGENT_ENV" doc:"further names that agents see of this environment, X_* for a prefix"`
@@ -179,6 +183,14 @@ func (s Settings) check() error {
 		if source != deps.SourceDB && source != deps.SourceTracker {
 			wrong("TASK_DEPS_SOURCE", "is %q, want db, tracker or db,tracker", strings.Join(s.TaskDepsSource, ","))
 		}
+	}
+	for name, limit := range map[string]dollars{"BUDGET_TASK_USD": s.BudgetTask, "BUDGET_REPO_DAY_USD": s.BudgetRepoDay} {
+		if limit > 0 && limit < s.BudgetRun {
+			wrong(name, "is less than ORCH_BUDGET_RUN_USD, what one run is taken to cost: no agent would ever start; raise it, or lower the other")
+		}
+	}
+	if s.BudgetRun == 0 {
+		wrong("BUDGET_RUN_USD", "is 0, want more than 0")
 	}
 	for key := range s.PlaneStates {
 		if _, ok := stage.StatusNamed(stage.Status(key)); !ok {

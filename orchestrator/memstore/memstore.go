@@ -29,6 +29,7 @@ type Store struct {
 	gates      []orchestrator.GateResult
 	runs       []orchestrator.AgentRun
 	deps       []orchestrator.Dependency
+	reserved   []orchestrator.Reservation // by job and attempt
 }
 
 // New makes an empty store. A nil clock means time.Now.
@@ -150,6 +151,7 @@ func (s *Store) save(c orchestrator.Commit) {
 		s.runs = slices.DeleteFunc(s.runs, func(o orchestrator.AgentRun) bool { return o.JobID == r.JobID && o.Attempt == r.Attempt })
 		r.ID = s.row()
 		s.runs = append(s.runs, r)
+		s.unreserve(r.JobID, r.Attempt)
 	}
 }
 

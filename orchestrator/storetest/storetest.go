@@ -13,7 +13,6 @@ import (
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/queuetest"
 )
@@ -23,6 +22,7 @@ type Store interface {
 	orchestrator.Store
 	orchestrator.Story
 	orchestrator.Dependencies
+	orchestrator.Ledger
 	queuetest.Queue
 }
 
@@ -56,6 +56,7 @@ func Run(t *testing.T, open Open) {
 		"one of many concurrent starts wins":                races,
 		"no such task":                                      missing,
 		"dependencies are kept by source":                   dependencies,
+		"a record ends its reservation":                     reservations,
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := queuetest.NewClock()
@@ -265,28 +266,6 @@ func story(k *kit) {
 	require.Len(k, results, 3)
 	require.Equal(k, v, results[0].Verdict)
 	require.Equal(k, stage.Development, results[0].Stage)
-}
-
-func runs(k *kit) {
-	r := orchestrator.AgentRun{
-		TaskID: 1, JobID: 5, Attempt: 1, Run: 2, Stage: stage.Review, Role: stage.Reviewer,
-		Usage:  work.Usage{Model: "m", Input: 1, Output: 2, CacheRead: 3, CacheCreate: 4, MicroUSD: 5},
-		Status: work.ResultOK, Started: k.clock.Now(), Finished: k.clock.Now().Add(time.Second), LogPath: "/l", Summary: "s",
-	}
-	k.commit(orchestrator.Commit{Runs: []orchestrator.AgentRun{r}})
-	r.ExitCode = 1
-	k.commit(orchestrator.Commit{Runs: []orchestrator.AgentRun{r}})
-	second := r
-	second.Attempt, second.TaskID = 2, 9
-	k.commit(orchestrator.Commit{Runs: []orchestrator.AgentRun{second}})
-	list, err := k.s.AgentRuns(k.Context(), 1)
-	require.NoError(k, err)
-	require.Len(k, list, 1)
-	list[0].ID = 0
-	require.Equal(k, r, list[0])
-	all, err := k.s.AgentRuns(k.Context(), 0)
-	require.NoError(k, err)
-	require.Len(k, all, 2)
 }
 
 func filters(k *kit) {

@@ -22,7 +22,7 @@ func TestQueueSaysWhatIsOff(t *testing.T) {
 	k := setup(t, nil)
 	var q map[string]any
 	require.NoError(t, json.Unmarshal([]byte(k.do(http.MethodGet, "/queue", nil, nil).body), &q))
-	for _, block := range []string{"stop", "serial_gate", "reconcile", "task_deps", "merge_gate"} {
+	for _, block := range []string{"stop", "serial_gate", "reconcile", "task_deps", "merge_gate", "budget"} {
 		require.Equal(t, map[string]any{"enabled": false}, q[block], block)
 	}
 	for _, block := range []string{"jobs", "effects", "workers", "depth"} {

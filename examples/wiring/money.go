@@ -1,0 +1,72 @@
+package wiring
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// dollars is an amount in millionths of a dollar.
+type dollars int64
+
+var amount = regexp.MustCompile(`^([0-9]{1,9})(?:\.([0-9]{1,6}))?$`)
+
+// UnmarshalText reads a decimal amount such as 12.50. No binary fraction is
+// involved.
+func (d *dollars) UnmarshalText(text []byte) error {
+	part := amount.FindSubmatch(text)
+	if part == nil {
+		return fmt.Errorf("%q, want an amount in dollars such as 12.50", text)
+	}
+	n, err := strconv.ParseInt(string(part[1])+(string(part[2]) + "000000")[:6], 10, 64)
+	*d = dollars(n)
+	return err
+}
+
+// prices are those of models.
+type prices map[string]agentcli.Price
+
+// UnmarshalText reads model=input/output/cache read/cache write.
+func (p *prices) UnmarshalText(text []byte) error {
+	*p = prices{}
+	for one := range strings.SplitSeq(string(text), ",") {
+		model, list, _ := strings.Cut(strings.TrimSpace(one), "=")
+		parts := strings.Split(list, "/")
+		var d [4]dollars
+		wrong := model == "" || len(parts) != len(d)
+		for i := 0; !wrong && i < len(d); i++ {
+			wrong = d[i].UnmarshalText([]byte(parts[i])) != nil
+		}
+		if wrong {
+			return fmt.Errorf("%q, want model=input/output/cache read/cache write in dollars for a million tokens, such as gpt-5=1.25/10/0.125/0", one)
+		}
+		(*p)[model] = agentcli.Price{Input: int64(d[0]), Output: int64(d[1]), CacheRead: int64(d[2]), CacheCreate: int64(d[3])}
+	}
+	return nil
+}
+
+// priceOf is what a run costs that reported no cost of its own.
+func (s Settings) priceOf(u work.Usage) (microUSD int64, known bool) {
+	p, known := s.AgentPrices[u.Model]
+	return p.Cost(u), known
+}
+
+func (s Settings) budgetOn() bool { return s.BudgetTask > 0 || s.BudgetRepoDay > 0 }
+
+func (v *Service) budget() (f orchestrator.Feature, err error) {
+	s := v.Settings
+	b, err := budget.New(budget.Options{
+		Store: v.DB, Story: v.DB, Ledger: v.DB, Projects: v.Registry.Projects, Queue: v.DB, Lister: v.DB, Price: s.priceOf, Log: v.Log,
+		Caps: budget.Caps{Task: int64(s.BudgetTask), RepoDay: int64(s.BudgetRepoDay), Run: int64(s.BudgetRun)},
+	})
+	if err != nil {
+		return f, err
+	}
+	return b.Feature(), nil
+}

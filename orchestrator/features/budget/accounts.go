@@ -1,0 +1,97 @@
+package budget
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// caseOf reads the accounts that a task's next run is judged by. run is a record
+// that the store does not have yet.
+func (b *Budget) caseOf(ctx context.Context, t orchestrator.Task, run *orchestrator.AgentRun) (Case, error) {
+	x := Case{Name: fmt.Sprintf("%s (task %d)", t.WorkItemID, t.ID), Repo: t.Repo, At: b.opt.Now().UTC()}
+	reserved, err := b.opt.Ledger.Reservations(ctx, t.Repo)
+	if err != nil {
+		return x, err
+	}
+	if run != nil {
+		reserved = slices.DeleteFunc(reserved, func(r orchestrator.Reservation) bool { return r.JobID == run.JobID && r.Attempt == run.Attempt })
+	}
+	if b.opt.Caps.Task > 0 {
+		runs, err := b.opt.Story.AgentRuns(ctx, t.ID)
+		if err != nil {
+			return x, err
+		}
+		of := slices.DeleteFunc(slices.Clone(reserved), func(r orchestrator.Reservation) bool { return r.TaskID != t.ID })
+		x.Task = b.account(with(runs, run), of)
+	}
+	if b.opt.Caps.RepoDay > 0 {
+		x.RepoDay, err = b.dayOf(ctx, t.Repo, x.At, reserved, run)
+	}
+	return x, err
+}
+
+// dayOf is the account of a repository on the day of a moment. A run counts on the
+// day on which it ends; one that is at work counts today.
+func (b *Budget) dayOf(ctx context.Context, repo string, at time.Time, reserved []orchestrator.Reservation, run *orchestrator.AgentRun) (Account, error) {
+	begin := Day(at)
+	runs, err := b.opt.Ledger.RunsSince(ctx, repo, begin)
+	if err != nil {
+		return Account{}, err
+	}
+	if run != nil && run.Finished.Before(begin) {
+		run = nil
+	}
+	var of []orchestrator.Reservation
+	for _, r := range reserved {
+		today := !r.At.Before(begin)
+		if !today {
+			if today, err = b.atWork(ctx, r); err != nil {
+				return Account{}, err
+			}
+		}
+		if today {
+			of = append(of, r)
+		}
+	}
+	return b.account(with(runs, run), of), nil
+}
+
+// atWork reports whether the attempt of a reservation has not ended yet.
+func (b *Budget) atWork(ctx context.Context, r orchestrator.Reservation) (bool, error) {
+	jobs, err := b.opt.Lister.Jobs(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: r.TaskID, Open: true})
+	return slices.ContainsFunc(jobs, func(j queue.Job) bool {
+		return j.ID == r.JobID && j.Attempt == r.Attempt && j.Status == queue.Running
+	}), err
+}
+
+// with adds a record that the list may have already.
+func with(runs []orchestrator.AgentRun, run *orchestrator.AgentRun) []orchestrator.AgentRun {
+	if run == nil {
+		return runs
+	}
+	runs = slices.DeleteFunc(runs, func(r orchestrator.AgentRun) bool { return r.JobID == run.JobID && r.Attempt == run.Attempt })
+	return append(runs, *run)
+}
+
+// account sums up.
+func (b *Budget) account(runs []orchestrator.AgentRun, reserved []orchestrator.Reservation) (a Account) {
+	for _, r := range runs {
+		cost, u := r.Usage.MicroUSD, r.Usage
+		if used := u.Input > 0 || u.Output > 0 || u.CacheRead > 0 || u.CacheCreate > 0; used && cost == 0 {
+			price, known := b.opt.Price(u)
+			if cost = price; !known && !slices.Contains(a.Unpriced, u.Model) {
+				a.Unpriced = append(a.Unpriced, u.Model)
+			}
+		}
+		a.Spent = add(a.Spent, cost)
+	}
+	for _, r := range reserved {
+		a.Reserved = add(a.Reserved, r.MicroUSD)
+	}
+	return a
+}

@@ -1,0 +1,103 @@
+package budget_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
+	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+func options(t *testing.T, s *memstore.Store, caps budget.Caps) budget.Options {
+	t.Helper()
+	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP", Main: "main"})
+	require.NoError(t, err)
+	return budget.Options{Store: s, Story: s, Ledger: s, Projects: projects, Queue: s, Lister: s, Caps: caps}
+}
+
+// slow is a ledger that takes its time, so that others come in between.
+type slow struct{ *memstore.Store }
+
+func (s slow) Reservations(ctx context.Context, repo string) ([]orchestrator.Reservation, error) {
+	rs, err := s.Store.Reservations(ctx, repo)
+	time.Sleep(time.Millisecond)
+	return rs, err
+}
+
+// Of many agents that want to start at the same moment, as many do as there is
+// money for.
+func TestAdmitIsRaceFree(t *testing.T) {
+	s := memstore.New(nil)
+	o := options(t, s, budget.Caps{RepoDay: 7 * dollar})
+	o.Ledger = slow{s}
+	b, err := budget.New(o)
+	require.NoError(t, err)
+	var tasks []orchestrator.Task
+	for n := range 50 {
+		id, err := s.NewTaskID(t.Context())
+		require.NoError(t, err)
+		task := orchestrator.Task{
+			ID: id, WorkItemID: fmt.Sprintf("APP-%d", n), TrackerIssueID: fmt.Sprint(n), Branch: fmt.Sprint(n), Repo: "acme/app",
+			State: stage.State{Stage: stage.Analysis, Run: 1, Active: stage.Analyst},
+		}
+		require.NoError(t, s.Commit(t.Context(), orchestrator.Commit{Task: &task}))
+		tasks = append(tasks, task)
+	}
+	var started atomic.Int32
+	var all sync.WaitGroup
+	for _, task := range tasks {
+		all.Go(func() {
+			if b.Feature().Admit(t.Context(), orchestrator.Start{Task: task, JobID: task.ID, Attempt: 1}) == "" {
+				started.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(t, 7, started.Load())
+	held, err := s.Holds(t.Context())
+	require.NoError(t, err)
+	require.Len(t, held, 43)
+
+	// One of them ends and has cost 40 cents: there is no room for another. A
+	// second one does the same, and there is.
+	rs, err := s.Reservations(t.Context(), "acme/app")
+	require.NoError(t, err)
+	for n, want := range []int{43, 42} {
+		run := orchestrator.AgentRun{TaskID: rs[n].TaskID, JobID: rs[n].JobID, Attempt: 1, Finished: time.Now()}
+		run.Usage.MicroUSD = dollar * 4 / 10
+		require.NoError(t, s.Commit(t.Context(), orchestrator.Commit{Runs: []orchestrator.AgentRun{run}}))
+		require.NoError(t, b.Pass(t.Context()))
+		waiting := 0
+		held, err := s.Holds(t.Context())
+		require.NoError(t, err)
+		for _, h := range held {
+			if h.Name == budget.Name {
+				waiting++
+			}
+		}
+		require.Equal(t, want, waiting)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	s := memstore.New(nil)
+	for want, caps := range map[string]budget.Caps{
+		"both 0": {},
+		"Options.Caps.Task is 0.50 USD, less than the 1.00 USD":    {Task: dollar / 2},
+		"Options.Caps.RepoDay is 2.00 USD, less than the 3.00 USD": {RepoDay: 2 * dollar, Run: 3 * dollar},
+		"negative": {Task: -1},
+	} {
+		_, err := budget.New(options(t, s, caps))
+		require.ErrorContains(t, err, want)
+	}
+	_, err := budget.New(budget.Options{Caps: budget.Caps{Task: dollar}})
+	require.ErrorContains(t, err, "required")
+}

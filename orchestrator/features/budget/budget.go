@@ -1,0 +1,190 @@
+// Package budget keeps what agents cost within caps in dollars: one for each task,
+// one for each repository and day (UTC). Both are optional; without a cap there is
+// no feature.
+//
+// Before an agent starts, an estimate is reserved. The record of the run puts what
+// it did cost in its place, in the transaction that takes the run's result in. A
+// run that was interrupted has no record: its estimate stays, so that an agent
+// that is started again and again reaches the cap too.
+//
+// A run that might pass a cap waits: its job is held, takes no slot and is not
+// looked at. The hold is set in the transaction of the decision that launches the
+// agent. What a decision cannot see (two tasks that begin at the same moment) is
+// seen when the job is claimed: reservations are made one at a time in a process.
+// A loop frees a hold when there is room again: the day has ended, a run cost less
+// than was reserved, or the service was started with a higher cap.
+//
+// A model that was used, cost nothing and has no known price counts as over. What
+// cannot be read lets nothing start: a cap that fails open is none. The loop
+// looks again soon.
+package budget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Name of the feature and of its holds.
+const Name = "budget"
+
+// Options of the feature. All up to Lister and one cap are required.
+type Options struct {
+	Store    orchestrator.Store
+	Story    orchestrator.Story
+	Ledger   orchestrator.Ledger
+	Projects *orchestrator.Projects
+	Queue    queue.Keeper
+	Lister   queue.Lister
+	Caps     Caps
+	// Price is what a run costs that used tokens and reported no cost, in
+	// millionths of a dollar; known is false when nobody knows. nil knows none.
+	Price func(work.Usage) (microUSD int64, known bool)
+	Every time.Duration // how often holds are put right; default 30 s
+	Log   *slog.Logger  // nil discards
+	Now   func() time.Time
+}
+
+// Budget is the feature.
+type Budget struct {
+	opt   Options
+	nudge chan struct{} // there is something to tell, or room again
+
+	mu sync.Mutex // reservations and holds are made one at a time
+}
+
+// New checks the options.
+func New(o Options) (*Budget, error) {
+	switch {
+	case o.Store == nil || o.Story == nil || o.Ledger == nil || o.Projects == nil || o.Queue == nil || o.Lister == nil:
+		return nil, errors.New("budget: Options.Store, Story, Ledger, Projects, Queue and Lister are required")
+	case o.Caps.Task < 0 || o.Caps.RepoDay < 0 || o.Caps.Run < 0:
+		return nil, errors.New("budget: Options.Caps: an amount is negative, want 0 or more")
+	case o.Caps.Task == 0 && o.Caps.RepoDay == 0:
+		return nil, errors.New("budget: Options.Caps: Task and RepoDay are both 0: leave the feature out, or set one")
+	}
+	if o.Caps.Run == 0 {
+		o.Caps.Run = 1_000_000
+	}
+	for field, limit := range map[string]int64{"Task": o.Caps.Task, "RepoDay": o.Caps.RepoDay} {
+		if limit > 0 && limit < o.Caps.Run {
+			return nil, fmt.Errorf("budget: Options.Caps.%s is %s, less than the %s that one run is taken to cost: nothing would ever start", field, USD(limit), USD(o.Caps.Run))
+		}
+	}
+	if o.Price == nil {
+		o.Price = func(work.Usage) (int64, bool) { return 0, false }
+	}
+	if o.Every <= 0 {
+		o.Every = 30 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Budget{opt: o, nudge: make(chan struct{}, 1)}, nil
+}
+
+// Feature is the budget for the engine.
+func (b *Budget) Feature() orchestrator.Feature {
+	return orchestrator.Feature{
+		Name: Name, Doc: "What agents cost stays within caps.",
+		Holds: b.holds,
+		Admit: b.admit,
+		Loops: []orchestrator.Loop{{Name: "loop", Run: b.loop}},
+		Show:  b.show,
+	}
+}
+
+// unread is why nothing starts when the books cannot be read.
+const unread = "what has been spent could not be read, and so nothing starts"
+
+// holdOf is what keeps a task's next run from being claimed.
+func holdOf(taskID int64, reason string) queue.Hold {
+	return queue.Hold{Subject: subjectPrefix + strconv.FormatInt(taskID, 10), Name: Name, Reason: reason}
+}
+
+const subjectPrefix = "task/"
+
+// taskOf is the task that a hold of ours keeps.
+func taskOf(h queue.Hold) (id int64, ok bool) {
+	text, found := strings.CutPrefix(h.Subject, subjectPrefix)
+	id, err := strconv.ParseInt(text, 10, 64)
+	return id, h.Name == Name && found && err == nil
+}
+
+// holds answers a launch with a hold when the run might pass a cap.
+func (b *Budget) holds(ctx context.Context, c orchestrator.Change) (hold, free []queue.Hold, err error) {
+	if c.Run != nil {
+		defer b.look() // a run may have cost less than was reserved for it
+	}
+	own := holdOf(c.Task.ID, "")
+	if c.Task.State.Active == "" && c.Before.Active != "" {
+		return nil, []queue.Hold{own}, nil
+	}
+	if !c.Launched() {
+		return nil, nil, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	x, err := b.caseOf(ctx, c.Task, c.Run)
+	if err != nil {
+		b.opt.Log.Error(unread, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
+		own.Reason = unread
+	} else {
+		own.Reason = b.opt.Caps.Judge(x).Reason()
+	}
+	if own.Reason == "" {
+		return nil, []queue.Hold{own}, nil
+	}
+	b.look()
+	return []queue.Hold{own}, nil, nil
+}
+
+// admit reserves the estimate of a run that is about to start, or holds it.
+func (b *Budget) admit(ctx context.Context, s orchestrator.Start) (why string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	log := b.opt.Log.With("task", s.Task.ID, "repo", s.Task.Repo)
+	x, err := b.caseOf(ctx, s.Task, nil)
+	if err != nil {
+		if ctx.Err() == nil { // else the service is being stopped
+			log.Error(unread, "err", err)
+		}
+		return unread
+	}
+	if v := b.opt.Caps.Judge(x); len(v) > 0 {
+		log.Info("a run waits for the budget", "why", v.Reason())
+		if err := b.opt.Queue.Hold(ctx, holdOf(s.Task.ID, v.Reason())); err != nil {
+			log.Error("a run that waits for the budget could not be held; it is asked for again", "err", err)
+		}
+		b.look()
+		return v.Reason()
+	}
+	err = b.opt.Ledger.Reserve(ctx, orchestrator.Reservation{
+		TaskID: s.Task.ID, JobID: s.JobID, Attempt: s.Attempt, Repo: s.Task.Repo, MicroUSD: b.opt.Caps.Run, At: x.At,
+	})
+	if err != nil {
+		log.Error("an estimate could not be reserved, and so nothing starts", "err", err)
+		return "the estimate of the run could not be reserved"
+	}
+	return ""
+}
+
+// look asks the loop to look soon.
+func (b *Budget) look() {
+	select {
+	case b.nudge <- struct{}{}:
+	default:
+	}
+}

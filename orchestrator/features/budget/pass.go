@@ -1,0 +1,171 @@
+package budget
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+func (b *Budget) loop(ctx context.Context, _ *orchestrator.Engine) {
+	for {
+		if err := b.Pass(ctx); err != nil && ctx.Err() == nil {
+			b.opt.Log.Error("the budget could not be looked after", "err", err)
+		}
+		now := b.opt.Now()
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.nudge:
+			// The decision that nudged is being committed now.
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+		case <-time.After(min(b.opt.Every, Day(now).AddDate(0, 0, 1).Sub(now))):
+		}
+	}
+}
+
+// Pass frees what there is room for, oldest task first, brings the reasons of the
+// others up to date, and tells people of each cap that is reached, once.
+func (b *Budget) Pass(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	held, err := b.opt.Lister.Holds(ctx)
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	var waiting, stale, changed []queue.Hold
+	for _, h := range held {
+		if _, ours := taskOf(h); ours {
+			waiting = append(waiting, h)
+		}
+		known[h.Subject] = known[h.Subject] || h.Name == told
+	}
+	slices.SortFunc(waiting, func(a, z queue.Hold) int {
+		first, _ := taskOf(a)
+		second, _ := taskOf(z)
+		return cmp.Compare(first, second)
+	})
+	var errs []error
+	freed := map[string]int64{} // reserved in this pass, by repository
+	for _, h := range waiting {
+		t, v, err := b.again(ctx, h, freed)
+		switch reason := v.Reason(); {
+		case err != nil: // it stays held
+			errs = append(errs, err)
+		case reason == "":
+			stale = append(stale, h)
+			freed[t.Repo] = add(freed[t.Repo], b.opt.Caps.Run)
+		default:
+			if h.Reason != reason {
+				h.Reason = reason
+				changed = append(changed, h)
+			}
+			errs = append(errs, b.tell(ctx, t, v, known))
+		}
+	}
+	errs = append(errs, b.opt.Queue.Hold(ctx, changed...), b.opt.Queue.Free(ctx, stale...), b.tidy(ctx, held))
+	return errors.Join(errs...)
+}
+
+// again judges a task that waits. An empty verdict frees it.
+func (b *Budget) again(ctx context.Context, h queue.Hold, freed map[string]int64) (t orchestrator.Task, v Verdict, err error) {
+	id, _ := taskOf(h)
+	t, err = b.opt.Store.Task(ctx, id)
+	if errors.Is(err, orchestrator.ErrNotFound) || err == nil && t.State.Active == "" {
+		return orchestrator.Task{}, nil, nil // nobody waits any more
+	}
+	if err != nil {
+		return t, nil, err
+	}
+	x, err := b.caseOf(ctx, t, nil)
+	if err != nil {
+		return t, nil, err
+	}
+	x.RepoDay.Reserved = add(x.RepoDay.Reserved, freed[t.Repo])
+	return t, b.opt.Caps.Judge(x), nil
+}
+
+// told is the name of holds that hold nothing: nobody's job names their subject.
+// They remember that people know, over restarts.
+const told = "budget_told"
+
+// told by what is over: kind, task or day, and so on, then the cap: a cap that was
+// raised and is reached again is told again.
+func (b *Budget) marker(t orchestrator.Task, o Over) queue.Hold {
+	limit, of := b.opt.Caps.Task, fmt.Sprintf("%s/%d", o.Kind, t.ID)
+	if o.Kind == KindRepoDay {
+		limit, of = b.opt.Caps.RepoDay, fmt.Sprintf("%s/%d/%s", o.Kind, o.Until.Unix(), t.Repo)
+	}
+	if o.Unpriced {
+		of += "/unpriced"
+	}
+	return queue.Hold{Subject: fmt.Sprintf("%s/%s/%d", told, of, limit), Name: told, Reason: o.Reason}
+}
+
+// tell sends one notice of the caps that nobody has been told of. The notice and
+// the mark that it was sent are one transaction.
+func (b *Budget) tell(ctx context.Context, t orchestrator.Task, v Verdict, known map[string]bool) error {
+	p, registered := b.opt.Projects.ByRepo(t.Repo)
+	var c orchestrator.Commit
+	var fresh Verdict
+	for _, o := range v {
+		if m := b.marker(t, o); !known[m.Subject] && registered {
+			c.Hold, fresh = append(c.Hold, m), append(fresh, o)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	b.opt.Log.Warn("a cap is reached", "task", t.ID, "repo", t.Repo, "why", fresh.Reason())
+	notice := stage.Effect{Kind: stage.EffectNotify, Text: "waits for the budget: " + fresh.Reason()}
+	c.Jobs = []queue.Job{orchestrator.TaskEffect(t, p, notice, fmt.Sprintf("%s/%d", c.Hold[0].Subject, t.CreatedAt.Unix()))}
+	if err := b.opt.Store.Commit(ctx, c); err != nil {
+		return err
+	}
+	for _, m := range c.Hold {
+		known[m.Subject] = true
+	}
+	return nil
+}
+
+// tidy forgets what no verdict can ask for again: notices of days and tasks that
+// have ended, and reservations of interrupted runs of such tasks.
+func (b *Budget) tidy(ctx context.Context, held []queue.Hold) error {
+	begin := Day(b.opt.Now())
+	var errs []error
+	ended := func(id int64) bool {
+		t, err := b.opt.Store.Task(ctx, id)
+		if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
+			errs = append(errs, err)
+			return false
+		}
+		return err != nil || t.State.Stage.Terminal()
+	}
+	var marks []queue.Hold
+	for _, h := range held {
+		if h.Name != told {
+			continue
+		}
+		of := strings.Split(h.Subject, "/")
+		n, err := strconv.ParseInt(of[min(2, len(of)-1)], 10, 64)
+		if err != nil || of[1] == KindRepoDay && n <= begin.Unix() || of[1] == KindTask && ended(n) {
+			marks = append(marks, h)
+		}
+	}
+	reserved, err := b.opt.Ledger.Reservations(ctx, "")
+	old := slices.DeleteFunc(reserved, func(r orchestrator.Reservation) bool { return !r.At.Before(begin) || !ended(r.TaskID) })
+	return errors.Join(append(errs, err, b.opt.Queue.Free(ctx, marks...), b.opt.Ledger.Forget(ctx, old...))...)
+}

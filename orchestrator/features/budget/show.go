@@ -1,0 +1,57 @@
+package budget
+
+import (
+	"context"
+	"time"
+)
+
+// view is the block in /queue. Amounts are millionths of a dollar.
+type view struct {
+	Enabled bool      `json:"enabled"`
+	TaskCap int64     `json:"task_cap_micro_usd,omitempty"`
+	DayCap  int64     `json:"repo_day_cap_micro_usd,omitempty"`
+	Run     int64     `json:"run_micro_usd"`
+	Day     string    `json:"day"` // UTC
+	Repos   []spent   `json:"repos"`
+	Waiting []waiting `json:"waiting"`
+}
+
+// spent is the account of a repository today.
+type spent struct {
+	Repo     string   `json:"repo"`
+	Spent    int64    `json:"spent_micro_usd"`
+	Reserved int64    `json:"reserved_micro_usd"`
+	Unpriced []string `json:"unpriced_models,omitempty"`
+}
+
+type waiting struct {
+	TaskID int64     `json:"task_id"`
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+}
+
+func (b *Budget) show(ctx context.Context) (any, error) {
+	now, c := b.opt.Now().UTC(), b.opt.Caps
+	v := view{Enabled: true, TaskCap: c.Task, DayCap: c.RepoDay, Run: c.Run, Day: now.Format(time.DateOnly), Repos: []spent{}, Waiting: []waiting{}}
+	held, err := b.opt.Lister.Holds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range held {
+		if id, ours := taskOf(h); ours {
+			v.Waiting = append(v.Waiting, waiting{TaskID: id, Reason: h.Reason, Since: h.Since})
+		}
+	}
+	for _, p := range b.opt.Projects.All() {
+		reserved, err := b.opt.Ledger.Reservations(ctx, p.Repo)
+		if err != nil {
+			return nil, err
+		}
+		a, err := b.dayOf(ctx, p.Repo, now, reserved, nil)
+		if err != nil {
+			return nil, err
+		}
+		v.Repos = append(v.Repos, spent{Repo: p.Repo, Spent: a.Spent, Reserved: a.Reserved, Unpriced: a.Unpriced})
+	}
+	return v, nil
+}

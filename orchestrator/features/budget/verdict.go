@@ -1,0 +1,134 @@
+package budget
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Caps are in millionths of a dollar. A cap of 0 is off.
+type Caps struct {
+	Task    int64 // for one task, from its beginning to its end
+	RepoDay int64 // for one repository and day (UTC)
+	Run     int64 // what a run is taken to cost until it is known; default 1 USD
+}
+
+// Account is what is known of the money in one place, in millionths of a dollar.
+type Account struct {
+	Spent    int64    // by runs that have ended
+	Reserved int64    // for runs whose cost is not known: at work, or interrupted
+	Unpriced []string // models that were used and whose price nobody knows
+}
+
+// Case is what a verdict is given on.
+type Case struct {
+	Name    string // of the task, for people
+	Repo    string
+	At      time.Time
+	Task    Account
+	RepoDay Account // of the day that At is in
+}
+
+// Kinds of caps.
+const (
+	KindTask    = "task"
+	KindRepoDay = "repo_day"
+)
+
+// Over is a cap that a further run might pass.
+type Over struct {
+	Kind     string    // task or repo_day
+	Reason   string    // a sentence with the numbers
+	Unpriced bool      // nobody knows what was spent
+	Until    time.Time // when it ends by itself; zero = it does not
+}
+
+// Verdict lists the caps that a further run might pass; none lets it start.
+type Verdict []Over
+
+// Reason is one text for all of them.
+func (v Verdict) Reason() string {
+	var out []string
+	for _, o := range v {
+		out = append(out, o.Reason)
+	}
+	return strings.Join(out, "; ")
+}
+
+// Judge says whether a further run may start: it may when all that was spent, all
+// that is reserved and the run itself stay within each cap. A price that nobody
+// knows counts as more than any cap.
+func (c Caps) Judge(x Case) Verdict {
+	var out Verdict
+	if c.Task > 0 {
+		o := Over{Kind: KindTask}
+		if o.Reason, o.Unpriced = c.over(x.Task, c.Task, x.Name, "", "the cap of %s for a task"); o.Reason != "" {
+			out = append(out, o)
+		}
+	}
+	if c.RepoDay > 0 {
+		begin := Day(x.At)
+		o := Over{Kind: KindRepoDay, Until: begin.AddDate(0, 0, 1)}
+		limit := "the cap of %s for a repository and day, until " + o.Until.Format(time.RFC3339)
+		if o.Reason, o.Unpriced = c.over(x.RepoDay, c.RepoDay, x.Repo, " on "+begin.Format(time.DateOnly), limit); o.Reason != "" {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// over says why a run might pass a cap; empty when it cannot.
+func (c Caps) over(a Account, limit int64, who, when, what string) (reason string, unpriced bool) {
+	what = fmt.Sprintf(what, USD(limit))
+	if len(a.Unpriced) > 0 {
+		return fmt.Sprintf("%s has used %s%s, whose price is not known: that counts as more than %s", who, models(a.Unpriced), when, what), true
+	}
+	if add(add(a.Spent, a.Reserved), c.Run) <= limit {
+		return "", false
+	}
+	reserved := ""
+	if a.Reserved > 0 {
+		reserved = fmt.Sprintf(", %s is reserved for runs whose cost is not known", USD(a.Reserved))
+	}
+	return fmt.Sprintf("%s has cost %s%s%s, and the next run is taken to cost %s: together more than %s", who, USD(a.Spent), when, reserved, USD(c.Run), what), false
+}
+
+// models names models, sorted.
+func models(names []string) string {
+	var out []string
+	for _, n := range names {
+		if n == "" {
+			out = append(out, "a model without a name")
+		} else {
+			out = append(out, fmt.Sprintf("the model %q", n))
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), " and ")
+}
+
+// Day is the beginning of a moment's day (UTC).
+func Day(at time.Time) time.Time {
+	y, m, d := at.UTC().Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+}
+
+// USD is an amount in millionths of a dollar for people: "0.50 USD".
+func USD(micro int64) string {
+	cents := fmt.Sprintf("%d.%06d", micro/1e6, micro%1e6)
+	for strings.HasSuffix(cents, "0") && len(cents)-strings.IndexByte(cents, '.') > 3 {
+		cents = cents[:len(cents)-1]
+	}
+	return cents + " USD"
+}
+
+// add adds amounts. Nonsense below 0 counts as 0, and a sum never wraps around.
+func add(a, b int64) int64 {
+	a, b = max(a, 0), max(b, 0)
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
