@@ -10,6 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -317,4 +318,35 @@ func TestMergeGateLandedOther(t *testing.T) {
 		require.Equal(g, stage.Done, g.task(item).State.Stage)
 		require.Contains(g, g.notices(), "is not what was tested at")
 	})
+}
+
+// Tasks that are in the gate's hands when it is switched off go on without it.
+func TestMergeGateSwitchedOff(t *testing.T) {
+	ctx := context.Background()
+	for phase, prepare := range map[stage.Phase]func(*gateRig){
+		stage.PhaseCatchUp: func(g *gateRig) {
+			_, err := g.leases.Acquire(ctx, mergeLease, "somebody", time.Hour)
+			require.NoError(g, err)
+		},
+		stage.PhaseRetest: func(g *gateRig) {
+			g.place.SetScript(instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+				g.setCI("")
+				return goodAgent(ctx, c, files)
+			}))
+		},
+	} {
+		mergeGate(t, func(g *gateRig) {
+			prepare(g)
+			item := g.card(appProject, "x")
+			g.toDone(appProject, item)
+			require.Equal(g, phase, g.task(item).State.Phase)
+			g.shutdown()
+			g.features, g.place.OnPush = nil, g.pushed
+			g.start()
+			require.NoError(g, mergegate.LetGo(ctx, g.store, g.engine.Retry))
+			g.settle(2 * time.Minute)
+			require.Equal(g, stage.Done, g.task(item).State.Stage, "%+v", g.task(item).State)
+			require.NoError(g, mergegate.LetGo(ctx, g.store, g.engine.Retry), "again finds nothing")
+		})
+	}
 }

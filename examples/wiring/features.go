@@ -110,8 +110,8 @@ func (v *Service) reconciler() (f orchestrator.Feature, err error) {
 	return v.Rec.Feature(), nil
 }
 
-// letGo frees what features hold that were switched off since: off is the same as
-// without, and nobody else would ever free it.
+// letGo frees what features hold that were switched off since, and moves on what is
+// in their hands: off is the same as without, and nobody else would ever do it.
 func (v *Service) letGo(ctx context.Context) error {
 	held, err := v.DB.Holds(ctx)
 	if err != nil {
@@ -128,7 +128,10 @@ func (v *Service) letGo(ctx context.Context) error {
 			left = append(left, h)
 		}
 	}
-	return v.DB.Free(ctx, left...)
+	if err := v.DB.Free(ctx, left...); err != nil || v.Settings.MergeGate {
+		return err
+	}
+	return mergegate.LetGo(ctx, v.DB, v.Engine.Retry)
 }
 
 // unfreeze is what ends a freeze; nil when there is none.

@@ -1,0 +1,67 @@
+package wiring_test
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/examples/wiring"
+)
+
+// open makes a service of a few settings and those of a switch.
+func open(t *testing.T, settings ...string) *wiring.Service {
+	t.Helper()
+	dir := t.TempDir()
+	projects := filepath.Join(dir, "projects.yaml")
+	require.NoError(t, os.WriteFile(projects, []byte("projects:\n  - {tracker_project: p, repo: acme/app, clone_url: \"https://github.com/acme/app.git\", prefix: APP}\n"), 0o600))
+	s, err := wiring.Load(append([]string{
+		"ORCH_DATA_DIR=" + dir, "ORCH_PROJECTS=" + projects, "ORCH_PLANE_URL=https://plane.example.org", "ORCH_PLANE_WORKSPACE=acme", "ORCH_PLANE_TOKEN=t", "ORCH_PLANE_WEBHOOK_SECRET=s",
+		"ORCH_GITHUB_TOKEN=t", "ORCH_GITHUB_WEBHOOK_SECRET=s", "ORCH_TELEGRAM_TOKEN=1:t", "ORCH_TELEGRAM_CHAT_ID=1", "ORCH_AGENT=/bin/true",
+	}, settings...))
+	require.NoError(t, err)
+	v, err := wiring.Open(t.Context(), s, []string{"/bin/true"}, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, v.Close()) })
+	return v
+}
+
+// A switch that is off leaves its feature, and nothing else, out of the program.
+// Engines without features tell the base's story: see package orchestrator.
+func TestSwitches(t *testing.T) {
+	switches := []struct{ setting, name string }{
+		{"ORCH_STOP_STATUS_ENABLED", "stop"}, {"ORCH_RECONCILE_ENABLED", "reconcile"}, {"ORCH_LIVE_MESSAGE_ENABLED", "live_message"},
+		{"ORCH_SERIAL_GATE_ENABLED", "serial_gate"}, {"ORCH_TASK_DEPS_ENABLED", "task_deps"}, {"ORCH_MERGE_GATE_ENABLED", "merge_gate"},
+		{"ORCH_MONITOR_ENABLED", "monitor"}, {"", "budget"},
+	}
+	var all []string
+	for _, s := range switches {
+		all = append(all, s.name)
+	}
+	built := func(off ...int) []string {
+		settings, budget := []string{}, "ORCH_BUDGET_TASK_USD=5"
+		for _, i := range off {
+			if switches[i].setting == "" {
+				budget = "ORCH_BUDGET_TASK_USD=0"
+				continue
+			}
+			settings = append(settings, switches[i].setting+"=false")
+		}
+		names, err := open(t, append(settings, budget)...).FeatureNames()
+		require.NoError(t, err)
+		return names
+	}
+	require.ElementsMatch(t, all, built())
+	everything := []int{}
+	for i := range switches {
+		everything = append(everything, i)
+		for j := i; j < len(switches); j++ {
+			want := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == switches[i].name || name == switches[j].name })
+			require.ElementsMatch(t, want, built(i, j), "without %s and %s", switches[i].name, switches[j].name)
+		}
+	}
+	require.Empty(t, built(everything...))
+}

@@ -1,0 +1,232 @@
+package orchestrator_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
+)
+
+// part is a feature of the program.
+type part struct {
+	name string
+	make func(*rig, *orchestrator.Projects, string) (orchestrator.Feature, error)
+}
+
+// parts are all features. Each covers one repository, where it can be told which.
+func parts() []part {
+	return []part{
+		{"stop", func(r *rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+			return stop.Feature(stop.Options{Store: r.store, Projects: p, Workspaces: r.place, Agents: r.place})
+		}},
+		{"reconcile", func(r *rig, _ *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+			rec, err := reconcile.New(reconcile.Options{Tracker: r.board, Board: r.board})
+			return rec.Feature(), err
+		}},
+		{"live_message", func(r *rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+			return livemessage.Feature(livemessage.Options{Store: r.store, Story: r.store, Jobs: r.store, Projects: p, Messenger: r.chat})
+		}},
+		{"serial_gate", func(r *rig, _ *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
+			gate, err := serialgate.New(serialgate.Options{Store: r.store, Holds: r.store, Lister: r.store, Repos: []string{repo}})
+			return gate.Feature(), err
+		}},
+		{"task_deps", func(r *rig, _ *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+			d, err := deps.New(deps.Options{Store: r.store, Table: r.store, Queue: r.store, Lister: r.store, Relations: r.board, Items: r.board})
+			return d.Feature(), err
+		}},
+		{"merge_gate", func(r *rig, p *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
+			merge := effects.Runners(effects.Deps{Store: r.store, Projects: p, Tracker: r.board, Host: r.host, Messenger: r.chat, Workspaces: r.place})
+			gate, err := mergegate.New(mergegate.Options{
+				Store: r.store, Jobs: r.store, Projects: p, Spaces: r.place, Leases: memlease.New(nil), Host: r.host, Merge: merge[stage.EffectMerge],
+				Repos: []string{repo},
+			})
+			return gate.Feature(), err
+		}},
+		{"monitor", func(r *rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+			probe := func(context.Context, string) (monitor.Look, string) { return monitor.Good, "seen" }
+			return monitor.Feature(monitor.Options{Store: r.store, Projects: p, Jobs: r.store, Probe: probe})
+		}},
+		{"budget", func(r *rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+			b, err := budget.New(budget.Options{
+				Store: r.store, Story: r.store, Ledger: r.store, Projects: p, Queue: r.store, Lister: r.store,
+				Caps: budget.Caps{Task: 100e6, RepoDay: 100e6, Run: usage().MicroUSD},
+			})
+			return b.Feature(), err
+		}},
+	}
+}
+
+// groups are each part alone, each pair, and all of them.
+func groups() [][]part {
+	all := parts()
+	out := [][]part{all}
+	for i, one := range all {
+		out = append(out, []part{one})
+		for _, two := range all[i+1:] {
+			out = append(out, []part{one, two})
+		}
+	}
+	return append(out[1:], all)
+}
+
+func names(group []part) string {
+	var out []string
+	for _, p := range group {
+		out = append(out, p.name)
+	}
+	return strings.Join(out, "+")
+}
+
+// with makes the engines of a rig with some features from the next start on.
+func (r *rig) with(repo string, group ...part) {
+	r.features = func() (list []orchestrator.Feature) {
+		projects, err := orchestrator.NewProjects(r.project...)
+		require.NoError(r, err)
+		for _, p := range group {
+			f, err := p.make(r, projects, repo)
+			require.NoError(r, err)
+			require.Equal(r, p.name, f.Name)
+			list = append(list, f)
+		}
+		return list
+	}
+}
+
+// trace is all that a task did, and all that the world saw of it: each line with
+// the time since a moment.
+func (r *rig) trace(project, item string, since time.Time) string {
+	r.Helper()
+	ctx, b := context.Background(), strings.Builder{}
+	line := func(at time.Time, kind string, v any) {
+		raw, err := json.Marshal(v)
+		require.NoError(r, err)
+		fmt.Fprintf(&b, "%v %s %s\n", at.Sub(since), kind, raw)
+	}
+	task := r.task(item)
+	entries, err := r.store.Journal(ctx, task.ID)
+	require.NoError(r, err)
+	for _, e := range entries {
+		line(e.At, "journal", json.RawMessage(own.ReplaceAll(e.Payload, nil)))
+	}
+	results, err := r.store.GateResults(ctx, task.ID)
+	require.NoError(r, err)
+	for _, g := range results {
+		line(g.At, "gate", g.Verdict)
+	}
+	runs, err := r.store.AgentRuns(ctx, task.ID)
+	require.NoError(r, err)
+	for _, a := range runs {
+		line(a.Finished, "run", []any{a.Role, a.Stage, a.Attempt, a.Usage})
+	}
+	for _, m := range r.board.Moves() {
+		if m.ItemID == item {
+			line(since, "status", m)
+		}
+	}
+	comments, err := r.board.Comments(ctx, project, item)
+	require.NoError(r, err)
+	for _, c := range comments {
+		line(c.CreatedAt, "comment", []string{c.AuthorID, c.Body})
+	}
+	for _, c := range r.place.Runs() {
+		if c.WorkItem == task.WorkItemID {
+			line(since, "agent", []any{c.Role, c.Prompt, c.Env})
+		}
+	}
+	return b.String()
+}
+
+// own is what a feature that is on asks for on its own account: that the live
+// message is brought up to date, and that the monitor looks what there is to watch.
+var own = regexp.MustCompile(`"effects":\[\{"kind":"(live|monitor)"[^}]*\}\],|,\{"kind":"(live|monitor)"[^}]*\}`)
+
+// sameTrace compares traces line by line, and shows the first that differ.
+func sameTrace(t *testing.T, want, got, name string) {
+	t.Helper()
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range min(len(w), len(g)) {
+		require.Equal(t, w[i], g[i], "%s: line %d", name, i+1)
+	}
+	require.Len(t, g, len(w), name)
+}
+
+// times are the moments in a trace. A feature that is on may need a moment.
+var times = regexp.MustCompile(`(?m)^[0-9hm.]+s |"[a-z_]*at":"[^"]*"`)
+
+// What features would do for other repositories and other cards leaves a task as
+// it is without them: for each feature, each pair, and all of them.
+func TestUnusedFeaturesAreTheBase(t *testing.T) {
+	story := func(group ...part) (out string) {
+		runWith(t, func(r *rig) { r.with(selfRepo, group...) }, func(r *rig) {
+			begin := time.Now()
+			item := r.card(appProject, "x")
+			r.toDone(appProject, item)
+			require.Equal(r, stage.Done, r.task(item).State.Stage)
+			out = times.ReplaceAllString(r.trace(appProject, item, begin), "")
+		})
+		return out
+	}
+	base := story()
+	require.Greater(t, strings.Count(base, "\n"), 40)
+	for _, group := range groups() {
+		sameTrace(t, base, story(group...), names(group))
+	}
+}
+
+// A feature that was on, in the middle of a task and after one, and is switched
+// off leaves nothing behind: the first task is done, and the next one's trace is
+// that of a program that never had it.
+func TestSwitchedOffIsTheBase(t *testing.T) {
+	story := func(after time.Duration, group ...part) (out string) {
+		runWith(t, func(r *rig) { r.with("*", group...) }, func(r *rig) {
+			begin := time.Now()
+			first, middle := r.card(appProject, "first"), r.card(appProject, "middle")
+			r.toDone(appProject, first)
+			r.move(appProject, middle, stage.StatusToAnalyse)
+			r.settle(10 * time.Second)
+			r.move(appProject, middle, stage.StatusApproved)
+			r.settle(after)
+			at := r.task(middle).State
+			r.shutdown()
+			r.with("")
+			r.start()
+			r.settle(time.Hour - time.Since(begin))
+			require.Equal(r, stage.Done, r.task(first).State.Stage, names(group))
+			require.Equal(r, stage.Done, r.task(middle).State.Stage, "%s, off after %v at %+v: %+v", names(group), after, at, r.task(middle).State)
+			item := r.card(appProject, "x")
+			r.toDone(appProject, item)
+			require.Equal(r, stage.Done, r.task(item).State.Stage)
+			out = r.trace(appProject, item, begin)
+		})
+		return out
+	}
+	const moment = 2500 * time.Millisecond
+	base := story(moment)
+	for _, group := range groups() {
+		sameTrace(t, base, story(moment, group...), names(group))
+	}
+	for after := time.Duration(0); after < 50*time.Second; after += 2900 * time.Millisecond {
+		base := story(after)
+		for _, p := range parts() {
+			sameTrace(t, base, story(after, p), p.name)
+		}
+	}
+}
