@@ -205,7 +205,7 @@ func TestExplain(t *testing.T) {
 		r.settle(time.Minute)
 		x = explain(second)
 		require.Equal(r, queue.ReasonHold, x.Blockers[0].Kind)
-		require.Contains(r, x.Summary, "freeze holds repo/acme/app: degraded")
+		require.Contains(r, x.Summary, "degraded (freeze)")
 		v, err := r.engine.QueueView(context.Background())
 		require.NoError(r, err)
 		for _, j := range v.Jobs {

@@ -45,7 +45,7 @@ func TestSerialGate(t *testing.T) {
 		require.Equal(r, stage.HoldApproval, r.task(first).State.Hold)
 		x, err := r.engine.Explain(context.Background(), r.task(second).ID)
 		require.NoError(r, err)
-		require.Contains(r, x.Summary, "serial_gate holds")
+		require.Contains(r, x.Summary, "is not finished (serial gate)")
 		require.Contains(r, x.Summary, "APP-1 (task 1) of acme/app is not finished")
 		require.Empty(r, r.place.Remote(appRepo, r.task(second).Branch), "the branch of a waiting task is not made yet")
 
@@ -92,7 +92,7 @@ func TestFreeze(t *testing.T) {
 		r.settle(10 * time.Second)
 		x, err := r.engine.Explain(ctx, r.task(next).ID)
 		require.NoError(r, err)
-		require.Contains(r, x.Summary, "freeze holds analyst@acme/app: task 7 is degraded")
+		require.Contains(r, x.Summary, "task 7 is degraded (freeze)")
 		frozen, err := gate.Frozen(ctx)
 		require.NoError(r, err)
 		require.Len(r, frozen, 1)

@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"sort"
+	"strings"
 	"time"
 )
 
@@ -19,7 +20,7 @@ func Behind(first int64) Reason {
 // Held is the reason of a job that names a held subject.
 func Held(h Hold) Reason {
 	return Reason{
-		Kind: ReasonHold, Text: fmt.Sprintf("%s holds %s: %s", h.Name, h.Subject, h.Reason),
+		Kind: ReasonHold, Text: fmt.Sprintf("%s (%s)", h.Reason, strings.ReplaceAll(h.Name, "_", " ")),
 		Subject: h.Subject, Name: h.Name, Since: h.Since,
 	}
 }

@@ -15,7 +15,7 @@ func Example() {
 	board.AddProject("p")
 	board.Put(tracker.Item{ID: "i", ProjectID: "p", Title: "Cache tiles"})
 	var t tracker.Tracker = board
-	c := tracker.NewComment{ProjectID: "p", ItemID: "i", Author: stage.Analyst, Key: "7/1/0", Body: "The analyst has started."}
+	c := tracker.NewComment{ProjectID: "p", ItemID: "i", Author: stage.Analyst, Key: "7/1/0", Body: "The task is taken up: the analyst is next."}
 	for range 3 {
 		if _, err := t.AddComment(context.Background(), c); err != nil {
 			fmt.Println(err)

@@ -14,12 +14,6 @@ import (
 	"time"
 )
 
-// Words in a card's title that make its agents misbehave.
-const (
-	flawed = "offline" // the developer's first version does not build
-	stuck  = "import"  // the tester hangs the first time, and is killed
-)
-
 // job is what a scripted agent was told.
 type job struct {
 	role, stage, phase, item, docs, sha, title, feedback, repo, dir string
@@ -61,6 +55,9 @@ func (j job) work() error {
 	if err := j.pause(); err != nil {
 		return err
 	}
+	if j.role == "developer" && strings.Contains(j.feedback, "conflicts with") {
+		return j.resolve()
+	}
 	for name, body := range j.files() {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return err
@@ -70,7 +67,7 @@ func (j job) work() error {
 		}
 	}
 	if j.stage == "deploy" && j.phase == "deploy" {
-		if err := j.deploy("production"); err != nil {
+		if err := j.deploy(); err != nil {
 			return err
 		}
 	}
@@ -112,7 +109,11 @@ func (j job) files() map[string]string {
 		if strings.Contains(j.title, flawed) && j.feedback == "" {
 			state = "does not build\n"
 		}
-		return map[string]string{filepath.Join("src", strings.ToLower(j.item)+".txt"): j.title + "\n" + state}
+		files := map[string]string{filepath.Join("src", strings.ToLower(j.item)+".txt"): j.title + "\n" + state}
+		if strings.Contains(j.title, rivalled) {
+			files[shared] = j.title + "\n"
+		}
+		return files
 	case j.role == "reviewer":
 		return verdict("review.md", "approved")
 	case j.role == "tester":
@@ -127,12 +128,38 @@ func (j job) files() map[string]string {
 }
 
 // deploy puts a commit where the demo can see what is out.
-func (j job) deploy(where string) error {
-	name := filepath.Join(j.dir, where, strings.ReplaceAll(j.repo, "/", "--"), j.item)
+func (j job) deploy() error {
+	name := filepath.Join(production(j.dir, j.repo), j.item)
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
+	if strings.Contains(j.title, harmful) {
+		if err := os.WriteFile(name+".harmful", nil, 0o600); err != nil {
+			return err
+		}
+	}
 	return os.WriteFile(name, []byte(j.sha+"\n"), 0o600)
+}
+
+// resolve rebases the branch onto main and keeps what both sides wrote.
+func (j job) resolve() error {
+	_ = exec.Command("git", "rebase", "--quiet", "--abort").Run() // of an attempt that was killed
+	if exec.Command("git", "rebase", "--quiet", "origin/main").Run() == nil {
+		return nil
+	}
+	theirs, err := exec.Command("git", "show", "origin/main:"+shared).Output()
+	if err != nil {
+		return fmt.Errorf("git show: %w", err)
+	}
+	if err := os.WriteFile(shared, []byte(string(theirs)+j.title+"\n"), 0o600); err != nil {
+		return err
+	}
+	for _, args := range [][]string{{"add", shared}, {"-c", "core.editor=true", "rebase", "--continue"}} {
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("git %s: %w: %s", args, err, out)
+		}
+	}
+	return nil
 }
 
 // commit commits what has changed, if anything.

@@ -35,18 +35,21 @@ func demo(t *testing.T, args ...string) summary {
 	var s summary
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &s), "the last line is the summary")
 	require.Equal(t, len(cards()), s.Tasks)
-	require.Equal(t, s.Tasks, s.Done)
+	require.Equal(t, count(done), s.Done)
+	require.Equal(t, count(stopped), s.Cancelled)
+	require.Equal(t, count(blocked)+count(frozen), s.Explained)
 	require.Zero(t, s.Duplicates)
 	require.Zero(t, s.Lost)
 	return s
 }
 
-// Every card goes through all stages: one with a red gate, one with an agent
-// that is killed, one whose deployment a person confirms.
+// Every card meets its fate: done (with a red gate, with an agent that is killed,
+// after another card, with a conflict on main), stopped by a person, Blocked by
+// what its deployment did, or waiting for the repository that this has frozen.
 func TestDemo(t *testing.T) {
 	s := demo(t, "-speed", "20")
-	require.Equal(t, 32, s.AgentRuns)
-	require.Equal(t, 2, s.Retries)
+	require.GreaterOrEqual(t, s.AgentRuns, 45)
+	require.Equal(t, 3, s.Retries, "a red build, a killed agent, a conflict with main")
 	require.Positive(t, s.CostUSD)
 }
 

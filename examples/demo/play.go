@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	work "github.com/signalbox-dev/signalbox/internal/run"
 )
 
@@ -67,6 +68,7 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 	g.Go("rogue", w.killStuck)
 	if !w.o.manual {
 		g.Go("people", w.people)
+		g.Go("colleague", w.colleague)
 	}
 	g.Go("killer", k.kill)
 	if !w.o.exit {
@@ -79,6 +81,10 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 	err := w.finished(ctx, k)
 	s, sum := w.sum(context.WithoutCancel(ctx))
 	s.Restarts = k.restarts()
+	fmt.Fprintln(out, "\nThe messenger shows:")
+	for _, m := range w.chat.Messages() {
+		fmt.Fprintf(out, "\n  %s\n", strings.ReplaceAll(strings.TrimSpace(telegramtest.Plain(m.Text)), "\n", "\n  "))
+	}
 	return s, errors.Join(err, sum, s.broken())
 }
 
@@ -100,61 +106,14 @@ func (w *world) ready(ctx context.Context) error {
 	return errors.New("the server does not get ready")
 }
 
-// deal puts the cards on the board.
-func (w *world) deal(ctx context.Context) error {
-	for _, c := range cards() {
-		for _, p := range w.projects {
-			if p.prefix != c.project {
-				continue
-			}
-			id, err := w.board.AddItem(p.id, c.title, c.text)
-			if err != nil {
-				return err
-			}
-			if w.o.manual {
-				continue
-			}
-			if err := w.board.Move(id, "To Analyse"); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(w.scaled(400 * time.Millisecond)):
-		}
-	}
-	return nil
-}
-
-// people do what people do: approve, and confirm deployments.
-func (w *world) people(ctx context.Context) {
-	answered := map[string]bool{}
-	for every(ctx, max(w.scaled(500*time.Millisecond), 20*time.Millisecond)) {
-		for _, i := range w.board.Items("") {
-			for words, answer := range map[string]string{"The requirements are ready": "Approved", "The deployment is prepared": "Confirm Deploy"} {
-				key := i.ID + answer
-				if answered[key] || !w.said(i.ID, words) {
-					continue
-				}
-				answered[key] = true
-				if !pause(ctx, w.scaled(time.Second)) {
-					return
-				}
-				_ = w.board.Move(i.ID, answer) // the card and the column exist
-			}
-		}
-	}
-}
-
-// said reports whether a comment of the service has been posted.
-func (w *world) said(item, words string) bool {
+// said counts the comments of the service that have some words.
+func (w *world) said(item, words string) (n int) {
 	for _, c := range w.board.Comments(item) {
 		if strings.Contains(c.HTML, words) {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // every waits for the next turn; false when ctx has ended.

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -24,6 +25,8 @@ type atomicInt = atomic.Int64
 type summary struct {
 	Tasks      int      `json:"tasks"`
 	Done       int      `json:"done"`
+	Cancelled  int      `json:"cancelled"`
+	Explained  int      `json:"explained"` // it waits, and the service says for what
 	Retries    int      `json:"retries"`
 	AgentRuns  int      `json:"agent_runs"`
 	Duplicates int      `json:"duplicates"`
@@ -36,7 +39,7 @@ type summary struct {
 
 // broken is the error of a summary whose invariants do not hold.
 func (s summary) broken() error {
-	if s.Tasks == 0 || s.Done != s.Tasks || s.Duplicates > 0 || s.Lost > 0 || len(s.Wrong) > 0 {
+	if s.Tasks != len(cards()) || s.Done != count(done) || s.Cancelled != count(stopped) || s.Explained != count(blocked)+count(frozen) || s.Duplicates > 0 || s.Lost > 0 || len(s.Wrong) > 0 {
 		return fmt.Errorf("an invariant broke: %s", strings.Join(s.Wrong, "; "))
 	}
 	return nil
@@ -59,28 +62,46 @@ func (w *world) api(ctx context.Context, path string, into any) error {
 	return json.NewDecoder(resp.Body).Decode(into)
 }
 
-// finished waits until every card is done, all kills were made and nothing is
-// left in the queue.
+// finished waits until every card has met its fate, all kills were made and
+// nothing is left in the queue but what a frozen repository holds.
 func (w *world) finished(ctx context.Context, k *keeper) error {
 	for pause(ctx, 50*time.Millisecond) {
-		done := 0
-		for _, i := range w.board.Items("") {
-			if i.StateName == "Done" || i.StateName == "Monitoring after Deploy" {
-				done++
-			}
-		}
-		if done < len(cards()) || int(k.killed.Load()) < w.o.kills {
+		if !w.met() || int(k.killed.Load()) < w.o.kills {
 			continue
 		}
 		var q struct {
-			Jobs    []any `json:"jobs"`
 			Effects []any `json:"effects"`
+			Jobs    []struct {
+				Waits []struct{ Name string } `json:"waits_for"`
+			} `json:"jobs"`
 		}
-		if w.api(ctx, "/queue", &q) == nil && len(q.Jobs)+len(q.Effects) == 0 {
+		if w.api(ctx, "/queue", &q) != nil || len(q.Effects) > 0 {
+			continue
+		}
+		held := 0
+		for _, j := range q.Jobs {
+			if len(j.Waits) > 0 && j.Waits[0].Name == "freeze" {
+				held++
+			}
+		}
+		if held == count(frozen) && len(q.Jobs) == held {
 			return nil
 		}
 	}
 	return fmt.Errorf("the cards were not done in time (%d kills)", k.killed.Load())
+}
+
+// met reports whether the board shows every card where it ends.
+func (w *world) met() bool {
+	columns := map[fate][]string{done: {"Done", "Monitoring after Deploy"}, stopped: {"STOP"}, blocked: {"Blocked"}, frozen: {"Analysis", "To Analyse"}}
+	for _, i := range w.board.Items("") {
+		for _, c := range cards() {
+			if c.title == i.Name && !slices.Contains(columns[c.fate], i.StateName) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // sum looks at everything that the outside world has seen.
@@ -100,22 +121,30 @@ func (w *world) sum(ctx context.Context) (summary, error) {
 	var errs []error
 	for _, t := range list.Tasks {
 		var d web.TaskDetail
-		errs = append(errs, w.api(ctx, fmt.Sprintf("/tasks/%d", t.ID), &d))
-		s.task(w, d)
+		var x struct{ Summary string }
+		errs = append(errs, w.api(ctx, fmt.Sprintf("/tasks/%d", t.ID), &d), w.api(ctx, fmt.Sprintf("/tasks/%d/explain", t.ID), &x))
+		s.task(w, d, x.Summary)
 	}
-	s.Lost = len(cards()) - s.Done
+	s.Lost = len(cards()) - s.Done - s.Cancelled - s.Explained
 	w.duplicates(&s)
 	return s, errors.Join(errs...)
 }
 
 // task adds up one task and looks for what must not be.
-func (s *summary) task(w *world, d web.TaskDetail) {
+func (s *summary) task(w *world, d web.TaskDetail, why string) {
 	s.Tasks++
 	s.Retries += d.Retries
 	s.AgentRuns += len(d.Runs)
 	s.CostUSD += d.Totals.CostUSD
-	if d.Stage == "done" {
+	switch {
+	case d.Stage == "cancelled":
+		s.Cancelled++
+	case w.ends(d.Title, blocked) && w.alerted(d.WorkItemID), w.ends(d.Title, frozen) && strings.HasSuffix(why, "(freeze)"):
+		s.Explained++
+	case d.Stage == "done" && !w.ends(d.Title, blocked):
 		s.Done++
+	default:
+		s.Wrong = append(s.Wrong, fmt.Sprintf("%s at %s says: %s", d.WorkItemID, d.Stage, why))
 	}
 	s.flaps(w, d)
 	ok := map[int64]int{}
@@ -131,10 +160,20 @@ func (s *summary) task(w *world, d web.TaskDetail) {
 			s.wrong("%s: run %d was finished %d times", d.WorkItemID, run, n)
 		}
 	}
-	out, err := os.ReadFile(filepath.Join(w.dir, "production", strings.ReplaceAll(d.Repo, "/", "--"), d.WorkItemID))
+	if d.MergeSHA == "" {
+		return
+	}
+	out, err := os.ReadFile(filepath.Join(w.production(d.Repo), d.WorkItemID))
 	if err != nil || strings.TrimSpace(string(out)) != d.MergeSHA {
 		s.Wrong = append(s.Wrong, fmt.Sprintf("%s: production has %.12q, %.12s was merged", d.WorkItemID, out, d.MergeSHA))
 	}
+}
+
+// alerted reports whether the chat was told that a deployment made things worse.
+func (w *world) alerted(item string) bool {
+	return slices.ContainsFunc(w.chat.Messages(), func(m telegramtest.Message) bool {
+		return strings.Contains(m.Text, item+":") && strings.Contains(m.Text, "DEGRADED")
+	})
 }
 
 // wrong counts a duplicate and says which.
@@ -152,9 +191,16 @@ func (w *world) duplicates(s *summary) {
 		}
 		seen[what+key] = true
 	}
+	retried := map[string]bool{} // cards that are sent back say some things again
+	for _, i := range w.board.Items("") {
+		retried[i.ID] = strings.Contains(strings.ToLower(i.Name), rivalled)
+	}
 	for _, c := range w.board.Comments("") {
 		if c.ExternalID != "" {
-			twice("comment", c.Item+" "+c.HTML)
+			twice("comment", c.ExternalID)
+			if !retried[c.Item] {
+				twice("comment", c.Item+" "+c.HTML)
+			}
 		}
 	}
 	for _, m := range w.chat.Messages() {
@@ -196,6 +242,9 @@ func (s *summary) flaps(w *world, d web.TaskDetail) {
 	for _, c := range w.board.Changes() {
 		if c.Item != d.TrackerIssueID || c.Actor != bot {
 			continue
+		}
+		if c.To == "Blocked" && w.ends(d.Title, blocked) {
+			continue // the monitor's word, which is no decision of the machine
 		}
 		n := slices.Index(decided, c.To)
 		if n < 0 {

@@ -28,22 +28,11 @@ const (
 	telegramChatID = "1"
 )
 
-// card is a card of the demonstration.
-type card struct{ project, title, text string }
-
-func cards() []card {
-	return []card{
-		{"GPX", "Cache tiles per zoom level", "<p>Panning the map is slow: keep the newest tiles in memory.</p>"},
-		{"GPX", "Offline mode for saved tracks", "<p>Saved tracks must open without a network.</p>"},
-		{"SHP", "Import price lists", "<p>Suppliers send CSV files once a week.</p>"},
-		{"SHP", "Русский перевод корзины 🛒", "<p>Тексты корзины на русском языке.</p>"},
-	}
-}
-
 // project is a repository and its place on the board.
 type project struct {
 	prefix, repo string
 	self         bool // it hosts the service: deployments are confirmed by hand
+	watched      bool // it has an address that tells how it is
 	id           string
 }
 
@@ -70,7 +59,7 @@ func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 	w := &world{
 		o: o, dir: dir, began: time.Now(), chat: telegramtest.New(telegramToken),
 		board:    planetest.New(planetest.Options{Workspace: "demo", Tokens: map[string]string{planeToken: bot}, Secret: planeSecret, Seed: o.seed}),
-		projects: []*project{{prefix: "GPX", repo: "acme/gpxflow"}, {prefix: "SHP", repo: "acme/shop", self: true}},
+		projects: []*project{{prefix: "GPX", repo: "acme/gpxflow"}, {prefix: "SHP", repo: "acme/shop", self: true}, {prefix: "OPS", repo: "acme/ops", watched: true}},
 	}
 	w.host = githubtest.New(githubtest.Options{Token: githubToken, Secret: githubSecret, Seed: o.seed, CI: w.ci})
 	w.board.SetFaults(planetest.Faults{HookLost: o.lose})
@@ -137,7 +126,7 @@ func (w *world) ci(p githubtest.Push) githubtest.Outcome {
 
 // seed makes a bare repository with a first commit on main.
 func seed(ctx context.Context, bare string, p *project) error {
-	script := `set -e
+	const begin = `set -e
 mkdir -p "$(dirname "$1")"
 git init --quiet --bare --initial-branch=main "$1"
 git clone --quiet "$1" "$1.seed" 2>/dev/null
@@ -152,13 +141,18 @@ git commit --quiet -m "Begin"
 git push --quiet origin main
 cd / && rm -rf "$1.seed"
 `
-	cmd := exec.CommandContext(ctx, "sh", "-c", script, "sh", bare, p.repo)
+	return script(ctx, bare, begin, bare, p.repo)
+}
+
+// script runs a shell script as a person who works in a bare repository's folder.
+func script(ctx context.Context, bare, text string, args ...string) error {
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", text, "sh"}, args...)...)
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(bare), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
 		"GIT_AUTHOR_NAME=Kim", "GIT_AUTHOR_EMAIL=kim@example.org", "GIT_COMMITTER_NAME=Kim", "GIT_COMMITTER_EMAIL=kim@example.org",
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("making %s: %w: %s", p.repo, err, out)
+		return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, out)
 	}
 	return nil
 }
@@ -170,6 +164,9 @@ func (w *world) registry() error {
 	for _, p := range w.projects {
 		fmt.Fprintf(&b, "  - tracker_project: %q\n    repo: %s\n    clone_url: %q\n    prefix: %s\n    self_hosting: %t\n    web_url: %q\n",
 			p.id, p.repo, w.bare(p), p.prefix, p.self, "https://github.example.org/"+p.repo)
+		if p.watched {
+			fmt.Fprintf(&b, "    monitor: [\"http://%s/health/%s\"]\n", w.page.Addr(), p.prefix)
+		}
 	}
 	return os.WriteFile(filepath.Join(w.dir, "projects.yaml"), []byte(b.String()), 0o600)
 }
@@ -182,6 +179,7 @@ func (w *world) environ() []string {
 		"MAX_CONCURRENCY": "4", "LOG_LEVEL": "debug", "AGENT": "/proc/self/exe agent", "AGENT_ENV": "DEMO_*", "AGENT_TERM_GRACE": "1s",
 		"AGENT_TIMEOUT": "90s", "AGENT_RETRY_DELAYS": w.scaled(2*time.Second).String() + ",5s,5s", "POLL": "50ms", "JOB_TTL": "3s",
 		"STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": max(w.scaled(5*time.Second), 500*time.Millisecond).String(), "CI_POLL": max(w.scaled(10*time.Second), 500*time.Millisecond).String(),
+		"MONITOR_WINDOW": max(w.scaled(5*time.Second), time.Second).String(), "MONITOR_INTERVAL": max(w.scaled(500*time.Millisecond), 100*time.Millisecond).String(),
 		"PLANE_URL": base + "/plane", "PLANE_WORKSPACE": "demo", "PLANE_TOKEN": planeToken, "PLANE_WEBHOOK_SECRET": planeSecret,
 		"GITHUB_URL": base + "/github", "GITHUB_TOKEN": githubToken, "GITHUB_WEBHOOK_SECRET": githubSecret,
 		"TELEGRAM_URL": base + "/telegram", "TELEGRAM_TOKEN": telegramToken, "TELEGRAM_CHAT_ID": telegramChatID,
@@ -197,6 +195,7 @@ func (w *world) environ() []string {
 func (w *world) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/plane/", http.StripPrefix("/plane", w.board))
+	mux.HandleFunc("GET /health/{project}", w.health)
 	mux.Handle("/github/", http.StripPrefix("/github", w.host))
 	mux.Handle("/telegram/", http.StripPrefix("/telegram", w.chat))
 	w.pages(mux)

@@ -11,7 +11,7 @@ import (
 // The texts of comments and notices. They stand in one place, beside the code
 // that decides, so that what people read is what was decided.
 const (
-	wordsStart         = "The analyst has started."
+	wordsStart         = "The task is taken up: the analyst is next."
 	wordsApproval      = "The requirements are ready. Set the status Approved to go on, or Rejected with a comment that says why."
 	wordsApproveNotice = "approval needed: the requirements are ready for review"
 	wordsConfirm       = "The deployment is prepared. Set the status Confirm Deploy to merge and deploy it."

@@ -38,6 +38,6 @@ func Example() {
 	// Output:
 	// claimed: build of task/1
 	// test task/1 waits: job 1 with the same key comes first
-	// build task/2 waits: freeze holds repo/acme/app: the last deployment is degraded
+	// build task/2 waits: the last deployment is degraded (freeze)
 	// claimed: test of task/1
 }

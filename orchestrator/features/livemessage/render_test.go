@@ -57,7 +57,7 @@ func TestRender(t *testing.T) {
 	for name, v := range map[string]livemessage.View{
 		"started": view(func(*livemessage.View) {}),
 		"waiting": view(func(v *livemessage.View) {
-			v.Waits = []string{"serial_gate holds analyst/7: GPX-41 (task 6) of acme/gpxflow is not finished"}
+			v.Waits = []string{"GPX-41 (task 6) of acme/gpxflow is not finished (serial gate)"}
 		}),
 		"review":      view(reviewed),
 		"development": view(developed),

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// fate is how a card ends.
+type fate string
+
+const (
+	done    fate = "done"
+	stopped fate = "stopped" // by a person
+	blocked fate = "blocked" // its deployment made things worse
+	frozen  fate = "frozen"  // it waits for its repository, which a bad deployment has frozen
+)
+
+// card is a card of the demonstration.
+type card struct {
+	project, title, text string
+	after                string // the card that it is blocked by
+	fate                 fate
+}
+
+// Words in a card's title that make something go wrong.
+const (
+	flawed   = "offline"   // the developer's first version does not build
+	stuck    = "import"    // the tester hangs the first time, and is killed
+	rivalled = "перевод"   // somebody else changes the same lines on main
+	harmful  = "collector" // what is deployed does not answer any more
+)
+
+func cards() []card {
+	return []card{
+		{"GPX", "Cache tiles per zoom level", "<p>Panning the map is slow: keep the newest tiles in memory.</p>", "", done},
+		{"SHP", "Import price lists", "<p>Suppliers send CSV files once a week.</p>", "", done},
+		{"OPS", "Try the beta runtime", "<p>It promises faster starts.</p>", "", stopped},
+		{"GPX", "Offline mode for saved tracks", "<p>Saved tracks must open without a network.</p>", "SHP-1", done},
+		{"SHP", "Русский перевод корзины 🛒", "<p>Тексты корзины на русском языке.</p>", "", done},
+		{"OPS", "Send logs to the new collector", "<p>The old one is switched off on Friday.</p>", "", blocked},
+		{"OPS", "Rotate the signing keys", "<p>Once a quarter.</p>", "", frozen},
+	}
+}
+
+// count is how many cards end in some way.
+func count(f fate) (n int) {
+	for _, c := range cards() {
+		if c.fate == f {
+			n++
+		}
+	}
+	return n
+}
+
+// deal puts the cards on the board.
+func (w *world) deal(ctx context.Context) error {
+	ids, numbers := map[string]string{}, map[string]int{}
+	for _, c := range cards() {
+		for _, p := range w.projects {
+			if p.prefix != c.project {
+				continue
+			}
+			id, err := w.board.AddItem(p.id, c.title, c.text)
+			if err != nil {
+				return err
+			}
+			numbers[p.prefix]++
+			ids[fmt.Sprintf("%s-%d", p.prefix, numbers[p.prefix])] = id
+			if c.after != "" {
+				w.board.Block(id, ids[c.after])
+			}
+			if w.o.manual || c.fate == frozen { // people begin that one
+				continue
+			}
+			if err := w.board.Move(id, "To Analyse"); err != nil {
+				return err
+			}
+		}
+		if !pause(ctx, w.scaled(400*time.Millisecond)) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// people do what people do: approve, confirm deployments, change their mind, and
+// begin something where they should not.
+func (w *world) people(ctx context.Context) {
+	answers := map[string]string{"The requirements are ready": "Approved", "The deployment is prepared": "Confirm Deploy", "the design is ready": "STOP"}
+	answered := map[string]int{}
+	for every(ctx, max(w.scaled(500*time.Millisecond), 20*time.Millisecond)) {
+		harm := false
+		for _, i := range w.board.Items("") {
+			harm = harm || w.ends(i.Name, blocked) && i.StateName == "Blocked"
+			if harm && w.ends(i.Name, frozen) && answered[i.ID] == 0 {
+				answered[i.ID]++
+				_ = w.board.Move(i.ID, "To Analyse")
+			}
+			for words, answer := range answers {
+				if answer == "STOP" && !w.ends(i.Name, stopped) {
+					continue
+				}
+				key := i.ID + answer
+				if answered[key] >= w.said(i.ID, words) {
+					continue
+				}
+				answered[key]++
+				if !pause(ctx, w.scaled(time.Second)) {
+					return
+				}
+				_ = w.board.Move(i.ID, answer) // the card and the column exist
+			}
+		}
+	}
+}
+
+// ends reports whether a card has a fate.
+func (w *world) ends(title string, f fate) bool {
+	for _, c := range cards() {
+		if c.title == title {
+			return c.fate == f
+		}
+	}
+	return false
+}
+
+// colleague is a person who works on main of the shop without the service: the
+// lines that a card changes are changed there too, while the card is under way.
+func (w *world) colleague(ctx context.Context) {
+	for _, p := range w.projects {
+		if p.prefix != "SHP" {
+			continue
+		}
+		for every(ctx, 30*time.Millisecond) {
+			branch := w.branch(p, "SHP-2")
+			if branch == "" || exec.CommandContext(ctx, "git", "-C", w.bare(p), "diff", "--quiet", "main..."+branch, "--", shared).Run() == nil {
+				continue // nobody works on it yet
+			}
+			if err := change(ctx, w.bare(p), shared, "the beginning, with a greeting\n", "Greet"); err == nil {
+				return
+			}
+		}
+	}
+}
+
+// shared is the file that two people change.
+const shared = "src/begin.txt"
+
+// branch is the branch of a work item on the git host; empty when there is none.
+func (w *world) branch(p *project, item string) string {
+	for name := range w.host.Heads(p.repo) {
+		if strings.HasPrefix(name, "feature/"+item+"-") {
+			return name
+		}
+	}
+	return ""
+}
+
+// health tells how a project's newest deployment does.
+func (w *world) health(rw http.ResponseWriter, r *http.Request) {
+	for _, p := range w.projects {
+		if p.prefix != r.PathValue("project") {
+			continue
+		}
+		out, _ := filepath.Glob(filepath.Join(w.production(p.repo), "*.harmful"))
+		if len(out) > 0 {
+			http.Error(rw, "no route to the collector", http.StatusServiceUnavailable)
+			return
+		}
+	}
+	_, _ = rw.Write([]byte("fine\n"))
+}
+
+// production is where the demo can see what is out.
+func (w *world) production(repo string) string { return production(w.dir, repo) }
+
+func production(dir, repo string) string {
+	return filepath.Join(dir, "production", strings.ReplaceAll(repo, "/", "--"))
+}
+
+// change commits a file to main of a bare repository.
+func change(ctx context.Context, bare, name, body, message string) error {
+	dir, err := os.MkdirTemp(filepath.Dir(bare), "colleague-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	return script(ctx, bare, `set -e
+git clone --quiet "$1" "$2" 2>/dev/null
+cd "$2"
+printf '%s' "$4" >"$3"
+git commit --quiet --all -m "$5"
+git push --quiet origin HEAD:main
+`, bare, filepath.Join(dir, "clone"), name, body, message)
+}
