@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"database/sql"
 	"path/filepath"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/orchestrator/storetest"
+	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/queuetest"
 )
 
@@ -26,4 +28,39 @@ func TestQueueConformance(t *testing.T) {
 
 func TestStoreConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, now func() time.Time) storetest.Store { return open(t, now) })
+}
+
+// What holds a job cannot be read: nothing is claimed on its account. It is asked
+// for again, and held, when it can.
+func TestHoldsFailClosed(t *testing.T) {
+	ctx, path := t.Context(), filepath.Join(t.TempDir(), "x.db")
+	db, err := sqlite.Open(ctx, sqlite.Options{Path: path})
+	require.NoError(t, err)
+	defer db.Close()
+	raw, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	defer raw.Close()
+	require.NoError(t, db.Hold(ctx, queue.Hold{Subject: "analyst@acme/app", Name: "freeze", Reason: "degraded"}))
+	rename := func(from, to string) {
+		_, err := raw.ExecContext(ctx, "alter table "+from+" rename to "+to)
+		require.NoError(t, err)
+	}
+	none := func() {
+		claims, err := db.Take(ctx, "agents", "w", 9, time.Minute)
+		require.NoError(t, err)
+		require.Empty(t, claims)
+	}
+	job := queue.Job{Pool: "agents", Kind: "agent", Holds: []string{"analyst@acme/app"}}
+	rename("holds", "broken")
+	_, err = db.Put(ctx, job)
+	require.Error(t, err)
+	none()
+	rename("broken", "holds")
+	_, err = db.Put(ctx, job)
+	require.NoError(t, err)
+	none()
+	require.NoError(t, db.Free(ctx, queue.Hold{Subject: "analyst@acme/app", Name: "freeze"}))
+	claims, err := db.Take(ctx, "agents", "w", 9, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, claims, 1)
 }

@@ -4,7 +4,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,4 +66,42 @@ func TestSwitches(t *testing.T) {
 		}
 	}
 	require.Empty(t, built(everything...))
+}
+
+// The table of features names real switches with their real defaults, and the
+// tests that it leans on exist.
+func TestFeaturesDocument(t *testing.T) {
+	text, err := os.ReadFile("../../docs/features.md")
+	require.NoError(t, err)
+	defaults := map[string]string{}
+	for _, s := range wiring.List(nil) {
+		defaults[s.Name] = s.Default
+	}
+	rows := 0
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 7 || !strings.Contains(cells[2], "`") {
+			continue
+		}
+		rows++
+		for name := range strings.SplitSeq(cells[2], ",") {
+			name = strings.Trim(name, " `")
+			require.Contains(t, defaults, name)
+			require.Equal(t, strings.TrimSpace(cells[3]), defaults[name], name)
+		}
+	}
+	require.Equal(t, 9, rows)
+	sources := ""
+	for _, pattern := range []string{"*_test.go", "../../orchestrator/*_test.go"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, name := range files {
+			body, err := os.ReadFile(name)
+			require.NoError(t, err)
+			sources += string(body)
+		}
+	}
+	for _, test := range regexp.MustCompile("`(Test[A-Za-z]+)`").FindAllStringSubmatch(string(text), -1) {
+		require.Contains(t, sources, "func "+test[1]+"(", test[1])
+	}
 }
