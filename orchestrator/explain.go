@@ -2,7 +2,9 @@ package orchestrator
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -251,9 +253,23 @@ func (e *Engine) lastNote(ctx context.Context, taskID int64) (string, error) {
 	if err != nil || len(entries) == 0 {
 		return "", err
 	}
-	r, err := entries[len(entries)-1].Recorded()
+	last := entries[len(entries)-1]
+	if note := last.result(); note != "" {
+		return note, nil
+	}
+	r, err := last.Recorded()
 	if err != nil || len(r.Decision.Notes) == 0 {
 		return "", nil
 	}
 	return r.Decision.Notes[len(r.Decision.Notes)-1], nil
+}
+
+// result is what a feature wrote down of a task on its own account, such as what
+// the monitor saw after the deployment.
+func (j JournalEntry) result() string {
+	var r struct{ Result, Last string }
+	if j.Kind == "decision" || json.Unmarshal(j.Payload, &r) != nil || r.Result == "" {
+		return ""
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%s: %s: %s", j.Kind, r.Result, r.Last), ": ")
 }
