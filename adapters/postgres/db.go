@@ -1,0 +1,213 @@
+// Package postgres keeps the queue and the tasks in PostgreSQL: the store for
+// more than one machine. One DB is a queue.Queue, queue.Keeper, queue.Lister,
+// orchestrator.Store and orchestrator.Story; its Leases are a lease.Locker.
+//
+// A DB has one writer. What callers hand in while a transaction is under way
+// goes into the next one together (group commit), set by set: the number of
+// statements and round trips does not grow with the number of jobs. Writers of
+// several processes take turns: each transaction locks one row first. That makes
+// the order of keys and the effect of holds as plain as in a single process, and
+// bounds a cluster to one commit at a time, each of up to 512 calls.
+//
+// A call that returns nil is committed. When the answer to a commit is lost, the
+// store looks: every transaction leaves its number behind. What may go away by
+// itself (a restart, a failover, a deadlock) is tried again inside for
+// Options.Patience and then returned as *Unavailable.
+//
+// NOTIFY tells other processes of new work. It is a hint: polling is the truth.
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
+)
+
+// Options of a DB.
+type Options struct {
+	// URL of the database, as libpq understands it: several hosts are tried in
+	// turn, so name all of a cluster, with target_session_attrs=read-write.
+	URL string
+	// Pool, in place of URL, is a pool of the host program. Reads borrow from
+	// it; the writer and the listener open two connections of their own with its
+	// settings. Close leaves it open.
+	Pool *pgxpool.Pool
+	// Schema holds the tables and is made when it is missing; "" = "signalbox".
+	Schema string
+	Now    func() time.Time // nil = time.Now
+	Log    *slog.Logger     // nil discards
+	// Patience is how long a call waits for a server that is away; 0 = 15 s.
+	Patience time.Duration
+	// AllowUnsafe opens a server that may forget what it has committed (fsync,
+	// full_page_writes or synchronous_commit off): for tests.
+	AllowUnsafe bool
+}
+
+// DB is an open store. It is safe for concurrent use.
+type DB struct {
+	now      func() time.Time
+	log      *slog.Logger
+	schema   string
+	prefix   string // what "~" in a statement stands for
+	patience time.Duration
+	me       string // this store's name among the writers
+
+	pool    *pgxpool.Pool
+	ownPool bool
+	config  *pgx.ConnConfig // of the writer and the listener
+
+	writer writer
+	reqs   chan *request
+	group  *run.Group // ends with Close
+	wakers wakers
+	notes  notes
+
+	closing sync.RWMutex
+	closed  bool
+}
+
+// ErrClosed is the error of every call after Close.
+var ErrClosed = errors.New("postgres: the store is closed")
+
+var schemaForm = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+
+// Open connects, brings the tables up to date and starts the writer. Several
+// processes may open one database at the same time.
+func Open(ctx context.Context, o Options) (*DB, error) {
+	d, err := configure(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.retry(ctx, func(ctx context.Context) error { return d.prepare(ctx, o.AllowUnsafe) }); err != nil {
+		d.closePool()
+		return nil, err
+	}
+	d.group = run.New(context.WithoutCancel(ctx), d.log)
+	d.group.Go("postgres writer", d.write0)
+	d.group.Go("postgres listener", d.listen)
+	d.group.Go("postgres notifier", d.notify)
+	return d, nil
+}
+
+func configure(ctx context.Context, o Options) (*DB, error) {
+	if o.Schema == "" {
+		o.Schema = "signalbox"
+	}
+	switch {
+	case o.URL == "" && o.Pool == nil:
+		return nil, errors.New("postgres: Options.URL is missing: name the database, as postgres://user@host/name")
+	case o.URL != "" && o.Pool != nil:
+		return nil, errors.New("postgres: Options.URL and Options.Pool are both set: give one of them")
+	case !schemaForm.MatchString(o.Schema):
+		return nil, fmt.Errorf("postgres: Options.Schema is %q: use lower case letters, digits and _, at most 63", o.Schema)
+	}
+	d := &DB{
+		now: o.Now, log: o.Log, schema: o.Schema, prefix: pgx.Identifier{o.Schema}.Sanitize() + ".", patience: o.Patience,
+		pool: o.Pool, reqs: make(chan *request, 1024), wakers: wakers{byPool: map[string]chan struct{}{}},
+		notes: notes{pools: map[string]bool{}, ready: make(chan struct{}, 1)},
+	}
+	if d.now == nil {
+		d.now = time.Now
+	}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	if d.patience <= 0 {
+		d.patience = 15 * time.Second
+	}
+	var id [16]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return nil, err
+	}
+	d.me = fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+	return d, d.connectPool(ctx, o.URL)
+}
+
+func (d *DB) connectPool(ctx context.Context, url string) (err error) {
+	if d.pool == nil {
+		config, err := pgxpool.ParseConfig(url)
+		if err != nil {
+			return errors.New("postgres: Options.URL is not a database URL: write it as postgres://user@host/name") // err may hold the password
+		}
+		if d.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
+			return fmt.Errorf("postgres: %w", err)
+		}
+		d.ownPool = true
+	}
+	d.config = d.pool.Config().ConnConfig
+	return nil
+}
+
+// q completes a statement with the schema.
+func (d *DB) q(query string) string { return strings.ReplaceAll(query, "~", d.prefix) }
+
+// Ping reports whether the store takes writes.
+func (d *DB) Ping(ctx context.Context) error {
+	return d.alone(ctx, func(*tx) error { return nil })
+}
+
+// Close waits for what has been handed in and closes the connections.
+func (d *DB) Close() error {
+	d.closing.Lock()
+	if d.closed {
+		d.closing.Unlock()
+		return nil
+	}
+	d.closed = true
+	close(d.reqs)
+	d.closing.Unlock()
+	d.group.Stop()
+	d.closePool()
+	return nil
+}
+
+func (d *DB) closePool() {
+	if d.ownPool {
+		d.pool.Close()
+	}
+}
+
+// wakers are the hints that a pool may have become claimable.
+type wakers struct {
+	mu     sync.Mutex
+	byPool map[string]chan struct{}
+}
+
+func (w *wakers) channel(pool string) chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byPool[pool] == nil {
+		w.byPool[pool] = make(chan struct{}, 1)
+	}
+	return w.byPool[pool]
+}
+
+func (w *wakers) hint(pool string) {
+	select {
+	case w.channel(pool) <- struct{}{}:
+	default:
+	}
+}
+
+// hintAll hints every pool that somebody waits for.
+func (w *wakers) hintAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.byPool {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Unavailable is the error of a server that was away for longer than
+// Options.Patience, or that is out of connections, memory or disk.
+type Unavailable struct {
+	Err error
+	// Unknown says that a write was sent and its answer lost: it may have
+	// happened. Without it, nothing has happened.
+	Unknown bool
+}
+
+func (u *Unavailable) Error() string {
+	if u.Unknown {
+		return "postgres: the server went away during a commit; it may have happened: " + u.Err.Error()
+	}
+	return "postgres: " + u.Err.Error()
+}
+
+// Unwrap gives the driver's error.
+func (u *Unavailable) Unwrap() error { return u.Err }
+
+// Retryable reports true.
+func (u *Unavailable) Retryable() bool { return true }
+
+// transient reports errors that may go away by themselves.
+func transient(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return transientCode(pg.Code)
+	}
+	var connect *pgconn.ConnectError
+	var network net.Error
+	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func transientCode(code string) bool {
+	switch code {
+	case "40001", "40P01", // serialization failure, deadlock
+		"55P03", "57014", // lock or statement took too long
+		"57P01", "57P02", "57P03", "57P05", // shut down, crashed, starting, idle session ended
+		"25P03", // idle in transaction for too long: we were paused
+		"25006": // read only: the primary is a standby now
+		return true
+	}
+	return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "53") || strings.HasPrefix(code, "58")
+}
+
+// retry calls f until it succeeds, fails for good, or patience is used up.
+func (d *DB) retry(ctx context.Context, f func(context.Context) error) error {
+	end := time.Now().Add(d.patience)
+	for n := 0; ; n++ {
+		err := f(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !transient(err):
+			return wrap(err)
+		case time.Now().After(end):
+			return &Unavailable{Err: err}
+		}
+		if err := pause(ctx, n); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits before the n-th repetition: 10 ms, doubling to 1 s, with chance.
+func pause(ctx context.Context, n int) error {
+	wait := 10 * time.Millisecond << min(n, 7)
+	wait = min(wait, time.Second)/2 + rand.N(wait/2)
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// wrap says whose error it is.
+func wrap(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return &failed{err}
+	}
+	return err
+}
+
+// failed is a statement that the server refuses.
+type failed struct{ err error }
+
+func (f *failed) Error() string { return "postgres: " + f.err.Error() }
+func (f *failed) Unwrap() error { return f.err }
+
+// duplicate reports a unique index that says no.
+func duplicate(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "23505"
+}
+
+// read runs f on the pool until it succeeds, fails for good, or patience is used
+// up. All that f reads is one snapshot.
+func (d *DB) read(ctx context.Context, f func(pgx.Tx) error) error {
+	return d.retry(ctx, func(ctx context.Context) error {
+		err := pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, f)
+		if err != nil && d.isClosed() {
+			return ErrClosed
+		}
+		return err
+	})
+}
+
+func (d *DB) isClosed() bool {
+	d.closing.RLock()
+	defer d.closing.RUnlock()
+	return d.closed
+}
+
+// list reads all rows of a query.
+func list[T any](ctx context.Context, d *DB, scan pgx.RowToFunc[T], query string, args ...any) (out []T, err error) {
+	err = d.read(ctx, func(snap pgx.Tx) error {
+		out, err = collect(ctx, d, snap, scan, query, args...)
+		return err
+	})
+	return out, err
+}
+
+// collect is list inside a snapshot.
+func collect[T any](ctx context.Context, d *DB, snap pgx.Tx, scan pgx.RowToFunc[T], query string, args ...any) ([]T, error) {
+	rows, err := snap.Query(ctx, d.q(query), clean(args)...)
+	if err != nil {
+		return nil, err
+	}
+	out, err := pgx.CollectRows(rows, scan)
+	if len(out) == 0 {
+		out = nil
+	}
+	return out, err
+}

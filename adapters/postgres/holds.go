@@ -1,0 +1,150 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Hold implements queue.Keeper.
+func (d *DB) Hold(ctx context.Context, holds ...queue.Hold) error {
+	return d.alone(ctx, func(t *tx) error { t.hold(holds); return nil })
+}
+
+// hold takes the tokens of the jobs that name a subject.
+func (t *tx) hold(holds []queue.Hold) {
+	for _, h := range holds {
+		t.exec(`insert into ~holds (subject, name, reason, since) values ($1, $2, $3, $4)
+			on conflict (subject, name) do update set reason = excluded.reason`, h.Subject, h.Name, h.Reason, t.now)
+		t.exec(`delete from ~ready r using ~job_subjects s join ~jobs j on j.id = s.job_id
+			where s.subject = $1 and r.pool = j.pool and r.priority = j.priority and r.job_id = j.id`, h.Subject)
+	}
+}
+
+// Free implements queue.Keeper.
+func (d *DB) Free(ctx context.Context, holds ...queue.Hold) error {
+	return d.alone(ctx, func(t *tx) error { t.free(holds); return nil })
+}
+
+// free gives the jobs that name a subject their place, when it was the last hold.
+func (t *tx) free(holds []queue.Hold) {
+	for _, h := range holds {
+		t.exec("delete from ~holds where subject = $1 and name = $2", h.Subject, h.Name)
+		t.placeFrom("", `select job_id as id from ~job_subjects s
+			where s.subject = $2 and not exists (select 1 from ~holds h where h.subject = $2)`, t.now, h.Subject)
+	}
+}
+
+// Waiting implements queue.Keeper. It reads one snapshot.
+func (d *DB) Waiting(ctx context.Context, f queue.Filter) (out []queue.Wait, err error) {
+	err = d.read(ctx, func(snap pgx.Tx) error {
+		out, err = d.waiting(ctx, snap, f)
+		return err
+	})
+	return out, err
+}
+
+func (d *DB) waiting(ctx context.Context, snap pgx.Tx, f queue.Filter) ([]queue.Wait, error) {
+	f.Open = true
+	where, args := filter(f)
+	jobs, err := collect(ctx, d, snap, scanJob, "select "+jobColumns+" from ~jobs where "+where+" order by pool, priority, id limit $1", args...)
+	if err != nil {
+		return nil, err
+	}
+	firsts, err := d.firsts(ctx, snap, jobs)
+	if err != nil {
+		return nil, err
+	}
+	held, err := collect(ctx, d, snap, scanHold, "select subject, name, reason, since from ~holds order by since, name")
+	if err != nil {
+		return nil, err
+	}
+	bySubject := map[string][]queue.Hold{}
+	for _, h := range held {
+		bySubject[h.Subject] = append(bySubject[h.Subject], h)
+	}
+	out, now := make([]queue.Wait, 0, len(jobs)), d.now()
+	for _, j := range jobs {
+		out = append(out, queue.Wait{Job: j, Reasons: reasons(j, firsts, bySubject, now)})
+	}
+	return out, nil
+}
+
+// firsts reads the first unfinished job of every key.
+func (d *DB) firsts(ctx context.Context, snap pgx.Tx, jobs []queue.Job) (map[string]int64, error) {
+	var keys []string
+	for _, j := range jobs {
+		if j.Key != "" {
+			keys = append(keys, j.Key)
+		}
+	}
+	list, err := collect(ctx, d, snap, scanKnown, "select key, min(job_id) from ~keyed where key = any($1::text[]) group by key", texts(keys))
+	out := map[string]int64{}
+	for _, k := range list {
+		out[k.key] = k.id
+	}
+	return out, err
+}
+
+func reasons(j queue.Job, firsts map[string]int64, held map[string][]queue.Hold, now time.Time) (out []queue.Reason) {
+	if j.Status == queue.Running {
+		return []queue.Reason{queue.AtWork(j)}
+	}
+	if first := firsts[j.Key]; j.Key != "" && first != j.ID {
+		out = append(out, queue.Behind(first))
+	}
+	if j.AvailableAt.After(now) {
+		out = append(out, queue.Delayed(j.AvailableAt))
+	}
+	for _, subject := range j.Holds {
+		for _, h := range held[subject] {
+			out = append(out, queue.Held(h))
+		}
+	}
+	return out
+}
+
+func scanHold(row pgx.CollectableRow) (h queue.Hold, err error) {
+	err = row.Scan(&h.Subject, &h.Name, &h.Reason, &h.Since)
+	h.Since = h.Since.UTC()
+	return h, err
+}
+
+// Jobs implements queue.Lister.
+func (d *DB) Jobs(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
+	where, args := filter(f)
+	return list(ctx, d, scanJob, "select "+jobColumns+" from ~jobs where "+where+" order by id limit $1", args...)
+}
+
+// filter is a condition whose $1 is the limit.
+func filter(f queue.Filter) (where string, args []any) {
+	if f.Limit <= 0 {
+		f.Limit = 1000
+	}
+	conds, args := []string{"true"}, []any{f.Limit}
+	if f.Open {
+		conds = append(conds, "id in (select job_id from ~open_jobs)")
+	}
+	if f.Pool != "" {
+		args = append(args, f.Pool)
+		conds = append(conds, fmt.Sprintf("pool = $%d", len(args)))
+	}
+	if f.TaskID != 0 {
+		args = append(args, f.TaskID)
+		conds = append(conds, fmt.Sprintf("task_id = $%d", len(args)))
+	}
+	return strings.Join(conds, " and "), args
+}
+
+// Depth implements queue.Lister.
+func (d *DB) Depth(ctx context.Context) ([]queue.Depth, error) {
+	return list(ctx, d, pgx.RowToStructByPos[queue.Depth], "select pool, status, n from ~depth where n > 0 and status in ('queued', 'running') order by pool, status")
+}
+
+// Wake implements queue.Lister.
+func (d *DB) Wake(pool string) <-chan struct{} { return d.wakers.channel(pool) }
