@@ -1,0 +1,125 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/postgres"
+	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// benchDB is a store on a server of its own that keeps what it commits.
+func benchDB(b *testing.B) (*postgres.DB, string) {
+	b.Helper()
+	url := pgtest.Start(b, pgtest.Options{Durable: os.Getenv("BENCH_UNSAFE") == ""}).URL("postgres")
+	db, err := postgres.Open(b.Context(), postgres.Options{URL: url, AllowUnsafe: os.Getenv("BENCH_UNSAFE") != ""})
+	require.NoError(b, err)
+	b.Cleanup(func() { _ = db.Close() })
+	return db, url
+}
+
+func put(b *testing.B, db *postgres.DB, n int, job queue.Job) {
+	b.Helper()
+	for n > 0 {
+		batch := make([]queue.Job, min(n, 5000))
+		for i := range batch {
+			batch[i] = job
+		}
+		_, err := db.Put(b.Context(), batch...)
+		require.NoError(b, err)
+		n -= len(batch)
+	}
+}
+
+// BenchmarkClaimAndFinish claims and finishes no-op jobs with fsync on, with and
+// without jobs in front that cannot run. The ratio to the anchor (one bare
+// update in a transaction of its own) is reported.
+func BenchmarkClaimAndFinish(b *testing.B) {
+	for _, workers := range []int{1, 8, 50, 500} {
+		for _, blocked := range []int{0, 100_000} {
+			b.Run(fmt.Sprintf("workers=%d/blocked=%d", workers, blocked), func(b *testing.B) {
+				db, url := benchDB(b)
+				require.NoError(b, db.Hold(b.Context(), queue.Hold{Subject: "s", Name: "gate"}))
+				put(b, db, blocked, queue.Job{Pool: "p", Holds: []string{"s"}})
+				put(b, db, b.N, queue.Job{Pool: "p"})
+				bare := anchor(b, url)
+				b.ResetTimer()
+				begun := time.Now()
+				work(b, db, workers)
+				perJob := time.Since(begun).Seconds() / float64(b.N)
+				b.ReportMetric(1/perJob, "jobs/s")
+				b.ReportMetric(bare.Seconds()/perJob, "x-anchor")
+			})
+		}
+	}
+}
+
+// work takes and finishes one job at a time in each worker until none is left.
+func work(b *testing.B, db *postgres.DB, workers int) {
+	b.Helper()
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for {
+				claims, err := db.Take(context.Background(), "p", "w", 1, time.Minute)
+				if err != nil || len(claims) == 0 {
+					return
+				}
+				if err := db.Finish(context.Background(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// anchor measures one durable update on this machine now.
+func anchor(b *testing.B, url string) time.Duration {
+	b.Helper()
+	c, err := pgx.Connect(b.Context(), url)
+	require.NoError(b, err)
+	defer c.Close(b.Context())
+	_, err = c.Exec(b.Context(), "create table if not exists anchor as select 0 as n")
+	require.NoError(b, err)
+	const n = 200
+	begun := time.Now()
+	for range n {
+		_, err := c.Exec(b.Context(), "update anchor set n = n + 1")
+		require.NoError(b, err)
+	}
+	return time.Since(begun) / n
+}
+
+// BenchmarkReceive takes deliveries with 50 senders.
+func BenchmarkReceive(b *testing.B) {
+	db, _ := benchDB(b)
+	var wg sync.WaitGroup
+	next := make(chan int)
+	begun := time.Now()
+	for range 50 {
+		wg.Go(func() {
+			for n := range next {
+				id := fmt.Sprint(n)
+				if _, err := db.Receive(context.Background(), orchestrator.Delivery{Source: "s", ID: id, BodyHash: id, ReceivedAt: time.Now()}, queue.Job{Pool: "p"}); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	for n := range b.N {
+		next <- n
+	}
+	close(next)
+	wg.Wait()
+	b.ReportMetric(float64(b.N)/time.Since(begun).Seconds(), "acks/s")
+}

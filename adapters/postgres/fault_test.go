@@ -1,0 +1,264 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/postgres"
+	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// wire is a proxy in front of a server that cuts a connection at a chosen
+// message from the client.
+type wire struct {
+	dir, server string
+	left        atomic.Int64 // messages from clients until the cut; below zero: none
+	deliver     atomic.Bool  // whether the last message still arrives
+	cuts        atomic.Int64
+}
+
+// newWire puts a proxy before the server of a URL and returns the URL of it.
+func newWire(t *testing.T, server string) (*wire, string) {
+	t.Helper()
+	config, err := pgx.ParseConfig(server)
+	require.NoError(t, err)
+	w := &wire{dir: t.TempDir(), server: filepath.Join(config.Host, fmt.Sprintf(".s.PGSQL.%d", config.Port))}
+	if !filepath.IsAbs(config.Host) {
+		w.server = net.JoinHostPort(config.Host, fmt.Sprint(config.Port))
+	}
+	w.left.Store(-1)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	t.Cleanup(func() { _ = l.Close(); wg.Wait() })
+	wg.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() { w.serve(client) })
+		}
+	})
+	host, port, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	return w, fmt.Sprintf("postgres://%s:%s@%s:%s/%s?sslmode=disable", config.User, config.Password, host, port, config.Database)
+}
+
+func (w *wire) serve(client net.Conn) {
+	network := "unix"
+	if !filepath.IsAbs(w.server) {
+		network = "tcp"
+	}
+	server, err := net.Dial(network, w.server)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	var cut atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer func() { _ = client.Close() }()
+		answer := make([]byte, 1<<16)
+		for {
+			n, err := server.Read(answer)
+			if err != nil || cut.Load() {
+				return
+			}
+			if _, err := client.Write(answer[:n]); err != nil {
+				return
+			}
+		}
+	})
+	w.forward(client, server, &cut)
+	wg.Wait()
+}
+
+// forward sends what the client says on, until the cut.
+func (w *wire) forward(client io.Reader, server net.Conn, cut *atomic.Bool) {
+	defer func() { _ = server.Close() }()
+	message := make([]byte, 1<<16)
+	for {
+		n, err := client.Read(message)
+		if err != nil {
+			return
+		}
+		if w.left.Add(-1) == 0 {
+			w.cuts.Add(1)
+			cut.Store(true)
+			if !w.deliver.Load() {
+				return
+			}
+			_, _ = server.Write(message[:n])
+			// The server works what it got off although nobody reads its answer.
+			if half, ok := server.(interface{ CloseWrite() error }); ok {
+				_ = half.CloseWrite()
+				_, _ = io.Copy(io.Discard, server)
+			}
+			return
+		}
+		if _, err := server.Write(message[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// The connection breaks at every message in turn, before the server has it and
+// after: every call succeeds, and what it does is done once.
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Open(t)
+	w, url := newWire(t, server)
+	db := open(t, postgres.Options{URL: url})
+	c, err := pgx.Connect(t.Context(), server)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	for _, deliver := range []bool{false, true} {
+		for n := int64(1); n <= 6; n++ {
+			for step, call := range steps(t, db) {
+				w.deliver.Store(deliver)
+				w.left.Store(n)
+				call()
+				w.left.Store(-1)
+				var jobs, finished int
+				require.NoError(t, c.QueryRow(t.Context(), "select count(*), count(finished_at) from signalbox.jobs").Scan(&jobs, &finished))
+				require.Equal(t, []int{2, []int{0, 0, 2}[step]}, []int{jobs, finished}, "deliver=%v message=%d step=%d", deliver, n, step)
+			}
+			_, err := c.Exec(t.Context(), "delete from signalbox.jobs")
+			require.NoError(t, err)
+		}
+	}
+	require.Greater(t, w.cuts.Load(), int64(12))
+	agree(t, server)
+}
+
+// steps put, take and finish two jobs.
+func steps(t *testing.T, db *postgres.DB) []func() {
+	var claims []queue.Claim
+	return []func(){
+		func() {
+			ids, err := db.Put(t.Context(), queue.Job{Pool: "p", Key: "a"}, queue.Job{Pool: "p"})
+			require.NoError(t, err)
+			require.Len(t, ids, 2)
+		},
+		func() {
+			var err error
+			claims, err = db.Take(t.Context(), "p", "w", 5, time.Hour)
+			require.NoError(t, err)
+			require.Len(t, claims, 2, "a claim whose answer was lost is handed out")
+			require.Equal(t, 1, claims[0].Job.Attempt)
+		},
+		func() {
+			var wg sync.WaitGroup
+			for _, c := range claims {
+				wg.Go(func() {
+					if err := db.Finish(t.Context(), c, queue.Outcome{Kind: queue.OutcomeDone}); err != nil {
+						t.Errorf("finish: %v", err)
+					}
+				})
+			}
+			wg.Wait()
+		},
+	}
+}
+
+// Every connection is ended again and again by the server: nobody notices.
+func TestTerminated(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	db := open(t, postgres.Options{URL: url})
+	const jobs = 300
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg, killer sync.WaitGroup
+	killer.Go(func() { terminate(ctx, t, url) })
+	var done atomic.Int64
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range jobs / 4 {
+				if _, err := db.Put(t.Context(), queue.Job{Pool: "p", Kind: fmt.Sprint(w, i), Key: fmt.Sprint(i % 5)}); err != nil {
+					t.Errorf("put: %v", err)
+				}
+			}
+		})
+		wg.Go(func() {
+			for done.Load() < jobs && ctx.Err() == nil {
+				claims, err := db.Take(t.Context(), "p", "w", 3, time.Hour)
+				if err != nil {
+					t.Errorf("take: %v", err)
+					return
+				}
+				for _, c := range claims {
+					if err := db.Finish(t.Context(), c, queue.Outcome{Kind: queue.OutcomeDone}); err != nil {
+						t.Errorf("finish: %v", err)
+					}
+					done.Add(1)
+				}
+				if _, err := db.Depth(t.Context()); err != nil {
+					t.Errorf("depth: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	cancel()
+	killer.Wait()
+	list, err := db.Jobs(t.Context(), queue.Filter{})
+	require.NoError(t, err)
+	require.Len(t, list, jobs)
+	agree(t, url)
+}
+
+// terminate ends every other connection to the database until ctx ends.
+func terminate(ctx context.Context, t *testing.T, url string) {
+	c, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Errorf("connect: %v", err)
+		return
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	for ctx.Err() == nil {
+		// The server itself sets the pace: no clock of ours is involved.
+		_, err := c.Exec(ctx, "select pg_sleep(0.03), pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
+		if err != nil && ctx.Err() == nil {
+			t.Errorf("terminate: %v", err)
+			return
+		}
+	}
+}
+
+// A server that stays away: calls end with an error that says so.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Start(t, pgtest.Options{Durable: true})
+	db := open(t, postgres.Options{URL: s.URL("postgres"), Patience: 50 * time.Millisecond})
+	ids, err := db.Put(t.Context(), queue.Job{Pool: "p"})
+	require.NoError(t, err)
+	require.NoError(t, s.Kill())
+	_, err = db.Put(t.Context(), queue.Job{Pool: "p"})
+	var away *postgres.Unavailable
+	require.True(t, errors.As(err, &away), "%v", err)
+	require.True(t, away.Retryable())
+	require.False(t, away.Unknown, "it was never sent")
+	_, err = db.Jobs(t.Context(), queue.Filter{})
+	require.True(t, errors.As(err, &away), "%v", err)
+	_, err = postgres.Open(t.Context(), postgres.Options{URL: s.URL("postgres"), Patience: time.Millisecond})
+	require.True(t, errors.As(err, &away), "%v", err)
+	require.NoError(t, s.Restart())
+	require.NoError(t, db.Ping(t.Context()))
+	jobs, err := db.Jobs(t.Context(), queue.Filter{})
+	require.NoError(t, err)
+	require.Len(t, jobs, 1)
+	require.Equal(t, ids[0], jobs[0].ID)
+}
