@@ -46,6 +46,7 @@ func Open(t TB) string {
 	server, err := shared.url()
 	if err != nil {
 		t.Fatal(err)
+		return ""
 	}
 	return database(t, server)
 }
@@ -95,6 +96,7 @@ func database(t TB, server string) string {
 	})
 	if err != nil {
 		t.Fatal("pgtest: a database cannot be made (TEST_DATABASE_URL must name a user with CREATEDB): " + err.Error())
+		return ""
 	}
 	t.Cleanup(func() {
 		err := admin(server, func(ctx context.Context, c *pgx.Conn) error {

@@ -43,6 +43,7 @@ func Start(t TB, o Options) *Server {
 	s, err := boot(o.Durable)
 	if err != nil {
 		t.Fatal(err)
+		return nil
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
