@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -52,10 +54,15 @@ func BenchmarkClaimAndFinish(b *testing.B) {
 				put(b, db, blocked, queue.Job{Pool: "p", Holds: []string{"s"}})
 				put(b, db, b.N, queue.Job{Pool: "p"})
 				bare := anchor(b, url)
+				before := spent(b, url)
 				b.ResetTimer()
 				begun := time.Now()
 				work(b, db, workers)
 				perJob := time.Since(begun).Seconds() / float64(b.N)
+				b.StopTimer()
+				after := spent(b, url)
+				b.ReportMetric(float64(after.wal-before.wal)/float64(b.N), "wal-B/job")
+				b.ReportMetric(float64((after.cpu-before.cpu).Microseconds())/float64(b.N), "server-us/job")
 				b.ReportMetric(1/perJob, "jobs/s")
 				b.ReportMetric(bare.Seconds()/perJob, "x-anchor")
 			})
@@ -98,6 +105,37 @@ func anchor(b *testing.B, url string) time.Duration {
 		require.NoError(b, err)
 	}
 	return time.Since(begun) / n
+}
+
+// cost is what a server has used so far.
+type cost struct {
+	wal int64
+	cpu time.Duration // of its connections
+}
+
+func spent(b *testing.B, url string) (c cost) {
+	b.Helper()
+	conn, err := pgx.Connect(b.Context(), url)
+	require.NoError(b, err)
+	defer conn.Close(b.Context())
+	require.NoError(b, conn.QueryRow(b.Context(), "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint").Scan(&c.wal))
+	rows, err := conn.Query(b.Context(), "select pid from pg_stat_activity where datname is not null")
+	require.NoError(b, err)
+	pids, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	require.NoError(b, err)
+	for _, pid := range pids {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			continue // there is no /proc here, or the connection has ended
+		}
+		_, fields, _ := strings.Cut(string(stat), ") ")
+		for _, ticks := range strings.Fields(fields)[11:13] { // user and system time, in hundredths
+			n, err := strconv.Atoi(ticks)
+			require.NoError(b, err)
+			c.cpu += time.Duration(n) * 10 * time.Millisecond
+		}
+	}
+	return c
 }
 
 // BenchmarkReceive takes deliveries with 50 senders.

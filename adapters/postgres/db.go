@@ -32,6 +32,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // Options of a DB.
@@ -115,7 +116,8 @@ func configure(ctx context.Context, o Options) (*DB, error) {
 	d := &DB{
 		now: o.Now, log: o.Log, schema: o.Schema, prefix: pgx.Identifier{o.Schema}.Sanitize() + ".", patience: o.Patience,
 		pool: o.Pool, reqs: make(chan *request, 1024), wakers: wakers{byPool: map[string]chan struct{}{}},
-		notes: notes{pools: map[string]bool{}, ready: make(chan struct{}, 1)},
+		writer: writer{claims: map[int64]queue.Job{}},
+		notes:  notes{pools: map[string]bool{}, ready: make(chan struct{}, 1)},
 	}
 	if d.now == nil {
 		d.now = time.Now

@@ -13,10 +13,13 @@ import (
 const jobColumns = `id, pool, kind, key, task_id, lane, role, holds, payload, priority, available_at, max_attempts, dedupe_key,
 	status, attempt, worker, heartbeat_at, lease_until, created_at, started_at, finished_at, error`
 
-func scanJob(row pgx.CollectableRow) (j queue.Job, err error) {
+func scanJob(row pgx.CollectableRow) (queue.Job, error) { return scanJobAnd(row) }
+
+// scanJobAnd reads a job and the columns that follow it.
+func scanJobAnd(row pgx.CollectableRow, more ...any) (j queue.Job, err error) {
 	at := make([]*time.Time, 6)
-	err = row.Scan(&j.ID, &j.Pool, &j.Kind, &j.Key, &j.TaskID, &j.Lane, &j.Role, &j.Holds, &j.Payload, &j.Priority, &at[0], &j.MaxAttempts,
-		&j.DedupeKey, &j.Status, &j.Attempt, &j.Worker, &at[1], &at[2], &at[3], &at[4], &at[5], &j.Error)
+	err = row.Scan(append([]any{&j.ID, &j.Pool, &j.Kind, &j.Key, &j.TaskID, &j.Lane, &j.Role, &j.Holds, &j.Payload, &j.Priority, &at[0], &j.MaxAttempts,
+		&j.DedupeKey, &j.Status, &j.Attempt, &j.Worker, &at[1], &at[2], &at[3], &at[4], &at[5], &j.Error}, more...)...)
 	times(at, &j.AvailableAt, &j.HeartbeatAt, &j.LeaseUntil, &j.CreatedAt, &j.StartedAt, &j.FinishedAt)
 	if len(j.Holds) == 0 {
 		j.Holds = nil
@@ -47,13 +50,6 @@ func (t *tx) place(ids []int64, keys []string) {
 	}
 	t.placeFrom("", `select unnest($2::bigint[]) as id union select f.id from unnest($3::text[]) u(key)
 		cross join lateral (select k.job_id as id from ~keyed k where k.key = u.key order by k.job_id limit 1) f`, t.now, ids, texts(keys))
-}
-
-// promote places jobs whose time has come.
-func (t *tx) promote() {
-	t.placeFrom(fmt.Sprintf(`due as (delete from ~delayed d
-		using (select available_at, job_id from ~delayed where available_at <= $1 order by available_at, job_id limit %d) f
-		where d.available_at = f.available_at and d.job_id = f.job_id returning d.job_id as id),`, dueMax), "select id from due", t.now)
 }
 
 func (t *tx) placeFrom(with, source string, args ...any) {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -10,90 +11,101 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// dueMax bounds how many delayed jobs one transaction looks at.
-const dueMax = 1000
+const (
+	dueMax  = 1000 // how many delayed jobs one transaction looks at
+	takeMax = 5000 // how many claims one Take is given
+)
 
-// token is a row of ready.
-type token struct{ priority, id int64 }
-
-func scanToken(row pgx.CollectableRow) (k token, err error) { return k, row.Scan(&k.priority, &k.id) }
-
-// takeAll claims for every request, in the order in which they came.
-func (t *tx) takeAll(batch []*request) error {
-	wanted := map[string]int64{}
-	for _, r := range batch {
-		if r.claims = nil; r.take != nil && r.take.n > 0 {
-			wanted[text(r.take.pool)] += int64(r.take.n)
-		}
-	}
-	if len(wanted) == 0 {
-		return nil
-	}
-	t.promote()
-	tokens, err := t.tokens(wanted)
-	if err != nil {
-		return err
-	}
-	t.claim(batch, tokens)
-	return nil
-}
-
-// tokens takes the first tokens of each pool: nobody else is at it.
-func (t *tx) tokens(wanted map[string]int64) (map[string][]token, error) {
-	taken := map[string]*[]token{}
-	for pool, n := range wanted {
-		taken[pool] = new([]token)
-		later(t, taken[pool], scanToken, `with first as (select priority, job_id from ~ready where pool = $1 order by priority, job_id limit $2)
-			delete from ~ready r using first f where r.pool = $1 and r.priority = f.priority and r.job_id = f.job_id
-			returning r.priority, r.job_id`, pool, n)
-	}
-	err := t.flush()
-	out := map[string][]token{}
-	for pool, list := range taken {
-		slices.SortFunc(*list, func(a, b token) int { return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.id, b.id)) })
-		out[pool] = *list
-	}
-	return out, err
-}
-
-// claim deals the tokens out.
-func (t *tx) claim(batch []*request, tokens map[string][]token) {
-	var ids []int64
-	var workers []string
-	var leases []*time.Time
+// takeAll claims for every request, in the order in which they came: each is
+// given slots, and the n-th job of a pool goes to the n-th slot.
+func (t *tx) takeAll(batch []*request) {
+	byPool := map[string][]*taking{}
+	owners := map[string][]*request{}
 	for _, r := range batch {
 		if r.take == nil {
 			continue
 		}
 		pool := text(r.take.pool)
-		n := min(r.take.n, len(tokens[pool]))
-		for _, k := range tokens[pool][:n] {
-			ids, workers, leases = append(ids, k.id), append(workers, r.take.worker), append(leases, when(t.now.Add(r.take.ttl)))
-			t.owner[k.id] = r
+		for range min(r.take.n, takeMax) {
+			byPool[pool], owners[pool] = append(byPool[pool], r.take), append(owners[pool], r)
 		}
-		tokens[pool] = tokens[pool][n:]
-		t.count(pool, queue.Queued, -int64(n))
-		t.count(pool, queue.Running, int64(n))
 	}
-	if len(ids) == 0 {
+	if len(byPool) == 0 {
 		return
 	}
-	t.exec(`update ~jobs j set status = 'running', attempt = attempt + 1, worker = u.w, started_at = $1, heartbeat_at = $1, lease_until = u.l
-		from unnest($2::bigint[], $3::text[], $4::timestamptz[]) u(i, w, l) where j.id = u.i returning `+jobColumns, t.now, ids, workers, leases).
-		Query(t.claimed)
-	t.exec("insert into ~running (job_id, lease_until) select * from unnest($1::bigint[], $2::timestamptz[])", ids, leases)
+	t.promote()
+	for pool, wanted := range byPool {
+		offset := len(t.slots)
+		t.slots = append(t.slots, owners[pool]...)
+		t.takeFrom(pool, wanted, offset)
+	}
 }
 
-// claimed hands the jobs to those who asked for them.
-func (t *tx) claimed(rows pgx.Rows) error {
-	jobs, err := pgx.CollectRows(rows, scanJob)
-	slices.SortFunc(jobs, func(a, b queue.Job) int { return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.ID, b.ID)) })
-	for _, r := range t.owner {
-		r.claims = nil
+// takeFrom takes the first tokens of a pool: nobody else is at it.
+func (t *tx) takeFrom(pool string, wanted []*taking, offset int) {
+	workers, leases := make([]string, len(wanted)), make([]*time.Time, len(wanted))
+	for i, k := range wanted {
+		workers[i], leases[i] = k.worker, when(t.now.Add(k.ttl))
 	}
-	for _, j := range jobs {
-		r := t.owner[j.ID]
-		r.claims = append(r.claims, queue.Claim{Job: j})
+	t.exec(`with first as materialized (
+			select priority, job_id, row_number() over (order by priority, job_id) as n
+			from (select priority, job_id from ~ready where pool = $1 order by priority, job_id limit $2) q
+		), taken as (
+			delete from ~ready r using first f where r.pool = $1 and r.priority = f.priority and r.job_id = f.job_id returning f.job_id, f.n
+		), claimed as (
+			update ~jobs j set status = 'running', attempt = attempt + 1, worker = ($3::text[])[t.n], started_at = $4, heartbeat_at = $4,
+				lease_until = ($5::timestamptz[])[t.n] from taken t where j.id = t.job_id returning j.*, $8::bigint + t.n as slot
+		), ran as (
+			insert into ~running (job_id, lease_until, writer, seq, slot) select id, lease_until, $6, $7, slot from claimed
+		), counted as (
+			insert into ~depth (pool, status, n) select $1, s.status, s.sign * c.n
+				from (select count(*) as n from claimed) c cross join (values ('queued', -1), ('running', 1)) s(status, sign) where c.n > 0`+addDepth+`
+		)
+		select `+jobColumns+`, slot from claimed`,
+		pool, int64(len(wanted)), workers, t.now, leases, t.db.me, t.db.writer.seq, int64(offset)).Query(t.claimed)
+}
+
+// promote places jobs whose time has come.
+func (t *tx) promote() {
+	t.placeFrom(`due as (delete from ~delayed d
+		using (select available_at, job_id from ~delayed where available_at <= $1 order by available_at, job_id limit $2) f
+		where d.available_at = f.available_at and d.job_id = f.job_id returning d.job_id as id),`, "select id from due", t.now, int64(dueMax))
+}
+
+// slotted is a claimed job and the slot that it goes to, counted from 1.
+type slotted struct {
+	job  queue.Job
+	slot int64
+}
+
+func scanSlotted(row pgx.CollectableRow) (s slotted, err error) {
+	s.job, err = scanJobAnd(row, &s.slot)
+	return s, err
+}
+
+// claimed hands jobs to those who asked for them.
+func (t *tx) claimed(rows pgx.Rows) error {
+	jobs, err := pgx.CollectRows(rows, scanSlotted)
+	slices.SortFunc(jobs, func(a, b slotted) int { return cmp.Compare(a.slot, b.slot) })
+	for _, s := range jobs {
+		r := t.slots[s.slot-1]
+		r.claims = append(r.claims, queue.Claim{Job: s.job})
 	}
 	return err
+}
+
+// answers reads again what a transaction said whose answer was lost.
+func (t *tx) answers(ctx context.Context, snap pgx.Tx) error {
+	for _, r := range t.slots {
+		r.claims = nil
+	}
+	rows, err := snap.Query(ctx, t.db.q("select "+jobColumns+`, slot from ~jobs join
+		(select job_id, slot from ~running where writer = $1 and seq = $2) r on r.job_id = id`), t.db.me, t.db.writer.seq)
+	if err != nil {
+		return err
+	}
+	if err := t.claimed(rows); err != nil {
+		return err
+	}
+	return t.endings(ctx, snap)
 }

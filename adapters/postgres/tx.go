@@ -22,29 +22,30 @@ type tx struct {
 	batch *pgx.Batch
 	wake  map[string]bool       // pools that may have become claimable
 	depth map[queue.Depth]int64 // by pool and status: what was added
-	owner map[int64]*request    // of the jobs that are claimed here
+	slots []*request            // who gets the n-th claim
+	ends  []ending              // claims that end here, if they are held
 }
 
 // begin takes the turn. Every later statement sees what the others committed.
-func (t *tx) begin(writer string, seq int64) {
+func (t *tx) begin() {
 	t.exec("begin")
-	t.exec("select from ~turn for no key update")
-	t.exec(`insert into ~writers (writer, seq, at) values ($1, $2, now())
-		on conflict (writer) do update set seq = excluded.seq, at = excluded.at`, writer, seq)
+	t.exec(`with turn as materialized (select one from ~turn for no key update)
+		insert into ~writers (writer, seq, at) select $1, $2, now() from turn
+		on conflict (writer) do update set seq = excluded.seq, at = excluded.at`, t.db.me, t.db.writer.seq)
 }
 
 // all does the requests, those of a kind as one.
 func (t *tx) all(batch []*request) error {
 	live := batch[:0:0]
 	for _, r := range batch {
-		if r.err = r.ctx.Err(); r.err == nil {
+		if r.err, r.claims = r.ctx.Err(), nil; r.err == nil {
 			live = append(live, r)
 		}
 	}
 	if err := t.extendAll(live); err != nil {
 		return err
 	}
-	then, err := t.finishAll(live)
+	then, err := t.finishAll(t.endAll(live))
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,8 @@ func (t *tx) all(batch []*request) error {
 	if err := t.putEach(then, live); err != nil {
 		return err
 	}
-	return t.takeAll(live)
+	t.takeAll(live)
+	return nil
 }
 
 // broken reports an error that the whole transaction has, not one request.
@@ -78,11 +80,12 @@ func (t *tx) end() {
 		}
 	}
 	if len(pools) > 0 {
-		t.exec(`insert into ~depth (pool, status, n) select * from unnest($1::text[], $2::text[], $3::bigint[])
-			on conflict (pool, status) do update set n = depth.n + excluded.n`, pools, statuses, added)
+		t.exec("insert into ~depth (pool, status, n) select * from unnest($1::text[], $2::text[], $3::bigint[])"+addDepth, pools, statuses, added)
 	}
 	t.exec("commit")
 }
+
+const addDepth = " on conflict (pool, status) do update set n = depth.n + excluded.n"
 
 func (t *tx) count(pool string, s queue.Status, n int64) {
 	t.depth[queue.Depth{Pool: pool, Status: s}] += n

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -76,6 +74,9 @@ func (d *DB) alone(ctx context.Context, f func(*tx) error) error {
 type writer struct {
 	conn *pgx.Conn // nil when there is none
 	seq  int64     // of the last transaction that was begun
+	// claims are what this store has handed out: a claim that is known can be
+	// ended without being read first.
+	claims map[int64]queue.Job
 }
 
 // batchMax bounds how many requests share a commit.
@@ -129,6 +130,7 @@ func (d *DB) persist(batch []*request) error {
 		if lost != nil {
 			var committed bool
 			if committed, err = d.look(ctx, lost); err == nil && committed {
+				lost.remember()
 				return nil
 			}
 		}
@@ -160,10 +162,10 @@ func (d *DB) attempt(ctx context.Context, batch []*request) (lost *tx, err error
 		return nil, err
 	}
 	d.writer.seq++
-	t := &tx{ctx: ctx, db: d, conn: d.writer.conn, now: d.now().UTC().Truncate(time.Microsecond), batch: &pgx.Batch{}, wake: map[string]bool{}, depth: map[queue.Depth]int64{}, owner: map[int64]*request{}}
+	t := &tx{ctx: ctx, db: d, conn: d.writer.conn, now: d.now().UTC().Truncate(time.Microsecond), batch: &pgx.Batch{}, wake: map[string]bool{}, depth: map[queue.Depth]int64{}}
 	sent := false
 	if panicked := guard.Do("postgres transaction", func() {
-		t.begin(d.me, d.writer.seq)
+		t.begin()
 		if err = t.all(batch); err == nil {
 			t.end()
 			sent = true
@@ -179,6 +181,7 @@ func (d *DB) attempt(ctx context.Context, batch []*request) (lost *tx, err error
 		d.undo(ctx)
 		return lost, err
 	}
+	t.remember()
 	for pool := range t.wake {
 		d.wakers.hint(pool)
 		d.notes.add(pool)
@@ -230,7 +233,7 @@ func (d *DB) disconnect() {
 	d.writer.conn = nil
 }
 
-// look tells whether a transaction was committed, and reads what it claimed.
+// look tells whether a transaction was committed, and reads its answers.
 // Taking the turn waits until the server has ended it, one way or the other.
 func (d *DB) look(ctx context.Context, lost *tx) (committed bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptMax)
@@ -246,15 +249,10 @@ func (d *DB) look(ctx context.Context, lost *tx) (committed bool, err error) {
 		if err := t.QueryRow(ctx, d.q("select coalesce(max(seq), 0) from ~writers where writer = $1"), d.me).Scan(&last); err != nil {
 			return err
 		}
-		committed = last >= d.writer.seq
-		if !committed || len(lost.owner) == 0 {
+		if committed = last >= d.writer.seq; !committed {
 			return nil
 		}
-		rows, err := t.Query(ctx, d.q("select "+jobColumns+" from ~jobs where id = any($1::bigint[])"), slices.Collect(maps.Keys(lost.owner)))
-		if err != nil {
-			return err
-		}
-		return lost.claimed(rows)
+		return lost.answers(ctx, t)
 	})
 	return committed, err
 }

@@ -49,7 +49,10 @@ create table ~delayed (
   available_at timestamptz not null, job_id bigint not null,
   primary key (available_at, job_id)
 );
-create table ~running (job_id bigint primary key, lease_until timestamptz not null) with (fillfactor = 70);
+create table ~running (
+  job_id bigint primary key, lease_until timestamptz not null,
+  writer uuid not null, seq bigint not null, slot bigint not null -- which request of which transaction claimed it
+) with (fillfactor = 70);
 create table ~keyed (
   key text collate "C" not null, job_id bigint not null,
   primary key (key, job_id)
