@@ -70,8 +70,8 @@ func (t *tx) broken(err error) bool {
 	return err != nil && (t.conn.IsClosed() || t.conn.PgConn().TxStatus() != 'T')
 }
 
-// end brings the counters up to date and commits.
-func (t *tx) end() {
+// counted brings the counters up to date.
+func (t *tx) counted() {
 	var pools, statuses []string
 	var added []int64
 	for k, n := range t.depth {
@@ -82,7 +82,6 @@ func (t *tx) end() {
 	if len(pools) > 0 {
 		t.exec("insert into ~depth (pool, status, n) select * from unnest($1::text[], $2::text[], $3::bigint[])"+addDepth, pools, statuses, added)
 	}
-	t.exec("commit")
 }
 
 const addDepth = " on conflict (pool, status) do update set n = depth.n + excluded.n"

@@ -162,12 +162,13 @@ func (d *DB) attempt(ctx context.Context, batch []*request) (lost *tx, err error
 		return nil, err
 	}
 	d.writer.seq++
-	t := &tx{ctx: ctx, db: d, conn: d.writer.conn, now: d.now().UTC().Truncate(time.Microsecond), batch: &pgx.Batch{}, wake: map[string]bool{}, depth: map[queue.Depth]int64{}}
+	t := d.newTx(ctx, d.writer.conn)
 	sent := false
 	if panicked := guard.Do("postgres transaction", func() {
 		t.begin()
 		if err = t.all(batch); err == nil {
-			t.end()
+			t.counted()
+			t.exec("commit")
 			sent = true
 			err = t.flush()
 		}
