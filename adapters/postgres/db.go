@@ -15,6 +15,11 @@
 // Options.Patience and then returned as *Unavailable.
 //
 // NOTIFY tells other processes of new work. It is a hint: polling is the truth.
+//
+// Times are those of the machine that writes. Machines that share a database
+// must agree on the time to well within the times to live of their claims and
+// leases; where they do not, work is handed over too soon or too late, but an
+// attempt number and an epoch still let only one of two end it.
 package postgres
 
 import (
@@ -26,6 +31,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -48,7 +54,8 @@ type Options struct {
 	Schema string
 	Now    func() time.Time // nil = time.Now
 	Log    *slog.Logger     // nil discards
-	// Patience is how long a call waits for a server that is away; 0 = 15 s.
+	// Patience is how long a call waits for a server that is away; 0 = 15 s. A
+	// transaction that is under way by then may take up to 30 s more.
 	Patience time.Duration
 	// AllowUnsafe opens a server that may forget what it has committed (fsync,
 	// full_page_writes or synchronous_commit off): for tests.
@@ -74,8 +81,8 @@ type DB struct {
 	wakers wakers
 	notes  notes
 
-	closing sync.RWMutex
-	closed  bool
+	closing sync.RWMutex // held for reading while a request is handed in
+	closed  atomic.Bool
 }
 
 // ErrClosed is the error of every call after Close.
@@ -95,7 +102,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, err
 	}
 	d.group = run.New(context.WithoutCancel(ctx), d.log)
-	d.group.Go("postgres writer", d.write0)
+	d.group.Go("postgres writer", d.writing)
 	d.group.Go("postgres listener", d.listen)
 	d.group.Go("postgres notifier", d.notify)
 	return d, nil
@@ -161,12 +168,10 @@ func (d *DB) Ping(ctx context.Context) error {
 
 // Close waits for what has been handed in and closes the connections.
 func (d *DB) Close() error {
-	d.closing.Lock()
-	if d.closed {
-		d.closing.Unlock()
+	if d.closed.Swap(true) {
 		return nil
 	}
-	d.closed = true
+	d.closing.Lock() // nobody is handing in any more
 	close(d.reqs)
 	d.closing.Unlock()
 	d.group.Stop()

@@ -109,6 +109,12 @@ type failed struct{ err error }
 func (f *failed) Error() string { return "postgres: " + f.err.Error() }
 func (f *failed) Unwrap() error { return f.err }
 
+// standby reports a server that takes no writes: another is the primary now.
+func standby(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "25006"
+}
+
 // duplicate reports a unique index that says no.
 func duplicate(err error) bool {
 	var pg *pgconn.PgError
@@ -120,17 +126,11 @@ func duplicate(err error) bool {
 func (d *DB) read(ctx context.Context, f func(pgx.Tx) error) error {
 	return d.retry(ctx, func(ctx context.Context) error {
 		err := pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, f)
-		if err != nil && d.isClosed() {
+		if err != nil && d.closed.Load() {
 			return ErrClosed
 		}
 		return err
 	})
-}
-
-func (d *DB) isClosed() bool {
-	d.closing.RLock()
-	defer d.closing.RUnlock()
-	return d.closed
 }
 
 // list reads all rows of a query.

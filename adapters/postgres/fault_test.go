@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -261,4 +262,27 @@ func TestAway(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, jobs, 1)
 	require.Equal(t, ids[0], jobs[0].ID)
+}
+
+// A server that takes no writes any more is left for the one that does.
+func TestStandby(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	db := open(t, postgres.Options{URL: url, Patience: 50 * time.Millisecond})
+	require.NoError(t, db.Ping(t.Context()))
+	c, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer c.Close(t.Context())
+	demote := `do $$ begin execute format('alter database %I set default_transaction_read_only = on', current_database()); end $$`
+	promote := strings.ReplaceAll(demote, "= on", "= off")
+	_, err = c.Exec(t.Context(), demote)
+	require.NoError(t, err)
+	_, err = c.Exec(t.Context(), "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
+	require.NoError(t, err)
+	var away *postgres.Unavailable
+	require.True(t, errors.As(db.Ping(t.Context()), &away))
+	require.Contains(t, away.Error(), "read-only")
+	_, err = c.Exec(t.Context(), promote)
+	require.NoError(t, err)
+	require.NoError(t, db.Ping(t.Context()))
 }

@@ -20,7 +20,7 @@ func (d *DB) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
 	return r.ids, err
 }
 
-// Take implements queue.Queue.
+// Take implements queue.Queue. It gives at most 5000 claims, whatever n is.
 func (d *DB) Take(ctx context.Context, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
 	r := &request{ctx: ctx, take: &taking{pool, worker, max(n, 0), ttl}}
 	err := d.write(r)

@@ -30,7 +30,7 @@ func scanTask(row pgx.CollectableRow) (t orchestrator.Task, err error) {
 // NewTaskID implements orchestrator.Store. An id that was drawn is on disk.
 func (d *DB) NewTaskID(ctx context.Context) (id int64, err error) {
 	err = d.retry(ctx, func(ctx context.Context) error {
-		if d.isClosed() {
+		if d.closed.Load() {
 			return ErrClosed
 		}
 		return d.pool.QueryRow(ctx, "select nextval($1::regclass)", d.prefix+"task_ids").Scan(&id)

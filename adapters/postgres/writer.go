@@ -48,7 +48,7 @@ type taking struct {
 func (d *DB) write(r *request) error {
 	r.done = make(chan struct{})
 	d.closing.RLock()
-	if d.closed {
+	if d.closed.Load() {
 		d.closing.RUnlock()
 		return ErrClosed
 	}
@@ -82,7 +82,7 @@ type writer struct {
 // batchMax bounds how many requests share a commit.
 const batchMax = 512
 
-func (d *DB) write0(context.Context) {
+func (d *DB) writing(context.Context) {
 	for first := range d.reqs {
 		batch := []*request{first}
 		for more := true; more && len(batch) < batchMax; {
@@ -143,7 +143,7 @@ func (d *DB) persist(batch []*request) error {
 			return wrap(err)
 		}
 		d.log.Warn("a write is tried again", "err", err, "unknown", lost != nil)
-		if time.Now().After(end) || d.isClosed() {
+		if time.Now().After(end) || d.closed.Load() {
 			return &Unavailable{Err: err, Unknown: lost != nil}
 		}
 		_ = pause(ctx, n) // ctx does not end
@@ -179,7 +179,7 @@ func (d *DB) attempt(ctx context.Context, batch []*request) (lost *tx, err error
 		if sent && d.writer.conn.IsClosed() {
 			lost = t
 		}
-		d.undo(ctx)
+		d.undo(ctx, err)
 		return lost, err
 	}
 	t.remember()
@@ -191,7 +191,11 @@ func (d *DB) attempt(ctx context.Context, batch []*request) (lost *tx, err error
 }
 
 // undo rolls back, or gives the connection up.
-func (d *DB) undo(ctx context.Context) {
+func (d *DB) undo(ctx context.Context, why error) {
+	if standby(why) {
+		d.disconnect()
+		return
+	}
 	if d.writer.conn.IsClosed() {
 		d.writer.conn = nil
 		return
@@ -255,5 +259,8 @@ func (d *DB) look(ctx context.Context, lost *tx) (committed bool, err error) {
 		}
 		return lost.answers(ctx, t)
 	})
+	if standby(err) {
+		d.disconnect()
+	}
 	return committed, err
 }
