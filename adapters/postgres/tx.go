@@ -58,7 +58,11 @@ func (t *tx) all(batch []*request) error {
 			}
 		}
 	}
-	if err := t.putEach(then, live); err != nil {
+	received, err := t.receiveAll(live)
+	if err != nil {
+		return err
+	}
+	if err := t.putEach(append(then, received...), live); err != nil {
 		return err
 	}
 	t.takeAll(live)

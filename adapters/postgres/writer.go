@@ -12,15 +12,16 @@ import (
 )
 
 // request is one caller's share of a transaction: exactly one of alone, put,
-// finish, extend and take is set. The results are read after done.
+// finish, extend, take and receive is set. The results are read after done.
 type request struct {
 	ctx context.Context
 
-	alone  func(*tx) error
-	put    []queue.Job
-	finish *finishing
-	extend *extending
-	take   *taking
+	alone   func(*tx) error
+	put     []queue.Job
+	finish  *finishing
+	extend  *extending
+	take    *taking
+	receive *receiving
 
 	ids    []int64
 	claims []queue.Claim

@@ -1,0 +1,52 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+)
+
+// Journal implements orchestrator.Story.
+func (d *DB) Journal(ctx context.Context, taskID int64) ([]orchestrator.JournalEntry, error) {
+	return list(ctx, d, func(row pgx.CollectableRow) (e orchestrator.JournalEntry, err error) {
+		at := make([]*time.Time, 1)
+		err = row.Scan(&e.ID, &e.TaskID, &e.Seq, &at[0], &e.Kind, &e.Payload)
+		times(at, &e.At)
+		return e, err
+	}, "select id, task_id, seq, at, kind, payload from ~journal where task_id = $1 order by id", taskID)
+}
+
+// GateResults implements orchestrator.Story.
+func (d *DB) GateResults(ctx context.Context, taskID int64) ([]orchestrator.GateResult, error) {
+	return list(ctx, d, func(row pgx.CollectableRow) (g orchestrator.GateResult, err error) {
+		at := make([]*time.Time, 1)
+		var tree []byte
+		if err = row.Scan(&g.ID, &g.TaskID, &g.Stage, &tree, &at[0]); err != nil {
+			return g, err
+		}
+		times(at, &g.At)
+		return g, json.Unmarshal(tree, &g.Verdict)
+	}, "select id, task_id, stage, tree, at from ~gate_results where task_id = $1 order by id", taskID)
+}
+
+// AgentRuns implements orchestrator.Story.
+func (d *DB) AgentRuns(ctx context.Context, taskID int64) ([]orchestrator.AgentRun, error) {
+	where := "task_id = $1"
+	if taskID == 0 {
+		where = "task_id >= $1 or true"
+	}
+	return list(ctx, d, func(row pgx.CollectableRow) (a orchestrator.AgentRun, err error) {
+		at := make([]*time.Time, 2)
+		u := &a.Usage
+		err = row.Scan(&a.ID, &a.TaskID, &a.JobID, &a.Attempt, &a.Run, &a.Stage, &a.Role, &u.Model, &u.Input, &u.Output, &u.CacheRead,
+			&u.CacheCreate, &u.MicroUSD, &a.Status, &a.ExitCode, &at[0], &at[1], &a.LogPath, &a.Summary)
+		times(at, &a.Started, &a.Finished)
+		return a, err
+	}, `select id, task_id, job_id, attempt, run, stage, role, model, input_tokens, output_tokens, cache_read_input_tokens,
+		cache_creation_input_tokens, cost_micro_usd, status, exit_code, started_at, finished_at, log_path, result_summary
+		from ~agent_runs where `+where+" order by id", taskID)
+}
