@@ -65,9 +65,10 @@ func (t *tx) known(all []*receiving) error {
 		sources[i], ids[i], hashes[i] = r.delivery.Source, r.delivery.ID, r.delivery.BodyHash
 	}
 	t.exec("delete from ~deliveries where source = any($1::text[]) and received_at < $2", sources, t.now.Add(-deliveryAge))
-	found, err := rows(t, pgx.RowTo[int64], `select i from unnest($1::text[], $2::text[], $3::text[]) with ordinality u(source, id, hash, i)
-		where exists (select 1 from ~deliveries d where d.source = u.source and d.delivery_id = u.id and d.delivery_id <> '')
-			or exists (select 1 from ~deliveries d where d.source = u.source and d.body_hash = u.hash)`, sources, ids, hashes)
+	// Lateral, so that each is looked up: as "exists" the planner would read them all.
+	found, err := rows(t, pgx.RowTo[int64], `with u as materialized (select * from unnest($1::text[], $2::text[], $3::text[]) with ordinality u(source, id, hash, i))
+		select i from u cross join lateral (select from ~deliveries d where d.source = u.source and d.delivery_id = u.id and d.delivery_id <> '' limit 1) f
+		union select i from u cross join lateral (select from ~deliveries d where d.source = u.source and d.body_hash = u.hash limit 1) f`, sources, ids, hashes)
 	for _, i := range found {
 		all[i-1].duplicate = true
 	}
