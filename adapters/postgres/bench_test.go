@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,12 +30,15 @@ func benchDB(b *testing.B) (*postgres.DB, string) {
 	return db, url
 }
 
-func put(b *testing.B, db *postgres.DB, n int, job queue.Job) {
+func put(b *testing.B, db *postgres.DB, n, keys int, job queue.Job) {
 	b.Helper()
 	for n > 0 {
 		batch := make([]queue.Job, min(n, 5000))
 		for i := range batch {
 			batch[i] = job
+			if keys > 0 {
+				batch[i].Key = fmt.Sprint(i % keys)
+			}
 		}
 		_, err := db.Put(b.Context(), batch...)
 		require.NoError(b, err)
@@ -42,22 +46,23 @@ func put(b *testing.B, db *postgres.DB, n int, job queue.Job) {
 	}
 }
 
-// BenchmarkClaimAndFinish claims and finishes no-op jobs with fsync on, with and
-// without jobs in front that cannot run. The ratio to the anchor (one bare
-// update in a transaction of its own) is reported.
+// BenchmarkClaimAndFinish claims and finishes no-op jobs with fsync on: plain
+// ones, plain ones behind 100,000 that cannot run, and ones of 1,000 keys that
+// each open the next. The ratio to the anchor (one bare update in a transaction
+// of its own) is reported.
 func BenchmarkClaimAndFinish(b *testing.B) {
-	for _, workers := range []int{1, 8, 50, 500} {
-		for _, blocked := range []int{0, 100_000} {
-			b.Run(fmt.Sprintf("workers=%d/blocked=%d", workers, blocked), func(b *testing.B) {
+	for _, workers := range []int{1, 8, 50, 500, 2000} {
+		for _, c := range []struct{ blocked, keys int }{{0, 0}, {100_000, 0}, {0, 1000}} {
+			b.Run(fmt.Sprintf("workers=%d/blocked=%d/keys=%d", workers, c.blocked, c.keys), func(b *testing.B) {
 				db, url := benchDB(b)
 				require.NoError(b, db.Hold(b.Context(), queue.Hold{Subject: "s", Name: "gate"}))
-				put(b, db, blocked, queue.Job{Pool: "p", Holds: []string{"s"}})
-				put(b, db, b.N, queue.Job{Pool: "p"})
+				put(b, db, c.blocked, 0, queue.Job{Pool: "p", Holds: []string{"s"}})
+				put(b, db, b.N, c.keys, queue.Job{Pool: "p"})
 				bare := anchor(b, url)
 				before := spent(b, url)
 				b.ResetTimer()
 				begun := time.Now()
-				work(b, db, workers)
+				work(b, db, workers, b.N)
 				perJob := time.Since(begun).Seconds() / float64(b.N)
 				b.StopTimer()
 				after := spent(b, url)
@@ -70,19 +75,24 @@ func BenchmarkClaimAndFinish(b *testing.B) {
 	}
 }
 
-// work takes and finishes one job at a time in each worker until none is left.
-func work(b *testing.B, db *postgres.DB, workers int) {
+// work takes and finishes one job at a time in each worker until n are done.
+func work(b *testing.B, db *postgres.DB, workers, n int) {
 	b.Helper()
 	var wg sync.WaitGroup
+	var done atomic.Int64
 	for range workers {
 		wg.Go(func() {
-			for {
+			for done.Load() < int64(n) {
 				claims, err := db.Take(context.Background(), "p", "w", 1, time.Minute)
-				if err != nil || len(claims) == 0 {
+				if err != nil {
+					b.Error(err)
 					return
 				}
-				if err := db.Finish(context.Background(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}); err != nil {
-					b.Error(err)
+				for _, c := range claims {
+					if err := db.Finish(context.Background(), c, queue.Outcome{Kind: queue.OutcomeDone}); err != nil {
+						b.Error(err)
+					}
+					done.Add(1)
 				}
 			}
 		})
