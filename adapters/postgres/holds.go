@@ -147,4 +147,4 @@ func (d *DB) Depth(ctx context.Context) ([]queue.Depth, error) {
 }
 
 // Wake implements queue.Lister.
-func (d *DB) Wake(pool string) <-chan struct{} { return d.wakers.channel(pool) }
+func (d *DB) Wake(pool string) <-chan struct{} { return d.wakers.channel(text(pool)) }

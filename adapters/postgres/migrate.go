@@ -88,10 +88,13 @@ func (d *DB) migrate(ctx context.Context, t pgx.Tx) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range all {
-		if m.version <= version {
-			continue
+	all = slices.DeleteFunc(all, func(m migration) bool { return m.version <= version })
+	if version > 0 && len(all) > 0 { // writers of the older program wait meanwhile
+		if _, err := t.Exec(ctx, d.q("select from ~turn for no key update")); err != nil {
+			return err
 		}
+	}
+	for _, m := range all {
 		if err := d.step(ctx, t, m); err != nil {
 			return fmt.Errorf("migration %d: %w", m.version, err)
 		}

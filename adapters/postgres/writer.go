@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"time"
 
@@ -117,7 +118,8 @@ func (d *DB) gather(batch []*request) []*request {
 // fail the others: then each gets a transaction of its own.
 func (d *DB) commit(batch []*request) {
 	err := d.persist(batch)
-	if err != nil && len(batch) > 1 && !transient(err) {
+	var away *Unavailable
+	if err != nil && len(batch) > 1 && !errors.As(err, &away) {
 		for _, r := range batch {
 			d.commit([]*request{r})
 		}
@@ -149,7 +151,7 @@ func (d *DB) persist(batch []*request) error {
 				return nil
 			}
 		}
-		if !transient(err) {
+		if lost == nil && !transient(err) {
 			return wrap(err)
 		}
 		d.log.Warn("a write is tried again", "err", err, "unknown", lost != nil)
