@@ -37,15 +37,28 @@ func (t *tx) commit(c orchestrator.Commit) error {
 	}
 	t.change(ended) // first, so that its dedupe key is free for the jobs that follow
 	t.saveStory(c)
-	if len(c.CancelPools) > 0 && c.Task != nil {
-		if _, err := t.cancel(c.Task.ID, own, c.CancelPools); err != nil {
-			return err
-		}
+	if err := t.cancelAll(c, own); err != nil {
+		return err
 	}
 	t.hold(c.Hold)
 	t.free(c.Free)
 	_, err := t.put(c.Jobs)
 	return err
+}
+
+// cancelAll cancels what the decision ends, except the claim's own job.
+func (t *tx) cancelAll(c orchestrator.Commit, own int64) error {
+	if len(c.CancelPools) > 0 && c.Task != nil {
+		if _, err := t.cancel(c.Task.ID, own, c.CancelPools, true); err != nil {
+			return err
+		}
+	}
+	if len(c.CancelQueued) > 0 && c.Task != nil {
+		if _, err := t.cancel(c.Task.ID, own, c.CancelQueued, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // held reads the job of a claim, or returns ErrLost.

@@ -60,7 +60,7 @@ func (d *DB) waiting(ctx context.Context, snap pgx.Tx, f queue.Filter) ([]queue.
 	if err != nil {
 		return nil, err
 	}
-	held, err := collect(ctx, d, snap, scanHold, "select subject, name, reason, since from ~holds order by since, name")
+	held, err := collect(ctx, d, snap, scanHold, holdQuery)
 	if err != nil {
 		return nil, err
 	}
@@ -109,10 +109,17 @@ func reasons(j queue.Job, firsts map[string]int64, held map[string][]queue.Hold,
 	return out
 }
 
+const holdQuery = "select subject, name, reason, since from ~holds order by since, subject, name"
+
 func scanHold(row pgx.CollectableRow) (h queue.Hold, err error) {
 	err = row.Scan(&h.Subject, &h.Name, &h.Reason, &h.Since)
 	h.Since = h.Since.UTC()
 	return h, err
+}
+
+// Holds implements queue.Lister.
+func (d *DB) Holds(ctx context.Context) ([]queue.Hold, error) {
+	return list(ctx, d, scanHold, holdQuery)
 }
 
 // Jobs implements queue.Lister.

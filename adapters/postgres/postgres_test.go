@@ -17,10 +17,11 @@ import (
 )
 
 var (
-	_ queuetest.Queue    = (*postgres.DB)(nil)
-	_ orchestrator.Store = (*postgres.DB)(nil)
-	_ orchestrator.Story = (*postgres.DB)(nil)
-	_ lease.Locker       = (*postgres.Leases)(nil)
+	_ queuetest.Queue           = (*postgres.DB)(nil)
+	_ orchestrator.Store        = (*postgres.DB)(nil)
+	_ orchestrator.Story        = (*postgres.DB)(nil)
+	_ orchestrator.Dependencies = (*postgres.DB)(nil)
+	_ lease.Locker              = (*postgres.Leases)(nil)
 )
 
 // opener opens stores in one database, each in a schema of its own.

@@ -42,7 +42,7 @@ func (d *DB) Finish(ctx context.Context, c queue.Claim, o queue.Outcome) error {
 
 // Cancel implements queue.Keeper.
 func (d *DB) Cancel(ctx context.Context, taskID int64, pools ...string) (jobs []queue.Job, err error) {
-	err = d.alone(ctx, func(t *tx) error { jobs, err = t.cancel(taskID, 0, pools); return err })
+	err = d.alone(ctx, func(t *tx) error { jobs, err = t.cancel(taskID, 0, pools, true); return err })
 	return jobs, err
 }
 
@@ -154,7 +154,8 @@ func (t *tx) putEach(then []queue.Job, batch []*request) error {
 	return nil
 }
 
-func (t *tx) cancel(taskID, except int64, pools []string) (out []queue.Job, err error) {
+// cancel cancels unfinished jobs of a task; those at work only when it is told to.
+func (t *tx) cancel(taskID, except int64, pools []string, running bool) (out []queue.Job, err error) {
 	jobs, err := rows(t, scanJob, "select "+jobColumns+` from ~jobs where id in (select job_id from ~open_jobs
 		where task_id = $1 and job_id <> $2 and (cardinality($3::text[]) = 0 or pool = any($3::text[]))) order by id`, taskID, except, texts(pools))
 	if err != nil {
@@ -162,6 +163,9 @@ func (t *tx) cancel(taskID, except int64, pools []string) (out []queue.Job, err 
 	}
 	var all []change
 	for _, before := range jobs {
+		if before.Status == queue.Running && !running {
+			continue
+		}
 		j := before
 		j.Status, j.FinishedAt, j.Worker = queue.Cancelled, t.now, ""
 		j.HeartbeatAt, j.LeaseUntil = time.Time{}, time.Time{}
