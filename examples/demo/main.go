@@ -7,6 +7,7 @@
 //	go run ./examples/demo -manual            drag the cards yourself
 //	go run ./examples/demo -speed 20 -exit    end when all cards are done
 //	go run ./examples/demo -lose 0.7 -exit    with most webhooks lost
+//	go run ./examples/demo -database-url postgres://… -replicas 3 -kills 5 -pauses 3 -exit
 //
 // With -exit the last line of output is a summary in JSON, and the exit code is
 // not zero when an invariant broke.
@@ -37,8 +38,13 @@ type options struct {
 	port   int
 	kills  int
 	lose   float64
-	dir    string
-	limit  time.Duration
+
+	database string
+	replicas int
+	pauses   int
+
+	dir   string
+	limit time.Duration
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -66,6 +72,9 @@ func run(args []string, out, errs io.Writer) int {
 	flags.IntVar(&o.port, "port", 0, "of the page; 0 = any free one")
 	flags.IntVar(&o.kills, "kills", 0, "how often the server is killed (kill -9) on the way")
 	flags.Float64Var(&o.lose, "lose", 0, "share of webhooks that never arrive, from 0 to 1")
+	flags.StringVar(&o.database, "database-url", "", "postgres://… = keep the service's data there, in a schema that is made and dropped; default: an SQLite file")
+	flags.IntVar(&o.replicas, "replicas", 1, "processes of the service that share the database")
+	flags.IntVar(&o.pauses, "pauses", 0, "how often a replica is paused (SIGSTOP) for longer than its claims live")
 	flags.StringVar(&o.dir, "dir", "", "where repositories and data go, and stay; default: a temporary directory that is removed")
 	flags.DurationVar(&o.limit, "limit", 5*time.Minute, "with -exit: give up after this long")
 	if err := flags.Parse(args); err != nil {
@@ -73,6 +82,10 @@ func run(args []string, out, errs io.Writer) int {
 	}
 	if o.speed <= 0 || o.lose < 0 || o.lose > 1 || flags.NArg() > 0 {
 		fmt.Fprintln(errs, "demo: -speed must be above 0 and -lose between 0 and 1, and there are no arguments but flags")
+		return 2
+	}
+	if o.replicas < 1 || o.replicas > 1 && o.database == "" {
+		fmt.Fprintln(errs, "demo: -replicas must be at least 1, and more than one share a PostgreSQL: name it with -database-url postgres://user@host/name")
 		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)

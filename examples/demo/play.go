@@ -9,12 +9,13 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	work "github.com/signalbox-dev/signalbox/internal/run"
@@ -41,9 +42,25 @@ func play(ctx context.Context, o options, out io.Writer) (s summary, err error) 
 		return s, fmt.Errorf("%w\nthe server's log is %s", err, w.log())
 	}
 	if o.dir == "" {
-		err = errors.Join(err, os.RemoveAll(dir))
+		err = errors.Join(err, os.RemoveAll(dir), w.dropSchema(context.WithoutCancel(ctx)))
 	}
 	return s, err
+}
+
+// dropSchema removes what the demonstration has put into PostgreSQL.
+func (w *world) dropSchema(ctx context.Context) error {
+	if w.o.database == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, w.o.database)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }() // nothing is lost with it
+	_, err = conn.Exec(ctx, "drop schema if exists "+pgx.Identifier{w.schema}.Sanitize()+" cascade")
+	return err
 }
 
 func (w *world) log() string { return filepath.Join(w.dir, "server.log") }
@@ -57,7 +74,12 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 	defer srv.Close()
 	fmt.Fprintf(out, "board:  http://%s/\nqueue:  http://%s/queue\ndata:   %s\n\n", w.page.Addr(), w.service, w.dir)
 	k := &keeper{w: w, rand: rand.New(rand.NewPCG(w.o.seed, 3))}
-	g.Go("server", k.run)
+	if w.balancer != nil {
+		g.Go("balancer", func(context.Context) { _ = srv.Serve(w.balancer) })
+	}
+	for _, r := range w.replicas {
+		g.Go("server", func(ctx context.Context) { k.run(ctx, r) })
+	}
 	if err := w.ready(g.Context()); err != nil {
 		return summary{}, err
 	}
@@ -71,6 +93,7 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 		g.Go("colleague", w.colleague)
 	}
 	g.Go("killer", k.kill)
+	g.Go("pauser", k.pause)
 	if !w.o.exit {
 		<-ctx.Done()
 		g.Stop()
@@ -146,52 +169,5 @@ func (w *world) killStuck(ctx context.Context) {
 				_ = os.Remove(mark)
 			}
 		}
-	}
-}
-
-// keeper keeps the server's process running, and kills it on demand.
-type keeper struct {
-	w       *world
-	rand    *rand.Rand
-	pid     atomicInt
-	started atomicInt
-	killed  atomicInt
-}
-
-func (k *keeper) restarts() int { return max(int(k.started.Load())-1, 0) }
-
-// run starts the server again whenever it has died.
-func (k *keeper) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		log, err := os.OpenFile(k.w.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err != nil {
-			return
-		}
-		cmd := exec.Command("/proc/self/exe", "server")
-		cmd.Env, cmd.Stdout, cmd.Stderr = k.w.environ(), log, log
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		if err := cmd.Start(); err == nil {
-			k.started.Add(1)
-			k.pid.Store(int64(cmd.Process.Pid))
-			stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
-			_ = cmd.Wait() // how it ended does not matter: it is started again
-			stop()
-		}
-		_ = log.Close()
-		pause(ctx, 20*time.Millisecond)
-	}
-}
-
-// kill kills the server as often as it was asked for, at random moments.
-func (k *keeper) kill(ctx context.Context) {
-	for range k.w.o.kills {
-		if !pause(ctx, time.Duration(150+k.rand.IntN(900))*time.Millisecond) || k.w.ready(ctx) != nil {
-			return
-		}
-		if !pause(ctx, time.Duration(k.rand.IntN(200))*time.Millisecond) {
-			return
-		}
-		_ = syscall.Kill(int(k.pid.Load()), syscall.SIGKILL)
-		k.killed.Add(1)
 	}
 }

@@ -66,7 +66,7 @@ func (w *world) api(ctx context.Context, path string, into any) error {
 // nothing is left in the queue but what a frozen repository holds.
 func (w *world) finished(ctx context.Context, k *keeper) error {
 	for pause(ctx, 50*time.Millisecond) {
-		if !w.met() || int(k.killed.Load()) < w.o.kills {
+		if !w.met() || !k.done() {
 			continue
 		}
 		var q struct {
@@ -88,7 +88,7 @@ func (w *world) finished(ctx context.Context, k *keeper) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the cards were not done in time (%d kills)", k.killed.Load())
+	return fmt.Errorf("the cards were not done in time (%d kills, %d pauses)", k.killed.Load(), k.paused.Load())
 }
 
 // met reports whether the board shows every card where it ends.

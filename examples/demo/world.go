@@ -45,7 +45,11 @@ type world struct {
 	chat     *telegramtest.Server
 	projects []*project
 	page     net.Listener
-	service  string // address of the server's process
+	replicas []*replica
+	service  string       // address of the service: the replica's, or the balancer's
+	balancer net.Listener // nil for a single replica
+	turn     atomicInt
+	schema   string // of the tables, when the database is PostgreSQL
 	began    time.Time
 }
 
@@ -57,7 +61,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 // newWorld makes repositories, board, host and chat.
 func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 	w := &world{
-		o: o, dir: dir, began: time.Now(), chat: telegramtest.New(telegramToken),
+		o: o, dir: dir, began: time.Now(), schema: fmt.Sprintf("signalbox_demo_%d", time.Now().UnixNano()), chat: telegramtest.New(telegramToken),
 		board:    planetest.New(planetest.Options{Workspace: "demo", Tokens: map[string]string{planeToken: bot}, Secret: planeSecret, Seed: o.seed}),
 		projects: []*project{{prefix: "GPX", repo: "acme/gpxflow"}, {prefix: "SHP", repo: "acme/shop", self: true}, {prefix: "OPS", repo: "acme/ops", watched: true}},
 	}
@@ -68,12 +72,7 @@ func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 	if w.page, err = listen(ctx, fmt.Sprintf("127.0.0.1:%d", o.port)); err != nil {
 		return w, err
 	}
-	free, err := listen(ctx, "127.0.0.1:0")
-	if err != nil {
-		return w, err
-	}
-	w.service = free.Addr().String()
-	if err := free.Close(); err != nil {
+	if err := w.addresses(ctx); err != nil {
 		return w, err
 	}
 	w.board.SetHookURL("http://" + w.service + "/webhooks/tracker")
@@ -91,6 +90,33 @@ func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 	return w, w.registry()
 }
 
+// addresses gives every replica an address and a data directory.
+func (w *world) addresses(ctx context.Context) error {
+	for n := range w.o.replicas {
+		free, err := listen(ctx, "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		r := &replica{address: free.Addr().String(), data: filepath.Join(w.dir, "data")}
+		if n > 0 {
+			r.data += fmt.Sprint("-", n+1)
+		}
+		w.replicas = append(w.replicas, r)
+		if err := free.Close(); err != nil {
+			return err
+		}
+	}
+	w.service = w.replicas[0].address
+	if w.o.replicas == 1 {
+		return nil
+	}
+	var err error
+	if w.balancer, err = listen(ctx, "127.0.0.1:0"); err == nil {
+		w.service = w.balancer.Addr().String()
+	}
+	return err
+}
+
 func (w *world) bare(p *project) string {
 	return filepath.Join(w.dir, "origin", strings.ReplaceAll(p.repo, "/", "--")+".git")
 }
@@ -99,8 +125,10 @@ func (w *world) bare(p *project) string {
 func (w *world) close() {
 	w.board.Close()
 	w.host.Close()
-	if w.page != nil {
-		_ = w.page.Close()
+	for _, l := range []net.Listener{w.page, w.balancer} {
+		if l != nil {
+			_ = l.Close()
+		}
 	}
 }
 
@@ -171,13 +199,16 @@ func (w *world) registry() error {
 	return os.WriteFile(filepath.Join(w.dir, "projects.yaml"), []byte(b.String()), 0o600)
 }
 
-// environ is the environment of the server's process.
-func (w *world) environ() []string {
+// jobTTL is how long a replica's claims live without a heartbeat.
+const jobTTL = 3 * time.Second
+
+// environ is the environment of a replica's process.
+func (w *world) environ(r *replica) []string {
 	base := "http://" + w.page.Addr().String()
 	settings := map[string]string{
-		"DATA_DIR": filepath.Join(w.dir, "data"), "LISTEN": w.service, "PROJECTS": filepath.Join(w.dir, "projects.yaml"), "ADMIN_TOKEN": adminToken,
+		"DATA_DIR": r.data, "LISTEN": r.address, "DATABASE_URL": w.o.database, "DATABASE_SCHEMA": w.schema, "PROJECTS": filepath.Join(w.dir, "projects.yaml"), "ADMIN_TOKEN": adminToken,
 		"MAX_CONCURRENCY": "4", "LOG_LEVEL": "debug", "AGENT": "/proc/self/exe agent", "AGENT_ENV": "DEMO_*", "AGENT_TERM_GRACE": "1s",
-		"AGENT_TIMEOUT": "90s", "AGENT_RETRY_DELAYS": w.scaled(2*time.Second).String() + ",5s,5s", "POLL": "50ms", "JOB_TTL": "3s",
+		"AGENT_TIMEOUT": "90s", "AGENT_RETRY_DELAYS": w.scaled(2*time.Second).String() + ",5s,5s", "POLL": "50ms", "JOB_TTL": jobTTL.String(),
 		"STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": max(w.scaled(5*time.Second), 500*time.Millisecond).String(), "CI_POLL": max(w.scaled(10*time.Second), 500*time.Millisecond).String(),
 		"MONITOR_WINDOW": max(w.scaled(5*time.Second), time.Second).String(), "MONITOR_INTERVAL": max(w.scaled(500*time.Millisecond), 100*time.Millisecond).String(),
 		"PLANE_URL": base + "/plane", "PLANE_WORKSPACE": "demo", "PLANE_TOKEN": planeToken, "PLANE_WEBHOOK_SECRET": planeSecret,
@@ -199,5 +230,14 @@ func (w *world) handler() http.Handler {
 	mux.Handle("/github/", http.StripPrefix("/github", w.host))
 	mux.Handle("/telegram/", http.StripPrefix("/telegram", w.chat))
 	w.pages(mux)
-	return mux
+	if w.balancer == nil {
+		return mux
+	}
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.Host == w.service {
+			w.balance(rw, r)
+			return
+		}
+		mux.ServeHTTP(rw, r)
+	})
 }

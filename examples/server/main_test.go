@@ -15,6 +15,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 )
@@ -68,7 +69,7 @@ func TestConfig(t *testing.T) {
 
 func TestBadSettings(t *testing.T) {
 	for name, value := range map[string]string{
-		"MAX_CONCURRENCY": "many", "AGENT_TIMEOUT": "soon", "LOG_LEVEL": "loud", "LOG_FORMAT": "xml", "PLANE_URL": "plane", "JOB_TTL": "-1s", "DATABASE_URL": "postgres://x",
+		"MAX_CONCURRENCY": "many", "AGENT_TIMEOUT": "soon", "LOG_LEVEL": "loud", "LOG_FORMAT": "xml", "PLANE_URL": "plane", "JOB_TTL": "-1s", "DATABASE_URL": "mysql://x:hidden@y/z",
 		"MAX_DEVELOPER_RETRIES": "0", "TELEGRAM_CHAT_ID": "", "INSECURE_WEBHOOKS": "perhaps",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,6 +78,7 @@ func TestBadSettings(t *testing.T) {
 			code, out := server("validate")
 			require.Equal(t, 1, code)
 			require.Contains(t, out, "ORCH_"+name)
+			require.NotContains(t, out, "hidden")
 		})
 	}
 }
@@ -120,6 +122,24 @@ func TestDoctor(t *testing.T) {
 	require.Contains(t, out, "FAIL  plane")
 	require.Contains(t, out, "ORCH_NO_SUCH_SETTING is no setting")
 	require.Empty(t, board.Comments(""), "a doctor changes nothing")
+}
+
+// The doctor looks at a PostgreSQL too, and never says its password.
+func TestDoctorPostgres(t *testing.T) {
+	environment(t)
+	s := pgtest.Start(t, pgtest.Options{Durable: true})
+	t.Setenv("ORCH_DATABASE_URL", s.URL("postgres")+"&password=hidden")
+	code, out := server("doctor")
+	require.Zero(t, code, out)
+	require.Contains(t, out, "PostgreSQL, database postgres at /")
+	require.Contains(t, out, "ok    leases")
+	require.NotContains(t, out, "hidden")
+	t.Setenv("ORCH_DATABASE_URL", s.URL("nowhere")+"&password=hidden")
+	code, out = server("doctor")
+	require.Equal(t, 1, code)
+	require.Contains(t, out, `ORCH_DATABASE_URL: postgres: `)
+	require.Contains(t, out, `database "nowhere" does not exist`)
+	require.NotContains(t, out, "hidden")
 }
 
 func TestWhy(t *testing.T) {

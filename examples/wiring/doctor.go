@@ -53,6 +53,8 @@ func Doctor(ctx context.Context, v *Service, w io.Writer) int {
 	version, err := v.Git.Version(ctx)
 	d.check("git", "version "+version, err)
 	d.check("database", v.Settings.Database(), v.DB.Ping(ctx))
+	_, _, err = v.Leases.Holder(ctx, "doctor")
+	d.check("leases", "can be read", err)
 	d.disk(v.Settings.DataDir)
 	d.check("plane", "the tokens are accepted by "+v.Settings.PlaneURL, v.Plane.Identify(ctx))
 	d.check("github", "the token is accepted", v.GitHub.Ping(ctx))

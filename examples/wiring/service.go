@@ -14,13 +14,11 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
-	"github.com/signalbox-dev/signalbox/adapters/filelease"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/adapters/prometheus"
-	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/adapters/telegram"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/internal/run"
@@ -51,7 +49,7 @@ func (s Settings) Logger(w io.Writer) *slog.Logger {
 type Service struct {
 	Settings Settings
 	Registry projectfile.Registry
-	DB       *sqlite.DB
+	DB       Database
 	Plane    *plane.Client
 	GitHub   *github.Client
 	Git      *gitcli.Git
@@ -124,11 +122,7 @@ func (v *Service) adapters(ctx context.Context, shim []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if v.Leases, err = filelease.New(filepath.Join(s.DataDir, "leases"), nil); err != nil {
-		return err
-	}
-	v.DB, err = sqlite.Open(ctx, sqlite.Options{Path: s.Database(), Log: v.Log})
-	return err
+	return v.openDatabase(ctx)
 }
 
 // runners are those of the machine's own effects.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -26,13 +25,14 @@ const Prefix = "ORCH_"
 
 // Settings is everything that can be set, read once from the environment.
 type Settings struct {
-	DataDir     string `env:"DATA_DIR" envDefault:"./data" doc:"database, worktrees and agent logs"`
-	DatabaseURL string `env:"DATABASE_URL" secret:"yes" doc:"unset: an SQLite file in the data directory"`
-	Listen      string `env:"LISTEN" envDefault:"127.0.0.1:8080" doc:"address of the HTTP server"`
-	Projects    string `env:"PROJECTS" envDefault:"projects.yaml" doc:"the project registry"`
-	AdminToken  string `env:"ADMIN_TOKEN" secret:"yes" doc:"for changing requests; unset: they are refused"`
-	LogLevel    string `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
-	LogFormat   string `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
+	DataDir        string `env:"DATA_DIR" envDefault:"./data" doc:"database, worktrees and agent logs"`
+	DatabaseURL    string `env:"DATABASE_URL" secret:"yes" doc:"postgres://… = PostgreSQL, for one or more replicas; unset: an SQLite file in the data directory"`
+	DatabaseSchema string `env:"DATABASE_SCHEMA" envDefault:"signalbox" doc:"of the tables in PostgreSQL"`
+	Listen         string `env:"LISTEN" envDefault:"127.0.0.1:8080" doc:"address of the HTTP server"`
+	Projects       string `env:"PROJECTS" envDefault:"projects.yaml" doc:"the project registry"`
+	AdminToken     string `env:"ADMIN_TOKEN" secret:"yes" doc:"for changing requests; unset: they are refused"`
+	LogLevel       string `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
+	LogFormat      string `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
 
 	MaxConcurrency      int             `env:"MAX_CONCURRENCY" envDefault:"2" doc:"agents at a time"`
 	MaxDeveloperRetries int             `env:"MAX_DEVELOPER_RETRIES" envDefault:"3" doc:"times that a task is sent back before a human is asked"`
@@ -150,8 +150,8 @@ func (s Settings) check() error {
 	wrong := func(name, format string, args ...any) {
 		errs = append(errs, fmt.Errorf(Prefix+name+" "+format, args...))
 	}
-	if s.DatabaseURL != "" {
-		wrong("DATABASE_URL", "is set, and this program has the embedded store only: unset it")
+	if err := s.checkDatabase(); err != nil {
+		wrong("DATABASE_URL", "%w", err)
 	}
 	if s.MaxConcurrency < 1 {
 		wrong("MAX_CONCURRENCY", "is %d, want at least 1", s.MaxConcurrency)
@@ -241,9 +241,6 @@ func (s Settings) states() map[stage.Status]string {
 	}
 	return out
 }
-
-// Database is the path of the SQLite file.
-func (s Settings) Database() string { return filepath.Join(s.DataDir, "signalbox.db") }
 
 // Setting is one line of a listing.
 type Setting struct {

@@ -23,6 +23,26 @@ func TestList(t *testing.T) {
 	require.Equal(t, []string{"ORCH_TYPO"}, wiring.Unknown([]string{"ORCH_TYPO=1", "ORCH_LISTEN=x", "PATH=y"}))
 }
 
+// A database is named for people, and what is secret in its URL is not.
+func TestDatabase(t *testing.T) {
+	for given, want := range map[string]string{
+		"": "SQLite, data/signalbox.db",
+		"postgres://kim:hidden@db.example.org:5432/box?sslmode=require": "PostgreSQL, database box at db.example.org:5432, schema signalbox",
+		"postgresql:///box?host=/run/pg&password=hidden":                "PostgreSQL, database box at /run/pg, schema signalbox",
+		"postgres://a,b:5433/box?target_session_attrs=read-write":       "PostgreSQL, database box at a,b:5433, schema signalbox",
+	} {
+		s, err := wiring.Load([]string{"ORCH_DATABASE_URL=" + given})
+		require.NoError(t, err, given)
+		require.Equal(t, want, s.Database())
+	}
+	for _, given := range []string{"hidden", "mysql://u:hidden@h/n", "/data/hidden.db", "postgres://u:hidden%zz@h/n"} {
+		_, err := wiring.Load([]string{"ORCH_DATABASE_URL=" + given})
+		require.ErrorContains(t, err, "ORCH_DATABASE_URL ", given)
+		require.ErrorContains(t, err, "postgres://user@host/name")
+		require.NotContains(t, err.Error(), "hidden")
+	}
+}
+
 func Example() {
 	_, err := wiring.Load([]string{"ORCH_MAX_CONCURRENCY=0", "ORCH_LOG_FORMAT=xml"})
 	fmt.Println(err)

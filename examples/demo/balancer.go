@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"time"
+)
+
+// patience is how long the balancer waits for a replica's answer.
+const patience = 2 * time.Second
+
+// balance sends a request to the replicas in turn until one answers, as the
+// balancer in front of a real deployment does. One that was paused may take the
+// request later all the same: then it was delivered twice.
+func (w *world) balance(rw http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(rw, r.Body, 1<<20))
+	if err != nil {
+		http.Error(rw, err.Error(), http.StatusBadRequest)
+		return
+	}
+	first := int(w.turn.Add(1))
+	for n := range w.replicas {
+		if w.forward(rw, r, w.replicas[(first+n)%len(w.replicas)], body) == nil {
+			return
+		}
+	}
+	http.Error(rw, "no replica answers", http.StatusBadGateway)
+}
+
+// forward asks one replica. An error says that nothing was written.
+func (w *world) forward(rw http.ResponseWriter, r *http.Request, to *replica, body []byte) error {
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, r.Method, "http://"+to.address+r.URL.RequestURI(), bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header = r.Header.Clone()
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	for name, values := range resp.Header {
+		rw.Header()[name] = values
+	}
+	rw.WriteHeader(resp.StatusCode)
+	_, _ = rw.Write(answer) // whoever asked has gone, if it fails
+	return nil
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// replica is one process of the service: the only one, or one of several that
+// share a database.
+type replica struct {
+	address, data string
+	pid           atomicInt
+}
+
+// keeper keeps the server's processes running, and kills and pauses them on
+// demand.
+type keeper struct {
+	w       *world
+	started atomicInt
+	killed  atomicInt
+	paused  atomicInt
+
+	mu   sync.Mutex
+	rand *rand.Rand
+}
+
+func (k *keeper) restarts() int { return max(int(k.started.Load())-len(k.w.replicas), 0) }
+
+// done reports whether all that was asked for has been broken.
+func (k *keeper) done() bool {
+	return int(k.killed.Load()) >= k.w.o.kills && int(k.paused.Load()) >= k.w.o.pauses
+}
+
+func (k *keeper) chance(n int) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.rand.IntN(n)
+}
+
+// run starts a replica again whenever it has died.
+func (k *keeper) run(ctx context.Context, r *replica) {
+	for ctx.Err() == nil {
+		log, err := os.OpenFile(k.w.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return
+		}
+		cmd := exec.Command("/proc/self/exe", "server")
+		cmd.Env, cmd.Stdout, cmd.Stderr = k.w.environ(r), log, log
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := cmd.Start(); err == nil {
+			k.started.Add(1)
+			r.pid.Store(int64(cmd.Process.Pid))
+			stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
+			_ = cmd.Wait() // how it ended does not matter: it is started again
+			stop()
+		}
+		_ = log.Close()
+		pause(ctx, 20*time.Millisecond)
+	}
+}
+
+// pick chooses a replica's process.
+func (k *keeper) pick() int { return int(k.w.replicas[k.chance(len(k.w.replicas))].pid.Load()) }
+
+// kill kills a replica as often as it was asked for, at random moments.
+func (k *keeper) kill(ctx context.Context) {
+	for range k.w.o.kills {
+		if !pause(ctx, time.Duration(150+k.chance(900))*time.Millisecond) || k.w.ready(ctx) != nil {
+			return
+		}
+		if !pause(ctx, time.Duration(k.chance(200))*time.Millisecond) {
+			return
+		}
+		_ = syscall.Kill(k.pick(), syscall.SIGKILL)
+		k.killed.Add(1)
+	}
+}
+
+// pause stops a replica (SIGSTOP) for longer than its claims live, so that
+// others take its work over, and lets it go on.
+func (k *keeper) pause(ctx context.Context) {
+	for range k.w.o.pauses {
+		if !pause(ctx, time.Duration(150+k.chance(900))*time.Millisecond) || k.w.ready(ctx) != nil {
+			return
+		}
+		pid := k.pick()
+		_ = syscall.Kill(pid, syscall.SIGSTOP)
+		slept := pause(ctx, jobTTL+jobTTL/3)
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+		if !slept {
+			return
+		}
+		k.paused.Add(1)
+	}
+}

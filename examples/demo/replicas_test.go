@@ -1,0 +1,17 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
+)
+
+// The same demonstration with PostgreSQL as the store.
+func TestPostgres(t *testing.T) {
+	s := pgtest.Start(t, pgtest.Options{Durable: true})
+	summary := demo(t, "-speed", "20", "-database-url", s.URL("postgres"))
+	require.Equal(t, 32, summary.AgentRuns)
+	require.Equal(t, 2, summary.Retries)
+}

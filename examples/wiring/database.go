@@ -1,0 +1,90 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/adapters/filelease"
+	"github.com/signalbox-dev/signalbox/adapters/postgres"
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+)
+
+// Database is the store of the service: tasks, their story and the queue, which
+// share transactions. adapters/sqlite and adapters/postgres have one.
+type Database interface {
+	orchestrator.Store
+	orchestrator.Story
+	orchestrator.Dependencies
+	orchestrator.Jobs
+	// Ping reports whether the store takes writes.
+	Ping(ctx context.Context) error
+	// Close waits for what has been handed in.
+	Close() error
+}
+
+// openDatabase opens the store that the settings name, and the leases that go
+// with it: files for the one process of an SQLite file, rows for the replicas
+// that share a PostgreSQL.
+func (v *Service) openDatabase(ctx context.Context) error {
+	s := v.Settings
+	if s.Shared() {
+		db, err := postgres.Open(ctx, postgres.Options{URL: s.DatabaseURL, Schema: s.DatabaseSchema, Log: v.Log})
+		if err != nil {
+			return fmt.Errorf("%sDATABASE_URL: %w", Prefix, err)
+		}
+		v.DB, v.Leases = db, db.Leases()
+		return nil
+	}
+	files, err := filelease.New(filepath.Join(s.DataDir, "leases"), nil)
+	if err != nil {
+		return fmt.Errorf("%sDATA_DIR: %w", Prefix, err)
+	}
+	db, err := sqlite.Open(ctx, sqlite.Options{Path: s.file(), Log: v.Log})
+	if err != nil {
+		return err
+	}
+	v.DB, v.Leases = db, files
+	return nil
+}
+
+// Shared reports whether replicas can share the database.
+func (s Settings) Shared() bool { return s.DatabaseURL != "" }
+
+// file is the path of the SQLite file.
+func (s Settings) file() string { return filepath.Join(s.DataDir, "signalbox.db") }
+
+// Database names the database for people, without user and password.
+func (s Settings) Database() string {
+	if !s.Shared() {
+		return "SQLite, " + s.file()
+	}
+	u, err := url.Parse(s.DatabaseURL)
+	if err != nil {
+		return "PostgreSQL"
+	}
+	host := u.Host
+	if host == "" {
+		host = u.Query().Get("host")
+	}
+	return fmt.Sprintf("PostgreSQL, database %s at %s, schema %s", strings.TrimPrefix(u.Path, "/"), host, s.DatabaseSchema)
+}
+
+// checkDatabase judges the URL without repeating it: it may hold a password.
+func (s Settings) checkDatabase() error {
+	if !s.Shared() {
+		return nil
+	}
+	u, err := url.Parse(s.DatabaseURL)
+	if err != nil {
+		return errors.New("cannot be read as an address: write it as postgres://user@host/name, with special characters of the password escaped")
+	}
+	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return fmt.Errorf("begins with %q, want postgres://user@host/name, or nothing for an SQLite file in the data directory", u.Scheme)
+	}
+	return nil
+}
