@@ -3,6 +3,7 @@ package pgtest
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,9 +13,15 @@ import (
 	"strings"
 )
 
-// errMissing is what to do on a machine without PostgreSQL.
-var errMissing = errors.New("pgtest: no PostgreSQL found: install it (Debian: apt-get install -y postgresql; macOS: brew install postgresql), " +
-	"or name its programs' directory in PGTEST_BINDIR, or a server in TEST_DATABASE_URL")
+// missing is what to do on a machine without PostgreSQL. why says what kept us
+// from fetching one.
+func missing(why error) error {
+	return fmt.Errorf("pgtest: no PostgreSQL is installed, and none was fetched: %w\ninstall it (Debian: apt-get install -y postgresql; macOS: brew install postgresql), "+
+		"or npm, which fetches it, or name its programs' directory in PGTEST_BINDIR, or a server in TEST_DATABASE_URL", why)
+}
+
+// errOff is the reason of a machine that is told not to fetch.
+var errOff = errors.New("PGTEST_DOWNLOAD is off")
 
 // binaries finds the directory of initdb and postgres.
 func binaries() (string, error) {
@@ -24,6 +31,22 @@ func binaries() (string, error) {
 		}
 		return dir, nil
 	}
+	download := os.Getenv("PGTEST_DOWNLOAD")
+	if dir, ok := present(); ok && download != "always" {
+		return dir, nil
+	}
+	if download == "off" {
+		return "", missing(errOff)
+	}
+	dir, err := fetched()
+	if err != nil {
+		return "", missing(err)
+	}
+	return dir, nil
+}
+
+// present finds what is installed.
+func present() (string, bool) {
 	candidates := installed()
 	if program, err := exec.LookPath("initdb"); err == nil {
 		if real, err := filepath.EvalSymlinks(program); err == nil {
@@ -35,10 +58,10 @@ func binaries() (string, error) {
 	}
 	for _, dir := range candidates {
 		if complete(dir) {
-			return dir, nil
+			return dir, true
 		}
 	}
-	return "", errMissing
+	return "", false
 }
 
 // installed lists the usual places, newest version first.

@@ -1,11 +1,14 @@
 // Package pgtest gives a test a real PostgreSQL of its own, so that "go test"
 // alone is enough: no server to start first, no test that is skipped.
 //
-// Open looks for a server in this order: the one that TEST_DATABASE_URL names,
-// then the newest PostgreSQL whose programs are installed (PGTEST_BINDIR, the
-// PATH, the usual places of Debian, Red Hat and Homebrew), which it starts on a
-// Unix socket in a directory of its own, once for all tests of a process. With
-// neither it fails the test and says what to install.
+// Open looks for a server in this order: the one that TEST_DATABASE_URL names;
+// the newest PostgreSQL whose programs are installed (PGTEST_BINDIR, the usual
+// places of Debian, Red Hat and Homebrew, the PATH); a release that is pinned
+// here and fetched once with npm, its SHA-512 checked, into the user's cache
+// directory. The programs are started on a Unix socket in a directory of its
+// own, once for all tests of a process. With none of them it fails the test and
+// says what to install. PGTEST_DOWNLOAD=off fetches nothing; PGTEST_DOWNLOAD=always
+// takes the pinned release although another is installed.
 //
 // A server that was started ends with the process, however that ends: a child
 // that holds a pipe of the process stops the server and removes its directory
