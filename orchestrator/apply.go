@@ -101,7 +101,9 @@ func (e *Engine) subject(ctx context.Context, p Project, t Task, ev stage.Event)
 }
 
 func (e *Engine) readTree(ctx context.Context, p Project, t Task, s *gates.Subject) error {
-	tip, err := e.Workspaces.Tip(ctx, p.Space(t))
+	space := p.Space(t)
+	space.Head = s.SHA
+	tip, err := e.Workspaces.Tip(ctx, space)
 	if err != nil {
 		return err
 	}
@@ -109,7 +111,7 @@ func (e *Engine) readTree(ctx context.Context, p Project, t Task, s *gates.Subje
 	if tip.SHA == s.SHA {
 		s.SameCode = tip.SameCode
 	}
-	s.Tree, err = e.Workspaces.Files(ctx, p.Space(t), s.SHA)
+	s.Tree, err = e.Workspaces.Files(ctx, space, s.SHA)
 	return err
 }
 

@@ -43,7 +43,7 @@ func (p Project) Sync() string {
 func (p Project) Space(t Task) work.Space {
 	return work.Space{
 		Repo: p.Repo, CloneURL: p.CloneURL, Main: p.Main, Branch: t.Branch,
-		WorkItem: t.WorkItemID, Docs: p.Docs(t.WorkItemID),
+		WorkItem: t.WorkItemID, Docs: p.Docs(t.WorkItemID), Head: t.State.Head,
 	}
 }
 

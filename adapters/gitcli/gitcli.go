@@ -9,6 +9,10 @@
 // mirror, on condition of where the remote branch was last seen, through one
 // function that refuses protected branches.
 //
+// Services that share their tasks (Options.Shared) have directories of their own
+// and hand commits over through the remote, as refs/signalbox/<item>/<commit>;
+// those are removed when the task is done.
+//
 // Every call is made without a shell, with a fixed configuration, without
 // prompts and hooks, and in an environment of its own.
 package gitcli
@@ -39,6 +43,7 @@ type Options struct {
 	Tokens    map[string]string // by URL prefix, e.g. https://git.example.org/: sent as HTTP basic authentication
 	Protected []string          // branches that are never pushed, beside each project's main
 	Timeout   time.Duration     // of one git call; default 5 min
+	Shared    bool              // several services share the tasks: commits are handed over through the remote
 	Log       *slog.Logger      // nil discards
 }
 

@@ -27,7 +27,11 @@ func (g *Git) Open(ctx context.Context, s work.Space, first []work.File) (string
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(filepath.Join(p.repo, ready)); err != nil {
+	behind, err := g.stale(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(p.repo, ready)); err != nil || behind {
 		if err := g.makeRepo(ctx, p, tip); err != nil {
 			return "", err
 		}
@@ -38,10 +42,14 @@ func (g *Git) Open(ctx context.Context, s work.Space, first []work.File) (string
 // branch makes the mirror and the branch in it, and returns its tip.
 func (g *Git) branch(ctx context.Context, p place, first []work.File) (string, error) {
 	defer g.lock(p.mirror)()
-	if _, err := os.Stat(filepath.Join(p.mirror, "HEAD")); err != nil {
-		if _, err := g.git(ctx, "", "init", "--quiet", "--bare", p.mirror); err != nil {
-			return "", err
-		}
+	if err := g.makeMirror(ctx, p); err != nil {
+		return "", err
+	}
+	if err := g.begin(ctx, p); err != nil {
+		return "", err
+	}
+	if err := g.obtain(ctx, p); err != nil {
+		return "", err
 	}
 	tip, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
 	if err != nil {
@@ -56,7 +64,18 @@ func (g *Git) branch(ctx context.Context, p place, first []work.File) (string, e
 	if tip, err = g.adopt(ctx, p); err != nil || tip != "" {
 		return tip, err
 	}
-	return g.firstCommit(ctx, p, first)
+	if tip, err = g.firstCommit(ctx, p, first); err != nil {
+		return "", err
+	}
+	return g.claimBranch(ctx, p, tip)
+}
+
+func (g *Git) makeMirror(ctx context.Context, p place) error {
+	if _, err := os.Stat(filepath.Join(p.mirror, "HEAD")); err == nil {
+		return nil
+	}
+	_, err := g.git(ctx, "", "init", "--quiet", "--bare", p.mirror)
+	return err
 }
 
 func (g *Git) fetchMain(ctx context.Context, p place) error {

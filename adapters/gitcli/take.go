@@ -16,6 +16,15 @@ func (g *Git) Take(ctx context.Context, s work.Space) (work.Tip, error) {
 	if err != nil {
 		return work.Tip{}, err
 	}
+	tip, err := g.take(ctx, p)
+	if err != nil {
+		return tip, err
+	}
+	return tip, g.handOver(ctx, p, tip.SHA)
+}
+
+// take brings the commits of a checkout into the mirror.
+func (g *Git) take(ctx context.Context, p place) (work.Tip, error) {
 	defer g.lock(p.dir)()
 	defer g.lock(p.mirror)()
 	before, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
@@ -37,6 +46,9 @@ func (g *Git) Take(ctx context.Context, s work.Space) (work.Tip, error) {
 func (g *Git) Tip(ctx context.Context, s work.Space) (work.Tip, error) {
 	p, err := g.locate(s)
 	if err != nil {
+		return work.Tip{}, err
+	}
+	if err := g.obtainLocked(ctx, p); err != nil {
 		return work.Tip{}, err
 	}
 	if _, err := os.Stat(p.mirror); err != nil {
@@ -100,6 +112,9 @@ func (g *Git) Push(ctx context.Context, s work.Space, sha, expected string) erro
 	if !commitID(sha) || expected != "" && !commitID(expected) {
 		return fmt.Errorf("%w: commit %q or %q", work.ErrBadName, sha, expected)
 	}
+	if err := g.reach(ctx, p, sha); err != nil {
+		return err
+	}
 	defer g.lock(p.mirror)()
 	for range 3 {
 		seen, err := g.remote(ctx, p)
@@ -128,6 +143,9 @@ func (g *Git) Drop(ctx context.Context, s work.Space, keep string) error {
 	}
 	if err := checkBranch(keep); err != nil {
 		return err
+	}
+	if err := g.obtainLocked(ctx, p); err != nil { // then less of what is there is known to be ours
+		g.opt.Log.Warn("the newest commit of a task could not be fetched", "work_item", s.WorkItem, "repo", s.Repo, "err", err)
 	}
 	if err := g.Close(ctx, s); err != nil {
 		return err
@@ -197,9 +215,10 @@ func (g *Git) Close(ctx context.Context, s work.Space) error {
 	if err != nil {
 		return err
 	}
-	if _, err := g.Take(ctx, s); err != nil { // its repository is spoilt: what was taken before stays
+	if _, err := g.take(ctx, p); err != nil { // its repository is spoilt: what was taken before stays
 		g.opt.Log.Warn("the last commits of a workspace could not be taken", "work_item", s.WorkItem, "repo", s.Repo, "err", err)
 	}
+	g.forget(ctx, p)
 	defer g.lock(p.dir)()
 	// The repository first: without it the rest counts as half made.
 	for _, name := range []string{filepath.Join(p.repo, ready), p.dir, p.repo} {

@@ -27,6 +27,9 @@ func (g *Git) Files(ctx context.Context, s work.Space, sha string) (fs.FS, error
 	if !commitID(sha) {
 		return nil, fmt.Errorf("%w: commit %q", work.ErrBadName, sha)
 	}
+	if err := g.reach(ctx, p, sha); err != nil {
+		return nil, err
+	}
 	if _, err := g.git(ctx, p.mirror, "cat-file", "-e", sha+"^{tree}"); err != nil {
 		return nil, err
 	}

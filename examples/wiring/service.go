@@ -110,7 +110,7 @@ func (v *Service) adapters(ctx context.Context, shim []string) (err error) {
 		}
 	}
 	v.Git, err = gitcli.New(ctx, gitcli.Options{
-		Root: filepath.Join(s.DataDir, "git"), Tokens: map[string]string{s.CloneBase: s.GitHubToken}, Timeout: s.GitTimeout, Log: v.Log,
+		Root: filepath.Join(s.DataDir, "git"), Tokens: map[string]string{s.CloneBase: s.GitHubToken}, Timeout: s.GitTimeout, Shared: s.Shared(), Log: v.Log,
 	})
 	if err != nil {
 		return err

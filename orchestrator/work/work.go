@@ -33,6 +33,9 @@ type Space struct {
 	Branch   string
 	WorkItem string // names the directory
 	Docs     string // artefact directory, slash-separated
+	// Head is the commit that the task stands at; empty before the first. An
+	// adapter whose mirror lacks it gets it from where others have put it.
+	Head string
 }
 
 // File is a file to have in the workspace's first commit.

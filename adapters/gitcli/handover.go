@@ -1,0 +1,217 @@
+package gitcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// Replicas hand a task's commits to each other through the remote: what is taken
+// from a checkout is pushed under a name of its own that no one's CI looks at,
+// and whoever goes on with the task fetches it from there. Commits do not
+// change, so there is nothing to agree on.
+
+// handed is the remote name under which a commit is handed over.
+func handed(p place, sha string) string { return "refs/signalbox/" + p.WorkItem + "/" + sha }
+
+// handOverMax is how often a commit is tried to be handed over, with pauses of
+// 1 s, 2 s, 4 s …: an agent's work is worth two minutes.
+const handOverMax = 8
+
+// handOver pushes a commit that others may have to go on from.
+func (g *Git) handOver(ctx context.Context, p place, sha string) error {
+	if !g.opt.Shared || sha == "" || sha == p.Head {
+		return nil
+	}
+	for n := 0; ; n++ {
+		_, err := g.git(ctx, p.mirror, "push", "--quiet", "--no-verify", "--force", "--", p.CloneURL, sha+":"+handed(p, sha))
+		if err == nil || n == handOverMax-1 {
+			return err
+		}
+		g.opt.Log.Warn("a commit could not be handed over; it is tried again", "repo", p.Repo, "work_item", p.WorkItem, "err", err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second << n):
+		}
+	}
+}
+
+// obtain brings the commit that the space names into the mirror, and the branch
+// to it: what was decided counts, and not what an attempt that was given up has
+// left in this mirror.
+func (g *Git) obtain(ctx context.Context, p place) error {
+	if !g.opt.Shared || p.Head == "" {
+		return nil
+	}
+	if !commitID(p.Head) {
+		return fmt.Errorf("%w: commit %q", work.ErrBadName, p.Head)
+	}
+	if err := g.makeMirror(ctx, p); err != nil {
+		return err
+	}
+	if err := g.fetchHanded(ctx, p, p.Head); err != nil {
+		return err
+	}
+	ref := "refs/heads/" + p.Branch
+	have, err := g.ref(ctx, p.mirror, ref)
+	if err != nil || have == p.Head {
+		return err
+	}
+	if have != "" {
+		if newer, err := g.ancestor(ctx, p.mirror, p.Head, have); err != nil || newer {
+			return err
+		}
+	}
+	_, err = g.git(ctx, p.mirror, "update-ref", ref, p.Head)
+	return err
+}
+
+func (g *Git) obtainLocked(ctx context.Context, p place) error {
+	defer g.lock(p.mirror)()
+	return g.obtain(ctx, p)
+}
+
+// reach fetches a commit that the mirror lacks, for calls that hold no lock.
+func (g *Git) reach(ctx context.Context, p place, sha string) error {
+	if !g.opt.Shared {
+		return nil
+	}
+	defer g.lock(p.mirror)()
+	if err := g.makeMirror(ctx, p); err != nil {
+		return err
+	}
+	return g.fetchHanded(ctx, p, sha)
+}
+
+// fetchHanded fetches a commit that the mirror lacks: as it was handed over, or
+// as the published branch has it.
+func (g *Git) fetchHanded(ctx context.Context, p place, sha string) error {
+	has := func() bool {
+		_, err := g.git(ctx, p.mirror, "cat-file", "-e", sha+"^{commit}")
+		return err == nil
+	}
+	if has() {
+		return nil
+	}
+	_, err := g.git(ctx, p.mirror, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, handed(p, sha))
+	if !has() {
+		err = errors.Join(err, g.fetchCommit(ctx, p))
+	}
+	if !has() {
+		return errors.Join(fmt.Errorf("the commit %.12s of %s is neither in the mirror nor on the remote", sha, p.WorkItem), err)
+	}
+	if main, err := g.ref(ctx, p.mirror, "refs/remotes/origin/"+p.Main); err != nil || main != "" {
+		return err
+	}
+	return g.fetchMain(ctx, p)
+}
+
+// begin finds where a task stands that nothing was decided for yet: the remote
+// branch says it. What this mirror has besides is of an earlier task.
+func (g *Git) begin(ctx context.Context, p place) error {
+	if !g.opt.Shared || p.Head != "" {
+		return nil
+	}
+	tip, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
+	if err != nil || tip == "" {
+		return err
+	}
+	published, err := g.remote(ctx, p)
+	if err != nil {
+		return err
+	}
+	if published != "" {
+		if err := g.fetchHanded(ctx, p, published); err != nil {
+			return err
+		}
+		if same, err := g.sameTask(ctx, p, published, tip); err != nil || same {
+			return err
+		}
+	}
+	if _, err := g.git(ctx, p.mirror, "update-ref", "-d", "refs/heads/"+p.Branch, tip); err != nil {
+		return err
+	}
+	return g.remove(filepath.Join(p.repo, ready)) // the checkout is the earlier task's too
+}
+
+// sameTask reports whether two commits have more in common than main.
+func (g *Git) sameTask(ctx context.Context, p place, a, b string) (bool, error) {
+	out, err := g.git(ctx, p.mirror, "merge-base", a, b)
+	if exitCode(err) == 1 {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := g.fetchMain(ctx, p); err != nil {
+		return false, err
+	}
+	onMain, err := g.ancestor(ctx, p.mirror, strings.TrimSpace(out), "refs/remotes/origin/"+p.Main)
+	return !onMain, err
+}
+
+// claimBranch publishes the first commit of a branch, unless another replica has
+// begun it meanwhile: then its commit is taken.
+func (g *Git) claimBranch(ctx context.Context, p place, tip string) (string, error) {
+	if !g.opt.Shared {
+		return tip, nil
+	}
+	_, err := g.git(ctx, p.mirror, "push", "--quiet", "--no-verify", "--force-with-lease=refs/heads/"+p.Branch+":", "--", p.CloneURL, tip+":refs/heads/"+p.Branch)
+	if err == nil {
+		return tip, nil
+	}
+	other, again := g.adopt(ctx, p)
+	if again != nil {
+		return "", again
+	}
+	if other == "" {
+		return "", err // refused for another reason
+	}
+	return other, nil
+}
+
+// stale reports whether a checkout was left behind: it lacks the commit that the
+// task stands at, because others went on without it.
+func (g *Git) stale(ctx context.Context, p place) (bool, error) {
+	if !g.opt.Shared || p.Head == "" {
+		return false, nil
+	}
+	if _, err := os.Stat(filepath.Join(p.repo, ready)); err != nil {
+		return false, nil // it is made anew anyway
+	}
+	have, err := g.ref(ctx, p.repo, "refs/heads/"+p.Branch)
+	if err != nil || have == "" {
+		return true, nil // its repository is spoilt
+	}
+	has, err := g.ancestor(ctx, p.repo, p.Head, have)
+	return !has, err
+}
+
+// forget removes what was handed over from the remote, when nobody needs it.
+func (g *Git) forget(ctx context.Context, p place) {
+	if !g.opt.Shared {
+		return
+	}
+	prefix := "refs/signalbox/" + p.WorkItem + "/"
+	out, err := g.git(ctx, p.mirror, "ls-remote", "--quiet", "--", p.CloneURL, prefix+"*")
+	args := []string{"push", "--quiet", "--no-verify", "--", p.CloneURL}
+	found := false
+	for line := range strings.Lines(out) {
+		if _, ref, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && strings.HasPrefix(ref, prefix) && commitID(strings.TrimPrefix(ref, prefix)) {
+			args, found = append(args, ":"+ref), true
+		}
+	}
+	if err == nil && found {
+		_, err = g.git(ctx, p.mirror, args...)
+	}
+	if err != nil { // they cost a few bytes
+		g.opt.Log.Warn("commits that were handed over stay on the remote", "repo", p.Repo, "work_item", p.WorkItem, "err", err)
+	}
+}

@@ -1,0 +1,167 @@
+package gitcli_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/gitcli"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// replicas are several services over one remote, each with a directory of its
+// own.
+func replicas(t *testing.T, n int) (first *kit, all []*kit) {
+	t.Helper()
+	first = setup(t)
+	for range n {
+		k := *first
+		k.root = t.TempDir()
+		g, err := gitcli.New(t.Context(), gitcli.Options{Root: k.root, Shared: true})
+		require.NoError(t, err)
+		k.g = g
+		all = append(all, &k)
+	}
+	return all[0], all
+}
+
+// at is the space of a task that stands at a commit.
+func (k *kit) at(head string) *kit {
+	next := *k
+	next.space.Head = head
+	return &next
+}
+
+func (k *kit) refs(pattern string) string {
+	k.Helper()
+	return run(k, k.bare, "for-each-ref", "--format=%(refname)", pattern)
+}
+
+// What one replica's agent has committed, every other one can judge, go on from
+// and publish, also before it was published.
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	_, all := replicas(t, 2)
+	a, b := all[0], all[1]
+	dir := a.open()
+	head := commit(t, dir, "tiles.go", "package tiles\n")
+	tip := a.take()
+	require.Equal(t, head, tip.SHA)
+	require.Equal(t, "refs/signalbox/APP-1/"+head, a.refs("refs/signalbox"))
+
+	got, err := b.g.Tip(t.Context(), b.at(head).space)
+	require.NoError(t, err)
+	require.Equal(t, head, got.SHA)
+	require.Equal(t, tip.Base, got.Base)
+	require.Equal(t, tip.SameCode, got.SameCode)
+	_, err = b.g.Files(t.Context(), b.at(head).space, head)
+	require.NoError(t, err)
+	require.NoError(t, b.g.Push(t.Context(), b.at(head).space, head, ""))
+	require.Equal(t, head, b.remoteHead())
+
+	next := commit(t, b.at(head).open(), "docs/work/APP-1/review.md", "fine\n")
+	require.Equal(t, next, b.at(head).take().SHA)
+	require.FileExists(t, filepath.Join(a.at(next).open(), "docs/work/APP-1/review.md"), "the first goes on where the second stopped")
+	require.NoError(t, a.g.Close(t.Context(), a.at(next).space))
+	require.Empty(t, a.refs("refs/signalbox"), "nothing is left when the task is done")
+}
+
+// A replica that was paused has finished a run that another did again: what was
+// decided counts, in its mirror and in its checkout.
+func TestAttemptThatWasGivenUp(t *testing.T) {
+	t.Parallel()
+	_, all := replicas(t, 2)
+	a, b := all[0], all[1]
+	dir := a.open()
+	lost := commit(t, dir, "slow.go", "package slow\n")
+	require.Equal(t, lost, a.take().SHA)
+	write(t, dir, "left.txt", "of an agent that was killed")
+
+	head := commit(t, b.open(), "fast.go", "package fast\n")
+	require.Equal(t, head, b.take().SHA)
+
+	tip, err := a.g.Tip(t.Context(), a.at(head).space)
+	require.NoError(t, err)
+	require.Equal(t, head, tip.SHA)
+	dir = a.at(head).open()
+	require.FileExists(t, filepath.Join(dir, "fast.go"))
+	require.NoFileExists(t, filepath.Join(dir, "slow.go"))
+	require.NoFileExists(t, filepath.Join(dir, "left.txt"))
+	require.Equal(t, head, run(t, dir, "rev-parse", "HEAD"))
+	write(t, dir, "kept.txt", "of this attempt")
+	require.FileExists(t, filepath.Join(a.at(head).open(), "kept.txt"), "a checkout that is not behind stays as it is")
+}
+
+// Replicas that begin a task together begin it with one commit.
+func TestBeginTogether(t *testing.T) {
+	t.Parallel()
+	_, all := replicas(t, 4)
+	var wg sync.WaitGroup
+	tips := make([]string, len(all))
+	for i, k := range all {
+		wg.Go(func() {
+			if _, err := k.g.Open(t.Context(), k.space, []work.File{{Path: "docs/work/APP-1/request.md", Body: fmt.Append(nil, i)}}); err != nil {
+				t.Errorf("open: %v", err)
+				return
+			}
+			tip, err := k.g.Take(t.Context(), k.space)
+			if err != nil {
+				t.Errorf("take: %v", err)
+			}
+			tips[i] = tip.SHA
+		})
+	}
+	wg.Wait()
+	for _, tip := range tips {
+		require.Equal(t, all[0].remoteHead(), tip)
+	}
+}
+
+// What a replica has kept of a task that another has removed is not taken for a
+// new task of the same work item.
+func TestLeftOverOfAnEarlierTask(t *testing.T) {
+	t.Parallel()
+	for name, begun := range map[string]bool{"nobody has begun": false, "another has begun": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, all := replicas(t, 2)
+			a, b := all[0], all[1]
+			head := commit(t, a.open(), "old.go", "package old\n")
+			a.take()
+			require.NoError(t, b.g.Drop(t.Context(), b.at(head).space, "APP-1-1"))
+			require.Empty(t, b.refs("refs/heads/feature"))
+			require.Empty(t, b.refs("refs/signalbox"))
+			commit(t, elsewhere(a), "main.go", "package main\n")
+			if begun {
+				b.open()
+			}
+			dir := a.open()
+			require.NoFileExists(t, filepath.Join(dir, "old.go"))
+			require.FileExists(t, filepath.Join(dir, "main.go"))
+			require.Equal(t, a.remoteHead(), run(t, dir, "rev-parse", "HEAD"))
+		})
+	}
+}
+
+// elsewhere is a person's clone whose commits on main are pushed when the next
+// one begins to look.
+func elsewhere(k *kit) string {
+	k.Helper()
+	dir := filepath.Join(k.TempDir(), "person")
+	run(k, k.TempDir(), "clone", "--quiet", k.bare, dir)
+	write(k, dir, ".git/hooks/post-commit", "#!/bin/sh\ngit push --quiet origin HEAD:main\n")
+	return dir
+}
+
+// A commit that is nowhere is an error that says so.
+func TestCommitThatIsNowhere(t *testing.T) {
+	t.Parallel()
+	k, _ := replicas(t, 1)
+	_, err := k.g.Tip(t.Context(), k.at("0123456789012345678901234567890123456789").space)
+	require.ErrorContains(t, err, "neither in the mirror nor on the remote")
+	_, err = k.g.Tip(t.Context(), k.at("--upload-pack=x").space)
+	require.ErrorIs(t, err, work.ErrBadName)
+}
