@@ -158,7 +158,9 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 			e.creating.Lock()
 			defer e.creating.Unlock()
 		}
-		e.addHolds(ctx, &out, change)
+		if err := e.addHolds(ctx, &out, change); err != nil {
+			return err
+		}
 	}
 	if err := e.Store.Commit(ctx, out); err != nil {
 		return err
@@ -167,8 +169,17 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 	return nil
 }
 
-// addHolds asks the features what a change holds and frees.
-func (e *Engine) addHolds(ctx context.Context, out *Commit, c Change) {
+// addHolds asks the features what a change holds and frees. What they say of a
+// beginning or an end is committed only if no other began or ended meanwhile, in
+// another process either.
+func (e *Engine) addHolds(ctx context.Context, out *Commit, c Change) error {
+	if c.Began() || c.Ended() {
+		live, err := e.others(ctx, c.Task.ID)
+		if err != nil {
+			return err
+		}
+		out.Live = live
+	}
 	for _, f := range e.features {
 		if f.Holds == nil {
 			continue
@@ -179,6 +190,23 @@ func (e *Engine) addHolds(ctx context.Context, out *Commit, c Change) {
 			continue
 		}
 		out.Hold, out.Free = append(out.Hold, hold...), append(out.Free, free...)
+	}
+	return nil
+}
+
+// others lists the ids of the unfinished tasks but one.
+func (e *Engine) others(ctx context.Context, but int64) ([]int64, error) {
+	out := []int64{}
+	for after := int64(0); ; {
+		page, err := e.Store.Tasks(ctx, TaskFilter{Live: true, AfterID: after})
+		if err != nil || len(page) == 0 {
+			return out, err
+		}
+		for _, t := range page {
+			if after = t.ID; t.ID != but {
+				out = append(out, t.ID)
+			}
+		}
 	}
 }
 

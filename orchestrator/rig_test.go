@@ -123,10 +123,11 @@ func (r *rig) start() {
 	}, r.opt, r.list()...)
 	require.NoError(r, err)
 	ctx, stop := context.WithCancel(context.Background())
-	r.stop, r.stopped = stop, make(chan struct{})
+	stopped, engine := make(chan struct{}), r.engine
+	r.stop, r.stopped = stop, stopped
 	go func() {
-		defer close(r.stopped)
-		r.engine.Run(ctx)
+		defer close(stopped)
+		engine.Run(ctx)
 	}()
 }
 

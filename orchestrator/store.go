@@ -110,6 +110,9 @@ type Commit struct {
 	CancelQueued []string
 	Hold         []queue.Hold
 	Free         []queue.Hold
+	// Live, when not nil, are the ids of all other unfinished tasks that the
+	// decision was made among, rising: ErrConflict when they are others by now.
+	Live []int64
 	// Claim, when set, is finished as Done in the same transaction;
 	// queue.ErrLost when it is no longer held, and then nothing happens.
 	Claim *queue.Claim
@@ -137,8 +140,9 @@ type Store interface {
 	Task(ctx context.Context, id int64) (Task, error)
 	// Tasks lists tasks by id.
 	Tasks(ctx context.Context, f TaskFilter) ([]Task, error)
-	// Commit applies a decision. ErrConflict on a version mismatch and on a
-	// taken (tracker project, issue), (repo, work item) or (repo, branch).
+	// Commit applies a decision. ErrConflict on a version mismatch, on a taken
+	// (tracker project, issue), (repo, work item) or (repo, branch), and when
+	// Commit.Live is not so any more.
 	Commit(ctx context.Context, c Commit) error
 	// Receive records a delivery and puts its job, both or neither. It reports
 	// true, and does nothing, for one that is known by (source, id) or by

@@ -30,7 +30,7 @@ func (t *tx) commit(c orchestrator.Commit) error {
 		ended = []change{{j, queue.After(j, queue.Outcome{Kind: queue.OutcomeDone}, t.now)}}
 	}
 	if c.Task != nil {
-		if taken, err := t.taken(*c.Task); err != nil || taken {
+		if taken, err := t.taken(c); err != nil || taken {
 			return cmp.Or(err, orchestrator.ErrConflict)
 		}
 		t.saveTask(*c.Task)

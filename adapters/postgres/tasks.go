@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,15 +73,21 @@ func (d *DB) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrat
 }
 
 // taken reports whether a task cannot be stored: it is not at the version that
-// was loaded, or another has one of its names.
-func (t *tx) taken(k orchestrator.Task) (bool, error) {
+// was loaded, another has one of its names, or others live than the decision was
+// made among.
+func (t *tx) taken(c orchestrator.Commit) (bool, error) {
+	k := c.Task
+	var live []int64
+	if c.Live != nil {
+		later(t, &live, pgx.RowTo[int64], "select id from ~tasks where stage not in ('done', 'cancelled') and id <> $1 order by id", k.ID)
+	}
 	ids, err := rows(t, pgx.RowTo[int64], `select id from ~tasks where id = $1 and version <> $2
 		union all select -1 where $2 > 0 and not exists (select 1 from ~tasks where id = $1)
 		union all select id from ~tasks where tracker_project_id = $3 and tracker_issue_id = $4 and id <> $1
 		union all select id from ~tasks where repo = $5 and work_item_id = $6 and id <> $1
 		union all select id from ~tasks where repo = $5 and branch = $7 and id <> $1`,
 		k.ID, k.Version, k.TrackerProjectID, k.TrackerIssueID, k.Repo, k.WorkItemID, k.Branch)
-	return len(ids) > 0, err
+	return len(ids) > 0 || c.Live != nil && !slices.Equal(live, c.Live), err
 }
 
 // saveTask inserts or replaces the row of a task that is not taken.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -27,6 +28,9 @@ func (t *tx) commit(c orchestrator.Commit) error {
 	taskID := int64(0)
 	if c.Task != nil {
 		taskID = c.Task.ID
+		if err := t.among(c); err != nil {
+			return err
+		}
 		if err := t.saveTask(*c.Task); err != nil {
 			return err
 		}
@@ -51,6 +55,19 @@ func (t *tx) commit(c orchestrator.Commit) error {
 		return err
 	}
 	_, err := t.putAll(c.Jobs)
+	return err
+}
+
+// among refuses a decision that was made among other unfinished tasks than there
+// are.
+func (t *tx) among(c orchestrator.Commit) error {
+	if c.Live == nil {
+		return nil
+	}
+	live, err := t.ids("select id from tasks where stage not in ('done', 'cancelled') and id <> ? order by id", c.Task.ID)
+	if err == nil && !slices.Equal(live, c.Live) {
+		err = orchestrator.ErrConflict
+	}
 	return err
 }
 

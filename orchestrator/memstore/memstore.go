@@ -96,7 +96,7 @@ func (s *Store) Commit(_ context.Context, c orchestrator.Commit) error {
 			}
 			own = c.Claim.Job.ID
 		}
-		if c.Task != nil && s.conflicts(*c.Task) {
+		if c.Task != nil && (s.conflicts(*c.Task) || c.Live != nil && !slices.Equal(c.Live, s.others(c.Task.ID))) {
 			return orchestrator.ErrConflict
 		}
 		if c.Claim != nil {
@@ -126,6 +126,18 @@ func (s *Store) conflicts(t orchestrator.Task) bool {
 		return o.ID != t.ID && (o.TrackerProjectID == t.TrackerProjectID && o.TrackerIssueID == t.TrackerIssueID ||
 			o.Repo == t.Repo && (o.WorkItemID == t.WorkItemID || o.Branch == t.Branch))
 	})
+}
+
+// others lists the ids of the unfinished tasks but one.
+func (s *Store) others(but int64) []int64 {
+	out := []int64{}
+	for _, t := range s.tasks {
+		if t.ID != but && !t.State.Stage.Terminal() {
+			out = append(out, t.ID)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func (s *Store) save(c orchestrator.Commit) {

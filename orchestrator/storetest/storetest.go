@@ -42,6 +42,7 @@ func Run(t *testing.T, open Open) {
 		"a task is read back as it was committed":           readsBack,
 		"ids rise and are never used twice":                 ids,
 		"a commit at an old version changes nothing at all": versions,
+		"a commit is refused among other tasks":             among,
 		"names are unique":                                  unique,
 		"a lost claim undoes the whole commit":              lostClaim,
 		"a commit finishes its claim and puts its jobs":     finishesClaim,
@@ -368,12 +369,4 @@ func races(k *kit) {
 		require.ErrorIs(k, err, orchestrator.ErrConflict)
 	}
 	require.Equal(k, 1, won)
-}
-
-func missing(k *kit) {
-	_, err := k.s.Task(k.Context(), 404)
-	require.ErrorIs(k, err, orchestrator.ErrNotFound)
-	list, err := k.s.Tasks(k.Context(), orchestrator.TaskFilter{})
-	require.NoError(k, err)
-	require.Empty(k, list)
 }
