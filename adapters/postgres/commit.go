@@ -92,9 +92,10 @@ func (t *tx) saveStory(c orchestrator.Commit) {
 	}
 }
 
-// saveRun replaces the record of the same attempt.
+// saveRun replaces the record of the same attempt, and ends its reservation.
 func (t *tx) saveRun(r orchestrator.AgentRun) {
 	u := r.Usage
+	t.forget(r.JobID, r.Attempt)
 	t.exec("delete from ~agent_runs where job_id = $1 and attempt = $2", r.JobID, r.Attempt)
 	t.exec(`insert into ~agent_runs (task_id, job_id, attempt, run, stage, role, model, input_tokens, output_tokens, cache_read_input_tokens,
 		cache_creation_input_tokens, cost_micro_usd, status, exit_code, started_at, finished_at, log_path, result_summary)

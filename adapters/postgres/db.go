@@ -1,7 +1,7 @@
 // Package postgres keeps the queue and the tasks in PostgreSQL: the store for
 // more than one machine. One DB is a queue.Queue, queue.Keeper, queue.Lister,
-// orchestrator.Store, orchestrator.Story and orchestrator.Dependencies; its
-// Leases are a lease.Locker.
+// orchestrator.Store, Story, Dependencies and Ledger; its Leases are a
+// lease.Locker.
 //
 // A DB has one writer. What callers hand in while a transaction is under way
 // goes into the next one together (group commit), set by set: the number of

@@ -21,6 +21,7 @@ var (
 	_ orchestrator.Store        = (*postgres.DB)(nil)
 	_ orchestrator.Story        = (*postgres.DB)(nil)
 	_ orchestrator.Dependencies = (*postgres.DB)(nil)
+	_ orchestrator.Ledger       = (*postgres.DB)(nil)
 	_ lease.Locker              = (*postgres.Leases)(nil)
 )
 

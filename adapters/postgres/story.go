@@ -45,21 +45,3 @@ func (d *DB) GateResults(ctx context.Context, taskID int64) ([]orchestrator.Gate
 		return g, json.Unmarshal(tree, &g.Verdict)
 	}, "select id, task_id, stage, tree, at from ~gate_results where task_id = $1 order by id", taskID)
 }
-
-// AgentRuns implements orchestrator.Story.
-func (d *DB) AgentRuns(ctx context.Context, taskID int64) ([]orchestrator.AgentRun, error) {
-	where := "task_id = $1"
-	if taskID == 0 {
-		where = "task_id >= $1 or true"
-	}
-	return list(ctx, d, func(row pgx.CollectableRow) (a orchestrator.AgentRun, err error) {
-		at := make([]*time.Time, 2)
-		u := &a.Usage
-		err = row.Scan(&a.ID, &a.TaskID, &a.JobID, &a.Attempt, &a.Run, &a.Stage, &a.Role, &u.Model, &u.Input, &u.Output, &u.CacheRead,
-			&u.CacheCreate, &u.MicroUSD, &a.Status, &a.ExitCode, &at[0], &at[1], &a.LogPath, &a.Summary)
-		times(at, &a.Started, &a.Finished)
-		return a, err
-	}, `select id, task_id, job_id, attempt, run, stage, role, model, input_tokens, output_tokens, cache_read_input_tokens,
-		cache_creation_input_tokens, cost_micro_usd, status, exit_code, started_at, finished_at, log_path, result_summary
-		from ~agent_runs where `+where+" order by id", taskID)
-}

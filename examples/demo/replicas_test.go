@@ -15,3 +15,11 @@ func TestPostgres(t *testing.T) {
 	require.Equal(t, 32, summary.AgentRuns)
 	require.Equal(t, 2, summary.Retries)
 }
+
+// Three servers share a database. They are killed and paused for longer than
+// their claims live, in turn: every task is done, and nothing is seen twice.
+func TestReplicas(t *testing.T) {
+	s := pgtest.Start(t, pgtest.Options{Durable: true})
+	summary := demo(t, "-speed", "8", "-database-url", s.URL("postgres"), "-replicas", "3", "-kills", "12", "-pauses", "5", "-seed", "3")
+	require.GreaterOrEqual(t, summary.Restarts, 12)
+}

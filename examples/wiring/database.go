@@ -20,6 +20,7 @@ type Database interface {
 	orchestrator.Store
 	orchestrator.Story
 	orchestrator.Dependencies
+	orchestrator.Ledger
 	orchestrator.Jobs
 	// Ping reports whether the store takes writes.
 	Ping(ctx context.Context) error
