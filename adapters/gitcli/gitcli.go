@@ -10,7 +10,8 @@
 // function that refuses protected branches.
 //
 // Services that share their tasks (Options.Shared) have directories of their own
-// and hand commits over through the remote, as refs/signalbox/<item>/<commit>;
+// and hand commits over through the remote, as refs/signalbox/<item>/<commit>,
+// and what came out of a rebase of one as refs/signalbox/<item>/onto/<commit>;
 // those are removed when the task is done.
 //
 // Every call is made without a shell, with a fixed configuration, without

@@ -84,6 +84,14 @@ func (g *Git) reach(ctx context.Context, p place, sha string) error {
 		return nil
 	}
 	defer g.lock(p.mirror)()
+	return g.fetchShared(ctx, p, sha)
+}
+
+// fetchShared is reach for calls that hold the mirror's lock.
+func (g *Git) fetchShared(ctx context.Context, p place, sha string) error {
+	if !g.opt.Shared {
+		return nil
+	}
 	if err := g.makeMirror(ctx, p); err != nil {
 		return err
 	}
@@ -194,6 +202,54 @@ func (g *Git) stale(ctx context.Context, p place) (bool, error) {
 	return !has, err
 }
 
+// onto is the remote name of what came out when the task's commit was rebased.
+func onto(p place) string { return "refs/signalbox/" + p.WorkItem + "/onto/" + p.Head }
+
+// caughtUp finds what came out when another replica rebased the task's commit
+// and died before it could say so: a commit is brought up to date once, so that
+// two replicas never publish two results. Nothing is found where there is none.
+func (g *Git) caughtUp(ctx context.Context, p place) (done work.CaughtUp, err error) {
+	if !g.opt.Shared || p.Head == "" {
+		return done, nil
+	}
+	out, err := g.git(ctx, p.mirror, "ls-remote", "--quiet", "--", p.CloneURL, onto(p))
+	sha, _, _ := strings.Cut(out, "\t")
+	if err != nil || !commitID(sha) {
+		return done, err
+	}
+	if err := g.fetchHanded(ctx, p, sha); err != nil {
+		return done, err
+	}
+	base, err := g.git(ctx, p.mirror, "merge-base", sha, "refs/remotes/origin/"+p.Main)
+	if err != nil {
+		return done, err
+	}
+	if _, err := g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, sha); err != nil {
+		return done, err
+	}
+	return work.CaughtUp{SHA: sha, Base: strings.TrimSpace(base)}, nil
+}
+
+// handOverOnto tells the other replicas what came out of a rebase. When one of
+// them was faster, its result is returned and counts.
+func (g *Git) handOverOnto(ctx context.Context, p place, tip string) (other work.CaughtUp, err error) {
+	if !g.opt.Shared || p.Head == "" {
+		return other, nil
+	}
+	if err := g.handOver(ctx, p, tip); err != nil {
+		return other, err
+	}
+	_, err = g.git(ctx, p.mirror, "push", "--quiet", "--no-verify", "--force-with-lease="+onto(p)+":", "--", p.CloneURL, tip+":"+onto(p))
+	if err == nil {
+		return other, nil
+	}
+	other, again := g.caughtUp(ctx, p)
+	if again == nil && other.SHA == "" {
+		again = err // refused for another reason
+	}
+	return other, again
+}
+
 // forget removes what was handed over from the remote, when nobody needs it.
 func (g *Git) forget(ctx context.Context, p place) {
 	if !g.opt.Shared {
@@ -204,7 +260,7 @@ func (g *Git) forget(ctx context.Context, p place) {
 	args := []string{"push", "--quiet", "--no-verify", "--", p.CloneURL}
 	found := false
 	for line := range strings.Lines(out) {
-		if _, ref, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && strings.HasPrefix(ref, prefix) && commitID(strings.TrimPrefix(ref, prefix)) {
+		if _, ref, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && strings.HasPrefix(ref, prefix) && commitID(strings.TrimPrefix(strings.TrimPrefix(ref, prefix), "onto/")) {
 			args, found = append(args, ":"+ref), true
 		}
 	}

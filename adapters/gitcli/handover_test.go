@@ -95,6 +95,77 @@ func TestAttemptThatWasGivenUp(t *testing.T) {
 	require.FileExists(t, filepath.Join(a.at(head).open(), "kept.txt"), "a checkout that is not behind stays as it is")
 }
 
+// A replica has brought a branch up to date and died: before it could publish
+// the result, or before it could say so. Another publishes the same result, even
+// when main has moved since, and knows what was merged.
+func TestCatchUpOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, published := range map[string]bool{"before it was published": false, "after it was published": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, all := replicas(t, 2)
+			a, b := all[0], all[1]
+			head := commit(t, a.open(), "a.go", "package a\n")
+			a.take()
+			a, b = a.at(head), b.at(head)
+			require.NoError(t, a.g.Push(t.Context(), a.space, head, ""))
+			require.Equal(t, head, b.catchUp().SHA, "nothing to do")
+
+			base := a.pushMain("b.go", "package b\n")
+			got := a.catchUp()
+			require.Equal(t, base, got.Base)
+			if published {
+				require.NoError(t, a.g.Push(t.Context(), a.space, got.SHA, head))
+			}
+			newer := a.pushMain("c.go", "package c\n")
+			require.Equal(t, got, b.catchUp())
+			require.NoError(t, b.g.Push(t.Context(), b.space, got.SHA, head))
+			require.Equal(t, got.SHA, b.remoteHead())
+			require.FileExists(t, filepath.Join(b.at(got.SHA).open(), "b.go"))
+
+			next := b.at(got.SHA).catchUp()
+			require.Equal(t, newer, next.Base, "from there it goes on")
+			require.NoError(t, b.g.Push(t.Context(), b.space, next.SHA, got.SHA))
+			same, err := a.g.SameTree(t.Context(), a.space, next.SHA, newer)
+			require.NoError(t, err)
+			require.False(t, same)
+			same, err = a.g.SameTree(t.Context(), a.space, next.SHA, next.SHA)
+			require.NoError(t, err)
+			require.True(t, same)
+			require.NoError(t, a.g.Close(t.Context(), a.at(next.SHA).space))
+			require.Empty(t, a.refs("refs/signalbox"))
+		})
+	}
+}
+
+// Replicas that rebase together publish one result.
+func TestCatchUpTogether(t *testing.T) {
+	t.Parallel()
+	_, all := replicas(t, 3)
+	head := commit(t, all[0].open(), "a.go", "package a\n")
+	all[0].take()
+	require.NoError(t, all[0].g.Push(t.Context(), all[0].at(head).space, head, ""))
+	all[0].pushMain("b.go", "package b\n")
+	var wg sync.WaitGroup
+	got := make([]work.CaughtUp, len(all))
+	for i, k := range all {
+		wg.Go(func() {
+			var err error
+			got[i], err = k.g.CatchUp(t.Context(), k.at(head).space, true)
+			if err == nil {
+				err = k.g.Push(t.Context(), k.at(head).space, got[i].SHA, head)
+			}
+			if err != nil {
+				t.Errorf("replica %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, g := range got {
+		require.Equal(t, all[0].remoteHead(), g.SHA)
+	}
+}
+
 // Replicas that begin a task together begin it with one commit.
 func TestBeginTogether(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package gitcli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,8 +21,14 @@ func (g *Git) CatchUp(ctx context.Context, s work.Space, always bool) (work.Caug
 	}
 	defer g.lock(p.dir)()
 	defer g.lock(p.mirror)()
+	if err := g.obtain(ctx, p); err != nil {
+		return work.CaughtUp{}, err
+	}
 	if err := g.fetchMain(ctx, p); err != nil {
 		return work.CaughtUp{}, err
+	}
+	if done, err := g.caughtUp(ctx, p); err != nil || done.SHA != "" {
+		return done, errors.Join(err, g.follow(ctx, p, done.Base, done.SHA))
 	}
 	head, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
 	if err == nil && head == "" {
@@ -42,6 +49,9 @@ func (g *Git) CatchUp(ctx context.Context, s work.Space, always bool) (work.Caug
 	if !straight {
 		if tip, err = g.rebase(ctx, p, base, head); err != nil {
 			return work.CaughtUp{}, err
+		}
+		if other, err := g.handOverOnto(ctx, p, tip); err != nil || other.SHA != "" {
+			return other, errors.Join(err, g.follow(ctx, p, other.Base, other.SHA))
 		}
 		if _, err := g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, tip, head); err != nil {
 			return work.CaughtUp{}, err
@@ -104,6 +114,9 @@ func (g *Git) rebase(ctx context.Context, p place, base, head string) (tip strin
 
 // follow brings the checkout to the new tip, when there is one.
 func (g *Git) follow(ctx context.Context, p place, base, tip string) error {
+	if tip == "" {
+		return nil
+	}
 	if _, err := os.Stat(filepath.Join(p.repo, ready)); err != nil {
 		return nil
 	}
@@ -152,6 +165,11 @@ func (g *Git) SameTree(ctx context.Context, s work.Space, a, b string) (bool, er
 	defer g.lock(p.mirror)()
 	if err := g.fetchMain(ctx, p); err != nil {
 		return false, err
+	}
+	for _, sha := range []string{a, b} {
+		if err := g.fetchShared(ctx, p, sha); err != nil {
+			return false, err
+		}
 	}
 	out, err := g.git(ctx, p.mirror, "rev-parse", "--end-of-options", a+"^{tree}", b+"^{tree}")
 	trees := strings.Fields(strings.TrimPrefix(out, "--end-of-options"))

@@ -81,7 +81,7 @@ type Workspaces interface {
 	Drop(ctx context.Context, s Space, keep string) error
 }
 
-// Rebaser brings task branches up to date with main. It changes no remote.
+// Rebaser brings task branches up to date with main. It changes no remote branch.
 type Rebaser interface {
 	// CatchUp rebases the mirror's task branch onto the fresh remote main, and
 	// moves the checkout along; uncommitted changes there are lost. A branch that
