@@ -53,9 +53,7 @@ func newWire(t *testing.T, server string) (*wire, string) {
 			wg.Go(func() { w.serve(client) })
 		}
 	})
-	host, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return w, fmt.Sprintf("postgres://%s:%s@%s:%s/%s?sslmode=disable", config.User, config.Password, host, port, config.Database)
+	return w, fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", config.User, config.Password, l.Addr(), config.Database)
 }
 
 func (w *wire) serve(client net.Conn) {

@@ -14,10 +14,10 @@ import (
 // has nothing but what is given.
 func without(t *testing.T, npm string) *recorder {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "pgtest-cache-")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, os.Chmod(dir, 0o755), "else root would keep its cache elsewhere")
+	dir := t.TempDir()
+	for _, d := range []string{filepath.Dir(dir), dir} {
+		require.NoError(t, os.Chmod(d, 0o755), "else root would keep its cache elsewhere")
+	}
 	if npm != "" {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "npm"), []byte("#!/bin/sh\n"+npm+"\n"), 0o755))
 		require.NoError(t, os.Chmod(filepath.Join(dir, "npm"), 0o755))

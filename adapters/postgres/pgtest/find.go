@@ -49,8 +49,8 @@ func binaries() (string, error) {
 func present() (string, bool) {
 	candidates := installed()
 	if program, err := exec.LookPath("initdb"); err == nil {
-		if real, err := filepath.EvalSymlinks(program); err == nil {
-			candidates = append(candidates, filepath.Dir(real))
+		if file, err := filepath.EvalSymlinks(program); err == nil {
+			candidates = append(candidates, filepath.Dir(file))
 		}
 	}
 	if out, err := exec.Command("pg_config", "--bindir").Output(); err == nil {
