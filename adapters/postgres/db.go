@@ -29,7 +29,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,6 +60,10 @@ type Options struct {
 	// Patience is how long a call waits for a server that is away; 0 = 15 s. A
 	// transaction that is under way by then may take up to 30 s more.
 	Patience time.Duration
+	// Bounds say how many jobs of a pool may be at work in all stores of the
+	// schema together; pools that are not named have no bound. Stores that share
+	// a schema should name the same ones: each keeps to its own.
+	Bounds map[string]int
 	// AllowUnsafe opens a server that may forget what it has committed (fsync,
 	// full_page_writes or synchronous_commit off): for tests.
 	AllowUnsafe bool
@@ -71,6 +77,7 @@ type DB struct {
 	prefix   string // what "~" in a statement stands for
 	patience time.Duration
 	me       string // this store's name among the writers
+	bounds   map[string]int
 
 	pool    *pgxpool.Pool
 	ownPool bool
@@ -118,14 +125,19 @@ func configure(ctx context.Context, o Options) (*DB, error) {
 		return nil, errors.New("postgres: Options.URL is missing: name the database, as postgres://user@host/name")
 	case o.URL != "" && o.Pool != nil:
 		return nil, errors.New("postgres: Options.URL and Options.Pool are both set: give one of them")
+	case len(o.Bounds) > 0 && slices.Min(slices.Collect(maps.Values(o.Bounds))) < 1:
+		return nil, fmt.Errorf("postgres: Options.Bounds is %v: a bound is at least 1; leave a pool out that has none", o.Bounds)
 	case !schemaForm.MatchString(o.Schema):
 		return nil, fmt.Errorf("postgres: Options.Schema is %q: use lower case letters, digits and _, at most 63", o.Schema)
 	}
 	d := &DB{
-		now: o.Now, log: o.Log, schema: o.Schema, prefix: pgx.Identifier{o.Schema}.Sanitize() + ".", patience: o.Patience,
+		now: o.Now, log: o.Log, schema: o.Schema, prefix: pgx.Identifier{o.Schema}.Sanitize() + ".", patience: o.Patience, bounds: map[string]int{},
 		pool: o.Pool, reqs: make(chan *request, 1024), wakers: wakers{byPool: map[string]chan struct{}{}},
 		writer: writer{claims: map[int64]queue.Job{}},
 		notes:  notes{pools: map[string]bool{}, ready: make(chan struct{}, 1)},
+	}
+	for pool, n := range o.Bounds {
+		d.bounds[text(pool)] = n
 	}
 	if d.now == nil {
 		d.now = time.Now

@@ -33,6 +33,7 @@ func (t *tx) endAll(batch []*request) (rest []*request) {
 		}
 		seen[c.ID] = true
 		t.ends = append(t.ends, ending{r, after})
+		t.freed(after.Pool)
 	}
 	if len(t.ends) > 0 {
 		t.endHeld()

@@ -51,8 +51,9 @@ func (d *DB) Reserve(ctx context.Context, r orchestrator.Reservation) error {
 // Reservations implements orchestrator.Ledger.
 func (d *DB) Reservations(ctx context.Context, repo string) ([]orchestrator.Reservation, error) {
 	return list(ctx, d, func(row pgx.CollectableRow) (r orchestrator.Reservation, err error) {
-		err = row.Scan(&r.JobID, &r.Attempt, &r.TaskID, &r.Repo, &r.MicroUSD, &r.At)
-		r.At = r.At.UTC()
+		at := make([]*time.Time, 1)
+		err = row.Scan(&r.JobID, &r.Attempt, &r.TaskID, &r.Repo, &r.MicroUSD, &at[0])
+		times(at, &r.At)
 		return r, err
 	}, "select job_id, attempt, task_id, repo, micro_usd, at from ~reservations where $1 = '' or repo = $1 order by job_id, attempt", repo)
 }

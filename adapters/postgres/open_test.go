@@ -8,12 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -43,6 +45,65 @@ func TestOpenTogether(t *testing.T) {
 	require.Len(t, jobs, 8)
 }
 
+// What a newer program has added to the tables does not keep this one from
+// working, so that replicas can be replaced one by one, and put back.
+func TestNewerTables(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	o := postgres.Options{URL: url, AllowUnsafe: true}
+	db, err := postgres.Open(t.Context(), o)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	c, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer c.Close(t.Context())
+	var tables []string
+	rows, err := c.Query(t.Context(), "select tablename from pg_tables where schemaname = 'signalbox'")
+	require.NoError(t, err)
+	tables, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Contains(t, tables, "jobs")
+	for _, table := range tables {
+		_, err := c.Exec(t.Context(), "alter table signalbox."+table+" add column of_tomorrow bigint not null default 7")
+		require.NoError(t, err)
+	}
+	_, err = c.Exec(t.Context(), "insert into signalbox.migrations (version) values (9999)")
+	require.NoError(t, err)
+	works(t, open(t, o))
+	agree(t, url)
+}
+
+// works takes a store through what a service does with it.
+func works(t *testing.T, db *postgres.DB) {
+	t.Helper()
+	ctx := t.Context()
+	id, err := db.NewTaskID(ctx)
+	require.NoError(t, err)
+	task := orchestrator.Task{ID: id, WorkItemID: "APP-1", TrackerProjectID: "p", TrackerIssueID: "i", Repo: "acme/app", Branch: "b", State: stage.State{Stage: stage.Analysis}}
+	hold := queue.Hold{Subject: "s", Name: "n", Reason: "r"}
+	require.NoError(t, db.Commit(ctx, orchestrator.Commit{
+		Task: &task, Live: []int64{}, Hold: []queue.Hold{hold}, Jobs: []queue.Job{{Pool: "p", TaskID: id, Key: "k", DedupeKey: "d", Holds: []string{"s"}}},
+		Journal: []orchestrator.JournalEntry{{TaskID: id, At: time.Now()}}, Gates: []orchestrator.GateResult{{TaskID: id, At: time.Now()}},
+		Runs: []orchestrator.AgentRun{{TaskID: id, JobID: 1, Attempt: 1}},
+	}))
+	_, err = db.Receive(ctx, orchestrator.Delivery{Source: "s", ID: "1", BodyHash: "h", ReceivedAt: time.Now()}, queue.Job{Pool: "q", AvailableAt: time.Now().Add(time.Hour)})
+	require.NoError(t, err)
+	require.NoError(t, db.SetDependencies(ctx, id, "db", []int64{id + 1}))
+	require.NoError(t, db.Reserve(ctx, orchestrator.Reservation{JobID: 5, Attempt: 1}))
+	require.NoError(t, db.Free(ctx, hold))
+	claims, err := db.Take(ctx, "p", "w", 5, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, claims, 1)
+	require.NoError(t, db.Extend(ctx, claims[0], time.Minute))
+	require.NoError(t, db.Finish(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{{Pool: "p"}}}))
+	lease, err := db.Leases().Acquire(ctx, "l", "me", time.Minute)
+	require.NoError(t, err)
+	require.NoError(t, db.Leases().Release(ctx, lease))
+	waits, err := db.Waiting(ctx, queue.Filter{})
+	require.NoError(t, err)
+	require.Len(t, waits, 2)
+}
+
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	s := pgtest.Start(t, pgtest.Options{})
@@ -54,6 +115,7 @@ func TestOptions(t *testing.T) {
 		"both set":                          {URL: s.URL("postgres"), Pool: pool},
 		"Options.Schema is \"Upper; drop\"": {URL: s.URL("postgres"), Schema: "Upper; drop"},
 		"Options.URL is not a database URL": {URL: "postgres://u:secret@host:notaport/db"},
+		"a bound is at least 1":             {URL: s.URL("postgres"), Bounds: map[string]int{"p": 0}},
 		"the server runs with fsync=off":    {URL: s.URL("postgres")},
 		"does not exist":                    {URL: s.URL("nowhere"), AllowUnsafe: true},
 	} {
@@ -164,7 +226,7 @@ func TestNotify(t *testing.T) {
 	a, b := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
 	hint := b.Wake("p")
 	// A listener that connects hints everything, once; then only news does.
-	for heard := 0; heard < 3; heard++ {
+	for range 3 {
 		_, err := a.Put(t.Context(), queue.Job{Pool: "p"})
 		require.NoError(t, err)
 		select {

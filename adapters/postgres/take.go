@@ -49,7 +49,8 @@ func (t *tx) takeFrom(pool string, wanted []*taking, offset int) {
 	}
 	t.exec(`with first as materialized (
 			select priority, job_id, row_number() over (order by priority, job_id) as n
-			from (select priority, job_id from ~ready where pool = $1 order by priority, job_id limit $2) q
+			from (select priority, job_id from ~ready where pool = $1 order by priority, job_id limit greatest(0, least($2::bigint,
+				$9::bigint - coalesce((select n from ~depth where pool = $1 and status = 'running'), 0)))) q
 		), taken as (
 			delete from ~ready r using first f where r.pool = $1 and r.priority = f.priority and r.job_id = f.job_id returning f.job_id, f.n
 		), claimed as (
@@ -62,7 +63,18 @@ func (t *tx) takeFrom(pool string, wanted []*taking, offset int) {
 				from (select count(*) as n from claimed) c cross join (values ('queued', -1), ('running', 1)) s(status, sign) where c.n > 0`+addDepth+`
 		)
 		select `+jobColumns+`, slot from claimed`,
-		pool, int64(len(wanted)), workers, t.now, leases, t.db.me, t.db.writer.seq, int64(offset)).Query(t.claimed)
+		pool, int64(len(wanted)), workers, t.now, leases, t.db.me, t.db.writer.seq, int64(offset), t.room(pool)).Query(t.claimed)
+}
+
+// room is how many jobs of a pool may run, less what is not counted yet; nil for
+// a pool without a bound.
+func (t *tx) room(pool string) *int64 {
+	bound, bounded := t.db.bounds[pool]
+	if !bounded {
+		return nil
+	}
+	n := int64(bound) - t.depth[queue.Depth{Pool: pool, Status: queue.Running}]
+	return &n
 }
 
 // promote places jobs whose time has come.

@@ -92,6 +92,16 @@ const addDepth = " on conflict (pool, status) do update set n = depth.n + exclud
 
 func (t *tx) count(pool string, s queue.Status, n int64) {
 	t.depth[queue.Depth{Pool: pool, Status: s}] += n
+	if s == queue.Running && n < 0 {
+		t.freed(pool)
+	}
+}
+
+// freed hints a pool whose bound may have kept somebody waiting.
+func (t *tx) freed(pool string) {
+	if _, bounded := t.db.bounds[pool]; bounded {
+		t.wake[pool] = true
+	}
 }
 
 // exec collects a statement.

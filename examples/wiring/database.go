@@ -12,20 +12,26 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // Database is the store of the service: tasks, their story and the queue, which
 // share transactions. adapters/sqlite and adapters/postgres have one.
 type Database interface {
-	orchestrator.Store
-	orchestrator.Story
-	orchestrator.Dependencies
-	orchestrator.Ledger
+	Records
 	orchestrator.Jobs
 	// Ping reports whether the store takes writes.
 	Ping(ctx context.Context) error
 	// Close waits for what has been handed in.
 	Close() error
+}
+
+// Records is what a Database remembers of tasks.
+type Records interface {
+	orchestrator.Store
+	orchestrator.Story
+	orchestrator.Dependencies
+	orchestrator.Ledger
 }
 
 // openDatabase opens the store that the settings name, and the leases that go
@@ -34,7 +40,11 @@ type Database interface {
 func (v *Service) openDatabase(ctx context.Context) error {
 	s := v.Settings
 	if s.Shared() {
-		db, err := postgres.Open(ctx, postgres.Options{URL: s.DatabaseURL, Schema: s.DatabaseSchema, Log: v.Log})
+		o := postgres.Options{URL: s.DatabaseURL, Schema: s.DatabaseSchema, Log: v.Log}
+		if s.MaxConcurrencyTotal > 0 {
+			o.Bounds = map[string]int{queue.PoolAgents: s.MaxConcurrencyTotal}
+		}
+		db, err := postgres.Open(ctx, o)
 		if err != nil {
 			return fmt.Errorf("%sDATABASE_URL: %w", Prefix, err)
 		}

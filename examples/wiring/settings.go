@@ -35,6 +35,7 @@ type Settings struct {
 	LogFormat      string `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
 
 	MaxConcurrency      int             `env:"MAX_CONCURRENCY" envDefault:"2" doc:"agents at a time"`
+	MaxConcurrencyTotal int             `env:"MAX_CONCURRENCY_TOTAL" envDefault:"0" doc:"agents at a time of all servers that share a PostgreSQL; 0: no bound"`
 	MaxDeveloperRetries int             `env:"MAX_DEVELOPER_RETRIES" envDefault:"3" doc:"times that a task is sent back before a human is asked"`
 	LiveMessage         bool            `env:"LIVE_MESSAGE_ENABLED" envDefault:"true" doc:"one chat message for each task shows where it stands"`
 	StopStatus          bool            `env:"STOP_STATUS_ENABLED" envDefault:"true" doc:"STOP on the board cancels a task"`
@@ -155,6 +156,9 @@ func (s Settings) check() error {
 	}
 	if s.MaxConcurrency < 1 {
 		wrong("MAX_CONCURRENCY", "is %d, want at least 1", s.MaxConcurrency)
+	}
+	if s.MaxConcurrencyTotal < 0 || s.MaxConcurrencyTotal > 0 && !s.Shared() {
+		wrong("MAX_CONCURRENCY_TOTAL", "is %d, want 0 or more, and ORCH_DATABASE_URL: it bounds servers that share a PostgreSQL", s.MaxConcurrencyTotal)
 	}
 	if s.MonitorFailures < 1 {
 		wrong("MONITOR_FAILURES", "is %d, want at least 1", s.MonitorFailures)

@@ -41,6 +41,10 @@ func TestDatabase(t *testing.T) {
 		require.ErrorContains(t, err, "postgres://user@host/name")
 		require.NotContains(t, err.Error(), "hidden")
 	}
+	_, err := wiring.Load([]string{"ORCH_MAX_CONCURRENCY_TOTAL=3"})
+	require.ErrorContains(t, err, "ORCH_MAX_CONCURRENCY_TOTAL is 3")
+	_, err = wiring.Load([]string{"ORCH_MAX_CONCURRENCY_TOTAL=3", "ORCH_DATABASE_URL=postgres://h/n"})
+	require.NoError(t, err)
 }
 
 func Example() {

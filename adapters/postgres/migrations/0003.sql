@@ -7,6 +7,6 @@ create table ~reservations (
   task_id   bigint      not null,
   repo      text        not null,
   micro_usd bigint      not null,
-  at        timestamptz not null,
+  at        timestamptz,
   primary key (job_id, attempt)
 );
