@@ -12,12 +12,12 @@ import (
 func TestPostgres(t *testing.T) {
 	s := pgtest.Start(t, pgtest.Options{Durable: true})
 	summary := demo(t, "-speed", "20", "-database-url", s.URL("postgres"))
-	require.Equal(t, 32, summary.AgentRuns)
-	require.Equal(t, 2, summary.Retries)
+	require.GreaterOrEqual(t, summary.AgentRuns, 45)
+	require.Equal(t, 3, summary.Retries)
 }
 
 // Three servers share a database. They are killed and paused for longer than
-// their claims live, in turn: every task is done, and nothing is seen twice.
+// their claims live, in turn: every card meets its fate, and nothing is seen twice.
 func TestReplicas(t *testing.T) {
 	s := pgtest.Start(t, pgtest.Options{Durable: true})
 	summary := demo(t, "-speed", "8", "-database-url", s.URL("postgres"),
