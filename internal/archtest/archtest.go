@@ -54,7 +54,7 @@ func plan() []room {
 // suites are packages that only tests import; they may use test libraries.
 func suites() []string {
 	return []string{
-		"queue/queuetest", "queue/lease/leasetest", "tracker/trackertest", "githost/hosttest", "messenger/messengertest", "gates/gatestest", "orchestrator/storetest",
+		"queue/queuetest", "queue/historytest", "queue/lease/leasetest", "tracker/trackertest", "githost/hosttest", "messenger/messengertest", "gates/gatestest", "orchestrator/storetest",
 		"gpstracks/storetest",
 	}
 }
