@@ -233,3 +233,10 @@ func BenchmarkDecide(b *testing.B) {
 		m.Decide(s, e)
 	}
 }
+
+// The deployer that deploys what was merged is alone, whoever is still at work.
+func TestReleaseCancelsWhoIsAtWork(t *testing.T) {
+	d := machine(t).Decide(stage.State{Stage: stage.Deploy, Phase: stage.PhaseMerge, Active: stage.Analyst}, stage.Event{On: stage.OnMergeDone, At: t0})
+	require.NotNil(t, d.Launch)
+	require.True(t, d.Cancel)
+}

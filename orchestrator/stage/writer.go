@@ -302,6 +302,7 @@ func (w *writer) merge() {
 // release starts the deployer on what was merged.
 func (w *writer) release() {
 	w.note(w.edge.Why)
+	w.d.Cancel = w.d.State.Active != "" // nobody should be at work; at most one ever is
 	w.d.State.Phase = PhaseRelease
 	w.launch("")
 }
