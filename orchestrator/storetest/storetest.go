@@ -23,6 +23,7 @@ type Store interface {
 	orchestrator.Story
 	orchestrator.Dependencies
 	orchestrator.Ledger
+	orchestrator.History
 	queuetest.Queue
 }
 
@@ -58,6 +59,9 @@ func Run(t *testing.T, open Open) {
 		"no such task":                                      missing,
 		"dependencies are kept by source":                   dependencies,
 		"a record ends its reservation":                     reservations,
+		"costs are summed by task and by day":               costs,
+		"tasks that ended are listed, the last one first":   ended,
+		"the journal is read backwards and at a moment":     past,
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := queuetest.NewClock()
