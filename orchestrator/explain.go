@@ -226,10 +226,11 @@ func (e *Engine) reasons(w queue.Wait, running int64) []queue.Reason {
 // busy counts running agent jobs.
 func (e *Engine) busy(ctx context.Context) (int64, error) {
 	depth, err := e.Jobs.Depth(ctx)
-	return busy(depth), err
+	return Busy(depth), err
 }
 
-func busy(depth []queue.Depth) int64 {
+// Busy is how many agents are at work, by the depth of the queue.
+func Busy(depth []queue.Depth) int64 {
 	for _, d := range depth {
 		if d.Pool == queue.PoolAgents && d.Status == queue.Running {
 			return d.Count

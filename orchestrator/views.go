@@ -65,7 +65,7 @@ func (e *Engine) QueueView(ctx context.Context) (QueueView, error) {
 		v.Depth = append(v.Depth, DepthView(d))
 	}
 	v.Workers.MaxConcurrency = e.opt.MaxConcurrency
-	v.Workers.Running = busy(depth)
+	v.Workers.Running = Busy(depth)
 	for _, w := range waits {
 		w.Reasons = e.reasons(w, v.Workers.Running)
 		if w.Job.Pool == queue.PoolEffects {
@@ -74,10 +74,14 @@ func (e *Engine) QueueView(ctx context.Context) (QueueView, error) {
 			v.Jobs = append(v.Jobs, jobView(w))
 		}
 	}
-	return v, e.showFeatures(ctx, &v)
+	v.Features = e.FeatureBlocks(ctx)
+	return v, nil
 }
 
-func (e *Engine) showFeatures(ctx context.Context, v *QueueView) error {
+// FeatureBlocks is what the features that are on show of themselves in /queue, by
+// name. The block of a feature that cannot say is an error.
+func (e *Engine) FeatureBlocks(ctx context.Context) map[string]any {
+	out := map[string]any{}
 	for _, f := range e.features {
 		if f.Show == nil {
 			continue
@@ -86,10 +90,13 @@ func (e *Engine) showFeatures(ctx context.Context, v *QueueView) error {
 		if err != nil {
 			block = map[string]string{"error": err.Error()}
 		}
-		v.Features[f.Name] = block
+		out[f.Name] = block
 	}
-	return nil
+	return out
 }
+
+// Concurrency is how many agents may be at work at a time.
+func (e *Engine) Concurrency() int { return e.opt.MaxConcurrency }
 
 // MarshalJSON puts the features' blocks beside the others; a block of a feature
 // that is off says so.
