@@ -118,10 +118,12 @@ func (s *server) routes() http.Handler {
 	}
 	if s.Dashboard != nil {
 		mux.Handle("/dashboard/", http.StripPrefix("/dashboard", s.Dashboard))
-		mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Location", "dashboard/") // relative: the prefix is not known here
-			w.WriteHeader(http.StatusSeeOther)
-		})
+		for _, path := range []string{"GET /{$}", "GET /dashboard"} {
+			mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Location", "dashboard/") // relative: the prefix is not known here
+				w.WriteHeader(http.StatusSeeOther)
+			})
+		}
 	}
 	return http.NewCrossOriginProtection().Handler(strict(mux))
 }

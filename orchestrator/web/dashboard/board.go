@@ -15,18 +15,20 @@ import (
 const (
 	columnMax = 40    // cards of a column; all of them when its stage is asked for
 	endedMax  = 15    // finished tasks
+	needsMax  = 50    // lines of what waits for a person
 	liveMax   = 20000 // tasks that are looked at
 )
 
 // boardPage is everything on the board.
 type boardPage struct {
-	Strip   strip
-	Needs   []need
-	Columns []column
-	Ended   []card
-	Filter  boardFilter
-	Repos   []string
-	Found   int // live tasks that the filter selects
+	Strip     strip
+	Needs     []need // oldest first
+	MoreNeeds int    // that are not shown
+	Columns   []column
+	Ended     []card
+	Filter    boardFilter
+	Repos     []string
+	Found     int // live tasks that the filter selects
 }
 
 // boardFilter is what the board is narrowed to.
@@ -161,11 +163,15 @@ func (s *server) board(r *http.Request) (view, error) {
 			p.Ended = append(p.Ended, cardOf(t, orchestrator.Explanation{Stage: t.State.Stage}, orchestrator.Cost{}))
 		}
 	}
+	slices.SortStableFunc(p.Needs, func(a, b need) int { return a.Since.Compare(b.Since) })
 	p.Needs = append(trouble(readBlocks(ctx, s.Engine)), p.Needs...)
+	needs := len(p.Needs)
+	p.Needs = p.Needs[:min(needs, needsMax)]
+	p.MoreNeeds = needs - len(p.Needs)
 	if err := s.addCosts(ctx, &p); err != nil {
 		return view{}, err
 	}
-	p.Strip, err = s.strip(ctx, why, len(p.Needs))
+	p.Strip, err = s.strip(ctx, why, needs)
 	return view{Name: "board", Title: "Board", Nav: "board", Data: p}, err
 }
 

@@ -77,6 +77,9 @@ func (s *server) changes(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
+	if r.Method == http.MethodHead {
+		return
+	}
 	control := http.NewResponseController(w)
 	last, quiet := r.URL.Query().Get("rev"), time.Time{}
 	for {

@@ -11,8 +11,8 @@ import (
 
 // Sizes of the plot, in units of its drawing.
 const (
-	plotWidth  = 720
-	plotHeight = 200
+	plotWidth  = 1080
+	plotHeight = 220
 	plotLeft   = 52 // for the amounts
 	plotBottom = 24 // for the days
 	plotTop    = 10

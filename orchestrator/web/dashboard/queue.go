@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // queuePage is the queue as the scheduler sees it.
@@ -18,8 +19,9 @@ type queuePage struct {
 	Names                   map[int64]orchestrator.Task
 }
 
-// queueLine is an unfinished job. Place is its position among those that wait for
-// the same workers; 0 while it runs.
+// queueLine is an unfinished job. Place is its position among those that can run;
+// 0 for one that runs already, and for one that waits for something else than a
+// free worker.
 type queueLine struct {
 	Place int
 	orchestrator.JobView
@@ -47,8 +49,27 @@ func (s *server) queue(r *http.Request) (view, error) {
 	return view{Name: "queue", Title: "Queue", Nav: "queue", Data: p}, nil
 }
 
+// turn sorts jobs by when they are taken: 0 = at work, 1 = with the next free
+// worker, 2 = at a time, 3 = when something else has ended.
+func turn(j orchestrator.JobView) int {
+	out := 1
+	for _, r := range j.Waits {
+		switch r.Kind {
+		case orchestrator.ReasonSlot:
+		case queue.ReasonDelay:
+			out = max(out, 2)
+		default:
+			out = 3
+		}
+	}
+	if j.Status == queue.Running {
+		return 0
+	}
+	return out
+}
+
 // lines are the jobs of a pool: those at work, then the others as they will be
-// taken.
+// taken. Within a turn the order is the queue's own.
 func lines(jobs []orchestrator.JobView, pool string, names map[int64]orchestrator.Task) []queueLine {
 	var out []queueLine
 	for _, j := range jobs {
@@ -56,10 +77,10 @@ func lines(jobs []orchestrator.JobView, pool string, names map[int64]orchestrato
 			out = append(out, queueLine{JobView: j, Task: names[j.TaskID]})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b queueLine) int { return cmp.Compare(b.Status, a.Status) }) // running before queued
+	slices.SortStableFunc(out, func(a, b queueLine) int { return cmp.Compare(turn(a.JobView), turn(b.JobView)) })
 	place := 0
 	for i := range out {
-		if out[i].Status == "queued" {
+		if turn(out[i].JobView) == 1 {
 			place++
 			out[i].Place = place
 		}
