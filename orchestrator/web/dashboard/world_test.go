@@ -62,6 +62,7 @@ type world struct {
 	pages  http.Handler
 	cards  int
 	kim    string // who moves cards
+	rest   func() // ends the engine's work; the pages stay
 }
 
 // logs are what agents have printed, by name.
@@ -137,7 +138,8 @@ func (w *world) start(change func(*dashboard.Options)) {
 		defer close(ended)
 		w.engine.Run(ctx)
 	}()
-	w.Cleanup(func() { end(); <-ended })
+	w.rest = func() { end(); <-ended }
+	w.Cleanup(w.rest)
 }
 
 // agent does what its role is asked for, and what the title of its card says.
