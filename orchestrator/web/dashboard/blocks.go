@@ -16,6 +16,7 @@ type blocks struct {
 	Reconcile reconcileBlock `json:"reconcile"`
 	Deps      depsBlock      `json:"task_deps"`
 	Merge     mergeBlock     `json:"merge_gate"`
+	Budget    budgetBlock    `json:"budget"`
 	Others    []otherBlock   `json:"-"` // the rest, as JSON
 }
 
@@ -58,16 +59,40 @@ type depsBlock struct {
 }
 
 type lease struct {
-	Repo   string    `json:"repo"`
-	Holder string    `json:"holder"`
-	TaskID int64     `json:"task_id"`
-	Since  time.Time `json:"since"`
-	Until  time.Time `json:"until"`
+	Repo    string    `json:"repo"`
+	Holder  string    `json:"holder"`
+	Expires time.Time `json:"expires"`
+}
+
+// gateTask is a task that the merge gate works on.
+type gateTask struct {
+	TaskID int64  `json:"task_id"`
+	Repo   string `json:"repo"`
+	Phase  string `json:"phase"`
+	Why    string `json:"why"`
 }
 
 type mergeBlock struct {
+	Enabled bool       `json:"enabled"`
+	Leases  []lease    `json:"leases"`
+	Tasks   []gateTask `json:"tasks"`
+	Error   string     `json:"error"`
+}
+
+// spent is the account of a repository today, in millionths of a dollar.
+type spent struct {
+	Repo     string   `json:"repo"`
+	Spent    int64    `json:"spent_micro_usd"`
+	Reserved int64    `json:"reserved_micro_usd"`
+	Unpriced []string `json:"unpriced_models"`
+}
+
+type budgetBlock struct {
 	Enabled bool    `json:"enabled"`
-	Leases  []lease `json:"leases"`
+	TaskCap int64   `json:"task_cap_micro_usd"`
+	DayCap  int64   `json:"repo_day_cap_micro_usd"`
+	Run     int64   `json:"run_micro_usd"`
+	Repos   []spent `json:"repos"`
 	Error   string  `json:"error"`
 }
 
@@ -82,7 +107,7 @@ func readBlocks(ctx context.Context, e *orchestrator.Engine) blocks {
 			raw[name] = body
 		}
 	}
-	for name, into := range map[string]any{"serial_gate": &b.Serial, "reconcile": &b.Reconcile, "task_deps": &b.Deps, "merge_gate": &b.Merge} {
+	for name, into := range map[string]any{"serial_gate": &b.Serial, "reconcile": &b.Reconcile, "task_deps": &b.Deps, "merge_gate": &b.Merge, "budget": &b.Budget} {
 		if body, on := raw[name]; on && json.Unmarshal(body, into) == nil {
 			delete(raw, name)
 		}

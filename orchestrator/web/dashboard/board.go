@@ -215,7 +215,7 @@ func trouble(b blocks) (out []need) {
 	for _, f := range b.Serial.Frozen {
 		out = append(out, need{Freeze: &f, card: card{Lamp: lampBlocked, Since: f.Since}})
 	}
-	for _, text := range []string{b.Reconcile.Braked, b.Reconcile.Error, b.Serial.Error, b.Deps.Error, b.Merge.Error} {
+	for _, text := range []string{b.Reconcile.Braked, b.Reconcile.Error, b.Serial.Error, b.Deps.Error, b.Merge.Error, b.Budget.Error} {
 		if text != "" {
 			out = append(out, need{Text: text, card: card{Lamp: lampBlocked}})
 		}

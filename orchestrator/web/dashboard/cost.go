@@ -16,6 +16,7 @@ type costPage struct {
 	Choices []int
 	Total   orchestrator.Cost
 	Plot    plot
+	Budget  budgetBlock
 	Tables  []costTable
 }
 
@@ -49,6 +50,7 @@ func (s *server) cost(r *http.Request) (view, error) {
 	for _, c := range list {
 		p.Total.Add(c.Cost)
 	}
+	p.Budget = readBlocks(r.Context(), s.Engine).Budget
 	p.Plot = draw(list, first, p.Days)
 	p.Tables = []costTable{
 		table("repository", list, p.Total, func(c orchestrator.DayCost) string { return c.Repo }),

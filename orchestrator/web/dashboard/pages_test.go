@@ -189,10 +189,15 @@ func TestWordsOfTheEngine(t *testing.T) {
 	})
 }
 
-var tags = regexp.MustCompile(`<[^>]*>`)
+var (
+	inline = regexp.MustCompile(`</?(a|b|bdi|code|small|time)\b[^>]*>`)
+	tags   = regexp.MustCompile(`<[^>]*>`)
+)
 
 // plain is the text of a page; words is text as a page's text.
-func plain(body string) string { return words(html.UnescapeString(tags.ReplaceAllString(body, ""))) }
+func plain(body string) string {
+	return words(html.UnescapeString(tags.ReplaceAllString(inline.ReplaceAllString(body, ""), " ")))
+}
 
 func words(text string) string { return strings.Join(strings.Fields(text), " ") }
 

@@ -15,6 +15,7 @@ type reposPage struct {
 	Serial    serialBlock
 	Reconcile reconcileBlock
 	Merge     mergeBlock
+	Budget    budgetBlock
 	Others    []otherBlock
 }
 
@@ -25,6 +26,8 @@ type repoCard struct {
 	Gated   bool        // the serial gate covers it
 	Line    []lineEntry // unfinished tasks, in the order in which they began or may begin
 	Lease   *lease
+	Merging []gateTask // in the merge gate
+	Spent   *spent     // today
 }
 
 // lineEntry is a task in the line of a repository.
@@ -44,7 +47,7 @@ func (s *server) repos(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	b := readBlocks(ctx, s.Engine)
-	p := reposPage{Serial: b.Serial, Reconcile: b.Reconcile, Merge: b.Merge, Others: b.Others}
+	p := reposPage{Serial: b.Serial, Reconcile: b.Reconcile, Merge: b.Merge, Budget: b.Budget, Others: b.Others}
 	held := map[int64]waitingTask{}
 	for _, w := range b.Serial.Waiting {
 		held[w.TaskID] = w
@@ -67,6 +70,16 @@ func (s *server) repos(r *http.Request) (view, error) {
 		for _, l := range b.Merge.Leases {
 			if strings.EqualFold(l.Repo, project.Repo) {
 				c.Lease = &l
+			}
+		}
+		for _, t := range b.Merge.Tasks {
+			if strings.EqualFold(t.Repo, project.Repo) {
+				c.Merging = append(c.Merging, t)
+			}
+		}
+		for _, a := range b.Budget.Repos {
+			if strings.EqualFold(a.Repo, project.Repo) {
+				c.Spent = &a
 			}
 		}
 		p.Repos = append(p.Repos, c)

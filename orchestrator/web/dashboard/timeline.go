@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -54,9 +55,8 @@ func timeline(f facts) []event {
 	given := map[int]bool{}
 	for _, e := range f.journal {
 		ev := eventOf(e)
-		// The verdict of a decision was written in the same commit.
 		for i, g := range f.verdicts {
-			if !given[i] && g.At.Equal(e.At) && e.Kind == orchestrator.KindDecision {
+			if !given[i] && judged(e, g) {
 				ev.Verdict, given[i] = &g.Verdict, true
 				break
 			}
@@ -77,6 +77,13 @@ func timeline(f facts) []event {
 	}
 	slices.SortStableFunc(out, func(a, b event) int { return b.At.Compare(a.At) })
 	return out
+}
+
+// judged reports whether a verdict is that of a decision: they were written in the
+// same commit, and the decision's edge leaves the stage that was judged.
+func judged(e orchestrator.JournalEntry, g orchestrator.GateResult) bool {
+	r, err := e.Recorded()
+	return err == nil && g.At.Equal(e.At) && fromOf(r.Decision.Edge) == cmp.Or(string(g.Stage), "(none)")
 }
 
 // eventOf reads an entry of the journal.

@@ -71,7 +71,7 @@ func tokens(n int64) string {
 		return strconv.FormatInt(n, 10)
 	case n < 100_000:
 		return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1e3, 'f', 1, 64), ".0") + " k"
-	case n < 1_000_000:
+	case n < 999_500:
 		return strconv.FormatInt((n+500)/1000, 10) + " k"
 	default:
 		return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64), ".0") + " M"

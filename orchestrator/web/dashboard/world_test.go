@@ -21,7 +21,9 @@ import (
 	"github.com/signalbox-dev/signalbox/githost/memhost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
@@ -30,6 +32,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
+	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
@@ -56,6 +59,7 @@ type world struct {
 	host   *memhost.Host
 	place  *memwork.Place
 	gate   *serialgate.Gate
+	leases *memlease.Locker
 	engine *orchestrator.Engine
 	opt    dashboard.Options
 	logs   logs
@@ -118,10 +122,21 @@ func (w *world) start(change func(*dashboard.Options)) {
 	require.NoError(w, err)
 	dep, err := deps.New(deps.Options{Store: w.store, Table: w.store, Queue: w.store, Lister: w.store, Relations: w.board, Items: w.board})
 	require.NoError(w, err)
+	runners := effects.Runners(effects.Deps{Store: w.store, Projects: projects, Tracker: w.board, Host: w.host, Workspaces: w.place})
+	w.leases = memlease.New(nil)
+	merge, err := mergegate.New(mergegate.Options{
+		Store: w.store, Jobs: w.store, Projects: projects, Spaces: w.place, Leases: w.leases, Host: w.host, Merge: runners[stage.EffectMerge], Repos: []string{other},
+	})
+	require.NoError(w, err)
+	money, err := budget.New(budget.Options{
+		Store: w.store, Story: w.store, Ledger: w.store, Projects: projects, Queue: w.store, Lister: w.store, Caps: budget.Caps{RepoDay: 50_000_000, Task: 9_000_000},
+	})
+	require.NoError(w, err)
 	w.engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
 		Store: w.store, Story: w.store, Jobs: w.store, Projects: projects, Tracker: w.board, Host: w.host, Workspaces: w.place, Agents: w.place, Gates: checks.All(nil),
-		Runners: effects.Runners(effects.Deps{Store: w.store, Projects: projects, Tracker: w.board, Host: w.host, Workspaces: w.place}),
-	}, orchestrator.Options{JobTTL: 30 * time.Second, StatusDefer: 100 * time.Millisecond, MaxConcurrency: 2}, off, rec.Feature(), w.gate.Feature(), dep.Feature())
+		Runners: runners,
+	}, orchestrator.Options{JobTTL: 30 * time.Second, StatusDefer: 100 * time.Millisecond, MaxConcurrency: 2}, off, rec.Feature(), w.gate.Feature(), dep.Feature(),
+		merge.Feature(), money.Feature())
 	require.NoError(w, err)
 	w.opt = dashboard.Options{
 		Engine: w.engine, History: w.store, AdminToken: token, Stop: true, Unfreeze: w.gate.Unfreeze, Logs: w.logs,

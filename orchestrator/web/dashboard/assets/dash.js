@@ -127,7 +127,11 @@ if (!still) {
   });
   document.addEventListener("visibilitychange", listen);
   // Ages grow although nothing changes.
-  setInterval(() => !paused && !document.hidden && refresh(), 20000);
+  setInterval(() => {
+    if (source?.readyState === EventSource.CLOSED) source = null; // it was refused: ask once more
+    listen();
+    if (!paused && !document.hidden) refresh();
+  }, 20000);
   listen();
 }
 
