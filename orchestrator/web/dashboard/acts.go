@@ -69,8 +69,11 @@ func (s *server) confirmUnfreeze(r *http.Request) (view, error) {
 func (s *server) act(ask func(*http.Request) (view, error), do func(*http.Request) (next string, err error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, formMax)
-		var v view
-		next, err := "", error(nil)
+		var (
+			v    view
+			next string
+			err  error
+		)
 		switch {
 		case s.AdminToken == "":
 			err = &failure{http.StatusForbidden, wordsOff}

@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -34,7 +35,7 @@ func read(t *testing.T, at, body string) page {
 	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
 	for {
 		tok, err := d.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return p
 		}
 		require.NoError(t, err, at)
@@ -131,7 +132,7 @@ func TestHostileTextEverywhere(t *testing.T) {
 					require.True(t, slices.ContainsFunc(keys(seen), form.MatchString), "no link leads to %s", kind)
 				}
 				// Their words are there, as words.
-				for at, text := range map[string]string{"/": "<script>alert(1)</script><img src=x", "/tasks/1": "done </title></pre></script>", "/tasks/1/runs/1/1": "output </title></pre></script>"} {
+				for at, text := range map[string]string{"/": "<script>alert(1)</script> task 1 <img src=x", "/tasks/1": "done </title></pre></script>", "/tasks/1/runs/1/1": "output </title></pre></script>"} {
 					require.Contains(t, seen[prefix+at].text, text, at)
 				}
 			})

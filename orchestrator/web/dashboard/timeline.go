@@ -96,6 +96,10 @@ func eventOf(e orchestrator.JournalEntry) event {
 		ev.Kind, ev.Head, ev.By = eventHuman, "asked for: "+strings.TrimSpace(a.Act+" "+a.Repo), a.By
 		return ev
 	}
+	if result := e.Result(); result != "" {
+		ev.Notes = []string{result}
+		return ev
+	}
 	ev.Notes = []string{string(e.Payload[:min(len(e.Payload), 500)])}
 	return ev
 }

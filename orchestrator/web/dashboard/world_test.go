@@ -38,7 +38,7 @@ import (
 )
 
 // evil is what a stranger writes into every text that he can reach.
-const evil = `</title></pre></script><script>alert(1)</script><img src=x onerror=alert(2)>"'` + "`{{.}}\u202e\x1b[31m task 1"
+const evil = `</title></pre></script><script>alert(1)</script> task 1 <img src=x onerror=alert(2)>"'` + "`{{.}}\u202e\x1b[31m"
 
 const (
 	token    = "operator-token"
