@@ -102,9 +102,16 @@ func anchor(kind, name string) string { return kind + "-" + nameForm.ReplaceAllS
 
 var taskForm = regexp.MustCompile(`\btask (\d{1,18})\b`)
 
-// linked is a text of the service in which every "task 12" leads to the task.
+// turns are the characters that turn the direction of what follows them.
+var turns = strings.NewReplacer("\u202a", "", "\u202b", "", "\u202c", "", "\u202d", "", "\u202e", "", "\u2066", "", "\u2067", "", "\u2068", "", "\u2069", "")
+
+// linked is a text of the service in which every "task 12" leads to the task. What
+// a stranger has written into it keeps to itself: the words behind it stay where
+// they are.
 func linked(root, text string) template.HTML {
+	text = turns.Replace(text)
 	var b strings.Builder
+	b.WriteString("<bdi>")
 	end := 0
 	for _, m := range taskForm.FindAllStringSubmatchIndex(text, -1) {
 		b.WriteString(template.HTMLEscapeString(text[end:m[0]]))
@@ -112,6 +119,7 @@ func linked(root, text string) template.HTML {
 		end = m[1]
 	}
 	b.WriteString(template.HTMLEscapeString(text[end:]))
+	b.WriteString("</bdi>")
 	return template.HTML(b.String())
 }
 

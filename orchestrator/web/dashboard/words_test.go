@@ -26,9 +26,9 @@ func TestTokens(t *testing.T) {
 }
 
 func TestLinked(t *testing.T) {
-	require.Equal(t, `<b> &amp; <a href="../tasks/12">task 12</a> waits; multitask 3`, `<b>`+string(linked("../", " & task 12 waits; multitask 3")))
-	require.Equal(t, `&lt;script&gt;`, string(linked("./", "<script>")))
-	require.Equal(t, `task 12345678901234567890`, string(linked("./", "task 12345678901234567890")), "no id is so long")
+	require.Equal(t, `<bdi>&amp; <a href="../tasks/12">task 12</a> waits; multitask 3</bdi>`, string(linked("../", "& task 12 waits; multitask 3")))
+	require.Equal(t, `<bdi>&lt;script&gt;</bdi>`, string(linked("./", "<script>\u202e\u2066")))
+	require.Equal(t, `<bdi>task 12345678901234567890</bdi>`, string(linked("./", "task 12345678901234567890")), "no id is so long")
 }
 
 // The plot's bars add up to the day's cost, stay inside it, and repositories that
