@@ -13,6 +13,7 @@ import (
 // confirmation asks whether a changing request is meant.
 type confirmation struct {
 	Question, Effect string
+	Subject          string            // the title of the task
 	Cause            string            // of a freeze
 	Action           string            // where the form is posted, relative to the beginning
 	Fields           map[string]string // hidden
@@ -33,7 +34,7 @@ func (s *server) confirmTask(r *http.Request) (view, error) {
 	}
 	back := fmt.Sprintf("tasks/%d", id)
 	c := confirmation{
-		Question: fmt.Sprintf("Run %s of %s again?", t.State.Stage, item(t.WorkItemID)), Back: back, Action: back + "/retry", Button: "Run it again",
+		Question: fmt.Sprintf("Run %s of %s again?", t.State.Stage, item(t.WorkItemID)), Subject: t.Title, Back: back, Action: back + "/retry", Button: "Run it again",
 		Effect: "The stage's agent starts again and retries are counted from zero. While a job is active nothing happens.",
 	}
 	if strings.HasSuffix(r.URL.Path, "/stop") {
