@@ -36,7 +36,7 @@ func TestQueueOrder(t *testing.T) {
 			require.GreaterOrEqual(w, row, 0, "place %d: job %d in %s", i+1, c.Job.ID, body)
 			rest = rest[row:]
 		}
-		require.Regexp(w, `waits agent #\d+ – – not before .* waits agent #\d+ – – test .*held for a test`, rest)
+		require.Regexp(w, `waits agent #\d+ – – not before .* waits agent #\d+ – – held for a test \(test\)`, rest)
 		body = plain(w.get("/queue").body)
 		require.Equal(w, 4, strings.Count(body, "at work agent #"), "%s", body)
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +95,37 @@ func TestMoment(t *testing.T) {
 			}
 		}
 		require.Positive(w, same)
+	})
+}
+
+// The journal goes back to its first entry, page by page, and shows what features
+// wrote down as well; each entry once.
+func TestJournal(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.card(project, "x")
+		w.rest()
+		for i := range 150 {
+			e := orchestrator.JournalEntry{TaskID: 1, At: time.Now(), Kind: "monitor", Payload: fmt.Appendf(nil, `{"result":"DEGRADED","last":"look %d"}`, i)}
+			require.NoError(w, w.store.Commit(context.Background(), orchestrator.Commit{Journal: []orchestrator.JournalEntry{e}}))
+		}
+		text, next, pages := "", "/journal", 0
+		for ; next != ""; pages++ {
+			body := w.get(next).body
+			text += plain(body) + "\n"
+			_, older, _ := strings.Cut(body, `>Newest</a>`)
+			if pages == 0 {
+				older = body
+			}
+			next = ""
+			if m := regexp.MustCompile(`href="\./(journal\?before=\d+)">Older`).FindStringSubmatch(older); m != nil {
+				next = "/" + m[1]
+			}
+		}
+		require.Equal(w, 3, pages)
+		for i := range 150 {
+			require.Equal(w, 1, strings.Count(text, fmt.Sprintf("note monitor monitor: DEGRADED: look %d ", i)), "entry %d", i)
+		}
+		require.Contains(w, text, "To Analyse starts the pipeline")
 	})
 }
 
