@@ -14,6 +14,7 @@ const (
 	plotWidth  = 1080
 	plotHeight = 220
 	plotLeft   = 52 // for the amounts
+	plotRight  = 16 // for half of the last day
 	plotBottom = 24 // for the days
 	plotTop    = 10
 	seriesMax  = 6 // repositories with a colour of their own; the others share the last
@@ -73,7 +74,7 @@ func draw(list []orchestrator.DayCost, first time.Time, days int) plot {
 		amount := top / 2 * n
 		p.Ticks = append(p.Ticks, tick{p.y(amount, top), stage.Dollars(amount)})
 	}
-	step := float64(plotWidth-plotLeft) / float64(days)
+	step := float64(plotWidth-plotLeft-plotRight) / float64(days)
 	every := max(1, (days+6)/7)
 	for d, day := range sums {
 		p.bars(day, top, plotLeft+float64(d)*step, step, first.AddDate(0, 0, d))

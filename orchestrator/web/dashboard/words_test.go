@@ -54,7 +54,7 @@ func TestPlot(t *testing.T) {
 		for _, s := range sums {
 			top = max(top, float64(s))
 		}
-		step := float64(plotWidth-plotLeft) / float64(days)
+		step := float64(plotWidth-plotLeft-plotRight) / float64(days)
 		heights := map[int]float64{}
 		for _, b := range p.Bars {
 			require.True(t, b.H > 0 && b.Y >= plotTop-0.01 && b.Y+b.H <= float64(p.Base)+0.01 && b.X >= plotLeft && b.X+b.W <= plotWidth, "%+v", b)
