@@ -133,7 +133,7 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 		out.Gates = append(out.Gates, GateResult{TaskID: t.ID, Stage: before.Stage, Verdict: *v, At: now})
 	}
 	out.Journal = append(out.Journal, JournalEntry{
-		TaskID: t.ID, Seq: d.State.Seq, At: now, Kind: "decision", Payload: encode(Recorded{Event: ev, Decision: d}),
+		TaskID: t.ID, Seq: d.State.Seq, At: now, Kind: KindDecision, Payload: encode(Recorded{Event: ev, Decision: d}),
 	})
 	if d.Cancel {
 		out.CancelPools = []string{queue.PoolAgents}

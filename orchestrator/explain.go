@@ -67,19 +67,54 @@ func (e *Engine) Explain(ctx context.Context, taskID int64) (Explanation, error)
 	if err != nil {
 		return Explanation{}, err
 	}
-	x := Explanation{
-		TaskID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Repo: t.Repo, Stage: t.State.Stage,
-		Phase: t.State.Phase, Since: t.StageEnteredAt, Blockers: []Blocker{}, Moves: e.moves(t.State), Owed: owed(waits),
+	running, err := e.busy(ctx)
+	if err != nil {
+		return Explanation{}, err
 	}
-	if err := e.block(ctx, &x, t, waits); err != nil {
-		return x, err
-	}
+	x := e.explain(t, waits, running)
+	x.Moves = e.moves(t.State)
 	x.LastNote, err = e.lastNote(ctx, taskID)
 	return x, err
 }
 
+// explainMax bounds the unfinished jobs that ExplainAll looks at.
+const explainMax = 100_000
+
+// ExplainAll answers for many tasks at once, in their order. Moves and LastNote
+// are left out.
+func (e *Engine) ExplainAll(ctx context.Context, tasks []Task) ([]Explanation, error) {
+	waits, err := e.Jobs.Waiting(ctx, queue.Filter{Limit: explainMax})
+	if err != nil {
+		return nil, err
+	}
+	running := int64(0)
+	byTask := map[int64][]queue.Wait{}
+	for _, w := range waits {
+		byTask[w.Job.TaskID] = append(byTask[w.Job.TaskID], w)
+		if w.Job.Pool == queue.PoolAgents && w.Job.Status == queue.Running {
+			running++
+		}
+	}
+	out := make([]Explanation, 0, len(tasks))
+	for _, t := range tasks {
+		out = append(out, e.explain(t, byTask[t.ID], running))
+	}
+	return out, nil
+}
+
+// explain says why a task stands where it stands, given its unfinished jobs and
+// how many agents are at work.
+func (e *Engine) explain(t Task, waits []queue.Wait, running int64) Explanation {
+	x := Explanation{
+		TaskID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Repo: t.Repo, Stage: t.State.Stage,
+		Phase: t.State.Phase, Since: t.StageEnteredAt, Blockers: []Blocker{}, Moves: []Move{}, Owed: owed(waits),
+	}
+	e.block(&x, t, waits, running)
+	return x
+}
+
 // block fills in what the task waits for, and the summary.
-func (e *Engine) block(ctx context.Context, x *Explanation, t Task, waits []queue.Wait) error {
+func (e *Engine) block(x *Explanation, t Task, waits []queue.Wait, running int64) {
 	s := t.State
 	switch {
 	case s.Stage.Terminal():
@@ -90,7 +125,7 @@ func (e *Engine) block(ctx context.Context, x *Explanation, t Task, waits []queu
 		})
 		x.Summary = "Stops when the deployment that is under way has finished."
 	case s.Active != "":
-		return e.blockOfJob(ctx, x, s, waits)
+		e.blockOfJob(x, s, waits, running)
 	case s.Hold != stage.HoldNone:
 		x.Blockers = append(x.Blockers, Blocker{Kind: "human", Text: s.HoldReason, Since: t.UpdatedAt, Unblocks: unblocks(s)})
 		x.Summary = "Waits for a human: " + s.HoldReason
@@ -115,10 +150,10 @@ func (e *Engine) block(ctx context.Context, x *Explanation, t Task, waits []queu
 		})
 		x.Summary = "The branch is being merged."
 	default:
-		x.Summary = "Waits for an event: " + names(x.Moves)
-		x.Blockers = append(x.Blockers, Blocker{Kind: "event", Text: "no job is active", Since: t.UpdatedAt, Unblocks: names(x.Moves)})
+		moves := names(e.moves(s))
+		x.Summary = "Waits for an event: " + moves
+		x.Blockers = append(x.Blockers, Blocker{Kind: "event", Text: "no job is active", Since: t.UpdatedAt, Unblocks: moves})
 	}
-	return nil
 }
 
 // catchingUp explains a task in the merge gate by what its effect said last.
@@ -156,46 +191,52 @@ func names(moves []Move) string {
 }
 
 // blockOfJob explains a task that has an agent job.
-func (e *Engine) blockOfJob(ctx context.Context, x *Explanation, s stage.State, waits []queue.Wait) error {
+func (e *Engine) blockOfJob(x *Explanation, s stage.State, waits []queue.Wait, running int64) {
 	job, found := agentWait(waits)
 	if !found {
 		x.Summary = fmt.Sprintf("The %s has ended; its result is being taken in.", s.Active)
-		return nil
+		return
 	}
 	if job.Job.Status == queue.Running {
 		x.Summary = fmt.Sprintf("The %s is at work since %s (attempt %d).", s.Active, job.Job.StartedAt.UTC().Format(time.RFC3339), job.Job.Attempt)
-		return nil
+		return
 	}
-	for _, r := range job.Reasons {
+	for _, r := range e.reasons(job, running) {
 		x.Blockers = append(x.Blockers, Blocker{Kind: r.Kind, Text: r.Text, Since: r.Since, Until: r.Until, Unblocks: endOf(r)})
 	}
-	if len(job.Reasons) > 0 {
-		x.Summary = fmt.Sprintf("The %s's job waits: %s", s.Active, job.Reasons[0].Text)
-		return nil
+	if len(x.Blockers) == 0 {
+		x.Summary = fmt.Sprintf("The %s's job is about to start.", s.Active)
+		return
 	}
-	running, err := e.busy(ctx)
-	if err != nil {
-		return err
+	x.Summary = fmt.Sprintf("The %s's job waits: %s", s.Active, x.Blockers[0].Text)
+}
+
+// ReasonSlot is the kind of the engine's own reason beside the queue's: the job
+// could be claimed, and all agents are busy.
+const ReasonSlot = "slot"
+
+// reasons is what a job waits for: what the queue says, else a free slot.
+func (e *Engine) reasons(w queue.Wait, running int64) []queue.Reason {
+	if len(w.Reasons) > 0 || w.Job.Pool != queue.PoolAgents || running < int64(e.opt.MaxConcurrency) {
+		return w.Reasons
 	}
-	if running >= int64(e.opt.MaxConcurrency) {
-		text := fmt.Sprintf("all %d agent slots are taken", e.opt.MaxConcurrency)
-		x.Blockers = append(x.Blockers, Blocker{Kind: "slot", Text: text, Since: job.Job.CreatedAt, Unblocks: "an agent that ends"})
-		x.Summary = fmt.Sprintf("The %s's job waits: %s.", s.Active, text)
-		return nil
-	}
-	x.Summary = fmt.Sprintf("The %s's job is about to start.", s.Active)
-	return nil
+	return []queue.Reason{{Kind: ReasonSlot, Text: fmt.Sprintf("all %d agent slots are taken", e.opt.MaxConcurrency), Since: w.Job.CreatedAt}}
 }
 
 // busy counts running agent jobs.
 func (e *Engine) busy(ctx context.Context) (int64, error) {
 	depth, err := e.Jobs.Depth(ctx)
+	return Busy(depth), err
+}
+
+// Busy is how many agents are at work, by the depth of the queue.
+func Busy(depth []queue.Depth) int64 {
 	for _, d := range depth {
 		if d.Pool == queue.PoolAgents && d.Status == queue.Running {
-			return d.Count, err
+			return d.Count
 		}
 	}
-	return 0, err
+	return 0
 }
 
 func agentWait(waits []queue.Wait) (queue.Wait, bool) {
@@ -214,6 +255,8 @@ func endOf(r queue.Reason) string {
 		return "time: " + r.Until.UTC().Format(time.RFC3339)
 	case queue.ReasonOrder:
 		return fmt.Sprintf("the end of job %d", r.JobID)
+	case ReasonSlot:
+		return "an agent that ends"
 	case queue.ReasonHold:
 		return "the end of " + r.Name + " on " + r.Subject
 	default:
@@ -250,25 +293,25 @@ func owed(waits []queue.Wait) []Owed {
 // lastNote is the newest reason in the task's story.
 func (e *Engine) lastNote(ctx context.Context, taskID int64) (string, error) {
 	entries, err := e.Story.Journal(ctx, taskID)
-	if err != nil || len(entries) == 0 {
+	if err != nil {
 		return "", err
 	}
-	last := entries[len(entries)-1]
-	if note := last.result(); note != "" {
-		return note, nil
+	for i := len(entries) - 1; i >= 0; i-- {
+		if note := entries[i].Result(); note != "" {
+			return note, nil
+		}
+		if r, err := entries[i].Recorded(); err == nil && len(r.Decision.Notes) > 0 {
+			return r.Decision.Notes[len(r.Decision.Notes)-1], nil
+		}
 	}
-	r, err := last.Recorded()
-	if err != nil || len(r.Decision.Notes) == 0 {
-		return "", nil
-	}
-	return r.Decision.Notes[len(r.Decision.Notes)-1], nil
+	return "", nil
 }
 
-// result is what a feature wrote down of a task on its own account, such as what
+// Result is what a feature wrote down of a task on its own account, such as what
 // the monitor saw after the deployment.
-func (j JournalEntry) result() string {
+func (j JournalEntry) Result() string {
 	var r struct{ Result, Last string }
-	if j.Kind == "decision" || json.Unmarshal(j.Payload, &r) != nil || r.Result == "" {
+	if j.Kind == KindDecision || j.Kind == KindOperator || json.Unmarshal(j.Payload, &r) != nil || r.Result == "" {
 		return ""
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%s: %s: %s", j.Kind, r.Result, r.Last), ": ")

@@ -62,7 +62,7 @@ type JournalEntry struct {
 	TaskID  int64
 	Seq     int64 // State.Seq after the entry; entries of one commit share it
 	At      time.Time
-	Kind    string // decision, effect, job, delivery
+	Kind    string // KindDecision, KindOperator, or a feature's own
 	Payload []byte // JSON
 }
 

@@ -57,13 +57,6 @@ func (e *Engine) QueueView(ctx context.Context) (QueueView, error) {
 	if err != nil {
 		return v, err
 	}
-	for _, w := range waits {
-		if w.Job.Pool == queue.PoolEffects {
-			v.Effects = append(v.Effects, jobView(w))
-		} else {
-			v.Jobs = append(v.Jobs, jobView(w))
-		}
-	}
 	depth, err := e.Jobs.Depth(ctx)
 	if err != nil {
 		return v, err
@@ -72,13 +65,23 @@ func (e *Engine) QueueView(ctx context.Context) (QueueView, error) {
 		v.Depth = append(v.Depth, DepthView(d))
 	}
 	v.Workers.MaxConcurrency = e.opt.MaxConcurrency
-	if v.Workers.Running, err = e.busy(ctx); err != nil {
-		return v, err
+	v.Workers.Running = Busy(depth)
+	for _, w := range waits {
+		w.Reasons = e.reasons(w, v.Workers.Running)
+		if w.Job.Pool == queue.PoolEffects {
+			v.Effects = append(v.Effects, jobView(w))
+		} else {
+			v.Jobs = append(v.Jobs, jobView(w))
+		}
 	}
-	return v, e.showFeatures(ctx, &v)
+	v.Features = e.FeatureBlocks(ctx)
+	return v, nil
 }
 
-func (e *Engine) showFeatures(ctx context.Context, v *QueueView) error {
+// FeatureBlocks is what the features that are on show of themselves in /queue, by
+// name. The block of a feature that cannot say is an error.
+func (e *Engine) FeatureBlocks(ctx context.Context) map[string]any {
+	out := map[string]any{}
 	for _, f := range e.features {
 		if f.Show == nil {
 			continue
@@ -87,10 +90,13 @@ func (e *Engine) showFeatures(ctx context.Context, v *QueueView) error {
 		if err != nil {
 			block = map[string]string{"error": err.Error()}
 		}
-		v.Features[f.Name] = block
+		out[f.Name] = block
 	}
-	return nil
+	return out
 }
+
+// Concurrency is how many agents may be at work at a time.
+func (e *Engine) Concurrency() int { return e.opt.MaxConcurrency }
 
 // MarshalJSON puts the features' blocks beside the others; a block of a feature
 // that is off says so.
@@ -128,33 +134,11 @@ func jobView(w queue.Wait) JobView {
 // Recorded decodes a journal entry of kind "decision".
 func (j JournalEntry) Recorded() (Recorded, error) {
 	var r Recorded
-	if j.Kind != "decision" {
+	if j.Kind != KindDecision {
 		return r, fmt.Errorf("journal entry %d is a %s, not a decision", j.ID, j.Kind)
 	}
 	err := json.Unmarshal(j.Payload, &r)
 	return r, err
-}
-
-// Retry is the operator's relaunch of a task's stage. The event is durable when
-// it returns.
-func (e *Engine) Retry(ctx context.Context, taskID int64, by string) error {
-	t, err := e.Store.Task(ctx, taskID)
-	if err != nil {
-		return err
-	}
-	_, err = e.Jobs.Put(ctx, triggerJob(t, stage.Event{On: stage.OnRetry, At: e.Now(), By: by}, nil, fmt.Sprintf("retry/%d", t.ID)))
-	return err
-}
-
-// Stop is the operator's STOP, the same as the board's. The event is durable when
-// it returns.
-func (e *Engine) Stop(ctx context.Context, taskID int64, by string) error {
-	t, err := e.Store.Task(ctx, taskID)
-	if err != nil {
-		return err
-	}
-	_, err = e.Jobs.Put(ctx, triggerJob(t, stage.Event{On: stage.OnStop, At: e.Now(), By: by}, nil, fmt.Sprintf("stop/%d", t.ID)))
-	return err
 }
 
 // Green asks the gates that a trigger would meet at a task's stage, and says

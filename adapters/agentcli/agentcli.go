@@ -187,11 +187,11 @@ func (r *Runner) prepare(c work.Command) (execution, error) {
 	if e.Timeout <= 0 {
 		e.Timeout = time.Hour
 	}
-	dir := filepath.Join(r.opt.LogDir, fmt.Sprintf("task-%d", c.TaskID))
+	dir := filepath.Join(r.opt.LogDir, taskDir(c.TaskID))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return e, err
 	}
-	base := filepath.Join(dir, fmt.Sprintf("%03d-%s-%d", c.Run, safe(string(c.Role)), c.Attempt))
+	base := filepath.Join(dir, baseName(c))
 	e.log, e.prompt = base+".out", base+".prompt"
 	for name, body := range map[string]string{e.prompt: c.Prompt, e.log: ""} {
 		if err := os.WriteFile(name, []byte(body), 0o600); err != nil {

@@ -1,16 +1,40 @@
 package agentcli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // The output of an agent goes straight to a file: tools that end with a buffered
 // pipe have lost their last words. While it runs the middle of a long file is
 // given back to the file system (trim); afterwards the file is cut down to its
 // first and its last half (shrink).
+
+// baseName begins the names of a run's files in the directory of its task.
+func baseName(c work.Command) string {
+	return fmt.Sprintf("%03d-%s-%d", c.Run, safe(string(c.Role)), c.Attempt)
+}
+
+func taskDir(id int64) string { return fmt.Sprintf("task-%d", id) }
+
+// OpenLog implements work.Logs.
+func (r *Runner) OpenLog(_ context.Context, n work.LogName) (io.ReadSeekCloser, error) {
+	name := filepath.Join(r.opt.LogDir, taskDir(n.TaskID), baseName(work.Command{Role: n.Role, Run: n.Run, Attempt: n.Attempt})+".out")
+	if n.Errors {
+		name = errLog(name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err // not the nil file in an interface
+	}
+	return f, nil
+}
 
 func errLog(log string) string { return strings.TrimSuffix(log, ".out") + ".err" }
 

@@ -3,6 +3,8 @@ package agentcli_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,6 +105,30 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"'"$line $S
 	rest, err := os.ReadFile(filepath.Join(c.Dir, "rest"))
 	require.NoError(t, err)
 	require.Equal(t, "Привет", string(rest))
+}
+
+// What a run has printed can be read by its name, and nothing else can.
+func TestOpenLog(t *testing.T) {
+	dir := t.TempDir()
+	r := newRunner(t, func(o *agentcli.Options) { o.LogDir = filepath.Join(dir, "logs") })
+	c := work.Command{TaskID: 7, Role: stage.Tester, Run: 3, Attempt: 2, Dir: t.TempDir(), Agent: script(t, dir, "echo out; echo errors >&2")}
+	r.Run(t.Context(), c)
+	read := func(n work.LogName) string {
+		f, err := r.OpenLog(t.Context(), n)
+		require.NoError(t, err)
+		defer f.Close()
+		body, err := io.ReadAll(f)
+		require.NoError(t, err)
+		return string(body)
+	}
+	name := work.LogName{TaskID: 7, Role: stage.Tester, Run: 3, Attempt: 2}
+	require.Equal(t, "out\n", read(name))
+	name.Errors = true
+	require.Equal(t, "errors\n", read(name))
+	for _, n := range []work.LogName{{TaskID: 7, Role: stage.Tester, Run: 3, Attempt: 1}, {TaskID: 7, Role: "../../x", Run: 3, Attempt: 2}} {
+		_, err := r.OpenLog(t.Context(), n)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+	}
 }
 
 func TestEnvironment(t *testing.T) {

@@ -81,30 +81,44 @@ func (d *DB) Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error) 
 	if err != nil {
 		return nil, err
 	}
+	first, err := firstOfKeys(ctx, snap, jobs)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]queue.Wait, 0, len(jobs))
 	for _, j := range jobs {
-		w := queue.Wait{Job: j}
-		if w.Reasons, err = d.reasons(ctx, snap, j, held); err != nil {
-			return nil, err
-		}
-		out = append(out, w)
+		out = append(out, queue.Wait{Job: j, Reasons: d.reasons(j, first[j.Key], held)})
 	}
 	return out, nil
 }
 
-func (d *DB) reasons(ctx context.Context, snap *sql.Tx, j queue.Job, held map[string][]queue.Hold) ([]queue.Reason, error) {
+// firstOfKeys is which job comes first of each ordering key of some jobs: one
+// question for all of them.
+func firstOfKeys(ctx context.Context, snap *sql.Tx, jobs []queue.Job) (map[string]int64, error) {
+	keys := make([]string, 0, len(jobs))
+	for _, j := range jobs {
+		if j.Key != "" && j.Status == queue.Queued {
+			keys = append(keys, j.Key)
+		}
+	}
+	first := make(map[string]int64, len(keys))
+	rows, err := snap.QueryContext(ctx, "select key, min(job_id) from keyed where key in (select value from json_each(?)) group by key", encode(keys))
+	_, err = collect(rows, err, func(r *sql.Rows) (key string, err error) {
+		var id int64
+		err = r.Scan(&key, &id)
+		first[key] = id
+		return key, err
+	})
+	return first, err
+}
+
+func (d *DB) reasons(j queue.Job, first int64, held map[string][]queue.Hold) []queue.Reason {
 	if j.Status == queue.Running {
-		return []queue.Reason{queue.AtWork(j)}, nil
+		return []queue.Reason{queue.AtWork(j)}
 	}
 	var out []queue.Reason
-	if j.Key != "" {
-		var first int64
-		if err := snap.QueryRowContext(ctx, "select min(job_id) from keyed where key = ?", j.Key).Scan(&first); err != nil {
-			return nil, err
-		}
-		if first != j.ID {
-			out = append(out, queue.Behind(first))
-		}
+	if j.Key != "" && first != j.ID {
+		out = append(out, queue.Behind(first))
 	}
 	if j.AvailableAt.After(d.now()) {
 		out = append(out, queue.Delayed(j.AvailableAt))
@@ -114,7 +128,7 @@ func (d *DB) reasons(ctx context.Context, snap *sql.Tx, j queue.Job, held map[st
 			out = append(out, queue.Held(h))
 		}
 	}
-	return out, nil
+	return out
 }
 
 const holdQuery = "select subject, name, reason, since from holds order by since, subject, name"

@@ -97,6 +97,7 @@ create unique index if not exists tasks_issue on tasks (tracker_project_id, trac
 create unique index if not exists tasks_work_item on tasks (repo, work_item_id);
 create unique index if not exists tasks_branch on tasks (repo, branch);
 create index if not exists tasks_by_issue on tasks (tracker_issue_id);
+create index if not exists tasks_ended on tasks (updated_at desc, id desc) where stage in ('done', 'cancelled');
 create index if not exists tasks_live on tasks (id) where stage not in ('done', 'cancelled');
 
 create table if not exists deliveries (
@@ -158,6 +159,7 @@ create table if not exists agent_runs (
   unique (job_id, attempt)
 );
 create index if not exists agent_runs_task on agent_runs (task_id, id);
+create index if not exists agent_runs_end on agent_runs (finished_at);
 
 create index if not exists agent_runs_finished on agent_runs (finished_at);
 

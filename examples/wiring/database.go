@@ -32,6 +32,7 @@ type Records interface {
 	orchestrator.Story
 	orchestrator.Dependencies
 	orchestrator.Ledger
+	orchestrator.History
 }
 
 // openDatabase opens the store that the settings name, and the leases that go

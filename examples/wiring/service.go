@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
@@ -29,6 +30,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/queue/lease"
 )
 
@@ -61,6 +63,8 @@ type Service struct {
 	Engine   *orchestrator.Engine
 	Handler  http.Handler
 	Log      *slog.Logger
+	stopping chan struct{} // closed when the server takes no more requests: streams end
+	endWaits func()        // closes it
 }
 
 // Version is what the program was built of.
@@ -74,7 +78,8 @@ func Version() string {
 // Open puts the service together. shim is the command that ends in
 // agentcli.RunShim. Close it when it is not needed any more.
 func Open(ctx context.Context, s Settings, shim []string, log *slog.Logger) (*Service, error) {
-	v := &Service{Settings: s, Log: log}
+	v := &Service{Settings: s, Log: log, stopping: make(chan struct{})}
+	v.endWaits = sync.OnceFunc(func() { close(v.stopping) })
 	if err := v.adapters(ctx, shim); err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
@@ -159,9 +164,16 @@ func (v *Service) engine() (err error) {
 	if err != nil {
 		return err
 	}
+	pages, err := dashboard.Handler(dashboard.Options{
+		Engine: v.Engine, History: v.DB, AdminToken: s.AdminToken, Stop: s.StopStatus, Unfreeze: v.unfreeze(), Logs: v.Agents, Done: v.stopping, Log: v.Log,
+	})
+	if err != nil {
+		return err
+	}
 	v.Handler, err = web.Handler(web.Options{
 		Engine: v.Engine, Tracker: v.Plane, Host: v.GitHub, TrackerSource: "plane", HostSource: "github", AdminToken: s.AdminToken,
 		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(),
+		Dashboard: pages, Done: v.stopping,
 	})
 	return err
 }
@@ -206,6 +218,7 @@ func (v *Service) Run(ctx context.Context, l net.Listener) error {
 		Handler: v.Handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(v.Log.Handler(), slog.LevelWarn),
 	}
+	srv.RegisterOnShutdown(v.endWaits)
 	g := run.New(ctx, v.Log)
 	g.Go("engine", v.Engine.Run)
 	served := make(chan error, 1)

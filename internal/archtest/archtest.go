@@ -42,6 +42,7 @@ func plan() []room {
 		{"messenger/memmessenger", 2, nil}, {"gates/checks", 2, nil}, {"gates/fixture", 2, nil}, {"orchestrator/work/memwork", 2, nil},
 		{"orchestrator", 3, nil},
 		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/web", 3, []string{"orchestrator"}},
+		{"orchestrator/web/dashboard", 3, []string{"orchestrator"}},
 		{"orchestrator/memstore", 3, []string{"orchestrator"}}, {"orchestrator/features/", 3, []string{"orchestrator"}},
 		{"adapters/projectfile", 4, []string{"adapters/agentcli"}}, // agent commands are checked where they are written
 		{"adapters/", 4, nil},

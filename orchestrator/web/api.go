@@ -126,13 +126,16 @@ func (s *server) retry(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if err := s.Engine.Retry(r.Context(), n, "operator"); err != nil {
+	if err := s.Engine.Retry(r.Context(), n, byAPI); err != nil {
 		s.fail(w, err)
 		return
 	}
 	s.Log.Info("an operator asked for a retry", "task", n, "remote", r.RemoteAddr)
 	answer(w, http.StatusAccepted, map[string]string{"status": "queued"})
 }
+
+// byAPI is who the journal names for a changing request of the API.
+const byAPI = "operator (API)"
 
 // Unfrozen is the answer of POST /serial-gate/unfreeze.
 type Unfrozen struct {
@@ -155,6 +158,10 @@ func (s *server) unfreeze(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "no-repo", "The repository is not registered.")
 		return
 	}
+	if err := s.Engine.Audit(r.Context(), orchestrator.Act{Act: orchestrator.ActUnfreeze, By: byAPI, Repo: in.Repo}); err != nil {
+		s.fail(w, err)
+		return
+	}
 	was, reason, err := s.Unfreeze(r.Context(), in.Repo)
 	if err != nil {
 		s.fail(w, err)
@@ -173,7 +180,7 @@ func (s *server) stop(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if err := s.Engine.Stop(r.Context(), n, "operator"); err != nil {
+	if err := s.Engine.Stop(r.Context(), n, byAPI); err != nil {
 		s.fail(w, err)
 		return
 	}

@@ -126,6 +126,8 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, after int64) {
 		select {
 		case <-r.Context().Done():
 			return
+		case <-s.Done:
+			return
 		case <-time.After(eventsPoll):
 		}
 	}

@@ -5,6 +5,7 @@
 //	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /events
 //	POST /tasks/{id}/retry, /tasks/{id}/stop, /serial-gate/unfreeze
 //	GET  /healthz, /readyz, /metrics
+//	GET  /, /dashboard/…   the pages of package dashboard, when Options has them
 //
 // A webhook is answered with a 2xx only after it is durable. Errors are RFC
 // 9457 problem documents. Handler may be mounted at any prefix with
@@ -51,7 +52,12 @@ type Options struct {
 	// Unfreeze ends the freeze of a repository and tells whether there was one
 	// and why; nil when the serial gate is off.
 	Unfreeze func(ctx context.Context, repo string) (was bool, reason string, err error)
-	Log      *slog.Logger
+	// Dashboard serves the pages below /dashboard/; nil = none.
+	Dashboard http.Handler
+	// Done ends streams when it is closed, so that a server can stop at once; nil
+	// = they end with their clients.
+	Done <-chan struct{}
+	Log  *slog.Logger
 	// HoldTracker and HoldHost are how long a delivery is held while the store
 	// cannot take it; defaults 20 s and 8 s.
 	HoldTracker, HoldHost time.Duration
@@ -109,6 +115,15 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /readyz", s.ready)
 	if s.Metrics != nil {
 		mux.Handle("GET /metrics", s.Metrics)
+	}
+	if s.Dashboard != nil {
+		mux.Handle("/dashboard/", http.StripPrefix("/dashboard", s.Dashboard))
+		for _, path := range []string{"GET /{$}", "GET /dashboard"} {
+			mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Location", "dashboard/") // relative: the prefix is not known here
+				w.WriteHeader(http.StatusSeeOther)
+			})
+		}
 	}
 	return http.NewCrossOriginProtection().Handler(strict(mux))
 }

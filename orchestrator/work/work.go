@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 	"time"
@@ -177,4 +178,20 @@ type Agents interface {
 	// Quiesce ends whatever an earlier process of this service left running for
 	// the task and returns when nothing of it lives.
 	Quiesce(ctx context.Context, taskID int64) error
+}
+
+// LogName names what one execution has printed.
+type LogName struct {
+	TaskID  int64
+	Role    stage.Role
+	Run     int64
+	Attempt int
+	Errors  bool // standard error instead of standard output
+}
+
+// Logs opens what executions have printed, also while they run: the end then
+// grows, and runs of zero bytes are what was cut out. The error is fs.ErrNotExist
+// when there is nothing (any more).
+type Logs interface {
+	OpenLog(ctx context.Context, n LogName) (io.ReadSeekCloser, error)
 }

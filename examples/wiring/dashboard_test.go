@@ -1,0 +1,62 @@
+package wiring_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+)
+
+// The server's address leads to the dashboard, also below a prefix that something
+// before the server takes away.
+func TestDashboardIsServed(t *testing.T) {
+	h := open(t, "ORCH_ADMIN_TOKEN=secret").Handler
+	for _, prefix := range []string{"", "/signalbox"} {
+		for _, path := range []string{"/", "/dashboard"} {
+			w := httptest.NewRecorder()
+			http.StripPrefix(prefix, h).ServeHTTP(w, httptest.NewRequest(http.MethodGet, prefix+path, nil))
+			require.Equal(t, http.StatusSeeOther, w.Code)
+			require.Equal(t, "dashboard/", w.Header().Get("Location"))
+		}
+		w := httptest.NewRecorder()
+		http.StripPrefix(prefix, h).ServeHTTP(w, httptest.NewRequest(http.MethodGet, prefix+"/dashboard/repos", nil))
+		require.Equal(t, http.StatusOK, w.Code)
+		require.Contains(t, w.Body.String(), "acme/app")
+		require.Contains(t, w.Body.String(), "Merge lease", "the features that are on are shown")
+	}
+}
+
+// Pages that listen do not hold up the end of the server.
+func TestStreamsEndWithTheServer(t *testing.T) {
+	board := planetest.New(planetest.Options{Workspace: "acme", Tokens: map[string]string{"t": "b07b07b0-0000-4000-8000-000000000001"}, Secret: "s"})
+	defer board.Close()
+	plane := httptest.NewServer(board)
+	defer plane.Close()
+	v := open(t, "ORCH_PLANE_URL="+plane.URL)
+	var log bytes.Buffer
+	v.Log = slog.New(slog.NewTextHandler(&log, nil))
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- v.Run(ctx, l) }()
+	for _, path := range []string{"/dashboard/changes", "/events"} {
+		resp, err := http.Get("http://" + l.Addr().String() + path)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
+	}
+	stop()
+	require.NoError(t, <-ended)
+	require.Contains(t, log.String(), "stopping")
+	require.NotContains(t, log.String(), "requests were cut off")
+}

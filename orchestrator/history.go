@@ -1,0 +1,66 @@
+package orchestrator
+
+import (
+	"context"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// Cost is what agent runs have cost together. Usage.Model is empty.
+type Cost struct {
+	Runs   int64
+	Usage  work.Usage
+	Worked time.Duration // from start to end, added up
+}
+
+// Add adds another sum.
+func (c *Cost) Add(o Cost) {
+	c.Runs += o.Runs
+	c.Worked += o.Worked
+	c.Usage.Input += o.Usage.Input
+	c.Usage.Output += o.Usage.Output
+	c.Usage.CacheRead += o.Usage.CacheRead
+	c.Usage.CacheCreate += o.Usage.CacheCreate
+	c.Usage.MicroUSD += o.Usage.MicroUSD
+}
+
+// In is everything that went in, cached or not.
+func (c Cost) In() int64 { return c.Usage.Input + c.Usage.CacheRead + c.Usage.CacheCreate }
+
+// CostOf is the cost of one run.
+func CostOf(r AgentRun) Cost {
+	c := Cost{Runs: 1, Usage: r.Usage, Worked: max(r.Finished.Sub(r.Started), 0)}
+	c.Usage.Model = ""
+	return c
+}
+
+// DayCost is what the agents of one stage of one repository have cost on one
+// day, by model.
+type DayCost struct {
+	Day   time.Time // its beginning, UTC
+	Repo  string
+	Stage stage.Stage
+	Model string
+	Cost  Cost
+}
+
+// History reads over all tasks what a page about many of them needs, in one
+// call each.
+type History interface {
+	// TaskCosts sums the agent runs of tasks, by task id. A task without runs is
+	// not in it.
+	TaskCosts(ctx context.Context, taskIDs []int64) (map[int64]Cost, error)
+	// DayCosts sums the agent runs that ended at a moment or later, by UTC day,
+	// repository, stage and model, in that order.
+	DayCosts(ctx context.Context, since time.Time) ([]DayCost, error)
+	// Ended lists tasks that are finished for good, the last one first.
+	Ended(ctx context.Context, limit int) ([]Task, error)
+	// JournalBefore lists entries with smaller ids than before (0 = no bound),
+	// newest first; taskID 0 means of all tasks.
+	JournalBefore(ctx context.Context, taskID, before int64, limit int) ([]JournalEntry, error)
+	// DecisionsAt lists the newest decision of every task among the entries up to
+	// an id, by task: where everything stood at that moment.
+	DecisionsAt(ctx context.Context, id int64) ([]JournalEntry, error)
+}

@@ -1,0 +1,76 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Kinds of journal entries. A feature may have others.
+const (
+	KindDecision = "decision" // the payload is a Recorded
+	KindOperator = "operator" // the payload is an Act
+)
+
+// Acts of an operator.
+const (
+	ActRetry    = "retry"
+	ActStop     = "stop"
+	ActUnfreeze = "unfreeze"
+)
+
+// Act is what an operator has asked for. It is in the journal before anything is
+// done about it.
+type Act struct {
+	Act  string `json:"act"`
+	By   string `json:"by"`             // who, and by which way
+	Repo string `json:"repo,omitempty"` // of an act that concerns no task
+}
+
+// Acted decodes a journal entry of kind "operator".
+func (j JournalEntry) Acted() (Act, error) {
+	var a Act
+	if j.Kind != KindOperator {
+		return a, fmt.Errorf("journal entry %d is a %s, not an operator's act", j.ID, j.Kind)
+	}
+	err := json.Unmarshal(j.Payload, &a)
+	return a, err
+}
+
+// Retry is the operator's relaunch of a task's stage. The event and the record of
+// who asked are durable when it returns.
+func (e *Engine) Retry(ctx context.Context, taskID int64, by string) error {
+	return e.operate(ctx, taskID, ActRetry, stage.OnRetry, by)
+}
+
+// Stop is the operator's STOP, the same as the board's. The event and the record
+// of who asked are durable when it returns.
+func (e *Engine) Stop(ctx context.Context, taskID int64, by string) error {
+	return e.operate(ctx, taskID, ActStop, stage.OnStop, by)
+}
+
+// operate puts an operator's event, with its row in the journal. The same again
+// while the first is unfinished adds the row only.
+func (e *Engine) operate(ctx context.Context, taskID int64, act string, on stage.Trigger, by string) error {
+	t, err := e.Store.Task(ctx, taskID)
+	if err != nil {
+		return err
+	}
+	job := triggerJob(t, stage.Event{On: on, At: e.Now(), By: by}, nil, fmt.Sprintf("%s/%d", act, t.ID))
+	return e.Store.Commit(ctx, Commit{
+		Journal: []JournalEntry{e.actEntry(t, Act{Act: act, By: by})}, Jobs: []queue.Job{job},
+	})
+}
+
+// Audit writes an operator's act that concerns no task into the journal. Do it
+// before the act.
+func (e *Engine) Audit(ctx context.Context, a Act) error {
+	return e.Store.Commit(ctx, Commit{Journal: []JournalEntry{e.actEntry(Task{}, a)}})
+}
+
+func (e *Engine) actEntry(t Task, a Act) JournalEntry {
+	return JournalEntry{TaskID: t.ID, Seq: t.State.Seq, At: e.Now(), Kind: KindOperator, Payload: encode(a)}
+}

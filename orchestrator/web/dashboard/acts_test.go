@@ -1,0 +1,217 @@
+package dashboard_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
+)
+
+func (w *world) post(path string, form url.Values, header ...string) answer {
+	w.Helper()
+	return w.ask(http.MethodPost, "/dash", path, form, header...)
+}
+
+// acts lists what operators have asked for, oldest first.
+func (w *world) acts() (out []orchestrator.Act) {
+	w.Helper()
+	entries, err := w.store.JournalSince(context.Background(), 0, 10_000)
+	require.NoError(w, err)
+	for _, e := range entries {
+		if a, err := e.Acted(); err == nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// right is a form with the operator's token.
+func right(pairs ...string) url.Values {
+	out := url.Values{"token": {token}}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		out.Set(pairs[i], pairs[i+1])
+	}
+	return out
+}
+
+// signIn returns the cookie of a new session.
+func (w *world) signIn() *http.Cookie {
+	w.Helper()
+	a := w.post("/session", right())
+	require.Equal(w, http.StatusSeeOther, a.status)
+	list := (&http.Response{Header: a.header}).Cookies()
+	require.Len(w, list, 1)
+	return list[0]
+}
+
+// A changing request without the right token changes nothing and leaves no row.
+func TestRefused(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.card(project, "x")
+		require.NoError(w, w.gate.Freeze(context.Background(), repo, "cause"))
+		cookie := w.signIn()
+		session := "signalbox_session=" + cookie.Value
+		forged := "signalbox_session=" + strings.Replace(cookie.Value, ".", "0.", 1)
+		for _, path := range []string{"/tasks/1/retry", "/tasks/1/stop", "/repos/unfreeze"} {
+			repoForm := url.Values{"repo": {repo}}
+			wrong := url.Values{"repo": {repo}, "token": {"guess"}}
+			for name, a := range map[string]answer{
+				"no token": w.post(path, repoForm), "a wrong token": w.post(path, wrong), "a forged session": w.post(path, repoForm, "Cookie", forged),
+				"the token in the address": w.post(path+"?token="+token, repoForm),
+				"from another site":        w.post(path, right("repo", repo), "Sec-Fetch-Site", "cross-site", "Cookie", session),
+				"from another origin":      w.post(path, right("repo", repo), "Origin", "https://evil.example.org", "Cookie", session),
+			} {
+				require.Equal(w, http.StatusForbidden, a.status, "%s: %s", path, name)
+				require.NotContains(w, a.body, "guess")
+			}
+			require.Contains(w, w.post(path, wrong).body, "This is not the operator", "the question is asked again")
+		}
+		w.settle(time.Minute)
+		require.Empty(w, w.acts())
+		frozen, err := w.gate.Frozen(context.Background())
+		require.NoError(w, err)
+		require.Len(w, frozen, 1)
+		require.Equal(w, stage.Analysis, w.task("item-1").State.Stage)
+	})
+}
+
+// Without a token in the settings nothing can be changed, and pages say so.
+func TestNoTokenConfigured(t *testing.T) {
+	inWorld(t, func(o *dashboard.Options) { o.AdminToken = "" }, func(w *world) {
+		w.card(project, "x")
+		for _, path := range []string{"/tasks/1/retry", "/tasks/1/stop", "/repos/unfreeze", "/session"} {
+			a := w.post(path, url.Values{"repo": {repo}, "token": {""}})
+			require.Equal(w, http.StatusForbidden, a.status, path)
+			require.Contains(w, a.body, "ORCH_ADMIN_TOKEN is not set", path)
+		}
+		require.Contains(w, w.get("/tasks/1").body, "ORCH_ADMIN_TOKEN is not set")
+		require.NotContains(w, w.get("/tasks/1/stop").body, "<form")
+		require.Empty(w, w.acts())
+	})
+}
+
+func TestRetry(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.card(project, "x")
+		before := len(w.place.Runs())
+		a := w.post("/tasks/1/retry", right())
+		require.Equal(w, http.StatusSeeOther, a.status)
+		require.Equal(w, "../../tasks/1?said=retry", a.header.Get("Location"))
+		require.Contains(w, w.get("/tasks/1?said=retry").body, "The retry is queued.")
+		require.NotContains(w, w.get("/tasks/1?said="+url.QueryEscape(evil)).body, "said\"")
+		w.settle(time.Minute)
+		require.Len(w, w.place.Runs(), before+1)
+		require.Equal(w, []orchestrator.Act{{Act: orchestrator.ActRetry, By: "operator (dashboard)"}}, w.acts())
+		require.Contains(w, plain(w.get("/tasks/1").body), "asked for: retry by operator (dashboard)")
+	})
+}
+
+func TestStop(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.card(project, "x")
+		require.Contains(w, w.get("/tasks/1").body, `href="../tasks/1/stop"`)
+		require.Contains(w, plain(w.get("/tasks/1/stop").body), "Stop APP-1?")
+		require.Equal(w, http.StatusSeeOther, w.post("/tasks/1/stop", right()).status)
+		w.settle(time.Minute)
+		require.Contains(w, plain(w.get("/tasks/1").body), "cancelled The task is cancelled.")
+		require.Equal(w, []orchestrator.Act{{Act: orchestrator.ActStop, By: "operator (dashboard)"}}, w.acts())
+		require.NotContains(w, w.get("/tasks/1").body, `href="../tasks/1/stop"`, "a task that has ended cannot be stopped")
+	})
+	inWorld(t, func(o *dashboard.Options) { o.Stop = false }, func(w *world) {
+		w.card(project, "x")
+		require.NotContains(w, w.get("/tasks/1").body, `href="../tasks/1/stop"`)
+		a := w.post("/tasks/1/stop", right())
+		require.Equal(w, http.StatusNotFound, a.status)
+		require.Contains(w, a.body, "ORCH_STOP_STATUS_ENABLED")
+	})
+}
+
+func TestUnfreeze(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		require.NoError(w, w.gate.Freeze(context.Background(), repo, "task 7 is degraded"))
+		require.Contains(w, plain(w.get("/repos").body), "frozen task 7 is degraded for")
+		require.Contains(w, w.get("/repos/unfreeze?repo="+repo).body, `<a href="../tasks/7">task 7</a> is degraded`)
+		a := w.post("/repos/unfreeze", right("repo", repo))
+		require.Equal(w, "../repos?said=unfrozen", a.header.Get("Location"))
+		require.NotContains(w, w.get("/repos").body, "is degraded")
+		require.Equal(w, "../repos?said=not-frozen", w.post("/repos/unfreeze", right("repo", repo)).header.Get("Location"))
+		require.Equal(w, http.StatusNotFound, w.post("/repos/unfreeze", right("repo", "no/such")).status)
+		require.Len(w, w.acts(), 2, "what was asked for in vain was asked for")
+		require.Equal(w, orchestrator.Act{Act: orchestrator.ActUnfreeze, By: "operator (dashboard)", Repo: repo}, w.acts()[0])
+		require.Contains(w, plain(w.get("/journal").body), "asked for: unfreeze acme/app by operator (dashboard)")
+	})
+	inWorld(t, func(o *dashboard.Options) { o.Unfreeze = nil }, func(w *world) {
+		a := w.post("/repos/unfreeze", right("repo", repo))
+		require.Equal(w, http.StatusNotFound, a.status)
+		require.Contains(w, a.body, "ORCH_SERIAL_GATE_ENABLED")
+	})
+}
+
+// A session stands for the token, for twelve hours, at the dashboard's own
+// addresses; its cookie holds no secret.
+func TestSession(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.card(project, "x")
+		c := w.signIn()
+		require.True(w, c.HttpOnly)
+		require.Equal(w, http.SameSiteStrictMode, c.SameSite)
+		require.Equal(w, "/dash/", c.Path)
+		require.NotContains(w, c.Value, token)
+		header := []string{"Cookie", "signalbox_session=" + c.Value}
+		require.NotContains(w, w.ask(http.MethodGet, "/dash", "/tasks/1/retry", nil, header...).body, "password", "nobody is asked twice")
+		require.Equal(w, http.StatusSeeOther, w.post("/tasks/1/retry", nil, header...).status)
+		out := w.post("/session/end", nil, header...)
+		require.Contains(w, out.header.Get("Set-Cookie"), "Max-Age=0")
+		time.Sleep(12*time.Hour + time.Second)
+		require.Equal(w, http.StatusForbidden, w.post("/tasks/1/retry", nil, header...).status)
+		require.Len(w, w.acts(), 1)
+		// Another token ends all sessions.
+		c = w.signIn()
+		w.opt.AdminToken = "another"
+		pages, err := dashboard.Handler(w.opt)
+		require.NoError(w, err)
+		w.pages = pages
+		require.Equal(w, http.StatusForbidden, w.post("/tasks/1/retry", nil, "Cookie", "signalbox_session="+c.Value).status)
+	})
+}
+
+func TestSignInLeadsOn(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		for next, want := range map[string]string{
+			"": "./?said=in", "tasks/1": "./tasks/1", "https://evil.example.org/": "./?said=in", "//evil.example.org/": "./?said=in", `\\evil`: "./?said=in",
+			"../../x": "./?said=in", "javascript:alert(1)": "./?said=in",
+		} {
+			require.Equal(w, want, w.post("/session", right("next", next)).header.Get("Location"), next)
+		}
+		a := w.post("/session", url.Values{"token": {"guess"}, "next": {"tasks/1"}})
+		require.Equal(w, http.StatusForbidden, a.status)
+		require.Contains(w, a.body, `value="tasks/1"`)
+		require.Empty(w, a.header.Get("Set-Cookie"))
+		secure := w.post("/session", right(), "X-Forwarded-Proto", "https").header.Get("Set-Cookie")
+		require.Contains(w, secure, "Secure")
+	})
+}
+
+// broken is a store that does not answer.
+type broken struct{ orchestrator.History }
+
+func (broken) Ended(context.Context, int) ([]orchestrator.Task, error) {
+	return nil, context.DeadlineExceeded
+}
+
+func TestStoreFails(t *testing.T) {
+	inWorld(t, func(o *dashboard.Options) { o.History = broken{o.History} }, func(w *world) {
+		a := w.get("/")
+		require.Equal(w, http.StatusServiceUnavailable, a.status)
+		require.Contains(w, a.body, "The store does not answer.")
+		require.NotContains(w, a.body, "deadline", "the inside stays inside")
+	})
+}

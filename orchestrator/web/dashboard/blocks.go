@@ -1,0 +1,127 @@
+package dashboard
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+)
+
+// blocks are what the features show of themselves in /queue, as far as pages have
+// a place for it. A feature that is off has the zero block.
+type blocks struct {
+	Serial    serialBlock    `json:"serial_gate"`
+	Reconcile reconcileBlock `json:"reconcile"`
+	Deps      depsBlock      `json:"task_deps"`
+	Merge     mergeBlock     `json:"merge_gate"`
+	Budget    budgetBlock    `json:"budget"`
+	Others    []otherBlock   `json:"-"` // the rest, as JSON
+}
+
+type waitingTask struct {
+	TaskID int64     `json:"task_id"`
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+}
+
+type frozen struct {
+	Repo   string    `json:"repo"`
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+}
+
+type serialBlock struct {
+	Enabled bool          `json:"enabled"`
+	Repos   []string      `json:"repos"`
+	Frozen  []frozen      `json:"frozen"`
+	Waiting []waitingTask `json:"waiting"`
+	Error   string        `json:"error"`
+}
+
+type reconcileBlock struct {
+	Enabled  bool      `json:"enabled"`
+	Tracker  bool      `json:"tracker"`
+	LastPass time.Time `json:"last_pass"`
+	Passes   int64     `json:"passes"`
+	Advanced int64     `json:"advanced"`
+	Replayed int64     `json:"replayed"`
+	Missed   int       `json:"missed_in_a_row"`
+	Braked   string    `json:"braked"`
+	Error    string    `json:"error"`
+}
+
+type depsBlock struct {
+	Enabled bool                      `json:"enabled"`
+	Table   []orchestrator.Dependency `json:"dependencies"`
+	Error   string                    `json:"error"`
+}
+
+type lease struct {
+	Repo    string    `json:"repo"`
+	Holder  string    `json:"holder"`
+	Expires time.Time `json:"expires"`
+}
+
+// gateTask is a task that the merge gate works on.
+type gateTask struct {
+	TaskID int64  `json:"task_id"`
+	Repo   string `json:"repo"`
+	Phase  string `json:"phase"`
+	Why    string `json:"why"`
+}
+
+type mergeBlock struct {
+	Enabled bool       `json:"enabled"`
+	Leases  []lease    `json:"leases"`
+	Tasks   []gateTask `json:"tasks"`
+	Error   string     `json:"error"`
+}
+
+// spent is the account of a repository today, in millionths of a dollar.
+type spent struct {
+	Repo     string   `json:"repo"`
+	Spent    int64    `json:"spent_micro_usd"`
+	Reserved int64    `json:"reserved_micro_usd"`
+	Unpriced []string `json:"unpriced_models"`
+}
+
+type budgetBlock struct {
+	Enabled bool    `json:"enabled"`
+	TaskCap int64   `json:"task_cap_micro_usd"`
+	DayCap  int64   `json:"repo_day_cap_micro_usd"`
+	Run     int64   `json:"run_micro_usd"`
+	Repos   []spent `json:"repos"`
+	Error   string  `json:"error"`
+}
+
+type otherBlock struct{ Name, JSON string }
+
+// readBlocks asks the features. A block that cannot be read is left out.
+func readBlocks(ctx context.Context, e *orchestrator.Engine) blocks {
+	var b blocks
+	raw := map[string]json.RawMessage{}
+	for name, block := range e.FeatureBlocks(ctx) {
+		if body, err := json.Marshal(block); err == nil {
+			raw[name] = body
+		}
+	}
+	for name, into := range map[string]any{"serial_gate": &b.Serial, "reconcile": &b.Reconcile, "task_deps": &b.Deps, "merge_gate": &b.Merge, "budget": &b.Budget} {
+		if body, on := raw[name]; on && json.Unmarshal(body, into) == nil {
+			delete(raw, name)
+		}
+	}
+	for name, body := range raw {
+		if text, err := json.MarshalIndent(body, "", "  "); err == nil {
+			b.Others = append(b.Others, otherBlock{name, string(text)})
+		}
+	}
+	slices.SortFunc(b.Others, func(x, y otherBlock) int {
+		if x.Name < y.Name {
+			return -1
+		}
+		return 1
+	})
+	return b
+}

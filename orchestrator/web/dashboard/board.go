@@ -1,0 +1,275 @@
+package dashboard
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// Limits of the board.
+const (
+	columnMax = 40    // cards of a column; all of them when its stage is asked for
+	endedMax  = 15    // finished tasks
+	needsMax  = 50    // lines of what waits for a person
+	liveMax   = 20000 // tasks that are looked at
+)
+
+// boardPage is everything on the board.
+type boardPage struct {
+	Strip     strip
+	Needs     []need // oldest first
+	MoreNeeds int    // that are not shown
+	Columns   []column
+	Ended     []card
+	Filter    boardFilter
+	Repos     []string
+	Found     int // live tasks that the filter selects
+}
+
+// boardFilter is what the board is narrowed to.
+type boardFilter struct {
+	Repo, Text string
+	Stage      stage.Stage
+}
+
+func (f boardFilter) On() bool { return f != boardFilter{} }
+
+// selects compares without regard to the case of letters.
+func (f boardFilter) selects(t orchestrator.Task) bool {
+	text := strings.ToLower(f.Text)
+	return (f.Repo == "" || t.Repo == f.Repo) && (f.Stage == "" || t.State.Stage == f.Stage) &&
+		(text == "" || strings.Contains(strings.ToLower(t.WorkItemID+" "+t.Title+" "+t.Branch), text))
+}
+
+// strip is the line of figures above the board.
+type strip struct {
+	Running, Slots, Live, Waiting, Needs int
+	Today                                orchestrator.Cost
+}
+
+// column is a stage of the board.
+type column struct {
+	Stage stage.Stage
+	Count int
+	Cards []card
+	More  int // cards that are not shown
+}
+
+// Lamps of a card: what its task does now.
+const (
+	lampMoves   = "moves"
+	lampWaits   = "waits"
+	lampNeeds   = "needs you"
+	lampBlocked = "blocked"
+	lampDone    = "done"
+	lampStopped = "cancelled"
+)
+
+// card is a task on the board.
+type card struct {
+	ID          int64
+	Item, Title string
+	Repo        string
+	Stage       stage.Stage
+	Try         int // 1 + how often it was sent back or an attempt failed
+	Lamp        string
+	Why         string // the explanation's summary
+	Since       time.Time
+	Begun       time.Time
+	Cost        orchestrator.Cost
+	PR          string
+}
+
+// Class is the lamp as a CSS class.
+func (c card) Class() string { return strings.ReplaceAll(c.Lamp, " ", "-") }
+
+// need is a line of the list of what waits for a person.
+type need struct {
+	card
+	Unblocks string
+	Freeze   *frozen // a frozen repository instead of a task
+	Text     string  // something that is wrong with the service itself
+}
+
+// lampOf is what a task does, by its explanation.
+func lampOf(x orchestrator.Explanation, h stage.Hold) string {
+	switch {
+	case x.Stage == stage.Cancelled:
+		return lampStopped
+	case x.Stage.Terminal():
+		return lampDone
+	case h == stage.HoldBlocked:
+		return lampBlocked
+	case h != stage.HoldNone:
+		return lampNeeds
+	case len(x.Blockers) > 0:
+		return lampWaits
+	default:
+		return lampMoves
+	}
+}
+
+func cardOf(t orchestrator.Task, x orchestrator.Explanation, c orchestrator.Cost) card {
+	return card{
+		ID: t.ID, Item: item(t.WorkItemID), Title: t.Title, Repo: t.Repo, Stage: t.State.Stage, Try: 1 + t.State.Retries + t.State.Failures,
+		Lamp: lampOf(x, t.State.Hold), Why: x.Summary, Since: t.StageEnteredAt, Begun: t.CreatedAt, Cost: c, PR: t.State.PRURL,
+	}
+}
+
+// live reads the unfinished tasks, oldest first.
+func (s *server) live(ctx context.Context) (out []orchestrator.Task, err error) {
+	for after := int64(0); len(out) < liveMax; after = out[len(out)-1].ID {
+		page, err := s.Engine.Store.Tasks(ctx, orchestrator.TaskFilter{Live: true, AfterID: after, Limit: 1000})
+		if err != nil || len(page) == 0 {
+			return out, err
+		}
+		out = append(out, page...)
+	}
+	return out, nil
+}
+
+func (s *server) board(r *http.Request) (view, error) {
+	ctx, q := r.Context(), r.URL.Query()
+	f := boardFilter{Repo: q.Get("repo"), Text: strings.TrimSpace(q.Get("q")), Stage: stage.Stage(q.Get("stage"))}
+	live, err := s.live(ctx)
+	if err != nil {
+		return view{}, err
+	}
+	why, err := s.Engine.ExplainAll(ctx, live)
+	if err != nil {
+		return view{}, err
+	}
+	ended, err := s.History.Ended(ctx, endedMax)
+	if err != nil {
+		return view{}, err
+	}
+	p := boardPage{Filter: f, Repos: s.repoNames()}
+	p.Columns = columns(s.Engine.Machine().Pipeline(), live, why, f)
+	for i, t := range live {
+		if f.selects(t) {
+			p.Found++
+		}
+		if t.State.Hold != stage.HoldNone {
+			p.Needs = append(p.Needs, needOf(t, why[i]))
+		}
+	}
+	for _, t := range ended {
+		if f.selects(t) {
+			p.Ended = append(p.Ended, cardOf(t, orchestrator.Explanation{Stage: t.State.Stage}, orchestrator.Cost{}))
+		}
+	}
+	slices.SortStableFunc(p.Needs, func(a, b need) int { return a.Since.Compare(b.Since) })
+	p.Needs = append(trouble(readBlocks(ctx, s.Engine)), p.Needs...)
+	needs := len(p.Needs)
+	p.Needs = p.Needs[:min(needs, needsMax)]
+	p.MoreNeeds = needs - len(p.Needs)
+	if err := s.addCosts(ctx, &p); err != nil {
+		return view{}, err
+	}
+	p.Strip, err = s.strip(ctx, why, needs)
+	return view{Name: "board", Title: "Board", Nav: "board", Data: p}, err
+}
+
+// columns are the working stages with their cards.
+func columns(p stage.Pipeline, live []orchestrator.Task, why []orchestrator.Explanation, f boardFilter) []column {
+	var out []column
+	at := map[stage.Stage]int{}
+	for _, i := range p.Stages {
+		if !i.Sink && (f.Stage == "" || f.Stage == i.Stage) {
+			at[i.Stage] = len(out)
+			out = append(out, column{Stage: i.Stage})
+		}
+	}
+	for i, t := range live {
+		n, ok := at[t.State.Stage]
+		if !ok || !f.selects(t) {
+			continue
+		}
+		c := &out[n]
+		if c.Count++; len(c.Cards) < columnMax || f.Stage != "" {
+			c.Cards = append(c.Cards, cardOf(t, why[i], orchestrator.Cost{}))
+		} else {
+			c.More++
+		}
+	}
+	return out
+}
+
+func needOf(t orchestrator.Task, x orchestrator.Explanation) need {
+	n := need{card: cardOf(t, x, orchestrator.Cost{})}
+	n.Since = t.UpdatedAt
+	for _, b := range x.Blockers {
+		n.Why, n.Unblocks, n.Since = b.Text, b.Unblocks, b.Since
+	}
+	return n
+}
+
+// trouble is what waits for a person beside tasks: frozen repositories, and a
+// reconciler that has stopped.
+func trouble(b blocks) (out []need) {
+	for _, f := range b.Serial.Frozen {
+		out = append(out, need{Freeze: &f, card: card{Lamp: lampBlocked, Since: f.Since}})
+	}
+	for _, text := range []string{b.Reconcile.Braked, b.Reconcile.Error, b.Serial.Error, b.Deps.Error, b.Merge.Error, b.Budget.Error} {
+		if text != "" {
+			out = append(out, need{Text: text, card: card{Lamp: lampBlocked}})
+		}
+	}
+	return out
+}
+
+// addCosts fills in what the shown tasks have cost.
+func (s *server) addCosts(ctx context.Context, p *boardPage) error {
+	var ids []int64
+	each := func(f func(*card)) {
+		for i := range p.Columns {
+			for k := range p.Columns[i].Cards {
+				f(&p.Columns[i].Cards[k])
+			}
+		}
+		for i := range p.Ended {
+			f(&p.Ended[i])
+		}
+	}
+	each(func(c *card) { ids = append(ids, c.ID) })
+	costs, err := s.History.TaskCosts(ctx, ids)
+	each(func(c *card) { c.Cost = costs[c.ID] })
+	return err
+}
+
+func (s *server) strip(ctx context.Context, why []orchestrator.Explanation, needs int) (strip, error) {
+	out := strip{Slots: s.Engine.Concurrency(), Live: len(why), Needs: needs}
+	for _, x := range why {
+		for _, b := range x.Blockers {
+			if b.Kind != "human" {
+				out.Waiting++
+				break
+			}
+		}
+	}
+	depth, err := s.Engine.Jobs.Depth(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.Running = int(orchestrator.Busy(depth))
+	days, err := s.History.DayCosts(ctx, s.Engine.Now().UTC().Truncate(24*time.Hour))
+	for _, d := range days {
+		out.Today.Add(d.Cost)
+	}
+	return out, err
+}
+
+// repoNames lists the registered repositories, each once.
+func (s *server) repoNames() []string {
+	var out []string
+	for _, p := range s.Engine.Projects.All() {
+		out = append(out, p.Repo)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,113 @@
+package dashboard
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Limits of GET /changes.
+const (
+	listenersMax = 200
+	lookEvery    = 250 * time.Millisecond // how often a stream asks for the revision
+	beatEvery    = 15 * time.Second       // a comment, so that proxies keep the connection
+	writeLimit   = 5 * time.Second        // a reader that takes longer is let go; it comes back
+)
+
+// pulse is the revision of what the pages show: it changes when the journal, the
+// queue or what is held changes. All streams share one reading, so that a hundred
+// of them cost what one costs.
+type pulse struct {
+	mu  sync.Mutex
+	at  time.Time
+	rev string
+}
+
+// readLimit bounds one reading; readEvery is how old it may be.
+const (
+	readLimit = 5 * time.Second
+	readEvery = 200 * time.Millisecond
+)
+
+// read is the revision as of now, or the last one when the store does not answer.
+func (p *pulse) read(ctx context.Context, o Options) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.at) < readEvery {
+		return p.rev
+	}
+	// The reading is everybody's: it does not end with the client that asks.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readLimit)
+	defer cancel()
+	newest, err1 := o.Engine.Story.JournalSince(ctx, -1, 1)
+	depth, err2 := o.Engine.Jobs.Depth(ctx)
+	held, err3 := o.Engine.Jobs.Holds(ctx)
+	p.at = time.Now()
+	if err1 != nil || err2 != nil || err3 != nil {
+		return p.rev
+	}
+	h := fnv.New64a()
+	for _, e := range newest {
+		fmt.Fprintln(h, e.ID)
+	}
+	fmt.Fprintln(h, depth)
+	for _, hold := range held {
+		fmt.Fprintln(h, hold.Subject, hold.Name, hold.Reason)
+	}
+	p.rev = fmt.Sprintf("%x", h.Sum64())
+	return p.rev
+}
+
+// changes tells when a page is out of date: {"rev": …}, whenever the revision is
+// another. It never carries what has changed: the page asks for itself again.
+// What a client does not read is not kept for it, so that one that sleeps costs
+// nothing but its connection.
+func (s *server) changes(w http.ResponseWriter, r *http.Request) {
+	if s.listeners.Add(1) > listenersMax {
+		s.listeners.Add(-1)
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "Too many pages listen already.", http.StatusServiceUnavailable)
+		return
+	}
+	defer s.listeners.Add(-1)
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	if r.Method == http.MethodHead {
+		return
+	}
+	control := http.NewResponseController(w)
+	last, quiet := r.URL.Query().Get("rev"), time.Time{}
+	for {
+		rev := s.pulse.read(r.Context(), s.Options)
+		text := ""
+		switch {
+		case rev != last:
+			data, err := json.Marshal(map[string]string{"rev": rev})
+			if err != nil {
+				return
+			}
+			text = fmt.Sprintf("retry: 2000\nevent: change\ndata: %s\n\n", data)
+		case time.Since(quiet) > beatEvery:
+			text = ":\n\n"
+		}
+		if text != "" {
+			_ = control.SetWriteDeadline(time.Now().Add(writeLimit)) // not every writer has deadlines
+			if _, err := fmt.Fprint(w, text); err != nil || control.Flush() != nil {
+				return
+			}
+			last, quiet = rev, time.Now()
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-s.Done:
+			return
+		case <-time.After(lookEvery):
+		}
+	}
+}

@@ -1,0 +1,298 @@
+// Package dashboard shows what the orchestrator sees, as web pages made on the
+// server: the board with why each task waits, the queue in the order the scheduler
+// will take, tasks, agent runs, repositories, cost, and the journal with the state
+// at any moment of it.
+//
+//	GET  /, /queue, /tasks/{id}, /tasks/{id}/runs/{run}/{attempt}, /repos, /cost, /journal, /journal/{id}
+//	POST /session, /tasks/{id}/retry, /tasks/{id}/stop, /repos/unfreeze
+//	GET  /changes   server-sent events: something has changed, ask again
+//
+// Handler works at any prefix (http.StripPrefix): every address in a page is
+// relative. Pages work without JavaScript; a small module keeps them up to date.
+// Reading is open to whoever reaches the handler; changing requests need the
+// operator's token, must come from the same origin, and leave a row in the journal.
+//
+// The pages have no words of their own for why something waits: they show what
+// orchestrator.Explanation, queue.Reason and the machine's notes say.
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+//go:embed assets pages
+var files embed.FS
+
+// Link is an entry of the navigation that leads out of the dashboard.
+type Link struct{ Name, URL string }
+
+// Options of a dashboard. Engine and History are required.
+type Options struct {
+	Engine     *orchestrator.Engine
+	History    orchestrator.History
+	AdminToken string // empty: changing requests are refused
+	Stop       bool   // STOP cancellation is on
+	// Unfreeze ends the freeze of a repository and tells whether there was one
+	// and why; nil when the serial gate is off.
+	Unfreeze func(ctx context.Context, repo string) (was bool, reason string, err error)
+	Logs     work.Logs       // what agents print; nil: it is not shown
+	Links    []Link          // further entries of the navigation
+	Done     <-chan struct{} // ends streams when it is closed; nil: they end with their clients
+	Log      *slog.Logger    // nil discards
+}
+
+// server serves the pages.
+type server struct {
+	Options
+	key       [sha256.Size]byte // signs sessions
+	token     [sha256.Size]byte
+	pages     map[string]*template.Template
+	assets    map[string]asset
+	pulse     pulse
+	listeners atomic.Int64
+}
+
+// Handler makes the handler.
+func Handler(o Options) (http.Handler, error) {
+	if o.Engine == nil || o.History == nil {
+		return nil, errors.New("dashboard: Options.Engine and History are required")
+	}
+	for _, l := range o.Links {
+		if l.Name == "" || !strings.HasPrefix(l.URL, "http://") && !strings.HasPrefix(l.URL, "https://") && !strings.HasPrefix(l.URL, "/") {
+			return nil, fmt.Errorf("dashboard: Options.Links: %q leads to %q; want a name, and an address that begins with http://, https:// or /", l.Name, l.URL)
+		}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &server{
+		Options: o, token: sha256.Sum256([]byte(o.AdminToken)), key: sha256.Sum256([]byte("signalbox dashboard session\x00" + o.AdminToken)),
+		pages: map[string]*template.Template{}, assets: map[string]asset{},
+	}
+	if err := s.load(); err != nil {
+		return nil, fmt.Errorf("dashboard: %w", err)
+	}
+	return s.routes(), nil
+}
+
+func (s *server) routes() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, page := range map[string]func(*http.Request) (view, error){
+		"GET /{$}": s.board, "GET /queue": s.queue, "GET /repos": s.repos, "GET /cost": s.cost, "GET /journal": s.journal, "GET /journal/{id}": s.moment,
+		"GET /tasks/{id}": s.task, "GET /tasks/{id}/runs/{run}/{attempt}": s.run, "GET /session": s.session,
+		"GET /tasks/{id}/retry": s.confirmTask, "GET /tasks/{id}/stop": s.confirmTask, "GET /repos/unfreeze": s.confirmUnfreeze,
+	} {
+		mux.HandleFunc(pattern, s.show(page))
+	}
+	mux.HandleFunc("POST /session", s.login)
+	mux.HandleFunc("POST /session/end", s.logout)
+	mux.HandleFunc("POST /tasks/{id}/retry", s.act(s.confirmTask, s.doRetry))
+	mux.HandleFunc("POST /tasks/{id}/stop", s.act(s.confirmTask, s.doStop))
+	mux.HandleFunc("POST /repos/unfreeze", s.act(s.confirmUnfreeze, s.doUnfreeze))
+	mux.HandleFunc("GET /tasks/{id}/runs/{run}/{attempt}/log", s.log)
+	mux.HandleFunc("GET /changes", s.changes)
+	mux.HandleFunc("GET /assets/{name}", s.asset)
+	mux.HandleFunc("/", s.show(func(*http.Request) (view, error) { return view{}, notFound("There is no such page.") }))
+	return http.NewCrossOriginProtection().Handler(headers(mux))
+}
+
+// policy is what a page may do: nothing that does not come from here.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+func headers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "" { // the prefix without a slash: relative addresses need one
+			path, _, _ := strings.Cut(r.RequestURI, "?")
+			seeOther(w, path[strings.LastIndex(path, "/")+1:]+"/")
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// seeOther redirects to a relative address. http.Redirect would resolve it
+// against a path that lacks the prefix.
+func seeOther(w http.ResponseWriter, to string) {
+	w.Header().Set("Location", to)
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// root is the relative address of the dashboard's beginning, seen from a page.
+func root(r *http.Request) string {
+	if up := strings.Count(r.URL.Path, "/") - 1; up > 0 {
+		return strings.Repeat("../", up)
+	}
+	return "./"
+}
+
+// view is a page to be made: which template, and what it shows.
+type view struct {
+	Name   string // of the file in pages, without .html
+	Title  string
+	Nav    string // the entry of the navigation that is current
+	Still  bool   // the page does not change by itself
+	Status int    // 0 = 200
+	Data   any
+}
+
+// frame is what every page is given.
+type frame struct {
+	view
+	Root     string
+	At       time.Time // when it was read
+	Rev      string
+	Links    []Link
+	Operator bool   // signed in
+	ActsOff  string // why nothing can be changed; empty: it can
+	Said     string // the result of a changing request
+	Stop     bool   // STOP can be asked for
+	Unfreeze bool
+}
+
+// failure is an error that has a page.
+type failure struct {
+	status int
+	text   string
+}
+
+func (f *failure) Error() string { return f.text }
+
+func notFound(text string) error { return &failure{http.StatusNotFound, text} }
+
+func badRequest(text string) error { return &failure{http.StatusBadRequest, text} }
+
+// show serves a page.
+func (s *server) show(page func(*http.Request) (view, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		rev := s.pulse.read(r.Context(), s.Options)
+		v, err := page(r)
+		if err != nil {
+			v = s.failed(err)
+		}
+		f := s.frame(r, v)
+		f.Rev = rev
+		s.render(w, f)
+	}
+}
+
+// failed is the page of an error.
+func (s *server) failed(err error) view {
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+	case errors.Is(err, orchestrator.ErrNotFound):
+		f = &failure{http.StatusNotFound, "There is no such task."}
+	default:
+		s.Log.Error("a page could not be made", "err", err)
+		f = &failure{http.StatusServiceUnavailable, "The store does not answer. Try again in a moment."}
+	}
+	return view{Name: "failed", Title: http.StatusText(f.status), Still: true, Status: f.status, Data: f.text}
+}
+
+func (s *server) frame(r *http.Request, v view) frame {
+	f := frame{
+		view: v, Root: root(r), At: s.Engine.Now(), Links: s.Links, Operator: s.signedIn(r), Said: said(r.URL.Query().Get("said")),
+		Stop: s.Stop, Unfreeze: s.Unfreeze != nil,
+	}
+	if s.AdminToken == "" {
+		f.ActsOff = wordsOff
+	}
+	return f
+}
+
+func (s *server) render(w http.ResponseWriter, f frame) {
+	var body bytes.Buffer
+	if err := s.pages[f.Name].ExecuteTemplate(&body, "layout", f); err != nil {
+		s.Log.Error("a page could not be made", "page", f.Name, "err", err)
+		http.Error(w, "The page could not be made.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if f.Status != 0 {
+		w.WriteHeader(f.Status)
+	}
+	_, _ = w.Write(body.Bytes()) // a reader that has gone away needs no page
+}
+
+// number reads a number of the path.
+func number(r *http.Request, name string) (int64, error) {
+	n, err := strconv.ParseInt(r.PathValue(name), 10, 64)
+	if err != nil || n < 1 {
+		return 0, badRequest("The address is wrong: " + name + " must be a whole number above 0.")
+	}
+	return n, nil
+}
+
+// asset is an embedded file, named by what it holds.
+type asset struct {
+	body []byte
+	tag  string
+	kind string
+}
+
+// load reads templates and assets.
+func (s *server) load() error {
+	kinds := map[string]string{"dash.js": "text/javascript; charset=utf-8", "dash.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
+	for name, kind := range kinds {
+		body, err := files.ReadFile("assets/" + name)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(body)
+		s.assets[name] = asset{body, hex.EncodeToString(sum[:8]), kind}
+	}
+	base, err := template.New("").Funcs(s.funcs()).ParseFS(files, "pages/layout.html", "pages/parts.html")
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"board", "queue", "task", "run", "repos", "cost", "journal", "moment", "session", "confirm", "failed"} {
+		clone, err := base.Clone()
+		if err != nil {
+			return err
+		}
+		if s.pages[name], err = clone.ParseFS(files, "pages/"+name+".html"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asset serves a file for as long as a browser likes when it was asked for by
+// its tag, else only until it has changed.
+func (s *server) asset(w http.ResponseWriter, r *http.Request) {
+	a, ok := s.assets[r.PathValue("name")]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-cache")
+	if r.URL.Query().Get("v") == a.tag {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	w.Header().Set("ETag", `"`+a.tag+`"`)
+	w.Header().Set("Content-Type", a.kind)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.body))
+}

@@ -1,0 +1,125 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// queuePage is the queue as the scheduler sees it.
+type queuePage struct {
+	Agents, Events, Effects []queueLine
+	Running                 int64
+	Slots                   int
+	Names                   map[int64]orchestrator.Task
+}
+
+// queueLine is an unfinished job. Place is its position among those that can run;
+// 0 for one that runs already, and for one that waits for something else than a
+// free worker.
+type queueLine struct {
+	Place int
+	orchestrator.JobView
+	Task orchestrator.Task
+}
+
+// linesMax bounds how many jobs a table shows.
+const linesMax = 500
+
+func (s *server) queue(r *http.Request) (view, error) {
+	v, err := s.Engine.QueueView(r.Context())
+	if err != nil {
+		return view{}, err
+	}
+	ids := map[int64]bool{}
+	for _, j := range slices.Concat(v.Jobs, v.Effects) {
+		ids[j.TaskID] = true
+	}
+	names, err := s.tasksOf(r.Context(), ids)
+	if err != nil {
+		return view{}, err
+	}
+	p := queuePage{Running: v.Workers.Running, Slots: v.Workers.MaxConcurrency, Effects: lines(v.Effects, "effects", names)}
+	p.Agents, p.Events = lines(v.Jobs, "agents", names), lines(v.Jobs, "events", names)
+	return view{Name: "queue", Title: "Queue", Nav: "queue", Data: p}, nil
+}
+
+// turn sorts jobs by when they are taken: 0 = at work, 1 = with the next free
+// worker, 2 = at a time, 3 = when something else has ended.
+func turn(j orchestrator.JobView) int {
+	out := 1
+	for _, r := range j.Waits {
+		switch r.Kind {
+		case orchestrator.ReasonSlot:
+		case queue.ReasonDelay:
+			out = max(out, 2)
+		default:
+			out = 3
+		}
+	}
+	if j.Status == queue.Running {
+		return 0
+	}
+	return out
+}
+
+// lines are the jobs of a pool: those at work, then the others as they will be
+// taken. Within a turn the order is the queue's own.
+func lines(jobs []orchestrator.JobView, pool string, names map[int64]orchestrator.Task) []queueLine {
+	var out []queueLine
+	for _, j := range jobs {
+		if j.Pool == pool {
+			out = append(out, queueLine{JobView: j, Task: names[j.TaskID]})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b queueLine) int { return cmp.Compare(turn(a.JobView), turn(b.JobView)) })
+	place := 0
+	for i := range out {
+		if turn(out[i].JobView) == 1 {
+			place++
+			out[i].Place = place
+		}
+	}
+	return out[:min(len(out), linesMax)]
+}
+
+// tasksOf reads tasks by id, in pages.
+func (s *server) tasksOf(ctx context.Context, ids map[int64]bool) (map[int64]orchestrator.Task, error) {
+	out := map[int64]orchestrator.Task{}
+	var list []int64
+	for id := range ids {
+		if id > 0 {
+			list = append(list, id)
+		}
+	}
+	slices.Sort(list)
+	for len(list) > 0 {
+		page, err := s.Engine.Store.Tasks(ctx, orchestrator.TaskFilter{AfterID: list[0] - 1, Limit: 200})
+		if err != nil || len(page) == 0 {
+			return out, err
+		}
+		for _, t := range page {
+			if ids[t.ID] {
+				out[t.ID] = t
+			}
+		}
+		last := page[len(page)-1].ID
+		for len(list) > 0 && list[0] <= last {
+			list = list[1:]
+		}
+	}
+	return out, nil
+}
+
+// Label is the name of a task in a list.
+func (q queueLine) Label() string {
+	if q.Task.ID == 0 {
+		return strconv.FormatInt(q.TaskID, 10)
+	}
+	return item(q.Task.WorkItemID)
+}

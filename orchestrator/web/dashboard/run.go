@@ -1,0 +1,195 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"regexp"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Limits of a log on a page, in bytes.
+const (
+	tailMax  = 64 << 10
+	chunkMax = 256 << 10
+)
+
+// runPage is one agent run with the end of what it has printed.
+type runPage struct {
+	Task    orchestrator.Task
+	Run     runLine
+	Attempt []runLine // all of the same run
+	Models  []sum     // of the run
+	Out     pane
+	Err     pane
+}
+
+// pane is the end of a log.
+type pane struct {
+	Text string
+	Next int64 // where to go on reading
+	Cut  bool  // it begins later than the log
+	None string
+}
+
+// findRun finds a run by its path.
+func (s *server) findRun(r *http.Request) (t orchestrator.Task, all []runLine, found runLine, err error) {
+	id, err1 := number(r, "id")
+	run, err2 := number(r, "run")
+	attempt, err3 := number(r, "attempt")
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return t, nil, found, badRequest("The address of a run is tasks/<id>/runs/<run>/<attempt>.")
+	}
+	ctx := r.Context()
+	if t, err = s.Engine.Store.Task(ctx, id); err != nil {
+		return t, nil, found, err
+	}
+	runs, err1 := s.Engine.Story.AgentRuns(ctx, id)
+	jobs, err2 := s.Engine.Jobs.Jobs(ctx, queue.Filter{TaskID: id, Open: true})
+	if err := errors.Join(err1, err2); err != nil {
+		return t, nil, found, err
+	}
+	err = notFound("There is no such run.")
+	for _, l := range runLines(t, runs, jobs) {
+		if l.Run != run {
+			continue
+		}
+		all = append(all, l)
+		if int64(l.Attempt) == attempt {
+			found, err = l, nil
+		}
+	}
+	return t, all, found, err
+}
+
+func (s *server) run(r *http.Request) (view, error) {
+	t, all, l, err := s.findRun(r)
+	if err != nil {
+		return view{}, err
+	}
+	p := runPage{Task: t, Run: l, Attempt: all}
+	var runs []orchestrator.AgentRun
+	for _, a := range all {
+		if !a.Live {
+			runs = append(runs, a.AgentRun)
+		}
+	}
+	p.Models, _ = sums(runs)
+	p.Out, p.Err = s.pane(r.Context(), l, false), s.pane(r.Context(), l, true)
+	return view{Name: "run", Title: item(t.WorkItemID) + ": " + string(l.Role), Nav: "board", Still: !l.Live, Data: p}, nil
+}
+
+func logName(l runLine, errs bool) work.LogName {
+	return work.LogName{TaskID: l.TaskID, Role: l.Role, Run: l.Run, Attempt: l.Attempt, Errors: errs}
+}
+
+// pane reads the end of a run's log.
+func (s *server) pane(ctx context.Context, l runLine, errs bool) pane {
+	if s.Logs == nil {
+		return pane{None: "Logs are not shown here."}
+	}
+	f, err := s.Logs.OpenLog(ctx, logName(l, errs))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return pane{None: "Nothing was kept."}
+	case err != nil:
+		s.Log.Error("a log could not be opened", "task", l.TaskID, "run", l.Run, "err", err)
+		return pane{None: "The log cannot be read."}
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return pane{None: "The log cannot be read."}
+	}
+	from := max(0, size-tailMax)
+	text, next, err := readLog(f, from, tailMax, !l.Live)
+	if err != nil {
+		return pane{None: "The log cannot be read."}
+	}
+	if from > 0 { // begin with a whole line
+		if i := bytes.IndexByte(text, '\n'); i >= 0 {
+			text = text[i+1:]
+		}
+	}
+	return pane{Text: string(text), Next: next, Cut: from > 0}
+}
+
+var escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07`)
+
+// readLog reads text of a log from an offset, and says where to go on. What was
+// cut out (zero bytes) and what colours a terminal is left out; a character that
+// is not written whole yet stays for the next time, unless this is the end.
+func readLog(f io.ReadSeeker, from, limit int64, end bool) (text []byte, next int64, err error) {
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return nil, from, err
+	}
+	text, err = io.ReadAll(io.LimitReader(f, limit))
+	if err != nil {
+		return nil, from, err
+	}
+	for cut := 1; cut < utf8.UTFMax && cut <= len(text) && (!end || int64(len(text)) == limit); cut++ {
+		if tail := text[len(text)-cut:]; utf8.RuneStart(tail[0]) {
+			if !utf8.FullRune(tail) {
+				text = text[:len(text)-cut]
+			}
+			break
+		}
+	}
+	next = from + int64(len(text))
+	text = escapes.ReplaceAll(bytes.ReplaceAll(text, []byte{0}, nil), nil)
+	return bytes.ToValidUTF8(text, []byte("\uFFFD")), next, nil
+}
+
+// log serves a log from an offset on: ?from=, ?errors=1; X-Log-Next is where to go
+// on, and X-Log-Live says whether there will be more.
+func (s *server) log(w http.ResponseWriter, r *http.Request) {
+	_, _, l, err := s.findRun(r)
+	if err == nil && s.Logs == nil {
+		err = notFound("Logs are not shown here.")
+	}
+	from := int64(0)
+	if text := r.URL.Query().Get("from"); err == nil && text != "" {
+		if from, err = strconv.ParseInt(text, 10, 64); err != nil || from < 0 {
+			err = badRequest("from must be a whole number.")
+		}
+	}
+	if err != nil {
+		s.plain(w, err)
+		return
+	}
+	f, err := s.Logs.OpenLog(r.Context(), logName(l, r.URL.Query().Get("errors") != ""))
+	if err != nil {
+		s.plain(w, notFound("Nothing was kept."))
+		return
+	}
+	defer f.Close()
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("X-Log-Live", strconv.FormatBool(l.Live))
+	if r.URL.Query().Get("all") != "" {
+		_, _ = io.Copy(w, f) // a reader that has gone away needs no more
+		return
+	}
+	text, next, err := readLog(f, from, chunkMax, !l.Live)
+	if err != nil {
+		s.plain(w, err)
+		return
+	}
+	h.Set("X-Log-Next", strconv.FormatInt(next, 10))
+	_, _ = w.Write(text)
+}
+
+// plain answers with an error as text.
+func (s *server) plain(w http.ResponseWriter, err error) {
+	v := s.failed(err)
+	text, _ := v.Data.(string)
+	http.Error(w, text, v.Status)
+}

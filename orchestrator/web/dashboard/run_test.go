@@ -1,0 +1,62 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// A log can be followed from where the page ends, byte for byte, also when a
+// character was half written; what colours a terminal and what was cut out is
+// left out.
+func TestFollowLog(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		id := w.card(project, nowSleep)
+		w.move(project, id, stage.StatusApproved)
+		w.settle(time.Minute)
+		run := w.task(id).State.Run
+		name := work.LogName{TaskID: 1, Role: stage.Developer, Run: run, Attempt: 1}
+		path := fmt.Sprintf("/tasks/1/runs/%d/1", run)
+		require.Contains(w, plain(w.get(path).body), "at work for")
+		require.Contains(w, plain(w.get(path).body), "Nothing was kept.")
+		whole := "first \x00\x00line\nПривет 🛒 <b>\n"
+		got, from := "", "0"
+		for end := range len(whole) + 1 {
+			w.logs[name] = whole[:end]
+			a := w.get(path + "/log?from=" + from)
+			require.Equal(w, "true", a.header.Get("X-Log-Live"))
+			require.Equal(w, "text/plain; charset=utf-8", a.header.Get("Content-Type"))
+			got, from = got+a.body, a.header.Get("X-Log-Next")
+		}
+		require.Equal(w, "first line\nПривет 🛒 <b>\n", got)
+		require.Equal(w, strconv.Itoa(len(whole)), from)
+		require.Contains(w, w.get(path).body, `data-next="`+from+`"`)
+		require.Equal(w, whole, w.get(path+"/log?all=1").body)
+		w.logs[name] = "\x1b[1;31mred\x1b[0m \x1b]0;title\x07and \xff\xfe broken"
+		require.Equal(w, "red and \uFFFD broken", w.get(path+"/log").body)
+	})
+}
+
+// A long log begins with a whole line near its end, and says so.
+func TestLongLog(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.card(project, "x")
+		var b strings.Builder
+		for i := range 20_000 {
+			fmt.Fprintf(&b, "line %d\n", i)
+		}
+		w.logs[work.LogName{TaskID: 1, Role: stage.Analyst, Run: 1, Attempt: 1}] = b.String()
+		body := w.get("/tasks/1/runs/1/1").body
+		require.Contains(w, body, "the end of it")
+		require.Contains(w, body, "line 19999\n</pre>")
+		require.Regexp(w, `<pre[^>]*>line \d+\n`, body)
+		require.Less(w, len(body), 80<<10)
+	})
+}

@@ -1,0 +1,111 @@
+package dashboard
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	cookieName = "signalbox_session"
+	sessionFor = 12 * time.Hour
+	byPage     = "operator (dashboard)" // who the journal names
+	formMax    = 64 << 10
+)
+
+const (
+	wordsOff   = "Changing requests are off: ORCH_ADMIN_TOKEN is not set."
+	wordsToken = "This is not the operator's token."
+)
+
+// said is the text for the result of a changing request, which is in the address
+// of the page that follows.
+func said(key string) string {
+	return map[string]string{
+		"retry": "The retry is queued.", "stop": "STOP is queued.", "unfrozen": "The freeze has ended.", "not-frozen": "The repository was not frozen.",
+		"in": "You are signed in.", "out": "You are signed out.",
+	}[key]
+}
+
+// sign makes the value of a session's cookie. It holds no secret: only its end,
+// signed with a key made of the token, so that another token ends all sessions.
+func (s *server) sign(end int64) string {
+	mac := hmac.New(sha256.New, s.key[:])
+	fmt.Fprintf(mac, "%d", end)
+	return fmt.Sprintf("%d.%s", end, hex.EncodeToString(mac.Sum(nil)))
+}
+
+func (s *server) signedIn(r *http.Request) bool {
+	c, err := r.Cookie(cookieName)
+	if err != nil || s.AdminToken == "" {
+		return false
+	}
+	text, _, _ := strings.Cut(c.Value, ".")
+	end, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && hmac.Equal([]byte(c.Value), []byte(s.sign(end))) && time.Unix(end, 0).After(s.Engine.Now())
+}
+
+// rightToken compares in constant time.
+func (s *server) rightToken(given string) bool {
+	sum := sha256.Sum256([]byte(given))
+	return s.AdminToken != "" && subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1
+}
+
+// cookie is the session's cookie for the dashboard's own addresses.
+func (s *server) cookie(r *http.Request, value string, age time.Duration) *http.Cookie {
+	path, _, _ := strings.Cut(r.RequestURI, "?")
+	return &http.Cookie{
+		Name: cookieName, Value: value, Path: strings.TrimSuffix(path, strings.TrimPrefix(r.URL.Path, "/")), MaxAge: int(age.Seconds()), HttpOnly: true,
+		SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
+	}
+}
+
+// signIn is the page that asks for the token.
+type signIn struct {
+	Wrong string // why the last try was refused
+	Next  string // where to go then, relative to the beginning
+}
+
+func (s *server) session(r *http.Request) (view, error) {
+	return view{Name: "session", Title: "Sign in", Nav: "session", Still: true, Data: signIn{Next: local(r.URL.Query().Get("next"))}}, nil
+}
+
+// local lets addresses of the dashboard through and nothing else.
+func local(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.IsAbs() || u.Host != "" || strings.HasPrefix(next, "/") || strings.ContainsAny(next, "\\\r\n") || strings.Contains(next, "..") {
+		return ""
+	}
+	return next
+}
+
+func (s *server) login(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, formMax)
+	next := local(r.PostFormValue("next"))
+	if !s.rightToken(r.PostFormValue("token")) {
+		wrong := wordsToken
+		if s.AdminToken == "" {
+			wrong = wordsOff
+		}
+		s.Log.Warn("a sign-in was refused", "remote", r.RemoteAddr)
+		s.render(w, s.frame(r, view{Name: "session", Title: "Sign in", Nav: "session", Still: true, Status: http.StatusForbidden, Data: signIn{Wrong: wrong, Next: next}}))
+		return
+	}
+	http.SetCookie(w, s.cookie(r, s.sign(s.Engine.Now().Add(sessionFor).Unix()), sessionFor))
+	if next == "" {
+		next = "?said=in"
+	}
+	seeOther(w, root(r)+next)
+}
+
+func (s *server) logout(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, s.cookie(r, "", -time.Second))
+	seeOther(w, root(r)+"?said=out")
+}

@@ -1,0 +1,159 @@
+package dashboard_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// A repository says what holds it: the freeze and its cause, the line of the
+// serial gate, the merge lease, today's money; and when it was last looked at.
+func TestRepos(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.card(project, "first")
+		w.card(project, "second")
+		w.card("p2", "third")
+		_, err := w.leases.Acquire(context.Background(), "merge/"+other, "OTH-9 (task 2)", time.Hour)
+		require.NoError(w, err)
+		require.NoError(w, w.gate.Freeze(context.Background(), repo, "task 1 is degraded"))
+		w.settle(2 * time.Minute)
+		body := w.get("/repos").body
+		text := plain(body)
+		require.Regexp(w, `acme/app APP frozen task 1 is degraded for \d+ .*Unfreeze…`, text)
+		require.Regexp(w, `Serial gate one task begins at a time Merge lease free Spent today \$0\.\d+ of \$50\.00`, text)
+		require.Regexp(w, `Line APP-1 first analysis needs you .* APP-\d second analysis APP-1 \(task 1\) of acme/app is not finished`, text)
+		require.Regexp(w, `acme/other OTH · hosts this service .*does not hold this repository Merge lease OTH-9 \(task 2\) until`, text)
+		require.Contains(w, body, `OTH-9 (<a href="./tasks/2">task 2</a>)`)
+		require.Regexp(w, `Reconciler Last pass .* ago Since the start passes: [1-9] · tasks taken on: 0`, text)
+	})
+}
+
+// Every sum on the page of costs is the sum of the runs.
+func TestCost(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.full()
+		runs, err := w.store.AgentRuns(context.Background(), 0)
+		require.NoError(w, err)
+		var total orchestrator.Cost
+		by := map[string]int64{}
+		for _, r := range runs {
+			task, err := w.store.Task(context.Background(), r.TaskID)
+			require.NoError(w, err)
+			total.Add(orchestrator.CostOf(r))
+			by[task.Repo] += r.Usage.MicroUSD
+			by[string(r.Stage)] += r.Usage.MicroUSD
+			by[r.Finished.UTC().Format(time.DateOnly)] += r.Usage.MicroUSD
+			by[r.Usage.Model] += r.Usage.MicroUSD
+		}
+		text := plain(w.get("/cost").body)
+		require.Contains(w, text, fmt.Sprintf("%s for %d runs", stage.Dollars(total.Usage.MicroUSD), total.Runs))
+		require.Greater(w, len(by), 8)
+		for name, sum := range by {
+			if sum > 0 {
+				require.Regexp(w, regexp.QuoteMeta(words(name))+` \d+ \S+( k)? \S+( k)? \S+( k)? `+regexp.QuoteMeta(stage.Dollars(sum))+` \d+ %`, text)
+			}
+		}
+		require.Contains(w, text, "a task may cost $9.00")
+		require.Contains(w, plain(w.get("/").body), "Cost today (UTC) "+stage.Dollars(by[time.Now().UTC().Format(time.DateOnly)]))
+	})
+}
+
+// The page of a moment shows every task where the decisions up to then left it.
+func TestMoment(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.full()
+		entries, err := w.store.JournalSince(context.Background(), 0, 10_000)
+		require.NoError(w, err)
+		require.Greater(w, len(entries), 40)
+		at := map[int64]stage.Stage{}
+		same := 0
+		for _, e := range entries {
+			r, err := e.Recorded()
+			if err == nil {
+				at[e.TaskID] = r.Decision.State.Stage
+			}
+			count := map[stage.Stage]int{}
+			for _, s := range at {
+				count[s]++
+			}
+			text := plain(w.get("/journal/" + strconv.FormatInt(e.ID, 10)).body)
+			for _, s := range []stage.Stage{stage.Analysis, stage.Development, stage.Review, stage.Done, stage.Cancelled} {
+				require.Regexp(w, fmt.Sprintf(`\b%s %d\b`, s, count[s]), text, "entry %d", e.ID)
+			}
+			if err == nil {
+				require.Contains(w, text, "Decided again now: the same", "entry %d", e.ID)
+				same++
+			}
+		}
+		require.Positive(w, same)
+	})
+}
+
+// The journal goes back to its first entry, page by page, and shows what features
+// wrote down as well; each entry once.
+func TestJournal(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.card(project, "x")
+		w.rest()
+		for i := range 150 {
+			e := orchestrator.JournalEntry{TaskID: 1, At: time.Now(), Kind: "monitor", Payload: fmt.Appendf(nil, `{"result":"DEGRADED","last":"look %d"}`, i)}
+			require.NoError(w, w.store.Commit(context.Background(), orchestrator.Commit{Journal: []orchestrator.JournalEntry{e}}))
+		}
+		text, next, pages := "", "/journal", 0
+		for ; next != ""; pages++ {
+			body := w.get(next).body
+			text += plain(body) + "\n"
+			_, older, _ := strings.Cut(body, `>Newest</a>`)
+			if pages == 0 {
+				older = body
+			}
+			next = ""
+			if m := regexp.MustCompile(`href="\./(journal\?before=\d+)">Older`).FindStringSubmatch(older); m != nil {
+				next = "/" + m[1]
+			}
+		}
+		require.Equal(w, 3, pages)
+		for i := range 150 {
+			require.Equal(w, 1, strings.Count(text, fmt.Sprintf("note monitor monitor: DEGRADED: look %d ", i)), "entry %d", i)
+		}
+		require.Contains(w, text, "To Analyse starts the pipeline")
+	})
+}
+
+// A task's page tells its whole story: runs, verdicts with evidence, people's
+// acts, effects, and what it has cost.
+func TestTask(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.kim = "kim"
+		id := w.card("p2", nowRed)
+		w.board.Say(id, "kim", "the acceptance criteria are missing")
+		w.move("p2", id, stage.StatusRejected)
+		w.move("p2", id, stage.StatusApproved)
+		w.settle(time.Hour)
+		text := plain(w.get("/tasks/1").body)
+		for _, part := range []string{
+			`human set Rejected by kim then : state at entry \d+ the acceptance criteria are missing`,
+			`human set Approved: analysis → architecture by kim`,
+			`Approved by kim`,
+			`run developer at work \(run \d+, attempt 1\) ok 1 s · 350 in · 20 out · \$0\.0015 · model .* output of run`,
+			`red check_ci_green: evidence red check_ci_green: .* not ok check`,
+			`effect status: In Review done`,
+			`effect comment \(analyst\): .* done`,
+			`effect publish [0-9a-f]{10} done`,
+			`total \d+ [\d,]+ [\d,]+ [\d,]+ \$0\.\d+ \d+ s`,
+			`move agent_finished: architecture → development then : state at entry \d+ the design is ready green check_architecture_ready: evidence`,
+			`Sent back \d times`,
+		} {
+			require.Regexp(w, part, text)
+		}
+	})
+}

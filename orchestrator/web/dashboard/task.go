@@ -1,0 +1,186 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// taskPage is one task with its story.
+type taskPage struct {
+	Task      orchestrator.Task
+	Lamp      card
+	Why       orchestrator.Explanation
+	Sums      []sum
+	Total     orchestrator.Cost
+	Runs      []runLine // newest first
+	Story     []event   // newest first
+	Older     bool      // the story is longer than what is shown
+	WaitsFor  []orchestrator.Task
+	Blocks    []orchestrator.Task
+	Review    time.Duration // of the requirements, by a person
+	MayStop   bool
+	MayRetry  bool
+	Stages    []stageMark
+	RepoURL   string
+	StoryRows int
+}
+
+// stageMark is a stage of the line above a task: passed, here, or ahead.
+type stageMark struct {
+	Stage stage.Stage
+	Mark  string
+}
+
+// sum is what a stage's agents have cost with one model.
+type sum struct {
+	Stage stage.Stage
+	Model string
+	Cost  orchestrator.Cost
+}
+
+// runLine is an agent run in a list. A live one has no record yet.
+type runLine struct {
+	orchestrator.AgentRun
+	Live bool
+	Cost orchestrator.Cost
+}
+
+func (s *server) task(r *http.Request) (view, error) {
+	id, err := number(r, "id")
+	if err != nil {
+		return view{}, err
+	}
+	ctx := r.Context()
+	t, err := s.Engine.Store.Task(ctx, id)
+	if err != nil {
+		return view{}, err
+	}
+	p := taskPage{Task: t, MayStop: s.Stop && !t.State.Stage.Terminal() && !t.State.Stopping, MayRetry: !t.State.Stage.Terminal() && t.State.Active == ""}
+	runs, err1 := s.Engine.Story.AgentRuns(ctx, id)
+	verdicts, err2 := s.Engine.Story.GateResults(ctx, id)
+	jobs, err3 := s.Engine.Jobs.Jobs(ctx, queue.Filter{TaskID: id, Limit: 10_000})
+	story, err4 := s.History.JournalBefore(ctx, id, 0, storyMax+1)
+	why, err5 := s.Engine.Explain(ctx, id)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+		return view{}, err
+	}
+	if p.Older = len(story) > storyMax; p.Older {
+		story = story[:storyMax]
+	}
+	p.Why, p.Lamp = why, cardOf(t, why, orchestrator.Cost{})
+	p.Runs = runLines(t, runs, jobs)
+	p.Sums, p.Total = sums(runs)
+	p.Story = timeline(facts{runs: p.Runs, verdicts: verdicts, jobs: jobs, journal: story})
+	p.Stages = marks(s.Engine.Machine().Pipeline(), t.State.Stage, story)
+	p.Review = reviewOf(t, s.Engine.Now())
+	if project, ok := s.Engine.Projects.ByRepo(t.Repo); ok {
+		p.RepoURL = project.WebURL
+	}
+	if err := s.dependencies(ctx, &p); err != nil {
+		return view{}, err
+	}
+	return view{Name: "task", Title: item(t.WorkItemID) + ": " + t.Title, Nav: "board", Data: p}, nil
+}
+
+// reviewOf is how long a person took (or takes) over the requirements.
+func reviewOf(t orchestrator.Task, now time.Time) time.Duration {
+	end := t.BRDReviewEndedAt
+	switch {
+	case t.BRDReviewStartedAt.IsZero():
+		return 0
+	case end.IsZero() && t.State.Stage.Terminal():
+		end = t.UpdatedAt
+	case end.IsZero():
+		end = now
+	}
+	return max(end.Sub(t.BRDReviewStartedAt), 0)
+}
+
+// runLines are the runs of a task, newest first, with the one that is under way.
+func runLines(t orchestrator.Task, runs []orchestrator.AgentRun, jobs []queue.Job) []runLine {
+	out := make([]runLine, 0, len(runs)+1)
+	known := map[[2]int64]bool{}
+	for _, r := range runs {
+		known[[2]int64{r.JobID, int64(r.Attempt)}] = true
+		out = append(out, runLine{AgentRun: r, Cost: orchestrator.CostOf(r)})
+	}
+	for _, j := range jobs {
+		if j.Kind == orchestrator.KindAgent && j.Status == queue.Running && !known[[2]int64{j.ID, int64(j.Attempt)}] {
+			out = append(out, runLine{Live: true, AgentRun: orchestrator.AgentRun{
+				TaskID: t.ID, JobID: j.ID, Attempt: j.Attempt, Run: t.State.Run, Stage: t.State.Stage, Role: stage.Role(j.Role), Started: j.StartedAt, Status: string(j.Status),
+			}})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b runLine) int { return b.Started.Compare(a.Started) })
+	return out
+}
+
+// sums adds runs up by stage and model, in the order of first use.
+func sums(runs []orchestrator.AgentRun) (out []sum, total orchestrator.Cost) {
+	for _, r := range runs {
+		c := orchestrator.CostOf(r)
+		total.Add(c)
+		i := slices.IndexFunc(out, func(s sum) bool { return s.Stage == r.Stage && s.Model == r.Usage.Model })
+		if i < 0 {
+			i, out = len(out), append(out, sum{Stage: r.Stage, Model: r.Usage.Model})
+		}
+		out[i].Cost.Add(c)
+	}
+	return out, total
+}
+
+// marks draws the pipeline: a stage that the story has seen is passed, unless the
+// task is there now or was sent back behind it.
+func marks(p stage.Pipeline, here stage.Stage, story []orchestrator.JournalEntry) []stageMark {
+	seen := map[stage.Stage]bool{}
+	for _, e := range story {
+		if r, err := e.Recorded(); err == nil {
+			seen[r.Decision.State.Stage] = true
+		}
+	}
+	var out []stageMark
+	behind := true
+	for _, i := range p.Stages {
+		if i.Stage == stage.Cancelled && here != stage.Cancelled {
+			continue
+		}
+		m := stageMark{Stage: i.Stage, Mark: "ahead"}
+		switch {
+		case i.Stage == here:
+			m.Mark, behind = "here", false
+		case behind && seen[i.Stage]:
+			m.Mark = "passed"
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// dependencies are the tasks that this one waits for, and those that wait for it.
+func (s *server) dependencies(ctx context.Context, p *taskPage) error {
+	ids := map[int64]bool{}
+	table := readBlocks(ctx, s.Engine).Deps.Table
+	for _, d := range table {
+		if d.TaskID == p.Task.ID {
+			ids[d.On] = true
+		} else if d.On == p.Task.ID {
+			ids[d.TaskID] = true
+		}
+	}
+	tasks, err := s.tasksOf(ctx, ids)
+	for _, d := range table {
+		if t, ok := tasks[d.On]; ok && d.TaskID == p.Task.ID {
+			p.WaitsFor = append(p.WaitsFor, t)
+		} else if t, ok := tasks[d.TaskID]; ok && d.On == p.Task.ID {
+			p.Blocks = append(p.Blocks, t)
+		}
+	}
+	return err
+}

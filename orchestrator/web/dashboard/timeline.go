@@ -1,0 +1,174 @@
+package dashboard
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// storyMax bounds the entries of the journal on a task's page.
+const storyMax = 200
+
+// Kinds of events in a timeline.
+const (
+	eventHuman  = "human"
+	eventMove   = "move" // the task changed its stage
+	eventGate   = "gate"
+	eventRun    = "run"
+	eventEffect = "effect"
+	eventNote   = "note" // anything else that was decided, or noted
+)
+
+// event is one line of a timeline.
+type event struct {
+	Kind    string
+	At      time.Time
+	Head    string // what happened
+	By      string // who did it, when that was a person
+	Notes   []string
+	State   string         // of an effect or run
+	Bad     bool           // it went wrong
+	Verdict *gates.Verdict // with its evidence
+	Run     *runLine
+	Entry   int64 // of the journal: the moment can be looked at
+}
+
+// facts is what a timeline is made of.
+type facts struct {
+	runs     []runLine
+	verdicts []orchestrator.GateResult
+	jobs     []queue.Job
+	journal  []orchestrator.JournalEntry
+}
+
+// timeline puts a task's facts in one order, the newest first.
+func timeline(f facts) []event {
+	var out []event
+	given := map[int]bool{}
+	for _, e := range f.journal {
+		ev := eventOf(e)
+		for i, g := range f.verdicts {
+			if !given[i] && judged(e, g) {
+				ev.Verdict, given[i] = &g.Verdict, true
+				break
+			}
+		}
+		if ev.Verdict != nil && ev.Kind == eventNote {
+			ev.Kind = eventGate
+		}
+		out = append(out, ev)
+	}
+	for i, r := range f.runs {
+		bad := !r.Live && r.Status != "ok"
+		out = append(out, event{Kind: eventRun, At: r.Started, Head: fmt.Sprintf("%s at work (run %d, attempt %d)", r.Role, r.Run, r.Attempt), State: r.Status, Bad: bad, Run: &f.runs[i]})
+	}
+	for _, j := range f.jobs {
+		if j.Pool == queue.PoolEffects {
+			out = append(out, effectOf(j))
+		}
+	}
+	slices.SortStableFunc(out, func(a, b event) int { return b.At.Compare(a.At) })
+	return out
+}
+
+// judged reports whether a verdict is that of a decision: they were written in the
+// same commit, and the decision's edge leaves the stage that was judged.
+func judged(e orchestrator.JournalEntry, g orchestrator.GateResult) bool {
+	r, err := e.Recorded()
+	return err == nil && g.At.Equal(e.At) && fromOf(r.Decision.Edge) == cmp.Or(string(g.Stage), "(none)")
+}
+
+// eventOf reads an entry of the journal.
+func eventOf(e orchestrator.JournalEntry) event {
+	ev := event{Kind: eventNote, At: e.At, Entry: e.ID, Head: e.Kind}
+	if r, err := e.Recorded(); err == nil {
+		return decisionOf(ev, r)
+	}
+	if a, err := e.Acted(); err == nil {
+		ev.Kind, ev.Head, ev.By = eventHuman, "asked for: "+strings.TrimSpace(a.Act+" "+a.Repo), a.By
+		return ev
+	}
+	if result := e.Result(); result != "" {
+		ev.Notes = []string{result}
+		return ev
+	}
+	ev.Notes = []string{string(e.Payload[:min(len(e.Payload), 500)])}
+	return ev
+}
+
+func decisionOf(ev event, r orchestrator.Recorded) event {
+	d := r.Decision
+	ev.Notes, ev.By = d.Notes, r.Event.By
+	ev.Head = string(r.Event.On)
+	if info, ok := stage.StatusNamed(stage.Status(r.Event.On)); ok {
+		ev.Kind, ev.Head = eventHuman, "set "+info.Name
+		if ev.By == "" {
+			ev.By = "a person"
+		}
+	}
+	if r.Event.Reason != "" {
+		ev.Notes = append([]string{r.Event.Reason}, ev.Notes...)
+	}
+	if from, to := fromOf(d.Edge), d.State.Stage; d.Moved && to != "" && from != string(to) {
+		if ev.Kind == eventNote {
+			ev.Kind = eventMove
+		}
+		ev.Head = fmt.Sprintf("%s: %s → %s", ev.Head, from, to)
+	}
+	return ev
+}
+
+// fromOf is the stage that an edge, as it prints itself, leaves.
+func fromOf(edge string) string {
+	from, _, _ := strings.Cut(edge, " --")
+	return from
+}
+
+// effectOf is a debt to the outside world, made or not.
+func effectOf(j queue.Job) event {
+	ev := event{Kind: eventEffect, At: j.CreatedAt, Head: strings.TrimPrefix(j.Kind, "effect/"), State: string(j.Status), Bad: j.Status == queue.Failed || j.Status == queue.Queued && j.Error != ""}
+	if !j.FinishedAt.IsZero() {
+		ev.At = j.FinishedAt
+	}
+	var e orchestrator.Effect
+	if json.Unmarshal(j.Payload, &e) == nil {
+		ev.Head = effectHead(e)
+	}
+	if j.Error != "" {
+		ev.Notes = []string{j.Error}
+	}
+	if j.Attempt > 1 {
+		ev.State = fmt.Sprintf("%s, attempt %d", ev.State, j.Attempt)
+	}
+	return ev
+}
+
+// textMax bounds the text of an effect in a line.
+const textMax = 160
+
+func effectHead(e orchestrator.Effect) string {
+	text, _, _ := strings.Cut(strings.TrimSpace(e.Text), "\n")
+	if runes := []rune(text); len(runes) > textMax {
+		text = string(runes[:textMax]) + "…"
+	}
+	switch {
+	case e.Kind == stage.EffectStatus:
+		return "status: " + statusName(e.Status)
+	case e.Kind == stage.EffectComment && e.Author != "":
+		return fmt.Sprintf("comment (%s): %s", e.Author, text)
+	case (e.Kind == stage.EffectPublish || e.Kind == stage.EffectMerge) && e.SHA != "":
+		return e.Kind + " " + short(e.SHA)
+	case text != "" && !strings.HasPrefix(text, "{"):
+		return e.Kind + ": " + text
+	default:
+		return e.Kind
+	}
+}
