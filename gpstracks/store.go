@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/paulmach/orb"
 )
@@ -63,26 +62,6 @@ type Upserted struct {
 	Changed    []orb.Bound // where a map looks different now
 }
 
-// Run is one run of the collector.
-type Run struct {
-	ID         int64
-	Source     string
-	Region     string
-	DryRun     bool
-	StartedAt  time.Time
-	FinishedAt time.Time // zero while it runs
-	Status     string    // running, done, failed, refused or broken off
-	Requests   int
-	Fetched    int
-	Inserted   int
-	Updated    int
-	Duplicates int
-	Rejected   int
-	Bytes      int64
-	Error      string
-	Cursor     string // where to go on after a break
-}
-
 // Store keeps tracks. It is safe for concurrent use. Tracks that it is given
 // have passed Prepare; those that it hands out are not changed afterwards, by
 // either side. Package gpstracks/storetest is its suite.
@@ -95,20 +74,13 @@ type Store interface {
 	// List yields the tracks that pass, in the order of Cursor. It ends with an
 	// error if the store fails or ctx ends, and may be broken off.
 	List(ctx context.Context, f Filter) iter.Seq2[Track, error]
+	// Known are those of the keys that a track has.
+	Known(ctx context.Context, keys ...string) ([]string, error)
 	// Count is the number of tracks.
 	Count(ctx context.Context) (int, error)
 	// Remove forgets tracks by id and returns where a map looks different now.
 	// An unknown id is no error.
 	Remove(ctx context.Context, ids ...int64) ([]orb.Bound, error)
-}
-
-// RunStore keeps the runs of the collector. It is safe for concurrent use.
-type RunStore interface {
-	// SaveRun keeps a run: a new one if its ID is 0, else in place of the one of
-	// that id. It returns the id.
-	SaveRun(ctx context.Context, r Run) (int64, error)
-	// LastRuns is the latest run of each source that had one, by source.
-	LastRuns(ctx context.Context) ([]Run, error)
 }
 
 // Merge is what a store keeps of a known track that was brought again: the known

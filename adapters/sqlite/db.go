@@ -1,6 +1,7 @@
-// Package sqlite keeps the queue and the tasks in one SQLite file: the embedded
-// store of the service. One DB is a queue.Queue, queue.Keeper, queue.Lister,
-// orchestrator.Store, Story, Dependencies and Ledger.
+// Package sqlite keeps the queue, the tasks and the tracks in one SQLite file: the
+// embedded store of the service. One DB is a queue.Queue, queue.Keeper,
+// queue.Lister, orchestrator.Store, Story, Dependencies and Ledger; its Tracks are
+// a gpstracks.Store, a gpstracks.RunStore and a tile.Source.
 //
 // All writes go through one goroutine that commits what has gathered in one
 // transaction (group commit) with WAL and synchronous=FULL: a call that returns
@@ -48,6 +49,7 @@ type DB struct {
 	stmts  map[string]*sql.Stmt
 	reqs   chan *request
 	group  *run.Group
+	log    *slog.Logger
 	wakers wakers
 
 	closing sync.RWMutex
@@ -68,7 +70,10 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(o.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	d := &DB{now: o.Now, stmts: map[string]*sql.Stmt{}, reqs: make(chan *request, 1024), wakers: wakers{byPool: map[string]chan struct{}{}}}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	d := &DB{now: o.Now, log: o.Log, stmts: map[string]*sql.Stmt{}, reqs: make(chan *request, 1024), wakers: wakers{byPool: map[string]chan struct{}{}}}
 	if err := d.open(ctx, o.Path); err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlite: %s: %w", o.Path, err), d.closeFiles())
 	}
@@ -90,7 +95,13 @@ func (d *DB) open(ctx context.Context, path string) (err error) {
 	if d.conn, err = d.writes.Conn(ctx); err != nil {
 		return err
 	}
-	if _, err = d.conn.ExecContext(ctx, "begin immediate;\n"+schema+"\ncommit"); err != nil {
+	if _, err = d.conn.ExecContext(ctx, "begin immediate;\n"+schema); err != nil {
+		return err
+	}
+	if err = d.migrate(ctx); err != nil {
+		return err
+	}
+	if _, err = d.conn.ExecContext(ctx, "commit"); err != nil {
 		return err
 	}
 	if d.read, err = sql.Open("sqlite", dsn(path, "query_only(1)")); err != nil {

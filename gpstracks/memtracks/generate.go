@@ -51,7 +51,7 @@ func wander(rng *rand.Rand, v valley) orb.LineString {
 	heading, turn := rng.Float64()*2*math.Pi, 0.0
 	metres := 3 + 9*rng.Float64()
 	for i := range line {
-		line[i] = at
+		line[i] = orb.Point{math.Round(at[0]*1e7) / 1e7, math.Round(at[1]*1e7) / 1e7} // as receivers write it
 		turn = 0.9*turn + 0.08*rng.NormFloat64()
 		heading += turn
 		step := metres * (0.5 + rng.Float64()) / 111_000

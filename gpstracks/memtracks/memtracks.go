@@ -8,7 +8,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/paulmach/orb"
@@ -151,6 +150,21 @@ func (s *Store) ordered(ctx context.Context) ([]*gpstracks.Track, error) {
 	return s.list, nil
 }
 
+// Known implements gpstracks.Store.
+func (s *Store) Known(ctx context.Context, keys ...string) ([]string, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var known []string
+	for _, k := range keys {
+		if _, ok := s.byKey[k]; ok {
+			known = append(known, k)
+		}
+	}
+	return known, nil
+}
+
 // Count implements gpstracks.Store.
 func (s *Store) Count(ctx context.Context) (int, error) {
 	if err := s.begin(ctx); err != nil {
@@ -233,40 +247,4 @@ func (s *Store) level(ctx context.Context, level int) ([]block, error) {
 	}
 	s.levels[level] = built
 	return built, nil
-}
-
-// SaveRun implements gpstracks.RunStore.
-func (s *Store) SaveRun(ctx context.Context, r gpstracks.Run) (int64, error) {
-	if err := s.begin(ctx); err != nil {
-		return 0, err
-	}
-	defer s.mu.Unlock()
-	if r.ID == 0 {
-		r.ID = int64(len(s.runs)) + 1
-		s.runs = append(s.runs, r)
-		return r.ID, nil
-	}
-	if r.ID < 0 || r.ID > int64(len(s.runs)) {
-		return 0, &gpstracks.InvalidError{Field: "run id", Reason: "is of no run: save a new run with id 0"}
-	}
-	s.runs[r.ID-1] = r
-	return r.ID, nil
-}
-
-// LastRuns implements gpstracks.RunStore.
-func (s *Store) LastRuns(ctx context.Context) ([]gpstracks.Run, error) {
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	var last []gpstracks.Run
-	for _, r := range s.runs {
-		i, ok := slices.BinarySearchFunc(last, r.Source, func(l gpstracks.Run, source string) int { return strings.Compare(l.Source, source) })
-		if ok {
-			last[i] = r
-			continue
-		}
-		last = slices.Insert(last, i, r)
-	}
-	return last, nil
 }

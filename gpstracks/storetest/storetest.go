@@ -39,6 +39,8 @@ func Run(t *testing.T, open Open) {
 		"a known key makes no second track":       noSecond,
 		"a known track takes what it lacked":      takesLacking,
 		"a track without a key is refused":        noKey,
+		"keys that are known are named":           known,
+		"many tracks at once, and again":          bulk,
 		"a list is in order, and goes on":         goesOn,
 		"a filter passes what it says":            filters,
 		"a list can be broken off":                brokenOff,
@@ -261,30 +263,6 @@ func tiles(k *kit) {
 	require.ErrorIs(k, k.s.Blocks(k.Context(), 9, id.Window(), func([]byte) error { return context.Canceled }), context.Canceled)
 }
 
-func runs(k *kit) {
-	last, err := k.s.LastRuns(k.Context())
-	require.NoError(k, err)
-	require.Empty(k, last)
-	save := func(r gpstracks.Run) int64 {
-		id, err := k.s.SaveRun(k.Context(), r)
-		require.NoError(k, err)
-		return id
-	}
-	first := gpstracks.Run{Source: "osm", Region: "alps", StartedAt: day(), Status: "running"}
-	first.ID = save(first)
-	other := gpstracks.Run{Source: "club", StartedAt: day(), FinishedAt: day().Add(time.Minute), Status: "failed", Error: "no answer", Cursor: "7/3"}
-	other.ID = save(other)
-	second := gpstracks.Run{Source: "osm", DryRun: true, StartedAt: day().Add(time.Hour), Status: "running"}
-	second.ID = save(second)
-	second.Status, second.Fetched, second.Bytes = "done", 7, 1<<40
-	require.Equal(k, second.ID, save(second))
-	last, err = k.s.LastRuns(k.Context())
-	require.NoError(k, err)
-	require.Equal(k, []gpstracks.Run{other, second}, last)
-	_, err = k.s.SaveRun(k.Context(), gpstracks.Run{ID: 999, Source: "osm"})
-	require.Error(k, err)
-}
-
 func ends(k *kit) {
 	k.upsert(k.track("a", 7, 46, 9))
 	ctx, cancel := context.WithCancel(k.Context())
@@ -298,6 +276,10 @@ func ends(k *kit) {
 	_, err = k.s.SaveRun(ctx, gpstracks.Run{Source: "osm"})
 	require.ErrorIs(k, err, context.Canceled)
 	_, err = k.s.LastRuns(ctx)
+	require.ErrorIs(k, err, context.Canceled)
+	_, err = k.s.Runs(ctx, gpstracks.RunFilter{})
+	require.ErrorIs(k, err, context.Canceled)
+	_, err = k.s.Known(ctx, "a")
 	require.ErrorIs(k, err, context.Canceled)
 	require.ErrorIs(k, k.s.Blocks(ctx, 9, tile.ID{Z: 9}.Window(), func([]byte) error { return nil }), context.Canceled)
 	seen := false

@@ -19,16 +19,17 @@ import (
 // begins where the one before it ended. What decides whether something is in a
 // tile lies side by side, so that a look at it reads little memory.
 const (
-	version      = 1
+	Version      = 2  // of the layout: a store builds blocks of another one again from the tracks
 	BlockSize    = 64 // features that AppendBlock is best given at a time
 	chunkPoints  = 64
 	blockHeader  = 32
 	indexEntry   = 24
-	recordHeader = 28
+	recordHeader = 32
 	chunkHeader  = 36
 
 	recordID, recordMetres, recordWords  = 0, 8, 12
 	recordFlags, recordOwn, recordChunks = 18, 20, 24
+	recordPlace                          = 28
 
 	noWord     = 0xffff
 	firstChunk = 0x8000
@@ -82,7 +83,7 @@ func AppendBlock(dst []byte, level int, features []Feature) []byte {
 		bounds.grow(f.Bounds.MaxX, f.Bounds.MaxY)
 	}
 	h := dst[start:]
-	h[0], h[1] = version, byte(level)
+	h[0], h[1] = Version, byte(level)
 	binary.LittleEndian.PutUint32(h[4:], uint32(len(features)))
 	putWindow(h[8:], bounds)
 	binary.LittleEndian.PutUint32(h[24:], uint32(len(known)))
@@ -92,7 +93,7 @@ func AppendBlock(dst []byte, level int, features []Feature) []byte {
 
 // BlockWindow is the bounds of a block, for a store's index.
 func BlockWindow(block []byte) (Window, error) {
-	if len(block) < blockHeader || block[0] != version {
+	if len(block) < blockHeader || block[0] != Version {
 		return Window{}, errBlock
 	}
 	return window(block[8:]), nil

@@ -66,6 +66,7 @@ type word struct {
 type candidate struct {
 	id     uint64
 	metres uint32
+	place  uint32
 	block  int32
 	offset int
 	size   int
@@ -106,7 +107,7 @@ func (e *Encoder) Begin(t ID, f gpstracks.Filter) {
 // Add takes a block. It must not change until Append has returned. The error
 // says that the block is damaged.
 func (e *Encoder) Add(block []byte) error {
-	if len(block) < blockHeader || block[0] != version || int(block[1]) != e.tile.Level() {
+	if len(block) < blockHeader || block[0] != Version || int(block[1]) != e.tile.Level() {
 		return errBlock
 	}
 	if !e.window.Touches(window(block[8:])) {
@@ -174,6 +175,7 @@ func (e *Encoder) collect(part blockPart, at, n int) error {
 		if r := all[offset : offset+int(size)]; e.passes(part, r) {
 			e.candidates = append(e.candidates, candidate{
 				id: binary.LittleEndian.Uint64(r[recordID:]), metres: binary.LittleEndian.Uint32(r[recordMetres:]),
+				place: binary.LittleEndian.Uint32(r[recordPlace:]),
 				block: int32(len(e.blocks) - 1), offset: offset, size: int(size),
 			})
 		}
@@ -200,11 +202,19 @@ func important(a, b candidate) int {
 	return cmp.Or(cmp.Compare(b.metres, a.metres), cmp.Compare(a.id, b.id))
 }
 
+// placed is the order of features in a tile, however they are spread over blocks.
+func placed(a, b candidate) int {
+	return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id))
+}
+
 // Append appends the tile to dst, and nothing if no track is in it. The error
 // says that a block is damaged.
 func (e *Encoder) Append(dst []byte) ([]byte, Stats, error) {
 	var s Stats
 	capped := len(e.candidates) > e.limits.Features
+	if !capped && !slices.IsSortedFunc(e.candidates, placed) {
+		slices.SortFunc(e.candidates, placed)
+	}
 	err := e.draw(&s, capped)
 	if err == nil && !capped && e.size() > e.limits.Bytes {
 		s = Stats{}

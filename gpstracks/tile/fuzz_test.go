@@ -54,6 +54,9 @@ func FuzzBlock(f *testing.F) {
 			i := int(at) % (len(damaged) - 3)
 			binary.LittleEndian.PutUint32(damaged[i:], binary.LittleEndian.Uint32(damaged[i:])^flip)
 		}
+		if features, err := tile.BlockFeatures(damaged); err == nil {
+			_ = tile.AppendBlock(nil, 9, features)
+		}
 		for _, id := range []tile.ID{{Z: 9, X: 266, Y: 182}, {Z: 22, X: 1 << 21, Y: 1 << 20}} {
 			e := tile.NewEncoder(tile.Limits{})
 			e.Begin(id, gpstracks.Filter{Activities: []gpstracks.Activity{gpstracks.Unknown}, Sources: []string{"osm"}})

@@ -55,6 +55,7 @@ func (p *Packer) Pack(t *gpstracks.Track) []Feature {
 		binary.LittleEndian.PutUint16(r[recordFlags:], flags)
 		binary.LittleEndian.PutUint32(r[recordOwn:], uint32(len(own)))
 		binary.LittleEndian.PutUint32(r[recordChunks:], uint32(chunks))
+		binary.LittleEndian.PutUint32(r[recordPlace:], place)
 		out = append(out, Feature{
 			Level: level, ID: t.ID, Place: place, Activity: string(t.Activity), Source: t.Source, Attribution: t.Attribution,
 			Bounds: bounds, Record: append(append(append(r, own...), p.chunks...), p.deltas...),

@@ -5,7 +5,8 @@
 // the very bytes that a tile holds, in chunks that know their bounds. A store
 // keeps these features in blocks. At a request an Encoder takes the blocks that
 // touch the tile: chunks inside it are copied, chunks at its edge are clipped in
-// integers. Equal blocks in an equal order give equal bytes, on every machine.
+// integers. Equal tracks give equal bytes, on every machine and however a store
+// has spread them over blocks.
 //
 // What is drawn differs from the track by at most Tolerance units of the tile
 // (a pixel of a 512-pixel tile is 8 units) up to zoom MaxLevel, and beyond it by
@@ -115,9 +116,9 @@ func (t ID) Window() Window {
 
 // Source hands out blocks of features, as AppendBlock writes them.
 type Source interface {
-	// Blocks calls yield for every block of the level that touches the window,
-	// in an order that is the same for the same tracks. A block is not changed
-	// once it was handed out. It ends with the error of yield, of ctx or of the
-	// store.
+	// Blocks calls yield for every block of the level that touches the window, in
+	// any order: fastest in that of Sort. Each feature of the level is in one
+	// block. A block is not changed once it was handed out. It ends with the
+	// error of yield, of ctx or of the store.
 	Blocks(ctx context.Context, level int, w Window, yield func(block []byte) error) error
 }

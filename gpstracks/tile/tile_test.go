@@ -14,6 +14,7 @@ import (
 	"github.com/paulmach/orb/encoding/mvt"
 	"github.com/paulmach/orb/geojson"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
@@ -294,4 +295,45 @@ func TestID(t *testing.T) {
 	require.Equal(t, orb.Point{180, b.Max[1]}, b.Max)
 	b = tile.ID{Z: 11, X: 1071, Y: 721}.Bounds()
 	require.True(t, b.Contains(orb.Point{8.3, 46.9}), b)
+}
+
+// However a store has spread the features over blocks, the tile is the same; and
+// a block gives back what it was made of.
+func TestRegroup(t *testing.T) {
+	t.Parallel()
+	tracks := memtracks.Generate(80, 5)
+	for i := range tracks {
+		tracks[i].ID = int64(i + 1)
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		id := at(rapid.IntRange(4, 15).Draw(r, "z"), tracks[rapid.IntRange(0, 79).Draw(r, "track")].Lines[0][0])
+		want, _ := encode(t, tile.Limits{}, id, gpstracks.Filter{}, tracks...)
+		var features []tile.Feature
+		for _, b := range blocks(id.Level(), tracks...) {
+			again, err := tile.BlockFeatures(b)
+			require.NoError(r, err)
+			require.Equal(r, b, tile.AppendBlock(nil, id.Level(), again))
+			features = append(features, again...)
+		}
+		features = rapid.Permutation(features).Draw(r, "order")
+		e := tile.NewEncoder(tile.Limits{})
+		e.Begin(id, gpstracks.Filter{})
+		for part := range slices.Chunk(features, rapid.IntRange(1, 100).Draw(r, "size")) {
+			require.NoError(r, e.Add(tile.AppendBlock(nil, id.Level(), part)))
+		}
+		got, _, err := e.Append(nil)
+		require.NoError(r, err)
+		require.Equal(r, want, got)
+		n := 0
+		for part := range tile.Cut(features) {
+			size := 0
+			for _, f := range part {
+				size += len(f.Record)
+			}
+			require.True(r, len(part) == 1 || len(part) <= tile.BlockSize && size <= 64<<10)
+			require.Equal(r, features[n].ID, part[0].ID)
+			n += len(part)
+		}
+		require.Equal(r, len(features), n)
+	})
 }

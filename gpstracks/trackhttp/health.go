@@ -78,7 +78,7 @@ func lastRun(runs []gpstracks.Run, source string) *LastRun {
 			continue
 		}
 		l := &LastRun{
-			Status: r.Status, Region: r.Region, StartedAt: r.StartedAt.UTC(),
+			Status: string(r.Status), Region: r.Region, StartedAt: r.StartedAt.UTC(),
 			Inserted: r.Inserted, Updated: r.Updated, Duplicates: r.Duplicates, Rejected: r.Rejected,
 		}
 		if !r.FinishedAt.IsZero() {

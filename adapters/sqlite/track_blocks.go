@@ -1,0 +1,304 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+)
+
+// A level's features are in tiers. New ones come as blocks of the tier for their
+// number; a tier that holds more than it may is put together anew, in the order
+// of the Hilbert curve, as blocks of the next. So a feature is written again a few
+// times only, however many there are, and a look at a place reads a few blocks of
+// each tier.
+const (
+	firstTier   = 4096    // features of tier 0
+	tierGrowth  = 4       // how many times more each next one holds
+	regroupMax  = 4096    // features that are put together in one transaction
+	regroupSize = 8 << 20 // bytes, likewise
+)
+
+func tierMax(tier int) int {
+	n := firstTier
+	for range tier {
+		n *= tierGrowth
+	}
+	return n
+}
+
+// tierFor is where n features come in that are sorted among themselves.
+func tierFor(n int) int {
+	tier := 0
+	for n >= tierMax(tier)/2 {
+		tier++
+	}
+	return tier
+}
+
+// addFeatures writes new features as blocks.
+func (t *tx) addFeatures(features []tile.Feature) error {
+	var levels [tile.MaxLevel + 1][]tile.Feature
+	for _, f := range features {
+		levels[f.Level] = append(levels[f.Level], f)
+	}
+	for level, own := range levels {
+		if err := t.addBlocks(level, tierFor(len(own)), own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) addBlocks(level, tier int, features []tile.Feature) error {
+	tile.Sort(features)
+	for part := range tile.Cut(features) {
+		data := tile.AppendBlock(nil, level, part)
+		w, err := tile.BlockWindow(data)
+		if err != nil {
+			return err
+		}
+		var id int64
+		_, err = t.one([]any{&id}, "insert into track_blocks (level, tier, place, features, data) values (?, ?, ?, ?, ?) returning id",
+			level, tier, part[0].Place, len(part), data)
+		if err != nil {
+			return err
+		}
+		err = t.exec("insert into track_block_bounds (id, min_level, max_level, min_x, max_x, min_y, max_y) values (?, ?, ?, ?, ?, ?, ?)",
+			id, level, level, w.MinX, w.MaxX, w.MinY, w.MaxY)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stored is a block with its id.
+type stored struct {
+	id, tier int64
+	data     []byte
+}
+
+func (t *tx) blocks(query string, args ...any) ([]stored, error) {
+	s, err := t.stmt(query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.QueryContext(t.ctx, args...)
+	return collect(rows, err, func(r *sql.Rows) (b stored, err error) { return b, r.Scan(&b.id, &b.tier, &b.data) })
+}
+
+func (t *tx) deleteBlock(id int64) error {
+	if err := t.exec("delete from track_blocks where id = ?", id); err != nil {
+		return err
+	}
+	return t.exec("delete from track_block_bounds where id = ?", id)
+}
+
+// dropFeatures takes tracks out of the blocks. features are those of the tracks,
+// whose bounds tell where the blocks are.
+func (t *tx) dropFeatures(gone map[int64]bool, features []tile.Feature) error {
+	found := map[int64]int{}
+	for _, f := range features {
+		ids, err := t.ids(`select id from track_block_bounds where min_level = ?1 and max_level = ?1
+			and min_x <= ?2 and max_x >= ?3 and min_y <= ?4 and max_y >= ?5`,
+			f.Level, f.Bounds.MinX, f.Bounds.MaxX, f.Bounds.MinY, f.Bounds.MaxY)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			found[id] = f.Level
+		}
+	}
+	for id, level := range found {
+		if err := t.dropFrom(id, level, gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) dropFrom(id int64, level int, gone map[int64]bool) error {
+	all, err := t.blocks("select id, tier, data from track_blocks where id = ?", id)
+	if err != nil {
+		return err
+	}
+	for _, b := range all {
+		features, err := tile.BlockFeatures(b.data)
+		if err != nil {
+			return err
+		}
+		rest := slices.DeleteFunc(slices.Clone(features), func(f tile.Feature) bool { return gone[f.ID] })
+		if len(rest) == len(features) {
+			continue
+		}
+		if err := t.deleteBlock(b.id); err != nil {
+			return err
+		}
+		if err := t.addBlocks(level, int(b.tier), rest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle puts the blocks of full tiers together, in transactions of their own, so
+// that others who write wait for none of them long.
+func (s *Tracks) settle(ctx context.Context) error {
+	for {
+		level, tier, full, err := s.fullTier(ctx)
+		if err != nil || !full {
+			return err
+		}
+		for more := true; more; {
+			if err := s.db.write(ctx, func(t *tx) (err error) { more, err = t.regroup(level, tier); return err }); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// fullTier finds a tier that holds more than it may.
+func (s *Tracks) fullTier(ctx context.Context) (level, tier int, full bool, err error) {
+	rows, err := s.db.read.QueryContext(ctx, "select level, tier, sum(features) from track_blocks group by level, tier order by tier, level")
+	if err != nil {
+		return 0, 0, false, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var n int
+		if err := rows.Scan(&level, &tier, &n); err != nil {
+			return 0, 0, false, err
+		}
+		if n > tierMax(tier) {
+			return level, tier, true, rows.Close()
+		}
+	}
+	return 0, 0, false, rows.Err()
+}
+
+// regroup moves the first blocks of a tier to the next one, and reports whether
+// there are more. Any division of the features into blocks is right, so a break
+// between two calls costs nothing.
+func (t *tx) regroup(level, tier int) (more bool, err error) {
+	rows, err := t.firstBlocks(level, tier)
+	if err != nil || len(rows) == 0 {
+		return false, err
+	}
+	var features []tile.Feature
+	for _, b := range rows {
+		own, err := tile.BlockFeatures(b.data)
+		if err != nil {
+			return false, err
+		}
+		features = append(features, own...)
+		if err := t.deleteBlock(b.id); err != nil {
+			return false, err
+		}
+	}
+	return true, t.addBlocks(level, tier+1, features)
+}
+
+// firstBlocks reads as many blocks of a tier as are put together at a time.
+func (t *tx) firstBlocks(level, tier int) (out []stored, err error) {
+	s, err := t.stmt("select id, features, data from track_blocks where level = ? and tier = ? order by place, id")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.QueryContext(t.ctx, level, tier)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for size, features := 0, 0; size < regroupSize && features < regroupMax && rows.Next(); {
+		var b stored
+		var n int
+		if err := rows.Scan(&b.id, &n, &b.data); err != nil {
+			return nil, err
+		}
+		out, size, features = append(out, b), size+len(b.data), features+n
+	}
+	return out, rows.Err()
+}
+
+// rebuild makes all blocks again.
+func (s *Tracks) rebuild(ctx context.Context) error {
+	err := s.db.write(ctx, func(t *tx) error {
+		if err := t.exec("delete from track_blocks"); err != nil {
+			return err
+		}
+		return t.exec("delete from track_block_bounds")
+	})
+	for after, more := int64(0), true; more && err == nil; {
+		err = s.db.write(ctx, func(t *tx) error {
+			ids, err := t.ids("select id from tracks where id > ? order by id limit 500", after)
+			if more = len(ids) > 0; err != nil || !more {
+				return err
+			}
+			after = ids[len(ids)-1]
+			return t.packAgain(ids)
+		})
+		if err == nil {
+			err = s.settle(ctx)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return s.db.write(ctx, func(t *tx) error { return t.setCounter(blocksVersion, tile.Version) })
+}
+
+func (t *tx) packAgain(ids []int64) error {
+	var packer tile.Packer
+	var features []tile.Feature
+	for _, id := range ids {
+		track, ok, err := t.trackByID(id)
+		if err == nil && ok {
+			track.Lines, err = t.lines(id)
+		}
+		if err != nil {
+			return err
+		}
+		features = append(features, packer.Pack(&track)...)
+	}
+	return t.addFeatures(features)
+}
+
+// Blocks implements tile.Source.
+func (s *Tracks) Blocks(ctx context.Context, level int, w tile.Window, yield func([]byte) error) error {
+	if level < 0 || level > tile.MaxLevel {
+		return &gpstracks.InvalidError{Field: "level", Reason: "is not one that tiles have"}
+	}
+	// The blocks are found first and read in their order along the curve: nearly
+	// that of the tile. It need not be exact.
+	rows, err := s.db.read.QueryContext(ctx, `with found as materialized (
+			select r.id from track_block_bounds r cross join track_blocks b on b.id = r.id
+			where r.min_level <= ?1 and r.max_level >= ?1 and r.min_x <= ?2 and r.max_x >= ?3 and r.min_y <= ?4 and r.max_y >= ?5
+			order by b.place, b.id)
+		select b.data from found cross join track_blocks b on b.id = found.id`,
+		level, w.MaxX, w.MinX, w.MaxY, w.MinY)
+	if err != nil {
+		return ended(ctx, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var data []byte
+		if err := rows.Scan(&data); err != nil {
+			return ended(ctx, err)
+		}
+		if err := yield(data); err != nil {
+			return err
+		}
+	}
+	return ended(ctx, rows.Err())
+}
+
+// ended is the error of a query: that of ctx if it ended the query.
+func ended(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}

@@ -1,0 +1,106 @@
+package storetest
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+)
+
+func runs(k *kit) {
+	last, err := k.s.LastRuns(k.Context())
+	require.NoError(k, err)
+	require.Empty(k, last)
+	save := func(r gpstracks.Run) int64 {
+		id, err := k.s.SaveRun(k.Context(), r)
+		require.NoError(k, err)
+		return id
+	}
+	first := gpstracks.Run{Source: "osm", Region: "alps", StartedAt: day(), Status: gpstracks.StatusRunning}
+	first.ID = save(first)
+	other := gpstracks.Run{Source: "club", StartedAt: day(), FinishedAt: day().Add(time.Minute), Status: gpstracks.StatusFailed, Error: "no answer", Cursor: "7/3"}
+	other.ID = save(other)
+	second := gpstracks.Run{Source: "osm", DryRun: true, StartedAt: day().Add(time.Hour), Status: gpstracks.StatusRunning}
+	second.ID = save(second)
+	second.Status, second.Fetched, second.Bytes = gpstracks.StatusDone, 7, 1<<40
+	require.Equal(k, second.ID, save(second))
+	last, err = k.s.LastRuns(k.Context())
+	require.NoError(k, err)
+	require.Equal(k, []gpstracks.Run{other, second}, last)
+	for want, f := range map[string]gpstracks.RunFilter{
+		"3 2 1": {}, "3": {Limit: 1}, "3 1": {Source: "osm"}, "1": {Region: "alps"}, "2": {Status: gpstracks.StatusFailed}, "": {Source: "osm", Status: gpstracks.StatusRefused},
+	} {
+		got, err := k.s.Runs(k.Context(), f)
+		require.NoError(k, err)
+		var ids []string
+		for _, r := range got {
+			ids = append(ids, map[int64]string{first.ID: "1", other.ID: "2", second.ID: "3"}[r.ID])
+		}
+		require.Equal(k, want, strings.Join(ids, " "), "%+v", f)
+	}
+	_, err = k.s.SaveRun(k.Context(), gpstracks.Run{ID: 999, Source: "osm"})
+	require.Error(k, err)
+}
+
+func known(k *kit) {
+	a, b := k.track("a", 7, 46, 5), k.track("b", 8, 46, 5)
+	got, err := k.s.Known(k.Context(), a.Key)
+	require.NoError(k, err)
+	require.Empty(k, got)
+	k.upsert(a)
+	got, err = k.s.Known(k.Context(), b.Key, a.Key, "", "nobody's")
+	require.NoError(k, err)
+	require.Equal(k, []string{a.Key}, got)
+}
+
+// bulk brings more tracks than a store handles at a time, in parts and in
+// another order, and compares every answer with those of the double.
+func bulk(k *kit) {
+	tracks := memtracks.Generate(1300, 3)
+	double := memtracks.New()
+	for part := range slices.Chunk(tracks, 400) {
+		want, err := double.Upsert(k.Context(), part)
+		require.NoError(k, err)
+		require.Equal(k, want, k.upsert(part...))
+	}
+	k.count(1300)
+	u := k.upsert(tracks[:500]...)
+	require.Equal(k, gpstracks.Upserted{Duplicates: 500}, u)
+	_, err := double.Upsert(k.Context(), tracks[:500])
+	require.NoError(k, err)
+	k.same(double)
+	var ids []int64
+	for _, t := range k.list(gpstracks.Filter{Sources: []string{"club"}}) {
+		ids = append(ids, t.ID)
+	}
+	require.Greater(k, len(ids), 100)
+	changed, err := k.s.Remove(k.Context(), ids...)
+	require.NoError(k, err)
+	require.Len(k, changed, len(ids))
+	_, err = double.Remove(k.Context(), ids...)
+	require.NoError(k, err)
+	k.same(double)
+}
+
+// same compares lists and tiles with those of the double.
+func (k *kit) same(double *memtracks.Store) {
+	k.Helper()
+	for _, f := range []gpstracks.Filter{{}, {Sources: []string{"osm"}}, {Activities: []gpstracks.Activity{gpstracks.Running, gpstracks.Skiing}}} {
+		var want []gpstracks.Track
+		for t, err := range double.List(k.Context(), f) {
+			require.NoError(k, err)
+			want = append(want, t)
+		}
+		require.Equal(k, want, k.list(f))
+		for _, id := range []tile.ID{{Z: 4, X: 8, Y: 5}, {Z: 7, X: 66, Y: 45}, {Z: 9, X: 267, Y: 181}, {Z: 12, X: 2138, Y: 1446}, {Z: 14, X: 8552, Y: 5786}, {Z: 17, X: 68416, Y: 46292}} {
+			want, _, err := tile.NewEncoder(tile.Limits{}).Encode(k.Context(), nil, double, id, f)
+			require.NoError(k, err)
+			require.Equal(k, want, k.encode(id, f), "%v", id)
+		}
+	}
+}
