@@ -32,8 +32,8 @@ type room struct {
 // plan is the floor plan, the most exact path first.
 func plan() []room {
 	return []room{
-		{"orchestrator/stage", 0, nil}, {"gpstracks", 0, nil},
-		{"gpstracks/tile", 1, nil},
+		{"orchestrator/stage", 0, nil}, {"gpstracks", 0, nil}, {"gpstracks/licences", 0, nil},
+		{"gpstracks/tile", 1, nil}, {"gpstracks/gpx", 1, nil},
 		{"gpstracks/memtracks", 2, nil}, {"gpstracks/trackhttp", 2, nil}, {"gpstracks/collect", 2, nil},
 		{"githost", 1, nil}, {"tracker", 1, nil}, {"messenger", 1, nil}, {"queue", 1, nil},
 		{"queue/lease", 1, nil}, {"orchestrator/work", 1, nil},
@@ -68,6 +68,8 @@ func exceptions() map[string][]string {
 		"gpstracks":           {orb, "context"}, // the port of the store ends its queries with their request
 		"gpstracks/tile":      {orb},
 		"gpstracks/memtracks": {orb},
+		"gpstracks/gpx":       {orb},
+		"gpstracks/collect":   {orb},
 		"gpstracks/trackhttp": {
 			orb,
 			"github.com/hashicorp/golang-lru/v2", // the tile cache: small, without dependencies of its own, and used everywhere
