@@ -1,0 +1,117 @@
+package collect_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/paulmach/orb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/collect"
+	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
+	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+)
+
+// source is a source of four boxes a square degree, quartered from the third page on.
+func source() collect.Source {
+	return collect.Source{
+		Name: "osm", Enabled: true, Kind: collect.OSM, URL: "https://tracks.example/", MaxArea: 0.25, PageSize: 100, MaxPages: 2, NeedTimes: true,
+		KeepFor: 30 * 24 * time.Hour,
+	}
+}
+
+// region is a square degree.
+func region() collect.Region {
+	return collect.Region{Name: "alps", Enabled: true, Areas: []collect.Area{{Name: "a", Bounds: orb.Bound{Min: orb.Point{7, 46}, Max: orb.Point{8, 47}}}}}
+}
+
+func licences() collect.Licences {
+	return collect.Licences{
+		{Record: "osm.md", Source: "osm", Status: "accepted", Licence: "ODbL 1.0", Attribution: "© mappers"},
+		{Record: "local.md", Source: "local", Status: "accepted", Attribution: "the operator"},
+	}
+}
+
+// feed answers with a function, and notes what it was asked.
+type feed struct {
+	page  func(ctx context.Context, box orb.Bound, next string) (collect.Page, error)
+	asked []string // west south width, and next
+}
+
+func (f *feed) Page(ctx context.Context, box orb.Bound, next string) (collect.Page, error) {
+	f.asked = append(f.asked, fmt.Sprintf("%g %g %g %s", box.Min[0], box.Min[1], box.Max[0]-box.Min[0], next))
+	p, err := f.page(ctx, box, next)
+	p.Requests, p.Bytes = 1, 100
+	return p, err
+}
+
+// start is when tracks were recorded.
+func start() time.Time { return time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC) }
+
+// walk is a track of n points, ten metres and seven seconds apart, from the
+// middle of a box.
+func walk(name string, box orb.Bound, n int) gpx.Track {
+	var points []gpx.Point
+	for i := range n {
+		c := box.Center()
+		points = append(points, gpx.Point{At: orb.Point{c[0], c[1] + 0.0001*float64(i)}, Time: start().Add(time.Duration(i) * 7 * time.Second)})
+	}
+	return gpx.Track{Name: name + ".gpx", URL: "/user/somebody/traces/" + name, Segments: [][]gpx.Point{points}}
+}
+
+// oneEach gives each box one track.
+func oneEach() *feed {
+	return &feed{page: func(_ context.Context, box orb.Bound, _ string) (collect.Page, error) {
+		return collect.Page{Tracks: []gpx.Track{walk(fmt.Sprintf("%g-%g", box.Min[0], box.Min[1]), box, 30)}}, nil
+	}}
+}
+
+// rig is a collector over a store in memory.
+type rig struct {
+	*testing.T
+	store   *memtracks.Store
+	changed int
+	o       collect.Options
+}
+
+func newRig(t *testing.T) *rig {
+	r := &rig{T: t, store: memtracks.New()}
+	r.o = collect.Options{
+		Store: r.store, Runs: r.store, Licences: licences(), Now: func() time.Time { return start().AddDate(0, 0, 20) },
+		Changed: func(b ...orb.Bound) { r.changed += len(b) },
+	}
+	return r
+}
+
+func (r *rig) collector() *collect.Collector {
+	r.Helper()
+	c, err := collect.New(r.o)
+	require.NoError(r, err)
+	return c
+}
+
+func (r *rig) list() (out []gpstracks.Track) {
+	r.Helper()
+	for t, err := range r.store.List(r.Context(), gpstracks.Filter{}) {
+		require.NoError(r, err)
+		out = append(out, t)
+	}
+	return out
+}
+
+// runs are the rows of all runs, the first one first, without their times.
+func (r *rig) runs() []gpstracks.Run {
+	r.Helper()
+	runs, err := r.store.Runs(r.Context(), gpstracks.RunFilter{})
+	require.NoError(r, err)
+	out := make([]gpstracks.Run, 0, len(runs))
+	for i := len(runs) - 1; i >= 0; i-- {
+		require.True(r, runs[i].StartedAt.Equal(r.o.Now()))
+		runs[i].StartedAt, runs[i].FinishedAt = time.Time{}, time.Time{}
+		out = append(out, runs[i])
+	}
+	return out
+}
