@@ -1,0 +1,223 @@
+// Package gpsfile reads what the collector of tracks is told by files: sources and
+// regions from YAML, licence records from the front matter of Markdown files.
+// Errors name the file, the line and the field.
+package gpsfile
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/paulmach/orb"
+
+	"github.com/signalbox-dev/signalbox/gpstracks/collect"
+	"github.com/signalbox-dev/signalbox/gpstracks/licences"
+)
+
+// builtIn are the files of this module.
+//
+//go:embed gps_sources.yaml gps_regions.yaml
+var builtIn embed.FS
+
+// Error is what is wrong with a file.
+type Error struct {
+	File string
+	Line int // 0 when it is not known
+	Err  error
+}
+
+// Error names the file and the line.
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %v", e.File, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Paths name files of one's own. An empty one stands for the file that is built in.
+type Paths struct {
+	Sources  string // a YAML file such as gps_sources.yaml
+	Regions  string // a YAML file such as gps_regions.yaml
+	Licences string // a directory of <source>.md
+}
+
+// Load reads the sources, the regions and the licence records. A record that
+// cannot be read is no error here: its source is refused.
+func Load(p Paths) (collect.Config, collect.Licences, error) {
+	var c collect.Config
+	name, body, err := file(p.Sources, "gps_sources.yaml")
+	if err == nil {
+		c.Sources, err = Sources(name, body)
+	}
+	if err != nil {
+		return c, nil, err
+	}
+	if name, body, err = file(p.Regions, "gps_regions.yaml"); err == nil {
+		c.Regions, err = Regions(name, body)
+	}
+	if err != nil {
+		return c, nil, err
+	}
+	if p.Licences == "" {
+		return c, Licences(licences.Files), nil
+	}
+	if s, err := os.Stat(p.Licences); err != nil || !s.IsDir() {
+		return c, nil, &Error{File: p.Licences, Err: errors.New("is no directory of licence records")}
+	}
+	return c, Licences(os.DirFS(p.Licences)), nil
+}
+
+func file(path, otherwise string) (name string, body []byte, err error) {
+	if path == "" {
+		body, err = builtIn.ReadFile(otherwise)
+		return otherwise, body, err
+	}
+	if body, err = os.ReadFile(path); err != nil {
+		err = &Error{File: path, Err: errors.New("cannot be read: " + cause(err).Error())}
+	}
+	return path, body, err
+}
+
+// cause is an error without the path, which is named already.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+type source struct {
+	Name      string        `yaml:"name"`
+	Title     string        `yaml:"title"`
+	Enabled   bool          `yaml:"enabled"`
+	Kind      string        `yaml:"kind"`
+	URL       string        `yaml:"url"`
+	MaxArea   float64       `yaml:"max_area"`
+	PageSize  int           `yaml:"page_size"`
+	MaxPages  int           `yaml:"max_pages"`
+	Pause     time.Duration `yaml:"pause"`
+	KeepURL   bool          `yaml:"keep_url"`
+	NeedTimes bool          `yaml:"need_times"`
+	KeepDays  int           `yaml:"keep_days"`
+}
+
+// Sources reads the content of a file; name is for errors.
+func Sources(name string, body []byte) ([]collect.Source, error) {
+	var f struct {
+		Sources []source `yaml:"sources"`
+	}
+	tree, err := decode(name, body, &f)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]collect.Source, 0, len(f.Sources))
+	for _, s := range f.Sources {
+		out = append(out, collect.Source{
+			Name: s.Name, Title: s.Title, Enabled: s.Enabled, Kind: collect.Kind(s.Kind), URL: s.URL, MaxArea: s.MaxArea, PageSize: s.PageSize,
+			MaxPages: s.MaxPages, Pause: s.Pause, KeepURL: s.KeepURL, NeedTimes: s.NeedTimes, KeepFor: time.Duration(s.KeepDays) * 24 * time.Hour,
+		})
+	}
+	return out, placed(name, tree, len(out), "sources", collect.Config{Sources: out}.Check())
+}
+
+type region struct {
+	Name    string `yaml:"name"`
+	Title   string `yaml:"title"`
+	Enabled bool   `yaml:"enabled"`
+	Areas   []struct {
+		Name string    `yaml:"name"`
+		BBox []float64 `yaml:"bbox"`
+	} `yaml:"areas"`
+}
+
+// Regions reads the content of a file; name is for errors.
+func Regions(name string, body []byte) ([]collect.Region, error) {
+	var f struct {
+		Regions []region `yaml:"regions"`
+	}
+	tree, err := decode(name, body, &f)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]collect.Region, 0, len(f.Regions))
+	for i, r := range f.Regions {
+		own := collect.Region{Name: r.Name, Title: r.Title, Enabled: r.Enabled}
+		for _, a := range r.Areas {
+			if len(a.BBox) != 4 {
+				err := fmt.Errorf("regions, entry %d: areas has one, %s, whose bbox has %d numbers: write it as [west, south, east, north] in degrees", i+1, a.Name, len(a.BBox))
+				return nil, &Error{name, line(tree, "regions", i, "areas"), err}
+			}
+			own.Areas = append(own.Areas, collect.Area{Name: a.Name, Bounds: orb.Bound{Min: orb.Point{a.BBox[0], a.BBox[1]}, Max: orb.Point{a.BBox[2], a.BBox[3]}}})
+		}
+		out = append(out, own)
+	}
+	return out, placed(name, tree, len(out), "regions", collect.Config{Regions: out}.Check())
+}
+
+// decode reads YAML that has no fields but those of into.
+func decode(name string, body []byte, into any) (*ast.File, error) {
+	tree, err := parser.ParseBytes(body, 0)
+	if err == nil {
+		err = yaml.UnmarshalWithOptions(body, into, yaml.Strict())
+	}
+	if err != nil {
+		return nil, &Error{name, lineOf(err), errors.New(short(err))}
+	}
+	return tree, nil
+}
+
+// placed gives the error of a check its place in the file.
+func placed(name string, tree *ast.File, entries int, list string, err error) error {
+	var wrong *collect.FieldError
+	switch {
+	case entries == 0:
+		return &Error{name, 0, fmt.Errorf("%s: there is none", list)}
+	case errors.As(err, &wrong):
+		return &Error{name, line(tree, list, wrong.Entry, wrong.Field), err}
+	}
+	return err
+}
+
+// line finds a field of an entry in the file; the entry itself when the field is
+// not there.
+func line(tree *ast.File, list string, entry int, field string) int {
+	for _, path := range []string{fmt.Sprintf("$.%s[%d].%s", list, entry, field), fmt.Sprintf("$.%s[%d]", list, entry)} {
+		p, err := yaml.PathString(path)
+		if err != nil {
+			continue
+		}
+		if node, err := p.FilterFile(tree); err == nil && node != nil {
+			return node.GetToken().Position.Line
+		}
+	}
+	return 0
+}
+
+// lineOf is the line that a YAML error is about.
+func lineOf(err error) int {
+	var e yaml.Error
+	if errors.As(err, &e) && e.GetToken() != nil {
+		return e.GetToken().Position.Line
+	}
+	return 0
+}
+
+// short is the first line of a YAML error, without its position.
+func short(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	if _, rest, ok := strings.Cut(text, "] "); ok {
+		text = rest
+	}
+	return text
+}
