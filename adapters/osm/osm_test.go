@@ -1,0 +1,284 @@
+package osm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/paulmach/orb"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/signalbox-dev/signalbox/adapters/osm"
+	"github.com/signalbox-dev/signalbox/adapters/osm/osmtest"
+	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func Example() {
+	server := httptest.NewServer(osmtest.New(osmtest.Options{}, osmtest.Trace{ID: 7, Visibility: osmtest.Trackable, Segments: [][]osmtest.Point{{
+		{Lon: 7.9, Lat: 46.6, At: time.Unix(1e9, 0)}, {Lon: 7.91, Lat: 46.6, At: time.Unix(1e9+60, 0)},
+	}}}))
+	defer server.Close()
+	client, err := osm.New(osm.Options{URL: server.URL + osmtest.Path, UserAgent: "example/1.0"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	page, err := client.Page(context.Background(), orb.Bound{Min: orb.Point{7.5, 46.5}, Max: orb.Point{8, 47}}, "")
+	fmt.Println(len(page.Tracks), len(page.Tracks[0].Segments[0]), page.Next == "", err)
+	// Output: 1 2 true <nil>
+}
+
+// All pages are read once, in both forms of the API, compressed or not, and
+// wherever pages end.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	for _, form := range []osmtest.Options{{}, {Pages: true}, {Gzip: true}, {Pages: true, Gzip: true}} {
+		for _, size := range []int{1, 7, 20, 30, 60, 61, 5000} {
+			form.PageSize = size
+			s := osmtest.New(form, trace(3, 20, osmtest.Identifiable), trace(1, 25, osmtest.Trackable), trace(2, 15, osmtest.Trackable))
+			tracks, pages, err := all(t.Context(), client(t, s, osm.Options{PageSize: size}))
+			require.NoError(t, err)
+			require.Equal(t, 60, points(tracks), "%+v", form)
+			want := (60 + size - 1) / size
+			if 60%size == 0 && form.Pages || size == 60 { // a full page: there may be more
+				want++
+			}
+			require.Equal(t, want, pages, "%+v", form)
+			require.Equal(t, "walk 3.gpx", tracks[0].Name)
+			require.Equal(t, "/user/some%20body/traces/3", tracks[0].URL)
+			last := tracks[len(tracks)-1]
+			require.Empty(t, last.Name+last.URL, "trackable: nameless")
+		}
+	}
+}
+
+// Points of one moment stay on one page, which is longer then, and is not taken
+// for a full one of the older form.
+func TestLongPage(t *testing.T) {
+	t.Parallel()
+	same := trace(1, 12, osmtest.Trackable)
+	for i := range same.Segments[0] {
+		same.Segments[0][i].At = start()
+	}
+	s := osmtest.New(osmtest.Options{PageSize: 5}, same)
+	tracks, pages, err := all(t.Context(), client(t, s, osm.Options{PageSize: 5}))
+	require.NoError(t, err)
+	require.Equal(t, []int{12, 1}, []int{points(tracks), pages})
+	s.Add(trace(2, 7, osmtest.Trackable))
+	tracks, pages, err = all(t.Context(), client(t, s, osm.Options{PageSize: 5}))
+	require.NoError(t, err)
+	require.Equal(t, []int{19, 2}, []int{points(tracks), pages})
+}
+
+// Points of nobody come without times in one track, and only in the older form;
+// small numbers are written as Ruby writes them.
+func TestQuirks(t *testing.T) {
+	t.Parallel()
+	old := osmtest.New(osmtest.Options{Pages: true}, trace(1, 4, osmtest.Public), trace(2, 4, osmtest.Private), trace(3, 3, osmtest.Trackable))
+	tracks, _, err := all(t.Context(), client(t, old, osm.Options{}))
+	require.NoError(t, err)
+	require.Len(t, tracks, 2)
+	require.Len(t, tracks[1].Segments[0], 8)
+	require.True(t, tracks[1].Segments[0][0].Time.IsZero())
+	require.True(t, slices.IsSortedFunc(tracks[1].Segments[0], func(a, b gpx.Point) int { return int(1e9 * (a.At[1] - b.At[1])) }))
+
+	small := osmtest.New(osmtest.Options{}, osmtest.Trace{ID: 1, Visibility: osmtest.Trackable, Segments: [][]osmtest.Point{{{Lon: 0.00005, Lat: -0.00003, At: start()}, {Lon: 1e-7, Lat: 0, At: start()}, {Lon: 0.5, Lat: 0.25, At: start()}}}})
+	p, err := client(t, small, osm.Options{}).Page(t.Context(), orb.Bound{Min: orb.Point{-0.1, -0.1}, Max: orb.Point{0.6, 0.3}}, "")
+	require.Error(t, err, "0.28 square degrees are too many")
+	require.Empty(t, p.Tracks)
+	p, err = client(t, osmtest.New(osmtest.Options{MaxArea: 1}, osmtest.Trace{ID: 1, Visibility: osmtest.Trackable, Segments: [][]osmtest.Point{{{Lon: 0.00005, Lat: -0.00003, At: start()}, {Lon: 1e-7, Lat: 0, At: start()}, {Lon: 0.5, Lat: 0.25, At: start()}}}}), osm.Options{}).
+		Page(t.Context(), orb.Bound{Min: orb.Point{-0.1, -0.1}, Max: orb.Point{0.6, 0.3}}, "")
+	require.NoError(t, err)
+	var got []orb.Point
+	for _, one := range p.Tracks[0].Segments[0] {
+		got = append(got, one.At)
+	}
+	require.Equal(t, []orb.Point{{0.00005, -0.00003}, {1e-7, 0}, {0.5, 0.25}}, got)
+}
+
+// The box that is asked for is not larger than the one that was given.
+func TestBox(t *testing.T) {
+	t.Parallel()
+	s := osmtest.New(osmtest.Options{})
+	c := client(t, s, osm.Options{})
+	for _, b := range []orb.Bound{{Min: orb.Point{7.1, 46.6}, Max: orb.Point{7.6, 47.1}}, {Min: orb.Point{-180, -90}, Max: orb.Point{-179.5, -89.5}}, {Min: orb.Point{1. / 3, -2. / 3}, Max: orb.Point{1./3 + 0.5, -2./3 + 0.5}}} {
+		_, err := c.Page(t.Context(), b, "")
+		require.NoError(t, err)
+	}
+	require.Equal(t, "7.1,46.6,7.6,47.1", s.Requests()[0].Query.Get("bbox"))
+	require.Equal(t, "-180,-90,-179.5,-89.5", s.Requests()[1].Query.Get("bbox"))
+	require.Equal(t, "0.3333334,-0.6666666,0.8333333,-0.1666667", s.Requests()[2].Query.Get("bbox"))
+	_, err := c.Page(t.Context(), orb.Bound{Min: orb.Point{7, 46}, Max: orb.Point{7.6, 46.5}}, "")
+	var much interface{ TooMuch() bool }
+	require.ErrorAs(t, err, &much)
+	require.True(t, much.TooMuch())
+	require.EqualError(t, err, "osm: the server answered 400 Bad Request: The maximum bbox size is 0.25, and your request was too large. Either request a smaller area, or use planet.osm")
+	require.Len(t, s.Requests(), 4, "asking again would not help")
+}
+
+// What a server does wrong, how often it is asked, after which waits, and what
+// comes of it.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	f := func(f ...osmtest.Fault) []osmtest.Fault { return f }
+	for _, c := range []struct {
+		faults []osmtest.Fault
+		waits  []time.Duration
+		want   string
+	}{
+		{nil, nil, "1 tracks, 1 requests"},
+		{f(osmtest.TooMany), []time.Duration{7 * time.Second}, "1 tracks, 2 requests"},
+		{f(osmtest.Bandwidth, osmtest.Bandwidth), []time.Duration{7 * time.Second, 7 * time.Second}, "1 tracks, 3 requests"},
+		{f(osmtest.TooMany, osmtest.Bandwidth, osmtest.TooMany), []time.Duration{7 * time.Second, 7 * time.Second}, "0 tracks, 3 requests: osm: the server answered 429 Too Many Requests: Too Many Requests"},
+		{f(osmtest.Unavailable), []time.Duration{5 * time.Second}, "1 tracks, 2 requests"},
+		{f(osmtest.ErrorFault, osmtest.Dropped), []time.Duration{5 * time.Second, 20 * time.Second}, "1 tracks, 3 requests"},
+		{f(osmtest.Dropped, osmtest.Dropped, osmtest.Dropped), []time.Duration{5 * time.Second, 20 * time.Second}, "0 tracks, 3 requests: osm: there was no answer: unexpected EOF"},
+		{f(osmtest.CutOff), []time.Duration{5 * time.Second}, "1 tracks, 2 requests"},
+		{f(osmtest.Broken), []time.Duration{5 * time.Second}, "1 tracks, 2 requests"},
+		{f(osmtest.NoGPX, osmtest.NoGPX, osmtest.NoGPX), []time.Duration{5 * time.Second, 5 * time.Second}, "0 tracks, 3 requests: osm: a page cannot be read: GPX line 1: a document type is not read: remove it"},
+		{f(osmtest.Hang), []time.Duration{6*time.Minute + 5*time.Second}, "1 tracks, 2 requests"},
+		{f(osmtest.Blocked), nil, "0 tracks, 1 requests: osm: the server answered 403 Forbidden: You are blocked: the User-Agent does not say who you are"},
+		{f(osmtest.NotFound), nil, "0 tracks, 1 requests: osm: the server answered 404 Not Found: Traces are not available"},
+		{f(osmtest.Moved), nil, `0 tracks, 1 requests: osm: the server answered 301 Moved Permanently to "https://elsewhere.example/api/0.6/trackpoints": Options.URL must be the address that answers itself`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := osmtest.New(osmtest.Options{}, trace(1, 9, osmtest.Trackable))
+			s.Fail(c.faults...)
+			require.Equal(t, c.want, summary(client(t, s, osm.Options{}).Page(t.Context(), cell(), "")))
+			require.Equal(t, c.waits, waits(s), "%v", c.faults)
+		})
+	}
+}
+
+// waits are the times between requests.
+func waits(s *osmtest.Server) (out []time.Duration) {
+	r := s.Requests()
+	for i := 1; i < len(r); i++ {
+		out = append(out, r[i].At.Sub(r[i-1].At))
+	}
+	return out
+}
+
+// A server that asks for a very long wait, or for none, is left alone.
+func TestLongWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := osmtest.New(osmtest.Options{})
+		s.SetRetryAfter(3600)
+		s.Fail(osmtest.TooMany)
+		_, err := client(t, s, osm.Options{}).Page(t.Context(), cell(), "")
+		var e *osm.Error
+		require.ErrorAs(t, err, &e)
+		require.True(t, e.Retryable() && e.RetryAfter() == time.Hour)
+		require.Len(t, s.Requests(), 1)
+		s.SetRetryAfter(0)
+		s.Fail(osmtest.TooMany, osmtest.TooMany)
+		_, err = client(t, s, osm.Options{}).Page(t.Context(), cell(), "")
+		require.NoError(t, err)
+		require.Equal(t, []time.Duration{time.Minute, 2 * time.Minute}, waits(s)[1:])
+	})
+}
+
+// Requests go one at a time with a pause between two, and say who asks.
+func TestPolite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := osmtest.New(osmtest.Options{PageSize: 10}, trace(1, 35, osmtest.Trackable))
+		c := client(t, s, osm.Options{PageSize: 10, Pause: time.Second})
+		done := make(chan error)
+		for range 2 {
+			go func() { _, _, err := all(t.Context(), c); done <- err }()
+		}
+		require.NoError(t, errors.Join(<-done, <-done))
+		require.Len(t, s.Requests(), 8)
+		for _, w := range waits(s) {
+			require.Equal(t, time.Second, w)
+		}
+		require.Equal(t, 1, s.MostAtOnce())
+		require.Equal(t, agent, s.Requests()[7].Agent)
+	})
+}
+
+// Who ends a run need not wait for a wait.
+func TestEnded(t *testing.T) {
+	t.Parallel()
+	for _, f := range []osmtest.Fault{osmtest.TooMany, osmtest.Hang} {
+		synctest.Test(t, func(t *testing.T) {
+			s := osmtest.New(osmtest.Options{})
+			s.SetRetryAfter(600)
+			s.Fail(f)
+			begun := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			_, err := client(t, s, osm.Options{}).Page(ctx, cell(), "")
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, 3*time.Second, time.Since(begun))
+			require.Len(t, s.Requests(), 1)
+		})
+	}
+}
+
+// A next page at another host is not asked for.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	s := osmtest.New(osmtest.Options{PageSize: 5}, trace(1, 9, osmtest.Trackable))
+	s.Fail(osmtest.Elsewhere)
+	_, err := client(t, s, osm.Options{PageSize: 5}).Page(t.Context(), cell(), "")
+	require.EqualError(t, err, "osm: the server names a next page in another place than osm.example/api/0.6/trackpoints: it is not followed")
+	for header, want := range map[string]string{
+		`<http://osm.example/api/0.6/trackpoints?cursor=1>; rel="prev", <?cursor=2>; rel="next"`: "cursor=2",
+		`</api/0.6/trackpoints?cursor=3>; rel=next`:                                              "cursor=3",
+		`<http://osm.example/api/0.6/trackpoints?cursor=1>; rel="last"`:                          "",
+		`nonsense; rel=next`:            "",
+		`<?>; rel="next"`:               "osm: the next page that the server names is no address",
+		`<:::?x=1>; rel="next"`:         "osm: the next page that the server names is no address",
+		`</other?cursor=3>; rel="next"`: "osm: the server names a next page in another place than osm.example/api/0.6/trackpoints: it is not followed",
+	} {
+		h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Link", header)
+			fmt.Fprint(w, "<gpx/>")
+		})
+		p, err := client(t, h, osm.Options{}).Page(t.Context(), cell(), "")
+		got := p.Next
+		if err != nil {
+			got = err.Error()
+		}
+		require.Equal(t, want, got, header)
+	}
+}
+
+// A page that does not end is not read to its end.
+func TestEndlessPage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "<gpx>")
+			for range 3000 {
+				fmt.Fprintf(w, "%1000s", "")
+			}
+		})
+		p, err := client(t, h, osm.Options{Limits: gpx.Limits{Bytes: 1 << 20}}).Page(t.Context(), cell(), "")
+		require.EqualError(t, err, "osm: a page cannot be read: GPX: the document is longer than 1048576 bytes")
+		require.EqualValues(t, 3*(1<<20+1), p.Bytes)
+	})
+}
+
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	for want, o := range map[string]osm.Options{
+		"UserAgent": {}, "UserAgent is missing": {UserAgent: "a\r\nX: y"}, "Options.URL": {URL: "api.example", UserAgent: "a"}, "Pause": {UserAgent: "a", Pause: -1},
+		"is not an address": {URL: "https://u:p@api.example/", UserAgent: "a"},
+	} {
+		_, err := osm.New(o)
+		require.ErrorContains(t, err, want)
+	}
+}
