@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/osm/osmtest"
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/gpstracks"
+)
+
+// desk is a data directory, files of its own and a source.
+type desk struct {
+	*testing.T
+	dir      string
+	api      *osmtest.Server
+	terminal bool
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	d := &desk{T: t, dir: t.TempDir(), api: osmtest.New(osmtest.Options{})}
+	server := httptest.NewServer(d.api)
+	t.Cleanup(server.Close)
+	at := time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC)
+	for id := range 3 {
+		var points []osmtest.Point
+		for i := range 40 {
+			points = append(points, osmtest.Point{Lon: 7.9 + 0.01*float64(id), Lat: 46.55 + 0.0002*float64(i), At: at.Add(time.Duration(15*i) * time.Second)})
+		}
+		d.api.Add(osmtest.Trace{ID: id + 1, User: "somebody", Name: "<b>walk</b>.gpx", Visibility: osmtest.Identifiable, Segments: [][]osmtest.Point{points}})
+	}
+	d.write("sources.yaml", fmt.Sprintf(`sources:
+- {name: osm, enabled: true, kind: osm, url: %s%s, max_area: 0.24, page_size: 5000, max_pages: 4, need_times: true}
+- {name: local, enabled: true, kind: files}
+- {name: hikr, kind: placeholder}
+- {name: club, kind: placeholder, enabled: true}
+`, server.URL, osmtest.Path))
+	return d
+}
+
+func (d *desk) write(name, text string) string {
+	d.Helper()
+	path := filepath.Join(d.dir, name)
+	require.NoError(d, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(d, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// run is one call of the command.
+func (d *desk) run(args ...string) (code int, out, errs string) {
+	return d.runWith(d.Context(), args...)
+}
+
+func (d *desk) runWith(ctx context.Context, args ...string) (code int, out, errs string) {
+	d.Helper()
+	var o, e bytes.Buffer
+	code = run(ctx, append(args, "--data", filepath.Join(d.dir, "data"), "--sources", filepath.Join(d.dir, "sources.yaml")), &o, &e, d.terminal)
+	return code, regexp.MustCompile(` +`).ReplaceAllString(o.String(), " "), e.String()
+}
+
+func (d *desk) tracks() (names []string) {
+	d.Helper()
+	db, err := sqlite.Open(d.Context(), sqlite.Options{Path: filepath.Join(d.dir, "data", "signalbox.db")})
+	require.NoError(d, err)
+	defer db.Close()
+	s, err := db.Tracks(d.Context())
+	require.NoError(d, err)
+	for t, err := range s.List(d.Context(), gpstracks.Filter{}) {
+		require.NoError(d, err)
+		names = append(names, t.Source+" "+t.Name)
+	}
+	return names
+}
+
+// From nothing to tracks, once and again, and what --gc removes when a source is
+// switched off.
+func TestCollect(t *testing.T) {
+	d := newDesk(t)
+	code, out, errs := d.run("--dry-run", "--source", "osm", "--contact", "me@example.org")
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "osm bernese-oberland done 2 3 3 0 0 0")
+	require.Contains(t, out, "dry run: no track was kept")
+	require.Empty(t, d.tracks())
+	require.Regexp(t, `^signalbox-collect/.+ \(me@example.org\)$`, d.api.Requests()[0].Agent)
+
+	code, out, errs = d.run("--source", "osm")
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "osm bernese-oberland done 2 3 3 0 0 0")
+	require.Contains(t, errs, "100 %  osm in bernese-oberland: 2 requests, 3 new, 0 known\n")
+	require.NotContains(t, errs, "\x1b")
+	require.Equal(t, []string{"osm <b>walk</b>", "osm <b>walk</b>", "osm <b>walk</b>"}, d.tracks())
+	code, out, _ = d.run("--source", "osm")
+	require.Equal(t, exitOK, code)
+	require.Contains(t, out, "osm bernese-oberland done 2 3 0 0 3 0")
+
+	code, out, _ = d.run("--gc")
+	require.Equal(t, exitOK, code)
+	require.Equal(t, "nothing is to be removed\n", out)
+	sources, err := os.ReadFile(filepath.Join(d.dir, "sources.yaml"))
+	require.NoError(t, err)
+	d.write("sources.yaml", strings.Replace(string(sources), "enabled: true", "enabled: false", 1))
+	code, out, _ = d.run("--gc", "--dry-run")
+	require.Equal(t, exitOK, code)
+	require.Equal(t, "TRACKS REASON\n3 source osm is switched off\n3 to be removed\ndry run: nothing was removed\n", out)
+	require.Len(t, d.tracks(), 3)
+	code, out, _ = d.run("--gc")
+	require.Equal(t, exitOK, code)
+	require.Contains(t, out, "3 tracks were removed")
+	require.Empty(t, d.tracks())
+	code, _, errs = d.run("--source", "osm")
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, errs, "source osm is switched off: set its enabled to true")
+}
+
+// Each end has its exit code.
+func TestExitCodes(t *testing.T) {
+	d := newDesk(t)
+	asked := func() int { return len(d.api.Requests()) }
+	code, out, errs := d.run("--source", "hikr")
+	require.Equal(t, exitRefused, code)
+	require.Contains(t, errs, `its licence record hikr.md has the status "proposed", not accepted`)
+	require.Contains(t, out, "hikr bernese-oberland refused 0")
+	code, _, errs = d.run("--source", "osm", "--licences", d.dir)
+	require.Equal(t, exitRefused, code)
+	require.Contains(t, errs, "its licence record osm.md does not exist")
+	code, _, _ = d.run("--source", "local", "--licences", d.dir, "--file", "testdata")
+	require.Equal(t, exitRefused, code)
+	require.Zero(t, asked(), "who is refused asks nobody")
+
+	code, out, _ = d.run() // all that are on: one of them without a record
+	require.Equal(t, exitRefused, code)
+	require.Contains(t, out, "osm bernese-oberland done")
+	require.Contains(t, out, "club bernese-oberland refused")
+
+	code, _, errs = d.run("--source", "osm", "--region", "julian-alps")
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, errs, "region julian-alps is switched off")
+	d.api.Fail(osmtest.NotFound)
+	code, out, _ = d.run("--source", "osm")
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, out, "osm bernese-oberland failed 1")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	code, _, _ = d.runWith(ctx, "--source", "osm")
+	require.Equal(t, exitFailed, code)
+
+	for _, args := range [][]string{
+		{"--source", "nobody"}, {"--region", "nowhere"}, {"--source", "local"}, {"--gc", "--source", "osm"}, {"--file", "testdata", "--region", "julian-alps"},
+		{"--file", "none"}, {"--file", t.TempDir()}, {"--nonsense"}, {"argument"}, {"--regions", "none.yaml"},
+	} {
+		code, _, errs := d.run(args...)
+		require.Equal(t, exitUse, code, args)
+		require.NotEmpty(t, errs)
+	}
+	code, out, _ = d.run("--help")
+	require.Equal(t, exitOK, code)
+	require.Contains(t, out, "--dry-run")
+}
+
+// Files and folders of files go through the same guard, and the same tracks make
+// no second row.
+func TestFiles(t *testing.T) {
+	d := newDesk(t)
+	d.write("tours/a/cut.GPX", "<gpx><trk>")
+	d.write("tours/notes.txt", "nothing")
+	hike, err := os.ReadFile("testdata/hike.gpx")
+	require.NoError(t, err)
+	d.write("tours/a, b/hike.gpx", string(hike))
+	code, out, errs := d.run("--file", "testdata", "--file", filepath.Join(d.dir, "tours"))
+	require.Equal(t, exitOK, code)
+	require.Contains(t, out, "local - done 0 3 2 0 1 1")
+	require.Contains(t, out, "local from files: 1 of 4 files could not be read")
+	require.Contains(t, errs, "cut.GPX")
+	require.ElementsMatch(t, []string{"local Wengen – Männlichen", "local Round the valley by bike"}, d.tracks())
+	code, out, _ = d.run("--file", filepath.Join(d.dir, "tours", "a, b", "hike.gpx"), "--source", "osm", "--dry-run")
+	require.Equal(t, exitOK, code)
+	require.Contains(t, out, "osm - done 0 1 0 0 1 0", "known, whoever brings it")
+}
+
+// A terminal gets a bar; lines go above it.
+func TestBar(t *testing.T) {
+	d := newDesk(t)
+	d.terminal = true
+	_, _, errs := d.run("--source", "osm")
+	require.Contains(t, errs, "\r\x1b[K[------------------------------]   0 %  osm in bernese-oberland")
+	require.Contains(t, errs, "\r\x1b[K[##############################] 100 %  osm in bernese-oberland: 2 requests, 3 new, 0 known\n")
+	var b bytes.Buffer
+	s := &screen{w: &b, terminal: true, bar: "bar"}
+	fmt.Fprintln(s, "line")
+	require.Equal(t, "\r\x1b[Kline\nbar", b.String())
+}
+
+// Two collectors do not work on one store.
+func TestAlone(t *testing.T) {
+	d := newDesk(t)
+	_, _, _ = d.run("--gc")
+	unlock, err := alone(filepath.Join(d.dir, "data"))
+	require.NoError(t, err)
+	code, _, errs := d.run("--source", "osm")
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, errs, "another collector is at work in")
+	require.NoError(t, unlock())
+	code, _, _ = d.run("--source", "osm")
+	require.Equal(t, exitOK, code)
+}
