@@ -27,7 +27,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/gpsfile"
 	"github.com/signalbox-dev/signalbox/adapters/osm"
-	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
@@ -42,6 +41,8 @@ type cli struct {
 	GC       bool     `name:"gc" help:"Instead of collecting, remove the tracks of sources and regions that are off or not accepted, and those not seen for too long; shows first what goes."`
 	File     []string `sep:"none" help:"Collect from this .gpx file, or from those in this folder (repeatable)."`
 	Data     string   `help:"Data directory of the server." default:"./data" env:"ORCH_DATA_DIR"`
+	Database string   `help:"PostgreSQL of the server." env:"ORCH_DATABASE_URL"`
+	Schema   string   `help:"Schema in it." default:"signalbox" env:"ORCH_DATABASE_SCHEMA"`
 	Sources  string   `help:"Own gps_sources.yaml." env:"ORCH_GPS_SOURCES"`
 	Regions  string   `help:"Own gps_regions.yaml." env:"ORCH_GPS_REGIONS"`
 	Licences string   `help:"Own folder of licence records." env:"ORCH_GPS_LICENCES"`
@@ -172,20 +173,16 @@ func (w *work) choose() error {
 // do opens the store and does the work.
 func (w *work) do(ctx context.Context) (code int, err error) {
 	log := slog.New(slog.NewTextHandler(w.screen, nil))
-	db, err := sqlite.Open(ctx, sqlite.Options{Path: wiring.Settings{DataDir: w.Data}.Database(), Log: log})
+	store, done, err := wiring.OpenTracks(ctx, wiring.Settings{DataDir: w.Data, DatabaseURL: w.Database, DatabaseSchema: w.Schema}, log)
 	if err != nil {
 		return exitFailed, err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer func() { err = errors.Join(err, done()) }()
 	unlock, err := alone(w.Data)
 	if err != nil {
 		return exitFailed, err
 	}
-	defer unlock()
-	store, err := db.Tracks(ctx)
-	if err != nil {
-		return exitFailed, err
-	}
+	defer func() { err = errors.Join(err, unlock()) }()
 	c, err := collect.New(collect.Options{Store: store, Runs: store, Licences: w.licences, DryRun: w.DryRun, Progress: w.screen.progress, Log: log})
 	if err != nil {
 		return exitFailed, err

@@ -71,6 +71,7 @@ func Doctor(ctx context.Context, v *Service, w io.Writer) int {
 	if v.Settings.AdminToken == "" {
 		d.warn("admin", "ORCH_ADMIN_TOKEN is not set: changing requests are refused")
 	}
+	d.tracks(v)
 	for _, name := range Unknown(Environ()) {
 		d.warn("settings", "%s is no setting of this program", name)
 	}
@@ -78,6 +79,22 @@ func Doctor(ctx context.Context, v *Service, w io.Writer) int {
 		d.project(ctx, v, p)
 	}
 	return d.wrong
+}
+
+// tracks says which sources may be collected from.
+func (d *doctor) tracks(v *Service) {
+	if v.Tracks == nil {
+		d.warn("tracks", "are not served (ORCH_GPS_TRACKS_ENABLED)")
+		return
+	}
+	for _, s := range v.Tracks.Sources {
+		switch {
+		case s.Enabled && s.Decision != "accepted":
+			d.warn("tracks", "source %s is on, and its licence record is %s: it will be refused", s.Name, s.Decision)
+		case s.Enabled:
+			d.ok("tracks", "source %s is on, and its licence record is accepted", s.Name)
+		}
+	}
 }
 
 // diskMin is what should be free in the data directory, in bytes.

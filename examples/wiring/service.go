@@ -60,6 +60,7 @@ type Service struct {
 	Leases   lease.Locker
 	Serial   *serialgate.Gate      // nil: switched off
 	Rec      *reconcile.Reconciler // nil: switched off
+	Tracks   *Layer                // nil: switched off
 	Engine   *orchestrator.Engine
 	Handler  http.Handler
 	Log      *slog.Logger
@@ -84,6 +85,9 @@ func Open(ctx context.Context, s Settings, shim []string, log *slog.Logger) (*Se
 		return nil, errors.Join(err, v.Close())
 	}
 	if err := v.engine(); err != nil {
+		return nil, errors.Join(err, v.Close())
+	}
+	if err := v.tracks(ctx); err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
 	return v, nil
@@ -221,6 +225,9 @@ func (v *Service) Run(ctx context.Context, l net.Listener) error {
 	srv.RegisterOnShutdown(v.endWaits)
 	g := run.New(ctx, v.Log)
 	g.Go("engine", v.Engine.Run)
+	if v.Tracks != nil {
+		g.Go("tracks", v.Tracks.Run)
+	}
 	served := make(chan error, 1)
 	g.Go("http", func(context.Context) { served <- srv.Serve(l) })
 	v.Log.Info("serving", "address", l.Addr().String(), "version", Version(), "projects", len(v.Registry.Projects.All()))

@@ -94,6 +94,17 @@ type Settings struct {
 	GitHubSecret string `env:"GITHUB_WEBHOOK_SECRET" secret:"yes" doc:"of GitHub's webhooks"`
 	CloneBase    string `env:"GITHUB_CLONE_BASE" envDefault:"https://github.com/" doc:"clone URLs that begin so are cloned with the API token"`
 
+	GPSTracks     bool          `env:"GPS_TRACKS_ENABLED" envDefault:"true" doc:"public GPS tracks are served below /api/gps-tracks"`
+	GPSSources    string        `env:"GPS_SOURCES" doc:"own gps_sources.yaml; unset: what is built in"`
+	GPSRegions    string        `env:"GPS_REGIONS" doc:"own gps_regions.yaml, for the collector; unset: what is built in"`
+	GPSLicences   string        `env:"GPS_LICENCES" doc:"own folder of licence records; unset: what is built in"`
+	GPSContact    string        `env:"GPS_CONTACT" doc:"how sources can reach you; the collector sends it with every request"`
+	GPSBaseURL    string        `env:"GPS_BASE_URL" doc:"address of this server as maps reach it, for tiles.json; unset: the host that was asked"`
+	GPSOrigins    []string      `env:"GPS_CORS_ORIGINS" doc:"pages that may read tracks, as https://example.org,… or * for all"`
+	GPSTileMaxAge time.Duration `env:"GPS_TILE_MAX_AGE" envDefault:"5m" doc:"how long a map may keep a tile"`
+	GPSCacheTiles int           `env:"GPS_CACHE_TILES" envDefault:"1024" doc:"tiles that are kept in memory"`
+	GPSRefresh    time.Duration `env:"GPS_REFRESH" envDefault:"5s" doc:"how often the server looks for tracks that a collector has brought"`
+
 	InsecureWebhooks bool `env:"INSECURE_WEBHOOKS" envDefault:"false" doc:"take webhooks without a secret"`
 
 	TelegramToken string `env:"TELEGRAM_TOKEN" secret:"yes" doc:"of the bot; unset: notices are only logged"`
@@ -160,6 +171,9 @@ func (s Settings) check() error {
 	if s.MaxConcurrencyTotal < 0 || s.MaxConcurrencyTotal > 0 && !s.Shared() {
 		wrong("MAX_CONCURRENCY_TOTAL", "is %d, want 0 or more, and ORCH_DATABASE_URL: it bounds servers that share a PostgreSQL", s.MaxConcurrencyTotal)
 	}
+	if s.GPSCacheTiles < 1 {
+		wrong("GPS_CACHE_TILES", "is %d, want at least 1", s.GPSCacheTiles)
+	}
 	if s.MonitorFailures < 1 {
 		wrong("MONITOR_FAILURES", "is %d, want at least 1", s.MonitorFailures)
 	}
@@ -170,18 +184,24 @@ func (s Settings) check() error {
 		"AGENT_TIMEOUT": s.AgentTimeout, "AGENT_TERM_GRACE": s.AgentTermGrace, "CI_POLL": s.CIPoll, "JOB_TTL": s.JobTTL, "POLL": s.Poll,
 		"STATUS_DEFER": s.StatusDefer, "MERGE_DEFER_DELAY": s.MergeDeferDelay, "MERGE_LEASE_TTL": s.MergeLeaseTTL, "RECONCILE_INTERVAL": s.ReconcileInterval,
 		"MONITOR_WINDOW": s.MonitorWindow, "MONITOR_INTERVAL": s.MonitorInterval, "GIT_TIMEOUT": s.GitTimeout,
+		"GPS_TILE_MAX_AGE": s.GPSTileMaxAge, "GPS_REFRESH": s.GPSRefresh,
 	} {
 		if d <= 0 {
 			wrong(name, "is %s, want more than 0", d)
 		}
 	}
-	for name, value := range map[string]string{"PLANE_URL": s.PlaneURL, "GITHUB_URL": s.GitHubURL, "TELEGRAM_URL": s.TelegramURL} {
+	for name, value := range map[string]string{"PLANE_URL": s.PlaneURL, "GITHUB_URL": s.GitHubURL, "TELEGRAM_URL": s.TelegramURL, "GPS_BASE_URL": s.GPSBaseURL} {
 		if u, err := url.Parse(value); value != "" && (err != nil || u.Host == "") {
 			wrong(name, "is %q, want an address such as https://example.org", value)
 		}
 	}
 	if s.MergeDeferMax < 1 || s.MergeDeferMax > mergegate.DeferLimit {
 		wrong("MERGE_DEFER_MAX", "is %d, want 1 to %d", s.MergeDeferMax, mergegate.DeferLimit)
+	}
+	for _, origin := range s.GPSOrigins {
+		if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Host == "" || u.Path != "") {
+			wrong("GPS_CORS_ORIGINS", "names %q, want origins such as https://example.org, or *", origin)
+		}
 	}
 	for _, source := range s.TaskDepsSource {
 		if source != deps.SourceDB && source != deps.SourceTracker {

@@ -1,0 +1,139 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/paulmach/orb"
+
+	"github.com/signalbox-dev/signalbox/adapters/gpsfile"
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
+)
+
+// tracksPath is where the layer is served.
+const tracksPath = "/api/gps-tracks"
+
+// TrackStore keeps tracks, runs and blocks, and says what other processes have
+// changed.
+type TrackStore interface {
+	gpstracks.Store
+	gpstracks.RunStore
+	tile.Source
+	Changes(ctx context.Context, after int64) (changed []orb.Bound, last int64, err error)
+}
+
+// trackStore is the part of a database that keeps tracks; nil if it has none.
+func trackStore(ctx context.Context, db Database) (TrackStore, error) {
+	if own, ok := db.(*sqlite.DB); ok {
+		return own.Tracks(ctx)
+	}
+	return nil, nil
+}
+
+// OpenTracks opens the tracks of a server's database, for a collector. close ends
+// that.
+func OpenTracks(ctx context.Context, s Settings, log *slog.Logger) (store TrackStore, closeAll func() error, err error) {
+	if s.Shared() {
+		return nil, nil, fmt.Errorf("%sDATABASE_URL is set, and tracks are kept in SQLite only: unset it", Prefix)
+	}
+	db, err := sqlite.Open(ctx, sqlite.Options{Path: s.file(), Log: log})
+	if err != nil {
+		return nil, nil, err
+	}
+	if store, err = db.Tracks(ctx); err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return store, db.Close, nil
+}
+
+// Layer is the track layer of a service.
+type Layer struct {
+	Handler *trackhttp.Handler
+	Sources []trackhttp.Source
+
+	changes func(ctx context.Context, after int64) ([]orb.Bound, int64, error)
+	last    int64
+	every   time.Duration
+	log     *slog.Logger
+}
+
+// tracks puts the layer beside the engine's handler.
+func (v *Service) tracks(ctx context.Context) error {
+	s := v.Settings
+	if !s.GPSTracks {
+		return nil
+	}
+	config, licences, err := gpsfile.Load(gpsfile.Paths{Sources: s.GPSSources, Regions: s.GPSRegions, Licences: s.GPSLicences})
+	if err != nil {
+		return fmt.Errorf("%sGPS_SOURCES, GPS_REGIONS or GPS_LICENCES: %w", Prefix, err)
+	}
+	store, err := trackStore(ctx, v.DB)
+	if err != nil {
+		return err
+	}
+	if store == nil {
+		v.Log.Warn("tracks are not served: they are kept in SQLite only", "setting", Prefix+"DATABASE_URL")
+		return nil
+	}
+	l := &Layer{changes: store.Changes, every: s.GPSRefresh, log: v.Log}
+	for _, one := range config.Sources {
+		l.Sources = append(l.Sources, trackhttp.Source{Name: one.Name, Enabled: one.Enabled, Decision: licences.Status(one.Name)})
+	}
+	if _, l.last, err = l.changes(ctx, -1); err != nil {
+		return err
+	}
+	l.Handler, err = trackhttp.New(trackhttp.Options{
+		Store: store, Tiles: store, Runs: store, Sources: l.Sources, Prefix: tracksPath, BaseURL: s.GPSBaseURL, ClearToken: s.AdminToken,
+		AllowOrigins: s.GPSOrigins, TileMaxAge: s.GPSTileMaxAge, CacheTiles: s.GPSCacheTiles, Log: v.Log,
+	})
+	if err != nil {
+		return err
+	}
+	v.Tracks, v.Handler = l, beside(v.Handler, l.Handler)
+	return nil
+}
+
+// beside serves the layer at its path, and everything else as before.
+func beside(rest, layer http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == tracksPath || strings.HasPrefix(r.URL.Path, tracksPath+"/") {
+			layer.ServeHTTP(w, r)
+			return
+		}
+		rest.ServeHTTP(w, r)
+	})
+}
+
+// Run lets the tile cache forget what collectors change, until ctx ends: they are
+// processes of their own.
+func (l *Layer) Run(ctx context.Context) {
+	tick := time.NewTicker(l.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := l.refresh(ctx); err != nil && ctx.Err() == nil {
+				l.log.Warn("changed tracks cannot be looked for: tiles may be old", "err", err)
+			}
+		}
+	}
+}
+
+func (l *Layer) refresh(ctx context.Context) error {
+	changed, last, err := l.changes(ctx, l.last)
+	if err == nil {
+		l.Handler.Invalidate(changed...)
+		l.last = last
+	}
+	return err
+}

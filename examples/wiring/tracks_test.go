@@ -1,0 +1,69 @@
+package wiring_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+)
+
+func get(t *testing.T, v *wiring.Service, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	v.Handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	return w
+}
+
+// The layer is served beside the engine, and shows what another process brings.
+func TestTracks(t *testing.T) {
+	v := open(t, "ORCH_ADMIN_TOKEN=t", "ORCH_GPS_CORS_ORIGINS=*")
+	require.Equal(t, http.StatusOK, get(t, v, "/healthz").Code)
+	health := get(t, v, "/api/gps-tracks/health")
+	require.Equal(t, http.StatusOK, health.Code)
+	require.JSONEq(t, `{"status": "ok", "tracks": 0, "cache": {"size": 0, "capacity": 1024, "hits": 0, "misses": 0}, "sources": [
+		{"name": "osm", "enabled": true, "decision": "accepted", "last_run": null}, {"name": "local", "enabled": true, "decision": "accepted", "last_run": null},
+		{"name": "wikiloc", "enabled": false, "decision": "proposed", "last_run": null}, {"name": "hikr", "enabled": false, "decision": "proposed", "last_run": null}]}`, health.Body.String())
+	const tile = "/api/gps-tracks/tiles/5/16/11.mvt"
+	require.Equal(t, http.StatusNoContent, get(t, v, tile).Code)
+
+	other, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(v.Settings.DataDir, "signalbox.db")})
+	require.NoError(t, err)
+	defer other.Close()
+	store, err := other.Tracks(t.Context())
+	require.NoError(t, err)
+	_, err = store.Upsert(t.Context(), memtracks.Generate(40, 1))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusNoContent, get(t, v, tile).Code, "from the cache")
+	require.NoError(t, v.Tracks.Refresh(t.Context()))
+	require.Equal(t, http.StatusOK, get(t, v, tile).Code)
+	require.Contains(t, get(t, v, "/api/gps-tracks?bbox=5,44,15,48").Body.String(), `"numberReturned":40`)
+}
+
+// Switched off, the service is as without the layer.
+func TestTracksOff(t *testing.T) {
+	v := open(t, "ORCH_GPS_TRACKS_ENABLED=false")
+	require.Nil(t, v.Tracks)
+	nothing := get(t, v, "/api/nothing")
+	for _, path := range []string{"/api/gps-tracks", "/api/gps-tracks/health", "/api/gps-tracks/tiles/0/0/0.mvt"} {
+		w := get(t, v, path)
+		require.Equal(t, nothing.Code, w.Code, path)
+		require.Equal(t, nothing.Header(), w.Header(), path)
+		require.Equal(t, nothing.Body.String(), w.Body.String(), path)
+	}
+}
+
+func TestTracksSettings(t *testing.T) {
+	for setting, want := range map[string]string{
+		"GPS_CACHE_TILES=0": "is 0, want at least 1", "GPS_TILE_MAX_AGE=0s": "want more than 0", "GPS_REFRESH=-1s": "want more than 0", "GPS_TRACKS_ENABLED=maybe": "maybe",
+		"GPS_CORS_ORIGINS=example.org": "want origins such as", "GPS_CORS_ORIGINS=https://a.example/path": "want origins such as", "GPS_BASE_URL=x": "want an address",
+	} {
+		_, err := wiring.Load([]string{"ORCH_" + setting})
+		require.ErrorContains(t, err, want, setting)
+	}
+}
