@@ -230,6 +230,7 @@ func (w *world) handler() http.Handler {
 	mux.Handle("/github/", http.StripPrefix("/github", w.host))
 	mux.Handle("/telegram/", http.StripPrefix("/telegram", w.chat))
 	w.pages(mux)
+	tracks(mux, w.o.seed)
 	if w.balancer == nil {
 		return mux
 	}

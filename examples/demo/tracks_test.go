@@ -1,0 +1,28 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The page draws what the layer lists.
+func TestTracks(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	tracks(mux, 1)
+	get := func(path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		require.Equal(t, http.StatusOK, w.Code, path)
+		return w
+	}
+	require.Contains(t, get("/tracks").Body.String(), "Public GPS tracks")
+	var list struct{ NumberReturned int }
+	require.NoError(t, json.Unmarshal(get("/api/gps-tracks?bbox=6,44.3,14.5,48&zoom=10&activity=hiking,running,cycling,skiing").Body.Bytes(), &list))
+	require.Equal(t, generated, list.NumberReturned, "the page's box holds all of them")
+	require.NotEmpty(t, get("/api/gps-tracks/tiles/6/33/22.mvt").Body.Bytes())
+}
