@@ -1,7 +1,5 @@
 package wiring
 
-import "context"
-
 // FeatureNames are the features that the engine of a service is built of.
 func (v *Service) FeatureNames() (names []string, err error) {
 	list, err := v.features()
@@ -10,6 +8,3 @@ func (v *Service) FeatureNames() (names []string, err error) {
 	}
 	return names, err
 }
-
-// Refresh looks for changes of tracks once.
-func (l *Layer) Refresh(ctx context.Context) error { return l.refresh(ctx) }

@@ -122,14 +122,15 @@ func (l *Layer) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := l.refresh(ctx); err != nil && ctx.Err() == nil {
+			if err := l.Refresh(ctx); err != nil && ctx.Err() == nil {
 				l.log.Warn("changed tracks cannot be looked for: tiles may be old", "err", err)
 			}
 		}
 	}
 }
 
-func (l *Layer) refresh(ctx context.Context) error {
+// Refresh looks for changes once.
+func (l *Layer) Refresh(ctx context.Context) error {
 	changed, last, err := l.changes(ctx, l.last)
 	if err == nil {
 		l.Handler.Invalidate(changed...)
