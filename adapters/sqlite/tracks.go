@@ -30,14 +30,14 @@ const blocksVersion = "track blocks version"
 // built again from the tracks, which takes a while.
 func (d *DB) Tracks(ctx context.Context) (*Tracks, error) {
 	t := &Tracks{d}
-	var version, any int
-	err := d.read.QueryRowContext(ctx, "select coalesce((select value from counters where name = ?), 0), exists (select 1 from tracks)", blocksVersion).Scan(&version, &any)
+	var version, some int
+	err := d.read.QueryRowContext(ctx, "select coalesce((select value from counters where name = ?), 0), exists (select 1 from tracks)", blocksVersion).Scan(&version, &some)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("sqlite: tracks: %w", err)
 	case version == tile.Version:
 		return t, nil
-	case any == 0:
+	case some == 0:
 		return t, d.write(ctx, func(t *tx) error { return t.setCounter(blocksVersion, tile.Version) })
 	default:
 		d.log.Info("building the blocks of all tracks again: the layout of tiles has changed")

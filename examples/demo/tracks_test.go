@@ -22,7 +22,7 @@ func TestTracks(t *testing.T) {
 	}
 	require.Contains(t, get("/tracks").Body.String(), "Public GPS tracks")
 	var list struct{ NumberReturned int }
-	require.NoError(t, json.Unmarshal(get("/api/gps-tracks?bbox=6,44.3,14.5,48&zoom=10&activity=hiking,running,cycling,skiing").Body.Bytes(), &list))
-	require.Equal(t, generated, list.NumberReturned, "the page's box holds all of them")
+	require.NoError(t, json.Unmarshal(get("/api/gps-tracks?bbox=7.4,46.25,8.4,46.9&zoom=12&activity=hiking,running,cycling,skiing").Body.Bytes(), &list))
+	require.Greater(t, list.NumberReturned, 20, "in the box that the page shows")
 	require.NotEmpty(t, get("/api/gps-tracks/tiles/6/33/22.mvt").Body.Bytes())
 }
