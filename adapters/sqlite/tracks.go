@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"github.com/paulmach/orb"
@@ -152,6 +153,9 @@ func (t *tx) upsertTracks(tracks []gpstracks.Track, ready map[int]*prepared, u *
 			told, err := t.mergeTrack(known, track, u, &packer)
 			if err != nil {
 				return err
+			}
+			if len(told) > 0 { // in place of what this call brought of it before
+				features = slices.DeleteFunc(features, func(f tile.Feature) bool { return f.ID == known.ID })
 			}
 			features = append(features, told...)
 			continue

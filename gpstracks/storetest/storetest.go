@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
@@ -38,6 +39,7 @@ func Run(t *testing.T, open Open) {
 		"a track comes back as it was":            comesBack,
 		"a known key makes no second track":       noSecond,
 		"a known track takes what it lacked":      takesLacking,
+		"one call brings a track and the rest":    twiceInOneCall,
 		"a track without a key is refused":        noKey,
 		"keys that are known are named":           known,
 		"many tracks at once, and again":          bulk,
@@ -152,6 +154,29 @@ func takesLacking(k *kit) {
 	body := k.encode(tile.ID{}, gpstracks.Filter{})
 	require.Empty(k, body, "too small for the world")
 	require.Contains(k, string(k.encode(tile.ID{Z: 10, X: 532, Y: 364}, gpstracks.Filter{})), "https://example.org/b")
+}
+
+// A call that brings a track and then what it lacks draws it once, as it is now.
+func twiceInOneCall(k *kit) {
+	bare := k.track("a", 7, 46, 5)
+	bare.Name, bare.Activity = "", gpstracks.Unknown
+	named := bare
+	named.Name = "b"
+	full := k.track("c", 7, 46, 5)
+	u := k.upsert(bare, named, full, full)
+	require.Equal(k, []int{1, 2, 1}, []int{u.Inserted, u.Updated, u.Duplicates})
+	double := memtracks.New()
+	_, err := double.Upsert(k.Context(), []gpstracks.Track{bare, named, full, full})
+	require.NoError(k, err)
+	k.same(double)
+	id := tile.ID{Z: 10, X: 532, Y: 364}
+	_, stats, err := tile.NewEncoder(tile.Limits{}).Encode(k.Context(), nil, k.s, id, gpstracks.Filter{})
+	require.NoError(k, err)
+	require.Equal(k, 1, stats.Features)
+	k.upsert(k.track("c", 7.01, 46, 3))
+	_, stats, err = tile.NewEncoder(tile.Limits{}).Encode(k.Context(), nil, k.s, id, gpstracks.Filter{})
+	require.NoError(k, err)
+	require.Equal(k, 2, stats.Features)
 }
 
 func noKey(k *kit) {
