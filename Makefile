@@ -16,6 +16,7 @@ demo: tools ## watch cards go from the board to deployed; ends with Ctrl-C
 	$(GO) run ./examples/demo $(ARGS)
 
 test: tools ## every test, as the README says
+	@command -v node >/dev/null && command -v npm >/dev/null || echo "!! node or npm is missing: no tile will be decoded with @mapbox/vector-tile (install Node.js 18 or newer)"
 	$(GO) test ./...
 
 check: tools fmt lint ## format, vet, lint, floor plan, race tests, coverage
