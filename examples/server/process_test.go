@@ -61,8 +61,7 @@ echo done
 // place is a repository and its board.
 type place struct {
 	prefix, id, repo, bare string
-	self                   bool
-	monitor                string
+	self                   bool // it hosts the service, which is looked at after a deployment
 }
 
 // world is everything outside the service, and the service as a process, as a
@@ -155,7 +154,8 @@ func (w *world) found(places []*place) {
 		w.commit(seed, "README.md", "begin")
 		w.git(seed, "push", "--quiet", "origin", "HEAD:main")
 		require.NoError(w, w.host.AddRepo(p.repo, p.bare))
-		fmt.Fprintf(&b, "  - {tracker_project: %q, repo: %s, clone_url: %q, prefix: %s, self_hosting: %t%s}\n", p.id, p.repo, p.bare, p.prefix, p.self, p.monitor)
+		fmt.Fprintf(&b, "  - {tracker_project: %q, repo: %s, clone_url: %q, prefix: %s, self_hosting: %t, monitor: [%q]}\n",
+			p.id, p.repo, p.bare, p.prefix, p.self, "http://"+w.addr+"/healthz")
 	}
 	w.write("projects.yaml", b.String())
 }
@@ -164,7 +164,7 @@ func (w *world) environment(settings map[string]string) {
 	w.env = map[string]string{
 		"DATA_DIR": w.path("data"), "LISTEN": w.addr, "PROJECTS": w.path("projects.yaml"), "ADMIN_TOKEN": "admin", "LOG_LEVEL": "debug",
 		"AGENT": "sh " + w.path("agent.sh"), "AGENT_ENV": "WORLD_*", "AGENT_TERM_GRACE": "300ms", "AGENT_TIMEOUT": "5m", "MAX_CONCURRENCY": "8",
-		"POLL": "30ms", "JOB_TTL": "2s", "STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": "300ms", "CI_POLL": "200ms", "MERGE_DEFER_DELAY": "200ms",
+		"POLL": "30ms", "JOB_TTL": "5s", "STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": "300ms", "CI_POLL": "200ms", "MERGE_DEFER_DELAY": "200ms",
 		"PLANE_URL": w.outer.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "plane-token", "PLANE_WEBHOOK_SECRET": "plane-secret",
 		"GITHUB_URL": w.outer.URL + "/github", "GITHUB_TOKEN": "github-token", "GITHUB_WEBHOOK_SECRET": "github-secret",
 	}

@@ -150,6 +150,7 @@ func (w *world) gone(before, after web.TaskDetail, mark string) {
 
 // A STOP ends whatever an agent does to outlive it, and clears away what is ours.
 func TestStopOfRealAgents(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil, &place{prefix: "HOS"}, &place{prefix: "FGN"}, &place{prefix: "QUE"}, &place{prefix: "WIN"}, &place{prefix: "MRG"})
 	for name, test := range map[string]func(*world){
 		"hostile": stopHostile, "foreign commit": stopForeign, "before a claim": stopQueued, "deployment": stopDeployment, "merge": stopMerge,
@@ -270,10 +271,11 @@ func stopMerge(w *world) {
 // The server is killed in the middle of a STOP: the next one finishes it. Then
 // the agents' shim is killed as well, which lets everything out of sight.
 func TestStopOutlivesTheServer(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"server", "server and shim"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, map[string]string{"AGENT_TERM_GRACE": "1s"}, &place{prefix: "KIL"})
+			w := newWorld(t, map[string]string{"AGENT_TERM_GRACE": "1s", "JOB_TTL": "2s"}, &place{prefix: "KIL"})
 			mark := w.arm("KIL-1")
 			item := w.card("KIL", "Killed in between")
 			before := w.began(item, mark)
