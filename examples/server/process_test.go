@@ -103,6 +103,9 @@ func newWorld(t *testing.T, settings map[string]string, places ...*place) *world
 	mux.Handle("/github/", http.StripPrefix("/github", w.gated(w.host)))
 	w.outer = httptest.NewServer(mux)
 	w.Cleanup(func() {
+		if t.Failed() {
+			w.tell()
+		}
 		w.end(syscall.SIGTERM)
 		w.board.Close()
 		w.host.Close()
@@ -123,6 +126,21 @@ func newWorld(t *testing.T, settings map[string]string, places ...*place) *world
 	w.environment(settings)
 	w.start()
 	return w
+}
+
+// tell says what the server is at when a test has failed.
+func (w *world) tell() {
+	var v json.RawMessage
+	w.get("/queue", &v)
+	w.Logf("the queue: %s\nagents:\n%s", v, w.read("runs"))
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, d := range dirs {
+		env, _ := os.ReadFile(d + "/environ")
+		if line, err := os.ReadFile(d + "/cmdline"); err == nil && bytes.Contains(env, []byte(w.dir)) {
+			stat, _ := os.ReadFile(d + "/stat")
+			w.Logf("%q %.60s", line, stat)
+		}
+	}
 }
 
 // gated holds merges up while the world says so.
