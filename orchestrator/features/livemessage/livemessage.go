@@ -103,7 +103,7 @@ func (o Options) update(ctx context.Context, e orchestrator.Effect) queue.Outcom
 // mark tells one message from another.
 func mark(m messenger.Message) string {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%q", m)
+	fmt.Fprintf(h, "%q %q %q", m.Title, m.Lines, m.Link)
 	return strconv.FormatUint(h.Sum64(), 16)
 }
 
