@@ -154,7 +154,7 @@ func TestLiveMessageOfATaskThatWaits(t *testing.T) {
 		require.False(r, r.shows(first, "waits"))
 		r.move(selfProject, second, stage.StatusToAnalyse)
 		r.settle(time.Minute)
-		require.True(r, r.shows(second, "waits: task_deps holds task/2: APP-1 (task 1) is not finished"), r.silent())
+		require.True(r, r.shows(second, "waits: APP-1 (task 1) is not finished (task deps)"), r.silent())
 		edits := r.silent()[1].Edits
 		r.settle(3 * time.Minute)
 		require.Equal(r, edits, r.silent()[1].Edits, "nothing has changed")

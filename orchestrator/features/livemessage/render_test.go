@@ -60,7 +60,7 @@ func TestRender(t *testing.T) {
 			v.Waits = []string{"GPX-41 (task 6) of acme/gpxflow is not finished (serial gate)"}
 		}),
 		"dependent": view(func(v *livemessage.View) {
-			v.Waits = []string{"task_deps holds task/7: GPX-40 (task 5) and GPX-41 (task 6) are not finished"}
+			v.Waits = []string{"GPX-40 (task 5) and GPX-41 (task 6) are not finished (task deps)"}
 		}),
 		"review":      view(reviewed),
 		"development": view(developed),

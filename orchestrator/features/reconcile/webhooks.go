@@ -51,11 +51,11 @@ func (r *Reconciler) listen(ctx context.Context, e *orchestrator.Engine, moved b
 			missed, heard(last), r.opt.Every)
 		mark := queue.Hold{Subject: Told + "/" + r.opt.Source, Name: Told, Reason: "no webhook since " + heard(last)}
 		r.opt.Log.Error("webhooks have stopped while boards move", "source", r.opt.Source, "last", last, "passes", missed)
-		return r.opt.Now(), e.Store.Commit(ctx, orchestrator.Commit{Hold: []queue.Hold{mark}, Jobs: []queue.Job{r.notice("stopped", "Webhooks have stopped", text)}})
+		return r.opt.Now(), e.Store.Commit(ctx, orchestrator.Commit{Hold: []queue.Hold{mark}, Jobs: []queue.Job{r.notice("stopped", last, "Webhooks have stopped", text)}})
 	case i >= 0 && last.After(held[i].Since):
 		r.opt.Log.Info("webhooks come again", "source", r.opt.Source)
 		text := fmt.Sprintf("They were missing since %s. What boards said meanwhile was found by reading them.", held[i].Since.UTC().Format(time.RFC3339))
-		return silent, e.Store.Commit(ctx, orchestrator.Commit{Free: held[i : i+1], Jobs: []queue.Job{r.notice("again", "Webhooks come again", text)}})
+		return silent, e.Store.Commit(ctx, orchestrator.Commit{Free: held[i : i+1], Jobs: []queue.Job{r.notice("again", held[i].Since, "Webhooks come again", text)}})
 	case i >= 0:
 		return held[i].Since, nil
 	default:
@@ -84,8 +84,8 @@ func heard(last time.Time) string {
 }
 
 // notice is a message to people. It is put in the transaction that remembers that
-// it was.
-func (r *Reconciler) notice(what, title, text string) queue.Job {
-	key := fmt.Sprintf("webhooks/%s/%s/%d", r.opt.Source, what, r.opt.Now().UnixMicro())
+// it was; replicas that notice the same at the same time put it once.
+func (r *Reconciler) notice(what string, since time.Time, title, text string) queue.Job {
+	key := fmt.Sprintf("webhooks/%s/%s/%d", r.opt.Source, what, since.UnixMicro())
 	return orchestrator.TaskEffect(orchestrator.Task{Title: title}, orchestrator.Project{}, stage.Effect{Kind: stage.EffectNotify, Text: text}, key)
 }
