@@ -22,7 +22,7 @@ func (g *Git) remove(name string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // nothing was written through it
 	err = root.RemoveAll(rel)
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
