@@ -41,6 +41,9 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	if !ok {
 		return done("the repository is not registered any more")
 	}
+	if o := e.deployed(ctx, c, project, task, p.Launch); o != nil {
+		return o
+	}
 	if why := e.admit(ctx, Start{Task: task, JobID: c.Job.ID, Attempt: c.Job.Attempt}); why != "" {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.Poll), Error: why}
 	}
@@ -59,6 +62,29 @@ func (e *Engine) admit(ctx context.Context, s Start) (why string) {
 		}
 	}
 	return ""
+}
+
+// deployed looks whether a deployment that is to be made was made already, and
+// reported, by an attempt that was interrupted: one that restarts this service ends
+// its own agent. Then it is not made again. nil = it is to be made.
+func (e *Engine) deployed(ctx context.Context, c queue.Claim, p Project, t Task, l stage.Launch) *queue.Outcome {
+	if l.Phase != stage.PhaseRelease || e.Agents.Quiesce(ctx, t.ID) != nil {
+		return nil
+	}
+	tip, err := e.Workspaces.Take(ctx, p.Space(t))
+	if err != nil || tip.SHA == "" {
+		return nil
+	}
+	result := work.Result{Kind: work.ResultOK, StartedAt: e.Now(), FinishedAt: e.Now(), Summary: "An earlier attempt has deployed it and reported so."}
+	report := reportOf(l.Role, result)
+	report.Questions = e.questions(ctx, p, t, tip.SHA)
+	ev := stage.Event{On: stage.OnAgentFinished, At: e.Now(), Run: l.Run, Agent: &report, SHA: tip.SHA}
+	v, err := e.judge(ctx, p, t, ev)
+	if err != nil || v == nil || !v.Passed() {
+		return nil
+	}
+	e.Log.Info("the deployment was made by an attempt that was interrupted", "task", t.ID, "repo", t.Repo, "run", l.Run, "sha", t.State.MergeSHA)
+	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{e.agentEvent(c, t, l, result, ev)}}
 }
 
 // agentAtWork is a claimed job of this process.

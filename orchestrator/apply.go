@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -151,8 +152,8 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 		}
 		out.Jobs = append(out.Jobs, effectJob(next, p, f, effectKey(next, d.State.Seq, i)))
 	}
+	change := Change{Task: next, Before: before, Run: run}
 	if out.Task != nil {
-		change := Change{Task: next, Before: before, Run: run}
 		if change.Ended() {
 			// Beginnings hold the lock already (see start).
 			e.creating.Lock()
@@ -166,7 +167,22 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 		return err
 	}
 	e.committed(next, before, ev, d)
+	if out.Task != nil {
+		e.tellFeatures(change)
+	}
 	return nil
+}
+
+// tellFeatures tells the features of a change that is durable now.
+func (e *Engine) tellFeatures(c Change) {
+	for _, f := range e.features {
+		if f.Committed == nil {
+			continue
+		}
+		if err := guard.Do(f.Name, func() { f.Committed(c) }); err != nil {
+			e.Log.Error("a feature could not be told of a change", "feature", f.Name, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
+		}
+	}
 }
 
 // addHolds asks the features what a change holds and frees. What they say of a

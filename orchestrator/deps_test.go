@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -147,4 +148,26 @@ func TestDependenciesOfATrackerWithout(t *testing.T) {
 func TestDepsRefuses(t *testing.T) {
 	_, err := deps.New(deps.Options{})
 	require.ErrorContains(t, err, "required")
+}
+
+// The loop is woken by what is durable: however long a decision takes to be
+// committed, its task is looked at right after.
+func TestDependenciesOfASlowCommit(t *testing.T) {
+	dependent(t, func(r *rig, _ *relations) {
+		r.shutdown()
+		with := r.features
+		r.features = func() []orchestrator.Feature {
+			slow := orchestrator.Feature{Name: "slow", Holds: func(context.Context, orchestrator.Change) (_, _ []queue.Hold, _ error) {
+				time.Sleep(3 * time.Second)
+				return nil, nil, nil
+			}}
+			return append(with(), slow)
+		}
+		r.start()
+		r.settle(10 * time.Second)
+		item := r.card(appProject, "x")
+		r.move(appProject, item, stage.StatusToAnalyse)
+		r.settle(4 * time.Second)
+		require.Equal(r, []stage.Role{stage.Analyst}, r.roles())
+	})
 }

@@ -20,6 +20,9 @@ type Feature struct {
 	Runners map[string]Runner           // effects of the feature's own, by kind
 	Facts   func(Project, *stage.Event) // adds facts of the repository to the event that starts a task
 	Holds   func(context.Context, Change) (hold, free []queue.Hold, err error)
+	// Committed is told of a change once it is durable. It returns at once: a loop
+	// that has to look now is only nudged.
+	Committed func(Change)
 	// Admit is asked when an agent's job is claimed, before the agent starts. An
 	// answer that is not empty says why it may not: the job is given back
 	// unharmed, and is claimed again when no hold that the feature set is left.

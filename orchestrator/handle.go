@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
@@ -119,7 +120,11 @@ func (e *Engine) owes(ctx context.Context, itemID string) (bool, error) {
 // softQG0 logs what QG-0 would say of a new work item. It starts nothing.
 func (e *Engine) softQG0(ctx context.Context, p Project, item tracker.Item) *queue.Outcome {
 	v := e.gates.Judge(ctx, e.subjectOfItem(p, item), "qg0")
-	e.Log.Info("work item created", "item", item.ID, "repo", p.Repo, "qg0", v.Outcome.String(), "reason", v.Reason)
+	level := slog.LevelInfo
+	if !v.Passed() {
+		level = slog.LevelWarn
+	}
+	e.Log.Log(ctx, level, "work item created", "item", item.ID, "repo", p.Repo, "qg0", v.Outcome.String(), "reason", v.Reason)
 	return done("work item created; QG-0 (soft): " + v.Outcome.String())
 }
 

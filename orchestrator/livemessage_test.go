@@ -8,15 +8,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // live makes a rig with the live message on.
 func live(t *testing.T, f func(*rig)) {
+	t.Helper()
+	liveWith(t, nil, f)
+}
+
+// liveWith is live with further features.
+func liveWith(t *testing.T, more func(*rig) orchestrator.Feature, f func(*rig)) {
 	t.Helper()
 	runWith(t, func(r *rig) {
 		r.features = func() []orchestrator.Feature {
@@ -24,9 +33,24 @@ func live(t *testing.T, f func(*rig)) {
 			require.NoError(r, err)
 			l, err := livemessage.Feature(livemessage.Options{Store: r.store, Story: r.store, Jobs: r.store, Projects: projects, Messenger: r.chat})
 			require.NoError(r, err)
-			return []orchestrator.Feature{l}
+			if more == nil {
+				return []orchestrator.Feature{l}
+			}
+			return []orchestrator.Feature{l, more(r)}
 		}
 	}, f)
+}
+
+// shows reports whether a card's message has a text in it.
+func (r *rig) shows(item, text string) bool {
+	r.Helper()
+	id := r.task(item).TrackerMessageID
+	for _, m := range r.silent() {
+		if m.ID == id {
+			return strings.Contains(strings.Join(m.Shown.Lines, "\n"), text)
+		}
+	}
+	return false
 }
 
 // silent lists the live messages: the notices make a sound.
@@ -108,4 +132,87 @@ func TestLiveMessageOnlyAdds(t *testing.T) {
 		return out
 	}
 	require.Equal(t, story(run), story(live))
+}
+
+// A task that waits for another shows that as long as it is true, and is not edited
+// over and over meanwhile.
+func TestLiveMessageOfATaskThatWaits(t *testing.T) {
+	liveWith(t, func(r *rig) orchestrator.Feature {
+		d, err := deps.New(deps.Options{Store: r.store, Table: r.store, Queue: r.store, Lister: r.store, Relations: r.board, Items: r.board})
+		require.NoError(r, err)
+		return d.Feature()
+	}, func(r *rig) {
+		r.place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			time.Sleep(5 * time.Minute)
+			return goodAgent(ctx, c, files)
+		})
+		first, second := r.card(appProject, "one"), r.card(selfProject, "two")
+		r.board.Block(second, first)
+		r.move(appProject, first, stage.StatusToAnalyse)
+		r.settle(time.Minute)
+		require.True(r, r.shows(first, "analysis: the analyst is at work"), r.silent())
+		require.False(r, r.shows(first, "waits"))
+		r.move(selfProject, second, stage.StatusToAnalyse)
+		r.settle(time.Minute)
+		require.True(r, r.shows(second, "waits: APP-1 (task 1) is not finished (task deps)"), r.silent())
+		edits := r.silent()[1].Edits
+		r.settle(3 * time.Minute)
+		require.Equal(r, edits, r.silent()[1].Edits, "nothing has changed")
+		r.hostHook(githost.Hook{Kind: githost.HookMerged, Repo: appRepo, Branch: r.task(first).Branch, MergeSHA: "m"})
+		r.settle(time.Minute)
+		require.Equal(r, stage.Done, r.task(first).State.Stage)
+		require.True(r, r.shows(second, "analysis: the analyst is at work"), r.silent())
+		require.False(r, r.shows(second, "waits"))
+	})
+}
+
+// tooMany is the error of a chat that wants to be left alone for a while.
+type tooMany struct{ flaky }
+
+func (*tooMany) RetryAfter() time.Duration { return 5 * time.Minute }
+
+// Updates that pile up while the chat takes no more become one.
+func TestLiveMessageCoalesces(t *testing.T) {
+	live(t, func(r *rig) {
+		item := r.card(appProject, "x")
+		r.move(appProject, item, stage.StatusToAnalyse)
+		r.settle(10 * time.Second)
+		edits := r.silent()[0].Edits
+		r.chat.FailWith(&tooMany{})
+		r.move(appProject, item, stage.StatusApproved)
+		r.settle(time.Minute)
+		require.Equal(r, stage.Done, r.task(item).State.Stage)
+		r.chat.FailWith(nil)
+		r.settle(10 * time.Minute)
+		list := r.silent()
+		require.Len(r, list, 1)
+		require.Equal(r, "done", list[0].Shown.Lines[0])
+		require.Equal(r, edits+1, list[0].Edits, "one edit shows all that happened")
+	})
+}
+
+// A task that goes well makes a sound when a person is needed, and at no other time.
+func TestNoticesAreFew(t *testing.T) {
+	audible := func(r *rig) (out []string) {
+		for _, m := range r.chat.Messages() {
+			if !m.Shown.Silent {
+				out = append(out, strings.Join(m.Shown.Lines, " "))
+			}
+		}
+		return out
+	}
+	live(t, func(r *rig) {
+		r.toDone(appProject, r.card(appProject, "x"))
+		require.Equal(r, []string{"approval needed: the requirements are ready for review"}, audible(r))
+	})
+	live(t, func(r *rig) {
+		item := r.card(selfProject, "x")
+		r.toDone(selfProject, item)
+		r.move(selfProject, item, stage.StatusConfirmDeploy)
+		r.settle(time.Minute)
+		require.Equal(r, stage.Done, r.task(item).State.Stage)
+		require.Equal(r, []string{
+			"approval needed: the requirements are ready for review", "approval needed: the deployment waits for Confirm Deploy",
+		}, audible(r))
+	})
 }

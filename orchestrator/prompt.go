@@ -61,7 +61,8 @@ func deployment(l stage.Launch) string {
 	case l.Phase == stage.PhaseAwait:
 		return "Prepare the production deployment of {sha} without changing anything in production; write what will happen to {docs}/deploy-plan.md.\n"
 	default:
-		return "Deploy the merged commit {sha} to production and check it there. " + reportForm("deploy-report.md", "success or failure")
+		return "Deploy the merged commit {sha} to production and check it there. If it is there already (an earlier attempt may have been interrupted, by the deployment itself perhaps) do not deploy it again: check it and report. " +
+			reportForm("deploy-report.md", "success or failure")
 	}
 }
 

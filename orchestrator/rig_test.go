@@ -3,6 +3,7 @@ package orchestrator_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -49,6 +50,8 @@ type rig struct {
 	// features makes the features of an engine; nil = none.
 	features func() []orchestrator.Feature
 	project  []orchestrator.Project
+	tracker  tracker.Tracker // nil = the board
+	log      *slog.Logger    // nil discards
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -114,8 +117,12 @@ func (r *rig) start() {
 	r.Helper()
 	projects, err := orchestrator.NewProjects(r.project...)
 	require.NoError(r, err)
+	board := r.tracker
+	if board == nil {
+		board = r.board
+	}
 	r.engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
-		Store: r.store, Story: r.store, Jobs: r.store, Projects: projects, Tracker: r.board, Host: r.host, Workspaces: r.place, Agents: r.place,
+		Log: r.log, Store: r.store, Story: r.store, Jobs: r.store, Projects: projects, Tracker: board, Host: r.host, Workspaces: r.place, Agents: r.place,
 		Gates: checks.All(nil),
 		Runners: effects.Runners(effects.Deps{
 			Store: r.store, Projects: projects, Tracker: r.board, Host: r.host, Messenger: r.chat, Workspaces: r.place,

@@ -33,7 +33,7 @@ func (g *Git) RunCheck(ctx context.Context, argv []string, s gates.Subject) (exi
 	if err != nil {
 		return -1, "", err
 	}
-	defer os.RemoveAll(temp) // what a check leaves in its checkout is nobody's
+	defer func() { _ = g.remove(temp) }() // what a check leaves in its checkout is nobody's
 	dir := filepath.Join(temp, "tree")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return -1, "", err

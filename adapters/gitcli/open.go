@@ -286,12 +286,3 @@ func (g *Git) relink(p place) error {
 	}
 	return os.WriteFile(link, []byte(want), 0o600)
 }
-
-// remove deletes something below the root, and nothing else.
-func (g *Git) remove(name string) error {
-	rel, err := filepath.Rel(g.opt.Root, name)
-	if err != nil || !filepath.IsLocal(rel) || rel == "." {
-		return fmt.Errorf("%w: %s is not below %s", work.ErrBadName, name, g.opt.Root)
-	}
-	return os.RemoveAll(name)
-}

@@ -100,7 +100,7 @@ func (v *Service) monitor() (orchestrator.Feature, error) {
 }
 
 func (v *Service) reconciler() (f orchestrator.Feature, err error) {
-	o := reconcile.Options{Every: v.Settings.ReconcileInterval, Grace: v.Settings.ReconcileGrace, Log: v.Log}
+	o := reconcile.Options{Every: v.Settings.ReconcileInterval, Grace: v.Settings.ReconcileGrace, Source: trackerSource, Log: v.Log}
 	if v.Settings.ReconcileTracker {
 		o.Tracker, o.Board = v.Plane, v.Plane
 	}
@@ -120,6 +120,7 @@ func (v *Service) letGo(ctx context.Context) error {
 	on := map[string]bool{
 		serialgate.Name: v.Settings.SerialGate, serialgate.Freeze: v.Settings.SerialGate,
 		deps.Name: v.Settings.TaskDeps, deps.Cycle: v.Settings.TaskDeps, budget.Name: v.Settings.budgetOn(),
+		reconcile.Told: v.Settings.Reconcile,
 	}
 	var left []queue.Hold
 	for _, h := range held {

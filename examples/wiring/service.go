@@ -47,6 +47,9 @@ func (s Settings) Logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, opt))
 }
 
+// trackerSource is the tracker's name in deliveries.
+const trackerSource = "plane"
+
 // Service is the reference service, ready to run.
 type Service struct {
 	Settings Settings
@@ -175,7 +178,7 @@ func (v *Service) engine() (err error) {
 		return err
 	}
 	v.Handler, err = web.Handler(web.Options{
-		Engine: v.Engine, Tracker: v.Plane, Host: v.GitHub, TrackerSource: "plane", HostSource: "github", AdminToken: s.AdminToken,
+		Engine: v.Engine, Tracker: v.Plane, Host: v.GitHub, TrackerSource: trackerSource, HostSource: "github", AdminToken: s.AdminToken,
 		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(),
 		Dashboard: pages, Done: v.stopping,
 	})

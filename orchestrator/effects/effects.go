@@ -12,6 +12,7 @@
 package effects
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,15 +117,15 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 // notify sends an audible message. A chat that cannot be reached never holds up
 // the pipeline.
 func (d Deps) notify(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	title := e.WorkItem
-	if title == "" {
-		title = e.Repo
+	title := cmp.Or(e.WorkItem, e.Repo)
+	if title != "" && e.Title != "" {
+		title += ": "
 	}
 	d.Log.Info("notice", "task", e.TaskID, "repo", e.Repo, "text", e.Text)
 	if d.Messenger == nil {
 		return finished
 	}
-	m := messenger.Message{Title: title + ": " + e.Title, Lines: []string{e.Text}}
+	m := messenger.Message{Title: title + e.Title, Lines: []string{e.Text}}
 	if e.Attempt > 1 { // an earlier attempt may have got through: there is no identity on the wire
 		m.Lines = append(m.Lines, "(This may be a second copy.)")
 	}

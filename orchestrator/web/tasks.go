@@ -41,6 +41,7 @@ type TaskView struct {
 	CreatedAt          time.Time   `json:"created_at"`
 	UpdatedAt          time.Time   `json:"updated_at"`
 	StageEnteredAt     time.Time   `json:"stage_entered_at"`
+	CancelRequestedAt  time.Time   `json:"cancel_requested_at,omitzero"`
 	CancelledAt        time.Time   `json:"cancelled_at,omitzero"`
 	Version            int64       `json:"version"`
 }
@@ -52,7 +53,8 @@ func taskView(t orchestrator.Task) TaskView {
 		Hold: t.State.Hold, HoldReason: t.State.HoldReason, Run: t.State.Run, Retries: t.State.Retries,
 		HeadSHA: t.State.Head, MergeSHA: t.State.MergeSHA, PullRequest: t.State.PRURL,
 		BRDReviewStartedAt: t.BRDReviewStartedAt, BRDReviewEndedAt: t.BRDReviewEndedAt,
-		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, StageEnteredAt: t.StageEnteredAt, CancelledAt: t.CancelledAt, Version: t.Version,
+		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, StageEnteredAt: t.StageEnteredAt,
+		CancelRequestedAt: t.CancelRequestedAt, CancelledAt: t.CancelledAt, Version: t.Version,
 	}
 }
 

@@ -99,7 +99,7 @@ func New(o Options) (*Budget, error) {
 func (b *Budget) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "What agents cost stays within caps.",
-		Holds: b.holds,
+		Holds: b.holds, Committed: b.committed,
 		Admit: b.admit,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: b.loop}},
 		Show:  b.show,
@@ -125,9 +125,6 @@ func taskOf(h queue.Hold) (id int64, ok bool) {
 
 // holds answers a launch with a hold when the run might pass a cap.
 func (b *Budget) holds(ctx context.Context, c orchestrator.Change) (hold, free []queue.Hold, err error) {
-	if c.Run != nil {
-		defer b.look() // a run may have cost less than was reserved for it
-	}
 	own := holdOf(c.Task.ID, "")
 	if c.Task.State.Active == "" && c.Before.Active != "" {
 		return nil, []queue.Hold{own}, nil
@@ -147,8 +144,15 @@ func (b *Budget) holds(ctx context.Context, c orchestrator.Change) (hold, free [
 	if own.Reason == "" {
 		return nil, []queue.Hold{own}, nil
 	}
-	b.look()
 	return []queue.Hold{own}, nil, nil
+}
+
+// committed wakes the loop: a run may have cost less than was reserved for it, and
+// one that waits is to be told of.
+func (b *Budget) committed(c orchestrator.Change) {
+	if c.Run != nil || c.Launched() {
+		b.look()
+	}
 }
 
 // admit reserves the estimate of a run that is about to start, or holds it.

@@ -25,12 +25,6 @@ func (b *Budget) loop(ctx context.Context, _ *orchestrator.Engine) {
 		case <-ctx.Done():
 			return
 		case <-b.nudge:
-			// The decision that nudged is being committed now.
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(50 * time.Millisecond):
-			}
 		case <-time.After(min(b.opt.Every, Day(now).AddDate(0, 0, 1).Sub(now))):
 		}
 	}

@@ -85,7 +85,7 @@ func New(o Options) (*Deps, error) {
 func (d *Deps) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "A task waits for the tasks that it depends on.",
-		Holds: d.holds,
+		Holds: d.holds, Committed: d.committed,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: d.loop}},
 		Show:  d.show,
 	}
@@ -119,6 +119,16 @@ func (d *Deps) holds(_ context.Context, c orchestrator.Change) (hold, free []que
 	}
 }
 
+// committed wakes the loop: who waits may have changed.
+func (d *Deps) committed(c orchestrator.Change) {
+	if c.Began() || c.Ended() {
+		select {
+		case d.nudge <- struct{}{}:
+		default:
+		}
+	}
+}
+
 func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 	for {
 		if err := d.Pass(ctx, e); err != nil && ctx.Err() == nil {
@@ -128,12 +138,6 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 		case <-ctx.Done():
 			return
 		case <-d.nudge:
-			// The decision that nudged is being committed now.
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(50 * time.Millisecond):
-			}
 		case <-time.After(d.opt.Every):
 		}
 	}

@@ -4,13 +4,18 @@
 // long it took and where its work can be found.
 //
 // The effect says only that the message is out of date; the runner shows the task
-// as it is then. So a message that was held up catches up in one edit.
+// as it is then. So a message that was held up catches up in one edit. While it
+// shows that the task waits it is looked at again now and then: that an agent
+// starts is nobody's decision.
 package livemessage
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,11 +25,16 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Name of the feature; Effect is its effect.
+// Name of the feature. Effect brings the message up to date, and Look is a timer
+// that asks for that.
 const (
 	Name   = "live_message"
 	Effect = "live"
+	Look   = "live_look"
 )
+
+// every is how often the message of a task that waits is looked at.
+const every = 15 * time.Second
 
 // Jobs is what the feature reads of the queue.
 type Jobs interface {
@@ -56,7 +66,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	return orchestrator.Feature{
 		Name: Name, Doc: "One chat message for each task shows where it stands.",
 		Rules:   []stage.Rule{Rule},
-		Runners: map[string]orchestrator.Runner{Effect: orchestrator.RunnerFunc(o.update)},
+		Runners: map[string]orchestrator.Runner{Effect: orchestrator.RunnerFunc(o.update), Look: orchestrator.RunnerFunc(o.again)},
 	}, nil
 }
 
@@ -72,9 +82,10 @@ func Rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
 
 // update shows a task as it is now.
 func (o Options) update(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	m, t, late, err := o.message(ctx, e)
-	if err == nil && !late {
-		err = o.show(ctx, t, m, e.Attempt)
+	v, late, err := o.view(ctx, e)
+	m := Render(v)
+	if err == nil && !late && e.Text != mark(m) { // else it shows that already
+		err = o.show(ctx, v.Task, m, e.Attempt)
 	}
 	switch {
 	case errors.Is(err, messenger.ErrUnreachable):
@@ -82,26 +93,49 @@ func (o Options) update(ctx context.Context, e orchestrator.Effect) queue.Outcom
 	case err != nil:
 		o.Log.Warn("the message of a task could not be updated", "task", e.TaskID, "repo", e.Repo, "attempt", e.Attempt, "err", err)
 		return orchestrator.Retry(err, e.Attempt, o.Now())
+	case !late && len(v.Waits) > 0:
+		return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{o.timer(e, mark(m))}}
 	default:
 		return queue.Outcome{Kind: queue.OutcomeDone}
 	}
 }
 
-// message gathers what the message shows. late says that a newer update waits
-// behind this one, which will show the same and more.
-func (o Options) message(ctx context.Context, e orchestrator.Effect) (m messenger.Message, t orchestrator.Task, late bool, err error) {
-	if t, err = o.Store.Task(ctx, e.TaskID); err != nil {
-		return m, t, false, err
+// mark tells one message from another.
+func mark(m messenger.Message) string {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%q %q %q", m.Title, m.Lines, m.Link)
+	return strconv.FormatUint(h.Sum64(), 16)
+}
+
+// timer has the message looked at again, and changed when it is not what is shown
+// now. It has no key: a job that waits for its time would hold up the updates behind
+// it.
+func (o Options) timer(e orchestrator.Effect, shown string) queue.Job {
+	j := orchestrator.NextEffect(e, stage.Effect{Kind: Look, Text: shown}, fmt.Sprintf("%s/%d", Look, e.TaskID), o.Now().Add(every))
+	j.Key = ""
+	return j
+}
+
+// again asks for an update in its turn.
+func (o Options) again(_ context.Context, e orchestrator.Effect) queue.Outcome {
+	next := orchestrator.NextEffect(e, stage.Effect{Kind: Effect, Text: e.Text}, fmt.Sprintf("%s/%d/%s", Effect, e.TaskID, Look), time.Time{})
+	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{next}}
+}
+
+// view gathers what the message shows. late says that a newer update waits behind
+// this one, which will show the same and more.
+func (o Options) view(ctx context.Context, e orchestrator.Effect) (v View, late bool, err error) {
+	v.Now = o.Now()
+	if v.Task, err = o.Store.Task(ctx, e.TaskID); err != nil {
+		return v, false, err
 	}
-	runs, err := o.Story.AgentRuns(ctx, e.TaskID)
-	if err != nil {
-		return m, t, false, err
+	if v.Runs, err = o.Story.AgentRuns(ctx, e.TaskID); err != nil {
+		return v, false, err
 	}
 	waits, err := o.Jobs.Waiting(ctx, queue.Filter{TaskID: e.TaskID})
 	if err != nil {
-		return m, t, false, err
+		return v, false, err
 	}
-	v := View{Task: t, Runs: runs, Now: o.Now()}
 	updates := 0
 	for _, w := range waits {
 		if strings.HasSuffix(w.Job.Kind, "/"+Effect) {
@@ -113,12 +147,12 @@ func (o Options) message(ctx context.Context, e orchestrator.Effect) (m messenge
 			}
 		}
 	}
-	if p, ok := o.Projects.ByRepo(t.Repo); ok && p.WebURL != "" {
-		item, _ := orchestrator.Untomb(t.WorkItemID)
-		branch, _ := orchestrator.Untomb(t.Branch)
+	if p, ok := o.Projects.ByRepo(v.Task.Repo); ok && p.WebURL != "" {
+		item, _ := orchestrator.Untomb(v.Task.WorkItemID)
+		branch, _ := orchestrator.Untomb(v.Task.Branch)
 		v.Artifacts = strings.TrimSuffix(p.WebURL, "/") + "/tree/" + branch + "/" + p.Docs(item)
 	}
-	return Render(v), t, updates > 1, nil
+	return v, updates > 1, nil
 }
 
 // show edits the task's message, or sends it when there is none to edit.

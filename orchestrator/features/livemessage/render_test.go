@@ -59,6 +59,9 @@ func TestRender(t *testing.T) {
 		"waiting": view(func(v *livemessage.View) {
 			v.Waits = []string{"GPX-41 (task 6) of acme/gpxflow is not finished (serial gate)"}
 		}),
+		"dependent": view(func(v *livemessage.View) {
+			v.Waits = []string{"GPX-40 (task 5) and GPX-41 (task 6) are not finished (task deps)"}
+		}),
 		"review":      view(reviewed),
 		"development": view(developed),
 		"stopping": view(func(v *livemessage.View) {

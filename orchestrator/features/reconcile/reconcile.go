@@ -12,6 +12,9 @@
 //
 // It never raises, and it concludes nothing from what it could not read. When a
 // large part of a board would change at once it stops and says so.
+//
+// When boards move again and again and no webhook comes, people are told once, and
+// once more when webhooks come again.
 package reconcile
 
 import (
@@ -39,9 +42,10 @@ type Options struct {
 	Grace   map[stage.Stage]time.Duration // default: development 10 min, others 5 min
 	// Brake is how many work items of one project may be replayed in one pass;
 	// more are taken for a misunderstanding, and none is. Default 20.
-	Brake int
-	Log   *slog.Logger // nil discards
-	Now   func() time.Time
+	Brake  int
+	Source string       // of the tracker's webhooks, as deliveries have it; default "tracker"
+	Log    *slog.Logger // nil discards
+	Now    func() time.Time
 }
 
 // Reconciler is the feature with what it has seen.
@@ -50,6 +54,7 @@ type Reconciler struct {
 
 	mu    sync.Mutex
 	state state
+	heard time.Time // when the newest webhook came, as of the last pass
 }
 
 // state is what /queue shows, and what readiness asks.
@@ -58,11 +63,12 @@ type state struct {
 	Passes   int64     `json:"passes"`
 	Advanced int64     `json:"advanced"` // F-1
 	Replayed int64     `json:"replayed"` // F-2
-	// Missed counts passes in a row in which the board had moved and no webhook
-	// had said so.
-	Missed int    `json:"missed_in_a_row"`
-	Braked string `json:"braked,omitempty"`
-	Error  string `json:"error,omitempty"` // of the last pass
+	// Missed counts passes since the last webhook in which boards had moved.
+	Missed int `json:"missed_since_webhook"`
+	// Silent is since when people know that webhooks have stopped.
+	Silent time.Time `json:"webhooks_stopped,omitzero"`
+	Braked string    `json:"braked,omitempty"`
+	Error  string    `json:"error,omitempty"` // of the last pass
 }
 
 // New checks the options.
@@ -75,6 +81,9 @@ func New(o Options) (*Reconciler, error) {
 	}
 	if o.Brake <= 0 {
 		o.Brake = 20
+	}
+	if o.Source == "" {
+		o.Source = "tracker"
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -103,20 +112,6 @@ func (r *Reconciler) show() any {
 		Tracker bool `json:"tracker"`
 		state
 	}{true, r.opt.Tracker != nil, r.state}
-}
-
-// missedMax is after how many passes in a row webhooks count as stopped.
-const missedMax = 3
-
-// Webhooks is a part of readiness: an error says that boards move and no
-// webhooks come.
-func (r *Reconciler) Webhooks(context.Context) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.state.Missed >= missedMax {
-		return fmt.Errorf("boards have moved without webhooks in %d passes in a row: are they switched off at the sender?", r.state.Missed)
-	}
-	return nil
 }
 
 // edges are the canonical gates of the stages, judged without a finished agent.
@@ -173,17 +168,16 @@ func (r *Reconciler) loop(ctx context.Context, e *orchestrator.Engine) {
 func (r *Reconciler) Pass(ctx context.Context, e *orchestrator.Engine) error {
 	advanced, err1 := r.stalled(ctx, e)
 	replayed, braked, err2 := r.boards(ctx, e)
-	err := errors.Join(err1, err2)
+	silent, err3 := r.listen(ctx, e, replayed > 0 || braked != "")
+	err := errors.Join(err1, err2, err3)
 	e.Meter.Add("reconciliation_actions_total", float64(advanced), "kind", "advanced")
 	e.Meter.Add("reconciliation_actions_total", float64(replayed), "kind", "replayed")
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := &r.state
 	s.LastPass, s.Passes, s.Advanced, s.Replayed, s.Braked, s.Error = r.opt.Now(), s.Passes+1, s.Advanced+int64(advanced), s.Replayed+int64(replayed), braked, ""
-	if replayed > 0 {
-		s.Missed++
-	} else if err2 == nil {
-		s.Missed = 0
+	if err3 == nil {
+		s.Silent = silent
 	}
 	if err != nil {
 		s.Error = err.Error()

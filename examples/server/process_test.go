@@ -1,0 +1,371 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+)
+
+// TestMain lets the test's own program be the server and the agents' shim.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && (os.Args[1] == "serve" || os.Args[1] == "agent-shim") {
+		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// agentScript is an agent: it does what its role is asked for and commits it. A
+// file with the name of a work item, a role and a phase is read first: it makes
+// that agent do something else.
+const agentScript = `set -e
+docs=$SIGNALBOX_DOCS
+mkdir -p "$docs"
+echo "$SIGNALBOX_WORK_ITEM $SIGNALBOX_ROLE $SIGNALBOX_PHASE task=$SIGNALBOX_TASK_ID run=$SIGNALBOX_RUN attempt=$SIGNALBOX_ATTEMPT" >>"$WORLD_DIR/runs"
+verdict() { printf -- '---\nverdict: %s\nsha: %s\nsummary: by a script\n---\n' "$2" "$SIGNALBOX_SHA" >"$docs/$1"; }
+keep() { git add --all; git diff --cached --quiet || git commit --quiet -m "$SIGNALBOX_ROLE"; }
+await() { while ! [ -e "$1" ]; do sleep 0.02; done; }
+instead="$WORLD_DIR/$SIGNALBOX_WORK_ITEM-$SIGNALBOX_ROLE$SIGNALBOX_PHASE"
+if [ -e "$instead" ]; then . "$instead"; fi
+case "$SIGNALBOX_ROLE/$SIGNALBOX_STAGE/$SIGNALBOX_PHASE" in
+analyst/*) echo r >"$docs/requirements.md"; echo a >"$docs/acceptance.md" ;;
+architect/*) echo d >"$docs/design.md" ;;
+developer/*) mkdir -p src; echo "$SIGNALBOX_WORK_ITEM" >"src/$SIGNALBOX_WORK_ITEM" ;;
+reviewer/*) verdict review.md approved ;;
+tester/*) verdict test-report.md passed ;;
+deployer/deploy-staging/*) verdict staging-report.md success ;;
+deployer/deploy/a) echo p >"$docs/deploy-plan.md" ;;
+*) echo "$SIGNALBOX_SHA" >>"$WORLD_DIR/deployed-$SIGNALBOX_WORK_ITEM"; verdict deploy-report.md success ;;
+esac
+keep
+echo done
+`
+
+// place is a repository and its board.
+type place struct {
+	prefix, id, repo, bare string
+	self                   bool // it hosts the service, which is looked at after a deployment
+}
+
+// world is everything outside the service, and the service as a process, as a
+// test sees it.
+type world struct {
+	*testing.T
+	*parts
+}
+
+// in is the world of a part of the test.
+func (w *world) in(t *testing.T) *world { return &world{T: t, parts: w.parts} }
+
+// parts are what a world is made of.
+type parts struct {
+	dir    string
+	board  *planetest.Server
+	host   *githubtest.Server
+	places map[string]*place
+	outer  *httptest.Server
+	addr   string
+
+	mu    sync.Mutex
+	env   map[string]string
+	cmd   *exec.Cmd
+	ended chan struct{}
+	merge chan struct{} // while it is not nil merges wait for its end
+}
+
+// newWorld makes the outside world and starts the server.
+func newWorld(t *testing.T, settings map[string]string, places ...*place) *world {
+	t.Helper()
+	w := &world{T: t, parts: &parts{dir: t.TempDir(), places: map[string]*place{}}}
+	w.board = planetest.New(planetest.Options{Workspace: "w", Tokens: map[string]string{"plane-token": "bot"}, Secret: "plane-secret"})
+	w.host = githubtest.New(githubtest.Options{Token: "github-token", Secret: "github-secret", CI: func(githubtest.Push) githubtest.Outcome {
+		return githubtest.Outcome{Conclusion: "success", Title: "built"}
+	}})
+	mux := http.NewServeMux()
+	mux.Handle("/plane/", http.StripPrefix("/plane", w.board))
+	mux.Handle("/github/", http.StripPrefix("/github", w.gated(w.host)))
+	w.outer = httptest.NewServer(mux)
+	w.Cleanup(func() {
+		if t.Failed() {
+			w.tell()
+		}
+		w.end(syscall.SIGTERM)
+		w.board.Close()
+		w.host.Close()
+		w.outer.Close()
+		if t.Failed() {
+			body, _ := os.ReadFile(filepath.Join(w.dir, "server.log"))
+			t.Logf("the server's log ends with:\n%s", body[max(0, len(body)-8000):])
+		}
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	w.addr = l.Addr().String()
+	require.NoError(t, l.Close())
+	w.board.SetHookURL("http://" + w.addr + "/webhooks/tracker")
+	w.host.SetHookURL("http://" + w.addr + "/webhooks/githost")
+	w.write("agent.sh", agentScript)
+	w.found(places)
+	w.environment(settings)
+	w.start()
+	return w
+}
+
+// tell says what the server is at when a test has failed.
+func (w *world) tell() {
+	var v json.RawMessage
+	w.get("/queue", &v)
+	w.Logf("the queue: %s\nagents:\n%s", v, w.read("runs"))
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, d := range dirs {
+		env, _ := os.ReadFile(d + "/environ")
+		if line, err := os.ReadFile(d + "/cmdline"); err == nil && bytes.Contains(env, []byte(w.dir)) {
+			stat, _ := os.ReadFile(d + "/stat")
+			w.Logf("%q %.60s", line, stat)
+		}
+	}
+}
+
+// gated holds merges up while the world says so.
+func (w *world) gated(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		wait := w.merge
+		w.mu.Unlock()
+		if wait != nil && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/merge") {
+			<-wait
+		}
+		next.ServeHTTP(out, r)
+	})
+}
+
+// found makes the repositories, the boards and the registry.
+func (w *world) found(places []*place) {
+	w.Helper()
+	var b strings.Builder
+	b.WriteString("projects:\n")
+	for _, p := range places {
+		w.places[p.prefix] = p
+		p.repo = "acme/" + strings.ToLower(p.prefix)
+		p.bare, p.id = filepath.Join(w.dir, "origin", p.prefix+".git"), w.board.AddProject(p.prefix, planetest.StandardStates()...)
+		require.NoError(w, os.MkdirAll(p.bare, 0o700))
+		w.git(p.bare, "init", "--quiet", "--bare", "--initial-branch=main")
+		seed := filepath.Join(w.dir, "seed-"+p.prefix)
+		w.git(w.dir, "clone", "--quiet", p.bare, seed)
+		w.commit(seed, "README.md", "begin")
+		w.git(seed, "push", "--quiet", "origin", "HEAD:main")
+		require.NoError(w, w.host.AddRepo(p.repo, p.bare))
+		fmt.Fprintf(&b, "  - {tracker_project: %q, repo: %s, clone_url: %q, prefix: %s, self_hosting: %t, monitor: [%q]}\n",
+			p.id, p.repo, p.bare, p.prefix, p.self, "http://"+w.addr+"/healthz")
+	}
+	w.write("projects.yaml", b.String())
+}
+
+func (w *world) environment(settings map[string]string) {
+	w.env = map[string]string{
+		"DATA_DIR": w.path("data"), "LISTEN": w.addr, "PROJECTS": w.path("projects.yaml"), "ADMIN_TOKEN": "admin", "LOG_LEVEL": "debug",
+		"AGENT": "sh " + w.path("agent.sh"), "AGENT_ENV": "WORLD_*", "AGENT_TERM_GRACE": "300ms", "AGENT_TIMEOUT": "5m", "MAX_CONCURRENCY": "8",
+		"POLL": "30ms", "JOB_TTL": "5s", "STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": "300ms", "CI_POLL": "200ms", "MERGE_DEFER_DELAY": "200ms",
+		"PLANE_URL": w.outer.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "plane-token", "PLANE_WEBHOOK_SECRET": "plane-secret",
+		"GITHUB_URL": w.outer.URL + "/github", "GITHUB_TOKEN": "github-token", "GITHUB_WEBHOOK_SECRET": "github-secret",
+	}
+	for name, value := range settings {
+		w.env[name] = value
+	}
+}
+
+func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
+
+func (w *world) write(name, body string) {
+	w.Helper()
+	require.NoError(w, os.WriteFile(w.path(name), []byte(body), 0o600))
+}
+
+func (w *world) read(name string) string {
+	body, _ := os.ReadFile(w.path(name)) // what is not there says nothing
+	return string(body)
+}
+
+// git runs git as a person would.
+func (w *world) git(dir string, args ...string) string {
+	w.Helper()
+	cmd := exec.CommandContext(w.Context(), "git", args...)
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_COUNT=1",
+		"GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
+		"GIT_AUTHOR_NAME=Kim", "GIT_AUTHOR_EMAIL=kim@example.org", "GIT_COMMITTER_NAME=Kim", "GIT_COMMITTER_EMAIL=kim@example.org",
+	}
+	out, err := cmd.CombinedOutput()
+	require.NoError(w, err, "git %v: %s", args, out)
+	return strings.TrimSpace(string(out))
+}
+
+func (w *world) commit(dir, name, body string) string {
+	w.Helper()
+	require.NoError(w, os.WriteFile(filepath.Join(dir, name), []byte(body), 0o600))
+	w.git(dir, "add", "--all")
+	w.git(dir, "commit", "--quiet", "-m", name)
+	return w.git(dir, "rev-parse", "HEAD")
+}
+
+// start starts the server and waits until it is ready.
+func (w *world) start() {
+	w.Helper()
+	w.launch()
+	w.until("the server gets ready", func() bool {
+		resp, err := http.Get("http://" + w.addr + "/readyz")
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		return err == nil && resp.StatusCode == http.StatusOK
+	})
+}
+
+// launch starts the server. Its number is in a file, for whoever wants to end it.
+func (w *world) launch() {
+	w.Helper()
+	log, err := os.OpenFile(w.path("server.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(w, err)
+	defer log.Close()
+	cmd := exec.Command("/proc/self/exe", "serve") // ended by the test
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "WORLD_DIR=" + w.dir}
+	for name, value := range w.env {
+		cmd.Env = append(cmd.Env, "ORCH_"+name+"="+value)
+	}
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(w, cmd.Start())
+	w.write("server.pid", fmt.Sprint(cmd.Process.Pid))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // how it ended is the test's business
+	}()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cmd, w.ended = cmd, ended
+}
+
+func (w *world) process() (*exec.Cmd, chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cmd, w.ended
+}
+
+// end ends the server with a signal and waits until it is gone.
+func (w *world) end(s syscall.Signal) {
+	if cmd, ended := w.process(); cmd != nil {
+		_ = cmd.Process.Signal(s) // it may be gone already
+		<-ended
+	}
+}
+
+// until waits for something that happens in another process.
+func (w *world) until(what string, is func() bool) {
+	w.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+		require.True(w, time.Now().Before(deadline), "it never happens that %s", what)
+	}
+}
+
+// card puts a card on a board and moves it, as a person would.
+func (w *world) card(prefix, title string) string {
+	w.Helper()
+	id, err := w.board.AddItem(w.places[prefix].id, title, "<p>what is wanted</p>")
+	require.NoError(w, err)
+	return id
+}
+
+func (w *world) move(item, column string) {
+	w.Helper()
+	require.NoError(w, w.board.Move(item, column))
+}
+
+func (w *world) column(item string) string {
+	for _, i := range w.board.Items("") {
+		if i.ID == item {
+			return i.StateName
+		}
+	}
+	return ""
+}
+
+// get asks the server; false when it does not answer.
+func (w *world) get(path string, into any) bool {
+	resp, err := http.Get("http://" + w.addr + path)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode == http.StatusOK && json.NewDecoder(resp.Body).Decode(into) == nil
+}
+
+// tasks lists all tasks of a card, dead ones too.
+func (w *world) tasks(item string) (out []web.TaskDetail) {
+	var list web.TaskList
+	if !w.get("/tasks", &list) {
+		return nil
+	}
+	for _, t := range list.Tasks {
+		var d web.TaskDetail
+		if strings.HasPrefix(t.TrackerIssueID, item) && w.get(fmt.Sprintf("/tasks/%d", t.ID), &d) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// task is a card's newest task; the zero value when it has none.
+func (w *world) task(item string) web.TaskDetail {
+	if list := w.tasks(item); len(list) > 0 {
+		return list[len(list)-1]
+	}
+	return web.TaskDetail{}
+}
+
+// approve waits for the analyst and approves what it has written.
+func (w *world) approve(item string) {
+	w.Helper()
+	w.until("the analyst finishes", func() bool { return w.task(item).Hold == "approval" && w.column(item) == "In Review" })
+	w.move(item, "Approved")
+}
+
+// runs are the agents that were started for a work item.
+func (w *world) runs(workItem string) (out []string) {
+	for line := range strings.Lines(w.read("runs")) {
+		if rest, ok := strings.CutPrefix(line, workItem+" "); ok {
+			out = append(out, strings.TrimSpace(rest))
+		}
+	}
+	return out
+}
+
+// post is a request of an operator.
+func (w *world) post(path string) int {
+	w.Helper()
+	req, err := http.NewRequestWithContext(w.Context(), http.MethodPost, "http://"+w.addr+path, bytes.NewReader(nil))
+	require.NoError(w, err)
+	req.Header.Set("Authorization", "Bearer admin")
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(w, err)
+	_, _ = io.Copy(io.Discard, resp.Body)
+	require.NoError(w, resp.Body.Close())
+	return resp.StatusCode
+}

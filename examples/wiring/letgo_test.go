@@ -1,0 +1,44 @@
+package wiring
+
+import (
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// What features hold is let go when they are off, and kept when they are on; what
+// others hold is theirs.
+func TestSwitchedOffLetsGo(t *testing.T) {
+	ours := []string{serialgate.Name, serialgate.Freeze, deps.Name, deps.Cycle, budget.Name, reconcile.Told}
+	off := Settings{}
+	on := Settings{SerialGate: true, TaskDeps: true, BudgetTask: 1, Reconcile: true}
+	for _, c := range []struct {
+		settings Settings
+		left     []string
+	}{{on, append(ours, "somebody's")}, {off, []string{"somebody's"}}} {
+		db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "x.db")})
+		require.NoError(t, err)
+		for _, name := range append(ours, "somebody's") {
+			require.NoError(t, db.Hold(t.Context(), queue.Hold{Subject: "s", Name: name}))
+		}
+		v := &Service{Settings: c.settings, DB: db, Log: slog.New(slog.DiscardHandler)}
+		require.NoError(t, v.letGo(t.Context()))
+		held, err := db.Holds(t.Context())
+		require.NoError(t, err)
+		var left []string
+		for _, h := range held {
+			left = append(left, h.Name)
+		}
+		require.ElementsMatch(t, c.left, left)
+		require.NoError(t, db.Close())
+	}
+}

@@ -1,0 +1,91 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// missedMax is after how many passes in which boards had moved, and no webhook in
+// all that time, webhooks count as stopped.
+const missedMax = 3
+
+// Told is the name of a hold that holds nothing: nobody's job names its subject. It
+// remembers over restarts that people know that webhooks have stopped.
+const Told = "webhooks_told"
+
+// Webhooks is a part of readiness: an error says that boards move and no
+// webhooks come.
+func (r *Reconciler) Webhooks(context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch s := r.state; {
+	case !s.Silent.IsZero():
+		return fmt.Errorf("boards have moved without webhooks; people were told at %s", s.Silent.UTC().Format(time.RFC3339))
+	case s.Missed >= missedMax:
+		return fmt.Errorf("boards have moved without webhooks in %d passes: are they switched off at the sender?", s.Missed)
+	default:
+		return nil
+	}
+}
+
+// listen notices that webhooks have stopped, and that they come again, and tells
+// people of both. It returns since when people know that they have stopped.
+func (r *Reconciler) listen(ctx context.Context, e *orchestrator.Engine, moved bool) (silent time.Time, err error) {
+	last, err1 := e.Story.LastDelivery(ctx, r.opt.Source)
+	held, err2 := e.Jobs.Holds(ctx)
+	if err := errors.Join(err1, err2); err != nil {
+		return silent, err
+	}
+	missed := r.count(last, moved)
+	i := slices.IndexFunc(held, func(h queue.Hold) bool { return h.Name == Told })
+	switch {
+	case i < 0 && missed >= missedMax:
+		text := fmt.Sprintf("Boards have moved %d times and no webhook has come since %s. Until they come again boards are read every %s. Is the webhook switched off at the tracker?",
+			missed, heard(last), r.opt.Every)
+		mark := queue.Hold{Subject: Told + "/" + r.opt.Source, Name: Told, Reason: "no webhook since " + heard(last)}
+		r.opt.Log.Error("webhooks have stopped while boards move", "source", r.opt.Source, "last", last, "passes", missed)
+		return r.opt.Now(), e.Store.Commit(ctx, orchestrator.Commit{Hold: []queue.Hold{mark}, Jobs: []queue.Job{r.notice("stopped", last, "Webhooks have stopped", text)}})
+	case i >= 0 && last.After(held[i].Since):
+		r.opt.Log.Info("webhooks come again", "source", r.opt.Source)
+		text := fmt.Sprintf("They were missing since %s. What boards said meanwhile was found by reading them.", held[i].Since.UTC().Format(time.RFC3339))
+		return silent, e.Store.Commit(ctx, orchestrator.Commit{Free: held[i : i+1], Jobs: []queue.Job{r.notice("again", held[i].Since, "Webhooks come again", text)}})
+	case i >= 0:
+		return held[i].Since, nil
+	default:
+		return silent, nil
+	}
+}
+
+// count counts the passes since the last webhook in which boards had moved.
+func (r *Reconciler) count(last time.Time, moved bool) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case last.After(r.heard):
+		r.heard, r.state.Missed = last, 0
+	case moved:
+		r.state.Missed++
+	}
+	return r.state.Missed
+}
+
+func heard(last time.Time) string {
+	if last.IsZero() {
+		return "the beginning"
+	}
+	return last.UTC().Format(time.RFC3339)
+}
+
+// notice is a message to people. It is put in the transaction that remembers that
+// it was; replicas that notice the same at the same time put it once.
+func (r *Reconciler) notice(what string, since time.Time, title, text string) queue.Job {
+	key := fmt.Sprintf("webhooks/%s/%s/%d", r.opt.Source, what, since.UnixMicro())
+	return orchestrator.TaskEffect(orchestrator.Task{Title: title}, orchestrator.Project{}, stage.Effect{Kind: stage.EffectNotify, Text: text}, key)
+}
