@@ -27,14 +27,25 @@ type paged struct {
 	tracker.Tracker
 	size    int
 	overlap int // so many of a page's items come again on the next
+
+	mu      sync.Mutex
 	broken  int // the page that cannot be read; 0 = none
 	endless bool
+}
+
+// set says how listings fail from now on.
+func (p *paged) set(broken int, endless bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.broken, p.endless = broken, endless
 }
 
 func (p *paged) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
 	from, _ := strconv.Atoi(q.Cursor) // none = the first page
 	q.Cursor = ""
 	all, err := p.Tracker.List(ctx, q)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if err != nil || p.broken > 0 && from >= (p.broken-1)*p.size {
 		return tracker.Page{}, errors.Join(err, errors.New("503"))
 	}
@@ -95,11 +106,11 @@ func TestPartialListing(t *testing.T) {
 		require.Empty(r, r.roles(), "not even what the first pages said")
 		require.ErrorContains(r, rec.Pass(context.Background(), r.engine), "503")
 		require.Contains(r, r.featureView(reconcile.Name), "503")
-		board.broken, board.endless = 0, true
+		board.set(0, true)
 		require.ErrorContains(r, rec.Pass(context.Background(), r.engine), "does not end")
 		r.settle(10 * time.Second)
 		require.Empty(r, r.roles())
-		board.endless = false
+		board.set(0, false)
 		r.settle(2 * time.Minute)
 		require.Equal(r, 7, count(r.roles(), stage.Analyst))
 	})
