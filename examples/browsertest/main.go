@@ -11,12 +11,15 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
 	"time"
+
+	work "github.com/signalbox-dev/signalbox/internal/run"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -25,12 +28,21 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	flags := flag.NewFlagSet("browsertest", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	demo := flags.String("demo", "", "program of examples/demo; without one its site is left out")
+	modules := flags.String("modules", "", "node_modules, of which the map pages take MapLibre; without it they are left out")
 	if flags.Parse(args) != nil {
 		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	sites := map[string]string{}
+	g := work.New(ctx, slog.New(slog.NewTextHandler(errs, nil)))
+	defer g.Stop()
+	if *modules != "" {
+		if err := startMaps(ctx, g, *modules, sites); err != nil {
+			fmt.Fprintln(errs, "browsertest:", err)
+			return 1
+		}
+	}
 	if *demo != "" {
 		end, err := startDemo(ctx, *demo, sites, errs)
 		if err != nil {
@@ -68,11 +80,11 @@ func startDemo(ctx context.Context, program string, sites map[string]string, err
 		select {
 		case line := <-said.lines:
 			what, url, _ := strings.Cut(line, ":")
-			name, path := "demo", "/"
+			name := "demo"
 			if what == "queue" {
-				name, path = "service", "/queue"
+				name = "service"
 			}
-			sites[name] = strings.TrimSuffix(strings.TrimSpace(url), path)
+			sites[name] = strings.TrimSuffix(strings.TrimSpace(url), "queue")
 		case <-time.After(30 * time.Second):
 			end()
 			return nil, errors.New("the demo did not name its addresses in its first two lines")

@@ -1,0 +1,83 @@
+// The controls of the layer, for the terrain popup of the page.
+
+/** @param {string} tag @param {any} values @param {any[]} children @returns {any} */
+function element(tag, values, ...children) {
+	const e = Object.assign(document.createElement(tag), values)
+	e.append(...children)
+	return e
+}
+
+/** @param {any[]} parts */
+const label = (...parts) => element('label', {}, ...parts)
+
+/** @param {string} textContent @param {() => void} onclick */
+const button = (textContent, onclick) => element('button', { type: 'button', textContent, onclick })
+
+/** @param {[string, string][]} options values and words @param {() => void} onchange */
+const choice = (options, onchange) => element('select', { onchange }, ...options.map(([v, words]) => new Option(words, v)))
+
+/**
+ * Puts the controls into an element: the checkbox, and what there is to choose
+ * while the layer is on. The answer takes them away.
+ * @param {import('./gpstracks.js').PublicTracksLayer} layer
+ * @param {Element} into
+ */
+export function mountControls(layer, into) {
+	const end = new AbortController()
+	const on = element('input', { type: 'checkbox', onchange: () => layer.setState({ on: on.checked }) })
+	const by = choice([['activity', 'activity'], ['source', 'source']], () => layer.setState({ by: by.value }))
+	const years = choice([['0', 'any'], ['1', 'up to a year'], ['2', 'up to 2 years'], ['5', 'up to 5 years']], () => layer.setState({ years: +years.value }))
+	const opacity = element('input', { type: 'range', min: 0.1, max: 1, step: 0.1, oninput: () => layer.setState({ opacity: +opacity.value }) })
+	const activities = element('fieldset', {}, element('legend', { textContent: 'Activities' }))
+	const sources = element('fieldset', {}, element('legend', { textContent: 'Sources' }))
+	const centre = button('Tracks at the centre', () => layer.showCentre() || (text.textContent = 'No track at the centre'))
+	const more = element('div', {}, label('Colours by ', by), activities, sources, label('Opacity ', opacity), label('Age ', years), centre)
+	const text = element('span', { role: 'status' })
+	const again = button('Try again', () => layer.retry())
+	const all = element('div', { className: 'gps-tracks' }, label(on, 'Public tracks'), more, element('p', {}, text, ' ', again))
+
+	/** The boxes of a filter; their swatches are the legend. @param {any} box @param {'activity' | 'source'} kind @param {'noActivity' | 'noSource'} key */
+	function boxes(box, kind, key) {
+		for (const [i, [name, color]] of Object.entries(layer.colors(kind)).entries()) {
+			if (!box.children[i + 1]) {
+				const input = element('input', { type: 'checkbox', onchange: () => {
+					const others = layer.state[key].filter(n => n !== name)
+					layer.setState({ [key]: input.checked ? others : [...others, name] })
+				} })
+				box.append(label(input, element('i', {}), name))
+			}
+			const [input, swatch] = box.children[i + 1].children
+			input.checked = !layer.state[key].includes(name)
+			swatch.style.background = layer.state.by === kind ? color : 'none'
+		}
+		box.hidden = !box.children[1]
+	}
+
+	function tell() {
+		const words = layer.error || layer.text
+		if (text.textContent !== words) text.textContent = words
+		again.hidden = !layer.error
+	}
+
+	function draw() {
+		const s = layer.state
+		on.checked = s.on
+		more.hidden = !s.on
+		by.value = s.by
+		years.value = s.years
+		opacity.value = s.opacity
+		boxes(activities, 'activity', 'noActivity')
+		boxes(sources, 'source', 'noSource')
+		tell()
+	}
+
+	layer.addEventListener('change', draw, end)
+	layer.addEventListener('loaded', tell, end)
+	layer.addEventListener('error', tell, end)
+	draw()
+	into.append(all)
+	return () => {
+		end.abort()
+		all.remove()
+	}
+}
