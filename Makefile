@@ -22,7 +22,7 @@ test: tools ## every test, as the README says
 
 test-browser: tools ## the pages in a real Chromium; ARGS goes to playwright test
 	@sh examples/browsertest/prepare.sh
-	@cd examples/browsertest && npm run --silent types && npm run --silent test -- $(ARGS)
+	@cd examples/browsertest && npm run --silent types && npm run --silent unit && npm run --silent test -- $(ARGS)
 
 check: tools fmt lint ## format, vet, lint, floor plan, race tests, browser tests, coverage
 	$(GO) vet ./...

@@ -1,20 +1,14 @@
 // The controls of the layer, for the terrain popup of the page.
-
-/** @param {string} tag @param {any} values @param {any[]} children @returns {any} */
-function element(tag, values, ...children) {
-	const e = Object.assign(document.createElement(tag), values)
-	e.append(...children)
-	return e
-}
+import { element } from './gpstracks.js'
 
 /** @param {any[]} parts */
 const label = (...parts) => element('label', {}, ...parts)
 
-/** @param {string} textContent @param {() => void} onclick */
-const button = (textContent, onclick) => element('button', { type: 'button', textContent, onclick })
+/** @param {string} words @param {() => void} onclick */
+const button = (words, onclick) => element('button', { type: 'button', onclick }, words)
 
-/** @param {[string, string][]} options values and words @param {() => void} onchange */
-const choice = (options, onchange) => element('select', { onchange }, ...options.map(([v, words]) => new Option(words, v)))
+/** @param {[string, string?][]} options words and values @param {() => void} onchange */
+const choice = (options, onchange) => element('select', { onchange }, ...options.map(o => new Option(...o)))
 
 /**
  * Puts the controls into an element: the checkbox, and what there is to choose
@@ -25,20 +19,21 @@ const choice = (options, onchange) => element('select', { onchange }, ...options
 export function mountControls(layer, into) {
 	const end = new AbortController()
 	const on = element('input', { type: 'checkbox', onchange: () => layer.setState({ on: on.checked }) })
-	const by = choice([['activity', 'activity'], ['source', 'source']], () => layer.setState({ by: by.value }))
-	const years = choice([['0', 'any'], ['1', 'up to a year'], ['2', 'up to 2 years'], ['5', 'up to 5 years']], () => layer.setState({ years: +years.value }))
+	const by = choice([['activity'], ['source']], () => layer.setState({ by: by.value }))
+	const years = choice([['any', '0'], ['1 year', '1'], ['2 years', '2'], ['5 years', '5']], () => layer.setState({ years: +years.value }))
 	const opacity = element('input', { type: 'range', min: 0.1, max: 1, step: 0.1, oninput: () => layer.setState({ opacity: +opacity.value }) })
-	const activities = element('fieldset', {}, element('legend', { textContent: 'Activities' }))
-	const sources = element('fieldset', {}, element('legend', { textContent: 'Sources' }))
+	const activities = element('fieldset', {}, element('legend', {}, 'Activities'))
+	const sources = element('fieldset', {}, element('legend', {}, 'Sources'))
 	const centre = button('Tracks at the centre', () => layer.showCentre() || (text.textContent = 'No track at the centre'))
-	const more = element('div', {}, label('Colours by ', by), activities, sources, label('Opacity ', opacity), label('Age ', years), centre)
+	const more = element('div', {}, label('Colours by ', by), activities, sources, label('Opacity ', opacity), label('Age up to ', years), centre)
 	const text = element('span', { role: 'status' })
 	const again = button('Try again', () => layer.retry())
 	const all = element('div', { className: 'gps-tracks' }, label(on, 'Public tracks'), more, element('p', {}, text, ' ', again))
 
-	/** The boxes of a filter; their swatches are the legend. @param {any} box @param {'activity' | 'source'} kind @param {'noActivity' | 'noSource'} key */
+	// The boxes of a filter; their swatches are the legend.
+	/** @param {any} box @param {'activity' | 'source'} kind @param {'noActivity' | 'noSource'} key */
 	function boxes(box, kind, key) {
-		for (const [i, [name, color]] of Object.entries(layer.colors(kind)).entries()) {
+		for (const [i, [name, color]] of layer.colors(kind).entries()) {
 			if (!box.children[i + 1]) {
 				const input = element('input', { type: 'checkbox', onchange: () => {
 					const others = layer.state[key].filter(n => n !== name)

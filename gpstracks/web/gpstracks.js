@@ -1,29 +1,26 @@
-// Public GPS tracks as a layer of a MapLibre map, which the page gives. First
-// the pure part, then the layer; types.d.ts says what the options are.
-/** @import { Options, Shown, State } from './types.d.ts' */
+// Public GPS tracks as a layer of a MapLibre map that the page gives: first the
+// pure part, then the layer. types.d.ts describes options, state and events.
+/** @import { Feature, Handlers, List, MakeElement, MapLike, Options, Shown, State } from './types.d.ts' */
 
 export const ACTIVITIES = ['hiking', 'running', 'cycling', 'skiing', 'riding', 'boating', 'driving', 'unknown']
 
-/** Colours after Okabe and Ito: colour-blind people tell them apart too. */
+/** Colours after Okabe and Ito: colour-blind people tell them apart. */
 export const PALETTE = ['#d55e00', '#cc79a7', '#0072b2', '#56b4e9', '#e69f00', '#009e73', '#222222', '#808080']
 
 /** @type {State} */
 export const INITIAL = { on: false, by: 'activity', opacity: 0.8, years: 0, noActivity: [], noSource: [] }
 
-/**
- * Takes what can be used of anything: a change, something stored, an address.
- * @param {any} given
- * @returns {State}
- */
+/** Takes what can be used of anything: a change, something stored. @param {any} given */
 export function valid(given, rest = INITIAL) {
 	const s = { ...rest }
-	if (typeof given?.on === 'boolean') s.on = given.on
-	if (/^(activity|source)$/.test(given?.by)) s.by = given.by
-	if (given?.opacity >= 0.1 && given.opacity <= 1) s.opacity = +given.opacity
-	if (given?.years >= 0 && given.years <= 99) s.years = Math.floor(given.years)
-	for (const key of /** @type {const} */ (['noActivity', 'noSource'])) {
-		if (Array.isArray(given?.[key])) s[key] = given[key].filter((/** @type {any} */ n) => /^[\w-]{1,64}$/.test(n)).slice(0, 99)
-	}
+	const { on, by, opacity, years, noActivity, noSource } = given ?? {}
+	const names = (/** @type {any[]} */ list) => list.filter(n => /^[\w-]{1,64}$/.test(n)).slice(0, 99)
+	if (typeof on === 'boolean') s.on = on
+	if (by === 'activity' || by === 'source') s.by = by
+	if (opacity >= 0.1 && opacity <= 1) s.opacity = +opacity
+	if (years >= 0 && years <= 99) s.years = Math.floor(years)
+	if (Array.isArray(noActivity)) s.noActivity = names(noActivity)
+	if (Array.isArray(noSource)) s.noSource = names(noSource)
 	return s
 }
 
@@ -36,29 +33,24 @@ export function fromText(text) {
 	return valid({ on: on === '1', by, opacity, years, noActivity: a.split('.'), noSource: b.split('.') })
 }
 
-/**
- * The query of the list, or null if no track can pass.
- * @param {State} s @param {string[]} sources @param {number[]} box @param {number} zoom
- */
+/** The query of the list, or null if no track can pass. @param {State} s @param {string[]} sources @param {number[]} box @param {number} zoom */
 export function listQuery(s, sources, box, zoom) {
 	const q = new URLSearchParams({ bbox: box.map(v => v.toFixed(5)).join(), zoom: zoom.toFixed(1) })
-	for (const [name, all, hidden] of /** @type {const} */ ([['activity', ACTIVITIES, s.noActivity], ['source', sources, s.noSource]])) {
+	const add = (/** @type {string} */ name, /** @type {string[]} */ all, /** @type {string[]} */ hidden) => {
 		const wanted = all.filter(n => !hidden.includes(n))
-		if (all.length && !wanted.length) return null
 		if (wanted.length < all.length) q.set(name, wanted.join())
+		return wanted.length || !all.length
 	}
-	return q
+	return add('activity', ACTIVITIES, s.noActivity) && add('source', sources, s.noSource) ? q : null
 }
 
-/** The first day that passes. @param {State} s @param {Date} now */
-export function since({ years }, now) {
-	if (!years) return ''
-	const day = new Date(now)
+/** The first day that passes. @param {State} s */
+export function since({ years }, day = new Date()) {
 	day.setUTCFullYear(day.getUTCFullYear() - years)
-	return day.toISOString().slice(0, 10)
+	return years ? day.toISOString().slice(0, 10) : ''
 }
 
-/** The filter of the map's layers. @param {State} s @param {string} day @returns {any} */
+/** The filter of the map's layers. @param {State} s @param {string} day */
 export const filter = (s, day) => ['all',
 	['!', ['in', ['get', 'activity'], ['literal', s.noActivity]]],
 	['!', ['in', ['get', 'source'], ['literal', s.noSource]]],
@@ -76,8 +68,8 @@ export function summary({ mode, shown, total, truncated }) {
 /** @param {number} m metres */
 export const distance = m => (m < 1000 ? `${m} m` : `${(m / 1000).toFixed(1)} km`)
 
-/** Makes an element; text is never markup. @param {string} tag @param {any} values @param {any[]} children @returns {any} */
-function element(tag, values, ...children) {
+/** @type {MakeElement} */
+export function element(tag, values, ...children) {
 	const e = Object.assign(document.createElement(tag), values)
 	e.append(...children)
 	return e
@@ -86,21 +78,17 @@ function element(tag, values, ...children) {
 const TILES = 'gps-tracks-tiles', LIST = 'gps-tracks-list'
 const HANDOVER = 12 // of MapLibre's zoom: tiles below it, the list from it on
 const WIDTHS = { halo: 6, line: 3, case: 9, top: 5 } // case and top: the highlighted track
-const LAYERS = [TILES, LIST].flatMap(id => Object.entries(WIDTHS).map(([kind, width]) => ({ id: `${id}-${kind}`, source: id, kind, width })))
-const POPUP = 8 // tracks in a popup
+const LAYERS = Object.entries(WIDTHS).flatMap(([kind, width]) => [TILES, LIST].map(source => ({ id: `${source}-${kind}`, source, kind, width })))
 
-/**
- * The layer. Events: change (of state or sources), loaded (detail: Shown), error.
- * What people should know is in text, or in error.
- */
+/** The layer. What people should know is in text, or in error. */
 export class PublicTracksLayer extends EventTarget {
 	text = ''
 	error = ''
-	/** @type {any} */ #data = { type: 'FeatureCollection', features: [] }
-	/** @type {any} */ #popup
-	/** @type {any} */ #seen // bounds of what tiles were shown for
+	#data = /** @type {List | object} */ ({ type: 'FeatureCollection', features: [] })
+	#popup = /** @type {any} */ (null)
+	#seen = /** @type {any} */ (null) // bounds that tiles were shown for
+	#timer = /** @type {any} */ (0)
 	#hot = -1
-	/** @type {any} */ #timer
 	#asked = false
 	#satellite = false
 	#abort = new AbortController()
@@ -110,49 +98,55 @@ export class PublicTracksLayer extends EventTarget {
 	constructor(o) {
 		super()
 		this.o = o
-		this.map = o.map
+		this.map = /** @type {MapLike} */ (o.map)
 		this.base = new URL(o.baseURL ?? '/api/gps-tracks', document.baseURI).href
-		this.key = (o.storageKey ?? 'gps-tracks') + '.v1'
+		this.tiles = [this.base + '/tiles/{z}/{x}/{y}.mvt']
+		this.key = `${o.storageKey ?? 'gps-tracks'}.v1`
 		this.sources = o.sources ?? []
+		this.#asked = !!o.sources
 		this.state = this.#read()
-		this.listeners = Object.entries({
+		this.handlers = Object.entries(/** @type {Handlers} */ ({
 			'style.load': () => this.#attach(),
 			styledata: () => this.#satellite !== !!o.isSatellite?.() && this.#draw(),
-			idle: () => this.sources.length || this.#meet(this.map.getSource(TILES) ? this.map.querySourceFeatures(TILES, { sourceLayer: 'gps_tracks' }) : []),
 			movestart: () => { this.#abort.abort(); this.error = '' },
 			moveend: () => this.#moved(),
-			click: (/** @type {any} */ e) => this.#open(e.point, e.lngLat, e.originalEvent?.pointerType === 'touch' ? 14 : 6),
-		})
-		for (const l of this.listeners) this.map.on(...l)
+			click: e => this.#open(e.point, e.lngLat, e.originalEvent?.pointerType === 'touch' ? 14 : 6),
+		}))
+		for (const h of this.handlers) this.map.on(...h)
 		addEventListener('hashchange', () => this.setState(this.#address()), this.#end)
 		this.#attach()
+		this.#later()
 	}
 
 	/** Changes part of the state. @param {Partial<State> | null} change */
 	setState(change) {
 		const was = this.state
-		this.state = valid(change, was)
-		if (toText(this.state) === toText(was)) return
-		this.#write()
-		this.state.on !== was.on ? this.#attach() : this.#draw()
-		if (['years', 'noActivity', 'noSource'].some(k => `${this.state[/** @type {'years'} */ (k)]}` !== `${was[/** @type {'years'} */ (k)]}`)) this.#later()
+		const s = this.state = valid(change, was)
+		if (toText(s) === toText(was)) return
+		try {
+			(this.o.storage ?? localStorage).setItem(this.key, JSON.stringify(s))
+		} catch { /* full or forbidden */ }
+		const key = this.o.urlKey
+		if (key) history.replaceState(history.state, '', '#' + [...this.#hash().filter(p => !p.startsWith(key + '=')), `${key}=${toText(s)}`].join('&'))
+		this.#attach()
+		if (toText({ ...s, by: was.by, opacity: was.opacity }) !== toText(was)) this.#later()
 		this.#tell('change')
 	}
 
-	/** What colours mean. @param {'activity' | 'source'} by @returns {Record<string, string>} */
+	/** What colours mean. @param {'activity' | 'source'} by */
 	colors(by) {
-		const own = this.o[/** @type {const} */ (`${by}Colors`)]
-		return Object.fromEntries((by === 'source' ? this.sources : ACTIVITIES).map((n, i) => [n, own?.[n] ?? PALETTE[i % 8]]))
+		const own = by === 'source' ? this.o.sourceColors : this.o.activityColors
+		return (by === 'source' ? this.sources : ACTIVITIES).map((name, i) => [name, own?.[name] ?? PALETTE[i % 8]])
 	}
 
 	/** Asks again after an error. */
 	retry() {
 		this.error = ''
-		this.map.getSource(TILES)?.setTiles([this.base + '/tiles/{z}/{x}/{y}.mvt'])
+		this.map.getSource(TILES)?.setTiles(this.tiles)
 		this.#load()
 	}
 
-	/** Opens a popup of what is near the centre, without a pointer; false if there is nothing. */
+	/** Opens a popup of what is near the centre; false if there is nothing. */
 	showCentre() {
 		const c = this.map.getCenter()
 		return this.#open(this.map.project(c), c, 40)
@@ -161,7 +155,7 @@ export class PublicTracksLayer extends EventTarget {
 	/** Takes the layer off the map for good. */
 	destroy() {
 		this.#end.abort()
-		for (const l of this.listeners) this.map.off(...l)
+		for (const h of this.handlers) this.map.off(...h)
 		this.state = { ...this.state, on: false }
 		this.#attach()
 	}
@@ -169,11 +163,11 @@ export class PublicTracksLayer extends EventTarget {
 	/** @param {string} what @param {any} [detail] */
 	#tell = (what, detail) => this.dispatchEvent(new CustomEvent(what, { detail }))
 
-	#parts = () => location.hash.slice(1).split('&').filter(Boolean)
+	#hash = () => location.hash.slice(1).split('&').filter(Boolean)
 
 	#address() {
-		const mine = this.o.urlKey && this.#parts().find(p => p.startsWith(this.o.urlKey + '='))
-		return mine ? fromText(mine.slice(mine.indexOf('=') + 1)) : null
+		const mine = this.#hash().map(p => p.split('=')).find(p => p[0] === this.o.urlKey)
+		return mine ? fromText(mine[1] ?? '') : null
 	}
 
 	#read() {
@@ -184,71 +178,58 @@ export class PublicTracksLayer extends EventTarget {
 		return this.#address() ?? valid(kept)
 	}
 
-	#write() {
-		try {
-			(this.o.storage ?? localStorage).setItem(this.key, JSON.stringify(this.state))
-		} catch { /* full or forbidden */ }
-		const key = this.o.urlKey + '='
-		if (this.o.urlKey) history.replaceState(history.state, '', '#' + [...this.#parts().filter(p => !p.startsWith(key)), key + toText(this.state)].join('&'))
-	}
-
-	// Puts on the map what is not there: after a change, and for every new style.
+	// Brings the map to the state: after a change, and for every new style.
 	#attach() {
-		const map = this.map
-		if (!this.state.on) {
+		const { map } = this
+		const { on } = this.state
+		if (!on) {
 			clearTimeout(this.#timer)
 			this.#abort.abort()
 			this.#popup?.remove()
 			this.error = this.text = ''
 		}
 		if (!map.getStyle()) return
-		if (!this.state.on) {
-			for (const l of LAYERS) map.getLayer(l.id) && map.removeLayer(l.id)
+		if (!on) {
+			for (const { id } of LAYERS) map.getLayer(id) && map.removeLayer(id)
 			for (const id of [TILES, LIST]) map.getSource(id) && map.removeSource(id)
 			return
 		}
 		if (!map.getSource(TILES)) {
-			map.addSource(TILES, { type: 'vector', tiles: [this.base + '/tiles/{z}/{x}/{y}.mvt'], maxzoom: HANDOVER - 1 })
+			map.addSource(TILES, { type: 'vector', tiles: this.tiles, maxzoom: HANDOVER - 1 })
 			map.addSource(LIST, { type: 'geojson', data: this.#data })
 			map.getSource(TILES).on('error', (/** @type {any} */ e) => this.#fail(e.error))
-			for (const kind in WIDTHS) {
-				for (const l of LAYERS) if (l.kind === kind) this.#add(l)
+			for (const { id, source, width } of LAYERS) {
+				map.addLayer({
+					id, source, type: 'line', layout: { 'line-join': 'round', 'line-cap': 'round' },
+					paint: { 'line-width': ['interpolate', ['linear'], ['zoom'], 6, width / 2, HANDOVER, width], 'line-color': '#fff' },
+					...(source === TILES ? { 'source-layer': 'gps_tracks', maxzoom: HANDOVER } : { minzoom: HANDOVER }),
+				}, map.getLayer(this.o.beforeId) && this.o.beforeId)
 			}
 		}
 		this.#draw()
 		this.#ask()
-		this.#later()
-	}
-
-	/** @param {typeof LAYERS[0]} l */
-	#add({ id, source, width }) {
-		this.map.addLayer({
-			id, source, type: 'line', layout: { 'line-join': 'round', 'line-cap': 'round' },
-			paint: { 'line-width': ['interpolate', ['linear'], ['zoom'], 6, width / 2, HANDOVER, width], 'line-color': '#fff' },
-			...(source === TILES ? { 'source-layer': 'gps_tracks', maxzoom: HANDOVER } : { minzoom: HANDOVER }),
-		}, this.map.getLayer(this.o.beforeId) && this.o.beforeId)
 	}
 
 	#draw() {
-		this.#satellite = !!this.o.isSatellite?.()
+		const { map } = this
 		const { by, opacity } = this.state
-		const pairs = Object.entries(this.colors(by)).flat()
-		const color = pairs.length ? ['match', ['get', by], ...pairs, PALETTE[7]] : PALETTE[7]
-		const shown = filter(this.state, since(this.state, new Date()))
+		const satellite = this.#satellite = !!this.o.isSatellite?.()
+		const pairs = this.colors(by).flat()
+		const color = pairs[0] ? ['match', ['get', by], ...pairs, PALETTE[7]] : PALETTE[7]
+		const shown = filter(this.state, since(this.state))
 		for (const { id, kind } of LAYERS) {
-			if (!this.map.getLayer(id)) return
+			if (!map.getLayer(id)) return
 			const hot = kind === 'case' || kind === 'top'
-			this.map.setFilter(id, hot ? [...shown, ['==', ['get', 'id'], this.#hot]] : shown)
-			this.map.setPaintProperty(id, 'line-opacity', hot ? 1 : opacity)
-			if (kind === 'line' || kind === 'top') this.map.setPaintProperty(id, 'line-color', color)
-			if (kind === 'case') this.map.setPaintProperty(id, 'line-color', this.#satellite ? '#fff' : '#000')
-			if (kind === 'halo') this.map.setLayoutProperty(id, 'visibility', this.#satellite ? 'visible' : 'none')
+			map.setFilter(id, hot ? [...shown, ['==', ['get', 'id'], this.#hot]] : shown)
+			map.setPaintProperty(id, 'line-opacity', hot ? 1 : opacity)
+			if (kind === 'halo') map.setLayoutProperty(id, 'visibility', satellite ? 'visible' : 'none')
+			else map.setPaintProperty(id, 'line-color', kind !== 'case' ? color : satellite ? '#fff' : '#000')
 		}
 	}
 
 	// Asks health for the names of the sources, once.
 	async #ask() {
-		if (this.#asked || this.o.sources) return
+		if (this.#asked) return
 		this.#asked = true
 		try {
 			const { sources } = await (await this.#fetch('/health', this.#end.signal)).json()
@@ -256,9 +237,9 @@ export class PublicTracksLayer extends EventTarget {
 		} catch { /* those that are seen are known too */ }
 	}
 
-	/** Learns the names of sources. @param {any[]} features */
+	/** Learns the names of sources. @param {Feature[]} features */
 	#meet(features) {
-		const fresh = [...new Set(features.map(f => f.properties.source))].filter(n => n && !this.sources.includes(n)).sort()
+		const fresh = [...new Set(features.map(f => f.properties.source))].filter(n => n && !this.sources.includes(n))
 		if (this.o.sources || !fresh.length) return
 		this.sources = [...this.sources, ...fresh]
 		this.#draw()
@@ -282,27 +263,29 @@ export class PublicTracksLayer extends EventTarget {
 
 	// Reads the list for the view. Until it has come, tiles that are there stand in.
 	async #load() {
+		const { map, state } = this
 		this.#abort.abort()
-		const zoom = this.map.getZoom()
-		const query = listQuery(this.state, this.sources, this.map.getBounds().toArray().flat(), zoom)
+		const zoom = map.getZoom()
+		const query = listQuery(state, this.sources, map.getBounds().toArray().flat(), zoom)
 		if (zoom < HANDOVER || !query) {
 			this.#tilesTo(zoom < HANDOVER ? 24 : HANDOVER)
 			return this.error || this.#done({ mode: query ? 'tiles' : 'none', shown: 0, truncated: false })
 		}
 		const { signal } = this.#abort = new AbortController()
 		try {
-			const answer = await this.#fetch('?' + query, signal)
+			const answer = await this.#fetch(`?${query}`, signal)
 			if (!answer.ok) throw new Error(`the server answered ${answer.status}`)
-			const list = this.#data = await answer.json()
+			const list = /** @type {List} */ (await answer.json())
 			if (signal.aborted) return
-			this.map.getSource(LIST)?.setData(list)
+			this.#data = list
+			map.getSource(LIST)?.setData(list)
 			this.#tilesTo(HANDOVER)
 			this.#meet(list.features)
-			const day = since(this.state, new Date())
+			const day = since(state)
 			this.error = ''
 			this.#done({
 				mode: 'list', truncated: list.truncated, total: day ? undefined : list.numberMatched,
-				shown: list.features.filter((/** @type {any} */ f) => (f.properties.recorded_on ?? '') >= day).length,
+				shown: list.features.filter(f => (f.properties.recorded_on ?? '') >= day).length,
 			})
 		} catch (e) {
 			if (!signal.aborted) this.#fail(e)
@@ -323,37 +306,32 @@ export class PublicTracksLayer extends EventTarget {
 
 	/** @param {number} zoom where tiles end */
 	#tilesTo(zoom) {
-		for (const l of LAYERS) l.source === TILES && this.map.getLayer(l.id) && this.map.setLayerZoomRange(l.id, 0, zoom)
+		for (const { id, source } of LAYERS) source === TILES && this.map.getLayer(id) && this.map.setLayerZoomRange(id, 0, zoom)
 	}
 
 	/** @param {{ x: number, y: number }} at @param {any} lngLat @param {number} near pixels */
 	#open({ x, y }, lngLat, near) {
 		const layers = LAYERS.filter(l => l.kind === 'line' && this.map.getLayer(l.id)).map(l => l.id)
-		const hits = layers.length ? [0, near].flatMap(r => this.map.queryRenderedFeatures([[x - r, y - r], [x + r, y + r]], { layers })) : []
+		const hits = layers[0] ? [0, near].flatMap(r => this.map.queryRenderedFeatures([[x - r, y - r], [x + r, y + r]], { layers })) : []
 		const tracks = [...new Map(hits.map(f => [f.properties.id, f.properties])).values()]
+		const n = tracks.length
 		this.#popup?.remove()
-		if (!tracks.length) return false
-		const popup = this.#popup = new this.o.Popup({ maxWidth: '20rem' }).setLngLat(lngLat).setDOMContent(this.#content(tracks)).addTo(this.map)
+		if (!n) return false
+		const box = element('section', { className: 'gps-tracks-popup', tabIndex: 0, ariaLabel: n > 1 ? `${n} tracks here` : 'Track' })
+		for (const t of tracks.slice(0, 8)) {
+			const show = () => this.#highlight(t.id)
+			const item = element('article', { onpointerenter: show }, element('h3', {}, t.name || 'Track without a name'),
+				element('p', {}, [t.activity, distance(t.length_m), t.recorded_on, t.source].filter(Boolean).join(' · ')))
+			item.addEventListener('focusin', show)
+			if (/^https?:/.test(t.url ?? '')) item.append(element('a', { href: t.url, target: '_blank', rel: 'noopener noreferrer' }, 'Open at its source'))
+			item.append(element('p', {}, t.attribution ?? ''))
+			box.append(item)
+		}
+		if (n > 8) box.append(`and ${n - 8} more`)
+		const popup = this.#popup = new this.o.Popup().setLngLat(lngLat).setDOMContent(box).addTo(this.map)
 		popup.on('close', () => this.#popup === popup && this.#highlight(-1))
 		this.#highlight(tracks[0].id)
 		return true
-	}
-
-	/** @param {any[]} tracks */
-	#content(tracks) {
-		const n = tracks.length
-		const box = element('section', { className: 'gps-tracks-popup', ariaLabel: n > 1 ? `${n} tracks here` : 'Track', tabIndex: 0 })
-		for (const t of tracks.slice(0, POPUP)) {
-			const show = () => this.#highlight(t.id)
-			const item = element('article', { onpointerenter: show }, element('h3', { textContent: t.name || 'Track without a name' }),
-				element('p', { textContent: [t.activity, distance(t.length_m), t.recorded_on, t.source].filter(Boolean).join(' · ') }))
-			item.addEventListener('focusin', show)
-			if (/^https?:\/\//.test(t.url)) item.append(element('a', { href: t.url, target: '_blank', rel: 'noopener noreferrer', textContent: 'Open at its source' }))
-			if (t.attribution) item.append(element('p', { textContent: t.attribution }))
-			box.append(item)
-		}
-		if (n > POPUP) box.append(element('p', { textContent: `and ${n - POPUP} more` }))
-		return box
 	}
 
 	/** Brings a track to the front. @param {number} id */

@@ -53,3 +53,42 @@ export interface Shown {
 	total?: number
 	truncated: boolean
 }
+
+/** The properties of a track, in tiles and in the list. */
+export interface Track {
+	id: number
+	name?: string
+	activity: string
+	source: string
+	length_m: number
+	recorded_on?: string | null
+	url?: string
+	attribution?: string
+}
+
+export interface Feature {
+	properties: Track
+}
+
+/** The answer of the list. */
+export interface List {
+	features: Feature[]
+	numberReturned: number
+	numberMatched?: number
+	truncated: boolean
+}
+
+/** What the layer uses of a map. */
+export interface MapLike {
+	on(name: string, f: (e: any) => void): void
+	off(name: string, f: (e: any) => void): void
+	queryRenderedFeatures(box: number[][], options: object): Feature[]
+	querySourceFeatures(id: string, options: object): Feature[]
+	[method: string]: any
+}
+
+/** Its handlers, by the name of the event. */
+export type Handlers = Record<string, (e: any) => void>
+
+/** Makes an element; text is never markup. */
+export type MakeElement = (tag: string, values: Record<string, any>, ...children: any[]) => any

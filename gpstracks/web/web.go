@@ -1,6 +1,6 @@
 // Package web is the layer of public GPS tracks for the browser: ES modules and a
-// style sheet, written by hand and embedded as they are. They import nothing; the
-// page gives MapLibre GL JS, version 5 or 6:
+// style sheet, written by hand and embedded as they are. They import nothing from
+// elsewhere; the page gives MapLibre GL JS, version 5 or 6:
 //
 //	import * as maplibregl from './maplibre-gl.mjs'
 //	import { PublicTracksLayer } from './gpstracks/gpstracks.js'
@@ -19,9 +19,9 @@ import (
 	"embed"
 	"encoding/hex"
 	"io/fs"
-	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -29,19 +29,20 @@ import (
 //go:embed *.js *.css *.d.ts
 var files embed.FS
 
-// Files are the modules, their types and the style sheet, by name.
+// Files are the modules, the style sheet and the types, by name.
 func Files() fs.FS { return files }
 
 // Handler serves the files by their names, wherever it is mounted:
 //
 //	mux.Handle("/map/gpstracks/", http.StripPrefix("/map/gpstracks/", web.Handler()))
 //
-// A browser keeps a file and asks whether it has changed (ETag).
+// Modules go out without their comments. A browser keeps a file and asks whether
+// it has changed (ETag).
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "files are read only", http.StatusMethodNotAllowed)
+			http.Error(w, "These files can only be read.", http.StatusMethodNotAllowed)
 			return
 		}
 		name := strings.TrimPrefix(r.URL.Path, "/")
@@ -50,9 +51,16 @@ func Handler() http.Handler {
 			http.NotFound(w, r)
 			return
 		}
+		kind := "text/plain"
+		switch path.Ext(name) {
+		case ".js":
+			kind, body = "text/javascript", bare(body)
+		case ".css":
+			kind = "text/css"
+		}
 		sum := sha256.Sum256(body)
 		header := w.Header()
-		header.Set("Content-Type", contentType(name))
+		header.Set("Content-Type", kind+"; charset=utf-8")
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Cache-Control", "no-cache")
 		header.Set("ETag", `"`+hex.EncodeToString(sum[:12])+`"`)
@@ -60,14 +68,17 @@ func Handler() http.Handler {
 	})
 }
 
-func contentType(name string) string {
-	switch path.Ext(name) {
-	case ".js":
-		return "text/javascript; charset=utf-8"
-	case ".css":
-		return "text/css; charset=utf-8"
-	case ".ts":
-		return "text/plain; charset=utf-8"
+// comments are documentation, and what follows // after a space. No text of the
+// modules looks like one.
+var comments = regexp.MustCompile(`(?s:/\*\*.*?\*/ ?)|(?m:(?:^|[ \t])// .*$)`)
+
+// bare is a module without comments and empty lines.
+func bare(module []byte) []byte {
+	var out []byte
+	for line := range bytes.Lines(comments.ReplaceAll(module, nil)) {
+		if len(bytes.TrimSpace(line)) > 0 {
+			out = append(out, line...)
+		}
 	}
-	return mime.TypeByExtension(path.Ext(name))
+	return out
 }
