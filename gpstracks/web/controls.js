@@ -43,7 +43,8 @@ export function mountControls(layer, into) {
 			}
 			const [input, swatch] = box.children[i + 1].children
 			input.checked = !layer.state[key].includes(name)
-			swatch.style.background = layer.state.by === kind ? color : 'none'
+			swatch.style.background = color
+			swatch.hidden = layer.state.by !== kind
 		}
 		box.hidden = !box.children[1]
 	}

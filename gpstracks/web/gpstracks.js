@@ -100,7 +100,6 @@ export class PublicTracksLayer extends EventTarget {
 		this.o = o
 		this.map = /** @type {MapLike} */ (o.map)
 		this.base = new URL(o.baseURL ?? '/api/gps-tracks', document.baseURI).href
-		this.tiles = [this.base + '/tiles/{z}/{x}/{y}.mvt']
 		this.key = `${o.storageKey ?? 'gps-tracks'}.v1`
 		this.sources = o.sources ?? []
 		this.#asked = !!o.sources
@@ -142,7 +141,8 @@ export class PublicTracksLayer extends EventTarget {
 	/** Asks again after an error. */
 	retry() {
 		this.error = ''
-		this.map.getSource(TILES)?.setTiles(this.tiles)
+		this.#detach()
+		this.#attach()
 		this.#load()
 	}
 
@@ -189,13 +189,9 @@ export class PublicTracksLayer extends EventTarget {
 			this.error = this.text = ''
 		}
 		if (!map.getStyle()) return
-		if (!on) {
-			for (const { id } of LAYERS) map.getLayer(id) && map.removeLayer(id)
-			for (const id of [TILES, LIST]) map.getSource(id) && map.removeSource(id)
-			return
-		}
+		if (!on) return this.#detach()
 		if (!map.getSource(TILES)) {
-			map.addSource(TILES, { type: 'vector', tiles: this.tiles, maxzoom: HANDOVER - 1 })
+			map.addSource(TILES, { type: 'vector', tiles: [this.base + '/tiles/{z}/{x}/{y}.mvt'], maxzoom: HANDOVER - 1 })
 			map.addSource(LIST, { type: 'geojson', data: this.#data })
 			map.getSource(TILES).on('error', (/** @type {any} */ e) => this.#fail(e.error))
 			for (const { id, source, width } of LAYERS) {
@@ -208,6 +204,11 @@ export class PublicTracksLayer extends EventTarget {
 		}
 		this.#draw()
 		this.#ask()
+	}
+
+	#detach() {
+		for (const { id } of LAYERS) this.map.getLayer(id) && this.map.removeLayer(id)
+		for (const id of [TILES, LIST]) this.map.getSource(id) && this.map.removeSource(id)
 	}
 
 	#draw() {
