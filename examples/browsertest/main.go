@@ -66,7 +66,7 @@ func startDemo(ctx context.Context, program string, sites map[string]string, err
 	cmd := exec.CommandContext(ctx, program, "-speed", "5")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
-	said := &announced{lines: make(chan string, 2)}
+	said := &announced{lines: make(chan string, 8)}
 	cmd.Stdout, cmd.Stderr = said, errs
 	if err := cmd.Start(); err != nil {
 		cancel()
@@ -76,18 +76,19 @@ func startDemo(ctx context.Context, program string, sites map[string]string, err
 		cancel()
 		_ = cmd.Wait() // its end was asked for
 	}
-	for range cap(said.lines) {
+	for sites["demo"] == "" || sites["service"] == "" {
 		select {
 		case line := <-said.lines:
 			what, url, _ := strings.Cut(line, ":")
-			name := "demo"
-			if what == "queue" {
-				name = "service"
+			switch what {
+			case "board":
+				sites["demo"] = strings.TrimSpace(url)
+			case "queue":
+				sites["service"] = strings.TrimSuffix(strings.TrimSpace(url), "queue")
 			}
-			sites[name] = strings.TrimSuffix(strings.TrimSpace(url), "queue")
 		case <-time.After(30 * time.Second):
 			end()
-			return nil, errors.New("the demo did not name its addresses in its first two lines")
+			return nil, errors.New("the demo did not name the addresses of its board and its queue")
 		}
 	}
 	return end, nil
