@@ -7,10 +7,10 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint fmt cover bench fuzz build tools
+.PHONY: help demo test test-browser check lint fmt cover bench fuzz build tools
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: tools ## watch cards go from the board to deployed; ends with Ctrl-C
 	$(GO) run ./examples/demo $(ARGS)
@@ -18,12 +18,18 @@ demo: tools ## watch cards go from the board to deployed; ends with Ctrl-C
 test: tools ## every test, as the README says
 	@command -v node >/dev/null && command -v npm >/dev/null || echo "!! node or npm is missing: no tile will be decoded with @mapbox/vector-tile (install Node.js 18 or newer)"
 	$(GO) test ./...
+	@$(MAKE) --no-print-directory test-browser
 
-check: tools fmt lint ## format, vet, lint, floor plan, race tests, coverage
+test-browser: tools ## the pages in a real Chromium; ARGS goes to playwright test
+	@sh examples/browsertest/prepare.sh
+	@cd examples/browsertest && npm run --silent types && npm run --silent unit && npm run --silent test -- $(ARGS)
+
+check: tools fmt lint ## format, vet, lint, floor plan, race tests, browser tests, coverage
 	$(GO) vet ./...
 	$(GO) test ./internal/archtest
 	$(GO) mod tidy -diff
 	$(GO) test -race ./...
+	@$(MAKE) --no-print-directory test-browser
 	@$(MAKE) --no-print-directory cover
 
 fmt:

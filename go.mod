@@ -2,6 +2,8 @@ module github.com/signalbox-dev/signalbox
 
 go 1.26.0
 
+ignore ./examples/browsertest/node_modules
+
 require (
 	github.com/alecthomas/kong v1.17.0
 	github.com/anishathalye/porcupine v1.3.1

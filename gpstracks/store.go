@@ -83,6 +83,13 @@ type Store interface {
 	Remove(ctx context.Context, ids ...int64) ([]orb.Bound, error)
 }
 
+// Counter is a Store that can tell how many tracks pass a filter, its After and
+// Limit left aside, without reading them. A list then says of how many tracks it
+// shows a part.
+type Counter interface {
+	CountMatching(ctx context.Context, f Filter) (int, error)
+}
+
 // Merge is what a store keeps of a known track that was brought again: the known
 // one with what it lacked. told reports that it lacked something that people
 // see, and so counts as updated.

@@ -96,6 +96,7 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 	g.Go("pauser", k.pause)
 	if !w.o.exit {
 		<-ctx.Done()
+		_ = srv.Close() // what serves the page waits for it
 		g.Stop()
 		return summary{}, outer.Err()
 	}

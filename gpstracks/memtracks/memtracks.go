@@ -33,6 +33,7 @@ type Store struct {
 var (
 	_ gpstracks.Store    = (*Store)(nil)
 	_ gpstracks.RunStore = (*Store)(nil)
+	_ gpstracks.Counter  = (*Store)(nil)
 	_ tile.Source        = (*Store)(nil)
 )
 
@@ -172,6 +173,19 @@ func (s *Store) Count(ctx context.Context) (int, error) {
 	}
 	defer s.mu.Unlock()
 	return len(s.tracks), nil
+}
+
+// CountMatching implements gpstracks.Counter.
+func (s *Store) CountMatching(ctx context.Context, f gpstracks.Filter) (int, error) {
+	all, err := s.ordered(ctx)
+	n := 0
+	f.After = gpstracks.Cursor{}
+	for _, t := range all {
+		if f.Match(t) {
+			n++
+		}
+	}
+	return n, err
 }
 
 // Remove implements gpstracks.Store.

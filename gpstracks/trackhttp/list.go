@@ -35,6 +35,11 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
 	if err != nil && r.Context().Err() == nil {
 		h.o.Log.Error("gps tracks: a list broke off", "err", err, "sent", l.count)
 	}
+	if counter, ok := h.o.Store.(gpstracks.Counter); ok && l.truncated && err == nil {
+		if l.matched, err = counter.CountMatching(r.Context(), q.filter); err != nil && r.Context().Err() == nil {
+			h.o.Log.Error("gps tracks: the tracks of a list were not counted", "err", err)
+		}
+	}
 	l.end()
 }
 
@@ -53,6 +58,7 @@ type lister struct {
 	count     int
 	last      gpstracks.Cursor
 	truncated bool
+	matched   int // all tracks that pass, if a list that is truncated can tell; else 0
 }
 
 // features writes the tracks, and notes whether there are more. After an error
@@ -110,6 +116,9 @@ func (l *lister) end() {
 	}
 	b := append(l.buffer, `],"numberReturned":`...)
 	b = strconv.AppendInt(b, int64(l.count), 10)
+	if l.matched > 0 {
+		b = strconv.AppendInt(append(b, `,"numberMatched":`...), int64(l.matched), 10)
+	}
 	b = append(b, `,"truncated":`...)
 	b = strconv.AppendBool(b, l.truncated)
 	b = append(b, `,"next":`...)

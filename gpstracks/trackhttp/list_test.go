@@ -66,6 +66,31 @@ func TestList(t *testing.T) {
 	require.Equal(t, body, r.get("/?bbox=7,45,8,47&zoom=20").Body.String())
 }
 
+// A list that is cut says of how many tracks, if the store can count.
+func TestListTellsOfHowMany(t *testing.T) {
+	t.Parallel()
+	store := memtracks.New()
+	tracks := memtracks.Generate(30, 3)
+	_, err := store.Upsert(t.Context(), tracks)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		store gpstracks.Store
+		query string
+		want  string
+	}{
+		"cut":         {store, "&limit=7", `"numberReturned":7,"numberMatched":30,"truncated":true`},
+		"on the way":  {store, "&limit=7&cursor=99999999-1", `"numberReturned":7,"numberMatched":30,"truncated":true`},
+		"whole":       {store, "&limit=30", `"numberReturned":30,"truncated":false`},
+		"not counted": {struct{ gpstracks.Store }{store}, "&limit=7", `"numberReturned":7,"truncated":true`},
+	} {
+		h, err := trackhttp.New(trackhttp.Options{Store: c.store, Tiles: store})
+		require.NoError(t, err)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/gps-tracks?bbox=-180,-90,180,90"+c.query, nil))
+		require.Contains(t, w.Body.String(), c.want, name)
+	}
+}
+
 func TestListFilters(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, trackhttp.Options{Sources: []trackhttp.Source{{Name: "osm"}, {Name: "club"}}})

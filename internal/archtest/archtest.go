@@ -33,7 +33,7 @@ type room struct {
 func plan() []room {
 	return []room{
 		{"orchestrator/stage", 0, nil}, {"gpstracks", 0, nil}, {"gpstracks/licences", 0, nil},
-		{"gpstracks/tile", 1, nil}, {"gpstracks/gpx", 1, nil},
+		{"gpstracks/tile", 1, nil}, {"gpstracks/gpx", 1, nil}, {"gpstracks/web", 1, nil},
 		{"gpstracks/memtracks", 2, nil}, {"gpstracks/trackhttp", 2, nil}, {"gpstracks/collect", 2, nil},
 		{"githost", 1, nil}, {"tracker", 1, nil}, {"messenger", 1, nil}, {"queue", 1, nil},
 		{"queue/lease", 1, nil}, {"orchestrator/work", 1, nil},
@@ -46,8 +46,8 @@ func plan() []room {
 		{"orchestrator/memstore", 3, []string{"orchestrator"}}, {"orchestrator/features/", 3, []string{"orchestrator"}},
 		{"adapters/projectfile", 4, []string{"adapters/agentcli"}}, // agent commands are checked where they are written
 		{"adapters/", 4, nil},
-		{"examples/wiring", 5, nil},
-		{"examples/", 5, []string{"examples/wiring"}},
+		{"examples/wiring", 5, nil}, {"examples/mappage", 5, nil},
+		{"examples/", 5, []string{"examples/wiring", "examples/mappage"}},
 		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/archtest", 5, nil},
 	}
 }

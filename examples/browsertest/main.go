@@ -1,0 +1,120 @@
+// Command browsertest starts the servers whose pages the browser tests look at,
+// each on a free port, and prints their addresses as one line of JSON. It ends
+// when its standard input does.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	work "github.com/signalbox-dev/signalbox/internal/run"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+func run(args []string, in io.Reader, out, errs io.Writer) int {
+	flags := flag.NewFlagSet("browsertest", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	demo := flags.String("demo", "", "program of examples/demo; without one its site is left out")
+	modules := flags.String("modules", "", "node_modules, of which the map pages take MapLibre; without it they are left out")
+	if flags.Parse(args) != nil {
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	sites := map[string]string{}
+	g := work.New(ctx, slog.New(slog.NewTextHandler(errs, nil)))
+	defer g.Stop()
+	if *modules != "" {
+		if err := startMaps(ctx, g, *modules, sites); err != nil {
+			fmt.Fprintln(errs, "browsertest:", err)
+			return 1
+		}
+	}
+	if *demo != "" {
+		end, err := startDemo(ctx, *demo, sites, errs)
+		if err != nil {
+			fmt.Fprintln(errs, "browsertest:", err)
+			return 1
+		}
+		defer end()
+	}
+	if err := json.NewEncoder(out).Encode(sites); err != nil {
+		fmt.Fprintln(errs, "browsertest:", err)
+		return 1
+	}
+	_, _ = io.Copy(io.Discard, in) // an end is an end
+	return 0
+}
+
+// startDemo runs the demo, with the reference server as a process of its own, and
+// adds the sites demo (its board) and service (the reference server).
+func startDemo(ctx context.Context, program string, sites map[string]string, errs io.Writer) (end func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	cmd := exec.CommandContext(ctx, program, "-speed", "5")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	said := &announced{lines: make(chan string, 8)}
+	cmd.Stdout, cmd.Stderr = said, errs
+	if err := cmd.Start(); err != nil {
+		cancel()
+		return nil, err
+	}
+	end = func() {
+		cancel()
+		_ = cmd.Wait() // its end was asked for
+	}
+	for sites["demo"] == "" || sites["service"] == "" {
+		select {
+		case line := <-said.lines:
+			what, url, _ := strings.Cut(line, ":")
+			switch what {
+			case "board":
+				sites["demo"] = strings.TrimSpace(url)
+			case "queue":
+				sites["service"] = strings.TrimSuffix(strings.TrimSpace(url), "queue")
+			}
+		case <-time.After(30 * time.Second):
+			end()
+			return nil, errors.New("the demo did not name the addresses of its board and its queue")
+		}
+	}
+	return end, nil
+}
+
+// announced passes on the first lines that a program prints; the rest is for
+// people.
+type announced struct {
+	lines  chan string
+	passed int
+	rest   []byte
+}
+
+// Write implements io.Writer.
+func (a *announced) Write(p []byte) (int, error) {
+	if a.passed == cap(a.lines) {
+		return len(p), nil
+	}
+	a.rest = append(a.rest, p...)
+	for a.passed < cap(a.lines) {
+		line, rest, whole := bytes.Cut(a.rest, []byte("\n"))
+		if !whole {
+			break
+		}
+		a.lines <- string(line)
+		a.rest, a.passed = rest, a.passed+1
+	}
+	return len(p), nil
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/paulmach/orb"
+
+	"github.com/signalbox-dev/signalbox/examples/mappage"
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
+	work "github.com/signalbox-dev/signalbox/internal/run"
+)
+
+// mapSites are the map pages: the name of the site, its prefix, and the package of
+// MapLibre that it uses. Nothing else differs.
+func mapSites() [][3]string {
+	return [][3]string{
+		{"map", "/", "maplibre-gl"},
+		{"map-prefix", "/some/where/", "maplibre-gl"},
+		{"map-v5", "/", "maplibre-gl-v5"},
+		{"map-missing", "/", ""},
+	}
+}
+
+// startMaps serves the map pages, with the real API over tracks in memory.
+func startMaps(ctx context.Context, g *work.Group, modules string, sites map[string]string) error {
+	store := memtracks.New()
+	tracks, err := testTracks()
+	if err != nil {
+		return err
+	}
+	if _, err := store.Upsert(ctx, tracks); err != nil {
+		return err
+	}
+	for _, s := range mapSites() {
+		name, prefix, module := s[0], s[1], s[2]
+		api, err := trackhttp.New(trackhttp.Options{
+			Store: store, Tiles: store, Prefix: prefix + "api/gps-tracks",
+			Sources: []trackhttp.Source{{Name: "osm", Enabled: true}, {Name: "club", Enabled: true}, {Name: "upload", Enabled: true}},
+		})
+		if err != nil {
+			return err
+		}
+		var maplibre fs.FS
+		if module != "" {
+			maplibre = os.DirFS(filepath.Join(modules, module, "dist"))
+		}
+		mux := http.NewServeMux()
+		mux.Handle(prefix+"api/gps-tracks", api)
+		mux.Handle(prefix+"api/gps-tracks/", api)
+		mux.Handle(prefix, mappage.Handler(prefix, maplibre))
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+		g.Go(name, func(ctx context.Context) {
+			defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+			_ = server.Serve(l) // until it is closed
+		})
+		sites[name] = "http://" + l.Addr().String() + prefix
+	}
+	return nil
+}
+
+// testTracks are 1,200 generated tracks, and at 10 E 45.2 N, where nobody else
+// walks, those that tests look for.
+func testTracks() ([]gpstracks.Track, error) {
+	tracks := memtracks.Generate(1200, 1)
+	add := func(t gpstracks.Track) error {
+		t, err := gpstracks.Prepare(t)
+		tracks = append(tracks, t)
+		return err
+	}
+	day := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
+	for i, t := range []gpstracks.Track{
+		{Source: "osm", Name: `<img src=x onerror="document.title='broken'">`, Activity: gpstracks.Hiking, URL: "https://tracks.example/1", Attribution: "<b>Someone</b>", RecordedOn: day},
+		{Source: "club", Name: "Over the same bridge", Activity: gpstracks.Cycling, URL: "https://tracks.example/2", RecordedOn: day.AddDate(-4, 0, 0)},
+		{Source: "upload"},
+	} {
+		t.Lines = orb.MultiLineString{{{9.9, 45.2 + float64(i-1)*0.02}, {10, 45.2}, {10.1, 45.2 + float64(i-1)*0.02}}}
+		if err := add(t); err != nil {
+			return nil, err
+		}
+	}
+	for i := range 10 { // more than a popup shows
+		x := 10.5 + float64(i)*0.002
+		if err := add(gpstracks.Track{Source: "osm", Name: fmt.Sprint("Ray ", i), Activity: gpstracks.Running, RecordedOn: day, Lines: orb.MultiLineString{{{x, 45.1}, {10.509, 45.2}, {10.509 + float64(i)*0.003, 45.3}}}}); err != nil {
+			return nil, err
+		}
+	}
+	return tracks, nil
+}

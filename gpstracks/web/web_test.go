@@ -1,0 +1,79 @@
+package web_test
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gpstracks/web"
+)
+
+func get(t *testing.T, name string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/deep/down/"+name, nil)
+	if len(header) > 0 {
+		r.Header.Set(header[0], header[1])
+	}
+	http.StripPrefix("/deep/down/", web.Handler()).ServeHTTP(w, r)
+	return w
+}
+
+// What browsers load stays small: 15 kB, before compression.
+func TestSize(t *testing.T) {
+	t.Parallel()
+	size := 0
+	names, err := fs.Glob(web.Files(), "*")
+	require.NoError(t, err)
+	require.Equal(t, []string{"controls.js", "gpstracks.css", "gpstracks.js", "types.d.ts"}, names)
+	for _, name := range names[:3] {
+		size += get(t, name).Body.Len()
+	}
+	require.LessOrEqual(t, size, 15<<10)
+	require.Greater(t, size, 10<<10)
+}
+
+func TestHandler(t *testing.T) {
+	t.Parallel()
+	for name, kind := range map[string]string{"gpstracks.js": "text/javascript", "controls.js": "text/javascript", "gpstracks.css": "text/css", "types.d.ts": "text/plain"} {
+		w := get(t, name)
+		require.Equal(t, http.StatusOK, w.Code, name)
+		require.Equal(t, kind+"; charset=utf-8", w.Header().Get("Content-Type"))
+		require.Equal(t, "nosniff", w.Header().Get("X-Content-Type-Options"))
+		require.Equal(t, http.StatusNotModified, get(t, name, "If-None-Match", w.Header().Get("ETag")).Code)
+		require.NotEqual(t, http.StatusNotModified, get(t, name, "If-None-Match", `"x"`).Code)
+		if strings.HasSuffix(name, ".js") {
+			require.NotContains(t, w.Body.String(), "@param")
+			require.NotContains(t, w.Body.String(), "//\t")
+			require.NotContains(t, w.Body.String(), "\n\n")
+		}
+	}
+	require.Equal(t, http.StatusNotFound, get(t, "web.go").Code)
+	require.Equal(t, http.StatusNotFound, get(t, "").Code)
+	require.Equal(t, http.StatusNotFound, get(t, "../web.go").Code)
+	w := httptest.NewRecorder()
+	web.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/gpstracks.js", nil))
+	require.Equal(t, http.StatusMethodNotAllowed, w.Code)
+}
+
+func Example() {
+	mux := http.NewServeMux() // of any service
+	mux.Handle("/map/gpstracks/", http.StripPrefix("/map/gpstracks/", web.Handler()))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	answer, err := http.Get(server.URL + "/map/gpstracks/gpstracks.js")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer answer.Body.Close()
+	module, _ := io.ReadAll(answer.Body)
+	fmt.Println(answer.Status, answer.Header.Get("Content-Type"), strings.Contains(string(module), "class PublicTracksLayer"))
+	// Output: 200 OK text/javascript; charset=utf-8 true
+}
