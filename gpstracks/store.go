@@ -84,8 +84,8 @@ type Store interface {
 }
 
 // Counter is a Store that can tell how many tracks pass a filter, its After and
-// Limit left aside, without reading them. A list then says of how many tracks it
-// shows a part.
+// Limit left aside, without reading them: a track of several lines may count where
+// only its bounds are. A list then says of how many tracks it shows a part.
 type Counter interface {
 	CountMatching(ctx context.Context, f Filter) (int, error)
 }

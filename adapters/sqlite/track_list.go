@@ -130,15 +130,8 @@ func (s *Tracks) near(ctx context.Context, bounds []orb.Bound) (ids []int64, few
 // page is the places of the next tracks that may pass the filter: of all if they
 // are few.
 func (s *Tracks) page(ctx context.Context, f gpstracks.Filter, near []int64, few bool, after gpstracks.Cursor) ([]gpstracks.Cursor, error) {
-	where := []string{"true"}
-	var args []any
+	where, args := kinds(f)
 	and := func(text string, values ...any) { where, args = append(where, text), append(args, values...) }
-	if len(f.Activities) > 0 {
-		and("activity in (select value from json_each(?))", jsonList(f.Activities))
-	}
-	if len(f.Sources) > 0 {
-		and("source in (select value from json_each(?))", jsonList(f.Sources))
-	}
 	if after.ID != 0 {
 		and("metres <= ? and (metres < ? or id > ?)", after.Metres, after.Metres, after.ID)
 	}
@@ -153,6 +146,33 @@ func (s *Tracks) page(ctx context.Context, f gpstracks.Filter, near []int64, few
 	}
 	rows, err := s.db.read.QueryContext(ctx, "select metres, id from tracks where "+strings.Join(where, " and ")+" order by metres desc, id limit ?", append(args, limit)...)
 	return collect(rows, err, func(r *sql.Rows) (c gpstracks.Cursor, err error) { return c, r.Scan(&c.Metres, &c.ID) })
+}
+
+// kinds are the conditions of a filter that are not about places.
+func kinds(f gpstracks.Filter) (where []string, args []any) {
+	where = []string{"true"}
+	if len(f.Activities) > 0 {
+		where, args = append(where, "activity in (select value from json_each(?))"), append(args, jsonList(f.Activities))
+	}
+	if len(f.Sources) > 0 {
+		where, args = append(where, "source in (select value from json_each(?))"), append(args, jsonList(f.Sources))
+	}
+	return where, args
+}
+
+// CountMatching implements gpstracks.Counter, by the bounds of tracks.
+func (s *Tracks) CountMatching(ctx context.Context, f gpstracks.Filter) (n int, err error) {
+	where, args := kinds(f)
+	var places []string
+	for _, b := range f.Bounds {
+		places = append(places, "id in (select id from track_bounds where min_lon <= ? and max_lon >= ? and min_lat <= ? and max_lat >= ?)")
+		args = append(args, b.Max[0], b.Min[0], b.Max[1], b.Min[1])
+	}
+	if len(places) > 0 {
+		where = append(where, "("+strings.Join(places, " or ")+")")
+	}
+	err = s.db.read.QueryRowContext(ctx, "select count(*) from tracks where "+strings.Join(where, " and "), args...).Scan(&n)
+	return n, ended(ctx, err)
 }
 
 // anywhere is the condition of a track whose bounds touch any of some.

@@ -154,8 +154,7 @@ func TestTracksHTTP(t *testing.T) {
 			_, err := one.Upsert(t.Context(), part)
 			require.NoError(t, err)
 		}
-		store := struct{ gpstracks.Store }{one} // counting what passes is optional, and only the double does it
-		h, err := trackhttp.New(trackhttp.Options{Store: store, Tiles: one, Runs: one, Sources: []trackhttp.Source{{Name: "osm"}, {Name: "club"}, {Name: "upload"}}})
+		h, err := trackhttp.New(trackhttp.Options{Store: one, Tiles: one, Runs: one, Sources: []trackhttp.Source{{Name: "osm"}, {Name: "club"}, {Name: "upload"}}})
 		require.NoError(t, err)
 		handlers = append(handlers, h)
 	}

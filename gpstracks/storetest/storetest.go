@@ -224,6 +224,12 @@ func filters(k *kit) {
 		{"", gpstracks.Filter{Sources: []string{"' or 1=1 --"}}},
 	} {
 		require.Equal(k, c.want, k.names(c.f), "%+v", c.f)
+		if counter, ok := k.s.(gpstracks.Counter); ok {
+			n, err := counter.CountMatching(k.Context(), c.f)
+			require.NoError(k, err)
+			c.f.Limit = 0
+			require.Len(k, k.names(c.f), n, "%+v", c.f)
+		}
 	}
 }
 

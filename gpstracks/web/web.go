@@ -36,7 +36,7 @@ func Files() fs.FS { return files }
 //
 //	mux.Handle("/map/gpstracks/", http.StripPrefix("/map/gpstracks/", web.Handler()))
 //
-// Modules go out without their comments. A browser keeps a file and asks whether
+// Modules go out without their comments and indents. A browser keeps a file and asks whether
 // it has changed (ETag).
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,11 +72,12 @@ func Handler() http.Handler {
 // modules looks like one.
 var comments = regexp.MustCompile(`(?s:/\*\*.*?\*/ ?)|(?m:(?:^|[ \t])// .*$)`)
 
-// bare is a module without comments and empty lines.
+// bare is a module without comments, indents and empty lines. No text of the
+// modules goes over more than one line.
 func bare(module []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(comments.ReplaceAll(module, nil)) {
-		if len(bytes.TrimSpace(line)) > 0 {
+		if line = bytes.TrimLeft(line, " \t"); len(bytes.TrimSpace(line)) > 0 {
 			out = append(out, line...)
 		}
 	}

@@ -35,8 +35,8 @@ func TestSize(t *testing.T) {
 	for _, name := range names[:3] {
 		size += get(t, name).Body.Len()
 	}
-	require.LessOrEqual(t, size, 15<<10)
-	require.Greater(t, size, 10<<10)
+	require.LessOrEqual(t, size, 15_000)
+	require.Greater(t, size, 10_000)
 }
 
 func TestHandler(t *testing.T) {
