@@ -17,7 +17,7 @@ demo: tools ## watch cards go from the board to deployed; ends with Ctrl-C
 
 test: tools ## every test, as the README says
 	@command -v node >/dev/null && command -v npm >/dev/null || echo "!! node or npm is missing: no tile will be decoded with @mapbox/vector-tile (install Node.js 18 or newer)"
-	$(GO) test ./...
+	$(GO) test -timeout 20m ./...
 	@$(MAKE) --no-print-directory test-browser
 
 test-browser: tools ## the pages in a real Chromium; ARGS goes to playwright test
@@ -28,7 +28,7 @@ check: tools fmt lint ## format, vet, lint, floor plan, race tests, browser test
 	$(GO) vet ./...
 	$(GO) test ./internal/archtest
 	$(GO) mod tidy -diff
-	$(GO) test -race ./...
+	$(GO) test -timeout 30m -race ./...
 	@$(MAKE) --no-print-directory test-browser
 	@$(MAKE) --no-print-directory cover
 
