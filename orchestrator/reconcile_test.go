@@ -163,6 +163,27 @@ func TestBrakeAndOutage(t *testing.T) {
 	})
 }
 
+// Many are few on a large board.
+func TestBrakeIsAShare(t *testing.T) {
+	reconciled(t, func(r *rig, _ *reconcile.Reconciler) {
+		r.setCI("") // nobody gets further than In Progress
+		for range 25 {
+			item := r.card(appProject, "at work")
+			r.move(appProject, item, stage.StatusToAnalyse)
+			r.settle(3 * time.Second)
+			r.move(appProject, item, stage.StatusApproved)
+		}
+		r.settle(time.Minute)
+		for range 6 {
+			r.place0(appProject, r.card(appProject, "lost"), stage.StatusToAnalyse)
+		}
+		r.settle(5 * time.Minute)
+		list, err := r.store.Tasks(context.Background(), orchestrator.TaskFilter{})
+		require.NoError(r, err)
+		require.Len(r, list, 31)
+	})
+}
+
 // outcome is where a card stands, for people.
 func (r *rig) outcome(item string) string {
 	list, err := r.store.Tasks(context.Background(), orchestrator.TaskFilter{})

@@ -30,11 +30,12 @@ func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replay
 		return 0, "", nil
 	}
 	for _, p := range e.Projects.All() {
-		lost, failed := r.lost(ctx, e, p)
+		lost, listed, failed := r.lost(ctx, e, p)
 		err = errors.Join(err, failed)
-		if len(lost) > r.opt.Brake {
-			braked = fmt.Sprintf("%d work items of %s would change at once; nothing is replayed (at most %d are)", len(lost), p.Repo, r.opt.Brake)
-			r.opt.Log.Error("the reconciler brakes", "repo", p.Repo, "items", len(lost), "brake", r.opt.Brake)
+		if len(lost) > r.opt.Brake && len(lost)*brakeShare > listed {
+			braked = fmt.Sprintf("%d work items of %s would change at once, of %d that stand where a person asks for something; nothing is replayed (at most %d are, or one in %d)",
+				len(lost), p.Repo, listed, r.opt.Brake, brakeShare)
+			r.opt.Log.Error("the reconciler brakes", "repo", p.Repo, "items", len(lost), "listed", listed, "brake", r.opt.Brake)
 			continue
 		}
 		for _, item := range lost {
@@ -51,18 +52,23 @@ func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replay
 	return replayed, braked, err
 }
 
-// lost lists a project's work items whose status nobody has acted on.
-func (r *Reconciler) lost(ctx context.Context, e *orchestrator.Engine, p orchestrator.Project) (out []tracker.Item, err error) {
+// brakeShare: more than one in so many of a board's cards do not lose their
+// webhooks at once; a board that was restored from a backup looks like that.
+const brakeShare = 4
+
+// lost lists a project's work items whose status nobody has acted on, and tells
+// among how many they were.
+func (r *Reconciler) lost(ctx context.Context, e *orchestrator.Engine, p orchestrator.Project) (out []tracker.Item, listed int, err error) {
 	columns, err := r.opt.Board.Columns(ctx, p.TrackerProject)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	q := tracker.Query{ProjectID: p.TrackerProject, Statuses: triggers()}
 	seen := map[string]bool{}
 	for range pagesMax {
 		page, err := r.opt.Tracker.List(ctx, q)
 		if err != nil {
-			return nil, err // a part of a listing is no ground to act on
+			return nil, 0, err // a part of a listing is no ground to act on
 		}
 		for _, item := range page.Items {
 			if seen[item.ID] { // rows move between pages
@@ -71,17 +77,17 @@ func (r *Reconciler) lost(ctx context.Context, e *orchestrator.Engine, p orchest
 			seen[item.ID] = true
 			missed, err := r.missed(ctx, e, item, columns)
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			if missed {
 				out = append(out, item)
 			}
 		}
 		if q.Cursor = page.Next; q.Cursor == "" {
-			return out, nil
+			return out, len(seen), nil
 		}
 	}
-	return nil, fmt.Errorf("the listing of %s does not end", p.Repo)
+	return nil, 0, fmt.Errorf("the listing of %s does not end", p.Repo)
 }
 
 // missed reports whether a work item stands at a trigger that the service has

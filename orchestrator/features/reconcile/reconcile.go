@@ -40,8 +40,9 @@ type Options struct {
 	Board   tracker.Board                 // tells which column serves a status; required with Tracker
 	Every   time.Duration                 // default 60 s
 	Grace   map[stage.Stage]time.Duration // default: development 10 min, others 5 min
-	// Brake is how many work items of one project may be replayed in one pass;
-	// more are taken for a misunderstanding, and none is. Default 20.
+	// Brake is how many work items of one project may be replayed in one pass.
+	// More, when they are more than a quarter of those that stand where a person
+	// asks for something, are taken for a misunderstanding, and none is. Default 20.
 	Brake  int
 	Source string       // of the tracker's webhooks, as deliveries have it; default "tracker"
 	Log    *slog.Logger // nil discards
