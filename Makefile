@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint fmt cover bench fuzz build tools
+.PHONY: help demo test check lint fmt cover bench fuzz soak build tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,10 @@ fuzz: ## each fuzz target for FUZZTIME
 			echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
 	done
+
+SOAK ?= 20
+soak: ## tests that look for rare things, SOAK times as long
+	SOAK=$(SOAK) $(GO) test -timeout 60m -run 'TestHistory|TestReplicas' -v ./adapters/postgres
 
 build: ## the reference server, as ./bin/signalbox
 	$(GO) build -trimpath -o bin/signalbox ./examples/server

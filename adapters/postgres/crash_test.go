@@ -18,12 +18,16 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/queue/historytest"
 )
 
 // TestMain lets the test's own program be a process that is killed.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("POSTGRES_VICTIM"); url != "" {
 		victim(url)
+	}
+	if what := os.Getenv(historytest.EnvWhat); what != "" {
+		historian(what)
 	}
 	os.Exit(m.Run())
 }
