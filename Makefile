@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint fmt cover bench fuzz soak build tools
+.PHONY: help demo test check lint fmt cover bench bench-queue fuzz soak build tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,12 @@ cover: ## coverage of the stage machine, gates, queue and leases: at least 90 %
 
 bench: ## benchmarks with their anchors
 	$(GO) test -run '^$$' -bench . -benchtime 2s ./adapters/sqlite ./queue/memqueue ./orchestrator/stage ./orchestrator/web/dashboard
+
+bench-queue: ## the queue beside River and goqite; ARGS=-quick for two minutes
+	@mkdir -p $(BIN)
+	@cd bench/queue && $(GO) build -o ../../$(BIN)/bench-queue .
+	@cd bench/queue/riversqlite && $(GO) build -o ../../../$(BIN)/bench-riversqlite . || echo "River's SQLite driver cannot be had: the table will say so"
+	@$(BIN)/bench-queue $$(test -x $(BIN)/bench-riversqlite && echo -riversqlite $(BIN)/bench-riversqlite) $(ARGS)
 
 FUZZTIME ?= 20s
 fuzz: ## each fuzz target for FUZZTIME
