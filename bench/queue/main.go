@@ -43,7 +43,7 @@ func sizes(quick bool) size {
 	if quick {
 		return size{rounds: 3, seconds: 0.8, blocked: []int{0, 100_000}, starts: 40}
 	}
-	return size{rounds: 5, seconds: 1.5, blocked: []int{0, 100_000, 1_000_000}, starts: 60}
+	return size{rounds: 5, seconds: 1.2, blocked: []int{0, 100_000, 1_000_000}, starts: 60}
 }
 
 // part is one part of the table.
