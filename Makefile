@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser check lint fmt cover bench fuzz build tools
+.PHONY: help demo test test-browser check lint fmt cover bench bench-queue fuzz soak build tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,12 @@ cover: ## coverage of the stage machine, gates, queue and leases: at least 90 %
 bench: ## benchmarks with their anchors
 	$(GO) test -run '^$$' -bench . -benchtime 2s ./adapters/sqlite ./queue/memqueue ./orchestrator/stage ./orchestrator/web/dashboard
 
+bench-queue: ## the queue beside River and goqite; ARGS=-quick for two minutes
+	@mkdir -p $(BIN)
+	@cd bench/queue && $(GO) build -o ../../$(BIN)/bench-queue .
+	@cd bench/queue/riversqlite && $(GO) build -o ../../../$(BIN)/bench-riversqlite . || echo "River's SQLite driver cannot be had: the table will say so"
+	@$(BIN)/bench-queue $$(test -x $(BIN)/bench-riversqlite && echo -riversqlite $(BIN)/bench-riversqlite) $(ARGS)
+
 FUZZTIME ?= 20s
 fuzz: ## each fuzz target for FUZZTIME
 	@for pkg in $$($(GO) list ./...); do \
@@ -57,6 +63,10 @@ fuzz: ## each fuzz target for FUZZTIME
 			echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
 		done; \
 	done
+
+SOAK ?= 20
+soak: ## tests that look for rare things, SOAK times as long
+	SOAK=$(SOAK) $(GO) test -timeout 60m -run 'TestHistory|TestReplicas' -v ./adapters/postgres
 
 build: ## the reference server, as ./bin/signalbox
 	$(GO) build -trimpath -o bin/signalbox ./examples/server

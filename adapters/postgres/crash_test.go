@@ -18,12 +18,16 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/queue/historytest"
 )
 
 // TestMain lets the test's own program be a process that is killed.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("POSTGRES_VICTIM"); url != "" {
 		victim(url)
+	}
+	if what := os.Getenv(historytest.EnvWhat); what != "" {
+		historian(what)
 	}
 	os.Exit(m.Run())
 }
@@ -148,9 +152,10 @@ func TestReplicas(t *testing.T) {
 	h := &heard{received: map[string]bool{}, finished: map[string]bool{}, changed: make(chan struct{}, 1)}
 	procs := []*exec.Cmd{h.process(t, url), h.process(t, url), h.process(t, url)}
 	h.more(t, 20)
-	for round := range 3 {
-		require.NoError(t, procs[round].Process.Kill())
-		procs[round] = h.process(t, url)
+	for round := range 2 * soak(t) {
+		killed := round % 3
+		require.NoError(t, procs[killed].Process.Kill())
+		procs[killed] = h.process(t, url)
 		paused := procs[(round+1)%3].Process
 		require.NoError(t, paused.Signal(syscall.SIGSTOP))
 		h.more(t, 20) // the others go on, even when it was paused in the middle of its turn

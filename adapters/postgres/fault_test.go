@@ -26,16 +26,24 @@ import (
 type wire struct {
 	dir, server string
 	left        atomic.Int64 // messages from clients until the cut; below zero: none
-	deliver     atomic.Bool  // whether the last message still arrives
+	deliver     atomic.Int64 // whether the last message still arrives
+	late        chan func()  // lets it arrive, and the server have done with it
 	cuts        atomic.Int64
 }
+
+// Whether the last message of a connection arrives.
+const (
+	never int64 = iota
+	atOnce
+	late
+)
 
 // newWire puts a proxy before the server of a URL and returns the URL of it.
 func newWire(t *testing.T, server string) (*wire, string) {
 	t.Helper()
 	config, err := pgx.ParseConfig(server)
 	require.NoError(t, err)
-	w := &wire{dir: t.TempDir(), server: filepath.Join(config.Host, fmt.Sprintf(".s.PGSQL.%d", config.Port))}
+	w := &wire{dir: t.TempDir(), late: make(chan func(), 1), server: filepath.Join(config.Host, fmt.Sprintf(".s.PGSQL.%d", config.Port))}
 	if !filepath.IsAbs(config.Host) {
 		w.server = net.JoinHostPort(config.Host, fmt.Sprint(config.Port))
 	}
@@ -43,7 +51,15 @@ func newWire(t *testing.T, server string) (*wire, string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	var wg sync.WaitGroup
-	t.Cleanup(func() { _ = l.Close(); wg.Wait() })
+	t.Cleanup(func() {
+		_ = l.Close()
+		select {
+		case arrive := <-w.late: // of a test that failed
+			arrive()
+		default:
+		}
+		wg.Wait()
+	})
 	wg.Go(func() {
 		for {
 			client, err := l.Accept()
@@ -86,7 +102,7 @@ func (w *wire) serve(client net.Conn) {
 }
 
 // forward sends what the client says on, until the cut.
-func (w *wire) forward(client io.Reader, server net.Conn, cut *atomic.Bool) {
+func (w *wire) forward(client, server net.Conn, cut *atomic.Bool) {
 	defer func() { _ = server.Close() }()
 	message := make([]byte, 1<<16)
 	for {
@@ -97,14 +113,24 @@ func (w *wire) forward(client io.Reader, server net.Conn, cut *atomic.Bool) {
 		if w.left.Add(-1) == 0 {
 			w.cuts.Add(1)
 			cut.Store(true)
-			if !w.deliver.Load() {
-				return
+			arrive := func() {
+				_, _ = server.Write(message[:n])
+				// The server works what it got off although nobody reads its answer.
+				if half, ok := server.(interface{ CloseWrite() error }); ok {
+					_ = half.CloseWrite()
+					_, _ = io.Copy(io.Discard, server)
+				}
 			}
-			_, _ = server.Write(message[:n])
-			// The server works what it got off although nobody reads its answer.
-			if half, ok := server.(interface{ CloseWrite() error }); ok {
-				_ = half.CloseWrite()
-				_, _ = io.Copy(io.Discard, server)
+			switch w.deliver.Load() {
+			case atOnce:
+				arrive()
+			case late:
+				_ = client.Close()
+				let, arrived := make(chan struct{}), make(chan struct{})
+				w.late <- func() { close(let); <-arrived }
+				<-let
+				arrive()
+				close(arrived)
 			}
 			return
 		}
@@ -124,7 +150,7 @@ func TestLostAnswers(t *testing.T) {
 	c, err := pgx.Connect(t.Context(), server)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
-	for _, deliver := range []bool{false, true} {
+	for _, deliver := range []int64{never, atOnce} {
 		for n := int64(1); n <= 6; n++ {
 			for step, call := range steps(t, db) {
 				w.deliver.Store(deliver)
@@ -140,6 +166,41 @@ func TestLostAnswers(t *testing.T) {
 		}
 	}
 	require.Greater(t, w.cuts.Load(), int64(12))
+	agree(t, server)
+}
+
+// A transaction arrives at the server when the store has looked for it, not found
+// it and made another: it is refused there.
+func TestLateRequest(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Open(t)
+	w, url := newWire(t, server)
+	other, db := open(t, postgres.Options{URL: server}), open(t, postgres.Options{URL: url})
+	ids, err := other.Put(t.Context(), queue.Job{Pool: "p"}, queue.Job{Pool: "p"}, queue.Job{Pool: "p"}, queue.Job{Pool: "p"})
+	require.NoError(t, err)
+	work := func(call func(func() error)) {
+		t.Helper()
+		var claims []queue.Claim
+		call(func() (err error) { claims, err = db.Take(t.Context(), "p", "w", 1, time.Hour); return err })
+		require.Len(t, claims, 1)
+		call(func() error { return db.Finish(t.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}) })
+	}
+	work(func(f func() error) { require.NoError(t, f()) }) // from now on one message is a whole transaction
+	w.deliver.Store(late)
+	work(func(f func() error) {
+		w.left.Store(1)
+		require.NoError(t, f())
+		(<-w.late)()
+		require.NoError(t, db.Ping(t.Context()))
+	})
+	require.EqualValues(t, 2, w.cuts.Load())
+	jobs, err := db.Jobs(t.Context(), queue.Filter{Open: true})
+	require.NoError(t, err)
+	require.Len(t, jobs, 2)
+	for i, j := range jobs {
+		require.Equal(t, ids[i+2], j.ID)
+		require.Equal(t, queue.Queued, j.Status, "the transaction that came late has taken a job")
+	}
 	agree(t, server)
 }
 

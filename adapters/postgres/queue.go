@@ -54,19 +54,19 @@ func (d *DB) Reap(ctx context.Context) (jobs []queue.Job, err error) {
 
 // extendAll prolongs claims that are still held.
 func (t *tx) extendAll(batch []*request) error {
-	until := map[int64]time.Time{}
+	asked := map[fence]bool{}
 	var ids, attempts []int64
 	var leases []*time.Time
 	for _, r := range batch {
 		if r.extend == nil {
 			continue
 		}
-		j := r.extend.claim.Job
-		if _, twice := until[j.ID]; twice { // a claim is prolonged once for each transaction, by whoever came first
+		f := fence{r.extend.claim.Job.ID, r.extend.claim.Job.Attempt}
+		if asked[f] { // a claim is prolonged once for each transaction, by whoever came first
 			continue
 		}
-		until[j.ID] = t.now.Add(r.extend.ttl)
-		ids, attempts, leases = append(ids, j.ID), append(attempts, int64(j.Attempt)), append(leases, when(until[j.ID]))
+		asked[f] = true // of two attempts of a job one is held at most
+		ids, attempts, leases = append(ids, f.id), append(attempts, int64(f.attempt)), append(leases, when(t.now.Add(r.extend.ttl)))
 	}
 	if len(ids) == 0 {
 		return nil

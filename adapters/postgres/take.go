@@ -63,7 +63,7 @@ func (t *tx) takeFrom(pool string, wanted []*taking, offset int) {
 				from (select count(*) as n from claimed) c cross join (values ('queued', -1), ('running', 1)) s(status, sign) where c.n > 0`+addDepth+`
 		)
 		select `+jobColumns+`, slot from claimed`,
-		pool, int64(len(wanted)), workers, t.now, leases, t.db.me, t.db.writer.seq, int64(offset), t.room(pool)).Query(t.claimed)
+		pool, int64(len(wanted)), workers, t.now, leases, t.db.me, t.seq, int64(offset), t.room(pool)).Query(t.claimed)
 }
 
 // room is how many jobs of a pool may run, less what is not counted yet; nil for
@@ -112,7 +112,7 @@ func (t *tx) answers(ctx context.Context, snap pgx.Tx) error {
 		r.claims = nil
 	}
 	rows, err := snap.Query(ctx, t.db.q("select "+jobColumns+`, slot from ~jobs join
-		(select job_id, slot from ~running where writer = $1 and seq = $2) r on r.job_id = id`), t.db.me, t.db.writer.seq)
+		(select job_id, slot from ~running where writer = $1 and seq = $2) r on r.job_id = id`), t.db.me, t.seq)
 	if err != nil {
 		return err
 	}

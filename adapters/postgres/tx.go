@@ -19,6 +19,7 @@ type tx struct {
 	db    *DB
 	conn  *pgx.Conn
 	now   time.Time
+	seq   int64 // its number among those of this writer
 	batch *pgx.Batch
 	wake  map[string]bool       // pools that may have become claimable
 	depth map[queue.Depth]int64 // by pool and status: what was added
@@ -29,10 +30,15 @@ type tx struct {
 // begin takes the turn. Every later statement sees what the others committed.
 func (t *tx) begin() {
 	t.exec("begin")
-	t.exec(`with turn as materialized (select one from ~turn for no key update)
-		insert into ~writers (writer, seq, at) select $1, $2, now() from turn
-		on conflict (writer) do update set seq = excluded.seq, at = excluded.at`, t.db.me, t.db.writer.seq)
+	t.exec(numberQuery, t.db.me, t.seq)
 }
+
+// numberQuery takes the turn and leaves the number of a transaction behind. It
+// fails (by a division by zero) when a higher one is there: the writer has given
+// that transaction up.
+const numberQuery = `with turn as materialized (select one from ~turn for no key update)
+	insert into ~writers as w (writer, seq, at) select $1, $2, now() from turn
+	on conflict (writer) do update set seq = excluded.seq / (excluded.seq > w.seq)::int, at = excluded.at`
 
 // all does the requests, those of a kind as one.
 func (t *tx) all(batch []*request) error {

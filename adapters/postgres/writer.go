@@ -175,6 +175,7 @@ func (d *DB) attempt(ctx context.Context, batch []*request) (lost *tx, err error
 	}
 	d.writer.seq++
 	t := d.newTx(ctx, d.writer.conn)
+	t.seq = d.writer.seq
 	sent := false
 	if panicked := guard.Do("postgres transaction", func() {
 		t.begin()
@@ -250,8 +251,9 @@ func (d *DB) disconnect() {
 	d.writer.conn = nil
 }
 
-// look tells whether a transaction was committed, and reads its answers.
-// Taking the turn waits until the server has ended it, one way or the other.
+// look tells whether a transaction was committed, and reads its answers. Taking
+// the turn waits until the server has ended it, one way or the other; one that it
+// has not begun, because it is still on its way, is barred by a higher number.
 func (d *DB) look(ctx context.Context, lost *tx) (committed bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
@@ -266,10 +268,12 @@ func (d *DB) look(ctx context.Context, lost *tx) (committed bool, err error) {
 		if err := t.QueryRow(ctx, d.q("select coalesce(max(seq), 0) from ~writers where writer = $1"), d.me).Scan(&last); err != nil {
 			return err
 		}
-		if committed = last >= d.writer.seq; !committed {
-			return nil
+		if committed = last == lost.seq; committed {
+			return lost.answers(ctx, t)
 		}
-		return lost.answers(ctx, t)
+		d.writer.seq++
+		_, err := t.Exec(ctx, d.q(numberQuery), d.me, d.writer.seq)
+		return err
 	})
 	if standby(err) {
 		d.disconnect()

@@ -18,12 +18,16 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/queue/historytest"
 )
 
 // TestMain lets the test's own program be a process that is killed.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("SQLITE_VICTIM"); path != "" {
 		victim(path)
+	}
+	if os.Getenv(historytest.EnvWhat) != "" {
+		historian()
 	}
 	os.Exit(m.Run())
 }

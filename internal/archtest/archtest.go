@@ -95,7 +95,7 @@ type Violation struct {
 // String is the violation as a compiler would print it.
 func (v Violation) String() string { return fmt.Sprintf("%s:%d: %s", v.File, v.Line, v.Text) }
 
-// Check reads every Go file below root and returns what breaks a rule.
+// Check reads every Go file of the module at root and returns what breaks a rule.
 func Check(root fs.FS) ([]Violation, error) {
 	var out []Violation
 	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
@@ -103,6 +103,9 @@ func Check(root fs.FS) ([]Violation, error) {
 			return err
 		}
 		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && name != "." || d.Name() == "testdata" || d.Name() == "node_modules") {
+			return fs.SkipDir
+		}
+		if d.IsDir() && name != "." && isModule(root, name) {
 			return fs.SkipDir
 		}
 		if d.IsDir() || path.Ext(name) != ".go" {
@@ -118,6 +121,12 @@ func Check(root fs.FS) ([]Violation, error) {
 	})
 	slices.SortFunc(out, func(a, b Violation) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
 	return out, err
+}
+
+// isModule reports a module of its own, which nothing here depends on.
+func isModule(root fs.FS, dir string) bool {
+	_, err := fs.Stat(root, path.Join(dir, "go.mod"))
+	return err == nil
 }
 
 // linesMax is the length of a file that can be read in one go.

@@ -52,6 +52,13 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// A module inside of this one is not this one's.
+func TestOtherModule(t *testing.T) {
+	found, err := archtest.Check(fstest.MapFS{"bench/x/go.mod": {}, "bench/x/sub/x.go": {Data: []byte(`package x; func init() {}`)}})
+	require.NoError(t, err)
+	require.Empty(t, found)
+}
+
 func TestAllowed(t *testing.T) {
 	for file, body := range map[string]string{
 		"orchestrator/web/x.go": `package web; import "net/http"; func f() { panic(http.ErrAbortHandler) }`,

@@ -17,12 +17,12 @@ import (
 const second = int64(time.Second)
 
 // at is a call that begins and ends at these seconds; one that has no end is
-// pending.
+// pending. Its begin is its number.
 func at(from, to int64, c Call) Call {
 	if c.From, c.To = from*second, to*second; to == 0 {
 		c.To = math.MaxInt64
 	}
-	c.TTL = 10 * second
+	c.N, c.TTL = from, 10*second
 	return c
 }
 
@@ -94,6 +94,14 @@ func TestJobs(t *testing.T) {
 		"a claimant who died explains a claim that nobody saw": {
 			[]Call{put, at(3, 0, Call{Op: opTake}), at(14, 15, about(opReap, 1))},
 			[]Call{put, at(14, 15, about(opReap, 1))},
+		},
+		"so does one who waited for a server that crashed": {
+			[]Call{put, at(3, 20, Call{Op: opTake}), at(4, 5, Call{Op: opCrash}), at(14, 15, about(opReap, 1))},
+			[]Call{put, at(3, 20, Call{Op: opTake}), at(21, 22, Call{Op: opCrash}), at(14, 15, about(opReap, 1))},
+		},
+		"but he has each job once": {
+			[]Call{put, at(3, 20, about(opTake, 1)), at(4, 5, Call{Op: opCrash})},
+			[]Call{put, at(3, 20, about(opTake, 2)), at(4, 5, Call{Op: opCrash}), at(14, 15, about(opReap, 1))},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,6 +19,8 @@ type Queue interface {
 const (
 	opPut, opTake, opExtend, opFinish, opAgain, opCancel, opReap, opSee = "put", "take", "extend", "finish", "again", "cancel", "reap", "see"
 
+	opCrash = "crash"
+
 	pool = "history"
 )
 

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/adapters/postgres"
+)
+
+// claims compares claiming and finishing by the number of workers, and what a job
+// costs.
+func claims(ctx context.Context, l *lab) error {
+	r, err := newRivers(ctx, l.url)
+	if err != nil {
+		return err
+	}
+	defer r.pool.Close()
+	for _, c := range []struct {
+		workers, ours, theirs int // jobs in a second, about
+		goal                  float64
+	}{{1, 900, 300, 5}, {8, 4000, 1800, 2}, {50, 12_000, 7000, 1.8}, {2000, 25_000, 15_000, 3}} {
+		ours, theirs := int(float64(c.ours)*l.seconds), int(float64(c.theirs)*l.seconds)
+		rates, costs, err := l.costly(ctx,
+			func() (float64, error) { return l.once(ctx, c.workers, ours) },
+			func() (float64, error) { return r.work(ctx, c.workers, theirs) })
+		if err != nil {
+			return err
+		}
+		l.table.row(fmt.Sprintf("claim + finish, %d workers (ours gated)", c.workers), spread(rates[0], "/s"), "River "+spread(rates[1], "/s"), ratio(rates[0], rates[1]), c.goal)
+		if c.workers >= 50 {
+			l.table.row(fmt.Sprintf("a job put, claimed and finished, %d workers: WAL and CPU", c.workers),
+				costs[0].each(ours*l.rounds), "River "+costs[1].each(theirs*l.rounds), 0, 0)
+		}
+	}
+	return nil
+}
+
+// once works gated jobs off in a store that has nothing else.
+func (l *lab) once(ctx context.Context, workers, n int) (float64, error) {
+	db, end, err := l.fresh(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	return work(ctx, db, workers, n)
+}
+
+// costly is inTurns that adds up what each has cost.
+func (l *lab) costly(ctx context.Context, each ...func() (float64, error)) ([][]float64, []cost, error) {
+	costs := make([]cost, len(each))
+	metered := make([]func() (float64, error), len(each))
+	for i, f := range each {
+		metered[i] = func() (float64, error) {
+			before, err := spent(ctx, l.url)
+			if err != nil {
+				return 0, err
+			}
+			v, err := f()
+			if err != nil {
+				return 0, err
+			}
+			after, err := spent(ctx, l.url)
+			d := after.minus(before)
+			costs[i] = cost{costs[i].wal + d.wal, costs[i].server + d.server, costs[i].client + d.client}
+			return v, err
+		}
+	}
+	rates, err := inTurns(l.rounds, metered...)
+	return rates, costs, err
+}
+
+// blocked compares stores that have more and more jobs that cannot run.
+func blocked(ctx context.Context, l *lab) error {
+	var each []func() (float64, error)
+	for _, n := range l.blocked {
+		db, end, err := l.fresh(ctx)
+		if err != nil {
+			return err
+		}
+		defer end()
+		if err := block(ctx, db, n); err != nil {
+			return err
+		}
+		each = append(each, func() (float64, error) { return work(ctx, db, 50, int(10_000*l.seconds)) })
+	}
+	if err := l.exec(ctx, "vacuum analyze"); err != nil {
+		return err
+	}
+	rates, err := inTurns(l.rounds, each...)
+	if err != nil {
+		return err
+	}
+	for i, n := range l.blocked[1:] {
+		l.table.row(fmt.Sprintf("50 workers, %d jobs that cannot run", n), spread(rates[i+1], "/s"), "none blocked "+spread(rates[0], "/s"), ratio(rates[i+1], rates[0]), 0.9)
+	}
+	return nil
+}
+
+// starts compares the time from insert to start.
+func starts(ctx context.Context, l *lab) error {
+	r, err := newRivers(ctx, l.url)
+	if err != nil {
+		return err
+	}
+	defer r.pool.Close()
+	db, end, err := l.fresh(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	ms := func(d time.Duration, err error) (float64, error) { return d.Seconds() * 1000, err }
+	took, err := inTurns(l.rounds,
+		func() (float64, error) { return ms(ourStart(ctx, db, l.starts)) },
+		func() (float64, error) { return ms(r.start(ctx, l.starts)) })
+	if err != nil {
+		return err
+	}
+	l.table.row("insert to start, p50, one idle worker", spread(took[0], " ms"), "River "+spread(took[1], " ms"), ratio(took[1], took[0]), 1)
+	return nil
+}
+
+// stages compares the move of a task with completing and inserting.
+func stages(ctx context.Context, l *lab) error {
+	r, err := newRivers(ctx, l.url)
+	if err != nil {
+		return err
+	}
+	defer r.pool.Close()
+	rates, err := inTurns(l.rounds,
+		func() (float64, error) {
+			return l.with(ctx, func(db *postgres.DB) (float64, error) { return ourStages(ctx, db, 50, int(3000*l.seconds)) })
+		},
+		func() (float64, error) { return r.stages(ctx, 50, int(1000*l.seconds)) })
+	if err != nil {
+		return err
+	}
+	l.table.row("stage transition, 50 workers (finish, task, journal, next job, 2 effects)", spread(rates[0], "/s"), "River, complete and insert "+spread(rates[1], "/s"), ratio(rates[0], rates[1]), 10)
+	return nil
+}
+
+func (l *lab) with(ctx context.Context, f func(*postgres.DB) (float64, error)) (float64, error) {
+	db, end, err := l.fresh(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	return f(db)
+}
+
+// acks counts stored deliveries.
+func acks(ctx context.Context, l *lab) error {
+	rates, err := inTurns(l.rounds, func() (float64, error) {
+		return l.with(ctx, func(db *postgres.DB) (float64, error) { return ourAcks(ctx, db, int(6000*l.seconds)) })
+	})
+	if err != nil {
+		return err
+	}
+	l.table.row("webhooks stored with their job, 50 senders", spread(rates[0], "/s"), "2,500/s", median(rates[0])/2500, 1)
+	return nil
+}
