@@ -3,6 +3,8 @@ package gpstracks
 import (
 	"context"
 	"iter"
+	"maps"
+	"math"
 	"slices"
 
 	"github.com/paulmach/orb"
@@ -110,4 +112,23 @@ func Merge(known, again Track) (merged Track, told bool) {
 		merged.LastSeenAt, merged.RunID = again.LastSeenAt, again.RunID
 	}
 	return merged, told
+}
+
+// ByDegree puts changed places together: one rectangle for each square degree
+// that holds the middle of some, from the south-west.
+func ByDegree(changed []orb.Bound) []orb.Bound {
+	cells := map[[2]float64]orb.Bound{}
+	for _, b := range changed {
+		center := b.Center()
+		cell := [2]float64{math.Floor(center[1]), math.Floor(center[0])}
+		if known, ok := cells[cell]; ok {
+			b = b.Union(known)
+		}
+		cells[cell] = b
+	}
+	out := make([]orb.Bound, 0, len(cells))
+	for _, cell := range slices.SortedFunc(maps.Keys(cells), func(a, b [2]float64) int { return slices.Compare(a[:], b[:]) }) {
+		out = append(out, cells[cell])
+	}
+	return out
 }

@@ -1,7 +1,7 @@
 // Package postgres keeps the queue and the tasks in PostgreSQL: the store for
 // more than one machine. One DB is a queue.Queue, queue.Keeper, queue.Lister,
 // orchestrator.Store, Story, Dependencies and Ledger; its Leases are a
-// lease.Locker.
+// lease.Locker; its Tracks are a gpstracks.Store.
 //
 // A DB has one writer. What callers hand in while a transaction is under way
 // goes into the next one together (group commit), set by set: the number of
@@ -148,12 +148,20 @@ func configure(ctx context.Context, o Options) (*DB, error) {
 	if d.patience <= 0 {
 		d.patience = 15 * time.Second
 	}
-	var id [16]byte
-	if _, err := rand.Read(id[:]); err != nil {
+	var err error
+	if d.me, err = writerName(); err != nil {
 		return nil, err
 	}
-	d.me = fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 	return d, d.connectPool(ctx, o.URL)
+}
+
+// writerName is a name that no other writer has.
+func writerName() (string, error) {
+	var id [16]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]), nil
 }
 
 func (d *DB) connectPool(ctx context.Context, url string) (err error) {

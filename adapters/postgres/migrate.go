@@ -17,9 +17,12 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migration is one step of the schema. What was published is never changed.
+// migration is one step of the schema: of the engine, numbered, or of another
+// domain, named <domain>_<NNN>_<name> and in the order of the names. What was
+// published is never changed.
 type migration struct {
-	version int
+	version int // 0 for one with a name
+	name    string
 	text    string
 }
 
@@ -30,17 +33,20 @@ func steps() ([]migration, error) {
 	}
 	var out []migration
 	for _, e := range entries {
-		n, err := strconv.Atoi(strings.TrimSuffix(e.Name(), ".sql"))
-		if err != nil {
-			return nil, fmt.Errorf("postgres: migrations/%s is not named after a number: %w", e.Name(), err)
+		m := migration{name: strings.TrimSuffix(e.Name(), ".sql")}
+		if n, err := strconv.Atoi(m.name); err == nil {
+			m = migration{version: n}
 		}
 		text, err := migrations.ReadFile(path.Join("migrations", e.Name()))
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, migration{n, string(text)})
+		m.text = string(text)
+		out = append(out, m)
 	}
-	slices.SortFunc(out, func(a, b migration) int { return cmp.Compare(a.version, b.version) })
+	slices.SortFunc(out, func(a, b migration) int {
+		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.version, b.version))
+	})
 	return out, nil
 }
 
@@ -88,7 +94,16 @@ func (d *DB) migrate(ctx context.Context, t pgx.Tx) error {
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(m migration) bool { return m.version <= version })
+	named, err := d.named(ctx, t)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(m migration) bool {
+		if m.name != "" {
+			return slices.Contains(named, m.name)
+		}
+		return m.version <= version
+	})
 	if version > 0 && len(all) > 0 { // writers of the older program wait meanwhile
 		if _, err := t.Exec(ctx, d.q("select from ~turn for no key update")); err != nil {
 			return err
@@ -96,7 +111,7 @@ func (d *DB) migrate(ctx context.Context, t pgx.Tx) error {
 	}
 	for _, m := range all {
 		if err := d.step(ctx, t, m); err != nil {
-			return fmt.Errorf("migration %d: %w", m.version, err)
+			return fmt.Errorf("migration %s: %w", cmp.Or(m.name, strconv.Itoa(m.version)), err)
 		}
 	}
 	// A store that has not written for a month is gone.
@@ -127,9 +142,25 @@ func (d *DB) version(ctx context.Context, t pgx.Tx) (n int, err error) {
 	return 0, err
 }
 
+// named are the steps with names that were applied.
+func (d *DB) named(ctx context.Context, t pgx.Tx) ([]string, error) {
+	if _, err := t.Exec(ctx, d.q("create table if not exists ~schema_migrations (name text primary key, applied_at timestamptz not null default now())")); err != nil {
+		return nil, err
+	}
+	rows, err := t.Query(ctx, d.q("select name from ~schema_migrations"))
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
 func (d *DB) step(ctx context.Context, t pgx.Tx, m migration) error {
 	_, err := t.Conn().PgConn().Exec(ctx, d.q(m.text)).ReadAll()
-	_, noted := t.Exec(ctx, d.q("insert into ~migrations (version) values ($1)"), m.version)
+	note, what := "insert into ~migrations (version) values ($1)", any(m.version)
+	if m.name != "" {
+		note, what = "insert into ~schema_migrations (name) values ($1)", m.name
+	}
+	_, noted := t.Exec(ctx, d.q(note), what)
 	if err != nil { // what follows a refused statement only says so
 		return err
 	}

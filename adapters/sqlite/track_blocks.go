@@ -9,34 +9,11 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
-// A level's features are in tiers. New ones come as blocks of the tier for their
-// number; a tier that holds more than it may is put together anew, in the order
-// of the Hilbert curve, as blocks of the next. So a feature is written again a few
-// times only, however many there are, and a look at a place reads a few blocks of
-// each tier.
+// What regroup puts together in one transaction.
 const (
-	firstTier   = 4096    // features of tier 0
-	tierGrowth  = 4       // how many times more each next one holds
-	regroupMax  = 4096    // features that are put together in one transaction
-	regroupSize = 8 << 20 // bytes, likewise
+	regroupMax  = 4096    // features
+	regroupSize = 8 << 20 // bytes
 )
-
-func tierMax(tier int) int {
-	n := firstTier
-	for range tier {
-		n *= tierGrowth
-	}
-	return n
-}
-
-// tierFor is where n features come in that are sorted among themselves.
-func tierFor(n int) int {
-	tier := 0
-	for n >= tierMax(tier)/2 {
-		tier++
-	}
-	return tier
-}
 
 // addFeatures writes new features as blocks.
 func (t *tx) addFeatures(features []tile.Feature) error {
@@ -45,7 +22,7 @@ func (t *tx) addFeatures(features []tile.Feature) error {
 		levels[f.Level] = append(levels[f.Level], f)
 	}
 	for level, own := range levels {
-		if err := t.addBlocks(level, tierFor(len(own)), own); err != nil {
+		if err := t.addBlocks(level, tile.TierFor(len(own)), own); err != nil {
 			return err
 		}
 	}
@@ -172,7 +149,7 @@ func (s *Tracks) fullTier(ctx context.Context) (level, tier int, full bool, err 
 		if err := rows.Scan(&level, &tier, &n); err != nil {
 			return 0, 0, false, err
 		}
-		if n > tierMax(tier) {
+		if n > tile.TierMax(tier) {
 			return level, tier, true, rows.Close()
 		}
 	}

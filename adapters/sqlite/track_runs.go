@@ -3,9 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"maps"
-	"math"
-	"slices"
 
 	"github.com/paulmach/orb"
 
@@ -68,23 +65,12 @@ func (s *Tracks) Runs(ctx context.Context, f gpstracks.RunFilter) ([]gpstracks.R
 // keptChanges is how many changes are remembered for other processes.
 const keptChanges = 10_000
 
-// noteChanges remembers where maps look different now: one rectangle for each
-// degree that has changes.
+// noteChanges remembers where maps look different now.
 func (t *tx) noteChanges(changed []orb.Bound) error {
-	cells := map[[2]float64]orb.Bound{}
-	for _, b := range changed {
-		center := b.Center()
-		cell := [2]float64{math.Floor(center[0]), math.Floor(center[1])}
-		if known, ok := cells[cell]; ok {
-			b = b.Union(known)
-		}
-		cells[cell] = b
-	}
-	if len(cells) == 0 {
+	if len(changed) == 0 {
 		return nil
 	}
-	for _, cell := range slices.SortedFunc(maps.Keys(cells), func(a, b [2]float64) int { return slices.Compare(a[:], b[:]) }) {
-		b := cells[cell]
+	for _, b := range gpstracks.ByDegree(changed) {
 		if err := t.exec("insert into track_changes (min_lon, min_lat, max_lon, max_lat) values (?, ?, ?, ?)", b.Min[0], b.Min[1], b.Max[0], b.Max[1]); err != nil {
 			return err
 		}

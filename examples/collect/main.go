@@ -27,6 +27,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/gpsfile"
 	"github.com/signalbox-dev/signalbox/adapters/osm"
+	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
@@ -178,7 +179,7 @@ func (w *work) do(ctx context.Context) (code int, err error) {
 		return exitFailed, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	unlock, err := alone(w.Data)
+	unlock, err := w.alone(ctx, store)
 	if err != nil {
 		return exitFailed, err
 	}
@@ -193,8 +194,16 @@ func (w *work) do(ctx context.Context) (code int, err error) {
 	return w.collect(ctx, c, log)
 }
 
-// alone makes this the only collector of a data directory, until it ends: runs
-// that are taken up would get in each other's way.
+// alone makes this the only collector of a store, until it ends: runs that are
+// taken up would get in each other's way.
+func (w *work) alone(ctx context.Context, store wiring.TrackStore) (unlock func() error, err error) {
+	if shared, ok := store.(*postgres.Tracks); ok { // collectors may be on several machines
+		return shared.Alone(ctx)
+	}
+	return alone(w.Data)
+}
+
+// alone makes this the only collector of a data directory.
 func alone(data string) (unlock func() error, err error) {
 	f, err := os.OpenFile(filepath.Join(data, "collect.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/osm/osmtest"
+	"github.com/signalbox-dev/signalbox/adapters/postgres"
+	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 )
@@ -199,6 +201,37 @@ func TestBar(t *testing.T) {
 	s := &screen{w: &b, terminal: true, bar: "bar"}
 	fmt.Fprintln(s, "line")
 	require.Equal(t, "\r\x1b[Kline\nbar", b.String())
+}
+
+// With the database of a server that is PostgreSQL, tracks are kept there.
+func TestPostgreSQL(t *testing.T) {
+	d := newDesk(t)
+	url := pgtest.Start(t, pgtest.Options{Durable: true}).URL("postgres")
+	code, out, errs := d.run("--database", url, "--source", "osm")
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, "osm bernese-oberland done 2 3 3 0 0 0")
+	code, out, _ = d.run("--database", url, "--file", "testdata", "--dry-run")
+	require.Equal(t, exitOK, code)
+	require.Contains(t, out, "dry run: no track was kept")
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: url})
+	require.NoError(t, err)
+	defer db.Close()
+	s, err := db.Tracks(t.Context())
+	require.NoError(t, err)
+	n, err := s.Count(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+
+	unlock, err := s.Alone(t.Context())
+	require.NoError(t, err)
+	code, _, errs = d.run("--database", url, "--gc")
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, errs, "another collector is at work")
+	require.NoError(t, unlock())
+	code, out, _ = d.run("--database", url, "--gc")
+	require.Equal(t, exitOK, code)
+	require.Equal(t, "nothing is to be removed\n", out)
+	require.NoDirExists(t, filepath.Join(d.dir, "data"), "and nowhere else")
 }
 
 // Two collectors do not work on one store.

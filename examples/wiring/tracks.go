@@ -12,6 +12,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/signalbox-dev/signalbox/adapters/gpsfile"
+	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
@@ -30,25 +31,32 @@ type TrackStore interface {
 	Changes(ctx context.Context, after int64) (changed []orb.Bound, last int64, err error)
 }
 
-// trackStore is the part of a database that keeps tracks; nil if it has none.
+// trackStore is the part of a database that keeps tracks.
 func trackStore(ctx context.Context, db Database) (TrackStore, error) {
-	if own, ok := db.(*sqlite.DB); ok {
+	switch own := db.(type) {
+	case *sqlite.DB:
+		return own.Tracks(ctx)
+	case *postgres.DB:
 		return own.Tracks(ctx)
 	}
-	return nil, nil
+	return nil, fmt.Errorf("a %T keeps no tracks: set %sGPS_TRACKS_ENABLED=false", db, Prefix)
 }
 
-// OpenTracks opens the tracks of a server's database, for a collector. close ends
-// that.
+// OpenTracks opens the tracks of a server's database, for a collector. closeAll
+// ends that.
 func OpenTracks(ctx context.Context, s Settings, log *slog.Logger) (store TrackStore, closeAll func() error, err error) {
+	var db Database
 	if s.Shared() {
-		return nil, nil, fmt.Errorf("%sDATABASE_URL is set, and tracks are kept in SQLite only: unset it", Prefix)
-	}
-	db, err := sqlite.Open(ctx, sqlite.Options{Path: s.file(), Log: log})
-	if err != nil {
+		if err := s.checkDatabase(); err != nil {
+			return nil, nil, fmt.Errorf("%sDATABASE_URL %w", Prefix, err)
+		}
+		if db, err = postgres.Open(ctx, postgres.Options{URL: s.DatabaseURL, Schema: s.DatabaseSchema, Log: log}); err != nil {
+			return nil, nil, fmt.Errorf("%sDATABASE_URL: %w", Prefix, err)
+		}
+	} else if db, err = sqlite.Open(ctx, sqlite.Options{Path: s.file(), Log: log}); err != nil {
 		return nil, nil, err
 	}
-	if store, err = db.Tracks(ctx); err != nil {
+	if store, err = trackStore(ctx, db); err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}
 	return store, db.Close, nil
@@ -78,10 +86,6 @@ func (v *Service) tracks(ctx context.Context) error {
 	store, err := trackStore(ctx, v.DB)
 	if err != nil {
 		return err
-	}
-	if store == nil {
-		v.Log.Warn("tracks are not served: they are kept in SQLite only", "setting", Prefix+"DATABASE_URL")
-		return nil
 	}
 	l := &Layer{changes: store.Changes, every: s.GPSRefresh, log: v.Log}
 	for _, one := range config.Sources {

@@ -1,6 +1,7 @@
 package wiring_test
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
@@ -43,6 +45,32 @@ func TestTracks(t *testing.T) {
 	require.NoError(t, v.Tracks.Refresh(t.Context()))
 	require.Equal(t, http.StatusOK, get(t, v, tile).Code)
 	require.Contains(t, get(t, v, "/api/gps-tracks?bbox=5,44,15,48").Body.String(), `"numberReturned":40`)
+}
+
+// On PostgreSQL it is the same, and a collector's tracks come from another process.
+func TestTracksShared(t *testing.T) {
+	url := "ORCH_DATABASE_URL=" + durable(t)
+	v := open(t, url)
+	require.Contains(t, get(t, v, "/api/gps-tracks/health").Body.String(), `"tracks": 0`)
+	s, err := wiring.Load([]string{url})
+	require.NoError(t, err)
+	store, closeAll, err := wiring.OpenTracks(t.Context(), s, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	_, err = store.Upsert(t.Context(), memtracks.Generate(40, 1))
+	require.NoError(t, err)
+	require.NoError(t, closeAll())
+	require.NoError(t, v.Tracks.Refresh(t.Context()))
+	require.Equal(t, http.StatusOK, get(t, v, "/api/gps-tracks/tiles/5/16/11.mvt").Code)
+	require.Contains(t, get(t, v, "/api/gps-tracks?bbox=5,44,15,48").Body.String(), `"numberReturned":40`)
+	_, _, err = wiring.OpenTracks(t.Context(), wiring.Settings{DatabaseURL: "mysql://u:hidden@h/n"}, slog.New(slog.DiscardHandler))
+	require.ErrorContains(t, err, "ORCH_DATABASE_URL begins with")
+}
+
+// durable is the URL of a server that forgets nothing, which is what a service asks
+// for.
+func durable(t *testing.T) string {
+	t.Helper()
+	return pgtest.Start(t, pgtest.Options{Durable: true}).URL("postgres")
 }
 
 // Switched off, the service is as without the layer.

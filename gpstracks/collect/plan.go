@@ -55,12 +55,20 @@ type box struct {
 	bounds orb.Bound
 	path   string  // number of the cell, then the quarters, 0 to 3 each
 	share  float64 // of the whole plan
+	from   *place  // where its reading goes on; nil = at its first page
+}
+
+// place is where the reading of a box stands: at the page where the first track
+// begins that is not kept yet.
+type place struct {
+	page string
+	cut  bool // the page has others before it: the first of them may be the end of one that was kept whole
 }
 
 func (b box) quarters() []box {
 	out := make([]box, 4)
 	for i := range out {
-		out[i] = box{part(b.bounds, i%2, 2, i/2, 2), b.path + strconv.Itoa(i), b.share / 4}
+		out[i] = box{bounds: part(b.bounds, i%2, 2, i/2, 2), path: b.path + strconv.Itoa(i), share: b.share / 4}
 	}
 	return out
 }
@@ -94,11 +102,22 @@ func newPlan(r Region, area float64) plan {
 // cursor is the place behind a box: "<plan>/<path of the last box that is done>".
 func (p plan) cursor(done box) string { return p.name + "/" + done.path }
 
+// inside is a place in a box: "<plan>/<path>@<+ or -><page>", + if the page's first
+// track may be the end of one that was kept.
+func (p plan) inside(b box, at place) string {
+	sign := "-"
+	if at.cut {
+		sign = "+"
+	}
+	return p.cursor(b) + "@" + sign + at.page
+}
+
 // after returns the boxes that are left behind a cursor, and the share of the
 // plan that is done. A cursor of another plan, or one that nobody gave, leaves
 // all of them.
 func (p plan) after(cursor string) (left []box, share float64) {
 	name, path, ok := strings.Cut(cursor, "/")
+	path, page, within := strings.Cut(path, "@")
 	cell, quarters, ok2 := strings.Cut(path, ".")
 	n, err := strconv.Atoi(cell)
 	if !ok || !ok2 || name != p.name || err != nil || n < 0 || n >= len(p.boxes) || strings.Trim(quarters, "0123") != "" {
@@ -113,8 +132,14 @@ func (p plan) after(cursor string) (left []box, share float64) {
 		behind = append(behind, all[i+1:])
 		at = all[i]
 	}
+	if within && page != "" {
+		at.from = &place{page[1:], page[0] == '+'}
+		left = append(left, at)
+	} else {
+		share += at.share
+	}
 	for i := len(behind) - 1; i >= 0; i-- {
 		left = append(left, behind[i]...)
 	}
-	return append(left, p.boxes[n+1:]...), share + at.share
+	return append(left, p.boxes[n+1:]...), share
 }

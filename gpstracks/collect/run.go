@@ -84,7 +84,7 @@ func (c *Collector) Region(ctx context.Context, s Source, r Region, feed Feed) (
 			return err
 		}
 		left, share := plan.after(from)
-		if share > 0 {
+		if share > 0 || len(left) > 0 && left[0].from != nil {
 			j.run.Cursor = from
 			c.o.Log.Info("taking up a run that did not end", "source", s.Name, "region", r.Name, "done", fmt.Sprintf("%.0f %%", 100*share))
 			if err := j.save(ctx); err != nil { // whoever ends this one too goes on there
@@ -188,7 +188,7 @@ func (j *job) boxes(ctx context.Context, feed Feed, p plan, left []box, share fl
 	for len(left) > 0 {
 		b := left[0]
 		left = left[1:]
-		err := j.box(ctx, feed, b)
+		err := j.box(ctx, feed, p, b)
 		var unreadable *gpx.Error
 		switch {
 		case errors.Is(err, errTooMuch):
@@ -240,11 +240,15 @@ var errTooMuch = errors.New("the box holds too much")
 const mostPages = 2000
 
 // box reads the pages of a box, and keeps their tracks when it is clear that it
-// will not be quartered.
-func (j *job) box(ctx context.Context, feed Feed, b box) error {
+// will not be quartered. How far it is in one that is kept page by page is noted,
+// so that a box that takes longer than a run lasts comes to its end too.
+func (j *job) box(ctx context.Context, feed Feed, p plan, b box) error {
 	var held []gpx.Track
-	next := ""
-	for n := 1; n <= mostPages; n++ {
+	n, next, begins := 1, "", place{}
+	if b.from != nil {
+		n, next, begins = j.source.MaxPages, b.from.page, *b.from
+	}
+	for ; n <= mostPages; n++ {
 		page, err := feed.Page(ctx, b.bounds, next)
 		j.run.Requests += page.Requests
 		j.run.Bytes += page.Bytes
@@ -252,10 +256,21 @@ func (j *job) box(ctx context.Context, feed Feed, b box) error {
 		switch {
 		case errors.As(err, &much) && much.TooMuch() && b.canBeQuartered() && n <= j.source.MaxPages:
 			return errTooMuch
+		case err != nil && ctx.Err() == nil && b.from != nil: // the source may not know the page any more
+			j.o.Log.Warn("a box is begun again: its page cannot be read", "source", j.source.Name, "region", j.run.Region, "err", err)
+			b.from = nil
+			return j.box(ctx, feed, p, b)
 		case err != nil:
 			return err
 		}
-		held = join(held, page.Tracks)
+		if b.from != nil && b.from.cut && len(page.Tracks) > 0 {
+			page.Tracks = page.Tracks[1:]
+		}
+		before := len(held)
+		if held = join(held, page.Tracks); len(held) > before {
+			begins = place{next, len(page.Tracks) > 1 || b.from != nil && b.from.cut}
+		}
+		b.from = nil
 		switch {
 		case page.Next == "":
 			return j.keepAll(ctx, held)
@@ -268,6 +283,12 @@ func (j *job) box(ctx context.Context, feed Feed, b box) error {
 				return err
 			}
 			held = held[len(held)-1:]
+			if !j.o.DryRun {
+				j.run.Cursor = p.inside(b, begins)
+			}
+			if err := j.save(ctx); err != nil {
+				return err
+			}
 		}
 		next = page.Next
 	}

@@ -152,14 +152,15 @@ func large(all orb.MultiLineString, tolerance float64) (out orb.MultiLineString)
 // Neighbours meet: where a line leaves a tile, the next tile has it too.
 func TestNeighboursMeet(t *testing.T) {
 	t.Parallel()
-	met := 0
+	met := [2]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		track := prepared(t, someTrack(t))[0]
 		z := rapid.IntRange(3, 15).Draw(t, "zoom")
 		line := track.Lines[0]
 		left := at(z, line[rapid.IntRange(0, len(line)-1).Draw(t, "point")])
-		right := left
-		if right.X++; !right.Valid() {
+		axis := rapid.IntRange(0, 1).Draw(t, "axis") // to the right, or below
+		right := tile.ID{Z: z, X: left.X + 1 - axis, Y: left.Y + axis}
+		if !right.Valid() {
 			return
 		}
 		a, _ := encode(t, tile.Limits{Bytes: 1 << 30}, left, gpstracks.Filter{}, track)
@@ -168,12 +169,15 @@ func TestNeighboursMeet(t *testing.T) {
 			return
 		}
 		there := lines(features(t, b))
-		for _, y := range crossings(lines(features(t, a)), tile.Extent) {
-			require.LessOrEqual(t, away(orb.Point{0, y}, there), 1.0, "%v leaves at %v, %v has %v", left, y, right, there)
-			met++
+		for _, y := range crossings(lines(features(t, a)), tile.Extent, axis) {
+			p := orb.Point{}
+			p[1-axis] = y
+			require.LessOrEqual(t, away(p, there), 1.0, "%v leaves at %v, %v has %v", left, y, right, there)
+			met[axis]++
 		}
 	})
-	require.Positive(t, met)
+	require.Positive(t, met[0])
+	require.Positive(t, met[1])
 }
 
 // features is the geometry of the only feature, if there is one.
@@ -184,15 +188,16 @@ func features(t require.TestingT, body []byte) orb.Geometry {
 	return decode(t, body)[0].Geometry
 }
 
-// crossings are the heights at which lines cross a column within the tile.
-func crossings(all orb.MultiLineString, column float64) (out []float64) {
+// crossings are the heights at which lines cross a column within the tile, or with
+// axis 1 the places along a row.
+func crossings(all orb.MultiLineString, column float64, axis int) (out []float64) {
 	for _, l := range all {
 		for i := 1; i < len(l); i++ {
 			a, b := l[i-1], l[i]
-			if (a[0]-column)*(b[0]-column) >= 0 {
+			if (a[axis]-column)*(b[axis]-column) >= 0 {
 				continue
 			}
-			if y := a[1] + (b[1]-a[1])*(column-a[0])/(b[0]-a[0]); y > 0 && y < tile.Extent {
+			if y := a[1-axis] + (b[1-axis]-a[1-axis])*(column-a[axis])/(b[axis]-a[axis]); y > 0 && y < tile.Extent {
 				out = append(out, y)
 			}
 		}

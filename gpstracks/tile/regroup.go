@@ -10,6 +10,34 @@ import (
 // too.
 const maxBlockBytes = 64 << 10
 
+// firstTier and tierGrowth say how many features a tier may hold.
+const (
+	firstTier  = 4096
+	tierGrowth = 4 // how many times more each next one holds
+)
+
+// TierMax is how many features of a level a store should keep in blocks of a tier
+// before it puts them together anew as blocks of the next tier: 4,096 in tier 0,
+// four times more in each next one. So a feature is written again a few times
+// only, however many there are, and a look at a place reads a few blocks of each
+// tier.
+func TierMax(tier int) int {
+	n := firstTier
+	for range tier {
+		n *= tierGrowth
+	}
+	return n
+}
+
+// TierFor is the tier where n features come in that are sorted among themselves.
+func TierFor(n int) int {
+	tier := 0
+	for n >= TierMax(tier)/2 {
+		tier++
+	}
+	return tier
+}
+
 // Cut divides sorted features of one level into those of each block that a
 // store should keep: at most BlockSize, and no more than fit in 64 kB unless a
 // single one is larger.

@@ -118,6 +118,18 @@ func TestTileLimits(t *testing.T) {
 	w := r.get(alpsTile)
 	require.Equal(t, "1", w.Header().Get("Gps-Tracks-Dropped"))
 	require.Equal(t, "long", names(t, w.Body.Bytes()))
+
+	many := []gpstracks.Track{alps("short"), {Name: "long", Lines: orb.MultiLineString{{{7, 46}, {7.3, 46.5}}}}}
+	r = newRig(t, trackhttp.Options{})
+	r.put(many...)
+	whole := r.get(alpsTile)
+	require.Empty(t, whole.Header().Get("Gps-Tracks-Dropped"))
+	require.Equal(t, "long short", names(t, whole.Body.Bytes()))
+	r = newRig(t, trackhttp.Options{Limits: tile.Limits{Bytes: whole.Body.Len() - 1}})
+	r.put(many...)
+	w = r.get(alpsTile)
+	require.Equal(t, "1", w.Header().Get("Gps-Tracks-Dropped"), "bytes count too")
+	require.Equal(t, "long", names(t, w.Body.Bytes()))
 }
 
 func TestTileJSON(t *testing.T) {

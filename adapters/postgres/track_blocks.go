@@ -1,0 +1,320 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+)
+
+// A level's features are in tiers, as tile.TierMax says. What regroup puts
+// together at a time:
+const (
+	regroupBlocks = 256
+	regroupSize   = 16 << 20 // bytes
+)
+
+// strip is how far the areas of a level lie east of those of the one before it.
+const strip = 1 << 28
+
+// area is where a window of a level lies among those of all levels.
+func area(level int, w tile.Window) pgtype.Box {
+	east := float64(level) * strip
+	return pgtype.Box{
+		P:     [2]pgtype.Vec2{{X: east + float64(w.MaxX), Y: float64(w.MaxY)}, {X: east + float64(w.MinX), Y: float64(w.MinY)}},
+		Valid: true,
+	}
+}
+
+// block is a block with its row.
+type block struct {
+	id                    int64
+	level, tier, features int
+	area                  pgtype.Box
+	place                 int64
+	data                  []byte
+}
+
+const blockColumns = "select id, level, tier, features, data from ~track_blocks "
+
+func scanBlock(row pgx.CollectableRow) (b block, err error) {
+	return b, row.Scan(&b.id, &b.level, &b.tier, &b.features, &b.data)
+}
+
+// addFeatures writes new features as blocks.
+func (t *trackTx) addFeatures(features []tile.Feature) error {
+	var levels [tile.MaxLevel + 1][]tile.Feature
+	for _, f := range features {
+		levels[f.Level] = append(levels[f.Level], f)
+	}
+	var blocks []block
+	for level, own := range levels {
+		more, err := cut(level, tile.TierFor(len(own)), own)
+		if err != nil {
+			return err
+		}
+		blocks = append(blocks, more...)
+	}
+	return t.addBlocks(blocks)
+}
+
+// cut makes the blocks of features of a level.
+func cut(level, tier int, features []tile.Feature) (out []block, err error) {
+	tile.Sort(features)
+	for part := range tile.Cut(features) {
+		data := tile.AppendBlock(nil, level, part)
+		w, err := tile.BlockWindow(data)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, block{level: level, tier: tier, features: len(part), area: area(level, w), place: int64(part[0].Place), data: data})
+	}
+	return out, nil
+}
+
+func (t *trackTx) addBlocks(blocks []block) error {
+	err := t.copy("track_blocks", []string{"level", "tier", "place", "features", "area", "data"}, len(blocks), func(i int) ([]any, error) {
+		b := &blocks[i]
+		return []any{int32(b.level), int32(b.tier), b.place, int32(b.features), b.area, b.data}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return t.count(blocks, 1)
+}
+
+func (t *trackTx) deleteBlocks(blocks []block) error {
+	ids := make([]int64, len(blocks))
+	for i := range blocks {
+		ids[i] = blocks[i].id
+	}
+	if err := t.exec("delete from ~track_blocks where id = any($1)", ids); err != nil {
+		return err
+	}
+	return t.count(blocks, -1)
+}
+
+// count keeps how many features each tier holds.
+func (t *trackTx) count(blocks []block, sign int64) error {
+	sums := map[[2]int32]int64{}
+	for _, b := range blocks {
+		sums[[2]int32{int32(b.level), int32(b.tier)}] += sign * int64(b.features)
+	}
+	if len(sums) == 0 {
+		return nil
+	}
+	var levels, tiers []int32
+	var features []int64
+	for k, n := range sums {
+		levels, tiers, features = append(levels, k[0]), append(tiers, k[1]), append(features, n)
+	}
+	return t.exec(`insert into ~track_tiers (level, tier, features) select * from unnest($1::integer[], $2::integer[], $3::bigint[])
+		on conflict (level, tier) do update set features = track_tiers.features + excluded.features`, levels, tiers, features)
+}
+
+// dropFeatures takes tracks out of the blocks. features are those of the tracks,
+// whose bounds tell where the blocks are.
+func (t *trackTx) dropFeatures(gone map[int64]bool, features []tile.Feature) error {
+	if len(features) == 0 {
+		return nil
+	}
+	areas := make([]pgtype.Box, len(features))
+	for i, f := range features {
+		areas[i] = area(f.Level, f.Bounds)
+	}
+	found, err := rowsOf(t, scanBlock, blockColumns+"where id in (select b.id from unnest($1::box[]) w(area) join ~track_blocks b on b.area && w.area)", areas)
+	if err != nil {
+		return err
+	}
+	var old, anew []block
+	for _, b := range found {
+		features, err := tile.BlockFeatures(b.data)
+		if err != nil {
+			return err
+		}
+		rest := slices.DeleteFunc(slices.Clone(features), func(f tile.Feature) bool { return gone[f.ID] })
+		if len(rest) == len(features) {
+			continue
+		}
+		more, err := cut(b.level, b.tier, rest)
+		if err != nil {
+			return err
+		}
+		old, anew = append(old, b), append(anew, more...)
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	if err := t.deleteBlocks(old); err != nil {
+		return err
+	}
+	return t.addBlocks(anew)
+}
+
+// tier is one that holds some features of a level.
+type tier struct {
+	level, tier int
+	features    int64
+}
+
+const fullestFirst = "select level, tier, features from ~track_tiers order by tier, level"
+
+func scanTier(row pgx.CollectableRow) (v tier, err error) {
+	return v, row.Scan(&v.level, &v.tier, &v.features)
+}
+
+// full finds a tier that holds more than it may.
+func full(tiers []tier) (tier, bool) {
+	i := slices.IndexFunc(tiers, func(v tier) bool { return v.features > int64(tile.TierMax(v.tier)) })
+	if i < 0 {
+		return tier{}, false
+	}
+	return tiers[i], true
+}
+
+// settle puts the blocks of full tiers together, in transactions of their own, so
+// that others who write wait for none of them long.
+func (s *Tracks) settle(ctx context.Context) error {
+	for {
+		tiers, err := ask(ctx, s, scanTier, fullestFirst)
+		if err != nil {
+			return err
+		}
+		v, found := full(tiers)
+		if !found {
+			return nil
+		}
+		for more := true; more; {
+			if err := s.write(ctx, func(t *trackTx) (err error) { more, err = t.regroup(v); return err }); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// regroup moves the first blocks of a tier to the next one, and reports whether
+// there are more. Any division of the features into blocks is right, so a break
+// between two calls costs nothing.
+func (t *trackTx) regroup(v tier) (more bool, err error) {
+	found, err := rowsOf(t, scanBlock, blockColumns+"where level = $1 and tier = $2 order by place, id limit $3", v.level, v.tier, regroupBlocks)
+	if err != nil || len(found) == 0 {
+		return false, err
+	}
+	var features []tile.Feature
+	size, n := 0, 0
+	for size < regroupSize && n < len(found) {
+		own, err := tile.BlockFeatures(found[n].data)
+		if err != nil {
+			return false, err
+		}
+		features, size, n = append(features, own...), size+len(found[n].data), n+1
+	}
+	if err := t.deleteBlocks(found[:n]); err != nil {
+		return false, err
+	}
+	anew, err := cut(v.level, v.tier+1, features)
+	if err != nil {
+		return false, err
+	}
+	return true, t.addBlocks(anew)
+}
+
+// rebuild makes all blocks again, unless another process has.
+func (t *trackTx) rebuild() error {
+	version, err := rowsOf(t, pgx.RowTo[int64], "select blocks_version from ~track_turn")
+	if err != nil || len(version) == 1 && version[0] == tile.Version {
+		return err
+	}
+	for _, query := range []string{"delete from ~track_blocks", "delete from ~track_tiers"} {
+		if err := t.exec(query); err != nil {
+			return err
+		}
+	}
+	for after, some := int64(0), true; some; {
+		ids, err := rowsOf(t, pgx.RowTo[int64], "select id from ~tracks where id > $1 order by id limit 500", after)
+		if err != nil {
+			return err
+		}
+		if some = len(ids) > 0; some {
+			if after == 0 {
+				t.db.log.Info("building the blocks of all tracks again: the layout of tiles has changed")
+			}
+			after = ids[len(ids)-1]
+			if err := t.packAgain(ids); err != nil {
+				return err
+			}
+		}
+	}
+	return t.exec("update ~track_turn set blocks_version = $1", int64(tile.Version))
+}
+
+func (t *trackTx) packAgain(ids []int64) error {
+	tracks, err := rowsOf(t, scanTrack, fullTracks, ids)
+	if err != nil {
+		return err
+	}
+	var packer tile.Packer
+	var features []tile.Feature
+	for i := range tracks {
+		features = append(features, packer.Pack(&tracks[i])...)
+	}
+	if err := t.addFeatures(features); err != nil {
+		return err
+	}
+	for {
+		tiers, err := rowsOf(t, scanTier, fullestFirst)
+		v, found := full(tiers)
+		if err != nil || !found {
+			return err
+		}
+		for more := true; more; {
+			if more, err = t.regroup(v); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// Blocks implements tile.Source. It asks again only as long as it has yielded
+// nothing.
+func (s *Tracks) Blocks(ctx context.Context, level int, w tile.Window, yield func([]byte) error) error {
+	if level < 0 || level > tile.MaxLevel {
+		return &gpstracks.InvalidError{Field: "level", Reason: "is not one that tiles have"}
+	}
+	begun, broken := false, error(nil)
+	err := s.db.retry(ctx, func(ctx context.Context) error {
+		rows, err := s.db.pool.Query(ctx, s.db.q("select data from ~track_blocks where area && $1 order by place, id"), area(level, w))
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var data []byte
+			if broken = rows.Scan(&data); broken == nil {
+				begun, broken = true, yield(data)
+			}
+			if broken != nil {
+				return nil
+			}
+		}
+		if begun {
+			broken = rows.Err()
+			return nil
+		}
+		return rows.Err()
+	})
+	return ended(ctx, errors.Join(err, broken))
+}
+
+// ended is the error of a query: that of ctx if it ended the query.
+func ended(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
