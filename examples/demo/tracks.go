@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	_ "embed" // for the page
-	"io"
 	"net/http"
 	"sync"
 
@@ -11,14 +9,11 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
 
-//go:embed tracks.html
-var tracksPage string
-
 // generated is how many tracks the demonstration shows.
 const generated = 300
 
 // tracks serves the track layer over generated tracks, which are made when
-// somebody looks, and a page that draws them.
+// somebody looks.
 func tracks(mux *http.ServeMux, seed uint64) {
 	layer := sync.OnceValues(func() (http.Handler, error) {
 		store := memtracks.New()
@@ -40,9 +35,4 @@ func tracks(mux *http.ServeMux, seed uint64) {
 	}
 	mux.HandleFunc("/api/gps-tracks", serve)
 	mux.HandleFunc("/api/gps-tracks/", serve)
-	mux.HandleFunc("GET /tracks", func(rw http.ResponseWriter, _ *http.Request) {
-		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
-		rw.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'")
-		_, _ = io.WriteString(rw, tracksPage)
-	})
 }
