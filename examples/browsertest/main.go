@@ -29,6 +29,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	flags := flag.NewFlagSet("browsertest", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	demo := flags.String("demo", "", "program of examples/demo; without one its site is left out")
+	dash := flags.Bool("dashboard", false, "serve the dashboard over pipelines that strangers write into")
 	modules := flags.String("modules", "", "node_modules, of which the map pages take MapLibre; without it they are left out")
 	if flags.Parse(args) != nil {
 		return 2
@@ -40,6 +41,13 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	defer g.Stop()
 	if *modules != "" {
 		if err := startMaps(ctx, g, *modules, sites); err != nil {
+			fmt.Fprintln(errs, "browsertest:", err)
+			return 1
+		}
+	}
+	if *dash {
+		err := errors.Join(startStrangers(ctx, g, "strangers", sites, "/", "/some/where/"), startStrangers(ctx, g, "acts", sites, "/tools/"))
+		if err != nil {
 			fmt.Fprintln(errs, "browsertest:", err)
 			return 1
 		}

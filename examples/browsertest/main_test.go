@@ -16,6 +16,14 @@ func TestRunPrintsSitesAndEndsWithItsInput(t *testing.T) {
 	require.Equal(t, "{}\n", out.String())
 }
 
+// Strangers' pipelines come to stand in every situation.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	require.Zero(t, run([]string{"-dashboard"}, strings.NewReader(""), &out, &errs), errs.String())
+	require.Regexp(t, `"strangers":"http://127.0.0.1:\d+/","strangers-2":"http://127.0.0.1:\d+/some/where/"`, out.String())
+}
+
 func TestRunRefuses(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, 2, run([]string{"-nonsense"}, strings.NewReader(""), io.Discard, io.Discard))

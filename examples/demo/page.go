@@ -66,6 +66,7 @@ type screen struct {
 	Done          int
 	Runs          int
 	Live, Notices []message
+	Map           string // the page with a real map; empty: there is none
 }
 
 // policy is what a page may do: nothing that does not come from here.
@@ -123,6 +124,10 @@ func (w *world) screen(r *http.Request, name string) screen {
 	f := w.look(r.Context())
 	s := screen{Nav: name, Title: map[string]string{"tour": "Tour", "board": "Card board", "chat": "Messenger", "map": "Map"}[name], Places: places(), Dashboard: w.dashboard(), Facts: f, Began: w.began, Token: adminToken}
 	switch name {
+	case "map":
+		if maplibre(w.o.maplibre) != nil {
+			s.Map = mapPrefix
+		}
 	case "chat":
 		s.Live, s.Notices = messages(f.Chat)
 	case "tour":

@@ -31,7 +31,7 @@ type summary struct {
 	Duplicates int      `json:"duplicates"`
 	Lost       int      `json:"lost"`
 	Restarts   int      `json:"restarts"`
-	Seen       int      `json:"steps_seen"` // of the tour
+	Missing    []string `json:"steps_missing,omitempty"` // of the tour
 	CostUSD    float64  `json:"cost_usd"`
 	Seconds    float64  `json:"seconds"`
 	Wrong      []string `json:"wrong,omitempty"`
@@ -115,7 +115,7 @@ func (w *world) sum(ctx context.Context) (summary, error) {
 	}
 	s.Lost = len(cards()) - s.Done - s.Cancelled - s.Explained
 	w.duplicates(&s)
-	s.Seen, _ = ticked(tour(w.look(ctx)))
+	s.Missing = missing(tour(w.look(ctx)))
 	return s, errors.Join(errs...)
 }
 

@@ -54,6 +54,16 @@ func tour(f facts) []step {
 	return steps
 }
 
+// missing names the steps that were not seen.
+func missing(steps []step) (ids []string) {
+	for _, s := range steps {
+		if s.Standing != past {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
 // ticked counts the steps that were seen, and names the last of the list.
 func ticked(steps []step) (n int, last string) {
 	for _, s := range steps {
@@ -173,12 +183,17 @@ func waited(f facts) step {
 			}
 		}
 	}
-	over := words != "" && len(c.Task.Runs) > 0
 	proof := "it said: " + words
-	if over {
-		proof += "; now its agents are at work"
+	if words == "" { // the message did not show it in time
+		proof = c.Why
 	}
-	return s.show(c, words != "", over, proof)
+	begun, over := words != "" || strings.Contains(c.Why, "(task deps)"), false
+	for _, other := range f.Cards {
+		if other.has(stuck) && other.Task.Stage == "done" && len(c.Task.Runs) > 0 && c.Task.Runs[0].Started.After(other.Task.StageEnteredAt) {
+			over, proof = true, strings.TrimPrefix(proof+"; ", c.Why+"; ")+"it began when "+other.Key+" was done"
+		}
+	}
+	return s.show(c, begun, over, proof)
 }
 
 func worse(f facts) step {

@@ -232,7 +232,7 @@ func (w *world) handler() http.Handler {
 	mux.Handle("/github/", http.StripPrefix("/github", w.host))
 	mux.Handle("/telegram/", http.StripPrefix("/telegram", w.chat))
 	w.pages(mux)
-	tracks(mux, w.o.seed)
+	tracks(mux, w.o.seed, maplibre(w.o.maplibre))
 	known := web.OnlyHosts(mux)
 	if w.balancer == nil {
 		return known

@@ -52,8 +52,8 @@ func TestLinksAndHosts(t *testing.T) {
 	}
 	h := open(t, "ORCH_LINKS=Card board=https://board.example.org/a?b=c,Map=/map", "ORCH_HOSTS=box.example.org").Handler
 	body := ask(h, "box.example.org").Body.String()
-	require.Contains(t, body, `<a href="https://board.example.org/a?b=c">Card board</a>`)
-	require.Contains(t, body, `<a href="/map">Map</a>`)
+	require.Contains(t, body, `<a href="https://board.example.org/a?b=c"><bdi>Card board</bdi></a>`)
+	require.Contains(t, body, `<a href="/map"><bdi>Map</bdi></a>`)
 	require.Equal(t, http.StatusOK, ask(h, "localhost:8080").Code)
 	require.Equal(t, http.StatusMisdirectedRequest, ask(h, "evil.example.org").Code)
 	require.Equal(t, http.StatusOK, ask(open(t, "ORCH_HOSTS=*").Handler, "any.example.org").Code)
