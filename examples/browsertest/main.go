@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -28,6 +29,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	flags := flag.NewFlagSet("browsertest", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	demo := flags.String("demo", "", "program of examples/demo; without one its site is left out")
+	dash := flags.Bool("dashboard", false, "serve the dashboard over pipelines that strangers write into")
 	modules := flags.String("modules", "", "node_modules, of which the map pages take MapLibre; without it they are left out")
 	if flags.Parse(args) != nil {
 		return 2
@@ -39,6 +41,13 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	defer g.Stop()
 	if *modules != "" {
 		if err := startMaps(ctx, g, *modules, sites); err != nil {
+			fmt.Fprintln(errs, "browsertest:", err)
+			return 1
+		}
+	}
+	if *dash {
+		err := errors.Join(startStrangers(ctx, g, "strangers", sites, "/", "/some/where/"), startStrangers(ctx, g, "acts", sites, "/tools/"))
+		if err != nil {
 			fmt.Fprintln(errs, "browsertest:", err)
 			return 1
 		}
@@ -60,13 +69,14 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 }
 
 // startDemo runs the demo, with the reference server as a process of its own, and
-// adds the sites demo (its board) and service (the reference server).
+// adds the sites demo (the tour), board, messenger, dashboard and queue as the demo
+// names them.
 func startDemo(ctx context.Context, program string, sites map[string]string, errs io.Writer) (end func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, program, "-speed", "5")
+	cmd := exec.CommandContext(ctx, program, "-speed", "4")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
-	said := &announced{lines: make(chan string, 8)}
+	said := &announced{named: make(chan map[string]string, 1)}
 	cmd.Stdout, cmd.Stderr = said, errs
 	if err := cmd.Start(); err != nil {
 		cancel()
@@ -76,45 +86,44 @@ func startDemo(ctx context.Context, program string, sites map[string]string, err
 		cancel()
 		_ = cmd.Wait() // its end was asked for
 	}
-	for sites["demo"] == "" || sites["service"] == "" {
-		select {
-		case line := <-said.lines:
-			what, url, _ := strings.Cut(line, ":")
-			switch what {
-			case "board":
-				sites["demo"] = strings.TrimSpace(url)
-			case "queue":
-				sites["service"] = strings.TrimSuffix(strings.TrimSpace(url), "queue")
-			}
-		case <-time.After(30 * time.Second):
-			end()
-			return nil, errors.New("the demo did not name the addresses of its board and its queue")
-		}
+	select {
+	case named := <-said.named:
+		maps.Copy(sites, named)
+		return end, nil
+	case <-time.After(30 * time.Second):
+		end()
+		return nil, errors.New("the demo did not name its addresses")
 	}
-	return end, nil
 }
 
-// announced passes on the first lines that a program prints; the rest is for
-// people.
+// announced reads the addresses that the demo prints first, as "name: address"
+// lines up to the one that names its data; the rest is for people.
 type announced struct {
-	lines  chan string
-	passed int
-	rest   []byte
+	named chan map[string]string
+	done  bool
+	rest  []byte
 }
 
 // Write implements io.Writer.
 func (a *announced) Write(p []byte) (int, error) {
-	if a.passed == cap(a.lines) {
+	if a.done {
 		return len(p), nil
 	}
 	a.rest = append(a.rest, p...)
-	for a.passed < cap(a.lines) {
-		line, rest, whole := bytes.Cut(a.rest, []byte("\n"))
-		if !whole {
-			break
+	sites := map[string]string{}
+	for line := range bytes.Lines(a.rest) {
+		name, value, _ := strings.Cut(strings.TrimSpace(string(line)), ":")
+		value = strings.TrimSpace(value)
+		switch {
+		case name == "data" && bytes.HasSuffix(line, []byte("\n")):
+			a.done = true
+			a.named <- sites
+			return len(p), nil
+		case strings.HasPrefix(name, "open this"):
+			sites["demo"] = value
+		case strings.HasPrefix(value, "http"):
+			sites[name] = value
 		}
-		a.lines <- string(line)
-		a.rest, a.passed = rest, a.passed+1
 	}
 	return len(p), nil
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"time"
 )
 
@@ -21,6 +23,11 @@ func (w *world) balance(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	first := int(w.turn.Add(1))
+	if r.Header.Get("Accept") == "text/event-stream" { // it has no end; who asked comes again when it breaks
+		to := &url.URL{Scheme: "http", Host: w.replicas[first%len(w.replicas)].address}
+		(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to) }}).ServeHTTP(rw, r)
+		return
+	}
 	for n := range w.replicas {
 		if w.forward(rw, r, w.replicas[(first+n)%len(w.replicas)], body) == nil {
 			return

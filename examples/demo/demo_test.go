@@ -51,6 +51,7 @@ func TestDemo(t *testing.T) {
 	require.GreaterOrEqual(t, s.AgentRuns, 45)
 	require.Equal(t, 3, s.Retries, "a red build, a killed agent, a conflict with main")
 	require.Positive(t, s.CostUSD)
+	require.Empty(t, s.Missing, "every step of the tour is ticked off")
 }
 
 // The server is killed 25 times at random moments: nothing is lost, and nothing

@@ -1,155 +1,199 @@
 package main
 
 import (
-	"context"
-	_ "embed" // for the page
+	"bytes"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"html"
+	"html/template"
 	"io"
+	"log/slog"
+	"mime"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
-//go:embed board.html
-var boardPage string
+//go:embed pages assets
+var files embed.FS
 
-// view is what the page shows.
-type view struct {
-	Columns  []string   `json:"columns"`
-	Cards    []cardView `json:"cards"`
-	Messages []string   `json:"messages"`
-	Cost     float64    `json:"cost"`
-	Manual   bool       `json:"manual"`
-	Service  string     `json:"service"`
-	Alive    bool       `json:"alive"`
+// place is an entry of the navigation.
+type place struct{ Name, URL, Text string }
+
+// places are the pages of the demonstration.
+func places() []place {
+	return []place{
+		{"Tour", "/", "What happens, step by step."},
+		{"Card board", "/board", "Where people work: move a card, and the service follows."},
+		{"Messenger", "/chat", "What a phone shows: one message for each task, edited as it moves, and the few notices that ring."},
+		{"Map", "/tracks", "The other half of this module: public GPS tracks as a layer for maps, here with generated tracks."},
+	}
 }
 
-type cardView struct {
-	ID       string   `json:"id"`
-	Key      string   `json:"key"`
-	Title    string   `json:"title"`
-	Column   string   `json:"column"`
-	Stage    string   `json:"stage"`
-	Active   string   `json:"active"`
-	Why      string   `json:"why"`
-	Cost     float64  `json:"cost"`
-	Comments []string `json:"comments"`
+// dashboard is the address of the server's own pages.
+func (w *world) dashboard() string { return "http://" + w.service + "/dashboard/" }
+
+// links are the demonstration's pages as the dashboard's setting wants them.
+func (w *world) links() string {
+	var out []string
+	for _, p := range places() {
+		out = append(out, p.Name+"=http://"+w.page.Addr().String()+p.URL)
+	}
+	return strings.Join(out, ",")
 }
 
-// pages serves the board with a face.
+// announce prints the addresses.
+func (w *world) announce(out io.Writer) {
+	page := "http://" + w.page.Addr().String()
+	fmt.Fprintf(out, "open this in a browser:  %s/\n\n", page)
+	fmt.Fprintf(out, "board:      %[1]s/board\nmessenger:  %[1]s/chat\ntracks:     %[1]s/tracks\ndashboard:  %[2]s\nqueue:      http://%[3]s/queue\ndata:       %[4]s\n\n", page, w.dashboard(), w.service, w.dir)
+}
+
+// screen is what a page is given.
+type screen struct {
+	Title, Nav    string
+	Places        []place
+	Dashboard     string
+	Facts         facts
+	Began         time.Time
+	Token         string
+	Steps         []step
+	Ticked        int
+	Last          string
+	Done          int
+	Runs          int
+	Live, Notices []message
+	Map           string // the page with a real map; empty: there is none
+}
+
+// policy is what a page may do: nothing that does not come from here.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// pages serves the tour, the board and the messenger's view.
 func (w *world) pages(mux *http.ServeMux) {
-	mux.HandleFunc("GET /{$}", func(rw http.ResponseWriter, _ *http.Request) {
-		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
-		rw.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'")
-		_, _ = io.WriteString(rw, boardPage)
-	})
-	mux.HandleFunc("GET /board.json", func(rw http.ResponseWriter, r *http.Request) {
-		rw.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(rw).Encode(w.view(r.Context()))
-	})
-	move := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		var in struct{ ID, Column, Comment string }
-		if err := json.NewDecoder(http.MaxBytesReader(rw, r.Body, 64<<10)).Decode(&in); err != nil {
-			http.Error(rw, "send {id, column} or {id, comment}", http.StatusBadRequest)
+	funcs := template.FuncMap{
+		"dollars": func(n float64) string { return fmt.Sprintf("$%.2f", n) },
+		"clock":   func(t time.Time) string { return t.Format("15:04:05") },
+		"in": func(cards []seen, column string) (out []seen) {
+			for _, c := range cards {
+				if c.Column == column {
+					out = append(out, c)
+				}
+			}
+			return out
+		},
+	}
+	for name, path := range map[string]string{"tour": "GET /{$}", "board": "GET /board", "chat": "GET /chat", "map": "GET /tracks"} {
+		page := template.Must(template.New("").Funcs(funcs).ParseFS(files, "pages/layout.html", "pages/"+name+".html"))
+		mux.HandleFunc(path, func(rw http.ResponseWriter, r *http.Request) {
+			var body bytes.Buffer
+			if err := page.ExecuteTemplate(&body, "layout", w.screen(r, name)); err != nil {
+				slog.Error("a page could not be made", "page", name, "err", err)
+				http.Error(rw, "the page could not be made", http.StatusInternalServerError)
+				return
+			}
+			send(rw, "text/html; charset=utf-8", body.Bytes())
+		})
+	}
+	mux.HandleFunc("GET /assets/{name}", func(rw http.ResponseWriter, r *http.Request) {
+		name := r.PathValue("name")
+		body, err := files.ReadFile("assets/" + name)
+		if err != nil {
+			http.NotFound(rw, r)
 			return
 		}
-		var err error
-		if in.Comment != "" {
-			err = w.board.Say(in.ID, "<p>"+html.EscapeString(in.Comment)+"</p>")
-		}
-		if err == nil && in.Column != "" {
-			err = w.board.Move(in.ID, in.Column)
-		}
-		if err != nil {
-			http.Error(rw, err.Error(), http.StatusBadRequest)
-		}
+		send(rw, mime.TypeByExtension(name[strings.LastIndex(name, "."):]), body)
 	})
-	mux.Handle("POST /move", http.NewCrossOriginProtection().Handler(move))
+	mux.Handle("POST /move", http.NewCrossOriginProtection().Handler(http.HandlerFunc(w.move)))
 }
 
-// view gathers board, tasks and chat.
-func (w *world) view(ctx context.Context) view {
-	v := view{Manual: w.o.manual, Service: "http://" + w.service, Columns: []string{}, Cards: []cardView{}, Messages: []string{}}
-	for _, s := range w.board.States(w.projects[0].id) {
-		v.Columns = append(v.Columns, s.Name)
-	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	var list web.TaskList
-	v.Alive = w.api(ctx, "/tasks?limit=1000", &list) == nil
-	tasks := map[string]web.TaskView{}
-	for _, t := range list.Tasks {
-		tasks[t.TrackerIssueID] = t
-	}
-	for _, i := range w.board.Items("") {
-		c := cardView{ID: i.ID, Key: fmt.Sprintf("%s-%d", w.board.Identifier(i.Project), i.Sequence), Title: i.Name, Column: i.StateName, Comments: []string{}}
-		if t, ok := tasks[i.ID]; ok {
-			w.describe(ctx, &c, t)
+func send(rw http.ResponseWriter, kind string, body []byte) {
+	h := rw.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-cache")
+	_, _ = rw.Write(body) // a reader that has gone away needs no page
+}
+
+// screen gathers what a page shows.
+func (w *world) screen(r *http.Request, name string) screen {
+	f := w.look(r.Context())
+	s := screen{Nav: name, Title: map[string]string{"tour": "Tour", "board": "Card board", "chat": "Messenger", "map": "Map"}[name], Places: places(), Dashboard: w.dashboard(), Facts: f, Began: w.began, Token: adminToken}
+	switch name {
+	case "map":
+		if maplibre(w.o.maplibre) != nil {
+			s.Map = mapPrefix
 		}
-		for _, m := range w.board.Comments(i.ID) {
-			c.Comments = append(c.Comments, text(m.HTML))
-		}
-		v.Cost += c.Cost
-		v.Cards = append(v.Cards, c)
-	}
-	for _, m := range w.chat.Messages() {
-		v.Messages = append(v.Messages, telegramtest.Plain(m.Text))
-	}
-	return v
-}
-
-// describe adds what the service says of a task.
-func (w *world) describe(ctx context.Context, c *cardView, t web.TaskView) {
-	c.Key, c.Stage, c.Active = t.WorkItemID, string(t.Stage), string(t.Active)
-	var d web.TaskDetail
-	if w.api(ctx, fmt.Sprintf("/tasks/%d", t.ID), &d) == nil {
-		c.Cost = d.Totals.CostUSD
-	}
-	var x struct{ Summary string }
-	if w.api(ctx, fmt.Sprintf("/tasks/%d/explain", t.ID), &x) == nil {
-		c.Why = x.Summary
-	}
-}
-
-var markup = regexp.MustCompile(`<[^>]*>`)
-
-// text is a comment without its markup.
-func text(fragment string) string {
-	return html.UnescapeString(markup.ReplaceAllString(strings.ReplaceAll(fragment, "<br/>", "\n"), ""))
-}
-
-// tell prints what happens on the board and in the chat.
-func (w *world) tell(ctx context.Context, out io.Writer) {
-	changes, comments, messages := 0, 0, 0
-	names := map[string]string{}
-	show := func(who, item, what string) {
-		fmt.Fprintf(out, "%6.1fs  %-7s %-8s %s\n", time.Since(w.began).Seconds(), who, item, strings.ReplaceAll(what, "\n", " · "))
-	}
-	for every(ctx, 50*time.Millisecond) {
-		for _, i := range w.board.Items("") {
-			names[i.ID] = fmt.Sprintf("%s-%d", w.board.Identifier(i.Project), i.Sequence)
-		}
-		for _, c := range w.board.Changes()[changes:] {
-			who := "person"
-			if c.Actor == bot {
-				who = "service"
+	case "chat":
+		s.Live, s.Notices = messages(f.Chat)
+	case "tour":
+		s.Steps = tour(f)
+		s.Ticked, s.Last = ticked(s.Steps)
+		for _, c := range f.Cards {
+			s.Runs += len(c.Task.Runs)
+			if c.Task.MergeSHA != "" && c.Task.Stage == "done" {
+				s.Done++
 			}
-			show(who, names[c.Item], c.From+" → "+c.To)
-			changes++
 		}
-		for _, c := range w.board.Comments("")[comments:] {
-			show("comment", names[c.Item], text(c.HTML))
-			comments++
+	}
+	return s
+}
+
+// Cost is what agents have cost so far, in dollars.
+func (s screen) Cost() float64 { return s.Facts.cost() }
+
+// All reports whether every step was seen.
+func (s screen) All() bool { return len(s.Steps) > 0 && s.Ticked == len(s.Steps) }
+
+// Frozen is the card that waits for a frozen repository, if one does now.
+func (s screen) Frozen() *seen {
+	if c := frozenCard(s.Facts); strings.Contains(c.Why, "(freeze)") {
+		return &c
+	}
+	return nil
+}
+
+// Waiting is a task to ask about: one that waits, or any.
+func (s screen) Waiting() web.TaskDetail {
+	if c := s.Frozen(); c != nil {
+		return c.Task
+	}
+	for _, c := range s.Facts.Cards {
+		if c.Task.ID != 0 {
+			return c.Task
 		}
-		for _, m := range w.chat.Messages()[messages:] {
-			show("chat", "", telegramtest.Plain(m.Text))
-			messages++
-		}
+	}
+	return web.TaskDetail{TaskView: web.TaskView{ID: 1}}
+}
+
+// move is a person who moves a card, or says something on it: a form, or JSON.
+func (w *world) move(rw http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(rw, r.Body, 64<<10)
+	var in struct{ ID, Column, Comment string }
+	form := !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json")
+	if form {
+		in.ID, in.Column, in.Comment = r.PostFormValue("id"), r.PostFormValue("column"), strings.TrimSpace(r.PostFormValue("comment"))
+	} else if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		http.Error(rw, "send {id, column} or {id, comment}", http.StatusBadRequest)
+		return
+	}
+	var err error
+	if in.Comment != "" {
+		err = w.board.Say(in.ID, "<p>"+html.EscapeString(in.Comment)+"</p>")
+	}
+	if err == nil && in.Column != "" {
+		err = w.board.Move(in.ID, in.Column)
+	}
+	if err != nil {
+		http.Error(rw, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.looker.forget()
+	if form {
+		http.Redirect(rw, r, "/board", http.StatusSeeOther)
 	}
 }

@@ -72,7 +72,7 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 	srv := &http.Server{Handler: w.handler(), ReadHeaderTimeout: 5 * time.Second}
 	g.Go("page", func(context.Context) { _ = srv.Serve(w.page) }) // ends with Close below
 	defer srv.Close()
-	fmt.Fprintf(out, "board:  http://%s/\ntracks: http://%[1]s/tracks\nqueue:  http://%[2]s/queue\ndata:   %[3]s\n\n", w.page.Addr(), w.service, w.dir)
+	w.announce(out)
 	k := &keeper{w: w, rand: rand.New(rand.NewPCG(w.o.seed, 3))}
 	if w.balancer != nil {
 		g.Go("balancer", func(context.Context) { _ = srv.Serve(w.balancer) })

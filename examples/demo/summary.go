@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +31,7 @@ type summary struct {
 	Duplicates int      `json:"duplicates"`
 	Lost       int      `json:"lost"`
 	Restarts   int      `json:"restarts"`
+	Missing    []string `json:"steps_missing,omitempty"` // of the tour
 	CostUSD    float64  `json:"cost_usd"`
 	Seconds    float64  `json:"seconds"`
 	Wrong      []string `json:"wrong,omitempty"`
@@ -43,23 +43,6 @@ func (s summary) broken() error {
 		return fmt.Errorf("an invariant broke: %s", strings.Join(s.Wrong, "; "))
 	}
 	return nil
-}
-
-// api reads from the server.
-func (w *world) api(ctx context.Context, path string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.service+path, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", path, resp.Status)
-	}
-	return json.NewDecoder(resp.Body).Decode(into)
 }
 
 // finished waits until every card has met its fate, all kills were made and
@@ -132,6 +115,7 @@ func (w *world) sum(ctx context.Context) (summary, error) {
 	}
 	s.Lost = len(cards()) - s.Done - s.Cancelled - s.Explained
 	w.duplicates(&s)
+	s.Missing = missing(tour(w.look(ctx)))
 	return s, errors.Join(errs...)
 }
 

@@ -2,47 +2,72 @@ package main
 
 import (
 	"context"
-	_ "embed" // for the page
-	"io"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"sync"
 
+	"github.com/signalbox-dev/signalbox/examples/mappage"
 	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
 
-//go:embed tracks.html
-var tracksPage string
-
 // generated is how many tracks the demonstration shows.
 const generated = 300
 
-// tracks serves the track layer over generated tracks, which are made when
-// somebody looks, and a page that draws them.
-func tracks(mux *http.ServeMux, seed uint64) {
-	layer := sync.OnceValues(func() (http.Handler, error) {
-		store := memtracks.New()
-		if _, err := store.Upsert(context.Background(), memtracks.Generate(generated, seed)); err != nil {
-			return nil, err
-		}
-		return trackhttp.New(trackhttp.Options{
-			Store: store, Tiles: store, Runs: store, ClearToken: adminToken,
-			Sources: []trackhttp.Source{{Name: "osm", Enabled: true, Decision: "accepted"}, {Name: "club", Enabled: true, Decision: "accepted"}, {Name: "upload", Enabled: true, Decision: "accepted"}},
-		})
-	})
-	serve := func(rw http.ResponseWriter, r *http.Request) {
-		h, err := layer()
-		if err != nil {
-			http.Error(rw, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		h.ServeHTTP(rw, r)
+// mapPrefix is where the page with a real map is.
+const mapPrefix = "/map/"
+
+// installed is where the packages of the browser tests are, seen from the top of
+// the module.
+const installed = "examples/browsertest/node_modules/maplibre-gl/dist"
+
+// maplibre is the directory of MapLibre GL JS: the one that was named, or the one
+// that is installed for the browser tests; nil when there is none.
+func maplibre(dir string) fs.FS {
+	if dir == "" {
+		dir = filepath.FromSlash(installed)
 	}
-	mux.HandleFunc("/api/gps-tracks", serve)
-	mux.HandleFunc("/api/gps-tracks/", serve)
-	mux.HandleFunc("GET /tracks", func(rw http.ResponseWriter, _ *http.Request) {
-		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
-		rw.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'")
-		_, _ = io.WriteString(rw, tracksPage)
+	if _, err := os.Stat(filepath.Join(dir, "maplibre-gl.css")); err != nil {
+		return nil
+	}
+	return os.DirFS(dir)
+}
+
+// tracks serves the track layer over generated tracks, which are made when
+// somebody looks, and a page with a real map when there is a library for it.
+func tracks(mux *http.ServeMux, seed uint64, library fs.FS) {
+	store := sync.OnceValues(func() (*memtracks.Store, error) {
+		s := memtracks.New()
+		_, err := s.Upsert(context.Background(), memtracks.Generate(generated, seed))
+		return s, err
 	})
+	layer := func(path string) {
+		made := sync.OnceValues(func() (http.Handler, error) {
+			s, err := store()
+			if err != nil {
+				return nil, err
+			}
+			return trackhttp.New(trackhttp.Options{
+				Store: s, Tiles: s, Runs: s, ClearToken: adminToken, Prefix: path,
+				Sources: []trackhttp.Source{{Name: "osm", Enabled: true, Decision: "accepted"}, {Name: "club", Enabled: true, Decision: "accepted"}, {Name: "upload", Enabled: true, Decision: "accepted"}},
+			})
+		})
+		serve := func(rw http.ResponseWriter, r *http.Request) {
+			h, err := made()
+			if err != nil {
+				http.Error(rw, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			h.ServeHTTP(rw, r)
+		}
+		mux.HandleFunc(path, serve)
+		mux.HandleFunc(path+"/", serve)
+	}
+	layer("/api/gps-tracks")
+	if library != nil {
+		layer(mapPrefix + "api/gps-tracks")
+		mux.Handle(mapPrefix, mappage.Handler(mapPrefix, library))
+	}
 }

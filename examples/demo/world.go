@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
 // Secrets of the demonstration; they protect nothing.
@@ -51,6 +52,7 @@ type world struct {
 	turn     atomicInt
 	schema   string // of the tables, when the database is PostgreSQL
 	began    time.Time
+	looker   looker
 }
 
 func listen(ctx context.Context, address string) (net.Listener, error) {
@@ -206,7 +208,7 @@ const jobTTL = 3 * time.Second
 func (w *world) environ(r *replica) []string {
 	base := "http://" + w.page.Addr().String()
 	settings := map[string]string{
-		"DATA_DIR": r.data, "LISTEN": r.address, "DATABASE_URL": w.o.database, "DATABASE_SCHEMA": w.schema, "PROJECTS": filepath.Join(w.dir, "projects.yaml"), "ADMIN_TOKEN": adminToken,
+		"LINKS": w.links(), "DATA_DIR": r.data, "LISTEN": r.address, "DATABASE_URL": w.o.database, "DATABASE_SCHEMA": w.schema, "PROJECTS": filepath.Join(w.dir, "projects.yaml"), "ADMIN_TOKEN": adminToken,
 		"MAX_CONCURRENCY": "4", "LOG_LEVEL": "debug", "AGENT": "/proc/self/exe agent", "AGENT_ENV": "DEMO_*", "AGENT_TERM_GRACE": "1s",
 		"AGENT_TIMEOUT": "90s", "AGENT_RETRY_DELAYS": w.scaled(2*time.Second).String() + ",5s,5s", "POLL": "50ms", "JOB_TTL": jobTTL.String(),
 		"STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": max(w.scaled(5*time.Second), 500*time.Millisecond).String(), "CI_POLL": max(w.scaled(10*time.Second), 500*time.Millisecond).String(),
@@ -230,15 +232,16 @@ func (w *world) handler() http.Handler {
 	mux.Handle("/github/", http.StripPrefix("/github", w.host))
 	mux.Handle("/telegram/", http.StripPrefix("/telegram", w.chat))
 	w.pages(mux)
-	tracks(mux, w.o.seed)
+	tracks(mux, w.o.seed, maplibre(w.o.maplibre))
+	known := web.OnlyHosts(mux)
 	if w.balancer == nil {
-		return mux
+		return known
 	}
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.Host == w.service {
 			w.balance(rw, r)
 			return
 		}
-		mux.ServeHTTP(rw, r)
+		known.ServeHTTP(rw, r)
 	})
 }

@@ -21,16 +21,42 @@ func TestDashboardIsServed(t *testing.T) {
 	for _, prefix := range []string{"", "/signalbox"} {
 		for _, path := range []string{"/", "/dashboard"} {
 			w := httptest.NewRecorder()
-			http.StripPrefix(prefix, h).ServeHTTP(w, httptest.NewRequest(http.MethodGet, prefix+path, nil))
+			http.StripPrefix(prefix, h).ServeHTTP(w, localRequest(prefix+path))
 			require.Equal(t, http.StatusSeeOther, w.Code)
 			require.Equal(t, "dashboard/", w.Header().Get("Location"))
 		}
 		w := httptest.NewRecorder()
-		http.StripPrefix(prefix, h).ServeHTTP(w, httptest.NewRequest(http.MethodGet, prefix+"/dashboard/repos", nil))
+		http.StripPrefix(prefix, h).ServeHTTP(w, localRequest(prefix+"/dashboard/repos"))
 		require.Equal(t, http.StatusOK, w.Code)
 		require.Contains(t, w.Body.String(), "acme/app")
 		require.Contains(t, w.Body.String(), "Merge lease", "the features that are on are shown")
 	}
+}
+
+// localRequest is a request that reaches the server by its address.
+func localRequest(path string) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.Host = "127.0.0.1:8080"
+	return r
+}
+
+// Links of the setting are in the navigation, and names that nobody has configured
+// are refused.
+func TestLinksAndHosts(t *testing.T) {
+	ask := func(h http.Handler, host string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "/dashboard/", nil)
+		r.Host = host
+		h.ServeHTTP(w, r)
+		return w
+	}
+	h := open(t, "ORCH_LINKS=Card board=https://board.example.org/a?b=c,Map=/map", "ORCH_HOSTS=box.example.org").Handler
+	body := ask(h, "box.example.org").Body.String()
+	require.Contains(t, body, `<a href="https://board.example.org/a?b=c"><bdi>Card board</bdi></a>`)
+	require.Contains(t, body, `<a href="/map"><bdi>Map</bdi></a>`)
+	require.Equal(t, http.StatusOK, ask(h, "localhost:8080").Code)
+	require.Equal(t, http.StatusMisdirectedRequest, ask(h, "evil.example.org").Code)
+	require.Equal(t, http.StatusOK, ask(open(t, "ORCH_HOSTS=*").Handler, "any.example.org").Code)
 }
 
 // Pages that listen do not hold up the end of the server.

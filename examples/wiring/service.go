@@ -172,7 +172,8 @@ func (v *Service) engine() (err error) {
 		return err
 	}
 	pages, err := dashboard.Handler(dashboard.Options{
-		Engine: v.Engine, History: v.DB, AdminToken: s.AdminToken, Stop: s.StopStatus, Unfreeze: v.unfreeze(), Logs: v.Agents, Done: v.stopping, Log: v.Log,
+		Engine: v.Engine, History: v.DB, AdminToken: s.AdminToken, Stop: s.StopStatus, Unfreeze: v.unfreeze(), Logs: v.Agents,
+		Links: s.Links, Done: v.stopping, Log: v.Log,
 	})
 	if err != nil {
 		return err
@@ -180,7 +181,7 @@ func (v *Service) engine() (err error) {
 	v.Handler, err = web.Handler(web.Options{
 		Engine: v.Engine, Tracker: v.Plane, Host: v.GitHub, TrackerSource: trackerSource, HostSource: "github", AdminToken: s.AdminToken,
 		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(),
-		Dashboard: pages, Done: v.stopping,
+		Dashboard: pages, Hosts: s.hosts(), Done: v.stopping,
 	})
 	return err
 }

@@ -49,6 +49,10 @@ type Options struct {
 	Checks                    []Check
 	Metrics                   http.Handler
 	Stop                      bool // STOP cancellation is on
+	// Hosts, when not empty, are the names that requests must come under, beside
+	// localhost and IP addresses (see OnlyHosts); webhooks, /healthz, /readyz and
+	// /metrics may come under any. Empty: all may, as where a proxy looks at names.
+	Hosts []string
 	// Unfreeze ends the freeze of a repository and tells whether there was one
 	// and why; nil when the serial gate is off.
 	Unfreeze func(ctx context.Context, repo string) (was bool, reason string, err error)
@@ -125,7 +129,11 @@ func (s *server) routes() http.Handler {
 			})
 		}
 	}
-	return http.NewCrossOriginProtection().Handler(strict(mux))
+	h := http.NewCrossOriginProtection().Handler(strict(mux))
+	if len(s.Hosts) > 0 {
+		return onlyHosts(h, s.Hosts)
+	}
+	return h
 }
 
 // strict answers unknown paths and wrong methods with problem documents.

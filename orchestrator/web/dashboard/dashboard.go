@@ -9,7 +9,8 @@
 //
 // Handler works at any prefix (http.StripPrefix): every address in a page is
 // relative. Pages work without JavaScript; a small module keeps them up to date.
-// Reading is open to whoever reaches the handler; changing requests need the
+// Reading is open to whoever reaches the handler (web.OnlyHosts keeps away pages
+// from elsewhere that were made to reach it by name); changing requests need the
 // operator's token, must come from the same origin, and leave a row in the journal.
 //
 // The pages have no words of their own for why something waits: they show what
@@ -39,8 +40,17 @@ import (
 //go:embed assets pages
 var files embed.FS
 
-// Link is an entry of the navigation that leads out of the dashboard.
+// Link is an entry of the navigation that leads out of the dashboard. The URL is
+// absolute (http or https), or a path.
 type Link struct{ Name, URL string }
+
+// Check says what is wrong with a link, if anything.
+func (l Link) Check() error {
+	if strings.TrimSpace(l.Name) == "" || !strings.HasPrefix(l.URL, "http://") && !strings.HasPrefix(l.URL, "https://") && !strings.HasPrefix(l.URL, "/") {
+		return fmt.Errorf("%q leads to %q; want a name, and an address that begins with http://, https:// or /", l.Name, l.URL)
+	}
+	return nil
+}
 
 // Options of a dashboard. Engine and History are required.
 type Options struct {
@@ -74,8 +84,8 @@ func Handler(o Options) (http.Handler, error) {
 		return nil, errors.New("dashboard: Options.Engine and History are required")
 	}
 	for _, l := range o.Links {
-		if l.Name == "" || !strings.HasPrefix(l.URL, "http://") && !strings.HasPrefix(l.URL, "https://") && !strings.HasPrefix(l.URL, "/") {
-			return nil, fmt.Errorf("dashboard: Options.Links: %q leads to %q; want a name, and an address that begins with http://, https:// or /", l.Name, l.URL)
+		if err := l.Check(); err != nil {
+			return nil, fmt.Errorf("dashboard: Options.Links: %w", err)
 		}
 	}
 	if o.Log == nil {

@@ -98,6 +98,8 @@ func (s *server) pane(ctx context.Context, l runLine, errs bool) pane {
 	}
 	f, err := s.Logs.OpenLog(ctx, logName(l, errs))
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && l.Live:
+		return pane{} // it begins when something is printed, and the page follows it
 	case errors.Is(err, fs.ErrNotExist):
 		return pane{None: "Nothing was kept."}
 	case err != nil:
@@ -166,12 +168,18 @@ func (s *server) log(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f, err := s.Logs.OpenLog(r.Context(), logName(l, r.URL.Query().Get("errors") != ""))
+	h := w.Header()
+	if errors.Is(err, fs.ErrNotExist) && l.Live { // nothing is printed yet
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+		h.Set("X-Log-Live", "true")
+		h.Set("X-Log-Next", "0")
+		return
+	}
 	if err != nil {
 		s.plain(w, notFound("Nothing was kept."))
 		return
 	}
 	defer f.Close()
-	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("X-Log-Live", strconv.FormatBool(l.Live))
 	if r.URL.Query().Get("all") != "" {

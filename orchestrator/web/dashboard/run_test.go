@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,7 +26,9 @@ func TestFollowLog(t *testing.T) {
 		name := work.LogName{TaskID: 1, Role: stage.Developer, Run: run, Attempt: 1}
 		path := fmt.Sprintf("/tasks/1/runs/%d/1", run)
 		require.Contains(w, plain(w.get(path).body), "at work for")
-		require.Contains(w, plain(w.get(path).body), "Nothing was kept.")
+		require.Contains(w, w.get(path).body, `data-next="0"`, "what is not there yet can be followed")
+		early := w.get(path + "/log?from=0")
+		require.Equal(w, []string{"true", "0", ""}, []string{early.header.Get("X-Log-Live"), early.header.Get("X-Log-Next"), early.body})
 		whole := "first \x00\x00line\nПривет 🛒 <b>\n"
 		got, from := "", "0"
 		for end := range len(whole) + 1 {
@@ -41,6 +44,9 @@ func TestFollowLog(t *testing.T) {
 		require.Equal(w, whole, w.get(path+"/log?all=1").body)
 		w.logs[name] = "\x1b[1;31mred\x1b[0m \x1b]0;title\x07and \xff\xfe broken"
 		require.Equal(w, "red and \uFFFD broken", w.get(path+"/log").body)
+		ended := "/tasks/1/runs/1/1"
+		require.Contains(w, plain(w.get(ended).body), "Nothing was kept.")
+		require.Equal(w, http.StatusNotFound, w.get(ended+"/log").status)
 	})
 }
 

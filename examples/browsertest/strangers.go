@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/githost/memhost"
+	work "github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
+	agents "github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/memtracker"
+)
+
+// hostile is what a stranger writes into every text that he can reach.
+const hostile = `</title></pre></script><script>alert(1)</script><img src=x onerror=alert(2)>"'` + "`{{.}}\u202eesrever\u001b[31m"
+
+// operatorToken is the operator's.
+const operatorToken = "operator-token"
+
+// strangers is a pipeline whose cards, agents, checks and logs come from a
+// stranger, with doubles around the real engine.
+type strangers struct {
+	store *memstore.Store
+	board *memtracker.Board
+	place *memwork.Place
+	gate  *serialgate.Gate
+	eng   *orchestrator.Engine
+	seq   int
+
+	mu   sync.Mutex
+	logs map[agents.LogName]string
+}
+
+type openLog struct{ *bytes.Reader }
+
+func (openLog) Close() error { return nil }
+
+// OpenLog implements work.Logs.
+func (s *strangers) OpenLog(_ context.Context, n agents.LogName) (io.ReadSeekCloser, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, ok := s.logs[n]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return openLog{bytes.NewReader([]byte(text))}, nil
+}
+
+func (s *strangers) print(n agents.LogName, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.logs[n] += text
+}
+
+// startStrangers serves the dashboard over such a pipeline, below each prefix, as
+// the sites name, name-2 and so on.
+func startStrangers(ctx context.Context, g *work.Group, name string, sites map[string]string, prefixes ...string) error {
+	s := &strangers{store: memstore.New(nil), board: memtracker.New(nil), logs: map[agents.LogName]string{}}
+	s.place = memwork.New(s.agent)
+	if err := s.engine(); err != nil {
+		return err
+	}
+	g.Go(name+" engine", s.eng.Run)
+	if err := s.fill(ctx); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	for n, prefix := range prefixes {
+		pages, err := dashboard.Handler(dashboard.Options{
+			Engine: s.eng, History: s.store, AdminToken: operatorToken, Stop: true, Unfreeze: s.gate.Unfreeze, Logs: s, Done: ctx.Done(),
+			Links: []dashboard.Link{{Name: "Map " + hostile, URL: "/map"}},
+		})
+		if err != nil {
+			return err
+		}
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		server := &http.Server{Handler: http.StripPrefix(strings.TrimSuffix(prefix, "/"), pages), ReadHeaderTimeout: 5 * time.Second}
+		g.Go(name, func(ctx context.Context) {
+			defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+			_ = server.Serve(l) // until it is closed
+		})
+		site := name
+		if n > 0 {
+			site = fmt.Sprint(name, "-", n+1)
+		}
+		sites[site] = "http://" + l.Addr().String() + prefix
+	}
+	return nil
+}
+
+func (s *strangers) engine() error {
+	host := memhost.New()
+	for _, repo := range []string{"acme/app", "acme/other"} {
+		host.Push(repo, "main", "base")
+	}
+	s.place.OnPush = func(repo, branch, sha string) {
+		host.Push(repo, branch, sha)
+		state := githost.CheckPassed
+		if strings.Contains(branch, "red") {
+			state = githost.CheckFailed
+		}
+		host.SetChecks(sha, githost.Check{Name: hostile, State: state, Kind: "check_run"})
+	}
+	for _, id := range []string{"p1", "p2"} {
+		s.board.AddProject(id)
+	}
+	projects, err1 := orchestrator.NewProjects(
+		orchestrator.Project{TrackerProject: "p1", Repo: "acme/app", CloneURL: "u", Prefix: "APP", WebURL: "https://git.example.org/acme/app"},
+		orchestrator.Project{TrackerProject: "p2", Repo: "acme/other", CloneURL: "u", Prefix: "OTH", SelfHosting: true},
+	)
+	gate, err2 := serialgate.New(serialgate.Options{Store: s.store, Holds: s.store, Lister: s.store, Repos: []string{"acme/app"}})
+	ends, err3 := stop.Feature(stop.Options{Store: s.store, Projects: projects, Workspaces: s.place, Agents: s.place})
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	s.gate = gate
+	var err error
+	s.eng, err = orchestrator.New(stage.Default(), orchestrator.Deps{
+		Store: s.store, Story: s.store, Jobs: s.store, Projects: projects, Tracker: s.board, Host: host, Workspaces: s.place, Agents: s.place, Gates: checks.All(nil),
+		Runners: effects.Runners(effects.Deps{Store: s.store, Projects: projects, Tracker: s.board, Host: host, Workspaces: s.place}),
+		Log:     slog.New(slog.DiscardHandler),
+	}, orchestrator.Options{
+		Poll: 10 * time.Millisecond, StatusDefer: time.Millisecond, MaxConcurrency: 3, Stage: stage.Options{CIPoll: 20 * time.Millisecond},
+	}, ends, gate.Feature())
+	return err
+}
+
+// agent does what its role is asked for; the developer of a card that sleeps works
+// until it is ended.
+func (s *strangers) agent(ctx context.Context, c agents.Command, files map[string]string) agents.Result {
+	s.print(agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt}, "output "+hostile+"\n")
+	s.print(agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt, Errors: true}, "errors "+hostile+"\n")
+	if c.Role == stage.Developer && strings.Contains(c.Prompt, "sleep") {
+		for n := 1; ; n++ {
+			select {
+			case <-ctx.Done():
+				return agents.Result{Kind: agents.ResultCancelled}
+			case <-time.After(300 * time.Millisecond):
+				s.print(agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt}, fmt.Sprintf("line %d\n", n))
+			}
+		}
+	}
+	docs := c.Env["SIGNALBOX_DOCS"] + "/"
+	verdict := func(word string) string {
+		return "---\nverdict: " + word + "\nsha: " + c.Env["SIGNALBOX_SHA"] + "\nsummary: looked at it\n---\n"
+	}
+	switch {
+	case c.Role == stage.Analyst:
+		files[docs+"requirements.md"], files[docs+"acceptance.md"] = "r", "a"
+	case c.Role == stage.Architect:
+		files[docs+"design.md"] = "d"
+	case c.Role == stage.Developer:
+		files["src/"+c.WorkItem+".go"] = fmt.Sprintf("package x // run %d", c.Run)
+	case c.Role == stage.Reviewer:
+		files[docs+"review.md"] = verdict("approved")
+	case c.Role == stage.Tester:
+		files[docs+"test-report.md"] = verdict("passed")
+	case c.Stage == stage.DeployStaging:
+		files[docs+"staging-report.md"] = verdict("success")
+	case c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseAwait):
+		files[docs+"deploy-plan.md"] = "p"
+	default:
+		files[docs+"deploy-report.md"] = verdict("success")
+	}
+	return agents.Result{Kind: agents.ResultOK, Usage: agents.Usage{Model: "model " + hostile, Input: 10, Output: 20, CacheRead: 300, CacheCreate: 40, MicroUSD: 1500}, Summary: "done " + hostile}
+}
+
+// card puts a work item on the board, sets statuses, and waits until the task
+// stands as it should after each.
+func (s *strangers) card(ctx context.Context, project, title string, steps ...move) error {
+	s.seq++
+	id := fmt.Sprintf("item-%d", s.seq)
+	for _, m := range steps {
+		s.board.Put(tracker.Item{ID: id, ProjectID: project, Sequence: int64(s.seq), Title: title + " " + hostile, Description: "wanted: " + hostile, Status: m.to})
+		key := fmt.Sprint(id, " ", m.to)
+		hook := tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: project, ItemID: id, ActorID: "kim " + hostile, Status: true}
+		if _, err := s.store.Receive(ctx, orchestrator.Delivery{Source: "plane", ID: key, BodyHash: key, ReceivedAt: time.Now()}, orchestrator.TrackerJob(hook)); err != nil {
+			return err
+		}
+		if err := s.until(ctx, id, m.stands); err != nil {
+			return fmt.Errorf("%s, %s: %w", title, m.to, err)
+		}
+	}
+	return nil
+}
+
+// move is a status that a person sets, and how the task stands then.
+type move struct {
+	to     stage.Status
+	stands func(stage.State) bool
+}
+
+// until waits for a task.
+func (s *strangers) until(ctx context.Context, item string, stands func(stage.State) bool) error {
+	var last stage.State
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		list, err := s.store.Tasks(ctx, orchestrator.TaskFilter{})
+		if err != nil {
+			return err
+		}
+		for _, t := range list {
+			if issue, _ := orchestrator.Untomb(t.TrackerIssueID); issue == item {
+				if last = t.State; stands(last) {
+					return nil
+				}
+			}
+		}
+	}
+	return fmt.Errorf("the task stands at %+v", last)
+}
+
+// fill makes tasks in every situation.
+func (s *strangers) fill(ctx context.Context) error {
+	at := func(want stage.Stage) func(stage.State) bool {
+		return func(t stage.State) bool { return t.Stage == want }
+	}
+	review := func(t stage.State) bool { return t.Stage == stage.Analysis && t.Active == "" }
+	held := func(t stage.State) bool { return t.Hold != stage.HoldNone }
+	busy := func(t stage.State) bool { return t.Stage == stage.Development && t.Active == stage.Developer }
+	err := errors.Join(
+		s.card(ctx, "p1", "done", move{stage.StatusToAnalyse, review}, move{stage.StatusApproved, at(stage.Done)}),
+		s.card(ctx, "p2", "red", move{stage.StatusToAnalyse, review}, move{stage.StatusApproved, held}),
+		s.card(ctx, "p2", "stopped", move{stage.StatusToAnalyse, review}, move{stage.StatusStop, at(stage.Cancelled)}),
+		s.card(ctx, "p1", "sleep", move{stage.StatusToAnalyse, review}, move{stage.StatusApproved, busy}),
+		s.card(ctx, "p1", "behind the serial gate", move{stage.StatusToAnalyse, at(stage.Analysis)}),
+		s.card(ctx, "p2", "waits for a person", move{stage.StatusToAnalyse, review}),
+	)
+	if err != nil {
+		return err
+	}
+	return s.gate.Freeze(ctx, "acme/app", "the deployment of task 1 is degraded: "+hostile)
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+)
+
+// named finds a step.
+func named(t *testing.T, f facts, id string) step {
+	t.Helper()
+	for _, s := range tour(f) {
+		if s.ID == id {
+			return s
+		}
+	}
+	require.Fail(t, "there is no step "+id)
+	return step{}
+}
+
+// Before anything has happened every step is ahead and proves nothing.
+func TestTourBegins(t *testing.T) {
+	t.Parallel()
+	var f facts
+	for _, c := range cards() {
+		f.Cards = append(f.Cards, seen{ID: c.title, Title: c.title, Column: "Backlog"})
+	}
+	for _, s := range tour(f) {
+		require.Equal(t, ahead, s.Standing, s.ID)
+		require.Empty(t, s.Proof, s.ID)
+	}
+	f.Manual = true
+	require.Len(t, tour(f), len(tour(facts{}))-1, "nobody changes main by hand")
+}
+
+// Steps move on with what was seen of their card, and only with that.
+func TestTourMovesOn(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	run := func(attempt int, status string) web.RunView {
+		return web.RunView{Role: "tester", Run: 5, Attempt: attempt, Status: status, Started: at, Finished: at.Add(time.Second)}
+	}
+	verdict := func(o gates.Outcome, reason string) web.VerdictView {
+		return web.VerdictView{Stage: "development", Verdict: gates.Verdict{Outcome: o, Reason: reason}}
+	}
+	task := func(change func(*web.TaskDetail)) web.TaskDetail {
+		d := web.TaskDetail{TaskView: web.TaskView{ID: 3, Repo: "acme/x"}}
+		change(&d)
+		return d
+	}
+	for _, c := range []struct {
+		id    string
+		of    seen
+		want  standing
+		proof string
+	}{
+		{"approved", seen{Key: "A-1", Column: "In Review", Why: "it waits", Task: task(func(*web.TaskDetail) {})}, going, "it waits"},
+		{"approved", seen{Changes: []planetest.Change{{From: "In Review", To: "Approved", Actor: bot}}}, ahead, ""},
+		{"approved", seen{Changes: []planetest.Change{{From: "In Review", To: "Approved", Actor: "kim"}}}, past, "a person moved it from In Review to Approved"},
+		{"stop", seen{Branch: true, Changes: []planetest.Change{{To: "STOP", Actor: "kim"}}, Task: task(func(d *web.TaskDetail) { d.Stage = "cancelled" })}, going, "STOP was asked for"},
+		{"stop", seen{Task: task(func(d *web.TaskDetail) { d.Stage = "cancelled" })}, past, "the task is cancelled, and the git host has no branch of it any more"},
+		{"killed", seen{Title: "Import", Task: task(func(d *web.TaskDetail) { d.Runs = []web.RunView{run(1, "ok")} })}, ahead, ""},
+		{"killed", seen{Title: "Import", Task: task(func(d *web.TaskDetail) { d.Runs = []web.RunView{run(1, "failed")} })}, going, "the tester's attempt 1 ended as failed"},
+		{"killed", seen{Title: "Import", Task: task(func(d *web.TaskDetail) { d.Runs = []web.RunView{run(1, "failed"), run(2, "ok")} })}, past, "the tester's attempt 1 ended as failed; attempt 2 finished"},
+		{"red", seen{Title: "Offline", Task: task(func(d *web.TaskDetail) { d.Verdicts = []web.VerdictView{verdict(gates.Green, "good")} })}, ahead, ""},
+		{"red", seen{Title: "Offline", Task: task(func(d *web.TaskDetail) { d.Verdicts = []web.VerdictView{verdict(gates.Red, "bad")} })}, going, "bad"},
+		{"red", seen{Title: "Offline", Task: task(func(d *web.TaskDetail) {
+			d.Verdicts = []web.VerdictView{verdict(gates.Red, "bad"), verdict(gates.Green, "good")}
+		})}, past, "bad; then: good"},
+		{"waited", seen{Title: "Offline", Live: telegramtest.Message{Before: []string{"<b>A-1: Offline</b>\nwaits: B-1 is not finished (task deps)"}, Text: "x"}}, going, "it said: B-1 is not finished (task deps)"},
+		{"frozen", seen{Title: "Rotate the signing keys", Why: "it waits (freeze)", Task: task(func(*web.TaskDetail) {})}, past, "it waits (freeze)"},
+		{"conflict", seen{Title: "Русский перевод", Comments: []string{"development: the branch conflicts with main in x."}}, going, "the branch conflicts with main in x."},
+	} {
+		s := named(t, facts{Cards: []seen{c.of}}, c.id)
+		require.Equal(t, c.want, s.Standing, "%s: %+v", c.id, s)
+		require.Equal(t, c.proof, s.Proof, c.id)
+	}
+}
+
+// Live messages show what each edit brought and took away; notices stand apart.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	live, notices := messages([]telegramtest.Message{
+		{ID: 1, Silent: true, Text: "<b>A-1: x</b>\ndone\ntotal: 2", Before: []string{"<b>A-1: x</b>\nwaits", "<b>A-1: x</b>\ndone"}},
+		{ID: 2, Text: "<b>A-1: x</b>\nfirst"}, {ID: 3, Text: "<b>A-1: x</b>\n&lt;second&gt;"},
+	})
+	require.Equal(t, []message{{ID: 1, Title: "A-1: x", Lines: []string{"done", "total: 2"}, Silent: true, Edits: []edit{{2, []string{"total: 2"}, nil}, {1, []string{"done"}, []string{"waits"}}}}}, live)
+	require.Equal(t, []message{{ID: 3, Title: "A-1: x", Lines: []string{"<second>"}}, {ID: 2, Title: "A-1: x", Lines: []string{"first"}}}, notices)
+}
