@@ -132,9 +132,9 @@ func inParts(all []gpstracks.Cursor, err error, yield func([]gpstracks.Cursor, e
 	return true
 }
 
-// page is the places of tracks that may pass the filter, after one.
-func (s *Tracks) page(ctx context.Context, f gpstracks.Filter, after gpstracks.Cursor, end string, limit int) ([]gpstracks.Cursor, error) {
-	where, args := []string{"true"}, []any{}
+// passing is the condition of tracks that may pass a filter, after one.
+func passing(f gpstracks.Filter, after gpstracks.Cursor) (condition string, args []any) {
+	where := []string{"true"}
 	and := func(text string, values ...any) {
 		for range values {
 			text = strings.Replace(text, "?", fmt.Sprintf("$%d", len(args)+1), 1)
@@ -159,8 +159,24 @@ func (s *Tracks) page(ctx context.Context, f gpstracks.Filter, after gpstracks.C
 		and("("+strings.Repeat("box(point(min_lon, min_lat), point(max_lon, max_lat)) && ? or ", len(f.Bounds)-1)+
 			"box(point(min_lon, min_lat), point(max_lon, max_lat)) && ?)", boxes(f.Bounds)...)
 	}
+	return strings.Join(where, " and "), args
+}
+
+// page is the places of tracks that may pass the filter, after one.
+func (s *Tracks) page(ctx context.Context, f gpstracks.Filter, after gpstracks.Cursor, end string, limit int) ([]gpstracks.Cursor, error) {
+	where, args := passing(f, after)
 	return ask(ctx, s, func(row pgx.CollectableRow) (c gpstracks.Cursor, err error) { return c, row.Scan(&c.Metres, &c.ID) },
-		fmt.Sprintf("select metres, id from ~tracks where %s %s %d", strings.Join(where, " and "), end, limit), args...)
+		fmt.Sprintf("select metres, id from ~tracks where %s %s %d", where, end, limit), args...)
+}
+
+// CountMatching implements gpstracks.Counter, by the bounds of tracks.
+func (s *Tracks) CountMatching(ctx context.Context, f gpstracks.Filter) (int, error) {
+	where, args := passing(f, gpstracks.Cursor{})
+	n, err := ask(ctx, s, pgx.RowTo[int64], "select count(*) from ~tracks where "+where, args...)
+	if err != nil {
+		return 0, ended(ctx, err)
+	}
+	return int(n[0]), nil
 }
 
 func boxes(bounds []orb.Bound) (out []any) {

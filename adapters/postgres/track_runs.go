@@ -75,10 +75,15 @@ func (s *Tracks) Alone(ctx context.Context) (unlock func() error, err error) {
 		}
 		return nil, ended(ctx, err)
 	}
-	return func() error { // the lock ends with its connection
+	return func() error {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		return conn.Hijack().Close(late)
+		_, err := conn.Exec(late, "select pg_advisory_unlock(hashtextextended($1, 0))", "signalbox collector of "+s.db.schema)
+		if err != nil { // the lock ends with its connection
+			return conn.Hijack().Close(late)
+		}
+		conn.Release()
+		return nil
 	}, nil
 }
 
