@@ -205,7 +205,7 @@ func TestTracksLostAnswers(t *testing.T) {
 	double := memtracks.New()
 	tracks := short(t, 300)
 	for i, part := range slices.Collect(slices.Chunk(tracks, 10)) {
-		w.deliver.Store(i%2 == 0)
+		w.deliver.Store([]int64{atOnce, never}[i%2])
 		w.left.Store(int64(i/2) + 1)
 		u, err := s.Upsert(t.Context(), part)
 		w.left.Store(-1)
@@ -238,7 +238,7 @@ func TestTracksLostAnswers(t *testing.T) {
 			require.NoError(t, err)
 			ids = append(ids, k.ID)
 		}
-		w.deliver.Store(i%2 == 0)
+		w.deliver.Store([]int64{atOnce, never}[i%2])
 		w.left.Store(int64(i/2) + 1)
 		changed, err := s.Remove(t.Context(), ids...)
 		w.left.Store(-1)
