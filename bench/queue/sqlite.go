@@ -38,7 +38,7 @@ func sqlites(ctx context.Context, l *lab) error {
 	if l.riverSQLite != "" {
 		each = append(each, func() (float64, error) { return l.river(ctx, workers, int(1500*l.seconds)) })
 	}
-	rates, err := inTurns(l.rounds, each...)
+	rates, err := inTurns(min(l.rounds, 3), each...)
 	if err != nil {
 		return err
 	}
