@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser check lint fmt cover bench bench-queue fuzz soak build tools
+.PHONY: help demo test test-browser check lint fmt cover bench bench-queue bench-tiles fuzz soak build tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ bench-queue: ## the queue beside River and goqite; ARGS=-quick for two minutes
 	@cd bench/queue && $(GO) build -o ../../$(BIN)/bench-queue .
 	@cd bench/queue/riversqlite && $(GO) build -o ../../../$(BIN)/bench-riversqlite . || echo "River's SQLite driver cannot be had: the table will say so"
 	@$(BIN)/bench-queue $$(test -x $(BIN)/bench-riversqlite && echo -riversqlite $(BIN)/bench-riversqlite) $(ARGS)
+
+bench-tiles: ## tracks and tiles beside orb and PostGIS, as one table; ARGS=-million for a million tracks
+	$(GO) run ./examples/benchtiles $(ARGS)
 
 FUZZTIME ?= 20s
 fuzz: ## each fuzz target for FUZZTIME

@@ -1,0 +1,204 @@
+package postgres_test
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/paulmach/orb"
+	"github.com/paulmach/orb/encoding/wkb"
+	"github.com/paulmach/orb/maptile"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/postgres"
+	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
+)
+
+// BenchmarkPostGIS makes the same cold tiles with this store and with PostGIS, on
+// one server, in one run: by ST_AsMVT on geometry that was simplified for the zoom
+// beforehand, and over HTTP with gzip, beside a handler that does what a plain tile
+// server does, ST_AsMVT on the geometry as it was stored. All tracks are drawn by
+// all. ratio is how many times longer PostGIS takes than the encoder does with
+// blocks in memory, http-ratio how many times longer the plain tile server.
+func BenchmarkPostGIS(b *testing.B) {
+	const n = 4000
+	server := pgtest.Start(b, pgtest.Options{Durable: true})
+	pool, err := pgxpool.New(b.Context(), server.URL("postgres"))
+	require.NoError(b, err)
+	defer pool.Close()
+	if _, err := pool.Exec(b.Context(), "create extension postgis"); err != nil {
+		b.Skip("PostGIS is not installed (Debian: postgresql-15-postgis-3)")
+	}
+	tracks := memtracks.Generate(n, 1)
+	db, err := postgres.Open(b.Context(), postgres.Options{Pool: pool})
+	require.NoError(b, err)
+	defer db.Close()
+	kept, err := db.Tracks(b.Context())
+	require.NoError(b, err)
+	mem := memtracks.New()
+	for _, s := range []gpstracks.Store{mem, kept} {
+		_, err := s.Upsert(b.Context(), tracks)
+		require.NoError(b, err)
+	}
+	loadPostGIS(b, pool, tracks)
+	limits := tile.Limits{Features: math.MaxInt32, Bytes: math.MaxInt32}
+	ours, err := trackhttp.New(trackhttp.Options{Store: kept, Tiles: kept, Limits: limits})
+	require.NoError(b, err)
+	us, plain := httptest.NewServer(ours), httptest.NewServer(plainTiles(pool))
+	defer us.Close()
+	defer plain.Close()
+	e := tile.NewEncoder(limits)
+	for z := 5; z <= 14; z++ {
+		ids := tilesOf(tracks, z)
+		b.Run(fmt.Sprintf("z%d", z), func(b *testing.B) {
+			prepared := fmt.Sprintf(asMVT, "geom", fmt.Sprintf("gis_z%d", z), envelope)
+			var body []byte
+			encoded := func(s tile.Source) func(tile.ID) int {
+				return func(id tile.ID) int {
+					body, _, err = e.Encode(b.Context(), body[:0], s, id, gpstracks.Filter{})
+					require.NoError(b, err)
+					return len(body)
+				}
+			}
+			ask := func(base string) func(tile.ID) int {
+				return func(id tile.ID) int {
+					ours.Invalidate(orb.Bound{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}})
+					return fetch(b, fmt.Sprintf("%s/api/gps-tracks/tiles/%d/%d/%d.mvt", base, id.Z, id.X, id.Y))
+				}
+			}
+			for range b.N {
+				memory, bytes := bestOf(ids, 20, encoded(mem))
+				store, _ := bestOf(ids, 3, encoded(kept))
+				gis, gisBytes := bestOf(ids, 2, func(id tile.ID) int {
+					var body []byte
+					require.NoError(b, pool.QueryRow(b.Context(), prepared, id.Z, id.X, id.Y).Scan(&body))
+					return len(body)
+				})
+				few := ids[:min(2, len(ids))] // the plain server takes seconds for one
+				own, _ := bestOf(few, 3, ask(us.URL))
+				other, _ := bestOf(few, 1, ask(plain.URL))
+				b.ReportMetric(0, "ns/op")
+				for unit, v := range map[string]float64{
+					"memory-ns": memory, "store-ns": store, "postgis-ns": gis, "ratio": gis / memory, "bytes": bytes, "postgis-bytes": gisBytes,
+					"http-ns": own, "plain-http-ns": other, "http-ratio": other / own,
+				} {
+					b.ReportMetric(v, unit)
+				}
+			}
+		})
+	}
+}
+
+// asMVT makes a tile; $1 to $3 are z, x and y.
+const asMVT = `select ST_AsMVT(t, 'gps_tracks', 4096, 'geom', 'id') from (
+	select id, name, activity, source, length_m, recorded_on, url, attribution,
+		ST_AsMVTGeom(%[1]s, ST_TileEnvelope($1::integer, $2::integer, $3::integer), 4096, 64, true) as geom
+	from %[2]s where %[2]s.geom && %[3]s) t where geom is not null`
+
+// envelope is the ground of the tile with its buffer: what an index is asked for.
+const envelope = "ST_TileEnvelope($1::integer, $2::integer, $3::integer, margin => 64.0 / 4096)"
+
+// loadPostGIS keeps tracks as they are in gis, and simplified for each zoom, without
+// those that are smaller than a pixel, in gis_z<zoom>.
+func loadPostGIS(b *testing.B, pool *pgxpool.Pool, tracks []gpstracks.Track) {
+	b.Helper()
+	exec := func(query string) {
+		_, err := pool.Exec(b.Context(), query)
+		require.NoError(b, err)
+	}
+	exec("create table raw (id bigint, name text, activity text, source text, length_m bigint, recorded_on text, url text, attribution text, wkb bytea)")
+	_, err := pool.CopyFrom(b.Context(), pgx.Identifier{"raw"}, []string{"id", "name", "activity", "source", "length_m", "recorded_on", "url", "attribution", "wkb"},
+		pgx.CopyFromSlice(len(tracks), func(i int) ([]any, error) {
+			t := tracks[i]
+			line, err := wkb.Marshal(t.Lines)
+			return []any{int64(i + 1), t.Name, string(t.Activity), t.Source, int64(t.LengthM), t.RecordedOn.Format(time.DateOnly), t.URL, t.Attribution, line}, err
+		}))
+	require.NoError(b, err)
+	const columns = "select id, name, activity, source, length_m, recorded_on, url, attribution, "
+	exec("create table gis as " + columns + "ST_LineMerge(ST_GeomFromWKB(wkb, 4326)) as geom from raw")
+	exec("create index on gis using gist (geom)")
+	for z := 5; z <= 14; z++ {
+		unit := 40075016.685578488 / (tile.Extent * math.Exp2(float64(z)))
+		exec(fmt.Sprintf(`create table gis_z%d as %s ST_Simplify(geom, %g) as geom from (%s ST_Transform(geom, 3857) as geom from gis) g
+			where greatest(ST_XMax(geom) - ST_XMin(geom), ST_YMax(geom) - ST_YMin(geom)) >= %g`, z, columns, 2*unit, columns, tile.Visible*unit))
+		exec(fmt.Sprintf("create index on gis_z%d using gist (geom)", z))
+	}
+	exec("vacuum analyze")
+}
+
+// plainTiles serves tiles as a plain tile server does: of the geometry as it was
+// stored, one query a tile, with gzip.
+func plainTiles(pool *pgxpool.Pool) http.Handler {
+	query := fmt.Sprintf(asMVT, "ST_Transform(geom, 3857)", "gis", "ST_Transform("+envelope+", 4326)")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var id tile.ID
+		var body []byte
+		_, err := fmt.Sscanf(r.URL.Path, "/api/gps-tracks/tiles/%d/%d/%d.mvt", &id.Z, &id.X, &id.Y)
+		if err == nil {
+			err = pool.QueryRow(r.Context(), query, id.Z, id.X, id.Y).Scan(&body)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		_, _ = z.Write(body) // whoever asks sees a break
+		_ = z.Close()
+	})
+}
+
+// fetch asks for a tile and returns the bytes that came.
+func fetch(b *testing.B, url string) int {
+	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url, nil)
+	require.NoError(b, err)
+	r.Header.Set("Accept-Encoding", "gzip") // so that nobody unpacks it here
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(b, err)
+	defer answer.Body.Close()
+	n, err := io.Copy(io.Discard, answer.Body)
+	require.NoError(b, err)
+	require.Equal(b, http.StatusOK, answer.StatusCode)
+	return int(n)
+}
+
+// tilesOf are some tiles of a zoom where tracks are.
+func tilesOf(tracks []gpstracks.Track, z int) (ids []tile.ID) {
+	for i := range 8 {
+		line := tracks[i*len(tracks)/8].Lines[0]
+		t := maptile.At(line[len(line)/2], maptile.Zoom(z))
+		if id := (tile.ID{Z: z, X: int(t.X), Y: int(t.Y)}); !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// bestOf is the mean time of a tile in the best round after a warm one, in
+// nanoseconds, and its mean bytes.
+func bestOf(ids []tile.ID, rounds int, one func(tile.ID) int) (perTile, bytes float64) {
+	for _, id := range ids {
+		bytes += float64(one(id))
+	}
+	best := time.Duration(math.MaxInt64)
+	for range rounds {
+		begun := time.Now()
+		for _, id := range ids {
+			one(id)
+		}
+		best = min(best, time.Since(begun))
+	}
+	return float64(best) / float64(len(ids)), bytes / float64(len(ids))
+}
