@@ -158,6 +158,10 @@ func TestLeases(t *testing.T) {
 			[]Call{first, at(3, 0, ask(opRelease, "a", "", 1)), at(5, 6, ask(opAcquire, "b", "b", 2))},
 			[]Call{first, at(3, 0, ask(opRenew, "a", "", 1)), at(5, 6, ask(opAcquire, "b", "b", 2))},
 		},
+		"who died while it was granted may have used up an epoch": {
+			[]Call{first, at(3, 4, ask(opRelease, "a", "", 1)), at(5, 0, ask(opAcquire, "b", "", 0)), at(7, 8, ask(opAcquire, "c", "c", 3))},
+			[]Call{first, at(3, 4, ask(opRelease, "a", "", 1)), at(7, 8, ask(opAcquire, "c", "c", 3))},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

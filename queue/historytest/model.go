@@ -84,7 +84,11 @@ func (r right) next(c Call) []right {
 	case c.Op == opHolder:
 		return only(r, c.pending() || r.is(c.Holder, c.Epoch) && c.From < later(r.high, slack))
 	case c.pending():
-		return append(r.effects(c), r)
+		out := append(r.effects(c), r)
+		if c.Op == opAcquire && (r.holder == "" || c.To >= r.low-slack) {
+			out = append(out, right{r.holder, r.epoch + 1, r.low, r.high}) // an epoch is made durable before the lease is
+		}
+		return out
 	case c.No && c.Op == opAcquire:
 		return only(r, r.is(c.Holder, c.Epoch) && c.Holder != c.Asker && c.From < later(r.high, slack))
 	case c.No:
