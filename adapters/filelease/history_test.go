@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/filelease"
 	"github.com/signalbox-dev/signalbox/queue/historytest"
@@ -40,11 +37,10 @@ func TestHistory(t *testing.T) {
 	clients := historytest.NewClients(t, t.TempDir())
 	a, b, c := clients.Start("leases"), clients.Start("leases"), clients.Start("leases")
 	clients.More(200)
-	require.NoError(t, b.Process.Signal(syscall.SIGSTOP))
 	clients.Kill(a)
 	d := clients.Start("leases")
-	clients.More(200)
-	require.NoError(t, b.Process.Signal(syscall.SIGCONT))
+	resume := clients.Pause(b, 200)
+	resume()
 	clients.Finish(b, c, d)
 	historytest.CheckLeases(t, clients.History()).Need(t, "acquire", "renew", "release", "holder", "no acquire", "no renew", "no release", "no holder")
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -108,13 +109,42 @@ func (c *Clients) Finish(ps ...*Client) {
 // More waits until n more lines have come.
 func (c *Clients) More(n int) {
 	c.t.Helper()
+	require.True(c.t, c.more(n, time.Minute), "the clients make no progress")
+}
+
+// more waits for n more lines, but not for longer than d.
+func (c *Clients) more(n int, d time.Duration) bool {
 	count := func() int {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return bytes.Count(c.lines.Bytes(), []byte("\n"))
 	}
 	want := count() + n
-	require.Eventually(c.t, func() bool { return count() >= want }, time.Minute, 5*time.Millisecond, "the clients make no progress")
+	for end := time.Now().Add(d); count() < want; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
+// Pause stops a process (SIGSTOP) while the others see n more lines. One that was
+// stopped where the others have to wait for it, as a process that has locked a
+// file, goes on and is stopped at another moment. resume lets it go on.
+func (c *Clients) Pause(p *Client, n int) (resume func()) {
+	c.t.Helper()
+	for range 30 {
+		require.NoError(c.t, p.Process.Signal(syscall.SIGSTOP))
+		going := c.more(n, 2*time.Second)
+		resume = func() { require.NoError(c.t, p.Process.Signal(syscall.SIGCONT)) }
+		if going {
+			return resume
+		}
+		resume()
+		c.more(1+n/100, time.Second)
+	}
+	require.Fail(c.t, "the others make no progress while one is paused")
+	return nil
 }
 
 // Log is the log of one more client, in this process.
