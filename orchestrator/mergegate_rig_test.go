@@ -2,6 +2,8 @@ package orchestrator_test
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,8 +21,17 @@ import (
 type forge struct {
 	orchestrator.Hosting
 	r      *rig
-	before func()   // runs before each merge
-	bases  []string // of each merge: where main was
+	before func() // runs before each merge
+
+	mu  sync.Mutex
+	had []string
+}
+
+// bases are, of each merge, where main was.
+func (f *forge) bases() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.had)
 }
 
 func (f *forge) Merge(ctx context.Context, m githost.Merge) (string, error) {
@@ -30,7 +41,9 @@ func (f *forge) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	main := f.r.place.Remote(m.Repo, "main")
 	sha, err := f.Hosting.Merge(ctx, m)
 	if err == nil {
-		f.bases = append(f.bases, main)
+		f.mu.Lock()
+		f.had = append(f.had, main)
+		f.mu.Unlock()
 		f.r.place.SetRemote(m.Repo, "main", sha)
 	}
 	return sha, err

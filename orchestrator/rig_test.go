@@ -156,11 +156,19 @@ func (r *rig) settle(d time.Duration) {
 	synctest.Wait()
 }
 
+// next counts cards and deliveries.
+func (r *rig) next() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.n++
+	return r.n
+}
+
 // card puts a work item on the board and returns its id.
 func (r *rig) card(project, title string) string {
-	r.n++
-	id := fmt.Sprintf("item-%d", r.n)
-	r.board.Put(tracker.Item{ID: id, ProjectID: project, Sequence: int64(r.n), Title: title, Description: "what is wanted"})
+	n := r.next()
+	id := fmt.Sprintf("item-%d", n)
+	r.board.Put(tracker.Item{ID: id, ProjectID: project, Sequence: int64(n), Title: title, Description: "what is wanted"})
 	return id
 }
 
@@ -182,8 +190,8 @@ func (r *rig) place0(project, item string, to stage.Status) {
 
 func (r *rig) hook(h tracker.Hook) {
 	r.Helper()
-	r.n++
-	_, err := r.store.Receive(context.Background(), orchestrator.Delivery{Source: "plane", ID: fmt.Sprint(r.n), BodyHash: fmt.Sprint(r.n), ReceivedAt: time.Now()}, orchestrator.TrackerJob(h))
+	id := fmt.Sprint(r.next())
+	_, err := r.store.Receive(context.Background(), orchestrator.Delivery{Source: "plane", ID: id, BodyHash: id, ReceivedAt: time.Now()}, orchestrator.TrackerJob(h))
 	require.NoError(r, err)
 }
 

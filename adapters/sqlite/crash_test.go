@@ -84,8 +84,10 @@ func TestKill(t *testing.T) {
 		out, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
-		time.AfterFunc(time.Duration(60+rand.IntN(120))*time.Millisecond, func() { _ = cmd.Process.Kill() })
-		for lines := bufio.NewScanner(out); lines.Scan(); {
+		kill := sync.OnceFunc(func() { // at a random moment after it has begun
+			time.AfterFunc(time.Duration(20+rand.IntN(120))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+		})
+		for lines := bufio.NewScanner(out); lines.Scan(); kill() {
 			switch what, id, _ := strings.Cut(lines.Text(), " "); what {
 			case "received":
 				acked[id] = true
