@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/licences"
+	"github.com/signalbox-dev/signalbox/internal/yamlplace"
 )
 
 // builtIn are the files of this module.
@@ -156,7 +156,7 @@ func Regions(name string, body []byte) ([]collect.Region, error) {
 		for _, a := range r.Areas {
 			if len(a.BBox) != 4 {
 				err := fmt.Errorf("regions, entry %d: areas has one, %s, whose bbox has %d numbers: write it as [west, south, east, north] in degrees", i+1, a.Name, len(a.BBox))
-				return nil, &Error{name, line(tree, "regions", i, "areas"), err}
+				return nil, &Error{name, yamlplace.Line(tree, "regions", i, "areas"), err}
 			}
 			own.Areas = append(own.Areas, collect.Area{Name: a.Name, Bounds: orb.Bound{Min: orb.Point{a.BBox[0], a.BBox[1]}, Max: orb.Point{a.BBox[2], a.BBox[3]}}})
 		}
@@ -172,7 +172,7 @@ func decode(name string, body []byte, into any) (*ast.File, error) {
 		err = yaml.UnmarshalWithOptions(body, into, yaml.Strict())
 	}
 	if err != nil {
-		return nil, &Error{name, lineOf(err), errors.New(short(err))}
+		return nil, &Error{name, yamlplace.Of(err), errors.New(yamlplace.Short(err))}
 	}
 	return tree, nil
 }
@@ -184,40 +184,7 @@ func placed(name string, tree *ast.File, entries int, list string, err error) er
 	case entries == 0:
 		return &Error{name, 0, fmt.Errorf("%s: there is none", list)}
 	case errors.As(err, &wrong):
-		return &Error{name, line(tree, list, wrong.Entry, wrong.Field), err}
+		return &Error{name, yamlplace.Line(tree, list, wrong.Entry, wrong.Field), err}
 	}
 	return err
-}
-
-// line finds a field of an entry in the file; the entry itself when the field is
-// not there.
-func line(tree *ast.File, list string, entry int, field string) int {
-	for _, path := range []string{fmt.Sprintf("$.%s[%d].%s", list, entry, field), fmt.Sprintf("$.%s[%d]", list, entry)} {
-		p, err := yaml.PathString(path)
-		if err != nil {
-			continue
-		}
-		if node, err := p.FilterFile(tree); err == nil && node != nil {
-			return node.GetToken().Position.Line
-		}
-	}
-	return 0
-}
-
-// lineOf is the line that a YAML error is about.
-func lineOf(err error) int {
-	var e yaml.Error
-	if errors.As(err, &e) && e.GetToken() != nil {
-		return e.GetToken().Position.Line
-	}
-	return 0
-}
-
-// short is the first line of a YAML error, without its position.
-func short(err error) string {
-	text, _, _ := strings.Cut(err.Error(), "\n")
-	if _, rest, ok := strings.Cut(text, "] "); ok {
-		text = rest
-	}
-	return text
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
+	"github.com/signalbox-dev/signalbox/internal/yamlplace"
 )
 
 // record is the front matter of a licence record.
@@ -56,7 +57,7 @@ func readRecord(dir fs.FS, name string) (l collect.Licence, err error) {
 	}
 	var r record
 	if err := yaml.UnmarshalWithOptions(front, &r, yaml.Strict()); err != nil {
-		return l, fmt.Errorf("line %d: %s", lineOf(err)+1, short(err))
+		return l, fmt.Errorf("line %d: %s", yamlplace.Of(err)+1, yamlplace.Short(err))
 	}
 	l = collect.Licence{Source: r.Source, Status: r.Status, Licence: r.Licence, Attribution: r.Attribution, DecidedOn: r.DecidedOn, URL: r.URL}
 	return l, r.check()

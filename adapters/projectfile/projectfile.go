@@ -8,15 +8,14 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/internal/yamlplace"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
@@ -102,11 +101,11 @@ func Parse(name string, body []byte) (Registry, error) {
 	}
 	tree, err := parser.ParseBytes(body, 0)
 	if err != nil {
-		return fail(lineOf(err), errors.New(short(err)))
+		return fail(yamlplace.Of(err), errors.New(yamlplace.Short(err)))
 	}
 	var f file
 	if err := yaml.UnmarshalWithOptions(body, &f, yaml.Strict()); err != nil {
-		return fail(lineOf(err), errors.New(short(err)))
+		return fail(yamlplace.Of(err), errors.New(yamlplace.Short(err)))
 	}
 	if len(f.Projects) == 0 {
 		return fail(0, errors.New("projects: no project is registered"))
@@ -116,14 +115,14 @@ func Parse(name string, body []byte) (Registry, error) {
 	for i, e := range f.Projects {
 		p, commands, field, err := e.convert()
 		if err != nil {
-			return fail(line(tree, i, field), fmt.Errorf("project %d (%s): %w", i+1, e.Repo, err))
+			return fail(yamlplace.Line(tree, "projects", i, field), fmt.Errorf("project %d (%s): %w", i+1, e.Repo, err))
 		}
 		list, out.Commands = append(list, p), append(out.Commands, commands...)
 	}
 	out.Projects, err = orchestrator.NewProjects(list...)
 	var wrong *orchestrator.FieldError
 	if errors.As(err, &wrong) {
-		return fail(line(tree, wrong.Entry, wrong.Field), err)
+		return fail(yamlplace.Line(tree, "projects", wrong.Entry, wrong.Field), err)
 	}
 	return out, err
 }
@@ -181,37 +180,4 @@ func isStage(name string) error {
 		return fmt.Errorf("there is no stage %q", name)
 	}
 	return nil
-}
-
-// line finds a field of an entry in the file; the entry itself when the field
-// is not there.
-func line(tree *ast.File, entry int, field string) int {
-	for _, path := range []string{fmt.Sprintf("$.projects[%d].%s", entry, field), fmt.Sprintf("$.projects[%d]", entry)} {
-		p, err := yaml.PathString(path)
-		if err != nil {
-			continue
-		}
-		if node, err := p.FilterFile(tree); err == nil && node != nil {
-			return node.GetToken().Position.Line
-		}
-	}
-	return 0
-}
-
-// lineOf is the line that a YAML error is about.
-func lineOf(err error) int {
-	var e yaml.Error
-	if errors.As(err, &e) && e.GetToken() != nil {
-		return e.GetToken().Position.Line
-	}
-	return 0
-}
-
-// short is the first line of a YAML error, without its position.
-func short(err error) string {
-	text, _, _ := strings.Cut(err.Error(), "\n")
-	if _, rest, ok := strings.Cut(text, "] "); ok {
-		text = rest
-	}
-	return text
 }

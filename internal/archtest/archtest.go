@@ -44,11 +44,12 @@ func plan() []room {
 		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/web", 3, []string{"orchestrator"}},
 		{"orchestrator/web/dashboard", 3, []string{"orchestrator"}},
 		{"orchestrator/memstore", 3, []string{"orchestrator"}}, {"orchestrator/features/", 3, []string{"orchestrator"}},
-		{"adapters/projectfile", 4, []string{"adapters/agentcli"}}, // agent commands are checked where they are written
+		{"adapters/gpsfile", 4, []string{"internal/yamlplace"}},
+		{"adapters/projectfile", 4, []string{"adapters/agentcli", "internal/yamlplace"}}, // agent commands are checked where they are written
 		{"adapters/", 4, nil},
 		{"examples/wiring", 5, nil}, {"examples/mappage", 5, nil},
 		{"examples/", 5, []string{"examples/wiring", "examples/mappage"}},
-		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/archtest", 5, nil},
+		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/yamlplace", 4, nil}, {"internal/archtest", 5, nil},
 	}
 }
 

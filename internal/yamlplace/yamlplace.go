@@ -1,0 +1,44 @@
+// Package yamlplace finds the lines of a YAML file that errors are about.
+package yamlplace
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Line is where a field of an entry of a list stands; the entry itself when the
+// field is not there, 0 when neither is.
+func Line(tree *ast.File, list string, entry int, field string) int {
+	for _, path := range []string{fmt.Sprintf("$.%s[%d].%s", list, entry, field), fmt.Sprintf("$.%s[%d]", list, entry)} {
+		p, err := yaml.PathString(path)
+		if err != nil {
+			continue
+		}
+		if node, err := p.FilterFile(tree); err == nil && node != nil {
+			return node.GetToken().Position.Line
+		}
+	}
+	return 0
+}
+
+// Of is the line that a YAML error is about; 0 when it names none.
+func Of(err error) int {
+	var e yaml.Error
+	if errors.As(err, &e) && e.GetToken() != nil {
+		return e.GetToken().Position.Line
+	}
+	return 0
+}
+
+// Short is the first line of a YAML error, without its position.
+func Short(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	if _, rest, ok := strings.Cut(text, "] "); ok {
+		text = rest
+	}
+	return text
+}
