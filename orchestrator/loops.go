@@ -55,8 +55,11 @@ func (e *Engine) pool(ctx context.Context, g *run.Group, name string, slots int,
 			<-free
 			g.Go("job", func(ctx context.Context) {
 				defer func() { free <- struct{}{} }()
-				if at := e.work(ctx, c, handle); !at.IsZero() && at.Sub(e.Now()) < e.opt.Poll {
-					time.AfterFunc(at.Sub(e.Now()), func() { hint(nudge) })
+				for next := []queue.Claim{c}; len(next) > 0; { // the commit that ends a job brings the next one
+					var again time.Time
+					if again, next = e.work(ctx, next[0], handle); !again.IsZero() && again.Sub(e.Now()) < e.opt.Poll {
+						time.AfterFunc(again.Sub(e.Now()), func() { hint(nudge) })
+					}
 				}
 			})
 		}
@@ -98,9 +101,10 @@ func hint(c chan struct{}) {
 	}
 }
 
-// work does one job under a heartbeat and finishes its claim. It returns when
-// the job is to be done again, if it is.
-func (e *Engine) work(ctx context.Context, c queue.Claim, handle func(context.Context, queue.Claim) *queue.Outcome) (again time.Time) {
+// work does one job under a heartbeat, finishes its claim and takes the next job
+// of the pool. It returns when the job is to be done again, if it is.
+func (e *Engine) work(ctx context.Context, c queue.Claim, handle func(context.Context, queue.Claim) *queue.Outcome) (again time.Time, next []queue.Claim) {
+	program := ctx
 	e.Meter.Add("dispatches_total", 1, "pool", c.Job.Pool)
 	e.Meter.Observe("queue_wait_seconds", e.Now().Sub(later(c.Job.CreatedAt, c.Job.AvailableAt)).Seconds(), "pool", c.Job.Pool)
 	ctx, cancel := context.WithCancel(ctx)
@@ -115,21 +119,26 @@ func (e *Engine) work(ctx context.Context, c queue.Claim, handle func(context.Co
 		o = e.again(err, c)
 	}
 	if o == nil {
-		return time.Time{}
+		return time.Time{}, nil
 	}
 	// The claim is finished even when the program is being stopped.
 	finish, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer stop()
-	if err := e.Jobs.Finish(finish, c, *o); err != nil && !errors.Is(err, queue.ErrLost) {
+	n := 1
+	if program.Err() != nil {
+		n = 0
+	}
+	next, err := queue.FinishTake(finish, e.Jobs, c, *o, c.Job.Pool, e.opt.Worker, n, e.opt.JobTTL)
+	if err != nil && !errors.Is(err, queue.ErrLost) {
 		e.Log.Error("a job cannot be finished", "job", c.Job.ID, "kind", c.Job.Kind, "err", err)
 	}
 	if o.Kind == queue.OutcomeDead {
 		e.Log.Error("a job was given up", "job", c.Job.ID, "kind", c.Job.Kind, "task", c.Job.TaskID, "err", o.Error)
 	}
 	if o.Kind == queue.OutcomeRetry || o.Kind == queue.OutcomeRelease {
-		return o.At
+		again = o.At
 	}
-	return time.Time{}
+	return again, next
 }
 
 func later(a, b time.Time) time.Time {

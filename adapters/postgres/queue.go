@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -38,6 +39,15 @@ func (d *DB) Extend(ctx context.Context, c queue.Claim, ttl time.Duration) error
 // Finish implements queue.Queue.
 func (d *DB) Finish(ctx context.Context, c queue.Claim, o queue.Outcome) error {
 	return d.write(&request{ctx: ctx, finish: &finishing{c, o}})
+}
+
+// FinishTake implements queue.Relay.
+func (d *DB) FinishTake(ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
+	r := &request{ctx: ctx, finish: &finishing{c, o}, take: &taking{pool, worker, max(n, 0), ttl}}
+	if err := d.write(r); err != nil && !errors.Is(err, queue.ErrLost) {
+		return nil, err
+	}
+	return r.claims, r.err
 }
 
 // Cancel implements queue.Keeper.

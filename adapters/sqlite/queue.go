@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/queue"
@@ -30,25 +32,39 @@ const dueMax = 1000
 
 // Take implements queue.Queue.
 func (d *DB) Take(ctx context.Context, pool, worker string, n int, ttl time.Duration) (claims []queue.Claim, err error) {
-	err = d.write(ctx, func(t *tx) error {
-		claims = nil
-		if err := t.promote(); err != nil {
-			return err
-		}
-		ids, err := t.ids("select job_id from ready where pool = ? order by priority, job_id limit ?", pool, max(n, 0))
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			j, err := t.claim(id, worker, ttl)
-			if err != nil {
-				return err
-			}
-			claims = append(claims, queue.Claim{Job: j})
-		}
-		return nil
-	})
+	err = d.write(ctx, func(t *tx) error { claims, err = t.take(pool, worker, n, ttl); return err })
 	return claims, err
+}
+
+func (t *tx) take(pool, worker string, n int, ttl time.Duration) (claims []queue.Claim, err error) {
+	if err := t.promote(); err != nil {
+		return nil, err
+	}
+	ids, err := t.ids("select job_id from ready where pool = ? order by priority, job_id limit ?", pool, max(n, 0))
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		j, err := t.claim(id, worker, ttl)
+		if err != nil {
+			return nil, err
+		}
+		claims = append(claims, queue.Claim{Job: j})
+	}
+	return claims, nil
+}
+
+// FinishTake implements queue.Relay.
+func (d *DB) FinishTake(ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) (claims []queue.Claim, err error) {
+	var lost error
+	err = d.write(ctx, func(t *tx) error {
+		if lost = t.finish(c, o); lost != nil && !errors.Is(lost, queue.ErrLost) {
+			return lost
+		}
+		claims, err = t.take(pool, worker, n, ttl)
+		return err
+	})
+	return claims, cmp.Or(err, lost)
 }
 
 // promote gives jobs whose time has come their place.

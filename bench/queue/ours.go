@@ -19,7 +19,7 @@ import (
 
 // store is a store with the calls that are measured: SQLite's and PostgreSQL's.
 type store interface {
-	queue.Queue
+	queue.Relay
 	queue.Keeper
 	queue.Lister
 }
@@ -94,7 +94,8 @@ func block(ctx context.Context, q store, n int) error {
 	return putAll(ctx, q, jobs)
 }
 
-// work takes and finishes gated jobs, one at a time in each worker.
+// work takes and finishes gated jobs, one at a time in each worker: the call that
+// ends one takes the next.
 func work(ctx context.Context, q store, workers, n int) (float64, error) {
 	if err := putAll(ctx, q, gated(n)); err != nil {
 		return 0, err
@@ -108,17 +109,19 @@ func work(ctx context.Context, q store, workers, n int) (float64, error) {
 	left.Store(int64(n))
 	for range workers {
 		wg.Go(func() {
-			for left.Load() > 0 {
-				claims, err := q.Take(ctx, "p", "w", 1, time.Minute)
-				for _, c := range claims {
-					err = errors.Join(err, q.Finish(ctx, c, queue.Outcome{Kind: queue.OutcomeDone}))
-					left.Add(-1)
-					g.add(1)
+			var claims []queue.Claim
+			var err error
+			for left.Load() > 0 && err == nil {
+				if len(claims) == 0 {
+					claims, err = q.Take(ctx, "p", "w", 1, time.Minute)
+					continue
 				}
-				if err != nil {
-					cancel(err)
-					return
-				}
+				claims, err = q.FinishTake(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Minute)
+				left.Add(-1)
+				g.add(1)
+			}
+			if err != nil {
+				cancel(err)
 			}
 		})
 	}

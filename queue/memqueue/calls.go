@@ -12,6 +12,10 @@ import (
 func (q *Queue) Take(_ context.Context, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.take(pool, worker, n, ttl), nil
+}
+
+func (q *Queue) take(pool, worker string, n int, ttl time.Duration) []queue.Claim {
 	waits := q.waits()
 	queue.ClaimOrder(waits)
 	now := q.now()
@@ -28,7 +32,7 @@ func (q *Queue) Take(_ context.Context, pool, worker string, n int, ttl time.Dur
 		j.Attempt++
 		out = append(out, queue.Claim{Job: clone(j)})
 	}
-	return out, nil
+	return out
 }
 
 // Extend implements queue.Queue.
@@ -52,6 +56,19 @@ func (q *Queue) Finish(_ context.Context, c queue.Claim, o queue.Outcome) error 
 		t.Finish(c, o)
 		return nil
 	})
+}
+
+// FinishTake implements queue.Relay.
+func (q *Queue) FinishTake(_ context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) (claims []queue.Claim, err error) {
+	err = q.Atomically(func(t *Tx) error {
+		lost := t.Check(c)
+		if lost == nil {
+			t.Finish(c, o)
+		}
+		claims = q.take(pool, worker, n, ttl)
+		return lost
+	})
+	return claims, err
 }
 
 // Cancel implements queue.Keeper.

@@ -172,3 +172,43 @@ func takesNone(k *kit) {
 	require.Empty(k, k.take(0))
 	k.one()
 }
+
+func (k *kit) relay(c queue.Claim, o queue.Outcome) ([]queue.Claim, error) {
+	k.Helper()
+	return k.q.FinishTake(k.Context(), c, o, pool, "w2", 10, ttl)
+}
+
+func relays(k *kit) {
+	id := k.put(queue.Job{Key: "a"}, queue.Job{Key: "a"}, queue.Job{Key: "a"})
+	next, err := k.relay(k.one(), queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{{Pool: pool, Key: "b"}}})
+	require.NoError(k, err)
+	require.Len(k, next, 2, "the next of the key, and what follows the finished one")
+	require.Equal(k, []any{id[1], "w2", 1}, []any{next[0].Job.ID, next[0].Job.Worker, next[0].Job.Attempt})
+	require.Equal(k, queue.Done, k.job(id[0]).Status)
+	k.done(next[1])
+	again, err := k.relay(next[0], queue.Outcome{Kind: queue.OutcomeRetry, At: k.clock.Now()})
+	require.NoError(k, err)
+	require.Equal(k, []any{id[1], 2}, []any{again[0].Job.ID, again[0].Job.Attempt}, "it keeps its place in the key")
+	last, err := k.relay(again[0], queue.Outcome{Kind: queue.OutcomeDead})
+	require.NoError(k, err)
+	require.Equal(k, []int64{id[2]}, ids(last))
+	none, err := k.relay(last[0], queue.Outcome{Kind: queue.OutcomeDone})
+	require.NoError(k, err)
+	require.Empty(k, none)
+}
+
+func relaysAfterLoss(k *kit) {
+	id := k.put(queue.Job{}, queue.Job{TaskID: 1})
+	claims := k.take(2)
+	k.done(claims[0])
+	next := k.put(queue.Job{})
+	got, err := k.relay(claims[0], queue.Outcome{Kind: queue.OutcomeDead})
+	require.ErrorIs(k, err, queue.ErrLost)
+	require.Equal(k, next, ids(got))
+	require.Equal(k, queue.Done, k.job(id[0]).Status)
+	_, err = k.q.Cancel(k.Context(), 1)
+	require.NoError(k, err)
+	got, err = k.relay(claims[1], queue.Outcome{Kind: queue.OutcomeRetry, Then: []queue.Job{{Pool: pool}}})
+	require.ErrorIs(k, err, queue.ErrLost)
+	require.Empty(k, got)
+}

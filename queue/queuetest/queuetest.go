@@ -15,7 +15,7 @@ import (
 
 // Queue is everything that a store's queue does.
 type Queue interface {
-	queue.Queue
+	queue.Relay
 	queue.Keeper
 	queue.Lister
 }
@@ -182,6 +182,8 @@ func tests() map[string]func(*kit) {
 		"depth counts unfinished jobs":                      counts,
 		"jobs are listed by filter":                         filters,
 		"taking none takes none":                            takesNone,
+		"one call ends a claim and takes the next":          relays,
+		"a lost claim keeps nobody from the next job":       relaysAfterLoss,
 		"a hint comes when a job becomes claimable":         wakes,
 		"workers never share a job":                         concurrent,
 	}
