@@ -11,28 +11,28 @@ import (
 // rules are questions whose answer is "none" when the small tables agree with
 // the jobs. They are asked in one snapshot.
 var rules = map[string]string{
-	"open_jobs are the unfinished jobs": `select id from ~jobs full join ~open_jobs on id = job_id
-		where (status in ('queued', 'running')) is distinct from (job_id is not null)`,
-	"running are the running jobs": `select id from ~jobs full join ~running on id = job_id
-		where (status = 'running') is distinct from (job_id is not null)`,
-	"keyed are the unfinished jobs with a key": `select id from ~jobs j full join ~keyed k on j.id = k.job_id and j.key = k.key
-		where (status in ('queued', 'running') and j.key <> '') is distinct from (job_id is not null)`,
-	"dedupe are the unfinished jobs with a dedupe key": `select id from ~jobs j full join ~dedupe d on j.id = d.job_id and j.dedupe_key = d.key
+	"open_jobs are the unfinished jobs": `select id from ~job_states j full join ~open_jobs o on o.key = j.key and o.job_id = id
+		where (j.status in ('queued', 'running')) is distinct from (o.job_id is not null)`,
+	"open_jobs say what the jobs say": `select id from ~job_states j join ~open_jobs o on o.job_id = id where j.status = 'queued' and
+		(o.pool, o.priority, o.available_at, o.attempt, o.holds) is distinct from (j.pool, j.priority, j.available_at, j.attempt, j.holds)`,
+	"dedupe are the unfinished jobs with a dedupe key": `select id from ~job_states j full join ~dedupe d on j.id = d.job_id and j.dedupe_key = d.key
 		where (status in ('queued', 'running') and j.dedupe_key <> '') is distinct from (job_id is not null)`,
-	"a subject is listed for every unfinished job that names it": `select j.id from
-		(select distinct id, unnest(holds) as subject from ~jobs where status in ('queued', 'running')) j
-		full join ~job_subjects s on s.job_id = j.id and s.subject = j.subject where j.id is null or s.job_id is null`,
-	"one job of a key runs": `select min(id) from ~jobs where status = 'running' and key <> '' group by key having count(*) > 1`,
-	"no earlier job of a running one's key is unfinished": `select r.id from ~jobs r join ~jobs e on e.key = r.key and e.id < r.id
+	"one job of a key runs": `select min(id) from ~job_states where status = 'running' and key <> '' group by key having count(*) > 1`,
+	"no earlier job of a running one's key is unfinished": `select r.id from ~job_states r join ~job_states e on e.key = r.key and e.id < r.id
 		where r.status = 'running' and r.key <> '' and e.status in ('queued', 'running')`,
-	"ready are the claimable jobs": `select id from ~ready full join (
-			select id from ~jobs j left join ~delayed d on d.job_id = j.id where status = 'queued' and d.job_id is null
-			and not exists (select 1 from ~keyed k where j.key <> '' and k.key = j.key and k.job_id < j.id)
-			and not exists (select 1 from ~holds h where h.subject = any(j.holds))
-		) claimable on id = job_id where id is null or job_id is null`,
-	"depth counts the unfinished jobs": `select coalesce(d.n, j.n) from (select * from ~depth where status in ('queued', 'running') and n <> 0) d
-		full join (select pool, status, count(*) as n from ~jobs where status in ('queued', 'running') group by 1, 2) j
-		on d.pool = j.pool and d.status = j.status where d.n is distinct from j.n`,
+	"a job that is first of its key is in one place, any other in none": `select o.job_id from ~open_jobs o
+		left join (select job_id from ~ready union all select job_id from ~delayed union all select job_id from ~parked union all select job_id from ~running) p
+			on p.job_id = o.job_id
+		group by o.key, o.job_id having count(p.job_id) <>
+			case when o.key <> '' and exists (select from ~open_jobs e where e.key = o.key and e.job_id < o.job_id) then 0 else 1 end`,
+	"places are of unfinished jobs": `select p.job_id from (select job_id from ~ready union all select job_id from ~delayed union all select job_id from ~parked) p
+		left join ~open_jobs o on o.job_id = p.job_id where o.job_id is null`,
+	"parked jobs are held": `select job_id from ~parked p join ~jobs on id = job_id
+		where not subject = any(holds) or not exists (select from ~holds h where h.subject = p.subject)`,
+	"tokens are as their jobs": `select r.job_id from ~ready r join ~open_jobs o on o.job_id = r.job_id
+		where (r.pool, r.priority, r.attempt) is distinct from (o.pool, o.priority, o.attempt)`,
+	"depth counts the unfinished jobs": `select coalesce(d.n, j.n) from (select * from ~depth where n <> 0) d
+		full join (select pool, count(*) as n from ~job_states where status in ('queued', 'running') group by 1) j on d.pool = j.pool where d.n is distinct from j.n`,
 }
 
 // agree asks the rules.

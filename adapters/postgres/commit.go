@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -10,32 +11,133 @@ import (
 
 // Commit implements orchestrator.Store.
 func (d *DB) Commit(ctx context.Context, c orchestrator.Commit) error {
-	err := d.alone(ctx, func(t *tx) error { return t.commit(c) })
+	r := &request{ctx: ctx}
+	if plain(c) {
+		r.commit = &c
+	} else {
+		r.alone = func(t *tx) error { return t.commit(c) }
+	}
+	err := d.write(r)
 	if duplicate(err) { // somebody wrote to the tables without taking a turn
 		err = orchestrator.ErrConflict
 	}
 	return err
 }
 
-// commit asks everything before it changes anything.
+// plain reports a commit that can be done together with others.
+func plain(c orchestrator.Commit) bool {
+	return c.Live == nil && len(c.CancelPools)+len(c.CancelQueued)+len(c.Hold)+len(c.Free) == 0
+}
+
+// commitAll does plain commits as one, asking everything before it changes
+// anything. It returns their jobs. Commits of one task, or for one claim, are done
+// one after the other.
+func (t *tx) commitAll(batch []*request) (jobs []queue.Job, err error) {
+	var together []*request
+	tasks, claims := map[int64]bool{}, map[int64]bool{}
+	for _, r := range batch {
+		if r.commit == nil {
+			continue
+		}
+		c := r.commit
+		if c.Task != nil && (c.Task.Version == 0 || tasks[c.Task.ID]) || c.Claim != nil && claims[c.Claim.Job.ID] {
+			t.step(&group{})
+			if r.err = t.commit(*c); t.broken(r.err) {
+				return nil, r.err
+			}
+			continue
+		}
+		if c.Task != nil {
+			tasks[c.Task.ID] = true
+		}
+		if c.Claim != nil {
+			claims[c.Claim.Job.ID] = true
+		}
+		together = append(together, r)
+	}
+	if together, err = t.allowed(together); err != nil {
+		return nil, err
+	}
+	var saved []orchestrator.Task
+	var story orchestrator.Commit
+	for _, r := range together {
+		c := r.commit
+		if c.Task != nil {
+			saved = append(saved, *c.Task)
+		}
+		story.Journal, story.Gates, story.Runs = append(story.Journal, c.Journal...), append(story.Gates, c.Gates...), append(story.Runs, c.Runs...)
+		jobs = append(jobs, c.Jobs...)
+	}
+	t.saveTasks(saved)
+	t.saveStory(story)
+	return jobs, nil
+}
+
+// allowed ends the claims of the commits that may be done, and returns those.
+func (t *tx) allowed(batch []*request) (out []*request, err error) {
+	var claims []queue.Claim
+	var ask []orchestrator.Task
+	for _, r := range batch {
+		if r.commit.Claim != nil {
+			claims = append(claims, *r.commit.Claim)
+		}
+		if k := r.commit.Task; k != nil && !t.sure(*k) {
+			ask = append(ask, *k)
+		}
+	}
+	taken, err := t.takenOf(ask)
+	if err != nil {
+		return nil, err
+	}
+	held, err := t.held(claims)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range batch {
+		c := r.commit
+		if c.Task != nil && taken[c.Task.ID] {
+			r.err = orchestrator.ErrConflict
+			continue
+		}
+		if c.Claim != nil {
+			j, ok := held[c.Claim.Job.ID]
+			if !ok || j.Attempt != c.Claim.Job.Attempt {
+				r.err = queue.ErrLost
+				continue
+			}
+			t.finish(j, queue.After(j, queue.Outcome{Kind: queue.OutcomeDone}, t.now))
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// commit does one that stands alone. It asks everything before it changes anything.
 func (t *tx) commit(c orchestrator.Commit) error {
-	var ended []change
 	own := int64(0)
+	var before, after queue.Job
 	if c.Claim != nil {
 		own = c.Claim.Job.ID
-		j, err := t.held(*c.Claim)
+		held, err := t.held([]queue.Claim{*c.Claim})
 		if err != nil {
 			return err
 		}
-		ended = []change{{j, queue.After(j, queue.Outcome{Kind: queue.OutcomeDone}, t.now)}}
+		var ok bool
+		if before, ok = held[own]; !ok || before.Attempt != c.Claim.Job.Attempt {
+			return queue.ErrLost
+		}
+		after = queue.After(before, queue.Outcome{Kind: queue.OutcomeDone}, t.now)
 	}
 	if c.Task != nil {
 		if taken, err := t.taken(c); err != nil || taken {
 			return cmp.Or(err, orchestrator.ErrConflict)
 		}
-		t.saveTask(*c.Task)
+		t.saveTasks([]orchestrator.Task{*c.Task})
 	}
-	t.change(ended) // first, so that its dedupe key is free for the jobs that follow
+	if own != 0 { // first, so that its dedupe key is free for the jobs that follow
+		t.finish(before, after)
+		t.step(&group{})
+	}
 	t.saveStory(c)
 	if err := t.cancelAll(c, own); err != nil {
 		return err
@@ -61,26 +163,15 @@ func (t *tx) cancelAll(c orchestrator.Commit, own int64) error {
 	return nil
 }
 
-// held reads the job of a claim, or returns ErrLost.
-func (t *tx) held(c queue.Claim) (queue.Job, error) {
-	running, err := t.running([]int64{c.Job.ID})
-	if err != nil {
-		return queue.Job{}, err
-	}
-	j, ok := running[c.Job.ID]
-	if !ok || j.Attempt != c.Job.Attempt {
-		return queue.Job{}, queue.ErrLost
-	}
-	return j, nil
-}
-
 // saveStory appends what happened.
 func (t *tx) saveStory(c orchestrator.Commit) {
-	for _, e := range c.Journal {
-		if e.Payload == nil {
-			e.Payload = []byte{}
+	if n := len(c.Journal); n > 0 {
+		tasks, seqs, kinds, payloads, at := make([]int64, n), make([]int64, n), make([]string, n), make([][]byte, n), make([]*time.Time, n)
+		for i, e := range c.Journal {
+			tasks[i], seqs[i], kinds[i], payloads[i], at[i] = e.TaskID, e.Seq, e.Kind, append([]byte{}, e.Payload...), when(e.At)
 		}
-		t.exec("insert into ~journal (task_id, seq, at, kind, payload) values ($1, $2, $3, $4, $5)", e.TaskID, e.Seq, when(e.At), e.Kind, e.Payload)
+		t.exec("insert into ~journal (task_id, seq, at, kind, payload) select * from unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::text[], $5::bytea[])",
+			tasks, seqs, at, kinds, payloads)
 	}
 	for _, g := range c.Gates {
 		v := g.Verdict

@@ -41,7 +41,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
-	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // Options of a DB.
@@ -133,7 +132,7 @@ func configure(ctx context.Context, o Options) (*DB, error) {
 	d := &DB{
 		now: o.Now, log: o.Log, schema: o.Schema, prefix: pgx.Identifier{o.Schema}.Sanitize() + ".", patience: o.Patience, bounds: map[string]int{},
 		pool: o.Pool, reqs: make(chan *request, 1024), wakers: wakers{byPool: map[string]chan struct{}{}},
-		writer: writer{claims: map[int64]queue.Job{}},
+		writer: writer{memory: newMemory()},
 		notes:  notes{pools: map[string]bool{}, ready: make(chan struct{}, 1)},
 	}
 	for pool, n := range o.Bounds {

@@ -165,7 +165,7 @@ func TestLostAnswers(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	require.Greater(t, w.cuts.Load(), int64(12))
+	require.GreaterOrEqual(t, w.cuts.Load(), int64(6), "each call is cut, before and after")
 	agree(t, server)
 }
 

@@ -49,7 +49,7 @@ func (d *DB) DayCosts(ctx context.Context, since time.Time) ([]orchestrator.DayC
 
 // Ended implements orchestrator.History.
 func (d *DB) Ended(ctx context.Context, limit int) ([]orchestrator.Task, error) {
-	return list(ctx, d, scanTask, "select "+taskColumns+" from ~tasks where stage in ('done', 'cancelled') order by updated_at desc nulls last, id desc limit $1", limit)
+	return list(ctx, d, scanTask, "select "+taskColumns+" from ~tasks where ended_at is not null order by ended_at desc, id desc limit $1", limit)
 }
 
 // JournalBefore implements orchestrator.History.

@@ -16,13 +16,13 @@ func (d *DB) Hold(ctx context.Context, holds ...queue.Hold) error {
 	return d.alone(ctx, func(t *tx) error { t.hold(holds); return nil })
 }
 
-// hold takes the tokens of the jobs that name a subject.
+// hold notes what is held. The tokens of jobs that name it are parked when they
+// come up.
 func (t *tx) hold(holds []queue.Hold) {
 	for _, h := range holds {
+		t.memory.held, t.holding = yes, true
 		t.exec(`insert into ~holds (subject, name, reason, since) values ($1, $2, $3, $4)
 			on conflict (subject, name) do update set reason = excluded.reason`, h.Subject, h.Name, h.Reason, t.now)
-		t.exec(`delete from ~ready r using ~job_subjects s join ~jobs j on j.id = s.job_id
-			where s.subject = $1 and r.pool = j.pool and r.priority = j.priority and r.job_id = j.id`, h.Subject)
 	}
 }
 
@@ -31,12 +31,14 @@ func (d *DB) Free(ctx context.Context, holds ...queue.Hold) error {
 	return d.alone(ctx, func(t *tx) error { t.free(holds); return nil })
 }
 
-// free gives the jobs that name a subject their place, when it was the last hold.
+// free gives the jobs that are parked under a subject their place, when it was
+// the last hold.
 func (t *tx) free(holds []queue.Hold) {
 	for _, h := range holds {
 		t.exec("delete from ~holds where subject = $1 and name = $2", h.Subject, h.Name)
-		t.placeFrom("", `select job_id as id from ~job_subjects s
-			where s.subject = $2 and not exists (select 1 from ~holds h where h.subject = $2)`, t.now, h.Subject)
+		t.memory.held = unknown
+		t.placeFrom(`freed as (delete from ~parked p where p.subject = $3 and not exists (select from ~holds h where h.subject = $3) returning p.key, p.job_id),`,
+			"select key, job_id from freed", h.Subject)
 	}
 }
 
@@ -52,7 +54,7 @@ func (d *DB) Waiting(ctx context.Context, f queue.Filter) (out []queue.Wait, err
 func (d *DB) waiting(ctx context.Context, snap pgx.Tx, f queue.Filter) ([]queue.Wait, error) {
 	f.Open = true
 	where, args := filter(f)
-	jobs, err := collect(ctx, d, snap, scanJob, "select "+jobColumns+" from ~jobs where "+where+" order by pool, priority, id limit $1", args...)
+	jobs, err := collect(ctx, d, snap, scanJob, "select "+jobColumns+" from ~job_states where "+where+" order by pool, priority, id limit $1", args...)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +85,7 @@ func (d *DB) firsts(ctx context.Context, snap pgx.Tx, jobs []queue.Job) (map[str
 			keys = append(keys, j.Key)
 		}
 	}
-	list, err := collect(ctx, d, snap, scanKnown, "select key, min(job_id) from ~keyed where key = any($1::text[]) group by key", texts(keys))
+	list, err := collect(ctx, d, snap, scanNamed, "select key, min(job_id) from ~open_jobs where key = any($1::text[]) group by key", texts(keys))
 	out := map[string]int64{}
 	for _, k := range list {
 		out[k.key] = k.id
@@ -125,7 +127,7 @@ func (d *DB) Holds(ctx context.Context) ([]queue.Hold, error) {
 // Jobs implements queue.Lister.
 func (d *DB) Jobs(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
 	where, args := filter(f)
-	return list(ctx, d, scanJob, "select "+jobColumns+" from ~jobs where "+where+" order by id limit $1", args...)
+	return list(ctx, d, scanJob, "select "+jobColumns+" from ~job_states where "+where+" order by id limit $1", args...)
 }
 
 // filter is a condition whose $1 is the limit.
@@ -150,7 +152,10 @@ func filter(f queue.Filter) (where string, args []any) {
 
 // Depth implements queue.Lister.
 func (d *DB) Depth(ctx context.Context) ([]queue.Depth, error) {
-	return list(ctx, d, pgx.RowToStructByPos[queue.Depth], "select pool, status, n from ~depth where n > 0 and status in ('queued', 'running') order by pool, status")
+	return list(ctx, d, pgx.RowToStructByPos[queue.Depth], `with r as materialized (select pool, count(*) as n from ~running group by pool)
+		select pool, status, n from (
+			select d.pool, 'queued' as status, d.n - coalesce(r.n, 0) as n from ~depth d left join r on r.pool = d.pool
+			union all select pool, 'running', n from r) q where n > 0 order by pool, status`)
 }
 
 // Wake implements queue.Lister.

@@ -29,20 +29,22 @@ func (h *Host) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
 	if len(jobs) == 0 {
 		return []int64{}, nil
 	}
-	t := h.db.newTx(ctx, h.tx.Conn())
+	t := h.db.newTx(ctx, h.tx.Conn(), newMemory())
 	var level []string
-	later(t, &level, pgx.RowTo[string], "select current_setting('transaction_isolation') from ~turn for no key update")
-	if err := t.flush(); err != nil {
+	later(t, &level, pgx.RowTo[string], "select current_setting('transaction_isolation')")
+	if err := t.look("select last::text, ids from ~turn for no key update"); err != nil {
 		return nil, wrap(err)
 	}
 	if len(level) != 1 || level[0] != "read committed" {
 		return nil, errIsolation
 	}
+	t.sole = false // a host is no writer that is remembered
 	ids, err := t.put(jobs)
 	if err != nil {
 		return nil, wrap(err)
 	}
 	t.counted()
+	t.exec("update ~turn set last = null, ids = $1", t.memory.ids)
 	if err := t.flush(); err != nil {
 		return nil, wrap(err)
 	}
@@ -58,9 +60,9 @@ func (h *Host) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
 }
 
 // newTx is a transaction on a connection.
-func (d *DB) newTx(ctx context.Context, conn *pgx.Conn) *tx {
+func (d *DB) newTx(ctx context.Context, conn *pgx.Conn, m *memory) *tx {
 	return &tx{
 		ctx: ctx, db: d, conn: conn, now: d.now().UTC().Truncate(time.Microsecond), batch: &pgx.Batch{},
-		wake: map[string]bool{}, depth: map[queue.Depth]int64{},
+		wake: map[string]bool{}, depth: map[string]int64{}, memory: m,
 	}
 }

@@ -13,6 +13,10 @@ import (
 const jobColumns = `id, pool, kind, key, task_id, lane, role, holds, payload, priority, available_at, max_attempts, dedupe_key,
 	status, attempt, worker, heartbeat_at, lease_until, created_at, started_at, finished_at, error`
 
+// storedColumns are jobColumns of a row of jobs.
+const storedColumns = `id, pool, kind, key, task_id, lane, role, holds, payload, priority, available_at, max_attempts, dedupe_key,
+	status, attempt, '', null::timestamptz, null::timestamptz, created_at, started_at, finished_at, error`
+
 func scanJob(row pgx.CollectableRow) (queue.Job, error) { return scanJobAnd(row) }
 
 // scanJobAnd reads a job and the columns that follow it.
@@ -29,37 +33,56 @@ func scanJobAnd(row pgx.CollectableRow, more ...any) (j queue.Job, err error) {
 
 // placeQuery gives queued jobs that are nowhere their place: a token to those
 // that are first of their key, due and not held; a timer to those that are first
-// and not due. It returns the pools of the tokens. $1 is the time.
-const placeQuery = `with %s candidate as materialized (
-	select j.id, j.pool, j.priority, j.available_at, j.holds from (%s) s join ~jobs j on j.id = s.id
-	where j.status = 'queued' and (j.key = '' or not exists (select 1 from ~keyed k where k.key = j.key and k.job_id < j.id))
-), later as (
-	insert into ~delayed (available_at, job_id) select available_at, id from candidate where available_at > $1 on conflict do nothing
-)
-insert into ~ready (pool, priority, job_id) select pool, priority, id from candidate c
-	where (available_at is null or available_at <= $1) and not exists (select 1 from ~holds h where h.subject = any(c.holds))
-	on conflict do nothing returning pool`
+// and not due. $1 is the time, $2 whether anything may be held.
+const placeQuery = `with %s n as materialized (
+		select o.*, (select o.key <> '' and exists (select from ~open_jobs k where k.key = o.key and k.job_id < o.job_id)) as behind
+		from (%s) s join ~open_jobs o on o.key = s.key and o.job_id = s.job_id
+	), next as materialized (select n.*, ` + heldSubject + ` as held from n where not behind
+	), parked as (
+		insert into ~parked (subject, job_id, key) select held, job_id, key from next where held is not null and (available_at is null or available_at <= $1) on conflict do nothing
+	), later as (
+		insert into ~delayed (available_at, job_id, key) select available_at, job_id, key from next where available_at > $1 on conflict do nothing returning available_at
+	), token as (
+		insert into ~ready (pool, priority, job_id, attempt)
+		select pool, priority, job_id, attempt from next where held is null and (available_at is null or available_at <= $1) on conflict do nothing returning pool, priority, job_id
+	)` + placedRows
 
-// place places jobs, and the first ones of keys.
-func (t *tx) place(ids []int64, keys []string) {
-	if len(ids)+len(keys) == 0 {
-		return
-	}
-	if ids == nil {
-		ids = []int64{}
-	}
-	t.placeFrom("", `select unnest($2::bigint[]) as id union select f.id from unnest($3::text[]) u(key)
-		cross join lateral (select k.job_id as id from ~keyed k where k.key = u.key order by k.job_id limit 1) f`, t.now, ids, texts(keys))
+// placedRows tells of the tokens and times that a statement has made.
+const placedRows = `
+	select ` + tokenKind + ` as what, pool, priority, min(job_id) as job_id, null::timestamptz as at from token group by pool, priority
+	union all select ` + laterKind + `, null, 0, 0, min(available_at) from later having count(*) > 0`
+
+// placeFrom places the jobs of a source of keys and ids.
+func (t *tx) placeFrom(with, source string, args ...any) {
+	t.unsure = true
+	t.askHeld()
+	t.exec(fmt.Sprintf(placeQuery, with, source), append([]any{t.now, t.memory.mayBeHeld()}, args...)...).Query(t.allPlaced)
 }
 
-func (t *tx) placeFrom(with, source string, args ...any) {
-	t.exec(fmt.Sprintf(placeQuery, with, source), args...).Query(func(rows pgx.Rows) error {
-		pools, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		for _, pool := range pools {
-			t.wake[pool] = true
+// allPlaced reads rows about places.
+func (t *tx) allPlaced(rows pgx.Rows) error {
+	for rows.Next() {
+		var what int64
+		var pool *string
+		var at token
+		var due *time.Time
+		if err := rows.Scan(&what, &pool, &at.priority, &at.job, &due); err != nil {
+			return err
 		}
-		return err
-	})
+		t.placed(pool, at, due)
+	}
+	return rows.Err()
+}
+
+// placed remembers a token of a pool, or when a job is due.
+func (t *tx) placed(pool *string, at token, due *time.Time) {
+	if pool != nil {
+		t.wake[*pool] = true
+		t.memory.placed(*pool, at)
+	}
+	if due != nil {
+		t.memory.delayed(*due)
+	}
 }
 
 // change is what becomes of a job that was running or queued.
@@ -72,55 +95,75 @@ func (t *tx) change(all []change) {
 	}
 	t.update(all)
 	t.displace(all)
-	var left, again []int64
-	var keys []string
+	var keys, againKeys, left []string
+	var again, gone []int64
 	for _, c := range all {
-		t.count(c.before.Pool, c.before.Status, -1)
+		t.memory.change(c.after)
+		if c.before.Status == queue.Running {
+			t.freed(c.before.Pool)
+		}
 		if !c.after.Status.Terminal() {
-			t.count(c.after.Pool, c.after.Status, 1)
-			again = append(again, c.after.ID)
+			again, againKeys = append(again, c.after.ID), append(againKeys, c.after.Key)
 			continue
 		}
-		left = append(left, c.after.ID)
+		t.count(c.before.Pool, -1)
+		gone, left = append(gone, c.after.ID), append(left, c.after.Key)
 		if c.after.Key != "" {
 			keys = append(keys, c.after.Key)
 		}
 	}
-	t.leave(all, left)
-	t.place(again, keys)
+	if len(gone) > 0 {
+		t.exec("delete from ~open_jobs o using unnest($1::text[], $2::bigint[]) u(key, id) where o.key = u.key and o.job_id = u.id", left, gone)
+	}
+	t.unname(all)
+	if len(again)+len(keys) > 0 {
+		t.placeFrom("", `select * from unnest($3::text[], $4::bigint[]) s(key, job_id) union select u.key, f.job_id from unnest($5::text[]) u(key)
+			cross join lateral (select o.* from ~open_jobs o where o.key = u.key order by o.job_id limit 1) f
+			where not exists (select from ~ready r where r.pool = f.pool and r.priority = f.priority and r.job_id = f.job_id)
+				and not exists (select from ~delayed d where d.available_at = f.available_at and d.job_id = f.job_id)
+				and not exists (select from ~parked p where p.subject = any(f.holds) and p.job_id = f.job_id)
+				and f.job_id <> all(array(select job_id from ~running))`, texts(againKeys), orNone(again), texts(keys))
+	}
 }
+
+// orNone is never nil: that would be null.
+func orNone(ids []int64) []int64 { return append([]int64{}, ids...) }
 
 func (t *tx) update(all []change) {
 	n := len(all)
-	ids, attempts := make([]int64, n), make([]int64, n)
-	statuses, workers, texts := make([]string, n), make([]string, n), make([]string, n)
-	available, heartbeat, lease, finished := make([]*time.Time, n), make([]*time.Time, n), make([]*time.Time, n), make([]*time.Time, n)
+	ids, attempts, maxAttempts := make([]int64, n), make([]int64, n), make([]int64, n)
+	keys, statuses, errs := make([]string, n), make([]string, n), make([]string, n)
+	available, started, finished := make([]*time.Time, n), make([]*time.Time, n), make([]*time.Time, n)
 	for i, c := range all {
 		j := c.after
-		ids[i], attempts[i], statuses[i], workers[i], texts[i] = j.ID, int64(j.MaxAttempts), string(j.Status), j.Worker, j.Error
-		available[i], heartbeat[i], lease[i], finished[i] = when(j.AvailableAt), when(j.HeartbeatAt), when(j.LeaseUntil), when(j.FinishedAt)
+		ids[i], attempts[i], maxAttempts[i], keys[i], statuses[i], errs[i] = j.ID, int64(j.Attempt), int64(j.MaxAttempts), j.Key, string(j.Status), j.Error
+		available[i], started[i], finished[i] = when(j.AvailableAt), when(j.StartedAt), when(j.FinishedAt)
 	}
-	t.exec(`update ~jobs j set status = u.s, available_at = u.a, max_attempts = u.m, worker = u.w, heartbeat_at = u.h, lease_until = u.l, finished_at = u.f, error = u.e
-		from unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::bigint[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::timestamptz[], $9::text[])
-			u(i, s, a, m, w, h, l, f, e) where j.id = u.i`,
-		ids, statuses, available, attempts, workers, heartbeat, lease, finished, texts)
+	t.exec(`with u as materialized (select * from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::timestamptz[], $9::text[])
+			u(i, k, t, m, s, a, b, f, e)
+		), again as (update ~open_jobs o set available_at = u.a, attempt = u.t from u where o.key = u.k and o.job_id = u.i and u.s = 'queued')
+		update ~jobs j set status = u.s, attempt = u.t, available_at = u.a, max_attempts = u.m, started_at = u.b, finished_at = u.f, error = u.e from u where j.id = u.i`,
+		ids, keys, attempts, maxAttempts, statuses, available, started, finished, errs)
 }
 
 // displace takes jobs out of their places.
 func (t *tx) displace(all []change) {
-	var ran, ids, priorities []int64
-	var pools []string
+	var ids, priorities, held []int64
+	var pools, subjects []string
 	var due []*time.Time
 	for _, c := range all {
 		j := c.before
 		if j.Status == queue.Running {
-			ran = append(ran, j.ID)
+			t.memory.released(j.ID)
 			continue
 		}
 		ids, pools, priorities, due = append(ids, j.ID), append(pools, j.Pool), append(priorities, int64(j.Priority)), append(due, when(j.AvailableAt))
+		for _, s := range j.Holds {
+			subjects, held = append(subjects, s), append(held, j.ID)
+		}
 	}
-	if len(ran) > 0 {
-		t.exec("delete from ~running where job_id = any($1::bigint[])", ran)
+	if len(held) > 0 {
+		t.exec("delete from ~parked p using unnest($1::text[], $2::bigint[]) u(subject, id) where p.subject = u.subject and p.job_id = u.id", subjects, held)
 	}
 	if len(ids) == 0 {
 		return
@@ -130,36 +173,15 @@ func (t *tx) displace(all []change) {
 	t.exec("delete from ~delayed d using unnest($1::timestamptz[], $2::bigint[]) u(at, id) where d.available_at = u.at and d.job_id = u.id", due, ids)
 }
 
-// leave takes finished jobs out of the small tables.
-func (t *tx) leave(all []change, left []int64) {
-	if len(left) == 0 {
-		return
-	}
-	t.exec("delete from ~open_jobs where job_id = any($1::bigint[])", left)
-	var keys, subjects, dedupe []string
-	var keyed, subjected []int64
+// unname frees the dedupe keys of jobs that have ended.
+func (t *tx) unname(all []change) {
+	var names []string
 	for _, c := range all {
-		j := c.after
-		if !j.Status.Terminal() {
-			continue
-		}
-		if j.Key != "" {
-			keys, keyed = append(keys, j.Key), append(keyed, j.ID)
-		}
-		if j.DedupeKey != "" {
-			dedupe = append(dedupe, j.DedupeKey)
-		}
-		for _, s := range j.Holds {
-			subjects, subjected = append(subjects, s), append(subjected, j.ID)
+		if c.after.DedupeKey != "" && c.after.Status.Terminal() {
+			names = append(names, c.after.DedupeKey)
 		}
 	}
-	if len(keys) > 0 {
-		t.exec("delete from ~keyed k using unnest($1::text[], $2::bigint[]) u(key, id) where k.key = u.key and k.job_id = u.id", keys, keyed)
-	}
-	if len(subjects) > 0 {
-		t.exec("delete from ~job_subjects s using unnest($1::text[], $2::bigint[]) u(subject, id) where s.subject = u.subject and s.job_id = u.id", subjects, subjected)
-	}
-	if len(dedupe) > 0 {
-		t.exec("delete from ~dedupe where key = any($1::text[])", dedupe)
+	if len(names) > 0 {
+		t.exec("delete from ~dedupe where key = any($1::text[])", names)
 	}
 }

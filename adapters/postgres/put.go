@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -9,58 +10,94 @@ import (
 )
 
 // put adds jobs and returns their ids; for one whose dedupe key an unfinished
-// job has, that job's id.
+// job has, that job's id. Ids rise in the order of the turns.
 func (t *tx) put(jobs []queue.Job) ([]int64, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
-	known, free, err := t.reserve(jobs)
+	named, err := t.named(jobs)
 	if err != nil {
 		return nil, err
 	}
 	ids := make([]int64, len(jobs))
-	added := jobs[:0:0]
+	added := make([]queue.Job, 0, len(jobs))
 	for i, j := range jobs {
-		j.DedupeKey = text(j.DedupeKey)
-		if id, ok := known[j.DedupeKey]; ok && j.DedupeKey != "" {
+		j = stored(j, t.now)
+		if id, ok := named[j.DedupeKey]; ok && j.DedupeKey != "" {
 			ids[i] = id
 			continue
 		}
-		j.ID, free = free[0], free[1:]
-		ids[i], known[j.DedupeKey] = j.ID, j.ID
+		t.memory.ids++
+		j.ID = t.memory.ids
+		ids[i], named[j.DedupeKey] = j.ID, j.ID
 		added = append(added, j)
 	}
 	t.enter(added)
 	return ids, nil
 }
 
-type known struct {
+// stored is a new job as it will be read back.
+func stored(j queue.Job, now time.Time) queue.Job {
+	j.Pool, j.Kind, j.Key, j.Lane, j.Role, j.DedupeKey = text(j.Pool), text(j.Kind), text(j.Key), text(j.Lane), text(j.Role), text(j.DedupeKey)
+	if len(j.Holds) > 0 {
+		j.Holds = texts(j.Holds)
+	} else {
+		j.Holds = nil
+	}
+	j.AvailableAt = stamp(j.AvailableAt)
+	return queue.Job{
+		Pool: j.Pool, Kind: j.Kind, Key: j.Key, TaskID: j.TaskID, Lane: j.Lane, Role: j.Role, Holds: j.Holds, Payload: append([]byte(nil), j.Payload...),
+		Priority: j.Priority, AvailableAt: j.AvailableAt, MaxAttempts: j.MaxAttempts, DedupeKey: j.DedupeKey, Status: queue.Queued, CreatedAt: now,
+	}
+}
+
+type named struct {
 	key string
 	id  int64
 }
 
-func scanKnown(row pgx.CollectableRow) (k known, err error) { return k, row.Scan(&k.key, &k.id) }
+func scanNamed(row pgx.CollectableRow) (k named, err error) { return k, row.Scan(&k.key, &k.id) }
 
-// reserve reads which dedupe keys are taken, and draws an id for every job. Ids
-// rise in the order of the turns.
-func (t *tx) reserve(jobs []queue.Job) (taken map[string]int64, ids []int64, err error) {
+// named reads which dedupe keys are taken.
+func (t *tx) named(jobs []queue.Job) (map[string]int64, error) {
+	taken := map[string]int64{}
 	var keys []string
 	for _, j := range jobs {
 		if j.DedupeKey != "" {
 			keys = append(keys, j.DedupeKey)
 		}
 	}
-	var found []known
-	if len(keys) > 0 {
-		later(t, &found, scanKnown, "select key, job_id from ~dedupe where key = any($1::text[])", keys)
+	if len(keys) == 0 {
+		return taken, nil
 	}
-	ids, err = rows(t, pgx.RowTo[int64], "select nextval($1::regclass) from generate_series(1, $2::bigint)", t.db.prefix+"job_ids", int64(len(jobs)))
-	taken = map[string]int64{}
+	found, err := rows(t, scanNamed, "select key, job_id from ~dedupe where key = any($1::text[])", texts(keys))
 	for _, k := range found {
 		taken[k.key] = k.id
 	}
-	return taken, ids, err
+	return taken, err
 }
+
+// enterQuery takes new jobs into the tables. f marks the first of a key among
+// them: it has a place unless an earlier job of the key is unfinished.
+const enterQuery = `with u as materialized (select i, p, k, e, t, l, r, h::text[] as holds, b, o, a, m, d, f
+		from unnest($3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::bytea[], $12::bigint[],
+			$13::timestamptz[], $14::bigint[], $15::text[], $16::boolean[]) u(i, p, k, e, t, l, r, h, b, o, a, m, d, f)
+	), job as (
+		insert into ~jobs (id, pool, kind, key, task_id, lane, role, holds, payload, priority, available_at, max_attempts, dedupe_key, status, created_at)
+		select i, p, k, e, t, l, r, holds, b, o, a, m, d, 'queued', $1 from u
+	), open as (
+		insert into ~open_jobs (key, job_id, pool, priority, available_at, attempt, holds) select e, i, p, o, a, 0, holds from u
+	), n as materialized (select e as key, i as job_id, p as pool, o as priority, a as available_at, holds from u
+		where e = '' or f and not exists (select from ~open_jobs o where o.key = u.e)
+	), next as materialized (select n.*, ` + heldSubject + ` as held from n
+	), parked as (
+		insert into ~parked (subject, job_id, key) select held, job_id, key from next where held is not null and (available_at is null or available_at <= $1)
+	), later as (
+		insert into ~delayed (available_at, job_id, key) select available_at, job_id, key from next where available_at > $1 returning available_at
+	), token as (
+		insert into ~ready (pool, priority, job_id, attempt)
+		select pool, priority, job_id, 0 from next where held is null and (available_at is null or available_at <= $1) returning pool, priority, job_id
+	)` + placedRows
 
 // enter takes new jobs into the tables and gives them their places.
 func (t *tx) enter(jobs []queue.Job) {
@@ -68,47 +105,48 @@ func (t *tx) enter(jobs []queue.Job) {
 	if n == 0 {
 		return
 	}
-	ids, tasks, priorities, attempts := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	ids, tasks, priorities, attempts, first := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]bool, n)
 	pools, kinds, keys, lanes, roles, holds, dedupe := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	payloads, available := make([][]byte, n), make([]*time.Time, n)
+	seen := map[string]bool{}
+	var names []string
+	var bearers []int64
 	for i, j := range jobs {
 		ids[i], tasks[i], priorities[i], attempts[i] = j.ID, j.TaskID, int64(j.Priority), int64(j.MaxAttempts)
 		pools[i], kinds[i], keys[i], lanes[i], roles[i], dedupe[i] = j.Pool, j.Kind, j.Key, j.Lane, j.Role, j.DedupeKey
-		holds[i], payloads[i], available[i] = encode(texts(j.Holds)), j.Payload, when(j.AvailableAt)
-		t.count(text(j.Pool), queue.Queued, 1)
+		holds[i], payloads[i], available[i] = literal(j.Holds), j.Payload, when(j.AvailableAt)
+		first[i], seen[j.Key] = !seen[j.Key], true
+		t.count(j.Pool, 1)
+		t.memory.placed(j.Pool, token{priorities[i], j.ID})
+		if j.DedupeKey != "" {
+			names, bearers = append(names, j.DedupeKey), append(bearers, j.ID)
+		}
 	}
-	t.exec(`insert into ~jobs (id, pool, kind, key, task_id, lane, role, holds, payload, priority, available_at, max_attempts, dedupe_key, status, created_at)
-		select i, p, k, e, t, l, r, array(select jsonb_array_elements_text(h::jsonb)), b, o, a, m, d, 'queued', $1
-		from unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[], $9::text[], $10::bytea[], $11::bigint[],
-			$12::timestamptz[], $13::bigint[], $14::text[]) u(i, p, k, e, t, l, r, h, b, o, a, m, d)`,
-		t.now, ids, pools, kinds, keys, tasks, lanes, roles, holds, payloads, priorities, available, attempts, dedupe)
-	t.exec("insert into ~open_jobs (job_id, pool, task_id) select * from unnest($1::bigint[], $2::text[], $3::bigint[])", ids, pools, tasks)
-	t.relate(jobs)
-	t.place(ids, nil)
+	t.memory.put(jobs)
+	t.askHeld()
+	t.batch.Queue(t.db.q(enterQuery), t.now, t.memory.mayBeHeld(), ids, pools, kinds, keys, tasks, lanes, roles, holds, payloads, priorities, available, attempts, dedupe, first).Query(t.allPlaced)
+	if len(names) > 0 {
+		t.exec("insert into ~dedupe (key, job_id) select * from unnest($1::text[], $2::bigint[])", names, bearers)
+	}
 }
 
-// relate enters what only some jobs have: a key, a dedupe key, subjects.
-func (t *tx) relate(jobs []queue.Job) {
-	var keys, subjects, dedupe []string
-	var keyed, subjected, deduped []int64
-	for _, j := range jobs {
-		if j.Key != "" {
-			keys, keyed = append(keys, j.Key), append(keyed, j.ID)
-		}
-		if j.DedupeKey != "" {
-			dedupe, deduped = append(dedupe, j.DedupeKey), append(deduped, j.ID)
-		}
-		for _, s := range j.Holds {
-			subjects, subjected = append(subjects, s), append(subjected, j.ID)
-		}
+var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// literal is a list of texts as PostgreSQL writes an array: unnest would take
+// an array of arrays apart.
+func literal(list []string) string {
+	if len(list) == 0 {
+		return "{}"
 	}
-	if len(keys) > 0 {
-		t.exec("insert into ~keyed (key, job_id) select * from unnest($1::text[], $2::bigint[])", keys, keyed)
+	var b strings.Builder
+	sep := byte('{')
+	for _, s := range list {
+		b.WriteByte(sep)
+		b.WriteByte('"')
+		_, _ = escape.WriteString(&b, s) // a Builder takes everything
+		b.WriteByte('"')
+		sep = ','
 	}
-	if len(subjects) > 0 {
-		t.exec("insert into ~job_subjects (subject, job_id) select * from unnest($1::text[], $2::bigint[]) on conflict do nothing", subjects, subjected)
-	}
-	if len(dedupe) > 0 {
-		t.exec("insert into ~dedupe (key, job_id) select * from unnest($1::text[], $2::bigint[])", dedupe, deduped)
-	}
+	b.WriteByte('}')
+	return b.String()
 }

@@ -3,10 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -62,87 +59,139 @@ func (d *DB) Reap(ctx context.Context) (jobs []queue.Job, err error) {
 	return jobs, err
 }
 
-// extendAll prolongs claims that are still held.
-func (t *tx) extendAll(batch []*request) error {
-	asked := map[fence]bool{}
-	var ids, attempts []int64
-	var leases []*time.Time
-	for _, r := range batch {
-		if r.extend == nil {
-			continue
-		}
-		f := fence{r.extend.claim.Job.ID, r.extend.claim.Job.Attempt}
-		if asked[f] { // a claim is prolonged once for each transaction, by whoever came first
-			continue
-		}
-		asked[f] = true // of two attempts of a job one is held at most
-		ids, attempts, leases = append(ids, f.id), append(attempts, int64(f.attempt)), append(leases, when(t.now.Add(r.extend.ttl)))
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	held, err := rows(t, scanFence, `with held as (
-			update ~jobs j set heartbeat_at = $1, lease_until = u.until from unnest($2::bigint[], $3::bigint[], $4::timestamptz[]) u(i, a, until)
-			where j.id = u.i and j.attempt = u.a and j.status = 'running' returning j.id, j.attempt, j.lease_until)
-		update ~running r set lease_until = held.lease_until from held where r.job_id = held.id returning held.id, held.attempt`,
-		t.now, ids, attempts, leases)
-	for _, r := range batch {
-		if r.extend != nil && !slices.Contains(held, fence{r.extend.claim.Job.ID, r.extend.claim.Job.Attempt}) {
-			r.err = queue.ErrLost
+// held tells which claims are held, and their jobs: from memory, or else by
+// asking.
+func (t *tx) held(claims []queue.Claim) (map[int64]queue.Job, error) {
+	out := make(map[int64]queue.Job, len(claims))
+	asked := map[int64]queue.Job{}
+	var ask []int64
+	for _, c := range claims {
+		if j, ok := t.memory.claimed(c); ok && t.sole {
+			out[j.ID] = j
+		} else if was, twice := asked[c.Job.ID]; !twice || was.Attempt < c.Job.Attempt {
+			ask, asked[c.Job.ID] = append(ask, c.Job.ID), c.Job
 		}
 	}
-	return err
+	if len(ask) == 0 {
+		return out, nil
+	}
+	jobs, err := rows(t, scanJob, "select "+storedColumns+" from ~jobs where id = any($1::bigint[]) and status = 'queued'", ask)
+	for _, j := range jobs {
+		c := asked[j.ID]
+		if j.Attempt++; j.Attempt == c.Attempt {
+			j.Status, j.Worker, j.StartedAt, j.HeartbeatAt, j.LeaseUntil = queue.Running, c.Worker, c.StartedAt, c.HeartbeatAt, c.LeaseUntil
+			out[j.ID] = j
+		}
+	}
+	return out, err
 }
 
-// fence is what makes a claim one's own.
-type fence struct {
-	id      int64
-	attempt int
-}
-
-func scanFence(row pgx.CollectableRow) (f fence, err error) { return f, row.Scan(&f.id, &f.attempt) }
-
-// finishAll ends claims and returns the jobs that follow them.
-func (t *tx) finishAll(batch []*request) (then []queue.Job, err error) {
-	var ids []int64
+// endAll prolongs and ends claims that are held, and returns the jobs that follow.
+func (t *tx) endAll(batch []*request) (then []queue.Job, err error) {
+	var claims []queue.Claim
 	for _, r := range batch {
-		if r.finish != nil {
-			ids = append(ids, r.finish.claim.Job.ID)
+		if c := r.claim(); c != nil {
+			claims = append(claims, *c)
 		}
 	}
-	if len(ids) == 0 {
+	if len(claims) == 0 {
 		return nil, nil
 	}
-	running, err := t.running(ids)
+	held, err := t.held(claims)
 	if err != nil {
 		return nil, err
 	}
-	var all []change
+	longer := map[int64]queue.Job{}
+	var again []change
 	for _, r := range batch {
-		if r.finish == nil {
+		c := r.claim()
+		if c == nil {
 			continue
 		}
-		j, ok := running[r.finish.claim.Job.ID]
-		if !ok || j.Attempt != r.finish.claim.Job.Attempt {
+		j, ok := held[c.Job.ID]
+		switch {
+		case !ok || j.Attempt != c.Job.Attempt:
 			r.err = queue.ErrLost
-			continue
+		case r.extend != nil:
+			if _, asked := longer[j.ID]; asked { // once for each transaction, by whoever came first
+				continue
+			}
+			j.HeartbeatAt, j.LeaseUntil = t.now, t.now.Add(r.extend.ttl)
+			longer[j.ID], held[j.ID] = j, j
+		default:
+			delete(held, j.ID) // a second end of one claim is too late
+			after := queue.After(j, r.finish.outcome, t.now)
+			then = append(then, r.finish.outcome.Then...)
+			if !after.Status.Terminal() {
+				again = append(again, change{j, after})
+				continue
+			}
+			t.finish(j, after)
 		}
-		delete(running, j.ID) // a second end of one claim is too late
-		all = append(all, change{j, queue.After(j, r.finish.outcome, t.now)})
-		then = append(then, r.finish.outcome.Then...)
 	}
-	t.change(all)
+	t.extend(longer)
+	t.change(again)
 	return then, nil
 }
 
-// running reads running jobs.
-func (t *tx) running(ids []int64) (map[int64]queue.Job, error) {
-	jobs, err := rows(t, scanJob, "select "+jobColumns+" from ~jobs where id = any($1::bigint[]) and status = 'running'", ids)
-	out := make(map[int64]queue.Job, len(jobs))
-	for _, j := range jobs {
-		out[j.ID] = j
+// claim is what a request prolongs or ends.
+func (r *request) claim() *queue.Claim {
+	switch {
+	case r.extend != nil:
+		return &r.extend.claim
+	case r.finish != nil:
+		return &r.finish.claim
+	default:
+		return nil
 	}
-	return out, err
+}
+
+// finish ends a claim with the next step; its dedupe key is free at once.
+func (t *tx) finish(before, after queue.Job) {
+	t.ends = append(t.ends, ending{before, after})
+	t.unname([]change{{before, after}})
+	t.freed(after.Pool)
+}
+
+// extend stores new leases: as claims of their own, by whom and until when.
+func (t *tx) extend(jobs map[int64]queue.Job) {
+	type of struct {
+		pool, worker string
+		until        time.Time
+	}
+	groups := map[of][]queue.Job{}
+	for _, j := range jobs {
+		k := of{j.Pool, j.Worker, stamp(j.LeaseUntil)}
+		groups[k] = append(groups[k], j)
+	}
+	slot := int64(0) // below those of the claims that are made here
+	for k, jobs := range groups {
+		slot--
+		ids, attempts, started := make([]int64, len(jobs)), make([]int64, len(jobs)), make([]*time.Time, len(jobs))
+		for i, j := range jobs {
+			ids[i], attempts[i], started[i] = j.ID, int64(j.Attempt), when(j.StartedAt)
+			t.memory.claim(j)
+			t.memory.claimedBy(j.ID, batch{t.seq, slot})
+		}
+		t.exec("insert into ~claims (writer, seq, slot, pool, worker, heartbeat_at, lease_until, ids, attempts, started) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+			t.db.me, t.seq, slot, k.pool, k.worker, t.now, k.until, ids, attempts, started)
+	}
+}
+
+// spentMax is how many rows of claims that mean nothing any more are left lying.
+const spentMax = 64
+
+// tidy removes rows of claims of which none is held.
+func (t *tx) tidy() {
+	if len(t.memory.spent) < spentMax {
+		return
+	}
+	var seqs, slots []int64
+	for _, b := range t.memory.spent {
+		seqs, slots = append(seqs, b.seq), append(slots, b.slot)
+	}
+	t.memory.spent = nil
+	t.exec("delete from ~claims c using unnest($2::bigint[], $3::bigint[]) u(seq, slot) where c.writer = $1 and c.seq = u.seq and c.slot = u.slot", t.db.me, seqs, slots)
 }
 
 // putEach adds the jobs of every request, and those that follow a claim.
@@ -166,8 +215,8 @@ func (t *tx) putEach(then []queue.Job, batch []*request) error {
 
 // cancel cancels unfinished jobs of a task; those at work only when it is told to.
 func (t *tx) cancel(taskID, except int64, pools []string, running bool) (out []queue.Job, err error) {
-	jobs, err := rows(t, scanJob, "select "+jobColumns+` from ~jobs where id in (select job_id from ~open_jobs
-		where task_id = $1 and job_id <> $2 and (cardinality($3::text[]) = 0 or pool = any($3::text[]))) order by id`, taskID, except, texts(pools))
+	jobs, err := rows(t, scanJob, "select "+jobColumns+` from ~job_states
+		where task_id = $1 and id <> $2 and status in ('queued', 'running') and (cardinality($3::text[]) = 0 or pool = any($3::text[])) order by id`, taskID, except, texts(pools))
 	if err != nil {
 		return nil, err
 	}
@@ -186,10 +235,11 @@ func (t *tx) cancel(taskID, except int64, pools []string, running bool) (out []q
 }
 
 func (t *tx) reap() (out []queue.Job, err error) {
-	jobs, err := rows(t, scanJob, "select "+jobColumns+" from ~jobs where id in (select job_id from ~running where lease_until <= $1) order by id", t.now)
+	jobs, err := rows(t, scanJob, "select "+jobColumns+" from ~job_states where id in (select job_id from ~running where lease_until <= $1) order by id", t.now)
 	if err != nil {
 		return nil, err
 	}
+	t.exec("delete from ~claims where lease_until <= $1", t.now)
 	var all []change
 	for _, before := range jobs {
 		after := queue.After(before, queue.Outcome{Kind: queue.OutcomeRetry, At: t.now, Error: queue.LostHeartbeat}, t.now)

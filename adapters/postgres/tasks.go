@@ -63,7 +63,7 @@ func (d *DB) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrat
 		}
 	}
 	if f.Live {
-		conds = append(conds, "stage not in ('done', 'cancelled')")
+		conds = append(conds, "ended_at is null")
 	}
 	if f.Limit <= 0 {
 		f.Limit = 100
@@ -79,7 +79,7 @@ func (t *tx) taken(c orchestrator.Commit) (bool, error) {
 	k := c.Task
 	var live []int64
 	if c.Live != nil {
-		later(t, &live, pgx.RowTo[int64], "select id from ~tasks where stage not in ('done', 'cancelled') and id <> $1 order by id", k.ID)
+		later(t, &live, pgx.RowTo[int64], "select id from ~tasks where ended_at is null and id <> $1 order by id", k.ID)
 	}
 	ids, err := rows(t, pgx.RowTo[int64], `select id from ~tasks where id = $1 and version <> $2
 		union all select -1 where $2 > 0 and not exists (select 1 from ~tasks where id = $1)
@@ -90,21 +90,146 @@ func (t *tx) taken(c orchestrator.Commit) (bool, error) {
 	return len(ids) > 0 || c.Live != nil && !slices.Equal(live, c.Live), err
 }
 
-// saveTask inserts or replaces the row of a task that is not taken.
-func (t *tx) saveTask(k orchestrator.Task) {
-	t.exec(`insert into ~tasks (work_item_id, tracker_project_id, tracker_issue_id, repo, branch, slug, title, description,
-		stage, state, developer_retries, deploy_phase, head_sha, tracker_message_id, brd_review_started_at, brd_review_ended_at, approved_at,
-		approved_by, cancel_requested_at, cancelled_at, created_at, updated_at, stage_entered_at, version, id)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)
-		on conflict (id) do update set (work_item_id, tracker_project_id, tracker_issue_id, repo, branch, slug, title, description,
-		stage, state, developer_retries, deploy_phase, head_sha, tracker_message_id, brd_review_started_at, brd_review_ended_at, approved_at,
-		approved_by, cancel_requested_at, cancelled_at, created_at, updated_at, stage_entered_at, version)
-		= (excluded.work_item_id, excluded.tracker_project_id, excluded.tracker_issue_id, excluded.repo, excluded.branch, excluded.slug, excluded.title,
-		excluded.description, excluded.stage, excluded.state, excluded.developer_retries, excluded.deploy_phase, excluded.head_sha,
-		excluded.tracker_message_id, excluded.brd_review_started_at, excluded.brd_review_ended_at, excluded.approved_at, excluded.approved_by,
-		excluded.cancel_requested_at, excluded.cancelled_at, excluded.created_at, excluded.updated_at, excluded.stage_entered_at, excluded.version)`,
-		k.WorkItemID, k.TrackerProjectID, k.TrackerIssueID, k.Repo, k.Branch, k.Slug, k.Title, k.Description,
-		string(k.State.Stage), encode(k.State), int64(k.State.Retries), string(k.State.Phase), k.State.Head, k.TrackerMessageID,
-		when(k.BRDReviewStartedAt), when(k.BRDReviewEndedAt), when(k.ApprovedAt), k.ApprovedBy, when(k.CancelRequestedAt),
-		when(k.CancelledAt), when(k.CreatedAt), when(k.UpdatedAt), when(k.StageEnteredAt), k.Version+1, k.ID)
+// takenOf is taken for many tasks, at once. It returns the ids of those that are.
+func (t *tx) takenOf(tasks []orchestrator.Task) (map[int64]bool, error) {
+	out := map[int64]bool{}
+	n := len(tasks)
+	if n == 0 {
+		return out, nil
+	}
+	ids, versions := make([]int64, n), make([]int64, n)
+	projects, issues, repos, items, branches := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	for i, k := range tasks {
+		ids[i], versions[i], projects[i], issues[i], repos[i], items[i], branches[i] = k.ID, k.Version, k.TrackerProjectID, k.TrackerIssueID, k.Repo, k.WorkItemID, k.Branch
+	}
+	taken, err := rows(t, pgx.RowTo[int64], `select u.id from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
+			u(id, version, project, issue, repo, item, branch)
+		where (select version from ~tasks t where t.id = u.id) is distinct from u.version
+			or exists (select from ~tasks t where t.tracker_project_id = u.project and t.tracker_issue_id = u.issue and t.id <> u.id)
+			or exists (select from ~tasks t where t.repo = u.repo and t.work_item_id = u.item and t.id <> u.id)
+			or exists (select from ~tasks t where t.repo = u.repo and t.branch = u.branch and t.id <> u.id)`,
+		ids, versions, projects, issues, repos, items, branches)
+	for _, id := range taken {
+		out[id] = true
+	}
+	return out, err
+}
+
+// names are what no two tasks share, and the version of the one that has them.
+type names struct {
+	project, issue, repo, item, branch string
+	version                            int64
+}
+
+func namesOf(k orchestrator.Task) names {
+	return names{k.TrackerProjectID, k.TrackerIssueID, k.Repo, k.WorkItemID, k.Branch, k.Version}
+}
+
+// sure reports whether the task is remembered at this version and with these
+// names: then nothing need be asked.
+func (t *tx) sure(k orchestrator.Task) bool {
+	known, ok := t.memory.tasks[k.ID]
+	return ok && t.sole && known == namesOf(k)
+}
+
+// saved remembers a task that was stored.
+func (m *memory) saved(k orchestrator.Task) {
+	if len(m.tasks) > rememberMax/10 {
+		clear(m.tasks)
+	}
+	k.Version++
+	m.tasks[k.ID] = namesOf(k)
+}
+
+// endedAt is set for a task that is over.
+func endedAt(k orchestrator.Task) time.Time {
+	switch {
+	case !k.State.Stage.Terminal():
+		return time.Time{}
+	case k.UpdatedAt.IsZero():
+		return time.Unix(0, 0)
+	default:
+		return k.UpdatedAt
+	}
+}
+
+const (
+	taskTexts   = "work_item_id, tracker_project_id, tracker_issue_id, repo, branch, slug, title, description, stage, state, deploy_phase, head_sha, tracker_message_id, approved_by"
+	taskNumbers = "id, developer_retries, version"
+	taskTimes   = "brd_review_started_at, brd_review_ended_at, approved_at, cancel_requested_at, cancelled_at, created_at, updated_at, stage_entered_at, ended_at"
+)
+
+// saveQuery inserts or replaces the rows of tasks that are not taken.
+var saveQuery = func() string {
+	all := taskTexts + ", " + taskNumbers + ", " + taskTimes
+	var arrays []string
+	add := func(columns, kind string) {
+		for range strings.Split(columns, ", ") {
+			arrays = append(arrays, fmt.Sprintf("$%d::%s[]", len(arrays)+1, kind))
+		}
+	}
+	add(taskTexts, "text")
+	add(taskNumbers, "bigint")
+	add(taskTimes, "timestamptz")
+	return "insert into ~tasks (" + all + ") select * from unnest(" + strings.Join(arrays, ", ") + ") on conflict (id) do update set (" +
+		all + ") = (excluded." + strings.ReplaceAll(all, ", ", ", excluded.") + ")"
+}()
+
+// saveTasks stores the rows of tasks that are not taken.
+func (t *tx) saveTasks(tasks []orchestrator.Task) {
+	if len(tasks) == 0 {
+		return
+	}
+	var columns []any
+	words := func(of func(orchestrator.Task) string) {
+		column := make([]string, len(tasks))
+		for i, k := range tasks {
+			column[i] = of(k)
+		}
+		columns = append(columns, column)
+	}
+	numbers := func(of func(orchestrator.Task) int64) {
+		column := make([]int64, len(tasks))
+		for i, k := range tasks {
+			column[i] = of(k)
+		}
+		columns = append(columns, column)
+	}
+	moments := func(of func(orchestrator.Task) time.Time) {
+		column := make([]*time.Time, len(tasks))
+		for i, k := range tasks {
+			column[i] = when(of(k))
+		}
+		columns = append(columns, column)
+	}
+	words(func(k orchestrator.Task) string { return k.WorkItemID })
+	words(func(k orchestrator.Task) string { return k.TrackerProjectID })
+	words(func(k orchestrator.Task) string { return k.TrackerIssueID })
+	words(func(k orchestrator.Task) string { return k.Repo })
+	words(func(k orchestrator.Task) string { return k.Branch })
+	words(func(k orchestrator.Task) string { return k.Slug })
+	words(func(k orchestrator.Task) string { return k.Title })
+	words(func(k orchestrator.Task) string { return k.Description })
+	words(func(k orchestrator.Task) string { return string(k.State.Stage) })
+	words(func(k orchestrator.Task) string { return encode(k.State) })
+	words(func(k orchestrator.Task) string { return string(k.State.Phase) })
+	words(func(k orchestrator.Task) string { return k.State.Head })
+	words(func(k orchestrator.Task) string { return k.TrackerMessageID })
+	words(func(k orchestrator.Task) string { return k.ApprovedBy })
+	numbers(func(k orchestrator.Task) int64 { return k.ID })
+	numbers(func(k orchestrator.Task) int64 { return int64(k.State.Retries) })
+	numbers(func(k orchestrator.Task) int64 { return k.Version + 1 })
+	moments(func(k orchestrator.Task) time.Time { return k.BRDReviewStartedAt })
+	moments(func(k orchestrator.Task) time.Time { return k.BRDReviewEndedAt })
+	moments(func(k orchestrator.Task) time.Time { return k.ApprovedAt })
+	moments(func(k orchestrator.Task) time.Time { return k.CancelRequestedAt })
+	moments(func(k orchestrator.Task) time.Time { return k.CancelledAt })
+	moments(func(k orchestrator.Task) time.Time { return k.CreatedAt })
+	moments(func(k orchestrator.Task) time.Time { return k.UpdatedAt })
+	moments(func(k orchestrator.Task) time.Time { return k.StageEnteredAt })
+	moments(endedAt)
+	t.exec(saveQuery, columns...)
+	for _, k := range tasks {
+		t.memory.saved(k)
+	}
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // tx is a transaction of the writer. Statements that only change something are
@@ -21,24 +19,18 @@ type tx struct {
 	now   time.Time
 	seq   int64 // its number among those of this writer
 	batch *pgx.Batch
-	wake  map[string]bool       // pools that may have become claimable
-	depth map[queue.Depth]int64 // by pool and status: what was added
-	slots []*request            // who gets the n-th claim
-	ends  []ending              // claims that end here, if they are held
-}
+	wake  map[string]bool // pools that may have become claimable
 
-// begin takes the turn. Every later statement sees what the others committed.
-func (t *tx) begin() {
-	t.exec("begin")
-	t.exec(numberQuery, t.db.me, t.seq)
+	memory  *memory
+	sole    bool             // nobody else has held the turn since this writer's last
+	drawn   int64            // the last id of a job when the transaction began
+	unsure  bool             // where new tokens lie
+	holding bool             // something was held here
+	depth   map[string]int64 // by pool: unfinished jobs that were added
+	slots   []*request       // who gets the n-th claim
+	groups  []*group
+	ends    []ending // claims that end for good with the next step
 }
-
-// numberQuery takes the turn and leaves the number of a transaction behind. It
-// fails (by a division by zero) when a higher one is there: the writer has given
-// that transaction up.
-const numberQuery = `with turn as materialized (select one from ~turn for no key update)
-	insert into ~writers as w (writer, seq, at) select $1, $2, now() from turn
-	on conflict (writer) do update set seq = excluded.seq / (excluded.seq > w.seq)::int, at = excluded.at`
 
 // all does the requests, those of a kind as one.
 func (t *tx) all(batch []*request) error {
@@ -48,21 +40,17 @@ func (t *tx) all(batch []*request) error {
 			live = append(live, r)
 		}
 	}
-	if err := t.extendAll(live); err != nil {
-		return err
-	}
-	then, err := t.finishAll(t.endAll(live))
+	then, err := t.endAll(live)
 	if err != nil {
 		return err
 	}
-	for _, r := range live {
-		if r.alone != nil {
-			if err := r.alone(t); t.broken(err) {
-				return err
-			} else {
-				r.err = err
-			}
-		}
+	committed, err := t.commitAll(live)
+	if err != nil {
+		return err
+	}
+	then = append(then, committed...)
+	if err := t.eachAlone(live); err != nil {
+		return err
 	}
 	received, err := t.receiveAll(live)
 	if err != nil {
@@ -75,33 +63,51 @@ func (t *tx) all(batch []*request) error {
 	return nil
 }
 
+// eachAlone does the requests that have statements of their own. They find the
+// claims that end here ended.
+func (t *tx) eachAlone(live []*request) error {
+	for _, r := range live {
+		if r.alone == nil {
+			continue
+		}
+		t.step(&group{})
+		err := r.alone(t)
+		if t.broken(err) {
+			return err
+		}
+		r.err = err
+	}
+	return nil
+}
+
 // broken reports an error that the whole transaction has, not one request.
 func (t *tx) broken(err error) bool {
 	return err != nil && (t.conn.IsClosed() || t.conn.PgConn().TxStatus() != 'T')
 }
 
-// counted brings the counters up to date.
-func (t *tx) counted() {
-	var pools, statuses []string
-	var added []int64
-	for k, n := range t.depth {
+// deltas are the changes of the counters that were not stored yet.
+func (t *tx) deltas() (pools []string, added []int64) {
+	pools, added = []string{}, []int64{}
+	for pool, n := range t.depth {
 		if n != 0 {
-			pools, statuses, added = append(pools, k.Pool), append(statuses, string(k.Status)), append(added, n)
+			pools, added = append(pools, pool), append(added, n)
 		}
 	}
-	if len(pools) > 0 {
-		t.exec("insert into ~depth (pool, status, n) select * from unnest($1::text[], $2::text[], $3::bigint[])"+addDepth, pools, statuses, added)
+	clear(t.depth)
+	return pools, added
+}
+
+// counted brings the counters up to date.
+func (t *tx) counted() {
+	if pools, added := t.deltas(); len(pools) > 0 {
+		t.exec("insert into ~depth (pool, n) select * from unnest($1::text[], $2::bigint[])"+addDepth, pools, added)
 	}
 }
 
-const addDepth = " on conflict (pool, status) do update set n = depth.n + excluded.n"
+const addDepth = " on conflict (pool) do update set n = depth.n + excluded.n"
 
-func (t *tx) count(pool string, s queue.Status, n int64) {
-	t.depth[queue.Depth{Pool: pool, Status: s}] += n
-	if s == queue.Running && n < 0 {
-		t.freed(pool)
-	}
-}
+// count counts unfinished jobs.
+func (t *tx) count(pool string, n int64) { t.depth[pool] += n }
 
 // freed hints a pool whose bound may have kept somebody waiting.
 func (t *tx) freed(pool string) {
@@ -169,8 +175,16 @@ func when(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	u := t.UTC().Truncate(time.Microsecond)
+	u := stamp(t)
 	return &u
+}
+
+// stamp is a time as it is read back.
+func stamp(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Microsecond)
 }
 
 // times reads stored times into their places.

@@ -4,21 +4,24 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// request is one caller's share of a transaction: exactly one of alone, put,
-// finish, extend, take and receive is set, or finish with take. The results are
-// read after done.
+// request is one caller's share of a transaction: exactly one of alone, commit,
+// put, finish, extend, take and receive is set, or finish with take. The results
+// are read after done.
 type request struct {
 	ctx context.Context
 
 	alone   func(*tx) error
+	commit  *orchestrator.Commit
 	put     []queue.Job
 	finish  *finishing
 	extend  *extending
@@ -26,6 +29,7 @@ type request struct {
 	receive *receiving
 
 	ids    []int64
+	had    []queue.Claim // of earlier transactions
 	claims []queue.Claim
 	err    error
 	done   chan struct{}
@@ -76,11 +80,11 @@ func (d *DB) alone(ctx context.Context, f func(*tx) error) error {
 
 // writer is what the writing goroutine has.
 type writer struct {
-	conn *pgx.Conn // nil when there is none
-	seq  int64     // of the last transaction that was begun
-	// claims are what this store has handed out: a claim that is known can be
-	// ended without being read first.
-	claims map[int64]queue.Job
+	conn   *pgx.Conn // nil when there is none
+	seq    int64     // of the last transaction that was begun
+	memory *memory
+	sole   int // turns in a row without another writer
+	wary   int // how many of them are needed to take one unseen
 }
 
 // batchMax bounds how many requests share a commit.
@@ -88,13 +92,23 @@ const batchMax = 512
 
 func (d *DB) writing(context.Context) {
 	for first := range d.reqs {
-		batch := d.gather([]*request{first})
-		d.commit(batch)
-		for _, r := range batch {
-			close(r.done)
-		}
+		d.serve(d.gather([]*request{first}))
 	}
 	d.disconnect()
+}
+
+// serve does a batch and tells the callers, those last who must take again.
+func (d *DB) serve(batch []*request) {
+	for len(batch) > 0 {
+		again := d.commit(batch)
+		for _, r := range batch {
+			if !slices.Contains(again, r) {
+				r.claims = append(r.had, r.claims...)
+				close(r.done)
+			}
+		}
+		batch = again
+	}
 }
 
 // gather takes what has been handed in. Whoever was just told of the last
@@ -116,48 +130,53 @@ func (d *DB) gather(batch []*request) []*request {
 }
 
 // commit does a batch in one transaction. What one request has wrong must not
-// fail the others: then each gets a transaction of its own.
-func (d *DB) commit(batch []*request) {
-	err := d.persist(batch)
+// fail the others: then each gets a transaction of its own. It returns those who
+// must take again.
+func (d *DB) commit(batch []*request) (again []*request) {
+	again, err := d.persist(batch)
 	var away *Unavailable
 	if err != nil && len(batch) > 1 && !errors.As(err, &away) {
 		for _, r := range batch {
-			d.commit([]*request{r})
+			again = append(again, d.commit([]*request{r})...)
 		}
-		return
+		return again
 	}
 	for _, r := range batch {
 		if r.err == nil {
 			r.err = err
 		}
 	}
+	return again
 }
 
 // persist tries a batch until it is committed, refused, or patience is used up.
 // When the answer to a commit was lost, it looks before it tries again.
-func (d *DB) persist(batch []*request) error {
+func (d *DB) persist(batch []*request) (again []*request, err error) {
 	ctx := context.Background() // a caller that gives up must not undo the others' work
-	var lost *tx                // its answer
+	var t *tx
+	lost := false // its answer
 	for n, end := 0, time.Now().Add(d.patience); ; n++ {
-		err := error(nil)
-		if lost != nil {
+		err = nil
+		if lost {
 			var committed bool
-			if committed, err = d.look(ctx, lost); err == nil && committed {
-				lost.remember()
-				return nil
+			if committed, err = d.look(ctx, t); err == nil && committed {
+				return nil, nil
 			}
 		}
 		if err == nil {
-			if lost, err = d.attempt(ctx, batch); err == nil {
-				return nil
+			if t, lost, err = d.attempt(ctx, batch); err == nil {
+				return t.again(), nil
+			}
+			if overtaken(err) {
+				continue
 			}
 		}
-		if lost == nil && !transient(err) {
-			return wrap(err)
+		if !lost && !transient(err) {
+			return nil, wrap(err)
 		}
-		d.log.Warn("a write is tried again", "err", err, "unknown", lost != nil)
+		d.log.Warn("a write is tried again", "err", err, "unknown", lost)
 		if time.Now().After(end) || d.closed.Load() {
-			return &Unavailable{Err: err, Unknown: lost != nil}
+			return nil, &Unavailable{Err: err, Unknown: lost}
 		}
 		_ = pause(ctx, n) // ctx does not end
 	}
@@ -166,22 +185,27 @@ func (d *DB) persist(batch []*request) error {
 // attemptMax bounds one transaction, the wait for its turn included.
 const attemptMax = 30 * time.Second
 
-// attempt does a batch once. It returns the transaction when the commit was sent
-// and the connection broke before the answer came.
-func (d *DB) attempt(ctx context.Context, batch []*request) (lost *tx, err error) {
+// attempt does a batch once. lost says that the commit was sent and the
+// connection broke before the answer came.
+func (d *DB) attempt(ctx context.Context, batch []*request) (t *tx, lost bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
 	if err := d.connect(ctx); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	d.writer.seq++
-	t := d.newTx(ctx, d.writer.conn)
-	t.seq = d.writer.seq
+	w := &d.writer
+	w.seq++
+	t = d.newTx(ctx, w.conn, w.memory)
+	t.seq = w.seq
 	sent := false
 	if panicked := guard.Do("postgres transaction", func() {
-		t.begin()
+		if err = t.begin(); err != nil {
+			return
+		}
 		if err = t.all(batch); err == nil {
 			t.counted()
+			t.tidy()
+			t.end()
 			t.exec("commit")
 			sent = true
 			err = t.flush()
@@ -190,18 +214,24 @@ func (d *DB) attempt(ctx context.Context, batch []*request) (lost *tx, err error
 		err = panicked
 	}
 	if err != nil {
-		if sent && d.writer.conn.IsClosed() {
-			lost = t
+		lost = sent && w.conn.IsClosed()
+		w.memory.forget()
+		w.sole = 0
+		if overtaken(err) {
+			w.wary = aloneAfter
 		}
 		d.undo(ctx, err)
-		return lost, err
+		return t, lost, err
 	}
-	t.remember()
+	w.sole++
+	if !t.sole {
+		w.sole = 0
+	}
 	for pool := range t.wake {
 		d.wakers.hint(pool)
 		d.notes.add(pool)
 	}
-	return nil, nil
+	return t, false, nil
 }
 
 // undo rolls back, or gives the connection up.
@@ -250,34 +280,4 @@ func (d *DB) disconnect() {
 	defer cancel()
 	_ = d.writer.conn.Close(ctx) // nothing is open on it
 	d.writer.conn = nil
-}
-
-// look tells whether a transaction was committed, and reads its answers. Taking
-// the turn waits until the server has ended it, one way or the other; one that it
-// has not begun, because it is still on its way, is barred by a higher number.
-func (d *DB) look(ctx context.Context, lost *tx) (committed bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptMax)
-	defer cancel()
-	if err := d.connect(ctx); err != nil {
-		return false, err
-	}
-	err = pgx.BeginFunc(ctx, d.writer.conn, func(t pgx.Tx) error {
-		if _, err := t.Exec(ctx, d.q("select from ~turn for no key update")); err != nil {
-			return err
-		}
-		var last int64
-		if err := t.QueryRow(ctx, d.q("select coalesce(max(seq), 0) from ~writers where writer = $1"), d.me).Scan(&last); err != nil {
-			return err
-		}
-		if committed = last == lost.seq; committed {
-			return lost.answers(ctx, t)
-		}
-		d.writer.seq++
-		_, err := t.Exec(ctx, d.q(numberQuery), d.me, d.writer.seq)
-		return err
-	})
-	if standby(err) {
-		d.disconnect()
-	}
-	return committed, err
 }

@@ -1,19 +1,21 @@
 -- A tilde before a name stands for the schema. Times are null for none.
 
 -- Whoever writes holds this row until commit: one transaction after the other.
-create table ~turn (one boolean primary key check (one));
+-- last is who held it before (null for a host program); ids is the last id of a job.
+create table ~turn (one boolean primary key check (one), last uuid, ids bigint not null default 0) with (fillfactor = 50);
 insert into ~turn values (true);
 
 -- The number of the last transaction that each open store has committed: how a
 -- store learns what became of one whose answer was lost.
 create table ~writers (writer uuid primary key, seq bigint not null, at timestamptz not null) with (fillfactor = 50);
 
-create sequence ~job_ids;
+-- A job is written when it is put and when it has ended; also when it is to be
+-- tried again. While it runs its row says "queued" and the attempt before.
 create table ~jobs (
   id           bigint primary key,
   pool         text collate "C" not null,
   kind         text        not null,
-  key          text        not null,
+  key          text collate "C" not null,
   task_id      bigint      not null,
   lane         text        not null,
   role         text        not null,
@@ -25,58 +27,86 @@ create table ~jobs (
   dedupe_key   text        not null,
   status       text        not null,
   attempt      bigint      not null default 0,
-  worker       text        not null default '',
-  heartbeat_at timestamptz,
-  lease_until  timestamptz,
   created_at   timestamptz not null,
   started_at   timestamptz,
   finished_at  timestamptz,
   error        text        not null default ''
-) with (fillfactor = 80);
--- No index names what changes, so that a claim and a finish are updates in place.
+) with (fillfactor = 50);
+-- No index names what changes, so that the end of a job is an update in place.
 create index jobs_task on ~jobs (task_id);
 
 -- An unfinished job is in open_jobs, and in exactly one of: ready (its token),
--- delayed, running, or none of them while it is behind another job of its key
--- or one of its subjects is held.
-create table ~open_jobs (job_id bigint primary key, pool text collate "C" not null, task_id bigint not null);
-create index open_jobs_task on ~open_jobs (task_id);
+-- delayed, parked (under a subject that is held), claims, or none of them while
+-- it is behind another job of its key. A token may be there although a subject of
+-- its job is held since: whoever takes it parks it.
+create table ~open_jobs (
+  key          text collate "C" not null,
+  job_id       bigint      not null,
+  pool         text collate "C" not null,
+  priority     bigint      not null,
+  available_at timestamptz,
+  attempt      bigint      not null,
+  holds        text[]      not null,
+  primary key (key, job_id)
+) with (fillfactor = 90);
 create table ~ready (
-  pool text collate "C" not null, priority bigint not null, job_id bigint not null,
+  pool text collate "C" not null, priority bigint not null, job_id bigint not null, attempt bigint not null,
   primary key (pool, priority, job_id)
 );
 create table ~delayed (
-  available_at timestamptz not null, job_id bigint not null,
+  available_at timestamptz not null, job_id bigint not null, key text collate "C" not null,
   primary key (available_at, job_id)
 );
-create table ~running (
-  job_id bigint primary key, lease_until timestamptz not null,
-  writer uuid not null, seq bigint not null, slot bigint not null -- which request of which transaction claimed it
-) with (fillfactor = 70);
-create table ~keyed (
-  key text collate "C" not null, job_id bigint not null,
-  primary key (key, job_id)
-);
-create table ~job_subjects (
-  subject text collate "C" not null, job_id bigint not null,
+create table ~parked (
+  subject text collate "C" not null, job_id bigint not null, key text collate "C" not null,
   primary key (subject, job_id)
+);
+-- What one transaction claimed for a worker, or prolonged. A claim ends with its
+-- job's row: it is held while that is queued and one attempt behind. What is left
+-- of a row here means nothing then; it goes when nothing of it is held, or when its
+-- time is over.
+create table ~claims (
+  writer uuid not null, seq bigint not null, slot bigint not null, -- which requests of which transaction: slot + n
+  pool         text collate "C" not null,
+  worker       text        not null,
+  heartbeat_at timestamptz not null,
+  lease_until  timestamptz not null,
+  ids          bigint[]    not null,
+  attempts     bigint[]    not null,
+  started      timestamptz[] not null,
+  primary key (writer, seq, slot)
 );
 create table ~dedupe (key text collate "C" primary key, job_id bigint not null);
 create table ~holds (
   subject text collate "C" not null, name text collate "C" not null, reason text not null, since timestamptz not null,
   primary key (subject, name)
 );
-create table ~depth (
-  pool text collate "C" not null, status text collate "C" not null, n bigint not null,
-  primary key (pool, status)
-) with (fillfactor = 50);
+-- Unfinished jobs by pool.
+create table ~depth (pool text collate "C" primary key, n bigint not null) with (fillfactor = 50);
+
+create view ~running as
+  select distinct on (c.id) c.id as job_id, b.pool, c.attempt, b.worker, c.started_at, b.heartbeat_at, b.lease_until
+  from ~claims b cross join lateral unnest(b.ids, b.attempts, b.started) c(id, attempt, started_at)
+    join ~jobs j on j.id = c.id and j.status = 'queued' and j.attempt = c.attempt - 1
+  order by c.id, b.lease_until desc;
+
+create view ~job_states as
+  select id, j.pool, kind, key, task_id, lane, role, holds, payload, priority, available_at, max_attempts, dedupe_key,
+    case when r.job_id is null then status else 'running' end as status, coalesce(r.attempt, j.attempt) as attempt, coalesce(r.worker, '') as worker,
+    r.heartbeat_at, r.lease_until, created_at, coalesce(r.started_at, j.started_at) as started_at, finished_at, error
+  from ~jobs j left join ~running r on r.job_id = j.id;
 
 -- Rows of these come and go with every job.
 alter table ~ready     set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
-alter table ~running   set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
+alter table ~claims    set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 alter table ~open_jobs set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
-alter table ~keyed     set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 alter table ~delayed   set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+alter table ~parked    set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+
+-- stale ends a transaction whose writer relied on what it remembers although
+-- another had held the turn since.
+create function ~stale() returns bigint language plpgsql as
+  $$ begin raise exception using errcode = 'SB001', message = 'another writer has held the turn'; end $$;
 
 create sequence ~task_ids;
 create table ~tasks (
@@ -104,13 +134,15 @@ create table ~tasks (
   created_at            timestamptz,
   updated_at            timestamptz,
   stage_entered_at      timestamptz,
+  ended_at              timestamptz, -- of a task that is done or cancelled; no index names what else changes
   version               bigint not null
-);
+) with (fillfactor = 50);
 create unique index tasks_issue on ~tasks (tracker_project_id, tracker_issue_id);
 create unique index tasks_work_item on ~tasks (repo, work_item_id);
 create unique index tasks_branch on ~tasks (repo, branch);
 create index tasks_by_issue on ~tasks (tracker_issue_id);
-create index tasks_live on ~tasks (id) where stage not in ('done', 'cancelled');
+create index tasks_live on ~tasks (id) where ended_at is null;
+create index tasks_ended on ~tasks (ended_at desc, id desc) where ended_at is not null;
 
 create table ~deliveries (
   id          bigint generated always as identity primary key,

@@ -1,0 +1,189 @@
+package postgres
+
+import (
+	"math"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// memory is what the writer knows without asking. It is true as long as nobody
+// else has held the turn; a transaction that relies on it ends at the server when
+// somebody has (see begin). It changes while a transaction is made, so one that
+// fails takes all of it away.
+type memory struct {
+	// jobs are unfinished ones that this store has put or claimed; first to last
+	// are ids of which it has every unfinished one.
+	jobs        map[int64]queue.Job
+	first, last int64
+	bytes       int // of payloads
+
+	tasks map[int64]names // as they were stored
+
+	of    map[int64]batch // which row of claims a claim is in
+	left  map[batch]int   // how many claims of a row are held
+	spent []batch         // rows of which none is
+
+	ids    int64 // the last id of a job
+	held   maybe // whether something is held
+	due    time.Time
+	dueSet bool             // due is known: nothing delayed is due before
+	floors map[string]token // no token of the pool lies before
+}
+
+// maybe is a fact that may not be known.
+type maybe int
+
+const (
+	unknown maybe = iota
+	yes
+	no
+)
+
+// token is a place in the order of a pool.
+type token struct{ priority, job int64 }
+
+func (a token) before(b token) bool {
+	return a.priority < b.priority || a.priority == b.priority && a.job < b.job
+}
+
+var firstToken = token{math.MinInt64, 0}
+
+// What is remembered is bounded: rememberMax jobs, and rememberBytes of what they
+// carry.
+const (
+	rememberMax   = 100_000
+	rememberBytes = 32 << 20
+)
+
+func newMemory() *memory {
+	return &memory{jobs: map[int64]queue.Job{}, tasks: map[int64]names{}, floors: map[string]token{}, of: map[int64]batch{}, left: map[batch]int{}, first: 1}
+}
+
+// doubt forgets what others may have changed: everything but which rows of claims
+// are this store's.
+func (m *memory) doubt() {
+	m.first, m.last, m.held, m.dueSet, m.bytes = 1, 0, unknown, false, 0
+	clear(m.floors)
+	clear(m.tasks)
+	clear(m.jobs)
+}
+
+// forget forgets everything.
+func (m *memory) forget() {
+	m.doubt()
+	clear(m.of)
+	clear(m.left)
+	m.spent = nil
+}
+
+// batch is a row of claims of this store.
+type batch struct{ seq, slot int64 }
+
+// claimedBy remembers the row that a claim is in.
+func (m *memory) claimedBy(job int64, b batch) {
+	m.released(job)
+	m.of[job] = b
+	m.left[b]++
+}
+
+// released forgets the row that a claim was in.
+func (m *memory) released(job int64) {
+	b, ok := m.of[job]
+	if !ok {
+		return
+	}
+	delete(m.of, job)
+	if m.left[b]--; m.left[b] == 0 {
+		delete(m.left, b)
+		m.spent = append(m.spent, b)
+	}
+}
+
+func (m *memory) keep(j queue.Job) {
+	m.bytes += len(j.Payload) - len(m.jobs[j.ID].Payload)
+	m.jobs[j.ID] = j
+}
+
+func (m *memory) drop(id int64) {
+	m.bytes -= len(m.jobs[id].Payload)
+	delete(m.jobs, id)
+}
+
+// full reports whether no more should be remembered.
+func (m *memory) full(more int) bool {
+	return len(m.jobs)+more > rememberMax || m.bytes > rememberBytes
+}
+
+// put remembers new jobs, whose ids rise.
+func (m *memory) put(jobs []queue.Job) {
+	if len(jobs) == 0 {
+		return
+	}
+	if m.full(len(jobs)) {
+		m.first, m.last, m.bytes = 1, 0, 0
+		clear(m.jobs)
+	}
+	if m.full(len(jobs)) {
+		return
+	}
+	if from := jobs[0].ID; m.last < m.first || from != m.last+1 {
+		m.first = from
+	}
+	m.last = jobs[len(jobs)-1].ID
+	for _, j := range jobs {
+		m.keep(j)
+	}
+}
+
+// change remembers what became of a job.
+func (m *memory) change(j queue.Job) {
+	_, known := m.jobs[j.ID]
+	switch {
+	case j.Status.Terminal():
+		m.drop(j.ID)
+	case known || m.complete(j.ID):
+		m.keep(j)
+	}
+}
+
+// complete reports whether the job is remembered if it is unfinished.
+func (m *memory) complete(id int64) bool { return m.first <= id && id <= m.last }
+
+// claim remembers a job that was handed out.
+func (m *memory) claim(j queue.Job) {
+	if !m.full(1) || m.complete(j.ID) {
+		m.keep(j)
+	}
+}
+
+// claimed is the running job of a claim, as far as it is remembered.
+func (m *memory) claimed(c queue.Claim) (queue.Job, bool) {
+	j, ok := m.jobs[c.Job.ID]
+	return j, ok && j.Status == queue.Running && j.Attempt == c.Job.Attempt
+}
+
+// placed lowers the floor to a token.
+func (m *memory) placed(pool string, t token) {
+	if floor, ok := m.floors[pool]; ok && t.before(floor) {
+		m.floors[pool] = t
+	}
+}
+
+// floor is where to begin to look for tokens.
+func (m *memory) floor(pool string) token {
+	if t, ok := m.floors[pool]; ok {
+		return t
+	}
+	return firstToken
+}
+
+// delayed makes sure that nobody comes late for a moment.
+func (m *memory) delayed(at time.Time) {
+	if m.dueSet && at.Before(m.due) {
+		m.due = at
+	}
+}
+
+// mayBeHeld reports whether a job may name a subject that is held.
+func (m *memory) mayBeHeld() bool { return m.held != no }

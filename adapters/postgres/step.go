@@ -1,0 +1,196 @@
+package postgres
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// ending is a claim that ends for good. It is known to be held.
+type ending struct{ before, after queue.Job }
+
+// group are claims that one statement makes: of one pool, for one worker, for one
+// time to live. The n-th job goes to the n-th slot.
+type group struct {
+	pool, worker string
+	ttl          time.Duration
+	first        int // its first slot in tx.slots
+	n            int
+	parked       int // tokens that were found to be held
+}
+
+// step ends claims and makes others, and hands what comes next of a key straight
+// to whoever takes: the one statement that most transactions consist of.
+func (t *tx) step(g *group) {
+	n := len(t.ends)
+	if n == 0 && g.n == 0 {
+		return
+	}
+	slices.SortFunc(t.ends, func(a, b ending) int { return cmp.Compare(a.before.ID, b.before.ID) })
+	ids, attempts, keys, statuses, errs, started := make([]int64, n), make([]int64, n), make([]string, n), make([]string, n), make([]string, n), make([]*time.Time, n)
+	ending := int64(0) // jobs of the pool: they count as running until the statement is done
+	for i, e := range t.ends {
+		j := e.after
+		if j.Pool == g.pool {
+			ending++
+		}
+		t.memory.released(j.ID)
+		ids[i], attempts[i], keys[i], statuses[i], errs[i], started[i] = j.ID, int64(j.Attempt), j.Key, string(j.Status), j.Error, when(j.StartedAt)
+		t.count(j.Pool, -1)
+		t.memory.change(j)
+	}
+	t.ends = nil
+	floor := firstToken
+	if !t.unsure {
+		floor = t.memory.floor(g.pool)
+	}
+	first, last := t.memory.first, t.memory.last
+	t.askHeld()
+	pools, added := t.deltas()
+	query := stepPlain
+	if t.memory.mayBeHeld() {
+		query = stepHolds
+	}
+	t.exec(query, t.now, t.memory.mayBeHeld(), ids, attempts, keys, statuses, errs, started, pools, added,
+		g.pool, int64(g.n), t.db.bound(g.pool, ending), floor.priority, floor.job,
+		g.worker, t.now.Add(g.ttl), t.db.me, t.seq, int64(g.first), first, last).Query(func(rows pgx.Rows) error { return t.stepped(rows, g) })
+	t.unsure = t.unsure || n > 0 // tokens that come next are told of with the answers
+}
+
+var stepPlain, stepHolds = stepQuery(false), stepQuery(true)
+
+// stepQuery: u are the claims that end, pair their rows and those that come next of
+// their keys, first the first tokens of the pool, c those of next and first that can
+// be taken, in order. With holds, tokens may turn out to be held; without, nothing is.
+func stepQuery(holds bool) string {
+	var isHeld, parked, parkedRows string
+	nextHeld, firstHeld := "null::text", "null::text"
+	if holds {
+		isHeld = " and held is null"
+		nextHeld = heldSubject
+		firstHeld = "(select h.subject from ~jobs j join ~holds h on h.subject = any(j.holds) where j.id = r.job_id order by h.subject limit 1)"
+		parked = `), parked as (
+			insert into ~parked (subject, job_id, key) select f.held, f.job_id, j.key from first f join ~jobs j on j.id = f.job_id where f.held is not null
+			union all select held, job_id, key from next where held is not null and (available_at is null or available_at <= $1)
+		`
+		parkedRows = "union all select " + parkedKind + ", null, priority, job_id, 0, 0, true, null, " + noJobFields + " from first where held is not null"
+	}
+	const due = "(available_at is null or available_at <= $1)"
+	return `with u as materialized (select * from unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::timestamptz[]) u(i, a, k, s, e, b)
+		), ended as (update ~jobs j set status = u.s, attempt = u.a, started_at = u.b, finished_at = $1::timestamptz, error = u.e from u
+			where j.id = u.i and j.attempt = u.a - 1 and j.status = 'queued' returning $2::boolean
+		), pair as materialized (select u.i, p.* from u cross join lateral (
+			select o.ctid as at, o.* from ~open_jobs o where o.key = u.k and o.job_id >= u.i order by o.job_id limit 2) p
+		), gap as (delete from ~open_jobs where ctid = any(array(select at from pair where job_id = i))
+		), counted as (insert into ~depth (pool, n) select * from unnest($9::text[], $10::bigint[])` + addDepth + `
+		), room as materialized (select case when $13::bigint is null then $12::bigint else
+			greatest(0, least($12::bigint, $13::bigint - (select count(*) from ~running where pool = $11))) end as n
+		), next as materialized (select n.*, ` + nextHeld + ` as held from pair n where job_id > i and key <> ''
+		), first as materialized (
+			select r.ctid as at, r.priority, r.job_id, r.attempt, ` + firstHeld + ` as held from ~ready r
+			where r.pool = $11 and (r.priority, r.job_id) >= ($14::bigint, $15::bigint) order by r.priority, r.job_id limit (select n from room)
+		), c as materialized (
+			select *, row_number() over (order by priority, job_id) as n from (
+				select at, priority, job_id, attempt from first where true` + isHeld + `
+				union all select null, priority, job_id, attempt from next where pool = $11 and ` + due + isHeld + `) q
+		), taken as (delete from ~ready where ctid = any(array(
+			select at from c where at is not null and n <= (select n from room) union all select at from first where held is not null))
+		), ran as (
+			insert into ~claims (writer, seq, slot, pool, worker, heartbeat_at, lease_until, ids, attempts, started)
+			select $18::uuid, $19::bigint, $20::bigint, $11::text, $16::text, $1, $17::timestamptz, array_agg(job_id order by n), array_agg(attempt + 1 order by n),
+				array_agg($1) from c where n <= (select n from room) having count(*) > 0
+		` + parked + `), later as (
+			insert into ~delayed (available_at, job_id, key) select available_at, job_id, key from next where available_at > $1 returning available_at
+		), token as (
+			insert into ~ready (pool, priority, job_id, attempt)
+			select $11::text, priority, job_id, attempt from c where at is null and n > (select n from room)
+			union all select pool, priority, job_id, attempt from next where pool <> $11 and ` + due + isHeld + `
+			returning pool, priority, job_id
+		)
+		select ` + claimedKind + ` as what, null::text as pool, c.priority, c.job_id, c.n as slot, c.attempt, c.at is not null as stood, null::timestamptz as at, ` + jobFields + `
+			from c left join ~jobs j on j.id = case when c.job_id between $21::bigint and $22::bigint then null else c.job_id end where c.n <= (select n from room)
+		` + parkedRows + `
+		union all select ` + tokenKind + `, pool, priority, min(job_id), 0, 0, false, null, ` + noJobFields + ` from token group by pool, priority
+		union all select ` + laterKind + `, null, 0, 0, 0, 0, false, min(available_at), ` + noJobFields + ` from later having count(*) > 0
+		union all select ` + checkKind + `, null, ~stale(), 0, 0, 0, false, null, ` + noJobFields + ` from ended having count(*) <> cardinality($3::bigint[])`
+}
+
+// heldSubject is a subject of n.holds that is held. $2 says whether any is.
+const heldSubject = `case when $2::boolean then (select h.subject from ~holds h where h.subject = any(n.holds) order by h.subject limit 1) end`
+
+// The kinds of rows that statements tell about places.
+const (
+	claimedKind = "0" // a claim
+	parkedKind  = "1" // a token that was parked
+	tokenKind   = "2" // the first new token of a pool and priority
+	laterKind   = "3" // the earliest time of a job that is put off
+	checkKind   = "4" // never: a claim that was remembered is not there
+)
+
+const jobFields = `j.kind, j.key, j.task_id, j.lane, j.role, j.holds, j.payload, j.available_at, j.max_attempts, j.dedupe_key, j.created_at, j.error`
+
+const noJobFields = `null, null, null::bigint, null, null, null::text[], null::bytea, null::timestamptz, null::bigint, null, null::timestamptz, null`
+
+// stepped hands out claims and remembers what has changed.
+func (t *tx) stepped(rows pgx.Rows, g *group) error {
+	short := make([]any, 20) // nil where a column is passed over
+	for rows.Next() {
+		var what, slot, attempt int64
+		var at token
+		var stood bool
+		var pool *string
+		var due *time.Time
+		copy(short, []any{&what, &pool, &at.priority, &at.job, &slot, &attempt, &stood, &due})
+		if err := rows.Scan(short...); err != nil {
+			return err
+		}
+		if stood {
+			t.passed(g.pool, at)
+		}
+		switch {
+		case what == 1:
+			g.parked++
+		case what != 0:
+			t.placed(pool, at, due)
+		default:
+			j, err := t.claimedJob(rows, g, at)
+			if err != nil {
+				return err
+			}
+			j.Status, j.Attempt, j.Worker = queue.Running, int(attempt)+1, g.worker
+			j.StartedAt, j.HeartbeatAt, j.LeaseUntil = t.now, t.now, t.now.Add(g.ttl)
+			t.memory.claim(j)
+			t.memory.claimedBy(j.ID, batch{t.seq, int64(g.first)})
+			r := t.slots[g.first+int(slot)-1]
+			r.claims = append(r.claims, queue.Claim{Job: j})
+		}
+	}
+	return rows.Err()
+}
+
+// passed raises the floor: the tokens of a pool are taken in their order.
+func (t *tx) passed(pool string, at token) {
+	if floor, ok := t.memory.floors[pool]; !ok || floor.before(at) {
+		t.memory.floors[pool] = at
+	}
+}
+
+// claimedJob is the job of a row: remembered, or told by it.
+func (t *tx) claimedJob(rows pgx.Rows, g *group, at token) (j queue.Job, err error) {
+	if j, ok := t.memory.jobs[at.job]; ok && t.memory.complete(at.job) {
+		return j, nil
+	}
+	j = queue.Job{ID: at.job, Pool: g.pool, Priority: int(at.priority)}
+	stored := make([]*time.Time, 2)
+	err = rows.Scan(nil, nil, nil, nil, nil, nil, nil, nil, &j.Kind, &j.Key, &j.TaskID, &j.Lane, &j.Role, &j.Holds, &j.Payload,
+		&stored[0], &j.MaxAttempts, &j.DedupeKey, &stored[1], &j.Error)
+	times(stored, &j.AvailableAt, &j.CreatedAt)
+	if len(j.Holds) == 0 {
+		j.Holds = nil
+	}
+	return j, err
+}
