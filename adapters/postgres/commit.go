@@ -41,7 +41,7 @@ func (t *tx) commitAll(batch []*request) (jobs []queue.Job, err error) {
 		}
 		c := r.commit
 		if c.Task != nil && (c.Task.Version == 0 || tasks[c.Task.ID]) || c.Claim != nil && claims[c.Claim.Job.ID] {
-			t.step(&group{})
+			t.step(&group{}, false)
 			if r.err = t.commit(*c); t.broken(r.err) {
 				return nil, r.err
 			}
@@ -136,7 +136,7 @@ func (t *tx) commit(c orchestrator.Commit) error {
 	}
 	if own != 0 { // first, so that its dedupe key is free for the jobs that follow
 		t.finish(before, after)
-		t.step(&group{})
+		t.step(&group{}, false)
 	}
 	t.saveStory(c)
 	if err := t.cancelAll(c, own); err != nil {

@@ -76,6 +76,8 @@ type DB struct {
 	prefix   string // what "~" in a statement stands for
 	patience time.Duration
 	me       string // this store's name among the writers
+	steps    stepTexts
+	texts    sync.Map // statements with the schema: there are as many as places in the program
 	bounds   map[string]int
 
 	pool    *pgxpool.Pool
@@ -147,6 +149,7 @@ func configure(ctx context.Context, o Options) (*DB, error) {
 	if d.patience <= 0 {
 		d.patience = 15 * time.Second
 	}
+	d.steps = d.allStepTexts()
 	var err error
 	if d.me, err = writerName(); err != nil {
 		return nil, err
@@ -179,7 +182,16 @@ func (d *DB) connectPool(ctx context.Context, url string) (err error) {
 }
 
 // q completes a statement with the schema.
-func (d *DB) q(query string) string { return strings.ReplaceAll(query, "~", d.prefix) }
+func (d *DB) q(query string) string {
+	if done, ok := d.texts.Load(query); ok {
+		return done.(string)
+	}
+	done := strings.ReplaceAll(query, "~", d.prefix)
+	if len(query) > 100 { // else it costs less to do it again
+		d.texts.Store(query, done)
+	}
+	return done
+}
 
 // Ping reports whether the store takes writes.
 func (d *DB) Ping(ctx context.Context) error {

@@ -55,8 +55,16 @@ func (d *DB) notify(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			d.log.Debug("a notification was not sent", "err", err)
 		}
+		select { // the first is sent at once, those after it together
+		case <-ctx.Done():
+			return
+		case <-time.After(noteGap):
+		}
 	}
 }
+
+// noteGap is the least time between two messages.
+const noteGap = 5 * time.Millisecond
 
 // listen hints what other processes tell, until the store is closed.
 func (d *DB) listen(ctx context.Context) {

@@ -124,6 +124,7 @@ func (t *tx) enter(jobs []queue.Job) {
 	}
 	t.memory.put(jobs)
 	t.askHeld()
+	t.open()
 	t.batch.Queue(t.db.q(enterQuery), t.now, t.memory.mayBeHeld(), ids, pools, kinds, keys, tasks, lanes, roles, holds, payloads, priorities, available, attempts, dedupe, first).Query(t.allPlaced)
 	if len(names) > 0 {
 		t.exec("insert into ~dedupe (key, job_id) select * from unnest($1::text[], $2::bigint[])", names, bearers)

@@ -24,8 +24,9 @@ type group struct {
 }
 
 // step ends claims and makes others, and hands what comes next of a key straight
-// to whoever takes: the one statement that most transactions consist of.
-func (t *tx) step(g *group) {
+// to whoever takes: the one statement that most transactions consist of. The last
+// one may be a whole transaction.
+func (t *tx) step(g *group, last bool) {
 	n := len(t.ends)
 	if n == 0 && g.n == 0 {
 		return
@@ -48,25 +49,57 @@ func (t *tx) step(g *group) {
 	if !t.unsure {
 		floor = t.memory.floor(g.pool)
 	}
-	first, last := t.memory.first, t.memory.last
+	complete := [2]int64{t.memory.first, t.memory.last}
 	t.askHeld()
 	pools, added := t.deltas()
-	query := stepPlain
-	if t.memory.mayBeHeld() {
-		query = stepHolds
-	}
-	t.exec(query, t.now, t.memory.mayBeHeld(), ids, attempts, keys, statuses, errs, started, pools, added,
+	// Everything here was cleaned when it was put.
+	t.batch.Queue(t.stepText(last), t.now, t.memory.mayBeHeld(), ids, attempts, keys, statuses, errs, started, pools, added,
 		g.pool, int64(g.n), t.db.bound(g.pool, ending), floor.priority, floor.job,
-		g.worker, t.now.Add(g.ttl), t.db.me, t.seq, int64(g.first), first, last).Query(func(rows pgx.Rows) error { return t.stepped(rows, g) })
+		g.worker, t.now.Add(g.ttl), t.db.me, t.seq, int64(g.first), complete[0], complete[1]).Query(func(rows pgx.Rows) error { return t.stepped(rows, g) })
 	t.unsure = t.unsure || n > 0 // tokens that come next are told of with the answers
 }
 
-var stepPlain, stepHolds = stepQuery(false), stepQuery(true)
+// stepTexts are the texts of step: whether anything may be held, and whether it is a
+// whole transaction.
+type stepTexts [2][2]string
+
+func (d *DB) allStepTexts() (s stepTexts) {
+	for i := range s {
+		for j := range s[i] {
+			s[i][j] = d.q(stepQuery(i == 1, j == 1))
+		}
+	}
+	return s
+}
+
+// stepText opens the transaction, or chooses a text that does it all.
+func (t *tx) stepText(last bool) string {
+	i, j := 0, 0
+	if t.memory.mayBeHeld() {
+		i = 1
+	}
+	if last && t.closed && len(t.memory.spent) < spentMax {
+		t.closed, t.whole, j = false, true, 1
+	}
+	t.open()
+	return t.db.steps[i][j]
+}
 
 // stepQuery: u are the claims that end, pair their rows and those that come next of
 // their keys, first the first tokens of the pool, c those of next and first that can
 // be taken, in order. With holds, tokens may turn out to be held; without, nothing is.
-func stepQuery(holds bool) string {
+// A whole transaction takes the turn as numberQuery does, before it changes anything:
+// u waits for it.
+func stepQuery(holds, whole bool) string {
+	head, from := "with", ""
+	if whole {
+		head = `with turn as materialized (select last from ~turn for no key update
+			), mine as (insert into ~writers as w (writer, seq, at) select $18::uuid, $19::bigint, now() from turn
+				on conflict (writer) do update set seq = excluded.seq / (excluded.seq > w.seq)::int, at = excluded.at
+			), own as materialized (select case when last is distinct from $18::uuid then ~stale() end from turn
+			),`
+		from = "own cross join "
+	}
 	var isHeld, parked, parkedRows string
 	nextHeld, firstHeld := "null::text", "null::text"
 	if holds {
@@ -80,7 +113,7 @@ func stepQuery(holds bool) string {
 		parkedRows = "union all select " + parkedKind + ", null, priority, job_id, 0, 0, true, null, " + noJobFields + " from first where held is not null"
 	}
 	const due = "(available_at is null or available_at <= $1)"
-	return `with u as materialized (select * from unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::timestamptz[]) u(i, a, k, s, e, b)
+	return head + ` u as materialized (select u.* from ` + from + `unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::timestamptz[]) u(i, a, k, s, e, b)
 		), ended as (update ~jobs j set status = u.s, attempt = u.a, started_at = u.b, finished_at = $1::timestamptz, error = u.e from u
 			where j.id = u.i and j.attempt = u.a - 1 and j.status = 'queued' returning $2::boolean
 		), pair as materialized (select u.i, p.* from u cross join lateral (

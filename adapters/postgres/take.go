@@ -36,11 +36,11 @@ func (t *tx) takeAll(batch []*request) {
 		takers[k] = append(takers[k], r)
 	}
 	if len(order) == 0 {
-		t.step(&group{})
+		t.step(&group{}, true)
 		return
 	}
 	t.promote()
-	for _, k := range order {
+	for i, k := range order {
 		g := &group{pool: k.pool, worker: k.worker, ttl: k.ttl, first: len(t.slots)}
 		for _, r := range takers[k] {
 			for range min(r.take.n, takeMax) {
@@ -49,7 +49,7 @@ func (t *tx) takeAll(batch []*request) {
 		}
 		g.n = len(t.slots) - g.first
 		t.groups = append(t.groups, g)
-		t.step(g)
+		t.step(g, i == len(order)-1)
 	}
 }
 

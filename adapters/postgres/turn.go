@@ -9,18 +9,43 @@ import (
 )
 
 // begin takes the turn; every later statement sees what the others committed. A
-// writer that has been alone takes it unseen, so that a whole transaction is one
-// message: if somebody else has held the turn since, the transaction ends there
-// and is made again. Otherwise begin looks first.
+// writer that has been alone takes it unseen, with its first statement, so that a
+// whole transaction is one message: if somebody else has held the turn since, the
+// transaction ends there and is made again. Otherwise begin looks first.
 func (t *tx) begin() error {
-	t.exec("begin")
-	w := &t.db.writer
-	if w.alone() {
-		t.exec(numberQuery, t.db.me, t.seq, true)
-		t.sole, t.drawn = true, t.memory.ids
+	if t.db.writer.alone() {
+		t.closed, t.sole, t.drawn = true, true, t.memory.ids
 		return nil
 	}
+	t.batch.Queue("begin")
 	return t.look(numberQuery, t.db.me, t.seq, false)
+}
+
+// open begins a transaction whose turn is taken unseen.
+func (t *tx) open() {
+	if t.closed {
+		t.closed = false
+		t.batch.Queue("begin")
+		t.exec(numberQuery, t.db.me, t.seq, true)
+	}
+}
+
+// end leaves behind who held the turn and the last id that was drawn, and commits.
+// It reports whether there is anything to commit.
+func (t *tx) end() bool {
+	switch {
+	case t.closed:
+		return false
+	case t.whole:
+		return true
+	}
+	t.counted()
+	t.tidy()
+	if !t.sole || t.memory.ids != t.drawn {
+		t.exec("update ~turn set last = $1, ids = $2", t.db.me, t.memory.ids)
+	}
+	t.batch.Queue("commit")
+	return true
 }
 
 // look takes the turn by a statement, and forgets what is not known any more.
@@ -51,13 +76,6 @@ const numberQuery = `with turn as materialized (select last, ids from ~turn for 
 		on conflict (writer) do update set seq = excluded.seq / (excluded.seq > w.seq)::int, at = excluded.at
 	)
 	select last::text, case when $3::boolean and last is distinct from $1 then ~stale() else ids end from turn`
-
-// end leaves behind who held the turn and the last id that was drawn.
-func (t *tx) end() {
-	if !t.sole || t.memory.ids != t.drawn {
-		t.exec("update ~turn set last = $1, ids = $2", t.db.me, t.memory.ids)
-	}
-}
 
 // aloneAfter is how many turns in a row without another writer are needed until
 // one is taken unseen, once others have been met.

@@ -21,6 +21,8 @@ type tx struct {
 	batch *pgx.Batch
 	wake  map[string]bool // pools that may have become claimable
 
+	closed  bool // not begun: the turn is taken with the first statement
+	whole   bool // one statement is all of it
 	memory  *memory
 	sole    bool             // nobody else has held the turn since this writer's last
 	drawn   int64            // the last id of a job when the transaction began
@@ -70,7 +72,8 @@ func (t *tx) eachAlone(live []*request) error {
 		if r.alone == nil {
 			continue
 		}
-		t.step(&group{})
+		t.open()
+		t.step(&group{}, false)
 		err := r.alone(t)
 		if t.broken(err) {
 			return err
@@ -118,6 +121,7 @@ func (t *tx) freed(pool string) {
 
 // exec collects a statement.
 func (t *tx) exec(query string, args ...any) *pgx.QueuedQuery {
+	t.open()
 	return t.batch.Queue(t.db.q(query), clean(args)...)
 }
 

@@ -202,11 +202,7 @@ func (d *DB) attempt(ctx context.Context, batch []*request) (t *tx, lost bool, e
 		if err = t.begin(); err != nil {
 			return
 		}
-		if err = t.all(batch); err == nil {
-			t.counted()
-			t.tidy()
-			t.end()
-			t.exec("commit")
+		if err = t.all(batch); err == nil && t.end() {
 			sent = true
 			err = t.flush()
 		}
