@@ -40,7 +40,7 @@ func (t *tx) step(g *group, last bool) {
 			ending++
 		}
 		t.memory.released(j.ID)
-		ids[i], attempts[i], keys[i], statuses[i], errs[i], started[i] = j.ID, int64(j.Attempt), j.Key, string(j.Status), j.Error, when(j.StartedAt)
+		ids[i], attempts[i], keys[i], statuses[i], errs[i], started[i] = j.ID, int64(j.Attempt), j.Key, string(j.Status), text(j.Error), when(j.StartedAt)
 		t.count(j.Pool, -1)
 		t.memory.change(j)
 	}
@@ -91,14 +91,16 @@ func (t *tx) stepText(last bool) string {
 // A whole transaction takes the turn as numberQuery does, before it changes anything:
 // u waits for it.
 func stepQuery(holds, whole bool) string {
-	head, from := "with", ""
+	head, from, checked := "with", "", "" // checked comes first: nothing is read or changed before it
 	if whole {
 		head = `with turn as materialized (select last from ~turn for no key update
 			), mine as (insert into ~writers as w (writer, seq, at) select $18::uuid, $19::bigint, now() from turn
 				on conflict (writer) do update set seq = excluded.seq / (excluded.seq > w.seq)::int, at = excluded.at
-			), own as materialized (select case when last is distinct from $18::uuid then ~stale() end from turn
+			), own as materialized (select case when last is distinct from $18::uuid then ~stale() end as ok from turn
 			),`
 		from = "own cross join "
+		checked = "select " + checkKind + " as what, null::text as pool, ok as priority, 0::bigint as job_id, 0::bigint as slot, 0::bigint as attempt, false as stood, null::timestamptz as at, " +
+			noJobFields + " from own where ok is not null union all "
 	}
 	var isHeld, parked, parkedRows string
 	nextHeld, firstHeld := "null::text", "null::text"
@@ -144,7 +146,7 @@ func stepQuery(holds, whole bool) string {
 			union all select pool, priority, job_id, attempt from next where pool <> $11 and ` + due + isHeld + `
 			returning pool, priority, job_id
 		)
-		select ` + claimedKind + ` as what, null::text as pool, c.priority, c.job_id, c.n as slot, c.attempt, c.at is not null as stood, null::timestamptz as at, ` + jobFields + `
+		` + checked + `select ` + claimedKind + ` as what, null::text as pool, c.priority, c.job_id, c.n as slot, c.attempt, c.at is not null as stood, null::timestamptz as at, ` + jobFields + `
 			from c left join ~jobs j on j.id = case when c.job_id between $21::bigint and $22::bigint then null else c.job_id end where c.n <= (select n from room)
 		` + parkedRows + `
 		union all select ` + tokenKind + `, pool, priority, min(job_id), 0, 0, false, null, ` + noJobFields + ` from token group by pool, priority
@@ -166,7 +168,7 @@ const (
 
 const jobFields = `j.kind, j.key, j.task_id, j.lane, j.role, j.holds, j.payload, j.available_at, j.max_attempts, j.dedupe_key, j.created_at, j.error`
 
-const noJobFields = `null, null, null::bigint, null, null, null::text[], null::bytea, null::timestamptz, null::bigint, null, null::timestamptz, null`
+const noJobFields = `null::text, null::text, null::bigint, null::text, null::text, null::text[], null::bytea, null::timestamptz, null::bigint, null::text, null::timestamptz, null::text`
 
 // stepped hands out claims and remembers what has changed.
 func (t *tx) stepped(rows pgx.Rows, g *group) error {

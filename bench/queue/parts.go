@@ -19,7 +19,7 @@ func claims(ctx context.Context, l *lab) error {
 	for _, c := range []struct {
 		workers, ours, theirs int // jobs in a second, about
 		goal                  float64
-	}{{1, 900, 300, 5}, {8, 4000, 1800, 2}, {50, 12_000, 7000, 1.8}, {2000, 25_000, 15_000, 3}} {
+	}{{1, 1800, 300, 5}, {8, 9000, 2500, 2}, {50, 25_000, 10_000, 1.8}, {2000, 45_000, 25_000, 3}} {
 		ours, theirs := int(float64(c.ours)*l.seconds), int(float64(c.theirs)*l.seconds)
 		rates, costs, err := l.costly(ctx,
 			func() (float64, error) { return l.once(ctx, c.workers, ours) },
@@ -130,9 +130,9 @@ func stages(ctx context.Context, l *lab) error {
 	defer r.pool.Close()
 	rates, err := inTurns(l.rounds,
 		func() (float64, error) {
-			return l.with(ctx, func(db *postgres.DB) (float64, error) { return ourStages(ctx, db, 50, int(3000*l.seconds)) })
+			return l.with(ctx, func(db *postgres.DB) (float64, error) { return ourStages(ctx, db, 50, int(8000*l.seconds)) })
 		},
-		func() (float64, error) { return r.stages(ctx, 50, int(1000*l.seconds)) })
+		func() (float64, error) { return r.stages(ctx, 50, int(1500*l.seconds)) })
 	if err != nil {
 		return err
 	}
