@@ -87,7 +87,7 @@ create table ~depth (pool text collate "C" primary key, n bigint not null) with 
 create view ~running as
   select distinct on (c.id) c.id as job_id, b.pool, c.attempt, b.worker, c.started_at, b.heartbeat_at, b.lease_until
   from ~claims b cross join lateral unnest(b.ids, b.attempts, b.started) c(id, attempt, started_at)
-    join ~jobs j on j.id = c.id and j.status = 'queued' and j.attempt = c.attempt - 1
+    cross join lateral (select from ~jobs j where j.id = c.id and j.status = 'queued' and j.attempt = c.attempt - 1 limit 1) held -- limit: one probe each
   order by c.id, b.lease_until desc;
 
 create view ~job_states as
