@@ -35,7 +35,7 @@ func scanJobAnd(row pgx.CollectableRow, more ...any) (j queue.Job, err error) {
 // that are first of their key, due and not held; a timer to those that are first
 // and not due. $1 is the time, $2 whether anything may be held.
 const placeQuery = `with %s n as materialized (
-		select o.*, (select o.key <> '' and exists (select from ~open_jobs k where k.key = o.key and k.job_id < o.job_id)) as behind
+		select o.*, o.key <> '' and (select k.job_id from ~open_jobs k where k.key = o.key and k.job_id < o.job_id order by k.job_id desc limit 1) is not null as behind
 		from (%s) s join ~open_jobs o on o.key = s.key and o.job_id = s.job_id
 	), next as materialized (select n.*, ` + heldSubject + ` as held from n where not behind
 	), parked as (

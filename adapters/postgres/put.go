@@ -88,7 +88,7 @@ const enterQuery = `with u as materialized (select i, p, k, e, t, l, r, h::text[
 	), open as (
 		insert into ~open_jobs (key, job_id, pool, priority, available_at, attempt, holds) select e, i, p, o, a, 0, holds from u
 	), n as materialized (select e as key, i as job_id, p as pool, o as priority, a as available_at, holds from u
-		where e = '' or f and not exists (select from ~open_jobs o where o.key = u.e)
+		where e = '' or f and (select o.job_id from ~open_jobs o where o.key = u.e order by o.job_id desc limit 1) is null -- from the end: those that are gone lie before
 	), next as materialized (select n.*, ` + heldSubject + ` as held from n
 	), parked as (
 		insert into ~parked (subject, job_id, key) select held, job_id, key from next where held is not null and (available_at is null or available_at <= $1)
