@@ -177,3 +177,45 @@ func wakes(k *kit) {
 	}
 	k.one()
 }
+
+func holdsInFront(k *kit) {
+	var front []queue.Job
+	for i := range 40 {
+		front = append(front, queue.Job{TaskID: int64(1 + i%2), Holds: []string{"t", "s"}})
+	}
+	held := k.put(front...)
+	free := k.put(queue.Job{Priority: 1}, queue.Job{Priority: 1}, queue.Job{Priority: 1})
+	k.hold("s", "n")
+	require.Equal(k, free[:2], ids(k.take(2)))
+	require.Equal(k, free[2:], ids(k.take(2)))
+	_, err := k.q.Cancel(k.Context(), 2)
+	require.NoError(k, err)
+	require.Equal(k, []string{queue.ReasonHold}, k.reasons(held[0]))
+	k.hold("s", "n")
+	k.free("s", "n")
+	want := []int64{}
+	for i := 0; i < len(held); i += 2 {
+		want = append(want, held[i])
+	}
+	require.Equal(k, want, ids(k.take(100)))
+}
+
+func holdsBoth(k *kit) {
+	id := k.put(queue.Job{Holds: []string{"a", "b"}, Key: "k"}, queue.Job{Key: "k", Holds: []string{"b"}})
+	k.hold("b", "n")
+	k.none()
+	k.hold("a", "n")
+	k.free("b", "n")
+	k.none()
+	k.hold("b", "n")
+	k.free("a", "n")
+	k.none()
+	k.free("b", "n")
+	c := k.one()
+	require.Equal(k, id[0], c.Job.ID)
+	k.hold("b", "n")
+	k.done(c)
+	k.none()
+	k.free("b", "n")
+	require.Equal(k, id[1], k.one().Job.ID)
+}

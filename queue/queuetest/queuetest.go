@@ -177,6 +177,8 @@ func tests() map[string]func(*kit) {
 		"a subject is free when its last hold is":           freesLast,
 		"a hold that comes later takes the token back":      holdsLate,
 		"holding twice is holding once":                     holdsIdempotent,
+		"held jobs do not hide what is behind them":         holdsInFront,
+		"a job that names two held subjects waits for both": holdsBoth,
 		"waiting names every reason":                        explains,
 		"pools are separate":                                separatesPools,
 		"depth counts unfinished jobs":                      counts,

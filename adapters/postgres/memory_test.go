@@ -1,0 +1,139 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/postgres"
+	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/queue/queuetest"
+)
+
+// Stores of one schema remember only what is so: whatever one of them does, the
+// next call of another sees it.
+func TestStoresInTurns(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	seed := uint64(0)
+	var last []*postgres.DB // a property opens hundreds, one after the other
+	queuetest.Run(t, func(t *testing.T, now func() time.Time) queuetest.Queue {
+		t.Helper()
+		for _, db := range last {
+			require.NoError(t, db.Close())
+		}
+		seed++
+		o := postgres.Options{URL: url, Schema: "turns", Now: now}
+		last = []*postgres.DB{open(t, o), open(t, o)}
+		empty(t, url, o.Schema)
+		return queuetest.InTurns(seed, last[0], last[1])
+	})
+}
+
+// alone brings a store so far that it takes the turn unseen.
+func alone(t *testing.T, db *postgres.DB) {
+	t.Helper()
+	for range 40 {
+		_, err := db.Take(t.Context(), "nothing", "w", 1, time.Minute)
+		require.NoError(t, err)
+	}
+}
+
+// Somebody puts a job while a store that believed itself alone waits for the turn:
+// the store sees it. So does one that ends a claim that was cancelled meanwhile.
+func TestTurnTakenUnseen(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	db := open(t, postgres.Options{URL: url})
+	host, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer host.Close(context.WithoutCancel(t.Context()))
+	for range 3 {
+		alone(t, db)
+		tx, err := host.Begin(t.Context())
+		require.NoError(t, err)
+		ids, err := db.WithTx(tx).Put(t.Context(), queue.Job{Pool: "p", TaskID: 3}, queue.Job{Pool: "q"})
+		require.NoError(t, err)
+		var claims []queue.Claim
+		taken := make(chan error, 1)
+		go func() {
+			claims, err = db.Take(context.WithoutCancel(t.Context()), "p", "w", 1, time.Hour)
+			taken <- err
+		}()
+		waits(t, url)
+		require.NoError(t, tx.Commit(t.Context()))
+		require.NoError(t, <-taken)
+		require.Len(t, claims, 1)
+		require.Equal(t, ids[0], claims[0].Job.ID)
+
+		alone(t, db)
+		other := open(t, postgres.Options{URL: url})
+		cancelled, err := other.Cancel(t.Context(), 3)
+		require.NoError(t, err)
+		require.Len(t, cancelled, 1)
+		next, err := db.FinishTake(t.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{{Pool: "p"}}}, "q", "w", 1, time.Hour)
+		require.ErrorIs(t, err, queue.ErrLost)
+		require.Len(t, next, 1)
+		require.NoError(t, db.Finish(t.Context(), next[0], queue.Outcome{Kind: queue.OutcomeDone}))
+	}
+	agree(t, url)
+}
+
+// waits returns when somebody waits for a row.
+func waits(t *testing.T, url string) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer c.Close(context.WithoutCancel(t.Context()))
+	require.Eventually(t, func() bool {
+		var n int
+		err := c.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&n)
+		return err == nil && n > 0
+	}, 20*time.Second, 5*time.Millisecond)
+}
+
+// Claims that were prolonged, ended and taken again by many transactions leave no
+// more rows behind than are allowed, and the reaper clears those of the dead.
+func TestClaimsAreTidied(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	now := time.Now()
+	o := postgres.Options{URL: url, Now: func() time.Time { return now }}
+	db := open(t, o)
+	ctx := t.Context()
+	_, err := db.Put(ctx, slicesOf(301, queue.Job{Pool: "p"})...)
+	require.NoError(t, err)
+	claims, err := db.Take(ctx, "p", "w", 1, time.Minute)
+	require.NoError(t, err)
+	for range 300 {
+		require.NoError(t, db.Extend(ctx, claims[0], time.Minute))
+		claims, err = db.FinishTake(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Minute)
+		require.NoError(t, err)
+		require.Len(t, claims, 1)
+	}
+	rows := func() (n int) {
+		c, err := pgx.Connect(ctx, url)
+		require.NoError(t, err)
+		defer c.Close(ctx)
+		require.NoError(t, c.QueryRow(ctx, "select count(*) from signalbox.claims").Scan(&n))
+		return n
+	}
+	require.Less(t, rows(), 140)
+	agree(t, url)
+	require.NoError(t, db.Close())
+	now = now.Add(time.Hour)
+	db = open(t, o)
+	reaped, err := db.Reap(ctx)
+	require.NoError(t, err)
+	require.Len(t, reaped, 1)
+	require.Zero(t, rows())
+	if err := db.Finish(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}); !errors.Is(err, queue.ErrLost) {
+		require.Fail(t, "the claim was given back", "%v", err)
+	}
+	agree(t, url)
+}
