@@ -47,7 +47,31 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	if why := e.admit(ctx, Start{Task: task, JobID: c.Job.ID, Attempt: c.Job.Attempt}); why != "" {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.Poll), Error: why}
 	}
-	return e.runAgent(ctx, c, project, task, p.Launch)
+	o := e.runAgent(ctx, c, project, task, p.Launch)
+	if errors.Is(context.Cause(ctx), queue.ErrLost) {
+		e.leave(context.WithoutCancel(ctx), project, task)
+	}
+	return o
+}
+
+// leave removes the checkout of a task whose claim was lost because the task was
+// cancelled: another process may have done that, and cannot reach this machine.
+func (e *Engine) leave(ctx context.Context, p Project, t Task) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	now, err := e.Store.Task(ctx, t.ID)
+	if err == nil && now.State.Stage != stage.Cancelled {
+		return // whoever works on it next brings its own up to date
+	}
+	if err == nil {
+		err = e.Agents.Quiesce(ctx, t.ID)
+	}
+	if err == nil {
+		err = e.Workspaces.Close(ctx, p.Space(t))
+	}
+	if err != nil {
+		e.Log.Warn("the checkout of a cancelled task could not be removed", "task", t.ID, "repo", t.Repo, "err", err)
+	}
 }
 
 // admit asks the features whether an agent may start. The first that says no is

@@ -107,10 +107,10 @@ func (e *Engine) work(ctx context.Context, c queue.Claim, handle func(context.Co
 	program := ctx
 	e.Meter.Add("dispatches_total", 1, "pool", c.Job.Pool)
 	e.Meter.Observe("queue_wait_seconds", e.Now().Sub(later(c.Job.CreatedAt, c.Job.AvailableAt)).Seconds(), "pool", c.Job.Pool)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	beat := run.New(ctx, e.Log)
-	beat.Go("heartbeat", func(ctx context.Context) { e.heartbeat(ctx, c, cancel) })
+	beat.Go("heartbeat", func(ctx context.Context) { e.heartbeat(ctx, c, func() { cancel(queue.ErrLost) }) })
 	defer beat.Stop()
 
 	var o *queue.Outcome
@@ -149,7 +149,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // heartbeat prolongs a claim until ctx ends; a claim that is lost ends the work.
-func (e *Engine) heartbeat(ctx context.Context, c queue.Claim, cancel context.CancelFunc) {
+func (e *Engine) heartbeat(ctx context.Context, c queue.Claim, lost func()) {
 	tick := time.NewTicker(e.opt.JobTTL / 3)
 	defer tick.Stop()
 	for {
@@ -159,7 +159,7 @@ func (e *Engine) heartbeat(ctx context.Context, c queue.Claim, cancel context.Ca
 		case <-tick.C:
 		}
 		if err := e.Jobs.Extend(ctx, c, e.opt.JobTTL); errors.Is(err, queue.ErrLost) {
-			cancel()
+			lost()
 			return
 		}
 	}

@@ -2,6 +2,8 @@ package orchestrator_test
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,7 +12,9 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // Two processes begin tasks of one repository at the same moment: neither sees
@@ -40,5 +44,50 @@ func TestSerialGateOfReplicas(t *testing.T) {
 		held, err := r.store.Holds(context.Background())
 		require.NoError(r, err)
 		require.Len(r, held, 2, "and two wait for it")
+	})
+}
+
+// deaf reads no cards while it is shut.
+type deaf struct {
+	tracker.Tracker
+	shut, caught atomic.Bool
+}
+
+func (d *deaf) Item(ctx context.Context, project, item string) (tracker.Item, error) {
+	if d.shut.Load() {
+		d.caught.Store(true)
+		<-ctx.Done()
+		return tracker.Item{}, ctx.Err()
+	}
+	return d.Tracker.Item(ctx, project, item)
+}
+
+// One process decides a STOP while the agent works in another, on another machine:
+// the other ends the agent and removes its checkout.
+func TestStopOfAnAgentElsewhere(t *testing.T) {
+	var ear *deaf
+	stoppableWith(t, func(r *rig) {
+		r.opt.EventWorkers = 1
+		ear = &deaf{Tracker: r.board}
+		r.tracker = ear
+	}, func(r *rig) {
+		r.place.SetScript(instead(stage.Architect, hang))
+		item := r.card(appProject, "x")
+		r.toDone(appProject, item)
+		require.Equal(r, stage.Architecture, r.task(item).State.Stage)
+		require.Len(r, r.place.Checkouts(), 1)
+		here, stop, stopped := r.place, r.stop, r.stopped
+		defer func() { stop(); <-stopped }()
+		r.place, r.tracker = memwork.New(goodAgent), nil
+		r.start() // a second process over the same store, on another machine
+		ear.shut.Store(true)
+		for n := 0; !ear.caught.Load(); n++ {
+			r.move(appProject, r.card(appProject, fmt.Sprint("other ", n)), stage.StatusToAnalyse)
+			r.settle(time.Second)
+		}
+		r.move(appProject, item, stage.StatusStop)
+		r.settle(time.Minute)
+		require.Equal(r, stage.Cancelled, r.cancelled(item).State.Stage)
+		require.Empty(r, here.Checkouts(), "where the agent was")
 	})
 }

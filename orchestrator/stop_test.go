@@ -18,7 +18,13 @@ import (
 // stoppable makes a rig with STOP on, and the serial gate beside it.
 func stoppable(t *testing.T, f func(*rig)) {
 	t.Helper()
+	stoppableWith(t, func(*rig) {}, f)
+}
+
+func stoppableWith(t *testing.T, prepare, f func(*rig)) {
+	t.Helper()
 	runWith(t, func(r *rig) {
+		prepare(r)
 		r.features = func() []orchestrator.Feature {
 			projects, err := orchestrator.NewProjects(r.project...)
 			require.NoError(r, err)
