@@ -3,6 +3,8 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -134,6 +136,73 @@ func TestClaimsAreTidied(t *testing.T) {
 	require.Zero(t, rows())
 	if err := db.Finish(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}); !errors.Is(err, queue.ErrLost) {
 		require.Fail(t, "the claim was given back", "%v", err)
+	}
+	agree(t, url)
+}
+
+// Hundreds of workers of one store keep transactions made ahead of their time, while
+// another store puts, holds and frees: every job is done once, in the order of its key.
+func TestTransactionsMadeAhead(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	db, other := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
+	const jobs, more, workers = 4000, 40, 300
+	batch := make([]queue.Job, jobs)
+	for i := range batch {
+		batch[i] = queue.Job{Pool: "p", Key: fmt.Sprint("k", i%900), Holds: []string{fmt.Sprint("s", i%7)}, Priority: i % 3}
+	}
+	_, err := db.Put(t.Context(), batch...)
+	require.NoError(t, err)
+	var mu sync.Mutex
+	last, done := map[string]int64{}, map[int64]int{}
+	finished := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(done) == jobs+more
+	}
+	note := func(c queue.Claim) {
+		mu.Lock()
+		defer mu.Unlock()
+		if done[c.Job.ID]++; c.Job.Key != "" && last[c.Job.Key] > c.Job.ID {
+			t.Errorf("job %d of %s after %d", c.Job.ID, c.Job.Key, last[c.Job.Key])
+		}
+		last[c.Job.Key] = c.Job.ID
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range more {
+			hold := queue.Hold{Subject: fmt.Sprint("s", i%7), Name: "n"}
+			_, err := other.Put(context.Background(), queue.Job{Pool: "p"})
+			if err := errors.Join(err, other.Hold(context.Background(), hold), other.Free(context.Background(), hold)); err != nil {
+				t.Errorf("the other store: %v", err)
+			}
+			time.Sleep(3 * time.Millisecond)
+		}
+	})
+	for range workers {
+		wg.Go(func() {
+			var claims []queue.Claim
+			for !finished() {
+				var err error
+				if len(claims) == 0 {
+					claims, err = db.Take(context.Background(), "p", "w", 1, time.Hour)
+				} else {
+					note(claims[0])
+					claims, err = db.FinishTake(context.Background(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Hour)
+				}
+				if err != nil {
+					t.Errorf("a worker: %v", err)
+					return
+				}
+			}
+			for _, c := range claims {
+				t.Errorf("job %d was handed out again", c.Job.ID)
+			}
+		})
+	}
+	wg.Wait()
+	for id, n := range done {
+		require.Equal(t, 1, n, "job %d", id)
 	}
 	agree(t, url)
 }

@@ -20,7 +20,8 @@ type group struct {
 	ttl          time.Duration
 	first        int // its first slot in tx.slots
 	n            int
-	parked       int // tokens that were found to be held
+	parked       int   // tokens that were found to be held
+	from         token // where it begins to look
 }
 
 // step ends claims and makes others, and hands what comes next of a key straight
@@ -45,16 +46,16 @@ func (t *tx) step(g *group, last bool) {
 		t.memory.change(j)
 	}
 	t.ends = nil
-	floor := firstToken
+	g.from = firstToken
 	if !t.unsure {
-		floor = t.memory.floor(g.pool)
+		g.from = t.memory.floor(g.pool)
 	}
 	complete := [2]int64{t.memory.first, t.memory.last}
 	t.askHeld()
 	pools, added := t.deltas()
 	// Everything here was cleaned when it was put.
 	t.batch.Queue(t.stepText(last), t.now, t.memory.mayBeHeld(), ids, attempts, keys, statuses, errs, started, pools, added,
-		g.pool, int64(g.n), t.db.bound(g.pool, ending), floor.priority, floor.job,
+		g.pool, int64(g.n), t.db.bound(g.pool, ending), g.from.priority, g.from.job,
 		g.worker, t.now.Add(g.ttl), t.db.me, t.seq, int64(g.first), complete[0], complete[1]).Query(func(rows pgx.Rows) error { return t.stepped(rows, g) })
 	t.unsure = t.unsure || n > 0 // tokens that come next are told of with the answers
 }
@@ -184,7 +185,7 @@ func (t *tx) stepped(rows pgx.Rows, g *group) error {
 			return err
 		}
 		if stood {
-			t.passed(g.pool, at)
+			t.passed(g, at)
 		}
 		switch {
 		case what == 1:
@@ -207,10 +208,11 @@ func (t *tx) stepped(rows pgx.Rows, g *group) error {
 	return rows.Err()
 }
 
-// passed raises the floor: the tokens of a pool are taken in their order.
-func (t *tx) passed(pool string, at token) {
-	if floor, ok := t.memory.floors[pool]; !ok || floor.before(at) {
-		t.memory.floors[pool] = at
+// passed raises the floor: the tokens of a pool are taken in their order. One that
+// was lowered while this transaction was on its way is left where it is.
+func (t *tx) passed(g *group, at token) {
+	if floor := t.memory.floor(g.pool); floor.before(at) && !floor.before(g.from) {
+		t.memory.floors[g.pool] = at
 	}
 }
 

@@ -62,7 +62,7 @@ func (t *tx) again() (out []*request) {
 		}
 		for _, r := range slices.Compact(slices.Clone(t.slots[g.first : g.first+g.n])) {
 			if left := min(r.take.n, takeMax) - len(r.claims); left > 0 {
-				r.take.n, r.finish, r.had = left, nil, append(r.had, r.claims...)
+				r.take.n, r.finish, r.had, r.lost = left, nil, append(r.had, r.claims...), cmp.Or(r.lost, r.err)
 				out = append(out, r)
 			}
 		}

@@ -34,6 +34,14 @@ type tx struct {
 	ends    []ending // claims that end for good with the next step
 }
 
+// make begins and does everything but the commit.
+func (t *tx) make(batch []*request) error {
+	if err := t.begin(); err != nil {
+		return err
+	}
+	return t.all(batch)
+}
+
 // all does the requests, those of a kind as one.
 func (t *tx) all(batch []*request) error {
 	live := batch[:0:0]
@@ -125,14 +133,19 @@ func (t *tx) exec(query string, args ...any) *pgx.QueuedQuery {
 	return t.batch.Queue(t.db.q(query), clean(args)...)
 }
 
-// flush sends what was collected.
+// flush sends what was collected, and reads the answers.
 func (t *tx) flush() error {
 	if t.batch.Len() == 0 {
 		return nil
 	}
+	return t.send().Close()
+}
+
+// send sends what was collected. The answers are there when they are closed.
+func (t *tx) send() pgx.BatchResults {
 	batch := t.batch
 	t.batch = &pgx.Batch{}
-	return t.conn.SendBatch(t.ctx, batch).Close()
+	return t.conn.SendBatch(t.ctx, batch)
 }
 
 // later collects a statement whose rows arrive with the next flush.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -30,6 +31,7 @@ type request struct {
 
 	ids    []int64
 	had    []queue.Claim // of earlier transactions
+	lost   error         // of earlier transactions
 	claims []queue.Claim
 	err    error
 	done   chan struct{}
@@ -85,30 +87,51 @@ type writer struct {
 	memory *memory
 	sole   int // turns in a row without another writer
 	wary   int // how many of them are needed to take one unseen
+
+	ahead  *batchOf   // what comes next, as far as it is known
+	again  []*request // who must take again
+	muddle bool       // memory holds half of a transaction
+}
+
+// batchOf are requests that share a transaction, which may have been made already.
+type batchOf struct {
+	requests []*request
+	t        *tx
 }
 
 // batchMax bounds how many requests share a commit.
 const batchMax = 512
 
 func (d *DB) writing(context.Context) {
-	for first := range d.reqs {
-		d.serve(d.gather([]*request{first}))
+	for b := d.upcoming(); b != nil; b = d.upcoming() {
+		again := d.commit(b)
+		for _, r := range b.requests {
+			if !slices.Contains(again, r) {
+				r.claims, r.err = append(r.had, r.claims...), cmp.Or(r.err, r.lost)
+				close(r.done)
+			}
+		}
+		d.writer.again = append(d.writer.again, again...)
 	}
 	d.disconnect()
 }
 
-// serve does a batch and tells the callers, those last who must take again.
-func (d *DB) serve(batch []*request) {
-	for len(batch) > 0 {
-		again := d.commit(batch)
-		for _, r := range batch {
-			if !slices.Contains(again, r) {
-				r.claims = append(r.had, r.claims...)
-				close(r.done)
-			}
-		}
-		batch = again
+// upcoming waits for requests; nil when the store is closed.
+func (d *DB) upcoming() *batchOf {
+	w := &d.writer
+	if b := w.ahead; b != nil {
+		w.ahead = nil
+		return b
 	}
+	if again := w.again; len(again) > 0 {
+		w.again = nil
+		return &batchOf{requests: again}
+	}
+	first, ok := <-d.reqs
+	if !ok {
+		return nil
+	}
+	return &batchOf{requests: d.gather([]*request{first})}
 }
 
 // gather takes what has been handed in. Whoever was just told of the last
@@ -132,16 +155,16 @@ func (d *DB) gather(batch []*request) []*request {
 // commit does a batch in one transaction. What one request has wrong must not
 // fail the others: then each gets a transaction of its own. It returns those who
 // must take again.
-func (d *DB) commit(batch []*request) (again []*request) {
-	again, err := d.persist(batch)
+func (d *DB) commit(b *batchOf) (again []*request) {
+	again, err := d.persist(b)
 	var away *Unavailable
-	if err != nil && len(batch) > 1 && !errors.As(err, &away) {
-		for _, r := range batch {
-			again = append(again, d.commit([]*request{r})...)
+	if err != nil && len(b.requests) > 1 && !errors.As(err, &away) {
+		for _, r := range b.requests {
+			again = append(again, d.commit(&batchOf{requests: []*request{r}})...)
 		}
 		return again
 	}
-	for _, r := range batch {
+	for _, r := range b.requests {
 		if r.err == nil {
 			r.err = err
 		}
@@ -151,10 +174,9 @@ func (d *DB) commit(batch []*request) (again []*request) {
 
 // persist tries a batch until it is committed, refused, or patience is used up.
 // When the answer to a commit was lost, it looks before it tries again.
-func (d *DB) persist(batch []*request) (again []*request, err error) {
+func (d *DB) persist(b *batchOf) (again []*request, err error) {
 	ctx := context.Background() // a caller that gives up must not undo the others' work
-	var t *tx
-	lost := false // its answer
+	t, lost := b.t, false       // its answer
 	for n, end := 0, time.Now().Add(d.patience); ; n++ {
 		err = nil
 		if lost {
@@ -164,9 +186,10 @@ func (d *DB) persist(batch []*request) (again []*request, err error) {
 			}
 		}
 		if err == nil {
-			if t, lost, err = d.attempt(ctx, batch); err == nil {
+			if t, lost, err = d.attempt(ctx, b); err == nil {
 				return t.again(), nil
 			}
+			b.t = nil
 			if overtaken(err) {
 				continue
 			}
@@ -187,32 +210,37 @@ const attemptMax = 30 * time.Second
 
 // attempt does a batch once. lost says that the commit was sent and the
 // connection broke before the answer came.
-func (d *DB) attempt(ctx context.Context, batch []*request) (t *tx, lost bool, err error) {
+func (d *DB) attempt(ctx context.Context, b *batchOf) (t *tx, lost bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
 	if err := d.connect(ctx); err != nil {
+		d.forget()
 		return nil, false, err
 	}
 	w := &d.writer
-	w.seq++
-	t = d.newTx(ctx, w.conn, w.memory)
-	t.seq = w.seq
+	if t = b.t; t == nil {
+		t = d.nextTx()
+	}
+	t.ctx, t.conn = ctx, w.conn
 	sent := false
 	if panicked := guard.Do("postgres transaction", func() {
-		if err = t.begin(); err != nil {
-			return
+		if b.t == nil {
+			if err = t.make(b.requests); err != nil {
+				return
+			}
 		}
-		if err = t.all(batch); err == nil && t.end() {
+		if t.end() {
 			sent = true
-			err = t.flush()
+			answers := t.send()
+			d.lookAhead()
+			err = answers.Close()
 		}
 	}); panicked != nil {
 		err = panicked
 	}
 	if err != nil {
 		lost = sent && w.conn.IsClosed()
-		w.memory.forget()
-		w.sole = 0
+		d.forget()
 		if overtaken(err) {
 			w.wary = aloneAfter
 		}
@@ -223,11 +251,32 @@ func (d *DB) attempt(ctx context.Context, batch []*request) (t *tx, lost bool, e
 	if !t.sole {
 		w.sole = 0
 	}
+	if w.muddle {
+		d.forget()
+	}
 	for pool := range t.wake {
 		d.wakers.hint(pool)
 		d.notes.add(pool)
 	}
 	return t, false, nil
+}
+
+// nextTx is a transaction that nothing has been done in.
+func (d *DB) nextTx() *tx {
+	w := &d.writer
+	w.seq++
+	t := d.newTx(context.Background(), w.conn, w.memory)
+	t.seq = w.seq
+	return t
+}
+
+// forget gives up what is remembered, and what was made of it.
+func (d *DB) forget() {
+	d.writer.memory.forget()
+	d.writer.sole, d.writer.muddle = 0, false
+	if d.writer.ahead != nil {
+		d.writer.ahead.t = nil
+	}
 }
 
 // undo rolls back, or gives the connection up.

@@ -47,12 +47,13 @@ func (l *lab) exec(ctx context.Context, query string) error {
 	return errors.Join(err, c.Close(ctx))
 }
 
-// gated are n jobs as the orchestrator makes them: four of each task, in the order
-// of the task; each names two subjects that might be held.
-func gated(n int) []queue.Job {
+// gated are n jobs as the orchestrator makes them, in the order of their task, so
+// many of each: the end of one opens the way for the next. Each names two subjects
+// that might be held.
+func gated(n, each int) []queue.Job {
 	out := make([]queue.Job, n)
 	for i := range out {
-		task := int64(i%max(n/4, 1)) + 1
+		task := int64(i%max(n/each, 1)) + 1
 		out[i] = queue.Job{
 			Pool: "p", Kind: "noop", TaskID: task, Key: fmt.Sprint("task/", task), Role: "developer", Lane: "acme/app",
 			Holds: []string{fmt.Sprint("task/", task), fmt.Sprint("repo/", task%100)}, Payload: []byte(`{"n":1}`), MaxAttempts: 25,
@@ -96,8 +97,8 @@ func block(ctx context.Context, q store, n int) error {
 
 // work takes and finishes gated jobs, one at a time in each worker: the call that
 // ends one takes the next.
-func work(ctx context.Context, q store, workers, n int) (float64, error) {
-	if err := putAll(ctx, q, gated(n)); err != nil {
+func work(ctx context.Context, q store, workers, n, each int) (float64, error) {
+	if err := putAll(ctx, q, gated(n, each)); err != nil {
 		return 0, err
 	}
 	g := newGauge(n)
@@ -165,7 +166,7 @@ func ourStart(ctx context.Context, db *postgres.DB, n int) (time.Duration, error
 		}
 	})
 	var took []float64
-	for _, j := range gated(n) {
+	for _, j := range gated(n, 1) {
 		time.Sleep(5 * time.Millisecond) // the worker is idle
 		begun := time.Now()
 		if _, err := db.Put(ctx, j); err != nil {

@@ -22,12 +22,14 @@ func claims(ctx context.Context, l *lab) error {
 	}{{1, 1800, 300, 5}, {8, 9000, 2500, 2}, {50, 25_000, 10_000, 1.8}, {2000, 45_000, 25_000, 3}} {
 		ours, theirs := int(float64(c.ours)*l.seconds), int(float64(c.theirs)*l.seconds)
 		rates, costs, err := l.costly(ctx,
-			func() (float64, error) { return l.once(ctx, c.workers, ours) },
-			func() (float64, error) { return r.work(ctx, c.workers, theirs) })
+			func() (float64, error) { return l.once(ctx, c.workers, ours, 1) },
+			func() (float64, error) { return r.work(ctx, c.workers, theirs) },
+			func() (float64, error) { return l.once(ctx, c.workers, ours, 4) })
 		if err != nil {
 			return err
 		}
 		l.table.row(fmt.Sprintf("claim + finish, %d workers (ours gated)", c.workers), spread(rates[0], "/s"), "River "+spread(rates[1], "/s"), ratio(rates[0], rates[1]), c.goal)
+		l.table.row(fmt.Sprintf("the same, four jobs of each task: each end opens the next, %d workers", c.workers), spread(rates[2], "/s"), "River "+spread(rates[1], "/s"), ratio(rates[2], rates[1]), 0)
 		if c.workers >= 50 {
 			l.table.row(fmt.Sprintf("a job put, claimed and finished, %d workers: WAL and CPU", c.workers),
 				costs[0].each(ours*l.rounds), "River "+costs[1].each(theirs*l.rounds), 0, 0)
@@ -37,13 +39,13 @@ func claims(ctx context.Context, l *lab) error {
 }
 
 // once works gated jobs off in a store that has nothing else.
-func (l *lab) once(ctx context.Context, workers, n int) (float64, error) {
+func (l *lab) once(ctx context.Context, workers, n, each int) (float64, error) {
 	db, end, err := l.fresh(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer end()
-	return work(ctx, db, workers, n)
+	return work(ctx, db, workers, n, each)
 }
 
 // costly is inTurns that adds up what each has cost.
@@ -83,7 +85,7 @@ func blocked(ctx context.Context, l *lab) error {
 		if err := block(ctx, db, n); err != nil {
 			return err
 		}
-		each = append(each, func() (float64, error) { return work(ctx, db, 50, int(10_000*l.seconds)) })
+		each = append(each, func() (float64, error) { return work(ctx, db, 50, int(20_000*l.seconds), 1) })
 	}
 	if err := l.exec(ctx, "vacuum analyze"); err != nil {
 		return err

@@ -31,7 +31,7 @@ func sqlites(ctx context.Context, l *lab) error {
 		if err := block(ctx, db, n); err != nil {
 			return err
 		}
-		each = append(each, func() (float64, error) { return work(ctx, db, workers, int(6000*l.seconds)) })
+		each = append(each, func() (float64, error) { return work(ctx, db, workers, int(40_000*l.seconds), 1) })
 	}
 	goqites, rivers := len(each), len(each)+1
 	each = append(each, func() (float64, error) { return l.goqite(ctx, workers, int(800*l.seconds)) })
