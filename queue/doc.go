@@ -19,8 +19,10 @@
 // A claimable job has a token, and claiming is taking the token. A job gets one
 // when it is due, first of its ordering key, and none of its hold subjects is
 // held; whoever changes one of these facts gives or takes the token in the same
-// transaction. So the claim never looks at jobs that cannot run, and costs the
-// same with a million of them in front.
+// transaction. A store may leave a token lying whose job is held since: the first
+// claim that comes upon it puts it aside, under what is held, and looks further. So
+// a claim never looks at jobs that cannot run, or once at most, and costs the same
+// with a million of them in front.
 //
 // The queue is also the outbox: effects that the service owes the outside world
 // are jobs, put in the transaction that decided them.

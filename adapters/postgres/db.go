@@ -10,6 +10,17 @@
 // the order of keys and the effect of holds as plain as in a single process, and
 // bounds a cluster to one commit at a time, each of up to 512 calls.
 //
+// While nobody else writes, the writer remembers what it has put and claimed, and
+// a transaction that ends claims and takes others is a single statement. The
+// transaction itself checks that nobody else has held the turn since, and is made
+// again, without memory, if somebody has.
+//
+// A job is a row of jobs, written when it is put and when it ends, and one of
+// open_jobs until then. Its claim is an entry in a row that the claiming
+// transaction wrote for all of its claims, and means something while the job's row
+// says so. Tokens are rows of ready; one whose job is held since is parked under
+// what is held by whoever comes upon it, so that a hold costs nothing in advance.
+//
 // A call that returns nil is committed. When the answer to a commit is lost, the
 // store looks: every transaction leaves its number behind. What may go away by
 // itself (a restart, a failover, a deadlock) is tried again inside for
