@@ -88,6 +88,7 @@ type DB struct {
 	patience time.Duration
 	me       string // this store's name among the writers
 	steps    stepTexts
+	save     string // what stores tasks
 	texts    sync.Map // statements with the schema: there are as many as places in the program
 	bounds   map[string]int
 
@@ -160,7 +161,7 @@ func configure(ctx context.Context, o Options) (*DB, error) {
 	if d.patience <= 0 {
 		d.patience = 15 * time.Second
 	}
-	d.steps = d.allStepTexts()
+	d.steps, d.save = d.allStepTexts(), saveQuery()
 	var err error
 	if d.me, err = writerName(); err != nil {
 		return nil, err

@@ -160,7 +160,7 @@ const (
 )
 
 // saveQuery inserts or replaces the rows of tasks that are not taken.
-var saveQuery = func() string {
+func saveQuery() string {
 	all := taskTexts + ", " + taskNumbers + ", " + taskTimes
 	var arrays []string
 	add := func(columns, kind string) {
@@ -173,7 +173,7 @@ var saveQuery = func() string {
 	add(taskTimes, "timestamptz")
 	return "insert into ~tasks (" + all + ") select * from unnest(" + strings.Join(arrays, ", ") + ") on conflict (id) do update set (" +
 		all + ") = (excluded." + strings.ReplaceAll(all, ", ", ", excluded.") + ")"
-}()
+}
 
 // saveTasks stores the rows of tasks that are not taken.
 func (t *tx) saveTasks(tasks []orchestrator.Task) {
@@ -228,7 +228,7 @@ func (t *tx) saveTasks(tasks []orchestrator.Task) {
 	moments(func(k orchestrator.Task) time.Time { return k.UpdatedAt })
 	moments(func(k orchestrator.Task) time.Time { return k.StageEnteredAt })
 	moments(endedAt)
-	t.exec(saveQuery, columns...)
+	t.exec(t.db.save, columns...)
 	for _, k := range tasks {
 		t.memory.saved(k)
 	}
