@@ -88,7 +88,7 @@ type DB struct {
 	patience time.Duration
 	me       string // this store's name among the writers
 	steps    stepTexts
-	save     string // what stores tasks
+	save     string   // what stores tasks
 	texts    sync.Map // statements with the schema: there are as many as places in the program
 	bounds   map[string]int
 
