@@ -198,9 +198,8 @@ func (s *Tracks) Build(ctx context.Context) error {
 	}
 }
 
-// One process builds at a time; it is not waited for longer than a minute when it is
-// paused.
-const takeBuilding = `select set_config('idle_in_transaction_session_timeout', '60s', true), pg_advisory_xact_lock(hashtextextended($1, 0))`
+// takeBuilding makes this process the one that builds.
+const takeBuilding = "select " + ownWay + ", pg_advisory_xact_lock(hashtextextended($1, 0))"
 
 // buildSome builds some of what is to be built in one transaction. It takes the turn
 // for its last statements only. Nothing is built if tracks of it have changed

@@ -34,8 +34,9 @@ func scanTrack(row pgx.CollectableRow) (k gpstracks.Track, err error) {
 	return k, err
 }
 
-// knownTracks reads what Merge looks at.
-const knownTracks = `select id, dedupe_key, name, url, attribution, activity, last_seen_at, run_id from ~tracks where dedupe_key = any($1)`
+// knownTracks reads what Merge looks at, by the index, however many keys there are.
+const knownTracks = `select k.* from unnest($1::text[]) u(key) cross join lateral (
+	select id, dedupe_key, name, url, attribution, activity, last_seen_at, run_id from ~tracks where dedupe_key = u.key offset 0) k`
 
 func scanKnownTrack(row pgx.CollectableRow) (k gpstracks.Track, err error) {
 	at := make([]*time.Time, 1)
@@ -46,7 +47,7 @@ func scanKnownTrack(row pgx.CollectableRow) (k gpstracks.Track, err error) {
 
 // Known implements gpstracks.Store.
 func (s *Tracks) Known(ctx context.Context, keys ...string) ([]string, error) {
-	return ask(ctx, s, pgx.RowTo[string], "select dedupe_key from ~tracks where dedupe_key = any($1)", keys)
+	return ask(ctx, s, pgx.RowTo[string], "select dedupe_key from ~tracks where dedupe_key = any($1)", fresh, keys)
 }
 
 // Count implements gpstracks.Store.

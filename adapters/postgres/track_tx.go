@@ -61,9 +61,14 @@ func (s *Tracks) write(ctx context.Context, f func(*trackTx) error) error {
 	}
 }
 
-// takeTurn bounds what a process that is paused, or cut off, can do to the others,
-// takes the turn and leaves the transaction's number behind.
-const takeTurn = `with bounds as materialized (select set_config('idle_in_transaction_session_timeout', '60s', true)),
+// ownWay bounds what a process that is paused, or cut off, can do to the others, and
+// has statements use indexes although tables look small: they are planned once, and
+// tables grow. Where there is none, that looks costly, and must not start the compiler.
+const ownWay = `set_config('idle_in_transaction_session_timeout', '60s', true), set_config('enable_seqscan', 'off', true),
+	set_config('jit', 'off', true)`
+
+// takeTurn takes the turn and leaves the transaction's number behind.
+const takeTurn = `with bounds as materialized (select ` + ownWay + `),
 	turn as materialized (select version from ~track_turn, bounds for no key update of track_turn),
 	noted as (insert into ~writers (writer, seq, at) select $1, $2, now() from turn
 		on conflict (writer) do update set seq = excluded.seq, at = excluded.at)

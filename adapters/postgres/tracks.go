@@ -117,23 +117,21 @@ func keyed(tracks []gpstracks.Track) (same []gpstracks.Track, keys []string, err
 	return same, keys, nil
 }
 
+// fresh makes the server plan a statement each time, for the values that it is given
+// and the tables as they are now: one that was planned when a table was empty reads
+// all of it when it is full.
+const fresh = pgx.QueryExecModeCacheDescribe
+
 // known reads what is known of keys, before the turn: it is still true if the
 // version is the same then.
 func (s *Tracks) known(ctx context.Context, keys []string) (known []gpstracks.Track, version int64, err error) {
-	err = s.db.retry(ctx, func(ctx context.Context) error {
-		var both pgx.Batch // the version first: what is read afterwards is at least as new
-		both.Queue(s.db.q("select version from ~track_turn")).QueryRow(func(row pgx.Row) error { return row.Scan(&version) })
-		both.Queue(s.db.q(knownTracks), keys).Query(func(rows pgx.Rows) (err error) {
-			known, err = pgx.CollectRows(rows, scanKnownTrack)
-			return err
-		})
-		err := s.db.pool.SendBatch(ctx, &both).Close()
-		if err != nil && s.db.closed.Load() {
-			return ErrClosed
-		}
-		return err
-	})
-	return known, version, err
+	// The version first: what is read afterwards is at least as new.
+	versions, err := ask(ctx, s, pgx.RowTo[int64], "select version from ~track_turn")
+	if err != nil {
+		return nil, 0, err
+	}
+	known, err = ask(ctx, s, scanKnownTrack, knownTracks, fresh, keys)
+	return known, versions[0], err
 }
 
 // complete reads all of the known tracks that are told something.

@@ -17,3 +17,6 @@ create table if not exists ~track_unbuilt (
 -- version counts the changes of tracks: what was read of them before the turn is
 -- still true if it is the same.
 alter table ~track_turn add column if not exists version bigint not null default 0;
+
+-- All rows of a page may be seen again in one call, and each is written beside itself.
+alter table ~tracks set (fillfactor = 50);
