@@ -20,88 +20,33 @@ import (
 // takes the marks away. A tile reads both in one statement, and draws marked tracks
 // from their rows: it shows each once, at any moment, whoever died in between.
 
-// mark is a range of ids whose tracks are in no block.
-type mark struct{ first, last, points, changed int64 }
-
 const allMarks = "select first_id, last_id, points, changed from ~track_unbuilt order by first_id"
 
-func scanMark(row pgx.CollectableRow) (m mark, err error) {
-	return m, row.Scan(&m.first, &m.last, &m.points, &m.changed)
+func scanMark(row pgx.CollectableRow) (m tile.Mark, err error) {
+	return m, row.Scan(&m.First, &m.Last, &m.Points, &m.Changed)
 }
 
-// What a mark holds at most, but for a single track, and what is built at a time.
-const (
-	markTracks, markPoints   = 2048, 128 << 10
-	buildTracks, buildPoints = 16 << 10, 1 << 20
-)
-
-// marksOf are the marks of tracks.
-func marksOf(tracks []gpstracks.Track) (marks []mark) {
-	ordered := slices.Clone(tracks)
-	slices.SortFunc(ordered, func(a, b gpstracks.Track) int { return int(a.ID - b.ID) })
-	for i := range ordered {
-		id, points := ordered[i].ID, int64(ordered[i].Points)
-		if n := len(marks); n > 0 && marks[n-1].last+1 == id && id-marks[n-1].first < markTracks && marks[n-1].points+points <= markPoints {
-			marks[n-1].last, marks[n-1].points = id, marks[n-1].points+points
-			continue
-		}
-		marks = append(marks, mark{first: id, last: id, points: points})
-	}
-	return marks
-}
-
-// marked finds the mark that an id is in, by its first one.
-func marked(marks []mark, id int64) (first int64, ok bool) {
-	i, found := slices.BinarySearchFunc(marks, id, func(m mark, id int64) int { return int(m.first - id) })
-	if !found {
-		i--
-	}
-	if i < 0 || marks[i].last < id {
-		return 0, false
-	}
-	return marks[i].first, true
-}
-
-// some are the first marks, as many as are built at a time.
-func some(marks []mark) []mark {
-	tracks, points := int64(0), int64(0)
-	for i, m := range marks {
-		tracks, points = tracks+m.last-m.first+1, points+m.points
-		if i > 0 && (tracks > buildTracks || points > buildPoints) {
-			return marks[:i]
-		}
-	}
-	return marks
-}
-
-func (t *trackTx) mark(marks []mark) error {
+func (t *trackTx) mark(marks []tile.Mark) error {
 	if len(marks) == 0 {
 		return nil
 	}
 	var first, last, points []int64
 	for _, m := range marks {
-		first, last, points = append(first, m.first), append(last, m.last), append(points, m.points)
+		first, last, points = append(first, m.First), append(last, m.Last), append(points, m.Points)
 	}
 	return t.exec("insert into ~track_unbuilt (first_id, last_id, points) select * from unnest($1::bigint[], $2::bigint[], $3::bigint[])", first, last, points)
 }
 
-// backlog is how much is to be built.
-type backlog struct{ tracks, points int64 }
-
-// much is what is not left to be built later: a call that leaves more builds some
-// of it itself.
-func (b backlog) much() bool { return b.tracks > 4*buildTracks || b.points > 4*buildPoints }
-
 const howMuch = "select coalesce(sum(last_id - first_id + 1), 0)::bigint, coalesce(sum(points), 0)::bigint from ~track_unbuilt"
 
-func scanBacklog(row pgx.CollectableRow) (b backlog, err error) {
-	return b, row.Scan(&b.tracks, &b.points)
+func scanBacklog(row pgx.CollectableRow) (b tile.Backlog, err error) {
+	return b, row.Scan(&b.Tracks, &b.Points)
 }
 
-func (t *trackTx) backlog() (backlog, error) {
+func (t *trackTx) backlog() (tile.Backlog, error) {
 	all, err := rowsOf(t, scanBacklog, howMuch)
 	if err != nil {
-		return backlog{}, err
+		return tile.Backlog{}, err
 	}
 	return all[0], nil
 }
@@ -119,11 +64,11 @@ func (s *Tracks) toBuild() {
 }
 
 // stored is told what is to be built after a call.
-func (s *Tracks) stored(ctx context.Context, left backlog) {
+func (s *Tracks) stored(ctx context.Context, left tile.Backlog) {
 	s.last.Store(time.Now().UnixNano())
 	s.toBuild()
-	for left.much() {
-		all, err := []backlog(nil), s.buildSome(ctx)
+	for left.Much() {
+		all, err := []tile.Backlog(nil), s.buildSome(ctx)
 		if err == nil {
 			all, err = ask(ctx, s, scanBacklog, howMuch)
 		}
@@ -189,7 +134,7 @@ func (s *Tracks) Build(ctx context.Context) error {
 		if err != nil {
 			return ended(ctx, err)
 		}
-		if left[0].tracks == 0 {
+		if left[0].Tracks == 0 {
 			return s.settle(ctx)
 		}
 		if err := s.buildSome(ctx); err != nil {
@@ -212,7 +157,7 @@ func (s *Tracks) buildSome(ctx context.Context) error {
 				return err
 			}
 			marks, err := rowsOf(t, scanMark, allMarks)
-			if marks = some(marks); err != nil || len(marks) == 0 {
+			if marks = tile.NextMarks(marks); err != nil || len(marks) == 0 {
 				return err
 			}
 			blocks, err := s.built(t, marks)
@@ -235,13 +180,13 @@ var errChanged = errors.New("postgres: tracks have changed while they were built
 
 // unmark takes the turn and the marks of what was built. If one has changed, the
 // transaction is undone.
-func (t *trackTx) unmark(marks []mark, blocks []block) error {
+func (t *trackTx) unmark(marks []tile.Mark, blocks []block) error {
 	if err := t.exec("select from ~track_turn for no key update"); err != nil {
 		return err
 	}
 	var first, changed []int64
 	for _, m := range marks {
-		first, changed = append(first, m.first), append(changed, m.changed)
+		first, changed = append(first, m.First), append(changed, m.Changed)
 	}
 	gone, err := t.tx.Exec(t.ctx, t.db.q(`delete from ~track_unbuilt u using unnest($1::bigint[], $2::bigint[]) m(first, changed)
 		where u.first_id = m.first and u.changed = m.changed`), first, changed)
@@ -255,10 +200,10 @@ func (t *trackTx) unmark(marks []mark, blocks []block) error {
 }
 
 // built makes the blocks of marked tracks.
-func (s *Tracks) built(t *trackTx, marks []mark) (blocks []block, err error) {
+func (s *Tracks) built(t *trackTx, marks []tile.Mark) (blocks []block, err error) {
 	var first, last []int64
 	for _, m := range marks {
-		first, last = append(first, m.first), append(last, m.last)
+		first, last = append(first, m.First), append(last, m.Last)
 	}
 	tracks, err := rowsOf(t, scanTrack, tracksBetween, first, last)
 	if err != nil {
@@ -317,7 +262,7 @@ func (t *trackTx) discard() error {
 		return err
 	}
 	left, err := t.backlog()
-	if left.tracks > 0 {
+	if left.Tracks > 0 {
 		t.db.log.Info("building the blocks of all tracks again: the layout of tiles has changed")
 	}
 	if err != nil {

@@ -73,7 +73,7 @@ func (t *trackTx) touch(seen []gpstracks.Track) error {
 
 // tell keeps what known tracks lacked, takes them out of their blocks and returns
 // the marks that they are to be built again.
-func (t *trackTx) tell(told []gpstracks.Track) ([]mark, error) {
+func (t *trackTx) tell(told []gpstracks.Track) ([]tile.Mark, error) {
 	if len(told) == 0 {
 		return nil, nil
 	}
@@ -86,7 +86,7 @@ func (t *trackTx) tell(told []gpstracks.Track) ([]mark, error) {
 		}
 	}
 	built, err := t.takeOut(told)
-	return marksOf(built), err
+	return tile.MarksOf(built), err
 }
 
 // takeOut takes tracks out of the blocks that they are in, and returns those that
@@ -102,8 +102,8 @@ func (t *trackTx) takeOut(tracks []gpstracks.Track) (built []gpstracks.Track, er
 	gone := map[int64]bool{}
 	for i := range tracks {
 		k := &tracks[i]
-		if first, ok := marked(marks, k.ID); ok {
-			changed = append(changed, first)
+		if m, ok := tile.Marked(marks, k.ID); ok {
+			changed = append(changed, m.First)
 			continue
 		}
 		built, gone[k.ID] = append(built, *k), true

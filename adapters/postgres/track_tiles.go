@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -40,9 +39,9 @@ func (s *Tracks) Blocks(ctx context.Context, level int, w tile.Window, yield fun
 		return &gpstracks.InvalidError{Field: "level", Reason: "is not one that tiles have"}
 	}
 	begun, broken := false, error(nil)
-	var rest rest
+	var rest tile.Rest
 	err := s.db.retry(ctx, func(ctx context.Context) error {
-		rest.features = nil
+		rest.Reset()
 		rows, err := s.db.pool.Query(ctx, s.db.q(blocksAndRest), area(level, w), boxes([]orb.Bound{w.Bounds(level)})[0], int64(behind))
 		if err != nil {
 			return err
@@ -50,7 +49,7 @@ func (s *Tracks) Blocks(ctx context.Context, level int, w tile.Window, yield fun
 		defer rows.Close()
 		for rows.Next() {
 			var data []byte
-			if data, broken = rest.scan(rows, level); broken == nil && data != nil {
+			if data, broken = scanRest(rows, level, &rest); broken == nil && data != nil {
 				begun, broken = true, yield(data)
 			}
 			if broken != nil {
@@ -63,24 +62,16 @@ func (s *Tracks) Blocks(ctx context.Context, level int, w tile.Window, yield fun
 		}
 		return rows.Err()
 	})
-	if err = errors.Join(err, broken); err == nil && rest.some {
+	if err = errors.Join(err, broken); err == nil && rest.Some {
 		s.toBuild()
-		err = rest.yield(level, yield)
+		err = rest.Blocks(level, yield)
 	}
 	return ended(ctx, err)
 }
 
-// rest is what a tile shows of tracks that are in no block.
-type rest struct {
-	some     bool
-	packer   tile.Packer
-	features []tile.Feature
-}
-
-// scan reads a row of blocksAndRest: a block, or a track that it keeps.
-func (r *rest) scan(rows pgx.Rows, level int) (block []byte, err error) {
-	var place int64
-	var id int64
+// scanRest reads a row of blocksAndRest: a block, or a track that rest takes.
+func scanRest(rows pgx.Rows, level int, rest *tile.Rest) (block []byte, err error) {
+	var place, id int64
 	var words []string
 	var numbers []float64
 	var day *time.Time
@@ -92,22 +83,8 @@ func (r *rest) scan(rows pgx.Rows, level int) (block []byte, err error) {
 		Bounds: orb.Bound{Min: orb.Point{numbers[0], numbers[1]}, Max: orb.Point{numbers[2], numbers[3]}}, LengthM: numbers[4],
 	}
 	times([]*time.Time{day}, &k.RecordedOn)
-	if k.Lines, err = gpstracks.ParseLines(block); err != nil {
-		return nil, err
+	if k.Lines, err = gpstracks.ParseLines(block); err == nil {
+		rest.Add(&k, level)
 	}
-	r.some = true
-	if f, visible := r.packer.PackLevel(&k, level); visible {
-		r.features = append(r.features, f)
-	}
-	return nil, nil
-}
-
-func (r *rest) yield(level int, yield func([]byte) error) error {
-	tile.Sort(r.features)
-	for part := range slices.Chunk(r.features, tile.BlockSize) {
-		if err := yield(tile.AppendBlock(nil, level, part)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return nil, err
 }

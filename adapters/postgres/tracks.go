@@ -73,7 +73,7 @@ func (s *Tracks) Upsert(ctx context.Context, tracks []gpstracks.Track) (gpstrack
 	if plan.Empty() {
 		return plan.Upserted, nil
 	}
-	var left backlog
+	var left tile.Backlog
 	err = s.write(ctx, func(t *trackTx) (err error) {
 		if t.version != version { // somebody else has changed tracks meanwhile
 			if known, err = rowsOf(t, scanKnownTrack, knownTracks, keys); err != nil {
@@ -160,7 +160,7 @@ func (t *trackTx) complete(known, told []gpstracks.Track) error {
 }
 
 // carryOut does what an upsert has planned.
-func (t *trackTx) carryOut(p *gpstracks.Plan) (left backlog, err error) {
+func (t *trackTx) carryOut(p *gpstracks.Plan) (left tile.Backlog, err error) {
 	if err := t.touch(p.Seen); err != nil {
 		return left, err
 	}
@@ -180,7 +180,7 @@ func (t *trackTx) carryOut(p *gpstracks.Plan) (left backlog, err error) {
 		if err := t.insertTracks(p.New); err != nil {
 			return left, err
 		}
-		marks = append(marks, marksOf(p.New)...)
+		marks = append(marks, tile.MarksOf(p.New)...)
 	}
 	if err := t.mark(marks); err != nil {
 		return left, err
