@@ -143,6 +143,10 @@ func (s *Tracks) Build(ctx context.Context) error {
 	}
 }
 
+// atOnce is what is built in one transaction: the more, the less is put together anew
+// later.
+var atOnce = tile.Backlog{Tracks: 16 << 10, Points: 1 << 20}
+
 // takeBuilding makes this process the one that builds.
 const takeBuilding = "select " + ownWay + ", pg_advisory_xact_lock(hashtextextended($1, 0))"
 
@@ -157,7 +161,7 @@ func (s *Tracks) buildSome(ctx context.Context) error {
 				return err
 			}
 			marks, err := rowsOf(t, scanMark, allMarks)
-			if marks = tile.NextMarks(marks); err != nil || len(marks) == 0 {
+			if marks = tile.NextMarks(marks, atOnce); err != nil || len(marks) == 0 {
 				return err
 			}
 			blocks, err := s.built(t, marks)

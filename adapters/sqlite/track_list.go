@@ -12,49 +12,37 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 )
 
-const trackColumns = `select id, source, external_id, name, activity, url, attribution, min_lon, min_lat, max_lon, max_lat, length_m,
-	recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id from tracks `
+// fullTracks reads tracks with their lines.
+const fullTracks = `select id, source, external_id, name, activity, url, attribution, min_lon, min_lat, max_lon, max_lat, length_m,
+	recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id, coalesce(k.geometry, g.geometry)
+	from tracks k left join track_geometries g on track_id = id and k.geometry is null `
 
-// scanTrack reads trackColumns, and what more there is.
-func scanTrack(r scanner, more ...any) (k gpstracks.Track, err error) {
+func scanFull(r scanner) (k gpstracks.Track, err error) {
 	us := make([]int64, 3)
 	b := &k.Bounds
-	err = r.Scan(append([]any{
+	var geometry []byte
+	err = r.Scan(
 		&k.ID, &k.Source, &k.ExternalID, &k.Name, &k.Activity, &k.URL, &k.Attribution, &b.Min[0], &b.Min[1], &b.Max[0], &b.Max[1], &k.LengthM,
-		&us[0], &k.Key, &k.Points, &us[1], &us[2], &k.RunID,
-	}, more...)...)
+		&us[0], &k.Key, &k.Points, &us[1], &us[2], &k.RunID, &geometry)
+	if err != nil {
+		return k, err
+	}
 	times(us, &k.RecordedOn, &k.FirstSeenAt, &k.LastSeenAt)
+	k.Lines, err = gpstracks.ParseLines(geometry)
 	return k, err
 }
 
-func (t *tx) trackByKey(key string) (gpstracks.Track, bool, error) {
-	return t.track(trackColumns+"where dedupe_key = ?", key)
-}
-
-func (t *tx) trackByID(id int64) (gpstracks.Track, bool, error) {
-	return t.track(trackColumns+"where id = ?", id)
-}
-
-// track reads one track without its lines.
-func (t *tx) track(query string, arg any) (k gpstracks.Track, ok bool, err error) {
-	s, err := t.stmt(query)
+// fullTrack reads one track.
+func (t *tx) fullTrack(id int64) (k gpstracks.Track, ok bool, err error) {
+	s, err := t.stmt(fullTracks + "where id = ?")
 	if err != nil {
 		return k, false, err
 	}
-	k, err = scanTrack(s.QueryRowContext(t.ctx, arg))
+	k, err = scanFull(s.QueryRowContext(t.ctx, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, false, nil
 	}
 	return k, err == nil, err
-}
-
-func (t *tx) lines(id int64) (orb.MultiLineString, error) {
-	var geometry []byte
-	ok, err := t.one([]any{&geometry}, "select geometry from track_geometries where track_id = ?", id)
-	if err != nil || !ok {
-		return nil, err
-	}
-	return gpstracks.ParseLines(geometry)
 }
 
 // Known implements gpstracks.Store.
@@ -190,15 +178,9 @@ func anywhere(bounds []orb.Bound) (text string, args []any) {
 
 // get reads a track with its lines.
 func (s *Tracks) get(ctx context.Context, id int64) (k gpstracks.Track, ok bool, err error) {
-	const query = `select id, source, external_id, name, activity, url, attribution, min_lon, min_lat, max_lon, max_lat, length_m,
-		recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id, geometry from tracks join track_geometries on track_id = id where id = ?`
-	var geometry []byte
-	k, err = scanTrack(s.db.read.QueryRowContext(ctx, query, id), &geometry)
+	k, err = scanFull(s.db.read.QueryRowContext(ctx, fullTracks+"where id = ?", id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, false, nil
-	}
-	if err == nil {
-		k.Lines, err = gpstracks.ParseLines(geometry)
 	}
 	return k, err == nil, err
 }

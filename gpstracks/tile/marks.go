@@ -17,11 +17,8 @@ type Mark struct {
 	Changed     int64 // how often one of them was told something or removed
 }
 
-// What a mark holds at most, but for a single track, and what is built at a time.
-const (
-	markTracks, markPoints   = 2048, 128 << 10
-	buildTracks, buildPoints = 16 << 10, 1 << 20
-)
+// What a mark holds at most, but for a single track.
+const markTracks, markPoints = 2048, 128 << 10
 
 // MarksOf are the marks of tracks, in order.
 func MarksOf(tracks []gpstracks.Track) (marks []Mark) {
@@ -54,13 +51,12 @@ func Marked(marks []Mark, id int64) (m Mark, ok bool) {
 	return marks[i], true
 }
 
-// NextMarks are the first of marks: what is built at a time, at most 16,384 tracks and
-// a million points, or one mark.
-func NextMarks(marks []Mark) []Mark {
+// NextMarks are the first of marks: as many as hold no more than most, or one.
+func NextMarks(marks []Mark, most Backlog) []Mark {
 	var b Backlog
 	for i, m := range marks {
 		b.Tracks, b.Points = b.Tracks+m.Last-m.First+1, b.Points+m.Points
-		if i > 0 && (b.Tracks > buildTracks || b.Points > buildPoints) {
+		if i > 0 && (b.Tracks > most.Tracks || b.Points > most.Points) {
 			return marks[:i]
 		}
 	}
@@ -70,9 +66,9 @@ func NextMarks(marks []Mark) []Mark {
 // Backlog is how much is in no block yet.
 type Backlog struct{ Tracks, Points int64 }
 
-// Much reports more than should be left to be built later, as tiles become slow: four
-// times what is built at a time. Whoever brought it should build some of it first.
-func (b Backlog) Much() bool { return b.Tracks > 4*buildTracks || b.Points > 4*buildPoints }
+// Much reports more than should be left to be built later, as tiles become slow: 65,536
+// tracks or four million points. Whoever brought it should build some of it first.
+func (b Backlog) Much() bool { return b.Tracks > 64<<10 || b.Points > 4<<20 }
 
 // Rest makes blocks of tracks that are in none yet, of one level. The zero value is
 // ready.

@@ -46,9 +46,11 @@ func TestMarks(t *testing.T) {
 	}
 	huge := tile.MarksOf([]gpstracks.Track{{ID: 1, Points: 900_000}, {ID: 2, Points: 900_000}, {ID: 3, Points: 3}})
 	require.Len(t, huge, 3)
-	require.Len(t, tile.NextMarks(huge), 1, "one at least, and no more than a million points")
-	require.Len(t, tile.NextMarks(huge[1:]), 2)
-	require.False(t, tile.Backlog{Tracks: 16_384, Points: 1 << 20}.Much())
+	require.Len(t, tile.NextMarks(huge, tile.Backlog{Tracks: 9, Points: 1000}), 1, "one at least")
+	require.Len(t, tile.NextMarks(huge[1:], tile.Backlog{Tracks: 9, Points: 1_000_000}), 2)
+	require.Len(t, tile.NextMarks(huge[1:], tile.Backlog{Tracks: 1, Points: 1_000_000}), 1)
+	require.Empty(t, tile.NextMarks(nil, tile.Backlog{}))
+	require.False(t, tile.Backlog{Tracks: 65_536, Points: 4 << 20}.Much())
 	require.True(t, tile.Backlog{Tracks: 100_000}.Much())
 	require.True(t, tile.Backlog{Points: 5 << 20}.Much())
 }
