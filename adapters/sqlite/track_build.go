@@ -17,7 +17,9 @@ import (
 // Blocks are built after their tracks were kept. The transaction that keeps tracks,
 // or takes one out of its blocks, marks their ids; the one that brings their blocks
 // takes the marks away. A tile reads both in one statement, and draws marked tracks
-// from their rows: it shows each once, at any moment, whoever died in between.
+// from their rows: it shows each once, at any moment, whoever died in between. The
+// R*Tree of the list is brought up to date with the blocks, and a list looks at marked
+// tracks too.
 
 const allMarks = "select first_id, last_id, points, changed from track_unbuilt order by first_id"
 
@@ -153,6 +155,10 @@ func (s *Tracks) buildSome(ctx context.Context) error {
 			n, err := t.changes("delete from track_unbuilt where first_id = ? and changed = ?", m.First, m.Changed)
 			if err == nil && n == 0 {
 				err = errChanged
+			}
+			if err == nil {
+				err = t.exec(`insert or replace into track_bounds (id, min_lon, max_lon, min_lat, max_lat)
+					select id, min_lon, max_lon, min_lat, max_lat from tracks where id between ? and ?`, m.First, m.Last)
 			}
 			if err != nil {
 				return err

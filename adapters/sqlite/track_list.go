@@ -96,14 +96,23 @@ func (s *Tracks) List(ctx context.Context, f gpstracks.Filter) iter.Seq2[gpstrac
 	}
 }
 
+// touching finds the tracks whose bounds touch edges. Those that are in no block yet
+// are not in the R*Tree either.
+const touching = `select id from track_bounds where min_lon <= ? and max_lon >= ? and min_lat <= ? and max_lat >= ?
+	union all select k.id from track_unbuilt u cross join tracks k on k.id between u.first_id and u.last_id
+	where k.min_lon <= ? and k.max_lon >= ? and k.min_lat <= ? and k.max_lat >= ?`
+
+func edges(b orb.Bound) []any {
+	return []any{b.Max[0], b.Min[0], b.Max[1], b.Min[1], b.Max[0], b.Min[0], b.Max[1], b.Min[1]}
+}
+
 // near finds the tracks at some places, unless there are too many of them.
 func (s *Tracks) near(ctx context.Context, bounds []orb.Bound) (ids []int64, few bool, err error) {
 	if len(bounds) == 0 {
 		return nil, false, nil
 	}
 	for _, b := range bounds {
-		rows, err := s.db.read.QueryContext(ctx, "select id from track_bounds where min_lon <= ? and max_lon >= ? and min_lat <= ? and max_lat >= ? limit ?",
-			b.Max[0], b.Min[0], b.Max[1], b.Min[1], fewTracks+1)
+		rows, err := s.db.read.QueryContext(ctx, touching+" limit ?", append(edges(b), fewTracks+1)...)
 		own, err := collect(rows, err, func(r *sql.Rows) (id int64, err error) { return id, r.Scan(&id) })
 		if err != nil {
 			return nil, false, err
@@ -153,8 +162,8 @@ func (s *Tracks) CountMatching(ctx context.Context, f gpstracks.Filter) (n int, 
 	where, args := kinds(f)
 	var places []string
 	for _, b := range f.Bounds {
-		places = append(places, "id in (select id from track_bounds where min_lon <= ? and max_lon >= ? and min_lat <= ? and max_lat >= ?)")
-		args = append(args, b.Max[0], b.Min[0], b.Max[1], b.Min[1])
+		places = append(places, "id in ("+touching+")")
+		args = append(args, edges(b)...)
 	}
 	if len(places) > 0 {
 		where = append(where, "("+strings.Join(places, " or ")+")")

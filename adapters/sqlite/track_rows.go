@@ -13,7 +13,7 @@ import (
 
 // knownTracks finds the tracks of keys: the place of the key in the list, the id, when
 // it was seen last, and which of the texts that Merge looks at it has.
-const knownTracks = `select j.key, k.id, k.last_seen_at, k.run_id, (name <> '') | (url <> '') << 1 | (attribution <> '') << 2 | (activity <> 'unknown') << 3
+const knownTracks = `select j.key, k.id, k.last_seen_at, k.run_id, (name <> '') | ((url <> '') << 1) | ((attribution <> '') << 2) | ((activity <> 'unknown') << 3)
 	from json_each(?) j cross join tracks k on k.dedupe_key = j.value`
 
 func (t *tx) knownTracks(keys []string) ([]gpstracks.Track, error) {
@@ -69,7 +69,8 @@ func (t *tx) insertAll(into string, columns, n int, row func(i int, to []any) []
 	return nil
 }
 
-// insertTracks keeps new tracks and their lines.
+// insertTracks keeps new tracks and their lines. Where they are is noted when their
+// blocks are built.
 func (t *tx) insertTracks(tracks []gpstracks.Track) error {
 	lines := make([][]byte, len(tracks))
 	var long []int // tracks whose lines lie apart
@@ -94,10 +95,7 @@ func (t *tx) insertTracks(tracks []gpstracks.Track) error {
 			return err
 		}
 	}
-	return t.insertAll("track_bounds (id, min_lon, max_lon, min_lat, max_lat)", 5, len(tracks), func(i int, to []any) []any {
-		b := tracks[i].Bounds
-		return append(to, tracks[i].ID, b.Min[0], b.Max[0], b.Min[1], b.Max[1])
-	})
+	return nil
 }
 
 // touch keeps when known tracks were seen last. Those of a call are mostly of one run
