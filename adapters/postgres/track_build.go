@@ -17,8 +17,9 @@ import (
 
 // Blocks are built after their tracks were kept. The transaction that keeps tracks,
 // or takes one out of its blocks, marks their ids; the one that brings their blocks
-// takes the marks away. A tile reads both in one statement, and draws marked tracks
-// from their rows: it shows each once, at any moment, whoever died in between.
+// takes the marks away. A tile reads blocks and marks in one statement, and draws
+// marked tracks from their rows: it shows each once, at any moment, whoever died in
+// between.
 
 const allMarks = "select first_id, last_id, points, changed from ~track_unbuilt order by first_id"
 

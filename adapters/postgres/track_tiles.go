@@ -20,16 +20,20 @@ const tracksBetween = `select k.* from unnest($1::bigint[], $2::bigint[]) r(firs
 		from ~tracks k left join ~track_geometries g on track_id = id and k.geometry is null
 		where id between r.first_id and r.last_id offset 0) k`
 
-// blocksAndRest reads the blocks that touch an area and, after them, the marked tracks
-// that touch a box: one statement sees one state.
-const blocksAndRest = `select place, id, data, null::text[] as words, null::float8[] as numbers, null::date as day from ~track_blocks where area && $1
-	union all select $3, k.* from ~track_unbuilt u cross join lateral (
-		select id, coalesce(k.geometry, g.geometry), array[name, activity, source, url, attribution], array[min_lon, min_lat, max_lon, max_lat, length_m], recorded_on
-		from ~tracks k left join ~track_geometries g on track_id = id and k.geometry is null
-		where id between u.first_id and u.last_id and box(point(min_lon, min_lat), point(max_lon, max_lat)) && $2 offset 0) k
+// blocksAndMarks reads the blocks that touch an area, and after them all marks: one
+// statement sees one state. Rows of tracks are not part of it, since a plan for many
+// of them would be dear even if there are none.
+const blocksAndMarks = `select place, id, data, 0::bigint as last_id from ~track_blocks where area && $1
+	union all select $2, first_id, null, last_id from ~track_unbuilt
 	order by 1, 2`
 
-// behind is the place of what is not in blocks: after all blocks.
+// restOf reads what tiles show of the tracks of ranges of ids that touch a box.
+const restOf = `select k.* from unnest($1::bigint[], $2::bigint[]) r(first_id, last_id) cross join lateral (
+		select id, coalesce(k.geometry, g.geometry), name, activity, source, url, attribution, min_lon, min_lat, max_lon, max_lat, length_m, recorded_on
+		from ~tracks k left join ~track_geometries g on track_id = id and k.geometry is null
+		where id between r.first_id and r.last_id and box(point(min_lon, min_lat), point(max_lon, max_lat)) && $3 offset 0) k`
+
+// behind is the place of what is not a block: after all blocks.
 const behind = math.MaxInt64
 
 // Blocks implements tile.Source. It asks again only as long as it has yielded
@@ -39,17 +43,20 @@ func (s *Tracks) Blocks(ctx context.Context, level int, w tile.Window, yield fun
 		return &gpstracks.InvalidError{Field: "level", Reason: "is not one that tiles have"}
 	}
 	begun, broken := false, error(nil)
-	var rest tile.Rest
+	var first, last []int64 // of marks
 	err := s.db.retry(ctx, func(ctx context.Context) error {
-		rest.Reset()
-		rows, err := s.db.pool.Query(ctx, s.db.q(blocksAndRest), area(level, w), boxes([]orb.Bound{w.Bounds(level)})[0], int64(behind))
+		first, last = nil, nil
+		rows, err := s.db.pool.Query(ctx, s.db.q(blocksAndMarks), area(level, w), int64(behind))
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		for rows.Next() {
+			var place, id, end int64
 			var data []byte
-			if data, broken = scanRest(rows, level, &rest); broken == nil && data != nil {
+			if broken = rows.Scan(&place, &id, &data, &end); broken == nil && place == behind {
+				first, last = append(first, id), append(last, end)
+			} else if broken == nil {
 				begun, broken = true, yield(data)
 			}
 			if broken != nil {
@@ -62,29 +69,47 @@ func (s *Tracks) Blocks(ctx context.Context, level int, w tile.Window, yield fun
 		}
 		return rows.Err()
 	})
-	if err = errors.Join(err, broken); err == nil && rest.Some {
+	if err = errors.Join(err, broken); err == nil && len(first) > 0 {
 		s.toBuild()
-		err = rest.Blocks(level, yield)
+		err = s.rest(ctx, level, w, first, last, yield)
 	}
 	return ended(ctx, err)
 }
 
-// scanRest reads a row of blocksAndRest: a block, or a track that rest takes.
-func scanRest(rows pgx.Rows, level int, rest *tile.Rest) (block []byte, err error) {
-	var place, id int64
-	var words []string
-	var numbers []float64
-	var day *time.Time
-	if err := rows.Scan(&place, &id, &block, &words, &numbers, &day); err != nil || place != behind {
-		return block, err
+// rest yields blocks of marked tracks. They are read a moment after their marks: those
+// that are built meanwhile are not in the blocks that were read, and those that are
+// told something or removed are as they are now.
+func (s *Tracks) rest(ctx context.Context, level int, w tile.Window, first, last []int64, yield func([]byte) error) error {
+	var rest tile.Rest
+	err := s.db.retry(ctx, func(ctx context.Context) error {
+		rest.Reset()
+		return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+			t := &trackTx{ctx: ctx, db: s.db, tx: tx}
+			if err := t.exec("select " + ownWay); err != nil {
+				return err
+			}
+			tracks, err := rowsOf(t, scanRest, restOf, first, last, boxes([]orb.Bound{w.Bounds(level)})[0])
+			for i := range tracks {
+				rest.Add(&tracks[i], level)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return err
 	}
-	k := gpstracks.Track{
-		ID: id, Name: words[0], Activity: gpstracks.Activity(words[1]), Source: words[2], URL: words[3], Attribution: words[4],
-		Bounds: orb.Bound{Min: orb.Point{numbers[0], numbers[1]}, Max: orb.Point{numbers[2], numbers[3]}}, LengthM: numbers[4],
+	return rest.Blocks(level, yield)
+}
+
+func scanRest(row pgx.CollectableRow) (k gpstracks.Track, err error) {
+	var geometry []byte
+	at := make([]*time.Time, 1)
+	b := &k.Bounds
+	err = row.Scan(&k.ID, &geometry, &k.Name, &k.Activity, &k.Source, &k.URL, &k.Attribution, &b.Min[0], &b.Min[1], &b.Max[0], &b.Max[1], &k.LengthM, &at[0])
+	if err != nil {
+		return k, err
 	}
-	times([]*time.Time{day}, &k.RecordedOn)
-	if k.Lines, err = gpstracks.ParseLines(block); err == nil {
-		rest.Add(&k, level)
-	}
-	return nil, err
+	times(at, &k.RecordedOn)
+	k.Lines, err = gpstracks.ParseLines(geometry)
+	return k, err
 }
