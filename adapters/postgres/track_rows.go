@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/paulmach/orb"
+
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )

@@ -19,7 +19,7 @@ func TestTracksKill(t *testing.T) {
 		require.NoError(t, err)
 		s, err := db.Tracks(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, storetest.Bring(t.Context(), s))
+		require.NoError(t, storetest.Bring(t.Context(), s, os.Stdout))
 	}
 	url := pgtest.Open(t)
 	c := admin(t, url)

@@ -20,7 +20,7 @@ func TestTracksKill(t *testing.T) {
 		require.NoError(t, err)
 		s, err := db.Tracks(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, storetest.Bring(t.Context(), s))
+		require.NoError(t, storetest.Bring(t.Context(), s, os.Stdout))
 	}
 	path := filepath.Join(t.TempDir(), "x.db")
 	storetest.Kill(t, "TestTracksKill", path, func(t *testing.T) (storetest.Builder, func() int, func()) {

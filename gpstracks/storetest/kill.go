@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -33,7 +34,7 @@ func brought() []gpstracks.Track { return memtracks.Generate(600, 11) }
 
 // Bring keeps tracks, first without their names, and builds blocks beside it, until
 // its process is killed. It says what was acknowledged.
-func Bring(ctx context.Context, s Builder) error {
+func Bring(ctx context.Context, s Builder, say io.Writer) error {
 	named := brought()
 	bare := slices.Clone(named)
 	for i := range bare {
@@ -43,7 +44,9 @@ func Bring(ctx context.Context, s Builder) error {
 		if _, err := s.Upsert(ctx, bare[from:from+bringAtOnce]); err != nil {
 			return err
 		}
-		fmt.Println("kept", from+bringAtOnce)
+		if _, err := fmt.Fprintln(say, "kept", from+bringAtOnce); err != nil {
+			return err
+		}
 		if from%(4*bringAtOnce) == 0 {
 			if err := s.Build(ctx); err != nil {
 				return err
@@ -52,7 +55,9 @@ func Bring(ctx context.Context, s Builder) error {
 		if _, err := s.Upsert(ctx, named[from:from+20]); err != nil {
 			return err
 		}
-		fmt.Println("told", from+20)
+		if _, err := fmt.Fprintln(say, "told", from+20); err != nil {
+			return err
+		}
 	}
 }
 
