@@ -2,13 +2,11 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
@@ -46,23 +44,6 @@ func scanBlock(row pgx.CollectableRow) (b block, err error) {
 	return b, row.Scan(&b.id, &b.level, &b.tier, &b.features, &b.data)
 }
 
-// addFeatures writes new features as blocks.
-func (t *trackTx) addFeatures(features []tile.Feature) error {
-	var levels [tile.MaxLevel + 1][]tile.Feature
-	for _, f := range features {
-		levels[f.Level] = append(levels[f.Level], f)
-	}
-	var blocks []block
-	for level, own := range levels {
-		more, err := cut(level, tile.TierFor(len(own)), own)
-		if err != nil {
-			return err
-		}
-		blocks = append(blocks, more...)
-	}
-	return t.addBlocks(blocks)
-}
-
 // cut makes the blocks of features of a level.
 func cut(level, tier int, features []tile.Feature) (out []block, err error) {
 	tile.Sort(features)
@@ -78,14 +59,18 @@ func cut(level, tier int, features []tile.Feature) (out []block, err error) {
 }
 
 func (t *trackTx) addBlocks(blocks []block) error {
-	err := t.copy("track_blocks", []string{"level", "tier", "place", "features", "area", "data"}, len(blocks), func(i int) ([]any, error) {
-		b := &blocks[i]
-		return []any{int32(b.level), int32(b.tier), b.place, int32(b.features), b.area, b.data}, nil
-	})
-	if err != nil {
+	if err := t.copyBlocks(blocks); err != nil {
 		return err
 	}
 	return t.count(blocks, 1)
+}
+
+// copyBlocks keeps blocks without counting them.
+func (t *trackTx) copyBlocks(blocks []block) error {
+	return t.copy("track_blocks", []string{"level", "tier", "place", "features", "area", "data"}, len(blocks), func(i int) ([]any, error) {
+		b := &blocks[i]
+		return []any{int32(b.level), int32(b.tier), b.place, int32(b.features), b.area, b.data}, nil
+	})
 }
 
 func (t *trackTx) deleteBlocks(blocks []block) error {
@@ -222,99 +207,4 @@ func (t *trackTx) regroup(v tier) (more bool, err error) {
 		return false, err
 	}
 	return true, t.addBlocks(anew)
-}
-
-// rebuild makes all blocks again, unless another process has.
-func (t *trackTx) rebuild() error {
-	version, err := rowsOf(t, pgx.RowTo[int64], "select blocks_version from ~track_turn")
-	if err != nil || len(version) == 1 && version[0] == tile.Version {
-		return err
-	}
-	for _, query := range []string{"delete from ~track_blocks", "delete from ~track_tiers"} {
-		if err := t.exec(query); err != nil {
-			return err
-		}
-	}
-	for after, some := int64(0), true; some; {
-		ids, err := rowsOf(t, pgx.RowTo[int64], "select id from ~tracks where id > $1 order by id limit 500", after)
-		if err != nil {
-			return err
-		}
-		if some = len(ids) > 0; some {
-			if after == 0 {
-				t.db.log.Info("building the blocks of all tracks again: the layout of tiles has changed")
-			}
-			after = ids[len(ids)-1]
-			if err := t.packAgain(ids); err != nil {
-				return err
-			}
-		}
-	}
-	return t.exec("update ~track_turn set blocks_version = $1", int64(tile.Version))
-}
-
-func (t *trackTx) packAgain(ids []int64) error {
-	tracks, err := rowsOf(t, scanTrack, fullTracks, ids)
-	if err != nil {
-		return err
-	}
-	var packer tile.Packer
-	var features []tile.Feature
-	for i := range tracks {
-		features = append(features, packer.Pack(&tracks[i])...)
-	}
-	if err := t.addFeatures(features); err != nil {
-		return err
-	}
-	for {
-		tiers, err := rowsOf(t, scanTier, fullestFirst)
-		v, found := full(tiers)
-		if err != nil || !found {
-			return err
-		}
-		for more := true; more; {
-			if more, err = t.regroup(v); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// Blocks implements tile.Source. It asks again only as long as it has yielded
-// nothing.
-func (s *Tracks) Blocks(ctx context.Context, level int, w tile.Window, yield func([]byte) error) error {
-	if level < 0 || level > tile.MaxLevel {
-		return &gpstracks.InvalidError{Field: "level", Reason: "is not one that tiles have"}
-	}
-	begun, broken := false, error(nil)
-	err := s.db.retry(ctx, func(ctx context.Context) error {
-		rows, err := s.db.pool.Query(ctx, s.db.q("select data from ~track_blocks where area && $1 order by place, id"), area(level, w))
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var data []byte
-			if broken = rows.Scan(&data); broken == nil {
-				begun, broken = true, yield(data)
-			}
-			if broken != nil {
-				return nil
-			}
-		}
-		if begun {
-			broken = rows.Err()
-			return nil
-		}
-		return rows.Err()
-	})
-	return ended(ctx, errors.Join(err, broken))
-}
-
-// ended is the error of a query: that of ctx if it ended the query.
-func ended(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
 }

@@ -17,7 +17,8 @@ import (
 
 // fullTracks reads tracks by id.
 const fullTracks = `select id, source, external_id, name, activity, url, attribution, min_lon, min_lat, max_lon, max_lat, length_m,
-	recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id, geometry from ~tracks join ~track_geometries on track_id = id where id = any($1)`
+	recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id, coalesce(k.geometry, g.geometry)
+	from ~tracks k left join ~track_geometries g on track_id = id where id = any($1) and (k.geometry is not null or g.geometry is not null)`
 
 func scanTrack(row pgx.CollectableRow) (k gpstracks.Track, err error) {
 	at := make([]*time.Time, 3)
@@ -33,8 +34,9 @@ func scanTrack(row pgx.CollectableRow) (k gpstracks.Track, err error) {
 	return k, err
 }
 
-// knownTracks reads what Merge looks at.
-const knownTracks = `select id, dedupe_key, name, url, attribution, activity, last_seen_at, run_id from ~tracks where dedupe_key = any($1)`
+// knownTracks reads what Merge looks at, by the index, however many keys there are.
+const knownTracks = `select k.* from unnest($1::text[]) u(key) cross join lateral (
+	select id, dedupe_key, name, url, attribution, activity, last_seen_at, run_id from ~tracks where dedupe_key = u.key offset 0) k`
 
 func scanKnownTrack(row pgx.CollectableRow) (k gpstracks.Track, err error) {
 	at := make([]*time.Time, 1)
@@ -43,14 +45,9 @@ func scanKnownTrack(row pgx.CollectableRow) (k gpstracks.Track, err error) {
 	return k, err
 }
 
-// sameTime compares times as they are stored.
-func sameTime(a, b time.Time) bool {
-	return a.Truncate(time.Microsecond).Equal(b.Truncate(time.Microsecond))
-}
-
 // Known implements gpstracks.Store.
 func (s *Tracks) Known(ctx context.Context, keys ...string) ([]string, error) {
-	return ask(ctx, s, pgx.RowTo[string], "select dedupe_key from ~tracks where dedupe_key = any($1)", keys)
+	return ask(ctx, s, pgx.RowTo[string], "select dedupe_key from ~tracks where dedupe_key = any($1)", fresh, keys)
 }
 
 // Count implements gpstracks.Store.
@@ -196,4 +193,12 @@ func (s *Tracks) tracks(ctx context.Context, places []gpstracks.Cursor) ([]gpstr
 	out, err := ask(ctx, s, scanTrack, fullTracks, ids)
 	slices.SortFunc(out, func(a, b gpstracks.Track) int { return gpstracks.Compare(a.Cursor(), b.Cursor()) })
 	return out, err
+}
+
+// ended is the error of a query: that of ctx if it ended the query.
+func ended(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
 }

@@ -98,16 +98,21 @@ func (e *BusyError) Error() string {
 // keptChanges is how many changes are remembered for other processes.
 const keptChanges = 10_000
 
-// noteChanges remembers where maps look different now.
+// noteChanges counts a change of tracks, and remembers where maps look different
+// now.
 func (t *trackTx) noteChanges(changed []orb.Bound) error {
-	cells := gpstracks.ByDegree(changed)
-	err := t.copy("track_changes", []string{"min_lon", "min_lat", "max_lon", "max_lat"}, len(cells), func(i int) ([]any, error) {
-		return []any{cells[i].Min[0], cells[i].Min[1], cells[i].Max[0], cells[i].Max[1]}, nil
-	})
-	if err != nil || len(cells) == 0 {
-		return err
+	var west, south, east, north []float64
+	for _, b := range gpstracks.ByDegree(changed) {
+		west, south, east, north = append(west, b.Min[0]), append(south, b.Min[1]), append(east, b.Max[0]), append(north, b.Max[1])
 	}
-	return t.exec("delete from ~track_changes where id <= (select max(id) from ~track_changes) - $1::bigint", keptChanges)
+	var all pgx.Batch
+	all.Queue(t.db.q("update ~track_turn set version = version + 1"))
+	if len(west) > 0 {
+		all.Queue(t.db.q(`insert into ~track_changes (min_lon, min_lat, max_lon, max_lat)
+			select * from unnest($1::float8[], $2::float8[], $3::float8[], $4::float8[])`), west, south, east, north)
+		all.Queue(t.db.q("delete from ~track_changes where id <= (select max(id) from ~track_changes) - $1::bigint"), keptChanges)
+	}
+	return t.tx.SendBatch(t.ctx, &all).Close()
 }
 
 // Changes are where maps look different because of changes after the one with

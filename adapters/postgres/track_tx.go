@@ -7,17 +7,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/paulmach/orb"
-
-	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
 // trackTx is a transaction that changes tracks. It has the turn.
 type trackTx struct {
-	ctx context.Context
-	db  *DB
-	tx  pgx.Tx
+	ctx     context.Context
+	db      *DB
+	tx      pgx.Tx
+	version int64 // of the tracks, when the turn was taken
 }
 
 // write runs f in one transaction, again if the connection broke or the server
@@ -64,12 +61,18 @@ func (s *Tracks) write(ctx context.Context, f func(*trackTx) error) error {
 	}
 }
 
-// takeTurn bounds what a process that is paused, or cut off, can do to the others,
-// takes the turn and leaves the transaction's number behind.
-const takeTurn = `with bounds as materialized (select set_config('idle_in_transaction_session_timeout', '60s', true)),
-	turn as materialized (select one from ~track_turn, bounds for no key update of track_turn)
-	insert into ~writers (writer, seq, at) select $1, $2, now() from turn
-	on conflict (writer) do update set seq = excluded.seq, at = excluded.at`
+// ownWay bounds what a process that is paused, or cut off, can do to the others, and
+// has statements use indexes although tables look small: they are planned once, and
+// tables grow. Where there is none, that looks costly, and must not start the compiler.
+const ownWay = `set_config('idle_in_transaction_session_timeout', '60s', true), set_config('enable_seqscan', 'off', true),
+	set_config('jit', 'off', true)`
+
+// takeTurn takes the turn and leaves the transaction's number behind.
+const takeTurn = `with bounds as materialized (select ` + ownWay + `),
+	turn as materialized (select version from ~track_turn, bounds for no key update of track_turn),
+	noted as (insert into ~writers (writer, seq, at) select $1, $2, now() from turn
+		on conflict (writer) do update set seq = excluded.seq, at = excluded.at)
+	select version from turn`
 
 // attempt runs f once. lost says that the commit was sent and its answer did not
 // come.
@@ -82,10 +85,11 @@ func (s *Tracks) attempt(ctx context.Context, f func(*trackTx) error) (lost bool
 	defer cancel()
 	defer func() { _ = tx.Rollback(late) }() // nothing, if it was committed
 	s.seq++
-	if _, err := tx.Exec(ctx, s.db.q(takeTurn), s.me, s.seq); err != nil {
+	t := &trackTx{ctx: ctx, db: s.db, tx: tx}
+	if err := tx.QueryRow(ctx, s.db.q(takeTurn), s.me, s.seq).Scan(&t.version); err != nil {
 		return false, err
 	}
-	if err := f(&trackTx{ctx, s.db, tx}); err != nil {
+	if err := f(t); err != nil {
 		return false, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -152,86 +156,4 @@ func (t *trackTx) copy(table string, columns []string, n int, row func(i int) ([
 	}
 	_, err := t.tx.CopyFrom(t.ctx, pgx.Identifier{t.db.schema, table}, columns, pgx.CopyFromSlice(n, row))
 	return err
-}
-
-// insertTracks keeps new tracks and their lines.
-func (t *trackTx) insertTracks(tracks []*gpstracks.Track, lines [][]byte) error {
-	columns := []string{
-		"id", "source", "external_id", "name", "activity", "url", "attribution", "min_lon", "min_lat", "max_lon", "max_lat", "length_m", "metres",
-		"recorded_on", "dedupe_key", "points", "first_seen_at", "last_seen_at", "run_id",
-	}
-	err := t.copy("tracks", columns, len(tracks), func(i int) ([]any, error) {
-		k := tracks[i]
-		b := k.Bounds
-		return clean([]any{
-			k.ID, k.Source, k.ExternalID, k.Name, string(k.Activity), k.URL, k.Attribution, b.Min[0], b.Min[1], b.Max[0], b.Max[1], k.LengthM,
-			k.Cursor().Metres, when(k.RecordedOn), k.Key, int64(k.Points), when(k.FirstSeenAt), when(k.LastSeenAt), k.RunID,
-		}), nil
-	})
-	if err != nil {
-		return err
-	}
-	return t.copy("track_geometries", []string{"track_id", "geometry"}, len(tracks), func(i int) ([]any, error) {
-		return []any{tracks[i].ID, lines[i]}, nil
-	})
-}
-
-// touch keeps when known tracks were seen last.
-func (t *trackTx) touch(seen map[int64]*gpstracks.Track) error {
-	if len(seen) == 0 {
-		return nil
-	}
-	var ids, runs []int64
-	var at []*time.Time
-	for id, k := range seen {
-		ids, at, runs = append(ids, id), append(at, when(k.LastSeenAt)), append(runs, k.RunID)
-	}
-	return t.exec(`update ~tracks k set last_seen_at = u.at, run_id = u.run from unnest($1::bigint[], $2::timestamptz[], $3::bigint[]) u(id, at, run)
-		where k.id = u.id`, ids, at, runs)
-}
-
-// tell keeps what a known track lacked.
-func (t *trackTx) tell(k gpstracks.Track) error {
-	return t.exec("update ~tracks set name = $2, url = $3, attribution = $4, activity = $5, last_seen_at = $6, run_id = $7 where id = $1",
-		k.ID, k.Name, k.URL, k.Attribution, string(k.Activity), when(k.LastSeenAt), k.RunID)
-}
-
-// track reads a track with its lines.
-func (t *trackTx) track(id int64) (k gpstracks.Track, err error) {
-	all, err := rowsOf(t, scanTrack, fullTracks, []int64{id})
-	if err == nil && len(all) != 1 {
-		err = errors.New("postgres: a track has no geometry: remove it and collect it again")
-	}
-	if err != nil {
-		return k, err
-	}
-	return all[0], nil
-}
-
-func (t *trackTx) removeTracks(ids []int64) (changed []orb.Bound, err error) {
-	all, err := rowsOf(t, scanTrack, fullTracks, ids)
-	if err != nil {
-		return nil, err
-	}
-	byID := make(map[int64]*gpstracks.Track, len(all))
-	for i := range all {
-		byID[all[i].ID] = &all[i]
-	}
-	var packer tile.Packer
-	var features []tile.Feature
-	gone := map[int64]bool{}
-	for _, id := range ids { // in the order of the call
-		if k := byID[id]; k != nil && !gone[id] {
-			features, changed, gone[id] = append(features, packer.Pack(k)...), append(changed, k.Bounds), true
-		}
-	}
-	for _, query := range []string{"delete from ~tracks where id = any($1)", "delete from ~track_geometries where track_id = any($1)"} {
-		if err := t.exec(query, ids); err != nil {
-			return nil, err
-		}
-	}
-	if err := t.dropFeatures(gone, features); err != nil {
-		return nil, err
-	}
-	return changed, t.noteChanges(changed)
 }

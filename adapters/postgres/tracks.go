@@ -2,7 +2,7 @@ package postgres
 
 import (
 	"context"
-	"runtime"
+	"errors"
 	"slices"
 	"sync/atomic"
 
@@ -11,7 +11,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
-	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
 // Tracks is the part of a DB that keeps tracks. It is safe for concurrent use.
@@ -23,6 +22,8 @@ type Tracks struct {
 	me   string        // its name among the writers
 	turn chan struct{} // held by the call that writes
 	seq  int64         // of the last transaction that was begun
+	hint chan struct{} // there is something to build
+	last atomic.Int64  // when tracks were kept last, in nanoseconds since 1970
 }
 
 var (
@@ -31,228 +32,163 @@ var (
 	_ tile.Source        = (*Tracks)(nil)
 )
 
-// Tracks gives the tracks of the database. Blocks of another version's layout are
-// built again from the tracks, which takes a while.
+// Tracks gives the tracks of the database, and builds blocks beside them until the
+// DB is closed. Blocks of another version's layout are built again from the tracks,
+// which takes a while.
 func (d *DB) Tracks(ctx context.Context) (*Tracks, error) {
-	s := &Tracks{db: d, turn: make(chan struct{}, 1)}
+	s := &Tracks{db: d, turn: make(chan struct{}, 1), hint: make(chan struct{}, 1)}
 	var err error
 	if s.me, err = writerName(); err != nil {
 		return nil, err
 	}
 	version, err := ask(ctx, s, pgx.RowTo[int64], "select blocks_version from ~track_turn")
-	if err != nil || len(version) == 1 && version[0] == tile.Version {
-		return s, err
+	if err != nil {
+		return nil, err
 	}
-	return s, s.write(ctx, (*trackTx).rebuild)
-}
-
-// prepared is a new track with its id and features.
-type prepared struct {
-	id       int64
-	features []tile.Feature
-	geometry []byte
-}
-
-func (r *prepared) pack(p *tile.Packer, t gpstracks.Track) {
-	t.ID = r.id
-	r.features, r.geometry = p.Pack(&t), gpstracks.AppendLines(nil, t.Lines)
-}
-
-// Upsert implements gpstracks.Store.
-func (s *Tracks) Upsert(ctx context.Context, tracks []gpstracks.Track) (u gpstracks.Upserted, err error) {
-	keys := make([]string, len(tracks))
-	for i := range tracks {
-		if keys[i] = text(tracks[i].Key); keys[i] == "" {
-			return u, &gpstracks.InvalidError{Field: "key", Reason: "is empty: pass the track through Prepare first"}
+	if len(version) != 1 || version[0] != tile.Version {
+		if err := s.write(ctx, (*trackTx).discard); err != nil {
+			return nil, err
+		}
+		if err := s.Build(ctx); err != nil {
+			return nil, err
 		}
 	}
-	known, err := ask(ctx, s, scanKnownTrack, knownTracks, keys)
+	d.group.Go("build blocks of tracks", s.builder)
+	s.toBuild() // what a process left that died
+	return s, nil
+}
+
+// Upsert implements gpstracks.Store. The call keeps the tracks and a mark that their
+// blocks are to be built; see Build.
+func (s *Tracks) Upsert(ctx context.Context, tracks []gpstracks.Track) (gpstracks.Upserted, error) {
+	tracks, keys, err := keyed(tracks)
 	if err != nil {
-		return u, err
+		return gpstracks.Upserted{}, err
 	}
-	if nothing(tracks, known) {
-		return gpstracks.Upserted{Duplicates: len(tracks)}, nil
-	}
-	ready, err := s.prepare(ctx, tracks, known)
+	known, version, err := s.known(ctx, keys)
 	if err != nil {
-		return u, err
+		return gpstracks.Upserted{}, err
 	}
-	err = s.write(ctx, func(t *trackTx) error {
-		b := bringing{t: t, ready: ready, byKey: map[string]*gpstracks.Track{}, seen: map[int64]*gpstracks.Track{}, brought: map[int64]bool{}}
-		err := b.all(tracks, keys)
-		u = b.u
+	plan := gpstracks.PlanUpsert(tracks, known)
+	if plan.Empty() {
+		return plan.Upserted, nil
+	}
+	var left tile.Backlog
+	err = s.write(ctx, func(t *trackTx) (err error) {
+		if t.version != version { // somebody else has changed tracks meanwhile
+			if known, err = rowsOf(t, scanKnownTrack, knownTracks, keys); err != nil {
+				return err
+			}
+			version, plan = t.version, gpstracks.PlanUpsert(tracks, known)
+		}
+		if len(plan.Told) > 0 {
+			if err := t.complete(known, plan.Told); err != nil {
+				return err
+			}
+			version, plan = -1, gpstracks.PlanUpsert(tracks, known) // -1: known is of no version any more
+		}
+		left, err = t.carryOut(&plan)
 		return err
 	})
 	if err != nil {
 		return gpstracks.Upserted{}, err
 	}
-	if err := s.settle(ctx); err != nil && ctx.Err() == nil {
-		s.db.log.Warn("blocks of tracks could not be put together: tiles are slower until the next upsert", "err", err)
-	}
-	return u, nil
+	s.stored(ctx, left)
+	return plan.Upserted, nil
 }
 
-// nothing reports that all tracks are known, and tell nothing.
-func nothing(tracks []gpstracks.Track, known []gpstracks.Track) bool {
-	byKey := make(map[string]*gpstracks.Track, len(known))
-	for i := range known {
-		byKey[known[i].Key] = &known[i]
-	}
+// keyed makes keys that PostgreSQL can hold, and refuses a track without one.
+func keyed(tracks []gpstracks.Track) (same []gpstracks.Track, keys []string, err error) {
+	keys = make([]string, len(tracks))
 	for i := range tracks {
-		k := byKey[text(tracks[i].Key)]
-		if k == nil {
-			return false
+		if keys[i] = text(tracks[i].Key); keys[i] == "" {
+			return nil, nil, &gpstracks.InvalidError{Field: "key", Reason: "is empty: pass the track through Prepare first"}
 		}
-		if merged, told := gpstracks.Merge(*k, tracks[i]); told || seenLater(merged, *k) {
-			return false
-		}
-	}
-	return true
-}
-
-// seenLater reports a track that was seen after what is known of it.
-func seenLater(merged, known gpstracks.Track) bool {
-	return !sameTime(merged.LastSeenAt, known.LastSeenAt) || merged.RunID != known.RunID
-}
-
-// prepare gives ids and features to the tracks whose keys are new, before the turn
-// is taken: packing takes most of the time. The result is by index.
-func (s *Tracks) prepare(ctx context.Context, tracks, known []gpstracks.Track) (map[int]*prepared, error) {
-	seen := make(map[string]bool, len(tracks))
-	for i := range known {
-		seen[known[i].Key] = true
-	}
-	var fresh []int
-	for i := range tracks {
-		if k := text(tracks[i].Key); !seen[k] {
-			seen[k] = true
-			fresh = append(fresh, i)
-		}
-	}
-	if len(fresh) == 0 {
-		return nil, nil
-	}
-	ids, err := ask(ctx, s, pgx.RowTo[int64], "select nextval('~track_ids') from generate_series(1, $1)", len(fresh))
-	if err != nil {
-		return nil, err
-	}
-	ready := make(map[int]*prepared, len(fresh))
-	for n, i := range fresh {
-		ready[i] = &prepared{id: ids[n]}
-	}
-	var next atomic.Int64
-	g := run.New(ctx, s.db.log)
-	for range min(runtime.GOMAXPROCS(0), len(fresh)) {
-		g.Go("pack tracks", func(ctx context.Context) {
-			var p tile.Packer
-			for n := next.Add(1) - 1; n < int64(len(fresh)) && ctx.Err() == nil; n = next.Add(1) - 1 {
-				i := fresh[n]
-				ready[i].pack(&p, tracks[i])
+		if keys[i] != tracks[i].Key {
+			if same == nil {
+				same = slices.Clone(tracks)
 			}
-		})
+			same[i].Key = keys[i]
+		}
 	}
-	g.Wait()
-	g.Stop()
-	return ready, ctx.Err()
+	if same == nil {
+		same = tracks
+	}
+	return same, keys, nil
 }
 
-// bringing is an upsert inside its transaction.
-type bringing struct {
-	t        *trackTx
-	u        gpstracks.Upserted
-	ready    map[int]*prepared
-	packer   tile.Packer
-	byKey    map[string]*gpstracks.Track // known ones without what is not merged, and new ones
-	seen     map[int64]*gpstracks.Track  // stored ones of byKey whose last time changes
-	fresh    []*gpstracks.Track
-	lines    [][]byte       // of fresh
-	brought  map[int64]bool // ids of fresh
-	features []tile.Feature
+// fresh makes the server plan a statement each time, for the values that it is given
+// and the tables as they are now: one that was planned when a table was empty reads
+// all of it when it is full.
+const fresh = pgx.QueryExecModeCacheDescribe
+
+// known reads what is known of keys, before the turn: it is still true if the
+// version is the same then.
+func (s *Tracks) known(ctx context.Context, keys []string) (known []gpstracks.Track, version int64, err error) {
+	// The version first: what is read afterwards is at least as new.
+	versions, err := ask(ctx, s, pgx.RowTo[int64], "select version from ~track_turn")
+	if err != nil {
+		return nil, 0, err
+	}
+	known, err = ask(ctx, s, scanKnownTrack, knownTracks, fresh, keys)
+	return known, versions[0], err
 }
 
-func (b *bringing) all(tracks []gpstracks.Track, keys []string) error {
-	known, err := rowsOf(b.t, scanKnownTrack, knownTracks, keys)
+// complete reads all of the known tracks that are told something.
+func (t *trackTx) complete(known, told []gpstracks.Track) error {
+	ids := make([]int64, len(told))
+	for i := range told {
+		ids[i] = told[i].ID
+	}
+	full, err := rowsOf(t, scanTrack, fullTracks, ids)
 	if err != nil {
 		return err
 	}
+	if len(full) != len(ids) {
+		return errors.New("postgres: a track has no geometry: remove it and collect it again")
+	}
+	byID := make(map[int64]*gpstracks.Track, len(full))
+	for i := range full {
+		byID[full[i].ID] = &full[i]
+	}
 	for i := range known {
-		b.byKey[known[i].Key] = &known[i]
-	}
-	for i := range tracks {
-		known := b.byKey[keys[i]]
-		if known == nil {
-			err = b.bring(tracks[i], keys[i], b.ready[i])
-		} else {
-			err = b.again(known, tracks[i])
-		}
-		if err != nil {
-			return err
+		if k := byID[known[i].ID]; k != nil {
+			known[i] = *k
 		}
 	}
-	if err := b.t.touch(b.seen); err != nil {
-		return err
-	}
-	if err := b.t.insertTracks(b.fresh, b.lines); err != nil {
-		return err
-	}
-	if err := b.t.addFeatures(b.features); err != nil {
-		return err
-	}
-	return b.t.noteChanges(b.u.Changed)
-}
-
-// bring takes a new track.
-func (b *bringing) bring(track gpstracks.Track, key string, r *prepared) error {
-	if r == nil || r.geometry == nil { // the one of this key was removed a moment ago, or the call is late
-		ids, err := rowsOf(b.t, pgx.RowTo[int64], "select nextval('~track_ids')")
-		if err != nil {
-			return err
-		}
-		r = &prepared{id: ids[0]}
-		r.pack(&b.packer, track)
-	}
-	track.ID, track.Key, track.FirstSeenAt = r.id, key, track.LastSeenAt
-	b.byKey[key], b.brought[track.ID] = &track, true
-	b.fresh, b.lines = append(b.fresh, &track), append(b.lines, r.geometry)
-	b.features = append(b.features, r.features...)
-	b.u.Inserted++
-	b.u.Changed = append(b.u.Changed, track.Bounds)
 	return nil
 }
 
-// again merges a track with the known one of its key.
-func (b *bringing) again(known *gpstracks.Track, track gpstracks.Track) error {
-	merged, told := gpstracks.Merge(*known, track)
-	if !told {
-		b.u.Duplicates++
-		if seenLater(merged, *known) && !b.brought[known.ID] {
-			b.seen[known.ID] = known
-		}
-		*known = merged
-		return nil
+// carryOut does what an upsert has planned.
+func (t *trackTx) carryOut(p *gpstracks.Plan) (left tile.Backlog, err error) {
+	if err := t.touch(p.Seen); err != nil {
+		return left, err
 	}
-	if !b.brought[known.ID] {
-		full, err := b.t.track(known.ID)
+	marks, err := t.tell(p.Told)
+	if err != nil {
+		return left, err
+	}
+	if len(p.New) > 0 {
+		ids, err := rowsOf(t, pgx.RowTo[int64], "select setval('~track_ids', nextval('~track_ids') + $1 - 1)", len(p.New))
 		if err != nil {
-			return err
+			return left, err
 		}
-		if err := b.t.dropFeatures(map[int64]bool{known.ID: true}, b.packer.Pack(&full)); err != nil {
-			return err
+		first := ids[0] - int64(len(p.New)) + 1
+		for i := range p.New {
+			p.New[i].ID = first + int64(i)
 		}
-		full.LastSeenAt, full.RunID = known.LastSeenAt, known.RunID // as this call may have brought them
-		merged, _ = gpstracks.Merge(full, track)
-		if err := b.t.tell(merged); err != nil {
-			return err
+		if err := t.insertTracks(p.New); err != nil {
+			return left, err
 		}
-		delete(b.seen, known.ID)
+		marks = append(marks, tile.MarksOf(p.New)...)
 	}
-	*known = merged
-	// In place of what this call brought of it before.
-	b.features = slices.DeleteFunc(b.features, func(f tile.Feature) bool { return f.ID == known.ID })
-	b.features = append(b.features, b.packer.Pack(known)...)
-	b.u.Updated++
-	b.u.Changed = append(b.u.Changed, known.Bounds)
-	return nil
+	if err := t.mark(marks); err != nil {
+		return left, err
+	}
+	if err := t.noteChanges(p.Changed); err != nil {
+		return left, err
+	}
+	return t.backlog()
 }
 
 // removeAtOnce is how many tracks are removed in one transaction.

@@ -89,6 +89,7 @@ func TestTracksRegroup(t *testing.T) {
 			_, err := one.Upsert(t.Context(), part)
 			require.NoError(t, err)
 		}
+		require.NoError(t, s.Build(t.Context()))
 	}
 	sameTiles(t, double, s)
 	c := admin(t, url)
@@ -138,7 +139,7 @@ func TestTracksMigration(t *testing.T) {
 	c := admin(t, url)
 	var applied string
 	require.NoError(t, c.QueryRow(t.Context(), "select string_agg(name, ' ') from signalbox.schema_migrations").Scan(&applied))
-	require.Equal(t, "gps_tracks_001_init", applied)
+	require.Equal(t, "gps_tracks_001_init gps_tracks_002_later", applied)
 	_, err = c.Exec(t.Context(), "delete from signalbox.schema_migrations")
 	require.NoError(t, err)
 	var wg sync.WaitGroup
@@ -259,6 +260,7 @@ func TestTracksCancelled(t *testing.T) {
 	tracks := short(t, 20)
 	_, err := s.Upsert(t.Context(), tracks[:10])
 	require.NoError(t, err)
+	require.NoError(t, s.Build(t.Context())) // so that nobody else waits for a lock
 	c, watch := admin(t, url), admin(t, url)
 	running := func() (n int) {
 		require.NoError(t, watch.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&n))
@@ -367,5 +369,30 @@ func TestTracksHTTP(t *testing.T) {
 		require.Equal(t, answers[0].Code, answers[1].Code, path)
 		require.Equal(t, answers[0].Header(), answers[1].Header(), path)
 		require.Equal(t, answers[0].Body.String(), answers[1].Body.String(), path)
+	}
+}
+
+// What was seen later is kept, whether a call brings one time or many.
+func TestTracksSeenLater(t *testing.T) {
+	t.Parallel()
+	s, double := tracksOf(t, open(t, postgres.Options{URL: pgtest.Open(t)})), memtracks.New()
+	tracks := short(t, 60)
+	seen := func(k gpstracks.Store) (out []string) {
+		for k, err := range k.List(t.Context(), gpstracks.Filter{}) {
+			require.NoError(t, err)
+			out = append(out, fmt.Sprint(k.Name, k.FirstSeenAt.Unix(), k.LastSeenAt.Unix(), k.RunID))
+		}
+		return out
+	}
+	for round := range 3 {
+		for i := range tracks {
+			tracks[i].LastSeenAt, tracks[i].RunID = tracks[i].LastSeenAt.Add(time.Duration(i*(round-1))*time.Minute+time.Hour), int64(round)
+		}
+		for _, one := range []gpstracks.Store{double, s} {
+			u, err := one.Upsert(t.Context(), tracks)
+			require.NoError(t, err)
+			require.Equal(t, 60, u.Duplicates+u.Inserted)
+		}
+		require.Equal(t, seen(double), seen(s), "round %d", round)
 	}
 }

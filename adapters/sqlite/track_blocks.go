@@ -15,41 +15,51 @@ const (
 	regroupSize = 8 << 20 // bytes
 )
 
-// addFeatures writes new features as blocks.
-func (t *tx) addFeatures(features []tile.Feature) error {
-	var levels [tile.MaxLevel + 1][]tile.Feature
-	for _, f := range features {
-		levels[f.Level] = append(levels[f.Level], f)
+// block is a block that is not kept yet.
+type block struct {
+	level, tier, features int
+	place                 uint32
+	window                tile.Window
+	data                  []byte
+}
+
+// cut makes the blocks of features of a level.
+func cut(level, tier int, features []tile.Feature) (out []block, err error) {
+	tile.Sort(features)
+	for part := range tile.Cut(features) {
+		b := block{level: level, tier: tier, features: len(part), place: part[0].Place, data: tile.AppendBlock(nil, level, part)}
+		if b.window, err = tile.BlockWindow(b.data); err != nil {
+			return nil, err
+		}
+		out = append(out, b)
 	}
-	for level, own := range levels {
-		if err := t.addBlocks(level, tile.TierFor(len(own)), own); err != nil {
+	return out, nil
+}
+
+func (t *tx) addBlocks(blocks []block) error {
+	for _, b := range blocks {
+		var id int64
+		_, err := t.one([]any{&id}, "insert into track_blocks (level, tier, place, features, data) values (?, ?, ?, ?, ?) returning id",
+			b.level, b.tier, b.place, b.features, b.data)
+		if err != nil {
+			return err
+		}
+		err = t.exec("insert into track_block_bounds (id, min_level, max_level, min_x, max_x, min_y, max_y) values (?, ?, ?, ?, ?, ?, ?)",
+			id, b.level, b.level, b.window.MinX, b.window.MaxX, b.window.MinY, b.window.MaxY)
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *tx) addBlocks(level, tier int, features []tile.Feature) error {
-	tile.Sort(features)
-	for part := range tile.Cut(features) {
-		data := tile.AppendBlock(nil, level, part)
-		w, err := tile.BlockWindow(data)
-		if err != nil {
-			return err
-		}
-		var id int64
-		_, err = t.one([]any{&id}, "insert into track_blocks (level, tier, place, features, data) values (?, ?, ?, ?, ?) returning id",
-			level, tier, part[0].Place, len(part), data)
-		if err != nil {
-			return err
-		}
-		err = t.exec("insert into track_block_bounds (id, min_level, max_level, min_x, max_x, min_y, max_y) values (?, ?, ?, ?, ?, ?, ?)",
-			id, level, level, w.MinX, w.MaxX, w.MinY, w.MaxY)
-		if err != nil {
-			return err
-		}
+// cutAndAdd keeps features of a level.
+func (t *tx) cutAndAdd(level, tier int, features []tile.Feature) error {
+	blocks, err := cut(level, tier, features)
+	if err != nil {
+		return err
 	}
-	return nil
+	return t.addBlocks(blocks)
 }
 
 // stored is a block with its id.
@@ -114,7 +124,7 @@ func (t *tx) dropFrom(id int64, level int, gone map[int64]bool) error {
 		if err := t.deleteBlock(b.id); err != nil {
 			return err
 		}
-		if err := t.addBlocks(level, int(b.tier), rest); err != nil {
+		if err := t.cutAndAdd(level, int(b.tier), rest); err != nil {
 			return err
 		}
 	}
@@ -175,7 +185,7 @@ func (t *tx) regroup(level, tier int) (more bool, err error) {
 			return false, err
 		}
 	}
-	return true, t.addBlocks(level, tier+1, features)
+	return true, t.cutAndAdd(level, tier+1, features)
 }
 
 // firstBlocks reads as many blocks of a tier as are put together at a time.
@@ -200,76 +210,61 @@ func (t *tx) firstBlocks(level, tier int) (out []stored, err error) {
 	return out, rows.Err()
 }
 
-// rebuild makes all blocks again.
-func (s *Tracks) rebuild(ctx context.Context) error {
-	err := s.db.write(ctx, func(t *tx) error {
-		if err := t.exec("delete from track_blocks"); err != nil {
-			return err
-		}
-		return t.exec("delete from track_block_bounds")
-	})
-	for after, more := int64(0), true; more && err == nil; {
-		err = s.db.write(ctx, func(t *tx) error {
-			ids, err := t.ids("select id from tracks where id > ? order by id limit 500", after)
-			if more = len(ids) > 0; err != nil || !more {
-				return err
-			}
-			after = ids[len(ids)-1]
-			return t.packAgain(ids)
-		})
-		if err == nil {
-			err = s.settle(ctx)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return s.db.write(ctx, func(t *tx) error { return t.setCounter(blocksVersion, tile.Version) })
-}
-
-func (t *tx) packAgain(ids []int64) error {
-	var packer tile.Packer
-	var features []tile.Feature
-	for _, id := range ids {
-		track, ok, err := t.trackByID(id)
-		if err == nil && ok {
-			track.Lines, err = t.lines(id)
-		}
-		if err != nil {
-			return err
-		}
-		features = append(features, packer.Pack(&track)...)
-	}
-	return t.addFeatures(features)
-}
-
-// Blocks implements tile.Source.
+// Blocks implements tile.Source. One statement sees one state of blocks and marks. The
+// blocks are found first and read in their order along the curve: nearly that of the
+// tile. It need not be exact.
 func (s *Tracks) Blocks(ctx context.Context, level int, w tile.Window, yield func([]byte) error) error {
 	if level < 0 || level > tile.MaxLevel {
 		return &gpstracks.InvalidError{Field: "level", Reason: "is not one that tiles have"}
 	}
-	// The blocks are found first and read in their order along the curve: nearly
-	// that of the tile. It need not be exact.
+	ground := w.Bounds(level)
 	rows, err := s.db.read.QueryContext(ctx, `with found as materialized (
 			select r.id from track_block_bounds r cross join track_blocks b on b.id = r.id
 			where r.min_level <= ?1 and r.max_level >= ?1 and r.min_x <= ?2 and r.max_x >= ?3 and r.min_y <= ?4 and r.max_y >= ?5
 			order by b.place, b.id)
-		select b.data from found cross join track_blocks b on b.id = found.id`,
-		level, w.MaxX, w.MinX, w.MaxY, w.MinY)
+		select b.data, 0, '', '', '', '', '', 0, 0.0, 0.0, 0.0, 0.0, 0.0 from found cross join track_blocks b on b.id = found.id
+		union all select coalesce(k.geometry, g.geometry), k.id, k.name, k.activity, k.source, k.url, k.attribution, k.recorded_on, k.min_lon, k.min_lat, k.max_lon, k.max_lat, k.length_m
+		from track_unbuilt u cross join tracks k on k.id between u.first_id and u.last_id left join track_geometries g on g.track_id = k.id and k.geometry is null
+		where k.min_lon <= ?6 and k.max_lon >= ?7 and k.min_lat <= ?8 and k.max_lat >= ?9`,
+		level, w.MaxX, w.MinX, w.MaxY, w.MinY, ground.Max[0], ground.Min[0], ground.Max[1], ground.Min[1])
 	if err != nil {
 		return ended(ctx, err)
 	}
 	defer rows.Close()
+	var rest tile.Rest
 	for rows.Next() {
-		var data []byte
-		if err := rows.Scan(&data); err != nil {
+		data, err := scanRest(rows, level, &rest)
+		if err != nil {
 			return ended(ctx, err)
+		}
+		if data == nil {
+			continue
 		}
 		if err := yield(data); err != nil {
 			return err
 		}
 	}
-	return ended(ctx, rows.Err())
+	if err := rows.Err(); err != nil || !rest.Some {
+		return ended(ctx, err)
+	}
+	s.toBuild()
+	return rest.Blocks(level, yield)
+}
+
+// scanRest reads a row of Blocks: a block, or a track that rest takes.
+func scanRest(rows *sql.Rows, level int, rest *tile.Rest) (block []byte, err error) {
+	var k gpstracks.Track
+	var day int64
+	b := &k.Bounds
+	err = rows.Scan(&block, &k.ID, &k.Name, &k.Activity, &k.Source, &k.URL, &k.Attribution, &day, &b.Min[0], &b.Min[1], &b.Max[0], &b.Max[1], &k.LengthM)
+	if err != nil || k.ID == 0 {
+		return block, err
+	}
+	k.RecordedOn = timeOf(day)
+	if k.Lines, err = gpstracks.ParseLines(block); err == nil {
+		rest.Add(&k, level)
+	}
+	return nil, err
 }
 
 // ended is the error of a query: that of ctx if it ended the query.

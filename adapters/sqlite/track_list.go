@@ -12,49 +12,37 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 )
 
-const trackColumns = `select id, source, external_id, name, activity, url, attribution, min_lon, min_lat, max_lon, max_lat, length_m,
-	recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id from tracks `
+// fullTracks reads tracks with their lines.
+const fullTracks = `select id, source, external_id, name, activity, url, attribution, min_lon, min_lat, max_lon, max_lat, length_m,
+	recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id, coalesce(k.geometry, g.geometry)
+	from tracks k left join track_geometries g on track_id = id and k.geometry is null `
 
-// scanTrack reads trackColumns, and what more there is.
-func scanTrack(r scanner, more ...any) (k gpstracks.Track, err error) {
+func scanFull(r scanner) (k gpstracks.Track, err error) {
 	us := make([]int64, 3)
 	b := &k.Bounds
-	err = r.Scan(append([]any{
+	var geometry []byte
+	err = r.Scan(
 		&k.ID, &k.Source, &k.ExternalID, &k.Name, &k.Activity, &k.URL, &k.Attribution, &b.Min[0], &b.Min[1], &b.Max[0], &b.Max[1], &k.LengthM,
-		&us[0], &k.Key, &k.Points, &us[1], &us[2], &k.RunID,
-	}, more...)...)
+		&us[0], &k.Key, &k.Points, &us[1], &us[2], &k.RunID, &geometry)
+	if err != nil {
+		return k, err
+	}
 	times(us, &k.RecordedOn, &k.FirstSeenAt, &k.LastSeenAt)
+	k.Lines, err = gpstracks.ParseLines(geometry)
 	return k, err
 }
 
-func (t *tx) trackByKey(key string) (gpstracks.Track, bool, error) {
-	return t.track(trackColumns+"where dedupe_key = ?", key)
-}
-
-func (t *tx) trackByID(id int64) (gpstracks.Track, bool, error) {
-	return t.track(trackColumns+"where id = ?", id)
-}
-
-// track reads one track without its lines.
-func (t *tx) track(query string, arg any) (k gpstracks.Track, ok bool, err error) {
-	s, err := t.stmt(query)
+// fullTrack reads one track.
+func (t *tx) fullTrack(id int64) (k gpstracks.Track, ok bool, err error) {
+	s, err := t.stmt(fullTracks + "where id = ?")
 	if err != nil {
 		return k, false, err
 	}
-	k, err = scanTrack(s.QueryRowContext(t.ctx, arg))
+	k, err = scanFull(s.QueryRowContext(t.ctx, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, false, nil
 	}
 	return k, err == nil, err
-}
-
-func (t *tx) lines(id int64) (orb.MultiLineString, error) {
-	var geometry []byte
-	ok, err := t.one([]any{&geometry}, "select geometry from track_geometries where track_id = ?", id)
-	if err != nil || !ok {
-		return nil, err
-	}
-	return gpstracks.ParseLines(geometry)
 }
 
 // Known implements gpstracks.Store.
@@ -108,14 +96,23 @@ func (s *Tracks) List(ctx context.Context, f gpstracks.Filter) iter.Seq2[gpstrac
 	}
 }
 
+// touching finds the tracks whose bounds touch edges. Those that are in no block yet
+// are not in the R*Tree either.
+const touching = `select id from track_bounds where min_lon <= ? and max_lon >= ? and min_lat <= ? and max_lat >= ?
+	union all select k.id from track_unbuilt u cross join tracks k on k.id between u.first_id and u.last_id
+	where k.min_lon <= ? and k.max_lon >= ? and k.min_lat <= ? and k.max_lat >= ?`
+
+func edges(b orb.Bound) []any {
+	return []any{b.Max[0], b.Min[0], b.Max[1], b.Min[1], b.Max[0], b.Min[0], b.Max[1], b.Min[1]}
+}
+
 // near finds the tracks at some places, unless there are too many of them.
 func (s *Tracks) near(ctx context.Context, bounds []orb.Bound) (ids []int64, few bool, err error) {
 	if len(bounds) == 0 {
 		return nil, false, nil
 	}
 	for _, b := range bounds {
-		rows, err := s.db.read.QueryContext(ctx, "select id from track_bounds where min_lon <= ? and max_lon >= ? and min_lat <= ? and max_lat >= ? limit ?",
-			b.Max[0], b.Min[0], b.Max[1], b.Min[1], fewTracks+1)
+		rows, err := s.db.read.QueryContext(ctx, touching+" limit ?", append(edges(b), fewTracks+1)...)
 		own, err := collect(rows, err, func(r *sql.Rows) (id int64, err error) { return id, r.Scan(&id) })
 		if err != nil {
 			return nil, false, err
@@ -165,8 +162,8 @@ func (s *Tracks) CountMatching(ctx context.Context, f gpstracks.Filter) (n int, 
 	where, args := kinds(f)
 	var places []string
 	for _, b := range f.Bounds {
-		places = append(places, "id in (select id from track_bounds where min_lon <= ? and max_lon >= ? and min_lat <= ? and max_lat >= ?)")
-		args = append(args, b.Max[0], b.Min[0], b.Max[1], b.Min[1])
+		places = append(places, "id in ("+touching+")")
+		args = append(args, edges(b)...)
 	}
 	if len(places) > 0 {
 		where = append(where, "("+strings.Join(places, " or ")+")")
@@ -190,15 +187,9 @@ func anywhere(bounds []orb.Bound) (text string, args []any) {
 
 // get reads a track with its lines.
 func (s *Tracks) get(ctx context.Context, id int64) (k gpstracks.Track, ok bool, err error) {
-	const query = `select id, source, external_id, name, activity, url, attribution, min_lon, min_lat, max_lon, max_lat, length_m,
-		recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id, geometry from tracks join track_geometries on track_id = id where id = ?`
-	var geometry []byte
-	k, err = scanTrack(s.db.read.QueryRowContext(ctx, query, id), &geometry)
+	k, err = scanFull(s.db.read.QueryRowContext(ctx, fullTracks+"where id = ?", id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, false, nil
-	}
-	if err == nil {
-		k.Lines, err = gpstracks.ParseLines(geometry)
 	}
 	return k, err == nil, err
 }

@@ -65,10 +65,12 @@ func (s *Tracks) Runs(ctx context.Context, f gpstracks.RunFilter) ([]gpstracks.R
 // keptChanges is how many changes are remembered for other processes.
 const keptChanges = 10_000
 
-// noteChanges remembers where maps look different now.
+// noteChanges counts a change of tracks, and remembers where maps look different
+// now.
 func (t *tx) noteChanges(changed []orb.Bound) error {
-	if len(changed) == 0 {
-		return nil
+	err := t.exec("insert into counters (name, value) values (?, 1) on conflict (name) do update set value = value + 1", tracksVersion)
+	if err != nil || len(changed) == 0 {
+		return err
 	}
 	for _, b := range gpstracks.ByDegree(changed) {
 		if err := t.exec("insert into track_changes (min_lon, min_lat, max_lon, max_lat) values (?, ?, ?, ?)", b.Min[0], b.Min[1], b.Max[0], b.Max[1]); err != nil {

@@ -3,9 +3,8 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"runtime"
-	"slices"
 	"sync/atomic"
 
 	"github.com/paulmach/orb"
@@ -16,7 +15,14 @@ import (
 )
 
 // Tracks is the part of a DB that keeps tracks. It is safe for concurrent use.
-type Tracks struct{ db *DB }
+type Tracks struct {
+	db       *DB
+	group    *run.Group
+	turn     chan struct{} // held by whoever builds
+	building atomic.Bool   // there is a builder
+	hint     atomic.Bool   // there is something to build
+	last     atomic.Int64  // when tracks were kept last, in nanoseconds since 1970
+}
 
 var (
 	_ gpstracks.Store    = (*Tracks)(nil)
@@ -24,26 +30,46 @@ var (
 	_ tile.Source        = (*Tracks)(nil)
 )
 
-// blocksVersion is the counter that says for which layout the blocks are.
-const blocksVersion = "track blocks version"
+// Counters of the track layer.
+const (
+	blocksVersion = "track blocks version" // for which layout the blocks are
+	tracksVersion = "tracks version"       // how often tracks were changed
+)
 
-// Tracks gives the tracks of the file. Blocks of another version's layout are
-// built again from the tracks, which takes a while.
+// Tracks gives the tracks of the file, and builds blocks beside them until the DB is
+// closed. Blocks of another version's layout are built again from the tracks, which
+// takes a while.
 func (d *DB) Tracks(ctx context.Context) (*Tracks, error) {
-	t := &Tracks{d}
-	var version, some int
-	err := d.read.QueryRowContext(ctx, "select coalesce((select value from counters where name = ?), 0), exists (select 1 from tracks)", blocksVersion).Scan(&version, &some)
-	switch {
-	case err != nil:
+	s := &Tracks{db: d, group: run.New(context.WithoutCancel(ctx), d.log), turn: make(chan struct{}, 1)}
+	version, err := s.counter(ctx, blocksVersion)
+	if err != nil {
 		return nil, fmt.Errorf("sqlite: tracks: %w", err)
-	case version == tile.Version:
-		return t, nil
-	case some == 0:
-		return t, d.write(ctx, func(t *tx) error { return t.setCounter(blocksVersion, tile.Version) })
-	default:
-		d.log.Info("building the blocks of all tracks again: the layout of tiles has changed")
-		return t, t.rebuild(ctx)
 	}
+	if version != tile.Version {
+		if err := d.write(ctx, (*tx).discard); err != nil {
+			return nil, err
+		}
+		if err := s.Build(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if left, err := s.backlog(ctx); err != nil || left.Tracks == 0 {
+		return s, err
+	}
+	s.toBuild() // what a process left that died
+	return s, nil
+}
+
+const readCounter = "select coalesce((select value from counters where name = ?), 0)"
+
+func (s *Tracks) counter(ctx context.Context, name string) (value int64, err error) {
+	err = s.db.read.QueryRowContext(ctx, readCounter, name).Scan(&value)
+	return value, ended(ctx, err)
+}
+
+func (t *tx) counter(name string) (value int64, err error) {
+	_, err = t.one([]any{&value}, readCounter, name)
+	return value, err
 }
 
 func (t *tx) setCounter(name string, value int64) error {
@@ -57,170 +83,107 @@ func (t *tx) reserve(n int) (first int64, err error) {
 	return first, err
 }
 
-// prepared is a new track with its id and features.
-type prepared struct {
-	id       int64
-	features []tile.Feature
-	geometry []byte
-}
-
-// Upsert implements gpstracks.Store.
-func (s *Tracks) Upsert(ctx context.Context, tracks []gpstracks.Track) (u gpstracks.Upserted, err error) {
+// Upsert implements gpstracks.Store. The call keeps the tracks and a mark that their
+// blocks are to be built; see Build.
+func (s *Tracks) Upsert(ctx context.Context, tracks []gpstracks.Track) (gpstracks.Upserted, error) {
 	keys := make([]string, len(tracks))
 	for i := range tracks {
 		if keys[i] = tracks[i].Key; keys[i] == "" {
-			return u, &gpstracks.InvalidError{Field: "key", Reason: "is empty: pass the track through Prepare first"}
+			return gpstracks.Upserted{}, &gpstracks.InvalidError{Field: "key", Reason: "is empty: pass the track through Prepare first"}
 		}
 	}
-	ready, err := s.prepare(ctx, tracks, keys)
+	// The version first: what is read afterwards is at least as new.
+	version, err := s.counter(ctx, tracksVersion)
 	if err != nil {
-		return u, err
+		return gpstracks.Upserted{}, err
 	}
-	var again gpstracks.Upserted
+	rows, err := s.db.read.QueryContext(ctx, knownTracks, jsonList(keys))
+	known, err := scanKnown(rows, err, keys)
+	if err != nil {
+		return gpstracks.Upserted{}, ended(ctx, err)
+	}
+	plan := gpstracks.PlanUpsert(tracks, known)
+	if plan.Empty() {
+		return plan.Upserted, nil
+	}
+	var left tile.Backlog
 	err = s.db.write(ctx, func(t *tx) error {
-		again = gpstracks.Upserted{}
-		return t.upsertTracks(tracks, ready, &again)
-	})
-	if err != nil {
-		return u, err
-	}
-	if err := s.settle(ctx); err != nil && ctx.Err() == nil {
-		s.db.log.Warn("blocks of tracks could not be put together: tiles are slower until the next upsert", "err", err)
-	}
-	return again, nil
-}
-
-// prepare gives ids and features to the tracks whose keys are new, before the
-// writer is asked for: packing takes most of the time. The result is by index.
-func (s *Tracks) prepare(ctx context.Context, tracks []gpstracks.Track, keys []string) (map[int]*prepared, error) {
-	found, err := s.Known(ctx, keys...)
-	if err != nil {
-		return nil, err
-	}
-	seen := make(map[string]bool, len(keys))
-	for _, k := range found {
-		seen[k] = true
-	}
-	var fresh []int
-	for i, k := range keys {
-		if !seen[k] {
-			seen[k] = true
-			fresh = append(fresh, i)
-		}
-	}
-	if len(fresh) == 0 {
-		return nil, nil
-	}
-	var first int64
-	if err := s.db.write(ctx, func(t *tx) (err error) { first, err = t.reserve(len(fresh)); return err }); err != nil {
-		return nil, err
-	}
-	ready := make(map[int]*prepared, len(fresh))
-	for n, i := range fresh {
-		ready[i] = &prepared{id: first + int64(n)}
-	}
-	var next atomic.Int64
-	g := run.New(ctx, s.db.log)
-	for range min(runtime.GOMAXPROCS(0), len(fresh)) {
-		g.Go("pack tracks", func(ctx context.Context) {
-			var p tile.Packer
-			for n := next.Add(1) - 1; n < int64(len(fresh)) && ctx.Err() == nil; n = next.Add(1) - 1 {
-				i := fresh[n]
-				ready[i].pack(&p, tracks[i])
-			}
-		})
-	}
-	g.Wait()
-	g.Stop()
-	return ready, ctx.Err()
-}
-
-func (r *prepared) pack(p *tile.Packer, t gpstracks.Track) {
-	t.ID = r.id
-	r.features, r.geometry = p.Pack(&t), gpstracks.AppendLines(nil, t.Lines)
-}
-
-func (t *tx) upsertTracks(tracks []gpstracks.Track, ready map[int]*prepared, u *gpstracks.Upserted) error {
-	var features []tile.Feature
-	var packer tile.Packer
-	for i := range tracks {
-		track := tracks[i]
-		known, ok, err := t.trackByKey(track.Key)
+		now, err := t.counter(tracksVersion)
 		if err != nil {
 			return err
 		}
-		if ok {
-			told, err := t.mergeTrack(known, track, u, &packer)
-			if err != nil {
+		if now != version { // somebody else has changed tracks meanwhile
+			if known, err = t.knownTracks(keys); err != nil {
 				return err
 			}
-			if len(told) > 0 { // in place of what this call brought of it before
-				features = slices.DeleteFunc(features, func(f tile.Feature) bool { return f.ID == known.ID })
-			}
-			features = append(features, told...)
-			continue
+			version, plan = now, gpstracks.PlanUpsert(tracks, known)
 		}
-		r := ready[i]
-		if r == nil || r.geometry == nil { // the one of this key was removed a moment ago, or the call is late
-			r = &prepared{}
-			if r.id, err = t.reserve(1); err != nil {
+		if len(plan.Told) > 0 {
+			if err := t.complete(known, plan.Told); err != nil {
 				return err
 			}
-			r.pack(&packer, track)
+			version, plan = -1, gpstracks.PlanUpsert(tracks, known) // -1: known is of no version any more
 		}
-		track.ID, track.FirstSeenAt = r.id, track.LastSeenAt
-		if err := t.insertTrack(track, r.geometry); err != nil {
+		if err := t.carryOut(&plan); err != nil {
 			return err
 		}
-		features = append(features, r.features...)
-		u.Inserted++
-		u.Changed = append(u.Changed, track.Bounds)
+		left, err = t.backlog()
+		return err
+	})
+	if err != nil {
+		return gpstracks.Upserted{}, err
 	}
-	if err := t.addFeatures(features); err != nil {
+	s.stored(ctx, left)
+	return plan.Upserted, nil
+}
+
+// complete reads all of the known tracks that are told something.
+func (t *tx) complete(known, told []gpstracks.Track) error {
+	full := make(map[int64]gpstracks.Track, len(told))
+	for i := range told {
+		k, ok, err := t.fullTrack(told[i].ID)
+		if err == nil && !ok {
+			err = errors.New("sqlite: a track has no geometry: remove it and collect it again")
+		}
+		if err != nil {
+			return err
+		}
+		full[k.ID] = k
+	}
+	for i := range known {
+		if k, ok := full[known[i].ID]; ok {
+			known[i] = k
+		}
+	}
+	return nil
+}
+
+// carryOut does what an upsert has planned.
+func (t *tx) carryOut(p *gpstracks.Plan) error {
+	if err := t.touch(p.Seen); err != nil {
 		return err
 	}
-	return t.noteChanges(u.Changed)
-}
-
-// mergeTrack keeps what a known track is told, and returns its features if they
-// are to be drawn anew.
-func (t *tx) mergeTrack(known, again gpstracks.Track, u *gpstracks.Upserted, p *tile.Packer) ([]tile.Feature, error) {
-	merged, told := gpstracks.Merge(known, again)
-	if !told {
-		u.Duplicates++
-		if merged.LastSeenAt.Equal(known.LastSeenAt) && merged.RunID == known.RunID {
-			return nil, nil
-		}
-		return nil, t.exec("update tracks set last_seen_at = ?, run_id = ? where id = ?", micros(merged.LastSeenAt), merged.RunID, merged.ID)
-	}
-	u.Updated++
-	u.Changed = append(u.Changed, merged.Bounds)
-	var err error
-	if known.Lines, err = t.lines(known.ID); err != nil {
-		return nil, err
-	}
-	merged.Lines = known.Lines
-	if err := t.dropFeatures(map[int64]bool{known.ID: true}, p.Pack(&known)); err != nil {
-		return nil, err
-	}
-	err = t.exec("update tracks set name = ?, url = ?, attribution = ?, activity = ?, last_seen_at = ?, run_id = ? where id = ?",
-		merged.Name, merged.URL, merged.Attribution, string(merged.Activity), micros(merged.LastSeenAt), merged.RunID, merged.ID)
-	return p.Pack(&merged), err
-}
-
-func (t *tx) insertTrack(k gpstracks.Track, geometry []byte) error {
-	b := k.Bounds
-	err := t.exec(`insert into tracks (id, source, external_id, name, activity, url, attribution, min_lon, min_lat, max_lon, max_lat, length_m, metres,
-		recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		k.ID, k.Source, k.ExternalID, k.Name, string(k.Activity), k.URL, k.Attribution, b.Min[0], b.Min[1], b.Max[0], b.Max[1], k.LengthM,
-		k.Cursor().Metres, micros(k.RecordedOn), k.Key, k.Points, micros(k.FirstSeenAt), micros(k.LastSeenAt), k.RunID)
+	marks, err := t.tell(p.Told)
 	if err != nil {
 		return err
 	}
-	if err := t.exec("insert into track_geometries (track_id, geometry) values (?, ?)", k.ID, geometry); err != nil {
+	if len(p.New) > 0 {
+		first, err := t.reserve(len(p.New))
+		if err != nil {
+			return err
+		}
+		for i := range p.New {
+			p.New[i].ID = first + int64(i)
+		}
+		if err := t.insertTracks(p.New); err != nil {
+			return err
+		}
+		marks = append(marks, tile.MarksOf(p.New)...)
+	}
+	if err := t.mark(marks); err != nil {
 		return err
 	}
-	return t.exec("insert into track_bounds (id, min_lon, max_lon, min_lat, max_lat) values (?, ?, ?, ?, ?)", k.ID, b.Min[0], b.Max[0], b.Min[1], b.Max[1])
+	return t.noteChanges(p.Changed)
 }
 
 // removeAtOnce is how many tracks are removed in one transaction.
@@ -240,35 +203,6 @@ func (s *Tracks) Remove(ctx context.Context, ids ...int64) ([]orb.Bound, error) 
 		}
 	}
 	return changed, err
-}
-
-func (t *tx) removeTracks(ids []int64) (changed []orb.Bound, err error) {
-	var packer tile.Packer
-	var features []tile.Feature
-	gone := map[int64]bool{}
-	for _, id := range ids {
-		known, ok, err := t.trackByID(id)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			continue
-		}
-		if known.Lines, err = t.lines(id); err != nil {
-			return nil, err
-		}
-		features, gone[id] = append(features, packer.Pack(&known)...), true
-		changed = append(changed, known.Bounds)
-		for _, query := range []string{"delete from tracks where id = ?", "delete from track_geometries where track_id = ?", "delete from track_bounds where id = ?"} {
-			if err := t.exec(query, id); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if err := t.dropFeatures(gone, features); err != nil {
-		return nil, err
-	}
-	return changed, t.noteChanges(changed)
 }
 
 // jsonList is a list as SQLite's json_each reads it.

@@ -1,53 +1,115 @@
 package sqlite_test
 
 import (
+	"database/sql"
+	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
-// BenchmarkTracksUpsert keeps batches of 1000 tracks: new ones of 3 and of 200 to
-// 3,000 points, and known ones. The preparation for tiles is part of it.
+// BenchmarkTracksUpsert keeps batches of 1,000 tracks: new ones of 3 and of 200 to
+// 3,000 points, in turns with the same rows in plain SQL; known ones, and known ones
+// that were seen later. tracks/s is the rate of the calls, after which lists and tiles
+// show the tracks; built/s that of the calls and of building every block.
 func BenchmarkTracksUpsert(b *testing.B) {
-	bring := func(tracks []gpstracks.Track, known bool) func(*testing.B) {
+	upsert := func(b *testing.B, s *sqlite.Tracks, tracks []gpstracks.Track) (calls, built time.Duration) {
+		begun := time.Now()
+		for part := range slices.Chunk(tracks, 1000) {
+			_, err := s.Upsert(b.Context(), part)
+			require.NoError(b, err)
+		}
+		calls = time.Since(begun)
+		require.NoError(b, s.Build(b.Context()))
+		return calls, time.Since(begun)
+	}
+	report := func(b *testing.B, n int, spent map[string]time.Duration) {
+		b.ReportMetric(0, "ns/op")
+		for unit, d := range spent {
+			b.ReportMetric(float64(n*b.N)/d.Seconds(), unit)
+		}
+	}
+	fresh := func(tracks []gpstracks.Track) func(*testing.B) {
+		return func(b *testing.B) {
+			spent := map[string]time.Duration{}
+			for range b.N {
+				s, err := benchDB(b).Tracks(b.Context())
+				require.NoError(b, err)
+				calls, built := upsert(b, s, tracks)
+				spent["tracks/s"] += calls
+				spent["built/s"] += built
+				spent["anchor/s"] += plainRows(b, tracks)
+			}
+			report(b, len(tracks), spent)
+		}
+	}
+	again := func(tracks []gpstracks.Track, later time.Duration) func(*testing.B) {
 		return func(b *testing.B) {
 			s, err := benchDB(b).Tracks(b.Context())
 			require.NoError(b, err)
-			n := 0
-			next := func() {
-				from := n % len(tracks)
-				_, err := s.Upsert(b.Context(), tracks[from:from+1000])
-				require.NoError(b, err)
-				n += 1000
-			}
-			if known {
-				for n < len(tracks) {
-					next()
+			mine := slices.Clone(tracks)
+			upsert(b, s, mine)
+			spent := map[string]time.Duration{}
+			for range b.N {
+				for i := range mine {
+					mine[i].LastSeenAt = mine[i].LastSeenAt.Add(later)
 				}
+				calls, _ := upsert(b, s, mine)
+				spent["tracks/s"] += calls
 			}
-			b.ResetTimer()
-			n = 0
-			for b.Loop() {
-				if n == len(tracks) && !known {
-					b.StopTimer()
-					s, err = benchDB(b).Tracks(b.Context())
-					require.NoError(b, err)
-					n = 0
-					b.StartTimer()
-				}
-				next()
-			}
-			b.ReportMetric(1000*float64(b.N)/b.Elapsed().Seconds(), "tracks/s")
+			report(b, len(tracks), spent)
 		}
 	}
-	small, long := short(b, 20_000), memtracks.Generate(4000, 1)
-	b.Run("short", bring(small, false))
-	b.Run("long", bring(long, false))
-	b.Run("known", bring(long, true))
+	seen := map[string]bool{}
+	small := slices.DeleteFunc(short(b, 22_000), func(k gpstracks.Track) bool {
+		was := seen[k.Key]
+		seen[k.Key] = true
+		return was
+	})[:20_000]
+	b.Run("short", fresh(small))
+	b.Run("known", again(small, 0))
+	b.Run("seen", again(small, time.Hour))
+	b.Run("long", fresh(memtracks.Generate(2000, 1)))
+}
+
+// plainRows keeps the rows of tracks as plain SQL does: 1,000 in a transaction, a
+// prepared statement for each, a unique key and an R*Tree. No tile can be made of them
+// quickly.
+func plainRows(b *testing.B, tracks []gpstracks.Track) time.Duration {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "anchor.db")
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
+	require.NoError(b, err)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	_, err = db.ExecContext(b.Context(), `create table track (id integer primary key, name text, source text, activity text, url text, attribution text, key text unique,
+		length real, seen integer, geometry blob); create virtual table bounds using rtree (id, min_lon, max_lon, min_lat, max_lat)`)
+	require.NoError(b, err)
+	begun := time.Now()
+	for from := 0; from < len(tracks); from += 1000 {
+		tx, err := db.BeginTx(b.Context(), nil)
+		require.NoError(b, err)
+		row, err := tx.PrepareContext(b.Context(), "insert into track values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (key) do nothing")
+		require.NoError(b, err)
+		box, err := tx.PrepareContext(b.Context(), "insert into bounds values (?, ?, ?, ?, ?)")
+		require.NoError(b, err)
+		for i := from; i < from+1000; i++ {
+			k := &tracks[i]
+			_, err := row.ExecContext(b.Context(), i, k.Name, k.Source, string(k.Activity), k.URL, k.Attribution, k.Key, k.LengthM, k.LastSeenAt.UnixMicro(), gpstracks.AppendLines(nil, k.Lines))
+			require.NoError(b, err)
+			_, err = box.ExecContext(b.Context(), i, k.Bounds.Min[0], k.Bounds.Max[0], k.Bounds.Min[1], k.Bounds.Max[1])
+			require.NoError(b, err)
+		}
+		require.NoError(b, tx.Commit())
+	}
+	return time.Since(begun)
 }
 
 // BenchmarkTracksTile reads and encodes cold tiles of 4,000 tracks.

@@ -69,6 +69,7 @@ func TestTracksRegroup(t *testing.T) {
 			_, err := one.Upsert(t.Context(), part)
 			require.NoError(t, err)
 		}
+		require.NoError(t, s.Build(t.Context()))
 	}
 	same := func(s *sqlite.Tracks) {
 		t.Helper()

@@ -48,8 +48,11 @@ func Sort(features []Feature) {
 
 // AppendBlock writes features of one level, at most 20,000, as a block.
 func AppendBlock(dst []byte, level int, features []Feature) []byte {
-	start, bounds := len(dst), nowhere()
-	dst = append(dst, make([]byte, blockHeader)...)
+	start, bounds, size := len(dst), nowhere(), blockHeader
+	for _, f := range features {
+		size += indexEntry + len(f.Record)
+	}
+	dst = append(slices.Grow(dst, size+512), make([]byte, blockHeader)...) // and some words
 	known := map[string]uint16{}
 	for _, f := range features {
 		for _, word := range [...]string{f.Activity, f.Source, f.Attribution} {

@@ -28,7 +28,9 @@ type Packer struct {
 	plane      []gpstracks.XY
 	points     []weighed
 	starts     []int // of lines in points
-	own        []byte
+	place      uint32
+	own        []byte // the values that the track shares with no other
+	flags      uint16 // which of them there are
 	chunks     []byte // their headers
 	deltas     []byte
 }
@@ -39,29 +41,49 @@ type weighed struct{ x, y, weight float64 }
 // Pack returns the features of a track that passed gpstracks.Prepare, from
 // MaxLevel to the coarsest level at which it is Visible.
 func (p *Packer) Pack(t *gpstracks.Track) []Feature {
-	p.weigh(t.Lines)
-	own, flags := p.ownValues(t)
-	place := hilbert(t.Bounds.Center())
+	p.begin(t)
 	var out []Feature
 	for level := MaxLevel; level >= 0; level-- {
-		p.thin(level)
-		bounds, chunks := p.level(level)
-		if chunks == 0 || bounds.MaxX-bounds.MinX < Visible && bounds.MaxY-bounds.MinY < Visible {
+		f, visible := p.feature(t, level)
+		if !visible {
 			break
 		}
-		r := make([]byte, recordHeader, recordHeader+len(own)+len(p.chunks)+len(p.deltas))
-		binary.LittleEndian.PutUint64(r[recordID:], uint64(t.ID))
-		binary.LittleEndian.PutUint32(r[recordMetres:], uint32(min(t.LengthM+0.5, math.MaxUint32)))
-		binary.LittleEndian.PutUint16(r[recordFlags:], flags)
-		binary.LittleEndian.PutUint32(r[recordOwn:], uint32(len(own)))
-		binary.LittleEndian.PutUint32(r[recordChunks:], uint32(chunks))
-		binary.LittleEndian.PutUint32(r[recordPlace:], place)
-		out = append(out, Feature{
-			Level: level, ID: t.ID, Place: place, Activity: string(t.Activity), Source: t.Source, Attribution: t.Attribution,
-			Bounds: bounds, Record: append(append(append(r, own...), p.chunks...), p.deltas...),
-		})
+		out = append(out, f)
 	}
 	return out
+}
+
+// PackLevel returns one of the features that Pack returns, at the level, if there
+// is one: for whoever shows a track that is in no block yet.
+func (p *Packer) PackLevel(t *gpstracks.Track, level int) (f Feature, visible bool) {
+	p.begin(t)
+	return p.feature(t, level)
+}
+
+func (p *Packer) begin(t *gpstracks.Track) {
+	p.weigh(t.Lines)
+	p.ownValues(t)
+	p.place = hilbert(t.Bounds.Center())
+}
+
+// feature makes that of a level. Levels are asked for from the finest on.
+func (p *Packer) feature(t *gpstracks.Track, level int) (f Feature, visible bool) {
+	p.thin(level)
+	bounds, chunks := p.level(level)
+	if chunks == 0 || bounds.MaxX-bounds.MinX < Visible && bounds.MaxY-bounds.MinY < Visible {
+		return f, false
+	}
+	r := make([]byte, recordHeader, recordHeader+len(p.own)+len(p.chunks)+len(p.deltas))
+	binary.LittleEndian.PutUint64(r[recordID:], uint64(t.ID))
+	binary.LittleEndian.PutUint32(r[recordMetres:], uint32(min(t.LengthM+0.5, math.MaxUint32)))
+	binary.LittleEndian.PutUint16(r[recordFlags:], p.flags)
+	binary.LittleEndian.PutUint32(r[recordOwn:], uint32(len(p.own)))
+	binary.LittleEndian.PutUint32(r[recordChunks:], uint32(chunks))
+	binary.LittleEndian.PutUint32(r[recordPlace:], p.place)
+	return Feature{
+		Level: level, ID: t.ID, Place: p.place, Activity: string(t.Activity), Source: t.Source, Attribution: t.Attribution,
+		Bounds: bounds, Record: append(append(append(r, p.own...), p.chunks...), p.deltas...),
+	}, true
 }
 
 // weigh projects the lines and weighs their points.
@@ -163,20 +185,20 @@ func (p *Packer) endChunk(c *chunk, bounds *Window) {
 
 // ownValues writes the values that a track shares with no other, in the order of
 // ownKeys.
-func (p *Packer) ownValues(t *gpstracks.Track) (own []byte, flags uint16) {
+func (p *Packer) ownValues(t *gpstracks.Track) {
+	p.flags = 0
 	b := appendUintValue(p.own[:0], uint64(t.ID))
 	b = appendUintValue(b, uint64(t.LengthM+0.5))
 	if t.Name != "" {
-		b, flags = appendStringValue(b, t.Name), flags|hasName
+		b, p.flags = appendStringValue(b, t.Name), p.flags|hasName
 	}
 	if !t.RecordedOn.IsZero() {
-		b, flags = appendStringValue(b, t.RecordedOn.UTC().Format("2006-01-02")), flags|hasDay
+		b, p.flags = appendStringValue(b, t.RecordedOn.UTC().Format("2006-01-02")), p.flags|hasDay
 	}
 	if t.URL != "" {
-		b, flags = appendStringValue(b, t.URL), flags|hasURL
+		b, p.flags = appendStringValue(b, t.URL), p.flags|hasURL
 	}
 	p.own = b
-	return b, flags
 }
 
 // hilbert is the place of a point on a Hilbert curve through 65536 × 65536 cells.

@@ -8,7 +8,7 @@ import (
 // maxBlockBytes is the size from which a stored block is cut although it has
 // fewer than BlockSize features: who reads it for one of them reads the others
 // too.
-const maxBlockBytes = 64 << 10
+const maxBlockBytes = 16 << 10
 
 // firstTier and tierGrowth say how many features a tier may hold.
 const (
@@ -39,7 +39,7 @@ func TierFor(n int) int {
 }
 
 // Cut divides sorted features of one level into those of each block that a
-// store should keep: at most BlockSize, and no more than fit in 64 kB unless a
+// store should keep: at most BlockSize, and no more than fit in 16 kB unless a
 // single one is larger.
 func Cut(features []Feature) iter.Seq[[]Feature] {
 	return func(yield func([]Feature) bool) {

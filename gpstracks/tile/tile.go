@@ -84,6 +84,17 @@ func (w Window) Touches(o Window) bool {
 	return w.MinX <= o.MaxX && o.MinX <= w.MaxX && w.MinY <= o.MaxY && o.MinY <= w.MaxY
 }
 
+// Bounds is the ground of a window of a level, in degrees, with a unit more on each
+// side: whatever is drawn in the window touches it.
+func (w Window) Bounds(level int) orb.Bound {
+	unit := math.Exp2(-float64(level)) / Extent
+	at := func(v int32, more float64) float64 { return (float64(v) + more) * unit }
+	return orb.Bound{
+		Min: orb.Point{at(w.MinX, -1)*360 - 180, latitude(at(w.MaxY, 1))},
+		Max: orb.Point{at(w.MaxX, 1)*360 - 180, latitude(at(w.MinY, -1))},
+	}
+}
+
 func (w Window) holds(o Window) bool {
 	return w.MinX <= o.MinX && o.MaxX <= w.MaxX && w.MinY <= o.MinY && o.MaxY <= w.MaxY
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/paulmach/orb"
+
 	"github.com/signalbox-dev/signalbox/gpstracks"
 )
 
@@ -177,16 +179,11 @@ func (e *featureEncoder) append(b []byte, t *gpstracks.Track) []byte {
 // stay, so that it has two points.
 func (e *featureEncoder) line(b []byte, t *gpstracks.Track, i int) []byte {
 	line := t.Lines[i]
-	stretch := 1 / math.Cos(min(math.Abs(t.Bounds.Center()[1]), 89)*math.Pi/180) // of a Mercator map
-	e.plane = slices.Grow(e.plane[:0], len(line))
-	for _, p := range line {
-		e.plane = append(e.plane, gpstracks.XY{X: p[0], Y: p[1] * stretch})
-	}
-	weights := e.simplifier.Weights(e.plane)
+	weights := e.weights(t, line)
 	b = append(b, '[')
 	lastX, lastY := int64(math.MinInt64), int64(0)
 	for n, p := range line {
-		if weights[n] <= e.tolerance {
+		if weights != nil && weights[n] <= e.tolerance {
 			continue
 		}
 		x, y := int64(math.Round(p[0]*1e5)), int64(math.Round(p[1]*1e5))
@@ -202,4 +199,17 @@ func (e *featureEncoder) line(b []byte, t *gpstracks.Track, i int) []byte {
 		lastX, lastY = x, y
 	}
 	return append(b, ']')
+}
+
+// weights weighs the points of a line; nil if all of them are kept.
+func (e *featureEncoder) weights(t *gpstracks.Track, line orb.LineString) []float64 {
+	if e.tolerance <= 0 {
+		return nil
+	}
+	stretch := 1 / math.Cos(min(math.Abs(t.Bounds.Center()[1]), 89)*math.Pi/180) // of a Mercator map
+	e.plane = slices.Grow(e.plane[:0], len(line))
+	for _, p := range line {
+		e.plane = append(e.plane, gpstracks.XY{X: p[0], Y: p[1] * stretch})
+	}
+	return e.simplifier.Weights(e.plane)
 }

@@ -1,0 +1,277 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+	"github.com/signalbox-dev/signalbox/internal/run"
+)
+
+// Blocks are built after their tracks were kept. The transaction that keeps tracks,
+// or takes one out of its blocks, marks their ids; the one that brings their blocks
+// takes the marks away. A tile reads blocks and marks in one statement, and draws
+// marked tracks from their rows: it shows each once, at any moment, whoever died in
+// between.
+
+const allMarks = "select first_id, last_id, points, changed from ~track_unbuilt order by first_id"
+
+func scanMark(row pgx.CollectableRow) (m tile.Mark, err error) {
+	return m, row.Scan(&m.First, &m.Last, &m.Points, &m.Changed)
+}
+
+func (t *trackTx) mark(marks []tile.Mark) error {
+	if len(marks) == 0 {
+		return nil
+	}
+	var first, last, points []int64
+	for _, m := range marks {
+		first, last, points = append(first, m.First), append(last, m.Last), append(points, m.Points)
+	}
+	return t.exec("insert into ~track_unbuilt (first_id, last_id, points) select * from unnest($1::bigint[], $2::bigint[], $3::bigint[])", first, last, points)
+}
+
+const howMuch = "select coalesce(sum(last_id - first_id + 1), 0)::bigint, coalesce(sum(points), 0)::bigint from ~track_unbuilt"
+
+func scanBacklog(row pgx.CollectableRow) (b tile.Backlog, err error) {
+	return b, row.Scan(&b.Tracks, &b.Points)
+}
+
+func (t *trackTx) backlog() (tile.Backlog, error) {
+	all, err := rowsOf(t, scanBacklog, howMuch)
+	if err != nil {
+		return tile.Backlog{}, err
+	}
+	return all[0], nil
+}
+
+// buildAfter is how long the builder waits after the last call: a set that is larger
+// is built with less work.
+const buildAfter = 250 * time.Millisecond
+
+// toBuild hints the builder.
+func (s *Tracks) toBuild() {
+	select {
+	case s.hint <- struct{}{}:
+	default:
+	}
+}
+
+// stored is told what is to be built after a call.
+func (s *Tracks) stored(ctx context.Context, left tile.Backlog) {
+	s.last.Store(time.Now().UnixNano())
+	s.toBuild()
+	for left.Much() {
+		all, err := []tile.Backlog(nil), s.buildSome(ctx)
+		if err == nil {
+			all, err = ask(ctx, s, scanBacklog, howMuch)
+		}
+		if err != nil {
+			if ctx.Err() == nil {
+				s.db.log.Warn("blocks of tracks are not built yet: tiles are slower meanwhile", "err", err)
+			}
+			return
+		}
+		left = all[0]
+	}
+}
+
+// builder builds what is hinted, until the DB is closed.
+func (s *Tracks) builder(ctx context.Context) {
+	for n := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.hint:
+		}
+		if !s.quiet(ctx) {
+			return
+		}
+		err := s.Build(ctx)
+		if err == nil {
+			n = 0
+			continue
+		}
+		if ctx.Err() == nil {
+			s.db.log.Warn("blocks of tracks are not built yet: tiles are slower meanwhile", "err", err)
+		}
+		if n++; pause(ctx, n) != nil {
+			return
+		}
+		s.toBuild()
+	}
+}
+
+// quiet waits until no call has kept tracks for a moment; false = ctx ended.
+func (s *Tracks) quiet(ctx context.Context) bool {
+	for {
+		wait := buildAfter - time.Since(time.Unix(0, s.last.Load()))
+		if wait <= 0 {
+			return true
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		case <-timer.C:
+		}
+	}
+}
+
+// Build builds the blocks of tracks that are in none yet, and returns when none is
+// left. Nobody has to call it: it is done a moment after tracks were kept, by this
+// process or, if it dies, by the next that opens the tracks or reads tiles of them.
+func (s *Tracks) Build(ctx context.Context) error {
+	for {
+		left, err := ask(ctx, s, scanBacklog, howMuch)
+		if err != nil {
+			return ended(ctx, err)
+		}
+		if left[0].Tracks == 0 {
+			return s.settle(ctx)
+		}
+		if err := s.buildSome(ctx); err != nil {
+			return ended(ctx, err)
+		}
+	}
+}
+
+// atOnce is what is built in one transaction: the more, the less is put together anew
+// later.
+var atOnce = tile.Backlog{Tracks: 16 << 10, Points: 1 << 20}
+
+// takeBuilding makes this process the one that builds.
+const takeBuilding = "select " + ownWay + ", pg_advisory_xact_lock(hashtextextended($1, 0))"
+
+// buildSome builds some of what is to be built in one transaction. It takes the turn
+// for its last statements only. Nothing is built if tracks of it have changed
+// meanwhile.
+func (s *Tracks) buildSome(ctx context.Context) error {
+	return s.db.retry(ctx, func(ctx context.Context) error {
+		err := pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+			t := &trackTx{ctx: ctx, db: s.db, tx: tx}
+			if err := t.exec(takeBuilding, "signalbox builder of "+s.db.schema); err != nil {
+				return err
+			}
+			marks, err := rowsOf(t, scanMark, allMarks)
+			if marks = tile.NextMarks(marks, atOnce); err != nil || len(marks) == 0 {
+				return err
+			}
+			blocks, err := s.built(t, marks)
+			if err != nil {
+				return err
+			}
+			if err := t.copyBlocks(blocks); err != nil {
+				return err
+			}
+			return t.unmark(marks, blocks)
+		})
+		if errors.Is(err, errChanged) {
+			return nil
+		}
+		return err
+	})
+}
+
+var errChanged = errors.New("postgres: tracks have changed while they were built")
+
+// unmark takes the turn and the marks of what was built. If one has changed, the
+// transaction is undone.
+func (t *trackTx) unmark(marks []tile.Mark, blocks []block) error {
+	if err := t.exec("select from ~track_turn for no key update"); err != nil {
+		return err
+	}
+	var first, changed []int64
+	for _, m := range marks {
+		first, changed = append(first, m.First), append(changed, m.Changed)
+	}
+	gone, err := t.tx.Exec(t.ctx, t.db.q(`delete from ~track_unbuilt u using unnest($1::bigint[], $2::bigint[]) m(first, changed)
+		where u.first_id = m.first and u.changed = m.changed`), first, changed)
+	if err != nil {
+		return err
+	}
+	if gone.RowsAffected() != int64(len(marks)) {
+		return errChanged
+	}
+	return t.count(blocks, 1)
+}
+
+// built makes the blocks of marked tracks.
+func (s *Tracks) built(t *trackTx, marks []tile.Mark) (blocks []block, err error) {
+	var first, last []int64
+	for _, m := range marks {
+		first, last = append(first, m.First), append(last, m.Last)
+	}
+	tracks, err := rowsOf(t, scanTrack, tracksBetween, first, last)
+	if err != nil {
+		return nil, err
+	}
+	levels := s.pack(t.ctx, tracks)
+	if err := t.ctx.Err(); err != nil {
+		return nil, err
+	}
+	for level, own := range levels {
+		more, err := cut(level, tile.TierFor(len(own)), own)
+		if err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, more...)
+	}
+	return blocks, nil
+}
+
+// pack makes the features of tracks, by level.
+func (s *Tracks) pack(ctx context.Context, tracks []gpstracks.Track) (levels [tile.MaxLevel + 1][]tile.Feature) {
+	var mu sync.Mutex
+	g := run.New(ctx, s.db.log)
+	for part := range slices.Chunk(tracks, max(len(tracks)/(4*runtime.GOMAXPROCS(0)), 64)) {
+		g.Go("pack tracks", func(ctx context.Context) {
+			var packer tile.Packer
+			var own []tile.Feature
+			for i := 0; i < len(part) && ctx.Err() == nil; i++ {
+				own = append(own, packer.Pack(&part[i])...)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, f := range own {
+				levels[f.Level] = append(levels[f.Level], f)
+			}
+		})
+	}
+	g.Wait()
+	g.Stop()
+	return levels
+}
+
+// discard marks all tracks and drops their blocks, unless those are of this layout.
+func (t *trackTx) discard() error {
+	version, err := rowsOf(t, pgx.RowTo[int64], "select blocks_version from ~track_turn")
+	if err != nil || len(version) == 1 && version[0] == tile.Version {
+		return err
+	}
+	for _, query := range []string{"delete from ~track_blocks", "delete from ~track_tiers", "delete from ~track_unbuilt"} {
+		if err := t.exec(query); err != nil {
+			return err
+		}
+	}
+	if err := t.exec(`insert into ~track_unbuilt (first_id, last_id, points) select min(id), max(id), sum(points)
+		from (select id, points, (row_number() over (order by id) - 1) / 256 as part from ~tracks) k group by part`); err != nil {
+		return err
+	}
+	left, err := t.backlog()
+	if left.Tracks > 0 {
+		t.db.log.Info("building the blocks of all tracks again: the layout of tiles has changed")
+	}
+	if err != nil {
+		return err
+	}
+	return t.exec("update ~track_turn set blocks_version = $1", int64(tile.Version))
+}

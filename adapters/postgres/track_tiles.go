@@ -1,0 +1,115 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/paulmach/orb"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+)
+
+// tracksBetween reads the tracks of ranges of ids.
+const tracksBetween = `select k.* from unnest($1::bigint[], $2::bigint[]) r(first_id, last_id) cross join lateral (
+		select id, source, external_id, name, activity, url, attribution, min_lon, min_lat, max_lon, max_lat, length_m,
+			recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id, coalesce(k.geometry, g.geometry)
+		from ~tracks k left join ~track_geometries g on track_id = id and k.geometry is null
+		where id between r.first_id and r.last_id offset 0) k`
+
+// blocksAndMarks reads the blocks that touch an area, and after them all marks: one
+// statement sees one state. Rows of tracks are not part of it, since a plan for many
+// of them would be dear even if there are none.
+const blocksAndMarks = `select place, id, data, 0::bigint as last_id from ~track_blocks where area && $1
+	union all select $2, first_id, null, last_id from ~track_unbuilt
+	order by 1, 2`
+
+// restOf reads what tiles show of the tracks of ranges of ids that touch a box.
+const restOf = `select k.* from unnest($1::bigint[], $2::bigint[]) r(first_id, last_id) cross join lateral (
+		select id, coalesce(k.geometry, g.geometry), name, activity, source, url, attribution, min_lon, min_lat, max_lon, max_lat, length_m, recorded_on
+		from ~tracks k left join ~track_geometries g on track_id = id and k.geometry is null
+		where id between r.first_id and r.last_id and box(point(min_lon, min_lat), point(max_lon, max_lat)) && $3 offset 0) k`
+
+// behind is the place of what is not a block: after all blocks.
+const behind = math.MaxInt64
+
+// Blocks implements tile.Source. It asks again only as long as it has yielded
+// nothing.
+func (s *Tracks) Blocks(ctx context.Context, level int, w tile.Window, yield func([]byte) error) error {
+	if level < 0 || level > tile.MaxLevel {
+		return &gpstracks.InvalidError{Field: "level", Reason: "is not one that tiles have"}
+	}
+	begun, broken := false, error(nil)
+	var first, last []int64 // of marks
+	err := s.db.retry(ctx, func(ctx context.Context) error {
+		first, last = nil, nil
+		rows, err := s.db.pool.Query(ctx, s.db.q(blocksAndMarks), area(level, w), int64(behind))
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var place, id, end int64
+			var data []byte
+			if broken = rows.Scan(&place, &id, &data, &end); broken == nil && place == behind {
+				first, last = append(first, id), append(last, end)
+			} else if broken == nil {
+				begun, broken = true, yield(data)
+			}
+			if broken != nil {
+				return nil
+			}
+		}
+		if begun {
+			broken = rows.Err()
+			return nil
+		}
+		return rows.Err()
+	})
+	if err = errors.Join(err, broken); err == nil && len(first) > 0 {
+		s.toBuild()
+		err = s.rest(ctx, level, w, first, last, yield)
+	}
+	return ended(ctx, err)
+}
+
+// rest yields blocks of marked tracks. They are read a moment after their marks: those
+// that are built meanwhile are not in the blocks that were read, and those that are
+// told something or removed are as they are now.
+func (s *Tracks) rest(ctx context.Context, level int, w tile.Window, first, last []int64, yield func([]byte) error) error {
+	var rest tile.Rest
+	err := s.db.retry(ctx, func(ctx context.Context) error {
+		rest.Reset()
+		return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+			t := &trackTx{ctx: ctx, db: s.db, tx: tx}
+			if err := t.exec("select " + ownWay); err != nil {
+				return err
+			}
+			tracks, err := rowsOf(t, scanRest, restOf, first, last, boxes([]orb.Bound{w.Bounds(level)})[0])
+			for i := range tracks {
+				rest.Add(&tracks[i], level)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return rest.Blocks(level, yield)
+}
+
+func scanRest(row pgx.CollectableRow) (k gpstracks.Track, err error) {
+	var geometry []byte
+	at := make([]*time.Time, 1)
+	b := &k.Bounds
+	err = row.Scan(&k.ID, &geometry, &k.Name, &k.Activity, &k.Source, &k.URL, &k.Attribution, &b.Min[0], &b.Min[1], &b.Max[0], &b.Max[1], &k.LengthM, &at[0])
+	if err != nil {
+		return k, err
+	}
+	times(at, &k.RecordedOn)
+	k.Lines, err = gpstracks.ParseLines(geometry)
+	return k, err
+}
