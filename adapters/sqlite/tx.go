@@ -8,12 +8,14 @@ import (
 	"time"
 )
 
-// tx is one request's share of the writer's transaction.
+// tx is a transaction of the writer.
 type tx struct {
-	ctx  context.Context
-	db   *DB
-	now  time.Time
-	wake map[string]bool
+	ctx   context.Context
+	db    *DB
+	mem   *memory
+	now   time.Time
+	wake  map[string]bool  // pools that may have become claimable
+	depth map[string]int64 // unfinished jobs by pool: what was added
 }
 
 // stmt prepares a statement once for the life of the writer.
