@@ -4,9 +4,6 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// change is what becomes of a job that was running or queued.
-type change struct{ before, after queue.Job }
-
 // finishAll ends claims, and puts the jobs that follow them.
 func (t *tx) finishAll(batch []*request) error {
 	all := wanting(batch, func(r *request) bool { return r.finish != nil })
@@ -62,7 +59,7 @@ func (t *tx) running(ids []int64) (map[int64]*queue.Job, error) {
 	return out, err
 }
 
-// held is the job of a claim, or ErrLost.
+// heldClaim is the job of a claim, or ErrLost.
 func (t *tx) heldClaim(c queue.Claim) (queue.Job, error) {
 	running, err := t.running([]int64{c.Job.ID})
 	if err != nil {
@@ -73,117 +70,4 @@ func (t *tx) heldClaim(c queue.Claim) (queue.Job, error) {
 		return queue.Job{}, queue.ErrLost
 	}
 	return *j, nil
-}
-
-// change stores what became of jobs, and gives the next of their keys their places.
-func (t *tx) change(all []change) error {
-	if len(all) == 0 {
-		return nil
-	}
-	keys, err := t.leftKeys(all)
-	if err != nil {
-		return err
-	}
-	if err := t.store(all); err != nil {
-		return err
-	}
-	var ran []int64
-	var again []*queue.Job
-	for i := range all {
-		before, after := &all[i].before, &all[i].after
-		t.mem.ended(before.ID)
-		if before.Status == queue.Running {
-			ran = append(ran, before.ID)
-		} else if err := t.displace(*before); err != nil {
-			return err
-		}
-		if after.Status.Terminal() {
-			t.depth[after.Pool]--
-		} else {
-			again = append(again, after)
-		}
-	}
-	if len(ran) > 0 {
-		if err := t.exec("delete from running where job_id in (select value from json_each(?))", list(ran)); err != nil {
-			return err
-		}
-	}
-	next, err := t.nexts(keys)
-	if err != nil {
-		return err
-	}
-	return t.place(append(again, next...))
-}
-
-// leftKeys are the keys whose first job ends here. A job that runs is the first of
-// its key; of others it is asked.
-func (t *tx) leftKeys(all []change) (keys []string, err error) {
-	var asked []string
-	ends := map[int64]bool{}
-	for _, c := range all {
-		if c.after.Key == "" || !c.after.Status.Terminal() {
-			continue
-		}
-		if c.before.Status == queue.Running {
-			keys = append(keys, c.after.Key)
-		} else {
-			asked, ends[c.after.ID] = append(asked, c.after.Key), true
-		}
-	}
-	firsts, err := t.firsts(asked)
-	for key, id := range firsts {
-		if ends[id] {
-			keys = append(keys, key)
-		}
-	}
-	return keys, err
-}
-
-// nexts are the jobs that are first of their keys now.
-func (t *tx) nexts(keys []string) ([]*queue.Job, error) {
-	firsts, err := t.firsts(keys)
-	if err != nil || len(firsts) == 0 {
-		return nil, err
-	}
-	ids := make([]int64, 0, len(firsts))
-	for _, key := range keys {
-		if id, ok := firsts[key]; ok {
-			ids = append(ids, id)
-		}
-	}
-	return t.jobs(ids)
-}
-
-// fate is what many jobs that end together have in common.
-type fate struct {
-	status  queue.Status
-	attempt int
-	started int64
-	err     string
-}
-
-// store writes the rows of jobs: of those that have ended alike in one statement.
-func (t *tx) store(all []change) error {
-	ends := map[fate][]int64{}
-	for i := range all {
-		j := &all[i].after
-		if j.Status.Terminal() {
-			f := fate{j.Status, j.Attempt, micros(j.StartedAt), j.Error}
-			ends[f] = append(ends[f], j.ID)
-			continue
-		}
-		err := t.exec("update jobs set attempt = ?, started_at = ?, error = ?, available_at = ?, max_attempts = ? where id = ?",
-			j.Attempt, micros(j.StartedAt), j.Error, micros(j.AvailableAt), j.MaxAttempts, j.ID)
-		if err != nil {
-			return err
-		}
-	}
-	for f, ids := range ends {
-		err := t.exec("update jobs set status = ?, attempt = ?, started_at = ?, error = ?, finished_at = ? where id in (select value from json_each(?))",
-			string(f.status), f.attempt, f.started, f.err, micros(t.now), list(ids))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

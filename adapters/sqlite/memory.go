@@ -20,6 +20,7 @@ type memory struct {
 	held   map[string]bool      // subjects whose holds were asked for
 	claims map[int64]*queue.Job // running jobs, without payload
 	queued recent               // unfinished jobs that do not run
+	chain  chain
 }
 
 func newMemory() *memory {
@@ -29,7 +30,7 @@ func newMemory() *memory {
 }
 
 func (m *memory) forget() {
-	*m = memory{version: m.version, lastID: -1, due: -1, holding: -1, held: map[string]bool{}, claims: map[int64]*queue.Job{}, queued: recent{young: map[int64]*queue.Job{}}}
+	*m = memory{version: m.version, lastID: -1, due: -1, holding: -1, held: map[string]bool{}, claims: map[int64]*queue.Job{}, queued: recent{young: map[int64]*queue.Job{}}, chain: newChain()}
 }
 
 // trust forgets everything when another connection has changed the file.

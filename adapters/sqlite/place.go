@@ -10,10 +10,12 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// jobQuery reads jobs as they are: what a claim says lies over the row.
+// jobQuery reads jobs as they are: what a claim or an end says lies over the row.
 const jobQuery = `select j.id, j.pool, j.kind, j.key, j.task_id, j.lane, j.role, j.holds, j.payload, j.priority, j.available_at, j.max_attempts, j.dedupe_key,
-	iif(r.job_id is null, j.status, 'running'), coalesce(r.attempt, j.attempt), coalesce(r.worker, ''), coalesce(r.heartbeat_at, 0), coalesce(r.lease_until, 0),
-	j.created_at, coalesce(r.started_at, j.started_at), j.finished_at, j.error from jobs j left join running r on r.job_id = j.id `
+	coalesce(e.status, iif(r.job_id is null, 'queued', 'running')), coalesce(e.attempt, r.attempt, j.attempt), coalesce(r.worker, ''),
+	coalesce(r.heartbeat_at, 0), coalesce(r.lease_until, 0), j.created_at, coalesce(e.started_at, r.started_at, j.started_at),
+	coalesce(e.finished_at, 0), coalesce(e.error, j.error)
+	from jobs j left join running r on r.job_id = j.id left join ended e on e.job_id = j.id `
 
 type scanner interface{ Scan(dest ...any) error }
 
@@ -180,44 +182,3 @@ func (t *tx) promote() error {
 	t.mem.due = next
 	return err
 }
-
-// displace takes a queued job out of its place, wherever it is.
-func (t *tx) displace(j queue.Job) error {
-	if err := t.exec("delete from ready where pool = ? and priority = ? and job_id = ?", j.Pool, j.Priority, j.ID); err != nil {
-		return err
-	}
-	if err := t.exec("delete from delayed where available_at = ? and job_id = ?", micros(j.AvailableAt), j.ID); err != nil {
-		return err
-	}
-	for _, subject := range j.Holds {
-		if err := t.exec("delete from parked where subject = ? and job_id = ?", subject, j.ID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// firsts are the first unfinished jobs of ordering keys, where there are any.
-func (t *tx) firsts(keys []string) (map[string]int64, error) {
-	out := make(map[string]int64, len(keys))
-	if len(keys) == 0 {
-		return out, nil
-	}
-	s, err := t.stmt(firstQuery)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.QueryContext(t.ctx, encode(keys))
-	_, err = collect(rows, err, func(r *sql.Rows) (struct{}, error) {
-		var key string
-		var id sql.NullInt64
-		err := r.Scan(&key, &id)
-		if id.Valid {
-			out[key] = id.Int64
-		}
-		return struct{}{}, err
-	})
-	return out, err
-}
-
-const firstQuery = "select value, (select id from jobs where key = value and status = 'queued' order by id limit 1) from json_each(?)"

@@ -90,7 +90,7 @@ func (t *tx) deduped(jobs []queue.Job) (map[string]int64, error) {
 	if len(keys) == 0 {
 		return known, nil
 	}
-	s, err := t.stmt("select dedupe_key, id from jobs where dedupe_key in (select value from json_each(?)) and dedupe_key <> '' and status = 'queued'")
+	s, err := t.stmt("select key, job_id from dedupe where key in (select value from json_each(?))")
 	if err != nil {
 		return nil, err
 	}
@@ -107,13 +107,13 @@ func (t *tx) deduped(jobs []queue.Job) (map[string]int64, error) {
 // newFirsts are those of new jobs that no unfinished job of their key is before.
 func (t *tx) newFirsts(added []*queue.Job) ([]*queue.Job, error) {
 	busy := map[string]bool{}
-	var keys []string
+	var ask []string
 	for _, j := range added {
-		if j.Key != "" && !busy[j.Key] {
-			busy[j.Key], keys = true, append(keys, j.Key)
+		if _, known := t.mem.chain.last[j.Key]; j.Key != "" && !known && !busy[j.Key] {
+			busy[j.Key], ask = true, append(ask, j.Key)
 		}
 	}
-	firsts, err := t.firsts(keys)
+	taken, err := t.firsts(ask)
 	if err != nil {
 		return nil, err
 	}
@@ -121,9 +121,14 @@ func (t *tx) newFirsts(added []*queue.Job) ([]*queue.Job, error) {
 	for _, j := range added {
 		if j.Key == "" {
 			out = append(out, j)
-		} else if _, taken := firsts[j.Key]; !taken {
-			firsts[j.Key], out = j.ID, append(out, j)
+			continue
 		}
+		_, known := t.mem.chain.last[j.Key]
+		if _, behind := taken[j.Key]; !known && !behind {
+			out = append(out, j)
+		}
+		taken[j.Key] = j.ID
+		t.mem.chain.append(j.Key, j.ID)
 	}
 	return out, nil
 }
@@ -133,7 +138,16 @@ func (t *tx) insert(j *queue.Job) error {
 	if len(j.Holds) > 0 {
 		holds = encode(j.Holds)
 	}
-	return t.exec(`insert into jobs (id, pool, kind, key, task_id, lane, role, holds, payload, priority, available_at, max_attempts, dedupe_key, status, created_at)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?)`, j.ID, j.Pool, j.Kind, j.Key, j.TaskID, j.Lane, j.Role, holds, j.Payload, j.Priority,
+	err := t.exec(`insert into jobs (id, pool, kind, key, task_id, lane, role, holds, payload, priority, available_at, max_attempts, dedupe_key, created_at)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, j.ID, j.Pool, j.Kind, j.Key, j.TaskID, j.Lane, j.Role, holds, j.Payload, j.Priority,
 		micros(j.AvailableAt), j.MaxAttempts, j.DedupeKey, micros(j.CreatedAt))
+	if err != nil {
+		return err
+	}
+	if j.DedupeKey != "" {
+		if err := t.exec("insert into dedupe (key, job_id) values (?, ?)", j.DedupeKey, j.ID); err != nil {
+			return err
+		}
+	}
+	return t.exec("insert into open_jobs (job_id, key) values (?, ?)", j.ID, j.Key)
 }

@@ -16,7 +16,7 @@ func (d *DB) Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error) 
 	}
 	defer func() { _ = snap.Rollback() }() // nothing to undo
 	where, args := filter(f)
-	rows, err := snap.QueryContext(ctx, jobQuery+"where "+where+" and j.status = 'queued' order by j.pool, j.priority, j.id limit ?", append(args, limit(f))...)
+	rows, err := snap.QueryContext(ctx, jobQuery+"where "+where+" and j.id in (select job_id from open_jobs) order by j.pool, j.priority, j.id limit ?", append(args, limit(f))...)
 	jobs, err := scanJobs(rows, err)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (d *DB) Jobs(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
 func filter(f queue.Filter) (where string, args []any) {
 	conds := []string{"1"}
 	if f.Open {
-		conds = append(conds, "j.status = 'queued'")
+		conds = append(conds, "j.id in (select job_id from open_jobs)")
 	}
 	if f.Pool != "" {
 		conds, args = append(conds, "j.pool = ?"), append(args, text(f.Pool))

@@ -6,8 +6,8 @@ create table if not exists counters (
   value integer not null
 ) without rowid;
 
--- A running job is still 'queued' here: what belongs to its claim is in running,
--- and comes into its row when the claim ends.
+-- A job's row is written when it is put, and again only when it is given back.
+-- What belongs to its claim is in running, and how it ended is in ended.
 create table if not exists jobs (
   id           integer primary key, -- drawn by the writer, rising
   pool         text    not null,
@@ -22,16 +22,25 @@ create table if not exists jobs (
   available_at integer not null,
   max_attempts integer not null,
   dedupe_key   text    not null,
-  status       text    not null,
   attempt      integer not null default 0,
   created_at   integer not null,
   started_at   integer not null default 0,
-  finished_at  integer not null default 0,
   error        text    not null default ''
 );
 create index if not exists jobs_task on jobs (task_id);
-create index if not exists jobs_open on jobs (key) where status = 'queued';
-create unique index if not exists jobs_dedupe on jobs (dedupe_key) where dedupe_key <> '' and status = 'queued';
+create table if not exists ended (
+  job_id      integer primary key,
+  status      text    not null,
+  attempt     integer not null,
+  started_at  integer not null,
+  finished_at integer not null,
+  error       text    not null
+);
+
+-- The unfinished jobs: every other one has ended.
+create table if not exists open_jobs (job_id integer primary key, key text not null);
+create index if not exists open_jobs_key on open_jobs (key) where key <> '';
+create table if not exists dedupe (key text primary key, job_id integer not null) without rowid;
 
 -- An unfinished job that is first of its key (or has none) is in exactly one of
 -- these: ready (its token), delayed, parked under a subject that is held, running.

@@ -126,11 +126,11 @@ func (d *DB) commit(batch []*request) {
 // work: it has no deadline but that of a busy file.
 func (d *DB) transaction(batch []*request) error {
 	ctx := context.Background()
-	if _, err := d.conn.ExecContext(ctx, "begin immediate"); err != nil {
+	t := &tx{ctx: ctx, db: d, mem: d.mem, now: timeOf(micros(d.now())), wake: map[string]bool{}, depth: map[string]int64{}}
+	err := t.exec("begin immediate")
+	if err != nil {
 		return busy(err)
 	}
-	t := &tx{ctx: ctx, db: d, mem: d.mem, now: timeOf(micros(d.now())), wake: map[string]bool{}, depth: map[string]int64{}}
-	var err error
 	if panicked := guard.Do("sqlite transaction", func() { err = t.all(batch) }); panicked != nil {
 		err = panicked
 	}
