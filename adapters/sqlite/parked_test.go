@@ -1,0 +1,182 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// yard is a store with a connection of its own beside it.
+type yard struct {
+	*testing.T
+	db   *sqlite.DB
+	raw  *sql.DB
+	path string
+}
+
+func newYard(t *testing.T) *yard {
+	t.Helper()
+	y := &yard{T: t, path: filepath.Join(t.TempDir(), "x.db")}
+	var err error
+	y.db, err = sqlite.Open(t.Context(), sqlite.Options{Path: y.path})
+	require.NoError(t, err)
+	y.raw, err = sql.Open("sqlite", dsn(y.path)+"?_pragma=busy_timeout(10000)")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		agree(t, y.path)
+		require.NoError(t, errors.Join(y.raw.Close(), y.db.Close()))
+	})
+	return y
+}
+
+func (y *yard) count(table string) (n int) {
+	y.Helper()
+	require.NoError(y, y.raw.QueryRowContext(y.Context(), "select count(*) from "+table).Scan(&n))
+	return n
+}
+
+func (y *yard) put(jobs ...queue.Job) []int64 {
+	y.Helper()
+	ids, err := y.db.Put(y.Context(), jobs...)
+	require.NoError(y, err)
+	return ids
+}
+
+func (y *yard) take(n int) (ids []int64) {
+	y.Helper()
+	claims, err := y.db.Take(y.Context(), "p", "w", n, time.Minute)
+	require.NoError(y, err)
+	for _, c := range claims {
+		ids = append(ids, c.Job.ID)
+	}
+	return ids
+}
+
+func (y *yard) hold(subject string) {
+	y.Helper()
+	require.NoError(y, y.db.Hold(y.Context(), queue.Hold{Subject: subject, Name: "n"}))
+}
+
+func (y *yard) free(subject string) {
+	y.Helper()
+	require.NoError(y, y.db.Free(y.Context(), queue.Hold{Subject: subject, Name: "n"}))
+}
+
+func same(n int, j queue.Job) []queue.Job {
+	jobs := make([]queue.Job, n)
+	for i := range jobs {
+		jobs[i] = j
+	}
+	return jobs
+}
+
+// Who takes jobs that are held by now parks them, each once; whoever is not held
+// is taken though thousands are before him.
+func TestParked(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	const many = 1500
+	held := y.put(same(many, queue.Job{Pool: "p", TaskID: 1, Holds: []string{"s"}})...)
+	both := y.put(queue.Job{Pool: "p", TaskID: 2, Holds: []string{"s", "t"}})
+	free := y.put(queue.Job{Pool: "p", Holds: []string{"u"}})
+	require.Equal(t, many+2, y.count("ready"))
+	y.hold("s")
+	require.Equal(t, many+2, y.count("ready"), "holding costs the same, however many it holds")
+	require.Equal(t, free, y.take(1))
+	require.Equal(t, []int{0, many + 1}, []int{y.count("ready"), y.count("parked")})
+	later := y.put(queue.Job{Pool: "p", Holds: []string{"s"}})
+	require.Equal(t, many+2, y.count("parked"), "a job that is held is parked when it is put")
+	y.hold("t")
+	_, err := y.db.Cancel(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, 2, y.count("parked"))
+	agree(t, y.path)
+	y.free("s")
+	require.Equal(t, later, y.take(10), "%d are cancelled, %d is held by the other subject", len(held), both[0])
+	require.Equal(t, 1, y.count("parked"))
+	y.free("t")
+	require.Equal(t, both, y.take(10))
+}
+
+// The next of a key is parked when its turn comes, and a job that is given back.
+func TestParkedInTurn(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	id := y.put(same(3, queue.Job{Pool: "p", Key: "k", Holds: []string{"s"}})...)
+	claims, err := y.db.Take(t.Context(), "p", "w", 9, time.Minute)
+	require.NoError(t, err)
+	y.hold("s")
+	require.NoError(t, y.db.Finish(t.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeRetry}))
+	require.Equal(t, 1, y.count("parked"))
+	y.free("s")
+	claims, err = y.db.Take(t.Context(), "p", "w", 9, time.Minute)
+	require.NoError(t, err)
+	y.hold("s")
+	next, err := y.db.FinishTake(t.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 9, time.Minute)
+	require.NoError(t, err)
+	require.Empty(t, next)
+	require.Equal(t, 1, y.count("parked"))
+	y.free("s")
+	require.Equal(t, id[1:2], y.take(9))
+}
+
+// A request that fails leaves the others of its transaction alone, and nothing of
+// itself behind.
+func TestOneFails(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	ctx := t.Context()
+	_, err := y.raw.ExecContext(ctx, "create trigger refuse before insert on jobs when new.kind = 'bad' begin select raise(abort, 'refused'); end")
+	require.NoError(t, err)
+	y.put(same(20, queue.Job{Pool: "p"})...)
+	claims, err := y.db.Take(ctx, "p", "w", 20, time.Minute)
+	require.NoError(t, err)
+	busy, err := y.raw.Conn(ctx)
+	require.NoError(t, err)
+	defer busy.Close()
+	_, err = busy.ExecContext(ctx, "begin immediate") // so that all that follows gathers
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for i, c := range claims {
+		kind := "good"
+		if i%5 == 0 {
+			kind = "bad"
+		}
+		check := func(err error) {
+			if bad := kind == "bad"; bad != (err != nil) {
+				t.Errorf("%s: %v", kind, err)
+			}
+		}
+		wg.Go(func() {
+			_, err := y.db.Put(ctx, queue.Job{Pool: "put", Kind: "before"}, queue.Job{Pool: "put", Kind: kind, DedupeKey: fmt.Sprint(i)})
+			check(err)
+		})
+		wg.Go(func() {
+			_, err := y.db.FinishTake(ctx, c, queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{{Pool: "then", Kind: kind}}}, "none", "w", 1, time.Minute)
+			check(err)
+		})
+		wg.Go(func() {
+			if err := y.db.Extend(ctx, queue.Claim{Job: queue.Job{ID: 9999, Attempt: i}}, time.Minute); !errors.Is(err, queue.ErrLost) {
+				t.Errorf("extend: %v", err)
+			}
+		})
+	}
+	time.Sleep(50 * time.Millisecond) // they gather, or come one by one: it must not matter
+	_, err = busy.ExecContext(ctx, "commit")
+	require.NoError(t, err)
+	wg.Wait()
+	depth, err := y.db.Depth(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []queue.Depth{
+		{Pool: "p", Status: queue.Running, Count: 4}, {Pool: "put", Status: queue.Queued, Count: 32}, {Pool: "then", Status: queue.Queued, Count: 16},
+	}, depth)
+}
