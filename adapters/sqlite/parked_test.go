@@ -3,9 +3,7 @@ package sqlite_test
 import (
 	"database/sql"
 	"errors"
-	"fmt"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -127,56 +125,4 @@ func TestParkedInTurn(t *testing.T) {
 	require.Equal(t, 1, y.count("parked"))
 	y.free("s")
 	require.Equal(t, id[1:2], y.take(9))
-}
-
-// A request that fails leaves the others of its transaction alone, and nothing of
-// itself behind.
-func TestOneFails(t *testing.T) {
-	t.Parallel()
-	y := newYard(t)
-	ctx := t.Context()
-	_, err := y.raw.ExecContext(ctx, "create trigger refuse before insert on jobs when new.kind = 'bad' begin select raise(abort, 'refused'); end")
-	require.NoError(t, err)
-	y.put(same(20, queue.Job{Pool: "p"})...)
-	claims, err := y.db.Take(ctx, "p", "w", 20, time.Minute)
-	require.NoError(t, err)
-	busy, err := y.raw.Conn(ctx)
-	require.NoError(t, err)
-	defer busy.Close()
-	_, err = busy.ExecContext(ctx, "begin immediate") // so that all that follows gathers
-	require.NoError(t, err)
-	var wg sync.WaitGroup
-	for i, c := range claims {
-		kind := "good"
-		if i%5 == 0 {
-			kind = "bad"
-		}
-		check := func(err error) {
-			if bad := kind == "bad"; bad != (err != nil) {
-				t.Errorf("%s: %v", kind, err)
-			}
-		}
-		wg.Go(func() {
-			_, err := y.db.Put(ctx, queue.Job{Pool: "put", Kind: "before"}, queue.Job{Pool: "put", Kind: kind, DedupeKey: fmt.Sprint(i)})
-			check(err)
-		})
-		wg.Go(func() {
-			_, err := y.db.FinishTake(ctx, c, queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{{Pool: "then", Kind: kind}}}, "none", "w", 1, time.Minute)
-			check(err)
-		})
-		wg.Go(func() {
-			if err := y.db.Extend(ctx, queue.Claim{Job: queue.Job{ID: 9999, Attempt: i}}, time.Minute); !errors.Is(err, queue.ErrLost) {
-				t.Errorf("extend: %v", err)
-			}
-		})
-	}
-	time.Sleep(50 * time.Millisecond) // they gather, or come one by one: it must not matter
-	_, err = busy.ExecContext(ctx, "commit")
-	require.NoError(t, err)
-	wg.Wait()
-	depth, err := y.db.Depth(ctx)
-	require.NoError(t, err)
-	require.Equal(t, []queue.Depth{
-		{Pool: "p", Status: queue.Running, Count: 4}, {Pool: "put", Status: queue.Queued, Count: 32}, {Pool: "then", Status: queue.Queued, Count: 16},
-	}, depth)
 }
