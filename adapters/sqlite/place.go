@@ -11,11 +11,14 @@ import (
 )
 
 // jobQuery reads jobs as they are: what a claim or an end says lies over the row.
-const jobQuery = `select j.id, j.pool, j.kind, j.key, j.task_id, j.lane, j.role, j.holds, j.payload, j.priority, j.available_at, j.max_attempts, j.dedupe_key,
-	coalesce(e.status, iif(r.job_id is null, 'queued', 'running')), coalesce(e.attempt, r.attempt, j.attempt), coalesce(r.worker, ''),
-	coalesce(r.heartbeat_at, 0), coalesce(r.lease_until, 0), j.created_at, coalesce(e.started_at, r.started_at, j.started_at),
-	coalesce(e.finished_at, 0), coalesce(e.error, j.error)
-	from jobs j left join running r on r.job_id = j.id left join ended e on e.job_id = j.id `
+const (
+	jobQuery   = jobColumns + "jobs j" + jobOverlay
+	jobColumns = `select j.id, j.pool, j.kind, j.key, j.task_id, j.lane, j.role, j.holds, j.payload, j.priority, j.available_at, j.max_attempts, j.dedupe_key,
+		coalesce(e.status, iif(r.job_id is null, 'queued', 'running')), coalesce(e.attempt, r.attempt, j.attempt), coalesce(r.worker, ''),
+		coalesce(r.heartbeat_at, 0), coalesce(r.lease_until, 0), j.created_at, coalesce(e.started_at, r.started_at, j.started_at),
+		coalesce(e.finished_at, 0), coalesce(e.error, j.error) from `
+	jobOverlay = " left join running r on r.job_id = j.id left join ended e on e.job_id = j.id "
+)
 
 type scanner interface{ Scan(dest ...any) error }
 

@@ -91,7 +91,7 @@ func (t *tx) cancel(taskID, except int64, pools []string, running bool) ([]queue
 	for i, p := range pools {
 		cleaned[i] = text(p)
 	}
-	jobs, err := t.read(`where j.task_id = ?1 and j.id in (select job_id from open_jobs) and j.id <> ?2
+	jobs, err := t.read(`where j.task_id = ?1 and exists (select 1 from open_jobs o where o.job_id = j.id) and j.id <> ?2
 		and (json_array_length(?3) = 0 or j.pool in (select value from json_each(?3))) order by j.id`, taskID, except, encode(cleaned))
 	if err != nil {
 		return nil, err

@@ -15,8 +15,9 @@ func (d *DB) Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error) 
 		return nil, err
 	}
 	defer func() { _ = snap.Rollback() }() // nothing to undo
-	where, args := filter(f)
-	rows, err := snap.QueryContext(ctx, jobQuery+"where "+where+" and j.id in (select job_id from open_jobs) order by j.pool, j.priority, j.id limit ?", append(args, limit(f))...)
+	f.Open = true
+	query, args := selection(f, "j.pool, j.priority, j.id")
+	rows, err := snap.QueryContext(ctx, query, args...)
 	jobs, err := scanJobs(rows, err)
 	if err != nil {
 		return nil, err
@@ -104,23 +105,28 @@ func heldSubjects(ctx context.Context, snap *sql.Tx) (map[string][]queue.Hold, e
 
 // Jobs implements queue.Lister.
 func (d *DB) Jobs(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
-	where, args := filter(f)
-	rows, err := d.read.QueryContext(ctx, jobQuery+"where "+where+" order by j.id limit ?", append(args, limit(f))...)
+	query, args := selection(f, "j.id")
+	rows, err := d.read.QueryContext(ctx, query, args...)
 	return scanJobs(rows, err)
 }
 
-func filter(f queue.Filter) (where string, args []any) {
+// selection is the question for the first jobs of a filter in an order. What lies
+// over them is asked for those alone.
+func selection(f queue.Filter, order string) (query string, args []any) {
 	conds := []string{"1"}
-	if f.Open {
-		conds = append(conds, "j.id in (select job_id from open_jobs)")
-	}
 	if f.Pool != "" {
 		conds, args = append(conds, "j.pool = ?"), append(args, text(f.Pool))
 	}
-	if f.TaskID != 0 {
+	switch {
+	case f.TaskID != 0 && f.Open: // there are few jobs of a task
+		conds, args = append(conds, "j.task_id = ? and exists (select 1 from open_jobs o where o.job_id = j.id)"), append(args, f.TaskID)
+	case f.TaskID != 0:
 		conds, args = append(conds, "j.task_id = ?"), append(args, f.TaskID)
+	case f.Open:
+		conds = append(conds, "j.id in (select job_id from open_jobs)")
 	}
-	return strings.Join(conds, " and "), args
+	first := "(select j.* from jobs j where " + strings.Join(conds, " and ") + " order by " + order + " limit ?) j"
+	return jobColumns + first + jobOverlay + "order by " + order, append(args, limit(f))
 }
 
 func limit(f queue.Filter) int {
