@@ -27,13 +27,14 @@ func (c *chain) append(key string, id int64) {
 // end takes the first job out of its key and returns the one that is first now, 0
 // for none; known is false when the file must be asked.
 func (c *chain) end(key string, id int64) (next int64, known bool) {
-	if c.last[key] == id {
-		delete(c.last, key)
-		return 0, true
+	if next, known = c.next[id]; known {
+		delete(c.next, id)
+		return next, true
 	}
-	next, known = c.next[id]
-	delete(c.next, id)
-	return next, known
+	if known = c.last[key] == id; known {
+		delete(c.last, key)
+	}
+	return 0, known
 }
 
 // firsts are the first unfinished jobs of ordering keys, where there are any.

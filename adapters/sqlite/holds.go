@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -21,7 +20,7 @@ func (t *tx) hold(holds []queue.Hold) error {
 		if err != nil {
 			return err
 		}
-		t.mem.held[subject], t.mem.holding = true, 1
+		t.mem.hold(subject)
 	}
 	return nil
 }
@@ -44,10 +43,10 @@ func (t *tx) free(holds []queue.Hold) error {
 		if err != nil {
 			return err
 		}
-		t.mem.held[subject], t.mem.holding = held, -1
 		if held {
 			continue
 		}
+		t.mem.free(subject)
 		if err := t.unpark(subject); err != nil {
 			return err
 		}
@@ -56,12 +55,7 @@ func (t *tx) free(holds []queue.Hold) error {
 }
 
 func (t *tx) unpark(subject string) error {
-	s, err := t.stmt("select distinct j.pool from parked p join jobs j on j.id = p.job_id where p.subject = ?")
-	if err != nil {
-		return err
-	}
-	rows, err := s.QueryContext(t.ctx, subject)
-	pools, err := collect(rows, err, func(r *sql.Rows) (pool string, err error) { return pool, r.Scan(&pool) })
+	pools, err := t.texts("select distinct j.pool from parked p join jobs j on j.id = p.job_id where p.subject = ?", subject)
 	if err != nil || len(pools) == 0 {
 		return err
 	}
@@ -76,40 +70,79 @@ func (t *tx) unpark(subject string) error {
 	return t.exec("delete from parked where subject = ?", subject)
 }
 
+// hold remembers that a subject is held.
+func (m *memory) hold(subject string) {
+	if m.holds == holdsNone {
+		m.holds = holdsFew
+	}
+	m.held[subject] = true
+}
+
+// free remembers that a subject is held no more.
+func (m *memory) free(subject string) {
+	delete(m.held, subject)
+	if m.holds == holdsFew && len(m.held) == 0 {
+		m.holds = holdsNone
+	}
+}
+
+// holdsListed is up to how many subjects that are held are remembered together.
+const holdsListed = 1000
+
 // learnHolds asks what is not known yet of the subjects of some jobs.
 func (t *tx) learnHolds(jobs []*queue.Job) error {
 	var ask []string
+	if t.mem.holds == holdsMany && len(t.mem.held) > heldMax {
+		clear(t.mem.held) // before, so that all that these jobs name is asked for
+	}
 	for _, j := range jobs {
+		if len(j.Holds) == 0 {
+			continue
+		}
+		if t.mem.holds == holdsUnknown {
+			if err := t.listHolds(); err != nil {
+				return err
+			}
+		}
+		if t.mem.holds != holdsMany {
+			return nil
+		}
 		for _, subject := range j.Holds {
-			if t.mem.holding == 0 {
-				return nil
-			}
-			if t.mem.holding < 0 {
-				if _, err := t.one([]any{&t.mem.holding}, "select exists (select 1 from holds)"); err != nil {
-					return err
-				}
-			}
 			if _, known := t.mem.held[subject]; !known {
 				ask = append(ask, subject)
 			}
 		}
 	}
-	if len(ask) == 0 || t.mem.holding == 0 {
+	if len(ask) == 0 {
 		return nil
 	}
 	return t.askHolds(ask)
 }
 
-func (t *tx) askHolds(subjects []string) error {
-	if len(t.mem.held)+len(subjects) > heldMax {
-		clear(t.mem.held)
-	}
-	s, err := t.stmt("select value from json_each(?) where exists (select 1 from holds where subject = value)")
+// listHolds learns what is held, if it is not much.
+func (t *tx) listHolds() error {
+	subjects, err := t.texts("select distinct subject from holds limit ?", holdsListed+1)
 	if err != nil {
 		return err
 	}
-	rows, err := s.QueryContext(t.ctx, encode(subjects))
-	held, err := collect(rows, err, func(r *sql.Rows) (subject string, err error) { return subject, r.Scan(&subject) })
+	clear(t.mem.held)
+	switch {
+	case len(subjects) == 0:
+		t.mem.holds = holdsNone
+	case len(subjects) > holdsListed:
+		t.mem.holds = holdsMany
+	default:
+		t.mem.holds = holdsFew
+	}
+	for _, subject := range subjects {
+		t.mem.held[subject] = true
+	}
+	return nil
+}
+
+// askHolds learns whether subjects are held.
+func (t *tx) askHolds(subjects []string) error {
+	held, err := t.texts("select value from json_each(?) where exists (select 1 from holds where subject = value)", encode(subjects))
 	for _, subject := range subjects {
 		t.mem.held[subject] = false
 	}
@@ -121,7 +154,7 @@ func (t *tx) askHolds(subjects []string) error {
 
 // heldBy is the first subject of a job that is held. learnHolds was asked before.
 func (t *tx) heldBy(j *queue.Job) (subject string, held bool) {
-	if t.mem.holding == 0 {
+	if t.mem.holds == holdsNone {
 		return "", false
 	}
 	for _, s := range j.Holds {

@@ -15,13 +15,23 @@ type memory struct {
 	version int64 // of the file, as of the last transaction; 0 = none
 	lastID  int64 // highest id of a job; -1 = not known
 	due     int64 // when the first delayed job is due, never later; -1 = not known
-	holding int   // whether anything is held: 1 yes, 0 no, -1 not known
+	holds   knowledge
 
-	held   map[string]bool      // subjects whose holds were asked for
+	held   map[string]bool      // subjects: whether they are held
 	claims map[int64]*queue.Job // running jobs, without payload
 	queued recent               // unfinished jobs that do not run
 	chain  chain
 }
+
+// knowledge is what a memory has of the holds.
+type knowledge int
+
+const (
+	holdsUnknown knowledge = iota
+	holdsNone              // nothing is held
+	holdsFew               // every subject that is held is remembered
+	holdsMany              // subjects that were asked for are remembered
+)
 
 func newMemory() *memory {
 	m := &memory{}
@@ -30,7 +40,7 @@ func newMemory() *memory {
 }
 
 func (m *memory) forget() {
-	*m = memory{version: m.version, lastID: -1, due: -1, holding: -1, held: map[string]bool{}, claims: map[int64]*queue.Job{}, queued: recent{young: map[int64]*queue.Job{}}, chain: newChain()}
+	*m = memory{version: m.version, lastID: -1, due: -1, held: map[string]bool{}, claims: map[int64]*queue.Job{}, queued: recent{young: map[int64]*queue.Job{}}, chain: newChain()}
 }
 
 // trust forgets everything when another connection has changed the file.

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -125,4 +126,30 @@ func TestParkedInTurn(t *testing.T) {
 	require.Equal(t, 1, y.count("parked"))
 	y.free("s")
 	require.Equal(t, id[1:2], y.take(9))
+}
+
+// More subjects are held than are remembered together.
+func TestManyHolds(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	const many = 1200
+	holds := make([]queue.Hold, many)
+	for i := range holds {
+		holds[i] = queue.Hold{Subject: fmt.Sprint("s", i), Name: "n"}
+	}
+	before := y.put(queue.Job{Pool: "p", Holds: []string{"free", "s7"}}, queue.Job{Pool: "p", Holds: []string{"free"}})
+	require.NoError(t, y.db.Hold(t.Context(), holds...))
+	other, err := sqlite.Open(t.Context(), sqlite.Options{Path: y.path})
+	require.NoError(t, err)
+	defer other.Close()
+	require.NoError(t, other.Ping(t.Context()), "what was remembered is forgotten")
+	require.Equal(t, before[1:], y.take(9))
+	after := y.put(queue.Job{Pool: "p", Holds: []string{"s8"}}, queue.Job{Pool: "p", Holds: []string{"s9"}})
+	require.Empty(t, y.take(9))
+	y.free("s8")
+	y.hold("other")
+	again := y.put(queue.Job{Pool: "p", Holds: []string{"other"}}, queue.Job{Pool: "p", Holds: []string{"s8"}})
+	require.Equal(t, []int64{after[0], again[1]}, y.take(9))
+	require.NoError(t, y.db.Free(t.Context(), holds...))
+	require.Equal(t, []int64{before[0], after[1]}, y.take(9))
 }

@@ -71,6 +71,16 @@ func (t *tx) ids(query string, args ...any) ([]int64, error) {
 	return collect(rows, err, func(r *sql.Rows) (id int64, err error) { return id, r.Scan(&id) })
 }
 
+// texts reads a column of texts.
+func (t *tx) texts(query string, args ...any) ([]string, error) {
+	s, err := t.stmt(query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.QueryContext(t.ctx, args...)
+	return collect(rows, err, func(r *sql.Rows) (text string, err error) { return text, r.Scan(&text) })
+}
+
 // collect reads all rows.
 func collect[T any](rows *sql.Rows, err error, scan func(*sql.Rows) (T, error)) ([]T, error) {
 	if err != nil {
