@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"testing"
 	"time"
@@ -83,7 +84,7 @@ func same(n int, j queue.Job) []queue.Job {
 func TestParked(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)
-	const many = 1500
+	const many = 30_000 // several rounds of reading tokens
 	held := y.put(same(many, queue.Job{Pool: "p", TaskID: 1, Holds: []string{"s"}})...)
 	both := y.put(queue.Job{Pool: "p", TaskID: 2, Holds: []string{"s", "t"}})
 	free := y.put(queue.Job{Pool: "p", Holds: []string{"u"}})
@@ -152,4 +153,23 @@ func TestManyHolds(t *testing.T) {
 	require.Equal(t, []int64{after[0], again[1]}, y.take(9))
 	require.NoError(t, y.db.Free(t.Context(), holds...))
 	require.Equal(t, []int64{before[0], after[1]}, y.take(9))
+}
+
+// Texts that are not UTF-8, or have a NUL, are told apart and found again.
+func TestOddTexts(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	odd := "a\x00\xff<&>\u2028\"'\\"
+	id := y.put(same(2, queue.Job{Pool: "p", Key: odd, Holds: []string{odd}, TaskID: 1})...)
+	other := y.put(queue.Job{Pool: odd, DedupeKey: odd}, queue.Job{Pool: odd, DedupeKey: odd})
+	require.Equal(t, other[0], other[1])
+	y.hold(odd)
+	require.Empty(t, y.take(9))
+	y.free(odd)
+	require.Equal(t, id[:1], y.take(9), "the other one is behind it")
+	_, err := y.db.Cancel(t.Context(), 1)
+	require.NoError(t, err)
+	claims, err := y.db.Take(t.Context(), odd, odd, math.MaxInt, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, claims, 1)
 }

@@ -18,9 +18,12 @@ func (d *DB) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
 	return r.ids, err
 }
 
+// takeMax bounds how many claims one call asks for: more than there ever are.
+const takeMax = 1 << 30
+
 // Take implements queue.Queue.
 func (d *DB) Take(ctx context.Context, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
-	r := &request{ctx: ctx, take: &taking{pool, worker, n, ttl}}
+	r := &request{ctx: ctx, take: &taking{pool, worker, min(n, takeMax), ttl}}
 	if err := d.hand(r); err != nil {
 		return nil, err
 	}
@@ -39,7 +42,7 @@ func (d *DB) Finish(ctx context.Context, c queue.Claim, o queue.Outcome) error {
 
 // FinishTake implements queue.Relay.
 func (d *DB) FinishTake(ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
-	r := &request{ctx: ctx, finish: &finishing{c, o}, take: &taking{pool, worker, n, ttl}}
+	r := &request{ctx: ctx, finish: &finishing{c, o}, take: &taking{pool, worker, min(n, takeMax), ttl}}
 	if err := d.hand(r); err != nil && !errors.Is(err, queue.ErrLost) {
 		return nil, err
 	}

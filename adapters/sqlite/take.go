@@ -38,7 +38,7 @@ type lease struct {
 
 const (
 	tokensMax = 5000 // how many tokens are read in one go
-	tokensFew = 200  // and at least, when jobs are found that are held
+	tokensFew = 200  // and at least, when jobs are found that are held; then more and more
 )
 
 // takeFrom takes the first tokens of a pool. Jobs that are held by now are parked
@@ -47,7 +47,7 @@ func (t *tx) takeFrom(pool string, takers []*request) error {
 	leases, parked := map[lease][]int64{}, map[string][]int64{}
 	want := 0
 	for _, r := range takers {
-		want += r.take.n
+		want += r.take.n // each is bounded
 	}
 	room, few := takers[0].take.n, 0
 	for want > 0 {
@@ -56,11 +56,11 @@ func (t *tx) takeFrom(pool string, takers []*request) error {
 		if err != nil {
 			return err
 		}
-		seen := 0
+		seen, before := 0, want
 		for ; seen < len(tokens) && want > 0; seen++ {
 			j := tokens[seen]
 			if subject, held := t.heldBy(j); held {
-				parked[subject], few = append(parked[subject], j.ID), tokensFew
+				parked[subject] = append(parked[subject], j.ID)
 				continue
 			}
 			r := takers[0]
@@ -72,6 +72,9 @@ func (t *tx) takeFrom(pool string, takers []*request) error {
 				takers = takers[1:]
 				room = takers[0].take.n
 			}
+		}
+		if before-want < seen {
+			few = max(tokensFew, 2*few)
 		}
 		if seen > 0 {
 			last := tokens[seen-1]

@@ -116,8 +116,8 @@ func (d *DB) commit(batch []*request) {
 		return
 	}
 	for _, r := range batch {
-		if err != nil && (r.err == nil || errors.Is(r.err, queue.ErrLost)) {
-			r.err = err
+		if err != nil { // nothing was changed, whatever a request has heard
+			r.err, r.ids, r.claims = err, nil, nil
 		}
 	}
 }
