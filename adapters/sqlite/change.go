@@ -14,6 +14,7 @@ func (t *tx) change(all []change) error {
 	if len(all) == 0 {
 		return nil
 	}
+	t.touched = true
 	next, ask, err := t.follow(all)
 	if err != nil {
 		return err

@@ -14,19 +14,17 @@ func (d *DB) Commit(ctx context.Context, c orchestrator.Commit) error {
 }
 
 func (t *tx) commit(c orchestrator.Commit) error {
-	// The claim ends first, so that its dedupe key is free for the jobs that follow.
-	own := int64(0)
+	// What may be refused is asked first.
+	var ended []change
+	own, taskID := int64(0), int64(0)
 	if c.Claim != nil {
 		own = c.Claim.Job.ID
 		j, err := t.heldClaim(*c.Claim)
 		if err != nil {
 			return err
 		}
-		if err := t.change([]change{{j, queue.After(j, queue.Outcome{Kind: queue.OutcomeDone}, t.now)}}); err != nil {
-			return err
-		}
+		ended = []change{{j, queue.After(j, queue.Outcome{Kind: queue.OutcomeDone}, t.now)}}
 	}
-	taskID := int64(0)
 	if c.Task != nil {
 		taskID = c.Task.ID
 		if err := t.among(c); err != nil {
@@ -35,6 +33,10 @@ func (t *tx) commit(c orchestrator.Commit) error {
 		if err := t.saveTask(*c.Task); err != nil {
 			return err
 		}
+	}
+	// The claim ends before jobs follow, so that its dedupe key is free for them.
+	if err := t.change(ended); err != nil {
+		return err
 	}
 	if err := t.saveStory(c); err != nil {
 		return err

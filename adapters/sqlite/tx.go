@@ -16,6 +16,8 @@ type tx struct {
 	now   time.Time
 	wake  map[string]bool  // pools that may have become claimable
 	depth map[string]int64 // unfinished jobs by pool: what was added
+
+	touched bool // jobs or holds were changed since the last savepoint
 }
 
 // stmt prepares a statement once for the life of the writer.

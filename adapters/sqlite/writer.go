@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -187,16 +188,15 @@ func (t *tx) savepoint(r *request) error {
 	if err := t.exec("savepoint one"); err != nil {
 		return err
 	}
-	depth := make(map[string]int64, len(t.depth))
-	for pool, n := range t.depth {
-		depth[pool] = n
-	}
+	depth := maps.Clone(t.depth)
+	t.touched = false
 	if panicked := guard.Do("sqlite request", func() { r.err = r.alone(t) }); panicked != nil {
 		r.err = panicked
 	}
 	if r.err != nil {
-		t.depth = depth
-		t.mem.forget()
+		if t.depth = depth; t.touched {
+			t.mem.forget()
+		}
 		if err := t.exec("rollback to one"); err != nil {
 			return err
 		}
