@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,30 +25,31 @@ func benchDB(b *testing.B) *sqlite.DB {
 	return db
 }
 
-func put(b *testing.B, db *sqlite.DB, n int, job queue.Job) {
+func put(b *testing.B, db *sqlite.DB, n int, job func(i int) queue.Job) {
 	b.Helper()
-	for n > 0 {
-		batch := make([]queue.Job, min(n, 5000))
+	for done := 0; done < n; {
+		batch := make([]queue.Job, min(n-done, 5000))
 		for i := range batch {
-			batch[i] = job
+			batch[i] = job(done + i)
 		}
 		_, err := db.Put(b.Context(), batch...)
 		require.NoError(b, err)
-		n -= len(batch)
+		done += len(batch)
 	}
 }
 
-// BenchmarkClaimAndFinish claims and finishes no-op jobs with synchronous=FULL,
-// with and without jobs in front that cannot run. The ratio to the anchor (one
-// bare update in a transaction of its own) is reported.
+// BenchmarkClaimAndFinish claims and finishes jobs as the orchestrator makes them
+// with synchronous=FULL, with and without jobs in front that cannot run. The call
+// that ends a job takes the next. The ratio to the anchor (one bare update in a
+// transaction of its own) is reported.
 func BenchmarkClaimAndFinish(b *testing.B) {
-	for _, workers := range []int{1, 8, 50} {
+	for _, workers := range []int{1, 8, 50, 1000} {
 		for _, blocked := range []int{0, 100_000} {
 			b.Run(fmt.Sprintf("workers=%d/blocked=%d", workers, blocked), func(b *testing.B) {
 				db := benchDB(b)
 				require.NoError(b, db.Hold(b.Context(), queue.Hold{Subject: "s", Name: "gate"}))
-				put(b, db, blocked, queue.Job{Pool: "p", Holds: []string{"s"}})
-				put(b, db, b.N, queue.Job{Pool: "p"})
+				put(b, db, blocked, func(int) queue.Job { return queue.Job{Pool: "p", Holds: []string{"s"}} })
+				put(b, db, b.N, func(i int) queue.Job { return gated(i, b.N) })
 				b.ResetTimer()
 				begun := time.Now()
 				work(b, db, workers)
@@ -59,20 +61,36 @@ func BenchmarkClaimAndFinish(b *testing.B) {
 	}
 }
 
-// work takes and finishes one job at a time in each worker until none is left.
+// gated is the i-th of n jobs as the orchestrator makes them: four of each task, in
+// the order of the task; each names two subjects that might be held.
+func gated(i, n int) queue.Job {
+	task := int64(i%max(n/4, 1)) + 1
+	return queue.Job{
+		Pool: "p", Kind: "noop", TaskID: task, Key: fmt.Sprint("task/", task), Role: "developer", Lane: "acme/app",
+		Holds: []string{fmt.Sprint("task/", task), fmt.Sprint("repo/", task%100)}, Payload: []byte(`{"n":1}`), MaxAttempts: 25,
+	}
+}
+
+// work ends one job and takes the next in each worker until none is left.
 func work(b *testing.B, db *sqlite.DB, workers int) {
 	b.Helper()
+	var left atomic.Int64
+	left.Store(int64(b.N))
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
-			for {
-				claims, err := db.Take(context.Background(), "p", "w", 1, time.Minute)
-				if err != nil || len(claims) == 0 {
-					return
+			var claims []queue.Claim
+			var err error
+			for left.Load() > 0 && err == nil {
+				if len(claims) == 0 {
+					claims, err = db.Take(context.Background(), "p", "w", 1, time.Minute)
+					continue
 				}
-				if err := db.Finish(context.Background(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}); err != nil {
-					b.Error(err)
-				}
+				claims, err = db.FinishTake(context.Background(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Minute)
+				left.Add(-1)
+			}
+			if err != nil {
+				b.Error(err)
 			}
 		})
 	}

@@ -2,10 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -17,15 +14,17 @@ func (d *DB) Commit(ctx context.Context, c orchestrator.Commit) error {
 }
 
 func (t *tx) commit(c orchestrator.Commit) error {
-	// The claim ends first, so that its dedupe key is free for the jobs that follow.
-	own := int64(0)
+	// What may be refused is asked first.
+	var ended []change
+	own, taskID := int64(0), int64(0)
 	if c.Claim != nil {
 		own = c.Claim.Job.ID
-		if err := t.finish(*c.Claim, queue.Outcome{Kind: queue.OutcomeDone}); err != nil {
+		j, err := t.heldClaim(*c.Claim)
+		if err != nil {
 			return err
 		}
+		ended = []change{{j, queue.After(j, queue.Outcome{Kind: queue.OutcomeDone}, t.now)}}
 	}
-	taskID := int64(0)
 	if c.Task != nil {
 		taskID = c.Task.ID
 		if err := t.among(c); err != nil {
@@ -34,6 +33,10 @@ func (t *tx) commit(c orchestrator.Commit) error {
 		if err := t.saveTask(*c.Task); err != nil {
 			return err
 		}
+	}
+	// The claim ends before jobs follow, so that its dedupe key is free for them.
+	if err := t.change(ended); err != nil {
+		return err
 	}
 	if err := t.saveStory(c); err != nil {
 		return err
@@ -54,7 +57,7 @@ func (t *tx) commit(c orchestrator.Commit) error {
 	if err := t.free(c.Free); err != nil {
 		return err
 	}
-	_, err := t.putAll(c.Jobs)
+	_, err := t.put(c.Jobs)
 	return err
 }
 
@@ -106,89 +109,4 @@ func (t *tx) saveRun(r orchestrator.AgentRun) error {
 		return err
 	}
 	return t.forget(orchestrator.Reservation{JobID: r.JobID, Attempt: r.Attempt})
-}
-
-// deliveryAge is how long deliveries are remembered.
-const deliveryAge = 90 * 24 * time.Hour
-
-// Receive implements orchestrator.Store.
-func (d *DB) Receive(ctx context.Context, v orchestrator.Delivery, job queue.Job) (duplicate bool, err error) {
-	err = d.write(ctx, func(t *tx) error {
-		oldest := micros(t.now.Add(-deliveryAge))
-		if err := t.exec("delete from deliveries where source = ? and received_at < ?", v.Source, oldest); err != nil {
-			return err
-		}
-		if duplicate, err = t.known(v); err != nil || duplicate {
-			return err
-		}
-		err := t.exec("insert into deliveries (source, delivery_id, body_hash, event, received_at, outcome) values (?, ?, ?, ?, ?, ?)",
-			v.Source, v.ID, v.BodyHash, v.Event, micros(v.ReceivedAt), v.Outcome)
-		if err != nil {
-			return err
-		}
-		_, err = t.put(job)
-		return err
-	})
-	return duplicate, err
-}
-
-// known reports whether a delivery has come before. Two questions, each with an
-// index of its own: asked as one, SQLite would read all of the sender's.
-func (t *tx) known(v orchestrator.Delivery) (bool, error) {
-	var id int64
-	if v.ID != "" {
-		known, err := t.one([]any{&id}, "select id from deliveries where source = ? and delivery_id = ? and delivery_id <> ''", v.Source, v.ID)
-		if err != nil || known {
-			return known, err
-		}
-	}
-	return t.one([]any{&id}, "select id from deliveries where source = ? and body_hash = ? limit 1", v.Source, v.BodyHash)
-}
-
-const journalColumns = "select id, task_id, seq, at, kind, payload from journal "
-
-func scanEntries(rows *sql.Rows, err error) ([]orchestrator.JournalEntry, error) {
-	return collect(rows, err, func(r *sql.Rows) (e orchestrator.JournalEntry, err error) {
-		var at int64
-		err = r.Scan(&e.ID, &e.TaskID, &e.Seq, &at, &e.Kind, &e.Payload)
-		e.At = timeOf(at)
-		return e, err
-	})
-}
-
-// Journal implements orchestrator.Story.
-func (d *DB) Journal(ctx context.Context, taskID int64) ([]orchestrator.JournalEntry, error) {
-	rows, err := d.read.QueryContext(ctx, journalColumns+"where task_id = ? order by id", taskID)
-	return scanEntries(rows, err)
-}
-
-// JournalSince implements orchestrator.Story.
-func (d *DB) JournalSince(ctx context.Context, after int64, limit int) ([]orchestrator.JournalEntry, error) {
-	if after < 0 {
-		rows, err := d.read.QueryContext(ctx, journalColumns+"order by id desc limit 1")
-		return scanEntries(rows, err)
-	}
-	rows, err := d.read.QueryContext(ctx, journalColumns+"where id > ? order by id limit ?", after, limit)
-	return scanEntries(rows, err)
-}
-
-// GateResults implements orchestrator.Story.
-func (d *DB) GateResults(ctx context.Context, taskID int64) ([]orchestrator.GateResult, error) {
-	rows, err := d.read.QueryContext(ctx, "select id, task_id, stage, tree, at from gate_results where task_id = ? order by id", taskID)
-	return collect(rows, err, func(r *sql.Rows) (g orchestrator.GateResult, err error) {
-		var at int64
-		var tree []byte
-		if err = r.Scan(&g.ID, &g.TaskID, &g.Stage, &tree, &at); err != nil {
-			return g, err
-		}
-		g.At = timeOf(at)
-		return g, json.Unmarshal(tree, &g.Verdict)
-	})
-}
-
-// LastDelivery implements orchestrator.Story.
-func (d *DB) LastDelivery(ctx context.Context, source string) (time.Time, error) {
-	var at sql.NullInt64
-	err := d.read.QueryRowContext(ctx, "select max(received_at) from deliveries where source = ?", source).Scan(&at)
-	return timeOf(at.Int64), err
 }

@@ -101,6 +101,7 @@ func TestKill(t *testing.T) {
 		_ = cmd.Wait()
 	}
 	require.Greater(t, len(acked), 20)
+	agree(t, path)
 	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
 	require.NoError(t, err)
 	defer db.Close()
@@ -149,48 +150,6 @@ func TestClosed(t *testing.T) {
 	require.ErrorContains(t, err, "Path is missing")
 	_, err = sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(os.Args[0], "x.db")})
 	require.Error(t, err)
-}
-
-// Two processes (here two handles) may use one file.
-func TestTwoHandles(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "x.db")
-	var dbs [2]*sqlite.DB
-	for i := range dbs {
-		db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, db.Close()) })
-		dbs[i] = db
-	}
-	batch := make([]queue.Job, 200)
-	for i := range batch {
-		batch[i] = queue.Job{Pool: "p"}
-	}
-	_, err := dbs[0].Put(t.Context(), batch...)
-	require.NoError(t, err)
-	var mu sync.Mutex
-	seen := map[int64]int{}
-	var wg sync.WaitGroup
-	for _, db := range dbs {
-		wg.Go(func() {
-			for {
-				claims, err := db.Take(t.Context(), "p", "w", 3, time.Minute)
-				if err != nil || len(claims) == 0 {
-					return
-				}
-				mu.Lock()
-				for _, c := range claims {
-					seen[c.Job.ID]++
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	require.Len(t, seen, len(batch))
-	for id, n := range seen {
-		require.Equal(t, 1, n, "job %d", id)
-	}
 }
 
 func Example() {

@@ -26,7 +26,6 @@ import (
 
 	_ "modernc.org/sqlite" // the driver
 
-	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
@@ -47,6 +46,7 @@ type DB struct {
 	writes *sql.DB
 	conn   *sql.Conn // the writer's own
 	stmts  map[string]*sql.Stmt
+	mem    *memory // the writer's own
 	reqs   chan *request
 	group  *run.Group
 	log    *slog.Logger
@@ -73,7 +73,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	d := &DB{now: o.Now, log: o.Log, stmts: map[string]*sql.Stmt{}, reqs: make(chan *request, 1024), wakers: wakers{byPool: map[string]chan struct{}{}}}
+	d := &DB{now: o.Now, log: o.Log, stmts: map[string]*sql.Stmt{}, mem: newMemory(), reqs: make(chan *request, 1024), wakers: wakers{byPool: map[string]chan struct{}{}}}
 	if err := d.open(ctx, o.Path); err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlite: %s: %w", o.Path, err), d.closeFiles())
 	}
@@ -95,7 +95,13 @@ func (d *DB) open(ctx context.Context, path string) (err error) {
 	if d.conn, err = d.writes.Conn(ctx); err != nil {
 		return err
 	}
-	if _, err = d.conn.ExecContext(ctx, "begin immediate;\n"+schema); err != nil {
+	if _, err = d.conn.ExecContext(ctx, "begin immediate"); err != nil {
+		return err
+	}
+	if err = d.layout(ctx); err != nil {
+		return err
+	}
+	if _, err = d.conn.ExecContext(ctx, schema); err != nil {
 		return err
 	}
 	if err = d.migrate(ctx); err != nil {
@@ -148,110 +154,6 @@ func (d *DB) closeFiles() error {
 		errs = append(errs, d.read.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// request is one caller's share of a transaction.
-type request struct {
-	ctx  context.Context
-	do   func(*tx) error
-	err  error
-	pool map[string]bool // that may have become claimable
-	done chan struct{}
-}
-
-// write runs f in a transaction and returns when it is on disk. f sees what
-// earlier requests of the same transaction did; its error undoes only its own.
-func (d *DB) write(ctx context.Context, f func(*tx) error) error {
-	r := &request{ctx: ctx, do: f, done: make(chan struct{})}
-	d.closing.RLock()
-	if d.closed {
-		d.closing.RUnlock()
-		return ErrClosed
-	}
-	select {
-	case d.reqs <- r:
-	case <-ctx.Done():
-		d.closing.RUnlock()
-		return ctx.Err()
-	}
-	d.closing.RUnlock()
-	<-r.done
-	return r.err
-}
-
-// batchMax bounds how many requests share a commit.
-const batchMax = 512
-
-func (d *DB) writer(context.Context) {
-	for first := range d.reqs {
-		batch := []*request{first}
-		for len(batch) < batchMax {
-			select {
-			case r, ok := <-d.reqs:
-				if ok {
-					batch = append(batch, r)
-					continue
-				}
-			default:
-			}
-			break
-		}
-		d.commit(batch)
-	}
-}
-
-// commit runs a batch in one transaction and tells every caller.
-func (d *DB) commit(batch []*request) {
-	// A caller that gives up must not undo the others' work: the transaction
-	// has no deadline but that of a busy file.
-	ctx := context.Background()
-	err := d.transaction(ctx, batch)
-	for _, r := range batch {
-		if r.err == nil {
-			r.err = err
-		}
-		if r.err == nil {
-			for pool := range r.pool {
-				d.wakers.hint(pool)
-			}
-		}
-		close(r.done)
-	}
-}
-
-func (d *DB) transaction(ctx context.Context, batch []*request) error {
-	if _, err := d.conn.ExecContext(ctx, "begin immediate"); err != nil {
-		return busy(err)
-	}
-	for _, r := range batch {
-		if r.err = r.ctx.Err(); r.err == nil {
-			r.err = d.savepoint(ctx, r)
-		}
-	}
-	if _, err := d.conn.ExecContext(ctx, "commit"); err != nil {
-		_, undo := d.conn.ExecContext(ctx, "rollback")
-		return errors.Join(busy(err), undo)
-	}
-	return nil
-}
-
-func (d *DB) savepoint(ctx context.Context, r *request) error {
-	if _, err := d.conn.ExecContext(ctx, "savepoint one"); err != nil {
-		return err
-	}
-	t := &tx{ctx: ctx, db: d, now: d.now(), wake: map[string]bool{}}
-	err := error(nil)
-	if panicked := guard.Do("sqlite transaction", func() { err = r.do(t) }); panicked != nil {
-		err = panicked
-	}
-	if err != nil {
-		if _, undo := d.conn.ExecContext(ctx, "rollback to one"); undo != nil {
-			err = errors.Join(err, undo)
-		}
-	}
-	r.pool = t.wake
-	_, release := d.conn.ExecContext(ctx, "release one")
-	return errors.Join(err, release)
 }
 
 // Busy is the error of a file that another process keeps locked, or of a disk

@@ -53,6 +53,7 @@ func TestHistory(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	agree(t, path)
 	end := clients.Log()
 	historytest.See(t.Context(), db, end)
 	require.NoError(t, end.Err())

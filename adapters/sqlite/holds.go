@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"strings"
 
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -13,19 +11,17 @@ func (d *DB) Hold(ctx context.Context, holds ...queue.Hold) error {
 	return d.write(ctx, func(t *tx) error { return t.hold(holds) })
 }
 
-// hold takes the tokens of the jobs that name a subject.
+// hold holds subjects. The tokens of their jobs stay: whoever takes them looks.
 func (t *tx) hold(holds []queue.Hold) error {
 	for _, h := range holds {
+		t.touched = true
+		subject := text(h.Subject)
 		err := t.exec(`insert into holds (subject, name, reason, since) values (?, ?, ?, ?)
-			on conflict (subject, name) do update set reason = excluded.reason`, h.Subject, h.Name, h.Reason, micros(t.now))
+			on conflict (subject, name) do update set reason = excluded.reason`, subject, text(h.Name), h.Reason, micros(t.now))
 		if err != nil {
 			return err
 		}
-		err = t.exec(`delete from ready where (pool, priority, job_id) in (
-			select j.pool, j.priority, j.id from job_subjects s join jobs j on j.id = s.job_id where s.subject = ?)`, h.Subject)
-		if err != nil {
-			return err
-		}
+		t.mem.hold(subject)
 	}
 	return nil
 }
@@ -35,162 +31,138 @@ func (d *DB) Free(ctx context.Context, holds ...queue.Hold) error {
 	return d.write(ctx, func(t *tx) error { return t.free(holds) })
 }
 
-// free gives the jobs that name a subject their place, when it was the last hold.
+// free gives the jobs that are parked under a subject their tokens, when it was the
+// last hold. Whoever takes one looks whether another subject is held.
 func (t *tx) free(holds []queue.Hold) error {
 	for _, h := range holds {
-		if err := t.exec("delete from holds where subject = ? and name = ?", h.Subject, h.Name); err != nil {
+		t.touched = true
+		subject := text(h.Subject)
+		if err := t.exec("delete from holds where subject = ? and name = ?", subject, text(h.Name)); err != nil {
 			return err
 		}
 		var one int
-		if held, err := t.one([]any{&one}, "select 1 from holds where subject = ? limit 1", h.Subject); err != nil {
-			return err
-		} else if held {
-			continue
-		}
-		ids, err := t.ids("select s.job_id from job_subjects s join jobs j on j.id = s.job_id where s.subject = ? and j.status = 'queued' order by s.job_id", h.Subject)
+		held, err := t.one([]any{&one}, "select 1 from holds where subject = ? limit 1", subject)
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
-			j, _, err := t.job(id)
-			if err != nil {
-				return err
-			}
-			if err := t.place(j); err != nil {
-				return err
-			}
+		if held {
+			continue
+		}
+		t.mem.free(subject)
+		if err := t.unpark(subject); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// Waiting implements queue.Keeper. It reads one snapshot.
-func (d *DB) Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error) {
-	snap, err := d.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+func (t *tx) unpark(subject string) error {
+	pools, err := t.texts("select distinct j.pool from parked p join jobs j on j.id = p.job_id where p.subject = ?", subject)
+	if err != nil || len(pools) == 0 {
+		return err
+	}
+	for _, pool := range pools {
+		t.wake[pool] = true
+	}
+	err = t.exec(`insert or ignore into ready (pool, priority, job_id)
+		select j.pool, j.priority, j.id from parked p join jobs j on j.id = p.job_id where p.subject = ?`, subject)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { _ = snap.Rollback() }() // nothing to undo
-	where, args := filter(f)
-	rows, err := snap.QueryContext(ctx, "select "+jobColumns+" from jobs j where "+where+" and id in (select job_id from open_jobs) order by pool, priority, id limit ?", append(args, limit(f))...)
-	jobs, err := scanJobs(rows, err)
-	if err != nil {
-		return nil, err
-	}
-	held, err := heldSubjects(ctx, snap)
-	if err != nil {
-		return nil, err
-	}
-	first, err := firstOfKeys(ctx, snap, jobs)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]queue.Wait, 0, len(jobs))
-	for _, j := range jobs {
-		out = append(out, queue.Wait{Job: j, Reasons: d.reasons(j, first[j.Key], held)})
-	}
-	return out, nil
+	return t.exec("delete from parked where subject = ?", subject)
 }
 
-// firstOfKeys is which job comes first of each ordering key of some jobs: one
-// question for all of them.
-func firstOfKeys(ctx context.Context, snap *sql.Tx, jobs []queue.Job) (map[string]int64, error) {
-	keys := make([]string, 0, len(jobs))
+// hold remembers that a subject is held.
+func (m *memory) hold(subject string) {
+	if m.holds == holdsNone {
+		m.holds = holdsFew
+	}
+	m.held[subject] = true
+}
+
+// free remembers that a subject is held no more.
+func (m *memory) free(subject string) {
+	delete(m.held, subject)
+	if m.holds == holdsFew && len(m.held) == 0 {
+		m.holds = holdsNone
+	}
+}
+
+// holdsListed is up to how many subjects that are held are remembered together.
+const holdsListed = 1000
+
+// learnHolds asks what is not known yet of the subjects of some jobs.
+func (t *tx) learnHolds(jobs []*queue.Job) error {
+	var ask []string
+	if t.mem.holds == holdsMany && len(t.mem.held) > heldMax {
+		clear(t.mem.held) // before, so that all that these jobs name is asked for
+	}
 	for _, j := range jobs {
-		if j.Key != "" && j.Status == queue.Queued {
-			keys = append(keys, j.Key)
+		if len(j.Holds) == 0 {
+			continue
+		}
+		if t.mem.holds == holdsUnknown {
+			if err := t.listHolds(); err != nil {
+				return err
+			}
+		}
+		if t.mem.holds != holdsMany {
+			return nil
+		}
+		for _, subject := range j.Holds {
+			if _, known := t.mem.held[subject]; !known {
+				ask = append(ask, subject)
+			}
 		}
 	}
-	first := make(map[string]int64, len(keys))
-	rows, err := snap.QueryContext(ctx, "select key, min(job_id) from keyed where key in (select value from json_each(?)) group by key", encode(keys))
-	_, err = collect(rows, err, func(r *sql.Rows) (key string, err error) {
-		var id int64
-		err = r.Scan(&key, &id)
-		first[key] = id
-		return key, err
-	})
-	return first, err
+	if len(ask) == 0 {
+		return nil
+	}
+	return t.askHolds(ask)
 }
 
-func (d *DB) reasons(j queue.Job, first int64, held map[string][]queue.Hold) []queue.Reason {
-	if j.Status == queue.Running {
-		return []queue.Reason{queue.AtWork(j)}
+// listHolds learns what is held, if it is not much.
+func (t *tx) listHolds() error {
+	subjects, err := t.texts("select distinct subject from holds limit ?", holdsListed+1)
+	if err != nil {
+		return err
 	}
-	var out []queue.Reason
-	if j.Key != "" && first != j.ID {
-		out = append(out, queue.Behind(first))
+	clear(t.mem.held)
+	switch {
+	case len(subjects) == 0:
+		t.mem.holds = holdsNone
+	case len(subjects) > holdsListed:
+		t.mem.holds = holdsMany
+	default:
+		t.mem.holds = holdsFew
 	}
-	if j.AvailableAt.After(d.now()) {
-		out = append(out, queue.Delayed(j.AvailableAt))
+	for _, subject := range subjects {
+		t.mem.held[subject] = true
 	}
-	for _, subject := range j.Holds {
-		for _, h := range held[subject] {
-			out = append(out, queue.Held(h))
+	return nil
+}
+
+// askHolds learns whether subjects are held.
+func (t *tx) askHolds(subjects []string) error {
+	held, err := t.texts("select value from json_each(?) where exists (select 1 from holds where subject = value)", encode(subjects))
+	for _, subject := range subjects {
+		t.mem.held[subject] = false
+	}
+	for _, subject := range held {
+		t.mem.held[subject] = true
+	}
+	return err
+}
+
+// heldBy is the first subject of a job that is held. learnHolds was asked before.
+func (t *tx) heldBy(j *queue.Job) (subject string, held bool) {
+	if t.mem.holds == holdsNone {
+		return "", false
+	}
+	for _, s := range j.Holds {
+		if t.mem.held[s] {
+			return s, true
 		}
 	}
-	return out
+	return "", false
 }
-
-const holdQuery = "select subject, name, reason, since from holds order by since, subject, name"
-
-func scanHolds(rows *sql.Rows, err error) ([]queue.Hold, error) {
-	return collect(rows, err, func(r *sql.Rows) (h queue.Hold, err error) {
-		var since int64
-		err = r.Scan(&h.Subject, &h.Name, &h.Reason, &since)
-		h.Since = timeOf(since)
-		return h, err
-	})
-}
-
-// Holds implements queue.Lister.
-func (d *DB) Holds(ctx context.Context) ([]queue.Hold, error) {
-	rows, err := d.read.QueryContext(ctx, holdQuery)
-	return scanHolds(rows, err)
-}
-
-func heldSubjects(ctx context.Context, snap *sql.Tx) (map[string][]queue.Hold, error) {
-	rows, err := snap.QueryContext(ctx, holdQuery)
-	list, err := scanHolds(rows, err)
-	out := map[string][]queue.Hold{}
-	for _, h := range list {
-		out[h.Subject] = append(out[h.Subject], h)
-	}
-	return out, err
-}
-
-// Jobs implements queue.Lister.
-func (d *DB) Jobs(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
-	where, args := filter(f)
-	rows, err := d.read.QueryContext(ctx, "select "+jobColumns+" from jobs j where "+where+" order by id limit ?", append(args, limit(f))...)
-	return scanJobs(rows, err)
-}
-
-func filter(f queue.Filter) (where string, args []any) {
-	conds := []string{"1"}
-	if f.Open {
-		conds = append(conds, "id in (select job_id from open_jobs)")
-	}
-	if f.Pool != "" {
-		conds, args = append(conds, "pool = ?"), append(args, f.Pool)
-	}
-	if f.TaskID != 0 {
-		conds, args = append(conds, "task_id = ?"), append(args, f.TaskID)
-	}
-	return strings.Join(conds, " and "), args
-}
-
-func limit(f queue.Filter) int {
-	if f.Limit <= 0 {
-		return 1000
-	}
-	return f.Limit
-}
-
-// Depth implements queue.Lister.
-func (d *DB) Depth(ctx context.Context) ([]queue.Depth, error) {
-	rows, err := d.read.QueryContext(ctx, "select pool, status, n from depth where n > 0 and status in ('queued', 'running') order by pool, status")
-	return collect(rows, err, func(r *sql.Rows) (v queue.Depth, err error) { return v, r.Scan(&v.Pool, &v.Status, &v.Count) })
-}
-
-// Wake implements queue.Lister.
-func (d *DB) Wake(pool string) <-chan struct{} { return d.wakers.channel(pool) }

@@ -13,6 +13,31 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
+// layoutVersion is of the tables in schema.sql, kept as the file's user_version. It
+// rises when an older program would read the tables wrongly.
+const layoutVersion = 2
+
+// layout refuses a file whose tables this program cannot read.
+func (d *DB) layout(ctx context.Context) error {
+	var version, tables int
+	if err := d.conn.QueryRowContext(ctx, "pragma user_version").Scan(&version); err != nil {
+		return err
+	}
+	if err := d.conn.QueryRowContext(ctx, "select count(*) from sqlite_schema where name = 'jobs'").Scan(&tables); err != nil {
+		return err
+	}
+	switch {
+	case tables == 0 && version == 0:
+		_, err := d.conn.ExecContext(ctx, fmt.Sprint("pragma user_version = ", layoutVersion))
+		return err
+	case version > layoutVersion:
+		return fmt.Errorf("the file has layout %d and this program reads %d: use the newer program that made it, or another file", version, layoutVersion)
+	case version < layoutVersion:
+		return fmt.Errorf("the file has layout %d and this program reads %d: use the older program that made it, or another file", version, layoutVersion)
+	}
+	return nil
+}
+
 // migrate brings the schema up to date, inside a transaction of the writer.
 func (d *DB) migrate(ctx context.Context) error {
 	names, err := fs.Glob(migrations, "migrations/*.sql")

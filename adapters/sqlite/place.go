@@ -3,25 +3,34 @@ package sqlite
 import (
 	"database/sql"
 	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
 
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// jobColumns is the order in which scanJob reads.
-const jobColumns = `id, pool, kind, key, task_id, lane, role, holds, payload, priority, available_at, max_attempts, dedupe_key,
-	status, attempt, worker, heartbeat_at, lease_until, created_at, started_at, finished_at, error`
+// jobQuery reads jobs as they are: what a claim or an end says lies over the row.
+const (
+	jobQuery   = jobColumns + "jobs j" + jobOverlay
+	jobColumns = `select j.id, j.pool, j.kind, j.key, j.task_id, j.lane, j.role, j.holds, j.payload, j.priority, j.available_at, j.max_attempts, j.dedupe_key,
+		coalesce(e.status, iif(r.job_id is null, 'queued', 'running')), coalesce(e.attempt, r.attempt, j.attempt), coalesce(r.worker, ''),
+		coalesce(r.heartbeat_at, 0), coalesce(r.lease_until, 0), j.created_at, coalesce(e.started_at, r.started_at, j.started_at),
+		coalesce(e.finished_at, 0), coalesce(e.error, j.error) from `
+	jobOverlay = " left join running r on r.job_id = j.id left join ended e on e.job_id = j.id "
+)
 
 type scanner interface{ Scan(dest ...any) error }
 
 func scanJob(row scanner) (j queue.Job, err error) {
 	var holds string
-	us := make([]int64, 6)
+	var us [6]int64
 	err = row.Scan(&j.ID, &j.Pool, &j.Kind, &j.Key, &j.TaskID, &j.Lane, &j.Role, &holds, &j.Payload, &j.Priority, &us[0], &j.MaxAttempts,
 		&j.DedupeKey, &j.Status, &j.Attempt, &j.Worker, &us[1], &us[2], &us[3], &us[4], &us[5], &j.Error)
 	if err != nil {
 		return j, err
 	}
-	times(us, &j.AvailableAt, &j.HeartbeatAt, &j.LeaseUntil, &j.CreatedAt, &j.StartedAt, &j.FinishedAt)
+	times(us[:], &j.AvailableAt, &j.HeartbeatAt, &j.LeaseUntil, &j.CreatedAt, &j.StartedAt, &j.FinishedAt)
 	if holds != "[]" {
 		err = json.Unmarshal([]byte(holds), &j.Holds)
 	}
@@ -32,166 +41,147 @@ func scanJobs(rows *sql.Rows, err error) ([]queue.Job, error) {
 	return collect(rows, err, func(r *sql.Rows) (queue.Job, error) { return scanJob(r) })
 }
 
-// job reads one job inside the transaction; ok is false when there is none.
-func (t *tx) job(id int64) (j queue.Job, ok bool, err error) {
-	s, err := t.stmt("select " + jobColumns + " from jobs where id = ?")
+// read reads jobs inside the transaction.
+func (t *tx) read(where string, args ...any) ([]queue.Job, error) {
+	s, err := t.stmt(jobQuery + where)
 	if err != nil {
-		return j, false, err
+		return nil, err
 	}
-	rows, err := s.QueryContext(t.ctx, id)
-	jobs, err := scanJobs(rows, err)
-	if err != nil || len(jobs) == 0 {
-		return j, false, err
-	}
-	return jobs[0], true, nil
+	rows, err := s.QueryContext(t.ctx, args...)
+	return scanJobs(rows, err)
 }
 
-// put adds a job, or finds the unfinished one with its dedupe key.
-func (t *tx) put(j queue.Job) (int64, error) {
-	if j.DedupeKey != "" {
-		var id int64
-		known, err := t.one([]any{&id}, "select id from jobs where dedupe_key = ? and dedupe_key <> '' and status in ('queued', 'running')", j.DedupeKey)
-		if err != nil || known {
-			return id, err
+// jobs are queued jobs in the order of the ids: those that are remembered, and the
+// others from the file.
+func (t *tx) jobs(ids []int64) ([]*queue.Job, error) {
+	out := make([]*queue.Job, 0, len(ids))
+	var missing []int64
+	for _, id := range ids {
+		if j := t.mem.queued.get(id); j != nil {
+			out = append(out, j)
+		} else {
+			missing = append(missing, id)
 		}
 	}
-	if j.Holds == nil {
-		j.Holds = []string{}
+	if len(missing) == 0 {
+		return out, nil
 	}
-	s, err := t.stmt(`insert into jobs (pool, kind, key, task_id, lane, role, holds, payload, priority, available_at, max_attempts, dedupe_key, status, created_at)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?)`)
+	read, err := t.read("where j.id in (select value from json_each(?))", list(missing))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	res, err := s.ExecContext(t.ctx, j.Pool, j.Kind, j.Key, j.TaskID, j.Lane, j.Role, encode(j.Holds), j.Payload, j.Priority,
-		micros(j.AvailableAt), j.MaxAttempts, j.DedupeKey, micros(t.now))
-	if err != nil {
-		return 0, err
+	found := make(map[int64]*queue.Job, len(ids))
+	for _, j := range out {
+		found[j.ID] = j
 	}
-	if j.ID, err = res.LastInsertId(); err != nil {
-		return 0, err
+	for i := range read {
+		found[read[i].ID] = &read[i]
+		t.mem.queued.add(&read[i])
 	}
-	j.Status = queue.Queued
-	return j.ID, t.enter(j)
+	out = out[:0]
+	for _, id := range ids {
+		if j := found[id]; j != nil {
+			out = append(out, j)
+		}
+	}
+	return out, nil
 }
 
-// enter takes a new job into the small tables and gives it its place.
-func (t *tx) enter(j queue.Job) error {
-	if err := t.exec("insert into open_jobs (job_id, pool, task_id) values (?, ?, ?)", j.ID, j.Pool, j.TaskID); err != nil {
+// list is ids as a JSON array.
+func list(ids []int64) string {
+	b := append(make([]byte, 0, 2+8*len(ids)), '[')
+	for i, id := range ids {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, id, 10)
+	}
+	return string(append(b, ']'))
+}
+
+// text is what can be compared as JSON too: UTF-8 without NUL.
+func text(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// rank is what tokens are ordered by within their pool, before the id.
+type rank struct {
+	pool     string
+	priority int
+}
+
+// place gives queued jobs that are first of their key, and nowhere, their place: a
+// timer when they are not due, else a place under a subject that is held, else
+// their token.
+func (t *tx) place(jobs []*queue.Job) error {
+	if err := t.learnHolds(jobs); err != nil {
 		return err
 	}
-	if j.Key != "" {
-		if err := t.exec("insert into keyed (key, job_id) values (?, ?)", j.Key, j.ID); err != nil {
+	tokens, parked := map[rank][]int64{}, map[string][]int64{}
+	for _, j := range jobs {
+		if j.AvailableAt.After(t.now) {
+			if err := t.delay(j); err != nil {
+				return err
+			}
+		} else if subject, held := t.heldBy(j); held {
+			parked[subject] = append(parked[subject], j.ID)
+		} else {
+			r := rank{j.Pool, j.Priority}
+			tokens[r] = append(tokens[r], j.ID)
+		}
+	}
+	for r, ids := range tokens {
+		t.wake[r.pool] = true
+		if err := t.exec("insert or ignore into ready (pool, priority, job_id) select ?, ?, value from json_each(?)", r.pool, r.priority, list(ids)); err != nil {
 			return err
 		}
 	}
-	for _, subject := range j.Holds {
-		if err := t.exec("insert or ignore into job_subjects (subject, job_id) values (?, ?)", subject, j.ID); err != nil {
+	return t.park(parked)
+}
+
+func (t *tx) delay(j *queue.Job) error {
+	at := micros(j.AvailableAt)
+	t.mem.due = min(t.mem.due, at) // not known stays not known
+	return t.exec("insert or ignore into delayed (available_at, job_id) values (?, ?)", at, j.ID)
+}
+
+// park puts jobs under the subjects that hold them.
+func (t *tx) park(bySubject map[string][]int64) error {
+	for subject, ids := range bySubject {
+		if err := t.exec("insert or ignore into parked (subject, job_id) select ?, value from json_each(?)", subject, list(ids)); err != nil {
 			return err
 		}
 	}
-	if err := t.count(j.Pool, queue.Queued, 1); err != nil {
-		return err
-	}
-	return t.place(j)
+	return nil
 }
 
-// place gives a queued job that is nowhere its place: its token when it is
-// first of its key, due and not held; a timer when it is first and not due.
-func (t *tx) place(j queue.Job) error {
-	if j.Key != "" {
-		first, ok, err := t.first(j.Key)
-		if err != nil || ok && first != j.ID {
-			return err
-		}
-	}
-	if j.AvailableAt.After(t.now) {
-		return t.exec("insert or ignore into delayed (available_at, job_id) values (?, ?)", micros(j.AvailableAt), j.ID)
-	}
-	if len(j.Holds) > 0 {
-		var one int
-		held, err := t.one([]any{&one}, "select 1 from job_subjects s join holds h on h.subject = s.subject where s.job_id = ? and s.subject in (select value from json_each(?)) limit 1", j.ID, encode(j.Holds))
-		if err != nil || held {
-			return err
-		}
-	}
-	t.wake[j.Pool] = true
-	return t.exec("insert or ignore into ready (pool, priority, job_id) values (?, ?, ?)", j.Pool, j.Priority, j.ID)
-}
+// dueMax bounds how many delayed jobs one transaction looks at.
+const dueMax = 1000
 
-// displace takes a job out of its place.
-func (t *tx) displace(j queue.Job) error {
-	if err := t.exec("delete from ready where pool = ? and priority = ? and job_id = ?", j.Pool, j.Priority, j.ID); err != nil {
-		return err
-	}
-	return t.exec("delete from delayed where available_at = ? and job_id = ?", micros(j.AvailableAt), j.ID)
-}
-
-// first is the first unfinished job of a key.
-func (t *tx) first(key string) (id int64, ok bool, err error) {
-	ok, err = t.one([]any{&id}, "select job_id from keyed where key = ? order by job_id limit 1", key)
-	return id, ok, err
-}
-
-// placeFirst gives the first job of a key its place, when it has come first.
-func (t *tx) placeFirst(key string) error {
-	id, ok, err := t.first(key)
-	if err != nil || !ok {
-		return err
-	}
-	j, ok, err := t.job(id)
-	if err != nil || !ok || j.Status != queue.Queued {
-		return err
-	}
-	return t.place(j)
-}
-
-// change stores what became of a job that was running or queued.
-func (t *tx) change(before, after queue.Job) error {
-	err := t.exec(`update jobs set status = ?, available_at = ?, max_attempts = ?, worker = ?, heartbeat_at = ?, lease_until = ?, finished_at = ?, error = ? where id = ?`,
-		after.Status, micros(after.AvailableAt), after.MaxAttempts, after.Worker, micros(after.HeartbeatAt), micros(after.LeaseUntil), micros(after.FinishedAt), after.Error, after.ID)
-	if err != nil {
-		return err
-	}
-	if before.Status == queue.Running {
-		err = t.exec("delete from running where job_id = ?", before.ID)
-	} else {
-		err = t.displace(before)
-	}
-	if err != nil {
-		return err
-	}
-	if err := t.count(before.Pool, before.Status, -1); err != nil {
-		return err
-	}
-	if after.Status.Terminal() {
-		return t.leave(after)
-	}
-	if err := t.count(after.Pool, after.Status, 1); err != nil {
-		return err
-	}
-	return t.place(after)
-}
-
-// leave takes a finished job out of the small tables; the next of its key comes.
-func (t *tx) leave(j queue.Job) error {
-	if err := t.exec("delete from open_jobs where job_id = ?", j.ID); err != nil {
-		return err
-	}
-	for _, subject := range j.Holds {
-		if err := t.exec("delete from job_subjects where subject = ? and job_id = ?", subject, j.ID); err != nil {
-			return err
-		}
-	}
-	if j.Key == "" {
+// promote gives jobs whose time has come their place.
+func (t *tx) promote() error {
+	now := micros(t.now)
+	if t.mem.due > now {
 		return nil
 	}
-	if err := t.exec("delete from keyed where key = ? and job_id = ?", j.Key, j.ID); err != nil {
+	due, err := t.ids("select job_id from delayed where available_at <= ? order by available_at, job_id limit ?", now, dueMax)
+	if err != nil {
 		return err
 	}
-	return t.placeFirst(j.Key)
-}
-
-func (t *tx) count(pool string, s queue.Status, n int) error {
-	return t.exec("insert into depth (pool, status, n) values (?, ?, ?) on conflict (pool, status) do update set n = n + excluded.n", pool, s, n)
+	jobs, err := t.jobs(due)
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		if err := t.exec("delete from delayed where available_at = ? and job_id = ?", micros(j.AvailableAt), j.ID); err != nil {
+			return err
+		}
+	}
+	if err := t.place(jobs); err != nil {
+		return err
+	}
+	next := int64(math.MaxInt64)
+	_, err = t.one([]any{&next}, "select available_at from delayed order by available_at limit 1")
+	t.mem.due = next
+	return err
 }

@@ -6,8 +6,10 @@ create table if not exists counters (
   value integer not null
 ) without rowid;
 
+-- A job's row is written when it is put, and again only when it is given back.
+-- What belongs to its claim is in running, and how it ended is in ended.
 create table if not exists jobs (
-  id           integer primary key autoincrement,
+  id           integer primary key, -- drawn by the writer, rising
   pool         text    not null,
   kind         text    not null,
   key          text    not null,
@@ -20,25 +22,29 @@ create table if not exists jobs (
   available_at integer not null,
   max_attempts integer not null,
   dedupe_key   text    not null,
-  status       text    not null,
   attempt      integer not null default 0,
-  worker       text    not null default '',
-  heartbeat_at integer not null default 0,
-  lease_until  integer not null default 0,
   created_at   integer not null,
   started_at   integer not null default 0,
-  finished_at  integer not null default 0,
   error        text    not null default ''
 );
 create index if not exists jobs_task on jobs (task_id);
-create unique index if not exists jobs_dedupe on jobs (dedupe_key) where dedupe_key <> '' and status in ('queued', 'running');
+create table if not exists ended (
+  job_id      integer primary key,
+  status      text    not null,
+  attempt     integer not null,
+  started_at  integer not null,
+  finished_at integer not null,
+  error       text    not null
+);
 
--- An unfinished job is in open_jobs, and in exactly one of: ready (its token),
--- delayed, running, or none of them while it is behind another job of its key
--- or one of its subjects is held.
-create table if not exists open_jobs (job_id integer primary key, pool text not null, task_id integer not null);
-create index if not exists open_jobs_task on open_jobs (task_id);
-create index if not exists open_jobs_pool on open_jobs (pool, job_id);
+-- The unfinished jobs: every other one has ended.
+create table if not exists open_jobs (job_id integer primary key, key text not null);
+create index if not exists open_jobs_key on open_jobs (key) where key <> '';
+create table if not exists dedupe (key text primary key, job_id integer not null) without rowid;
+
+-- An unfinished job that is first of its key (or has none) is in exactly one of
+-- these: ready (its token), delayed, parked under a subject that is held, running.
+-- A token may be of a job that is held by now: whoever takes it parks the job.
 create table if not exists ready (
   pool text not null, priority integer not null, job_id integer not null,
   primary key (pool, priority, job_id)
@@ -47,23 +53,25 @@ create table if not exists delayed (
   available_at integer not null, job_id integer not null,
   primary key (available_at, job_id)
 ) without rowid;
-create table if not exists running (job_id integer primary key, lease_until integer not null);
-create table if not exists keyed (
-  key text not null, job_id integer not null,
-  primary key (key, job_id)
-) without rowid;
-create table if not exists job_subjects (
+create table if not exists parked (
   subject text not null, job_id integer not null,
   primary key (subject, job_id)
 ) without rowid;
+create table if not exists running (
+  job_id       integer primary key,
+  pool         text    not null,
+  attempt      integer not null,
+  worker       text    not null,
+  started_at   integer not null,
+  heartbeat_at integer not null,
+  lease_until  integer not null
+);
 create table if not exists holds (
   subject text not null, name text not null, reason text not null, since integer not null,
   primary key (subject, name)
 ) without rowid;
-create table if not exists depth (
-  pool text not null, status text not null, n integer not null,
-  primary key (pool, status)
-) without rowid;
+-- How many jobs of a pool are unfinished, running ones too.
+create table if not exists depth (pool text primary key, n integer not null) without rowid;
 
 create table if not exists tasks (
   id                    integer primary key,

@@ -16,9 +16,13 @@ import (
 
 func open(t *testing.T, now func() time.Time) *sqlite.DB {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "a?b c", "x.db"), Now: now})
+	path := filepath.Join(t.TempDir(), "a?b c", "x.db")
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Now: now})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	t.Cleanup(func() {
+		agree(t, path)
+		require.NoError(t, db.Close())
+	})
 	return db
 }
 

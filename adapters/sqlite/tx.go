@@ -8,12 +8,16 @@ import (
 	"time"
 )
 
-// tx is one request's share of the writer's transaction.
+// tx is a transaction of the writer.
 type tx struct {
-	ctx  context.Context
-	db   *DB
-	now  time.Time
-	wake map[string]bool
+	ctx   context.Context
+	db    *DB
+	mem   *memory
+	now   time.Time
+	wake  map[string]bool  // pools that may have become claimable
+	depth map[string]int64 // unfinished jobs by pool: what was added
+
+	touched bool // jobs or holds were changed since the last savepoint
 }
 
 // stmt prepares a statement once for the life of the writer.
@@ -67,6 +71,16 @@ func (t *tx) ids(query string, args ...any) ([]int64, error) {
 	}
 	rows, err := s.QueryContext(t.ctx, args...)
 	return collect(rows, err, func(r *sql.Rows) (id int64, err error) { return id, r.Scan(&id) })
+}
+
+// texts reads a column of texts.
+func (t *tx) texts(query string, args ...any) ([]string, error) {
+	s, err := t.stmt(query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.QueryContext(t.ctx, args...)
+	return collect(rows, err, func(r *sql.Rows) (text string, err error) { return text, r.Scan(&text) })
 }
 
 // collect reads all rows.

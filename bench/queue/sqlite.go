@@ -20,6 +20,9 @@ import (
 // sqlites compares claims on files with synchronous=FULL, and ours with more and
 // more jobs that cannot run.
 func sqlites(ctx context.Context, l *lab) error {
+	// The numbers are jobs in a second, about. River tells of completed jobs each
+	// quarter of a second: of fewer jobs than it works off in that time, none of the
+	// rate would be its own.
 	const workers = 50
 	var each []func() (float64, error)
 	for _, n := range l.blocked {
@@ -34,9 +37,9 @@ func sqlites(ctx context.Context, l *lab) error {
 		each = append(each, func() (float64, error) { return work(ctx, db, workers, int(40_000*l.seconds), 1) })
 	}
 	goqites, rivers := len(each), len(each)+1
-	each = append(each, func() (float64, error) { return l.goqite(ctx, workers, int(800*l.seconds)) })
+	each = append(each, func() (float64, error) { return l.goqite(ctx, workers, int(1500*l.seconds)) })
 	if l.riverSQLite != "" {
-		each = append(each, func() (float64, error) { return l.river(ctx, workers, int(1500*l.seconds)) })
+		each = append(each, func() (float64, error) { return l.river(ctx, workers, int(5500*l.seconds)) })
 	}
 	rates, err := inTurns(min(l.rounds, 3), each...)
 	if err != nil {

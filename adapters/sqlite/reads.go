@@ -1,0 +1,148 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Waiting implements queue.Keeper. It reads one snapshot.
+func (d *DB) Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error) {
+	snap, err := d.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = snap.Rollback() }() // nothing to undo
+	f.Open = true
+	query, args := selection(f, "j.pool, j.priority, j.id")
+	rows, err := snap.QueryContext(ctx, query, args...)
+	jobs, err := scanJobs(rows, err)
+	if err != nil {
+		return nil, err
+	}
+	held, err := heldSubjects(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	first, err := firstOfKeys(ctx, snap, jobs)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]queue.Wait, 0, len(jobs))
+	for _, j := range jobs {
+		out = append(out, queue.Wait{Job: j, Reasons: d.reasons(j, first[j.Key], held)})
+	}
+	return out, nil
+}
+
+// firstOfKeys is which job comes first of each ordering key of some jobs: one
+// question for all of them.
+func firstOfKeys(ctx context.Context, snap *sql.Tx, jobs []queue.Job) (map[string]int64, error) {
+	keys := make([]string, 0, len(jobs))
+	for _, j := range jobs {
+		if j.Key != "" && j.Status == queue.Queued {
+			keys = append(keys, j.Key)
+		}
+	}
+	first := make(map[string]int64, len(keys))
+	rows, err := snap.QueryContext(ctx, firstQuery, encode(keys))
+	_, err = collect(rows, err, func(r *sql.Rows) (key string, err error) {
+		var id sql.NullInt64
+		err = r.Scan(&key, &id)
+		first[key] = id.Int64
+		return key, err
+	})
+	return first, err
+}
+
+func (d *DB) reasons(j queue.Job, first int64, held map[string][]queue.Hold) []queue.Reason {
+	if j.Status == queue.Running {
+		return []queue.Reason{queue.AtWork(j)}
+	}
+	var out []queue.Reason
+	if j.Key != "" && first != j.ID {
+		out = append(out, queue.Behind(first))
+	}
+	if j.AvailableAt.After(d.now()) {
+		out = append(out, queue.Delayed(j.AvailableAt))
+	}
+	for _, subject := range j.Holds {
+		for _, h := range held[subject] {
+			out = append(out, queue.Held(h))
+		}
+	}
+	return out
+}
+
+const holdQuery = "select subject, name, reason, since from holds order by since, subject, name"
+
+func scanHolds(rows *sql.Rows, err error) ([]queue.Hold, error) {
+	return collect(rows, err, func(r *sql.Rows) (h queue.Hold, err error) {
+		var since int64
+		err = r.Scan(&h.Subject, &h.Name, &h.Reason, &since)
+		h.Since = timeOf(since)
+		return h, err
+	})
+}
+
+// Holds implements queue.Lister.
+func (d *DB) Holds(ctx context.Context) ([]queue.Hold, error) {
+	rows, err := d.read.QueryContext(ctx, holdQuery)
+	return scanHolds(rows, err)
+}
+
+func heldSubjects(ctx context.Context, snap *sql.Tx) (map[string][]queue.Hold, error) {
+	rows, err := snap.QueryContext(ctx, holdQuery)
+	list, err := scanHolds(rows, err)
+	out := map[string][]queue.Hold{}
+	for _, h := range list {
+		out[h.Subject] = append(out[h.Subject], h)
+	}
+	return out, err
+}
+
+// Jobs implements queue.Lister.
+func (d *DB) Jobs(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
+	query, args := selection(f, "j.id")
+	rows, err := d.read.QueryContext(ctx, query, args...)
+	return scanJobs(rows, err)
+}
+
+// selection is the question for the first jobs of a filter in an order. What lies
+// over them is asked for those alone.
+func selection(f queue.Filter, order string) (query string, args []any) {
+	conds := []string{"1"}
+	if f.Pool != "" {
+		conds, args = append(conds, "j.pool = ?"), append(args, text(f.Pool))
+	}
+	switch {
+	case f.TaskID != 0 && f.Open: // there are few jobs of a task
+		conds, args = append(conds, "j.task_id = ? and exists (select 1 from open_jobs o where o.job_id = j.id)"), append(args, f.TaskID)
+	case f.TaskID != 0:
+		conds, args = append(conds, "j.task_id = ?"), append(args, f.TaskID)
+	case f.Open:
+		conds = append(conds, "j.id in (select job_id from open_jobs)")
+	}
+	first := "(select j.* from jobs j where " + strings.Join(conds, " and ") + " order by " + order + " limit ?) j"
+	return jobColumns + first + jobOverlay + "order by " + order, append(args, limit(f))
+}
+
+func limit(f queue.Filter) int {
+	if f.Limit <= 0 {
+		return 1000
+	}
+	return f.Limit
+}
+
+// Depth implements queue.Lister.
+func (d *DB) Depth(ctx context.Context) ([]queue.Depth, error) {
+	rows, err := d.read.QueryContext(ctx, `with r as materialized (select pool, count(*) as n from running group by pool)
+		select d.pool, 'queued', d.n - coalesce(r.n, 0) as m from depth d left join r on r.pool = d.pool where m > 0
+		union all select pool, 'running', n from r order by 1, 2`)
+	return collect(rows, err, func(r *sql.Rows) (v queue.Depth, err error) { return v, r.Scan(&v.Pool, &v.Status, &v.Count) })
+}
+
+// Wake implements queue.Lister.
+func (d *DB) Wake(pool string) <-chan struct{} { return d.wakers.channel(pool) }

@@ -1,0 +1,103 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/queue/queuetest"
+)
+
+func dsn(path string) string { return "file:" + (&url.URL{Path: path}).EscapedPath() }
+
+// openTwo opens two handles on one file, as two processes have them.
+func openTwo(t *testing.T, now func() time.Time) (dbs [2]*sqlite.DB) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.db")
+	for i := range dbs {
+		db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Now: now})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, db.Close()) })
+		dbs[i] = db
+	}
+	t.Cleanup(func() { agree(t, path) })
+	return dbs
+}
+
+// Two processes that work on one file in turns are like one: what one remembers is
+// not what the other has changed since. Hints alone do not cross processes.
+func TestQueueConformanceOfTwo(t *testing.T) {
+	var seed uint64
+	queuetest.Run(t, func(t *testing.T, now func() time.Time) queuetest.Queue {
+		t.Helper()
+		dbs := openTwo(t, now)
+		if strings.HasSuffix(t.Name(), "/a_hint_comes_when_a_job_becomes_claimable") {
+			return dbs[0]
+		}
+		seed++
+		return queuetest.InTurns(seed, dbs[0], dbs[1])
+	})
+}
+
+// Two handles take from one file at the same time.
+func TestTwoHandles(t *testing.T) {
+	t.Parallel()
+	dbs := openTwo(t, nil)
+	batch := make([]queue.Job, 200)
+	for i := range batch {
+		batch[i] = queue.Job{Pool: "p"}
+	}
+	_, err := dbs[0].Put(t.Context(), batch...)
+	require.NoError(t, err)
+	var mu sync.Mutex
+	seen := map[int64]int{}
+	var wg sync.WaitGroup
+	for _, db := range dbs {
+		wg.Go(func() {
+			for {
+				claims, err := db.Take(t.Context(), "p", "w", 3, time.Minute)
+				if err != nil || len(claims) == 0 {
+					return
+				}
+				mu.Lock()
+				for _, c := range claims {
+					seen[c.Job.ID]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	require.Len(t, seen, len(batch))
+	for id, n := range seen {
+		require.Equal(t, 1, n, "job %d", id)
+	}
+}
+
+// A file of another layout is refused with what to do.
+func TestLayout(t *testing.T) {
+	t.Parallel()
+	for layout, want := range map[string]string{
+		"pragma user_version = 99":                                 "use the newer program",
+		"create table jobs (id integer primary key)":               "use the older program",
+		"create table other (id integer); pragma user_version = 1": "use the older program",
+	} {
+		path := filepath.Join(t.TempDir(), "x.db")
+		raw, err := sql.Open("sqlite", dsn(path))
+		require.NoError(t, err)
+		_, err = raw.ExecContext(t.Context(), layout)
+		require.NoError(t, err)
+		require.NoError(t, raw.Close())
+		_, err = sqlite.Open(t.Context(), sqlite.Options{Path: path})
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, path)
+	}
+}
