@@ -29,6 +29,8 @@ var rules = map[string]string{
 		left join ~open_jobs o on o.job_id = p.job_id where o.job_id is null`,
 	"parked jobs are held": `select job_id from ~parked p join ~jobs on id = job_id
 		where not subject = any(holds) or not exists (select from ~holds h where h.subject = p.subject)`,
+	"a token that was looked at is not held": `select job_id from ~ready join ~jobs on id = job_id
+		where exists (select from ~holds h where h.subject = any(holds) and h.no <= checked)`,
 	"tokens are as their jobs": `select r.job_id from ~ready r join ~open_jobs o on o.job_id = r.job_id
 		where (r.pool, r.priority, r.attempt) is distinct from (o.pool, o.priority, o.attempt)`,
 	"depth counts the unfinished jobs": `select coalesce(d.n, j.n) from (select * from ~depth where n <> 0) d

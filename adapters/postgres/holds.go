@@ -20,7 +20,7 @@ func (d *DB) Hold(ctx context.Context, holds ...queue.Hold) error {
 // come up.
 func (t *tx) hold(holds []queue.Hold) {
 	for _, h := range holds {
-		t.memory.held, t.holding = yes, true
+		t.memory.hold, t.holding = unknown, true
 		t.exec(`insert into ~holds (subject, name, reason, since) values ($1, $2, $3, $4)
 			on conflict (subject, name) do update set reason = excluded.reason`, h.Subject, h.Name, h.Reason, t.now)
 	}
@@ -36,7 +36,7 @@ func (d *DB) Free(ctx context.Context, holds ...queue.Hold) error {
 func (t *tx) free(holds []queue.Hold) {
 	for _, h := range holds {
 		t.exec("delete from ~holds where subject = $1 and name = $2", h.Subject, h.Name)
-		t.memory.held = unknown
+		t.memory.hold = unknown
 		t.placeFrom(`freed as (delete from ~parked p where p.subject = $3 and not exists (select from ~holds h where h.subject = $3) returning p.key, p.job_id),`,
 			"select key, job_id from freed", h.Subject)
 	}

@@ -25,19 +25,16 @@ type memory struct {
 	spent []batch         // rows of which none is
 
 	ids    int64 // the last id of a job
-	held   maybe // whether something is held
+	hold   int64 // the number of the newest hold; none, or unknown
 	due    time.Time
 	dueSet bool             // due is known: nothing delayed is due before
 	floors map[string]token // no token of the pool lies before
 }
 
-// maybe is a fact that may not be known.
-type maybe int
-
+// What memory.hold is when it is no number: nothing is held, or it is not known.
 const (
-	unknown maybe = iota
-	yes
-	no
+	none    int64 = 0
+	unknown int64 = -1
 )
 
 // token is a place in the order of a pool.
@@ -57,13 +54,13 @@ const (
 )
 
 func newMemory() *memory {
-	return &memory{jobs: map[int64]queue.Job{}, tasks: map[int64]names{}, floors: map[string]token{}, of: map[int64]batch{}, left: map[batch]int{}, first: 1}
+	return &memory{jobs: map[int64]queue.Job{}, tasks: map[int64]names{}, floors: map[string]token{}, hold: unknown, of: map[int64]batch{}, left: map[batch]int{}, first: 1}
 }
 
 // doubt forgets what others may have changed: everything but which rows of claims
 // are this store's.
 func (m *memory) doubt() {
-	m.first, m.last, m.held, m.dueSet, m.bytes = 1, 0, unknown, false, 0
+	m.first, m.last, m.hold, m.dueSet, m.bytes = 1, 0, unknown, false, 0
 	clear(m.floors)
 	clear(m.tasks)
 	clear(m.jobs)
@@ -184,6 +181,3 @@ func (m *memory) delayed(at time.Time) {
 		m.due = at
 	}
 }
-
-// mayBeHeld reports whether a job may name a subject that is held.
-func (m *memory) mayBeHeld() bool { return m.held != no }

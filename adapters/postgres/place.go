@@ -33,7 +33,7 @@ func scanJobAnd(row pgx.CollectableRow, more ...any) (j queue.Job, err error) {
 
 // placeQuery gives queued jobs that are nowhere their place: a token to those
 // that are first of their key, due and not held; a timer to those that are first
-// and not due. $1 is the time, $2 whether anything may be held.
+// and not due. $1 is the time, $2 the newest hold.
 const placeQuery = `with %s n as materialized (
 		select o.*, o.key <> '' and (select k.job_id from ~open_jobs k where k.key = o.key and k.job_id < o.job_id order by k.job_id desc limit 1) is not null as behind
 		from (%s) s join ~open_jobs o on o.key = s.key and o.job_id = s.job_id
@@ -43,8 +43,8 @@ const placeQuery = `with %s n as materialized (
 	), later as (
 		insert into ~delayed (available_at, job_id, key) select available_at, job_id, key from next where available_at > $1 on conflict do nothing returning available_at
 	), token as (
-		insert into ~ready (pool, priority, job_id, attempt)
-		select pool, priority, job_id, attempt from next where held is null and (available_at is null or available_at <= $1) on conflict do nothing returning pool, priority, job_id
+		insert into ~ready (pool, priority, job_id, attempt, checked)
+		select pool, priority, job_id, attempt, ` + upToNow + ` from next where held is null and (available_at is null or available_at <= $1) on conflict do nothing returning pool, priority, job_id
 	)` + placedRows
 
 // placedRows tells of the tokens and times that a statement has made.
@@ -56,7 +56,7 @@ const placedRows = `
 func (t *tx) placeFrom(with, source string, args ...any) {
 	t.unsure = true
 	t.askHeld()
-	t.exec(fmt.Sprintf(placeQuery, with, source), append([]any{t.now, t.memory.mayBeHeld()}, args...)...).Query(t.allPlaced)
+	t.exec(fmt.Sprintf(placeQuery, with, source), append([]any{t.now, t.memory.hold}, args...)...).Query(t.allPlaced)
 }
 
 // allPlaced reads rows about places.

@@ -95,8 +95,8 @@ const enterQuery = `with u as materialized (select i, p, k, e, t, l, r, h::text[
 	), later as (
 		insert into ~delayed (available_at, job_id, key) select available_at, job_id, key from next where available_at > $1 returning available_at
 	), token as (
-		insert into ~ready (pool, priority, job_id, attempt)
-		select pool, priority, job_id, 0 from next where held is null and (available_at is null or available_at <= $1) returning pool, priority, job_id
+		insert into ~ready (pool, priority, job_id, attempt, checked)
+		select pool, priority, job_id, 0, ` + upToNow + ` from next where held is null and (available_at is null or available_at <= $1) returning pool, priority, job_id
 	)` + placedRows
 
 // enter takes new jobs into the tables and gives them their places.
@@ -125,7 +125,7 @@ func (t *tx) enter(jobs []queue.Job) {
 	t.memory.put(jobs)
 	t.askHeld()
 	t.open()
-	t.batch.Queue(t.db.q(enterQuery), t.now, t.memory.mayBeHeld(), ids, pools, kinds, keys, tasks, lanes, roles, holds, payloads, priorities, available, attempts, dedupe, first).Query(t.allPlaced)
+	t.batch.Queue(t.db.q(enterQuery), t.now, t.memory.hold, ids, pools, kinds, keys, tasks, lanes, roles, holds, payloads, priorities, available, attempts, dedupe, first).Query(t.allPlaced)
 	if len(names) > 0 {
 		t.exec("insert into ~dedupe (key, job_id) select * from unnest($1::text[], $2::bigint[])", names, bearers)
 	}

@@ -54,7 +54,7 @@ func (t *tx) step(g *group, last bool) {
 	t.askHeld()
 	pools, added := t.deltas()
 	// Everything here was cleaned when it was put.
-	t.batch.Queue(t.stepText(last), t.now, t.memory.mayBeHeld(), ids, attempts, keys, statuses, errs, started, pools, added,
+	t.batch.Queue(t.stepText(last), t.now, t.memory.hold, ids, attempts, keys, statuses, errs, started, pools, added,
 		g.pool, int64(g.n), t.db.bound(g.pool, ending), g.from.priority, g.from.job,
 		g.worker, t.now.Add(g.ttl), t.db.me, t.seq, int64(g.first), complete[0], complete[1]).Query(func(rows pgx.Rows) error { return t.stepped(rows, g) })
 	t.unsure = t.unsure || n > 0 // tokens that come next are told of with the answers
@@ -76,7 +76,7 @@ func (d *DB) allStepTexts() (s stepTexts) {
 // stepText opens the transaction, or chooses a text that does it all.
 func (t *tx) stepText(last bool) string {
 	i, j := 0, 0
-	if t.memory.mayBeHeld() {
+	if t.memory.hold != none {
 		i = 1
 	}
 	if last && t.closed && len(t.memory.spent) < spentMax {
@@ -108,7 +108,8 @@ func stepQuery(holds, whole bool) string {
 	if holds {
 		isHeld = " and held is null"
 		nextHeld = heldSubject
-		firstHeld = "(select h.subject from ~jobs j join ~holds h on h.subject = any(j.holds) where j.id = r.job_id order by h.subject limit 1)"
+		firstHeld = `case when $2::bigint < 0 or r.checked < $2::bigint then
+			(select h.subject from ~jobs j join ~holds h on h.subject = any(j.holds) where j.id = r.job_id order by h.subject limit 1) end`
 		parked = `), parked as (
 			insert into ~parked (subject, job_id, key) select f.held, f.job_id, j.key from first f join ~jobs j on j.id = f.job_id where f.held is not null
 			union all select held, job_id, key from next where held is not null and (available_at is null or available_at <= $1)
@@ -118,7 +119,7 @@ func stepQuery(holds, whole bool) string {
 	const due = "(available_at is null or available_at <= $1)"
 	return head + ` u as materialized (select u.* from ` + from + `unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::timestamptz[]) u(i, a, k, s, e, b)
 		), ended as (update ~jobs j set status = u.s, attempt = u.a, started_at = u.b, finished_at = $1::timestamptz, error = u.e from u
-			where j.id = u.i and j.attempt = u.a - 1 and j.status = 'queued' returning $2::boolean
+			where j.id = u.i and j.attempt = u.a - 1 and j.status = 'queued' returning $2::bigint
 		), pair as materialized (select u.i, p.* from u cross join lateral (
 			select o.ctid as at, o.* from ~open_jobs o where o.key = u.k and o.job_id >= u.i order by o.job_id limit 2) p
 		), gap as (delete from ~open_jobs where ctid = any(array(select at from pair where job_id = i))
@@ -142,9 +143,9 @@ func stepQuery(holds, whole bool) string {
 		` + parked + `), later as (
 			insert into ~delayed (available_at, job_id, key) select available_at, job_id, key from next where available_at > $1 returning available_at
 		), token as (
-			insert into ~ready (pool, priority, job_id, attempt)
-			select $11::text, priority, job_id, attempt from c where at is null and n > (select n from room)
-			union all select pool, priority, job_id, attempt from next where pool <> $11 and ` + due + isHeld + `
+			insert into ~ready (pool, priority, job_id, attempt, checked)
+			select $11::text, priority, job_id, attempt, ` + upToNow + ` from c where at is null and n > (select n from room)
+			union all select pool, priority, job_id, attempt, ` + upToNow + ` from next where pool <> $11 and ` + due + isHeld + `
 			returning pool, priority, job_id
 		)
 		` + checked + `select ` + claimedKind + ` as what, null::text as pool, c.priority, c.job_id, c.n as slot, c.attempt, c.at is not null as stood, null::timestamptz as at, ` + jobFields + `
@@ -155,8 +156,12 @@ func stepQuery(holds, whole bool) string {
 		union all select ` + checkKind + `, null, ~stale(), 0, 0, 0, false, null, ` + noJobFields + ` from ended having count(*) <> cardinality($3::bigint[])`
 }
 
-// heldSubject is a subject of n.holds that is held. $2 says whether any is.
-const heldSubject = `case when $2::boolean then (select h.subject from ~holds h where h.subject = any(n.holds) order by h.subject limit 1) end`
+// heldSubject is a subject of n.holds that is held. $2 is the newest hold, 0 when
+// there is none, less when it is not known; upToNow is what it makes of a token.
+const (
+	upToNow     = "greatest($2::bigint, 0)"
+	heldSubject = `case when $2::bigint <> 0 then (select h.subject from ~holds h where h.subject = any(n.holds) order by h.subject limit 1) end`
+)
 
 // The kinds of rows that statements tell about places.
 const (

@@ -103,21 +103,18 @@ func (t *tx) promote() {
 	})
 }
 
-// askHeld asks whether anything is held.
+// askHeld asks for the newest hold, if it is not known.
 func (t *tx) askHeld() {
-	if t.memory.held != unknown {
+	if t.memory.hold != unknown {
 		return
 	}
-	t.exec("select exists (select from ~holds)").QueryRow(func(row pgx.Row) error {
-		var held bool
-		if err := row.Scan(&held); err != nil {
+	t.exec("select coalesce(max(no), 0) from ~holds").QueryRow(func(row pgx.Row) error {
+		var newest int64
+		if err := row.Scan(&newest); err != nil {
 			return err
 		}
-		switch {
-		case held:
-			t.memory.held = yes
-		case !t.holding:
-			t.memory.held = no
+		if !t.holding {
+			t.memory.hold = newest
 		}
 		return nil
 	})

@@ -51,6 +51,7 @@ create table ~open_jobs (
 ) with (fillfactor = 90);
 create table ~ready (
   pool text collate "C" not null, priority bigint not null, job_id bigint not null, attempt bigint not null,
+  checked bigint not null, -- no hold up to this number holds it
   primary key (pool, priority, job_id)
 );
 create table ~delayed (
@@ -79,8 +80,10 @@ create table ~claims (
 create table ~dedupe (key text collate "C" primary key, job_id bigint not null);
 create table ~holds (
   subject text collate "C" not null, name text collate "C" not null, reason text not null, since timestamptz not null,
+  no bigint generated always as identity,
   primary key (subject, name)
 );
+create index holds_no on ~holds (no);
 -- Unfinished jobs by pool.
 create table ~depth (pool text collate "C" primary key, n bigint not null) with (fillfactor = 50);
 
