@@ -3,16 +3,11 @@ package postgres
 import (
 	"context"
 	"errors"
-	"runtime"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
-	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
 // Blocks are built after their tracks were kept. The transaction that keeps tracks,
@@ -214,7 +209,7 @@ func (s *Tracks) built(t *trackTx, marks []tile.Mark) (blocks []block, err error
 	if err != nil {
 		return nil, err
 	}
-	levels := s.pack(t.ctx, tracks)
+	levels := tile.PackAll(t.ctx, s.db.log, tracks)
 	if err := t.ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -226,29 +221,6 @@ func (s *Tracks) built(t *trackTx, marks []tile.Mark) (blocks []block, err error
 		blocks = append(blocks, more...)
 	}
 	return blocks, nil
-}
-
-// pack makes the features of tracks, by level.
-func (s *Tracks) pack(ctx context.Context, tracks []gpstracks.Track) (levels [tile.MaxLevel + 1][]tile.Feature) {
-	var mu sync.Mutex
-	g := run.New(ctx, s.db.log)
-	for part := range slices.Chunk(tracks, max(len(tracks)/(4*runtime.GOMAXPROCS(0)), 64)) {
-		g.Go("pack tracks", func(ctx context.Context) {
-			var packer tile.Packer
-			var own []tile.Feature
-			for i := 0; i < len(part) && ctx.Err() == nil; i++ {
-				own = append(own, packer.Pack(&part[i])...)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			for _, f := range own {
-				levels[f.Level] = append(levels[f.Level], f)
-			}
-		})
-	}
-	g.Wait()
-	g.Stop()
-	return levels
 }
 
 // discard marks all tracks and drops their blocks, unless those are of this layout.

@@ -4,14 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"runtime"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
-	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
 // Blocks are built after their tracks were kept. The transaction that keeps tracks,
@@ -188,7 +184,7 @@ func (s *Tracks) built(ctx context.Context) (marks []tile.Mark, blocks []block, 
 		}
 		tracks = append(tracks, more...)
 	}
-	levels := s.pack(ctx, tracks)
+	levels := tile.PackAll(ctx, s.db.log, tracks)
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
@@ -200,29 +196,6 @@ func (s *Tracks) built(ctx context.Context) (marks []tile.Mark, blocks []block, 
 		blocks = append(blocks, more...)
 	}
 	return marks, blocks, nil
-}
-
-// pack makes the features of tracks, by level.
-func (s *Tracks) pack(ctx context.Context, tracks []gpstracks.Track) (levels [tile.MaxLevel + 1][]tile.Feature) {
-	var mu sync.Mutex
-	g := run.New(ctx, s.db.log)
-	for part := range slices.Chunk(tracks, max(len(tracks)/(4*runtime.GOMAXPROCS(0)), 64)) {
-		g.Go("pack tracks", func(ctx context.Context) {
-			var packer tile.Packer
-			var own []tile.Feature
-			for i := 0; i < len(part) && ctx.Err() == nil; i++ {
-				own = append(own, packer.Pack(&part[i])...)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			for _, f := range own {
-				levels[f.Level] = append(levels[f.Level], f)
-			}
-		})
-	}
-	g.Wait()
-	g.Stop()
-	return levels
 }
 
 // discard marks all tracks and drops their blocks, unless those are of this layout.
