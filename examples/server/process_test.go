@@ -109,6 +109,7 @@ func newWorld(t *testing.T, settings map[string]string, places ...*place) *world
 		w.end(syscall.SIGTERM)
 		w.board.Close()
 		w.host.Close()
+		w.outer.CloseClientConnections() // a merge that is held up would keep it open
 		w.outer.Close()
 		if t.Failed() {
 			body, _ := os.ReadFile(filepath.Join(w.dir, "server.log"))
