@@ -298,8 +298,29 @@ func (w *world) card(prefix, title string) string {
 	return id
 }
 
+// move moves a card as a person does. STOP waits for the service's own writes to the
+// card: one that lands between its look and its write would be overwritten there, for
+// the board cannot write only what nobody has changed.
 func (w *world) move(item, column string) {
 	w.Helper()
+	w.until("the service's own writes to the card are done", func() bool {
+		var v struct {
+			Effects []struct {
+				Kind   string
+				TaskID int64 `json:"task_id"`
+			}
+		}
+		if column != "STOP" || !w.get("/queue", &v) {
+			return true
+		}
+		id := w.task(item).ID
+		for _, e := range v.Effects {
+			if e.Kind == "effect/status" && e.TaskID == id {
+				return false
+			}
+		}
+		return true
+	})
 	require.NoError(w, w.board.Move(item, column))
 }
 
