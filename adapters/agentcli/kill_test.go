@@ -28,14 +28,26 @@ func aDay(t testing.TB) string {
 	return fmt.Sprintf("86400.%d%09d", os.Getpid(), rand.Int32())
 }
 
+// spin starts a process that is another one before it can be ended.
+func spin(mark, pause string) string {
+	return `cat >spin <<'END'
+trap '' TERM HUP
+` + pause + `
+setsid sh "$0" "$1" &
+exit 0
+END
+(setsid sh spin ` + mark + ` &)
+`
+}
+
 // hostile does everything to outlive its master: it double-forks, makes
-// sessions, ignores TERM, clears its environment and keeps stdout open.
+// sessions, ignores TERM, clears its environment, keeps stdout open and spins.
 func hostile(mark string) string {
 	return `trap '' TERM HUP INT
 (setsid sh -c 'trap "" TERM; exec sleep ` + mark + `' &)
 (env -i setsid sh -c 'trap "" TERM; cd /; exec sleep ` + mark + `' &)
 sh -c 'sleep ` + mark + ` & sleep ` + mark + ` &' &
-echo started >started
+` + spin(mark, "sleep 0.01") + `echo started >started
 `
 }
 
@@ -76,7 +88,26 @@ func TestNothingOutlivesARun(t *testing.T) {
 			}
 			res := newRunner(t, nil).Run(ctx, c)
 			require.Equal(t, want, res.Kind, res.Reason)
-			require.Empty(t, alive(t, "sleep\x00"+mark))
+			require.Empty(t, alive(t, mark))
+		})
+	}
+}
+
+// Not every look at the processes sees one that is soon another one: a look that
+// finds nothing must not be the last.
+func TestSpinnersAreCaught(t *testing.T) {
+	t.Parallel()
+	for i := range 10 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			mark := aDay(t)
+			c := command(t, spin(mark, "")+spin(mark, "")+spin(mark, "sleep 0.001"))
+			c.Timeout = time.Hour
+			res := newRunner(t, nil).Run(t.Context(), c)
+			require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+			for range 10 { // nor may this be one look
+				require.Empty(t, alive(t, mark))
+			}
 		})
 	}
 }
@@ -103,7 +134,7 @@ func TestKilledServiceLeavesNothing(t *testing.T) {
 			body := `trap '' TERM HUP INT
 (setsid sh -c 'trap "" TERM; exec sleep ` + mark + `' &)
 (env -i setsid sh -c 'trap "" TERM; cd /; exec sleep ` + mark + ` >/dev/null 2>&1' &)
-echo started >started
+` + spin(mark, "sleep 0.01") + `echo started >started
 while :; do sleep ` + mark + `; done`
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "agent.sh"), []byte("#!/bin/sh\n"+body), 0o755))
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "service", dir)
@@ -123,7 +154,9 @@ while :; do sleep ` + mark + `; done`
 			r, err := agentcli.New(options(dir))
 			require.NoError(t, err)
 			require.NoError(t, r.Quiesce(t.Context(), 9))
-			require.Empty(t, alive(t, "sleep\x00"+mark))
+			for range 10 {
+				require.Empty(t, alive(t, mark))
+			}
 			left, err := filepath.Glob(filepath.Join(dir, "state", "*"))
 			require.NoError(t, err)
 			require.Empty(t, left)

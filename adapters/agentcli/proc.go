@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,9 +31,24 @@ type process struct {
 	parent int
 	dead   bool // a zombie: it only waits to be reaped
 	tty    bool // it has a terminal: a person works there
+	bare   bool // it has no environment, as one of the kernel has none
 }
 
 func proc(pid int, file string) string { return filepath.Join("/proc", strconv.Itoa(pid), file) }
+
+// Fields of /proc/PID/stat, counted from the one behind the name.
+const (
+	statState  = 0
+	statParent = 1
+	statTTY    = 4
+	statFlags  = 6
+	statStart  = 19
+	statEnv    = 47
+	statEnvEnd = 48
+	statFields = 49
+
+	kernelThread = 0x00200000 // in the flags
+)
 
 // lookup reads one process; ok is false when there is none.
 func lookup(pid int) (p process, ok bool) {
@@ -44,38 +60,86 @@ func lookup(pid int) (p process, ok bool) {
 	// last bracket.
 	_, rest, _ := strings.Cut(string(stat[max(0, bytes.LastIndexByte(stat, ')')):]), " ")
 	fields := strings.Fields(rest)
-	if len(fields) < 20 {
+	if len(fields) < statFields {
 		return p, false
 	}
-	parent, err1 := strconv.Atoi(fields[1])
-	start, err2 := strconv.ParseUint(fields[19], 10, 64)
-	dead := fields[0] == "Z" || fields[0] == "X"
-	return process{ident: ident{pid, start}, parent: parent, dead: dead, tty: fields[4] != "0"}, err1 == nil && err2 == nil
+	parent, err1 := strconv.Atoi(fields[statParent])
+	start, err2 := strconv.ParseUint(fields[statStart], 10, 64)
+	flags, err3 := strconv.ParseUint(fields[statFlags], 10, 64)
+	dead := fields[statState] == "Z" || fields[statState] == "X"
+	return process{
+		ident: ident{pid, start}, parent: parent, dead: dead, tty: fields[statTTY] != "0",
+		bare: flags&kernelThread != 0 || fields[statEnvEnd] != "0" && fields[statEnv] == fields[statEnvEnd],
+	}, err1 == nil && err2 == nil && err3 == nil
 }
 
-// table reads the process table. Processes that vanish meanwhile are left out.
-func table() []process {
+// pids lists the processes there are.
+func pids() []int {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
 	}
 	defer dir.Close()
 	names, _ := dir.Readdirnames(-1) // what could be read counts; callers look again
-	var out []process
+	var out []int
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		if p, ok := lookup(pid); ok {
-			out = append(out, p)
+		if pid, err := strconv.Atoi(name); err == nil {
+			out = append(out, pid)
 		}
 	}
 	return out
 }
 
+// rounds bounds how often one look at the table lists it.
+const rounds = 16
+
+// entry is a process and whether it is one of those looked for by itself.
+type entry struct {
+	process
+	ours bool
+}
+
+// table reads the process table. Whole is false when somebody may be missing:
+// what ends or becomes another program while it is looked at may have started a
+// process that is not in the list, so that the table is listed again until
+// nobody is lost.
+func table(ours func(process) (yes, sure bool)) (all map[int]entry, whole bool) {
+	all, seen := map[int]entry{}, map[int]bool{}
+	for n := 0; n < rounds && !whole; n++ {
+		whole = true
+		for _, pid := range pids() {
+			if seen[pid] {
+				continue
+			}
+			var e entry
+			if e, seen[pid] = look(pid, ours); e.PID != 0 {
+				all[pid] = e
+			}
+			whole = whole && seen[pid] && !e.dead
+		}
+	}
+	return all, whole
+}
+
+// look looks at one process; sure is false when that has to be done again.
+func look(pid int, ours func(process) (yes, sure bool)) (e entry, sure bool) {
+	before, ok := lookup(pid)
+	if !ok {
+		return e, false
+	}
+	e.process = before
+	if before.dead {
+		return e, true
+	}
+	if e.ours, sure = ours(before); e.ours {
+		return e, true
+	}
+	after, ok := lookup(pid)
+	return e, sure && ok && after.ident == before.ident && !after.dead && after.bare == before.bare
+}
+
 // descendants lists the living processes below one.
-func descendants(procs []process, of int) []ident {
+func descendants(procs map[int]entry, of int) []ident {
 	below := map[int]bool{of: true}
 	for again := true; again; {
 		again = false
@@ -94,39 +158,68 @@ func descendants(procs []process, of int) []ident {
 	return out
 }
 
-// isMarked reports whether a process inherited the run's mark.
-func isMarked(pid int, token string) bool {
-	env, err := os.ReadFile(proc(pid, "environ"))
-	return err == nil && bytes.Contains(append([]byte{0}, append(env, 0)...), []byte("\x00"+mark+"="+token+"\x00"))
+// under lists the living processes below this one. It reads the lists of
+// children, which takes a fraction of what the whole table does: a process that
+// is soon another one is still there when it is signalled. A kernel without
+// those lists has the table.
+func under() (out []ident) {
+	waiting := []int{os.Getpid()}
+	for len(waiting) > 0 {
+		pid := waiting[0]
+		waiting = waiting[1:]
+		lists, _ := filepath.Glob(proc(pid, "task/*/children")) // none when it has ended
+		if len(lists) == 0 && pid == os.Getpid() {
+			procs, _ := table(func(process) (bool, bool) { return false, true })
+			return descendants(procs, pid)
+		}
+		for _, list := range lists {
+			body, _ := os.ReadFile(list) // a thread may have ended
+			for _, f := range strings.Fields(string(body)) {
+				child, err := strconv.Atoi(f)
+				if err != nil {
+					continue
+				}
+				waiting = append(waiting, child)
+				if p, ok := lookup(child); ok && !p.dead {
+					out = append(out, p.ident)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// isMarked reports whether a process inherited the run's mark. It is not sure
+// of one that is just becoming another program or ending: nothing can be read.
+func isMarked(p process, token string) (yes, sure bool) {
+	env, err := os.ReadFile(proc(p.PID, "environ"))
+	if err != nil {
+		return false, p.bare || errors.Is(err, os.ErrPermission) // another user's
+	}
+	return bytes.Contains(append([]byte{0}, append(env, 0)...), []byte("\x00"+mark+"="+token+"\x00")), len(env) > 0 || p.bare
 }
 
 // leftovers lists the living processes of a run but for its shim: what is below
 // the shim, what carries the mark, what the shim has noted, and what works in
 // the run's directory without a terminal and is younger than the run. This
-// process is never one of them.
-func leftovers(r record) []ident {
-	procs := table()
-	found := map[ident]bool{}
-	for _, s := range r.Strays {
-		found[s] = true
+// process is never one of them. All is false when somebody may be missing.
+func leftovers(r record) (left []ident, all bool) {
+	procs, all := table(func(p process) (yes, sure bool) {
+		yes, sure = isMarked(p, r.Token)
+		return yes || slices.Contains(r.Strays, p.ident) || r.Shim.PID != 0 && p.Start >= r.Shim.Start && !p.tty && worksIn(p.PID, r.Dir), sure
+	})
+	below := map[ident]bool{}
+	if shim, ok := procs[r.Shim.PID]; ok && shim.ident == r.Shim {
+		for _, d := range descendants(procs, shim.PID) {
+			below[d] = true
+		}
 	}
 	for _, p := range procs {
-		if p.ident == r.Shim {
-			for _, d := range descendants(procs, p.PID) {
-				found[d] = true
-			}
+		if (p.ours || below[p.ident]) && p.PID != os.Getpid() && p.ident != r.Shim {
+			left = append(left, p.ident)
 		}
 	}
-	var out []ident
-	for _, p := range procs {
-		if p.dead || p.PID == os.Getpid() || p.ident == r.Shim {
-			continue
-		}
-		if found[p.ident] || isMarked(p.PID, r.Token) || r.Shim.PID != 0 && p.Start >= r.Shim.Start && !p.tty && worksIn(p.PID, r.Dir) {
-			out = append(out, p.ident)
-		}
-	}
-	return out
+	return left, all
 }
 
 func worksIn(pid int, dir string) bool {
@@ -173,33 +266,44 @@ const (
 	lookSlow = 100 * time.Millisecond
 )
 
+// blind is how many looks in a row may find nobody without being sure of it,
+// on a machine where somebody is always missed.
+const blind = 30
+
 var errAlive = errors.New("processes of the run cannot be ended")
 
 // end brings processes down: TERM, then after the grace KILL, until list finds
-// none.
-func end(ctx context.Context, list func() []ident, grace time.Duration) error {
-	begun, pause, killing := time.Now(), lookSoon, false
+// none and is sure that there is none.
+func end(ctx context.Context, list func() (left []ident, all bool), grace time.Duration) error {
+	begun, pause, killing, unseen := time.Now(), lookSoon, false, 0
 	told := map[ident]bool{}
 	for {
-		left := list()
-		if len(left) == 0 {
+		left, all := list()
+		unseen++
+		if len(left) > 0 {
+			unseen = 0
+		}
+		if len(left) == 0 && all || unseen >= blind {
 			return nil
 		}
 		waited := time.Since(begun)
-		if waited > grace && !killing {
-			killing, pause = true, lookSoon
+		if !killing && waited > grace || len(left) == 0 {
+			killing, pause = waited > grace, lookSoon
 		}
 		if waited > grace+stubborn {
 			return errAlive
 		}
 		for _, p := range left {
+			if !told[p] {
+				pause = lookSoon // so that who comes after them has no time for others
+			}
 			switch {
 			case killing:
 				signal(p, syscall.SIGKILL)
 			case !told[p]:
-				told[p] = true
 				signal(p, syscall.SIGTERM)
 			}
+			told[p] = true
 		}
 		select {
 		case <-ctx.Done():

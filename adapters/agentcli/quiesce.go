@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
+	"time"
 )
 
 // Quiesce implements work.Agents.
@@ -57,13 +59,17 @@ func (r *Runner) sweep(ctx context.Context, name string) error {
 	return nil
 }
 
-// clear ends the run's processes, and its shim only then: as long as the shim
-// lives, no orphan can get out of sight.
+// clear ends the run's processes. The shim does that best: as long as it lives
+// no orphan can get out of sight, and it knows for sure when there is none left.
+// Only a shim that does not end in time is ended after what it looks after.
 func (r *Runner) clear(ctx context.Context, rec record) error {
-	others := func() []ident { return leftovers(rec) }
-	shim := func() []ident { return alive(rec.Shim) }
-	if n := len(others()); n > 0 {
-		r.opt.Log.Warn("ending processes that a run has left", "task", rec.TaskID, "count", n)
+	others := func() ([]ident, bool) { return leftovers(rec) }
+	shim := func() ([]ident, bool) { return alive(rec.Shim), true }
+	if left, _ := others(); len(left) > 0 {
+		r.opt.Log.Warn("ending processes that a run has left", "task", rec.TaskID, "count", len(left))
+	}
+	if err := r.ask(ctx, rec.Shim); err != nil {
+		return err
 	}
 	if err := end(ctx, others, r.opt.TermGrace); err != nil {
 		return err
@@ -72,4 +78,17 @@ func (r *Runner) clear(ctx context.Context, rec record) error {
 		return err
 	}
 	return end(ctx, others, r.opt.TermGrace)
+}
+
+// ask tells a shim to stop and waits for its end, for as long as it should need.
+func (r *Runner) ask(ctx context.Context, shim ident) error {
+	signal(shim, syscall.SIGTERM)
+	for until := time.Now().Add(r.opt.TermGrace + leftoverGrace); len(alive(shim)) > 0 && time.Now().Before(until); {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lookSoon):
+		}
+	}
+	return nil
 }

@@ -84,7 +84,7 @@ func alive(t testing.TB, text string) []string {
 		body, err := os.ReadFile(filepath.Join(d, "cmdline"))
 		stat, _ := os.ReadFile(filepath.Join(d, "stat"))
 		if err == nil && strings.Contains(string(body), text) && !strings.Contains(string(stat), ") Z ") {
-			out = append(out, filepath.Base(d))
+			out = append(out, filepath.Base(d)+" "+strings.ReplaceAll(string(body), "\x00", " "))
 		}
 	}
 	return out

@@ -148,8 +148,9 @@ func note(rec *record) bool {
 	before := len(rec.Strays)
 	rec.Strays = slices.DeleteFunc(rec.Strays, func(p ident) bool { return alive(p) == nil })
 	changed := len(rec.Strays) != before
-	for _, p := range descendants(table(), os.Getpid()) {
-		if !isMarked(p.PID, rec.Token) && !slices.Contains(rec.Strays, p) {
+	marked := func(p process) (yes, sure bool) { return isMarked(p, rec.Token) }
+	for _, p := range under() {
+		if e, sure := look(p.PID, marked); sure && !e.ours && !e.dead && e.ident == p && !slices.Contains(rec.Strays, p) {
 			rec.Strays, changed = append(rec.Strays, p), true
 		}
 	}
@@ -183,11 +184,20 @@ func watch(in io.Reader, pid int, grace time.Duration) int {
 	var stopping atomic.Bool
 	code := exitNoStart // read when the reaper has ended
 	reaped := make(chan struct{})
+	// A look that finds nobody may have missed somebody: only the reaper knows.
+	below := func() ([]ident, bool) {
+		select {
+		case <-reaped:
+			return nil, true
+		default:
+			return under(), false
+		}
+	}
 	g.Go("reaper", func(context.Context) {
 		defer close(reaped)
 		code = reap(pid, func() {
 			if !stopping.Load() {
-				g.Go("leftovers", func(ctx context.Context) { _ = end(ctx, below, leftoverGrace) }) // the reaper waits for them anyway
+				g.Go("leftovers", func(ctx context.Context) { endAll(ctx, below, leftoverGrace) })
 			}
 		})
 	})
@@ -195,10 +205,20 @@ func watch(in io.Reader, pid int, grace time.Duration) int {
 	case <-reaped:
 	case <-stop:
 		stopping.Store(true)
-		_ = end(context.Background(), below, grace) // and here too
-		<-reaped
+		endAll(context.Background(), below, grace)
 	}
 	return code
+}
+
+// endAll brings down what is below until the reaper has seen the last of them.
+func endAll(ctx context.Context, below func() ([]ident, bool), grace time.Duration) {
+	for ctx.Err() == nil {
+		if _, all := below(); all {
+			return
+		}
+		_ = end(ctx, below, grace) // what cannot be ended now is tried again
+		grace = 0
+	}
 }
 
 // reap waits for every child until there is none and returns the agent's exit
@@ -218,8 +238,6 @@ func reap(pid int, gone func()) int {
 		}
 	}
 }
-
-func below() []ident { return descendants(table(), os.Getpid()) }
 
 func statusOf(ws syscall.WaitStatus) int {
 	if ws.Signaled() {
