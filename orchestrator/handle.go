@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
@@ -81,9 +82,42 @@ func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *
 	}
 	on, trigger := stage.BoardTrigger(item.Status)
 	if !trigger {
-		return e.notATrigger(c, item)
+		stop, err := e.overwritten(ctx, c, h)
+		switch {
+		case err != nil:
+			return e.again(err, c)
+		case !stop:
+			return e.notATrigger(c, item)
+		}
+		e.Log.Info("a STOP that our own write has overwritten on the board", "item", item.ID, "repo", project.Repo)
+		on = stage.OnStop
 	}
 	return e.onBoard(ctx, c, project, item, h.ActorID, on)
+}
+
+// overwriteWindow is how long after a status write of ours a person's STOP may
+// be told that the write has overwritten: trackers tell late.
+const overwriteWindow = time.Minute
+
+// overwritten reports whether a webhook tells of a person's STOP that a status
+// write of ours has overwritten: the board is looked at before it is written to,
+// but it knows no write on a condition. Then the webhook's word counts.
+func (e *Engine) overwritten(ctx context.Context, c queue.Claim, h tracker.Hook) (bool, error) {
+	board, ok := e.Tracker.(tracker.Board)
+	if !ok || !h.Status || h.Self || h.To == "" || h.ActorID == "" {
+		return false, nil
+	}
+	task, found, err := e.taskOf(ctx, h.ItemID)
+	if err != nil || !found || task.State.Stage.Terminal() {
+		return false, err
+	}
+	if to, err := board.StatusOf(ctx, h.ProjectID, h.To); err != nil || to != stage.StatusStop {
+		return false, err
+	}
+	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{Pool: queue.PoolEffects, TaskID: task.ID, Limit: 100_000})
+	return slices.ContainsFunc(jobs, func(j queue.Job) bool {
+		return j.Kind == kindEffect+stage.EffectStatus && j.FinishedAt.After(c.Job.CreatedAt.Add(-overwriteWindow))
+	}), err
 }
 
 // notATrigger looks once more, a little later, in case the tracker answered

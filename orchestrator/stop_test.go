@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // stoppable makes a rig with STOP on, and the serial gate beside it.
@@ -95,6 +96,75 @@ func TestStopWhileAnAgentWorks(t *testing.T) {
 		require.Greater(r, again.ID, task.ID)
 		require.Equal(r, []string{before.WorkItemID, before.Branch}, []string{again.WorkItemID, again.Branch}, "the names are free")
 	})
+}
+
+// A STOP that is set between the service's look at a card and its own write to it
+// is overwritten on the board. The webhook has told of it.
+func TestOverwrittenStop(t *testing.T) {
+	for name, c := range map[string]struct {
+		after time.Duration // from our own write to the webhook
+		hook  tracker.Hook
+		stops bool
+	}{
+		"by the status":             {0, tracker.Hook{ActorID: "kim", To: string(stage.StatusStop)}, true},
+		"by the column's name":      {30 * time.Second, tracker.Hook{ActorID: "kim", To: "Stop"}, true},
+		"long after our last write": {time.Hour, tracker.Hook{ActorID: "kim", To: "STOP"}, false},
+		"by nobody":                 {0, tracker.Hook{To: "STOP"}, false},
+		"ourselves":                 {0, tracker.Hook{ActorID: "kim", To: "STOP", Self: true}, false},
+		"no word of the column":     {0, tracker.Hook{ActorID: "kim"}, false},
+		"another column":            {0, tracker.Hook{ActorID: "kim", To: "Blocked"}, false},
+		"an unknown column":         {0, tracker.Hook{ActorID: "kim", To: "Later"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stoppable(t, func(r *rig) {
+				r.place.SetScript(instead(stage.Analyst, hang))
+				item := r.card(appProject, "x")
+				r.move(appProject, item, stage.StatusToAnalyse)
+				r.settle(10 * time.Second)
+				was := r.status(appProject, item)
+				_, trigger := stage.BoardTrigger(was)
+				require.False(r, trigger)
+				r.settle(c.after)
+				h := c.hook
+				h.Kind, h.ProjectID, h.ItemID, h.Status = tracker.HookItemUpdated, appProject, item, true
+				r.hook(h)
+				r.settle(10 * time.Second)
+				if !c.stops {
+					require.Equal(r, was, r.status(appProject, item))
+					require.Equal(r, stage.Analysis, r.task(item).State.Stage)
+					return
+				}
+				require.Equal(r, stage.Cancelled, r.cancelled(item).State.Stage)
+				require.Equal(r, stage.StatusStop, r.status(appProject, item), "the card says so again")
+			})
+		})
+	}
+}
+
+// A STOP by an operator shows on the board too, if that has a column for it.
+func TestOperatorsStopShows(t *testing.T) {
+	for name, c := range map[string]struct {
+		columns []stage.Status
+		want    stage.Status
+	}{
+		"a column":  {nil, stage.StatusStop},
+		"no column": {[]stage.Status{stage.StatusToAnalyse, stage.StatusInProgress, stage.StatusDone}, stage.StatusInProgress},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stoppable(t, func(r *rig) {
+				r.place.SetScript(instead(stage.Analyst, hang))
+				r.board.AddProject(appProject, c.columns...)
+				item := r.card(appProject, "x")
+				r.move(appProject, item, stage.StatusToAnalyse)
+				r.settle(10 * time.Second)
+				require.NoError(r, r.engine.Stop(context.Background(), r.task(item).ID, "kim"))
+				r.settle(10 * time.Second)
+				require.Equal(r, c.want, r.status(appProject, item))
+				require.Equal(r, stage.Cancelled, r.cancelled(item).State.Stage)
+				require.Empty(r, r.open())
+			})
+		})
+	}
 }
 
 func TestStopBeforeAClaim(t *testing.T) {

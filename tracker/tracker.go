@@ -85,11 +85,14 @@ type Tracker interface {
 	AddComment(ctx context.Context, c NewComment) (string, error)
 }
 
-// Board tells which columns a project has, for diagnosis.
+// Board tells which columns a project has.
 type Board interface {
 	// Columns maps each logical status to the name of the column that serves it
 	// in the project; a status that nothing serves is absent.
 	Columns(ctx context.Context, projectID string) (map[stage.Status]string, error)
+	// StatusOf is the logical status of a column, which is called as a Hook's To
+	// calls it; stage.StatusUnknown when it serves none.
+	StatusOf(ctx context.Context, projectID, column string) (stage.Status, error)
 }
 
 // ErrNoRelations says that the tracker (or its version) knows no relations.
@@ -114,7 +117,8 @@ const (
 )
 
 // Hook is one webhook of a tracker, decoded. It is a hint: the engine reads the
-// item again and acts on what the tracker says then.
+// item again and acts on what the tracker says then. Only a person's STOP that a
+// write of the service has overwritten meanwhile is taken from the hook itself.
 type Hook struct {
 	Kind      string
 	Event     string // the tracker's own name of it, for logs
@@ -123,6 +127,7 @@ type Hook struct {
 	ActorID   string // who caused it; empty when the payload does not tell
 	Self      bool   // caused by this service's own account
 	Status    bool   // the status is what changed
+	To        string `json:",omitempty"` // the column that it changed to, by id or name; empty when the payload does not tell
 	Body      string // of a comment, markup stripped
 }
 

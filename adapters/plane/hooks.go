@@ -52,7 +52,8 @@ type envelope struct {
 	Action   string          `json:"action"`
 	Data     data            `json:"data"`
 	Activity struct {
-		Field *string `json:"field"`
+		Field *string         `json:"field"`
+		New   json.RawMessage `json:"new_value"` // of any type
 		Actor struct {
 			ID string `json:"id"`
 		} `json:"actor"`
@@ -70,6 +71,7 @@ type data struct {
 
 	// v2
 	ProjectID string `json:"project_id"`
+	StateID   string `json:"state_id"`
 	UpdatedBy string `json:"updated_by_id"`
 	Comment   struct {
 		IssueID        string `json:"issue_id"`
@@ -111,6 +113,9 @@ func (e envelope) decodeV1(h *tracker.Hook) (source string) {
 	case "issue.updated":
 		h.Kind = tracker.HookItemUpdated
 		h.Status = e.Activity.Field != nil && (*e.Activity.Field == "state_id" || *e.Activity.Field == "state")
+		if h.Status && json.Unmarshal(e.Activity.New, &h.To) != nil {
+			h.To = "" // not a text: not told
+		}
 	case "issue_comment.created", "issue_comment.updated":
 		h.Kind, h.ItemID, h.Body = tracker.HookComment, e.Data.Issue, StripHTML(e.Data.HTML)
 	}
@@ -127,7 +132,9 @@ func (e envelope) decodeV2(h *tracker.Hook) (source string) {
 		h.Kind = tracker.HookItemCreated
 	case "workitem.updated":
 		h.Kind = tracker.HookItemUpdated
-		_, h.Status = e.Previous["state_id"]
+		if _, h.Status = e.Previous["state_id"]; h.Status {
+			h.To = given(e.Data.StateID)
+		}
 	case "workitem.comment.created", "workitem.comment.updated":
 		said := e.Data.Comment
 		h.Kind, h.ItemID, h.ActorID = tracker.HookComment, cmp.Or(given(said.IssueID), h.ItemID), given(said.ActorID)

@@ -279,3 +279,21 @@ func (c *Client) Columns(ctx context.Context, projectID string) (map[stage.Statu
 	}
 	return out, nil
 }
+
+// StatusOf implements tracker.Board. Older servers call a column by its name in
+// their webhooks.
+func (c *Client) StatusOf(ctx context.Context, projectID, column string) (stage.Status, error) {
+	b, err := c.board(ctx, projectID, "")
+	if err != nil {
+		return stage.StatusUnknown, err
+	}
+	if s, ok := b.keys[column]; ok {
+		return s, nil
+	}
+	for id, name := range b.names {
+		if s, ok := b.keys[id]; ok && strings.EqualFold(strings.TrimSpace(name), strings.TrimSpace(column)) {
+			return s, nil
+		}
+	}
+	return stage.StatusUnknown, nil
+}

@@ -266,8 +266,8 @@ func TestDecode(t *testing.T) {
 	}
 	for file, want := range map[string]tracker.Hook{
 		"issue_created":             hook(tracker.HookItemCreated, "issue.created", nil),
-		"issue_updated_state_id":    hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) { h.Status = true }),
-		"issue_updated_state_api":   hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) { h.Status, h.ActorID = true, ourselves }),
+		"issue_updated_state_id":    hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) { h.Status, h.To = true, "9100-02" }),
+		"issue_updated_state_api":   hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) { h.Status, h.To, h.ActorID = true, "9100-02", ourselves }),
 		"issue_updated_labels":      hook(tracker.HookItemUpdated, "issue.updated", nil),
 		"issue_updated_description": hook(tracker.HookItemUpdated, "issue.updated", nil),
 		"issue_deleted":             hook(tracker.HookOther, "issue.deleted", func(h *tracker.Hook) { h.ProjectID = "" }),
@@ -276,12 +276,14 @@ func TestDecode(t *testing.T) {
 		"comment_own":               hook(tracker.HookComment, "issue_comment.created", func(h *tracker.Hook) { h.Body, h.Self = "looks good\nship <it>", true }),
 		"cycle_created":             hook(tracker.HookOther, "cycle.created", func(h *tracker.Hook) { h.ItemID, h.ProjectID = "cy", "" }),
 		"v2_created":                hook(tracker.HookItemCreated, "workitem.created", func(h *tracker.Hook) { h.ActorID = "" }),
-		"v2_constant_name":          hook(tracker.HookItemUpdated, "workitem.updated", func(h *tracker.Hook) { h.Status = true }),
-		"v2_comment":                hook(tracker.HookComment, "workitem.comment.created", func(h *tracker.Hook) { h.Body = "looks good\nship <it>" }),
-		"v2_comment_constant":       hook(tracker.HookComment, "workitem.comment.updated", func(h *tracker.Hook) { h.Body, h.Self = "looks good\nship <it>", true }),
-		"v2_deleted":                hook(tracker.HookOther, "workitem.deleted", func(h *tracker.Hook) { h.ActorID = "" }),
-		"v2_updated":                hook(tracker.HookItemUpdated, "workitem.updated", func(h *tracker.Hook) { h.Status = true }),
-		"v2_renamed":                hook(tracker.HookItemUpdated, "workitem.updated", func(h *tracker.Hook) { h.ActorID = ourselves }),
+		"v2_constant_name": hook(tracker.HookItemUpdated, "workitem.updated", func(h *tracker.Hook) {
+			h.Status, h.To = true, "91000000-5555-4555-8555-000000000002"
+		}),
+		"v2_comment":          hook(tracker.HookComment, "workitem.comment.created", func(h *tracker.Hook) { h.Body = "looks good\nship <it>" }),
+		"v2_comment_constant": hook(tracker.HookComment, "workitem.comment.updated", func(h *tracker.Hook) { h.Body, h.Self = "looks good\nship <it>", true }),
+		"v2_deleted":          hook(tracker.HookOther, "workitem.deleted", func(h *tracker.Hook) { h.ActorID = "" }),
+		"v2_updated":          hook(tracker.HookItemUpdated, "workitem.updated", func(h *tracker.Hook) { h.Status, h.To = true, "9100-02" }),
+		"v2_renamed":          hook(tracker.HookItemUpdated, "workitem.updated", func(h *tracker.Hook) { h.ActorID = ourselves }),
 	} {
 		body, err := os.ReadFile(filepath.Join("testdata", "hooks", file+".json"))
 		require.NoError(t, err)

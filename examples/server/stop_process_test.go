@@ -151,9 +151,10 @@ func (w *world) gone(before, after web.TaskDetail, mark string) {
 // A STOP ends whatever an agent does to outlive it, and clears away what is ours.
 func TestStopOfRealAgents(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil, &place{prefix: "HOS"}, &place{prefix: "FGN"}, &place{prefix: "QUE"}, &place{prefix: "WIN"}, &place{prefix: "MRG"})
+	w := newWorld(t, nil, &place{prefix: "HOS"}, &place{prefix: "FGN"}, &place{prefix: "QUE"}, &place{prefix: "WIN"}, &place{prefix: "MRG"}, &place{prefix: "OVR"})
 	for name, test := range map[string]func(*world){
 		"hostile": stopHostile, "foreign commit": stopForeign, "before a claim": stopQueued, "deployment": stopDeployment, "merge": stopMerge,
+		"overwritten": stopOverwritten,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -222,6 +223,20 @@ func stopQueued(w *world) {
 	w.approve(first)
 	w.until("the first is done", func() bool { return w.column(first) == "Done" })
 	require.Empty(w, w.runs("QUE-2"), "no agent of the second was ever started")
+}
+
+// A STOP that comes between the service's look at the card and its own write to it.
+func stopOverwritten(w *world) {
+	w.write("OVR-1-analyst", "await $WORLD_DIR/never\n")
+	item := w.card("OVR", "Changed my mind")
+	said := make(chan error, 1)
+	w.mu.Lock()
+	w.before[item] = func() { said <- w.board.Move(item, "STOP") }
+	w.mu.Unlock()
+	w.move(item, "To Analyse")
+	w.cancelled(item)
+	require.NoError(w, <-said)
+	require.Equal(w, "STOP", w.column(item), "the card says so again")
 }
 
 // In the middle of a deployment STOP waits until that has finished.

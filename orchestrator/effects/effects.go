@@ -105,6 +105,8 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	}
 	err = d.Tracker.SetStatus(ctx, e.ProjectID, e.ItemID, e.Status)
 	switch {
+	case errors.Is(err, tracker.ErrNoStatus) && e.Status == stage.StatusStop:
+		return queue.Outcome{Kind: queue.OutcomeDone, Error: "the board has no STOP: it was said elsewhere"}
 	case errors.Is(err, tracker.ErrNoStatus):
 		return dead(fmt.Sprintf("the board has no status for %s", e.Status))
 	case err != nil:

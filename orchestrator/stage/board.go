@@ -30,13 +30,13 @@ func (w *writer) status(to Status) {
 	if to == "" || to == s.Set && !board {
 		return
 	}
-	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectStatus, Status: to, Replaces: replaceable(s.Acted, s.Set)})
+	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectStatus, Status: to, Replaces: Replaceable(s.Acted, s.Set)})
 	s.Set = to
 }
 
-// replaceable lists the trigger statuses that the service itself has dealt with
+// Replaceable lists the trigger statuses that the service itself has dealt with
 // or set; any other that stands on the board is a human's newer word.
-func replaceable(statuses ...Status) []Status {
+func Replaceable(statuses ...Status) []Status {
 	var out []Status
 	for _, s := range statuses {
 		if _, trigger := BoardTrigger(s); trigger && (len(out) == 0 || out[0] != s) {

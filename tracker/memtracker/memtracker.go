@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -234,4 +235,19 @@ func (b *Board) Columns(_ context.Context, projectID string) (map[stage.Status]s
 		}
 	}
 	return out, nil
+}
+
+// StatusOf implements tracker.Board. A column's id is its logical status here.
+func (b *Board) StatusOf(_ context.Context, projectID, column string) (stage.Status, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, ok := b.columns[projectID]; !ok || b.fail != nil {
+		return stage.StatusUnknown, cmp.Or(b.fail, tracker.ErrNotFound)
+	}
+	for _, info := range stage.Statuses() {
+		if b.has(projectID, info.Key) && (column == string(info.Key) || strings.EqualFold(column, info.Name)) {
+			return info.Key, nil
+		}
+	}
+	return stage.StatusUnknown, nil
 }

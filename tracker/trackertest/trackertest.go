@@ -223,4 +223,9 @@ func columns(t *testing.T, f Fixture) {
 	require.True(t, strings.EqualFold("Blocked", got[stage.StatusBlocked]))
 	require.NotContains(t, got, stage.StatusConfirmDeploy)
 	require.NotContains(t, got, stage.StatusApproved)
+	for column, want := range map[string]stage.Status{got[stage.StatusBlocked]: stage.StatusBlocked, "Approved": stage.StatusUnknown, "": stage.StatusUnknown} {
+		status, err := f.Tracker.StatusOf(t.Context(), p, column)
+		require.NoError(t, err)
+		require.Equal(t, want, status, column)
+	}
 }

@@ -98,6 +98,7 @@ func cancel(s stage.State, e stage.Event, d stage.Decision, why string) stage.De
 	text := "Cancelled: " + why + ". The branch is removed; the documents are kept."
 	out.Effects = append(out.Effects,
 		stage.Effect{Kind: orchestrator.EffectCancel, SHA: n.Head},
+		stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusStop, Replaces: stage.Replaceable(s.Acted, s.Set)},
 		stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text})
 	return out
 }
