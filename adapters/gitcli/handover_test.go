@@ -236,3 +236,45 @@ func TestCommitThatIsNowhere(t *testing.T) {
 	_, err = k.g.Tip(t.Context(), k.at("--upload-pack=x").space)
 	require.ErrorIs(t, err, work.ErrBadName)
 }
+
+// A task that is cancelled before its first agent has ended: another replica than
+// the one that made the branch removes it, but not what a person has put there.
+func TestDropOfABranchThatAnotherHasBegun(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(k *kit)
+		err    error
+	}{
+		"only begun":        {func(*kit) {}, nil},
+		"main has moved on": {func(k *kit) { k.pushMain("more.go", "package more\n") }, nil},
+		"a person's commit": {func(k *kit) {
+			clone := filepath.Join(k.TempDir(), "c")
+			run(k, k.TempDir(), "clone", "--quiet", "--branch", k.space.Branch, k.bare, clone)
+			commit(k, clone, "mine.go", "package mine\n")
+			run(k, clone, "push", "--quiet", "origin", k.space.Branch)
+		}, work.ErrMoved},
+		"a person's branch": {func(k *kit) {
+			run(k, k.bare, "update-ref", "refs/heads/"+k.space.Branch, "refs/heads/main")
+		}, work.ErrMoved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, all := replicas(t, 2)
+			a, b := all[0], all[1]
+			a.open()
+			tip, err := a.g.Tip(t.Context(), a.space)
+			require.NoError(t, err)
+			require.NoError(t, a.g.Push(t.Context(), a.space, tip.SHA, ""))
+			c.change(a)
+			require.ErrorIs(t, b.g.Drop(t.Context(), b.space, "APP-1-1"), c.err)
+			if c.err != nil {
+				require.NotEmpty(t, b.refs("refs/heads/feature"))
+				return
+			}
+			require.Empty(t, b.refs("refs/heads/feature"))
+			mirror := filepath.Join(b.root, "mirrors", "acme--app.git")
+			require.Equal(t, tip.SHA, run(t, mirror, "rev-parse", "refs/signalbox/kept/APP-1-1"))
+			require.NoError(t, b.g.Drop(t.Context(), b.space, "APP-1-1"), "again is a success")
+		})
+	}
+}

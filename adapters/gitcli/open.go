@@ -148,8 +148,7 @@ func (g *Git) firstCommit(ctx context.Context, p place, first []work.File) (stri
 	if err != nil {
 		return "", err
 	}
-	message := p.WorkItem + ": begin\n"
-	out, err := g.run(ctx, call{repo: p.mirror, stdin: message, args: []string{"commit-tree", strings.TrimSpace(tree), "-p", base, "-F", "-"}})
+	out, err := g.run(ctx, call{repo: p.mirror, stdin: begin(p) + "\n", args: []string{"commit-tree", strings.TrimSpace(tree), "-p", base, "-F", "-"}})
 	if err != nil {
 		return "", err
 	}
@@ -157,6 +156,9 @@ func (g *Git) firstCommit(ctx context.Context, p place, first []work.File) (stri
 	_, err = g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, tip, strings.Repeat("0", 40))
 	return tip, err
 }
+
+// begin is the message of a task's first commit.
+func begin(p place) string { return p.WorkItem + ": begin" }
 
 func (g *Git) stage(ctx context.Context, p place, env []string, f work.File) error {
 	if path.Clean(f.Path) != f.Path || path.IsAbs(f.Path) || strings.HasPrefix(f.Path, "../") || strings.ContainsAny(f.Path, "\x00\n,") {

@@ -2,6 +2,7 @@ package gitcli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -151,6 +152,9 @@ func (g *Git) Drop(ctx context.Context, s work.Space, keep string) error {
 		return err
 	}
 	defer g.lock(p.mirror)()
+	if err := g.makeMirror(ctx, p); err != nil { // this service may never have worked on the repository
+		return err
+	}
 	kept := "refs/signalbox/kept/" + keep
 	tip, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
 	if err != nil {
@@ -165,7 +169,44 @@ func (g *Git) Drop(ctx context.Context, s work.Space, keep string) error {
 	} else if tip, err = g.ref(ctx, p.mirror, kept); err != nil {
 		return err
 	}
+	if tip == "" {
+		if tip, err = g.begun(ctx, p); err != nil {
+			return err
+		}
+		if tip != "" {
+			if _, err := g.git(ctx, p.mirror, "update-ref", kept, tip); err != nil {
+				return err
+			}
+		}
+	}
 	return g.dropRemote(ctx, p, tip)
+}
+
+// begun is the remote branch of a task that this mirror knows nothing of, when it
+// has nothing but the first commit: another replica has made that.
+func (g *Git) begun(ctx context.Context, p place) (string, error) {
+	seen, err := g.remote(ctx, p)
+	if err != nil || seen == "" {
+		return "", err
+	}
+	if err := errors.Join(g.fetchMain(ctx, p), g.fetchCommit(ctx, p)); err != nil {
+		return "", err
+	}
+	out, err := g.git(ctx, p.mirror, "log", "-1", "--format=%s%n%P", seen)
+	if err != nil {
+		return "", err
+	}
+	message, parents, _ := strings.Cut(strings.TrimSpace(out), "\n")
+	if message != begin(p) || !commitID(parents) {
+		return "", nil
+	}
+	if _, err := g.git(ctx, p.mirror, "cat-file", "-e", seen+":"+p.Docs); err != nil {
+		return "", nil //nolint:nilerr // it has no directory of the task
+	}
+	if ours, err := g.ancestor(ctx, p.mirror, parents, "refs/remotes/origin/"+p.Main); err != nil || !ours {
+		return "", err
+	}
+	return seen, nil
 }
 
 // dropRemote deletes the remote task branch when everything on it is ours.
