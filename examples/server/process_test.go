@@ -154,6 +154,8 @@ func (w *world) gated(next http.Handler) http.Handler {
 		wait := w.merge
 		w.mu.Unlock()
 		if wait != nil && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/merge") {
+			body, _ := io.ReadAll(r.Body) // a client that goes away is seen only then
+			r.Body = io.NopCloser(bytes.NewReader(body))
 			select {
 			case <-wait:
 			case <-r.Context().Done(): // the test has failed and is over

@@ -3,6 +3,7 @@ package telegramtest
 import (
 	"encoding/json"
 	"html"
+	"io"
 	"mime"
 	"net/http"
 	"regexp"
@@ -45,6 +46,9 @@ const bodyMax = 1 << 20
 func arguments(r *http.Request) (map[string]string, error) {
 	out := map[string]string{}
 	r.Body = http.MaxBytesReader(nil, r.Body, bodyMax)
+	// A form ends before its body does, and a server looks for a client that has
+	// gone away only when it has read all of that.
+	defer func() { _, _ = io.Copy(io.Discard, r.Body) }()
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // none is a form
 	if kind == "application/json" {
 		var body map[string]json.RawMessage

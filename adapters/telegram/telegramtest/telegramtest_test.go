@@ -1,12 +1,15 @@
 package telegramtest_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -106,4 +109,42 @@ func TestRateLimit(t *testing.T) {
 	require.Equal(t, []int{429, 9}, []int{r.ErrorCode, r.Parameters.RetryAfter})
 	require.Contains(t, json7(t, api, "sendMessage", `{"chat_id":1,"text":"x"}`).Description, "supergroup")
 	require.True(t, json7(t, api, "sendMessage", `{"chat_id":1,"text":"x"}`).OK)
+}
+
+// A client whose body ends after its form, and that then goes away, is not waited
+// for for ever.
+func TestHangEndsWithItsClient(t *testing.T) {
+	t.Parallel()
+	api := telegramtest.New("7:t")
+	api.Fail(telegramtest.HangBefore)
+	srv := httptest.NewServer(api)
+	body, end := io.Pipe()
+	form := multipart.NewWriter(end)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL+"/bot7:t/sendMessage", body)
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", form.FormDataContentType())
+	answered := make(chan error, 1)
+	go func() {
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		answered <- err
+	}()
+	require.NoError(t, form.WriteField("chat_id", "7"))
+	require.NoError(t, form.Close())
+	time.Sleep(20 * time.Millisecond) // the form is read, the body not
+	require.NoError(t, end.Close())
+	require.Eventually(t, func() bool { return api.Calls("sendMessage") == 1 }, 10*time.Second, time.Millisecond)
+	cancel()
+	require.ErrorIs(t, <-answered, context.Canceled)
+	closed := make(chan struct{})
+	go func() { srv.Close(); close(closed) }()
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "a call of a client that has gone away never ends")
+	}
 }
