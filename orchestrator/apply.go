@@ -163,7 +163,7 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 			return err
 		}
 	}
-	if err := e.Store.Commit(ctx, out); err != nil {
+	if err := e.store(ctx, out); err != nil {
 		return err
 	}
 	e.committed(next, before, ev, d)

@@ -338,7 +338,7 @@ func (e *Engine) refuse(ctx context.Context, c queue.Claim, p Project, item trac
 		key := fmt.Sprintf("refused/%d.%d/%d", c.Job.ID, c.Job.CreatedAt.Unix(), i)
 		jobs = append(jobs, effectJob(Task{TrackerIssueID: item.ID, Title: item.Title}, p, f, key))
 	}
-	return e.finish(c, e.Store.Commit(ctx, Commit{Jobs: jobs, Claim: &c}))
+	return e.finish(c, e.store(ctx, Commit{Jobs: jobs, Claim: &c}))
 }
 
 // name fills in a new task's identity.

@@ -114,21 +114,19 @@ func (e *Engine) work(ctx context.Context, c queue.Claim, handle func(context.Co
 	defer beat.Stop()
 
 	var o *queue.Outcome
-	if err := guard.Do(c.Job.Kind, func() { o = handle(ctx, c) }); err != nil {
+	r := &relay{program: program}
+	if err := guard.Do(c.Job.Kind, func() { o = handle(context.WithValue(ctx, relayKey{}, r), c) }); err != nil {
 		e.Log.Error("a job panicked", "job", c.Job.ID, "kind", c.Job.Kind, "err", err)
 		o = e.again(err, c)
 	}
 	if o == nil {
-		return time.Time{}, nil
+		return time.Time{}, r.next
 	}
 	// The claim is finished even when the program is being stopped.
 	finish, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer stop()
-	n := 1
-	if program.Err() != nil {
-		n = 0
-	}
-	next, err := queue.FinishTake(finish, e.Jobs, c, *o, c.Job.Pool, e.opt.Worker, n, e.opt.JobTTL)
+	next, err := queue.FinishTake(finish, e.Jobs, c, *o, c.Job.Pool, e.opt.Worker, r.room(), e.opt.JobTTL)
+	next = append(r.next, next...)
 	if err != nil && !errors.Is(err, queue.ErrLost) {
 		e.Log.Error("a job cannot be finished", "job", c.Job.ID, "kind", c.Job.Kind, "err", err)
 	}
@@ -139,6 +137,35 @@ func (e *Engine) work(ctx context.Context, c queue.Claim, handle func(context.Co
 		again = o.At
 	}
 	return again, next
+}
+
+// relay is where the commit that ends a job leaves the next one for its worker.
+type relay struct {
+	program context.Context
+	next    []queue.Claim // one at most
+}
+
+type relayKey struct{}
+
+// room is how many jobs the worker can be given: none when it has one, or when the
+// program is being stopped.
+func (r *relay) room() int {
+	if len(r.next) > 0 || r.program.Err() != nil {
+		return 0
+	}
+	return 1
+}
+
+// store commits a decision, which ends the job of ctx when it names its claim, and
+// takes the next one for the worker.
+func (e *Engine) store(ctx context.Context, c Commit) error {
+	r, ok := ctx.Value(relayKey{}).(*relay)
+	if !ok || c.Claim == nil {
+		return e.Store.Commit(ctx, c)
+	}
+	next, err := CommitTake(ctx, e.Store, c, c.Claim.Job.Pool, e.opt.Worker, r.room(), e.opt.JobTTL)
+	r.next = append(r.next, next...)
+	return err
 }
 
 func later(a, b time.Time) time.Time {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -11,7 +12,19 @@ import (
 
 // Commit implements orchestrator.Store.
 func (d *DB) Commit(ctx context.Context, c orchestrator.Commit) error {
-	r := &request{ctx: ctx}
+	return d.decide(&request{ctx: ctx}, c)
+}
+
+// CommitTake implements orchestrator.Relay.
+func (d *DB) CommitTake(ctx context.Context, c orchestrator.Commit, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
+	r := &request{ctx: ctx, take: &taking{pool, worker, max(n, 0), ttl}}
+	if err := d.decide(r, c); err != nil && !errors.Is(err, queue.ErrLost) {
+		return nil, err
+	}
+	return r.claims, r.err
+}
+
+func (d *DB) decide(r *request, c orchestrator.Commit) error {
 	if plain(c) {
 		r.commit = &c
 	} else {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -26,7 +27,7 @@ func (t *tx) takeAll(batch []*request) {
 	var order []of
 	takers := map[of][]*request{}
 	for _, r := range batch {
-		if r.take == nil || r.take.n == 0 {
+		if r.take == nil || r.take.n == 0 || r.err != nil && !errors.Is(r.err, queue.ErrLost) {
 			continue
 		}
 		k := of{text(r.take.pool), text(r.take.worker), r.take.ttl}
@@ -62,7 +63,7 @@ func (t *tx) again() (out []*request) {
 		}
 		for _, r := range slices.Compact(slices.Clone(t.slots[g.first : g.first+g.n])) {
 			if left := min(r.take.n, takeMax) - len(r.claims); left > 0 {
-				r.take.n, r.finish, r.had, r.lost = left, nil, append(r.had, r.claims...), cmp.Or(r.lost, r.err)
+				r.take.n, r.finish, r.commit, r.alone, r.had, r.lost = left, nil, nil, nil, append(r.had, r.claims...), cmp.Or(r.lost, r.err)
 				out = append(out, r)
 			}
 		}

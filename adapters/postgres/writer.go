@@ -16,8 +16,8 @@ import (
 )
 
 // request is one caller's share of a transaction: exactly one of alone, commit,
-// put, finish, extend, take and receive is set, or finish with take. The results
-// are read after done.
+// put, finish, extend, take and receive is set, or alone, commit or finish with take.
+// The results are read after done.
 type request struct {
 	ctx context.Context
 

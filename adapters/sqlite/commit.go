@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -11,6 +13,15 @@ import (
 // Commit implements orchestrator.Store.
 func (d *DB) Commit(ctx context.Context, c orchestrator.Commit) error {
 	return d.write(ctx, func(t *tx) error { return t.commit(c) })
+}
+
+// CommitTake implements orchestrator.Relay.
+func (d *DB) CommitTake(ctx context.Context, c orchestrator.Commit, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
+	r := &request{ctx: ctx, alone: func(t *tx) error { return t.commit(c) }, take: &taking{pool, worker, min(n, takeMax), ttl}}
+	if err := d.hand(r); err != nil && !errors.Is(err, queue.ErrLost) {
+		return nil, err
+	}
+	return r.claims, r.err
 }
 
 func (t *tx) commit(c orchestrator.Commit) error {

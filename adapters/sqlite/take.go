@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/queue"
@@ -10,7 +11,7 @@ import (
 func (t *tx) takeAll(batch []*request) error {
 	byPool := map[string][]*request{}
 	for _, r := range batch {
-		if r.take != nil && r.take.n > 0 {
+		if r.take != nil && r.take.n > 0 && (r.err == nil || errors.Is(r.err, queue.ErrLost)) {
 			pool := text(r.take.pool)
 			byPool[pool] = append(byPool[pool], r)
 		}

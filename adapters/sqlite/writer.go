@@ -13,8 +13,8 @@ import (
 )
 
 // request is one caller's share of a transaction: exactly one of alone, put,
-// finish, extend, take and receive is set, or finish with take. The results are
-// read after done.
+// finish, extend, take and receive is set, or alone or finish with take. The
+// results are read after done.
 type request struct {
 	ctx context.Context
 

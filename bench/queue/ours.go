@@ -184,7 +184,7 @@ func ourStart(ctx context.Context, db *postgres.DB, n int) (time.Duration, error
 
 // ourStages moves tasks from stage to stage: each move finishes the job that it
 // was decided in, stores the task, writes the journal, and puts the next job and
-// two effects, in one transaction.
+// two effects, and takes what comes next, in one transaction.
 func ourStages(ctx context.Context, db *postgres.DB, workers, n int) (float64, error) {
 	tasks := make([]orchestrator.Task, workers*2)
 	for i := range tasks {
@@ -211,19 +211,22 @@ func ourStages(ctx context.Context, db *postgres.DB, workers, n int) (float64, e
 	left.Store(int64(n))
 	for range workers {
 		wg.Go(func() {
-			for left.Load() > 0 {
-				claims, err := db.Take(ctx, "events", "w", 1, time.Minute)
-				for _, c := range claims {
-					t := &tasks[c.Job.TaskID-first]
-					err = errors.Join(err, db.Commit(ctx, transition(t, c)))
-					t.Version++
-					left.Add(-1)
-					g.add(1)
+			var claims []queue.Claim
+			var err error
+			for left.Load() > 0 && err == nil {
+				if len(claims) == 0 {
+					claims, err = db.Take(ctx, "events", "w", 1, time.Minute)
+					continue
 				}
-				if err != nil {
-					cancel(err)
-					return
-				}
+				t := &tasks[claims[0].Job.TaskID-first]
+				c := transition(t, claims[0])
+				t.Version++ // whoever takes the next job of the task finds it so
+				claims, err = db.CommitTake(ctx, c, "events", "w", 1, time.Minute)
+				left.Add(-1)
+				g.add(1)
+			}
+			if err != nil {
+				cancel(err)
 			}
 		})
 	}
@@ -242,8 +245,9 @@ func transition(t *orchestrator.Task, c queue.Claim) orchestrator.Commit {
 	effect := func(door string) queue.Job {
 		return queue.Job{Pool: "effects", Kind: door, TaskID: t.ID, Key: fmt.Sprint(t.ID, "/", door), DedupeKey: fmt.Sprint(t.ID, "/", t.Version, door), Payload: []byte(`{"text":"moved"}`)}
 	}
+	moved := *t
 	return orchestrator.Commit{
-		Task: t, Claim: &c, Jobs: []queue.Job{event(t.ID), effect("tracker"), effect("chat")},
+		Task: &moved, Claim: &c, Jobs: []queue.Job{event(t.ID), effect("tracker"), effect("chat")},
 		Journal: []orchestrator.JournalEntry{{TaskID: t.ID, Seq: t.Version, At: time.Now(), Kind: orchestrator.KindDecision, Payload: []byte(`{"from":"development","to":"review"}`)}},
 	}
 }

@@ -5,6 +5,7 @@ package memstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -88,32 +89,48 @@ func selects(f orchestrator.TaskFilter, t orchestrator.Task) bool {
 func (s *Store) Commit(_ context.Context, c orchestrator.Commit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.Atomically(func(q *memqueue.Tx) error {
-		own := int64(0)
-		if c.Claim != nil {
-			if err := q.Check(*c.Claim); err != nil {
-				return err
-			}
-			own = c.Claim.Job.ID
+	return s.Atomically(func(q *memqueue.Tx) error { return s.commit(q, c) })
+}
+
+// CommitTake implements orchestrator.Relay.
+func (s *Store) CommitTake(_ context.Context, c orchestrator.Commit, pool, worker string, n int, ttl time.Duration) (claims []queue.Claim, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err = s.Atomically(func(q *memqueue.Tx) error {
+		err := s.commit(q, c)
+		if err == nil || errors.Is(err, queue.ErrLost) {
+			claims = q.Take(pool, worker, n, ttl)
 		}
-		if c.Task != nil && (s.conflicts(*c.Task) || c.Live != nil && !slices.Equal(c.Live, s.others(c.Task.ID))) {
-			return orchestrator.ErrConflict
-		}
-		if c.Claim != nil {
-			q.Finish(*c.Claim, queue.Outcome{Kind: queue.OutcomeDone})
-		}
-		s.save(c)
-		if c.Task != nil && len(c.CancelPools) > 0 {
-			q.Cancel(c.Task.ID, own, c.CancelPools...)
-		}
-		if c.Task != nil && len(c.CancelQueued) > 0 {
-			q.CancelQueued(c.Task.ID, c.CancelQueued...)
-		}
-		q.Hold(c.Hold...)
-		q.Free(c.Free...)
-		q.Put(c.Jobs...)
-		return nil
+		return err
 	})
+	return claims, err
+}
+
+func (s *Store) commit(q *memqueue.Tx, c orchestrator.Commit) error {
+	own := int64(0)
+	if c.Claim != nil {
+		if err := q.Check(*c.Claim); err != nil {
+			return err
+		}
+		own = c.Claim.Job.ID
+	}
+	if c.Task != nil && (s.conflicts(*c.Task) || c.Live != nil && !slices.Equal(c.Live, s.others(c.Task.ID))) {
+		return orchestrator.ErrConflict
+	}
+	if c.Claim != nil {
+		q.Finish(*c.Claim, queue.Outcome{Kind: queue.OutcomeDone})
+	}
+	s.save(c)
+	if c.Task != nil && len(c.CancelPools) > 0 {
+		q.Cancel(c.Task.ID, own, c.CancelPools...)
+	}
+	if c.Task != nil && len(c.CancelQueued) > 0 {
+		q.CancelQueued(c.Task.ID, c.CancelQueued...)
+	}
+	q.Hold(c.Hold...)
+	q.Free(c.Free...)
+	q.Put(c.Jobs...)
+	return nil
 }
 
 // conflicts reports whether the row is at another version, or a name is taken.

@@ -15,6 +15,11 @@ func (q *Queue) Take(_ context.Context, pool, worker string, n int, ttl time.Dur
 	return q.take(pool, worker, n, ttl), nil
 }
 
+// Take claims jobs.
+func (t *Tx) Take(pool, worker string, n int, ttl time.Duration) []queue.Claim {
+	return t.q.take(pool, worker, n, ttl)
+}
+
 func (q *Queue) take(pool, worker string, n int, ttl time.Duration) []queue.Claim {
 	waits := q.waits()
 	queue.ClaimOrder(waits)
