@@ -4,7 +4,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/guard"
 )
 
-// aheadMin is how many requests must wait for the next transaction to be made
+// aheadMin is how many requests must have come for the next transaction to be made
 // while the server works on this one: with fewer, the time is better spent on
 // letting more come together.
 const aheadMin = 64
@@ -14,15 +14,13 @@ const aheadMin = 64
 // then, memory is right about both.
 func (d *DB) lookAhead() {
 	w := &d.writer
-	if w.ahead != nil || len(w.again) > 0 || !w.alone() || len(d.reqs) < aheadMin {
+	if w.ahead != nil || len(w.again) > 0 || !w.alone() || len(d.reqs) == 0 {
 		return
 	}
 	b := &batchOf{requests: d.gather(nil)}
 	w.ahead = b
-	for _, r := range b.requests {
-		if !w.memory.suffices(r) {
-			return
-		}
+	if len(b.requests) < aheadMin || !d.suffices(b.requests) {
+		return
 	}
 	t := d.nextTx()
 	made := false
@@ -33,18 +31,34 @@ func (d *DB) lookAhead() {
 	b.t = t
 }
 
-// suffices reports whether a request can be done from memory, and leaves in it what
-// the answers need that are still to come: so nothing is put.
-func (m *memory) suffices(r *request) bool {
-	if r.alone != nil || r.commit != nil || r.receive != nil || r.put != nil || r.ctx.Err() != nil {
-		return false
+// suffices reports whether requests can be done from memory, and leave in it what
+// the answers need that are still to come.
+func (d *DB) suffices(batch []*request) bool {
+	m, jobs := d.writer.memory, 0
+	tasks, claims := map[int64]bool{}, map[int64]bool{}
+	for _, r := range batch {
+		if r.alone != nil || r.receive != nil || r.ctx.Err() != nil {
+			return false
+		}
+		c := r.claim()
+		if k := r.commit; k != nil {
+			c, jobs = k.Claim, jobs+len(k.Jobs)
+			if k.Task != nil && (tasks[k.Task.ID] || !m.sure(*k.Task)) || c != nil && claims[c.Job.ID] {
+				return false
+			}
+			if k.Task != nil {
+				tasks[k.Task.ID] = true
+			}
+		}
+		if c != nil {
+			if _, ok := m.claimed(*c); !ok {
+				return false
+			}
+			claims[c.Job.ID] = true
+		}
+		if jobs += len(r.put); r.finish != nil {
+			jobs += len(r.finish.outcome.Then)
+		}
 	}
-	if r.finish != nil && len(r.finish.outcome.Then) > 0 {
-		return false
-	}
-	if c := r.claim(); c != nil {
-		_, ok := m.claimed(*c)
-		return ok
-	}
-	return true
+	return jobs == 0 || d.writer.careful == 0 && !m.full(jobs)
 }

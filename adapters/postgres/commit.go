@@ -94,7 +94,7 @@ func (t *tx) allowed(batch []*request) (out []*request, err error) {
 		if r.commit.Claim != nil {
 			claims = append(claims, *r.commit.Claim)
 		}
-		if k := r.commit.Task; k != nil && !t.sure(*k) {
+		if k := r.commit.Task; k != nil && !(t.sole && t.memory.sure(*k)) {
 			ask = append(ask, *k)
 		}
 	}

@@ -18,6 +18,9 @@ type memory struct {
 	first, last int64
 	bytes       int // of payloads
 
+	newest map[string]int64 // by key: the last job that was put, while it is in jobs
+	named  map[string]int64 // by dedupe key: the unfinished job that this store has put
+
 	tasks map[int64]names // as they were stored
 
 	of    map[int64]batch // which row of claims a claim is in
@@ -54,16 +57,24 @@ const (
 )
 
 func newMemory() *memory {
-	return &memory{jobs: map[int64]queue.Job{}, tasks: map[int64]names{}, floors: map[string]token{}, hold: unknown, of: map[int64]batch{}, left: map[batch]int{}, first: 1}
+	return &memory{jobs: map[int64]queue.Job{}, newest: map[string]int64{}, named: map[string]int64{}, tasks: map[int64]names{}, floors: map[string]token{}, hold: unknown, of: map[int64]batch{}, left: map[batch]int{}, first: 1}
 }
 
 // doubt forgets what others may have changed: everything but which rows of claims
 // are this store's.
 func (m *memory) doubt() {
-	m.first, m.last, m.hold, m.dueSet, m.bytes = 1, 0, unknown, false, 0
+	m.hold, m.dueSet = unknown, false
 	clear(m.floors)
 	clear(m.tasks)
+	m.dropAll()
+}
+
+// dropAll forgets the jobs.
+func (m *memory) dropAll() {
+	m.first, m.last, m.bytes = 1, 0, 0
 	clear(m.jobs)
+	clear(m.newest)
+	clear(m.named)
 }
 
 // forget forgets everything.
@@ -103,7 +114,11 @@ func (m *memory) keep(j queue.Job) {
 }
 
 func (m *memory) drop(id int64) {
-	m.bytes -= len(m.jobs[id].Payload)
+	j := m.jobs[id]
+	m.bytes -= len(j.Payload)
+	if m.newest[j.Key] == id {
+		delete(m.newest, j.Key)
+	}
 	delete(m.jobs, id)
 }
 
@@ -118,8 +133,7 @@ func (m *memory) put(jobs []queue.Job) {
 		return
 	}
 	if m.full(len(jobs)) {
-		m.first, m.last, m.bytes = 1, 0, 0
-		clear(m.jobs)
+		m.dropAll()
 	}
 	if m.full(len(jobs)) {
 		return
@@ -130,7 +144,20 @@ func (m *memory) put(jobs []queue.Job) {
 	m.last = jobs[len(jobs)-1].ID
 	for _, j := range jobs {
 		m.keep(j)
+		if j.Key != "" {
+			m.newest[j.Key] = j.ID
+		}
+		if j.DedupeKey != "" {
+			m.named[j.DedupeKey] = j.ID
+		}
 	}
+}
+
+// behind reports whether an unfinished job of the key is known. That none is known
+// means nothing.
+func (m *memory) behind(key string) bool {
+	_, known := m.jobs[m.newest[key]]
+	return known
 }
 
 // change remembers what became of a job.

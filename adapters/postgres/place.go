@@ -179,6 +179,7 @@ func (t *tx) unname(all []change) {
 	for _, c := range all {
 		if c.after.DedupeKey != "" && c.after.Status.Terminal() {
 			names = append(names, c.after.DedupeKey)
+			delete(t.memory.named, c.after.DedupeKey)
 		}
 	}
 	if len(names) > 0 {

@@ -58,19 +58,30 @@ type named struct {
 
 func scanNamed(row pgx.CollectableRow) (k named, err error) { return k, row.Scan(&k.key, &k.id) }
 
-// named reads which dedupe keys are taken.
+// named tells which dedupe keys are taken. One that no job has which this store
+// knows is taken to be free, unless that was wrong lately: an index proves it.
 func (t *tx) named(jobs []queue.Job) (map[string]int64, error) {
 	taken := map[string]int64{}
 	var keys []string
 	for _, j := range jobs {
-		if j.DedupeKey != "" {
-			keys = append(keys, j.DedupeKey)
+		if j.DedupeKey == "" {
+			continue
+		}
+		name := text(j.DedupeKey)
+		if id, ok := t.memory.named[name]; ok {
+			taken[name] = id
+		} else {
+			keys = append(keys, name)
 		}
 	}
 	if len(keys) == 0 {
 		return taken, nil
 	}
-	found, err := rows(t, scanNamed, "select key, job_id from ~dedupe where key = any($1::text[])", texts(keys))
+	if t.sole && t.db.writer.careful == 0 {
+		t.guessed = true
+		return taken, nil
+	}
+	found, err := rows(t, scanNamed, "select key, job_id from ~dedupe where key = any($1::text[])", keys)
 	for _, k := range found {
 		taken[k.key] = k.id
 	}
@@ -78,7 +89,7 @@ func (t *tx) named(jobs []queue.Job) (map[string]int64, error) {
 }
 
 // enterQuery takes new jobs into the tables. f marks the first of a key among
-// them: it has a place unless an earlier job of the key is unfinished.
+// them, unless one before it is known to be unfinished: it has a place if none is.
 const enterQuery = `with u as materialized (select i, p, k, e, t, l, r, h::text[] as holds, b, o, a, m, d, f
 		from unnest($3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::bytea[], $12::bigint[],
 			$13::timestamptz[], $14::bigint[], $15::text[], $16::boolean[]) u(i, p, k, e, t, l, r, h, b, o, a, m, d, f)
@@ -115,9 +126,9 @@ func (t *tx) enter(jobs []queue.Job) {
 		ids[i], tasks[i], priorities[i], attempts[i] = j.ID, j.TaskID, int64(j.Priority), int64(j.MaxAttempts)
 		pools[i], kinds[i], keys[i], lanes[i], roles[i], dedupe[i] = j.Pool, j.Kind, j.Key, j.Lane, j.Role, j.DedupeKey
 		holds[i], payloads[i], available[i] = literal(j.Holds), j.Payload, when(j.AvailableAt)
-		first[i], seen[j.Key] = !seen[j.Key], true
+		first[i], seen[j.Key] = !seen[j.Key] && !t.memory.behind(j.Key), true
 		t.count(j.Pool, 1)
-		t.memory.placed(j.Pool, token{priorities[i], j.ID})
+		t.enters(j.Pool, token{priorities[i], j.ID})
 		if j.DedupeKey != "" {
 			names, bearers = append(names, j.DedupeKey), append(bearers, j.ID)
 		}
@@ -128,6 +139,22 @@ func (t *tx) enter(jobs []queue.Job) {
 	t.batch.Queue(t.db.q(enterQuery), t.now, t.memory.hold, ids, pools, kinds, keys, tasks, lanes, roles, holds, payloads, priorities, available, attempts, dedupe, first).Query(t.allPlaced)
 	if len(names) > 0 {
 		t.exec("insert into ~dedupe (key, job_id) select * from unnest($1::text[], $2::bigint[])", names, bearers)
+	}
+}
+
+// enters notes that a token may be made here.
+func (t *tx) enters(pool string, at token) {
+	if low, ok := t.low[pool]; !ok || at.before(low) {
+		t.low[pool] = at
+	}
+	t.memory.placed(pool, at)
+}
+
+// lower notes it once more: what the answers to the transaction before have raised
+// was not raised beyond it.
+func (t *tx) lower() {
+	for pool, at := range t.low {
+		t.memory.placed(pool, at)
 	}
 }
 

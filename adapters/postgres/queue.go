@@ -65,7 +65,14 @@ func (t *tx) held(claims []queue.Claim) (map[int64]queue.Job, error) {
 	out := make(map[int64]queue.Job, len(claims))
 	asked := map[int64]queue.Job{}
 	var ask []int64
+	ended := map[int64]bool{} // in this transaction, by another request
+	for _, e := range t.ends {
+		ended[e.before.ID] = true
+	}
 	for _, c := range claims {
+		if ended[c.Job.ID] {
+			continue
+		}
 		if j, ok := t.memory.claimed(c); ok && t.sole {
 			out[j.ID] = j
 		} else if was, twice := asked[c.Job.ID]; !twice || was.Attempt < c.Job.Attempt {

@@ -127,9 +127,9 @@ func namesOf(k orchestrator.Task) names {
 
 // sure reports whether the task is remembered at this version and with these
 // names: then nothing need be asked.
-func (t *tx) sure(k orchestrator.Task) bool {
-	known, ok := t.memory.tasks[k.ID]
-	return ok && t.sole && known == namesOf(k)
+func (m *memory) sure(k orchestrator.Task) bool {
+	known, ok := m.tasks[k.ID]
+	return ok && known == namesOf(k)
 }
 
 // saved remembers a task that was stored.

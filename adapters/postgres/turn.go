@@ -90,6 +90,16 @@ func overtaken(err error) bool {
 	return errors.As(err, &pg) && pg.Code == "SB001"
 }
 
+// carefulFor is for how many transactions dedupe keys are looked up after one that
+// took one to be free which was not.
+const carefulFor = 64
+
+// misguessed reports that a dedupe key was taken to be free and is not.
+func (t *tx) misguessed(err error) bool {
+	var pg *pgconn.PgError
+	return t.guessed && errors.As(err, &pg) && pg.Code == "23505" && pg.ConstraintName == "dedupe_pkey"
+}
+
 // look tells whether a transaction was committed, and reads its answers. Taking
 // the turn waits until the server has ended it, one way or the other; one that it
 // has not begun, because it is still on its way, is barred by a higher number.

@@ -88,6 +88,8 @@ type writer struct {
 	sole   int // turns in a row without another writer
 	wary   int // how many of them are needed to take one unseen
 
+	careful int // for how many transactions dedupe keys are looked up
+
 	ahead  *batchOf   // what comes next, as far as it is known
 	again  []*request // who must take again
 	muddle bool       // memory holds half of a transaction
@@ -120,7 +122,9 @@ func (d *DB) writing(context.Context) {
 func (d *DB) upcoming() *batchOf {
 	w := &d.writer
 	if b := w.ahead; b != nil {
-		w.ahead = nil
+		if w.ahead = nil; b.t == nil {
+			b.requests = d.gather(b.requests)
+		}
 		return b
 	}
 	if again := w.again; len(again) > 0 {
@@ -190,7 +194,7 @@ func (d *DB) persist(b *batchOf) (again []*request, err error) {
 				return t.again(), nil
 			}
 			b.t = nil
-			if overtaken(err) {
+			if overtaken(err) || t != nil && t.misguessed(err) {
 				continue
 			}
 		}
@@ -244,8 +248,15 @@ func (d *DB) attempt(ctx context.Context, b *batchOf) (t *tx, lost bool, err err
 		if overtaken(err) {
 			w.wary = aloneAfter
 		}
+		if t.misguessed(err) {
+			w.careful = carefulFor
+		}
 		d.undo(ctx, err)
 		return t, lost, err
+	}
+	w.careful = max(0, w.careful-1)
+	if w.ahead != nil && w.ahead.t != nil {
+		w.ahead.t.lower()
 	}
 	w.sole++
 	if !t.sole {
