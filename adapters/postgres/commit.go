@@ -118,7 +118,7 @@ func (t *tx) allowed(batch []*request) (out []*request, err error) {
 				r.err = queue.ErrLost
 				continue
 			}
-			t.finish(j, queue.After(j, queue.Outcome{Kind: queue.OutcomeDone}, t.now))
+			t.finish(queue.After(j, queue.Outcome{Kind: queue.OutcomeDone}, t.now))
 		}
 		out = append(out, r)
 	}
@@ -128,15 +128,15 @@ func (t *tx) allowed(batch []*request) (out []*request, err error) {
 // commit does one that stands alone. It asks everything before it changes anything.
 func (t *tx) commit(c orchestrator.Commit) error {
 	own := int64(0)
-	var before, after queue.Job
+	var after queue.Job
 	if c.Claim != nil {
 		own = c.Claim.Job.ID
 		held, err := t.held([]queue.Claim{*c.Claim})
 		if err != nil {
 			return err
 		}
-		var ok bool
-		if before, ok = held[own]; !ok || before.Attempt != c.Claim.Job.Attempt {
+		before, ok := held[own]
+		if !ok || before.Attempt != c.Claim.Job.Attempt {
 			return queue.ErrLost
 		}
 		after = queue.After(before, queue.Outcome{Kind: queue.OutcomeDone}, t.now)
@@ -148,7 +148,7 @@ func (t *tx) commit(c orchestrator.Commit) error {
 		t.saveTasks([]orchestrator.Task{*c.Task})
 	}
 	if own != 0 { // first, so that its dedupe key is free for the jobs that follow
-		t.finish(before, after)
+		t.finish(after)
 		t.step(&group{}, false)
 	}
 	t.saveStory(c)

@@ -73,7 +73,9 @@ func TestOneEndOfMany(t *testing.T) {
 			func() error { return db.Finish(ctx, c, done) },
 			func() error { return db.Finish(ctx, c, done) },
 			func() error { return db.Commit(ctx, orchestrator.Commit{Claim: &c}) },
-			func() error { return db.Commit(ctx, orchestrator.Commit{Claim: &c, Free: []queue.Hold{{Subject: "s", Name: "n"}}}) },
+			func() error {
+				return db.Commit(ctx, orchestrator.Commit{Claim: &c, Free: []queue.Hold{{Subject: "s", Name: "n"}}})
+			},
 		}
 		errs := make([]error, len(calls))
 		var wg sync.WaitGroup

@@ -14,9 +14,9 @@ import (
 type memory struct {
 	// jobs are unfinished ones that this store has put or claimed; first to last
 	// are ids of which it has every unfinished one.
-	jobs        map[int64]queue.Job
+	jobs        map[int64]kept
 	first, last int64
-	bytes       int // of payloads
+	bytes       int // of what they say
 
 	newest map[string]int64 // by key: the last job that was put, while it is in jobs
 	named  map[string]int64 // by dedupe key: the unfinished job that this store has put
@@ -50,14 +50,14 @@ func (a token) before(b token) bool {
 var firstToken = token{math.MinInt64, 0}
 
 // What is remembered is bounded: rememberMax jobs, and rememberBytes of what they
-// carry.
+// say.
 const (
 	rememberMax   = 100_000
 	rememberBytes = 32 << 20
 )
 
 func newMemory() *memory {
-	return &memory{jobs: map[int64]queue.Job{}, newest: map[string]int64{}, named: map[string]int64{}, tasks: map[int64]names{}, floors: map[string]token{}, hold: unknown, of: map[int64]batch{}, left: map[batch]int{}, first: 1}
+	return &memory{jobs: map[int64]kept{}, newest: map[string]int64{}, named: map[string]int64{}, tasks: map[int64]names{}, floors: map[string]token{}, hold: unknown, of: map[int64]batch{}, left: map[batch]int{}, first: 1}
 }
 
 // doubt forgets what others may have changed: everything but which rows of claims
@@ -109,15 +109,19 @@ func (m *memory) released(job int64) {
 }
 
 func (m *memory) keep(j queue.Job) {
-	m.bytes += len(j.Payload) - len(m.jobs[j.ID].Payload)
-	m.jobs[j.ID] = j
+	k := pack(j)
+	m.bytes += len(k.texts) - len(m.jobs[j.ID].texts)
+	m.jobs[j.ID] = k
 }
 
 func (m *memory) drop(id int64) {
-	j := m.jobs[id]
-	m.bytes -= len(j.Payload)
-	if m.newest[j.Key] == id {
-		delete(m.newest, j.Key)
+	k, ok := m.jobs[id]
+	if !ok {
+		return
+	}
+	m.bytes -= len(k.texts)
+	if key, _ := k.names(); m.newest[key] == id {
+		delete(m.newest, key)
 	}
 	delete(m.jobs, id)
 }
@@ -160,13 +164,17 @@ func (m *memory) behind(key string) bool {
 	return known
 }
 
-// change remembers what became of a job.
+// change remembers what became of a job, whose holds and payload stay what they are.
 func (m *memory) change(j queue.Job) {
-	_, known := m.jobs[j.ID]
+	k, known := m.jobs[j.ID]
 	switch {
 	case j.Status.Terminal():
 		m.drop(j.ID)
-	case known || m.complete(j.ID):
+	case known:
+		was := k.job(j.ID, true)
+		j.Holds, j.Payload = was.Holds, was.Payload
+		m.keep(j)
+	case m.complete(j.ID):
 		m.keep(j)
 	}
 }
@@ -176,15 +184,22 @@ func (m *memory) complete(id int64) bool { return m.first <= id && id <= m.last 
 
 // claim remembers a job that was handed out.
 func (m *memory) claim(j queue.Job) {
-	if !m.full(1) || m.complete(j.ID) {
+	if k, known := m.jobs[j.ID]; known {
+		k.runs(j)
+		m.jobs[j.ID] = k
+	} else if !m.full(1) || m.complete(j.ID) {
 		m.keep(j)
 	}
 }
 
-// claimed is the running job of a claim, as far as it is remembered.
+// claimed is the running job of a claim without its holds and payload, as far as it
+// is remembered.
 func (m *memory) claimed(c queue.Claim) (queue.Job, bool) {
-	j, ok := m.jobs[c.Job.ID]
-	return j, ok && j.Status == queue.Running && j.Attempt == c.Job.Attempt
+	k, ok := m.jobs[c.Job.ID]
+	if !ok || !k.running || k.attempt != int64(c.Job.Attempt) {
+		return queue.Job{}, false
+	}
+	return k.job(c.Job.ID, false), true
 }
 
 // placed lowers the floor to a token.

@@ -107,6 +107,7 @@ func (t *tx) change(all []change) {
 			continue
 		}
 		t.count(c.before.Pool, -1)
+		t.unname(c.after.DedupeKey)
 		gone, left = append(gone, c.after.ID), append(left, c.after.Key)
 		if c.after.Key != "" {
 			keys = append(keys, c.after.Key)
@@ -115,7 +116,7 @@ func (t *tx) change(all []change) {
 	if len(gone) > 0 {
 		t.exec("delete from ~open_jobs o using unnest($1::text[], $2::bigint[]) u(key, id) where o.key = u.key and o.job_id = u.id", left, gone)
 	}
-	t.unname(all)
+	t.freeNames()
 	if len(again)+len(keys) > 0 {
 		t.placeFrom("", `select * from unnest($3::text[], $4::bigint[]) s(key, job_id) union select u.key, f.job_id from unnest($5::text[]) u(key)
 			cross join lateral (select o.* from ~open_jobs o where o.key = u.key order by o.job_id limit 1) f
@@ -173,16 +174,18 @@ func (t *tx) displace(all []change) {
 	t.exec("delete from ~delayed d using unnest($1::timestamptz[], $2::bigint[]) u(at, id) where d.available_at = u.at and d.job_id = u.id", due, ids)
 }
 
-// unname frees the dedupe keys of jobs that have ended.
-func (t *tx) unname(all []change) {
-	var names []string
-	for _, c := range all {
-		if c.after.DedupeKey != "" && c.after.Status.Terminal() {
-			names = append(names, c.after.DedupeKey)
-			delete(t.memory.named, c.after.DedupeKey)
-		}
+// unname frees the dedupe key of a job that has ended, before the next one is put.
+func (t *tx) unname(name string) {
+	if name != "" {
+		t.unnamed = append(t.unnamed, name)
+		delete(t.memory.named, name)
 	}
-	if len(names) > 0 {
-		t.exec("delete from ~dedupe where key = any($1::text[])", names)
+}
+
+// freeNames makes what unname noted so.
+func (t *tx) freeNames() {
+	if len(t.unnamed) > 0 {
+		t.exec("delete from ~dedupe where key = any($1::text[])", t.unnamed)
+		t.unnamed = nil
 	}
 }

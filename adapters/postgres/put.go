@@ -15,6 +15,7 @@ func (t *tx) put(jobs []queue.Job) ([]int64, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
+	t.freeNames()
 	named, err := t.named(jobs)
 	if err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ func (t *tx) held(claims []queue.Claim) (map[int64]queue.Job, error) {
 	var ask []int64
 	ended := map[int64]bool{} // in this transaction, by another request
 	for _, e := range t.ends {
-		ended[e.before.ID] = true
+		ended[e.id] = true
 	}
 	for _, c := range claims {
 		if ended[c.Job.ID] {
@@ -133,7 +133,7 @@ func (t *tx) endAll(batch []*request) (then []queue.Job, err error) {
 				again = append(again, change{j, after})
 				continue
 			}
-			t.finish(j, after)
+			t.finish(after)
 		}
 	}
 	t.extend(longer)
@@ -153,11 +153,12 @@ func (r *request) claim() *queue.Claim {
 	}
 }
 
-// finish ends a claim with the next step; its dedupe key is free at once.
-func (t *tx) finish(before, after queue.Job) {
-	t.ends = append(t.ends, ending{before, after})
-	t.unname([]change{{before, after}})
-	t.freed(after.Pool)
+// finish ends the claim of a job with the next step, as the job will be; its dedupe
+// key is free for what is put.
+func (t *tx) finish(j queue.Job) {
+	t.ends = append(t.ends, ending{j.ID, int64(j.Attempt), j.Pool, j.Key, string(j.Status), text(j.Error), j.StartedAt})
+	t.unname(j.DedupeKey)
+	t.freed(j.Pool)
 }
 
 // extend stores new leases: as claims of their own, by whom and until when.

@@ -11,7 +11,11 @@ import (
 )
 
 // ending is a claim that ends for good. It is known to be held.
-type ending struct{ before, after queue.Job }
+type ending struct {
+	id, attempt            int64
+	pool, key, status, err string
+	started                time.Time
+}
 
 // group are claims that one statement makes: of one pool, for one worker, for one
 // time to live. The n-th job goes to the n-th slot.
@@ -32,18 +36,18 @@ func (t *tx) step(g *group, last bool) {
 	if n == 0 && g.n == 0 {
 		return
 	}
-	slices.SortFunc(t.ends, func(a, b ending) int { return cmp.Compare(a.before.ID, b.before.ID) })
+	t.freeNames()
+	slices.SortFunc(t.ends, func(a, b ending) int { return cmp.Compare(a.id, b.id) })
 	ids, attempts, keys, statuses, errs, started := make([]int64, n), make([]int64, n), make([]string, n), make([]string, n), make([]string, n), make([]*time.Time, n)
 	ending := int64(0) // jobs of the pool: they count as running until the statement is done
 	for i, e := range t.ends {
-		j := e.after
-		if j.Pool == g.pool {
+		if e.pool == g.pool {
 			ending++
 		}
-		t.memory.released(j.ID)
-		ids[i], attempts[i], keys[i], statuses[i], errs[i], started[i] = j.ID, int64(j.Attempt), j.Key, string(j.Status), text(j.Error), when(j.StartedAt)
-		t.count(j.Pool, -1)
-		t.memory.change(j)
+		t.memory.released(e.id)
+		ids[i], attempts[i], keys[i], statuses[i], errs[i], started[i] = e.id, e.attempt, e.key, e.status, e.err, when(e.started)
+		t.count(e.pool, -1)
+		t.memory.drop(e.id)
 	}
 	t.ends = nil
 	g.from = firstToken
@@ -223,8 +227,8 @@ func (t *tx) passed(g *group, at token) {
 
 // claimedJob is the job of a row: remembered, or told by it.
 func (t *tx) claimedJob(rows pgx.Rows, g *group, at token) (j queue.Job, err error) {
-	if j, ok := t.memory.jobs[at.job]; ok && t.memory.complete(at.job) {
-		return j, nil
+	if k, ok := t.memory.jobs[at.job]; ok && t.memory.complete(at.job) {
+		return k.job(at.job, true), nil
 	}
 	j = queue.Job{ID: at.job, Pool: g.pool, Priority: int(at.priority)}
 	stored := make([]*time.Time, 2)
