@@ -51,7 +51,7 @@ func (d *DB) suffices(batch []*request) bool {
 			}
 		}
 		if c != nil {
-			if _, ok := m.claimed(*c); !ok {
+			if !m.runs(*c) {
 				return false
 			}
 			claims[c.Job.ID] = true

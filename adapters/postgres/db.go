@@ -145,7 +145,7 @@ func configure(ctx context.Context, o Options) (*DB, error) {
 	}
 	d := &DB{
 		now: o.Now, log: o.Log, schema: o.Schema, prefix: pgx.Identifier{o.Schema}.Sanitize() + ".", patience: o.Patience, bounds: map[string]int{},
-		pool: o.Pool, reqs: make(chan *request, 1024), wakers: wakers{byPool: map[string]chan struct{}{}},
+		pool: o.Pool, reqs: make(chan *request, 2*batchMax), wakers: wakers{byPool: map[string]chan struct{}{}},
 		writer: writer{memory: newMemory()},
 		notes:  notes{pools: map[string]bool{}, ready: make(chan struct{}, 1)},
 	}

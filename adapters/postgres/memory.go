@@ -192,6 +192,12 @@ func (m *memory) claim(j queue.Job) {
 	}
 }
 
+// runs reports whether a claim is remembered to be held.
+func (m *memory) runs(c queue.Claim) bool {
+	k, ok := m.jobs[c.Job.ID]
+	return ok && k.running && k.attempt == int64(c.Job.Attempt)
+}
+
 // claimed is the running job of a claim without its holds and payload, as far as it
 // is remembered.
 func (m *memory) claimed(c queue.Claim) (queue.Job, bool) {

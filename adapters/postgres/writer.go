@@ -63,10 +63,14 @@ func (d *DB) write(r *request) error {
 		return ErrClosed
 	}
 	select {
-	case d.reqs <- r:
-	case <-r.ctx.Done():
-		d.closing.RUnlock()
-		return r.ctx.Err()
+	case d.reqs <- r: // nearly always
+	default:
+		select {
+		case d.reqs <- r:
+		case <-r.ctx.Done():
+			d.closing.RUnlock()
+			return r.ctx.Err()
+		}
 	}
 	d.closing.RUnlock()
 	<-r.done
@@ -102,7 +106,7 @@ type batchOf struct {
 }
 
 // batchMax bounds how many requests share a commit.
-const batchMax = 512
+const batchMax = 1024
 
 func (d *DB) writing(context.Context) {
 	for b := d.upcoming(); b != nil; b = d.upcoming() {
