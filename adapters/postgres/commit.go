@@ -71,8 +71,12 @@ func (t *tx) commitAll(batch []*request) (jobs []queue.Job, err error) {
 	if together, err = t.allowed(together); err != nil {
 		return nil, err
 	}
-	var saved []orchestrator.Task
+	saved, n := make([]orchestrator.Task, 0, len(together)), 0
 	var story orchestrator.Commit
+	for _, r := range together {
+		n += len(r.commit.Jobs)
+	}
+	jobs = make([]queue.Job, 0, n)
 	for _, r := range together {
 		c := r.commit
 		if c.Task != nil {

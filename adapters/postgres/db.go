@@ -87,9 +87,9 @@ type DB struct {
 	prefix   string // what "~" in a statement stands for
 	patience time.Duration
 	me       string // this store's name among the writers
-	steps    stepTexts
-	save     string   // what stores tasks
-	texts    sync.Map // statements with the schema: there are as many as places in the program
+	steps    map[stepKind]string
+	save     [2]string // what stores tasks: new ones, and those that are there
+	texts    sync.Map  // statements with the schema: there are as many as places in the program
 	bounds   map[string]int
 
 	pool    *pgxpool.Pool
@@ -161,7 +161,7 @@ func configure(ctx context.Context, o Options) (*DB, error) {
 	if d.patience <= 0 {
 		d.patience = 15 * time.Second
 	}
-	d.steps, d.save = d.allStepTexts(), saveQuery()
+	d.steps, d.save = d.allStepTexts(), [2]string{saveQuery(), moveQuery()}
 	var err error
 	if d.me, err = writerName(); err != nil {
 		return nil, err

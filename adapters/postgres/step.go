@@ -58,46 +58,45 @@ func (t *tx) step(g *group, last bool) {
 	t.askHeld()
 	pools, added := t.deltas()
 	// Everything here was cleaned when it was put.
-	t.batch.Queue(t.stepText(last), t.now, t.memory.hold, ids, attempts, keys, statuses, errs, started, pools, added,
-		g.pool, int64(g.n), t.db.bound(g.pool, ending), g.from.priority, g.from.job,
+	room, bound := t.db.bound(g.pool, g.n, ending)
+	t.batch.Queue(t.stepText(last, bound), t.now, t.memory.hold, ids, attempts, keys, statuses, errs, started, pools, added,
+		g.pool, int64(g.n), room, g.from.priority, g.from.job,
 		g.worker, t.now.Add(g.ttl), t.db.me, t.seq, int64(g.first), complete[0], complete[1]).Query(func(rows pgx.Rows) error { return t.stepped(rows, g) })
 	t.unsure = t.unsure || n > 0 // tokens that come next are told of with the answers
 }
 
-// stepTexts are the texts of step: whether anything may be held, and whether it is a
-// whole transaction.
-type stepTexts [2][2]string
+// stepKind is what a text of step can do: jobs may be held, it is a whole
+// transaction, the pool has a bound.
+type stepKind struct{ holds, whole, bound bool }
 
-func (d *DB) allStepTexts() (s stepTexts) {
-	for i := range s {
-		for j := range s[i] {
-			s[i][j] = d.q(stepQuery(i == 1, j == 1))
-		}
+func (d *DB) allStepTexts() map[stepKind]string {
+	texts := map[stepKind]string{}
+	for i := range 8 {
+		k := stepKind{i&1 != 0, i&2 != 0, i&4 != 0}
+		texts[k] = d.q(stepQuery(k))
 	}
-	return s
+	return texts
 }
 
 // stepText opens the transaction, or chooses a text that does it all.
-func (t *tx) stepText(last bool) string {
-	i, j := 0, 0
-	if t.memory.hold != none {
-		i = 1
-	}
-	if last && t.closed && len(t.memory.spent) < spentMax {
-		t.closed, t.whole, j = false, true, 1
+func (t *tx) stepText(last, bound bool) string {
+	k := stepKind{t.memory.hold != none, last && t.closed && len(t.memory.spent) < spentMax, bound}
+	if k.whole {
+		t.closed, t.whole = false, true
 	}
 	t.open()
-	return t.db.steps[i][j]
+	return t.db.steps[k]
 }
 
 // stepQuery: u are the claims that end, pair their rows and those that come next of
 // their keys, first the first tokens of the pool, c those of next and first that can
 // be taken, in order. With holds, tokens may turn out to be held; without, nothing is.
-// A whole transaction takes the turn as numberQuery does, before it changes anything:
+// $13 is how many jobs of the pool may run, or as many as are asked for ($12) where it
+// has no bound. A whole transaction takes the turn as numberQuery does, before it changes anything:
 // u waits for it.
-func stepQuery(holds, whole bool) string {
+func stepQuery(k stepKind) string {
 	head, from, checked := "with", "", "" // checked comes first: nothing is read or changed before it
-	if whole {
+	if k.whole {
 		head = `with turn as materialized (select last from ~turn for no key update
 			), mine as (insert into ~writers as w (writer, seq, at) select $18::uuid, $19::bigint, now() from turn
 				on conflict (writer) do update set seq = excluded.seq / (excluded.seq > w.seq)::int, at = excluded.at
@@ -109,7 +108,7 @@ func stepQuery(holds, whole bool) string {
 	}
 	var isHeld, parked, parkedRows string
 	nextHeld, firstHeld := "null::text", "null::text"
-	if holds {
+	if k.holds {
 		isHeld = " and held is null"
 		nextHeld = heldSubject
 		firstHeld = `case when $2::bigint < 0 or r.checked < $2::bigint then
@@ -120,6 +119,12 @@ func stepQuery(holds, whole bool) string {
 		`
 		parkedRows = "union all select " + parkedKind + ", null, priority, job_id, 0, 0, true, null, " + noJobFields + " from first where held is not null"
 	}
+	room, roomQuery := "$13::bigint", ""
+	if k.bound {
+		room = "(select n from room)"
+		roomQuery = `), room as materialized (select greatest(0, least($12::bigint, $13::bigint - (select count(*) from ~running where pool = $11))) as n
+		`
+	}
 	const due = "(available_at is null or available_at <= $1)"
 	return head + ` u as materialized (select u.* from ` + from + `unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::timestamptz[]) u(i, a, k, s, e, b)
 		), ended as (update ~jobs j set status = u.s, attempt = u.a, started_at = u.b, finished_at = $1::timestamptz, error = u.e from u
@@ -128,32 +133,30 @@ func stepQuery(holds, whole bool) string {
 			select o.ctid as at, o.* from ~open_jobs o where o.key = u.k and o.job_id >= u.i order by o.job_id limit 2) p
 		), gap as (delete from ~open_jobs where ctid = any(array(select at from pair where job_id = i))
 		), counted as (insert into ~depth (pool, n) select * from unnest($9::text[], $10::bigint[])` + addDepth + `
-		), room as materialized (select case when $13::bigint is null then $12::bigint else
-			greatest(0, least($12::bigint, $13::bigint - (select count(*) from ~running where pool = $11))) end as n
-		), next as materialized (select n.*, ` + nextHeld + ` as held from pair n where job_id > i and key <> ''
+		` + roomQuery + `), next as materialized (select n.*, ` + nextHeld + ` as held from pair n where job_id > i and key <> ''
 		), first as materialized (
 			select r.ctid as at, r.priority, r.job_id, r.attempt, ` + firstHeld + ` as held from ~ready r
-			where r.pool = $11 and (r.priority, r.job_id) >= ($14::bigint, $15::bigint) order by r.priority, r.job_id limit (select n from room)
+			where r.pool = $11 and (r.priority, r.job_id) >= ($14::bigint, $15::bigint) order by r.priority, r.job_id limit least($12::bigint, ` + room + `)
 		), c as materialized (
 			select *, row_number() over (order by priority, job_id) as n from (
 				select at, priority, job_id, attempt from first where true` + isHeld + `
 				union all select null, priority, job_id, attempt from next where pool = $11 and ` + due + isHeld + `) q
 		), taken as (delete from ~ready where ctid = any(array(
-			select at from c where at is not null and n <= (select n from room) union all select at from first where held is not null))
+			select at from c where at is not null and n <= ` + room + ` union all select at from first where held is not null))
 		), ran as (
 			insert into ~claims (writer, seq, slot, pool, worker, heartbeat_at, lease_until, ids, attempts, started)
 			select $18::uuid, $19::bigint, $20::bigint, $11::text, $16::text, $1, $17::timestamptz, array_agg(job_id order by n), array_agg(attempt + 1 order by n),
-				array_agg($1) from c where n <= (select n from room) having count(*) > 0
+				array_agg($1) from c where n <= ` + room + ` having count(*) > 0
 		` + parked + `), later as (
 			insert into ~delayed (available_at, job_id, key) select available_at, job_id, key from next where available_at > $1 returning available_at
 		), token as (
 			insert into ~ready (pool, priority, job_id, attempt, checked)
-			select $11::text, priority, job_id, attempt, ` + upToNow + ` from c where at is null and n > (select n from room)
+			select $11::text, priority, job_id, attempt, ` + upToNow + ` from c where at is null and n > ` + room + `
 			union all select pool, priority, job_id, attempt, ` + upToNow + ` from next where pool <> $11 and ` + due + isHeld + `
 			returning pool, priority, job_id
 		)
 		` + checked + `select ` + claimedKind + ` as what, null::text as pool, c.priority, c.job_id, c.n as slot, c.attempt, c.at is not null as stood, null::timestamptz as at, ` + jobFields + `
-			from c left join ~jobs j on j.id = case when c.job_id between $21::bigint and $22::bigint then null else c.job_id end where c.n <= (select n from room)
+			from c left join ~jobs j on j.id = case when c.job_id between $21::bigint and $22::bigint then null else c.job_id end where c.n <= ` + room + `
 		` + parkedRows + `
 		union all select ` + tokenKind + `, pool, priority, min(job_id), 0, 0, false, null, ` + noJobFields + ` from token group by pool, priority
 		union all select ` + laterKind + `, null, 0, 0, 0, 0, false, min(available_at), ` + noJobFields + ` from later having count(*) > 0

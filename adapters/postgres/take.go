@@ -71,15 +71,13 @@ func (t *tx) again() (out []*request) {
 	return out
 }
 
-// bound is how many jobs of a pool may run besides those that end; nil for a pool
+// bound is how many jobs of a pool may run besides those that end; n for a pool
 // without a bound.
-func (d *DB) bound(pool string, ending int64) *int64 {
-	bound, bounded := d.bounds[pool]
-	if !bounded {
-		return nil
+func (d *DB) bound(pool string, n int, ending int64) (room int64, bound bool) {
+	if most, bound := d.bounds[pool]; bound {
+		return int64(most) + ending, true
 	}
-	n := int64(bound) + ending
-	return &n
+	return int64(n), false
 }
 
 // promote places jobs whose time has come, if there may be any.

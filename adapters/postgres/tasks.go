@@ -154,82 +154,125 @@ func endedAt(k orchestrator.Task) time.Time {
 }
 
 const (
-	taskTexts   = "work_item_id, tracker_project_id, tracker_issue_id, repo, branch, slug, title, description, stage, state, deploy_phase, head_sha, tracker_message_id, approved_by"
+	taskNames   = "work_item_id, tracker_project_id, tracker_issue_id, repo, branch"
+	taskTexts   = "slug, title, description, stage, state, deploy_phase, head_sha, tracker_message_id, approved_by"
 	taskNumbers = "id, developer_retries, version"
 	taskTimes   = "brd_review_started_at, brd_review_ended_at, approved_at, cancel_requested_at, cancelled_at, created_at, updated_at, stage_entered_at, ended_at"
 )
 
-// saveQuery inserts or replaces the rows of tasks that are not taken.
-func saveQuery() string {
-	all := taskTexts + ", " + taskNumbers + ", " + taskTimes
-	var arrays []string
+// taskArrays are arrays of columns of tasks, as parameters, and the columns.
+func taskArrays(names string) (arrays, columns string) {
+	var all []string
 	add := func(columns, kind string) {
 		for range strings.Split(columns, ", ") {
-			arrays = append(arrays, fmt.Sprintf("$%d::%s[]", len(arrays)+1, kind))
+			all = append(all, fmt.Sprintf("$%d::%s[]", len(all)+1, kind))
 		}
 	}
 	add(taskTexts, "text")
 	add(taskNumbers, "bigint")
 	add(taskTimes, "timestamptz")
-	return "insert into ~tasks (" + all + ") select * from unnest(" + strings.Join(arrays, ", ") + ") on conflict (id) do update set (" +
+	columns = taskTexts + ", " + taskNumbers + ", " + taskTimes
+	if names != "" {
+		add(names, "text")
+		columns += ", " + names
+	}
+	return strings.Join(all, ", "), columns
+}
+
+// saveQuery inserts or replaces the rows of tasks that are not taken.
+func saveQuery() string {
+	arrays, all := taskArrays(taskNames)
+	return "insert into ~tasks (" + all + ") select * from unnest(" + arrays + ") on conflict (id) do update set (" +
 		all + ") = (excluded." + strings.ReplaceAll(all, ", ", ", excluded.") + ")"
+}
+
+// moveQuery changes the rows of tasks that are known to be there under their names.
+func moveQuery() string {
+	arrays, all := taskArrays("")
+	return "update ~tasks t set (" + all + ") = (u." + strings.ReplaceAll(all, ", ", ", u.") + ") from unnest(" + arrays + ") u(" + all + ") where t.id = u.id"
 }
 
 // saveTasks stores the rows of tasks that are not taken.
 func (t *tx) saveTasks(tasks []orchestrator.Task) {
-	if len(tasks) == 0 {
-		return
-	}
-	var columns []any
-	words := func(of func(orchestrator.Task) string) {
-		column := make([]string, len(tasks))
-		for i, k := range tasks {
-			column[i] = of(k)
+	sure := tasks[:0:0]
+	rest := tasks[:0:0]
+	for _, k := range tasks {
+		if t.sole && t.memory.sure(k) {
+			sure = append(sure, k)
+		} else {
+			rest = append(rest, k)
 		}
-		columns = append(columns, column)
 	}
-	numbers := func(of func(orchestrator.Task) int64) {
-		column := make([]int64, len(tasks))
-		for i, k := range tasks {
-			column[i] = of(k)
-		}
-		columns = append(columns, column)
+	if len(sure) > 0 {
+		t.exec(t.db.save[1], taskColumnsOf(sure).list...)
 	}
-	moments := func(of func(orchestrator.Task) time.Time) {
-		column := make([]*time.Time, len(tasks))
-		for i, k := range tasks {
-			column[i] = when(of(k))
-		}
-		columns = append(columns, column)
+	if len(rest) > 0 {
+		c := taskColumnsOf(rest)
+		c.words(func(k *orchestrator.Task) string { return k.WorkItemID })
+		c.words(func(k *orchestrator.Task) string { return k.TrackerProjectID })
+		c.words(func(k *orchestrator.Task) string { return k.TrackerIssueID })
+		c.words(func(k *orchestrator.Task) string { return k.Repo })
+		c.words(func(k *orchestrator.Task) string { return k.Branch })
+		t.exec(t.db.save[0], c.list...)
 	}
-	words(func(k orchestrator.Task) string { return k.WorkItemID })
-	words(func(k orchestrator.Task) string { return k.TrackerProjectID })
-	words(func(k orchestrator.Task) string { return k.TrackerIssueID })
-	words(func(k orchestrator.Task) string { return k.Repo })
-	words(func(k orchestrator.Task) string { return k.Branch })
-	words(func(k orchestrator.Task) string { return k.Slug })
-	words(func(k orchestrator.Task) string { return k.Title })
-	words(func(k orchestrator.Task) string { return k.Description })
-	words(func(k orchestrator.Task) string { return string(k.State.Stage) })
-	words(func(k orchestrator.Task) string { return encode(k.State) })
-	words(func(k orchestrator.Task) string { return string(k.State.Phase) })
-	words(func(k orchestrator.Task) string { return k.State.Head })
-	words(func(k orchestrator.Task) string { return k.TrackerMessageID })
-	words(func(k orchestrator.Task) string { return k.ApprovedBy })
-	numbers(func(k orchestrator.Task) int64 { return k.ID })
-	numbers(func(k orchestrator.Task) int64 { return int64(k.State.Retries) })
-	numbers(func(k orchestrator.Task) int64 { return k.Version + 1 })
-	moments(func(k orchestrator.Task) time.Time { return k.BRDReviewStartedAt })
-	moments(func(k orchestrator.Task) time.Time { return k.BRDReviewEndedAt })
-	moments(func(k orchestrator.Task) time.Time { return k.ApprovedAt })
-	moments(func(k orchestrator.Task) time.Time { return k.CancelRequestedAt })
-	moments(func(k orchestrator.Task) time.Time { return k.CancelledAt })
-	moments(func(k orchestrator.Task) time.Time { return k.CreatedAt })
-	moments(func(k orchestrator.Task) time.Time { return k.UpdatedAt })
-	moments(func(k orchestrator.Task) time.Time { return k.StageEnteredAt })
-	moments(endedAt)
-	t.exec(t.db.save, columns...)
 	for _, k := range tasks {
 		t.memory.saved(k)
 	}
+}
+
+// columns are tasks, column by column.
+type columns struct {
+	tasks []orchestrator.Task
+	list  []any
+}
+
+func (c *columns) words(of func(*orchestrator.Task) string) {
+	column := make([]string, len(c.tasks))
+	for i := range c.tasks {
+		column[i] = of(&c.tasks[i])
+	}
+	c.list = append(c.list, column)
+}
+
+func (c *columns) numbers(of func(*orchestrator.Task) int64) {
+	column := make([]int64, len(c.tasks))
+	for i := range c.tasks {
+		column[i] = of(&c.tasks[i])
+	}
+	c.list = append(c.list, column)
+}
+
+func (c *columns) moments(of func(*orchestrator.Task) time.Time) {
+	column := make([]*time.Time, len(c.tasks))
+	for i := range c.tasks {
+		column[i] = when(of(&c.tasks[i]))
+	}
+	c.list = append(c.list, column)
+}
+
+// taskColumnsOf is what taskArrays names without names.
+func taskColumnsOf(tasks []orchestrator.Task) *columns {
+	c := &columns{tasks: tasks}
+	c.words(func(k *orchestrator.Task) string { return k.Slug })
+	c.words(func(k *orchestrator.Task) string { return k.Title })
+	c.words(func(k *orchestrator.Task) string { return k.Description })
+	c.words(func(k *orchestrator.Task) string { return string(k.State.Stage) })
+	c.words(func(k *orchestrator.Task) string { return encode(k.State) })
+	c.words(func(k *orchestrator.Task) string { return string(k.State.Phase) })
+	c.words(func(k *orchestrator.Task) string { return k.State.Head })
+	c.words(func(k *orchestrator.Task) string { return k.TrackerMessageID })
+	c.words(func(k *orchestrator.Task) string { return k.ApprovedBy })
+	c.numbers(func(k *orchestrator.Task) int64 { return k.ID })
+	c.numbers(func(k *orchestrator.Task) int64 { return int64(k.State.Retries) })
+	c.numbers(func(k *orchestrator.Task) int64 { return k.Version + 1 })
+	c.moments(func(k *orchestrator.Task) time.Time { return k.BRDReviewStartedAt })
+	c.moments(func(k *orchestrator.Task) time.Time { return k.BRDReviewEndedAt })
+	c.moments(func(k *orchestrator.Task) time.Time { return k.ApprovedAt })
+	c.moments(func(k *orchestrator.Task) time.Time { return k.CancelRequestedAt })
+	c.moments(func(k *orchestrator.Task) time.Time { return k.CancelledAt })
+	c.moments(func(k *orchestrator.Task) time.Time { return k.CreatedAt })
+	c.moments(func(k *orchestrator.Task) time.Time { return k.UpdatedAt })
+	c.moments(func(k *orchestrator.Task) time.Time { return k.StageEnteredAt })
+	c.moments(func(k *orchestrator.Task) time.Time { return endedAt(*k) })
+	return c
 }
