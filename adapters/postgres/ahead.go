@@ -43,7 +43,7 @@ func (d *DB) suffices(batch []*request) bool {
 		c := r.claim()
 		if k := r.commit; k != nil {
 			c, jobs = k.Claim, jobs+len(k.Jobs)
-			if k.Task != nil && (tasks[k.Task.ID] || !m.sure(*k.Task)) || c != nil && claims[c.Job.ID] {
+			if k.Task != nil && (tasks[k.Task.ID] || !m.sure(k.Task)) || c != nil && claims[c.Job.ID] {
 				return false
 			}
 			if k.Task != nil {

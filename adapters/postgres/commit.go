@@ -71,7 +71,7 @@ func (t *tx) commitAll(batch []*request) (jobs []queue.Job, err error) {
 	if together, err = t.allowed(together); err != nil {
 		return nil, err
 	}
-	saved, n := make([]orchestrator.Task, 0, len(together)), 0
+	saved, n := make([]*orchestrator.Task, 0, len(together)), 0
 	var story orchestrator.Commit
 	for _, r := range together {
 		n += len(r.commit.Jobs)
@@ -80,7 +80,7 @@ func (t *tx) commitAll(batch []*request) (jobs []queue.Job, err error) {
 	for _, r := range together {
 		c := r.commit
 		if c.Task != nil {
-			saved = append(saved, *c.Task)
+			saved = append(saved, c.Task)
 		}
 		story.Journal, story.Gates, story.Runs = append(story.Journal, c.Journal...), append(story.Gates, c.Gates...), append(story.Runs, c.Runs...)
 		jobs = append(jobs, c.Jobs...)
@@ -92,14 +92,14 @@ func (t *tx) commitAll(batch []*request) (jobs []queue.Job, err error) {
 
 // allowed ends the claims of the commits that may be done, and returns those.
 func (t *tx) allowed(batch []*request) (out []*request, err error) {
-	var claims []queue.Claim
-	var ask []orchestrator.Task
+	var claims []*queue.Claim
+	var ask []*orchestrator.Task
 	for _, r := range batch {
 		if r.commit.Claim != nil {
-			claims = append(claims, *r.commit.Claim)
+			claims = append(claims, r.commit.Claim)
 		}
-		if k := r.commit.Task; k != nil && !(t.sole && t.memory.sure(*k)) {
-			ask = append(ask, *k)
+		if k := r.commit.Task; k != nil && !(t.sole && t.memory.sure(k)) {
+			ask = append(ask, k)
 		}
 	}
 	taken, err := t.takenOf(ask)
@@ -117,12 +117,12 @@ func (t *tx) allowed(batch []*request) (out []*request, err error) {
 			continue
 		}
 		if c.Claim != nil {
-			j, ok := held[c.Claim.Job.ID]
-			if !ok || j.Attempt != c.Claim.Job.Attempt {
+			j := held[c.Claim.Job.ID]
+			if j == nil || j.Attempt != c.Claim.Job.Attempt {
 				r.err = queue.ErrLost
 				continue
 			}
-			t.finish(queue.After(j, queue.Outcome{Kind: queue.OutcomeDone}, t.now))
+			t.finish(queue.After(*j, queue.Outcome{Kind: queue.OutcomeDone}, t.now))
 		}
 		out = append(out, r)
 	}
@@ -135,21 +135,21 @@ func (t *tx) commit(c orchestrator.Commit) error {
 	var after queue.Job
 	if c.Claim != nil {
 		own = c.Claim.Job.ID
-		held, err := t.held([]queue.Claim{*c.Claim})
+		held, err := t.held([]*queue.Claim{c.Claim})
 		if err != nil {
 			return err
 		}
-		before, ok := held[own]
-		if !ok || before.Attempt != c.Claim.Job.Attempt {
+		before := held[own]
+		if before == nil || before.Attempt != c.Claim.Job.Attempt {
 			return queue.ErrLost
 		}
-		after = queue.After(before, queue.Outcome{Kind: queue.OutcomeDone}, t.now)
+		after = queue.After(*before, queue.Outcome{Kind: queue.OutcomeDone}, t.now)
 	}
 	if c.Task != nil {
 		if taken, err := t.taken(c); err != nil || taken {
 			return cmp.Or(err, orchestrator.ErrConflict)
 		}
-		t.saveTasks([]orchestrator.Task{*c.Task})
+		t.saveTasks([]*orchestrator.Task{c.Task})
 	}
 	if own != 0 { // first, so that its dedupe key is free for the jobs that follow
 		t.finish(after)

@@ -61,8 +61,8 @@ func (d *DB) Reap(ctx context.Context) (jobs []queue.Job, err error) {
 
 // held tells which claims are held, and their jobs: from memory, or else by
 // asking.
-func (t *tx) held(claims []queue.Claim) (map[int64]queue.Job, error) {
-	out := make(map[int64]queue.Job, len(claims))
+func (t *tx) held(claims []*queue.Claim) (map[int64]*queue.Job, error) {
+	out, known := make(map[int64]*queue.Job, len(claims)), make([]queue.Job, 0, len(claims))
 	asked := map[int64]queue.Job{}
 	var ask []int64
 	ended := map[int64]bool{} // in this transaction, by another request
@@ -73,8 +73,9 @@ func (t *tx) held(claims []queue.Claim) (map[int64]queue.Job, error) {
 		if ended[c.Job.ID] {
 			continue
 		}
-		if j, ok := t.memory.claimed(c); ok && t.sole {
-			out[j.ID] = j
+		if j, ok := t.memory.claimed(*c); ok && t.sole {
+			known = append(known, j)
+			out[j.ID] = &known[len(known)-1]
 		} else if was, twice := asked[c.Job.ID]; !twice || was.Attempt < c.Job.Attempt {
 			ask, asked[c.Job.ID] = append(ask, c.Job.ID), c.Job
 		}
@@ -83,7 +84,8 @@ func (t *tx) held(claims []queue.Claim) (map[int64]queue.Job, error) {
 		return out, nil
 	}
 	jobs, err := rows(t, scanJob, "select "+storedColumns+" from ~jobs where id = any($1::bigint[]) and status = 'queued'", ask)
-	for _, j := range jobs {
+	for i := range jobs {
+		j := &jobs[i]
 		c := asked[j.ID]
 		if j.Attempt++; j.Attempt == c.Attempt {
 			j.Status, j.Worker, j.StartedAt, j.HeartbeatAt, j.LeaseUntil = queue.Running, c.Worker, c.StartedAt, c.HeartbeatAt, c.LeaseUntil
@@ -95,10 +97,10 @@ func (t *tx) held(claims []queue.Claim) (map[int64]queue.Job, error) {
 
 // endAll prolongs and ends claims that are held, and returns the jobs that follow.
 func (t *tx) endAll(batch []*request) (then []queue.Job, err error) {
-	var claims []queue.Claim
+	var claims []*queue.Claim
 	for _, r := range batch {
 		if c := r.claim(); c != nil {
-			claims = append(claims, *c)
+			claims = append(claims, c)
 		}
 	}
 	if len(claims) == 0 {
@@ -115,22 +117,22 @@ func (t *tx) endAll(batch []*request) (then []queue.Job, err error) {
 		if c == nil {
 			continue
 		}
-		j, ok := held[c.Job.ID]
+		j := held[c.Job.ID]
 		switch {
-		case !ok || j.Attempt != c.Job.Attempt:
+		case j == nil || j.Attempt != c.Job.Attempt:
 			r.err = queue.ErrLost
 		case r.extend != nil:
 			if _, asked := longer[j.ID]; asked { // once for each transaction, by whoever came first
 				continue
 			}
 			j.HeartbeatAt, j.LeaseUntil = t.now, t.now.Add(r.extend.ttl)
-			longer[j.ID], held[j.ID] = j, j
+			longer[j.ID] = *j
 		default:
 			delete(held, j.ID) // a second end of one claim is too late
-			after := queue.After(j, r.finish.outcome, t.now)
+			after := queue.After(*j, r.finish.outcome, t.now)
 			then = append(then, r.finish.outcome.Then...)
 			if !after.Status.Terminal() {
-				again = append(again, change{j, after})
+				again = append(again, change{*j, after})
 				continue
 			}
 			t.finish(after)

@@ -91,7 +91,7 @@ func (t *tx) taken(c orchestrator.Commit) (bool, error) {
 }
 
 // takenOf is taken for many tasks, at once. It returns the ids of those that are.
-func (t *tx) takenOf(tasks []orchestrator.Task) (map[int64]bool, error) {
+func (t *tx) takenOf(tasks []*orchestrator.Task) (map[int64]bool, error) {
 	out := map[int64]bool{}
 	n := len(tasks)
 	if n == 0 {
@@ -121,28 +121,29 @@ type names struct {
 	version                            int64
 }
 
-func namesOf(k orchestrator.Task) names {
+func namesOf(k *orchestrator.Task) names {
 	return names{k.TrackerProjectID, k.TrackerIssueID, k.Repo, k.WorkItemID, k.Branch, k.Version}
 }
 
 // sure reports whether the task is remembered at this version and with these
 // names: then nothing need be asked.
-func (m *memory) sure(k orchestrator.Task) bool {
+func (m *memory) sure(k *orchestrator.Task) bool {
 	known, ok := m.tasks[k.ID]
 	return ok && known == namesOf(k)
 }
 
 // saved remembers a task that was stored.
-func (m *memory) saved(k orchestrator.Task) {
+func (m *memory) saved(k *orchestrator.Task) {
 	if len(m.tasks) > rememberMax/10 {
 		clear(m.tasks)
 	}
-	k.Version++
-	m.tasks[k.ID] = namesOf(k)
+	n := namesOf(k)
+	n.version++
+	m.tasks[k.ID] = n
 }
 
 // endedAt is set for a task that is over.
-func endedAt(k orchestrator.Task) time.Time {
+func endedAt(k *orchestrator.Task) time.Time {
 	switch {
 	case !k.State.Stage.Terminal():
 		return time.Time{}
@@ -193,9 +194,8 @@ func moveQuery() string {
 }
 
 // saveTasks stores the rows of tasks that are not taken.
-func (t *tx) saveTasks(tasks []orchestrator.Task) {
-	sure := tasks[:0:0]
-	rest := tasks[:0:0]
+func (t *tx) saveTasks(tasks []*orchestrator.Task) {
+	sure, rest := make([]*orchestrator.Task, 0, len(tasks)), tasks[:0:0]
 	for _, k := range tasks {
 		if t.sole && t.memory.sure(k) {
 			sure = append(sure, k)
@@ -222,14 +222,14 @@ func (t *tx) saveTasks(tasks []orchestrator.Task) {
 
 // columns are tasks, column by column.
 type columns struct {
-	tasks []orchestrator.Task
+	tasks []*orchestrator.Task
 	list  []any
 }
 
 func (c *columns) words(of func(*orchestrator.Task) string) {
 	column := make([]string, len(c.tasks))
 	for i := range c.tasks {
-		column[i] = of(&c.tasks[i])
+		column[i] = of(c.tasks[i])
 	}
 	c.list = append(c.list, column)
 }
@@ -237,7 +237,7 @@ func (c *columns) words(of func(*orchestrator.Task) string) {
 func (c *columns) numbers(of func(*orchestrator.Task) int64) {
 	column := make([]int64, len(c.tasks))
 	for i := range c.tasks {
-		column[i] = of(&c.tasks[i])
+		column[i] = of(c.tasks[i])
 	}
 	c.list = append(c.list, column)
 }
@@ -245,13 +245,13 @@ func (c *columns) numbers(of func(*orchestrator.Task) int64) {
 func (c *columns) moments(of func(*orchestrator.Task) time.Time) {
 	column := make([]*time.Time, len(c.tasks))
 	for i := range c.tasks {
-		column[i] = when(of(&c.tasks[i]))
+		column[i] = when(of(c.tasks[i]))
 	}
 	c.list = append(c.list, column)
 }
 
 // taskColumnsOf is what taskArrays names without names.
-func taskColumnsOf(tasks []orchestrator.Task) *columns {
+func taskColumnsOf(tasks []*orchestrator.Task) *columns {
 	c := &columns{tasks: tasks}
 	c.words(func(k *orchestrator.Task) string { return k.Slug })
 	c.words(func(k *orchestrator.Task) string { return k.Title })
@@ -273,6 +273,6 @@ func taskColumnsOf(tasks []orchestrator.Task) *columns {
 	c.moments(func(k *orchestrator.Task) time.Time { return k.CreatedAt })
 	c.moments(func(k *orchestrator.Task) time.Time { return k.UpdatedAt })
 	c.moments(func(k *orchestrator.Task) time.Time { return k.StageEnteredAt })
-	c.moments(func(k *orchestrator.Task) time.Time { return endedAt(*k) })
+	c.moments(endedAt)
 	return c
 }

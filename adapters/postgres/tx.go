@@ -61,7 +61,11 @@ func (t *tx) all(batch []*request) error {
 	if err != nil {
 		return err
 	}
-	then = append(then, committed...)
+	if len(then) == 0 {
+		then = committed
+	} else {
+		then = append(then, committed...)
+	}
 	if err := t.eachAlone(live); err != nil {
 		return err
 	}
