@@ -8,12 +8,14 @@
 // statements and round trips does not grow with the number of jobs. Writers of
 // several processes take turns: each transaction locks one row first. That makes
 // the order of keys and the effect of holds as plain as in a single process, and
-// bounds a cluster to one commit at a time, each of up to 512 calls.
+// bounds a cluster to one commit at a time, each of up to 1024 calls.
 //
 // While nobody else writes, the writer remembers what it has put and claimed, and
-// a transaction that ends claims and takes others is a single statement. The
-// transaction itself checks that nobody else has held the turn since, and is made
-// again, without memory, if somebody has.
+// a transaction that ends claims and takes others is a single statement; one that
+// stores decisions is a single message. The transaction itself checks that nobody
+// else has held the turn since, and is made again, without memory, if somebody has.
+// A dedupe key that no remembered job has is taken to be free; where that was wrong,
+// an index says so, and the transaction is made again with a look.
 //
 // A job is a row of jobs, written when it is put and when it ends, and one of
 // open_jobs until then. Its claim is an entry in a row that the claiming

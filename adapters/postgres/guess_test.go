@@ -98,7 +98,7 @@ func TestOneEndOfMany(t *testing.T) {
 	agree(t, url)
 }
 
-// Hundreds of workers of one store move tasks from job to job, so that transactions
+// More workers of one store than a transaction takes move tasks from job to job, so that transactions
 // with decisions are made ahead of their time, while another store puts and takes:
 // each task moves once for each job, and each effect is put once.
 func TestDecisionsMadeAhead(t *testing.T) {
@@ -106,7 +106,7 @@ func TestDecisionsMadeAhead(t *testing.T) {
 	url := pgtest.Open(t)
 	db, other := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
 	ctx := t.Context()
-	const tasks, moves, workers = 240, 12, 300
+	const tasks, moves, workers = 1300, 8, 1500
 	first := int64(0)
 	for i := range tasks {
 		id, err := db.NewTaskID(ctx)
@@ -119,13 +119,14 @@ func TestDecisionsMadeAhead(t *testing.T) {
 	}
 	var mu sync.Mutex
 	version := map[int64]int64{} // of each task, as its worker has left it
-	ended := 0
+	ended, moved := 0, 0
 	left := func() bool { mu.Lock(); defer mu.Unlock(); return ended < tasks }
 	move := func(c queue.Claim) ([]queue.Claim, error) {
 		id := c.Job.TaskID
 		mu.Lock()
 		v := version[id] + 1
 		version[id] = v
+		moved++
 		mu.Unlock()
 		k := orchestrator.Task{ID: id, WorkItemID: fmt.Sprint("w", id), TrackerIssueID: fmt.Sprint("i", id), Branch: fmt.Sprint("b", id), Version: v}
 		out := orchestrator.Commit{
@@ -143,12 +144,15 @@ func TestDecisionsMadeAhead(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for left() {
-			_, err := other.Put(context.Background(), queue.Job{Pool: "q", DedupeKey: "other"})
-			if err != nil {
+		for half := false; !half; time.Sleep(time.Millisecond) { // the first store is alone meanwhile
+			mu.Lock()
+			half = moved >= tasks*moves/2
+			mu.Unlock()
+		}
+		for range 3 {
+			if _, err := other.Put(context.Background(), queue.Job{Pool: "q", DedupeKey: "other"}); err != nil {
 				t.Errorf("the other store: %v", err)
 			}
-			time.Sleep(5 * time.Millisecond)
 		}
 	})
 	for range workers {

@@ -140,13 +140,19 @@ func TestClaimsAreTidied(t *testing.T) {
 	agree(t, url)
 }
 
-// Hundreds of workers of one store keep transactions made ahead of their time, while
-// another store puts, holds and frees: every job is done once, in the order of its key.
+// Many workers of one store, while another store puts, holds and frees: every job is
+// done once, in the order of its key. More than fit into a transaction have the next
+// one made ahead, as long as the other store is quiet.
 func TestTransactionsMadeAhead(t *testing.T) {
 	t.Parallel()
+	t.Run("the other store is busy", func(t *testing.T) { t.Parallel(); manyWorkers(t, 4000, 40, 300) })
+	t.Run("the other store is quiet", func(t *testing.T) { t.Parallel(); manyWorkers(t, 20_000, 1, 1500) })
+}
+
+func manyWorkers(t *testing.T, jobs, more, workers int) {
+	t.Helper()
 	url := pgtest.Open(t)
 	db, other := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
-	const jobs, more, workers = 4000, 40, 300
 	batch := make([]queue.Job, jobs)
 	for i := range batch {
 		batch[i] = queue.Job{Pool: "p", Key: fmt.Sprint("k", i%900), Holds: []string{fmt.Sprint("s", i%7)}, Priority: i % 3}
@@ -155,11 +161,12 @@ func TestTransactionsMadeAhead(t *testing.T) {
 	require.NoError(t, err)
 	var mu sync.Mutex
 	last, done := map[string]int64{}, map[int64]int{}
-	finished := func() bool {
+	reached := func(n int) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(done) == jobs+more
+		return len(done) >= n
 	}
+	finished := func() bool { return reached(jobs + more) }
 	note := func(c queue.Claim) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -171,12 +178,14 @@ func TestTransactionsMadeAhead(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for i := range more {
+			for !reached((i + 1) * jobs / (more + 1)) {
+				time.Sleep(time.Millisecond)
+			}
 			hold := queue.Hold{Subject: fmt.Sprint("s", i%7), Name: "n"}
 			_, err := other.Put(context.Background(), queue.Job{Pool: "p"})
 			if err := errors.Join(err, other.Hold(context.Background(), hold), other.Free(context.Background(), hold)); err != nil {
 				t.Errorf("the other store: %v", err)
 			}
-			time.Sleep(3 * time.Millisecond)
 		}
 	})
 	for range workers {
