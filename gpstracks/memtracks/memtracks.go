@@ -251,7 +251,7 @@ func (s *Store) level(ctx context.Context, level int) ([]block, error) {
 	}
 	tile.Sort(features)
 	built := []block{}
-	for part := range slices.Chunk(features, tile.BlockSize) {
+	for part := range tile.Cut(features) {
 		data := tile.AppendBlock(nil, level, part)
 		window, err := tile.BlockWindow(data)
 		if err != nil {
