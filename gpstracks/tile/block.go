@@ -37,7 +37,7 @@ const (
 	hasName, hasDay, hasURL = 1, 2, 4
 	isPiece                 = 8  // of a track that has others at the level
 	isChunked               = 16 // there is a table of chunks
-	isWide                  = 32 // its entries are of 32 bits
+	isWide                  = 32 // numbers from the corner of the bounds are of 32 bits
 	ownFlags                = hasName | hasDay | hasURL
 )
 
@@ -192,6 +192,25 @@ func (b *block) shape(i int, flags uint16) (shape, bool) {
 		return shape{}, false
 	}
 	return openShape(b.geometry[from:to], flags, b.window(i))
+}
+
+// whole is the start of a feature that is drawn as a whole, and its commands: none if
+// the block is damaged. Most have no table.
+func (b *block) whole(i int) (x, y int32, commands []byte) {
+	from, to, ok := b.span(i, headGeometry, len(b.geometry))
+	if !ok {
+		return 0, 0, nil
+	}
+	flags, bounds, geometry := b.flags(i), b.bounds[i*windowSize:], b.geometry[from:to]
+	if flags&(isChunked|isWide) == 0 && len(geometry) > 4 {
+		v := binary.LittleEndian.Uint32(geometry)
+		return int32(binary.LittleEndian.Uint32(bounds) + v&0xffff), int32(binary.LittleEndian.Uint32(bounds[4:]) + v>>16), geometry[4:]
+	}
+	s, ok := openShape(geometry, flags, window(bounds))
+	if !ok {
+		return 0, 0, nil
+	}
+	return s.startX, s.startY, s.commands
 }
 
 // BlockWindow is the bounds of a block, for a store's index.

@@ -8,11 +8,11 @@ import (
 // The geometry of a feature is
 //
 //	piece     its number, if the track has several
-//	start     of the first line, from the corner of the bounds
+//	start     of the first line, from the corner of the bounds: two numbers of 16 bits, or of 32 if it is wide
 //	table     of chunks, if there are several: their number and their entries
 //	commands  of all lines as a tile has them, but for the first MoveTo
 //
-// with numbers as a tile has them. So what lies in a tile as a whole is copied behind
+// with other numbers as a tile has them. So what lies in a tile as a whole is copied behind
 // a MoveTo. What does not is drawn by chunks: at most chunkPoints points each. A
 // chunk begins where the one before it ended, unless it is the first of its line.
 // A track of many chunks that is larger than a tile is cut into pieces, each a feature
@@ -49,13 +49,16 @@ func appendGeometry(dst []byte, list []chunk, deltas []byte, piece int) (out []b
 	if piece >= 0 {
 		dst, flags = appendVarint(dst, uint64(piece)), flags|isPiece
 	}
-	dst = appendVarint(dst, uint64(list[0].startX-bounds.MinX))
-	dst = appendVarint(dst, uint64(list[0].startY-bounds.MinY))
+	x, y := uint32(list[0].startX-bounds.MinX), uint32(list[0].startY-bounds.MinY)
+	if bounds.MaxX-bounds.MinX > math.MaxUint16 || bounds.MaxY-bounds.MinY > math.MaxUint16 {
+		flags |= isWide
+		dst = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(dst, x), y)
+	} else {
+		dst = binary.LittleEndian.AppendUint32(dst, x|y<<16)
+	}
 	var commands [64]byte // of one line
 	if len(list) > 1 || piece >= 0 {
-		if flags |= isChunked; bounds.MaxX-bounds.MinX > math.MaxUint16 || bounds.MaxY-bounds.MinY > math.MaxUint16 {
-			flags |= isWide
-		}
+		flags |= isChunked
 		dst = appendVarint(dst, uint64(len(list)))
 		for i := range list {
 			list[i].gap = len(lineCommands(commands[:0], list, i))
@@ -140,9 +143,16 @@ func openShape(b []byte, flags uint16, corner Window) (s shape, ok bool) {
 	if flags&isPiece != 0 {
 		s.piece, i = varint(b, i)
 	}
-	x, i := varint(b, i)
-	y, i := varint(b, i)
-	s.startX, s.startY = corner.MinX+int32(uint32(x)), corner.MinY+int32(uint32(y))
+	switch rest := b[min(i, len(b)):]; {
+	case flags&isWide == 0 && len(rest) >= 4:
+		v := binary.LittleEndian.Uint32(rest)
+		s.startX, s.startY, i = corner.MinX+int32(v&0xffff), corner.MinY+int32(v>>16), i+4
+	case len(rest) >= 8:
+		v := binary.LittleEndian.Uint64(rest)
+		s.startX, s.startY, i = corner.MinX+int32(uint32(v)), corner.MinY+int32(uint32(v>>32)), i+8
+	default:
+		return s, false
+	}
 	if flags&isChunked != 0 {
 		var n uint64
 		n, i = varint(b, i)

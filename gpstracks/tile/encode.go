@@ -33,6 +33,8 @@ type Encoder struct {
 	tile       ID
 	level      int
 	window     Window
+	originX    int32 // the tile's corner in its level's grid
+	originY    int32
 	activities []gpstracks.Activity
 	sources    []string
 
@@ -106,6 +108,7 @@ func (e *Encoder) Encode(ctx context.Context, dst []byte, src Source, t ID, f gp
 // Begin starts a tile, which must be Valid.
 func (e *Encoder) Begin(t ID, f gpstracks.Filter) {
 	e.tile, e.level, e.window = t, t.Level(), t.Window()
+	e.originX, e.originY = t.origin()
 	e.activities, e.sources = f.Activities, f.Sources
 	clear(e.blocks) // let go of the blocks of the last tile
 	clear(e.words)

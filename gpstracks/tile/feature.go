@@ -12,18 +12,12 @@ import (
 // it that may be.
 func (e *Encoder) feature(track []candidate) (bool, error) {
 	c := &track[0]
-	part, number := &e.blocks[c.block], int(c.number)
 	if c.whole && !c.piece && e.tile.Z == e.level {
-		s, ok := part.shape(number, part.flags(number))
-		if !ok {
+		x, y, commands := e.blocks[c.block].whole(int(c.number))
+		if commands == nil {
 			return false, errBlock
 		}
-		ox, oy := e.tile.origin()
-		var move [11]byte
-		move[0] = moveTo
-		n := putVarint(move[:], 1, zigzag(s.startX-ox))
-		n = putVarint(move[:], n, zigzag(s.startY-oy))
-		return true, e.write(c, move[:n], s.commands)
+		return true, e.write(c, true, zigzag(x-e.originX), zigzag(y-e.originY), commands)
 	}
 	e.path.reset()
 	for i := range track {
@@ -35,11 +29,14 @@ func (e *Encoder) feature(track []candidate) (bool, error) {
 	if len(drawn) == 0 {
 		return false, nil
 	}
-	return true, e.write(c, nil, drawn)
+	return true, e.write(c, false, 0, 0, drawn)
 }
 
-// write writes a feature whose geometry is in two parts.
-func (e *Encoder) write(c *candidate, move, commands []byte) error {
+// few bytes of commands are copied at once.
+const few = 64
+
+// write writes a feature with its commands, and if it moves a MoveTo before them.
+func (e *Encoder) write(c *candidate, moves bool, x, y uint64, commands []byte) error {
 	part, number := &e.blocks[c.block], int(c.number)
 	head := part.head(number)
 	from, to, ok := part.span(number, headValues, len(part.values))
@@ -70,11 +67,14 @@ func (e *Encoder) write(c *candidate, move, commands []byte) error {
 		shared[i] = v
 		tags += 1 + varintSize(uint64(v))
 	}
-	geometry := len(move) + len(commands)
+	geometry := len(commands)
+	if moves {
+		geometry += 1 + varintSize(x) + varintSize(y)
+	}
 	size := 1 + len(id) + 2 + tags + 3 + varintSize(uint64(geometry)) + geometry
 	at := len(e.out)
-	e.out = slices.Grow(e.out, size+8)
-	b := e.out[at : at+size+8]
+	e.out = slices.Grow(e.out, size+8+few)
+	b := e.out[at : at+size+8+few]
 	b[0] = tagFeature
 	i := putVarint(b, 1, uint64(size))
 	b[i] = tagFeatureID
@@ -84,14 +84,7 @@ func (e *Encoder) write(c *candidate, move, commands []byte) error {
 		i++
 	}
 	b[i], b[i+1] = tagTags, byte(tags)
-	i += 2
-	there, v := flags<<2|3, uint64(first) // id and length are always there
-	for key := byte(0); there != 0; key, there = key+1, there>>1 {
-		if there&1 != 0 {
-			b[i] = key
-			i, v = putVarint(b, i+1, v), v+1
-		}
-	}
+	i = putOwn(b, i+2, flags, first)
 	for k, v := range shared {
 		if v >= 0 {
 			b[i] = byte(len(ownKeys) + k)
@@ -100,13 +93,39 @@ func (e *Encoder) write(c *candidate, move, commands []byte) error {
 	}
 	b[i], b[i+1], b[i+2] = tagType, lineString, tagGeometry
 	i = putVarint(b, i+3, uint64(geometry))
-	for _, v := range move {
-		b[i] = v
-		i++
+	if moves {
+		b[i] = moveTo
+		i = putVarint(b, putVarint(b, i+1, x), y)
 	}
-	i += copy(b[i:], commands)
+	if len(commands) <= few && cap(commands) >= few { // with what follows: a copy of a fixed size is fast
+		copy(b[i:i+few], commands[:few])
+		i += len(commands)
+	} else {
+		i += copy(b[i:], commands)
+	}
 	e.out = e.out[:at+i]
 	return nil
+}
+
+// putOwn writes the tags of a track's own values at i, which are numbered from first
+// on, and returns where they end.
+func putOwn(b []byte, i int, flags byte, first int) int {
+	if flags == ownFlags && first >= 1<<7 && first+len(ownKeys) <= 1<<14 { // most: all of them, by numbers of two bytes
+		t := b[i : i+3*len(ownKeys)]
+		for key := range ownKeys {
+			v := first + key
+			t[3*key], t[3*key+1], t[3*key+2] = byte(key), byte(v)|0x80, byte(v>>7)
+		}
+		return i + 3*len(ownKeys)
+	}
+	there := flags<<2 | 3 // id and length are always there
+	for key, v := byte(0), uint64(first); there != 0; key, there = key+1, there>>1 {
+		if there&1 != 0 {
+			b[i] = key
+			i, v = putVarint(b, i+1, v), v+1
+		}
+	}
+	return i
 }
 
 // ownSize is the length of the tags of n values from one on.

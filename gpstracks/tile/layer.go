@@ -1,20 +1,9 @@
 package tile
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
-
-// important orders the longest track first, then the oldest.
-func important(a, b candidate) int {
-	return cmp.Or(cmp.Compare(b.metres, a.metres), cmp.Compare(a.id, b.id), cmp.Compare(a.order, b.order))
-}
-
-// placed is the order of features in a tile, however they are spread over blocks.
-func placed(a, b candidate) int {
-	return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id), cmp.Compare(a.order, b.order))
-}
 
 // identify fills in what a candidate is ordered by, besides its place.
 func (e *Encoder) identify(c *candidate) bool {
@@ -67,15 +56,16 @@ func (e *Encoder) Append(dst []byte) ([]byte, Stats, error) {
 	if len(e.candidates) == 0 {
 		return dst, Stats{}, nil
 	}
-	if !e.sorted || e.pieces {
+	capped := len(e.candidates) > e.limits.Features
+	if e.pieces || !capped && !e.sorted {
 		if !e.identifyAll() {
 			return dst, Stats{}, errBlock
 		}
 		slices.SortFunc(e.candidates, placed)
+		capped = capped && e.tracks() > e.limits.Features
 	}
 	var s Stats
 	e.out, e.begun = dst, len(dst)
-	capped := len(e.candidates) > e.limits.Features && e.tracks() > e.limits.Features
 	err := e.draw(&s, capped)
 	if err == nil && !capped && e.size() > e.limits.Bytes {
 		s = Stats{}
@@ -97,19 +87,26 @@ func (e *Encoder) Append(dst []byte) ([]byte, Stats, error) {
 func (e *Encoder) draw(s *Stats, capped bool) error {
 	e.reset()
 	left := 0 // tracks, if capped
+	inOrder := len(e.candidates)
 	if capped {
 		if !e.identifyAll() {
 			return errBlock
 		}
-		left = e.tracks()
-		slices.SortFunc(e.candidates, important)
+		left, inOrder = e.tracks(), 0
 	}
 	for at := 0; at < len(e.candidates); {
 		if s.Features == e.limits.Features {
 			s.Dropped += left
 			return nil
 		}
+		if at == inOrder {
+			inOrder = arrange(e.candidates, inOrder)
+		}
 		track := e.track(at)
+		for at+len(track) == inOrder && inOrder < len(e.candidates) { // there may be more of it
+			inOrder = arrange(e.candidates, inOrder)
+			track = e.track(at)
+		}
 		at, left = at+len(track), left-1
 		if capped {
 			e.open = -1 // so that values can be taken back

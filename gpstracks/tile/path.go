@@ -150,7 +150,7 @@ func (e *Encoder) geometry(part *blockPart, number int) bool {
 		p.end()
 	}
 	p.next = s.piece + 1
-	ox, oy := e.tile.origin()
+	ox, oy := e.originX, e.originY
 	k := uint(e.tile.enlarged())
 	draw := func(x, y int32, points int, deltas []byte) bool {
 		if k > 0 {
