@@ -114,3 +114,13 @@ func TestSizes(t *testing.T) {
 		require.Len(t, f[0].Properties.MustString("name", ""), name)
 	}
 }
+
+// What a tier holds too much goes where it has room, and no further.
+func TestTierAbove(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, 1, tile.TierAbove(0, 4097))
+	require.Equal(t, 1, tile.TierAbove(0, int64(tile.TierMax(1))))
+	require.Equal(t, 2, tile.TierAbove(0, int64(tile.TierMax(1))+1))
+	require.Equal(t, 2, tile.TierAbove(1, int64(tile.TierMax(1))+1))
+	require.Equal(t, 4, tile.TierAbove(1, 1_000_000))
+}

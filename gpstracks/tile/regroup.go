@@ -38,6 +38,17 @@ func TierFor(n int) int {
 	return tier
 }
 
+// TierAbove is the tier where the features of a full one go, of which there are n: the
+// first above it that holds them. Those of a large import come far at once, and are not
+// written again in each tier between.
+func TierAbove(tier int, n int64) int {
+	tier++
+	for n > int64(TierMax(tier)) {
+		tier++
+	}
+	return tier
+}
+
 // Cut divides sorted features of one level into those of each block that a
 // store should keep: at most BlockSize, and no more than fit in a page of 8 kB
 // unless a single one is larger.
