@@ -182,7 +182,7 @@ func (s *Tracks) settle(ctx context.Context) error {
 	}
 }
 
-// regroup moves the first blocks of a tier to the next one, and reports whether
+// regroup moves the first blocks of a full tier to one above it, and reports whether
 // there are more. Any division of the features into blocks is right, so a break
 // between two calls costs nothing.
 func (t *trackTx) regroup(v tier) (more bool, err error) {
@@ -202,7 +202,7 @@ func (t *trackTx) regroup(v tier) (more bool, err error) {
 	if err := t.deleteBlocks(found[:n]); err != nil {
 		return false, err
 	}
-	anew, err := cut(v.level, v.tier+1, features)
+	anew, err := cut(v.level, tile.TierAbove(v.tier, v.features), features)
 	if err != nil {
 		return false, err
 	}

@@ -1,9 +1,9 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"math"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,12 +20,11 @@ const tracksBetween = `select k.* from unnest($1::bigint[], $2::bigint[]) r(firs
 		from ~tracks k left join ~track_geometries g on track_id = id and k.geometry is null
 		where id between r.first_id and r.last_id offset 0) k`
 
-// blocksAndMarks reads the blocks that touch an area, and after them all marks: one
-// statement sees one state. Rows of tracks are not part of it, since a plan for many
-// of them would be dear even if there are none.
+// blocksAndMarks reads the blocks that touch an area, and all marks: one statement sees
+// one state. Rows of tracks are not part of it, since a plan for many of them would be
+// dear even if there are none; nor is an order, since blocks are large to be sorted.
 const blocksAndMarks = `select place, id, data, 0::bigint as last_id from ~track_blocks where area && $1
-	union all select $2, first_id, null, last_id from ~track_unbuilt
-	order by 1, 2`
+	union all select -1, first_id, null, last_id from ~track_unbuilt`
 
 // restOf reads what tiles show of the tracks of ranges of ids that touch a box.
 const restOf = `select k.* from unnest($1::bigint[], $2::bigint[]) r(first_id, last_id) cross join lateral (
@@ -33,47 +32,48 @@ const restOf = `select k.* from unnest($1::bigint[], $2::bigint[]) r(first_id, l
 		from ~tracks k left join ~track_geometries g on track_id = id and k.geometry is null
 		where id between r.first_id and r.last_id and box(point(min_lon, min_lat), point(max_lon, max_lat)) && $3 offset 0) k`
 
-// behind is the place of what is not a block: after all blocks.
-const behind = math.MaxInt64
-
-// Blocks implements tile.Source. It asks again only as long as it has yielded
-// nothing.
+// Blocks implements tile.Source. It yields blocks in their order along the curve.
 func (s *Tracks) Blocks(ctx context.Context, level int, w tile.Window, yield func([]byte) error) error {
 	if level < 0 || level > tile.MaxLevel {
 		return &gpstracks.InvalidError{Field: "level", Reason: "is not one that tiles have"}
 	}
-	begun, broken := false, error(nil)
+	var blocks []block
 	var first, last []int64 // of marks
 	err := s.db.retry(ctx, func(ctx context.Context) error {
-		first, last = nil, nil
-		rows, err := s.db.pool.Query(ctx, s.db.q(blocksAndMarks), area(level, w), int64(behind))
+		blocks, first, last = nil, nil, nil
+		rows, err := s.db.pool.Query(ctx, s.db.q(blocksAndMarks), area(level, w))
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		for rows.Next() {
-			var place, id, end int64
-			var data []byte
-			if broken = rows.Scan(&place, &id, &data, &end); broken == nil && place == behind {
-				first, last = append(first, id), append(last, end)
-			} else if broken == nil {
-				begun, broken = true, yield(data)
+			var b block
+			var end int64
+			if err := rows.Scan(&b.place, &b.id, &b.data, &end); err != nil {
+				return err
 			}
-			if broken != nil {
-				return nil
+			if b.data == nil {
+				first, last = append(first, b.id), append(last, end)
+			} else {
+				blocks = append(blocks, b)
 			}
-		}
-		if begun {
-			broken = rows.Err()
-			return nil
 		}
 		return rows.Err()
 	})
-	if err = errors.Join(err, broken); err == nil && len(first) > 0 {
-		s.toBuild()
-		err = s.rest(ctx, level, w, first, last, yield)
+	if err != nil {
+		return ended(ctx, err)
 	}
-	return ended(ctx, err)
+	slices.SortFunc(blocks, func(a, b block) int { return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id)) })
+	for i := range blocks {
+		if err := yield(blocks[i].data); err != nil {
+			return err
+		}
+	}
+	if len(first) == 0 {
+		return nil
+	}
+	s.toBuild()
+	return ended(ctx, s.rest(ctx, level, w, first, last, yield))
 }
 
 // rest yields blocks of marked tracks. They are read a moment after their marks: those

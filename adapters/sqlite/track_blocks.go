@@ -135,41 +135,42 @@ func (t *tx) dropFrom(id int64, level int, gone map[int64]bool) error {
 // that others who write wait for none of them long.
 func (s *Tracks) settle(ctx context.Context) error {
 	for {
-		level, tier, full, err := s.fullTier(ctx)
-		if err != nil || !full {
+		level, tier, to, err := s.fullTier(ctx)
+		if err != nil || to == tier {
 			return err
 		}
 		for more := true; more; {
-			if err := s.db.write(ctx, func(t *tx) (err error) { more, err = t.regroup(level, tier); return err }); err != nil {
+			if err := s.db.write(ctx, func(t *tx) (err error) { more, err = t.regroup(level, tier, to); return err }); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// fullTier finds a tier that holds more than it may.
-func (s *Tracks) fullTier(ctx context.Context) (level, tier int, full bool, err error) {
+// fullTier finds a tier that holds more than it may, and the one where that goes. It is
+// the same one if there is none.
+func (s *Tracks) fullTier(ctx context.Context) (level, tier, to int, err error) {
 	rows, err := s.db.read.QueryContext(ctx, "select level, tier, sum(features) from track_blocks group by level, tier order by tier, level")
 	if err != nil {
-		return 0, 0, false, err
+		return 0, 0, 0, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var n int
+		var n int64
 		if err := rows.Scan(&level, &tier, &n); err != nil {
-			return 0, 0, false, err
+			return 0, 0, 0, err
 		}
-		if n > tile.TierMax(tier) {
-			return level, tier, true, rows.Close()
+		if n > int64(tile.TierMax(tier)) {
+			return level, tier, tile.TierAbove(tier, n), rows.Close()
 		}
 	}
-	return 0, 0, false, rows.Err()
+	return 0, 0, 0, rows.Err()
 }
 
-// regroup moves the first blocks of a tier to the next one, and reports whether
+// regroup moves the first blocks of a tier to one above it, and reports whether
 // there are more. Any division of the features into blocks is right, so a break
 // between two calls costs nothing.
-func (t *tx) regroup(level, tier int) (more bool, err error) {
+func (t *tx) regroup(level, tier, to int) (more bool, err error) {
 	rows, err := t.firstBlocks(level, tier)
 	if err != nil || len(rows) == 0 {
 		return false, err
@@ -185,7 +186,7 @@ func (t *tx) regroup(level, tier int) (more bool, err error) {
 			return false, err
 		}
 	}
-	return true, t.cutAndAdd(level, tier+1, features)
+	return true, t.cutAndAdd(level, to, features)
 }
 
 // firstBlocks reads as many blocks of a tier as are put together at a time.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,7 +22,6 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
@@ -83,7 +84,7 @@ func scale(b *testing.B, s store, n int, disk func() int64) {
 	var spent time.Duration
 	some := []gpstracks.Track(nil)
 	for kept, seed := 0, uint64(1); kept < n; seed++ {
-		part := thinned(b, min(5000, n-kept), seed)
+		part := walks(b, min(5000, n-kept), seed)
 		begun := time.Now()
 		u, err := s.Upsert(b.Context(), part)
 		spent += time.Since(begun)
@@ -122,16 +123,32 @@ func scale(b *testing.B, s store, n int, disk func() int64) {
 	b.ReportMetric(float64(m.HeapInuse)/(1<<20), "heap-MB")
 }
 
-// thinned makes tracks with every thirtieth point.
-func thinned(b *testing.B, n int, seed uint64) []gpstracks.Track {
+// walks makes tracks of 7 to 100 points, 90 to 360 metres apart, that begin near one of
+// eight valleys: as memtracks.Generate does with every thirtieth point, without the
+// others. Tracks of different seeds are different.
+func walks(b *testing.B, n int, seed uint64) []gpstracks.Track {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	valleys := [...]orb.Point{{7.91, 46.59}, {6.87, 45.92}, {7.75, 46.02}, {11.40, 47.27}, {11.35, 46.50}, {13.55, 46.34}, {6.64, 44.90}, {11.10, 47.49}}
 	out := make([]gpstracks.Track, 0, n)
-	for _, t := range memtracks.Generate(n, seed) {
-		var line orb.LineString
-		for i := 0; i < len(t.Lines[0]); i += 30 {
-			line = append(line, t.Lines[0][i])
+	for i := range n {
+		at := valleys[rng.IntN(len(valleys))]
+		at[0], at[1] = at[0]+0.15*rng.NormFloat64(), at[1]+0.1*rng.NormFloat64()
+		line := make(orb.LineString, 7+rng.IntN(94))
+		heading, metres := rng.Float64()*2*math.Pi, 90+270*rng.Float64()
+		for j := range line {
+			line[j] = orb.Point{math.Round(at[0]*1e7) / 1e7, math.Round(at[1]*1e7) / 1e7}
+			heading += rng.NormFloat64()
+			step := metres * (0.8 + 0.4*rng.Float64()) / 111_000
+			at[0] += step * math.Sin(heading) / 0.69
+			at[1] += step * math.Cos(heading)
 		}
-		t.Lines = orb.MultiLineString{line}
-		k, err := gpstracks.Prepare(t)
+		activity := gpstracks.Activities()[rng.IntN(4)]
+		k, err := gpstracks.Prepare(gpstracks.Track{
+			Source: [...]string{"osm", "club", "upload"}[rng.IntN(3)], ExternalID: fmt.Sprintf("%d-%d", seed, i), Activity: activity,
+			Name: fmt.Sprintf("%s %d-%d", activity, seed, i), URL: fmt.Sprintf("https://tracks.example/%d/%d", seed, i),
+			Attribution: "Generated, in the public domain", RecordedOn: time.Date(2024, 1, 1+rng.IntN(700), 0, 0, 0, 0, time.UTC),
+			Lines: orb.MultiLineString{line},
+		})
 		require.NoError(b, err)
 		out = append(out, k)
 	}

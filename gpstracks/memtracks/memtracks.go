@@ -39,8 +39,12 @@ var (
 
 type block struct {
 	window tile.Window
+	around tile.Window // of the first of neighbours: the windows of all of them
 	data   []byte
 }
+
+// neighbours is how many blocks that follow each other are passed over with one look.
+const neighbours = 16
 
 // New makes an empty store.
 func New() *Store {
@@ -216,7 +220,11 @@ func (s *Store) Blocks(ctx context.Context, level int, w tile.Window, yield func
 	if err != nil {
 		return err
 	}
-	for i := range blocks {
+	for i := 0; i < len(blocks); i++ {
+		if i%neighbours == 0 && !blocks[i].around.Touches(w) {
+			i += neighbours - 1
+			continue
+		}
 		if !blocks[i].window.Touches(w) {
 			continue
 		}
@@ -251,13 +259,17 @@ func (s *Store) level(ctx context.Context, level int) ([]block, error) {
 	}
 	tile.Sort(features)
 	built := []block{}
-	for part := range slices.Chunk(features, tile.BlockSize) {
+	for part := range tile.Cut(features) {
 		data := tile.AppendBlock(nil, level, part)
 		window, err := tile.BlockWindow(data)
 		if err != nil {
 			return nil, err
 		}
-		built = append(built, block{window, data})
+		built = append(built, block{window, window, data})
+	}
+	for i := range built {
+		first, w := &built[i-i%neighbours].around, built[i].window
+		first.MinX, first.MinY, first.MaxX, first.MaxY = min(first.MinX, w.MinX), min(first.MinY, w.MinY), max(first.MaxX, w.MaxX), max(first.MaxY, w.MaxY)
 	}
 	s.levels[level] = built
 	return built, nil

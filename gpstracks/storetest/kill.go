@@ -151,12 +151,13 @@ func (k *kit) showsOnce(tracks []gpstracks.Track) {
 	type drawn struct {
 		level int
 		id    int64
+		piece int
 	}
 	want, got := map[drawn]tile.Window{}, map[drawn]tile.Window{}
 	var p tile.Packer
 	for i := range tracks {
 		for _, f := range p.Pack(&tracks[i]) {
-			want[drawn{f.Level, f.ID}] = f.Bounds
+			want[drawn{f.Level, f.ID, f.Piece}] = f.Bounds
 		}
 	}
 	n := 0
@@ -164,7 +165,7 @@ func (k *kit) showsOnce(tracks []gpstracks.Track) {
 		require.NoError(k, k.s.Blocks(k.Context(), level, tile.Window{MaxX: 1 << 27, MaxY: 1 << 27}, func(b []byte) error {
 			features, err := tile.BlockFeatures(b)
 			for _, f := range features {
-				got[drawn{f.Level, f.ID}] = f.Bounds
+				got[drawn{f.Level, f.ID, f.Piece}] = f.Bounds
 				n++
 			}
 			return err

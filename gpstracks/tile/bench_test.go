@@ -143,7 +143,7 @@ func BenchmarkPack(b *testing.B) {
 	for i := range b.N {
 		t := &tracks[i%len(tracks)]
 		for _, f := range p.Pack(t) {
-			bytes += len(f.Record)
+			bytes += f.Size()
 		}
 		points += t.Points
 	}

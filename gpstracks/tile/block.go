@@ -9,32 +9,36 @@ import (
 
 // A block is, in little-endian order:
 //
-//	header  version, level, 0, 0; number of features; bounds; number and bytes of words
-//	words   activities, sources and attributions, each as an MVT value with its tag
-//	index   of each record its bounds, its place after the index and its length
-//	records header; own values as MVT values with their tags; headers of chunks; deltas of chunks
+//	header    version, level, 0, 0; number of features; bounds; number and bytes of words; bytes of values; bytes of all
+//	words     activities, sources and attributions, each as an MVT value with its tag
+//	bounds    of each feature
+//	heads     of each feature its place, where its values and its geometry begin, its words and what there is of it;
+//	          and behind the last where they end
+//	values    of each feature its own: MVT values with their tags, the id first
+//	geometry  of each feature; see geometry.go
 //
-// The deltas of a chunk are those of at most chunkPoints points, zigzag-encoded
-// as a tile holds them. The first chunk of a line is marked; each other one
-// begins where the one before it ended. What decides whether something is in a
-// tile lies side by side, so that a look at it reads little memory.
+// What decides whether something is in a tile lies side by side, so that a look at it
+// reads little memory; and so do values, which a tile takes many at a time.
 const (
-	Version      = 2  // of the layout: a store builds blocks of another one again from the tracks
-	BlockSize    = 64 // features that AppendBlock is best given at a time
-	chunkPoints  = 64
-	blockHeader  = 32
-	indexEntry   = 24
-	recordHeader = 32
-	chunkHeader  = 36
+	Version   = 3  // of the layout: a store builds blocks of another one again from the tracks
+	BlockSize = 64 // features that AppendBlock is best given at a time
 
-	recordID, recordMetres, recordWords  = 0, 8, 12
-	recordFlags, recordOwn, recordChunks = 18, 20, 24
-	recordPlace                          = 28
+	blockHeader = 40
+	windowSize  = 16
+	headSize    = 20
+	lastHead    = 12 // bytes of the one that only tells ends
 
-	noWord     = 0xffff
-	firstChunk = 0x8000
+	headPlace, headValues, headGeometry = 0, 4, 8
+	headWords, headFlags                = 12, 18
 
+	noWord = 0xffff
+
+	// flags
 	hasName, hasDay, hasURL = 1, 2, 4
+	isPiece                 = 8  // of a track that has others at the level
+	isChunked               = 16 // there is a table of chunks
+	isWide                  = 32 // numbers from the corner of the bounds are of 32 bits
+	ownFlags                = hasName | hasDay | hasURL
 )
 
 // errBlock is what every damaged block is.
@@ -43,55 +47,170 @@ var errBlock = errors.New("gps tile: a block of features is damaged: build the b
 // Sort puts features in the order in which they are cut into blocks: along the
 // Hilbert curve, then by id. So a set of tracks has one set of blocks.
 func Sort(features []Feature) {
-	slices.SortFunc(features, func(a, b Feature) int { return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(features, func(a, b Feature) int {
+		return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Piece, b.Piece))
+	})
 }
 
 // AppendBlock writes features of one level, at most 20,000, as a block.
 func AppendBlock(dst []byte, level int, features []Feature) []byte {
 	start, bounds, size := len(dst), nowhere(), blockHeader
-	for _, f := range features {
-		size += indexEntry + len(f.Record)
+	for i := range features {
+		size += features[i].Size()
 	}
 	dst = append(slices.Grow(dst, size+512), make([]byte, blockHeader)...) // and some words
-	known := map[string]uint16{}
-	for _, f := range features {
-		for _, word := range [...]string{f.Activity, f.Source, f.Attribution} {
-			if _, ok := known[word]; !ok && word != "" {
-				known[word] = uint16(len(known))
+	var list wordList
+	for i := range features {
+		for _, word := range features[i].words() {
+			if _, isNew := list.number(word); isNew {
 				dst = appendStringValue(dst, word)
 			}
 		}
 	}
 	words := len(dst) - start - blockHeader
-	at := 0
-	for _, f := range features {
-		var entry [indexEntry]byte
-		putWindow(entry[:], f.Bounds)
-		binary.LittleEndian.PutUint32(entry[16:], uint32(at))
-		binary.LittleEndian.PutUint32(entry[20:], uint32(len(f.Record)))
-		dst = append(dst, entry[:]...)
-		at += len(f.Record)
+	for i := range features {
+		b := &features[i].Bounds
+		dst = appendWindow(dst, *b)
+		bounds.grow(b.MinX, b.MinY)
+		bounds.grow(b.MaxX, b.MaxY)
 	}
-	for _, f := range features {
-		at := len(dst)
-		dst = append(dst, f.Record...)
-		for i, word := range [...]string{f.Activity, f.Source, f.Attribution} {
-			number, ok := known[word]
-			if !ok {
-				number = noWord
-			}
-			binary.LittleEndian.PutUint16(dst[at+recordWords+2*i:], number)
+	values, geometry := 0, 0
+	head := func(place uint32) {
+		dst = binary.LittleEndian.AppendUint32(dst, place)
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(values))
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(geometry))
+	}
+	for i := range features {
+		f := &features[i]
+		head(f.place)
+		values, geometry = values+len(f.values), geometry+len(f.geometry)
+		for _, word := range f.words() {
+			number, _ := list.number(word)
+			dst = binary.LittleEndian.AppendUint16(dst, number)
 		}
-		bounds.grow(f.Bounds.MinX, f.Bounds.MinY)
-		bounds.grow(f.Bounds.MaxX, f.Bounds.MaxY)
+		dst = binary.LittleEndian.AppendUint16(dst, f.flags)
+	}
+	head(0)
+	for i := range features {
+		dst = append(dst, features[i].values...)
+	}
+	for i := range features {
+		dst = append(dst, features[i].geometry...)
 	}
 	h := dst[start:]
 	h[0], h[1] = Version, byte(level)
 	binary.LittleEndian.PutUint32(h[4:], uint32(len(features)))
 	putWindow(h[8:], bounds)
-	binary.LittleEndian.PutUint32(h[24:], uint32(len(known)))
+	binary.LittleEndian.PutUint32(h[24:], uint32(len(list.words)))
 	binary.LittleEndian.PutUint32(h[28:], uint32(words))
+	binary.LittleEndian.PutUint32(h[32:], uint32(values))
+	binary.LittleEndian.PutUint32(h[36:], uint32(len(h)))
 	return dst
+}
+
+// wordList numbers words as they come. A block has a few of them as a rule.
+type wordList struct {
+	words []string
+	known map[string]uint16 // once there are many
+}
+
+const manyWords = 16
+
+// number is that of a word, which is new if it was not asked for before.
+func (l *wordList) number(word string) (n uint16, isNew bool) {
+	if word == "" {
+		return noWord, false
+	}
+	if l.known != nil {
+		if n, ok := l.known[word]; ok {
+			return n, false
+		}
+	} else if i := slices.Index(l.words, word); i >= 0 {
+		return uint16(i), false
+	}
+	n = uint16(len(l.words))
+	l.words = append(l.words, word)
+	if len(l.words) == manyWords {
+		l.known = map[string]uint16{}
+		for i, w := range l.words {
+			l.known[w] = uint16(i)
+		}
+	} else if l.known != nil {
+		l.known[word] = n
+	}
+	return n, true
+}
+
+// block is one that is read.
+type block struct {
+	words, bounds, heads, values, geometry []byte
+	nWords                                 int
+	level                                  int
+}
+
+// openBlock finds the parts of a block. What is in them is not looked at.
+func openBlock(b []byte) (block, bool) {
+	if len(b) < blockHeader || b[0] != Version || uint64(binary.LittleEndian.Uint32(b[36:])) != uint64(len(b)) {
+		return block{}, false
+	}
+	n, nWords := uint64(binary.LittleEndian.Uint32(b[4:])), binary.LittleEndian.Uint32(b[24:])
+	words, values := uint64(binary.LittleEndian.Uint32(b[28:])), uint64(binary.LittleEndian.Uint32(b[32:]))
+	at := [...]uint64{blockHeader, words, n * windowSize, n*headSize + lastHead, values}
+	for i := 1; i < len(at); i++ {
+		at[i] += at[i-1]
+	}
+	if at[4] > uint64(len(b)) {
+		return block{}, false
+	}
+	return block{
+		words: b[at[0]:at[1]:at[1]], bounds: b[at[1]:at[2]:at[2]], heads: b[at[2]:at[3]:at[3]], values: b[at[3]:at[4]:at[4]], geometry: b[at[4]:],
+		nWords: int(nWords), level: int(b[1]),
+	}, true
+}
+
+// count is the number of features.
+func (b *block) count() int { return len(b.bounds) / windowSize }
+
+func (b *block) head(i int) []byte { return b.heads[i*headSize : (i+1)*headSize] }
+
+func (b *block) flags(i int) uint16 { return binary.LittleEndian.Uint16(b.head(i)[headFlags:]) }
+
+func (b *block) window(i int) Window { return window(b.bounds[i*windowSize:]) }
+
+// span is where a feature's values or its geometry lie among size bytes: those of the
+// next feature follow.
+func (b *block) span(i, field, size int) (from, to int, ok bool) {
+	h := b.heads[i*headSize+field:]
+	begin, end := binary.LittleEndian.Uint32(h), binary.LittleEndian.Uint32(h[headSize:])
+	return int(begin), int(end), begin <= end && uint64(end) <= uint64(size)
+}
+
+// shape takes the geometry of a feature apart.
+func (b *block) shape(i int, flags uint16) (shape, bool) {
+	from, to, ok := b.span(i, headGeometry, len(b.geometry))
+	if !ok {
+		return shape{}, false
+	}
+	return openShape(b.geometry[from:to], flags, b.window(i))
+}
+
+// whole is the start of a feature that is drawn as a whole, and its commands: none if
+// the block is damaged. Most have no table.
+func (b *block) whole(i int) (x, y int32, commands []byte) {
+	from, to, ok := b.span(i, headGeometry, len(b.geometry))
+	if !ok {
+		return 0, 0, nil
+	}
+	flags, bounds, geometry := b.flags(i), b.bounds[i*windowSize:], b.geometry[from:to]
+	if flags&(isChunked|isWide) == 0 && len(geometry) > 4 {
+		v := binary.LittleEndian.Uint32(geometry)
+		return int32(binary.LittleEndian.Uint32(bounds) + v&0xffff), int32(binary.LittleEndian.Uint32(bounds[4:]) + v>>16), geometry[4:]
+	}
+	s, ok := openShape(geometry, flags, window(bounds))
+	if !ok {
+		return 0, 0, nil
+	}
+	return s.startX, s.startY, s.commands
 }
 
 // BlockWindow is the bounds of a block, for a store's index.
@@ -116,38 +235,8 @@ func putWindow(b []byte, w Window) {
 	}
 }
 
-// chunk is a part of a line.
-type chunk struct {
-	bounds         Window // of all its points, the start included
-	startX, startY int32
-	endX, endY     int32
-	points         int // after the start
-	first          bool
-	size           int // bytes of its deltas
-}
-
-func (c *chunk) append(dst []byte) []byte {
-	var h [chunkHeader]byte
-	putWindow(h[:], c.bounds)
-	for i, v := range [...]int32{c.startX, c.startY, c.endX, c.endY} {
-		binary.LittleEndian.PutUint32(h[16+4*i:], uint32(v))
-	}
-	n := uint16(c.points)
-	if c.first {
-		n |= firstChunk
-	}
-	binary.LittleEndian.PutUint16(h[32:], n)
-	binary.LittleEndian.PutUint16(h[34:], uint16(c.size))
-	return append(dst, h[:]...)
-}
-
-// read takes the header b of a chunk.
-func (c *chunk) read(b []byte) {
-	_ = b[chunkHeader-1]
-	c.bounds = window(b)
-	c.startX, c.startY = int32(binary.LittleEndian.Uint32(b[16:])), int32(binary.LittleEndian.Uint32(b[20:]))
-	c.endX, c.endY = int32(binary.LittleEndian.Uint32(b[24:])), int32(binary.LittleEndian.Uint32(b[28:]))
-	n := binary.LittleEndian.Uint16(b[32:])
-	c.points, c.first = int(n&^firstChunk), n&firstChunk != 0
-	c.size = int(binary.LittleEndian.Uint16(b[34:]))
+func appendWindow(b []byte, w Window) []byte {
+	var to [windowSize]byte
+	putWindow(to[:], w)
+	return append(b, to[:]...)
 }

@@ -1,7 +1,6 @@
 package tile
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"hash/maphash"
@@ -32,26 +31,35 @@ type Encoder struct {
 	limits     Limits
 	add        func([]byte) error
 	tile       ID
+	level      int
 	window     Window
+	originX    int32 // the tile's corner in its level's grid
+	originY    int32
 	activities []gpstracks.Activity
 	sources    []string
 
 	blocks     []blockPart
 	words      []word
 	candidates []candidate
+	sorted     bool // the candidates are in the order of the tile
+	pieces     bool // there are pieces of tracks among them
 
-	features, values, tags []byte
-	count                  int      // of values
-	slots                  []uint32 // hash table of the words in the tile: index into words + 1
-	seed                   maphash.Seed
-	path                   path
+	out    []byte   // the tile
+	begun  int      // where it begins in out
+	values [][]byte // of the tile: parts of blocks
+	bytes  int      // of values
+	count  int      // of values
+	open   int32    // block whose values the last part of values are, -1 if none
+	end    int      // where that part ends in them
+	slots  []uint32 // hash table of the words in the tile: index into words + 1
+	seed   maphash.Seed
+	path   path
 }
 
 // blockPart is a block that touches the tile.
 type blockPart struct {
-	data  []byte
-	words int // where its words begin in Encoder.words
-	n     int
+	block
+	from int // where its words begin in Encoder.words
 }
 
 // word is a value that tracks share.
@@ -64,12 +72,14 @@ type word struct {
 
 // candidate is a feature whose bounds touch the tile.
 type candidate struct {
-	id     uint64
-	metres uint32
 	place  uint32
 	block  int32
-	offset int
-	size   int
+	number int32  // in the block
+	whole  bool   // it lies in the tile
+	piece  bool   // of a track
+	order  uint32 // of pieces; this and what follows only when it is asked for
+	metres uint32
+	id     uint64
 }
 
 // NewEncoder makes an encoder.
@@ -97,42 +107,82 @@ func (e *Encoder) Encode(ctx context.Context, dst []byte, src Source, t ID, f gp
 
 // Begin starts a tile, which must be Valid.
 func (e *Encoder) Begin(t ID, f gpstracks.Filter) {
-	e.tile, e.window = t, t.Window()
+	e.tile, e.level, e.window = t, t.Level(), t.Window()
+	e.originX, e.originY = t.origin()
 	e.activities, e.sources = f.Activities, f.Sources
 	clear(e.blocks) // let go of the blocks of the last tile
 	clear(e.words)
-	e.blocks, e.words, e.candidates = e.blocks[:0], e.words[:0], e.candidates[:0]
+	clear(e.values)
+	e.blocks, e.words, e.values, e.candidates = e.blocks[:0], e.words[:0], e.values[:0], e.candidates[:0]
+	e.sorted, e.pieces = true, false
 }
 
 // Add takes a block. It must not change until Append has returned. The error
 // says that the block is damaged.
-func (e *Encoder) Add(block []byte) error {
-	if len(block) < blockHeader || block[0] != Version || int(block[1]) != e.tile.Level() {
+func (e *Encoder) Add(data []byte) error {
+	b, ok := openBlock(data)
+	if !ok || b.level != e.level {
 		return errBlock
 	}
-	if !e.window.Touches(window(block[8:])) {
+	if !e.window.Touches(window(data[8:])) {
 		return nil
 	}
-	words, size := binary.LittleEndian.Uint32(block[24:]), binary.LittleEndian.Uint32(block[28:])
-	if uint64(size) > uint64(len(block)-blockHeader) {
+	e.blocks = append(e.blocks, blockPart{block: b, from: -1})
+	if !e.collect(int32(len(e.blocks) - 1)) {
 		return errBlock
 	}
-	part := blockPart{data: block, words: len(e.words), n: int(words)}
-	if !e.readWords(block[blockHeader:blockHeader+int(size)], int(words)) {
-		return errBlock
-	}
-	e.blocks = append(e.blocks, part)
-	return e.collect(part, blockHeader+int(size), int(binary.LittleEndian.Uint32(block[4:])))
+	return nil
 }
 
-func (e *Encoder) readWords(b []byte, n int) bool {
-	for range n {
+// collect notes the features of a block that touch the tile and pass the filter.
+func (e *Encoder) collect(number int32) bool {
+	part, w := &e.blocks[number], e.window
+	at := part.bounds
+	for i := 0; len(at) >= windowSize; i, at = i+1, at[windowSize:] {
+		minX, minY := int32(binary.LittleEndian.Uint32(at)), int32(binary.LittleEndian.Uint32(at[4:]))
+		maxX, maxY := int32(binary.LittleEndian.Uint32(at[8:])), int32(binary.LittleEndian.Uint32(at[12:]))
+		if w.MinX > maxX || minX > w.MaxX || w.MinY > maxY || minY > w.MaxY {
+			continue
+		}
+		if part.from < 0 && !e.readWords(part) {
+			return false
+		}
+		head := part.head(i)
+		if !e.passes(part, head) {
+			continue
+		}
+		n := len(e.candidates)
+		e.candidates = slices.Grow(e.candidates, 1)[:n+1]
+		c := &e.candidates[n]
+		c.place, c.block, c.number = binary.LittleEndian.Uint32(head[headPlace:]), number, int32(i)
+		c.whole = w.MinX <= minX && maxX <= w.MaxX && w.MinY <= minY && maxY <= w.MaxY
+		if c.piece = head[headFlags]&isPiece != 0; c.piece {
+			e.pieces = true
+		}
+		if n > 0 && c.place <= e.candidates[n-1].place && e.sorted {
+			e.sorted = c.place == e.candidates[n-1].place && e.before(&e.candidates[n-1], c)
+		}
+	}
+	return true
+}
+
+// before reports whether two candidates of one place are in the order of the tile.
+func (e *Encoder) before(a, b *candidate) bool { return e.identify(a) && e.identify(b) && a.id < b.id }
+
+func (e *Encoder) readWords(part *blockPart) bool {
+	part.from = len(e.words)
+	b := part.block.words
+	for range part.nWords {
 		size := valueSize(b)
 		if size == 0 {
 			return false
 		}
-		text := valueString(b[:size])
-		e.words = append(e.words, word{value: b[:size], passes: e.activityPasses(text), source: e.sourcePasses(text)})
+		w := word{value: b[:size:size], passes: true, source: true}
+		if len(e.activities)+len(e.sources) > 0 {
+			text := valueString(w.value)
+			w.passes, w.source = e.activityPasses(text), e.sourcePasses(text)
+		}
+		e.words = append(e.words, w)
 		b = b[size:]
 	}
 	return len(b) == 0
@@ -156,154 +206,16 @@ func (e *Encoder) sourcePasses(text []byte) bool {
 	return len(e.sources) == 0
 }
 
-// collect notes the features of a block that touch the tile and pass the filter.
-func (e *Encoder) collect(part blockPart, at, n int) error {
-	all := part.data
-	if n < 0 || n > (len(all)-at)/indexEntry {
-		return errBlock
-	}
-	index, records := all[at:at+n*indexEntry], at+n*indexEntry
-	for ; len(index) > 0; index = index[indexEntry:] {
-		if !e.window.Touches(window(index)) {
-			continue
-		}
-		from, size := uint64(binary.LittleEndian.Uint32(index[16:])), uint64(binary.LittleEndian.Uint32(index[20:]))
-		if size < recordHeader || from+size > uint64(len(all)-records) {
-			return errBlock
-		}
-		offset := records + int(from)
-		if r := all[offset : offset+int(size)]; e.passes(part, r) {
-			e.candidates = append(e.candidates, candidate{
-				id: binary.LittleEndian.Uint64(r[recordID:]), metres: binary.LittleEndian.Uint32(r[recordMetres:]),
-				place: binary.LittleEndian.Uint32(r[recordPlace:]),
-				block: int32(len(e.blocks) - 1), offset: offset, size: int(size),
-			})
-		}
-	}
-	return nil
-}
-
-func (e *Encoder) passes(part blockPart, r []byte) bool {
+func (e *Encoder) passes(part *blockPart, head []byte) bool {
 	if len(e.activities) > 0 {
-		if n := int(binary.LittleEndian.Uint16(r[recordWords:])); n >= part.n || !e.words[part.words+n].passes {
+		if n := int(binary.LittleEndian.Uint16(head[headWords:])); n >= part.nWords || !e.words[part.from+n].passes {
 			return false
 		}
 	}
 	if len(e.sources) > 0 {
-		if n := int(binary.LittleEndian.Uint16(r[recordWords+2:])); n >= part.n || !e.words[part.words+n].source {
+		if n := int(binary.LittleEndian.Uint16(head[headWords+2:])); n >= part.nWords || !e.words[part.from+n].source {
 			return false
 		}
 	}
 	return true
-}
-
-// important orders the longest track first, then the oldest.
-func important(a, b candidate) int {
-	return cmp.Or(cmp.Compare(b.metres, a.metres), cmp.Compare(a.id, b.id))
-}
-
-// placed is the order of features in a tile, however they are spread over blocks.
-func placed(a, b candidate) int {
-	return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id))
-}
-
-// Append appends the tile to dst, and nothing if no track is in it. The error
-// says that a block is damaged.
-func (e *Encoder) Append(dst []byte) ([]byte, Stats, error) {
-	var s Stats
-	capped := len(e.candidates) > e.limits.Features
-	if !capped && !slices.IsSortedFunc(e.candidates, placed) {
-		slices.SortFunc(e.candidates, placed)
-	}
-	err := e.draw(&s, capped)
-	if err == nil && !capped && e.size() > e.limits.Bytes {
-		s = Stats{}
-		err = e.draw(&s, true)
-	}
-	if err != nil {
-		return dst, Stats{}, err
-	}
-	if s.Features == 0 {
-		return dst, s, nil
-	}
-	return e.layer(dst), s, nil
-}
-
-// draw writes the candidates' features. If capped, it takes the important ones
-// first, leaves out a track that has no room even alone, and ends at the first
-// other one that has none left.
-func (e *Encoder) draw(s *Stats, capped bool) error {
-	e.reset()
-	if capped {
-		slices.SortFunc(e.candidates, important)
-	}
-	for i := range e.candidates {
-		if s.Features == e.limits.Features {
-			s.Dropped += len(e.candidates) - i
-			return nil
-		}
-		features, values, count := len(e.features), len(e.values), e.count
-		drawn, err := e.feature(&e.candidates[i])
-		switch {
-		case err != nil:
-			return err
-		case !drawn:
-			continue
-		case capped && e.size() > e.limits.Bytes:
-			alone := len(e.features) - features + len(e.values) - values
-			e.features, e.values, e.count = e.features[:features], e.values[:values], count
-			e.forget(uint32(count))
-			if alone+layerOverhead <= e.limits.Bytes {
-				s.Dropped += len(e.candidates) - i
-				return nil
-			}
-			s.Dropped++
-			continue
-		}
-		s.Features++
-	}
-	return nil
-}
-
-func (e *Encoder) reset() {
-	e.features, e.values, e.count = e.features[:0], e.values[:0], 0
-	clear(e.slots)
-	for i := range e.words {
-		e.words[i].index = 0
-	}
-}
-
-// layerOverhead is what a layer takes besides features and values, at most.
-const layerOverhead = 128
-
-func (e *Encoder) size() int { return len(e.features) + len(e.values) + layerOverhead }
-
-// ownKeys and sharedKeys are the names of the properties, in the order of the
-// layer's keys.
-var (
-	ownKeys    = [...]string{"id", "length_m", "name", "recorded_on", "url"}
-	sharedKeys = [...]string{"activity", "source", "attribution"}
-)
-
-// layer puts the parts together.
-func (e *Encoder) layer(dst []byte) []byte {
-	var keyBytes int
-	for _, k := range ownKeys {
-		keyBytes += 2 + len(k)
-	}
-	for _, k := range sharedKeys {
-		keyBytes += 2 + len(k)
-	}
-	size := 2 + 2 + len(Layer) + len(e.features) + keyBytes + len(e.values) + 1 + varintSize(Extent)
-	dst = appendVarint(append(dst, tagLayer), uint64(size))
-	dst = append(dst, tagVersion, 2, tagName, byte(len(Layer)))
-	dst = append(append(dst, Layer...), e.features...)
-	for _, k := range ownKeys {
-		dst = append(append(dst, tagKey, byte(len(k))), k...)
-	}
-	for _, k := range sharedKeys {
-		dst = append(append(dst, tagKey, byte(len(k))), k...)
-	}
-	dst = append(dst, e.values...)
-	return appendVarint(append(dst, tagExtent), Extent)
 }

@@ -82,9 +82,7 @@ type Rest struct {
 // RecordedOn, Bounds, LengthM and Lines.
 func (r *Rest) Add(t *gpstracks.Track, level int) {
 	r.Some = true
-	if f, visible := r.packer.PackLevel(t, level); visible {
-		r.features = append(r.features, f)
-	}
+	r.features = append(r.features, r.packer.PackLevel(t, level)...)
 }
 
 // Reset forgets all tracks.

@@ -77,13 +77,12 @@ func TestRest(t *testing.T) {
 		tracks = append(tracks, k)
 	}
 	for level := range tile.MaxLevel + 1 {
-		want, got := map[int64]tile.Feature{}, map[int64]tile.Feature{}
-		read := func(into map[int64]tile.Feature) func([]byte) error {
+		want, got := map[[2]int64]tile.Feature{}, map[[2]int64]tile.Feature{}
+		read := func(into map[[2]int64]tile.Feature) func([]byte) error {
 			return func(block []byte) error {
 				features, err := tile.BlockFeatures(block)
 				for _, f := range features {
-					clear(f.Record[12:18]) // the numbers of words differ from block to block
-					into[f.ID] = f
+					into[[2]int64{f.ID, int64(f.Piece)}] = f
 				}
 				return err
 			}

@@ -1,7 +1,6 @@
 package tile
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/paulmach/orb"
@@ -9,17 +8,28 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 )
 
-// Feature is a track made ready for one level.
+// Feature is a track made ready for one level, or a piece of one that is long there.
 type Feature struct {
 	Level       int
 	ID          int64
+	Piece       int    // its number, 0 for the first or only one
 	Place       uint32 // along a Hilbert curve: features near each other belong in one block
 	Activity    string
 	Source      string
 	Attribution string
 	Bounds      Window
-	Record      []byte // as a block holds it, but for the numbers of the words above
+	place       uint32 // of the whole track: the order in a tile
+	flags       uint16
+	values      []byte // that the track shares with no other, as MVT values with their tags
+	geometry    []byte // see chunk.go
 }
+
+// Size is how many bytes the feature takes in a block, without the words that it
+// shares with others.
+func (f *Feature) Size() int { return windowSize + headSize + len(f.values) + len(f.geometry) }
+
+// words are those that features share, in the order of sharedKeys.
+func (f *Feature) words() [3]string { return [...]string{f.Activity, f.Source, f.Attribution} }
 
 // Packer makes features of tracks. It keeps its memory from track to track; the
 // zero value is ready, and is not safe for concurrent use.
@@ -31,7 +41,7 @@ type Packer struct {
 	place      uint32
 	own        []byte // the values that the track shares with no other
 	flags      uint16 // which of them there are
-	chunks     []byte // their headers
+	chunks     []chunk
 	deltas     []byte
 }
 
@@ -40,50 +50,70 @@ type weighed struct{ x, y, weight float64 }
 
 // Pack returns the features of a track that passed gpstracks.Prepare, from
 // MaxLevel to the coarsest level at which it is Visible.
-func (p *Packer) Pack(t *gpstracks.Track) []Feature {
+func (p *Packer) Pack(t *gpstracks.Track) (out []Feature) {
 	p.begin(t)
-	var out []Feature
 	for level := MaxLevel; level >= 0; level-- {
-		f, visible := p.feature(t, level)
-		if !visible {
+		n := len(out)
+		if out = p.features(out, t, level); len(out) == n {
 			break
+		}
+	}
+	return out
+}
+
+// PackLevel returns those of the features that Pack returns that are of the level:
+// for whoever shows a track that is in no block yet.
+func (p *Packer) PackLevel(t *gpstracks.Track, level int) []Feature {
+	p.begin(t)
+	return p.features(nil, t, level)
+}
+
+func (p *Packer) begin(t *gpstracks.Track) {
+	p.weigh(t.Lines)
+	p.ownValues(t)
+	p.place = hilbert(project(t.Bounds.Center()))
+}
+
+// features appends those of a level: none if the track is too small there. Levels
+// are asked for from the finest on.
+func (p *Packer) features(out []Feature, t *gpstracks.Track, level int) []Feature {
+	p.thin(level)
+	bounds := p.level(level)
+	if len(p.chunks) == 0 || bounds.MaxX-bounds.MinX < Visible && bounds.MaxY-bounds.MinY < Visible {
+		return out
+	}
+	f := Feature{
+		Level: level, ID: t.ID, Place: p.place, Activity: string(t.Activity), Source: t.Source, Attribution: t.Attribution,
+		place: p.place, flags: p.flags, values: p.own,
+	}
+	pieces := 1
+	if len(p.chunks) > wholeChunks && (bounds.MaxX-bounds.MinX > Extent || bounds.MaxY-bounds.MinY > Extent) {
+		pieces = (len(p.chunks) + pieceChunks - 1) / pieceChunks
+	}
+	for i := range pieces {
+		list, number := p.chunks[i*len(p.chunks)/pieces:(i+1)*len(p.chunks)/pieces], i
+		if pieces == 1 {
+			number = -1
+		}
+		var flags uint16
+		size := 16 + len(list)*(wideEntry+16)
+		for _, c := range list {
+			size += c.size
+		}
+		f.geometry, f.Bounds, flags = appendGeometry(make([]byte, 0, size), list, p.deltas, number)
+		f.flags = p.flags | flags
+		if f.Piece = i; pieces > 1 {
+			f.Place = f.Bounds.place(level)
 		}
 		out = append(out, f)
 	}
 	return out
 }
 
-// PackLevel returns one of the features that Pack returns, at the level, if there
-// is one: for whoever shows a track that is in no block yet.
-func (p *Packer) PackLevel(t *gpstracks.Track, level int) (f Feature, visible bool) {
-	p.begin(t)
-	return p.feature(t, level)
-}
-
-func (p *Packer) begin(t *gpstracks.Track) {
-	p.weigh(t.Lines)
-	p.ownValues(t)
-	p.place = hilbert(t.Bounds.Center())
-}
-
-// feature makes that of a level. Levels are asked for from the finest on.
-func (p *Packer) feature(t *gpstracks.Track, level int) (f Feature, visible bool) {
-	p.thin(level)
-	bounds, chunks := p.level(level)
-	if chunks == 0 || bounds.MaxX-bounds.MinX < Visible && bounds.MaxY-bounds.MinY < Visible {
-		return f, false
-	}
-	r := make([]byte, recordHeader, recordHeader+len(p.own)+len(p.chunks)+len(p.deltas))
-	binary.LittleEndian.PutUint64(r[recordID:], uint64(t.ID))
-	binary.LittleEndian.PutUint32(r[recordMetres:], uint32(min(t.LengthM+0.5, math.MaxUint32)))
-	binary.LittleEndian.PutUint16(r[recordFlags:], p.flags)
-	binary.LittleEndian.PutUint32(r[recordOwn:], uint32(len(p.own)))
-	binary.LittleEndian.PutUint32(r[recordChunks:], uint32(chunks))
-	binary.LittleEndian.PutUint32(r[recordPlace:], p.place)
-	return Feature{
-		Level: level, ID: t.ID, Place: p.place, Activity: string(t.Activity), Source: t.Source, Attribution: t.Attribution,
-		Bounds: bounds, Record: append(append(append(r, p.own...), p.chunks...), p.deltas...),
-	}, true
+// place is that of a window's middle.
+func (w Window) place(level int) uint32 {
+	unit := math.Exp2(-float64(level)) / Extent
+	return hilbert((float64(w.MinX)+float64(w.MaxX))/2*unit, (float64(w.MinY)+float64(w.MaxY))/2*unit)
 }
 
 // weigh projects the lines and weighs their points.
@@ -124,8 +154,8 @@ func (p *Packer) thin(level int) {
 	p.points = p.points[:kept]
 }
 
-// level writes the chunks of all lines in the level's grid.
-func (p *Packer) level(level int) (bounds Window, chunks int) {
+// level makes the chunks of all lines in the level's grid.
+func (p *Packer) level(level int) (bounds Window) {
 	p.chunks, p.deltas, bounds = p.chunks[:0], p.deltas[:0], nowhere()
 	scale := math.Exp2(float64(level - MaxLevel))
 	for i, start := range p.starts {
@@ -133,61 +163,50 @@ func (p *Packer) level(level int) (bounds Window, chunks int) {
 		if i+1 < len(p.starts) {
 			end = p.starts[i+1]
 		}
-		n, b := p.line(p.points[start:end], scale)
-		if chunks += n; n > 0 {
-			bounds.grow(b.MinX, b.MinY)
-			bounds.grow(b.MaxX, b.MaxY)
-		}
+		p.line(p.points[start:end], scale)
 	}
-	return bounds, chunks
+	for i := range p.chunks {
+		b := &p.chunks[i].bounds
+		bounds.grow(b.MinX, b.MinY)
+		bounds.grow(b.MaxX, b.MaxY)
+	}
+	return bounds
 }
 
-// line writes the chunks of one line, none if it is a single unit.
-func (p *Packer) line(line []weighed, scale float64) (chunks int, bounds Window) {
-	bounds = nowhere()
+// line makes the chunks of one line, none if it is a single unit.
+func (p *Packer) line(line []weighed, scale float64) {
 	var c chunk
 	for i, q := range line {
 		x, y := int32(math.Round(q.x*scale)), int32(math.Round(q.y*scale))
 		switch {
 		case i == 0:
-			c = chunk{bounds: nowhere(), startX: x, startY: y, endX: x, endY: y, first: true}
-			c.bounds.grow(x, y)
+			c = chunk{bounds: Window{x, y, x, y}, startX: x, startY: y, endX: x, endY: y, first: true, from: len(p.deltas)}
 			continue
 		case x == c.endX && y == c.endY:
 			continue
 		case c.points == chunkPoints:
-			p.endChunk(&c, &bounds)
-			chunks++
+			p.chunks = append(p.chunks, c)
+			c = chunk{bounds: Window{c.endX, c.endY, c.endX, c.endY}, startX: c.endX, startY: c.endY, from: len(p.deltas)}
+			c.endX, c.endY = c.startX, c.startY
 		}
-		before := len(p.deltas)
 		p.deltas = appendVarint(p.deltas, zigzag(x-c.endX))
 		p.deltas = appendVarint(p.deltas, zigzag(y-c.endY))
-		c.size += len(p.deltas) - before
+		c.size = len(p.deltas) - c.from
 		c.endX, c.endY = x, y
 		c.bounds.grow(x, y)
 		c.points++
 	}
-	if c.points == 0 {
-		return chunks, bounds
+	if c.points > 0 {
+		p.chunks = append(p.chunks, c)
 	}
-	p.endChunk(&c, &bounds)
-	return chunks + 1, bounds
-}
-
-// endChunk writes a chunk and begins the next where it ended.
-func (p *Packer) endChunk(c *chunk, bounds *Window) {
-	bounds.grow(c.bounds.MinX, c.bounds.MinY)
-	bounds.grow(c.bounds.MaxX, c.bounds.MaxY)
-	p.chunks = c.append(p.chunks)
-	*c = chunk{bounds: nowhere(), startX: c.endX, startY: c.endY, endX: c.endX, endY: c.endY}
-	c.bounds.grow(c.startX, c.startY)
 }
 
 // ownValues writes the values that a track shares with no other, in the order of
 // ownKeys.
 func (p *Packer) ownValues(t *gpstracks.Track) {
 	p.flags = 0
-	b := appendUintValue(p.own[:0], uint64(t.ID))
+	b := make([]byte, 0, 24+len(t.Name)+len(t.URL)+24) // features keep it
+	b = appendUintValue(b, uint64(t.ID))
 	b = appendUintValue(b, uint64(t.LengthM+0.5))
 	if t.Name != "" {
 		b, p.flags = appendStringValue(b, t.Name), p.flags|hasName
@@ -201,9 +220,9 @@ func (p *Packer) ownValues(t *gpstracks.Track) {
 	p.own = b
 }
 
-// hilbert is the place of a point on a Hilbert curve through 65536 × 65536 cells.
-func hilbert(p orb.Point) uint32 {
-	fx, fy := project(p)
+// hilbert is the place of a point of the Mercator square on a Hilbert curve through
+// 65536 × 65536 cells.
+func hilbert(fx, fy float64) uint32 {
 	x, y := cell(fx), cell(fy)
 	var d uint32
 	for s := uint32(1 << 15); s > 0; s >>= 1 {

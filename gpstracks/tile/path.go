@@ -7,6 +7,7 @@ type path struct {
 	geometry []byte // finished lines
 	run      []byte // deltas of the line under way
 	points   int    // in run
+	next     uint64 // number of the piece that may follow
 	active   bool
 	x, y     int32 // where the line under way is
 	startX   int32 // where it began
@@ -17,6 +18,12 @@ type path struct {
 
 func (p *path) reset() {
 	*p = path{geometry: p.geometry[:0], run: p.run[:0]}
+}
+
+// finish gives the geometry, which is valid until the path is used again.
+func (p *path) finish() []byte {
+	p.end()
+	return p.geometry
 }
 
 // begin starts a line, unless one is under way that is already there.
@@ -41,6 +48,9 @@ func (p *path) to(x, y int32) {
 
 // end finishes the line under way; one of a single point is no line.
 func (p *path) end() {
+	if !p.active {
+		return
+	}
 	if p.points > 0 {
 		b := append(p.geometry, moveTo)
 		b = appendVarint(b, zigzag(p.startX-p.cursorX))
@@ -54,11 +64,6 @@ func (p *path) end() {
 
 // segment draws the part of a segment that is in the tile or its buffer.
 func (p *path) segment(ax, ay, bx, by int64) {
-	if side(ax, ay)|side(bx, by) == 0 {
-		p.begin(int32(ax), int32(ay))
-		p.to(int32(bx), int32(by))
-		return
-	}
 	cx, cy, dx, dy, ok := clip(ax, ay, bx, by)
 	if !ok {
 		p.end()
@@ -79,6 +84,9 @@ const (
 
 // side tells beyond which edges a point is.
 func side(x, y int64) (s uint) {
+	if uint64(x-near) <= far-near && uint64(y-near) <= far-near {
+		return 0
+	}
 	if x < near {
 		s |= 1
 	} else if x > far {
@@ -131,24 +139,39 @@ func ratio(a, b, c int64) int64 {
 	return int64(math.Round(float64(a) * float64(b) / float64(c)))
 }
 
-// geometry writes the chunks of a feature that are in the tile.
-func (e *Encoder) geometry(b []byte, chunks uint32) (drawn bool, err error) {
-	p := &e.path
-	p.reset()
-	ox, oy := e.tile.origin()
-	k := uint(e.tile.enlarged())
-	if uint64(chunks)*chunkHeader > uint64(len(b)) {
-		return false, errBlock
+// geometry draws what is in the tile of a feature's chunks.
+func (e *Encoder) geometry(part *blockPart, number int) bool {
+	p, flags, corner := &e.path, part.flags(number), part.window(number)
+	s, ok := part.shape(number, flags)
+	if !ok {
+		return false
 	}
-	heads, deltas := b[:chunks*chunkHeader], b[chunks*chunkHeader:]
-	var c chunk
-	for ; len(heads) > 0; heads = heads[chunkHeader:] {
-		c.read(heads)
-		if c.size > len(deltas) {
-			return false, errBlock
+	if flags&isPiece != 0 && s.piece != p.next {
+		p.end()
+	}
+	p.next = s.piece + 1
+	ox, oy := e.originX, e.originY
+	k := uint(e.tile.enlarged())
+	draw := func(x, y int32, points int, deltas []byte) bool {
+		if k > 0 {
+			return p.enlarged(x-ox, y-oy, points, deltas, k)
 		}
-		own := deltas[:c.size]
-		deltas = deltas[c.size:]
+		return p.partial(x-ox, y-oy, points, deltas)
+	}
+	if s.table == nil {
+		p.end()
+		points, i := varint(s.commands, 0)
+		return i <= len(s.commands) && draw(s.startX, s.startY, int(points>>3), s.commands[i:])
+	}
+	rest := s.commands
+	var c chunk
+	for ; len(s.table) > 0; s.table = s.table[s.entry:] {
+		c.read(s.table, corner.MinX, corner.MinY, flags&isWide != 0)
+		if c.gap+c.size > len(rest) {
+			return false
+		}
+		own := rest[c.gap : c.gap+c.size]
+		rest = rest[c.gap+c.size:]
 		if c.first {
 			p.end()
 		}
@@ -157,31 +180,74 @@ func (e *Encoder) geometry(b []byte, chunks uint32) (drawn bool, err error) {
 			p.end()
 		case k == 0 && e.window.holds(c.bounds):
 			p.begin(c.startX-ox, c.startY-oy)
-			p.run = append(p.run, own...)
+			p.copy(own, c.endX-ox, c.endY-oy)
 			p.points += c.points
-			p.x, p.y = c.endX-ox, c.endY-oy
-		case !p.partial(&c, own, ox, oy, k):
-			return false, errBlock
+		case !draw(c.startX, c.startY, c.points, own):
+			return false
 		}
 	}
-	p.end()
-	return len(p.geometry) > 0, nil
+	return true
 }
 
-// partial draws the points of a chunk one by one.
-func (p *path) partial(c *chunk, deltas []byte, ox, oy int32, k uint) bool {
-	x, y := int64(c.startX-ox)<<k, int64(c.startY-oy)<<k
-	i := 0
-	for range c.points {
-		var dx, dy uint64
+// partial draws the points of a chunk. Those that follow each other in the tile are
+// copied.
+func (p *path) partial(x, y int32, points int, deltas []byte) bool {
+	at, copied, i := side(int64(x), int64(y)), -1, 0
+	for ; points > 0; points-- {
+		before := i
+		var dx, dy uint32
 		if i+1 < len(deltas) && deltas[i]|deltas[i+1] < 0x80 {
-			dx, dy = uint64(deltas[i]), uint64(deltas[i+1])
-			i += 2
+			dx, dy, i = uint32(deltas[i]), uint32(deltas[i+1]), i+2
 		} else {
-			dx, i = varint(deltas, i)
-			if dy, i = varint(deltas, i); i > len(deltas) {
+			vx, j := varint(deltas, i)
+			vy, j := varint(deltas, j)
+			if j > len(deltas) {
 				return false
 			}
+			dx, dy, i = uint32(vx), uint32(vy), j
+		}
+		nx, ny := x+(int32(dx>>1)^-int32(dx&1)), y+(int32(dy>>1)^-int32(dy&1))
+		if at == 0 && uint32(nx-near) <= far-near && uint32(ny-near) <= far-near {
+			if copied < 0 {
+				p.begin(x, y)
+				copied = before
+			}
+			p.points++
+			x, y = nx, ny
+			continue
+		}
+		if copied >= 0 {
+			p.copy(deltas[copied:before], x, y)
+			copied = -1
+		}
+		next := side(int64(nx), int64(ny))
+		if at&next == 0 {
+			p.segment(int64(x), int64(y), int64(nx), int64(ny))
+		} else {
+			p.end()
+		}
+		x, y, at = nx, ny, next
+	}
+	if copied >= 0 {
+		p.copy(deltas[copied:i], x, y)
+	}
+	return true
+}
+
+// copy takes deltas that end at a point; their points are counted by the caller.
+func (p *path) copy(deltas []byte, x, y int32) {
+	p.run = append(p.run, deltas...)
+	p.x, p.y = x, y
+}
+
+// enlarged draws the points of a chunk, enlarged to a deeper zoom.
+func (p *path) enlarged(startX, startY int32, points int, deltas []byte, k uint) bool {
+	x, y := int64(startX)<<k, int64(startY)<<k
+	for i := 0; points > 0; points-- {
+		var dx, dy uint64
+		dx, i = varint(deltas, i)
+		if dy, i = varint(deltas, i); i > len(deltas) {
+			return false
 		}
 		nx, ny := x+int64(unzigzag(dx))<<k, y+int64(unzigzag(dy))<<k
 		p.segment(x, y, nx, ny)

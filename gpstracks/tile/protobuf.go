@@ -1,5 +1,10 @@
 package tile
 
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
 // Tags of the messages of MVT 2.1: field number and wire type, which is 0 for a
 // number and 2 for anything that has a length.
 const (
@@ -32,14 +37,30 @@ func appendVarint(b []byte, v uint64) []byte {
 	return append(b, byte(v))
 }
 
-func varintSize(v uint64) int {
-	n := 1
-	for v >= 0x80 {
-		v >>= 7
-		n++
+// putVarint writes a number at i and returns where it ends. Most take one byte or two,
+// which cannot be foretold: both are written without a choice. It may write a byte more
+// than the number has.
+func putVarint(b []byte, i int, v uint64) int {
+	if v < 1<<14 {
+		more := (v>>7 + 127) >> 7
+		t := b[i : i+2]
+		t[0], t[1] = byte(v&127|more<<7), byte(v>>7)
+		return i + 1 + int(more)
 	}
-	return n
+	return putLong(b, i, v)
 }
+
+func putLong(b []byte, i int, v uint64) int {
+	for v >= 0x80 {
+		b[i] = byte(v) | 0x80
+		v >>= 7
+		i++
+	}
+	b[i] = byte(v)
+	return i + 1
+}
+
+func varintSize(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
 
 // zigzag is the parameter of a geometry command: 32 bits.
 func zigzag(v int32) uint64 { return uint64(uint32(v<<1) ^ uint32(v>>31)) }
@@ -71,6 +92,25 @@ func appendStringValue(b []byte, s string) []byte {
 func appendUintValue(b []byte, v uint64) []byte {
 	b = append(b, tagValue, byte(1+varintSize(v)), tagUint)
 	return appendVarint(b, v)
+}
+
+// uintValue reads a number value at the beginning of b with its tag: where its bytes
+// are, and what follows. It is nil if there is none.
+func uintValue(b []byte) (number, rest []byte) {
+	if len(b) < 4 || b[0] != tagValue || b[2] != tagUint || b[1] < 2 || b[1] > 11 || 2+int(b[1]) > len(b) {
+		return nil, nil
+	}
+	end := 2 + int(b[1])
+	return b[3:end], b[end:]
+}
+
+// ownNumbers reads the id and the length that values begin with.
+func ownNumbers(values []byte) (id, metres uint64, ok bool) {
+	first, rest := uintValue(values)
+	second, _ := uintValue(rest)
+	id, n := binary.Uvarint(first)
+	metres, m := binary.Uvarint(second)
+	return id, metres, n > 0 && n == len(first) && m > 0 && m == len(second)
 }
 
 // valueSize is the length of the value at the beginning of b with its tag, 0 if

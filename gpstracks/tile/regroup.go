@@ -7,8 +7,8 @@ import (
 
 // maxBlockBytes is the size from which a stored block is cut although it has
 // fewer than BlockSize features: who reads it for one of them reads the others
-// too.
-const maxBlockBytes = 16 << 10
+// too. With its words it fits in a page of 8 kB of a database.
+const maxBlockBytes = 7600
 
 // firstTier and tierGrowth say how many features a tier may hold.
 const (
@@ -38,20 +38,32 @@ func TierFor(n int) int {
 	return tier
 }
 
+// TierAbove is the tier where the features of a full one go, of which there are n: the
+// first above it that holds them. Those of a large import come far at once, and are not
+// written again in each tier between.
+func TierAbove(tier int, n int64) int {
+	tier++
+	for n > int64(TierMax(tier)) {
+		tier++
+	}
+	return tier
+}
+
 // Cut divides sorted features of one level into those of each block that a
-// store should keep: at most BlockSize, and no more than fit in 16 kB unless a
-// single one is larger.
+// store should keep: at most BlockSize, and no more than fit in a page of 8 kB
+// unless a single one is larger.
 func Cut(features []Feature) iter.Seq[[]Feature] {
 	return func(yield func([]Feature) bool) {
 		from, size := 0, 0
-		for i, f := range features {
-			if i > from && (i-from == BlockSize || size+len(f.Record) > maxBlockBytes) {
+		for i := range features {
+			own := features[i].Size()
+			if i > from && (i-from == BlockSize || size+own > maxBlockBytes) {
 				if !yield(features[from:i]) {
 					return
 				}
 				from, size = i, 0
 			}
-			size += len(f.Record) + indexEntry
+			size += own
 		}
 		if from < len(features) {
 			yield(features[from:])
@@ -60,45 +72,58 @@ func Cut(features []Feature) iter.Seq[[]Feature] {
 }
 
 // BlockFeatures reads a block back into the features that AppendBlock was given,
-// so that a store can put features of several blocks together anew. Their records
-// are parts of the block. The error says that the block is damaged.
-func BlockFeatures(block []byte) ([]Feature, error) {
-	if len(block) < blockHeader || block[0] != Version {
-		return nil, errBlock
-	}
-	size, n := uint64(binary.LittleEndian.Uint32(block[28:])), uint64(binary.LittleEndian.Uint32(block[4:]))
-	if size+n*indexEntry > uint64(len(block)-blockHeader) {
-		return nil, errBlock
-	}
-	words, ok := blockWords(block[blockHeader : blockHeader+size])
+// so that a store can put features of several blocks together anew. They share the
+// block's memory. The error says that the block is damaged.
+func BlockFeatures(data []byte) ([]Feature, error) {
+	b, ok := openBlock(data)
 	if !ok {
 		return nil, errBlock
 	}
-	index := block[blockHeader+size:]
-	records := index[n*indexEntry:]
-	out := make([]Feature, n)
+	words, ok := blockWords(b.words)
+	if !ok {
+		return nil, errBlock
+	}
+	out := make([]Feature, b.count())
 	for i := range out {
-		f, entry := &out[i], index[i*indexEntry:]
-		from, size := uint64(binary.LittleEndian.Uint32(entry[16:])), uint64(binary.LittleEndian.Uint32(entry[20:]))
-		if size < recordHeader || from+size > uint64(len(records)) {
+		if !b.feature(&out[i], i, words) {
 			return nil, errBlock
-		}
-		r := records[from : from+size : from+size]
-		*f = Feature{
-			Level: int(block[1]), ID: int64(binary.LittleEndian.Uint64(r[recordID:])), Place: binary.LittleEndian.Uint32(r[recordPlace:]),
-			Bounds: window(entry), Record: r,
-		}
-		for i, to := range [...]*string{&f.Activity, &f.Source, &f.Attribution} {
-			number := int(binary.LittleEndian.Uint16(r[recordWords+2*i:]))
-			switch {
-			case number < len(words):
-				*to = words[number]
-			case number != noWord:
-				return nil, errBlock
-			}
 		}
 	}
 	return out, nil
+}
+
+// feature reads one.
+func (b *block) feature(f *Feature, i int, words []string) bool {
+	head := b.head(i)
+	v0, v1, ok := b.span(i, headValues, len(b.values))
+	g0, g1, good := b.span(i, headGeometry, len(b.geometry))
+	if !ok || !good {
+		return false
+	}
+	f.values, f.geometry = b.values[v0:v1:v1], b.geometry[g0:g1:g1]
+	id, _, ok := ownNumbers(f.values)
+	if !ok {
+		return false
+	}
+	f.Level, f.ID, f.Bounds = b.level, int64(id), b.window(i)
+	f.place, f.flags = binary.LittleEndian.Uint32(head[headPlace:]), binary.LittleEndian.Uint16(head[headFlags:])
+	if f.Place = f.place; f.flags&isPiece != 0 {
+		shape, ok := openShape(f.geometry, f.flags, f.Bounds)
+		if !ok {
+			return false
+		}
+		f.Piece, f.Place = int(shape.piece), f.Bounds.place(f.Level)
+	}
+	for i, to := range [...]*string{&f.Activity, &f.Source, &f.Attribution} {
+		number := int(binary.LittleEndian.Uint16(head[headWords+2*i:]))
+		switch {
+		case number < len(words):
+			*to = words[number]
+		case number != noWord:
+			return false
+		}
+	}
+	return true
 }
 
 func blockWords(b []byte) (words []string, ok bool) {

@@ -2,9 +2,11 @@
 //
 // The work is divided in two. At ingest a Packer prepares each track for every
 // level: simplified to the level's pixel, quantised to its grid and written as
-// the very bytes that a tile holds, in chunks that know their bounds. A store
-// keeps these features in blocks. At a request an Encoder takes the blocks that
-// touch the tile: chunks inside it are copied, chunks at its edge are clipped in
+// the very bytes that a tile holds, in chunks that know their bounds. A track that
+// is larger than a tile is cut into pieces. A store keeps these features in blocks,
+// each of a place. At a request an Encoder takes the blocks that touch the tile:
+// what lies in it as a whole is copied behind a first step that is its own, what
+// does not is copied chunk by chunk, and chunks at its edge are clipped in
 // integers. Equal tracks give equal bytes, on every machine and however a store
 // has spread them over blocks.
 //

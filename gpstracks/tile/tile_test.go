@@ -328,9 +328,9 @@ func TestRegroup(t *testing.T) {
 		for part := range tile.Cut(features) {
 			size := 0
 			for _, f := range part {
-				size += len(f.Record)
+				size += f.Size()
 			}
-			require.True(r, len(part) == 1 || len(part) <= tile.BlockSize && size <= 64<<10)
+			require.True(r, len(part) == 1 || len(part) <= tile.BlockSize && size <= 8<<10)
 			require.Equal(r, features[n].ID, part[0].ID)
 			n += len(part)
 		}

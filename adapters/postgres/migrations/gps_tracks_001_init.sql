@@ -34,8 +34,9 @@ create table if not exists ~track_geometries (
 );
 alter table ~track_geometries alter geometry set storage external; -- it is packed already
 
--- Tracks made ready for tiles: each level of each track is in one block. Blocks of
--- a low tier are young and spread wide; those of a tier that is full are put
+-- Tracks made ready for tiles: each level of each track, or each piece of a long one,
+-- is in one block. A block fits in a page, and lies in it: nothing is read twice. Blocks
+-- of a low tier are young and spread wide; those of a tier that is full are put
 -- together anew in the next. An area lies beside those of other levels: its x is
 -- moved by 2^28 units for each level.
 create sequence if not exists ~track_block_ids;
@@ -49,6 +50,7 @@ create table if not exists ~track_blocks (
   data     bytea   not null
 );
 alter table ~track_blocks alter data set storage external;
+alter table ~track_blocks set (toast_tuple_target = 8160); -- the greatest that there is
 create index if not exists track_blocks_tier on ~track_blocks (level, tier, place, id);
 create index if not exists track_blocks_area on ~track_blocks using gist (area);
 

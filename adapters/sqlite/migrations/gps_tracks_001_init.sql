@@ -30,9 +30,9 @@ create table if not exists track_geometries (
 );
 create virtual table if not exists track_bounds using rtree (id, min_lon, max_lon, min_lat, max_lat);
 
--- Tracks made ready for tiles: each level of each track is in one block. Blocks of
--- a low tier are young and spread wide; those of a tier that is full are put
--- together anew in the next.
+-- Tracks made ready for tiles: each level of each track, or each piece of a long one,
+-- is in one block. Blocks of a low tier are young and spread wide; those of a tier
+-- that is full are put together anew in the next.
 create table if not exists track_blocks (
   id       integer primary key,
   level    integer not null,
