@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -70,7 +71,7 @@ func Kill(t *testing.T, test, where string, open func(t *testing.T) (s Builder, 
 	left, kept, told := 0, map[string]bool{}, map[string]bool{}
 	tracks := brought()
 	for round := range 6 {
-		for _, line := range killed(t, test, where, time.Duration(20+70*round)*time.Millisecond) {
+		for _, line := range killed(t, test, where, 1+2*round, time.Duration(5*round)*time.Millisecond) {
 			var what string
 			var to int
 			if _, err := fmt.Sscan(line, &what, &to); err != nil {
@@ -112,35 +113,37 @@ func Kill(t *testing.T, test, where string, open func(t *testing.T) (s Builder, 
 	require.Positive(t, left, "a process died between the rows and the blocks")
 }
 
-// killed runs a victim and kills it a while after its first word.
-func killed(t *testing.T, test, where string, after time.Duration) []string {
+// killed runs a victim and kills it a while after it has said so many lines: how
+// long those take is the machine's business.
+func killed(t *testing.T, test, where string, lines int, after time.Duration) []string {
 	t.Helper()
-	var out strings.Builder
-	said := make(chan struct{}, 1)
+	w := &writer{left: lines, said: make(chan struct{})}
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+test+"$")
-	c.Env, c.Stdout, c.Stderr = append(os.Environ(), EnvVictim+"="+where), writer{&out, said}, os.Stderr
+	c.Env, c.Stdout, c.Stderr = append(os.Environ(), EnvVictim+"="+where), w, os.Stderr
 	require.NoError(t, c.Start())
 	select {
-	case <-said:
-	case <-time.After(30 * time.Second):
+	case <-w.said:
+	case <-time.After(2 * time.Minute):
 	}
 	time.Sleep(after)
 	require.NoError(t, c.Process.Kill())
 	require.Error(t, c.Wait())
-	lines := strings.SplitAfter(out.String(), "\n")
-	return lines[:len(lines)-1] // the last one may be half a line
+	all := strings.SplitAfter(w.String(), "\n")
+	return all[:len(all)-1] // the last one may be half a line
 }
 
-// writer keeps what is said, and tells of the first word.
+// writer keeps what is said, and tells when enough was.
 type writer struct {
-	*strings.Builder
+	strings.Builder
+	left int // lines
 	said chan struct{}
 }
 
-func (w writer) Write(b []byte) (int, error) {
-	select {
-	case w.said <- struct{}{}:
-	default:
+func (w *writer) Write(b []byte) (int, error) {
+	if w.left > 0 {
+		if w.left -= bytes.Count(b, []byte("\n")); w.left <= 0 {
+			close(w.said)
+		}
 	}
 	return w.Builder.Write(b)
 }
