@@ -1,6 +1,8 @@
 package gitcli_test
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -48,4 +50,25 @@ func TestDropLeavesForeignCommits(t *testing.T) {
 	s.Branch = "main"
 	require.ErrorIs(t, k.g.Drop(ctx, s, "APP-1-7"), work.ErrProtected)
 	require.ErrorIs(t, k.g.Drop(ctx, k.space, "-x"), work.ErrBadName)
+}
+
+// A service that was killed while it made a repository's mirror goes on, whatever
+// was there by then; a task that was cancelled before anything was made too.
+func TestHalfAMirror(t *testing.T) {
+	t.Parallel()
+	for _, gone := range [][]string{{"objects"}, {"objects", "config"}, {"objects", "HEAD", "config"}, {"objects", "HEAD", "refs", "config"}, nil} {
+		t.Run(fmt.Sprint(gone), func(t *testing.T) {
+			t.Parallel()
+			k := setup(t)
+			mirror := filepath.Join(k.root, "mirrors", "acme--app.git")
+			if gone != nil {
+				run(t, k.root, "init", "--quiet", "--bare", mirror)
+				for _, name := range gone {
+					require.NoError(t, os.RemoveAll(filepath.Join(mirror, name)))
+				}
+			}
+			require.NoError(t, k.g.Drop(t.Context(), k.space, "APP-1-7"))
+			require.DirExists(t, k.open())
+		})
+	}
 }

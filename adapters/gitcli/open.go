@@ -70,12 +70,16 @@ func (g *Git) branch(ctx context.Context, p place, first []work.File) (string, e
 	return g.claimBranch(ctx, p, tip)
 }
 
+// makeMirror makes the mirror, or finishes one whose making was interrupted: git
+// makes what is looked for here in this order, and doing it again harms nothing.
 func (g *Git) makeMirror(ctx context.Context, p place) error {
-	if _, err := os.Stat(filepath.Join(p.mirror, "HEAD")); err == nil {
-		return nil
+	for _, name := range []string{"refs", "HEAD", "objects"} {
+		if _, err := os.Stat(filepath.Join(p.mirror, name)); err != nil {
+			_, err := g.git(ctx, "", "init", "--quiet", "--bare", p.mirror)
+			return err
+		}
 	}
-	_, err := g.git(ctx, "", "init", "--quiet", "--bare", p.mirror)
-	return err
+	return nil
 }
 
 func (g *Git) fetchMain(ctx context.Context, p place) error {
