@@ -62,7 +62,8 @@ async function refresh() {
   asking = true;
   try {
     const url = new URL(location.href);
-    url.searchParams.delete("said");
+    // What came of a request stays long enough to be read, whatever changes meanwhile.
+    if (performance.now() > 10000) url.searchParams.delete("said");
     const answer = await fetch(url, { headers: { Accept: "text/html" } });
     if (answer.ok) {
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
