@@ -145,14 +145,39 @@ func TestClaimsAreTidied(t *testing.T) {
 // one made ahead, as long as the other store is quiet.
 func TestTransactionsMadeAhead(t *testing.T) {
 	t.Parallel()
-	t.Run("the other store is busy", func(t *testing.T) { t.Parallel(); manyWorkers(t, 4000, 40, 300) })
-	t.Run("the other store is quiet", func(t *testing.T) { t.Parallel(); manyWorkers(t, 20_000, 1, 1500) })
+	t.Run("the other store is busy", func(t *testing.T) { t.Parallel(); manyWorkers(t, pgtest.Open(t), 4000, 40, 300, nil) })
+	t.Run("the other store is quiet", func(t *testing.T) { t.Parallel(); manyWorkers(t, pgtest.Open(t), 20_000, 1, 1500, nil) })
 }
 
-func manyWorkers(t *testing.T, jobs, more, workers int) {
-	t.Helper()
+// The connection breaks again and again while one transaction is on its way and the
+// next one is made, or sent: whatever the server did of it is found out, and each job
+// is done once.
+func TestConnectionLostAhead(t *testing.T) {
+	t.Parallel()
 	url := pgtest.Open(t)
-	db, other := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
+	w, wired := newWire(t, url)
+	db := open(t, postgres.Options{URL: wired})
+	manyWorkers(t, url, 20_000, 1, 1500, &meddled{db, 700, func(i int) {
+		w.deliver.Store(int64(i / 5 % 2)) // never, and at once
+		w.left.Store(int64(1 + i%5))
+	}})
+	require.Greater(t, w.cuts.Load(), int64(5))
+}
+
+// meddled is a store that something is done to whenever so many jobs are done.
+type meddled struct {
+	db     *postgres.DB
+	every  int
+	meddle func(i int)
+}
+
+// manyWorkers works jobs off through a store, while another one puts, holds and frees.
+func manyWorkers(t *testing.T, url string, jobs, more, workers int, m *meddled) {
+	t.Helper()
+	if m == nil {
+		m = &meddled{open(t, postgres.Options{URL: url}), jobs, func(int) {}}
+	}
+	db, other := m.db, open(t, postgres.Options{URL: url})
 	batch := make([]queue.Job, jobs)
 	for i := range batch {
 		batch[i] = queue.Job{Pool: "p", Key: fmt.Sprint("k", i%900), Holds: []string{fmt.Sprint("s", i%7)}, Priority: i % 3}
@@ -176,6 +201,14 @@ func manyWorkers(t *testing.T, jobs, more, workers int) {
 		last[c.Job.Key] = c.Job.ID
 	}
 	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; !finished(); time.Sleep(time.Millisecond) {
+			if reached((i + 1) * m.every) {
+				m.meddle(i)
+				i++
+			}
+		}
+	})
 	wg.Go(func() {
 		for i := range more {
 			for !reached((i + 1) * jobs / (more + 1)) {

@@ -26,6 +26,7 @@ type group struct {
 	n            int
 	parked       int   // tokens that were found to be held
 	from         token // where it begins to look
+	told         []claimRow
 }
 
 // step ends claims and makes others, and hands what comes next of a key straight
@@ -193,41 +194,72 @@ const jobFields = `j.kind, j.key, j.task_id, j.lane, j.role, j.holds, j.payload,
 
 const noJobFields = `null::text, null::text, null::bigint, null::text, null::text, null::text[], null::bytea, null::timestamptz, null::bigint, null::text, null::timestamptz, null::text`
 
-// stepped hands out claims and remembers what has changed.
+// claimRow is a claim as a statement told of it.
+type claimRow struct {
+	at            token
+	slot, attempt int64
+	stood         bool // it had a token that is gone
+	job           *queue.Job
+}
+
+// stepped reads the answer to a step. Claims are handed out later: see handOut.
 func (t *tx) stepped(rows pgx.Rows, g *group) error {
 	short := make([]any, 20) // nil where a column is passed over
 	for rows.Next() {
-		var what, slot, attempt int64
-		var at token
-		var stood bool
+		var what int64
+		var r claimRow
 		var pool *string
 		var due *time.Time
-		copy(short, []any{&what, &pool, &at.priority, &at.job, &slot, &attempt, &stood, &due})
+		copy(short, []any{&what, &pool, &r.at.priority, &r.at.job, &r.slot, &r.attempt, &r.stood, &due})
 		if err := rows.Scan(short...); err != nil {
 			return err
-		}
-		if stood {
-			t.passed(g, at)
 		}
 		switch {
 		case what == 1:
 			g.parked++
+			g.told = append(g.told, r)
 		case what != 0:
-			t.placed(pool, at, due)
+			t.placed(pool, r.at, due)
 		default:
-			j, err := t.claimedJob(rows, g, at)
-			if err != nil {
-				return err
+			if _, ok := t.memory.jobs[r.at.job]; !ok || !t.memory.complete(r.at.job) {
+				j, err := claimedJob(rows, g, r.at)
+				if err != nil {
+					return err
+				}
+				r.job = &j
 			}
-			j.Status, j.Attempt, j.Worker = queue.Running, int(attempt)+1, g.worker
-			j.StartedAt, j.HeartbeatAt, j.LeaseUntil = t.now, t.now, t.now.Add(g.ttl)
-			t.memory.claim(j)
-			t.memory.claimedBy(j.ID, batch{t.seq, int64(g.first)})
-			r := t.slots[g.first+int(slot)-1]
-			r.claims = append(r.claims, queue.Claim{Job: j})
+			g.told = append(g.told, r)
 		}
 	}
 	return rows.Err()
+}
+
+// handOut gives the claims of a committed transaction to those who asked for them,
+// and remembers them.
+func (t *tx) handOut() {
+	for _, g := range t.groups {
+		for _, r := range g.told {
+			if r.stood {
+				t.passed(g, r.at)
+			}
+			if r.slot == 0 {
+				continue
+			}
+			var j queue.Job
+			if r.job != nil {
+				j = *r.job
+			} else {
+				k := t.memory.jobs[r.at.job]
+				j = k.job(r.at.job, true)
+			}
+			j.Status, j.Attempt, j.Worker = queue.Running, int(r.attempt)+1, g.worker
+			j.StartedAt, j.HeartbeatAt, j.LeaseUntil = t.now, t.now, t.now.Add(g.ttl)
+			t.memory.claim(j)
+			t.memory.claimedBy(j.ID, batch{t.seq, int64(g.first)})
+			to := t.slots[g.first+int(r.slot)-1]
+			to.claims = append(to.claims, queue.Claim{Job: j})
+		}
+	}
 }
 
 // passed raises the floor: the tokens of a pool are taken in their order. One that
@@ -238,11 +270,8 @@ func (t *tx) passed(g *group, at token) {
 	}
 }
 
-// claimedJob is the job of a row: remembered, or told by it.
-func (t *tx) claimedJob(rows pgx.Rows, g *group, at token) (j queue.Job, err error) {
-	if k, ok := t.memory.jobs[at.job]; ok && t.memory.complete(at.job) {
-		return k.job(at.job, true), nil
-	}
+// claimedJob is the job of a row that tells of it.
+func claimedJob(rows pgx.Rows, g *group, at token) (j queue.Job, err error) {
 	j = queue.Job{ID: at.job, Pool: g.pool, Priority: int(at.priority)}
 	stored := make([]*time.Time, 2)
 	err = rows.Scan(nil, nil, nil, nil, nil, nil, nil, nil, &j.Kind, &j.Key, &j.TaskID, &j.Lane, &j.Role, &j.Holds, &j.Payload,

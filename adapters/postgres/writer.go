@@ -99,10 +99,14 @@ type writer struct {
 	muddle bool       // memory holds half of a transaction
 }
 
-// batchOf are requests that share a transaction, which may have been made already.
+// batchOf are requests that share a transaction, which may have been made already,
+// and sent.
 type batchOf struct {
-	requests []*request
-	t        *tx
+	requests  []*request
+	t         *tx
+	answers   pgx.BatchResults // once it was sent
+	cancel    func()           // ends the wait for them
+	committed bool
 }
 
 // batchMax bounds how many requests share a commit.
@@ -166,7 +170,7 @@ func (d *DB) gather(batch []*request) []*request {
 func (d *DB) commit(b *batchOf) (again []*request) {
 	again, err := d.persist(b)
 	var away *Unavailable
-	if err != nil && len(b.requests) > 1 && !errors.As(err, &away) {
+	if err != nil && len(b.requests) > 1 && !b.committed && !errors.As(err, &away) {
 		for _, r := range b.requests {
 			again = append(again, d.commit(&batchOf{requests: []*request{r}})...)
 		}
@@ -184,7 +188,8 @@ func (d *DB) commit(b *batchOf) (again []*request) {
 // When the answer to a commit was lost, it looks before it tries again.
 func (d *DB) persist(b *batchOf) (again []*request, err error) {
 	ctx := context.Background() // a caller that gives up must not undo the others' work
-	t, lost := b.t, false       // its answer
+	var t *tx
+	lost := false // its answer
 	for n, end := 0, time.Now().Add(d.patience); ; n++ {
 		err = nil
 		if lost {
@@ -194,10 +199,9 @@ func (d *DB) persist(b *batchOf) (again []*request, err error) {
 			}
 		}
 		if err == nil {
-			if t, lost, err = d.attempt(ctx, b); err == nil {
+			if t, lost, err = d.attempt(b); err == nil {
 				return t.again(), nil
 			}
-			b.t = nil
 			if overtaken(err) || t != nil && t.misguessed(err) {
 				continue
 			}
@@ -218,44 +222,29 @@ const attemptMax = 30 * time.Second
 
 // attempt does a batch once. lost says that the commit was sent and the
 // connection broke before the answer came.
-func (d *DB) attempt(ctx context.Context, b *batchOf) (t *tx, lost bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptMax)
-	defer cancel()
-	if err := d.connect(ctx); err != nil {
-		d.forget()
-		return nil, false, err
-	}
+func (d *DB) attempt(b *batchOf) (t *tx, lost bool, err error) {
 	w := &d.writer
-	if t = b.t; t == nil {
-		t = d.nextTx()
-	}
-	t.ctx, t.conn = ctx, w.conn
-	sent := false
-	if panicked := guard.Do("postgres transaction", func() {
-		if b.t == nil {
-			if err = t.make(b.requests); err != nil {
-				return
-			}
-		}
-		if t.end() {
-			sent = true
-			answers := t.send()
-			d.lookAhead()
-			err = answers.Close()
-		}
-	}); panicked != nil {
+	if panicked := guard.Do("postgres transaction", func() { err = d.carryOut(b) }); panicked != nil {
 		err = panicked
 	}
+	t, sent := b.t, b.answers != nil
+	b.t, b.answers = nil, nil
+	if b.cancel != nil {
+		b.cancel()
+	}
 	if err != nil {
-		lost = sent && w.conn.IsClosed()
 		d.forget()
+		if b.committed || w.conn == nil {
+			return t, false, err
+		}
+		lost = sent && w.conn.IsClosed()
 		if overtaken(err) {
 			w.wary = aloneAfter
 		}
-		if t.misguessed(err) {
+		if t != nil && t.misguessed(err) {
 			w.careful = carefulFor
 		}
-		d.undo(ctx, err)
+		d.undo(err)
 		return t, lost, err
 	}
 	w.careful = max(0, w.careful-1)
@@ -276,6 +265,59 @@ func (d *DB) attempt(ctx context.Context, b *batchOf) (t *tx, lost bool, err err
 	return t, false, nil
 }
 
+// carryOut makes and sends the transaction of a batch, as far as that was not done
+// ahead, and takes over its answers. The next one is made while the server works on
+// this one, and sent before the answers are taken over: the server need not wait.
+func (d *DB) carryOut(b *batchOf) error {
+	if b.answers == nil {
+		if err := d.start(b); err != nil {
+			return err
+		}
+	}
+	if b.answers != nil {
+		d.lookAhead()
+		if err := b.answers.Close(); err != nil {
+			return err
+		}
+	}
+	b.committed = true
+	if next := d.writer.ahead; next != nil && next.t != nil {
+		d.send(next)
+	}
+	b.t.handOut()
+	return nil
+}
+
+// start connects, makes the transaction of a batch, if that was not done ahead, and
+// sends it.
+func (d *DB) start(b *batchOf) error {
+	ctx, cancel := context.WithTimeout(context.Background(), attemptMax)
+	b.cancel = cancel
+	if err := d.connect(ctx); err != nil {
+		return err
+	}
+	if b.t == nil {
+		b.t = d.nextTx()
+		b.t.ctx = ctx
+		if err := b.t.make(b.requests); err != nil {
+			return err
+		}
+	}
+	cancel()
+	d.send(b)
+	return nil
+}
+
+// send sends the transaction of a batch, if there is anything to commit.
+func (d *DB) send(b *batchOf) {
+	t := b.t
+	t.ctx, b.cancel = context.WithTimeout(context.Background(), attemptMax)
+	t.conn = d.writer.conn
+	if t.end() {
+		b.answers = t.send()
+	}
+}
+
 // nextTx is a transaction that nothing has been done in.
 func (d *DB) nextTx() *tx {
 	w := &d.writer
@@ -285,17 +327,19 @@ func (d *DB) nextTx() *tx {
 	return t
 }
 
-// forget gives up what is remembered, and what was made of it.
+// forget gives up what is remembered, and what was made of it and not sent.
 func (d *DB) forget() {
 	d.writer.memory.forget()
 	d.writer.sole, d.writer.muddle = 0, false
-	if d.writer.ahead != nil {
-		d.writer.ahead.t = nil
+	if next := d.writer.ahead; next != nil && next.answers == nil {
+		next.t = nil
 	}
 }
 
 // undo rolls back, or gives the connection up.
-func (d *DB) undo(ctx context.Context, why error) {
+func (d *DB) undo(why error) {
+	ctx, cancel := context.WithTimeout(context.Background(), attemptMax)
+	defer cancel()
 	if standby(why) {
 		d.disconnect()
 		return
