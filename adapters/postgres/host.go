@@ -63,6 +63,6 @@ func (h *Host) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
 func (d *DB) newTx(ctx context.Context, conn *pgx.Conn, m *memory) *tx {
 	return &tx{
 		ctx: ctx, db: d, conn: conn, now: d.now().UTC().Truncate(time.Microsecond), batch: &pgx.Batch{},
-		wake: map[string]bool{}, depth: map[string]int64{}, low: map[string]token{}, memory: m,
+		wake: map[string]bool{}, depth: map[string]int64{}, low: map[string]token{}, unnamed: map[string]bool{}, memory: m,
 	}
 }

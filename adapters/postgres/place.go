@@ -107,7 +107,7 @@ func (t *tx) change(all []change) {
 			continue
 		}
 		t.count(c.before.Pool, -1)
-		t.unname(c.after.DedupeKey)
+		delete(t.memory.named, c.after.DedupeKey)
 		gone, left = append(gone, c.after.ID), append(left, c.after.Key)
 		if c.after.Key != "" {
 			keys = append(keys, c.after.Key)
@@ -116,7 +116,6 @@ func (t *tx) change(all []change) {
 	if len(gone) > 0 {
 		t.exec("delete from ~open_jobs o using unnest($1::text[], $2::bigint[]) u(key, id) where o.key = u.key and o.job_id = u.id", left, gone)
 	}
-	t.freeNames()
 	if len(again)+len(keys) > 0 {
 		t.placeFrom("", `select * from unnest($3::text[], $4::bigint[]) s(key, job_id) union select u.key, f.job_id from unnest($5::text[]) u(key)
 			cross join lateral (select o.* from ~open_jobs o where o.key = u.key order by o.job_id limit 1) f
@@ -172,20 +171,4 @@ func (t *tx) displace(all []change) {
 	t.exec(`delete from ~ready r using unnest($1::text[], $2::bigint[], $3::bigint[]) u(pool, priority, id)
 		where r.pool = u.pool and r.priority = u.priority and r.job_id = u.id`, pools, priorities, ids)
 	t.exec("delete from ~delayed d using unnest($1::timestamptz[], $2::bigint[]) u(at, id) where d.available_at = u.at and d.job_id = u.id", due, ids)
-}
-
-// unname frees the dedupe key of a job that has ended, before the next one is put.
-func (t *tx) unname(name string) {
-	if name != "" {
-		t.unnamed = append(t.unnamed, name)
-		delete(t.memory.named, name)
-	}
-}
-
-// freeNames makes what unname noted so.
-func (t *tx) freeNames() {
-	if len(t.unnamed) > 0 {
-		t.exec("delete from ~dedupe where key = any($1::text[])", t.unnamed)
-		t.unnamed = nil
-	}
 }

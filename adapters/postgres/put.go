@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,9 @@ func (t *tx) put(jobs []queue.Job) ([]int64, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
-	t.freeNames()
+	if slices.ContainsFunc(jobs, func(j queue.Job) bool { return t.unnamed[text(j.DedupeKey)] }) {
+		t.step(&group{}, false)
+	}
 	named, err := t.named(jobs)
 	if err != nil {
 		return nil, err
@@ -82,7 +85,7 @@ func (t *tx) named(jobs []queue.Job) (map[string]int64, error) {
 		t.guessed = true
 		return taken, nil
 	}
-	found, err := rows(t, scanNamed, "select key, job_id from ~dedupe where key = any($1::text[])", keys)
+	found, err := rows(t, scanNamed, "select dedupe_key, job_id from ~open_jobs where dedupe_key = any($1::text[]) and dedupe_key <> ''", keys)
 	for _, k := range found {
 		taken[k.key] = k.id
 	}
@@ -98,7 +101,7 @@ const enterQuery = `with u as materialized (select i, p, k, e, t, l, r, h::text[
 		insert into ~jobs (id, pool, kind, key, task_id, lane, role, holds, payload, priority, available_at, max_attempts, dedupe_key, status, created_at)
 		select i, p, k, e, t, l, r, holds, b, o, a, m, d, 'queued', $1 from u
 	), open as (
-		insert into ~open_jobs (key, job_id, pool, priority, available_at, attempt, holds) select e, i, p, o, a, 0, holds from u
+		insert into ~open_jobs (key, job_id, pool, priority, available_at, attempt, holds, dedupe_key) select e, i, p, o, a, 0, holds, d from u
 	), n as materialized (select e as key, i as job_id, p as pool, o as priority, a as available_at, holds from u
 		where e = '' or f and (select o.job_id from ~open_jobs o where o.key = u.e order by o.job_id desc limit 1) is null -- from the end: those that are gone lie before
 	), next as materialized (select n.*, ` + heldSubject + ` as held from n
@@ -121,8 +124,6 @@ func (t *tx) enter(jobs []queue.Job) {
 	pools, kinds, keys, lanes, roles, holds, dedupe := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	payloads, available := make([][]byte, n), make([]*time.Time, n)
 	seen := map[string]bool{}
-	var names []string
-	var bearers []int64
 	for i, j := range jobs {
 		ids[i], tasks[i], priorities[i], attempts[i] = j.ID, j.TaskID, int64(j.Priority), int64(j.MaxAttempts)
 		pools[i], kinds[i], keys[i], lanes[i], roles[i], dedupe[i] = j.Pool, j.Kind, j.Key, j.Lane, j.Role, j.DedupeKey
@@ -130,17 +131,11 @@ func (t *tx) enter(jobs []queue.Job) {
 		first[i], seen[j.Key] = !seen[j.Key] && !t.memory.behind(j.Key), true
 		t.count(j.Pool, 1)
 		t.enters(j.Pool, token{priorities[i], j.ID})
-		if j.DedupeKey != "" {
-			names, bearers = append(names, j.DedupeKey), append(bearers, j.ID)
-		}
 	}
 	t.memory.put(jobs)
 	t.askHeld()
 	t.open()
 	t.batch.Queue(t.db.q(enterQuery), t.now, t.memory.hold, ids, pools, kinds, keys, tasks, lanes, roles, holds, payloads, priorities, available, attempts, dedupe, first).Query(t.allPlaced)
-	if len(names) > 0 {
-		t.exec("insert into ~dedupe (key, job_id) select * from unnest($1::text[], $2::bigint[])", names, bearers)
-	}
 }
 
 // enters notes that a token may be made here.

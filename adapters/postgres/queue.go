@@ -156,10 +156,13 @@ func (r *request) claim() *queue.Claim {
 }
 
 // finish ends the claim of a job with the next step, as the job will be; its dedupe
-// key is free for what is put.
+// key is free for what is put: see put.
 func (t *tx) finish(j queue.Job) {
 	t.ends = append(t.ends, ending{j.ID, int64(j.Attempt), j.Pool, j.Key, string(j.Status), text(j.Error), j.StartedAt})
-	t.unname(j.DedupeKey)
+	if j.DedupeKey != "" {
+		t.unnamed[j.DedupeKey] = true
+		delete(t.memory.named, j.DedupeKey)
+	}
 	t.freed(j.Pool)
 }
 

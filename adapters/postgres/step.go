@@ -64,21 +64,19 @@ func (t *tx) step(g *group, last bool) {
 		g.worker, t.now.Add(g.ttl), t.db.me, t.seq, int64(g.first), complete[0], complete[1],
 	}
 	query := t.stepText(last, bound)
-	if len(t.unnamed) > 0 {
-		args, t.unnamed = append(args, t.unnamed), nil
-	}
+	clear(t.unnamed)
 	t.batch.Queue(query, args...).Query(func(rows pgx.Rows) error { return t.stepped(rows, g) })
 	t.unsure = t.unsure || n > 0 // tokens that come next are told of with the answers
 }
 
 // stepKind is what a text of step can do: jobs may be held, it is a whole
-// transaction, the pool has a bound, dedupe keys become free.
-type stepKind struct{ holds, whole, bound, names bool }
+// transaction, the pool has a bound.
+type stepKind struct{ holds, whole, bound bool }
 
 func (d *DB) allStepTexts() map[stepKind]string {
 	texts := map[stepKind]string{}
-	for i := range 16 {
-		k := stepKind{i&1 != 0, i&2 != 0, i&4 != 0, i&8 != 0}
+	for i := range 8 {
+		k := stepKind{i&1 != 0, i&2 != 0, i&4 != 0}
 		texts[k] = d.q(stepQuery(k))
 	}
 	return texts
@@ -86,7 +84,7 @@ func (d *DB) allStepTexts() map[stepKind]string {
 
 // stepText opens the transaction, or chooses a text that does it all.
 func (t *tx) stepText(last, bound bool) string {
-	k := stepKind{t.memory.hold != none, last && t.closed && len(t.memory.spent) < spentMax, bound, len(t.unnamed) > 0}
+	k := stepKind{t.memory.hold != none, last && t.closed && len(t.memory.spent) < spentMax, bound}
 	if k.whole {
 		t.closed, t.whole = false, true
 	}
@@ -131,11 +129,6 @@ func stepQuery(k stepKind) string {
 		roomQuery = `), room as materialized (select greatest(0, least($12::bigint, $13::bigint - (select count(*) from ~running where pool = $11))) as n
 		`
 	}
-	names := ""
-	if k.names {
-		names = `), freed as (delete from ~dedupe where key = any($23::text[])
-		`
-	}
 	const due = "(available_at is null or available_at <= $1)"
 	return head + ` u as materialized (select u.* from ` + from + `unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::timestamptz[]) u(i, a, k, s, e, b)
 		), ended as (update ~jobs j set status = u.s, attempt = u.a, started_at = u.b, finished_at = $1::timestamptz, error = u.e from u
@@ -144,7 +137,7 @@ func stepQuery(k stepKind) string {
 			select o.ctid as at, o.* from ~open_jobs o where o.key = u.k and o.job_id >= u.i order by o.job_id limit 2) p
 		), gap as (delete from ~open_jobs where ctid = any(array(select at from pair where job_id = i))
 		), counted as (insert into ~depth (pool, n) select * from unnest($9::text[], $10::bigint[])` + addDepth + `
-		` + names + roomQuery + `), next as materialized (select n.*, ` + nextHeld + ` as held from pair n where job_id > i and key <> ''
+		` + roomQuery + `), next as materialized (select n.*, ` + nextHeld + ` as held from pair n where job_id > i and key <> ''
 		), first as materialized (
 			select r.ctid as at, r.priority, r.job_id, r.attempt, ` + firstHeld + ` as held from ~ready r
 			where r.pool = $11 and (r.priority, r.job_id) >= ($14::bigint, $15::bigint) order by r.priority, r.job_id limit least($12::bigint, ` + room + `)

@@ -97,7 +97,7 @@ const carefulFor = 64
 // misguessed reports that a dedupe key was taken to be free and is not.
 func (t *tx) misguessed(err error) bool {
 	var pg *pgconn.PgError
-	return t.guessed && errors.As(err, &pg) && pg.Code == "23505" && pg.ConstraintName == "dedupe_pkey"
+	return t.guessed && errors.As(err, &pg) && pg.Code == "23505" && pg.ConstraintName == "open_jobs_dedupe"
 }
 
 // look tells whether a transaction was committed, and reads its answers. Taking

@@ -28,7 +28,7 @@ type tx struct {
 	drawn   int64            // the last id of a job when the transaction began
 	unsure  bool             // where new tokens lie
 	holding bool             // something was held here
-	unnamed []string         // dedupe keys of jobs that end
+	unnamed map[string]bool  // dedupe keys of ends
 	guessed bool             // dedupe keys were taken to be free
 	low     map[string]token // by pool: the first token that may be made here
 	depth   map[string]int64 // by pool: unfinished jobs that were added

@@ -47,8 +47,10 @@ create table ~open_jobs (
   available_at timestamptz,
   attempt      bigint      not null,
   holds        text[]      not null,
+  dedupe_key   text collate "C" not null,
   primary key (key, job_id)
 ) with (fillfactor = 90);
+create unique index open_jobs_dedupe on ~open_jobs (dedupe_key) where dedupe_key <> '';
 create table ~ready (
   pool text collate "C" not null, priority bigint not null, job_id bigint not null, attempt bigint not null,
   checked bigint not null, -- no hold up to this number holds it
@@ -77,7 +79,6 @@ create table ~claims (
   started      timestamptz[] not null,
   primary key (writer, seq, slot)
 );
-create table ~dedupe (key text collate "C" primary key, job_id bigint not null);
 create table ~holds (
   subject text collate "C" not null, name text collate "C" not null, reason text not null, since timestamptz not null,
   no bigint generated always as identity,
