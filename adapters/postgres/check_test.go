@@ -16,7 +16,7 @@ var rules = map[string]string{
 	"open_jobs say what the jobs say": `select id from ~job_states j join ~open_jobs o on o.job_id = id where j.status = 'queued' and
 		(o.pool, o.priority, o.available_at, o.attempt, o.holds) is distinct from (j.pool, j.priority, j.available_at, j.attempt, j.holds)`,
 	"open_jobs know the dedupe keys": `select id from ~jobs j join ~open_jobs o on o.job_id = id where o.dedupe_key <> j.dedupe_key`,
-	"one job of a key runs": `select min(id) from ~job_states where status = 'running' and key <> '' group by key having count(*) > 1`,
+	"one job of a key runs":          `select min(id) from ~job_states where status = 'running' and key <> '' group by key having count(*) > 1`,
 	"no earlier job of a running one's key is unfinished": `select r.id from ~job_states r join ~job_states e on e.key = r.key and e.id < r.id
 		where r.status = 'running' and r.key <> '' and e.status in ('queued', 'running')`,
 	"a job that is first of its key is in one place, any other in none": `select o.job_id from ~open_jobs o

@@ -98,11 +98,14 @@ type DB struct {
 	ownPool bool
 	config  *pgx.ConnConfig // of the writer and the listener
 
-	writer writer
-	reqs   chan *request
-	group  *run.Group // ends with Close
-	wakers wakers
-	notes  notes
+	writer   writer
+	reqs     chan *request
+	inHand   atomic.Int64          // requests that were handed in and are not done
+	unread   chan pgx.BatchResults // for the reader
+	answered chan error            // that it has read them
+	group    *run.Group            // ends with Close
+	wakers   wakers
+	notes    notes
 
 	closing sync.RWMutex // held for reading while a request is handed in
 	closed  atomic.Bool
@@ -126,6 +129,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	d.group = run.New(context.WithoutCancel(ctx), d.log)
 	d.group.Go("postgres writer", d.writing)
+	d.group.Go("postgres reader", d.reading)
 	d.group.Go("postgres listener", d.listen)
 	d.group.Go("postgres notifier", d.notify)
 	return d, nil
@@ -147,7 +151,7 @@ func configure(ctx context.Context, o Options) (*DB, error) {
 	}
 	d := &DB{
 		now: o.Now, log: o.Log, schema: o.Schema, prefix: pgx.Identifier{o.Schema}.Sanitize() + ".", patience: o.Patience, bounds: map[string]int{},
-		pool: o.Pool, reqs: make(chan *request, 2*batchMax), wakers: wakers{byPool: map[string]chan struct{}{}},
+		pool: o.Pool, reqs: make(chan *request, 2*batchMax), unread: make(chan pgx.BatchResults), answered: make(chan error), wakers: wakers{byPool: map[string]chan struct{}{}},
 		writer: writer{memory: newMemory()},
 		notes:  notes{pools: map[string]bool{}, ready: make(chan struct{}, 1)},
 	}

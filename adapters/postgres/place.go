@@ -69,7 +69,7 @@ func (t *tx) allPlaced(rows pgx.Rows) error {
 		if err := rows.Scan(&what, &pool, &at.priority, &at.job, &due); err != nil {
 			return err
 		}
-		t.placed(pool, at, due)
+		t.tell(func() { t.placed(pool, at, due) })
 	}
 	return rows.Err()
 }

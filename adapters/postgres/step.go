@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
@@ -24,8 +25,9 @@ type group struct {
 	ttl          time.Duration
 	first        int // its first slot in tx.slots
 	n            int
-	parked       int   // tokens that were found to be held
-	from         token // where it begins to look
+	parked       int      // tokens that were found to be held
+	from         token    // where it begins to look
+	known        [2]int64 // the ids of which every unfinished job is remembered, from and to
 	told         []claimRow
 }
 
@@ -54,14 +56,14 @@ func (t *tx) step(g *group, last bool) {
 	if !t.unsure {
 		g.from = t.memory.floor(g.pool)
 	}
-	complete := [2]int64{t.memory.first, t.memory.last}
+	g.known = [2]int64{t.memory.first, t.memory.last}
 	t.askHeld()
 	pools, added := t.deltas()
 	// Everything here was cleaned when it was put.
 	room, bound := t.db.bound(g.pool, g.n, ending)
 	args := []any{
 		t.now, t.memory.hold, ids, attempts, keys, statuses, errs, started, pools, added, g.pool, int64(g.n), room, g.from.priority, g.from.job,
-		g.worker, t.now.Add(g.ttl), t.db.me, t.seq, int64(g.first), complete[0], complete[1],
+		g.worker, t.now.Add(g.ttl), t.db.me, t.seq, int64(g.first), g.known[0], g.known[1],
 	}
 	query := t.stepText(last, bound)
 	clear(t.unnamed)
@@ -212,9 +214,9 @@ func (t *tx) stepped(rows pgx.Rows, g *group) error {
 			g.parked++
 			g.told = append(g.told, r)
 		case what != 0:
-			t.placed(pool, r.at, due)
+			t.tell(func() { t.placed(pool, r.at, due) })
 		default:
-			if _, ok := t.memory.jobs[r.at.job]; !ok || !t.memory.complete(r.at.job) {
+			if r.at.job < g.known[0] || g.known[1] < r.at.job {
 				j, err := claimedJob(rows, g, r.at)
 				if err != nil {
 					return err
@@ -228,8 +230,9 @@ func (t *tx) stepped(rows pgx.Rows, g *group) error {
 }
 
 // handOut gives the claims of a committed transaction to those who asked for them,
-// and remembers them.
-func (t *tx) handOut() {
+// and remembers them with what else was told.
+func (t *tx) handOut() error {
+	t.takeOver()
 	for _, g := range t.groups {
 		for _, r := range g.told {
 			if r.stood {
@@ -242,7 +245,10 @@ func (t *tx) handOut() {
 			if r.job != nil {
 				j = *r.job
 			} else {
-				k := t.memory.jobs[r.at.job]
+				k, ok := t.memory.jobs[r.at.job]
+				if !ok {
+					return errors.New("postgres: a job was claimed that is not remembered as it should be: its claim runs out")
+				}
 				j = k.job(r.at.job, true)
 			}
 			j.Status, j.Attempt, j.Worker = queue.Running, int(r.attempt)+1, g.worker
@@ -253,6 +259,7 @@ func (t *tx) handOut() {
 			to.claims = append(to.claims, queue.Claim{Job: j})
 		}
 	}
+	return nil
 }
 
 // passed raises the floor: the tokens of a pool are taken in their order. One that

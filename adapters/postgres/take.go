@@ -94,10 +94,12 @@ func (t *tx) promote() {
 		if err := row.Scan(&next); err != nil {
 			return err
 		}
-		m.dueSet = true
-		if m.due = t.now.Add(24 * time.Hour); next != nil && next.Before(m.due) {
-			m.due = *next
-		}
+		t.tell(func() {
+			m.dueSet = true
+			if m.due = t.now.Add(24 * time.Hour); next != nil && next.Before(m.due) {
+				m.due = *next
+			}
+		})
 		return nil
 	})
 }
@@ -112,9 +114,11 @@ func (t *tx) askHeld() {
 		if err := row.Scan(&newest); err != nil {
 			return err
 		}
-		if !t.holding {
-			t.memory.hold = newest
-		}
+		t.tell(func() {
+			if !t.holding {
+				t.memory.hold = newest
+			}
+		})
 		return nil
 	})
 }

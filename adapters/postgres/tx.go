@@ -33,6 +33,7 @@ type tx struct {
 	low     map[string]token // by pool: the first token that may be made here
 	depth   map[string]int64 // by pool: unfinished jobs that were added
 	slots   []*request       // who gets the n-th claim
+	told    []func()         // what the answers have told, to be taken over
 	groups  []*group
 	ends    []ending // claims that end for good with the next step
 }
@@ -145,7 +146,21 @@ func (t *tx) flush() error {
 	if t.batch.Len() == 0 {
 		return nil
 	}
-	return t.send().Close()
+	err := t.send().Close()
+	t.takeOver()
+	return err
+}
+
+// tell notes what an answer has told, until memory can be changed: answers are read
+// while the next transaction is made.
+func (t *tx) tell(f func()) { t.told = append(t.told, f) }
+
+// takeOver changes memory as the answers have told.
+func (t *tx) takeOver() {
+	for _, f := range t.told {
+		f()
+	}
+	t.told = nil
 }
 
 // send sends what was collected. The answers are there when they are closed.

@@ -57,6 +57,8 @@ type taking struct {
 // be. A caller that gives up before its turn changes nothing.
 func (d *DB) write(r *request) error {
 	r.done = make(chan struct{})
+	d.inHand.Add(1)
+	defer d.inHand.Add(-1)
 	d.closing.RLock()
 	if d.closed.Load() {
 		d.closing.RUnlock()
@@ -94,6 +96,8 @@ type writer struct {
 
 	careful int // for how many transactions dedupe keys are looked up
 
+	hard   bool       // the last transaction stored decisions
+	whole  int        // for how many transactions requests are not split
 	ahead  *batchOf   // what comes next, as far as it is known
 	again  []*request // who must take again
 	muddle bool       // memory holds half of a transaction
@@ -113,6 +117,7 @@ type batchOf struct {
 const batchMax = 1024
 
 func (d *DB) writing(context.Context) {
+	defer close(d.unread)
 	for b := d.upcoming(); b != nil; b = d.upcoming() {
 		again := d.commit(b)
 		for _, r := range b.requests {
@@ -151,14 +156,14 @@ func (d *DB) upcoming() *batchOf {
 // than in a transaction of its own.
 func (d *DB) gather(batch []*request) []*request {
 	for {
-		before := len(batch)
+		before, most := len(batch), d.share()
 		runtime.Gosched()
-		for n := len(d.reqs); n > 0 && len(batch) < batchMax; n-- {
+		for n := len(d.reqs); n > 0 && len(batch) < most; n-- {
 			if r, ok := <-d.reqs; ok {
 				batch = append(batch, r)
 			}
 		}
-		if len(batch) == before || len(batch) == batchMax {
+		if len(batch) == before || len(batch) >= most {
 			return batch
 		}
 	}
@@ -275,8 +280,7 @@ func (d *DB) carryOut(b *batchOf) error {
 		}
 	}
 	if b.answers != nil {
-		d.lookAhead()
-		if err := b.answers.Close(); err != nil {
+		if err := d.answer(b); err != nil {
 			return err
 		}
 	}
@@ -284,8 +288,7 @@ func (d *DB) carryOut(b *batchOf) error {
 	if next := d.writer.ahead; next != nil && next.t != nil {
 		d.send(next)
 	}
-	b.t.handOut()
-	return nil
+	return b.t.handOut()
 }
 
 // start connects, makes the transaction of a batch, if that was not done ahead, and
