@@ -372,6 +372,7 @@ func (d *DB) connect(ctx context.Context) error {
 		return err
 	}
 	d.writer.conn = conn
+	quickArrays(conn)
 	if _, err := conn.PgConn().Exec(ctx, session).ReadAll(); err != nil {
 		d.disconnect()
 		return err
