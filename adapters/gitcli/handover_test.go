@@ -278,3 +278,28 @@ func TestDropOfABranchThatAnotherHasBegun(t *testing.T) {
 		})
 	}
 }
+
+// The replica that removes what a cancelled task leaves behind has a checkout of an
+// attempt that was given up: another made the commit that counts, and published it.
+func TestDropAfterAnAttemptThatWasGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, taken := range map[string]bool{"taken": true, "not taken": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, all := replicas(t, 2)
+			a, b := all[0], all[1]
+			commit(t, a.open(), "slow.go", "package slow\n")
+			if taken {
+				a.take()
+			}
+			head := commit(t, b.open(), "fast.go", "package fast\n")
+			require.Equal(t, head, b.take().SHA)
+			require.NoError(t, b.g.Push(t.Context(), b.space, head, ""))
+			require.NoError(t, a.g.Drop(t.Context(), a.at(head).space, "APP-1-1"))
+			require.Empty(t, a.refs("refs/heads/feature"))
+			mirror := filepath.Join(a.root, "mirrors", "acme--app.git")
+			require.Equal(t, head, run(t, mirror, "rev-parse", "refs/signalbox/kept/APP-1-1"), "what was decided is kept")
+			require.NoError(t, a.g.Drop(t.Context(), a.at(head).space, "APP-1-1"), "again is a success")
+		})
+	}
+}

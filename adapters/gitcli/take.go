@@ -151,6 +151,10 @@ func (g *Git) Drop(ctx context.Context, s work.Space, keep string) error {
 	if err := g.Close(ctx, s); err != nil {
 		return err
 	}
+	// Once more: what was taken may be of an attempt that was given up.
+	if err := g.obtainLocked(ctx, p); err != nil {
+		g.opt.Log.Debug("the newest commit of a task is not known", "work_item", s.WorkItem, "repo", s.Repo, "err", err)
+	}
 	defer g.lock(p.mirror)()
 	if err := g.makeMirror(ctx, p); err != nil { // this service may never have worked on the repository
 		return err
