@@ -156,15 +156,18 @@ func killed(f facts) step {
 		switch {
 		case r.Role == "tester" && r.Status != "ok":
 			failed = r
-		case r.Role == "tester" && failed.Run == r.Run && r.Attempt > failed.Attempt:
+		case r.Role == "tester" && (failed.Run == 0 || failed.Run == r.Run) && r.Attempt > max(1, failed.Attempt):
 			again = r
 		}
 	}
 	proof := fmt.Sprintf("the tester's attempt %d ended as %s", failed.Attempt, failed.Status)
+	if failed.Attempt == 0 {
+		proof = "the tester's first attempt was lost with its server"
+	}
 	if again.Attempt > 0 {
 		proof += fmt.Sprintf("; attempt %d finished", again.Attempt)
 	}
-	return s.show(c, failed.Attempt > 0, again.Attempt > 0, proof)
+	return s.show(c, failed.Attempt+again.Attempt > 0, again.Attempt > 0, proof)
 }
 
 func confirmed(f facts) step {

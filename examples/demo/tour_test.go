@@ -68,6 +68,7 @@ func TestTourMovesOn(t *testing.T) {
 		{"killed", seen{Title: "Import", Task: task(func(d *web.TaskDetail) { d.Runs = []web.RunView{run(1, "ok")} })}, ahead, ""},
 		{"killed", seen{Title: "Import", Task: task(func(d *web.TaskDetail) { d.Runs = []web.RunView{run(1, "failed")} })}, going, "the tester's attempt 1 ended as failed"},
 		{"killed", seen{Title: "Import", Task: task(func(d *web.TaskDetail) { d.Runs = []web.RunView{run(1, "failed"), run(2, "ok")} })}, past, "the tester's attempt 1 ended as failed; attempt 2 finished"},
+		{"killed", seen{Title: "Import", Task: task(func(d *web.TaskDetail) { d.Runs = []web.RunView{run(2, "ok")} })}, past, "the tester's first attempt was lost with its server; attempt 2 finished"},
 		{"red", seen{Title: "Offline", Task: task(func(d *web.TaskDetail) { d.Verdicts = []web.VerdictView{verdict(gates.Green, "good")} })}, ahead, ""},
 		{"red", seen{Title: "Offline", Task: task(func(d *web.TaskDetail) { d.Verdicts = []web.VerdictView{verdict(gates.Red, "bad")} })}, going, "bad"},
 		{"red", seen{Title: "Offline", Task: task(func(d *web.TaskDetail) {
