@@ -15,7 +15,9 @@
 // stores decisions is a single message. The transaction itself checks that nobody
 // else has held the turn since, and is made again, without memory, if somebody has.
 // A dedupe key that no remembered job has is taken to be free; where that was wrong,
-// an index says so, and the transaction is made again with a look.
+// an index says so, and the transaction is made again with a look. What many callers
+// ask is split: half goes into one transaction and half into the next, which is made
+// while the server works on the first, and sent as soon as that is committed.
 //
 // A job is a row of jobs, written when it is put and when it ends, and one of
 // open_jobs until then. Its claim is an entry in a row that the claiming
