@@ -31,34 +31,17 @@ func area(level int, w tile.Window) pgtype.Box {
 
 // block is a block with its row.
 type block struct {
-	id                    int64
-	level, tier, features int
-	area                  pgtype.Box
-	place                 int64
-	data                  []byte
+	id int64
+	tile.Block
 }
 
 const blockColumns = "select id, level, tier, features, data from ~track_blocks "
 
 func scanBlock(row pgx.CollectableRow) (b block, err error) {
-	return b, row.Scan(&b.id, &b.level, &b.tier, &b.features, &b.data)
+	return b, row.Scan(&b.id, &b.Level, &b.Tier, &b.Features, &b.Data)
 }
 
-// cut makes the blocks of features of a level.
-func cut(level, tier int, features []tile.Feature) (out []block, err error) {
-	tile.Sort(features)
-	for part := range tile.Cut(features) {
-		data := tile.AppendBlock(nil, level, part)
-		w, err := tile.BlockWindow(data)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, block{level: level, tier: tier, features: len(part), area: area(level, w), place: int64(part[0].Place), data: data})
-	}
-	return out, nil
-}
-
-func (t *trackTx) addBlocks(blocks []block) error {
+func (t *trackTx) addBlocks(blocks []tile.Block) error {
 	if err := t.copyBlocks(blocks); err != nil {
 		return err
 	}
@@ -66,29 +49,29 @@ func (t *trackTx) addBlocks(blocks []block) error {
 }
 
 // copyBlocks keeps blocks without counting them.
-func (t *trackTx) copyBlocks(blocks []block) error {
+func (t *trackTx) copyBlocks(blocks []tile.Block) error {
 	return t.copy("track_blocks", []string{"level", "tier", "place", "features", "area", "data"}, len(blocks), func(i int) ([]any, error) {
 		b := &blocks[i]
-		return []any{int32(b.level), int32(b.tier), b.place, int32(b.features), b.area, b.data}, nil
+		return []any{int32(b.Level), int32(b.Tier), int64(b.Place), int32(b.Features), area(b.Level, b.Window), b.Data}, nil
 	})
 }
 
 func (t *trackTx) deleteBlocks(blocks []block) error {
-	ids := make([]int64, len(blocks))
+	ids, gone := make([]int64, len(blocks)), make([]tile.Block, len(blocks))
 	for i := range blocks {
-		ids[i] = blocks[i].id
+		ids[i], gone[i] = blocks[i].id, blocks[i].Block
 	}
 	if err := t.exec("delete from ~track_blocks where id = any($1)", ids); err != nil {
 		return err
 	}
-	return t.count(blocks, -1)
+	return t.count(gone, -1)
 }
 
 // count keeps how many features each tier holds.
-func (t *trackTx) count(blocks []block, sign int64) error {
+func (t *trackTx) count(blocks []tile.Block, sign int64) error {
 	sums := map[[2]int32]int64{}
 	for _, b := range blocks {
-		sums[[2]int32{int32(b.level), int32(b.tier)}] += sign * int64(b.features)
+		sums[[2]int32{int32(b.Level), int32(b.Tier)}] += sign * int64(b.Features)
 	}
 	if len(sums) == 0 {
 		return nil
@@ -116,9 +99,10 @@ func (t *trackTx) dropFeatures(gone map[int64]bool, features []tile.Feature) err
 	if err != nil {
 		return err
 	}
-	var old, anew []block
+	var old []block
+	var anew []tile.Block
 	for _, b := range found {
-		features, err := tile.BlockFeatures(b.data)
+		features, err := tile.BlockFeatures(b.Data)
 		if err != nil {
 			return err
 		}
@@ -126,11 +110,7 @@ func (t *trackTx) dropFeatures(gone map[int64]bool, features []tile.Feature) err
 		if len(rest) == len(features) {
 			continue
 		}
-		more, err := cut(b.level, b.tier, rest)
-		if err != nil {
-			return err
-		}
-		old, anew = append(old, b), append(anew, more...)
+		old, anew = append(old, b), append(anew, tile.Blocks(b.Level, b.Tier, rest)...)
 	}
 	if len(old) == 0 {
 		return nil
@@ -193,18 +173,14 @@ func (t *trackTx) regroup(v tier) (more bool, err error) {
 	var features []tile.Feature
 	size, n := 0, 0
 	for size < regroupSize && n < len(found) {
-		own, err := tile.BlockFeatures(found[n].data)
+		own, err := tile.BlockFeatures(found[n].Data)
 		if err != nil {
 			return false, err
 		}
-		features, size, n = append(features, own...), size+len(found[n].data), n+1
+		features, size, n = append(features, own...), size+len(found[n].Data), n+1
 	}
 	if err := t.deleteBlocks(found[:n]); err != nil {
 		return false, err
 	}
-	anew, err := cut(v.level, tile.TierAbove(v.tier, v.features), features)
-	if err != nil {
-		return false, err
-	}
-	return true, t.addBlocks(anew)
+	return true, t.addBlocks(tile.Blocks(v.level, tile.TierAbove(v.tier, v.features), features))
 }

@@ -180,7 +180,7 @@ var errChanged = errors.New("postgres: tracks have changed while they were built
 
 // unmark takes the turn and the marks of what was built. If one has changed, the
 // transaction is undone.
-func (t *trackTx) unmark(marks []tile.Mark, blocks []block) error {
+func (t *trackTx) unmark(marks []tile.Mark, blocks []tile.Block) error {
 	if err := t.exec("select from ~track_turn for no key update"); err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (t *trackTx) unmark(marks []tile.Mark, blocks []block) error {
 }
 
 // built makes the blocks of marked tracks.
-func (s *Tracks) built(t *trackTx, marks []tile.Mark) (blocks []block, err error) {
+func (s *Tracks) built(t *trackTx, marks []tile.Mark) ([]tile.Block, error) {
 	var first, last []int64
 	for _, m := range marks {
 		first, last = append(first, m.First), append(last, m.Last)
@@ -209,18 +209,7 @@ func (s *Tracks) built(t *trackTx, marks []tile.Mark) (blocks []block, err error
 	if err != nil {
 		return nil, err
 	}
-	levels := tile.PackAll(t.ctx, s.db.log, tracks)
-	if err := t.ctx.Err(); err != nil {
-		return nil, err
-	}
-	for level, own := range levels {
-		more, err := cut(level, tile.TierFor(len(own)), own)
-		if err != nil {
-			return nil, err
-		}
-		blocks = append(blocks, more...)
-	}
-	return blocks, nil
+	return tile.Build(t.ctx, s.db.log, tracks)
 }
 
 // discard marks all tracks and drops their blocks, unless those are of this layout.

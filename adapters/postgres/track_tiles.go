@@ -32,12 +32,18 @@ const restOf = `select k.* from unnest($1::bigint[], $2::bigint[]) r(first_id, l
 		from ~tracks k left join ~track_geometries g on track_id = id and k.geometry is null
 		where id between r.first_id and r.last_id and box(point(min_lon, min_lat), point(max_lon, max_lat)) && $3 offset 0) k`
 
+// placed is a block of a tile.
+type placed struct {
+	place, id int64
+	data      []byte
+}
+
 // Blocks implements tile.Source. It yields blocks in their order along the curve.
 func (s *Tracks) Blocks(ctx context.Context, level int, w tile.Window, yield func([]byte) error) error {
 	if level < 0 || level > tile.MaxLevel {
 		return &gpstracks.InvalidError{Field: "level", Reason: "is not one that tiles have"}
 	}
-	var blocks []block
+	var blocks []placed
 	var first, last []int64 // of marks
 	err := s.db.retry(ctx, func(ctx context.Context) error {
 		blocks, first, last = nil, nil, nil
@@ -47,7 +53,7 @@ func (s *Tracks) Blocks(ctx context.Context, level int, w tile.Window, yield fun
 		}
 		defer rows.Close()
 		for rows.Next() {
-			var b block
+			var b placed
 			var end int64
 			if err := rows.Scan(&b.place, &b.id, &b.data, &end); err != nil {
 				return err
@@ -63,7 +69,7 @@ func (s *Tracks) Blocks(ctx context.Context, level int, w tile.Window, yield fun
 	if err != nil {
 		return ended(ctx, err)
 	}
-	slices.SortFunc(blocks, func(a, b block) int { return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(blocks, func(a, b placed) int { return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id)) })
 	for i := range blocks {
 		if err := yield(blocks[i].data); err != nil {
 			return err

@@ -15,51 +15,21 @@ const (
 	regroupSize = 8 << 20 // bytes
 )
 
-// block is a block that is not kept yet.
-type block struct {
-	level, tier, features int
-	place                 uint32
-	window                tile.Window
-	data                  []byte
-}
-
-// cut makes the blocks of features of a level.
-func cut(level, tier int, features []tile.Feature) (out []block, err error) {
-	tile.Sort(features)
-	for part := range tile.Cut(features) {
-		b := block{level: level, tier: tier, features: len(part), place: part[0].Place, data: tile.AppendBlock(nil, level, part)}
-		if b.window, err = tile.BlockWindow(b.data); err != nil {
-			return nil, err
-		}
-		out = append(out, b)
-	}
-	return out, nil
-}
-
-func (t *tx) addBlocks(blocks []block) error {
+func (t *tx) addBlocks(blocks []tile.Block) error {
 	for _, b := range blocks {
 		var id int64
 		_, err := t.one([]any{&id}, "insert into track_blocks (level, tier, place, features, data) values (?, ?, ?, ?, ?) returning id",
-			b.level, b.tier, b.place, b.features, b.data)
+			b.Level, b.Tier, b.Place, b.Features, b.Data)
 		if err != nil {
 			return err
 		}
 		err = t.exec("insert into track_block_bounds (id, min_level, max_level, min_x, max_x, min_y, max_y) values (?, ?, ?, ?, ?, ?, ?)",
-			id, b.level, b.level, b.window.MinX, b.window.MaxX, b.window.MinY, b.window.MaxY)
+			id, b.Level, b.Level, b.Window.MinX, b.Window.MaxX, b.Window.MinY, b.Window.MaxY)
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// cutAndAdd keeps features of a level.
-func (t *tx) cutAndAdd(level, tier int, features []tile.Feature) error {
-	blocks, err := cut(level, tier, features)
-	if err != nil {
-		return err
-	}
-	return t.addBlocks(blocks)
 }
 
 // stored is a block with its id.
@@ -124,7 +94,7 @@ func (t *tx) dropFrom(id int64, level int, gone map[int64]bool) error {
 		if err := t.deleteBlock(b.id); err != nil {
 			return err
 		}
-		if err := t.cutAndAdd(level, int(b.tier), rest); err != nil {
+		if err := t.addBlocks(tile.Blocks(level, int(b.tier), rest)); err != nil {
 			return err
 		}
 	}
@@ -186,7 +156,7 @@ func (t *tx) regroup(level, tier, to int) (more bool, err error) {
 			return false, err
 		}
 	}
-	return true, t.cutAndAdd(level, to, features)
+	return true, t.addBlocks(tile.Blocks(level, to, features))
 }
 
 // firstBlocks reads as many blocks of a tier as are put together at a time.

@@ -141,7 +141,7 @@ func (s *Tracks) buildSome(ctx context.Context) error {
 		return ctx.Err()
 	}
 	var marks []tile.Mark
-	var blocks []block
+	var blocks []tile.Block
 	err := s.whileOpen(func() (err error) { marks, blocks, err = s.built(ctx); return err })
 	if err != nil || len(marks) == 0 {
 		return ended(ctx, err)
@@ -169,7 +169,7 @@ func (s *Tracks) buildSome(ctx context.Context) error {
 }
 
 // built makes the blocks of the next marked tracks.
-func (s *Tracks) built(ctx context.Context) (marks []tile.Mark, blocks []block, err error) {
+func (s *Tracks) built(ctx context.Context) (marks []tile.Mark, blocks []tile.Block, err error) {
 	rows, err := s.db.read.QueryContext(ctx, allMarks)
 	if marks, err = collect(rows, err, scanMark); err != nil {
 		return nil, nil, err
@@ -184,18 +184,8 @@ func (s *Tracks) built(ctx context.Context) (marks []tile.Mark, blocks []block, 
 		}
 		tracks = append(tracks, more...)
 	}
-	levels := tile.PackAll(ctx, s.db.log, tracks)
-	if err := ctx.Err(); err != nil {
-		return nil, nil, err
-	}
-	for level, own := range levels {
-		more, err := cut(level, tile.TierFor(len(own)), own)
-		if err != nil {
-			return nil, nil, err
-		}
-		blocks = append(blocks, more...)
-	}
-	return marks, blocks, nil
+	blocks, err = tile.Build(ctx, s.db.log, tracks)
+	return marks, blocks, err
 }
 
 // discard marks all tracks and drops their blocks, unless those are of this layout.

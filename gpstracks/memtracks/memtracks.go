@@ -257,15 +257,9 @@ func (s *Store) level(ctx context.Context, level int) ([]block, error) {
 			}
 		}
 	}
-	tile.Sort(features)
 	built := []block{}
-	for part := range tile.Cut(features) {
-		data := tile.AppendBlock(nil, level, part)
-		window, err := tile.BlockWindow(data)
-		if err != nil {
-			return nil, err
-		}
-		built = append(built, block{window, window, data})
+	for _, b := range tile.Blocks(level, 0, features) {
+		built = append(built, block{b.Window, b.Window, b.Data})
 	}
 	for i := range built {
 		first, w := &built[i-i%neighbours].around, built[i].window

@@ -47,57 +47,78 @@ var errBlock = errors.New("gps tile: a block of features is damaged: build the b
 // Sort puts features in the order in which they are cut into blocks: along the
 // Hilbert curve, then by id. So a set of tracks has one set of blocks.
 func Sort(features []Feature) {
-	slices.SortFunc(features, func(a, b Feature) int {
-		return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Piece, b.Piece))
-	})
+	slices.SortFunc(features, func(a, b Feature) int { return along(&a, &b) })
+}
+
+// along compares features along the curve.
+func along(a, b *Feature) int {
+	if a.Place != b.Place {
+		return cmp.Compare(a.Place, b.Place)
+	}
+	return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Piece, b.Piece))
 }
 
 // AppendBlock writes features of one level, at most 20,000, as a block.
 func AppendBlock(dst []byte, level int, features []Feature) []byte {
-	start, bounds, size := len(dst), nowhere(), blockHeader
+	return appendBlock(dst, level, refs(features))
+}
+
+// refs are where features lie.
+func refs(features []Feature) []*Feature {
+	out := make([]*Feature, len(features))
 	for i := range features {
-		size += features[i].Size()
+		out[i] = &features[i]
 	}
-	dst = append(slices.Grow(dst, size+512), make([]byte, blockHeader)...) // and some words
+	return out
+}
+
+func appendBlock(dst []byte, level int, features []*Feature) []byte {
 	var list wordList
-	for i := range features {
-		for _, word := range features[i].words() {
-			if _, isNew := list.number(word); isNew {
-				dst = appendStringValue(dst, word)
+	var last [3]string // words of the feature before, which are mostly those of this one
+	numbers := [3]uint16{noWord, noWord, noWord}
+	all := make([][3]uint16, len(features))
+	words, values, size := 0, 0, 0
+	for i, f := range features {
+		for k, word := range f.words() {
+			if word != last[k] {
+				var isNew bool
+				if numbers[k], isNew = list.number(word); isNew {
+					words += stringValueSize(word)
+				}
+				last[k] = word
 			}
 		}
+		all[i] = numbers
+		values, size = values+len(f.values), size+f.Size()
 	}
-	words := len(dst) - start - blockHeader
-	for i := range features {
-		b := &features[i].Bounds
-		dst = appendWindow(dst, *b)
+	size += blockHeader + words + lastHead
+	start, bounds := len(dst), nowhere()
+	dst = slices.Grow(dst, size)[:start+blockHeader]
+	for _, word := range list.words {
+		dst = appendStringValue(dst, word)
+	}
+	dst = dst[:start+size]
+	h := dst[start:]
+	at := blockHeader + words
+	heads := at + windowSize*len(features)
+	own := heads + headSize*len(features) + lastHead
+	geometry := own + values
+	begun, shapes := own, geometry
+	for i, f := range features {
+		b, head := &f.Bounds, h[heads+i*headSize:][:headSize]
+		putWindow(h[at+i*windowSize:], *b)
 		bounds.grow(b.MinX, b.MinY)
 		bounds.grow(b.MaxX, b.MaxY)
-	}
-	values, geometry := 0, 0
-	head := func(place uint32) {
-		dst = binary.LittleEndian.AppendUint32(dst, place)
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(values))
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(geometry))
-	}
-	for i := range features {
-		f := &features[i]
-		head(f.place)
-		values, geometry = values+len(f.values), geometry+len(f.geometry)
-		for _, word := range f.words() {
-			number, _ := list.number(word)
-			dst = binary.LittleEndian.AppendUint16(dst, number)
+		putHead(head, f.place, own-begun, geometry-shapes)
+		for k, number := range all[i] {
+			binary.LittleEndian.PutUint16(head[headWords+2*k:], number)
 		}
-		dst = binary.LittleEndian.AppendUint16(dst, f.flags)
+		binary.LittleEndian.PutUint16(head[headFlags:], f.flags)
+		own += copy(h[own:], f.values)
+		geometry += copy(h[geometry:], f.geometry)
 	}
-	head(0)
-	for i := range features {
-		dst = append(dst, features[i].values...)
-	}
-	for i := range features {
-		dst = append(dst, features[i].geometry...)
-	}
-	h := dst[start:]
+	putHead(h[heads+headSize*len(features):], 0, own-begun, geometry-shapes)
+	clear(h[:blockHeader])
 	h[0], h[1] = Version, byte(level)
 	binary.LittleEndian.PutUint32(h[4:], uint32(len(features)))
 	putWindow(h[8:], bounds)
@@ -106,6 +127,12 @@ func AppendBlock(dst []byte, level int, features []Feature) []byte {
 	binary.LittleEndian.PutUint32(h[32:], uint32(values))
 	binary.LittleEndian.PutUint32(h[36:], uint32(len(h)))
 	return dst
+}
+
+func putHead(b []byte, place uint32, values, geometry int) {
+	binary.LittleEndian.PutUint32(b[headPlace:], place)
+	binary.LittleEndian.PutUint32(b[headValues:], uint32(values))
+	binary.LittleEndian.PutUint32(b[headGeometry:], uint32(geometry))
 }
 
 // wordList numbers words as they come. A block has a few of them as a rule.
@@ -233,10 +260,4 @@ func putWindow(b []byte, w Window) {
 	for i, v := range [...]int32{w.MinX, w.MinY, w.MaxX, w.MaxY} {
 		binary.LittleEndian.PutUint32(b[4*i:], uint32(v))
 	}
-}
-
-func appendWindow(b []byte, w Window) []byte {
-	var to [windowSize]byte
-	putWindow(to[:], w)
-	return append(b, to[:]...)
 }

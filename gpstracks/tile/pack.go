@@ -2,6 +2,7 @@ package tile
 
 import (
 	"math"
+	"time"
 
 	"github.com/paulmach/orb"
 
@@ -43,6 +44,7 @@ type Packer struct {
 	flags      uint16 // which of them there are
 	chunks     []chunk
 	deltas     []byte
+	room       []byte // of what features keep: they share it, many each
 }
 
 // weighed is a point in units of MaxLevel.
@@ -68,10 +70,29 @@ func (p *Packer) PackLevel(t *gpstracks.Track, level int) []Feature {
 	return p.features(nil, t, level)
 }
 
+// roomSize is how much room for features is made at a time.
+const roomSize = 8 << 10
+
+// space is room for n more bytes that features keep, behind what they have.
+func (p *Packer) space(n int) []byte {
+	if cap(p.room)-len(p.room) < n {
+		p.room = make([]byte, 0, max(roomSize, n))
+	}
+	return p.room[len(p.room):]
+}
+
+// keep takes what was written to the room.
+func (p *Packer) keep(b []byte) []byte {
+	if len(b) <= cap(p.room)-len(p.room) {
+		p.room = p.room[:len(p.room)+len(b)]
+	}
+	return b[:len(b):len(b)]
+}
+
 func (p *Packer) begin(t *gpstracks.Track) {
 	p.weigh(t.Lines)
 	p.ownValues(t)
-	p.place = hilbert(project(t.Bounds.Center()))
+	p.place = placeOf(t)
 }
 
 // features appends those of a level: none if the track is too small there. Levels
@@ -100,8 +121,8 @@ func (p *Packer) features(out []Feature, t *gpstracks.Track, level int) []Featur
 		for _, c := range list {
 			size += c.size
 		}
-		f.geometry, f.Bounds, flags = appendGeometry(make([]byte, 0, size), list, p.deltas, number)
-		f.flags = p.flags | flags
+		f.geometry, f.Bounds, flags = appendGeometry(p.space(size), list, p.deltas, number)
+		f.geometry, f.flags = p.keep(f.geometry), p.flags|flags
 		if f.Piece = i; pieces > 1 {
 			f.Place = f.Bounds.place(level)
 		}
@@ -205,20 +226,24 @@ func (p *Packer) line(line []weighed, scale float64) {
 // ownKeys.
 func (p *Packer) ownValues(t *gpstracks.Track) {
 	p.flags = 0
-	b := make([]byte, 0, 24+len(t.Name)+len(t.URL)+24) // features keep it
+	b := p.space(64 + len(t.Name) + len(t.URL))
 	b = appendUintValue(b, uint64(t.ID))
 	b = appendUintValue(b, uint64(t.LengthM+0.5))
 	if t.Name != "" {
 		b, p.flags = appendStringValue(b, t.Name), p.flags|hasName
 	}
 	if !t.RecordedOn.IsZero() {
-		b, p.flags = appendStringValue(b, t.RecordedOn.UTC().Format("2006-01-02")), p.flags|hasDay
+		var day [len(time.DateOnly)]byte
+		b, p.flags = appendStringValue(b, string(t.RecordedOn.UTC().AppendFormat(day[:0], time.DateOnly))), p.flags|hasDay
 	}
 	if t.URL != "" {
 		b, p.flags = appendStringValue(b, t.URL), p.flags|hasURL
 	}
-	p.own = b
+	p.own = p.keep(b)
 }
+
+// placeOf is the place of a track's middle.
+func placeOf(t *gpstracks.Track) uint32 { return hilbert(project(t.Bounds.Center())) }
 
 // hilbert is the place of a point of the Mercator square on a Hilbert curve through
 // 65536 × 65536 cells.

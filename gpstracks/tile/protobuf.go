@@ -89,6 +89,12 @@ func appendStringValue(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
+// stringValueSize is how many bytes appendStringValue appends.
+func stringValueSize(s string) int {
+	inner := 1 + varintSize(uint64(len(s))) + len(s)
+	return 1 + varintSize(uint64(inner)) + inner
+}
+
 func appendUintValue(b []byte, v uint64) []byte {
 	b = append(b, tagValue, byte(1+varintSize(v)), tagUint)
 	return appendVarint(b, v)

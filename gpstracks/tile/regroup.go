@@ -54,21 +54,26 @@ func TierAbove(tier int, n int64) int {
 // unless a single one is larger.
 func Cut(features []Feature) iter.Seq[[]Feature] {
 	return func(yield func([]Feature) bool) {
-		from, size := 0, 0
-		for i := range features {
-			own := features[i].Size()
-			if i > from && (i-from == BlockSize || size+own > maxBlockBytes) {
-				if !yield(features[from:i]) {
-					return
-				}
-				from, size = i, 0
+		for len(features) > 0 {
+			n := fitting(len(features), func(i int) int { return features[i].Size() })
+			if !yield(features[:n:n]) {
+				return
 			}
-			size += own
-		}
-		if from < len(features) {
-			yield(features[from:])
+			features = features[n:]
 		}
 	}
+}
+
+// fitting is how many of n features, whose sizes are given, are one block.
+func fitting(n int, size func(i int) int) int {
+	n = min(n, BlockSize)
+	sum := size(0)
+	for i := 1; i < n; i++ {
+		if sum += size(i); sum > maxBlockBytes {
+			return i
+		}
+	}
+	return n
 }
 
 // BlockFeatures reads a block back into the features that AppendBlock was given,

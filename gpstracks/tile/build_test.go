@@ -1,0 +1,96 @@
+package tile_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/paulmach/orb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+)
+
+// Building on all processors gives the blocks that packing, sorting and cutting one
+// after the other give.
+func TestBuild(t *testing.T) {
+	tracks := memtracks.Generate(150, 1)
+	for i := range 700 {
+		at := orb.Point{7 + float64(i%350)/1000, 46} // two at each place
+		k, err := gpstracks.Prepare(gpstracks.Track{
+			Source: "s", ExternalID: fmt.Sprint(i), Lines: orb.MultiLineString{{at, {at[0] + 0.01, at[1] + 0.01}, {at[0] + 0.02, at[1]}}},
+		})
+		require.NoError(t, err)
+		tracks = append(tracks, k)
+	}
+	var features [tile.MaxLevel + 1][]tile.Feature
+	var p tile.Packer
+	for i := range tracks {
+		tracks[i].ID = int64(len(tracks) - i)
+		for _, f := range p.Pack(&tracks[i]) {
+			features[f.Level] = append(features[f.Level], f)
+		}
+	}
+	var want []tile.Block
+	pieces := false
+	for level, own := range features {
+		tile.Sort(own)
+		for part := range tile.Cut(own) {
+			b := tile.Block{Level: level, Tier: tile.TierFor(len(own)), Features: len(part), Place: part[0].Place, Data: tile.AppendBlock(nil, level, part)}
+			var err error
+			b.Window, err = tile.BlockWindow(b.Data)
+			require.NoError(t, err)
+			want = append(want, b)
+			pieces = pieces || slices.ContainsFunc(part, func(f tile.Feature) bool { return f.Piece > 0 })
+		}
+	}
+	require.True(t, pieces)
+	got, err := tile.Build(t.Context(), nil, tracks)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	slices.Reverse(tracks)
+	got, err = tile.Build(t.Context(), nil, tracks)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+
+	none, err := tile.Build(t.Context(), nil, nil)
+	require.NoError(t, err)
+	require.Empty(t, none)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = tile.Build(ended, nil, tracks)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// BenchmarkBuild makes the blocks of 16,384 tracks of 3 points and of 1,000 long ones.
+func BenchmarkBuild(b *testing.B) {
+	var short []gpstracks.Track
+	for i := range 16 << 10 {
+		at := orb.Point{6 + float64(i*7919%16384)/2048, 45 + float64(i*104729%16384)/8192}
+		k, err := gpstracks.Prepare(gpstracks.Track{
+			ID: int64(i + 1), Source: "osm", Name: fmt.Sprintf("t%d", i), Attribution: "©",
+			Lines: orb.MultiLineString{{at, {at[0] + 0.02, at[1] + 0.01}, {at[0] + 0.05, at[1]}}},
+		})
+		require.NoError(b, err)
+		short = append(short, k)
+	}
+	for name, tracks := range map[string][]gpstracks.Track{"short": short, "long": memtracks.Generate(1000, 1)} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			bytes := 0
+			for b.Loop() {
+				blocks, err := tile.Build(b.Context(), nil, tracks)
+				require.NoError(b, err)
+				bytes = 0
+				for _, block := range blocks {
+					bytes += len(block.Data)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(len(tracks)), "µs/track")
+			b.ReportMetric(float64(bytes)/float64(len(tracks)), "bytes/track")
+		})
+	}
+}
