@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
@@ -61,10 +62,9 @@ func (s *Tracks) toBuild() {
 
 // stored is told what is to be built after a call.
 func (s *Tracks) stored(ctx context.Context, left tile.Backlog) {
-	s.last.Store(time.Now().UnixNano())
 	s.toBuild()
 	for left.Much() {
-		all, err := []tile.Backlog(nil), s.buildSome(ctx)
+		all, err := []tile.Backlog(nil), s.buildSome(ctx, inCall)
 		if err == nil {
 			all, err = ask(ctx, s, scanBacklog, howMuch)
 		}
@@ -104,10 +104,14 @@ func (s *Tracks) builder(ctx context.Context) {
 	}
 }
 
-// quiet waits until no call has kept tracks for a moment; false = ctx ended.
+// quiet waits until no call has kept tracks for a moment; false = ctx ended. A call
+// that has to build has both processors for it.
 func (s *Tracks) quiet(ctx context.Context) bool {
 	for {
 		wait := buildAfter - time.Since(time.Unix(0, s.last.Load()))
+		if s.busy.Load() > 0 { // it builds itself what is too much
+			wait = buildAfter
+		}
 		if wait <= 0 {
 			return true
 		}
@@ -133,15 +137,18 @@ func (s *Tracks) Build(ctx context.Context) error {
 		if left[0].Tracks == 0 {
 			return s.settle(ctx)
 		}
-		if err := s.buildSome(ctx); err != nil {
+		if err := s.buildSome(ctx, atOnce); err != nil {
 			return ended(ctx, err)
 		}
 	}
 }
 
-// atOnce is what is built in one transaction: the more, the less is put together anew
-// later.
-var atOnce = tile.Backlog{Tracks: 16 << 10, Points: 1 << 20}
+// What is built in one transaction: the more, the less is put together anew later. A
+// call waits for little only.
+var (
+	atOnce = tile.Backlog{Tracks: 16 << 10, Points: 4 << 20}
+	inCall = tile.Backlog{Tracks: 16 << 10, Points: 1 << 20}
+)
 
 // takeBuilding makes this process the one that builds.
 const takeBuilding = "select " + ownWay + ", pg_advisory_xact_lock(hashtextextended($1, 0))"
@@ -149,7 +156,7 @@ const takeBuilding = "select " + ownWay + ", pg_advisory_xact_lock(hashtextexten
 // buildSome builds some of what is to be built in one transaction. It takes the turn
 // for its last statements only. Nothing is built if tracks of it have changed
 // meanwhile.
-func (s *Tracks) buildSome(ctx context.Context) error {
+func (s *Tracks) buildSome(ctx context.Context, most tile.Backlog) error {
 	return s.db.retry(ctx, func(ctx context.Context) error {
 		err := pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
 			t := &trackTx{ctx: ctx, db: s.db, tx: tx}
@@ -157,7 +164,7 @@ func (s *Tracks) buildSome(ctx context.Context) error {
 				return err
 			}
 			marks, err := rowsOf(t, scanMark, allMarks)
-			if marks = tile.NextMarks(marks, atOnce); err != nil || len(marks) == 0 {
+			if marks = tile.NextMarks(marks, most); err != nil || len(marks) == 0 {
 				return err
 			}
 			blocks, err := s.built(t, marks)
@@ -199,17 +206,25 @@ func (t *trackTx) unmark(marks []tile.Mark, blocks []tile.Block) error {
 	return t.count(blocks, 1)
 }
 
+// readAtOnce is what is read in one statement: of long tracks, lines take much more
+// memory than what is made of them.
+var readAtOnce = tile.Backlog{Tracks: 16 << 10, Points: 1 << 20}
+
 // built makes the blocks of marked tracks.
 func (s *Tracks) built(t *trackTx, marks []tile.Mark) ([]tile.Block, error) {
-	var first, last []int64
-	for _, m := range marks {
-		first, last = append(first, m.First), append(last, m.Last)
-	}
-	tracks, err := rowsOf(t, scanTrack, tracksBetween, first, last)
-	if err != nil {
-		return nil, err
-	}
-	return tile.Build(t.ctx, s.db.log, tracks)
+	return tile.Build(t.ctx, s.db.log, func(yield func([]gpstracks.Track, error) bool) {
+		for len(marks) > 0 {
+			var first, last []int64
+			next := tile.NextMarks(marks, readAtOnce)
+			marks = marks[len(next):]
+			for _, m := range next {
+				first, last = append(first, m.First), append(last, m.Last)
+			}
+			if !yield(rowsOf(t, scanTrack, tracksBetween, first, last)) {
+				return
+			}
+		}
+	})
 }
 
 // discard marks all tracks and drops their blocks, unless those are of this layout.

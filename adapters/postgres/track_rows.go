@@ -7,6 +7,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
 // inRow is up to how many bytes a geometry lies in the row of its track.
@@ -18,13 +19,16 @@ func (t *trackTx) insertTracks(tracks []gpstracks.Track) error {
 		"id", "source", "external_id", "name", "activity", "url", "attribution", "min_lon", "min_lat", "max_lon", "max_lat", "length_m", "metres",
 		"recorded_on", "dedupe_key", "points", "first_seen_at", "last_seen_at", "run_id", "geometry",
 	}
+	lines, err := t.lines(tracks)
+	if err != nil {
+		return err
+	}
 	var long []int // tracks whose lines lie apart
-	var lines [][]byte
-	err := t.copy("tracks", columns, len(tracks), func(i int) ([]any, error) {
+	err = t.copy("tracks", columns, len(tracks), func(i int) ([]any, error) {
 		k := &tracks[i]
-		b, geometry := k.Bounds, gpstracks.AppendLines(nil, k.Lines)
+		b, geometry := k.Bounds, lines[i]
 		if len(geometry) > inRow {
-			long, lines, geometry = append(long, i), append(lines, geometry), nil
+			long, geometry = append(long, i), nil
 		}
 		return clean([]any{
 			k.ID, k.Source, k.ExternalID, k.Name, string(k.Activity), k.URL, k.Attribution, b.Min[0], b.Min[1], b.Max[0], b.Max[1], k.LengthM,
@@ -35,8 +39,29 @@ func (t *trackTx) insertTracks(tracks []gpstracks.Track) error {
 		return err
 	}
 	return t.copy("track_geometries", []string{"track_id", "geometry"}, len(long), func(i int) ([]any, error) {
-		return []any{tracks[long[i]].ID, lines[i]}, nil
+		return []any{tracks[long[i]].ID, lines[long[i]]}, nil
 	})
+}
+
+// manyPoints are worth a second processor.
+const manyPoints = 1 << 16
+
+// lines are those of tracks as they are kept.
+func (t *trackTx) lines(tracks []gpstracks.Track) ([][]byte, error) {
+	out, points := make([][]byte, len(tracks)), 0
+	for i := range tracks {
+		points += tracks[i].Points
+	}
+	size := max(len(tracks), 1) // of a part
+	if points > manyPoints {
+		size = max(size/64, 1)
+	}
+	parts := (len(tracks) + size - 1) / size
+	return out, run.Start(t.ctx, t.db.log, "write lines of tracks", parts, func(part int) {
+		for i := part * size; i < min(len(tracks), (part+1)*size); i++ {
+			out[i] = gpstracks.AppendLines(nil, tracks[i].Lines)
+		}
+	})()
 }
 
 // fewTimes is up to how many statements are faster than one that joins.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/paulmach/orb"
@@ -23,7 +24,8 @@ type Tracks struct {
 	turn chan struct{} // held by the call that writes
 	seq  int64         // of the last transaction that was begun
 	hint chan struct{} // there is something to build
-	last atomic.Int64  // when tracks were kept last, in nanoseconds since 1970
+	busy atomic.Int64  // calls that keep tracks
+	last atomic.Int64  // when the last of them ended, in nanoseconds since 1970
 }
 
 var (
@@ -73,6 +75,11 @@ func (s *Tracks) Upsert(ctx context.Context, tracks []gpstracks.Track) (gpstrack
 	if plan.Empty() {
 		return plan.Upserted, nil
 	}
+	s.busy.Add(1)
+	defer func() {
+		s.last.Store(time.Now().UnixNano())
+		s.busy.Add(-1)
+	}()
 	var left tile.Backlog
 	err = s.write(ctx, func(t *trackTx) (err error) {
 		if t.version != version { // somebody else has changed tracks meanwhile

@@ -175,16 +175,14 @@ func (s *Tracks) built(ctx context.Context) (marks []tile.Mark, blocks []tile.Bl
 		return nil, nil, err
 	}
 	marks = tile.NextMarks(marks, atOnce)
-	var tracks []gpstracks.Track
-	for _, m := range marks {
-		rows, err := s.db.read.QueryContext(ctx, fullTracks+"where k.id between ? and ?", m.First, m.Last)
-		more, err := collect(rows, err, func(r *sql.Rows) (gpstracks.Track, error) { return scanFull(r) })
-		if err != nil {
-			return nil, nil, err
+	blocks, err = tile.Build(ctx, s.db.log, func(yield func([]gpstracks.Track, error) bool) {
+		for _, m := range marks {
+			rows, err := s.db.read.QueryContext(ctx, fullTracks+"where k.id between ? and ?", m.First, m.Last)
+			if !yield(collect(rows, err, func(r *sql.Rows) (gpstracks.Track, error) { return scanFull(r) })) {
+				return
+			}
 		}
-		tracks = append(tracks, more...)
-	}
-	blocks, err = tile.Build(ctx, s.db.log, tracks)
+	})
 	return marks, blocks, err
 }
 

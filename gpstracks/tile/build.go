@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"runtime"
 	"slices"
-	"sync/atomic"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/internal/run"
@@ -39,60 +39,58 @@ func blocksOf(level, tier int, features []*Feature) (out []Block) {
 	return out
 }
 
-// errUnfinished is that of a Build of which a part has ended too early.
-var errUnfinished = errors.New("gps tile: blocks of some tracks could not be made: the log says why")
-
 // Build makes the blocks of tracks at all levels, each for the tier where that many
-// features come in, on all processors.
-func Build(ctx context.Context, log *slog.Logger, tracks []gpstracks.Track) ([]Block, error) {
-	order := byPlace(tracks)
-	size := max(len(order)/(4*runtime.GOMAXPROCS(0)), 64)
-	parts := make([]levels, 0, len(order)/size+1)
-	for part := range slices.Chunk(order, size) {
-		parts = append(parts, levels{tracks: part})
+// features come in, on all processors. The tracks come in sets: while one is packed,
+// the next is asked for. What is kept of them until the end are their features.
+func Build(ctx context.Context, log *slog.Logger, sets iter.Seq2[[]gpstracks.Track, error]) ([]Block, error) {
+	var parts []*levels
+	packed := func() error { return nil }
+	for tracks, err := range sets {
+		if err = errors.Join(packed(), err); err != nil {
+			return nil, err
+		}
+		own := divide(tracks)
+		parts = append(parts, own...)
+		packed = run.Start(ctx, log, "pack tracks", len(own), func(i int) { own[i].pack(tracks) })
 	}
-	err := onAll(ctx, log, "pack tracks", len(parts), func(i int) { parts[i].pack(tracks) })
-	if err != nil {
+	if err := packed(); err != nil {
 		return nil, err
 	}
 	var out [MaxLevel + 1][]Block
-	err = onAll(ctx, log, "make blocks of tracks", len(out), func(level int) {
-		var features []*Feature
-		for i := range parts {
-			features = append(features, refs(parts[i].features[level])...)
+	err := run.Start(ctx, log, "make blocks of tracks", len(out), func(level int) {
+		n := 0
+		for _, part := range parts {
+			n += len(part.features[level])
 		}
-		out[level] = blocksOf(level, TierFor(len(features)), features)
-	})
+		features := make([]*Feature, 0, n)
+		for _, part := range parts {
+			features = append(features, refs(part.features[level])...)
+		}
+		out[level] = blocksOf(level, TierFor(n), features)
+	})()
 	return slices.Concat(out[:]...), err
-}
-
-// onAll calls f n times, on all processors. Its error says that not all of it was done.
-func onAll(ctx context.Context, log *slog.Logger, name string, n int, f func(i int)) error {
-	g := run.New(ctx, log)
-	defer g.Stop()
-	var done atomic.Int64
-	for i := range n {
-		g.Go(name, func(ctx context.Context) {
-			if ctx.Err() == nil {
-				f(i)
-				done.Add(1)
-			}
-		})
-	}
-	g.Wait()
-	switch err := ctx.Err(); {
-	case err != nil:
-		return err
-	case done.Load() < int64(n): // a panic: who goes on would lose tracks
-		return errUnfinished
-	}
-	return nil
 }
 
 // levels are the features of some tracks by level.
 type levels struct {
 	tracks   []spot
 	features [MaxLevel + 1][]Feature
+}
+
+// spot is where a track lies along the curve.
+type spot struct {
+	place  uint32
+	number int32 // of the track
+	id     int64
+}
+
+// divide divides tracks along the curve among the processors.
+func divide(tracks []gpstracks.Track) (parts []*levels) {
+	order := byPlace(tracks)
+	for part := range slices.Chunk(order, max(len(order)/(4*runtime.GOMAXPROCS(0)), 64)) {
+		parts = append(parts, &levels{tracks: part})
+	}
+	return parts
 }
 
 func (l *levels) pack(tracks []gpstracks.Track) {
@@ -111,13 +109,6 @@ func (l *levels) pack(tracks []gpstracks.Track) {
 			}
 		}
 	}
-}
-
-// spot is where a track lies along the curve.
-type spot struct {
-	place  uint32
-	number int32 // of the track
-	id     int64
 }
 
 // byPlace orders tracks along the curve: their features are in order then, but for

@@ -1,8 +1,11 @@
 package tile_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"iter"
 	"slices"
 	"testing"
 
@@ -48,21 +51,36 @@ func TestBuild(t *testing.T) {
 		}
 	}
 	require.True(t, pieces)
-	got, err := tile.Build(t.Context(), nil, tracks)
+	got, err := tile.Build(t.Context(), nil, sets(tracks, 0))
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 	slices.Reverse(tracks)
-	got, err = tile.Build(t.Context(), nil, tracks)
+	got, err = tile.Build(t.Context(), nil, sets(tracks, 100))
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 
-	none, err := tile.Build(t.Context(), nil, nil)
+	none, err := tile.Build(t.Context(), nil, sets(nil, 1))
 	require.NoError(t, err)
 	require.Empty(t, none)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = tile.Build(ended, nil, tracks)
+	_, err = tile.Build(ended, nil, sets(tracks, 0))
 	require.ErrorIs(t, err, context.Canceled)
+	_, err = tile.Build(t.Context(), nil, func(yield func([]gpstracks.Track, error) bool) {
+		_ = yield(tracks, nil) && yield(nil, io.ErrUnexpectedEOF)
+	})
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+}
+
+// sets hands out tracks in sets of n; 0 = all at once.
+func sets(tracks []gpstracks.Track, n int) iter.Seq2[[]gpstracks.Track, error] {
+	return func(yield func([]gpstracks.Track, error) bool) {
+		for part := range slices.Chunk(tracks, max(cmp.Or(n, len(tracks)), 1)) {
+			if !yield(part, nil) {
+				return
+			}
+		}
+	}
 }
 
 // BenchmarkBuild makes the blocks of 16,384 tracks of 3 points and of 1,000 long ones.
@@ -82,7 +100,7 @@ func BenchmarkBuild(b *testing.B) {
 			b.ReportAllocs()
 			bytes := 0
 			for b.Loop() {
-				blocks, err := tile.Build(b.Context(), nil, tracks)
+				blocks, err := tile.Build(b.Context(), nil, sets(tracks, 0))
 				require.NoError(b, err)
 				bytes = 0
 				for _, block := range blocks {
