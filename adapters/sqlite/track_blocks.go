@@ -16,20 +16,21 @@ const (
 )
 
 func (t *tx) addBlocks(blocks []tile.Block) error {
-	for _, b := range blocks {
-		var id int64
-		_, err := t.one([]any{&id}, "insert into track_blocks (level, tier, place, features, data) values (?, ?, ?, ?, ?) returning id",
-			b.Level, b.Tier, b.Place, b.Features, b.Data)
-		if err != nil {
-			return err
-		}
-		err = t.exec("insert into track_block_bounds (id, min_level, max_level, min_x, max_x, min_y, max_y) values (?, ?, ?, ?, ?, ?, ?)",
-			id, b.Level, b.Level, b.Window.MinX, b.Window.MaxX, b.Window.MinY, b.Window.MaxY)
-		if err != nil {
-			return err
-		}
+	var last int64
+	if _, err := t.one([]any{&last}, "select coalesce(max(id), 0) from track_blocks"); err != nil {
+		return err
 	}
-	return nil
+	err := t.insertAll("track_blocks (id, level, tier, place, features, data)", 6, len(blocks), func(i int, to []any) []any {
+		b := &blocks[i]
+		return append(to, last+1+int64(i), b.Level, b.Tier, b.Place, b.Features, b.Data)
+	})
+	if err != nil {
+		return err
+	}
+	return t.insertAll("track_block_bounds (id, min_level, max_level, min_x, max_x, min_y, max_y)", 7, len(blocks), func(i int, to []any) []any {
+		b := &blocks[i]
+		return append(to, last+1+int64(i), b.Level, b.Level, b.Window.MinX, b.Window.MaxX, b.Window.MinY, b.Window.MaxY)
+	})
 }
 
 // stored is a block with its id.

@@ -125,8 +125,13 @@ func (s *Tracks) Build(ctx context.Context) error {
 	}
 }
 
-// atOnce is what is built in one transaction, which others who write may wait for.
-var atOnce = tile.Backlog{Tracks: 4096, Points: 256 << 10}
+// atOnce is what is built in one transaction, which others who write may wait for: so
+// much that its blocks need not be put together anew with those of the next few.
+var atOnce = tile.Backlog{Tracks: 10 << 10, Points: 2 << 20}
+
+// readAtOnce is what is read at a time: of long tracks, lines take much more memory than
+// what is made of them.
+var readAtOnce = tile.Backlog{Tracks: 10 << 10, Points: 512 << 10}
 
 // errChanged undoes the building of tracks that have changed meanwhile.
 var errChanged = errors.New("sqlite: tracks have changed while they were built")
@@ -176,9 +181,20 @@ func (s *Tracks) built(ctx context.Context) (marks []tile.Mark, blocks []tile.Bl
 	}
 	marks = tile.NextMarks(marks, atOnce)
 	blocks, err = tile.Build(ctx, s.db.log, func(yield func([]gpstracks.Track, error) bool) {
-		for _, m := range marks {
-			rows, err := s.db.read.QueryContext(ctx, fullTracks+"where k.id between ? and ?", m.First, m.Last)
-			if !yield(collect(rows, err, func(r *sql.Rows) (gpstracks.Track, error) { return scanFull(r) })) {
+		for rest := marks; len(rest) > 0; {
+			var tracks []gpstracks.Track
+			next := tile.NextMarks(rest, readAtOnce)
+			rest = rest[len(next):]
+			for _, m := range next {
+				rows, err := s.db.read.QueryContext(ctx, fullTracks+"where k.id between ? and ?", m.First, m.Last)
+				more, err := collect(rows, err, func(r *sql.Rows) (gpstracks.Track, error) { return scanFull(r) })
+				if err != nil {
+					_ = yield(nil, err)
+					return
+				}
+				tracks = append(tracks, more...)
+			}
+			if !yield(tracks, nil) {
 				return
 			}
 		}

@@ -87,7 +87,7 @@ type spot struct {
 // divide divides tracks along the curve among the processors.
 func divide(tracks []gpstracks.Track) (parts []*levels) {
 	order := byPlace(tracks)
-	for part := range slices.Chunk(order, max(len(order)/(4*runtime.GOMAXPROCS(0)), 64)) {
+	for part := range slices.Chunk(order, max(len(order)/(8*runtime.GOMAXPROCS(0)), 16)) {
 		parts = append(parts, &levels{tracks: part})
 	}
 	return parts
