@@ -66,13 +66,17 @@ func farthest(line []XY, s span) (at int, d2 float64) {
 		inverse = 1 / length2
 	}
 	at, d2 = s.from+1, -1
-	for i := s.from + 1; i < s.to; i++ {
-		px, py := line[i].X-a.X, line[i].Y-a.Y
+	for i, p := range line[s.from+1 : s.to] {
+		px, py := p.X-a.X, p.Y-a.Y
 		t := (float64(px*dx) + float64(py*dy)) * inverse
-		t = max(0, min(1, t))
+		if t < 0 {
+			t = 0
+		} else if t > 1 {
+			t = 1
+		}
 		ex, ey := px-float64(t*dx), py-float64(t*dy)
 		if d := float64(ex*ex) + float64(ey*ey); d > d2 {
-			at, d2 = i, d
+			at, d2 = s.from+1+i, d
 		}
 	}
 	return at, d2
