@@ -26,6 +26,9 @@ func (t *trackTx) insertTracks(tracks []gpstracks.Track) error {
 	var long []int // tracks whose lines lie apart
 	err = t.copy("tracks", columns, len(tracks), func(i int) ([]any, error) {
 		k := &tracks[i]
+		if lines[i] == nil {
+			lines[i] = gpstracks.AppendLines(nil, k.Lines)
+		}
 		b, geometry := k.Bounds, lines[i]
 		if len(geometry) > inRow {
 			long, geometry = append(long, i), nil
@@ -43,19 +46,20 @@ func (t *trackTx) insertTracks(tracks []gpstracks.Track) error {
 	})
 }
 
-// manyPoints are worth a second processor.
+// manyPoints are worth a second processor. Fewer are written while the server takes those
+// before them.
 const manyPoints = 1 << 16
 
-// lines are those of tracks as they are kept.
+// lines are those of tracks as they are kept, if they are many; else none.
 func (t *trackTx) lines(tracks []gpstracks.Track) ([][]byte, error) {
 	out, points := make([][]byte, len(tracks)), 0
 	for i := range tracks {
 		points += tracks[i].Points
 	}
-	size := max(len(tracks), 1) // of a part
-	if points > manyPoints {
-		size = max(size/64, 1)
+	if points <= manyPoints {
+		return out, nil
 	}
+	size := max(len(tracks)/64, 1) // of a part
 	parts := (len(tracks) + size - 1) / size
 	return out, run.Start(t.ctx, t.db.log, "write lines of tracks", parts, func(part int) {
 		for i := part * size; i < min(len(tracks), (part+1)*size); i++ {
