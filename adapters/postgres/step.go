@@ -42,7 +42,9 @@ func (t *tx) step(g *group, last bool) {
 	slices.SortFunc(t.ends, func(a, b ending) int { return cmp.Compare(a.id, b.id) })
 	ids, attempts, keys, statuses, errs, started := make([]int64, n), make([]int64, n), make([]string, n), make([]string, n), make([]string, n), make([]*time.Time, n)
 	ending := int64(0) // jobs of the pool: they count as running until the statement is done
+	chain := false     // a job may come next of a key
 	for i, e := range t.ends {
+		chain = chain || e.key != "" && t.memory.newest[e.key] != e.id
 		if e.pool == g.pool {
 			ending++
 		}
@@ -65,28 +67,28 @@ func (t *tx) step(g *group, last bool) {
 		t.now, t.memory.hold, ids, attempts, keys, statuses, errs, started, pools, added, g.pool, int64(g.n), room, g.from.priority, g.from.job,
 		g.worker, t.now.Add(g.ttl), t.db.me, t.seq, int64(g.first), g.known[0], g.known[1],
 	}
-	query := t.stepText(last, bound)
+	query := t.stepText(stepKind{bound: bound, chain: chain}, last)
 	clear(t.unnamed)
 	t.batch.Queue(query, args...).Query(func(rows pgx.Rows) error { return t.stepped(rows, g) })
-	t.unsure = t.unsure || n > 0 // tokens that come next are told of with the answers
+	t.unsure = t.unsure || chain // tokens that come next are told of with the answers
 }
 
 // stepKind is what a text of step can do: jobs may be held, it is a whole
-// transaction, the pool has a bound.
-type stepKind struct{ holds, whole, bound bool }
+// transaction, the pool has a bound, a job may come next of a key.
+type stepKind struct{ holds, whole, bound, chain bool }
 
 func (d *DB) allStepTexts() map[stepKind]string {
 	texts := map[stepKind]string{}
-	for i := range 8 {
-		k := stepKind{i&1 != 0, i&2 != 0, i&4 != 0}
+	for i := range 16 {
+		k := stepKind{i&1 != 0, i&2 != 0, i&4 != 0, i&8 != 0}
 		texts[k] = d.q(stepQuery(k))
 	}
 	return texts
 }
 
 // stepText opens the transaction, or chooses a text that does it all.
-func (t *tx) stepText(last, bound bool) string {
-	k := stepKind{t.memory.hold != none, last && t.closed && len(t.memory.spent) < spentMax, bound}
+func (t *tx) stepText(k stepKind, last bool) string {
+	k.holds, k.whole = t.memory.hold != none, last && t.closed && len(t.memory.spent) < spentMax
 	if k.whole {
 		t.closed, t.whole = false, true
 	}
@@ -101,7 +103,10 @@ func (t *tx) stepText(last, bound bool) string {
 // has no bound. A whole transaction takes the turn as numberQuery does, before it changes anything:
 // u waits for it.
 func stepQuery(k stepKind) string {
-	head, from, checked := "with", "", "" // checked comes first: nothing is read or changed before it
+	head, from := "with", ""
+	// checked comes first: nothing is read or changed before it.
+	const all = "(select count(*) from ended) <> cardinality($3::bigint[])"
+	checked := "from (select) own where " + all
 	if k.whole {
 		head = `with turn as materialized (select last from ~turn for no key update
 			), mine as (insert into ~writers as w (writer, seq, at) select $18::uuid, $19::bigint, now() from turn
@@ -109,11 +114,14 @@ func stepQuery(k stepKind) string {
 			), own as materialized (select case when last is distinct from $18::uuid then ~stale() end as ok from turn
 			),`
 		from = "own cross join "
-		checked = "select " + checkKind + " as what, null::text as pool, ok as priority, 0::bigint as job_id, 0::bigint as slot, 0::bigint as attempt, false as stood, null::timestamptz as at, " +
-			noJobFields + " from own where ok is not null union all "
+		checked = "from own where ok is not null or " + all
 	}
-	var isHeld, parked, parkedRows string
+	var isHeld, parked, parkedRows, parkedNext string
 	nextHeld, firstHeld := "null::text", "null::text"
+	const due = "(available_at is null or available_at <= $1)"
+	if k.chain {
+		parkedNext = "union all select held, job_id, key from next where held is not null and " + due
+	}
 	if k.holds {
 		isHeld = " and held is null"
 		nextHeld = heldSubject
@@ -121,7 +129,7 @@ func stepQuery(k stepKind) string {
 			(select h.subject from ~jobs j join ~holds h on h.subject = any(j.holds) where j.id = r.job_id order by h.subject limit 1) end`
 		parked = `), parked as (
 			insert into ~parked (subject, job_id, key) select f.held, f.job_id, j.key from first f join ~jobs j on j.id = f.job_id where f.held is not null
-			union all select held, job_id, key from next where held is not null and (available_at is null or available_at <= $1)
+			` + parkedNext + `
 		`
 		parkedRows = "union all select " + parkedKind + ", null, priority, job_id, 0, 0, true, null, " + noJobFields + " from first where held is not null"
 	}
@@ -131,42 +139,52 @@ func stepQuery(k stepKind) string {
 		roomQuery = `), room as materialized (select greatest(0, least($12::bigint, $13::bigint - (select count(*) from ~running where pool = $11))) as n
 		`
 	}
-	const due = "(available_at is null or available_at <= $1)"
-	return head + ` u as materialized (select u.* from ` + from + `unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::timestamptz[]) u(i, a, k, s, e, b)
-		), ended as (update ~jobs j set status = u.s, attempt = u.a, started_at = u.b, finished_at = $1::timestamptz, error = u.e from u
-			where j.id = u.i and j.attempt = u.a - 1 and j.status = 'queued' returning $2::bigint
-		), pair as materialized (select u.i, p.* from u cross join lateral (
+	gap := `), gap as (delete from ~open_jobs o using u where o.key = u.k and o.job_id = u.i
+		`
+	var next, fromNext, places, placedRows string
+	if k.chain {
+		gap = `), pair as materialized (select u.i, p.* from u cross join lateral (
 			select o.ctid as at, o.* from ~open_jobs o where o.key = u.k and o.job_id >= u.i order by o.job_id limit 2) p
 		), gap as (delete from ~open_jobs where ctid = any(array(select at from pair where job_id = i))
-		), counted as (insert into ~depth (pool, n) select * from unnest($9::text[], $10::bigint[])` + addDepth + `
-		` + roomQuery + `), next as materialized (select n.*, ` + nextHeld + ` as held from pair n where job_id > i and key <> ''
-		), first as materialized (
-			select r.ctid as at, r.priority, r.job_id, r.attempt, ` + firstHeld + ` as held from ~ready r
-			where r.pool = $11 and (r.priority, r.job_id) >= ($14::bigint, $15::bigint) order by r.priority, r.job_id limit least($12::bigint, ` + room + `)
-		), c as materialized (
-			select *, row_number() over (order by priority, job_id) as n from (
-				select at, priority, job_id, attempt from first where true` + isHeld + `
-				union all select null, priority, job_id, attempt from next where pool = $11 and ` + due + isHeld + `) q
-		), taken as (delete from ~ready where ctid = any(array(
-			select at from c where at is not null and n <= ` + room + ` union all select at from first where held is not null))
-		), ran as (
-			insert into ~claims (writer, seq, slot, pool, worker, heartbeat_at, lease_until, ids, attempts, started)
-			select $18::uuid, $19::bigint, $20::bigint, $11::text, $16::text, $1, $17::timestamptz, array_agg(job_id order by n), array_agg(attempt + 1 order by n),
-				array_agg($1) from c where n <= ` + room + ` having count(*) > 0
-		` + parked + `), later as (
+		`
+		next = `), next as materialized (select n.*, ` + nextHeld + ` as held from pair n where job_id > i and key <> ''
+		`
+		fromNext = "union all select null, priority, job_id, attempt from next where pool = $11 and " + due + isHeld
+		places = `), later as (
 			insert into ~delayed (available_at, job_id, key) select available_at, job_id, key from next where available_at > $1 returning available_at
 		), token as (
 			insert into ~ready (pool, priority, job_id, attempt, checked)
 			select $11::text, priority, job_id, attempt, ` + upToNow + ` from c where at is null and n > ` + room + `
 			union all select pool, priority, job_id, attempt, ` + upToNow + ` from next where pool <> $11 and ` + due + isHeld + `
 			returning pool, priority, job_id
-		)
-		` + checked + `select ` + claimedKind + ` as what, null::text as pool, c.priority, c.job_id, c.n as slot, c.attempt, c.at is not null as stood, null::timestamptz as at, ` + jobFields + `
+		`
+		placedRows = `union all select ` + tokenKind + `, pool, priority, min(job_id), 0, 0, false, null, ` + noJobFields + ` from token group by pool, priority
+		union all select ` + laterKind + `, null, 0, 0, 0, 0, false, min(available_at), ` + noJobFields + ` from later having count(*) > 0`
+	}
+	return head + ` u as materialized (select u.* from ` + from + `unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::timestamptz[]) u(i, a, k, s, e, b)
+		), ended as (update ~jobs j set status = u.s, attempt = u.a, started_at = u.b, finished_at = $1::timestamptz, error = u.e from u
+			where j.id = u.i and j.attempt = u.a - 1 and j.status = 'queued' returning $2::bigint
+		` + gap + `), counted as (insert into ~depth (pool, n) select * from unnest($9::text[], $10::bigint[])` + addDepth + `
+		` + roomQuery + next + `), first as materialized (
+			select r.ctid as at, r.priority, r.job_id, r.attempt, ` + firstHeld + ` as held from ~ready r
+			where r.pool = $11 and (r.priority, r.job_id) >= ($14::bigint, $15::bigint) order by r.priority, r.job_id limit least($12::bigint, ` + room + `)
+		), c as materialized (
+			select *, row_number() over (order by priority, job_id) as n from (
+				select at, priority, job_id, attempt from first where true` + isHeld + `
+				` + fromNext + `) q
+		), taken as (delete from ~ready where ctid = any(array(
+			select at from c where at is not null and n <= ` + room + ` union all select at from first where held is not null))
+		), ran as (
+			insert into ~claims (writer, seq, slot, pool, worker, heartbeat_at, lease_until, ids, attempts, started)
+			select $18::uuid, $19::bigint, $20::bigint, $11::text, $16::text, $1, $17::timestamptz, array_agg(job_id order by n), array_agg(attempt + 1 order by n),
+				array_agg($1) from c where n <= ` + room + ` having count(*) > 0
+		` + parked + places + `)
+		select ` + checkKind + ` as what, null::text as pool, ~stale() as priority, 0::bigint as job_id, 0::bigint as slot, 0::bigint as attempt, false as stood,
+			null::timestamptz as at, ` + noJobFields + ` ` + checked + `
+		union all select ` + claimedKind + `, null::text, c.priority, c.job_id, c.n, c.attempt, c.at is not null, null::timestamptz, ` + jobFields + `
 			from c left join ~jobs j on j.id = case when c.job_id between $21::bigint and $22::bigint then null else c.job_id end where c.n <= ` + room + `
 		` + parkedRows + `
-		union all select ` + tokenKind + `, pool, priority, min(job_id), 0, 0, false, null, ` + noJobFields + ` from token group by pool, priority
-		union all select ` + laterKind + `, null, 0, 0, 0, 0, false, min(available_at), ` + noJobFields + ` from later having count(*) > 0
-		union all select ` + checkKind + `, null, ~stale(), 0, 0, 0, false, null, ` + noJobFields + ` from ended having count(*) <> cardinality($3::bigint[])`
+		` + placedRows
 }
 
 // heldSubject is a subject of n.holds that is held. $2 is the newest hold, 0 when
