@@ -38,8 +38,17 @@ test('the board shows the cards, with the service’s words', async ({ page }) =
   await expect(card).toBeVisible()
   await expect(card.locator('.why')).not.toBeEmpty()
   await look(page, 'demo-board', { fullPage: true })
+  await expect(card.getByLabel(/^Column of/)).toHaveValue('Done', { timeout: 120_000 }) // nobody else says anything then
   await card.locator('summary').click()
-  await card.getByLabel(/^Comment on/).fill('hello <b>there</b>')
+  const words = card.getByLabel(/^Comment on/)
+  await words.fill('hello <b>there</b>')
+  const id = await card.getAttribute('data-id')
+  for (const column of ['Backlog', 'Done']) { // what is typed outlives updates, and moves to the left and to the right
+    await page.request.post(new URL('/move', page.url()).href, { data: { id, column } })
+    await expect(page.locator(`[data-column="${column}"]`).locator(card)).toBeVisible()
+    await expect(words).toHaveValue('hello <b>there</b>')
+    await expect(words).toBeFocused()
+  }
   await card.getByRole('button', { name: 'Say' }).click()
   await expect(card.locator('.comment').last()).toHaveText('hello <b>there</b>')
 })

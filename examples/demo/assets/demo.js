@@ -6,6 +6,12 @@
 let dragging = false;
 
 /**
+ * The id of a node, also of a form that has a field of that name.
+ * @param {Node} node
+ */
+const idOf = (node) => (node instanceof Element ? (node.getAttribute("id") ?? "") : "");
+
+/**
  * Makes one node look like another. Children are matched by id, else by place.
  * @param {Node} have
  * @param {Node} want
@@ -25,11 +31,11 @@ function morph(have, want) {
   }
   let at = have.firstChild;
   for (const child of [...want.childNodes]) {
-    const id = child instanceof Element ? child.id : "";
+    const id = idOf(child);
     // A card may come from another column, with its details open.
     const known = id ? document.getElementById(id) : null;
     const match = id ? (known && !known.contains(have) ? known : null) : at;
-    const same = match && match.nodeName === child.nodeName && (id !== "" || !(match instanceof Element && match.id));
+    const same = match && match.nodeName === child.nodeName && (id !== "" || idOf(match) === "");
     if (!same) {
       have.insertBefore(document.importNode(child, true), at);
       continue;
@@ -40,7 +46,8 @@ function morph(have, want) {
   }
   while (at) {
     const next = at.nextSibling;
-    at.remove();
+    // What the page has elsewhere is taken there, with what was typed into it.
+    if (!idOf(at) || !want.ownerDocument.getElementById(idOf(at))) at.remove();
     at = next;
   }
   if (have instanceof HTMLSelectElement && want instanceof HTMLSelectElement) have.value = want.value;
