@@ -29,6 +29,11 @@ var (
 // opener opens stores in one database, each in a schema of its own.
 func opener(t *testing.T) func(t *testing.T, now func() time.Time) *postgres.DB {
 	t.Helper()
+	return openerWith(t, nil)
+}
+
+func openerWith(t *testing.T, bounds map[string]int) func(t *testing.T, now func() time.Time) *postgres.DB {
+	t.Helper()
 	url := pgtest.Open(t)
 	n := 0
 	last, lastOf := (*postgres.DB)(nil), "" // a property opens hundreds, one after the other
@@ -40,7 +45,7 @@ func opener(t *testing.T) func(t *testing.T, now func() time.Time) *postgres.DB 
 		} else {
 			n++
 		}
-		last, lastOf = open(t, postgres.Options{URL: url, Schema: fmt.Sprintf("s%d", n), Now: now}), t.Name()
+		last, lastOf = open(t, postgres.Options{URL: url, Schema: fmt.Sprintf("s%d", n), Now: now, Bounds: bounds}), t.Name()
 		return last
 	}
 }
@@ -60,6 +65,13 @@ func empty(t *testing.T, url, schema string) {
 func TestQueueConformance(t *testing.T) {
 	t.Parallel()
 	db := opener(t)
+	queuetest.Run(t, func(t *testing.T, now func() time.Time) queuetest.Queue { return db(t, now) })
+}
+
+// The same by the statements for many, which a pool with a bound always takes.
+func TestQueueConformanceWithBounds(t *testing.T) {
+	t.Parallel()
+	db := openerWith(t, map[string]int{"p": 1 << 30, "a": 1 << 30, "b": 1 << 30, "other": 1 << 30})
 	queuetest.Run(t, func(t *testing.T, now func() time.Time) queuetest.Queue { return db(t, now) })
 }
 

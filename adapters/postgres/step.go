@@ -43,7 +43,8 @@ func (t *tx) step(g *group, last bool) {
 	ids, attempts, keys, statuses, errs, started := make([]int64, n), make([]int64, n), make([]string, n), make([]string, n), make([]string, n), make([]*time.Time, n)
 	ending := int64(0) // jobs of the pool: they count as running until the statement is done
 	chain := false     // a job may come next of a key
-	for i, e := range t.ends {
+	ended := t.ends
+	for i, e := range ended {
 		chain = chain || e.key != "" && t.memory.newest[e.key] != e.id
 		if e.pool == g.pool {
 			ending++
@@ -54,6 +55,7 @@ func (t *tx) step(g *group, last bool) {
 		t.memory.drop(e.id)
 	}
 	t.ends = nil
+	clear(t.unnamed)
 	g.from = firstToken
 	if !t.unsure {
 		g.from = t.memory.floor(g.pool)
@@ -61,14 +63,17 @@ func (t *tx) step(g *group, last bool) {
 	g.known = [2]int64{t.memory.first, t.memory.last}
 	t.askHeld()
 	pools, added := t.deltas()
-	// Everything here was cleaned when it was put.
 	room, bound := t.db.bound(g.pool, g.n, ending)
+	if last && !chain && !bound && n <= 1 && t.relays(g) {
+		t.relay(g, ended)
+		return
+	}
+	// Everything here was cleaned when it was put.
 	args := []any{
 		t.now, t.memory.hold, ids, attempts, keys, statuses, errs, started, pools, added, g.pool, int64(g.n), room, g.from.priority, g.from.job,
 		g.worker, t.now.Add(g.ttl), t.db.me, t.seq, int64(g.first), g.known[0], g.known[1],
 	}
 	query := t.stepText(stepKind{bound: bound, chain: chain}, last)
-	clear(t.unnamed)
 	t.batch.Queue(query, args...).Query(func(rows pgx.Rows) error { return t.stepped(rows, g) })
 	t.unsure = t.unsure || chain // tokens that come next are told of with the answers
 }
@@ -231,6 +236,7 @@ func (t *tx) stepped(rows pgx.Rows, g *group) error {
 		case what == 1:
 			g.parked++
 			g.told = append(g.told, r)
+		case what == 5: // nothing was there for ~relay
 		case what != 0:
 			t.tell(func() { t.placed(pool, r.at, due) })
 		default:

@@ -92,8 +92,8 @@ func bench(ctx context.Context, s size, only, riverSQLite string) (code int) {
 			code = 1
 		}
 	}
-	_, _ = fmt.Fprintf(os.Stdout, "%s\n%s; %d cores; load %s before, %s after; %s; medians of %d rounds, in turns; fsync on.\n",
-		l.table.String(), time.Now().UTC().Format("2006-01-02 15:04"), runtime.NumCPU(), before, load(), runtime.Version(), s.rounds)
+	_, _ = fmt.Fprintf(os.Stdout, "%s\n%s; %d cores; load %s before, %s after; %s; medians of %d rounds (SQLite beside others 3, blocked jobs %d), in turns; fsync on.\n",
+		l.table.String(), time.Now().UTC().Format("2006-01-02 15:04"), runtime.NumCPU(), before, load(), runtime.Version(), s.rounds, 2*s.rounds+1)
 	return code
 }
 

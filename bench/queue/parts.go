@@ -73,7 +73,6 @@ func (l *lab) costly(ctx context.Context, each ...func() (float64, error)) ([][]
 }
 
 // blocked compares stores that have more and more jobs that cannot run.
-// Filling them takes long, so there are fewer rounds.
 func blocked(ctx context.Context, l *lab) error {
 	var each []func() (float64, error)
 	for _, n := range l.blocked {
@@ -90,14 +89,7 @@ func blocked(ctx context.Context, l *lab) error {
 	if err := l.exec(ctx, "vacuum analyze"); err != nil {
 		return err
 	}
-	rates, err := inTurns(min(l.rounds, 3), each...)
-	if err != nil {
-		return err
-	}
-	for i, n := range l.blocked[1:] {
-		l.table.row(fmt.Sprintf("50 workers, %d jobs that cannot run", n), spread(rates[i+1], "/s"), "none blocked "+spread(rates[0], "/s"), ratio(rates[i+1], rates[0]), 0.9)
-	}
-	return nil
+	return l.flat("50 workers", each)
 }
 
 // starts compares the time from insert to start.
