@@ -73,7 +73,11 @@ func (e *Engine) Explain(ctx context.Context, taskID int64) (Explanation, error)
 	}
 	x := e.explain(t, waits, running)
 	x.Moves = e.moves(t.State)
-	x.LastNote, err = e.lastNote(ctx, taskID)
+	note, result, err := e.lastNote(ctx, taskID)
+	x.LastNote = note
+	if result && t.State.Stage.Terminal() {
+		x.Summary = fmt.Sprintf("The task is %s. After that, %s", t.State.Stage, note)
+	}
 	return x, err
 }
 
@@ -290,21 +294,22 @@ func owed(waits []queue.Wait) []Owed {
 	return out
 }
 
-// lastNote is the newest reason in the task's story.
-func (e *Engine) lastNote(ctx context.Context, taskID int64) (string, error) {
+// lastNote is the newest reason in the task's story, and whether it is a feature's
+// result.
+func (e *Engine) lastNote(ctx context.Context, taskID int64) (note string, result bool, err error) {
 	entries, err := e.Story.Journal(ctx, taskID)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	for i := len(entries) - 1; i >= 0; i-- {
 		if note := entries[i].Result(); note != "" {
-			return note, nil
+			return note, true, nil
 		}
 		if r, err := entries[i].Recorded(); err == nil && len(r.Decision.Notes) > 0 {
-			return r.Decision.Notes[len(r.Decision.Notes)-1], nil
+			return r.Decision.Notes[len(r.Decision.Notes)-1], false, nil
 		}
 	}
-	return "", nil
+	return "", false, nil
 }
 
 // Result is what a feature wrote down of a task on its own account, such as what

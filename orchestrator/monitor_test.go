@@ -110,6 +110,7 @@ func TestMonitorDegraded(t *testing.T) {
 		x, err := r.engine.Explain(context.Background(), r.task(item).ID)
 		require.NoError(r, err)
 		require.Equal(r, "monitor: DEGRADED: https://x.example.org/health: seen", x.LastNote)
+		require.Equal(r, "The task is done. After that, monitor: DEGRADED: https://x.example.org/health: seen", x.Summary)
 		require.Equal(r, stage.Done, r.task(item).State.Stage)
 		require.Empty(r, r.open())
 	})

@@ -114,9 +114,9 @@ create function ~stale() returns bigint language plpgsql as
 
 -- relay is the whole transaction of a worker who is alone: it ends a job, if there is one
 -- to end, and takes the next, as the program's statement does for many (see step.go) when
--- nothing is held and nothing comes next of the job's key. Of one job, beginning that
--- large statement is most of the work; these are small. It answers in the same columns;
--- a job that is not remembered is told of.
+-- nothing is held and nothing comes next of the job's key. Beginning that large statement
+-- is much of the work for one job; these are small. It answers in the same columns; a job
+-- that is not remembered is told of.
 create function ~relay(
   me uuid, no bigint, now_ timestamptz,
   ended bigint, ended_attempt bigint, ended_key text, ended_status text, ended_error text, ended_started timestamptz, ended_pool text,
