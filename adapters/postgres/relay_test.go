@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,4 +53,60 @@ func TestRelayOfAnotherLife(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []queue.Depth{{Pool: "q", Status: queue.Queued, Count: 1}}, depth)
 	agree(t, url)
+}
+
+// What comes next of a key when a worker who is alone ends a job: a job of another
+// pool, one that is not due, and ones before and behind the others of their pool.
+func TestRelayChain(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	ctx := t.Context()
+	var late atomic.Int64
+	now := time.Now()
+	db := open(t, postgres.Options{URL: url, Now: func() time.Time { return now.Add(time.Duration(late.Load())) }})
+	ids, err := db.Put(ctx,
+		queue.Job{Pool: "p", Key: "a", Priority: 5}, queue.Job{Pool: "q", Key: "a"}, queue.Job{Pool: "p", Key: "a", AvailableAt: now.Add(time.Hour)},
+		queue.Job{Pool: "p", Key: "a", Priority: 7}, queue.Job{Pool: "p", Key: "a", Priority: 5}, queue.Job{Pool: "p", Priority: 6})
+	require.NoError(t, err)
+	var held []queue.Claim
+	relay := func(pool string) (id int64) {
+		t.Helper()
+		alone(t, db)
+		var err error
+		if len(held) == 0 {
+			held, err = db.Take(ctx, pool, "w", 1, 3*time.Hour)
+		} else {
+			held, err = db.FinishTake(ctx, held[0], queue.Outcome{Kind: queue.OutcomeDone}, pool, "w", 1, 3*time.Hour)
+		}
+		require.NoError(t, err)
+		agree(t, url)
+		if len(held) == 0 {
+			return 0
+		}
+		return held[0].Job.ID
+	}
+	require.Equal(t, ids[0], relay("p"))
+	require.Equal(t, ids[1], relay("q"), "what follows is of the pool that is asked for")
+	wake := db.Wake("p")
+	require.Zero(t, relay("q"), "the next one is not due")
+	late.Store(int64(2 * time.Hour))
+	require.Equal(t, ids[2], relay("p"))
+	require.Equal(t, ids[5], relay("p"), "what follows comes behind another")
+	require.Equal(t, ids[3], relay("p"))
+	require.Equal(t, ids[4], relay("p"), "what follows comes before all that was looked at")
+	require.Zero(t, relay("p"))
+
+	ids, err = db.Put(ctx, queue.Job{Pool: "q", Key: "c"}, queue.Job{Pool: "p", Key: "c"})
+	require.NoError(t, err)
+	require.Equal(t, ids[0], relay("q"))
+	for len(wake) > 0 {
+		<-wake
+	}
+	require.Zero(t, relay("q"))
+	select {
+	case <-wake:
+	case <-time.After(10 * time.Second):
+		t.Fatal("nobody was told of the job that follows in another pool")
+	}
+	require.Equal(t, ids[1], relay("p"))
 }

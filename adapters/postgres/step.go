@@ -64,8 +64,8 @@ func (t *tx) step(g *group, last bool) {
 	t.askHeld()
 	pools, added := t.deltas()
 	room, bound := t.db.bound(g.pool, g.n, ending)
-	if last && !chain && !bound && n <= 1 && t.relays(g) {
-		t.relay(g, ended)
+	if last && !bound && n <= 1 && t.relays(g) {
+		t.relay(g, ended, chain)
 		return
 	}
 	// Everything here was cleaned when it was put.
@@ -236,7 +236,6 @@ func (t *tx) stepped(rows pgx.Rows, g *group) error {
 		case what == 1:
 			g.parked++
 			g.told = append(g.told, r)
-		case what == 5: // nothing was there for ~relay
 		case what != 0:
 			t.tell(func() { t.placed(pool, r.at, due) })
 		default:
