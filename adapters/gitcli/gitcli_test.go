@@ -166,10 +166,14 @@ func TestSameCode(t *testing.T) {
 func TestOpenRepairs(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(k *kit, dir, repo string){
-		"nothing":               func(*kit, string, string) {},
-		"locks of a killed git": func(k *kit, _, repo string) { write(k, repo, "index.lock", ""); write(k, repo, "HEAD.lock", "") },
-		"the checkout is gone":  func(k *kit, dir, _ string) { require.NoError(k, os.RemoveAll(dir)) },
-		"the link is gone":      func(k *kit, dir, _ string) { require.NoError(k, os.Remove(filepath.Join(dir, ".git"))) },
+		"nothing": func(*kit, string, string) {},
+		"locks of a killed git": func(k *kit, _, repo string) {
+			for _, name := range []string{"index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "refs/heads/" + k.space.Branch + ".lock", "refs/remotes/origin/main.lock"} {
+				write(k, repo, name, "")
+			}
+		},
+		"the checkout is gone": func(k *kit, dir, _ string) { require.NoError(k, os.RemoveAll(dir)) },
+		"the link is gone":     func(k *kit, dir, _ string) { require.NoError(k, os.Remove(filepath.Join(dir, ".git"))) },
 		"the link is a repository": func(k *kit, dir, _ string) {
 			require.NoError(k, os.Remove(filepath.Join(dir, ".git")))
 			run(k, dir, "init", "--quiet")

@@ -74,7 +74,7 @@ func (g *Git) obtain(ctx context.Context, p place) error {
 }
 
 func (g *Git) obtainLocked(ctx context.Context, p place) error {
-	defer g.lock(p.mirror)()
+	defer g.lockMirror(ctx, p)()
 	return g.obtain(ctx, p)
 }
 
@@ -83,7 +83,7 @@ func (g *Git) reach(ctx context.Context, p place, sha string) error {
 	if !g.opt.Shared {
 		return nil
 	}
-	defer g.lock(p.mirror)()
+	defer g.lockMirror(ctx, p)()
 	return g.fetchShared(ctx, p, sha)
 }
 

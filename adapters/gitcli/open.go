@@ -41,7 +41,7 @@ func (g *Git) Open(ctx context.Context, s work.Space, first []work.File) (string
 
 // branch makes the mirror and the branch in it, and returns its tip.
 func (g *Git) branch(ctx context.Context, p place, first []work.File) (string, error) {
-	defer g.lock(p.mirror)()
+	defer g.lockMirror(ctx, p)()
 	if err := g.makeMirror(ctx, p); err != nil {
 		return "", err
 	}
@@ -224,10 +224,8 @@ func (g *Git) reset(ctx context.Context, p place, to string) error {
 // killed process left are gone, the task's branch is checked out, and it has
 // what the mirror has. Uncommitted changes stay.
 func (g *Git) repair(ctx context.Context, p place, tip string) error {
-	for _, lock := range []string{"index.lock", "HEAD.lock", "config.lock", "refs/heads/" + p.Branch + ".lock"} {
-		if err := os.Remove(filepath.Join(p.repo, filepath.FromSlash(lock))); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
+	if err := removeLocks(ctx, p.repo, 0); err != nil {
+		return err
 	}
 	if main, err := g.ref(ctx, p.mirror, "refs/remotes/origin/"+p.Main); err != nil {
 		return err

@@ -20,7 +20,7 @@ func (g *Git) CatchUp(ctx context.Context, s work.Space, always bool) (work.Caug
 		return work.CaughtUp{}, err
 	}
 	defer g.lock(p.dir)()
-	defer g.lock(p.mirror)()
+	defer g.lockMirror(ctx, p)()
 	if err := g.obtain(ctx, p); err != nil {
 		return work.CaughtUp{}, err
 	}
@@ -162,7 +162,7 @@ func (g *Git) SameTree(ctx context.Context, s work.Space, a, b string) (bool, er
 	if !commitID(a) || !commitID(b) {
 		return false, fmt.Errorf("%w: commit %q or %q", work.ErrBadName, a, b)
 	}
-	defer g.lock(p.mirror)()
+	defer g.lockMirror(ctx, p)()
 	if err := g.fetchMain(ctx, p); err != nil {
 		return false, err
 	}

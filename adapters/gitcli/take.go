@@ -27,7 +27,7 @@ func (g *Git) Take(ctx context.Context, s work.Space) (work.Tip, error) {
 // take brings the commits of a checkout into the mirror.
 func (g *Git) take(ctx context.Context, p place) (work.Tip, error) {
 	defer g.lock(p.dir)()
-	defer g.lock(p.mirror)()
+	defer g.lockMirror(ctx, p)()
 	before, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
 	if err != nil {
 		return work.Tip{}, err
@@ -116,7 +116,7 @@ func (g *Git) Push(ctx context.Context, s work.Space, sha, expected string) erro
 	if err := g.reach(ctx, p, sha); err != nil {
 		return err
 	}
-	defer g.lock(p.mirror)()
+	defer g.lockMirror(ctx, p)()
 	for range 3 {
 		seen, err := g.remote(ctx, p)
 		if err != nil || seen == sha {
@@ -155,7 +155,7 @@ func (g *Git) Drop(ctx context.Context, s work.Space, keep string) error {
 	if err := g.obtainLocked(ctx, p); err != nil {
 		g.opt.Log.Debug("the newest commit of a task is not known", "work_item", s.WorkItem, "repo", s.Repo, "err", err)
 	}
-	defer g.lock(p.mirror)()
+	defer g.lockMirror(ctx, p)()
 	if err := g.makeMirror(ctx, p); err != nil { // this service may never have worked on the repository
 		return err
 	}
