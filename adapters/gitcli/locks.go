@@ -42,8 +42,8 @@ func removeLocks(ctx context.Context, repo string, age time.Duration) error {
 				return ctx.Err()
 			}
 			var now fs.FileInfo
-			if now, err = os.Lstat(name); err == nil && !os.SameFile(seen, now) {
-				continue
+			if now, err = os.Lstat(name); err == nil && !(os.SameFile(seen, now) && now.ModTime().Equal(seen.ModTime())) {
+				continue // another's: numbers of files are used again
 			}
 		}
 		if err == nil {

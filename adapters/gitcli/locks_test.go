@@ -1,6 +1,7 @@
 package gitcli_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -71,4 +72,17 @@ func TestLockThatIsHeld(t *testing.T) {
 	}()
 	require.Equal(t, head, k.take().SHA)
 	require.NoError(t, <-fresh, "the lock was removed while it was held")
+
+	head = commit(t, dir, "b.go", "package b\n")
+	require.NoError(t, os.WriteFile(lock, []byte("held"), 0o600))
+	go func() {
+		time.Sleep(300 * time.Millisecond)
+		fresh <- errors.Join(os.Remove(lock), os.WriteFile(lock, []byte("held by another"), 0o600))
+	}()
+	_, err := k.g.Take(t.Context(), k.space)
+	require.Error(t, err, "the branch is locked")
+	require.NoError(t, <-fresh)
+	require.FileExists(t, lock, "a younger lock than the one that was waited for is another's")
+	require.NoError(t, os.Remove(lock))
+	require.Equal(t, head, k.take().SHA)
 }
