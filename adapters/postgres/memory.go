@@ -16,7 +16,8 @@ type memory struct {
 	// are ids of which it has every unfinished one.
 	jobs        map[int64]kept
 	first, last int64
-	bytes       int // of what they say
+	bytes       int  // of what they say
+	crowded     bool // a claim did not fit
 
 	newest map[string]int64 // by key: the last job that was put, while it is in jobs
 	named  map[string]int64 // by dedupe key: the unfinished job that this store has put
@@ -71,7 +72,7 @@ func (m *memory) doubt() {
 
 // dropAll forgets the jobs.
 func (m *memory) dropAll() {
-	m.first, m.last, m.bytes = 1, 0, 0
+	m.first, m.last, m.bytes, m.crowded = 1, 0, 0, false
 	clear(m.jobs)
 	clear(m.newest)
 	clear(m.named)
@@ -182,13 +183,23 @@ func (m *memory) change(j queue.Job) {
 // complete reports whether the job is remembered if it is unfinished.
 func (m *memory) complete(id int64) bool { return m.first <= id && id <= m.last }
 
-// claim remembers a job that was handed out.
+// claim remembers a job that was handed out, if there is room: see makeRoom.
 func (m *memory) claim(j queue.Job) {
 	if k, known := m.jobs[j.ID]; known {
 		k.runs(j)
 		m.jobs[j.ID] = k
 	} else if !m.full(1) || m.complete(j.ID) {
 		m.keep(j)
+	} else {
+		m.crowded = true
+	}
+}
+
+// makeRoom forgets the jobs when claims did not fit beside many that wait: what is at
+// work is asked for soon. Nothing may be on its way that relies on them.
+func (m *memory) makeRoom() {
+	if m.crowded {
+		m.dropAll()
 	}
 }
 

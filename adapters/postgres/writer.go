@@ -300,6 +300,7 @@ func (d *DB) start(b *batchOf) error {
 		return err
 	}
 	if b.t == nil {
+		d.writer.memory.makeRoom()
 		b.t = d.nextTx()
 		b.t.ctx = ctx
 		if err := b.t.make(b.requests); err != nil {
