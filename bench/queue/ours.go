@@ -101,6 +101,16 @@ func work(ctx context.Context, q store, workers, n, each int) (float64, error) {
 	if err := putAll(ctx, q, gated(n, each)); err != nil {
 		return 0, err
 	}
+	return relay(ctx, workers, n,
+		func(ctx context.Context) ([]queue.Claim, error) { return q.Take(ctx, "p", "w", 1, time.Minute) },
+		func(ctx context.Context, c queue.Claim) ([]queue.Claim, error) {
+			return q.FinishTake(ctx, c, queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Minute)
+		})
+}
+
+// relay has workers take a job each and end n of them, one after the other: the call
+// that ends one takes the next. It returns how many were ended in a second.
+func relay(ctx context.Context, workers, n int, take func(context.Context) ([]queue.Claim, error), end func(context.Context, queue.Claim) ([]queue.Claim, error)) (float64, error) {
 	g := newGauge(n)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -114,10 +124,10 @@ func work(ctx context.Context, q store, workers, n, each int) (float64, error) {
 			var err error
 			for left.Load() > 0 && err == nil {
 				if len(claims) == 0 {
-					claims, err = q.Take(ctx, "p", "w", 1, time.Minute)
+					claims, err = take(ctx)
 					continue
 				}
-				claims, err = q.FinishTake(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Minute)
+				claims, err = end(ctx, claims[0])
 				left.Add(-1)
 				g.add(1)
 			}
@@ -202,39 +212,29 @@ func ourStages(ctx context.Context, db *postgres.DB, workers, n int) (float64, e
 		tasks[i].Version++
 	}
 	first := tasks[0].ID
-	g := newGauge(n)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	var left atomic.Int64
-	left.Store(int64(n))
-	for range workers {
-		wg.Go(func() {
-			var claims []queue.Claim
-			var err error
-			for left.Load() > 0 && err == nil {
-				if len(claims) == 0 {
-					claims, err = db.Take(ctx, "events", "w", 1, time.Minute)
-					continue
-				}
-				t := &tasks[claims[0].Job.TaskID-first]
-				c := transition(t, claims[0])
-				t.Version++ // whoever takes the next job of the task finds it so
-				claims, err = db.CommitTake(ctx, c, "events", "w", 1, time.Minute)
-				left.Add(-1)
-				g.add(1)
-			}
-			if err != nil {
-				cancel(err)
-			}
+	return relay(ctx, workers, n,
+		func(ctx context.Context) ([]queue.Claim, error) { return db.Take(ctx, "events", "w", 1, time.Minute) },
+		func(ctx context.Context, claim queue.Claim) ([]queue.Claim, error) {
+			t := &tasks[claim.Job.TaskID-first]
+			c := transition(t, claim)
+			t.Version++ // whoever takes the next job of the task finds it so
+			return db.CommitTake(ctx, c, "events", "w", 1, time.Minute)
 		})
+}
+
+// ourNext finishes each job and puts the next of its task in one transaction, and
+// takes what comes next with it: what River is asked for, and nothing else.
+func ourNext(ctx context.Context, q store, workers, n int) (float64, error) {
+	for task := range int64(workers * 2) {
+		if _, err := q.Put(ctx, event(task)); err != nil {
+			return 0, err
+		}
 	}
-	rate, err := g.wait(ctx)
-	if err != nil {
-		return 0, context.Cause(ctx)
-	}
-	return rate, nil
+	return relay(ctx, workers, n,
+		func(ctx context.Context) ([]queue.Claim, error) { return q.Take(ctx, "events", "w", 1, time.Minute) },
+		func(ctx context.Context, c queue.Claim) ([]queue.Claim, error) {
+			return q.FinishTake(ctx, c, queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{event(c.Job.TaskID)}}, "events", "w", 1, time.Minute)
+		})
 }
 
 func event(task int64) queue.Job {

@@ -115,22 +115,34 @@ func starts(ctx context.Context, l *lab) error {
 	return nil
 }
 
-// stages compares the move of a task with completing and inserting.
+// stages compares the move of a task with completing and inserting, and with all that
+// it does done on River.
 func stages(ctx context.Context, l *lab) error {
 	r, err := newRivers(ctx, l.url)
 	if err != nil {
 		return err
 	}
 	defer r.pool.Close()
+	const workers = 50
+	if err := r.tables(ctx, workers*2); err != nil {
+		return err
+	}
 	rates, err := inTurns(l.rounds,
 		func() (float64, error) {
-			return l.with(ctx, func(db *postgres.DB) (float64, error) { return ourStages(ctx, db, 50, int(8000*l.seconds)) })
+			return l.with(ctx, func(db *postgres.DB) (float64, error) { return ourStages(ctx, db, workers, int(8000*l.seconds)) })
 		},
-		func() (float64, error) { return r.stages(ctx, 50, int(1500*l.seconds)) })
+		func() (float64, error) { return r.stages(ctx, workers, int(1500*l.seconds), r.next) },
+		func() (float64, error) { return r.stages(ctx, workers, int(1000*l.seconds), r.move) },
+		func() (float64, error) {
+			return l.with(ctx, func(db *postgres.DB) (float64, error) { return ourNext(ctx, db, workers, int(16_000*l.seconds)) })
+		})
 	if err != nil {
 		return err
 	}
-	l.table.row("stage transition, 50 workers (finish, task, journal, next job, 2 effects)", spread(rates[0], "/s"), "River, complete and insert "+spread(rates[1], "/s"), ratio(rates[0], rates[1]), 10)
+	theirs := "River, complete and insert " + spread(rates[1], "/s")
+	l.table.row("stage transition, 50 workers (finish, task, journal, next job, 2 effects)", spread(rates[0], "/s"), theirs, ratio(rates[0], rates[1]), 10)
+	l.table.row("the same beside River with the same task, journal, job and effects", spread(rates[0], "/s"), "River "+spread(rates[2], "/s"), ratio(rates[0], rates[2]), 0)
+	l.table.row("finish and put the next job, as River does above, 50 workers", spread(rates[3], "/s"), theirs, ratio(rates[3], rates[1]), 0)
 	return nil
 }
 

@@ -22,6 +22,15 @@ type noop struct {
 // Kind implements river.JobArgs.
 func (noop) Kind() string { return "noop" }
 
+// effect is a job of River's that nobody works.
+type effect struct {
+	N    int    `json:"n"`
+	Text string `json:"text"`
+}
+
+// Kind implements river.JobArgs.
+func (effect) Kind() string { return "effect" }
+
 // rivers is River, set up as its own benchmark does.
 type rivers struct{ pool *pgxpool.Pool }
 
@@ -46,6 +55,7 @@ func newRivers(ctx context.Context, url string) (*rivers, error) {
 func (r *rivers) client(workers int, f func(context.Context, *river.Job[noop]) error) (*river.Client[pgx.Tx], error) {
 	w := river.NewWorkers()
 	river.AddWorker(w, river.WorkFunc(f))
+	river.AddWorker(w, river.WorkFunc(func(context.Context, *river.Job[effect]) error { return nil }))
 	return river.NewClient(riverpgxv5.New(r.pool), &river.Config{
 		FetchCooldown: 2 * time.Millisecond, FetchPollInterval: 20 * time.Millisecond,
 		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers}}, Workers: w,
@@ -123,12 +133,25 @@ func (r *rivers) start(ctx context.Context, n int) (time.Duration, error) {
 	return time.Duration(median(took)), c.Stop(ctx)
 }
 
-// stages completes each job and inserts the next one in a transaction.
-func (r *rivers) stages(ctx context.Context, workers, n int) (rate float64, err error) {
+// stages completes each job and inserts the next one in a transaction, with what
+// more is to be in it.
+func (r *rivers) stages(ctx context.Context, workers, n int, more func(context.Context, pgx.Tx, *river.Job[noop]) error) (rate float64, err error) {
 	g := newGauge(n)
 	var begun atomic.Int64
 	c, err := r.client(workers, func(ctx context.Context, j *river.Job[noop]) error {
-		return r.next(ctx, j, begun.Add(1) <= int64(n-workers*2), g)
+		err := pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
+			if _, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, j); err != nil {
+				return err
+			}
+			if begun.Add(1) > int64(n-workers*2) {
+				return nil
+			}
+			return more(ctx, tx, j)
+		})
+		if err == nil {
+			g.add(1)
+		}
+		return err
 	})
 	if err != nil {
 		return 0, err
@@ -143,19 +166,40 @@ func (r *rivers) stages(ctx context.Context, workers, n int) (rate float64, err 
 	return rate, errors.Join(err, c.Stop(ctx))
 }
 
-func (r *rivers) next(ctx context.Context, j *river.Job[noop], more bool, g *gauge) error {
-	err := pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
-		if _, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, j); err != nil {
-			return err
-		}
-		if !more {
-			return nil
-		}
-		_, err := river.ClientFromContext[pgx.Tx](ctx).InsertTx(ctx, tx, noop{j.Args.N}, nil)
-		return err
-	})
+// next inserts the next job.
+func (r *rivers) next(ctx context.Context, tx pgx.Tx, j *river.Job[noop]) error {
+	_, err := river.ClientFromContext[pgx.Tx](ctx).InsertTx(ctx, tx, noop{j.Args.N}, nil)
+	return err
+}
+
+// tables are what a program on River would have for its tasks.
+func (r *rivers) tables(ctx context.Context, tasks int) error {
+	_, err := r.pool.Exec(ctx, `drop table if exists bench_tasks, bench_journal;
+		create table bench_tasks (id bigint primary key, title text not null, state text not null, version bigint not null, updated_at timestamptz not null) with (fillfactor = 50);
+		create table bench_journal (id bigint generated always as identity primary key, task_id bigint not null, seq bigint not null, at timestamptz not null, kind text not null, payload bytea not null);
+		create index on bench_journal (task_id, id)`)
 	if err == nil {
-		g.add(1)
+		_, err = r.pool.Exec(ctx, "insert into bench_tasks select i, 'A title of a usual length', '{}', 0, now() from generate_series(0, $1::bigint - 1) i", tasks)
 	}
+	return err
+}
+
+// move does what a stage transition does: it updates the task where its version is
+// as expected, writes the journal, and inserts the next job and two effects. These are
+// not made unique, which ours are: it would cost River more.
+func (r *rivers) move(ctx context.Context, tx pgx.Tx, j *river.Job[noop]) error {
+	var version int64
+	err := tx.QueryRow(ctx, "update bench_tasks set state = $2, version = version + 1, updated_at = now() where id = $1 returning version", j.Args.N, `{"stage":"development"}`).Scan(&version)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, "insert into bench_journal (task_id, seq, at, kind, payload) values ($1, $2, now(), 'decision', $3)",
+		j.Args.N, version, []byte(`{"from":"development","to":"review"}`)); err != nil {
+		return err
+	}
+	nobody := &river.InsertOpts{Queue: "effects"}
+	_, err = river.ClientFromContext[pgx.Tx](ctx).InsertManyFastTx(ctx, tx, []river.InsertManyParams{
+		{Args: noop{j.Args.N}}, {Args: effect{j.Args.N, "moved"}, InsertOpts: nobody}, {Args: effect{j.Args.N, "moved"}, InsertOpts: nobody},
+	})
 	return err
 }
