@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -28,7 +29,13 @@ type group struct {
 	parked       int      // tokens that were found to be held
 	from         token    // where it begins to look
 	known        [2]int64 // the ids of which every unfinished job is remembered, from and to
-	told         []claimRow
+	relayed      bool     // by ~relay, which tells of a job where it tells of the claim
+
+	// The answer: the jobs that were claimed and their attempts, by slot; those that are
+	// not known; and tokens that were there and are gone, none before the last one.
+	ids, attempts []int64
+	jobs          map[int64]queue.Job
+	gone          []token
 }
 
 // step ends claims and makes others, and hands what comes next of a key straight
@@ -136,7 +143,7 @@ func stepQuery(k stepKind) string {
 			insert into ~parked (subject, job_id, key) select f.held, f.job_id, j.key from first f join ~jobs j on j.id = f.job_id where f.held is not null
 			` + parkedNext + `
 		`
-		parkedRows = "union all select " + parkedKind + ", null, priority, job_id, 0, 0, true, null, " + noJobFields + " from first where held is not null"
+		parkedRows = "union all select " + parkedKind + ", null, priority, job_id, null, null, null, " + noJobFields + " from first where held is not null"
 	}
 	room, roomQuery := "$13::bigint", ""
 	if k.bound {
@@ -163,8 +170,8 @@ func stepQuery(k stepKind) string {
 			union all select pool, priority, job_id, attempt, ` + upToNow + ` from next where pool <> $11 and ` + due + isHeld + `
 			returning pool, priority, job_id
 		`
-		placedRows = `union all select ` + tokenKind + `, pool, priority, min(job_id), 0, 0, false, null, ` + noJobFields + ` from token group by pool, priority
-		union all select ` + laterKind + `, null, 0, 0, 0, 0, false, min(available_at), ` + noJobFields + ` from later having count(*) > 0`
+		placedRows = `union all select ` + tokenKind + `, pool, priority, min(job_id), null, null, null, ` + noJobFields + ` from token group by pool, priority
+		union all select ` + laterKind + `, null, null, null, min(available_at), null, null, ` + noJobFields + ` from later having count(*) > 0`
 	}
 	return head + ` u as materialized (select u.* from ` + from + `unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::timestamptz[]) u(i, a, k, s, e, b)
 		), ended as (update ~jobs j set status = u.s, attempt = u.a, started_at = u.b, finished_at = $1::timestamptz, error = u.e from u
@@ -181,13 +188,15 @@ func stepQuery(k stepKind) string {
 			select at from c where at is not null and n <= ` + room + ` union all select at from first where held is not null))
 		), ran as (
 			insert into ~claims (writer, seq, slot, pool, worker, heartbeat_at, lease_until, ids, attempts, started)
-			select $18::uuid, $19::bigint, $20::bigint, $11::text, $16::text, $1, $17::timestamptz, array_agg(job_id order by n), array_agg(attempt + 1 order by n),
-				array_agg($1) from c where n <= ` + room + ` having count(*) > 0
+			select $18::uuid, $19::bigint, $20::bigint, $11::text, $16::text, $1, $17::timestamptz, array_agg(job_id), array_agg(attempt + 1), array_fill($1::timestamptz, array[count(*)::int])
+				from (select job_id, attempt from c where n <= ` + room + ` order by n) q having count(*) > 0 returning ids, attempts
 		` + parked + places + `)
-		select ` + checkKind + ` as what, null::text as pool, ~stale() as priority, 0::bigint as job_id, 0::bigint as slot, 0::bigint as attempt, false as stood,
-			null::timestamptz as at, ` + noJobFields + ` ` + checked + `
-		union all select ` + claimedKind + `, null::text, c.priority, c.job_id, c.n, c.attempt, c.at is not null, null::timestamptz, ` + jobFields + `
-			from c left join ~jobs j on j.id = case when c.job_id between $21::bigint and $22::bigint then null else c.job_id end where c.n <= ` + room + `
+		select ` + checkKind + ` as what, null::text as pool, ~stale() as priority, null::bigint as job_id, null::timestamptz as at, null::bigint[] as ids, null::bigint[] as attempts,
+			` + noJobFields + ` ` + checked + `
+		union all select ` + claimsKind + `, null, l.priority, l.job_id, null, ran.ids, ran.attempts, ` + noJobFields + `
+			from ran left join lateral (select priority, job_id from c where at is not null and n <= ` + room + ` order by n desc limit 1) l on true
+		union all select ` + jobKind + `, null, c.priority, c.job_id, null, null, null, ` + jobFields + `
+			from c join ~jobs j on j.id = c.job_id where c.n <= ` + room + ` and c.job_id not between $21::bigint and $22::bigint
 		` + parkedRows + `
 		` + placedRows
 }
@@ -201,52 +210,54 @@ const (
 
 // The kinds of rows that statements tell about places.
 const (
-	claimedKind = "0" // a claim
-	parkedKind  = "1" // a token that was parked
-	tokenKind   = "2" // the first new token of a pool and priority
-	laterKind   = "3" // the earliest time of a job that is put off
-	checkKind   = "4" // never: a claim that was remembered is not there
+	claimsKind = "0" // the claims, and the last of their tokens
+	parkedKind = "1" // a token that was parked
+	tokenKind  = "2" // the first new token of a pool and priority
+	laterKind  = "3" // the earliest time of a job that is put off
+	checkKind  = "4" // never: a claim that was remembered is not there
+	jobKind    = "5" // a job that was claimed and is not known
 )
 
 const jobFields = `j.kind, j.key, j.task_id, j.lane, j.role, j.holds, j.payload, j.available_at, j.max_attempts, j.dedupe_key, j.created_at, j.error`
 
 const noJobFields = `null::text, null::text, null::bigint, null::text, null::text, null::text[], null::bytea, null::timestamptz, null::bigint, null::text, null::timestamptz, null::text`
 
-// claimRow is a claim as a statement told of it.
-type claimRow struct {
-	at            token
-	slot, attempt int64
-	stood         bool // it had a token that is gone
-	job           *queue.Job
-}
-
 // stepped reads the answer to a step. Claims are handed out later: see handOut.
 func (t *tx) stepped(rows pgx.Rows, g *group) error {
-	short := make([]any, 20) // nil where a column is passed over
+	short := make([]any, 19) // nil where a column is passed over
 	for rows.Next() {
 		var what int64
-		var r claimRow
 		var pool *string
+		var priority, job *int64
 		var due *time.Time
-		copy(short, []any{&what, &pool, &r.at.priority, &r.at.job, &r.slot, &r.attempt, &r.stood, &due})
+		var ids, attempts []int64
+		copy(short, []any{&what, &pool, &priority, &job, &due, &ids, &attempts})
 		if err := rows.Scan(short...); err != nil {
 			return err
 		}
-		switch {
-		case what == 1:
-			g.parked++
-			g.told = append(g.told, r)
-		case what != 0:
-			t.tell(func() { t.placed(pool, r.at, due) })
-		default:
-			if r.at.job < g.known[0] || g.known[1] < r.at.job {
-				j, err := claimedJob(rows, g, r.at)
-				if err != nil {
+		var at token
+		if priority != nil && job != nil {
+			at = token{*priority, *job}
+		}
+		switch strconv.FormatInt(what, 10) {
+		case claimsKind:
+			if g.ids, g.attempts = ids, attempts; job != nil {
+				g.gone = append(g.gone, at)
+			}
+			if g.relayed && !g.knows(at.job) {
+				if err := g.told(rows, at); err != nil {
 					return err
 				}
-				r.job = &j
 			}
-			g.told = append(g.told, r)
+		case parkedKind:
+			g.parked++
+			g.gone = append(g.gone, at)
+		case jobKind:
+			if err := g.told(rows, at); err != nil {
+				return err
+			}
+		default:
+			t.tell(func() { t.placed(pool, at, due) })
 		}
 	}
 	return rows.Err()
@@ -257,28 +268,23 @@ func (t *tx) stepped(rows pgx.Rows, g *group) error {
 func (t *tx) handOut() error {
 	t.takeOver()
 	for _, g := range t.groups {
-		for _, r := range g.told {
-			if r.stood {
-				t.passed(g, r.at)
-			}
-			if r.slot == 0 {
-				continue
-			}
-			var j queue.Job
-			if r.job != nil {
-				j = *r.job
-			} else {
-				k, ok := t.memory.jobs[r.at.job]
+		for _, at := range g.gone {
+			t.passed(g, at)
+		}
+		for slot, id := range g.ids {
+			j, told := g.jobs[id]
+			if !told {
+				k, ok := t.memory.jobs[id]
 				if !ok {
 					return errors.New("postgres: a job was claimed that is not remembered as it should be: its claim runs out")
 				}
-				j = k.job(r.at.job, true)
+				j = k.job(id, true)
 			}
-			j.Status, j.Attempt, j.Worker = queue.Running, int(r.attempt)+1, g.worker
+			j.Status, j.Attempt, j.Worker = queue.Running, int(g.attempts[slot]), g.worker
 			j.StartedAt, j.HeartbeatAt, j.LeaseUntil = t.now, t.now, t.now.Add(g.ttl)
 			t.memory.claim(j)
 			t.memory.claimedBy(j.ID, batch{t.seq, int64(g.first)})
-			to := t.slots[g.first+int(r.slot)-1]
+			to := t.slots[g.first+slot]
 			to.claims = append(to.claims, queue.Claim{Job: j})
 		}
 	}
@@ -293,15 +299,22 @@ func (t *tx) passed(g *group, at token) {
 	}
 }
 
-// claimedJob is the job of a row that tells of it.
-func claimedJob(rows pgx.Rows, g *group, at token) (j queue.Job, err error) {
-	j = queue.Job{ID: at.job, Pool: g.pool, Priority: int(at.priority)}
+// knows reports whether an unfinished job was remembered when the statement was made.
+func (g *group) knows(id int64) bool { return g.known[0] <= id && id <= g.known[1] }
+
+// told reads the job of a row that tells of it.
+func (g *group) told(rows pgx.Rows, at token) error {
+	j := queue.Job{ID: at.job, Pool: g.pool, Priority: int(at.priority)}
 	stored := make([]*time.Time, 2)
-	err = rows.Scan(nil, nil, nil, nil, nil, nil, nil, nil, &j.Kind, &j.Key, &j.TaskID, &j.Lane, &j.Role, &j.Holds, &j.Payload,
+	err := rows.Scan(nil, nil, nil, nil, nil, nil, nil, &j.Kind, &j.Key, &j.TaskID, &j.Lane, &j.Role, &j.Holds, &j.Payload,
 		&stored[0], &j.MaxAttempts, &j.DedupeKey, &stored[1], &j.Error)
 	times(stored, &j.AvailableAt, &j.CreatedAt)
 	if len(j.Holds) == 0 {
 		j.Holds = nil
 	}
-	return j, err
+	if g.jobs == nil {
+		g.jobs = map[int64]queue.Job{}
+	}
+	g.jobs[j.ID] = j
+	return err
 }
