@@ -31,8 +31,8 @@ type group struct {
 	known        [2]int64 // the ids of which every unfinished job is remembered, from and to
 	relayed      bool     // by ~relay, which tells of a job where it tells of the claim
 
-	// The answer: the jobs that were claimed and their attempts, by slot; those that are
-	// not known; and tokens that were there and are gone, none before the last one.
+	// The answer: the jobs that were claimed and their attempts, by slot; those of them that
+	// are not known; and tokens that are gone. None is left before these.
 	ids, attempts []int64
 	jobs          map[int64]queue.Job
 	gone          []token
