@@ -115,6 +115,12 @@ func standby(err error) bool {
 	return errors.As(err, &pg) && pg.Code == "25006"
 }
 
+// refused reports an error that the server has told.
+func refused(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg)
+}
+
 // duplicate reports a unique index that says no.
 func duplicate(err error) bool {
 	var pg *pgconn.PgError

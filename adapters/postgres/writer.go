@@ -194,7 +194,8 @@ func (d *DB) commit(b *batchOf) (again []*request) {
 func (d *DB) persist(b *batchOf) (again []*request, err error) {
 	ctx := context.Background() // a caller that gives up must not undo the others' work
 	var t *tx
-	lost := false // its answer
+	lost := false     // its answer
+	var failure error // why
 	for n, end := 0, time.Now().Add(d.patience); ; n++ {
 		err = nil
 		if lost {
@@ -202,11 +203,15 @@ func (d *DB) persist(b *batchOf) (again []*request, err error) {
 			if committed, err = d.look(ctx, t); err == nil && committed {
 				return nil, nil
 			}
+			if err == nil && !transient(failure) && !refused(failure) { // it fails here
+				return nil, failure
+			}
 		}
 		if err == nil {
 			if t, lost, err = d.attempt(b); err == nil {
 				return t.again(), nil
 			}
+			failure = err
 			if overtaken(err) || t != nil && t.misguessed(err) {
 				continue
 			}
@@ -225,8 +230,8 @@ func (d *DB) persist(b *batchOf) (again []*request, err error) {
 // attemptMax bounds one transaction, the wait for its turn included.
 const attemptMax = 30 * time.Second
 
-// attempt does a batch once. lost says that the commit was sent and the
-// connection broke before the answer came.
+// attempt does a batch once. lost says that the commit was sent and the answer did
+// not come, or could not be read.
 func (d *DB) attempt(b *batchOf) (t *tx, lost bool, err error) {
 	w := &d.writer
 	if panicked := guard.Do("postgres transaction", func() { err = d.carryOut(b) }); panicked != nil {
@@ -242,7 +247,7 @@ func (d *DB) attempt(b *batchOf) (t *tx, lost bool, err error) {
 		if b.committed || w.conn == nil {
 			return t, false, err
 		}
-		lost = sent && w.conn.IsClosed()
+		lost = sent && (w.conn.IsClosed() || !refused(err))
 		if overtaken(err) {
 			w.wary = aloneAfter
 		}
