@@ -184,9 +184,9 @@ func (r *rivers) tables(ctx context.Context, tasks int) error {
 	return err
 }
 
-// move does what a stage transition does: it updates the task where its version is
-// as expected, writes the journal, and inserts the next job and two effects. These are
-// not made unique, which ours are: it would cost River more.
+// move does what a stage transition does: it updates the task, writes the journal, and
+// inserts the next job and two effects. It does not look whether the task is at the
+// version that was read, and effects are not made unique; ours are, and it does.
 func (r *rivers) move(ctx context.Context, tx pgx.Tx, j *river.Job[noop]) error {
 	var version int64
 	err := tx.QueryRow(ctx, "update bench_tasks set state = $2, version = version + 1, updated_at = now() where id = $1 returning version", j.Args.N, `{"stage":"development"}`).Scan(&version)
