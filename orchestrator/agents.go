@@ -57,7 +57,7 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 // leave removes the checkout of a task whose claim was lost because the task was
 // cancelled: another process may have done that, and cannot reach this machine.
 func (e *Engine) leave(ctx context.Context, p Project, t Task) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := e.Scheduler.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	now, err := e.Store.Task(ctx, t.ID)
 	if err == nil && now.State.Stage != stage.Cancelled {

@@ -14,10 +14,14 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
+// decideMax is how often an event is decided anew, because others came first,
+// before it is put off.
+const decideMax = 5
+
 // apply decides an event of a task and commits the decision. When the task has
 // changed meanwhile it loads it again and decides again.
 func (e *Engine) apply(ctx context.Context, c queue.Claim, p Project, t Task, ev stage.Event, run *AgentRun) *queue.Outcome {
-	for range 5 {
+	for range decideMax {
 		v, err := e.judge(ctx, p, t, ev)
 		if err != nil {
 			return e.again(err, c)
@@ -154,11 +158,6 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 	}
 	change := Change{Task: next, Before: before, Run: run}
 	if out.Task != nil {
-		if change.Ended() {
-			// Beginnings hold the lock already (see start).
-			e.creating.Lock()
-			defer e.creating.Unlock()
-		}
 		if err := e.addHolds(ctx, &out, change); err != nil {
 			return err
 		}

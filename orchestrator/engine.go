@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -35,7 +37,7 @@ type Workspaces interface {
 }
 
 // Deps are the parts that an engine works with. All are required but Commands,
-// Log, Meter and Now.
+// Log, Meter, Scheduler and Now.
 type Deps struct {
 	Store      Store
 	Story      Story
@@ -50,6 +52,7 @@ type Deps struct {
 	Commands   gates.Commands
 	Log        *slog.Logger
 	Meter      Meter
+	Scheduler  run.Scheduler // starts and waits; nil = goroutines and timers
 	Now        func() time.Time
 }
 
@@ -103,8 +106,6 @@ type Engine struct {
 	gates    *gates.Registry
 	features []Feature
 
-	creating sync.Mutex // beginnings and ends of tasks are decided one at a time
-
 	mu      sync.Mutex
 	running map[int64]*agentAtWork // by task id
 }
@@ -154,8 +155,11 @@ func (d *Deps) check() error {
 	if d.Meter == nil {
 		d.Meter = nopMeter{}
 	}
+	if d.Scheduler == nil {
+		d.Scheduler = run.Real{}
+	}
 	if d.Now == nil {
-		d.Now = time.Now
+		d.Now = d.Scheduler.Now
 	}
 	return nil
 }
@@ -214,6 +218,12 @@ func (e *Engine) checkNames(p stage.Pipeline) error {
 		}
 	}
 	return nil
+}
+
+// Wait is for loops of features: it returns nil after d or when a hint comes, and
+// the context's error when that has ended. It is the one way to wait.
+func (e *Engine) Wait(ctx context.Context, d time.Duration, hints ...<-chan struct{}) error {
+	return e.Scheduler.Wait(ctx, e.Scheduler.Now().Add(d), hints...)
 }
 
 // Machine is the machine that decides.

@@ -299,18 +299,30 @@ func (e *Engine) onTrigger(ctx context.Context, c queue.Claim, p triggerPayload)
 	return e.apply(ctx, c, project, task, ev, p.Run)
 }
 
-// start makes a task of a work item.
+// start makes a task of a work item. When others began or ended meanwhile it looks
+// again: the store admits a beginning only beside the tasks that it was decided
+// among, and one task of a work item.
 func (e *Engine) start(ctx context.Context, c queue.Claim, p Project, item tracker.Item, ev stage.Event) *queue.Outcome {
-	e.creating.Lock()
-	defer e.creating.Unlock()
-	if task, found, err := e.taskOf(ctx, item.ID); err != nil {
-		return e.again(err, c)
-	} else if found {
-		return e.apply(ctx, c, p, task, ev, nil)
+	for range decideMax {
+		task, found, err := e.taskOf(ctx, item.ID)
+		switch {
+		case err != nil:
+			return e.again(err, c)
+		case found:
+			return e.apply(ctx, c, p, task, ev, nil)
+		}
+		if o, err := e.begin(ctx, c, p, item, ev); !errors.Is(err, ErrConflict) {
+			return o
+		}
 	}
+	return e.again(ErrConflict, c)
+}
+
+// begin decides the beginning of a task once. The error is that of the commit.
+func (e *Engine) begin(ctx context.Context, c queue.Claim, p Project, item tracker.Item, ev stage.Event) (*queue.Outcome, error) {
 	v := e.gates.Judge(ctx, e.subjectOfItem(p, item), "qg0")
 	if v.Outcome == gates.Error && v.Retryable {
-		return e.again(errors.New(v.Reason), c)
+		return e.again(errors.New(v.Reason), c), nil
 	}
 	ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason}
 	ev.SelfHosting, ev.CINone = p.SelfHosting, p.CINone
@@ -321,13 +333,14 @@ func (e *Engine) start(ctx context.Context, c queue.Claim, p Project, item track
 	}
 	d := e.machine.Decide(stage.State{}, ev)
 	if !d.Moved {
-		return e.refuse(ctx, c, p, item, d)
+		return e.refuse(ctx, c, p, item, d), nil
 	}
 	task, err := e.name(ctx, p, item)
 	if err != nil {
-		return e.again(err, c)
+		return e.again(err, c), nil
 	}
-	return e.finish(c, e.commit(ctx, &c, p, task, ev, d, &v, nil))
+	err = e.commit(ctx, &c, p, task, ev, d, &v, nil)
+	return e.finish(c, err), err
 }
 
 // refuse owes the work item a word on why it was not taken.

@@ -3,6 +3,8 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/guard"
@@ -14,7 +16,7 @@ import (
 // workers left and runs the features' loops. It returns when everything that it
 // started has ended; an agent that is interrupted has its job given back.
 func (e *Engine) Run(ctx context.Context) {
-	g := run.New(ctx, e.Log)
+	g := run.NewOn(e.Scheduler, ctx, e.Log)
 	pools := []struct {
 		name   string
 		slots  int
@@ -38,67 +40,85 @@ func (e *Engine) Run(ctx context.Context) {
 
 // pool keeps its slots busy with jobs of one pool.
 func (e *Engine) pool(ctx context.Context, g *run.Group, name string, slots int, handle func(context.Context, queue.Claim) *queue.Outcome) {
-	free := make(chan struct{}, slots)
-	nudge := make(chan struct{}, 1) // a job that was put off for less than the poll is due
-	for range slots {
-		free <- struct{}{}
-	}
 	wake := e.Jobs.Wake(name)
-	tick := time.NewTicker(e.opt.Poll)
-	defer tick.Stop()
-	for {
-		claims, err := e.Jobs.Take(ctx, name, e.opt.Worker, len(free), e.opt.JobTTL)
+	s := &poolSlots{free: slots, changed: make(chan struct{}, 1)}
+	for ctx.Err() == nil {
+		free := s.available()
+		e.Meter.Set("slots_available", float64(free), "pool", name)
+		if free == 0 {
+			_ = e.Scheduler.Wait(ctx, time.Time{}, s.changed) // for a slot; the loop looks at the context
+			continue
+		}
+		claims, err := e.Jobs.Take(ctx, name, e.opt.Worker, free, e.opt.JobTTL)
 		if err != nil && ctx.Err() == nil {
 			e.Log.Error("jobs cannot be taken", "pool", name, "err", err)
 		}
+		s.take(len(claims))
 		for _, c := range claims {
-			<-free
 			g.Go("job", func(ctx context.Context) {
-				defer func() { free <- struct{}{} }()
+				defer s.giveBack()
 				for next := []queue.Claim{c}; len(next) > 0; { // the commit that ends a job brings the next one
 					var again time.Time
 					if again, next = e.work(ctx, next[0], handle); !again.IsZero() && again.Sub(e.Now()) < e.opt.Poll {
-						time.AfterFunc(again.Sub(e.Now()), func() { hint(nudge) })
+						s.putOff(again)
 					}
 				}
 			})
 		}
-		e.Meter.Set("slots_available", float64(len(free)), "pool", name)
-		if !e.wait(ctx, len(claims) > 0, free, wake, nudge, tick.C) {
-			return
+		if len(claims) == 0 {
+			_ = e.Scheduler.Wait(ctx, s.next(e.Now(), e.opt.Poll), wake, s.changed)
 		}
 	}
 }
 
-// wait returns when it is time to look again; false when ctx has ended.
-func (e *Engine) wait(ctx context.Context, busy bool, free chan struct{}, wake, nudge <-chan struct{}, tick <-chan time.Time) bool {
-	if busy && len(free) > 0 {
-		return ctx.Err() == nil
-	}
-	if len(free) == 0 { // wait for a slot
-		select {
-		case <-ctx.Done():
-			return false
-		case s := <-free:
-			free <- s
-			return true
-		}
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-wake:
-	case <-nudge:
-	case <-tick:
-	}
-	return true
+// poolSlots is what a pool shares with the jobs that it has started.
+type poolSlots struct {
+	changed chan struct{} // a hint: a slot is free again, or a job is due soon
+
+	mu   sync.Mutex
+	free int
+	due  []time.Time // of jobs that were put off for less than the poll
 }
 
-func hint(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+func (s *poolSlots) available() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.free
+}
+
+func (s *poolSlots) take(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free -= n
+}
+
+func (s *poolSlots) giveBack() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.free++; s.free == 1 { // the pool waits for it
+		run.Hint(s.changed)
 	}
+}
+
+func (s *poolSlots) putOff(until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.due = append(s.due, until)
+	run.Hint(s.changed)
+}
+
+// next is when the pool is to be looked at again without a hint.
+func (s *poolSlots) next(now time.Time, poll time.Duration) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := now.Add(poll)
+	s.due = slices.DeleteFunc(s.due, func(at time.Time) bool { return !at.After(now) })
+	for _, at := range s.due {
+		if at.Before(next) {
+			next = at
+		}
+	}
+	return next
 }
 
 // work does one job under a heartbeat, finishes its claim and takes the next job
@@ -109,7 +129,7 @@ func (e *Engine) work(ctx context.Context, c queue.Claim, handle func(context.Co
 	e.Meter.Observe("queue_wait_seconds", e.Now().Sub(later(c.Job.CreatedAt, c.Job.AvailableAt)).Seconds(), "pool", c.Job.Pool)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	beat := run.New(ctx, e.Log)
+	beat := run.NewOn(e.Scheduler, ctx, e.Log)
 	beat.Go("heartbeat", func(ctx context.Context) { e.heartbeat(ctx, c, func() { cancel(queue.ErrLost) }) })
 	defer beat.Stop()
 
@@ -123,7 +143,7 @@ func (e *Engine) work(ctx context.Context, c queue.Claim, handle func(context.Co
 		return time.Time{}, r.next
 	}
 	// The claim is finished even when the program is being stopped.
-	finish, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	finish, stop := e.Scheduler.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer stop()
 	next, err := queue.FinishTake(finish, e.Jobs, c, *o, c.Job.Pool, e.opt.Worker, r.room(), e.opt.JobTTL)
 	next = append(r.next, next...)
@@ -177,14 +197,7 @@ func later(a, b time.Time) time.Time {
 
 // heartbeat prolongs a claim until ctx ends; a claim that is lost ends the work.
 func (e *Engine) heartbeat(ctx context.Context, c queue.Claim, lost func()) {
-	tick := time.NewTicker(e.opt.JobTTL / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for e.Wait(ctx, e.opt.JobTTL/3) == nil {
 		if err := e.Jobs.Extend(ctx, c, e.opt.JobTTL); errors.Is(err, queue.ErrLost) {
 			lost()
 			return
@@ -195,8 +208,6 @@ func (e *Engine) heartbeat(ctx context.Context, c queue.Claim, lost func()) {
 // reaper gives back what dead workers left, and looks after tasks whose job was
 // given up.
 func (e *Engine) reaper(ctx context.Context) {
-	tick := time.NewTicker(e.opt.JobTTL / 2)
-	defer tick.Stop()
 	for {
 		if jobs, err := e.Jobs.Reap(ctx); err != nil && ctx.Err() == nil {
 			e.Log.Error("claims cannot be reaped", "err", err)
@@ -209,10 +220,8 @@ func (e *Engine) reaper(ctx context.Context) {
 		if err := e.mend(ctx); err != nil && ctx.Err() == nil {
 			e.Log.Error("tasks cannot be looked after", "err", err)
 		}
-		select {
-		case <-ctx.Done():
+		if e.Wait(ctx, e.opt.JobTTL/2) != nil {
 			return
-		case <-tick.C:
 		}
 	}
 }

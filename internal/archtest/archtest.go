@@ -166,6 +166,9 @@ func checkFile(name string, body []byte) ([]Violation, error) {
 	if !f.test {
 		f.statements()
 		f.declarations()
+		if behindDoor(pkg) {
+			f.door()
+		}
 	}
 	return f.found, nil
 }

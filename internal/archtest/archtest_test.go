@@ -43,6 +43,15 @@ func TestRules(t *testing.T) {
 		"wide interface":  {"queue/x.go", `package queue; type I interface { A(); B(); C(); D(); E(); F() }`, "6 methods"},
 		"vague name":      {"queue/utils.go", `package queue`, "says nothing"},
 		"long file":       {"queue/x.go", "package queue\n" + strings.Repeat("//\n", 400), "401 lines"},
+		"timer":           {"orchestrator/x.go", `package orchestrator; import "time"; func f() { time.Sleep(1) }`, "time.Sleep"},
+		"clock as value":  {"orchestrator/features/stop/x.go", `package stop; import "time"; func f() { g(time.Now) }`, "time.Now"},
+		"deadline":        {"orchestrator/effects/x.go", `package effects; import "context"; func f() { context.WithTimeout(nil, 1) }`, "context.WithTimeout"},
+		"select":          {"orchestrator/x.go", `package orchestrator; func f() { select {} }`, "a select statement"},
+		"receive":         {"gates/x.go", `package gates; func f(c chan int) { <-c }`, "a receive"},
+		"send":            {"gates/checks/x.go", `package checks; func f(c chan int) { c <- 1 }`, "a send"},
+		"wait group":      {"orchestrator/x.go", `package orchestrator; import "sync"; type t struct { wg sync.WaitGroup }`, "sync.WaitGroup"},
+		"locked call":     {"orchestrator/x.go", `package orchestrator; func (e *E) f(ctx C) { e.mu.Lock(); e.Store.Task(ctx, 1) }`, "under a lock"},
+		"coroutine":       {"queue/x.go", `package queue; import "iter"; func f() { iter.Pull(nil) }`, "iter.Pull"},
 		"old random":      {"queue/x.go", `package queue; import _ "math/rand"`, "math/rand/v2"},
 	} {
 		found, err := archtest.Check(fstest.MapFS{c.file: {Data: []byte(c.body)}})
@@ -62,7 +71,8 @@ func TestOtherModule(t *testing.T) {
 func TestAllowed(t *testing.T) {
 	for file, body := range map[string]string{
 		"orchestrator/web/x.go": `package web; import "net/http"; func f() { panic(http.ErrAbortHandler) }`,
-		"internal/run/x.go":     `package run; func f() { go f() }`,
+		"internal/run/x.go":     `package run; import "iter"; func f() { go f(); iter.Pull[int](nil) }`,
+		"orchestrator/x.go":     `package orchestrator; func (e *E) f(ctx C) { e.mu.Lock(); e.n++; e.mu.Unlock() }; func g(ctx C) { h(ctx) }`,
 		"internal/guard/x.go":   `package guard; func f() { recover() }`,
 		"queue/x.go":            `package queue; import ("errors"; "regexp"); var ErrX = errors.New("x"); var form = regexp.MustCompile("x"); var _ = 1`,
 		"queue/x_test.go":       `package queue; import _ "github.com/stretchr/testify/require"; var state int; func f() { go f(); panic(1) }`,

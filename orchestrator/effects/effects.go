@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -47,7 +48,7 @@ func Runners(d Deps) map[string]orchestrator.Runner {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	if d.Now == nil {
-		d.Now = time.Now
+		d.Now = run.Real{}.Now
 	}
 	return map[string]orchestrator.Runner{
 		stage.EffectComment: orchestrator.RunnerFunc(d.comment),

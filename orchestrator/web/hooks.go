@@ -148,7 +148,7 @@ func (s *server) store(w http.ResponseWriter, r *http.Request, from sender, d or
 	d.BodyHash, d.ReceivedAt, d.Outcome = hex.EncodeToString(sum[:]), s.Engine.Now(), "queued"
 	// A sender that hangs up has not taken the answer, but may count the
 	// delivery as made: it is stored all the same.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), from.hold)
+	ctx, cancel := s.Engine.Scheduler.WithTimeout(context.WithoutCancel(r.Context()), from.hold)
 	defer cancel()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		duplicate, err := s.Engine.Store.Receive(ctx, d, job)
@@ -157,11 +157,9 @@ func (s *server) store(w http.ResponseWriter, r *http.Request, from sender, d or
 			return
 		}
 		s.Log.Error("a delivery cannot be stored", "source", from.source, "delivery", d.ID, "err", err)
-		select {
-		case <-ctx.Done():
+		if s.Engine.Wait(ctx, wait) != nil {
 			s.unstored(w, from)
 			return
-		case <-time.After(wait):
 		}
 	}
 }

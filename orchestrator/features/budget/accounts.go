@@ -10,17 +10,25 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
+// attempt is one attempt of an agent's job.
+type attempt struct {
+	job int64
+	n   int
+}
+
 // caseOf reads the accounts that a task's next run is judged by. run is a record
-// that the store does not have yet.
-func (b *Budget) caseOf(ctx context.Context, t orchestrator.Task, run *orchestrator.AgentRun) (Case, error) {
+// that the store does not have yet; the reservation of the attempt own, which is
+// the run to be judged, does not count.
+func (b *Budget) caseOf(ctx context.Context, t orchestrator.Task, run *orchestrator.AgentRun, own attempt) (Case, error) {
 	x := Case{Name: fmt.Sprintf("%s (task %d)", t.WorkItemID, t.ID), Repo: t.Repo, At: b.opt.Now().UTC()}
 	reserved, err := b.opt.Ledger.Reservations(ctx, t.Repo)
 	if err != nil {
 		return x, err
 	}
-	if run != nil {
-		reserved = slices.DeleteFunc(reserved, func(r orchestrator.Reservation) bool { return r.JobID == run.JobID && r.Attempt == run.Attempt })
-	}
+	reserved = slices.DeleteFunc(reserved, func(r orchestrator.Reservation) bool {
+		known := run != nil && r.JobID == run.JobID && r.Attempt == run.Attempt
+		return known || r.JobID == own.job && r.Attempt == own.n
+	})
 	if b.opt.Caps.Task > 0 {
 		runs, err := b.opt.Story.AgentRuns(ctx, t.ID)
 		if err != nil {

@@ -10,7 +10,8 @@
 // A run that might pass a cap waits: its job is held, takes no slot and is not
 // looked at. The hold is set in the transaction of the decision that launches the
 // agent. What a decision cannot see (two tasks that begin at the same moment) is
-// seen when the job is claimed: reservations are made one at a time in a process.
+// seen when the job is claimed: the run is reserved first and judged beside all
+// other reservations then, so that of two at least one gives way, in whatever process.
 // A loop frees a hold when there is room again: the day has ended, a run cost less
 // than was reserved, or the service was started with a higher cap.
 //
@@ -26,9 +27,9 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -58,8 +59,6 @@ type Options struct {
 type Budget struct {
 	opt   Options
 	nudge chan struct{} // there is something to tell, or room again
-
-	mu sync.Mutex // reservations and holds are made one at a time
 }
 
 // New checks the options.
@@ -90,7 +89,7 @@ func New(o Options) (*Budget, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
-		o.Now = time.Now
+		o.Now = run.Real{}.Now
 	}
 	return &Budget{opt: o, nudge: make(chan struct{}, 1)}, nil
 }
@@ -132,9 +131,7 @@ func (b *Budget) holds(ctx context.Context, c orchestrator.Change) (hold, free [
 	if !c.Launched() {
 		return nil, nil, nil
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	x, err := b.caseOf(ctx, c.Task, c.Run)
+	x, err := b.caseOf(ctx, c.Task, c.Run, attempt{})
 	if err != nil {
 		b.opt.Log.Error(unread, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
 		own.Reason = unread
@@ -155,40 +152,42 @@ func (b *Budget) committed(c orchestrator.Change) {
 	}
 }
 
-// admit reserves the estimate of a run that is about to start, or holds it.
+// admit reserves the estimate of a run that is about to start, or holds it. The
+// reservation comes before the verdict: of two runs that are admitted at the same
+// moment each sees the other's.
 func (b *Budget) admit(ctx context.Context, s orchestrator.Start) (why string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	log := b.opt.Log.With("task", s.Task.ID, "repo", s.Task.Repo)
-	x, err := b.caseOf(ctx, s.Task, nil)
-	if err != nil {
-		if ctx.Err() == nil { // else the service is being stopped
-			log.Error(unread, "err", err)
-		}
-		return unread
+	own := orchestrator.Reservation{
+		TaskID: s.Task.ID, JobID: s.JobID, Attempt: s.Attempt, Repo: s.Task.Repo, MicroUSD: b.opt.Caps.Run, At: b.opt.Now().UTC(),
 	}
-	if v := b.opt.Caps.Judge(x); len(v) > 0 {
-		log.Info("a run waits for the budget", "why", v.Reason())
-		if err := b.opt.Queue.Hold(ctx, holdOf(s.Task.ID, v.Reason())); err != nil {
-			log.Error("a run that waits for the budget could not be held; it is asked for again", "err", err)
-		}
-		b.look()
-		return v.Reason()
-	}
-	err = b.opt.Ledger.Reserve(ctx, orchestrator.Reservation{
-		TaskID: s.Task.ID, JobID: s.JobID, Attempt: s.Attempt, Repo: s.Task.Repo, MicroUSD: b.opt.Caps.Run, At: x.At,
-	})
-	if err != nil {
+	if err := b.opt.Ledger.Reserve(ctx, own); err != nil {
 		log.Error("an estimate could not be reserved, and so nothing starts", "err", err)
 		return "the estimate of the run could not be reserved"
 	}
-	return ""
+	x, err := b.caseOf(ctx, s.Task, nil, attempt{s.JobID, s.Attempt})
+	why = unread
+	if err == nil {
+		why = b.opt.Caps.Judge(x).Reason()
+	} else if ctx.Err() == nil { // else the service is being stopped
+		log.Error(unread, "err", err)
+	}
+	if why == "" {
+		return ""
+	}
+	if err := b.opt.Ledger.Forget(ctx, own); err != nil {
+		log.Error("the reservation of a run that did not start stays, until the task ends", "err", err)
+	}
+	if err == nil {
+		log.Info("a run waits for the budget", "why", why)
+		if err := b.opt.Queue.Hold(ctx, holdOf(s.Task.ID, why)); err != nil {
+			log.Error("a run that waits for the budget could not be held; it is asked for again", "err", err)
+		}
+		b.look()
+	}
+	return why
 }
 
 // look asks the loop to look soon.
 func (b *Budget) look() {
-	select {
-	case b.nudge <- struct{}{}:
-	default:
-	}
+	run.Hint(b.nudge)
 }

@@ -8,24 +8,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-func (b *Budget) loop(ctx context.Context, _ *orchestrator.Engine) {
+func (b *Budget) loop(ctx context.Context, e *orchestrator.Engine) {
 	for {
 		if err := b.Pass(ctx); err != nil && ctx.Err() == nil {
 			b.opt.Log.Error("the budget could not be looked after", "err", err)
 		}
 		now := b.opt.Now()
-		select {
-		case <-ctx.Done():
+		if e.Wait(ctx, min(b.opt.Every, Day(now).AddDate(0, 0, 1).Sub(now)), b.nudge) != nil {
 			return
-		case <-b.nudge:
-		case <-time.After(min(b.opt.Every, Day(now).AddDate(0, 0, 1).Sub(now))):
 		}
 	}
 }
@@ -33,8 +29,6 @@ func (b *Budget) loop(ctx context.Context, _ *orchestrator.Engine) {
 // Pass frees what there is room for, oldest task first, brings the reasons of the
 // others up to date, and tells people of each cap that is reached, once.
 func (b *Budget) Pass(ctx context.Context) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	held, err := b.opt.Lister.Holds(ctx)
 	if err != nil {
 		return err
@@ -84,7 +78,7 @@ func (b *Budget) again(ctx context.Context, h queue.Hold, freed map[string]int64
 	if err != nil {
 		return t, nil, err
 	}
-	x, err := b.caseOf(ctx, t, nil)
+	x, err := b.caseOf(ctx, t, nil, attempt{})
 	if err != nil {
 		return t, nil, err
 	}

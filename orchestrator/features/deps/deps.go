@@ -13,9 +13,9 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -55,9 +55,8 @@ type Deps struct {
 	opt   Options
 	nudge chan struct{} // a task has begun or ended
 
-	// known is what the relations said when they were read; only Pass uses it,
-	// and one pass runs at a time.
-	mu    sync.Mutex
+	// known is what the relations said when they were read; only Pass uses it, and
+	// one pass runs at a time.
 	known map[int64]related
 }
 
@@ -76,7 +75,7 @@ func New(o Options) (*Deps, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
-		o.Now = time.Now
+		o.Now = run.Real{}.Now
 	}
 	return &Deps{opt: o, nudge: make(chan struct{}, 1), known: map[int64]related{}}, nil
 }
@@ -100,14 +99,6 @@ func subject(id int64) string { return "task/" + strconv.FormatInt(id, 10) }
 // holds keeps a new task until its relations have been read, and lets go of one
 // that has ended; the loop does the rest at once.
 func (d *Deps) holds(_ context.Context, c orchestrator.Change) (hold, free []queue.Hold, err error) {
-	defer func() {
-		if c.Began() || c.Ended() {
-			select {
-			case d.nudge <- struct{}{}:
-			default:
-			}
-		}
-	}()
 	own := queue.Hold{Subject: subject(c.Task.ID), Name: Name, Reason: lookup}
 	switch {
 	case c.Began() && d.opt.Relations != nil:
@@ -122,10 +113,7 @@ func (d *Deps) holds(_ context.Context, c orchestrator.Change) (hold, free []que
 // committed wakes the loop: who waits may have changed.
 func (d *Deps) committed(c orchestrator.Change) {
 	if c.Began() || c.Ended() {
-		select {
-		case d.nudge <- struct{}{}:
-		default:
-		}
+		run.Hint(d.nudge)
 	}
 }
 
@@ -134,11 +122,8 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 		if err := d.Pass(ctx, e); err != nil && ctx.Err() == nil {
 			d.opt.Log.Error("dependencies could not be looked after", "err", err)
 		}
-		select {
-		case <-ctx.Done():
+		if e.Wait(ctx, d.opt.Every, d.nudge) != nil {
 			return
-		case <-d.nudge:
-		case <-time.After(d.opt.Every):
 		}
 	}
 }

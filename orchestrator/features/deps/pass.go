@@ -36,10 +36,8 @@ type world struct {
 }
 
 // Pass reads the relations that are due, and makes the holds what dependencies
-// ask for.
+// ask for. Two passes of one Deps must not run at the same time.
 func (d *Deps) Pass(ctx context.Context, e *orchestrator.Engine) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	w := world{tasks: map[int64]orchestrator.Task{}, graph: Graph{}, cards: map[int64][]string{}}
 	live, err := d.live(ctx)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -61,7 +62,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
-		o.Now = time.Now
+		o.Now = run.Real{}.Now
 	}
 	return orchestrator.Feature{
 		Name: Name, Doc: "One chat message for each task shows where it stands.",

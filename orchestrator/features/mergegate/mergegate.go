@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -98,7 +99,7 @@ func New(o Options) (*Gate, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
-		o.Now = time.Now
+		o.Now = run.Real{}.Now
 	}
 	return &Gate{opt: o}, nil
 }
@@ -181,15 +182,13 @@ func (g *Gate) release(ctx context.Context, e orchestrator.Effect) queue.Outcome
 }
 
 // renewLoop keeps the leases of tasks that have one.
-func (g *Gate) renewLoop(ctx context.Context, _ *orchestrator.Engine) {
+func (g *Gate) renewLoop(ctx context.Context, e *orchestrator.Engine) {
 	for {
 		if err := g.renew(ctx); err != nil && ctx.Err() == nil {
 			g.opt.Log.Error("merge leases could not be renewed", "err", err)
 		}
-		select {
-		case <-ctx.Done():
+		if e.Wait(ctx, g.opt.TTL/3) != nil {
 			return
-		case <-time.After(g.opt.TTL / 3):
 		}
 	}
 }

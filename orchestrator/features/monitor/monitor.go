@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -84,7 +85,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
-		o.Now = time.Now
+		o.Now = run.Real{}.Now
 	}
 	return orchestrator.Feature{
 		Name: Name, Doc: "What was deployed is looked at for a while.",

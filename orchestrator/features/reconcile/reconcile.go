@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -90,7 +91,7 @@ func New(o Options) (*Reconciler, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
-		o.Now = time.Now
+		o.Now = run.Real{}.Now
 	}
 	return &Reconciler{opt: o}, nil
 }
@@ -149,12 +150,7 @@ func unblocked(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 
 // loop makes a pass now and then.
 func (r *Reconciler) loop(ctx context.Context, e *orchestrator.Engine) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(r.opt.Every):
-		}
+	for e.Wait(ctx, r.opt.Every) == nil {
 		var err error
 		if panicked := guard.Do("reconcile", func() { err = r.Pass(ctx, e) }); panicked != nil {
 			err = panicked
@@ -173,17 +169,24 @@ func (r *Reconciler) Pass(ctx context.Context, e *orchestrator.Engine) error {
 	err := errors.Join(err1, err2, err3)
 	e.Meter.Add("reconciliation_actions_total", float64(advanced), "kind", "advanced")
 	e.Meter.Add("reconciliation_actions_total", float64(replayed), "kind", "replayed")
+	r.passed(func(s *state) {
+		s.Advanced, s.Replayed, s.Braked, s.Error = s.Advanced+int64(advanced), s.Replayed+int64(replayed), braked, ""
+		if err3 == nil {
+			s.Silent = silent
+		}
+		if err != nil {
+			s.Error = err.Error()
+		}
+	})
+	return err
+}
+
+// passed notes the result of a pass.
+func (r *Reconciler) passed(note func(*state)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := &r.state
-	s.LastPass, s.Passes, s.Advanced, s.Replayed, s.Braked, s.Error = r.opt.Now(), s.Passes+1, s.Advanced+int64(advanced), s.Replayed+int64(replayed), braked, ""
-	if err3 == nil {
-		s.Silent = silent
-	}
-	if err != nil {
-		s.Error = err.Error()
-	}
-	return err
+	r.state.LastPass, r.state.Passes = r.opt.Now(), r.state.Passes+1
+	note(&r.state)
 }
 
 func (r *Reconciler) grace(s stage.Stage) time.Duration {

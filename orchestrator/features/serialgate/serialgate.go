@@ -147,15 +147,13 @@ func (g *Gate) live(ctx context.Context, repo string) ([]orchestrator.Task, erro
 }
 
 // repairLoop compares the holds with the tasks again and again.
-func (g *Gate) repairLoop(ctx context.Context, _ *orchestrator.Engine) {
+func (g *Gate) repairLoop(ctx context.Context, e *orchestrator.Engine) {
 	for {
 		if err := g.Repair(ctx); err != nil && ctx.Err() == nil {
 			g.opt.Log.Error("the serial gate could not be looked after", "err", err)
 		}
-		select {
-		case <-ctx.Done():
+		if e.Wait(ctx, g.opt.Every) != nil {
 			return
-		case <-time.After(g.opt.Every):
 		}
 	}
 }

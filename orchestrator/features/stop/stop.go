@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -43,7 +44,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
-		o.Now = time.Now
+		o.Now = run.Real{}.Now
 	}
 	return orchestrator.Feature{
 		Name: Name, Doc: "STOP on the board cancels a task.",
