@@ -30,18 +30,24 @@ type Place struct {
 	// OnPush is told of every push, when it is set.
 	OnPush func(repo, branch, sha string)
 
-	mu       sync.Mutex
+	*origin
+	now      func() time.Time
 	script   Script
-	commits  map[string]commit // by id
 	branches map[string]string // mirror: "repo branch" → id
 	checkout map[string]string // directory → id of its head
-	remote   map[string]string // "repo branch" → id
 	runs     []work.Command
 	quiesced int
-	based    map[string]string   // "repo branch" → the commit of main that it stands on
+	fail     error
+}
+
+// origin is what all machines share: every commit is handed over through the
+// remote. Its lock is that of the places too.
+type origin struct {
+	mu       sync.Mutex
+	commits  map[string]commit   // by id
+	remote   map[string]string   // "repo branch" → id
 	conflict map[string][]string // "repo branch" → files
 	landed   map[string]bool     // commits whose tree is another
-	fail     error
 }
 
 type commit struct {
@@ -51,9 +57,23 @@ type commit struct {
 
 // New makes an empty place whose agents follow a script.
 func New(s Script) *Place {
-	return &Place{script: s, commits: map[string]commit{}, branches: map[string]string{}, checkout: map[string]string{}, remote: map[string]string{},
-		based: map[string]string{}, conflict: map[string][]string{}, landed: map[string]bool{}}
+	return newPlace(s, &origin{commits: map[string]commit{}, remote: map[string]string{}, conflict: map[string][]string{}, landed: map[string]bool{}})
 }
+
+func newPlace(s Script, o *origin) *Place {
+	return &Place{origin: o, now: time.Now, script: s, branches: map[string]string{}, checkout: map[string]string{}}
+}
+
+// Machine makes the place of another machine, with mirrors and checkouts of its
+// own over the same remote.
+func (p *Place) Machine(s Script) *Place {
+	other := newPlace(s, p.origin)
+	other.now, other.OnPush = p.now, p.OnPush
+	return other
+}
+
+// SetClock sets the clock of the runs' records; the default is time.Now.
+func (p *Place) SetClock(now func() time.Time) { p.now = now }
 
 // SetScript changes what agents do from now on.
 func (p *Place) SetScript(s Script) {
@@ -113,6 +133,7 @@ func (p *Place) Open(_ context.Context, s work.Space, first []work.File) (string
 	if p.fail != nil {
 		return "", p.fail
 	}
+	p.obtain(s)
 	if p.branches[key(s)] == "" {
 		files := map[string]string{"README.md": "read me\n", ".github/workflows/ci.yml": "on: push\n"}
 		base := p.commit("", files)
@@ -121,10 +142,18 @@ func (p *Place) Open(_ context.Context, s work.Space, first []work.File) (string
 		}
 		p.branches[key(s)] = p.commit(base, files)
 	}
-	if p.checkout[dir(s)] == "" {
+	if head := p.checkout[dir(s)]; head == "" || !p.ancestor(s.Head, head) {
 		p.checkout[dir(s)] = p.branches[key(s)]
 	}
 	return dir(s), nil
+}
+
+// obtain brings the mirror's branch to the commit that the space names, unless it
+// is there or further.
+func (p *Place) obtain(s work.Space) {
+	if _, known := p.commits[s.Head]; known && !p.ancestor(s.Head, p.branches[key(s)]) {
+		p.branches[key(s)] = s.Head
+	}
 }
 
 // Take implements work.Workspaces.
@@ -134,8 +163,9 @@ func (p *Place) Take(_ context.Context, s work.Space) (work.Tip, error) {
 	if p.fail != nil {
 		return work.Tip{}, p.fail
 	}
+	p.obtain(s)
 	before := p.branches[key(s)]
-	if head := p.checkout[dir(s)]; head != "" {
+	if head := p.checkout[dir(s)]; head != "" && p.ancestor(s.Head, head) {
 		p.branches[key(s)] = head
 	}
 	tip := p.tip(s)
@@ -147,6 +177,7 @@ func (p *Place) Take(_ context.Context, s work.Space) (work.Tip, error) {
 func (p *Place) Tip(_ context.Context, s work.Space) (work.Tip, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.obtain(s)
 	return p.tip(s), p.fail
 }
 
@@ -180,7 +211,7 @@ func (p *Place) Push(_ context.Context, s work.Space, sha, expected string) erro
 	if s.Branch == s.Main {
 		err = work.ErrProtected
 	}
-	if err == nil && seen != sha && seen != expected && !p.ancestor(seen, sha) {
+	if err == nil && seen != sha && seen != expected && (seen == "" || !p.ancestor(seen, sha)) {
 		err = work.ErrMoved
 	}
 	if err == nil {
@@ -194,7 +225,11 @@ func (p *Place) Push(_ context.Context, s work.Space, sha, expected string) erro
 	return err
 }
 
+// ancestor reports whether a is b or one of its ancestors; no commit is everybody's.
 func (p *Place) ancestor(a, b string) bool {
+	if a == "" {
+		return true
+	}
 	for ; b != ""; b = p.commits[b].parent {
 		if a == b {
 			return true
@@ -237,6 +272,7 @@ func (p *Place) Drop(_ context.Context, s work.Space, _ string) error {
 	if s.Branch == s.Main {
 		return work.ErrProtected
 	}
+	p.obtain(s)
 	seen, tip := p.remote[key(s)], p.branches[key(s)]
 	delete(p.checkout, dir(s))
 	delete(p.branches, key(s))
@@ -263,9 +299,9 @@ func (p *Place) Run(ctx context.Context, c work.Command) work.Result {
 	p.runs = append(p.runs, c)
 	files := maps.Clone(p.commits[p.checkout[c.Dir]].files)
 	p.mu.Unlock()
-	begun := time.Now()
+	begun := p.now()
 	res := script(ctx, c, files)
-	res.StartedAt, res.FinishedAt = begun, time.Now()
+	res.StartedAt, res.FinishedAt = begun, p.now()
 	if ctx.Err() != nil && res.Kind != work.ResultOK {
 		res.Kind = work.ResultCancelled
 	}

@@ -31,10 +31,8 @@ func (p *Place) CatchUp(_ context.Context, s work.Space, _ bool) (work.CaughtUp,
 	if p.fail != nil {
 		return work.CaughtUp{}, p.fail
 	}
-	main, on := p.main(s), p.based[key(s)]
-	if on == "" {
-		on = first
-	}
+	p.obtain(s)
+	main, on := p.main(s), p.base(p.branches[key(s)])
 	if on == main {
 		return work.CaughtUp{SHA: p.branches[key(s)], Base: main}, nil
 	}
@@ -42,11 +40,28 @@ func (p *Place) CatchUp(_ context.Context, s work.Space, _ bool) (work.CaughtUp,
 		return work.CaughtUp{}, &work.Conflict{Base: main, Files: files}
 	}
 	tip := p.again(p.branches[key(s)], main)
-	p.branches[key(s)], p.based[key(s)] = tip, main
+	p.branches[key(s)] = tip
 	if p.checkout[dir(s)] != "" {
 		p.checkout[dir(s)] = tip
 	}
 	return work.CaughtUp{SHA: tip, Base: main}, nil
+}
+
+// baseFile names the commit of main that a commit stands on.
+const baseFile = ".main"
+
+func (p *Place) base(id string) string {
+	if on := p.commits[id].files[baseFile]; on != "" {
+		return on
+	}
+	return first
+}
+
+// Base is the commit of main that a commit stands on.
+func (p *Place) Base(sha string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.base(sha)
 }
 
 // again makes a line of commits anew on top of a commit of main that has the
@@ -54,9 +69,9 @@ func (p *Place) CatchUp(_ context.Context, s work.Space, _ bool) (work.CaughtUp,
 func (p *Place) again(id, main string) string {
 	c := p.commits[id]
 	if c.parent == "" {
-		return p.commit("", with(c.files, ".main", main))
+		return p.commit("", with(c.files, baseFile, main))
 	}
-	return p.commit(p.again(c.parent, main), with(c.files, ".main", main))
+	return p.commit(p.again(c.parent, main), with(c.files, baseFile, main))
 }
 
 func with(files map[string]string, name, body string) map[string]string {
