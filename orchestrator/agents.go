@@ -101,7 +101,9 @@ func (e *Engine) deployed(ctx context.Context, c queue.Claim, p Project, t Task,
 	}
 	result := work.Result{Kind: work.ResultOK, StartedAt: e.Now(), FinishedAt: e.Now(), Summary: "An earlier attempt has deployed it and reported so."}
 	report := reportOf(l.Role, result)
-	report.Questions = e.questions(ctx, p, t, tip.SHA)
+	if report.Questions, err = e.questions(ctx, p, t, tip.SHA); err != nil {
+		return nil
+	}
 	ev := stage.Event{On: stage.OnAgentFinished, At: e.Now(), Run: l.Run, Agent: &report, SHA: tip.SHA}
 	v, err := e.judge(ctx, p, t, ev)
 	if err != nil || v == nil || !v.Passed() {
@@ -169,7 +171,10 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 		return e.attempt(c, t, l, result)
 	}
 	report := reportOf(l.Role, result)
-	report.Questions = e.questions(ctx, p, t, tip.SHA)
+	if report.Questions, err = e.questions(ctx, p, t, tip.SHA); err != nil {
+		result.Kind, result.Reason = work.ResultUnusable, "its questions could not be read: "+err.Error()
+		return e.attempt(c, t, l, result)
+	}
 	ev := stage.Event{On: stage.OnAgentFinished, At: e.Now(), Run: l.Run, Agent: &report, SHA: tip.SHA}
 	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{e.agentEvent(c, t, l, result, ev)}}
 }
@@ -208,20 +213,21 @@ func reportOf(role stage.Role, r work.Result) stage.Report {
 	}
 }
 
-// questions reads what an agent has left open, if anything.
-func (e *Engine) questions(ctx context.Context, p Project, t Task, sha string) string {
+// questions reads what an agent has left open, if anything. What cannot be read is an
+// error: a task whose questions are overlooked goes on without the answers.
+func (e *Engine) questions(ctx context.Context, p Project, t Task, sha string) (string, error) {
 	if sha == "" {
-		return ""
+		return "", nil
 	}
 	tree, err := e.Workspaces.Files(ctx, p.Space(t), sha)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	body, err := fs.ReadFile(tree, p.Docs(t.WorkItemID)+"/"+questionsFile)
-	if err != nil {
-		return ""
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
 	}
-	return strings.TrimSpace(strings.ToValidUTF8(string(body[:min(len(body), questionsMax)]), ""))
+	return strings.TrimSpace(strings.ToValidUTF8(string(body[:min(len(body), questionsMax)]), "")), err
 }
 
 // command is what the agent is told.

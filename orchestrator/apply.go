@@ -130,9 +130,12 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 	if run != nil {
 		out.Runs = append(out.Runs, *run)
 	}
+	// A decision that changes nothing is stored with the version that it was made on
+	// too: else it could stand in the journal behind a newer one, or have been made on
+	// a state that is gone.
+	out.Task = &next
 	if d.Moved {
 		stamp(&next, before, ev, now)
-		out.Task = &next
 	}
 	if v != nil && d.Moved {
 		out.Gates = append(out.Gates, GateResult{TaskID: t.ID, Stage: before.Stage, Verdict: *v, At: now})
@@ -157,7 +160,7 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 		out.Jobs = append(out.Jobs, effectJob(next, p, f, effectKey(next, d.State.Seq, i)))
 	}
 	change := Change{Task: next, Before: before, Run: run}
-	if out.Task != nil {
+	if d.Moved {
 		if err := e.addHolds(ctx, &out, change); err != nil {
 			return err
 		}
@@ -166,7 +169,7 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 		return err
 	}
 	e.committed(next, before, ev, d)
-	if out.Task != nil {
+	if d.Moved {
 		e.tellFeatures(change)
 	}
 	return nil

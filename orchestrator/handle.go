@@ -111,6 +111,9 @@ func (e *Engine) overwritten(ctx context.Context, c queue.Claim, h tracker.Hook)
 	if err != nil || !found || task.State.Stage.Terminal() {
 		return false, err
 	}
+	if !h.At.IsZero() && h.At.Before(task.CreatedAt) {
+		return false, nil // a webhook that was under way for long: the STOP was of an earlier task
+	}
 	if to, err := board.StatusOf(ctx, h.ProjectID, h.To); err != nil || to != stage.StatusStop {
 		return false, err
 	}

@@ -42,16 +42,16 @@ func (e *Engine) Run(ctx context.Context) {
 func (e *Engine) pool(ctx context.Context, g *run.Group, name string, slots int, handle func(context.Context, queue.Claim) *queue.Outcome) {
 	wake := e.Jobs.Wake(name)
 	s := &poolSlots{free: slots, changed: make(chan struct{}, 1)}
-	for ctx.Err() == nil {
+	for err := ctx.Err(); err == nil; {
 		free := s.available()
 		e.Meter.Set("slots_available", float64(free), "pool", name)
 		if free == 0 {
-			_ = e.Scheduler.Wait(ctx, time.Time{}, s.changed) // for a slot; the loop looks at the context
+			err = e.Scheduler.Wait(ctx, time.Time{}, s.changed) // for a slot
 			continue
 		}
-		claims, err := e.Jobs.Take(ctx, name, e.opt.Worker, free, e.opt.JobTTL)
-		if err != nil && ctx.Err() == nil {
-			e.Log.Error("jobs cannot be taken", "pool", name, "err", err)
+		claims, failed := e.Jobs.Take(ctx, name, e.opt.Worker, free, e.opt.JobTTL)
+		if failed != nil && ctx.Err() == nil {
+			e.Log.Error("jobs cannot be taken", "pool", name, "err", failed)
 		}
 		s.take(len(claims))
 		for _, c := range claims {
@@ -66,7 +66,7 @@ func (e *Engine) pool(ctx context.Context, g *run.Group, name string, slots int,
 			})
 		}
 		if len(claims) == 0 {
-			_ = e.Scheduler.Wait(ctx, s.next(e.Now(), e.opt.Poll), wake, s.changed)
+			err = e.Scheduler.Wait(ctx, s.next(e.Now(), e.opt.Poll), wake, s.changed)
 		}
 	}
 }

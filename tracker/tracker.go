@@ -124,11 +124,12 @@ type Hook struct {
 	Event     string // the tracker's own name of it, for logs
 	ProjectID string
 	ItemID    string
-	ActorID   string // who caused it; empty when the payload does not tell
-	Self      bool   // caused by this service's own account
-	Status    bool   // the status is what changed
-	To        string `json:",omitempty"` // the column that it changed to, by id or name; empty when the payload does not tell
-	Body      string // of a comment, markup stripped
+	ActorID   string    // who caused it; empty when the payload does not tell
+	Self      bool      // caused by this service's own account
+	Status    bool      // the status is what changed
+	To        string    `json:",omitempty"` // the column that it changed to, by id or name; empty when the payload does not tell
+	At        time.Time `json:",omitzero"`  // of the change, by the tracker's clock; zero when the payload does not tell
+	Body      string    // of a comment, markup stripped
 }
 
 // Receiver is the edge of a tracker's webhooks. Its methods are pure.

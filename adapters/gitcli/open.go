@@ -39,6 +39,16 @@ func (g *Git) Open(ctx context.Context, s work.Space, first []work.File) (string
 	return p.dir, g.repair(ctx, p, tip)
 }
 
+// Begin implements work.Mirror.
+func (g *Git) Begin(ctx context.Context, s work.Space, first []work.File) error {
+	p, err := g.locate(s)
+	if err != nil {
+		return err
+	}
+	_, err = g.branch(ctx, p, first)
+	return err
+}
+
 // branch makes the mirror and the branch in it, and returns its tip.
 func (g *Git) branch(ctx context.Context, p place, first []work.File) (string, error) {
 	defer g.lockMirror(ctx, p)()

@@ -63,11 +63,12 @@ type envelope struct {
 }
 
 type data struct {
-	ID             string `json:"id"`
-	Project        string `json:"project"`
-	Issue          string `json:"issue"` // comments
-	HTML           string `json:"comment_html"`
-	ExternalSource string `json:"external_source"`
+	ID             string   `json:"id"`
+	Project        string   `json:"project"`
+	Issue          string   `json:"issue"` // comments
+	HTML           string   `json:"comment_html"`
+	ExternalSource string   `json:"external_source"`
+	UpdatedAt      wireTime `json:"updated_at"`
 
 	// v2
 	ProjectID string `json:"project_id"`
@@ -89,7 +90,7 @@ func (c *Client) Decode(event string, body []byte) (tracker.Hook, error) {
 		return tracker.Hook{}, fmt.Errorf("plane: the payload cannot be read: %w", err)
 	}
 	e.Event = cmp.Or(e.Event, event)
-	h := tracker.Hook{Kind: tracker.HookOther}
+	h := tracker.Hook{Kind: tracker.HookOther, At: e.Data.UpdatedAt.Time}
 	var source string
 	if len(e.Version) > 0 && string(e.Version) != "null" {
 		source = e.decodeV2(&h)

@@ -289,6 +289,12 @@ func TestDecode(t *testing.T) {
 		require.NoError(t, err)
 		got, err := c.Decode("", body)
 		require.NoError(t, err, file)
+		if at := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC); !got.At.IsZero() {
+			require.WithinDuration(t, at, got.At, 24*time.Hour, file)
+			got.At = time.Time{}
+		} else {
+			require.NotEqual(t, "issue_updated_state_id", file, "a moment is told")
+		}
 		require.Equal(t, want, got, file)
 		for _, cut := range []int{1, len(body) / 2, len(body) - 3} {
 			_, err := c.Decode("issue", body[:cut])

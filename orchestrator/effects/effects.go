@@ -25,12 +25,13 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // Deps are what the runners work with. All are required but Messenger (nil:
-// notices are only logged), Log and Now.
+// notices are only logged), Agents (nil: none runs), Log and Now.
 type Deps struct {
 	Store      orchestrator.Store
 	Projects   *orchestrator.Projects
@@ -38,6 +39,7 @@ type Deps struct {
 	Host       githost.Host
 	Messenger  messenger.Messenger
 	Workspaces orchestrator.Workspaces
+	Agents     work.Agents
 	Log        *slog.Logger
 	Now        func() time.Time
 }
@@ -101,7 +103,11 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if item.Status == e.Status {
 		return finished
 	}
-	if _, trigger := stage.BoardTrigger(item.Status); trigger && !slices.Contains(e.Replaces, item.Status) {
+	ours, err := d.shows(ctx, e, item)
+	if err != nil {
+		return d.retry(e, err)
+	}
+	if _, trigger := stage.BoardTrigger(item.Status); trigger && !ours && !slices.Contains(e.Replaces, item.Status) {
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: fmt.Sprintf("not set: a human has set %s", item.Status)}
 	}
 	err = d.Tracker.SetStatus(ctx, e.ProjectID, e.ItemID, e.Status)
@@ -115,6 +121,20 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	default:
 		return finished
 	}
+}
+
+// shows reports whether an item stands in the column that shows what the service
+// set before. On a board with few columns that can be the column of a trigger.
+func (d Deps) shows(ctx context.Context, e orchestrator.Effect, item tracker.Item) (bool, error) {
+	board, ok := d.Tracker.(tracker.Board)
+	if !ok || e.Previous == "" || e.Previous == item.Status {
+		return false, nil
+	}
+	if info, _ := stage.StatusNamed(e.Previous); info.Fallback == "" {
+		return false, nil
+	}
+	columns, err := board.Columns(ctx, e.ProjectID)
+	return columns[e.Previous] == item.StatusName, err
 }
 
 // notify sends an audible message. A chat that cannot be reached never holds up

@@ -1,6 +1,7 @@
 package effects_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -152,3 +153,46 @@ func ExampleRunners() {
 	fmt.Println(kinds)
 	// Output: [comment merge notify prepare publish status tidy]
 }
+
+// On a board with few columns our own status may stand in the column of a trigger: it
+// is not a person's word, and is replaced. Where the column of our status is another,
+// it is a person's.
+func TestStatusInAFallbackColumn(t *testing.T) {
+	for _, c := range []struct {
+		columns []stage.Status
+		want    stage.Status
+	}{
+		{[]stage.Status{stage.StatusToAnalyse, stage.StatusInProgress, stage.StatusDone}, stage.StatusDone},
+		{nil, stage.StatusInProgress},
+	} {
+		k := setup(t)
+		k.board.AddProject("p", c.columns...)
+		k.board.Put(tracker.Item{ID: "i", ProjectID: "p", Title: "T", Status: stage.StatusInProgress})
+		o := k.run(stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusDone, Previous: stage.StatusDeploying}, 1)
+		require.Equal(t, queue.OutcomeDone, o.Kind)
+		item, err := k.board.Item(t.Context(), "p", "i")
+		require.NoError(t, err)
+		require.Equal(t, c.want, item.Status)
+	}
+}
+
+// A workspace is removed when nothing of an agent lives in it, and not before.
+func TestTidyWaitsForTheAgent(t *testing.T) {
+	k := setup(t)
+	k.head()
+	alive := errors.New("an agent lives")
+	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
+	require.NoError(t, err)
+	tidy := effects.Runners(effects.Deps{Store: k.store, Projects: projects, Workspaces: k.place, Agents: agents{k.place, alive}})[stage.EffectTidy]
+	e := orchestrator.Effect{Effect: stage.Effect{Kind: stage.EffectTidy}, TaskID: 1, Repo: "acme/app", Attempt: 1}
+	require.Equal(t, queue.OutcomeRetry, tidy.Run(t.Context(), e).Kind)
+	require.Len(t, k.place.Checkouts(), 1)
+}
+
+// agents cannot be ended.
+type agents struct {
+	work.Agents
+	err error
+}
+
+func (a agents) Quiesce(context.Context, int64) error { return a.err }

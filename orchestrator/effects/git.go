@@ -24,7 +24,7 @@ func (d Deps) prepare(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 		return finished
 	}
 	space := p.Space(t)
-	if _, err := d.Workspaces.Open(ctx, space, orchestrator.FirstFiles(p, t)); err != nil {
+	if err := d.Workspaces.Begin(ctx, space, orchestrator.FirstFiles(p, t)); err != nil {
 		return d.retry(e, err)
 	}
 	tip, err := d.Workspaces.Tip(ctx, space)
@@ -43,6 +43,9 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	t, p, err := d.target(ctx, e)
 	if err != nil {
 		return d.retry(e, err)
+	}
+	if t.State.Stage == stage.Cancelled { // its branch is removed, and its names are not its own any more
+		return finished
 	}
 	err = d.Workspaces.Push(ctx, p.Space(t), e.SHA, e.Expected)
 	if errors.Is(err, work.ErrMoved) || errors.Is(err, work.ErrProtected) || errors.Is(err, work.ErrBadName) {
@@ -121,13 +124,20 @@ func report(e orchestrator.Effect, ev stage.Event) queue.Outcome {
 	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{orchestrator.TriggerJob(e, ev)}}
 }
 
-// tidy removes the workspace; the mirror keeps the commits.
+// tidy removes the workspace, when nothing of an agent lives in it; the mirror keeps
+// the commits.
 func (d Deps) tidy(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	t, p, err := d.target(ctx, e)
 	if err != nil {
 		return d.retry(e, err)
 	}
-	if err := d.Workspaces.Close(ctx, p.Space(t)); err != nil {
+	if d.Agents != nil {
+		err = d.Agents.Quiesce(ctx, e.TaskID)
+	}
+	if err == nil {
+		err = d.Workspaces.Close(ctx, p.Space(t))
+	}
+	if err != nil {
 		return d.retry(e, err)
 	}
 	return finished

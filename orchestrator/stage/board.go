@@ -30,7 +30,7 @@ func (w *writer) status(to Status) {
 	if to == "" || to == s.Set && !board {
 		return
 	}
-	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectStatus, Status: to, Replaces: Replaceable(s.Acted, s.Set)})
+	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectStatus, Status: to, Replaces: Replaceable(s.Acted, s.Set), Previous: s.Set})
 	s.Set = to
 }
 

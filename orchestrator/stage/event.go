@@ -133,6 +133,7 @@ type Effect struct {
 	Text     string        `json:"text,omitempty"`
 	Status   Status        `json:"status,omitempty"`
 	Replaces []Status      `json:"replaces,omitempty"` // trigger statuses that the write may overwrite
+	Previous Status        `json:"previous,omitempty"` // status: what the service set before; a fallback column may show it as a trigger
 	Files    []string      `json:"files,omitempty"`    // comment: artefacts to link to
 	SHA      string        `json:"sha,omitempty"`
 	Expected string        `json:"expected,omitempty"` // publish: where the remote branch was left; landed: the head that was merged

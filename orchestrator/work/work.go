@@ -114,8 +114,11 @@ func (c *Conflict) Error() string {
 	return fmt.Sprintf("work: the branch conflicts with main at %.12s in %s", c.Base, strings.Join(c.Files, ", "))
 }
 
-// Mirror reads what has been taken.
+// Mirror keeps what has been taken.
 type Mirror interface {
+	// Begin makes the branch as Open does, and no checkout: an agent may be at work
+	// in it.
+	Begin(ctx context.Context, s Space, first []File) error
 	// Tip reads the branch from the mirror; SHA is empty when there is none.
 	Tip(ctx context.Context, s Space) (Tip, error)
 	// Files gives the repository's files at a commit of the mirror.

@@ -54,9 +54,10 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	}, nil
 }
 
-// critical reports whether a task is in the middle of what cannot be undone.
+// critical reports whether a task is in the middle of what cannot be undone. A
+// deployment that waits for a person, blocked or with questions open, is not.
 func critical(s stage.State) bool {
-	return s.Stage == stage.Deploy && (s.Phase == stage.PhaseMerge || s.Phase == stage.PhaseRelease) && s.Hold != stage.HoldBlocked
+	return s.Stage == stage.Deploy && (s.Phase == stage.PhaseMerge || s.Phase == stage.PhaseRelease) && s.Hold == stage.HoldNone
 }
 
 // Rule makes STOP a decision.
@@ -99,7 +100,7 @@ func cancel(s stage.State, e stage.Event, d stage.Decision, why string) stage.De
 	text := "Cancelled: " + why + ". The branch is removed; the documents are kept."
 	out.Effects = append(out.Effects,
 		stage.Effect{Kind: orchestrator.EffectCancel, SHA: n.Head},
-		stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusStop, Replaces: stage.Replaceable(s.Acted, s.Set)},
+		stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusStop, Replaces: stage.Replaceable(s.Acted, s.Set), Previous: s.Set},
 		stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text})
 	return out
 }

@@ -133,6 +133,25 @@ func (p *Place) Open(_ context.Context, s work.Space, first []work.File) (string
 	if p.fail != nil {
 		return "", p.fail
 	}
+	p.begin(s, first)
+	if head := p.checkout[dir(s)]; head == "" || !p.ancestor(s.Head, head) {
+		p.checkout[dir(s)] = p.branches[key(s)]
+	}
+	return dir(s), nil
+}
+
+// Begin implements work.Mirror.
+func (p *Place) Begin(_ context.Context, s work.Space, first []work.File) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fail == nil {
+		p.begin(s, first)
+	}
+	return p.fail
+}
+
+// begin makes the branch when there is none.
+func (p *Place) begin(s work.Space, first []work.File) {
 	p.obtain(s)
 	if p.branches[key(s)] == "" {
 		files := map[string]string{"README.md": "read me\n", ".github/workflows/ci.yml": "on: push\n"}
@@ -142,10 +161,6 @@ func (p *Place) Open(_ context.Context, s work.Space, first []work.File) (string
 		}
 		p.branches[key(s)] = p.commit(base, files)
 	}
-	if head := p.checkout[dir(s)]; head == "" || !p.ancestor(s.Head, head) {
-		p.checkout[dir(s)] = p.branches[key(s)]
-	}
-	return dir(s), nil
 }
 
 // obtain brings the mirror's branch to the commit that the space names, unless it
@@ -182,14 +197,26 @@ func (p *Place) Tip(_ context.Context, s work.Space) (work.Tip, error) {
 }
 
 func (p *Place) tip(s work.Space) work.Tip {
-	t := work.Tip{SHA: p.branches[key(s)]}
-	for id := t.SHA; id != ""; id = p.commits[id].parent {
-		t.SameCode = append(t.SameCode, id)
-		if !p.onlyDocs(id, s.Docs) {
+	sha := p.branches[key(s)]
+	return work.Tip{SHA: sha, SameCode: p.sameCode(sha, s.Docs)}
+}
+
+// SameCode lists a commit and those before it that differ from it in nothing but a
+// directory of documents.
+func (p *Place) SameCode(sha, docs string) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sameCode(sha, docs)
+}
+
+func (p *Place) sameCode(sha, docs string) (same []string) {
+	for id := sha; id != ""; id = p.commits[id].parent {
+		same = append(same, id)
+		if !p.onlyDocs(id, docs) {
 			break
 		}
 	}
-	return t
+	return same
 }
 
 // onlyDocs reports whether a commit changes nothing outside a directory.
@@ -276,6 +303,9 @@ func (p *Place) Drop(_ context.Context, s work.Space, _ string) error {
 	seen, tip := p.remote[key(s)], p.branches[key(s)]
 	delete(p.checkout, dir(s))
 	delete(p.branches, key(s))
+	if first := p.commits[p.commits[seen].parent]; tip == "" && first.files != nil && first.parent == "" {
+		tip = seen // nothing but the first commit: another machine has made it
+	}
 	if seen != "" && !p.ancestor(seen, tip) {
 		return work.ErrMoved
 	}
