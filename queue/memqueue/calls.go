@@ -1,7 +1,9 @@
 package memqueue
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sort"
 	"time"
 
@@ -21,23 +23,32 @@ func (t *Tx) Take(pool, worker string, n int, ttl time.Duration) []queue.Claim {
 }
 
 func (q *Queue) take(pool, worker string, n int, ttl time.Duration) []queue.Claim {
-	waits := q.waits()
-	queue.ClaimOrder(waits)
 	now := q.now()
+	var ready []*queue.Job
+	first := map[string]bool{} // keys that an earlier job has
+	for _, id := range q.open {
+		j := q.jobs[id]
+		behind := j.Key != "" && first[j.Key]
+		if j.Key != "" {
+			first[j.Key] = true
+		}
+		if j.Pool == pool && j.Status == queue.Queued && !behind && !j.AvailableAt.After(now) && !q.held(j) {
+			ready = append(ready, j)
+		}
+	}
+	slices.SortStableFunc(ready, func(a, b *queue.Job) int { return cmp.Compare(a.Priority, b.Priority) })
 	var out []queue.Claim
-	for _, w := range waits {
-		if len(out) >= n {
-			break
-		}
-		if w.Job.Pool != pool || len(w.Reasons) > 0 {
-			continue
-		}
-		j := q.jobs[w.Job.ID]
+	for _, j := range ready[:min(n, len(ready))] {
 		j.Status, j.Worker, j.StartedAt, j.HeartbeatAt, j.LeaseUntil = queue.Running, worker, now, now, now.Add(ttl)
 		j.Attempt++
 		out = append(out, queue.Claim{Job: clone(j)})
 	}
 	return out
+}
+
+// held reports whether a subject of a job is held.
+func (q *Queue) held(j *queue.Job) bool {
+	return slices.ContainsFunc(q.holds, func(h queue.Hold) bool { return slices.Contains(j.Holds, h.Subject) })
 }
 
 // Extend implements queue.Queue.
@@ -137,6 +148,36 @@ func (q *Queue) Jobs(_ context.Context, f queue.Filter) ([]queue.Job, error) {
 		}
 	}
 	return out, nil
+}
+
+// Running lists the jobs of a key that run.
+func (q *Queue) Running(key string) (ids []int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, id := range q.open {
+		if j := q.jobs[id]; j.Key == key && j.Status == queue.Running {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// LastJob is the id of the newest job.
+func (q *Queue) LastJob() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.lastID
+}
+
+// Job reads one job.
+func (q *Queue) Job(id int64) (queue.Job, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	j, ok := q.jobs[id]
+	if !ok {
+		return queue.Job{}, false
+	}
+	return *j, true
 }
 
 func matches(j queue.Job, f queue.Filter) bool {
