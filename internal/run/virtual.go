@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -20,10 +21,12 @@ var ErrDead = errors.New("run: the simulated machine is dead")
 //
 // A Virtual belongs to the goroutine that calls Run.
 type Virtual struct {
-	now    time.Time
+	start  time.Time
+	now    int64      // nanoseconds since the start
 	choose *rand.Rand // nil: first come, first served
 	procs  []*process // alive, in order of birth
-	timers []timer    // by moment and birth
+	idle   []*coroutine
+	timers []timer // by moment and birth
 	births int64
 	steps  int64
 	killed bool // a dead domain has processes to drop
@@ -33,32 +36,39 @@ type Virtual struct {
 }
 
 type timer struct {
-	at   time.Time
+	at   int64
 	born int64
 	fire func()
 }
 
-// process is a coroutine and what it waits for.
-type process struct {
-	domain *Domain
+// coroutine runs one process after the other: a new one would have to grow its
+// stack again.
+type coroutine struct {
 	resume func() (struct{}, bool)
-	park   func() bool // returns control to the scheduler
+	park   func(struct{}) bool // returns control to the scheduler
+	end    func()
+	run    func() // what it runs; nil = nothing
+}
 
-	waits bool // false: it can go on at once
-	ctx   context.Context
-	until time.Time // of the virtual clock; zero = never
-	hints []<-chan struct{}
-	since int64 // the step in which it parked
+// process is what it waits for.
+type process struct {
+	*coroutine
+	domain *Domain
+	waits  bool // false: it can go on at once
+	ctx    context.Context
+	until  int64 // of the virtual clock
+	hints  []<-chan struct{}
+	since  int64 // the step in which it parked
 }
 
 // NewVirtual makes a scheduler whose clock stands at a moment. Without a generator
 // the process that has waited longest goes on first.
 func NewVirtual(start time.Time, choose *rand.Rand) *Virtual {
-	return &Virtual{now: start, choose: choose}
+	return &Virtual{start: start, choose: choose}
 }
 
 // Now is the virtual time, which no domain's wrong clock changes.
-func (v *Virtual) Now() time.Time { return v.now }
+func (v *Virtual) Now() time.Time { return v.start.Add(time.Duration(v.now)) }
 
 // Steps is how many times a process was resumed.
 func (v *Virtual) Steps() int64 { return v.steps }
@@ -67,12 +77,12 @@ func (v *Virtual) Steps() int64 { return v.steps }
 func (v *Virtual) Alive() int { return len(v.procs) }
 
 // After calls f, which must not wait, when d has passed.
-func (v *Virtual) After(d time.Duration, f func()) { v.at(v.now.Add(d), f) }
+func (v *Virtual) After(d time.Duration, f func()) { v.at(v.now+int64(d), f) }
 
-func (v *Virtual) at(at time.Time, f func()) (cancel func()) {
+func (v *Virtual) at(at int64, f func()) (cancel func()) {
 	v.births++
 	t := timer{at, v.births, f}
-	order := func(a, b timer) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.born, b.born)) }
+	order := func(a, b timer) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.born, b.born)) }
 	i, _ := slices.BinarySearchFunc(v.timers, t, order)
 	v.timers = slices.Insert(v.timers, i, t)
 	return func() {
@@ -123,61 +133,88 @@ func (v *Virtual) step() bool {
 func (v *Virtual) resume(p *process) {
 	v.steps++
 	v.current = p
-	if _, alive := p.resume(); !alive {
+	if p.resume(); p.run == nil {
 		v.procs = slices.DeleteFunc(v.procs, func(o *process) bool { return o == p })
+		v.idle = append(v.idle, p.coroutine)
 	}
 }
+
+// Close kills every domain, lets the processes unwind and frees what they leave
+// behind. Nothing that was to happen later happens. The scheduler is not usable after
+// it.
+func (v *Virtual) Close() {
+	for len(v.procs) > 0 {
+		for _, p := range v.procs {
+			p.domain.Kill()
+		}
+		v.drop()
+	}
+	v.timers = nil
+	for _, c := range v.idle {
+		c.end()
+	}
+	v.idle = nil
+}
+
+// coroutine is one that runs nothing.
+func (v *Virtual) coroutine() *coroutine {
+	if n := len(v.idle); n > 0 {
+		c := v.idle[n-1]
+		v.idle = v.idle[:n-1]
+		return c
+	}
+	c := &coroutine{}
+	c.resume, c.end = iter.Pull(func(yield func(struct{}) bool) {
+		c.park = yield
+		for again := true; again; again = yield(struct{}{}) {
+			c.run()
+			c.run = nil
+		}
+	})
+	return c
+}
+
+// never is the moment that does not come.
+const never = math.MaxInt64
 
 // advance moves the clock to the next moment at which something happens.
 func (v *Virtual) advance() bool {
-	var next time.Time
+	next := int64(never)
 	for _, p := range v.procs {
-		if at := p.due(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
-			next = at
-		}
+		next = min(next, p.due())
 	}
-	if len(v.timers) > 0 && (next.IsZero() || !next.Before(v.timers[0].at)) {
+	if len(v.timers) > 0 && v.timers[0].at <= next {
 		t := v.timers[0]
 		v.timers = slices.Delete(v.timers, 0, 1)
-		v.now = later(v.now, t.at)
+		v.now = max(v.now, t.at)
 		t.fire()
 		return true
 	}
-	if next.IsZero() {
+	if next == never {
 		return false
 	}
-	v.now = later(v.now, next)
+	v.now = max(v.now, next)
 	return true
 }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
+// due is when a waiting process goes on by the clock.
+func (p *process) due() int64 {
+	if !p.waits {
+		return p.domain.paused
 	}
-	return a
-}
-
-// due is when a waiting process goes on by the clock; zero = never.
-func (p *process) due() time.Time {
-	switch paused := p.domain.paused; {
-	case !p.waits:
-		return paused
-	case p.until.IsZero():
-		return time.Time{}
-	default:
-		return later(p.until, paused)
-	}
+	return max(p.until, p.domain.paused)
 }
 
 // ready reports whether a process can go on.
-func (p *process) ready(now time.Time) bool {
-	if p.domain.paused.After(now) {
+func (p *process) ready(now int64) bool {
+	switch {
+	case p.domain.paused > now:
 		return false
-	}
-	if !p.waits || !p.until.IsZero() && !p.until.After(now) || p.ctx.Err() != nil {
+	case !p.waits, p.until <= now, p.ctx.Err() != nil:
 		return true
+	default:
+		return p.hinted() >= 0
 	}
-	return p.hinted() >= 0
 }
 
 func (p *process) hinted() int {
@@ -202,7 +239,7 @@ func (v *Virtual) drop() {
 type Domain struct {
 	v      *Virtual
 	skew   time.Duration
-	paused time.Time // nobody runs before
+	paused int64 // nobody runs before
 	dead   bool
 }
 
@@ -213,30 +250,24 @@ func (v *Virtual) Domain() *Domain {
 
 // Kill ends the domain: its processes are dropped as soon as the one that runs
 // gives control back.
-func (d *Domain) Kill() { d.dead, d.v.killed, d.paused = true, true, time.Time{} }
+func (d *Domain) Kill() { d.dead, d.v.killed, d.paused = true, true, 0 }
 
 // Dead reports whether the domain was killed.
 func (d *Domain) Dead() bool { return d.dead }
 
 // Pause stops the domain for a while, as SIGSTOP does; its clock goes on.
-func (d *Domain) Pause(t time.Duration) { d.paused = d.v.now.Add(t) }
+func (d *Domain) Pause(t time.Duration) { d.paused = d.v.now + int64(t) }
 
 // Skew sets how far the domain's wall clock is ahead of the true time.
 func (d *Domain) Skew(by time.Duration) { d.skew = by }
 
 // Now implements Scheduler.
-func (d *Domain) Now() time.Time { return d.v.now.Add(d.skew) }
+func (d *Domain) Now() time.Time { return d.v.Now().Add(d.skew) }
 
 // Go implements Scheduler.
 func (d *Domain) Go(f func()) {
-	p := &process{domain: d, since: d.v.steps}
-	var yield func(struct{}) bool
-	next, _ := iter.Pull(func(y func(struct{}) bool) {
-		yield = y
-		f()
-	})
-	p.park = func() bool { return yield(struct{}{}) }
-	p.resume = next
+	p := &process{coroutine: d.v.coroutine(), domain: d, since: d.v.steps}
+	p.run = f
 	d.v.procs = append(d.v.procs, p)
 }
 
@@ -254,9 +285,9 @@ func (d *Domain) Yield() {
 // is set later does not change when it comes.
 func (d *Domain) Wait(ctx context.Context, until time.Time, hints ...<-chan struct{}) error {
 	p := d.v.current
-	p.waits, p.ctx, p.hints, p.until = true, ctx, hints, time.Time{}
+	p.waits, p.ctx, p.hints, p.until = true, ctx, hints, never
 	if !until.IsZero() {
-		p.until = later(d.v.now.Add(until.Sub(d.Now())), d.v.now)
+		p.until = d.v.now + max(0, int64(until.Sub(d.Now())))
 	}
 	if !d.dead {
 		p.stop()
@@ -274,13 +305,13 @@ func (d *Domain) Wait(ctx context.Context, until time.Time, hints ...<-chan stru
 
 func (p *process) stop() {
 	p.since = p.domain.v.steps
-	p.park()
+	p.park(struct{}{})
 }
 
 // WithTimeout implements Scheduler.
 func (d *Domain) WithTimeout(ctx context.Context, t time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	forget := d.v.at(d.v.now.Add(t), func() { cancel(context.DeadlineExceeded) })
+	forget := d.v.at(d.v.now+int64(t), func() { cancel(context.DeadlineExceeded) })
 	return ctx, func() {
 		forget()
 		cancel(context.Canceled)

@@ -37,6 +37,7 @@ func story(seed uint64) string {
 	}
 	d.Go(func() { g.Wait(); b.WriteString("all\n") })
 	v.Run(func() bool { return false })
+	v.Close()
 	return b.String()
 }
 
@@ -73,6 +74,7 @@ func TestKill(t *testing.T) {
 		require.ErrorIs(t, d.Wait(context.Background(), time.Time{}), run.ErrDead)
 	})
 	v.Run(forever)
+	v.Close()
 	require.Equal(t, 3, looks)
 	require.Equal(t, 3, after)
 	require.Zero(t, v.Alive())
@@ -93,6 +95,7 @@ func TestPauseAndSkew(t *testing.T) {
 	v.After(500*time.Millisecond, func() { d.Pause(10 * time.Second) })
 	v.After(600*time.Millisecond, func() { d.Skew(24 * time.Hour) })
 	v.Run(forever)
+	v.Close()
 	require.Equal(t, []time.Duration{10500 * time.Millisecond, 11500 * time.Millisecond, 12500 * time.Millisecond}, at, "a clock that jumps changes no wait")
 	require.Equal(t, epoch.Add(24*time.Hour+12500*time.Millisecond), d.Now())
 }
@@ -120,6 +123,7 @@ func TestVirtualTimeout(t *testing.T) {
 	})
 	v.After(2*time.Minute, cancel)
 	v.Run(forever)
+	v.Close()
 	require.Equal(t, []time.Duration{time.Second, time.Minute, 2 * time.Minute}, took)
 	require.Zero(t, v.Alive())
 }
@@ -132,6 +136,7 @@ func TestVirtualPanicEndsOnlyItsProcess(t *testing.T) {
 	ended := false
 	d.Go(func() { g.Stop(); ended = true })
 	v.Run(forever)
+	v.Close()
 	require.True(t, ended)
 	require.Positive(t, v.Steps())
 }
@@ -161,5 +166,6 @@ func ExampleVirtual() {
 		fmt.Println(machine.Now().Format(time.TimeOnly))
 	})
 	v.Run(func() bool { return false })
+	v.Close()
 	// Output: 01:00:00
 }
