@@ -84,6 +84,9 @@ func (serveCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
+	if err := hideMemory(); err != nil {
+		return fmt.Errorf("the memory of the service cannot be hidden from its agents: %w", err)
+	}
 	service, err := wiring.Open(ctx, settings, shim(), settings.Logger(s.err))
 	if err != nil {
 		return err

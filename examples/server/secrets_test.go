@@ -1,0 +1,49 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// A process of the same user cannot read the environment of one that hides it.
+func TestHideMemory(t *testing.T) {
+	if os.Getenv("HIDE_MEMORY") != "" {
+		require.NoError(t, hideMemory())
+		dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+		require.NoError(t, err)
+		require.Zero(t, dumpable)
+		out, err := exec.CommandContext(t.Context(), "cat", "/proc/"+strconv.Itoa(os.Getpid())+"/environ").CombinedOutput()
+		require.Error(t, err, "a child read %d bytes", len(out))
+		return
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestHideMemory$")
+	cmd.Env = append(os.Environ(), "HIDE_MEMORY=1")
+	if os.Getuid() == 0 { // root reads everything: as somebody else, then
+		nobody, err := user.Lookup("nobody")
+		if err != nil {
+			t.Skip("no user nobody")
+		}
+		uid, err := strconv.ParseUint(nobody.Uid, 10, 32)
+		require.NoError(t, err)
+		program, err := os.ReadFile(os.Args[0])
+		require.NoError(t, err)
+		dir, err := os.MkdirTemp("", "hide")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		require.NoError(t, os.Chmod(dir, 0o755))
+		require.NoError(t, os.WriteFile(dir+"/test", program, 0o755))
+		cmd.Path, cmd.Dir = dir+"/test", dir
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+	}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+}
