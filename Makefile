@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser check lint fmt cover bench bench-queue bench-tiles fuzz soak build tools
+.PHONY: help demo test test-browser check lint fmt cover bench bench-queue bench-tiles fuzz soak sim mutants build tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,7 @@ check: tools fmt lint ## format, vet, lint, floor plan, race tests, browser test
 	$(GO) test ./internal/archtest
 	$(GO) mod tidy -diff
 	$(GO) test -timeout 30m -race ./...
+	@$(MAKE) --no-print-directory sim
 	@$(MAKE) --no-print-directory test-browser
 	@$(MAKE) --no-print-directory cover
 
@@ -70,6 +71,13 @@ fuzz: ## each fuzz target for FUZZTIME
 SOAK ?= 20
 soak: ## tests that look for rare things, SOAK times as long
 	SOAK=$(SOAK) $(GO) test -timeout 60m -run 'TestHistory|TestReplicas' -v ./adapters/postgres
+
+SEEDS ?= 2000
+sim: ## simulated worlds, SEEDS of them (100000 for a night)
+	$(GO) run ./examples/server sim -seeds 0..$(SEEDS)
+
+mutants: ## plant every bug of the list and find it; writes the table in docs/reliability.md
+	MUTANTS=all $(GO) test ./orchestrator/simulate -run 'TestMutants|TestKnownFaults' -count 1 -timeout 60m -v
 
 build: ## the reference server, as ./bin/signalbox
 	$(GO) build -trimpath -o bin/signalbox ./examples/server

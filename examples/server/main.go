@@ -6,6 +6,7 @@
 //	server validate     check the settings, the project registry and the pipeline
 //	server doctor       examine a deployment: tokens, board columns, git, disk
 //	server why <task>   why a task stands where it stands
+//	server sim          simulated worlds by seed
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"syscall"
 	"text/tabwriter"
@@ -40,6 +42,7 @@ type cli struct {
 	Validate validateCmd `cmd:"" help:"Check the settings, the project registry and the pipeline."`
 	Doctor   doctorCmd   `cmd:"" help:"Examine a deployment: git, tokens, board columns, agents, disk."`
 	Why      whyCmd      `cmd:"" help:"Say why a task stands where it stands."`
+	Sim      simCmd      `cmd:"" help:"Let simulated worlds live by seed, and check what must hold in them."`
 	Shim     shimCmd     `cmd:"" name:"agent-shim" hidden:""`
 	Version  kong.VersionFlag
 }
@@ -59,7 +62,7 @@ func run(args []string, out, errs io.Writer) int {
 		fmt.Fprintln(errs, "server:", err)
 		return 1
 	}
-	ctx, err := parser.Parse(args)
+	ctx, err := parser.Parse(doubleDashes(args))
 	if exit >= 0 { // help or version was shown
 		return exit
 	}
@@ -72,6 +75,20 @@ func run(args []string, out, errs io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// doubleDashes lets long flags have one dash too, as those of other Go programs do.
+func doubleDashes(args []string) []string {
+	out := slices.Clone(args)
+	for i, a := range out {
+		if a == "--" {
+			break
+		}
+		if len(a) > 2 && a[0] == '-' && a[1] != '-' {
+			out[i] = "-" + a
+		}
+	}
+	return out
 }
 
 type serveCmd struct{}

@@ -43,6 +43,7 @@ func plan() []room {
 		{"orchestrator", 3, nil},
 		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/web", 3, []string{"orchestrator"}},
 		{"orchestrator/web/dashboard", 3, []string{"orchestrator"}},
+		{"orchestrator/simulate", 3, simulated()},
 		{"orchestrator/memstore", 3, []string{"orchestrator"}}, {"orchestrator/features/", 3, []string{"orchestrator"}},
 		{"adapters/gpsfile", 4, []string{"internal/yamlplace"}},
 		{"adapters/projectfile", 4, []string{"adapters/agentcli", "internal/yamlplace"}}, // agent commands are checked where they are written
@@ -51,6 +52,16 @@ func plan() []room {
 		{"examples/", 5, []string{"examples/wiring", "examples/mappage"}},
 		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/yamlplace", 4, nil}, {"internal/archtest", 5, nil},
 	}
+}
+
+// simulated are the packages of its own floor that the simulator puts together, as
+// the reference server does.
+func simulated() []string {
+	out := []string{"orchestrator", "orchestrator/effects", "orchestrator/memstore", "orchestrator/web"}
+	for _, f := range []string{"budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "serialgate", "stop"} {
+		out = append(out, "orchestrator/features/"+f)
+	}
+	return out
 }
 
 // suites are packages that only tests import; they may use test libraries.

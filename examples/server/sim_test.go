@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// simulated runs the sim command and returns what it prints and its exit code.
+func simulated(args ...string) (out, errs string, code int) {
+	var o, e bytes.Buffer
+	code = run(append([]string{"sim"}, args...), &o, &e)
+	return o.String(), e.String(), code
+}
+
+// The same seed prints the same, with one dash or two.
+func TestSimIsDeterministic(t *testing.T) {
+	first, errs, code := simulated("-seed", "7", "-trace")
+	require.Zero(t, code, errs)
+	require.Contains(t, first, "trace sha-256 ")
+	again, _, _ := simulated("--seed", "7", "--trace")
+	require.Equal(t, first, again)
+}
+
+// A world that breaks an invariant is told as a story, and can be run from a file.
+func TestSimTellsAStory(t *testing.T) {
+	out, errs, code := simulated("-seed", "204", "-traps", "forgets")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "an invariant is broken")
+	require.Contains(t, out, "BROKEN: unblocks")
+	_, world, found := bytes.Cut([]byte(out), []byte("for --world:\n"))
+	require.True(t, found)
+	file := filepath.Join(t.TempDir(), "world.json")
+	require.NoError(t, os.WriteFile(file, world, 0o600))
+	out, _, code = simulated("-world", file, "--no-shrink")
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "broken: unblocks")
+}
+
+func TestSimRanges(t *testing.T) {
+	out, _, code := simulated("-seeds", "0..20", "-tasks", "2", "-replicas", "1", "-features", "stop,reconcile", "-faults", "crash,hook")
+	require.Zero(t, code)
+	require.Contains(t, out, "20 seeds, ")
+	for _, bad := range [][]string{
+		{"-seeds", "20..0"}, {"-seeds", "x"}, {"-features", "teleport"}, {"-faults", "meteor"}, {"-traps", "quicksand"}, {"-world", "/nowhere"},
+	} {
+		_, errs, code := simulated(bad...)
+		require.NotZero(t, code, bad)
+		require.Contains(t, errs, bad[0][1:], bad)
+	}
+}

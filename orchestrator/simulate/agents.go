@@ -1,0 +1,196 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
+)
+
+// cost is what a run is taken to cost before it has ended, in millionths of a
+// dollar; what it does cost is a hundredth of that.
+const cost = 1_000_000
+
+// agents are the processes of agents on all machines.
+type agents struct {
+	s     *sim
+	alive map[place]*process
+	plan  behaviour // of the run that writes its files now
+}
+
+// place is the checkout of a task on a machine.
+type place struct {
+	machine int
+	task    int64
+}
+
+// process is an agent that lives.
+type process struct {
+	command  work.Command
+	orphaned bool // its replica died
+}
+
+func newAgents(s *sim) *agents { return &agents{s: s, alive: map[place]*process{}} }
+
+// behaviour is what an agent does.
+type behaviour string
+
+// Behaviours. What a role has no use for is as good as well done.
+const (
+	wellDone   behaviour = "well done"
+	exits      behaviour = "exits with an error"
+	hangs      behaviour = "hangs until its time is over"
+	speechless behaviour = "leaves no result"
+	asks       behaviour = "has questions"
+	forgets    behaviour = "forgets its files"
+	refuses    behaviour = "gives a bad verdict"
+	misnames   behaviour = "reports on another commit"
+)
+
+// draw decides how an attempt goes.
+func (a *agents) draw(c work.Command) (behaviour, time.Duration) {
+	w := a.s.world
+	r := a.s.dice(fmt.Sprint(c.WorkItem, " run ", c.Run), int64(c.Attempt))
+	took := w.Rates.AgentTime/2 + time.Duration(r.Int64N(int64(w.Rates.AgentTime)+1))
+	if w.Curious && !a.s.calm && c.Role == stage.Analyst && c.Run == 1 {
+		return asks, took
+	}
+	if a.s.calm || w.Rates.Agent == 0 || r.IntN(w.Rates.Agent) != 0 {
+		return wellDone, took
+	}
+	kinds := []behaviour{exits, hangs, speechless, asks, forgets, refuses, refuses, misnames}
+	how := kinds[r.IntN(len(kinds))]
+	if how == forgets && c.Role == stage.Analyst && !a.s.world.trap(TrapForgets) {
+		how = exits
+	}
+	return how, took
+}
+
+// work runs an agent to its end: nothing of it lives when it returns, unless its
+// machine's replica is dead.
+func (a *agents) work(ctx context.Context, n *node, p *memwork.Place, c work.Command) work.Result {
+	s, at := a.s, place{n.machine, c.TaskID}
+	s.check.agentStarts(n, c, a.alive[at] != nil)
+	self := &process{command: c}
+	a.alive[at] = self
+	how, took := a.draw(c)
+	if how == hangs {
+		took = c.Timeout
+	}
+	s.trace.line(s.since(), n.name(), "agent", string(c.Role)+" of "+c.WorkItem+" "+string(how))
+	if err := run.Sleep(ctx, n.domain, took); err != nil {
+		if n.domain.Dead() {
+			return work.Result{Kind: work.ResultCancelled}
+		}
+		_ = run.Sleep(context.WithoutCancel(ctx), n.domain, time.Second) // TERM, and it ends
+		a.leave(at, self)
+		return work.Result{Kind: work.ResultCancelled}
+	}
+	if !a.leave(at, self) {
+		return work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: "it was killed"}
+	}
+	usage := work.Usage{Model: "m", Input: 10, Output: 20, MicroUSD: cost / 100}
+	switch how {
+	case exits:
+		return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "exit code 1", Usage: usage}
+	case hangs:
+		return work.Result{Kind: work.ResultTimeout, ExitCode: -1, Reason: "it took too long", Usage: usage}
+	case speechless:
+		return work.Result{Kind: work.ResultUnusable, Reason: "no result", Usage: usage}
+	}
+	a.plan = how
+	s.check.behaved[attempt{c.TaskID, c.Run, c.Attempt}] = how
+	res := p.Run(ctx, c)
+	res.Usage = usage
+	return res
+}
+
+// end ends whatever agent lives in a checkout.
+func (a *agents) end(machine int, task int64) { delete(a.alive, place{machine, task}) }
+
+// leave is the end of an agent by itself; false when it was ended before.
+func (a *agents) leave(at place, self *process) bool {
+	if a.alive[at] != self {
+		return false
+	}
+	delete(a.alive, at)
+	return true
+}
+
+// orphan makes orphans of the agents of a dead replica. They live on for a while,
+// and may commit something at their end.
+func (a *agents) orphan(n *node) {
+	s := a.s
+	for at := range s.check.byTask(a.alive) {
+		p := a.alive[at]
+		if at.machine != n.machine || p.orphaned {
+			continue
+		}
+		p.orphaned = true
+		dice := s.dice("orphan "+p.command.WorkItem, p.command.Run*100+int64(p.command.Attempt))
+		s.v.After(time.Duration(dice.IntN(150))*time.Second, func() {
+			here := s.places[at.machine]
+			if a.leave(at, p) && dice.IntN(2) == 0 && slices.Contains(here.Checkouts(), p.command.Dir) {
+				a.plan = wellDone
+				here.Run(s.ctx, p.command)
+			}
+		})
+	}
+}
+
+// script writes what an agent writes.
+func (a *agents) script(_ context.Context, c work.Command, files map[string]string) work.Result {
+	docs := c.Env["SIGNALBOX_DOCS"] + "/"
+	good := work.Result{Kind: work.ResultOK, Summary: "fine"}
+	delete(files, docs+"questions.md")
+	if a.plan == asks {
+		files[docs+"questions.md"] = "Which one?"
+		return good
+	}
+	report := func(name, yes, no string) {
+		word, sha := yes, c.Env["SIGNALBOX_SHA"]
+		switch a.plan {
+		case refuses:
+			word = no
+		case misnames:
+			sha = "0123456789abcdef"
+		case forgets:
+			return
+		}
+		files[docs+name] = "---\nverdict: " + word + "\nsha: " + sha + "\nsummary: run " + id(c.Run) + "\n---\n"
+	}
+	switch {
+	case c.Role == stage.Analyst && a.plan != forgets:
+		files[docs+"requirements.md"], files[docs+"acceptance.md"] = "run "+id(c.Run), "a"
+	case c.Role == stage.Architect && a.plan != forgets:
+		files[docs+"design.md"] = "run " + id(c.Run)
+	case c.Role == stage.Developer && a.plan != forgets:
+		files["src/"+c.WorkItem+".go"] = "package x // run " + id(c.Run)
+	case c.Role == stage.Reviewer:
+		report("review.md", "approved", "changes_requested")
+	case c.Role == stage.Tester:
+		report("test-report.md", "passed", "failed")
+	case c.Stage == stage.DeployStaging:
+		report("staging-report.md", "success", "failure")
+	case c.Stage == stage.Deploy && c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseAwait):
+		files[docs+"deploy-plan.md"] = "run " + id(c.Run)
+	case c.Stage == stage.Deploy:
+		report("deploy-report.md", "success", "failure")
+	}
+	return good
+}
+
+// deployed is what a look at a deployment sees.
+func (a *agents) deployed(address string) monitor.Look {
+	minute := int64(a.s.since() / time.Minute)
+	if a.s.calm || a.s.world.Rates.Agent == 0 || a.s.dice(address, minute).IntN(20) > 0 {
+		return monitor.Good
+	}
+	return monitor.Bad
+}

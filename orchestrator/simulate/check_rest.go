@@ -1,0 +1,212 @@
+package simulate
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// ever reports whether a card has had a task.
+func (c *checker) ever(card string) bool {
+	return slices.ContainsFunc(c.tasks(), func(t orchestrator.Task) bool {
+		was, _ := orchestrator.Untomb(t.TrackerIssueID)
+		return was == card
+	})
+}
+
+// done reports whether a card's work was done.
+func (c *checker) done(card string) bool {
+	list, _ := c.s.store.Tasks(c.s.ctx, orchestrator.TaskFilter{TrackerIssueID: card, Stage: stage.Done})
+	return len(list) > 0
+}
+
+// still looks whether anything was put while nothing happened.
+func (c *checker) still(since int64) {
+	jobs, _ := c.s.store.Jobs(c.s.ctx, queue.Filter{Limit: 1 << 20})
+	for _, j := range jobs {
+		if j.ID > since && !c.posted(j) {
+			c.fail(NoRest, "nothing happens any more, and job %d (%s, task %d) was put", j.ID, j.Kind, j.TaskID)
+			return
+		}
+	}
+}
+
+// posted reports whether a job came by a webhook from outside: those may be late.
+func (c *checker) posted(j queue.Job) bool {
+	return j.Kind == orchestrator.KindHost || j.Kind == orchestrator.KindTracker && !strings.Contains(string(j.Payload), `"reconcile"`)
+}
+
+// atRest puts the questions to a world at rest.
+func (c *checker) atRest(inside func(func(context.Context, *orchestrator.Engine) error) error) {
+	for _, t := range c.tasks() {
+		if !t.State.Stage.Terminal() {
+			c.fail(Ends, "%s has not ended: %s", t.WorkItemID, t.State.Stage)
+		}
+		var differ []int64
+		err := inside(func(ctx context.Context, e *orchestrator.Engine) (err error) {
+			differ, err = e.Replay(ctx, t.ID)
+			return err
+		})
+		if err != nil || len(differ) > 0 {
+			c.fail(Replays, "the journal of task %d is decided otherwise now at %v (%v)", t.ID, differ, err)
+		}
+		c.leftOf(t)
+		c.shown(t)
+	}
+	c.owing()
+	c.leases()
+	c.messages()
+}
+
+// owing looks whether everything that was owed has been made.
+func (c *checker) owing() {
+	jobs, _ := c.s.store.Jobs(c.s.ctx, queue.Filter{Limit: 1 << 20})
+	for _, j := range jobs {
+		switch {
+		case !j.Status.Terminal():
+			c.fail(Ends, "job %d (%s, task %d) has not ended: attempt %d, %s", j.ID, j.Kind, j.TaskID, j.Attempt, j.Error)
+		case j.Pool == queue.PoolAgents && !c.s.world.trap(TrapPaid): // given up after its retries; the task says so
+		case j.Status == queue.Failed && j.MaxAttempts > 0 && j.Attempt >= j.MaxAttempts:
+			c.fail(Owed, "job %d (%s, task %d) was given up after %d attempts: %s", j.ID, j.Kind, j.TaskID, j.Attempt, j.Error)
+		case j.Status == queue.Failed && j.Pool == queue.PoolEffects && mayGoAway(j.Error):
+			c.fail(Owed, "job %d (%s, task %d) was given up because of what may go away: %s", j.ID, j.Kind, j.TaskID, j.Error)
+		}
+	}
+	c.told(jobs)
+}
+
+// mayGoAway reports whether an error is of an outage, not of a refusal.
+func mayGoAway(text string) bool {
+	return strings.Contains(text, "503") || strings.Contains(text, "429") || strings.Contains(text, "no answer") || strings.Contains(text, "reset")
+}
+
+// told looks whether the comments of effects that are done stand on the cards.
+func (c *checker) told(jobs []queue.Job) {
+	want := map[[2]string]int{}
+	for _, j := range jobs {
+		var e orchestrator.Effect
+		if j.Kind == "effect/"+stage.EffectComment && j.Status == queue.Done && json.Unmarshal(j.Payload, &e) == nil {
+			want[[2]string{e.ItemID, strings.TrimSpace(e.Text)}]++
+		}
+	}
+	for i, card := range c.s.world.Cards {
+		if card.Out {
+			continue
+		}
+		comments, _ := c.s.board.Comments(c.s.ctx, c.s.list[card.Project].TrackerProject, cardID(i))
+		for _, x := range comments {
+			want[[2]string{cardID(i), strings.TrimSpace(x.Body)}]--
+		}
+	}
+	for k, n := range want {
+		if n > 0 {
+			c.fail(Owed, "%d comments on %s were counted as posted and are not there: %s", n, k[0], k[1])
+		}
+	}
+}
+
+// leftOf looks for what a task that has ended has left behind.
+func (c *checker) leftOf(t orchestrator.Task) {
+	s := c.s
+	for at := range c.byTask(s.agents.alive) {
+		if at.task == t.ID {
+			c.fail(Leftover, "an agent of task %d lives on machine %d", t.ID, at.machine)
+		}
+	}
+	branch, cancelled := orchestrator.Untomb(t.Branch)
+	if cancelled && c.foreign[branch] == "" && s.places[0].Remote(t.Repo, branch) != "" && !c.inUse(t.Repo, branch) {
+		c.fail(Leftover, "the branch of the cancelled task %d is on the remote: %s", t.ID, branch)
+	}
+	if len(s.nodes) > 1 && !s.world.trap(TrapReplicas) {
+		return
+	}
+	item, _ := orchestrator.Untomb(t.WorkItemID)
+	for machine, p := range s.places {
+		for _, dir := range p.Checkouts() {
+			if strings.HasSuffix(dir, "/"+t.Repo+"/"+item) {
+				c.fail(Leftover, "the checkout of task %d, which is %s, is still on machine %d: %s", t.ID, t.State.Stage, machine, dir)
+			}
+		}
+	}
+}
+
+// inUse reports whether a task that lives or was done has a branch.
+func (c *checker) inUse(repo, branch string) bool {
+	return slices.ContainsFunc(c.tasks(), func(t orchestrator.Task) bool { return t.Repo == repo && t.Branch == branch })
+}
+
+// shown looks whether the board shows what was set last.
+func (c *checker) shown(t orchestrator.Task) {
+	card, cancelled := orchestrator.Untomb(t.TrackerIssueID)
+	words := c.s.people.words[card]
+	if cancelled || len(words) == 0 || c.newer(t) {
+		return
+	}
+	last := words[len(words)-1]
+	p := c.s.list[c.s.projectOf(t.Repo)]
+	item, err := c.s.board.Item(c.s.ctx, p.TrackerProject, card)
+	if err != nil || last.at.After(t.StageEnteredAt) || last.seq == c.s.people.changes[card] {
+		return
+	}
+	for _, want := range []stage.Status{t.State.Set, stage.StatusDone, stage.StatusBlocked} { // Done and Blocked are the monitor's
+		for want != "" && want != item.Status {
+			info, _ := stage.StatusNamed(want)
+			want = info.Fallback
+		}
+		if want == item.Status {
+			return
+		}
+	}
+	c.fail(Shown, "task %d is %s and set %s last, and its card shows %s", t.ID, t.State.Stage, t.State.Set, item.Status)
+}
+
+// newer reports whether a card has had a later task.
+func (c *checker) newer(t orchestrator.Task) bool {
+	card, _ := orchestrator.Untomb(t.TrackerIssueID)
+	return slices.ContainsFunc(c.tasks(), func(o orchestrator.Task) bool {
+		was, _ := orchestrator.Untomb(o.TrackerIssueID)
+		return was == card && o.ID > t.ID
+	})
+}
+
+// leases looks for leases and holds of tasks that have ended.
+func (c *checker) leases() {
+	for _, p := range c.s.list {
+		if l, held, _ := c.s.leases.Holder(c.s.ctx, "merge/"+p.Repo); held {
+			c.fail(Leftover, "%s has the merge lease of %s, and all tasks have ended", l.Holder, p.Repo)
+		}
+	}
+	held, _ := c.s.store.Holds(c.s.ctx)
+	for _, h := range held {
+		_, task, ok := strings.Cut(h.Subject, "/")
+		if _, err := strconv.ParseInt(task, 10, 64); ok && err == nil && (h.Name == "serial_gate" || h.Name == "task_deps" || h.Name == "budget") {
+			c.fail(Leftover, "%s holds %s, and all tasks have ended: %s", h.Name, h.Subject, h.Reason)
+		}
+	}
+}
+
+// messages looks whether each task has one live message.
+func (c *checker) messages() {
+	live := map[string]int{}
+	for _, m := range c.s.chat.Messages() {
+		if item, _, _ := strings.Cut(m.Shown.Title, ":"); m.Shown.Silent {
+			live[item]++
+		}
+	}
+	for _, t := range c.tasks() { // a card that was cancelled and started again has two tasks of one name
+		item, _ := orchestrator.Untomb(t.WorkItemID)
+		live[item]--
+	}
+	for _, item := range slices.Sorted(maps.Keys(live)) {
+		if live[item] > c.doubt() {
+			c.fail(OneCard, "%s has %d live messages too many", item, live[item])
+		}
+	}
+}

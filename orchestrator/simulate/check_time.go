@@ -1,0 +1,94 @@
+package simulate
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Invariants of progress while a neighbour is sick.
+const (
+	Progress Invariant = "progress" // what does not need a sick neighbour goes on
+	Prompt   Invariant = "prompt"   // a person's STOP takes effect, whatever the service owes the board
+)
+
+// Times of progress.
+const (
+	sampled = time.Minute
+	waitMax = 3 * time.Minute  // that an effect waits for its first attempt while its neighbour is well
+	stopMax = 10 * time.Minute // that a STOP waits
+)
+
+// sample looks at what waits, now and then.
+func (c *checker) sample() {
+	s := c.s
+	if s.calm || c.rested || c.broken() {
+		return
+	}
+	s.v.After(sampled, c.sample)
+	if !slices.ContainsFunc(s.nodes, (*node).up) {
+		return
+	}
+	open, _ := s.store.Waiting(s.ctx, queue.Filter{Pool: queue.PoolEffects, Limit: 1 << 20})
+	for _, w := range open {
+		lane := laneOf(w.Job.Kind)
+		_, sick := s.spell(lane)
+		late := s.v.Now().Sub(later(w.Job.CreatedAt, w.Job.AvailableAt))
+		if len(w.Reasons) == 0 && w.Job.Attempt == 0 && late > waitMax && lane != "" && !sick && !c.sickSince(lane, late) {
+			c.fail(Progress, "job %d (%s, task %d) could be done since %s and has not been tried, and its neighbour is well", w.Job.ID, w.Job.Kind, w.Job.TaskID, late)
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// sickSince reports whether a lane was sick at some time in the last d, or whether
+// something else may have kept the replicas from working.
+func (c *checker) sickSince(lane string, d time.Duration) bool {
+	from := c.s.since() - d
+	if c.quietSince > from || len(c.s.world.Upsets) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(c.s.world.Spells, func(p Spell) bool { return p.Lane == lane && p.At+p.For > from && p.At < c.s.since() })
+}
+
+// laneOf is where an effect goes; empty = to several places.
+func laneOf(kind string) string {
+	switch strings.TrimPrefix(kind, "effect/") {
+	case stage.EffectComment:
+		return LaneComments
+	case stage.EffectNotify:
+		return LaneChat
+	case stage.EffectPrepare:
+		return LaneGit
+	default:
+		return ""
+	}
+}
+
+// stopSet looks later whether a STOP that a person has set has taken effect.
+func (c *checker) stopSet(t orchestrator.Task) {
+	s, at := c.s, c.s.since()
+	if s.calm || !s.nodes[0].has("stop") {
+		return
+	}
+	s.v.After(stopMax, func() {
+		now, err := s.store.Task(s.ctx, t.ID)
+		card, _ := orchestrator.Untomb(t.TrackerIssueID)
+		words := s.people.words[card]
+		last := len(words) > 0 && words[len(words)-1].status == stage.StatusStop
+		waits := now.State.Stage.Terminal() || now.State.Stopping
+		if err == nil && !waits && last && !s.calm && c.quietSince < at && !c.sickSince(LaneBoard, stopMax) {
+			c.fail(Prompt, "task %d goes on %s after a person has set STOP: %s", t.ID, stopMax, now.State.Stage)
+		}
+	})
+}

@@ -1,0 +1,274 @@
+package simulate
+
+import (
+	"cmp"
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/queue/lease"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+const passedCI = githost.CheckPassed
+
+// put notes jobs that were put: what is owed, and what cannot be undone.
+func (c *checker) put(jobs []queue.Job) {
+	for _, j := range jobs {
+		if j.Pool != queue.PoolEffects {
+			continue
+		}
+		c.owed[strings.TrimPrefix(j.DedupeKey, "effect/")] = true
+		switch kind := strings.TrimPrefix(j.Kind, "effect/"); kind {
+		case stage.EffectNotify, stage.EffectMerge, stage.EffectGatedMerge:
+			var e orchestrator.Effect
+			if json.Unmarshal(j.Payload, &e) != nil {
+				continue
+			}
+			if kind == stage.EffectNotify {
+				c.notices[e.Text]++
+			} else {
+				c.intents[e.Repo+" "+e.SHA] = true
+			}
+		}
+	}
+}
+
+// taken looks at jobs that a replica has claimed.
+func (c *checker) taken(n *node, claims []queue.Claim) {
+	for _, claim := range claims {
+		j := claim.Job
+		if c.cancelled[j.ID] {
+			c.fail(Absorbing, "%s was given job %d (%s), which is cancelled", n.name(), j.ID, j.Kind)
+		}
+		if j.Key != "" {
+			c.first(j)
+		}
+		if j.Pool == queue.PoolAgents {
+			c.mayStart(j)
+			c.oldest(j)
+		}
+	}
+}
+
+// first looks whether a claimed job is the only one of its key that runs.
+func (c *checker) first(j queue.Job) {
+	if running := c.s.store.Running(j.Key); len(running) > 1 {
+		c.fail(OneAtATime, "jobs %d of %s run at the same time", running, j.Key)
+	}
+}
+
+// mayStart looks whether an agent that was claimed is held by anything.
+func (c *checker) mayStart(j queue.Job) {
+	held, _ := c.s.store.Holds(c.s.ctx)
+	for _, h := range held {
+		if slices.Contains(j.Holds, h.Subject) {
+			c.fail(FreezeHolds, "job %d (%s) was claimed while %s is held: %s", j.ID, j.Role, h.Subject, h.Reason)
+		}
+	}
+}
+
+// oldest looks whether an analyst that was claimed is of the oldest task of its
+// repository. The gate fails open, and is repaired by a loop: only a world in which
+// the store never fails is looked at.
+func (c *checker) oldest(j queue.Job) {
+	w := c.s.world
+	if !w.has("serial_gate") || j.Role != string(stage.Analyst) || c.disturbed > 0 || len(w.Upsets) > 0 {
+		return
+	}
+	list, _ := c.s.store.Tasks(c.s.ctx, orchestrator.TaskFilter{Repo: j.Lane, Live: true, Limit: 1 << 20})
+	if len(list) > 0 && list[0].ID < j.TaskID {
+		c.fail(Serial, "the analyst of task %d was claimed while task %d of %s lives", j.TaskID, list[0].ID, j.Lane)
+	}
+}
+
+// finished looks at a claim that was ended.
+func (c *checker) finished(claim queue.Claim, o queue.Outcome, held bool, err error) {
+	if err != nil {
+		return
+	}
+	if !held {
+		c.fail(Fence, "job %d was finished by attempt %d, which has lost it", claim.Job.ID, claim.Job.Attempt)
+	}
+	c.put(o.Then)
+}
+
+// acknowledged looks whether a body that was answered with 2xx is stored.
+func (c *checker) acknowledged(body []byte) {
+	if !c.received[sign(body)] {
+		c.fail(DurableAck, "a webhook was answered with 2xx and is not stored: %s", body)
+	}
+}
+
+// stored notes a delivery that the store has taken.
+func (c *checker) stored(hash string, duplicate bool) {
+	if !duplicate && c.received[hash] {
+		c.fail(ApplyOnce, "a delivery was stored twice: %s", hash)
+	}
+	c.received[hash] = true
+}
+
+// agentStarts looks at an agent that begins to work.
+func (c *checker) agentStarts(n *node, cmd work.Command, occupied bool) {
+	if occupied {
+		c.fail(OneAgent, "%s starts the %s of %s in a checkout in which another agent lives", n.name(), cmd.Role, cmd.WorkItem)
+	}
+}
+
+// untouched looks whether a checkout that is changed has an agent in it.
+func (c *checker) untouched(n *node, s work.Space, how string) {
+	for at, p := range c.s.agents.alive {
+		if at.machine == n.machine && p.command.Repo == s.Repo && p.command.WorkItem == s.WorkItem {
+			c.fail(OneAgent, "the checkout of %s is %s while an agent lives in it", s.WorkItem, how)
+		}
+	}
+}
+
+// commented looks at a comment that was posted.
+func (c *checker) commented(n *node, x tracker.NewComment) {
+	if x.Key == "" || !c.owed[x.Key] {
+		c.fail(Outbox, "%s posted a comment on %s that nothing owes (key %q): %.60s", n.name(), x.ItemID, x.Key, x.Body)
+	}
+}
+
+// sent looks at a message that was sent: one for each notice, and one more for each
+// call of which nobody can say whether it happened.
+func (c *checker) sent(m messenger.Message) {
+	if m.Silent || len(m.Lines) == 0 {
+		return
+	}
+	text := m.Lines[0]
+	if c.notices[text] == 0 {
+		c.fail(Outbox, "a notice was sent that nothing owes: %s", text)
+	}
+	c.sentTexts[text]++
+	if c.sentTexts[text] > c.notices[text]+c.doubt() {
+		c.fail(Copies, "%d copies of a notice that was owed %d times: %s", c.sentTexts[text], c.notices[text], text)
+	}
+}
+
+// doubt is how many more messages there may be than were owed: a chat has no
+// identity on the wire, and whoever dies between a send and its record sends again.
+func (c *checker) doubt() int { return c.unsure["chat.Send"] + c.disturbed }
+
+// opened looks at a pull request that was opened.
+func (c *checker) opened(n *node, x githost.NewPullRequest, err error) {
+	if err == nil && x.Head == x.Base {
+		c.fail(SacredMain, "%s opened a pull request of %s into itself", n.name(), x.Base)
+	}
+}
+
+// pushed looks at a push that was made.
+func (c *checker) pushed(n *node, s work.Space, before, sha string) {
+	if s.Branch == s.Main {
+		c.fail(SacredMain, "%s pushed %.12s to %s", n.name(), sha, s.Main)
+	}
+	if _, cancelled := orchestrator.Untomb(s.Branch); cancelled {
+		c.fail(Absorbing, "%s pushed %.12s for a task that is cancelled: %s", n.name(), sha, s.Branch)
+	}
+	if theirs := c.foreign[s.Branch]; theirs != "" && before == theirs && sha != theirs {
+		c.fail(OwnBranch, "%s overwrote a person's commit on %s", n.name(), s.Branch)
+	}
+}
+
+// beforeMerge is where main is, and who has the merge lease.
+type beforeMerge struct {
+	main   string
+	holder lease.Lease
+	held   bool
+	pr     githost.PullRequest
+	open   bool
+}
+
+func (c *checker) beforeMerge(m githost.Merge) (b beforeMerge) {
+	b.main = cmp.Or(c.s.places[0].Remote(m.Repo, "main"), "main-0")
+	b.holder, b.held, _ = c.s.leases.Holder(c.s.ctx, "merge/"+strings.ToLower(m.Repo))
+	for _, t := range c.tasks() {
+		branch, _ := orchestrator.Untomb(t.Branch)
+		if pr, err := c.s.host.PullRequest(c.s.ctx, m.Repo, branch); err == nil && pr.Number == m.Number && t.Repo == m.Repo {
+			b.pr, b.open = pr, pr.Open
+		}
+	}
+	return b
+}
+
+// merged looks at a merge that was made.
+func (c *checker) merged(n *node, m githost.Merge, b beforeMerge) {
+	if !b.open {
+		return // it was merged before
+	}
+	if !c.intents[m.Repo+" "+m.HeadSHA] {
+		c.fail(IntentFirst, "%s merged %.12s, which no decision has asked for", n.name(), m.HeadSHA)
+	}
+	t, ok := c.taskOfBranch(m.Repo, b.pr.HeadRef)
+	if !ok {
+		c.fail(IntentFirst, "%s merged %s, the branch of no task", n.name(), b.pr.HeadRef)
+		return
+	}
+	if t.State.Stage == stage.Cancelled {
+		c.fail(Absorbing, "%s merged task %d, which is cancelled", n.name(), t.ID)
+	}
+	t.State.Head = m.HeadSHA
+	if !c.passed(n, t) {
+		c.fail(MergedTested, "task %d was merged at %.12s, which CI has not passed", t.ID, m.HeadSHA)
+	}
+	if !t.State.Gated || !n.has("merge_gate") {
+		return
+	}
+	if on := c.s.places[n.machine].Base(m.HeadSHA); on != b.main {
+		c.fail(MergedTested, "task %d was merged onto main at %.12s, and was tested on %.12s", t.ID, b.main, on)
+	}
+	if want := t.WorkItemID + " (task " + id(t.ID) + ")"; !b.held || b.holder.Holder != want {
+		c.fail(OneHolder, "task %d was merged while the merge lease is %q's", t.ID, b.holder.Holder)
+	}
+}
+
+func (c *checker) taskOfBranch(repo, branch string) (orchestrator.Task, bool) {
+	list := c.tasks()
+	for _, t := range slices.Backward(list) {
+		was, _ := orchestrator.Untomb(t.Branch)
+		if t.Repo == repo && was == branch {
+			t.WorkItemID, _ = orchestrator.Untomb(t.WorkItemID)
+			return t, true
+		}
+	}
+	return orchestrator.Task{}, false
+}
+
+// acquired looks at a lease that was granted.
+func (c *checker) acquired(before lease.Lease, held bool, l lease.Lease, err error) {
+	switch {
+	case err != nil:
+	case held && before.Holder != l.Holder:
+		c.fail(OneHolder, "%s got the lease %s while %s has it", l.Holder, l.Name, before.Holder)
+	case before.Epoch > l.Epoch:
+		c.fail(OneHolder, "the epoch of %s went back from %d to %d", l.Name, before.Epoch, l.Epoch)
+	}
+}
+
+// released looks at a lease that was given back.
+func (c *checker) released(before lease.Lease, held bool, l lease.Lease, err error) {
+	if err == nil && held && before.Holder != l.Holder {
+		c.fail(OneHolder, "%s gave back the lease of %s", l.Holder, before.Holder)
+	}
+}
+
+// byTask goes through agents in an order that does not change.
+func (c *checker) byTask(alive map[place]*process) iter.Seq[place] {
+	return func(yield func(place) bool) {
+		order := func(a, b place) int { return cmp.Or(cmp.Compare(a.machine, b.machine), cmp.Compare(a.task, b.task)) }
+		for _, at := range slices.SortedFunc(maps.Keys(alive), order) {
+			if !yield(at) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package simulate
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// word is a status that a person has set.
+type word struct {
+	at     time.Time
+	status stage.Status
+	seq    int // its place among all changes of the card's status
+}
+
+// people are the persons around the board.
+type people struct {
+	s        *sim
+	words    map[string][]word // by card
+	history  map[string][]tracker.Item
+	changes  map[string]int // of the status, ours too
+	answered map[string]int64
+	rejected map[string]int
+	stops    map[int64]time.Time // tasks that an operator stopped
+}
+
+func newPeople(s *sim) *people {
+	return &people{
+		s: s, words: map[string][]word{}, history: map[string][]tracker.Item{}, changes: map[string]int{},
+		answered: map[string]int64{}, rejected: map[string]int{}, stops: map[int64]time.Time{},
+	}
+}
+
+func cardID(i int) string { return fmt.Sprintf("card-%d", i) }
+
+// enter puts a card on the board, and people around it.
+func (p *people) enter(i int) {
+	s, c := p.s, p.s.world.Cards[i]
+	project := s.list[c.Project].TrackerProject
+	s.board.Put(tracker.Item{ID: cardID(i), ProjectID: project, Sequence: int64(i + 1), Title: c.title(i), Description: "what is wanted"})
+	if c.BlockedBy >= 0 && s.world.Cards[c.BlockedBy].Project == c.Project {
+		s.board.Block(cardID(i), cardID(c.BlockedBy))
+	}
+	s.v.After(c.At, func() { p.move(i, stage.StatusToAnalyse, false) })
+	for _, a := range c.Acts {
+		s.v.After(a.At, func() { p.act(i, a) })
+	}
+	s.root.Go(func() {
+		for !s.check.rested && run.Sleep(s.ctx, s.root, c.Delay) == nil {
+			if !s.calm {
+				p.answer(i)
+			}
+		}
+	})
+}
+
+func (p *people) item(i int) tracker.Item {
+	item, err := p.s.board.Item(p.s.ctx, p.s.list[p.s.world.Cards[i].Project].TrackerProject, cardID(i))
+	if err != nil {
+		p.s.check.fail(BadStart, "card %d: %v", i, err)
+	}
+	return item
+}
+
+// move is a person moving a card.
+func (p *people) move(i int, to stage.Status, lost bool) {
+	s := p.s
+	if columns := s.world.Projects[s.world.Cards[i].Project].Columns; len(columns) > 0 && !slices.Contains(columns, to) {
+		return
+	}
+	item := p.item(i)
+	if item.Status == to {
+		return
+	}
+	s.trace.line(s.since(), "person", "moves", item.ID+" to "+string(to))
+	item.Status = to
+	s.board.Put(item)
+	p.changed(item.ID)
+	p.words[item.ID] = append(p.words[item.ID], word{s.v.Now(), to, p.changes[item.ID]})
+	if t, live := s.check.taskOf(item.ID); live && to == stage.StatusStop && !lost {
+		s.check.stopSet(t)
+	}
+	if !lost {
+		s.senders.moved(item, "kim")
+	}
+}
+
+// changed notes that a card's status has changed.
+func (p *people) changed(item string) {
+	p.changes[item]++
+	for i, c := range p.s.world.Cards {
+		if cardID(i) == item && !c.Out {
+			p.history[item] = append(p.history[item], p.item(i))
+		}
+	}
+}
+
+// ourMove notes a status that the service has set.
+func (p *people) ourMove(_, item string, err error) {
+	if err == nil {
+		p.changed(item)
+	}
+}
+
+// past is a card as it was a while ago; nil when nobody can say.
+func (p *people) past(item string, lag time.Duration) any {
+	then := p.s.v.Now().Add(-lag)
+	list := p.history[item]
+	for i := len(list) - 1; i >= 0; i-- {
+		if !list[i].UpdatedAt.After(then) {
+			return list[i]
+		}
+	}
+	return nil
+}
+
+// act does what a person does besides answering.
+func (p *people) act(i int, a Act) {
+	s := p.s
+	if s.calm {
+		return
+	}
+	t, live := s.check.taskOf(cardID(i))
+	switch a.Do {
+	case DoMove:
+		p.move(i, a.To, a.Lost)
+	case DoComment:
+		s.trace.line(s.since(), "person", "comments", cardID(i))
+		s.board.Say(cardID(i), "kim", "a word on it")
+	case DoStop, DoRetry:
+		if live {
+			p.operate(t, a.Do)
+		}
+	case DoMerge:
+		if live {
+			p.merge(t)
+		}
+	case DoPush:
+		if live && t.State.Pushed != "" {
+			sha := fmt.Sprintf("%040x", 0xbad0000+i)
+			s.trace.line(s.since(), "person", "pushes", t.Branch)
+			s.check.foreign[t.Branch] = sha
+			s.places[0].SetRemote(t.Repo, t.Branch, sha)
+			s.senders.pushed(t.Repo, t.Branch, sha)
+		}
+	}
+}
+
+// operate is an operator's request on the dashboard.
+func (p *people) operate(t orchestrator.Task, what string) {
+	s := p.s
+	if what == DoStop {
+		p.stops[t.ID] = s.v.Now()
+	}
+	s.trace.line(s.since(), "operator", what, t.WorkItemID)
+	header := http.Header{"Authorization": {"Bearer " + adminToken}, "Content-Type": {"application/json"}}
+	s.root.Go(func() {
+		for _, n := range s.nodes {
+			if n.up() {
+				n.serve(http.MethodPost, fmt.Sprintf("/tasks/%d/%s", t.ID, what), header, nil, 30*time.Second)
+				return
+			}
+		}
+	})
+}
+
+// merge is a person merging a pull request by hand.
+func (p *people) merge(t orchestrator.Task) {
+	s := p.s
+	pr, err := s.host.PullRequest(s.ctx, t.Repo, t.Branch)
+	if err != nil || !pr.Open {
+		return
+	}
+	if sha, err := s.host.Merge(s.ctx, githost.Merge{Repo: t.Repo, Number: pr.Number, HeadSHA: pr.HeadSHA}); err == nil {
+		s.trace.line(s.since(), "person", "merges", t.Branch)
+		s.check.handMerged[t.Repo+" "+sha] = true
+		s.senders.merged(t.Repo, pr.Number, sha)
+	}
+}
+
+// answer answers what a task waits for, once for each state that it waits in and
+// again when nothing came of it for a while.
+func (p *people) answer(i int) {
+	s, c := p.s, p.s.world.Cards[i]
+	t, live := s.check.taskOf(cardID(i))
+	if !live || p.answered[t.WorkItemID] == t.State.Seq && s.v.Now().Sub(t.UpdatedAt) < 10*time.Minute {
+		return
+	}
+	if words := p.words[cardID(i)]; words[len(words)-1].status == stage.StatusStop {
+		return // nobody helps a task that is to stop
+	}
+	p.answered[t.WorkItemID] = t.State.Seq
+	switch t.State.Hold {
+	case stage.HoldApproval:
+		if p.rejected[cardID(i)] < c.Rejects {
+			p.rejected[cardID(i)]++
+			s.board.Say(cardID(i), "kim", "not like that")
+			p.move(i, stage.StatusRejected, false)
+			return
+		}
+		p.move(i, stage.StatusApproved, false)
+	case stage.HoldConfirm:
+		p.move(i, stage.StatusConfirmDeploy, false)
+	case stage.HoldNeedsInput:
+		s.board.Say(cardID(i), "kim", "this one")
+		p.move(i, stage.StatusInProgress, false)
+	case stage.HoldBlocked:
+		p.move(i, stage.StatusInProgress, false)
+	}
+}
+
+// said reports whether a person has set a status on a card since a moment.
+func (p *people) said(item string, status stage.Status, since time.Time) bool {
+	return slices.ContainsFunc(p.words[item], func(w word) bool { return w.status == status && !w.at.Before(since) })
+}

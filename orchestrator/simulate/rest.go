@@ -1,0 +1,240 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Invariants of a world at rest: faults have ended, people help, time goes on.
+const (
+	Ends     Invariant = "ends"     // whatever can end has ended
+	Unblocks Invariant = "unblocks" // what an explanation names as the way on, is one
+	NoRest   Invariant = "no-rest"  // no job repeats for ever, and a look that finds nothing writes nothing
+	Owed     Invariant = "owed"     // nothing that is owed dies by count
+	Heard    Invariant = "heard"    // a status that a person has set takes effect, and an agent's questions reach people
+	Replays  Invariant = "replays"  // deciding the journal again gives the same decisions
+	Leftover Invariant = "leftover" // nothing of a task that has ended is left: agents, leases, holds, branches
+	Shown    Invariant = "shown"    // the board shows what the service set last, unless a person moved the card
+	OneCard  Invariant = "one-card" // a task has one live message, but for lost answers
+)
+
+// Times of the rest.
+const (
+	round     = 3 * time.Minute
+	roundsMax = 160
+	stuckMax  = 24               // rounds in which a task does not move
+	liftMax   = 4                // how often a person does what an explanation names, in vain
+	quiet     = 11 * time.Minute // longer than any grace of the reconciler
+)
+
+// lifted is what a person did last because of an explanation.
+type lifted struct {
+	moves  int
+	stage  stage.Stage
+	word   stage.Status
+	times  int
+	rounds int
+}
+
+// rest ends all faults. From here on people help.
+func (s *sim) rest() {
+	s.calm = true
+	s.trace.line(s.since(), "world", "rests", "")
+	for _, n := range s.nodes {
+		n.domain.Skew(0)
+		n.domain.Pause(0)
+		if n.without != "" && !n.domain.Dead() { // the registry is mended, and the process started again
+			n.domain.Kill()
+			n.cancel()
+			s.agents.orphan(n)
+		}
+		n.without = ""
+		if n.domain.Dead() {
+			n.boot()
+		}
+	}
+	s.root.Go(s.help)
+}
+
+// help goes round the cards until all have ended, and puts the questions then.
+func (s *sim) help() {
+	wait := func(d time.Duration) { _ = run.Sleep(s.ctx, s.root, d) }
+	wait(2 * time.Minute)
+	for range roundsMax {
+		all := true
+		for i, c := range s.world.Cards {
+			all = (c.Out || s.helpCard(i)) && all
+		}
+		if all || s.check.broken() {
+			break
+		}
+		wait(round)
+	}
+	if s.check.broken() {
+		return
+	}
+	for range 3 { // what was put off is done
+		if depth, _ := s.store.Depth(s.ctx); len(depth) > 0 {
+			wait(round)
+		}
+	}
+	jobs := s.store.LastJob()
+	wait(quiet)
+	s.check.still(jobs)
+	s.check.atRest(s.inside)
+	s.check.rested = true
+}
+
+// inside runs f on a replica, as a process of it.
+func (s *sim) inside(f func(ctx context.Context, e *orchestrator.Engine) error) error {
+	n := s.nodes[0]
+	done := make(chan struct{}, 1)
+	var err error
+	n.domain.Go(func() {
+		err = f(s.ctx, n.engine)
+		run.Hint(done)
+	})
+	_ = s.root.Wait(s.ctx, time.Time{}, done)
+	return err
+}
+
+// helpCard does what people do who want a card to end. It reports whether it has.
+func (s *sim) helpCard(i int) (ended bool) {
+	item := s.people.item(i)
+	t, live := s.check.taskOf(item.ID)
+	if !live {
+		return s.helpStart(i, item)
+	}
+	if item.Status == stage.StatusStop && s.nodes[0].has("stop") {
+		return s.pressStop(t, item)
+	}
+	var x orchestrator.Explanation
+	if err := s.inside(func(ctx context.Context, e *orchestrator.Engine) (err error) {
+		x, err = e.Explain(ctx, t.ID)
+		return err
+	}); err != nil {
+		s.check.fail(BadStart, "task %d cannot be explained: %v", t.ID, err)
+	}
+	s.lift(i, t, item, x)
+	return false
+}
+
+// helpStart helps a card without a task that lives.
+func (s *sim) helpStart(i int, item tracker.Item) (ended bool) {
+	switch {
+	case s.check.done(item.ID): // a card that was done is not started again
+		return true
+	case item.Status == stage.StatusToAnalyse && item.Title != "":
+		return !s.again(i, item, "")
+	case item.Title == "" && !s.check.ever(item.ID):
+		item.Title = "Named at last"
+		s.board.Put(item)
+		s.people.move(i, stage.StatusToAnalyse, false)
+		return false
+	case s.check.ever(item.ID), item.Status == stage.StatusStop:
+		return true
+	default:
+		s.people.move(i, stage.StatusToAnalyse, false)
+		return false
+	}
+}
+
+// again sets a card's status once more, so that its webhook comes again. After some
+// rounds it gives up, and reports false.
+func (s *sim) again(i int, item tracker.Item, why string) bool {
+	key := fmt.Sprintf("again/%s/%s/%s", item.ID, item.Status, why)
+	a := s.check.answers[key]
+	a.times++
+	s.check.answers[key] = a
+	if a.times > liftMax {
+		s.check.fail(Heard, "%s stands at %s, its webhook came %d times, and nothing happens", item.ID, item.Status, liftMax)
+		return false
+	}
+	s.people.words[item.ID] = append(s.people.words[item.ID], word{s.v.Now(), item.Status, s.people.changes[item.ID]})
+	s.senders.moved(item, "kim")
+	return true
+}
+
+// pressStop sets STOP again on a task that has not stopped.
+func (s *sim) pressStop(t orchestrator.Task, item tracker.Item) (ended bool) {
+	if t.State.Stopping {
+		return false
+	}
+	for i := range s.world.Cards {
+		if cardID(i) == item.ID {
+			s.again(i, item, id(t.ID))
+		}
+	}
+	return false
+}
+
+// lift does what the explanation of a task names as the way on.
+func (s *sim) lift(i int, t orchestrator.Task, item tracker.Item, x orchestrator.Explanation) {
+	a := s.check.answers[t.WorkItemID]
+	if a.rounds++; a.moves != s.check.moves { // while others move, it may wait for them
+		a.rounds = 0
+	}
+	a.moves = s.check.moves
+	why := x.Summary
+	for _, b := range x.Blockers {
+		why += " | " + b.Text + " -> " + b.Unblocks
+	}
+	s.trace.line(s.since(), "helper", t.WorkItemID, why)
+	if a.rounds > stuckMax {
+		s.check.fail(Ends, "%s stands at %s for more than %d minutes: %s", t.WorkItemID, t.State.Stage, stuckMax*int(round/time.Minute), why)
+	}
+	for _, b := range x.Blockers {
+		if strings.HasPrefix(b.Unblocks, "the end of freeze") {
+			s.unfreeze(t.Repo)
+			continue
+		}
+		to, named := statusIn(b.Unblocks)
+		if !named {
+			continue
+		}
+		if a.stage == t.State.Stage && a.word == to {
+			a.times++
+		} else {
+			a.stage, a.word, a.times = t.State.Stage, to, 1
+		}
+		if a.times > liftMax {
+			s.check.fail(Unblocks, "%s: a person has set %s %d times, as the explanation says, and it still says: %s", t.WorkItemID, to, liftMax, why)
+		}
+		if s.board.Say(item.ID, "kim", "this one"); item.Status == to {
+			s.people.words[item.ID] = append(s.people.words[item.ID], word{s.v.Now(), to, s.people.changes[item.ID]})
+			s.senders.moved(item, "kim")
+		} else {
+			s.people.move(i, to, false)
+		}
+		break
+	}
+	s.check.answers[t.WorkItemID] = a
+}
+
+// statusIn finds the first board status that a sentence names.
+func statusIn(text string) (found stage.Status, ok bool) {
+	first := len(text)
+	for _, info := range stage.Statuses() {
+		if i := strings.Index(text, info.Name); i >= 0 && i < first && strings.Contains(text, "board status") {
+			first, found, ok = i, info.Key, true
+		}
+	}
+	return found, ok
+}
+
+// unfreeze is an operator who lets a repository go on.
+func (s *sim) unfreeze(repo string) {
+	if gate := s.nodes[0].serial; gate != nil {
+		_ = s.inside(func(ctx context.Context, _ *orchestrator.Engine) error {
+			_, _, err := gate.Unfreeze(ctx, repo)
+			return err
+		})
+	}
+}

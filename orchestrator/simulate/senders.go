@@ -1,0 +1,271 @@
+package simulate
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Sources of deliveries.
+const (
+	sourceBoard = "plane"
+	sourceHost  = "github"
+)
+
+// adminToken opens what operators do.
+const adminToken = "operator"
+
+// letter is the body of a webhook: what changed, and a number that makes it one of
+// its kind, as the moment in a real payload does.
+type letter struct {
+	N     int           `json:"n"`
+	Board *tracker.Hook `json:"board,omitempty"`
+	Host  *githost.Hook `json:"host,omitempty"`
+}
+
+// boardHooks and hostHooks are the edges of the two senders' webhooks.
+type (
+	boardHooks struct{}
+	hostHooks  struct{}
+)
+
+const signature = "X-Signature"
+
+var errUnsigned = errors.New("the signature is wrong")
+
+func verify(h http.Header, body []byte) error {
+	if h.Get(signature) != sign(body) {
+		return errUnsigned
+	}
+	return nil
+}
+
+func sign(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
+func delivery(h http.Header) (id, event string) { return h.Get("X-Delivery"), "event" }
+
+func (boardHooks) Verify(h http.Header, body []byte) error         { return verify(h, body) }
+func (boardHooks) Delivery(h http.Header) (id, event string)       { return delivery(h) }
+func (hostHooks) Verify(h http.Header, body []byte) error          { return verify(h, body) }
+func (hostHooks) Delivery(h http.Header) (id, event string)        { return delivery(h) }
+func (boardHooks) Decode(_ string, b []byte) (tracker.Hook, error) { return decode(b, board) }
+func (hostHooks) Decode(_ string, b []byte) (githost.Hook, error)  { return decode(b, host) }
+
+func board(l letter) *tracker.Hook { return l.Board }
+func host(l letter) *githost.Hook  { return l.Host }
+
+func decode[T any](body []byte, of func(letter) *T) (none T, err error) {
+	var l letter
+	if err := json.Unmarshal(body, &l); err != nil {
+		return none, err
+	}
+	h := of(l)
+	if h == nil {
+		return none, errors.New("not such a hook")
+	}
+	return *h, nil
+}
+
+// senders are the board and the git host as they send webhooks, and CI.
+type senders struct {
+	s       *sim
+	letters int
+	tries   int
+	results map[string]githost.CheckState // of CI, by commit
+}
+
+func newSenders(s *sim) *senders {
+	return &senders{s: s, results: map[string]githost.CheckState{}}
+}
+
+// moved sends the webhook of a card's new status.
+func (d *senders) moved(i tracker.Item, by string) {
+	d.send(sourceBoard, letter{Board: &tracker.Hook{
+		Kind: tracker.HookItemUpdated, Event: "issue", ProjectID: i.ProjectID, ItemID: i.ID, ActorID: by, Status: true, To: string(i.Status), At: i.UpdatedAt,
+	}})
+}
+
+// pushed is a push that has arrived: CI begins.
+func (d *senders) pushed(repo, branch, sha string) {
+	s := d.s
+	s.host.Push(repo, branch, sha)
+	i := s.projectOf(repo)
+	if s.world.Projects[i].CINone || d.results[sha] != "" {
+		return
+	}
+	d.results[sha] = githost.CheckPending
+	s.host.SetChecks(sha, githost.Check{Name: "build", State: githost.CheckPending, Kind: "check_run"})
+	s.v.After(s.world.Projects[i].CITime, func() { d.judged(i, branch, sha) })
+}
+
+// judged is the end of CI of a commit.
+func (d *senders) judged(project int, branch, sha string) {
+	s, state := d.s, githost.CheckPassed
+	if red := s.world.Projects[project].CIRed; !s.calm && float64(sha[0]^sha[1]^sha[2]) < red*128 {
+		state = githost.CheckFailed
+	}
+	d.results[sha] = state
+	s.host.SetChecks(sha, githost.Check{Name: "build", State: state, Kind: "check_run"})
+	d.send(sourceHost, letter{Host: &githost.Hook{
+		Kind: githost.HookCI, Event: "check_run", Repo: s.list[project].Repo, SHA: sha, Branches: []string{branch}, State: string(state), Finished: true,
+	}})
+}
+
+// merged is a pull request that was merged, by the service or by a person.
+func (d *senders) merged(repo string, number int64, sha string) {
+	s := d.s
+	if s.places[0].Remote(repo, "main") == sha {
+		return
+	}
+	s.places[0].SetRemote(repo, "main", sha)
+	branch := ""
+	for _, t := range s.check.tasks() {
+		if t.Repo == repo && t.State.PR == number {
+			branch = t.Branch
+		}
+	}
+	d.send(sourceHost, letter{Host: &githost.Hook{
+		Kind: githost.HookMerged, Event: "pull_request", Repo: repo, Branch: branch, Number: number, MergeSHA: sha, Sender: "somebody",
+	}})
+}
+
+func (s *sim) projectOf(repo string) int {
+	for i, p := range s.list {
+		if strings.EqualFold(p.Repo, repo) {
+			return i
+		}
+	}
+	return 0
+}
+
+// send has a webhook delivered, with the fate that it has.
+func (d *senders) send(source string, l letter) {
+	s := d.s
+	d.letters++
+	l.N = d.letters
+	body, err := json.Marshal(l)
+	if err != nil {
+		s.check.fail(BadStart, "a webhook cannot be written: %v", err)
+		return
+	}
+	o := op{name: "hook." + source}
+	s.calls[o.name]++
+	fate := Fate{Call: o.name, N: s.calls[o.name]}
+	switch rate := s.world.Rates.Hook; {
+	case s.calm:
+	case !s.world.Drawn:
+		if planned, ok := s.planned[fateKey{fate.Call, fate.N}]; ok {
+			fate = planned
+		}
+	case rate > 0 && s.chance.IntN(rate) == 0:
+		fate.Kind = []FateKind{FateError, FateTwice, FateSlow}[s.chance.IntN(3)]
+		fate.For = time.Duration(s.chance.IntN(600)) * time.Second
+		s.drawn = append(s.drawn, fate)
+	}
+	s.trace.line(s.since(), "world", o.name, string(fate.Kind))
+	if fate.Kind != FateOK {
+		s.check.quietSince = s.since()
+	}
+	switch fate.Kind {
+	case FateError:
+		return
+	case FateTwice:
+		d.post(source, body, 0)
+		d.post(source, body, fate.For)
+	default:
+		d.post(source, body, fate.For)
+	}
+}
+
+// post delivers a body after a while, and again as its sender does.
+func (d *senders) post(source string, body []byte, after time.Duration) {
+	s := d.s
+	s.v.After(after, func() {
+		s.root.Go(func() {
+			for range 5 {
+				answered, code := d.request(source, body)
+				if code == http.StatusAccepted {
+					s.check.acknowledged(body)
+				}
+				if answered || source == sourceHost { // only the board tries again, and only when the connection broke
+					return
+				}
+				if run.Sleep(s.ctx, s.root, 10*time.Minute) != nil {
+					return
+				}
+			}
+		})
+	})
+}
+
+// request posts a body to a replica that is up.
+func (d *senders) request(source string, body []byte) (answered bool, code int) {
+	s := d.s
+	var up []*node
+	for _, n := range s.nodes {
+		if n.up() {
+			up = append(up, n)
+		}
+	}
+	if len(up) == 0 {
+		return false, 0
+	}
+	d.tries++
+	n := up[d.tries%len(up)]
+	path, patience := "/webhooks/tracker", 30*time.Second
+	if source == sourceHost {
+		path, patience = "/webhooks/githost", 10*time.Second
+	}
+	header := http.Header{signature: {sign(body)}, "X-Delivery": {fmt.Sprintf("d%d", d.tries)}, "Content-Type": {"application/json"}}
+	return n.serve(http.MethodPost, path, header, body, patience)
+}
+
+// serve lets a replica answer a request, as far as it lives and in time.
+func (n *node) serve(method, path string, header http.Header, body []byte, patience time.Duration) (answered bool, code int) {
+	s := n.sim
+	r, err := http.NewRequestWithContext(s.ctx, method, path, bytes.NewReader(body))
+	if err != nil {
+		return false, 0
+	}
+	r.Header = header
+	w := &answer{header: http.Header{}, code: http.StatusOK}
+	done, domain, edge := make(chan struct{}, 1), n.domain, n.edge
+	domain.Go(func() {
+		aborted := guard.Do("request", func() { edge.ServeHTTP(w, r) }) != nil // by design: it breaks the connection
+		if answered = !aborted && !domain.Dead(); answered {
+			code = w.code
+		}
+		run.Hint(done)
+	})
+	_ = s.root.Wait(s.ctx, s.root.Now().Add(patience), done)
+	return answered, code
+}
+
+// answer is what a replica answers.
+type answer struct {
+	header http.Header
+	code   int
+}
+
+// Header implements http.ResponseWriter.
+func (a *answer) Header() http.Header { return a.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(code int) { a.code = code }
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(body []byte) (int, error) { return len(body), nil }

@@ -1,0 +1,395 @@
+package simulate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// World is everything that is decided before the first step: who is there, what
+// people will do, and what will go wrong. It is a value that can be written down
+// as JSON, changed by hand and run again.
+type World struct {
+	Seed     uint64        `json:"seed"`     // of the order of steps, of agents, CI and fates
+	Replicas int           `json:"replicas"` // processes over one store, each on a machine of its own
+	Features []string      `json:"features"` // names of the features that are on
+	Projects []Project     `json:"projects"`
+	Cards    []Card        `json:"cards"`
+	Length   time.Duration `json:"length"` // of the unrest; after it faults end and people help
+	Spells   []Spell       `json:"spells,omitempty"`
+	Upsets   []Upset       `json:"upsets,omitempty"`
+	Rates    Rates         `json:"rates"`
+	// Fates, when Drawn is false, are all fates that calls have; otherwise they are
+	// drawn by Rates.
+	Drawn   bool          `json:"drawn"`
+	Fates   []Fate        `json:"fates,omitempty"`
+	InOrder bool          `json:"in_order,omitempty"` // first come, first served instead of a random order
+	Poll    time.Duration `json:"poll"`
+	Tempo   int           `json:"tempo"`             // how many times the usual the periods of background loops are
+	Curious bool          `json:"curious,omitempty"` // every analyst has questions at first
+	// Traps are what is known to break an invariant: see Traps.
+	Traps []string `json:"traps,omitempty"`
+}
+
+// Traps are kinds of trouble that the service is known not to stand yet. No world
+// has them unless Limits says so.
+func Traps() []string {
+	return []string{TrapForgets, TrapPush, TrapDeadlock, TrapCancelled, TrapOutage, TrapRefused, TrapHang, TrapReplicas, TrapSwitch, TrapRegistry, TrapClock, TrapPaid}
+}
+
+// Traps by name.
+const (
+	TrapForgets   = "forgets"   // the analyst leaves out a required file
+	TrapPush      = "push"      // people push to a task's branch
+	TrapDeadlock  = "deadlock"  // a card waits for one that the serial gate or the merge lease makes wait for it
+	TrapCancelled = "cancelled" // a card that another waits for is stopped
+	TrapRefused   = "refused"   // comments or statuses fail for longer than ten minutes
+	TrapHang      = "hang"      // a neighbour hangs for longer than some minutes
+	TrapRegistry  = "registry"  // a project leaves the registry for a while
+	TrapClock     = "clock"     // clocks differ by more than a claim lives
+	TrapPaid      = "paid"      // attempts of agents are counted
+	TrapSwitch    = "switch"    // a feature is switched on or off when a replica starts again
+	TrapReplicas  = "replicas"  // checkouts on every machine are looked at when all tasks have ended
+	TrapOutage    = "outage"    // a neighbour is away for longer than 40 attempts last
+)
+
+// Project is a board with its repository.
+type Project struct {
+	Name        string         `json:"name"`
+	SelfHosting bool           `json:"self_hosting,omitempty"`
+	CINone      bool           `json:"ci_none,omitempty"`
+	Columns     []stage.Status `json:"columns,omitempty"` // none = all
+	CIRed       float64        `json:"ci_red,omitempty"`  // share of commits that CI fails
+	CITime      time.Duration  `json:"ci_time"`
+}
+
+// Card is a work item and the people around it.
+type Card struct {
+	Project   int           `json:"project"`
+	Out       bool          `json:"out,omitempty"` // it is not there
+	At        time.Duration `json:"at"`            // when To Analyse is set
+	Untitled  bool          `json:"untitled,omitempty"`
+	Delay     time.Duration `json:"delay"`             // how long people take to answer a request
+	Rejects   int           `json:"rejects,omitempty"` // so many approvals are refused first
+	BlockedBy int           `json:"blocked_by"`        // index of another card of the project; -1 = none
+	Acts      []Act         `json:"acts,omitempty"`    // what people do besides answering
+}
+
+// Act is what a person does with a card at a moment.
+type Act struct {
+	At   time.Duration `json:"at"`
+	Do   string        `json:"do"` // move, comment, merge, push, stop, retry
+	To   stage.Status  `json:"to,omitempty"`
+	Lost bool          `json:"lost,omitempty"` // the webhook never arrives
+}
+
+// Kinds of acts.
+const (
+	DoMove    = "move"
+	DoComment = "comment"
+	DoMerge   = "merge" // the pull request, by hand
+	DoPush    = "push"  // a commit on the task's branch
+	DoStop    = "stop"  // on the dashboard
+	DoRetry   = "retry" // on the dashboard
+)
+
+// Spell is a time in which a neighbour is sick.
+type Spell struct {
+	Lane string        `json:"lane"` // see Lanes
+	Kind FateKind      `json:"kind"`
+	At   time.Duration `json:"at"`
+	For  time.Duration `json:"for"`
+}
+
+// Upset is something that happens to a machine.
+type Upset struct {
+	Replica int           `json:"replica"`
+	Kind    string        `json:"kind"` // crash, restart, pause, clock
+	At      time.Duration `json:"at"`
+	For     time.Duration `json:"for"`            // until it is up again, or how far the clock jumps
+	Flip    string        `json:"flip,omitempty"` // restart: a feature that is switched, or a project that leaves the registry or comes back
+}
+
+// Kinds of upsets.
+const (
+	UpsetCrash   = "crash"
+	UpsetRestart = "restart" // INT: the process ends by itself
+	UpsetPause   = "pause"
+	UpsetClock   = "clock"
+)
+
+// Rates are the chances of fates, one in so many calls; 0 = never.
+type Rates struct {
+	Fault     int           `json:"fault"` // of a call of a neighbour
+	Store     int           `json:"store"` // of a call of the store
+	Crash     int           `json:"crash"` // of any call
+	Hook      int           `json:"hook"`  // of a webhook: lost, doubled, late
+	Agent     int           `json:"agent"` // of an agent's attempt
+	AgentTime time.Duration `json:"agent_time"`
+}
+
+// AllFeatures are the names of the features that can be on.
+func AllFeatures() []string {
+	return []string{"stop", "reconcile", "live_message", "serial_gate", "task_deps", "merge_gate", "monitor", "budget"}
+}
+
+// AllFaults are the kinds of faults that Limits can choose from: fates of calls of
+// neighbours and of the store, deaths, fates of webhooks, times of sickness by kind,
+// and what happens to machines.
+func AllFaults() []string {
+	return []string{
+		"fault", "store", "crash", "hook", "spell", string(FateError), string(FateHang), string(FateSlow), string(FateFinal),
+		UpsetRestart, UpsetPause, UpsetClock,
+	}
+}
+
+// Limits bound the worlds that NewWorld makes. Zero values leave the choice to the
+// seed.
+type Limits struct {
+	Tasks    int // cards
+	Replicas int
+	Features []string // exactly these; nil = chosen by the seed
+	Faults   []string // kinds of fates, spells and upsets that may happen; nil = the usual ones
+	Traps    []string // see Traps; none unless named
+}
+
+// NewWorld makes the world of a seed.
+func NewWorld(seed uint64, l Limits) World {
+	r := rand.New(rand.NewPCG(seed, 0x5167))
+	w := World{Seed: seed, Replicas: 1 + r.IntN(5)/2, Drawn: true, Length: minutes(r, 8, 30), Poll: time.Duration(10+r.IntN(50)) * time.Second}
+	w.Traps, w.Tempo = l.Traps, 1+r.IntN(4)
+	if l.Replicas > 0 {
+		w.Replicas = l.Replicas
+	}
+	for _, name := range AllFeatures() {
+		if on := r.IntN(3) > 0; on && l.Features == nil || slices.Contains(l.Features, name) {
+			w.Features = append(w.Features, name)
+		}
+	}
+	for i := range 1 + r.IntN(2) {
+		w.Projects = append(w.Projects, newProject(r, i))
+	}
+	cards := 1 + r.IntN(6)
+	if l.Tasks > 0 {
+		cards = l.Tasks
+	}
+	for i := range cards {
+		w.Cards = append(w.Cards, newCard(r, w, i))
+	}
+	if w.blocks() && !w.trap(TrapCancelled) {
+		for i := range w.Cards {
+			w.Cards[i].Acts = slices.DeleteFunc(w.Cards[i].Acts, func(a Act) bool { return a.To == stage.StatusStop || a.Do == DoStop })
+		}
+	}
+	w.Rates = Rates{AgentTime: time.Duration(5+r.IntN(90)) * time.Second, Agent: 4 + r.IntN(12)}
+	may := func(kind string) bool { return l.Faults == nil || slices.Contains(l.Faults, kind) }
+	if calm := r.IntN(8) == 0; calm {
+		w.Rates.Agent = 0
+		return w
+	}
+	chance := func(kind string, least, most int) int {
+		n := least + r.IntN(most-least)
+		if r.IntN(4) == 0 || !may(kind) {
+			return 0
+		}
+		return n
+	}
+	w.Rates.Fault, w.Rates.Store = chance("fault", 15, 200), chance("store", 200, 2000)
+	w.Rates.Crash, w.Rates.Hook = chance("crash", 150, 3000), chance("hook", 2, 12)
+	w.addRegrets(seed, may)
+	w.addSpells(r, may)
+	w.addUpsets(r, may)
+	return w
+}
+
+func minutes(r *rand.Rand, least, most int) time.Duration {
+	if most <= least {
+		return time.Duration(least) * time.Minute
+	}
+	return time.Duration(least*60+r.IntN((most-least)*60)) * time.Second
+}
+
+func newProject(r *rand.Rand, i int) Project {
+	p := Project{Name: []string{"app", "site", "lib"}[i], CITime: time.Duration(1+r.IntN(120)) * time.Second}
+	p.SelfHosting = r.IntN(3) == 0
+	p.CINone = r.IntN(6) == 0
+	if r.IntN(3) == 0 {
+		p.CIRed = 0.3
+	}
+	if r.IntN(6) == 0 {
+		p.Columns = []stage.Status{
+			stage.StatusToAnalyse, stage.StatusInProgress, stage.StatusApproved, stage.StatusRejected, stage.StatusBlocked,
+			stage.StatusDone, stage.StatusConfirmDeploy, stage.StatusStop,
+		}
+	}
+	return p
+}
+
+func newCard(r *rand.Rand, w World, i int) Card {
+	c := Card{Project: r.IntN(len(w.Projects)), At: minutes(r, 0, 5), Delay: time.Duration(5+r.IntN(240)) * time.Second, BlockedBy: -1}
+	if r.IntN(4) == 0 {
+		c.Rejects = 1 + r.IntN(2)
+	}
+	c.Untitled = r.IntN(20) == 0
+	deadlock := (w.has("serial_gate") || w.has("merge_gate")) && !w.trap(TrapDeadlock)
+	if i > 0 && r.IntN(4) == 0 && !deadlock {
+		c.BlockedBy = r.IntN(i)
+	}
+	length := int(w.Length / time.Minute)
+	for range r.IntN(4) {
+		if a := newAct(r, length); a.Do != DoPush || w.trap(TrapPush) {
+			c.Acts = append(c.Acts, a)
+		}
+	}
+	slices.SortStableFunc(c.Acts, func(a, b Act) int { return int(a.At - b.At) })
+	return c
+}
+
+func newAct(r *rand.Rand, length int) Act {
+	a := Act{At: minutes(r, 0, length), Do: DoMove, Lost: r.IntN(6) == 0}
+	switch r.IntN(12) {
+	case 0:
+		a.Do = DoComment
+	case 1:
+		a.Do = DoMerge
+	case 2:
+		a.Do = DoPush
+	case 3:
+		a.Do = DoStop
+	case 4:
+		a.Do = DoRetry
+	case 5, 6:
+		a.To = stage.StatusStop
+	case 7:
+		a.To = stage.StatusToAnalyse
+	default:
+		words := []stage.Status{
+			stage.StatusApproved, stage.StatusRejected, stage.StatusInProgress, stage.StatusConfirmDeploy, stage.StatusToAnalyse,
+			stage.StatusDone, stage.StatusBlocked,
+		}
+		a.To = words[r.IntN(len(words))]
+	}
+	return a
+}
+
+// Lanes are the destinations of calls: what can be sick by itself.
+func Lanes() []string {
+	return []string{LaneBoard, LaneComments, LaneStatus, LaneHost, LaneGit, LaneChat}
+}
+
+// Lanes of calls.
+const (
+	LaneBoard    = "board"    // reads of the tracker
+	LaneComments = "comments" // comments to the tracker
+	LaneStatus   = "status"   // statuses to the tracker
+	LaneHost     = "host"     // the git host's API
+	LaneGit      = "git"      // git, with and without the remote
+	LaneChat     = "chat"     // the messenger
+	LaneStore    = "store"
+	LaneAgents   = "agents"
+)
+
+// addRegrets has people stop some cards before they begin: the webhooks of what they
+// took back may come late.
+func (w *World) addRegrets(seed uint64, may func(string) bool) {
+	r := rand.New(rand.NewPCG(seed, 0x4e94e7))
+	for i := range w.Cards {
+		c := &w.Cards[i]
+		if r.IntN(6) == 0 && !w.blocks() {
+			c.At += time.Minute
+			c.Acts = append([]Act{{At: c.At - time.Duration(1+r.IntN(50))*time.Second, Do: DoMove, To: stage.StatusStop}}, c.Acts...)
+		}
+	}
+	if seed%8 == 6 && may("fault") { // analysts with questions, and neighbours that fail often
+		w.Curious, w.Rates.Fault, w.Replicas = true, 12, 1
+	}
+	if seed%8 != 3 || w.blocks() || !may("spell") {
+		return
+	}
+	// Cards that are stopped while git does not answer: what is under way ends after
+	// their task.
+	w.Spells = append(w.Spells, Spell{Lane: LaneGit, Kind: FateHang, For: minutes(r, 6, 10)})
+	for i := range w.Cards {
+		c := &w.Cards[i]
+		c.Acts = append(c.Acts, Act{At: c.At + minutes(r, 0, 3), Do: DoMove, To: stage.StatusStop})
+	}
+}
+
+func (w *World) addSpells(r *rand.Rand, may func(string) bool) {
+	kinds := []FateKind{FateError, FateHang, FateSlow, FateFinal}
+	for range r.IntN(3) {
+		s := Spell{Lane: Lanes()[r.IntN(len(Lanes()))], Kind: kinds[r.IntN(len(kinds))], At: minutes(r, 0, int(w.Length/time.Minute))}
+		switch r.IntN(8) {
+		case 0:
+			s.For = minutes(r, 20, 40)
+			if w.trap(TrapOutage) {
+				s.For *= 8
+			}
+		default:
+			s.For = minutes(r, 0, 20)
+		}
+		if (s.Lane == LaneComments || s.Lane == LaneStatus) && !w.trap(TrapRefused) {
+			s.For = min(s.For, 10*time.Minute)
+		}
+		if s.Kind == FateHang && !w.trap(TrapHang) {
+			s.For = min(s.For, 6*time.Minute)
+		}
+		if may("spell") && may(string(s.Kind)) {
+			w.Spells = append(w.Spells, s)
+			w.Length = max(w.Length, s.At+s.For)
+		}
+	}
+}
+
+func (w *World) addUpsets(r *rand.Rand, may func(string) bool) {
+	for range r.IntN(5) {
+		u := Upset{Replica: r.IntN(w.Replicas), At: minutes(r, 0, int(w.Length/time.Minute))}
+		switch r.IntN(6) {
+		case 0, 1:
+			u.Kind, u.For = UpsetCrash, minutes(r, 0, 3)
+		case 2, 3:
+			u.Kind, u.For = UpsetPause, minutes(r, 0, 3)
+		case 4:
+			u.Kind, u.For = UpsetRestart, minutes(r, 0, 2)
+			switch r.IntN(3) {
+			case 0:
+				if w.trap(TrapRegistry) {
+					u.Flip = w.Projects[0].Name
+				}
+			case 1:
+				if w.trap(TrapSwitch) {
+					u.Flip = AllFeatures()[r.IntN(len(AllFeatures()))]
+				}
+			}
+		default:
+			u.Kind, u.For = UpsetClock, time.Duration(r.IntN(40)-20)*time.Second
+			if w.trap(TrapClock) {
+				u.For *= 15
+			}
+		}
+		if may(u.Kind) {
+			w.Upsets = append(w.Upsets, u)
+		}
+	}
+	slices.SortStableFunc(w.Upsets, func(a, b Upset) int { return int(a.At - b.At) })
+}
+
+// title is the title of a card.
+func (c Card) title(i int) string {
+	if c.Untitled {
+		return ""
+	}
+	return fmt.Sprintf("Card %d", i)
+}
+
+// blocks reports whether a card waits for another.
+func (w World) blocks() bool {
+	return slices.ContainsFunc(w.Cards, func(c Card) bool { return c.BlockedBy >= 0 })
+}
+
+func (w World) trap(name string) bool { return slices.Contains(w.Traps, name) }
+
+func (w World) has(feature string) bool { return slices.Contains(w.Features, feature) }
