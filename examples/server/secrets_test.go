@@ -36,7 +36,7 @@ func TestHideMemory(t *testing.T) {
 		require.NoError(t, err)
 		program, err := os.ReadFile(os.Args[0])
 		require.NoError(t, err)
-		dir, err := os.MkdirTemp("", "hide")
+		dir, err := os.MkdirTemp("", "hide") //nolint:usetesting // another user must get in
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		require.NoError(t, os.Chmod(dir, 0o755))

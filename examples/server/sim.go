@@ -42,15 +42,16 @@ func (c simCmd) Run(s *streams) error {
 	if c.Seeds != "" {
 		return c.many(s, limits)
 	}
-	w := simulate.NewWorld(c.Seed, limits)
-	if c.World != "" {
-		body, err := os.ReadFile(c.World)
-		if err != nil {
-			return err
-		}
-		if err := json.Unmarshal(body, &w); err != nil {
-			return fmt.Errorf("--world: %s is not a world: %w", c.World, err)
-		}
+	if c.World == "" {
+		return c.one(s, simulate.NewWorld(c.Seed, limits))
+	}
+	body, err := os.ReadFile(c.World)
+	if err != nil {
+		return err
+	}
+	var w simulate.World
+	if err := json.Unmarshal(body, &w); err != nil {
+		return fmt.Errorf("--world: %s is not a world: %w", c.World, err)
 	}
 	return c.one(s, w)
 }
