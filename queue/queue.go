@@ -154,8 +154,9 @@ func FinishTake(ctx context.Context, q Queue, c Claim, o Outcome, pool, worker s
 type Filter struct {
 	Pool   string
 	TaskID int64
-	Open   bool // only queued and running
-	Limit  int  // 0 = 1000
+	Key    string // the ordering key; with Open its cost does not grow with other jobs
+	Open   bool   // only queued and running
+	Limit  int    // 0 = 1000
 }
 
 // Keeper is what operators, features and background loops use.
@@ -166,6 +167,9 @@ type Keeper interface {
 	// Reap gives back running jobs whose time to live has passed: queued again
 	// when attempts are left, failed otherwise. It returns them as they are now.
 	Reap(ctx context.Context) ([]Job, error)
+	// Hasten makes jobs due now that wait for their time since an attempt failed: of
+	// a pool, or of a task in all pools when pool is empty. It returns how many.
+	Hasten(ctx context.Context, pool string, taskID int64) (int, error)
 	// Hold and Free change what subjects are held. Both are idempotent.
 	Hold(ctx context.Context, holds ...Hold) error
 	Free(ctx context.Context, holds ...Hold) error

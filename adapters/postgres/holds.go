@@ -136,7 +136,14 @@ func filter(f queue.Filter) (where string, args []any) {
 		f.Limit = 1000
 	}
 	conds, args := []string{"true"}, []any{f.Limit}
-	if f.Open {
+	switch {
+	case f.Key != "":
+		args = append(args, text(f.Key))
+		conds = append(conds, fmt.Sprintf("key = $%d", len(args)))
+		if f.Open {
+			conds = append(conds, fmt.Sprintf("id in (select job_id from ~open_jobs where key = $%d)", len(args)))
+		}
+	case f.Open:
 		conds = append(conds, "id in (select job_id from ~open_jobs)")
 	}
 	if f.Pool != "" {

@@ -247,6 +247,30 @@ func (t *tx) cancel(taskID, except int64, pools []string, running bool) (out []q
 	return out, nil
 }
 
+// Hasten implements queue.Keeper.
+func (d *DB) Hasten(ctx context.Context, pool string, taskID int64) (n int, err error) {
+	err = d.alone(ctx, func(t *tx) error { n, err = t.hasten(pool, taskID); return err })
+	return n, err
+}
+
+// hasten makes delayed jobs due: those are the first of their keys.
+func (t *tx) hasten(pool string, taskID int64) (int, error) {
+	jobs, err := rows(t, scanJob, "select "+jobColumns+` from ~job_states
+		where id in (select job_id from ~delayed where available_at > $1) and error <> '' and ($2::text = '' or pool = $2) and ($3::bigint = 0 or task_id = $3) order by id`,
+		t.now, text(pool), taskID)
+	if err != nil {
+		return 0, err
+	}
+	all := make([]change, 0, len(jobs))
+	for _, before := range jobs {
+		after := before
+		after.AvailableAt = t.now
+		all = append(all, change{before, after})
+	}
+	t.change(all)
+	return len(all), nil
+}
+
 func (t *tx) reap() (out []queue.Job, err error) {
 	jobs, err := rows(t, scanJob, "select "+jobColumns+" from ~job_states where id in (select job_id from ~running where lease_until <= $1) order by id", t.now)
 	if err != nil {

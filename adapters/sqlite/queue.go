@@ -113,6 +113,28 @@ func (t *tx) cancel(taskID, except int64, pools []string, running bool) ([]queue
 	return out, t.change(all)
 }
 
+// Hasten implements queue.Keeper.
+func (d *DB) Hasten(ctx context.Context, pool string, taskID int64) (n int, err error) {
+	err = d.write(ctx, func(t *tx) error { n, err = t.hasten(pool, taskID); return err })
+	return n, err
+}
+
+// hasten makes delayed jobs due: those are the first of their keys.
+func (t *tx) hasten(pool string, taskID int64) (int, error) {
+	jobs, err := t.read(`where j.id in (select job_id from delayed where available_at > ?1) and j.error <> ''
+		and (?2 = '' or j.pool = ?2) and (?3 = 0 or j.task_id = ?3) order by j.id`, micros(t.now), text(pool), taskID)
+	if err != nil {
+		return 0, err
+	}
+	all := make([]change, 0, len(jobs))
+	for _, before := range jobs {
+		after := before
+		after.AvailableAt = t.now
+		all = append(all, change{before, after})
+	}
+	return len(all), t.change(all)
+}
+
 // Reap implements queue.Keeper.
 func (d *DB) Reap(ctx context.Context) (jobs []queue.Job, err error) {
 	err = d.write(ctx, func(t *tx) error { jobs, err = t.reap(); return err })

@@ -117,7 +117,15 @@ func selection(f queue.Filter, order string) (query string, args []any) {
 	if f.Pool != "" {
 		conds, args = append(conds, "j.pool = ?"), append(args, text(f.Pool))
 	}
+	if f.Key != "" {
+		conds, args = append(conds, "j.key = ?"), append(args, text(f.Key))
+	}
 	switch {
+	case f.Key != "" && f.Open:
+		conds, args = append(conds, "j.id in (select job_id from open_jobs where key <> '' and key = ?)"), append(args, text(f.Key))
+		if f.TaskID != 0 {
+			conds, args = append(conds, "j.task_id = ?"), append(args, f.TaskID)
+		}
 	case f.TaskID != 0 && f.Open: // there are few jobs of a task
 		conds, args = append(conds, "j.task_id = ? and exists (select 1 from open_jobs o where o.job_id = j.id)"), append(args, f.TaskID)
 	case f.TaskID != 0:

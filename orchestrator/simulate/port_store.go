@@ -159,6 +159,10 @@ func (p *storePort) Cancel(ctx context.Context, task int64, pools ...string) ([]
 	return call(ctx, p.n, writes("Cancel"), id(task), func() ([]queue.Job, error) { return p.mem().Cancel(ctx, task, pools...) })
 }
 
+func (p *storePort) Hasten(ctx context.Context, pool string, taskID int64) (int, error) {
+	return call(ctx, p.n, writes("Hasten"), "", func() (int, error) { return p.mem().Hasten(ctx, pool, taskID) })
+}
+
 func (p *storePort) Reap(ctx context.Context) ([]queue.Job, error) {
 	return call(ctx, p.n, writes("Reap"), "", func() ([]queue.Job, error) { return p.mem().Reap(ctx) })
 }

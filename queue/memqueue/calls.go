@@ -109,6 +109,22 @@ func (q *Queue) Reap(context.Context) (out []queue.Job, err error) {
 	return out, err
 }
 
+// Hasten implements queue.Keeper.
+func (q *Queue) Hasten(_ context.Context, pool string, taskID int64) (n int, err error) {
+	err = q.Atomically(func(*Tx) error {
+		for _, id := range q.open {
+			j := q.jobs[id]
+			if j.Status == queue.Queued && j.Error != "" && j.AvailableAt.After(q.now()) && matches(*j, queue.Filter{Pool: pool, TaskID: taskID}) {
+				j.AvailableAt = q.now()
+				q.hint(j.Pool)
+				n++
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
 // Hold implements queue.Keeper.
 func (q *Queue) Hold(_ context.Context, holds ...queue.Hold) error {
 	return q.Atomically(func(t *Tx) error { t.Hold(holds...); return nil })
@@ -181,7 +197,7 @@ func (q *Queue) Job(id int64) (queue.Job, bool) {
 }
 
 func matches(j queue.Job, f queue.Filter) bool {
-	return (f.Pool == "" || j.Pool == f.Pool) && (f.TaskID == 0 || j.TaskID == f.TaskID)
+	return (f.Pool == "" || j.Pool == f.Pool) && (f.TaskID == 0 || j.TaskID == f.TaskID) && (f.Key == "" || j.Key == f.Key)
 }
 
 func limit(f queue.Filter) int {

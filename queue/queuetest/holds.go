@@ -156,6 +156,54 @@ func filters(k *kit) {
 	waits, err := k.q.Waiting(k.Context(), queue.Filter{Pool: "a"})
 	require.NoError(k, err)
 	require.Len(k, waits, 1)
+
+	keyed := k.put(queue.Job{Key: "x", TaskID: 7}, queue.Job{Key: "x", Pool: "a"}, queue.Job{Key: "y"})
+	require.Equal(k, keyed[:2], list(queue.Filter{Key: "x"}))
+	require.Equal(k, keyed[:2], list(queue.Filter{Key: "x", Open: true}))
+	require.Equal(k, keyed[1:2], list(queue.Filter{Key: "x", Open: true, Pool: "a"}))
+	require.Equal(k, keyed[:1], list(queue.Filter{Key: "x", Open: true, TaskID: 7}))
+	_, err = k.q.Cancel(k.Context(), 7)
+	require.NoError(k, err)
+	require.Equal(k, keyed[1:2], list(queue.Filter{Key: "x", Open: true}))
+}
+
+// hastens: what failed and waits for its time is due at once; what was put for later
+// is not, and the order of a key stays.
+func hastens(k *kit) {
+	id := k.put(queue.Job{Key: "x", TaskID: 1}, queue.Job{Key: "x", TaskID: 1}, queue.Job{TaskID: 2}, queue.Job{Pool: "a", TaskID: 1})
+	soon := k.clock.Now().Add(ttl / 2)
+	later := k.put(queue.Job{TaskID: 1, AvailableAt: soon})
+	failed := queue.Outcome{Kind: queue.OutcomeRetry, At: soon, Error: "no answer"}
+	for _, c := range k.take(10) {
+		k.finish(c, failed)
+	}
+	elsewhere, err := k.q.Take(k.Context(), "a", "w", 10, time.Minute)
+	require.NoError(k, err)
+	k.finish(elsewhere[0], failed)
+	k.none()
+
+	n, err := k.q.Hasten(k.Context(), pool, 2)
+	require.NoError(k, err)
+	require.Equal(k, 1, n)
+	require.Equal(k, id[2], k.one().Job.ID)
+
+	n, err = k.q.Hasten(k.Context(), pool, 0)
+	require.NoError(k, err)
+	require.Equal(k, 1, n, "the job of the other pool and the one for later stay")
+	first := k.one()
+	require.Equal(k, id[0], first.Job.ID)
+	require.Equal(k, 2, first.Job.Attempt)
+	k.done(first)
+	require.Equal(k, id[1], k.one().Job.ID)
+
+	n, err = k.q.Hasten(k.Context(), "", 1)
+	require.NoError(k, err)
+	require.Equal(k, 1, n)
+	elsewhere, err = k.q.Take(k.Context(), "a", "w", 10, time.Minute)
+	require.NoError(k, err)
+	require.Len(k, elsewhere, 1)
+	k.clock.Add(ttl / 2)
+	require.Equal(k, later[0], k.one().Job.ID)
 }
 
 func wakes(k *kit) {

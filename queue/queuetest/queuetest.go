@@ -183,6 +183,7 @@ func tests() map[string]func(*kit) {
 		"pools are separate":                                separatesPools,
 		"depth counts unfinished jobs":                      counts,
 		"jobs are listed by filter":                         filters,
+		"what failed can be made due at once":               hastens,
 		"taking none takes none":                            takesNone,
 		"one call ends a claim and takes the next":          relays,
 		"a lost claim keeps nobody from the next job":       relaysAfterLoss,
