@@ -17,6 +17,10 @@ import (
 // questionsMax bounds what is taken over of an agent's questions, in bytes.
 const questionsMax = 4000
 
+// unregisteredPoll is how often the agent's job of a repository that left the registry
+// is looked at.
+const unregisteredPoll = time.Minute
+
 // handleAgent runs an agent for its job. The result is an event job that is put
 // in the transaction that finishes the claim.
 func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome {
@@ -32,14 +36,14 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	defer e.agentEnds(p.TaskID, at)
 	task, err := e.Store.Task(ctx, p.TaskID)
 	if err != nil {
-		return e.again(err, c)
+		return again(err)
 	}
 	if task.State.Active == "" || task.State.Run != p.Launch.Run {
 		return done("the task does not wait for this run any more")
 	}
 	project, ok := e.Projects.ByRepo(task.Repo)
 	if !ok {
-		return done("the repository is not registered any more")
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(unregisteredPoll), Error: (&UnregisteredError{task.Repo}).Error()}
 	}
 	if o := e.deployed(ctx, c, project, task, p.Launch); o != nil {
 		return o

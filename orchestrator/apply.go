@@ -22,23 +22,28 @@ const decideMax = 5
 // changed meanwhile it loads it again and decides again.
 func (e *Engine) apply(ctx context.Context, c queue.Claim, p Project, t Task, ev stage.Event, run *AgentRun) *queue.Outcome {
 	for range decideMax {
-		v, err := e.judge(ctx, p, t, ev)
-		if err != nil {
-			return e.again(err, c)
-		}
-		if v != nil {
-			ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason, SHA: v.SHA}
-		}
-		d := e.machine.Decide(t.State, ev)
-		err = e.commit(ctx, &c, p, t, ev, d, v, run)
+		o, err := e.try(ctx, c, p, t, ev, run)
 		if !errors.Is(err, ErrConflict) {
-			return e.finish(c, err)
+			return o
 		}
 		if t, err = e.Store.Task(ctx, t.ID); err != nil {
-			return e.again(err, c)
+			return again(err)
 		}
 	}
-	return e.again(ErrConflict, c)
+	return again(ErrConflict)
+}
+
+// try decides an event once. The error is that of the commit.
+func (e *Engine) try(ctx context.Context, c queue.Claim, p Project, t Task, ev stage.Event, run *AgentRun) (*queue.Outcome, error) {
+	v, err := e.judge(ctx, p, t, ev)
+	if err != nil {
+		return again(err), nil
+	}
+	if v != nil {
+		ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason, SHA: v.SHA}
+	}
+	err = e.commit(ctx, &c, p, t, ev, e.machine.Decide(t.State, ev), v, run)
+	return e.finish(c, err), err
 }
 
 // judge asks the gates of the edge that the event meets. A nil verdict says
@@ -147,7 +152,7 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 		out.CancelPools = []string{queue.PoolAgents}
 	}
 	if d.State.Stage == stage.Cancelled && before.Stage != stage.Cancelled {
-		out.CancelQueued = []string{queue.PoolEvents, queue.PoolEffects}
+		out.CancelQueued = queuedPools()
 	}
 	if d.Launch != nil {
 		out.Jobs = append(out.Jobs, agentJob(next, *d.Launch))

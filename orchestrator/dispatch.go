@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -23,8 +25,28 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 	f.Attempt = c.Job.Attempt
 	var o queue.Outcome
 	if err := guard.Do("effect "+f.Kind, func() { o = runner.Run(ctx, f) }); err != nil {
-		o = e.retry(err, c.Job.Attempt)
+		o = Retry(err)
 	}
-	e.Meter.Add("effects_total", 1, "kind", f.Kind, "outcome", o.Kind)
 	return &o
+}
+
+// needed are the effects that a stage cannot go on without, and what they do in words.
+// The merge and the merge gate report a failure by events of their own.
+var needed = map[string]string{
+	stage.EffectPrepare: "the branch could not be made",
+	stage.EffectPublish: "the branch could not be published",
+}
+
+// givenUp are the jobs that tell people of an effect that was given up: by blocking the
+// task when its stage needs it. A chat that refuses is no way to say so.
+func (e *Engine) givenUp(j queue.Job, why string) []queue.Job {
+	var f Effect
+	if !IsEffect(j) || json.Unmarshal(j.Payload, &f) != nil || LaneOf(f.Kind) == LaneChat {
+		return nil
+	}
+	if what, ok := needed[f.Kind]; ok && f.TaskID != 0 {
+		return []queue.Job{TriggerJob(f, stage.Event{On: stage.OnEffectFailed, At: e.Now(), Reason: what + ": " + why})}
+	}
+	text := fmt.Sprintf("not made, and given up (%s): %s", f.Kind, why)
+	return []queue.Job{NextEffect(f, stage.Effect{Kind: stage.EffectNotify, Text: text}, "given_up/"+f.Key, time.Time{})}
 }

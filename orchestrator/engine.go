@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -59,8 +58,8 @@ type Deps struct {
 // Options are an engine's settings; zero values mean the defaults.
 type Options struct {
 	MaxConcurrency int             // agents at a time; default 2
-	EventWorkers   int             // default 4
-	EffectWorkers  int             // default 4
+	EventWorkers   int             // for each pool of events; default 4
+	EffectWorkers  int             // for each lane; default 4
 	AgentTimeout   time.Duration   // default 60 min
 	AgentRetries   []time.Duration // waits before an agent is tried again; default 30 s, 2 min, 10 min
 	JobTTL         time.Duration   // a claim without a heartbeat for this long is given back; default 30 s
@@ -106,6 +105,8 @@ type Engine struct {
 	gates    *gates.Registry
 	features []Feature
 
+	health map[string]*health // of the pools that have one; never changed
+
 	mu      sync.Mutex
 	running map[int64]*agentAtWork // by task id
 }
@@ -118,7 +119,7 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 	if err := deps.check(); err != nil {
 		return nil, err
 	}
-	e := &Engine{Deps: deps, opt: opt, features: features, running: map[int64]*agentAtWork{}}
+	e := &Engine{Deps: deps, opt: opt, features: features, health: newHealth(), running: map[int64]*agentAtWork{}}
 	if err := e.adopt(features); err != nil {
 		return nil, err
 	}
@@ -228,12 +229,3 @@ func (e *Engine) Wait(ctx context.Context, d time.Duration, hints ...<-chan stru
 
 // Machine is the machine that decides.
 func (e *Engine) Machine() *stage.Machine { return e.machine }
-
-// retryAfter is the moment that an error asks to wait for, or zero.
-func retryAfter(err error) time.Duration {
-	var r interface{ RetryAfter() time.Duration }
-	if errors.As(err, &r) {
-		return r.RetryAfter()
-	}
-	return 0
-}

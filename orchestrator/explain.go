@@ -287,7 +287,7 @@ func (e *Engine) moves(s stage.State) []Move {
 func owed(waits []queue.Wait) []Owed {
 	out := []Owed{}
 	for _, w := range waits {
-		if w.Job.Pool == queue.PoolEffects {
+		if IsEffect(w.Job) {
 			out = append(out, Owed{Kind: w.Job.Kind[len(kindEffect):], Attempt: w.Job.Attempt, Next: w.Job.AvailableAt, Error: w.Job.Error})
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
@@ -49,109 +48,10 @@ func done(why string) *queue.Outcome {
 	return &queue.Outcome{Kind: queue.OutcomeDone, Error: why}
 }
 
-func (e *Engine) again(err error, c queue.Claim) *queue.Outcome {
-	o := e.retry(err, c.Job.Attempt)
+// again is the outcome of an event that met an error.
+func again(err error) *queue.Outcome {
+	o := Retry(err)
 	return &o
-}
-
-// onTracker reads the work item again and acts on what the board says now.
-func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *queue.Outcome {
-	project, ok := e.Projects.ByTracker(h.ProjectID)
-	if !ok {
-		return done("the tracker project is not registered")
-	}
-	busy, err := e.owes(ctx, h.ItemID)
-	if err != nil {
-		return e.again(err, c)
-	}
-	if busy {
-		// The board is read only when none of our own writes to it is under way
-		// (else an old status could be taken for a human's new word), and when
-		// what a cancelled task leaves behind is gone.
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.StatusDefer), Error: "waits for our own status write"}
-	}
-	item, err := e.Tracker.Item(ctx, h.ProjectID, h.ItemID)
-	if errors.Is(err, tracker.ErrNotFound) {
-		return done("the work item does not exist any more")
-	}
-	if err != nil {
-		return e.again(err, c)
-	}
-	if h.Kind == tracker.HookItemCreated {
-		return e.softQG0(ctx, project, item)
-	}
-	on, trigger := stage.BoardTrigger(item.Status)
-	if !trigger {
-		stop, err := e.overwritten(ctx, c, h)
-		switch {
-		case err != nil:
-			return e.again(err, c)
-		case !stop:
-			return e.notATrigger(c, item)
-		}
-		e.Log.Info("a STOP that our own write has overwritten on the board", "item", item.ID, "repo", project.Repo)
-		on = stage.OnStop
-	}
-	return e.onBoard(ctx, c, project, item, h.ActorID, on)
-}
-
-// overwriteWindow is how long after a status write of ours a person's STOP may
-// be told that the write has overwritten: trackers tell late.
-const overwriteWindow = time.Minute
-
-// overwritten reports whether a webhook tells of a person's STOP that a status
-// write of ours has overwritten: the board is looked at before it is written to,
-// but it knows no write on a condition. Then the webhook's word counts.
-func (e *Engine) overwritten(ctx context.Context, c queue.Claim, h tracker.Hook) (bool, error) {
-	board, ok := e.Tracker.(tracker.Board)
-	if !ok || !h.Status || h.Self || h.To == "" || h.ActorID == "" {
-		return false, nil
-	}
-	task, found, err := e.taskOf(ctx, h.ItemID)
-	if err != nil || !found || task.State.Stage.Terminal() {
-		return false, err
-	}
-	if !h.At.IsZero() && h.At.Before(task.CreatedAt) {
-		return false, nil // a webhook that was under way for long: the STOP was of an earlier task
-	}
-	if to, err := board.StatusOf(ctx, h.ProjectID, h.To); err != nil || to != stage.StatusStop {
-		return false, err
-	}
-	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{Pool: queue.PoolEffects, TaskID: task.ID, Limit: 100_000})
-	return slices.ContainsFunc(jobs, func(j queue.Job) bool {
-		return j.Kind == kindEffect+stage.EffectStatus && j.FinishedAt.After(c.Job.CreatedAt.Add(-overwriteWindow))
-	}), err
-}
-
-// notATrigger looks once more, a little later, in case the tracker answered
-// from a replica that had not seen the change yet.
-func (e *Engine) notATrigger(c queue.Claim, item tracker.Item) *queue.Outcome {
-	if c.Job.Attempt == 1 {
-		return &queue.Outcome{Kind: queue.OutcomeRetry, At: e.Now().Add(2 * e.opt.StatusDefer), Error: "looks again: the status is no trigger"}
-	}
-	return done("the status " + item.StatusName + " is no trigger")
-}
-
-// EffectCancel is the effect that removes what a cancelled task leaves behind.
-const EffectCancel = "cancel"
-
-// owes reports whether a status write of ours to the item is unfinished, or the
-// end of a cancelled task of it.
-func (e *Engine) owes(ctx context.Context, itemID string) (bool, error) {
-	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{Pool: queue.PoolEffects, Open: true, Limit: 100_000})
-	if err != nil {
-		return false, err
-	}
-	for _, j := range jobs {
-		if j.Kind != kindEffect+stage.EffectStatus && j.Kind != kindEffect+EffectCancel {
-			continue
-		}
-		var f Effect
-		if json.Unmarshal(j.Payload, &f) == nil && f.ItemID == itemID {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // softQG0 logs what QG-0 would say of a new work item. It starts nothing.
@@ -163,26 +63,6 @@ func (e *Engine) softQG0(ctx context.Context, p Project, item tracker.Item) *que
 	}
 	e.Log.Log(ctx, level, "work item created", "item", item.ID, "repo", p.Repo, "qg0", v.Outcome.String(), "reason", v.Reason)
 	return done("work item created; QG-0 (soft): " + v.Outcome.String())
-}
-
-// onBoard turns a trigger status into an event of the item's task.
-func (e *Engine) onBoard(ctx context.Context, c queue.Claim, p Project, item tracker.Item, by string, on stage.Trigger) *queue.Outcome {
-	task, found, err := e.taskOf(ctx, item.ID)
-	if err != nil {
-		return e.again(err, c)
-	}
-	ev := stage.Event{On: on, At: e.Now(), By: by}
-	switch {
-	case found:
-		if on == stage.OnRejected {
-			ev.Reason = e.rejection(ctx, item)
-		}
-		return e.apply(ctx, c, p, task, ev, nil)
-	case on == stage.OnToAnalyse:
-		return e.start(ctx, c, p, item, ev)
-	default:
-		return done(fmt.Sprintf("%s is ignored: the work item has no task", on))
-	}
 }
 
 // taskOf finds the newest task of a work item. Cancelled tasks do not count:
@@ -230,7 +110,7 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 	}
 	task, why, err := e.taskOfHook(ctx, project, h)
 	if err != nil {
-		return e.again(err, c)
+		return again(err)
 	}
 	if why != "" {
 		return done(why)
@@ -286,11 +166,11 @@ func (e *Engine) onTrigger(ctx context.Context, c queue.Claim, p triggerPayload)
 		return done("there is no such task")
 	}
 	if err != nil {
-		return e.again(err, c)
+		return again(err)
 	}
 	project, ok := e.Projects.ByRepo(task.Repo)
 	if !ok {
-		return done("the repository is not registered any more")
+		return again(&UnregisteredError{task.Repo})
 	}
 	ev := p.Event
 	if ev.At.IsZero() {
@@ -310,7 +190,7 @@ func (e *Engine) start(ctx context.Context, c queue.Claim, p Project, item track
 		task, found, err := e.taskOf(ctx, item.ID)
 		switch {
 		case err != nil:
-			return e.again(err, c)
+			return again(err)
 		case found:
 			return e.apply(ctx, c, p, task, ev, nil)
 		}
@@ -318,14 +198,14 @@ func (e *Engine) start(ctx context.Context, c queue.Claim, p Project, item track
 			return o
 		}
 	}
-	return e.again(ErrConflict, c)
+	return again(ErrConflict)
 }
 
 // begin decides the beginning of a task once. The error is that of the commit.
 func (e *Engine) begin(ctx context.Context, c queue.Claim, p Project, item tracker.Item, ev stage.Event) (*queue.Outcome, error) {
 	v := e.gates.Judge(ctx, e.subjectOfItem(p, item), "qg0")
 	if v.Outcome == gates.Error && v.Retryable {
-		return e.again(errors.New(v.Reason), c), nil
+		return again(errors.New(v.Reason)), nil
 	}
 	ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason}
 	ev.SelfHosting, ev.CINone = p.SelfHosting, p.CINone
@@ -340,7 +220,7 @@ func (e *Engine) begin(ctx context.Context, c queue.Claim, p Project, item track
 	}
 	task, err := e.name(ctx, p, item)
 	if err != nil {
-		return e.again(err, c), nil
+		return again(err), nil
 	}
 	err = e.commit(ctx, &c, p, task, ev, d, &v, nil)
 	return e.finish(c, err), err
@@ -390,6 +270,6 @@ func (e *Engine) finish(c queue.Claim, err error) *queue.Outcome {
 	case err == nil, errors.Is(err, queue.ErrLost):
 		return nil
 	default:
-		return e.again(err, c)
+		return again(err)
 	}
 }

@@ -21,12 +21,10 @@ const (
 	kindEffect  = "effect/" // followed by the effect's kind
 )
 
-// attempts that jobs get before they are given up, visibly.
-const (
-	eventAttempts  = 40
-	effectAttempts = 40
-	agentAttempts  = 40 // of being claimed; failures of the agent are counted by the machine's state
-)
+// agentAttempts is how often an agent's job is claimed before it is given up; failures
+// of the agent are counted by the machine's state. Events and effects have no bound:
+// see settle.
+const agentAttempts = 40
 
 // triggerPayload is an event of our own making.
 type triggerPayload struct {
@@ -44,14 +42,14 @@ type agentPayload struct {
 // TrackerJob makes the event job of a tracker's webhook.
 func TrackerJob(h tracker.Hook) queue.Job {
 	return queue.Job{
-		Pool: queue.PoolEvents, Kind: KindTracker, Key: itemKey(h.ItemID), Payload: encode(h), MaxAttempts: eventAttempts,
+		Pool: poolBoardEvents, Kind: KindTracker, Key: itemKey(h.ItemID) + "/board", Payload: encode(h),
 	}
 }
 
 // HostJob makes the event job of a git host's webhook.
 func HostJob(h githost.Hook) queue.Job {
 	return queue.Job{
-		Pool: queue.PoolEvents, Kind: KindHost, Key: "repo/" + h.Repo, Lane: h.Repo, Payload: encode(h), MaxAttempts: eventAttempts,
+		Pool: poolHostEvents, Kind: KindHost, Key: "repo/" + h.Repo, Lane: h.Repo, Payload: encode(h),
 	}
 }
 
@@ -59,9 +57,8 @@ func HostJob(h githost.Hook) queue.Job {
 // dedupe key may be empty.
 func triggerJob(t Task, e stage.Event, run *AgentRun, dedupe string) queue.Job {
 	return queue.Job{
-		Pool: queue.PoolEvents, Kind: KindTrigger, Key: itemKey(t.TrackerIssueID), TaskID: t.ID, Lane: t.Repo,
-		Payload:     encode(triggerPayload{TaskID: t.ID, Event: e, Run: run}),
-		MaxAttempts: eventAttempts, DedupeKey: dedupe,
+		Pool: poolOf(t.State, e.On), Kind: KindTrigger, Key: itemKey(t.TrackerIssueID), TaskID: t.ID, Lane: t.Repo,
+		Payload: encode(triggerPayload{TaskID: t.ID, Event: e, Run: run}), DedupeKey: dedupe,
 	}
 }
 
@@ -100,37 +97,21 @@ func RoleInTask(role stage.Role, taskID int64) string {
 
 func taskKey(id int64) string { return "task/" + strconv.FormatInt(id, 10) }
 
-// sink is which of the outside world's doors an effect goes through. Effects of
-// one task and sink are made in order; sinks do not wait for each other.
-func sink(kind string) string {
-	switch kind {
-	case stage.EffectComment, stage.EffectStatus:
-		return "tracker"
-	case stage.EffectNotify:
-		return "messenger"
-	case stage.EffectPrepare, stage.EffectPublish, stage.EffectMerge, stage.EffectTidy, EffectCancel,
-		stage.EffectCatchUp, stage.EffectGatedMerge, stage.EffectLanded, stage.EffectRelease:
-		return "git"
-	default:
-		return kind
-	}
-}
-
 // effectJob makes the job of an effect. key is its identity in the world.
 func effectJob(t Task, p Project, f stage.Effect, key string) queue.Job {
 	e := Effect{
 		Effect: f, Key: key, TaskID: t.ID, ProjectID: p.Sync(), ItemID: originalKey(t.TrackerIssueID),
 		WorkItem: originalKey(t.WorkItemID), Title: t.Title, Repo: p.Repo,
 	}
-	order := itemKey(t.TrackerIssueID)
-	if t.ID != 0 {
-		order = taskKey(t.ID)
-	}
 	return queue.Job{
-		Pool: queue.PoolEffects, Kind: kindEffect + f.Kind, Key: order + "/" + sink(f.Kind), TaskID: t.ID, Lane: p.Repo,
-		Role: string(f.Author), Payload: encode(e), MaxAttempts: effectAttempts, DedupeKey: "effect/" + key,
+		Pool: LaneOf(f.Kind).Pool(), Kind: kindEffect + f.Kind, Key: effectOrder(e.ItemID, f.Kind), TaskID: t.ID, Lane: p.Repo,
+		Role: string(f.Author), Payload: encode(e), DedupeKey: "effect/" + key,
 	}
 }
+
+// effectOrder is the ordering key of a work item's effects of a kind. A task and the
+// one before it of the same work item have it in common.
+func effectOrder(itemID, kind string) string { return itemKey(itemID) + "/" + orderOf(kind) }
 
 // NextEffect makes the job of a further effect of the same task, not to be made
 // before a moment. key is its identity in the world.
@@ -169,24 +150,4 @@ func encode(v any) []byte {
 		return []byte("null")
 	}
 	return b
-}
-
-// backoff is how long to wait before a failed job is tried again: what the
-// error asks for, else 1 s, 2 s, 4 s … at most 5 min.
-func backoff(err error, attempt int) time.Duration {
-	if d := retryAfter(err); d > 0 {
-		return min(d, time.Hour)
-	}
-	return min(time.Second<<min(max(attempt-1, 0), 9), 5*time.Minute)
-}
-
-// retry is the outcome of a job that failed and may be tried again.
-func (e *Engine) retry(err error, attempt int) queue.Outcome {
-	return queue.Outcome{Kind: queue.OutcomeRetry, At: e.Now().Add(backoff(err, attempt)), Error: err.Error()}
-}
-
-// Retry is retry for effect runners: an error that says it is final gives the
-// effect up; any other is tried again.
-func Retry(err error, attempt int, now time.Time) queue.Outcome {
-	return queue.Outcome{Kind: queue.OutcomeRetry, At: now.Add(backoff(err, attempt)), Error: err.Error()}
 }

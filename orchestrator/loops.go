@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,17 +18,8 @@ import (
 // started has ended; an agent that is interrupted has its job given back.
 func (e *Engine) Run(ctx context.Context) {
 	g := run.NewOn(e.Scheduler, ctx, e.Log)
-	pools := []struct {
-		name   string
-		slots  int
-		handle func(context.Context, queue.Claim) *queue.Outcome
-	}{
-		{queue.PoolEvents, e.opt.EventWorkers, e.handleEvent},
-		{queue.PoolAgents, e.opt.MaxConcurrency, e.handleAgent},
-		{queue.PoolEffects, e.opt.EffectWorkers, e.handleEffect},
-	}
-	for _, p := range pools {
-		g.Go("pool "+p.name, func(ctx context.Context) { e.pool(ctx, g, p.name, p.slots, p.handle) })
+	for _, p := range e.pools() {
+		g.Go("pool "+p.name, func(ctx context.Context) { e.work(ctx, g, p) })
 	}
 	g.Go("reaper", e.reaper)
 	for _, f := range e.features {
@@ -38,28 +30,49 @@ func (e *Engine) Run(ctx context.Context) {
 	g.Wait()
 }
 
-// pool keeps its slots busy with jobs of one pool.
-func (e *Engine) pool(ctx context.Context, g *run.Group, name string, slots int, handle func(context.Context, queue.Claim) *queue.Outcome) {
-	wake := e.Jobs.Wake(name)
-	s := &poolSlots{free: slots, changed: make(chan struct{}, 1)}
+// pool is a pool of jobs with its workers.
+type pool struct {
+	name   string
+	slots  *poolSlots
+	handle func(context.Context, queue.Claim) *queue.Outcome
+	health *health // nil: the pool has no destination that could be sick
+}
+
+// pools are all that the engine takes jobs of.
+func (e *Engine) pools() []pool {
+	list := []pool{{queue.PoolAgents, newSlots(e.opt.MaxConcurrency), e.handleAgent, nil}}
+	for _, name := range eventPools() {
+		list = append(list, pool{name, newSlots(e.opt.EventWorkers), e.handleEvent, e.health[name]})
+	}
+	for _, l := range effectLanes() {
+		list = append(list, pool{l.Pool(), newSlots(e.opt.EffectWorkers), e.handleEffect, e.health[l.Pool()]})
+	}
+	return list
+}
+
+// work keeps the workers of a pool busy.
+func (e *Engine) work(ctx context.Context, g *run.Group, p pool) {
+	wake := e.Jobs.Wake(p.name)
+	s := p.slots
 	for err := ctx.Err(); err == nil; {
-		free := s.available()
-		e.Meter.Set("slots_available", float64(free), "pool", name)
-		if free == 0 {
-			err = e.Scheduler.Wait(ctx, time.Time{}, s.changed) // for a slot
+		room, until := p.health.room(e.Now(), s.available())
+		e.Meter.Set("slots_available", float64(s.available()), "pool", p.name)
+		if room == 0 {
+			err = e.Scheduler.Wait(ctx, until, s.changed) // for a worker, or for the destination
 			continue
 		}
-		claims, failed := e.Jobs.Take(ctx, name, e.opt.Worker, free, e.opt.JobTTL)
+		claims, failed := e.Jobs.Take(ctx, p.name, e.opt.Worker, room, e.opt.JobTTL)
 		if failed != nil && ctx.Err() == nil {
-			e.Log.Error("jobs cannot be taken", "pool", name, "err", failed)
+			e.Log.Error("jobs cannot be taken", "pool", p.name, "err", failed)
 		}
 		s.take(len(claims))
+		p.health.took(len(claims))
 		for _, c := range claims {
 			g.Go("job", func(ctx context.Context) {
 				defer s.giveBack()
 				for next := []queue.Claim{c}; len(next) > 0; { // the commit that ends a job brings the next one
 					var again time.Time
-					if again, next = e.work(ctx, next[0], handle); !again.IsZero() && again.Sub(e.Now()) < e.opt.Poll {
+					if again, next = e.do(ctx, next[0], p); !again.IsZero() && again.Sub(e.Now()) < e.opt.Poll {
 						s.putOff(again)
 					}
 				}
@@ -79,6 +92,8 @@ type poolSlots struct {
 	free int
 	due  []time.Time // of jobs that were put off for less than the poll
 }
+
+func newSlots(n int) *poolSlots { return &poolSlots{free: n, changed: make(chan struct{}, 1)} }
 
 func (s *poolSlots) available() int {
 	s.mu.Lock()
@@ -121,9 +136,9 @@ func (s *poolSlots) next(now time.Time, poll time.Duration) time.Time {
 	return next
 }
 
-// work does one job under a heartbeat, finishes its claim and takes the next job
-// of the pool. It returns when the job is to be done again, if it is.
-func (e *Engine) work(ctx context.Context, c queue.Claim, handle func(context.Context, queue.Claim) *queue.Outcome) (again time.Time, next []queue.Claim) {
+// do does one job under a heartbeat, finishes its claim and takes the next job of the
+// pool. It returns when the job is to be done again, if it is.
+func (e *Engine) do(ctx context.Context, c queue.Claim, p pool) (due time.Time, next []queue.Claim) {
 	program := ctx
 	e.Meter.Add("dispatches_total", 1, "pool", c.Job.Pool)
 	e.Meter.Observe("queue_wait_seconds", e.Now().Sub(later(c.Job.CreatedAt, c.Job.AvailableAt)).Seconds(), "pool", c.Job.Pool)
@@ -134,13 +149,20 @@ func (e *Engine) work(ctx context.Context, c queue.Claim, handle func(context.Co
 	defer beat.Stop()
 
 	var o *queue.Outcome
-	r := &relay{program: program}
-	if err := guard.Do(c.Job.Kind, func() { o = handle(context.WithValue(ctx, relayKey{}, r), c) }); err != nil {
+	r := &relay{program: program, health: p.health}
+	if err := guard.Do(c.Job.Kind, func() { o = p.handle(context.WithValue(ctx, relayKey{}, r), c) }); err != nil {
 		e.Log.Error("a job panicked", "job", c.Job.ID, "kind", c.Job.Kind, "err", err)
-		o = e.again(err, c)
+		o = again(err)
 	}
+	e.note(ctx, p, o)
 	if o == nil {
 		return time.Time{}, r.next
+	}
+	if *o = settle(*o, c.Job, e.Now()); o.Kind == queue.OutcomeDead {
+		o.Then = append(o.Then, e.givenUp(c.Job, o.Error)...)
+	}
+	if IsEffect(c.Job) {
+		e.Meter.Add("effects_total", 1, "kind", strings.TrimPrefix(c.Job.Kind, kindEffect), "outcome", o.Kind)
 	}
 	// The claim is finished even when the program is being stopped.
 	finish, stop := e.Scheduler.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -154,23 +176,46 @@ func (e *Engine) work(ctx context.Context, c queue.Claim, handle func(context.Co
 		e.Log.Error("a job was given up", "job", c.Job.ID, "kind", c.Job.Kind, "task", c.Job.TaskID, "err", o.Error)
 	}
 	if o.Kind == queue.OutcomeRetry || o.Kind == queue.OutcomeRelease {
-		again = o.At
+		due = o.At
 	}
-	return again, next
+	return due, next
+}
+
+// note notes what the end of a job says of its destination. What has waited for it
+// is due when it answers again.
+func (e *Engine) note(ctx context.Context, p pool, o *queue.Outcome) {
+	if p.health == nil {
+		return
+	}
+	if ctx.Err() != nil { // the job was interrupted: that says nothing
+		o = &queue.Outcome{Kind: queue.OutcomeRelease}
+	}
+	healed, fell := p.health.ended(o, e.Now())
+	if healed || p.health.sick() {
+		defer run.Hint(p.slots.changed) // the pool may wait for the end of this job
+	}
+	switch {
+	case fell:
+		e.Log.Warn("a destination does not answer", "lane", p.health.name, "err", o.Cause)
+	case healed:
+		n, err := e.Jobs.Hasten(ctx, p.name, 0)
+		e.Log.Info("a destination answers again", "lane", p.health.name, "due", n, "err", err)
+	}
 }
 
 // relay is where the commit that ends a job leaves the next one for its worker.
 type relay struct {
 	program context.Context
+	health  *health
 	next    []queue.Claim // one at most
 }
 
 type relayKey struct{}
 
-// room is how many jobs the worker can be given: none when it has one, or when the
-// program is being stopped.
+// room is how many jobs the worker can be given: none when it has one, when the
+// program is being stopped, or when the destination is sick.
 func (r *relay) room() int {
-	if len(r.next) > 0 || r.program.Err() != nil {
+	if len(r.next) > 0 || r.program.Err() != nil || r.health.sick() {
 		return 0
 	}
 	return 1

@@ -68,7 +68,7 @@ func mergeGate(t *testing.T, f func(*gateRig)) {
 		r.features = func() []orchestrator.Feature {
 			projects, err := orchestrator.NewProjects(r.project...)
 			require.NoError(r, err)
-			merge := effects.Runners(effects.Deps{Store: r.store, Projects: projects, Tracker: r.board, Host: g.forge, Messenger: r.chat, Workspaces: r.place})
+			merge := effects.Runners(effects.Deps{Store: r.store, Jobs: r.store, Projects: projects, Tracker: r.board, Host: g.forge, Messenger: r.chat, Workspaces: r.place})
 			gate, err := mergegate.New(mergegate.Options{
 				Store: r.store, Jobs: r.store, Projects: projects, Spaces: r.place, Leases: g.leases, Host: g.forge, Merge: merge[stage.EffectMerge],
 				Repos: []string{"*"}, DeferMax: 5,

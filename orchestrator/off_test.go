@@ -53,7 +53,7 @@ func parts() []part {
 			return d.Feature(), err
 		}},
 		{"merge_gate", func(r *rig, p *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
-			merge := effects.Runners(effects.Deps{Store: r.store, Projects: p, Tracker: r.board, Host: r.host, Messenger: r.chat, Workspaces: r.place})
+			merge := effects.Runners(effects.Deps{Store: r.store, Jobs: r.store, Projects: p, Tracker: r.board, Host: r.host, Messenger: r.chat, Workspaces: r.place})
 			gate, err := mergegate.New(mergegate.Options{
 				Store: r.store, Jobs: r.store, Projects: p, Spaces: r.place, Leases: memlease.New(nil), Host: r.host, Merge: merge[stage.EffectMerge],
 				Repos: []string{repo},

@@ -10,6 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // The commit of a decision takes the next event for its worker: when the features
@@ -24,7 +25,7 @@ func TestDecisionTakesNextEvent(t *testing.T) {
 				if !c.Began() {
 					return
 				}
-				jobs, err := r.store.Jobs(context.Background(), queue.Filter{Pool: queue.PoolEvents, Open: true})
+				jobs, err := r.store.Jobs(context.Background(), queue.Filter{Pool: orchestrator.TrackerJob(tracker.Hook{}).Pool, Open: true})
 				require.NoError(r, err)
 				for _, j := range jobs {
 					if j.Status == queue.Running {
@@ -40,7 +41,7 @@ func TestDecisionTakesNextEvent(t *testing.T) {
 			items = append(items, r.card(appProject, "Draw the line"))
 			r.move(appProject, items[len(items)-1], stage.StatusToAnalyse)
 		}
-		events, err := r.store.Jobs(context.Background(), queue.Filter{Pool: queue.PoolEvents, Open: true})
+		events, err := r.store.Jobs(context.Background(), queue.Filter{Pool: orchestrator.TrackerJob(tracker.Hook{}).Pool, Open: true})
 		require.NoError(r, err)
 		require.Len(r, events, 3)
 		r.start()

@@ -68,7 +68,7 @@ func (e *Engine) QueueView(ctx context.Context) (QueueView, error) {
 	v.Workers.Running = Busy(depth)
 	for _, w := range waits {
 		w.Reasons = e.reasons(w, v.Workers.Running)
-		if w.Job.Pool == queue.PoolEffects {
+		if IsEffect(w.Job) {
 			v.Effects = append(v.Effects, jobView(w))
 		} else {
 			v.Jobs = append(v.Jobs, jobView(w))
@@ -158,9 +158,6 @@ func (e *Engine) Raise(ctx context.Context, t Task, ev stage.Event, dedupe strin
 	_, err := e.Jobs.Put(ctx, triggerJob(t, ev, nil, dedupe))
 	return err
 }
-
-// Owes reports whether a status write of ours to a work item is unfinished.
-func (e *Engine) Owes(ctx context.Context, itemID string) (bool, error) { return e.owes(ctx, itemID) }
 
 // Replay decides every entry of a task's story again and returns the sequence
 // numbers at which the machine now decides otherwise.

@@ -75,6 +75,7 @@ type Outcome struct {
 	Kind  string
 	At    time.Time // of a retry or release: not before
 	Error string
+	Cause error // what Error says, by type; queues do not store it
 	Then  []Job // put in the same transaction
 }
 
@@ -173,14 +174,14 @@ type Keeper interface {
 	// Hold and Free change what subjects are held. Both are idempotent.
 	Hold(ctx context.Context, holds ...Hold) error
 	Free(ctx context.Context, holds ...Hold) error
-	// Waiting lists unfinished jobs with what each waits for, in claim order.
-	Waiting(ctx context.Context, f Filter) ([]Wait, error)
 }
 
 // Lister reads jobs back.
 type Lister interface {
 	// Jobs lists jobs by id, oldest first.
 	Jobs(ctx context.Context, f Filter) ([]Job, error)
+	// Waiting lists unfinished jobs with what each waits for, in claim order.
+	Waiting(ctx context.Context, f Filter) ([]Wait, error)
 	// Holds lists what is held, oldest first.
 	Holds(ctx context.Context) ([]Hold, error)
 	// Depth counts unfinished jobs by pool and status, from small tables.

@@ -139,7 +139,7 @@ func (s *strangers) engine() error {
 	var err error
 	s.eng, err = orchestrator.New(stage.Default(), orchestrator.Deps{
 		Store: s.store, Story: s.store, Jobs: s.store, Projects: projects, Tracker: s.board, Host: host, Workspaces: s.place, Agents: s.place, Gates: checks.All(nil),
-		Runners: effects.Runners(effects.Deps{Store: s.store, Projects: projects, Tracker: s.board, Host: host, Workspaces: s.place}),
+		Runners: effects.Runners(effects.Deps{Store: s.store, Jobs: s.store, Projects: projects, Tracker: s.board, Host: host, Workspaces: s.place}),
 		Log:     slog.New(slog.DiscardHandler),
 	}, orchestrator.Options{
 		Poll: 10 * time.Millisecond, StatusDefer: time.Millisecond, MaxConcurrency: 3, Stage: stage.Options{CIPoll: 20 * time.Millisecond},

@@ -144,7 +144,7 @@ func (v *Service) runners() map[string]orchestrator.Runner {
 		chat = v.Telegram
 	}
 	return effects.Runners(effects.Deps{
-		Store: v.DB, Projects: v.Registry.Projects, Tracker: v.Plane, Host: v.GitHub, Messenger: chat, Workspaces: v.Git, Agents: v.Agents, Log: v.Log,
+		Store: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Tracker: v.Plane, Host: v.GitHub, Messenger: chat, Workspaces: v.Git, Agents: v.Agents, Log: v.Log,
 	})
 }
 

@@ -34,6 +34,7 @@ import (
 // notices are only logged), Agents (nil: none runs), Log and Now.
 type Deps struct {
 	Store      orchestrator.Store
+	Jobs       queue.Lister
 	Projects   *orchestrator.Projects
 	Tracker    tracker.Tracker
 	Host       githost.Host
@@ -69,11 +70,9 @@ func dead(why string) queue.Outcome {
 	return queue.Outcome{Kind: queue.OutcomeDead, Error: why}
 }
 
-// retry tries again whatever may go away; an error that says it is final is
-// tried a few times too, because an operator may mend a token or a board.
 func (d Deps) retry(e orchestrator.Effect, err error) queue.Outcome {
 	d.Log.Warn("an effect failed", "kind", e.Kind, "task", e.TaskID, "repo", e.Repo, "attempt", e.Attempt, "err", err)
-	return orchestrator.Retry(err, e.Attempt, d.Now())
+	return orchestrator.Retry(err)
 }
 
 func (d Deps) comment(ctx context.Context, e orchestrator.Effect) queue.Outcome {
@@ -90,9 +89,17 @@ func (d Deps) comment(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	}
 }
 
-// status sets a board status unless a human has set another trigger meanwhile:
-// their word is newer and will be acted upon.
+// status brings the board status up to date, unless a human has set another trigger
+// meanwhile: their word is newer and will be acted upon. The status is a register: of
+// the writes that are owed to a work item the first sets what the newest wants, and
+// the others find it done.
 func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	writes, err := orchestrator.StatusWrites(ctx, d.Jobs, e.ItemID, e.TaskID)
+	if err != nil {
+		return d.retry(e, err)
+	}
+	writes = append([]orchestrator.Effect{e}, writes...)
+	to := writes[len(writes)-1].Status
 	item, err := d.Tracker.Item(ctx, e.ProjectID, e.ItemID)
 	if errors.Is(err, tracker.ErrNotFound) {
 		return dead("the work item does not exist any more")
@@ -100,22 +107,22 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if err != nil {
 		return d.retry(e, err)
 	}
-	if item.Status == e.Status {
+	if item.Status == to {
 		return finished
 	}
-	ours, err := d.shows(ctx, e, item)
+	ours, err := d.replaces(ctx, item, writes)
 	if err != nil {
 		return d.retry(e, err)
 	}
-	if _, trigger := stage.BoardTrigger(item.Status); trigger && !ours && !slices.Contains(e.Replaces, item.Status) {
+	if _, trigger := stage.BoardTrigger(item.Status); trigger && !ours {
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: fmt.Sprintf("not set: a human has set %s", item.Status)}
 	}
-	err = d.Tracker.SetStatus(ctx, e.ProjectID, e.ItemID, e.Status)
+	err = d.Tracker.SetStatus(ctx, e.ProjectID, e.ItemID, to)
 	switch {
-	case errors.Is(err, tracker.ErrNoStatus) && e.Status == stage.StatusStop:
+	case errors.Is(err, tracker.ErrNoStatus) && to == stage.StatusStop:
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: "the board has no STOP: it was said elsewhere"}
 	case errors.Is(err, tracker.ErrNoStatus):
-		return dead(fmt.Sprintf("the board has no status for %s", e.Status))
+		return dead(fmt.Sprintf("the board has no status for %s", to))
 	case err != nil:
 		return d.retry(e, err)
 	default:
@@ -123,18 +130,30 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	}
 }
 
-// shows reports whether an item stands in the column that shows what the service
-// set before. On a board with few columns that can be the column of a trigger.
-func (d Deps) shows(ctx context.Context, e orchestrator.Effect, item tracker.Item) (bool, error) {
+// replaces reports whether the status of an item is one that writes may replace: a
+// word that was acted on, or the column that shows what the service set before. On a
+// board with few columns that can be the column of a trigger.
+func (d Deps) replaces(ctx context.Context, item tracker.Item, writes []orchestrator.Effect) (bool, error) {
+	for _, w := range writes {
+		if item.Status == w.Status || slices.Contains(w.Replaces, item.Status) {
+			return true, nil
+		}
+	}
 	board, ok := d.Tracker.(tracker.Board)
-	if !ok || e.Previous == "" || e.Previous == item.Status {
+	if !ok {
 		return false, nil
 	}
-	if info, _ := stage.StatusNamed(e.Previous); info.Fallback == "" {
-		return false, nil
+	for _, w := range writes {
+		info, _ := stage.StatusNamed(w.Previous)
+		if info.Fallback == "" {
+			continue
+		}
+		columns, err := board.Columns(ctx, w.ProjectID)
+		if err != nil || columns[w.Previous] == item.StatusName {
+			return err == nil, err
+		}
 	}
-	columns, err := board.Columns(ctx, e.ProjectID)
-	return columns[e.Previous] == item.StatusName, err
+	return false, nil
 }
 
 // notify sends an audible message. A chat that cannot be reached never holds up
@@ -171,7 +190,7 @@ func (d Deps) target(ctx context.Context, e orchestrator.Effect) (orchestrator.T
 	}
 	p, ok := d.Projects.ByRepo(e.Repo)
 	if !ok {
-		return t, p, fmt.Errorf("the repository %s is not registered any more", e.Repo)
+		return t, p, &orchestrator.UnregisteredError{Repo: e.Repo}
 	}
 	return t, p, nil
 }

@@ -93,15 +93,12 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		return report(e, stage.Event{On: stage.OnMergeDone, At: d.Now(), SHA: sha})
 	case errors.Is(err, githost.ErrHeadMoved), errors.Is(err, githost.ErrNotMergeable):
 		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: err.Error()})
-	case errors.Is(err, githost.ErrDenied), e.Attempt >= mergeAttempts:
+	case errors.Is(err, githost.ErrDenied), orchestrator.GivenUp(err, e.Attempt):
 		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: err.Error(), Final: true})
 	default:
 		return d.retry(e, err)
 	}
 }
-
-// mergeAttempts bounds how often a merge is tried before a human is asked.
-const mergeAttempts = 20
 
 func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p orchestrator.Project, t orchestrator.Task) (string, error) {
 	pr, err := d.Host.PullRequest(ctx, p.Repo, t.Branch)

@@ -75,7 +75,7 @@ func (c *checker) owing() {
 		case j.Pool == queue.PoolAgents && !c.s.world.trap(TrapPaid): // given up after its retries; the task says so
 		case j.Status == queue.Failed && j.MaxAttempts > 0 && j.Attempt >= j.MaxAttempts:
 			c.fail(Owed, "job %d (%s, task %d) was given up after %d attempts: %s", j.ID, j.Kind, j.TaskID, j.Attempt, j.Error)
-		case j.Status == queue.Failed && j.Pool == queue.PoolEffects && mayGoAway(j.Error):
+		case j.Status == queue.Failed && orchestrator.IsEffect(j) && mayGoAway(j.Error):
 			c.fail(Owed, "job %d (%s, task %d) was given up because of what may go away: %s", j.ID, j.Kind, j.TaskID, j.Error)
 		}
 	}
@@ -121,10 +121,10 @@ func (c *checker) leftOf(t orchestrator.Task) {
 		}
 	}
 	branch, cancelled := orchestrator.Untomb(t.Branch)
-	if cancelled && c.foreign[branch] == "" && s.places[0].Remote(t.Repo, branch) != "" && !c.inUse(t.Repo, branch) {
+	if cancelled && c.foreign[branch] == "" && s.places[0].Remote(t.Repo, branch) != "" && !c.inUse(t.Repo, branch) && !c.refused(t, orchestrator.EffectCancel) {
 		c.fail(Leftover, "the branch of the cancelled task %d is on the remote: %s", t.ID, branch)
 	}
-	if len(s.nodes) > 1 && !s.world.trap(TrapReplicas) {
+	if len(s.nodes) > 1 && !s.world.trap(TrapReplicas) || c.refused(t, orchestrator.EffectCancel) || c.refused(t, stage.EffectTidy) {
 		return
 	}
 	item, _ := orchestrator.Untomb(t.WorkItemID)
@@ -135,6 +135,18 @@ func (c *checker) leftOf(t orchestrator.Task) {
 			}
 		}
 	}
+}
+
+// refused reports whether the last effect of a kind that a task owed was refused for
+// good.
+func (c *checker) refused(t orchestrator.Task, kind string) (last bool) {
+	jobs, _ := c.s.store.Jobs(c.s.ctx, queue.Filter{TaskID: t.ID, Pool: orchestrator.LaneOf(kind).Pool(), Limit: 1 << 20})
+	for _, j := range jobs {
+		if j.Kind == "effect/"+kind {
+			last = j.Status == queue.Failed && !mayGoAway(j.Error)
+		}
+	}
+	return last
 }
 
 // inUse reports whether a task that lives or was done has a branch.
@@ -163,6 +175,9 @@ func (c *checker) shown(t orchestrator.Task) {
 		if want == item.Status {
 			return
 		}
+	}
+	if c.refused(t, stage.EffectStatus) {
+		return
 	}
 	c.fail(Shown, "task %d is %s and set %s last, and its card shows %s", t.ID, t.State.Stage, t.State.Set, item.Status)
 }

@@ -33,7 +33,7 @@ func (c *checker) sample() {
 	if !slices.ContainsFunc(s.nodes, (*node).up) {
 		return
 	}
-	open, _ := s.store.Waiting(s.ctx, queue.Filter{Pool: queue.PoolEffects, Limit: 1 << 20})
+	open, _ := s.store.Waiting(s.ctx, queue.Filter{Limit: 1 << 20})
 	for _, w := range open {
 		lane := laneOf(w.Job.Kind)
 		_, sick := s.spell(lane)

@@ -23,7 +23,7 @@ const passedCI = githost.CheckPassed
 // put notes jobs that were put: what is owed, and what cannot be undone.
 func (c *checker) put(jobs []queue.Job) {
 	for _, j := range jobs {
-		if j.Pool != queue.PoolEffects {
+		if !orchestrator.IsEffect(j) {
 			continue
 		}
 		c.owed[strings.TrimPrefix(j.DedupeKey, "effect/")] = true

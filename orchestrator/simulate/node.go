@@ -161,7 +161,7 @@ func (n *node) ports(projects *orchestrator.Projects) ports {
 
 func (p ports) effects() effects.Deps {
 	return effects.Deps{
-		Store: p.store, Projects: p.projects, Tracker: p.tracker, Host: p.host, Messenger: p.chat, Workspaces: p.work, Agents: p.agents,
+		Store: p.store, Jobs: p.store, Projects: p.projects, Tracker: p.tracker, Host: p.host, Messenger: p.chat, Workspaces: p.work, Agents: p.agents,
 		Log: p.n.sim.check.logger(p.n), Now: p.n.domain.Now,
 	}
 }

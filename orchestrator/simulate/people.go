@@ -92,6 +92,15 @@ func (p *people) move(i int, to stage.Status, lost bool) {
 	}
 }
 
+// awayAndBack moves a card to another column and back at once: the board tells of it by
+// one webhook, with a time of its own.
+func (p *people) awayAndBack(i int) {
+	item := p.item(i)
+	p.s.board.Put(item)
+	p.words[item.ID] = append(p.words[item.ID], word{p.s.v.Now(), item.Status, p.changes[item.ID]})
+	p.s.senders.moved(p.item(i), "kim")
+}
+
 // changed notes that a card's status has changed.
 func (p *people) changed(item string) {
 	p.changes[item]++

@@ -157,8 +157,7 @@ func (s *sim) again(i int, item tracker.Item, why string) bool {
 		s.check.fail(Heard, "%s stands at %s, its webhook came %d times, and nothing happens", item.ID, item.Status, liftMax)
 		return false
 	}
-	s.people.words[item.ID] = append(s.people.words[item.ID], word{s.v.Now(), item.Status, s.people.changes[item.ID]})
-	s.senders.moved(item, "kim")
+	s.people.awayAndBack(i)
 	return true
 }
 
@@ -208,8 +207,7 @@ func (s *sim) lift(i int, t orchestrator.Task, item tracker.Item, x orchestrator
 			s.check.fail(Unblocks, "%s: a person has set %s %d times, as the explanation says, and it still says: %s", t.WorkItemID, to, liftMax, why)
 		}
 		if s.board.Say(item.ID, "kim", "this one"); item.Status == to {
-			s.people.words[item.ID] = append(s.people.words[item.ID], word{s.v.Now(), to, s.people.changes[item.ID]})
-			s.senders.moved(item, "kim")
+			s.people.awayAndBack(i)
 		} else {
 			s.people.move(i, to, false)
 		}

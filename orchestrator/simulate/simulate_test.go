@@ -90,11 +90,21 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
+// What was mended stays mended.
+func TestMendedFaults(t *testing.T) {
+	t.Parallel()
+	for name, w := range mendedFaults() {
+		if r := simulate.Run(w); r.Failure != nil {
+			t.Errorf("%s again: %s\n%s", name, r.Failure, r.Story())
+		}
+	}
+}
+
 // A failing world shrinks to a few things that still break the same invariant, and
 // reads as a story.
 func TestShrink(t *testing.T) {
 	t.Parallel()
-	r := simulate.Run(simulate.NewWorld(204, simulate.Limits{Traps: []string{simulate.TrapForgets}}))
+	r := simulate.Run(simulate.NewWorld(16, simulate.Limits{Traps: []string{simulate.TrapForgets}}))
 	require.NotNil(t, r.Failure)
 	small := simulate.Shrink(r)
 	require.Equal(t, r.Failure.Invariant, small.Failure.Invariant)

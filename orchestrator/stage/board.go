@@ -30,7 +30,11 @@ func (w *writer) status(to Status) {
 	if to == "" || to == s.Set && !board {
 		return
 	}
-	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectStatus, Status: to, Replaces: Replaceable(s.Acted, s.Set), Previous: s.Set})
+	f := Effect{Kind: EffectStatus, Status: to, Replaces: Replaceable(s.Acted, s.Set), Previous: s.Set}
+	if board {
+		f.Answers = Status(w.ev.On)
+	}
+	w.d.Effects = append(w.d.Effects, f)
 	s.Set = to
 }
 

@@ -23,6 +23,7 @@ const (
 	OnPublished     Trigger = "published" // our own push (and pull request) arrived
 	OnMergeDone     Trigger = "merge_done"
 	OnMergeFailed   Trigger = "merge_failed"
+	OnEffectFailed  Trigger = "effect_failed" // what the stage needs was refused for good
 	OnRetry         Trigger = "operator_retry"
 
 	// OnCaughtUp and OnCatchUpFailed are what came of bringing a branch up to date
@@ -40,7 +41,7 @@ func Triggers() []Trigger {
 	return []Trigger{
 		OnToAnalyse, OnInProgress, OnApproved, OnRejected, OnConfirmDeploy, OnStop,
 		OnAgentFinished, OnAgentAttempt, OnAgentFailed, OnCI, OnReview, OnPRMerged,
-		OnPublished, OnMergeDone, OnMergeFailed, OnRetry,
+		OnPublished, OnMergeDone, OnMergeFailed, OnEffectFailed, OnRetry,
 	}
 }
 
@@ -88,6 +89,7 @@ type Event struct {
 	Agent   *Report   `json:"agent,omitempty"`  // agent results
 	Reason  string    `json:"reason,omitempty"` // of a rejection or a failed merge
 	By      string    `json:"by,omitempty"`     // who, when a human did it
+	Seen    time.Time `json:"seen,omitzero"`    // of a board status: when the work item was changed last, by the tracker's clock
 	SHA     string    `json:"sha,omitempty"`    // agent results: the new head; merge_done: what was merged
 	PR      int64     `json:"pr,omitempty"`
 	URL     string    `json:"url,omitempty"`
@@ -133,6 +135,7 @@ type Effect struct {
 	Text     string        `json:"text,omitempty"`
 	Status   Status        `json:"status,omitempty"`
 	Replaces []Status      `json:"replaces,omitempty"` // trigger statuses that the write may overwrite
+	Answers  Status        `json:"answers,omitempty"`  // status: the person's word that the write answers
 	Previous Status        `json:"previous,omitempty"` // status: what the service set before; a fallback column may show it as a trigger
 	Files    []string      `json:"files,omitempty"`    // comment: artefacts to link to
 	SHA      string        `json:"sha,omitempty"`

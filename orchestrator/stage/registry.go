@@ -229,6 +229,9 @@ func sharedEdges(s Stage) []Edge {
 		{s, OnAgentAttempt, WhenActive, nil, DoRecord, s, RedNone, "an attempt failed; the queue tries again"},
 		{s, OnAgentFailed, WhenActive, nil, DoBlock, s, RedNone, "the agent failed for good"},
 		{s, OnPublished, Always, nil, DoRecord, s, RedNone, "the branch is published"},
+		{s, OnEffectFailed, WhenActive, nil, DoNothing, s, RedNone, "an agent is at work; what failed is owed again when it has finished"},
+		{s, OnEffectFailed, WhenBlocked, nil, DoNothing, s, RedNone, "the task is blocked already"},
+		{s, OnEffectFailed, Always, nil, DoBlock, s, RedNone, "what the stage needs was refused for good"},
 		{s, OnRetry, WhenActive, nil, DoNothing, s, RedNone, "a job is active already"},
 		{s, OnStop, Always, nil, DoNothing, s, RedNone, "STOP is switched off"},
 	}

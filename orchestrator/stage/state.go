@@ -36,8 +36,11 @@ type State struct {
 
 	// Acted is the trigger status that was acted on last and Set the status that
 	// was written last: what a status write may replace without overriding a human.
-	Acted Status `json:"acted,omitempty"`
-	Set   Status `json:"set,omitempty"`
+	// ActedAt is when the work item was changed last when that trigger was read, by the
+	// tracker's clock.
+	Acted   Status    `json:"acted,omitempty"`
+	ActedAt time.Time `json:"acted_at,omitzero"`
+	Set     Status    `json:"set,omitempty"`
 
 	// Stopping says that a STOP waits for the irreversible step to finish.
 	Stopping bool `json:"stopping,omitempty"`

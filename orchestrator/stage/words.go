@@ -45,6 +45,8 @@ func wordsBlocked(why string) string {
 func wordsTaskError(reason string) string     { return "task error: out of retries; " + sentence(reason) }
 func wordsDeployFailure(reason string) string { return "deploy failure: " + sentence(reason) }
 
+func wordsTaskBlocked(reason string) string { return "blocked: " + sentence(reason) }
+
 func wordsAgentFailure(role Role, reason string) string {
 	return fmt.Sprintf("agent failure: the %s: %s", role, sentence(reason))
 }

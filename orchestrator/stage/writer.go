@@ -67,7 +67,7 @@ func (w *writer) accept() {
 	s := &w.d.State
 	w.d.Moved = true
 	if _, board := BoardTrigger(Status(w.ev.On)); board {
-		s.Acted = Status(w.ev.On)
+		s.Acted, s.ActedAt = Status(w.ev.On), w.ev.Seen
 	}
 	switch w.ev.On {
 	case OnToAnalyse:
@@ -202,7 +202,7 @@ func (w *writer) refuse(reason string) {
 	w.note(reason)
 	w.d.Effects = append(w.d.Effects,
 		Effect{Kind: EffectComment, Author: Analyst, Text: wordsRefused(reason)},
-		Effect{Kind: EffectStatus, Status: StatusBlocked, Replaces: []Status{StatusToAnalyse}})
+		Effect{Kind: EffectStatus, Status: StatusBlocked, Replaces: []Status{StatusToAnalyse}, Answers: StatusToAnalyse})
 }
 
 // enter moves the task to a stage and starts what is done there.
@@ -325,6 +325,10 @@ func (w *writer) deployFailed(reason string) {
 }
 
 func (w *writer) failed() {
+	if w.ev.On == OnEffectFailed {
+		w.block(w.ev.Reason, wordsTaskBlocked(w.ev.Reason))
+		return
+	}
 	reason := "no reason given"
 	if w.ev.Agent != nil && w.ev.Agent.Reason != "" {
 		reason = w.ev.Agent.Reason

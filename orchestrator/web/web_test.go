@@ -73,7 +73,7 @@ func setup(t *testing.T, change func(*web.Options)) *kit {
 	board, host, place := memtracker.New(nil), memhost.New(), memwork.New(func(context.Context, work.Command, map[string]string) work.Result { return work.Result{} })
 	engine, err := orchestrator.New(stage.Default(), orchestrator.Deps{
 		Store: store, Story: store, Jobs: store, Projects: projects, Tracker: board, Host: host, Workspaces: place, Agents: place, Gates: checks.All(nil),
-		Runners: effects.Runners(effects.Deps{Store: store, Projects: projects, Tracker: board, Host: host, Workspaces: place}),
+		Runners: effects.Runners(effects.Deps{Store: store, Jobs: store, Projects: projects, Tracker: board, Host: host, Workspaces: place}),
 	}, orchestrator.Options{})
 	require.NoError(t, err)
 	p, err := plane.New(plane.Options{BaseURL: "http://plane.example.org", Workspace: "w", Token: "t", Secret: planeSecret})
@@ -166,7 +166,7 @@ func TestWebhookIsStoredOnce(t *testing.T) {
 		require.JSONEq(t, `{"status":"duplicate"}`, a.body)
 	}
 	require.Len(t, k.jobs(), 1)
-	require.Equal(t, "item/i1", k.jobs()[0].Key)
+	require.Equal(t, "item/i1/board", k.jobs()[0].Key)
 }
 
 // What nobody waits for is answered and not kept.

@@ -93,7 +93,7 @@ func (o Options) update(ctx context.Context, e orchestrator.Effect) queue.Outcom
 		return queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}
 	case err != nil:
 		o.Log.Warn("the message of a task could not be updated", "task", e.TaskID, "repo", e.Repo, "attempt", e.Attempt, "err", err)
-		return orchestrator.Retry(err, e.Attempt, o.Now())
+		return orchestrator.Retry(err)
 	case !late && len(v.Waits) > 0:
 		return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{o.timer(e, mark(m))}}
 	default:

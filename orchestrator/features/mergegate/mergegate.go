@@ -171,14 +171,21 @@ func (g *Gate) acquire(ctx context.Context, repo, who string) (busy string, err 
 
 // release gives the lease back; one that is another's stays theirs.
 func (g *Gate) release(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	l, ok, err := g.opt.Leases.Holder(ctx, leaseName(e.Repo))
-	if err == nil && ok && l.Holder == holder(e.WorkItem, e.TaskID) {
-		err = g.opt.Leases.Release(ctx, l)
-	}
-	if err != nil && !errors.Is(err, lease.ErrLost) {
-		return orchestrator.Retry(err, e.Attempt, g.opt.Now())
+	if err := g.giveBack(ctx, e.Repo, holder(e.WorkItem, e.TaskID)); err != nil {
+		return orchestrator.Retry(err)
 	}
 	return queue.Outcome{Kind: queue.OutcomeDone}
+}
+
+func (g *Gate) giveBack(ctx context.Context, repo, who string) error {
+	l, ok, err := g.opt.Leases.Holder(ctx, leaseName(repo))
+	if err == nil && ok && l.Holder == who {
+		err = g.opt.Leases.Release(ctx, l)
+	}
+	if errors.Is(err, lease.ErrLost) {
+		return nil
+	}
+	return err
 }
 
 // renewLoop keeps the leases of tasks that have one.
@@ -191,6 +198,23 @@ func (g *Gate) renewLoop(ctx context.Context, e *orchestrator.Engine) {
 			return
 		}
 	}
+}
+
+// keep prolongs the lease of a task, or gives it back when the task has left the gate
+// meanwhile: then nobody else would.
+func (g *Gate) keep(ctx context.Context, t orchestrator.Task) error {
+	busy, err := g.acquire(ctx, t.Repo, holder(t.WorkItemID, t.ID))
+	if busy != "" {
+		g.opt.Log.Warn("a merge lease was lost", "task", t.ID, "repo", t.Repo, "why", busy)
+	}
+	if err != nil || busy != "" {
+		return err
+	}
+	now, err := g.opt.Store.Task(ctx, t.ID)
+	if err != nil || now.State.Leased {
+		return err
+	}
+	return g.giveBack(ctx, t.Repo, holder(t.WorkItemID, t.ID))
 }
 
 func (g *Gate) renew(ctx context.Context) error {
@@ -207,11 +231,7 @@ func (g *Gate) renew(ctx context.Context) error {
 				if !t.State.Leased {
 					continue
 				}
-				busy, err := g.acquire(ctx, t.Repo, holder(t.WorkItemID, t.ID))
-				if busy != "" {
-					g.opt.Log.Warn("a merge lease was lost", "task", t.ID, "repo", t.Repo, "why", busy)
-				}
-				errs = append(errs, err)
+				errs = append(errs, g.keep(ctx, t))
 			}
 		}
 	}

@@ -19,7 +19,7 @@ import (
 func (g *Gate) target(ctx context.Context, e orchestrator.Effect) (orchestrator.Task, orchestrator.Project, error) {
 	p, ok := g.opt.Projects.ByRepo(e.Repo)
 	if !ok {
-		return orchestrator.Task{}, p, fmt.Errorf("the repository %s is not registered any more", e.Repo)
+		return orchestrator.Task{}, p, &orchestrator.UnregisteredError{Repo: e.Repo}
 	}
 	t, err := g.opt.Store.Task(ctx, e.TaskID)
 	return t, p, err
@@ -31,7 +31,7 @@ func report(e orchestrator.Effect, ev stage.Event) queue.Outcome {
 
 func (g *Gate) again(e orchestrator.Effect, err error) queue.Outcome {
 	g.opt.Log.Warn("the merge gate will try again", "kind", e.Kind, "task", e.TaskID, "repo", e.Repo, "attempt", e.Attempt, "err", err)
-	return orchestrator.Retry(err, e.Attempt, g.opt.Now())
+	return orchestrator.Retry(err)
 }
 
 // catchUp takes the lease and brings the branch up to date: in the mirror, and on
@@ -63,7 +63,7 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 		err = g.opt.Spaces.Push(ctx, p.Space(t), got.SHA, e.SHA)
 	}
 	switch {
-	case errors.Is(err, work.ErrMoved), errors.Is(err, work.ErrProtected), errors.Is(err, work.ErrBadName):
+	case errors.Is(err, work.ErrMoved), errors.Is(err, work.ErrProtected), errors.Is(err, work.ErrBadName), orchestrator.GivenUp(err, e.Attempt):
 		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Final: true, Reason: err.Error()})
 	case err != nil:
 		return g.again(e, err)
@@ -81,7 +81,7 @@ func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	}
 	pr, err := g.opt.Host.PullRequest(ctx, p.Repo, t.Branch)
 	if err != nil && !errors.Is(err, githost.ErrNotFound) {
-		return g.again(e, err)
+		return g.mergeAgain(e, err)
 	}
 	if err == nil && pr.Merged {
 		return g.opt.Merge.Run(ctx, e)
@@ -89,12 +89,20 @@ func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	why, err := g.unfit(ctx, e, p, t)
 	switch {
 	case err != nil:
-		return g.again(e, err)
+		return g.mergeAgain(e, err)
 	case why != "":
 		return report(e, stage.Event{On: stage.OnMergeFailed, At: g.opt.Now(), Moved: true, Final: t.State.Retests >= g.opt.DeferMax, Reason: why})
 	default:
 		return g.opt.Merge.Run(ctx, e)
 	}
+}
+
+// mergeAgain tries a merge again, or blocks the task when it is refused for good.
+func (g *Gate) mergeAgain(e orchestrator.Effect, err error) queue.Outcome {
+	if orchestrator.GivenUp(err, e.Attempt) {
+		return report(e, stage.Event{On: stage.OnMergeFailed, At: g.opt.Now(), Final: true, Reason: err.Error()})
+	}
+	return g.again(e, err)
 }
 
 // unfit says why what would land is not what was tested; empty = it is.
@@ -194,7 +202,7 @@ func (g *Gate) show(ctx context.Context) (any, error) {
 // waiting is what tasks wait for, by id.
 func (g *Gate) waiting(ctx context.Context) (map[int64]string, error) {
 	out := map[int64]string{}
-	waits, err := g.opt.Jobs.Waiting(ctx, queue.Filter{Pool: queue.PoolEffects})
+	waits, err := g.opt.Jobs.Waiting(ctx, queue.Filter{Pool: orchestrator.LaneGit.Pool()})
 	for _, w := range waits {
 		var e orchestrator.Effect
 		if json.Unmarshal(w.Job.Payload, &e) == nil && e.Kind == stage.EffectCatchUp {

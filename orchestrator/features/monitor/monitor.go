@@ -184,11 +184,11 @@ func (o Options) end(ctx context.Context, e orchestrator.Effect, p orchestrator.
 	if result == Degraded && !p.SelfHosting && o.Freeze != nil {
 		if err := o.Freeze(ctx, e.Repo, reason); err != nil {
 			log.Error("the repository could not be frozen", "err", err)
-			return orchestrator.Retry(err, e.Attempt, o.Now())
+			return orchestrator.Retry(err)
 		}
 	}
 	if err := o.record(ctx, e, s, result); err != nil {
-		return orchestrator.Retry(err, e.Attempt, o.Now())
+		return orchestrator.Retry(err)
 	}
 	out := queue.Outcome{Kind: queue.OutcomeDone}
 	then := func(f stage.Effect) {
@@ -239,7 +239,7 @@ type watching struct {
 
 func (o Options) show(ctx context.Context) (any, error) {
 	v := view{Enabled: true, Watching: []watching{}}
-	waits, err := o.Jobs.Waiting(ctx, queue.Filter{Pool: queue.PoolEffects})
+	waits, err := o.Jobs.Waiting(ctx, queue.Filter{Pool: orchestrator.LaneOf(Name).Pool()})
 	for _, w := range waits {
 		var e orchestrator.Effect
 		var s seen

@@ -108,9 +108,8 @@ func (r *Reconciler) missed(ctx context.Context, e *orchestrator.Engine, item tr
 	if t.State.Stage.Terminal() || item.StatusName == columns[t.State.Set] {
 		return false, nil
 	}
-	if item.Status == t.State.Acted && t.State.Set == "" || item.Status == stage.StatusStop && t.State.Acted == stage.StatusStop {
+	if item.Status == stage.StatusStop && t.State.Acted == stage.StatusStop {
 		return false, nil
 	}
-	owed, err := e.Owes(ctx, item.ID)
-	return !owed, err
+	return e.IsNew(ctx, item, t)
 }

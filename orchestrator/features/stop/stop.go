@@ -78,13 +78,13 @@ func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 }
 
 // wait notes a STOP that comes in the middle of a merge or deployment.
-func wait(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
+func wait(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	const why = "STOP waits until the deployment that is under way has finished"
 	out := stage.Decision{State: s, Edge: d.Edge, Notes: []string{why}}
 	if s.Stopping {
 		return out
 	}
-	out.State.Stopping, out.State.Acted, out.Moved = true, stage.StatusStop, true
+	out.State.Stopping, out.State.Acted, out.State.ActedAt, out.Moved = true, stage.StatusStop, e.Seen, true
 	out.State.Seq++
 	out.Effects = []stage.Effect{{Kind: stage.EffectComment, Author: stage.Stream, Text: why + "."}}
 	return out
@@ -119,7 +119,7 @@ func (o Options) clear(ctx context.Context, e orchestrator.Effect) queue.Outcome
 		return queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}
 	case err != nil:
 		o.Log.Warn("what a cancelled task leaves behind could not be removed", "task", e.TaskID, "repo", e.Repo, "err", err)
-		return orchestrator.Retry(err, e.Attempt, o.Now())
+		return orchestrator.Retry(err)
 	default:
 		return queue.Outcome{Kind: queue.OutcomeDone}
 	}
@@ -132,7 +132,7 @@ func (o Options) drop(ctx context.Context, e orchestrator.Effect) error {
 	}
 	p, ok := o.Projects.ByRepo(e.Repo)
 	if !ok {
-		return fmt.Errorf("the repository %s is not registered any more", e.Repo)
+		return &orchestrator.UnregisteredError{Repo: e.Repo}
 	}
 	// The row carries tombstones; the workspace has the names of its life.
 	t.Branch, _ = orchestrator.Untomb(t.Branch)

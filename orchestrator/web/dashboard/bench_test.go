@@ -39,7 +39,7 @@ func crowd(b *testing.B, tasks int) http.Handler {
 	board, host, place := memtracker.New(nil), memhost.New(), memwork.New(agent)
 	engine, err := orchestrator.New(stage.Default(), orchestrator.Deps{
 		Store: db, Story: db, Jobs: db, Projects: projects, Tracker: board, Host: host, Workspaces: place, Agents: place, Gates: checks.All(nil),
-		Runners: effects.Runners(effects.Deps{Store: db, Projects: projects, Tracker: board, Host: host, Workspaces: place}),
+		Runners: effects.Runners(effects.Deps{Store: db, Jobs: db, Projects: projects, Tracker: board, Host: host, Workspaces: place}),
 	}, orchestrator.Options{}, gate.Feature())
 	require.NoError(b, err)
 	stages := []stage.Stage{stage.Analysis, stage.Architecture, stage.Development, stage.Review, stage.Testing, stage.DeployStaging, stage.Deploy}

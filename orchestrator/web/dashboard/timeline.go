@@ -71,7 +71,7 @@ func timeline(f facts) []event {
 		out = append(out, event{Kind: eventRun, At: r.Started, Head: fmt.Sprintf("%s at work (run %d, attempt %d)", r.Role, r.Run, r.Attempt), State: r.Status, Bad: bad, Run: &f.runs[i]})
 	}
 	for _, j := range f.jobs {
-		if j.Pool == queue.PoolEffects {
+		if orchestrator.IsEffect(j) {
 			out = append(out, effectOf(j))
 		}
 	}

@@ -122,7 +122,7 @@ func (w *world) start(change func(*dashboard.Options)) {
 	require.NoError(w, err)
 	dep, err := deps.New(deps.Options{Store: w.store, Table: w.store, Queue: w.store, Lister: w.store, Relations: w.board, Items: w.board})
 	require.NoError(w, err)
-	runners := effects.Runners(effects.Deps{Store: w.store, Projects: projects, Tracker: w.board, Host: w.host, Workspaces: w.place})
+	runners := effects.Runners(effects.Deps{Store: w.store, Jobs: w.store, Projects: projects, Tracker: w.board, Host: w.host, Workspaces: w.place})
 	w.leases = memlease.New(nil)
 	merge, err := mergegate.New(mergegate.Options{
 		Store: w.store, Jobs: w.store, Projects: projects, Spaces: w.place, Leases: w.leases, Host: w.host, Merge: runners[stage.EffectMerge], Repos: []string{other},

@@ -1,0 +1,255 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// onTracker reads the work item again and acts on what the board says now. What a
+// person says there is told from what the service has written by what was written and
+// acted on last, so that it never waits for a write.
+func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *queue.Outcome {
+	project, ok := e.Projects.ByTracker(h.ProjectID)
+	if !ok {
+		return done("the tracker project is not registered")
+	}
+	for range decideMax {
+		if o, err := e.look(ctx, c, project, h); !errors.Is(err, ErrConflict) {
+			return o
+		}
+	}
+	return again(ErrConflict)
+}
+
+// look looks at the board once. The task and the writes that are owed are read before
+// the board: a decision that is made meanwhile changes the task's version, and then
+// the error is ErrConflict.
+func (e *Engine) look(ctx context.Context, c queue.Claim, p Project, h tracker.Hook) (*queue.Outcome, error) {
+	task, found, err := e.taskOf(ctx, h.ItemID)
+	if err != nil {
+		return again(err), nil
+	}
+	writes, err := StatusWrites(ctx, e.Jobs, h.ItemID, task.ID)
+	if err != nil {
+		return again(err), nil
+	}
+	item, err := e.Tracker.Item(ctx, h.ProjectID, h.ItemID)
+	switch {
+	case errors.Is(err, tracker.ErrNotFound):
+		return done("the work item does not exist any more"), nil
+	case err != nil:
+		return again(err), nil
+	case h.Kind == tracker.HookItemCreated:
+		return e.softQG0(ctx, p, item), nil
+	}
+	b := board{item: item, task: task, writes: writes, hook: h, received: c.Job.CreatedAt}
+	if tracks, ok := e.Tracker.(tracker.Board); ok && found {
+		if b.shown, err = shownAs(ctx, tracks, item, task, h); err != nil {
+			return again(err), nil
+		}
+		if b.told, err = toldBy(ctx, tracks, h); err != nil {
+			return again(err), nil
+		}
+	}
+	word, why := b.word()
+	switch {
+	case word == stage.StatusUnknown && why == "":
+		return e.notATrigger(c, item), nil
+	case word == stage.StatusUnknown:
+		return done(why), nil
+	case why != "":
+		e.Log.Info("a person's word that a write of ours has overwritten", "item", item.ID, "repo", p.Repo, "status", word)
+	}
+	on, _ := stage.BoardTrigger(word)
+	ev := stage.Event{On: on, At: e.Now(), By: h.ActorID, Seen: b.seen()}
+	switch {
+	case found:
+		if on == stage.OnRejected {
+			ev.Reason = e.rejection(ctx, item)
+		}
+		return e.try(ctx, c, p, task, ev, nil)
+	case on == stage.OnToAnalyse:
+		return e.afterClearing(ctx, c, p, item, ev), nil
+	default:
+		return done(fmt.Sprintf("%s is ignored: the work item has no task", on)), nil
+	}
+}
+
+// afterClearing starts a task when what a cancelled one of the same work item leaves
+// behind is gone: the two have their names in common.
+func (e *Engine) afterClearing(ctx context.Context, c queue.Claim, p Project, item tracker.Item, ev stage.Event) *queue.Outcome {
+	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{Key: effectOrder(item.ID, EffectCancel), Open: true})
+	if err != nil {
+		return again(err)
+	}
+	if slices.ContainsFunc(jobs, func(j queue.Job) bool { return j.Kind == kindEffect+EffectCancel }) {
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.StatusDefer), Error: "waits until what the cancelled task leaves behind is removed"}
+	}
+	return e.start(ctx, c, p, item, ev)
+}
+
+// IsNew reports whether an item of a task stands at a status that no decision has acted
+// on and no write of ours has set or replaces.
+func (e *Engine) IsNew(ctx context.Context, item tracker.Item, t Task) (bool, error) {
+	writes, err := StatusWrites(ctx, e.Jobs, item.ID, t.ID)
+	return !board{item: item, task: t, writes: writes}.acted(), err
+}
+
+// StatusWrites lists the status writes of a work item that the board may not show yet,
+// in order: those of its task that were refused for good since one was made last, and those that are
+// owed.
+func StatusWrites(ctx context.Context, jobs queue.Lister, itemID string, taskID int64) ([]Effect, error) {
+	list, err := jobs.Jobs(ctx, queue.Filter{Key: effectOrder(itemID, stage.EffectStatus), Open: true})
+	if err != nil {
+		return nil, err
+	}
+	if taskID != 0 {
+		all, err := jobs.Jobs(ctx, queue.Filter{Pool: LaneBoard.Pool(), TaskID: taskID, Limit: statusMax})
+		if err != nil {
+			return nil, err
+		}
+		list = append(refused(all), list...)
+	}
+	out := make([]Effect, 0, len(list))
+	for _, j := range list {
+		var f Effect
+		if err := json.Unmarshal(j.Payload, &f); err != nil {
+			return nil, fmt.Errorf("orchestrator: job %d: %w", j.ID, err)
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// statusMax bounds the status writes of one task.
+const statusMax = 10_000
+
+// refused are the jobs that failed since one was done last.
+func refused(jobs []queue.Job) (out []queue.Job) {
+	for _, j := range jobs {
+		switch j.Status {
+		case queue.Done:
+			out = nil
+		case queue.Failed:
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// board is what is known of a work item when a webhook of it is handled.
+type board struct {
+	item     tracker.Item
+	task     Task // zero: none
+	writes   []Effect
+	hook     tracker.Hook
+	received time.Time    // the webhook
+	shown    bool         // the item stands in the column of what the service set last, and no person has put it there
+	told     stage.Status // what the webhook says that a person has set; StatusUnknown when it does not say
+}
+
+// word is a person's new word, or StatusUnknown. why says that the word was
+// overwritten, or why the status is no new word although it is a trigger.
+func (b board) word() (word stage.Status, why string) {
+	if _, trigger := stage.BoardTrigger(b.item.Status); trigger {
+		switch {
+		case b.shown:
+			why = "the service itself has set " + b.item.StatusName
+		case b.acted():
+			why = b.item.StatusName + " was acted on already"
+		default:
+			return b.item.Status, ""
+		}
+	}
+	if b.lost() {
+		return b.told, "overwritten"
+	}
+	return stage.StatusUnknown, why
+}
+
+// acted reports whether the status of the item is what the service has dealt with
+// already: the word that was acted on last and stands there still, or what a write
+// that is owed replaces or sets.
+func (b board) acted() bool {
+	s := b.task.State
+	if b.told == b.item.Status && b.hook.At.After(s.ActedAt) {
+		return false // a person has set it again
+	}
+	if b.item.Status == s.Acted && !b.item.UpdatedAt.After(s.ActedAt) {
+		return true
+	}
+	for i := len(b.writes) - 1; i >= 0; i-- { // back to the last word of a person's that a write answers
+		switch w := b.writes[i]; {
+		case b.item.Status == w.Status, b.item.Status == w.Answers:
+			return true
+		case w.Answers != stage.StatusUnknown:
+			return false
+		case b.item.Status == w.Previous:
+			return true
+		}
+	}
+	return false
+}
+
+// overwriteWindow is how long after the item's last change a STOP counts that came
+// with no time of its own and is not on the board any more.
+const overwriteWindow = time.Minute
+
+// lost reports whether the webhook carries a word of a person's that a write of ours
+// has overwritten: the board is looked at before it is written to, but has no write on
+// a condition.
+func (b board) lost() bool {
+	if _, trigger := stage.BoardTrigger(b.told); !trigger || b.task.ID == 0 || b.task.State.Stage.Terminal() {
+		return false
+	}
+	ours := b.shown || b.item.Status == b.task.State.Set || slices.ContainsFunc(b.writes, func(w Effect) bool { return w.Status == b.item.Status })
+	newer := b.hook.At.After(b.task.State.ActedAt)
+	if b.hook.At.IsZero() {
+		newer = b.told == stage.StatusStop && b.received.Sub(b.item.UpdatedAt) < overwriteWindow
+	}
+	return ours && newer
+}
+
+// seen is the moment of the word, by the tracker's clock.
+func (b board) seen() time.Time {
+	if b.hook.At.After(b.item.UpdatedAt) {
+		return b.hook.At
+	}
+	return b.item.UpdatedAt
+}
+
+// shownAs reports whether an item stands in the column that shows what the service set
+// last, unless the webhook says that a person has put it there. On a board with few
+// columns that can be the column of a trigger.
+func shownAs(ctx context.Context, tracks tracker.Board, item tracker.Item, t Task, h tracker.Hook) (bool, error) {
+	if t.State.Set == stage.StatusUnknown || h.Status && !h.Self && h.ActorID != "" {
+		return false, nil
+	}
+	columns, err := tracks.Columns(ctx, item.ProjectID)
+	return columns[t.State.Set] == item.StatusName, err
+}
+
+// toldBy is the status that a webhook says a person has set.
+func toldBy(ctx context.Context, tracks tracker.Board, h tracker.Hook) (stage.Status, error) {
+	if !h.Status || h.Self || h.To == "" || h.ActorID == "" {
+		return stage.StatusUnknown, nil
+	}
+	return tracks.StatusOf(ctx, h.ProjectID, h.To)
+}
+
+// notATrigger looks once more, a little later, in case the tracker answered
+// from a replica that had not seen the change yet.
+func (e *Engine) notATrigger(c queue.Claim, item tracker.Item) *queue.Outcome {
+	if c.Job.Attempt == 1 {
+		return &queue.Outcome{Kind: queue.OutcomeRetry, At: e.Now().Add(2 * e.opt.StatusDefer), Error: "looks again: the status is no trigger"}
+	}
+	return done("the status " + item.StatusName + " is no trigger")
+}

@@ -1,0 +1,142 @@
+package orchestrator
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// A lane is closed after sickAfter failures in a row. Then one job at a time is let
+// through, after a second first and after probeMax at last, until one succeeds.
+const (
+	sickAfter = 3
+	probeMax  = 30 * time.Second
+)
+
+// health is the circuit breaker of a pool. Libraries of breakers read the time
+// themselves, so that they cannot be driven by a scheduler (see run.Scheduler).
+type health struct {
+	name string // of the lane, for people
+
+	mu       sync.Mutex
+	failures int       // in a row
+	since    time.Time // of the first of them
+	next     time.Time // when a job is let through again
+	probing  bool
+	last     error
+}
+
+// newHealth is the health of the pools that have a destination, by pool.
+func newHealth() map[string]*health {
+	out := map[string]*health{
+		poolBoardEvents: {name: "board events"},
+		poolHostEvents:  {name: "host events"},
+	}
+	for _, l := range effectLanes() {
+		if l != LaneOther {
+			out[l.Pool()] = &health{name: string(l)}
+		}
+	}
+	return out
+}
+
+// Sickness is what a lane has seen of its destination since it last answered.
+type Sickness struct {
+	Lane     string    `json:"lane"`
+	Since    time.Time `json:"since"`
+	Failures int       `json:"failures"`
+	Next     time.Time `json:"next_try,omitzero"`
+	Error    string    `json:"error"`
+}
+
+// room is how many jobs may be taken, of as many as there are workers free; when
+// there is none, until is when there will be.
+func (h *health) room(now time.Time, free int) (n int, until time.Time) {
+	if h == nil || free == 0 {
+		return free, time.Time{}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.failures < sickAfter:
+		return free, time.Time{}
+	case h.probing:
+		return 0, time.Time{} // until it ends
+	case now.Before(h.next):
+		return 0, h.next
+	default:
+		return min(free, 1), time.Time{}
+	}
+}
+
+// took notes that a job was let through.
+func (h *health) took(n int) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.probing = h.failures >= sickAfter && n > 0
+}
+
+// sick reports whether the lane is closed.
+func (h *health) sick() bool {
+	if h == nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.failures >= sickAfter
+}
+
+// ended notes how a job ended. It reports whether the destination has just answered
+// again, and whether it has just been found sick.
+func (h *health) ended(o *queue.Outcome, now time.Time) (healed, fell bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.probing = false
+	switch {
+	case o != nil && o.Cause != nil && mayPass(o.Cause):
+		if h.failures == 0 {
+			h.since = now
+		}
+		h.failures, h.last = h.failures+1, o.Cause
+		if h.failures < sickAfter && retryAfter(o.Cause) > 0 {
+			h.failures = sickAfter // it has named the moment itself
+		}
+		wait := min(time.Second<<min(max(h.failures-sickAfter, 0), 5), probeMax)
+		h.next = now.Add(max(wait, min(retryAfter(o.Cause), time.Hour)))
+		return false, h.failures == sickAfter
+	case o != nil && o.Kind == queue.OutcomeRelease:
+		return false, false // it says nothing of the destination
+	default:
+		healed = h.failures >= sickAfter
+		h.failures, h.last = 0, nil
+		return healed, false
+	}
+}
+
+// Sick lists the lanes whose destination does not answer, as this process sees it.
+func (e *Engine) Sick() []Sickness {
+	out := []Sickness{}
+	for _, h := range e.health {
+		if s, sick := h.sickness(); sick {
+			out = append(out, s)
+		}
+	}
+	slices.SortFunc(out, func(a, b Sickness) int { return cmp.Compare(a.Lane, b.Lane) })
+	return out
+}
+
+// sickness is what is to be said of a lane that is closed.
+func (h *health) sickness() (Sickness, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.failures < sickAfter {
+		return Sickness{}, false
+	}
+	return Sickness{Lane: h.name, Since: h.since, Failures: h.failures, Next: h.next, Error: h.last.Error()}, true
+}

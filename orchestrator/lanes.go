@@ -1,0 +1,113 @@
+package orchestrator
+
+import (
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Lane is a destination of work in the outside world. Its jobs are a pool of their
+// own with workers of their own, so that a destination that hangs delays nothing
+// that goes elsewhere.
+type Lane string
+
+// The lanes. Other is for effects of features that name no destination.
+const (
+	LaneComments  Lane = "comments"  // on work items
+	LaneBoard     Lane = "board"     // statuses of work items
+	LaneChat      Lane = "chat"      // notices and live messages
+	LaneGit       Lane = "git"       // branches of the remote
+	LaneHost      Lane = "host"      // pull requests
+	LaneWorkspace Lane = "workspace" // checkouts on this machine
+	LaneOther     Lane = "other"
+)
+
+// Pools of events that read a neighbour before they are decided. All other events
+// are in queue.PoolEvents.
+const (
+	poolBoardEvents = queue.PoolEvents + "/board" // the tracker's webhooks: the work item is read
+	poolHostEvents  = queue.PoolEvents + "/host"  // the host's webhooks, and what a gate reads its checks and reviews for
+)
+
+// lanes are the destinations of the kinds of effects.
+var lanes = map[string]Lane{
+	stage.EffectComment:    LaneComments,
+	stage.EffectStatus:     LaneBoard,
+	stage.EffectNotify:     LaneChat,
+	EffectLive:             LaneChat,
+	stage.EffectPrepare:    LaneGit,
+	stage.EffectPublish:    LaneGit,
+	stage.EffectCatchUp:    LaneGit,
+	stage.EffectLanded:     LaneGit,
+	EffectCancel:           LaneGit,
+	stage.EffectMerge:      LaneHost,
+	stage.EffectGatedMerge: LaneHost,
+	stage.EffectTidy:       LaneWorkspace,
+}
+
+// Effects of features that go to a destination of the engine's own.
+const (
+	EffectCancel = "cancel" // removes what a cancelled task leaves behind
+	EffectLive   = "live"   // brings the live message of a task up to date
+)
+
+// LaneOf is the destination of a kind of effect.
+func LaneOf(kind string) Lane {
+	if l, ok := lanes[kind]; ok {
+		return l
+	}
+	return LaneOther
+}
+
+// Pool is the queue's pool of a lane's effects.
+func (l Lane) Pool() string {
+	if l == LaneOther {
+		return queue.PoolEffects
+	}
+	return queue.PoolEffects + "/" + string(l)
+}
+
+// effectLanes are all lanes, in the order in which they are shown.
+func effectLanes() []Lane {
+	return []Lane{LaneBoard, LaneComments, LaneChat, LaneHost, LaneGit, LaneWorkspace, LaneOther}
+}
+
+// eventPools are the pools of events.
+func eventPools() []string { return []string{queue.PoolEvents, poolBoardEvents, poolHostEvents} }
+
+// queuedPools are the pools of events and effects.
+func queuedPools() []string {
+	list := eventPools()
+	for _, l := range effectLanes() {
+		list = append(list, l.Pool())
+	}
+	return list
+}
+
+// IsEffect reports whether a job is an effect.
+func IsEffect(j queue.Job) bool { return strings.HasPrefix(j.Kind, kindEffect) }
+
+// poolOf is the pool of an event of our own making: apart when the gates of its edge
+// read the host.
+func poolOf(s stage.State, on stage.Trigger) string {
+	atHost := on == stage.OnAgentFinished && (s.Stage == stage.Development || s.Stage == stage.Review)
+	if on == stage.OnCI || atHost {
+		return poolHostEvents
+	}
+	return queue.PoolEvents
+}
+
+// orderOf is what effects of one work item are made in order within: what is done to
+// the repository, and each other kind by itself. Orders do not wait for each other.
+func orderOf(kind string) string {
+	switch LaneOf(kind) {
+	case LaneGit, LaneHost, LaneWorkspace:
+		return "repository"
+	default:
+		if kind == stage.EffectRelease {
+			return "repository"
+		}
+		return kind
+	}
+}
