@@ -13,6 +13,7 @@ func Edges() []stage.Edge {
 	gate := []string{checks.BranchMergeable}
 	return []stage.Edge{
 		{From: s, On: stage.OnCaughtUp, When: stage.WhenCatchingUp, Gates: gate, Do: stage.DoRetest, To: s, Red: stage.RedBack, Why: "the branch is up to date with main; it is tested again"},
+		{From: s, On: stage.OnCaughtUp, When: stage.WhenBlocked, Do: stage.DoRecord, To: s, Why: "the branch was brought up to date, and the task is blocked meanwhile"},
 		{From: s, On: stage.OnCatchUpFailed, When: stage.WhenCatchingUp, Do: stage.DoMergeFailed, To: stage.Development, Why: "the branch could not be brought up to date"},
 		{From: s, On: stage.OnCI, When: stage.WhenRetesting, Gates: []string{checks.CIGreen}, Do: stage.DoEnter, To: stage.Deploy, Red: stage.RedBack, Why: "what will be merged has been tested"},
 	}

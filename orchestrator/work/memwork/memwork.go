@@ -46,6 +46,7 @@ type origin struct {
 	mu       sync.Mutex
 	commits  map[string]commit   // by id
 	remote   map[string]string   // "repo branch" → id
+	onto     map[string]string   // what came out when a commit was brought up to date
 	conflict map[string][]string // "repo branch" → files
 	landed   map[string]bool     // commits whose tree is another
 }
@@ -57,7 +58,7 @@ type commit struct {
 
 // New makes an empty place whose agents follow a script.
 func New(s Script) *Place {
-	return newPlace(s, &origin{commits: map[string]commit{}, remote: map[string]string{}, conflict: map[string][]string{}, landed: map[string]bool{}})
+	return newPlace(s, &origin{commits: map[string]commit{}, remote: map[string]string{}, conflict: map[string][]string{}, landed: map[string]bool{}, onto: map[string]string{}})
 }
 
 func newPlace(s Script, o *origin) *Place {

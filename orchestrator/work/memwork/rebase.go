@@ -32,6 +32,10 @@ func (p *Place) CatchUp(_ context.Context, s work.Space, _ bool) (work.CaughtUp,
 		return work.CaughtUp{}, p.fail
 	}
 	p.obtain(s)
+	if tip := p.onto[s.Head]; s.Head != "" && tip != "" { // another machine has done it
+		p.branches[key(s)] = tip
+		return work.CaughtUp{SHA: tip, Base: p.base(tip)}, nil
+	}
 	main, on := p.main(s), p.base(p.branches[key(s)])
 	if on == main {
 		return work.CaughtUp{SHA: p.branches[key(s)], Base: main}, nil
@@ -40,7 +44,7 @@ func (p *Place) CatchUp(_ context.Context, s work.Space, _ bool) (work.CaughtUp,
 		return work.CaughtUp{}, &work.Conflict{Base: main, Files: files}
 	}
 	tip := p.again(p.branches[key(s)], main)
-	p.branches[key(s)] = tip
+	p.branches[key(s)], p.onto[s.Head] = tip, tip
 	if p.checkout[dir(s)] != "" {
 		p.checkout[dir(s)] = tip
 	}
