@@ -60,7 +60,7 @@ type Delivery struct {
 type JournalEntry struct {
 	ID      int64
 	TaskID  int64
-	Seq     int64 // State.Seq after the entry; entries of one commit share it
+	Seq     int64 // State.Seq after the entry; it is no name: entries of one commit share it, and events that changed nothing
 	At      time.Time
 	Kind    string // KindDecision, KindOperator, or a feature's own
 	Payload []byte // JSON
@@ -98,7 +98,13 @@ type Commit struct {
 	// Task is the new row, or nil when the event concerns no task. Its Version
 	// is the one that was loaded: the store compares it, and stores it plus one.
 	// Version 0 inserts the row under Task.ID, which NewTaskID gave.
-	Task    *Task
+	Task *Task
+	// Unchanged: Task, which is stored already, is at the version that was loaded, and
+	// its row stays as it is. The version is compared all the same.
+	Unchanged bool
+	// Journal entries that come with a Task stand in the order of its versions: behind
+	// those of the commit that made the version which was compared, before those of
+	// the next.
 	Journal []JournalEntry
 	Gates   []GateResult
 	Runs    []AgentRun
@@ -212,6 +218,7 @@ type Ledger interface {
 
 // Story reads what happened.
 type Story interface {
+	// Journal lists a task's entries, oldest first: see Commit.Journal.
 	Journal(ctx context.Context, taskID int64) ([]JournalEntry, error)
 	// JournalSince lists entries of all tasks with larger ids than after, oldest
 	// first, at most limit; after -1 it lists the newest entry alone.

@@ -79,7 +79,7 @@ func (t *tx) commitAll(batch []*request) (jobs []queue.Job, err error) {
 	jobs = make([]queue.Job, 0, n)
 	for _, r := range together {
 		c := r.commit
-		if c.Task != nil {
+		if c.Task != nil && !c.Unchanged {
 			saved = append(saved, c.Task)
 		}
 		story.Journal, story.Gates, story.Runs = append(story.Journal, c.Journal...), append(story.Gates, c.Gates...), append(story.Runs, c.Runs...)
@@ -149,7 +149,9 @@ func (t *tx) commit(c orchestrator.Commit) error {
 		if taken, err := t.taken(c); err != nil || taken {
 			return cmp.Or(err, orchestrator.ErrConflict)
 		}
-		t.saveTasks([]*orchestrator.Task{c.Task})
+		if !c.Unchanged {
+			t.saveTasks([]*orchestrator.Task{c.Task})
+		}
 	}
 	if own != 0 { // first, so that its dedupe key is free for the jobs that follow
 		t.finish(after)

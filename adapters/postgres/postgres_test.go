@@ -81,6 +81,14 @@ func TestStoreConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, now func() time.Time) storetest.Store { return db(t, now) })
 }
 
+// Two servers that decide on one task write one journal, in the order of versions.
+func TestOrderOfTwo(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	storetest.Order(t, open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url}))
+	agree(t, url)
+}
+
 func TestLeaseConformance(t *testing.T) {
 	t.Parallel()
 	db := opener(t)

@@ -41,7 +41,11 @@ func (t *tx) commit(c orchestrator.Commit) error {
 		if err := t.among(c); err != nil {
 			return err
 		}
-		if err := t.saveTask(*c.Task); err != nil {
+		save := t.saveTask
+		if c.Unchanged {
+			save = t.atVersion
+		}
+		if err := save(*c.Task); err != nil {
 			return err
 		}
 	}

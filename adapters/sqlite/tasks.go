@@ -95,3 +95,12 @@ func (t *tx) saveTask(k orchestrator.Task) error {
 	}
 	return err
 }
+
+// atVersion refuses what was decided on another version of a task.
+func (t *tx) atVersion(k orchestrator.Task) error {
+	n, err := t.ids("select id from tasks where id = ? and version = ?", k.ID, k.Version)
+	if err == nil && len(n) != 1 {
+		err = orchestrator.ErrConflict
+	}
+	return err
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/orchestrator/storetest"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/queuetest"
 )
@@ -45,6 +46,13 @@ func TestQueueConformanceOfTwo(t *testing.T) {
 		seed++
 		return queuetest.InTurns(seed, dbs[0], dbs[1])
 	})
+}
+
+// Two processes that decide on one task write one journal, in the order of versions.
+func TestOrderOfTwo(t *testing.T) {
+	t.Parallel()
+	dbs := openTwo(t, nil)
+	storetest.Order(t, dbs[0], dbs[1])
 }
 
 // Two handles take from one file at the same time.

@@ -158,7 +158,7 @@ func (s *Store) others(but int64) []int64 {
 }
 
 func (s *Store) save(c orchestrator.Commit) {
-	if c.Task != nil {
+	if c.Task != nil && !c.Unchanged {
 		t := *c.Task
 		t.Version++
 		if i := s.index(t.ID); i >= 0 {

@@ -43,6 +43,8 @@ func Run(t *testing.T, open Open) {
 		"a task is read back as it was committed":           readsBack,
 		"ids rise and are never used twice":                 ids,
 		"a commit at an old version changes nothing at all": versions,
+		"a commit that changes nothing leaves the row":      unchanged,
+		"a journal is in the order of versions":             func(k *kit) { Order(k.T, k.s) },
 		"a commit is refused among other tasks":             among,
 		"names are unique":                                  unique,
 		"a lost claim undoes the whole commit":              lostClaim,
