@@ -135,10 +135,11 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 	if run != nil {
 		out.Runs = append(out.Runs, *run)
 	}
-	// A decision that changes nothing is stored with the version that it was made on
-	// too: else it could stand in the journal behind a newer one, or have been made on
-	// a state that is gone.
-	out.Task = &next
+	// A decision that changes nothing is stored only beside the version that it was
+	// made on too: else it could stand in the journal behind a newer one, and an event
+	// could mean nothing to a state that is gone. The row stays as it is: a new version
+	// for nothing would make others decide again that have read the same state.
+	out.Task, out.Unchanged = &next, !d.Moved
 	if d.Moved {
 		stamp(&next, before, ev, now)
 	}
@@ -238,13 +239,6 @@ func (e *Engine) others(ctx context.Context, but int64) ([]int64, error) {
 // task's comment must not be taken for an old one's.
 func effectKey(t Task, seq int64, i int) string {
 	return fmt.Sprintf("%d.%d/%d/%d", t.ID, t.CreatedAt.Unix(), seq, i)
-}
-
-// Recorded is the payload of a journal entry of kind "decision": enough to make
-// the decision again.
-type Recorded struct {
-	Event    stage.Event    `json:"event"`
-	Decision stage.Decision `json:"decision"`
 }
 
 // stamp keeps the clocks of a task.

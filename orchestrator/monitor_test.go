@@ -87,9 +87,7 @@ func TestMonitorHealthy(t *testing.T) {
 		require.Equal(r, monitor.Healthy, r.result(item))
 		require.Equal(r, stage.StatusDone, r.status(selfProject, item))
 		require.Empty(r, r.open())
-		differ, err := r.engine.Replay(context.Background(), r.task(item).ID)
-		require.NoError(r, err)
-		require.Empty(r, differ)
+		require.Positive(r, r.replays())
 	})
 }
 

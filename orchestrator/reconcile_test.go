@@ -214,12 +214,14 @@ func schedule(t *testing.T, seed uint64, fate func(r *rig, rng *rand.Rand, h tra
 			r.settle(6 * time.Minute)
 			out = append(out, fmt.Sprint(to, ": ", r.outcome(item)))
 		}
+		r.replays()
 	})
 	return out
 }
 
 // For any schedule of lost, doubled, delayed and reordered webhooks, a card
-// stands where it would stand if every webhook had come at once and once.
+// stands where it would stand if every webhook had come at once and once. The
+// journal of every life is decided again as it was.
 func TestConvergence(t *testing.T) {
 	seeds := uint64(2000)
 	if testing.Short() {

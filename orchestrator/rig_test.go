@@ -210,6 +210,21 @@ func (r *rig) task(item string) orchestrator.Task {
 	return list[len(list)-1]
 }
 
+// replays decides every task's journal again, which must give the same, and returns
+// how many decisions that were.
+func (r *rig) replays() (decisions int) {
+	r.Helper()
+	list, err := r.store.Tasks(context.Background(), orchestrator.TaskFilter{Limit: 1000})
+	require.NoError(r, err)
+	for _, t := range list {
+		again, err := r.engine.Replay(context.Background(), t.ID)
+		require.NoError(r, err)
+		require.Empty(r, again.First(), "task %d, %s", t.ID, t.WorkItemID)
+		decisions += again.Decisions
+	}
+	return decisions
+}
+
 func (r *rig) status(project, item string) stage.Status {
 	r.Helper()
 	i, err := r.board.Item(context.Background(), project, item)

@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -131,16 +130,6 @@ func jobView(w queue.Wait) JobView {
 	return v
 }
 
-// Recorded decodes a journal entry of kind "decision".
-func (j JournalEntry) Recorded() (Recorded, error) {
-	var r Recorded
-	if j.Kind != KindDecision {
-		return r, fmt.Errorf("journal entry %d is a %s, not a decision", j.ID, j.Kind)
-	}
-	err := json.Unmarshal(j.Payload, &r)
-	return r, err
-}
-
 // Green asks the gates that a trigger would meet at a task's stage, and says
 // whether it would move. It reads and changes nothing.
 func (e *Engine) Green(ctx context.Context, t Task, on stage.Trigger) (bool, error) {
@@ -157,27 +146,4 @@ func (e *Engine) Green(ctx context.Context, t Task, on stage.Trigger) (bool, err
 func (e *Engine) Raise(ctx context.Context, t Task, ev stage.Event, dedupe string) error {
 	_, err := e.Jobs.Put(ctx, triggerJob(t, ev, nil, dedupe))
 	return err
-}
-
-// Replay decides every entry of a task's story again and returns the sequence
-// numbers at which the machine now decides otherwise.
-func (e *Engine) Replay(ctx context.Context, taskID int64) ([]int64, error) {
-	entries, err := e.Story.Journal(ctx, taskID)
-	if err != nil {
-		return nil, err
-	}
-	var differ []int64
-	var s stage.State
-	for _, entry := range entries {
-		r, err := entry.Recorded()
-		if err != nil {
-			continue
-		}
-		d := e.machine.Decide(s, r.Event)
-		if string(encode(d)) != string(encode(r.Decision)) {
-			differ = append(differ, entry.Seq)
-		}
-		s = r.Decision.State
-	}
-	return differ, nil
 }

@@ -49,13 +49,13 @@ func (c *checker) atRest(inside func(func(context.Context, *orchestrator.Engine)
 		if !t.State.Stage.Terminal() {
 			c.fail(Ends, "%s has not ended: %s", t.WorkItemID, t.State.Stage)
 		}
-		var differ []int64
+		var again orchestrator.Replayed
 		err := inside(func(ctx context.Context, e *orchestrator.Engine) (err error) {
-			differ, err = e.Replay(ctx, t.ID)
+			again, err = e.Replay(ctx, t.ID)
 			return err
 		})
-		if err != nil || len(differ) > 0 {
-			c.fail(Replays, "the journal of task %d is decided otherwise now at %v (%v)", t.ID, differ, err)
+		if first := again.First(); err != nil || first != "" {
+			c.fail(Replays, "the journal of task %d is decided otherwise now: %s (%v)", t.ID, first, err)
 		}
 		c.leftOf(t)
 		c.shown(t)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -69,6 +68,7 @@ type momentPage struct {
 	Effects  []string
 	Replayed string // what the machine decides today; empty: it was no decision
 	Same     bool
+	What     []string // where it differs
 	Columns  []pastColumn
 	Live     int
 	Before   int64
@@ -146,11 +146,15 @@ func (s *server) again(r *http.Request, e orchestrator.JournalEntry, p *momentPa
 	for _, f := range rec.Decision.Effects {
 		p.Effects = append(p.Effects, effectHead(orchestrator.Effect{Effect: f}))
 	}
-	differ, err := s.Engine.Replay(r.Context(), e.TaskID)
-	p.Same = !slices.Contains(differ, e.Seq)
-	p.Replayed = "the same"
-	if !p.Same {
-		p.Replayed = "something else: the pipeline or its settings have changed since"
+	again, err := s.Engine.Replay(r.Context(), e.TaskID)
+	d, differs := again.At(e.ID)
+	switch p.Same = !differs; {
+	case differs:
+		p.Replayed, p.What = "something else, by the present pipeline, features and settings", d.What
+	case again.Broken != "": // nobody can say what stood behind it
+		p.Same, p.Replayed = false, "nothing is sure: "+again.Broken
+	default:
+		p.Replayed = "the same"
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -95,6 +96,59 @@ func TestMoment(t *testing.T) {
 			}
 		}
 		require.Positive(w, same)
+	})
+}
+
+// forger is a story in which somebody has altered one entry.
+type forger struct {
+	orchestrator.Story
+	entry   int64
+	payload []byte
+}
+
+// Journal implements orchestrator.Story.
+func (f forger) Journal(ctx context.Context, taskID int64) ([]orchestrator.JournalEntry, error) {
+	entries, err := f.Story.Journal(ctx, taskID)
+	for i := range entries {
+		if entries[i].ID == f.entry {
+			entries[i].Payload = f.payload
+		}
+	}
+	return entries, err
+}
+
+// A decision that is another one now is shown at its own entry, with what differs, and
+// not at others of the same version.
+func TestMomentOfADifference(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.full()
+		entries, err := w.store.JournalSince(context.Background(), 0, 10_000)
+		require.NoError(w, err)
+		shared, version := map[string][]orchestrator.JournalEntry{}, ""
+		for _, e := range entries {
+			key := fmt.Sprint(e.TaskID, "/", e.Seq)
+			if r, err := e.Recorded(); err == nil {
+				if shared[key] = append(shared[key], e); !r.Decision.Moved {
+					version = key
+				}
+			}
+		}
+		require.Greater(w, len(shared[version]), 1, "entries share a version")
+		changed, nothing := shared[version][0], shared[version][1]
+		rec, err := nothing.Recorded()
+		require.NoError(w, err)
+		rec.Decision.Notes = []string{"Forged."}
+		body, err := json.Marshal(rec)
+		require.NoError(w, err)
+		page := func(e orchestrator.JournalEntry) string {
+			return plain(w.get("/journal/" + strconv.FormatInt(e.ID, 10)).body)
+		}
+		w.engine.Story = forger{w.store, nothing.ID, body}
+		require.Contains(w, page(nothing), "Decided again now: something else")
+		require.Contains(w, page(nothing), `notes.0: "Forged." was recorded`)
+		require.Contains(w, page(changed), "Decided again now: the same")
+		w.engine.Story = forger{w.store, nothing.ID, []byte("{")}
+		require.Contains(w, page(changed), "Decided again now: nothing is sure: journal entry")
 	})
 }
 

@@ -1,0 +1,164 @@
+package orchestrator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// Recorded is the payload of a journal entry of kind "decision": enough to make
+// the decision again.
+type Recorded struct {
+	Event    stage.Event    `json:"event"`
+	Decision stage.Decision `json:"decision"`
+}
+
+// Recorded decodes a journal entry of kind "decision".
+func (j JournalEntry) Recorded() (Recorded, error) {
+	var r Recorded
+	if j.Kind != KindDecision {
+		return r, fmt.Errorf("journal entry %d is a %s, not a decision", j.ID, j.Kind)
+	}
+	if err := json.Unmarshal(j.Payload, &r); err != nil {
+		return r, fmt.Errorf("journal entry %d is no record of a decision: %w", j.ID, err)
+	}
+	return r, nil
+}
+
+// Replayed is what came of deciding a task's journal again.
+type Replayed struct {
+	TaskID    int64        `json:"task_id"`
+	Decisions int          `json:"decisions"`        // that were decided again
+	Differ    []Difference `json:"differ,omitempty"` // in the order of the journal
+	Broken    string       `json:"broken,omitempty"` // an entry that cannot be read: nothing behind it was decided again
+}
+
+// First is the first difference, or the entry that cannot be read, for people; empty
+// when every decision was decided again as it is recorded.
+func (r Replayed) First() string {
+	if len(r.Differ) > 0 {
+		return r.Differ[0].String()
+	}
+	return r.Broken
+}
+
+// At returns the difference at an entry, if there is one.
+func (r Replayed) At(entryID int64) (Difference, bool) {
+	i := slices.IndexFunc(r.Differ, func(d Difference) bool { return d.EntryID == entryID })
+	if i < 0 {
+		return Difference{}, false
+	}
+	return r.Differ[i], true
+}
+
+// Difference is a decision of a journal that is decided otherwise now.
+type Difference struct {
+	EntryID  int64          `json:"entry_id"`
+	At       time.Time      `json:"at"`
+	Event    stage.Event    `json:"event"`
+	Recorded stage.Decision `json:"recorded"`
+	Now      stage.Decision `json:"now"`
+	What     []string       `json:"what"` // each value that differs, as "state.stage: "review" was recorded, "testing" is decided now"
+}
+
+// String is the difference for people, in several lines.
+func (d Difference) String() string {
+	return fmt.Sprintf("entry %d, %s at %s:\n  recorded: %s\n  now:      %s\n  %s", d.EntryID, d.Event.On, d.At.UTC().Format(time.RFC3339),
+		summary(d.Recorded), summary(d.Now), strings.Join(d.What, "\n  "))
+}
+
+// summary is a decision in one line.
+func summary(d stage.Decision) string {
+	text := "stays at "
+	if d.Moved {
+		text = "goes on at "
+	}
+	text += string(d.State.Stage)
+	if d.State.Hold != "" {
+		text += " (" + string(d.State.Hold) + ")"
+	}
+	return text + ": " + strings.Join(d.Notes, "; ")
+}
+
+// Replay decides every decision of a task's journal again, with the pipeline, the
+// features and the settings of this engine. Each is decided on the state that the one
+// before has recorded, not on what would be decided now: one difference makes no
+// others behind it. Entries of other kinds are passed over.
+func (e *Engine) Replay(ctx context.Context, taskID int64) (Replayed, error) {
+	out := Replayed{TaskID: taskID}
+	entries, err := e.Story.Journal(ctx, taskID)
+	if err != nil {
+		return out, err
+	}
+	var s stage.State
+	for _, entry := range entries {
+		if entry.Kind != KindDecision {
+			continue
+		}
+		r, err := entry.Recorded()
+		if err != nil {
+			out.Broken = err.Error()
+			break
+		}
+		d := e.machine.Decide(s, r.Event)
+		if what := differences(r.Decision, d); len(what) > 0 {
+			out.Differ = append(out.Differ, Difference{entry.ID, entry.At, r.Event, r.Decision, d, what})
+		}
+		out.Decisions++
+		s = r.Decision.State
+	}
+	return out, nil
+}
+
+// differences lists where two decisions differ as they are stored.
+func differences(recorded, now stage.Decision) []string {
+	a, b := encode(recorded), encode(now)
+	if bytes.Equal(a, b) {
+		return nil
+	}
+	was, is := map[string]string{}, map[string]string{}
+	flatten("", a, was)
+	flatten("", b, is)
+	keys := maps.Clone(was)
+	maps.Copy(keys, is)
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if was[key] != is[key] {
+			out = append(out, fmt.Sprintf("%s: %s was recorded, %s is decided now", key, value(was[key]), value(is[key])))
+		}
+	}
+	return out
+}
+
+func value(text string) string {
+	if text == "" {
+		return "nothing"
+	}
+	return text
+}
+
+// flatten lists the values in a JSON text by their paths, such as effects.0.kind.
+func flatten(path string, text json.RawMessage, out map[string]string) {
+	below := func(name string, v json.RawMessage) { flatten(strings.TrimPrefix(path+"."+name, "."), v, out) }
+	var object map[string]json.RawMessage
+	var list []json.RawMessage
+	switch {
+	case json.Unmarshal(text, &object) == nil && object != nil:
+		for name, v := range object {
+			below(name, v)
+		}
+	case json.Unmarshal(text, &list) == nil && list != nil:
+		for i, v := range list {
+			below(fmt.Sprint(i), v)
+		}
+	default:
+		out[path] = string(text)
+	}
+}

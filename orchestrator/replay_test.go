@@ -1,0 +1,179 @@
+package orchestrator_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// forger is a story in which somebody has altered entries of journals.
+type forger struct {
+	orchestrator.Story
+	alter func([]orchestrator.JournalEntry) []orchestrator.JournalEntry
+}
+
+// Journal implements orchestrator.Story.
+func (f forger) Journal(ctx context.Context, taskID int64) ([]orchestrator.JournalEntry, error) {
+	entries, err := f.Story.Journal(ctx, taskID)
+	return f.alter(entries), err
+}
+
+// told is a task that is done, with events on its way that changed nothing, and the
+// journal of it.
+func told(t *testing.T, f func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry)) {
+	t.Helper()
+	run(t, func(r *rig) {
+		item := r.card(appProject, "x")
+		r.setCI("")
+		r.toDone(appProject, item)
+		task := r.task(item)
+		for range 3 {
+			r.hostHook(githost.Hook{Kind: githost.HookCI, Repo: appRepo, SHA: task.State.Head, Branch: task.Branch})
+			r.settle(time.Second)
+		}
+		r.host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
+		r.setCI(githost.CheckPassed)
+		r.settle(10 * time.Minute)
+		require.NoError(r, r.engine.Retry(context.Background(), task.ID, "operator")) // an entry that is no decision
+		r.settle(time.Minute)
+		require.Equal(r, stage.Done, r.task(item).State.Stage)
+		journal, err := r.store.Journal(context.Background(), task.ID)
+		require.NoError(r, err)
+		f(r, task, journal)
+	})
+}
+
+func recordedIn(t *testing.T, e orchestrator.JournalEntry) orchestrator.Recorded {
+	t.Helper()
+	rec, err := e.Recorded()
+	require.NoError(t, err)
+	return rec
+}
+
+// rerecord replaces what an entry has recorded.
+func rerecord(t *testing.T, e *orchestrator.JournalEntry, change func(*orchestrator.Recorded)) {
+	t.Helper()
+	rec := recordedIn(t, *e)
+	change(&rec)
+	body, err := json.Marshal(rec)
+	require.NoError(t, err)
+	e.Payload = body
+}
+
+// A decision whose record was altered is found and named, by its entry: others have
+// the same version. What follows is decided on what was recorded, so that the
+// difference stays the only one.
+func TestReplayNamesADifference(t *testing.T) {
+	told(t, func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
+		nothing := slices.IndexFunc(journal, func(e orchestrator.JournalEntry) bool {
+			return e.Kind == orchestrator.KindDecision && !recordedIn(r.T, e).Decision.Moved
+		})
+		require.Positive(r, nothing, "an event that changed nothing")
+		planted := journal[nothing]
+		require.Equal(r, planted.Seq, journal[nothing-1].Seq, "entries share a version")
+		r.engine.Story = forger{r.store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
+			rerecord(r.T, &entries[nothing], func(rec *orchestrator.Recorded) { rec.Decision.Notes = []string{"Forged."} })
+			return entries
+		}}
+		again, err := r.engine.Replay(context.Background(), task.ID)
+		require.NoError(r, err)
+		require.Len(r, again.Differ, 1)
+		require.Contains(r, again.First(), "ci at 2000-01-01T00:")
+		for _, want := range []string{"recorded: stays at development: Forged.", `notes.0: "Forged." was recorded, `, " is decided now"} {
+			require.Contains(r, again.First(), want)
+		}
+		d, found := again.At(planted.ID)
+		require.True(r, found)
+		require.Equal(r, stage.OnCI, d.Event.On)
+		_, found = again.At(journal[nothing-1].ID)
+		require.False(r, found)
+	})
+}
+
+// A state that was altered differs where it was recorded and where it was gone on
+// from, and nowhere else.
+func TestReplayGoesOnFromWhatWasRecorded(t *testing.T) {
+	told(t, func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
+		first := slices.IndexFunc(journal, func(e orchestrator.JournalEntry) bool {
+			return e.Kind == orchestrator.KindDecision && recordedIn(r.T, e).Decision.State.Stage == stage.Review
+		})
+		require.Positive(r, first)
+		r.engine.Story = forger{r.store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
+			rerecord(r.T, &entries[first], func(rec *orchestrator.Recorded) { rec.Decision.State.Retries = 2 })
+			return entries
+		}}
+		again, err := r.engine.Replay(context.Background(), task.ID)
+		require.NoError(r, err)
+		var ids []int64
+		for _, d := range again.Differ {
+			ids = append(ids, d.EntryID)
+		}
+		require.Equal(r, []int64{journal[first].ID, journal[first+1].ID}, ids)
+		require.Equal(r, []string{"state.retries: 2 was recorded, nothing is decided now"}, again.Differ[0].What)
+	})
+}
+
+// Entries of other kinds are no decisions; one that says that it is, and cannot be
+// read, is named, and nothing behind it is trusted.
+func TestReplayOfDamagedEntries(t *testing.T) {
+	told(t, func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
+		decisions := 0
+		for _, e := range journal {
+			if e.Kind == orchestrator.KindDecision {
+				decisions++
+			}
+		}
+		require.Less(r, decisions, len(journal))
+		require.Equal(r, decisions, r.replays())
+		r.engine.Story = forger{r.store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
+			entries[4].Payload = []byte("{")
+			return entries
+		}}
+		again, err := r.engine.Replay(context.Background(), task.ID)
+		require.NoError(r, err)
+		require.Equal(r, 4, again.Decisions)
+		require.Empty(r, again.Differ)
+		require.Contains(r, again.First(), "is no record of a decision")
+	})
+}
+
+// A decision that is in the wrong order in the journal does not replay.
+func TestReplayFindsAWrongOrder(t *testing.T) {
+	told(t, func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
+		require.Equal(r, journal[2].Seq+1, journal[3].Seq)
+		r.engine.Story = forger{r.store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
+			entries[2], entries[3] = entries[3], entries[2]
+			return entries
+		}}
+		again, err := r.engine.Replay(context.Background(), task.ID)
+		require.NoError(r, err)
+		require.Contains(r, again.First(), "state.seq: ")
+	})
+}
+
+// An event that changes nothing is in the journal, and leaves the task's row as it is.
+func TestNothingLeavesTheRow(t *testing.T) {
+	run(t, func(r *rig) {
+		item := r.card(appProject, "x")
+		r.move(appProject, item, stage.StatusToAnalyse)
+		r.settle(10 * time.Second)
+		task := r.task(item)
+		before, err := r.store.Journal(context.Background(), task.ID)
+		require.NoError(r, err)
+		r.hostHook(githost.Hook{Kind: githost.HookReview, Repo: appRepo, Branch: task.Branch})
+		r.settle(time.Second)
+		after, err := r.store.Journal(context.Background(), task.ID)
+		require.NoError(r, err)
+		require.Len(r, after, len(before)+1)
+		require.False(r, recordedIn(r.T, after[len(before)]).Decision.Moved)
+		require.Equal(r, task, r.task(item))
+	})
+}
