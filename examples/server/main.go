@@ -6,6 +6,7 @@
 //	server validate     check the settings, the project registry and the pipeline
 //	server doctor       examine a deployment: tokens, board columns, git, disk
 //	server why <task>   why a task stands where it stands
+//	server replay       decide every journal again
 //	server sim          simulated worlds by seed
 package main
 
@@ -42,6 +43,7 @@ type cli struct {
 	Validate validateCmd `cmd:"" help:"Check the settings, the project registry and the pipeline."`
 	Doctor   doctorCmd   `cmd:"" help:"Examine a deployment: git, tokens, board columns, agents, disk."`
 	Why      whyCmd      `cmd:"" help:"Say why a task stands where it stands."`
+	Replay   replayCmd   `cmd:"" help:"Decide every task's journal again, and say where the decision is another one now."`
 	Sim      simCmd      `cmd:"" help:"Let simulated worlds live by seed, and check what must hold in them."`
 	Shim     shimCmd     `cmd:"" name:"agent-shim" hidden:""`
 	Version  kong.VersionFlag

@@ -25,9 +25,9 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
-// TestMain lets the test's own program be the server and the agents' shim.
+// TestMain lets the test's own program be the server, its commands and the agents' shim.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == "serve" || os.Args[1] == "agent-shim") {
+	if len(os.Args) > 1 && (os.Args[1] == "serve" || os.Args[1] == "replay" || os.Args[1] == "agent-shim") {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
@@ -272,10 +272,7 @@ func (w *world) launch() {
 	require.NoError(w, err)
 	defer log.Close()
 	cmd := exec.Command("/proc/self/exe", "serve") // ended by the test
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "WORLD_DIR=" + w.dir}
-	for name, value := range w.env {
-		cmd.Env = append(cmd.Env, "ORCH_"+name+"="+value)
-	}
+	cmd.Env = w.environ()
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(w, cmd.Start())
 	w.write("server.pid", fmt.Sprint(cmd.Process.Pid))

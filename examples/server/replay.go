@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/examples/wiring"
+)
+
+// replayCmd decides journals again.
+type replayCmd struct {
+	Task *string `help:"Only this task: an id, or a work item such as GPX-42." placeholder:"ID|WORK-ITEM"`
+	JSON bool    `name:"json" help:"Print everything as JSON: each difference, with what was decided and what is decided now."`
+}
+
+// Run decides every journal again. It changes nothing, and may run beside the server.
+func (c replayCmd) Run(s *streams) error {
+	task := ""
+	if c.Task != nil {
+		if task = strings.TrimSpace(*c.Task); task == "" {
+			return errors.New("--task: is empty, want an id such as 7 or a work item such as GPX-42")
+		}
+	}
+	settings, err := wiring.Load(wiring.Environ())
+	if err != nil {
+		return err
+	}
+	if err := settings.HasDatabase(); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	service, err := wiring.Open(ctx, settings, shim(), settings.Logger(io.Discard))
+	if err != nil {
+		return err
+	}
+	defer service.Close()
+	again, err := service.Replay(ctx, task)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		enc := json.NewEncoder(s.out)
+		enc.SetIndent("", "  ")
+		err = enc.Encode(again)
+	} else {
+		again.Print(s.out)
+	}
+	if err == nil && again.Differing > 0 {
+		err = fmt.Errorf("%d of %d journals are decided otherwise now", again.Differing, len(again.Tasks))
+	}
+	return err
+}

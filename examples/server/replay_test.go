@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
+	"github.com/signalbox-dev/signalbox/examples/wiring"
+)
+
+// environ is the environment of the server.
+func (w *world) environ() []string {
+	out := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "WORLD_DIR=" + w.dir}
+	for name, value := range w.env {
+		out = append(out, "ORCH_"+name+"="+value)
+	}
+	return out
+}
+
+// replay runs the replay command in a process of its own, with the server's settings.
+func (w *world) replay(args ...string) (out, errs string, code int) {
+	w.Helper()
+	cmd := exec.CommandContext(w.Context(), "/proc/self/exe", append([]string{"replay"}, args...)...)
+	cmd.Env = w.environ()
+	var o, e bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &o, &e
+	_ = cmd.Run() // its exit code is the test's business
+	return o.String(), e.String(), cmd.ProcessState.ExitCode()
+}
+
+// Journals are decided again beside the server that writes them, and a decision that
+// somebody has altered is found and named.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, &place{prefix: "APP"})
+	_, errs, code := w.replay()
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "nothing was decided yet in SQLite, ")
+	item := w.card("APP", "Once more")
+	w.move(item, "To Analyse")
+	w.approve(item)
+	w.until("the task is done", func() bool { return w.column(item) == "Done" })
+
+	out, errs, code := w.replay()
+	require.Zero(t, code, out+errs)
+	require.Regexp(t, `^APP-1 \(task 1, acme/app\): equal, \d\d decisions\n`, out)
+	require.Contains(t, out, "1 journals with ")
+	require.Contains(t, out, "present program, features and settings decided")
+	var again wiring.Replay
+	for _, task := range []string{"APP-1", "1"} {
+		out, errs, code = w.replay("--task", task, "--json")
+		require.Zero(t, code, errs)
+		require.NoError(t, json.Unmarshal([]byte(out), &again))
+		require.Len(t, again.Tasks, 1)
+		require.True(t, again.Tasks[0].Equal)
+		require.Greater(t, again.Decisions, 10)
+	}
+	for _, bad := range []struct{ task, want string }{{"APP-9", `no task "APP-9"`}, {" ", "--task: is empty"}} {
+		_, errs, code = w.replay("--task", bad.task)
+		require.Equal(t, 1, code)
+		require.Contains(t, errs, bad.want)
+	}
+
+	db, err := sql.Open("sqlite", filepath.Join(w.path("data"), "signalbox.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	var entry int64
+	require.NoError(t, db.QueryRow(`update journal set payload = replace(payload, '"on":"approved"', '"on":"rejected"')
+		where kind = 'decision' and instr(payload, '"on":"approved"') returning id`).Scan(&entry))
+	out, errs, code = w.replay()
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "differ; the first is\nentry ")
+	require.Contains(t, out, `state.stage: "architecture" was recorded, "analysis" is decided now`)
+	require.Contains(t, errs, "1 of 1 journals are decided otherwise now")
+	out, _, code = w.replay("--json")
+	require.Equal(t, 1, code)
+	require.NoError(t, json.Unmarshal([]byte(out), &again))
+	require.Len(t, again.Tasks[0].Differ, 1, "what follows goes on from what was recorded")
+	require.Equal(t, entry, again.Tasks[0].Differ[0].EntryID)
+}
+
+// A database that is not there is no database without differences, and is not made.
+func TestReplayOfNothing(t *testing.T) {
+	environment(t)
+	nowhere := t.TempDir()
+	t.Setenv("ORCH_DATA_DIR", nowhere)
+	code, out := server("replay")
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "ORCH_DATA_DIR: there is no database "+nowhere)
+	require.NoFileExists(t, filepath.Join(nowhere, "signalbox.db"))
+	code, out = server("replay", "--nonsense")
+	require.Equal(t, 2, code, out)
+
+	s := pgtest.Start(t, pgtest.Options{Durable: true})
+	t.Setenv("ORCH_DATABASE_URL", s.URL("postgres")+"&password=hidden")
+	code, out = server("replay")
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "nothing was decided yet in PostgreSQL, database postgres at /")
+	require.NotContains(t, out, "hidden")
+}
