@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
+	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -31,6 +33,7 @@ type summary struct {
 	Duplicates int      `json:"duplicates"`
 	Lost       int      `json:"lost"`
 	Restarts   int      `json:"restarts"`
+	Replayed   int      `json:"replayed"`                // decisions of the journals that were made again, each as it was
 	Missing    []string `json:"steps_missing,omitempty"` // of the tour
 	CostUSD    float64  `json:"cost_usd"`
 	Seconds    float64  `json:"seconds"`
@@ -115,6 +118,7 @@ func (w *world) sum(ctx context.Context) (summary, error) {
 	}
 	s.Lost = len(cards()) - s.Done - s.Cancelled - s.Explained
 	w.duplicates(&s)
+	errs = append(errs, w.replay(ctx, &s))
 	s.Missing = missing(tour(w.look(ctx)))
 	return s, errors.Join(errs...)
 }
@@ -242,4 +246,25 @@ func (s *summary) flaps(w *world, d web.TaskDetail) {
 		}
 		decided = decided[n+1:]
 	}
+}
+
+// replay decides every journal again, beside the server.
+func (w *world) replay(ctx context.Context, s *summary) error {
+	settings, err := wiring.Load(w.environ(w.replicas[0]))
+	if err != nil {
+		return err
+	}
+	service, err := wiring.Open(ctx, settings, []string{"/proc/self/exe", "agent-shim"}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer service.Close()
+	again, err := service.Replay(ctx, "")
+	for _, t := range again.Tasks {
+		if !t.Equal {
+			s.Wrong = append(s.Wrong, t.WorkItem+" is decided otherwise now: "+t.First)
+		}
+	}
+	s.Replayed = again.Decisions
+	return err
 }
