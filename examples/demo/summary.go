@@ -118,9 +118,8 @@ func (w *world) sum(ctx context.Context) (summary, error) {
 	}
 	s.Lost = len(cards()) - s.Done - s.Cancelled - s.Explained
 	w.duplicates(&s)
-	errs = append(errs, w.replay(ctx, &s))
 	s.Missing = missing(tour(w.look(ctx)))
-	return s, errors.Join(errs...)
+	return s, errors.Join(append(errs, w.replay(ctx, &s))...)
 }
 
 // task adds up one task and looks for what must not be.
