@@ -26,9 +26,9 @@ func (f forger) Journal(ctx context.Context, taskID int64) ([]orchestrator.Journ
 	return f.alter(entries), err
 }
 
-// told is a task that is done, with events on its way that changed nothing, and the
+// finish makes a task that is done, with events on its way that changed nothing, and the
 // journal of it.
-func told(t *testing.T, f func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry)) {
+func finish(t *testing.T, f func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry)) {
 	t.Helper()
 	run(t, func(r *rig) {
 		item := r.card(appProject, "x")
@@ -72,7 +72,7 @@ func rerecord(t *testing.T, e *orchestrator.JournalEntry, change func(*orchestra
 // the same version. What follows is decided on what was recorded, so that the
 // difference stays the only one.
 func TestReplayNamesADifference(t *testing.T) {
-	told(t, func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
+	finish(t, func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
 		nothing := slices.IndexFunc(journal, func(e orchestrator.JournalEntry) bool {
 			return e.Kind == orchestrator.KindDecision && !recordedIn(r.T, e).Decision.Moved
 		})
@@ -101,7 +101,7 @@ func TestReplayNamesADifference(t *testing.T) {
 // A state that was altered differs where it was recorded and where it was gone on
 // from, and nowhere else.
 func TestReplayGoesOnFromWhatWasRecorded(t *testing.T) {
-	told(t, func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
+	finish(t, func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
 		first := slices.IndexFunc(journal, func(e orchestrator.JournalEntry) bool {
 			return e.Kind == orchestrator.KindDecision && recordedIn(r.T, e).Decision.State.Stage == stage.Review
 		})
@@ -124,7 +124,7 @@ func TestReplayGoesOnFromWhatWasRecorded(t *testing.T) {
 // Entries of other kinds are no decisions; one that says that it is, and cannot be
 // read, is named, and nothing behind it is trusted.
 func TestReplayOfDamagedEntries(t *testing.T) {
-	told(t, func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
+	finish(t, func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
 		decisions := 0
 		for _, e := range journal {
 			if e.Kind == orchestrator.KindDecision {
@@ -147,7 +147,7 @@ func TestReplayOfDamagedEntries(t *testing.T) {
 
 // A decision that is in the wrong order in the journal does not replay.
 func TestReplayFindsAWrongOrder(t *testing.T) {
-	told(t, func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
+	finish(t, func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
 		require.Equal(r, journal[2].Seq+1, journal[3].Seq)
 		r.engine.Story = forger{r.store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
 			entries[2], entries[3] = entries[3], entries[2]

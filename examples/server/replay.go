@@ -29,7 +29,7 @@ func (c replayCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	if err := settings.HasDatabase(); err != nil {
+	if err := settings.NeedsDatabase(); err != nil {
 		return err
 	}
 	ctx := context.Background()

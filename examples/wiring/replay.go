@@ -95,9 +95,9 @@ func (r Replay) Print(w io.Writer) {
 	fmt.Fprintf(w, "\n%d journals with %d decisions, %d of them differ. %s\n", len(r.Tasks), r.Decisions, r.Differing, r.Note)
 }
 
-// HasDatabase is the error of a database that is not there: opening it would make an
+// NeedsDatabase is the error of a database that is not there: opening it would make an
 // empty one.
-func (s Settings) HasDatabase() error {
+func (s Settings) NeedsDatabase() error {
 	if s.Shared() {
 		return nil // the server of the database says so
 	}
