@@ -79,10 +79,23 @@ type Tracker interface {
 	// SetStatus moves an item. Setting the status that it has is a success.
 	// ErrNoStatus when the project has no column for it and no fallback.
 	SetStatus(ctx context.Context, projectID, itemID string, status stage.Status) error
-	// Comments lists the comments of an item, oldest first.
+	// Comments lists the comments of an item, oldest first. ErrUnidentified while
+	// the service's own cannot be recognised.
 	Comments(ctx context.Context, projectID, itemID string) ([]Comment, error)
 	// AddComment posts a comment once per key and returns its id.
 	AddComment(ctx context.Context, c NewComment) (string, error)
+}
+
+// ErrUnidentified says that the tracker has not answered yet which accounts are
+// the service's own.
+var ErrUnidentified = errors.New("tracker: which accounts are the service's own is not known yet")
+
+// Accounts distinguishes the service's own accounts from people's.
+type Accounts interface {
+	// Own reports whether an account is one of the service's own; the empty id is
+	// not. ErrUnidentified until the tracker has answered which ones are: an account
+	// must not be taken for a person's before. It does not call the network.
+	Own(accountID string) (bool, error)
 }
 
 // Board tells which columns a project has.
@@ -125,7 +138,7 @@ type Hook struct {
 	ProjectID string
 	ItemID    string
 	ActorID   string    // who caused it; empty when the payload does not tell
-	Self      bool      // caused by this service's own account
+	Self      bool      // caused by an account that was known as the service's own when it was decoded
 	Status    bool      // the status is what changed
 	To        string    `json:",omitempty"` // the column that it changed to, by id or name; empty when the payload does not tell
 	At        time.Time `json:",omitzero"`  // of the change, by the tracker's clock; zero when the payload does not tell

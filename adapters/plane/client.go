@@ -71,7 +71,8 @@ func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, erro
 	return err != nil || resp.StatusCode >= 500 && resp.Header.Get("Retry-After") == "", nil
 }
 
-// Error is an answer of Plane that is not a success, or the lack of one.
+// Error is an answer of Plane that is not a success or cannot be read, or the lack
+// of one.
 type Error struct {
 	Status int    // HTTP status; 0 when there was no answer
 	ID     string // of what exists already, with 409
@@ -86,9 +87,20 @@ func (e *Error) Error() string { return "plane: " + e.what }
 // Unwrap gives tracker.ErrNotFound for a 404, or the transport's error.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Retryable reports whether a later try may succeed.
+// Retryable reports whether a later try may succeed. A success that cannot be read
+// is a page of something in front of Plane, and so is a redirect for the time being.
 func (e *Error) Retryable() bool {
-	return e.Status == 0 || e.Status == http.StatusTooManyRequests || e.Status >= 500
+	switch e.Status {
+	case http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusTooManyRequests:
+		return true
+	default:
+		return e.Status < 300 || e.Status >= 500
+	}
+}
+
+// unreadable is a success of Plane that says nothing of what was to be read.
+func unreadable(path, why string) error {
+	return &Error{Status: http.StatusOK, what: shorten(path) + " answers " + why}
 }
 
 // RetryAfter is how long Plane asks to wait; 0 when it does not say.
@@ -132,7 +144,7 @@ func (c *Client) call(ctx context.Context, r call) error {
 		return nil
 	}
 	if err := json.Unmarshal(body, r.out); err != nil {
-		return fmt.Errorf("plane: %s %s: the answer cannot be read: %w", r.method, shorten(r.path), err)
+		return &Error{Status: resp.StatusCode, what: fmt.Sprintf("%s %s: the answer cannot be read: %v", r.method, shorten(r.path), err), cause: err}
 	}
 	return nil
 }
@@ -206,7 +218,7 @@ func (c *Client) failed(r call, resp *http.Response, body []byte) error {
 		e.after = retryAfter(resp.Header.Get("Retry-After"), time.Minute)
 	case http.StatusServiceUnavailable:
 		e.after = retryAfter(resp.Header.Get("Retry-After"), 0)
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 		e.what += " to " + resp.Header.Get("Location") + ": BaseURL must be the address that Plane itself answers at"
 	}
 	return e
@@ -255,6 +267,9 @@ func each[T any](ctx context.Context, c *Client, path string, f func(T)) error {
 		var p page[T]
 		if err := c.call(ctx, call{method: http.MethodGet, path: path, query: values, out: &p}); err != nil {
 			return err
+		}
+		if p.Results == nil {
+			return unreadable(path, "without results")
 		}
 		for _, v := range p.Results {
 			f(v)

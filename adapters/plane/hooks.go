@@ -100,7 +100,8 @@ func (c *Client) Decode(event string, body []byte) (tracker.Hook, error) {
 	if h.Kind != tracker.HookOther && (h.ItemID == "" || h.ProjectID == "") {
 		return tracker.Hook{}, fmt.Errorf("plane: a webhook of %q without an item or a project", e.Event)
 	}
-	h.Self = h.ActorID != "" && c.isOwn(h.ActorID) || h.Kind == tracker.HookComment && source == c.opt.Source
+	own, _ := c.Own(h.ActorID) // while that is not known yet, it is judged later by the actor
+	h.Self = own || h.Kind == tracker.HookComment && source == c.opt.Source
 	return h, nil
 }
 

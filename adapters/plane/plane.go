@@ -40,16 +40,17 @@ type Options struct {
 	Now        func() time.Time
 }
 
-// Client implements tracker.Tracker, tracker.Board and tracker.Receiver. It is
-// safe for concurrent use.
+// Client implements tracker.Tracker, tracker.Accounts, tracker.Board and
+// tracker.Receiver. It is safe for concurrent use.
 type Client struct {
 	opt  Options
 	base string // …/api/v1/
 	http *http.Client
 
-	mu     sync.Mutex
-	own    map[string]bool // ids of our accounts
-	boards map[string]board
+	mu         sync.Mutex
+	own        map[string]bool // ids of our accounts
+	identified bool            // own is complete
+	boards     map[string]board
 }
 
 // New checks the options. It does not call the network.
@@ -78,8 +79,11 @@ func New(o Options) (*Client, error) {
 	}, nil
 }
 
-// Identify learns which accounts are the service's own, so that their changes
-// are told from people's when they come back as webhooks.
+// Identify reads which accounts are the service's own, so that their changes are
+// recognised when they come back as webhooks. Until it has succeeded once, Own and
+// Comments answer tracker.ErrUnidentified. An error names each token whose account
+// could not be read; call it again then, whatever the error. A role's token that
+// Plane refuses is such an error, but holds nothing up: it can change nothing.
 func (c *Client) Identify(ctx context.Context) error {
 	whose := map[string]string{c.opt.Token: "Token"}
 	for _, role := range slices.Sorted(maps.Keys(c.opt.RoleTokens)) {
@@ -88,22 +92,28 @@ func (c *Client) Identify(ctx context.Context) error {
 		}
 	}
 	var errs []error
-	for token, name := range whose {
-		if err := c.learn(ctx, token); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+	complete := true
+	for _, token := range slices.Sorted(maps.Keys(whose)) {
+		if err := c.readAccount(ctx, token); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", whose[token], err))
+			refused := isStatus(err, http.StatusUnauthorized) || isStatus(err, http.StatusForbidden)
+			complete = complete && refused && token != c.opt.Token
 		}
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.identified = c.identified || complete
 	return errors.Join(errs...)
 }
 
-// learn asks whose token it is.
-func (c *Client) learn(ctx context.Context, token string) error {
+// readAccount reads whose token it is.
+func (c *Client) readAccount(ctx context.Context, token string) error {
 	var me struct{ ID string }
 	if err := c.call(ctx, call{method: http.MethodGet, path: "users/me/", token: token, out: &me}); err != nil {
 		return err
 	}
 	if me.ID == "" {
-		return errors.New("plane: users/me/ answers without an id; is BaseURL a Plane server?")
+		return unreadable("users/me/", "without an id; is BaseURL a Plane server?")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,11 +121,14 @@ func (c *Client) learn(ctx context.Context, token string) error {
 	return nil
 }
 
-// isOwn reports whether an account is one of ours.
-func (c *Client) isOwn(id string) bool {
+// Own implements tracker.Accounts.
+func (c *Client) Own(accountID string) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.own[id]
+	if !c.identified {
+		return false, tracker.ErrUnidentified
+	}
+	return c.own[accountID], nil
 }
 
 // token is what a role comments with.
@@ -140,6 +153,9 @@ func (c *Client) Item(ctx context.Context, projectID, itemID string) (tracker.It
 	if err := c.call(ctx, call{method: http.MethodGet, path: c.item(projectID, itemID), out: &w}); err != nil {
 		return tracker.Item{}, err
 	}
+	if w.ID == "" {
+		return tracker.Item{}, unreadable(c.item(projectID, itemID), "without an id")
+	}
 	b, err := c.board(ctx, projectID, string(w.State))
 	if err != nil {
 		return tracker.Item{}, err
@@ -160,6 +176,9 @@ func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error
 	var p page[wireItem]
 	if err := c.call(ctx, call{method: http.MethodGet, path: c.project(q.ProjectID) + "work-items/", query: values, out: &p}); err != nil {
 		return tracker.Page{}, err
+	}
+	if p.Results == nil {
+		return tracker.Page{}, unreadable(c.project(q.ProjectID)+"work-items/", "without results")
 	}
 	out := tracker.Page{}
 	if p.More {
@@ -231,6 +250,9 @@ func isStatus(err error, status int) bool {
 
 // Comments implements tracker.Tracker.
 func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]tracker.Comment, error) {
+	if _, err := c.Own(""); err != nil {
+		return nil, err
+	}
 	var out []tracker.Comment
 	seen := map[string]bool{} // pages shift when a comment is added meanwhile
 	err := each(ctx, c, c.item(projectID, itemID)+"comments/", func(w wireComment) {
@@ -238,9 +260,10 @@ func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]trac
 			return
 		}
 		seen[w.ID] = true
+		own, _ := c.Own(w.Actor) // once identified, for ever
 		out = append(out, tracker.Comment{
 			ID: w.ID, AuthorID: w.Actor, Body: StripHTML(w.HTML), CreatedAt: w.CreatedAt.Time,
-			Own: w.ExternalSource == c.opt.Source || c.isOwn(w.Actor),
+			Own: own || w.ExternalSource == c.opt.Source,
 		})
 	})
 	sortComments(out)

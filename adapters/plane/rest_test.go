@@ -176,6 +176,9 @@ func TestCommentShapes(t *testing.T) {
 		"GET " + at: {file: "comments_page0"}, "GET " + at + " 2:1:0": {file: "comments_page1"},
 		"POST " + at: {status: 201, file: "comment_created_201"}, "GET /api/v1/users/me/": {file: "users_me"},
 	})
+	_, err := c.Comments(t.Context(), projectID, itemID)
+	require.ErrorIs(t, err, tracker.ErrUnidentified, "whose they are cannot be said yet")
+	require.NoError(t, c.Identify(t.Context()))
 	list, err := c.Comments(t.Context(), projectID, itemID)
 	require.NoError(t, err)
 	var got []string
@@ -225,7 +228,8 @@ func TestErrorShapes(t *testing.T) {
 		{answer: answer{status: 429, file: "error_429", header: "Retry-After", with: "soon"}, want: "RATE_LIMIT", again: true, after: time.Minute},
 		{answer: answer{status: 500, file: "error_500"}, want: "Something went wrong", again: true, attempts: 3},
 		{answer: answer{status: 503, text: "down", header: "Retry-After", with: "3600"}, want: "503", again: true, after: time.Hour},
-		{answer: answer{status: 302, header: "Location", with: "/login/"}, want: "/login/"},
+		{answer: answer{status: 302, header: "Location", with: "/login/"}, want: "/login/", again: true},
+		{answer: answer{status: 301, header: "Location", with: "https://elsewhere.example.org/"}, want: "elsewhere"},
 		{answer: answer{status: 418, text: `{"error":"` + strings.Repeat("é", 5000) + `"}`}, want: "éé…"},
 	} {
 		c, s := replay(t, map[string]answer{"GET " + atItem: tt.answer})
@@ -253,6 +257,23 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 		c, _ := replay(t, map[string]answer{"GET " + atItem: {text: text}})
 		_, err := c.Item(t.Context(), projectID, itemID)
 		require.ErrorContains(t, err, "cannot be read", text)
+		var e *plane.Error
+		require.ErrorAs(t, err, &e)
+		require.True(t, e.Retryable(), "it is a page of something in front of Plane: %q", text)
+	}
+	for _, text := range []string{"null", "{}"} { // what can be read and says nothing
+		states, all, comments := "GET "+atProject+"states/", "GET "+atProject+"work-items/", "GET "+atItem+"comments/"
+		c, _ := replay(t, map[string]answer{"GET " + atItem: {text: text}, states: {text: text}, all: {text: text}, comments: {text: text}, "GET /api/v1/users/me/": {file: "users_me"}})
+		require.NoError(t, c.Identify(t.Context()))
+		_, item := c.Item(t.Context(), projectID, itemID)
+		_, columns := c.Columns(t.Context(), projectID)
+		_, list := c.List(t.Context(), tracker.Query{ProjectID: projectID})
+		_, said := c.Comments(t.Context(), projectID, itemID)
+		for what, err := range map[string]error{"item": item, "columns": columns, "list": list, "comments": said} {
+			var e *plane.Error
+			require.ErrorAs(t, err, &e, "%s of %s", what, text)
+			require.True(t, e.Retryable(), what)
+		}
 	}
 	c, _ := replay(t, map[string]answer{"GET " + atItem: {text: `{"name":"` + strings.Repeat("x", 16<<20) + `"}`}})
 	_, err := c.Item(t.Context(), projectID, itemID)
@@ -264,30 +285,9 @@ func TestEndlessPages(t *testing.T) {
 	t.Parallel()
 	endless := answer{text: `{"next_cursor":"100:1:0","next_page_results":true,"results":[]}`}
 	at := "GET " + atItem + "comments/"
-	c, s := replay(t, map[string]answer{at: endless, at + " 100:1:0": endless})
+	c, s := replay(t, map[string]answer{at: endless, at + " 100:1:0": endless, "GET /api/v1/users/me/": {file: "users_me"}})
+	require.NoError(t, c.Identify(t.Context()))
 	_, err := c.Comments(t.Context(), projectID, itemID)
 	require.ErrorContains(t, err, "pages")
 	require.LessOrEqual(t, s.times(at+" 100:1:0"), 200)
-}
-
-func TestIdentify(t *testing.T) {
-	t.Parallel()
-	c, s := replay(t, map[string]answer{"GET /api/v1/users/me/": {file: "users_me"}})
-	require.NoError(t, c.Identify(t.Context()))
-	require.Equal(t, 2, s.times("GET /api/v1/users/me/"), "once for each token")
-	h, err := c.Decode("issue", []byte(`{"event":"issue","action":"updated","data":{"id":"i","project":"p"},"activity":{"field":"state","actor":{"id":"`+ourselves+`"}}}`))
-	require.NoError(t, err)
-	require.True(t, h.Self)
-
-	c, _ = replay(t, map[string]answer{"GET /api/v1/users/me/": {status: 403, file: "error_403_token"}})
-	err = c.Identify(t.Context())
-	require.ErrorContains(t, err, "Token: ")
-	require.ErrorContains(t, err, "the token of the role reviewer: ")
-	require.NotContains(t, err.Error(), "plane_api")
-
-	c, _ = replay(t, map[string]answer{"GET /api/v1/users/me/": {text: `{}`}})
-	require.ErrorContains(t, c.Identify(t.Context()), "without an id")
-	h, err = c.Decode("issue", []byte(`{"event":"issue","action":"updated","data":{"id":"i","project":"p"}}`))
-	require.NoError(t, err)
-	require.False(t, h.Self, "nobody is not ourselves")
 }

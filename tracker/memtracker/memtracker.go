@@ -16,7 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Board is a tracker.Tracker and tracker.Board in memory.
+// Board is a tracker.Tracker, tracker.Accounts and tracker.Board in memory.
 type Board struct {
 	now func() time.Time
 
@@ -27,6 +27,7 @@ type Board struct {
 	posted    map[[2]string]string         // ids of comments by project and key
 	moves     []Move
 	fail      error
+	nameless  bool // which accounts are ours is not known
 	blockedBy map[string][]string
 	last      int
 }
@@ -82,6 +83,27 @@ func (b *Board) FailWith(err error) {
 	defer b.mu.Unlock()
 	b.fail = err
 }
+
+// SetIdentified sets whether the board has answered which accounts are the
+// service's own, as it has from the beginning.
+func (b *Board) SetIdentified(is bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.nameless = !is
+}
+
+// Own implements tracker.Accounts.
+func (b *Board) Own(accountID string) (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.nameless {
+		return false, tracker.ErrUnidentified
+	}
+	return strings.HasPrefix(accountID, own), nil
+}
+
+// own is how the ids of the service's accounts begin.
+const own = "service/"
 
 // Moves lists the statuses that were set through SetStatus.
 func (b *Board) Moves() []Move {
@@ -175,6 +197,9 @@ func (b *Board) Comments(_ context.Context, projectID, itemID string) ([]tracker
 	if _, err := b.find(projectID, itemID); err != nil {
 		return nil, err
 	}
+	if b.nameless {
+		return nil, tracker.ErrUnidentified
+	}
 	return slices.Clone(b.comments[itemID]), nil
 }
 
@@ -192,7 +217,7 @@ func (b *Board) AddComment(_ context.Context, n tracker.NewComment) (string, err
 	}
 	b.last++
 	c := tracker.Comment{
-		ID: strconv.Itoa(b.last), AuthorID: "service/" + string(n.Author), Body: n.Body, CreatedAt: b.now(), Own: true,
+		ID: strconv.Itoa(b.last), AuthorID: own + string(n.Author), Body: n.Body, CreatedAt: b.now(), Own: true,
 	}
 	b.comments[n.ItemID] = append(b.comments[n.ItemID], c)
 	b.posted[key] = c.ID

@@ -19,6 +19,7 @@ import (
 type Fixture struct {
 	Tracker interface {
 		tracker.Tracker
+		tracker.Accounts
 		tracker.Board
 	}
 	// NewProject makes a project with the columns of the given statuses.
@@ -139,6 +140,14 @@ func comments(t *testing.T, f Fixture) {
 	require.NoError(t, err)
 	require.Len(t, list, 3)
 	require.Equal(t, []bool{false, true, true}, []bool{list[0].Own, list[1].Own, list[2].Own})
+	for _, c := range list {
+		own, err := f.Tracker.Own(c.AuthorID)
+		require.NoError(t, err)
+		require.Equal(t, c.Own, own, "the account says the same")
+	}
+	own, err := f.Tracker.Own("")
+	require.NoError(t, err)
+	require.False(t, own, "nobody is not ourselves")
 	require.Equal(t, "please", list[0].Body)
 	require.Equal(t, "one\ntwo <b> & three", list[1].Body)
 }
