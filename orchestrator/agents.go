@@ -48,6 +48,9 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	if o := e.deployed(ctx, c, project, task, p.Launch); o != nil {
 		return o
 	}
+	if o := e.ours(""); o != nil { // the agent would be given comments, and people's only
+		return o
+	}
 	if why := e.admit(ctx, Start{Task: task, JobID: c.Job.ID, Attempt: c.Job.Attempt}); why != "" {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.Poll), Error: why}
 	}

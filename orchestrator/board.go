@@ -21,6 +21,9 @@ func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *
 	if !ok {
 		return done("the tracker project is not registered")
 	}
+	if o := e.ours(h.ActorID); o != nil {
+		return o
+	}
 	for range decideMax {
 		if o, err := e.look(ctx, c, project, h); !errors.Is(err, ErrConflict) {
 			return o

@@ -23,6 +23,12 @@ type Jobs interface {
 	queue.Lister
 }
 
+// Tracking is everything that the engine needs of a tracker.
+type Tracking interface {
+	tracker.Tracker
+	tracker.Accounts
+}
+
 // Hosting is everything that the engine needs of a git host.
 type Hosting interface {
 	githost.Host
@@ -42,7 +48,7 @@ type Deps struct {
 	Story      Story
 	Jobs       Jobs
 	Projects   *Projects
-	Tracker    tracker.Tracker
+	Tracker    Tracking
 	Host       Hosting
 	Workspaces Workspaces
 	Agents     work.Agents

@@ -49,7 +49,7 @@ func TestSerialGateOfReplicas(t *testing.T) {
 
 // deaf reads no cards while it is shut.
 type deaf struct {
-	tracker.Tracker
+	orchestrator.Tracking
 	shut, caught atomic.Bool
 }
 
@@ -59,7 +59,7 @@ func (d *deaf) Item(ctx context.Context, project, item string) (tracker.Item, er
 		<-ctx.Done()
 		return tracker.Item{}, ctx.Err()
 	}
-	return d.Tracker.Item(ctx, project, item)
+	return d.Tracking.Item(ctx, project, item)
 }
 
 // One process decides a STOP while the agent works in another, on another machine:
@@ -68,14 +68,15 @@ func TestStopOfAnAgentElsewhere(t *testing.T) {
 	var ear *deaf
 	stoppableWith(t, func(r *rig) {
 		r.opt.EventWorkers = 1
-		ear = &deaf{Tracker: r.board}
+		ear = &deaf{Tracking: r.board}
 		r.tracker = ear
 	}, func(r *rig) {
 		r.place.SetScript(instead(stage.Architect, hang))
 		item := r.card(appProject, "x")
 		r.toDone(appProject, item)
 		require.Equal(r, stage.Architecture, r.task(item).State.Stage)
-		require.Len(r, r.place.Checkouts(), 1)
+		checkouts := r.place.Checkouts()
+		require.Len(r, checkouts, 1)
 		here, stop, stopped := r.place, r.stop, r.stopped
 		defer func() { stop(); <-stopped }()
 		r.place, r.tracker = memwork.New(goodAgent), nil
@@ -88,6 +89,6 @@ func TestStopOfAnAgentElsewhere(t *testing.T) {
 		r.move(appProject, item, stage.StatusStop)
 		r.settle(time.Minute)
 		require.Equal(r, stage.Cancelled, r.cancelled(item).State.Stage)
-		require.Empty(r, here.Checkouts(), "where the agent was")
+		require.NotContains(r, here.Checkouts(), checkouts[0], "where the agent was")
 	})
 }

@@ -50,8 +50,8 @@ type rig struct {
 	// features makes the features of an engine; nil = none.
 	features func() []orchestrator.Feature
 	project  []orchestrator.Project
-	tracker  tracker.Tracker // nil = the board
-	log      *slog.Logger    // nil discards
+	tracker  orchestrator.Tracking // nil = the board
+	log      *slog.Logger          // nil discards
 
 	stop    context.CancelFunc
 	stopped chan struct{}

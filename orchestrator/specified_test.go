@@ -18,7 +18,7 @@ import (
 )
 
 // mute is a board whose comments cannot be read.
-type mute struct{ tracker.Tracker }
+type mute struct{ orchestrator.Tracking }
 
 func (mute) Comments(context.Context, string, string) ([]tracker.Comment, error) {
 	return nil, errors.New("500")

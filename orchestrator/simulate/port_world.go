@@ -43,6 +43,8 @@ func (p *trackerPort) Comments(ctx context.Context, project, item string) ([]tra
 	return call(ctx, p.n, ofBoard("Comments"), item, func() ([]tracker.Comment, error) { return p.n.sim.board.Comments(ctx, project, item) })
 }
 
+func (p *trackerPort) Own(account string) (bool, error) { return p.n.sim.board.Own(account) }
+
 func (p *trackerPort) AddComment(ctx context.Context, c tracker.NewComment) (string, error) {
 	o := op{name: "tracker.AddComment", lane: LaneComments}
 	return call(ctx, p.n, o, c.ItemID+" "+c.Key, func() (string, error) {

@@ -29,6 +29,10 @@ func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replay
 	if r.opt.Tracker == nil {
 		return 0, "", nil
 	}
+	// What boards say is not acted on yet: it would count as lost in every pass.
+	if _, err := e.Tracker.Own(""); err != nil {
+		return 0, "", err
+	}
 	for _, p := range e.Projects.All() {
 		lost, listed, failed := r.lost(ctx, e, p)
 		err = errors.Join(err, failed)
