@@ -164,7 +164,7 @@ func (s *server) board(r *http.Request) (view, error) {
 		}
 	}
 	slices.SortStableFunc(p.Needs, func(a, b need) int { return a.Since.Compare(b.Since) })
-	p.Needs = append(trouble(readBlocks(ctx, s.Engine)), p.Needs...)
+	p.Needs = append(s.trouble(ctx), p.Needs...)
 	needs := len(p.Needs)
 	p.Needs = p.Needs[:min(needs, needsMax)]
 	p.MoreNeeds = needs - len(p.Needs)
@@ -209,13 +209,15 @@ func needOf(t orchestrator.Task, x orchestrator.Explanation) need {
 	return n
 }
 
-// trouble is what waits for a person beside tasks: frozen repositories, and a
-// reconciler that has stopped.
-func trouble(b blocks) (out []need) {
+// trouble is what waits for a person beside tasks: frozen repositories, and what is
+// wrong with the service itself.
+func (s *server) trouble(ctx context.Context) (out []need) {
+	b := readBlocks(ctx, s.Engine)
 	for _, f := range b.Serial.Frozen {
 		out = append(out, need{Freeze: &f, card: card{Lamp: lampBlocked, Since: f.Since}})
 	}
-	for _, text := range []string{b.Reconcile.Braked, b.Reconcile.Error, b.Serial.Error, b.Deps.Error, b.Merge.Error, b.Budget.Error} {
+	texts := append(s.warnings(ctx), b.Reconcile.Braked, b.Reconcile.Error, b.Serial.Error, b.Deps.Error, b.Merge.Error, b.Budget.Error)
+	for _, text := range texts {
 		if text != "" {
 			out = append(out, need{Text: text, card: card{Lamp: lampBlocked}})
 		}

@@ -19,7 +19,7 @@ const (
 )
 
 // pulse is the revision of what the pages show: it changes when the journal, the
-// queue or what is held changes. All streams share one reading, so that a hundred
+// queue, what is held or a warning changes. All streams share one reading, so that a hundred
 // of them cost what one costs.
 type pulse struct {
 	mu  sync.Mutex
@@ -54,7 +54,7 @@ func (p *pulse) read(ctx context.Context, o Options) string {
 	for _, e := range newest {
 		fmt.Fprintln(h, e.ID)
 	}
-	fmt.Fprintln(h, depth)
+	fmt.Fprintln(h, depth, o.warnings(ctx))
 	for _, hold := range held {
 		fmt.Fprintln(h, hold.Subject, hold.Name, hold.Reason)
 	}

@@ -61,10 +61,20 @@ type Options struct {
 	// Unfreeze ends the freeze of a repository and tells whether there was one
 	// and why; nil when the serial gate is off.
 	Unfreeze func(ctx context.Context, repo string) (was bool, reason string, err error)
-	Logs     work.Logs       // what agents print; nil: it is not shown
+	Logs     work.Logs // what agents print; nil: it is not shown
+	// Warnings lists what is wrong with the service itself, for the list of what
+	// waits for a person, from memory; nil: nothing is.
+	Warnings func(context.Context) []string
 	Links    []Link          // further entries of the navigation
 	Done     <-chan struct{} // ends streams when it is closed; nil: they end with their clients
 	Log      *slog.Logger    // nil discards
+}
+
+func (o Options) warnings(ctx context.Context) []string {
+	if o.Warnings == nil {
+		return nil
+	}
+	return o.Warnings(ctx)
 }
 
 // server serves the pages.

@@ -207,7 +207,9 @@ func words(text string) string { return strings.Join(strings.Fields(text), " ") 
 
 // The list of what waits for a person comes first, and says what ends the wait.
 func TestNeedsYou(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	var warnings []string
+	warn := func(o *dashboard.Options) { o.Warnings = func(context.Context) []string { return warnings } }
+	inWorld(t, warn, func(w *world) {
 		first := w.card(project, "first card")
 		w.card("p2", "second card")
 		require.NoError(w, w.gate.Freeze(context.Background(), repo, "degraded since noon"))
@@ -215,6 +217,9 @@ func TestNeedsYou(t *testing.T) {
 		require.Regexp(w, `Needs you 3 frozen acme/app degraded since noon Unfreeze… .* needs you APP-1 first card .* ends with .* needs you OTH-\d second card .* Repository`, body)
 		w.move(project, first, stage.StatusApproved)
 		require.Regexp(w, `Needs you 2 frozen`, plain(w.get("/").body))
+		warnings = []string{"the tracker is <b>away</b>"}
+		require.Regexp(w, `Needs you 3 frozen .* service the tracker is <b>away</b> .* needs you`, plain(w.get("/").body))
+		require.NotContains(w, w.get("/").body, "<b>away")
 	})
 }
 
