@@ -102,7 +102,7 @@ func (v *Service) monitor() (orchestrator.Feature, error) {
 func (v *Service) reconciler() (f orchestrator.Feature, err error) {
 	o := reconcile.Options{Every: v.Settings.ReconcileInterval, Grace: v.Settings.ReconcileGrace, Source: trackerSource, Log: v.Log}
 	if v.Settings.ReconcileTracker {
-		o.Tracker, o.Board = v.Plane, v.Plane
+		o.Tracker, o.Board = v.Plane, v.boards
 	}
 	if v.Rec, err = reconcile.New(o); err != nil {
 		return f, err

@@ -67,6 +67,8 @@ type Service struct {
 	Engine   *orchestrator.Engine
 	Handler  http.Handler
 	Log      *slog.Logger
+	identity identity
+	boards   *boards
 	stopping chan struct{} // closed when the server takes no more requests: streams end
 	endWaits func()        // closes it
 }
@@ -82,7 +84,7 @@ func Version() string {
 // Open puts the service together. shim is the command that ends in
 // agentcli.RunShim. Close it when it is not needed any more.
 func Open(ctx context.Context, s Settings, shim []string, log *slog.Logger) (*Service, error) {
-	v := &Service{Settings: s, Log: log, stopping: make(chan struct{})}
+	v := &Service{Settings: s, Log: log, identity: identity{since: time.Now()}, stopping: make(chan struct{})}
 	v.endWaits = sync.OnceFunc(func() { close(v.stopping) })
 	if err := v.adapters(ctx, shim); err != nil {
 		return nil, errors.Join(err, v.Close())
@@ -112,6 +114,7 @@ func (v *Service) adapters(ctx context.Context, shim []string) (err error) {
 	if err != nil {
 		return err
 	}
+	v.boards = &boards{Board: v.Plane, projects: v.Registry.Projects, log: v.Log, lacking: map[string]string{}}
 	v.GitHub, err = github.New(github.Options{BaseURL: s.GitHubURL, Token: s.GitHubToken, Secret: s.GitHubSecret, Insecure: s.InsecureWebhooks})
 	if err != nil {
 		return err
@@ -173,7 +176,7 @@ func (v *Service) engine() (err error) {
 	}
 	pages, err := dashboard.Handler(dashboard.Options{
 		Engine: v.Engine, History: v.DB, AdminToken: s.AdminToken, Stop: s.StopStatus, Unfreeze: v.unfreeze(), Logs: v.Agents,
-		Links: s.Links, Done: v.stopping, Log: v.Log,
+		Links: s.Links, Warnings: v.warnings, Done: v.stopping, Log: v.Log,
 	})
 	if err != nil {
 		return err
@@ -190,6 +193,8 @@ func (v *Service) readiness() []web.Check {
 	list := []web.Check{
 		{Name: "database", Ping: v.DB.Ping},
 		{Name: "git", Ping: func(ctx context.Context) error { _, err := v.Git.Version(ctx); return err }},
+		{Name: "tracker", Warning: true, Ping: v.identity.missing},
+		{Name: "board", Warning: true, Ping: v.boards.incomplete},
 	}
 	if v.Rec != nil {
 		list = append(list, web.Check{Name: "reconcile", Warning: true, Ping: v.Rec.Webhooks})
@@ -202,6 +207,19 @@ func (v *Service) readiness() []web.Check {
 	return list
 }
 
+// warnings are those of readiness, for the dashboard.
+func (v *Service) warnings(ctx context.Context) (out []string) {
+	for _, c := range v.readiness() {
+		if !c.Warning {
+			continue
+		}
+		if err := c.Ping(ctx); err != nil {
+			out = append(out, err.Error())
+		}
+	}
+	return out
+}
+
 // Close closes what Open has opened.
 func (v *Service) Close() error {
 	if v.DB == nil {
@@ -211,14 +229,9 @@ func (v *Service) Close() error {
 }
 
 // Run serves HTTP on the listener and works until ctx ends; then it takes no
-// more requests, ends the agents (their jobs are given back) and returns.
+// more requests, ends the agents (their jobs are given back) and returns. It waits
+// for nobody before it serves, and no answer of a neighbour ends it.
 func (v *Service) Run(ctx context.Context, l net.Listener) error {
-	if err := v.identify(ctx); err != nil {
-		return errors.Join(err, l.Close())
-	}
-	if err := v.letGo(ctx); err != nil {
-		return errors.Join(err, l.Close())
-	}
 	if v.Settings.InsecureWebhooks {
 		v.Log.Warn("unsigned webhooks are taken", "setting", "ORCH_INSECURE_WEBHOOKS")
 	}
@@ -229,6 +242,11 @@ func (v *Service) Run(ctx context.Context, l net.Listener) error {
 	srv.RegisterOnShutdown(v.endWaits)
 	g := run.New(ctx, v.Log)
 	g.Go("engine", v.Engine.Run)
+	g.Go("identify", v.identify)
+	g.Go("boards", v.boards.watch)
+	g.Go("let go", func(ctx context.Context) {
+		v.persist(ctx, "let go of what features held", v.letGo, func(error) {})
+	})
 	if v.Tracks != nil {
 		g.Go("tracks", v.Tracks.Run)
 	}
@@ -251,22 +269,4 @@ func (v *Service) Run(ctx context.Context, l net.Listener) error {
 		err = nil
 	}
 	return err
-}
-
-// identify learns which accounts are ours. Until that is known no webhook is
-// taken: our own changes could not be told from people's.
-func (v *Service) identify(ctx context.Context) error {
-	for wait := 250 * time.Millisecond; ; wait = min(2*wait, 30*time.Second) {
-		err := v.Plane.Identify(ctx)
-		var again interface{ Retryable() bool }
-		if err == nil || !errors.As(err, &again) || !again.Retryable() {
-			return err
-		}
-		v.Log.Warn("the tracker does not answer yet", "err", err)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
-		}
-	}
 }

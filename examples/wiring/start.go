@@ -1,0 +1,143 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// longestWait bounds the wait between two tries of what belongs to the start.
+const longestWait = 30 * time.Second
+
+// persist does something until it succeeds, whatever it fails with, or until ctx
+// ends. tried gets each result; a failure is logged when it is a new one.
+func (v *Service) persist(ctx context.Context, what string, do func(context.Context) error, tried func(error)) {
+	last := ""
+	for wait := longestWait / 128; ; wait = min(2*wait, longestWait) {
+		var err error
+		if panicked := guard.Do(what, func() { err = do(ctx) }); panicked != nil {
+			err = panicked
+		}
+		tried(err)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if err.Error() != last {
+			last = err.Error()
+			v.Log.Warn("a part of the start is tried again", "what", what, "err", err)
+		}
+		if run.Sleep(ctx, run.Real{}, wait) != nil {
+			return
+		}
+	}
+}
+
+// identity is what readiness says of which accounts are ours.
+type identity struct {
+	mu    sync.Mutex
+	since time.Time // of the wait for it
+	err   error     // of the last try
+	known bool
+}
+
+func (i *identity) tried(err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.err, i.known = err, err == nil
+}
+
+// missing is a part of readiness.
+func (i *identity) missing(context.Context) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.known {
+		return nil
+	}
+	err := i.err
+	if err == nil {
+		err = errors.New("no answer yet")
+	}
+	return fmt.Errorf("the tracker has not said who we are since %s: %w", i.since.UTC().Format(time.RFC3339), err)
+}
+
+// identify reads which accounts are ours. Until that is known webhooks of the tracker
+// are kept and not acted upon: our own changes could be taken for people's.
+func (v *Service) identify(ctx context.Context) {
+	v.persist(ctx, "identify at the tracker", v.Plane.Identify, v.identity.tried)
+	if v.identity.missing(ctx) == nil {
+		v.Log.Info("the tracker has said who we are")
+	}
+}
+
+// boards reads columns for whoever needs them, and remembers which projects have
+// none where a card could begin.
+type boards struct {
+	tracker.Board
+	projects *orchestrator.Projects
+	log      *slog.Logger
+
+	mu      sync.Mutex
+	lacking map[string]string // what is wrong, by tracker project, as of the last reading
+}
+
+// Columns implements tracker.Board. A board that cannot be read stays what it was.
+func (b *boards) Columns(ctx context.Context, projectID string) (map[stage.Status]string, error) {
+	columns, err := b.Board.Columns(ctx, projectID)
+	if p, ok := b.projects.ByTracker(projectID); ok && err == nil {
+		b.note(p, columns)
+	}
+	return columns, err
+}
+
+func (b *boards) note(p orchestrator.Project, columns map[stage.Status]string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, has := columns[stage.StatusToAnalyse]
+	_, lacked := b.lacking[p.TrackerProject]
+	begin, _ := stage.StatusNamed(stage.StatusToAnalyse)
+	switch {
+	case has && lacked:
+		delete(b.lacking, p.TrackerProject)
+		b.log.Info("the board has the column now", "column", begin.Name, "prefix", p.Prefix, "repo", p.Repo)
+	case !has && !lacked:
+		b.lacking[p.TrackerProject] = fmt.Sprintf("the board of %s (%s, tracker project %s) has no column %s, so no card can begin there: add a column of that name to it",
+			p.Prefix, p.Repo, p.TrackerProject, begin.Name)
+		b.log.Error("a board has no column where a card can begin", "missing", begin.Name, "prefix", p.Prefix, "repo", p.Repo, "err", b.lacking[p.TrackerProject])
+	}
+}
+
+// incomplete is a part of readiness.
+func (b *boards) incomplete(context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.lacking) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(slices.Sorted(maps.Values(b.lacking)), "; "))
+}
+
+// watch looks at every board at the start and each hour, and sooner again at one that
+// cannot be read. What the reconciler reads meanwhile counts as well.
+func (b *boards) watch(ctx context.Context) {
+	for wait := time.Duration(0); run.Sleep(ctx, run.Real{}, wait) == nil; {
+		wait = time.Hour
+		for _, p := range b.projects.All() {
+			if _, err := b.Columns(ctx, p.TrackerProject); err != nil && ctx.Err() == nil {
+				wait = 5 * time.Minute
+				b.log.Warn("the columns of a board cannot be read", "prefix", p.Prefix, "repo", p.Repo, "err", err)
+			}
+		}
+	}
+}
