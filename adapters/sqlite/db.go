@@ -34,9 +34,10 @@ var schema string
 
 // Options of a DB.
 type Options struct {
-	Path string           // of the file; its directory is made
-	Now  func() time.Time // nil = time.Now
-	Log  *slog.Logger     // nil discards
+	Path   string           // of the file; its directory is made
+	Now    func() time.Time // nil = time.Now
+	Log    *slog.Logger     // nil discards
+	Driver string           // name of a database/sql driver that wraps modernc's, to count or trace; "" = modernc's own
 }
 
 // DB is an open file. It is safe for concurrent use.
@@ -73,8 +74,11 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Driver == "" {
+		o.Driver = "sqlite"
+	}
 	d := &DB{now: o.Now, log: o.Log, stmts: map[string]*sql.Stmt{}, mem: newMemory(), reqs: make(chan *request, 1024), wakers: wakers{byPool: map[string]chan struct{}{}}}
-	if err := d.open(ctx, o.Path); err != nil {
+	if err := d.open(ctx, o.Driver, o.Path); err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlite: %s: %w", o.Path, err), d.closeFiles())
 	}
 	d.group = run.New(context.WithoutCancel(ctx), o.Log)
@@ -87,8 +91,8 @@ func dsn(path string, extra ...string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String() + "?" + q.Encode()
 }
 
-func (d *DB) open(ctx context.Context, path string) (err error) {
-	if d.writes, err = sql.Open("sqlite", dsn(path, "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(4000)")); err != nil {
+func (d *DB) open(ctx context.Context, driver, path string) (err error) {
+	if d.writes, err = sql.Open(driver, dsn(path, "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(4000)")); err != nil {
 		return err
 	}
 	d.writes.SetMaxOpenConns(1)
@@ -110,7 +114,7 @@ func (d *DB) open(ctx context.Context, path string) (err error) {
 	if _, err = d.conn.ExecContext(ctx, "commit"); err != nil {
 		return err
 	}
-	if d.read, err = sql.Open("sqlite", dsn(path, "query_only(1)")); err != nil {
+	if d.read, err = sql.Open(driver, dsn(path, "query_only(1)")); err != nil {
 		return err
 	}
 	d.read.SetMaxOpenConns(4)
