@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 )
 
 // cost is what has been used so far.
@@ -25,14 +23,13 @@ func (c cost) minus(d cost) cost {
 }
 
 // spent reads the costs of a server on this machine.
-func spent(ctx context.Context, url string) (c cost, err error) {
-	conn, err := pgx.Connect(ctx, url)
+func spent(ctx context.Context, server *pgtest.Server) (c cost, err error) {
+	conn, err := pgx.Connect(ctx, server.URL("postgres"))
 	if err != nil {
 		return c, err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	var dir string
-	if err := conn.QueryRow(ctx, "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint, current_setting('data_directory')").Scan(&c.wal, &dir); err != nil {
+	if err := conn.QueryRow(ctx, "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint").Scan(&c.wal); err != nil {
 		return c, err
 	}
 	var use syscall.Rusage
@@ -40,43 +37,8 @@ func spent(ctx context.Context, url string) (c cost, err error) {
 		return c, err
 	}
 	c.client = time.Duration(use.Utime.Nano() + use.Stime.Nano())
-	file, err := os.ReadFile(filepath.Join(dir, "postmaster.pid"))
-	if err != nil {
-		return c, err
-	}
-	master, _, _ := strings.Cut(string(file), "\n")
-	c.server, err = family(master)
+	c.server, err = server.Spent()
 	return c, err
-}
-
-// family is the CPU time of a process and its children, dead ones too.
-func family(master string) (sum time.Duration, err error) {
-	all, err := filepath.Glob("/proc/[0-9]*/stat")
-	for _, name := range all {
-		stat, err := os.ReadFile(name)
-		if err != nil {
-			continue // it has ended
-		}
-		_, rest, _ := strings.Cut(string(stat), ") ")
-		f := strings.Fields(rest)
-		switch {
-		case filepath.Base(filepath.Dir(name)) == master:
-			sum += ticks(f[11:15]) // with those that it waited for
-		case f[1] == master:
-			sum += ticks(f[11:13])
-		}
-	}
-	return sum, err
-}
-
-func ticks(list []string) (d time.Duration) {
-	for _, s := range list {
-		n, err := strconv.Atoi(s)
-		if err == nil {
-			d += time.Duration(n) * 10 * time.Millisecond
-		}
-	}
-	return d
 }
 
 // each tells the costs of a job.

@@ -60,7 +60,8 @@ var parts = []part{
 type lab struct {
 	size
 
-	url         string
+	server      *pgtest.Server
+	url         string // of its database
 	riverSQLite string
 	dir         string
 	table       table
@@ -80,7 +81,7 @@ func bench(ctx context.Context, s size, only, riverSQLite string) (code int) {
 	if t.failed {
 		return 1
 	}
-	l := &lab{size: s, url: server.URL("postgres"), riverSQLite: riverSQLite, dir: dir}
+	l := &lab{size: s, server: server, url: server.URL("postgres"), riverSQLite: riverSQLite, dir: dir}
 	begun, before := time.Now(), load()
 	for _, p := range parts {
 		if only != "" && !strings.Contains(","+only+",", ","+p.name+",") {

@@ -54,7 +54,7 @@ func (l *lab) costly(ctx context.Context, each ...func() (float64, error)) ([][]
 	metered := make([]func() (float64, error), len(each))
 	for i, f := range each {
 		metered[i] = func() (float64, error) {
-			before, err := spent(ctx, l.url)
+			before, err := spent(ctx, l.server)
 			if err != nil {
 				return 0, err
 			}
@@ -62,7 +62,7 @@ func (l *lab) costly(ctx context.Context, each ...func() (float64, error)) ([][]
 			if err != nil {
 				return 0, err
 			}
-			after, err := spent(ctx, l.url)
+			after, err := spent(ctx, l.server)
 			d := after.minus(before)
 			costs[i] = cost{costs[i].wal + d.wal, costs[i].server + d.server, costs[i].client + d.client}
 			return v, err
