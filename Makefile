@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser check lint fmt cover bench bench-queue bench-tiles fuzz soak sim mutants build tools
+.PHONY: help demo test test-browser check lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants build tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ bench-queue: ## the queue beside River and goqite; ARGS=-quick for two minutes
 	@cd bench/queue && $(GO) build -o ../../$(BIN)/bench-queue .
 	@cd bench/queue/riversqlite && $(GO) build -o ../../../$(BIN)/bench-riversqlite . || echo "River's SQLite driver cannot be had: the table will say so"
 	@$(BIN)/bench-queue $$(test -x $(BIN)/bench-riversqlite && echo -riversqlite $(BIN)/bench-riversqlite) $(ARGS)
+
+bench-engine: ## whole lives of tasks on real stores, beside 0 to 100,000 others; ARGS=-quick for a few minutes
+	$(GO) run ./examples/benchengine $(ARGS)
 
 bench-tiles: ## tracks and tiles beside orb and PostGIS, as one table; ARGS=-million for a million tracks
 	$(GO) run ./examples/benchtiles $(ARGS)

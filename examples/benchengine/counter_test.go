@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// counter is a store whose calls are counted, and the rows that go over its port:
+// what a call returns, and what it hands in.
+type counter struct {
+	store
+	calls, rows atomic.Int64
+}
+
+// call counts a call that hands in so many rows. It comes before the call itself.
+func (c *counter) call(rows int) *counter {
+	c.calls.Add(1)
+	c.rows.Add(int64(rows))
+	return c
+}
+
+// many counts the rows of a call that returns a list.
+func many[T any](c *counter, list []T, err error) ([]T, error) {
+	c.rows.Add(int64(len(list)))
+	return list, err
+}
+
+// committed is how many rows a commit hands in.
+func committed(c orchestrator.Commit) int {
+	return 1 + len(c.Journal) + len(c.Gates) + len(c.Runs) + len(c.Jobs) + len(c.Hold) + len(c.Free) + len(c.Live)
+}
+
+// Every call is counted: one that is added to a port, and not counted here, would
+// make a life look cheaper than it is.
+func TestEveryCallIsCounted(t *testing.T) {
+	port := reflect.TypeFor[interface {
+		store
+		orchestrator.Relay
+		queue.Relay
+	}]()
+	for m := range port.Methods() {
+		if m.Name == "Wake" { // a channel in memory
+			continue
+		}
+		c := &counter{} // without a store: whoever is not counted fails before anything is
+		func() {
+			defer func() { _ = recover() }()
+			f := reflect.ValueOf(c).MethodByName(m.Name)
+			var args []reflect.Value
+			for i := range f.Type().NumIn() {
+				args = append(args, reflect.Zero(f.Type().In(i)))
+			}
+			if f.Type().IsVariadic() {
+				f.CallSlice(args)
+			} else {
+				f.Call(args)
+			}
+		}()
+		require.EqualValues(t, 1, c.calls.Load(), "%s is counted", m.Name)
+	}
+}
+
+func (c *counter) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrator.Task, error) {
+	list, err := c.call(0).store.Tasks(ctx, f)
+	return many(c, list, err)
+}
+
+func (c *counter) Journal(ctx context.Context, taskID int64) ([]orchestrator.JournalEntry, error) {
+	list, err := c.call(0).store.Journal(ctx, taskID)
+	return many(c, list, err)
+}
+
+func (c *counter) JournalSince(ctx context.Context, after int64, limit int) ([]orchestrator.JournalEntry, error) {
+	list, err := c.call(0).store.JournalSince(ctx, after, limit)
+	return many(c, list, err)
+}
+
+func (c *counter) JournalBefore(ctx context.Context, taskID, before int64, limit int) ([]orchestrator.JournalEntry, error) {
+	list, err := c.call(0).store.JournalBefore(ctx, taskID, before, limit)
+	return many(c, list, err)
+}
+
+func (c *counter) DecisionsAt(ctx context.Context, id int64) ([]orchestrator.JournalEntry, error) {
+	list, err := c.call(0).store.DecisionsAt(ctx, id)
+	return many(c, list, err)
+}
+
+func (c *counter) GateResults(ctx context.Context, taskID int64) ([]orchestrator.GateResult, error) {
+	list, err := c.call(0).store.GateResults(ctx, taskID)
+	return many(c, list, err)
+}
+
+func (c *counter) AgentRuns(ctx context.Context, taskID int64) ([]orchestrator.AgentRun, error) {
+	list, err := c.call(0).store.AgentRuns(ctx, taskID)
+	return many(c, list, err)
+}
+
+func (c *counter) RunsSince(ctx context.Context, repo string, since time.Time) ([]orchestrator.AgentRun, error) {
+	list, err := c.call(0).store.RunsSince(ctx, repo, since)
+	return many(c, list, err)
+}
+
+func (c *counter) Dependencies(ctx context.Context) ([]orchestrator.Dependency, error) {
+	list, err := c.call(0).store.Dependencies(ctx)
+	return many(c, list, err)
+}
+
+func (c *counter) Reservations(ctx context.Context, repo string) ([]orchestrator.Reservation, error) {
+	list, err := c.call(0).store.Reservations(ctx, repo)
+	return many(c, list, err)
+}
+
+func (c *counter) DayCosts(ctx context.Context, since time.Time) ([]orchestrator.DayCost, error) {
+	list, err := c.call(0).store.DayCosts(ctx, since)
+	return many(c, list, err)
+}
+
+func (c *counter) Ended(ctx context.Context, limit int) ([]orchestrator.Task, error) {
+	list, err := c.call(0).store.Ended(ctx, limit)
+	return many(c, list, err)
+}
+
+func (c *counter) Take(ctx context.Context, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
+	list, err := c.call(0).store.Take(ctx, pool, worker, n, ttl)
+	return many(c, list, err)
+}
+
+func (c *counter) Cancel(ctx context.Context, taskID int64, pools ...string) ([]queue.Job, error) {
+	list, err := c.call(0).store.Cancel(ctx, taskID, pools...)
+	return many(c, list, err)
+}
+
+func (c *counter) Reap(ctx context.Context) ([]queue.Job, error) {
+	list, err := c.call(0).store.Reap(ctx)
+	return many(c, list, err)
+}
+
+func (c *counter) Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error) {
+	list, err := c.call(0).store.Waiting(ctx, f)
+	return many(c, list, err)
+}
+
+func (c *counter) Jobs(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
+	list, err := c.call(0).store.Jobs(ctx, f)
+	return many(c, list, err)
+}
+
+func (c *counter) Holds(ctx context.Context) ([]queue.Hold, error) {
+	list, err := c.call(0).store.Holds(ctx)
+	return many(c, list, err)
+}
+
+func (c *counter) Depth(ctx context.Context) ([]queue.Depth, error) {
+	list, err := c.call(0).store.Depth(ctx)
+	return many(c, list, err)
+}
+
+func (c *counter) NewTaskID(ctx context.Context) (int64, error) {
+	return c.call(1).store.NewTaskID(ctx)
+}
+
+func (c *counter) Task(ctx context.Context, id int64) (orchestrator.Task, error) {
+	return c.call(1).store.Task(ctx, id)
+}
+
+func (c *counter) Receive(ctx context.Context, d orchestrator.Delivery, job queue.Job) (bool, error) {
+	return c.call(1).store.Receive(ctx, d, job)
+}
+
+func (c *counter) LastDelivery(ctx context.Context, source string) (time.Time, error) {
+	return c.call(1).store.LastDelivery(ctx, source)
+}
+
+func (c *counter) TaskCosts(ctx context.Context, ids []int64) (map[int64]orchestrator.Cost, error) {
+	return c.call(len(ids)).store.TaskCosts(ctx, ids)
+}
+
+func (c *counter) Extend(ctx context.Context, k queue.Claim, ttl time.Duration) error {
+	return c.call(1).store.Extend(ctx, k, ttl)
+}
+
+func (c *counter) Finish(ctx context.Context, k queue.Claim, o queue.Outcome) error {
+	return c.call(1).store.Finish(ctx, k, o)
+}
+
+func (c *counter) Hold(ctx context.Context, holds ...queue.Hold) error {
+	return c.call(len(holds)).store.Hold(ctx, holds...)
+}
+
+func (c *counter) Free(ctx context.Context, holds ...queue.Hold) error {
+	return c.call(len(holds)).store.Free(ctx, holds...)
+}
+
+func (c *counter) Forget(ctx context.Context, rs ...orchestrator.Reservation) error {
+	return c.call(len(rs)).store.Forget(ctx, rs...)
+}
+
+func (c *counter) Reserve(ctx context.Context, r orchestrator.Reservation) error {
+	return c.call(1).store.Reserve(ctx, r)
+}
+
+func (c *counter) SetDependencies(ctx context.Context, taskID int64, source string, on []int64) error {
+	return c.call(len(on)).store.SetDependencies(ctx, taskID, source, on)
+}
+
+func (c *counter) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
+	return c.call(len(jobs)).store.Put(ctx, jobs...)
+}
+
+func (c *counter) Commit(ctx context.Context, k orchestrator.Commit) error {
+	return c.call(committed(k)).store.Commit(ctx, k)
+}
+
+func (c *counter) CommitTake(ctx context.Context, k orchestrator.Commit, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
+	list, err := orchestrator.CommitTake(ctx, c.call(committed(k)).store, k, pool, worker, n, ttl)
+	return many(c, list, err)
+}
+
+func (c *counter) FinishTake(ctx context.Context, k queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
+	list, err := queue.FinishTake(ctx, c.call(1+len(o.Then)).store, k, o, pool, worker, n, ttl)
+	return many(c, list, err)
+}
