@@ -57,6 +57,9 @@ func (b *boards) unwatch(item string) {
 	delete(b.waiting, item)
 }
 
+// Own implements tracker.Accounts.
+func (b *boards) Own(accountID string) (bool, error) { return memtracker.New(nil).Own(accountID) }
+
 // SetStatus implements tracker.Tracker.
 func (b *boards) SetStatus(ctx context.Context, project, item string, s stage.Status) error {
 	err := b.of(project, item).SetStatus(ctx, project, item, s)

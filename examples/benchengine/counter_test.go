@@ -138,6 +138,10 @@ func (c *counter) Cancel(ctx context.Context, taskID int64, pools ...string) ([]
 	return many(c, list, err)
 }
 
+func (c *counter) Hasten(ctx context.Context, pool string, taskID int64) (int, error) {
+	return c.call(0).store.Hasten(ctx, pool, taskID)
+}
+
 func (c *counter) Reap(ctx context.Context) ([]queue.Job, error) {
 	list, err := c.call(0).store.Reap(ctx)
 	return many(c, list, err)

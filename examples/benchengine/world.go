@@ -96,7 +96,7 @@ func newWorld(inflight int, features bool, log *slog.Logger) (*world, error) {
 func (w *world) begin(s store) error {
 	w.store = s
 	runners := effects.Runners(effects.Deps{
-		Store: s, Projects: w.projects, Tracker: w.boards, Host: w.host, Messenger: w.chat, Workspaces: w.place, Agents: w.place, Log: w.log,
+		Store: s, Jobs: s, Projects: w.projects, Tracker: w.boards, Host: w.host, Messenger: w.chat, Workspaces: w.place, Agents: w.place, Log: w.log,
 	})
 	features, err := w.list(runners)
 	if err != nil {
