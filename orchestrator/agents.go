@@ -155,9 +155,12 @@ func (e *Engine) stopAgents(taskID int64) {
 
 func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task, l stage.Launch) *queue.Outcome {
 	space := p.Space(t)
-	dir, err := "", e.Agents.Quiesce(ctx, t.ID)
+	space.Role = l.Role
+	var at work.Checkout
+	err := e.Agents.Quiesce(ctx, t.ID)
 	if err == nil && ctx.Err() == nil {
-		dir, err = e.Workspaces.Open(ctx, space, FirstFiles(p, t))
+		at, err = e.Workspaces.Open(ctx, space, FirstFiles(p, t))
+		e.noteLeft(ctx, t, at.Left)
 	}
 	if ctx.Err() != nil {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
@@ -165,7 +168,7 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 	if err != nil {
 		return e.attempt(c, t, l, work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: "the workspace: " + err.Error()})
 	}
-	result := e.Agents.Run(ctx, e.command(ctx, p, t, l, c, dir))
+	result := e.Agents.Run(ctx, e.command(ctx, p, t, l, c, at.Dir))
 	if result.Kind == work.ResultCancelled {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
 	}
@@ -184,6 +187,19 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 	}
 	ev := stage.Event{On: stage.OnAgentFinished, At: e.Now(), Run: l.Run, Agent: &report, SHA: tip.SHA}
 	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{e.agentEvent(c, t, l, result, ev)}}
+}
+
+// noteLeft writes into the task's story where people find what an attempt had not
+// committed. The ref is there without the note too.
+func (e *Engine) noteLeft(ctx context.Context, t Task, left work.Left) {
+	if left.Ref == "" {
+		return
+	}
+	e.Log.Info("what an attempt had not committed is kept", "task", t.ID, "repo", t.Repo, "ref", left.Ref, "sha", left.SHA)
+	entry := JournalEntry{TaskID: t.ID, Seq: t.State.Seq, At: e.Now(), Kind: KindLeft, Payload: encode(left)}
+	if err := e.Store.Commit(context.WithoutCancel(ctx), Commit{Journal: []JournalEntry{entry}}); err != nil {
+		e.Log.Warn("what an attempt had not committed could not be noted", "task", t.ID, "repo", t.Repo, "ref", left.Ref, "err", err)
+	}
 }
 
 // attempt reports an attempt that failed: the queue tries again until the

@@ -13,6 +13,7 @@ import (
 const (
 	KindDecision = "decision" // the payload is a Recorded
 	KindOperator = "operator" // the payload is an Act
+	KindLeft     = "left"     // the payload is a work.Left
 )
 
 // Acts of an operator.

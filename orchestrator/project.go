@@ -25,6 +25,7 @@ type Project struct {
 	Agents         map[stage.Role]string    // preset or command for each role
 	Required       map[stage.Stage][]string // files that must exist to leave a stage
 	Gates          map[stage.Stage][]string // further checks to leave a stage, by name
+	Keep           []string                 // see work.Space
 	Monitor        []string                 // addresses that are looked at after a deployment
 }
 
@@ -43,7 +44,7 @@ func (p Project) Sync() string {
 func (p Project) Space(t Task) work.Space {
 	return work.Space{
 		Repo: p.Repo, CloneURL: p.CloneURL, Main: p.Main, Branch: t.Branch,
-		WorkItem: t.WorkItemID, Docs: p.Docs(t.WorkItemID), Head: t.State.Head,
+		WorkItem: t.WorkItemID, Docs: p.Docs(t.WorkItemID), Head: t.State.Head, Keep: p.Keep,
 	}
 }
 
@@ -119,9 +120,11 @@ func (p Project) check() (field, wrong string) {
 		return "clone_url", "is missing: what git clones from"
 	case !prefixForm.MatchString(p.Prefix):
 		return "prefix", fmt.Sprintf("is %q, want capitals and digits such as GPX, at most 12", p.Prefix)
-	default:
-		return "", ""
 	}
+	if err := work.CheckKeep(p.Keep); err != nil {
+		return "keep", err.Error()
+	}
+	return "", ""
 }
 
 // All lists the entries in the order of the file.

@@ -40,7 +40,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	rel, _ := filepath.Rel(dir, checkout)
+	rel, _ := filepath.Rel(dir, checkout.Dir)
 	tip, err := git.Tip(ctx, space)
 	fmt.Println(rel, len(tip.SHA), err)
 	err = git.Push(ctx, space, tip.SHA, "")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -52,6 +53,7 @@ type call struct {
 	stdin string
 	env   []string
 	args  []string
+	most  int // bytes of what it writes that count; 0 = all
 }
 
 // git runs a subcommand on a repository and returns what it wrote.
@@ -85,8 +87,12 @@ func (g *Git) run(ctx context.Context, c call) (string, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	var errs bytes.Buffer
+	out := &capped{left: c.most}
+	if c.most == 0 {
+		out.left = math.MaxInt
+	}
+	cmd.Stdout, cmd.Stderr = out, &errs
 	if err := cmd.Run(); err != nil {
 		return out.String(), failed(ctx, verb(c.args), errs.String(), err)
 	}

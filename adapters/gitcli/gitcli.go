@@ -2,12 +2,17 @@
 //
 //	<root>/mirrors/<owner>--<name>.git       bare; only this package writes it
 //	<root>/repos/<owner>--<name>/<item>.git  the task's own repository, which borrows the mirror's objects
+//	<root>/repos/<owner>--<name>/<item>.json how it stands to the mirror
 //	<root>/work/<owner>--<name>/<item>/      the checkout that agents work in
 //
-// An agent that spoils its repository's configuration hurts its own task only:
-// commits are fetched from there into the mirror by name, and pushed from the
-// mirror, on condition of where the remote branch was last seen, through one
-// function that refuses protected branches.
+// Repository and checkout are made anew for each attempt of an agent, so nothing
+// that one was killed in, or has planted, is in the next one's way. What it had not
+// committed is kept in the mirror as refs/signalbox/left/<item>/<n>.
+//
+// No git runs with the configuration of a task's repository: its refs are read as
+// files, its objects are fetched into the mirror through a repository made for that,
+// and commits are pushed from the mirror, on condition of where the remote branch
+// was last seen, through one function that refuses protected branches.
 //
 // Services that share their tasks (Options.Shared) have directories of their own
 // and hand commits over through the remote, as refs/signalbox/<item>/<commit>,
@@ -130,7 +135,12 @@ func (g *Git) Version(ctx context.Context) (string, error) {
 // place is where a space's things are.
 type place struct {
 	work.Space
-	mirror, repo, dir string
+	mirror string // bare repository
+	repo   string // the task's own
+	mark   string // file, see mark
+	dir    string // the checkout
+	borrow string // repository in which the task's objects are read
+	aside  string // where caches are while the checkout is made anew
 }
 
 // locate checks the names of a space and finds its directories.
@@ -154,9 +164,13 @@ func (g *Git) locate(s work.Space) (place, error) {
 	if s.Branch == s.Main || slices.Contains(g.opt.Protected, s.Branch) {
 		return p, fmt.Errorf("%w: %s", work.ErrProtected, s.Branch)
 	}
+	if err := work.CheckKeep(s.Keep); err != nil {
+		return p, err
+	}
 	flat := strings.ToLower(owner + "--" + name)
 	p.mirror = filepath.Join(g.opt.Root, "mirrors", flat+".git")
-	p.repo = filepath.Join(g.opt.Root, "repos", flat, s.WorkItem+".git")
+	own := filepath.Join(g.opt.Root, "repos", flat, s.WorkItem)
+	p.repo, p.mark, p.borrow, p.aside = own+".git", own+".json", own+".borrow", own+".aside"
 	p.dir = filepath.Join(g.opt.Root, "work", flat, s.WorkItem)
 	return p, nil
 }

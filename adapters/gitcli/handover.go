@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -146,7 +144,7 @@ func (g *Git) begin(ctx context.Context, p place) error {
 	if _, err := g.git(ctx, p.mirror, "update-ref", "-d", "refs/heads/"+p.Branch, tip); err != nil {
 		return err
 	}
-	return g.remove(filepath.Join(p.repo, ready)) // the checkout is the earlier task's too
+	return g.remove(p.mark) // the checkout is the earlier task's too
 }
 
 // sameTask reports whether two commits have more in common than main.
@@ -185,20 +183,13 @@ func (g *Git) claimBranch(ctx context.Context, p place, tip string) (string, err
 	return other, nil
 }
 
-// stale reports whether a checkout was left behind: it lacks the commit that the
-// task stands at, because others went on without it.
-func (g *Git) stale(ctx context.Context, p place) (bool, error) {
+// surpassed reports whether a commit lacks the one that the task stands at, because
+// others went on without it.
+func (g *Git) surpassed(ctx context.Context, p place, sha string) (bool, error) {
 	if !g.opt.Shared || p.Head == "" {
 		return false, nil
 	}
-	if _, err := os.Stat(filepath.Join(p.repo, ready)); err != nil {
-		return false, nil // it is made anew anyway
-	}
-	have, err := g.ref(ctx, p.repo, "refs/heads/"+p.Branch)
-	if err != nil || have == "" {
-		return true, nil // its repository is spoilt
-	}
-	has, err := g.ancestor(ctx, p.repo, p.Head, have)
+	has, err := g.ancestor(ctx, p.mirror, p.Head, sha)
 	return !has, err
 }
 

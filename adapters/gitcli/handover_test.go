@@ -91,8 +91,8 @@ func TestAttemptThatWasGivenUp(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "slow.go"))
 	require.NoFileExists(t, filepath.Join(dir, "left.txt"))
 	require.Equal(t, head, run(t, dir, "rev-parse", "HEAD"))
-	write(t, dir, "kept.txt", "of this attempt")
-	require.FileExists(t, filepath.Join(a.at(head).open(), "kept.txt"), "a checkout that is not behind stays as it is")
+	more := commit(t, dir, "more.go", "package more\n")
+	require.Equal(t, more, run(t, a.at(head).open(), "rev-parse", "HEAD"), "a checkout that is not behind is gone on from")
 }
 
 // A replica has brought a branch up to date and died: before it could publish

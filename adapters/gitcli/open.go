@@ -12,31 +12,22 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// ready is written last when a task's repository is made: without it what is
-// there is half made and thrown away.
-const ready = "signalbox-ready"
-
 // Open implements work.Workspaces.
-func (g *Git) Open(ctx context.Context, s work.Space, first []work.File) (string, error) {
+func (g *Git) Open(ctx context.Context, s work.Space, first []work.File) (work.Checkout, error) {
 	p, err := g.locate(s)
 	if err != nil {
-		return "", err
+		return work.Checkout{}, err
 	}
 	defer g.lock(p.dir)()
 	tip, err := g.branch(ctx, p, first)
 	if err != nil {
-		return "", err
+		return work.Checkout{}, err
 	}
-	behind, err := g.stale(ctx, p)
-	if err != nil {
-		return "", err
+	start, left := g.salvage(ctx, p, tip)
+	if err := ctx.Err(); err != nil { // what is there may not be saved yet
+		return work.Checkout{}, err
 	}
-	if _, err := os.Stat(filepath.Join(p.repo, ready)); err != nil || behind {
-		if err := g.makeRepo(ctx, p, tip); err != nil {
-			return "", err
-		}
-	}
-	return p.dir, g.repair(ctx, p, tip)
+	return work.Checkout{Dir: p.dir, Left: left}, g.makeAnew(ctx, p, mark{Taken: tip, Role: s.Role}, start)
 }
 
 // Begin implements work.Mirror.
@@ -184,119 +175,4 @@ func (g *Git) stage(ctx context.Context, p place, env []string, f work.File) err
 	}
 	_, err = g.run(ctx, call{repo: p.mirror, env: env, args: []string{"update-index", "--add", "--cacheinfo", "100644," + strings.TrimSpace(blob) + "," + f.Path}})
 	return err
-}
-
-// makeRepo makes the task's own repository and its checkout from scratch.
-func (g *Git) makeRepo(ctx context.Context, p place, tip string) error {
-	for _, half := range []string{p.repo, p.dir} {
-		if err := g.remove(half); err != nil {
-			return err
-		}
-	}
-	if err := os.MkdirAll(filepath.Dir(p.repo), 0o700); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(p.dir, 0o700); err != nil {
-		return err
-	}
-	if _, err := g.git(ctx, "", "init", "--quiet", "--separate-git-dir="+p.repo, p.dir); err != nil {
-		return err
-	}
-	alternates := filepath.Join(p.repo, "objects", "info", "alternates")
-	if err := os.MkdirAll(filepath.Dir(alternates), 0o700); err != nil {
-		return err
-	}
-	if err := os.WriteFile(alternates, []byte(filepath.Join(p.mirror, "objects")+"\n"), 0o600); err != nil {
-		return err
-	}
-	for _, args := range [][]string{
-		{"update-ref", "refs/heads/" + p.Branch, tip},
-		{"symbolic-ref", "HEAD", "refs/heads/" + p.Branch},
-		{"config", "user.name", g.opt.Name},
-		{"config", "user.email", g.opt.Email},
-	} {
-		if _, err := g.git(ctx, p.repo, args...); err != nil {
-			return err
-		}
-	}
-	if err := g.reset(ctx, p, tip); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(p.repo, ready), nil, 0o600)
-}
-
-func (g *Git) reset(ctx context.Context, p place, to string) error {
-	_, err := g.run(ctx, call{repo: p.repo, tree: p.dir, args: []string{"reset", "--quiet", "--hard", to}})
-	return err
-}
-
-// repair brings a checkout that exists to where an agent can work: locks that a
-// killed process left are gone, the task's branch is checked out, and it has
-// what the mirror has. Uncommitted changes stay.
-func (g *Git) repair(ctx context.Context, p place, tip string) error {
-	if err := removeLocks(ctx, p.repo, 0); err != nil {
-		return err
-	}
-	if main, err := g.ref(ctx, p.mirror, "refs/remotes/origin/"+p.Main); err != nil {
-		return err
-	} else if main != "" {
-		if _, err := g.git(ctx, p.repo, "update-ref", "refs/remotes/origin/"+p.Main, main); err != nil {
-			return err
-		}
-	}
-	if err := g.relink(p); err != nil {
-		return err
-	}
-	head, err := g.git(ctx, p.repo, "symbolic-ref", "--quiet", "HEAD")
-	if exitCode(err) == 1 {
-		err = nil // a detached head: the branch is checked out below
-	}
-	if err != nil {
-		return err
-	}
-	have, err := g.ref(ctx, p.repo, "refs/heads/"+p.Branch)
-	if err != nil {
-		return err
-	}
-	behind := have == ""
-	if have != "" && have != tip {
-		if behind, err = g.ancestor(ctx, p.repo, have, tip); err != nil {
-			return err
-		}
-	}
-	if strings.TrimSpace(head) == "refs/heads/"+p.Branch && !behind {
-		return nil
-	}
-	if behind {
-		if _, err := g.git(ctx, p.repo, "update-ref", "refs/heads/"+p.Branch, tip); err != nil {
-			return err
-		}
-	}
-	if _, err := g.git(ctx, p.repo, "symbolic-ref", "HEAD", "refs/heads/"+p.Branch); err != nil {
-		return err
-	}
-	return g.reset(ctx, p, "HEAD")
-}
-
-// relink restores a checkout that was removed or lost its link.
-func (g *Git) relink(p place) error {
-	link := filepath.Join(p.dir, ".git")
-	want := "gitdir: " + p.repo + "\n"
-	if body, err := os.ReadFile(link); err == nil && string(body) == want {
-		return nil
-	}
-	if err := g.remove(link); err != nil {
-		return err
-	}
-	if _, err := os.Stat(p.dir); errors.Is(err, os.ErrNotExist) {
-		// An empty checkout: the reset that follows when another branch is
-		// checked out restores everything in it.
-		if err := os.MkdirAll(p.dir, 0o700); err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(p.repo, "HEAD"), []byte("ref: refs/heads/signalbox-lost\n"), 0o600); err != nil {
-			return err
-		}
-	}
-	return os.WriteFile(link, []byte(want), 0o600)
 }

@@ -28,7 +28,7 @@ func (g *Git) CatchUp(ctx context.Context, s work.Space, always bool) (work.Caug
 		return work.CaughtUp{}, err
 	}
 	if done, err := g.caughtUp(ctx, p); err != nil || done.SHA != "" {
-		return done, errors.Join(err, g.follow(ctx, p, done.Base, done.SHA))
+		return done, errors.Join(err, p.passBy(done.SHA))
 	}
 	head, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
 	if err == nil && head == "" {
@@ -51,13 +51,13 @@ func (g *Git) CatchUp(ctx context.Context, s work.Space, always bool) (work.Caug
 			return work.CaughtUp{}, err
 		}
 		if other, err := g.handOverOnto(ctx, p, tip); err != nil || other.SHA != "" {
-			return other, errors.Join(err, g.follow(ctx, p, other.Base, other.SHA))
+			return other, errors.Join(err, p.passBy(other.SHA))
 		}
 		if _, err := g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, tip, head); err != nil {
 			return work.CaughtUp{}, err
 		}
 	}
-	return work.CaughtUp{SHA: tip, Base: base}, g.follow(ctx, p, base, tip)
+	return work.CaughtUp{SHA: tip, Base: base}, p.passBy(tip)
 }
 
 // standsOn reports whether a branch has all of main, and no merges when it is to
@@ -112,31 +112,15 @@ func (g *Git) rebase(ctx context.Context, p place, base, head string) (tip strin
 	return g.ref(ctx, in.repo, "HEAD")
 }
 
-// follow brings the checkout to the new tip, when there is one.
-func (g *Git) follow(ctx context.Context, p place, base, tip string) error {
-	if tip == "" {
+// passBy marks the checkout as one that the mirror's branch has gone on without, if
+// it has. The next attempt begins at the branch.
+func (p place) passBy(tip string) error {
+	m, whole := p.readMark()
+	if !whole || tip == "" || m.Taken == tip {
 		return nil
 	}
-	if _, err := os.Stat(filepath.Join(p.repo, ready)); err != nil {
-		return nil
-	}
-	have, err := g.ref(ctx, p.repo, "refs/heads/"+p.Branch)
-	if err != nil {
-		return err
-	}
-	for _, args := range [][]string{
-		{"update-ref", "refs/remotes/origin/" + p.Main, base},
-		{"update-ref", "refs/heads/" + p.Branch, tip},
-		{"symbolic-ref", "HEAD", "refs/heads/" + p.Branch},
-	} {
-		if _, err := g.git(ctx, p.repo, args...); err != nil {
-			return err
-		}
-	}
-	if have == tip {
-		return nil
-	}
-	return g.reset(ctx, p, tip)
+	m.Behind = true
+	return p.writeMark(m)
 }
 
 // MainTip implements work.Rebaser.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -24,17 +23,31 @@ func (g *Git) Take(ctx context.Context, s work.Space) (work.Tip, error) {
 	return tip, g.handOver(ctx, p, tip.SHA)
 }
 
-// take brings the commits of a checkout into the mirror.
+// take brings the commits of a checkout into the mirror. While it reads what an
+// agent has written it does not hold the mirror's lock.
 func (g *Git) take(ctx context.Context, p place) (work.Tip, error) {
 	defer g.lock(p.dir)()
+	m, whole := p.readMark()
+	own := p.heads().branch
+	if !whole || m.Behind || own == m.Taken {
+		own = ""
+	}
+	if own != "" {
+		if err := g.fetchOwn(ctx, p, own); err != nil {
+			return work.Tip{}, err
+		}
+	}
 	defer g.lockMirror(ctx, p)()
 	before, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
 	if err != nil {
 		return work.Tip{}, err
 	}
-	if _, err := os.Stat(filepath.Join(p.repo, ready)); err == nil {
-		_, err := g.git(ctx, p.mirror, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.repo, "+refs/heads/"+p.Branch+":refs/heads/"+p.Branch)
-		if err != nil {
+	if own != "" {
+		if _, err := g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, own); err != nil {
+			return work.Tip{}, err
+		}
+		m.Taken = own
+		if err := p.writeMark(m); err != nil {
 			return work.Tip{}, err
 		}
 	}
@@ -265,8 +278,7 @@ func (g *Git) Close(ctx context.Context, s work.Space) error {
 	}
 	g.forget(ctx, p)
 	defer g.lock(p.dir)()
-	// The repository first: without it the rest counts as half made.
-	for _, name := range []string{filepath.Join(p.repo, ready), p.dir, p.repo} {
+	for _, name := range []string{p.mark, p.dir, p.repo, p.borrow, p.aside} {
 		if err := g.remove(name); err != nil {
 			return err
 		}

@@ -45,6 +45,7 @@ type entry struct {
 	RequiredFiles  map[string][]string `yaml:"required_files"`
 	Commands       map[string][]string `yaml:"commands"` // command checks by name
 	Gates          map[string][]string `yaml:"gates"`    // further checks by stage
+	Keep           []string            `yaml:"keep"`     // ignored directories that survive between attempts of a role
 	Monitor        []string            `yaml:"monitor"`
 }
 
@@ -131,7 +132,7 @@ func Parse(name string, body []byte) (Registry, error) {
 func (e entry) convert() (p orchestrator.Project, commands []gates.Gate, field string, err error) {
 	p = orchestrator.Project{
 		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Repo: e.Repo, CloneURL: e.CloneURL, WebURL: e.WebURL, Prefix: e.Prefix,
-		Main: e.Main, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts,
+		Main: e.Main, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, Keep: e.Keep,
 		Agents: map[stage.Role]string{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{},
 	}
 	for role, agent := range e.Agents {

@@ -138,8 +138,8 @@ type workPort struct {
 
 func ofGit(name string, read bool) op { return op{name: "git." + name, lane: LaneGit, read: read} }
 
-func (p *workPort) Open(ctx context.Context, s work.Space, first []work.File) (string, error) {
-	return call(ctx, p.n, ofGit("Open", false), s.Branch, func() (string, error) {
+func (p *workPort) Open(ctx context.Context, s work.Space, first []work.File) (work.Checkout, error) {
+	return call(ctx, p.n, ofGit("Open", false), s.Branch, func() (work.Checkout, error) {
 		p.n.sim.check.untouched(p.n, s, "opened")
 		return p.place.Open(ctx, s, first)
 	})

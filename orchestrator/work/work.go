@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -37,6 +39,39 @@ type Space struct {
 	// Head is the commit that the task stands at; empty before the first. An
 	// adapter whose mirror lacks it gets it from where others have put it.
 	Head string
+	// Role is whose attempt Open makes a place for.
+	Role stage.Role
+	// Keep are ignored directories, slash-separated, that survive from one attempt
+	// to the next of the same role: caches. See CheckKeep.
+	Keep []string
+}
+
+// CheckKeep returns an error that says what is wrong with paths of Space.Keep.
+func CheckKeep(paths []string) error {
+	for _, name := range paths {
+		inside := path.Clean(name) == name && name != "." && filepath.IsLocal(filepath.FromSlash(name)) && !strings.ContainsAny(name, "\\\x00\n")
+		for part := range strings.SplitSeq(name, "/") {
+			inside = inside && !strings.EqualFold(part, ".git")
+		}
+		if !inside {
+			return fmt.Errorf("%w: %q, want a directory inside the repository such as node_modules or web/.cache, without .., a slash at its ends, or .git", ErrBadName, name)
+		}
+	}
+	return nil
+}
+
+// Checkout is a place for one attempt of an agent.
+type Checkout struct {
+	Dir  string
+	Left Left // of the attempt before
+}
+
+// Left is a commit of the mirror that has what an attempt had not committed, or not
+// on its branch. It is for people: no branch has it, and it is not published. The
+// zero value says that nothing was left.
+type Left struct {
+	Ref string `json:"ref"` // refs/signalbox/left/…
+	SHA string `json:"sha"`
 }
 
 // File is a file to have in the workspace's first commit.
@@ -61,10 +96,12 @@ type Tip struct {
 // half-made state that a crash left. Calls for the same space wait for each
 // other.
 type Workspaces interface {
-	// Open makes the branch (from the fresh remote main when it is new) and the
-	// checkout, with the given files committed when the branch is new, and
-	// returns the checkout's directory. No process may be at work there.
-	Open(ctx context.Context, s Space, first []File) (dir string, err error)
+	// Open makes the branch (from the fresh remote main when it is new), with the
+	// given files committed when it is, and the checkout anew, whatever an earlier
+	// attempt has left there: it begins at the branch, with what was committed on it
+	// and not taken yet. What was not committed is kept as Checkout.Left, also when
+	// there is an error; that it cannot be kept is none. No process may be at work there.
+	Open(ctx context.Context, s Space, first []File) (Checkout, error)
 	// Take brings the commits of the checkout's branch into the mirror and
 	// returns the tip. Uncommitted changes are not taken.
 	Take(ctx context.Context, s Space) (Tip, error)
@@ -84,10 +121,10 @@ type Workspaces interface {
 
 // Rebaser brings task branches up to date with main. It changes no remote branch.
 type Rebaser interface {
-	// CatchUp rebases the mirror's task branch onto the fresh remote main, and
-	// moves the checkout along; uncommitted changes there are lost. A branch that
-	// stands on main already stays as it is; with always, one that has merges in
-	// it is made straight even then. *Conflict when it cannot be rebased: then
+	// CatchUp rebases the mirror's task branch onto the fresh remote main. The
+	// checkout stays behind, and nothing is taken from it, until it is opened again.
+	// A branch that stands on main already stays as it is; with always, one that has
+	// merges in it is made straight even then. *Conflict when it cannot be rebased: then
 	// nothing has changed.
 	CatchUp(ctx context.Context, s Space, always bool) (CaughtUp, error)
 	// MainTip asks the remote where main is.

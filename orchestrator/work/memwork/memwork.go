@@ -21,7 +21,8 @@ import (
 )
 
 // Script is an agent: it may change the files of its checkout, and says how it
-// ended. Files that it changed are committed when it ends well.
+// ended. Files that it changed are committed when it ends well, and left uncommitted
+// when it does not.
 type Script func(ctx context.Context, c work.Command, files map[string]string) work.Result
 
 // Place implements work.Workspaces, work.Mirror, work.Rebaser and work.Agents in
@@ -33,8 +34,10 @@ type Place struct {
 	*origin
 	now      func() time.Time
 	script   Script
-	branches map[string]string // mirror: "repo branch" → id
-	checkout map[string]string // directory → id of its head
+	branches map[string]string            // mirror: "repo branch" → id
+	checkout map[string]string            // directory → id of its head
+	left     map[string]map[string]string // directory → files that were not committed
+	kept     int                          // commits of such files
 	runs     []work.Command
 	quiesced int
 	fail     error
@@ -62,7 +65,7 @@ func New(s Script) *Place {
 }
 
 func newPlace(s Script, o *origin) *Place {
-	return &Place{origin: o, now: time.Now, script: s, branches: map[string]string{}, checkout: map[string]string{}}
+	return &Place{origin: o, now: time.Now, script: s, branches: map[string]string{}, checkout: map[string]string{}, left: map[string]map[string]string{}}
 }
 
 // Machine makes the place of another machine, with mirrors and checkouts of its
@@ -128,17 +131,23 @@ func (p *Place) commit(parent string, files map[string]string) string {
 }
 
 // Open implements work.Workspaces.
-func (p *Place) Open(_ context.Context, s work.Space, first []work.File) (string, error) {
+func (p *Place) Open(_ context.Context, s work.Space, first []work.File) (work.Checkout, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fail != nil {
-		return "", p.fail
+		return work.Checkout{}, p.fail
 	}
 	p.begin(s, first)
-	if head := p.checkout[dir(s)]; head == "" || !p.ancestor(s.Head, head) {
-		p.checkout[dir(s)] = p.branches[key(s)]
+	at := work.Checkout{Dir: dir(s)}
+	if files, ok := p.left[at.Dir]; ok {
+		p.kept++
+		at.Left = work.Left{Ref: fmt.Sprintf("refs/signalbox/left/%s/%d", s.WorkItem, p.kept), SHA: p.commit(p.checkout[at.Dir], files)}
+		delete(p.left, at.Dir)
 	}
-	return dir(s), nil
+	if head := p.checkout[at.Dir]; head == "" || !p.ancestor(s.Head, head) {
+		p.checkout[at.Dir] = p.branches[key(s)]
+	}
+	return at, nil
 }
 
 // Begin implements work.Mirror.
@@ -287,6 +296,7 @@ func (p *Place) Close(ctx context.Context, s work.Space) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.checkout, dir(s))
+	delete(p.left, dir(s))
 	return err
 }
 
@@ -303,6 +313,7 @@ func (p *Place) Drop(_ context.Context, s work.Space, _ string) error {
 	p.obtain(s)
 	seen, tip := p.remote[key(s)], p.branches[key(s)]
 	delete(p.checkout, dir(s))
+	delete(p.left, dir(s))
 	delete(p.branches, key(s))
 	if first := p.commits[p.commits[seen].parent]; tip == "" && first.files != nil && first.parent == "" {
 		tip = seen // nothing but the first commit: another machine has made it
@@ -338,8 +349,12 @@ func (p *Place) Run(ctx context.Context, c work.Command) work.Result {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if head := p.checkout[c.Dir]; res.Kind == work.ResultOK && !maps.Equal(files, p.commits[head].files) {
+	switch head := p.checkout[c.Dir]; {
+	case maps.Equal(files, p.commits[head].files):
+	case res.Kind == work.ResultOK:
 		p.checkout[c.Dir] = p.commit(head, files)
+	default:
+		p.left[c.Dir] = files
 	}
 	return res
 }

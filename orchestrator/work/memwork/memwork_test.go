@@ -25,13 +25,13 @@ func TestPlace(t *testing.T) {
 		return work.Result{Kind: work.ResultOK}
 	})
 	p.OnPush = func(_, branch, sha string) { pushed = append(pushed, branch+" "+sha[:4]) }
-	dir, err := p.Open(ctx, s, []work.File{{Path: "docs/work/APP-1/request.md", Body: []byte("r")}})
+	at, err := p.Open(ctx, s, []work.File{{Path: "docs/work/APP-1/request.md", Body: []byte("r")}})
 	require.NoError(t, err)
 	first, err := p.Take(ctx, s)
 	require.NoError(t, err)
 	require.False(t, first.Changed)
 	require.Len(t, first.SameCode, 2, "the request does not change the code")
-	p.Run(ctx, work.Command{Dir: dir, Role: "developer"})
+	p.Run(ctx, work.Command{Dir: at.Dir, Role: "developer"})
 	tip, err := p.Take(ctx, s)
 	require.NoError(t, err)
 	require.True(t, tip.Changed)
@@ -62,8 +62,8 @@ func Example() {
 		return work.Result{Kind: work.ResultOK, Summary: "done"}
 	})
 	s := work.Space{Repo: "acme/app", CloneURL: "u", Main: "main", Branch: "feature/x", WorkItem: "APP-1", Docs: "docs"}
-	dir, _ := p.Open(context.Background(), s, nil)
-	res := p.Run(context.Background(), work.Command{Dir: dir, Role: "developer"})
+	at, _ := p.Open(context.Background(), s, nil)
+	res := p.Run(context.Background(), work.Command{Dir: at.Dir, Role: "developer"})
 	tip, err := p.Take(context.Background(), s)
 	fmt.Println(res.Summary, tip.Changed, err)
 	// Output: done true <nil>
@@ -75,9 +75,9 @@ func TestRebase(t *testing.T) {
 		files["src/a.go"] = "x"
 		return work.Result{Kind: work.ResultOK}
 	})
-	dir, err := p.Open(ctx, s, nil)
+	at, err := p.Open(ctx, s, nil)
 	require.NoError(t, err)
-	p.Run(ctx, work.Command{Dir: dir, Role: "developer"})
+	p.Run(ctx, work.Command{Dir: at.Dir, Role: "developer"})
 	before, err := p.Take(ctx, s)
 	require.NoError(t, err)
 	same, err := p.CatchUp(ctx, s, true)

@@ -1,0 +1,120 @@
+package gitcli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// readLimit bounds how long git reads what an agent has written: a pipe or a huge
+// pack there holds up the agent's own task only.
+const readLimit = 30 * time.Second
+
+// refMax bounds the files that refs are read from, in bytes.
+const refMax = 4 << 20
+
+// heads are the commits that a task's repository stands at. Empty is what is not
+// there, or not to be read.
+type heads struct{ branch, head, stash, autostash string }
+
+func (p place) heads() (h heads) {
+	if plainDir(p.repo, ".") != nil {
+		return h
+	}
+	repo, err := os.OpenRoot(p.repo)
+	if err != nil {
+		return h
+	}
+	defer func() { _ = repo.Close() }() // nothing was written through it
+	h.branch = refIn(repo, "refs/heads/"+p.Branch)
+	h.stash = refIn(repo, "refs/stash")
+	h.autostash = refIn(repo, "rebase-merge/autostash")
+	h.head = refIn(repo, "HEAD")
+	if name, symbolic := strings.CutPrefix(content(repo, "HEAD"), "ref: "); symbolic {
+		h.head = refIn(repo, name)
+	}
+	return h
+}
+
+// refIn reads a ref as git keeps it: in a file of its own, or in the packed ones.
+func refIn(repo *os.Root, name string) string {
+	if sha := content(repo, name); commitID(sha) {
+		return sha
+	}
+	for line := range strings.Lines(content(repo, "packed-refs")) {
+		if sha, ref, _ := strings.Cut(strings.TrimSpace(line), " "); ref == name && commitID(sha) {
+			return sha
+		}
+	}
+	return ""
+}
+
+// content is what is in a file, without the space around it; empty for anything
+// else than a file. It never waits for a pipe.
+func content(root *os.Root, name string) string {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // it was read only
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	body, err := io.ReadAll(io.LimitReader(f, refMax))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(body))
+}
+
+// fetchOwn brings a commit of the task's repository into the mirror: its objects
+// alone, so that the mirror's lock is not needed. Nothing of that repository but its
+// objects is read, and they through one that is made for it.
+func (g *Git) fetchOwn(ctx context.Context, p place, sha string) (err error) {
+	if err := plainDir(p.repo, "objects"); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	if err := g.remove(p.borrow); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.remove(p.borrow)) }()
+	if err := lend(p.borrow, filepath.Join(p.mirror, "objects"), filepath.Join(p.repo, "objects")); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(p.borrow, "refs", "heads"), 0o700); err != nil {
+		return err
+	}
+	for name, body := range map[string]string{
+		"HEAD": "ref: refs/heads/own\n", "refs/heads/own": sha + "\n", "config": "[core]\n\tbare = true\n\tcommitGraph = false\n",
+	} {
+		if err := os.WriteFile(filepath.Join(p.borrow, filepath.FromSlash(name)), []byte(body), 0o600); err != nil {
+			return err
+		}
+	}
+	_, err = g.git(ctx, p.mirror, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.borrow, "refs/heads/own")
+	return err
+}
+
+// plainDir returns an error unless a name below a directory, and all on the way to
+// it, are directories and no links.
+func plainDir(dir, name string) error {
+	at := dir
+	for part := range strings.SplitSeq("./"+filepath.ToSlash(name), "/") {
+		at = filepath.Join(at, part)
+		info, err := os.Lstat(at)
+		if err == nil && !info.IsDir() {
+			err = &os.PathError{Op: "enter", Path: at, Err: syscall.ENOTDIR}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+package gitcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// Bounds of what is kept of an attempt: in bytes of all files together and of their
+// names, and in attempts of one work item.
+const (
+	leftBytes = 16 << 20
+	leftNames = 1 << 20
+	leftMax   = 5
+)
+
+// salvage looks at what the attempt before has left. It returns the commit that the
+// next one starts at: what was committed on the branch and not taken, else the tip.
+// All that would be lost is kept for people. What cannot be read is logged: it must
+// not keep the next attempt from its work.
+func (g *Git) salvage(ctx context.Context, p place, tip string) (start string, left work.Left) {
+	m, whole := p.readMark()
+	if !whole {
+		return tip, left
+	}
+	log := g.opt.Log.With("work_item", p.WorkItem, "repo", p.Repo)
+	own := p.heads()
+	if own.branch == "" {
+		log.Warn("the branch of the attempt before cannot be read: commits that were not taken are lost")
+	}
+	for i, sha := range []*string{&own.branch, &own.head, &own.stash, &own.autostash} {
+		if *sha == "" || *sha == m.Taken || i > 0 && *sha == own.branch {
+			continue
+		}
+		if err := g.fetchOwn(ctx, p, *sha); err != nil {
+			log.Warn("a commit of the attempt before is lost: it cannot be read", "commit", *sha, "err", err)
+			*sha = ""
+		}
+	}
+	start = tip
+	if !m.Behind && own.branch != "" && own.branch != m.Taken {
+		old, err := g.ancestor(ctx, p.mirror, own.branch, tip)
+		if err == nil && !old {
+			old, err = g.surpassed(ctx, p, own.branch)
+		}
+		if err == nil && !old {
+			start = own.branch
+		}
+	}
+	left, err := g.keep(ctx, p, own, m.Taken, start)
+	if err != nil {
+		log.Warn("what the attempt before had not committed is lost: it cannot be kept", "err", err)
+	}
+	return start, left
+}
+
+// keep makes a commit of the checkout's files, on top of those commits of it that
+// are nowhere else, under a ref of the mirror. It makes none when nothing would be
+// lost.
+func (g *Git) keep(ctx context.Context, p place, own heads, taken, start string) (left work.Left, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	base := own.head
+	if base == "" {
+		base = taken
+	}
+	changed, skipped, err := g.changes(ctx, p, base)
+	if err != nil {
+		return left, err
+	}
+	parents, known, something := "", []string{taken, start}, len(changed)+skipped > 0
+	for _, sha := range []string{base, own.branch, own.stash, own.autostash} {
+		lost, err := g.lost(ctx, p, sha, known)
+		if err != nil {
+			return left, err
+		}
+		if lost && sha != base {
+			parents += "merge " + sha + "\n"
+		}
+		if lost || sha == base {
+			known = append(known, sha)
+		}
+		something = something || lost
+	}
+	if !something {
+		return left, nil
+	}
+	defer g.lockMirror(ctx, p)()
+	if left.Ref, err = g.nextLeft(ctx, p); err != nil {
+		return work.Left{}, err
+	}
+	message := fmt.Sprintf("%s: what an attempt left behind\n\nFiles that are not in it, for their size or because they cannot be read: %d\n", p.WorkItem, skipped)
+	name := strings.NewReplacer("<", "", ">", "", "\n", "")
+	stream := fmt.Sprintf("commit %s\ncommitter %s <%s> %d +0000\ndata %d\n%sfrom %s\n%s", left.Ref,
+		name.Replace(g.opt.Name), name.Replace(g.opt.Email), time.Now().Unix(), len(message), message, base, parents) + strings.Join(changed, "")
+	if _, err := g.run(ctx, call{repo: p.mirror, stdin: stream, args: []string{"fast-import", "--quiet"}}); err != nil {
+		return work.Left{}, err
+	}
+	left.SHA, err = g.ref(ctx, p.mirror, left.Ref)
+	return left, err
+}
+
+// lost reports whether a commit can be reached neither from others nor from any ref
+// of the mirror.
+func (g *Git) lost(ctx context.Context, p place, sha string, others []string) (bool, error) {
+	if sha == "" {
+		return false, nil
+	}
+	out, err := g.git(ctx, p.mirror, append([]string{"rev-list", "--max-count=1", sha, "--not", "--all"}, others...)...)
+	return out != "", err
+}
+
+// nextLeft names the next ref of the work item, and makes room for it.
+func (g *Git) nextLeft(ctx context.Context, p place) (string, error) {
+	prefix := "refs/signalbox/left/" + p.WorkItem + "/"
+	out, err := g.git(ctx, p.mirror, "for-each-ref", "--format=%(refname)", prefix)
+	if err != nil {
+		return "", err
+	}
+	var there []int
+	for _, ref := range strings.Fields(out) {
+		if n, err := strconv.Atoi(strings.TrimPrefix(ref, prefix)); err == nil {
+			there = append(there, n)
+		}
+	}
+	slices.Sort(there)
+	next := 1
+	if len(there) > 0 {
+		next += there[len(there)-1]
+	}
+	for ; len(there) >= leftMax; there = there[1:] {
+		if _, err := g.git(ctx, p.mirror, "update-ref", "-d", prefix+strconv.Itoa(there[0])); err != nil {
+			return "", err
+		}
+	}
+	return prefix + strconv.Itoa(next), nil
+}
+
+// changes lists how the files of the checkout differ from a commit, as commands to
+// git fast-import; ignored files do not count. The mirror's git compares them, with
+// an index of its own, and the files are read here: no setting of the task's
+// repository and no filter has a say.
+func (g *Git) changes(ctx context.Context, p place, base string) (commands []string, skipped int, err error) {
+	if err := plainDir(p.dir, "."); err != nil {
+		return nil, 0, err
+	}
+	temp, err := os.MkdirTemp(g.opt.Root, "index-")
+	if err != nil {
+		return nil, 0, err
+	}
+	defer os.RemoveAll(temp) // a temporary index; what is left of it harms nobody
+	in := call{repo: p.mirror, tree: p.dir, env: []string{"GIT_INDEX_FILE=" + filepath.Join(temp, "index")}, most: leftNames}
+	in.args = []string{"read-tree", base}
+	if _, err := g.run(ctx, in); err != nil {
+		return nil, 0, err
+	}
+	root, err := os.OpenRoot(p.dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = root.Close() }() // nothing was written through it
+	room := int64(leftBytes)
+	var removed []string
+	for _, which := range []string{"--modified", "--others"} {
+		in.args = []string{"ls-files", "-z", "--exclude-standard", which}
+		out, err := g.run(ctx, in)
+		if err != nil {
+			return nil, 0, err
+		}
+		names := strings.Split(out, "\x00")
+		for _, name := range names[:len(names)-1] { // behind the last one is nothing, or half a name
+			command, err := change(root, name, &room)
+			switch {
+			case err != nil:
+				skipped++
+			case strings.HasPrefix(command, "D "):
+				removed = append(removed, command)
+			default:
+				commands = append(commands, command)
+			}
+		}
+	}
+	return append(removed, commands...), skipped, nil // a file may stand where a directory was
+}
+
+// change is the command that makes a file what it is in the checkout.
+func change(root *os.Root, name string, room *int64) (string, error) {
+	info, err := root.Lstat(filepath.FromSlash(name))
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "", err
+	case err != nil, info.IsDir() && !strings.HasSuffix(name, "/"): // its place is taken, or its directory's
+		return "D " + quoted(name) + "\n", nil
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := root.Readlink(filepath.FromSlash(name))
+		return blob("120000", name, target), err
+	case !info.Mode().IsRegular(), info.Size() > *room:
+		return "", fs.ErrInvalid
+	}
+	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // it was read only
+	body := make([]byte, info.Size())
+	if _, err := f.ReadAt(body, 0); err != nil {
+		return "", err
+	}
+	*room -= info.Size()
+	mode := "100644"
+	if info.Mode()&0o100 != 0 {
+		mode = "100755"
+	}
+	return blob(mode, name, string(body)), nil
+}
+
+func blob(mode, name, body string) string {
+	return fmt.Sprintf("M %s inline %s\ndata %d\n%s\n", mode, quoted(name), len(body), body)
+}
+
+// quoted writes a name as git fast-import reads it, whatever is in it.
+func quoted(name string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range []byte(name) {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			fmt.Fprintf(&b, `\%03o`, c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
