@@ -202,6 +202,16 @@ func (e *Engine) noteLeft(ctx context.Context, t Task, left work.Left) {
 	}
 }
 
+// Left decodes a journal entry of kind "left".
+func (j JournalEntry) Left() (work.Left, error) {
+	var l work.Left
+	if j.Kind != KindLeft {
+		return l, fmt.Errorf("journal entry %d is a %s, not what an attempt has left", j.ID, j.Kind)
+	}
+	err := json.Unmarshal(j.Payload, &l)
+	return l, err
+}
+
 // attempt reports an attempt that failed: the queue tries again until the
 // agent has had all its retries.
 func (e *Engine) attempt(c queue.Claim, t Task, l stage.Launch, r work.Result) *queue.Outcome {

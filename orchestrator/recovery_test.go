@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"testing"
 	"time"
 
@@ -94,6 +95,46 @@ func TestSilentWorker(t *testing.T) {
 		require.Empty(r, list, "the claim is respected")
 		r.settle(time.Minute)
 		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
+	})
+}
+
+// What an agent that fails has not committed is not in the next attempt's way; the
+// task's story says where it is.
+func TestWhatAnAttemptLeavesIsInTheStory(t *testing.T) {
+	run(t, func(r *rig) {
+		attempts := 0
+		r.place.SetScript(instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			if attempts++; attempts > 1 {
+				require.NotContains(r, files, "draft.txt")
+				return goodAgent(ctx, c, files)
+			}
+			files["draft.txt"] = "half a thought"
+			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "killed", Usage: usage()}
+		}))
+		item := r.card(appProject, "x")
+		r.move(appProject, item, stage.StatusToAnalyse)
+		r.settle(time.Minute)
+		require.Equal(r, 2, attempts)
+		task := r.task(item)
+		require.Equal(r, stage.HoldApproval, task.State.Hold)
+		entries, err := r.store.Journal(context.Background(), task.ID)
+		require.NoError(r, err)
+		var left []work.Left
+		for _, e := range entries {
+			if l, err := e.Left(); err == nil {
+				left = append(left, l)
+			}
+		}
+		require.Len(r, left, 1)
+		require.Equal(r, "refs/signalbox/left/"+task.WorkItemID+"/1", left[0].Ref)
+		tree, err := r.place.Files(context.Background(), work.Space{}, left[0].SHA)
+		require.NoError(r, err)
+		body, err := fs.ReadFile(tree, "draft.txt")
+		require.NoError(r, err)
+		require.Equal(r, "half a thought", string(body))
+		differ, err := r.engine.Replay(context.Background(), task.ID)
+		require.NoError(r, err)
+		require.Empty(r, differ)
 	})
 }
 

@@ -59,11 +59,7 @@ func (g *Git) makeAnew(ctx context.Context, p place, m mark, start string) error
 		return err
 	}
 	if len(caches) > 0 {
-		ignored, err := g.ignored(ctx, p, caches)
-		if err != nil {
-			return err
-		}
-		g.move(p.aside, p.dir, ignored)
+		g.move(p.aside, p.dir, g.ignored(ctx, p, caches))
 		if err := g.remove(p.aside); err != nil {
 			return err
 		}
@@ -118,13 +114,14 @@ func (g *Git) checkOut(ctx context.Context, p place, start string) error {
 }
 
 // ignored are those of some directories that git ignores in the checkout.
-func (g *Git) ignored(ctx context.Context, p place, dirs []string) ([]string, error) {
+func (g *Git) ignored(ctx context.Context, p place, dirs []string) []string {
 	ask := strings.Join(dirs, "/\x00") + "/\x00"
 	out, err := g.run(ctx, call{repo: p.repo, tree: p.dir, stdin: ask, args: []string{"check-ignore", "-z", "--stdin"}})
-	if exitCode(err) == 1 {
-		err = nil // none
+	if err != nil && exitCode(err) != 1 { // 1: none is
+		g.opt.Log.Warn("caches are not kept", "work_item", p.WorkItem, "repo", p.Repo, "err", err)
+		return nil
 	}
-	return strings.FieldsFunc(strings.ReplaceAll(out, "/\x00", "\x00"), func(r rune) bool { return r == 0 }), err
+	return strings.FieldsFunc(strings.ReplaceAll(out, "/\x00", "\x00"), func(r rune) bool { return r == 0 })
 }
 
 // move moves directories from one tree below the root into another and returns those

@@ -20,22 +20,22 @@ const leftAfter = 2 * time.Second
 // would fail for ever.
 func (g *Git) lockMirror(ctx context.Context, p place) (unlock func()) {
 	unlock = g.lock(p.mirror)
-	if err := removeLocks(ctx, p.mirror, leftAfter); err != nil { // git says what it cannot do
+	if err := removeLocks(ctx, p.mirror); err != nil { // git says what it cannot do
 		g.opt.Log.Warn("a lock that a killed git has left could not be removed", "repo", p.Repo, "err", err)
 	}
 	return unlock
 }
 
-// removeLocks removes the locks of a repository's references, index and settings, as soon as
-// they have the given age. One that goes by itself meanwhile was not left.
-func removeLocks(ctx context.Context, repo string, age time.Duration) error {
+// removeLocks removes the locks of a mirror's references and settings, as soon as they have
+// been left. One that goes by itself meanwhile was not.
+func removeLocks(ctx context.Context, repo string) error {
 	left, err := locksIn(repo)
 	if err != nil {
 		return err
 	}
 	for _, name := range left {
 		seen, err := os.Lstat(name)
-		if wait := min(age, age-time.Since(modified(seen))); err == nil && wait > 0 {
+		if wait := min(leftAfter, leftAfter-time.Since(modified(seen))); err == nil && wait > 0 {
 			select {
 			case <-time.After(wait):
 			case <-ctx.Done():

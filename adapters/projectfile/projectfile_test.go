@@ -37,6 +37,7 @@ projects:
     self_hosting: true
     ci: none
     monitor: [https://shop.example.org/health]
+    keep: [node_modules, web/.cache]
 `
 
 func TestParse(t *testing.T) {
@@ -54,6 +55,7 @@ func TestParse(t *testing.T) {
 	shop, ok := r.Projects.ByTracker("77aa")
 	require.True(t, ok)
 	require.True(t, shop.SelfHosting && shop.CINone)
+	require.Equal(t, []string{"node_modules", "web/.cache"}, shop.Keep)
 	require.Equal(t, []string{"trunk", "77bb", "https://shop.example.org/health"}, []string{shop.Main, shop.Sync(), shop.Monitor[0]})
 }
 
@@ -71,6 +73,8 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		head + "    required_files: {done: [x]}\n": "there is no stage",
 		head + "    monitor: [example.org]\n":      "p.yaml:6: project 1 (acme/x): monitor",
 		head + "    commands: {c: []}\n":           "commands: c has no command",
+		head + "    keep: [ok, ../x]\n":            `p.yaml:6: project 1 (acme/x): keep: work: the name is not allowed: "../x", want a directory inside the repository`,
+		head + "    keep: [.git/lfs]\n":            `".git/lfs", want a directory inside the repository such as node_modules`,
 		"projects:\n  - tracker_project: a\n    repo: acme\n    clone_url: u\n    prefix: X\n":                    `p.yaml:3: project 1 (acme): repo: is "acme", want owner/name`,
 		"projects:\n  - repo: acme/x\n    clone_url: u\n    prefix: X\n":                                          "tracker_project: is missing",
 		"projects:\n  - tracker_project: a\n    repo: acme/x\n    prefix: X\n":                                    "clone_url: is missing",

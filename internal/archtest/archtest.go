@@ -68,7 +68,7 @@ func simulated() []string {
 func suites() []string {
 	return []string{
 		"queue/queuetest", "queue/historytest", "queue/lease/leasetest", "tracker/trackertest", "githost/hosttest", "messenger/messengertest", "gates/gatestest", "orchestrator/storetest",
-		"gpstracks/storetest",
+		"gpstracks/storetest", "orchestrator/work/worktest",
 	}
 }
 

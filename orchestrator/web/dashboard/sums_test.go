@@ -162,6 +162,8 @@ func TestJournal(t *testing.T) {
 			e := orchestrator.JournalEntry{TaskID: 1, At: time.Now(), Kind: "monitor", Payload: fmt.Appendf(nil, `{"result":"DEGRADED","last":"look %d"}`, i)}
 			require.NoError(w, w.store.Commit(context.Background(), orchestrator.Commit{Journal: []orchestrator.JournalEntry{e}}))
 		}
+		left := orchestrator.JournalEntry{TaskID: 1, At: time.Now(), Kind: orchestrator.KindLeft, Payload: []byte(`{"ref":"refs/signalbox/left/APP-1/2"}`)}
+		require.NoError(w, w.store.Commit(context.Background(), orchestrator.Commit{Journal: []orchestrator.JournalEntry{left}}))
 		text, next, pages := "", "/journal", 0
 		for ; next != ""; pages++ {
 			body := w.get(next).body
@@ -180,6 +182,7 @@ func TestJournal(t *testing.T) {
 			require.Equal(w, 1, strings.Count(text, fmt.Sprintf("note monitor monitor: DEGRADED: look %d ", i)), "entry %d", i)
 		}
 		require.Contains(w, text, "To Analyse starts the pipeline")
+		require.Contains(w, text, "note left uncommitted What the attempt before had not committed is kept in the mirror as refs/signalbox/left/APP-1/2.")
 	})
 }
 

@@ -96,6 +96,10 @@ func eventOf(e orchestrator.JournalEntry) event {
 		ev.Kind, ev.Head, ev.By = eventHuman, "asked for: "+strings.TrimSpace(a.Act+" "+a.Repo), a.By
 		return ev
 	}
+	if left, err := e.Left(); err == nil {
+		ev.Head, ev.Notes = "left uncommitted", []string{"What the attempt before had not committed is kept in the mirror as " + left.Ref + "."}
+		return ev
+	}
 	if result := e.Result(); result != "" {
 		ev.Notes = []string{result}
 		return ev

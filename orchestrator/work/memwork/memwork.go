@@ -4,6 +4,7 @@
 package memwork
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -134,8 +135,8 @@ func (p *Place) commit(parent string, files map[string]string) string {
 func (p *Place) Open(_ context.Context, s work.Space, first []work.File) (work.Checkout, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.fail != nil {
-		return work.Checkout{}, p.fail
+	if err := cmp.Or(p.fail, work.CheckKeep(s.Keep)); err != nil {
+		return work.Checkout{}, err
 	}
 	p.begin(s, first)
 	at := work.Checkout{Dir: dir(s)}

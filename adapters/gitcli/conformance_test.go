@@ -1,0 +1,42 @@
+package gitcli_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work/worktest"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	worktest.Run(t, func(t *testing.T) worktest.Fixture {
+		t.Parallel()
+		k := setup(t)
+		return worktest.Fixture{
+			Spaces: k.g, Space: k.space,
+			Agent: func(dir string, files map[string]string, commits bool) {
+				for name, body := range files {
+					write(t, dir, name, body)
+				}
+				if commits {
+					run(t, dir, "add", "--all")
+					run(t, dir, "commit", "--quiet", "-m", "change")
+				}
+			},
+			Look: func(dir, name string) (string, bool) {
+				body, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+				if err != nil {
+					require.ErrorIs(t, err, os.ErrNotExist)
+				}
+				return string(body), err == nil
+			},
+			MoveMain: func() { k.pushMain("main.go", "package main\n") },
+			Remote: func(branch string) string {
+				return run(t, k.bare, "for-each-ref", "--format=%(objectname)", "refs/heads/"+branch)
+			},
+		}
+	})
+}

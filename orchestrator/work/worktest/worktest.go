@@ -1,0 +1,223 @@
+// Package worktest is the conformance suite of the workspaces of package work.
+package worktest
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// Fixture is an implementation under test, and what is around it.
+type Fixture struct {
+	Spaces interface {
+		work.Workspaces
+		work.Mirror
+		work.Rebaser
+	}
+	// Space is a task's; its branch does not exist yet.
+	Space work.Space
+	// Agent writes files into a checkout as an attempt of an agent does, and commits
+	// them, or dies before that.
+	Agent func(dir string, files map[string]string, commits bool)
+	// Look reads a file of a checkout; ok is false when there is none.
+	Look func(dir, name string) (body string, ok bool)
+	// MoveMain puts a commit of another on the remote main.
+	MoveMain func()
+	// Remote is where a branch of the remote is; empty when there is none.
+	Remote func(branch string) string
+}
+
+// Run runs the whole suite; open makes a fixture with an empty directory.
+func Run(t *testing.T, open func(t *testing.T) Fixture) {
+	t.Helper()
+	for name, test := range map[string]func(*kit){
+		"a branch begins with the first files":              begins,
+		"what is committed is taken, what is not is not":    takes,
+		"what was left is kept, and not in the way":         leaves,
+		"nothing left, nothing kept":                        leavesNothing,
+		"commits that were not taken are gone on from":      goesOn,
+		"a rebased branch is where the next attempt begins": catchesUp,
+		"a push goes where it was expected":                 pushes,
+		"what is closed begins again at its branch":         closes,
+		"what is dropped begins again at main":              drops,
+		"names that cannot be are refused":                  refuses,
+	} {
+		t.Run(name, func(t *testing.T) { test(&kit{T: t, Fixture: open(t)}) })
+	}
+}
+
+type kit struct {
+	*testing.T
+	Fixture
+}
+
+func (k *kit) attempt() work.Checkout {
+	k.Helper()
+	at, err := k.Spaces.Open(k.Context(), k.Space, []work.File{{Path: k.Space.Docs + "/request.md", Body: []byte("# a\n")}})
+	require.NoError(k, err)
+	return at
+}
+
+func (k *kit) take() work.Tip {
+	k.Helper()
+	tip, err := k.Spaces.Take(k.Context(), k.Space)
+	require.NoError(k, err)
+	return tip
+}
+
+func (k *kit) tip() work.Tip {
+	k.Helper()
+	tip, err := k.Spaces.Tip(k.Context(), k.Space)
+	require.NoError(k, err)
+	return tip
+}
+
+// has asserts what a checkout has in a file; "" is none.
+func (k *kit) has(at work.Checkout, name, want string) {
+	k.Helper()
+	body, ok := k.Look(at.Dir, name)
+	require.Equal(k, want, body)
+	require.Equal(k, want != "", ok)
+}
+
+// file reads a file of a commit; "" is none.
+func (k *kit) file(sha, name string) string {
+	k.Helper()
+	tree, err := k.Spaces.Files(k.Context(), k.Space, sha)
+	require.NoError(k, err)
+	body, err := fs.ReadFile(tree, name)
+	if err != nil {
+		require.ErrorIs(k, err, fs.ErrNotExist)
+	}
+	return string(body)
+}
+
+func begins(k *kit) {
+	require.NoError(k, k.Spaces.Begin(k.Context(), k.Space, []work.File{{Path: k.Space.Docs + "/request.md", Body: []byte("# first\n")}}))
+	begun := k.tip()
+	require.Equal(k, "# first\n", k.file(begun.SHA, k.Space.Docs+"/request.md"))
+	at := k.attempt()
+	k.has(at, k.Space.Docs+"/request.md", "# first\n")
+	require.Empty(k, at.Left)
+	require.Equal(k, begun, k.take(), "nothing has changed")
+}
+
+func takes(k *kit) {
+	at := k.attempt()
+	begun := k.tip()
+	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	require.Equal(k, begun.SHA, k.tip().SHA, "before it is taken")
+	k.Agent(at.Dir, map[string]string{"b.go": "package b\n"}, false)
+	tip := k.take()
+	require.True(k, tip.Changed)
+	require.Equal(k, tip.SHA, k.tip().SHA)
+	require.Equal(k, "package a\n", k.file(tip.SHA, "a.go"))
+	require.Empty(k, k.file(tip.SHA, "b.go"))
+	require.False(k, k.take().Changed)
+}
+
+func leaves(k *kit) {
+	at := k.attempt()
+	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	tip := k.take()
+	k.Agent(at.Dir, map[string]string{"a.go": "package", "b.go": "half a thought"}, false)
+	at = k.attempt()
+	require.True(k, strings.HasPrefix(at.Left.Ref, "refs/signalbox/left/"+k.Space.WorkItem+"/"), at.Left.Ref)
+	require.Equal(k, "package", k.file(at.Left.SHA, "a.go"))
+	require.Equal(k, "half a thought", k.file(at.Left.SHA, "b.go"))
+	k.has(at, "a.go", "package a\n")
+	k.has(at, "b.go", "")
+	require.Equal(k, tip.SHA, k.take().SHA)
+	require.Empty(k, k.attempt().Left, "it is kept once")
+}
+
+func leavesNothing(k *kit) {
+	for _, file := range []string{"a.go", "b.go", "c.go"} {
+		at := k.attempt()
+		require.Empty(k, at.Left)
+		k.Agent(at.Dir, map[string]string{file: "package x\n"}, true)
+		k.take()
+	}
+}
+
+func goesOn(k *kit) {
+	k.Agent(k.attempt().Dir, map[string]string{"a.go": "package a\n"}, true)
+	for range 2 { // it dies, and so does the next
+		at := k.attempt()
+		require.Empty(k, at.Left)
+		k.has(at, "a.go", "package a\n")
+	}
+	require.Equal(k, "package a\n", k.file(k.take().SHA, "a.go"))
+}
+
+func catchesUp(k *kit) {
+	at := k.attempt()
+	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	before := k.take()
+	k.MoveMain()
+	got, err := k.Spaces.CatchUp(k.Context(), k.Space, true)
+	require.NoError(k, err)
+	require.NotEqual(k, before.SHA, got.SHA)
+	main, err := k.Spaces.MainTip(k.Context(), k.Space)
+	require.NoError(k, err)
+	require.Equal(k, main, got.Base)
+	require.Equal(k, got.SHA, k.take().SHA, "the checkout has nothing newer")
+	at = k.attempt()
+	require.Empty(k, at.Left)
+	k.has(at, "a.go", "package a\n")
+	k.Agent(at.Dir, map[string]string{"b.go": "package b\n"}, true)
+	require.Equal(k, "package b\n", k.file(k.take().SHA, "b.go"))
+	again, err := k.Spaces.CatchUp(k.Context(), k.Space, true)
+	require.NoError(k, err)
+	require.Equal(k, k.tip().SHA, again.SHA, "main has not moved")
+}
+
+func pushes(k *kit) {
+	ctx := k.Context()
+	at := k.attempt()
+	begun := k.take().SHA
+	require.NoError(k, k.Spaces.Push(ctx, k.Space, begun, ""))
+	require.NoError(k, k.Spaces.Push(ctx, k.Space, begun, ""), "it is there already")
+	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	next := k.take().SHA
+	require.NoError(k, k.Spaces.Push(ctx, k.Space, next, begun))
+	require.Equal(k, next, k.Remote(k.Space.Branch))
+	require.ErrorIs(k, k.Spaces.Push(ctx, k.Space, begun, ""), work.ErrMoved)
+	s := k.Space
+	s.Branch = s.Main
+	require.ErrorIs(k, k.Spaces.Push(ctx, s, next, ""), work.ErrProtected)
+}
+
+func closes(k *kit) {
+	at := k.attempt()
+	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	for range 2 {
+		require.NoError(k, k.Spaces.Close(k.Context(), k.Space))
+	}
+	k.has(k.attempt(), "a.go", "package a\n")
+}
+
+func drops(k *kit) {
+	at := k.attempt()
+	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	require.NoError(k, k.Spaces.Push(k.Context(), k.Space, k.take().SHA, ""))
+	for range 2 {
+		require.NoError(k, k.Spaces.Drop(k.Context(), k.Space, k.Space.WorkItem+"-7"))
+	}
+	require.Empty(k, k.Remote(k.Space.Branch))
+	require.Empty(k, k.tip().SHA)
+	k.has(k.attempt(), "a.go", "")
+}
+
+func refuses(k *kit) {
+	for _, path := range []string{"", ".", "/abs", "..", "../x", "a/../b", "a/", "./a", ".git", "a/.GIT/b", "a\nb", `a\b`} {
+		s := k.Space
+		s.Keep = []string{"node_modules", path}
+		_, err := k.Spaces.Open(k.Context(), s, nil)
+		require.ErrorIs(k, err, work.ErrBadName, path)
+	}
+}
