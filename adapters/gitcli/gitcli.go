@@ -141,6 +141,7 @@ type place struct {
 	dir    string // the checkout
 	borrow string // repository in which the task's objects are read
 	aside  string // where caches are while the checkout is made anew
+	lost   string // a repository that commits could not be read from
 }
 
 // locate checks the names of a space and finds its directories.
@@ -170,7 +171,7 @@ func (g *Git) locate(s work.Space) (place, error) {
 	flat := strings.ToLower(owner + "--" + name)
 	p.mirror = filepath.Join(g.opt.Root, "mirrors", flat+".git")
 	own := filepath.Join(g.opt.Root, "repos", flat, s.WorkItem)
-	p.repo, p.mark, p.borrow, p.aside = own+".git", own+".json", own+".borrow", own+".aside"
+	p.repo, p.mark, p.borrow, p.aside, p.lost = own+".git", own+".json", own+".borrow", own+".aside", own+".lost"
 	p.dir = filepath.Join(g.opt.Root, "work", flat, s.WorkItem)
 	return p, nil
 }

@@ -26,8 +26,8 @@ const (
 
 // salvage looks at what the attempt before has left. It returns the commit that the
 // next one starts at: what was committed on the branch and not taken, else the tip.
-// All that would be lost is kept for people. What cannot be read is logged: it must
-// not keep the next attempt from its work.
+// All that would be lost is kept for people. What cannot be read must not keep the
+// next attempt from its work: it is logged, and a repository that has it set aside.
 func (g *Git) salvage(ctx context.Context, p place, tip string) (start string, left work.Left) {
 	m, whole := p.readMark()
 	if !whole {
@@ -35,17 +35,22 @@ func (g *Git) salvage(ctx context.Context, p place, tip string) (start string, l
 	}
 	log := g.opt.Log.With("work_item", p.WorkItem, "repo", p.Repo)
 	own := p.heads()
-	if own.branch == "" {
-		log.Warn("the branch of the attempt before cannot be read: commits that were not taken are lost")
+	var unread error
+	if own.branch == "" && own.head == "" {
+		unread = errors.New("it has no commit checked out, and none on its branch")
 	}
 	for i, sha := range []*string{&own.branch, &own.head, &own.stash, &own.autostash} {
 		if *sha == "" || *sha == m.Taken || i > 0 && *sha == own.branch {
 			continue
 		}
 		if err := g.fetchOwn(ctx, p, *sha); err != nil {
-			log.Warn("a commit of the attempt before is lost: it cannot be read", "commit", *sha, "err", err)
+			unread = fmt.Errorf("the commit %s: %w", *sha, err)
 			*sha = ""
 		}
+	}
+	if unread != nil && ctx.Err() == nil {
+		err := errors.Join(g.remove(p.lost), os.Rename(p.repo, p.lost))
+		log.Warn("the repository of the attempt before cannot be read and is set aside", "path", p.lost, "why", unread, "err", err)
 	}
 	start = tip
 	if !m.Behind && own.branch != "" && own.branch != m.Taken {
@@ -87,9 +92,7 @@ func (g *Git) keep(ctx context.Context, p place, own heads, taken, start string)
 		if lost && sha != base {
 			parents += "merge " + sha + "\n"
 		}
-		if lost || sha == base {
-			known = append(known, sha)
-		}
+		known = append(known, sha)
 		something = something || lost
 	}
 	if !something {
@@ -113,7 +116,8 @@ func (g *Git) keep(ctx context.Context, p place, own heads, taken, start string)
 // lost reports whether a commit can be reached neither from others nor from any ref
 // of the mirror.
 func (g *Git) lost(ctx context.Context, p place, sha string, others []string) (bool, error) {
-	if sha == "" {
+	others = slices.DeleteFunc(slices.Clone(others), func(o string) bool { return o == "" })
+	if sha == "" || slices.Contains(others, sha) {
 		return false, nil
 	}
 	out, err := g.git(ctx, p.mirror, append([]string{"rev-list", "--max-count=1", sha, "--not", "--all"}, others...)...)

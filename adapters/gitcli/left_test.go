@@ -138,6 +138,39 @@ func TestLeftThatCannotBeKept(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "draft.txt"))
 }
 
+// A repository that commits cannot be read from is set aside until the task is done.
+func TestLostCommits(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*kit, string){
+		"a damaged commit": func(k *kit, head string) {
+			object := filepath.Join(k.repo(), "objects", head[:2], head[2:])
+			require.NoError(k, os.Remove(object))
+			write(k, "/", object, "")
+		},
+		"a damaged branch": func(k *kit, _ string) { write(k, k.repo(), "refs/heads/"+k.space.Branch, "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := setup(t)
+			dir := k.open()
+			taken := commit(t, dir, "a.go", "package a\n")
+			k.take()
+			head := commit(t, dir, "b.go", "package b\n")
+			write(t, dir, "draft.txt", "half a thought")
+			spoil(k, head)
+			at := k.reopen()
+			require.Equal(t, taken, k.fresh(at))
+			require.Equal(t, "half a thought", run(t, k.mirror(), "show", at.Left.SHA+":draft.txt"))
+			require.Equal(t, "package b", run(t, k.mirror(), "show", at.Left.SHA+":b.go"), "the file was there")
+			lost := strings.TrimSuffix(k.repo(), "git") + "lost"
+			require.DirExists(t, filepath.Join(lost, "objects", head[:2]))
+			require.Empty(t, k.reopen().Left)
+			require.NoError(t, k.g.Close(t.Context(), k.space))
+			require.NoDirExists(t, lost)
+		})
+	}
+}
+
 // Ignored directories that the registry names survive for the same role, and no
 // other; what else is ignored does not.
 func TestKeep(t *testing.T) {
