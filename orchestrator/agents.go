@@ -189,29 +189,6 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{e.agentEvent(c, t, l, result, ev)}}
 }
 
-// noteLeft writes into the task's story where people find what an attempt had not
-// committed. The ref is there without the note too.
-func (e *Engine) noteLeft(ctx context.Context, t Task, left work.Left) {
-	if left.Ref == "" {
-		return
-	}
-	e.Log.Info("what an attempt had not committed is kept", "task", t.ID, "repo", t.Repo, "ref", left.Ref, "sha", left.SHA)
-	entry := JournalEntry{TaskID: t.ID, Seq: t.State.Seq, At: e.Now(), Kind: KindLeft, Payload: encode(left)}
-	if err := e.Store.Commit(context.WithoutCancel(ctx), Commit{Journal: []JournalEntry{entry}}); err != nil {
-		e.Log.Warn("what an attempt had not committed could not be noted", "task", t.ID, "repo", t.Repo, "ref", left.Ref, "err", err)
-	}
-}
-
-// Left decodes a journal entry of kind "left".
-func (j JournalEntry) Left() (work.Left, error) {
-	var l work.Left
-	if j.Kind != KindLeft {
-		return l, fmt.Errorf("journal entry %d is a %s, not what an attempt has left", j.ID, j.Kind)
-	}
-	err := json.Unmarshal(j.Payload, &l)
-	return l, err
-}
-
 // attempt reports an attempt that failed: the queue tries again until the
 // agent has had all its retries.
 func (e *Engine) attempt(c queue.Claim, t Task, l stage.Launch, r work.Result) *queue.Outcome {
@@ -244,6 +221,29 @@ func reportOf(role stage.Role, r work.Result) stage.Report {
 		Role: role, Model: r.Usage.Model, Input: r.Usage.Input, Output: r.Usage.Output,
 		CacheRead: r.Usage.CacheRead, CacheCreate: r.Usage.CacheCreate, MicroUSD: r.Usage.MicroUSD, Reason: r.Reason,
 	}
+}
+
+// noteLeft writes into the task's story where people find what an attempt had not
+// committed. The ref is there without the note too.
+func (e *Engine) noteLeft(ctx context.Context, t Task, left work.Left) {
+	if left.Ref == "" {
+		return
+	}
+	e.Log.Info("what an attempt had not committed is kept", "task", t.ID, "repo", t.Repo, "ref", left.Ref, "sha", left.SHA)
+	entry := JournalEntry{TaskID: t.ID, Seq: t.State.Seq, At: e.Now(), Kind: KindLeft, Payload: encode(left)}
+	if err := e.Store.Commit(context.WithoutCancel(ctx), Commit{Journal: []JournalEntry{entry}}); err != nil {
+		e.Log.Warn("what an attempt had not committed could not be noted", "task", t.ID, "repo", t.Repo, "ref", left.Ref, "err", err)
+	}
+}
+
+// Left decodes a journal entry of kind "left".
+func (j JournalEntry) Left() (work.Left, error) {
+	var l work.Left
+	if j.Kind != KindLeft {
+		return l, fmt.Errorf("journal entry %d is a %s, not what an attempt has left", j.ID, j.Kind)
+	}
+	err := json.Unmarshal(j.Payload, &l)
+	return l, err
 }
 
 // questions reads what an agent has left open, if anything. What cannot be read is an

@@ -12,18 +12,21 @@ import (
 )
 
 // mark says how a checkout stands to the mirror. It lies beside the task's
-// repository, is written last when that is made and removed first: without it what
-// is there is half made, and nothing of it counts.
+// repository.
 type mark struct {
 	Taken  string     `json:"taken"`            // where the mirror's branch was when they last agreed
+	Start  string     `json:"start"`            // where the attempt began; the mirror has it
+	Whole  bool       `json:"whole"`            // else what is there is half made, and nothing of it counts
 	Role   stage.Role `json:"role,omitempty"`   // whose caches are there
 	Behind bool       `json:"behind,omitempty"` // the mirror's branch was rebased since: nothing is taken from here
 }
 
 func (p place) readMark() (m mark, ok bool) {
 	body, err := os.ReadFile(p.mark)
-	ok = err == nil && json.Unmarshal(body, &m) == nil && commitID(m.Taken)
-	return m, ok
+	if err != nil || json.Unmarshal(body, &m) != nil || !commitID(m.Taken) || !commitID(m.Start) {
+		return mark{}, false
+	}
+	return m, true
 }
 
 func (p place) writeMark(m mark) error {
@@ -31,20 +34,27 @@ func (p place) writeMark(m mark) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(p.mark, body, 0o600)
+	if err := os.WriteFile(p.mark+".new", body, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(p.mark+".new", p.mark)
 }
 
 // makeAnew makes the task's repository and checkout at a commit, whatever is there.
 // Caches that the registry names are taken over from an attempt of the same role.
-func (g *Git) makeAnew(ctx context.Context, p place, m mark, start string) error {
-	before, whole := p.readMark()
-	for _, name := range []string{p.mark, p.aside} {
-		if err := g.remove(name); err != nil {
-			return err
-		}
+func (g *Git) makeAnew(ctx context.Context, p place, m mark) error {
+	before, _ := p.readMark()
+	if err := os.MkdirAll(filepath.Dir(p.mark), 0o700); err != nil {
+		return err
+	}
+	if err := p.writeMark(m); err != nil { // whoever makes it again, after a crash, begins there too
+		return err
+	}
+	if err := g.remove(p.aside); err != nil {
+		return err
 	}
 	var caches []string
-	if whole && before.Role == m.Role {
+	if before.Whole && before.Role == m.Role {
 		caches = g.move(p.dir, p.aside, p.Keep)
 	}
 	for _, name := range []string{p.dir, p.repo} {
@@ -55,7 +65,7 @@ func (g *Git) makeAnew(ctx context.Context, p place, m mark, start string) error
 	if err := g.makeRepo(ctx, p); err != nil {
 		return err
 	}
-	if err := g.checkOut(ctx, p, start); err != nil {
+	if err := g.checkOut(ctx, p, m.Start); err != nil {
 		return err
 	}
 	if len(caches) > 0 {
@@ -64,16 +74,15 @@ func (g *Git) makeAnew(ctx context.Context, p place, m mark, start string) error
 			return err
 		}
 	}
+	m.Whole = true
 	return p.writeMark(m)
 }
 
 // makeRepo makes an empty repository that borrows the mirror's objects, and the
 // directory of its checkout.
 func (g *Git) makeRepo(ctx context.Context, p place) error {
-	for _, dir := range []string{filepath.Dir(p.repo), p.dir} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+		return err
 	}
 	if _, err := g.git(ctx, "", "init", "--quiet", "--initial-branch="+p.Branch, "--separate-git-dir="+p.repo, p.dir); err != nil {
 		return err

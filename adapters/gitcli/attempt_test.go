@@ -184,7 +184,7 @@ func TestWhateverIsLeft(t *testing.T) {
 	lock := func(name string) func(*kit, string) {
 		return func(k *kit, _ string) { write(k, k.repo(), name, "") }
 	}
-	instead := func(name string, make func(k *kit, name string)) func(*kit, string) {
+	instead := func(name string, put func(k *kit, name string)) func(*kit, string) {
 		return func(k *kit, dir string) {
 			full := filepath.Join(k.repo(), name)
 			if under, ok := strings.CutPrefix(name, "tree/"); ok {
@@ -192,7 +192,7 @@ func TestWhateverIsLeft(t *testing.T) {
 			}
 			require.NoError(k, os.RemoveAll(full))
 			require.NoError(k, os.MkdirAll(filepath.Dir(full), 0o755))
-			make(k, full)
+			put(k, full)
 		}
 	}
 	pipe := func(k *kit, name string) { require.NoError(k, syscall.Mkfifo(name, 0o600)) }

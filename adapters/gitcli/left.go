@@ -29,9 +29,12 @@ const (
 // All that would be lost is kept for people. What cannot be read must not keep the
 // next attempt from its work: it is logged, and a repository that has it set aside.
 func (g *Git) salvage(ctx context.Context, p place, tip string) (start string, left work.Left) {
-	m, whole := p.readMark()
-	if !whole {
+	m, there := p.readMark()
+	if !there {
 		return tip, left
+	}
+	if !m.Whole { // all that was left was saved before
+		return g.startAt(ctx, p, m, m.Start, tip), left
 	}
 	log := g.opt.Log.With("work_item", p.WorkItem, "repo", p.Repo)
 	own := p.heads()
@@ -52,21 +55,28 @@ func (g *Git) salvage(ctx context.Context, p place, tip string) (start string, l
 		err := errors.Join(g.remove(p.lost), os.Rename(p.repo, p.lost))
 		log.Warn("the repository of the attempt before cannot be read and is set aside", "path", p.lost, "why", unread, "err", err)
 	}
-	start = tip
-	if !m.Behind && own.branch != "" && own.branch != m.Taken {
-		old, err := g.ancestor(ctx, p.mirror, own.branch, tip)
-		if err == nil && !old {
-			old, err = g.surpassed(ctx, p, own.branch)
-		}
-		if err == nil && !old {
-			start = own.branch
-		}
-	}
+	start = g.startAt(ctx, p, m, own.branch, tip)
 	left, err := g.keep(ctx, p, own, m.Taken, start)
 	if err != nil {
 		log.Warn("what the attempt before had not committed is lost: it cannot be kept", "err", err)
 	}
 	return start, left
+}
+
+// startAt is the commit of a checkout's branch when it goes on from where the
+// mirror's was, else the tip.
+func (g *Git) startAt(ctx context.Context, p place, m mark, branch, tip string) string {
+	if m.Behind || branch == "" || branch == m.Taken {
+		return tip
+	}
+	old, err := g.ancestor(ctx, p.mirror, branch, tip)
+	if err == nil && !old {
+		old, err = g.surpassed(ctx, p, branch)
+	}
+	if err != nil || old {
+		return tip
+	}
+	return branch
 }
 
 // keep makes a commit of the checkout's files, on top of those commits of it that

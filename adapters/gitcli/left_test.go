@@ -319,7 +319,6 @@ func TestOpenDies(t *testing.T) {
 			head := commit(t, dir, "a.go", "package a\n")
 			write(t, dir, "cache/x", "x")
 			write(t, dir, "draft.txt", "x")
-			k.take()
 			g, err := gitcli.New(t.Context(), gitcli.Options{Root: k.root, Git: dying(t, at)})
 			require.NoError(t, err)
 			_, err = g.Open(t.Context(), k.space, nil)

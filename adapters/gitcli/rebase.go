@@ -115,8 +115,8 @@ func (g *Git) rebase(ctx context.Context, p place, base, head string) (tip strin
 // passBy marks the checkout as one that the mirror's branch has gone on without, if
 // it has. The next attempt begins at the branch.
 func (p place) passBy(tip string) error {
-	m, whole := p.readMark()
-	if !whole || tip == "" || m.Taken == tip {
+	m, there := p.readMark()
+	if !there || tip == "" || m.Taken == tip {
 		return nil
 	}
 	m.Behind = true

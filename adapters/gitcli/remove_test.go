@@ -46,6 +46,7 @@ func TestCloseOfALockedCheckout(t *testing.T) {
 	write(t, outside, "file", "not yours\n")
 	write(t, outside, "closed/file", "not yours\n")
 	require.NoError(t, os.Chmod(filepath.Join(outside, "closed"), 0o500))
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(outside, "closed"), 0o700) }) // else nobody can remove it
 	write(t, dir, "cache/mod/a/b/file", "x")
 	write(t, dir, "cache/secret/file", "x")
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "cache/mod/a/link")))

@@ -27,9 +27,9 @@ func (g *Git) Take(ctx context.Context, s work.Space) (work.Tip, error) {
 // agent has written it does not hold the mirror's lock.
 func (g *Git) take(ctx context.Context, p place) (work.Tip, error) {
 	defer g.lock(p.dir)()
-	m, whole := p.readMark()
+	m, _ := p.readMark()
 	own := p.heads().branch
-	if !whole || m.Behind || own == m.Taken {
+	if !m.Whole || m.Behind || own == m.Taken {
 		own = ""
 	}
 	if own != "" {
@@ -278,7 +278,7 @@ func (g *Git) Close(ctx context.Context, s work.Space) error {
 	}
 	g.forget(ctx, p)
 	defer g.lock(p.dir)()
-	for _, name := range []string{p.mark, p.dir, p.repo, p.borrow, p.aside, p.lost} {
+	for _, name := range []string{p.mark, p.mark + ".new", p.dir, p.repo, p.borrow, p.aside, p.lost} {
 		if err := g.remove(name); err != nil {
 			return err
 		}
