@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
@@ -193,21 +194,20 @@ func (e *Engine) tellFeatures(c Change) {
 	}
 }
 
-// addHolds asks the features what a change holds and frees. What they say of a
-// beginning or an end is committed only if no other began or ended meanwhile, in
-// another process either.
+// addHolds adds what the features say that a change holds and frees. What they say of
+// a beginning or an end is committed only if no other began or ended beside it
+// meanwhile, in another process either.
 func (e *Engine) addHolds(ctx context.Context, out *Commit, c Change) error {
-	if c.Began() || c.Ended() {
-		live, err := e.others(ctx, c.Task.ID)
-		if err != nil {
-			return err
+	holders := slices.DeleteFunc(slices.Clone(e.features), func(f Feature) bool { return f.Holds == nil })
+	if len(holders) > 0 && (c.Began() || c.Ended()) {
+		if c.Ahead, c.Behind, c.Blind = Beside(ctx, e.Store, c.Task); mayPass(c.Blind) {
+			return c.Blind
 		}
-		out.Live = live
+		if c.Blind == nil {
+			out.Line = lineOf(c)
+		}
 	}
-	for _, f := range e.features {
-		if f.Holds == nil {
-			continue
-		}
+	for _, f := range holders {
 		hold, free, err := f.Holds(ctx, c)
 		if err != nil {
 			e.Log.Error("a feature could not say what is held; nothing is", "feature", f.Name, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
@@ -218,20 +218,29 @@ func (e *Engine) addHolds(ctx context.Context, out *Commit, c Change) error {
 	return nil
 }
 
-// others lists the ids of the unfinished tasks but one.
-func (e *Engine) others(ctx context.Context, but int64) ([]int64, error) {
-	out := []int64{}
-	for after := int64(0); ; {
-		page, err := e.Store.Tasks(ctx, TaskFilter{Live: true, AfterID: after})
-		if err != nil || len(page) == 0 {
-			return out, err
-		}
-		for _, t := range page {
-			if after = t.ID; t.ID != but {
-				out = append(out, t.ID)
-			}
-		}
+func lineOf(c Change) *Line {
+	l := &Line{}
+	if c.Ahead != nil {
+		l.Ahead = c.Ahead.ID
 	}
+	if c.Behind != nil {
+		l.Behind = c.Behind.ID
+	}
+	return l
+}
+
+// Beside reads who stands right before and right behind a task in the line of its
+// repository; nil = nobody.
+func Beside(ctx context.Context, s Store, t Task) (ahead, behind *Task, err error) {
+	first := func(f TaskFilter) *Task {
+		f.Repo, f.Live, f.Limit = t.Repo, true, 1
+		list, failed := s.Tasks(ctx, f)
+		if err = errors.Join(err, failed); len(list) == 0 {
+			return nil
+		}
+		return &list[0]
+	}
+	return first(TaskFilter{BeforeID: t.ID}), first(TaskFilter{AfterID: t.ID}), err
 }
 
 // effectKey is an effect's identity for the outside world. The moment of the

@@ -38,6 +38,11 @@ type Change struct {
 	Task   Task
 	Before stage.State
 	Run    *AgentRun // the record of an agent's attempt that the decision brings; the store does not have it yet
+
+	// At the beginning and the end of a task's life: the unfinished tasks of its
+	// repository right before and right behind it; nil = none.
+	Ahead, Behind *Task
+	Blind         error // they could not be read
 }
 
 // Launched reports whether an agent is to work, for the first time or again

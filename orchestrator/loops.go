@@ -172,6 +172,9 @@ func (e *Engine) do(ctx context.Context, c queue.Claim, p pool) (due time.Time, 
 	if err != nil && !errors.Is(err, queue.ErrLost) {
 		e.Log.Error("a job cannot be finished", "job", c.Job.ID, "kind", c.Job.Kind, "err", err)
 	}
+	if failed := e.mendAfter(finish, queue.After(c.Job, *o, e.Now())); failed != nil {
+		e.Log.Error("a task cannot be looked after", "task", c.Job.TaskID, "err", failed)
+	}
 	if o.Kind == queue.OutcomeDead {
 		e.Log.Error("a job was given up", "job", c.Job.ID, "kind", c.Job.Kind, "task", c.Job.TaskID, "err", o.Error)
 	}
@@ -250,23 +253,53 @@ func (e *Engine) heartbeat(ctx context.Context, c queue.Claim, lost func()) {
 	}
 }
 
+// mendEvery is how often all tasks are looked through for one whose job is gone. At
+// all other times a job that is given up says so itself.
+const mendEvery = time.Hour
+
 // reaper gives back what dead workers left, and looks after tasks whose job was
 // given up.
 func (e *Engine) reaper(ctx context.Context) {
+	var mended time.Time
 	for {
-		if jobs, err := e.Jobs.Reap(ctx); err != nil && ctx.Err() == nil {
+		if err := e.reap(ctx); err != nil && ctx.Err() == nil {
+			mended = time.Time{} // a task may have been left behind
 			e.Log.Error("claims cannot be reaped", "err", err)
-		} else {
-			for _, j := range jobs {
-				e.Log.Warn("a claim without a heartbeat was given back", "job", j.ID, "kind", j.Kind, "task", j.TaskID, "status", j.Status)
-				e.Meter.Add("reaped_total", 1, "pool", j.Pool)
-			}
 		}
-		if err := e.mend(ctx); err != nil && ctx.Err() == nil {
-			e.Log.Error("tasks cannot be looked after", "err", err)
+		if e.Now().Sub(mended) >= mendEvery {
+			if err := e.mend(ctx); err == nil {
+				mended = e.Now()
+			} else if ctx.Err() == nil {
+				e.Log.Error("tasks cannot be looked after", "err", err)
+			}
 		}
 		if e.Wait(ctx, e.opt.JobTTL/2) != nil {
 			return
 		}
 	}
+}
+
+func (e *Engine) reap(ctx context.Context) error {
+	jobs, err := e.Jobs.Reap(ctx)
+	for _, j := range jobs {
+		e.Log.Warn("a claim without a heartbeat was given back", "job", j.ID, "kind", j.Kind, "task", j.TaskID, "status", j.Status)
+		e.Meter.Add("reaped_total", 1, "pool", j.Pool)
+		err = errors.Join(err, e.mendAfter(ctx, j))
+	}
+	return err
+}
+
+// mendAfter looks after the task of an agent's job that was given up.
+func (e *Engine) mendAfter(ctx context.Context, j queue.Job) error {
+	if j.Kind != KindAgent || j.Status != queue.Failed {
+		return nil
+	}
+	t, err := e.Store.Task(ctx, j.TaskID)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return e.mendTask(ctx, t)
 }

@@ -132,9 +132,9 @@ func TestWhatAnAttemptLeavesIsInTheStory(t *testing.T) {
 		body, err := fs.ReadFile(tree, "draft.txt")
 		require.NoError(r, err)
 		require.Equal(r, "half a thought", string(body))
-		differ, err := r.engine.Replay(context.Background(), task.ID)
+		again, err := r.engine.Replay(context.Background(), task.ID)
 		require.NoError(r, err)
-		require.Empty(r, differ)
+		require.Empty(r, again.First())
 	})
 }
 
@@ -147,6 +147,33 @@ func TestTaskWithoutItsJobIsNoticed(t *testing.T) {
 		task := r.task(item)
 		task.State.Hold, task.State.Active, task.State.Run = stage.HoldNone, stage.Analyst, task.State.Run+1
 		require.NoError(r, r.store.Commit(context.Background(), orchestrator.Commit{Task: &task}))
+		r.settle(61 * time.Minute)
+		require.Equal(r, stage.HoldBlocked, r.task(item).State.Hold)
+		require.Contains(r, r.notices(), "the job was given up")
+	})
+}
+
+// An agent's job that is given up, because its worker goes silent again and again, says
+// so at once.
+func TestGivenUpAgentJobIsNoticed(t *testing.T) {
+	run(t, func(r *rig) {
+		r.place.SetScript(instead(stage.Analyst, hang))
+		item := r.card(appProject, "x")
+		r.move(appProject, item, stage.StatusToAnalyse)
+		r.settle(10 * time.Second)
+		r.shutdown()
+		for range 60 {
+			claims, err := r.store.Take(context.Background(), queue.PoolAgents, "dead", 1, time.Second)
+			require.NoError(r, err)
+			if len(claims) == 0 {
+				break
+			}
+			if claims[0].Job.Attempt == claims[0].Job.MaxAttempts {
+				break
+			}
+			require.NoError(r, r.store.Finish(context.Background(), claims[0], queue.Outcome{Kind: queue.OutcomeRetry}))
+		}
+		r.start()
 		r.settle(2 * time.Minute)
 		require.Equal(r, stage.HoldBlocked, r.task(item).State.Hold)
 		require.Contains(r, r.notices(), "the job was given up")

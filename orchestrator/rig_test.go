@@ -51,6 +51,7 @@ type rig struct {
 	features func() []orchestrator.Feature
 	project  []orchestrator.Project
 	tracker  orchestrator.Tracking // nil = the board
+	decides  orchestrator.Store    // what the engine decides on; nil = the store
 	log      *slog.Logger          // nil discards
 
 	stop    context.CancelFunc
@@ -121,8 +122,12 @@ func (r *rig) start() {
 	if board == nil {
 		board = r.board
 	}
+	store := r.decides
+	if store == nil {
+		store = r.store
+	}
 	r.engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
-		Log: r.log, Store: r.store, Story: r.store, Jobs: r.store, Projects: projects, Tracker: board, Host: r.host, Workspaces: r.place, Agents: r.place,
+		Log: r.log, Store: store, Story: r.store, Jobs: r.store, Projects: projects, Tracker: board, Host: r.host, Workspaces: r.place, Agents: r.place,
 		Gates: checks.All(nil),
 		Runners: effects.Runners(effects.Deps{
 			Store: r.store, Jobs: r.store, Projects: projects, Tracker: r.board, Host: r.host, Messenger: r.chat, Workspaces: r.place, Agents: r.place,

@@ -111,6 +111,16 @@ func TestFreeze(t *testing.T) {
 	})
 }
 
+// lineless is a store in which nobody can be found who stands before another.
+type lineless struct{ *memstore.Store }
+
+func (s lineless) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrator.Task, error) {
+	if f.BeforeID != 0 {
+		return nil, errors.New("the index is broken")
+	}
+	return s.Store.Tasks(ctx, f)
+}
+
 // blind is a store whose tasks cannot be listed.
 type blind struct{ *memstore.Store }
 
@@ -122,15 +132,22 @@ func (blind) Tasks(context.Context, orchestrator.TaskFilter) ([]orchestrator.Tas
 // the claim itself: where that cannot be read, nothing is claimed.
 func TestSerialGateFailsOpen(t *testing.T) {
 	s := memstore.New(nil)
-	gate, err := serialgate.New(serialgate.Options{Store: blind{s}, Holds: s, Lister: s, Repos: []string{"*"}})
-	require.NoError(t, err)
+	blindGate := func() *serialgate.Gate {
+		gate, err := serialgate.New(serialgate.Options{Store: blind{s}, Holds: s, Lister: s, Repos: []string{"*"}})
+		require.NoError(t, err)
+		return gate
+	}
+	gate := blindGate()
 	f := gate.Feature()
-	hold, free, err := f.Holds(t.Context(), orchestrator.Change{Task: orchestrator.Task{ID: 2, Repo: appRepo, State: stage.State{Stage: stage.Analysis}}})
+	hold, free, err := f.Holds(t.Context(), orchestrator.Change{Task: orchestrator.Task{ID: 2, Repo: appRepo, State: stage.State{Stage: stage.Analysis}}, Blind: errors.New("the index is broken")})
 	require.Error(t, err)
 	require.Empty(t, hold)
 	require.Empty(t, free)
 	require.Error(t, gate.Repair(t.Context()))
-	runWith(t, func(r *rig) { r.features = func() []orchestrator.Feature { return []orchestrator.Feature{f} } }, func(r *rig) {
+	runWith(t, func(r *rig) {
+		r.decides = lineless{r.store}
+		r.features = func() []orchestrator.Feature { return []orchestrator.Feature{blindGate().Feature()} }
+	}, func(r *rig) {
 		one, two := r.card(appProject, "one"), r.card(appProject, "two")
 		r.move(appProject, one, stage.StatusToAnalyse)
 		r.move(appProject, two, stage.StatusToAnalyse)

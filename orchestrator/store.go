@@ -116,13 +116,17 @@ type Commit struct {
 	CancelQueued []string
 	Hold         []queue.Hold
 	Free         []queue.Hold
-	// Live, when not nil, are the ids of all other unfinished tasks that the
-	// decision was made among, rising: ErrConflict when they are others by now.
-	Live []int64
+	// Line, when not nil, is between which unfinished tasks of its repository the
+	// decision about Task was made: ErrConflict when they are others by now.
+	Line *Line
 	// Claim, when set, is finished as Done in the same transaction;
 	// queue.ErrLost when it is no longer held, and then nothing happens.
 	Claim *queue.Claim
 }
+
+// Line is the place of a task among the unfinished ones of its repository, in the
+// order of their ids: who stands right before it and right behind it; 0 = nobody.
+type Line struct{ Ahead, Behind int64 }
 
 // TaskFilter selects tasks. Zero fields select all.
 type TaskFilter struct {
@@ -133,6 +137,7 @@ type TaskFilter struct {
 	Stage          stage.Stage
 	Live           bool  // only tasks that are not terminal
 	AfterID        int64 // cursor: only larger ids
+	BeforeID       int64 // only smaller ids, the largest first
 	Limit          int   // 0 = 100
 }
 
@@ -148,7 +153,7 @@ type Store interface {
 	Tasks(ctx context.Context, f TaskFilter) ([]Task, error)
 	// Commit applies a decision. ErrConflict on a version mismatch, on a taken
 	// (tracker project, issue), (repo, work item) or (repo, branch), and when
-	// Commit.Live is not so any more.
+	// Commit.Line is not so any more.
 	Commit(ctx context.Context, c Commit) error
 	// Receive records a delivery and puts its job, both or neither. It reports
 	// true, and does nothing, for one that is known by (source, id) or by

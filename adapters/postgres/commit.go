@@ -39,7 +39,7 @@ func (d *DB) decide(r *request, c orchestrator.Commit) error {
 
 // plain reports a commit that can be done together with others.
 func plain(c orchestrator.Commit) bool {
-	return c.Live == nil && len(c.CancelPools)+len(c.CancelQueued)+len(c.Hold)+len(c.Free) == 0
+	return c.Line == nil && len(c.CancelPools)+len(c.CancelQueued)+len(c.Hold)+len(c.Free) == 0
 }
 
 // commitAll does plain commits as one, asking everything before it changes

@@ -82,7 +82,7 @@ func works(t *testing.T, db *postgres.DB) {
 	task := orchestrator.Task{ID: id, WorkItemID: "APP-1", TrackerProjectID: "p", TrackerIssueID: "i", Repo: "acme/app", Branch: "b", State: stage.State{Stage: stage.Analysis}}
 	hold := queue.Hold{Subject: "s", Name: "n", Reason: "r"}
 	require.NoError(t, db.Commit(ctx, orchestrator.Commit{
-		Task: &task, Live: []int64{}, Hold: []queue.Hold{hold}, Jobs: []queue.Job{{Pool: "p", TaskID: id, Key: "k", DedupeKey: "d", Holds: []string{"s"}}},
+		Task: &task, Line: &orchestrator.Line{}, Hold: []queue.Hold{hold}, Jobs: []queue.Job{{Pool: "p", TaskID: id, Key: "k", DedupeKey: "d", Holds: []string{"s"}}},
 		Journal: []orchestrator.JournalEntry{{TaskID: id, At: time.Now()}}, Gates: []orchestrator.GateResult{{TaskID: id, At: time.Now()}},
 		Runs: []orchestrator.AgentRun{{TaskID: id, JobID: 1, Attempt: 1}},
 	}))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -53,7 +52,10 @@ func (d *DB) Task(ctx context.Context, id int64) (orchestrator.Task, error) {
 
 // Tasks implements orchestrator.Store.
 func (d *DB) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrator.Task, error) {
-	conds, args := []string{"id > $1"}, []any{f.AfterID}
+	conds, args, order := []string{"id > $1"}, []any{f.AfterID}, "id"
+	if f.BeforeID != 0 {
+		conds, args, order = append(conds, "id < $2"), append(args, f.BeforeID), "id desc"
+	}
 	for _, c := range []struct{ column, value string }{
 		{"tracker_issue_id", f.TrackerIssueID}, {"repo", f.Repo}, {"branch", f.Branch}, {"work_item_id", f.WorkItemID}, {"stage", string(f.Stage)},
 	} {
@@ -68,18 +70,19 @@ func (d *DB) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrat
 	if f.Limit <= 0 {
 		f.Limit = 100
 	}
-	query := "select " + taskColumns + " from ~tasks where " + strings.Join(conds, " and ") + fmt.Sprintf(" order by id limit %d", f.Limit)
+	query := "select " + taskColumns + " from ~tasks where " + strings.Join(conds, " and ") + fmt.Sprintf(" order by %s limit %d", order, f.Limit)
 	return list(ctx, d, scanTask, query, args...)
 }
 
 // taken reports whether a task cannot be stored: it is not at the version that
-// was loaded, another has one of its names, or others live than the decision was
-// made among.
+// was loaded, another has one of its names, or it stands between others than the decision
+// was made between.
 func (t *tx) taken(c orchestrator.Commit) (bool, error) {
 	k := c.Task
-	var live []int64
-	if c.Live != nil {
-		later(t, &live, pgx.RowTo[int64], "select id from ~tasks where ended_at is null and id <> $1 order by id", k.ID)
+	var line []orchestrator.Line
+	if c.Line != nil {
+		later(t, &line, pgx.RowToStructByPos[orchestrator.Line], `select coalesce((select id from ~tasks where repo = $1 and id < $2 and ended_at is null order by id desc limit 1), 0),
+			coalesce((select id from ~tasks where repo = $1 and id > $2 and ended_at is null order by id limit 1), 0)`, k.Repo, k.ID)
 	}
 	ids, err := rows(t, pgx.RowTo[int64], `select id from ~tasks where id = $1 and version <> $2
 		union all select -1 where $2 > 0 and not exists (select 1 from ~tasks where id = $1)
@@ -87,7 +90,7 @@ func (t *tx) taken(c orchestrator.Commit) (bool, error) {
 		union all select id from ~tasks where repo = $5 and work_item_id = $6 and id <> $1
 		union all select id from ~tasks where repo = $5 and branch = $7 and id <> $1`,
 		k.ID, k.Version, k.TrackerProjectID, k.TrackerIssueID, k.Repo, k.WorkItemID, k.Branch)
-	return len(ids) > 0 || c.Live != nil && !slices.Equal(live, c.Live), err
+	return len(ids) > 0 || c.Line != nil && (len(line) != 1 || line[0] != *c.Line), err
 }
 
 // takenOf is taken for many tasks, at once. It returns the ids of those that are.

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -76,14 +75,19 @@ func (t *tx) commit(c orchestrator.Commit) error {
 	return err
 }
 
-// among refuses a decision that was made among other unfinished tasks than there
+// lineQuery is the place of a task in the line of its repository.
+const lineQuery = `select coalesce((select id from tasks where repo = ?1 and id < ?2 and stage not in ('done', 'cancelled') order by id desc limit 1), 0),
+	coalesce((select id from tasks where repo = ?1 and id > ?2 and stage not in ('done', 'cancelled') order by id limit 1), 0)`
+
+// among refuses a decision that was made between other unfinished tasks than there
 // are.
 func (t *tx) among(c orchestrator.Commit) error {
-	if c.Live == nil {
+	if c.Line == nil {
 		return nil
 	}
-	live, err := t.ids("select id from tasks where stage not in ('done', 'cancelled') and id <> ? order by id", c.Task.ID)
-	if err == nil && !slices.Equal(live, c.Live) {
+	var l orchestrator.Line
+	_, err := t.one([]any{&l.Ahead, &l.Behind}, lineQuery, c.Task.Repo, c.Task.ID)
+	if err == nil && l != *c.Line {
 		err = orchestrator.ErrConflict
 	}
 	return err

@@ -106,6 +106,7 @@ create unique index if not exists tasks_work_item on tasks (repo, work_item_id);
 create unique index if not exists tasks_branch on tasks (repo, branch);
 create index if not exists tasks_by_issue on tasks (tracker_issue_id);
 create index if not exists tasks_ended on tasks (updated_at desc, id desc) where stage in ('done', 'cancelled');
+create index if not exists tasks_line on tasks (repo, id) where stage not in ('done', 'cancelled');
 create index if not exists tasks_live on tasks (id) where stage not in ('done', 'cancelled');
 
 create table if not exists deliveries (

@@ -52,7 +52,10 @@ func scanTasks(rows *sql.Rows, err error) ([]orchestrator.Task, error) {
 
 // Tasks implements orchestrator.Store.
 func (d *DB) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrator.Task, error) {
-	conds, args := []string{"id > ?"}, []any{f.AfterID}
+	conds, args, order := []string{"id > ?"}, []any{f.AfterID}, "id"
+	if f.BeforeID != 0 {
+		conds, args, order = append(conds, "id < ?"), append(args, f.BeforeID), "id desc"
+	}
 	for column, value := range map[string]string{
 		"tracker_issue_id": f.TrackerIssueID, "repo": f.Repo, "branch": f.Branch, "work_item_id": f.WorkItemID, "stage": string(f.Stage),
 	} {
@@ -66,7 +69,7 @@ func (d *DB) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrat
 	if f.Limit <= 0 {
 		f.Limit = 100
 	}
-	rows, err := d.read.QueryContext(ctx, "select "+taskColumns+" from tasks where "+strings.Join(conds, " and ")+" order by id limit ?", append(args, f.Limit)...)
+	rows, err := d.read.QueryContext(ctx, "select "+taskColumns+" from tasks where "+strings.Join(conds, " and ")+" order by "+order+" limit ?", append(args, f.Limit)...)
 	return scanTasks(rows, err)
 }
 

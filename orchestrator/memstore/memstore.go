@@ -71,10 +71,16 @@ func (s *Store) Tasks(_ context.Context, f orchestrator.TaskFilter) ([]orchestra
 		f.Limit = 100
 	}
 	var out []orchestrator.Task
-	for _, t := range s.tasks {
-		if t.ID > f.AfterID && selects(f, t) && len(out) < f.Limit {
+	add := func(t orchestrator.Task) {
+		if t.ID > f.AfterID && (f.BeforeID == 0 || t.ID < f.BeforeID) && selects(f, t) && len(out) < f.Limit {
 			out = append(out, t)
 		}
+	}
+	for i := range s.tasks {
+		if f.BeforeID != 0 {
+			i = len(s.tasks) - 1 - i
+		}
+		add(s.tasks[i])
 	}
 	return out, nil
 }
@@ -114,7 +120,7 @@ func (s *Store) commit(q *memqueue.Tx, c orchestrator.Commit) error {
 		}
 		own = c.Claim.Job.ID
 	}
-	if c.Task != nil && (s.conflicts(*c.Task) || c.Live != nil && !slices.Equal(c.Live, s.others(c.Task.ID))) {
+	if c.Task != nil && (s.conflicts(*c.Task) || c.Line != nil && *c.Line != s.line(*c.Task)) {
 		return orchestrator.ErrConflict
 	}
 	if c.Claim != nil {
@@ -145,16 +151,18 @@ func (s *Store) conflicts(t orchestrator.Task) bool {
 	})
 }
 
-// others lists the ids of the unfinished tasks but one.
-func (s *Store) others(but int64) []int64 {
-	out := []int64{}
-	for _, t := range s.tasks {
-		if t.ID != but && !t.State.Stage.Terminal() {
-			out = append(out, t.ID)
+// line is the place of a task among the unfinished ones of its repository.
+func (s *Store) line(t orchestrator.Task) (l orchestrator.Line) {
+	for _, o := range s.tasks { // by id
+		switch {
+		case o.Repo != t.Repo || o.State.Stage.Terminal() || o.ID == t.ID:
+		case o.ID < t.ID:
+			l.Ahead = o.ID
+		case l.Behind == 0:
+			l.Behind = o.ID
 		}
 	}
-	slices.Sort(out)
-	return out
+	return l
 }
 
 func (s *Store) save(c orchestrator.Commit) {

@@ -8,28 +8,55 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// among: a decision about what waits for whom is made among the tasks that live.
+// among: a decision about what waits for whom is made at a place in the line of the
+// repository.
 func among(k *kit) {
 	first, second, third := k.newTask(1), k.newTask(2), k.newTask(3)
-	refused := func(live []int64, t orchestrator.Task) {
+	elsewhere := k.newTask(4)
+	elsewhere.Repo = "acme/elsewhere"
+	refused := func(t orchestrator.Task, ahead, behind int64) {
 		k.Helper()
-		err := k.s.Commit(k.Context(), orchestrator.Commit{Task: &t, Live: live, Jobs: []queue.Job{{Pool: "p"}}})
+		err := k.s.Commit(k.Context(), orchestrator.Commit{Task: &t, Line: &orchestrator.Line{Ahead: ahead, Behind: behind}, Jobs: []queue.Job{{Pool: "p"}}})
 		require.ErrorIs(k, err, orchestrator.ErrConflict)
 		k.noJobs()
 	}
-	refused([]int64{third.ID}, first)
-	k.commit(orchestrator.Commit{Task: &first, Live: []int64{}})
-	refused([]int64{}, second)
-	refused([]int64{first.ID, third.ID}, second)
-	k.commit(orchestrator.Commit{Task: &second, Live: []int64{first.ID}})
-	end := k.task(first.ID)
+	stored := func(t orchestrator.Task, ahead, behind int64) {
+		k.Helper()
+		k.commit(orchestrator.Commit{Task: &t, Line: &orchestrator.Line{Ahead: ahead, Behind: behind}})
+	}
+	stored(elsewhere, 0, 0)
+	refused(first, 0, third.ID)
+	stored(first, 0, 0)
+	refused(third, 0, 0)
+	refused(third, second.ID, 0)
+	stored(third, first.ID, 0)
+	refused(second, first.ID, 0)
+	refused(second, 0, third.ID)
+	stored(second, first.ID, third.ID)
+	line := func(f orchestrator.TaskFilter) (ids []int64) {
+		k.Helper()
+		f.Repo, f.Live = first.Repo, true
+		list, err := k.s.Tasks(k.Context(), f)
+		require.NoError(k, err)
+		for _, t := range list {
+			ids = append(ids, t.ID)
+		}
+		return ids
+	}
+	require.Equal(k, []int64{second.ID, first.ID}, line(orchestrator.TaskFilter{BeforeID: third.ID}))
+	require.Equal(k, []int64{second.ID}, line(orchestrator.TaskFilter{BeforeID: third.ID, Limit: 1}))
+	require.Equal(k, []int64{second.ID}, line(orchestrator.TaskFilter{BeforeID: third.ID, AfterID: first.ID}))
+	require.Empty(k, line(orchestrator.TaskFilter{BeforeID: first.ID}))
+
+	end := k.task(second.ID)
 	end.State.Stage = stage.Done
-	refused([]int64{}, end)
-	refused([]int64{first.ID, second.ID}, end)
-	k.commit(orchestrator.Commit{Task: &end, Live: []int64{second.ID}})
-	refused([]int64{first.ID, second.ID}, third)
-	k.commit(orchestrator.Commit{Task: &third, Live: []int64{second.ID}})
-	again := k.task(third.ID)
+	refused(end, first.ID, 0)
+	stored(end, first.ID, third.ID)
+	last := k.task(third.ID)
+	last.State.Stage = stage.Done
+	refused(last, second.ID, 0)
+	stored(last, first.ID, 0)
+	again := k.task(first.ID)
 	k.commit(orchestrator.Commit{Task: &again}) // does not care
 }
 

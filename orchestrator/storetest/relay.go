@@ -30,7 +30,7 @@ func relays(k *kit) {
 			Jobs: []queue.Job{{Pool: "events", Key: "k", TaskID: t.ID}, {Pool: "effects", TaskID: t.ID, DedupeKey: "once"}},
 		}
 		if i%2 == 1 {
-			c.Hold, c.Live = []queue.Hold{{Subject: "s", Name: "n"}}, []int64{}
+			c.Hold, c.Line = []queue.Hold{{Subject: "s", Name: "n"}}, &orchestrator.Line{}
 		}
 		was := claims[0].Job
 		claims, err = k.relay(c, 1)
@@ -60,8 +60,8 @@ func relaysRefused(k *kit) {
 	next, err := k.s.Put(k.Context(), queue.Job{Pool: "events"}, queue.Job{Pool: "events"})
 	require.NoError(k, err)
 	stale := t // its version is the one before
-	for _, live := range [][]int64{nil, {99}} {
-		claims, err := k.relay(orchestrator.Commit{Task: &stale, Claim: &c, Live: live, Jobs: []queue.Job{{Pool: "events"}}}, 1)
+	for _, line := range []*orchestrator.Line{nil, {Ahead: 99}} {
+		claims, err := k.relay(orchestrator.Commit{Task: &stale, Claim: &c, Line: line, Jobs: []queue.Job{{Pool: "events"}}}, 1)
 		require.ErrorIs(k, err, orchestrator.ErrConflict)
 		require.Empty(k, claims)
 		require.NoError(k, k.s.Extend(k.Context(), c, time.Minute), "the claim is still held")

@@ -5,10 +5,11 @@
 //
 // Waiting costs nothing: a waiting job has no token, takes no slot and is never
 // looked at. What it waits for is a hold, set and freed in the transaction of the
-// decision that begins or ends a task. A loop puts right what a failure in
-// between left behind.
+// decision that begins or ends a task; each task waits for the one before it, so that
+// a change touches two holds however many wait. A loop puts right what tasks had
+// when the gate was switched on.
 //
-// The gate fails open: when the older tasks cannot be read, nothing is held. A
+// The gate fails open: when the line cannot be read, nothing is held until it can. A
 // freeze fails closed: it is a row that the claim itself sees, so that a store
 // that does not answer lets nobody begin.
 package serialgate
@@ -23,6 +24,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -40,12 +42,15 @@ type Options struct {
 	Holds  queue.Keeper
 	Lister queue.Lister
 	Repos  []string      // owner/name, or "*" for all
-	Every  time.Duration // how often the holds are compared with the tasks; default 30 s
+	Every  time.Duration // how often the holds are compared with the tasks; default 1 h
 	Log    *slog.Logger  // nil discards
 }
 
 // Gate is the serial gate.
-type Gate struct{ opt Options }
+type Gate struct {
+	opt    Options
+	repair chan struct{} // a decision was made without holds
+}
 
 // New checks the options.
 func New(o Options) (*Gate, error) {
@@ -58,12 +63,12 @@ func New(o Options) (*Gate, error) {
 		}
 	}
 	if o.Every <= 0 {
-		o.Every = 30 * time.Second
+		o.Every = time.Hour
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Gate{opt: o}, nil
+	return &Gate{opt: o, repair: make(chan struct{}, 1)}, nil
 }
 
 // Covers reports whether a repository is gated.
@@ -91,47 +96,53 @@ func branchLater(_ stage.State, e stage.Event, d stage.Decision) stage.Decision 
 	return d
 }
 
-// holds answers the beginning of a task with a hold when an older one lives, and
-// an end by letting the next one begin.
-func (g *Gate) holds(ctx context.Context, c orchestrator.Change) (hold, free []queue.Hold, err error) {
+// holds answers the beginning of a task with a hold when an older one lives, and an
+// end by letting the next one in the line begin, or wait for the one before.
+func (g *Gate) holds(_ context.Context, c orchestrator.Change) (hold, free []queue.Hold, err error) {
 	if !g.Covers(c.Task.Repo) || !c.Began() && !c.Ended() {
 		return nil, nil, nil
 	}
-	live, err := g.live(ctx, c.Task.Repo)
-	if err != nil {
-		return nil, nil, err
+	if c.Blind != nil {
+		run.Hint(g.repair)
+		return nil, nil, c.Blind
 	}
-	live = slices.DeleteFunc(live, func(t orchestrator.Task) bool { return t.ID == c.Task.ID })
-	if c.Began() {
-		live = append(live, c.Task)
-		slices.SortFunc(live, func(a, b orchestrator.Task) int { return int(a.ID - b.ID) })
+	line := []*orchestrator.Task{c.Ahead, &c.Task, c.Behind}
+	if c.Ended() {
+		line = []*orchestrator.Task{c.Ahead, c.Behind}
+		free = []queue.Hold{holdOf(c.Task)}
 	}
-	hold, free = wanted(live)
-	return hold, append(free, subject(c.Task.ID, c.Ended())...), nil
-}
-
-// subject is the hold of a task that has ended, which nobody needs any more.
-func subject(taskID int64, ended bool) []queue.Hold {
-	if !ended {
-		return nil
-	}
-	return []queue.Hold{{Subject: orchestrator.RoleInTask(stage.Analyst, taskID), Name: Name}}
-}
-
-// wanted is what is held and free in a repository, given its live tasks by id:
-// the oldest may begin, and every task that has begun goes on; the others wait
-// for the oldest.
-func wanted(live []orchestrator.Task) (hold, free []queue.Hold) {
-	for i, t := range live {
-		h := queue.Hold{Subject: orchestrator.RoleInTask(stage.Analyst, t.ID), Name: Name}
-		if i == 0 {
-			free = append(free, h)
-			continue
+	line = slices.DeleteFunc(line, func(t *orchestrator.Task) bool { return t == nil })
+	for i, t := range line {
+		switch {
+		case i > 0:
+			hold = append(hold, behind(*t, *line[i-1]))
+		case t != c.Ahead: // nobody is before it
+			free = append(free, holdOf(*t))
 		}
-		h.Reason = fmt.Sprintf("%s (task %d) of %s is not finished", live[0].WorkItemID, live[0].ID, t.Repo)
-		hold = append(hold, h)
 	}
-	return hold, free
+	return hold, free, nil
+}
+
+// holdOf is the hold of a task's analyst.
+func holdOf(t orchestrator.Task) queue.Hold {
+	return queue.Hold{Subject: orchestrator.RoleInTask(stage.Analyst, t.ID), Name: Name}
+}
+
+// behind is the hold of a task that waits for the one before it in the line.
+func behind(t, ahead orchestrator.Task) queue.Hold {
+	h := holdOf(t)
+	h.Reason = fmt.Sprintf("%s (task %d) of %s is not finished", ahead.WorkItemID, ahead.ID, t.Repo)
+	return h
+}
+
+// wanted is what is held in a repository, given its live tasks by id: the oldest may
+// begin, and every task that has begun goes on; the others wait, each for the one
+// before it.
+func wanted(live []orchestrator.Task) (hold []queue.Hold) {
+	for i := 1; i < len(live); i++ {
+		hold = append(hold, behind(live[i], live[i-1]))
+	}
+	return hold
 }
 
 // live lists the unfinished tasks of a repository, oldest first.
@@ -146,17 +157,20 @@ func (g *Gate) live(ctx context.Context, repo string) ([]orchestrator.Task, erro
 	}
 }
 
-// repairLoop compares the holds with the tasks again and again.
+// repairLoop compares the holds with the tasks when the service starts, and now and
+// then: all that begins and ends meanwhile sets its holds in its own transaction.
 func (g *Gate) repairLoop(ctx context.Context, e *orchestrator.Engine) {
-	for {
+	for wait := time.Duration(0); e.Wait(ctx, wait, g.repair) == nil; {
+		wait = g.opt.Every
 		if err := g.Repair(ctx); err != nil && ctx.Err() == nil {
+			wait = min(wait, again)
 			g.opt.Log.Error("the serial gate could not be looked after", "err", err)
-		}
-		if e.Wait(ctx, g.opt.Every) != nil {
-			return
 		}
 	}
 }
+
+// again is when holds are compared again that could not be.
+const again = 30 * time.Second
 
 // Repair makes the holds what the tasks ask for.
 func (g *Gate) Repair(ctx context.Context) error {
@@ -176,8 +190,7 @@ func (g *Gate) Repair(ctx context.Context) error {
 	}
 	right := map[string]queue.Hold{}
 	for _, live := range byRepo {
-		hold, _ := wanted(live)
-		for _, h := range hold {
+		for _, h := range wanted(live) {
 			right[h.Subject] = h
 		}
 	}
