@@ -81,7 +81,7 @@ func TestDependencies(t *testing.T) {
 
 		// A dependency that is added later holds the next job.
 		require.NoError(r, r.store.SetDependencies(context.Background(), r.task(third).ID, deps.SourceDB, []int64{r.task(second).ID}))
-		r.settle(time.Minute)
+		r.settle(2 * time.Minute)
 		r.move(appProject, third, stage.StatusApproved)
 		r.settle(time.Minute)
 		require.Equal(r, stage.Architecture, r.task(third).State.Stage)

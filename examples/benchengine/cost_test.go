@@ -21,13 +21,11 @@ const (
 
 // A life costs what it costs, however many other tasks live in the store.
 func TestCostOfALife(t *testing.T) {
-	t.Skip("each event of a board reads all open effects (Engine.owes), and each beginning and end all live tasks (Engine.others)")
 	compareLives(t, false)
 }
 
 // The same with what the reference server switches on.
 func TestCostOfALifeWithFeatures(t *testing.T) {
-	t.Skip("beside what the engine reads of all tasks, task_deps reads all live tasks and all holds whenever one begins or ends")
 	compareLives(t, true)
 }
 

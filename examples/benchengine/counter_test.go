@@ -35,7 +35,7 @@ func many[T any](c *counter, list []T, err error) ([]T, error) {
 
 // committed is how many rows a commit hands in.
 func committed(c orchestrator.Commit) int {
-	return 1 + len(c.Journal) + len(c.Gates) + len(c.Runs) + len(c.Jobs) + len(c.Hold) + len(c.Free) + len(c.Live)
+	return 1 + len(c.Journal) + len(c.Gates) + len(c.Runs) + len(c.Jobs) + len(c.Hold) + len(c.Free)
 }
 
 // Every call is counted: one that is added to a port, and not counted here, would

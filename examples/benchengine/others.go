@@ -11,7 +11,6 @@ import (
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -98,8 +97,7 @@ func (w *world) decide(t *orchestrator.Task, ev stage.Event) (stage.Decision, or
 	return d, orchestrator.JournalEntry{TaskID: t.ID, Seq: d.State.Seq, At: ev.At, Kind: orchestrator.KindDecision, Payload: payload}, err
 }
 
-// putBehind stores a task that waits behind another in the serial gate. The chat
-// message of such a task is looked at every 15 s.
+// putBehind stores a task that waits behind another in the serial gate.
 func (w *world) putBehind(ctx context.Context, p orchestrator.Project, t, first orchestrator.Task) error {
 	d, entry, err := w.decide(&t, stage.Event{On: stage.OnToAnalyse, By: "kim", BranchLater: true})
 	if err != nil {
@@ -109,15 +107,13 @@ func (w *world) putBehind(ctx context.Context, p orchestrator.Project, t, first 
 	if err != nil {
 		return err
 	}
-	look := orchestrator.TaskEffect(t, p, stage.Effect{Kind: livemessage.Look}, fmt.Sprintf("%s/%d", livemessage.Look, t.ID))
-	look.Key, look.AvailableAt = "", time.Now().Add(time.Duration(t.ID%15)*time.Second)
 	w.boards.others[p.TrackerProject].Put(tracker.Item{ID: t.TrackerIssueID, ProjectID: p.TrackerProject, Sequence: t.ID, Title: t.Title, Status: stage.StatusAnalysis})
 	return w.store.Commit(ctx, orchestrator.Commit{
 		Task: &t, Journal: []orchestrator.JournalEntry{entry},
 		Jobs: []queue.Job{{
 			Pool: queue.PoolAgents, Kind: orchestrator.KindAgent, Key: fmt.Sprint("task/", t.ID), TaskID: t.ID, Lane: t.Repo, Role: string(d.Launch.Role),
 			Holds: orchestrator.AgentSubjects(t.Repo, t.ID, d.Launch.Role), Payload: payload, MaxAttempts: 40, DedupeKey: fmt.Sprintf("agent/%d/%d", t.ID, d.Launch.Run),
-		}, look},
+		}},
 		Hold: []queue.Hold{{
 			Subject: orchestrator.RoleInTask(stage.Analyst, t.ID), Name: serialgate.Name,
 			Reason: fmt.Sprintf("%s (task %d) of %s is not finished", first.WorkItemID, first.ID, t.Repo),

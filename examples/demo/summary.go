@@ -64,12 +64,7 @@ func (w *world) finished(ctx context.Context, k *keeper) error {
 		if w.api(ctx, "/queue", &q) != nil {
 			continue
 		}
-		owed, held := 0, 0
-		for _, e := range q.Effects {
-			if e.Kind != "effect/live_look" { // the message of a task that waits is looked after as long as it waits
-				owed++
-			}
-		}
+		owed, held := len(q.Effects), 0
 		for _, j := range q.Jobs {
 			if len(j.Waits) > 0 && j.Waits[0].Name == "freeze" {
 				held++

@@ -11,8 +11,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
@@ -44,7 +46,7 @@ type Options struct {
 	// Items tells whether a card that has no task is finished; nil = such cards
 	// are waited for by nobody.
 	Items tracker.Tracker
-	Every time.Duration // how often the holds are put right; default 30 s
+	Every time.Duration // how often all holds are put right; default 1 min
 	Read  time.Duration // how often a task's relations are read again; default 5 min
 	Log   *slog.Logger  // nil discards
 	Now   func() time.Time
@@ -54,6 +56,9 @@ type Options struct {
 type Deps struct {
 	opt   Options
 	nudge chan struct{} // a task has begun or ended
+
+	mu    sync.Mutex
+	moved []orchestrator.Task // that have begun or ended since the loop last looked
 
 	// known is what the relations said when they were read; only Pass uses it, and
 	// one pass runs at a time.
@@ -66,7 +71,7 @@ func New(o Options) (*Deps, error) {
 		return nil, errors.New("deps: Options.Store, Table, Queue and Lister are required")
 	}
 	if o.Every <= 0 {
-		o.Every = 30 * time.Second
+		o.Every = time.Minute
 	}
 	if o.Read <= 0 {
 		o.Read = 5 * time.Minute
@@ -113,19 +118,80 @@ func (d *Deps) holds(_ context.Context, c orchestrator.Change) (hold, free []que
 // committed wakes the loop: who waits may have changed.
 func (d *Deps) committed(c orchestrator.Change) {
 	if c.Began() || c.Ended() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.moved = append(d.moved, c.Task)
 		run.Hint(d.nudge)
 	}
 }
 
 func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
-	for {
-		if err := d.Pass(ctx, e); err != nil && ctx.Err() == nil {
+	for whole := e.Now(); ; {
+		all, err := !e.Now().Before(whole), error(nil)
+		if !all {
+			all, err = d.touch(ctx)
+		}
+		if all {
+			whole = e.Now().Add(d.opt.Every)
+			err = errors.Join(err, d.Pass(ctx, e))
+		}
+		if err != nil && ctx.Err() == nil {
 			d.opt.Log.Error("dependencies could not be looked after", "err", err)
 		}
-		if e.Wait(ctx, d.opt.Every, d.nudge) != nil {
+		if e.Wait(ctx, whole.Sub(e.Now()), d.nudge) != nil {
 			return
 		}
 	}
+}
+
+func (d *Deps) takeMoved() []orchestrator.Task {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	moved := d.moved
+	d.moved = nil
+	return moved
+}
+
+// touch looks after tasks that have begun or ended, and reports whether others wait for
+// them or they for others: then all are looked at.
+func (d *Deps) touch(ctx context.Context) (all bool, err error) {
+	moved := d.takeMoved()
+	if len(moved) == 0 {
+		return false, nil
+	}
+	table, err := d.opt.Table.Dependencies(ctx)
+	if err != nil {
+		return true, err
+	}
+	for _, t := range moved {
+		item, _ := orchestrator.Untomb(t.TrackerIssueID)
+		switch {
+		case slices.ContainsFunc(table, func(r orchestrator.Dependency) bool { return r.On == t.ID || r.TaskID == t.ID }), d.waitedFor(item):
+			return true, nil
+		case t.State.Stage.Terminal():
+			delete(d.known, t.ID)
+		case d.opt.Relations != nil:
+			r, err := d.read(ctx, t)
+			if err != nil || len(r.refs) > 0 {
+				return true, err
+			}
+			d.known[t.ID] = r
+			if err := d.opt.Queue.Free(ctx, queue.Hold{Subject: subject(t.ID), Name: Name}); err != nil {
+				return true, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// waitedFor reports whether the relations of a task name a card.
+func (d *Deps) waitedFor(item string) bool {
+	for _, r := range d.known {
+		if slices.ContainsFunc(r.refs, func(ref tracker.Ref) bool { return ref.ItemID == item }) {
+			return true
+		}
+	}
+	return false
 }
 
 // view is the block in /queue.

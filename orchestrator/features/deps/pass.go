@@ -18,7 +18,7 @@ import (
 
 // burst is how many tasks have their relations read again in one pass: trackers
 // limit requests, and what is known stays true most of the time.
-const burst = 5
+const burst = 20
 
 // related is what a task's relations said when they were read.
 type related struct {

@@ -4,18 +4,17 @@
 // long it took and where its work can be found.
 //
 // The effect says only that the message is out of date; the runner shows the task
-// as it is then. So a message that was held up catches up in one edit. While it
-// shows that the task waits it is looked at again now and then: that an agent
-// starts is nobody's decision.
+// as it is then. So a message that was held up catches up in one edit. What a task
+// waits for changes without a decision about it: one loop compares that for all.
 package livemessage
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"log/slog"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,16 +25,12 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Name of the feature. Effect brings the message up to date, and Look is a timer
-// that asks for that.
-const (
-	Name   = "live_message"
-	Effect = "live"
-	Look   = "live_look"
-)
+// Name of the feature.
+const Name = "live_message"
 
-// every is how often the message of a task that waits is looked at.
-const every = 15 * time.Second
+// every is how often all messages of tasks that wait are compared with what the tasks
+// wait for. That changes without a decision about them.
+const every = time.Minute
 
 // Jobs is what the feature reads of the queue.
 type Jobs interface {
@@ -66,8 +61,15 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	}
 	return orchestrator.Feature{
 		Name: Name, Doc: "One chat message for each task shows where it stands.",
-		Rules:   []stage.Rule{Rule},
-		Runners: map[string]orchestrator.Runner{Effect: orchestrator.RunnerFunc(o.update), Look: orchestrator.RunnerFunc(o.again)},
+		Rules: []stage.Rule{Rule},
+		Runners: map[string]orchestrator.Runner{
+			orchestrator.EffectLive: orchestrator.RunnerFunc(o.update),
+			// A timer of each task, which an earlier version has left in the queue.
+			"live_look": orchestrator.RunnerFunc(func(context.Context, orchestrator.Effect) queue.Outcome {
+				return queue.Outcome{Kind: queue.OutcomeDone}
+			}),
+		},
+		Loops: []orchestrator.Loop{{Name: "refresh", Run: o.refreshLoop}},
 	}, nil
 }
 
@@ -76,7 +78,7 @@ func Rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
 	n := d.State
 	shown := s.Stage != n.Stage || s.Phase != n.Phase || s.Hold != n.Hold || s.Active != n.Active || s.PRURL != n.PRURL || s.Stopping != n.Stopping
 	if d.Moved && shown {
-		d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: Effect})
+		d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: orchestrator.EffectLive})
 	}
 	return d
 }
@@ -84,9 +86,8 @@ func Rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
 // update shows a task as it is now.
 func (o Options) update(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	v, late, err := o.view(ctx, e)
-	m := Render(v)
-	if err == nil && !late && e.Text != mark(m) { // else it shows that already
-		err = o.show(ctx, v.Task, m, e.Attempt)
+	if err == nil && !late {
+		err = o.show(ctx, v.Task, Render(v), e.Attempt)
 	}
 	switch {
 	case errors.Is(err, messenger.ErrUnreachable):
@@ -94,33 +95,79 @@ func (o Options) update(ctx context.Context, e orchestrator.Effect) queue.Outcom
 	case err != nil:
 		o.Log.Warn("the message of a task could not be updated", "task", e.TaskID, "repo", e.Repo, "attempt", e.Attempt, "err", err)
 		return orchestrator.Retry(err)
-	case !late && len(v.Waits) > 0:
-		return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{o.timer(e, mark(m))}}
 	default:
 		return queue.Outcome{Kind: queue.OutcomeDone}
 	}
 }
 
-// mark tells one message from another.
-func mark(m messenger.Message) string {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%q %q %q", m.Title, m.Lines, m.Link)
-	return strconv.FormatUint(h.Sum64(), 16)
+// refreshLoop is the one timer of all messages.
+func (o Options) refreshLoop(ctx context.Context, e *orchestrator.Engine) {
+	var shown map[int64]string
+	for e.Wait(ctx, every) == nil {
+		now, err := o.waits(ctx)
+		if err == nil && shown != nil { // at the start each message shows what the task waited for last
+			err = o.refresh(ctx, e, shown, now)
+		}
+		if err == nil {
+			shown = now
+		} else if ctx.Err() == nil {
+			o.Log.Error("live messages could not be refreshed", "err", err)
+		}
+	}
 }
 
-// timer has the message looked at again, and changed when it is not what is shown
-// now. It has no key: a job that waits for its time would hold up the updates behind
-// it.
-func (o Options) timer(e orchestrator.Effect, shown string) queue.Job {
-	j := orchestrator.NextEffect(e, stage.Effect{Kind: Look, Text: shown}, fmt.Sprintf("%s/%d", Look, e.TaskID), o.Now().Add(every))
-	j.Key = ""
-	return j
+// waitsMax bounds how many tasks that wait are looked at.
+const waitsMax = 100_000
+
+// waits is what holds the agents' jobs of tasks, by task.
+func (o Options) waits(ctx context.Context) (map[int64]string, error) {
+	list, err := o.Jobs.Waiting(ctx, queue.Filter{Pool: queue.PoolAgents, Limit: waitsMax})
+	out := map[int64]string{}
+	for _, w := range list {
+		if held := holdsOf(w); len(held) > 0 {
+			out[w.Job.TaskID] = strings.Join(held, "\n")
+		}
+	}
+	return out, err
 }
 
-// again asks for an update in its turn.
-func (o Options) again(_ context.Context, e orchestrator.Effect) queue.Outcome {
-	next := orchestrator.NextEffect(e, stage.Effect{Kind: Effect, Text: e.Text}, fmt.Sprintf("%s/%d/%s", Effect, e.TaskID, Look), time.Time{})
-	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{next}}
+func holdsOf(w queue.Wait) (texts []string) {
+	for _, r := range w.Reasons {
+		if r.Kind == queue.ReasonHold {
+			texts = append(texts, r.Text)
+		}
+	}
+	return texts
+}
+
+// refresh owes an update to each task that waits for something else than its message
+// shows, or for nothing any more.
+func (o Options) refresh(ctx context.Context, e *orchestrator.Engine, shown, now map[int64]string) error {
+	changed := map[int64]bool{}
+	for id, text := range now {
+		changed[id] = shown[id] != text
+	}
+	for id := range shown {
+		changed[id] = changed[id] || now[id] == ""
+	}
+	var jobs []queue.Job
+	for _, id := range slices.Sorted(maps.Keys(changed)) {
+		if !changed[id] {
+			continue
+		}
+		t, err := o.Store.Task(ctx, id)
+		if err != nil {
+			return err
+		}
+		if p, ok := o.Projects.ByRepo(t.Repo); ok {
+			jobs = append(jobs, orchestrator.TaskEffect(t, p, stage.Effect{Kind: orchestrator.EffectLive}, fmt.Sprintf("refresh/%d", id)))
+		}
+	}
+	if len(jobs) == 0 {
+		return nil
+	}
+	_, err := e.Jobs.Put(ctx, jobs...)
+	return err
 }
 
 // view gathers what the message shows. late says that a newer update waits behind
@@ -139,14 +186,10 @@ func (o Options) view(ctx context.Context, e orchestrator.Effect) (v View, late 
 	}
 	updates := 0
 	for _, w := range waits {
-		if strings.HasSuffix(w.Job.Kind, "/"+Effect) {
+		if strings.HasSuffix(w.Job.Kind, "/"+orchestrator.EffectLive) {
 			updates++
 		}
-		for _, r := range w.Reasons {
-			if r.Kind == queue.ReasonHold {
-				v.Waits = append(v.Waits, r.Text)
-			}
-		}
+		v.Waits = append(v.Waits, holdsOf(w)...)
 	}
 	if p, ok := o.Projects.ByRepo(v.Task.Repo); ok && p.WebURL != "" {
 		item, _ := orchestrator.Untomb(v.Task.WorkItemID)
