@@ -55,10 +55,10 @@ func (e *Engine) look(ctx context.Context, c queue.Claim, p Project, h tracker.H
 	}
 	b := board{item: item, task: task, writes: writes, hook: h, received: c.Job.CreatedAt}
 	if tracks, ok := e.Tracker.(tracker.Board); ok && found {
-		if b.shown, err = shownAs(ctx, tracks, item, task, h); err != nil {
+		if b.told, err = toldBy(ctx, tracks, h); err != nil {
 			return again(err), nil
 		}
-		if b.told, err = toldBy(ctx, tracks, h); err != nil {
+		if b.shown, err = shownAs(ctx, tracks, item, task, h, b.told); err != nil {
 			return again(err), nil
 		}
 	}
@@ -232,8 +232,9 @@ func (b board) seen() time.Time {
 // shownAs reports whether an item stands in the column that shows what the service set
 // last, unless the webhook says that a person has put it there. On a board with few
 // columns that can be the column of a trigger.
-func shownAs(ctx context.Context, tracks tracker.Board, item tracker.Item, t Task, h tracker.Hook) (bool, error) {
-	if t.State.Set == stage.StatusUnknown || h.Status && !h.Self && h.ActorID != "" {
+func shownAs(ctx context.Context, tracks tracker.Board, item tracker.Item, t Task, h tracker.Hook, told stage.Status) (bool, error) {
+	byPerson := h.Status && !h.Self && h.ActorID != "" && (h.To == "" || told == item.Status)
+	if t.State.Set == stage.StatusUnknown || byPerson {
 		return false, nil
 	}
 	columns, err := tracks.Columns(ctx, item.ProjectID)

@@ -130,7 +130,7 @@ func (r *rig) start() {
 		Log: r.log, Store: store, Story: r.store, Jobs: r.store, Projects: projects, Tracker: board, Host: r.host, Workspaces: r.place, Agents: r.place,
 		Gates: checks.All(nil),
 		Runners: effects.Runners(effects.Deps{
-			Store: r.store, Jobs: r.store, Projects: projects, Tracker: r.board, Host: r.host, Messenger: r.chat, Workspaces: r.place, Agents: r.place,
+			Store: r.store, Jobs: r.store, Projects: projects, Tracker: board, Host: r.host, Messenger: r.chat, Workspaces: r.place, Agents: r.place,
 		}),
 	}, r.opt, r.list()...)
 	require.NoError(r, err)
