@@ -31,13 +31,14 @@ type Evidence struct {
 
 // Verdict is a gate's answer.
 type Verdict struct {
-	Check     string     `json:"check"`
-	Outcome   Outcome    `json:"outcome"`
-	Reason    string     `json:"reason"`        // one sentence, also when green
-	SHA       string     `json:"sha,omitempty"` // the commit that was judged
-	Retryable bool       `json:"retryable,omitempty"`
-	Evidence  []Evidence `json:"evidence,omitempty"`
-	Children  []Verdict  `json:"children,omitempty"`
+	Check      string        `json:"check"`
+	Outcome    Outcome       `json:"outcome"`
+	Reason     string        `json:"reason"`              // one sentence, also when green
+	SHA        string        `json:"sha,omitempty"`       // the commit that was judged
+	Retryable  bool          `json:"retryable,omitempty"` // an error may go away; see package fault
+	RetryAfter time.Duration `json:"-"`                   // the moment that it names
+	Evidence   []Evidence    `json:"evidence,omitempty"`
+	Children   []Verdict     `json:"children,omitempty"`
 }
 
 // Passed reports whether the verdict lets a task leave its stage.

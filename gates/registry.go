@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/guard"
 )
@@ -86,7 +87,9 @@ func Combine(sha string, verdicts ...Verdict) Verdict {
 	for _, outcome := range worst {
 		if reasons := reasonsOf(verdicts, outcome); len(reasons) > 0 {
 			out.Outcome, out.Reason = outcome, strings.Join(reasons, "; ")
-			out.Retryable = outcome == Error && allRetryable(verdicts)
+			if outcome == Error && allRetryable(verdicts) {
+				out.Retryable, out.RetryAfter = true, longestWait(verdicts)
+			}
 			return out
 		}
 	}
@@ -102,6 +105,14 @@ func reasonsOf(verdicts []Verdict, o Outcome) []string {
 		}
 	}
 	return out
+}
+
+// longestWait is until when all errors may have gone away.
+func longestWait(verdicts []Verdict) (wait time.Duration) {
+	for _, v := range verdicts {
+		wait = max(wait, v.RetryAfter)
+	}
+	return wait
 }
 
 func allRetryable(verdicts []Verdict) bool {

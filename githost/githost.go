@@ -3,9 +3,7 @@
 // adapters (adapters/github); githost/memhost is an in-memory double and
 // githost/hosttest the suite that every implementation passes.
 //
-// Errors tell the caller what to do by type: see the sentinels below, and the
-// methods Retryable() bool and RetryAfter() time.Duration that an adapter's
-// error may have.
+// Errors follow the contract of package orchestrator/fault.
 package githost
 
 import (

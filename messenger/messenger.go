@@ -2,6 +2,8 @@
 // edited in place when they show a state. adapters/telegram implements it;
 // messenger/memmessenger is an in-memory double and messenger/messengertest the
 // suite that every implementation passes.
+//
+// Errors follow the contract of package orchestrator/fault.
 package messenger
 
 import (
@@ -14,7 +16,7 @@ import (
 var ErrGone = errors.New("messenger: the message cannot be edited any more")
 
 // ErrUnreachable says that the chat will never take a message (the bot was
-// blocked, the chat does not exist, the token is wrong): do not try again.
+// blocked, the chat does not exist, the token is wrong).
 var ErrUnreachable = errors.New("messenger: the chat cannot be reached")
 
 // Message is one message. Body is a list of lines; the adapter escapes them.
@@ -26,10 +28,10 @@ type Message struct {
 }
 
 // Messenger sends and edits messages in one chat. Implementations are safe for
-// concurrent use. Too many requests is an error with RetryAfter().
+// concurrent use.
 type Messenger interface {
 	// Send sends a message and returns its id. There is no identity on the wire:
-	// an error that says Retryable() may have been delivered all the same.
+	// what failed with a retryable error may have been delivered all the same.
 	Send(ctx context.Context, m Message) (id string, err error)
 	// Edit replaces a message. An edit that changes nothing is a success.
 	// ErrGone when the message is no longer there.

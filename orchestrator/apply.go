@@ -9,6 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -66,16 +67,15 @@ func (e *Engine) judge(ctx context.Context, p Project, t Task, ev stage.Event) (
 	v := e.gates.Judge(ctx, s, names...)
 	e.Meter.Add("gate_verdicts_total", 1, "gate", edge.Gates[0], "verdict", v.Outcome.String())
 	if v.Outcome == gates.Error && v.Retryable {
-		return nil, &unreachable{v.Reason}
+		return nil, unreachable(v)
 	}
 	return &v, nil
 }
 
-// unreachable is a gate's verdict that it could not look.
-type unreachable struct{ reason string }
-
-func (u *unreachable) Error() string   { return u.reason }
-func (u *unreachable) Retryable() bool { return true }
+// unreachable is the error of gates that could not look.
+func unreachable(v gates.Verdict) error {
+	return &fault.Error{Text: v.Reason, Again: true, Wait: v.RetryAfter}
+}
 
 func (e *Engine) subjectOfItem(p Project, item tracker.Item) gates.Subject {
 	return gates.Subject{

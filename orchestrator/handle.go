@@ -205,7 +205,7 @@ func (e *Engine) start(ctx context.Context, c queue.Claim, p Project, item track
 func (e *Engine) begin(ctx context.Context, c queue.Claim, p Project, item tracker.Item, ev stage.Event) (*queue.Outcome, error) {
 	v := e.gates.Judge(ctx, e.subjectOfItem(p, item), "qg0")
 	if v.Outcome == gates.Error && v.Retryable {
-		return again(errors.New(v.Reason)), nil
+		return again(unreachable(v)), nil
 	}
 	ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason}
 	ev.SelfHosting, ev.CINone = p.SelfHosting, p.CINone

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -99,16 +100,16 @@ func (h *health) ended(o *queue.Outcome, now time.Time) (healed, fell bool) {
 	defer h.mu.Unlock()
 	h.probing = false
 	switch {
-	case o != nil && o.Cause != nil && mayPass(o.Cause):
+	case o != nil && fault.Retryable(o.Cause):
 		if h.failures == 0 {
 			h.since = now
 		}
 		h.failures, h.last = h.failures+1, o.Cause
-		if h.failures < sickAfter && retryAfter(o.Cause) > 0 {
+		if h.failures < sickAfter && fault.After(o.Cause) > 0 {
 			h.failures = sickAfter // it has named the moment itself
 		}
 		wait := min(time.Second<<min(max(h.failures-sickAfter, 0), 5), probeMax)
-		h.next = now.Add(max(wait, min(retryAfter(o.Cause), time.Hour)))
+		h.next = now.Add(max(wait, min(fault.After(o.Cause), time.Hour)))
 		return false, h.failures == sickAfter
 	case o != nil && o.Kind == queue.OutcomeRelease:
 		return false, false // it says nothing of the destination

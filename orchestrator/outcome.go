@@ -1,15 +1,13 @@
 package orchestrator
 
 import (
-	"context"
-	"errors"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// An error of the outside world is final, retryable, or retryable after a moment, by
-// its type: see package tracker, whose contract all ports share. What becomes of a job
+// Package fault says what an error of the outside world allows. What becomes of a job
 // that met one is decided in settle and nowhere else.
 
 // Retry is the outcome of an effect that met an error.
@@ -37,32 +35,15 @@ func settle(o queue.Outcome, j queue.Job, now time.Time) queue.Outcome {
 }
 
 // GivenUp reports whether an attempt that ended with an error is an effect's last.
-func GivenUp(err error, attempt int) bool { return err != nil && !mayPass(err) && attempt >= looks }
-
-// mayPass reports whether an error may go away by itself. Everything is final that
-// does not say so, but the end of a time limit or of the program.
-func mayPass(err error) bool {
-	var r interface{ Retryable() bool }
-	if errors.As(err, &r) {
-		return r.Retryable()
-	}
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-}
-
-// retryAfter is the moment that an error asks to wait for, or zero.
-func retryAfter(err error) time.Duration {
-	var r interface{ RetryAfter() time.Duration }
-	if errors.As(err, &r) {
-		return r.RetryAfter()
-	}
-	return 0
+func GivenUp(err error, attempt int) bool {
+	return err != nil && !fault.Retryable(err) && attempt >= looks
 }
 
 // backoff is how long to wait before a failed job is tried again: what the error
 // says, else 1 s, 2 s, 4 s … at most 5 min, less up to a quarter, so that jobs that
 // failed together do not come back together.
 func backoff(err error, attempt int, id int64) time.Duration {
-	if d := retryAfter(err); d > 0 {
+	if d := fault.After(err); d > 0 {
 		return min(d, time.Hour)
 	}
 	d := min(time.Second<<min(max(attempt-1, 0), 9), 5*time.Minute)

@@ -3,9 +3,7 @@
 // adapters (adapters/plane); tracker/memtracker is an in-memory double and
 // tracker/trackertest the suite that every implementation passes.
 //
-// Errors tell the caller what to do by type: an error that has a method
-// Retryable() bool returning true may go away by itself, one with
-// RetryAfter() time.Duration names the moment. Everything else is final.
+// Errors follow the contract of package orchestrator/fault.
 package tracker
 
 import (

@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -149,15 +150,9 @@ func files(s gates.Subject, names []string) (missing []string, evidence []gates.
 	return missing, evidence, nil
 }
 
-// retryable reports whether an error says that it may go away by itself.
-func retryable(err error) bool {
-	var r interface{ Retryable() bool }
-	return errors.As(err, &r) && r.Retryable()
-}
-
 // unreachable is the verdict of a check whose source does not answer.
 func unreachable(what string, err error) gates.Verdict {
 	v := gates.Errorf("%s cannot be read: %v", what, err)
-	v.Retryable = retryable(err)
+	v.Retryable, v.RetryAfter = fault.Retryable(err), fault.After(err)
 	return v
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/gates/gatestest"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -86,23 +88,17 @@ func (f failing) Reviews(context.Context, string, string) ([]githost.Review, err
 	return nil, f.err
 }
 
-type passing struct{ error }
-
-func (passing) Retryable() bool { return true }
-
 // A source that does not answer is an error; one that may come back says so.
 func TestUnreachable(t *testing.T) {
 	r := registry(t, checks.Command("cmd", "x"))
 	for _, retryable := range []bool{true, false} {
-		err := errors.New("no answer")
-		if retryable {
-			err = passing{err}
-		}
+		err := error(&fault.Error{Text: "no answer", Again: retryable, Wait: time.Minute})
 		s := gates.Subject{SHA: "abcdefabcdef", CI: failing{err}, Reviews: failing{err}, Commands: gates.StaticCommands{Err: err}, Tree: fstest.MapFS{}}
 		for _, name := range []string{checks.CIGreen, checks.ReviewApproved, "cmd"} {
 			v := r.Judge(t.Context(), s, name)
 			require.Equal(t, gates.Error, v.Outcome, name)
 			require.Equal(t, retryable, v.Retryable, name)
+			require.Equal(t, fault.After(err), v.RetryAfter, "the moment that the source has named")
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 )
 
 // Fixture is a git host under test, with one repository that has a branch main.
@@ -25,6 +26,8 @@ type Fixture struct {
 	// request at a commit.
 	SetChecks func(sha string, checks ...githost.Check)
 	AddReview func(branch, author string, state githost.ReviewState, sha string)
+	// Fail makes one call of the port, called as its method, fail from now on.
+	Fail func(call string, how faulttest.Kind)
 }
 
 // Run runs the whole suite.
@@ -43,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
+	t.Run("a call that fails says how, and nothing else fails", func(t *testing.T) { faults(t, open) })
 }
 
 func (f Fixture) pull(t *testing.T, branch string) githost.PullRequest {

@@ -11,10 +11,14 @@ import (
 	"sync"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/memfault"
 )
 
-// Host implements githost.Host and githost.Branches in memory.
+// Host implements githost.Host and githost.Branches in memory. Its calls can be made
+// to fail.
 type Host struct {
+	memfault.Switch
+
 	mu       sync.Mutex
 	branches map[string]map[string]string // repo → branch → head
 	checks   map[string][]githost.Check   // by commit
@@ -22,7 +26,6 @@ type Host struct {
 	pulls    map[string][]githost.PullRequest
 	merges   int
 	conflict map[string]bool // heads that cannot be merged
-	fail     error
 }
 
 // New makes a host without repositories.
@@ -64,13 +67,6 @@ func (h *Host) Conflict(sha string) {
 	h.conflict[sha] = true
 }
 
-// FailWith makes every call fail until it is called with nil.
-func (h *Host) FailWith(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.fail = err
-}
-
 // Merges counts the merges that were made.
 func (h *Host) Merges() int {
 	h.mu.Lock()
@@ -78,22 +74,25 @@ func (h *Host) Merges() int {
 	return h.merges
 }
 
-// enter locks, and reports the failure that is set.
-func (h *Host) enter() (leave func(), err error) {
+// enter locks, and reports what the call is to fail with.
+func (h *Host) enter(ctx context.Context, call string) (leave func(), err error) {
 	h.mu.Lock()
-	return h.mu.Unlock, h.fail
+	return h.mu.Unlock, h.Failure(ctx, call)
 }
 
 // Checks implements githost.Host.
-func (h *Host) Checks(_ context.Context, _, sha string) ([]githost.Check, error) {
-	leave, err := h.enter()
+func (h *Host) Checks(ctx context.Context, _, sha string) ([]githost.Check, error) {
+	leave, err := h.enter(ctx, "Checks")
 	defer leave()
-	return append([]githost.Check(nil), h.checks[sha]...), err
+	if err != nil {
+		return nil, err
+	}
+	return append([]githost.Check(nil), h.checks[sha]...), nil
 }
 
 // Reviews implements githost.Host.
-func (h *Host) Reviews(_ context.Context, repo, branch string) ([]githost.Review, error) {
-	leave, err := h.enter()
+func (h *Host) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
+	leave, err := h.enter(ctx, "Reviews")
 	defer leave()
 	if err != nil || h.find(repo, func(p githost.PullRequest) bool { return p.HeadRef == branch }) == nil {
 		return nil, err
@@ -117,8 +116,8 @@ func (h *Host) find(repo string, match func(githost.PullRequest) bool) *githost.
 }
 
 // PullRequest implements githost.Host.
-func (h *Host) PullRequest(_ context.Context, repo, branch string) (githost.PullRequest, error) {
-	leave, err := h.enter()
+func (h *Host) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
+	leave, err := h.enter(ctx, "PullRequest")
 	defer leave()
 	if err != nil {
 		return githost.PullRequest{}, err
@@ -130,8 +129,8 @@ func (h *Host) PullRequest(_ context.Context, repo, branch string) (githost.Pull
 }
 
 // OpenPullRequest implements githost.Host.
-func (h *Host) OpenPullRequest(_ context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
-	leave, err := h.enter()
+func (h *Host) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
+	leave, err := h.enter(ctx, "OpenPullRequest")
 	defer leave()
 	if err != nil {
 		return githost.PullRequest{}, err
@@ -152,8 +151,8 @@ func (h *Host) OpenPullRequest(_ context.Context, n githost.NewPullRequest) (git
 }
 
 // Merge implements githost.Host.
-func (h *Host) Merge(_ context.Context, m githost.Merge) (string, error) {
-	leave, err := h.enter()
+func (h *Host) Merge(ctx context.Context, m githost.Merge) (string, error) {
+	leave, err := h.enter(ctx, "Merge")
 	defer leave()
 	if err != nil {
 		return "", err
@@ -177,21 +176,24 @@ func (h *Host) Merge(_ context.Context, m githost.Merge) (string, error) {
 }
 
 // BranchesAt implements githost.Branches.
-func (h *Host) BranchesAt(_ context.Context, repo, sha string) ([]string, error) {
-	leave, err := h.enter()
+func (h *Host) BranchesAt(ctx context.Context, repo, sha string) ([]string, error) {
+	leave, err := h.enter(ctx, "BranchesAt")
 	defer leave()
+	if err != nil {
+		return nil, err
+	}
 	var out []string
 	for name, head := range h.branches[repo] {
 		if head == sha {
 			out = append(out, name)
 		}
 	}
-	return out, err
+	return out, nil
 }
 
 // DeleteBranch implements githost.Branches.
-func (h *Host) DeleteBranch(_ context.Context, repo, branch string) error {
-	leave, err := h.enter()
+func (h *Host) DeleteBranch(ctx context.Context, repo, branch string) error {
+	leave, err := h.enter(ctx, "DeleteBranch")
 	defer leave()
 	if err == nil {
 		delete(h.branches[repo], branch)

@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/hosttest"
 	"github.com/signalbox-dev/signalbox/githost/memhost"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 )
 
 func TestConformance(t *testing.T) {
@@ -35,6 +36,7 @@ func TestConformance(t *testing.T) {
 			AddReview: func(branch, author string, state githost.ReviewState, sha string) {
 				h.AddReview("acme/shop", branch, githost.Review{Author: author, State: state, SHA: sha, At: time.Now()})
 			},
+			Fail: func(call string, how faulttest.Kind) { h.FailCall(call, faulttest.Error(how)) },
 		}
 	})
 }

@@ -33,6 +33,7 @@ type room struct {
 func plan() []room {
 	return []room{
 		{"orchestrator/stage", 0, nil}, {"gpstracks", 0, nil}, {"gpstracks/licences", 0, nil},
+		{"orchestrator/fault", 0, nil}, {"orchestrator/fault/memfault", 1, nil},
 		{"gpstracks/tile", 1, nil}, {"gpstracks/gpx", 1, nil}, {"gpstracks/web", 1, nil},
 		{"gpstracks/memtracks", 2, nil}, {"gpstracks/trackhttp", 2, nil}, {"gpstracks/collect", 2, nil},
 		{"githost", 1, nil}, {"tracker", 1, nil}, {"messenger", 1, nil}, {"queue", 1, nil},
@@ -68,7 +69,7 @@ func simulated() []string {
 func suites() []string {
 	return []string{
 		"queue/queuetest", "queue/historytest", "queue/lease/leasetest", "tracker/trackertest", "githost/hosttest", "messenger/messengertest", "gates/gatestest", "orchestrator/storetest",
-		"gpstracks/storetest", "orchestrator/work/worktest",
+		"gpstracks/storetest", "orchestrator/work/worktest", "orchestrator/fault/faulttest",
 	}
 }
 
@@ -77,6 +78,7 @@ func suites() []string {
 func exceptions() map[string][]string {
 	const orb = "github.com/paulmach/orb" // its root package is geometry types that every Go map program knows, and links nothing
 	return map[string][]string{
+		"orchestrator/fault":  {"context"},      // its two errors, the ends of a time limit and of the program
 		"gpstracks":           {orb, "context"}, // the port of the store ends its queries with their request
 		"gpstracks/tile":      {orb},
 		"gpstracks/memtracks": {orb},

@@ -3,13 +3,13 @@
 package memmessenger
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/memfault"
 )
 
 // Sent is a message as the chat shows it.
@@ -19,24 +19,18 @@ type Sent struct {
 	Edits int // that changed something
 }
 
-// Chat is a messenger.Messenger in memory.
+// Chat is a messenger.Messenger in memory, whose calls can be made to fail.
 type Chat struct {
+	memfault.Switch
+
 	mu   sync.Mutex
 	last int
 	sent []Sent
-	fail error
 	lose error
 }
 
 // New makes an empty chat.
 func New() *Chat { return &Chat{} }
-
-// FailWith makes every call fail until it is called with nil.
-func (c *Chat) FailWith(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.fail = err
-}
 
 // LoseNext makes the next call take effect and fail all the same, as when the
 // answer is lost on its way.
@@ -57,7 +51,7 @@ func (c *Chat) lost() error {
 func (c *Chat) Send(ctx context.Context, m messenger.Message) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := cmp.Or(ctx.Err(), c.fail); err != nil {
+	if err := c.Failure(ctx, "Send"); err != nil {
 		return "", err
 	}
 	c.last++
@@ -73,7 +67,7 @@ func (c *Chat) Send(ctx context.Context, m messenger.Message) (string, error) {
 func (c *Chat) Edit(ctx context.Context, id string, m messenger.Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := cmp.Or(ctx.Err(), c.fail); err != nil {
+	if err := c.Failure(ctx, "Edit"); err != nil {
 		return err
 	}
 	for i := range c.sent {

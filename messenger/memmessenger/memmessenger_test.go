@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
 	"github.com/signalbox-dev/signalbox/messenger/messengertest"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 )
 
 func TestConformance(t *testing.T) {
@@ -23,7 +24,7 @@ func TestConformance(t *testing.T) {
 				out = append(out, strings.Join(append([]string{m.Shown.Title, m.Shown.Link}, m.Shown.Lines...), "\n"))
 			}
 			return out
-		}}
+		}, Fail: func(call string, how faulttest.Kind) { c.FailCall(call, faulttest.Error(how)) }}
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 )
 
 // Fixture is a messenger under test and the chat behind it.
@@ -22,6 +23,8 @@ type Fixture struct {
 	Shown func() []string
 	// Delete removes a message as a person would.
 	Delete func(id string)
+	// Fail makes one call of the port, called as its method, fail from now on.
+	Fail func(call string, how faulttest.Kind)
 }
 
 // hello has everything that markup could spoil.
@@ -43,6 +46,44 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"an ended context sends nothing":           ended,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+	for call, trial := range map[string]func(*testing.T, Fixture) faulttest.Trial{"Send": sending, "Edit": editing} {
+		t.Run(call+" fails, and nothing else", func(t *testing.T) {
+			faulttest.Run(t, func(t *testing.T) faulttest.Trial {
+				f := open(t)
+				x := trial(t, f)
+				x.Fail = func(k faulttest.Kind) { f.Fail(call, k) }
+				return x
+			})
+		})
+	}
+}
+
+// sending is of a call without an identity: it is seen as often as it is made.
+func sending(t *testing.T, f Fixture) faulttest.Trial {
+	id, err := f.Messenger.Send(t.Context(), hello())
+	require.NoError(t, err)
+	return faulttest.Trial{
+		Call: func(ctx context.Context) error {
+			_, err := f.Messenger.Send(ctx, messenger.Message{Title: "new"})
+			return err
+		},
+		Others: func() { require.NoError(t, f.Messenger.Edit(t.Context(), id, messenger.Message{Title: "edited"})) },
+		Done:   func() int { return strings.Count(strings.Join(f.Shown(), "\n"), "new") },
+	}
+}
+
+func editing(t *testing.T, f Fixture) faulttest.Trial {
+	id, err := f.Messenger.Send(t.Context(), hello())
+	require.NoError(t, err)
+	return faulttest.Trial{
+		Call: func(ctx context.Context) error { return f.Messenger.Edit(ctx, id, messenger.Message{Title: "new"}) },
+		Others: func() {
+			_, err := f.Messenger.Send(t.Context(), messenger.Message{Title: "other"})
+			require.NoError(t, err)
+		},
+		Done:    func() int { return strings.Count(strings.Join(f.Shown(), "\n"), "new") },
+		Repeats: true,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
 	"github.com/signalbox-dev/signalbox/messenger/messengertest"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 )
 
 // An implementation's test opens a fixture for every part of the suite.
@@ -18,6 +19,6 @@ func TestMessenger(t *testing.T) {
 				texts = append(texts, strings.Join(append([]string{m.Shown.Title, m.Shown.Link}, m.Shown.Lines...), "\n"))
 			}
 			return texts
-		}}
+		}, Fail: func(call string, how faulttest.Kind) { chat.FailCall(call, faulttest.Error(how)) }}
 	})
 }

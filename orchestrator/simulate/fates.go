@@ -8,6 +8,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
 // FateKind is what becomes of one call of a port.
@@ -143,17 +144,6 @@ func (s *sim) fault(o op) (FateKind, time.Duration) {
 	return kind, length
 }
 
-// outageError is a neighbour's failure, with the behaviour that callers look for.
-type outageError struct {
-	text  string
-	final bool
-	after time.Duration
-}
-
-func (e *outageError) Error() string             { return e.text }
-func (e *outageError) Retryable() bool           { return !e.final }
-func (e *outageError) RetryAfter() time.Duration { return e.after }
-
 // refusal is the final error of a lane, as its adapter gives it.
 func refusal(lane string) error {
 	switch lane {
@@ -162,7 +152,7 @@ func refusal(lane string) error {
 	case LaneChat:
 		return messenger.ErrUnreachable
 	default:
-		return &outageError{text: lane + ": 403 forbidden", final: true}
+		return &fault.Error{Text: lane + ": 403 forbidden"}
 	}
 }
 
@@ -200,21 +190,21 @@ func enact[T any](ctx context.Context, n *node, o op, fate Fate, f func() (T, er
 	}
 	switch fate.Kind {
 	case FateError:
-		return none, &outageError{text: o.lane + ": 503 service unavailable"}
+		return none, &fault.Error{Text: o.lane + ": 503 service unavailable", Again: true}
 	case FateLater:
-		return none, &outageError{text: o.lane + ": 429 too many requests", after: fate.For}
+		return none, &fault.Error{Text: o.lane + ": 429 too many requests", Again: true, Wait: fate.For}
 	case FateFinal:
 		return none, refusal(o.lane)
 	case FateLost:
 		s.uncertain(o)
 		_, _ = f()
-		return none, &outageError{text: o.lane + ": the connection was reset"}
+		return none, &fault.Error{Text: o.lane + ": the connection was reset", Again: true}
 	case FateHang:
 		s.uncertain(o)
 		if err := run.Sleep(ctx, n.domain, timeout); err != nil {
 			return none, err
 		}
-		return none, &outageError{text: o.lane + ": no answer for " + timeout.String()}
+		return none, &fault.Error{Text: o.lane + ": no answer for " + timeout.String(), Again: true}
 	case FateSlow:
 		return slowly(ctx, n, o, fate.For, f)
 	case FateTwice:

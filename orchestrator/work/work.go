@@ -1,6 +1,9 @@
 // Package work is the port to the places and processes in which agents work:
 // the workspaces of task branches (adapters/gitcli) and the agents themselves
 // (adapters/agentcli).
+//
+// Errors follow the contract of package orchestrator/fault. A git remote cannot name a
+// moment.
 package work
 
 import (

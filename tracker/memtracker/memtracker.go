@@ -12,12 +12,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/memfault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Board is a tracker.Tracker, tracker.Accounts and tracker.Board in memory.
+// Board is a tracker.Tracker, tracker.Accounts and tracker.Board in memory, whose
+// calls can be made to fail.
 type Board struct {
+	memfault.Switch
+
 	now func() time.Time
 
 	mu        sync.Mutex
@@ -26,7 +30,6 @@ type Board struct {
 	comments  map[string][]tracker.Comment // by item
 	posted    map[[2]string]string         // ids of comments by project and key
 	moves     []Move
-	fail      error
 	nameless  bool // which accounts are ours is not known
 	blockedBy map[string][]string
 	last      int
@@ -77,13 +80,6 @@ func (b *Board) Say(itemID, author, body string) {
 	b.comments[itemID] = append(b.comments[itemID], tracker.Comment{ID: strconv.Itoa(b.last), AuthorID: author, Body: body, CreatedAt: b.now()})
 }
 
-// FailWith makes every call fail until it is called with nil.
-func (b *Board) FailWith(err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.fail = err
-}
-
 // SetIdentified sets whether the board has answered which accounts are the
 // service's own, as it has from the beginning.
 func (b *Board) SetIdentified(is bool) {
@@ -131,9 +127,10 @@ func (b *Board) column(projectID string, s stage.Status) (stage.Status, bool) {
 	return "", false
 }
 
-func (b *Board) find(projectID, itemID string) (tracker.Item, error) {
-	if b.fail != nil {
-		return tracker.Item{}, b.fail
+// find is what every call on an item begins with.
+func (b *Board) find(ctx context.Context, call, projectID, itemID string) (tracker.Item, error) {
+	if err := b.Failure(ctx, call); err != nil {
+		return tracker.Item{}, err
 	}
 	for _, i := range b.items {
 		if i.ID == itemID && i.ProjectID == projectID {
@@ -144,19 +141,19 @@ func (b *Board) find(projectID, itemID string) (tracker.Item, error) {
 }
 
 // Item implements tracker.Tracker.
-func (b *Board) Item(_ context.Context, projectID, itemID string) (tracker.Item, error) {
+func (b *Board) Item(ctx context.Context, projectID, itemID string) (tracker.Item, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.find(projectID, itemID)
+	return b.find(ctx, "Item", projectID, itemID)
 }
 
 // List implements tracker.Tracker.
-func (b *Board) List(_ context.Context, q tracker.Query) (tracker.Page, error) {
+func (b *Board) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var p tracker.Page
-	if b.fail != nil {
-		return p, b.fail
+	if err := b.Failure(ctx, "List"); err != nil {
+		return p, err
 	}
 	if _, ok := b.columns[q.ProjectID]; !ok {
 		return p, tracker.ErrNotFound
@@ -171,10 +168,10 @@ func (b *Board) List(_ context.Context, q tracker.Query) (tracker.Page, error) {
 }
 
 // SetStatus implements tracker.Tracker.
-func (b *Board) SetStatus(_ context.Context, projectID, itemID string, s stage.Status) error {
+func (b *Board) SetStatus(ctx context.Context, projectID, itemID string, s stage.Status) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i, err := b.find(projectID, itemID)
+	i, err := b.find(ctx, "SetStatus", projectID, itemID)
 	if err != nil {
 		return err
 	}
@@ -191,10 +188,10 @@ func (b *Board) SetStatus(_ context.Context, projectID, itemID string, s stage.S
 }
 
 // Comments implements tracker.Tracker.
-func (b *Board) Comments(_ context.Context, projectID, itemID string) ([]tracker.Comment, error) {
+func (b *Board) Comments(ctx context.Context, projectID, itemID string) ([]tracker.Comment, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, err := b.find(projectID, itemID); err != nil {
+	if _, err := b.find(ctx, "Comments", projectID, itemID); err != nil {
 		return nil, err
 	}
 	if b.nameless {
@@ -205,10 +202,10 @@ func (b *Board) Comments(_ context.Context, projectID, itemID string) ([]tracker
 
 // AddComment implements tracker.Tracker. A key is taken within a project, as it
 // is on a real board.
-func (b *Board) AddComment(_ context.Context, n tracker.NewComment) (string, error) {
+func (b *Board) AddComment(ctx context.Context, n tracker.NewComment) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, err := b.find(n.ProjectID, n.ItemID); err != nil {
+	if _, err := b.find(ctx, "AddComment", n.ProjectID, n.ItemID); err != nil {
 		return "", err
 	}
 	key := [2]string{n.ProjectID, n.Key}
@@ -232,10 +229,10 @@ func (b *Board) Block(itemID string, by ...string) {
 }
 
 // BlockedBy implements tracker.Relations.
-func (b *Board) BlockedBy(_ context.Context, projectID, itemID string) ([]tracker.Ref, error) {
+func (b *Board) BlockedBy(ctx context.Context, projectID, itemID string) ([]tracker.Ref, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, err := b.find(projectID, itemID); err != nil {
+	if _, err := b.find(ctx, "BlockedBy", projectID, itemID); err != nil {
 		return nil, err
 	}
 	var out []tracker.Ref
@@ -245,12 +242,23 @@ func (b *Board) BlockedBy(_ context.Context, projectID, itemID string) ([]tracke
 	return out, nil
 }
 
+// board is what every call on a project's columns begins with.
+func (b *Board) board(ctx context.Context, call, projectID string) error {
+	if err := b.Failure(ctx, call); err != nil {
+		return err
+	}
+	if _, ok := b.columns[projectID]; !ok {
+		return tracker.ErrNotFound
+	}
+	return nil
+}
+
 // Columns implements tracker.Board.
-func (b *Board) Columns(_ context.Context, projectID string) (map[stage.Status]string, error) {
+func (b *Board) Columns(ctx context.Context, projectID string) (map[stage.Status]string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, ok := b.columns[projectID]; !ok || b.fail != nil {
-		return nil, cmp.Or(b.fail, tracker.ErrNotFound)
+	if err := b.board(ctx, "Columns", projectID); err != nil {
+		return nil, err
 	}
 	out := map[stage.Status]string{}
 	for _, info := range stage.Statuses() {
@@ -263,11 +271,11 @@ func (b *Board) Columns(_ context.Context, projectID string) (map[stage.Status]s
 }
 
 // StatusOf implements tracker.Board. A column's id is its logical status here.
-func (b *Board) StatusOf(_ context.Context, projectID, column string) (stage.Status, error) {
+func (b *Board) StatusOf(ctx context.Context, projectID, column string) (stage.Status, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, ok := b.columns[projectID]; !ok || b.fail != nil {
-		return stage.StatusUnknown, cmp.Or(b.fail, tracker.ErrNotFound)
+	if err := b.board(ctx, "StatusOf", projectID); err != nil {
+		return stage.StatusUnknown, err
 	}
 	for _, info := range stage.Statuses() {
 		if b.has(projectID, info.Key) && (column == string(info.Key) || strings.EqualFold(column, info.Name)) {

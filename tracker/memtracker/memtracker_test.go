@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
@@ -41,7 +42,8 @@ func TestConformance(t *testing.T) {
 				i.Status = to
 				b.Put(i)
 			},
-			Say: func(item, text string) { b.Say(item, "kim", text) },
+			Say:  func(item, text string) { b.Say(item, "kim", text) },
+			Fail: func(call string, how faulttest.Kind) { b.FailCall(call, faulttest.Error(how)) },
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
@@ -39,6 +40,7 @@ func open(t *testing.T) trackertest.Fixture {
 			i.Status = to
 			b.Put(i)
 		},
-		Say: func(item, text string) { b.Say(item, "kim", text) },
+		Say:  func(item, text string) { b.Say(item, "kim", text) },
+		Fail: func(call string, how faulttest.Kind) { b.FailCall(call, faulttest.Error(how)) },
 	}
 }

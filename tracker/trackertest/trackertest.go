@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -30,6 +31,8 @@ type Fixture struct {
 	// Move and Say act as a person.
 	Move func(item string, to stage.Status)
 	Say  func(item, text string)
+	// Fail makes one call of the port, called as its method, fail from now on.
+	Fail func(call string, how faulttest.Kind)
 }
 
 // all lists every logical status.
@@ -57,6 +60,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
+	t.Run("a call that fails says how, and nothing else fails", func(t *testing.T) { faults(t, open) })
 }
 
 func reads(t *testing.T, f Fixture) {

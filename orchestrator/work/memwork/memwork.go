@@ -18,6 +18,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/memfault"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -27,8 +28,10 @@ import (
 type Script func(ctx context.Context, c work.Command, files map[string]string) work.Result
 
 // Place implements work.Workspaces, work.Mirror, work.Rebaser and work.Agents in
-// memory.
+// memory. Its calls on workspaces can be made to fail.
 type Place struct {
+	memfault.Switch
+
 	// OnPush is told of every push, when it is set.
 	OnPush func(repo, branch, sha string)
 
@@ -41,7 +44,6 @@ type Place struct {
 	kept     int                          // commits of such files
 	runs     []work.Command
 	quiesced int
-	fail     error
 }
 
 // origin is what all machines share: every commit is handed over through the
@@ -87,13 +89,6 @@ func (p *Place) SetScript(s Script) {
 	p.script = s
 }
 
-// FailWith makes every call on workspaces fail until it is called with nil.
-func (p *Place) FailWith(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.fail = err
-}
-
 // Runs lists the agents that were run, oldest first.
 func (p *Place) Runs() []work.Command {
 	p.mu.Lock()
@@ -132,10 +127,10 @@ func (p *Place) commit(parent string, files map[string]string) string {
 }
 
 // Open implements work.Workspaces.
-func (p *Place) Open(_ context.Context, s work.Space, first []work.File) (work.Checkout, error) {
+func (p *Place) Open(ctx context.Context, s work.Space, first []work.File) (work.Checkout, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := cmp.Or(p.fail, work.CheckKeep(s.Keep)); err != nil {
+	if err := cmp.Or(p.Failure(ctx, "Open"), work.CheckKeep(s.Keep)); err != nil {
 		return work.Checkout{}, err
 	}
 	p.begin(s, first)
@@ -152,13 +147,14 @@ func (p *Place) Open(_ context.Context, s work.Space, first []work.File) (work.C
 }
 
 // Begin implements work.Mirror.
-func (p *Place) Begin(_ context.Context, s work.Space, first []work.File) error {
+func (p *Place) Begin(ctx context.Context, s work.Space, first []work.File) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.fail == nil {
-		p.begin(s, first)
+	if err := p.Failure(ctx, "Begin"); err != nil {
+		return err
 	}
-	return p.fail
+	p.begin(s, first)
+	return nil
 }
 
 // begin makes the branch when there is none.
@@ -183,12 +179,16 @@ func (p *Place) obtain(s work.Space) {
 }
 
 // Take implements work.Workspaces.
-func (p *Place) Take(_ context.Context, s work.Space) (work.Tip, error) {
+func (p *Place) Take(ctx context.Context, s work.Space) (work.Tip, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.fail != nil {
-		return work.Tip{}, p.fail
+	if err := p.Failure(ctx, "Take"); err != nil {
+		return work.Tip{}, err
 	}
+	return p.take(s), nil
+}
+
+func (p *Place) take(s work.Space) work.Tip {
 	p.obtain(s)
 	before := p.branches[key(s)]
 	if head := p.checkout[dir(s)]; head != "" && p.ancestor(s.Head, head) {
@@ -196,15 +196,18 @@ func (p *Place) Take(_ context.Context, s work.Space) (work.Tip, error) {
 	}
 	tip := p.tip(s)
 	tip.Changed = tip.SHA != before
-	return tip, nil
+	return tip
 }
 
 // Tip implements work.Mirror.
-func (p *Place) Tip(_ context.Context, s work.Space) (work.Tip, error) {
+func (p *Place) Tip(ctx context.Context, s work.Space) (work.Tip, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := p.Failure(ctx, "Tip"); err != nil {
+		return work.Tip{}, err
+	}
 	p.obtain(s)
-	return p.tip(s), p.fail
+	return p.tip(s), nil
 }
 
 func (p *Place) tip(s work.Space) work.Tip {
@@ -242,10 +245,10 @@ func (p *Place) onlyDocs(id, docs string) bool {
 }
 
 // Push implements work.Workspaces.
-func (p *Place) Push(_ context.Context, s work.Space, sha, expected string) error {
+func (p *Place) Push(ctx context.Context, s work.Space, sha, expected string) error {
 	p.mu.Lock()
 	seen := p.remote[key(s)]
-	err := p.fail
+	err := p.Failure(ctx, "Push")
 	if s.Branch == s.Main {
 		err = work.ErrProtected
 	}
@@ -277,11 +280,14 @@ func (p *Place) ancestor(a, b string) bool {
 }
 
 // Files implements work.Mirror.
-func (p *Place) Files(_ context.Context, _ work.Space, sha string) (fs.FS, error) {
+func (p *Place) Files(ctx context.Context, _ work.Space, sha string) (fs.FS, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := p.Failure(ctx, "Files"); err != nil {
+		return nil, err
+	}
 	c, ok := p.commits[sha]
-	if !ok || p.fail != nil {
+	if !ok {
 		return nil, fmt.Errorf("memwork: commit %q: %w", sha, fs.ErrNotExist)
 	}
 	tree := fstest.MapFS{}
@@ -293,20 +299,23 @@ func (p *Place) Files(_ context.Context, _ work.Space, sha string) (fs.FS, error
 
 // Close implements work.Workspaces.
 func (p *Place) Close(ctx context.Context, s work.Space) error {
-	_, err := p.Take(ctx, s)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := p.Failure(ctx, "Close"); err != nil {
+		return err
+	}
+	p.take(s)
 	delete(p.checkout, dir(s))
 	delete(p.left, dir(s))
-	return err
+	return nil
 }
 
 // Drop implements work.Workspaces.
-func (p *Place) Drop(_ context.Context, s work.Space, _ string) error {
+func (p *Place) Drop(ctx context.Context, s work.Space, _ string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.fail != nil {
-		return p.fail
+	if err := p.Failure(ctx, "Drop"); err != nil {
+		return err
 	}
 	if s.Branch == s.Main {
 		return work.ErrProtected

@@ -25,11 +25,11 @@ func (p *Place) SpoilTree(sha string) {
 
 // CatchUp implements work.Rebaser: the commits of the branch are made anew when
 // main has moved.
-func (p *Place) CatchUp(_ context.Context, s work.Space, _ bool) (work.CaughtUp, error) {
+func (p *Place) CatchUp(ctx context.Context, s work.Space, _ bool) (work.CaughtUp, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.fail != nil {
-		return work.CaughtUp{}, p.fail
+	if err := p.Failure(ctx, "CatchUp"); err != nil {
+		return work.CaughtUp{}, err
 	}
 	p.obtain(s)
 	if tip := p.onto[s.Head]; s.Head != "" && tip != "" { // another machine has done it
@@ -96,15 +96,18 @@ func (p *Place) main(s work.Space) string {
 }
 
 // MainTip implements work.Rebaser.
-func (p *Place) MainTip(_ context.Context, s work.Space) (string, error) {
+func (p *Place) MainTip(ctx context.Context, s work.Space) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.main(s), p.fail
+	if err := p.Failure(ctx, "MainTip"); err != nil {
+		return "", err
+	}
+	return p.main(s), nil
 }
 
 // SameTree implements work.Rebaser.
-func (p *Place) SameTree(_ context.Context, _ work.Space, a, b string) (bool, error) {
+func (p *Place) SameTree(ctx context.Context, _ work.Space, a, b string) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.landed[a] && !p.landed[b], p.fail
+	return !p.landed[a] && !p.landed[b], p.Failure(ctx, "SameTree")
 }
