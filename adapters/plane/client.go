@@ -10,12 +10,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -74,11 +74,12 @@ func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, erro
 // Error is an answer of Plane that is not a success or cannot be read, or the lack
 // of one.
 type Error struct {
-	Status int    // HTTP status; 0 when there was no answer
-	ID     string // of what exists already, with 409
-	what   string
-	after  time.Duration
-	cause  error
+	Status   int    // HTTP status; 0 when there was no answer
+	ID       string // of what exists already, with 409
+	what     string
+	unserved bool // Plane itself says that it has no such address
+	after    time.Duration
+	cause    error
 }
 
 // Error names the call and what was answered.
@@ -87,24 +88,16 @@ func (e *Error) Error() string { return "plane: " + e.what }
 // Unwrap gives tracker.ErrNotFound for a 404, or the transport's error.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Retryable reports whether a later try may succeed. A success that cannot be read
-// is a page of something in front of Plane, and so is a redirect for the time being.
-func (e *Error) Retryable() bool {
-	switch e.Status {
-	case http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusTooManyRequests:
-		return true
-	default:
-		return e.Status < 300 || e.Status >= 500
-	}
-}
+// Retryable and RetryAfter implement the contract of package fault.
+func (e *Error) Retryable() bool { return fault.Passes(e.Status) }
+
+// RetryAfter is how long Plane says to wait; 0 when it does not say.
+func (e *Error) RetryAfter() time.Duration { return e.after }
 
 // unreadable is a success of Plane that says nothing of what was to be read.
 func unreadable(path, why string) error {
 	return &Error{Status: http.StatusOK, what: shorten(path) + " answers " + why}
 }
-
-// RetryAfter is how long Plane asks to wait; 0 when it does not say.
-func (e *Error) RetryAfter() time.Duration { return e.after }
 
 // call is one request.
 type call struct {
@@ -135,7 +128,7 @@ func (c *Client) call(ctx context.Context, r call) error {
 	case err != nil:
 		return &Error{what: fmt.Sprintf("%s %s: the answer broke off", r.method, shorten(r.path)), cause: err}
 	case len(body) > bodyMax:
-		return fmt.Errorf("plane: %s %s: the answer has more than %d bytes", r.method, shorten(r.path), bodyMax)
+		return &Error{Status: resp.StatusCode, what: fmt.Sprintf("%s %s: the answer has more than %d bytes", r.method, shorten(r.path), bodyMax)}
 	}
 	if resp.StatusCode/100 != 2 {
 		return c.failed(r, resp, body)
@@ -211,26 +204,18 @@ func (c *Client) failed(r call, resp *http.Response, body []byte) error {
 	case http.StatusNotFound:
 		if !readable || said.Error == noRoute {
 			e.what += ": not an address of Plane's API; BaseURL must be the server's address without /api, and Plane 1.1 or newer"
+			e.unserved = readable
 			break
 		}
 		e.cause = tracker.ErrNotFound
-	case http.StatusTooManyRequests:
-		e.after = retryAfter(resp.Header.Get("Retry-After"), time.Minute)
-	case http.StatusServiceUnavailable:
-		e.after = retryAfter(resp.Header.Get("Retry-After"), 0)
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 		e.what += " to " + resp.Header.Get("Location") + ": BaseURL must be the address that Plane itself answers at"
 	}
-	return e
-}
-
-// retryAfter reads a number of seconds.
-func retryAfter(header string, otherwise time.Duration) time.Duration {
-	n, err := strconv.Atoi(strings.TrimSpace(header))
-	if err != nil || n < 0 {
-		return otherwise
+	var named bool
+	if e.after, named = fault.Moment(resp.Header.Get("Retry-After"), c.opt.Now()); !named && resp.StatusCode == http.StatusTooManyRequests {
+		e.after = time.Minute
 	}
-	return time.Duration(n) * time.Second
+	return e
 }
 
 // bare is a transport's error without the URL.
@@ -279,5 +264,5 @@ func each[T any](ctx context.Context, c *Client, path string, f func(T)) error {
 		}
 		values.Set("cursor", p.Next)
 	}
-	return fmt.Errorf("plane: %s has more than %d pages", shorten(path), pagesMax)
+	return unreadable(path, fmt.Sprintf("with more than %d pages", pagesMax))
 }

@@ -239,7 +239,13 @@ func (c *Client) SetStatus(ctx context.Context, projectID, itemID string, status
 }
 
 func (c *Client) patchState(ctx context.Context, projectID, itemID, stateID string) error {
-	return c.call(ctx, call{method: http.MethodPatch, path: c.item(projectID, itemID), in: map[string]string{"state": stateID}, again: true})
+	var out struct{ ID string }
+	at := c.item(projectID, itemID)
+	err := c.call(ctx, call{method: http.MethodPatch, path: at, in: map[string]string{"state": stateID}, out: &out, again: true})
+	if err == nil && out.ID == "" {
+		return unreadable(at, "without an id") // it is not Plane that says so
+	}
+	return err
 }
 
 // isStatus reports whether err is an answer of Plane with that HTTP status.
@@ -284,6 +290,9 @@ func (c *Client) AddComment(ctx context.Context, n tracker.NewComment) (string, 
 	var e *Error
 	if errors.As(err, &e) && e.Status == http.StatusConflict && e.ID != "" {
 		return e.ID, nil
+	}
+	if err == nil && out.ID == "" {
+		return "", unreadable(c.item(n.ProjectID, n.ItemID)+"comments/", "without an id")
 	}
 	return out.ID, err
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/trackertest"
@@ -75,6 +76,12 @@ func TestConformance(t *testing.T) {
 			},
 			Move: func(item string, to stage.Status) { require.NoError(t, board.Move(item, names([]stage.Status{to})[0])) },
 			Say:  func(item, text string) { require.NoError(t, board.Say(item, "<p>"+text+"</p>")) },
+			Fail: func(call string, how faulttest.Kind) {
+				calls := map[string]string{"AddComment": "POST work-items/*/comments", "SetStatus": "PATCH work-items/*"}
+				board.Break(calls[call], map[faulttest.Kind]planetest.Fault{
+					faulttest.Final: planetest.Denied, faulttest.Passing: planetest.ErrorBefore, faulttest.Later: planetest.TooMany,
+				}[how])
+			},
 		}
 	})
 }

@@ -39,11 +39,14 @@ func (c *Client) BlockedBy(ctx context.Context, projectID, itemID string) ([]tra
 	}
 	err := c.call(ctx, call{method: http.MethodGet, path: c.item(projectID, itemID) + "relations/", out: &out})
 	var e *Error
-	if errors.As(err, &e) && e.Status == http.StatusNotFound && !errors.Is(err, tracker.ErrNotFound) {
+	if errors.As(err, &e) && e.unserved {
 		return nil, fmt.Errorf("%w: %w", tracker.ErrNoRelations, err)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if out.BlockedBy == nil {
+		return nil, unreadable(c.item(projectID, itemID)+"relations/", "without blocked_by")
 	}
 	refs := []tracker.Ref{}
 	for _, r := range out.BlockedBy {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -16,7 +17,8 @@ type Fault string
 // Faults of API calls.
 const (
 	None        Fault = ""
-	TooMany     Fault = "429"          // with Retry-After
+	TooMany     Fault = "429" // with Retry-After
+	Denied      Fault = "403"
 	ErrorBefore Fault = "500 before"   // nothing happens
 	ErrorAfter  Fault = "500 after"    // what was asked for happens all the same
 	Dropped     Fault = "dropped"      // the connection breaks before anything happens
@@ -50,6 +52,21 @@ func (s *Server) Fail(faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next = append(s.next, faults...)
+}
+
+// Break makes one call fail from now on; None heals it. The call is called as in
+// "PATCH work-items/*" or "POST work-items/*/comments".
+func (s *Server) Break(call string, f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken[call] = f
+}
+
+// named is what Break calls a request.
+func named(r *http.Request) string {
+	_, path, _ := strings.Cut(r.URL.Path, "/projects/")
+	_, path, _ = strings.Cut(strings.Trim(path, "/"), "/")
+	return r.Method + " " + strings.Join(shape(strings.Split(path, "/")), "/")
 }
 
 // Pending counts the faults of Fail that no call has met yet.
@@ -102,6 +119,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch fault {
 	case TooMany:
 		tooMany(w, time.Second)
+	case Denied:
+		reply(w, http.StatusForbidden, map[string]string{"detail": "You do not have permission to perform this action."})
 	case ErrorBefore, ErrorAfter:
 		reply(w, http.StatusInternalServerError, map[string]string{"error": "Something went wrong please try again later"})
 	case Held:
@@ -123,7 +142,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) answer(r *http.Request, body []byte) (Fault, *recorder, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fault := s.fault()
+	fault := s.broken[named(r)]
+	if fault == None {
+		fault = s.fault()
+	}
 	rec := &recorder{header: http.Header{}, status: http.StatusOK}
 	switch fault {
 	case None, ErrorAfter, DroppedLate:

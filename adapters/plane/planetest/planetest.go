@@ -85,6 +85,7 @@ type Server struct {
 	hookURL   string
 	faults    Faults
 	next      []Fault
+	broken    map[string]Fault       // by call
 	calls     map[string][]time.Time // of the last minute, by token
 	passed    chan struct{}          // closed when the next webhook was sent
 	closed    bool
@@ -103,7 +104,7 @@ func New(o Options) *Server {
 	}
 	return &Server{
 		opt: o, hookURL: o.HookURL, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 1)),
-		stale: map[string]Item{}, blockedBy: map[string][]string{}, calls: map[string][]time.Time{}, passed: make(chan struct{}),
+		broken: map[string]Fault{}, stale: map[string]Item{}, blockedBy: map[string][]string{}, calls: map[string][]time.Time{}, passed: make(chan struct{}),
 		http: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 }
