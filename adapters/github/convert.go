@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
 // Bounds of what is tried again within one call. A longer wait is for the
@@ -113,10 +114,10 @@ func (e *Error) Error() string { return "github: " + e.what }
 // Unwrap gives githost's sentinel, if one applies.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Retryable reports whether a later try may succeed.
+// Retryable and RetryAfter implement the contract of package fault.
 func (e *Error) Retryable() bool { return e.again }
 
-// RetryAfter is how long GitHub asks to wait; 0 when it does not say.
+// RetryAfter is how long GitHub says to wait; 0 when it does not say.
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
 // limitWait is how long to wait for a limit that names no moment.
@@ -150,11 +151,17 @@ func (c *Client) convert(ctx context.Context, what string, err error) error {
 	}
 	out := &Error{Status: status(err), what: what + ": " + message(err)}
 	var (
+		own   *Error
 		rate  *gh.RateLimitError
 		abuse *gh.AbuseRateLimitError
+		otp   *gh.TwoFactorAuthError
 		e     *gh.ErrorResponse
 	)
 	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &otp): // a 401 of another type
+		out.Status, out.cause = http.StatusUnauthorized, githost.ErrDenied
 	case errors.As(err, &rate):
 		out.again, out.after = true, max(rate.Rate.Reset.Sub(c.opt.Now()), time.Second)
 	case errors.As(err, &abuse):
@@ -163,35 +170,53 @@ func (c *Client) convert(ctx context.Context, what string, err error) error {
 			out.after = *abuse.RetryAfter
 		}
 	case errors.As(err, &e) && e.Response != nil:
-		c.convertStatus(out, e.Response)
+		c.convertStatus(out, e)
 	default:
 		out.again, out.cause = true, err
 	}
 	return out
 }
 
-func (c *Client) convertStatus(out *Error, resp *http.Response) {
-	switch code := resp.StatusCode; {
-	case code == http.StatusTooManyRequests, code == http.StatusForbidden && resp.Header.Get("Retry-After") != "":
-		out.again, out.after = true, c.wait(resp.Header)
+func (c *Client) convertStatus(out *Error, e *gh.ErrorResponse) {
+	code, header := e.Response.StatusCode, e.Response.Header
+	switch named, says := fault.Moment(header.Get("Retry-After"), c.opt.Now()); {
+	case code == http.StatusTooManyRequests, limited(e):
+		out.again, out.after = true, c.wait(header)
+	case fault.Passes(code):
+		out.again = true
+		if says {
+			out.after = named
+		}
 	case code == http.StatusNotFound, code == http.StatusGone:
 		out.cause = githost.ErrNotFound
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		out.cause = githost.ErrDenied
 	case code/100 == 3:
 		out.what += " (moved: correct the repository's name or BaseURL)"
-	case code >= 500:
-		out.again = true
-		if resp.Header.Get("Retry-After") != "" {
-			out.after = c.wait(resp.Header)
-		}
 	}
+}
+
+// limited reports whether a refusal is one of GitHub's limits: it is no 429 then, and
+// not every server and every limit names the page of the limits.
+func limited(e *gh.ErrorResponse) bool {
+	code, header := e.Response.StatusCode, e.Response.Header
+	if code != http.StatusForbidden && code != http.StatusUnauthorized {
+		return false
+	}
+	said := strings.ToLower(e.Message)
+	return header.Get("Retry-After") != "" || strings.Contains(said, "rate limit") || strings.Contains(said, "abuse detection") || strings.Contains(said, "login attempts exceeded")
+}
+
+// unreadable is a success of GitHub that says nothing of what was to be read: it is a
+// page of something in front of it.
+func unreadable(what string) error {
+	return &Error{Status: http.StatusOK, what: what + ": the answer says nothing of it", again: true}
 }
 
 // wait reads how long a limit lasts.
 func (c *Client) wait(h http.Header) time.Duration {
-	if n, err := strconv.Atoi(h.Get("Retry-After")); err == nil && n >= 0 {
-		return time.Duration(n) * time.Second
+	if wait, ok := fault.Moment(h.Get("Retry-After"), c.opt.Now()); ok {
+		return wait
 	}
 	if n, err := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64); err == nil {
 		return max(time.Unix(n, 0).Sub(c.opt.Now()), time.Second)

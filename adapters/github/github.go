@@ -120,6 +120,9 @@ func (c *Client) statuses(ctx context.Context, owner, name, sha string) (out []g
 		if err != nil {
 			return nil, err
 		}
+		if combined.Statuses == nil {
+			return nil, unreadable("the statuses of " + owner + "/" + name)
+		}
 		for _, s := range combined.Statuses {
 			out = append(out, githost.Check{Name: s.GetContext(), State: stateOf(s.GetState()), Kind: "status", URL: s.GetTargetURL(), Note: s.GetDescription()})
 		}
@@ -138,6 +141,9 @@ func (c *Client) checkRuns(ctx context.Context, owner, name, sha string) (out []
 		list, resp, err := c.api.Checks.ListCheckRunsForRef(ctx, owner, name, sha, &opt)
 		if err != nil {
 			return nil, err
+		}
+		if list.CheckRuns == nil {
+			return nil, unreadable("the checks of " + owner + "/" + name)
 		}
 		for _, r := range list.CheckRuns {
 			out = append(out, githost.Check{
@@ -170,6 +176,9 @@ func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Re
 		if err != nil {
 			return nil, c.convert(ctx, "the reviews of "+repo, err)
 		}
+		if list == nil {
+			return nil, unreadable("the reviews of " + repo)
+		}
 		for _, r := range list {
 			if state, ok := reviewState(r.GetState()); ok {
 				out = append(out, githost.Review{Author: r.GetUser().GetLogin(), State: state, SHA: r.GetCommitID(), Body: r.GetBody(), At: r.GetSubmittedAt().Time})
@@ -191,6 +200,9 @@ func (c *Client) BranchesAt(ctx context.Context, repo, sha string) ([]string, er
 	list, _, err := c.api.Repositories.ListBranchesHeadCommit(ctx, owner, name, sha)
 	if err != nil {
 		return nil, unknownCommit(c.convert(ctx, "the branches of "+repo, err))
+	}
+	if list == nil {
+		return nil, unreadable("the branches of " + repo)
 	}
 	var out []string
 	for _, b := range list {
@@ -218,7 +230,10 @@ func (c *Client) DeleteBranch(ctx context.Context, repo, branch string) error {
 	default:
 		return c.convert(ctx, what, err)
 	}
-	_, _, err = c.api.Git.GetRef(ctx, owner, name, "heads/"+branch)
+	ref, _, err := c.api.Git.GetRef(ctx, owner, name, "heads/"+branch)
+	if err == nil && ref.GetRef() == "" {
+		return unreadable(what)
+	}
 	if err == nil {
 		return fmt.Errorf("github: %s: GitHub keeps it: %w", what, githost.ErrDenied)
 	}

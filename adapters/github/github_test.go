@@ -19,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/hosttest"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -119,6 +120,15 @@ func TestConformance(t *testing.T) {
 			},
 			AddReview: func(branch, author string, state githost.ReviewState, sha string) {
 				require.NoError(t, k.server.Review(repo, branch, author, strings.ToUpper(string(state)), sha, "b"))
+			},
+			Fail: func(call string, how faulttest.Kind) {
+				calls := map[string]string{
+					"OpenPullRequest": "POST /repos/{owner}/{repo}/pulls", "Merge": "PUT /repos/{owner}/{repo}/pulls/{number}/merge",
+					"DeleteBranch": "DELETE /repos/{owner}/{repo}/git/refs/heads/{branch...}",
+				}
+				k.server.Break(calls[call], map[faulttest.Kind]githubtest.Fault{
+					faulttest.Final: githubtest.Denied, faulttest.Passing: githubtest.ErrorBefore, faulttest.Later: githubtest.TooMany,
+				}[how])
 			},
 		}
 	})

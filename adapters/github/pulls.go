@@ -29,6 +29,9 @@ func (c *Client) find(ctx context.Context, repo, branch, base, state string) (gi
 	if err != nil {
 		return githost.PullRequest{}, c.convert(ctx, "the pull requests of "+repo, err)
 	}
+	if list == nil {
+		return githost.PullRequest{}, unreadable("the pull requests of " + repo)
+	}
 	for _, pr := range list { // GitHub ignores a filter that it cannot read
 		if ours(pr, repo) && pr.GetHead().GetRef() == branch && (base == "" || pr.GetBase().GetRef() == base) {
 			return pullRequest(pr), nil
@@ -54,6 +57,9 @@ func (c *Client) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) 
 		return pr, err
 	}
 	pr, _, err := c.api.PullRequests.Create(ctx, owner, name, &gh.NewPullRequest{Title: &n.Title, Head: &n.Head, Base: &n.Base, Body: &n.Body})
+	if err == nil && pr.GetNumber() == 0 {
+		return githost.PullRequest{}, unreadable("a pull request of " + n.Repo)
+	}
 	if err == nil {
 		return pullRequest(pr), nil
 	}
@@ -80,10 +86,13 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	res, _, err := c.api.PullRequests.Merge(ctx, owner, name, int(m.Number), "", &gh.PullRequestOptions{
 		CommitTitle: m.Title, SHA: m.HeadSHA, MergeMethod: "merge",
 	})
+	what := fmt.Sprintf("merging pull request %d of %s", m.Number, m.Repo)
+	if err == nil && res.GetSHA() == "" {
+		return "", unreadable(what)
+	}
 	if err == nil {
 		return res.GetSHA(), nil
 	}
-	what := fmt.Sprintf("merging pull request %d of %s", m.Number, m.Repo)
 	switch code := status(err); {
 	case code == http.StatusConflict:
 		return c.refused(ctx, m, what, githost.ErrHeadMoved)
@@ -107,6 +116,9 @@ func (c *Client) refused(ctx context.Context, m githost.Merge, what string, why 
 	got, _, err := c.api.PullRequests.Get(ctx, owner, name, int(m.Number))
 	if err != nil {
 		return "", c.convert(ctx, what, err) // nothing is known
+	}
+	if got.GetNumber() == 0 {
+		return "", unreadable(what)
 	}
 	pr := pullRequest(got)
 	switch {

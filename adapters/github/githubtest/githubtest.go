@@ -100,6 +100,7 @@ type Server struct {
 	hookURL  string
 	faults   Faults
 	next     []Fault
+	broken   map[string]Fault // by call
 
 	overtaken chan struct{} // closed when the next webhook was sent; nil = none waits
 }
@@ -114,8 +115,8 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		opt: o, hookURL: o.HookURL, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 2)),
-		http:    &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
-		reviews: map[string][]Review{}, checks: map[string][]checkRun{}, statuses: map[string][]status{}, started: map[string]bool{},
+		http:   &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
+		broken: map[string]Fault{}, reviews: map[string][]Review{}, checks: map[string][]checkRun{}, statuses: map[string][]status{}, started: map[string]bool{},
 	}
 	s.mux = s.routes()
 	s.group.Go("pushes", s.watch)

@@ -27,6 +27,7 @@ const (
 	TooMany     Fault = "429"
 	Secondary   Fault = "403 secondary" // with Retry-After
 	Primary     Fault = "403 primary"   // with X-RateLimit-Reset
+	Denied      Fault = "403"           // for good
 	ErrorBefore Fault = "500 before"    // nothing happens
 	ErrorAfter  Fault = "500 after"     // what was asked for happens all the same
 	Dropped     Fault = "dropped"       // the connection breaks before anything happens
@@ -58,7 +59,18 @@ func (s *Server) Fail(faults ...Fault) {
 	s.next = append(s.next, faults...)
 }
 
-func (s *Server) fault() Fault {
+// Break makes one call fail from now on; None heals it. The call is called as in
+// "PUT /repos/{owner}/{repo}/pulls/{number}/merge".
+func (s *Server) Break(call string, f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken[call] = f
+}
+
+func (s *Server) fault(r *http.Request) Fault {
+	if _, call := s.mux.Handler(r); s.broken[call] != None {
+		return s.broken[call]
+	}
 	if len(s.next) > 0 {
 		f := s.next[0]
 		s.next = s.next[1:]
@@ -107,7 +119,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) Fault {
 		fail(w, http.StatusUnauthorized, "Bad credentials")
 		return None
 	}
-	fault := s.fault()
+	fault := s.fault(r)
 	switch fault {
 	case TooMany:
 		w.Header().Set("Retry-After", "1")
@@ -115,6 +127,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) Fault {
 	case Secondary:
 		w.Header().Set("Retry-After", "1")
 		fail(w, http.StatusForbidden, "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.")
+	case Denied:
+		fail(w, http.StatusForbidden, "Resource not accessible by personal access token")
 	case Primary:
 		w.Header().Set("X-RateLimit-Limit", "5000")
 		w.Header().Set("X-RateLimit-Remaining", "0")
