@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/go-telegram/bot/models"
 
 	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
 // Options of a Chat. Token and ChatID are required.
@@ -76,6 +78,9 @@ func (c *Chat) Send(ctx context.Context, m messenger.Message) (string, error) {
 		ChatID: c.chat, Text: Render(m), ParseMode: models.ParseModeHTML, DisableNotification: m.Silent,
 		LinkPreviewOptions: &models.LinkPreviewOptions{IsDisabled: &off},
 	})
+	if err == nil && sent.ID == 0 {
+		return "", &Error{text: "the answer says nothing of the message that was sent", again: true} // it is not the Bot API that says so
+	}
 	if err != nil {
 		return "", c.convert(err)
 	}
@@ -119,10 +124,10 @@ func (e *Error) Error() string { return "telegram: " + e.text }
 // Unwrap gives messenger's sentinel or the context's error, if one applies.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Retryable reports whether a later try may succeed.
+// Retryable and RetryAfter implement the contract of package fault.
 func (e *Error) Retryable() bool { return e.again }
 
-// RetryAfter is how long the Bot API asks to wait; 0 when it does not say.
+// RetryAfter is how long the Bot API says to wait; 0 when it does not say.
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
 // convert makes a typed error. What a 400 means is told by its description
@@ -152,10 +157,25 @@ func (c *Chat) convert(err error) error {
 		errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorUnauthorized), errors.Is(err, bot.ErrorNotFound):
 		out.cause = messenger.ErrUnreachable
 	case bad: // the same request would be refused again
-	default:
+	case errors.Is(err, bot.ErrorConflict): // with another call that is under way
 		out.again = true
+	default:
+		out.again = fault.Passes(code(err))
 	}
 	return out
+}
+
+// refused is how the library writes an answer whose code it has no error for.
+var refused = regexp.MustCompile(`^error response from telegram for method \w+, (\d+) `)
+
+// code is that answer's code; 0 when there was none, or none that can be read.
+func code(err error) int {
+	m := refused.FindStringSubmatch(err.Error())
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(m[1]) // it is digits
+	return n
 }
 
 func says(err error, texts ...string) bool {

@@ -22,6 +22,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/messenger/messengertest"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 )
 
 const token = "123456:TOKEN-secret"
@@ -68,6 +69,12 @@ func TestConformance(t *testing.T) {
 				n, err := strconv.Atoi(id)
 				require.NoError(t, err)
 				api.Delete(n)
+			},
+			Fail: func(call string, how faulttest.Kind) {
+				methods := map[string]string{"Send": "sendMessage", "Edit": "editMessageText"}
+				api.Break(methods[call], map[faulttest.Kind]telegramtest.Fault{
+					faulttest.Final: telegramtest.Blocked, faulttest.Passing: telegramtest.ErrorBefore, faulttest.Later: telegramtest.TooMany,
+				}[how])
 			},
 		}
 	})
@@ -226,8 +233,15 @@ func TestWhatErrorsMean(t *testing.T) {
 		"Bad Request: message is too long": {400, nil, false},
 		"Bad Request: can't parse entities: " + strings.Repeat("x", 1000): {400, nil, false},
 		"Conflict: terminated by other getUpdates request":                {409, nil, true},
-		"Internal Server Error /bot123456:TOKEN-secret/sendMessage":       {500, nil, true},
-		"bot123456%3ATOKEN-secret":                                        {502, nil, true},
+		"Method Not Allowed":       {405, nil, false},
+		"Gone":                     {410, nil, false},
+		"Request Entity Too Large": {413, nil, false},
+		"Unprocessable":            {422, nil, false},
+		"Request Timeout":          {408, nil, true},
+		"Too Early":                {425, nil, true},
+		"Gateway Timeout":          {504, nil, true},
+		"Internal Server Error /bot123456:TOKEN-secret/sendMessage": {500, nil, true},
+		"bot123456%3ATOKEN-secret":                                  {502, nil, true},
 	} {
 		t.Run(text[:min(30, len(text))], func(t *testing.T) {
 			t.Parallel()

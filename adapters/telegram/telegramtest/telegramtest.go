@@ -53,12 +53,15 @@ type Server struct {
 	last     int
 	after    int // seconds
 	messages []Message
-	faults   []Fault // of the next calls
+	faults   []Fault          // of the next calls
+	broken   map[string]Fault // by method
 	calls    map[string]int
 }
 
 // New makes a server that knows one bot.
-func New(token string) *Server { return &Server{token: token, after: 1, calls: map[string]int{}} }
+func New(token string) *Server {
+	return &Server{token: token, after: 1, calls: map[string]int{}, broken: map[string]Fault{}}
+}
 
 // SetRetryAfter says how many seconds TooMany asks to wait; 1 at first.
 func (s *Server) SetRetryAfter(seconds int) {
@@ -72,6 +75,13 @@ func (s *Server) Fail(faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = append(s.faults, faults...)
+}
+
+// Break makes one method of the Bot API fail from now on; None heals it.
+func (s *Server) Break(method string, f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken[strings.ToLower(method)] = f
 }
 
 // Messages lists what the chats show, oldest first.
@@ -130,8 +140,8 @@ func (s *Server) handle(method string, args map[string]string) (answer, Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[method]++
-	fault := None
-	if len(s.faults) > 0 {
+	fault := s.broken[method]
+	if fault == None && len(s.faults) > 0 {
 		fault, s.faults = s.faults[0], s.faults[1:]
 	}
 	switch fault {
