@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/worktest"
 )
 
@@ -15,6 +16,8 @@ func TestConformance(t *testing.T) {
 	worktest.Run(t, func(t *testing.T) worktest.Fixture {
 		t.Parallel()
 		k := setup(t)
+		s := serve(t, k.bare)
+		k.space.CloneURL = s.url
 		return worktest.Fixture{
 			Spaces: k.g, Space: k.space,
 			Agent: func(dir string, files map[string]string, commits bool) {
@@ -36,6 +39,11 @@ func TestConformance(t *testing.T) {
 			MoveMain: func() { k.pushMain("main.go", "package main\n") },
 			Remote: func(branch string) string {
 				return run(t, k.bare, "for-each-ref", "--format=%(objectname)", "refs/heads/"+branch)
+			},
+			Mute: true,
+			Fail: func(call string, how faulttest.Kind) {
+				service := map[string]string{"Push": "git-receive-pack", "Drop": "git-receive-pack", "Begin": "git-upload-pack", "CatchUp": "git-upload-pack"}
+				s.set(service[call], map[faulttest.Kind]string{faulttest.Final: "403", faulttest.Passing: "503"}[how])
 			},
 		}
 	})

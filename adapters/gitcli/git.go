@@ -29,6 +29,7 @@ type Failed struct {
 	Exit   int    // -1 when it did not run or was stopped
 	Stderr string // its last lines
 	Err    error
+	final  bool
 }
 
 // Error names the subcommand and what it said. It has no URL that was given.
@@ -42,8 +43,8 @@ func (f *Failed) Error() string {
 // Unwrap gives the cause.
 func (f *Failed) Unwrap() error { return f.Err }
 
-// Retryable reports true: a remote that does not answer may do so later.
-func (f *Failed) Retryable() bool { return true }
+// Retryable implements the contract of package fault.
+func (f *Failed) Retryable() bool { return !f.final }
 
 // call is one run of git.
 type call struct {
@@ -115,6 +116,8 @@ func failed(ctx context.Context, verb, stderr string, err error) error {
 	}
 	if ctx.Err() != nil {
 		f.Err = ctx.Err()
+	} else {
+		f.final = f.Exit > 0 && final(stderr)
 	}
 	return f
 }

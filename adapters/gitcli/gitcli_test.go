@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -322,9 +323,11 @@ func TestUnreachableRemote(t *testing.T) {
 	k.space.CloneURL = filepath.Join(t.TempDir(), "nothing.git")
 	_, err := k.g.Open(t.Context(), k.space, nil)
 	require.ErrorContains(t, err, "acme/app")
-	var again interface{ Retryable() bool }
-	require.ErrorAs(t, err, &again)
-	require.True(t, again.Retryable())
+	require.False(t, fault.Retryable(err), "it has answered")
+	k.space.CloneURL = "http://127.0.0.1:1/nothing.git"
+	_, err = k.g.Open(t.Context(), k.space, nil)
+	require.ErrorContains(t, err, "acme/app")
+	require.True(t, fault.Retryable(err))
 }
 
 func TestEmptyRemote(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -18,8 +19,8 @@ import (
 // handed is the remote name under which a commit is handed over.
 func handed(p place, sha string) string { return "refs/signalbox/" + p.WorkItem + "/" + sha }
 
-// handOverMax is how often a commit is tried to be handed over, with pauses of
-// 1 s, 2 s, 4 s …: an agent's work is worth two minutes.
+// handOverMax is how often a commit is tried to be handed over to a remote that does
+// not answer, with pauses of 1 s, 2 s, 4 s …: an agent's work is worth two minutes.
 const handOverMax = 8
 
 // handOver pushes a commit that others may have to go on from.
@@ -29,7 +30,7 @@ func (g *Git) handOver(ctx context.Context, p place, sha string) error {
 	}
 	for n := 0; ; n++ {
 		_, err := g.git(ctx, p.mirror, "push", "--quiet", "--no-verify", "--force", "--", p.CloneURL, sha+":"+handed(p, sha))
-		if err == nil || n == handOverMax-1 {
+		if n == handOverMax-1 || !fault.Retryable(err) {
 			return err
 		}
 		g.opt.Log.Warn("a commit could not be handed over; it is tried again", "repo", p.Repo, "work_item", p.WorkItem, "err", err)

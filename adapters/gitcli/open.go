@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -85,17 +86,27 @@ func (g *Git) makeMirror(ctx context.Context, p place) error {
 
 func (g *Git) fetchMain(ctx context.Context, p place) error {
 	_, err := g.git(ctx, p.mirror, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, "+refs/heads/"+p.Main+":refs/remotes/origin/"+p.Main)
+	if err != nil && !fault.Retryable(err) {
+		if _, looked := g.remote(ctx, p); looked != nil { // it is not the repository that says so
+			err = looked
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("the branch %s of %s cannot be fetched: %w", p.Main, p.Repo, err)
 	}
 	return nil
 }
 
-// remote asks where the remote branch is; empty when there is none.
+// remote looks where the remote branch is; empty when there is none. Git takes a page
+// of something in front of the remote for a repository without refs: one that lists
+// neither HEAD nor main is not believed.
 func (g *Git) remote(ctx context.Context, p place) (string, error) {
-	out, err := g.git(ctx, p.mirror, "ls-remote", "--quiet", "--", p.CloneURL, "refs/heads/"+p.Branch)
+	out, err := g.git(ctx, p.mirror, "ls-remote", "--quiet", "--", p.CloneURL, "HEAD", "refs/heads/"+p.Main, "refs/heads/"+p.Branch)
 	if err != nil {
 		return "", err
+	}
+	if strings.TrimSpace(out) == "" {
+		return "", &fault.Error{Text: "the remote of " + p.Repo + " lists no branch, not even " + p.Main + ": is it a git repository?", Again: true}
 	}
 	for line := range strings.Lines(out) {
 		if sha, ref, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && ref == "refs/heads/"+p.Branch && commitID(sha) {

@@ -273,7 +273,11 @@ func (g *Git) Close(ctx context.Context, s work.Space) error {
 	if err != nil {
 		return err
 	}
-	if _, err := g.take(ctx, p); err != nil { // its repository is spoilt: what was taken before stays
+	_, err = g.take(ctx, p)
+	if ctx.Err() != nil { // there may be commits that are not taken yet
+		return ctx.Err()
+	}
+	if err != nil { // its repository is spoilt: what was taken before stays
 		g.opt.Log.Warn("the last commits of a workspace could not be taken", "work_item", s.WorkItem, "repo", s.Repo, "err", err)
 	}
 	g.forget(ctx, p)

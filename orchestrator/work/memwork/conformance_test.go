@@ -5,6 +5,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/worktest"
@@ -39,6 +40,7 @@ func TestConformance(t *testing.T) {
 			},
 			MoveMain: func() { p.SetRemote(s.Repo, s.Main, "m1") },
 			Remote:   func(branch string) string { return p.Remote(s.Repo, branch) },
+			Fail:     func(call string, how faulttest.Kind) { p.FailCall(call, faulttest.Error(how)) },
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -29,6 +30,11 @@ type Fixture struct {
 	MoveMain func()
 	// Remote is where a branch of the remote is; empty when there is none.
 	Remote func(branch string) string
+	// Fail makes one call, called as its method, fail from now on, and no call that
+	// needs less of the remote.
+	Fail func(call string, how faulttest.Kind)
+	// Mute says that the remote cannot name a moment.
+	Mute bool
 }
 
 // Run runs the whole suite; open makes a fixture with an empty directory.
@@ -48,6 +54,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	} {
 		t.Run(name, func(t *testing.T) { test(&kit{T: t, Fixture: open(t)}) })
 	}
+	t.Run("a call that fails says how, and nothing else fails", func(t *testing.T) { faults(t, open) })
 }
 
 type kit struct {
