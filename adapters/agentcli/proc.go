@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
 const supported = true
@@ -270,7 +272,9 @@ const (
 // on a machine where somebody is always missed.
 const blind = 30
 
-var errAlive = errors.New("processes of the run cannot be ended")
+// errAlive passes: whoever is in the kernel comes out of it one day, or the machine is
+// started anew. Until then nothing may be removed from under it.
+var errAlive error = &fault.Error{Text: "processes of the run cannot be ended", Again: true}
 
 // end brings processes down: TERM, then after the grace KILL, until list finds
 // none and is sure that there is none.
