@@ -76,8 +76,12 @@ func (d Deps) retry(e orchestrator.Effect, err error) queue.Outcome {
 }
 
 func (d Deps) comment(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	_, err := d.Tracker.AddComment(ctx, tracker.NewComment{
-		ProjectID: e.ProjectID, ItemID: e.ItemID, Author: e.Author, Key: e.Key, Body: d.withLinks(ctx, e),
+	body, err := d.withLinks(ctx, e)
+	if err != nil {
+		return d.retry(e, err)
+	}
+	_, err = d.Tracker.AddComment(ctx, tracker.NewComment{
+		ProjectID: e.ProjectID, ItemID: e.ItemID, Author: e.Author, Key: e.Key, Body: body,
 	})
 	switch {
 	case errors.Is(err, tracker.ErrNotFound):

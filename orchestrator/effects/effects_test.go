@@ -133,6 +133,32 @@ func TestMergeIsPinned(t *testing.T) {
 	require.Contains(t, string(o.Then[0].Payload), `"final":true`)
 }
 
+// forgetful is a store whose tasks cannot be read.
+type forgetful struct{ orchestrator.Store }
+
+func (forgetful) Task(context.Context, int64) (orchestrator.Task, error) {
+	return orchestrator.Task{}, errors.New("no answer")
+}
+
+// A comment is posted once, so it is not posted without what cannot be read now.
+func TestCommentWaitsForItsLinks(t *testing.T) {
+	k := setup(t)
+	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP", WebURL: "https://git.example.org/acme/app"})
+	require.NoError(t, err)
+	f := stage.Effect{Kind: stage.EffectComment, Text: "done", Files: []string{"analysis.md"}}
+	for _, c := range []struct {
+		store orchestrator.Store
+		want  string
+	}{{forgetful{k.store}, queue.OutcomeRetry}, {k.store, queue.OutcomeDone}} {
+		k.runners = effects.Runners(effects.Deps{Store: c.store, Projects: projects, Tracker: k.board})
+		require.Equal(t, c.want, k.run(f, 1).Kind)
+	}
+	list, err := k.board.Comments(t.Context(), "p", "i")
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.Contains(t, list[0].Body, "analysis.md: https://git.example.org/acme/app/blob/feature/APP-1-t/")
+}
+
 func TestGoneItems(t *testing.T) {
 	k := setup(t)
 	e := orchestrator.Effect{Effect: stage.Effect{Kind: stage.EffectComment, Text: "x"}, Key: "k", ProjectID: "p", ItemID: "deleted", Repo: "acme/app"}

@@ -140,16 +140,21 @@ func (d Deps) tidy(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	return finished
 }
 
-// withLinks adds to an agent's closing comment where its artefacts are.
-func (d Deps) withLinks(ctx context.Context, e orchestrator.Effect) string {
-	t, p, err := d.target(ctx, e)
-	if e.TaskID == 0 || err != nil || p.WebURL == "" || len(e.Files) == 0 {
-		return e.Text
+// withLinks adds to an agent's closing comment where its artefacts are, if the
+// repository is registered and has pages.
+func (d Deps) withLinks(ctx context.Context, e orchestrator.Effect) (string, error) {
+	p, ok := d.Projects.ByRepo(e.Repo)
+	if e.TaskID == 0 || !ok || p.WebURL == "" || len(e.Files) == 0 {
+		return e.Text, nil
+	}
+	t, err := d.Store.Task(ctx, e.TaskID)
+	if err != nil {
+		return "", err
 	}
 	var b strings.Builder
 	b.WriteString(e.Text)
 	for _, f := range e.Files {
 		fmt.Fprintf(&b, "\n%s: %s/blob/%s/%s/%s", f, strings.TrimSuffix(p.WebURL, "/"), t.Branch, p.Docs(t.WorkItemID), f)
 	}
-	return b.String()
+	return b.String(), nil
 }
