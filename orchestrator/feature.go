@@ -72,8 +72,8 @@ type Loop struct {
 	Run  func(ctx context.Context, e *Engine)
 }
 
-// Runner makes one kind of effect. It has no error result: a failure is an
-// outcome that says when to try again, or that it is for good.
+// Runner makes one kind of effect. It has no error result: a failure is Retry of the
+// error, which the engine judges by package fault, or an outcome of its own.
 type Runner interface {
 	Run(ctx context.Context, e Effect) queue.Outcome
 }

@@ -68,12 +68,12 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	status, _ := strconv.Atoi(fault)
-	switch {
-	case fault == "":
+	switch fault {
+	case "":
 		s.back.ServeHTTP(w, r)
-	case fault == "page":
+	case "page":
 		_, _ = io.WriteString(w, "<html>sign in</html>")
-	case fault == "dropped":
+	case "dropped":
 		if conn, _, err := w.(http.Hijacker).Hijack(); err == nil {
 			_ = conn.Close()
 		}

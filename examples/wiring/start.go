@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -22,7 +23,7 @@ import (
 const longestWait = 30 * time.Second
 
 // persist does something until it succeeds, whatever it fails with, or until ctx
-// ends. tried gets each result; a failure is logged when it is a new one.
+// ends; a moment that an error names is waited for. tried gets each result; a failure is logged when it is a new one.
 func (v *Service) persist(ctx context.Context, what string, do func(context.Context) error, tried func(error)) {
 	last := ""
 	for wait := longestWait / 128; ; wait = min(2*wait, longestWait) {
@@ -38,7 +39,7 @@ func (v *Service) persist(ctx context.Context, what string, do func(context.Cont
 			last = err.Error()
 			v.Log.Warn("a part of the start is tried again", "what", what, "err", err)
 		}
-		if run.Sleep(ctx, run.Real{}, wait) != nil {
+		if run.Sleep(ctx, run.Real{}, max(wait, min(fault.After(err), time.Hour))) != nil {
 			return
 		}
 	}

@@ -15,11 +15,27 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
+
+// A neighbour that names a moment is left alone until then.
+func TestPersistWaitsForTheMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &Service{Log: slog.New(slog.DiscardHandler)}
+		begun, tries := time.Now(), 0
+		v.persist(t.Context(), "x", func(context.Context) error {
+			if tries++; tries == 1 {
+				return &fault.Error{Text: "429", Again: true, Wait: 7 * time.Minute}
+			}
+			return nil
+		}, func(error) {})
+		require.Equal(t, 7*time.Minute, time.Since(begun))
+	})
+}
 
 // What fails at the start is tried for ever, whatever it fails with, ever more
 // seldom but at least twice a minute.

@@ -43,13 +43,21 @@ func Retryable(err error) bool {
 }
 
 // After is the moment that a retryable error names, counted from when it was met;
-// zero when it names none.
-func After(err error) time.Duration {
-	var r interface{ RetryAfter() time.Duration }
-	if Retryable(err) && errors.As(err, &r) {
-		return max(r.RetryAfter(), 0)
+// zero when it names none. Of errors that are joined it is the last one's.
+func After(err error) (wait time.Duration) {
+	if !Retryable(err) {
+		return 0
 	}
-	return 0
+	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
+	case interface{ RetryAfter() time.Duration }:
+		return max(e.RetryAfter(), 0)
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			wait = max(wait, After(one))
+		}
+		return wait
+	}
+	return After(errors.Unwrap(err))
 }
 
 // Error is an error of one of the three kinds, for those that need no type of their

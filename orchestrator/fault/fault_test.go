@@ -39,6 +39,7 @@ func TestKinds(t *testing.T) {
 		"wrapped":                     {fmt.Errorf("call: %w", later), true, time.Minute},
 		"the outermost counts":        {&typed{cause: passing}, false, 0},
 		"joined with a final one":     {errors.Join(final, passing), true, 0},
+		"joined with other moments":   {errors.Join(passing, &fault.Error{Again: true, Wait: time.Second}, later), true, time.Minute},
 		"all that is joined is final": {errors.Join(final, errors.New("x")), false, 0},
 		"wrapped with a sentinel":     {fmt.Errorf("%w: %w", errors.New("sentinel"), later), true, time.Minute},
 		"the end of a time limit":     {fmt.Errorf("call: %w", context.DeadlineExceeded), true, 0},

@@ -53,7 +53,7 @@ const (
 	TrapPaid      = "paid"      // attempts of agents are counted
 	TrapSwitch    = "switch"    // a feature is switched on or off when a replica starts again
 	TrapReplicas  = "replicas"  // checkouts on every machine are looked at when all tasks have ended
-	TrapOutage    = "outage"    // a neighbour is away for longer than 40 attempts last
+	TrapOutage    = "outage"    // a neighbour is away for longer than any count of attempts would last
 )
 
 // Project is a board with its repository.
