@@ -27,13 +27,14 @@ type server struct {
 
 	mu    sync.Mutex
 	fault map[string]string // by service
+	asked map[string]int    // requests, by service
 }
 
 // serve serves a bare repository.
 func serve(t testing.TB, bare string) *server {
 	t.Helper()
 	run(t, bare, "config", "http.receivepack", "true")
-	s := &server{fault: map[string]string{}, back: &cgi.Handler{
+	s := &server{fault: map[string]string{}, asked: map[string]int{}, back: &cgi.Handler{
 		Path: filepath.Join(run(t, bare, "--exec-path"), "git-http-backend"), Stderr: io.Discard,
 		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(bare), "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null"},
 	}}
@@ -51,6 +52,13 @@ func (s *server) set(service, fault string) {
 	s.fault[service] = fault
 }
 
+// times counts the requests to a service.
+func (s *server) times(service string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked[service]
+}
+
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	service := r.URL.Query().Get("service")
 	if service == "" {
@@ -58,6 +66,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	fault := s.fault[service]
+	s.asked[service]++
 	if s.fault["git-upload-pack"] == "page" { // it is in front of everything
 		fault = "page"
 	}
@@ -167,6 +176,19 @@ func TestAPageIsNoRepository(t *testing.T) {
 		require.NotErrorIs(t, err, work.ErrMoved, what)
 	}
 	require.Equal(t, sha, k.remoteHead())
+}
+
+// What a remote refuses for good is not handed over again and again.
+func TestHandOverIsRefused(t *testing.T) {
+	t.Parallel()
+	k, s, _ := opened(t, gitcli.Options{Shared: true})
+	commit(t, k.open(), "a.go", "package a\n")
+	s.set("git-receive-pack", "403")
+	before := s.times("git-receive-pack")
+	_, err := k.g.Take(t.Context(), k.space)
+	require.Error(t, err)
+	require.False(t, classed.Retryable(err))
+	require.Equal(t, before+1, s.times("git-receive-pack"))
 }
 
 // Who is interrupted while a workspace is closed has not lost what was not taken yet.
