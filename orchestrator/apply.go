@@ -200,7 +200,7 @@ func (e *Engine) tellFeatures(c Change) {
 func (e *Engine) addHolds(ctx context.Context, out *Commit, c Change) error {
 	holders := slices.DeleteFunc(slices.Clone(e.features), func(f Feature) bool { return f.Holds == nil })
 	if len(holders) > 0 && (c.Began() || c.Ended()) {
-		if c.Ahead, c.Behind, c.Blind = Beside(ctx, e.Store, c.Task); mayPass(c.Blind) {
+		if c.Ahead, c.Behind, c.Blind = Beside(ctx, e.Store, c.Task); fault.Retryable(c.Blind) {
 			return c.Blind
 		}
 		if c.Blind == nil {
