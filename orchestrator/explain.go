@@ -27,7 +27,7 @@ type Explanation struct {
 	// worked on, when the scheduler would run it next, or when it is finished.
 	Blockers []Blocker `json:"blockers"`
 	Moves    []Move    `json:"moves"` // what would move it
-	Owed     []Owed    `json:"owed"`  // effects that the outside world has not had yet
+	Owed     []Owed    `json:"owed"`  // effects that the outside world has not had
 	LastNote string    `json:"last_note,omitempty"`
 }
 
@@ -49,29 +49,23 @@ type Move struct {
 	Why   string        `json:"why"`
 }
 
-// Owed is an effect that is not made yet.
-type Owed struct {
-	Kind    string    `json:"kind"`
-	Attempt int       `json:"attempt"`
-	Next    time.Time `json:"next,omitzero"`
-	Error   string    `json:"error,omitempty"`
-}
-
 // Explain answers for one task.
 func (e *Engine) Explain(ctx context.Context, taskID int64) (Explanation, error) {
 	t, err := e.Store.Task(ctx, taskID)
 	if err != nil {
 		return Explanation{}, err
 	}
-	waits, err := e.Jobs.Waiting(ctx, queue.Filter{TaskID: taskID})
-	if err != nil {
+	s := e.situation()
+	if s.waits, err = e.Jobs.Waiting(ctx, queue.Filter{TaskID: taskID}); err != nil {
 		return Explanation{}, err
 	}
-	running, err := e.busy(ctx)
-	if err != nil {
+	if s.failed, err = e.failedEffects(ctx, taskID); err != nil {
 		return Explanation{}, err
 	}
-	x := e.explain(t, waits, running)
+	if s.running, err = e.busy(ctx); err != nil {
+		return Explanation{}, err
+	}
+	x := e.explain(t, s)
 	x.Moves = e.moves(t.State)
 	note, result, err := e.lastNote(ctx, taskID)
 	x.LastNote = note
@@ -91,29 +85,39 @@ func (e *Engine) ExplainAll(ctx context.Context, tasks []Task) ([]Explanation, e
 	if err != nil {
 		return nil, err
 	}
-	running := int64(0)
-	byTask := map[int64][]queue.Wait{}
+	failed, err := e.failedEffects(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	s := e.situation()
+	byTask, failedOf := map[int64][]queue.Wait{}, map[int64][]queue.Job{}
 	for _, w := range waits {
 		byTask[w.Job.TaskID] = append(byTask[w.Job.TaskID], w)
 		if w.Job.Pool == queue.PoolAgents && w.Job.Status == queue.Running {
-			running++
+			s.running++
 		}
+	}
+	for _, j := range failed {
+		failedOf[j.TaskID] = append(failedOf[j.TaskID], j)
 	}
 	out := make([]Explanation, 0, len(tasks))
 	for _, t := range tasks {
-		out = append(out, e.explain(t, byTask[t.ID], running))
+		s.waits, s.failed = byTask[t.ID], failedOf[t.ID]
+		out = append(out, e.explain(t, s))
 	}
 	return out, nil
 }
 
-// explain says why a task stands where it stands, given its unfinished jobs and
-// how many agents are at work.
-func (e *Engine) explain(t Task, waits []queue.Wait, running int64) Explanation {
+// situation is what is the same for all tasks.
+func (e *Engine) situation() situation { return situation{sick: e.sickPools(), now: e.Now()} }
+
+// explain says why a task stands where it stands.
+func (e *Engine) explain(t Task, s situation) Explanation {
 	x := Explanation{
 		TaskID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Repo: t.Repo, Stage: t.State.Stage,
-		Phase: t.State.Phase, Since: t.StageEnteredAt, Blockers: []Blocker{}, Moves: []Move{}, Owed: owed(waits),
+		Phase: t.State.Phase, Since: t.StageEnteredAt, Blockers: []Blocker{}, Moves: []Move{}, Owed: s.owed(t),
 	}
-	e.block(&x, t, waits, running)
+	e.block(&x, t, s.waits, s.running)
 	return x
 }
 
@@ -131,8 +135,9 @@ func (e *Engine) block(x *Explanation, t Task, waits []queue.Wait, running int64
 	case s.Active != "":
 		e.blockOfJob(x, s, waits, running)
 	case s.Hold != stage.HoldNone:
-		x.Blockers = append(x.Blockers, Blocker{Kind: "human", Text: s.HoldReason, Since: t.UpdatedAt, Unblocks: unblocks(s)})
-		x.Summary = "Waits for a human: " + s.HoldReason
+		var b Blocker
+		b, x.Summary = human(t, x.Owed)
+		x.Blockers = append(x.Blockers, b)
 	case s.Stage == stage.Development:
 		x.Blockers = append(x.Blockers, Blocker{
 			Kind: "ci", Text: fmt.Sprintf("CI of %.12s has not finished", s.Head), Since: t.UpdatedAt,
@@ -280,16 +285,6 @@ func (e *Engine) moves(s stage.State) []Move {
 		}
 		seen[on] = true
 		out = append(out, Move{On: on, When: string(edge.When), Gates: edge.Gates, To: edge.To, Why: edge.Why})
-	}
-	return out
-}
-
-func owed(waits []queue.Wait) []Owed {
-	out := []Owed{}
-	for _, w := range waits {
-		if IsEffect(w.Job) {
-			out = append(out, Owed{Kind: w.Job.Kind[len(kindEffect):], Attempt: w.Job.Attempt, Next: w.Job.AvailableAt, Error: w.Job.Error})
-		}
 	}
 	return out
 }

@@ -2,10 +2,14 @@ package orchestrator
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -20,7 +24,9 @@ const (
 // health is the circuit breaker of a pool. Libraries of breakers read the time
 // themselves, so that they cannot be driven by a scheduler (see run.Scheduler).
 type health struct {
-	name string // of the lane, for people
+	name      string        // of the lane, for people
+	neighbour string        // the same
+	hurried   chan struct{} // a hint: next has come sooner
 
 	mu       sync.Mutex
 	failures int       // in a row
@@ -32,13 +38,10 @@ type health struct {
 
 // newHealth is the health of the pools that have a destination, by pool.
 func newHealth() map[string]*health {
-	out := map[string]*health{
-		poolBoardEvents: {name: "board events"},
-		poolHostEvents:  {name: "host events"},
-	}
-	for _, l := range effectLanes() {
-		if l != LaneOther {
-			out[l.Pool()] = &health{name: string(l)}
+	out := map[string]*health{}
+	for _, l := range namedLanes() {
+		if l.neighbour != "" {
+			out[l.pool] = &health{name: l.name, neighbour: l.neighbour, hurried: make(chan struct{}, 1)}
 		}
 	}
 	return out
@@ -51,6 +54,8 @@ type Sickness struct {
 	Failures int       `json:"failures"`
 	Next     time.Time `json:"next_try,omitzero"`
 	Error    string    `json:"error"`
+
+	neighbour string
 }
 
 // room is how many jobs may be taken, of as many as there are workers free; when
@@ -100,7 +105,7 @@ func (h *health) ended(o *queue.Outcome, now time.Time) (healed, fell bool) {
 	defer h.mu.Unlock()
 	h.probing = false
 	switch {
-	case o != nil && fault.Retryable(o.Cause):
+	case silent(o):
 		if h.failures == 0 {
 			h.since = now
 		}
@@ -120,16 +125,68 @@ func (h *health) ended(o *queue.Outcome, now time.Time) (healed, fell bool) {
 	}
 }
 
+// silent reports whether the end of a job says that its destination does not answer.
+func silent(o *queue.Outcome) bool { return o != nil && o.Cause != nil && fault.Retryable(o.Cause) }
+
+// hurry lets the next job through at once.
+func (h *health) hurry(now time.Time) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.next.After(now) {
+		h.next = now
+		run.Hint(h.hurried)
+	}
+}
+
+// hints is what may let a job through before its time.
+func (h *health) hints() <-chan struct{} {
+	if h == nil {
+		return nil
+	}
+	return h.hurried
+}
+
 // Sick lists the lanes whose destination does not answer, as this process sees it.
 func (e *Engine) Sick() []Sickness {
 	out := []Sickness{}
-	for _, h := range e.health {
-		if s, sick := h.sickness(); sick {
-			out = append(out, s)
-		}
+	for _, s := range e.sickPools() {
+		out = append(out, s)
 	}
 	slices.SortFunc(out, func(a, b Sickness) int { return cmp.Compare(a.Lane, b.Lane) })
 	return out
+}
+
+// sickPools are the same by pool.
+func (e *Engine) sickPools() map[string]Sickness {
+	out := map[string]Sickness{}
+	for pool, h := range e.health {
+		if s, sick := h.sickness(); sick {
+			out[pool] = s
+		}
+	}
+	return out
+}
+
+// silence is how long a lane may be sick before it is a warning.
+const silence = time.Minute
+
+// Reachable reports, as an error, the destinations that have not answered for longer
+// than a minute.
+func (e *Engine) Reachable(context.Context) error {
+	now := e.Now()
+	var all []string
+	for _, s := range e.Sick() {
+		if now.Sub(s.Since) > silence {
+			all = append(all, s.Text(now))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(all, "; "))
 }
 
 // sickness is what is to be said of a lane that is closed.
@@ -139,5 +196,5 @@ func (h *health) sickness() (Sickness, bool) {
 	if h.failures < sickAfter {
 		return Sickness{}, false
 	}
-	return Sickness{Lane: h.name, Since: h.since, Failures: h.failures, Next: h.next, Error: h.last.Error()}, true
+	return Sickness{Lane: h.name, Since: h.since, Failures: h.failures, Next: h.next, Error: h.last.Error(), neighbour: h.neighbour}, true
 }

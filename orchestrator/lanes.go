@@ -73,6 +73,22 @@ func effectLanes() []Lane {
 	return []Lane{LaneBoard, LaneComments, LaneChat, LaneHost, LaneGit, LaneWorkspace, LaneOther}
 }
 
+// namedLane is a pool whose jobs need a neighbour: what both are called for people.
+type namedLane struct{ name, pool, neighbour string }
+
+// namedLanes are the lanes of effects and the pools of events that read a neighbour.
+func namedLanes() []namedLane {
+	neighbours := map[Lane]string{
+		LaneComments: "the tracker", LaneBoard: "the tracker", LaneChat: "the chat", LaneGit: "the git remote", LaneHost: "the git host",
+		LaneWorkspace: "the disk of the workspaces",
+	}
+	var list []namedLane
+	for _, l := range effectLanes() {
+		list = append(list, namedLane{string(l), l.Pool(), neighbours[l]})
+	}
+	return append(list, namedLane{"board events", poolBoardEvents, "the tracker"}, namedLane{"host events", poolHostEvents, "the git host"})
+}
+
 // eventPools are the pools of events.
 func eventPools() []string { return []string{queue.PoolEvents, poolBoardEvents, poolHostEvents} }
 

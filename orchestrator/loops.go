@@ -18,6 +18,10 @@ import (
 // started has ended; an agent that is interrupted has its job given back.
 func (e *Engine) Run(ctx context.Context) {
 	g := run.NewOn(e.Scheduler, ctx, e.Log)
+	for _, h := range e.health {
+		e.Meter.Set("lane_sick", 0, "lane", h.name)
+		e.Meter.Add("lane_failures_total", 0, "lane", h.name)
+	}
 	for _, p := range e.pools() {
 		g.Go("pool "+p.name, func(ctx context.Context) { e.work(ctx, g, p) })
 	}
@@ -58,7 +62,7 @@ func (e *Engine) work(ctx context.Context, g *run.Group, p pool) {
 		room, until := p.health.room(e.Now(), s.available())
 		e.Meter.Set("slots_available", float64(s.available()), "pool", p.name)
 		if room == 0 {
-			err = e.Scheduler.Wait(ctx, until, s.changed) // for a worker, or for the destination
+			err = e.Scheduler.Wait(ctx, until, s.changed, p.health.hints()) // for a worker, or for the destination
 			continue
 		}
 		claims, failed := e.Jobs.Take(ctx, p.name, e.opt.Worker, room, e.opt.JobTTL)
@@ -193,14 +197,19 @@ func (e *Engine) note(ctx context.Context, p pool, o *queue.Outcome) {
 	if ctx.Err() != nil { // the job was interrupted: that says nothing
 		o = &queue.Outcome{Kind: queue.OutcomeRelease}
 	}
+	if silent(o) {
+		e.Meter.Add("lane_failures_total", 1, "lane", p.health.name)
+	}
 	healed, fell := p.health.ended(o, e.Now())
 	if healed || p.health.sick() {
 		defer run.Hint(p.slots.changed) // the pool may wait for the end of this job
 	}
 	switch {
 	case fell:
+		e.Meter.Set("lane_sick", 1, "lane", p.health.name)
 		e.Log.Warn("a destination does not answer", "lane", p.health.name, "err", o.Cause)
 	case healed:
+		e.Meter.Set("lane_sick", 0, "lane", p.health.name)
 		n, err := e.Jobs.Hasten(ctx, p.name, 0)
 		e.Log.Info("a destination answers again", "lane", p.health.name, "due", n, "err", err)
 	}

@@ -21,6 +21,8 @@ const (
 	ActRetry    = "retry"
 	ActStop     = "stop"
 	ActUnfreeze = "unfreeze"
+	ActHasten   = "hasten"
+	ActAgain    = "again"
 )
 
 // Act is what an operator has asked for. It is in the journal before anything is
@@ -29,6 +31,22 @@ type Act struct {
 	Act  string `json:"act"`
 	By   string `json:"by"`             // who, and by which way
 	Repo string `json:"repo,omitempty"` // of an act that concerns no task
+	Lane string `json:"lane,omitempty"` // of one that concerns a lane
+	Job  int64  `json:"job,omitempty"`  // the effect that is made again
+}
+
+// What is the act and what it concerns beside the task.
+func (a Act) What() string {
+	words := a.Act
+	for _, more := range []string{a.Repo, a.Lane} {
+		if more != "" {
+			words += " " + more
+		}
+	}
+	if a.Job != 0 {
+		words += fmt.Sprintf(" effect %d", a.Job)
+	}
+	return words
 }
 
 // Acted decodes a journal entry of kind "operator".

@@ -16,7 +16,29 @@ type QueueView struct {
 	Depth    []DepthView    `json:"depth"`
 	Workers  WorkersView    `json:"workers"`
 	Effects  []JobView      `json:"effects"` // owed to the outside world
-	Features map[string]any `json:"-"`       // blocks of the features that are on
+	Lanes    []LaneView     `json:"lanes"`
+	Failed   []FailedEffect `json:"effects_failed"` // given up and not made again, the newest first; at most 100
+	Features map[string]any `json:"-"`              // blocks of the features that are on
+}
+
+// LaneView is a lane of effects, or a pool of events that read a neighbour.
+type LaneView struct {
+	Lane    string    `json:"lane"`
+	Owed    int64     `json:"owed"` // jobs that are not finished, running ones too
+	Running int64     `json:"running"`
+	Sick    *Sickness `json:"sick"` // null: its destination answers, as far as this process has seen
+}
+
+// FailedEffect is an effect that was given up.
+type FailedEffect struct {
+	JobID   int64     `json:"job_id"`
+	Lane    Lane      `json:"lane"`
+	Kind    string    `json:"kind"`
+	TaskID  int64     `json:"task_id,omitempty"`
+	Repo    string    `json:"repo"`
+	Attempt int       `json:"attempt"`
+	Error   string    `json:"error"`
+	At      time.Time `json:"failed_at"`
 }
 
 // WorkersView says how busy the agents are.
@@ -51,7 +73,7 @@ type JobView struct {
 
 // QueueView reads the queue as the scheduler sees it.
 func (e *Engine) QueueView(ctx context.Context) (QueueView, error) {
-	v := QueueView{At: e.Now(), Jobs: []JobView{}, Effects: []JobView{}, Depth: []DepthView{}, Features: map[string]any{}}
+	v := QueueView{At: e.Now(), Jobs: []JobView{}, Effects: []JobView{}, Failed: []FailedEffect{}, Depth: []DepthView{}, Features: map[string]any{}}
 	waits, err := e.Jobs.Waiting(ctx, queue.Filter{})
 	if err != nil {
 		return v, err
@@ -73,8 +95,40 @@ func (e *Engine) QueueView(ctx context.Context) (QueueView, error) {
 			v.Jobs = append(v.Jobs, jobView(w))
 		}
 	}
+	v.Lanes = laneViews(depth, e.sickPools())
+	failed, err := e.failedEffects(ctx, 0)
+	if err != nil {
+		return v, err
+	}
+	for _, j := range failed {
+		kind := j.Kind[len(kindEffect):]
+		v.Failed = append(v.Failed, FailedEffect{
+			JobID: j.ID, Lane: LaneOf(kind), Kind: kind, TaskID: j.TaskID, Repo: j.Lane, Attempt: j.Attempt, Error: j.Error, At: j.FinishedAt,
+		})
+	}
 	v.Features = e.FeatureBlocks(ctx)
 	return v, nil
+}
+
+// laneViews are all lanes, in the order in which they are shown.
+func laneViews(depth []queue.Depth, sick map[string]Sickness) []LaneView {
+	out := []LaneView{}
+	for _, l := range namedLanes() {
+		v := LaneView{Lane: l.name}
+		for _, d := range depth {
+			if d.Pool != l.pool {
+				continue
+			}
+			if v.Owed += d.Count; d.Status == queue.Running {
+				v.Running += d.Count
+			}
+		}
+		if s, ok := sick[l.pool]; ok {
+			v.Sick = &s
+		}
+		out = append(out, v)
+	}
+	return out
 }
 
 // FeatureBlocks is what the features that are on show of themselves in /queue, by

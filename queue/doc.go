@@ -10,6 +10,8 @@
 //	                   │ └─ Cancel ─────▶│ ──── Cancel ───────────▶ cancelled
 //	                   └── Finish(retry|release), Reap ──┘
 //
+// A failed job can be put again, once: then it is cancelled, and a new one is queued.
+//
 // A claim carries the attempt number and every later call with it is checked
 // against that number: a worker that was paused for longer than its time to
 // live changes nothing when it wakes (fencing).

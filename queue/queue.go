@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// ErrNotFailed says that a job is not at status failed. Nothing was changed.
+var ErrNotFailed = errors.New("queue: the job has not failed, or was put again already")
+
 // ErrLost says that a claim is no longer the caller's: it was reaped, cancelled
 // or finished. Nothing was changed.
 var ErrLost = errors.New("queue: the claim is no longer held")
@@ -153,10 +156,12 @@ func FinishTake(ctx context.Context, q Queue, c Claim, o Outcome, pool, worker s
 
 // Filter selects jobs. Zero fields select all.
 type Filter struct {
+	ID     int64
 	Pool   string
 	TaskID int64
 	Key    string // the ordering key; with Open its cost does not grow with other jobs
 	Open   bool   // only queued and running
+	Failed bool   // only failed; its cost does not grow with jobs that ended otherwise. Not with Open
 	Limit  int    // 0 = 1000
 }
 
@@ -169,8 +174,11 @@ type Keeper interface {
 	// when attempts are left, failed otherwise. It returns them as they are now.
 	Reap(ctx context.Context) ([]Job, error)
 	// Hasten makes jobs due now that wait for their time since an attempt failed: of
-	// a pool, or of a task in all pools when pool is empty. It returns how many.
+	// a pool, of a task, or of a task in a pool. It returns how many.
 	Hasten(ctx context.Context, pool string, taskID int64) (int, error)
+	// Repeat puts a failed job again, once: see Anew. It returns the new one's id, or
+	// ErrNotFailed.
+	Repeat(ctx context.Context, id int64) (int64, error)
 	// Hold and Free change what subjects are held. Both are idempotent.
 	Hold(ctx context.Context, holds ...Hold) error
 	Free(ctx context.Context, holds ...Hold) error
@@ -178,7 +186,7 @@ type Keeper interface {
 
 // Lister reads jobs back.
 type Lister interface {
-	// Jobs lists jobs by id, oldest first.
+	// Jobs lists jobs by id, oldest first; failed ones by their end, newest first.
 	Jobs(ctx context.Context, f Filter) ([]Job, error)
 	// Waiting lists unfinished jobs with what each waits for, in claim order.
 	Waiting(ctx context.Context, f Filter) ([]Wait, error)

@@ -72,3 +72,15 @@ func After(j Job, o Outcome, now time.Time) Job {
 // LostHeartbeat is the error of a job that was given back because its worker
 // went silent.
 const LostHeartbeat = "the worker's heartbeat was lost"
+
+// Anew is what is put to do a failed job again. The failed one becomes cancelled in the
+// same transaction, so that nobody can put it twice.
+func Anew(j Job) Job {
+	return Job{
+		Pool: j.Pool, Kind: j.Kind, Key: j.Key, TaskID: j.TaskID, Lane: j.Lane, Role: j.Role, Holds: j.Holds, Payload: j.Payload,
+		Priority: j.Priority, MaxAttempts: j.MaxAttempts, DedupeKey: j.DedupeKey,
+	}
+}
+
+// Repeated is the error of a failed job that was put again.
+func Repeated(j Job, as int64) string { return fmt.Sprintf("%s (put again as job %d)", j.Error, as) }

@@ -127,6 +127,10 @@ func (d *DB) Holds(ctx context.Context) ([]queue.Hold, error) {
 // Jobs implements queue.Lister.
 func (d *DB) Jobs(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
 	where, args := filter(f)
+	if f.Failed { // what has failed does not run
+		return list(ctx, d, scanJob, "select "+storedColumns+" from ~jobs join (select job_id, finished_at as ended from ~failed_jobs) f on job_id = id where "+
+			where+" order by ended desc, job_id desc limit $1", args...)
+	}
 	return list(ctx, d, scanJob, "select "+jobColumns+" from ~job_states where "+where+" order by id limit $1", args...)
 }
 
@@ -145,6 +149,10 @@ func filter(f queue.Filter) (where string, args []any) {
 		}
 	case f.Open:
 		conds = append(conds, "id in (select job_id from ~open_jobs)")
+	}
+	if f.ID != 0 {
+		args = append(args, f.ID)
+		conds = append(conds, fmt.Sprintf("id = $%d", len(args)))
 	}
 	if f.Pool != "" {
 		args = append(args, f.Pool)

@@ -271,6 +271,28 @@ func (t *tx) hasten(pool string, taskID int64) (int, error) {
 	return len(all), nil
 }
 
+// Repeat implements queue.Keeper.
+func (d *DB) Repeat(ctx context.Context, id int64) (next int64, err error) {
+	err = d.alone(ctx, func(t *tx) error { next, err = t.repeat(id); return err })
+	return next, err
+}
+
+func (t *tx) repeat(id int64) (next int64, err error) {
+	jobs, err := rows(t, scanJob, "select "+storedColumns+" from ~jobs where id = $1 and status = 'failed'", id)
+	if err != nil {
+		return 0, err
+	}
+	if len(jobs) == 0 {
+		return 0, queue.ErrNotFailed
+	}
+	ids, err := t.put([]queue.Job{queue.Anew(jobs[0])})
+	if err != nil {
+		return 0, err
+	}
+	t.exec("update ~jobs set status = $2, error = $3 where id = $1", id, string(queue.Cancelled), queue.Repeated(jobs[0], ids[0]))
+	return ids[0], nil
+}
+
 func (t *tx) reap() (out []queue.Job, err error) {
 	jobs, err := rows(t, scanJob, "select "+jobColumns+" from ~job_states where id in (select job_id from ~running where lease_until <= $1) order by id", t.now)
 	if err != nil {

@@ -69,6 +69,8 @@ func helpTexts() map[string]string {
 		"queue_wait_seconds":           "How long jobs waited after they were due.",
 		"gate_verdicts_total":          "Verdicts of gates.",
 		"effects_total":                "Outbound calls, by what came of them.",
+		"lane_sick":                    "1 while the destination of a lane does not answer.",
+		"lane_failures_total":          "Jobs whose destination did not answer, or said to come again later.",
 		"reaped_total":                 "Claims that were given back because their worker went silent.",
 		"webhooks_total":               "Webhooks received, by what was done.",
 		"webhook_dedup_total":          "Webhooks that had come before.",

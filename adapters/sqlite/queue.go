@@ -135,6 +135,27 @@ func (t *tx) hasten(pool string, taskID int64) (int, error) {
 	return len(all), t.change(all)
 }
 
+// Repeat implements queue.Keeper.
+func (d *DB) Repeat(ctx context.Context, id int64) (next int64, err error) {
+	err = d.write(ctx, func(t *tx) error { next, err = t.repeat(id); return err })
+	return next, err
+}
+
+func (t *tx) repeat(id int64) (next int64, err error) {
+	jobs, err := t.read("where j.id = ?1 and e.status = 'failed'", id)
+	if err != nil {
+		return 0, err
+	}
+	if len(jobs) == 0 {
+		return 0, queue.ErrNotFailed
+	}
+	ids, err := t.put([]queue.Job{queue.Anew(jobs[0])})
+	if err != nil {
+		return 0, err
+	}
+	return ids[0], t.exec("update ended set status = ?2, error = ?3 where job_id = ?1", id, string(queue.Cancelled), queue.Repeated(jobs[0], ids[0]))
+}
+
 // Reap implements queue.Keeper.
 func (d *DB) Reap(ctx context.Context) (jobs []queue.Job, err error) {
 	err = d.write(ctx, func(t *tx) error { jobs, err = t.reap(); return err })

@@ -114,6 +114,9 @@ func (d *DB) Jobs(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
 // over them is asked for those alone.
 func selection(f queue.Filter, order string) (query string, args []any) {
 	conds := []string{"1"}
+	if f.ID != 0 {
+		conds, args = append(conds, "j.id = ?"), append(args, f.ID)
+	}
 	if f.Pool != "" {
 		conds, args = append(conds, "j.pool = ?"), append(args, text(f.Pool))
 	}
@@ -133,8 +136,23 @@ func selection(f queue.Filter, order string) (query string, args []any) {
 	case f.Open:
 		conds = append(conds, "j.id in (select job_id from open_jobs)")
 	}
-	first := "(select j.* from jobs j where " + strings.Join(conds, " and ") + " order by " + order + " limit ?) j"
+	from := "jobs j"
+	if f.Failed {
+		from, order = failed(f), newestEnd
+	}
+	first := "(select j.* from " + from + " where " + strings.Join(conds, " and ") + " order by " + order + " limit ?) j"
 	return jobColumns + first + jobOverlay + "order by " + order, append(args, limit(f))
+}
+
+const newestEnd = "e.finished_at desc, e.job_id desc"
+
+// failed are the rows of failed jobs. There are few of them and few of a task, and
+// "cross" keeps to the order in which they are named here.
+func failed(f queue.Filter) string {
+	if f.TaskID != 0 || f.ID != 0 {
+		return "jobs j cross join ended e on e.job_id = j.id and e.status = 'failed'"
+	}
+	return "(select job_id, finished_at from ended where status = 'failed') e cross join jobs j on j.id = e.job_id"
 }
 
 func limit(f queue.Filter) int {

@@ -36,6 +36,7 @@ create table if not exists ended (
   finished_at integer not null,
   error       text    not null
 );
+create index if not exists ended_failed on ended (finished_at, job_id) where status = 'failed';
 
 -- The unfinished jobs: every other one has ended.
 create table if not exists open_jobs (job_id integer primary key, key text not null);

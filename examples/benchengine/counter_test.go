@@ -142,6 +142,10 @@ func (c *counter) Hasten(ctx context.Context, pool string, taskID int64) (int, e
 	return c.call(0).store.Hasten(ctx, pool, taskID)
 }
 
+func (c *counter) Repeat(ctx context.Context, id int64) (int64, error) {
+	return c.call(0).store.Repeat(ctx, id)
+}
+
 func (c *counter) Reap(ctx context.Context) ([]queue.Job, error) {
 	list, err := c.call(0).store.Reap(ctx)
 	return many(c, list, err)

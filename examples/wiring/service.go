@@ -195,6 +195,7 @@ func (v *Service) readiness() []web.Check {
 		{Name: "git", Ping: func(ctx context.Context) error { _, err := v.Git.Version(ctx); return err }},
 		{Name: "tracker", Warning: true, Ping: v.identity.missing},
 		{Name: "board", Warning: true, Ping: v.boards.incomplete},
+		{Name: "lanes", Warning: true, Ping: v.Engine.Reachable},
 	}
 	if v.Rec != nil {
 		list = append(list, web.Check{Name: "reconcile", Warning: true, Ping: v.Rec.Webhooks})

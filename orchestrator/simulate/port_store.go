@@ -163,6 +163,10 @@ func (p *storePort) Hasten(ctx context.Context, pool string, taskID int64) (int,
 	return call(ctx, p.n, writes("Hasten"), "", func() (int, error) { return p.mem().Hasten(ctx, pool, taskID) })
 }
 
+func (p *storePort) Repeat(ctx context.Context, job int64) (int64, error) {
+	return call(ctx, p.n, writes("Repeat"), "", func() (int64, error) { return p.mem().Repeat(ctx, job) })
+}
+
 func (p *storePort) Reap(ctx context.Context) ([]queue.Job, error) {
 	return call(ctx, p.n, writes("Reap"), "", func() ([]queue.Job, error) { return p.mem().Reap(ctx) })
 }

@@ -20,10 +20,23 @@ func (s *server) queue(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, v)
 }
 
-// fail answers for an error of the store.
+// fail answers for an error of the engine or the store.
 func (s *server) fail(w http.ResponseWriter, err error) {
-	if errors.Is(err, orchestrator.ErrNotFound) {
+	switch {
+	case errors.Is(err, orchestrator.ErrNotFound):
 		problem(w, http.StatusNotFound, "no-task", "There is no such task.")
+		return
+	case errors.Is(err, orchestrator.ErrNoLane):
+		problem(w, http.StatusNotFound, "no-lane", "There is no such lane: GET /queue lists them.")
+		return
+	case errors.Is(err, orchestrator.ErrNoEffect):
+		problem(w, http.StatusNotFound, "no-effect", "There is no such effect: GET /queue lists those that were given up.")
+		return
+	case errors.Is(err, orchestrator.ErrOutdated):
+		problem(w, http.StatusConflict, "outdated", "The board is to show another status by now.")
+		return
+	case errors.Is(err, queue.ErrNotFailed):
+		problem(w, http.StatusConflict, "not-failed", "The effect was not given up, or is made again already.")
 		return
 	}
 	s.Log.Error("a request failed", "err", err)
@@ -70,11 +83,11 @@ func (s *server) tasks(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, out)
 }
 
-// id reads the task id of the path; it has answered when ok is false.
+// id reads the id of the path; it has answered when ok is false.
 func id(w http.ResponseWriter, r *http.Request) (n int64, ok bool) {
 	n, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil || n < 1 {
-		problem(w, http.StatusBadRequest, "bad-parameter", "The task id must be a whole number above 0.")
+		problem(w, http.StatusBadRequest, "bad-parameter", "The id in the path must be a whole number above 0.")
 		return 0, false
 	}
 	return n, true

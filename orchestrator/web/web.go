@@ -4,6 +4,7 @@
 //	POST /webhooks/tracker, /webhooks/githost
 //	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /events
 //	POST /tasks/{id}/retry, /tasks/{id}/stop, /serial-gate/unfreeze
+//	POST /effects/hasten, /effects/{id}/again
 //	GET  /healthz, /readyz, /metrics
 //	GET  /, /dashboard/…   the pages of package dashboard, when Options has them
 //
@@ -112,6 +113,8 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("POST /tasks/{id}/retry", s.admin(s.retry))
 	mux.HandleFunc("POST /tasks/{id}/stop", s.admin(s.stop))
 	mux.HandleFunc("POST /serial-gate/unfreeze", s.admin(s.unfreeze))
+	mux.HandleFunc("POST /effects/hasten", s.admin(s.hasten))
+	mux.HandleFunc("POST /effects/{id}/again", s.admin(s.again))
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]string{"status": "ok"})

@@ -125,6 +125,20 @@ func (q *Queue) Hasten(_ context.Context, pool string, taskID int64) (n int, err
 	return n, err
 }
 
+// Repeat implements queue.Keeper.
+func (q *Queue) Repeat(_ context.Context, id int64) (next int64, err error) {
+	err = q.Atomically(func(t *Tx) error {
+		j := q.jobs[id]
+		if j == nil || j.Status != queue.Failed {
+			return queue.ErrNotFailed
+		}
+		next = t.Put(queue.Anew(*j))[0]
+		j.Status, j.Error = queue.Cancelled, queue.Repeated(*j, next)
+		return nil
+	})
+	return next, err
+}
+
 // Hold implements queue.Keeper.
 func (q *Queue) Hold(_ context.Context, holds ...queue.Hold) error {
 	return q.Atomically(func(t *Tx) error { t.Hold(holds...); return nil })
@@ -159,11 +173,16 @@ func (q *Queue) Jobs(_ context.Context, f queue.Filter) ([]queue.Job, error) {
 	}
 	var out []queue.Job
 	for _, id := range ids {
-		if j := q.jobs[id]; matches(*j, f) && len(out) < limit(f) {
+		if j := q.jobs[id]; matches(*j, f) && (f.Failed || len(out) < limit(f)) {
 			out = append(out, clone(j))
 		}
 	}
-	return out, nil
+	if f.Failed {
+		slices.SortFunc(out, func(a, b queue.Job) int {
+			return cmp.Or(b.FinishedAt.Compare(a.FinishedAt), cmp.Compare(b.ID, a.ID))
+		})
+	}
+	return out[:min(len(out), limit(f))], nil
 }
 
 // Running lists the jobs of a key that run.
@@ -197,7 +216,8 @@ func (q *Queue) Job(id int64) (queue.Job, bool) {
 }
 
 func matches(j queue.Job, f queue.Filter) bool {
-	return (f.Pool == "" || j.Pool == f.Pool) && (f.TaskID == 0 || j.TaskID == f.TaskID) && (f.Key == "" || j.Key == f.Key)
+	return (f.ID == 0 || j.ID == f.ID) && (f.Pool == "" || j.Pool == f.Pool) && (f.TaskID == 0 || j.TaskID == f.TaskID) &&
+		(f.Key == "" || j.Key == f.Key) && (!f.Failed || j.Status == queue.Failed)
 }
 
 func limit(f queue.Filter) int {

@@ -61,6 +61,11 @@ func (q *inTurns) Cancel(ctx context.Context, taskID int64, pools ...string) ([]
 func (q *inTurns) Hasten(ctx context.Context, pool string, taskID int64) (int, error) {
 	return q.one().Hasten(ctx, pool, taskID)
 }
+
+func (q *inTurns) Repeat(ctx context.Context, id int64) (int64, error) {
+	return q.one().Repeat(ctx, id)
+}
+
 func (q *inTurns) Reap(ctx context.Context) ([]queue.Job, error) { return q.one().Reap(ctx) }
 
 func (q *inTurns) Hold(ctx context.Context, holds ...queue.Hold) error {

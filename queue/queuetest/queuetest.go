@@ -184,6 +184,8 @@ func tests() map[string]func(*kit) {
 		"depth counts unfinished jobs":                      counts,
 		"jobs are listed by filter":                         filters,
 		"what failed can be made due at once":               hastens,
+		"what failed is listed, the newest end first":       listsFailed,
+		"what failed is put again, once":                    repeats,
 		"taking none takes none":                            takesNone,
 		"one call ends a claim and takes the next":          relays,
 		"a lost claim keeps nobody from the next job":       relaysAfterLoss,

@@ -93,7 +93,7 @@ func eventOf(e orchestrator.JournalEntry) event {
 		return decisionOf(ev, r)
 	}
 	if a, err := e.Acted(); err == nil {
-		ev.Kind, ev.Head, ev.By = eventHuman, "asked for: "+strings.TrimSpace(a.Act+" "+a.Repo), a.By
+		ev.Kind, ev.Head, ev.By = eventHuman, "asked for: "+a.What(), a.By
 		return ev
 	}
 	if left, err := e.Left(); err == nil {

@@ -1,0 +1,172 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// What an operator can do about effects: have those tried now that failed, and have one
+// made again that was given up. The record of who asked is durable before it is done.
+
+// Sentinels of HastenLane and Again. See also queue.ErrNotFailed.
+var (
+	ErrNoLane   = errors.New("orchestrator: no such lane")
+	ErrNoEffect = errors.New("orchestrator: no such effect")
+	// ErrOutdated says that the board is to show another status by now.
+	ErrOutdated = errors.New("orchestrator: another status of the work item was wanted since")
+)
+
+// HastenLane makes the jobs of a lane due now that failed before, and lets one through
+// now if the lane is sick. It returns how many were made due, or ErrNoLane.
+func (e *Engine) HastenLane(ctx context.Context, lane, by string) (due int, err error) {
+	all := namedLanes()
+	i := slices.IndexFunc(all, func(l namedLane) bool { return l.name == lane })
+	if i < 0 {
+		return 0, ErrNoLane
+	}
+	if err := e.Audit(ctx, Act{Act: ActHasten, By: by, Lane: lane}); err != nil {
+		return 0, err
+	}
+	return e.hasten(ctx, all[i].pool, 0)
+}
+
+// HastenTask does the same for the effects of a task: whatever is first in their lanes
+// is tried now. ErrNotFound when there is no such task.
+func (e *Engine) HastenTask(ctx context.Context, taskID int64, by string) (due int, err error) {
+	t, err := e.Store.Task(ctx, taskID)
+	if err != nil {
+		return 0, err
+	}
+	if err := e.Store.Commit(ctx, Commit{Journal: []JournalEntry{e.actEntry(t, Act{Act: ActHasten, By: by})}}); err != nil {
+		return 0, err
+	}
+	open, err := e.Jobs.Jobs(ctx, queue.Filter{TaskID: taskID, Open: true})
+	if err != nil {
+		return 0, err
+	}
+	done := map[string]bool{}
+	for _, j := range open {
+		if done[j.Pool] || !IsEffect(j) {
+			continue
+		}
+		done[j.Pool] = true
+		n, err := e.hasten(ctx, j.Pool, taskID)
+		if due += n; err != nil {
+			return due, err
+		}
+	}
+	return due, nil
+}
+
+func (e *Engine) hasten(ctx context.Context, pool string, taskID int64) (int, error) {
+	n, err := e.Jobs.Hasten(ctx, pool, taskID)
+	e.health[pool].hurry(e.Now())
+	return n, err
+}
+
+// Again makes an effect again that was given up, once, and returns the id of the new
+// job. ErrNoEffect, ErrOutdated, or queue.ErrNotFailed when it was not given up or is
+// made again already.
+func (e *Engine) Again(ctx context.Context, jobID int64, by string) (int64, error) {
+	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{ID: jobID})
+	switch {
+	case err != nil:
+		return 0, err
+	case len(jobs) == 0 || !IsEffect(jobs[0]):
+		return 0, ErrNoEffect
+	case jobs[0].Status != queue.Failed:
+		return 0, queue.ErrNotFailed
+	}
+	outdated, err := e.outdated(ctx, jobs[0])
+	if err != nil {
+		return 0, err
+	}
+	if outdated {
+		return 0, ErrOutdated
+	}
+	t, err := e.Store.Task(ctx, jobs[0].TaskID)
+	if err != nil && !errors.Is(err, ErrNotFound) { // an effect may belong to no task
+		return 0, err
+	}
+	if err := e.Store.Commit(ctx, Commit{Journal: []JournalEntry{e.actEntry(t, Act{Act: ActAgain, By: by, Job: jobID})}}); err != nil {
+		return 0, err
+	}
+	return e.Jobs.Repeat(ctx, jobID)
+}
+
+// outdated reports whether a status write has another behind it: the board is a
+// register, and to make the older one again would set it back.
+func (e *Engine) outdated(ctx context.Context, j queue.Job) (bool, error) {
+	if j.Kind != kindEffect+stage.EffectStatus || j.TaskID == 0 {
+		return false, nil
+	}
+	all, err := e.Jobs.Jobs(ctx, queue.Filter{Pool: LaneBoard.Pool(), TaskID: j.TaskID, Limit: statusMax})
+	return slices.ContainsFunc(all, func(o queue.Job) bool {
+		return o.ID > j.ID && o.Status != queue.Cancelled
+	}), err
+}
+
+// How many effects that were given up are shown, and how many failed jobs are looked at
+// for them: among those may be agents and events.
+const (
+	failedMax  = 100
+	failedLook = 1000
+)
+
+// failedEffects lists the effects that were given up and not made again, the newest
+// first: of a task, or of all.
+func (e *Engine) failedEffects(ctx context.Context, taskID int64) (out []queue.Job, err error) {
+	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{TaskID: taskID, Failed: true, Limit: failedLook})
+	for _, j := range jobs {
+		if !IsEffect(j) || len(out) == failedMax {
+			continue
+		}
+		outdated, err := e.outdated(ctx, j)
+		if err != nil {
+			return nil, err
+		}
+		if !outdated {
+			out = append(out, j)
+		}
+	}
+	return out, err
+}
+
+// effectOf is the effect of a job; ok is false when it cannot be read.
+func effectOf(j queue.Job) (f Effect, ok bool) {
+	err := json.Unmarshal(j.Payload, &f)
+	return f, err == nil && IsEffect(j)
+}
+
+// What an effect is called for people.
+func (f Effect) what() string {
+	if info, known := stage.StatusNamed(f.Status); f.Kind == stage.EffectStatus && known {
+		return "the board status " + info.Name
+	}
+	if words, ok := effectWords[f.Kind]; ok {
+		return words
+	}
+	return fmt.Sprintf("the effect %q", f.Kind)
+}
+
+var effectWords = map[string]string{
+	stage.EffectComment:    "the comment",
+	stage.EffectStatus:     "the board status",
+	stage.EffectNotify:     "the notice",
+	EffectLive:             "the live message",
+	stage.EffectPrepare:    "the making of the branch",
+	stage.EffectPublish:    "the push of the branch",
+	stage.EffectCatchUp:    "the rebase",
+	stage.EffectLanded:     "the look at what was merged",
+	stage.EffectMerge:      "the merge",
+	stage.EffectGatedMerge: "the merge",
+	stage.EffectRelease:    "the return of the merge lease",
+	stage.EffectTidy:       "the removal of the workspace",
+	EffectCancel:           "the removal of what the cancelled task left",
+}

@@ -1,0 +1,128 @@
+package orchestrator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Owed is an effect that is not made: it is owed still, or was given up.
+type Owed struct {
+	JobID   int64     `json:"job_id"`
+	Kind    string    `json:"kind"`
+	Text    string    `json:"text"` // what it waits for, or why it was given up and what to do
+	Attempt int       `json:"attempt"`
+	Next    time.Time `json:"next,omitzero"`
+	Error   string    `json:"error,omitempty"`
+	GivenUp bool      `json:"given_up,omitempty"`
+
+	put time.Time
+}
+
+// situation is what a task's explanation is made of, beside its row.
+type situation struct {
+	waits   []queue.Wait        // its unfinished jobs
+	failed  []queue.Job         // its effects that were given up
+	running int64               // agents at work, of all tasks
+	sick    map[string]Sickness // the lanes whose destination does not answer, by pool
+	now     time.Time
+}
+
+// owed lists the effects that the outside world has not had.
+func (s situation) owed(t Task) []Owed {
+	out := []Owed{}
+	for _, j := range s.failed {
+		f, _ := effectOf(j)
+		_, blocks := needed[f.Kind]
+		if blocks && t.State.Hold != stage.HoldBlocked { // the stage was started again since
+			continue
+		}
+		todo := fmt.Sprintf("make it again: the queue page, or POST /effects/%d/again", j.ID)
+		if blocks {
+			todo = "start the stage again: In Progress on the board, or an operator's retry"
+		}
+		out = append(out, Owed{
+			JobID: j.ID, Kind: j.Kind[len(kindEffect):], Attempt: j.Attempt, Error: j.Error, GivenUp: true, put: j.CreatedAt,
+			Text: fmt.Sprintf("%s was refused for good: %s; when the cause is gone, %s", f.what(), j.Error, todo),
+		})
+	}
+	for _, w := range s.waits {
+		if IsEffect(w.Job) {
+			out = append(out, s.waiting(w.Job))
+		}
+	}
+	return out
+}
+
+// waiting says what an effect waits for that is owed still.
+func (s situation) waiting(j queue.Job) Owed {
+	f, _ := effectOf(j)
+	what := f.what()
+	o := Owed{JobID: j.ID, Kind: j.Kind[len(kindEffect):], Attempt: j.Attempt, Next: j.AvailableAt, Error: j.Error, put: j.CreatedAt}
+	lane, sick := s.sick[j.Pool]
+	if sick {
+		o.Next = later(j.AvailableAt, lane.Next)
+	}
+	next := "now"
+	if o.Next.After(s.now) {
+		next = "at " + o.Next.UTC().Format("15:04:05 UTC")
+	}
+	switch {
+	case sick:
+		o.Text = fmt.Sprintf("%s waits for %s, which has not answered since %s, try %d; next try %s", what, lane.neighbour, moment(s.now, lane.Since), lane.Failures, next)
+	case j.Status == queue.Running:
+		o.Text = fmt.Sprintf("%s is being made, try %d", what, j.Attempt)
+	case j.Error != "":
+		o.Text = fmt.Sprintf("%s is tried again %s; try %d ended with: %s", what, next, j.Attempt, j.Error)
+	default:
+		o.Text = what + " is about to be made"
+	}
+	return o
+}
+
+// untold are the effects that are to say to a person what a task waits for and have not
+// been made: those that are owed, and those of its stage that were given up.
+func untold(t Task, list []Owed) (out []string) {
+	for _, o := range list {
+		tells := slices.Contains([]string{stage.EffectComment, stage.EffectStatus, stage.EffectNotify}, o.Kind)
+		if tells && (!o.GivenUp || !o.put.Before(t.StageEnteredAt)) {
+			out = append(out, o.Text)
+		}
+	}
+	return out
+}
+
+// human is what a task waits for that is held for a person, and the sentence for it. It
+// does not say that a person is waited for who has not heard of it.
+func human(t Task, list []Owed) (Blocker, string) {
+	b := Blocker{Kind: "human", Text: t.State.HoldReason, Since: t.UpdatedAt, Unblocks: unblocks(t.State)}
+	missing := untold(t, list)
+	if len(missing) == 0 {
+		return b, "Waits for a human: " + b.Text
+	}
+	why := strings.Join(missing, "; ")
+	sentence := fmt.Sprintf("A human is not told everything yet: %s. What is wanted: %s", why, b.Text)
+	b.Text += " (not told everything yet: " + why + ")"
+	return b, sentence
+}
+
+// Text says it in words, as of a moment.
+func (s Sickness) Text(now time.Time) string {
+	who := s.neighbour
+	if !strings.HasSuffix(who, s.Lane) {
+		who += " (" + s.Lane + ")"
+	}
+	return fmt.Sprintf("%s has not answered since %s (try %d): %s", who, moment(now, s.Since), s.Failures, s.Error)
+}
+
+// moment is a time of day, with the day when it is another.
+func moment(now, t time.Time) string {
+	if now, t = now.UTC(), t.UTC(); now.Format(time.DateOnly) != t.Format(time.DateOnly) {
+		return t.Format("2 Jan 15:04 UTC")
+	}
+	return t.Format("15:04 UTC")
+}

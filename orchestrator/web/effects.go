@@ -1,0 +1,55 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// Hastened is the answer of POST /effects/hasten.
+type Hastened struct {
+	Due int `json:"due"` // jobs that waited for their time and are due now
+}
+
+// hasten has effects tried now that failed before: {"task": 12} or {"lane": "chat"}.
+func (s *server) hasten(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		Task int64
+		Lane string
+	}
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || in.Task < 0 || (in.Task == 0) == (in.Lane == "") {
+		problem(w, http.StatusBadRequest, "bad-payload", `Send {"task": 12} or {"lane": "chat"}.`)
+		return
+	}
+	var out Hastened
+	var err error
+	if in.Lane != "" {
+		out.Due, err = s.Engine.HastenLane(r.Context(), in.Lane, byAPI)
+	} else {
+		out.Due, err = s.Engine.HastenTask(r.Context(), in.Task, byAPI)
+	}
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	s.Log.Info("an operator asked for effects to be tried now", "lane", in.Lane, "task", in.Task, "due", out.Due, "remote", r.RemoteAddr)
+	answer(w, http.StatusOK, out)
+}
+
+// MadeAgain is the answer of POST /effects/{id}/again.
+type MadeAgain struct {
+	JobID int64 `json:"job_id"` // the new job
+}
+
+func (s *server) again(w http.ResponseWriter, r *http.Request) {
+	n, ok := id(w, r)
+	if !ok {
+		return
+	}
+	job, err := s.Engine.Again(r.Context(), n, byAPI)
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	s.Log.Info("an operator asked for an effect to be made again", "effect", n, "job", job, "remote", r.RemoteAddr)
+	answer(w, http.StatusAccepted, MadeAgain{job})
+}
