@@ -53,6 +53,8 @@ type rig struct {
 	tracker  orchestrator.Tracking // nil = the board
 	decides  orchestrator.Store    // what the engine decides on; nil = the store
 	log      *slog.Logger          // nil discards
+	meter    orchestrator.Meter
+	around   func(*effects.Deps) // changes what effects are made with; nil = nothing
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -126,12 +128,16 @@ func (r *rig) start() {
 	if store == nil {
 		store = r.store
 	}
+	with := effects.Deps{
+		Store: r.store, Jobs: r.store, Projects: projects, Tracker: board, Host: r.host, Messenger: r.chat, Workspaces: r.place, Agents: r.place,
+	}
+	if r.around != nil {
+		r.around(&with)
+	}
 	r.engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
-		Log: r.log, Store: store, Story: r.store, Jobs: r.store, Projects: projects, Tracker: board, Host: r.host, Workspaces: r.place, Agents: r.place,
-		Gates: checks.All(nil),
-		Runners: effects.Runners(effects.Deps{
-			Store: r.store, Jobs: r.store, Projects: projects, Tracker: board, Host: r.host, Messenger: r.chat, Workspaces: r.place, Agents: r.place,
-		}),
+		Log: r.log, Meter: r.meter, Store: store, Story: r.store, Jobs: r.store, Projects: projects, Tracker: board, Host: r.host, Workspaces: r.place, Agents: r.place,
+		Gates:   checks.All(nil),
+		Runners: effects.Runners(with),
 	}, r.opt, r.list()...)
 	require.NoError(r, err)
 	ctx, stop := context.WithCancel(context.Background())

@@ -4,7 +4,7 @@
 // at any moment of it.
 //
 //	GET  /, /queue, /tasks/{id}, /tasks/{id}/runs/{run}/{attempt}, /repos, /cost, /journal, /journal/{id}
-//	POST /session, /tasks/{id}/retry, /tasks/{id}/stop, /repos/unfreeze
+//	POST /session, /tasks/{id}/retry, /tasks/{id}/stop, /repos/unfreeze, /effects/hasten, /effects/{id}/again
 //	GET  /changes   server-sent events: something has changed, ask again
 //
 // Handler works at any prefix (http.StripPrefix): every address in a page is
@@ -117,6 +117,7 @@ func (s *server) routes() http.Handler {
 		"GET /{$}": s.board, "GET /queue": s.queue, "GET /repos": s.repos, "GET /cost": s.cost, "GET /journal": s.journal, "GET /journal/{id}": s.moment,
 		"GET /tasks/{id}": s.task, "GET /tasks/{id}/runs/{run}/{attempt}": s.run, "GET /session": s.session,
 		"GET /tasks/{id}/retry": s.confirmTask, "GET /tasks/{id}/stop": s.confirmTask, "GET /repos/unfreeze": s.confirmUnfreeze,
+		"GET /effects/hasten": s.confirmHasten, "GET /effects/{id}/again": s.confirmAgain,
 	} {
 		mux.HandleFunc(pattern, s.show(page))
 	}
@@ -125,6 +126,8 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("POST /tasks/{id}/retry", s.act(s.confirmTask, s.doRetry))
 	mux.HandleFunc("POST /tasks/{id}/stop", s.act(s.confirmTask, s.doStop))
 	mux.HandleFunc("POST /repos/unfreeze", s.act(s.confirmUnfreeze, s.doUnfreeze))
+	mux.HandleFunc("POST /effects/hasten", s.act(s.confirmHasten, s.doHasten))
+	mux.HandleFunc("POST /effects/{id}/again", s.act(s.confirmAgain, s.doAgain))
 	mux.HandleFunc("GET /tasks/{id}/runs/{run}/{attempt}/log", s.log)
 	mux.HandleFunc("GET /changes", s.changes)
 	mux.HandleFunc("GET /assets/{name}", s.asset)

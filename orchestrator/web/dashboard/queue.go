@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -14,6 +15,8 @@ import (
 // queuePage is the queue as the scheduler sees it.
 type queuePage struct {
 	Agents, Events, Effects []queueLine
+	Lanes                   []orchestrator.LaneView
+	Failed                  []failedLine
 	Running                 int64
 	Slots                   int
 	Names                   map[int64]orchestrator.Task
@@ -25,6 +28,12 @@ type queuePage struct {
 type queueLine struct {
 	Place int
 	orchestrator.JobView
+	Task orchestrator.Task
+}
+
+// failedLine is an effect that was given up.
+type failedLine struct {
+	orchestrator.FailedEffect
 	Task orchestrator.Task
 }
 
@@ -40,12 +49,18 @@ func (s *server) queue(r *http.Request) (view, error) {
 	for _, j := range slices.Concat(v.Jobs, v.Effects) {
 		ids[j.TaskID] = true
 	}
+	for _, f := range v.Failed {
+		ids[f.TaskID] = true
+	}
 	names, err := s.tasksOf(r.Context(), ids)
 	if err != nil {
 		return view{}, err
 	}
-	p := queuePage{Running: v.Workers.Running, Slots: v.Workers.MaxConcurrency, Effects: lines(v.Effects, "effects", names)}
-	p.Agents, p.Events = lines(v.Jobs, "agents", names), lines(v.Jobs, "events", names)
+	p := queuePage{Running: v.Workers.Running, Slots: v.Workers.MaxConcurrency, Lanes: v.Lanes, Effects: lines(v.Effects, queue.PoolEffects, names)}
+	p.Agents, p.Events = lines(v.Jobs, queue.PoolAgents, names), lines(v.Jobs, queue.PoolEvents, names)
+	for _, f := range v.Failed {
+		p.Failed = append(p.Failed, failedLine{f, names[f.TaskID]})
+	}
 	return view{Name: "queue", Title: "Queue", Nav: "queue", Data: p}, nil
 }
 
@@ -68,21 +83,22 @@ func turn(j orchestrator.JobView) int {
 	return out
 }
 
-// lines are the jobs of a pool: those at work, then the others as they will be
-// taken. Within a turn the order is the queue's own.
+// lines are the jobs of a pool and of those below it: those at work, then the others as
+// they will be taken. Within a turn the order is the queue's own; each pool has places
+// of its own.
 func lines(jobs []orchestrator.JobView, pool string, names map[int64]orchestrator.Task) []queueLine {
 	var out []queueLine
 	for _, j := range jobs {
-		if j.Pool == pool {
+		if j.Pool == pool || strings.HasPrefix(j.Pool, pool+"/") {
 			out = append(out, queueLine{JobView: j, Task: names[j.TaskID]})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b queueLine) int { return cmp.Compare(turn(a.JobView), turn(b.JobView)) })
-	place := 0
+	places := map[string]int{}
 	for i := range out {
 		if turn(out[i].JobView) == 1 {
-			place++
-			out[i].Place = place
+			places[out[i].Pool]++
+			out[i].Place = places[out[i].Pool]
 		}
 	}
 	return out[:min(len(out), linesMax)]
@@ -117,9 +133,20 @@ func (s *server) tasksOf(ctx context.Context, ids map[int64]bool) (map[int64]orc
 }
 
 // Label is the name of a task in a list.
-func (q queueLine) Label() string {
-	if q.Task.ID == 0 {
-		return strconv.FormatInt(q.TaskID, 10)
+func (q queueLine) Label() string { return label(q.TaskID, q.Task) }
+
+// Label is the same.
+func (f failedLine) Label() string { return label(f.TaskID, f.Task) }
+
+func label(id int64, t orchestrator.Task) string {
+	if t.ID == 0 {
+		return strconv.FormatInt(id, 10)
 	}
-	return item(q.Task.WorkItemID)
+	return item(t.WorkItemID)
+}
+
+// In is the part of the pool that the job is in, or empty.
+func (q queueLine) In() string {
+	_, part, _ := strings.Cut(q.Pool, "/")
+	return part
 }

@@ -30,6 +30,7 @@ const (
 func said(key string) string {
 	return map[string]string{
 		"retry": "The retry is queued.", "stop": "STOP is queued.", "unfrozen": "The freeze has ended.", "not-frozen": "The repository was not frozen.",
+		"hasten": "What had failed is tried now.", "again": "The effect is made again.",
 		"in": "You are signed in.", "out": "You are signed out.",
 	}[key]
 }

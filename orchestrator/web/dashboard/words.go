@@ -16,7 +16,7 @@ import (
 func (s *server) funcs() template.FuncMap {
 	return template.FuncMap{
 		"age": age, "clock": clock, "span": span, "dollars": stage.Dollars, "tokens": tokens, "thousands": stage.Thousands, "linked": linked,
-		"short": short, "item": item, "anchor": anchor, "dict": dict, "status": statusName,
+		"short": short, "item": item, "anchor": anchor, "dict": dict, "status": statusName, "laneQuery": laneQuery,
 		"asset": func(root, name string) string { return root + "assets/" + name + "?v=" + s.assets[name].tag },
 	}
 }

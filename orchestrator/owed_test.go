@@ -1,0 +1,135 @@
+package orchestrator
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// What is said of an effect that is not made.
+func TestOwed(t *testing.T) {
+	now := time.Date(2031, 5, 4, 12, 9, 0, 0, time.UTC)
+	soon := now.Add(7 * time.Second)
+	task := Task{ID: 1, Repo: "acme/app", TrackerIssueID: "i", StageEnteredAt: now.Add(-time.Hour), State: stage.State{Hold: stage.HoldApproval, HoldReason: "the requirements are ready"}}
+	job := func(f stage.Effect, change func(*queue.Job)) queue.Job {
+		j := effectJob(task, Project{Repo: "acme/app"}, f, "k")
+		j.ID, j.Status, j.CreatedAt = 57, queue.Queued, now.Add(-time.Minute)
+		if change != nil {
+			change(&j)
+		}
+		return j
+	}
+	comment, status, publish := stage.Effect{Kind: stage.EffectComment}, stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusBlocked}, stage.Effect{Kind: stage.EffectPublish}
+	again := func(j *queue.Job) { j.Attempt, j.Error, j.AvailableAt = 2, "500", soon }
+	dead := func(j *queue.Job) { j.Status, j.Attempt, j.Error = queue.Failed, 3, "403" }
+	silent := map[string]Sickness{}
+	for _, l := range namedLanes() {
+		silent[l.pool] = Sickness{Lane: l.name, Since: now.Add(-5 * time.Minute), Failures: 5, Next: soon.Add(time.Second), Error: "timeout", neighbour: l.neighbour}
+	}
+	sinceYesterday := map[string]Sickness{LaneComments.Pool(): {Lane: "comments", Since: now.Add(-24 * time.Hour), Failures: 9, neighbour: "the tracker"}}
+	for name, c := range map[string]struct {
+		job     queue.Job
+		sick    map[string]Sickness
+		change  func(*Task)
+		want    string // empty: nothing is owed
+		next    time.Time
+		untold  bool
+		givenUp bool
+	}{
+		"new":                      {job: job(comment, nil), want: "the comment is about to be made", untold: true},
+		"failed once":              {job: job(comment, again), want: "the comment is tried again at 12:09:07 UTC; try 2 ended with: 500", next: soon, untold: true},
+		"due":                      {job: job(comment, func(j *queue.Job) { again(j); j.AvailableAt = now }), want: "the comment is tried again now; try 2 ended with: 500", next: now, untold: true},
+		"at work":                  {job: job(comment, func(j *queue.Job) { again(j); j.Status = queue.Running }), want: "the comment is being made, try 2", next: soon, untold: true},
+		"not tried, the lane sick": {job: job(comment, nil), sick: silent, want: "the comment waits for the tracker, which has not answered since 12:04 UTC, try 5; next try at 12:09:08 UTC", next: soon.Add(time.Second), untold: true},
+		"put off, the lane sick":   {job: job(status, func(j *queue.Job) { again(j); j.AvailableAt = now.Add(time.Minute) }), sick: silent, want: "the board status Blocked waits for the tracker, which has not answered since 12:04 UTC, try 5; next try at 12:10:00 UTC", next: now.Add(time.Minute), untold: true},
+		"sick since yesterday":     {job: job(comment, nil), sick: sinceYesterday, want: "the comment waits for the tracker, which has not answered since 3 May 12:09 UTC, try 9; next try now", untold: true},
+		"another lane is sick":     {job: job(stage.Effect{Kind: EffectLive}, nil), sick: sinceYesterday, want: "the live message is about to be made"},
+		"of a feature":             {job: job(stage.Effect{Kind: "deploy"}, again), sick: silent, want: "", next: soon},
+		"given up": {
+			job: job(comment, dead), givenUp: true, untold: true,
+			want: "the comment was refused for good: 403; when the cause is gone, make it again: the queue page, or POST /effects/57/again",
+		},
+		"given up at an earlier stage": {
+			job: job(comment, func(j *queue.Job) { dead(j); j.CreatedAt = now.Add(-2 * time.Hour) }), givenUp: true,
+			want: "the comment was refused for good: 403; when the cause is gone, make it again: the queue page, or POST /effects/57/again",
+		},
+		"what the stage needs": {
+			job: job(publish, dead), givenUp: true, change: func(t *Task) { t.State.Hold = stage.HoldBlocked },
+			want: "the push of the branch was refused for good: 403; when the cause is gone, start the stage again: In Progress on the board, or an operator's retry",
+		},
+		"what the stage needed before": {job: job(publish, dead)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			task := task
+			if c.change != nil {
+				c.change(&task)
+			}
+			s := situation{now: now, sick: c.sick}
+			if c.job.Status == queue.Failed {
+				s.failed = []queue.Job{c.job}
+			} else {
+				s.waits = []queue.Wait{{Job: c.job}}
+			}
+			if name == "of a feature" { // the lane of the rest has no destination that is named
+				c.sick, s.sick, c.want = nil, nil, `the effect "deploy" is tried again at 12:09:07 UTC; try 2 ended with: 500`
+			}
+			list := s.owed(task)
+			b, summary := human(task, list)
+			if c.want == "" {
+				require.Empty(t, list)
+				return
+			}
+			require.Len(t, list, 1)
+			require.Equal(t, c.want, list[0].Text)
+			require.Equal(t, []any{int64(57), c.givenUp, c.next}, []any{list[0].JobID, list[0].GivenUp, list[0].Next})
+			if !c.untold {
+				require.Equal(t, "Waits for a human: the requirements are ready", summary)
+				require.Equal(t, "the requirements are ready", b.Text)
+				return
+			}
+			require.Equal(t, "A human is not told everything yet: "+c.want+". What is wanted: the requirements are ready", summary)
+			require.Equal(t, "the requirements are ready (not told everything yet: "+c.want+")", b.Text)
+		})
+	}
+}
+
+func TestLaneViews(t *testing.T) {
+	sick := map[string]Sickness{LaneChat.Pool(): {Lane: "chat", Failures: 4}}
+	list := laneViews([]queue.Depth{
+		{Pool: LaneChat.Pool(), Status: queue.Queued, Count: 3}, {Pool: LaneChat.Pool(), Status: queue.Running, Count: 1},
+		{Pool: queue.PoolAgents, Status: queue.Running, Count: 9}, {Pool: poolHostEvents, Status: queue.Queued, Count: 2},
+	}, sick)
+	names := map[string]LaneView{}
+	for _, l := range list {
+		names[l.Lane] = l
+	}
+	require.Len(t, list, 9)
+	require.Equal(t, []int64{4, 1}, []int64{names["chat"].Owed, names["chat"].Running})
+	require.Equal(t, 4, names["chat"].Sick.Failures)
+	require.Equal(t, LaneView{Lane: "host events", Owed: 2}, names["host events"])
+	require.Equal(t, LaneView{Lane: "other"}, names["other"])
+}
+
+// A lane is a warning when it has been silent for longer than a minute.
+func TestReachable(t *testing.T) {
+	now := time.Date(2031, 5, 4, 12, 9, 0, 0, time.UTC)
+	e := &Engine{Deps: Deps{Now: func() time.Time { return now }}, health: newHealth()}
+	fall := func(pool string, at time.Time) {
+		for range sickAfter {
+			e.health[pool].ended(&queue.Outcome{Kind: queue.OutcomeRetry, Cause: context.DeadlineExceeded}, at)
+		}
+	}
+	require.NoError(t, e.Reachable(t.Context()))
+	fall(LaneGit.Pool(), now.Add(-time.Minute))
+	require.NoError(t, e.Reachable(t.Context()))
+	fall(LaneChat.Pool(), now.Add(-5*time.Minute))
+	require.EqualError(t, e.Reachable(t.Context()), "the chat has not answered since 12:04 UTC (try 3): context deadline exceeded")
+	fall(poolBoardEvents, now.Add(-6*time.Minute))
+	require.EqualError(t, e.Reachable(t.Context()), "the tracker (board events) has not answered since 12:03 UTC (try 3): context deadline exceeded; "+
+		"the chat has not answered since 12:04 UTC (try 3): context deadline exceeded")
+}
