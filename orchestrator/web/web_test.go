@@ -297,6 +297,7 @@ func TestPaths(t *testing.T) {
 		"GET /nothing": 404, "GET /webhooks/tracker": 405, "DELETE /queue": 405, "GET /tasks/1": 404, "GET /tasks/1/explain": 404, "GET /tasks/x": 400, "GET /tasks/-1": 400,
 		"GET /tasks?limit=0": 400, "GET /tasks?limit=x": 400, "GET /tasks?after=-1": 400, "GET /tasks?live=perhaps": 400, "GET /tasks?live=true&stage=review&limit=5": 200,
 		"POST /tasks/1/retry": 401, "POST /tasks/1/stop": 401, "POST /serial-gate/unfreeze": 401,
+		"POST /effects/hasten": 401, "POST /effects/1/again": 401, "GET /effects": 404,
 	} {
 		method, p, _ := strings.Cut(path, " ")
 		a := k.do(method, p, nil, nil)

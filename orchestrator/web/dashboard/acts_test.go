@@ -87,7 +87,7 @@ func TestRefused(t *testing.T) {
 func TestNoTokenConfigured(t *testing.T) {
 	inWorld(t, func(o *dashboard.Options) { o.AdminToken = "" }, func(w *world) {
 		w.card(project, "x")
-		for _, path := range []string{"/tasks/1/retry", "/tasks/1/stop", "/repos/unfreeze", "/session"} {
+		for _, path := range []string{"/tasks/1/retry", "/tasks/1/stop", "/repos/unfreeze", "/effects/hasten", "/effects/1/again", "/session"} {
 			a := w.post(path, url.Values{"repo": {repo}, "token": {""}})
 			require.Equal(w, http.StatusForbidden, a.status, path)
 			require.Contains(w, a.body, "ORCH_ADMIN_TOKEN is not set", path)

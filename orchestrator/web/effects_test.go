@@ -1,0 +1,111 @@
+package web_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// owe puts a task with two comments: one that was given up, and one that failed and
+// waits for its time. It returns their ids.
+func (k *kit) owe() (refused, late int64) {
+	k.Helper()
+	task := orchestrator.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
+	require.NoError(k, k.store.Commit(k.Context(), orchestrator.Commit{Task: &task}))
+	p := orchestrator.Project{TrackerProject: "p1", Repo: "acme/app"}
+	for i, o := range []queue.Outcome{{Kind: queue.OutcomeDead, Error: "403"}, {Kind: queue.OutcomeRetry, At: time.Now().Add(time.Hour), Error: "500"}} {
+		_, err := k.store.Put(k.Context(), orchestrator.TaskEffect(task, p, stage.Effect{Kind: stage.EffectComment}, fmt.Sprint(i)))
+		require.NoError(k, err)
+		claims, err := k.store.Take(k.Context(), orchestrator.LaneComments.Pool(), "w", 1, time.Minute)
+		require.NoError(k, err)
+		require.NoError(k, k.store.Finish(k.Context(), claims[0], o))
+		refused, late = late, claims[0].Job.ID
+	}
+	return refused, late
+}
+
+func (k *kit) queueBlocks() (out struct {
+	Lanes  []orchestrator.LaneView     `json:"lanes"`
+	Failed []orchestrator.FailedEffect `json:"effects_failed"`
+}) {
+	k.Helper()
+	require.NoError(k, json.Unmarshal([]byte(k.do(http.MethodGet, "/queue", nil, nil).body), &out))
+	return out
+}
+
+func TestEffects(t *testing.T) {
+	t.Parallel()
+	k, token := setup(t, nil), map[string]string{"Authorization": "Bearer " + admin}
+	refused, late := k.owe()
+	q := k.queueBlocks()
+	require.Len(k, q.Lanes, 9)
+	require.Contains(k, q.Lanes, orchestrator.LaneView{Lane: "comments", Owed: 1})
+	require.Len(k, q.Failed, 1)
+	require.Equal(k, []any{refused, "comment", int64(1), "acme/app", "403"}, []any{q.Failed[0].JobID, q.Failed[0].Kind, q.Failed[0].TaskID, q.Failed[0].Repo, q.Failed[0].Error})
+
+	again := fmt.Sprintf("/effects/%d/again", refused)
+	for _, path := range []string{again, "/effects/hasten"} {
+		require.Equal(k, http.StatusUnauthorized, k.do(http.MethodPost, path, nil, []byte(`{"task":1}`)).status)
+		require.Equal(k, http.StatusMethodNotAllowed, k.do(http.MethodGet, path, token, nil).status)
+	}
+	for body, want := range map[string]int{
+		"": 400, "{}": 400, `{"task":1,"lane":"chat"}`: 400, `{"task":-1}`: 400, `{"task":"x"}`: 400, `{"task":2}`: 404, `{"lane":"nowhere"}`: 404, `{"lane":"chat"}`: 200,
+	} {
+		require.Equal(k, want, k.do(http.MethodPost, "/effects/hasten", token, []byte(body)).status, body)
+	}
+	for _, body := range []string{`{"task":1}`, `{"lane":"comments"}`} {
+		a := k.do(http.MethodPost, "/effects/hasten", token, []byte(body))
+		require.Equal(k, http.StatusOK, a.status)
+		var h web.Hastened
+		require.NoError(k, json.Unmarshal([]byte(a.body), &h))
+		require.Equal(k, map[string]int{`{"task":1}`: 1, `{"lane":"comments"}`: 0}[body], h.Due, "the second finds nothing that waits")
+	}
+	jobs, err := k.store.Jobs(t.Context(), queue.Filter{ID: late})
+	require.NoError(k, err)
+	require.False(k, jobs[0].AvailableAt.After(time.Now()))
+
+	for path, want := range map[string]int{
+		"/effects/x/again": 400, "/effects/0/again": 400, "/effects/999/again": 404, fmt.Sprintf("/effects/%d/again", late): 409,
+	} {
+		require.Equal(k, want, k.do(http.MethodPost, path, token, nil).status, path)
+	}
+	a := k.do(http.MethodPost, again, token, nil)
+	require.Equal(k, http.StatusAccepted, a.status)
+	var m web.MadeAgain
+	require.NoError(k, json.Unmarshal([]byte(a.body), &m))
+	require.Greater(k, m.JobID, late)
+	require.Equal(k, http.StatusConflict, k.do(http.MethodPost, again, token, nil).status, "once")
+	require.Empty(k, k.queueBlocks().Failed)
+	require.Contains(k, k.queueBlocks().Lanes, orchestrator.LaneView{Lane: "comments", Owed: 2})
+
+	var acts []orchestrator.Act
+	story, err := k.store.JournalSince(t.Context(), 0, 100)
+	require.NoError(k, err)
+	for _, e := range story {
+		act, err := e.Acted()
+		require.NoError(k, err)
+		require.Equal(k, "operator (API)", act.By)
+		if act.Lane != "chat" {
+			acts = append(acts, act)
+			require.Equal(k, act.Lane == "", e.TaskID == 1)
+		}
+	}
+	require.Len(k, acts, 3)
+	require.Equal(k, []string{"hasten", "hasten comments", fmt.Sprintf("again effect %d", refused)}, []string{acts[0].What(), acts[1].What(), acts[2].What()})
+
+	locked := setup(t, func(o *web.Options) { o.AdminToken = "" })
+	for _, path := range []string{again, "/effects/hasten"} {
+		a := locked.do(http.MethodPost, path, token, []byte(`{"lane":"chat"}`))
+		require.Equal(k, http.StatusForbidden, a.status)
+		require.Contains(k, a.body, "ORCH_ADMIN_TOKEN")
+	}
+}
