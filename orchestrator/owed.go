@@ -20,7 +20,8 @@ type Owed struct {
 	Error   string    `json:"error,omitempty"`
 	GivenUp bool      `json:"given_up,omitempty"`
 
-	put time.Time
+	brief string // Text without what to do and when
+	put   time.Time
 }
 
 // situation is what a task's explanation is made of, beside its row.
@@ -45,9 +46,10 @@ func (s situation) owed(t Task) []Owed {
 		if blocks {
 			todo = "start the stage again: In Progress on the board, or an operator's retry"
 		}
+		brief := fmt.Sprintf("%s was refused for good: %s", f.what(), j.Error)
 		out = append(out, Owed{
 			JobID: j.ID, Kind: j.Kind[len(kindEffect):], Attempt: j.Attempt, Error: j.Error, GivenUp: true, put: j.CreatedAt,
-			Text: fmt.Sprintf("%s was refused for good: %s; when the cause is gone, %s", f.what(), j.Error, todo),
+			brief: brief, Text: brief + "; when the cause is gone, " + todo,
 		})
 	}
 	for _, w := range s.waits {
@@ -73,7 +75,9 @@ func (s situation) waiting(j queue.Job) Owed {
 	}
 	switch {
 	case sick:
-		o.Text = fmt.Sprintf("%s waits for %s, which has not answered since %s, try %d; next try %s", what, lane.neighbour, moment(s.now, lane.Since), lane.Failures, next)
+		o.brief = fmt.Sprintf("%s waits for %s, which has not answered since %s, try %d", what, lane.neighbour, moment(s.now, lane.Since), lane.Failures)
+		o.Text = o.brief + "; next try " + next
+		return o
 	case j.Status == queue.Running:
 		o.Text = fmt.Sprintf("%s is being made, try %d", what, j.Attempt)
 	case j.Error != "":
@@ -81,16 +85,17 @@ func (s situation) waiting(j queue.Job) Owed {
 	default:
 		o.Text = what + " is about to be made"
 	}
+	o.brief = o.Text
 	return o
 }
 
-// untold are the effects that are to say to a person what a task waits for and have not
+// untold names the effects that are to say to a person what a task waits for and have not
 // been made: those that are owed, and those of its stage that were given up.
 func untold(t Task, list []Owed) (out []string) {
 	for _, o := range list {
 		tells := slices.Contains([]string{stage.EffectComment, stage.EffectStatus, stage.EffectNotify}, o.Kind)
-		if tells && (!o.GivenUp || !o.put.Before(t.StageEnteredAt)) {
-			out = append(out, o.Text)
+		if tells && (!o.GivenUp || !o.put.Before(t.StageEnteredAt)) && !slices.Contains(out, o.brief) {
+			out = append(out, o.brief)
 		}
 	}
 	return out

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,10 +93,22 @@ func TestOwed(t *testing.T) {
 				require.Equal(t, "the requirements are ready", b.Text)
 				return
 			}
-			require.Equal(t, "A human is not told everything yet: "+c.want+". What is wanted: the requirements are ready", summary)
-			require.Equal(t, "the requirements are ready (not told everything yet: "+c.want+")", b.Text)
+			brief, _, _ := strings.Cut(c.want, "; next try")
+			brief, _, _ = strings.Cut(brief, "; when the cause")
+			require.Equal(t, "A human is not told everything yet: "+brief+". What is wanted: the requirements are ready", summary)
+			require.Equal(t, "the requirements are ready (not told everything yet: "+brief+")", b.Text)
 		})
 	}
+}
+
+// Two comments that wait alike are one reason.
+func TestHumanNamesAReasonOnce(t *testing.T) {
+	list := []Owed{
+		{Kind: stage.EffectComment, brief: "the comment waits"}, {Kind: stage.EffectComment, brief: "the comment waits"},
+		{Kind: stage.EffectNotify, brief: "the notice waits"}, {Kind: EffectLive, brief: "the live message waits"},
+	}
+	_, summary := human(Task{State: stage.State{HoldReason: "a verdict"}}, list)
+	require.Equal(t, "A human is not told everything yet: the comment waits; the notice waits. What is wanted: a verdict", summary)
 }
 
 func TestLaneViews(t *testing.T) {

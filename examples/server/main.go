@@ -278,7 +278,11 @@ func show(w io.Writer, x orchestrator.Explanation) {
 		fmt.Fprintf(w, "  waits for %s: %s\n      ends with: %s\n", b.Kind, b.Text, b.Unblocks)
 	}
 	for _, o := range x.Owed {
-		fmt.Fprintf(w, "  owes the outside world: %s (attempt %d) %s\n", o.Kind, o.Attempt, o.Error)
+		word := "owed"
+		if o.GivenUp {
+			word = "given up"
+		}
+		fmt.Fprintf(w, "  %s: %s\n", word, o.Text)
 	}
 	for _, m := range x.Moves {
 		fmt.Fprintf(w, "  %s → %s: %s\n", m.On, m.To, m.Why)

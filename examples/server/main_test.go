@@ -148,6 +148,7 @@ func TestWhy(t *testing.T) {
 		TaskID: 3, WorkItem: "GPX-1", Repo: "acme/app", Title: "Tiles", Stage: "review", Since: time.Unix(0, 0), Summary: "Waits for CI.",
 		Blockers: []orchestrator.Blocker{{Kind: "ci", Text: "CI has not finished", Unblocks: "a CI result"}},
 		Moves:    []orchestrator.Move{{On: "ci", To: "review", Why: "CI is green"}}, LastNote: "the developer has finished",
+		Owed: []orchestrator.Owed{{Text: "the comment is about to be made"}, {Text: "the notice was refused for good: no", GivenUp: true}},
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -168,6 +169,7 @@ func TestWhy(t *testing.T) {
 		require.Zero(t, code, out)
 		require.Contains(t, out, "waits for ci: CI has not finished")
 		require.Contains(t, out, "last: the developer has finished")
+		require.Contains(t, out, "  owed: the comment is about to be made\n  given up: the notice was refused for good: no\n")
 	}
 	for task, want := range map[string]string{"9": "There is no such task", "GPX-9": `no task "GPX-9"`} {
 		code, out := server("why", "--url", srv.URL, task)
