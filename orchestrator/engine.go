@@ -20,6 +20,7 @@ import (
 type Jobs interface {
 	queue.Queue
 	queue.Keeper
+	queue.Restarter
 	queue.Lister
 }
 

@@ -173,15 +173,19 @@ type Keeper interface {
 	// Reap gives back running jobs whose time to live has passed: queued again
 	// when attempts are left, failed otherwise. It returns them as they are now.
 	Reap(ctx context.Context) ([]Job, error)
+	// Hold and Free change what subjects are held. Both are idempotent.
+	Hold(ctx context.Context, holds ...Hold) error
+	Free(ctx context.Context, holds ...Hold) error
+}
+
+// Restarter brings back jobs that have failed.
+type Restarter interface {
 	// Hasten makes jobs due now that wait for their time since an attempt failed: of
 	// a pool, of a task, or of a task in a pool. It returns how many.
 	Hasten(ctx context.Context, pool string, taskID int64) (int, error)
 	// Repeat puts a failed job again, once: see Anew. It returns the new one's id, or
 	// ErrNotFailed.
 	Repeat(ctx context.Context, id int64) (int64, error)
-	// Hold and Free change what subjects are held. Both are idempotent.
-	Hold(ctx context.Context, holds ...Hold) error
-	Free(ctx context.Context, holds ...Hold) error
 }
 
 // Lister reads jobs back.

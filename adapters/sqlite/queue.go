@@ -113,7 +113,7 @@ func (t *tx) cancel(taskID, except int64, pools []string, running bool) ([]queue
 	return out, t.change(all)
 }
 
-// Hasten implements queue.Keeper.
+// Hasten implements queue.Restarter.
 func (d *DB) Hasten(ctx context.Context, pool string, taskID int64) (n int, err error) {
 	err = d.write(ctx, func(t *tx) error { n, err = t.hasten(pool, taskID); return err })
 	return n, err
@@ -135,7 +135,7 @@ func (t *tx) hasten(pool string, taskID int64) (int, error) {
 	return len(all), t.change(all)
 }
 
-// Repeat implements queue.Keeper.
+// Repeat implements queue.Restarter.
 func (d *DB) Repeat(ctx context.Context, id int64) (next int64, err error) {
 	err = d.write(ctx, func(t *tx) error { next, err = t.repeat(id); return err })
 	return next, err

@@ -109,7 +109,7 @@ func (q *Queue) Reap(context.Context) (out []queue.Job, err error) {
 	return out, err
 }
 
-// Hasten implements queue.Keeper.
+// Hasten implements queue.Restarter.
 func (q *Queue) Hasten(_ context.Context, pool string, taskID int64) (n int, err error) {
 	err = q.Atomically(func(*Tx) error {
 		for _, id := range q.open {
@@ -125,7 +125,7 @@ func (q *Queue) Hasten(_ context.Context, pool string, taskID int64) (n int, err
 	return n, err
 }
 
-// Repeat implements queue.Keeper.
+// Repeat implements queue.Restarter.
 func (q *Queue) Repeat(_ context.Context, id int64) (next int64, err error) {
 	err = q.Atomically(func(t *Tx) error {
 		j := q.jobs[id]

@@ -17,6 +17,7 @@ import (
 type Queue interface {
 	queue.Relay
 	queue.Keeper
+	queue.Restarter
 	queue.Lister
 }
 
