@@ -154,6 +154,12 @@ func (s *Server) answer(r *http.Request, body []byte) (Fault, *recorder, time.Du
 	return fault, rec, s.hold()
 }
 
+// IsComment reports whether a request reads or writes comments.
+func IsComment(r *http.Request) bool { return strings.Contains(r.URL.Path, "/comments/") }
+
+// IsStatus reports whether a request changes a work item, as setting its state does.
+func IsStatus(r *http.Request) bool { return r.Method == http.MethodPatch }
+
 // drop breaks the connection without an answer.
 func drop(w http.ResponseWriter) {
 	if h, ok := w.(http.Hijacker); ok {
