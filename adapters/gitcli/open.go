@@ -92,7 +92,7 @@ func (g *Git) fetchMain(ctx context.Context, p place) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("the branch %s of %s cannot be fetched: %w", p.Main, p.Repo, err)
+		return fmt.Errorf("%w: the branch %s of %s cannot be fetched: %w", work.ErrRemote, p.Main, p.Repo, err)
 	}
 	return nil
 }
@@ -103,10 +103,10 @@ func (g *Git) fetchMain(ctx context.Context, p place) error {
 func (g *Git) remote(ctx context.Context, p place) (string, error) {
 	out, err := g.git(ctx, p.mirror, "ls-remote", "--quiet", "--", p.CloneURL, "HEAD", "refs/heads/"+p.Main, "refs/heads/"+p.Branch)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%w: %w", work.ErrRemote, err)
 	}
 	if strings.TrimSpace(out) == "" {
-		return "", &fault.Error{Text: "the remote of " + p.Repo + " lists no branch, not even " + p.Main + ": is it a git repository?", Again: true}
+		return "", fmt.Errorf("%w: %w", work.ErrRemote, &fault.Error{Text: "the remote of " + p.Repo + " lists no branch, not even " + p.Main + ": is it a git repository?", Again: true})
 	}
 	for line := range strings.Lines(out) {
 		if sha, ref, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && ref == "refs/heads/"+p.Branch && commitID(sha) {

@@ -26,6 +26,8 @@ var (
 	ErrProtected = errors.New("work: the ref is protected")
 	// ErrMoved says that a remote branch is not where it was last seen.
 	ErrMoved = errors.New("work: the remote branch has moved")
+	// ErrRemote says that the remote did not answer, or not as it should.
+	ErrRemote = errors.New("work: the remote does not answer")
 	// ErrBadName says that a name cannot be used as a ref or directory.
 	ErrBadName = errors.New("work: the name is not allowed")
 )
