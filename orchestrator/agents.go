@@ -21,6 +21,10 @@ const questionsMax = 4000
 // is looked at.
 const unregisteredPoll = time.Minute
 
+// remoteWait is how long an agent's job is put off at a time whose checkout cannot be
+// made because the remote does not answer.
+const remoteWait = 5 * time.Second
+
 // handleAgent runs an agent for its job. The result is an event job that is put
 // in the transaction that finishes the claim.
 func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome {
@@ -164,6 +168,10 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 	}
 	if ctx.Err() != nil {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
+	}
+	if errors.Is(err, work.ErrRemote) { // it has nothing to do with the agent, which keeps its retries
+		e.Log.Warn("an agent waits for the remote of its repository", "task", t.ID, "repo", t.Repo, "err", err)
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(remoteWait), Error: err.Error()}
 	}
 	if err != nil {
 		return e.attempt(c, t, l, work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: "the workspace: " + err.Error()})
