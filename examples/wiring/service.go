@@ -109,18 +109,18 @@ func (v *Service) adapters(ctx context.Context, shim []string) (err error) {
 	}
 	v.Plane, err = plane.New(plane.Options{
 		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.PlaneToken, RoleTokens: s.roleTokens(), Secret: s.PlaneSecret,
-		Insecure: s.InsecureWebhooks, States: s.states(), Log: v.Log,
+		Insecure: s.InsecureWebhooks, States: s.states(), HTTPClient: s.client(), Log: v.Log,
 	})
 	if err != nil {
 		return err
 	}
 	v.boards = &boards{Board: v.Plane, projects: v.Registry.Projects, log: v.Log, lacking: map[string]string{}}
-	v.GitHub, err = github.New(github.Options{BaseURL: s.GitHubURL, Token: s.GitHubToken, Secret: s.GitHubSecret, Insecure: s.InsecureWebhooks})
+	v.GitHub, err = github.New(github.Options{BaseURL: s.GitHubURL, Token: s.GitHubToken, Secret: s.GitHubSecret, Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
 	if err != nil {
 		return err
 	}
 	if s.TelegramToken != "" {
-		if v.Telegram, err = telegram.New(telegram.Options{Token: s.TelegramToken, ChatID: s.TelegramChat, BaseURL: s.TelegramURL, Log: v.Log}); err != nil {
+		if v.Telegram, err = telegram.New(telegram.Options{Token: s.TelegramToken, ChatID: s.TelegramChat, BaseURL: s.TelegramURL, HTTPClient: s.client(), Log: v.Log}); err != nil {
 			return err
 		}
 	}
@@ -139,6 +139,9 @@ func (v *Service) adapters(ctx context.Context, shim []string) (err error) {
 	}
 	return v.openDatabase(ctx)
 }
+
+// client is what neighbours are called with.
+func (s Settings) client() *http.Client { return &http.Client{Timeout: s.CallTimeout} }
 
 // runners are those of the machine's own effects.
 func (v *Service) runners() map[string]orchestrator.Runner {

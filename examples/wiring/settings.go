@@ -75,6 +75,7 @@ type Settings struct {
 	Poll                time.Duration   `env:"POLL" envDefault:"1s" doc:"how often queues are looked at without a hint"`
 	StatusDefer         time.Duration   `env:"STATUS_DEFER" envDefault:"500ms" doc:"how long a board event waits for the service's own status write"`
 	GitTimeout          time.Duration   `env:"GIT_TIMEOUT" envDefault:"5m" doc:"time limit of one git call"`
+	CallTimeout         time.Duration   `env:"CALL_TIMEOUT" envDefault:"20s" doc:"time limit of one request to Plane, GitHub or Telegram"`
 
 	PlaneURL       string `env:"PLANE_URL" doc:"address of Plane"`
 	PlaneWorkspace string `env:"PLANE_WORKSPACE" doc:"slug of the workspace"`
@@ -185,7 +186,7 @@ func (s Settings) check() error {
 	for name, d := range map[string]time.Duration{
 		"AGENT_TIMEOUT": s.AgentTimeout, "AGENT_TERM_GRACE": s.AgentTermGrace, "CI_POLL": s.CIPoll, "JOB_TTL": s.JobTTL, "POLL": s.Poll,
 		"STATUS_DEFER": s.StatusDefer, "MERGE_DEFER_DELAY": s.MergeDeferDelay, "MERGE_LEASE_TTL": s.MergeLeaseTTL, "RECONCILE_INTERVAL": s.ReconcileInterval,
-		"MONITOR_WINDOW": s.MonitorWindow, "MONITOR_INTERVAL": s.MonitorInterval, "GIT_TIMEOUT": s.GitTimeout,
+		"MONITOR_WINDOW": s.MonitorWindow, "MONITOR_INTERVAL": s.MonitorInterval, "GIT_TIMEOUT": s.GitTimeout, "CALL_TIMEOUT": s.CallTimeout,
 		"GPS_TILE_MAX_AGE": s.GPSTileMaxAge, "GPS_REFRESH": s.GPSRefresh,
 	} {
 		if d <= 0 {
