@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -22,6 +21,8 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
@@ -63,6 +64,7 @@ echo done
 type place struct {
 	prefix, id, repo, bare string
 	self                   bool // it hosts the service, which is looked at after a deployment
+	remote                 bool // git reaches it by HTTP
 }
 
 // world is everything outside the service, and the service as a process, as a
@@ -80,6 +82,8 @@ type parts struct {
 	dir    string
 	board  *planetest.Server
 	host   *githubtest.Server
+	chat   *telegramtest.Server
+	sick   map[string]*fakehttp.Switch // by neighbour
 	places map[string]*place
 	outer  *httptest.Server
 	addr   string
@@ -101,10 +105,8 @@ func newWorld(t *testing.T, settings map[string]string, places ...*place) *world
 	w.host = githubtest.New(githubtest.Options{Token: "github-token", Secret: "github-secret", CI: func(githubtest.Push) githubtest.Outcome {
 		return githubtest.Outcome{Conclusion: "success", Title: "built"}
 	}})
-	mux := http.NewServeMux()
-	mux.Handle("/plane/", http.StripPrefix("/plane", w.hasty(w.board)))
-	mux.Handle("/github/", http.StripPrefix("/github", w.gated(w.host)))
-	w.outer = httptest.NewServer(mux)
+	w.chat = telegramtest.New(chatToken)
+	w.outer = httptest.NewServer(w.neighbours())
 	w.Cleanup(func() {
 		if t.Failed() {
 			w.tell()
@@ -147,70 +149,13 @@ func (w *world) tell() {
 	}
 }
 
-// gated holds merges up while the world says so.
-func (w *world) gated(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		w.mu.Lock()
-		wait := w.merge
-		w.mu.Unlock()
-		if wait != nil && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/merge") {
-			body, _ := io.ReadAll(r.Body) // a client that goes away is seen only then
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			select {
-			case <-wait:
-			case <-r.Context().Done(): // the test has failed and is over
-				return
-			}
-		}
-		next.ServeHTTP(out, r)
-	})
-}
-
-// hasty lets a person act just before the service's own write to a card.
-func (w *world) hasty(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPatch {
-			w.mu.Lock()
-			act := w.before[path.Base(r.URL.Path)]
-			delete(w.before, path.Base(r.URL.Path))
-			w.mu.Unlock()
-			if act != nil {
-				act()
-			}
-		}
-		next.ServeHTTP(out, r)
-	})
-}
-
-// found makes the repositories, the boards and the registry.
-func (w *world) found(places []*place) {
-	w.Helper()
-	var b strings.Builder
-	b.WriteString("projects:\n")
-	for _, p := range places {
-		w.places[p.prefix] = p
-		p.repo = "acme/" + strings.ToLower(p.prefix)
-		p.bare, p.id = filepath.Join(w.dir, "origin", p.prefix+".git"), w.board.AddProject(p.prefix, planetest.StandardStates()...)
-		require.NoError(w, os.MkdirAll(p.bare, 0o700))
-		w.git(p.bare, "init", "--quiet", "--bare", "--initial-branch=main")
-		seed := filepath.Join(w.dir, "seed-"+p.prefix)
-		w.git(w.dir, "clone", "--quiet", p.bare, seed)
-		w.commit(seed, "README.md", "begin")
-		w.git(seed, "push", "--quiet", "origin", "HEAD:main")
-		require.NoError(w, w.host.AddRepo(p.repo, p.bare))
-		fmt.Fprintf(&b, "  - {tracker_project: %q, repo: %s, clone_url: %q, prefix: %s, self_hosting: %t, monitor: [%q]}\n",
-			p.id, p.repo, p.bare, p.prefix, p.self, "http://"+w.addr+"/healthz")
-	}
-	w.write("projects.yaml", b.String())
-}
-
 func (w *world) environment(settings map[string]string) {
 	w.env = map[string]string{
 		"DATA_DIR": w.path("data"), "LISTEN": w.addr, "PROJECTS": w.path("projects.yaml"), "ADMIN_TOKEN": "admin", "LOG_LEVEL": "debug",
 		"AGENT": "sh " + w.path("agent.sh"), "AGENT_ENV": "WORLD_*", "AGENT_TERM_GRACE": "300ms", "AGENT_TIMEOUT": "5m", "MAX_CONCURRENCY": "8",
 		"POLL": "30ms", "JOB_TTL": "5s", "STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": "300ms", "CI_POLL": "200ms", "MERGE_DEFER_DELAY": "200ms",
 		"PLANE_URL": w.outer.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "plane-token", "PLANE_WEBHOOK_SECRET": "plane-secret",
-		"GITHUB_URL": w.outer.URL + "/github", "GITHUB_TOKEN": "github-token", "GITHUB_WEBHOOK_SECRET": "github-secret",
+		"TELEGRAM_URL": w.outer.URL + "/telegram", "GITHUB_URL": w.outer.URL + "/github", "GITHUB_TOKEN": "github-token", "GITHUB_WEBHOOK_SECRET": "github-secret",
 	}
 	for name, value := range settings {
 		w.env[name] = value

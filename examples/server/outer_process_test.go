@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
+)
+
+// chatToken is that of the bot.
+const chatToken = "1:chat-token"
+
+// neighbours serves all of them, each behind a switch that makes it sick.
+func (w *world) neighbours() http.Handler {
+	w.Helper()
+	remote, err := githubtest.Remote(w.path("origin"))
+	require.NoError(w, err)
+	w.sick = map[string]*fakehttp.Switch{}
+	mux := http.NewServeMux()
+	stand := func(name string, next http.Handler, meets func(*http.Request) bool) http.Handler {
+		w.sick[name] = fakehttp.New(next, meets)
+		return w.sick[name]
+	}
+	board := stand("plane.comments", stand("plane.status", w.hasty(w.board), planetest.IsStatus), planetest.IsComment)
+	mux.Handle("/plane/", http.StripPrefix("/plane", stand("plane", board, nil)))
+	mux.Handle("/github/", http.StripPrefix("/github", stand("github", w.gated(w.host), nil)))
+	mux.Handle("/telegram/", http.StripPrefix("/telegram", stand("telegram", w.chat, nil)))
+	mux.Handle("/git/", http.StripPrefix("/git", stand("git", remote, nil)))
+	return mux
+}
+
+// gated holds merges up while the world says so.
+func (w *world) gated(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		wait := w.merge
+		w.mu.Unlock()
+		if wait != nil && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/merge") {
+			body, _ := io.ReadAll(r.Body) // a client that goes away is seen only then
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			select {
+			case <-wait:
+			case <-r.Context().Done(): // the test has failed and is over
+				return
+			}
+		}
+		next.ServeHTTP(out, r)
+	})
+}
+
+// hasty lets a person act just before the service's own write to a card.
+func (w *world) hasty(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPatch {
+			w.mu.Lock()
+			act := w.before[path.Base(r.URL.Path)]
+			delete(w.before, path.Base(r.URL.Path))
+			w.mu.Unlock()
+			if act != nil {
+				act()
+			}
+		}
+		next.ServeHTTP(out, r)
+	})
+}
+
+// found makes the repositories, the boards and the registry.
+func (w *world) found(places []*place) {
+	w.Helper()
+	var b strings.Builder
+	b.WriteString("projects:\n")
+	for _, p := range places {
+		w.places[p.prefix] = p
+		p.repo = "acme/" + strings.ToLower(p.prefix)
+		p.bare, p.id = filepath.Join(w.dir, "origin", p.prefix+".git"), w.board.AddProject(p.prefix, planetest.StandardStates()...)
+		require.NoError(w, os.MkdirAll(p.bare, 0o700))
+		w.git(p.bare, "init", "--quiet", "--bare", "--initial-branch=main")
+		seed := filepath.Join(w.dir, "seed-"+p.prefix)
+		w.git(w.dir, "clone", "--quiet", p.bare, seed)
+		w.commit(seed, "README.md", "begin")
+		if p.remote { // there is CI although it may not have been seen yet
+			require.NoError(w, os.MkdirAll(filepath.Join(seed, ".github", "workflows"), 0o700))
+			w.commit(seed, ".github/workflows/ci.yml", "on: push")
+		}
+		w.git(seed, "push", "--quiet", "origin", "HEAD:main")
+		require.NoError(w, w.host.AddRepo(p.repo, p.bare))
+		from := p.bare
+		if p.remote {
+			from = w.outer.URL + "/git/" + p.prefix + ".git"
+		}
+		fmt.Fprintf(&b, "  - {tracker_project: %q, repo: %s, clone_url: %q, prefix: %s, self_hosting: %t, monitor: [%q]}\n",
+			p.id, p.repo, from, p.prefix, p.self, "http://"+w.addr+"/healthz")
+	}
+	w.write("projects.yaml", b.String())
+}
