@@ -22,8 +22,22 @@ func TestMain(m *testing.M) {
 }
 
 // demo plays the whole demonstration in a process of its own and returns its
-// summary.
+// summary, in which every card has met its fate.
 func demo(t *testing.T, args ...string) summary {
+	t.Helper()
+	s := played(t, args...)
+	require.Equal(t, len(cards()), s.Tasks)
+	require.Equal(t, count(done), s.Done)
+	require.Equal(t, count(stopped), s.Cancelled)
+	require.Equal(t, count(blocked)+count(frozen), s.Explained)
+	require.Zero(t, s.Duplicates)
+	require.Zero(t, s.Lost)
+	require.Greater(t, s.Replayed, 5*len(cards()), "every journal is decided again as it was")
+	return s
+}
+
+// played plays the demonstration and returns its summary.
+func played(t *testing.T, args ...string) summary {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"-exit", "-dir", t.TempDir()}, args...)...)
 	cmd.Env = append(os.Environ(), "DEMO_MAIN=1")
@@ -34,13 +48,6 @@ func demo(t *testing.T, args ...string) summary {
 	require.NoError(t, err, "%s\n%s", errs.String(), out.String())
 	var s summary
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &s), "the last line is the summary")
-	require.Equal(t, len(cards()), s.Tasks)
-	require.Equal(t, count(done), s.Done)
-	require.Equal(t, count(stopped), s.Cancelled)
-	require.Equal(t, count(blocked)+count(frozen), s.Explained)
-	require.Zero(t, s.Duplicates)
-	require.Zero(t, s.Lost)
-	require.Greater(t, s.Replayed, 5*len(cards()), "every journal is decided again as it was")
 	return s
 }
 
@@ -75,6 +82,65 @@ func TestWrongUse(t *testing.T) {
 		var out bytes.Buffer
 		require.Equal(t, 2, run(args, &out, &out), args)
 	}
+}
+
+// Whatever is sick, cards that do not need it end, and all of them do when it has healed.
+func TestSick(t *testing.T) {
+	for name, flags := range map[string][]string{
+		"chat":     {"-sick", "telegram=hang"},
+		"comments": {"-sick", "plane.comments=refuse"},
+		"columns":  {"-sick", "plane.status=garbage"},
+		"board":    {"-sick", "plane=500:20s"},
+		"git host": {"-sick", "github=500:20s"},
+		"remote":   {"-sick", "git=hang:20s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "chat" {
+				t.Skip("one is enough")
+			}
+			s := demo(t, append([]string{"-speed", "20"}, flags...)...)
+			require.Len(t, s.Sick, len(flags)/2)
+			for _, one := range s.Sick {
+				require.Positive(t, one.Calls, one.Neighbour)
+				require.Equal(t, strings.HasSuffix(strings.Join(flags, " "), "s"), one.Healed)
+			}
+			require.NotEmpty(t, s.Told)
+		})
+	}
+}
+
+// Cards that need what is sick to the end wait for it, and none is lost.
+func TestSickToTheEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	for _, sickness := range []string{"plane=hang", "github=500", "git=slow"} {
+		s := played(t, "-speed", "20", "-sick", sickness)
+		require.Equal(t, len(cards()), s.Waiting+s.Cancelled, sickness)
+		require.Zero(t, s.Lost, sickness)
+		require.Zero(t, s.Duplicates, sickness)
+		require.NotEmpty(t, s.Told, sickness)
+	}
+}
+
+// A wrong sickness is refused by name, with what is possible.
+func TestWrongSickness(t *testing.T) {
+	for flag, want := range map[string]string{
+		"mail=hang":           "one of plane, plane.comments, plane.status, github, telegram, git",
+		"plane":               "one of hang, slow, 500, refuse, garbage",
+		"plane=tired":         "one of hang, slow, 500, refuse, garbage",
+		"plane=hang:soon":     "such as 20s",
+		"plane=hang:-1s":      "such as 20s",
+		"plane.columns=hang:": "is no neighbour",
+	} {
+		var out bytes.Buffer
+		require.Equal(t, 2, run([]string{"-sick", flag}, &out, &out), flag)
+		require.Contains(t, out.String(), "-sick: ", flag)
+		require.Contains(t, out.String(), want, flag)
+	}
+	var out bytes.Buffer
+	require.Equal(t, 2, run([]string{"-sick", "git=hang", "-sick", "git=slow"}, &out, &out))
+	require.Contains(t, out.String(), "git is sick already")
 }
 
 // The agent does the same again when it is run again.

@@ -7,6 +7,7 @@
 //	go run ./examples/demo -manual            drag the cards yourself
 //	go run ./examples/demo -speed 20 -exit    end when all cards are done
 //	go run ./examples/demo -lose 0.7 -exit    with most webhooks lost
+//	go run ./examples/demo -sick telegram=hang -sick plane=500:20s -exit
 //	go run ./examples/demo -database-url postgres://… -replicas 3 -kills 5 -pauses 3 -exit
 //
 // With -exit the last line of output is a summary in JSON, and the exit code is
@@ -27,6 +28,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 )
 
 // options are the flags.
@@ -38,6 +40,7 @@ type options struct {
 	port   int
 	kills  int
 	lose   float64
+	sick   sicknesses
 
 	database string
 	replicas int
@@ -73,6 +76,7 @@ func run(args []string, out, errs io.Writer) int {
 	flags.IntVar(&o.port, "port", 0, "of the page; 0 = any free one")
 	flags.IntVar(&o.kills, "kills", 0, "how often the server is killed (kill -9) on the way")
 	flags.Float64Var(&o.lose, "lose", 0, "share of webhooks that never arrive, from 0 to 1")
+	flags.Var(&o.sick, "sick", "NEIGHBOUR=KIND[:DURATION]: what is sick from the start on, to the end or for a while; again for another neighbour (plane, plane.comments, plane.status, github, telegram, git; "+fakehttp.Names()+")")
 	flags.StringVar(&o.database, "database-url", "", "postgres://… = keep the service's data there, in a schema that is made and dropped; default: an SQLite file")
 	flags.IntVar(&o.replicas, "replicas", 1, "processes of the service that share the database")
 	flags.IntVar(&o.pauses, "pauses", 0, "how often a replica is paused (SIGSTOP) for longer than its claims live")

@@ -92,6 +92,9 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 		g.Go("people", w.people)
 		g.Go("colleague", w.colleague)
 	}
+	for _, one := range w.o.sick {
+		g.Go("healer", func(ctx context.Context) { w.heal(ctx, one) })
+	}
 	g.Go("killer", k.kill)
 	g.Go("pauser", k.pause)
 	if !w.o.exit {
@@ -109,7 +112,7 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 	for _, m := range w.chat.Messages() {
 		fmt.Fprintf(out, "\n  %s\n", strings.ReplaceAll(strings.TrimSpace(telegramtest.Plain(m.Text)), "\n", "\n  "))
 	}
-	return s, errors.Join(err, sum, s.broken())
+	return s, errors.Join(err, sum, s.broken(w.o.sick))
 }
 
 // ready waits until the server answers.

@@ -97,7 +97,7 @@ func (w *world) people(ctx context.Context) {
 	for every(ctx, max(w.scaled(500*time.Millisecond), 20*time.Millisecond)) {
 		harm := false
 		for _, i := range w.board.Items("") {
-			harm = harm || w.ends(i.Name, blocked) && i.StateName == "Blocked"
+			harm = harm || w.ends(i.Name, blocked) && (i.StateName == "Blocked" || w.o.sick.forever(theStatuses) && w.alerted(fmt.Sprintf("%s-%d", w.board.Identifier(i.Project), i.Sequence), i.ID))
 			if harm && w.ends(i.Name, frozen) && answered[i.ID] == 0 {
 				answered[i.ID]++
 				_ = w.board.Move(i.ID, "To Analyse")
@@ -107,7 +107,7 @@ func (w *world) people(ctx context.Context) {
 					continue
 				}
 				key := i.ID + answer
-				if answered[key] >= w.said(i.ID, words) {
+				if answered[key] >= w.heard(ctx, i.ID, words) {
 					continue
 				}
 				answered[key]++
@@ -120,15 +120,18 @@ func (w *world) people(ctx context.Context) {
 	}
 }
 
-// ends reports whether a card has a fate.
-func (w *world) ends(title string, f fate) bool {
+// fateOf is how a card is to end.
+func (w *world) fateOf(title string) fate {
 	for _, c := range cards() {
 		if c.title == title {
-			return c.fate == f
+			return c.fate
 		}
 	}
-	return false
+	return ""
 }
+
+// ends reports whether a card has a fate.
+func (w *world) ends(title string, f fate) bool { return w.fateOf(title) == f }
 
 // colleague is a person who works on main of the shop without the service: the
 // lines that a card changes are changed there too, while the card is under way.

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -38,11 +39,21 @@ type summary struct {
 	CostUSD    float64  `json:"cost_usd"`
 	Seconds    float64  `json:"seconds"`
 	Wrong      []string `json:"wrong,omitempty"`
+
+	Sick    []sickView `json:"sick,omitempty"`
+	Waiting int        `json:"waiting,omitempty"` // for what is sick to the end
+	Told    []string   `json:"told,omitempty"`    // by the service, of what is sick
 }
 
 // broken is the error of a summary whose invariants do not hold.
-func (s summary) broken() error {
-	if s.Tasks != len(cards()) || s.Done != count(done) || s.Cancelled != count(stopped) || s.Explained != count(blocked)+count(frozen) || s.Duplicates > 0 || s.Lost > 0 || len(s.Wrong) > 0 {
+func (s summary) broken(sick sicknesses) error {
+	want := map[fate]int{}
+	for _, f := range []fate{done, stopped, blocked, frozen} {
+		if sick.reached(f) {
+			want[f] = count(f)
+		}
+	}
+	if s.Done != want[done] || s.Cancelled != want[stopped] || s.Explained != want[blocked]+want[frozen] || s.Duplicates > 0 || s.Lost > 0 || len(s.Wrong) > 0 {
 		return fmt.Errorf("an invariant broke: %s", strings.Join(s.Wrong, "; "))
 	}
 	return nil
@@ -52,11 +63,17 @@ func (s summary) broken() error {
 // nothing is left in the queue but what a frozen repository holds.
 func (w *world) finished(ctx context.Context, k *keeper) error {
 	for pause(ctx, 50*time.Millisecond) {
-		if !w.met() || !k.done() {
+		if !w.met(ctx) || !k.done() {
+			continue
+		}
+		if !w.o.sick.reached(done) {
+			if w.settled(ctx) {
+				return nil
+			}
 			continue
 		}
 		var q struct {
-			Effects []struct{ Kind string } `json:"effects"`
+			Effects []struct{ Kind, Pool string } `json:"effects"`
 			Jobs    []struct {
 				Waits []struct{ Name string } `json:"waits_for"`
 			} `json:"jobs"`
@@ -64,7 +81,12 @@ func (w *world) finished(ctx context.Context, k *keeper) error {
 		if w.api(ctx, "/queue", &q) != nil {
 			continue
 		}
-		owed, held := len(q.Effects), 0
+		owed, held := 0, 0
+		for _, e := range q.Effects {
+			if !w.o.sick.owed(e.Pool) {
+				owed++
+			}
+		}
 		for _, j := range q.Jobs {
 			if len(j.Waits) > 0 && j.Waits[0].Name == "freeze" {
 				held++
@@ -77,14 +99,12 @@ func (w *world) finished(ctx context.Context, k *keeper) error {
 	return fmt.Errorf("the cards were not done in time (%d kills, %d pauses)", k.killed.Load(), k.paused.Load())
 }
 
-// met reports whether the board shows every card where it ends.
-func (w *world) met() bool {
-	columns := map[fate][]string{done: {"Done", "Monitoring after Deploy"}, stopped: {"STOP"}, blocked: {"Blocked"}, frozen: {"Analysis", "To Analyse"}}
-	for _, i := range w.board.Items("") {
-		for _, c := range cards() {
-			if c.title == i.Name && !slices.Contains(columns[c.fate], i.StateName) {
-				return false
-			}
+// met reports whether every card that can end has.
+func (w *world) met(ctx context.Context) bool {
+	f := w.look(ctx)
+	for _, c := range cards() {
+		if w.o.sick.reached(c.fate) && !slices.ContainsFunc(f.Cards, func(s seen) bool { return s.Title == c.title && w.stands(s, c.fate) }) {
+			return false
 		}
 	}
 	return true
@@ -111,10 +131,24 @@ func (w *world) sum(ctx context.Context) (summary, error) {
 		errs = append(errs, w.api(ctx, fmt.Sprintf("/tasks/%d", t.ID), &d), w.api(ctx, fmt.Sprintf("/tasks/%d/explain", t.ID), &x))
 		s.task(w, d, x.Summary)
 	}
-	s.Lost = len(cards()) - s.Done - s.Cancelled - s.Explained
+	s.Sick, s.Told = w.ailing(), w.told()
+	w.waiting(&s, list.Tasks)
+	s.Lost = len(cards()) - s.Done - s.Cancelled - s.Explained - s.Waiting
 	w.duplicates(&s)
 	s.Missing = missing(tour(w.look(ctx)))
 	return s, errors.Join(append(errs, w.replay(ctx, &s))...)
+}
+
+// waiting counts the cards that wait for what is sick to the end: those with a task, of
+// which the service says so, and those of which every webhook is kept.
+func (w *world) waiting(s *summary, tasks []web.TaskView) {
+	kept := !slices.ContainsFunc(w.board.Deliveries(), func(d planetest.Delivery) bool { return d.Status/100 != 2 })
+	for _, c := range cards() {
+		begun := slices.ContainsFunc(tasks, func(t web.TaskView) bool { return t.Title == c.title })
+		if !begun && kept && !w.o.sick.reached(c.fate) {
+			s.Waiting++
+		}
+	}
 }
 
 // task adds up one task and looks for what must not be.
@@ -126,10 +160,12 @@ func (s *summary) task(w *world, d web.TaskDetail, why string) {
 	switch {
 	case d.Stage == "cancelled":
 		s.Cancelled++
-	case w.ends(d.Title, blocked) && w.alerted(d.WorkItemID), w.ends(d.Title, frozen) && strings.HasSuffix(why, "(freeze)"):
+	case w.ends(d.Title, blocked) && w.alerted(d.WorkItemID, d.TrackerIssueID), w.ends(d.Title, frozen) && strings.HasSuffix(why, "(freeze)"):
 		s.Explained++
 	case d.Stage == "done" && !w.ends(d.Title, blocked):
 		s.Done++
+	case why != "" && !w.o.sick.reached(w.fateOf(d.Title)):
+		s.Waiting++
 	default:
 		s.Wrong = append(s.Wrong, fmt.Sprintf("%s at %s says: %s", d.WorkItemID, d.Stage, why))
 	}
@@ -156,10 +192,14 @@ func (s *summary) task(w *world, d web.TaskDetail, why string) {
 	}
 }
 
-// alerted reports whether the chat was told that a deployment made things worse.
-func (w *world) alerted(item string) bool {
+// alerted reports whether people were told that a deployment made things worse: by the
+// chat or, when that is sick to the end, by the board.
+func (w *world) alerted(key, item string) bool {
+	if w.o.sick.forever(theChat) {
+		return slices.ContainsFunc(w.board.Items(""), func(i planetest.Item) bool { return i.ID == item && i.StateName == "Blocked" })
+	}
 	return slices.ContainsFunc(w.chat.Messages(), func(m telegramtest.Message) bool {
-		return strings.Contains(m.Text, item+":") && strings.Contains(m.Text, "DEGRADED")
+		return strings.Contains(m.Text, key+":") && strings.Contains(m.Text, "DEGRADED")
 	})
 }
 
@@ -191,7 +231,7 @@ func (w *world) duplicates(s *summary) {
 		}
 	}
 	for _, m := range w.chat.Messages() {
-		if !strings.Contains(m.Text, "second copy") {
+		if !strings.Contains(m.Text, "second copy") && !strings.Contains(m.Text, "given up") { // which says it of each comment in the same words
 			twice("message", m.Text)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
@@ -53,6 +55,10 @@ type world struct {
 	schema   string // of the tables, when the database is PostgreSQL
 	began    time.Time
 	looker   looker
+	sick     map[string]*fakehttp.Switch // by neighbour
+	mux      *http.ServeMux
+	stood    string    // how the cards stood when they moved last
+	since    time.Time // then
 }
 
 func listen(ctx context.Context, address string) (net.Listener, error) {
@@ -89,7 +95,8 @@ func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 			return w, err
 		}
 	}
-	return w, w.registry()
+	w.mux = http.NewServeMux()
+	return w, errors.Join(w.outside(w.mux), w.registry())
 }
 
 // addresses gives every replica an address and a data directory.
@@ -119,8 +126,20 @@ func (w *world) addresses(ctx context.Context) error {
 	return err
 }
 
+// origin is where the git host keeps its repositories.
+func (w *world) origin() string { return filepath.Join(w.dir, "origin") }
+
+// clone is where the service finds a repository: its folder, or an address when that
+// can be sick.
+func (w *world) clone(p *project) string {
+	if !w.o.sick.has(theRemote) {
+		return w.bare(p)
+	}
+	return "http://" + w.page.Addr().String() + "/git/" + filepath.Base(w.bare(p))
+}
+
 func (w *world) bare(p *project) string {
-	return filepath.Join(w.dir, "origin", strings.ReplaceAll(p.repo, "/", "--")+".git")
+	return filepath.Join(w.origin(), strings.ReplaceAll(p.repo, "/", "--")+".git")
 }
 
 // close ends everything.
@@ -193,7 +212,7 @@ func (w *world) registry() error {
 	b.WriteString("projects:\n")
 	for _, p := range w.projects {
 		fmt.Fprintf(&b, "  - tracker_project: %q\n    repo: %s\n    clone_url: %q\n    prefix: %s\n    self_hosting: %t\n    web_url: %q\n",
-			p.id, p.repo, w.bare(p), p.prefix, p.self, "https://github.example.org/"+p.repo)
+			p.id, p.repo, w.clone(p), p.prefix, p.self, "https://github.example.org/"+p.repo)
 		if p.watched {
 			fmt.Fprintf(&b, "    monitor: [\"http://%s/health/%s\"]\n", w.page.Addr(), p.prefix)
 		}
@@ -218,6 +237,9 @@ func (w *world) environ(r *replica) []string {
 		"GITHUB_URL": base + "/github", "GITHUB_TOKEN": githubToken, "GITHUB_WEBHOOK_SECRET": githubSecret,
 		"TELEGRAM_URL": base + "/telegram", "TELEGRAM_TOKEN": telegramToken, "TELEGRAM_CHAT_ID": telegramChatID,
 	}
+	if len(w.o.sick) > 0 { // nobody wants to wait as long as a real deployment does
+		settings["CALL_TIMEOUT"], settings["GIT_TIMEOUT"] = "2s", "5s"
+	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "DEMO_DIR=" + w.dir, fmt.Sprintf("DEMO_SPEED=%g", w.o.speed)}
 	for name, value := range settings {
 		env = append(env, "ORCH_"+name+"="+value)
@@ -227,11 +249,8 @@ func (w *world) environ(r *replica) []string {
 
 // handler serves the outside world: the page, and the three services.
 func (w *world) handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/plane/", http.StripPrefix("/plane", w.board))
+	mux := w.mux
 	mux.HandleFunc("GET /health/{project}", w.health)
-	mux.Handle("/github/", http.StripPrefix("/github", w.host))
-	mux.Handle("/telegram/", http.StripPrefix("/telegram", w.chat))
 	w.pages(mux)
 	tracks(mux, w.o.seed, maplibre(w.o.maplibre))
 	known := web.OnlyHosts(mux)
