@@ -157,7 +157,7 @@ type Store interface {
 	Commit(ctx context.Context, c Commit) error
 	// Receive records a delivery and puts its job, both or neither. It reports
 	// true, and does nothing, for one that is known by (source, id) or by
-	// (source, body hash) within the last 90 days.
+	// (source, body hash), for as long as that is kept: see Pruner.
 	Receive(ctx context.Context, d Delivery, job queue.Job) (duplicate bool, err error)
 }
 
@@ -176,6 +176,19 @@ func CommitTake(ctx context.Context, s Store, c Commit, pool, worker string, n i
 		return r.CommitTake(ctx, c, pool, worker, n, ttl)
 	}
 	return nil, s.Commit(ctx, c)
+}
+
+// Pruner removes what is over. Tasks, the journal, gate results, agent runs and
+// reservations stay. A call is short, and safe beside everything else.
+type Pruner interface {
+	// PruneJobs looks at the next limit jobs with larger ids than after and removes
+	// those that ended before a moment. Jobs of tasks that have not ended stay, and those
+	// that a reservation names. It returns how many it has removed and the id to go on
+	// after, 0 when nothing that is old enough lies behind. An id never comes back.
+	PruneJobs(ctx context.Context, before time.Time, after int64, limit int) (removed int, next int64, err error)
+	// PruneDeliveries removes those of the limit oldest deliveries that came before a
+	// moment. When one of them comes again it counts as new.
+	PruneDeliveries(ctx context.Context, before time.Time, limit int) (removed int, err error)
 }
 
 // Dependency says that a task waits for another to be finished.

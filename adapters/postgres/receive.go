@@ -10,9 +10,6 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// deliveryAge is how long deliveries are remembered.
-const deliveryAge = 90 * 24 * time.Hour
-
 // receiving is a delivery with the job that it makes.
 type receiving struct {
 	delivery  orchestrator.Delivery
@@ -57,14 +54,13 @@ func (t *tx) receiveAll(batch []*request) (jobs []queue.Job, err error) {
 	return jobs, nil
 }
 
-// known marks the deliveries that have come before, and forgets the oldest.
+// known marks the deliveries that have come before.
 func (t *tx) known(all []*receiving) error {
 	sources, ids, hashes := make([]string, len(all)), make([]string, len(all)), make([]string, len(all))
 	for i, r := range all {
 		r.duplicate = false
 		sources[i], ids[i], hashes[i] = r.delivery.Source, r.delivery.ID, r.delivery.BodyHash
 	}
-	t.exec("delete from ~deliveries where source = any($1::text[]) and received_at < $2", sources, t.now.Add(-deliveryAge))
 	// Lateral, so that each is looked up: as "exists" the planner would read them all.
 	found, err := rows(t, pgx.RowTo[int64], `with u as materialized (select * from unnest($1::text[], $2::text[], $3::text[]) with ordinality u(source, id, hash, i))
 		select i from u cross join lateral (select from ~deliveries d where d.source = u.source and d.delivery_id = u.id and d.delivery_id <> '' limit 1) f

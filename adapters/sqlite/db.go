@@ -1,6 +1,6 @@
 // Package sqlite keeps the queue, the tasks and the tracks in one SQLite file: the
 // embedded store of the service. One DB is a queue.Queue, queue.Keeper,
-// queue.Lister, orchestrator.Store, Story, Dependencies and Ledger; its Tracks are
+// queue.Lister, orchestrator.Store, Story, Dependencies, Ledger and Pruner; its Tracks are
 // a gpstracks.Store, a gpstracks.RunStore and a tile.Source.
 //
 // All writes go through one goroutine that commits what has gathered in one
@@ -92,7 +92,7 @@ func dsn(path string, extra ...string) string {
 }
 
 func (d *DB) open(ctx context.Context, driver, path string) (err error) {
-	if d.writes, err = sql.Open(driver, dsn(path, "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(4000)")); err != nil {
+	if d.writes, err = sql.Open(driver, dsn(path, "auto_vacuum(incremental)", "journal_mode(WAL)", "journal_size_limit(67108864)", "synchronous(FULL)", "wal_autocheckpoint(4000)")); err != nil {
 		return err
 	}
 	d.writes.SetMaxOpenConns(1)

@@ -2,14 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/queue"
 )
-
-// deliveryAge is how long deliveries are remembered.
-const deliveryAge = 90 * 24 * time.Hour
 
 // receiving is a delivery with the job that it makes.
 type receiving struct {
@@ -28,18 +24,11 @@ func (d *DB) Receive(ctx context.Context, v orchestrator.Delivery, job queue.Job
 // receiveAll records the deliveries that are new and puts their jobs.
 func (t *tx) receiveAll(batch []*request) error {
 	var jobs []queue.Job
-	sources := map[string]bool{}
 	for _, r := range batch {
 		if r.receive == nil {
 			continue
 		}
 		v := r.receive.delivery
-		if !sources[v.Source] {
-			sources[v.Source] = true
-			if err := t.exec("delete from deliveries where source = ? and received_at < ?", v.Source, micros(t.now.Add(-deliveryAge))); err != nil {
-				return err
-			}
-		}
 		known, err := t.known(v)
 		if err != nil {
 			return err

@@ -201,8 +201,6 @@ func (s *Store) row() int64 {
 func (s *Store) Receive(ctx context.Context, d orchestrator.Delivery, job queue.Job) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	oldest := s.now().Add(-90 * 24 * time.Hour)
-	s.deliveries = slices.DeleteFunc(s.deliveries, func(o orchestrator.Delivery) bool { return o.ReceivedAt.Before(oldest) })
 	for _, o := range s.deliveries {
 		if o.Source == d.Source && (o.ID == d.ID && d.ID != "" || o.BodyHash == d.BodyHash) {
 			return true, nil

@@ -42,15 +42,20 @@ func receives(k *kit) {
 }
 
 func forgets(k *kit) {
-	d := orchestrator.Delivery{Source: "plane", ID: "1", BodyHash: "h", ReceivedAt: k.clock.Now()}
-	for _, step := range []struct {
+	const day = 24 * time.Hour
+	d := orchestrator.Delivery{Source: "plane", ID: "1", BodyHash: "h"}
+	for i, step := range []struct {
 		wait      time.Duration
+		removed   int
 		duplicate bool
-	}{{0, false}, {89 * 24 * time.Hour, true}, {2 * 24 * time.Hour, false}} {
+	}{{0, 0, false}, {89 * day, 0, true}, {2 * day, 1, false}, {day, 0, true}} {
 		k.clock.Add(step.wait)
+		removed, err := k.s.PruneDeliveries(k.Context(), k.clock.Now().Add(-90*day), 10)
+		require.NoError(k, err)
+		require.Equal(k, step.removed, removed, "step %d", i)
 		d.ReceivedAt = k.clock.Now()
 		duplicate, err := k.s.Receive(k.Context(), d, queue.Job{Pool: "events"})
 		require.NoError(k, err)
-		require.Equal(k, step.duplicate, duplicate)
+		require.Equal(k, step.duplicate, duplicate, "step %d", i)
 	}
 }

@@ -24,6 +24,7 @@ type Store interface {
 	orchestrator.Dependencies
 	orchestrator.Ledger
 	orchestrator.History
+	orchestrator.Pruner
 	queuetest.Queue
 }
 
@@ -58,7 +59,10 @@ func Run(t *testing.T, open Open) {
 		"an agent run is recorded once for each attempt":    runs,
 		"tasks are listed by filter":                        filters,
 		"a delivery is taken once":                          receives,
-		"a delivery is forgotten after 90 days":             forgets,
+		"a delivery is known until it is pruned":            forgets,
+		"jobs that ended long ago are pruned":               prunes,
+		"jobs that something needs are not pruned":          prunesNone,
+		"the id of a job that was pruned never comes back":  prunesNewest,
 		"one of many concurrent starts wins":                races,
 		"no such task":                                      missing,
 		"dependencies are kept by source":                   dependencies,

@@ -117,6 +117,24 @@ func (t *Tx) cancel(pools []string, which func(queue.Job) bool) []queue.Job {
 	return out
 }
 
+// Window lists the n jobs behind an id.
+func (t *Tx) Window(after int64, n int) []queue.Job {
+	from, _ := slices.BinarySearch(t.q.order, after+1)
+	var out []queue.Job
+	for _, id := range t.q.order[from:min(from+n, len(t.q.order))] {
+		out = append(out, *t.q.jobs[id])
+	}
+	return out
+}
+
+// Remove removes jobs that have ended.
+func (t *Tx) Remove(ids ...int64) {
+	for _, id := range ids {
+		delete(t.q.jobs, id)
+	}
+	t.q.order = slices.DeleteFunc(t.q.order, func(id int64) bool { return t.q.jobs[id] == nil })
+}
+
 // Hold holds subjects.
 func (t *Tx) Hold(holds ...queue.Hold) {
 	for _, h := range holds {
