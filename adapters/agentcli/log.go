@@ -21,7 +21,10 @@ func baseName(c work.Command) string {
 	return fmt.Sprintf("%03d-%s-%d", c.Run, safe(string(c.Role)), c.Attempt)
 }
 
-func taskDir(id int64) string { return fmt.Sprintf("task-%d", id) }
+// taskPrefix begins the name of a task's directory of logs.
+const taskPrefix = "task-"
+
+func taskDir(id int64) string { return fmt.Sprint(taskPrefix, id) }
 
 // OpenLog implements work.Logs.
 func (r *Runner) OpenLog(_ context.Context, n work.LogName) (io.ReadSeekCloser, error) {

@@ -14,6 +14,7 @@ import (
 // mark says how a checkout stands to the mirror. It lies beside the task's
 // repository.
 type mark struct {
+	Task   int64      `json:"task,omitempty"`
 	Taken  string     `json:"taken"`            // where the mirror's branch was when they last agreed
 	Start  string     `json:"start"`            // where the attempt began; the mirror has it
 	Whole  bool       `json:"whole"`            // else what is there is half made, and nothing of it counts

@@ -53,8 +53,8 @@ type Options struct {
 	Log       *slog.Logger      // nil discards
 }
 
-// Git implements work.Workspaces, work.Mirror, work.Rebaser and gates.Commands. It is safe
-// for concurrent use within one process.
+// Git implements work.Workspaces, work.Mirror, work.Rebaser, work.Disk, work.Mirrors and
+// gates.Commands. It is safe for concurrent use within one process.
 type Git struct {
 	opt   Options
 	env   []string
@@ -168,12 +168,16 @@ func (g *Git) locate(s work.Space) (place, error) {
 	if err := work.CheckKeep(s.Keep); err != nil {
 		return p, err
 	}
-	flat := strings.ToLower(owner + "--" + name)
-	p.mirror = filepath.Join(g.opt.Root, "mirrors", flat+".git")
-	own := filepath.Join(g.opt.Root, "repos", flat, s.WorkItem)
-	p.repo, p.mark, p.borrow, p.aside, p.lost = own+".git", own+".json", own+".borrow", own+".aside", own+".lost"
-	p.dir = filepath.Join(g.opt.Root, "work", flat, s.WorkItem)
+	p.lie(g.opt.Root, strings.ToLower(owner+"--"+name))
 	return p, nil
+}
+
+// lie says where everything lies of a work item of a repository.
+func (p *place) lie(root, flat string) {
+	p.mirror = filepath.Join(root, "mirrors", flat+".git")
+	own := filepath.Join(root, "repos", flat, p.WorkItem)
+	p.repo, p.mark, p.borrow, p.aside, p.lost = own+".git", own+".json", own+".borrow", own+".aside", own+".lost"
+	p.dir = filepath.Join(root, "work", flat, p.WorkItem)
 }
 
 // lock waits for the other calls under a name.

@@ -69,7 +69,7 @@ func setup(t testing.TB) *kit {
 	k := &kit{TB: t, root: t.TempDir(), bare: remote(t)}
 	k.restart()
 	k.space = work.Space{
-		Repo: "acme/app", CloneURL: k.bare, Main: "main", Branch: "feature/APP-1-cache", WorkItem: "APP-1", Docs: "docs/work/APP-1",
+		Repo: "acme/app", CloneURL: k.bare, Main: "main", Branch: "feature/APP-1-cache", WorkItem: "APP-1", Task: 1, Docs: "docs/work/APP-1",
 	}
 	return k
 }

@@ -24,6 +24,9 @@ const (
 	leftMax   = 5
 )
 
+// leftRefs begins the names of what attempts have left.
+const leftRefs = "refs/signalbox/left/"
+
 // salvage looks at what the attempt before has left. It returns the commit that the
 // next one starts at: what was committed on the branch and not taken, else the tip.
 // All that would be lost is kept for people. What cannot be read must not keep the
@@ -136,7 +139,7 @@ func (g *Git) lost(ctx context.Context, p place, sha string, others []string) (b
 
 // nextLeft names the next ref of the work item, and makes room for it.
 func (g *Git) nextLeft(ctx context.Context, p place) (string, error) {
-	prefix := "refs/signalbox/left/" + p.WorkItem + "/"
+	prefix := leftRefs + p.WorkItem + "/"
 	out, err := g.git(ctx, p.mirror, "for-each-ref", "--format=%(refname)", prefix)
 	if err != nil {
 		return "", err

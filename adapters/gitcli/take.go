@@ -282,10 +282,5 @@ func (g *Git) Close(ctx context.Context, s work.Space) error {
 	}
 	g.forget(ctx, p)
 	defer g.lock(p.dir)()
-	for _, name := range []string{p.mark, p.mark + ".new", p.dir, p.repo, p.borrow, p.aside, p.lost} {
-		if err := g.remove(name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return g.clear(p)
 }

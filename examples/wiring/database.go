@@ -29,10 +29,16 @@ type Database interface {
 // Records is what a Database remembers of tasks.
 type Records interface {
 	orchestrator.Store
-	orchestrator.Story
+	Past
 	orchestrator.Dependencies
 	orchestrator.Ledger
+}
+
+// Past is what it remembers of what is over.
+type Past interface {
+	orchestrator.Story
 	orchestrator.History
+	orchestrator.Pruner
 }
 
 // openDatabase opens the store that the settings name, and the leases that go

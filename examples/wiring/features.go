@@ -33,6 +33,7 @@ func (v *Service) features() (list []orchestrator.Feature, err error) {
 		{v.Settings.MergeGate, v.mergeGate},
 		{v.Settings.Monitor, v.monitor},
 		{v.Settings.budgetOn(), v.budget},
+		{true, v.retention},
 	} {
 		if !f.on {
 			continue

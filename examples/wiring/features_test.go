@@ -39,7 +39,7 @@ func TestSwitches(t *testing.T) {
 		{"ORCH_SERIAL_GATE_ENABLED", "serial_gate"}, {"ORCH_TASK_DEPS_ENABLED", "task_deps"}, {"ORCH_MERGE_GATE_ENABLED", "merge_gate"},
 		{"ORCH_MONITOR_ENABLED", "monitor"}, {"", "budget"},
 	}
-	var all []string
+	all := []string{"retention"} // is always on
 	for _, s := range switches {
 		all = append(all, s.name)
 	}
@@ -65,7 +65,7 @@ func TestSwitches(t *testing.T) {
 			require.ElementsMatch(t, want, built(i, j), "without %s and %s", switches[i].name, switches[j].name)
 		}
 	}
-	require.Empty(t, built(everything...))
+	require.Equal(t, []string{"retention"}, built(everything...))
 }
 
 // The table of features names real switches with their real defaults, and the

@@ -76,6 +76,10 @@ type Settings struct {
 	StatusDefer         time.Duration   `env:"STATUS_DEFER" envDefault:"500ms" doc:"how long a board event waits for the service's own status write"`
 	GitTimeout          time.Duration   `env:"GIT_TIMEOUT" envDefault:"5m" doc:"time limit of one git call"`
 	CallTimeout         time.Duration   `env:"CALL_TIMEOUT" envDefault:"20s" doc:"time limit of one request to Plane, GitHub or Telegram"`
+	KeepJobs            span            `env:"KEEP_JOBS" envDefault:"30d" doc:"how long jobs are kept that have ended, once their task has; 0: for ever"`
+	KeepDeliveries      span            `env:"KEEP_DELIVERIES" envDefault:"90d" doc:"how long a webhook that comes again is known; 0: for ever"`
+	KeepLogs            span            `env:"KEEP_LOGS" envDefault:"30d" doc:"how long agents' logs are kept, once their task has ended; 0: for ever"`
+	KeepLeft            span            `env:"KEEP_LEFT" envDefault:"90d" doc:"how long is kept what attempts have left uncommitted, once their task has ended; 0: for ever"`
 
 	PlaneURL       string `env:"PLANE_URL" doc:"address of Plane"`
 	PlaneWorkspace string `env:"PLANE_WORKSPACE" doc:"slug of the workspace"`
@@ -197,6 +201,9 @@ func (s Settings) check() error {
 		if u, err := url.Parse(value); value != "" && (err != nil || u.Host == "") {
 			wrong(name, "is %q, want an address such as https://example.org", value)
 		}
+	}
+	if d := s.KeepDeliveries; d > 0 && d < leastDeliveries {
+		wrong("KEEP_DELIVERIES", "is %s, want at least 7d, or 0 for ever: what is forgotten and comes again is acted upon twice", d)
 	}
 	if s.MergeDeferMax < 1 || s.MergeDeferMax > mergegate.DeferLimit {
 		wrong("MERGE_DEFER_MAX", "is %d, want 1 to %d", s.MergeDeferMax, mergegate.DeferLimit)

@@ -78,3 +78,26 @@ func TestMoney(t *testing.T) {
 		require.ErrorContains(t, err, want, text)
 	}
 }
+
+func TestKeep(t *testing.T) {
+	for text, want := range map[string]string{
+		"ORCH_KEEP_JOBS=0":            "",
+		"ORCH_KEEP_LOGS=36h":          "",
+		"ORCH_KEEP_LEFT=365d":         "",
+		"ORCH_KEEP_DELIVERIES=7d":     "",
+		"ORCH_KEEP_DELIVERIES=0d":     "",
+		"ORCH_KEEP_JOBS=30":           "ORCH_KEEP_JOBS: \"30\", want days or hours such as 30d or 36h, or 0 for ever",
+		"ORCH_KEEP_JOBS=-1d":          "ORCH_KEEP_JOBS",
+		"ORCH_KEEP_JOBS=1.5d":         "ORCH_KEEP_JOBS",
+		"ORCH_KEEP_LOGS=10s":          "ORCH_KEEP_LOGS",
+		"ORCH_KEEP_LEFT=99999999999d": "ORCH_KEEP_LEFT",
+		"ORCH_KEEP_DELIVERIES=6d":     "ORCH_KEEP_DELIVERIES is 6d, want at least 7d",
+	} {
+		_, err := wiring.Load([]string{text})
+		if want == "" {
+			require.NoError(t, err, text)
+			continue
+		}
+		require.ErrorContains(t, err, want, text)
+	}
+}

@@ -59,7 +59,7 @@ func plan() []room {
 // the reference server does.
 func simulated() []string {
 	out := []string{"orchestrator", "orchestrator/effects", "orchestrator/memstore", "orchestrator/web"}
-	for _, f := range []string{"budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "serialgate", "stop"} {
+	for _, f := range []string{"budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "retention", "serialgate", "stop"} {
 		out = append(out, "orchestrator/features/"+f)
 	}
 	return out

@@ -124,9 +124,6 @@ func (c *checker) leftOf(t orchestrator.Task) {
 	if cancelled && c.foreign[branch] == "" && s.places[0].Remote(t.Repo, branch) != "" && !c.inUse(t.Repo, branch) && !c.refused(t, orchestrator.EffectCancel) {
 		c.fail(Leftover, "the branch of the cancelled task %d is on the remote: %s", t.ID, branch)
 	}
-	if len(s.nodes) > 1 && !s.world.trap(TrapReplicas) || c.refused(t, orchestrator.EffectCancel) || c.refused(t, stage.EffectTidy) {
-		return
-	}
 	item, _ := orchestrator.Untomb(t.WorkItemID)
 	for machine, p := range s.places {
 		for _, dir := range p.Checkouts() {

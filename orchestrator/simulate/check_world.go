@@ -132,6 +132,13 @@ func (c *checker) untouched(n *node, s work.Space, how string) {
 	}
 }
 
+// unused looks whether what is removed from a machine's disk has an agent in it.
+func (c *checker) unused(n *node, r work.Remains) {
+	if c.s.agents.alive[place{n.machine, r.Task}] != nil {
+		c.fail(OneAgent, "%s is removed while an agent of task %d lives in it", r.Name, r.Task)
+	}
+}
+
 // commented looks at a comment that was posted.
 func (c *checker) commented(n *node, x tracker.NewComment) {
 	if x.Key == "" || !c.owed[x.Key] {

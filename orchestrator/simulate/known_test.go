@@ -29,7 +29,7 @@ func knownFaults() []fault {
 			"approval-without-documents", simulate.Unblocks,
 			"The analyst leaves out a required file: Approved is refused, and the explanation still names Approved as the way on.",
 			func() simulate.World {
-				return simulate.NewWorld(16, simulate.Limits{Traps: []string{simulate.TrapForgets}})
+				return simulate.NewWorld(249, simulate.Limits{Traps: []string{simulate.TrapForgets}})
 			},
 		},
 		{
@@ -54,15 +54,6 @@ func knownFaults() []fault {
 				w.Features = []string{"stop", "task_deps"}
 				w.Cards[1].BlockedBy, w.Cards[1].At, w.Cards[1].Project = 0, 2*time.Minute, w.Cards[0].Project
 				w.Cards[0].Acts = []simulate.Act{{At: 4 * time.Minute, Do: simulate.DoMove, To: stage.StatusStop}}
-				return w
-			},
-		},
-		{
-			"checkouts-on-replicas", simulate.Leftover,
-			"A task's checkouts on replicas other than the one that tidies up after it stay for ever.",
-			func() simulate.World {
-				w := calm(13, 4)
-				w.Replicas, w.Traps = 3, []string{simulate.TrapReplicas}
 				return w
 			},
 		},
@@ -122,7 +113,10 @@ func mendedFaults() map[string]simulate.World {
 	for i := range stopped.Cards {
 		stopped.Cards[i].Acts = []simulate.Act{{At: 12 * time.Minute, Do: simulate.DoMove, To: stage.StatusStop}}
 	}
+	replicas := calm(13, 4)
+	replicas.Replicas = 3
 	return map[string]simulate.World{
+		"checkouts on replicas that do not tidy up stay for ever":              replicas,
 		"a chat that hangs holds the workers of all effects":                   sick(7, 15, simulate.LaneChat, simulate.FateHang, 90*time.Minute),
 		"comments that are refused for good keep a person's STOP waiting":      stopped,
 		"what is owed dies in an outage of hours":                              sick(5, 2, simulate.LaneComments, simulate.FateError, 5*time.Hour),

@@ -18,6 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -216,6 +217,10 @@ func (n *node) makeFeatures(p ports) (list []orchestrator.Feature, err error) {
 		}
 		add(monitor.Feature(o))
 	}
+	add(retention.Feature(retention.Options{
+		Store: p.store, Jobs: p.store, Projects: p.projects, Agents: p.agents, Disks: []retention.Disk{{Disk: p.work, Name: "checkouts"}},
+		Every: 2 * every, Unknown: 10 * every, Now: now, Log: log,
+	}))
 	return list, err
 }
 

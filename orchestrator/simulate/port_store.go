@@ -89,6 +89,18 @@ func (p *storePort) LastDelivery(ctx context.Context, source string) (time.Time,
 	return call(ctx, p.n, reads("LastDelivery"), source, func() (time.Time, error) { return p.mem().LastDelivery(ctx, source) })
 }
 
+func (p *storePort) PruneJobs(ctx context.Context, before time.Time, after int64, limit int) (removed int, next int64, err error) {
+	err = void(ctx, p.n, writes("PruneJobs"), id(after), func() error {
+		removed, next, err = p.mem().PruneJobs(ctx, before, after, limit)
+		return err
+	})
+	return removed, next, err
+}
+
+func (p *storePort) PruneDeliveries(ctx context.Context, before time.Time, limit int) (int, error) {
+	return call(ctx, p.n, writes("PruneDeliveries"), "", func() (int, error) { return p.mem().PruneDeliveries(ctx, before, limit) })
+}
+
 func (p *storePort) Dependencies(ctx context.Context) ([]orchestrator.Dependency, error) {
 	return call(ctx, p.n, reads("Dependencies"), "", func() ([]orchestrator.Dependency, error) { return p.mem().Dependencies(ctx) })
 }

@@ -202,6 +202,17 @@ func (p *workPort) SameTree(ctx context.Context, s work.Space, a, b string) (boo
 	return call(ctx, p.n, ofGit("SameTree", true), s.Repo, func() (bool, error) { return p.place.SameTree(ctx, s, a, b) })
 }
 
+func (p *workPort) Remains(ctx context.Context) ([]work.Remains, error) {
+	return call(ctx, p.n, ofGit("Remains", true), "", func() ([]work.Remains, error) { return p.place.Remains(ctx) })
+}
+
+func (p *workPort) Remove(ctx context.Context, r work.Remains) error {
+	return void(ctx, p.n, ofGit("Remove", false), r.Name, func() error {
+		p.n.sim.check.unused(p.n, r)
+		return p.place.Remove(ctx, r)
+	})
+}
+
 // leasePort is the leases as a replica reaches them.
 type leasePort struct{ n *node }
 

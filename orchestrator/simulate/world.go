@@ -37,7 +37,7 @@ type World struct {
 // Traps are kinds of trouble that the service is known not to stand yet. No world
 // has them unless Limits says so.
 func Traps() []string {
-	return []string{TrapForgets, TrapPush, TrapDeadlock, TrapCancelled, TrapOutage, TrapRefused, TrapHang, TrapReplicas, TrapSwitch, TrapRegistry, TrapClock, TrapPaid}
+	return []string{TrapForgets, TrapPush, TrapDeadlock, TrapCancelled, TrapOutage, TrapRefused, TrapHang, TrapSwitch, TrapRegistry, TrapClock, TrapPaid}
 }
 
 // Traps by name.
@@ -52,7 +52,6 @@ const (
 	TrapClock     = "clock"     // clocks differ by more than a claim lives
 	TrapPaid      = "paid"      // attempts of agents are counted
 	TrapSwitch    = "switch"    // a feature is switched on or off when a replica starts again
-	TrapReplicas  = "replicas"  // checkouts on every machine are looked at when all tasks have ended
 	TrapOutage    = "outage"    // a neighbour is away for longer than any count of attempts would last
 )
 

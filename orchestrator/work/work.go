@@ -40,6 +40,7 @@ type Space struct {
 	Main     string // protected
 	Branch   string
 	WorkItem string // names the directory
+	Task     int64  // whose it is; 0 = not known
 	Docs     string // artefact directory, slash-separated
 	// Head is the commit that the task stands at; empty before the first. An
 	// adapter whose mirror lacks it gets it from where others have put it.

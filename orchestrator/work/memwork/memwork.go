@@ -27,8 +27,8 @@ import (
 // when it does not.
 type Script func(ctx context.Context, c work.Command, files map[string]string) work.Result
 
-// Place implements work.Workspaces, work.Mirror, work.Rebaser and work.Agents in
-// memory. Its calls on workspaces can be made to fail.
+// Place implements work.Workspaces, work.Mirror, work.Rebaser, work.Disk and work.Agents
+// in memory. Its calls on workspaces can be made to fail.
 type Place struct {
 	memfault.Switch
 
@@ -40,6 +40,7 @@ type Place struct {
 	script   Script
 	branches map[string]string            // mirror: "repo branch" → id
 	checkout map[string]string            // directory → id of its head
+	opened   map[string]work.Remains      // by directory
 	left     map[string]map[string]string // directory → files that were not committed
 	kept     int                          // commits of such files
 	runs     []work.Command
@@ -68,7 +69,7 @@ func New(s Script) *Place {
 }
 
 func newPlace(s Script, o *origin) *Place {
-	return &Place{origin: o, now: time.Now, script: s, branches: map[string]string{}, checkout: map[string]string{}, left: map[string]map[string]string{}}
+	return &Place{origin: o, now: time.Now, script: s, branches: map[string]string{}, checkout: map[string]string{}, opened: map[string]work.Remains{}, left: map[string]map[string]string{}}
 }
 
 // Machine makes the place of another machine, with mirrors and checkouts of its
@@ -135,6 +136,7 @@ func (p *Place) Open(ctx context.Context, s work.Space, first []work.File) (work
 	}
 	p.begin(s, first)
 	at := work.Checkout{Dir: dir(s)}
+	p.opened[at.Dir] = work.Remains{Task: s.Task, Name: at.Dir, Used: p.now()}
 	if files, ok := p.left[at.Dir]; ok {
 		p.kept++
 		at.Left = work.Left{Ref: fmt.Sprintf("refs/signalbox/left/%s/%d", s.WorkItem, p.kept), SHA: p.commit(p.checkout[at.Dir], files)}
@@ -333,6 +335,27 @@ func (p *Place) Drop(ctx context.Context, s work.Space, _ string) error {
 	}
 	delete(p.remote, key(s))
 	return nil
+}
+
+// Remains implements work.Disk.
+func (p *Place) Remains(context.Context) (out []work.Remains, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(p.checkout)) {
+		out = append(out, p.opened[name])
+	}
+	return out, p.fail
+}
+
+// Remove implements work.Disk.
+func (p *Place) Remove(_ context.Context, r work.Remains) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fail == nil && p.opened[r.Name].Used.Equal(r.Used) {
+		delete(p.checkout, r.Name)
+		delete(p.left, r.Name)
+	}
+	return p.fail
 }
 
 // Checkouts lists the directories that are open.

@@ -18,8 +18,9 @@ type Fixture struct {
 		work.Workspaces
 		work.Mirror
 		work.Rebaser
+		work.Disk
 	}
-	// Space is a task's; its branch does not exist yet.
+	// Space is a task's, which is named; its branch does not exist yet.
 	Space work.Space
 	// Agent writes files into a checkout as an attempt of an agent does, and commits
 	// them, or dies before that.
@@ -51,6 +52,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"what is closed begins again at its branch":         closes,
 		"what is dropped begins again at main":              drops,
 		"names that cannot be are refused":                  refuses,
+		"what is left of a task can be removed":             removes,
 	} {
 		t.Run(name, func(t *testing.T) { test(&kit{T: t, Fixture: open(t)}) })
 	}
@@ -227,4 +229,32 @@ func refuses(k *kit) {
 		_, err := k.Spaces.Open(k.Context(), s, nil)
 		require.ErrorIs(k, err, work.ErrBadName, path)
 	}
+}
+
+func removes(k *kit) {
+	none, err := k.Spaces.Remains(k.Context())
+	require.NoError(k, err)
+	require.Empty(k, none)
+	at := k.attempt()
+	k.Agent(at.Dir, map[string]string{"a.txt": "a"}, true)
+	head := k.take().SHA
+	before, err := k.Spaces.Remains(k.Context())
+	require.NoError(k, err)
+	require.Len(k, before, 1)
+	require.Equal(k, k.Space.Task, before[0].Task)
+	at = k.attempt()
+	require.NoError(k, k.Spaces.Remove(k.Context(), before[0]), "it was used since: nothing happens")
+	k.has(at, "a.txt", "a")
+	now, err := k.Spaces.Remains(k.Context())
+	require.NoError(k, err)
+	for range 2 {
+		require.NoError(k, k.Spaces.Remove(k.Context(), now[0]))
+	}
+	_, there := k.Look(at.Dir, "a.txt")
+	require.False(k, there)
+	none, err = k.Spaces.Remains(k.Context())
+	require.NoError(k, err)
+	require.Empty(k, none)
+	require.Equal(k, head, k.tip().SHA, "the mirror keeps the commits")
+	k.has(k.attempt(), "a.txt", "a")
 }

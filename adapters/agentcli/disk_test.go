@@ -1,0 +1,63 @@
+//go:build linux
+
+package agentcli_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+func TestLogDisk(t *testing.T) {
+	dir := t.TempDir()
+	r, err := agentcli.New(options(dir))
+	require.NoError(t, err)
+	c := command(t, "echo hello")
+	c.TaskID = 7
+	require.Equal(t, work.ResultOK, r.Run(t.Context(), c).Kind)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "logs", "other"), 0o700))
+	list, err := r.LogDisk().Remains(t.Context())
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.EqualValues(t, 7, list[0].Task)
+	name := filepath.Join(dir, "logs", "task-7")
+	files, err := os.ReadDir(name)
+	require.NoError(t, err)
+	later := time.Now().Add(time.Minute)
+	require.NoError(t, os.Chtimes(filepath.Join(name, files[0].Name()), later, later))
+	require.NoError(t, r.LogDisk().Remove(t.Context(), list[0]))
+	require.DirExists(t, name, "written to since it was listed")
+	list, err = r.LogDisk().Remains(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.LogDisk().Remove(t.Context(), list[0]))
+	require.NoDirExists(t, name)
+	require.DirExists(t, filepath.Join(dir, "logs", "other"))
+}
+
+// A mark of a run that was killed goes with what is left of the run; half of one too.
+func TestMarks(t *testing.T) {
+	dir := t.TempDir()
+	r, err := agentcli.New(options(dir))
+	require.NoError(t, err)
+	for _, name := range []string{"7.1.1.json", "7.2.1.json.new", "8.1.1.json"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "state", name), []byte(`{"task_id":7,"token":"x","boot":"before"}`), 0o600))
+	}
+	list, err := r.Marks().Remains(t.Context())
+	require.NoError(t, err)
+	require.Len(t, list, 3)
+	for _, m := range list {
+		if m.Task == 7 {
+			require.NoError(t, r.Marks().Remove(t.Context(), m))
+		}
+	}
+	list, err = r.Marks().Remains(t.Context())
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.EqualValues(t, 8, list[0].Task)
+}
