@@ -22,6 +22,9 @@ const (
 	maintainEvery = 24 * time.Hour
 )
 
+// handedMax bounds the arguments of one push.
+const handedMax = 1000
+
 // Objects that nothing refers to stay while a task of the repository lives, for its
 // checkouts borrow them, whatever became of the refs. Afterwards they go when they
 // are older than this: what was just fetched has no ref yet.
@@ -114,7 +117,6 @@ func (g *Git) removeHanded(ctx context.Context, p place, lives func(context.Cont
 		return before, err
 	}
 	args := []string{"push", "--quiet", "--no-verify", "--", p.CloneURL}
-	first := len(args)
 	for line := range strings.Lines(out) {
 		_, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		item, commit, _ := strings.Cut(strings.TrimPrefix(ref, "refs/signalbox/"), "/")
@@ -126,15 +128,16 @@ func (g *Git) removeHanded(ctx context.Context, p place, lives func(context.Cont
 		case err != nil:
 			return before, err
 		case alive:
-		case slices.Contains(before, ref):
+		case slices.Contains(before, ref) && len(args) < handedMax:
 			args = append(args, ":"+ref)
 		default:
 			idle = append(idle, ref)
 		}
 	}
-	if len(args) > first {
-		_, err = g.git(ctx, p.mirror, args...)
+	if args[len(args)-1] == p.CloneURL {
+		return idle, nil
 	}
+	_, err = g.git(ctx, p.mirror, args...)
 	return idle, err
 }
 

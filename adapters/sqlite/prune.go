@@ -9,7 +9,7 @@ import (
 )
 
 // emptyPages is how many empty pages one call of Pruner gives back to the file system.
-const emptyPages = 1000
+const emptyPages = 250
 
 // PruneJobs implements orchestrator.Pruner. The newest job stays, so that ids are
 // drawn behind it after a restart too.

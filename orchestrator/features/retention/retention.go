@@ -55,7 +55,7 @@ type Options struct {
 
 // Bounds of one call of the store, which other writers wait for, and the pause behind it.
 const (
-	batch = 500
+	batch = 200
 	pause = 20 * time.Millisecond
 )
 
