@@ -71,7 +71,7 @@ func TestRemainsOfKills(t *testing.T) {
 	k := setup(t)
 	own, dir := filepath.Join(k.root, "repos", "acme--app", "APP-1"), filepath.Join(k.root, "work", "acme--app", "APP-1")
 	parts := []string{own + ".json", own + ".json.new", dir, own + ".git", own + ".borrow", own + ".aside", own + ".lost"}
-	for n := range len(parts) {
+	for n := range parts {
 		k.open()
 		for _, part := range append(parts[1:2], parts[4:]...) {
 			require.NoError(t, os.MkdirAll(part, 0o700))

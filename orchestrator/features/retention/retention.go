@@ -103,7 +103,7 @@ func (s *sweeper) run(ctx context.Context, e *orchestrator.Engine) {
 // failed logs an error, unless the program is being stopped.
 func (s *sweeper) failed(ctx context.Context, err error, what string, args ...any) bool {
 	if err != nil && ctx.Err() == nil {
-		s.opt.Log.Warn(what, append(args, "err", err)...)
+		s.opt.Log.Warn("a part of what is over stays until the next sweep", append(args, "what", what, "err", err)...)
 	}
 	return err != nil
 }
@@ -113,7 +113,7 @@ func (s *sweeper) prune(ctx context.Context, e *orchestrator.Engine) {
 	now, jobs, deliveries := s.opt.Now(), 0, 0
 	for after, more := int64(0), s.opt.KeepJobs > 0; more; {
 		n, next, err := s.opt.Store.PruneJobs(ctx, now.Add(-s.opt.KeepJobs), after, batch)
-		if s.failed(ctx, err, "ended jobs cannot be removed") {
+		if s.failed(ctx, err, "ended jobs") {
 			break
 		}
 		jobs, after = jobs+n, next
@@ -121,7 +121,7 @@ func (s *sweeper) prune(ctx context.Context, e *orchestrator.Engine) {
 	}
 	for more := s.opt.KeepDeliveries > 0; more; {
 		n, err := s.opt.Store.PruneDeliveries(ctx, now.Add(-s.opt.KeepDeliveries), batch)
-		if s.failed(ctx, err, "old deliveries cannot be removed") {
+		if s.failed(ctx, err, "old deliveries") {
 			break
 		}
 		deliveries += n
@@ -135,7 +135,7 @@ func (s *sweeper) prune(ctx context.Context, e *orchestrator.Engine) {
 // sweep removes what lies on a disk for tasks that have ended.
 func (s *sweeper) sweep(ctx context.Context, d Disk) {
 	list, err := d.Remains(ctx)
-	if s.failed(ctx, err, "what lies on the disk cannot be listed", "disk", d.Name) {
+	if s.failed(ctx, err, d.Name) {
 		return
 	}
 	for _, r := range list {
@@ -146,7 +146,7 @@ func (s *sweeper) sweep(ctx context.Context, d Disk) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.failed(ctx, err, "what a task has left on the disk cannot be removed", "disk", d.Name, "name", r.Name, "task", r.Task)
+		s.failed(ctx, err, d.Name, "name", r.Name, "task", r.Task)
 	}
 }
 
@@ -201,7 +201,7 @@ func (s *sweeper) maintain(ctx context.Context) {
 			}
 			err = s.opt.Mirrors.Maintain(ctx, p.Space(orchestrator.Task{}), m)
 		}
-		s.failed(ctx, err, "a mirror cannot be looked after", "repo", p.Repo)
+		s.failed(ctx, err, "a mirror", "repo", p.Repo)
 	}
 }
 
