@@ -113,7 +113,7 @@ func TestMaintain(t *testing.T) {
 	next := k.open() // borrows all of it
 	old := time.Now().Add(-30 * 24 * time.Hour)
 	run(t, k.mirror(), "update-ref", "-d", "refs/heads/"+k.space.Branch)
-	for n := range 3000 { // loose objects, as from many small fetches
+	for n := range 1200 { // loose objects, as from many small fetches
 		blob := fmt.Sprintf("%d", n)
 		write(t, k.root, "blobs/"+blob, blob)
 	}
