@@ -337,27 +337,6 @@ func (p *Place) Drop(ctx context.Context, s work.Space, _ string) error {
 	return nil
 }
 
-// Remains implements work.Disk.
-func (p *Place) Remains(context.Context) (out []work.Remains, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(p.checkout)) {
-		out = append(out, p.opened[name])
-	}
-	return out, p.fail
-}
-
-// Remove implements work.Disk.
-func (p *Place) Remove(_ context.Context, r work.Remains) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.fail == nil && p.opened[r.Name].Used.Equal(r.Used) {
-		delete(p.checkout, r.Name)
-		delete(p.left, r.Name)
-	}
-	return p.fail
-}
-
 // Checkouts lists the directories that are open.
 func (p *Place) Checkouts() []string {
 	p.mu.Lock()
