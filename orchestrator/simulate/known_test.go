@@ -29,7 +29,7 @@ func knownFaults() []fault {
 			"approval-without-documents", simulate.Unblocks,
 			"The analyst leaves out a required file: Approved is refused, and the explanation still names Approved as the way on.",
 			func() simulate.World {
-				return simulate.NewWorld(249, simulate.Limits{Traps: []string{simulate.TrapForgets}})
+				return simulate.NewWorld(204, simulate.Limits{Traps: []string{simulate.TrapForgets}})
 			},
 		},
 		{

@@ -104,7 +104,7 @@ func TestMendedFaults(t *testing.T) {
 // reads as a story.
 func TestShrink(t *testing.T) {
 	t.Parallel()
-	r := simulate.Run(simulate.NewWorld(249, simulate.Limits{Traps: []string{simulate.TrapForgets}}))
+	r := simulate.Run(simulate.NewWorld(204, simulate.Limits{Traps: []string{simulate.TrapForgets}}))
 	require.NotNil(t, r.Failure)
 	small := simulate.Shrink(r)
 	require.Equal(t, r.Failure.Invariant, small.Failure.Invariant)
