@@ -71,7 +71,7 @@ type Options struct {
 	AgentRetries   []time.Duration // waits before an agent is tried again; default 30 s, 2 min, 10 min
 	JobTTL         time.Duration   // a claim without a heartbeat for this long is given back; default 30 s
 	Poll           time.Duration   // how often queues are looked at without a hint; default 1 s
-	StatusDefer    time.Duration   // how long a board event waits for our own status write; default 500 ms
+	StatusDefer    time.Duration   // how long a board event waits before it looks at the board again; default 500 ms
 	Stage          stage.Options
 	Worker         string // name of this process in claims; default "worker"
 }

@@ -73,7 +73,7 @@ type Settings struct {
 	CIPoll              time.Duration   `env:"CI_POLL" envDefault:"30s" doc:"how often CI is looked at while no webhook comes"`
 	JobTTL              time.Duration   `env:"JOB_TTL" envDefault:"30s" doc:"a claim without a heartbeat for this long is given back"`
 	Poll                time.Duration   `env:"POLL" envDefault:"1s" doc:"how often queues are looked at without a hint"`
-	StatusDefer         time.Duration   `env:"STATUS_DEFER" envDefault:"500ms" doc:"how long a board event waits for the service's own status write"`
+	StatusDefer         time.Duration   `env:"STATUS_DEFER" envDefault:"500ms" doc:"how long a board event waits before it looks at the board again"`
 	GitTimeout          time.Duration   `env:"GIT_TIMEOUT" envDefault:"5m" doc:"time limit of one git call"`
 	CallTimeout         time.Duration   `env:"CALL_TIMEOUT" envDefault:"20s" doc:"time limit of one request to Plane, GitHub or Telegram"`
 	KeepJobs            span            `env:"KEEP_JOBS" envDefault:"30d" doc:"how long jobs are kept that have ended, once their task has; 0: for ever"`
