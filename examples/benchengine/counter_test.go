@@ -146,6 +146,14 @@ func (c *counter) Repeat(ctx context.Context, id int64) (int64, error) {
 	return c.call(0).store.Repeat(ctx, id)
 }
 
+func (c *counter) PruneJobs(ctx context.Context, before time.Time, after int64, limit int) (int, int64, error) {
+	return c.call(0).store.PruneJobs(ctx, before, after, limit)
+}
+
+func (c *counter) PruneDeliveries(ctx context.Context, before time.Time, limit int) (int, error) {
+	return c.call(0).store.PruneDeliveries(ctx, before, limit)
+}
+
 func (c *counter) Reap(ctx context.Context) ([]queue.Job, error) {
 	list, err := c.call(0).store.Reap(ctx)
 	return many(c, list, err)
