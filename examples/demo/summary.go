@@ -294,6 +294,9 @@ func (w *world) replay(ctx context.Context, s *summary) error {
 	}
 	defer service.Close()
 	again, err := service.Replay(ctx, "")
+	if len(again.Tasks) == 0 && s.Done+s.Cancelled == 0 { // a neighbour kept every card from beginning
+		return nil
+	}
 	for _, t := range again.Tasks {
 		if !t.Equal {
 			s.Wrong = append(s.Wrong, t.WorkItem+" is decided otherwise now: "+t.First)
