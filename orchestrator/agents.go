@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -169,7 +170,7 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 	if ctx.Err() != nil {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
 	}
-	if errors.Is(err, work.ErrRemote) { // it has nothing to do with the agent, which keeps its retries
+	if errors.Is(err, work.ErrRemote) && fault.Retryable(err) { // it has nothing to do with the agent, which keeps its retries
 		e.Log.Warn("an agent waits for the remote of its repository", "task", t.ID, "repo", t.Repo, "err", err)
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(remoteWait), Error: err.Error()}
 	}

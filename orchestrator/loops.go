@@ -40,16 +40,27 @@ type pool struct {
 	slots  *poolSlots
 	handle func(context.Context, queue.Claim) *queue.Outcome
 	health *health // nil: the pool has no destination that could be sick
+	poll   time.Duration
 }
+
+// idlePolls is how much more seldom pools are looked at than that of events: its looks
+// find the jobs of all that have come due, and hint.
+const idlePolls = 10
 
 // pools are all that the engine takes jobs of.
 func (e *Engine) pools() []pool {
-	list := []pool{{queue.PoolAgents, newSlots(e.opt.MaxConcurrency), e.handleAgent, nil}}
+	list := []pool{{name: queue.PoolAgents, slots: newSlots(e.opt.MaxConcurrency), handle: e.handleAgent}}
 	for _, name := range eventPools() {
-		list = append(list, pool{name, newSlots(e.opt.EventWorkers), e.handleEvent, e.health[name]})
+		list = append(list, pool{name: name, slots: newSlots(e.opt.EventWorkers), handle: e.handleEvent})
 	}
 	for _, l := range effectLanes() {
-		list = append(list, pool{l.Pool(), newSlots(e.opt.EffectWorkers), e.handleEffect, e.health[l.Pool()]})
+		list = append(list, pool{name: l.Pool(), slots: newSlots(e.opt.EffectWorkers), handle: e.handleEffect})
+	}
+	for i := range list {
+		list[i].health, list[i].poll = e.health[list[i].name], idlePolls*e.opt.Poll
+		if list[i].name == queue.PoolEvents {
+			list[i].poll = e.opt.Poll
+		}
 	}
 	return list
 }
@@ -76,14 +87,14 @@ func (e *Engine) work(ctx context.Context, g *run.Group, p pool) {
 				defer s.giveBack()
 				for next := []queue.Claim{c}; len(next) > 0; { // the commit that ends a job brings the next one
 					var again time.Time
-					if again, next = e.do(ctx, next[0], p); !again.IsZero() && again.Sub(e.Now()) < e.opt.Poll {
+					if again, next = e.do(ctx, next[0], p); !again.IsZero() && again.Sub(e.Now()) < p.poll {
 						s.putOff(again)
 					}
 				}
 			})
 		}
 		if len(claims) == 0 {
-			err = e.Scheduler.Wait(ctx, s.next(e.Now(), e.opt.Poll), wake, s.changed)
+			err = e.Scheduler.Wait(ctx, s.next(e.Now(), p.poll), wake, s.changed)
 		}
 	}
 }

@@ -199,7 +199,8 @@ type Lister interface {
 	// Depth counts unfinished jobs by pool and status, from small tables.
 	Depth(ctx context.Context) ([]Depth, error)
 	// Wake returns a channel that receives a hint when a pool may have become
-	// claimable; it is a hint only, polling is the truth.
+	// claimable; it is a hint only, polling is the truth. A Take of any pool sees the
+	// jobs of all pools that have come due, and hints theirs.
 	Wake(pool string) <-chan struct{}
 }
 

@@ -48,8 +48,7 @@ func illnesses() (out []ill) {
 	return out
 }
 
-// refused is what differs when a neighbour refuses for good. What git says of a remote
-// does not tell a refusal from a failure.
+// refused is what differs when a neighbour refuses for good.
 func (c *ill) refused() {
 	switch c.neighbour {
 	case "telegram":
@@ -62,8 +61,8 @@ func (c *ill) refused() {
 		c.waits, c.heals = "what people do on the board; columns and comments are given up", "what people did is acted upon, within 5 min"
 	case "github":
 		c.waits, c.heals = "the card that needs a pull request: it is Blocked", "set the card In Progress"
-	default:
-		return
+	case "git":
+		c.waits, c.heals = "the card that needs the remote: it is Blocked", "set the card In Progress"
 	}
 	c.lane = ""
 }
@@ -75,7 +74,7 @@ func (c ill) alarm() string {
 		return "log: a destination does not answer, lane=" + strconv.Quote(c.lane)
 	case c.neighbour == "telegram":
 		return "log: a job was given up"
-	case c.neighbour == "github":
+	case c.neighbour == "github" || c.neighbour == "git":
 		return "log: a job was given up; the board, the chat"
 	default:
 		return "log: a job was given up; the chat, each time"
@@ -135,7 +134,7 @@ func (c ill) told(w *world) {
 	w.Helper()
 	w.until("it is told", func() bool {
 		if c.lane == "" {
-			return strings.Contains(w.read("server.log"), `msg="a job was given up"`) && (c.neighbour == "telegram" || w.rang("given up") || w.rang("refused for good"))
+			return strings.Contains(w.read("server.log"), `msg="a job was given up"`) && (c.neighbour == "telegram" || w.rang("given up") || w.rang("refused for good") || w.rang("blocked"))
 		}
 		return regexp.MustCompile(`msg="a destination does not answer" lane="?` + c.lane + `"? `).MatchString(w.read("server.log"))
 	})
@@ -264,10 +263,22 @@ func withoutGit(w *world, c ill) {
 	w.until("the other's developer begins", func() bool { return w.worked("OTH-1", "developer") })
 	third := w.card("NEW", "To begin")
 	w.move(third, "To Analyse")
-	w.until("the third's agent waits", func() bool { return strings.Contains(w.read("server.log"), "an agent waits for the remote") })
+	if c.kind != fakehttp.Refuse {
+		w.until("the third's agent waits", func() bool { return strings.Contains(w.read("server.log"), "an agent waits for the remote") })
+	}
 	c.told(w)
 	require.Empty(w, w.runs("NEW-1"))
+	if c.kind == fakehttp.Refuse {
+		w.until("all are Blocked", func() bool {
+			return w.column(item) == "Blocked" && w.column(other) == "Blocked" && w.column(third) == "Blocked"
+		})
+	}
 	w.sick[c.neighbour].Heal()
+	if c.kind == fakehttp.Refuse {
+		for _, card := range []string{item, other, third} {
+			w.move(card, "In Progress")
+		}
+	}
 	w.until("both end", func() bool { return w.isOver(item) && w.isOver(other) })
 	w.until("the new one begins", func() bool { return w.task(third).Hold == "approval" })
 	w.owesNothing()

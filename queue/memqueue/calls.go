@@ -35,6 +35,12 @@ func (q *Queue) take(pool, worker string, n int, ttl time.Duration) []queue.Clai
 		if j.Pool == pool && j.Status == queue.Queued && !behind && !j.AvailableAt.After(now) && !q.held(j) {
 			ready = append(ready, j)
 		}
+		if j.Pool != pool && j.AvailableAt.After(q.seen) && !j.AvailableAt.After(now) {
+			q.hint(j.Pool)
+		}
+	}
+	if now.After(q.seen) {
+		q.seen = now
 	}
 	slices.SortStableFunc(ready, func(a, b *queue.Job) int { return cmp.Compare(a.Priority, b.Priority) })
 	var out []queue.Claim

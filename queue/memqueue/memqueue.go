@@ -23,6 +23,7 @@ type Queue struct {
 	dedupe map[string]int64 // unfinished jobs by dedupe key
 	holds  []queue.Hold
 	wake   map[string]chan struct{}
+	seen   time.Time // jobs that were due by then have had their hint
 }
 
 // New makes an empty queue. A nil clock means time.Now.
@@ -89,7 +90,24 @@ func (t *Tx) end(j queue.Job) {
 		t.q.open = slices.DeleteFunc(t.q.open, func(id int64) bool { return id == j.ID })
 		delete(t.q.dedupe, j.DedupeKey)
 	}
-	t.q.hintAll()
+	t.q.hintAfter(j)
+}
+
+// hintAfter hints that a job, or the next one of its key, may be claimable.
+func (q *Queue) hintAfter(j queue.Job) {
+	if !j.Status.Terminal() {
+		q.hint(j.Pool)
+		return
+	}
+	if j.Key == "" {
+		return
+	}
+	for _, id := range q.open {
+		if q.jobs[id].Key == j.Key {
+			q.hint(q.jobs[id].Pool)
+			return
+		}
+	}
 }
 
 // Cancel cancels a task's unfinished jobs in the pools (none = all), except one
@@ -152,8 +170,12 @@ func (t *Tx) Hold(holds ...queue.Hold) {
 func (t *Tx) Free(holds ...queue.Hold) {
 	for _, h := range holds {
 		t.q.holds = slices.DeleteFunc(t.q.holds, func(o queue.Hold) bool { return o.Subject == h.Subject && o.Name == h.Name })
+		for _, id := range t.q.open {
+			if j := t.q.jobs[id]; slices.Contains(j.Holds, h.Subject) {
+				t.q.hint(j.Pool)
+			}
+		}
 	}
-	t.q.hintAll()
 }
 
 // waits says what the unfinished jobs wait for, in order of id.
@@ -200,12 +222,6 @@ func (q *Queue) hint(pool string) {
 	select {
 	case q.waker(pool) <- struct{}{}:
 	default:
-	}
-}
-
-func (q *Queue) hintAll() {
-	for pool := range q.wake {
-		q.hint(pool)
 	}
 }
 

@@ -208,21 +208,39 @@ func hastens(k *kit) {
 
 func wakes(k *kit) {
 	hint := k.q.Wake(pool)
-	k.hold("s", "n")
-	k.put(queue.Job{Holds: []string{"s"}})
-	for drained := false; !drained; {
+	hinted := func(change func()) {
+		k.Helper()
+		for drained := false; !drained; {
+			select {
+			case <-hint:
+			default:
+				drained = true
+			}
+		}
+		change()
 		select {
 		case <-hint:
-		default:
-			drained = true
+		case <-time.After(10 * time.Second):
+			require.Fail(k, "no hint")
 		}
 	}
-	k.free("s", "n")
-	select {
-	case <-hint:
-	case <-time.After(10 * time.Second):
-		require.Fail(k, "no hint")
-	}
+	k.hold("s", "n")
+	k.put(queue.Job{Holds: []string{"s"}})
+	hinted(func() { k.free("s", "n") })
+	k.done(k.one())
+
+	k.put(queue.Job{Key: "k"}, queue.Job{Key: "k"})
+	first := k.one()
+	hinted(func() { k.done(first) })
+	k.done(k.one())
+
+	k.put(queue.Job{AvailableAt: k.clock.Now().Add(time.Minute)})
+	k.none()
+	k.clock.Add(2 * time.Minute)
+	hinted(func() { // by whoever takes jobs of any pool
+		_, err := k.q.Take(k.Context(), "another", "w", 1, time.Minute)
+		require.NoError(k, err)
+	})
 	k.one()
 }
 
