@@ -60,11 +60,12 @@ type Subject struct {
 	// Deployed is the commit that the deployment was asked to bring out.
 	Deployed string
 
-	Tree     fs.FS     // the files of the repository at SHA
-	CI       CI        // continuous integration results
-	Reviews  Reviews   // reviews of the git host
-	Commands Commands  // executables of the registry entry
-	Approval *Approval // the human verdict, when one was given
+	Tree     fs.FS       // the files of the repository at SHA
+	CI       CI          // continuous integration results
+	Reviews  Reviews     // reviews of the git host
+	Commands Commands    // executables of the registry entry
+	Approval *Approval   // the human verdict, when one was given
+	Filed    stage.Filed // what the newest run of the stage's role has reported
 	Policy   Policy
 
 	// Mergeable is what came of bringing the branch up to date with main.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 func say(name string, v gates.Verdict) gates.Gate {
@@ -141,4 +142,14 @@ func Example() {
 	//   green small: small enough
 	//         + limit title
 	//   green named: the repository is acme/app
+}
+
+func FuzzReport(f *testing.F) {
+	f.Add("---\nverdict: passed\nsha: abc\n---\n")
+	f.Fuzz(func(t *testing.T, body string) {
+		r := gates.ParseReport(stage.Tester, 1, body)
+		if (r.Problem == "") != (r.Verdict != "" && r.SHA != "") {
+			t.Fatalf("%q is read as %+v", body, r)
+		}
+	})
 }

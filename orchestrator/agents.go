@@ -113,6 +113,9 @@ func (e *Engine) deployed(ctx context.Context, c queue.Claim, p Project, t Task,
 	}
 	result := work.Result{Kind: work.ResultOK, StartedAt: e.Now(), FinishedAt: e.Now(), Summary: "An earlier attempt has deployed it and reported so."}
 	report := reportOf(l.Role, result)
+	if report.Filed, tip.SHA, err = e.file(ctx, p, t, l, tip.SHA); err != nil {
+		return nil
+	}
 	if report.Questions, err = e.questions(ctx, p, t, tip.SHA); err != nil {
 		return nil
 	}
@@ -190,6 +193,10 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 		return e.attempt(c, t, l, result)
 	}
 	report := reportOf(l.Role, result)
+	if report.Filed, tip.SHA, err = e.file(ctx, p, t, l, tip.SHA); err != nil {
+		result.Kind, result.Reason = work.ResultUnusable, "its report could not be put into the branch: "+err.Error()
+		return e.attempt(c, t, l, result)
+	}
 	if report.Questions, err = e.questions(ctx, p, t, tip.SHA); err != nil {
 		result.Kind, result.Reason = work.ResultUnusable, "its questions could not be read: "+err.Error()
 		return e.attempt(c, t, l, result)
@@ -286,7 +293,7 @@ func (e *Engine) command(ctx context.Context, p Project, t Task, l stage.Launch,
 	return work.Command{
 		TaskID: t.ID, WorkItem: t.WorkItemID, Repo: t.Repo, Role: l.Role, Stage: l.Stage, Run: l.Run,
 		Attempt: c.Job.Attempt, Dir: dir, Agent: p.Agents[l.Role], Timeout: e.opt.AgentTimeout,
-		Prompt: Prompt(p, t, l, target, e.answers(ctx, p, t)),
+		Prompt: Prompt(p, t, l, target, e.answers(ctx, p, t)), Report: l.ReportFile(),
 		Env: map[string]string{
 			"SIGNALBOX_BRANCH": t.Branch, "SIGNALBOX_DOCS": docs, "SIGNALBOX_SHA": target,
 			"SIGNALBOX_PHASE": string(l.Phase), "SIGNALBOX_FEEDBACK": l.Feedback, "SIGNALBOX_TITLE": t.Title,

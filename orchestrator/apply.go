@@ -96,6 +96,9 @@ func (e *Engine) subject(ctx context.Context, p Project, t Task, ev stage.Event)
 		},
 		Policy: gates.Policy{CINone: p.CINone, Required: p.Required, Contexts: p.Contexts},
 	}
+	if s.Filed = t.State.Filed; ev.On == stage.OnAgentFinished && ev.Agent != nil {
+		s.Filed = ev.Agent.Filed
+	}
 	if ev.On == stage.OnApproved {
 		s.Approval = &gates.Approval{By: ev.By, At: ev.At}
 	}

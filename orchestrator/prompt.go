@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // Prompt is what an agent is told: its task, what to leave behind, and the
@@ -46,9 +47,9 @@ func assignment(l stage.Launch) string {
 	case stage.Developer:
 		return "Build what {docs}/design.md describes, with tests. Continuous integration judges the commit.\n"
 	case stage.Reviewer:
-		return "Review the changes against {main}. " + reportForm("review.md", "approved or changes_requested")
+		return "Review the changes against {main}. " + reportForm("approved or changes_requested")
 	case stage.Tester:
-		return "Test the branch against {docs}/acceptance.md. " + reportForm("test-report.md", "passed or failed")
+		return "Test the branch against {docs}/acceptance.md. " + reportForm("passed or failed")
 	default:
 		return deployment(l)
 	}
@@ -57,15 +58,15 @@ func assignment(l stage.Launch) string {
 func deployment(l stage.Launch) string {
 	switch {
 	case l.Stage == stage.DeployStaging:
-		return "Deploy the commit {sha} to staging and check it there. " + reportForm("staging-report.md", "success or failure")
+		return "Deploy the commit {sha} to staging and check it there. " + reportForm("success or failure")
 	case l.Phase == stage.PhaseAwait:
 		return "Prepare the production deployment of {sha} without changing anything in production; write what will happen to {docs}/deploy-plan.md.\n"
 	default:
 		return "Deploy the merged commit {sha} to production and check it there. If it is there already (an earlier attempt may have been interrupted, by the deployment itself perhaps) do not deploy it again: check it and report. " +
-			reportForm("deploy-report.md", "success or failure")
+			reportForm("success or failure")
 	}
 }
 
-func reportForm(file, verdicts string) string {
-	return "Write {docs}/" + file + ". It begins with\n    ---\n    verdict: " + verdicts + "\n    sha: {sha}\n    summary: one line\n    ---\n"
+func reportForm(verdicts string) string {
+	return "Write your report to the file " + work.ReportPath + ", outside the repository: nothing that is committed counts as one. It begins with\n    ---\n    verdict: " + verdicts + "\n    sha: {sha}\n    summary: one line\n    ---\n"
 }

@@ -203,6 +203,17 @@ func (r *rig) stall(item string, at stage.Stage) {
 	} else {
 		t.State.MergeSHA = ""
 	}
+	about := t.State.Head
+	if at == stage.Deploy {
+		about = t.State.MergeSHA
+	}
+	if words, ok := map[stage.Stage]stage.Filed{
+		stage.Review: {Role: stage.Reviewer, Verdict: "approved"}, stage.Testing: {Role: stage.Tester, Verdict: "passed"},
+		stage.DeployStaging: {Role: stage.Deployer, Verdict: "success"}, stage.Deploy: {Role: stage.Deployer, Verdict: "success"},
+	}[at]; ok {
+		words.SHA = about
+		t.State.Filed = words
+	}
 	require.NoError(r, r.store.Commit(context.Background(), orchestrator.Commit{Task: &t}))
 }
 

@@ -1,6 +1,9 @@
 // Package agentcli runs coding agents that are command line tools: Claude Code,
 // Codex, Gemini CLI, OpenCode, or any command.
 //
+// A run puts its report into its outbox, a directory that is made for it and that the
+// presets let their tools write.
+//
 // An agent runs under a shim, a small process of this program (RunShim): in a
 // session of its own, with an environment of allow-listed names, its output in
 // files whose size is bounded. When the agent ends, is stopped, or the service
@@ -139,6 +142,7 @@ type execution struct {
 	record string // file in StateDir
 	log    string // standard output; standard error is beside it
 	prompt string // file
+	outbox string // directory
 }
 
 // Run implements work.Agents.
@@ -191,9 +195,12 @@ func (r *Runner) prepare(c work.Command) (execution, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return e, err
 	}
+	if err := e.giveOutbox(dir); err != nil {
+		return e, fmt.Errorf("agentcli: %w", err)
+	}
 	base := filepath.Join(dir, baseName(c))
 	e.log, e.prompt = base+".out", base+".prompt"
-	for name, body := range map[string]string{e.prompt: c.Prompt, e.log: ""} {
+	for name, body := range map[string]string{e.prompt: e.Prompt, e.log: ""} {
 		if err := os.WriteFile(name, []byte(body), 0o600); err != nil {
 			return e, err
 		}

@@ -49,6 +49,9 @@ func (r *Runner) environment(e execution, token string) (map[string]string, erro
 	} {
 		env["SIGNALBOX_"+name] = value
 	}
+	if e.Report != "" {
+		env["SIGNALBOX_REPORT"] = e.reportPath()
+	}
 	env[mark] = token
 	env["GIT_TERMINAL_PROMPT"] = "0"
 	return env, nil

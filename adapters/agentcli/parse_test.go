@@ -103,9 +103,9 @@ func TestSplit(t *testing.T) {
 
 func TestArgv(t *testing.T) {
 	p, _ := builtin("claude")
-	argv := p.argv("-rf --dangerous {gitdir}", "/p", "/d")
+	argv := p.argv(execution{Command: work.Command{Prompt: "-rf --dangerous {gitdir}", Dir: "/d"}, prompt: "/p"})
 	require.Equal(t, "\n-rf --dangerous {gitdir}", argv[2])
-	argv = p.argv(strings.Repeat("x", 200_000), "/p", "/d")
+	argv = p.argv(execution{Command: work.Command{Prompt: strings.Repeat("x", 200_000), Dir: "/d"}, prompt: "/p"})
 	require.Contains(t, argv[2], "/p")
 	require.Less(t, len(argv[2]), 1000)
 	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
@@ -119,14 +119,15 @@ func TestArgv(t *testing.T) {
 func TestGitDir(t *testing.T) {
 	dir := t.TempDir()
 	codex, _ := builtin("codex")
-	require.Contains(t, codex.argv("", "", dir), `sandbox_workspace_write.writable_roots=["`+dir+`/.git"]`)
+	e := execution{Command: work.Command{Dir: dir}, outbox: "/logs/out"}
+	require.Contains(t, codex.argv(e), `sandbox_workspace_write.writable_roots=["`+dir+`/.git","/logs/out"]`)
 	for body, want := range map[string]string{
 		"gitdir: /elsewhere/it's \"here\"\n": `/elsewhere/it's \"here\"`,
 		"gitdir: ../repo\n":                  filepath.Join(filepath.Dir(dir), "repo"),
 		"nonsense":                           dir + "/.git",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, ".git"), []byte(body), 0o600))
-		require.Contains(t, codex.argv("", "", dir), `sandbox_workspace_write.writable_roots=["`+want+`"]`)
+		require.Contains(t, codex.argv(e), `sandbox_workspace_write.writable_roots=["`+want+`","/logs/out"]`)
 	}
 }
 

@@ -19,8 +19,8 @@ const (
 
 // Preset is how a tool is called. In Argv, "{prompt}" stands for the prompt; a
 // prompt that no command line can hold is replaced by one that names its file.
-// "{gitdir}" stands for the checkout's git directory, for tools that must be
-// told what they may write.
+// "{gitdir}" stands for the checkout's git directory and "{outbox}" for the directory
+// of the run's report, for tools that are limited in what they may write.
 type Preset struct {
 	Argv   []string
 	Stdin  bool   // the prompt is given on standard input; else that is /dev/null
@@ -34,15 +34,15 @@ func builtin(name string) (Preset, bool) {
 	switch name {
 	case "claude": // the list of tools is one word: it would swallow what follows
 		return Preset{Format: FormatClaude, Argv: []string{
-			"claude", "--print", "{prompt}", "--output-format", "json", "--permission-mode", "acceptEdits", "--allowedTools=Bash,Edit,Write",
+			"claude", "--print", "{prompt}", "--output-format", "json", "--add-dir={outbox}", "--permission-mode", "acceptEdits", "--allowedTools=Bash,Edit,Write",
 		}}, true
 	case "codex": // its sandbox lets nothing else be written, not even the index
 		return Preset{Stdin: true, Format: FormatCodex, Argv: []string{
-			"codex", "exec", "--json", "--sandbox", "workspace-write", "-c", `sandbox_workspace_write.writable_roots=["{gitdir}"]`,
+			"codex", "exec", "--json", "--sandbox", "workspace-write", "-c", `sandbox_workspace_write.writable_roots=["{gitdir}","{outbox}"]`,
 			"--skip-git-repo-check", "--ephemeral", "-",
 		}}, true
 	case "gemini": // any lesser mode denies commands where nobody can be asked
-		return Preset{Format: FormatGemini, Argv: []string{"gemini", "--output-format", "json", "--approval-mode=yolo", "--prompt", "{prompt}"}}, true
+		return Preset{Format: FormatGemini, Argv: []string{"gemini", "--output-format", "json", "--approval-mode=yolo", "--include-directories={outbox}", "--prompt", "{prompt}"}}, true
 	case "opencode":
 		return Preset{Format: FormatOpenCode, Argv: []string{"opencode", "run", "--format", "json", "--auto", "{prompt}"}}, true
 	default:
@@ -74,15 +74,16 @@ func (r *Runner) preset(agent string) (Preset, error) {
 const argMax = 96 << 10
 
 // argv is the command line with the prompt in it.
-func (p Preset) argv(prompt, file, dir string) []string {
+func (p Preset) argv(e execution) []string {
+	prompt := e.Prompt
 	if len(prompt) > argMax || strings.ContainsRune(prompt, 0) {
-		prompt = "Your task is in the file " + file + ". Read it and do it."
+		prompt = "Your task is in the file " + e.prompt + ". Read it and do it."
 	}
 	if strings.HasPrefix(prompt, "-") {
 		prompt = "\n" + prompt // never an option
 	}
-	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(gitDir(dir))
-	fill := strings.NewReplacer("{prompt}", prompt, "{gitdir}", quoted)
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace
+	fill := strings.NewReplacer("{prompt}", prompt, "{gitdir}", quote(gitDir(e.Dir)), "{outbox}", quote(e.outbox))
 	var out []string
 	for _, a := range p.Argv {
 		out = append(out, fill.Replace(a))

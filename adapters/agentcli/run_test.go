@@ -131,6 +131,42 @@ func TestOpenLog(t *testing.T) {
 	}
 }
 
+// What a run reports comes from its own outbox, which is empty when it begins.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, nil)
+	report := func(body string) (string, error) {
+		t.Helper()
+		c := command(t, body)
+		c.Role, c.Report, c.Prompt = stage.Reviewer, "review.md", "Write to {report}, and read {report}."
+		res := r.Run(t.Context(), c)
+		require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+		return r.Report(t.Context(), c)
+	}
+	text, err := report(`read line; [ "$line" = "Write to $SIGNALBOX_REPORT, and read $SIGNALBOX_REPORT." ] && echo fine >"$SIGNALBOX_REPORT"; echo done`)
+	require.NoError(t, err)
+	require.Equal(t, "fine\n", text)
+	_, err = report("echo done")
+	require.ErrorIs(t, err, fs.ErrNotExist, "that of an earlier execution")
+
+	secret := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(secret, []byte("secret"), 0o600))
+	for name, body := range map[string]string{
+		"a link":           `ln -s ` + secret + ` "$SIGNALBOX_REPORT"`,
+		"a linked outbox":  `d=$(dirname "$SIGNALBOX_REPORT"); rmdir "$d"; ln -s ` + filepath.Dir(secret) + ` "$d"; ln ` + secret + ` "$SIGNALBOX_REPORT"`,
+		"a pipe":           `mkfifo "$SIGNALBOX_REPORT"`,
+		"a directory":      `mkdir "$SIGNALBOX_REPORT"`,
+		"too long":         `head -c 70000 /dev/zero >"$SIGNALBOX_REPORT"`,
+		"no outbox at all": `d=$(dirname "$SIGNALBOX_REPORT"); rmdir "$d"; echo x >"$d"`,
+	} {
+		text, err := report(body + "; echo done")
+		require.Error(t, err, name)
+		require.Empty(t, text, name)
+	}
+	_, err = report("echo done")
+	require.ErrorIs(t, err, fs.ErrNotExist, "whatever was left there")
+}
+
 func TestEnvironment(t *testing.T) {
 	t.Setenv("ORCH_PLANE_TOKEN", "secret1")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret2")

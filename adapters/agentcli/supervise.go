@@ -19,7 +19,7 @@ import (
 func (r *Runner) supervise(ctx context.Context, e execution) (ending, error) {
 	none := ending{exit: -1}
 	order, err := json.Marshal(shimOrder{
-		Argv: e.preset.argv(e.Prompt, e.prompt, e.Dir), Dir: e.Dir, Stdin: e.preset.stdin(e.prompt), Out: e.log, Err: errLog(e.log),
+		Argv: e.preset.argv(e), Dir: e.Dir, Stdin: e.preset.stdin(e.prompt), Out: e.log, Err: errLog(e.log),
 		Record: e.record, Max: r.opt.LogMax, GraceMS: r.opt.TermGrace.Milliseconds(),
 	})
 	if err != nil {

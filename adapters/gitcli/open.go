@@ -146,29 +146,10 @@ func (g *Git) firstCommit(ctx context.Context, p place, first []work.File) (stri
 	if err != nil || base == "" {
 		return "", errors.Join(fmt.Errorf("%s has no branch %s", p.Repo, p.Main), err)
 	}
-	temp, err := os.MkdirTemp(g.opt.Root, "index-")
+	tip, err := g.commitFiles(ctx, p, base, first, begin(p))
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(temp) // a temporary index; what is left of it harms nobody
-	env := []string{"GIT_INDEX_FILE=" + filepath.Join(temp, "index")}
-	if _, err := g.run(ctx, call{repo: p.mirror, env: env, args: []string{"read-tree", base}}); err != nil {
-		return "", err
-	}
-	for _, f := range first {
-		if err := g.stage(ctx, p, env, f); err != nil {
-			return "", err
-		}
-	}
-	tree, err := g.run(ctx, call{repo: p.mirror, env: env, args: []string{"write-tree"}})
-	if err != nil {
-		return "", err
-	}
-	out, err := g.run(ctx, call{repo: p.mirror, stdin: begin(p) + "\n", args: []string{"commit-tree", strings.TrimSpace(tree), "-p", base, "-F", "-"}})
-	if err != nil {
-		return "", err
-	}
-	tip := strings.TrimSpace(out)
 	_, err = g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, tip, strings.Repeat("0", 40))
 	return tip, err
 }

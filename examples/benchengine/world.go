@@ -201,28 +201,7 @@ func until(ctx context.Context, item tracker.Item, seen <-chan stage.Status, wan
 
 // agent does at once what its role is there for.
 func agent(_ context.Context, c work.Command, files map[string]string) work.Result {
-	docs := c.Env["SIGNALBOX_DOCS"] + "/"
-	verdict := func(word string) string {
-		return "---\nverdict: " + word + "\nsha: " + c.Env["SIGNALBOX_SHA"] + "\nsummary: looked at it\n---\n"
-	}
-	switch {
-	case c.Role == stage.Analyst:
-		files[docs+"requirements.md"], files[docs+"acceptance.md"] = "r", "a"
-	case c.Role == stage.Architect:
-		files[docs+"design.md"] = "d"
-	case c.Role == stage.Developer:
-		files["src/"+c.WorkItem+".go"] = fmt.Sprintf("package x // run %d", c.Run)
-	case c.Role == stage.Reviewer:
-		files[docs+"review.md"] = verdict("approved")
-	case c.Role == stage.Tester:
-		files[docs+"test-report.md"] = verdict("passed")
-	case c.Stage == stage.DeployStaging:
-		files[docs+"staging-report.md"] = verdict("success")
-	case c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseAwait):
-		files[docs+"deploy-plan.md"] = "p"
-	default:
-		files[docs+"deploy-report.md"] = verdict("success")
-	}
+	memwork.Diligent(c, files)
 	return work.Result{Kind: work.ResultOK, Usage: usage(), Summary: "fine"}
 }
 

@@ -162,28 +162,7 @@ func (s *strangers) agent(ctx context.Context, c agents.Command, files map[strin
 			}
 		}
 	}
-	docs := c.Env["SIGNALBOX_DOCS"] + "/"
-	verdict := func(word string) string {
-		return "---\nverdict: " + word + "\nsha: " + c.Env["SIGNALBOX_SHA"] + "\nsummary: looked at it\n---\n"
-	}
-	switch {
-	case c.Role == stage.Analyst:
-		files[docs+"requirements.md"], files[docs+"acceptance.md"] = "r", "a"
-	case c.Role == stage.Architect:
-		files[docs+"design.md"] = "d"
-	case c.Role == stage.Developer:
-		files["src/"+c.WorkItem+".go"] = fmt.Sprintf("package x // run %d", c.Run)
-	case c.Role == stage.Reviewer:
-		files[docs+"review.md"] = verdict("approved")
-	case c.Role == stage.Tester:
-		files[docs+"test-report.md"] = verdict("passed")
-	case c.Stage == stage.DeployStaging:
-		files[docs+"staging-report.md"] = verdict("success")
-	case c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseAwait):
-		files[docs+"deploy-plan.md"] = "p"
-	default:
-		files[docs+"deploy-report.md"] = verdict("success")
-	}
+	memwork.Diligent(c, files)
 	return agents.Result{Kind: agents.ResultOK, Usage: agents.Usage{Model: "model " + hostile, Input: 10, Output: 20, CacheRead: 300, CacheCreate: 40, MicroUSD: 1500}, Summary: "done " + hostile}
 }
 

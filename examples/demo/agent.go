@@ -58,7 +58,11 @@ func (j job) work() error {
 	if j.role == "developer" && strings.Contains(j.feedback, "conflicts with") {
 		return j.resolve()
 	}
-	for name, body := range j.files() {
+	files := j.files()
+	if verdict := j.verdict(); verdict != "" {
+		files[os.Getenv("SIGNALBOX_REPORT")] = fmt.Sprintf("---\nverdict: %s\nsha: %s\nsummary: checked by a script\n---\n\nThis is a demonstration.\n", verdict, j.sha)
+	}
+	for name, body := range files {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return err
 		}
@@ -94,9 +98,6 @@ func (j job) pause() error {
 // files is what the role writes.
 func (j job) files() map[string]string {
 	doc := func(name, body string) map[string]string { return map[string]string{filepath.Join(j.docs, name): body} }
-	verdict := func(name, word string) map[string]string {
-		return doc(name, fmt.Sprintf("---\nverdict: %s\nsha: %s\nsummary: checked by a script\n---\n\nThis is a demonstration.\n", word, j.sha))
-	}
 	switch {
 	case j.role == "analyst":
 		files := doc("requirements.md", "# Requirements of "+j.item+"\n\n1. "+j.title+"\n")
@@ -114,16 +115,24 @@ func (j job) files() map[string]string {
 			files[shared] = j.title + "\n"
 		}
 		return files
-	case j.role == "reviewer":
-		return verdict("review.md", "approved")
-	case j.role == "tester":
-		return verdict("test-report.md", "passed")
-	case j.stage == "deploy-staging":
-		return verdict("staging-report.md", "success")
-	case j.phase == "a":
+	case j.role == "deployer" && j.phase == "a":
 		return doc("deploy-plan.md", "# Plan\n\nCommit "+j.sha+" goes out.\n")
 	default:
-		return verdict("deploy-report.md", "success")
+		return map[string]string{}
+	}
+}
+
+// verdict is what the role reports; empty when its job owes no report.
+func (j job) verdict() string {
+	switch {
+	case j.role == "reviewer":
+		return "approved"
+	case j.role == "tester":
+		return "passed"
+	case j.role == "deployer" && j.phase != "a":
+		return "success"
+	default:
+		return ""
 	}
 }
 

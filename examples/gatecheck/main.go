@@ -21,6 +21,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/gates/fixture"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // cli is the command line.
@@ -31,6 +32,7 @@ type cli struct {
 	Deployed    string   `help:"The commit that was merged, for check_deploy_status."`
 	Title       string   `help:"For qg0."`
 	Description string   `help:"For qg0."`
+	Report      string   `help:"A role's report, such as tester=report.md."`
 	ApprovedBy  string   `help:"Who has approved, for check_analysis_approved."`
 	CINone      bool     `help:"The repository declares that it has no CI." name:"ci-none"`
 	Fixtures    string   `help:"Run the cases of these JSON files instead, such as 'cases/*.json'."`
@@ -90,6 +92,15 @@ func (c cli) judge(registry *gates.Registry, out, errs io.Writer) int {
 	s := gates.Subject{
 		SHA: sha, Deployed: c.Deployed, Tree: os.DirFS(c.Dir), Policy: gates.Policy{CINone: c.CINone},
 		Task: gates.Task{WorkItem: c.WorkItem, Title: c.Title, Description: c.Description, Docs: "docs/work/" + c.WorkItem},
+	}
+	if c.Report != "" {
+		role, name, _ := strings.Cut(c.Report, "=")
+		text, err := os.ReadFile(name)
+		if err != nil {
+			fmt.Fprintln(errs, "gatecheck: --report is to be role=file:", err)
+			return exitUse
+		}
+		s.Filed = gates.ParseReport(stage.Role(role), 0, string(text))
 	}
 	if c.ApprovedBy != "" {
 		s.Approval = &gates.Approval{By: c.ApprovedBy}

@@ -17,19 +17,17 @@ func gatecheck(args ...string) (int, string) {
 
 func TestJudge(t *testing.T) {
 	dir := t.TempDir()
-	docs := filepath.Join(dir, "docs/work/GPX-1")
-	require.NoError(t, os.MkdirAll(docs, 0o755))
-	report := func(verdict string) {
-		require.NoError(t, os.WriteFile(filepath.Join(docs, "test-report.md"), []byte("---\nverdict: "+verdict+"\nsha: 0123456789\n---\n"), 0o600))
+	report := func(verdict string) string {
+		name := filepath.Join(t.TempDir(), "report.md")
+		require.NoError(t, os.WriteFile(name, []byte("---\nverdict: "+verdict+"\nsha: 0123456789\n---\n"), 0o600))
+		return "--report=tester=" + name
 	}
 	base := []string{"--dir", dir, "--work-item", "GPX-1", "--sha", "0123456789"}
 	code, out := gatecheck(append(base, "check_tests_passed")...)
 	require.Equal(t, exitUndecided, code, out)
-	report("passed")
-	code, out = gatecheck(append(base, "check_tests_passed")...)
+	code, out = gatecheck(append(base, report("passed"), "check_tests_passed")...)
 	require.Equal(t, exitGreen, code, out)
-	report("failed")
-	code, out = gatecheck(append(base, "check_tests_passed")...)
+	code, out = gatecheck(append(base, report("failed"), "check_tests_passed")...)
 	require.Equal(t, exitRed, code, out)
 	code, out = gatecheck(append(base, "--approved-by", "kim", "check_analysis_approved")...)
 	require.Equal(t, exitRed, code, out)
@@ -52,7 +50,7 @@ func TestFixtures(t *testing.T) {
 }
 
 func TestWrongUse(t *testing.T) {
-	for _, args := range [][]string{nil, {"--no-such-flag"}, {"--dir", "/no/such/dir", "qg0"}, {"--dir", t.TempDir(), "qg0"}} {
+	for _, args := range [][]string{nil, {"--no-such-flag"}, {"--dir", "/no/such/dir", "qg0"}, {"--dir", t.TempDir(), "qg0"}, {"--sha", "x", "--report", "tester", "qg0"}} {
 		code, out := gatecheck(args...)
 		require.Equal(t, exitUse, code, out)
 	}

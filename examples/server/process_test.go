@@ -41,7 +41,7 @@ const agentScript = `set -e
 docs=$SIGNALBOX_DOCS
 mkdir -p "$docs"
 echo "$SIGNALBOX_WORK_ITEM $SIGNALBOX_ROLE $SIGNALBOX_PHASE task=$SIGNALBOX_TASK_ID run=$SIGNALBOX_RUN attempt=$SIGNALBOX_ATTEMPT" >>"$WORLD_DIR/runs"
-verdict() { printf -- '---\nverdict: %s\nsha: %s\nsummary: by a script\n---\n' "$2" "$SIGNALBOX_SHA" >"$docs/$1"; }
+verdict() { printf -- '---\nverdict: %s\nsha: %s\nsummary: by a script\n---\n' "$1" "$SIGNALBOX_SHA" >"$SIGNALBOX_REPORT"; }
 keep() { git add --all; git diff --cached --quiet || git commit --quiet -m "$SIGNALBOX_ROLE"; }
 await() { while ! [ -e "$1" ]; do sleep 0.02; done; }
 instead="$WORLD_DIR/$SIGNALBOX_WORK_ITEM-$SIGNALBOX_ROLE$SIGNALBOX_PHASE"
@@ -50,11 +50,11 @@ case "$SIGNALBOX_ROLE/$SIGNALBOX_STAGE/$SIGNALBOX_PHASE" in
 analyst/*) echo r >"$docs/requirements.md"; echo a >"$docs/acceptance.md" ;;
 architect/*) echo d >"$docs/design.md" ;;
 developer/*) mkdir -p src; echo "$SIGNALBOX_WORK_ITEM" >"src/$SIGNALBOX_WORK_ITEM" ;;
-reviewer/*) verdict review.md approved ;;
-tester/*) verdict test-report.md passed ;;
-deployer/deploy-staging/*) verdict staging-report.md success ;;
+reviewer/*) verdict approved ;;
+tester/*) verdict passed ;;
+deployer/deploy-staging/*) verdict success ;;
 deployer/deploy/a) echo p >"$docs/deploy-plan.md" ;;
-*) echo "$SIGNALBOX_SHA" >>"$WORLD_DIR/deployed-$SIGNALBOX_WORK_ITEM"; verdict deploy-report.md success ;;
+*) echo "$SIGNALBOX_SHA" >>"$WORLD_DIR/deployed-$SIGNALBOX_WORK_ITEM"; verdict success ;;
 esac
 keep
 echo done

@@ -103,17 +103,17 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// The reviewer's file decides when the host cannot be asked.
-func TestReviewFileWithoutHost(t *testing.T) {
+// The reviewer's report decides when the host cannot be reached.
+func TestReviewWithoutHost(t *testing.T) {
 	s := gates.Subject{
 		SHA: "abcdefabcdef", Reviews: failing{errors.New("down")}, Task: gates.Task{Docs: "d"},
-		Tree: fstest.MapFS{"d/review.md": {Data: []byte("---\nverdict: approved\nsha: abcdefabcdef\n---\n")}},
+		Filed: stage.Filed{Role: stage.Reviewer, Run: 4, Verdict: "approved", SHA: "abcdefabcdef"},
 	}
 	require.Equal(t, gates.Green, registry(t).Judge(t.Context(), s, checks.ReviewApproved).Outcome)
 }
 
 func TestNoTree(t *testing.T) {
-	for _, name := range []string{checks.AnalysisApproved, checks.ArchitectureReady, checks.TestsPassed} {
+	for _, name := range []string{checks.AnalysisApproved, checks.ArchitectureReady} {
 		v := registry(t).Judge(t.Context(), gates.Subject{}, name)
 		require.Equal(t, gates.Error, v.Outcome, name)
 	}
@@ -126,41 +126,26 @@ func (brokenFS) Open(name string) (fs.File, error) {
 }
 
 func TestUnreadableTree(t *testing.T) {
-	for _, name := range []string{checks.AnalysisApproved, checks.ArchitectureReady, checks.TestsPassed} {
+	for _, name := range []string{checks.AnalysisApproved, checks.ArchitectureReady} {
 		v := registry(t).Judge(t.Context(), gates.Subject{Tree: brokenFS{}, SHA: "abcdefabcdef"}, name)
 		require.Equal(t, gates.Error, v.Outcome, name)
 		require.Contains(t, v.Reason, "bad object")
 	}
 }
 
-func TestReportTooLarge(t *testing.T) {
-	_, err := checks.ReadReport(fstest.MapFS{"r": {Data: make([]byte, 2<<20)}}, "r")
-	require.ErrorContains(t, err, "larger than")
-}
-
-func FuzzReport(f *testing.F) {
-	f.Add("---\nverdict: passed\nsha: abc\n---\n")
-	f.Fuzz(func(t *testing.T, body string) {
-		r, err := checks.ReadReport(fstest.MapFS{"r": {Data: []byte(body)}}, "r")
-		if err == nil && (r.Verdict == "" || r.SHA == "") {
-			t.Fatalf("accepted without verdict or sha: %q", body)
-		}
-	})
-}
-
-// A gate is judged on files that exist only in the test.
+// A gate is judged on facts that exist only in the test.
 func Example() {
 	r, _ := gates.NewRegistry(checks.All(nil)...)
 	v := r.Judge(context.Background(), gates.Subject{
-		SHA:  "0badc0ffee00",
-		Task: gates.Task{Docs: "docs/work/APP-7"},
-		Tree: fstest.MapFS{"docs/work/APP-7/test-report.md": {Data: []byte("---\nverdict: failed\nsha: 0badc0ffee00\nsummary: the map stays grey\n---\n")}},
+		SHA:   "0badc0ffee00",
+		Task:  gates.Task{Docs: "docs/work/APP-7"},
+		Filed: gates.ParseReport(stage.Tester, 6, "---\nverdict: failed\nsha: 0badc0ffee00\nsummary: the map stays grey\n---\n"),
 	}, checks.TestsPassed)
 	_ = gates.Print(os.Stdout, v)
 	fmt.Println(v.Passed())
 	// Output:
-	// red   check_tests_passed: test-report.md says failed: the map stays grey
-	//       - file docs/work/APP-7/test-report.md: failed for 0badc0ffee00: the map stays grey
+	// red   check_tests_passed: the tester's report says failed: the map stays grey
+	//       - report the tester's, run 6: failed for 0badc0ffee00: the map stays grey
 	// false
 }
 

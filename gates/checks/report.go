@@ -2,111 +2,48 @@ package checks
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// Report is the front matter of an agent's report. Anything below it is prose.
-type Report struct {
-	Verdict string
-	SHA     string
-	Summary string
-}
-
-// reportMax bounds how much of a report is read, in bytes.
-const reportMax = 1 << 20
-
-// ErrNoReport says that the report file does not exist.
-var ErrNoReport = errors.New("the report does not exist")
-
-// ReadReport reads a report's front matter: lines "key: value" between two
-// lines "---" at the beginning of the file. Quotes around a value are dropped,
-// unknown keys are allowed.
-func ReadReport(tree fs.FS, name string) (Report, error) {
-	body, err := fs.ReadFile(tree, name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return Report{}, ErrNoReport
-	case err != nil:
-		return Report{}, err
-	case len(body) > reportMax:
-		return Report{}, fmt.Errorf("%s is larger than %d bytes", name, reportMax)
-	}
-	return parseReport(string(body))
-}
-
-func parseReport(text string) (Report, error) {
-	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
-	head, ok := strings.CutPrefix(strings.TrimLeft(text, "\n"), "---\n")
-	if !ok {
-		return Report{}, errors.New(`the report does not begin with front matter: a line "---"`)
-	}
-	head, _, ok = strings.Cut(head, "\n---")
-	if !ok {
-		return Report{}, errors.New(`the report's front matter does not end: a second line "---" is missing`)
-	}
-	var r Report
-	fields := map[string]*string{"verdict": &r.Verdict, "sha": &r.SHA, "summary": &r.Summary}
-	for line := range strings.Lines(head) {
-		key, value, _ := strings.Cut(line, ":")
-		if field := fields[strings.ToLower(strings.TrimSpace(key))]; field != nil {
-			*field = strings.TrimSpace(strings.Trim(strings.TrimSpace(value), `"'`))
-		}
-	}
-	r.Verdict, r.SHA = strings.ToLower(r.Verdict), strings.ToLower(r.SHA)
-	switch {
-	case r.Verdict == "":
-		return r, errors.New("the report's front matter has no verdict")
-	case r.SHA == "":
-		return r, errors.New("the report's front matter has no sha")
-	default:
-		return r, nil
-	}
-}
-
-// names reports whether the report is about one of the commits; an abbreviation
-// of at least seven digits will do.
-func (r Report) names(commits []string) bool {
+// names reports whether a report is about one of the commits; an abbreviation of at
+// least seven digits will do.
+func names(r stage.Filed, commits []string) bool {
 	return len(r.SHA) >= 7 && slices.ContainsFunc(commits, func(c string) bool { return strings.HasPrefix(strings.ToLower(c), r.SHA) })
 }
 
 // words are the verdicts that a report may give.
 type words struct{ good, bad []string }
 
-// judgeReport judges a report against the commits that it may be about. There
-// being none, or one about another commit, is not a verdict: defer.
-func judgeReport(s gates.Subject, file string, commits []string, w words) gates.Verdict {
-	if s.Tree == nil {
-		return gates.Errorf("the files cannot be read: %v", errNoTree)
-	}
-	name := s.Task.Docs + "/" + file
-	r, err := ReadReport(s.Tree, name)
-	seen := gates.Evidence{Kind: "file", Name: name}
+// judgeReport judges what a role has reported against the commits that it may be
+// about. There being none, or one about another commit, is not a verdict: defer. A
+// file in the branch is never one: who has written it cannot be proved.
+func judgeReport(s gates.Subject, role stage.Role, commits []string, w words) gates.Verdict {
+	r := s.Filed
+	seen := gates.Evidence{Kind: "report", Name: fmt.Sprintf("the %s's, run %d", role, r.Run)}
 	switch {
-	case errors.Is(err, ErrNoReport):
-		seen.Note = "does not exist"
-		return gates.Deferf("%s does not exist yet", file).With(seen)
-	case err != nil:
-		seen.Note = err.Error()
-		return gates.Errorf("%s: %v", file, err).With(seen)
+	case r.Role != role:
+		return gates.Deferf("the %s has not reported yet", role).With(gates.Evidence{Kind: "report", Name: "the " + string(role) + "'s", Note: "there is none"})
+	case r.Problem != "":
+		seen.Note = r.Problem
+		return gates.Errorf("the %s's report cannot be read: %s", role, r.Problem).With(seen)
 	}
 	seen.Note = fmt.Sprintf("%s for %.12s: %s", r.Verdict, r.SHA, r.Summary)
 	switch {
-	case !r.names(commits):
-		return gates.Deferf("%s is about %.12s, not about %.12s", file, r.SHA, last(commits)).With(seen)
+	case !names(r, commits):
+		return gates.Deferf("the %s's report is about %.12s, not about %.12s", role, r.SHA, last(commits)).With(seen)
 	case slices.Contains(w.good, r.Verdict):
 		seen.OK = true
-		return gates.Greenf("%s says %s", file, r.Verdict).With(seen)
+		return gates.Greenf("the %s's report says %s", role, r.Verdict).With(seen)
 	case slices.Contains(w.bad, r.Verdict):
-		return gates.Redf("%s says %s: %s", file, r.Verdict, summary(r)).With(seen)
+		return gates.Redf("the %s's report says %s: %s", role, r.Verdict, summary(r)).With(seen)
 	default:
-		return gates.Errorf("%s says %q, want %s", file, r.Verdict, strings.Join(append(slices.Clone(w.good), w.bad...), " or ")).With(seen)
+		return gates.Errorf("the %s's report says %q, want %s", role, r.Verdict, strings.Join(append(slices.Clone(w.good), w.bad...), " or ")).With(seen)
 	}
 }
 
@@ -117,7 +54,7 @@ func last(commits []string) string {
 	return commits[0]
 }
 
-func summary(r Report) string {
+func summary(r stage.Filed) string {
 	if r.Summary == "" {
 		return "no summary was given"
 	}
@@ -133,41 +70,41 @@ func heads(s gates.Subject) []string {
 }
 
 func testsPassed(_ context.Context, s gates.Subject) gates.Verdict {
-	return judgeReport(s, "test-report.md", heads(s), words{[]string{"passed"}, []string{"failed"}})
+	return judgeReport(s, stage.Tester, heads(s), words{[]string{"passed"}, []string{"failed"}})
 }
 
 func stagingStatus(_ context.Context, s gates.Subject) gates.Verdict {
-	return judgeReport(s, "staging-report.md", heads(s), words{[]string{"success"}, []string{"failure", "failed"}})
+	return judgeReport(s, stage.Deployer, heads(s), words{[]string{"success"}, []string{"failure", "failed"}})
 }
 
 func deployStatus(_ context.Context, s gates.Subject) gates.Verdict {
 	if s.Deployed == "" {
 		return gates.Deferf("nothing has been merged yet")
 	}
-	return judgeReport(s, "deploy-report.md", []string{s.Deployed}, words{[]string{"success"}, []string{"failure", "failed"}})
+	return judgeReport(s, stage.Deployer, []string{s.Deployed}, words{[]string{"success"}, []string{"failure", "failed"}})
 }
 
-// reviewApproved takes the reviewer's file or the git host's reviews. An open
+// reviewApproved takes the reviewer's report or the git host's reviews. An open
 // request for changes on the head by a person outweighs both.
 func reviewApproved(ctx context.Context, s gates.Subject) gates.Verdict {
-	file := judgeReport(s, "review.md", heads(s), words{[]string{"approved"}, []string{"changes_requested", "rejected"}})
+	filed := judgeReport(s, stage.Reviewer, heads(s), words{[]string{"approved"}, []string{"changes_requested", "rejected"}})
 	host, err := standing(ctx, s)
 	if err != nil {
-		if file.Outcome == gates.Green || file.Outcome == gates.Red {
-			return file.With(gates.Evidence{Kind: "review", Name: "git host", Note: err.Error()})
+		if filed.Outcome == gates.Green || filed.Outcome == gates.Red {
+			return filed.With(gates.Evidence{Kind: "review", Name: "git host", Note: err.Error()})
 		}
 		return unreachable("the reviews", err)
 	}
-	file = file.With(host.evidence...)
+	filed = filed.With(host.evidence...)
 	switch {
 	case host.objection != "":
-		return gates.Redf("%s", host.objection).With(file.Evidence...)
-	case file.Outcome == gates.Green || file.Outcome == gates.Red:
-		return file
+		return gates.Redf("%s", host.objection).With(filed.Evidence...)
+	case filed.Outcome == gates.Green || filed.Outcome == gates.Red:
+		return filed
 	case host.approval != "":
-		return gates.Greenf("%s has approved the head", host.approval).With(file.Evidence...)
+		return gates.Greenf("%s has approved the head", host.approval).With(filed.Evidence...)
 	default:
-		return file
+		return filed
 	}
 }
 

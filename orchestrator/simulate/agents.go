@@ -153,7 +153,7 @@ func (a *agents) script(_ context.Context, c work.Command, files map[string]stri
 		files[docs+"questions.md"] = "Which one?"
 		return good
 	}
-	report := func(name, yes, no string) {
+	report := func(yes, no string) {
 		word, sha := yes, c.Env["SIGNALBOX_SHA"]
 		switch a.plan {
 		case refuses:
@@ -163,7 +163,7 @@ func (a *agents) script(_ context.Context, c work.Command, files map[string]stri
 		case forgets:
 			return
 		}
-		files[docs+name] = "---\nverdict: " + word + "\nsha: " + sha + "\nsummary: run " + id(c.Run) + "\n---\n"
+		files[work.ReportPath] = "---\nverdict: " + word + "\nsha: " + sha + "\nsummary: run " + id(c.Run) + "\n---\n"
 	}
 	switch {
 	case c.Role == stage.Analyst && a.plan != forgets:
@@ -173,15 +173,15 @@ func (a *agents) script(_ context.Context, c work.Command, files map[string]stri
 	case c.Role == stage.Developer && a.plan != forgets:
 		files["src/"+c.WorkItem+".go"] = "package x // run " + id(c.Run)
 	case c.Role == stage.Reviewer:
-		report("review.md", "approved", "changes_requested")
+		report("approved", "changes_requested")
 	case c.Role == stage.Tester:
-		report("test-report.md", "passed", "failed")
+		report("passed", "failed")
 	case c.Stage == stage.DeployStaging:
-		report("staging-report.md", "success", "failure")
+		report("success", "failure")
 	case c.Stage == stage.Deploy && c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseAwait):
 		files[docs+"deploy-plan.md"] = "run " + id(c.Run)
 	case c.Stage == stage.Deploy:
-		report("deploy-report.md", "success", "failure")
+		report("success", "failure")
 	}
 	return good
 }

@@ -149,6 +149,10 @@ func (p *workPort) Begin(ctx context.Context, s work.Space, first []work.File) e
 	return void(ctx, p.n, ofGit("Begin", false), s.Branch, func() error { return p.place.Begin(ctx, s, first) })
 }
 
+func (p *workPort) Add(ctx context.Context, s work.Space, files []work.File, message string) (work.Tip, error) {
+	return call(ctx, p.n, ofGit("Add", false), s.Branch, func() (work.Tip, error) { return p.place.Add(ctx, s, files, message) })
+}
+
 func (p *workPort) Take(ctx context.Context, s work.Space) (work.Tip, error) {
 	return call(ctx, p.n, ofGit("Take", false), s.Branch, func() (work.Tip, error) { return p.place.Take(ctx, s) })
 }
@@ -274,6 +278,10 @@ func (p *agentsPort) Quiesce(ctx context.Context, task int64) error {
 
 // errNoStart is an agent that could not be started.
 var errNoStart = errors.New("the agent cannot be started")
+
+func (p *agentsPort) Report(ctx context.Context, c work.Command) (string, error) {
+	return p.place.Report(ctx, c)
+}
 
 func (p *agentsPort) Run(ctx context.Context, c work.Command) (res work.Result) {
 	now := p.n.domain.Now

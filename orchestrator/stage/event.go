@@ -79,6 +79,18 @@ type Report struct {
 	MicroUSD    int64  `json:"cost_micro_usd"` // millionths of a dollar
 	Questions   string `json:"questions,omitempty"`
 	Reason      string `json:"reason,omitempty"` // of a failure
+	Filed       Filed  `json:"filed,omitzero"`
+}
+
+// Filed is the verdict that a run of a role has put into its outbox. The zero value
+// says that there is none.
+type Filed struct {
+	Role    Role   `json:"role,omitempty"`
+	Run     int64  `json:"run,omitempty"`
+	Verdict string `json:"verdict,omitempty"` // in the role's words
+	SHA     string `json:"sha,omitempty"`     // the commit that it is about, or its beginning
+	Summary string `json:"summary,omitempty"`
+	Problem string `json:"problem,omitempty"` // why it cannot be read; then the three before are empty
 }
 
 // Event is one thing that happened. At is the only clock that the machine has.
@@ -153,6 +165,22 @@ type Launch struct {
 	Run      int64  `json:"run"`
 	Head     string `json:"head,omitempty"`
 	Feedback string `json:"feedback,omitempty"`
+}
+
+// ReportFile is the name of the report that a job owes; empty when it owes none.
+func (l Launch) ReportFile() string {
+	switch {
+	case l.Stage == Review:
+		return "review.md"
+	case l.Stage == Testing:
+		return "test-report.md"
+	case l.Stage == DeployStaging:
+		return "staging-report.md"
+	case l.Stage == Deploy && l.Phase != PhaseAwait:
+		return "deploy-report.md"
+	default:
+		return ""
+	}
 }
 
 // Decision is what to do about an event. It is data: the shell commits State,

@@ -42,6 +42,10 @@ type State struct {
 	ActedAt time.Time `json:"acted_at,omitzero"`
 	Set     Status    `json:"set,omitempty"`
 
+	// Filed is what the newest run of the stage's role has reported; a run begins
+	// without.
+	Filed Filed `json:"filed,omitzero"`
+
 	// Stopping says that a STOP waits for the irreversible step to finish.
 	Stopping bool `json:"stopping,omitempty"`
 

@@ -76,6 +76,9 @@ func (w *writer) accept() {
 		}
 	case OnAgentFinished:
 		s.Active, s.Feedback, s.Failures = "", "", 0
+		if w.ev.Agent != nil {
+			s.Filed = w.ev.Agent.Filed
+		}
 		if w.ev.SHA != "" {
 			s.Head = w.ev.SHA
 		}
@@ -103,7 +106,7 @@ func (w *writer) accept() {
 func (w *writer) finished() {
 	s := &w.d.State
 	if w.ev.Agent != nil {
-		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectComment, Author: w.ev.Agent.Role, Text: wordsFinished(*w.ev.Agent, s.Stage), Files: artefacts(s.Stage)})
+		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectComment, Author: w.ev.Agent.Role, Text: wordsFinished(*w.ev.Agent, s.Stage), Files: artefacts(s.Stage, s.Phase)})
 	}
 	if s.Head != "" && s.Head != s.Pushed {
 		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPublish, SHA: s.Head, Expected: s.Pushed})
@@ -111,23 +114,19 @@ func (w *writer) finished() {
 }
 
 // artefacts are the files that a stage leaves behind for people to read.
-func artefacts(s Stage) []string {
-	switch s {
-	case Analysis:
+func artefacts(s Stage, p Phase) []string {
+	switch {
+	case s == Analysis:
 		return []string{"requirements.md", "acceptance.md"}
-	case Architecture:
+	case s == Architecture:
 		return []string{"design.md"}
-	case Review:
-		return []string{"review.md"}
-	case Testing:
-		return []string{"test-report.md"}
-	case DeployStaging:
-		return []string{"staging-report.md"}
-	case Deploy:
-		return []string{"deploy-report.md"}
-	default:
-		return nil
+	case s == Deploy && p == PhaseAwait:
+		return []string{"deploy-plan.md"}
 	}
+	if name := (Launch{Stage: s, Phase: p}).ReportFile(); name != "" {
+		return []string{name}
+	}
+	return nil
 }
 
 // notGreen does what the edge says for a verdict that does not pass.
@@ -243,7 +242,7 @@ func (w *writer) leave(to Stage) {
 	if s.Stage != to {
 		s.EnteredAt = w.ev.At
 	}
-	s.Stage, s.Phase = to, PhaseNone
+	s.Stage, s.Phase, s.Filed = to, PhaseNone, Filed{}
 	s.Hold, s.HoldReason, s.Feedback = HoldNone, "", ""
 }
 
@@ -283,7 +282,7 @@ func (w *writer) resumeDeploy(phase Phase) {
 func (w *writer) launch(feedback string) {
 	s := &w.d.State
 	s.Run++
-	s.Failures = 0
+	s.Failures, s.Filed = 0, Filed{}
 	s.Active = w.m.info[s.Stage].Role
 	s.Feedback = feedback
 	w.d.Launch = &Launch{Role: s.Active, Stage: s.Stage, Phase: s.Phase, Run: s.Run, Head: s.Head, Feedback: feedback}

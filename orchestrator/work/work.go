@@ -166,6 +166,10 @@ type Mirror interface {
 	Tip(ctx context.Context, s Space) (Tip, error)
 	// Files gives the repository's files at a commit of the mirror.
 	Files(ctx context.Context, s Space, sha string) (fs.FS, error)
+	// Add commits files on top of the mirror's branch, under a message of one line,
+	// and returns the tip: the branch as it is when it has them already. The checkout
+	// stays behind, and nothing is taken from it, until it is opened again.
+	Add(ctx context.Context, s Space, files []File, message string) (Tip, error)
 }
 
 // Command is one execution of an agent.
@@ -175,14 +179,22 @@ type Command struct {
 	Repo     string
 	Role     stage.Role
 	Stage    stage.Stage
-	Run      int64  // the task's agent run number
-	Attempt  int    // of the job
-	Dir      string // working directory
-	Prompt   string
+	Run      int64             // the task's agent run number
+	Attempt  int               // of the job
+	Dir      string            // working directory
+	Prompt   string            // ReportPath in it stands for where the report is to be written
+	Report   string            // name of the file that the run is to put into its outbox; empty = none
 	Env      map[string]string // added to the allow-listed environment; names start with SIGNALBOX_
 	Agent    string            // preset or command of the registry; empty = the default
 	Timeout  time.Duration
 }
+
+// ReportPath stands in a prompt for the path of the run's report. The same path is in
+// the agent's environment as SIGNALBOX_REPORT.
+const ReportPath = "{report}"
+
+// ReportMax is how much a report may hold, in bytes.
+const ReportMax = 64 << 10
 
 // How an execution ended.
 const (
@@ -224,6 +236,11 @@ type Agents interface {
 	// Quiesce ends whatever an earlier process of this service left running for
 	// the task and returns when nothing of it lives.
 	Quiesce(ctx context.Context, taskID int64) error
+	// Report reads what the run of a command has put into its outbox, a place that is
+	// empty when an execution begins and that no other run is given. fs.ErrNotExist
+	// when it has put nothing there; an error that is final when it is no file or
+	// longer than ReportMax.
+	Report(ctx context.Context, c Command) (string, error)
 }
 
 // LogName names what one execution has printed.

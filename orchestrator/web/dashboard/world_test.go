@@ -159,10 +159,6 @@ func (w *world) start(change func(*dashboard.Options)) {
 
 // agent does what its role is asked for, and what the title of its card says.
 func agent(ctx context.Context, c work.Command, files map[string]string) work.Result {
-	docs := c.Env["SIGNALBOX_DOCS"] + "/"
-	verdict := func(word string) string {
-		return "---\nverdict: " + word + "\nsha: " + c.Env["SIGNALBOX_SHA"] + "\nsummary: looked at it\n---\n"
-	}
 	pause := time.Second
 	if c.Role == stage.Developer && strings.Contains(c.Prompt, nowSleep) {
 		pause = 5 * time.Hour
@@ -172,24 +168,7 @@ func agent(ctx context.Context, c work.Command, files map[string]string) work.Re
 	case <-ctx.Done():
 		return work.Result{Kind: work.ResultCancelled}
 	}
-	switch {
-	case c.Role == stage.Analyst:
-		files[docs+"requirements.md"], files[docs+"acceptance.md"] = "r", "a"
-	case c.Role == stage.Architect:
-		files[docs+"design.md"] = "d"
-	case c.Role == stage.Developer:
-		files["src/"+c.WorkItem+".go"] = fmt.Sprintf("package x // run %d", c.Run)
-	case c.Role == stage.Reviewer:
-		files[docs+"review.md"] = verdict("approved")
-	case c.Role == stage.Tester:
-		files[docs+"test-report.md"] = verdict("passed")
-	case c.Stage == stage.DeployStaging:
-		files[docs+"staging-report.md"] = verdict("success")
-	case c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseAwait):
-		files[docs+"deploy-plan.md"] = "p"
-	default:
-		files[docs+"deploy-report.md"] = verdict("success")
-	}
+	memwork.Diligent(c, files)
 	return work.Result{Kind: work.ResultOK, Usage: work.Usage{Model: "model " + evil, Input: 10, Output: 20, CacheRead: 300, CacheCreate: 40, MicroUSD: 1500}, Summary: "done " + evil}
 }
 

@@ -24,7 +24,7 @@ import (
 
 // Script is an agent: it may change the files of its checkout, and says how it
 // ended. Files that it changed are committed when it ends well, and left uncommitted
-// when it does not.
+// when it does not. What it writes to work.ReportPath is its report.
 type Script func(ctx context.Context, c work.Command, files map[string]string) work.Result
 
 // Place implements work.Workspaces, work.Mirror, work.Rebaser, work.Disk and work.Agents
@@ -44,6 +44,7 @@ type Place struct {
 	left     map[string]map[string]string // directory → files that were not committed
 	kept     int                          // commits of such files
 	runs     []work.Command
+	outbox   map[string]string // run → report
 	quiesced int
 }
 
@@ -69,7 +70,7 @@ func New(s Script) *Place {
 }
 
 func newPlace(s Script, o *origin) *Place {
-	return &Place{origin: o, now: time.Now, script: s, branches: map[string]string{}, checkout: map[string]string{}, opened: map[string]work.Remains{}, left: map[string]map[string]string{}}
+	return &Place{origin: o, now: time.Now, script: s, branches: map[string]string{}, checkout: map[string]string{}, opened: map[string]work.Remains{}, left: map[string]map[string]string{}, outbox: map[string]string{}}
 }
 
 // Machine makes the place of another machine, with mirrors and checkouts of its
@@ -217,6 +218,25 @@ func (p *Place) tip(s work.Space) work.Tip {
 	return work.Tip{SHA: sha, SameCode: p.sameCode(sha, s.Docs)}
 }
 
+// Add implements work.Mirror.
+func (p *Place) Add(ctx context.Context, s work.Space, files []work.File, _ string) (work.Tip, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.Failure(ctx, "Add"); err != nil {
+		return work.Tip{}, err
+	}
+	p.obtain(s)
+	tip := p.branches[key(s)]
+	all := maps.Clone(p.commits[tip].files)
+	for _, f := range files {
+		all[f.Path] = string(f.Body)
+	}
+	if !maps.Equal(all, p.commits[tip].files) {
+		p.branches[key(s)] = p.commit(tip, all)
+	}
+	return p.tip(s), nil
+}
+
 // SameCode lists a commit and those before it that differ from it in nothing but a
 // directory of documents.
 func (p *Place) SameCode(sha, docs string) []string {
@@ -344,37 +364,4 @@ func (p *Place) Checkouts() []string {
 	out := slices.Collect(maps.Keys(p.checkout))
 	sort.Strings(out)
 	return out
-}
-
-// Run implements work.Agents.
-func (p *Place) Run(ctx context.Context, c work.Command) work.Result {
-	p.mu.Lock()
-	script := p.script
-	p.runs = append(p.runs, c)
-	files := maps.Clone(p.commits[p.checkout[c.Dir]].files)
-	p.mu.Unlock()
-	begun := p.now()
-	res := script(ctx, c, files)
-	res.StartedAt, res.FinishedAt = begun, p.now()
-	if ctx.Err() != nil && res.Kind != work.ResultOK {
-		res.Kind = work.ResultCancelled
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch head := p.checkout[c.Dir]; {
-	case maps.Equal(files, p.commits[head].files):
-	case res.Kind == work.ResultOK:
-		p.checkout[c.Dir] = p.commit(head, files)
-	default:
-		p.left[c.Dir] = files
-	}
-	return res
-}
-
-// Quiesce implements work.Agents: nothing outlives an agent here.
-func (p *Place) Quiesce(context.Context, int64) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.quiesced++
-	return nil
 }

@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"nothing left, nothing kept":                        leavesNothing,
 		"commits that were not taken are gone on from":      goesOn,
 		"a rebased branch is where the next attempt begins": catchesUp,
+		"files are added on top of the branch":              adds,
 		"a push goes where it was expected":                 pushes,
 		"what is closed begins again at its branch":         closes,
 		"what is dropped begins again at main":              drops,
@@ -113,6 +114,29 @@ func begins(k *kit) {
 	k.has(at, k.Space.Docs+"/request.md", "# first\n")
 	require.Empty(k, at.Left)
 	require.Equal(k, begun, k.take(), "nothing has changed")
+}
+
+func adds(k *kit) {
+	report := []work.File{{Path: k.Space.Docs + "/review.md", Body: []byte("fine\n")}}
+	at := k.attempt()
+	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	before := k.take()
+	tip, err := k.Spaces.Add(k.Context(), k.Space, report, "a report")
+	require.NoError(k, err)
+	require.NotEqual(k, before.SHA, tip.SHA)
+	require.Equal(k, "fine\n", k.file(tip.SHA, report[0].Path))
+	require.Equal(k, "package a\n", k.file(tip.SHA, "a.go"))
+	require.Contains(k, tip.SameCode, before.SHA, "it changes documents only")
+	again, err := k.Spaces.Add(k.Context(), k.Space, report, "a report")
+	require.NoError(k, err)
+	require.Equal(k, tip.SHA, again.SHA, "it is there")
+
+	k.Space.Head = tip.SHA
+	require.Equal(k, tip.SHA, k.take().SHA, "the checkout stays behind")
+	at = k.attempt()
+	k.has(at, report[0].Path, "fine\n")
+	k.Agent(at.Dir, map[string]string{"b.go": "package b\n"}, true)
+	require.Equal(k, "fine\n", k.file(k.take().SHA, report[0].Path))
 }
 
 func takes(k *kit) {

@@ -1,0 +1,66 @@
+package agentcli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// outbox names the directory, within the task's, into which a run puts its report.
+func outbox(c work.Command) string { return fmt.Sprintf("outbox-%d", c.Run) }
+
+// giveOutbox makes the outbox of a run anew, empty: an earlier run of the task may have
+// written there.
+func (e *execution) giveOutbox(taskDir string) error {
+	e.outbox = filepath.Join(taskDir, outbox(e.Command))
+	if err := os.RemoveAll(e.outbox); err != nil {
+		return err
+	}
+	if err := os.Mkdir(e.outbox, 0o700); err != nil {
+		return err
+	}
+	if e.Report != "" {
+		e.Prompt = strings.ReplaceAll(e.Prompt, work.ReportPath, e.reportPath())
+	}
+	return nil
+}
+
+func (e *execution) reportPath() string { return filepath.Join(e.outbox, filepath.Base(e.Report)) }
+
+// Report implements work.Agents. No link is followed: what agents make may point
+// anywhere.
+func (r *Runner) Report(_ context.Context, c work.Command) (string, error) {
+	root, err := os.OpenRoot(filepath.Join(r.opt.LogDir, taskDir(c.TaskID)))
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	box, name := outbox(c), filepath.Base(c.Report)
+	info, err := root.Lstat(box)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("agentcli: the outbox of run %d is no directory any more", c.Run)
+	}
+	file, err := root.Lstat(box + "/" + name)
+	if err != nil {
+		return "", err
+	}
+	if !file.Mode().IsRegular() || file.Size() > work.ReportMax {
+		return "", fmt.Errorf("agentcli: the report %s is to be a file of at most %d bytes", name, work.ReportMax)
+	}
+	f, err := root.OpenFile(box+"/"+name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	body, err := io.ReadAll(io.LimitReader(f, work.ReportMax))
+	return string(body), err
+}

@@ -1,0 +1,75 @@
+package gitcli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// Add implements work.Mirror.
+func (g *Git) Add(ctx context.Context, s work.Space, files []work.File, message string) (work.Tip, error) {
+	p, err := g.locate(s)
+	if err != nil {
+		return work.Tip{}, err
+	}
+	defer g.lock(p.dir)()
+	if err := g.add(ctx, p, files, message); err != nil {
+		return work.Tip{}, err
+	}
+	return g.Tip(ctx, s)
+}
+
+func (g *Git) add(ctx context.Context, p place, files []work.File, message string) error {
+	defer g.lockMirror(ctx, p)()
+	if err := g.obtain(ctx, p); err != nil {
+		return err
+	}
+	before, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
+	if err == nil && before == "" {
+		err = errors.New("gitcli: " + p.Repo + " has no branch " + p.Branch + " in the mirror")
+	}
+	if err != nil {
+		return err
+	}
+	tip, err := g.commitFiles(ctx, p, before, files, message)
+	if err != nil || tip == before {
+		return err
+	}
+	if _, err := g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, tip, before); err != nil {
+		return err
+	}
+	return p.passBy(tip)
+}
+
+// commitFiles makes a commit of the mirror that has files on top of base's. When base
+// has them already it is base.
+func (g *Git) commitFiles(ctx context.Context, p place, base string, files []work.File, message string) (string, error) {
+	temp, err := os.MkdirTemp(g.opt.Root, "index-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(temp) // a temporary index; what is left of it harms nobody
+	env := []string{"GIT_INDEX_FILE=" + filepath.Join(temp, "index")}
+	if _, err := g.run(ctx, call{repo: p.mirror, env: env, args: []string{"read-tree", base}}); err != nil {
+		return "", err
+	}
+	for _, f := range files {
+		if err := g.stage(ctx, p, env, f); err != nil {
+			return "", err
+		}
+	}
+	out, err := g.run(ctx, call{repo: p.mirror, env: env, args: []string{"write-tree"}})
+	if err != nil {
+		return "", err
+	}
+	tree := strings.TrimSpace(out)
+	if out, err = g.git(ctx, p.mirror, "rev-parse", "--verify", "--quiet", base+"^{tree}"); err != nil || strings.TrimSpace(out) == tree {
+		return base, err
+	}
+	out, err = g.run(ctx, call{repo: p.mirror, stdin: message + "\n", args: []string{"commit-tree", tree, "-p", base, "-F", "-"}})
+	return strings.TrimSpace(out), err
+}

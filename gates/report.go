@@ -1,0 +1,52 @@
+package gates
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// fieldMax bounds a value of a report's front matter, in characters; the rest is cut.
+const fieldMax = 1000
+
+// ParseReport reads the front matter of an agent's report: lines "key: value" between
+// two lines "---" at its beginning. Quotes around a value are dropped, unknown keys
+// are allowed; anything below is prose. What cannot be read says so in Problem.
+func ParseReport(role stage.Role, run int64, text string) stage.Filed {
+	r, err := parseReport(text)
+	if err != nil {
+		r = stage.Filed{Problem: err.Error()}
+	}
+	r.Role, r.Run = role, run
+	return r
+}
+
+func parseReport(text string) (r stage.Filed, err error) {
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
+	head, ok := strings.CutPrefix(strings.TrimLeft(text, "\n"), "---\n")
+	if !ok {
+		return r, errors.New(`the report does not begin with front matter: a line "---"`)
+	}
+	head, _, ok = strings.Cut(head, "\n---")
+	if !ok {
+		return r, errors.New(`the report's front matter does not end: a second line "---" is missing`)
+	}
+	fields := map[string]*string{"verdict": &r.Verdict, "sha": &r.SHA, "summary": &r.Summary}
+	for line := range strings.Lines(head) {
+		key, value, _ := strings.Cut(line, ":")
+		if field := fields[strings.ToLower(strings.TrimSpace(key))]; field != nil {
+			*field = strings.TrimSpace(strings.Trim(strings.TrimSpace(value), `"'`))
+			*field = string([]rune(*field)[:min(len([]rune(*field)), fieldMax)])
+		}
+	}
+	r.Verdict, r.SHA = strings.ToLower(r.Verdict), strings.ToLower(r.SHA)
+	switch {
+	case r.Verdict == "":
+		return r, errors.New("the report's front matter has no verdict")
+	case r.SHA == "":
+		return r, errors.New("the report's front matter has no sha")
+	default:
+		return r, nil
+	}
+}
