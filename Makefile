@@ -29,6 +29,7 @@ check: tools fmt lint ## format, vet, lint, floor plan, race tests, browser test
 	$(GO) test ./internal/archtest
 	$(GO) mod tidy -diff
 	$(GO) test -timeout 30m -race ./...
+	SOAK=1 $(GO) test -timeout 40m -run TestSickNeighbours ./examples/server
 	@$(MAKE) --no-print-directory sim
 	@$(MAKE) --no-print-directory test-browser
 	@$(MAKE) --no-print-directory cover

@@ -84,15 +84,12 @@ func TestWrongUse(t *testing.T) {
 	}
 }
 
-// Whatever is sick, cards that do not need it end, and all of them do when it has healed.
+// Cards that do not need what is sick end, and all of them do when it has healed. Each
+// neighbour and kind of sickness is a test of the server.
 func TestSick(t *testing.T) {
 	for name, flags := range map[string][]string{
-		"chat":     {"-sick", "telegram=hang"},
-		"comments": {"-sick", "plane.comments=refuse"},
-		"columns":  {"-sick", "plane.status=garbage"},
-		"board":    {"-sick", "plane=500:20s"},
-		"git host": {"-sick", "github=500:20s"},
-		"remote":   {"-sick", "git=hang:20s"},
+		"chat":  {"-sick", "telegram=hang"},
+		"board": {"-sick", "plane=500:5s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && name != "chat" {
@@ -114,13 +111,11 @@ func TestSickToTheEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	for _, sickness := range []string{"plane=hang", "github=500", "git=slow"} {
-		s := played(t, "-speed", "20", "-sick", sickness)
-		require.Equal(t, len(cards()), s.Waiting+s.Cancelled, sickness)
-		require.Zero(t, s.Lost, sickness)
-		require.Zero(t, s.Duplicates, sickness)
-		require.NotEmpty(t, s.Told, sickness)
-	}
+	s := played(t, "-speed", "20", "-sick", "plane=hang")
+	require.Equal(t, len(cards()), s.Waiting+s.Cancelled)
+	require.Zero(t, s.Lost)
+	require.Zero(t, s.Duplicates)
+	require.NotEmpty(t, s.Told)
 }
 
 // A wrong sickness is refused by name, with what is possible.
