@@ -136,7 +136,7 @@ test('brings the track of a popup to the front, for pointers and for keys', asyn
   await audit(page)
   await page.getByRole('button', { name: 'Close popup' }).click()
   await expect.poll(hot).toEqual([])
-  await jump(page, { center: [11, 44] })
+  await loaded(page, () => jump(page, { center: [11, 44] })) // what has loaded is announced too
   await page.getByRole('button', { name: 'Tracks at the centre' }).click()
   await says(page, 'No track at the centre')
 })
