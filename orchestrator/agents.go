@@ -173,6 +173,11 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 	if ctx.Err() != nil {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
 	}
+	if errors.Is(err, work.ErrTaken) && t.State.Stage == stage.Analysis { // it begins again, on a branch of another name
+		ev := stage.Event{On: stage.OnBranchTaken, At: e.Now(), Branch: t.Branch}
+		next := triggerJob(t, ev, nil, fmt.Sprintf("taken/%d/%s", t.ID, t.Branch))
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: err.Error(), Then: []queue.Job{next}}
+	}
 	if errors.Is(err, work.ErrRemote) && fault.Retryable(err) { // it has nothing to do with the agent, which keeps its retries
 		e.Log.Warn("an agent waits for the remote of its repository", "task", t.ID, "repo", t.Repo, "err", err)
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(remoteWait), Error: err.Error()}

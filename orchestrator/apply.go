@@ -147,6 +147,13 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 	if d.Moved {
 		stamp(&next, before, ev, now)
 	}
+	if ev.On == stage.OnBranchTaken && d.Moved {
+		branch, err := e.otherBranch(ctx, next)
+		if err != nil {
+			return err
+		}
+		next.Branch = branch
+	}
 	if v != nil && d.Moved {
 		out.Gates = append(out.Gates, GateResult{TaskID: t.ID, Stage: before.Stage, Verdict: *v, At: now})
 	}
@@ -246,11 +253,14 @@ func Beside(ctx context.Context, s Store, t Task) (ahead, behind *Task, err erro
 	return first(TaskFilter{BeforeID: t.ID}), first(TaskFilter{AfterID: t.ID}), err
 }
 
-// effectKey is an effect's identity for the outside world. The moment of the
-// task's creation is in it: after a lost database ids start again, and a new
-// task's comment must not be taken for an old one's.
+// identity is a task's for the outside world. The moment of its creation is in it:
+// after a lost database ids start again, and what is a new task's must not be taken
+// for an old one's.
+func identity(t Task) string { return fmt.Sprintf("%d.%d", t.ID, t.CreatedAt.Unix()) }
+
+// effectKey is an effect's identity for the outside world.
 func effectKey(t Task, seq int64, i int) string {
-	return fmt.Sprintf("%d.%d/%d/%d", t.ID, t.CreatedAt.Unix(), seq, i)
+	return fmt.Sprintf("%s/%d/%d", identity(t), seq, i)
 }
 
 // stamp keeps the clocks of a task.

@@ -176,6 +176,9 @@ func (e *Engine) onTrigger(ctx context.Context, c queue.Claim, p triggerPayload)
 	if ev.At.IsZero() {
 		ev.At = e.Now()
 	}
+	if ev.On == stage.OnBranchTaken && ev.Branch != task.Branch {
+		return done("the branch has another name by now")
+	}
 	if ev.On == stage.OnCI && ev.SHA != task.State.Head {
 		return done("the commit is not the head any more")
 	}
@@ -261,6 +264,19 @@ func (e *Engine) name(ctx context.Context, p Project, item tracker.Item) (Task, 
 		return taken(TaskFilter{Repo: p.Repo, Branch: s})
 	})
 	return t, failed
+}
+
+// otherBranch names the branch of a task anew: the remote has one of its name that is
+// not the task's.
+func (e *Engine) otherBranch(ctx context.Context, t Task) (string, error) {
+	var failed error
+	first := BranchName(t.WorkItemID, t.Slug, t.TrackerIssueID, func(string) bool { return false })
+	name := BranchName(t.WorkItemID, t.Slug, t.TrackerIssueID, func(s string) bool {
+		tasks, err := e.Store.Tasks(ctx, TaskFilter{Repo: t.Repo, Branch: s})
+		failed = errors.Join(failed, err)
+		return s == first || s == t.Branch || len(tasks) > 0
+	})
+	return name, failed
 }
 
 // finish turns the result of a commit into an outcome: a commit that went

@@ -44,7 +44,7 @@ func (p Project) Sync() string {
 func (p Project) Space(t Task) work.Space {
 	return work.Space{
 		Repo: p.Repo, CloneURL: p.CloneURL, Main: p.Main, Branch: t.Branch,
-		WorkItem: t.WorkItemID, Task: t.ID, Docs: p.Docs(t.WorkItemID), Head: t.State.Head, Keep: p.Keep,
+		WorkItem: t.WorkItemID, Task: t.ID, Identity: identity(t), Docs: p.Docs(t.WorkItemID), Head: t.State.Head, Keep: p.Keep,
 	}
 }
 

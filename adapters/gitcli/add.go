@@ -36,8 +36,15 @@ func (g *Git) add(ctx context.Context, p place, files []work.File, message strin
 		return err
 	}
 	tip, err := g.commitFiles(ctx, p, before, files, message)
-	if err != nil || tip == before {
+	if err != nil {
 		return err
+	}
+	out, err := g.git(ctx, p.mirror, "rev-parse", "--verify", tip+"^{tree}")
+	if err != nil {
+		return err
+	}
+	if there, err := g.git(ctx, p.mirror, "rev-parse", "--verify", before+"^{tree}"); err != nil || there == out {
+		return err // it has them
 	}
 	if _, err := g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, tip, before); err != nil {
 		return err
@@ -45,8 +52,7 @@ func (g *Git) add(ctx context.Context, p place, files []work.File, message strin
 	return p.passBy(tip)
 }
 
-// commitFiles makes a commit of the mirror that has files on top of base's. When base
-// has them already it is base.
+// commitFiles makes a commit of the mirror that has files on top of base's.
 func (g *Git) commitFiles(ctx context.Context, p place, base string, files []work.File, message string) (string, error) {
 	temp, err := os.MkdirTemp(g.opt.Root, "index-")
 	if err != nil {
@@ -66,10 +72,6 @@ func (g *Git) commitFiles(ctx context.Context, p place, base string, files []wor
 	if err != nil {
 		return "", err
 	}
-	tree := strings.TrimSpace(out)
-	if out, err = g.git(ctx, p.mirror, "rev-parse", "--verify", "--quiet", base+"^{tree}"); err != nil || strings.TrimSpace(out) == tree {
-		return base, err
-	}
-	out, err = g.run(ctx, call{repo: p.mirror, stdin: message + "\n", args: []string{"commit-tree", tree, "-p", base, "-F", "-"}})
+	out, err = g.run(ctx, call{repo: p.mirror, stdin: message + "\n", args: []string{"commit-tree", strings.TrimSpace(out), "-p", base, "-F", "-"}})
 	return strings.TrimSpace(out), err
 }

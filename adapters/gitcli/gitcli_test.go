@@ -69,7 +69,7 @@ func setup(t testing.TB) *kit {
 	k := &kit{TB: t, root: t.TempDir(), bare: remote(t)}
 	k.restart()
 	k.space = work.Space{
-		Repo: "acme/app", CloneURL: k.bare, Main: "main", Branch: "feature/APP-1-cache", WorkItem: "APP-1", Task: 1, Docs: "docs/work/APP-1",
+		Repo: "acme/app", CloneURL: k.bare, Main: "main", Branch: "feature/APP-1-cache", WorkItem: "APP-1", Task: 1, Identity: "1.1000", Docs: "docs/work/APP-1",
 	}
 	return k
 }
@@ -314,7 +314,7 @@ func TestAdopt(t *testing.T) {
 	k.restart()
 	run(t, k.bare, "update-ref", "refs/heads/"+k.space.Branch, "refs/heads/main")
 	_, err := k.g.Open(t.Context(), k.space, k.first())
-	require.ErrorIs(t, err, work.ErrMoved)
+	require.ErrorIs(t, err, work.ErrTaken)
 }
 
 func TestUnreachableRemote(t *testing.T) {

@@ -61,7 +61,10 @@ func (g *Git) branch(ctx context.Context, p place, first []work.File) (string, e
 		return "", err
 	}
 	if tip != "" {
-		return tip, nil
+		if owner, err := g.owner(ctx, p, tip); err != nil || owner == "" || owner == p.Identity {
+			return tip, err
+		}
+		return "", p.taken() // what a cancelled task has left
 	}
 	if tip, err = g.adopt(ctx, p); err != nil || tip != "" {
 		return tip, err
@@ -123,8 +126,8 @@ func (g *Git) fetchCommit(ctx context.Context, p place) error {
 	return err
 }
 
-// adopt takes over a remote branch that an earlier life of the task has made:
-// one with the task's own directory in it. Another's branch is not touched.
+// adopt takes over a remote branch that an earlier life of the task has made, or
+// another machine. Another's branch is not touched.
 func (g *Git) adopt(ctx context.Context, p place) (string, error) {
 	tip, err := g.remote(ctx, p)
 	if err != nil || tip == "" {
@@ -133,8 +136,12 @@ func (g *Git) adopt(ctx context.Context, p place) (string, error) {
 	if err := g.fetchCommit(ctx, p); err != nil {
 		return "", err
 	}
-	if _, err := g.git(ctx, p.mirror, "cat-file", "-e", tip+":"+p.Docs); err != nil {
-		return "", fmt.Errorf("%w: %s exists in %s already and is not this task's", work.ErrMoved, p.Branch, p.Repo)
+	owner, err := g.owner(ctx, p, tip)
+	if err == nil && (owner == "" || owner != p.Identity) {
+		err = p.taken()
+	}
+	if err != nil {
+		return "", err
 	}
 	_, err = g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, tip)
 	return tip, err
@@ -155,7 +162,29 @@ func (g *Git) firstCommit(ctx context.Context, p place, first []work.File) (stri
 }
 
 // begin is the message of a task's first commit.
-func begin(p place) string { return p.WorkItem + ": begin" }
+func begin(p place) string {
+	if p.Identity == "" {
+		return p.WorkItem + ": begin"
+	}
+	return p.WorkItem + ": begin\n\n" + trailer + p.Identity
+}
+
+// trailer begins the line that says whose a branch is.
+const trailer = "Signalbox-Task: "
+
+// owner is whose a branch is: what the first commit that names a task says, of those
+// that main does not have. Empty when none does.
+func (g *Git) owner(ctx context.Context, p place, tip string) (string, error) {
+	out, err := g.git(ctx, p.mirror, "log", "--reverse", "--grep=^"+trailer, "--format=%B%x00", tip, "^refs/remotes/origin/"+p.Main, "--")
+	first, _, _ := strings.Cut(out, "\x00")
+	_, after, _ := strings.Cut("\n"+first, "\n"+trailer)
+	owner, _, _ := strings.Cut(after, "\n")
+	return strings.TrimSpace(owner), err
+}
+
+func (p place) taken() error {
+	return fmt.Errorf("%w: %s of %s is not this task's", work.ErrTaken, p.Branch, p.Repo)
+}
 
 func (g *Git) stage(ctx context.Context, p place, env []string, f work.File) error {
 	if path.Clean(f.Path) != f.Path || path.IsAbs(f.Path) || strings.HasPrefix(f.Path, "../") || strings.ContainsAny(f.Path, "\x00\n,") {

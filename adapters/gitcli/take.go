@@ -209,16 +209,13 @@ func (g *Git) begun(ctx context.Context, p place) (string, error) {
 	if err := errors.Join(g.fetchMain(ctx, p), g.fetchCommit(ctx, p)); err != nil {
 		return "", err
 	}
-	out, err := g.git(ctx, p.mirror, "log", "-1", "--format=%s%n%P", seen)
+	out, err := g.git(ctx, p.mirror, "log", "-1", "--format=%P%n%B", seen)
 	if err != nil {
 		return "", err
 	}
-	message, parents, _ := strings.Cut(strings.TrimSpace(out), "\n")
-	if message != begin(p) || !commitID(parents) {
+	parents, message, _ := strings.Cut(out, "\n")
+	if strings.TrimSpace(message) != begin(p) || !commitID(parents) {
 		return "", nil
-	}
-	if _, err := g.git(ctx, p.mirror, "cat-file", "-e", seen+":"+p.Docs); err != nil {
-		return "", nil //nolint:nilerr // it has no directory of the task
 	}
 	if ours, err := g.ancestor(ctx, p.mirror, parents, "refs/remotes/origin/"+p.Main); err != nil || !ours {
 		return "", err

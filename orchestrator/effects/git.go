@@ -24,7 +24,11 @@ func (d Deps) prepare(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 		return finished
 	}
 	space := p.Space(t)
-	if err := d.Workspaces.Begin(ctx, space, orchestrator.FirstFiles(p, t)); err != nil {
+	err = d.Workspaces.Begin(ctx, space, orchestrator.FirstFiles(p, t))
+	if errors.Is(err, work.ErrTaken) {
+		return report(e, stage.Event{On: stage.OnBranchTaken, At: d.Now(), Branch: t.Branch})
+	}
+	if err != nil {
 		return d.retry(e, err)
 	}
 	tip, err := d.Workspaces.Tip(ctx, space)

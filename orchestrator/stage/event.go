@@ -25,6 +25,7 @@ const (
 	OnMergeFailed   Trigger = "merge_failed"
 	OnEffectFailed  Trigger = "effect_failed" // what the stage needs was refused for good
 	OnRetry         Trigger = "operator_retry"
+	OnBranchTaken   Trigger = "branch_taken" // the remote has a branch of the task's name that is not its own
 
 	// OnCaughtUp and OnCatchUpFailed are what came of bringing a branch up to date
 	// with main. Only the edges of the merge gate know them.
@@ -41,7 +42,7 @@ func Triggers() []Trigger {
 	return []Trigger{
 		OnToAnalyse, OnInProgress, OnApproved, OnRejected, OnConfirmDeploy, OnStop,
 		OnAgentFinished, OnAgentAttempt, OnAgentFailed, OnCI, OnReview, OnPRMerged,
-		OnPublished, OnMergeDone, OnMergeFailed, OnEffectFailed, OnRetry,
+		OnPublished, OnMergeDone, OnMergeFailed, OnEffectFailed, OnRetry, OnBranchTaken,
 	}
 }
 
@@ -103,6 +104,7 @@ type Event struct {
 	By      string    `json:"by,omitempty"`     // who, when a human did it
 	Seen    time.Time `json:"seen,omitzero"`    // of a board status: when the work item was changed last, by the tracker's clock
 	SHA     string    `json:"sha,omitempty"`    // agent results: the new head; merge_done: what was merged
+	Branch  string    `json:"branch,omitempty"` // branch_taken
 	PR      int64     `json:"pr,omitempty"`
 	URL     string    `json:"url,omitempty"`
 	Final   bool      `json:"final,omitempty"` // merge_failed: a retry cannot help

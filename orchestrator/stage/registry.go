@@ -165,6 +165,7 @@ func stageEdges(s Stage) []Edge {
 			{s, OnInProgress, WhenActive, nil, DoNothing, s, RedNone, "the analyst is at work already"},
 			{s, OnToAnalyse, WhenIdle, nil, DoRelaunch, s, RedNone, "To Analyse resumes the analysis"},
 			{s, OnToAnalyse, WhenActive, nil, DoNothing, s, RedNone, "the analyst is at work already"},
+			{s, OnBranchTaken, Always, nil, DoRecord, s, RedNone, "the remote has a branch of that name already; the task gets another"},
 		}
 	case Architecture:
 		return []Edge{

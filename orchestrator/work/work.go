@@ -26,6 +26,8 @@ var (
 	ErrProtected = errors.New("work: the ref is protected")
 	// ErrMoved says that a remote branch is not where it was last seen.
 	ErrMoved = errors.New("work: the remote branch has moved")
+	// ErrTaken says that the remote has a branch of the name which is not the task's.
+	ErrTaken = errors.New("work: the remote has a branch of that name already")
 	// ErrRemote says that the remote did not answer, or not as it should.
 	ErrRemote = errors.New("work: the remote does not answer")
 	// ErrBadName says that a name cannot be used as a ref or directory.
@@ -41,6 +43,9 @@ type Space struct {
 	Branch   string
 	WorkItem string // names the directory
 	Task     int64  // whose it is; 0 = not known
+	// Identity stands in the branch's first commit: a remote branch without it is not
+	// the task's, whatever its name.
+	Identity string
 	Docs     string // artefact directory, slash-separated
 	// Head is the commit that the task stands at; empty before the first. An
 	// adapter whose mirror lacks it gets it from where others have put it.
@@ -102,8 +107,9 @@ type Tip struct {
 // half-made state that a crash left. Calls for the same space wait for each
 // other.
 type Workspaces interface {
-	// Open makes the branch (from the fresh remote main when it is new), with the
-	// given files committed when it is, and the checkout anew, whatever an earlier
+	// Open makes the branch (from the fresh remote main when it is new; ErrTaken when
+	// the remote has one that is another's), with the given files committed when it
+	// is, and the checkout anew, whatever an earlier
 	// attempt has left there: it begins at the branch, with what was committed on it
 	// and not taken yet. What was not committed is kept as Checkout.Left, also when
 	// there is an error; that it cannot be kept is none. No process may be at work there.

@@ -97,47 +97,53 @@ func cancel(s stage.State, e stage.Event, d stage.Decision, why string) stage.De
 	n := &out.State
 	n.Stage, n.Phase, n.Active, n.Hold, n.HoldReason, n.Feedback, n.Stopping = stage.Cancelled, stage.PhaseNone, "", stage.HoldNone, "", "", false
 	n.Acted, n.EnteredAt, n.Seq = stage.StatusStop, e.At, s.Seq+1
-	text := "Cancelled: " + why + ". The branch is removed; the documents are kept."
 	out.Effects = append(out.Effects,
-		stage.Effect{Kind: orchestrator.EffectCancel, SHA: n.Head},
-		stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusStop, Replaces: stage.Replaceable(s.Acted, s.Set), Previous: s.Set},
-		stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text})
+		stage.Effect{Kind: orchestrator.EffectCancel, SHA: n.Head, Text: why},
+		stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusStop, Replaces: stage.Replaceable(s.Acted, s.Set), Previous: s.Set})
 	return out
 }
 
 // clear removes what the task leaves behind, when nothing of its agent lives.
 func (o Options) clear(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	var branch, kept string
 	err := o.Agents.Quiesce(ctx, e.TaskID)
 	if err == nil {
-		err = o.drop(ctx, e)
+		branch, kept, err = o.drop(ctx, e)
+	}
+	said := func(what string) []queue.Job {
+		text := fmt.Sprintf("Cancelled: %s. %s What the task had committed is kept in the service's mirror as refs/signalbox/kept/%s.", e.Text, what, kept)
+		return []queue.Job{orchestrator.NextEffect(e, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, "cancelled/"+e.Key, time.Time{})}
 	}
 	switch {
-	case errors.Is(err, work.ErrMoved):
+	case errors.Is(err, work.ErrMoved), errors.Is(err, work.ErrTaken):
 		o.Log.Warn("the branch of a cancelled task has commits that are not ours; it stays", "task", e.TaskID, "repo", e.Repo, "err", err)
-		return queue.Outcome{Kind: queue.OutcomeDone, Error: err.Error()}
+		what := fmt.Sprintf("The branch %s stays: it has commits that the service has not made. Nobody works on it any more, and a later task begins on another.", branch)
+		return queue.Outcome{Kind: queue.OutcomeDone, Error: err.Error(), Then: said(what)}
 	case errors.Is(err, work.ErrProtected), errors.Is(err, work.ErrBadName):
 		return queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}
 	case err != nil:
 		o.Log.Warn("what a cancelled task leaves behind could not be removed", "task", e.TaskID, "repo", e.Repo, "err", err)
 		return orchestrator.Retry(err)
 	default:
-		return queue.Outcome{Kind: queue.OutcomeDone}
+		return queue.Outcome{Kind: queue.OutcomeDone, Then: said(fmt.Sprintf("The workspace and the branch %s are removed.", branch))}
 	}
 }
 
-func (o Options) drop(ctx context.Context, e orchestrator.Effect) error {
+// drop removes workspace and branch, and returns their names.
+func (o Options) drop(ctx context.Context, e orchestrator.Effect) (branch, kept string, err error) {
 	t, err := o.Store.Task(ctx, e.TaskID)
 	if err != nil {
-		return err
+		return "", "", err
 	}
 	p, ok := o.Projects.ByRepo(e.Repo)
 	if !ok {
-		return &orchestrator.UnregisteredError{Repo: e.Repo}
+		return "", "", &orchestrator.UnregisteredError{Repo: e.Repo}
 	}
 	// The row carries tombstones; the workspace has the names of its life.
 	t.Branch, _ = orchestrator.Untomb(t.Branch)
 	t.WorkItemID, _ = orchestrator.Untomb(t.WorkItemID)
-	return o.Workspaces.Drop(ctx, p.Space(t), fmt.Sprintf("%s-%d", t.WorkItemID, t.ID))
+	kept = fmt.Sprintf("%s-%d", t.WorkItemID, t.ID)
+	return t.Branch, kept, o.Workspaces.Drop(ctx, p.Space(t), kept)
 }
 
 // view is the block in /queue.

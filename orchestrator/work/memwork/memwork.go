@@ -57,6 +57,7 @@ type origin struct {
 	onto     map[string]string   // what came out when a commit was brought up to date
 	conflict map[string][]string // "repo branch" → files
 	landed   map[string]bool     // commits whose tree is another
+	begun    map[string]string   // first commits of branches → the task's identity
 }
 
 type commit struct {
@@ -66,7 +67,7 @@ type commit struct {
 
 // New makes an empty place whose agents follow a script.
 func New(s Script) *Place {
-	return newPlace(s, &origin{commits: map[string]commit{}, remote: map[string]string{}, conflict: map[string][]string{}, landed: map[string]bool{}, onto: map[string]string{}})
+	return newPlace(s, &origin{commits: map[string]commit{}, remote: map[string]string{}, conflict: map[string][]string{}, landed: map[string]bool{}, onto: map[string]string{}, begun: map[string]string{}})
 }
 
 func newPlace(s Script, o *origin) *Place {
@@ -135,7 +136,9 @@ func (p *Place) Open(ctx context.Context, s work.Space, first []work.File) (work
 	if err := cmp.Or(p.Failure(ctx, "Open"), work.CheckKeep(s.Keep)); err != nil {
 		return work.Checkout{}, err
 	}
-	p.begin(s, first)
+	if err := p.begin(s, first); err != nil {
+		return work.Checkout{}, err
+	}
 	at := work.Checkout{Dir: dir(s)}
 	p.opened[at.Dir] = work.Remains{Task: s.Task, Name: at.Dir, Used: p.now()}
 	if files, ok := p.left[at.Dir]; ok {
@@ -156,21 +159,39 @@ func (p *Place) Begin(ctx context.Context, s work.Space, first []work.File) erro
 	if err := p.Failure(ctx, "Begin"); err != nil {
 		return err
 	}
-	p.begin(s, first)
-	return nil
+	return p.begin(s, first)
 }
 
 // begin makes the branch when there is none.
-func (p *Place) begin(s work.Space, first []work.File) {
+func (p *Place) begin(s work.Space, first []work.File) error {
 	p.obtain(s)
-	if p.branches[key(s)] == "" {
+	seen, here := p.remote[key(s)], p.branches[key(s)]
+	switch {
+	case here != "" && p.owner(here) == s.Identity:
+	case here != "", seen != "" && p.owner(seen) != s.Identity:
+		return work.ErrTaken
+	case seen != "":
+		p.branches[key(s)] = seen
+	default:
 		files := map[string]string{"README.md": "read me\n", ".github/workflows/ci.yml": "on: push\n"}
 		base := p.commit("", files)
 		for _, f := range first {
 			files[f.Path] = string(f.Body)
 		}
 		p.branches[key(s)] = p.commit(base, files)
+		p.begun[p.branches[key(s)]] = s.Identity
 	}
+	return nil
+}
+
+// owner is whose a branch is, by its tip.
+func (p *Place) owner(tip string) string {
+	for id := tip; id != ""; id = p.commits[id].parent {
+		if owner, ok := p.begun[id]; ok {
+			return owner
+		}
+	}
+	return ""
 }
 
 // obtain brings the mirror's branch to the commit that the space names, unless it

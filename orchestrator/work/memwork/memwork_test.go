@@ -14,7 +14,7 @@ import (
 )
 
 func space() work.Space {
-	return work.Space{Repo: "acme/app", CloneURL: "u", Main: "main", Branch: "feature/x", WorkItem: "APP-1", Task: 1, Docs: "docs/work/APP-1"}
+	return work.Space{Repo: "acme/app", CloneURL: "u", Main: "main", Branch: "feature/x", WorkItem: "APP-1", Task: 1, Identity: "1.1000", Docs: "docs/work/APP-1"}
 }
 
 func TestPlace(t *testing.T) {

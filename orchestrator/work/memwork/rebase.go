@@ -43,7 +43,9 @@ func (p *Place) CatchUp(ctx context.Context, s work.Space, _ bool) (work.CaughtU
 	if files := p.conflict[key(s)]; len(files) > 0 {
 		return work.CaughtUp{}, &work.Conflict{Base: main, Files: files}
 	}
-	tip := p.again(p.branches[key(s)], main)
+	before := p.branches[key(s)]
+	tip := p.again(before, main)
+	p.begun[tip] = p.owner(before)
 	p.branches[key(s)], p.onto[s.Head] = tip, tip
 	if p.checkout[dir(s)] != "" {
 		p.checkout[dir(s)] = tip

@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"commits that were not taken are gone on from":      goesOn,
 		"a rebased branch is where the next attempt begins": catchesUp,
 		"files are added on top of the branch":              adds,
+		"a branch of another task is left alone":            leavesAlone,
 		"a push goes where it was expected":                 pushes,
 		"what is closed begins again at its branch":         closes,
 		"what is dropped begins again at main":              drops,
@@ -114,6 +115,21 @@ func begins(k *kit) {
 	k.has(at, k.Space.Docs+"/request.md", "# first\n")
 	require.Empty(k, at.Left)
 	require.Equal(k, begun, k.take(), "nothing has changed")
+}
+
+func leavesAlone(k *kit) {
+	require.NoError(k, k.Spaces.Begin(k.Context(), k.Space, nil))
+	begun := k.tip().SHA
+	require.NoError(k, k.Spaces.Push(k.Context(), k.Space, begun, ""))
+	other := k.Space
+	other.Task, other.Identity = k.Space.Task+1, "another"
+	require.ErrorIs(k, k.Spaces.Begin(k.Context(), other, nil), work.ErrTaken)
+	_, err := k.Spaces.Open(k.Context(), other, nil)
+	require.ErrorIs(k, err, work.ErrTaken)
+	require.Equal(k, begun, k.tip().SHA)
+	require.Equal(k, begun, k.Remote(k.Space.Branch))
+	other.Branch += "-2"
+	require.NoError(k, k.Spaces.Begin(k.Context(), other, nil))
 }
 
 func adds(k *kit) {
