@@ -63,10 +63,10 @@ func (g *Git) makeAnew(ctx context.Context, p place, m mark) error {
 			return err
 		}
 	}
-	if err := g.makeRepo(ctx, p); err != nil {
+	if err := g.makeRepo(ctx, p, m.Start); err != nil {
 		return err
 	}
-	if err := g.checkOut(ctx, p, m.Start); err != nil {
+	if _, err := g.run(ctx, inCheckout(p, "read-tree", "--reset", "-u", m.Start)); err != nil {
 		return err
 	}
 	if len(caches) > 0 {
@@ -79,54 +79,63 @@ func (g *Git) makeAnew(ctx context.Context, p place, m mark) error {
 	return p.writeMark(m)
 }
 
-// makeRepo makes an empty repository that borrows the mirror's objects, and the
-// directory of its checkout.
-func (g *Git) makeRepo(ctx context.Context, p place) error {
-	if err := os.MkdirAll(p.dir, 0o700); err != nil {
-		return err
-	}
-	if _, err := g.git(ctx, "", "init", "--quiet", "--initial-branch="+p.Branch, "--separate-git-dir="+p.repo, p.dir); err != nil {
-		return err
-	}
-	for _, setting := range [][]string{{"user.name", g.opt.Name}, {"user.email", g.opt.Email}} {
-		if _, err := g.git(ctx, p.repo, "config", setting[0], setting[1]); err != nil {
-			return err
-		}
-	}
-	return lend(p.repo, filepath.Join(p.mirror, "objects"))
-}
-
-// lend makes a repository borrow the objects of others.
-func lend(repo string, objects ...string) error {
-	info := filepath.Join(repo, "objects", "info")
-	if err := os.MkdirAll(info, 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(info, "alternates"), []byte(strings.Join(objects, "\n")+"\n"), 0o600)
-}
-
-// checkOut puts a new repository and its empty checkout at a commit, with main as
-// it was fetched last.
-func (g *Git) checkOut(ctx context.Context, p place, start string) error {
-	refs := "create refs/heads/" + p.Branch + " " + start + "\n"
+// makeRepo makes the task's repository, which borrows the mirror's objects, with main as
+// it was fetched last, and the directory of its checkout. It writes the files of both:
+// git runs in neither.
+func (g *Git) makeRepo(ctx context.Context, p place, start string) error {
 	main, err := g.ref(ctx, p.mirror, "refs/remotes/origin/"+p.Main)
 	if err != nil {
 		return err
 	}
-	if main != "" {
-		refs += "create refs/remotes/origin/" + p.Main + " " + main + "\n"
+	files := map[string]string{
+		filepath.Join(p.dir, ".git"):                           "gitdir: " + p.repo + "\n",
+		filepath.Join(p.repo, "HEAD"):                          "ref: refs/heads/" + p.Branch + "\n",
+		filepath.Join(p.repo, "refs", "heads", p.Branch):       start + "\n",
+		filepath.Join(p.repo, "refs/remotes/origin", p.Main):   main + "\n",
+		filepath.Join(p.repo, "config"):                        g.settings(),
+		filepath.Join(p.repo, "objects", "info", "alternates"): filepath.Join(p.mirror, "objects") + "\n",
 	}
-	if _, err := g.run(ctx, call{repo: p.repo, stdin: refs, args: []string{"update-ref", "--stdin"}}); err != nil {
-		return err
+	if main == "" {
+		delete(files, filepath.Join(p.repo, "refs/remotes/origin", p.Main))
 	}
-	_, err = g.run(ctx, call{repo: p.repo, tree: p.dir, args: []string{"read-tree", "--reset", "-u", start}})
-	return err
+	return writeAll(files)
+}
+
+// settings is the configuration of a task's repository: agents' gits alone read it.
+func (g *Git) settings() string {
+	return "[core]\n\trepositoryFormatVersion = 0\n\tbare = false\n\tlogAllRefUpdates = true\n" +
+		"[user]\n\tname = " + quoteSetting(g.opt.Name) + "\n\temail = " + quoteSetting(g.opt.Email) + "\n"
+}
+
+// quoteSetting writes a value, or the name of a section, for a file of settings.
+func quoteSetting(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
+}
+
+// writeAll writes files and the directories that they lie in.
+func writeAll(files map[string]string) error {
+	for name, body := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, []byte(body), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inCheckout is a call for a task's checkout and its index. It runs in the mirror, whose
+// configuration no agent writes.
+func inCheckout(p place, args ...string) call {
+	return call{repo: p.mirror, tree: p.dir, env: []string{"GIT_INDEX_FILE=" + filepath.Join(p.repo, "index")}, args: args}
 }
 
 // ignored are those of some directories that git ignores in the checkout.
 func (g *Git) ignored(ctx context.Context, p place, dirs []string) []string {
-	ask := strings.Join(dirs, "/\x00") + "/\x00"
-	out, err := g.run(ctx, call{repo: p.repo, tree: p.dir, stdin: ask, args: []string{"check-ignore", "-z", "--stdin"}})
+	in := inCheckout(p, "check-ignore", "-z", "--stdin")
+	in.stdin = strings.Join(dirs, "/\x00") + "/\x00"
+	out, err := g.run(ctx, in)
 	if err != nil && exitCode(err) != 1 { // 1: none is
 		g.opt.Log.Warn("caches are not kept", "work_item", p.WorkItem, "repo", p.Repo, "err", err)
 		return nil

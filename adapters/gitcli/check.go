@@ -61,8 +61,8 @@ func (g *Git) check(ctx context.Context, argv []string, dir string, s gates.Subj
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 2 * time.Second
-	out := &capped{left: stderrMax}
-	cmd.Stderr = out
+	var out strings.Builder
+	cmd.Stderr = &bounded{to: &out, left: stderrMax, cut: true}
 	err := cmd.Run()
 	var failed *exec.ExitError
 	switch {
@@ -73,17 +73,4 @@ func (g *Git) check(ctx context.Context, argv []string, dir string, s gates.Subj
 	default:
 		return 0, out.String(), err
 	}
-}
-
-// capped keeps the first bytes that are written to it.
-type capped struct {
-	strings.Builder
-	left int
-}
-
-func (c *capped) Write(p []byte) (int, error) {
-	n := min(len(p), c.left)
-	c.left -= n
-	c.Builder.Write(p[:n])
-	return len(p), nil
 }

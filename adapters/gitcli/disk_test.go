@@ -70,7 +70,7 @@ func TestRemainsOfKills(t *testing.T) {
 	t.Parallel()
 	k := setup(t)
 	own, dir := filepath.Join(k.root, "repos", "acme--app", "APP-1"), filepath.Join(k.root, "work", "acme--app", "APP-1")
-	parts := []string{own + ".json", own + ".json.new", dir, own + ".git", own + ".borrow", own + ".aside", own + ".lost"}
+	parts := []string{own + ".json", own + ".json.new", dir, own + ".git", own + ".aside", own + ".lost"}
 	for n := range parts {
 		k.open()
 		for _, part := range append(parts[1:2], parts[4:]...) {
@@ -89,11 +89,11 @@ func TestRemainsOfKills(t *testing.T) {
 			require.NoFileExists(t, part)
 		}
 	}
-	for _, name := range []string{"index-1", "check-1/tree", "rebase/acme--app--APP-1"} {
+	for _, name := range []string{"index-1", "check-1/tree", "take-1/objects", "rebase/acme--app--APP-1"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(k.root, name), 0o700))
 	}
 	list := k.remains()
-	require.Len(t, list, 3)
+	require.Len(t, list, 4)
 	for _, r := range list {
 		require.Zero(t, r.Task)
 		require.NoError(t, k.g.Remove(t.Context(), r))

@@ -1,22 +1,27 @@
 package gitcli
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// hardening is the configuration of every call; it outweighs the repository's.
+// hardening is the configuration of every call; it outweighs the mirror's.
 func hardening() []string {
 	return []string{
 		"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null", "core.excludesFile=/dev/null", "core.quotePath=false",
-		"core.pager=cat", "core.sshCommand=ssh -oBatchMode=yes", "credential.helper=", "protocol.ext.allow=never", "protocol.file.allow=always",
+		"core.bigFileThreshold=16m", "core.pager=cat", "core.sshCommand=ssh -oBatchMode=yes", "credential.helper=",
 		"gc.auto=0", "maintenance.auto=false", "commit.gpgSign=false", "push.gpgSign=false", "push.recurseSubmodules=no", "fetch.recurseSubmodules=no",
 		"submodule.recurse=false", "init.templateDir=", "init.defaultBranch=main", "safe.directory=*", "transfer.fsckObjects=true", "advice.detachedHead=false",
 		"fetch.writeCommitGraph=false",
@@ -46,15 +51,26 @@ func (f *Failed) Unwrap() error { return f.Err }
 // Retryable implements the contract of package fault.
 func (f *Failed) Retryable() bool { return !f.final }
 
-// call is one run of git.
+// Bounds of what a call may write, in bytes, unless it says another, and of what is
+// kept of its messages.
+const (
+	outMax  = 16 << 20
+	errsMax = 64 << 10
+)
+
+// call is one run of git. Repo, the --git-dir, is always one that only we write; an
+// agent's is read as files.
 type call struct {
-	repo  string // --git-dir; empty = none
-	tree  string // --work-tree; empty = none
-	dir   string // working directory when there is no tree; empty = the root
-	stdin string
-	env   []string
-	args  []string
-	most  int // bytes of what it writes that count; 0 = all
+	repo    string
+	tree    string // --work-tree; empty = none
+	network string // URL of the remote, for a call that may reach it; empty = none
+	stdin   string
+	in      *os.File  // instead of stdin
+	out     io.Writer // where what it writes goes; nil = it is returned
+	env     []string
+	args    []string
+	most    int  // bytes that it may write; 0 = outMax
+	cut     bool // what is more is dropped; else that is an error
 }
 
 // git runs a subcommand on a repository and returns what it wrote.
@@ -62,42 +78,88 @@ func (g *Git) git(ctx context.Context, repo string, args ...string) (string, err
 	return g.run(ctx, call{repo: repo, args: args})
 }
 
+// remotely runs a subcommand that may reach the remote of a space, with its token.
+func (g *Git) remotely(ctx context.Context, p place, args ...string) (string, error) {
+	return g.run(ctx, call{repo: p.mirror, network: p.CloneURL, args: args})
+}
+
 func (g *Git) run(ctx context.Context, c call) (string, error) {
+	if !g.owns(c.repo) {
+		return "", fmt.Errorf("%w: git is not run in %q, which others write", work.ErrBadName, c.repo)
+	}
 	ctx, cancel := context.WithTimeout(ctx, g.opt.Timeout)
 	defer cancel()
-	var argv []string
+	cmd, err := g.command(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	defer closeAll(cmd.ExtraFiles)
+	var collected strings.Builder
+	out := &bounded{to: c.out, left: cmp.Or(c.most, outMax), cut: c.cut}
+	if c.out == nil {
+		out.to = &collected
+	}
+	errs := &ending{most: errsMax}
+	cmd.Stdout, cmd.Stderr = out, errs
+	err = cmd.Run()
+	if out.err != nil { // git ended because nobody read on
+		return "", &Failed{Verb: verb(c.args), Exit: -1, Err: out.err, final: true}
+	}
+	if err != nil {
+		return collected.String(), failed(ctx, verb(c.args), string(errs.last), err)
+	}
+	return collected.String(), nil
+}
+
+// owns reports whether a repository is one that only we write.
+func (g *Git) owns(repo string) bool {
+	rel, err := filepath.Rel(g.opt.Root, repo)
+	top, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	return err == nil && (top == "mirrors" || strings.HasPrefix(top, quarantined))
+}
+
+// command prepares a call. The caller closes its ExtraFiles.
+func (g *Git) command(ctx context.Context, c call) (*exec.Cmd, error) {
+	env := append(slices.Clone(g.env), c.env...)
+	argv := []string{"--git-dir=" + c.repo}
 	for _, setting := range hardening() {
 		argv = append(argv, "-c", setting)
 	}
-	if c.repo != "" {
-		argv = append(argv, "--git-dir="+c.repo)
+	var secret *os.File
+	if c.network == "" {
+		env = append(env, "GIT_ALLOW_PROTOCOL=file")
+	} else {
+		env = append(env, "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh", "GIT_SSH_COMMAND=ssh -oBatchMode=yes", "SSH_AUTH_SOCK="+os.Getenv("SSH_AUTH_SOCK"))
+		var err error
+		if secret, err = g.credentials(c.network); err != nil {
+			return nil, err
+		}
+	}
+	if secret != nil {
+		argv = append(argv, "-c", "include.path=/proc/self/fd/3") // the first of ExtraFiles
 	}
 	if c.tree != "" {
 		argv = append(argv, "--work-tree="+c.tree)
 	}
 	cmd := exec.CommandContext(ctx, g.opt.Git, append(argv, c.args...)...)
-	cmd.Env = append(append([]string(nil), g.env...), c.env...)
-	cmd.Dir = g.opt.Root
-	if c.dir != "" {
-		cmd.Dir = c.dir
+	if secret != nil {
+		cmd.ExtraFiles = []*os.File{secret}
 	}
-	if c.tree != "" {
-		cmd.Dir = c.tree
-	}
+	cmd.Env, cmd.Dir = env, cmp.Or(c.tree, g.opt.Root)
 	cmd.Stdin = strings.NewReader(c.stdin)
+	if c.in != nil {
+		cmd.Stdin = c.in
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
-	var errs bytes.Buffer
-	out := &capped{left: c.most}
-	if c.most == 0 {
-		out.left = math.MaxInt
+	return cmd, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close() // git has read it, or has not begun
 	}
-	cmd.Stdout, cmd.Stderr = out, &errs
-	if err := cmd.Run(); err != nil {
-		return out.String(), failed(ctx, verb(c.args), errs.String(), err)
-	}
-	return out.String(), nil
 }
 
 // verb is the subcommand among arguments that may begin with settings.

@@ -9,10 +9,11 @@
 // that one was killed in, or has planted, is in the next one's way. What it had not
 // committed is kept in the mirror as refs/signalbox/left/<item>/<n>.
 //
-// No git runs with the configuration of a task's repository: its refs are read as
-// files, its objects are fetched into the mirror through a repository made for that,
-// and commits are pushed from the mirror, on condition of where the remote branch
-// was last seen, through one function that refuses protected branches.
+// No git runs in a task's repository: its refs are read as files, its objects are copied
+// into a directory made for that, measured (Limits), and fetched into the mirror from
+// there, and its checkout is made from the mirror. Commits are pushed from the mirror,
+// on condition of where the remote branch was last seen, through one function that
+// refuses protected branches.
 //
 // Services that share their tasks (Options.Shared) have directories of their own
 // and hand commits over through the remote, as refs/signalbox/<item>/<commit>,
@@ -20,12 +21,12 @@
 // those are removed when the task is done.
 //
 // Every call is made without a shell, with a fixed configuration, without
-// prompts and hooks, and in an environment of its own.
+// prompts and hooks, and in an environment of its own; what it writes is bounded. A
+// token goes to calls that reach the remote, in an open file.
 package gitcli
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -49,6 +50,7 @@ type Options struct {
 	Tokens    map[string]string // by URL prefix, e.g. https://git.example.org/: sent as HTTP basic authentication
 	Protected []string          // branches that are never pushed, beside each project's main
 	Timeout   time.Duration     // of one git call; default 5 min
+	Limits    Limits            // of what is taken of an attempt
 	Shared    bool              // several services share the tasks: commits are handed over through the remote
 	Log       *slog.Logger      // nil discards
 }
@@ -100,35 +102,25 @@ func (o *Options) defaults() {
 	if o.Timeout <= 0 {
 		o.Timeout = 5 * time.Minute
 	}
+	o.Limits.defaults()
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 }
 
-// environment is what git sees: nothing of ours but PATH. Tokens travel as
-// configuration in the environment, where other users cannot read them.
+// environment is what git sees: nothing of ours but PATH.
 func environment(o Options) []string {
-	env := []string{
+	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(o.Root, "home"), "LC_ALL=C", "TZ=UTC",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false", "SSH_ASKPASS=/bin/false",
-		"GIT_SSH_COMMAND=ssh -oBatchMode=yes", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false", "SSH_ASKPASS=/bin/false",
+		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1",
 		"GIT_AUTHOR_NAME=" + o.Name, "GIT_AUTHOR_EMAIL=" + o.Email, "GIT_COMMITTER_NAME=" + o.Name, "GIT_COMMITTER_EMAIL=" + o.Email,
 	}
-	if agent := os.Getenv("SSH_AUTH_SOCK"); agent != "" {
-		env = append(env, "SSH_AUTH_SOCK="+agent)
-	}
-	n := 0
-	for prefix, token := range o.Tokens {
-		basic := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + token))
-		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=http.%s.extraHeader", n, prefix), fmt.Sprintf("GIT_CONFIG_VALUE_%d=Authorization: Basic %s", n, basic))
-		n++
-	}
-	return append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", n))
 }
 
 // Version is git's own.
 func (g *Git) Version(ctx context.Context) (string, error) {
-	out, err := g.git(ctx, "", "version")
+	out, err := g.git(ctx, filepath.Join(g.opt.Root, "mirrors"), "version")
 	return strings.TrimPrefix(strings.TrimSpace(out), "git version "), err
 }
 
@@ -139,7 +131,6 @@ type place struct {
 	repo   string // the task's own
 	mark   string // file, see mark
 	dir    string // the checkout
-	borrow string // repository in which the task's objects are read
 	aside  string // where caches are while the checkout is made anew
 	lost   string // a repository that commits could not be read from
 }
@@ -176,7 +167,7 @@ func (g *Git) locate(s work.Space) (place, error) {
 func (p *place) lie(root, flat string) {
 	p.mirror = filepath.Join(root, "mirrors", flat+".git")
 	own := filepath.Join(root, "repos", flat, p.WorkItem)
-	p.repo, p.mark, p.borrow, p.aside, p.lost = own+".git", own+".json", own+".borrow", own+".aside", own+".lost"
+	p.repo, p.mark, p.aside, p.lost = own+".git", own+".json", own+".aside", own+".lost"
 	p.dir = filepath.Join(root, "work", flat, p.WorkItem)
 }
 

@@ -29,7 +29,7 @@ func (g *Git) handOver(ctx context.Context, p place, sha string) error {
 		return nil
 	}
 	for n := 0; ; n++ {
-		_, err := g.git(ctx, p.mirror, "push", "--quiet", "--no-verify", "--force", "--", p.CloneURL, sha+":"+handed(p, sha))
+		_, err := g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--force", "--", p.CloneURL, sha+":"+handed(p, sha))
 		if n == handOverMax-1 || !fault.Retryable(err) {
 			return err
 		}
@@ -107,7 +107,7 @@ func (g *Git) fetchHanded(ctx context.Context, p place, sha string) error {
 	if has() {
 		return nil
 	}
-	_, err := g.git(ctx, p.mirror, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, handed(p, sha))
+	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, handed(p, sha))
 	if !has() {
 		err = errors.Join(err, g.fetchCommit(ctx, p))
 	}
@@ -170,7 +170,7 @@ func (g *Git) claimBranch(ctx context.Context, p place, tip string) (string, err
 	if !g.opt.Shared {
 		return tip, nil
 	}
-	_, err := g.git(ctx, p.mirror, "push", "--quiet", "--no-verify", "--force-with-lease=refs/heads/"+p.Branch+":", "--", p.CloneURL, tip+":refs/heads/"+p.Branch)
+	_, err := g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--force-with-lease=refs/heads/"+p.Branch+":", "--", p.CloneURL, tip+":refs/heads/"+p.Branch)
 	if err == nil {
 		return tip, nil
 	}
@@ -204,7 +204,7 @@ func (g *Git) caughtUp(ctx context.Context, p place) (done work.CaughtUp, err er
 	if !g.opt.Shared || p.Head == "" {
 		return done, nil
 	}
-	out, err := g.git(ctx, p.mirror, "ls-remote", "--quiet", "--", p.CloneURL, onto(p))
+	out, err := g.remotely(ctx, p, "ls-remote", "--quiet", "--", p.CloneURL, onto(p))
 	sha, _, _ := strings.Cut(out, "\t")
 	if err != nil || !commitID(sha) {
 		return done, err
@@ -231,7 +231,7 @@ func (g *Git) handOverOnto(ctx context.Context, p place, tip string) (other work
 	if err := g.handOver(ctx, p, tip); err != nil {
 		return other, err
 	}
-	_, err = g.git(ctx, p.mirror, "push", "--quiet", "--no-verify", "--force-with-lease="+onto(p)+":", "--", p.CloneURL, tip+":"+onto(p))
+	_, err = g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--force-with-lease="+onto(p)+":", "--", p.CloneURL, tip+":"+onto(p))
 	if err == nil {
 		return other, nil
 	}
@@ -248,7 +248,7 @@ func (g *Git) forget(ctx context.Context, p place) {
 		return
 	}
 	prefix := "refs/signalbox/" + p.WorkItem + "/"
-	out, err := g.git(ctx, p.mirror, "ls-remote", "--quiet", "--", p.CloneURL, prefix+"*")
+	out, err := g.remotely(ctx, p, "ls-remote", "--quiet", "--", p.CloneURL, prefix+"*")
 	args := []string{"push", "--quiet", "--no-verify", "--", p.CloneURL}
 	found := false
 	for line := range strings.Lines(out) {
@@ -257,7 +257,7 @@ func (g *Git) forget(ctx context.Context, p place) {
 		}
 	}
 	if err == nil && found {
-		_, err = g.git(ctx, p.mirror, args...)
+		_, err = g.remotely(ctx, p, args...)
 	}
 	if err != nil { // they cost a few bytes
 		g.opt.Log.Warn("commits that were handed over stay on the remote", "repo", p.Repo, "work_item", p.WorkItem, "err", err)

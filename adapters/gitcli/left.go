@@ -49,7 +49,7 @@ func (g *Git) salvage(ctx context.Context, p place, tip string) (start string, l
 		if *sha == "" || *sha == m.Taken || i > 0 && *sha == own.branch {
 			continue
 		}
-		if err := g.fetchOwn(ctx, p, *sha); err != nil {
+		if err := g.fetchOwn(ctx, p, m.Taken, *sha); err != nil {
 			unread = fmt.Errorf("the commit %s: %w", *sha, err)
 			*sha = ""
 		}
@@ -176,7 +176,7 @@ func (g *Git) changes(ctx context.Context, p place, base string) (commands []str
 		return nil, 0, err
 	}
 	defer os.RemoveAll(temp) // a temporary index; what is left of it harms nobody
-	in := call{repo: p.mirror, tree: p.dir, env: []string{"GIT_INDEX_FILE=" + filepath.Join(temp, "index")}, most: leftNames}
+	in := call{repo: p.mirror, tree: p.dir, env: []string{"GIT_INDEX_FILE=" + filepath.Join(temp, "index")}, most: leftNames, cut: true}
 	in.args = []string{"read-tree", base}
 	if _, err := g.run(ctx, in); err != nil {
 		return nil, 0, err

@@ -112,7 +112,7 @@ func (g *Git) removeHanded(ctx context.Context, p place, lives func(context.Cont
 	if !g.opt.Shared {
 		return nil, nil
 	}
-	out, err := g.git(ctx, p.mirror, "ls-remote", "--quiet", "--", p.CloneURL, "refs/signalbox/*")
+	out, err := g.remotely(ctx, p, "ls-remote", "--quiet", "--", p.CloneURL, "refs/signalbox/*")
 	if err != nil {
 		return before, err
 	}
@@ -137,7 +137,7 @@ func (g *Git) removeHanded(ctx context.Context, p place, lives func(context.Cont
 	if args[len(args)-1] == p.CloneURL {
 		return idle, nil
 	}
-	_, err = g.git(ctx, p.mirror, args...)
+	_, err = g.remotely(ctx, p, args...)
 	return idle, err
 }
 

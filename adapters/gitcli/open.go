@@ -80,7 +80,7 @@ func (g *Git) branch(ctx context.Context, p place, first []work.File) (string, e
 func (g *Git) makeMirror(ctx context.Context, p place) error {
 	for _, name := range []string{"refs", "HEAD", "objects"} {
 		if _, err := os.Stat(filepath.Join(p.mirror, name)); err != nil {
-			_, err := g.git(ctx, "", "init", "--quiet", "--bare", p.mirror)
+			_, err := g.git(ctx, p.mirror, "init", "--quiet", "--bare")
 			return err
 		}
 	}
@@ -88,7 +88,7 @@ func (g *Git) makeMirror(ctx context.Context, p place) error {
 }
 
 func (g *Git) fetchMain(ctx context.Context, p place) error {
-	_, err := g.git(ctx, p.mirror, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, "+refs/heads/"+p.Main+":refs/remotes/origin/"+p.Main)
+	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, "+refs/heads/"+p.Main+":refs/remotes/origin/"+p.Main)
 	if err != nil && !fault.Retryable(err) {
 		if _, looked := g.remote(ctx, p); looked != nil { // it is not the repository that says so
 			err = looked
@@ -104,7 +104,7 @@ func (g *Git) fetchMain(ctx context.Context, p place) error {
 // of something in front of the remote for a repository without refs: one that lists
 // neither HEAD nor main is not believed.
 func (g *Git) remote(ctx context.Context, p place) (string, error) {
-	out, err := g.git(ctx, p.mirror, "ls-remote", "--quiet", "--", p.CloneURL, "HEAD", "refs/heads/"+p.Main, "refs/heads/"+p.Branch)
+	out, err := g.remotely(ctx, p, "ls-remote", "--quiet", "--", p.CloneURL, "HEAD", "refs/heads/"+p.Main, "refs/heads/"+p.Branch)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", work.ErrRemote, err)
 	}
@@ -121,7 +121,7 @@ func (g *Git) remote(ctx context.Context, p place) (string, error) {
 
 // fetchCommit brings a commit of the remote task branch into the mirror.
 func (g *Git) fetchCommit(ctx context.Context, p place) error {
-	_, err := g.git(ctx, p.mirror, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL,
+	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL,
 		"+refs/heads/"+p.Branch+":refs/remotes/origin/"+p.Branch)
 	return err
 }

@@ -95,11 +95,11 @@ func (g *Git) rebase(ctx context.Context, p place, base, head string) (tip strin
 	if _, err := g.git(ctx, p.mirror, "worktree", "add", "--quiet", "--force", "--detach", dir, head); err != nil {
 		return "", err
 	}
-	own, err := g.run(ctx, call{dir: dir, args: []string{"rev-parse", "--absolute-git-dir"}})
+	link, err := os.ReadFile(filepath.Join(dir, ".git")) // no tree has one
 	if err != nil {
 		return "", err
 	}
-	in := call{repo: strings.TrimSpace(own), tree: dir, env: []string{"GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true"}}
+	in := call{repo: strings.TrimSpace(strings.TrimPrefix(string(link), "gitdir: ")), tree: dir, env: []string{"GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true"}}
 	in.args = []string{"-c", "rebase.autoStash=false", "-c", "rerere.enabled=false", "rebase", "--quiet", "--no-autosquash", "--no-rebase-merges", base}
 	if _, failed := g.run(ctx, in); failed != nil {
 		in.args = []string{"diff", "--name-only", "--diff-filter=U", "-z"}

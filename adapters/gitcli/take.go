@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -33,7 +34,7 @@ func (g *Git) take(ctx context.Context, p place) (work.Tip, error) {
 		own = ""
 	}
 	if own != "" {
-		if err := g.fetchOwn(ctx, p, own); err != nil {
+		if err := g.fetchOwn(ctx, p, m.Taken, own); err != nil {
 			return work.Tip{}, err
 		}
 	}
@@ -90,30 +91,22 @@ func (g *Git) tip(ctx context.Context, p place) (t work.Tip, err error) {
 // sameCode walks back from the tip over commits that change nothing but the
 // task's own directory.
 func (g *Git) sameCode(ctx context.Context, p place, t work.Tip) ([]string, error) {
-	out, err := g.git(ctx, p.mirror, "log", "--first-parent", "-m", "--no-renames", "--name-only", fmt.Sprintf("--max-count=%d", historyMax), "--format=%x00%H", t.SHA)
+	if p.Docs == "" {
+		return []string{t.SHA}, nil
+	}
+	out, err := g.git(ctx, p.mirror, "rev-list", "--first-parent", fmt.Sprintf("--max-count=%d", historyMax), t.SHA)
 	if err != nil {
 		return nil, err
 	}
-	var same []string
-	for block := range strings.SplitSeq(strings.TrimPrefix(out, "\x00"), "\x00") {
-		lines := strings.Split(strings.TrimSpace(block), "\n")
-		same = append(same, lines[0])
-		if lines[0] == t.Base || !within(lines[1:], p.Docs) {
-			break
-		}
+	changed, err := g.git(ctx, p.mirror, "rev-list", "--first-parent", "--max-count=1", t.SHA, "--", ":(top,exclude,literal)"+p.Docs)
+	if err != nil {
+		return nil, err
+	}
+	same, code := strings.Fields(out), strings.TrimSpace(changed)
+	if last := slices.IndexFunc(same, func(sha string) bool { return sha == code || sha == t.Base }); last >= 0 {
+		same = same[:last+1]
 	}
 	return same, nil
-}
-
-// within reports whether all names lie in a directory; a name that git had to
-// quote does not count.
-func within(names []string, dir string) bool {
-	for _, name := range names {
-		if name != "" && (dir == "" || !strings.HasPrefix(name, dir+"/")) {
-			return false
-		}
-	}
-	return true
 }
 
 // Push implements work.Workspaces. It and Drop are the only functions that
@@ -138,7 +131,7 @@ func (g *Git) Push(ctx context.Context, s work.Space, sha, expected string) erro
 		if err := g.mayReplace(ctx, p, seen, expected, sha); err != nil {
 			return err
 		}
-		_, err = g.git(ctx, p.mirror, "push", "--quiet", "--no-verify", "--force-with-lease=refs/heads/"+p.Branch+":"+seen, "--", p.CloneURL, sha+":refs/heads/"+p.Branch)
+		_, err = g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--force-with-lease=refs/heads/"+p.Branch+":"+seen, "--", p.CloneURL, sha+":refs/heads/"+p.Branch)
 		if err == nil {
 			return nil
 		}
@@ -242,7 +235,7 @@ func (g *Git) dropRemote(ctx context.Context, p place, tip string) error {
 			return fmt.Errorf("%w: %s is at %.12s and has commits that we do not know", work.ErrMoved, p.Branch, seen)
 		}
 	}
-	_, err = g.git(ctx, p.mirror, "push", "--quiet", "--no-verify", "--force-with-lease=refs/heads/"+p.Branch+":"+seen, "--", p.CloneURL, ":refs/heads/"+p.Branch)
+	_, err = g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--force-with-lease=refs/heads/"+p.Branch+":"+seen, "--", p.CloneURL, ":refs/heads/"+p.Branch)
 	return err
 }
 

@@ -44,7 +44,8 @@ type tree struct {
 	mirror, sha string
 }
 
-// object reads what a name stands for: its kind ("blob" or "tree") and content.
+// object reads what a name stands for: its kind ("blob" or "tree"), and the content of a
+// file.
 func (t *tree) object(op, name string) (kind string, body []byte, err error) {
 	fail := func(err error) (string, []byte, error) { return "", nil, &fs.PathError{Op: op, Path: name, Err: err} }
 	if !fs.ValidPath(name) || strings.ContainsAny(name, "\n\x00") {
@@ -54,23 +55,29 @@ func (t *tree) object(op, name string) (kind string, body []byte, err error) {
 	if name == "." {
 		ask = t.sha + ":"
 	}
-	out, err := t.g.run(t.ctx, call{repo: t.mirror, stdin: ask + "\n", args: []string{"cat-file", "--batch"}})
+	out, err := t.g.run(t.ctx, call{repo: t.mirror, stdin: ask + "\n", args: []string{"cat-file", "--batch-check"}})
 	if err != nil {
 		return fail(err)
 	}
-	head, rest, _ := strings.Cut(out, "\n")
-	fields := strings.Fields(head)
+	fields := strings.Fields(out)
 	if len(fields) < 3 || fields[len(fields)-1] == "missing" {
 		return fail(fs.ErrNotExist)
 	}
-	size, err := strconv.Atoi(fields[2])
+	id, kind := fields[0], fields[1]
+	size, err := strconv.ParseInt(fields[2], 10, 64)
 	switch {
-	case err != nil || size > len(rest):
-		return fail(fmt.Errorf("git answered %q", head))
-	case size > fileMax:
-		return fail(fmt.Errorf("the file has more than %d bytes", fileMax))
+	case err != nil || !commitID(id):
+		return fail(fmt.Errorf("git answered %q", out))
+	case kind != "blob":
+		return kind, nil, nil
+	case size > fileMax: // before any of it is read
+		return fail(fmt.Errorf("the file has %d bytes, and files of at most %d are read", size, fileMax))
 	}
-	return fields[1], []byte(rest[:size]), nil
+	content, err := t.g.git(t.ctx, t.mirror, "cat-file", kind, id)
+	if err != nil {
+		return fail(err)
+	}
+	return kind, []byte(content), nil
 }
 
 // Open implements fs.FS.

@@ -1,19 +1,12 @@
 package gitcli
 
 import (
-	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 )
-
-// readLimit bounds how long git reads what an agent has written: a pipe or a huge
-// pack there holds up the agent's own task only.
-const readLimit = 30 * time.Second
 
 // refMax bounds the files that refs are read from, in bytes.
 const refMax = 4 << 20
@@ -70,36 +63,6 @@ func content(root *os.Root, name string) string {
 		return ""
 	}
 	return strings.TrimSpace(string(body))
-}
-
-// fetchOwn brings a commit of the task's repository into the mirror: its objects
-// alone, so that the mirror's lock is not needed. Nothing of that repository but its
-// objects is read, and they through one that is made for it.
-func (g *Git) fetchOwn(ctx context.Context, p place, sha string) (err error) {
-	if err := plainDir(p.repo, "objects"); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, readLimit)
-	defer cancel()
-	if err := g.remove(p.borrow); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, g.remove(p.borrow)) }()
-	if err := lend(p.borrow, filepath.Join(p.mirror, "objects"), filepath.Join(p.repo, "objects")); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Join(p.borrow, "refs", "heads"), 0o700); err != nil {
-		return err
-	}
-	for name, body := range map[string]string{
-		"HEAD": "ref: refs/heads/own\n", "refs/heads/own": sha + "\n", "config": "[core]\n\tbare = true\n\tcommitGraph = false\n",
-	} {
-		if err := os.WriteFile(filepath.Join(p.borrow, filepath.FromSlash(name)), []byte(body), 0o600); err != nil {
-			return err
-		}
-	}
-	_, err = g.git(ctx, p.mirror, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.borrow, "refs/heads/own")
-	return err
 }
 
 // plainDir returns an error unless a name below a directory, and all on the way to
