@@ -28,7 +28,9 @@ type Explanation struct {
 	Blockers []Blocker `json:"blockers"`
 	Moves    []Move    `json:"moves"` // what would move it
 	Owed     []Owed    `json:"owed"`  // effects that the outside world has not had
-	LastNote string    `json:"last_note,omitempty"`
+	// Refused is the last red verdict of the stage on what the task waits for.
+	Refused  string `json:"refused,omitempty"`
+	LastNote string `json:"last_note,omitempty"`
 }
 
 // Blocker is one thing that a task waits for.
@@ -115,7 +117,7 @@ func (e *Engine) situation() situation { return situation{sick: e.sickPools(), n
 func (e *Engine) explain(t Task, s situation) Explanation {
 	x := Explanation{
 		TaskID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Repo: t.Repo, Stage: t.State.Stage,
-		Phase: t.State.Phase, Since: t.StageEnteredAt, Blockers: []Blocker{}, Moves: []Move{}, Owed: s.owed(t),
+		Phase: t.State.Phase, Since: t.StageEnteredAt, Refused: t.State.Refused, Blockers: []Blocker{}, Moves: []Move{}, Owed: s.owed(t),
 	}
 	e.block(&x, t, s.waits, s.running)
 	return x
@@ -178,10 +180,12 @@ func catchingUp(x *Explanation, t Task) {
 }
 
 func unblocks(s stage.State) string {
-	switch s.Hold {
-	case stage.HoldApproval:
+	switch {
+	case s.Hold == stage.HoldApproval && s.Refused != "":
+		return "the board status In Progress, which runs the analyst again, or Rejected with a comment"
+	case s.Hold == stage.HoldApproval:
 		return "the board status Approved or Rejected"
-	case stage.HoldConfirm:
+	case s.Hold == stage.HoldConfirm:
 		return "the board status Confirm Deploy or Rejected"
 	default:
 		return "the board status In Progress, or an operator's retry"
@@ -280,7 +284,8 @@ func (e *Engine) moves(s stage.State) []Move {
 	for _, on := range stage.Triggers() {
 		ev := stage.Event{On: on, Run: s.Run, Agent: &stage.Report{}}
 		edge, ok := e.machine.Edge(s, ev)
-		if !ok || seen[on] || edge.Do == stage.DoNothing || edge.Do == stage.DoRecord || edge.Do == stage.DoDecline {
+		refused := s.Refused != "" && s.Active == "" && edge.Red == stage.RedStay
+		if !ok || seen[on] || refused || edge.Do == stage.DoNothing || edge.Do == stage.DoRecord || edge.Do == stage.DoDecline {
 			continue
 		}
 		seen[on] = true

@@ -2,7 +2,8 @@
 // files, reports, CI results and reviews. They read and never write.
 //
 //	qg0                       title and description are fit to start with
-//	check_analysis_approved   the required files exist and a human has approved
+//	check_analysis_ready      the required files exist
+//	check_analysis_approved   they exist and a human has approved
 //	check_architecture_ready  the design exists
 //	check_ci_green            CI of the branch head has finished and passed
 //	check_review_approved     the review approves the branch head
@@ -28,6 +29,7 @@ import (
 // Names of the built-in gates.
 const (
 	QG0               = "qg0"
+	AnalysisReady     = "check_analysis_ready"
 	AnalysisApproved  = "check_analysis_approved"
 	ArchitectureReady = "check_architecture_ready"
 	CIGreen           = "check_ci_green"
@@ -46,6 +48,7 @@ func All(getenv func(string) string) []gates.Gate {
 	}
 	return []gates.Gate{
 		gates.Func(QG0, func(_ context.Context, s gates.Subject) gates.Verdict { return qg0(s, titleMax(s, getenv)) }),
+		gates.Func(AnalysisReady, analysisReady),
 		gates.Func(AnalysisApproved, analysisApproved),
 		gates.Func(ArchitectureReady, architectureReady),
 		gates.Func(CIGreen, ciGreen),
@@ -75,6 +78,17 @@ func required(s gates.Subject, at stage.Stage) []string {
 		return files
 	}
 	return Required(at)
+}
+
+func analysisReady(_ context.Context, s gates.Subject) gates.Verdict {
+	missing, evidence, err := files(s, required(s, stage.Analysis))
+	if err != nil {
+		return gates.Errorf("the files cannot be read: %v", err)
+	}
+	if len(missing) > 0 {
+		return gates.Redf("missing: %s", strings.Join(missing, ", ")).With(evidence...)
+	}
+	return gates.Greenf("the requirements are committed").With(evidence...)
 }
 
 func analysisApproved(_ context.Context, s gates.Subject) gates.Verdict {

@@ -113,7 +113,7 @@ func TestReviewWithoutHost(t *testing.T) {
 }
 
 func TestNoTree(t *testing.T) {
-	for _, name := range []string{checks.AnalysisApproved, checks.ArchitectureReady} {
+	for _, name := range []string{checks.AnalysisReady, checks.AnalysisApproved, checks.ArchitectureReady} {
 		v := registry(t).Judge(t.Context(), gates.Subject{}, name)
 		require.Equal(t, gates.Error, v.Outcome, name)
 	}
@@ -126,7 +126,7 @@ func (brokenFS) Open(name string) (fs.File, error) {
 }
 
 func TestUnreadableTree(t *testing.T) {
-	for _, name := range []string{checks.AnalysisApproved, checks.ArchitectureReady} {
+	for _, name := range []string{checks.AnalysisReady, checks.AnalysisApproved, checks.ArchitectureReady} {
 		v := registry(t).Judge(t.Context(), gates.Subject{Tree: brokenFS{}, SHA: "abcdefabcdef"}, name)
 		require.Equal(t, gates.Error, v.Outcome, name)
 		require.Contains(t, v.Reason, "bad object")

@@ -26,13 +26,6 @@ type fault struct {
 func knownFaults() []fault {
 	return []fault{
 		{
-			"approval-without-documents", simulate.Unblocks,
-			"The analyst leaves out a required file: Approved is refused, and the explanation still names Approved as the way on.",
-			func() simulate.World {
-				return simulate.NewWorld(204, simulate.Limits{Traps: []string{simulate.TrapForgets}})
-			},
-		},
-		{
 			"push-by-a-person", simulate.Unblocks,
 			"A person pushes to a task's branch: the push of the service is refused and the task is blocked, and no status that the explanation names helps.",
 			func() simulate.World {
@@ -122,5 +115,6 @@ func mendedFaults() map[string]simulate.World {
 		"what is owed dies in an outage of hours":                              sick(5, 2, simulate.LaneComments, simulate.FateError, 5*time.Hour),
 		"an agent's failures are not counted while a status cannot be written": simulate.NewWorld(405, simulate.Limits{Traps: []string{simulate.TrapPaid}}),
 		"results are thrown away while a project is out of the registry":       simulate.NewWorld(69, simulate.Limits{Traps: []string{simulate.TrapRegistry}}),
+		"the explanation names Approved, which is refused without documents":   simulate.NewWorld(204, simulate.Limits{Traps: []string{simulate.TrapForgets}}),
 	}
 }

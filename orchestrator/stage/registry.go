@@ -82,7 +82,7 @@ type OnRed string
 const (
 	RedNone   OnRed = ""       // the edge has no gate
 	RedRefuse OnRed = "refuse" // no task; board Blocked
-	RedStay   OnRed = "stay"   // a comment says what is missing
+	RedStay   OnRed = "stay"   // a comment says what is missing, and what to do
 	RedAgain  OnRed = "again"  // the same role again, capped
 	RedBack   OnRed = "back"   // to development with the findings, capped
 	RedFail   OnRed = "fail"   // deploy failure
@@ -158,7 +158,7 @@ func stageEdges(s Stage) []Edge {
 	case Analysis:
 		return []Edge{
 			{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the analyst has open questions"},
-			{s, OnAgentFinished, Always, nil, DoAwaitApproval, s, RedNone, "the analyst has finished; a human decides"},
+			{s, OnAgentFinished, Always, []string{"check_analysis_ready"}, DoAwaitApproval, s, RedStay, "the analyst has finished; a human decides"},
 			{s, OnApproved, Always, []string{"check_analysis_approved"}, DoEnter, Architecture, RedStay, "the requirements are approved"},
 			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the requirements are rejected"},
 			{s, OnInProgress, WhenIdle, nil, DoRelaunch, s, RedNone, "In Progress with no active job runs the analyst again"},

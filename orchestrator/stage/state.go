@@ -25,6 +25,10 @@ type State struct {
 	Hold       Hold   `json:"hold,omitempty"`
 	HoldReason string `json:"hold_reason,omitempty"`
 
+	// Refused is the last red verdict of the stage on what the task waits for, until
+	// the stage's role works again: a person's Approved would be refused once more.
+	Refused string `json:"refused,omitempty"`
+
 	// Feedback is why the current role works again; the next job carries it.
 	Feedback string `json:"feedback,omitempty"`
 

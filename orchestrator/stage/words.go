@@ -14,6 +14,8 @@ const (
 	wordsStart         = "The task is taken up: the analyst is next."
 	wordsApproval      = "The requirements are ready. Set the status Approved to go on, or Rejected with a comment that says why."
 	wordsApproveNotice = "approval needed: the requirements are ready for review"
+	wordsCannotApprove = "the requirements cannot be approved: "
+	wordsWorkAgain     = "Set the status In Progress to run the analyst again, or Rejected with a comment that says what is wrong."
 	wordsConfirm       = "The deployment is prepared. Set the status Confirm Deploy to merge and deploy it."
 	wordsConfirmNotice = "approval needed: the deployment waits for Confirm Deploy"
 )
@@ -22,8 +24,20 @@ func wordsRefused(reason string) string {
 	return "The pipeline has not started: " + sentence(reason) + "\nCorrect the work item and set To Analyse again."
 }
 
-func wordsNotApproved(reason string) string {
-	return "The approval cannot be taken yet: " + sentence(reason)
+func wordsNotApproved(reason string, atWork bool) string {
+	todo := wordsWorkAgain
+	if atWork {
+		todo = "The analyst is still at work: decide when it has finished."
+	}
+	return "The approval cannot be taken yet: " + sentence(reason) + "\n" + todo
+}
+
+func wordsNothingToApprove(reason string) string {
+	return "The analyst has finished, but the requirements cannot be approved: " + sentence(reason) + "\n" + wordsWorkAgain
+}
+
+func wordsNothingToApproveNotice(reason string) string {
+	return "nothing to approve: the analyst has finished, but " + sentence(reason) + " In Progress runs it again"
 }
 
 func wordsQuestions(q string) string {

@@ -75,7 +75,7 @@ func (w *writer) accept() {
 			s.SelfHosting, s.CINone, s.Gated = w.ev.SelfHosting, w.ev.CINone, w.ev.MergeGate
 		}
 	case OnAgentFinished:
-		s.Active, s.Feedback, s.Failures = "", "", 0
+		s.Active, s.Feedback, s.Failures, s.Refused = "", "", 0, ""
 		if w.ev.Agent != nil {
 			s.Filed = w.ev.Agent.Filed
 		}
@@ -149,12 +149,34 @@ func (w *writer) notGreen() {
 		w.askCI()
 	case w.edge.Red == RedStay:
 		w.accept()
-		w.note(v.Reason)
-		w.comment(Stream, wordsNotApproved(v.Reason))
-		w.status(w.waiting())
+		w.notApproved(v.Reason)
 	default:
 		w.note(sentence(v.Reason))
 	}
+}
+
+// notApproved answers an approval that cannot be taken.
+func (w *writer) notApproved(reason string) {
+	s := &w.d.State
+	w.note(reason)
+	w.comment(Stream, wordsNotApproved(reason, s.Active != ""))
+	w.status(w.waiting())
+	s.Refused = reason
+	if s.Hold == HoldApproval {
+		s.HoldReason = wordsCannotApprove + reason
+	}
+}
+
+// notWritten says of an analyst that has finished that there is nothing to approve.
+func (w *writer) notWritten(reason string) {
+	w.note(reason)
+	for i := range w.d.Effects {
+		w.d.Effects[i].Files = nil // no links to what is not there
+	}
+	w.hold(HoldApproval, wordsCannotApprove+reason, StatusInReview)
+	w.comment(Analyst, wordsNothingToApprove(reason))
+	w.notify(wordsNothingToApproveNotice(reason))
+	w.d.State.Refused = reason
 }
 
 // waiting is the board status of a task that stays where it is after a verdict.
@@ -170,6 +192,8 @@ func (w *writer) waiting() Status {
 // fault, so the same role works again.
 func (w *writer) redReport(v Verdict) {
 	switch {
+	case w.edge.Red == RedStay:
+		w.notWritten(v.Reason)
 	case w.edge.Red == RedFail && v.Outcome == Red:
 		w.deployFailed(v.Reason)
 	case w.edge.Red == RedBack && v.Outcome == Red && w.edge.From != Development:
@@ -243,7 +267,7 @@ func (w *writer) leave(to Stage) {
 		s.EnteredAt = w.ev.At
 	}
 	s.Stage, s.Phase, s.Filed = to, PhaseNone, Filed{}
-	s.Hold, s.HoldReason, s.Feedback = HoldNone, "", ""
+	s.Hold, s.HoldReason, s.Feedback, s.Refused = HoldNone, "", "", ""
 }
 
 // again runs a stage's role (anew) with a reason to give to it.

@@ -76,7 +76,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 // Rule asks for an update whenever something that the message shows has changed.
 func Rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
 	n := d.State
-	shown := s.Stage != n.Stage || s.Phase != n.Phase || s.Hold != n.Hold || s.Active != n.Active || s.PRURL != n.PRURL || s.Stopping != n.Stopping
+	shown := s.Stage != n.Stage || s.Phase != n.Phase || s.Hold != n.Hold || s.HoldReason != n.HoldReason || s.Active != n.Active || s.PRURL != n.PRURL || s.Stopping != n.Stopping
 	if d.Moved && shown {
 		d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: orchestrator.EffectLive})
 	}
