@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-telegram/bot"
@@ -24,7 +25,7 @@ import (
 // Options of a Chat. Token and ChatID are required.
 type Options struct {
 	Token      string
-	ChatID     string       // a number, or @channelname
+	ChatID     string       // a number, or @channelname; a group that becomes a supergroup is followed to its new number
 	BaseURL    string       // of the Bot API server; empty = Telegram's own
 	HTTPClient *http.Client // nil = one with a time limit of 20 s
 	Log        *slog.Logger // nil discards
@@ -33,8 +34,12 @@ type Options struct {
 // Chat implements messenger.Messenger. It is safe for concurrent use.
 type Chat struct {
 	bot  *bot.Bot
-	chat any
+	set  string // Options.ChatID
+	log  *slog.Logger
 	hide *strings.Replacer
+
+	mu    sync.Mutex
+	moved int // the number of the supergroup that the chat has become; 0 = none
 }
 
 // New makes a chat without calling the network.
@@ -64,42 +69,105 @@ func New(o Options) (*Chat, error) {
 	if err != nil {
 		return nil, fmt.Errorf("telegram: Token: %s", hide.Replace(err.Error()))
 	}
-	c := &Chat{bot: b, chat: o.ChatID, hide: hide}
-	if n, err := strconv.ParseInt(o.ChatID, 10, 64); err == nil {
-		c.chat = n
-	}
-	return c, nil
+	return &Chat{bot: b, set: o.ChatID, log: o.Log, hide: hide}, nil
 }
 
-// Send implements messenger.Messenger.
+// chat is where messages go now.
+func (c *Chat) chat() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.moved != 0 {
+		return strconv.Itoa(c.moved)
+	}
+	return c.set
+}
+
+// follow notes that the chat is another now, and reports whether an error says so. The
+// old number leads to the new one at each start, so it is not stored.
+func (c *Chat) follow(err error) bool {
+	var moved *bot.MigrateError
+	if !errors.As(err, &moved) || moved.MigrateToChatID == 0 {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.moved != moved.MigrateToChatID {
+		c.moved = moved.MigrateToChatID
+		c.log.Warn("the group has become a supergroup: messages go there", "setting", "ORCH_TELEGRAM_CHAT_ID", "was", c.set, "set_it_to", c.moved)
+	}
+	return true
+}
+
+// Moved says, as an error, that the group of Options.ChatID has become a supergroup
+// and what to set; nil while that is not so.
+func (c *Chat) Moved(context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.moved == 0 {
+		return nil
+	}
+	return fmt.Errorf("the group %s has become a supergroup, to which messages go: set ORCH_TELEGRAM_CHAT_ID to %d", c.set, c.moved)
+}
+
+// wire is a chat as the Bot API takes it.
+func wire(chat string) any {
+	if n, err := strconv.ParseInt(chat, 10, 64); err == nil {
+		return n
+	}
+	return chat
+}
+
+// Send implements messenger.Messenger. The id names the chat: a supergroup numbers its
+// messages anew.
 func (c *Chat) Send(ctx context.Context, m messenger.Message) (string, error) {
-	off := true
-	sent, err := c.bot.SendMessage(ctx, &bot.SendMessageParams{
-		ChatID: c.chat, Text: Render(m), ParseMode: models.ParseModeHTML, DisableNotification: m.Silent,
-		LinkPreviewOptions: &models.LinkPreviewOptions{IsDisabled: &off},
-	})
-	if err == nil && sent.ID == 0 {
-		return "", &Error{text: "the answer says nothing of the message that was sent", again: true} // it is not the Bot API that says so
+	chat := c.chat()
+	id, err := c.send(ctx, chat, m)
+	if c.follow(err) && c.chat() != chat {
+		chat = c.chat()
+		id, err = c.send(ctx, chat, m)
 	}
 	if err != nil {
 		return "", c.convert(err)
 	}
-	return strconv.Itoa(sent.ID), nil
+	if id == 0 {
+		return "", &Error{text: "the answer says nothing of the message that was sent", again: true} // it is not the Bot API that says so
+	}
+	return chat + "/" + strconv.Itoa(id), nil
 }
 
-// Edit implements messenger.Messenger.
-func (c *Chat) Edit(ctx context.Context, id string, m messenger.Message) error {
-	n, err := strconv.Atoi(id)
+func (c *Chat) send(ctx context.Context, chat string, m messenger.Message) (int, error) {
+	off := true
+	sent, err := c.bot.SendMessage(ctx, &bot.SendMessageParams{
+		ChatID: wire(chat), Text: Render(m), ParseMode: models.ParseModeHTML, DisableNotification: m.Silent,
+		LinkPreviewOptions: &models.LinkPreviewOptions{IsDisabled: &off},
+	})
 	if err != nil {
+		return 0, err
+	}
+	return sent.ID, nil
+}
+
+// Edit implements messenger.Messenger. What was sent to a group before it became a
+// supergroup is gone.
+func (c *Chat) Edit(ctx context.Context, id string, m messenger.Message) error {
+	chat, number, ok := strings.Cut(id, "/")
+	if !ok { // of an earlier version
+		chat, number = c.set, id
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || chat != c.chat() {
 		return fmt.Errorf("telegram: message id %q: %w", id, messenger.ErrGone)
 	}
 	off := true
 	_, err = c.bot.EditMessageText(ctx, &bot.EditMessageTextParams{
-		ChatID: c.chat, MessageID: n, Text: Render(m), ParseMode: models.ParseModeHTML,
+		ChatID: wire(chat), MessageID: n, Text: Render(m), ParseMode: models.ParseModeHTML,
 		LinkPreviewOptions: &models.LinkPreviewOptions{IsDisabled: &off},
 	})
 	if err != nil && says(err, "message is not modified") {
 		return nil
+	}
+	if c.follow(err) {
+		return fmt.Errorf("telegram: the message %s was sent before the group became a supergroup: %w", id, messenger.ErrGone)
 	}
 	return c.convert(err)
 }

@@ -66,7 +66,8 @@ func TestConformance(t *testing.T) {
 				return out
 			},
 			Delete: func(id string) {
-				n, err := strconv.Atoi(id)
+				_, number, _ := strings.Cut(id, "/")
+				n, err := strconv.Atoi(number)
 				require.NoError(t, err)
 				api.Delete(n)
 			},
@@ -91,7 +92,6 @@ func TestFaults(t *testing.T) {
 		telegramtest.TooMany:     {again: true, after: 7 * time.Second},
 		telegramtest.HangBefore:  {again: true},
 		telegramtest.HangAfter:   {again: true, sent: 1},
-		telegramtest.Migrated:    {is: messenger.ErrUnreachable},
 		telegramtest.ErrorBefore: {again: true},
 		telegramtest.ErrorAfter:  {again: true, sent: 1},
 		telegramtest.Dropped:     {again: true},
@@ -130,6 +130,41 @@ func TestNotEditable(t *testing.T) {
 	api.Fail(telegramtest.NotEditable)
 	require.ErrorIs(t, c.Edit(t.Context(), id, messenger.Message{Title: "y"}), messenger.ErrGone)
 	require.ErrorIs(t, c.Edit(t.Context(), "no number", messenger.Message{Title: "y"}), messenger.ErrGone)
+}
+
+// A group that has become a supergroup is followed, and what it has shown before is not
+// mistaken for a message of the new one, which counts from 1 again.
+func TestSupergroup(t *testing.T) {
+	t.Parallel()
+	c, api := setup(t)
+	old, err := c.Send(t.Context(), messenger.Message{Title: "before", Silent: true})
+	require.NoError(t, err)
+	require.NoError(t, c.Moved(t.Context()))
+	api.Upgrade("-100200", -1009876)
+	require.ErrorIs(t, c.Edit(t.Context(), old, messenger.Message{Title: "edited"}), messenger.ErrGone)
+	require.ErrorContains(t, c.Moved(t.Context()), "set ORCH_TELEGRAM_CHAT_ID to -1009876")
+	calls := api.Calls("editMessageText")
+	require.ErrorIs(t, c.Edit(t.Context(), old, messenger.Message{Title: "edited"}), messenger.ErrGone)
+	require.ErrorIs(t, c.Edit(t.Context(), "1", messenger.Message{Title: "of an earlier version"}), messenger.ErrGone)
+	require.Equal(t, calls, api.Calls("editMessageText"), "that is known now")
+	id, err := c.Send(t.Context(), messenger.Message{Title: "after"})
+	require.NoError(t, err)
+	require.NoError(t, c.Edit(t.Context(), id, messenger.Message{Title: "after, edited"}))
+	require.Equal(t, 2, api.Calls("sendMessage"))
+
+	again := open(t, api) // the next start
+	id, err = again.Send(t.Context(), messenger.Message{Title: "restarted"})
+	require.NoError(t, err)
+	require.NoError(t, again.Edit(t.Context(), id, messenger.Message{Title: "restarted, edited"}))
+	var chats []string
+	for _, m := range api.Messages() {
+		chats = append(chats, m.Chat+" "+telegramtest.Plain(m.Text))
+	}
+	require.Equal(t, []string{"-100200 before", "-1009876 after, edited", "-1009876 restarted, edited"}, chats)
+
+	api.Upgrade("-1009876", -1009876) // it leads nowhere
+	_, err = c.Send(t.Context(), messenger.Message{Title: "x"})
+	require.ErrorIs(t, err, messenger.ErrUnreachable)
 }
 
 func TestWrongToken(t *testing.T) {

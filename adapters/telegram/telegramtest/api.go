@@ -76,6 +76,11 @@ func arguments(r *http.Request) (map[string]string, error) {
 
 // call answers one method. The lock is held.
 func (s *Server) call(method string, args map[string]string) answer {
+	if to := s.moved[args["chat_id"]]; to != 0 {
+		a := bad("group chat was upgraded to a supergroup chat")
+		a.Parameters = map[string]int{"migrate_to_chat_id": to}
+		return a
+	}
 	switch method {
 	case "getme":
 		return answer{OK: true, Result: map[string]any{"id": 42, "is_bot": true, "first_name": "signalbox", "username": "signalbox_bot"}}

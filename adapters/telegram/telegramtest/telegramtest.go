@@ -41,7 +41,6 @@ const (
 	BadGateway  Fault = "502"          // an HTML page of a proxy
 	Blocked     Fault = "403"          // the bot was blocked
 	NoChat      Fault = "no chat"      // 400
-	Migrated    Fault = "migrated"     // 400: the group has another id now
 	NotEditable Fault = "not editable" // edits: 400
 )
 
@@ -56,11 +55,12 @@ type Server struct {
 	faults   []Fault          // of the next calls
 	broken   map[string]Fault // by method
 	calls    map[string]int
+	moved    map[string]int // where groups have gone that are supergroups now
 }
 
 // New makes a server that knows one bot.
 func New(token string) *Server {
-	return &Server{token: token, after: 1, calls: map[string]int{}, broken: map[string]Fault{}}
+	return &Server{token: token, after: 1, calls: map[string]int{}, moved: map[string]int{}, broken: map[string]Fault{}}
 }
 
 // SetRetryAfter says how many seconds TooMany asks to wait; 1 at first.
@@ -82,6 +82,14 @@ func (s *Server) Break(method string, f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken[strings.ToLower(method)] = f
+}
+
+// Upgrade makes a supergroup of a group: its old id is answered with the new one, and
+// nothing that it showed can be edited any more.
+func (s *Server) Upgrade(group string, supergroup int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.moved[group] = supergroup
 }
 
 // Messages lists what the chats show, oldest first.
@@ -158,10 +166,6 @@ func (s *Server) handle(method string, args map[string]string) (answer, Fault) {
 		return refuse(http.StatusForbidden, "Forbidden: bot was blocked by the user"), fault
 	case NoChat:
 		return refuse(http.StatusBadRequest, "Bad Request: chat not found"), fault
-	case Migrated:
-		a := refuse(http.StatusBadRequest, "Bad Request: group chat was upgraded to a supergroup chat")
-		a.Parameters = map[string]int{"migrate_to_chat_id": -1009876}
-		return a, fault
 	case NotEditable:
 		return refuse(http.StatusBadRequest, "Bad Request: message can't be edited"), fault
 	default:

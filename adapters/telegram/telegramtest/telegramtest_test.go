@@ -26,6 +26,7 @@ type reply struct {
 	Result      json.RawMessage
 	Parameters  struct {
 		RetryAfter int `json:"retry_after"`
+		MigrateTo  int `json:"migrate_to_chat_id"`
 	}
 }
 
@@ -104,11 +105,14 @@ func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	api := telegramtest.New("7:t")
 	api.SetRetryAfter(9)
-	api.Fail(telegramtest.TooMany, telegramtest.Migrated)
+	api.Fail(telegramtest.TooMany)
 	r := json7(t, api, "sendMessage", `{"chat_id":1,"text":"x"}`)
 	require.Equal(t, []int{429, 9}, []int{r.ErrorCode, r.Parameters.RetryAfter})
-	require.Contains(t, json7(t, api, "sendMessage", `{"chat_id":1,"text":"x"}`).Description, "supergroup")
 	require.True(t, json7(t, api, "sendMessage", `{"chat_id":1,"text":"x"}`).OK)
+	api.Upgrade("1", -10022)
+	r = json7(t, api, "sendMessage", `{"chat_id":1,"text":"x"}`)
+	require.Equal(t, []int{400, -10022}, []int{r.ErrorCode, r.Parameters.MigrateTo})
+	require.True(t, json7(t, api, "sendMessage", `{"chat_id":-10022,"text":"x"}`).OK)
 }
 
 // A client whose body ends after its form, and that then goes away, is not waited
