@@ -140,7 +140,7 @@ func (e *Engine) agentStarts(taskID int64, a *agentAtWork) {
 		old.cancel()
 	}
 	e.running[taskID] = a
-	e.Meter.Set("sessions_running", float64(len(e.running)))
+	e.Metrics.SessionsRunning.Set(float64(len(e.running)), NoLabels{})
 }
 
 func (e *Engine) agentEnds(taskID int64, a *agentAtWork) {
@@ -149,7 +149,7 @@ func (e *Engine) agentEnds(taskID int64, a *agentAtWork) {
 	if e.running[taskID] == a {
 		delete(e.running, taskID)
 	}
-	e.Meter.Set("sessions_running", float64(len(e.running)))
+	e.Metrics.SessionsRunning.Set(float64(len(e.running)), NoLabels{})
 }
 
 // stopAgents ends the agent of a task if it works in this process.
@@ -228,7 +228,7 @@ func (e *Engine) attempt(c queue.Claim, t Task, l stage.Launch, r work.Result) *
 
 // agentEvent is the event job of an attempt, with the record of what it cost.
 func (e *Engine) agentEvent(c queue.Claim, t Task, l stage.Launch, r work.Result, ev stage.Event) queue.Job {
-	e.Meter.Observe("worker_duration_seconds", r.FinishedAt.Sub(r.StartedAt).Seconds(), "role", string(l.Role), "result", r.Kind)
+	e.Metrics.WorkerDuration.Observe(r.FinishedAt.Sub(r.StartedAt).Seconds(), ByResult{Role: string(l.Role), Result: r.Kind})
 	run := AgentRun{
 		TaskID: t.ID, JobID: c.Job.ID, Attempt: c.Job.Attempt, Run: l.Run, Stage: l.Stage, Role: l.Role,
 		Usage: r.Usage, Status: r.Kind, ExitCode: r.ExitCode, Started: r.StartedAt, Finished: r.FinishedAt,

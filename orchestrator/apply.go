@@ -65,7 +65,7 @@ func (e *Engine) judge(ctx context.Context, p Project, t Task, ev stage.Event) (
 		return nil, err
 	}
 	v := e.gates.Judge(ctx, s, names...)
-	e.Meter.Add("gate_verdicts_total", 1, "gate", edge.Gates[0], "verdict", v.Outcome.String())
+	e.Metrics.GateVerdicts.Add(1, ByVerdict{Gate: edge.Gates[0], Verdict: v.Outcome.String()})
 	if v.Outcome == gates.Error && v.Retryable {
 		return nil, unreachable(v)
 	}
@@ -296,16 +296,19 @@ func (e *Engine) committed(t Task, before stage.State, ev stage.Event, d stage.D
 		return
 	}
 	log.Info("decided", "on", ev.On, "from", before.Stage, "to", t.State.Stage, "why", d.Notes)
-	e.Meter.Add("transitions_total", 1, "from", string(before.Stage), "to", string(t.State.Stage))
+	e.Metrics.Transitions.Add(1, ByMove{From: string(before.Stage), To: string(t.State.Stage)})
+	if before.Leased && !t.State.Leased && !before.LeasedAt.IsZero() {
+		e.Metrics.MergeLeaseHeld.Observe(t.UpdatedAt.Sub(before.LeasedAt).Seconds(), NoLabels{})
+	}
 	if t.State.Retries > before.Retries {
-		e.Meter.Add("retries_total", 1, "stage", string(t.State.Stage))
+		e.Metrics.Retries.Add(1, ByStage{string(t.State.Stage)})
 	}
 	if a := ev.Agent; a != nil {
-		e.Meter.Add("tokens_total", float64(a.Input), "type", "input")
-		e.Meter.Add("tokens_total", float64(a.Output), "type", "output")
-		e.Meter.Add("tokens_total", float64(a.CacheRead), "type", "cache_read")
-		e.Meter.Add("tokens_total", float64(a.CacheCreate), "type", "cache_creation")
-		e.Meter.Add("cost_usd_total", float64(a.MicroUSD)/1e6, "role", string(a.Role))
+		e.Metrics.Tokens.Add(float64(a.Input), ByTokenType{"input"})
+		e.Metrics.Tokens.Add(float64(a.Output), ByTokenType{"output"})
+		e.Metrics.Tokens.Add(float64(a.CacheRead), ByTokenType{"cache_read"})
+		e.Metrics.Tokens.Add(float64(a.CacheCreate), ByTokenType{"cache_creation"})
+		e.Metrics.Cost.Add(float64(a.MicroUSD)/1e6, ByRole{string(a.Role)})
 	}
 	if d.Cancel {
 		e.stopAgents(t.ID)

@@ -107,6 +107,8 @@ func (o *Options) defaults() {
 // only delays it.
 type Engine struct {
 	Deps
+	Metrics Metrics
+
 	opt      Options
 	machine  *stage.Machine
 	gates    *gates.Registry
@@ -126,7 +128,7 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 	if err := deps.check(); err != nil {
 		return nil, err
 	}
-	e := &Engine{Deps: deps, opt: opt, features: features, health: newHealth(), running: map[int64]*agentAtWork{}}
+	e := &Engine{Deps: deps, Metrics: newMetrics(deps.Meter), opt: opt, features: features, health: newHealth(), running: map[int64]*agentAtWork{}}
 	if err := e.adopt(features); err != nil {
 		return nil, err
 	}
@@ -159,9 +161,6 @@ func (d *Deps) check() error {
 	}
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
-	}
-	if d.Meter == nil {
-		d.Meter = nopMeter{}
 	}
 	if d.Scheduler == nil {
 		d.Scheduler = run.Real{}

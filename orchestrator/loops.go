@@ -18,10 +18,6 @@ import (
 // started has ended; an agent that is interrupted has its job given back.
 func (e *Engine) Run(ctx context.Context) {
 	g := run.NewOn(e.Scheduler, ctx, e.Log)
-	for _, h := range e.health {
-		e.Meter.Set("lane_sick", 0, "lane", h.name)
-		e.Meter.Add("lane_failures_total", 0, "lane", h.name)
-	}
 	for _, p := range e.pools() {
 		g.Go("pool "+p.name, func(ctx context.Context) { e.work(ctx, g, p) })
 	}
@@ -71,7 +67,7 @@ func (e *Engine) work(ctx context.Context, g *run.Group, p pool) {
 	s := p.slots
 	for err := ctx.Err(); err == nil; {
 		room, until := p.health.room(e.Now(), s.available())
-		e.Meter.Set("slots_available", float64(s.available()), "pool", p.name)
+		e.Metrics.SlotsAvailable.Set(float64(s.available()), ByPool{p.name})
 		if room == 0 {
 			err = e.Scheduler.Wait(ctx, until, s.changed, p.health.hints()) // for a worker, or for the destination
 			continue
@@ -155,8 +151,8 @@ func (s *poolSlots) next(now time.Time, poll time.Duration) time.Time {
 // pool. It returns when the job is to be done again, if it is.
 func (e *Engine) do(ctx context.Context, c queue.Claim, p pool) (due time.Time, next []queue.Claim) {
 	program := ctx
-	e.Meter.Add("dispatches_total", 1, "pool", c.Job.Pool)
-	e.Meter.Observe("queue_wait_seconds", e.Now().Sub(later(c.Job.CreatedAt, c.Job.AvailableAt)).Seconds(), "pool", c.Job.Pool)
+	e.Metrics.Dispatches.Add(1, ByPool{c.Job.Pool})
+	e.Metrics.QueueWait.Observe(e.Now().Sub(later(c.Job.CreatedAt, c.Job.AvailableAt)).Seconds(), ByPool{c.Job.Pool})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	beat := run.NewOn(e.Scheduler, ctx, e.Log)
@@ -177,7 +173,7 @@ func (e *Engine) do(ctx context.Context, c queue.Claim, p pool) (due time.Time, 
 		o.Then = append(o.Then, e.givenUp(c.Job, o.Error)...)
 	}
 	if IsEffect(c.Job) {
-		e.Meter.Add("effects_total", 1, "kind", strings.TrimPrefix(c.Job.Kind, kindEffect), "outcome", o.Kind)
+		e.Metrics.Effects.Add(1, ByEffect{Kind: strings.TrimPrefix(c.Job.Kind, kindEffect), Outcome: o.Kind})
 	}
 	// The claim is finished even when the program is being stopped.
 	finish, stop := e.Scheduler.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -209,7 +205,7 @@ func (e *Engine) note(ctx context.Context, p pool, o *queue.Outcome) {
 		o = &queue.Outcome{Kind: queue.OutcomeRelease}
 	}
 	if silent(o) {
-		e.Meter.Add("lane_failures_total", 1, "lane", p.health.name)
+		e.Metrics.LaneFailures.Add(1, ByLane{p.health.name})
 	}
 	healed, fell := p.health.ended(o, e.Now())
 	if healed || p.health.sick() {
@@ -217,10 +213,10 @@ func (e *Engine) note(ctx context.Context, p pool, o *queue.Outcome) {
 	}
 	switch {
 	case fell:
-		e.Meter.Set("lane_sick", 1, "lane", p.health.name)
+		e.Metrics.LaneSick.Set(1, ByLane{p.health.name})
 		e.Log.Warn("a destination does not answer", "lane", p.health.name, "err", o.Cause)
 	case healed:
-		e.Meter.Set("lane_sick", 0, "lane", p.health.name)
+		e.Metrics.LaneSick.Set(0, ByLane{p.health.name})
 		n, err := e.Jobs.Hasten(ctx, p.name, 0)
 		e.Log.Info("a destination answers again", "lane", p.health.name, "due", n, "err", err)
 	}
@@ -303,7 +299,7 @@ func (e *Engine) reap(ctx context.Context) error {
 	jobs, err := e.Jobs.Reap(ctx)
 	for _, j := range jobs {
 		e.Log.Warn("a claim without a heartbeat was given back", "job", j.ID, "kind", j.Kind, "task", j.TaskID, "status", j.Status)
-		e.Meter.Add("reaped_total", 1, "pool", j.Pool)
+		e.Metrics.Reaped.Add(1, ByPool{j.Pool})
 		err = errors.Join(err, e.mendAfter(ctx, j))
 	}
 	return err

@@ -156,7 +156,11 @@ func (v *Service) runners() map[string]orchestrator.Runner {
 
 // engine puts the engine and its HTTP face on top of the adapters.
 func (v *Service) engine() (err error) {
-	s, meter := v.Settings, prometheus.New(Version())
+	s := v.Settings
+	meter, err := prometheus.New(Version())
+	if err != nil {
+		return err
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		return err
@@ -199,6 +203,9 @@ func (v *Service) readiness() []web.Check {
 		{Name: "tracker", Warning: true, Ping: v.identity.missing},
 		{Name: "board", Warning: true, Ping: v.boards.incomplete},
 		{Name: "lanes", Warning: true, Ping: v.Engine.Reachable},
+	}
+	if v.Telegram != nil {
+		list = append(list, web.Check{Name: "chat", Warning: true, Ping: v.Telegram.Moved})
 	}
 	if v.Rec != nil {
 		list = append(list, web.Check{Name: "reconcile", Warning: true, Ping: v.Rec.Webhooks})

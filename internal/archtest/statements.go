@@ -36,6 +36,9 @@ func (f *file) call(c *ast.CallExpr) {
 			f.say(c.Pos(), "panic: a failure is a value")
 		}
 	case *ast.SelectorExpr:
+		if x, ok := fun.X.(*ast.SelectorExpr); ok && x.Sel.Name == "Meter" && slices.Contains([]string{"Add", "Set", "Observe"}, fun.Sel.Name) {
+			f.say(c.Pos(), "Meter.%s: what is measured is a field of orchestrator.Metrics, which has its name and labels", fun.Sel.Name)
+		}
 		pkg, ok := fun.X.(*ast.Ident)
 		if !ok {
 			return

@@ -188,8 +188,8 @@ func (a *agents) script(_ context.Context, c work.Command, files map[string]stri
 
 // deployed is what a look at a deployment sees.
 func (a *agents) deployed(address string) monitor.Look {
-	minute := int64(a.s.since() / time.Minute)
-	if a.s.calm || a.s.world.Rates.Agent == 0 || a.s.dice(address, minute).IntN(20) > 0 {
+	spell := int64(a.s.since() / (5 * time.Minute)) // longer than the looks that freeze a repository
+	if a.s.calm || a.s.world.Rates.Agent == 0 || a.s.dice(address, spell).IntN(6) > 0 {
 		return monitor.Good
 	}
 	return monitor.Bad

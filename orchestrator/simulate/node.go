@@ -120,7 +120,7 @@ func (n *node) build() error {
 	n.engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
 		Store: p.store, Story: p.store, Jobs: p.store, Projects: projects, Tracker: p.tracker, Host: p.host, Workspaces: p.work, Agents: p.agents,
 		Gates: checks.All(nil), Runners: effects.Runners(p.effects()),
-		Log: s.check.logger(n), Scheduler: n.domain,
+		Log: s.check.logger(n), Meter: s.meter, Scheduler: n.domain,
 	}, orchestrator.Options{
 		MaxConcurrency: 2, AgentTimeout: 10 * time.Minute, Poll: s.world.Poll, JobTTL: time.Duration(1+s.world.Tempo) * 15 * time.Second, Worker: n.name(),
 		AgentRetries: []time.Duration{10 * time.Second, 30 * time.Second},

@@ -59,6 +59,7 @@ type sim struct {
 	people  *people
 	senders *senders
 	check   *checker
+	meter   meter
 	trace   *trace
 }
 
@@ -70,7 +71,7 @@ func newSim(w World, keep bool) *sim {
 	}
 	s := &sim{
 		world: w, v: run.NewVirtual(epoch(), order), ctx: context.Background(), chance: rand.New(rand.NewPCG(w.Seed, 0xfa7e)),
-		calls: map[string]int{}, planned: map[fateKey]Fate{}, trace: newTrace(keep),
+		calls: map[string]int{}, planned: map[fateKey]Fate{}, trace: newTrace(keep), meter: meter{},
 	}
 	s.root = s.v.Domain()
 	s.store = memstore.New(s.clock)

@@ -37,6 +37,8 @@ type Result struct {
 	Lived   time.Duration
 	Ended   int    // tasks that have ended
 	Fates   []Fate // that calls had, beside those that worked
+
+	Measured map[string]bool // metrics that were more than 0 at a time, by name
 }
 
 // Run lets a world live.
@@ -67,7 +69,7 @@ func play(w World, keep bool) Result {
 	s.play()
 	r := Result{
 		World: w, Failure: s.check.failed, Trace: s.trace.sum(), Lines: s.trace.lines, Steps: s.v.Steps(), Lived: s.since(),
-		Fates: slices.Clone(s.drawn),
+		Fates: slices.Clone(s.drawn), Measured: s.meter,
 	}
 	for _, t := range s.check.tasks() {
 		if t.State.Stage.Terminal() {

@@ -3,6 +3,7 @@ package simulate_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/simulate"
 )
 
@@ -141,4 +143,19 @@ func Example() {
 	// Output:
 	// true 2
 	// 0 r0.1 starts
+}
+
+// Each metric of the engine and its features is measured by somebody. Webhooks come
+// through the real receiver here.
+func TestEachMetricIsMeasured(t *testing.T) {
+	t.Parallel()
+	measured := map[string]bool{}
+	for _, r := range append(simulate.Sweep(0, 40, simulate.Limits{}, 2), simulate.Sweep(0, 40, simulate.Limits{Features: []string{"serial_gate", "monitor", "merge_gate"}}, 2)...) {
+		maps.Copy(measured, r.Measured)
+	}
+	for _, d := range orchestrator.Declared() {
+		require.True(t, measured[d.Name], "%s is promised and never measured", d.Name)
+		delete(measured, d.Name)
+	}
+	require.Empty(t, measured, "these are not declared")
 }

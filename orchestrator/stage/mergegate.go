@@ -3,6 +3,9 @@ package stage
 // caughtUp takes over where the branch stands now. Whoever tried has the lease.
 func (w *writer) caughtUp() {
 	s := &w.d.State
+	if !s.Leased {
+		s.LeasedAt = w.ev.At
+	}
 	s.Leased, s.Tested = true, ""
 	if w.ev.SHA != "" {
 		s.Head, s.Pushed, s.Base = w.ev.SHA, w.ev.SHA, w.ev.Base

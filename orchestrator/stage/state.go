@@ -56,12 +56,13 @@ type State struct {
 	// Of the merge gate: whether it is on for the repository, whether the task
 	// has the merge lease, which commit of main its branch stands on, and which
 	// head was tested there; Retests counts how often that was not what would have
-	// landed.
-	Gated   bool   `json:"gated,omitempty"`
-	Leased  bool   `json:"leased,omitempty"`
-	Base    string `json:"base,omitempty"`
-	Tested  string `json:"tested,omitempty"`
-	Retests int    `json:"retests,omitempty"`
+	// landed. LeasedAt is when its branch was first brought up to date under the lease.
+	Gated    bool      `json:"gated,omitempty"`
+	Leased   bool      `json:"leased,omitempty"`
+	LeasedAt time.Time `json:"leased_at,omitzero"`
+	Base     string    `json:"base,omitempty"`
+	Tested   string    `json:"tested,omitempty"`
+	Retests  int       `json:"retests,omitempty"`
 
 	SelfHosting bool `json:"self_hosting,omitempty"`
 	CINone      bool `json:"ci_none,omitempty"`

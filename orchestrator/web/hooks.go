@@ -167,7 +167,7 @@ func (s *server) store(w http.ResponseWriter, r *http.Request, from sender, d or
 func (s *server) stored(w http.ResponseWriter, from sender, duplicate bool) {
 	if duplicate {
 		s.count(from, "duplicate")
-		s.Engine.Meter.Add("webhook_dedup_total", 1, "source", from.source)
+		s.Engine.Metrics.WebhookDedup.Add(1, orchestrator.BySource{Source: from.source})
 		answer(w, http.StatusOK, map[string]string{"status": "duplicate"})
 		return
 	}
@@ -184,6 +184,16 @@ func (s *server) unstored(w http.ResponseWriter, from sender) {
 	problem(w, http.StatusServiceUnavailable, "store", "The delivery could not be stored.")
 }
 
+// declare makes the metrics of webhooks be there before the first one comes.
+func (s *server) declare() {
+	for _, source := range []string{s.TrackerSource, s.HostSource} {
+		for _, outcome := range []string{"queued", "duplicate", "ignored", "unsigned", "lost"} {
+			s.Engine.Metrics.Webhooks.Add(0, orchestrator.ByDelivery{Source: source, Outcome: outcome})
+		}
+		s.Engine.Metrics.WebhookDedup.Add(0, orchestrator.BySource{Source: source})
+	}
+}
+
 func (s *server) count(from sender, outcome string) {
-	s.Engine.Meter.Add("webhooks_total", 1, "source", from.source, "outcome", outcome)
+	s.Engine.Metrics.Webhooks.Add(1, orchestrator.ByDelivery{Source: from.source, Outcome: outcome})
 }

@@ -95,6 +95,7 @@ func Handler(o Options) (http.Handler, error) {
 		o.HostSource = "githost"
 	}
 	s := &server{Options: o, token: sha256.Sum256([]byte(o.AdminToken))}
+	s.declare()
 	return s.routes(), nil
 }
 

@@ -2,6 +2,7 @@ package mergegate
 
 import (
 	"slices"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -82,7 +83,7 @@ func giveBack(s stage.State, d stage.Decision) stage.Decision {
 	if keeps || !d.Moved || !s.Leased && !n.Leased && !working(s) {
 		return d
 	}
-	n.Leased, n.Base, n.Tested, n.Retests = false, "", "", 0
+	n.Leased, n.LeasedAt, n.Base, n.Tested, n.Retests = false, time.Time{}, "", "", 0
 	d.Effects = append(slices.Clone(d.Effects), stage.Effect{Kind: stage.EffectRelease})
 	return d
 }

@@ -167,8 +167,8 @@ func (r *Reconciler) Pass(ctx context.Context, e *orchestrator.Engine) error {
 	replayed, braked, err2 := r.boards(ctx, e)
 	silent, err3 := r.listen(ctx, e, replayed > 0 || braked != "")
 	err := errors.Join(err1, err2, err3)
-	e.Meter.Add("reconciliation_actions_total", float64(advanced), "kind", "advanced")
-	e.Meter.Add("reconciliation_actions_total", float64(replayed), "kind", "replayed")
+	e.Metrics.Reconciled.Add(float64(advanced), orchestrator.ByAction{Kind: "advanced"})
+	e.Metrics.Reconciled.Add(float64(replayed), orchestrator.ByAction{Kind: "replayed"})
 	r.passed(func(s *state) {
 		s.Advanced, s.Replayed, s.Braked, s.Error = s.Advanced+int64(advanced), s.Replayed+int64(replayed), braked, ""
 		if err3 == nil {

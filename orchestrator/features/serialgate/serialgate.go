@@ -48,8 +48,9 @@ type Options struct {
 
 // Gate is the serial gate.
 type Gate struct {
-	opt    Options
-	repair chan struct{} // a decision was made without holds
+	opt     Options
+	repair  chan struct{} // a decision was made without holds
+	changed chan struct{} // a freeze began or ended here
 }
 
 // New checks the options.
@@ -68,7 +69,7 @@ func New(o Options) (*Gate, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Gate{opt: o, repair: make(chan struct{}, 1)}, nil
+	return &Gate{opt: o, repair: make(chan struct{}, 1), changed: make(chan struct{}, 1)}, nil
 }
 
 // Covers reports whether a repository is gated.
@@ -83,7 +84,7 @@ func (g *Gate) Feature() orchestrator.Feature {
 		Facts: func(p orchestrator.Project, ev *stage.Event) { ev.BranchLater = ev.BranchLater || g.Covers(p.Repo) },
 		Rules: []stage.Rule{branchLater},
 		Holds: g.holds,
-		Loops: []orchestrator.Loop{{Name: "repair", Run: g.repairLoop}},
+		Loops: []orchestrator.Loop{{Name: "repair", Run: g.repairLoop}, {Name: "freezes", Run: g.measureLoop}},
 		Show:  g.show,
 	}
 }
@@ -214,14 +215,36 @@ func (g *Gate) Repair(ctx context.Context) error {
 	return errors.Join(g.opt.Holds.Hold(ctx, missing...), g.opt.Holds.Free(ctx, stale...))
 }
 
+// measureEvery is how often freezes are measured: another process can begin and end them.
+const measureEvery = time.Minute
+
+// measureLoop keeps the metric of freezes.
+func (g *Gate) measureLoop(ctx context.Context, e *orchestrator.Engine) {
+	for wait := time.Duration(0); e.Wait(ctx, wait, g.changed) == nil; wait = measureEvery {
+		frozen, err := g.Frozen(ctx)
+		if err != nil {
+			continue
+		}
+		for _, p := range e.Projects.All() {
+			value := 0.0
+			if slices.ContainsFunc(frozen, func(f Frozen) bool { return strings.EqualFold(f.Repo, p.Repo) }) {
+				value = 1
+			}
+			e.Metrics.Freeze.Set(value, orchestrator.ByRepo{Repo: p.Repo})
+		}
+	}
+}
+
 // Freeze lets no task of a repository begin until Unfreeze. It is durable when it
 // returns.
 func (g *Gate) Freeze(ctx context.Context, repo, reason string) error {
+	defer run.Hint(g.changed)
 	return g.opt.Holds.Hold(ctx, queue.Hold{Subject: orchestrator.RoleInRepo(stage.Analyst, repo), Name: Freeze, Reason: reason})
 }
 
 // Unfreeze ends a freeze, and tells whether there was one and why.
 func (g *Gate) Unfreeze(ctx context.Context, repo string) (was bool, reason string, err error) {
+	defer run.Hint(g.changed)
 	frozen, err := g.Frozen(ctx)
 	if err != nil {
 		return false, "", err
