@@ -22,7 +22,7 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 	if runner == nil {
 		return &queue.Outcome{Kind: queue.OutcomeDead, Error: fmt.Sprintf("nobody runs the effect %q", f.Kind)}
 	}
-	f.Attempt = c.Job.Attempt
+	f.Attempt, f.Killed = c.Job.Attempt, c.Job.Attempt > 1 && c.Job.Error == queue.LostHeartbeat
 	var o queue.Outcome
 	if err := guard.Do("effect "+f.Kind, func() { o = runner.Run(ctx, f) }); err != nil {
 		o = Retry(err)

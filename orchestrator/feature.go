@@ -96,4 +96,5 @@ type Effect struct {
 	Title     string `json:"title,omitempty"`
 	Repo      string `json:"repo"`
 	Attempt   int    `json:"-"` // of the job
+	Killed    bool   `json:"-"` // the process died that made the attempt before this one
 }

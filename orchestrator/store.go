@@ -32,7 +32,7 @@ type Task struct {
 	Title            string
 	Description      string
 	State            stage.State // where it stands; State.Stage is the stage
-	TrackerMessageID string      // of the live messenger message
+	TrackerMessageID string      // of the live messenger message, or what package livemessage notes while it sends one
 
 	BRDReviewStartedAt time.Time
 	BRDReviewEndedAt   time.Time

@@ -4,7 +4,7 @@
 //
 //	comment   posted under its key; the tracker refuses a second one
 //	status    set-state, unless a human has set something newer
-//	notify    sent; a crash between the send and its record can double it
+//	notify    sent; a death between the send and its record can double it, once
 //	prepare   make the branch and its first commit, and push it
 //	publish   push a commit on the branch and see to the pull request
 //	merge     merge the pull request, pinned to the head; look before doing
@@ -171,8 +171,11 @@ func (d Deps) notify(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if d.Messenger == nil {
 		return finished
 	}
+	if e.Killed {
+		return onceMore(e)
+	}
 	m := messenger.Message{Title: title + e.Title, Lines: []string{e.Text}}
-	if e.Attempt > 1 { // an earlier attempt may have got through: there is no identity on the wire
+	if e.Attempt > 1 || e.Copies > 0 { // an earlier attempt may have got through: there is no identity on the wire
 		m.Lines = append(m.Lines, "(This may be a second copy.)")
 	}
 	_, err := d.Messenger.Send(ctx, m)
@@ -183,6 +186,20 @@ func (d Deps) notify(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		return d.retry(e, err)
 	default:
 		return finished
+	}
+}
+
+// onceMore answers a process that died while it may have sent a notice. That is written
+// into the effect, durably, before it is sent again: there are two copies at most.
+func onceMore(e orchestrator.Effect) queue.Outcome {
+	if e.Copies > 0 {
+		return dead("two processes have died while they sent it: it may be there twice or not at all, and is not sent again by itself")
+	}
+	next := e.Effect
+	next.Copies++
+	return queue.Outcome{
+		Kind: queue.OutcomeDone, Error: "the process died while it may have sent it: it is sent once more",
+		Then: []queue.Job{orchestrator.NextEffect(e, next, e.Key+"/again", time.Time{})},
 	}
 }
 

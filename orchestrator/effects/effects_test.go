@@ -2,6 +2,7 @@ package effects_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -221,3 +222,28 @@ type agents struct {
 }
 
 func (a agents) Quiesce(context.Context, int64) error { return a.err }
+
+// A process that dies while it sends a notice makes one more copy, however often that
+// happens; what is written into the effect survives the next death.
+func TestNoticeOfADeadProcess(t *testing.T) {
+	k := setup(t)
+	e := orchestrator.Effect{Effect: stage.Effect{Kind: stage.EffectNotify, Text: "look at it"}, Key: "1/2/3", TaskID: 1, ItemID: "i", WorkItem: "APP-1", Repo: "acme/app"}
+	run := func(attempt int, killed bool) queue.Outcome {
+		e.Attempt, e.Killed = attempt, killed
+		return k.runners[stage.EffectNotify].Run(t.Context(), e)
+	}
+	require.Equal(t, queue.OutcomeDone, run(1, false).Kind) // the process dies before that is stored
+	o := run(2, true)
+	require.Equal(t, queue.OutcomeDone, o.Kind)
+	require.Len(t, k.chat.Messages(), 1, "it is written down first")
+	require.Len(t, o.Then, 1)
+	require.NoError(t, json.Unmarshal(o.Then[0].Payload, &e))
+	require.Equal(t, queue.OutcomeDone, run(1, false).Kind)
+	o = run(2, true)
+	require.Equal(t, queue.OutcomeDead, o.Kind)
+	require.Contains(t, o.Error, "two processes have died")
+	list := k.chat.Messages()
+	require.Len(t, list, 2)
+	require.Equal(t, []string{"look at it"}, list[0].Shown.Lines)
+	require.Equal(t, []string{"look at it", "(This may be a second copy.)"}, list[1].Shown.Lines)
+}

@@ -69,7 +69,7 @@ type checker struct {
 	owed       map[string]bool     // keys of effects that were put
 	notices    map[string]int      // texts of notices that were put
 	sentTexts  map[string]int      // texts that were sent
-	unsure     map[string]int      // calls by name of which nobody can say whether they happened
+	unsure     map[string]int      // calls by name whose caller lives and cannot say whether they happened
 	intents    map[string]bool     // merges that were decided: repository and commit
 	bases      map[string][]string // by head: commits of main it was tested on
 	foreign    map[string]string   // commits of people, by branch

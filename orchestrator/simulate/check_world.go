@@ -33,10 +33,11 @@ func (c *checker) put(jobs []queue.Job) {
 			if json.Unmarshal(j.Payload, &e) != nil {
 				continue
 			}
-			if kind == stage.EffectNotify {
-				c.notices[e.Text]++
-			} else {
+			switch {
+			case kind != stage.EffectNotify:
 				c.intents[e.Repo+" "+e.SHA] = true
+			case e.Copies == 0: // else it was owed before, and a process has died over it
+				c.notices[e.Text]++
 			}
 		}
 	}
@@ -146,8 +147,8 @@ func (c *checker) commented(n *node, x tracker.NewComment) {
 	}
 }
 
-// sent looks at a message that was sent: one for each notice, and one more for each
-// call of which nobody can say whether it happened.
+// sent looks at a message that was sent: two for each notice, because a process can die
+// in between, and one more for each call of which nobody can say whether it happened.
 func (c *checker) sent(m messenger.Message) {
 	if m.Silent || len(m.Lines) == 0 {
 		return
@@ -157,14 +158,10 @@ func (c *checker) sent(m messenger.Message) {
 		c.fail(Outbox, "a notice was sent that nothing owes: %s", text)
 	}
 	c.sentTexts[text]++
-	if c.sentTexts[text] > c.notices[text]+c.doubt() {
+	if most := c.notices[text] + min(c.notices[text], c.disturbed) + c.unsure["chat.Send"]; c.sentTexts[text] > most {
 		c.fail(Copies, "%d copies of a notice that was owed %d times: %s", c.sentTexts[text], c.notices[text], text)
 	}
 }
-
-// doubt is how many more messages there may be than were owed: a chat has no
-// identity on the wire, and whoever dies between a send and its record sends again.
-func (c *checker) doubt() int { return c.unsure["chat.Send"] + c.disturbed }
 
 // opened looks at a pull request that was opened.
 func (c *checker) opened(n *node, x githost.NewPullRequest, err error) {

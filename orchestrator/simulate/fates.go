@@ -222,7 +222,6 @@ func enact[T any](ctx context.Context, n *node, o op, fate Fate, f func() (T, er
 		s.crash(n, s.someTime(fate))
 		return none, run.ErrDead
 	case FateAfter:
-		s.uncertain(o)
 		_, _ = f()
 		s.crash(n, s.someTime(fate))
 		return none, run.ErrDead
@@ -247,7 +246,9 @@ func slowly[T any](ctx context.Context, n *node, o op, d time.Duration, f func()
 		s.v.After(d, arrive)
 	}
 	if failed := run.Sleep(ctx, n.domain, d); failed != nil {
-		s.uncertain(o)
+		if !n.domain.Dead() {
+			s.uncertain(o)
+		}
 		var none T
 		return none, failed
 	}

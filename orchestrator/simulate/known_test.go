@@ -106,9 +106,15 @@ func mendedFaults() map[string]simulate.World {
 	for i := range stopped.Cards {
 		stopped.Cards[i].Acts = []simulate.Act{{At: 12 * time.Minute, Do: simulate.DoMove, To: stage.StatusStop}}
 	}
+	killed := calm(21, 1)
+	killed.Drawn = false
+	for n := range 12 {
+		killed.Fates = append(killed.Fates, simulate.Fate{Call: "chat.Send", N: n + 1, Kind: simulate.FateAfter})
+	}
 	replicas := calm(13, 4)
 	replicas.Replicas = 3
 	return map[string]simulate.World{
+		"a notice and a live message are sent once more for each death":        killed,
 		"checkouts on replicas that do not tidy up stay for ever":              replicas,
 		"a chat that hangs holds the workers of all effects":                   sick(7, 15, simulate.LaneChat, simulate.FateHang, 90*time.Minute),
 		"comments that are refused for good keep a person's STOP waiting":      stopped,

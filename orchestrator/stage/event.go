@@ -157,6 +157,7 @@ type Effect struct {
 	Base     string        `json:"base,omitempty"`     // gated_merge
 	Tested   string        `json:"tested,omitempty"`   // gated_merge
 	Delay    time.Duration `json:"delay,omitempty"`
+	Copies   int           `json:"copies,omitempty"` // notify: how many processes have died while they may have sent it
 }
 
 // Launch is an agent job to enqueue.

@@ -130,7 +130,9 @@ func reaps(k *kit) {
 	require.Equal(k, queue.Failed, k.job(id[1]).Status)
 	require.Equal(k, queue.LostHeartbeat, k.job(id[1]).Error)
 	require.Equal(k, queue.Done, k.job(id[2]).Status, "a terminal job is never reaped")
-	require.Equal(k, id[0], k.one().Job.ID)
+	again := k.one().Job
+	require.Equal(k, id[0], again.ID)
+	require.Equal(k, queue.LostHeartbeat, again.Error, "whoever goes on with it can see that its worker died")
 }
 
 func extends(k *kit) {

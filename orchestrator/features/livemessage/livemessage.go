@@ -9,6 +9,7 @@
 package livemessage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
@@ -46,6 +48,36 @@ type Options struct {
 	Messenger messenger.Messenger
 	Log       *slog.Logger // nil discards
 	Now       func() time.Time
+
+	said *said
+}
+
+// said is what messages say of waiting, by task, as this process has shown it: what a
+// task waits for can end before the loop has seen it wait.
+type said struct {
+	mu    sync.Mutex
+	waits map[int64]string
+}
+
+func (s *said) note(task int64, waits []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if delete(s.waits, task); len(waits) > 0 {
+		s.waits[task] = strings.Join(waits, "\n")
+	}
+}
+
+// stale takes out the tasks that wait for something else now, or for nothing.
+func (s *said) stale(now map[int64]string) (tasks []int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, text := range s.waits {
+		if now[id] != text {
+			tasks = append(tasks, id)
+			delete(s.waits, id)
+		}
+	}
+	return tasks
 }
 
 // Feature is the live message for the engine.
@@ -59,6 +91,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}
+	o.said = &said{waits: map[int64]string{}}
 	return orchestrator.Feature{
 		Name: Name, Doc: "One chat message for each task shows where it stands.",
 		Rules: []stage.Rule{Rule},
@@ -87,9 +120,13 @@ func Rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
 func (o Options) update(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	v, late, err := o.view(ctx, e)
 	if err == nil && !late {
-		err = o.show(ctx, v.Task, Render(v), e.Attempt)
+		if err = o.show(ctx, v.Task, Render(v), e.Attempt); err == nil {
+			o.said.note(e.TaskID, v.Waits)
+		}
 	}
 	switch {
+	case errors.Is(err, errOther):
+		return queue.Outcome{Kind: queue.OutcomeRelease, At: o.Now().Add(time.Second), Error: err.Error()}
 	case errors.Is(err, messenger.ErrUnreachable):
 		return queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}
 	case err != nil:
@@ -105,7 +142,10 @@ func (o Options) refreshLoop(ctx context.Context, e *orchestrator.Engine) {
 	var shown map[int64]string
 	for e.Wait(ctx, every) == nil {
 		now, err := o.waits(ctx)
-		if err == nil && shown != nil { // at the start each message shows what the task waited for last
+		if err == nil && shown == nil { // at the start each message shows what the task waited for last
+			shown = now
+		}
+		if err == nil {
 			err = o.refresh(ctx, e, shown, now)
 		}
 		if err == nil {
@@ -149,6 +189,9 @@ func (o Options) refresh(ctx context.Context, e *orchestrator.Engine, shown, now
 	}
 	for id := range shown {
 		changed[id] = changed[id] || now[id] == ""
+	}
+	for _, id := range o.said.stale(now) {
+		changed[id] = true
 	}
 	var jobs []queue.Job
 	for _, id := range slices.Sorted(maps.Keys(changed)) {
@@ -199,34 +242,72 @@ func (o Options) view(ctx context.Context, e orchestrator.Effect) (v View, late 
 	return v, updates > 1, nil
 }
 
-// show edits the task's message, or sends it when there is none to edit.
+// What stands in the place of a message's id while it is sent. Whoever finds it there
+// knows that a process has died in the middle: its message may be in the chat, and
+// nobody has its id.
+const (
+	sending      = "sending"
+	sendingAgain = "sending again"
+)
+
+// errOther says that somebody else has begun to send a task's message meanwhile.
+var errOther = errors.New("another process sends the message of the task")
+
+// show edits the task's message, or sends it when there is none to edit. Of messages
+// whose id nobody has there is one at most, beside the one that is kept up to date.
 func (o Options) show(ctx context.Context, t orchestrator.Task, m messenger.Message, attempt int) error {
-	if t.TrackerMessageID != "" {
-		if err := o.Messenger.Edit(ctx, t.TrackerMessageID, m); !errors.Is(err, messenger.ErrGone) {
+	had, mark := t.TrackerMessageID, sending
+	switch had {
+	case "":
+	case sendingAgain:
+		o.Log.Warn("the message of a task is not sent a third time: two processes have died while they sent it", "task", t.ID, "repo", t.Repo)
+		return nil
+	case sending:
+		mark = sendingAgain
+	default:
+		if err := o.Messenger.Edit(ctx, had, m); !errors.Is(err, messenger.ErrGone) {
 			return err
 		}
 	}
-	if attempt > 1 { // an earlier attempt may have got through: there is no identity on the wire
+	if attempt > 1 || mark == sendingAgain { // an earlier one may have got through: there is no identity on the wire
 		m.Lines = append(m.Lines, "(This may be a second copy.)")
+	}
+	if now, err := o.replace(ctx, t.ID, had, mark); err != nil || now != mark {
+		return cmp.Or(err, errOther)
 	}
 	id, err := o.Messenger.Send(ctx, m)
 	if err != nil {
-		return err
+		_, back := o.replace(ctx, t.ID, mark, had)
+		return errors.Join(err, back)
 	}
-	return o.remember(ctx, t.ID, id)
+	now, err := o.replace(ctx, t.ID, mark, id)
+	if err != nil || now != id {
+		return errors.Join(err, o.endOf(ctx, id, m))
+	}
+	return nil
 }
 
-// remember stores the message's id, whatever the task does meanwhile.
-func (o Options) remember(ctx context.Context, taskID int64, id string) error {
+// endOf says in a message that nobody will bring up to date that there is another.
+func (o Options) endOf(ctx context.Context, id string, m messenger.Message) error {
+	err := o.Messenger.Edit(ctx, id, messenger.Message{Title: m.Title, Silent: true, Lines: []string{"This is continued in another message."}})
+	if errors.Is(err, messenger.ErrGone) {
+		return nil
+	}
+	return err
+}
+
+// replace stores a message's id in the place of what is there, whatever the task does
+// meanwhile, and returns what is there then: another process may have been quicker.
+func (o Options) replace(ctx context.Context, taskID int64, from, to string) (string, error) {
 	for range 10 {
 		t, err := o.Store.Task(ctx, taskID)
-		if err != nil {
-			return err
+		if err != nil || t.TrackerMessageID != from {
+			return t.TrackerMessageID, err
 		}
-		t.TrackerMessageID = id
+		t.TrackerMessageID = to
 		if err = o.Store.Commit(ctx, orchestrator.Commit{Task: &t}); !errors.Is(err, orchestrator.ErrConflict) {
-			return err
+			return to, err
 		}
 	}
-	return orchestrator.ErrConflict
+	return "", orchestrator.ErrConflict
 }
