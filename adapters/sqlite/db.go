@@ -60,7 +60,8 @@ type DB struct {
 // ErrClosed is the error of every call after Close.
 var ErrClosed = errors.New("sqlite: the store is closed")
 
-// Open opens the file, making it if there is none.
+// Open opens the file, making it if there is none. One that is empty is an error: what it
+// held is lost.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Path == "" {
 		return nil, errors.New("sqlite: Options.Path is missing")
@@ -91,8 +92,16 @@ func dsn(path string, extra ...string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String() + "?" + q.Encode()
 }
 
+// writing is how the file is opened for writes.
+func writing(path string) string {
+	return dsn(path, "auto_vacuum(incremental)", "journal_mode(WAL)", "journal_size_limit(67108864)", "synchronous(FULL)", "wal_autocheckpoint(4000)")
+}
+
 func (d *DB) open(ctx context.Context, driver, path string) (err error) {
-	if d.writes, err = sql.Open(driver, dsn(path, "auto_vacuum(incremental)", "journal_mode(WAL)", "journal_size_limit(67108864)", "synchronous(FULL)", "wal_autocheckpoint(4000)")); err != nil {
+	if err = create(ctx, path); err != nil {
+		return err
+	}
+	if d.writes, err = sql.Open(driver, writing(path)); err != nil {
 		return err
 	}
 	d.writes.SetMaxOpenConns(1)
