@@ -134,6 +134,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	d.group.Go("postgres reader", d.reading)
 	d.group.Go("postgres listener", d.listen)
 	d.group.Go("postgres notifier", d.notify)
+	d.group.Go("postgres inbox", d.moving)
 	return d, nil
 }
 

@@ -67,7 +67,7 @@ func TestOneEndOfMany(t *testing.T) {
 		_, err = turn.Exec(ctx, "select from signalbox.turn for update")
 		require.NoError(t, err)
 		go func() { _, _ = db.Take(context.WithoutCancel(ctx), "nothing", "w", 1, time.Hour) }()
-		waits(t, url)
+		waits(t, url, 1)
 		done := queue.Outcome{Kind: queue.OutcomeDone}
 		calls := []func() error{
 			func() error { return db.Finish(ctx, c, done) },

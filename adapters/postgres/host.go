@@ -2,7 +2,8 @@ package postgres
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,47 +17,89 @@ type Host struct {
 	tx pgx.Tx
 }
 
-// WithTx lets a host program put jobs in its own transaction, on the same
-// database and READ COMMITTED: they are there when it commits.
+// WithTx lets a host program put jobs in its own transaction, on the same database.
 func (d *DB) WithTx(tx pgx.Tx) *Host { return &Host{d, tx} }
 
-var errIsolation = errors.New("postgres: WithTx needs a transaction that is READ COMMITTED: any other cannot see what was put while it waited")
-
-// Put is queue.Queue's, in the host's transaction. From here to its end nobody
-// else writes to the store: put last, and commit soon. What fails, a deadlock
-// too, fails the transaction and is the host's to repeat.
-func (h *Host) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
+// Put leaves jobs in the host's transaction: they are nowhere when it rolls back. A
+// moment after it commits an open store of the schema moves them into the queue, in
+// this order, where they get their ids, and where those are left out whose dedupe key
+// an unfinished job has. Nobody waits for the host, however long its transaction
+// takes. Jobs of several transactions are in no order that is promised.
+func (h *Host) Put(ctx context.Context, jobs ...queue.Job) error {
 	if len(jobs) == 0 {
-		return []int64{}, nil
+		return nil
 	}
-	t := h.db.newTx(ctx, h.tx.Conn(), newMemory())
-	var level []string
-	later(t, &level, pgx.RowTo[string], "select current_setting('transaction_isolation')")
-	if err := t.look("select last::text, ids from ~turn for no key update"); err != nil {
-		return nil, wrap(err)
+	bodies := make([][]byte, len(jobs))
+	for i, j := range jobs {
+		body, err := json.Marshal(j)
+		if err != nil {
+			return fmt.Errorf("postgres: job %d: %w", i, err)
+		}
+		bodies[i] = body
 	}
-	if len(level) != 1 || level[0] != "read committed" {
-		return nil, errIsolation
+	if _, err := h.tx.Exec(ctx, h.db.q("insert into ~inbox (job) select b from unnest($1::bytea[]) with ordinality u(b, n) order by n"), bodies); err != nil {
+		return wrap(err)
 	}
-	t.sole = false // a host is no writer that is remembered
-	ids, err := t.put(jobs)
-	if err != nil {
-		return nil, wrap(err)
-	}
-	t.counted()
-	t.exec("update ~turn set last = null, ids = $1", t.memory.ids)
-	if err := t.flush(); err != nil {
-		return nil, wrap(err)
-	}
-	for pool := range t.wake {
-		if len(pool) < noteMax {
-			t.exec("select pg_notify($1, $2)", h.db.schema, "host "+pool) // delivered when the host commits
+	_, err := h.tx.Exec(ctx, "select pg_notify($1, $2)", h.db.schema, "host "+inboxHint) // delivered when the host commits
+	return wrap(err)
+}
+
+const (
+	inboxHint = "/inbox"        // in the place of a pool's name
+	inboxPoll = 5 * time.Second // without a hint
+	inboxMax  = 500             // jobs that are moved in one transaction
+)
+
+// moving moves what hosts have committed into the queue, until the store is closed.
+func (d *DB) moving(ctx context.Context) {
+	wake := d.Wake(inboxHint)
+	for ctx.Err() == nil {
+		moved, err := d.move(ctx)
+		if err != nil && ctx.Err() == nil {
+			d.log.Warn("jobs of host programs could not be moved into the queue", "err", err)
+		}
+		if moved == inboxMax {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-wake:
+		case <-time.After(inboxPoll):
 		}
 	}
-	if err := t.flush(); err != nil {
-		return nil, wrap(err)
+}
+
+// move moves the first jobs and returns how many there were. The turn is taken only
+// when there are some.
+func (d *DB) move(ctx context.Context) (moved int, err error) {
+	var some bool
+	if err := d.pool.QueryRow(ctx, d.q("select exists (select from ~inbox)")).Scan(&some); err != nil || !some {
+		return 0, wrap(err)
 	}
-	return ids, nil
+	type row struct {
+		ID  int64
+		Job []byte
+	}
+	err = d.alone(ctx, func(t *tx) error {
+		list, err := rows(t, pgx.RowToStructByPos[row], "select id, job from ~inbox order by id limit $1", int64(inboxMax))
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		ids, jobs := make([]int64, len(list)), make([]queue.Job, len(list))
+		for i, r := range list {
+			ids[i] = r.ID
+			if err := json.Unmarshal(r.Job, &jobs[i]); err != nil {
+				return fmt.Errorf("row %d of inbox: %w", r.ID, err)
+			}
+		}
+		if _, err := t.put(jobs); err != nil {
+			return err
+		}
+		t.exec("delete from ~inbox where id = any($1::bigint[])", ids)
+		moved = len(list)
+		return nil
+	})
+	return moved, err
 }
 
 // newTx is a transaction on a connection.

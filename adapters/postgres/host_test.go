@@ -1,7 +1,9 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,6 +15,17 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
+// claimable waits until a pool has given so many claims.
+func claimable(t *testing.T, db *postgres.DB, pool string, want int) (out []queue.Claim) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		claims, err := db.Take(t.Context(), pool, "w", 100, time.Minute)
+		out = append(out, claims...)
+		return err == nil && len(out) >= want
+	}, 20*time.Second, 5*time.Millisecond)
+	return out
+}
+
 // A host puts jobs in its own transaction: they come and go with it.
 func TestWithTx(t *testing.T) {
 	t.Parallel()
@@ -20,64 +33,108 @@ func TestWithTx(t *testing.T) {
 	db := open(t, postgres.Options{URL: url})
 	host, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)
-	defer host.Close(t.Context())
-	jobs := []queue.Job{{Pool: "p", Key: "k", DedupeKey: "d"}, {Pool: "p", Key: "k"}, {Pool: "p", DedupeKey: "d"}}
+	defer host.Close(context.WithoutCancel(t.Context()))
+	_, err = db.Put(t.Context(), queue.Job{Pool: "known", DedupeKey: "taken"})
+	require.NoError(t, err)
+	jobs := []queue.Job{
+		{Pool: "p", Key: "k", DedupeKey: "d", Kind: "first", Payload: []byte("\x00\xff"), Holds: []string{"h"}, TaskID: 7, Lane: "l", Role: "r", Priority: -3, MaxAttempts: 5},
+		{Pool: "p", Key: "k", Kind: "second"}, {Pool: "p", DedupeKey: "d", Kind: "the first again"}, {Pool: "p", DedupeKey: "taken"},
+		{Pool: "p", Kind: "tomorrow", AvailableAt: time.Now().Add(24 * time.Hour).Truncate(time.Microsecond)},
+	}
 	stop := errors.New("stop")
 	err = pgx.BeginFunc(t.Context(), host, func(tx pgx.Tx) error {
-		ids, err := db.WithTx(tx).Put(t.Context(), jobs...)
-		require.NoError(t, err)
-		require.Equal(t, ids[0], ids[2])
+		require.NoError(t, db.WithTx(tx).Put(t.Context(), jobs...))
 		return stop
 	})
 	require.ErrorIs(t, err, stop)
-	agree(t, url)
-	depth, err := db.Depth(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, depth)
-
-	hint := db.Wake("p") // a listener that connects only now hints it too
-	taken := make(chan []queue.Claim)
-	err = pgx.BeginFunc(t.Context(), host, func(tx pgx.Tx) error {
-		if _, err := db.WithTx(tx).Put(t.Context(), jobs...); err != nil {
-			return err
-		}
-		go func() { // waits until the host has committed
-			claims, err := db.Take(t.Context(), "p", "w", 5, time.Minute)
-			if err != nil {
-				t.Errorf("take: %v", err)
+	hint := db.Wake("p")
+	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.Serializable} {
+		err = pgx.BeginTxFunc(t.Context(), host, pgx.TxOptions{IsoLevel: level}, func(tx pgx.Tx) error {
+			if err := db.WithTx(tx).Put(t.Context(), jobs...); err != nil {
+				return err
 			}
-			taken <- claims
-		}()
-		_, err := tx.Exec(t.Context(), "create table of_the_host (n int)")
-		return err
-	})
-	require.NoError(t, err)
-	claims := <-taken
-	if len(claims) == 0 { // it came before the host had its turn
-		claims, err = db.Take(t.Context(), "p", "w", 5, time.Minute)
+			_, err := tx.Exec(t.Context(), "create table of_the_host_"+fmt.Sprint(len(level))+" (n int)")
+			return err
+		})
 		require.NoError(t, err)
 	}
-	require.Len(t, claims, 1, "the second waits for the first, the third is the first")
+	first := claimable(t, db, "p", 1)[0]
 	select {
 	case <-hint:
 	case <-time.After(20 * time.Second):
 		require.Fail(t, "no hint")
 	}
+	require.Eventually(t, func() bool { // all of both are there, by the last of them
+		list, err := db.Jobs(t.Context(), queue.Filter{Pool: "p"})
+		return err == nil && len(list) == 5
+	}, 20*time.Second, 5*time.Millisecond, "the first was there when the second transaction was moved")
+	require.Equal(t, "first", first.Job.Kind)
+	want := jobs[0]
+	want.ID, want.Status, want.CreatedAt = first.Job.ID, queue.Queued, first.Job.CreatedAt
+	got := first.Job
+	got.Status, got.Attempt, got.Worker, got.StartedAt, got.HeartbeatAt, got.LeaseUntil = queue.Queued, 0, "", time.Time{}, time.Time{}, time.Time{}
+	require.Equal(t, want, got, "nothing of it is lost on the way")
+	claims, err := db.Take(t.Context(), "p", "w", 5, time.Minute)
+	require.NoError(t, err)
+	require.Empty(t, claims, "the others wait for the first, or for tomorrow")
+	list, err := db.Jobs(t.Context(), queue.Filter{Pool: "p"})
+	require.NoError(t, err)
+	require.Equal(t, jobs[4].AvailableAt.UTC(), list[2].AvailableAt.UTC())
 	agree(t, url)
 }
 
-func TestWithTxIsolation(t *testing.T) {
+// A host whose transaction stays open keeps nobody waiting: neither its store nor
+// another one, nor another host.
+func TestHostKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	db, other := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
+	hosts := make([]pgx.Tx, 2)
+	for i := range hosts {
+		conn, err := pgx.Connect(t.Context(), url)
+		require.NoError(t, err)
+		defer conn.Close(context.WithoutCancel(t.Context()))
+		hosts[i], err = conn.Begin(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, db.WithTx(hosts[i]).Put(t.Context(), queue.Job{Pool: "host", Kind: fmt.Sprint(i)}))
+	}
+	for _, store := range []*postgres.DB{db, other} { // with the transactions open: each call returns
+		_, err := store.Put(t.Context(), queue.Job{Pool: "p"})
+		require.NoError(t, err)
+		claim := claimable(t, store, "p", 1)[0]
+		require.NoError(t, store.Extend(t.Context(), claim, time.Minute))
+		require.NoError(t, store.Finish(t.Context(), claim, queue.Outcome{Kind: queue.OutcomeDone}))
+	}
+	claims, err := db.Take(t.Context(), "host", "w", 5, time.Minute)
+	require.NoError(t, err)
+	require.Empty(t, claims, "nothing is committed")
+	require.NoError(t, hosts[1].Commit(t.Context())) // the later one first
+	require.Equal(t, "1", claimable(t, other, "host", 1)[0].Job.Kind)
+	require.NoError(t, hosts[0].Commit(t.Context()))
+	require.Equal(t, "0", claimable(t, db, "host", 1)[0].Job.Kind)
+	agree(t, url)
+}
+
+// Many jobs of one transaction are moved in several, in their order, each once,
+// whichever store does it.
+func TestManyOfAHost(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Open(t)
 	db := open(t, postgres.Options{URL: url})
+	open(t, postgres.Options{URL: url})
 	host, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)
-	defer host.Close(t.Context())
-	for _, level := range []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable} {
-		err := pgx.BeginTxFunc(t.Context(), host, pgx.TxOptions{IsoLevel: level}, func(tx pgx.Tx) error {
-			_, err := db.WithTx(tx).Put(t.Context(), queue.Job{Pool: "p"})
-			return err
-		})
-		require.ErrorContains(t, err, "READ COMMITTED")
+	defer host.Close(context.WithoutCancel(t.Context()))
+	const n = 1203
+	jobs := make([]queue.Job, n)
+	for i := range jobs {
+		jobs[i] = queue.Job{Pool: "p", Kind: fmt.Sprint(i)}
 	}
+	require.NoError(t, pgx.BeginFunc(t.Context(), host, func(tx pgx.Tx) error { return db.WithTx(tx).Put(t.Context(), jobs...) }))
+	claims := claimable(t, db, "p", n)
+	require.Len(t, claims, n)
+	for i, c := range claims {
+		require.Equal(t, fmt.Sprint(i), c.Job.Kind)
+	}
+	agree(t, url)
 }

@@ -55,26 +55,36 @@ func TestTurnTakenUnseen(t *testing.T) {
 	host, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)
 	defer host.Close(context.WithoutCancel(t.Context()))
+	other := open(t, postgres.Options{URL: url})
 	for range 3 {
 		alone(t, db)
 		tx, err := host.Begin(t.Context())
 		require.NoError(t, err)
-		ids, err := db.WithTx(tx).Put(t.Context(), queue.Job{Pool: "p", TaskID: 3}, queue.Job{Pool: "q"})
+		_, err = tx.Exec(t.Context(), "select from signalbox.turn for no key update")
 		require.NoError(t, err)
+		put := make(chan []int64, 1)
+		go func() {
+			ids, err := other.Put(context.WithoutCancel(t.Context()), queue.Job{Pool: "p", TaskID: 3}, queue.Job{Pool: "q"})
+			if err != nil {
+				t.Errorf("put: %v", err)
+			}
+			put <- ids
+		}()
+		waits(t, url, 1)
 		var claims []queue.Claim
 		taken := make(chan error, 1)
 		go func() {
 			claims, err = db.Take(context.WithoutCancel(t.Context()), "p", "w", 1, time.Hour)
 			taken <- err
 		}()
-		waits(t, url)
+		waits(t, url, 2)
 		require.NoError(t, tx.Commit(t.Context()))
+		ids := <-put
 		require.NoError(t, <-taken)
 		require.Len(t, claims, 1)
 		require.Equal(t, ids[0], claims[0].Job.ID)
 
 		alone(t, db)
-		other := open(t, postgres.Options{URL: url})
 		cancelled, err := other.Cancel(t.Context(), 3)
 		require.NoError(t, err)
 		require.Len(t, cancelled, 1)
@@ -86,8 +96,8 @@ func TestTurnTakenUnseen(t *testing.T) {
 	agree(t, url)
 }
 
-// waits returns when somebody waits for a row.
-func waits(t *testing.T, url string) {
+// waits returns when so many wait for a row.
+func waits(t *testing.T, url string, want int) {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)
@@ -95,7 +105,7 @@ func waits(t *testing.T, url string) {
 	require.Eventually(t, func() bool {
 		var n int
 		err := c.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&n)
-		return err == nil && n > 0
+		return err == nil && n >= want
 	}, 20*time.Second, 5*time.Millisecond)
 }
 
