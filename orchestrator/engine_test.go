@@ -288,7 +288,7 @@ func TestMergedByAPerson(t *testing.T) {
 		r.toDone(appProject, item)
 		task := r.task(item)
 		require.Equal(r, stage.Review, task.State.Stage)
-		r.hostHook(githost.Hook{Kind: githost.HookMerged, Repo: appRepo, Branch: task.Branch, SHA: task.State.Head, MergeSHA: "m"})
+		r.mergedByHand(task)
 		r.settle(10 * time.Second)
 		require.Equal(r, stage.Done, r.task(item).State.Stage)
 		require.Empty(r, r.open())

@@ -121,7 +121,33 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 	if on == stage.OnCI && h.State == string(githost.CheckFailed) {
 		e.Log.Info("CI failed", "task", task.ID, "repo", task.Repo, "sha", h.SHA)
 	}
-	return e.apply(ctx, c, project, task, stage.Event{On: on, At: e.Now(), By: h.Sender, SHA: h.SHA}, nil)
+	ev := stage.Event{On: on, At: e.Now(), By: h.Sender, SHA: h.SHA}
+	if on == stage.OnPRMerged {
+		if o := e.confirmMerge(ctx, c, project, task, &ev); o != nil {
+			return o
+		}
+	}
+	return e.apply(ctx, c, project, task, ev, nil)
+}
+
+// confirmMerge reads at the host whether the branch of a task is merged into main, and
+// fills in the commit: what a webhook claims is only a hint. CI and reviews are read by
+// the gates of their edges. It looks twice, in case the host answered from a replica that
+// had not seen the merge yet. A nil outcome says that the branch is merged.
+func (e *Engine) confirmMerge(ctx context.Context, c queue.Claim, p Project, t Task, ev *stage.Event) *queue.Outcome {
+	pr, err := e.Host.PullRequest(ctx, p.Repo, t.Branch)
+	if err != nil && !errors.Is(err, githost.ErrNotFound) {
+		return again(err)
+	}
+	if err == nil && pr.Merged && pr.BaseRef == p.Main {
+		ev.SHA = pr.HeadSHA
+		return nil
+	}
+	if c.Job.Attempt == 1 {
+		return &queue.Outcome{Kind: queue.OutcomeRetry, At: e.Now().Add(2 * e.opt.StatusDefer), Error: "looks again: at the host nothing is merged"}
+	}
+	e.Log.Warn("a webhook claims a merge that the host does not confirm", "task", t.ID, "repo", t.Repo, "branch", t.Branch, "sender", ev.By)
+	return done("the host has no merge of " + t.Branch + " into " + p.Main)
 }
 
 // taskOfHook resolves a hook to a task: by its branches, else by asking the

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -158,7 +157,7 @@ func TestLiveMessageOfATaskThatWaits(t *testing.T) {
 		edits := r.silent()[1].Edits
 		r.settle(3 * time.Minute)
 		require.Equal(r, edits, r.silent()[1].Edits, "nothing has changed")
-		r.hostHook(githost.Hook{Kind: githost.HookMerged, Repo: appRepo, Branch: r.task(first).Branch, MergeSHA: "m"})
+		r.mergedByHand(r.task(first))
 		r.settle(time.Minute)
 		require.Equal(r, stage.Done, r.task(first).State.Stage)
 		require.True(r, r.shows(second, "analysis: the analyst is at work"), r.silent())

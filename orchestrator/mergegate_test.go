@@ -226,11 +226,9 @@ func TestMergeGateLateCode(t *testing.T) {
 // The lease comes back whatever ends the wait.
 func TestMergeGateEnds(t *testing.T) {
 	for name, end := range map[string]func(*gateRig, string){
-		"STOP":     func(g *gateRig, item string) { g.move(appProject, item, stage.StatusStop) },
-		"rejected": func(g *gateRig, item string) { g.move(appProject, item, stage.StatusRejected) },
-		"merged by a human": func(g *gateRig, item string) {
-			g.hostHook(githost.Hook{Kind: githost.HookMerged, Repo: appRepo, Branch: g.task(item).Branch})
-		},
+		"STOP":              func(g *gateRig, item string) { g.move(appProject, item, stage.StatusStop) },
+		"rejected":          func(g *gateRig, item string) { g.move(appProject, item, stage.StatusRejected) },
+		"merged by a human": func(g *gateRig, item string) { g.mergedByHand(g.task(item)) },
 		"retry": func(g *gateRig, item string) {
 			require.NoError(g, g.engine.Retry(context.Background(), g.task(item).ID, "kim"))
 		},

@@ -2,6 +2,7 @@ package orchestrator_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -210,6 +211,22 @@ func (r *rig) hostHook(h githost.Hook) {
 	r.Helper()
 	_, err := r.store.Put(context.Background(), orchestrator.HostJob(h))
 	require.NoError(r, err)
+}
+
+// mergedByHand is a person who merges the branch of a task at the host, and the
+// webhook of it.
+func (r *rig) mergedByHand(t orchestrator.Task) {
+	r.Helper()
+	ctx, pull := context.Background(), githost.NewPullRequest{Repo: t.Repo, Head: t.Branch, Base: "main"}
+	pr, err := r.host.OpenPullRequest(ctx, pull)
+	if errors.Is(err, githost.ErrNotFound) { // nothing was pushed yet
+		r.host.Push(t.Repo, t.Branch, "0123456789012345678901234567890123456789")
+		pr, err = r.host.OpenPullRequest(ctx, pull)
+	}
+	require.NoError(r, err)
+	sha, err := r.host.Merge(ctx, githost.Merge{Repo: t.Repo, Number: pr.Number, HeadSHA: pr.HeadSHA})
+	require.NoError(r, err)
+	r.hostHook(githost.Hook{Kind: githost.HookMerged, Repo: t.Repo, Branch: t.Branch, SHA: pr.HeadSHA, Number: pr.Number, MergeSHA: sha})
 }
 
 // task is the newest task of a card.
