@@ -11,6 +11,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
 // Sentinels. Adapters wrap them.
@@ -145,8 +147,9 @@ type Hook struct {
 
 // Receiver is the edge of a git host's webhooks. Its methods are pure.
 type Receiver interface {
-	// Verify checks the signature over the raw body, in constant time.
-	Verify(h http.Header, body []byte) error
+	// Signature begins the check of a body, by the headers alone: an error, such as
+	// signature.ErrMissing, says that they carry no signature of the right form.
+	Signature(h http.Header) (*signature.Check, error)
 	// Delivery names the delivery and the event by the headers.
 	Delivery(h http.Header) (id, event string)
 	// Decode reads the payload. An error means that it is not what it says.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -145,8 +146,9 @@ type Hook struct {
 
 // Receiver is the edge of a tracker's webhooks. Its methods are pure.
 type Receiver interface {
-	// Verify checks the signature over the raw body, in constant time.
-	Verify(h http.Header, body []byte) error
+	// Signature begins the check of a body, by the headers alone: an error, such as
+	// signature.ErrMissing, says that they carry no signature of the right form.
+	Signature(h http.Header) (*signature.Check, error)
 	// Delivery names the delivery and the event by the headers.
 	Delivery(h http.Header) (id, event string)
 	// Decode reads the payload. An error means that it is not what it says.

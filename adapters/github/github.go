@@ -17,15 +17,16 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
-// Options of a Client. Token is required; so is Secret for webhooks, unless
-// Insecure.
+// Options of a Client. Token is required; so is one of Secrets for webhooks,
+// unless Insecure.
 type Options struct {
 	BaseURL    string // of the REST API; empty = https://api.github.com/
 	Token      string
-	Secret     string // of the webhooks
-	Insecure   bool   // take unsigned webhooks
+	Secrets    signature.Secrets // of the webhooks
+	Insecure   bool              // take unsigned webhooks while there are no Secrets
 	HTTPClient *http.Client
 	Now        func() time.Time
 }

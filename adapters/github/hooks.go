@@ -1,6 +1,7 @@
 package github
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,22 +11,21 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
-// ErrSignature says that a webhook is not signed with the secret.
-var ErrSignature = errors.New("github: the webhook's signature is missing or wrong")
-
-// Verify implements githost.Receiver. Only the SHA-256 signature counts; without
-// a secret nothing passes, unless Options.Insecure says so.
-func (c *Client) Verify(h http.Header, body []byte) error {
-	if c.opt.Secret == "" && c.opt.Insecure {
-		return nil
+// Signature implements githost.Receiver. Only the SHA-256 signature counts; without
+// secrets nothing passes, unless Options.Insecure says so.
+func (c *Client) Signature(h http.Header) (*signature.Check, error) {
+	if len(c.opt.Secrets) == 0 && c.opt.Insecure {
+		return signature.Anybody(), nil
 	}
-	signature := h.Get(gh.SHA256SignatureHeader)
-	if c.opt.Secret == "" || !strings.HasPrefix(signature, "sha256=") || gh.ValidateSignature(signature, body, []byte(c.opt.Secret)) != nil {
-		return ErrSignature
+	text, ok := strings.CutPrefix(h.Get(gh.SHA256SignatureHeader), "sha256=")
+	given, err := hex.DecodeString(text)
+	if !ok || err != nil || len(given) != signature.Size {
+		return nil, signature.ErrMissing
 	}
-	return nil
+	return c.opt.Secrets.Check(given), nil
 }
 
 // Delivery implements githost.Receiver. The id stays when GitHub sends again.

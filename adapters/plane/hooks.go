@@ -2,42 +2,27 @@ package plane
 
 import (
 	"cmp"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// ErrSignature says that a webhook is not signed with the secret.
-var ErrSignature = errors.New("plane: the webhook's signature is missing or wrong")
-
-// Verify implements tracker.Receiver. Without a secret nothing passes, unless
+// Signature implements tracker.Receiver. Without secrets nothing passes, unless
 // Options.Insecure says so.
-func (c *Client) Verify(h http.Header, body []byte) error {
-	if c.opt.Secret == "" {
-		if c.opt.Insecure {
-			return nil
-		}
-		return ErrSignature
+func (c *Client) Signature(h http.Header) (*signature.Check, error) {
+	if len(c.opt.Secrets) == 0 && c.opt.Insecure {
+		return signature.Anybody(), nil
 	}
 	given, err := hex.DecodeString(h.Get("X-Plane-Signature"))
-	if err != nil || !hmac.Equal(given, Sign(c.opt.Secret, body)) {
-		return ErrSignature
+	if err != nil || len(given) != signature.Size {
+		return nil, signature.ErrMissing
 	}
-	return nil
-}
-
-// Sign is the signature of a body: HMAC-SHA256 under the secret.
-func Sign(secret string, body []byte) []byte {
-	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write(body)
-	return mac.Sum(nil)
+	return c.opt.Secrets.Check(given), nil
 }
 
 // Delivery implements tracker.Receiver. Plane makes a new id for each attempt.

@@ -20,19 +20,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Options of a Client. BaseURL, Workspace and Token are required; so is Secret
-// for webhooks, unless Insecure.
+// Options of a Client. BaseURL, Workspace and Token are required; so is one of
+// Secrets for webhooks, unless Insecure.
 type Options struct {
 	BaseURL    string                  // of the server, without /api
 	Workspace  string                  // slug
 	Token      string                  // of the account that the service acts as
 	RoleTokens map[stage.Role]string   // of accounts that comment for a role; a role without one uses Token
-	Secret     string                  // of the webhook
-	Insecure   bool                    // take unsigned webhooks
+	Secrets    signature.Secrets       // of the webhook
+	Insecure   bool                    // take unsigned webhooks while there are no Secrets
 	Source     string                  // marks our comments; default "signalbox"
 	States     map[stage.Status]string // ids of columns, for when a project's cannot be read
 	HTTPClient *http.Client            // nil = one with a time-out of 20 s

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bytes"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -40,30 +42,33 @@ type (
 	hostHooks  struct{}
 )
 
-const signature = "X-Signature"
+const signatureHeader = "X-Signature"
 
-var errUnsigned = errors.New("the signature is wrong")
+// hookSecret signs all webhooks.
+const hookSecret = "what both senders sign with"
 
-func verify(h http.Header, body []byte) error {
-	if h.Get(signature) != sign(body) {
-		return errUnsigned
+func check(h http.Header) (*signature.Check, error) {
+	given, err := hex.DecodeString(h.Get(signatureHeader))
+	if err != nil {
+		return nil, signature.ErrMissing
 	}
-	return nil
+	return signature.Of(hookSecret).Check(given), nil
 }
 
 func sign(body []byte) string {
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:])
+	mac := hmac.New(sha256.New, []byte(hookSecret))
+	mac.Write(body)
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
 func delivery(h http.Header) (id, event string) { return h.Get("X-Delivery"), "event" }
 
-func (boardHooks) Verify(h http.Header, body []byte) error         { return verify(h, body) }
-func (boardHooks) Delivery(h http.Header) (id, event string)       { return delivery(h) }
-func (hostHooks) Verify(h http.Header, body []byte) error          { return verify(h, body) }
-func (hostHooks) Delivery(h http.Header) (id, event string)        { return delivery(h) }
-func (boardHooks) Decode(_ string, b []byte) (tracker.Hook, error) { return decode(b, board) }
-func (hostHooks) Decode(_ string, b []byte) (githost.Hook, error)  { return decode(b, host) }
+func (boardHooks) Signature(h http.Header) (*signature.Check, error) { return check(h) }
+func (boardHooks) Delivery(h http.Header) (id, event string)         { return delivery(h) }
+func (hostHooks) Signature(h http.Header) (*signature.Check, error)  { return check(h) }
+func (hostHooks) Delivery(h http.Header) (id, event string)          { return delivery(h) }
+func (boardHooks) Decode(_ string, b []byte) (tracker.Hook, error)   { return decode(b, board) }
+func (hostHooks) Decode(_ string, b []byte) (githost.Hook, error)    { return decode(b, host) }
 
 func board(l letter) *tracker.Hook { return l.Board }
 func host(l letter) *githost.Hook  { return l.Host }
@@ -230,7 +235,7 @@ func (d *senders) request(source string, body []byte) (answered bool, code int) 
 	if source == sourceHost {
 		path, patience = "/webhooks/githost", 10*time.Second
 	}
-	header := http.Header{signature: {sign(body)}, "X-Delivery": {fmt.Sprintf("d%d", d.tries)}, "Content-Type": {"application/json"}}
+	header := http.Header{signatureHeader: {sign(body)}, "X-Delivery": {fmt.Sprintf("d%d", d.tries)}, "Content-Type": {"application/json"}}
 	return n.serve(http.MethodPost, path, header, body, patience)
 }
 

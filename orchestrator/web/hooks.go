@@ -6,13 +6,15 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
 	"mime"
 	"net/http"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -25,41 +27,47 @@ const (
 
 // sender is what the two kinds of webhooks have in common.
 type sender struct {
-	source   string
-	limit    int64
-	hold     time.Duration
-	abort    bool // give up by breaking the connection: it is all that makes this sender try again
-	verify   func(http.Header, []byte) error
-	delivery func(http.Header) (id, event string)
-	// decode returns the job, or why the event is of no interest.
-	decode func(event string, body []byte) (job queue.Job, ignore string, err error)
+	source    string
+	limit     int64
+	hold      time.Duration
+	abort     bool // give up by breaking the connection: it is all that makes this sender try again
+	signature func(http.Header) (*signature.Check, error)
+	delivery  func(http.Header) (id, event string)
+	// decode returns the job, or why the event is of no interest; errForeign when the
+	// signature does not speak for the project.
+	decode func(event string, body []byte, signed *signature.Check) (job queue.Job, ignore string, err error)
 }
+
+// errForeign says that a webhook is signed with the secret of another project.
+var errForeign = errors.New("web: the secret does not speak for this project")
 
 func (s *server) trackerHook(w http.ResponseWriter, r *http.Request) {
 	s.receive(w, r, sender{
 		source: s.TrackerSource, limit: trackerLimit, hold: s.HoldTracker, abort: true,
-		verify: s.Tracker.Verify, delivery: s.Tracker.Delivery, decode: s.decodeTracker,
+		signature: s.Tracker.Signature, delivery: s.Tracker.Delivery, decode: s.decodeTracker,
 	})
 }
 
 func (s *server) hostHook(w http.ResponseWriter, r *http.Request) {
 	s.receive(w, r, sender{
 		source: s.HostSource, limit: hostLimit, hold: s.HoldHost,
-		verify: s.Host.Verify, delivery: s.Host.Delivery, decode: s.decodeHost,
+		signature: s.Host.Signature, delivery: s.Host.Delivery, decode: s.decodeHost,
 	})
 }
 
-func (s *server) decodeTracker(event string, body []byte) (queue.Job, string, error) {
+func (s *server) decodeTracker(event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
 	h, err := s.Tracker.Decode(event, body)
 	if err != nil {
 		return queue.Job{}, "", err
 	}
-	_, known := s.Engine.Projects.ByTracker(h.ProjectID)
+	p, known := s.Engine.Projects.ByTracker(h.ProjectID)
 	switch {
 	case h.Kind == tracker.HookOther:
 		return queue.Job{}, "the event is of no interest", nil
 	case !known:
 		return queue.Job{}, "the project is not registered", nil
+	case !signed.SpeaksFor(p.Repo):
+		return queue.Job{}, "", errForeign
 	case h.Kind == tracker.HookComment:
 		return queue.Job{}, "comments are only noted", nil
 	case h.Self:
@@ -71,17 +79,19 @@ func (s *server) decodeTracker(event string, body []byte) (queue.Job, string, er
 	}
 }
 
-func (s *server) decodeHost(event string, body []byte) (queue.Job, string, error) {
+func (s *server) decodeHost(event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
 	h, err := s.Host.Decode(event, body)
 	if err != nil {
 		return queue.Job{}, "", err
 	}
-	_, known := s.Engine.Projects.ByRepo(h.Repo)
+	p, known := s.Engine.Projects.ByRepo(h.Repo)
 	switch {
 	case h.Kind == githost.HookOther:
 		return queue.Job{}, "the event is of no interest", nil
 	case !known:
 		return queue.Job{}, "the repository is not registered", nil
+	case !signed.SpeaksFor(p.Repo):
+		return queue.Job{}, "", errForeign
 	case h.Kind == githost.HookPush, h.Kind == githost.HookPullRequest, h.Kind == githost.HookComment:
 		return queue.Job{}, "the event is only noted", nil
 	default:
@@ -91,7 +101,7 @@ func (s *server) decodeHost(event string, body []byte) (queue.Job, string, error
 
 // receive takes a delivery: bound, verify, decode, store, answer.
 func (s *server) receive(w http.ResponseWriter, r *http.Request, from sender) {
-	body, ok := s.read(w, r, from)
+	body, signed, ok := s.read(w, r, from)
 	if !ok {
 		return
 	}
@@ -101,8 +111,11 @@ func (s *server) receive(w http.ResponseWriter, r *http.Request, from sender) {
 		problem(w, http.StatusBadRequest, "not-json", "The body is not JSON.")
 		return
 	}
-	job, ignore, err := from.decode(event, body)
+	job, ignore, err := from.decode(event, body, signed)
 	switch {
+	case errors.Is(err, errForeign):
+		s.refuse(r, from, "foreign", err)
+		problem(w, http.StatusForbidden, "foreign-secret", "The project has a secret of its own, and the webhook is signed with another.")
 	case err != nil:
 		log.Warn("webhook cannot be decoded", "err", err)
 		problem(w, http.StatusBadRequest, "bad-payload", "The payload lacks what its event says it has.")
@@ -115,30 +128,44 @@ func (s *server) receive(w http.ResponseWriter, r *http.Request, from sender) {
 	}
 }
 
-// read bounds and verifies the body; it has answered when ok is false.
-func (s *server) read(w http.ResponseWriter, r *http.Request, from sender) (body []byte, ok bool) {
+// read bounds and verifies the body; it has answered when ok is false. Without the form
+// of a signature nothing is read.
+func (s *server) read(w http.ResponseWriter, r *http.Request, from sender) (body []byte, signed *signature.Check, ok bool) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" || r.Header.Get("Content-Encoding") != "" {
 		problem(w, http.StatusUnsupportedMediaType, "media-type", "Send application/json without a content encoding.")
-		return nil, false
+		return nil, nil, false
 	}
-	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, from.limit))
+	if signed, err = from.signature(r.Header); err != nil {
+		err = fmt.Errorf("%w: %w", errUnsigned, err)
+	} else {
+		body, err = s.inbox.read(http.MaxBytesReader(w, r.Body, from.limit), limit.Sender(r), signed)
+	}
 	var tooBig *http.MaxBytesError
 	switch {
+	case err == nil:
+		return body, signed, true
 	case errors.As(err, &tooBig):
 		problem(w, http.StatusRequestEntityTooLarge, "too-large", "The body is larger than this receiver takes.")
-		return nil, false
-	case err != nil:
-		problem(w, http.StatusBadRequest, "truncated", "The body ended early.")
-		return nil, false
-	}
-	if err := from.verify(r.Header, body); err != nil {
-		s.Log.Warn("webhook with a bad signature", "source", from.source, "err", err)
-		s.count(from, "unsigned")
+	case errors.Is(err, errUnsigned):
+		s.refuse(r, from, "unsigned", err)
+		w.Header().Set("Connection", "close") // what is left of the body is not read
 		problem(w, http.StatusUnauthorized, "bad-signature", "The signature is missing or wrong.")
-		return nil, false
+	case errors.Is(err, errFull):
+		s.refuse(r, from, "busy", err)
+		s.later(w, from, "busy", "Too many webhooks come at a time.")
+	default:
+		problem(w, http.StatusBadRequest, "truncated", "The body ended early.")
 	}
-	return body, true
+	return nil, nil, false
+}
+
+// refuse counts a webhook that was refused, and logs once a minute how many were.
+func (s *server) refuse(r *http.Request, from sender, outcome string, err error) {
+	s.count(from, outcome)
+	if n, say := s.refused.Count(s.Engine.Now()); say {
+		s.Log.Warn("webhooks were refused", "source", from.source, "outcome", outcome, "err", err, "remote", limit.Sender(r), "since_last_line", n)
+	}
 }
 
 // store makes the delivery durable and answers. While the store cannot take it
@@ -177,11 +204,16 @@ func (s *server) stored(w http.ResponseWriter, from sender, duplicate bool) {
 
 func (s *server) unstored(w http.ResponseWriter, from sender) {
 	s.count(from, "lost")
+	s.later(w, from, "store", "The delivery could not be stored.")
+}
+
+// later refuses a delivery so that its sender tries again, if it ever does.
+func (s *server) later(w http.ResponseWriter, from sender, kind, detail string) {
 	if from.abort {
 		panic(http.ErrAbortHandler)
 	}
 	w.Header().Set("Retry-After", "10")
-	problem(w, http.StatusServiceUnavailable, "store", "The delivery could not be stored.")
+	problem(w, http.StatusServiceUnavailable, kind, detail)
 }
 
 // declare makes the metrics of webhooks be there before the first one comes.

@@ -26,6 +26,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -72,6 +73,8 @@ type server struct {
 	Options
 	token     [sha256.Size]byte
 	listeners atomic.Int64 // of /events
+	inbox     *inbox
+	refused   limit.Tally // webhooks
 }
 
 // Handler makes the HTTP handler.
@@ -94,7 +97,7 @@ func Handler(o Options) (http.Handler, error) {
 	if o.HostSource == "" {
 		o.HostSource = "githost"
 	}
-	s := &server{Options: o, token: sha256.Sum256([]byte(o.AdminToken))}
+	s := &server{Options: o, token: sha256.Sum256([]byte(o.AdminToken)), inbox: newInbox()}
 	s.declare()
 	return s.routes(), nil
 }

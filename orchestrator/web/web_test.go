@@ -27,6 +27,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -76,9 +77,9 @@ func setup(t *testing.T, change func(*web.Options)) *kit {
 		Runners: effects.Runners(effects.Deps{Store: store, Jobs: store, Projects: projects, Tracker: board, Host: host, Workspaces: place}),
 	}, orchestrator.Options{})
 	require.NoError(t, err)
-	p, err := plane.New(plane.Options{BaseURL: "http://plane.example.org", Workspace: "w", Token: "t", Secret: planeSecret})
+	p, err := plane.New(plane.Options{BaseURL: "http://plane.example.org", Workspace: "w", Token: "t", Secrets: signature.Of(planeSecret)})
 	require.NoError(t, err)
-	g, err := github.New(github.Options{Token: "t", Secret: githubSecret})
+	g, err := github.New(github.Options{Token: "t", Secrets: signature.Of(githubSecret)})
 	require.NoError(t, err)
 	o := web.Options{
 		Engine: engine, Tracker: p, Host: g, TrackerSource: "plane", HostSource: "github", AdminToken: admin,

@@ -1,0 +1,97 @@
+package web
+
+import (
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
+)
+
+// Limits of what is read of webhooks before they are verified. The first block of each is
+// not counted among the bytes, so that senders of large bodies keep no ordinary
+// webhook out.
+const (
+	blockSize             = 64 << 10
+	bodiesAll, bodiesEach = 256, 16
+	blocksAll, blocksEach = 64 << 20 / blockSize, 32 << 20 / blockSize
+)
+
+var (
+	// errFull says that too much is being read of webhooks that nobody has verified yet.
+	errFull = errors.New("web: too many webhooks at a time")
+	// errUnsigned says that a signature is missing or wrong.
+	errUnsigned = errors.New("web: the signature is missing or wrong")
+)
+
+// inbox is the memory for webhooks that nobody has verified yet.
+type inbox struct {
+	bodies, blocks limit.Share
+	spare          sync.Pool // of *block
+}
+
+type block [blockSize]byte
+
+func newInbox() *inbox {
+	return &inbox{
+		bodies: limit.Share{All: bodiesAll, Each: bodiesEach}, blocks: limit.Share{All: blocksAll, Each: blocksEach},
+		spare: sync.Pool{New: func() any { return new(block) }},
+	}
+}
+
+// read reads a body through the check of its signature, and gives it when it has passed.
+// The error is errFull, errUnsigned or that of the reader.
+func (b *inbox) read(r io.Reader, sender string, check *signature.Check) ([]byte, error) {
+	if !b.bodies.Take(sender, 1) {
+		return nil, errFull
+	}
+	defer b.bodies.Free(sender, 1)
+	var blocks []*block
+	defer func() {
+		for i, one := range blocks {
+			b.spare.Put(one)
+			if i > 0 {
+				b.blocks.Free(sender, 1)
+			}
+		}
+	}()
+	for size := 0; ; {
+		if len(blocks) > 0 && !b.blocks.Take(sender, 1) {
+			return nil, errFull
+		}
+		one := b.spare.Get().(*block)
+		blocks = append(blocks, one)
+		n, err := fill(r, one[:])
+		size += n
+		_, _ = check.Write(one[:n]) // it does not fail
+		switch {
+		case err == nil:
+		case !errors.Is(err, io.EOF):
+			return nil, err
+		case !check.Passed():
+			return nil, errUnsigned
+		default:
+			return join(blocks, size), nil
+		}
+	}
+}
+
+// fill reads until p is full or the reader fails or ends.
+func fill(r io.Reader, p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		var more int
+		more, err = r.Read(p[n:])
+		n += more
+	}
+	return n, err
+}
+
+// join copies what blocks hold.
+func join(blocks []*block, size int) []byte {
+	out := make([]byte, 0, size)
+	for _, one := range blocks {
+		out = append(out, one[:min(blockSize, size-len(out))]...)
+	}
+	return out
+}

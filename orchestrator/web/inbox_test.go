@@ -1,0 +1,174 @@
+package web_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+)
+
+const ciOf = `{"state":"success","sha":"%s","repository":{"full_name":"%s"}}`
+
+// dial opens a connection from an address of this machine.
+func (k *kit) dial(from string) net.Conn {
+	k.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 10 * time.Second}
+	conn, err := d.DialContext(k.Context(), "tcp", strings.TrimPrefix(k.url, "http://"))
+	require.NoError(k, err)
+	k.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// post begins a webhook of GitHub, of which size bytes will come, and sends some.
+func (k *kit) post(from, sig string, size, sent int) net.Conn {
+	k.Helper()
+	conn := k.dial(from)
+	_, err := fmt.Fprintf(conn, "POST /webhooks/githost HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-GitHub-Event: status\r\nX-Hub-Signature-256: %s\r\nContent-Length: %d\r\n\r\n", sig, size)
+	require.NoError(k, err)
+	_, err = conn.Write(make([]byte, sent))
+	require.NoError(k, err)
+	return conn
+}
+
+// said is the first line of an answer.
+func (k *kit) said(conn net.Conn) string {
+	k.Helper()
+	require.NoError(k, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
+	line := make([]byte, 12)
+	_, err := io.ReadFull(conn, line)
+	require.NoError(k, err)
+	return string(line)
+}
+
+// Without the form of a signature nothing of the body is waited for.
+func TestUnsignedBodyIsNotRead(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	for _, sig := range []string{"", "sha256=", "sha256=abc", "sha1=" + strings.Repeat("0", 64), strings.Repeat("0", 64)} {
+		require.Equal(t, "HTTP/1.1 401", k.said(k.post("127.0.0.1", sig, 24<<20, 0)), sig)
+	}
+}
+
+// Whoever holds as many bodies as one may is refused, and others are not.
+func TestBodiesOfOneSender(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	forged := "sha256=" + strings.Repeat("0", 64)
+	for range 16 {
+		k.post("127.0.0.9", forged, 1000, 1)
+	}
+	require.Eventually(t, func() bool { return k.said(k.post("127.0.0.9", forged, 10, 10)) == "HTTP/1.1 503" }, 20*time.Second, 10*time.Millisecond)
+	require.Equal(t, http.StatusAccepted, k.github("g1", "status", fmt.Appendf(nil, ciOf, strings.Repeat("a", 40), "acme/app")).status)
+}
+
+// Large bodies share a bound, and leave room for ordinary webhooks.
+func TestBytesOfUnverifiedBodies(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	forged := "sha256=" + strings.Repeat("0", 64)
+	for i := range 8 { // more than 64 MiB; whoever is refused is read no further
+		from := fmt.Sprintf("127.0.0.%d", 10+i/2)
+		conn := k.dial(from)
+		_, err := fmt.Fprintf(conn, "POST /webhooks/githost HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-Hub-Signature-256: %s\r\nContent-Length: %d\r\n\r\n", forged, 16<<20)
+		require.NoError(t, err)
+		go func() { _, _ = conn.Write(make([]byte, 16<<20-1)) }()
+	}
+	large := func() answer { return k.github("g2", "status", bytes.Repeat([]byte(" "), 1<<20)) }
+	require.Eventually(t, func() bool { a := large(); return a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != "" }, 20*time.Second, 10*time.Millisecond)
+	require.Equal(t, http.StatusAccepted, k.github("g1", "status", fmt.Appendf(nil, ciOf, strings.Repeat("a", 40), "acme/app")).status)
+}
+
+// A project with a secret of its own is spoken for by that alone, and it speaks for no other.
+func TestSecretsOfProjects(t *testing.T) {
+	t.Parallel()
+	k := setup(t, func(o *web.Options) {
+		secrets := signature.Secrets{{Value: "common"}, {Value: "new", Repo: "acme/app"}, {Value: "old", Repo: "acme/app"}, {Value: "other", Repo: "acme/other"}}
+		p, err := plane.New(plane.Options{BaseURL: "http://plane.example.org", Workspace: "w", Token: "t", Secrets: secrets})
+		require.NoError(t, err)
+		g, err := github.New(github.Options{Token: "t", Secrets: secrets})
+		require.NoError(t, err)
+		o.Tracker, o.Host = p, g
+	})
+	for i, c := range []struct {
+		secret string
+		want   int
+	}{{"new", 202}, {"old", 202}, {"common", 403}, {"other", 403}, {"nobody", 401}} {
+		body := fmt.Appendf(nil, ciOf, strings.Repeat(fmt.Sprint(i), 40), "acme/app")
+		a := k.do(http.MethodPost, "/webhooks/githost", map[string]string{
+			"Content-Type": "application/json", "X-GitHub-Delivery": c.secret, "X-GitHub-Event": "status", "X-Hub-Signature-256": "sha256=" + sign(c.secret, body),
+		}, body)
+		require.Equal(t, c.want, a.status, c.secret)
+		body = planetest.Encode(issue("state", map[string]any{"id": fmt.Sprint(i), "project": "p1"}))
+		a = k.do(http.MethodPost, "/webhooks/tracker", map[string]string{
+			"Content-Type": "application/json", "X-Plane-Delivery": c.secret, "X-Plane-Event": "issue", "X-Plane-Signature": sign(c.secret, body),
+		}, body)
+		require.Equal(t, c.want, a.status, c.secret)
+	}
+	require.Len(t, k.jobs(), 4)
+}
+
+// lines is a log that counts.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Bad signatures make a line a minute, not a line each.
+func TestRefusalsAreLoggedOnce(t *testing.T) {
+	t.Parallel()
+	var log lines
+	k := setup(t, func(o *web.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	for range 50 {
+		require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/webhooks/githost", map[string]string{"Content-Type": "application/json"}, []byte("{}")).status)
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "webhooks were refused"), log.String())
+}
+
+// A webhook of the board that finds no room breaks its connection: nothing else makes
+// Plane send it again.
+func TestFullForTheBoard(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	for range 16 {
+		k.post("127.0.0.1", "sha256="+strings.Repeat("0", 64), 1000, 1)
+	}
+	body := planetest.Encode(issue("state", map[string]any{"id": "i1", "project": "p1"}))
+	require.Eventually(t, func() bool {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, k.url+"/webhooks/tracker", bytes.NewReader(body))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-Plane-Signature", sign(planeSecret, body))
+		resp, err := http.DefaultClient.Do(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return errors.Is(err, io.EOF)
+	}, 20*time.Second, 10*time.Millisecond)
+}

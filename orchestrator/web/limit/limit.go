@@ -1,0 +1,120 @@
+// Package limit bounds what one sender of HTTP requests, and all of them together, may
+// take of the service: streams, memory for bodies that nobody has signed yet, guesses
+// of a token, lines in the log.
+package limit
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Sender is who sent a request: its IP address, and of IPv6 the network (/64), which
+// one machine has for itself.
+func Sender(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return host
+	}
+	if addr = addr.Unmap().WithZone(""); addr.Is6() {
+		net, err := addr.Prefix(64)
+		if err == nil {
+			return net.String()
+		}
+	}
+	return addr.String()
+}
+
+// Behind takes the sender of a request that comes from a proxy from X-Forwarded-For: the
+// last address there that is no proxy's. Other peers' headers are not believed.
+func Behind(next http.Handler, proxies []netip.Prefix) http.Handler {
+	trusted := func(text string) bool {
+		addr, err := netip.ParseAddr(text)
+		if err != nil {
+			return false
+		}
+		for _, p := range proxies {
+			if p.Contains(addr.Unmap()) {
+				return true
+			}
+		}
+		return false
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		peer, port, err := net.SplitHostPort(r.RemoteAddr)
+		hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+		for i := len(hops) - 1; err == nil && i >= 0 && trusted(peer); i-- {
+			hop := strings.TrimSpace(hops[i])
+			if _, wrong := netip.ParseAddr(hop); wrong != nil {
+				break
+			}
+			peer = hop
+		}
+		if err == nil {
+			r.RemoteAddr = net.JoinHostPort(peer, port)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Share is an amount that all senders have together, of which each may take a part.
+type Share struct {
+	All, Each int64
+
+	mu    sync.Mutex
+	taken int64
+	by    map[string]int64
+}
+
+// Take takes n for a sender, or reports that there is not as much.
+func (s *Share) Take(sender string, n int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken+n > s.All || s.by[sender]+n > s.Each {
+		return false
+	}
+	if s.by == nil {
+		s.by = map[string]int64{}
+	}
+	s.taken += n
+	s.by[sender] += n
+	return true
+}
+
+// Free gives n back.
+func (s *Share) Free(sender string, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken -= n
+	if s.by[sender] -= n; s.by[sender] <= 0 {
+		delete(s.by, sender)
+	}
+}
+
+// Tally says when something that may happen often is worth a line in the log: at once,
+// and then once a minute, with a count. Its zero value is ready.
+type Tally struct {
+	mu   sync.Mutex
+	last time.Time
+	n    int
+}
+
+// Count counts one. When say is true it is to be logged that it happened n times since
+// the last line.
+func (t *Tally) Count(now time.Time) (n int, say bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n++
+	if !t.last.IsZero() && now.Sub(t.last) < time.Minute {
+		return 0, false
+	}
+	n, t.n, t.last = t.n, 0, now
+	return n, true
+}

@@ -1,0 +1,126 @@
+package limit_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
+)
+
+func TestSender(t *testing.T) {
+	t.Parallel()
+	for remote, want := range map[string]string{
+		"192.0.2.7:4711": "192.0.2.7", "[::ffff:192.0.2.7]:1": "192.0.2.7", "[2001:db8:1:2:3:4:5:6]:1": "2001:db8:1:2::/64",
+		"[2001:db8:1:2::9%eth0]:1": "2001:db8:1:2::/64", "@": "@", "": "",
+	} {
+		require.Equal(t, want, limit.Sender(&http.Request{RemoteAddr: remote}), remote)
+	}
+}
+
+// Only a proxy's word for another address is believed.
+func TestBehind(t *testing.T) {
+	t.Parallel()
+	proxies := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.1.0.0/16")}
+	for _, c := range []struct {
+		peer, want string
+		forwarded  []string
+	}{
+		{"192.0.2.7:1", "192.0.2.7", []string{"198.51.100.1"}},
+		{"127.0.0.1:1", "198.51.100.1", []string{"198.51.100.1"}},
+		{"127.0.0.1:1", "198.51.100.2", []string{"203.0.113.9, 198.51.100.2"}},
+		{"127.0.0.1:1", "198.51.100.2", []string{"203.0.113.9", "198.51.100.2, 10.1.2.3"}},
+		{"127.0.0.1:1", "127.0.0.1", nil},
+		{"127.0.0.1:1", "127.0.0.1", []string{"somebody"}},
+		{"127.0.0.1:1", "10.1.2.3", []string{"evil, 10.1.2.3"}},
+	} {
+		got := ""
+		h := limit.Behind(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = limit.Sender(r) }), proxies)
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr, r.Header = c.peer, http.Header{"X-Forwarded-For": c.forwarded}
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		require.Equal(t, c.want, got, "%v", c)
+	}
+}
+
+func TestShare(t *testing.T) {
+	t.Parallel()
+	s := limit.Share{All: 10, Each: 6}
+	require.True(t, s.Take("a", 6))
+	require.False(t, s.Take("a", 1), "its part")
+	require.True(t, s.Take("b", 4))
+	require.False(t, s.Take("b", 1), "there is no more")
+	s.Free("a", 6)
+	require.True(t, s.Take("b", 2))
+	require.True(t, s.Take("c", 4))
+}
+
+func TestTally(t *testing.T) {
+	t.Parallel()
+	var c limit.Tally
+	now := time.Unix(1_700_000_000, 0)
+	n, say := c.Count(now)
+	require.True(t, say)
+	require.Equal(t, 1, n)
+	for i := range 59 {
+		_, say = c.Count(now.Add(time.Duration(i) * time.Second))
+		require.False(t, say)
+	}
+	n, say = c.Count(now.Add(time.Minute))
+	require.True(t, say)
+	require.Equal(t, 60, n)
+}
+
+// Each sender has five guesses, and one more every twelve seconds.
+func TestGuessesOfOne(t *testing.T) {
+	t.Parallel()
+	var g limit.Guesses
+	now := time.Unix(1_700_000_000, 0)
+	for i := range 5 {
+		require.Zero(t, g.Wait("a", now), i)
+		g.Wrong("a", now)
+	}
+	require.Equal(t, 12*time.Second, g.Wait("a", now))
+	require.Zero(t, g.Wait("b", now), "others are not held up")
+	now = now.Add(12 * time.Second)
+	require.Zero(t, g.Wait("a", now))
+	g.Wrong("a", now)
+	require.Equal(t, 12*time.Second, g.Wait("a", now))
+	require.Zero(t, g.Wait("a", now.Add(time.Minute)))
+}
+
+// Many senders are bound together, but not who had the secret.
+func TestGuessesOfAll(t *testing.T) {
+	t.Parallel()
+	var g limit.Guesses
+	now := time.Unix(1_700_000_000, 0)
+	g.Right("operator", now)
+	tried := 0
+	for i := range 20_000 {
+		if sender := fmt.Sprint(i); g.Wait(sender, now) == 0 {
+			tried++
+			g.Wrong(sender, now)
+		}
+	}
+	require.Equal(t, 100, tried)
+	require.Equal(t, 600*time.Millisecond, g.Wait("new", now))
+	require.Zero(t, g.Wait("operator", now))
+	require.Zero(t, g.Wait("new", now.Add(time.Second)))
+}
+
+func TestGuessesForget(t *testing.T) {
+	t.Parallel()
+	var g limit.Guesses
+	now := time.Unix(1_700_000_000, 0)
+	for i := range 25_000 {
+		g.Wrong(fmt.Sprint(i), now)
+		g.Right(fmt.Sprint(i), now)
+		now = now.Add(time.Second)
+	}
+	require.Zero(t, g.Wait("0", now))
+}
