@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// hook posts a webhook of the git host to an address of the server, signed with a secret.
+func (w *world) hook(address, secret, id, event, body string) int {
+	w.Helper()
+	req, err := http.NewRequestWithContext(w.Context(), http.MethodPost, "http://"+address+"/webhooks/githost", strings.NewReader(body))
+	require.NoError(w, err)
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(body))
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "X-GitHub-Event": event, "X-GitHub-Delivery": id, "X-Hub-Signature-256": "sha256=" + hex.EncodeToString(mac.Sum(nil)),
+	} {
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(w, err)
+	require.NoError(w, resp.Body.Close())
+	return resp.StatusCode
+}
+
+// memory is what the server's process has taken of the system, in bytes; it never
+// falls, so it is the peak.
+func (w *world) memory() int64 {
+	w.Helper()
+	resp, err := http.Get("http://" + w.addr + "/metrics")
+	require.NoError(w, err)
+	defer resp.Body.Close()
+	for s := bufio.NewScanner(resp.Body); s.Scan(); {
+		if text, ok := strings.CutPrefix(s.Text(), "go_memstats_sys_bytes "); ok {
+			n, err := strconv.ParseFloat(text, 64)
+			require.NoError(w, err)
+			return int64(n)
+		}
+	}
+	require.Fail(w, "there is no go_memstats_sys_bytes")
+	return 0
+}
+
+// flood sends bodies at once, from several addresses, and gives the answers by status; 0
+// is a connection that was broken.
+func (w *world) flood(n, size int, signature string) map[int]int {
+	w.Helper()
+	body := make([]byte, size)
+	var mu sync.Mutex
+	out := map[int]int{}
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			client := http.Client{Timeout: time.Minute, Transport: &http.Transport{
+				DisableKeepAlives: true, DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+i%12))}}).DialContext,
+			}}
+			req, err := http.NewRequestWithContext(w.Context(), http.MethodPost, "http://"+w.addr+"/webhooks/githost", bytes.NewReader(body))
+			if err != nil {
+				return
+			}
+			req.Header.Set("Content-Type", "application/json")
+			if signature != "" {
+				req.Header.Set("X-Hub-Signature-256", signature)
+			}
+			status := 0
+			if resp, err := client.Do(req); err == nil {
+				status = resp.StatusCode
+				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			out[status]++
+		})
+	}
+	all.Wait()
+	return out
+}
+
+// Strangers cannot make the service take memory, nor keep it from an honest webhook.
+func TestStrangersTakeNoMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, &place{prefix: "EDG"})
+	before := w.memory()
+	unsigned := w.flood(500, 1<<20, "")
+	require.Empty(t, unsigned[http.StatusAccepted]+unsigned[http.StatusOK])
+	done := make(chan struct{})
+	var forged map[int]int
+	go func() {
+		defer close(done)
+		forged = w.flood(60, 24<<20, "sha256="+strings.Repeat("0", 64))
+	}()
+	taken := 0
+	for n := 0; ; n++ { // while they come, and once after
+		over := closed(done)
+		body := fmt.Sprintf(`{"state":"success","sha":"%040x","repository":{"full_name":"acme/edg"}}`, n)
+		require.Equal(t, http.StatusAccepted, w.hook(w.addr, w.env["GITHUB_WEBHOOK_SECRET"], fmt.Sprint("honest-", n), "status", body))
+		if taken++; over {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	require.Empty(t, forged[http.StatusAccepted]+forged[http.StatusOK])
+	rise := w.memory() - before
+	t.Logf("the process took %d MiB more; unsigned %v, forged %v, honest %d", rise>>20, unsigned, forged, taken)
+	require.LessOrEqual(t, rise, int64(128<<20))
+}
+
+// A webhook that is signed and lies finishes no task: the host is read.
+func TestForgedMergeMovesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, &place{prefix: "AAA"}, &place{prefix: "BBB"})
+	w.write("BBB-1-reviewer", "await \"$WORLD_DIR/go\"\n")
+	item := w.card("BBB", "Keep me")
+	w.move(item, "To Analyse")
+	w.approve(item)
+	w.until("the reviewer is at work", func() bool { return len(w.runs("BBB-1")) > 0 && w.task(item).Active == stage.Reviewer && strings.Contains(w.read("runs"), "BBB-1 reviewer") })
+	before := w.task(item)
+	require.Equal(t, stage.Review, before.Stage)
+	body := fmt.Sprintf(`{"action":"closed","number":1,"sender":{"login":"mallory"},"repository":{"full_name":"acme/bbb"},"pull_request":{"number":1,"state":"closed","merged":true,
+		"merge_commit_sha":"%040x","head":{"ref":%q,"sha":%q,"repo":{"full_name":"acme/bbb"}},"base":{"ref":"main"}}}`, 1, before.Branch, before.HeadSHA)
+	require.Equal(t, http.StatusAccepted, w.hook(w.addr, w.env["GITHUB_WEBHOOK_SECRET"], "forged", "pull_request", body))
+	w.until("the host was read twice", func() bool { return strings.Contains(w.read("server.log"), "the host does not confirm") })
+	after := w.task(item)
+	require.Equal(t, stage.Review, after.Stage)
+	require.Equal(t, stage.Reviewer, after.Active)
+	require.Zero(t, w.host.Merges())
+	w.write("go", "")
+	w.until("the card is done", func() bool { return w.column(item) == "Monitoring after Deploy" || w.column(item) == "Done" })
+	require.Equal(t, 1, w.host.Merges())
+}
