@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 
 	"github.com/goccy/go-yaml"
@@ -24,7 +25,13 @@ import (
 type Registry struct {
 	Projects *orchestrator.Projects
 	Commands []gates.Gate // command checks of all projects, named <PREFIX>/<name>
+	// HookSecrets are the secrets of projects that have their own, by repository.
+	HookSecrets map[string]HookSecrets
 }
+
+// HookSecrets names the variables of the environment that hold the secrets of a
+// project's webhooks; two are valid while one is replaced. None = the common secret.
+type HookSecrets struct{ Tracker, Host []string }
 
 // file is the form of the file.
 type file struct {
@@ -47,6 +54,8 @@ type entry struct {
 	Gates          map[string][]string `yaml:"gates"`    // further checks by stage
 	Keep           []string            `yaml:"keep"`     // ignored directories that survive between attempts of a role
 	Monitor        []string            `yaml:"monitor"`
+	TrackerSecret  []string            `yaml:"tracker_secret_env"` // variables of the environment
+	HostSecret     []string            `yaml:"githost_secret_env"`
 }
 
 // ci is "none", or the names of the checks that must be there.
@@ -111,7 +120,7 @@ func Parse(name string, body []byte) (Registry, error) {
 	if len(f.Projects) == 0 {
 		return fail(0, errors.New("projects: no project is registered"))
 	}
-	var out Registry
+	out := Registry{HookSecrets: map[string]HookSecrets{}}
 	var list []orchestrator.Project
 	for i, e := range f.Projects {
 		p, commands, field, err := e.convert()
@@ -119,6 +128,7 @@ func Parse(name string, body []byte) (Registry, error) {
 			return fail(yamlplace.Line(tree, "projects", i, field), fmt.Errorf("project %d (%s): %w", i+1, e.Repo, err))
 		}
 		list, out.Commands = append(list, p), append(out.Commands, commands...)
+		out.HookSecrets[p.Repo] = HookSecrets{Tracker: e.TrackerSecret, Host: e.HostSecret}
 	}
 	out.Projects, err = orchestrator.NewProjects(list...)
 	var wrong *orchestrator.FieldError
@@ -156,6 +166,11 @@ func (e entry) convert() (p orchestrator.Project, commands []gates.Gate, field s
 		}
 	}
 	p.Monitor = e.Monitor
+	for field, names := range map[string][]string{"tracker_secret_env": e.TrackerSecret, "githost_secret_env": e.HostSecret} {
+		if err := areVariables(names); err != nil {
+			return p, nil, field, fmt.Errorf("%s: %w", field, err)
+		}
+	}
 	for name, argv := range e.Commands {
 		if len(argv) == 0 {
 			return p, nil, "commands", fmt.Errorf("commands: %s has no command: a list of the executable and its arguments", name)
@@ -175,6 +190,22 @@ func (e entry) convert() (p orchestrator.Project, commands []gates.Gate, field s
 	}
 	return p, commands, "", nil
 }
+
+// areVariables checks the names of the variables that hold a project's secrets. A name
+// that looks like the secret itself is not repeated.
+func areVariables(names []string) error {
+	if len(names) > 2 {
+		return fmt.Errorf("%d secrets, want one, or two while one is replaced", len(names))
+	}
+	for i, name := range names {
+		if !variable.MatchString(name) {
+			return fmt.Errorf("entry %d is no name of a variable such as GPX_HOOK_SECRET; the secret itself does not belong into this file", i+1)
+		}
+	}
+	return nil
+}
+
+var variable = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
 func isStage(name string) error {
 	if !slices.Contains(stage.Stages(), stage.Stage(name)) || stage.Stage(name).Terminal() {

@@ -22,11 +22,11 @@ import (
 // Secrets of the demonstration; they protect nothing.
 const (
 	planeToken     = "plane_api_demo"
-	planeSecret    = "plane_wh_demo"
+	planeSecret    = "plane_wh_of_the_demo"
 	githubToken    = "ghp_demo"
 	githubSecret   = "demo-webhook-secret"
 	telegramToken  = "42:demo"
-	adminToken     = "demo-admin"
+	adminToken     = "demo-operator-token"
 	bot            = "b07b07b0-0000-4000-8000-000000000001"
 	telegramChatID = "1"
 )

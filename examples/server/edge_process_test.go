@@ -130,7 +130,9 @@ func TestForgedMergeMovesNothing(t *testing.T) {
 	item := w.card("BBB", "Keep me")
 	w.move(item, "To Analyse")
 	w.approve(item)
-	w.until("the reviewer is at work", func() bool { return len(w.runs("BBB-1")) > 0 && w.task(item).Active == stage.Reviewer && strings.Contains(w.read("runs"), "BBB-1 reviewer") })
+	w.until("the reviewer is at work", func() bool {
+		return len(w.runs("BBB-1")) > 0 && w.task(item).Active == stage.Reviewer && strings.Contains(w.read("runs"), "BBB-1 reviewer")
+	})
 	before := w.task(item)
 	require.Equal(t, stage.Review, before.Stage)
 	body := fmt.Sprintf(`{"action":"closed","number":1,"sender":{"login":"mallory"},"repository":{"full_name":"acme/bbb"},"pull_request":{"number":1,"state":"closed","merged":true,

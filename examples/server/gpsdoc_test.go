@@ -21,7 +21,7 @@ func TestTracksDocument(t *testing.T) {
 		t.Skip("curl is missing: the commands of docs/gps.md are not run")
 	}
 	environment(t)
-	t.Setenv("ORCH_ADMIN_TOKEN", "secret")
+	t.Setenv("ORCH_ADMIN_TOKEN", "the-operators-token")
 	settings, err := wiring.Load(wiring.Environ())
 	require.NoError(t, err)
 	service, err := wiring.Open(t.Context(), settings, []string{"/bin/true"}, slog.New(slog.DiscardHandler))

@@ -181,7 +181,8 @@ func (c validateCmd) Run(s *streams) error {
 		}
 	}
 	fmt.Fprintf(s.out, "%s: %d projects; %d transitions\n", settings.Projects, len(registry.Projects.All()), len(p.Edges))
-	return settings.NeedsToServe()
+	_, err = settings.HookSecrets(registry, os.Getenv)
+	return errors.Join(settings.NeedsToServe(), err)
 }
 
 type doctorCmd struct{}

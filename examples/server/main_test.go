@@ -47,8 +47,8 @@ func environment(t *testing.T) (board *planetest.Server, project string) {
 	registry := filepath.Join(t.TempDir(), "projects.yaml")
 	require.NoError(t, os.WriteFile(registry, []byte("projects:\n  - tracker_project: "+project+"\n    repo: acme/app\n    clone_url: u\n    prefix: GPX\n"), 0o600))
 	for name, value := range map[string]string{
-		"DATA_DIR": t.TempDir(), "PROJECTS": registry, "PLANE_URL": srv.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "pt", "PLANE_WEBHOOK_SECRET": "ps-secret",
-		"GITHUB_URL": srv.URL + "/github", "GITHUB_TOKEN": "gt", "GITHUB_WEBHOOK_SECRET": "gs-secret", "AGENT": "/bin/true",
+		"DATA_DIR": t.TempDir(), "PROJECTS": registry, "PLANE_URL": srv.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "pt", "PLANE_WEBHOOK_SECRET": "plane-webhook-secret",
+		"GITHUB_URL": srv.URL + "/github", "GITHUB_TOKEN": "gt", "GITHUB_WEBHOOK_SECRET": "github-webhook-secret", "AGENT": "/bin/true",
 		"TELEGRAM_URL": srv.URL + "/telegram", "TELEGRAM_TOKEN": "tt", "TELEGRAM_CHAT_ID": "1",
 	} {
 		t.Setenv("ORCH_"+name, value)
@@ -63,7 +63,7 @@ func TestConfig(t *testing.T) {
 	require.Zero(t, code, out)
 	require.Regexp(t, `ORCH_MAX_CONCURRENCY +7 +2 +environment`, out)
 	require.Regexp(t, `ORCH_LISTEN +127.0.0.1:8080 +127.0.0.1:8080 +default`, out)
-	require.NotContains(t, out, "ps-secret")
+	require.NotContains(t, out, "plane-webhook-secret")
 	require.Contains(t, out, "***")
 }
 

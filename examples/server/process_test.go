@@ -67,6 +67,9 @@ type place struct {
 	remote                 bool // git reaches it by HTTP
 }
 
+// operatorToken is ORCH_ADMIN_TOKEN.
+const operatorToken = "the operator's token"
+
 // world is everything outside the service, and the service as a process, as a
 // test sees it.
 type world struct {
@@ -101,8 +104,8 @@ type parts struct {
 func newWorld(t *testing.T, settings map[string]string, places ...*place) *world {
 	t.Helper()
 	w := &world{T: t, parts: &parts{dir: t.TempDir(), places: map[string]*place{}, before: map[string]func(){}}}
-	w.board = planetest.New(planetest.Options{Workspace: "w", Tokens: map[string]string{"plane-token": "bot"}, Secret: "plane-secret"})
-	w.host = githubtest.New(githubtest.Options{Token: "github-token", Secret: "github-secret", CI: func(githubtest.Push) githubtest.Outcome {
+	w.board = planetest.New(planetest.Options{Workspace: "w", Tokens: map[string]string{"plane-token": "bot"}, Secret: "plane-webhook-secret"})
+	w.host = githubtest.New(githubtest.Options{Token: "github-token", Secret: "github-webhook-secret", CI: func(githubtest.Push) githubtest.Outcome {
 		return githubtest.Outcome{Conclusion: "success", Title: "built"}
 	}})
 	w.chat = telegramtest.New(chatToken)
@@ -151,11 +154,11 @@ func (w *world) tell() {
 
 func (w *world) environment(settings map[string]string) {
 	w.env = map[string]string{
-		"DATA_DIR": w.path("data"), "LISTEN": w.addr, "PROJECTS": w.path("projects.yaml"), "ADMIN_TOKEN": "admin", "LOG_LEVEL": "debug",
+		"DATA_DIR": w.path("data"), "LISTEN": w.addr, "PROJECTS": w.path("projects.yaml"), "ADMIN_TOKEN": operatorToken, "LOG_LEVEL": "debug",
 		"AGENT": "sh " + w.path("agent.sh"), "AGENT_ENV": "WORLD_*", "AGENT_TERM_GRACE": "300ms", "AGENT_TIMEOUT": "5m", "MAX_CONCURRENCY": "8",
 		"POLL": "30ms", "JOB_TTL": "5s", "STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": "300ms", "CI_POLL": "200ms", "MERGE_DEFER_DELAY": "200ms",
-		"PLANE_URL": w.outer.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "plane-token", "PLANE_WEBHOOK_SECRET": "plane-secret",
-		"TELEGRAM_URL": w.outer.URL + "/telegram", "GITHUB_URL": w.outer.URL + "/github", "GITHUB_TOKEN": "github-token", "GITHUB_WEBHOOK_SECRET": "github-secret",
+		"PLANE_URL": w.outer.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "plane-token", "PLANE_WEBHOOK_SECRET": "plane-webhook-secret",
+		"TELEGRAM_URL": w.outer.URL + "/telegram", "GITHUB_URL": w.outer.URL + "/github", "GITHUB_TOKEN": "github-token", "GITHUB_WEBHOOK_SECRET": "github-webhook-secret",
 	}
 	for name, value := range settings {
 		w.env[name] = value
@@ -332,7 +335,7 @@ func (w *world) post(path string) int {
 	w.Helper()
 	req, err := http.NewRequestWithContext(w.Context(), http.MethodPost, "http://"+w.addr+path, bytes.NewReader(nil))
 	require.NoError(w, err)
-	req.Header.Set("Authorization", "Bearer admin")
+	req.Header.Set("Authorization", "Bearer "+operatorToken)
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(w, err)
 	_, _ = io.Copy(io.Discard, resp.Body)

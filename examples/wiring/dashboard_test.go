@@ -17,7 +17,7 @@ import (
 // The server's address leads to the dashboard, also below a prefix that something
 // before the server takes away.
 func TestDashboardIsServed(t *testing.T) {
-	h := open(t, "ORCH_ADMIN_TOKEN=secret").Handler
+	h := open(t, "ORCH_ADMIN_TOKEN=the-operators-token").Handler
 	for _, prefix := range []string{"", "/signalbox"} {
 		for _, path := range []string{"/", "/dashboard"} {
 			w := httptest.NewRecorder()
@@ -61,7 +61,7 @@ func TestLinksAndHosts(t *testing.T) {
 
 // Pages that listen do not hold up the end of the server.
 func TestStreamsEndWithTheServer(t *testing.T) {
-	board := planetest.New(planetest.Options{Workspace: "acme", Tokens: map[string]string{"t": "b07b07b0-0000-4000-8000-000000000001"}, Secret: "s"})
+	board := planetest.New(planetest.Options{Workspace: "acme", Tokens: map[string]string{"t": "b07b07b0-0000-4000-8000-000000000001"}, Secret: "plane-webhook-secret"})
 	defer board.Close()
 	plane := httptest.NewServer(board)
 	defer plane.Close()

@@ -28,7 +28,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
-	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
@@ -108,15 +107,19 @@ func (v *Service) adapters(ctx context.Context, shim []string) (err error) {
 	if v.Registry, err = projectfile.Load(s.Projects); err != nil {
 		return err
 	}
+	secrets, err := s.HookSecrets(v.Registry, os.Getenv)
+	if err != nil {
+		return err
+	}
 	v.Plane, err = plane.New(plane.Options{
-		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.PlaneToken, RoleTokens: s.roleTokens(), Secrets: signature.Of(s.PlaneSecret),
+		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.PlaneToken, RoleTokens: s.roleTokens(), Secrets: secrets.Tracker,
 		Insecure: s.InsecureWebhooks, States: s.states(), HTTPClient: s.client(), Log: v.Log,
 	})
 	if err != nil {
 		return err
 	}
 	v.boards = &boards{Board: v.Plane, projects: v.Registry.Projects, log: v.Log, lacking: map[string]string{}}
-	v.GitHub, err = github.New(github.Options{BaseURL: s.GitHubURL, Token: s.GitHubToken, Secrets: signature.Of(s.GitHubSecret), Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
+	v.GitHub, err = github.New(github.Options{BaseURL: s.GitHubURL, Token: s.GitHubToken, Secrets: secrets.Host, Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
 	if err != nil {
 		return err
 	}

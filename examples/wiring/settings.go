@@ -32,7 +32,7 @@ type Settings struct {
 	Hosts          []string `env:"HOSTS" doc:"names that browsers and clients may reach the server by, beside localhost and IP addresses; *: any"`
 	Links          links    `env:"LINKS" doc:"further entries of the dashboard's navigation, as name=address,…"`
 	Projects       string   `env:"PROJECTS" envDefault:"projects.yaml" doc:"the project registry"`
-	AdminToken     string   `env:"ADMIN_TOKEN" secret:"yes" doc:"for changing requests; unset: they are refused"`
+	AdminToken     string   `env:"ADMIN_TOKEN" secret:"yes" doc:"for changing requests, at least 16 bytes (openssl rand -hex 32); unset: they are refused"`
 	LogLevel       string   `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
 	LogFormat      string   `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
 
@@ -84,7 +84,8 @@ type Settings struct {
 	PlaneURL       string `env:"PLANE_URL" doc:"address of Plane"`
 	PlaneWorkspace string `env:"PLANE_WORKSPACE" doc:"slug of the workspace"`
 	PlaneToken     string `env:"PLANE_TOKEN" secret:"yes" doc:"shared API token"`
-	PlaneSecret    string `env:"PLANE_WEBHOOK_SECRET" secret:"yes" doc:"of Plane's webhook"`
+	PlaneSecret    string `env:"PLANE_WEBHOOK_SECRET" secret:"yes" doc:"of Plane's webhook, at least 16 bytes; of projects that have none of their own"`
+	PlaneSecretOld string `env:"PLANE_WEBHOOK_SECRET_OLD" secret:"yes" doc:"is valid too, while the secret is replaced"`
 
 	PlaneStates map[string]string `env:"PLANE_STATES" doc:"ids of columns, as key:id,…, for when a project's cannot be read; never Confirm Deploy"`
 
@@ -96,10 +97,11 @@ type Settings struct {
 	DeployerToken  string `env:"PLANE_TOKEN_DEPLOYER" secret:"yes" doc:"comments of the deployer"`
 	StreamToken    string `env:"PLANE_TOKEN_STREAM" secret:"yes" doc:"comments about stage changes"`
 
-	GitHubURL    string `env:"GITHUB_URL" doc:"address of the REST API; unset: GitHub's own"`
-	GitHubToken  string `env:"GITHUB_TOKEN" secret:"yes" doc:"API token"`
-	GitHubSecret string `env:"GITHUB_WEBHOOK_SECRET" secret:"yes" doc:"of GitHub's webhooks"`
-	CloneBase    string `env:"GITHUB_CLONE_BASE" envDefault:"https://github.com/" doc:"clone URLs that begin so are cloned with the API token"`
+	GitHubURL       string `env:"GITHUB_URL" doc:"address of the REST API; unset: GitHub's own"`
+	GitHubToken     string `env:"GITHUB_TOKEN" secret:"yes" doc:"API token"`
+	GitHubSecret    string `env:"GITHUB_WEBHOOK_SECRET" secret:"yes" doc:"of GitHub's webhooks, at least 16 bytes (openssl rand -hex 32); of projects that have none of their own"`
+	GitHubSecretOld string `env:"GITHUB_WEBHOOK_SECRET_OLD" secret:"yes" doc:"is valid too, while the secret is replaced"`
+	CloneBase       string `env:"GITHUB_CLONE_BASE" envDefault:"https://github.com/" doc:"clone URLs that begin so are cloned with the API token"`
 
 	GPSTracks     bool          `env:"GPS_TRACKS_ENABLED" envDefault:"true" doc:"public GPS tracks are served below /api/gps-tracks"`
 	GPSSources    string        `env:"GPS_SOURCES" doc:"own gps_sources.yaml; unset: what is built in"`
@@ -223,6 +225,14 @@ func (s Settings) check() error {
 			wrong(name, "is less than ORCH_BUDGET_RUN_USD, what one run is taken to cost: no agent would ever start; raise it, or lower the other")
 		}
 	}
+	for name, secret := range map[string]string{
+		"ADMIN_TOKEN": s.AdminToken, "PLANE_WEBHOOK_SECRET": s.PlaneSecret, "PLANE_WEBHOOK_SECRET_OLD": s.PlaneSecretOld,
+		"GITHUB_WEBHOOK_SECRET": s.GitHubSecret, "GITHUB_WEBHOOK_SECRET_OLD": s.GitHubSecretOld,
+	} {
+		if err := long(secret); secret != "" && err != nil {
+			wrong(name, "%w", err)
+		}
+	}
 	if s.BudgetRun == 0 {
 		wrong("BUDGET_RUN_USD", "is 0, want more than 0")
 	}
@@ -251,11 +261,6 @@ func (s Settings) NeedsToServe() error {
 	} {
 		if value == "" {
 			errs = append(errs, fmt.Errorf("%s%s is not set", Prefix, name))
-		}
-	}
-	for name, value := range map[string]string{"PLANE_WEBHOOK_SECRET": s.PlaneSecret, "GITHUB_WEBHOOK_SECRET": s.GitHubSecret} {
-		if value == "" && !s.InsecureWebhooks {
-			errs = append(errs, fmt.Errorf("%s%s is not set: webhooks would come from anybody (ORCH_INSECURE_WEBHOOKS=true takes them)", Prefix, name))
 		}
 	}
 	return errors.Join(errs...)

@@ -1,0 +1,61 @@
+package wiring
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+)
+
+// leastSecret is the length of a secret that cannot be guessed, in bytes: 128 bits.
+const leastSecret = 16
+
+// long reports, as an error, a secret that is shorter.
+func long(value string) error {
+	if len(value) < leastSecret {
+		return fmt.Errorf("has %d bytes, want at least %d, so that nobody guesses it: set the output of openssl rand -hex 32", len(value), leastSecret)
+	}
+	return nil
+}
+
+// HookSecrets are what webhooks are signed with.
+type HookSecrets struct{ Tracker, Host signature.Secrets }
+
+// HookSecrets gathers the secrets of webhooks: the common ones, and those that the
+// registry names for a project, read with getenv. An error names each variable that is
+// missing or too short.
+func (s Settings) HookSecrets(r projectfile.Registry, getenv func(string) string) (out HookSecrets, err error) {
+	var err1, err2 error
+	out.Tracker, err1 = s.hookSecrets(r, getenv, "PLANE_WEBHOOK_SECRET", []string{s.PlaneSecret, s.PlaneSecretOld}, func(h projectfile.HookSecrets) []string { return h.Tracker })
+	out.Host, err2 = s.hookSecrets(r, getenv, "GITHUB_WEBHOOK_SECRET", []string{s.GitHubSecret, s.GitHubSecretOld}, func(h projectfile.HookSecrets) []string { return h.Host })
+	return out, errors.Join(err1, err2)
+}
+
+// hookSecrets are those of one sender: common is the setting of the common ones, names
+// are the variables of a project's own.
+func (s Settings) hookSecrets(r projectfile.Registry, getenv func(string) string, common string, values []string, names func(projectfile.HookSecrets) []string) (signature.Secrets, error) {
+	out, errs := signature.Of(values...), []error{}
+	lacking := false
+	for _, p := range r.Projects.All() {
+		own := names(r.HookSecrets[p.Repo])
+		lacking = lacking || len(own) == 0
+		for _, name := range own {
+			value := getenv(name)
+			switch err := long(value); {
+			case strings.HasPrefix(name, Prefix):
+				errs = append(errs, fmt.Errorf("%s names %s for %s: names that begin with %s are settings; give the variable another name", s.Projects, name, p.Repo, Prefix))
+			case value == "":
+				errs = append(errs, fmt.Errorf("%s is not set: %s names it for the webhooks of %s", name, s.Projects, p.Repo))
+			case err != nil:
+				errs = append(errs, fmt.Errorf("%s (webhooks of %s) %w", name, p.Repo, err))
+			}
+			out = append(out, signature.Secret{Value: value, Repo: p.Repo})
+		}
+	}
+	if values[0] == "" && lacking && !s.InsecureWebhooks {
+		errs = append(errs, fmt.Errorf("%s%s is not set: webhooks would come from anybody (ORCH_INSECURE_WEBHOOKS=true takes them)", Prefix, common))
+	}
+	return out, errors.Join(errs...)
+}

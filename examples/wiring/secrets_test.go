@@ -1,0 +1,76 @@
+package wiring_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+)
+
+// What protects the edge cannot be short; the error names the setting and the mend.
+func TestShortSecrets(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"ORCH_ADMIN_TOKEN", "ORCH_PLANE_WEBHOOK_SECRET", "ORCH_PLANE_WEBHOOK_SECRET_OLD", "ORCH_GITHUB_WEBHOOK_SECRET", "ORCH_GITHUB_WEBHOOK_SECRET_OLD"} {
+		_, err := wiring.Load([]string{name + "=fifteen-bytes!!"})
+		require.ErrorContains(t, err, name+" has 15 bytes")
+		require.ErrorContains(t, err, "openssl rand -hex 32")
+		require.NotContains(t, err.Error(), "fifteen")
+		_, err = wiring.Load([]string{name + "=sixteen-bytes-ok"})
+		require.NoError(t, err)
+	}
+}
+
+// projects is a registry of two repositories, of which the first has secrets of its own.
+const projects = `projects:
+  - {tracker_project: p1, repo: acme/app, clone_url: u, prefix: APP, githost_secret_env: [APP_HOOK, APP_HOOK_OLD], tracker_secret_env: [APP_BOARD]}
+  - {tracker_project: p2, repo: acme/two, clone_url: u, prefix: TWO}
+`
+
+func TestSecretsOfProjects(t *testing.T) {
+	t.Parallel()
+	r, err := projectfile.Parse("projects.yaml", []byte(projects))
+	require.NoError(t, err)
+	s, err := wiring.Load([]string{"ORCH_PLANE_WEBHOOK_SECRET=common-of-the-board", "ORCH_GITHUB_WEBHOOK_SECRET=common-of-the-host", "ORCH_GITHUB_WEBHOOK_SECRET_OLD=common-until-now"})
+	require.NoError(t, err)
+	env := map[string]string{"APP_HOOK": "own-of-the-host-new", "APP_HOOK_OLD": "own-of-the-host-old", "APP_BOARD": "own-of-the-board"}
+	all, err := s.HookSecrets(r, func(name string) string { return env[name] })
+	require.NoError(t, err)
+	for secret, want := range map[string][2]bool{ // speaks for acme/app, acme/two
+		"common-of-the-host": {false, true}, "common-until-now": {false, true}, "own-of-the-host-new": {true, false}, "own-of-the-host-old": {true, false},
+		"own-of-the-board": {false, false}, "common-of-the-board": {false, false},
+	} {
+		require.Equal(t, want, speaks(all.Host, secret), secret)
+	}
+	require.Equal(t, [2]bool{true, false}, speaks(all.Tracker, "own-of-the-board"))
+	require.Equal(t, [2]bool{false, true}, speaks(all.Tracker, "common-of-the-board"))
+
+	env["APP_HOOK"], env["APP_HOOK_OLD"] = "short", ""
+	_, err = s.HookSecrets(r, func(name string) string { return env[name] })
+	require.ErrorContains(t, err, "APP_HOOK (webhooks of acme/app) has 5 bytes, want at least 16")
+	require.ErrorContains(t, err, "APP_HOOK_OLD is not set: projects.yaml names it for the webhooks of acme/app")
+
+	s.GitHubSecret, s.PlaneSecret = "", ""
+	_, err = s.HookSecrets(r, func(string) string { return strings.Repeat("x", 16) })
+	require.ErrorContains(t, err, "ORCH_GITHUB_WEBHOOK_SECRET is not set", "acme/two has none of its own")
+	r, err = projectfile.Parse("projects.yaml", []byte(projects[:strings.Index(projects, "  - {tracker_project: p2")]))
+	require.NoError(t, err)
+	_, err = s.HookSecrets(r, func(string) string { return strings.Repeat("x", 16) })
+	require.NoError(t, err, "nobody needs the common one")
+	r.HookSecrets["acme/app"] = projectfile.HookSecrets{Host: []string{"ORCH_HOOK"}, Tracker: []string{"APP_BOARD"}}
+	_, err = s.HookSecrets(r, func(string) string { return strings.Repeat("x", 16) })
+	require.ErrorContains(t, err, "ORCH_HOOK")
+}
+
+func speaks(s signature.Secrets, secret string) (out [2]bool) {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte("body"))
+	c := s.Check(mac.Sum(nil))
+	_, _ = c.Write([]byte("body"))
+	return [2]bool{c.SpeaksFor("acme/app"), c.SpeaksFor("acme/two")}
+}
