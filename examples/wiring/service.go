@@ -31,6 +31,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/queue/lease"
 )
 
@@ -69,6 +70,7 @@ type Service struct {
 	Log      *slog.Logger
 	identity identity
 	boards   *boards
+	guesses  limit.Guesses // of the operator's token
 	stopping chan struct{} // closed when the server takes no more requests: streams end
 	endWaits func()        // closes it
 }
@@ -95,6 +97,7 @@ func Open(ctx context.Context, s Settings, shim []string, log *slog.Logger) (*Se
 	if err := v.tracks(ctx); err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
+	v.Handler = limit.Behind(v.Handler, s.Proxies)
 	return v, nil
 }
 
@@ -186,14 +189,14 @@ func (v *Service) engine() (err error) {
 		return err
 	}
 	pages, err := dashboard.Handler(dashboard.Options{
-		Engine: v.Engine, History: v.DB, AdminToken: s.AdminToken, Stop: s.StopStatus, Unfreeze: v.unfreeze(), Logs: v.Agents,
+		Engine: v.Engine, History: v.DB, AdminToken: s.AdminToken, Guesses: &v.guesses, Stop: s.StopStatus, Unfreeze: v.unfreeze(), Logs: v.Agents,
 		Links: s.Links, Warnings: v.warnings, Done: v.stopping, Log: v.Log,
 	})
 	if err != nil {
 		return err
 	}
 	v.Handler, err = web.Handler(web.Options{
-		Engine: v.Engine, Tracker: v.Plane, Host: v.GitHub, TrackerSource: trackerSource, HostSource: "github", AdminToken: s.AdminToken,
+		Engine: v.Engine, Tracker: v.Plane, Host: v.GitHub, TrackerSource: trackerSource, HostSource: "github", AdminToken: s.AdminToken, Guesses: &v.guesses,
 		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(),
 		Dashboard: pages, Hosts: s.hosts(), Done: v.stopping,
 	})

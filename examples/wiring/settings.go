@@ -6,6 +6,7 @@ package wiring
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"os"
 	"reflect"
@@ -25,16 +26,17 @@ const Prefix = "ORCH_"
 
 // Settings is everything that can be set, read once from the environment.
 type Settings struct {
-	DataDir        string   `env:"DATA_DIR" envDefault:"./data" doc:"database, worktrees and agent logs"`
-	DatabaseURL    string   `env:"DATABASE_URL" secret:"yes" doc:"postgres://… = PostgreSQL, for one or more replicas; unset: an SQLite file in the data directory"`
-	DatabaseSchema string   `env:"DATABASE_SCHEMA" envDefault:"signalbox" doc:"of the tables in PostgreSQL"`
-	Listen         string   `env:"LISTEN" envDefault:"127.0.0.1:8080" doc:"address of the HTTP server"`
-	Hosts          []string `env:"HOSTS" doc:"names that browsers and clients may reach the server by, beside localhost and IP addresses; *: any"`
-	Links          links    `env:"LINKS" doc:"further entries of the dashboard's navigation, as name=address,…"`
-	Projects       string   `env:"PROJECTS" envDefault:"projects.yaml" doc:"the project registry"`
-	AdminToken     string   `env:"ADMIN_TOKEN" secret:"yes" doc:"for changing requests, at least 16 bytes (openssl rand -hex 32); unset: they are refused"`
-	LogLevel       string   `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
-	LogFormat      string   `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
+	DataDir        string         `env:"DATA_DIR" envDefault:"./data" doc:"database, worktrees and agent logs"`
+	DatabaseURL    string         `env:"DATABASE_URL" secret:"yes" doc:"postgres://… = PostgreSQL, for one or more replicas; unset: an SQLite file in the data directory"`
+	DatabaseSchema string         `env:"DATABASE_SCHEMA" envDefault:"signalbox" doc:"of the tables in PostgreSQL"`
+	Listen         string         `env:"LISTEN" envDefault:"127.0.0.1:8080" doc:"address of the HTTP server"`
+	Hosts          []string       `env:"HOSTS" doc:"names that browsers and clients may reach the server by, beside localhost and IP addresses; *: any"`
+	Proxies        []netip.Prefix `env:"TRUSTED_PROXIES" doc:"networks of proxies whose X-Forwarded-For says who sends, as 127.0.0.1/32,…; limits hold for each sender"`
+	Links          links          `env:"LINKS" doc:"further entries of the dashboard's navigation, as name=address,…"`
+	Projects       string         `env:"PROJECTS" envDefault:"projects.yaml" doc:"the project registry"`
+	AdminToken     string         `env:"ADMIN_TOKEN" secret:"yes" doc:"for changing requests, at least 16 bytes (openssl rand -hex 32); unset: they are refused"`
+	LogLevel       string         `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
+	LogFormat      string         `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
 
 	MaxConcurrency      int             `env:"MAX_CONCURRENCY" envDefault:"2" doc:"agents at a time"`
 	MaxConcurrencyTotal int             `env:"MAX_CONCURRENCY_TOTAL" envDefault:"0" doc:"agents at a time of all servers that share a PostgreSQL; 0: no bound"`

@@ -2,6 +2,8 @@ package wiring
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
 // tracksPath is where the layer is served.
@@ -101,8 +104,27 @@ func (v *Service) tracks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.Tracks, v.Handler = l, beside(v.Handler, l.Handler)
+	v.Tracks, v.Handler = l, beside(v.Handler, v.throttle(l.Handler))
 	return nil
+}
+
+// throttle bounds guessing of the operator's token, which the layer takes too.
+func (v *Service) throttle(layer http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, given, sent := strings.Cut(r.Header.Get("Authorization"), " ")
+		if !sent || v.Settings.AdminToken == "" {
+			layer.ServeHTTP(w, r)
+			return
+		}
+		sum, want := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(v.Settings.AdminToken))
+		_, wait := v.guesses.Try(limit.Sender(r), time.Now(), func() bool { return subtle.ConstantTimeCompare(sum[:], want[:]) == 1 })
+		if wait > 0 {
+			w.Header().Set("Retry-After", limit.RetryAfter(wait))
+			http.Error(w, "Too many wrong tokens were sent.", http.StatusTooManyRequests)
+			return
+		}
+		layer.ServeHTTP(w, r)
+	})
 }
 
 // beside serves the layer at its path, and everything else as before.

@@ -9,15 +9,16 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
 // Limits of GET /events.
 const (
-	listenersMax = 100
-	eventsPoll   = 250 * time.Millisecond
-	eventsBeat   = 15 * time.Second // a comment, so that proxies keep the connection
-	eventsBatch  = 200
-	eventsWrite  = 10 * time.Second // a reader that takes longer is let go; it comes back with its last id
+	listenersAll, listenersEach = 100, 10 // streams at a time, and of one sender
+	eventsPoll                  = 250 * time.Millisecond
+	eventsBeat                  = 15 * time.Second // a comment, so that proxies keep the connection
+	eventsBatch                 = 200
+	eventsWrite                 = 10 * time.Second // a reader that takes longer is let go; it comes back with its last id
 )
 
 // Change is the data of a server-sent event: one line of a task's story.
@@ -63,13 +64,13 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadRequest, "bad-parameter", "Last-Event-ID and after must be whole numbers.")
 		return
 	}
-	if s.listeners.Add(1) > listenersMax {
-		s.listeners.Add(-1)
+	sender := limit.Sender(r)
+	if !s.listeners.Take(sender, 1) {
 		w.Header().Set("Retry-After", "10")
 		problem(w, http.StatusServiceUnavailable, "busy", "Too many clients listen already.")
 		return
 	}
-	defer s.listeners.Add(-1)
+	defer s.listeners.Free(sender, 1)
 	if after < 0 {
 		newest, err := s.Engine.Story.JournalSince(r.Context(), -1, 1)
 		if err != nil {

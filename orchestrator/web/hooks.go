@@ -141,15 +141,16 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, from sender) (body
 	} else {
 		body, err = s.inbox.read(http.MaxBytesReader(w, r.Body, from.limit), limit.Sender(r), signed)
 	}
+	if err == nil {
+		return body, signed, true
+	}
+	w.Header().Set("Connection", "close") // so that what is left of the body is not waited for
 	var tooBig *http.MaxBytesError
 	switch {
-	case err == nil:
-		return body, signed, true
 	case errors.As(err, &tooBig):
 		problem(w, http.StatusRequestEntityTooLarge, "too-large", "The body is larger than this receiver takes.")
 	case errors.Is(err, errUnsigned):
 		s.refuse(r, from, "unsigned", err)
-		w.Header().Set("Connection", "close") // what is left of the body is not read
 		problem(w, http.StatusUnauthorized, "bad-signature", "The signature is missing or wrong.")
 	case errors.Is(err, errFull):
 		s.refuse(r, from, "busy", err)

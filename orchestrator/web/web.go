@@ -21,7 +21,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
@@ -48,9 +47,12 @@ type Options struct {
 	// defaults "tracker" and "githost".
 	TrackerSource, HostSource string
 	AdminToken                string // empty: changing requests are answered 403
-	Checks                    []Check
-	Metrics                   http.Handler
-	Stop                      bool // STOP cancellation is on
+	// Guesses bounds guessing of the token; nil = one of the handler's own. Handlers
+	// that take the same token share it.
+	Guesses *limit.Guesses
+	Checks  []Check
+	Metrics http.Handler
+	Stop    bool // STOP cancellation is on
 	// Hosts, when not empty, are the names that requests must come under, beside
 	// localhost and IP addresses (see OnlyHosts); webhooks, /healthz, /readyz and
 	// /metrics may come under any. Empty: all may, as where a proxy looks at names.
@@ -72,7 +74,7 @@ type Options struct {
 type server struct {
 	Options
 	token     [sha256.Size]byte
-	listeners atomic.Int64 // of /events
+	listeners limit.Share // of /events
 	inbox     *inbox
 	refused   limit.Tally // webhooks
 }
@@ -97,7 +99,12 @@ func Handler(o Options) (http.Handler, error) {
 	if o.HostSource == "" {
 		o.HostSource = "githost"
 	}
-	s := &server{Options: o, token: sha256.Sum256([]byte(o.AdminToken)), inbox: newInbox()}
+	if o.Guesses == nil {
+		o.Guesses = new(limit.Guesses)
+	}
+	s := &server{
+		Options: o, token: sha256.Sum256([]byte(o.AdminToken)), inbox: newInbox(), listeners: limit.Share{All: listenersAll, Each: listenersEach},
+	}
 	s.declare()
 	return s.routes(), nil
 }
@@ -177,8 +184,18 @@ func (s *server) admin(next http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		sum := sha256.Sum256([]byte(given))
-		if !bearer || subtle.ConstantTimeCompare(sum[:], s.token[:]) != 1 {
+		var right bool
+		var wait time.Duration
+		if bearer {
+			sum := sha256.Sum256([]byte(given))
+			right, wait = s.Guesses.Try(limit.Sender(r), s.Engine.Now(), func() bool { return subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 })
+		}
+		switch {
+		case wait > 0:
+			w.Header().Set("Retry-After", limit.RetryAfter(wait))
+			problem(w, http.StatusTooManyRequests, "guesses", "Too many wrong tokens were sent. Wait before the next one.")
+			return
+		case !right:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="signalbox"`)
 			problem(w, http.StatusUnauthorized, "bad-token", "Send the operator's token: Authorization: Bearer <ORCH_ADMIN_TOKEN>.")
 			return

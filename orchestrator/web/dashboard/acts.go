@@ -78,14 +78,19 @@ func (s *server) act(ask func(*http.Request) (view, error), do func(*http.Reques
 		switch {
 		case s.AdminToken == "":
 			err = &failure{http.StatusForbidden, wordsOff}
-		case s.signedIn(r) || s.rightToken(r.PostFormValue("token")):
+		case s.signedIn(r):
 			next, err = do(r)
 		default:
-			s.Log.Warn("a changing request was refused", "path", r.URL.Path, "remote", r.RemoteAddr)
+			wrong, status := s.checkToken(w, r)
+			if wrong == "" {
+				next, err = do(r)
+				break
+			}
+			s.refused(r)
 			v, err = ask(r)
 			if c, ok := v.Data.(confirmation); ok {
-				c.Wrong = wordsToken
-				v.Data, v.Status = c, http.StatusForbidden
+				c.Wrong = wrong
+				v.Data, v.Status = c, status
 			}
 		}
 		if err != nil {

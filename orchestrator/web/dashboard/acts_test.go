@@ -61,6 +61,7 @@ func TestRefused(t *testing.T) {
 		session := "signalbox_session=" + cookie.Value
 		forged := "signalbox_session=" + strings.Replace(cookie.Value, ".", "0.", 1)
 		for _, path := range []string{"/tasks/1/retry", "/tasks/1/stop", "/repos/unfreeze"} {
+			w.settle(time.Minute) // wrong guesses are forgotten
 			repoForm := url.Values{"repo": {repo}}
 			wrong := url.Values{"repo": {repo}, "token": {"guess"}}
 			for name, a := range map[string]answer{
@@ -80,6 +81,26 @@ func TestRefused(t *testing.T) {
 		require.NoError(w, err)
 		require.Len(w, frozen, 1)
 		require.Equal(w, stage.Analysis, w.task("item-1").State.Stage)
+	})
+}
+
+// Whoever guesses is made to wait, whichever form it uses, and others are not.
+func TestGuesses(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.card(project, "x")
+		paths := []string{"/session", "/tasks/1/retry", "/tasks/1/stop", "/session", "/tasks/1/retry"}
+		for _, path := range paths {
+			require.Equal(w, http.StatusForbidden, w.post(path, url.Values{"token": {"guess"}}).status, path)
+		}
+		for _, path := range paths {
+			a := w.post(path, right())
+			require.Equal(w, http.StatusTooManyRequests, a.status, path)
+			require.Equal(w, "12", a.header.Get("Retry-After"))
+			require.Contains(w, a.body, "Too many wrong tokens")
+		}
+		require.Empty(w, w.acts())
+		w.settle(12 * time.Second)
+		require.Equal(w, http.StatusSeeOther, w.post("/session", right()).status)
 	})
 }
 

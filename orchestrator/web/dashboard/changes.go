@@ -8,14 +8,16 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
 // Limits of GET /changes.
 const (
-	listenersMax = 200
-	lookEvery    = 250 * time.Millisecond // how often a stream asks for the revision
-	beatEvery    = 15 * time.Second       // a comment, so that proxies keep the connection
-	writeLimit   = 5 * time.Second        // a reader that takes longer is let go; it comes back
+	listenersAll, listenersEach = 200, 20                // streams at a time, and of one sender
+	lookEvery                   = 250 * time.Millisecond // how often a stream asks for the revision
+	beatEvery                   = 15 * time.Second       // a comment, so that proxies keep the connection
+	writeLimit                  = 5 * time.Second        // a reader that takes longer is let go; it comes back
 )
 
 // pulse is the revision of what the pages show: it changes when the journal, the
@@ -67,13 +69,13 @@ func (p *pulse) read(ctx context.Context, o Options) string {
 // What a client does not read is not kept for it, so that one that sleeps costs
 // nothing but its connection.
 func (s *server) changes(w http.ResponseWriter, r *http.Request) {
-	if s.listeners.Add(1) > listenersMax {
-		s.listeners.Add(-1)
+	sender := limit.Sender(r)
+	if !s.listeners.Take(sender, 1) {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "Too many pages listen already.", http.StatusServiceUnavailable)
 		return
 	}
-	defer s.listeners.Add(-1)
+	defer s.listeners.Free(sender, 1)
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")

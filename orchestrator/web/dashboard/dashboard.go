@@ -30,10 +30,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -57,7 +57,10 @@ type Options struct {
 	Engine     *orchestrator.Engine
 	History    orchestrator.History
 	AdminToken string // empty: changing requests are refused
-	Stop       bool   // STOP cancellation is on
+	// Guesses bounds guessing of the token; nil = one of the handler's own. Handlers
+	// that take the same token share it.
+	Guesses *limit.Guesses
+	Stop    bool // STOP cancellation is on
 	// Unfreeze ends the freeze of a repository and tells whether there was one
 	// and why; nil when the serial gate is off.
 	Unfreeze func(ctx context.Context, repo string) (was bool, reason string, err error)
@@ -85,7 +88,8 @@ type server struct {
 	pages     map[string]*template.Template
 	assets    map[string]asset
 	pulse     pulse
-	listeners atomic.Int64
+	listeners limit.Share // of /changes
+	tally     limit.Tally // of tokens that were refused
 }
 
 // Handler makes the handler.
@@ -101,9 +105,12 @@ func Handler(o Options) (http.Handler, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Guesses == nil {
+		o.Guesses = new(limit.Guesses)
+	}
 	s := &server{
 		Options: o, token: sha256.Sum256([]byte(o.AdminToken)), key: sha256.Sum256([]byte("signalbox dashboard session\x00" + o.AdminToken)),
-		pages: map[string]*template.Template{}, assets: map[string]asset{},
+		pages: map[string]*template.Template{}, assets: map[string]asset{}, listeners: limit.Share{All: listenersAll, Each: listenersEach},
 	}
 	if err := s.load(); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)

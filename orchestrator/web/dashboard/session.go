@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
 const (
@@ -23,6 +25,7 @@ const (
 const (
 	wordsOff   = "Changing requests are off: ORCH_ADMIN_TOKEN is not set."
 	wordsToken = "This is not the operator's token."
+	wordsWait  = "Too many wrong tokens were sent. Wait before the next one."
 )
 
 // said is the text for the result of a changing request, which is in the address
@@ -53,10 +56,27 @@ func (s *server) signedIn(r *http.Request) bool {
 	return err == nil && hmac.Equal([]byte(c.Value), []byte(s.sign(end))) && time.Unix(end, 0).After(s.Engine.Now())
 }
 
-// rightToken compares in constant time.
-func (s *server) rightToken(given string) bool {
+// checkToken compares the token of a form in constant time, and says why it is refused;
+// empty: it is the operator's.
+func (s *server) checkToken(w http.ResponseWriter, r *http.Request) (wrong string, status int) {
+	given := r.PostFormValue("token")
+	switch {
+	case s.AdminToken == "":
+		return wordsOff, http.StatusForbidden
+	case given == "": // no guess
+		return wordsToken, http.StatusForbidden
+	}
 	sum := sha256.Sum256([]byte(given))
-	return s.AdminToken != "" && subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1
+	right, wait := s.Guesses.Try(limit.Sender(r), s.Engine.Now(), func() bool { return subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 })
+	switch {
+	case wait > 0:
+		w.Header().Set("Retry-After", limit.RetryAfter(wait))
+		return wordsWait, http.StatusTooManyRequests
+	case !right:
+		return wordsToken, http.StatusForbidden
+	default:
+		return "", 0
+	}
 }
 
 // cookie is the session's cookie for the dashboard's own addresses.
@@ -90,13 +110,9 @@ func local(next string) string {
 func (s *server) login(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, formMax)
 	next := local(r.PostFormValue("next"))
-	if !s.rightToken(r.PostFormValue("token")) {
-		wrong := wordsToken
-		if s.AdminToken == "" {
-			wrong = wordsOff
-		}
-		s.Log.Warn("a sign-in was refused", "remote", r.RemoteAddr)
-		s.render(w, s.frame(r, view{Name: "session", Title: "Sign in", Nav: "session", Still: true, Status: http.StatusForbidden, Data: signIn{Wrong: wrong, Next: next}}))
+	if wrong, status := s.checkToken(w, r); wrong != "" {
+		s.refused(r)
+		s.render(w, s.frame(r, view{Name: "session", Title: "Sign in", Nav: "session", Still: true, Status: status, Data: signIn{Wrong: wrong, Next: next}}))
 		return
 	}
 	http.SetCookie(w, s.cookie(r, s.sign(s.Engine.Now().Add(sessionFor).Unix()), sessionFor))
@@ -104,6 +120,13 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) {
 		next = "?said=in"
 	}
 	seeOther(w, root(r)+next)
+}
+
+// refused logs, once a minute, how many tokens were refused.
+func (s *server) refused(r *http.Request) {
+	if n, say := s.tally.Count(s.Engine.Now()); say {
+		s.Log.Warn("operators' tokens were refused", "path", r.URL.Path, "remote", limit.Sender(r), "since_last_line", n)
+	}
 }
 
 func (s *server) logout(w http.ResponseWriter, r *http.Request) {

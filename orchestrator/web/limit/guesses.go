@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"strconv"
 	"sync"
 	"time"
 )
@@ -20,6 +21,24 @@ type Guesses struct {
 	all   time.Time            // when all wrong guesses are forgotten
 	by    map[string]time.Time // the same by sender
 	right map[string]time.Time // when a sender had the secret last
+}
+
+// Try compares what a sender has sent, unless it has to wait.
+func (g *Guesses) Try(sender string, now time.Time, right func() bool) (ok bool, wait time.Duration) {
+	if wait = g.Wait(sender, now); wait > 0 {
+		return false, wait
+	}
+	if ok = right(); ok {
+		g.Right(sender, now)
+	} else {
+		g.Wrong(sender, now)
+	}
+	return ok, 0
+}
+
+// RetryAfter is a wait as the header of that name has it, in seconds.
+func RetryAfter(wait time.Duration) string {
+	return strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10)
 }
 
 // Wait is how long a sender has to wait before it may send the secret; 0: it may now.

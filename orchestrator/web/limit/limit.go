@@ -93,7 +93,9 @@ func (s *Share) Free(sender string, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken -= n
-	if s.by[sender] -= n; s.by[sender] <= 0 {
+	if left := s.by[sender] - n; left > 0 {
+		s.by[sender] = left
+	} else {
 		delete(s.by, sender)
 	}
 }

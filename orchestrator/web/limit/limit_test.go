@@ -51,6 +51,7 @@ func TestBehind(t *testing.T) {
 func TestShare(t *testing.T) {
 	t.Parallel()
 	s := limit.Share{All: 10, Each: 6}
+	s.Free("a", 0)
 	require.True(t, s.Take("a", 6))
 	require.False(t, s.Take("a", 1), "its part")
 	require.True(t, s.Take("b", 4))
