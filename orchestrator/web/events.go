@@ -73,6 +73,9 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	defer s.listeners.Free(sender, 1)
 	if after < 0 {
 		newest, err := s.Engine.Story.JournalSince(r.Context(), -1, 1)
+		if r.Context().Err() != nil {
+			return // the client has gone away
+		}
 		if err != nil {
 			s.fail(w, err)
 			return

@@ -2,13 +2,20 @@ package web_test
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
 // answer reads what a connection was answered, without the body.
@@ -56,4 +63,82 @@ func TestStreamsOfOneSender(t *testing.T) {
 	}
 	require.Equal(t, http.StatusServiceUnavailable, k.ask("127.0.0.2", "GET", "/events", "").StatusCode)
 	require.Equal(t, http.StatusOK, k.ask("127.0.0.3", "GET", "/events", "").StatusCode)
+}
+
+// A client that has sent its request may close its half of the connection: it gets its
+// answer, and the log has no error.
+func TestHalfClosedClient(t *testing.T) {
+	t.Parallel()
+	var log lines
+	var slow slowStore
+	k := setup(t, func(o *web.Options) {
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+		slow.Store, o.Engine.Store = o.Engine.Store, &slow
+		o.Checks = []web.Check{{Name: "slow", Ping: func(ctx context.Context) error { return slow.wait(ctx) }}}
+	})
+	for _, path := range []string{"/tasks", "/tasks/7", "/tasks/7/explain", "/readyz", "/healthz", "/queue"} {
+		conn := k.dial("127.0.0.1").(*net.TCPConn)
+		_, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path)
+		require.NoError(t, err)
+		require.NoError(t, conn.CloseWrite())
+		want := http.StatusOK
+		if strings.Contains(path, "7") {
+			want = http.StatusNotFound
+		}
+		require.Equal(t, want, k.answer(conn).StatusCode, path)
+	}
+	require.NotContains(t, log.String(), "level=ERROR")
+	require.NotContains(t, log.String(), "level=WARN")
+}
+
+// slowStore answers late enough for the server to have seen that its client has closed
+// its half, and not at all when the request's context has ended.
+type slowStore struct{ orchestrator.Store }
+
+func (*slowStore) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(300 * time.Millisecond):
+		return nil
+	}
+}
+
+func (s *slowStore) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrator.Task, error) {
+	if err := s.wait(ctx); err != nil {
+		return nil, err
+	}
+	return s.Store.Tasks(ctx, f)
+}
+
+func (s *slowStore) Task(ctx context.Context, id int64) (orchestrator.Task, error) {
+	if err := s.wait(ctx); err != nil {
+		return orchestrator.Task{}, err
+	}
+	return s.Store.Task(ctx, id)
+}
+
+// Readiness answers in time whatever its parts do, and shows no details of them.
+func TestReadyKeepsItsLimit(t *testing.T) {
+	t.Parallel()
+	var log lines
+	hangs, calls := make(chan struct{}), make(chan struct{}, 10)
+	defer close(hangs)
+	k := setup(t, func(o *web.Options) {
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+		o.Checks = []web.Check{
+			{Name: "database", Ping: func(context.Context) error { return errors.New("user=signalbox host=10.1.2.3: refused") }},
+			{Name: "hangs", Ping: func(context.Context) error { calls <- struct{}{}; <-hangs; return nil }},
+			{Name: "fine", Ping: func(context.Context) error { return nil }},
+		}
+	})
+	for range 2 {
+		a := k.do(http.MethodGet, "/readyz", nil, nil)
+		require.Equal(t, http.StatusServiceUnavailable, a.status)
+		require.NotContains(t, a.body, "10.1.2.3")
+		require.JSONEq(t, `{"status":"not ready","checks":{"database":"does not work; the log says why","hangs":"does not work; the log says why","fine":"ok"}}`, a.body)
+	}
+	require.Len(t, calls, 1, "a part that hangs is looked at once")
+	require.Equal(t, 1, strings.Count(log.String(), "10.1.2.3"), "logged once")
+	require.Contains(t, log.String(), "no answer within 5 s")
 }

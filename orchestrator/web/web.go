@@ -29,14 +29,6 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Check is one part of readiness.
-type Check struct {
-	Name string
-	Ping func(context.Context) error
-	// Warning makes a failure visible without making the service unready.
-	Warning bool
-}
-
 // Options of a handler. Engine is required; a receiver that is nil has no
 // endpoint.
 type Options struct {
@@ -117,20 +109,20 @@ func (s *server) routes() http.Handler {
 	if s.Host != nil {
 		mux.HandleFunc("POST /webhooks/githost", s.hostHook)
 	}
-	mux.HandleFunc("GET /queue", s.queue)
-	mux.HandleFunc("GET /tasks", s.tasks)
-	mux.HandleFunc("GET /tasks/{id}", s.task)
-	mux.HandleFunc("GET /tasks/{id}/explain", s.explain)
-	mux.HandleFunc("POST /tasks/{id}/retry", s.admin(s.retry))
-	mux.HandleFunc("POST /tasks/{id}/stop", s.admin(s.stop))
-	mux.HandleFunc("POST /serial-gate/unfreeze", s.admin(s.unfreeze))
-	mux.HandleFunc("POST /effects/hasten", s.admin(s.hasten))
-	mux.HandleFunc("POST /effects/{id}/again", s.admin(s.again))
+	mux.Handle("GET /queue", limit.Finish(s.queue))
+	mux.Handle("GET /tasks", limit.Finish(s.tasks))
+	mux.Handle("GET /tasks/{id}", limit.Finish(s.task))
+	mux.Handle("GET /tasks/{id}/explain", limit.Finish(s.explain))
+	mux.Handle("POST /tasks/{id}/retry", limit.Finish(s.admin(s.retry)))
+	mux.Handle("POST /tasks/{id}/stop", limit.Finish(s.admin(s.stop)))
+	mux.Handle("POST /serial-gate/unfreeze", limit.Finish(s.admin(s.unfreeze)))
+	mux.Handle("POST /effects/hasten", limit.Finish(s.admin(s.hasten)))
+	mux.Handle("POST /effects/{id}/again", limit.Finish(s.admin(s.again)))
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
-	mux.HandleFunc("GET /readyz", s.ready)
+	mux.HandleFunc("GET /readyz", newReadiness(s.Checks, s.Log).ServeHTTP)
 	if s.Metrics != nil {
 		mux.Handle("GET /metrics", s.Metrics)
 	}
@@ -210,25 +202,4 @@ func (s *server) absent(what, setting string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		problem(w, http.StatusNotFound, "feature-off", "This program runs without "+what+" ("+setting+").")
 	}
-}
-
-// ready asks every part whether it works.
-func (s *server) ready(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
-	defer cancel()
-	status, word := http.StatusOK, "ready"
-	checks := map[string]string{}
-	for _, c := range s.Checks {
-		err := c.Ping(ctx)
-		switch {
-		case err == nil:
-			checks[c.Name] = "ok"
-		case c.Warning:
-			checks[c.Name] = "warning: " + err.Error()
-		default:
-			checks[c.Name] = err.Error()
-			status, word = http.StatusServiceUnavailable, "not ready"
-		}
-	}
-	answer(w, status, map[string]any{"status": word, "checks": checks})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
 // confirmation asks whether a changing request is meant.
@@ -67,8 +68,8 @@ func (s *server) confirmUnfreeze(r *http.Request) (view, error) {
 
 // act lets a changing request through that comes with a session or the token, and
 // goes to where do says. With a wrong token the question is asked again.
-func (s *server) act(ask func(*http.Request) (view, error), do func(*http.Request) (next string, err error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (s *server) act(ask func(*http.Request) (view, error), do func(*http.Request) (next string, err error)) http.Handler {
+	return limit.Finish(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, formMax)
 		var (
 			v    view
@@ -102,7 +103,7 @@ func (s *server) act(ask func(*http.Request) (view, error), do func(*http.Reques
 		}
 		s.Log.Info("an operator has acted", "path", r.URL.Path, "remote", r.RemoteAddr)
 		seeOther(w, root(r)+next)
-	}
+	})
 }
 
 func (s *server) doRetry(r *http.Request) (string, error) {

@@ -126,19 +126,19 @@ func (s *server) routes() http.Handler {
 		"GET /tasks/{id}/retry": s.confirmTask, "GET /tasks/{id}/stop": s.confirmTask, "GET /repos/unfreeze": s.confirmUnfreeze,
 		"GET /effects/hasten": s.confirmHasten, "GET /effects/{id}/again": s.confirmAgain,
 	} {
-		mux.HandleFunc(pattern, s.show(page))
+		mux.Handle(pattern, s.show(page))
 	}
-	mux.HandleFunc("POST /session", s.login)
+	mux.Handle("POST /session", limit.Finish(s.login))
 	mux.HandleFunc("POST /session/end", s.logout)
-	mux.HandleFunc("POST /tasks/{id}/retry", s.act(s.confirmTask, s.doRetry))
-	mux.HandleFunc("POST /tasks/{id}/stop", s.act(s.confirmTask, s.doStop))
-	mux.HandleFunc("POST /repos/unfreeze", s.act(s.confirmUnfreeze, s.doUnfreeze))
-	mux.HandleFunc("POST /effects/hasten", s.act(s.confirmHasten, s.doHasten))
-	mux.HandleFunc("POST /effects/{id}/again", s.act(s.confirmAgain, s.doAgain))
-	mux.HandleFunc("GET /tasks/{id}/runs/{run}/{attempt}/log", s.log)
+	mux.Handle("POST /tasks/{id}/retry", s.act(s.confirmTask, s.doRetry))
+	mux.Handle("POST /tasks/{id}/stop", s.act(s.confirmTask, s.doStop))
+	mux.Handle("POST /repos/unfreeze", s.act(s.confirmUnfreeze, s.doUnfreeze))
+	mux.Handle("POST /effects/hasten", s.act(s.confirmHasten, s.doHasten))
+	mux.Handle("POST /effects/{id}/again", s.act(s.confirmAgain, s.doAgain))
+	mux.Handle("GET /tasks/{id}/runs/{run}/{attempt}/log", limit.Finish(s.log))
 	mux.HandleFunc("GET /changes", s.changes)
 	mux.HandleFunc("GET /assets/{name}", s.asset)
-	mux.HandleFunc("/", s.show(func(*http.Request) (view, error) { return view{}, notFound("There is no such page.") }))
+	mux.Handle("/", s.show(func(*http.Request) (view, error) { return view{}, notFound("There is no such page.") }))
 	return http.NewCrossOriginProtection().Handler(headers(mux))
 }
 
@@ -215,8 +215,8 @@ func notFound(text string) error { return &failure{http.StatusNotFound, text} }
 func badRequest(text string) error { return &failure{http.StatusBadRequest, text} }
 
 // show serves a page.
-func (s *server) show(page func(*http.Request) (view, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (s *server) show(page func(*http.Request) (view, error)) http.Handler {
+	return limit.Finish(func(w http.ResponseWriter, r *http.Request) {
 		rev := s.pulse.read(r.Context(), s.Options)
 		v, err := page(r)
 		if err != nil {
@@ -225,7 +225,7 @@ func (s *server) show(page func(*http.Request) (view, error)) http.HandlerFunc {
 		f := s.frame(r, v)
 		f.Rev = rev
 		s.render(w, f)
-	}
+	})
 }
 
 // failed is the page of an error.
