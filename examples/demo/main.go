@@ -137,5 +137,5 @@ func serveWith(ctx context.Context, settings wiring.Settings, errs io.Writer) er
 	if err != nil {
 		return err
 	}
-	return service.Run(ctx, l)
+	return service.Run(ctx, l, nil)
 }

@@ -147,3 +147,35 @@ func TestForgedMergeMovesNothing(t *testing.T) {
 	w.until("the card is done", func() bool { return w.column(item) == "Monitoring after Deploy" || w.column(item) == "Done" })
 	require.Equal(t, 1, w.host.Merges())
 }
+
+// With a listener of their own webhooks come in there alone, and nothing else does.
+func TestWebhooksHaveTheirOwnListener(t *testing.T) {
+	t.Parallel()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	hooks := free.Addr().String()
+	require.NoError(t, free.Close())
+	w := newWorld(t, map[string]string{"HOOKS_LISTEN": hooks, "RECONCILE_ENABLED": "false"}, &place{prefix: "HKS"})
+	status := func(method, address, path string) int {
+		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path, nil)
+		require.NoError(t, err)
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		return resp.StatusCode
+	}
+	for _, path := range []string{"/webhooks/tracker", "/webhooks/githost"} {
+		require.Equal(t, http.StatusNotFound, status(http.MethodPost, w.addr, path), path)
+		require.Equal(t, http.StatusUnsupportedMediaType, status(http.MethodPost, hooks, path), path)
+	}
+	for _, path := range []string{"/", "/dashboard/", "/queue", "/tasks", "/events", "/readyz", "/metrics", "/api/gps-tracks"} {
+		require.Equal(t, http.StatusNotFound, status(http.MethodGet, hooks, path), path)
+	}
+	for _, address := range []string{w.addr, hooks} {
+		require.Equal(t, http.StatusOK, status(http.MethodGet, address, "/healthz"))
+	}
+	w.board.SetHookURL("http://" + hooks + "/webhooks/tracker")
+	item := w.card("HKS", "Come in")
+	w.move(item, "To Analyse")
+	w.until("the webhook begins a task", func() bool { return len(w.tasks(item)) == 1 })
+}

@@ -116,10 +116,16 @@ func (serveCmd) Run(s *streams) error {
 	if err != nil {
 		return fmt.Errorf("ORCH_LISTEN: %w", err)
 	}
+	var hooks net.Listener
+	if settings.HooksListen != "" {
+		if hooks, err = lc.Listen(ctx, "tcp", settings.HooksListen); err != nil {
+			return fmt.Errorf("ORCH_HOOKS_LISTEN: %w", err)
+		}
+	}
 	for _, name := range wiring.Unknown(wiring.Environ()) {
 		service.Log.Warn("there is no such setting", "variable", name)
 	}
-	return service.Run(ctx, l)
+	return service.Run(ctx, l, hooks)
 }
 
 func load() (wiring.Settings, error) {

@@ -74,7 +74,7 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- v.Run(ctx, l) }()
+	go func() { ended <- v.Run(ctx, l, nil) }()
 	for _, path := range []string{"/dashboard/changes", "/events"} {
 		resp, err := http.Get("http://" + l.Addr().String() + path)
 		require.NoError(t, err)

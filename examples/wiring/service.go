@@ -67,6 +67,7 @@ type Service struct {
 	Tracks   *Layer                // nil: switched off
 	Engine   *orchestrator.Engine
 	Handler  http.Handler
+	Hooks    http.Handler // of webhooks, when they have a listener of their own; else nil
 	Log      *slog.Logger
 	identity identity
 	boards   *boards
@@ -98,6 +99,9 @@ func Open(ctx context.Context, s Settings, shim []string, log *slog.Logger) (*Se
 		return nil, errors.Join(err, v.Close())
 	}
 	v.Handler = limit.Behind(v.Handler, s.Proxies)
+	if v.Hooks != nil {
+		v.Hooks = limit.Behind(v.Hooks, s.Proxies)
+	}
 	return v, nil
 }
 
@@ -195,11 +199,18 @@ func (v *Service) engine() (err error) {
 	if err != nil {
 		return err
 	}
-	v.Handler, err = web.Handler(web.Options{
+	opt := web.Options{
 		Engine: v.Engine, Tracker: v.Plane, Host: v.GitHub, TrackerSource: trackerSource, HostSource: "github", AdminToken: s.AdminToken, Guesses: &v.guesses,
 		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(),
 		Dashboard: pages, Hosts: s.hosts(), Done: v.stopping,
-	})
+	}
+	if s.HooksListen != "" {
+		if v.Hooks, err = web.Hooks(opt); err != nil {
+			return err
+		}
+		opt.Tracker, opt.Host = nil, nil
+	}
+	v.Handler, err = web.Handler(opt)
 	return err
 }
 
@@ -246,18 +257,27 @@ func (v *Service) Close() error {
 	return v.DB.Close()
 }
 
-// Run serves HTTP on the listener and works until ctx ends; then it takes no
+// server serves a handler, with limits for slow clients.
+func (v *Service) server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(v.Log.Handler(), slog.LevelWarn),
+	}
+}
+
+// Run serves HTTP on the listener, and webhooks on hooks when they have one of their
+// own (else it is nil), and works until ctx ends; then it takes no
 // more requests, ends the agents (their jobs are given back) and returns. It waits
 // for nobody before it serves, and no answer of a neighbour ends it.
-func (v *Service) Run(ctx context.Context, l net.Listener) error {
+func (v *Service) Run(ctx context.Context, l, hooks net.Listener) error {
 	if v.Settings.InsecureWebhooks {
 		v.Log.Warn("unsigned webhooks are taken", "setting", "ORCH_INSECURE_WEBHOOKS")
 	}
-	srv := &http.Server{
-		Handler: v.Handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(v.Log.Handler(), slog.LevelWarn),
+	servers := map[net.Listener]*http.Server{l: v.server(v.Handler)}
+	if hooks != nil {
+		servers[hooks] = v.server(v.Hooks)
 	}
-	srv.RegisterOnShutdown(v.endWaits)
+	servers[l].RegisterOnShutdown(v.endWaits)
 	g := run.New(ctx, v.Log)
 	g.Go("engine", v.Engine.Run)
 	g.Go("identify", v.identify)
@@ -268,8 +288,13 @@ func (v *Service) Run(ctx context.Context, l net.Listener) error {
 	if v.Tracks != nil {
 		g.Go("tracks", v.Tracks.Run)
 	}
-	served := make(chan error, 1)
-	g.Go("http", func(context.Context) { served <- srv.Serve(l) })
+	served := make(chan error, len(servers))
+	for on, srv := range servers {
+		g.Go("http", func(context.Context) { served <- srv.Serve(on) })
+	}
+	if hooks != nil {
+		v.Log.Info("serving webhooks alone", "address", hooks.Addr().String())
+	}
 	v.Log.Info("serving", "address", l.Addr().String(), "version", Version(), "projects", len(v.Registry.Projects.All()))
 	var err error
 	select {
@@ -279,8 +304,10 @@ func (v *Service) Run(ctx context.Context, l net.Listener) error {
 	v.Log.Info("stopping")
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	if stop := srv.Shutdown(end); stop != nil {
-		v.Log.Warn("requests were cut off", "err", stop)
+	for _, srv := range servers {
+		if stop := srv.Shutdown(end); stop != nil {
+			v.Log.Warn("requests were cut off", "err", stop)
+		}
 	}
 	g.Stop()
 	if errors.Is(err, http.ErrServerClosed) {

@@ -31,6 +31,7 @@ type Settings struct {
 	DatabaseSchema string         `env:"DATABASE_SCHEMA" envDefault:"signalbox" doc:"of the tables in PostgreSQL"`
 	Listen         string         `env:"LISTEN" envDefault:"127.0.0.1:8080" doc:"address of the HTTP server"`
 	Hosts          []string       `env:"HOSTS" doc:"names that browsers and clients may reach the server by, beside localhost and IP addresses; *: any"`
+	HooksListen    string         `env:"HOOKS_LISTEN" doc:"address of a listener for webhooks alone, which LISTEN serves no more then; unset: LISTEN serves them"`
 	Proxies        []netip.Prefix `env:"TRUSTED_PROXIES" doc:"networks of proxies whose X-Forwarded-For says who sends, as 127.0.0.1/32,…; limits hold for each sender"`
 	Links          links          `env:"LINKS" doc:"further entries of the dashboard's navigation, as name=address,…"`
 	Projects       string         `env:"PROJECTS" envDefault:"projects.yaml" doc:"the project registry"`

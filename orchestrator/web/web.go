@@ -73,6 +73,26 @@ type server struct {
 
 // Handler makes the HTTP handler.
 func Handler(o Options) (http.Handler, error) {
+	s, err := newServer(o)
+	if err != nil {
+		return nil, err
+	}
+	return s.routes(), nil
+}
+
+// Hooks makes a handler for webhooks and /healthz alone, for a listener of their own: with
+// it the internet does not reach the rest. Give the Options of Handler no receivers then.
+func Hooks(o Options) (http.Handler, error) {
+	s, err := newServer(o)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	s.receivers(mux)
+	return strict(mux), nil
+}
+
+func newServer(o Options) (*server, error) {
 	if o.Engine == nil {
 		return nil, errors.New("web: Options.Engine is required")
 	}
@@ -98,17 +118,25 @@ func Handler(o Options) (http.Handler, error) {
 		Options: o, token: sha256.Sum256([]byte(o.AdminToken)), inbox: newInbox(), listeners: limit.Share{All: listenersAll, Each: listenersEach},
 	}
 	s.declare()
-	return s.routes(), nil
+	return s, nil
 }
 
-func (s *server) routes() http.Handler {
-	mux := http.NewServeMux()
+// receivers are the routes that senders of webhooks and probes need.
+func (s *server) receivers(mux *http.ServeMux) {
 	if s.Tracker != nil {
 		mux.HandleFunc("POST /webhooks/tracker", s.trackerHook)
 	}
 	if s.Host != nil {
 		mux.HandleFunc("POST /webhooks/githost", s.hostHook)
 	}
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+}
+
+func (s *server) routes() http.Handler {
+	mux := http.NewServeMux()
+	s.receivers(mux)
 	mux.Handle("GET /queue", limit.Finish(s.queue))
 	mux.Handle("GET /tasks", limit.Finish(s.tasks))
 	mux.Handle("GET /tasks/{id}", limit.Finish(s.task))
@@ -119,9 +147,6 @@ func (s *server) routes() http.Handler {
 	mux.Handle("POST /effects/hasten", limit.Finish(s.admin(s.hasten)))
 	mux.Handle("POST /effects/{id}/again", limit.Finish(s.admin(s.again)))
 	mux.HandleFunc("GET /events", s.events)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, map[string]string{"status": "ok"})
-	})
 	mux.HandleFunc("GET /readyz", newReadiness(s.Checks, s.Log).ServeHTTP)
 	if s.Metrics != nil {
 		mux.Handle("GET /metrics", s.Metrics)
