@@ -103,6 +103,9 @@ type Policy struct {
 	CINone   bool                     // the repository declares that it has no CI
 	Required map[stage.Stage][]string // files that must exist to leave a stage, relative to Task.Docs
 	Contexts []string                 // CI checks that must be present and passed
+	// Reviewers are accounts of the git host whose reviews count although they are bots
+	// or may not write to the repository.
+	Reviewers []string
 }
 
 // CI reads the CI results of a commit. githost.Host is one.

@@ -54,13 +54,33 @@ const (
 	ReviewDismissed        ReviewState = "dismissed"
 )
 
-// Review is the standing review of one author.
+// Permission is what an account may do in a repository.
+type Permission string
+
+// Permissions, the least first. Roles between them count as the lower one.
+const (
+	PermissionUnknown Permission = "" // the host does not say
+	PermissionNone    Permission = "none"
+	PermissionRead    Permission = "read"
+	PermissionWrite   Permission = "write"
+	PermissionAdmin   Permission = "admin"
+)
+
+// MayWrite reports whether the permission is write or more.
+func (p Permission) MayWrite() bool { return p == PermissionWrite || p == PermissionAdmin }
+
+// Review is one review of one author. Who may review at all is for the reader to
+// judge: on a public repository anybody can.
 type Review struct {
-	Author string      `json:"author"`
-	State  ReviewState `json:"state"`
-	SHA    string      `json:"sha"`
-	Body   string      `json:"body,omitempty"`
-	At     time.Time   `json:"at"`
+	Author     string      `json:"author"`
+	State      ReviewState `json:"state"`
+	SHA        string      `json:"sha"`
+	Body       string      `json:"body,omitempty"`
+	At         time.Time   `json:"at"`
+	Permission Permission  `json:"permission,omitempty"` // of the author, now; unknown for a bot, and for a comment
+	Bot        bool        `json:"bot,omitempty"`        // the author is a machine's account
+	Own        bool        `json:"own,omitempty"`        // the author is the service's account
+	Opener     bool        `json:"opener,omitempty"`     // the author has opened the pull request
 }
 
 // PullRequest is a change as the host shows it.
@@ -72,6 +92,7 @@ type PullRequest struct {
 	HeadRef  string
 	HeadSHA  string
 	BaseRef  string
+	Author   string // the account that has opened it
 	MergeSHA string // the commit on the base branch, once merged
 }
 
@@ -99,7 +120,8 @@ type Host interface {
 	// An empty list means that no CI has reported anything.
 	Checks(ctx context.Context, repo, sha string) ([]Check, error)
 	// Reviews lists, oldest first, the reviews of the newest pull request whose
-	// head is the branch; none when there is no such pull request.
+	// head is the branch; none when there is no such pull request. They come with what
+	// their authors may do.
 	Reviews(ctx context.Context, repo, branch string) ([]Review, error)
 	// PullRequest returns the newest pull request of a branch, or ErrNotFound.
 	PullRequest(ctx context.Context, repo, branch string) (PullRequest, error)
@@ -142,7 +164,9 @@ type Hook struct {
 	Finished bool     // the CI signal is final
 	Body     string   // of the review or comment
 	MergeSHA string
-	Sender   string
+	Sender   string // the account that caused it; empty when the payload does not tell
+	Bot      bool   `json:",omitempty"` // the sender is a machine's account
+	Unsigned bool   `json:",omitempty"` // nothing proves who has sent it
 }
 
 // Receiver is the edge of a git host's webhooks. Its methods are pure.

@@ -81,7 +81,7 @@ func (e *Engine) subjectOfItem(p Project, item tracker.Item) gates.Subject {
 	return gates.Subject{
 		At:     e.Now(),
 		Task:   gates.Task{Title: item.Title, Description: item.Description, Repo: p.Repo, Main: p.Main},
-		Policy: gates.Policy{CINone: p.CINone, Required: p.Required, Contexts: p.Contexts},
+		Policy: p.policy(),
 	}
 }
 
@@ -94,7 +94,7 @@ func (e *Engine) subject(ctx context.Context, p Project, t Task, ev stage.Event)
 			ID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Description: t.Description,
 			Repo: t.Repo, Branch: t.Branch, Main: p.Main, Docs: p.Docs(t.WorkItemID),
 		},
-		Policy: gates.Policy{CINone: p.CINone, Required: p.Required, Contexts: p.Contexts},
+		Policy: p.policy(),
 	}
 	if s.Filed = t.State.Filed; ev.On == stage.OnAgentFinished && ev.Agent != nil {
 		s.Filed = ev.Agent.Filed

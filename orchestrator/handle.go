@@ -102,6 +102,9 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 	case githost.HookCI:
 		on = stage.OnCI
 	case githost.HookReview:
+		if h.State == string(githost.ReviewCommented) {
+			return done("a comment judges nothing")
+		}
 		on = stage.OnReview
 	case githost.HookMerged:
 		on = stage.OnPRMerged

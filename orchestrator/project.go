@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -25,6 +26,7 @@ type Project struct {
 	Agents         map[stage.Role]string    // preset or command for each role
 	Required       map[stage.Stage][]string // files that must exist to leave a stage
 	Gates          map[stage.Stage][]string // further checks to leave a stage, by name
+	Reviewers      []string                 // accounts of the git host whose reviews count although they are bots or may not write
 	Keep           []string                 // see work.Space
 	Monitor        []string                 // addresses that are looked at after a deployment
 }
@@ -38,6 +40,11 @@ func (p Project) Sync() string {
 		return p.SyncProject
 	}
 	return p.TrackerProject
+}
+
+// policy is what gates read of the entry.
+func (p Project) policy() gates.Policy {
+	return gates.Policy{CINone: p.CINone, Required: p.Required, Contexts: p.Contexts, Reviewers: p.Reviewers}
 }
 
 // Space is the workspace of one task of the project.

@@ -56,13 +56,30 @@ func TestReviewByAPerson(t *testing.T) {
 			r.toDone(appProject, item)
 			task := r.task(item)
 			require.Equal(r, stage.Review, task.State.Stage)
-			r.host.AddReview(appRepo, task.Branch, githost.Review{Author: "kim", State: state, SHA: task.State.Head, Body: "name it otherwise", At: time.Now()})
+			r.host.AddReview(appRepo, task.Branch, githost.Review{Author: "kim", Permission: githost.PermissionWrite, State: state, SHA: task.State.Head, Body: "name it otherwise", At: time.Now()})
 			r.hostHook(githost.Hook{Kind: githost.HookReview, Repo: appRepo, Branch: task.Branch, SHA: task.State.Head})
 			r.settle(500 * time.Millisecond)
 			require.Equal(r, want, r.task(item).State.Stage)
 			if want == stage.Development {
 				require.Contains(r, r.task(item).State.Feedback, "name it otherwise")
 			}
+		})
+	}
+}
+
+// A stranger's review ends no stage, whatever it says: the reviewer works on.
+func TestReviewByAStranger(t *testing.T) {
+	for _, state := range []githost.ReviewState{githost.ReviewApproved, githost.ReviewChangesRequested, githost.ReviewCommented} {
+		run(t, func(r *rig) {
+			r.place.SetScript(instead(stage.Reviewer, hang))
+			item := r.card(appProject, "x")
+			r.toDone(appProject, item)
+			task := r.task(item)
+			require.Equal(r, stage.Review, task.State.Stage)
+			r.host.AddReview(appRepo, task.Branch, githost.Review{Author: "stranger", Permission: githost.PermissionRead, State: state, SHA: task.State.Head, At: time.Now()})
+			r.hostHook(githost.Hook{Kind: githost.HookReview, Repo: appRepo, Branch: task.Branch, SHA: task.State.Head, State: string(state), Sender: "stranger"})
+			r.settle(500 * time.Millisecond)
+			require.Equal(r, task.State, r.task(item).State)
 		})
 	}
 }

@@ -289,6 +289,7 @@ func pullRequest(pr *gh.PullRequest) githost.PullRequest {
 	out := githost.PullRequest{
 		Number: int64(pr.GetNumber()), URL: pr.GetHTMLURL(), Open: pr.GetState() == "open", Merged: pr.GetMerged() || !pr.GetMergedAt().IsZero(),
 		HeadRef: pr.GetHead().GetRef(), HeadSHA: pr.GetHead().GetSHA(), BaseRef: pr.GetBase().GetRef(),
+		Author: pr.GetUser().GetLogin(),
 	}
 	if out.Merged {
 		out.MergeSHA = pr.GetMergeCommitSHA()

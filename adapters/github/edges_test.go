@@ -227,6 +227,10 @@ func TestPages(t *testing.T) {
 			fmt.Fprintf(w, `{"check_runs":[{"id":%s,"name":"r%s","status":"completed","conclusion":"neutral"}]}`, page, page)
 		case strings.HasSuffix(r.URL.Path, "/reviews"): // the older one comes last
 			fmt.Fprintf(w, `[{"id":%s,"user":{"login":"kim"},"state":"APPROVED","commit_id":"c%s","submitted_at":"2026-05-0%dT10:00:00Z"},{"state":"PENDING"}]`, page, page, 3-len(page)-int(page[0]-'1'))
+		case r.URL.Path == "/user":
+			fmt.Fprint(w, `{"login":"signalbox-bot"}`)
+		case strings.HasSuffix(r.URL.Path, "/permission"):
+			fmt.Fprint(w, `{"permission":"write"}`)
 		default:
 			fmt.Fprintf(w, `[{"number":4,"state":"open","head":{"ref":"feature/a","sha":"%s","repo":{"full_name":"Acme/shop"}},"base":{"ref":"main"}}]`, head40)
 		}

@@ -10,8 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
@@ -36,6 +36,10 @@ type Options struct {
 type Client struct {
 	opt Options
 	api *gh.Client
+
+	mu          sync.Mutex
+	self        string // the token's account; empty until it has answered
+	permissions map[string]permission
 }
 
 // New checks the options. It does not call the network.
@@ -54,7 +58,7 @@ func New(o Options) (*Client, error) {
 		}
 		api.BaseURL = u
 	}
-	return &Client{opt: o, api: api}, nil
+	return &Client{opt: o, api: api, permissions: map[string]permission{}}, nil
 }
 
 // Ping asks who the token belongs to.
@@ -152,41 +156,6 @@ func (c *Client) checkRuns(ctx context.Context, owner, name, sha string) (out []
 			})
 		}
 		if opt.Page = resp.NextPage; opt.Page == 0 {
-			return out, nil
-		}
-	}
-}
-
-// Reviews implements githost.Host.
-func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
-	pr, err := c.PullRequest(ctx, repo, branch)
-	if e := (*Error)(nil); errors.Is(err, githost.ErrNotFound) && !errors.As(err, &e) {
-		return nil, nil // the repository answered: there is none
-	}
-	if err != nil {
-		return nil, err
-	}
-	owner, name, err := split(repo)
-	if err != nil {
-		return nil, err
-	}
-	var out []githost.Review
-	opt := gh.ListOptions{PerPage: 100}
-	for {
-		list, resp, err := c.api.PullRequests.ListReviews(ctx, owner, name, int(pr.Number), &opt)
-		if err != nil {
-			return nil, c.convert(ctx, "the reviews of "+repo, err)
-		}
-		if list == nil {
-			return nil, unreadable("the reviews of " + repo)
-		}
-		for _, r := range list {
-			if state, ok := reviewState(r.GetState()); ok {
-				out = append(out, githost.Review{Author: r.GetUser().GetLogin(), State: state, SHA: r.GetCommitID(), Body: r.GetBody(), At: r.GetSubmittedAt().Time})
-			}
-		}
-		if opt.Page = resp.NextPage; opt.Page == 0 {
-			slices.SortStableFunc(out, func(a, b githost.Review) int { return a.At.Compare(b.At) })
 			return out, nil
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,6 +50,7 @@ type kit struct {
 	bare   string
 	clone  string
 	n      int
+	clock  atomic.Int64 // how far the client's clock is ahead
 }
 
 func setup(t testing.TB, o githubtest.Options) *kit {
@@ -66,6 +68,7 @@ func setup(t testing.TB, o githubtest.Options) *kit {
 	var err error
 	k.client, err = github.New(github.Options{
 		BaseURL: srv.URL, Token: token, Secrets: signature.Of(secret),
+		Now:        func() time.Time { return time.Now().Add(time.Duration(k.clock.Load())) },
 		HTTPClient: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
 	})
 	require.NoError(t, err)
@@ -119,9 +122,13 @@ func TestConformance(t *testing.T) {
 					}
 				}
 			},
-			AddReview: func(branch, author string, state githost.ReviewState, sha string) {
-				require.NoError(t, k.server.Review(repo, branch, author, strings.ToUpper(string(state)), sha, "b"))
+			AddReview: func(branch string, r githost.Review) {
+				if !r.Bot {
+					k.server.SetRole(r.Author, string(r.Permission))
+				}
+				require.NoError(t, k.server.Review(repo, branch, r.Author, strings.ToUpper(string(r.State)), r.SHA, "b"))
 			},
+			Self: githubtest.Self,
 			Fail: func(call string, how faulttest.Kind) {
 				calls := map[string]string{
 					"OpenPullRequest": "POST /repos/{owner}/{repo}/pulls", "Merge": "PUT /repos/{owner}/{repo}/pulls/{number}/merge",

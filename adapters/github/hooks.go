@@ -46,7 +46,7 @@ func (c *Client) Decode(event string, body []byte) (githost.Hook, error) {
 		return githost.Hook{}, fmt.Errorf("github: the payload of %q cannot be read: %w", event, err)
 	}
 	h := decode(parsed)
-	h.Event = event
+	h.Event, h.Unsigned = event, len(c.opt.Secrets) == 0 && c.opt.Insecure
 	if h.Kind == githost.HookOther {
 		return h, nil
 	}
@@ -156,7 +156,7 @@ func reviewHook(e *gh.PullRequestReviewEvent) githost.Hook {
 	state, _ := reviewState(r.GetState())
 	h := githost.Hook{
 		Kind: githost.HookReview, Action: e.GetAction(), Repo: e.GetRepo().GetFullName(), SHA: r.GetCommitID(),
-		Number: int64(pr.GetNumber()), State: string(state), Body: r.GetBody(), Sender: e.GetSender().GetLogin(),
+		Number: int64(pr.GetNumber()), State: string(state), Body: r.GetBody(), Sender: e.GetSender().GetLogin(), Bot: isBot(e.GetSender()),
 	}
 	if ours(pr, h.Repo) {
 		h.Branch = pr.GetHead().GetRef()

@@ -50,9 +50,10 @@ type entry struct {
 	CI             ci                  `yaml:"ci"`
 	Agents         map[string]string   `yaml:"agents"`
 	RequiredFiles  map[string][]string `yaml:"required_files"`
-	Commands       map[string][]string `yaml:"commands"` // command checks by name
-	Gates          map[string][]string `yaml:"gates"`    // further checks by stage
-	Keep           []string            `yaml:"keep"`     // ignored directories that survive between attempts of a role
+	Commands       map[string][]string `yaml:"commands"`  // command checks by name
+	Gates          map[string][]string `yaml:"gates"`     // further checks by stage
+	Keep           []string            `yaml:"keep"`      // ignored directories that survive between attempts of a role
+	Reviewers      []string            `yaml:"reviewers"` // accounts whose reviews count although they are bots or may not write
 	Monitor        []string            `yaml:"monitor"`
 	TrackerSecret  []string            `yaml:"tracker_secret_env"` // variables of the environment
 	HostSecret     []string            `yaml:"githost_secret_env"`
@@ -142,7 +143,7 @@ func Parse(name string, body []byte) (Registry, error) {
 func (e entry) convert() (p orchestrator.Project, commands []gates.Gate, field string, err error) {
 	p = orchestrator.Project{
 		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Repo: e.Repo, CloneURL: e.CloneURL, WebURL: e.WebURL, Prefix: e.Prefix,
-		Main: e.Main, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, Keep: e.Keep,
+		Main: e.Main, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, Reviewers: e.Reviewers, Keep: e.Keep,
 		Agents: map[stage.Role]string{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{},
 	}
 	for role, agent := range e.Agents {

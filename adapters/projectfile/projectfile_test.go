@@ -38,6 +38,7 @@ projects:
     ci: none
     monitor: [https://shop.example.org/health]
     keep: [node_modules, web/.cache]
+    reviewers: ["lint[bot]"]
 `
 
 func TestParse(t *testing.T) {
@@ -56,6 +57,7 @@ func TestParse(t *testing.T) {
 	require.True(t, ok)
 	require.True(t, shop.SelfHosting && shop.CINone)
 	require.Equal(t, []string{"node_modules", "web/.cache"}, shop.Keep)
+	require.Equal(t, []string{"lint[bot]"}, shop.Reviewers)
 	require.Equal(t, []string{"trunk", "77bb", "https://shop.example.org/health"}, []string{shop.Main, shop.Sync(), shop.Monitor[0]})
 }
 

@@ -115,7 +115,7 @@ type opinion struct {
 }
 
 // standing sums up the newest review of each author on the head. Comments do
-// not change an opinion.
+// not change an opinion, and who may not change the repository has none.
 func standing(ctx context.Context, s gates.Subject) (o opinion, err error) {
 	if s.Reviews == nil {
 		return o, nil
@@ -128,6 +128,10 @@ func standing(ctx context.Context, s gates.Subject) (o opinion, err error) {
 	var authors []string
 	for _, r := range list {
 		if r.State == githost.ReviewCommented || !slices.Contains(heads(s), r.SHA) {
+			continue
+		}
+		if why := uncounted(r, s.Policy.Reviewers); why != "" {
+			o.evidence = append(o.evidence, gates.Evidence{Kind: "review", Name: r.Author, Note: string(r.State) + ", which does not count: " + why})
 			continue
 		}
 		if _, seen := newest[r.Author]; !seen {
@@ -146,4 +150,24 @@ func standing(ctx context.Context, s gates.Subject) (o opinion, err error) {
 		}
 	}
 	return o, nil
+}
+
+// uncounted says why a review does not count; empty when it does. Accounts of the
+// list count without write permission.
+func uncounted(r githost.Review, listed []string) string {
+	named := slices.ContainsFunc(listed, func(name string) bool { return strings.EqualFold(name, r.Author) })
+	switch {
+	case r.Opener:
+		return "the author of the pull request"
+	case named, !r.Own && !r.Bot && r.Permission.MayWrite():
+		return ""
+	case r.Own:
+		return "the service's own account"
+	case r.Bot:
+		return "a bot"
+	case r.Permission == githost.PermissionUnknown:
+		return "the git host does not say what the account may do"
+	default:
+		return "the account may not write (" + string(r.Permission) + ")"
+	}
 }

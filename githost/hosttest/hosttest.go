@@ -23,9 +23,10 @@ type Fixture struct {
 	// Conflict makes the branch impossible to merge into main, and returns its head.
 	Conflict func(branch string) string
 	// SetChecks reports CI results of a commit; AddReview reviews a branch's pull
-	// request at a commit.
+	// request, by an account that is a bot or not and has the permission.
 	SetChecks func(sha string, checks ...githost.Check)
-	AddReview func(branch, author string, state githost.ReviewState, sha string)
+	AddReview func(branch string, r githost.Review)
+	Self      string // the service's account
 	// Fail makes one call of the port, called as its method, fail from now on.
 	Fail func(call string, how faulttest.Kind)
 }
@@ -40,6 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"merging twice merges once":                  mergesOnce,
 		"a conflict cannot be merged":                conflicts,
 		"reviews are listed in order":                reviews,
+		"reviews come with what their authors may":   reviewers,
 		"branches are found by their head":           branches,
 		"what does not exist is not found":           missing,
 		"a new pull request follows a merged branch": follows,
@@ -130,13 +132,45 @@ func reviews(t *testing.T, f Fixture) {
 	require.Empty(t, list, "no pull request, no reviews")
 	sha := f.Commit("feature/a")
 	f.pull(t, "feature/a")
-	f.AddReview("feature/a", "kim", githost.ReviewChangesRequested, sha)
-	f.AddReview("feature/a", "kim", githost.ReviewApproved, sha)
+	f.review("feature/a", "kim", githost.ReviewChangesRequested, sha)
+	f.review("feature/a", "kim", githost.ReviewApproved, sha)
 	list, err = f.Host.Reviews(t.Context(), f.Repo, "feature/a")
 	require.NoError(t, err)
 	require.Len(t, list, 2)
 	require.Equal(t, githost.ReviewApproved, list[1].State)
 	require.Equal(t, []string{"kim", sha}, []string{list[1].Author, list[1].SHA})
+}
+
+func (f Fixture) review(branch, author string, state githost.ReviewState, sha string) {
+	f.AddReview(branch, githost.Review{Author: author, State: state, SHA: sha, Permission: githost.PermissionWrite})
+}
+
+func reviewers(t *testing.T, f Fixture) {
+	sha := f.Commit("feature/a")
+	require.Equal(t, f.Self, f.pull(t, "feature/a").Author)
+	for _, r := range []githost.Review{
+		{Author: "root", Permission: githost.PermissionAdmin}, {Author: "kim", Permission: githost.PermissionWrite},
+		{Author: "guest", Permission: githost.PermissionRead}, {Author: "stranger", Permission: githost.PermissionNone},
+		{Author: f.Self, Permission: githost.PermissionWrite}, {Author: "lint[bot]", Bot: true},
+	} {
+		r.State, r.SHA = githost.ReviewApproved, sha
+		f.AddReview("feature/a", r)
+	}
+	list, err := f.Host.Reviews(t.Context(), f.Repo, "feature/a")
+	require.NoError(t, err)
+	may, said := map[string]bool{}, map[string]githost.Permission{}
+	for _, r := range list {
+		require.Equal(t, r.Author == "lint[bot]", r.Bot, r.Author)
+		require.Equal(t, r.Author == f.Self, r.Own, r.Author)
+		require.Equal(t, r.Author == f.Self, r.Opener, r.Author)
+		may[r.Author], said[r.Author] = r.Permission.MayWrite(), r.Permission
+	}
+	require.True(t, may["root"] && may["kim"])
+	require.Len(t, may, 6)
+	for _, none := range []string{"guest", "stranger", "lint[bot]"} {
+		require.False(t, may[none], "%s: %s", none, said[none])
+	}
+	require.NotEqual(t, githost.PermissionUnknown, said["stranger"])
 }
 
 func branches(t *testing.T, f Fixture) {

@@ -53,7 +53,10 @@ func (h *Host) SetChecks(sha string, checks ...githost.Check) {
 	h.checks[sha] = checks
 }
 
-// AddReview adds a review to a branch.
+// Self is the account that the host takes the service for.
+const Self = "signalbox"
+
+// AddReview adds a review to a branch. Its Own and Opener are the host's to say.
 func (h *Host) AddReview(repo, branch string, r githost.Review) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -94,10 +97,18 @@ func (h *Host) Checks(ctx context.Context, _, sha string) ([]githost.Check, erro
 func (h *Host) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
 	leave, err := h.enter(ctx, "Reviews")
 	defer leave()
-	if err != nil || h.find(repo, func(p githost.PullRequest) bool { return p.HeadRef == branch }) == nil {
+	if err != nil {
 		return nil, err
 	}
-	return append([]githost.Review(nil), h.reviews[repo+" "+branch]...), nil
+	pr := h.find(repo, func(p githost.PullRequest) bool { return p.HeadRef == branch })
+	if pr == nil {
+		return nil, nil
+	}
+	out := append([]githost.Review(nil), h.reviews[repo+" "+branch]...)
+	for i := range out {
+		out[i].Own, out[i].Opener = out[i].Author == Self, out[i].Author == pr.Author
+	}
+	return out, nil
 }
 
 // find looks for the newest pull request of a branch, its head refreshed.
@@ -144,7 +155,7 @@ func (h *Host) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (g
 	}
 	number := int64(len(h.pulls[n.Repo]) + 1)
 	pr := githost.PullRequest{
-		Number: number, URL: fmt.Sprintf("https://host.example.org/%s/pull/%d", n.Repo, number), Open: true, HeadRef: n.Head, HeadSHA: head, BaseRef: n.Base,
+		Number: number, URL: fmt.Sprintf("https://host.example.org/%s/pull/%d", n.Repo, number), Open: true, HeadRef: n.Head, HeadSHA: head, BaseRef: n.Base, Author: Self,
 	}
 	h.pulls[n.Repo] = append(h.pulls[n.Repo], pr)
 	return pr, nil

@@ -33,9 +33,11 @@ func TestConformance(t *testing.T) {
 				h.Conflict(sha)
 				return sha
 			},
-			AddReview: func(branch, author string, state githost.ReviewState, sha string) {
-				h.AddReview("acme/shop", branch, githost.Review{Author: author, State: state, SHA: sha, At: time.Now()})
+			AddReview: func(branch string, r githost.Review) {
+				r.At = time.Now()
+				h.AddReview("acme/shop", branch, r)
 			},
+			Self: memhost.Self,
 			Fail: func(call string, how faulttest.Kind) { h.FailCall(call, faulttest.Error(how)) },
 		}
 	})

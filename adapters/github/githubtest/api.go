@@ -12,7 +12,7 @@ import (
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /user", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, map[string]any{"login": "signalbox-bot", "id": 7})
+		reply(w, http.StatusOK, map[string]any{"login": Self, "id": 7})
 	})
 	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request, *repository){
 		"GET /repos/{owner}/{repo}/commits/{sha}/status":              s.combined,
@@ -23,6 +23,7 @@ func (s *Server) routes() *http.ServeMux {
 		"GET /repos/{owner}/{repo}/pulls/{number}":                    s.getPull,
 		"GET /repos/{owner}/{repo}/pulls/{number}/reviews":            s.listReviews,
 		"PUT /repos/{owner}/{repo}/pulls/{number}/merge":              s.putMerge,
+		"GET /repos/{owner}/{repo}/collaborators/{login}/permission":  s.permission,
 		"DELETE /repos/{owner}/{repo}/git/refs/heads/{branch...}":     s.deleteRef,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -125,7 +126,7 @@ func (s *Server) createPull(w http.ResponseWriter, r *http.Request, repo *reposi
 			number++
 		}
 	}
-	p := &Pull{Repo: repo.name, Number: number, Title: in.Title, Body: in.Body, Head: in.Head, Base: in.Base, HeadSHA: heads[in.Head], Open: true, Created: s.opt.Now()}
+	p := &Pull{Repo: repo.name, Number: number, Title: in.Title, Body: in.Body, Head: in.Head, Base: in.Base, HeadSHA: heads[in.Head], Author: Self, Open: true, Created: s.opt.Now()}
 	s.pulls = append(s.pulls, p)
 	s.hook("pull_request", s.wirePullEvent(p, "opened"))
 	s.runCI(repo, p.Head, p.HeadSHA)
@@ -157,9 +158,19 @@ func (s *Server) listReviews(w http.ResponseWriter, r *http.Request, repo *repos
 	}
 	rows := []any{}
 	for _, v := range s.reviews[fmt.Sprintf("%s#%d", p.Repo, p.Number)] {
-		rows = append(rows, wireReview(v, v.State))
+		rows = append(rows, s.wireReview(v, v.State))
 	}
 	reply(w, http.StatusOK, rows)
+}
+
+// permission answers for an account that exists; "ghost" does not.
+func (s *Server) permission(w http.ResponseWriter, r *http.Request, _ *repository) {
+	login := r.PathValue("login")
+	if login == "ghost" {
+		fail(w, http.StatusNotFound, "ghost is not a user")
+		return
+	}
+	reply(w, http.StatusOK, map[string]any{"permission": s.role(login), "role_name": s.role(login), "user": wireUser(login)})
 }
 
 func (s *Server) putMerge(w http.ResponseWriter, r *http.Request, repo *repository) {

@@ -54,6 +54,7 @@ type Pull struct {
 	Title, Body        string
 	Head, Base         string // branches
 	HeadSHA            string // of the last push, also when it is closed
+	Author             string
 	Open, Merged       bool
 	MergeSHA           string
 	Created, MergeTime time.Time
@@ -91,6 +92,7 @@ type Server struct {
 	repos    []*repository
 	pulls    []*Pull
 	reviews  map[string][]Review   // by pull request
+	roles    map[string]string     // by account: admin, write, read or none
 	checks   map[string][]checkRun // by repo and commit
 	statuses map[string][]status
 	started  map[string]bool // CI, by repo and commit
@@ -116,7 +118,7 @@ func New(o Options) *Server {
 	s := &Server{
 		opt: o, hookURL: o.HookURL, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 2)),
 		http:   &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
-		broken: map[string]Fault{}, reviews: map[string][]Review{}, checks: map[string][]checkRun{}, statuses: map[string][]status{}, started: map[string]bool{},
+		broken: map[string]Fault{}, reviews: map[string][]Review{}, roles: map[string]string{Self: "write"}, checks: map[string][]checkRun{}, statuses: map[string][]status{}, started: map[string]bool{},
 	}
 	s.mux = s.routes()
 	s.group.Go("pushes", s.watch)
@@ -315,6 +317,24 @@ func (s *Server) SetStatus(repo, sha, contextName, state string) {
 	if r := s.repo(repo); r != nil {
 		s.hook("status", s.wireStatusEvent(r, sha, contextName, state))
 	}
+}
+
+// Self is the account of the service's token.
+const Self = "signalbox-bot"
+
+// SetRole says what an account may do in all repositories: admin, write, read or none.
+// Who is not named may read, as on a public repository.
+func (s *Server) SetRole(login, role string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.roles[login] = role
+}
+
+func (s *Server) role(login string) string {
+	if role, set := s.roles[login]; set {
+		return role
+	}
+	return "read"
 }
 
 // Review submits a review of a branch's open pull request, as a person would.

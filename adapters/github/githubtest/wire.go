@@ -12,7 +12,11 @@ func wireRepo(name string) map[string]any {
 }
 
 func wireUser(login string) map[string]any {
-	return map[string]any{"login": login, "id": 99, "type": "User"}
+	kind := "User"
+	if strings.HasSuffix(login, "[bot]") {
+		kind = "Bot"
+	}
+	return map[string]any{"login": login, "id": 99, "type": kind}
 }
 
 func (s *Server) wirePull(p *Pull) map[string]any {
@@ -24,7 +28,7 @@ func (s *Server) wirePull(p *Pull) map[string]any {
 		}
 	}
 	out := map[string]any{
-		"id": p.Number, "number": p.Number, "state": state, "title": p.Title, "body": p.Body, "merged": p.Merged, "draft": false, "merged_at": nil, "merge_commit_sha": nil,
+		"id": p.Number, "number": p.Number, "state": state, "title": p.Title, "body": p.Body, "merged": p.Merged, "draft": false, "merged_at": nil, "merge_commit_sha": nil, "user": wireUser(p.Author),
 		"html_url": "https://github.example.org/" + p.Repo + "/pull/" + strconv.Itoa(p.Number), "created_at": p.Created.UTC().Format(time.RFC3339),
 		"head": map[string]any{"ref": p.Head, "sha": head, "label": owner(p.Repo) + ":" + p.Head, "repo": wireRepo(p.Repo)},
 		"base": map[string]any{"ref": p.Base, "sha": s.repo(p.Repo).read()[p.Base], "repo": wireRepo(p.Repo)},
@@ -39,16 +43,22 @@ func (s *Server) wirePullEvent(p *Pull, action string) map[string]any {
 	return map[string]any{"action": action, "number": p.Number, "pull_request": s.wirePull(p), "repository": wireRepo(p.Repo), "sender": wireUser("someone")}
 }
 
-func wireReview(r Review, state string) map[string]any {
+// wireReview says MEMBER of whoever has any role: it is a filter, and no more.
+func (s *Server) wireReview(r Review, state string) map[string]any {
+	association := "NONE"
+	if _, named := s.roles[r.Author]; named {
+		association = "MEMBER"
+	}
 	return map[string]any{
-		"id": r.ID, "user": wireUser(r.Author), "body": r.Body, "state": state, "commit_id": r.SHA, "submitted_at": r.At.UTC().Format(time.RFC3339Nano),
+		"author_association": association,
+		"id":                 r.ID, "user": wireUser(r.Author), "body": r.Body, "state": state, "commit_id": r.SHA, "submitted_at": r.At.UTC().Format(time.RFC3339Nano),
 	}
 }
 
 // wireReviewEvent writes the state in lower case, as webhooks do.
 func (s *Server) wireReviewEvent(p *Pull, r Review) map[string]any {
 	return map[string]any{
-		"action": "submitted", "review": wireReview(r, strings.ToLower(r.State)), "pull_request": s.wirePull(p), "repository": wireRepo(p.Repo), "sender": wireUser(r.Author),
+		"action": "submitted", "review": s.wireReview(r, strings.ToLower(r.State)), "pull_request": s.wirePull(p), "repository": wireRepo(p.Repo), "sender": wireUser(r.Author),
 	}
 }
 

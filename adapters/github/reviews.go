@@ -1,0 +1,173 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/signalbox-dev/signalbox/githost"
+)
+
+// Reviews implements githost.Host.
+func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
+	pr, err := c.PullRequest(ctx, repo, branch)
+	if e := (*Error)(nil); errors.Is(err, githost.ErrNotFound) && !errors.As(err, &e) {
+		return nil, nil // the repository answered: there is none
+	}
+	if err != nil {
+		return nil, err
+	}
+	owner, name, err := split(repo)
+	if err != nil {
+		return nil, err
+	}
+	var out []githost.Review
+	opt := gh.ListOptions{PerPage: 100}
+	for {
+		list, resp, err := c.api.PullRequests.ListReviews(ctx, owner, name, int(pr.Number), &opt)
+		if err != nil {
+			return nil, c.convert(ctx, "the reviews of "+repo, err)
+		}
+		if list == nil {
+			return nil, unreadable("the reviews of " + repo)
+		}
+		for _, r := range list {
+			state, ok := reviewState(r.GetState())
+			if !ok {
+				continue
+			}
+			review := githost.Review{Author: r.GetUser().GetLogin(), State: state, SHA: r.GetCommitID(), Body: r.GetBody(), At: r.GetSubmittedAt().Time}
+			if err := c.weigh(ctx, repo, pr, r, &review); err != nil {
+				return nil, err
+			}
+			out = append(out, review)
+		}
+		if opt.Page = resp.NextPage; opt.Page == 0 {
+			slices.SortStableFunc(out, func(a, b githost.Review) int { return a.At.Compare(b.At) })
+			return out, nil
+		}
+	}
+}
+
+// weigh fills in who a review's author is to the repository. A comment judges nothing,
+// so that nobody is looked up for it.
+func (c *Client) weigh(ctx context.Context, repo string, pr githost.PullRequest, r *gh.PullRequestReview, out *githost.Review) error {
+	if out.State == githost.ReviewCommented {
+		return nil
+	}
+	self, err := c.account(ctx)
+	if err != nil {
+		return err
+	}
+	out.Bot = isBot(r.GetUser())
+	out.Own = self != "" && strings.EqualFold(out.Author, self)
+	out.Opener = strings.EqualFold(out.Author, pr.Author)
+	switch {
+	case out.Bot, out.Author == "": // a deleted account has no name
+		return nil
+	case r.GetAuthorAssociation() == "OWNER":
+		out.Permission = githost.PermissionAdmin
+		return nil
+	}
+	out.Permission, err = c.permission(ctx, repo, out.Author)
+	return err
+}
+
+func isBot(u *gh.User) bool { return u.GetType() == "Bot" }
+
+// account is the login of the token's account. An app's installation has none: its
+// reviews are those of a bot.
+func (c *Client) account(ctx context.Context) (string, error) {
+	c.mu.Lock()
+	self := c.self
+	c.mu.Unlock()
+	if self != "" {
+		return self, nil
+	}
+	me, _, err := c.api.Users.Get(ctx, "")
+	if err = c.convert(ctx, "the token's account", err); err != nil {
+		if errors.Is(err, githost.ErrDenied) {
+			return "", nil
+		}
+		return "", err
+	}
+	if me.GetLogin() == "" {
+		return "", unreadable("the token's account")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.self = me.GetLogin()
+	return c.self, nil
+}
+
+// permission is what an account may do, and when that was read.
+type permission struct {
+	is githost.Permission
+	at time.Time
+}
+
+// Bounds of what is remembered, so that a crowd of strangers does not use up the
+// token's limit with every review.
+const (
+	permissionTTL  = 5 * time.Minute
+	permissionsMax = 1000
+)
+
+// permission reads what an account may do in a repository. An association such as
+// MEMBER does not say it: a member may have been given no more than reading, and one
+// whose membership is hidden looks like a stranger. Where the token may not look,
+// nothing is known.
+func (c *Client) permission(ctx context.Context, repo, login string) (githost.Permission, error) {
+	owner, name, err := split(repo)
+	if err != nil || !namePart.MatchString(login) {
+		return githost.PermissionUnknown, err
+	}
+	key := strings.ToLower(repo + " " + login)
+	c.mu.Lock()
+	known, ok := c.permissions[key]
+	c.mu.Unlock()
+	if ok && c.opt.Now().Sub(known.at) < permissionTTL {
+		return known.is, nil
+	}
+	level, _, err := c.api.Repositories.GetPermissionLevel(ctx, owner, name, login)
+	found := githost.PermissionUnknown
+	switch err = c.convert(ctx, "what "+login+" may do in "+repo, err); {
+	case errors.Is(err, githost.ErrNotFound):
+		found = githost.PermissionNone
+	case errors.Is(err, githost.ErrDenied):
+	case err != nil:
+		return found, err
+	case level.GetPermission() == "":
+		return found, unreadable("what " + login + " may do in " + repo)
+	default:
+		found = permissionOf(level.GetPermission())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.permissions) >= permissionsMax {
+		clear(c.permissions)
+	}
+	c.permissions[key] = permission{found, c.opt.Now()}
+	return found, nil
+}
+
+// permissionOf normalises GitHub's word: the roles triage and maintain are given as
+// read and write by GitHub itself, and as themselves by some servers.
+func permissionOf(word string) githost.Permission {
+	switch word {
+	case "admin":
+		return githost.PermissionAdmin
+	case "write", "maintain":
+		return githost.PermissionWrite
+	case "read", "triage":
+		return githost.PermissionRead
+	case "none":
+		return githost.PermissionNone
+	default:
+		return githost.PermissionUnknown
+	}
+}

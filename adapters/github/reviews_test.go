@@ -1,0 +1,74 @@
+package github_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
+	"github.com/signalbox-dev/signalbox/githost"
+)
+
+const permissionCall = "GET /repos/{owner}/{repo}/collaborators/{login}/permission"
+
+// reviewed has a pull request that kim, who may write, has approved.
+func reviewed(t *testing.T) *kit {
+	k := setup(t, githubtest.Options{})
+	k.commit("feature/a")
+	_, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
+	require.NoError(t, err)
+	k.server.SetRole("kim", "write")
+	require.NoError(t, k.server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
+	return k
+}
+
+func (k *kit) permission() githost.Permission {
+	k.Helper()
+	list, err := k.client.Reviews(k.Context(), repo, "feature/a")
+	require.NoError(k, err)
+	require.Len(k, list, 1)
+	return list[0].Permission
+}
+
+// Where the token may not look, a review counts for nothing; where the answer may
+// still come, it is waited for.
+func TestPermissionThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	k := reviewed(t)
+	k.server.Break(permissionCall, githubtest.TooMany)
+	_, err := k.client.Reviews(t.Context(), repo, "feature/a")
+	require.ErrorContains(t, err, "what kim may do in acme/shop")
+	k.server.Break(permissionCall, githubtest.Denied)
+	require.Equal(t, githost.PermissionUnknown, k.permission())
+}
+
+// A permission is remembered for a while, and no longer.
+func TestPermissionIsRemembered(t *testing.T) {
+	t.Parallel()
+	k := reviewed(t)
+	require.Equal(t, githost.PermissionWrite, k.permission())
+	k.server.SetRole("kim", "read")
+	require.Equal(t, githost.PermissionWrite, k.permission())
+	k.clock.Add(int64(time.Hour))
+	require.Equal(t, githost.PermissionRead, k.permission())
+}
+
+// An account that is gone may do nothing, and an association proves nothing.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	k := setup(t, githubtest.Options{})
+	k.commit("feature/a")
+	_, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
+	require.NoError(t, err)
+	k.server.SetRole("member", "read") // the fake says MEMBER of whoever has a role
+	for _, author := range []string{"ghost", "member", "a/../kim"} {
+		require.NoError(t, k.server.Review(repo, "feature/a", author, "APPROVED", "", ""))
+	}
+	list, err := k.client.Reviews(t.Context(), repo, "feature/a")
+	require.NoError(t, err)
+	require.Len(t, list, 3)
+	require.Equal(t, githost.PermissionNone, list[0].Permission)
+	require.Equal(t, githost.PermissionRead, list[1].Permission)
+	require.Equal(t, githost.PermissionUnknown, list[2].Permission)
+}
