@@ -64,6 +64,23 @@ func (r *rig) waitsForBudget(t orchestrator.Task) (job queue.Job, why string) {
 	return waits[0].Job, waits[0].Reasons[0].Text
 }
 
+// An agent is its own meter: one that says nothing of what it used has cost what was
+// reserved for it, and reaches the cap like any other.
+func TestBudgetOfAgentsThatSayNothing(t *testing.T) {
+	thrifty(t, budget.Caps{Task: 4500}, func(r *rig, _ *budget.Options, _ *books) {
+		r.place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			result := goodAgent(ctx, c, files)
+			result.Usage = work.Usage{}
+			return result
+		})
+		item := r.card(appProject, "x")
+		r.toDone(appProject, item)
+		require.Equal(r, []stage.Role{stage.Analyst, stage.Architect, stage.Developer}, r.roles())
+		_, why := r.waitsForBudget(r.task(item))
+		require.Contains(r, why, "has cost 0.0045 USD (0.0045 USD of it for runs that reported no usage), and the next run")
+	})
+}
+
 func TestBudgetOfATask(t *testing.T) {
 	const words = "APP-1 (task 1) has cost 0.0045 USD, and the next run is taken to cost 0.0015 USD: together more than the cap of 0.0045 USD for a task"
 	thrifty(t, budget.Caps{Task: 4500}, func(r *rig, o *budget.Options, _ *books) {

@@ -86,11 +86,18 @@ func with(runs []orchestrator.AgentRun, run *orchestrator.AgentRun) []orchestrat
 	return append(runs, *run)
 }
 
-// account sums up.
+// account sums up. The agent is its own meter: one that was started and says nothing of
+// what it used has cost what was reserved for it.
 func (b *Budget) account(runs []orchestrator.AgentRun, reserved []orchestrator.Reservation) (a Account) {
 	for _, r := range runs {
 		cost, u := r.Usage.MicroUSD, r.Usage
-		if used := u.Input > 0 || u.Output > 0 || u.CacheRead > 0 || u.CacheCreate > 0; used && cost == 0 {
+		used := u.Input > 0 || u.Output > 0 || u.CacheRead > 0 || u.CacheCreate > 0
+		switch {
+		case cost != 0:
+		case !used && !r.Started.IsZero():
+			cost = b.opt.Caps.Run
+			a.Silent = add(a.Silent, cost)
+		case used:
 			price, known := b.opt.Price(u)
 			if cost = price; !known && !slices.Contains(a.Unpriced, u.Model) {
 				a.Unpriced = append(a.Unpriced, u.Model)

@@ -15,6 +15,7 @@
 // A loop frees a hold when there is room again: the day has ended, a run cost less
 // than was reserved, or the service was started with a higher cap.
 //
+// A run that reports neither tokens nor a cost is taken to have cost its estimate.
 // A model that was used, cost nothing and has no known price counts as over. What
 // cannot be read lets nothing start: a cap that fails open is none. The loop
 // looks again soon.

@@ -20,6 +20,7 @@ type view struct {
 type spent struct {
 	Repo     string   `json:"repo"`
 	Spent    int64    `json:"spent_micro_usd"`
+	Silent   int64    `json:"of_it_unreported_micro_usd,omitempty"` // taken for runs that reported no usage
 	Reserved int64    `json:"reserved_micro_usd"`
 	Unpriced []string `json:"unpriced_models,omitempty"`
 }
@@ -51,7 +52,7 @@ func (b *Budget) show(ctx context.Context) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		v.Repos = append(v.Repos, spent{Repo: p.Repo, Spent: a.Spent, Reserved: a.Reserved, Unpriced: a.Unpriced})
+		v.Repos = append(v.Repos, spent{Repo: p.Repo, Spent: a.Spent, Silent: a.Silent, Reserved: a.Reserved, Unpriced: a.Unpriced})
 	}
 	return v, nil
 }

@@ -18,6 +18,7 @@ type Caps struct {
 // Account is what is known of the money in one place, in millionths of a dollar.
 type Account struct {
 	Spent    int64    // by runs that have ended
+	Silent   int64    // of that: by runs that have not said what they used
 	Reserved int64    // for runs whose cost is not known: at work, or interrupted
 	Unpriced []string // models that were used and whose price nobody knows
 }
@@ -92,7 +93,11 @@ func (c Caps) over(a Account, limit int64, who, when, what string) (reason strin
 	if a.Reserved > 0 {
 		reserved = fmt.Sprintf(", %s is reserved for runs whose cost is not known", USD(a.Reserved))
 	}
-	return fmt.Sprintf("%s has cost %s%s%s, and the next run is taken to cost %s: together more than %s", who, USD(a.Spent), when, reserved, USD(c.Run), what), false
+	silent := ""
+	if a.Silent > 0 {
+		silent = fmt.Sprintf(" (%s of it for runs that reported no usage)", USD(a.Silent))
+	}
+	return fmt.Sprintf("%s has cost %s%s%s%s, and the next run is taken to cost %s: together more than %s", who, USD(a.Spent), silent, when, reserved, USD(c.Run), what), false
 }
 
 // models names models, sorted.
