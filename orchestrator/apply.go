@@ -100,7 +100,7 @@ func (e *Engine) subject(ctx context.Context, p Project, t Task, ev stage.Event)
 		s.Filed = ev.Agent.Filed
 	}
 	if ev.On == stage.OnApproved {
-		s.Approval = &gates.Approval{By: ev.By, At: ev.At}
+		s.Approval = &gates.Approval{By: ev.By.Who(), At: ev.At}
 	}
 	if (ev.On == stage.OnAgentFinished || ev.On == stage.OnCaughtUp) && ev.SHA != "" {
 		s.SHA = ev.SHA
@@ -283,7 +283,7 @@ func stamp(t *Task, before stage.State, ev stage.Event, at time.Time) {
 	}
 	if before.Stage == stage.Analysis && t.State.Stage == stage.Architecture {
 		t.BRDReviewEndedAt = at
-		t.ApprovedAt, t.ApprovedBy = ev.At, ev.By
+		t.ApprovedAt, t.ApprovedBy = ev.At, ev.By.Who()
 	}
 }
 

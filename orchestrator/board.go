@@ -13,6 +13,10 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
+// HookReplayed is the Event of a hook that no tracker has sent: the reconciler has
+// found the move on the board.
+const HookReplayed = "reconcile"
+
 // onTracker reads the work item again and acts on what the board says now. What a
 // person says there is told from what the service has written by what was written and
 // acted on last, so that it never waits for a write.
@@ -54,7 +58,7 @@ func (e *Engine) look(ctx context.Context, c queue.Claim, p Project, h tracker.H
 		return e.softQG0(ctx, p, item), nil
 	}
 	b := board{item: item, task: task, writes: writes, hook: h, received: c.Job.CreatedAt}
-	if tracks, ok := e.Tracker.(tracker.Board); ok && found {
+	if tracks, ok := e.Tracker.(tracker.Board); ok {
 		if b.told, err = toldBy(ctx, tracks, h); err != nil {
 			return again(err), nil
 		}
@@ -71,11 +75,15 @@ func (e *Engine) look(ctx context.Context, c queue.Claim, p Project, h tracker.H
 	case why != "":
 		e.Log.Info("a person's word that a write of ours has overwritten", "item", item.ID, "repo", p.Repo, "status", word)
 	}
+	by, denied, o := e.said(ctx, c, p, b, word)
+	if o != nil {
+		return o, nil
+	}
 	on, _ := stage.BoardTrigger(word)
-	ev := stage.Event{On: on, At: e.Now(), By: h.ActorID, Seen: b.seen()}
+	ev := stage.Event{On: on, At: e.Now(), By: by, Denied: denied, Seen: b.seen()}
 	switch {
 	case found:
-		if on == stage.OnRejected {
+		if on == stage.OnRejected && denied == "" {
 			ev.Reason = e.rejection(ctx, item)
 		}
 		return e.try(ctx, c, p, task, ev, nil)

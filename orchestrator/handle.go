@@ -124,7 +124,7 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 	if on == stage.OnCI && h.State == string(githost.CheckFailed) {
 		e.Log.Info("CI failed", "task", task.ID, "repo", task.Repo, "sha", h.SHA)
 	}
-	ev := stage.Event{On: on, At: e.Now(), By: h.Sender, SHA: h.SHA}
+	ev := stage.Event{On: on, At: e.Now(), By: sender(h), SHA: h.SHA}
 	if on == stage.OnPRMerged {
 		if o := e.confirmMerge(ctx, c, project, task, &ev); o != nil {
 			return o
@@ -149,8 +149,23 @@ func (e *Engine) confirmMerge(ctx context.Context, c queue.Claim, p Project, t T
 	if c.Job.Attempt == 1 {
 		return &queue.Outcome{Kind: queue.OutcomeRetry, At: e.Now().Add(2 * e.opt.StatusDefer), Error: "looks again: at the host nothing is merged"}
 	}
-	e.Log.Warn("a webhook claims a merge that the host does not confirm", "task", t.ID, "repo", t.Repo, "branch", t.Branch, "sender", ev.By)
+	e.Log.Warn("a webhook claims a merge that the host does not confirm", "task", t.ID, "repo", t.Repo, "branch", t.Branch, "sender", ev.By.ID)
 	return done("the host has no merge of " + t.Branch + " into " + p.Main)
+}
+
+// sender is who has caused a webhook of the git host.
+func sender(h githost.Hook) stage.Principal {
+	if h.Sender == "" {
+		return stage.Principal{}
+	}
+	p := stage.Principal{Kind: stage.KindPerson, ID: h.Sender, Via: stage.ViaHost, Proof: stage.ProofSignature}
+	if h.Bot {
+		p.Kind = stage.KindBot
+	}
+	if h.Unsigned {
+		p.Proof = stage.ProofNone
+	}
+	return p
 }
 
 // taskOfHook resolves a hook to a task: by its branches, else by asking the
@@ -235,6 +250,9 @@ func (e *Engine) start(ctx context.Context, c queue.Claim, p Project, item track
 
 // begin decides the beginning of a task once. The error is that of the commit.
 func (e *Engine) begin(ctx context.Context, c queue.Claim, p Project, item tracker.Item, ev stage.Event) (*queue.Outcome, error) {
+	if ev.Denied != "" {
+		return e.refuse(ctx, c, p, item, e.machine.Decide(stage.State{}, ev)), nil
+	}
 	v := e.gates.Judge(ctx, e.subjectOfItem(p, item), "qg0")
 	if v.Outcome == gates.Error && v.Retryable {
 		return again(unreachable(v)), nil

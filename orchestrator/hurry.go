@@ -24,7 +24,7 @@ var (
 
 // HastenLane makes the jobs of a lane due now that failed before, and lets one through
 // now if the lane is sick. It returns how many were made due, or ErrNoLane.
-func (e *Engine) HastenLane(ctx context.Context, lane, by string) (due int, err error) {
+func (e *Engine) HastenLane(ctx context.Context, lane string, by stage.Principal) (due int, err error) {
 	all := namedLanes()
 	i := slices.IndexFunc(all, func(l namedLane) bool { return l.name == lane })
 	if i < 0 {
@@ -38,7 +38,7 @@ func (e *Engine) HastenLane(ctx context.Context, lane, by string) (due int, err 
 
 // HastenTask does the same for the effects of a task: whatever is first in their lanes
 // is tried now. ErrNotFound when there is no such task.
-func (e *Engine) HastenTask(ctx context.Context, taskID int64, by string) (due int, err error) {
+func (e *Engine) HastenTask(ctx context.Context, taskID int64, by stage.Principal) (due int, err error) {
 	t, err := e.Store.Task(ctx, taskID)
 	if err != nil {
 		return 0, err
@@ -73,7 +73,7 @@ func (e *Engine) hasten(ctx context.Context, pool string, taskID int64) (int, er
 // Again makes an effect again that was given up, once, and returns the id of the new
 // job. ErrNoEffect, ErrOutdated, or queue.ErrNotFailed when it was not given up or is
 // made again already.
-func (e *Engine) Again(ctx context.Context, jobID int64, by string) (int64, error) {
+func (e *Engine) Again(ctx context.Context, jobID int64, by stage.Principal) (int64, error) {
 	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{ID: jobID})
 	switch {
 	case err != nil:

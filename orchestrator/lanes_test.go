@@ -184,10 +184,10 @@ func (*busy) RetryAfter() time.Duration { return 30 * time.Minute }
 func TestHasten(t *testing.T) {
 	for name, hasten := range map[string]func(*rig, string) (int, error){
 		"lane": func(r *rig, _ string) (int, error) {
-			return r.engine.HastenLane(context.Background(), "chat", "kim")
+			return r.engine.HastenLane(context.Background(), "chat", operator)
 		},
 		"task": func(r *rig, item string) (int, error) {
-			return r.engine.HastenTask(context.Background(), r.task(item).ID, "kim")
+			return r.engine.HastenTask(context.Background(), r.task(item).ID, operator)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -208,14 +208,14 @@ func TestHasten(t *testing.T) {
 				require.Nil(r, r.lane("chat").Sick)
 				acts := r.acts()
 				require.Len(r, acts, 1)
-				require.Equal(r, []string{orchestrator.ActHasten, "kim"}, []string{acts[0].Act, acts[0].By})
+				require.Equal(r, []any{orchestrator.ActHasten, operator}, []any{acts[0].Act, acts[0].By})
 			})
 		})
 	}
 	run(t, func(r *rig) {
-		_, err := r.engine.HastenLane(context.Background(), "nowhere", "kim")
+		_, err := r.engine.HastenLane(context.Background(), "nowhere", operator)
 		require.ErrorIs(r, err, orchestrator.ErrNoLane)
-		_, err = r.engine.HastenTask(context.Background(), 404, "kim")
+		_, err = r.engine.HastenTask(context.Background(), 404, operator)
 		require.ErrorIs(r, err, orchestrator.ErrNotFound)
 		require.Empty(r, r.acts())
 	})
@@ -259,7 +259,7 @@ func TestRefusedCommentIsMadeAgain(t *testing.T) {
 		for range 8 { // and a click more on each
 			for _, f := range failed {
 				clicks.Go(func() {
-					if _, err := r.engine.Again(ctx, f.JobID, "kim"); err == nil {
+					if _, err := r.engine.Again(ctx, f.JobID, operator); err == nil {
 						made.Add(1)
 					} else if !errors.Is(err, queue.ErrNotFailed) {
 						r.Errorf("%v", err)
@@ -275,12 +275,12 @@ func TestRefusedCommentIsMadeAgain(t *testing.T) {
 		require.Empty(r, r.why(item).Owed)
 		require.Contains(r, r.why(item).Summary, "Waits for a human: ")
 		act := r.acts()[0]
-		require.Equal(r, []string{orchestrator.ActAgain, "kim"}, []string{act.Act, act.By})
+		require.Equal(r, []any{orchestrator.ActAgain, operator}, []any{act.Act, act.By})
 		require.NotZero(r, act.Job)
 
-		_, err := r.engine.Again(ctx, 1, "kim") // an event
+		_, err := r.engine.Again(ctx, 1, operator) // an event
 		require.ErrorIs(r, err, orchestrator.ErrNoEffect)
-		_, err = r.engine.Again(ctx, 1<<40, "kim")
+		_, err = r.engine.Again(ctx, 1<<40, operator)
 		require.ErrorIs(r, err, orchestrator.ErrNoEffect)
 	})
 }
@@ -304,11 +304,11 @@ func TestOldStatusIsNotMadeAgain(t *testing.T) {
 		require.Len(r, r.failed(), 1)
 		require.Equal(r, jobs[0].ID, r.failed()[0].JobID)
 		require.Contains(r, r.why(item).Summary, "the board status ")
-		_, err = r.engine.Again(ctx, jobs[1].ID, "kim")
+		_, err = r.engine.Again(ctx, jobs[1].ID, operator)
 		require.ErrorIs(r, err, orchestrator.ErrOutdated)
 		require.Empty(r, r.acts())
 		board.statuses.Store(false)
-		_, err = r.engine.Again(ctx, jobs[0].ID, "kim")
+		_, err = r.engine.Again(ctx, jobs[0].ID, operator)
 		require.NoError(r, err)
 		r.settle(time.Second)
 		require.Equal(r, r.task(item).State.Set, r.status(appProject, item))

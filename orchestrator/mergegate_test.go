@@ -230,7 +230,7 @@ func TestMergeGateEnds(t *testing.T) {
 		"rejected":          func(g *gateRig, item string) { g.move(appProject, item, stage.StatusRejected) },
 		"merged by a human": func(g *gateRig, item string) { g.mergedByHand(g.task(item)) },
 		"retry": func(g *gateRig, item string) {
-			require.NoError(g, g.engine.Retry(context.Background(), g.task(item).ID, "kim"))
+			require.NoError(g, g.engine.Retry(context.Background(), g.task(item).ID, operator))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

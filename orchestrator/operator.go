@@ -16,6 +16,11 @@ const (
 	KindLeft     = "left"     // the payload is a work.Left
 )
 
+// OperatorBy is an operator who has come by a way and has shown the token.
+func OperatorBy(via stage.Via) stage.Principal {
+	return stage.Principal{Kind: stage.KindOperator, ID: "operator", Via: via, Proof: stage.ProofToken}
+}
+
 // Acts of an operator.
 const (
 	ActRetry    = "retry"
@@ -28,11 +33,11 @@ const (
 // Act is what an operator has asked for. It is in the journal before anything is
 // done about it.
 type Act struct {
-	Act  string `json:"act"`
-	By   string `json:"by"`             // who, and by which way
-	Repo string `json:"repo,omitempty"` // of an act that concerns no task
-	Lane string `json:"lane,omitempty"` // of one that concerns a lane
-	Job  int64  `json:"job,omitempty"`  // the effect that is made again
+	Act  string          `json:"act"`
+	By   stage.Principal `json:"by"`
+	Repo string          `json:"repo,omitempty"` // of an act that concerns no task
+	Lane string          `json:"lane,omitempty"` // of one that concerns a lane
+	Job  int64           `json:"job,omitempty"`  // the effect that is made again
 }
 
 // What is the act and what it concerns beside the task.
@@ -61,19 +66,19 @@ func (j JournalEntry) Acted() (Act, error) {
 
 // Retry is the operator's relaunch of a task's stage. The event and the record of
 // who asked are durable when it returns.
-func (e *Engine) Retry(ctx context.Context, taskID int64, by string) error {
+func (e *Engine) Retry(ctx context.Context, taskID int64, by stage.Principal) error {
 	return e.operate(ctx, taskID, ActRetry, stage.OnRetry, by)
 }
 
 // Stop is the operator's STOP, the same as the board's. The event and the record
 // of who asked are durable when it returns.
-func (e *Engine) Stop(ctx context.Context, taskID int64, by string) error {
+func (e *Engine) Stop(ctx context.Context, taskID int64, by stage.Principal) error {
 	return e.operate(ctx, taskID, ActStop, stage.OnStop, by)
 }
 
 // operate puts an operator's event, with its row in the journal. The same again
 // while the first is unfinished adds the row only.
-func (e *Engine) operate(ctx context.Context, taskID int64, act string, on stage.Trigger, by string) error {
+func (e *Engine) operate(ctx context.Context, taskID int64, act string, on stage.Trigger, by stage.Principal) error {
 	t, err := e.Store.Task(ctx, taskID)
 	if err != nil {
 		return err

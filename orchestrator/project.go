@@ -26,6 +26,7 @@ type Project struct {
 	Agents         map[stage.Role]string    // preset or command for each role
 	Required       map[stage.Stage][]string // files that must exist to leave a stage
 	Gates          map[stage.Stage][]string // further checks to leave a stage, by name
+	People         People                   // who may do what on the board
 	Reviewers      []string                 // accounts of the git host whose reviews count although they are bots or may not write
 	Keep           []string                 // see work.Space
 	Monitor        []string                 // addresses that are looked at after a deployment
@@ -127,6 +128,9 @@ func (p Project) check() (field, wrong string) {
 		return "clone_url", "is missing: what git clones from"
 	case !prefixForm.MatchString(p.Prefix):
 		return "prefix", fmt.Sprintf("is %q, want capitals and digits such as GPX, at most 12", p.Prefix)
+	}
+	if field, wrong := p.People.check(); wrong != "" {
+		return field, wrong
 	}
 	if err := work.CheckKeep(p.Keep); err != nil {
 		return "keep", err.Error()

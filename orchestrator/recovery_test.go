@@ -44,10 +44,10 @@ func TestAgentFailures(t *testing.T) {
 		require.Len(r, runs, 4, "a failed run costs too")
 
 		r.place.SetScript(goodAgent)
-		require.NoError(r, r.engine.Retry(context.Background(), task.ID, "operator"))
+		require.NoError(r, r.engine.Retry(context.Background(), task.ID, operator))
 		r.settle(10 * time.Second)
 		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
-		require.ErrorIs(r, r.engine.Retry(context.Background(), 999, "operator"), orchestrator.ErrNotFound)
+		require.ErrorIs(r, r.engine.Retry(context.Background(), 999, operator), orchestrator.ErrNotFound)
 	})
 }
 

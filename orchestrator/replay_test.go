@@ -42,7 +42,7 @@ func finish(t *testing.T, f func(r *rig, task orchestrator.Task, journal []orche
 		r.host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
 		r.setCI(githost.CheckPassed)
 		r.settle(10 * time.Minute)
-		require.NoError(r, r.engine.Retry(context.Background(), task.ID, "operator")) // an entry that is no decision
+		require.NoError(r, r.engine.Retry(context.Background(), task.ID, operator)) // an entry that is no decision
 		r.settle(time.Minute)
 		require.Equal(r, stage.Done, r.task(item).State.Stage)
 		journal, err := r.store.Journal(context.Background(), task.ID)

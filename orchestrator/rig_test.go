@@ -184,20 +184,29 @@ func (r *rig) card(project, title string) string {
 	return id
 }
 
+// operator is who operates the rig.
+var operator = orchestrator.OperatorBy(stage.ViaAPI)
+
 // move is a person moving a card; the tracker's webhook arrives.
 func (r *rig) move(project, item string, to stage.Status) {
 	r.Helper()
-	r.place0(project, item, to)
+	r.moveAs("kim", project, item, to)
 	r.hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: project, ItemID: item, ActorID: "kim", Status: true})
 }
 
 // place0 moves a card without a webhook.
 func (r *rig) place0(project, item string, to stage.Status) {
 	r.Helper()
+	r.moveAs(memtracker.Somebody, project, item, to)
+}
+
+// moveAs moves a card as an account, without a webhook.
+func (r *rig) moveAs(account, project, item string, to stage.Status) {
+	r.Helper()
 	i, err := r.board.Item(context.Background(), project, item)
 	require.NoError(r, err)
 	i.Status = to
-	r.board.Put(i)
+	r.board.PutAs(account, i)
 }
 
 func (r *rig) hook(h tracker.Hook) {

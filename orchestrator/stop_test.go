@@ -157,7 +157,7 @@ func TestOperatorsStopShows(t *testing.T) {
 				item := r.card(appProject, "x")
 				r.move(appProject, item, stage.StatusToAnalyse)
 				r.settle(10 * time.Second)
-				require.NoError(r, r.engine.Stop(context.Background(), r.task(item).ID, "kim"))
+				require.NoError(r, r.engine.Stop(context.Background(), r.task(item).ID, operator))
 				r.settle(10 * time.Second)
 				require.Equal(r, c.want, r.status(appProject, item))
 				require.Equal(r, stage.Cancelled, r.cancelled(item).State.Stage)
@@ -228,10 +228,10 @@ func TestStopOfAFinishedTaskAndByAnOperator(t *testing.T) {
 		other := r.card(appProject, "y")
 		r.move(appProject, other, stage.StatusToAnalyse)
 		r.settle(10 * time.Second)
-		require.NoError(r, r.engine.Stop(context.Background(), r.task(other).ID, "operator"))
+		require.NoError(r, r.engine.Stop(context.Background(), r.task(other).ID, operator))
 		r.settle(10 * time.Second)
 		require.Equal(r, stage.Cancelled, r.cancelled(other).State.Stage)
-		require.ErrorIs(r, r.engine.Stop(context.Background(), 99, "operator"), orchestrator.ErrNotFound)
+		require.ErrorIs(r, r.engine.Stop(context.Background(), 99, operator), orchestrator.ErrNotFound)
 	})
 }
 

@@ -107,6 +107,38 @@ type Board interface {
 	StatusOf(ctx context.Context, projectID, column string) (stage.Status, error)
 }
 
+// ErrNoLog says that the tracker (or its version) keeps no log of moves, or that an
+// item's does not hold any.
+var ErrNoLog = errors.New("tracker: who has moved the item is not logged here")
+
+// Move is one change of a work item's status.
+type Move struct {
+	To      string    // the column, called as a Hook's To is; empty for the one that the item was made in
+	ActorID string    // who has moved it; empty when the log does not tell
+	At      time.Time // by the tracker's clock
+}
+
+// Log tells who has moved a work item. A log may come a moment after what it tells.
+type Log interface {
+	// LastMove is the newest change of an item's status, by anybody; ErrNoLog when the
+	// tracker has none to tell, ErrNotFound when there is no such item.
+	LastMove(ctx context.Context, projectID, itemID string) (Move, error)
+}
+
+// Person is an account as the tracker describes it. Empty fields are not known.
+type Person struct {
+	ID    string
+	Name  string
+	Email string
+	Role  string // the tracker's own word, in lower case, such as admin
+}
+
+// People describes the accounts of a tracker.
+type People interface {
+	// Person describes an account; ErrNotFound when the tracker has none to describe.
+	Person(ctx context.Context, accountID string) (Person, error)
+}
+
 // ErrNoRelations says that the tracker (or its version) knows no relations.
 var ErrNoRelations = errors.New("tracker: relations are not known here")
 
@@ -137,10 +169,12 @@ type Hook struct {
 	ProjectID string
 	ItemID    string
 	ActorID   string    // who caused it; empty when the payload does not tell
+	Actor     Person    `json:",omitzero"` // the same account, as far as the payload describes it
 	Self      bool      // caused by an account that was known as the service's own when it was decoded
 	Status    bool      // the status is what changed
 	To        string    `json:",omitempty"` // the column that it changed to, by id or name; empty when the payload does not tell
 	At        time.Time `json:",omitzero"`  // of the change, by the tracker's clock; zero when the payload does not tell
+	Unsigned  bool      `json:",omitempty"` // nothing proves who has sent it
 	Body      string    // of a comment, markup stripped
 }
 

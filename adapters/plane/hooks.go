@@ -40,7 +40,9 @@ type envelope struct {
 		Field *string         `json:"field"`
 		New   json.RawMessage `json:"new_value"` // of any type
 		Actor struct {
-			ID string `json:"id"`
+			ID    string `json:"id"`
+			Name  string `json:"display_name"`
+			Email string `json:"email"`
 		} `json:"actor"`
 	} `json:"activity"`
 	EntityID string                     `json:"entity_id"`           // v2
@@ -85,6 +87,7 @@ func (c *Client) Decode(event string, body []byte) (tracker.Hook, error) {
 	if h.Kind != tracker.HookOther && (h.ItemID == "" || h.ProjectID == "") {
 		return tracker.Hook{}, fmt.Errorf("plane: a webhook of %q without an item or a project", e.Event)
 	}
+	h.Unsigned = len(c.opt.Secrets) == 0 && c.opt.Insecure
 	own, _ := c.Own(h.ActorID) // while that is not known yet, it is judged later by the actor
 	h.Self = own || h.Kind == tracker.HookComment && source == c.opt.Source
 	return h, nil
@@ -94,6 +97,7 @@ func (c *Client) Decode(event string, body []byte) (tracker.Hook, error) {
 func (e envelope) decodeV1(h *tracker.Hook) (source string) {
 	h.Event = e.Event + "." + e.Action
 	h.ItemID, h.ProjectID, h.ActorID = e.Data.ID, e.Data.Project, e.Activity.Actor.ID
+	h.Actor = tracker.Person{ID: h.ActorID, Name: e.Activity.Actor.Name, Email: e.Activity.Actor.Email}
 	switch h.Event {
 	case "issue.created":
 		h.Kind = tracker.HookItemCreated

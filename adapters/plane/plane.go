@@ -41,8 +41,8 @@ type Options struct {
 	Now        func() time.Time
 }
 
-// Client implements tracker.Tracker, tracker.Accounts, tracker.Board and
-// tracker.Receiver. It is safe for concurrent use.
+// Client implements tracker.Tracker, tracker.Accounts, tracker.Board, tracker.Log,
+// tracker.People and tracker.Receiver. It is safe for concurrent use.
 type Client struct {
 	opt  Options
 	base string // …/api/v1/
@@ -52,6 +52,7 @@ type Client struct {
 	own        map[string]bool // ids of our accounts
 	identified bool            // own is complete
 	boards     map[string]board
+	members    members
 }
 
 // New checks the options. It does not call the network.

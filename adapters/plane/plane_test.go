@@ -64,6 +64,7 @@ func TestConformance(t *testing.T) {
 		tick := func() time.Time { at = at.Add(time.Second); return at } // called under the server's lock
 		board := planetest.New(planetest.Options{Tokens: map[string]string{botToken: bot, reviewerToken: reviewer}, Now: tick})
 		t.Cleanup(board.Close)
+		board.AddMember(planetest.Member{ID: planetest.Human, Name: "Kim", Email: "kim@example.org", Role: 15})
 		c := clientOf(t, board, nil)
 		require.NoError(t, c.Identify(t.Context()))
 		return trackertest.Fixture{
@@ -76,6 +77,8 @@ func TestConformance(t *testing.T) {
 			},
 			Move: func(item string, to stage.Status) { require.NoError(t, board.Move(item, names([]stage.Status{to})[0])) },
 			Say:  func(item, text string) { require.NoError(t, board.Say(item, "<p>"+text+"</p>")) },
+
+			Person: tracker.Person{ID: planetest.Human, Name: "Kim", Email: "kim@example.org", Role: "member"},
 			Fail: func(call string, how faulttest.Kind) {
 				calls := map[string]string{"AddComment": "POST work-items/*/comments", "SetStatus": "PATCH work-items/*"}
 				board.Break(calls[call], map[faulttest.Kind]planetest.Fault{
@@ -310,6 +313,12 @@ func TestDecode(t *testing.T) {
 			got.At = time.Time{}
 		} else {
 			require.NotEqual(t, "issue_updated_state_id", file, "a moment is told")
+		}
+		if got.Actor.ID != "" {
+			require.Equal(t, got.ActorID, got.Actor.ID, file)
+			got.Actor = tracker.Person{}
+		} else {
+			require.NotEqual(t, "issue_updated_state_id", file, "the actor is described")
 		}
 		require.Equal(t, want, got, file)
 		for _, cut := range []int{1, len(body) / 2, len(body) - 3} {

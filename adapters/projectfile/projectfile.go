@@ -50,9 +50,13 @@ type entry struct {
 	CI             ci                  `yaml:"ci"`
 	Agents         map[string]string   `yaml:"agents"`
 	RequiredFiles  map[string][]string `yaml:"required_files"`
-	Commands       map[string][]string `yaml:"commands"`  // command checks by name
-	Gates          map[string][]string `yaml:"gates"`     // further checks by stage
-	Keep           []string            `yaml:"keep"`      // ignored directories that survive between attempts of a role
+	Commands       map[string][]string `yaml:"commands"` // command checks by name
+	Gates          map[string][]string `yaml:"gates"`    // further checks by stage
+	Keep           []string            `yaml:"keep"`     // ignored directories that survive between attempts of a role
+	Starters       []string            `yaml:"starters"` // ids, e-mail addresses or role:NAME; empty = any person
+	Approvers      []string            `yaml:"approvers"`
+	Releasers      []string            `yaml:"releasers"`
+	Separate       bool                `yaml:"separate"`  // who has started a task does not approve it
 	Reviewers      []string            `yaml:"reviewers"` // accounts whose reviews count although they are bots or may not write
 	Monitor        []string            `yaml:"monitor"`
 	TrackerSecret  []string            `yaml:"tracker_secret_env"` // variables of the environment
@@ -143,7 +147,9 @@ func Parse(name string, body []byte) (Registry, error) {
 func (e entry) convert() (p orchestrator.Project, commands []gates.Gate, field string, err error) {
 	p = orchestrator.Project{
 		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Repo: e.Repo, CloneURL: e.CloneURL, WebURL: e.WebURL, Prefix: e.Prefix,
-		Main: e.Main, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, Reviewers: e.Reviewers, Keep: e.Keep,
+		Main: e.Main, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, Reviewers: e.Reviewers,
+		People: orchestrator.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
+		Keep:   e.Keep,
 		Agents: map[stage.Role]string{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{},
 	}
 	for role, agent := range e.Agents {

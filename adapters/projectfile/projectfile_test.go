@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -39,6 +40,10 @@ projects:
     monitor: [https://shop.example.org/health]
     keep: [node_modules, web/.cache]
     reviewers: ["lint[bot]"]
+    starters: [c0ffee00-3333-4333-8333-000000000001]
+    approvers: [ann@example.org, role:admin]
+    releasers: [root@example.org]
+    separate: true
 `
 
 func TestParse(t *testing.T) {
@@ -58,6 +63,10 @@ func TestParse(t *testing.T) {
 	require.True(t, shop.SelfHosting && shop.CINone)
 	require.Equal(t, []string{"node_modules", "web/.cache"}, shop.Keep)
 	require.Equal(t, []string{"lint[bot]"}, shop.Reviewers)
+	require.Equal(t, orchestrator.People{
+		Starters: []string{"c0ffee00-3333-4333-8333-000000000001"}, Approvers: []string{"ann@example.org", "role:admin"},
+		Releasers: []string{"root@example.org"}, Separate: true,
+	}, shop.People)
 	require.Equal(t, []string{"trunk", "77bb", "https://shop.example.org/health"}, []string{shop.Main, shop.Sync(), shop.Monitor[0]})
 }
 
@@ -79,6 +88,7 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		head + "    tracker_secret_env: [A, B, C]\n":                                                              "tracker_secret_env: 3 secrets, want one, or two",
 		head + "    keep: [ok, ../x]\n":                                                                           `p.yaml:6: project 1 (acme/x): keep: work: the name is not allowed: "../x", want a directory inside the repository`,
 		head + "    keep: [.git/lfs]\n":                                                                           `".git/lfs", want a directory inside the repository such as node_modules`,
+		head + "    approvers: [\"role:\"]\n":                                                                     `p.yaml:6: project 1 (acme/x): approvers: has an empty entry, want ids of accounts, e-mail addresses or role:NAME`,
 		"projects:\n  - tracker_project: a\n    repo: acme\n    clone_url: u\n    prefix: X\n":                    `p.yaml:3: project 1 (acme): repo: is "acme", want owner/name`,
 		"projects:\n  - repo: acme/x\n    clone_url: u\n    prefix: X\n":                                          "tracker_project: is missing",
 		"projects:\n  - tracker_project: a\n    repo: acme/x\n    prefix: X\n":                                    "clone_url: is missing",

@@ -99,7 +99,7 @@ func (w *world) decide(t *orchestrator.Task, ev stage.Event) (stage.Decision, or
 
 // putBehind stores a task that waits behind another in the serial gate.
 func (w *world) putBehind(ctx context.Context, p orchestrator.Project, t, first orchestrator.Task) error {
-	d, entry, err := w.decide(&t, stage.Event{On: stage.OnToAnalyse, By: "kim", BranchLater: true})
+	d, entry, err := w.decide(&t, stage.Event{On: stage.OnToAnalyse, By: stage.Principal{Kind: stage.KindPerson, ID: "kim", Via: stage.ViaWebhook, Proof: stage.ProofSignature}, BranchLater: true})
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (w *world) putBehind(ctx context.Context, p orchestrator.Project, t, first 
 
 // putWaiting stores a task that waits for a person's approval.
 func (w *world) putWaiting(ctx context.Context, p orchestrator.Project, t orchestrator.Task, owes bool) error {
-	begun, began, err := w.decide(&t, stage.Event{On: stage.OnToAnalyse, By: "kim"})
+	begun, began, err := w.decide(&t, stage.Event{On: stage.OnToAnalyse, By: stage.Principal{Kind: stage.KindPerson, ID: "kim", Via: stage.ViaWebhook, Proof: stage.ProofSignature}})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // doctor writes findings and counts what is wrong.
@@ -120,6 +122,11 @@ func (d *doctor) project(ctx context.Context, v *Service, p orchestrator.Project
 	if err != nil {
 		d.bad(p.Prefix, fmt.Errorf("the board's columns: %w", err))
 		return
+	}
+	if p.People.Described() {
+		if _, err := v.Plane.Person(ctx, ""); err != nil && !errors.Is(err, tracker.ErrNotFound) {
+			d.bad(p.Prefix, fmt.Errorf("starters, approvers or releasers are named by e-mail address or role, and the tracker does not describe its accounts: use ids, or a token of an administrator of the workspace: %w", err))
+		}
 	}
 	var missing []string
 	for _, s := range stage.Statuses() {

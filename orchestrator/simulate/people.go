@@ -38,6 +38,9 @@ func newPeople(s *sim) *people {
 	}
 }
 
+// person is the account of whoever moves cards.
+const person = "kim"
+
 func cardID(i int) string { return fmt.Sprintf("card-%d", i) }
 
 // enter puts a card on the board, and people around it.
@@ -81,14 +84,14 @@ func (p *people) move(i int, to stage.Status, lost bool) {
 	}
 	s.trace.line(s.since(), "person", "moves", item.ID+" to "+string(to))
 	item.Status = to
-	s.board.Put(item)
+	s.board.PutAs(person, item)
 	p.changed(item.ID)
 	p.words[item.ID] = append(p.words[item.ID], word{s.v.Now(), to, p.changes[item.ID]})
 	if t, live := s.check.taskOf(item.ID); live && to == stage.StatusStop && !lost {
 		s.check.stopSet(t)
 	}
 	if !lost {
-		s.senders.moved(item, "kim")
+		s.senders.moved(item, person)
 	}
 }
 
@@ -96,9 +99,12 @@ func (p *people) move(i int, to stage.Status, lost bool) {
 // one webhook, with a time of its own.
 func (p *people) awayAndBack(i int) {
 	item := p.item(i)
-	p.s.board.Put(item)
+	away := item
+	away.Status = stage.StatusUnknown
+	p.s.board.PutAs(person, away)
+	p.s.board.PutAs(person, item)
 	p.words[item.ID] = append(p.words[item.ID], word{p.s.v.Now(), item.Status, p.changes[item.ID]})
-	p.s.senders.moved(p.item(i), "kim")
+	p.s.senders.moved(p.item(i), person)
 }
 
 // changed notes that a card's status has changed.

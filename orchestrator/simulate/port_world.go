@@ -64,6 +64,10 @@ func (p *trackerPort) StatusOf(ctx context.Context, project, column string) (sta
 	return call(ctx, p.n, ofBoard("StatusOf"), column, func() (stage.Status, error) { return p.n.sim.board.StatusOf(ctx, project, column) })
 }
 
+func (p *trackerPort) LastMove(ctx context.Context, project, item string) (tracker.Move, error) {
+	return call(ctx, p.n, ofBoard("LastMove"), item, func() (tracker.Move, error) { return p.n.sim.board.LastMove(ctx, project, item) })
+}
+
 func (p *trackerPort) BlockedBy(ctx context.Context, project, item string) ([]tracker.Ref, error) {
 	return call(ctx, p.n, ofBoard("BlockedBy"), item, func() ([]tracker.Ref, error) { return p.n.sim.board.BlockedBy(ctx, project, item) })
 }

@@ -101,7 +101,8 @@ type Event struct {
 	Run     int64     `json:"run,omitempty"`    // agent results: whose
 	Agent   *Report   `json:"agent,omitempty"`  // agent results
 	Reason  string    `json:"reason,omitempty"` // of a rejection or a failed merge
-	By      string    `json:"by,omitempty"`     // who, when a human did it
+	By      Principal `json:"by,omitzero"`      // who, when it was not the service's own doing
+	Denied  string    `json:"denied,omitempty"` // of a board status: why who set it may not, in one sentence
 	Seen    time.Time `json:"seen,omitzero"`    // of a board status: when the work item was changed last, by the tracker's clock
 	SHA     string    `json:"sha,omitempty"`    // agent results: the new head; merge_done: what was merged
 	Branch  string    `json:"branch,omitempty"` // branch_taken

@@ -50,7 +50,7 @@ func (m *Machine) Info(s Stage) Info { return m.info[s] }
 // Edge finds the row that applies to an event; ok is false when none does. The
 // shell uses it to learn which gates to judge before it asks for a decision.
 func (m *Machine) Edge(s State, e Event) (Edge, bool) {
-	if stale(s, e) {
+	if stale(s, e) || denial(s, e) != "" {
 		return Edge{}, false
 	}
 	for _, edge := range m.pipeline.Edges {
@@ -74,6 +74,9 @@ func stale(s State, e Event) bool {
 // Decide answers an event. It is total: any state and any event have an answer,
 // and an event that nothing provides for changes nothing and says so.
 func (m *Machine) Decide(s State, e Event) Decision {
+	if why := denial(s, e); why != "" && !s.Stage.Terminal() {
+		return m.deny(s, e, why)
+	}
 	d := m.decide(s, e)
 	for _, rule := range m.rules {
 		d = rule(s, e, d)
@@ -95,6 +98,41 @@ func (m *Machine) decide(s State, e Event) Decision {
 	if w.d.Moved {
 		w.d.State.Seq++
 	}
+	return w.d
+}
+
+// denial is why a person's word is not to be acted on; empty when it is. An approval is
+// of what was shown when it was given: one that is older than the newest request for
+// an approval has not seen the head that it would let pass. Both spans begin at the
+// word before it, each by one clock, so that the clocks need not agree.
+func denial(s State, e Event) string {
+	switch {
+	case e.Denied != "":
+		return e.Denied
+	case e.On == OnApproved && s.Hold == HoldApproval && s.AskedAfter > 0 && !e.Seen.IsZero() && e.Seen.Sub(s.ActedAt) < s.AskedAfter:
+		return wordsOutdated
+	default:
+		return ""
+	}
+}
+
+// deny answers a move on the board by somebody who may not make it: it moves nothing,
+// the column goes back and the card says who may. No rule of a feature changes that.
+func (m *Machine) deny(s State, e Event, why string) Decision {
+	w := &writer{m: m, ev: e, d: Decision{State: s}}
+	w.note(why)
+	if s.Stage == None {
+		w.notStarted(wordsDenied(why))
+		return w.d
+	}
+	w.accept()
+	w.comment(Stream, sentence(why))
+	back := s.Set
+	if back == StatusUnknown {
+		back = w.statusOf(s.Stage)
+	}
+	w.status(back)
+	w.d.State.Seq++
 	return w.d
 }
 

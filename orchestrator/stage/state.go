@@ -49,6 +49,11 @@ type State struct {
 	// Filed is what the newest run of the stage's role has reported; a run begins
 	// without.
 	Filed Filed `json:"filed,omitzero"`
+	// HeardAt is when the word Acted was acted on, by the service's clock, and AskedAfter
+	// how long after that an approval was asked for: an older word has not seen what was
+	// shown then.
+	HeardAt    time.Time     `json:"heard_at,omitzero"`
+	AskedAfter time.Duration `json:"asked_after,omitempty"`
 
 	// Stopping says that a STOP waits for the irreversible step to finish.
 	Stopping bool `json:"stopping,omitempty"`
@@ -66,6 +71,8 @@ type State struct {
 
 	SelfHosting bool `json:"self_hosting,omitempty"`
 	CINone      bool `json:"ci_none,omitempty"`
+
+	Starter string `json:"starter,omitempty"` // account of who has set To Analyse; empty when that is not known
 
 	EnteredAt time.Time `json:"entered_at,omitzero"` // the stage
 }

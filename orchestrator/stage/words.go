@@ -16,6 +16,7 @@ const (
 	wordsApproveNotice = "approval needed: the requirements are ready for review"
 	wordsCannotApprove = "the requirements cannot be approved: "
 	wordsWorkAgain     = "Set the status In Progress to run the analyst again, or Rejected with a comment that says what is wrong."
+	wordsOutdated      = "the requirements have changed since Approved was set; look at them and set it again"
 	wordsConfirm       = "The deployment is prepared. Set the status Confirm Deploy to merge and deploy it."
 	wordsConfirmNotice = "approval needed: the deployment waits for Confirm Deploy"
 )
@@ -38,6 +39,10 @@ func wordsNothingToApprove(reason string) string {
 
 func wordsNothingToApproveNotice(reason string) string {
 	return "nothing to approve: the analyst has finished, but " + sentence(reason) + " In Progress runs it again"
+}
+
+func wordsDenied(reason string) string {
+	return "The pipeline has not started: " + sentence(reason)
 }
 
 func wordsQuestions(q string) string {

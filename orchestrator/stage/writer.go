@@ -1,6 +1,9 @@
 package stage
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // writer builds one decision.
 type writer struct {
@@ -32,6 +35,9 @@ func (w *writer) act() {
 		w.comment(w.ev.Agent.Role, wordsQuestions(w.ev.Agent.Questions))
 	case DoAwaitApproval:
 		w.note(w.edge.Why)
+		if heard := w.d.State.HeardAt; !heard.IsZero() {
+			w.d.State.AskedAfter = w.ev.At.Sub(heard)
+		}
 		w.hold(HoldApproval, "a human's verdict on the requirements", StatusInReview)
 		w.comment(Analyst, wordsApproval)
 		w.notify(wordsApproveNotice)
@@ -68,11 +74,18 @@ func (w *writer) accept() {
 	w.d.Moved = true
 	if _, board := BoardTrigger(Status(w.ev.On)); board {
 		s.Acted, s.ActedAt = Status(w.ev.On), w.ev.Seen
+		s.HeardAt, s.AskedAfter = time.Time{}, 0
+		if w.ev.By.Kind != "" && !w.ev.Seen.IsZero() { // older journals do not have it
+			s.HeardAt = w.ev.At
+		}
 	}
 	switch w.ev.On {
 	case OnToAnalyse:
 		if s.Stage == None {
 			s.SelfHosting, s.CINone, s.Gated = w.ev.SelfHosting, w.ev.CINone, w.ev.MergeGate
+			if w.ev.By.Kind != "" { // older journals do not have it
+				s.Starter = w.ev.By.ID
+			}
 		}
 	case OnAgentFinished:
 		s.Active, s.Feedback, s.Failures, s.Refused = "", "", 0, ""
@@ -223,8 +236,13 @@ func (w *writer) capped(to Stage, reason string) {
 // refuse answers a work item that is not fit to start: there is no task.
 func (w *writer) refuse(reason string) {
 	w.note(reason)
+	w.notStarted(wordsRefused(reason))
+}
+
+// notStarted says on a work item without a task why it gets none.
+func (w *writer) notStarted(text string) {
 	w.d.Effects = append(w.d.Effects,
-		Effect{Kind: EffectComment, Author: Analyst, Text: wordsRefused(reason)},
+		Effect{Kind: EffectComment, Author: Analyst, Text: text},
 		Effect{Kind: EffectStatus, Status: StatusBlocked, Replaces: []Status{StatusToAnalyse}, Answers: StatusToAnalyse})
 }
 

@@ -139,7 +139,7 @@ func (s *server) retry(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if err := s.Engine.Retry(r.Context(), n, byAPI); err != nil {
+	if err := s.Engine.Retry(r.Context(), n, byAPI()); err != nil {
 		s.fail(w, err)
 		return
 	}
@@ -148,7 +148,7 @@ func (s *server) retry(w http.ResponseWriter, r *http.Request) {
 }
 
 // byAPI is who the journal names for a changing request of the API.
-const byAPI = "operator (API)"
+func byAPI() stage.Principal { return orchestrator.OperatorBy(stage.ViaAPI) }
 
 // Unfrozen is the answer of POST /serial-gate/unfreeze.
 type Unfrozen struct {
@@ -171,7 +171,7 @@ func (s *server) unfreeze(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "no-repo", "The repository is not registered.")
 		return
 	}
-	if err := s.Engine.Audit(r.Context(), orchestrator.Act{Act: orchestrator.ActUnfreeze, By: byAPI, Repo: in.Repo}); err != nil {
+	if err := s.Engine.Audit(r.Context(), orchestrator.Act{Act: orchestrator.ActUnfreeze, By: byAPI(), Repo: in.Repo}); err != nil {
 		s.fail(w, err)
 		return
 	}
@@ -193,7 +193,7 @@ func (s *server) stop(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if err := s.Engine.Stop(r.Context(), n, byAPI); err != nil {
+	if err := s.Engine.Stop(r.Context(), n, byAPI()); err != nil {
 		s.fail(w, err)
 		return
 	}

@@ -23,9 +23,9 @@ func (s *server) hasten(w http.ResponseWriter, r *http.Request) {
 	var out Hastened
 	var err error
 	if in.Lane != "" {
-		out.Due, err = s.Engine.HastenLane(r.Context(), in.Lane, byAPI)
+		out.Due, err = s.Engine.HastenLane(r.Context(), in.Lane, byAPI())
 	} else {
-		out.Due, err = s.Engine.HastenTask(r.Context(), in.Task, byAPI)
+		out.Due, err = s.Engine.HastenTask(r.Context(), in.Task, byAPI())
 	}
 	if err != nil {
 		s.fail(w, err)
@@ -45,7 +45,7 @@ func (s *server) again(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	job, err := s.Engine.Again(r.Context(), n, byAPI)
+	job, err := s.Engine.Again(r.Context(), n, byAPI())
 	if err != nil {
 		s.fail(w, err)
 		return

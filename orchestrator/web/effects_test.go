@@ -93,7 +93,7 @@ func TestEffects(t *testing.T) {
 	for _, e := range story {
 		act, err := e.Acted()
 		require.NoError(k, err)
-		require.Equal(k, "operator (API)", act.By)
+		require.Equal(k, orchestrator.OperatorBy(stage.ViaAPI), act.By)
 		if act.Lane != "chat" {
 			acts = append(acts, act)
 			require.Equal(k, act.Lane == "", e.TaskID == 1)

@@ -17,8 +17,8 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Board is a tracker.Tracker, tracker.Accounts and tracker.Board in memory, whose
-// calls can be made to fail.
+// Board is a tracker.Tracker, with all that a tracker may tell, in memory. Its calls
+// can be made to fail.
 type Board struct {
 	memfault.Switch
 
@@ -30,6 +30,9 @@ type Board struct {
 	comments  map[string][]tracker.Comment // by item
 	posted    map[[2]string]string         // ids of comments by project and key
 	moves     []Move
+	log       map[string][]tracker.Move // by item; see Log
+	logless   bool                      // there is no log
+	people    map[string]tracker.Person
 	nameless  bool // which accounts are ours is not known
 	blockedBy map[string][]string
 	last      int
@@ -46,7 +49,7 @@ func New(now func() time.Time) *Board {
 	if now == nil {
 		now = time.Now
 	}
-	return &Board{blockedBy: map[string][]string{}, now: now, columns: map[string][]stage.Status{}, comments: map[string][]tracker.Comment{}, posted: map[[2]string]string{}}
+	return &Board{blockedBy: map[string][]string{}, log: map[string][]tracker.Move{}, people: map[string]tracker.Person{}, now: now, columns: map[string][]stage.Status{}, comments: map[string][]tracker.Comment{}, posted: map[[2]string]string{}}
 }
 
 // AddProject adds a project with the given columns; none = all.
@@ -56,15 +59,70 @@ func (b *Board) AddProject(id string, columns ...stage.Status) {
 	b.columns[id] = columns
 }
 
+// Somebody is the account of the person who acts through Put.
+const Somebody = "somebody"
+
 // Put adds or replaces an item, as a person would.
-func (b *Board) Put(i tracker.Item) {
+func (b *Board) Put(i tracker.Item) { b.PutAs(Somebody, i) }
+
+// PutAs adds or replaces an item, as an account would.
+func (b *Board) PutAs(account string, i tracker.Item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.put(i)
+	b.put(account, i)
 }
 
-func (b *Board) put(i tracker.Item) {
+// SetLogged sets whether the board tells who has moved items, as it does from the
+// beginning.
+func (b *Board) SetLogged(is bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.logless = !is
+}
+
+// AddPerson describes an account.
+func (b *Board) AddPerson(p tracker.Person) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.people[p.ID] = p
+}
+
+// LastMove implements tracker.Log.
+func (b *Board) LastMove(ctx context.Context, projectID, itemID string) (tracker.Move, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, err := b.find(ctx, "LastMove", projectID, itemID); err != nil {
+		return tracker.Move{}, err
+	}
+	if b.logless {
+		return tracker.Move{}, tracker.ErrNoLog
+	}
+	list := b.log[itemID]
+	return list[len(list)-1], nil
+}
+
+// Person implements tracker.People.
+func (b *Board) Person(ctx context.Context, accountID string) (tracker.Person, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.Failure(ctx, "Person"); err != nil {
+		return tracker.Person{}, err
+	}
+	if p, ok := b.people[accountID]; ok {
+		return p, nil
+	}
+	return tracker.Person{}, tracker.ErrNotFound
+}
+
+func (b *Board) put(account string, i tracker.Item) {
 	i.UpdatedAt = b.now()
+	before := slices.IndexFunc(b.items, func(o tracker.Item) bool { return o.ID == i.ID })
+	switch {
+	case before < 0:
+		b.log[i.ID] = []tracker.Move{{ActorID: account, At: i.UpdatedAt}}
+	case b.items[before].Status != i.Status:
+		b.log[i.ID] = append(b.log[i.ID], tracker.Move{To: string(i.Status), ActorID: account, At: i.UpdatedAt})
+	}
 	if info, ok := stage.StatusNamed(i.Status); ok {
 		i.StatusName = info.Name
 	}
@@ -181,7 +239,7 @@ func (b *Board) SetStatus(ctx context.Context, projectID, itemID string, s stage
 	}
 	if i.Status != column {
 		i.Status = column
-		b.put(i)
+		b.put(own, i)
 		b.moves = append(b.moves, Move{itemID, column})
 	}
 	return nil

@@ -16,10 +16,13 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/trackertest"
 )
 
+var kim = tracker.Person{ID: memtracker.Somebody, Name: "Kim", Email: "kim@example.org", Role: "member"}
+
 func TestConformance(t *testing.T) {
 	trackertest.Run(t, func(t *testing.T) trackertest.Fixture {
 		at := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
 		b := memtracker.New(func() time.Time { at = at.Add(time.Second); return at }) // called under the board's lock
+		b.AddPerson(kim)
 		n := 0
 		id := func(prefix string) string { n++; return fmt.Sprint(prefix, n) }
 		projects := map[string]string{}
@@ -42,8 +45,9 @@ func TestConformance(t *testing.T) {
 				i.Status = to
 				b.Put(i)
 			},
-			Say:  func(item, text string) { b.Say(item, "kim", text) },
-			Fail: func(call string, how faulttest.Kind) { b.FailCall(call, faulttest.Error(how)) },
+			Say:    func(item, text string) { b.Say(item, "kim", text) },
+			Person: kim,
+			Fail:   func(call string, how faulttest.Kind) { b.FailCall(call, faulttest.Error(how)) },
 		}
 	})
 }

@@ -22,6 +22,8 @@ func ExampleRun() {
 func open(t *testing.T) trackertest.Fixture {
 	at := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
 	b := memtracker.New(func() time.Time { at = at.Add(time.Second); return at })
+	kim := tracker.Person{ID: memtracker.Somebody, Name: "Kim", Email: "kim@example.org", Role: "member"}
+	b.AddPerson(kim)
 	items := map[string]tracker.Item{}
 	return trackertest.Fixture{
 		Tracker: b,
@@ -40,7 +42,8 @@ func open(t *testing.T) trackertest.Fixture {
 			i.Status = to
 			b.Put(i)
 		},
-		Say:  func(item, text string) { b.Say(item, "kim", text) },
-		Fail: func(call string, how faulttest.Kind) { b.FailCall(call, faulttest.Error(how)) },
+		Say:    func(item, text string) { b.Say(item, "kim", text) },
+		Person: kim,
+		Fail:   func(call string, how faulttest.Kind) { b.FailCall(call, faulttest.Error(how)) },
 	}
 }

@@ -22,15 +22,18 @@ type Fixture struct {
 		tracker.Tracker
 		tracker.Accounts
 		tracker.Board
+		tracker.Log
+		tracker.People
 	}
 	// NewProject makes a project with the columns of the given statuses.
 	NewProject func(columns ...stage.Status) string
 	// NewItem makes an item in the project's first column; the description has
 	// no markup.
 	NewItem func(project, title, description string) string
-	// Move and Say act as a person.
-	Move func(item string, to stage.Status)
-	Say  func(item, text string)
+	// Move and Say act as a person, whom the tracker describes as Person.
+	Move   func(item string, to stage.Status)
+	Say    func(item, text string)
+	Person tracker.Person
 	// Fail makes one call of the port, called as its method, fail from now on.
 	Fail func(call string, how faulttest.Kind)
 }
@@ -57,6 +60,8 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"what does not exist is not found":    notFound,
 		"items are listed newest first":       lists,
 		"the columns of a project are listed": columns,
+		"the log tells who has moved an item": moves,
+		"accounts are described":              people,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
@@ -125,6 +130,49 @@ func failsClosed(t *testing.T, f Fixture) {
 	after, err := f.Tracker.Item(t.Context(), p, id)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
+}
+
+func moves(t *testing.T, f Fixture) {
+	p := f.NewProject(all()...)
+	id := f.NewItem(p, "t", "d")
+	last := func() (tracker.Move, stage.Status) {
+		m, err := f.Tracker.LastMove(t.Context(), p, id)
+		require.NoError(t, err)
+		require.False(t, m.At.IsZero())
+		to, err := f.Tracker.StatusOf(t.Context(), p, m.To)
+		require.NoError(t, err)
+		return m, to
+	}
+	made, _ := last()
+	require.Equal(t, f.Person.ID, made.ActorID, "who has made it has put it where it is")
+	require.Empty(t, made.To)
+	f.Move(id, stage.StatusInReview)
+	m, to := last()
+	require.Equal(t, f.Person.ID, m.ActorID)
+	require.Equal(t, stage.StatusInReview, to)
+	require.NoError(t, f.Tracker.SetStatus(t.Context(), p, id, stage.StatusApproved))
+	_, err := f.Tracker.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Key: "k", Body: "b"})
+	require.NoError(t, err)
+	m, to = last()
+	require.Equal(t, stage.StatusApproved, to)
+	own, err := f.Tracker.Own(m.ActorID)
+	require.NoError(t, err)
+	require.True(t, own, "the service's own move is named as its own")
+	f.Move(id, stage.StatusRejected)
+	f.Move(id, stage.StatusApproved)
+	m, to = last()
+	require.Equal(t, stage.StatusApproved, to)
+	require.Equal(t, f.Person.ID, m.ActorID)
+	_, err = f.Tracker.LastMove(t.Context(), p, "nothing")
+	require.ErrorIs(t, err, tracker.ErrNotFound)
+}
+
+func people(t *testing.T, f Fixture) {
+	p, err := f.Tracker.Person(t.Context(), f.Person.ID)
+	require.NoError(t, err)
+	require.Equal(t, f.Person, p)
+	_, err = f.Tracker.Person(t.Context(), "nobody")
+	require.ErrorIs(t, err, tracker.ErrNotFound)
 }
 
 func comments(t *testing.T, f Fixture) {

@@ -163,16 +163,6 @@ func (s *Server) listReviews(w http.ResponseWriter, r *http.Request, repo *repos
 	reply(w, http.StatusOK, rows)
 }
 
-// permission answers for an account that exists; "ghost" does not.
-func (s *Server) permission(w http.ResponseWriter, r *http.Request, _ *repository) {
-	login := r.PathValue("login")
-	if login == "ghost" {
-		fail(w, http.StatusNotFound, "ghost is not a user")
-		return
-	}
-	reply(w, http.StatusOK, map[string]any{"permission": s.role(login), "role_name": s.role(login), "user": wireUser(login)})
-}
-
 func (s *Server) putMerge(w http.ResponseWriter, r *http.Request, repo *repository) {
 	p := s.numbered(w, r, repo)
 	if p == nil {

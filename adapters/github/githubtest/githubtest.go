@@ -319,24 +319,6 @@ func (s *Server) SetStatus(repo, sha, contextName, state string) {
 	}
 }
 
-// Self is the account of the service's token.
-const Self = "signalbox-bot"
-
-// SetRole says what an account may do in all repositories: admin, write, read or none.
-// Who is not named may read, as on a public repository.
-func (s *Server) SetRole(login, role string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.roles[login] = role
-}
-
-func (s *Server) role(login string) string {
-	if role, set := s.roles[login]; set {
-		return role
-	}
-	return "read"
-}
-
 // Review submits a review of a branch's open pull request, as a person would.
 // The state is APPROVED, CHANGES_REQUESTED, COMMENTED or DISMISSED; an empty sha
 // is the head.

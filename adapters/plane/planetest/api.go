@@ -50,6 +50,8 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, body []byte) {
 	switch {
 	case len(path) == 2 && path[0] == "users" && path[1] == "me":
 		reply(w, http.StatusOK, map[string]any{"id": actor, "display_name": "bot", "email": "bot@example.org"})
+	case len(path) == 3 && path[0] == "workspaces" && path[1] == s.opt.Workspace && path[2] == "members" && r.Method == http.MethodGet:
+		s.listMembers(w)
 	case len(path) == 3 && path[0] == "workspaces" && path[1] == s.opt.Workspace && path[2] == "projects" && r.Method == http.MethodGet:
 		var rows []any
 		for _, p := range s.projects {
@@ -95,6 +97,8 @@ func (s *Server) inProject(w http.ResponseWriter, r *http.Request, body []byte, 
 		reply(w, http.StatusOK, s.restItem(s.replica(i), expands(r)))
 	case "PATCH work-items/*":
 		s.patch(w, body, p, i, actor)
+	case "GET work-items/*/activities":
+		s.activities(w, r, p, i)
 	case "GET work-items/*/relations":
 		s.relations(w, i)
 	case "GET work-items/*/comments":

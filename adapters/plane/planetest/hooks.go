@@ -28,6 +28,9 @@ func (s *Server) hook(event, action string, data map[string]any, activity map[st
 		activity = map[string]any{"field": nil, "old_value": nil, "new_value": nil}
 	}
 	activity["actor"] = map[string]any{"id": actor, "display_name": "someone"}
+	if m, ok := s.member(actor); ok {
+		activity["actor"] = m.wire()
+	}
 	activity["old_identifier"], activity["new_identifier"] = nil, nil
 	body := Encode(map[string]any{
 		"event": event, "action": action, "webhook_id": "b0000000-0000-4000-8000-000000000001",

@@ -29,6 +29,7 @@ type Options struct {
 	HookURL   string            // where webhooks go; empty = nowhere; see SetHookURL
 	RetryWait time.Duration     // before a webhook whose connection failed is sent again; default 200 ms
 	RateLimit int               // API calls per token in any 60 s; 0 = no limit
+	NoLog     bool              // activities are not served, as by old servers
 	Relations string            // the form of relations: "" = as from 1.3.1 on, "1.3.0", or "none" as before that
 	Seed      uint64            // of chance
 	Now       func() time.Time
@@ -59,6 +60,12 @@ type Change struct {
 // State is a column of a project.
 type State struct{ ID, Name string }
 
+// Member is a person of the workspace.
+type Member struct {
+	ID, Name, Email string
+	Role            int // 5 guest, 15 member, 20 admin
+}
+
 type project struct {
 	id, identifier string
 	states         []State
@@ -81,6 +88,7 @@ type Server struct {
 	comments  []Comment
 	conflicts int
 	changes   []Change
+	members   []Member
 	sent      []Delivery
 	hookURL   string
 	faults    Faults
@@ -167,15 +175,25 @@ func (s *Server) AddItem(projectID, name, description string) (string, error) {
 		State: p.states[0].ID, StateName: p.states[0].Name, Created: now, Updated: now,
 	}
 	s.items = append(s.items, i)
-	s.hook("issue", "created", s.wireIssue(i), nil, human)
+	s.hook("issue", "created", s.wireIssue(i), nil, Human)
 	return i.ID, nil
 }
 
-// human is the account of the person who acts through the methods of a Server.
-const human = "0000face-0000-4000-8000-000000000001"
+// Human is the account of the person who acts through the methods of a Server.
+const Human = "0000face-0000-4000-8000-000000000001"
+
+// AddMember adds a person to the workspace.
+func (s *Server) AddMember(m Member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.members = append(s.members, m)
+}
 
 // Move puts a work item into a column as a person would in the browser.
-func (s *Server) Move(itemID, state string) error {
+func (s *Server) Move(itemID, state string) error { return s.MoveAs(Human, itemID, state) }
+
+// MoveAs is Move by an account.
+func (s *Server) MoveAs(account, itemID, state string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.item(itemID)
@@ -184,7 +202,7 @@ func (s *Server) Move(itemID, state string) error {
 	}
 	for _, to := range s.project(i.Project).states {
 		if strings.EqualFold(to.Name, state) {
-			s.move(i, to, human, "state_id")
+			s.move(i, to, account, "state_id")
 			return nil
 		}
 	}
@@ -211,7 +229,7 @@ func (s *Server) Edit(itemID, name, description string) {
 	if i == nil {
 		return
 	}
-	s.edit(i, name, description, human)
+	s.edit(i, name, description, Human)
 }
 
 // edit changes what differs, and sends one webhook for each such field.
@@ -237,7 +255,7 @@ func (s *Server) Say(itemID, text string) error {
 	if i == nil {
 		return errors.New("planetest: no such work item")
 	}
-	s.say(i, Comment{Actor: human, HTML: text})
+	s.say(i, Comment{Actor: Human, HTML: text})
 	return nil
 }
 

@@ -133,7 +133,7 @@ func (g *Gate) Feature() orchestrator.Feature {
 // LetGo starts the stage again of tasks that are in the hands of the gate. A
 // program that is built without the gate calls it when it starts: nobody else
 // would ever move them.
-func LetGo(ctx context.Context, s orchestrator.Store, retry func(ctx context.Context, taskID int64, by string) error) error {
+func LetGo(ctx context.Context, s orchestrator.Store, retry func(ctx context.Context, taskID int64, by stage.Principal) error) error {
 	for after := int64(0); ; {
 		page, err := s.Tasks(ctx, orchestrator.TaskFilter{Stage: stage.DeployStaging, AfterID: after})
 		if err != nil || len(page) == 0 {
@@ -144,7 +144,7 @@ func LetGo(ctx context.Context, s orchestrator.Store, retry func(ctx context.Con
 			if !working(t.State) {
 				continue
 			}
-			if err := retry(ctx, t.ID, "the service (the merge gate is switched off)"); err != nil {
+			if err := retry(ctx, t.ID, stage.Principal{Kind: stage.KindService, ID: "the service (the merge gate is switched off)"}); err != nil {
 				return err
 			}
 		}

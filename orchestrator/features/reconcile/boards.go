@@ -44,7 +44,7 @@ func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replay
 		}
 		for _, item := range lost {
 			r.opt.Log.Warn("a webhook was lost and is replayed", "item", item.ID, "repo", p.Repo, "status", item.Status)
-			job := orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, Event: "reconcile", ProjectID: item.ProjectID, ItemID: item.ID, Status: true})
+			job := orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, Event: orchestrator.HookReplayed, ProjectID: item.ProjectID, ItemID: item.ID, Status: true})
 			job.DedupeKey = "reconcile/" + item.ID
 			if _, failed := e.Jobs.Put(ctx, job); failed != nil {
 				err = errors.Join(err, failed)
@@ -106,7 +106,10 @@ func (r *Reconciler) missed(ctx context.Context, e *orchestrator.Engine, item tr
 		return false, err
 	}
 	if len(tasks) == 0 {
-		return on == stage.OnToAnalyse, nil
+		if on != stage.OnToAnalyse {
+			return false, nil
+		}
+		return r.persons(ctx, e, item)
 	}
 	t := tasks[len(tasks)-1]
 	if t.State.Stage.Terminal() || item.StatusName == columns[t.State.Set] {
@@ -115,5 +118,19 @@ func (r *Reconciler) missed(ctx context.Context, e *orchestrator.Engine, item tr
 	if item.Status == stage.StatusStop && t.State.Acted == stage.StatusStop {
 		return false, nil
 	}
-	return e.IsNew(ctx, item, t)
+	isNew, err := e.IsNew(ctx, item, t)
+	if err != nil || !isNew {
+		return false, err
+	}
+	return r.persons(ctx, e, item)
+}
+
+// persons reports whether a move may be a person's: not one that an account of the
+// service's own has made.
+func (r *Reconciler) persons(ctx context.Context, e *orchestrator.Engine, item tracker.Item) (bool, error) {
+	ours, err := e.SetByUs(ctx, item)
+	if ours {
+		r.opt.Log.Warn("an account of the service's own has set a status that only people set; nothing is done", "item", item.ID, "status", item.Status)
+	}
+	return !ours, err
 }

@@ -111,7 +111,7 @@ func (s *server) doRetry(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("tasks/%d?said=retry", id), s.Engine.Retry(r.Context(), id, byPage)
+	return fmt.Sprintf("tasks/%d?said=retry", id), s.Engine.Retry(r.Context(), id, byPage())
 }
 
 func (s *server) doStop(r *http.Request) (string, error) {
@@ -122,7 +122,7 @@ func (s *server) doStop(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("tasks/%d?said=stop", id), s.Engine.Stop(r.Context(), id, byPage)
+	return fmt.Sprintf("tasks/%d?said=stop", id), s.Engine.Stop(r.Context(), id, byPage())
 }
 
 func (s *server) doUnfreeze(r *http.Request) (string, error) {
@@ -137,7 +137,7 @@ func (s *server) doUnfreeze(r *http.Request) (string, error) {
 }
 
 func unfreeze(ctx context.Context, o Options, repo string) (string, error) {
-	if err := o.Engine.Audit(ctx, orchestrator.Act{Act: orchestrator.ActUnfreeze, By: byPage, Repo: repo}); err != nil {
+	if err := o.Engine.Audit(ctx, orchestrator.Act{Act: orchestrator.ActUnfreeze, By: byPage(), Repo: repo}); err != nil {
 		return "", err
 	}
 	was, _, err := o.Unfreeze(ctx, repo)

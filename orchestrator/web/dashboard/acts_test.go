@@ -130,8 +130,8 @@ func TestRetry(t *testing.T) {
 		require.NotContains(w, w.get("/tasks/1?said="+url.QueryEscape(evil)).body, "said\"")
 		w.settle(time.Minute)
 		require.Len(w, w.place.Runs(), before+1)
-		require.Equal(w, []orchestrator.Act{{Act: orchestrator.ActRetry, By: "operator (dashboard)"}}, w.acts())
-		require.Contains(w, plain(w.get("/tasks/1").body), "asked for: retry by operator (dashboard)")
+		require.Equal(w, []orchestrator.Act{{Act: orchestrator.ActRetry, By: orchestrator.OperatorBy(stage.ViaDashboard)}}, w.acts())
+		require.Contains(w, plain(w.get("/tasks/1").body), "asked for: retry by operator (dashboard, token)")
 	})
 }
 
@@ -143,7 +143,7 @@ func TestStop(t *testing.T) {
 		require.Equal(w, http.StatusSeeOther, w.post("/tasks/1/stop", right()).status)
 		w.settle(time.Minute)
 		require.Contains(w, plain(w.get("/tasks/1").body), "cancelled The task is cancelled.")
-		require.Equal(w, []orchestrator.Act{{Act: orchestrator.ActStop, By: "operator (dashboard)"}}, w.acts())
+		require.Equal(w, []orchestrator.Act{{Act: orchestrator.ActStop, By: orchestrator.OperatorBy(stage.ViaDashboard)}}, w.acts())
 		require.NotContains(w, w.get("/tasks/1").body, `href="../tasks/1/stop"`, "a task that has ended cannot be stopped")
 	})
 	inWorld(t, func(o *dashboard.Options) { o.Stop = false }, func(w *world) {
@@ -166,8 +166,8 @@ func TestUnfreeze(t *testing.T) {
 		require.Equal(w, "../repos?said=not-frozen", w.post("/repos/unfreeze", right("repo", repo)).header.Get("Location"))
 		require.Equal(w, http.StatusNotFound, w.post("/repos/unfreeze", right("repo", "no/such")).status)
 		require.Len(w, w.acts(), 2, "what was asked for in vain was asked for")
-		require.Equal(w, orchestrator.Act{Act: orchestrator.ActUnfreeze, By: "operator (dashboard)", Repo: repo}, w.acts()[0])
-		require.Contains(w, plain(w.get("/journal").body), "asked for: unfreeze acme/app by operator (dashboard)")
+		require.Equal(w, orchestrator.Act{Act: orchestrator.ActUnfreeze, By: orchestrator.OperatorBy(stage.ViaDashboard), Repo: repo}, w.acts()[0])
+		require.Contains(w, plain(w.get("/journal").body), "asked for: unfreeze acme/app by operator (dashboard, token)")
 	})
 	inWorld(t, func(o *dashboard.Options) { o.Unfreeze = nil }, func(w *world) {
 		a := w.post("/repos/unfreeze", right("repo", repo))

@@ -49,14 +49,14 @@ func (s *server) taskNamed(r *http.Request, id string) (orchestrator.Task, error
 
 func (s *server) doHasten(r *http.Request) (string, error) {
 	if lane := r.PostFormValue("lane"); lane != "" {
-		_, err := s.Engine.HastenLane(r.Context(), lane, byPage)
+		_, err := s.Engine.HastenLane(r.Context(), lane, byPage())
 		return "queue?said=hasten", refused(err)
 	}
 	t, err := s.taskNamed(r, r.PostFormValue("task"))
 	if err != nil {
 		return "", err
 	}
-	_, err = s.Engine.HastenTask(r.Context(), t.ID, byPage)
+	_, err = s.Engine.HastenTask(r.Context(), t.ID, byPage())
 	return fmt.Sprintf("tasks/%d?said=hasten", t.ID), refused(err)
 }
 
@@ -88,7 +88,7 @@ func (s *server) doAgain(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = s.Engine.Again(r.Context(), id, byPage)
+	_, err = s.Engine.Again(r.Context(), id, byPage())
 	return "queue?said=again", refused(err)
 }
 

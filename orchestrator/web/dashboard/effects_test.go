@@ -75,7 +75,7 @@ func TestLanesArePaged(t *testing.T) {
 func (w *world) whats() (out []string) {
 	w.Helper()
 	for _, a := range w.acts() {
-		require.Equal(w, "operator (dashboard)", a.By)
+		require.Equal(w, orchestrator.OperatorBy(stage.ViaDashboard), a.By)
 		out = append(out, a.What())
 	}
 	return out
@@ -122,7 +122,7 @@ func TestMakeAgain(t *testing.T) {
 		require.NoError(w, err)
 		require.Len(w, said, 1)
 		require.Equal(w, []string{fmt.Sprintf("again effect %d", job)}, w.whats())
-		require.Contains(w, plain(w.get("/tasks/1").body), fmt.Sprintf("asked for: again effect %d by operator (dashboard)", job))
+		require.Contains(w, plain(w.get("/tasks/1").body), fmt.Sprintf("asked for: again effect %d by operator (dashboard, token)", job))
 
 		for path, want := range map[string]int{
 			"/effects/999/again": 404, "/effects/1/again": 404, "/effects/x/again": 400, "/effects/hasten": 400, "/effects/hasten?task=x": 400, "/effects/hasten?task=9": 404,

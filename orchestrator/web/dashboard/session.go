@@ -12,15 +12,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
 const (
 	cookieName = "signalbox_session"
 	sessionFor = 12 * time.Hour
-	byPage     = "operator (dashboard)" // who the journal names
 	formMax    = 64 << 10
 )
+
+// byPage is who the journal names.
+func byPage() stage.Principal { return orchestrator.OperatorBy(stage.ViaDashboard) }
 
 const (
 	wordsOff   = "Changing requests are off: ORCH_ADMIN_TOKEN is not set."

@@ -93,7 +93,7 @@ func eventOf(e orchestrator.JournalEntry) event {
 		return decisionOf(ev, r)
 	}
 	if a, err := e.Acted(); err == nil {
-		ev.Kind, ev.Head, ev.By = eventHuman, "asked for: "+a.What(), a.By
+		ev.Kind, ev.Head, ev.By = eventHuman, "asked for: "+a.What(), a.By.String()
 		return ev
 	}
 	if left, err := e.Left(); err == nil {
@@ -110,7 +110,7 @@ func eventOf(e orchestrator.JournalEntry) event {
 
 func decisionOf(ev event, r orchestrator.Recorded) event {
 	d := r.Decision
-	ev.Notes, ev.By = d.Notes, r.Event.By
+	ev.Notes, ev.By = d.Notes, r.Event.By.String()
 	ev.Head = string(r.Event.On)
 	if info, ok := stage.StatusNamed(stage.Status(r.Event.On)); ok {
 		ev.Kind, ev.Head = eventHuman, "set "+info.Name

@@ -1,0 +1,145 @@
+package plane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// wireActivity is one entry of a work item's log.
+type wireActivity struct {
+	Verb      string   `json:"verb"`
+	Field     *string  `json:"field"`
+	New       *string  `json:"new_value"`      // of a state: the column's name
+	NewID     *string  `json:"new_identifier"` // of a state: its id
+	Actor     *string  `json:"actor"`
+	CreatedAt wireTime `json:"created_at"`
+}
+
+// activitiesMax bounds how many pages of a log are read: what is older than some
+// thousands of entries is no news.
+const activitiesMax = 20
+
+// LastMove implements tracker.Log. Plane writes its log in the background, so that it
+// may be behind the board by a moment; a server that does not serve
+// it has none.
+func (c *Client) LastMove(ctx context.Context, projectID, itemID string) (tracker.Move, error) {
+	path := c.item(projectID, itemID) + "activities/"
+	values := url.Values{"per_page": {"100"}, "order_by": {"-created_at"}}
+	var made *tracker.Move
+	for range activitiesMax {
+		var p page[wireActivity]
+		err := c.call(ctx, call{method: http.MethodGet, path: path, query: values, out: &p})
+		if e := (*Error)(nil); errors.As(err, &e) && e.unserved {
+			return tracker.Move{}, fmt.Errorf("%w: %w", tracker.ErrNoLog, err)
+		}
+		if err != nil {
+			return tracker.Move{}, err
+		}
+		if p.Results == nil {
+			return tracker.Move{}, unreadable(path, "without results")
+		}
+		var newest *tracker.Move
+		for _, a := range p.Results {
+			m := a.move()
+			switch {
+			case a.Field != nil && *a.Field == "state" && (newest == nil || m.At.After(newest.At)):
+				newest = &m
+			case a.Field == nil && a.Verb == "created":
+				made = &m
+			}
+		}
+		if newest != nil {
+			return *newest, nil
+		}
+		if !p.More {
+			break
+		}
+		values.Set("cursor", p.Next)
+	}
+	if made != nil {
+		return *made, nil
+	}
+	return tracker.Move{}, fmt.Errorf("%w: item %s", tracker.ErrNoLog, itemID)
+}
+
+func (a wireActivity) move() tracker.Move {
+	m := tracker.Move{At: a.CreatedAt.Time}
+	for _, to := range []*string{a.New, a.NewID} { // the id, where there is one
+		if a.Field != nil && to != nil && *to != "" {
+			m.To = *to
+		}
+	}
+	if a.Actor != nil {
+		m.ActorID = *a.Actor
+	}
+	return m
+}
+
+// members are the people of the workspace as they were read last.
+type members struct {
+	byID map[string]tracker.Person
+	read time.Time
+}
+
+// Person implements tracker.People. Plane describes its members to an administrator of
+// the workspace, and refuses any other token.
+func (c *Client) Person(ctx context.Context, accountID string) (tracker.Person, error) {
+	c.mu.Lock()
+	known := c.members
+	c.mu.Unlock()
+	if known.byID == nil || c.opt.Now().Sub(known.read) >= boardTTL {
+		var err error
+		if known, err = c.readMembers(ctx); err != nil {
+			return tracker.Person{}, err
+		}
+	}
+	if p, ok := known.byID[accountID]; ok {
+		return p, nil
+	}
+	return tracker.Person{}, fmt.Errorf("%w: account %s", tracker.ErrNotFound, accountID)
+}
+
+func (c *Client) readMembers(ctx context.Context) (members, error) {
+	var list []struct {
+		ID    string `json:"id"`
+		Name  string `json:"display_name"`
+		Email string `json:"email"`
+		Role  int    `json:"role"`
+	}
+	path := "workspaces/" + url.PathEscape(c.opt.Workspace) + "/members/"
+	err := c.call(ctx, call{method: http.MethodGet, path: path, out: &list})
+	out := members{byID: map[string]tracker.Person{}, read: c.opt.Now()}
+	switch {
+	case err != nil:
+		return out, err
+	case list == nil:
+		return out, unreadable(path, "without a list")
+	}
+	for _, m := range list {
+		out.byID[m.ID] = tracker.Person{ID: m.ID, Name: m.Name, Email: m.Email, Role: roleName(m.Role)}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.members = out
+	return out, nil
+}
+
+// roleName is what Plane's pages call a role of the workspace.
+func roleName(role int) string {
+	switch role {
+	case 20:
+		return "admin"
+	case 15:
+		return "member"
+	case 5:
+		return "guest"
+	default:
+		return ""
+	}
+}

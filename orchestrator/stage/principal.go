@@ -1,0 +1,83 @@
+package stage
+
+import "encoding/json"
+
+// Kind is what kind of being has caused an event.
+type Kind string
+
+// Kinds of principals.
+const (
+	KindPerson   Kind = "person"   // at the tracker or the git host
+	KindBot      Kind = "bot"      // a machine's account there
+	KindOperator Kind = "operator" // of this service, by its API or dashboard
+	KindService  Kind = "service"  // an account of the service's own
+)
+
+// Via is the way that an event came by.
+type Via string
+
+// Ways.
+const (
+	ViaWebhook    Via = "webhook"    // of the tracker
+	ViaReconciler Via = "reconciler" // it was found on the board
+	ViaHost       Via = "host"       // a webhook of the git host
+	ViaAPI        Via = "api"
+	ViaDashboard  Via = "dashboard"
+)
+
+// Proof is what shows that it was the principal.
+type Proof string
+
+// Proofs.
+const (
+	ProofNone      Proof = "none"
+	ProofSignature Proof = "signature" // of the webhook that names it
+	ProofActivity  Proof = "activity"  // the tracker's own log names it
+	ProofToken     Proof = "token"     // an operator's
+)
+
+// Principal is who has caused an event, and how that is known. The zero Principal is
+// the service at its own work.
+type Principal struct {
+	Kind  Kind   `json:"kind,omitempty"` // empty for one of a journal that had only ids
+	ID    string `json:"id,omitempty"`   // of the account, as the tracker or the host has it
+	Name  string `json:"name,omitempty"`
+	Via   Via    `json:"via,omitempty"`
+	Proof Proof  `json:"proof,omitempty"`
+}
+
+// UnmarshalJSON reads the older form as well: an id alone.
+func (p *Principal) UnmarshalJSON(raw []byte) error {
+	*p = Principal{}
+	if len(raw) > 0 && raw[0] == '"' {
+		return json.Unmarshal(raw, &p.ID)
+	}
+	type plain Principal
+	return json.Unmarshal(raw, (*plain)(p))
+}
+
+// Who is the principal's name, or else its id; empty when neither is known.
+func (p Principal) Who() string {
+	if p.Name != "" {
+		return p.Name
+	}
+	return p.ID
+}
+
+// Proved reports whether it is shown who it was.
+func (p Principal) Proved() bool { return p.ID != "" && p.Proof != ProofNone && p.Proof != "" }
+
+// String is the principal for people: "Kim (webhook, signature)".
+func (p Principal) String() string {
+	who := p.Who()
+	if who == "" && p.Kind != "" {
+		who = "a " + string(p.Kind)
+	}
+	if p.Via == "" {
+		return who
+	}
+	if !p.Proved() {
+		return who + " (" + string(p.Via) + ", not proved)"
+	}
+	return who + " (" + string(p.Via) + ", " + string(p.Proof) + ")"
+}
