@@ -198,8 +198,8 @@ func TestTask(t *testing.T) {
 		w.settle(time.Hour)
 		text := plain(w.get("/tasks/1").body)
 		for _, part := range []string{
-			`human set Rejected by kim then : state at entry \d+ the acceptance criteria are missing`,
-			`human set Approved: analysis → architecture by kim`,
+			`human set Rejected by kim \(webhook, signature\) then : state at entry \d+ the acceptance criteria are missing`,
+			`human set Approved: analysis → architecture by kim \(webhook, signature\)`,
 			`Approved by kim`,
 			`run developer at work \(run \d+, attempt 1\) ok 1 s · 350 in · 20 out · \$0\.0015 · model .* output of run`,
 			`red check_ci_green: evidence red check_ci_green: .* not ok check`,

@@ -194,11 +194,11 @@ func (w *world) move(project, item string, to stage.Status) {
 	i, err := w.board.Item(context.Background(), project, item)
 	require.NoError(w, err)
 	i.Status = to
-	w.board.Put(i)
+	w.board.PutAs(w.kim, i)
 	w.cards++
 	n := fmt.Sprint(w.cards)
 	_, err = w.store.Receive(context.Background(), orchestrator.Delivery{Source: "plane", ID: n, BodyHash: n, ReceivedAt: time.Now()},
-		orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: project, ItemID: item, ActorID: w.kim, Status: true}))
+		orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: project, ItemID: item, ActorID: w.kim, Status: true, To: string(i.Status)}))
 	require.NoError(w, err)
 	w.settle(10 * time.Second)
 }

@@ -1,0 +1,72 @@
+package plane_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// A server that serves no activities has no log, which is something else than an item
+// that does not exist or a log that cannot be read now.
+func TestServerWithoutALog(t *testing.T) {
+	t.Parallel()
+	board := planetest.New(planetest.Options{Tokens: map[string]string{botToken: bot}, NoLog: true})
+	t.Cleanup(board.Close)
+	c := clientOf(t, board, nil)
+	p := board.AddProject("GPX", planetest.StandardStates()...)
+	id, err := board.AddItem(p, "t", "d")
+	require.NoError(t, err)
+	_, err = c.LastMove(t.Context(), p, id)
+	require.ErrorIs(t, err, tracker.ErrNoLog)
+	_, err = c.LastMove(t.Context(), p, "nothing")
+	require.NotErrorIs(t, err, tracker.ErrNoLog)
+	board.Fail(planetest.ErrorBefore, planetest.ErrorBefore, planetest.ErrorBefore)
+	_, err = c.LastMove(t.Context(), p, id)
+	require.NotErrorIs(t, err, tracker.ErrNoLog)
+	require.True(t, fault.Retryable(err), "it is waited for")
+}
+
+// The newest move is found on whatever page it is.
+func TestLongLog(t *testing.T) {
+	t.Parallel()
+	c, board := setup(t, nil)
+	p := board.AddProject("GPX", planetest.StandardStates()...)
+	id, err := board.AddItem(p, "t", "d")
+	require.NoError(t, err)
+	for range 60 { // each move is two entries
+		require.NoError(t, board.MoveAs("ann", id, "In Review"))
+		require.NoError(t, board.MoveAs(bot, id, "Analysis"))
+	}
+	require.NoError(t, board.MoveAs("ann", id, "Approved"))
+	m, err := c.LastMove(t.Context(), p, id)
+	require.NoError(t, err)
+	to, err := c.StatusOf(t.Context(), p, m.To)
+	require.NoError(t, err)
+	require.Equal(t, []any{"ann", stage.StatusApproved}, []any{m.ActorID, to})
+}
+
+// What Plane describes is remembered for a while; a token that may not read it is told
+// so, and nobody is taken for anybody.
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	c, board := setup(t, nil)
+	for role, want := range map[int]string{5: "guest", 15: "member", 20: "admin", 7: ""} {
+		board.AddMember(planetest.Member{ID: want, Role: role})
+	}
+	for _, want := range []string{"guest", "member", "admin", ""} {
+		p, err := c.Person(t.Context(), want)
+		require.NoError(t, err)
+		require.Equal(t, want, p.Role)
+	}
+	other, server := setup(t, nil)
+	server.Fail(planetest.Denied)
+	_, err := other.Person(t.Context(), "kim")
+	require.Error(t, err)
+	require.NotErrorIs(t, err, tracker.ErrNotFound)
+	require.False(t, fault.Retryable(err))
+}
