@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -220,6 +221,24 @@ func TestAnybodyStops(t *testing.T) {
 			require.Equal(r, stage.Cancelled, r.cancelled(item).State.Stage)
 		})
 	}
+}
+
+// A log that cannot be read keeps an approval that was lost waiting, and no STOP; nor
+// does it keep the reconciler from other cards.
+func TestLogThatIsAway(t *testing.T) {
+	reconciled(t, func(r *rig, _ *reconcile.Reconciler) {
+		approved, stopped := r.waiting(), r.waiting()
+		r.board.FailCall("LastMove", faulttest.Error(faulttest.Passing))
+		r.moveAs("lee", appProject, approved, stage.StatusApproved)
+		r.moveAs("lee", appProject, stopped, stage.StatusStop)
+		r.settle(time.Hour)
+		require.Equal(r, stage.Cancelled, r.cancelled(stopped).State.Stage)
+		require.Equal(r, stage.HoldApproval, r.task(approved).State.Hold)
+		r.board.FailCall("LastMove", nil)
+		r.settle(time.Hour)
+		require.Equal(r, stage.Done, r.task(approved).State.Stage)
+		require.Equal(r, "lee", r.told(approved, stage.OnApproved).Event.By.ID)
+	})
 }
 
 // With separate, who has started a task does not approve it.

@@ -109,7 +109,7 @@ func (r *Reconciler) missed(ctx context.Context, e *orchestrator.Engine, item tr
 		if on != stage.OnToAnalyse {
 			return false, nil
 		}
-		return r.persons(ctx, e, item)
+		return r.persons(ctx, e, item), nil
 	}
 	t := tasks[len(tasks)-1]
 	if t.State.Stage.Terminal() || item.StatusName == columns[t.State.Set] {
@@ -122,15 +122,19 @@ func (r *Reconciler) missed(ctx context.Context, e *orchestrator.Engine, item tr
 	if err != nil || !isNew {
 		return false, err
 	}
-	return r.persons(ctx, e, item)
+	return r.persons(ctx, e, item), nil
 }
 
 // persons reports whether a move may be a person's: not one that an account of the
-// service's own has made.
-func (r *Reconciler) persons(ctx context.Context, e *orchestrator.Engine, item tracker.Item) (bool, error) {
+// service's own has made. Where the log cannot be read the replayed event waits for it,
+// and the other cards do not.
+func (r *Reconciler) persons(ctx context.Context, e *orchestrator.Engine, item tracker.Item) bool {
 	ours, err := e.SetByUs(ctx, item)
+	if err != nil {
+		r.opt.Log.Warn("who has moved a work item cannot be read", "item", item.ID, "status", item.Status, "err", err)
+	}
 	if ours {
 		r.opt.Log.Warn("an account of the service's own has set a status that only people set; nothing is done", "item", item.ID, "status", item.Status)
 	}
-	return !ours, err
+	return !ours
 }
