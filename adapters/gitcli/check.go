@@ -2,13 +2,15 @@ package gitcli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
@@ -18,10 +20,15 @@ import (
 // stderrMax bounds what is kept of a check's reason, in bytes.
 const stderrMax = 4 << 10
 
-// RunCheck implements gates.Commands: it runs a command in a fresh checkout of
-// the judged commit, which is removed afterwards. The command sees PATH, HOME
-// and the task's facts, and nothing else of our environment.
+// RunCheck implements gates.Commands: it runs a command in a fresh checkout of the
+// judged commit, which is removed afterwards. Words of the command that name a file of
+// main, as it was fetched last, stand for that file in a checkout of main: a branch does
+// not judge itself. The command sees PATH, a HOME of its own and the task's facts, and
+// nothing else of our environment; all that it has started is ended with it.
 func (g *Git) RunCheck(ctx context.Context, argv []string, s gates.Subject) (exit int, stderr string, err error) {
+	if len(g.opt.Shim) == 0 {
+		return -1, "", errors.New("gitcli: Options.Shim is missing: the command that ends in RunCheckShim")
+	}
 	p, err := g.locate(work.Space{Repo: s.Task.Repo, CloneURL: "unused", Main: s.Task.Main, Branch: s.Task.Branch, WorkItem: s.Task.WorkItem})
 	if err != nil {
 		return -1, "", err
@@ -34,36 +41,104 @@ func (g *Git) RunCheck(ctx context.Context, argv []string, s gates.Subject) (exi
 		return -1, "", err
 	}
 	defer func() { _ = g.remove(temp) }() // what a check leaves in its checkout is nobody's
-	dir := filepath.Join(temp, "tree")
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	if err := g.export(ctx, p, s.SHA, filepath.Join(temp, "tree")); err != nil {
 		return -1, "", err
 	}
-	env := []string{"GIT_INDEX_FILE=" + filepath.Join(temp, "index")}
-	for _, args := range [][]string{{"read-tree", s.SHA}, {"checkout-index", "--all", "--force"}} {
-		if _, err := g.run(ctx, call{repo: p.mirror, tree: dir, env: env, args: args}); err != nil {
-			return -1, "", err
-		}
+	if argv, err = g.ofMain(ctx, p, argv, filepath.Join(temp, "main")); err != nil {
+		return -1, "", err
 	}
-	return g.check(ctx, argv, dir, s)
+	if err := os.Mkdir(filepath.Join(temp, "home"), 0o700); err != nil {
+		return -1, "", err
+	}
+	return g.check(ctx, argv, temp, s)
 }
 
-func (g *Git) check(ctx context.Context, argv []string, dir string, s gates.Subject) (int, string, error) {
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	if !filepath.IsAbs(argv[0]) && strings.ContainsRune(argv[0], '/') {
-		cmd.Path = filepath.Join(dir, argv[0])
+// export puts the files of a commit into a new directory.
+func (g *Git) export(ctx context.Context, p place, sha, dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
 	}
-	cmd.Dir = dir
+	env := []string{"GIT_INDEX_FILE=" + dir + ".index"}
+	for _, args := range [][]string{{"read-tree", sha}, {"checkout-index", "--all", "--force"}} {
+		if _, err := g.run(ctx, call{repo: p.mirror, tree: dir, env: env, args: args}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofMain replaces the words of a command that name files of main by those files, in a
+// checkout that it makes for them.
+func (g *Git) ofMain(ctx context.Context, p place, argv []string, dir string) ([]string, error) {
+	main, err := g.ref(ctx, p.mirror, "refs/remotes/origin/"+p.Main)
+	if err != nil || main == "" {
+		return nil, errors.Join(fmt.Errorf("the branch %s of %s was never fetched", p.Main, p.Repo), err)
+	}
+	argv = slices.Clone(argv)
+	exported := false
+	for i, word := range argv {
+		program := i == 0 && strings.ContainsRune(word, '/') && !filepath.IsAbs(word)
+		if i == 0 && !program || !filepath.IsLocal(word) || strings.ContainsAny(word, "\n\x00") {
+			continue
+		}
+		name := filepath.ToSlash(filepath.Clean(word))
+		found, err := g.run(ctx, call{repo: p.mirror, stdin: main + ":" + name + "\n", args: []string{"cat-file", "--batch-check=%(objecttype)"}})
+		if err != nil {
+			return nil, err
+		}
+		if strings.TrimSpace(found) != "blob" {
+			if program {
+				return nil, fmt.Errorf("%s has no file %s on %s: a check is run as main has it, so that no branch judges itself", p.Repo, name, p.Main)
+			}
+			continue
+		}
+		if !exported {
+			if err := g.export(ctx, p, main, dir); err != nil {
+				return nil, err
+			}
+			exported = true
+		}
+		argv[i] = filepath.Join(dir, name)
+	}
+	if !filepath.IsAbs(argv[0]) {
+		if strings.ContainsRune(argv[0], '/') {
+			return nil, fmt.Errorf("%w: the command %q leaves the repository", work.ErrBadName, argv[0])
+		}
+		if argv[0], err = exec.LookPath(argv[0]); err != nil {
+			return nil, err
+		}
+	}
+	return argv, nil
+}
+
+// endMax is how long the shim may take to end what a check has started.
+const endMax = 15 * time.Second
+
+func (g *Git) check(ctx context.Context, argv []string, temp string, s gates.Subject) (int, string, error) {
+	order, err := json.Marshal(argv)
+	if err != nil {
+		return -1, "", err
+	}
+	cmd := exec.CommandContext(ctx, g.opt.Shim[0], g.opt.Shim[1:]...)
+	cmd.Dir = filepath.Join(temp, "tree")
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(g.opt.Root, "home"), "LC_ALL=C.UTF-8",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(temp, "home"), "LC_ALL=C.UTF-8",
 		"SIGNALBOX_SHA=" + s.SHA, "SIGNALBOX_STAGE=" + string(s.Stage), "SIGNALBOX_REPO=" + s.Task.Repo,
 		"SIGNALBOX_BRANCH=" + s.Task.Branch, "SIGNALBOX_WORK_ITEM=" + s.Task.WorkItem, "SIGNALBOX_DOCS=" + s.Task.Docs,
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 2 * time.Second
+	stop, err := cmd.StdinPipe()
+	if err != nil {
+		return -1, "", err
+	}
+	cmd.Cancel = stop.Close // the shim ends then, and the check before
+	cmd.WaitDelay = endMax
 	var out strings.Builder
 	cmd.Stderr = &bounded{to: &out, left: stderrMax, cut: true}
-	err := cmd.Run()
+	if err := cmd.Start(); err != nil {
+		return -1, "", err
+	}
+	_, errOrder := io.WriteString(stop, string(order)+"\n")
+	err = errors.Join(cmd.Wait(), errOrder)
 	var failed *exec.ExitError
 	switch {
 	case ctx.Err() != nil:

@@ -52,6 +52,7 @@ type Options struct {
 	Timeout   time.Duration     // of one git call; default 5 min
 	Limits    Limits            // of what is taken of an attempt
 	Shared    bool              // several services share the tasks: commits are handed over through the remote
+	Shim      []string          // argv that ends in RunCheckShim, e.g. /proc/self/exe check-shim; without it no check is run
 	Log       *slog.Logger      // nil discards
 }
 

@@ -14,33 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
-	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
-
-// What an agent writes into its repository's configuration is not executed.
-func TestHostileRepository(t *testing.T) {
-	t.Parallel()
-	k := setup(t)
-	dir := k.open()
-	proof := filepath.Join(t.TempDir(), "proof")
-	script := filepath.Join(t.TempDir(), "evil.sh")
-	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\ntouch "+proof+"\n"), 0o755))
-	for _, key := range []string{"core.fsmonitor", "core.sshCommand", "uploadpack.packObjectsHook", "core.pager", "diff.external", "credential.helper"} {
-		run(t, dir, "config", key, script)
-	}
-	hooks := filepath.Join(k.root, "repos", "acme--app", "APP-1.git", "hooks")
-	for _, hook := range []string{"post-checkout", "reference-transaction", "pre-push", "post-update"} {
-		write(t, hooks, hook, "#!/bin/sh\ntouch "+proof+"\n")
-	}
-	run(t, dir, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "commit", "--quiet", "--allow-empty", "-m", "x")
-	tip := k.take()
-	require.True(t, tip.Changed)
-	k.open()
-	require.NoError(t, k.g.Push(t.Context(), k.space, tip.SHA, ""))
-	require.NoError(t, k.g.Close(t.Context(), k.space))
-	require.NoFileExists(t, proof)
-}
 
 func TestFiles(t *testing.T) {
 	t.Parallel()
@@ -64,30 +39,6 @@ func TestFiles(t *testing.T) {
 	require.Error(t, err)
 	_, err = k.g.Files(t.Context(), k.space, "HEAD")
 	require.ErrorIs(t, err, work.ErrBadName)
-}
-
-func TestRunCheck(t *testing.T) {
-	t.Parallel()
-	k := setup(t)
-	dir := k.open()
-	write(t, dir, "ok.sh", "#!/bin/sh\ntest -f README.md && test -z \"$SECRET\" && test \"$SIGNALBOX_BRANCH\" = "+k.space.Branch+"\n")
-	write(t, dir, "bad.sh", "#!/bin/sh\necho 'licence missing' >&2\nexit 2\n")
-	head := commit(t, dir, "odd.sh", "#!/bin/sh\nexit 9\n")
-	k.take()
-	s := gates.Subject{SHA: head, Task: gates.Task{Repo: "acme/app", Main: "main", Branch: k.space.Branch, WorkItem: "APP-1"}}
-	for script, want := range map[string]int{"./ok.sh": 0, "./bad.sh": 2, "./odd.sh": 9} {
-		exit, stderr, err := k.g.RunCheck(t.Context(), []string{script}, s)
-		require.NoError(t, err, script)
-		require.Equal(t, want, exit, "%s: %s", script, stderr)
-	}
-	_, stderr, err := k.g.RunCheck(t.Context(), []string{"./bad.sh"}, s)
-	require.NoError(t, err)
-	require.Equal(t, "licence missing\n", stderr)
-	_, _, err = k.g.RunCheck(t.Context(), []string{"./none.sh"}, s)
-	require.Error(t, err)
-	left, err := filepath.Glob(filepath.Join(k.root, "check-*"))
-	require.NoError(t, err)
-	require.Empty(t, left)
 }
 
 func TestManyAtOnce(t *testing.T) {

@@ -186,6 +186,13 @@ func TestLimits(t *testing.T) {
 			require.NoError(k, os.RemoveAll(name))
 			require.NoError(k, syscall.Mkfifo(name, 0o600))
 		}, "not a directory"},
+		"pipes beside it": {func(k *kit, dir string) {
+			commit(k, dir, "a.txt", "a")
+			for _, name := range []string{"packed-refs", "commondir", "objects/pack/pack-1.pack", "objects/info/commit-graph"} {
+				require.NoError(k, os.MkdirAll(filepath.Dir(filepath.Join(k.repo(), name)), 0o700))
+				require.NoError(k, syscall.Mkfifo(filepath.Join(k.repo(), name), 0o600))
+			}
+		}, ""},
 		"a sparse object": {func(k *kit, dir string) {
 			commit(k, dir, "a.txt", "a")
 			name := filepath.Join(k.repo(), "objects", "00", strings.Repeat("0", 38))
@@ -202,7 +209,7 @@ func TestLimits(t *testing.T) {
 			dir := k.open()
 			before := k.take().SHA
 			c.commit(k, dir)
-			head := run(t, dir, "rev-parse", "HEAD")
+			head := strings.TrimSpace(k.read("refs/heads/" + k.space.Branch))
 			tip, err := k.g.Take(t.Context(), k.space)
 			require.Empty(t, k.quarantines())
 			if c.says == "" {
@@ -216,6 +223,14 @@ func TestLimits(t *testing.T) {
 			require.Equal(t, before, run(t, at.Dir, "rev-parse", "HEAD"), "the next attempt begins where the last good one was")
 		})
 	}
+}
+
+// read is a file of the task's repository.
+func (k *kit) read(name string) string {
+	k.Helper()
+	body, err := os.ReadFile(filepath.Join(k.repo(), name))
+	require.NoError(k, err)
+	return string(body)
 }
 
 // object writes an object into the repository of a checkout.

@@ -15,7 +15,7 @@ import (
 // TestMain lets the test's own program be the demo, and everything that the demo
 // starts itself again as.
 func TestMain(m *testing.M) {
-	if os.Getenv("DEMO_MAIN") != "" || len(os.Args) > 1 && (os.Args[1] == "server" || os.Args[1] == "agent" || os.Args[1] == "agent-shim") {
+	if os.Getenv("DEMO_MAIN") != "" || len(os.Args) > 1 && (os.Args[1] == "server" || os.Args[1] == "agent" || os.Args[1] == "agent-shim" || os.Args[1] == "check-shim") {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())

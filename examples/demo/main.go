@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 )
@@ -64,6 +65,8 @@ func run(args []string, out, errs io.Writer) int {
 			return agent(out, errs)
 		case "agent-shim":
 			return agentcli.RunShim()
+		case "check-shim":
+			return gitcli.RunCheckShim()
 		}
 	}
 	var o options
@@ -128,7 +131,7 @@ func serve(errs io.Writer) int {
 }
 
 func serveWith(ctx context.Context, settings wiring.Settings, errs io.Writer) error {
-	service, err := wiring.Open(ctx, settings, []string{"/proc/self/exe", "agent-shim"}, settings.Logger(errs))
+	service, err := wiring.Open(ctx, settings, []string{"/proc/self/exe"}, settings.Logger(errs))
 	if err != nil {
 		return err
 	}

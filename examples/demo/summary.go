@@ -288,7 +288,7 @@ func (w *world) replay(ctx context.Context, s *summary) error {
 	if err != nil {
 		return err
 	}
-	service, err := wiring.Open(ctx, settings, []string{"/proc/self/exe", "agent-shim"}, slog.New(slog.DiscardHandler))
+	service, err := wiring.Open(ctx, settings, []string{"/proc/self/exe"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -46,6 +47,7 @@ type cli struct {
 	Replay   replayCmd   `cmd:"" help:"Decide every task's journal again, and say where the decision is another one now."`
 	Sim      simCmd      `cmd:"" help:"Let simulated worlds live by seed, and check what must hold in them."`
 	Shim     shimCmd     `cmd:"" name:"agent-shim" hidden:""`
+	Checks   checksCmd   `cmd:"" name:"check-shim" hidden:""`
 	Version  kong.VersionFlag
 }
 
@@ -106,7 +108,7 @@ func (serveCmd) Run(s *streams) error {
 	if err := hideMemory(); err != nil {
 		return fmt.Errorf("the memory of the service cannot be hidden from its agents: %w", err)
 	}
-	service, err := wiring.Open(ctx, settings, shim(), settings.Logger(s.err))
+	service, err := wiring.Open(ctx, settings, itself(), settings.Logger(s.err))
 	if err != nil {
 		return err
 	}
@@ -136,14 +138,22 @@ func load() (wiring.Settings, error) {
 	return settings, settings.Prepare()
 }
 
-// shim is how this program runs itself as the agents' shim.
-func shim() []string { return []string{"/proc/self/exe", "agent-shim"} }
+// itself is how this program runs itself, as the shim of agents and of checks.
+func itself() []string { return []string{"/proc/self/exe"} }
 
 type shimCmd struct{}
 
 // Run is the agents' shim; it does not return.
 func (shimCmd) Run() error {
 	os.Exit(agentcli.RunShim())
+	return nil
+}
+
+type checksCmd struct{}
+
+// Run is the shim of checks; it does not return.
+func (checksCmd) Run() error {
+	os.Exit(gitcli.RunCheckShim())
 	return nil
 }
 
@@ -200,7 +210,7 @@ func (doctorCmd) Run(s *streams) error {
 		return err
 	}
 	ctx := context.Background()
-	service, err := wiring.Open(ctx, settings, shim(), settings.Logger(io.Discard))
+	service, err := wiring.Open(ctx, settings, itself(), settings.Logger(io.Discard))
 	if err != nil {
 		return err
 	}

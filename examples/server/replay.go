@@ -33,7 +33,7 @@ func (c replayCmd) Run(s *streams) error {
 		return err
 	}
 	ctx := context.Background()
-	service, err := wiring.Open(ctx, settings, shim(), settings.Logger(io.Discard))
+	service, err := wiring.Open(ctx, settings, itself(), settings.Logger(io.Discard))
 	if err != nil {
 		return err
 	}

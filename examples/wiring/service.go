@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,12 +85,13 @@ func Version() string {
 	return "(devel)"
 }
 
-// Open puts the service together. shim is the command that ends in
-// agentcli.RunShim. Close it when it is not needed any more.
-func Open(ctx context.Context, s Settings, shim []string, log *slog.Logger) (*Service, error) {
+// Open puts the service together. program is how this program is run again: with
+// agent-shim it ends in agentcli.RunShim, with check-shim in gitcli.RunCheckShim.
+// Close it when it is not needed any more.
+func Open(ctx context.Context, s Settings, program []string, log *slog.Logger) (*Service, error) {
 	v := &Service{Settings: s, Log: log, identity: identity{since: time.Now()}, stopping: make(chan struct{})}
 	v.endWaits = sync.OnceFunc(func() { close(v.stopping) })
-	if err := v.adapters(ctx, shim); err != nil {
+	if err := v.adapters(ctx, program); err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
 	if err := v.engine(); err != nil {
@@ -106,7 +108,7 @@ func Open(ctx context.Context, s Settings, shim []string, log *slog.Logger) (*Se
 }
 
 // adapters opens what the engine works with.
-func (v *Service) adapters(ctx context.Context, shim []string) (err error) {
+func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	s := v.Settings
 	if err := s.NeedsToServe(); err != nil {
 		return err
@@ -136,13 +138,14 @@ func (v *Service) adapters(ctx context.Context, shim []string) (err error) {
 		}
 	}
 	v.Git, err = gitcli.New(ctx, gitcli.Options{
-		Root: filepath.Join(s.DataDir, "git"), Tokens: map[string]string{s.CloneBase: s.GitHubToken}, Timeout: s.GitTimeout, Shared: s.Shared(), Log: v.Log,
+		Root: filepath.Join(s.DataDir, "git"), Tokens: map[string]string{s.CloneBase: s.GitHubToken}, Timeout: s.GitTimeout, Shared: s.Shared(),
+		Shim: append(slices.Clone(program), "check-shim"), Log: v.Log,
 	})
 	if err != nil {
 		return err
 	}
 	v.Agents, err = agentcli.New(agentcli.Options{
-		Default: s.Agent, LogDir: filepath.Join(s.DataDir, "logs"), StateDir: filepath.Join(s.DataDir, "running"), Shim: shim,
+		Default: s.Agent, LogDir: filepath.Join(s.DataDir, "logs"), StateDir: filepath.Join(s.DataDir, "running"), Shim: append(slices.Clone(program), "agent-shim"),
 		TermGrace: s.AgentTermGrace, EnvAllow: append(agentcli.DefaultEnv(), s.AgentEnv...), Prices: s.AgentPrices, Log: v.Log,
 	})
 	if err != nil {

@@ -1,0 +1,129 @@
+package gitcli_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/gitcli"
+	"github.com/signalbox-dev/signalbox/gates"
+)
+
+// TestMain lets the test's own program be the shim of checks.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "check-shim" {
+		os.Exit(gitcli.RunCheckShim())
+	}
+	os.Exit(m.Run())
+}
+
+// checking is a kit whose main has programs, and whose branch has other ones of the
+// same names.
+func checking(t *testing.T, main, branch map[string]string) (*kit, gates.Subject) {
+	t.Helper()
+	k := setup(t)
+	for name, body := range main {
+		k.pushMain(name, body)
+	}
+	var err error
+	k.g, err = gitcli.New(t.Context(), gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}})
+	require.NoError(t, err)
+	dir := k.open()
+	for name, body := range branch {
+		write(t, dir, name, body)
+	}
+	head := commit(t, dir, "judged.txt", "of the branch\n")
+	k.take()
+	return k, gates.Subject{SHA: head, Stage: "development", Task: gates.Task{Repo: "acme/app", Main: "main", Branch: k.space.Branch, WorkItem: "APP-1"}}
+}
+
+func TestRunCheck(t *testing.T) {
+	t.Parallel()
+	k, s := checking(t, map[string]string{
+		"bin/ok":  "#!/bin/sh\ntest -f README.md && test -f judged.txt && test -w . && test -z \"$(ls -A $HOME)\" && test \"$SIGNALBOX_BRANCH\" = feature/APP-1-cache\n",
+		"bin/bad": "#!/bin/sh\necho 'licence missing' >&2\nexit 2\n", "bin/odd": "#!/bin/sh\nexit 9\n", "bin/killed": "#!/bin/sh\nkill -9 $$\n",
+	}, nil)
+	for program, want := range map[string]int{"./bin/ok": 0, "./bin/bad": 2, "./bin/odd": 9, "./bin/killed": 137, "bin/odd": 9} {
+		exit, stderr, err := k.g.RunCheck(t.Context(), []string{program}, s)
+		require.NoError(t, err, program)
+		require.Equal(t, want, exit, "%s: %s", program, stderr)
+	}
+	_, stderr, err := k.g.RunCheck(t.Context(), []string{"./bin/bad"}, s)
+	require.NoError(t, err)
+	require.Equal(t, "licence missing\n", stderr)
+	for _, program := range []string{"./none", "no-such-program", "../x", "./bin"} {
+		_, _, err = k.g.RunCheck(t.Context(), []string{program}, s)
+		require.Error(t, err, program)
+	}
+	left, err := filepath.Glob(filepath.Join(k.root, "check-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// A branch that changes the check is judged by the one of main.
+func TestBranchesDoNotJudgeThemselves(t *testing.T) {
+	t.Parallel()
+	red := "#!/bin/sh\n[ \"$1\" = --strict ] && . \"$(dirname \"$0\")/rules\"\n"
+	k, s := checking(t, map[string]string{"bin/check-licences": red, "bin/rules": "grep -q licence judged.txt && exit 0; echo no licence >&2; exit 2\n", "check.txt": "of main\n"},
+		map[string]string{"bin/check-licences": "#!/bin/sh\nexit 0\n", "bin/rules": "exit 0\n", "bin/new": "#!/bin/sh\nexit 0\n", "check.txt": "of the branch\n"})
+	for _, argv := range [][]string{{"./bin/check-licences", "--strict"}, {"sh", "bin/check-licences", "--strict"}, {"sh", "./bin/../bin/check-licences", "--strict"}} {
+		exit, stderr, err := k.g.RunCheck(t.Context(), argv, s)
+		require.NoError(t, err)
+		require.Equal(t, 2, exit, argv)
+		require.Equal(t, "no licence\n", stderr)
+	}
+	_, _, err := k.g.RunCheck(t.Context(), []string{"./bin/new"}, s)
+	require.ErrorContains(t, err, "has no file bin/new on main")
+	exit, _, err := k.g.RunCheck(t.Context(), []string{"grep", "-q", "of the branch", "judged.txt"}, s)
+	require.NoError(t, err)
+	require.Zero(t, exit, "what main does not have is the branch's")
+}
+
+// Nothing that a check has started outlives it, and it sees no setting of ours.
+func TestChecksLeaveNothing(t *testing.T) {
+	t.Setenv("ORCH_GITHUB_TOKEN", "canary-of-a-token")
+	daemon := "#!/bin/sh\n(cd /; setsid env -i sh -c 'exec sleep 4243' >/dev/null 2>&1 &) \nsetsid sh -c 'sleep 4243 & sleep 4243' >/dev/null 2>&1 &\nsleep .2\n" +
+		"cat /proc/self/environ /proc/$PPID/environ >environ\ngrep -q ORCH_ environ && exit 2\n"
+	k, s := checking(t, map[string]string{"bin/daemon": daemon + "exit 0\n", "bin/hangs": daemon + "exec sleep 4243\n"}, nil)
+	exit, stderr, err := k.g.RunCheck(t.Context(), []string{"./bin/daemon"}, s)
+	require.NoError(t, err)
+	require.Zero(t, exit, stderr)
+	require.Empty(t, sleepers(t))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := k.g.RunCheck(ctx, []string{"./bin/hangs"}, s)
+		ended <- err
+	}()
+	require.Eventually(t, func() bool { return len(sleepers(t)) == 4 }, time.Minute, 10*time.Millisecond)
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.Empty(t, sleepers(t))
+}
+
+// sleepers are the processes that the checks above start.
+func sleepers(t *testing.T) (out []string) {
+	t.Helper()
+	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	require.NoError(t, err)
+	for _, name := range names {
+		if body, err := os.ReadFile(name); err == nil && bytes.Equal(body, []byte("sleep\x004243\x00")) {
+			out = append(out, strings.TrimSuffix(strings.TrimPrefix(name, "/proc/"), "/cmdline"))
+		}
+	}
+	return out
+}
+
+func TestChecksNeedAShim(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	_, _, err := k.g.RunCheck(t.Context(), []string{"true"}, gates.Subject{})
+	require.ErrorContains(t, err, "Options.Shim")
+}
