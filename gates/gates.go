@@ -118,7 +118,8 @@ type Reviews interface {
 	Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error)
 }
 
-// Commands runs the command of a command check in a checkout of Subject.SHA.
+// Commands runs the command of a command check in a checkout of Subject.SHA. Its program
+// is not the judged branch's.
 type Commands interface {
 	RunCheck(ctx context.Context, argv []string, s Subject) (exit int, stderr string, err error)
 }

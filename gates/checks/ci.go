@@ -104,7 +104,7 @@ func judgeCI(s gates.Subject, list []githost.Check) gates.Verdict {
 }
 
 // Command makes a gate of an executable, run in a checkout of the judged
-// commit: exit code 0 is green, 2 is red with what it wrote to stderr as the
+// commit (see gates.Commands): exit code 0 is green, 2 is red with what it wrote to stderr as the
 // reason, anything else is an error of the check itself.
 func Command(name string, argv ...string) gates.Gate {
 	return gates.Func(name, func(ctx context.Context, s gates.Subject) gates.Verdict {
