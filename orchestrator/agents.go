@@ -295,14 +295,17 @@ func (e *Engine) command(ctx context.Context, p Project, t Task, l stage.Launch,
 		target = tip.SHA
 	}
 	docs := p.Docs(t.WorkItemID)
+	env := map[string]string{
+		"SIGNALBOX_BRANCH": t.Branch, "SIGNALBOX_DOCS": docs, "SIGNALBOX_SHA": target,
+		"SIGNALBOX_PHASE": string(l.Phase), "SIGNALBOX_FEEDBACK": l.Feedback, "SIGNALBOX_TITLE": t.Title,
+	}
+	for name, value := range env {
+		env[name] = cut(value, envMax, " (cut; the prompt has more)")
+	}
 	return work.Command{
 		TaskID: t.ID, WorkItem: t.WorkItemID, Repo: t.Repo, Role: l.Role, Stage: l.Stage, Run: l.Run,
 		Attempt: c.Job.Attempt, Dir: dir, Agent: p.Agents[l.Role], Timeout: e.opt.AgentTimeout,
-		Prompt: Prompt(p, t, l, target, e.answers(ctx, p, t)), Report: l.ReportFile(),
-		Env: map[string]string{
-			"SIGNALBOX_BRANCH": t.Branch, "SIGNALBOX_DOCS": docs, "SIGNALBOX_SHA": target,
-			"SIGNALBOX_PHASE": string(l.Phase), "SIGNALBOX_FEEDBACK": l.Feedback, "SIGNALBOX_TITLE": t.Title,
-		},
+		Prompt: Prompt(p, t, l, target, e.answers(ctx, p, t)), Report: l.ReportFile(), Env: env,
 	}
 }
 

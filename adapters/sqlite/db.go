@@ -17,6 +17,7 @@ import (
 	_ "embed" // for schema.sql
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -78,6 +79,9 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Driver == "" {
 		o.Driver = "sqlite"
 	}
+	if err := private(o.Path); err != nil {
+		return nil, fmt.Errorf("sqlite: %w", err)
+	}
 	d := &DB{now: o.Now, log: o.Log, stmts: map[string]*sql.Stmt{}, mem: newMemory(), reqs: make(chan *request, 1024), wakers: wakers{byPool: map[string]chan struct{}{}}}
 	if err := d.open(ctx, o.Driver, o.Path); err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlite: %s: %w", o.Path, err), d.closeFiles())
@@ -85,6 +89,28 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	d.group = run.New(context.WithoutCancel(ctx), o.Log)
 	d.group.Go("sqlite writer", d.writer)
 	return d, nil
+}
+
+// private keeps the file, and those beside it, from other users, in a directory that they
+// may read too. SQLite makes the others with the mode of the first.
+func private(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			err = os.Chmod(name, 0o600)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 func dsn(path string, extra ...string) string {

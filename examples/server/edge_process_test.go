@@ -10,9 +10,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -178,4 +181,44 @@ func TestWebhooksHaveTheirOwnListener(t *testing.T) {
 	item := w.card("HKS", "Come in")
 	w.move(item, "To Analyse")
 	w.until("the webhook begins a task", func() bool { return len(w.tasks(item)) == 1 })
+}
+
+// Nothing in the data directory can be read by other users, although the directory itself
+// can, and although an older version has left files that could.
+func TestDataIsPrivate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, &place{prefix: "PRV"})
+	item := w.card("PRV", "x")
+	w.move(item, "To Analyse")
+	w.approve(item)
+	w.until("the task goes on", func() bool { return len(w.runs("PRV-1")) > 1 })
+	w.end(syscall.SIGKILL)
+	data := w.path("data")
+	require.NoError(t, os.Chmod(data, 0o755))
+	files := []string{"signalbox.db", "signalbox.db-wal", "signalbox.db-shm"}
+	for _, name := range files {
+		require.NoError(t, os.Chmod(filepath.Join(data, name), 0o644)) //nolint:gosec // what an older version has left
+	}
+	w.start()
+	list, err := os.ReadDir(data)
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, e := range list {
+		info, err := e.Info()
+		require.NoError(t, err)
+		require.Zero(t, info.Mode().Perm()&0o077, e.Name())
+		seen[e.Name()] = true
+	}
+	for _, name := range files {
+		require.True(t, seen[name], name)
+	}
+	w.end(syscall.SIGTERM)
+	require.NoError(t, os.RemoveAll(data))
+	require.NoError(t, os.Mkdir(data, 0o755)) //nolint:gosec // as a volume is
+	w.start()
+	for _, name := range files {
+		info, err := os.Stat(filepath.Join(data, name))
+		require.NoError(t, err)
+		require.Zero(t, info.Mode().Perm()&0o077, name)
+	}
 }

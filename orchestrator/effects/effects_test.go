@@ -28,6 +28,7 @@ type kit struct {
 	testing.TB
 	board   *memtracker.Board
 	host    *memhost.Host
+	merges  *titled
 	chat    *memmessenger.Chat
 	place   *memwork.Place
 	store   *memstore.Store
@@ -38,13 +39,13 @@ type kit struct {
 func setup(t testing.TB) *kit {
 	t.Helper()
 	k := &kit{TB: t, board: memtracker.New(nil), host: memhost.New(), chat: memmessenger.New(), place: memwork.New(nil), store: memstore.New(nil)}
-	k.place.OnPush = k.host.Push
+	k.place.OnPush, k.merges = k.host.Push, &titled{Host: k.host}
 	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
 	require.NoError(t, err)
 	k.board.AddProject("p", stage.StatusToAnalyse, stage.StatusInProgress, stage.StatusDone)
 	k.board.Put(tracker.Item{ID: "i", ProjectID: "p", Title: "T", Status: stage.StatusToAnalyse})
 	k.runners = effects.Runners(effects.Deps{
-		Store: k.store, Jobs: k.store, Projects: projects, Tracker: k.board, Host: k.host, Messenger: k.chat, Workspaces: k.place,
+		Store: k.store, Jobs: k.store, Projects: projects, Tracker: k.board, Host: k.merges, Messenger: k.chat, Workspaces: k.place,
 	})
 	k.task = orchestrator.Task{
 		ID: 1, Repo: "acme/app", TrackerProjectID: "p", TrackerIssueID: "i", WorkItemID: "APP-1", Branch: "feature/APP-1-t", Title: "T",

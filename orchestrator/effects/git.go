@@ -75,10 +75,9 @@ func wantsPullRequest(s stage.State) bool {
 }
 
 func pullRequest(p orchestrator.Project, t orchestrator.Task) githost.NewPullRequest {
-	title := []rune(strings.Join(strings.Fields(t.Title), " "))
 	return githost.NewPullRequest{
 		Repo: p.Repo, Head: t.Branch, Base: p.Main,
-		Title: t.WorkItemID + ": " + string(title[:min(len(title), 200)]),
+		Title: subject(t),
 		Body:  "Requirements, design and reports: `" + p.Docs(t.WorkItemID) + "/` on this branch.",
 	}
 }
@@ -118,7 +117,7 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p orchestrat
 	if pr.HeadSHA != e.SHA {
 		return "", fmt.Errorf("%w: it is at %.12s, %.12s was judged", githost.ErrHeadMoved, pr.HeadSHA, e.SHA)
 	}
-	return d.Host.Merge(ctx, githost.Merge{Repo: p.Repo, Number: pr.Number, HeadSHA: e.SHA, Title: t.WorkItemID + ": " + t.Title})
+	return d.Host.Merge(ctx, githost.Merge{Repo: p.Repo, Number: pr.Number, HeadSHA: e.SHA, Title: subject(t)})
 }
 
 func report(e orchestrator.Effect, ev stage.Event) queue.Outcome {
