@@ -21,11 +21,11 @@ func TestGuessesAreCountedTogether(t *testing.T) {
 		h.ServeHTTP(w, r)
 		return w.Code
 	}
-	const clear, retry = "/api/gps-tracks/cache/clear", "/tasks/1/retry"
-	for _, path := range []string{clear, retry, clear, retry, clear} {
+	const empty, retry = "/api/gps-tracks/cache/clear", "/tasks/1/retry"
+	for _, path := range []string{empty, retry, empty, retry, empty} {
 		require.Equal(t, http.StatusUnauthorized, ask(path, "guess", "192.0.2.1"), path)
 	}
-	for _, path := range []string{clear, retry} {
+	for _, path := range []string{empty, retry} {
 		require.Equal(t, http.StatusTooManyRequests, ask(path, "the-operators-token", "192.0.2.1"), path)
 		require.NotEqual(t, http.StatusTooManyRequests, ask(path, "the-operators-token", "192.0.2.2"), path)
 	}

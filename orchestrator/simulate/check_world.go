@@ -104,7 +104,7 @@ func (c *checker) finished(claim queue.Claim, o queue.Outcome, held bool, err er
 
 // acknowledged looks whether a body that was answered with 2xx is stored.
 func (c *checker) acknowledged(body []byte) {
-	if !c.received[sign(body)] {
+	if !c.received[hashOf(body)] {
 		c.fail(DurableAck, "a webhook was answered with 2xx and is not stored: %s", body)
 	}
 }

@@ -55,6 +55,12 @@ func check(h http.Header) (*signature.Check, error) {
 	return signature.Of(hookSecret).Check(given), nil
 }
 
+// hashOf is what a stored delivery is known by.
+func hashOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
 func sign(body []byte) string {
 	mac := hmac.New(sha256.New, []byte(hookSecret))
 	mac.Write(body)
