@@ -131,10 +131,26 @@ func (c *Client) statuses(ctx context.Context, owner, name, sha string) (out []g
 		for _, s := range combined.Statuses {
 			out = append(out, githost.Check{Name: s.GetContext(), State: stateOf(s.GetState()), Kind: "status", URL: s.GetTargetURL(), Note: s.GetDescription()})
 		}
-		if opt.Page = resp.NextPage; opt.Page == 0 {
-			return out, nil
+		if more, err := next(&opt.Page, resp); err != nil || !more {
+			return out, err
 		}
 	}
+}
+
+// pagesMax is more pages than anybody has.
+const pagesMax = 100
+
+// next goes to the next page. Pages that lead back, or never end, are an error: what is
+// missing could be what failed.
+func next(page *int, resp *gh.Response) (more bool, err error) {
+	if resp.NextPage == 0 {
+		return false, nil
+	}
+	if resp.NextPage <= *page || resp.NextPage > pagesMax {
+		return false, &Error{Status: http.StatusOK, what: fmt.Sprintf("page %d of a list leads to page %d", max(*page, 1), resp.NextPage), again: true}
+	}
+	*page = resp.NextPage
+	return true, nil
 }
 
 // checkRuns reads all pages. GitHub gives the newest run of each name in each
@@ -155,8 +171,8 @@ func (c *Client) checkRuns(ctx context.Context, owner, name, sha string) (out []
 				Name: r.GetName(), State: conclusion(r.GetStatus(), r.GetConclusion()), Kind: "check_run", URL: r.GetHTMLURL(), Note: r.GetOutput().GetTitle(),
 			})
 		}
-		if opt.Page = resp.NextPage; opt.Page == 0 {
-			return out, nil
+		if more, err := next(&opt.Page, resp); err != nil || !more {
+			return out, err
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -33,23 +34,111 @@ func (c *Client) Delivery(h http.Header) (id, event string) {
 	return h.Get(gh.DeliveryIDHeader), h.Get(gh.EventTypeHeader)
 }
 
+// payload is what is read of webhooks, of all kinds: few fields, so that a payload whose
+// others have changed is read all the same. GitHub never sends again what was refused.
+type payload struct {
+	Action     string  `json:"action"`
+	Number     int64   `json:"number"`
+	Repository account `json:"repository"`
+	Sender     account `json:"sender"`
+
+	SHA      string   `json:"sha"` // of a status
+	State    string   `json:"state"`
+	Context  string   `json:"context"`
+	Branches []branch `json:"branches"`
+
+	CheckRun struct {
+		run
+		CheckSuite run `json:"check_suite"`
+	} `json:"check_run"`
+	CheckSuite  run `json:"check_suite"`
+	WorkflowRun run `json:"workflow_run"`
+
+	PullRequest struct {
+		Number         int64  `json:"number"`
+		State          string `json:"state"`
+		Merged         bool   `json:"merged"`
+		MergeCommitSHA string `json:"merge_commit_sha"`
+		Head           struct {
+			Ref  string  `json:"ref"`
+			SHA  string  `json:"sha"`
+			Repo account `json:"repo"`
+		} `json:"head"`
+	} `json:"pull_request"`
+	Review struct {
+		State    string `json:"state"`
+		Body     string `json:"body"`
+		CommitID string `json:"commit_id"`
+	} `json:"review"`
+
+	Ref     string `json:"ref"`
+	After   string `json:"after"`
+	Issue   struct{ Number int64 }
+	Comment struct{ Body string }
+}
+
+// account is a repository or a user.
+type account struct {
+	FullName string `json:"full_name"`
+	Login    string `json:"login"`
+	Type     string `json:"type"`
+}
+
+type branch struct {
+	Name   string `json:"name"`
+	Commit struct {
+		SHA string `json:"sha"`
+	} `json:"commit"`
+}
+
+// run is a check run, a check suite or a workflow run.
+type run struct {
+	HeadSHA    string  `json:"head_sha"`
+	HeadBranch string  `json:"head_branch"`
+	Status     string  `json:"status"`
+	Conclusion string  `json:"conclusion"`
+	HeadRepo   account `json:"head_repository"`
+}
+
+// readers are the events that are of interest.
+var readers = map[string]func(payload) githost.Hook{
+	"status": statusHook,
+	"check_run": func(p payload) githost.Hook {
+		r := p.CheckRun.run
+		r.HeadBranch = p.CheckRun.CheckSuite.HeadBranch
+		return ciHook(p, r)
+	},
+	"check_suite":         func(p payload) githost.Hook { return ciHook(p, p.CheckSuite) },
+	"workflow_run":        func(p payload) githost.Hook { return ciHook(p, here(p.WorkflowRun, p.Repository.FullName)) },
+	"pull_request":        pullRequestHook,
+	"pull_request_review": reviewHook,
+	"push": func(p payload) githost.Hook {
+		return githost.Hook{Kind: githost.HookPush, SHA: p.After, Branch: branchOf(p.Ref)}
+	},
+	"issue_comment": func(p payload) githost.Hook {
+		return githost.Hook{Kind: githost.HookComment, Action: p.Action, Number: p.Issue.Number, Body: p.Comment.Body}
+	},
+}
+
 // Decode implements githost.Receiver.
 func (c *Client) Decode(event string, body []byte) (githost.Hook, error) {
-	if gh.EventForType(event) == nil {
+	read, known := readers[event]
+	if !known {
 		if !json.Valid(body) {
 			return githost.Hook{}, errors.New("github: the payload is not JSON")
 		}
 		return githost.Hook{Kind: githost.HookOther, Event: event}, nil
 	}
-	parsed, err := gh.ParseWebHook(event, body)
-	if err != nil {
+	var p payload
+	if err := json.Unmarshal(body, &p); err != nil {
 		return githost.Hook{}, fmt.Errorf("github: the payload of %q cannot be read: %w", event, err)
 	}
-	h := decode(parsed)
+	h := read(p)
 	h.Event, h.Unsigned = event, len(c.opt.Secrets) == 0 && c.opt.Insecure
 	if h.Kind == githost.HookOther {
 		return h, nil
 	}
+	h.Repo, h.Sender, h.Bot = p.Repository.FullName, p.Sender.Login, p.Sender.Type == bot
 	if lacks := missing(h); lacks != "" {
 		return githost.Hook{}, fmt.Errorf("github: a webhook of %q without %s", event, lacks)
 	}
@@ -75,91 +164,56 @@ func missing(h githost.Hook) string {
 	}
 }
 
-func decode(parsed any) githost.Hook {
-	switch e := parsed.(type) {
-	case *gh.StatusEvent:
-		return statusHook(e)
-	case *gh.CheckRunEvent:
-		r := e.GetCheckRun()
-		return ciHook(e.GetAction(), e.GetRepo(), e.GetSender(), r.GetHeadSHA(), r.GetCheckSuite().GetHeadBranch(), r.GetStatus(), r.GetConclusion())
-	case *gh.CheckSuiteEvent:
-		s := e.GetCheckSuite()
-		return ciHook(e.GetAction(), e.GetRepo(), e.GetSender(), s.GetHeadSHA(), s.GetHeadBranch(), s.GetStatus(), s.GetConclusion())
-	case *gh.WorkflowRunEvent:
-		w := e.GetWorkflowRun()
-		return ciHook(e.GetAction(), e.GetRepo(), e.GetSender(), w.GetHeadSHA(), branchHere(w, e.GetRepo()), w.GetStatus(), w.GetConclusion())
-	case *gh.PullRequestEvent:
-		return pullRequestHook(e)
-	case *gh.PullRequestReviewEvent:
-		return reviewHook(e)
-	case *gh.PushEvent:
-		return githost.Hook{Kind: githost.HookPush, Repo: e.GetRepo().GetFullName(), SHA: e.GetAfter(), Branch: branchOf(e.GetRef()), Sender: e.GetSender().GetLogin()}
-	case *gh.IssueCommentEvent:
-		return githost.Hook{
-			Kind: githost.HookComment, Action: e.GetAction(), Repo: e.GetRepo().GetFullName(), Number: int64(e.GetIssue().GetNumber()),
-			Body: e.GetComment().GetBody(), Sender: e.GetSender().GetLogin(),
-		}
-	default:
-		return githost.Hook{Kind: githost.HookOther}
-	}
-}
-
-func ciHook(action string, repo *gh.Repository, sender *gh.User, sha, branch, status, result string) githost.Hook {
-	state := conclusion(status, result)
-	return githost.Hook{
-		Kind: githost.HookCI, Action: action, Repo: repo.GetFullName(), SHA: sha, Branch: branch, State: string(state),
-		Finished: state != githost.CheckPending, Sender: sender.GetLogin(),
-	}
+func ciHook(p payload, r run) githost.Hook {
+	state := conclusion(r.Status, r.Conclusion)
+	return githost.Hook{Kind: githost.HookCI, Action: p.Action, SHA: r.HeadSHA, Branch: r.HeadBranch, State: string(state), Finished: state != githost.CheckPending}
 }
 
 // statusHook keeps only the branches whose head is the commit: GitHub lists
 // those that contain it.
-func statusHook(e *gh.StatusEvent) githost.Hook {
-	state := stateOf(e.GetState())
-	h := githost.Hook{
-		Kind: githost.HookCI, Action: e.GetContext(), Repo: e.GetRepo().GetFullName(), SHA: e.GetSHA(), State: string(state),
-		Finished: state != githost.CheckPending, Sender: e.GetSender().GetLogin(),
-	}
-	for _, b := range e.Branches {
-		if b.GetCommit().GetSHA() == h.SHA {
-			h.Branches = append(h.Branches, b.GetName())
+func statusHook(p payload) githost.Hook {
+	state := stateOf(p.State)
+	h := githost.Hook{Kind: githost.HookCI, Action: p.Context, SHA: p.SHA, State: string(state), Finished: state != githost.CheckPending}
+	for _, b := range p.Branches {
+		if b.Commit.SHA == h.SHA {
+			h.Branches = append(h.Branches, b.Name)
 		}
 	}
 	return h
 }
 
-// branchHere is a workflow run's branch unless it is a fork's.
-func branchHere(w *gh.WorkflowRun, repo *gh.Repository) string {
-	if from := w.GetHeadRepository().GetFullName(); from != "" && !strings.EqualFold(from, repo.GetFullName()) {
-		return ""
+// here is a workflow run without its branch when that is a fork's.
+func here(r run, repo string) run {
+	if from := r.HeadRepo.FullName; from != "" && !strings.EqualFold(from, repo) {
+		r.HeadBranch = ""
 	}
-	return w.GetHeadBranch()
+	return r
 }
 
-func pullRequestHook(e *gh.PullRequestEvent) githost.Hook {
-	pr := e.GetPullRequest()
+// branchHere is a pull request's branch unless it is a fork's.
+func branchHere(p payload) string {
+	if head := p.PullRequest.Head; strings.EqualFold(head.Repo.FullName, p.Repository.FullName) {
+		return head.Ref
+	}
+	return ""
+}
+
+func pullRequestHook(p payload) githost.Hook {
+	pr := p.PullRequest
 	h := githost.Hook{
-		Kind: githost.HookPullRequest, Action: e.GetAction(), Repo: e.GetRepo().GetFullName(), SHA: pr.GetHead().GetSHA(),
-		Number: int64(e.GetNumber()), State: pr.GetState(), Sender: e.GetSender().GetLogin(),
+		Kind: githost.HookPullRequest, Action: p.Action, SHA: pr.Head.SHA, Branch: branchHere(p), Number: cmp.Or(p.Number, pr.Number), State: pr.State,
 	}
-	if ours(pr, h.Repo) {
-		h.Branch = pr.GetHead().GetRef()
-	}
-	if h.Action == "closed" && pr.GetMerged() {
-		h.Kind, h.MergeSHA = githost.HookMerged, pr.GetMergeCommitSHA()
+	if h.Action == "closed" && pr.Merged {
+		h.Kind, h.MergeSHA = githost.HookMerged, pr.MergeCommitSHA
 	}
 	return h
 }
 
-func reviewHook(e *gh.PullRequestReviewEvent) githost.Hook {
-	pr, r := e.GetPullRequest(), e.GetReview()
-	state, _ := reviewState(r.GetState())
+func reviewHook(p payload) githost.Hook {
+	r := p.Review
+	state, _ := reviewState(r.State)
 	h := githost.Hook{
-		Kind: githost.HookReview, Action: e.GetAction(), Repo: e.GetRepo().GetFullName(), SHA: r.GetCommitID(),
-		Number: int64(pr.GetNumber()), State: string(state), Body: r.GetBody(), Sender: e.GetSender().GetLogin(), Bot: isBot(e.GetSender()),
-	}
-	if ours(pr, h.Repo) {
-		h.Branch = pr.GetHead().GetRef()
+		Kind: githost.HookReview, Action: p.Action, SHA: r.CommitID, Branch: branchHere(p), Number: p.PullRequest.Number, State: string(state), Body: r.Body,
 	}
 	if h.Action == "edited" { // it says the same in other words
 		h.Kind = githost.HookOther

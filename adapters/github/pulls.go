@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	gh "github.com/google/go-github/v60/github"
@@ -74,7 +75,9 @@ func (c *Client) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) 
 	return found, err
 }
 
-// Merge implements githost.Host. It makes a merge commit.
+// Merge implements githost.Host. It makes a merge commit or, where the repository does
+// not allow that, a squashed one or a rebased one. A refusal by a rule of the repository
+// is ErrDenied: only people can do something about it.
 func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	owner, name, err := split(m.Repo)
 	if err != nil {
@@ -83,10 +86,19 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	if m.HeadSHA == "" { // GitHub would merge whatever is there
 		return "", fmt.Errorf("github: merging pull request %d: no head commit is named: %w", m.Number, githost.ErrHeadMoved)
 	}
-	res, _, err := c.api.PullRequests.Merge(ctx, owner, name, int(m.Number), "", &gh.PullRequestOptions{
-		CommitTitle: m.Title, SHA: m.HeadSHA, MergeMethod: "merge",
-	})
+	merge := func(method string) (*gh.PullRequestMergeResult, error) {
+		res, _, err := c.api.PullRequests.Merge(ctx, owner, name, int(m.Number), "", &gh.PullRequestOptions{
+			CommitTitle: m.Title, SHA: m.HeadSHA, MergeMethod: method,
+		})
+		return res, err
+	}
 	what := fmt.Sprintf("merging pull request %d of %s", m.Number, m.Repo)
+	res, err := merge("merge")
+	if status(err) == http.StatusMethodNotAllowed && says(err, "merge commits are not allowed") {
+		if method := c.method(ctx, owner, name); method != "" {
+			res, err = merge(method)
+		}
+	}
 	if err == nil && res.GetSHA() == "" {
 		return "", unreadable(what)
 	}
@@ -95,15 +107,42 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	}
 	switch code := status(err); {
 	case code == http.StatusConflict:
-		return c.refused(ctx, m, what, githost.ErrHeadMoved)
+		return c.refused(ctx, m, what+": "+message(err), githost.ErrHeadMoved)
+	case code == http.StatusMethodNotAllowed && says(err, "not allowed on this repository", "merge queue", "approving review", "rule violations"):
+		return c.refused(ctx, m, what+": "+message(err), githost.ErrDenied)
 	case code == http.StatusMethodNotAllowed:
-		return c.refused(ctx, m, what, githost.ErrNotMergeable)
+		return c.refused(ctx, m, what+": "+message(err), githost.ErrNotMergeable)
+	case code == http.StatusUnprocessableEntity: // the same, of other servers and of some rules
+		return c.refused(ctx, m, what, c.convert(ctx, what, err))
 	case code == 0 || code >= 500: // it may have got through
 		if pr, _, look := c.api.PullRequests.Get(ctx, owner, name, int(m.Number)); look == nil && pr.GetMerged() {
 			return pr.GetMergeCommitSHA(), nil
 		}
 	}
 	return "", c.convert(ctx, what, err)
+}
+
+// method is how a repository takes pull requests that takes no merge commits; empty =
+// it does not say.
+func (c *Client) method(ctx context.Context, owner, name string) string {
+	r, _, err := c.api.Repositories.Get(ctx, owner, name)
+	switch {
+	case err != nil:
+		return ""
+	case r.GetAllowSquashMerge():
+		return "squash"
+	case r.GetAllowRebaseMerge():
+		return "rebase"
+	default:
+		return ""
+	}
+}
+
+// says reports whether GitHub's words have one of some texts in them. What a 405 of a
+// merge means is told by them alone.
+func says(err error, texts ...string) bool {
+	said := strings.ToLower(message(err))
+	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(said, t) })
 }
 
 // refused looks why a merge was refused: it may be made already, the head may
@@ -128,6 +167,9 @@ func (c *Client) refused(ctx context.Context, m githost.Merge, what string, why 
 		why = githost.ErrHeadMoved
 	case errors.Is(why, githost.ErrNotMergeable) && pr.Open && undecided(got.GetMergeableState()):
 		return "", &Error{Status: http.StatusMethodNotAllowed, what: what + ": GitHub has yet to compare the branches", again: true}
+	}
+	if e := (*Error)(nil); errors.As(why, &e) { // it says what and why
+		return "", why
 	}
 	return "", fmt.Errorf("%s: %w", what, why)
 }

@@ -46,7 +46,11 @@ func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Re
 			}
 			out = append(out, review)
 		}
-		if opt.Page = resp.NextPage; opt.Page == 0 {
+		more, err := next(&opt.Page, resp)
+		if err != nil {
+			return nil, err
+		}
+		if !more {
 			slices.SortStableFunc(out, func(a, b githost.Review) int { return a.At.Compare(b.At) })
 			return out, nil
 		}
@@ -77,7 +81,10 @@ func (c *Client) weigh(ctx context.Context, repo string, pr githost.PullRequest,
 	return err
 }
 
-func isBot(u *gh.User) bool { return u.GetType() == "Bot" }
+// bot is the type of an account that is an app's.
+const bot = "Bot"
+
+func isBot(u *gh.User) bool { return u.GetType() == bot }
 
 // account is the login of the token's account. An app's installation has none: its
 // reviews are those of a bot.
