@@ -57,7 +57,10 @@ func TestJourney(t *testing.T) {
 		}, shown)
 		require.Greater(r, r.replays(), 15, "the story can be told again")
 		require.True(r, contains(r.comments(appProject, item), "350 tokens in (300 cached), 20 out, $0.0015"), "what it cost is said")
-		require.True(r, contains(r.comments(appProject, item), "https://git.example.org/acme/app/blob/feature/APP-1-cache-the-tiles/docs/work/APP-1/requirements.md"))
+		said := r.comments(appProject, item)
+		require.True(r, contains(said, "requirements.md: https://git.example.org/acme/app/blob/"), "%v", said)
+		require.True(r, contains(said, "deploy-report.md: https://git.example.org/acme/app/blob/"+task.State.Head+"/docs/work/APP-1/deploy-report.md"), "%v", said)
+		require.False(r, contains(said, "/blob/feature/"), "a branch may be deleted when it is merged")
 		require.Contains(r, r.notices(), "approval needed")
 	})
 }

@@ -79,7 +79,7 @@ func TestLiveMessage(t *testing.T) {
 		list = r.silent()
 		require.Len(r, list, 1, "one message, edited in place")
 		text := strings.Join(list[0].Shown.Lines, "\n")
-		for _, part := range []string{"done", "analysis: in 350 (300 cached), out 20, $0.0015, m", "deploy: ", "total: in 2,450", "wall ", "human review: ", "artifacts: https://git.example.org/acme/app/tree/feature/APP-1"} {
+		for _, part := range []string{"done", "analysis: in 350 (300 cached), out 20, $0.0015, m", "deploy: ", "total: in 2,450", "wall ", "human review: ", "artifacts: https://git.example.org/acme/app/tree/" + r.task(item).State.Pushed + "/docs/work/APP-1"} {
 			require.Contains(r, text, part)
 		}
 		require.NotEmpty(r, list[0].Shown.Link)

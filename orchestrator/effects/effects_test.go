@@ -248,3 +248,20 @@ func TestNoticeOfADeadProcess(t *testing.T) {
 	require.Equal(t, []string{"look at it"}, list[0].Shown.Lines)
 	require.Equal(t, []string{"look at it", "(This may be a second copy.)"}, list[1].Shown.Lines)
 }
+
+// A branch that the host deleted when it merged it is no failure: what is left to push
+// is said to be missing, and nobody is called.
+func TestPublishAfterTheMerge(t *testing.T) {
+	k := setup(t)
+	sha := k.head()
+	for merged, want := range map[string]string{"": queue.OutcomeDead, "m": queue.OutcomeDone} {
+		task, err := k.store.Task(t.Context(), 1)
+		require.NoError(t, err)
+		task.State.Stage, task.State.MergeSHA = stage.Deploy, merged
+		require.NoError(t, k.store.Commit(t.Context(), orchestrator.Commit{Task: &task}))
+		o := k.run(stage.Effect{Kind: stage.EffectPublish, SHA: sha, Expected: "where it was"}, 1)
+		require.Equal(t, want, o.Kind, merged)
+		require.Contains(t, o.Error, "the remote branch has moved")
+		require.Empty(t, o.Then)
+	}
+}

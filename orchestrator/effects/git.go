@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,9 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 		return finished
 	}
 	err = d.Workspaces.Push(ctx, p.Space(t), e.SHA, e.Expected)
+	if errors.Is(err, work.ErrMoved) && t.State.MergeSHA != "" {
+		return queue.Outcome{Kind: queue.OutcomeDone, Error: "not pushed: the branch is merged, and is not where it was left: " + err.Error()}
+	}
 	if errors.Is(err, work.ErrMoved) || errors.Is(err, work.ErrProtected) || errors.Is(err, work.ErrBadName) {
 		return dead(err.Error())
 	}
@@ -154,10 +158,11 @@ func (d Deps) withLinks(ctx context.Context, e orchestrator.Effect) (string, err
 	if err != nil {
 		return "", err
 	}
+	at := cmp.Or(t.State.Head, t.Branch) // branches may be deleted when they are merged
 	var b strings.Builder
 	b.WriteString(e.Text)
 	for _, f := range e.Files {
-		fmt.Fprintf(&b, "\n%s: %s/blob/%s/%s/%s", f, strings.TrimSuffix(p.WebURL, "/"), t.Branch, p.Docs(t.WorkItemID), f)
+		fmt.Fprintf(&b, "\n%s: %s/blob/%s/%s/%s", f, strings.TrimSuffix(p.WebURL, "/"), at, p.Docs(t.WorkItemID), f)
 	}
 	return b.String(), nil
 }

@@ -237,7 +237,7 @@ func (o Options) view(ctx context.Context, e orchestrator.Effect) (v View, late 
 	if p, ok := o.Projects.ByRepo(v.Task.Repo); ok && p.WebURL != "" {
 		item, _ := orchestrator.Untomb(v.Task.WorkItemID)
 		branch, _ := orchestrator.Untomb(v.Task.Branch)
-		v.Artifacts = strings.TrimSuffix(p.WebURL, "/") + "/tree/" + branch + "/" + p.Docs(item)
+		v.Artifacts = strings.TrimSuffix(p.WebURL, "/") + "/tree/" + cmp.Or(v.Task.State.Pushed, branch) + "/" + p.Docs(item)
 	}
 	return v, updates > 1, nil
 }
