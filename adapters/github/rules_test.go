@@ -1,0 +1,123 @@
+package github_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+)
+
+// What is not read of a webhook may be anything, and what can be read elsewhere is.
+func TestHooksOfOthers(t *testing.T) {
+	t.Parallel()
+	c, err := github.New(github.Options{Token: "t"})
+	require.NoError(t, err)
+	const of = `"repository":{"full_name":"acme/shop","pushed_at":{"odd":1}},"sender":{"login":"kim","id":"x"}`
+	for event, body := range map[string]string{
+		"discussion": `{"answer":{"id":"x"},"discussion":{"number":"odd"},` + of + `}`, "package": `{"package":{"package_version":{"release":"odd"}},` + of + `}`,
+	} {
+		h, err := c.Decode(event, []byte(body))
+		require.NoError(t, err, event)
+		require.Equal(t, githost.HookOther, h.Kind)
+	}
+	h, err := c.Decode("check_run", []byte(`{"action":"rerequested","check_run":{"head_sha":"a","status":"queued","started_at":"yesterday","check_suite":{"head_branch":"x"}},`+of+`}`))
+	require.NoError(t, err)
+	require.Equal(t, githost.Hook{Kind: githost.HookCI, Event: "check_run", Action: "rerequested", Repo: repo, SHA: "a", Branch: "x", State: "pending", Sender: "kim"}, h)
+	h, err = c.Decode("pull_request", []byte(`{"action":"closed","pull_request":{"number":3,"state":"closed","merged":true,"merge_commit_sha":"m","head":{"sha":"a","ref":"x","repo":null}},`+of+`}`))
+	require.NoError(t, err)
+	require.Equal(t, githost.Hook{Kind: githost.HookMerged, Event: "pull_request", Action: "closed", Repo: repo, SHA: "a", Number: 3, MergeSHA: "m", State: "closed", Sender: "kim"}, h)
+}
+
+// A repository that takes no merge commits is merged as it allows; a rule that only
+// people can satisfy is said in GitHub's words, and is nothing for the developer.
+func TestMergeByTheRules(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct {
+		words, allows string
+		is            error
+		methods       []string
+	}{
+		{"Merge commits are not allowed on this repository.", `"allow_squash_merge":true,"allow_rebase_merge":true`, nil, []string{"merge", "squash"}},
+		{"Merge commits are not allowed on this repository.", `"allow_rebase_merge":true`, nil, []string{"merge", "rebase"}},
+		{"Merge commits are not allowed on this repository.", `"name":"shop"`, githost.ErrDenied, []string{"merge"}},
+		{"Changes must be made through the merge queue", `"name":"shop"`, githost.ErrDenied, []string{"merge"}},
+		{"Pull Request is not mergeable", `"name":"shop"`, githost.ErrNotMergeable, []string{"merge"}},
+	} {
+		var methods []string
+		c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.Method == http.MethodPut:
+				var body struct {
+					Method string `json:"merge_method"`
+				}
+				if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+					t.Error(err)
+				}
+				if methods = append(methods, body.Method); body.Method != "merge" {
+					fmt.Fprint(w, `{"sha":"landed","merged":true}`)
+					return
+				}
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				fmt.Fprintf(w, `{"message":%q}`, k.words)
+			case strings.HasSuffix(r.URL.Path, "/pulls/4"):
+				fmt.Fprintf(w, `{"number":4,"state":"open","mergeable_state":"blocked","head":{"ref":"x","sha":"%s"}}`, head40)
+			default:
+				fmt.Fprintf(w, `{%s}`, k.allows)
+			}
+		})
+		sha, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 4, HeadSHA: head40})
+		require.Equal(t, k.methods, methods, k.words)
+		if k.is == nil {
+			require.NoError(t, err)
+			require.Equal(t, "landed", sha)
+			continue
+		}
+		require.ErrorIs(t, err, k.is, k.words)
+		require.ErrorContains(t, err, k.words)
+		require.False(t, fault.Retryable(err))
+	}
+}
+
+// A merge that is refused with 422 may be made already.
+func TestMerge422(t *testing.T) {
+	t.Parallel()
+	merged := true
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			fmt.Fprint(w, `{"message":"not now"}`)
+			return
+		}
+		fmt.Fprintf(w, `{"number":4,"state":"closed","merged":%t,"merge_commit_sha":"landed","head":{"ref":"x","sha":"%s"}}`, merged, head40)
+	})
+	sha, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 4, HeadSHA: head40})
+	require.NoError(t, err)
+	require.Equal(t, "landed", sha)
+	merged = false
+	_, err = c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 4, HeadSHA: head40})
+	require.ErrorContains(t, err, "not now")
+	_, err = c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 4, HeadSHA: strings.Repeat("b", 40)})
+	require.ErrorIs(t, err, githost.ErrHeadMoved)
+}
+
+// Pages that lead back to themselves are an error, and soon.
+func TestPagesWithoutEnd(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		calls++
+		w.Header().Set("Link", `<http://`+r.Host+r.URL.Path+`?page=2>; rel="next"`)
+		fmt.Fprint(w, `{"statuses":[{"id":1,"context":"s","state":"success"}]}`)
+	})
+	_, err := c.Checks(t.Context(), repo, head40)
+	require.ErrorContains(t, err, "page 2 of a list leads to page 2")
+	require.True(t, fault.Retryable(err))
+	require.Equal(t, 2, calls)
+}
