@@ -391,17 +391,3 @@ func TestFeedback(t *testing.T) {
 	h = next()
 	require.True(t, h.Kind == tracker.HookComment && h.Self)
 }
-
-func TestNewRefuses(t *testing.T) {
-	good := plane.Options{BaseURL: "https://plane.example.org", Workspace: "acme", Token: "t"}
-	for want, change := range map[string]func(*plane.Options){
-		"BaseURL":   func(o *plane.Options) { o.BaseURL = "plane.example.org" },
-		"Workspace": func(o *plane.Options) { o.Workspace = "a/b" },
-		"Token":     func(o *plane.Options) { o.Token = "" },
-	} {
-		o := good
-		change(&o)
-		_, err := plane.New(o)
-		require.ErrorContains(t, err, want)
-	}
-}

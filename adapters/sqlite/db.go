@@ -79,9 +79,6 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Driver == "" {
 		o.Driver = "sqlite"
 	}
-	if err := private(o.Path); err != nil {
-		return nil, fmt.Errorf("sqlite: %w", err)
-	}
 	d := &DB{now: o.Now, log: o.Log, stmts: map[string]*sql.Stmt{}, mem: newMemory(), reqs: make(chan *request, 1024), wakers: wakers{byPool: map[string]chan struct{}{}}}
 	if err := d.open(ctx, o.Driver, o.Path); err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlite: %s: %w", o.Path, err), d.closeFiles())
@@ -94,13 +91,6 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 // private keeps the file, and those beside it, from other users, in a directory that they
 // may read too. SQLite makes the others with the mode of the first.
 func private(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		info, err := os.Stat(name)
 		if err == nil && info.Mode().Perm()&0o077 != 0 {
@@ -125,6 +115,9 @@ func writing(path string) string {
 
 func (d *DB) open(ctx context.Context, driver, path string) (err error) {
 	if err = create(ctx, path); err != nil {
+		return err
+	}
+	if err = private(path); err != nil {
 		return err
 	}
 	if d.writes, err = sql.Open(driver, writing(path)); err != nil {
