@@ -14,7 +14,7 @@ import (
 // webhook out.
 const (
 	blockSize             = 64 << 10
-	bodiesAll, bodiesEach = 128, 16
+	bodiesAll, bodiesEach = 128, 32
 	blocksAll, blocksEach = 48 << 20 / blockSize, 26 << 20 / blockSize
 )
 
