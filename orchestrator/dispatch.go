@@ -35,6 +35,7 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 var needed = map[string]string{
 	stage.EffectPrepare: "the branch could not be made",
 	stage.EffectPublish: "the branch could not be published",
+	stage.EffectPull:    "the pull request could not be opened",
 }
 
 // givenUp are the jobs that tell people of an effect that was given up: by blocking the

@@ -218,7 +218,7 @@ func (e *Engine) checkNames(p stage.Pipeline) error {
 	}
 	for _, kind := range []string{
 		stage.EffectComment, stage.EffectStatus, stage.EffectNotify, stage.EffectPrepare,
-		stage.EffectPublish, stage.EffectMerge, stage.EffectTidy,
+		stage.EffectPublish, stage.EffectPull, stage.EffectMerge, stage.EffectTidy,
 	} {
 		if e.Runners[kind] == nil {
 			return fmt.Errorf("orchestrator: nobody runs the effect %q", kind)

@@ -164,6 +164,7 @@ var effectWords = map[string]string{
 	stage.EffectPublish:    "the push of the branch",
 	stage.EffectCatchUp:    "the rebase",
 	stage.EffectLanded:     "the look at what was merged",
+	stage.EffectPull:       "the pull request",
 	stage.EffectMerge:      "the merge",
 	stage.EffectGatedMerge: "the merge",
 	stage.EffectRelease:    "the return of the merge lease",

@@ -41,6 +41,7 @@ var lanes = map[string]Lane{
 	stage.EffectCatchUp:    LaneGit,
 	stage.EffectLanded:     LaneGit,
 	EffectCancel:           LaneGit,
+	stage.EffectPull:       LaneHost,
 	stage.EffectMerge:      LaneHost,
 	stage.EffectGatedMerge: LaneHost,
 	stage.EffectTidy:       LaneWorkspace,
@@ -117,6 +118,9 @@ func poolOf(s stage.State, on stage.Trigger) string {
 // orderOf is what effects of one work item are made in order within: what is done to
 // the repository, and each other kind by itself. Orders do not wait for each other.
 func orderOf(kind string) string {
+	if kind == stage.EffectPull { // pushes do not wait for the git host
+		return kind
+	}
 	switch LaneOf(kind) {
 	case LaneGit, LaneHost, LaneWorkspace:
 		return "repository"

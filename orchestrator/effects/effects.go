@@ -59,6 +59,7 @@ func Runners(d Deps) map[string]orchestrator.Runner {
 		stage.EffectNotify:  orchestrator.RunnerFunc(d.notify),
 		stage.EffectPrepare: orchestrator.RunnerFunc(d.prepare),
 		stage.EffectPublish: orchestrator.RunnerFunc(d.publish),
+		stage.EffectPull:    orchestrator.RunnerFunc(d.pull),
 		stage.EffectMerge:   orchestrator.RunnerFunc(d.merge),
 		stage.EffectTidy:    orchestrator.RunnerFunc(d.tidy),
 	}

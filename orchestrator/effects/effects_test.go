@@ -178,7 +178,7 @@ func ExampleRunners() {
 	}
 	slices.Sort(kinds)
 	fmt.Println(kinds)
-	// Output: [comment merge notify prepare publish status tidy]
+	// Output: [comment merge notify prepare publish pull_request status tidy]
 }
 
 // On a board with few columns our own status may stand in the column of a trigger: it

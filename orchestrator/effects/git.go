@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -42,8 +43,9 @@ func (d Deps) prepare(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	return finished
 }
 
-// publish pushes a commit and, once there is something to integrate, opens the
-// pull request. What came of it goes back to the task as an event.
+// publish pushes a commit. That it did goes back to the task as an event; once there is
+// something to integrate, the pull request is owed, to the git host and not to the remote.
+// One that was closed since is opened again by the merge.
 func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	t, p, err := d.target(ctx, e)
 	if err != nil {
@@ -62,15 +64,27 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	if err != nil {
 		return d.retry(e, err)
 	}
-	ev := stage.Event{On: stage.OnPublished, At: d.Now(), SHA: e.SHA}
-	if wantsPullRequest(t.State) {
-		pr, err := d.Host.OpenPullRequest(ctx, pullRequest(p, t))
-		if err != nil {
-			return d.retry(e, err)
-		}
-		ev.PR, ev.URL = pr.Number, pr.URL
+	o := report(e, stage.Event{On: stage.OnPublished, At: d.Now(), SHA: e.SHA})
+	if wantsPullRequest(t.State) && t.State.PR == 0 {
+		o.Then = append(o.Then, orchestrator.NextEffect(e, stage.Effect{Kind: stage.EffectPull}, e.Key+"/pull_request", time.Time{}))
 	}
-	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{orchestrator.TriggerJob(e, ev)}}
+	return o
+}
+
+// pull opens the pull request of a branch that was pushed, unless it is open.
+func (d Deps) pull(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	t, p, err := d.target(ctx, e)
+	if err != nil {
+		return d.retry(e, err)
+	}
+	if !wantsPullRequest(t.State) {
+		return finished
+	}
+	pr, err := d.Host.OpenPullRequest(ctx, pullRequest(p, t))
+	if err != nil {
+		return d.retry(e, err)
+	}
+	return report(e, stage.Event{On: stage.OnPublished, At: d.Now(), PR: pr.Number, URL: pr.URL})
 }
 
 // wantsPullRequest: there is code to integrate, and it is not integrated yet.

@@ -126,14 +126,15 @@ type Event struct {
 
 // Effect kinds.
 const (
-	EffectComment = "comment" // post Text as Author
-	EffectStatus  = "status"  // set the board status
-	EffectNotify  = "notify"  // send a separate, audible message
-	EffectPrepare = "prepare" // make the branch and its first commit
-	EffectPublish = "publish" // push SHA and see to the pull request
-	EffectMerge   = "merge"   // merge the pull request, pinned to SHA
-	EffectTidy    = "tidy"    // remove the workspace
-	EffectAskCI   = "ask_ci"  // put OnCI again after Delay
+	EffectComment = "comment"      // post Text as Author
+	EffectStatus  = "status"       // set the board status
+	EffectNotify  = "notify"       // send a separate, audible message
+	EffectPrepare = "prepare"      // make the branch and its first commit
+	EffectPublish = "publish"      // push SHA
+	EffectPull    = "pull_request" // see to the pull request of what was pushed
+	EffectMerge   = "merge"        // merge the pull request, pinned to SHA
+	EffectTidy    = "tidy"         // remove the workspace
+	EffectAskCI   = "ask_ci"       // put OnCI again after Delay
 
 	// Of the merge gate.
 	EffectCatchUp    = "catch_up"     // rebase the branch onto main and push it, under the merge lease

@@ -99,7 +99,9 @@ func (w *writer) accept() {
 	case OnAgentFailed:
 		s.Active, s.Failures = "", 0
 	case OnPublished:
-		s.Pushed = w.ev.SHA
+		if w.ev.SHA != "" { // none: it tells of the pull request only
+			s.Pushed = w.ev.SHA
+		}
 		if w.ev.PR != 0 {
 			s.PR, s.PRURL = w.ev.PR, w.ev.URL
 		}
