@@ -75,7 +75,7 @@ fuzz: ## each fuzz target for FUZZTIME
 SOAK ?= 20
 soak: ## tests that look for rare things, SOAK times as long
 	SOAK=$(SOAK) $(GO) test -timeout 60m -run 'TestHistory|TestReplicas' -v ./adapters/postgres
-	SOAK=$(SOAK) $(GO) test -timeout 60m -run TestKilledGitAtEachCall ./adapters/gitcli
+	SOAK=$(SOAK) $(GO) test -timeout 60m -run 'TestKilledGitAtEachCall|TestConvergence|TestSickNeighbours' ./adapters/gitcli ./orchestrator ./examples/server
 
 SEEDS ?= 2000
 sim: ## simulated worlds, SEEDS of them (100000 for a night)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 
@@ -223,9 +224,12 @@ func schedule(t *testing.T, seed uint64, fate func(r *rig, rng *rand.Rand, h tra
 // stands where it would stand if every webhook had come at once and once. The
 // journal of every life is decided again as it was.
 func TestConvergence(t *testing.T) {
-	seeds := uint64(2000)
-	if testing.Short() {
-		seeds = 200
+	seeds := uint64(400)
+	switch {
+	case testing.Short():
+		seeds = 100
+	case os.Getenv("SOAK") != "":
+		seeds = 4000
 	}
 	for seed := range seeds {
 		want := schedule(t, seed, func(r *rig, _ *rand.Rand, h tracker.Hook) { r.hook(h) })
