@@ -53,6 +53,9 @@ type Subject struct {
 	Stage stage.Stage
 	SHA   string // the task branch's head; empty when there is no branch yet
 
+	// Unpublished says that SHA has not been pushed yet: nobody else has seen it.
+	Unpublished bool
+
 	// SameCode lists the commits whose tree differs from SHA's in nothing but
 	// the task's artefacts, SHA among them: a report on one of them is a report
 	// on the head.

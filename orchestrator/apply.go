@@ -111,6 +111,7 @@ func (e *Engine) subject(ctx context.Context, p Project, t Task, ev stage.Event)
 	if s.SHA == "" {
 		return s, nil
 	}
+	s.Unpublished = s.SHA != t.State.Pushed
 	return s, e.readTree(ctx, p, t, &s)
 }
 

@@ -59,6 +59,9 @@ func sameCodeChecks(ctx context.Context, s gates.Subject) ([]githost.Check, stri
 // noCI tells a CI that has not reported yet from none at all: by the files that
 // CI systems are configured with.
 func noCI(s gates.Subject) gates.Verdict {
+	if s.Unpublished {
+		return gates.Deferf("%.12s is not published yet", s.SHA)
+	}
 	if s.Tree != nil {
 		for _, pattern := range ciFiles() {
 			if found, _ := fs.Glob(s.Tree, pattern); len(found) > 0 {
