@@ -16,14 +16,18 @@ func (g *Git) Add(ctx context.Context, s work.Space, files []work.File, message 
 	if err != nil {
 		return work.Tip{}, err
 	}
-	defer g.lock(p.dir)()
-	if err := g.add(ctx, p, files, message); err != nil {
+	if err := g.addLocked(ctx, p, files, message); err != nil {
 		return work.Tip{}, err
 	}
-	return g.Tip(ctx, s)
+	tip, err := g.tip(ctx, p)
+	if err != nil {
+		return tip, err
+	}
+	return tip, g.handOver(ctx, p, tip.SHA)
 }
 
-func (g *Git) add(ctx context.Context, p place, files []work.File, message string) error {
+func (g *Git) addLocked(ctx context.Context, p place, files []work.File, message string) error {
+	defer g.lock(p.dir)()
 	defer g.lockMirror(ctx, p)()
 	if err := g.obtain(ctx, p); err != nil {
 		return err

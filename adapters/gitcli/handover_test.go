@@ -40,6 +40,22 @@ func (k *kit) refs(pattern string) string {
 	return run(k, k.bare, "for-each-ref", "--format=%(refname)", pattern)
 }
 
+// What one replica has added for people, every other one can judge and publish.
+func TestHandOverOfAReport(t *testing.T) {
+	t.Parallel()
+	_, all := replicas(t, 2)
+	a, b := all[0], all[1]
+	a.open()
+	begun := a.take().SHA
+	tip, err := a.g.Add(t.Context(), a.at(begun).space, []work.File{{Path: "docs/work/APP-1/review.md", Body: []byte("fine\n")}}, "a report")
+	require.NoError(t, err)
+	got, err := b.g.Tip(t.Context(), b.at(tip.SHA).space)
+	require.NoError(t, err)
+	require.Equal(t, tip.SHA, got.SHA)
+	require.NoError(t, b.g.Push(t.Context(), b.at(tip.SHA).space, tip.SHA, ""))
+	require.Equal(t, tip.SHA, b.remoteHead())
+}
+
 // What one replica's agent has committed, every other one can judge, go on from
 // and publish, also before it was published.
 func TestHandOver(t *testing.T) {
