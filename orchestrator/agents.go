@@ -163,7 +163,7 @@ func (e *Engine) stopAgents(taskID int64) {
 
 func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task, l stage.Launch) *queue.Outcome {
 	space := p.Space(t)
-	space.Role = l.Role
+	space.Role, space.Writes = l.Role, p.Writable(t, l)
 	var at work.Checkout
 	err := e.Agents.Quiesce(ctx, t.ID)
 	if err == nil && ctx.Err() == nil {
@@ -194,7 +194,7 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 	}
 	tip, err := e.Workspaces.Take(ctx, space)
 	if err != nil {
-		result.Kind, result.Reason = work.ResultUnusable, "the commits could not be taken: "+err.Error()
+		result.Kind, result.Reason = work.ResultUnusable, e.untaken(ctx, p, t, l, err)
 		return e.attempt(c, t, l, result)
 	}
 	report := reportOf(l.Role, result)
@@ -293,6 +293,9 @@ func (e *Engine) command(ctx context.Context, p Project, t Task, l stage.Launch,
 	tip, err := e.Workspaces.Tip(ctx, p.Space(t))
 	if err == nil && tip.SHA != "" && l.Phase != stage.PhaseRelease {
 		target = tip.SHA
+	}
+	if why := e.failedBefore(ctx, t); why != "" {
+		l.Feedback = strings.TrimSpace(l.Feedback + "\nThe attempt before this one failed: " + why)
 	}
 	docs := p.Docs(t.WorkItemID)
 	env := map[string]string{

@@ -64,6 +64,7 @@ func mergeGate(t *testing.T, f func(*gateRig)) {
 	runWith(t, func(r *rig) {
 		g.rig, g.forge, g.leases = r, &forge{Hosting: r.host, r: r}, memlease.New(nil)
 		r.opt.MaxConcurrency = 8
+		r.project[1].Writes = map[stage.Role][]string{stage.Deployer: {"src/late.go"}} // a deployer that mends what it deploys
 		r.place.SetRemote(appRepo, "main", "m0")
 		r.features = func() []orchestrator.Feature {
 			projects, err := orchestrator.NewProjects(r.project...)

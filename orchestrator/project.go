@@ -2,7 +2,9 @@ package orchestrator
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/gates"
@@ -29,6 +31,7 @@ type Project struct {
 	People         People                   // who may do what on the board
 	Reviewers      []string                 // accounts of the git host whose reviews count although they are bots or may not write
 	Keep           []string                 // see work.Space
+	Writes         map[stage.Role][]string  // what roles may change besides; see stage.Paths
 	Monitor        []string                 // addresses that are looked at after a deployment
 }
 
@@ -134,6 +137,11 @@ func (p Project) check() (field, wrong string) {
 	}
 	if err := work.CheckKeep(p.Keep); err != nil {
 		return "keep", err.Error()
+	}
+	for _, role := range slices.Sorted(maps.Keys(p.Writes)) {
+		if err := stage.CheckWrites(role, p.Writes[role]); err != nil {
+			return "writes", fmt.Sprintf("%s: %v", role, err)
+		}
 	}
 	return "", ""
 }

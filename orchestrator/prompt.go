@@ -16,6 +16,7 @@ func Prompt(p Project, t Task, l stage.Launch, sha string, comments []string) st
 	fmt.Fprintf(&b, "You are the %s of %s in the repository %s, on the branch %s.\n", l.Role, t.WorkItemID, p.Repo, t.Branch)
 	b.WriteString(strings.NewReplacer("{docs}", docs, "{sha}", sha, "{main}", p.Main).Replace(assignment(l)))
 	b.WriteString("\nCommit everything that you want to keep on the branch that is checked out. Do not push.\n")
+	fmt.Fprintf(&b, "Your commits may change %s; they are refused when they change anything else.\n", p.Writable(t, l))
 	fmt.Fprintf(&b, "If you cannot go on without an answer, write your questions to %s/%s and commit it; remove the file once they are answered.\n", docs, questionsFile)
 	if l.Feedback != "" {
 		quote(&b, "Why you work on it again", l.Feedback)

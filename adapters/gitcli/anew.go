@@ -20,6 +20,8 @@ type mark struct {
 	Whole  bool       `json:"whole"`            // else what is there is half made, and nothing of it counts
 	Role   stage.Role `json:"role,omitempty"`   // whose caches are there
 	Behind bool       `json:"behind,omitempty"` // the mirror's branch was rebased since: nothing is taken from here
+
+	Writes stage.Paths `json:"writes,omitzero"` // what the commits may change
 }
 
 func (p place) readMark() (m mark, ok bool) {

@@ -39,7 +39,26 @@ func (g *Git) salvage(ctx context.Context, p place, tip string) (start string, l
 	if !m.Whole { // all that was left was saved before
 		return g.startAt(ctx, p, m, m.Start, tip), left
 	}
-	log := g.opt.Log.With("work_item", p.WorkItem, "repo", p.Repo)
+	own := g.gather(ctx, p, m)
+	start = g.startAt(ctx, p, m, own.branch, tip)
+	if start != tip && (m.Role != p.Role || g.outside(ctx, p, m, own.branch) != nil) {
+		start = tip // whoever is next did not write it
+	}
+	return start, g.keepLogged(ctx, p, own, m.Taken, start)
+}
+
+// keepLogged is keep for callers that go on without.
+func (g *Git) keepLogged(ctx context.Context, p place, own heads, taken, start string) work.Left {
+	left, err := g.keep(ctx, p, own, taken, start)
+	if err != nil {
+		g.opt.Log.Warn("what an attempt had not committed is lost: it cannot be kept", "work_item", p.WorkItem, "repo", p.Repo, "err", err)
+	}
+	return left
+}
+
+// gather brings the commits of a checkout into the mirror, where no ref has them yet. A
+// repository that has some which cannot be read is set aside.
+func (g *Git) gather(ctx context.Context, p place, m mark) heads {
 	own := p.heads()
 	var unread error
 	if own.branch == "" && own.head == "" {
@@ -56,14 +75,9 @@ func (g *Git) salvage(ctx context.Context, p place, tip string) (start string, l
 	}
 	if unread != nil && ctx.Err() == nil {
 		err := errors.Join(g.remove(p.lost), os.Rename(p.repo, p.lost))
-		log.Warn("the repository of the attempt before cannot be read and is set aside", "path", p.lost, "why", unread, "err", err)
+		g.opt.Log.Warn("the repository of the attempt before cannot be read and is set aside", "work_item", p.WorkItem, "repo", p.Repo, "path", p.lost, "why", unread, "err", err)
 	}
-	start = g.startAt(ctx, p, m, own.branch, tip)
-	left, err := g.keep(ctx, p, own, m.Taken, start)
-	if err != nil {
-		log.Warn("what the attempt before had not committed is lost: it cannot be kept", "err", err)
-	}
-	return start, left
+	return own
 }
 
 // startAt is the commit of a checkout's branch when it goes on from where the

@@ -37,6 +37,9 @@ func (g *Git) take(ctx context.Context, p place) (work.Tip, error) {
 		if err := g.fetchOwn(ctx, p, m.Taken, own); err != nil {
 			return work.Tip{}, err
 		}
+		if err := g.within(ctx, p, m, own); err != nil {
+			return work.Tip{}, err
+		}
 	}
 	defer g.lockMirror(ctx, p)()
 	before, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)

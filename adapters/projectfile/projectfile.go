@@ -53,6 +53,7 @@ type entry struct {
 	Commands       map[string][]string `yaml:"commands"` // command checks by name
 	Gates          map[string][]string `yaml:"gates"`    // further checks by stage
 	Keep           []string            `yaml:"keep"`     // ignored directories that survive between attempts of a role
+	Writes         map[string][]string `yaml:"writes"`   // what a role's commits may change besides, by role
 	Starters       []string            `yaml:"starters"` // ids, e-mail addresses or role:NAME; empty = any person
 	Approvers      []string            `yaml:"approvers"`
 	Releasers      []string            `yaml:"releasers"`
@@ -150,7 +151,10 @@ func (e entry) convert() (p orchestrator.Project, commands []gates.Gate, field s
 		Main: e.Main, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, Reviewers: e.Reviewers,
 		People: orchestrator.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
 		Keep:   e.Keep,
-		Agents: map[stage.Role]string{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{},
+		Agents: map[stage.Role]string{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{}, Writes: map[stage.Role][]string{},
+	}
+	for role, patterns := range e.Writes { // NewProjects checks them
+		p.Writes[stage.Role(role)] = patterns
 	}
 	for role, agent := range e.Agents {
 		if !slices.Contains(stage.Roles(), stage.Role(role)) {

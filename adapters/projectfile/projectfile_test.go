@@ -39,6 +39,7 @@ projects:
     ci: none
     monitor: [https://shop.example.org/health]
     keep: [node_modules, web/.cache]
+    writes: {tester: ["tests/**", "**/*_test.go"]}
     reviewers: ["lint[bot]"]
     starters: [c0ffee00-3333-4333-8333-000000000001]
     approvers: [ann@example.org, role:admin]
@@ -62,6 +63,7 @@ func TestParse(t *testing.T) {
 	require.True(t, ok)
 	require.True(t, shop.SelfHosting && shop.CINone)
 	require.Equal(t, []string{"node_modules", "web/.cache"}, shop.Keep)
+	require.Equal(t, []string{"tests/**", "**/*_test.go"}, shop.Writes[stage.Tester])
 	require.Equal(t, []string{"lint[bot]"}, shop.Reviewers)
 	require.Equal(t, orchestrator.People{
 		Starters: []string{"c0ffee00-3333-4333-8333-000000000001"}, Approvers: []string{"ann@example.org", "role:admin"},
@@ -87,6 +89,8 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		head + "    githost_secret_env: [3f9a-the-secret-itself]\n":                                               "p.yaml:6: project 1 (acme/x): githost_secret_env: entry 1 is no name of a variable",
 		head + "    tracker_secret_env: [A, B, C]\n":                                                              "tracker_secret_env: 3 secrets, want one, or two",
 		head + "    keep: [ok, ../x]\n":                                                                           `p.yaml:6: project 1 (acme/x): keep: work: the name is not allowed: "../x", want a directory inside the repository`,
+		head + "    writes: {tester: [ok, /x]}\n":                                                                 `p.yaml:6: project 1 (acme/x): writes: tester: "/x" is no pattern of paths inside the repository, want one such as tests/**`,
+		head + "    writes: {cook: [x]}\n":                                                                        `p.yaml:6: project 1 (acme/x): writes: cook: there is no role "cook"`,
 		head + "    keep: [.git/lfs]\n":                                                                           `".git/lfs", want a directory inside the repository such as node_modules`,
 		head + "    approvers: [\"role:\"]\n":                                                                     `p.yaml:6: project 1 (acme/x): approvers: has an empty entry, want ids of accounts, e-mail addresses or role:NAME`,
 		"projects:\n  - tracker_project: a\n    repo: acme\n    clone_url: u\n    prefix: X\n":                    `p.yaml:3: project 1 (acme): repo: is "acme", want owner/name`,

@@ -51,7 +51,11 @@ const (
 	forgets    behaviour = "forgets its files"
 	refuses    behaviour = "gives a bad verdict"
 	misnames   behaviour = "reports on another commit"
+	trespasses behaviour = "commits what its role may not"
 )
+
+// trespassed is in the files that a run commits outside of what it may change.
+const trespassed = "nobody may have committed this"
 
 // draw decides how an attempt goes.
 func (a *agents) draw(c work.Command) (behaviour, time.Duration) {
@@ -62,6 +66,9 @@ func (a *agents) draw(c work.Command) (behaviour, time.Duration) {
 		return asks, took
 	}
 	if a.s.calm || w.Rates.Agent == 0 || r.IntN(w.Rates.Agent) != 0 {
+		if !a.s.calm && w.Rates.Agent != 0 && a.s.dice(fmt.Sprint(c.WorkItem, " trespass ", c.Run), int64(c.Attempt)).IntN(3*w.Rates.Agent) == 0 {
+			return trespasses, took
+		}
 		return wellDone, took
 	}
 	kinds := []behaviour{exits, hangs, speechless, asks, forgets, refuses, refuses, misnames}
@@ -152,6 +159,13 @@ func (a *agents) script(_ context.Context, c work.Command, files map[string]stri
 	if a.plan == asks {
 		files[docs+"questions.md"] = "Which one?"
 		return good
+	}
+	if a.plan == trespasses {
+		path := "src/fix-" + string(c.Role) + ".go"
+		if c.Role == stage.Developer {
+			path = docs + "test-report.md"
+		}
+		files[path] = trespassed
 	}
 	report := func(yes, no string) {
 		word, sha := yes, c.Env["SIGNALBOX_SHA"]

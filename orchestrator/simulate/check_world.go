@@ -3,6 +3,8 @@ package simulate
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"iter"
 	"maps"
 	"slices"
@@ -178,8 +180,32 @@ func (c *checker) pushed(n *node, s work.Space, before, sha string) {
 	if _, cancelled := orchestrator.Untomb(s.Branch); cancelled {
 		c.fail(Absorbing, "%s pushed %.12s for a task that is cancelled: %s", n.name(), sha, s.Branch)
 	}
+	c.withoutTrespass(n, sha)
 	if theirs := c.foreign[s.Branch]; theirs != "" && before == theirs && sha != theirs {
 		c.fail(OwnBranch, "%s overwrote a person's commit on %s", n.name(), s.Branch)
+	}
+}
+
+// withoutTrespass looks whether a commit that is published has what no role may commit.
+func (c *checker) withoutTrespass(n *node, sha string) {
+	tree, err := c.s.places[n.machine].Files(c.s.ctx, work.Space{}, sha)
+	if errors.Is(err, fs.ErrNotExist) {
+		return // a person's
+	}
+	if err == nil {
+		err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			body, err := fs.ReadFile(tree, name)
+			if string(body) == trespassed {
+				c.fail(OwnPaths, "%s published %.12s with %s", n.name(), sha, name)
+			}
+			return err
+		})
+	}
+	if err != nil {
+		c.fail(BadStart, "the files of %.12s: %v", sha, err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,8 +51,10 @@ type Space struct {
 	// Head is the commit that the task stands at; empty before the first. An
 	// adapter whose mirror lacks it gets it from where others have put it.
 	Head string
-	// Role is whose attempt Open makes a place for.
-	Role stage.Role
+	// Role is whose attempt Open makes a place for, and Writes what that may change. Both
+	// stay with the checkout: other calls need not name them.
+	Role   stage.Role
+	Writes stage.Paths
 	// Keep are ignored directories, slash-separated, that survive from one attempt
 	// to the next of the same role: caches. See CheckKeep.
 	Keep []string
@@ -85,6 +88,49 @@ type Left struct {
 	SHA string `json:"sha"`
 }
 
+// OutsideError says that commits change what their attempt may not. Nothing of them was
+// taken, and the next attempt begins at the branch.
+type OutsideError struct {
+	Paths []string // at most OutsideMax, in the order of their names
+	More  int      // how many there are besides
+	Left  Left     // where people find the commits; zero when they could not be kept
+}
+
+// OutsideMax is how many paths an OutsideError names.
+const OutsideMax = 20
+
+// Add counts one more path.
+func (o *OutsideError) Add(path string) {
+	if len(o.Paths) == OutsideMax {
+		o.More++
+		return
+	}
+	o.Paths = append(o.Paths, path)
+}
+
+// Error names the paths.
+func (o *OutsideError) Error() string {
+	return "work: the commits change what they may not: " + o.List()
+}
+
+// List names the paths, quoted where they hold what would not be read as a name.
+func (o *OutsideError) List() string {
+	var b strings.Builder
+	for i, name := range o.Paths {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if quoted := strconv.Quote(name); quoted != `"`+name+`"` || strings.ContainsAny(name, " ,") {
+			name = quoted
+		}
+		b.WriteString(name)
+	}
+	if o.More > 0 {
+		fmt.Fprintf(&b, " and %d more", o.More)
+	}
+	return b.String()
+}
+
 // File is a file to have in the workspace's first commit.
 type File struct {
 	Path string // slash-separated, relative
@@ -111,11 +157,13 @@ type Workspaces interface {
 	// the remote has one that is another's), with the given files committed when it
 	// is, and the checkout anew, whatever an earlier
 	// attempt has left there: it begins at the branch, with what was committed on it
-	// and not taken yet. What was not committed is kept as Checkout.Left, also when
+	// by the same role, within what it may change, and not taken yet. What was not committed is kept as Checkout.Left, also when
 	// there is an error; that it cannot be kept is none. No process may be at work there.
 	Open(ctx context.Context, s Space, first []File) (Checkout, error)
 	// Take brings the commits of the checkout's branch into the mirror and
-	// returns the tip. Uncommitted changes are not taken.
+	// returns the tip. Uncommitted changes are not taken. *OutsideError when the trees
+	// of the tip and of the branch differ in what the attempt may not change: then
+	// nothing is, and the commits are kept as what was left.
 	Take(ctx context.Context, s Space) (Tip, error)
 	// Push publishes the mirror's commit sha as the task branch. The remote
 	// branch must be at expected (empty = not exist), at sha already, or at an

@@ -41,6 +41,7 @@ type Place struct {
 	branches map[string]string            // mirror: "repo branch" → id
 	checkout map[string]string            // directory → id of its head
 	opened   map[string]work.Remains      // by directory
+	space    map[string]work.Space        // what each was opened for, by directory
 	left     map[string]map[string]string // directory → files that were not committed
 	kept     int                          // commits of such files
 	runs     []work.Command
@@ -71,7 +72,7 @@ func New(s Script) *Place {
 }
 
 func newPlace(s Script, o *origin) *Place {
-	return &Place{origin: o, now: time.Now, script: s, branches: map[string]string{}, checkout: map[string]string{}, opened: map[string]work.Remains{}, left: map[string]map[string]string{}, outbox: map[string]string{}}
+	return &Place{origin: o, now: time.Now, script: s, branches: map[string]string{}, checkout: map[string]string{}, opened: map[string]work.Remains{}, space: map[string]work.Space{}, left: map[string]map[string]string{}, outbox: map[string]string{}}
 }
 
 // Machine makes the place of another machine, with mirrors and checkouts of its
@@ -142,11 +143,16 @@ func (p *Place) Open(ctx context.Context, s work.Space, first []work.File) (work
 	at := work.Checkout{Dir: dir(s)}
 	p.opened[at.Dir] = work.Remains{Task: s.Task, Name: at.Dir, Used: p.now()}
 	if files, ok := p.left[at.Dir]; ok {
-		p.kept++
-		at.Left = work.Left{Ref: fmt.Sprintf("refs/signalbox/left/%s/%d", s.WorkItem, p.kept), SHA: p.commit(p.checkout[at.Dir], files)}
+		at.Left = p.keep(s, p.commit(p.checkout[at.Dir], files))
 		delete(p.left, at.Dir)
 	}
-	if head := p.checkout[at.Dir]; head == "" || !p.ancestor(s.Head, head) {
+	head, before := p.checkout[at.Dir], p.space[at.Dir]
+	p.space[at.Dir] = s
+	switch {
+	case head == "" || !p.ancestor(s.Head, head) || p.ancestor(head, p.branches[key(s)]):
+		p.checkout[at.Dir] = p.branches[key(s)]
+	case before.Role != s.Role || p.outside(before, head) != nil:
+		at.Left = p.keep(s, head)
 		p.checkout[at.Dir] = p.branches[key(s)]
 	}
 	return at, nil
@@ -200,27 +206,6 @@ func (p *Place) obtain(s work.Space) {
 	if _, known := p.commits[s.Head]; known && !p.ancestor(s.Head, p.branches[key(s)]) {
 		p.branches[key(s)] = s.Head
 	}
-}
-
-// Take implements work.Workspaces.
-func (p *Place) Take(ctx context.Context, s work.Space) (work.Tip, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.Failure(ctx, "Take"); err != nil {
-		return work.Tip{}, err
-	}
-	return p.take(s), nil
-}
-
-func (p *Place) take(s work.Space) work.Tip {
-	p.obtain(s)
-	before := p.branches[key(s)]
-	if head := p.checkout[dir(s)]; head != "" && p.ancestor(s.Head, head) {
-		p.branches[key(s)] = head
-	}
-	tip := p.tip(s)
-	tip.Changed = tip.SHA != before
-	return tip
 }
 
 // Tip implements work.Mirror.
@@ -347,7 +332,7 @@ func (p *Place) Close(ctx context.Context, s work.Space) error {
 	if err := p.Failure(ctx, "Close"); err != nil {
 		return err
 	}
-	p.take(s)
+	_, _ = p.take(s) // what may not be taken is kept
 	delete(p.checkout, dir(s))
 	delete(p.left, dir(s))
 	return nil

@@ -55,6 +55,9 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"what is dropped begins again at main":              drops,
 		"names that cannot be are refused":                  refuses,
 		"what is left of a task can be removed":             removes,
+		"commits outside of what a run may change are kept": refusesOutside,
+		"nobody goes on from what another role committed":   startsClean,
+		"what is closed is not taken outside":               closesOutside,
 	} {
 		t.Run(name, func(t *testing.T) { test(&kit{T: t, Fixture: open(t)}) })
 	}

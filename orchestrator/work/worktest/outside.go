@@ -1,0 +1,88 @@
+package worktest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// judge makes the next attempt one that may write its questions and nothing else.
+func (k *kit) judge() (questions string) {
+	k.Space.Role, k.Space.Writes = stage.Reviewer, stage.Paths{Allow: []string{k.Space.Docs + "/questions.md"}}
+	return k.Space.Docs + "/questions.md"
+}
+
+// outside asserts that nothing is taken, and where it is kept.
+func (k *kit) outside(files map[string]string) *work.OutsideError {
+	k.Helper()
+	before := k.tip()
+	_, err := k.Spaces.Take(k.Context(), k.Space)
+	var outside *work.OutsideError
+	require.ErrorAs(k, err, &outside)
+	require.Equal(k, before, k.tip())
+	require.True(k, strings.HasPrefix(outside.Left.Ref, "refs/signalbox/left/"+k.Space.WorkItem+"/"), outside.Left.Ref)
+	for name, body := range files {
+		require.Equal(k, body, k.file(outside.Left.SHA, name))
+	}
+	return outside
+}
+
+func refusesOutside(k *kit) {
+	k.Agent(k.attempt().Dir, map[string]string{"a.go": "package a\n"}, true)
+	before := k.take()
+	questions := k.judge()
+	at := k.attempt()
+	bad := map[string]string{questions: "why?\n", "a.go": "package evil\n", "z.go": "package z\n"}
+	k.Agent(at.Dir, bad, true)
+	require.Equal(k, []string{"a.go", "z.go"}, k.outside(bad).Paths)
+	require.False(k, k.take().Changed, "nothing of the checkout counts any more")
+
+	at = k.attempt()
+	require.Empty(k, at.Left, "it is kept once")
+	k.has(at, "a.go", "package a\n")
+	k.has(at, questions, "")
+	k.Agent(at.Dir, map[string]string{questions: "why?\n"}, true)
+	tip := k.take()
+	require.Equal(k, "why?\n", k.file(tip.SHA, questions))
+	require.Contains(k, tip.SameCode, before.SHA)
+
+	many := map[string]string{}
+	for n := range work.OutsideMax + 3 {
+		many[fmt.Sprintf("many/%02d.go", n)] = "package many\n"
+	}
+	k.Agent(k.attempt().Dir, many, true)
+	outside := k.outside(many)
+	require.Len(k, outside.Paths, work.OutsideMax)
+	require.Equal(k, 3, outside.More)
+	require.Contains(k, outside.Error(), "many/00.go, many/01.go")
+	require.Contains(k, outside.Error(), " and 3 more")
+}
+
+func startsClean(k *kit) {
+	k.attempt()
+	questions := k.judge()
+	k.Agent(k.attempt().Dir, map[string]string{"a.go": "package evil\n"}, true) // and it dies before that is taken
+	at := k.attempt()
+	require.NotEmpty(k, at.Left)
+	k.has(at, "a.go", "")
+	k.Agent(at.Dir, map[string]string{questions: "why?\n"}, true)
+	k.Space.Role, k.Space.Writes = stage.Developer, stage.Paths{}
+	at = k.attempt()
+	require.NotEmpty(k, at.Left)
+	k.has(at, questions, "")
+	require.Equal(k, "why?\n", k.file(at.Left.SHA, questions))
+}
+
+func closesOutside(k *kit) {
+	k.judge()
+	at := k.attempt()
+	before := k.tip()
+	k.Agent(at.Dir, map[string]string{"a.go": "package evil\n"}, true)
+	k.Space.Role, k.Space.Writes = "", stage.Paths{} // whoever closes it is no attempt
+	require.NoError(k, k.Spaces.Close(k.Context(), k.Space))
+	require.Equal(k, before, k.tip())
+}
