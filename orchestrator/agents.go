@@ -163,7 +163,7 @@ func (e *Engine) stopAgents(taskID int64) {
 
 func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task, l stage.Launch) *queue.Outcome {
 	space := p.Space(t)
-	space.Role, space.Writes = l.Role, p.Writable(t, l)
+	space.Role, space.Writes, space.FromMain = l.Role, p.Writable(t, l), l.FromMain()
 	var at work.Checkout
 	err := e.Agents.Quiesce(ctx, t.ID)
 	if err == nil && ctx.Err() == nil {

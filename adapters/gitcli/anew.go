@@ -21,7 +21,9 @@ type mark struct {
 	Role   stage.Role `json:"role,omitempty"`   // whose caches are there
 	Behind bool       `json:"behind,omitempty"` // the mirror's branch was rebased since: nothing is taken from here
 
-	Writes stage.Paths `json:"writes,omitzero"` // what the commits may change
+	Writes   stage.Paths `json:"writes,omitzero"`     // what the commits may change
+	FromMain []string    `json:"from_main,omitempty"` // which files are those of Main
+	Main     string      `json:"main,omitempty"`
 }
 
 func (p place) readMark() (m mark, ok bool) {
@@ -47,6 +49,10 @@ func (p place) writeMark(m mark) error {
 // Caches that the registry names are taken over from an attempt of the same role.
 func (g *Git) makeAnew(ctx context.Context, p place, m mark) error {
 	before, _ := p.readMark()
+	var err error
+	if m.Main, err = g.ref(ctx, p.mirror, "refs/remotes/origin/"+p.Main); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(p.mark), 0o700); err != nil {
 		return err
 	}
@@ -65,10 +71,10 @@ func (g *Git) makeAnew(ctx context.Context, p place, m mark) error {
 			return err
 		}
 	}
-	if err := g.makeRepo(ctx, p, m.Start); err != nil {
+	if err := g.makeRepo(p, m); err != nil {
 		return err
 	}
-	if _, err := g.run(ctx, inCheckout(p, "read-tree", "--reset", "-u", m.Start)); err != nil {
+	if err := g.checkOut(ctx, p, m); err != nil {
 		return err
 	}
 	if len(caches) > 0 {
@@ -84,20 +90,16 @@ func (g *Git) makeAnew(ctx context.Context, p place, m mark) error {
 // makeRepo makes the task's repository, which borrows the mirror's objects, with main as
 // it was fetched last, and the directory of its checkout. It writes the files of both:
 // git runs in neither.
-func (g *Git) makeRepo(ctx context.Context, p place, start string) error {
-	main, err := g.ref(ctx, p.mirror, "refs/remotes/origin/"+p.Main)
-	if err != nil {
-		return err
-	}
+func (g *Git) makeRepo(p place, m mark) error {
 	files := map[string]string{
 		filepath.Join(p.dir, ".git"):                           "gitdir: " + p.repo + "\n",
 		filepath.Join(p.repo, "HEAD"):                          "ref: refs/heads/" + p.Branch + "\n",
-		filepath.Join(p.repo, "refs", "heads", p.Branch):       start + "\n",
-		filepath.Join(p.repo, "refs/remotes/origin", p.Main):   main + "\n",
+		filepath.Join(p.repo, "refs", "heads", p.Branch):       m.Start + "\n",
+		filepath.Join(p.repo, "refs/remotes/origin", p.Main):   m.Main + "\n",
 		filepath.Join(p.repo, "config"):                        g.settings(),
 		filepath.Join(p.repo, "objects", "info", "alternates"): filepath.Join(p.mirror, "objects") + "\n",
 	}
-	if main == "" {
+	if m.Main == "" {
 		delete(files, filepath.Join(p.repo, "refs/remotes/origin", p.Main))
 	}
 	return writeAll(files)

@@ -44,12 +44,12 @@ func (g *Git) salvage(ctx context.Context, p place, tip string) (start string, l
 	if start != tip && (m.Role != p.Role || g.outside(ctx, p, m, own.branch) != nil) {
 		start = tip // whoever is next did not write it
 	}
-	return start, g.keepLogged(ctx, p, own, m.Taken, start)
+	return start, g.keepLogged(ctx, p, m, own, start)
 }
 
 // keepLogged is keep for callers that go on without.
-func (g *Git) keepLogged(ctx context.Context, p place, own heads, taken, start string) work.Left {
-	left, err := g.keep(ctx, p, own, taken, start)
+func (g *Git) keepLogged(ctx context.Context, p place, m mark, own heads, start string) work.Left {
+	left, err := g.keep(ctx, p, m, own, start)
 	if err != nil {
 		g.opt.Log.Warn("what an attempt had not committed is lost: it cannot be kept", "work_item", p.WorkItem, "repo", p.Repo, "err", err)
 	}
@@ -99,18 +99,18 @@ func (g *Git) startAt(ctx context.Context, p place, m mark, branch, tip string) 
 // keep makes a commit of the checkout's files, on top of those commits of it that
 // are nowhere else, under a ref of the mirror. It makes none when nothing would be
 // lost.
-func (g *Git) keep(ctx context.Context, p place, own heads, taken, start string) (left work.Left, err error) {
+func (g *Git) keep(ctx context.Context, p place, m mark, own heads, start string) (left work.Left, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	base := own.head
 	if base == "" {
-		base = taken
+		base = m.Taken
 	}
-	changed, skipped, err := g.changes(ctx, p, base)
+	changed, skipped, err := g.changes(ctx, p, m, base)
 	if err != nil {
 		return left, err
 	}
-	parents, known, something := "", []string{taken, start}, len(changed)+skipped > 0
+	parents, known, something := "", []string{m.Taken, start}, len(changed)+skipped > 0
 	for _, sha := range []string{base, own.branch, own.stash, own.autostash} {
 		lost, err := g.lost(ctx, p, sha, known)
 		if err != nil {
@@ -181,8 +181,12 @@ func (g *Git) nextLeft(ctx context.Context, p place) (string, error) {
 // git fast-import; ignored files do not count. The mirror's git compares them, with
 // an index of its own, and the files are read here: no setting of the task's
 // repository and no filter has a say.
-func (g *Git) changes(ctx context.Context, p place, base string) (commands []string, skipped int, err error) {
+func (g *Git) changes(ctx context.Context, p place, m mark, base string) (commands []string, skipped int, err error) {
 	if err := plainDir(p.dir, "."); err != nil {
+		return nil, 0, err
+	}
+	at, err := g.overlay(ctx, p, m, base) // main's files are nobody's changes
+	if err != nil {
 		return nil, 0, err
 	}
 	temp, err := os.MkdirTemp(g.opt.Root, "index-")
@@ -191,7 +195,7 @@ func (g *Git) changes(ctx context.Context, p place, base string) (commands []str
 	}
 	defer os.RemoveAll(temp) // a temporary index; what is left of it harms nobody
 	in := call{repo: p.mirror, tree: p.dir, env: []string{"GIT_INDEX_FILE=" + filepath.Join(temp, "index")}, most: leftNames, cut: true}
-	in.args = []string{"read-tree", base}
+	in.args = []string{"read-tree", at.tree}
 	if _, err := g.run(ctx, in); err != nil {
 		return nil, 0, err
 	}

@@ -17,7 +17,7 @@ func (g *Git) within(ctx context.Context, p place, m mark, sha string) error {
 	if !errors.As(err, &outside) {
 		return err
 	}
-	outside.Left = g.keepLogged(ctx, p, g.gather(ctx, p, m), m.Taken, m.Taken)
+	outside.Left = g.keepLogged(ctx, p, m, g.gather(ctx, p, m), m.Taken)
 	m.Whole, m.Start = false, m.Taken
 	return errors.Join(err, p.writeMark(m))
 }

@@ -82,21 +82,25 @@ func CheckPatterns(patterns []string) error {
 // developer may change all that no other role vouches for; a report is put into the
 // branch by the service.
 func writeSets() map[Role]Paths {
-	judge := Paths{Allow: []string{"{docs}/questions.md"}}
 	return map[Role]Paths{
 		Analyst:   {Allow: []string{"{docs}"}},
 		Architect: {Allow: []string{"{docs}"}},
 		Developer: {Deny: []string{"{docs}/review.md", "{docs}/test-report.md", "{docs}/staging-report.md", "{docs}/deploy-report.md"}},
-		Reviewer:  judge,
-		Tester:    judge,
-		Deployer:  judge,
+		Reviewer:  judgesWrite(),
+		Tester:    judgesWrite(),
+		Deployer:  judgesWrite(),
 	}
 }
+
+func judgesWrite() Paths { return Paths{Allow: []string{"{docs}/questions.md"}} }
 
 // Writes is what a job's commits may change; docs is the task's directory, more what
 // the registry adds.
 func (l Launch) Writes(docs string, more []string) Paths {
-	set := writeSets()[l.Role]
+	set, known := writeSets()[l.Role]
+	if !known {
+		set = judgesWrite()
+	}
 	if l.Role == Deployer && l.Phase == PhaseAwait {
 		set.Allow = append(set.Allow, "{docs}/deploy-plan.md")
 	}
@@ -107,6 +111,20 @@ func (l Launch) Writes(docs string, more []string) Paths {
 		return out
 	}
 	return Paths{Allow: append(in(set.Allow), more...), Deny: in(set.Deny)}
+}
+
+// FromMain are patterns of the files that an agent of the job finds as main has them: the
+// settings of agents, for the roles that judge what others have written.
+func (l Launch) FromMain() []string {
+	switch l.Role {
+	case Analyst, Architect, Developer:
+		return nil
+	default:
+		return []string{
+			"**/CLAUDE.md", "**/CLAUDE.local.md", "**/.claude", "**/.mcp.json", "**/AGENTS.md", "**/GEMINI.md", "**/.gemini", "**/.codex",
+			"**/.cursor", "**/.cursorrules", "**/opencode.json", "**/.opencode", "**/.github/copilot-instructions.md",
+		}
+	}
 }
 
 // CheckWrites returns an error that says what is wrong with what a registry adds to the

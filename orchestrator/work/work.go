@@ -55,6 +55,11 @@ type Space struct {
 	// stay with the checkout: other calls need not name them.
 	Role   stage.Role
 	Writes stage.Paths
+	// FromMain are patterns (see stage.Paths) of files that Open checks out as main has
+	// them, whatever the branch has; they are not there when main has none. The
+	// attempt's commits have what the branch has. A double without main's files may
+	// ignore it.
+	FromMain []string
 	// Keep are ignored directories, slash-separated, that survive from one attempt
 	// to the next of the same role: caches. See CheckKeep.
 	Keep []string
