@@ -28,6 +28,11 @@ func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *
 	if o := e.ours(h.ActorID); o != nil {
 		return o
 	}
+	for _, f := range e.features {
+		if f.Heard != nil {
+			f.Heard(h)
+		}
+	}
 	for range decideMax {
 		if o, err := e.look(ctx, c, project, h); !errors.Is(err, ErrConflict) {
 			return o

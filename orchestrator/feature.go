@@ -6,6 +6,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // Feature is an additive behaviour. The engine knows no switch: a feature that
@@ -23,6 +24,8 @@ type Feature struct {
 	// Committed is told of a change once it is durable. It returns at once: a loop
 	// that has to look now is only nudged.
 	Committed func(Change)
+	// Heard is told of a webhook of a work item that is handled. It returns at once too.
+	Heard func(tracker.Hook)
 	// Admit is asked when an agent's job is claimed, before the agent starts. An
 	// answer that is not empty says why it may not: the job is given back
 	// unharmed, and is claimed again when no hold that the feature set is left.

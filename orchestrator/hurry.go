@@ -43,7 +43,7 @@ func (e *Engine) HastenTask(ctx context.Context, taskID int64, by stage.Principa
 	if err != nil {
 		return 0, err
 	}
-	if err := e.Store.Commit(ctx, Commit{Journal: []JournalEntry{e.actEntry(t, Act{Act: ActHasten, By: by})}}); err != nil {
+	if err := e.AuditTask(ctx, t, Act{Act: ActHasten, By: by}); err != nil {
 		return 0, err
 	}
 	open, err := e.Jobs.Jobs(ctx, queue.Filter{TaskID: taskID, Open: true})
@@ -94,7 +94,7 @@ func (e *Engine) Again(ctx context.Context, jobID int64, by stage.Principal) (in
 	if err != nil && !errors.Is(err, ErrNotFound) { // an effect may belong to no task
 		return 0, err
 	}
-	if err := e.Store.Commit(ctx, Commit{Journal: []JournalEntry{e.actEntry(t, Act{Act: ActAgain, By: by, Job: jobID})}}); err != nil {
+	if err := e.AuditTask(ctx, t, Act{Act: ActAgain, By: by, Job: jobID}); err != nil {
 		return 0, err
 	}
 	return e.Jobs.Repeat(ctx, jobID)

@@ -99,6 +99,13 @@ func Tombstone(key string, taskID int64, at time.Time) string {
 	return fmt.Sprintf("%s%s%d-%d", key, tombstoneMark, taskID, at.Unix())
 }
 
+// Tombs are the bounds of what a key can have become, byte by byte: from the first on,
+// before the second.
+func Tombs(key string) (from, before string) {
+	last := len(tombstoneMark) - 1
+	return key + tombstoneMark, key + tombstoneMark[:last] + string(tombstoneMark[last]+1)
+}
+
 // Untomb gives the original of a tombstone; ok is false for a key that is none.
 func Untomb(key string) (original string, ok bool) {
 	i := strings.LastIndex(key, tombstoneMark)

@@ -28,6 +28,8 @@ const (
 	ActUnfreeze = "unfreeze"
 	ActHasten   = "hasten"
 	ActAgain    = "again"
+	ActDepend   = "depend"
+	ActUndepend = "undepend"
 )
 
 // Act is what an operator has asked for. It is in the journal before anything is
@@ -38,7 +40,14 @@ type Act struct {
 	Repo string          `json:"repo,omitempty"` // of an act that concerns no task
 	Lane string          `json:"lane,omitempty"` // of one that concerns a lane
 	Job  int64           `json:"job,omitempty"`  // the effect that is made again
+	On   int64           `json:"on,omitempty"`   // the task that is waited for
 }
+
+// RefusedError says in a sentence why what an operator has asked for is not done.
+type RefusedError struct{ Why string }
+
+// Error is the reason.
+func (r *RefusedError) Error() string { return r.Why }
 
 // What is the act and what it concerns beside the task.
 func (a Act) What() string {
@@ -50,6 +59,9 @@ func (a Act) What() string {
 	}
 	if a.Job != 0 {
 		words += fmt.Sprintf(" effect %d", a.Job)
+	}
+	if a.On != 0 {
+		words += fmt.Sprintf(" on task %d", a.On)
 	}
 	return words
 }
@@ -93,6 +105,11 @@ func (e *Engine) operate(ctx context.Context, taskID int64, act string, on stage
 // before the act.
 func (e *Engine) Audit(ctx context.Context, a Act) error {
 	return e.Store.Commit(ctx, Commit{Journal: []JournalEntry{e.actEntry(Task{}, a)}})
+}
+
+// AuditTask writes an operator's act on a task into its journal. Do it before the act.
+func (e *Engine) AuditTask(ctx context.Context, t Task, a Act) error {
+	return e.Store.Commit(ctx, Commit{Journal: []JournalEntry{e.actEntry(t, a)}})
 }
 
 func (e *Engine) actEntry(t Task, a Act) JournalEntry {

@@ -136,6 +136,7 @@ type TaskFilter struct {
 	WorkItemID     string
 	Stage          stage.Stage
 	Live           bool  // only tasks that are not terminal
+	Cancelled      bool  // TrackerIssueID and WorkItemID name cancelled tasks too, whose names are tombstones
 	AfterID        int64 // cursor: only larger ids
 	BeforeID       int64 // only smaller ids, the largest first
 	Limit          int   // 0 = 100
@@ -206,6 +207,10 @@ type Dependencies interface {
 	// SetDependencies makes a task's dependencies from a source what is given.
 	// One that another source has named already stays that source's.
 	SetDependencies(ctx context.Context, taskID int64, source string, on []int64) error
+	// Depend adds one dependency, which is there already if any source has named it.
+	Depend(ctx context.Context, d Dependency) error
+	// Undepend removes one, if it is there from that source.
+	Undepend(ctx context.Context, d Dependency) error
 }
 
 // Reservation is what an attempt of an agent is taken to cost until its record

@@ -27,3 +27,19 @@ func (d *DB) SetDependencies(ctx context.Context, taskID int64, source string, o
 		return nil
 	})
 }
+
+// Depend implements orchestrator.Dependencies.
+func (d *DB) Depend(ctx context.Context, v orchestrator.Dependency) error {
+	return d.alone(ctx, func(t *tx) error {
+		t.exec("insert into ~job_deps (task_id, depends_on_task_id, source, created_at) values ($1, $2, $3, $4) on conflict do nothing", v.TaskID, v.On, v.Source, t.now)
+		return nil
+	})
+}
+
+// Undepend implements orchestrator.Dependencies.
+func (d *DB) Undepend(ctx context.Context, v orchestrator.Dependency) error {
+	return d.alone(ctx, func(t *tx) error {
+		t.exec("delete from ~job_deps where task_id = $1 and depends_on_task_id = $2 and source = $3", v.TaskID, v.On, v.Source)
+		return nil
+	})
+}

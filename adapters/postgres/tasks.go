@@ -59,7 +59,12 @@ func (d *DB) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrat
 	for _, c := range []struct{ column, value string }{
 		{"tracker_issue_id", f.TrackerIssueID}, {"repo", f.Repo}, {"branch", f.Branch}, {"work_item_id", f.WorkItemID}, {"stage", string(f.Stage)},
 	} {
-		if c.value != "" {
+		switch from, before := orchestrator.Tombs(c.value); {
+		case c.value == "":
+		case f.Cancelled && strings.HasSuffix(c.column, "_id"):
+			args = append(args, c.value, from, before)
+			conds = append(conds, fmt.Sprintf(`(%[1]s = $%[2]d or %[1]s collate "C" >= $%[3]d and %[1]s collate "C" < $%[4]d)`, c.column, len(args)-2, len(args)-1, len(args)))
+		default:
 			args = append(args, c.value)
 			conds = append(conds, fmt.Sprintf("%s = $%d", c.column, len(args)))
 		}

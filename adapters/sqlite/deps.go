@@ -36,3 +36,17 @@ func (d *DB) SetDependencies(ctx context.Context, taskID int64, source string, o
 		return nil
 	})
 }
+
+// Depend implements orchestrator.Dependencies.
+func (d *DB) Depend(ctx context.Context, v orchestrator.Dependency) error {
+	return d.write(ctx, func(t *tx) error {
+		return t.exec("insert or ignore into job_deps (task_id, depends_on_task_id, source, created_at) values (?, ?, ?, ?)", v.TaskID, v.On, v.Source, micros(t.now))
+	})
+}
+
+// Undepend implements orchestrator.Dependencies.
+func (d *DB) Undepend(ctx context.Context, v orchestrator.Dependency) error {
+	return d.write(ctx, func(t *tx) error {
+		return t.exec("delete from job_deps where task_id = ? and depends_on_task_id = ? and source = ?", v.TaskID, v.On, v.Source)
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -59,7 +60,11 @@ func (d *DB) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrat
 	for column, value := range map[string]string{
 		"tracker_issue_id": f.TrackerIssueID, "repo": f.Repo, "branch": f.Branch, "work_item_id": f.WorkItemID, "stage": string(f.Stage),
 	} {
-		if value != "" {
+		switch from, before := orchestrator.Tombs(value); {
+		case value == "":
+		case f.Cancelled && strings.HasSuffix(column, "_id"):
+			conds, args = append(conds, fmt.Sprintf("(%[1]s = ? or %[1]s >= ? and %[1]s < ?)", column)), append(args, value, from, before)
+		default:
 			conds, args = append(conds, column+" = ?"), append(args, value)
 		}
 	}

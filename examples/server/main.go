@@ -6,26 +6,22 @@
 //	server validate     check the settings, the project registry and the pipeline
 //	server doctor       examine a deployment: tokens, board columns, git, disk
 //	server why <task>   why a task stands where it stands
+//	server deps         what a task waits for: list, add, remove
 //	server replay       decide every journal again
 //	server sim          simulated worlds by seed
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"net/url"
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"syscall"
 	"text/tabwriter"
-	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -33,7 +29,6 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -44,6 +39,7 @@ type cli struct {
 	Validate validateCmd `cmd:"" help:"Check the settings, the project registry and the pipeline."`
 	Doctor   doctorCmd   `cmd:"" help:"Examine a deployment: git, tokens, board columns, agents, disk."`
 	Why      whyCmd      `cmd:"" help:"Say why a task stands where it stands."`
+	Deps     depsCmd     `cmd:"" help:"List, add or remove the tasks that a task waits for."`
 	Replay   replayCmd   `cmd:"" help:"Decide every task's journal again, and say where the decision is another one now."`
 	Sim      simCmd      `cmd:"" help:"Let simulated worlds live by seed, and check what must hold in them."`
 	Shim     shimCmd     `cmd:"" name:"agent-shim" hidden:""`
@@ -219,92 +215,4 @@ func (doctorCmd) Run(s *streams) error {
 		return fmt.Errorf("%d things are wrong", wrong)
 	}
 	return nil
-}
-
-type whyCmd struct {
-	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
-	URL  string `help:"Address of the running server; default: ORCH_LISTEN on this machine."`
-}
-
-// Run asks the running server.
-func (c whyCmd) Run(s *streams) error {
-	if c.URL == "" {
-		settings, err := wiring.Load(wiring.Environ())
-		if err != nil {
-			return err
-		}
-		c.URL = "http://" + settings.Listen
-	}
-	id, err := c.id()
-	if err != nil {
-		return err
-	}
-	var x orchestrator.Explanation
-	if err := get(c.URL+"/tasks/"+strconv.FormatInt(id, 10)+"/explain", &x); err != nil {
-		return err
-	}
-	show(s.out, x)
-	return nil
-}
-
-// id finds the newest task of a work item, if it is not an id already.
-func (c whyCmd) id() (int64, error) {
-	if id, err := strconv.ParseInt(c.Task, 10, 64); err == nil {
-		return id, nil
-	}
-	var list struct {
-		Tasks []struct {
-			ID int64 `json:"id"`
-		} `json:"tasks"`
-	}
-	if err := get(c.URL+"/tasks?work_item="+url.QueryEscape(c.Task), &list); err != nil {
-		return 0, err
-	}
-	if len(list.Tasks) == 0 {
-		return 0, fmt.Errorf("there is no task %q", c.Task)
-	}
-	return list.Tasks[len(list.Tasks)-1].ID, nil
-}
-
-func get(address string, into any) error {
-	client := &http.Client{Timeout: 15 * time.Second}
-	resp, err := client.Get(address)
-	if err != nil {
-		return fmt.Errorf("the server does not answer; is it running? %w", err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 8<<20))
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		var p struct{ Detail string }
-		if json.Unmarshal(body, &p) == nil && p.Detail != "" {
-			return errors.New(p.Detail)
-		}
-		return fmt.Errorf("the server answered %s", resp.Status)
-	}
-	return json.Unmarshal(body, into)
-}
-
-// show prints an explanation for people.
-func show(w io.Writer, x orchestrator.Explanation) {
-	fmt.Fprintf(w, "%s (task %d, %s): %s\n", x.WorkItem, x.TaskID, x.Repo, x.Title)
-	fmt.Fprintf(w, "  at %s since %s\n  %s\n", x.Stage, x.Since.UTC().Format(time.RFC3339), x.Summary)
-	for _, b := range x.Blockers {
-		fmt.Fprintf(w, "  waits for %s: %s\n      ends with: %s\n", b.Kind, b.Text, b.Unblocks)
-	}
-	for _, o := range x.Owed {
-		word := "owed"
-		if o.GivenUp {
-			word = "given up"
-		}
-		fmt.Fprintf(w, "  %s: %s\n", word, o.Text)
-	}
-	for _, m := range x.Moves {
-		fmt.Fprintf(w, "  %s → %s: %s\n", m.On, m.To, m.Why)
-	}
-	if x.LastNote != "" {
-		fmt.Fprintf(w, "  last: %s\n", x.LastNote)
-	}
 }

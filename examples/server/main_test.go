@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -164,7 +165,7 @@ func TestWhy(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	for _, task := range []string{"3", "GPX-1"} {
+	for _, task := range []string{"3", "GPX-1", "gpx-1"} {
 		code, out := server("why", "--url", srv.URL, task)
 		require.Zero(t, code, out)
 		require.Contains(t, out, "waits for ci: CI has not finished")
@@ -180,6 +181,38 @@ func TestWhy(t *testing.T) {
 	code, out := server("why", "3")
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "is it running?")
+}
+
+// Dependencies are listed, added and removed with the operator's token. A name is the newest
+// task's that lives, or the cancelled one's when there is no other.
+func TestDepsCommand(t *testing.T) {
+	var asked []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case r.URL.Path == "/tasks" && r.URL.Query().Get("work_item") == "GPX-1":
+			_, _ = w.Write([]byte(`{"tasks":[{"id":3,"stage":"review"},{"id":5,"stage":"cancelled"}]}`))
+		case r.URL.Path == "/tasks" && r.URL.Query().Get("cancelled") == "true":
+			_, _ = w.Write([]byte(`{"tasks":[{"id":7,"stage":"cancelled"}]}`))
+		case r.Method != http.MethodGet && r.Header.Get("Authorization") != "Bearer 0123456789abcdef":
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = w.Write([]byte(`{"detail":"Send the operator's token."}`))
+		default:
+			asked = append(asked, r.Method+" "+r.URL.Path+" "+string(body))
+			_, _ = w.Write([]byte(`{"dependencies":[{"task_id":3,"depends_on_task_id":7,"source":"db"}]}`))
+		}
+	}))
+	defer srv.Close()
+	code, out := server("deps", "add", "--url", srv.URL, "gpx-1", "9")
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "operator's token")
+	t.Setenv("ORCH_ADMIN_TOKEN", "0123456789abcdef")
+	for _, args := range [][]string{{"list", "gpx-1"}, {"add", "gpx-1", "GPX-2"}, {"remove", "3", "7"}} {
+		code, out := server(append([]string{"deps", args[0], "--url", srv.URL}, args[1:]...)...)
+		require.Zero(t, code, out)
+		require.Contains(t, out, "task 3 waits for task 7 (db")
+	}
+	require.Equal(t, []string{"GET /tasks/3/deps {}", `POST /tasks/3/deps {"on":7}`, `DELETE /tasks/3/deps {"on":7}`}, asked)
 }
 
 func TestCommandLine(t *testing.T) {

@@ -66,13 +66,16 @@ func (v *Service) serialGate() (f orchestrator.Feature, err error) {
 }
 
 func (v *Service) deps() (f orchestrator.Feature, err error) {
-	o := deps.Options{Store: v.DB, Table: v.DB, Queue: v.DB, Lister: v.DB, Log: v.Log}
+	o := deps.Options{Store: v.DB, Table: v.DB, Queue: v.DB, Lister: v.DB, Line: serialgate.Name, Log: v.Log}
 	if slices.Contains(v.Settings.TaskDepsSource, deps.SourceTracker) {
 		o.Relations, o.Items = v.Plane, v.Plane
 	}
 	d, err := deps.New(o)
 	if err != nil {
 		return f, err
+	}
+	if slices.Contains(v.Settings.TaskDepsSource, deps.SourceDB) {
+		v.Deps = d
 	}
 	return d.Feature(), nil
 }

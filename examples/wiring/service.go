@@ -27,6 +27,7 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -64,6 +65,7 @@ type Service struct {
 	Telegram *telegram.Chat // nil: notices are only logged
 	Leases   lease.Locker
 	Serial   *serialgate.Gate      // nil: switched off
+	Deps     *deps.Deps            // nil: switched off, or without the local table
 	Rec      *reconcile.Reconciler // nil: switched off
 	Tracks   *Layer                // nil: switched off
 	Engine   *orchestrator.Engine
@@ -206,6 +208,9 @@ func (v *Service) engine() (err error) {
 		Engine: v.Engine, Tracker: v.Plane, Host: v.GitHub, TrackerSource: trackerSource, HostSource: "github", AdminToken: s.AdminToken, Guesses: &v.guesses,
 		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(),
 		Dashboard: pages, Hosts: s.hosts(), Done: v.stopping,
+	}
+	if v.Deps != nil {
+		opt.Deps = v.Deps
 	}
 	if s.HooksListen != "" {
 		if v.Hooks, err = web.Hooks(opt); err != nil {

@@ -87,8 +87,12 @@ func (s *Store) Tasks(_ context.Context, f orchestrator.TaskFilter) ([]orchestra
 
 func selects(f orchestrator.TaskFilter, t orchestrator.Task) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
-	return is(f.TrackerIssueID, t.TrackerIssueID) && is(f.Repo, t.Repo) && is(f.Branch, t.Branch) &&
-		is(f.WorkItemID, t.WorkItemID) && is(string(f.Stage), string(t.State.Stage)) && (!f.Live || !t.State.Stage.Terminal())
+	named := func(want, have string) bool {
+		from, before := orchestrator.Tombs(want)
+		return is(want, have) || f.Cancelled && from <= have && have < before
+	}
+	return named(f.TrackerIssueID, t.TrackerIssueID) && is(f.Repo, t.Repo) && is(f.Branch, t.Branch) &&
+		named(f.WorkItemID, t.WorkItemID) && is(string(f.Stage), string(t.State.Stage)) && (!f.Live || !t.State.Stage.Terminal())
 }
 
 // Commit implements orchestrator.Store.
@@ -224,13 +228,35 @@ func (s *Store) SetDependencies(_ context.Context, taskID int64, source string, 
 		return d.TaskID == taskID && d.Source == source && !slices.Contains(on, d.On)
 	})
 	for _, id := range on {
-		if !slices.ContainsFunc(s.deps, func(d orchestrator.Dependency) bool { return d.TaskID == taskID && d.On == id }) {
-			s.deps = append(s.deps, orchestrator.Dependency{TaskID: taskID, On: id, Source: source, CreatedAt: s.now()})
-		}
+		s.depend(orchestrator.Dependency{TaskID: taskID, On: id, Source: source})
 	}
+	return nil
+}
+
+// Depend implements orchestrator.Dependencies.
+func (s *Store) Depend(_ context.Context, d orchestrator.Dependency) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.depend(d)
+	return nil
+}
+
+func (s *Store) depend(d orchestrator.Dependency) {
+	if slices.ContainsFunc(s.deps, func(o orchestrator.Dependency) bool { return o.TaskID == d.TaskID && o.On == d.On }) {
+		return
+	}
+	d.CreatedAt = s.now()
+	s.deps = append(s.deps, d)
 	slices.SortFunc(s.deps, func(a, b orchestrator.Dependency) int {
 		return cmp.Or(cmp.Compare(a.TaskID, b.TaskID), cmp.Compare(a.On, b.On))
 	})
+}
+
+// Undepend implements orchestrator.Dependencies.
+func (s *Store) Undepend(_ context.Context, d orchestrator.Dependency) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deps = slices.DeleteFunc(s.deps, func(o orchestrator.Dependency) bool { return o.TaskID == d.TaskID && o.On == d.On && o.Source == d.Source })
 	return nil
 }
 

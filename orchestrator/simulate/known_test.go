@@ -32,24 +32,6 @@ func knownFaults() []fault {
 				return simulate.NewWorld(0, simulate.Limits{Traps: []string{simulate.TrapPush}})
 			},
 		},
-		{
-			"serial-gate-and-dependency", simulate.Ends,
-			"A card waits for one that entered the board later: the serial gate holds the later one for the earlier, the dependency the earlier for the later, and no cycle is told.",
-			func() simulate.World {
-				return simulate.NewWorld(19, simulate.Limits{Traps: []string{simulate.TrapDeadlock}})
-			},
-		},
-		{
-			"cancelled-prerequisite", simulate.Ends,
-			"A card that another waits for is stopped: its task is looked for by an id that is a tombstone now, and the other waits for ever.",
-			func() simulate.World {
-				w := calm(11, 4)
-				w.Features = []string{"stop", "task_deps"}
-				w.Cards[1].BlockedBy, w.Cards[1].At, w.Cards[1].Project = 0, 2*time.Minute, w.Cards[0].Project
-				w.Cards[0].Acts = []simulate.Act{{At: 4 * time.Minute, Do: simulate.DoMove, To: stage.StatusStop}}
-				return w
-			},
-		},
 	}
 }
 
@@ -113,14 +95,20 @@ func mendedFaults() map[string]simulate.World {
 	}
 	replicas := calm(13, 4)
 	replicas.Replicas = 3
+	prerequisite := calm(11, 4)
+	prerequisite.Features = []string{"stop", "task_deps"}
+	prerequisite.Cards[1].BlockedBy, prerequisite.Cards[1].At, prerequisite.Cards[1].Project = 0, 2*time.Minute, prerequisite.Cards[0].Project
+	prerequisite.Cards[0].Acts = []simulate.Act{{At: 4 * time.Minute, Do: simulate.DoMove, To: stage.StatusStop}}
 	return map[string]simulate.World{
-		"a notice and a live message are sent once more for each death":        killed,
-		"checkouts on replicas that do not tidy up stay for ever":              replicas,
-		"a chat that hangs holds the workers of all effects":                   sick(7, 15, simulate.LaneChat, simulate.FateHang, 90*time.Minute),
-		"comments that are refused for good keep a person's STOP waiting":      stopped,
-		"what is owed dies in an outage of hours":                              sick(5, 2, simulate.LaneComments, simulate.FateError, 5*time.Hour),
-		"an agent's failures are not counted while a status cannot be written": simulate.NewWorld(405, simulate.Limits{Traps: []string{simulate.TrapPaid}}),
-		"results are thrown away while a project is out of the registry":       simulate.NewWorld(69, simulate.Limits{Traps: []string{simulate.TrapRegistry}}),
-		"the explanation names Approved, which is refused without documents":   simulate.NewWorld(204, simulate.Limits{Traps: []string{simulate.TrapForgets}}),
+		"a card waits for one that was stopped, for ever":                          prerequisite,
+		"the serial gate and a dependency wait for each other, and nobody is told": simulate.NewWorld(19, simulate.Limits{Traps: []string{simulate.TrapDeadlock}}),
+		"a notice and a live message are sent once more for each death":            killed,
+		"checkouts on replicas that do not tidy up stay for ever":                  replicas,
+		"a chat that hangs holds the workers of all effects":                       sick(7, 15, simulate.LaneChat, simulate.FateHang, 90*time.Minute),
+		"comments that are refused for good keep a person's STOP waiting":          stopped,
+		"what is owed dies in an outage of hours":                                  sick(5, 2, simulate.LaneComments, simulate.FateError, 5*time.Hour),
+		"an agent's failures are not counted while a status cannot be written":     simulate.NewWorld(405, simulate.Limits{Traps: []string{simulate.TrapPaid}}),
+		"results are thrown away while a project is out of the registry":           simulate.NewWorld(69, simulate.Limits{Traps: []string{simulate.TrapRegistry}}),
+		"the explanation names Approved, which is refused without documents":       simulate.NewWorld(204, simulate.Limits{Traps: []string{simulate.TrapForgets}}),
 	}
 }

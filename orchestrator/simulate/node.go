@@ -193,7 +193,9 @@ func (n *node) makeFeatures(p ports) (list []orchestrator.Feature, err error) {
 		add(gate.Feature(), failed)
 	}
 	if n.has("task_deps") {
-		d, failed := deps.New(deps.Options{Store: p.store, Table: p.store, Queue: p.store, Lister: p.store, Relations: p.tracker, Items: p.tracker, Every: every, Now: now, Log: log})
+		d, failed := deps.New(deps.Options{
+			Store: p.store, Table: p.store, Queue: p.store, Lister: p.store, Relations: p.tracker, Items: p.tracker, Line: serialgate.Name, Every: every, Now: now, Log: log,
+		})
 		add(d.Feature(), failed)
 	}
 	if n.has("budget") {

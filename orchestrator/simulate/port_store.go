@@ -109,6 +109,14 @@ func (p *storePort) SetDependencies(ctx context.Context, task int64, source stri
 	return void(ctx, p.n, writes("SetDependencies"), id(task), func() error { return p.mem().SetDependencies(ctx, task, source, on) })
 }
 
+func (p *storePort) Depend(ctx context.Context, d orchestrator.Dependency) error {
+	return void(ctx, p.n, writes("Depend"), id(d.TaskID), func() error { return p.mem().Depend(ctx, d) })
+}
+
+func (p *storePort) Undepend(ctx context.Context, d orchestrator.Dependency) error {
+	return void(ctx, p.n, writes("Undepend"), id(d.TaskID), func() error { return p.mem().Undepend(ctx, d) })
+}
+
 func (p *storePort) Reserve(ctx context.Context, r orchestrator.Reservation) error {
 	return void(ctx, p.n, writes("Reserve"), id(r.TaskID), func() error { return p.mem().Reserve(ctx, r) })
 }

@@ -194,6 +194,10 @@ func (s *sim) lift(i int, t orchestrator.Task, item tracker.Item, x orchestrator
 			s.unfreeze(t.Repo)
 			continue
 		}
+		if strings.HasPrefix(b.Text, "a dependency cycle") { // a person takes the relations of the card away
+			s.board.Block(item.ID)
+			continue
+		}
 		to, named := statusIn(b.Unblocks)
 		if !named {
 			continue

@@ -80,6 +80,15 @@ func dependencies(k *kit) {
 	set(2, "db", 1, 3)
 	set(4, "db", 2)
 	require.Equal(k, [][2]int64{{2, 1}, {2, 3}, {2, 9}, {4, 2}}, list())
+	one := func(on int64, source string) orchestrator.Dependency {
+		return orchestrator.Dependency{TaskID: 2, On: on, Source: source}
+	}
+	require.NoError(k, k.s.Depend(k.Context(), one(1, "db")), "it stays the tracker's")
+	require.NoError(k, k.s.Undepend(k.Context(), one(1, "db")))
+	require.NoError(k, k.s.Depend(k.Context(), one(4, "db")))
+	require.Equal(k, [][2]int64{{2, 1}, {2, 3}, {2, 4}, {2, 9}, {4, 2}}, list())
+	require.NoError(k, k.s.Undepend(k.Context(), one(4, "db")))
+	require.NoError(k, k.s.Undepend(k.Context(), one(4, "db")))
 	set(2, "tracker", 9, 9)
 	require.Equal(k, [][2]int64{{2, 3}, {2, 9}, {4, 2}}, list(), "what the tracker named first was the tracker's")
 	set(2, "tracker")

@@ -283,10 +283,14 @@ func story(k *kit) {
 
 func filters(k *kit) {
 	var made []orchestrator.Task
-	for n := range 4 {
+	for n := range 5 {
 		t := k.newTask(n)
-		if n == 3 {
+		switch n {
+		case 3:
 			t.State.Stage, t.Repo = stage.Done, "acme/other"
+		case 4: // one of the same card as another
+			t.State.Stage, t.Repo = stage.Cancelled, "acme/elsewhere"
+			t.TrackerIssueID, t.WorkItemID = orchestrator.Tombstone("issue-2", t.ID, k.clock.Now()), orchestrator.Tombstone("APP-2", t.ID, k.clock.Now())
 		}
 		k.commit(orchestrator.Commit{Task: &t})
 		made = append(made, t)
@@ -295,14 +299,18 @@ func filters(k *kit) {
 		f    orchestrator.TaskFilter
 		want []int
 	}{
-		{orchestrator.TaskFilter{}, []int{0, 1, 2, 3}},
+		{orchestrator.TaskFilter{}, []int{0, 1, 2, 3, 4}},
 		{orchestrator.TaskFilter{Live: true}, []int{0, 1, 2}},
 		{orchestrator.TaskFilter{Repo: "acme/other"}, []int{3}},
 		{orchestrator.TaskFilter{Stage: stage.Done}, []int{3}},
 		{orchestrator.TaskFilter{TrackerIssueID: "issue-2"}, []int{2}},
+		{orchestrator.TaskFilter{TrackerIssueID: "issue-2", Cancelled: true}, []int{2, 4}},
+		{orchestrator.TaskFilter{TrackerIssueID: "issue", Cancelled: true}, nil},
+		{orchestrator.TaskFilter{WorkItemID: "APP-2", Cancelled: true}, []int{2, 4}},
+		{orchestrator.TaskFilter{WorkItemID: "APP-2", Live: true, Cancelled: true}, []int{2}},
 		{orchestrator.TaskFilter{Repo: "acme/app", Branch: made[1].Branch}, []int{1}},
 		{orchestrator.TaskFilter{WorkItemID: "APP-0"}, []int{0}},
-		{orchestrator.TaskFilter{AfterID: made[1].ID}, []int{2, 3}},
+		{orchestrator.TaskFilter{AfterID: made[1].ID}, []int{2, 3, 4}},
 		{orchestrator.TaskFilter{AfterID: made[0].ID, Limit: 1}, []int{1}},
 	} {
 		list, err := k.s.Tasks(k.Context(), c.f)

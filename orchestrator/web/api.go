@@ -22,7 +22,11 @@ func (s *server) queue(w http.ResponseWriter, r *http.Request) {
 
 // fail answers for an error of the engine or the store.
 func (s *server) fail(w http.ResponseWriter, err error) {
+	var refused *orchestrator.RefusedError
 	switch {
+	case errors.As(err, &refused):
+		problem(w, http.StatusConflict, "refused", refused.Why)
+		return
 	case errors.Is(err, orchestrator.ErrNotFound):
 		problem(w, http.StatusNotFound, "no-task", "There is no such task.")
 		return
@@ -43,17 +47,20 @@ func (s *server) fail(w http.ResponseWriter, err error) {
 	problem(w, http.StatusServiceUnavailable, "store", "The store does not answer.")
 }
 
-// tasks lists tasks by id: ?repo=&stage=&work_item=&issue=&live=true&after=&limit=.
+// tasks lists tasks by id: ?repo=&stage=&work_item=&issue=&live=true&after=&limit=. With
+// cancelled=true work_item and issue find cancelled tasks too.
 func (s *server) tasks(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	f := orchestrator.TaskFilter{
 		Repo: q.Get("repo"), Stage: stage.Stage(q.Get("stage")), WorkItemID: q.Get("work_item"), TrackerIssueID: q.Get("issue"), Limit: 100,
 	}
 	var err error
-	if v := q.Get("live"); v != "" {
-		if f.Live, err = strconv.ParseBool(v); err != nil {
-			problem(w, http.StatusBadRequest, "bad-parameter", "live must be true or false.")
-			return
+	for name, into := range map[string]*bool{"live": &f.Live, "cancelled": &f.Cancelled} {
+		if v := q.Get(name); v != "" {
+			if *into, err = strconv.ParseBool(v); err != nil {
+				problem(w, http.StatusBadRequest, "bad-parameter", name+" must be true or false.")
+				return
+			}
 		}
 	}
 	if v := q.Get("after"); v != "" {

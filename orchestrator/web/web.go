@@ -4,6 +4,7 @@
 //	POST /webhooks/tracker, /webhooks/githost
 //	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /events
 //	POST /tasks/{id}/retry, /tasks/{id}/stop, /serial-gate/unfreeze
+//	GET, POST, DELETE /tasks/{id}/deps
 //	POST /effects/hasten, /effects/{id}/again
 //	GET  /healthz, /readyz, /metrics
 //	GET  /, /dashboard/…   the pages of package dashboard, when Options has them
@@ -52,6 +53,8 @@ type Options struct {
 	// Unfreeze ends the freeze of a repository and tells whether there was one
 	// and why; nil when the serial gate is off.
 	Unfreeze func(ctx context.Context, repo string) (was bool, reason string, err error)
+	// Deps is the local table of dependencies; nil when it is off.
+	Deps Dependencies
 	// Dashboard serves the pages below /dashboard/; nil = none.
 	Dashboard http.Handler
 	// Done ends streams when it is closed, so that a server can stop at once; nil
@@ -143,6 +146,9 @@ func (s *server) routes() http.Handler {
 	mux.Handle("GET /tasks/{id}/explain", limit.Finish(s.explain))
 	mux.Handle("POST /tasks/{id}/retry", limit.Finish(s.admin(s.retry)))
 	mux.Handle("POST /tasks/{id}/stop", limit.Finish(s.admin(s.stop)))
+	mux.Handle("GET /tasks/{id}/deps", limit.Finish(s.deps))
+	mux.Handle("POST /tasks/{id}/deps", limit.Finish(s.admin(s.deps)))
+	mux.Handle("DELETE /tasks/{id}/deps", limit.Finish(s.admin(s.deps)))
 	mux.Handle("POST /serial-gate/unfreeze", limit.Finish(s.admin(s.unfreeze)))
 	mux.Handle("POST /effects/hasten", limit.Finish(s.admin(s.hasten)))
 	mux.Handle("POST /effects/{id}/again", limit.Finish(s.admin(s.again)))
@@ -177,7 +183,7 @@ func strict(mux *http.ServeMux) http.Handler {
 			return
 		}
 		var allowed []string
-		for _, m := range []string{http.MethodGet, http.MethodPost} {
+		for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 			probe := r.Clone(r.Context())
 			probe.Method = m
 			if _, pattern := mux.Handler(probe); pattern != "" {

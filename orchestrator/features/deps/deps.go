@@ -46,6 +46,10 @@ type Options struct {
 	// Items tells whether a card that has no task is finished; nil = such cards
 	// are waited for by nobody.
 	Items tracker.Tracker
+	// Line is the name of the holds by which the analyst of a task waits for the task right
+	// before it in its repository; empty = there are none. With them the waiting of tasks
+	// for each other can be a circle, too.
+	Line  string
 	Every time.Duration // how often all holds are put right; default 1 min
 	Read  time.Duration // how often a task's relations are read again; default 5 min
 	Log   *slog.Logger  // nil discards
@@ -59,6 +63,8 @@ type Deps struct {
 
 	mu    sync.Mutex
 	moved []orchestrator.Task // that have begun or ended since the loop last looked
+	cards map[string]bool     // of which a webhook has come since
+	set   bool                // the local table was changed since
 
 	// known is what the relations said when they were read; only Pass uses it, and
 	// one pass runs at a time.
@@ -82,14 +88,14 @@ func New(o Options) (*Deps, error) {
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}
-	return &Deps{opt: o, nudge: make(chan struct{}, 1), known: map[int64]related{}}, nil
+	return &Deps{opt: o, nudge: make(chan struct{}, 1), known: map[int64]related{}, cards: map[string]bool{}}, nil
 }
 
 // Feature is the dependencies for the engine.
 func (d *Deps) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "A task waits for the tasks that it depends on.",
-		Holds: d.holds, Committed: d.committed,
+		Holds: d.holds, Committed: d.committed, Heard: d.heard,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: d.loop}},
 		Show:  d.show,
 	}
@@ -125,6 +131,32 @@ func (d *Deps) committed(c orchestrator.Change) {
 	}
 }
 
+// heard wakes the loop when the tracker has said something of a card.
+func (d *Deps) heard(h tracker.Hook) {
+	if d.opt.Relations == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cards[h.ItemID] = d.cards[h.ItemID] || !h.Status
+	run.Hint(d.nudge)
+}
+
+// takeHeard is whose relations the webhooks of cards may have changed: the tasks that wait
+// for such a card, and those whose own card has changed in more than its status.
+func (d *Deps) takeHeard() (ids []int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, r := range d.known {
+		waits := slices.ContainsFunc(r.refs, func(ref tracker.Ref) bool { _, said := d.cards[ref.ItemID]; return said })
+		if waits || d.cards[r.item] {
+			ids = append(ids, id)
+		}
+	}
+	clear(d.cards)
+	return ids
+}
+
 func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 	for whole := e.Now(); ; {
 		all, err := !e.Now().Before(whole), error(nil)
@@ -144,6 +176,13 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 	}
 }
 
+func (d *Deps) takeSet() (set bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	set, d.set = d.set, false
+	return set
+}
+
 func (d *Deps) takeMoved() []orchestrator.Task {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -156,6 +195,14 @@ func (d *Deps) takeMoved() []orchestrator.Task {
 // them or they for others: then all are looked at.
 func (d *Deps) touch(ctx context.Context) (all bool, err error) {
 	moved := d.takeMoved()
+	for _, id := range d.takeHeard() {
+		r := d.known[id]
+		r.at, all = time.Time{}, true
+		d.known[id] = r
+	}
+	if d.takeSet() || all {
+		return true, nil
+	}
 	if len(moved) == 0 {
 		return false, nil
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // Graph says which tasks wait for which: task id → prerequisites.
@@ -51,6 +53,21 @@ func (g Graph) Cycle() []int64 {
 	return nil
 }
 
+// reaches reports whether a task waits for another, by way of any others.
+func (g Graph) reaches(from, to int64) bool {
+	seen := map[int64]bool{}
+	for next := []int64{from}; len(next) > 0; {
+		id := next[0]
+		if next = next[1:]; id == to {
+			return true
+		}
+		if !seen[id] {
+			seen[id], next = true, append(next, g[id]...)
+		}
+	}
+	return false
+}
+
 // rotate makes a cycle begin with its smallest task.
 func rotate(cycle []int64) []int64 {
 	i := slices.Index(cycle, slices.Min(cycle))
@@ -75,13 +92,37 @@ func (g Graph) Cycles() (out [][]int64) {
 	}
 }
 
-// describe names a cycle: "GPX-1 → GPX-3 → GPX-1".
-func describe(cycle []int64, tasks map[int64]orchestrator.Task) string {
-	var names []string
-	for _, id := range append(slices.Clone(cycle), cycle[0]) {
-		names = append(names, tasks[id].WorkItemID)
+// describe names a cycle: "GPX-1 → GPX-3 → GPX-1", and what in it is no dependency.
+func (w world) describe(cycle []int64) string {
+	text := w.tasks[cycle[0]].WorkItemID
+	var line []string
+	for i, id := range cycle {
+		on := cycle[(i+1)%len(cycle)]
+		text += " → " + w.tasks[on].WorkItemID
+		if !slices.Contains(w.graph[id], on) {
+			line = append(line, w.tasks[id].WorkItemID+" begins after "+w.tasks[on].WorkItemID)
+		}
 	}
-	return strings.Join(names, " → ")
+	if len(line) > 0 {
+		text += fmt.Sprintf(" (tasks of a repository begin one at a time: %s)", strings.Join(line, ", "))
+	}
+	return text
+}
+
+// inLine is who waits for the task right before it in its repository: analysts that a
+// hold of that name keeps.
+func inLine(live []orchestrator.Task, held []queue.Hold, name string) Graph {
+	g, before := Graph{}, map[string]int64{}
+	for _, t := range live {
+		own := func(h queue.Hold) bool {
+			return h.Name == name && h.Subject == orchestrator.RoleInTask(stage.Analyst, t.ID)
+		}
+		if ahead, ok := before[t.Repo]; ok && t.State.Active == stage.Analyst && slices.ContainsFunc(held, own) {
+			g[t.ID] = []int64{ahead}
+		}
+		before[t.Repo] = t.ID
+	}
+	return g
 }
 
 // waitsFor names the prerequisites that are not finished.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +25,7 @@ const burst = 20
 // related is what a task's relations said when they were read.
 type related struct {
 	at    time.Time
+	item  string // the task's own card
 	refs  []tracker.Ref
 	cards map[tracker.Ref]string // names of unfinished cards among those without a task
 }
@@ -30,7 +33,8 @@ type related struct {
 // world is what a pass knows of the unfinished tasks.
 type world struct {
 	tasks map[int64]orchestrator.Task
-	graph Graph
+	graph Graph              // who depends on whom
+	line  Graph              // who waits for whom because tasks of a repository begin one at a time
 	cards map[int64][]string // cards that a task waits for and that have no task
 	since time.Time          // when the newest dependency was recorded
 }
@@ -38,7 +42,7 @@ type world struct {
 // Pass reads the relations that are due, and makes the holds what dependencies
 // ask for. Two passes of one Deps must not run at the same time.
 func (d *Deps) Pass(ctx context.Context, e *orchestrator.Engine) error {
-	w := world{tasks: map[int64]orchestrator.Task{}, graph: Graph{}, cards: map[int64][]string{}}
+	w := world{tasks: map[int64]orchestrator.Task{}, graph: Graph{}, line: Graph{}, cards: map[int64][]string{}}
 	live, err := d.live(ctx)
 	if err != nil {
 		return err
@@ -49,6 +53,9 @@ func (d *Deps) Pass(ctx context.Context, e *orchestrator.Engine) error {
 	}
 	for _, t := range live {
 		w.tasks[t.ID] = t
+	}
+	if d.opt.Line != "" {
+		w.line = inLine(live, held, d.opt.Line)
 	}
 	var errs []error
 	if d.opt.Relations != nil {
@@ -141,7 +148,7 @@ func (d *Deps) due(live []orchestrator.Task, held []queue.Hold) []orchestrator.T
 
 // read asks the tracker what a task waits for.
 func (d *Deps) read(ctx context.Context, t orchestrator.Task) (related, error) {
-	r := related{at: d.opt.Now(), cards: map[tracker.Ref]string{}}
+	r := related{at: d.opt.Now(), item: t.TrackerIssueID, cards: map[tracker.Ref]string{}}
 	refs, err := d.opt.Relations.BlockedBy(ctx, t.TrackerProjectID, t.TrackerIssueID)
 	if errors.Is(err, tracker.ErrNoRelations) || errors.Is(err, tracker.ErrNotFound) {
 		return r, nil
@@ -154,23 +161,27 @@ func (d *Deps) read(ctx context.Context, t orchestrator.Task) (related, error) {
 		if d.opt.Items == nil {
 			break
 		}
-		if item, err := d.opt.Items.Item(ctx, ref.ProjectID, ref.ItemID); err == nil && !item.Finished {
+		if item, err := d.opt.Items.Item(ctx, ref.ProjectID, ref.ItemID); err == nil && !over(item) {
 			r.cards[ref] = fmt.Sprintf("the card %q", item.Title)
 		}
 	}
 	return r, nil
 }
 
-// resolve finds the tasks of the cards that relations name; a card without one
-// is waited for as a card.
+// over reports whether the column of a card means that its work is over, whatever the
+// tracker counts STOP as.
+func over(item tracker.Item) bool { return item.Finished || item.Status == stage.StatusStop }
+
+// resolve finds the newest tasks of the cards that relations name, cancelled ones too:
+// those are over. A card without one is waited for as a card.
 func (d *Deps) resolve(ctx context.Context, r related) (on []int64, cards []string, err error) {
 	for _, ref := range r.refs {
-		list, err := d.opt.Store.Tasks(ctx, orchestrator.TaskFilter{TrackerIssueID: ref.ItemID})
+		newest, err := d.opt.Store.Tasks(ctx, orchestrator.TaskFilter{TrackerIssueID: ref.ItemID, Cancelled: true, BeforeID: math.MaxInt64, Limit: 1})
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(list) > 0 {
-			on = append(on, list[len(list)-1].ID)
+		if len(newest) > 0 {
+			on = append(on, newest[0].ID)
 		} else if name, unfinished := r.cards[ref]; unfinished {
 			cards = append(cards, name)
 		}
@@ -195,7 +206,6 @@ func (d *Deps) apply(ctx context.Context, e *orchestrator.Engine, w world, held 
 	want := w.holds()
 	have := map[key]queue.Hold{}
 	var stale, missing []queue.Hold
-	var errs []error
 	for _, h := range held {
 		if h.Name != Name && h.Name != Cycle {
 			continue
@@ -203,15 +213,14 @@ func (d *Deps) apply(ctx context.Context, e *orchestrator.Engine, w world, held 
 		have[keyOf(h)] = h
 		if _, ok := want[keyOf(h)]; !ok {
 			stale = append(stale, h)
-			errs = append(errs, d.alert(ctx, e, w, h, false))
 		}
 	}
-	for _, h := range want {
-		if have[keyOf(h)].Reason != h.Reason {
+	for _, k := range slices.SortedFunc(maps.Keys(want), byKey) {
+		if h := want[k]; have[k].Reason != h.Reason {
 			missing = append(missing, h)
-			errs = append(errs, d.alert(ctx, e, w, h, true))
 		}
 	}
+	errs := []error{d.alert(ctx, e, w, stale, false), d.alert(ctx, e, w, missing, true)}
 	// The alert first: a crash in between repeats it under the same key, and does
 	// not forget it.
 	return errors.Join(append(errs, d.opt.Queue.Hold(ctx, missing...), d.opt.Queue.Free(ctx, stale...))...)
@@ -222,6 +231,10 @@ type key struct{ subject, name string }
 
 func keyOf(h queue.Hold) key { return key{h.Subject, h.Name} }
 
+func byKey(a, b key) int {
+	return cmp.Or(cmp.Compare(a.subject, b.subject), cmp.Compare(a.name, b.name))
+}
+
 // holds are those that dependencies ask for.
 func (w world) holds() map[key]queue.Hold {
 	want := map[key]queue.Hold{}
@@ -231,39 +244,66 @@ func (w world) holds() map[key]queue.Hold {
 			want[keyOf(h)] = h
 		}
 	}
-	for _, c := range w.graph.Cycles() {
+	for _, c := range w.cycles() {
 		for _, id := range c {
-			h := queue.Hold{Subject: subject(id), Name: Cycle, Reason: "a dependency cycle: " + describe(c, w.tasks)}
+			h := queue.Hold{Subject: subject(id), Name: Cycle, Reason: "a dependency cycle: " + w.describe(c)}
 			want[keyOf(h)] = h
 		}
 	}
 	return want
 }
 
-// alert tells people of a cycle, or that it is gone.
-func (d *Deps) alert(ctx context.Context, e *orchestrator.Engine, w world, h queue.Hold, cycle bool) error {
-	id, err := strconv.ParseInt(strings.TrimPrefix(h.Subject, "task/"), 10, 64)
-	t, live := w.tasks[id]
-	p, known := e.Projects.ByRepo(t.Repo)
-	if h.Name != Cycle || err != nil || !live || !known {
+// cycles are the circles of waiting that no end of a task opens.
+func (w world) cycles() [][]int64 {
+	all := Graph{}
+	for id, on := range w.graph {
+		all[id] = append(all[id], on...)
+	}
+	for id, on := range w.line {
+		all[id] = append(all[id], on...)
+	}
+	return all.Cycles()
+}
+
+// alert says on each card that it is in a cycle, or is not any more, and tells people
+// once for the cycle.
+func (d *Deps) alert(ctx context.Context, e *orchestrator.Engine, w world, holds []queue.Hold, cycle bool) error {
+	var jobs []queue.Job
+	told := map[string]bool{}
+	for _, h := range holds {
+		id, err := strconv.ParseInt(strings.TrimPrefix(h.Subject, "task/"), 10, 64)
+		t, live := w.tasks[id]
+		p, known := e.Projects.ByRepo(t.Repo)
+		if h.Name != Cycle || err != nil || !live || !known {
+			continue
+		}
+		identity := fmt.Sprintf("cycle/%x/%d", h.Reason, w.since.UnixNano())
+		notice := "blocked: " + h.Reason
+		effects := []stage.Effect{
+			{Kind: stage.EffectStatus, Status: stage.StatusBlocked, Replaces: replaceable(t.State)},
+			{Kind: stage.EffectComment, Author: stage.Stream, Text: "Blocked: " + h.Reason + ".\nRemove one of these relations, or stop one of the tasks."},
+		}
+		if !cycle {
+			identity = fmt.Sprintf("uncycle/%x/%d", h.Reason, h.Since.UnixNano())
+			notice = "unblocked: the dependency cycle is gone"
+			effects = []stage.Effect{
+				{Kind: stage.EffectStatus, Status: t.State.Set},
+				{Kind: stage.EffectComment, Author: stage.Stream, Text: "Unblocked: the dependency cycle is gone."},
+			}
+		}
+		d.opt.Log.Warn("dependency cycle", "task", id, "repo", t.Repo, "cycle", cycle, "what", h.Reason)
+		if !told[h.Reason] {
+			told[h.Reason] = true
+			jobs = append(jobs, orchestrator.TaskEffect(t, p, stage.Effect{Kind: stage.EffectNotify, Text: notice}, identity))
+		}
+		for _, f := range effects {
+			jobs = append(jobs, orchestrator.TaskEffect(t, p, f, fmt.Sprintf("%s/%d/%s", identity, id, f.Kind)))
+		}
+	}
+	if len(jobs) == 0 {
 		return nil
 	}
-	identity := fmt.Sprintf("cycle/%d/%x/%d", id, h.Reason, w.since.UnixNano())
-	effects := []stage.Effect{
-		{Kind: stage.EffectNotify, Text: "blocked: " + h.Reason},
-		{Kind: stage.EffectStatus, Status: stage.StatusBlocked, Replaces: replaceable(t.State)},
-		{Kind: stage.EffectComment, Author: stage.Stream, Text: "Blocked: " + h.Reason + "."},
-	}
-	if !cycle {
-		identity = fmt.Sprintf("uncycle/%d/%x/%d", id, h.Reason, h.Since.UnixNano())
-		effects = []stage.Effect{{Kind: stage.EffectNotify, Text: "unblocked: the dependency cycle is gone"}}
-	}
-	d.opt.Log.Warn("dependency cycle", "task", id, "repo", t.Repo, "cycle", cycle, "what", h.Reason)
-	var jobs []queue.Job
-	for i, f := range effects {
-		jobs = append(jobs, orchestrator.TaskEffect(t, p, f, fmt.Sprintf("%s/%d", identity, i)))
-	}
-	_, err = e.Jobs.Put(ctx, jobs...)
+	_, err := e.Jobs.Put(ctx, jobs...)
 	return err
 }
 

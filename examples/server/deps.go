@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+)
+
+type depsCmd struct {
+	List   depsListCmd   `cmd:"" help:"List what a task waits for."`
+	Add    depsAddCmd    `cmd:"" help:"Make a task wait for another."`
+	Remove depsRemoveCmd `cmd:"" help:"Let a task wait for another no more."`
+}
+
+type depsListCmd struct {
+	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
+	client
+}
+
+// Run lists the dependencies of a task.
+func (c depsListCmd) Run(s *streams) error { return c.deps(s, http.MethodGet, c.Task, "") }
+
+type depsAddCmd struct {
+	Task string `arg:"" help:"The task that is to wait: its id, or its work item id."`
+	On   string `arg:"" help:"The task that it is to wait for."`
+	client
+}
+
+// Run adds a dependency; it needs ORCH_ADMIN_TOKEN.
+func (c depsAddCmd) Run(s *streams) error { return c.deps(s, http.MethodPost, c.Task, c.On) }
+
+type depsRemoveCmd struct {
+	Task string `arg:"" help:"The task that waits: its id, or its work item id."`
+	On   string `arg:"" help:"The task that it waits for."`
+	client
+}
+
+// Run removes a dependency; it needs ORCH_ADMIN_TOKEN.
+func (c depsRemoveCmd) Run(s *streams) error { return c.deps(s, http.MethodDelete, c.Task, c.On) }
+
+// deps makes a request about the dependencies of a task and prints what they are then.
+func (c client) deps(s *streams, method, task, on string) error {
+	id, err := c.find(task)
+	if err != nil {
+		return err
+	}
+	var body struct {
+		On int64 `json:"on,omitempty"`
+	}
+	if on != "" {
+		if body.On, err = c.find(on); err != nil {
+			return err
+		}
+	}
+	var out web.DependencyList
+	if err := c.call(method, fmt.Sprintf("/tasks/%d/deps", id), body, &out); err != nil {
+		return err
+	}
+	if len(out.Dependencies) == 0 {
+		fmt.Fprintf(s.out, "task %d waits for no other\n", id)
+	}
+	for _, d := range out.Dependencies {
+		fmt.Fprintf(s.out, "task %d waits for task %d (%s, since %s)\n", d.TaskID, d.On, d.Source, d.CreatedAt.UTC().Format(time.RFC3339))
+	}
+	return nil
+}

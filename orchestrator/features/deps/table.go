@@ -1,0 +1,95 @@
+package deps
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// List are the dependencies of a task, from all sources. orchestrator.ErrNotFound when
+// there is no such task.
+func (d *Deps) List(ctx context.Context, taskID int64) ([]orchestrator.Dependency, error) {
+	if _, err := d.opt.Store.Task(ctx, taskID); err != nil {
+		return nil, err
+	}
+	table, err := d.opt.Table.Dependencies(ctx)
+	return slices.DeleteFunc(table, func(r orchestrator.Dependency) bool { return r.TaskID != taskID }), err
+}
+
+// Add makes a task wait for another, in the local table. It has taken effect a moment
+// after it returns. A dependency that can never end is refused
+// (orchestrator.RefusedError); orchestrator.ErrNotFound when one of the tasks does not exist.
+func (d *Deps) Add(ctx context.Context, e *orchestrator.Engine, taskID, on int64, by stage.Principal) error {
+	return d.change(ctx, e, taskID, on, by, true)
+}
+
+// Remove ends a dependency of the local table. Of one that another source has named it is
+// refused: it would come back.
+func (d *Deps) Remove(ctx context.Context, e *orchestrator.Engine, taskID, on int64, by stage.Principal) error {
+	return d.change(ctx, e, taskID, on, by, false)
+}
+
+func (d *Deps) change(ctx context.Context, e *orchestrator.Engine, taskID, on int64, by stage.Principal, add bool) error {
+	t, err := d.opt.Store.Task(ctx, taskID)
+	if err != nil {
+		return err
+	}
+	table, err := d.opt.Table.Dependencies(ctx)
+	if err != nil {
+		return err
+	}
+	act := orchestrator.Act{Act: orchestrator.ActUndepend, By: by, On: on}
+	if add {
+		act.Act = orchestrator.ActDepend
+		if err := d.refused(ctx, t, on, table); err != nil {
+			return err
+		}
+	}
+	row := orchestrator.Dependency{TaskID: taskID, On: on, Source: SourceDB}
+	named := slices.IndexFunc(table, func(r orchestrator.Dependency) bool { return r.TaskID == taskID && r.On == on })
+	if !add && named >= 0 && table[named].Source != SourceDB {
+		return &orchestrator.RefusedError{Why: fmt.Sprintf("Task %d waits for task %d because of a relation of its card: remove it at the tracker.", taskID, on)}
+	}
+	if err := e.AuditTask(ctx, t, act); err != nil {
+		return err
+	}
+	write := d.opt.Table.Depend
+	if !add {
+		write = d.opt.Table.Undepend
+	}
+	if err := write(ctx, row); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.set = true
+	run.Hint(d.nudge)
+	return nil
+}
+
+// refused says why a task cannot wait for another.
+func (d *Deps) refused(ctx context.Context, t orchestrator.Task, on int64, table []orchestrator.Dependency) error {
+	other, err := d.opt.Store.Task(ctx, on)
+	switch {
+	case err != nil:
+		return err
+	case t.State.Stage.Terminal():
+		return &orchestrator.RefusedError{Why: fmt.Sprintf("Task %d is %s: it waits for nothing any more.", t.ID, t.State.Stage)}
+	case other.State.Stage.Terminal():
+		return &orchestrator.RefusedError{Why: fmt.Sprintf("Task %d is %s: there is nothing to wait for.", on, other.State.Stage)}
+	}
+	g := Graph{}
+	for _, r := range table {
+		if p, err := d.opt.Store.Task(ctx, r.On); err == nil && !p.State.Stage.Terminal() {
+			g[r.TaskID] = append(g[r.TaskID], r.On)
+		}
+	}
+	if g.reaches(on, t.ID) {
+		return &orchestrator.RefusedError{Why: fmt.Sprintf("Task %d cannot wait for task %d: that one waits for it already, and neither would ever begin.", t.ID, on)}
+	}
+	return nil
+}

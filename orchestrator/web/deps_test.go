@@ -1,0 +1,86 @@
+package web_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+)
+
+func TestDeps(t *testing.T) {
+	t.Parallel()
+	token := map[string]string{"Authorization": "Bearer " + admin}
+	off := setup(t, nil)
+	require.Contains(t, off.do(http.MethodGet, "/tasks/1/deps", nil, nil).body, "ORCH_TASK_DEPS_ENABLED")
+	var d *deps.Deps
+	k := setup(t, func(o *web.Options) {
+		store, ok := o.Engine.Store.(*brokenStore)
+		require.True(t, ok)
+		var err error
+		d, err = deps.New(deps.Options{Store: store, Table: store, Queue: store, Lister: store})
+		require.NoError(t, err)
+		o.Deps = d
+	})
+	for i, s := range []stage.Stage{stage.Review, stage.Testing, stage.Done} {
+		id := string(rune('a' + i))
+		task := orchestrator.Task{ID: int64(i + 1), Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: id, WorkItemID: "APP-" + id, Branch: id, State: stage.State{Stage: s}}
+		require.NoError(k, k.store.Commit(k.Context(), orchestrator.Commit{Task: &task}))
+	}
+	for _, c := range []struct {
+		method, path, body string
+		with               map[string]string
+		want               int
+	}{
+		{http.MethodPost, "/tasks/1/deps", `{"on":2}`, nil, 401},
+		{http.MethodDelete, "/tasks/1/deps", `{"on":2}`, nil, 401},
+		{http.MethodPost, "/tasks/1/deps", `{}`, token, 400},
+		{http.MethodPost, "/tasks/1/deps", `{"on":"x"}`, token, 400},
+		{http.MethodPost, "/tasks/x/deps", `{"on":2}`, token, 400},
+		{http.MethodPost, "/tasks/9/deps", `{"on":2}`, token, 404},
+		{http.MethodPost, "/tasks/1/deps", `{"on":9}`, token, 404},
+		{http.MethodPost, "/tasks/1/deps", `{"on":1}`, token, 409},
+		{http.MethodPost, "/tasks/1/deps", `{"on":3}`, token, 409},
+		{http.MethodPost, "/tasks/1/deps", `{"on":2}`, token, 200},
+		{http.MethodPost, "/tasks/2/deps", `{"on":1}`, token, 409},
+		{http.MethodGet, "/tasks/9/deps", "", nil, 404},
+		{http.MethodPut, "/tasks/1/deps", "", token, 405},
+	} {
+		a := k.do(c.method, c.path, c.with, []byte(c.body))
+		require.Equal(k, c.want, a.status, "%s %s %s: %s", c.method, c.path, c.body, a.body)
+	}
+	list := func(a answer) (out web.DependencyList) {
+		k.Helper()
+		require.Equal(k, http.StatusOK, a.status)
+		require.NoError(k, json.Unmarshal([]byte(a.body), &out))
+		return out
+	}
+	got := list(k.do(http.MethodGet, "/tasks/1/deps", nil, nil)).Dependencies
+	require.Len(k, got, 1)
+	require.Equal(k, []any{int64(2), "db"}, []any{got[0].On, got[0].Source})
+	require.NoError(k, k.store.SetDependencies(k.Context(), 2, deps.SourceTracker, []int64{3}))
+	require.Equal(k, http.StatusConflict, k.do(http.MethodDelete, "/tasks/2/deps", token, []byte(`{"on":3}`)).status, "it is the tracker's")
+	require.Empty(k, list(k.do(http.MethodDelete, "/tasks/1/deps", token, []byte(`{"on":2}`))).Dependencies)
+}
+
+// A cancelled task is found by the names that it had, when that is asked for.
+func TestTasksByTheirOldNames(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	task := orchestrator.Task{
+		ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i#cancelled-1-99", WorkItemID: "APP-1#cancelled-1-99", Branch: "b#cancelled-1-99",
+		State: stage.State{Stage: stage.Cancelled},
+	}
+	require.NoError(k, k.store.Commit(k.Context(), orchestrator.Commit{Task: &task}))
+	for query, want := range map[string]int{"work_item=APP-1": 0, "work_item=APP-1&cancelled=true": 1, "issue=i&cancelled=true": 1, "cancelled=true": 1} {
+		var out web.TaskList
+		require.NoError(k, json.Unmarshal([]byte(k.do(http.MethodGet, "/tasks?"+query, nil, nil).body), &out))
+		require.Len(k, out.Tasks, want, query)
+	}
+	require.Equal(k, http.StatusBadRequest, k.do(http.MethodGet, "/tasks?cancelled=x", nil, nil).status)
+}
