@@ -44,6 +44,11 @@ func (e *Engine) try(ctx context.Context, c queue.Claim, p Project, t Task, ev s
 	if v != nil {
 		ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason, SHA: v.SHA}
 	}
+	if ev.On == stage.OnCI && v != nil && v.Outcome == gates.Defer {
+		if err := e.hopeless(ctx, p, t, &ev); err != nil {
+			return again(err), nil
+		}
+	}
 	err = e.commit(ctx, &c, p, t, ev, e.machine.Decide(t.State, ev), v, run)
 	return e.finish(c, err), err
 }
@@ -172,7 +177,7 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 	}
 	for i, f := range d.Effects {
 		if f.Kind == stage.EffectAskCI {
-			out.Jobs = append(out.Jobs, askCIJob(next, f, now))
+			out.Jobs = append(out.Jobs, askCIJob(next, f, waitsSince(ev, f, now), now))
 			continue
 		}
 		out.Jobs = append(out.Jobs, effectJob(next, p, f, effectKey(next, d.State.Seq, i)))

@@ -72,6 +72,7 @@ type Options struct {
 	JobTTL         time.Duration   // a claim without a heartbeat for this long is given back; default 30 s
 	Poll           time.Duration   // how often queues are looked at without a hint; default 1 s
 	StatusDefer    time.Duration   // how long a board event waits before it looks at the board again; default 500 ms
+	CIWait         time.Duration   // how long a task waits for the CI of a commit before a person is asked; default 6 h
 	Stage          stage.Options
 	Worker         string // name of this process in claims; default "worker"
 }
@@ -91,6 +92,7 @@ func (o *Options) defaults() {
 	set(&o.EventWorkers, 4)
 	set(&o.EffectWorkers, 4)
 	setD(&o.AgentTimeout, time.Hour)
+	setD(&o.CIWait, 6*time.Hour)
 	setD(&o.JobTTL, 30*time.Second)
 	setD(&o.Poll, time.Second)
 	setD(&o.StatusDefer, 500*time.Millisecond)

@@ -134,11 +134,12 @@ func originalKey(key string) string {
 	return original
 }
 
-// askCIJob makes the timer that looks at CI again. It has no key: a job that
+// askCIJob makes the timer that looks at CI again, of which results are waited for since
+// a moment. It has no key: a job that
 // waits for its time keeps its place in the order, and would hold up every other
 // event of the item meanwhile.
-func askCIJob(t Task, f stage.Effect, now time.Time) queue.Job {
-	j := triggerJob(t, stage.Event{On: stage.OnCI, SHA: f.SHA}, nil, fmt.Sprintf("ask_ci/%d/%s", t.ID, f.SHA))
+func askCIJob(t Task, f stage.Effect, since, now time.Time) queue.Job {
+	j := triggerJob(t, stage.Event{On: stage.OnCI, SHA: f.SHA, Since: since}, nil, fmt.Sprintf("ask_ci/%d/%s", t.ID, f.SHA))
 	j.Key, j.AvailableAt = "", now.Add(f.Delay)
 	return j
 }

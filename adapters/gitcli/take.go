@@ -248,7 +248,7 @@ func (g *Git) mayReplace(ctx context.Context, p place, seen, expected, sha strin
 		return nil
 	}
 	if seen == "" {
-		return fmt.Errorf("%w: %s was removed", work.ErrMoved, p.Branch)
+		return fmt.Errorf("%w: %s", work.ErrRemoved, p.Branch)
 	}
 	if err := g.fetchCommit(ctx, p); err != nil {
 		return err

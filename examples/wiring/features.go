@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
@@ -48,7 +49,11 @@ func (v *Service) features() (list []orchestrator.Feature, err error) {
 }
 
 func (v *Service) stop() (orchestrator.Feature, error) {
-	return stop.Feature(stop.Options{Store: v.DB, Projects: v.Registry.Projects, Workspaces: v.Git, Agents: v.Agents, Log: v.Log})
+	return stop.Feature(v.stopOptions())
+}
+
+func (v *Service) stopOptions() stop.Options {
+	return stop.Options{Store: v.DB, Projects: v.Registry.Projects, Workspaces: v.Git, Agents: v.Agents, Log: v.Log, Now: run.Real{}.Now}
 }
 
 func (v *Service) liveMessage() (orchestrator.Feature, error) {

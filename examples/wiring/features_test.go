@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // open makes a service of a few settings and those of a switch.
@@ -66,6 +68,16 @@ func TestSwitches(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"retention"}, built(everything...))
+}
+
+// What features owe the outside world is cleared away with them switched off, too.
+func TestCleanUpNeedsNoFeature(t *testing.T) {
+	for _, settings := range [][]string{nil, {"ORCH_STOP_STATUS_ENABLED=false", "ORCH_MERGE_GATE_ENABLED=false"}} {
+		v := open(t, settings...)
+		for _, kind := range []string{orchestrator.EffectCancel, stage.EffectRelease, stage.EffectTidy} {
+			require.NotNil(t, v.Engine.Runners[kind], "%s with %v", kind, settings)
+		}
+	}
 }
 
 // The table of features names real switches with their real defaults, and the

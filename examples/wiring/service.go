@@ -28,8 +28,10 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
@@ -165,9 +167,17 @@ func (v *Service) runners() map[string]orchestrator.Runner {
 	if v.Telegram != nil {
 		chat = v.Telegram
 	}
-	return effects.Runners(effects.Deps{
+	list := effects.Runners(effects.Deps{
 		Store: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Tracker: v.Plane, Host: v.GitHub, Messenger: chat, Workspaces: v.Git, Agents: v.Agents, Log: v.Log,
 	})
+	// What a feature owes that is switched off now is cleared away all the same.
+	if !v.Settings.StopStatus {
+		list[orchestrator.EffectCancel] = stop.CleanUp(v.stopOptions())
+	}
+	if !v.Settings.MergeGate {
+		list[stage.EffectRelease] = mergegate.CleanUp(v.Leases)
+	}
+	return list
 }
 
 // engine puts the engine and its HTTP face on top of the adapters.
@@ -191,7 +201,7 @@ func (v *Service) engine() (err error) {
 		Runners: v.runners(),
 	}, orchestrator.Options{
 		MaxConcurrency: s.MaxConcurrency, AgentTimeout: s.AgentTimeout, AgentRetries: s.AgentRetryDelays, JobTTL: s.JobTTL, Poll: s.Poll,
-		StatusDefer: s.StatusDefer, Stage: stage.Options{MaxRetries: s.MaxDeveloperRetries, CIPoll: s.CIPoll},
+		StatusDefer: s.StatusDefer, CIWait: s.CIWait, Stage: stage.Options{MaxRetries: s.MaxDeveloperRetries, CIPoll: s.CIPoll},
 		Worker: fmt.Sprintf("%s/%d", host, os.Getpid()),
 	}, features...)
 	if err != nil {

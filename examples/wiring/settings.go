@@ -74,6 +74,7 @@ type Settings struct {
 	AgentTermGrace      time.Duration   `env:"AGENT_TERM_GRACE" envDefault:"20s" doc:"between TERM and KILL"`
 	AgentRetryDelays    []time.Duration `env:"AGENT_RETRY_DELAYS" envDefault:"30s,2m,10m" doc:"waits before a failed agent is tried again"`
 	CIPoll              time.Duration   `env:"CI_POLL" envDefault:"30s" doc:"how often CI is looked at while no webhook comes"`
+	CIWait              time.Duration   `env:"CI_WAIT" envDefault:"6h" doc:"how long a task waits for the CI of a commit before it is blocked and a human is asked"`
 	JobTTL              time.Duration   `env:"JOB_TTL" envDefault:"30s" doc:"a claim without a heartbeat for this long is given back"`
 	Poll                time.Duration   `env:"POLL" envDefault:"1s" doc:"how often queues are looked at without a hint"`
 	StatusDefer         time.Duration   `env:"STATUS_DEFER" envDefault:"500ms" doc:"how long a board event waits before it looks at the board again"`

@@ -206,8 +206,14 @@ func (h *Host) BranchesAt(ctx context.Context, repo, sha string) ([]string, erro
 func (h *Host) DeleteBranch(ctx context.Context, repo, branch string) error {
 	leave, err := h.enter(ctx, "DeleteBranch")
 	defer leave()
-	if err == nil {
-		delete(h.branches[repo], branch)
+	if err != nil {
+		return err
 	}
-	return err
+	delete(h.branches[repo], branch)
+	for i, pr := range h.pulls[repo] { // as hosts do
+		if pr.HeadRef == branch {
+			h.pulls[repo][i].Open = false
+		}
+	}
+	return nil
 }

@@ -254,13 +254,18 @@ func TestNoticeOfADeadProcess(t *testing.T) {
 func TestPublishAfterTheMerge(t *testing.T) {
 	k := setup(t)
 	sha := k.head()
-	for merged, want := range map[string]string{"": queue.OutcomeDead, "m": queue.OutcomeDone} {
+	for _, merged := range []string{"", "m"} {
 		task, err := k.store.Task(t.Context(), 1)
 		require.NoError(t, err)
 		task.State.Stage, task.State.MergeSHA = stage.Deploy, merged
 		require.NoError(t, k.store.Commit(t.Context(), orchestrator.Commit{Task: &task}))
 		o := k.run(stage.Effect{Kind: stage.EffectPublish, SHA: sha, Expected: "where it was"}, 1)
-		require.Equal(t, want, o.Kind, merged)
+		require.Equal(t, queue.OutcomeDone, o.Kind)
+		if merged == "" { // it was removed by somebody: that is for a person
+			require.Len(t, o.Then, 1)
+			require.Contains(t, string(o.Then[0].Payload), `"gone":true`)
+			continue
+		}
 		require.Contains(t, o.Error, "the remote branch has moved")
 		require.Empty(t, o.Then)
 	}

@@ -58,6 +58,10 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	if errors.Is(err, work.ErrMoved) && t.State.MergeSHA != "" {
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: "not pushed: the branch is merged, and is not where it was left: " + err.Error()}
 	}
+	if errors.Is(err, work.ErrRemoved) {
+		why := fmt.Sprintf("the branch could not be published: %s was deleted on the remote; In Progress runs the stage again and makes it anew, STOP gives the task up", t.Branch)
+		return report(e, stage.Event{On: stage.OnEffectFailed, At: d.Now(), Gone: true, Reason: why})
+	}
 	if errors.Is(err, work.ErrMoved) || errors.Is(err, work.ErrProtected) || errors.Is(err, work.ErrBadName) {
 		return dead(err.Error())
 	}

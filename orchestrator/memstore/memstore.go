@@ -256,7 +256,9 @@ func (s *Store) depend(d orchestrator.Dependency) {
 func (s *Store) Undepend(_ context.Context, d orchestrator.Dependency) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.deps = slices.DeleteFunc(s.deps, func(o orchestrator.Dependency) bool { return o.TaskID == d.TaskID && o.On == d.On && o.Source == d.Source })
+	s.deps = slices.DeleteFunc(s.deps, func(o orchestrator.Dependency) bool {
+		return o.TaskID == d.TaskID && o.On == d.On && o.Source == d.Source
+	})
 	return nil
 }
 

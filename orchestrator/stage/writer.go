@@ -105,6 +105,10 @@ func (w *writer) accept() {
 		if w.ev.PR != 0 {
 			s.PR, s.PRURL = w.ev.PR, w.ev.URL
 		}
+	case OnCI, OnEffectFailed:
+		if w.ev.Gone { // else no push would expect what is there
+			s.Pushed = ""
+		}
 	case OnMergeDone:
 		s.MergeSHA = w.ev.SHA
 	case OnCaughtUp:
@@ -159,6 +163,9 @@ func (w *writer) notGreen() {
 	case v.Outcome == Red && w.edge.Red == RedBack:
 		w.accept()
 		w.back(v.Reason)
+	case w.ev.On == OnCI && w.ev.Final:
+		w.accept()
+		w.block(w.ev.Reason, wordsTaskBlocked(w.ev.Reason))
 	case w.ev.On == OnCI:
 		w.note(sentence(v.Reason))
 		w.askCI()
@@ -307,21 +314,6 @@ func (w *writer) again(to Stage, why, feedback string) {
 	w.launch(feedback)
 }
 
-// resumeDeploy goes on with a deployment where it stood; what a human has to
-// confirm is not done without that.
-func (w *writer) resumeDeploy(phase Phase) {
-	switch {
-	case w.d.State.SelfHosting:
-		w.d.State.Phase = PhaseAwait
-		w.launch("")
-	case phase == PhaseRelease && w.d.State.MergeSHA != "":
-		w.d.State.Phase = PhaseRelease
-		w.launch("")
-	default:
-		w.merge()
-	}
-}
-
 // launch enqueues the job of the stage's role and shows it on the board.
 func (w *writer) launch(feedback string) {
 	s := &w.d.State
@@ -331,40 +323,6 @@ func (w *writer) launch(feedback string) {
 	s.Feedback = feedback
 	w.d.Launch = &Launch{Role: s.Active, Stage: s.Stage, Phase: s.Phase, Run: s.Run, Head: s.Head, Feedback: feedback}
 	w.status(w.statusOf(s.Stage))
-}
-
-// merge begins the irreversible part of a deployment.
-func (w *writer) merge() {
-	s := &w.d.State
-	w.note("the branch is merged at " + short(s.Head))
-	s.Phase, s.Hold, s.HoldReason = PhaseMerge, HoldNone, ""
-	w.status(StatusDeploying)
-	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectMerge, SHA: s.Head})
-}
-
-// release starts the deployer on what was merged.
-func (w *writer) release() {
-	w.note(w.edge.Why)
-	w.d.Cancel = w.d.State.Active != "" // nobody should be at work; at most one ever is
-	w.d.State.Phase = PhaseRelease
-	w.launch("")
-}
-
-func (w *writer) mergeFailed() {
-	if w.ev.Final {
-		w.block("the merge failed: "+w.ev.Reason, wordsDeployFailure(w.ev.Reason))
-		return
-	}
-	w.back("the merge failed: " + w.ev.Reason)
-}
-
-// deployFailed ends a deployment that did not work. A repository that needs a
-// human's word for each deployment needs it again.
-func (w *writer) deployFailed(reason string) {
-	w.block("the deployment failed: "+reason, wordsDeployFailure(reason))
-	if w.d.State.SelfHosting {
-		w.d.State.Phase = PhaseAwait
-	}
 }
 
 func (w *writer) failed() {

@@ -27,6 +27,8 @@ var (
 	ErrProtected = errors.New("work: the ref is protected")
 	// ErrMoved says that a remote branch is not where it was last seen.
 	ErrMoved = errors.New("work: the remote branch has moved")
+	// ErrRemoved is the ErrMoved of a branch that the remote has no more.
+	ErrRemoved = fmt.Errorf("%w: it was removed", ErrMoved)
 	// ErrTaken says that the remote has a branch of the name which is not the task's.
 	ErrTaken = errors.New("work: the remote has a branch of that name already")
 	// ErrRemote says that the remote did not answer, or not as it should.

@@ -123,7 +123,7 @@ func (g *Gate) Feature() orchestrator.Feature {
 			stage.EffectCatchUp:    orchestrator.RunnerFunc(g.catchUp),
 			stage.EffectGatedMerge: orchestrator.RunnerFunc(g.merge),
 			stage.EffectLanded:     orchestrator.RunnerFunc(g.landed),
-			stage.EffectRelease:    orchestrator.RunnerFunc(g.release),
+			stage.EffectRelease:    CleanUp(g.opt.Leases),
 		},
 		Loops: []orchestrator.Loop{{Name: "renew", Run: g.renewLoop}},
 		Show:  g.show,
@@ -169,18 +169,21 @@ func (g *Gate) acquire(ctx context.Context, repo, who string) (busy string, err 
 	return "", err
 }
 
-// release gives the lease back; one that is another's stays theirs.
-func (g *Gate) release(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	if err := g.giveBack(ctx, e.Repo, holder(e.WorkItem, e.TaskID)); err != nil {
-		return orchestrator.Retry(err)
-	}
-	return queue.Outcome{Kind: queue.OutcomeDone}
+// CleanUp gives a lease back; one that is another's stays theirs. A program that is built
+// without the gate runs it for what is owed since the gate was there.
+func CleanUp(leases lease.Locker) orchestrator.Runner {
+	return orchestrator.RunnerFunc(func(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+		if err := handBack(ctx, leases, e.Repo, holder(e.WorkItem, e.TaskID)); err != nil {
+			return orchestrator.Retry(err)
+		}
+		return queue.Outcome{Kind: queue.OutcomeDone}
+	})
 }
 
-func (g *Gate) giveBack(ctx context.Context, repo, who string) error {
-	l, ok, err := g.opt.Leases.Holder(ctx, leaseName(repo))
+func handBack(ctx context.Context, leases lease.Locker, repo, who string) error {
+	l, ok, err := leases.Holder(ctx, leaseName(repo))
 	if err == nil && ok && l.Holder == who {
-		err = g.opt.Leases.Release(ctx, l)
+		err = leases.Release(ctx, l)
 	}
 	if errors.Is(err, lease.ErrLost) {
 		return nil
@@ -214,7 +217,7 @@ func (g *Gate) keep(ctx context.Context, t orchestrator.Task) error {
 	if err != nil || now.State.Leased {
 		return err
 	}
-	return g.giveBack(ctx, t.Repo, holder(t.WorkItemID, t.ID))
+	return handBack(ctx, g.opt.Leases, t.Repo, holder(t.WorkItemID, t.ID))
 }
 
 func (g *Gate) renew(ctx context.Context) error {

@@ -54,6 +54,10 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	}, nil
 }
 
+// CleanUp removes what cancelled tasks have left in a program that is built without the
+// feature: what is owed is owed all the same. All Options are required.
+func CleanUp(o Options) orchestrator.Runner { return orchestrator.RunnerFunc(o.clear) }
+
 // critical reports whether a task is in the middle of what cannot be undone. A
 // deployment that waits for a person, blocked or with questions open, is not.
 func critical(s stage.State) bool {

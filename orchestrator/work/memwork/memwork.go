@@ -282,6 +282,9 @@ func (p *Place) Push(ctx context.Context, s work.Space, sha, expected string) er
 	}
 	if err == nil && seen != sha && seen != expected && (seen == "" || !p.ancestor(seen, sha)) {
 		err = work.ErrMoved
+		if seen == "" {
+			err = work.ErrRemoved
+		}
 	}
 	if err == nil {
 		p.remote[key(s)] = sha

@@ -1,0 +1,63 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// goneAfter is how long results are waited for before the host is looked at for the
+// branch: it may show a push a moment later.
+const goneAfter = 2 * time.Minute
+
+// waitsSince is since when results of the commit of a timer are waited for.
+func waitsSince(ev stage.Event, f stage.Effect, now time.Time) time.Time {
+	if ev.On == stage.OnCI && ev.SHA == f.SHA && !ev.Since.IsZero() {
+		return ev.Since
+	}
+	return now
+}
+
+// hopeless says in the event when waiting for CI any longer cannot help: it has lasted too
+// long, or the branch was deleted at the host. Events that come from outside have no Since:
+// the timer, which is always there beside them, does.
+func (e *Engine) hopeless(ctx context.Context, p Project, t Task, ev *stage.Event) error {
+	waited := e.Now().Sub(ev.Since)
+	if ev.Since.IsZero() || waited < goneAfter {
+		return nil
+	}
+	gone, err := e.gone(ctx, p, t)
+	switch {
+	case err != nil:
+		return err
+	case gone:
+		ev.Final, ev.Gone = true, true
+		ev.Reason = fmt.Sprintf("%.12s is not at the git host any more: the branch %s was deleted there; In Progress runs the stage again and makes the branch anew, STOP gives the task up", t.State.Head, t.Branch)
+	case waited >= e.opt.CIWait:
+		ev.Final = true
+		ev.Reason = fmt.Sprintf("CI of %.12s has not finished for %s: %s. Look at it at the git host; In Progress runs the stage again", t.State.Head, e.opt.CIWait, ev.Verdict.Reason)
+	}
+	return nil
+}
+
+// gone reports whether the branch of a task, which was pushed, is at the host no more.
+// One that a person has pushed to stands elsewhere, with an open pull request.
+func (e *Engine) gone(ctx context.Context, p Project, t Task) (bool, error) {
+	if t.State.Pushed != t.State.Head {
+		return false, nil
+	}
+	at, err := e.Host.BranchesAt(ctx, p.Repo, t.State.Head)
+	if err != nil && !errors.Is(err, githost.ErrNotFound) || slices.Contains(at, t.Branch) {
+		return false, err
+	}
+	pr, err := e.Host.PullRequest(ctx, p.Repo, t.Branch)
+	if errors.Is(err, githost.ErrNotFound) {
+		return true, nil
+	}
+	return err == nil && !pr.Open && !pr.Merged, err
+}

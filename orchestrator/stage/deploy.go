@@ -1,0 +1,50 @@
+package stage
+
+// resumeDeploy goes on with a deployment where it stood; what a human has to
+// confirm is not done without that.
+func (w *writer) resumeDeploy(phase Phase) {
+	switch {
+	case w.d.State.SelfHosting:
+		w.d.State.Phase = PhaseAwait
+		w.launch("")
+	case phase == PhaseRelease && w.d.State.MergeSHA != "":
+		w.d.State.Phase = PhaseRelease
+		w.launch("")
+	default:
+		w.merge()
+	}
+}
+
+// merge begins the irreversible part of a deployment.
+func (w *writer) merge() {
+	s := &w.d.State
+	w.note("the branch is merged at " + short(s.Head))
+	s.Phase, s.Hold, s.HoldReason = PhaseMerge, HoldNone, ""
+	w.status(StatusDeploying)
+	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectMerge, SHA: s.Head})
+}
+
+// release starts the deployer on what was merged.
+func (w *writer) release() {
+	w.note(w.edge.Why)
+	w.d.Cancel = w.d.State.Active != "" // nobody should be at work; at most one ever is
+	w.d.State.Phase = PhaseRelease
+	w.launch("")
+}
+
+func (w *writer) mergeFailed() {
+	if w.ev.Final {
+		w.block("the merge failed: "+w.ev.Reason, wordsDeployFailure(w.ev.Reason))
+		return
+	}
+	w.back("the merge failed: " + w.ev.Reason)
+}
+
+// deployFailed ends a deployment that did not work. A repository that needs a
+// human's word for each deployment needs it again.
+func (w *writer) deployFailed(reason string) {
+	w.block("the deployment failed: "+reason, wordsDeployFailure(reason))
+	if w.d.State.SelfHosting {
+		w.d.State.Phase = PhaseAwait
+	}
+}
