@@ -69,7 +69,7 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 		return d.retry(e, err)
 	}
 	o := report(e, stage.Event{On: stage.OnPublished, At: d.Now(), SHA: e.SHA})
-	if wantsPullRequest(t.State) && t.State.PR == 0 {
+	if wantsPullRequest(t.State) && (t.State.PR == 0 || e.Expected == "") { // a branch that is made anew has none
 		o.Then = append(o.Then, orchestrator.NextEffect(e, stage.Effect{Kind: stage.EffectPull}, e.Key+"/pull_request", time.Time{}))
 	}
 	return o
