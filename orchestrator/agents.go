@@ -185,7 +185,7 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 	if err != nil {
 		return e.attempt(c, t, l, work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: "the workspace: " + err.Error()})
 	}
-	result := e.Agents.Run(ctx, e.command(ctx, p, t, l, c, at.Dir))
+	result := e.Agents.Run(ctx, e.command(ctx, p, t, l, c, at))
 	if result.Kind == work.ResultCancelled {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
 	}
@@ -285,7 +285,7 @@ func (e *Engine) questions(ctx context.Context, p Project, t Task, sha string) (
 }
 
 // command is what the agent is told.
-func (e *Engine) command(ctx context.Context, p Project, t Task, l stage.Launch, c queue.Claim, dir string) work.Command {
+func (e *Engine) command(ctx context.Context, p Project, t Task, l stage.Launch, c queue.Claim, at work.Checkout) work.Command {
 	target := l.Head
 	if l.Phase == stage.PhaseRelease {
 		target = t.State.MergeSHA
@@ -307,7 +307,7 @@ func (e *Engine) command(ctx context.Context, p Project, t Task, l stage.Launch,
 	}
 	return work.Command{
 		TaskID: t.ID, WorkItem: t.WorkItemID, Repo: t.Repo, Role: l.Role, Stage: l.Stage, Run: l.Run,
-		Attempt: c.Job.Attempt, Dir: dir, Agent: p.Agents[l.Role], Timeout: e.opt.AgentTimeout,
+		Attempt: c.Job.Attempt, Dir: at.Dir, Jail: at.Jail, Agent: p.Agents[l.Role], Timeout: e.opt.AgentTimeout,
 		Prompt: Prompt(p, t, l, target, e.answers(ctx, p, t)), Report: l.ReportFile(), Env: env,
 	}
 }

@@ -44,7 +44,9 @@ type Options struct {
 	LogDir    string            // one directory for each task
 	LogMax    int64             // bytes kept of each output, default 8 MiB: the first and the last half
 	StateDir  string            // what is running
-	HomeDir   string            // HOME of agents, one below it for each task; empty = the service's own HOME
+	HomeDir   string            // HOME and TMPDIR of agents are made below it, anew for each execution; empty = the service's own
+	HomeFiles []string          // of the service's HOME, copied into each agent's, beside those of the preset
+	Jail      *work.Jail        // what every agent may touch, beside what its command gives it; nil = all that this user may. Needs HomeDir
 	TermGrace time.Duration     // between TERM and KILL; default 20 s
 	EnvAllow  []string          // names of our environment that agents see, "X_*" for a prefix; nil = DefaultEnv
 	Shim      []string          // argv that ends in RunShim, e.g. /proc/self/exe agent-shim
@@ -76,6 +78,8 @@ func New(o Options) (*Runner, error) {
 		return nil, errors.New("agentcli: Options.LogDir is missing")
 	case o.StateDir == "":
 		return nil, errors.New("agentcli: Options.StateDir is missing")
+	case o.Jail != nil && o.HomeDir == "":
+		return nil, errors.New("agentcli: Options.HomeDir is missing: in a jail an agent needs a HOME of its own")
 	case len(o.Shim) == 0:
 		return nil, errors.New("agentcli: Options.Shim is missing: the command that ends in RunShim")
 	}
@@ -143,6 +147,7 @@ type execution struct {
 	log    string // standard output; standard error is beside it
 	prompt string // file
 	outbox string // directory
+	home   string // directory of HOME and TMPDIR; empty when they are the service's own
 }
 
 // Run implements work.Agents.
@@ -168,7 +173,10 @@ func (r *Runner) run(ctx context.Context, c work.Command) work.Result {
 	if err != nil {
 		return broken(err)
 	}
-	end, err := r.supervise(ctx, e)
+	end := ending{exit: -1}
+	if err = r.giveHome(e); err == nil {
+		end, err = r.supervise(ctx, e)
+	}
 	// Nothing may outlive the run, whatever became of the shim.
 	err = errors.Join(err, r.sweep(context.WithoutCancel(ctx), e.record))
 	if err != nil {
@@ -206,10 +214,9 @@ func (r *Runner) prepare(c work.Command) (execution, error) {
 		}
 	}
 	token := rand.Text()
-	if e.env, err = r.environment(e, token); err != nil {
-		return e, err
-	}
 	e.record = filepath.Join(r.opt.StateDir, fmt.Sprintf("%d.%d.%d.json", c.TaskID, c.Run, c.Attempt))
+	e.home = r.homeOf(e.record)
+	e.env = r.environment(e, token)
 	return e, record{TaskID: c.TaskID, Token: token, Dir: e.Dir, Boot: bootID()}.write(e.record)
 }
 

@@ -1,7 +1,6 @@
 package agentcli
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,11 +8,12 @@ import (
 	"strings"
 )
 
-// DefaultEnv lists the names that agents see when Options.EnvAllow is nil.
+// DefaultEnv lists the names that agents see when Options.EnvAllow is nil, beside those of
+// their preset. Addresses of proxies and package registries are not among them: they hold
+// passwords.
 func DefaultEnv() []string {
 	return []string{
-		"PATH", "LANG", "LC_*", "TZ", "TERM", "TMPDIR", "SHELL", "USER", "LOGNAME", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY",
-		"NO_PROXY", "ANTHROPIC_*", "CLAUDE_*", "OPENAI_*", "CODEX_*", "GEMINI_*", "GOOGLE_*", "OPENCODE_*", "GO*", "NODE_*", "NPM_CONFIG_*",
+		"PATH", "LANG", "LC_*", "TZ", "TERM", "TMPDIR", "SHELL", "USER", "LOGNAME", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
 	}
 }
 
@@ -22,21 +22,18 @@ const mark = "SIGNALBOX_RUN_TOKEN"
 
 // environment is what the agent sees: allow-listed names, the command's own,
 // and the run's facts.
-func (r *Runner) environment(e execution, token string) (map[string]string, error) {
+func (r *Runner) environment(e execution, token string) map[string]string {
 	env := map[string]string{}
 	for _, pair := range os.Environ() {
 		name, value, _ := strings.Cut(pair, "=")
-		if allowed(r.opt.EnvAllow, name) {
+		if allowed(r.opt.EnvAllow, name) || allowed(e.preset.Env, name) {
 			env[name] = value
 		}
 	}
 	delete(env, "CLAUDECODE") // the mark of a nested session
 	env["HOME"] = os.Getenv("HOME")
-	if r.opt.HomeDir != "" {
-		env["HOME"] = filepath.Join(r.opt.HomeDir, fmt.Sprintf("task-%d", e.TaskID))
-		if err := os.MkdirAll(env["HOME"], 0o700); err != nil {
-			return nil, fmt.Errorf("agentcli: %w", err) // never fall back to our own
-		}
+	if e.home != "" {
+		env["HOME"], env["TMPDIR"] = filepath.Join(e.home, "home"), filepath.Join(e.home, "tmp")
 	}
 	for name, value := range e.Env {
 		if strings.HasPrefix(name, "SIGNALBOX_") && !strings.ContainsAny(name, "=\x00") && !strings.ContainsRune(value, 0) {
@@ -54,7 +51,7 @@ func (r *Runner) environment(e execution, token string) (map[string]string, erro
 	}
 	env[mark] = token
 	env["GIT_TERMINAL_PROMPT"] = "0"
-	return env, nil
+	return env
 }
 
 // pairs is an environment in the kernel's form, sorted.

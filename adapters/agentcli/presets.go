@@ -23,9 +23,11 @@ const (
 // of the run's report, for tools that are limited in what they may write.
 type Preset struct {
 	Argv   []string
-	Stdin  bool   // the prompt is given on standard input; else that is /dev/null
-	Format string // of what it writes to standard output
-	Model  string // for accounting, when the output does not tell
+	Stdin  bool     // the prompt is given on standard input; else that is /dev/null
+	Format string   // of what it writes to standard output
+	Model  string   // for accounting, when the output does not tell
+	Env    []string // names of our environment that it sees beside Options.EnvAllow: its vendor's keys
+	Home   []string // files of our HOME that it gets copies of: how it signs in
 }
 
 // builtin knows the tools. An agent must edit, run commands (builds, tests) and
@@ -35,23 +37,32 @@ func builtin(name string) (Preset, bool) {
 	case "claude": // the list of tools is one word: it would swallow what follows
 		return Preset{Format: FormatClaude, Argv: []string{
 			"claude", "--print", "{prompt}", "--output-format", "json", "--add-dir={outbox}", "--permission-mode", "acceptEdits", "--allowedTools=Bash,Edit,Write",
-		}}, true
+		}, Env: []string{"ANTHROPIC_*", "CLAUDE_*"}, Home: []string{".claude.json", ".claude/.credentials.json", ".claude/settings.json"}}, true
 	case "codex": // its sandbox lets nothing else be written, not even the index
 		return Preset{Stdin: true, Format: FormatCodex, Argv: []string{
 			"codex", "exec", "--json", "--sandbox", "workspace-write", "-c", `sandbox_workspace_write.writable_roots=["{gitdir}","{outbox}"]`,
 			"--skip-git-repo-check", "--ephemeral", "-",
-		}}, true
+		}, Env: []string{"OPENAI_*", "CODEX_*"}, Home: []string{".codex/auth.json", ".codex/config.toml"}}, true
 	case "gemini": // any lesser mode denies commands where nobody can be asked
-		return Preset{Format: FormatGemini, Argv: []string{"gemini", "--output-format", "json", "--approval-mode=yolo", "--include-directories={outbox}", "--prompt", "{prompt}"}}, true
-	case "opencode":
-		return Preset{Format: FormatOpenCode, Argv: []string{"opencode", "run", "--format", "json", "--auto", "{prompt}"}}, true
+		return Preset{
+			Format: FormatGemini, Argv: []string{"gemini", "--output-format", "json", "--approval-mode=yolo", "--include-directories={outbox}", "--prompt", "{prompt}"},
+			Env:  []string{"GEMINI_*", "GOOGLE_API_KEY", "GOOGLE_GENAI_*", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
+			Home: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/settings.json"},
+		}, true
+	case "opencode": // it signs in at the vendor that its settings name
+		return Preset{
+			Format: FormatOpenCode, Argv: []string{"opencode", "run", "--format", "json", "--auto", "{prompt}"},
+			Env:  []string{"OPENCODE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"},
+			Home: []string{".config/opencode/opencode.json", ".config/opencode/opencode.jsonc", ".local/share/opencode/auth.json"},
+		}, true
 	default:
 		return Preset{}, false
 	}
 }
 
 // preset finds a preset by name, or makes one of a command line. A command gets
-// the prompt on standard input and in the file that SIGNALBOX_PROMPT_FILE names.
+// the prompt on standard input and in the file that SIGNALBOX_PROMPT_FILE names; one that
+// calls a known tool sees the keys of its vendor.
 func (r *Runner) preset(agent string) (Preset, error) {
 	p, ok := r.opt.Presets[agent]
 	if !ok {
@@ -63,6 +74,9 @@ func (r *Runner) preset(agent string) (Preset, error) {
 			return p, fmt.Errorf("agent %q: %w", agent, err)
 		}
 		p = Preset{Argv: argv, Stdin: true, Format: FormatAny}
+		if tool, ok := builtin(filepath.Base(argv[0])); ok {
+			p.Env, p.Home = tool.Env, tool.Home
+		}
 	}
 	if len(p.Argv) == 0 || p.Argv[0] == "" {
 		return p, fmt.Errorf("agent %q has no command", agent)

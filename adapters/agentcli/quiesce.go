@@ -38,7 +38,7 @@ func escape(dir string) string {
 	return string(out)
 }
 
-// sweep ends what is left of the run of a record, and removes the record.
+// sweep ends what is left of the run of a record, and removes its HOME and the record.
 func (r *Runner) sweep(ctx context.Context, name string) error {
 	rec, err := readRecord(name)
 	switch {
@@ -50,6 +50,9 @@ func (r *Runner) sweep(ctx context.Context, name string) error {
 		if err := r.clear(ctx, rec); err != nil {
 			return err
 		}
+	}
+	if err := removeTree(r.homeOf(name)); err != nil {
+		return err
 	}
 	for _, file := range []string{name + ".new", name} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {

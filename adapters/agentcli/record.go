@@ -3,6 +3,9 @@ package agentcli
 import (
 	"encoding/json"
 	"os"
+
+	"github.com/signalbox-dev/signalbox/internal/jail"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // ident is a process beyond the reuse of its number, within one boot.
@@ -45,6 +48,7 @@ func readRecord(name string) (r record, err error) {
 
 // shimOrder is what the shim reads from its standard input, in one line.
 type shimOrder struct {
+	jail.Order
 	Argv    []string `json:"argv"`
 	Dir     string   `json:"dir"`
 	Stdin   string   `json:"stdin"`
@@ -53,4 +57,6 @@ type shimOrder struct {
 	Record  string   `json:"record"`
 	Max     int64    `json:"max"`
 	GraceMS int64    `json:"grace_ms"`
+
+	Jail *work.Jail `json:"jail,omitempty"` // nil: the agent is not confined
 }

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
@@ -41,6 +42,9 @@ func RunShim() int {
 	if err == nil {
 		err = json.Unmarshal(line, &order)
 	}
+	if order.Stage != nil { // this is the process that another shim has started to become the agent
+		return order.Stage.Run()
+	}
 	if err != nil || len(order.Argv) == 0 {
 		fmt.Fprintln(os.Stderr, "agent-shim is started by the service only; it reads its order from standard input")
 		return exitNoOrder
@@ -56,6 +60,9 @@ func RunShim() int {
 func obey(in io.Reader, order shimOrder) (int, error) {
 	// Whatever the agent's processes do, orphans come back to this one.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return exitNoStart, err
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // its memory is nobody else's
 		return exitNoStart, err
 	}
 	rec, err := sign(order.Record)
@@ -103,7 +110,7 @@ func output(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
 }
 
-// start starts the agent in a process group of its own.
+// start starts the agent in a process group of its own, and in its jail.
 func start(o shimOrder, out, errs *os.File) (int, error) {
 	stdin, err := os.Open(o.Stdin)
 	if err != nil {
@@ -114,9 +121,13 @@ func start(o shimOrder, out, errs *os.File) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	p, err := os.StartProcess(path, o.Argv, &os.ProcAttr{
-		Dir: o.Dir, Env: os.Environ(), Files: []*os.File{stdin, out, errs}, Sys: &syscall.SysProcAttr{Setpgid: true},
-	})
+	attr := &os.ProcAttr{Dir: o.Dir, Env: os.Environ(), Files: []*os.File{stdin, out, errs}, Sys: &syscall.SysProcAttr{Setpgid: true}}
+	var p *os.Process
+	if o.Jail == nil {
+		p, err = os.StartProcess(path, o.Argv, attr)
+	} else {
+		p, err = jail.Start(jail.Stage{Jail: *o.Jail, Path: path, Argv: o.Argv, Stdin: o.Stdin}, attr)
+	}
 	if err != nil {
 		return 0, err
 	}

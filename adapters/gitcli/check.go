@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -47,7 +48,7 @@ func (g *Git) RunCheck(ctx context.Context, argv []string, s gates.Subject) (exi
 	if argv, err = g.ofMain(ctx, p, argv, filepath.Join(temp, "main")); err != nil {
 		return -1, "", err
 	}
-	if err := os.Mkdir(filepath.Join(temp, "home"), 0o700); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(temp, "home"), 0o700), os.Mkdir(filepath.Join(temp, "tmp"), 0o700)); err != nil {
 		return -1, "", err
 	}
 	return g.check(ctx, argv, temp, s)
@@ -114,15 +115,35 @@ func (g *Git) ofMain(ctx context.Context, p place, argv []string, dir string) ([
 // endMax is how long the shim may take to end what a check has started.
 const endMax = 15 * time.Second
 
+// checkOrder is what the shim reads from its standard input, in one line.
+type checkOrder struct {
+	jail.Order
+	Argv []string   `json:"argv"`
+	Jail *work.Jail `json:"jail,omitempty"` // nil: the check is not confined
+}
+
+// jail is what a check may touch: its checkout of the branch, and to read that of main.
+func (g *Git) jail(temp, program string) *work.Jail {
+	if g.opt.Jail == nil {
+		return nil
+	}
+	own := work.Jail{Read: []string{filepath.Join(temp, "main"), program}}
+	for _, name := range []string{"tree", "home", "tmp"} {
+		own.Write = append(own.Write, filepath.Join(temp, name))
+	}
+	j := g.opt.Jail.And(own)
+	return &j
+}
+
 func (g *Git) check(ctx context.Context, argv []string, temp string, s gates.Subject) (int, string, error) {
-	order, err := json.Marshal(argv)
+	order, err := json.Marshal(checkOrder{Argv: argv, Jail: g.jail(temp, argv[0])})
 	if err != nil {
 		return -1, "", err
 	}
 	cmd := exec.CommandContext(ctx, g.opt.Shim[0], g.opt.Shim[1:]...)
 	cmd.Dir = filepath.Join(temp, "tree")
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(temp, "home"), "LC_ALL=C.UTF-8",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(temp, "home"), "TMPDIR=" + filepath.Join(temp, "tmp"), "LC_ALL=C.UTF-8",
 		"SIGNALBOX_SHA=" + s.SHA, "SIGNALBOX_STAGE=" + string(s.Stage), "SIGNALBOX_REPO=" + s.Task.Repo,
 		"SIGNALBOX_BRANCH=" + s.Task.Branch, "SIGNALBOX_WORK_ITEM=" + s.Task.WorkItem, "SIGNALBOX_DOCS=" + s.Task.Docs,
 	}

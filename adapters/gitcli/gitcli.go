@@ -53,6 +53,7 @@ type Options struct {
 	Limits    Limits            // of what is taken of an attempt
 	Shared    bool              // several services share the tasks: commits are handed over through the remote
 	Shim      []string          // argv that ends in RunCheckShim, e.g. /proc/self/exe check-shim; without it no check is run
+	Jail      *work.Jail        // what every check may touch, beside its checkouts; nil = all that this user may
 	Log       *slog.Logger      // nil discards
 }
 

@@ -28,7 +28,8 @@ func (g *Git) Open(ctx context.Context, s work.Space, first []work.File) (work.C
 	if err := ctx.Err(); err != nil { // what is there may not be saved yet
 		return work.Checkout{}, err
 	}
-	return work.Checkout{Dir: p.dir, Left: left}, g.makeAnew(ctx, p, mark{Task: s.Task, Taken: tip, Start: start, Role: s.Role, Writes: s.Writes, FromMain: s.FromMain})
+	jail := work.Jail{Write: []string{p.dir, p.repo}, Read: []string{filepath.Join(p.mirror, "objects")}}
+	return work.Checkout{Dir: p.dir, Jail: jail, Left: left}, g.makeAnew(ctx, p, mark{Task: s.Task, Taken: tip, Start: start, Role: s.Role, Writes: s.Writes, FromMain: s.FromMain})
 }
 
 // Begin implements work.Mirror.

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
@@ -32,22 +33,25 @@ const stubborn = 10 * time.Second
 func RunCheckShim() int {
 	in := bufio.NewReader(os.Stdin)
 	line, err := in.ReadBytes('\n')
-	var argv []string
+	var order checkOrder
 	if err == nil {
-		err = json.Unmarshal(line, &argv)
+		err = json.Unmarshal(line, &order)
 	}
-	if err != nil || len(argv) == 0 {
+	if order.Stage != nil { // this is the process that another shim has started to become the check
+		return order.Stage.Run()
+	}
+	if err != nil || len(order.Argv) == 0 {
 		fmt.Fprintln(os.Stderr, "check-shim is started by the service only; it reads its order from standard input")
 		return exitNoStart
 	}
-	code, err := supervise(in, argv)
+	code, err := supervise(in, order)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "check-shim:", err)
 	}
 	return code
 }
 
-func supervise(in io.Reader, argv []string) (int, error) {
+func supervise(in io.Reader, order checkOrder) (int, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return exitNoStart, err
 	}
@@ -56,7 +60,13 @@ func supervise(in io.Reader, argv []string) (int, error) {
 		return exitNoStart, err
 	}
 	defer null.Close()
-	p, err := os.StartProcess(argv[0], argv, &os.ProcAttr{Env: os.Environ(), Files: []*os.File{null, os.Stderr, os.Stderr}})
+	attr := &os.ProcAttr{Env: os.Environ(), Files: []*os.File{null, os.Stderr, os.Stderr}}
+	var p *os.Process
+	if order.Jail == nil {
+		p, err = os.StartProcess(order.Argv[0], order.Argv, attr)
+	} else {
+		p, err = jail.Start(jail.Stage{Jail: *order.Jail, Path: order.Argv[0], Argv: order.Argv, Stdin: os.DevNull}, attr)
+	}
 	if err != nil {
 		return exitNoStart, err
 	}

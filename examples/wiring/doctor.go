@@ -57,6 +57,11 @@ func Doctor(ctx context.Context, v *Service, w io.Writer) int {
 	d.check("database", v.Settings.Database(), v.DB.Ping(ctx))
 	_, _, err = v.Leases.Holder(ctx, "doctor")
 	d.check("leases", "can be read", err)
+	if v.unconfined != nil {
+		d.warn("jail", "%v", v.unconfined)
+	} else {
+		d.ok("jail", "agents and checks are confined: %s", v.Proof)
+	}
 	d.disk(v.Settings.DataDir)
 	d.check("plane", "the tokens are accepted by "+v.Settings.PlaneURL, v.Plane.Identify(ctx))
 	d.check("github", "the token is accepted", v.GitHub.Ping(ctx))

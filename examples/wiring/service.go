@@ -23,6 +23,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/prometheus"
 	"github.com/signalbox-dev/signalbox/adapters/telegram"
 	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -36,6 +37,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue/lease"
 )
 
@@ -57,28 +59,31 @@ const trackerSource = "plane"
 
 // Service is the reference service, ready to run.
 type Service struct {
-	Settings Settings
-	Registry projectfile.Registry
-	DB       Database
-	Plane    *plane.Client
-	GitHub   *github.Client
-	Git      *gitcli.Git
-	Agents   *agentcli.Runner
-	Telegram *telegram.Chat // nil: notices are only logged
-	Leases   lease.Locker
-	Serial   *serialgate.Gate      // nil: switched off
-	Deps     *deps.Deps            // nil: switched off, or without the local table
-	Rec      *reconcile.Reconciler // nil: switched off
-	Tracks   *Layer                // nil: switched off
-	Engine   *orchestrator.Engine
-	Handler  http.Handler
-	Hooks    http.Handler // of webhooks, when they have a listener of their own; else nil
-	Log      *slog.Logger
-	identity identity
-	boards   *boards
-	guesses  limit.Guesses // of the operator's token
-	stopping chan struct{} // closed when the server takes no more requests: streams end
-	endWaits func()        // closes it
+	Settings   Settings
+	Registry   projectfile.Registry
+	DB         Database
+	Plane      *plane.Client
+	GitHub     *github.Client
+	Git        *gitcli.Git
+	Agents     *agentcli.Runner
+	Telegram   *telegram.Chat // nil: notices are only logged
+	Leases     lease.Locker
+	Serial     *serialgate.Gate      // nil: switched off
+	Deps       *deps.Deps            // nil: switched off, or without the local table
+	Rec        *reconcile.Reconciler // nil: switched off
+	Tracks     *Layer                // nil: switched off
+	Engine     *orchestrator.Engine
+	Handler    http.Handler
+	Hooks      http.Handler // of webhooks, when they have a listener of their own; else nil
+	Log        *slog.Logger
+	identity   identity
+	boards     *boards
+	guesses    limit.Guesses // of the operator's token
+	Proof      jail.Proof    // of the self-test of the jail; zero with ORCH_JAIL=none
+	jail       *work.Jail    // nil: agents are not confined
+	unconfined error         // what is to be said about that; nil = they are
+	stopping   chan struct{} // closed when the server takes no more requests: streams end
+	endWaits   func()        // closes it
 }
 
 // Version is what the program was built of.
@@ -141,9 +146,12 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 			return err
 		}
 	}
+	if err := v.confine(ctx, program); err != nil {
+		return err
+	}
 	v.Git, err = gitcli.New(ctx, gitcli.Options{
 		Root: filepath.Join(s.DataDir, "git"), Tokens: map[string]string{s.CloneBase: s.GitHubToken}, Timeout: s.GitTimeout, Shared: s.Shared(),
-		Shim: append(slices.Clone(program), "check-shim"), Log: v.Log,
+		Shim: append(slices.Clone(program), "check-shim"), Jail: v.jail, Log: v.Log,
 	})
 	if err != nil {
 		return err
@@ -151,6 +159,7 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	v.Agents, err = agentcli.New(agentcli.Options{
 		Default: s.Agent, LogDir: filepath.Join(s.DataDir, "logs"), StateDir: filepath.Join(s.DataDir, "running"), Shim: append(slices.Clone(program), "agent-shim"),
 		TermGrace: s.AgentTermGrace, EnvAllow: append(agentcli.DefaultEnv(), s.AgentEnv...), Prices: s.AgentPrices, Log: v.Log,
+		HomeDir: filepath.Join(s.DataDir, "homes"), HomeFiles: s.AgentHome, Jail: v.jail,
 	})
 	if err != nil {
 		return err
@@ -239,6 +248,7 @@ func (v *Service) readiness() []web.Check {
 		{Name: "tracker", Warning: true, Ping: v.identity.missing},
 		{Name: "board", Warning: true, Ping: v.boards.incomplete},
 		{Name: "lanes", Warning: true, Ping: v.Engine.Reachable},
+		{Name: "jail", Warning: true, Ping: func(context.Context) error { return v.unconfined }},
 	}
 	if v.Telegram != nil {
 		list = append(list, web.Check{Name: "chat", Warning: true, Ping: v.Telegram.Moved})

@@ -70,6 +70,12 @@ type Settings struct {
 	QG0TitleMax         string          `env:"QG0_TITLE_MAX" envDefault:"200" doc:"title limit of QG-0 in characters; read at each call"`
 	Agent               string          `env:"AGENT" envDefault:"claude" doc:"agent of roles that the registry gives none: claude, codex, gemini, opencode or a command"`
 	AgentEnv            []string        `env:"AGENT_ENV" doc:"further names that agents see of this environment, X_* for a prefix"`
+	AgentHome           []string        `env:"AGENT_HOME" doc:"further files of HOME that agents get copies of, such as .npmrc; how the agent signs in is copied anyway"`
+	Jail                string          `env:"JAIL" envDefault:"auto" doc:"how agents and checks are confined: auto (the best that this machine has, else refuse to start), landlock, or none"`
+	JailRead            []string        `env:"JAIL_READ" doc:"further directories and files that agents may read and run"`
+	JailWrite           []string        `env:"JAIL_WRITE" doc:"further ones that agents may change, such as caches; they share them"`
+	JailPorts           ports           `env:"JAIL_PORTS" envDefault:"22,80,443,32768-60999" doc:"TCP ports that agents may connect to, and listen at from 1024 up; never the server's own"`
+	JailSockets         bool            `env:"JAIL_UNIX_SOCKETS" envDefault:"false" doc:"agents may use unix sockets, all of them: the docker daemon's is a way out"`
 	AgentTimeout        time.Duration   `env:"AGENT_TIMEOUT" envDefault:"60m" doc:"time limit of an agent"`
 	AgentTermGrace      time.Duration   `env:"AGENT_TERM_GRACE" envDefault:"20s" doc:"between TERM and KILL"`
 	AgentRetryDelays    []time.Duration `env:"AGENT_RETRY_DELAYS" envDefault:"30s,2m,10m" doc:"waits before a failed agent is tried again"`
@@ -184,6 +190,7 @@ func (s Settings) check() error {
 	if s.MaxConcurrencyTotal < 0 || s.MaxConcurrencyTotal > 0 && !s.Shared() {
 		wrong("MAX_CONCURRENCY_TOTAL", "is %d, want 0 or more, and ORCH_DATABASE_URL: it bounds servers that share a PostgreSQL", s.MaxConcurrencyTotal)
 	}
+	s.checkJail(wrong)
 	if s.GPSCacheTiles < 1 {
 		wrong("GPS_CACHE_TILES", "is %d, want at least 1", s.GPSCacheTiles)
 	}

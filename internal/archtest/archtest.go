@@ -48,10 +48,11 @@ func plan() []room {
 		{"orchestrator/memstore", 3, []string{"orchestrator"}}, {"orchestrator/features/", 3, []string{"orchestrator"}},
 		{"adapters/gpsfile", 4, []string{"internal/yamlplace"}},
 		{"adapters/projectfile", 4, []string{"adapters/agentcli", "internal/yamlplace"}}, // agent commands are checked where they are written
+		{"adapters/agentcli", 4, []string{"internal/jail"}}, {"adapters/gitcli", 4, []string{"internal/jail"}},
 		{"adapters/", 4, nil},
 		{"examples/wiring", 5, nil}, {"examples/mappage", 5, nil},
 		{"examples/", 5, []string{"examples/wiring", "examples/mappage"}},
-		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/yamlplace", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/archtest", 5, nil},
+		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/jail", 4, nil}, {"internal/yamlplace", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/archtest", 5, nil},
 	}
 }
 

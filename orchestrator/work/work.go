@@ -84,6 +84,7 @@ func CheckKeep(paths []string) error {
 // Checkout is a place for one attempt of an agent.
 type Checkout struct {
 	Dir  string
+	Jail Jail // what works there needs it: the directory, and where its history lies
 	Left Left // of the attempt before
 }
 
@@ -243,6 +244,7 @@ type Command struct {
 	Run      int64             // the task's agent run number
 	Attempt  int               // of the job
 	Dir      string            // working directory
+	Jail     Jail              // what the execution may touch, where executions are confined
 	Prompt   string            // ReportPath in it stands for where the report is to be written
 	Report   string            // name of the file that the run is to put into its outbox; empty = none
 	Env      map[string]string // added to the allow-listed environment; names start with SIGNALBOX_

@@ -1,0 +1,13 @@
+package jail
+
+import "golang.org/x/sys/unix"
+
+const (
+	auditArch = unix.AUDIT_ARCH_X86_64
+	// otherABI is the first number of the x32 system calls, which are those of the table
+	// under other numbers.
+	otherABI = 0x40000000
+)
+
+// ofArch are refused system calls that only this architecture has.
+func ofArch() []uint32 { return []uint32{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT} }
