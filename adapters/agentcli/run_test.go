@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -173,7 +174,18 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "passed on")
 	t.Setenv("CLAUDECODE", "1")
 	r := newRunner(t, nil)
-	c := command(t, `env >env.txt`)
+	t.Setenv("OPENAI_API_KEY", "secret3")
+	t.Setenv("GOPROXY", "https://user:secret4@proxy.example.org")
+	t.Setenv("HTTPS_PROXY", "http://user:secret5@proxy.example.org")
+	t.Setenv("HOME", t.TempDir())
+	require.NoError(t, os.MkdirAll(filepath.Join(os.Getenv("HOME"), ".claude"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(os.Getenv("HOME"), ".claude/.credentials.json"), []byte("signed in"), 0o600))
+	c := command(t, "")
+	bin := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "claude"), []byte(`#!/bin/sh
+env >env.txt; cat "$HOME/.claude/.credentials.json" >home.txt; touch "$TMPDIR/x"; mkdir -p "$HOME/ro/x"; chmod 500 "$HOME/ro"; echo done
+`), 0o755))
+	c.Agent = filepath.Join(bin, "claude")
 	require.Equal(t, work.ResultOK, r.Run(t.Context(), c).Kind)
 	body, err := os.ReadFile(filepath.Join(c.Dir, "env.txt"))
 	require.NoError(t, err)
@@ -183,7 +195,11 @@ func TestEnvironment(t *testing.T) {
 	require.NotContains(t, env, "/evil")
 	require.NotContains(t, env, "SIGNALBOX_NUL")
 	require.Contains(t, env, "ANTHROPIC_API_KEY=passed on")
-	require.Contains(t, env, "/homes/task-7")
+	require.Contains(t, env, "/homes/7.3.1/home")
+	home, err := os.ReadFile(filepath.Join(c.Dir, "home.txt"))
+	require.NoError(t, err)
+	require.Equal(t, "signed in", string(home), "how the tool signs in is there")
+	require.NoDirExists(t, filepath.Dir(regexp.MustCompile(`(?m)^HOME=(.*)$`).FindStringSubmatch(env)[1]), "nothing of it is left")
 	require.Contains(t, env, "GIT_TERMINAL_PROMPT=0")
 }
 
@@ -277,8 +293,9 @@ echo '{"type":"result","subtype":"success","result":"end"}'`)
 
 func TestSecretsStayInside(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-very-secret-value")
+	r := newRunner(t, func(o *agentcli.Options) { o.EnvAllow = append(agentcli.DefaultEnv(), "OPENAI_*") })
 	c := command(t, `echo "401 for $OPENAI_API_KEY" >&2; exit 1`)
-	res := newRunner(t, nil).Run(t.Context(), c)
+	res := r.Run(t.Context(), c)
 	require.Equal(t, "exit code 1: 401 for ***", res.Reason)
 }
 

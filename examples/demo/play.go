@@ -158,7 +158,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // killStuck kills the agent that hangs.
 func (w *world) killStuck(ctx context.Context) {
 	for every(ctx, 50*time.Millisecond) {
-		marks, _ := filepath.Glob(filepath.Join(w.dir, "stuck-*-*[0-9]"))
+		marks, _ := filepath.Glob(filepath.Join(w.outer(), "stuck-*-*[0-9]"))
 		for _, mark := range marks {
 			body, err := os.ReadFile(mark)
 			pid, bad := strconv.Atoi(string(body))

@@ -204,7 +204,7 @@ func (w *world) health(rw http.ResponseWriter, r *http.Request) {
 }
 
 // production is where the demo can see what is out.
-func (w *world) production(repo string) string { return production(w.dir, repo) }
+func (w *world) production(repo string) string { return production(w.outer(), repo) }
 
 func production(dir, repo string) string {
 	return filepath.Join(dir, "production", strings.ReplaceAll(repo, "/", "--"))

@@ -96,7 +96,7 @@ func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 		}
 	}
 	w.mux = http.NewServeMux()
-	return w, errors.Join(w.outside(w.mux), w.registry())
+	return w, errors.Join(os.MkdirAll(w.outer(), 0o700), w.outside(w.mux), w.registry())
 }
 
 // addresses gives every replica an address and a data directory.
@@ -125,6 +125,9 @@ func (w *world) addresses(ctx context.Context) error {
 	}
 	return err
 }
+
+// outer is what agents may change beside their checkouts: they deploy to there.
+func (w *world) outer() string { return filepath.Join(w.dir, "outer") }
 
 // origin is where the git host keeps its repositories.
 func (w *world) origin() string { return filepath.Join(w.dir, "origin") }
@@ -228,7 +231,7 @@ func (w *world) environ(r *replica) []string {
 	base := "http://" + w.page.Addr().String()
 	settings := map[string]string{
 		"LINKS": w.links(), "DATA_DIR": r.data, "LISTEN": r.address, "DATABASE_URL": w.o.database, "DATABASE_SCHEMA": w.schema, "PROJECTS": filepath.Join(w.dir, "projects.yaml"), "ADMIN_TOKEN": adminToken,
-		"MAX_CONCURRENCY": "4", "LOG_LEVEL": "debug", "AGENT": "/proc/self/exe agent", "AGENT_ENV": "DEMO_*", "AGENT_TERM_GRACE": "1s",
+		"MAX_CONCURRENCY": "4", "LOG_LEVEL": "debug", "AGENT": "/proc/self/exe agent", "AGENT_ENV": "DEMO_*", "JAIL_WRITE": w.outer(), "AGENT_TERM_GRACE": "1s",
 		"AGENT_TIMEOUT": "90s", "AGENT_RETRY_DELAYS": w.scaled(2*time.Second).String() + ",5s,5s", "POLL": "50ms", "JOB_TTL": jobTTL.String(),
 		"STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": max(w.scaled(5*time.Second), 500*time.Millisecond).String(), "CI_POLL": max(w.scaled(10*time.Second), 500*time.Millisecond).String(),
 		"MERGE_DEFER_DELAY": max(w.scaled(10*time.Second), 500*time.Millisecond).String(), "MERGE_DEFER_MAX": "35",
@@ -240,7 +243,7 @@ func (w *world) environ(r *replica) []string {
 	if len(w.o.sick) > 0 { // nobody wants to wait as long as a real deployment does
 		settings["CALL_TIMEOUT"], settings["GIT_TIMEOUT"] = "2s", "5s"
 	}
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "DEMO_DIR=" + w.dir, fmt.Sprintf("DEMO_SPEED=%g", w.o.speed)}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "DEMO_DIR=" + w.outer(), fmt.Sprintf("DEMO_SPEED=%g", w.o.speed)}
 	for name, value := range settings {
 		env = append(env, "ORCH_"+name+"="+value)
 	}

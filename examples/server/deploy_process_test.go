@@ -14,7 +14,7 @@ import (
 )
 
 // restart is how a deployment restarts the service that made it: with a signal,
-// after which whoever keeps it running starts it again.
+// after which whoever keeps it running starts it again. In a jail it could not.
 const restart = `kill -@ "$(cat "$WORLD_DIR/server.pid")"; sleep 60; exit 1
 `
 
@@ -48,7 +48,7 @@ func TestDeploymentThatRestartsTheService(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, map[string]string{"JOB_TTL": "2s", "MONITOR_WINDOW": "4s", "MONITOR_INTERVAL": "100ms"}, &place{prefix: "SLF", self: true})
+			w := newWorld(t, map[string]string{"JAIL": "none", "JOB_TTL": "2s", "MONITOR_WINDOW": "4s", "MONITOR_INTERVAL": "100ms"}, &place{prefix: "SLF", self: true})
 			w.write("SLF-1-deployerdeploy", strings.ReplaceAll(c.script, "-@", "-"+c.signal))
 			item := w.card("SLF", "Deploy yourself")
 			w.move(item, "To Analyse")

@@ -193,7 +193,7 @@ func TestDataIsPrivate(t *testing.T) {
 	w.approve(item)
 	w.until("the task goes on", func() bool { return len(w.runs("PRV-1")) > 1 })
 	w.end(syscall.SIGKILL)
-	data := w.path("data")
+	data := w.data
 	require.NoError(t, os.Chmod(data, 0o755))
 	files := []string{"signalbox.db", "signalbox.db-wal", "signalbox.db-shm"}
 	for _, name := range files {

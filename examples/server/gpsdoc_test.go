@@ -24,7 +24,7 @@ func TestTracksDocument(t *testing.T) {
 	t.Setenv("ORCH_ADMIN_TOKEN", "the-operators-token")
 	settings, err := wiring.Load(wiring.Environ())
 	require.NoError(t, err)
-	service, err := wiring.Open(t.Context(), settings, []string{"/bin/true"}, slog.New(slog.DiscardHandler))
+	service, err := wiring.Open(t.Context(), settings, itself(), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer service.Close()
 	srv := httptest.NewServer(service.Handler)

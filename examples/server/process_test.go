@@ -82,7 +82,8 @@ func (w *world) in(t *testing.T) *world { return &world{T: t, parts: w.parts} }
 
 // parts are what a world is made of.
 type parts struct {
-	dir    string
+	dir    string // where agents may write
+	data   string // of the service
 	board  *planetest.Server
 	host   *githubtest.Server
 	chat   *telegramtest.Server
@@ -103,7 +104,7 @@ type parts struct {
 // newWorld makes the outside world and starts the server.
 func newWorld(t *testing.T, settings map[string]string, places ...*place) *world {
 	t.Helper()
-	w := &world{T: t, parts: &parts{dir: t.TempDir(), places: map[string]*place{}, before: map[string]func(){}}}
+	w := &world{T: t, parts: &parts{dir: t.TempDir(), data: filepath.Join(t.TempDir(), "data"), places: map[string]*place{}, before: map[string]func(){}}}
 	w.board = planetest.New(planetest.Options{Workspace: "w", Tokens: map[string]string{"plane-token": "bot"}, Secret: "plane-webhook-secret"})
 	w.host = githubtest.New(githubtest.Options{Token: "github-token", Secret: "github-webhook-secret", CI: func(githubtest.Push) githubtest.Outcome {
 		return githubtest.Outcome{Conclusion: "success", Title: "built"}
@@ -154,7 +155,7 @@ func (w *world) tell() {
 
 func (w *world) environment(settings map[string]string) {
 	w.env = map[string]string{
-		"DATA_DIR": w.path("data"), "LISTEN": w.addr, "PROJECTS": w.path("projects.yaml"), "ADMIN_TOKEN": operatorToken, "LOG_LEVEL": "debug",
+		"DATA_DIR": w.data, "JAIL_WRITE": w.dir, "LISTEN": w.addr, "PROJECTS": w.path("projects.yaml"), "ADMIN_TOKEN": operatorToken, "LOG_LEVEL": "debug",
 		"AGENT": "sh " + w.path("agent.sh"), "AGENT_ENV": "WORLD_*", "AGENT_TERM_GRACE": "300ms", "AGENT_TIMEOUT": "5m", "MAX_CONCURRENCY": "8",
 		"POLL": "30ms", "JOB_TTL": "5s", "STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": "300ms", "CI_POLL": "200ms", "MERGE_DEFER_DELAY": "200ms",
 		"PLANE_URL": w.outer.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "plane-token", "PLANE_WEBHOOK_SECRET": "plane-webhook-secret",

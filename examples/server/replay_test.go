@@ -17,7 +17,7 @@ import (
 
 // environ is the environment of the server.
 func (w *world) environ() []string {
-	out := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "WORLD_DIR=" + w.dir}
+	out := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(w.data), "WORLD_DIR=" + w.dir}
 	for name, value := range w.env {
 		out = append(out, "ORCH_"+name+"="+value)
 	}
@@ -68,7 +68,7 @@ func TestReplay(t *testing.T) {
 		require.Contains(t, errs, bad.want)
 	}
 
-	db, err := sql.Open("sqlite", filepath.Join(w.path("data"), "signalbox.db"))
+	db, err := sql.Open("sqlite", filepath.Join(w.data, "signalbox.db"))
 	require.NoError(t, err)
 	defer db.Close()
 	var entry int64

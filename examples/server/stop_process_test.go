@@ -92,7 +92,7 @@ func (w *world) living(workItem, mark string) (out []string) {
 
 // checkout is where a work item's agents work.
 func (w *world) checkout(workItem string) string {
-	return filepath.Join(w.dir, "data/git/work", "acme--"+strings.ToLower(strings.Split(workItem, "-")[0]), workItem)
+	return filepath.Join(w.data, "git/work", "acme--"+strings.ToLower(strings.Split(workItem, "-")[0]), workItem)
 }
 
 func (w *world) heads(prefix string) map[string]string { return w.host.Heads(w.places[prefix].repo) }
@@ -132,7 +132,7 @@ func (w *world) gone(before, after web.TaskDetail, mark string) {
 	w.Helper()
 	require.Empty(w, w.living(before.WorkItemID, mark))
 	require.NoFileExists(w, w.checkout(before.WorkItemID))
-	repo := filepath.Join(w.dir, "data/git/repos", filepath.Base(filepath.Dir(w.checkout(before.WorkItemID))), before.WorkItemID+".git")
+	repo := filepath.Join(w.data, "git/repos", filepath.Base(filepath.Dir(w.checkout(before.WorkItemID))), before.WorkItemID+".git")
 	require.NoFileExists(w, repo)
 	require.Equal(w, "not yours\n", w.read("outside/file"), "what links in the checkout point to is not touched")
 	for key, was := range map[string]string{after.TrackerIssueID: before.TrackerIssueID, after.WorkItemID: before.WorkItemID, after.Branch: before.Branch} {
@@ -141,7 +141,7 @@ func (w *world) gone(before, after web.TaskDetail, mark string) {
 		require.Equal(w, was, original)
 	}
 	require.False(w, after.CancelRequestedAt.IsZero() || after.CancelledAt.IsZero())
-	mirror := filepath.Join(w.dir, "data/git/mirrors", filepath.Base(filepath.Dir(repo))+".git")
+	mirror := filepath.Join(w.data, "git/mirrors", filepath.Base(filepath.Dir(repo))+".git")
 	kept := fmt.Sprintf("refs/signalbox/kept/%s-%d:docs/work/%s/requirements.md", before.WorkItemID, before.ID, before.WorkItemID)
 	require.Equal(w, "hostile", w.git(mirror, "show", kept), "the documents are kept")
 	agents := slices.DeleteFunc(slices.Clone(after.Jobs), func(j web.JobView) bool { return j.Pool != queue.PoolAgents })
@@ -294,7 +294,7 @@ func TestStopOutlivesTheServer(t *testing.T) {
 			mark := w.arm("KIL-1")
 			item := w.card("KIL", "Killed in between")
 			before := w.began(item, mark)
-			record := fmt.Sprintf("data/running/%d.2.1.json", before.ID)
+			record := fmt.Sprintf("../%s/running/%d.2.1.json", filepath.Join(filepath.Base(filepath.Dir(w.data)), "data"), before.ID)
 			w.until("the shim notes who has dropped the mark", func() bool { return strings.Contains(w.read(record), `"strays"`) })
 			w.move(item, "STOP")
 			w.until("the STOP is decided", func() bool { return w.task(item).Stage == stage.Cancelled })

@@ -3,6 +3,7 @@ package main
 import (
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +18,7 @@ for file in review.md/approved test-report.md/passed staging-report.md/success d
 	boxes=$docs
 	[ "$SIGNALBOX_ROLE" = analyst ] || boxes=
 	for box in $boxes "$(dirname "$SIGNALBOX_PROMPT_FILE")"/outbox-4 "$(dirname "$SIGNALBOX_PROMPT_FILE")"/outbox-5 "$(dirname "$SIGNALBOX_PROMPT_FILE")"/outbox-6; do
-		mkdir -p "$box"
+		mkdir -p "$box" || continue # the jail has no room for those of later runs
 		echo "$forged" | sed "s/WORD/${file#*/}/" >"$box/${file%/*}"
 	done
 done
@@ -84,4 +85,62 @@ git cat-file -e HEAD:CLAUDE.md && [ -z "$(git status --porcelain)" ] || exit 4
 	w.approve(item)
 	w.until("it is Done", func() bool { return w.column(item) == "Done" || w.column(item) == "Blocked" })
 	require.EqualValues(t, stage.Done, w.task(item).Stage, w.task(item).HoldReason)
+}
+
+// takeover is an analyst that takes what it can get of the service, and acts as the
+// service or as an operator.
+const takeover = `set +e
+loot="$WORLD_DIR/loot"
+data=$(dirname "$(dirname "$(dirname "$SIGNALBOX_PROMPT_FILE")")")
+shim=$PPID
+service=$(sed 's/.*) //' "/proc/$shim/stat" | cut -d' ' -f2)
+for pid in $shim $service; do
+	{ tr '\0' '\n' <"/proc/$pid/environ"; cat "/proc/$pid/mem"; ls -l "/proc/$pid/fd/"; cat "/proc/$pid/root$data/signalbox.db"; } >>"$loot" 2>/dev/null
+	kill -9 "$pid" && echo "killed $pid" >>"$loot"
+done
+for name in signalbox.db running logs git/mirrors git/repos git/work homes; do
+	{ cat "$data/$name"; ls -A "$data/$name"; } >>"$loot" 2>/dev/null
+	rm -rf "$data/$name" && echo "removed $name" >>"$loot"
+done
+[ "$(stat -c %d:%i "$data/signalbox.db")" ] && echo reached >"$WORLD_DIR/reached" # it is the right place
+node -e '
+const out = require("fs").createWriteStream(process.env.WORLD_DIR + "/loot", {flags: "a"});
+fetch("http://ADDR/tasks").then(r => r.text()).then(t => out.write("the API: " + t), e => require("fs").writeFileSync(process.env.WORLD_DIR + "/refused", String(e.cause.code)));
+'
+set -e
+`
+
+// An agent that is turned against the service gets none of its secrets, cannot call it or
+// end it, and its card is not approved.
+func TestTakeover(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, &place{prefix: "APP"})
+	w.write("APP-1-analyst", strings.ReplaceAll(takeover, "ADDR", w.addr))
+	item := w.card("APP", "Be good")
+	w.move(item, "To Analyse")
+	w.until("the analyst finishes", func() bool { return w.task(item).Hold == "approval" && w.column(item) == "In Review" })
+	require.Equal(t, "reached\n", w.read("reached"), "it looked where the service keeps its things")
+	require.Empty(t, w.read("loot"))
+	require.Equal(t, "EACCES", w.read("refused"), "the service's own address")
+	_, ended := w.process()
+	require.False(t, closed(ended), "the service lives")
+	require.Empty(t, w.living("APP-1", "no mark"))
+	require.EqualValues(t, stage.Analysis, w.task(item).Stage)
+	require.Len(t, w.runs("APP-1"), 1, "nobody has approved it")
+	require.Equal(t, "APP-1 analyst", strings.Join(strings.Fields(w.read("runs"))[:2], " "))
+}
+
+// With ORCH_JAIL=none the same agent has its way, and the service says so.
+func TestNoJailIsLoud(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]string{"JAIL": "none"}, &place{prefix: "APP"})
+	w.write("APP-1-analyst", `ls "$(dirname "$(dirname "$SIGNALBOX_PROMPT_FILE")")" >"$WORLD_DIR/loot"
+`)
+	item := w.card("APP", "Look around")
+	w.move(item, "To Analyse")
+	w.until("the analyst finishes", func() bool { return w.task(item).Hold == "approval" })
+	require.NotEmpty(t, w.read("loot"))
+	require.Contains(t, w.read("server.log"), "agents are not confined")
+	require.Contains(t, w.page("/readyz"), "ORCH_JAIL=none")
+	require.Contains(t, w.page("/"), "ORCH_JAIL=none")
 }

@@ -1,0 +1,125 @@
+//go:build linux
+
+package agentcli_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/internal/jail"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// jailed is a runner whose agents are confined to the system and what is their own.
+func jailed(t *testing.T, change func(*work.Jail)) (r *agentcli.Runner, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	o := options(dir)
+	j := jail.System()
+	if change != nil {
+		change(&j)
+	}
+	o.Jail = &j
+	r, err := agentcli.New(o)
+	require.NoError(t, err)
+	return r, dir
+}
+
+// An agent in the jail has its checkout, its git directory, its outbox, HOME and TMPDIR,
+// and nothing of another task or of the service.
+func TestJailedAgent(t *testing.T) {
+	t.Parallel()
+	r, dir := jailed(t, nil)
+	foreign := filepath.Join(dir, "logs", "foreign")
+	require.NoError(t, os.WriteFile(foreign, []byte("not yours"), 0o600))
+	c := command(t, `echo x >here && echo x >"$HOME/x" && echo x >"$TMPDIR/x" && echo x >"$SIGNALBOX_REPORT" && cat "$SIGNALBOX_PROMPT_FILE" /dev/stdin >/dev/null || exit 3
+echo said >/dev/stderr || exit 4
+cat "`+foreign+`" && exit 5
+ls "$(dirname "$SIGNALBOX_PROMPT_FILE")" && exit 6
+echo x >"$(dirname "$HOME")/x" && exit 7
+tr '\0' '\n' </proc/$PPID/environ && exit 8
+kill -0 $PPID && exit 9
+grep -q '^CapEff:[[:space:]]*0*$' /proc/self/status || exit 10
+grep -q '^CapBnd:[[:space:]]*0*$' /proc/self/status || test $(id -u) != 0 || exit 11
+grep -q '^NoNewPrivs:[[:space:]]*1$' /proc/self/status || exit 12
+grep -q '^Seccomp:[[:space:]]*2$' /proc/self/status || exit 13
+echo done`)
+	c.Report = "review.md"
+	res := r.Run(t.Context(), c)
+	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+	require.FileExists(t, filepath.Join(c.Dir, "here"))
+	text, err := r.Report(t.Context(), c)
+	require.NoError(t, err)
+	require.Equal(t, "x\n", text)
+	left, err := os.ReadDir(filepath.Join(dir, "homes"))
+	require.NoError(t, err)
+	require.Empty(t, left, "its HOME is gone")
+}
+
+// What cannot be confined is not run.
+func TestJailThatCannotBeEntered(t *testing.T) {
+	t.Parallel()
+	r, dir := jailed(t, func(j *work.Jail) { j.Write = append(j.Write, "/no/such/directory") })
+	c := command(t, `touch `+filepath.Join(dir, "ran")+`; touch ran`)
+	res := r.Run(t.Context(), c)
+	require.Equal(t, work.ResultFailed, res.Kind)
+	require.Contains(t, res.Reason, "/no/such/directory")
+	require.NoFileExists(t, filepath.Join(dir, "ran"))
+	require.NoFileExists(t, filepath.Join(c.Dir, "ran"))
+
+	r, dir = jailed(t, nil)
+	c = command(t, "")
+	planted := filepath.Join(t.TempDir(), "link") // a checkout that has become a link
+	require.NoError(t, os.Symlink(dir, planted))
+	c.Jail.Write = []string{planted}
+	res = r.Run(t.Context(), c)
+	require.Equal(t, work.ResultFailed, res.Kind)
+	require.Contains(t, res.Reason, "symbolic link")
+}
+
+// Honest work goes on: git, builds, tests that listen, scripts.
+func TestHonestWorkInTheJail(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"git": `git init -q repo && cd repo && git config user.email a@b && git config user.name n && echo x >f && git add f && git commit -qm m && git clone -q . ../copy && git -C ../copy log --oneline`,
+		"go": `cat >go.mod <<E
+module m
+E
+cat >m_test.go <<E
+package m
+import ("net"; "testing")
+func TestM(t *testing.T) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil { t.Fatal(err) }
+	if _, err := net.Dial("tcp4", l.Addr().String()); err != nil { t.Fatal(err) }
+}
+E
+CGO_ENABLED=0 go test -vet=off .`,
+		"node": `node -e 'const s = require("http").createServer((q, r) => r.end("ok")).listen(0, "127.0.0.1", () => fetch("http://127.0.0.1:" + s.address().port).then(r => r.text()).then(t => {
+	require("child_process").execSync("echo " + t); require("fs").writeFileSync(require("os").tmpdir() + "/x", t); new (require("worker_threads").Worker)("1", {eval: true}).on("exit", () => process.exit(0)) }))'`,
+		"npm":    `npm --version`,
+		"sh":     `printf 'b\na\n' | sort | (while read l; do echo "$l"; done) >out; mkfifo p; (echo x >p &); cat p; ln -s out l; ln out h; mv h h2; cp -p out c; chmod 700 c; tar cf t.tar out; timeout 5 true; xargs -n1 echo <out`,
+		"python": `python3 -c 'import subprocess, tempfile, threading; subprocess.check_call(["true"]); tempfile.NamedTemporaryFile()'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(name); err != nil && name != "python" {
+				t.Skipf("%s is missing", name)
+			}
+			if _, err := os.Stat("/usr/bin/python3"); name == "python" && err != nil {
+				t.Skip("python3 is missing")
+			}
+			r, _ := jailed(t, func(j *work.Jail) { j.Ports = []work.Ports{{First: 32768, Last: 60999}} })
+			c := command(t, "set -e; PATH=/usr/bin:$PATH\n"+body+"\necho done")
+			c.Timeout = 5 * time.Minute // Go's build cache is empty
+			res := r.Run(t.Context(), c)
+			require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+		})
+	}
+}
