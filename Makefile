@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser check lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants build tools
+.PHONY: help demo test test-browser test-jail check lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants build tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,11 @@ test: tools ## every test, as the README says
 test-browser: tools ## the pages in a real Chromium; ARGS goes to playwright test
 	@sh examples/browsertest/prepare.sh
 	@cd examples/browsertest && npm run --silent types && npm run --silent unit && npm run --silent test -- $(ARGS)
+
+test-jail: tools ## attacks from within the jail of agents and checks, and honest work in it
+	$(GO) test -count 1 ./internal/jail
+	$(GO) test -count 1 -run 'Jail' ./adapters/agentcli ./adapters/gitcli ./examples/wiring
+	$(GO) test -count 1 -run 'Takeover|NoJail|Forged' ./examples/server
 
 check: tools fmt lint ## format, vet, lint, floor plan, race tests, browser tests, coverage
 	$(GO) vet ./...

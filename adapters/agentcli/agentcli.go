@@ -14,8 +14,9 @@
 // find is a process that dropped the mark, left the directory and lost its shim
 // all within the second between two looks of the shim.
 //
-// Agents may run any command as the user that the service runs as; that user
-// should be nobody else's.
+// Agents may run any command as the user that the service runs as, in a jail when
+// Options.Jail has one; what an execution is given for itself (its checkout, outbox, HOME
+// and TMPDIR) is added to it.
 //
 // Usage is normalised: tokens are disjoint, whatever a tool's own convention.
 //
