@@ -98,8 +98,8 @@ func (r *Runner) jail(e execution) *work.Jail {
 		}
 	}
 	if program, err := exec.LookPath(e.preset.Argv[0]); err == nil {
-		if real, err := filepath.EvalSymlinks(program); err == nil {
-			own.Read = append(own.Read, real)
+		if file, err := filepath.EvalSymlinks(program); err == nil {
+			own.Read = append(own.Read, file)
 		}
 	}
 	j := r.opt.Jail.And(e.Command.Jail).And(own)

@@ -37,7 +37,7 @@ func builtin(name string) (Preset, bool) {
 	case "claude": // the list of tools is one word: it would swallow what follows
 		return Preset{Format: FormatClaude, Argv: []string{
 			"claude", "--print", "{prompt}", "--output-format", "json", "--add-dir={outbox}", "--permission-mode", "acceptEdits", "--allowedTools=Bash,Edit,Write",
-		}, Env: []string{"ANTHROPIC_*", "CLAUDE_*"}, Home: []string{".claude.json", ".claude/.credentials.json", ".claude/settings.json"}}, true
+		}, Env: []string{"ANTHROPIC_*", "CLAUDE_*"}, Home: []string{".claude/.credentials.json", ".claude/settings.json"}}, true
 	case "codex": // its sandbox lets nothing else be written, not even the index
 		return Preset{Stdin: true, Format: FormatCodex, Argv: []string{
 			"codex", "exec", "--json", "--sandbox", "workspace-write", "-c", `sandbox_workspace_write.writable_roots=["{gitdir}","{outbox}"]`,

@@ -85,19 +85,19 @@ func (s Settings) checkJail(wrong func(name, format string, args ...any)) {
 // jail is what every agent and check may touch beside what is its own.
 func (s Settings) jail() (work.Jail, error) {
 	j := jail.System()
-	data, err := real(s.DataDir)
+	data, err := resolved(s.DataDir)
 	if err != nil {
 		return j, fmt.Errorf("%sDATA_DIR: %w", Prefix, err)
 	}
 	for _, path := range j.Read {
-		if at, err := real(path); err == nil && inside(data, at) {
+		if at, err := resolved(path); err == nil && inside(data, at) {
 			return j, fmt.Errorf("%sDATA_DIR: %s lies in %s, which agents must be able to read: put it elsewhere, into /var/lib/signalbox say", Prefix, data, path)
 		}
 	}
 	listed := map[string][]string{}
 	for name, list := range map[string][]string{"JAIL_READ": s.JailRead, "JAIL_WRITE": s.JailWrite} {
 		for _, path := range list {
-			at, err := real(path)
+			at, err := resolved(path)
 			if err == nil {
 				err = closedTo(at, data)
 			}
@@ -125,7 +125,7 @@ func closedTo(path, data string) error {
 	}
 	own, err := os.UserHomeDir()
 	if err == nil {
-		own, err = real(own)
+		own, err = resolved(own)
 	}
 	if err == nil && inside(own, path) {
 		return fmt.Errorf("%s would open the service's HOME %s: name the directories in it that agents need, or files to copy in %sAGENT_HOME", path, own, Prefix)
@@ -133,8 +133,8 @@ func closedTo(path, data string) error {
 	return nil
 }
 
-// real is an absolute path without links.
-func real(path string) (string, error) {
+// resolved is an absolute path without links.
+func resolved(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
@@ -154,6 +154,9 @@ func (v *Service) confine(ctx context.Context, program []string) error {
 		v.unconfined = errors.New("agents and checks are not confined (ORCH_JAIL=none): they can read and do what the service can")
 		v.Log.Warn("agents are not confined", "setting", "ORCH_JAIL")
 		return nil
+	}
+	if err := v.Settings.Prepare(); err != nil {
+		return fmt.Errorf("%sDATA_DIR: %w", Prefix, err)
 	}
 	j, err := v.Settings.jail()
 	if err != nil {
