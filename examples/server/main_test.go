@@ -112,7 +112,7 @@ func TestDoctor(t *testing.T) {
 	board, _ := environment(t)
 	code, out := server("doctor")
 	require.Zero(t, code, out)
-	for _, want := range []string{"git", "database", "plane", "github", "telegram", "every board status has a column", "agent /bin/true"} {
+	for _, want := range []string{"git", "database", "plane", "github", "telegram", "every board status has a column", "agent /bin/true", "agents and checks are confined"} {
 		require.Contains(t, out, want)
 	}
 	t.Setenv("ORCH_PLANE_TOKEN", "wrong")

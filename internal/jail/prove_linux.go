@@ -50,7 +50,7 @@ func Prove(ctx context.Context, shim []string, dir string, j work.Jail) (Proof, 
 	if err != nil {
 		return p, err
 	}
-	defer func() { _ = l.Close() }() // nothing came in
+	defer func() { _ = l.Close() }()                // nothing came in
 	try.Port = uint16(l.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // it is of TCP
 	order, err := json.Marshal(Order{Stage: &Stage{Jail: j.And(work.Jail{Write: []string{try.Own}, Closed: []uint16{try.Port}}), Try: &try}})
 	if err != nil {
