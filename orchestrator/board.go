@@ -73,6 +73,8 @@ func (e *Engine) look(ctx context.Context, c queue.Claim, p Project, h tracker.H
 	}
 	word, why := b.word()
 	switch {
+	case word == stage.StatusUnknown && why == "" && b.strays():
+		return e.putBack(ctx, c, p, b)
 	case word == stage.StatusUnknown && why == "":
 		return e.notATrigger(c, item), nil
 	case word == stage.StatusUnknown:
@@ -95,7 +97,7 @@ func (e *Engine) look(ctx context.Context, c queue.Claim, p Project, h tracker.H
 	case on == stage.OnToAnalyse:
 		return e.afterClearing(ctx, c, p, item, ev), nil
 	default:
-		return done(fmt.Sprintf("%s is ignored: the work item has no task", on)), nil
+		return e.noTask(ctx, c, p, b, word), nil
 	}
 }
 

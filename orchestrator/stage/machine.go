@@ -86,8 +86,15 @@ func (m *Machine) Decide(s State, e Event) Decision {
 
 func (m *Machine) decide(s State, e Event) Decision {
 	edge, ok := m.Edge(s, e)
+	if !ok && declined(s, e) {
+		info, _ := StatusNamed(Status(e.On))
+		return m.decline(s, e, "", fmt.Sprintf("%s means nothing at the stage %s", info.Name, s.Stage))
+	}
 	if !ok {
 		return Decision{State: s, Notes: []string{unexpected(s, e)}}
+	}
+	if edge.Do == DoNothing && declined(s, e) {
+		return m.decline(s, e, edge.String(), edge.Why)
 	}
 	w := &writer{m: m, edge: edge, ev: e, d: Decision{State: s, Edge: edge.String()}}
 	if len(edge.Gates) > 0 && e.Verdict.Outcome != Green {
@@ -116,6 +123,24 @@ func denial(s State, e Event) string {
 	}
 }
 
+// declined reports whether a word that means nothing here is to be answered: each that a
+// person has set on the board while the task lives, but a STOP that is switched off, and
+// the column that the service has set itself: it stands where it should.
+// Journals that do not have who it was are older than the answer.
+func declined(s State, e Event) bool {
+	_, board := BoardTrigger(Status(e.On))
+	return board && e.On != OnStop && Status(e.On) != s.Set && e.By.Kind == KindPerson && s.Stage != None && !s.Stage.Terminal()
+}
+
+// decline answers a person's word that means nothing here: it moves nothing, the column
+// goes back and the card says why.
+func (m *Machine) decline(s State, e Event, edge, why string) Decision {
+	w := &writer{m: m, ev: e, d: Decision{State: s, Edge: edge}}
+	w.note(why)
+	w.setBack(why)
+	return w.d
+}
+
 // deny answers a move on the board by somebody who may not make it: it moves nothing,
 // the column goes back and the card says who may. No rule of a feature changes that.
 func (m *Machine) deny(s State, e Event, why string) Decision {
@@ -125,15 +150,21 @@ func (m *Machine) deny(s State, e Event, why string) Decision {
 		w.notStarted(wordsDenied(why))
 		return w.d
 	}
+	w.setBack(why)
+	return w.d
+}
+
+// setBack answers a word on the board that moves nothing: the column goes back to what the
+// service set last, and the card says why.
+func (w *writer) setBack(why string) {
 	w.accept()
 	w.comment(Stream, sentence(why))
-	back := s.Set
+	back := w.d.State.Set
 	if back == StatusUnknown {
-		back = w.statusOf(s.Stage)
+		back = w.statusOf(w.d.State.Stage)
 	}
 	w.status(back)
 	w.d.State.Seq++
-	return w.d
 }
 
 func unexpected(s State, e Event) string {
