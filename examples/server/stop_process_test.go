@@ -26,6 +26,9 @@ import (
 // people's files into its checkout, and never stops committing.
 const hostile = `
 trap '' TERM HUP INT
+own=$(git rev-parse --git-dir)
+mkdir -p "$own/info"
+echo /link >"$own/info/exclude" # an architect may not commit it
 ln -s "$WORLD_DIR/outside" link
 ln -s "$WORLD_DIR/outside/file" "$docs/link"
 echo hostile >"$docs/requirements.md"
