@@ -35,6 +35,7 @@ type Verdict struct {
 	Outcome    Outcome       `json:"outcome"`
 	Reason     string        `json:"reason"`              // one sentence, also when green
 	SHA        string        `json:"sha,omitempty"`       // the commit that was judged
+	Asks       bool          `json:"asks,omitempty"`      // red, and a person's word for that commit would do
 	Retryable  bool          `json:"retryable,omitempty"` // an error may go away; see package fault
 	RetryAfter time.Duration `json:"-"`                   // the moment that it names
 	Evidence   []Evidence    `json:"evidence,omitempty"`
@@ -66,9 +67,11 @@ type Subject struct {
 	Tree     fs.FS       // the files of the repository at SHA
 	CI       CI          // continuous integration results
 	Reviews  Reviews     // reviews of the git host
+	Changes  Changes     // what SHA has changed
 	Commands Commands    // executables of the registry entry
 	Approval *Approval   // the human verdict, when one was given
 	Filed    stage.Filed // what the newest run of the stage's role has reported
+	Vouched  string      // the newest commit that a person stands for although it changes protected paths
 	Policy   Policy
 
 	// Mergeable is what came of bringing the branch up to date with main.
@@ -106,9 +109,20 @@ type Policy struct {
 	CINone   bool                     // the repository declares that it has no CI
 	Required map[stage.Stage][]string // files that must exist to leave a stage, relative to Task.Docs
 	Contexts []string                 // CI checks that must be present and passed
+	// Verify are the commands, their words separated by spaces, that the service has to
+	// have run on the commit that leaves testing (Filed.Verified).
+	Verify []string
+	// Protected are patterns (see stage.Paths) of files whose changes a person has to see.
+	Protected []string
 	// Reviewers are accounts of the git host whose reviews count although they are bots
 	// or may not write to the repository.
 	Reviewers []string
+}
+
+// Changes lists the paths that patterns match and that differ between a commit and
+// Subject.SHA; from "" is where its branch has left main.
+type Changes interface {
+	Changed(ctx context.Context, from string, patterns []string) ([]string, error)
 }
 
 // CI reads the CI results of a commit. githost.Host is one.

@@ -44,7 +44,8 @@ func (r *Registry) Names() []string { return append([]string(nil), r.names...) }
 func (r *Registry) Has(name string) bool { return r.byName[name] != nil }
 
 // Judge asks the named gates about a subject, in order, and combines what they
-// say: green when all are green, else error before red before defer. The
+// say: green when all are green, else error before red before defer before red that a
+// person can let pass, who is asked when nothing else is open. The
 // verdict of a single gate is its own; no gate at all is green. A name that
 // nobody registered and a gate that panics are errors.
 func (r *Registry) Judge(ctx context.Context, s Subject, names ...string) Verdict {
@@ -83,11 +84,10 @@ func Combine(sha string, verdicts ...Verdict) Verdict {
 		out.Reason = "there is no gate here"
 		return out
 	}
-	worst := []Outcome{Error, Red, Defer}
-	for _, outcome := range worst {
-		if reasons := reasonsOf(verdicts, outcome); len(reasons) > 0 {
-			out.Outcome, out.Reason = outcome, strings.Join(reasons, "; ")
-			if outcome == Error && allRetryable(verdicts) {
+	for _, worst := range []Verdict{{Outcome: Error}, {Outcome: Red}, {Outcome: Defer}, {Outcome: Red, Asks: true}} {
+		if reasons := reasonsOf(verdicts, worst); len(reasons) > 0 {
+			out.Outcome, out.Asks, out.Reason = worst.Outcome, worst.Asks, strings.Join(reasons, "; ")
+			if worst.Outcome == Error && allRetryable(verdicts) {
 				out.Retryable, out.RetryAfter = true, longestWait(verdicts)
 			}
 			return out
@@ -97,10 +97,10 @@ func Combine(sha string, verdicts ...Verdict) Verdict {
 	return out
 }
 
-func reasonsOf(verdicts []Verdict, o Outcome) []string {
+func reasonsOf(verdicts []Verdict, as Verdict) []string {
 	var out []string
 	for _, v := range verdicts {
-		if v.Outcome == o {
+		if v.Outcome == as.Outcome && (v.Outcome != Red || v.Asks == as.Asks) {
 			out = append(out, v.Check+": "+v.Reason)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // StaticCI answers for CI from a map of commits: a double for tests.
@@ -20,6 +21,20 @@ type StaticReviews []githost.Review
 // Reviews implements Reviews.
 func (s StaticReviews) Reviews(context.Context, string, string) ([]githost.Review, error) {
 	return s, nil
+}
+
+// StaticChanges answers with the paths that have changed since a commit: a double for
+// tests. The key "" is where the branch has left main.
+type StaticChanges map[string][]string
+
+// Changed implements Changes.
+func (s StaticChanges) Changed(_ context.Context, from string, patterns []string) (list []string, err error) {
+	for _, name := range s[from] {
+		if stage.MatchPath(patterns, name) {
+			list = append(list, name)
+		}
+	}
+	return list, nil
 }
 
 // StaticCommands answers every command alike: a double for tests.

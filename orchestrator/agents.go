@@ -206,7 +206,16 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 		result.Kind, result.Reason = work.ResultUnusable, "its questions could not be read: "+err.Error()
 		return e.attempt(c, t, l, result)
 	}
-	ev := stage.Event{On: stage.OnAgentFinished, At: e.Now(), Run: l.Run, Agent: &report, SHA: tip.SHA}
+	ev := stage.Event{On: stage.OnAgentFinished, Run: l.Run, Agent: &report, SHA: tip.SHA}
+	report.Filed.Verified, err = e.verified(ctx, p, t, l, ev)
+	if ctx.Err() != nil {
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
+	}
+	if err != nil {
+		result.Kind, result.Reason = work.ResultUnusable, err.Error()
+		return e.attempt(c, t, l, result)
+	}
+	ev.At = e.Now()
 	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{e.agentEvent(c, t, l, result, ev)}}
 }
 

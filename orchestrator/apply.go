@@ -42,7 +42,7 @@ func (e *Engine) try(ctx context.Context, c queue.Claim, p Project, t Task, ev s
 		return again(err), nil
 	}
 	if v != nil {
-		ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason, SHA: v.SHA}
+		ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason, SHA: v.SHA, Asks: v.Asks}
 	}
 	if ev.On == stage.OnCI && v != nil && v.Outcome == gates.Defer {
 		if err := e.hopeless(ctx, p, t, &ev); err != nil {
@@ -99,7 +99,7 @@ func (e *Engine) subject(ctx context.Context, p Project, t Task, ev stage.Event)
 			ID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Description: t.Description,
 			Repo: t.Repo, Branch: t.Branch, Main: p.Main, Docs: p.Docs(t.WorkItemID),
 		},
-		Policy: p.policy(),
+		Vouched: t.State.Vouched, Policy: p.policy(),
 	}
 	if s.Filed = t.State.Filed; ev.On == stage.OnAgentFinished && ev.Agent != nil {
 		s.Filed = ev.Agent.Filed
@@ -127,12 +127,25 @@ func (e *Engine) readTree(ctx context.Context, p Project, t Task, s *gates.Subje
 	if err != nil {
 		return err
 	}
+	s.Changes = changes{e.Workspaces, space, s.SHA}
 	s.SameCode = []string{s.SHA}
 	if tip.SHA == s.SHA {
 		s.SameCode = tip.SameCode
 	}
 	s.Tree, err = e.Workspaces.Files(ctx, space, s.SHA)
 	return err
+}
+
+// changes reads what a commit of a task has changed.
+type changes struct {
+	from  Workspaces
+	space work.Space
+	sha   string
+}
+
+// Changed implements gates.Changes.
+func (c changes) Changed(ctx context.Context, from string, patterns []string) ([]string, error) {
+	return c.from.Changed(ctx, c.space, from, c.sha, patterns)
 }
 
 // commit writes a decision down: the task, its story, and what it owes.
@@ -275,7 +288,7 @@ func stamp(t *Task, before stage.State, ev stage.Event, at time.Time) {
 	if t.State.Stage != before.Stage {
 		t.StageEnteredAt = at
 	}
-	if t.State.Hold == stage.HoldApproval && before.Hold != stage.HoldApproval && t.BRDReviewStartedAt.IsZero() {
+	if t.State.Stage == stage.Analysis && t.State.Hold == stage.HoldApproval && before.Hold != stage.HoldApproval && t.BRDReviewStartedAt.IsZero() {
 		t.BRDReviewStartedAt = at
 	}
 	if (t.State.Stopping || t.State.Stage == stage.Cancelled) && t.CancelRequestedAt.IsZero() {

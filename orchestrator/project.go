@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -32,6 +33,8 @@ type Project struct {
 	Reviewers      []string                 // accounts of the git host whose reviews count although they are bots or may not write
 	Keep           []string                 // see work.Space
 	Writes         map[stage.Role][]string  // what roles may change besides; see stage.Paths
+	Protected      Protected                // files whose changes a person has to see
+	Verify         [][]string               // commands that the service runs itself before a task leaves testing
 	Monitor        []string                 // addresses that are looked at after a deployment
 }
 
@@ -48,7 +51,21 @@ func (p Project) Sync() string {
 
 // policy is what gates read of the entry.
 func (p Project) policy() gates.Policy {
-	return gates.Policy{CINone: p.CINone, Required: p.Required, Contexts: p.Contexts, Reviewers: p.Reviewers}
+	return gates.Policy{CINone: p.CINone, Required: p.Required, Contexts: p.Contexts, Reviewers: p.Reviewers, Protected: p.Protected.patterns(), Verify: p.verify()}
+}
+
+// Protected says which files of a repository a person has to see before a change of them
+// leaves development. The zero value has those of checks.DefaultProtected.
+type Protected struct {
+	None bool     // none at all
+	More []string // patterns besides those; see stage.Paths
+}
+
+func (p Protected) patterns() []string {
+	if p.None {
+		return nil
+	}
+	return append(checks.DefaultProtected(), p.More...)
 }
 
 // Space is the workspace of one task of the project.
@@ -137,6 +154,12 @@ func (p Project) check() (field, wrong string) {
 	}
 	if err := work.CheckKeep(p.Keep); err != nil {
 		return "keep", err.Error()
+	}
+	if err := stage.CheckPatterns(p.Protected.More); err != nil {
+		return "protected", err.Error()
+	}
+	if slices.ContainsFunc(p.Verify, func(argv []string) bool { return len(argv) == 0 || argv[0] == "" }) {
+		return "verify", "has an empty command, want lists of an executable and its arguments such as [go, test, ./...]"
 	}
 	for _, role := range slices.Sorted(maps.Keys(p.Writes)) {
 		if err := stage.CheckWrites(role, p.Writes[role]); err != nil {

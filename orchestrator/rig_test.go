@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/memhost"
@@ -55,6 +56,7 @@ type rig struct {
 	decides  orchestrator.Store    // what the engine decides on; nil = the store
 	log      *slog.Logger          // nil discards
 	meter    orchestrator.Meter
+	commands gates.Commands
 	around   func(*effects.Deps) // changes what effects are made with; nil = nothing
 
 	stop    context.CancelFunc
@@ -136,7 +138,7 @@ func (r *rig) start() {
 		r.around(&with)
 	}
 	r.engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
-		Log: r.log, Meter: r.meter, Store: store, Story: r.store, Jobs: r.store, Projects: projects, Tracker: board, Host: r.host, Workspaces: r.place, Agents: r.place,
+		Log: r.log, Meter: r.meter, Commands: r.commands, Store: store, Story: r.store, Jobs: r.store, Projects: projects, Tracker: board, Host: r.host, Workspaces: r.place, Agents: r.place,
 		Gates:   checks.All(nil),
 		Runners: effects.Runners(with),
 	}, r.opt, r.list()...)

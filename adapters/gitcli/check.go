@@ -18,7 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// stderrMax bounds what is kept of a check's reason, in bytes.
+// stderrMax bounds what is kept of what a check says, in bytes: the end of it.
 const stderrMax = 4 << 10
 
 // RunCheck implements gates.Commands: it runs a command in a fresh checkout of the
@@ -153,8 +153,8 @@ func (g *Git) check(ctx context.Context, argv []string, temp string, s gates.Sub
 	}
 	cmd.Cancel = stop.Close // the shim ends then, and the check before
 	cmd.WaitDelay = endMax
-	var out strings.Builder
-	cmd.Stderr = &bounded{to: &out, left: stderrMax, cut: true}
+	out := &ending{most: stderrMax}
+	cmd.Stderr = out
 	if err := cmd.Start(); err != nil {
 		return -1, "", err
 	}
@@ -165,8 +165,8 @@ func (g *Git) check(ctx context.Context, argv []string, temp string, s gates.Sub
 	case ctx.Err() != nil:
 		return -1, "", ctx.Err()
 	case errors.As(err, &failed) && failed.ExitCode() >= 0:
-		return failed.ExitCode(), out.String(), nil
+		return failed.ExitCode(), string(out.last), nil
 	default:
-		return 0, out.String(), err
+		return 0, string(out.last), err
 	}
 }

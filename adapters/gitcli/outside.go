@@ -3,8 +3,11 @@ package gitcli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"strings"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -51,4 +54,32 @@ func (g *Git) changed(ctx context.Context, p place, from, to string, each func(n
 		args: []string{"diff-tree", "-r", "-z", "--no-renames", "--ignore-submodules=none", "--name-only", from, to},
 	})
 	return err
+}
+
+// Changed implements work.Mirror.
+func (g *Git) Changed(ctx context.Context, s work.Space, from, to string, patterns []string) (list []string, err error) {
+	p, err := g.locate(s)
+	if err != nil {
+		return nil, err
+	}
+	if !commitID(to) || from != "" && !commitID(from) {
+		return nil, fmt.Errorf("%w: commit %q or %q", work.ErrBadName, from, to)
+	}
+	if err := g.reach(ctx, p, to); err != nil {
+		return nil, err
+	}
+	if from == "" {
+		out, err := g.git(ctx, p.mirror, "merge-base", to, "refs/remotes/origin/"+p.Main)
+		if from = strings.TrimSpace(out); err != nil {
+			return nil, err
+		}
+	} else if err := g.reach(ctx, p, from); err != nil {
+		return nil, err
+	}
+	err = g.changed(ctx, p, from, to, func(name string) {
+		if len(list) < work.ChangedMax && stage.MatchPath(patterns, name) {
+			list = append(list, name)
+		}
+	})
+	return list, err
 }

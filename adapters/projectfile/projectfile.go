@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/parser"
@@ -50,11 +53,13 @@ type entry struct {
 	CI             ci                  `yaml:"ci"`
 	Agents         map[string]string   `yaml:"agents"`
 	RequiredFiles  map[string][]string `yaml:"required_files"`
-	Commands       map[string][]string `yaml:"commands"` // command checks by name
-	Gates          map[string][]string `yaml:"gates"`    // further checks by stage
-	Keep           []string            `yaml:"keep"`     // ignored directories that survive between attempts of a role
-	Writes         map[string][]string `yaml:"writes"`   // what a role's commits may change besides, by role
-	Starters       []string            `yaml:"starters"` // ids, e-mail addresses or role:NAME; empty = any person
+	Commands       map[string][]string `yaml:"commands"`  // command checks by name
+	Gates          map[string][]string `yaml:"gates"`     // further checks by stage
+	Keep           []string            `yaml:"keep"`      // ignored directories that survive between attempts of a role
+	Writes         map[string][]string `yaml:"writes"`    // what a role's commits may change besides, by role
+	Protected      protected           `yaml:"protected"` // none, or patterns besides the default ones
+	Verify         [][]string          `yaml:"verify"`    // commands that are run on what the tester calls good
+	Starters       []string            `yaml:"starters"`  // ids, e-mail addresses or role:NAME; empty = any person
 	Approvers      []string            `yaml:"approvers"`
 	Releasers      []string            `yaml:"releasers"`
 	Separate       bool                `yaml:"separate"`  // who has started a task does not approve it
@@ -81,6 +86,22 @@ func (c *ci) UnmarshalYAML(raw []byte) error {
 		return nil
 	}
 	return yaml.Unmarshal(raw, &c.Contexts)
+}
+
+// protected is "none", or patterns.
+type protected struct{ orchestrator.Protected }
+
+// UnmarshalYAML reads both forms.
+func (p *protected) UnmarshalYAML(raw []byte) error {
+	var word string
+	if yaml.Unmarshal(raw, &word) == nil {
+		if word != "none" {
+			return fmt.Errorf(`protected is %q, want none, or a list of paths such as [infra/**, Makefile]`, word)
+		}
+		p.None = true
+		return nil
+	}
+	return yaml.Unmarshal(raw, &p.More)
 }
 
 // Error is what is wrong with a file.
@@ -150,7 +171,7 @@ func (e entry) convert() (p orchestrator.Project, commands []gates.Gate, field s
 		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Repo: e.Repo, CloneURL: e.CloneURL, WebURL: e.WebURL, Prefix: e.Prefix,
 		Main: e.Main, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, Reviewers: e.Reviewers,
 		People: orchestrator.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
-		Keep:   e.Keep,
+		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify,
 		Agents: map[stage.Role]string{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{}, Writes: map[stage.Role][]string{},
 	}
 	for role, patterns := range e.Writes { // NewProjects checks them
@@ -186,7 +207,11 @@ func (e entry) convert() (p orchestrator.Project, commands []gates.Gate, field s
 		if len(argv) == 0 {
 			return p, nil, "commands", fmt.Errorf("commands: %s has no command: a list of the executable and its arguments", name)
 		}
+		p.Protected.More = append(p.Protected.More, program(argv)...)
 		commands = append(commands, checks.Command(e.Prefix+"/"+name, argv...))
+	}
+	for _, argv := range e.Verify {
+		p.Protected.More = append(p.Protected.More, program(argv)...)
 	}
 	for at, names := range e.Gates {
 		if err := isStage(at); err != nil {
@@ -200,6 +225,15 @@ func (e entry) convert() (p orchestrator.Project, commands []gates.Gate, field s
 		}
 	}
 	return p, commands, "", nil
+}
+
+// program is the file of the repository that a command runs, if it is one: who may change
+// it decides what it says.
+func program(argv []string) []string {
+	if len(argv) == 0 || !strings.Contains(argv[0], "/") || !filepath.IsLocal(path.Clean(argv[0])) {
+		return nil
+	}
+	return []string{path.Clean(argv[0])}
 }
 
 // areVariables checks the names of the variables that hold a project's secrets. A name

@@ -27,6 +27,7 @@ projects:
       analysis: [brief.md]
     commands:
       licences: [./bin/licences, --strict]
+    protected: [infra/**]
     gates:
       development: [licences, check_tests_passed]
   - tracker_project: 77aa
@@ -39,6 +40,8 @@ projects:
     ci: none
     monitor: [https://shop.example.org/health]
     keep: [node_modules, web/.cache]
+    protected: none
+    verify: [[go, test, ./...], [./bin/e2e, --all]]
     writes: {tester: ["tests/**", "**/*_test.go"]}
     reviewers: ["lint[bot]"]
     starters: [c0ffee00-3333-4333-8333-000000000001]
@@ -64,6 +67,9 @@ func TestParse(t *testing.T) {
 	require.True(t, shop.SelfHosting && shop.CINone)
 	require.Equal(t, []string{"node_modules", "web/.cache"}, shop.Keep)
 	require.Equal(t, []string{"tests/**", "**/*_test.go"}, shop.Writes[stage.Tester])
+	require.True(t, shop.Protected.None)
+	require.Equal(t, [][]string{{"go", "test", "./..."}, {"./bin/e2e", "--all"}}, shop.Verify)
+	require.Equal(t, []string{"infra/**", "bin/licences"}, gpx.Protected.More)
 	require.Equal(t, []string{"lint[bot]"}, shop.Reviewers)
 	require.Equal(t, orchestrator.People{
 		Starters: []string{"c0ffee00-3333-4333-8333-000000000001"}, Approvers: []string{"ann@example.org", "role:admin"},
@@ -90,6 +96,9 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		head + "    tracker_secret_env: [A, B, C]\n":                                                              "tracker_secret_env: 3 secrets, want one, or two",
 		head + "    keep: [ok, ../x]\n":                                                                           `p.yaml:6: project 1 (acme/x): keep: work: the name is not allowed: "../x", want a directory inside the repository`,
 		head + "    writes: {tester: [ok, /x]}\n":                                                                 `p.yaml:6: project 1 (acme/x): writes: tester: "/x" is no pattern of paths inside the repository, want one such as tests/**`,
+		head + "    protected: [ok, ../x]\n":                                                                      `p.yaml:6: project 1 (acme/x): protected: "../x" is no pattern`,
+		head + "    protected: sometimes\n":                                                                       "want none, or a list of paths",
+		head + "    verify: [[make], []]\n":                                                                       "p.yaml:6: project 1 (acme/x): verify: has an empty command",
 		head + "    writes: {cook: [x]}\n":                                                                        `p.yaml:6: project 1 (acme/x): writes: cook: there is no role "cook"`,
 		head + "    keep: [.git/lfs]\n":                                                                           `".git/lfs", want a directory inside the repository such as node_modules`,
 		head + "    approvers: [\"role:\"]\n":                                                                     `p.yaml:6: project 1 (acme/x): approvers: has an empty entry, want ids of accounts, e-mail addresses or role:NAME`,

@@ -69,8 +69,35 @@ func heads(s gates.Subject) []string {
 	return []string{s.SHA}
 }
 
+// Passed is the verdict of a good test report.
+const Passed = "passed"
+
+// testsPassed takes the tester's report, and more than its word where the service has
+// commands to run: their exit codes.
 func testsPassed(_ context.Context, s gates.Subject) gates.Verdict {
-	return judgeReport(s, stage.Tester, heads(s), words{[]string{"passed"}, []string{"failed"}})
+	v := judgeReport(s, stage.Tester, heads(s), words{[]string{Passed}, []string{"failed"}})
+	if v.Outcome != gates.Green {
+		return v
+	}
+	for _, command := range s.Policy.Verify {
+		i := slices.IndexFunc(s.Filed.Verified, func(r stage.Verified) bool { return r.Command == command && slices.Contains(heads(s), r.SHA) })
+		switch {
+		case i < 0 && v.Outcome == gates.Red:
+			continue // nothing is run behind the first that fails
+		case i < 0:
+			return gates.Deferf("the service has not run %s at %.12s", command, last(heads(s))).With(v.Evidence...)
+		}
+		r := s.Filed.Verified[i]
+		seen := gates.Evidence{Kind: "command", Name: command, Note: fmt.Sprintf("exit code %d at %.12s", r.Exit, r.SHA), OK: r.Exit == 0}
+		if r.Expired != "" {
+			seen.OK, seen.Note = false, "it did not end within "+r.Expired
+		}
+		v = v.With(seen)
+		if v.Outcome == gates.Green && !seen.OK {
+			v.Outcome, v.Reason = gates.Red, strings.TrimSuffix(fmt.Sprintf("the service has run %s itself: %s, whatever the report says: %s", command, seen.Note, r.Tail), ": ")
+		}
+	}
+	return v
 }
 
 func stagingStatus(_ context.Context, s gates.Subject) gates.Verdict {

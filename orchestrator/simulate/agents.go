@@ -52,7 +52,11 @@ const (
 	refuses    behaviour = "gives a bad verdict"
 	misnames   behaviour = "reports on another commit"
 	trespasses behaviour = "commits what its role may not"
+	meddles    behaviour = "changes a protected path"
 )
+
+// workflow is a protected path, which main has.
+const workflow = ".github/workflows/ci.yml"
 
 // trespassed is in the files that a run commits outside of what it may change.
 const trespassed = "nobody may have committed this"
@@ -66,10 +70,17 @@ func (a *agents) draw(c work.Command) (behaviour, time.Duration) {
 		return asks, took
 	}
 	if a.s.calm || w.Rates.Agent == 0 || r.IntN(w.Rates.Agent) != 0 {
-		if !a.s.calm && w.Rates.Agent != 0 && a.s.dice(fmt.Sprint(c.WorkItem, " trespass ", c.Run), int64(c.Attempt)).IntN(3*w.Rates.Agent) == 0 {
-			return trespasses, took
+		if a.s.calm || w.Rates.Agent == 0 {
+			return wellDone, took
 		}
-		return wellDone, took
+		switch more := a.s.dice(fmt.Sprint(c.WorkItem, " trespass ", c.Run), int64(c.Attempt)).IntN(3 * w.Rates.Agent); {
+		case more == 0:
+			return trespasses, took
+		case more == 1 && c.Role == stage.Developer:
+			return meddles, took
+		default:
+			return wellDone, took
+		}
 	}
 	kinds := []behaviour{exits, hangs, speechless, asks, forgets, refuses, refuses, misnames}
 	how := kinds[r.IntN(len(kinds))]
@@ -186,6 +197,9 @@ func (a *agents) script(_ context.Context, c work.Command, files map[string]stri
 		files[docs+"design.md"] = "run " + id(c.Run)
 	case c.Role == stage.Developer && a.plan != forgets:
 		files["src/"+c.WorkItem+".go"] = "package x // run " + id(c.Run)
+		if a.plan == meddles {
+			files[workflow] = "run " + id(c.Run)
+		}
 	case c.Role == stage.Reviewer:
 		report("approved", "changes_requested")
 	case c.Role == stage.Tester:

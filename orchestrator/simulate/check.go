@@ -3,7 +3,9 @@ package simulate
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -198,7 +200,7 @@ func (c *checker) moved(n *node, x orchestrator.Commit, b snapshot) {
 	case b.known && b.task.Version != t.Version:
 		c.fail(LegalMove, "task %d was at version %d, and a decision on version %d was stored", t.ID, b.task.Version, t.Version)
 	case t.State.Seq == was.Seq:
-		if b.known && t.State != was {
+		if b.known && !reflect.DeepEqual(t.State, was) {
 			c.fail(LegalMove, "the state of task %d changed without a decision", t.ID)
 		}
 		return
@@ -251,11 +253,26 @@ func (c *checker) word(t orchestrator.Task, was stage.State) {
 		c.fail(HumanWord, "task %d began, and nobody has set To Analyse on %s", t.ID, card)
 	case was.Stage == stage.Analysis && n.Stage == stage.Architecture && !said(stage.StatusApproved):
 		c.fail(HumanWord, "the requirements of task %d were taken for approved, and nobody has approved them", t.ID)
+	case was.Stage == stage.Development && n.Stage == stage.Review && c.workflowAt(n.Head) != "on: push\n" && c.workflowAt(n.Head) != c.workflowAt(n.Vouched):
+		c.fail(HumanWord, "task %d left development at %.12s, which changes %s, and nobody stands for that", t.ID, n.Head, workflow)
 	case n.Stage == stage.Cancelled && !said(stage.StatusStop) && c.s.people.stops[t.ID].IsZero():
 		c.fail(HumanWord, "task %d was cancelled, and nobody has said STOP", t.ID)
 	case n.SelfHosting && n.Phase == stage.PhaseMerge && was.Phase != stage.PhaseMerge && !said(stage.StatusConfirmDeploy):
 		c.fail(HumanWord, "task %d of a self-hosting repository is merged, and nobody has confirmed that", t.ID)
 	}
+}
+
+// workflowAt is what a commit has at the protected path.
+func (c *checker) workflowAt(sha string) string {
+	tree, err := c.s.places[0].Files(c.s.ctx, work.Space{}, sha)
+	if err != nil {
+		return ""
+	}
+	body, err := fs.ReadFile(tree, workflow)
+	if err != nil {
+		return ""
+	}
+	return string(body)
 }
 
 // lastEnd is when the task before a card's newest began: nothing earlier can be what

@@ -194,6 +194,10 @@ func (p *workPort) Tip(ctx context.Context, s work.Space) (work.Tip, error) {
 	return call(ctx, p.n, ofGit("Tip", true), s.Branch, func() (work.Tip, error) { return p.place.Tip(ctx, s) })
 }
 
+func (p *workPort) Changed(ctx context.Context, s work.Space, from, to string, patterns []string) ([]string, error) {
+	return call(ctx, p.n, ofGit("Changed", true), to, func() ([]string, error) { return p.place.Changed(ctx, s, from, to, patterns) })
+}
+
 func (p *workPort) Files(ctx context.Context, s work.Space, sha string) (fs.FS, error) {
 	return call(ctx, p.n, ofGit("Files", true), sha, func() (fs.FS, error) { return p.place.Files(ctx, s, sha) })
 }

@@ -67,6 +67,7 @@ type Verdict struct {
 	Outcome string `json:"outcome,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	SHA     string `json:"sha,omitempty"`
+	Asks    bool   `json:"asks,omitempty"` // red, and a person's word for the commit would do
 }
 
 // Report is what an agent's run says of itself.
@@ -92,6 +93,17 @@ type Filed struct {
 	SHA     string `json:"sha,omitempty"`     // the commit that it is about, or its beginning
 	Summary string `json:"summary,omitempty"`
 	Problem string `json:"problem,omitempty"` // why it cannot be read; then the three before are empty
+	// Verified is what came of the commands that the service has run itself after the report.
+	Verified []Verified `json:"verified,omitempty"`
+}
+
+// Verified is a command that the service has run on a commit.
+type Verified struct {
+	Command string `json:"command"` // its words, separated by spaces
+	SHA     string `json:"sha"`
+	Exit    int    `json:"exit"`              // -1 when it was ended
+	Tail    string `json:"tail,omitempty"`    // the end of what it has written
+	Expired string `json:"expired,omitempty"` // the time limit that it was ended at
 }
 
 // Event is one thing that happened. At is the only clock that the machine has.

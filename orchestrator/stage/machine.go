@@ -117,6 +117,9 @@ func denial(s State, e Event) string {
 	case e.Denied != "":
 		return e.Denied
 	case e.On == OnApproved && s.Hold == HoldApproval && s.AskedAfter > 0 && !e.Seen.IsZero() && e.Seen.Sub(s.ActedAt) < s.AskedAfter:
+		if s.Stage != Analysis {
+			return wordsVouchOutdated
+		}
 		return wordsOutdated
 	default:
 		return ""

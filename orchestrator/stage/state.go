@@ -38,6 +38,10 @@ type State struct {
 	PR       int64  `json:"pr,omitempty"`
 	PRURL    string `json:"pr_url,omitempty"`
 
+	// Vouched is the newest head that a person stands for although it changes protected
+	// paths.
+	Vouched string `json:"vouched,omitempty"`
+
 	// Acted is the trigger status that was acted on last and Set the status that
 	// was written last: what a status write may replace without overriding a human.
 	// ActedAt is when the work item was changed last when that trigger was read, by the

@@ -17,6 +17,7 @@ const (
 	wordsCannotApprove = "the requirements cannot be approved: "
 	wordsWorkAgain     = "Set the status In Progress to run the analyst again, or Rejected with a comment that says what is wrong."
 	wordsOutdated      = "the requirements have changed since Approved was set; look at them and set it again"
+	wordsVouchOutdated = "the commit has changed since Approved was set; look at it and set it again"
 	wordsConfirm       = "The deployment is prepared. Set the status Confirm Deploy to merge and deploy it."
 	wordsConfirmNotice = "approval needed: the deployment waits for Confirm Deploy"
 )
@@ -32,6 +33,12 @@ func wordsNotApproved(reason string, atWork bool) string {
 	}
 	return "The approval cannot be taken yet: " + sentence(reason) + "\n" + todo
 }
+
+func wordsVouch(reason string) string {
+	return "A person has to stand for this commit: " + sentence(reason) + "\nLook at these changes. Set the status Approved to let them pass, or Rejected with a comment that says what is wrong."
+}
+
+func wordsVouchNotice(reason string) string { return "approval needed: " + sentence(reason) }
 
 func wordsNothingToApprove(reason string) string {
 	return "The analyst has finished, but the requirements cannot be approved: " + sentence(reason) + "\n" + wordsWorkAgain

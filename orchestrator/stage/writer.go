@@ -35,10 +35,7 @@ func (w *writer) act() {
 		w.comment(w.ev.Agent.Role, wordsQuestions(w.ev.Agent.Questions))
 	case DoAwaitApproval:
 		w.note(w.edge.Why)
-		if heard := w.d.State.HeardAt; !heard.IsZero() {
-			w.d.State.AskedAfter = w.ev.At.Sub(heard)
-		}
-		w.hold(HoldApproval, "a human's verdict on the requirements", StatusInReview)
+		w.awaitApproval("a human's verdict on the requirements")
 		w.comment(Analyst, wordsApproval)
 		w.notify(wordsApproveNotice)
 	case DoAwaitCI:
@@ -55,6 +52,8 @@ func (w *writer) act() {
 		w.release()
 	case DoMergeFailed:
 		w.mergeFailed()
+	case DoVouch:
+		w.vouch()
 	case DoRetest:
 		w.retest()
 	case DoBlock:
@@ -157,6 +156,9 @@ func (w *writer) notGreen() {
 	switch {
 	case w.edge.Red == RedRefuse:
 		w.refuse(v.Reason)
+	case v.Outcome == Red && v.Asks && w.edge.Red == RedBack:
+		w.accept()
+		w.askVouch(v.Reason)
 	case w.ev.On == OnAgentFinished:
 		w.accept()
 		w.redReport(v)
@@ -175,30 +177,6 @@ func (w *writer) notGreen() {
 	default:
 		w.note(sentence(v.Reason))
 	}
-}
-
-// notApproved answers an approval that cannot be taken.
-func (w *writer) notApproved(reason string) {
-	s := &w.d.State
-	w.note(reason)
-	w.comment(Stream, wordsNotApproved(reason, s.Active != ""))
-	w.status(w.waiting())
-	s.Refused = reason
-	if s.Hold == HoldApproval {
-		s.HoldReason = wordsCannotApprove + reason
-	}
-}
-
-// notWritten says of an analyst that has finished that there is nothing to approve.
-func (w *writer) notWritten(reason string) {
-	w.note(reason)
-	for i := range w.d.Effects {
-		w.d.Effects[i].Files = nil // no links to what is not there
-	}
-	w.hold(HoldApproval, wordsCannotApprove+reason, StatusInReview)
-	w.comment(Analyst, wordsNothingToApprove(reason))
-	w.notify(wordsNothingToApproveNotice(reason))
-	w.d.State.Refused = reason
 }
 
 // waiting is the board status of a task that stays where it is after a verdict.

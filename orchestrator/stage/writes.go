@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -35,6 +36,25 @@ func (p Paths) String() string {
 		words += " but " + strings.Join(p.Deny, ", ")
 	}
 	return words
+}
+
+// ListPaths names paths, quoted where they hold what would not be read as a name, and how
+// many there are besides.
+func ListPaths(paths []string, more int) string {
+	var b strings.Builder
+	for i, name := range paths {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if quoted := strconv.Quote(name); quoted != `"`+name+`"` || strings.ContainsAny(name, " ,") {
+			name = quoted
+		}
+		b.WriteString(name)
+	}
+	if more > 0 {
+		fmt.Fprintf(&b, " and %d more", more)
+	}
+	return b.String()
 }
 
 // MatchPath reports whether one of the patterns matches a path, or a directory that it

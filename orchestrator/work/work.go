@@ -14,7 +14,6 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -121,23 +120,8 @@ func (o *OutsideError) Error() string {
 	return "work: the commits change what they may not: " + o.List()
 }
 
-// List names the paths, quoted where they hold what would not be read as a name.
-func (o *OutsideError) List() string {
-	var b strings.Builder
-	for i, name := range o.Paths {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		if quoted := strconv.Quote(name); quoted != `"`+name+`"` || strings.ContainsAny(name, " ,") {
-			name = quoted
-		}
-		b.WriteString(name)
-	}
-	if o.More > 0 {
-		fmt.Fprintf(&b, " and %d more", o.More)
-	}
-	return b.String()
-}
+// List names the paths.
+func (o *OutsideError) List() string { return stage.ListPaths(o.Paths, o.More) }
 
 // File is a file to have in the workspace's first commit.
 type File struct {
@@ -219,6 +203,9 @@ func (c *Conflict) Error() string {
 	return fmt.Sprintf("work: the branch conflicts with main at %.12s in %s", c.Base, strings.Join(c.Files, ", "))
 }
 
+// ChangedMax is how many paths Mirror.Changed lists.
+const ChangedMax = 1000
+
 // Mirror keeps what has been taken.
 type Mirror interface {
 	// Begin makes the branch as Open does, and no checkout: an agent may be at work
@@ -228,6 +215,10 @@ type Mirror interface {
 	Tip(ctx context.Context, s Space) (Tip, error)
 	// Files gives the repository's files at a commit of the mirror.
 	Files(ctx context.Context, s Space, sha string) (fs.FS, error)
+	// Changed lists the paths that patterns (see stage.Paths) match and that differ
+	// between two commits, by name; from "" is where the branch of to has left main, as
+	// it was fetched last. At most ChangedMax are listed.
+	Changed(ctx context.Context, s Space, from, to string, patterns []string) ([]string, error)
 	// Add commits files on top of the mirror's branch, under a message of one line,
 	// and returns the tip: the branch as it is when it has them already. The checkout
 	// stays behind, and nothing is taken from it, until it is opened again.

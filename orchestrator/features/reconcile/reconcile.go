@@ -122,17 +122,17 @@ func edges() []stage.Edge {
 	for _, row := range []struct {
 		at, to stage.Stage
 		when   stage.Condition
-		gate   string
+		gates  []string
 	}{
-		{stage.Architecture, stage.Development, stage.WhenIdle, "check_architecture_ready"},
-		{stage.Development, stage.Review, stage.WhenIdle, "check_ci_green"},
-		{stage.Review, stage.Testing, stage.WhenIdle, "check_review_approved"},
-		{stage.Testing, stage.DeployStaging, stage.WhenIdle, "check_tests_passed"},
-		{stage.DeployStaging, stage.Deploy, stage.WhenIdle, "check_staging_status"},
-		{stage.Deploy, stage.Done, stage.WhenRelease, "check_deploy_status"},
+		{stage.Architecture, stage.Development, stage.WhenIdle, []string{"check_architecture_ready"}},
+		{stage.Development, stage.Review, stage.WhenIdle, []string{"check_ci_green", "check_protected_paths"}},
+		{stage.Review, stage.Testing, stage.WhenIdle, []string{"check_review_approved"}},
+		{stage.Testing, stage.DeployStaging, stage.WhenIdle, []string{"check_tests_passed"}},
+		{stage.DeployStaging, stage.Deploy, stage.WhenIdle, []string{"check_staging_status"}},
+		{stage.Deploy, stage.Done, stage.WhenRelease, []string{"check_deploy_status"}},
 	} {
 		out = append(out, stage.Edge{
-			From: row.at, On: stage.OnReconcile, When: row.when, Gates: []string{row.gate}, Do: stage.DoEnter, To: row.to, Red: stage.RedSilent,
+			From: row.at, On: stage.OnReconcile, When: row.when, Gates: row.gates, Do: stage.DoEnter, To: row.to, Red: stage.RedSilent,
 			Why: "the reconciler found the gate green",
 		})
 	}

@@ -3,9 +3,10 @@ package memwork
 import (
 	"context"
 	"fmt"
-	"maps"
+	"io/fs"
 	"slices"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -38,18 +39,9 @@ func (p *Place) take(s work.Space) (work.Tip, error) {
 // outside compares a commit with the branch of a space; nil = it changes nothing that
 // the space may not.
 func (p *Place) outside(s work.Space, head string) *work.OutsideError {
-	now, before := p.commits[head].files, p.commits[p.branches[key(s)]].files
-	names := map[string]bool{}
-	for _, files := range []map[string]string{now, before} {
-		for name := range files {
-			a, has := now[name]
-			b, had := before[name]
-			names[name] = has != had || a != b
-		}
-	}
 	var e work.OutsideError
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if names[name] && !s.Writes.Has(name) {
+	for _, name := range p.differ(p.branches[key(s)], head) {
+		if !s.Writes.Has(name) {
 			e.Add(name)
 		}
 	}
@@ -62,4 +54,47 @@ func (p *Place) outside(s work.Space, head string) *work.OutsideError {
 func (p *Place) keep(s work.Space, sha string) work.Left {
 	p.kept++
 	return work.Left{Ref: fmt.Sprintf("refs/signalbox/left/%s/%d", s.WorkItem, p.kept), SHA: sha}
+}
+
+// differ lists the files that differ between two commits, by name.
+func (p *Place) differ(from, to string) (list []string) {
+	now, before := p.commits[to].files, p.commits[from].files
+	for name, body := range now {
+		if was, had := before[name]; !had || was != body {
+			list = append(list, name)
+		}
+	}
+	for name := range before {
+		if _, has := now[name]; !has {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Changed implements work.Mirror. Where a branch has left main is its first commit's
+// parent.
+func (p *Place) Changed(ctx context.Context, _ work.Space, from, to string, patterns []string) (list []string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.Failure(ctx, "Changed"); err != nil {
+		return nil, err
+	}
+	if from == "" {
+		for from = to; p.commits[from].parent != ""; {
+			from = p.commits[from].parent
+		}
+	}
+	for _, id := range []string{from, to} {
+		if _, known := p.commits[id]; !known {
+			return nil, fmt.Errorf("memwork: commit %q: %w", id, fs.ErrNotExist)
+		}
+	}
+	for _, name := range p.differ(from, to) {
+		if len(list) < work.ChangedMax && stage.MatchPath(patterns, name) {
+			list = append(list, name)
+		}
+	}
+	return list, nil
 }

@@ -86,3 +86,23 @@ func closesOutside(k *kit) {
 	require.NoError(k, k.Spaces.Close(k.Context(), k.Space))
 	require.Equal(k, before, k.tip())
 }
+
+func lists(k *kit) {
+	at := k.attempt()
+	k.Agent(at.Dir, map[string]string{"ci/a.yml": "a", "src/a.go": "a"}, true)
+	first := k.take().SHA
+	k.Agent(at.Dir, map[string]string{"ci/b.yml": "b", "src/a.go": "b"}, true)
+	second := k.take().SHA
+	changed := func(from, to string, patterns ...string) []string {
+		list, err := k.Spaces.Changed(k.Context(), k.Space, from, to, patterns)
+		require.NoError(k, err)
+		return list
+	}
+	require.Equal(k, []string{"ci/a.yml"}, changed("", first, "ci", "nothing"))
+	require.Equal(k, []string{"ci/a.yml", "ci/b.yml"}, changed("", second, "ci/*"))
+	require.Equal(k, []string{"ci/b.yml", "src/a.go"}, changed(first, second, "**"))
+	require.Equal(k, []string{"ci/b.yml"}, changed(second, first, "ci"), "whichever came first")
+	require.Empty(k, changed(second, second, "**"))
+	_, err := k.Spaces.Changed(k.Context(), k.Space, "", strings.Repeat("0", 39)+"1", []string{"**"})
+	require.Error(k, err)
+}

@@ -56,6 +56,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"names that cannot be are refused":                  refuses,
 		"what is left of a task can be removed":             removes,
 		"commits outside of what a run may change are kept": refusesOutside,
+		"what a branch has changed is listed":               lists,
 		"nobody goes on from what another role committed":   startsClean,
 		"what is closed is not taken outside":               closesOutside,
 	} {

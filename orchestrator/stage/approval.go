@@ -1,0 +1,51 @@
+package stage
+
+// awaitApproval waits for Approved; one that was set before has not seen what is asked.
+func (w *writer) awaitApproval(what string) {
+	if heard := w.d.State.HeardAt; !heard.IsZero() {
+		w.d.State.AskedAfter = w.ev.At.Sub(heard)
+	}
+	w.hold(HoldApproval, what, StatusInReview)
+}
+
+// askVouch asks for a person's word for what the head changes.
+func (w *writer) askVouch(reason string) {
+	w.note(reason)
+	w.awaitApproval("a person's word for this commit: " + reason)
+	w.comment(Stream, wordsVouch(reason))
+	w.notify(wordsVouchNotice(reason))
+}
+
+// vouch takes a person's word for the head. The gates of the stage are judged again.
+func (w *writer) vouch() {
+	s := &w.d.State
+	w.note(w.edge.Why + ", at " + short(s.Head))
+	s.Vouched, s.Hold, s.HoldReason = s.Head, HoldNone, ""
+	w.comment(Stream, sentence(w.edge.Why+" as of "+short(s.Head)))
+	w.status(w.statusOf(s.Stage))
+	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectAskCI, SHA: s.Head})
+}
+
+// notApproved answers an approval that cannot be taken.
+func (w *writer) notApproved(reason string) {
+	s := &w.d.State
+	w.note(reason)
+	w.comment(Stream, wordsNotApproved(reason, s.Active != ""))
+	w.status(w.waiting())
+	s.Refused = reason
+	if s.Hold == HoldApproval {
+		s.HoldReason = wordsCannotApprove + reason
+	}
+}
+
+// notWritten says of an analyst that has finished that there is nothing to approve.
+func (w *writer) notWritten(reason string) {
+	w.note(reason)
+	for i := range w.d.Effects {
+		w.d.Effects[i].Files = nil // no links to what is not there
+	}
+	w.hold(HoldApproval, wordsCannotApprove+reason, StatusInReview)
+	w.comment(Analyst, wordsNothingToApprove(reason))
+	w.notify(wordsNothingToApproveNotice(reason))
+	w.d.State.Refused = reason
+}

@@ -1,0 +1,159 @@
+package orchestrator_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// commands are the commands of the registry: how each ends, and what was run where.
+type commands struct {
+	ends func(ctx context.Context, argv []string) (int, string, error)
+	ran  []string
+}
+
+func (c *commands) RunCheck(ctx context.Context, argv []string, s gates.Subject) (int, string, error) {
+	c.ran = append(c.ran, strings.Join(argv, " ")+" "+s.SHA)
+	return c.ends(ctx, argv)
+}
+
+// verifying is a rig whose service runs two commands itself.
+func verifying(t *testing.T, ends func(ctx context.Context, argv []string) (int, string, error), f func(*rig, *commands)) {
+	t.Helper()
+	c := &commands{ends: ends}
+	runWith(t, func(r *rig) {
+		r.project[0].Verify = [][]string{{"make", "test"}, {"./bin/e2e"}}
+		r.commands = c
+	}, func(r *rig) { f(r, c) })
+}
+
+// The exit codes decide, on the very commit that is judged; each is in the gate's results.
+func TestVerifyGreen(t *testing.T) {
+	verifying(t, func(context.Context, []string) (int, string, error) { return 0, "fine", nil }, func(r *rig, c *commands) {
+		item := r.card(appProject, "x")
+		r.toDone(appProject, item)
+		task := r.task(item)
+		require.Equal(r, stage.Done, task.State.Stage)
+		require.Len(r, c.ran, 2)
+		results, err := r.store.GateResults(r.Context(), task.ID)
+		require.NoError(r, err)
+		var seen []string
+		for _, g := range results {
+			for _, e := range g.Verdict.Evidence {
+				if e.Kind == "command" {
+					require.True(r, strings.HasSuffix(e.Note, g.Verdict.SHA[:12]), "%s: %s", e.Note, g.Verdict.SHA)
+					require.Contains(r, c.ran, e.Name+" "+g.Verdict.SHA)
+					seen = append(seen, e.Name+": "+strings.TrimSuffix(e.Note, " at "+g.Verdict.SHA[:12]))
+				}
+			}
+		}
+		require.Equal(r, []string{"make test: exit code 0", "./bin/e2e: exit code 0"}, seen)
+		r.replays()
+	})
+}
+
+// A tester that says passed of what does not pass sends the card back with the command's
+// words.
+func TestVerifyRed(t *testing.T) {
+	failed := false
+	verifying(t, func(_ context.Context, argv []string) (int, string, error) {
+		if argv[0] == "./bin/e2e" && !failed {
+			failed = true
+			return 1, strings.Repeat("x", 5000) + "FAIL: two screens break\n", nil
+		}
+		return 0, "", nil
+	}, func(r *rig, c *commands) {
+		item := r.card(appProject, "x")
+		r.toDone(appProject, item)
+		r.settle(time.Minute)
+		require.Equal(r, stage.Done, r.task(item).State.Stage)
+		require.Len(r, c.ran, 4)
+		require.Equal(r, 2, count(r.roles(), stage.Developer))
+		for _, cmd := range r.place.Runs() {
+			if cmd.Role == stage.Developer && cmd.Run > 3 {
+				require.Contains(r, cmd.Prompt, "the service has run ./bin/e2e itself: exit code 1 at ")
+				require.Contains(r, cmd.Prompt, "FAIL: two screens break")
+				require.Less(r, strings.Count(cmd.Prompt, "x"), 3000)
+			}
+		}
+	})
+}
+
+// What does not end is ended at the limit, and that is red.
+func TestVerifyExpires(t *testing.T) {
+	verifying(t, func(ctx context.Context, _ []string) (int, string, error) {
+		<-ctx.Done()
+		return -1, "", ctx.Err()
+	}, func(r *rig, _ *commands) {
+		item := r.card(appProject, "x")
+		r.toDone(appProject, item)
+		r.settle(40 * time.Minute)
+		entries, err := r.store.Journal(r.Context(), r.task(item).ID)
+		require.NoError(r, err)
+		var notes []string
+		for _, e := range entries {
+			if rec, err := e.Recorded(); err == nil {
+				notes = append(notes, rec.Decision.Notes...)
+			}
+		}
+		require.True(r, contains(notes, "the service has run make test itself: it did not end within 30m0s"), "%q", notes)
+	})
+}
+
+// A report that says failed stays red, and nothing is run for it.
+func TestVerifyRedReport(t *testing.T) {
+	verifying(t, func(context.Context, []string) (int, string, error) { return 0, "", nil }, func(r *rig, c *commands) {
+		r.place.SetScript(instead(stage.Tester, func(_ context.Context, cmd work.Command, files map[string]string) work.Result {
+			files[work.ReportPath] = "---\nverdict: failed\nsha: " + cmd.Env["SIGNALBOX_SHA"] + "\nsummary: no\n---\n"
+			return work.Result{Kind: work.ResultOK, Usage: usage()}
+		}))
+		item := r.card(appProject, "x")
+		r.toDone(appProject, item)
+		r.settle(time.Hour)
+		require.Equal(r, stage.HoldBlocked, r.task(item).State.Hold)
+		require.Contains(r, r.task(item).State.HoldReason, "says failed")
+		require.Empty(r, c.ran)
+	})
+}
+
+// A command that cannot be run fails the attempt in its words; one that a stop of the
+// service interrupts is no failure; and events of others wait for none.
+func TestVerifyCannotRun(t *testing.T) {
+	verifying(t, func(context.Context, []string) (int, string, error) { return -1, "", errors.New("make: not found") }, func(r *rig, _ *commands) {
+		item := r.card(appProject, "x")
+		r.toDone(appProject, item)
+		r.settle(time.Hour)
+		task := r.task(item)
+		require.Equal(r, stage.Testing, task.State.Stage)
+		require.Contains(r, task.State.HoldReason, "verify: make test: make: not found")
+	})
+	verifying(t, func(ctx context.Context, _ []string) (int, string, error) {
+		<-ctx.Done()
+		return -1, "", ctx.Err()
+	}, func(r *rig, c *commands) {
+		for range 2 { // all slots of agents
+			r.toDone(appProject, r.card(appProject, "slow"))
+		}
+		require.Len(r, c.ran, 2)
+		item := r.card(selfProject, "quick")
+		r.move(selfProject, item, stage.StatusToAnalyse)
+		r.settle(5 * time.Second)
+		require.Equal(r, stage.Analysis, r.task(item).State.Stage, "it was begun")
+		r.shutdown()
+		c.ends = func(context.Context, []string) (int, string, error) { return 0, "", nil }
+		r.start()
+		r.settle(20 * time.Minute)
+		list, err := r.store.Tasks(r.Context(), orchestrator.TaskFilter{Stage: stage.Done})
+		require.NoError(r, err)
+		require.Len(r, list, 2)
+	})
+}
