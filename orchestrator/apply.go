@@ -70,7 +70,13 @@ func (e *Engine) judge(ctx context.Context, p Project, t Task, ev stage.Event) (
 		return nil, err
 	}
 	v := e.gates.Judge(ctx, s, names...)
-	e.Metrics.GateVerdicts.Add(1, ByVerdict{Gate: edge.Gates[0], Verdict: v.Outcome.String()})
+	each := v.Children
+	if len(each) == 0 { // the only one
+		each = []gates.Verdict{v}
+	}
+	for _, one := range each {
+		e.Metrics.GateVerdicts.Add(1, ByVerdict{Gate: one.Check, Verdict: one.Outcome.String()})
+	}
 	if v.Outcome == gates.Error && v.Retryable {
 		return nil, unreachable(v)
 	}

@@ -202,7 +202,7 @@ func TestTask(t *testing.T) {
 			`human set Approved: analysis → architecture by kim \(webhook, signature\)`,
 			`Approved by kim`,
 			`run developer at work \(run \d+, attempt 1\) ok 1 s · 350 in · 20 out · \$0\.0015 · model .* output of run`,
-			`red check_ci_green: evidence red check_ci_green: .* not ok check`,
+			`red all: evidence red all: .* red check_ci_green: .* not ok check .* green check_protected_paths`,
 			`effect status: In Review done`,
 			`effect comment \(analyst\): .* done`,
 			`effect publish [0-9a-f]{10} done`,
