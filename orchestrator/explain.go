@@ -187,6 +187,8 @@ func unblocks(s stage.State) string {
 		return "the board status Approved or Rejected"
 	case s.Hold == stage.HoldConfirm:
 		return "the board status Confirm Deploy or Rejected"
+	case s.Stage == stage.Deploy:
+		return "the board status In Progress, which deploys again, an operator's retry, or Rejected with a comment, which sends it back to development"
 	default:
 		return "the board status In Progress, or an operator's retry"
 	}

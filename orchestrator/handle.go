@@ -142,6 +142,9 @@ func (e *Engine) confirmMerge(ctx context.Context, c queue.Claim, p Project, t T
 	if err != nil && !errors.Is(err, githost.ErrNotFound) {
 		return again(err)
 	}
+	if err == nil && pr.Merged && pr.MergeSHA == t.State.Landed && t.State.Landed != "" {
+		return done("that merge was deployed and rejected")
+	}
 	if err == nil && pr.Merged && pr.BaseRef == p.Main {
 		ev.SHA = pr.HeadSHA
 		return nil

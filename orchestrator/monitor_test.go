@@ -111,6 +111,17 @@ func TestMonitorDegraded(t *testing.T) {
 		require.Equal(r, "The task is done. After that, monitor: DEGRADED: https://x.example.org/health: seen", x.Summary)
 		require.Equal(r, stage.Done, r.task(item).State.Stage)
 		require.Empty(r, r.open())
+
+		how := "acme/app is frozen: no task of it begins until an operator ends that, with the button Unfreeze of the dashboard (Repositories) or signalbox unfreeze acme/app."
+		require.Contains(r, r.notices(), how)
+		require.True(r, contains(r.comments(appProject, item), how))
+		was, reason, err := gate.Unfreeze(context.Background(), appRepo)
+		require.NoError(r, err)
+		require.True(r, was)
+		require.NoError(r, r.engine.TellUnfrozen(context.Background(), appRepo, reason))
+		r.settle(time.Second)
+		require.Contains(r, r.notices(), "acme/app is not frozen any more: its tasks may begin.")
+		require.True(r, contains(r.comments(appProject, item), "acme/app is not frozen any more: its tasks may begin."))
 	})
 }
 
@@ -123,8 +134,10 @@ func TestMonitorOfTheServiceItselfOnlyAlerts(t *testing.T) {
 		r.move(selfProject, item, stage.StatusConfirmDeploy)
 		r.settle(5 * time.Minute)
 		require.Equal(r, monitor.Degraded, r.result(item))
-		require.Equal(r, stage.StatusMonitoring, r.status(selfProject, item))
+		require.Equal(r, stage.StatusDone, r.status(selfProject, item), "it is not looked at any more")
+		require.True(r, contains(r.comments(selfProject, item), "The deployment is degraded: https://x.example.org/health: seen"))
 		require.Contains(r, r.notices(), "DEGRADED")
+		require.NotContains(r, r.notices(), "frozen")
 		frozen, err := gate.Frozen(context.Background())
 		require.NoError(r, err)
 		require.Empty(r, frozen)

@@ -6,6 +6,7 @@
 //	server validate     check the settings, the project registry and the pipeline
 //	server doctor       examine a deployment: tokens, board columns, git, disk
 //	server why <task>   why a task stands where it stands
+//	server unfreeze     let the tasks of a frozen repository begin again
 //	server deps         what a task waits for: list, add, remove
 //	server replay       decide every journal again
 //	server sim          simulated worlds by seed
@@ -40,6 +41,7 @@ type cli struct {
 	Doctor   doctorCmd   `cmd:"" help:"Examine a deployment: git, tokens, board columns, agents, disk."`
 	Why      whyCmd      `cmd:"" help:"Say why a task stands where it stands."`
 	Deps     depsCmd     `cmd:"" help:"List, add or remove the tasks that a task waits for."`
+	Unfreeze unfreezeCmd `cmd:"" help:"Let the tasks of a frozen repository begin again."`
 	Replay   replayCmd   `cmd:"" help:"Decide every task's journal again, and say where the decision is another one now."`
 	Sim      simCmd      `cmd:"" help:"Let simulated worlds live by seed, and check what must hold in them."`
 	Shim     shimCmd     `cmd:"" name:"agent-shim" hidden:""`

@@ -149,5 +149,11 @@ func (v *Service) unfreeze() func(context.Context, string) (bool, string, error)
 	if v.Serial == nil {
 		return nil
 	}
-	return v.Serial.Unfreeze
+	return func(ctx context.Context, repo string) (bool, string, error) {
+		was, reason, err := v.Serial.Unfreeze(ctx, repo)
+		if err == nil && was {
+			err = v.Engine.TellUnfrozen(ctx, repo, reason)
+		}
+		return was, reason, err
+	}
 }

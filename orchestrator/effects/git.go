@@ -127,7 +127,7 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 
 func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p orchestrator.Project, t orchestrator.Task) (string, error) {
 	pr, err := d.Host.PullRequest(ctx, p.Repo, t.Branch)
-	if errors.Is(err, githost.ErrNotFound) {
+	if errors.Is(err, githost.ErrNotFound) || err == nil && pr.Merged && t.State.Landed != "" && pr.MergeSHA == t.State.Landed {
 		pr, err = d.Host.OpenPullRequest(ctx, pullRequest(p, t))
 	}
 	if err != nil {

@@ -89,10 +89,11 @@ func mayGoAway(text string) bool {
 
 // told looks whether the comments of effects that are done stand on the cards.
 func (c *checker) told(jobs []queue.Job) {
-	want := map[[2]string]int{}
+	want, keys := map[[2]string]int{}, map[string]bool{} // a comment is known by its key
 	for _, j := range jobs {
 		var e orchestrator.Effect
-		if j.Kind == "effect/"+stage.EffectComment && j.Status == queue.Done && json.Unmarshal(j.Payload, &e) == nil {
+		if j.Kind == "effect/"+stage.EffectComment && j.Status == queue.Done && json.Unmarshal(j.Payload, &e) == nil && !keys[e.Key] {
+			keys[e.Key] = true
 			want[[2]string{e.ItemID, strings.TrimSpace(e.Text)}]++
 		}
 	}

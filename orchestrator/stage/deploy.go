@@ -48,3 +48,11 @@ func (w *writer) deployFailed(reason string) {
 		w.d.State.Phase = PhaseAwait
 	}
 }
+
+// backFromMain has what was merged already followed by another pull request. The host may
+// have removed the branch with the merge.
+func (w *writer) backFromMain() {
+	if s := &w.d.State; s.MergeSHA != "" {
+		s.Landed, s.MergeSHA, s.Pushed, s.PR, s.PRURL = s.MergeSHA, "", "", 0, ""
+	}
+}

@@ -226,6 +226,7 @@ func deployEdges() []Edge {
 		{s, OnMergeFailed, WhenMerging, nil, DoMergeFailed, Development, RedNone, "the branch could not be merged"},
 		{s, OnApproved, Always, nil, DoNothing, s, RedNone, "Approved is never a deploy trigger"},
 		{s, OnRejected, WhenAwait, nil, DoReject, Development, RedNone, "rejected before the deployment; back to development"},
+		{s, OnRejected, WhenBlocked, nil, DoReject, Development, RedNone, "the deployment has failed and is rejected; back to development"},
 		{s, OnRejected, Always, nil, DoDecline, s, RedNone, "the deployment is under way and cannot be rejected any more"},
 		{s, OnPRMerged, Always, nil, DoNothing, s, RedNone, "a merge does not finish a deployment; the deployer's verdict does"},
 	}

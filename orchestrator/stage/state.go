@@ -35,6 +35,7 @@ type State struct {
 	Head     string `json:"head,omitempty"`   // tip of the task branch, as last taken
 	Pushed   string `json:"pushed,omitempty"` // tip of the remote branch, as last pushed
 	MergeSHA string `json:"merge_sha,omitempty"`
+	Landed   string `json:"landed,omitempty"` // the merge of a deployment that was rejected: it is over, another one comes
 	PR       int64  `json:"pr,omitempty"`
 	PRURL    string `json:"pr_url,omitempty"`
 

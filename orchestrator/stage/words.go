@@ -64,8 +64,12 @@ func wordsAgain(s Stage, why string) string {
 	return fmt.Sprintf("%s again: %s", s, sentence(why))
 }
 
-func wordsBlocked(why string) string {
-	return "Blocked: " + sentence(why) + "\nSet the status In Progress to try again."
+func wordsBlocked(why string, at Stage) string {
+	text := "Blocked: " + sentence(why) + "\nSet the status In Progress to try again."
+	if at == Deploy {
+		text = strings.TrimSuffix(text, ".") + ", or Rejected with a comment to send it back to development."
+	}
+	return text
 }
 
 func wordsTaskError(reason string) string     { return "task error: out of retries; " + sentence(reason) }

@@ -28,6 +28,7 @@ func (w *writer) act() {
 		w.again(w.edge.From, w.edge.Why, w.d.State.Feedback)
 	case DoReject:
 		w.d.State.Retries = 0
+		w.backFromMain()
 		w.again(w.edge.To, w.edge.Why, w.ev.Reason)
 	case DoAsk:
 		w.note(w.edge.Why)
@@ -320,7 +321,7 @@ func (w *writer) failed() {
 func (w *writer) block(why, notice string) {
 	w.note(why)
 	w.hold(HoldBlocked, why, StatusBlocked)
-	w.comment(Stream, wordsBlocked(why))
+	w.comment(Stream, wordsBlocked(why, w.d.State.Stage))
 	w.notify(notice)
 }
 

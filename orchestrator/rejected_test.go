@@ -1,0 +1,59 @@
+package orchestrator_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
+)
+
+// A deployment that failed is rejected: the developer gets the reason, what follows is
+// merged by a pull request of its own and deployed, and a late word of the old merge ends
+// nothing. The column Deploying is not shown for what is not deployed.
+func TestRejectedAfterAFailedDeployment(t *testing.T) {
+	run(t, func(r *rig) {
+		var failing atomic.Bool
+		failing.Store(true)
+		r.place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			time.Sleep(time.Second)
+			memwork.Diligent(c, files)
+			if c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseRelease) && failing.Load() {
+				files[work.ReportPath] = strings.Replace(files[work.ReportPath], "success", "failed", 1)
+			}
+			return work.Result{Kind: work.ResultOK, Usage: usage()}
+		})
+		item := r.card(appProject, "x")
+		r.toDone(appProject, item)
+		task := r.task(item)
+		require.Equal(r, stage.HoldBlocked, task.State.Hold, task.State.Stage)
+		require.Equal(r, stage.Deploy, task.State.Stage)
+		require.Equal(r, 1, r.host.Merges())
+		require.True(r, contains(r.comments(appProject, item), "or Rejected with a comment to send it back to development."))
+		x, err := r.engine.Explain(context.Background(), task.ID)
+		require.NoError(r, err)
+		require.Contains(r, x.Blockers[0].Unblocks, "Rejected with a comment, which sends it back to development")
+		require.NoError(r, r.host.DeleteBranch(context.Background(), appRepo, task.Branch)) // as hosts do after a merge
+		r.place.SetRemote(appRepo, task.Branch, "")
+		failing.Store(false)
+		r.board.Say(item, "kim", "the button is gone")
+		r.move(appProject, item, stage.StatusRejected)
+		r.settle(500 * time.Millisecond)
+		require.Equal(r, stage.Development, r.task(item).State.Stage)
+		require.Equal(r, "the button is gone", r.task(item).State.Feedback)
+		require.Equal(r, stage.StatusInProgress, r.status(appProject, item))
+		r.hostHook(githost.Hook{Kind: githost.HookMerged, Repo: appRepo, Branch: task.Branch, SHA: task.State.Head, Number: task.State.PR, MergeSHA: task.State.MergeSHA})
+		r.settle(2 * time.Minute)
+		require.Equal(r, stage.Done, r.task(item).State.Stage, r.task(item).State.HoldReason)
+		require.Equal(r, 2, r.host.Merges(), "the second merge is another one")
+		require.NotEqual(r, task.State.MergeSHA, r.task(item).State.MergeSHA)
+		r.replays()
+	})
+}

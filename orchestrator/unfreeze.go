@@ -1,0 +1,39 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// frozenBy finds the task in the reason of a freeze, as package monitor writes it.
+var frozenBy = regexp.MustCompile(`\(task (\d{1,18})\)`)
+
+// TellUnfrozen says in the chat, and on the card that the freeze was about, that the tasks
+// of a repository may begin again.
+func (e *Engine) TellUnfrozen(ctx context.Context, repo, reason string) error {
+	p, ok := e.Projects.ByRepo(repo)
+	if !ok {
+		return &UnregisteredError{repo}
+	}
+	key := fmt.Sprintf("unfrozen/%s/%d", p.Repo, e.Now().UnixMicro())
+	text := p.Repo + " is not frozen any more: its tasks may begin."
+	out := Commit{}
+	t := Task{}
+	if m := frozenBy.FindStringSubmatch(reason); m != nil {
+		id, err := strconv.ParseInt(m[1], 10, 64)
+		if err == nil {
+			t, err = e.Store.Task(ctx, id)
+		}
+		if err == nil && t.Repo == p.Repo {
+			out.Jobs = append(out.Jobs, effectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, key+"/comment"))
+		} else {
+			t = Task{}
+		}
+	}
+	out.Jobs = append(out.Jobs, effectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, key))
+	return e.Store.Commit(ctx, out)
+}
