@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -56,4 +57,52 @@ func TestRejectedAfterAFailedDeployment(t *testing.T) {
 		require.NotEqual(r, task.State.MergeSHA, r.task(item).State.MergeSHA)
 		r.replays()
 	})
+}
+
+// oncePicky is a host that refuses the first merge.
+type oncePicky struct {
+	githost.Host
+	asked bool
+}
+
+func (h *oncePicky) Merge(ctx context.Context, m githost.Merge) (string, error) {
+	if !h.asked {
+		h.asked = true
+		return "", githost.ErrNotMergeable
+	}
+	return h.Host.Merge(ctx, m)
+}
+
+// A branch that conflicts is sent back with the files and what to do where the merge gate
+// is off, too; one that is only behind is brought up to date.
+func TestConflictWithoutTheMergeGate(t *testing.T) {
+	for _, files := range [][]string{{"src/a.go", "src/b.go"}, nil} {
+		runWith(t, func(r *rig) {
+			r.around = func(d *effects.Deps) { d.Host = &oncePicky{Host: d.Host} }
+		}, func(r *rig) {
+			item := r.card(appProject, "x")
+			var feedback []string
+			r.place.SetScript(func(ctx context.Context, c work.Command, in map[string]string) work.Result {
+				task := r.task(item)
+				switch {
+				case c.Role == stage.Tester && r.host.Merges() == 0 && len(feedback) == 0: // main moves meanwhile
+					r.place.SetRemote(appRepo, "main", "m1")
+					r.place.SetConflict(appRepo, task.Branch, files...)
+				case c.Role == stage.Developer && task.State.Feedback != "":
+					feedback = append(feedback, task.State.Feedback)
+					r.place.SetConflict(appRepo, task.Branch)
+				}
+				return goodAgent(ctx, c, in)
+			})
+			r.toDone(appProject, item)
+			r.settle(2 * time.Minute)
+			want := "the merge failed: the branch conflicts with main at m1 in src/a.go, src/b.go: rebase it onto origin/main and resolve that"
+			if files == nil {
+				want = "the merge failed: the branch was behind main and could not be merged; it stands on origin/main at m1 now: look whether the work still fits"
+			}
+			require.Len(r, feedback, 1)
+			require.Contains(r, feedback[0], want)
+			require.Equal(r, stage.Done, r.task(item).State.Stage)
+		})
+	}
 }

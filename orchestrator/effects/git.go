@@ -116,12 +116,37 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	switch {
 	case err == nil:
 		return report(e, stage.Event{On: stage.OnMergeDone, At: d.Now(), SHA: sha})
-	case errors.Is(err, githost.ErrHeadMoved), errors.Is(err, githost.ErrNotMergeable):
+	case errors.Is(err, githost.ErrNotMergeable):
+		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: d.unmergeable(ctx, p, t, err)})
+	case errors.Is(err, githost.ErrHeadMoved):
 		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: err.Error()})
 	case errors.Is(err, githost.ErrDenied), orchestrator.GivenUp(err, e.Attempt):
 		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: err.Error(), Final: true})
 	default:
 		return d.retry(e, err)
+	}
+}
+
+// unmergeable says to the developer why a branch cannot be merged, and what to do: the host
+// does not name the files. A branch that is only behind main is brought up to date in the
+// mirror, where the developer begins.
+func (d Deps) unmergeable(ctx context.Context, p orchestrator.Project, t orchestrator.Task, refused error) string {
+	rebaser, ok := d.Workspaces.(work.Rebaser)
+	if !ok {
+		return refused.Error()
+	}
+	got, err := rebaser.CatchUp(ctx, p.Space(t), false)
+	var conflict *work.Conflict
+	switch {
+	case errors.As(err, &conflict):
+		return fmt.Sprintf("the branch conflicts with %s at %.12s in %s: rebase it onto origin/%s and resolve that", p.Main, conflict.Base, strings.Join(conflict.Files, ", "), p.Main)
+	case err != nil:
+		d.Log.Warn("whether a branch conflicts with main cannot be seen", "task", t.ID, "repo", t.Repo, "err", err)
+		return refused.Error()
+	case got.SHA != t.State.Head:
+		return fmt.Sprintf("the branch was behind %s and could not be merged; it stands on origin/%s at %.12s now: look whether the work still fits (%s)", p.Main, p.Main, got.Base, refused)
+	default:
+		return refused.Error()
 	}
 }
 
