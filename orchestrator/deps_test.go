@@ -69,6 +69,7 @@ func TestDependencies(t *testing.T) {
 		x, err := r.engine.Explain(context.Background(), r.task(third).ID)
 		require.NoError(r, err)
 		require.Contains(r, x.Summary, "APP-1 (task 1) is not finished")
+		require.Equal(r, "when APP-1 (task 1) is done or stopped", x.Blockers[0].Unblocks)
 		r.move(appProject, first, stage.StatusApproved)
 		r.settle(time.Minute)
 		require.Equal(r, stage.Done, r.task(first).State.Stage)
@@ -278,6 +279,13 @@ func TestDependencyAgainstTheSerialGate(t *testing.T) {
 		require.Equal(r, 1, strings.Count(r.notices(), cycle), r.notices())
 		require.Equal(r, stage.StatusBlocked, r.status(appProject, one))
 		require.Equal(r, stage.StatusBlocked, r.status(appProject, two))
+		x, err := r.engine.Explain(context.Background(), r.task(two).ID)
+		require.NoError(r, err)
+		var ends []string
+		for _, b := range x.Blockers {
+			ends = append(ends, b.Unblocks)
+		}
+		require.ElementsMatch(r, []string{"when APP-1 (task 1) of acme/app is done or stopped", "remove one of these relations, or stop one of the tasks"}, ends)
 		r.board.Block(one)
 		r.hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: appProject, ItemID: one, ActorID: "kim"})
 		r.settle(20 * time.Second)

@@ -273,9 +273,33 @@ func endOf(r queue.Reason) string {
 	case ReasonSlot:
 		return "an agent that ends"
 	case queue.ReasonHold:
-		return "the end of " + r.Name + " on " + r.Subject
+		return endOfHold(r)
 	default:
 		return "the end of the job"
+	}
+}
+
+// endOfHold says what ends a hold of the features that come with the service, for people.
+func endOfHold(r queue.Reason) string {
+	reason := strings.TrimSuffix(r.Text, fmt.Sprintf(" (%s)", strings.ReplaceAll(r.Name, "_", " "))) // as package queue writes it
+	one, waits := strings.CutSuffix(reason, " is not finished")
+	all, many := strings.CutSuffix(reason, " are not finished")
+	switch {
+	case (r.Name == "serial_gate" || r.Name == "task_deps") && waits:
+		return "when " + one + " is done or stopped"
+	case r.Name == "task_deps" && many:
+		return "when " + all + " are done or stopped"
+	case r.Name == "task_deps":
+		return "the tracker's answer, or a minute without one"
+	case r.Name == "task_deps_cycle":
+		return "remove one of these relations, or stop one of the tasks"
+	case r.Name == "freeze":
+		_, repo, _ := strings.Cut(r.Subject, "@")
+		return fmt.Sprintf("signalbox unfreeze %s, or the button Unfreeze of the dashboard (Repositories)", repo)
+	case r.Name == "budget":
+		return "a higher cap (ORCH_BUDGET_TASK_USD, ORCH_BUDGET_REPO_DAY_USD), or the next day (UTC) for the cap of a day"
+	default:
+		return "the end of " + r.Name + " on " + r.Subject
 	}
 }
 

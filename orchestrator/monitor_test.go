@@ -115,6 +115,12 @@ func TestMonitorDegraded(t *testing.T) {
 		how := "acme/app is frozen: no task of it begins until an operator ends that, with the button Unfreeze of the dashboard (Repositories) or signalbox unfreeze acme/app."
 		require.Contains(r, r.notices(), how)
 		require.True(r, contains(r.comments(appProject, item), how))
+		next := r.card(appProject, "next")
+		r.move(appProject, next, stage.StatusToAnalyse)
+		r.settle(time.Minute)
+		x, err = r.engine.Explain(context.Background(), r.task(next).ID)
+		require.NoError(r, err)
+		require.Equal(r, "signalbox unfreeze acme/app, or the button Unfreeze of the dashboard (Repositories)", x.Blockers[0].Unblocks)
 		was, reason, err := gate.Unfreeze(context.Background(), appRepo)
 		require.NoError(r, err)
 		require.True(r, was)

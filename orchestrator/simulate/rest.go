@@ -190,7 +190,7 @@ func (s *sim) lift(i int, t orchestrator.Task, item tracker.Item, x orchestrator
 		s.check.fail(Ends, "%s stands at %s for more than %d minutes: %s", t.WorkItemID, t.State.Stage, stuckMax*int(round/time.Minute), why)
 	}
 	for _, b := range x.Blockers {
-		if strings.HasPrefix(b.Unblocks, "the end of freeze") {
+		if strings.HasPrefix(b.Unblocks, "signalbox unfreeze ") {
 			s.unfreeze(t.Repo)
 			continue
 		}
