@@ -227,6 +227,14 @@ func (c *counter) SetDependencies(ctx context.Context, taskID int64, source stri
 	return c.call(len(on)).store.SetDependencies(ctx, taskID, source, on)
 }
 
+func (c *counter) Depend(ctx context.Context, d orchestrator.Dependency) error {
+	return c.call(0).store.Depend(ctx, d)
+}
+
+func (c *counter) Undepend(ctx context.Context, d orchestrator.Dependency) error {
+	return c.call(0).store.Undepend(ctx, d)
+}
+
 func (c *counter) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
 	return c.call(len(jobs)).store.Put(ctx, jobs...)
 }
