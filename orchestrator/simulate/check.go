@@ -255,7 +255,8 @@ func (c *checker) word(t orchestrator.Task, was stage.State) {
 		c.fail(HumanWord, "the requirements of task %d were taken for approved, and nobody has approved them", t.ID)
 	case was.Stage == stage.Development && n.Stage == stage.Review && c.workflowAt(n.Head) != "on: push\n" && c.workflowAt(n.Head) != c.workflowAt(n.Vouched):
 		c.fail(HumanWord, "task %d left development at %.12s, which changes %s, and nobody stands for that", t.ID, n.Head, workflow)
-	case n.Stage == stage.Cancelled && !said(stage.StatusStop) && c.s.people.stops[t.ID].IsZero():
+	case n.Stage == stage.Cancelled && !c.s.people.said(card, stage.StatusStop, c.s.people.last(card, stage.StatusToAnalyse, c.began[t.ID])) && // a STOP may come before what To Analyse has begun late
+		c.s.people.stops[t.ID].IsZero():
 		c.fail(HumanWord, "task %d was cancelled, and nobody has said STOP", t.ID)
 	case n.SelfHosting && n.Phase == stage.PhaseMerge && was.Phase != stage.PhaseMerge && !said(stage.StatusConfirmDeploy):
 		c.fail(HumanWord, "task %d of a self-hosting repository is merged, and nobody has confirmed that", t.ID)

@@ -231,6 +231,16 @@ func (p *people) answer(i int) {
 	}
 }
 
+// last is when a person has set a status on a card last, up to a moment; zero = never.
+func (p *people) last(item string, status stage.Status, until time.Time) (at time.Time) {
+	for _, w := range p.words[item] {
+		if w.status == status && !w.at.After(until) && w.at.After(at) {
+			at = w.at
+		}
+	}
+	return at
+}
+
 // said reports whether a person has set a status on a card since a moment.
 func (p *people) said(item string, status stage.Status, since time.Time) bool {
 	return slices.ContainsFunc(p.words[item], func(w word) bool { return w.status == status && !w.at.Before(since) })
