@@ -62,10 +62,13 @@ func (g *Git) branch(ctx context.Context, p place, first []work.File) (string, e
 		return "", err
 	}
 	if tip != "" {
-		if owner, err := g.owner(ctx, p, tip); err != nil || owner == "" || owner == p.Identity {
+		owner, err := g.owner(ctx, p, tip)
+		if err != nil || owner == "" || owner == p.Identity {
 			return tip, err
 		}
-		return "", p.taken() // what a cancelled task has left
+		if err := g.setAside(ctx, p, owner, tip); err != nil {
+			return "", err
+		}
 	}
 	if tip, err = g.adopt(ctx, p); err != nil || tip != "" {
 		return tip, err
@@ -181,6 +184,16 @@ func (g *Git) owner(ctx context.Context, p place, tip string) (string, error) {
 	_, after, _ := strings.Cut("\n"+first, "\n"+trailer)
 	owner, _, _ := strings.Cut(after, "\n")
 	return strings.TrimSpace(owner), err
+}
+
+// setAside keeps the branch that an earlier task of the same work item has left in this
+// mirror, under the name that Drop gives to what it keeps.
+func (g *Git) setAside(ctx context.Context, p place, owner, tip string) error {
+	id, _, _ := strings.Cut(owner, ".")
+	if err := g.keepAs(ctx, p, keptRefs+p.WorkItem+"-"+id, tip); err != nil {
+		return err
+	}
+	return g.remove(p.mark) // the checkout is the earlier task's too
 }
 
 func (p place) taken() error {

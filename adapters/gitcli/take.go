@@ -168,16 +168,14 @@ func (g *Git) Drop(ctx context.Context, s work.Space, keep string) error {
 	if err := g.makeMirror(ctx, p); err != nil { // this service may never have worked on the repository
 		return err
 	}
-	kept := "refs/signalbox/kept/" + keep
+	kept := keptRefs + keep
 	tip, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
 	if err != nil {
 		return err
 	}
 	if tip != "" {
-		for _, args := range [][]string{{"update-ref", kept, tip}, {"update-ref", "-d", "refs/heads/" + p.Branch, tip}} {
-			if _, err := g.git(ctx, p.mirror, args...); err != nil {
-				return err
-			}
+		if err := g.keepAs(ctx, p, kept, tip); err != nil {
+			return err
 		}
 	} else if tip, err = g.ref(ctx, p.mirror, kept); err != nil {
 		return err
@@ -193,6 +191,18 @@ func (g *Git) Drop(ctx context.Context, s work.Space, keep string) error {
 		}
 	}
 	return g.dropRemote(ctx, p, tip)
+}
+
+// keptRefs begins the names of what Drop keeps.
+const keptRefs = "refs/signalbox/kept/"
+
+// keepAs puts the mirror's branch under another name.
+func (g *Git) keepAs(ctx context.Context, p place, kept, tip string) error {
+	if _, err := g.git(ctx, p.mirror, "update-ref", kept, tip); err != nil {
+		return err
+	}
+	_, err := g.git(ctx, p.mirror, "update-ref", "-d", "refs/heads/"+p.Branch, tip)
+	return err
 }
 
 // begun is the remote branch of a task that this mirror knows nothing of, when it

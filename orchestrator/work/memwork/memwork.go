@@ -172,9 +172,13 @@ func (p *Place) Begin(ctx context.Context, s work.Space, first []work.File) erro
 func (p *Place) begin(s work.Space, first []work.File) error {
 	p.obtain(s)
 	seen, here := p.remote[key(s)], p.branches[key(s)]
+	if here != "" && p.owner(here) == s.Identity {
+		return nil
+	}
+	delete(p.branches, key(s)) // an earlier task has left it here
+	delete(p.checkout, dir(s))
 	switch {
-	case here != "" && p.owner(here) == s.Identity:
-	case here != "", seen != "" && p.owner(seen) != s.Identity:
+	case seen != "" && p.owner(seen) != s.Identity:
 		return work.ErrTaken
 	case seen != "":
 		p.branches[key(s)] = seen

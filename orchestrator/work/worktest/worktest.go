@@ -50,6 +50,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"a rebased branch is where the next attempt begins": catchesUp,
 		"files are added on top of the branch":              adds,
 		"a branch of another task is left alone":            leavesAlone,
+		"what an earlier task left here is set aside":       setsAside,
 		"a push goes where it was expected":                 pushes,
 		"what is closed begins again at its branch":         closes,
 		"what is dropped begins again at main":              drops,
@@ -130,10 +131,29 @@ func leavesAlone(k *kit) {
 	require.ErrorIs(k, k.Spaces.Begin(k.Context(), other, nil), work.ErrTaken)
 	_, err := k.Spaces.Open(k.Context(), other, nil)
 	require.ErrorIs(k, err, work.ErrTaken)
-	require.Equal(k, begun, k.tip().SHA)
 	require.Equal(k, begun, k.Remote(k.Space.Branch))
+	require.NoError(k, k.Spaces.Begin(k.Context(), k.Space, nil))
+	require.Equal(k, begun, k.tip().SHA, "its own task goes on from it")
 	other.Branch += "-2"
 	require.NoError(k, k.Spaces.Begin(k.Context(), other, nil))
+}
+
+// setsAside: a machine that has worked on the earlier task is not where its branch
+// was removed.
+func setsAside(k *kit) {
+	at := k.attempt()
+	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	left := k.take().SHA
+	next := k.Space
+	next.Task, next.Identity = k.Space.Task+1, "another"
+	require.NoError(k, k.Spaces.Begin(k.Context(), next, nil))
+	tip, err := k.Spaces.Tip(k.Context(), next)
+	require.NoError(k, err)
+	require.NotEqual(k, left, tip.SHA)
+	require.Empty(k, k.file(tip.SHA, "a.go"))
+	at, err = k.Spaces.Open(k.Context(), next, nil)
+	require.NoError(k, err)
+	require.NoFileExists(k, at.Dir+"/a.go")
 }
 
 func adds(k *kit) {
