@@ -83,11 +83,7 @@ func (a *agents) draw(c work.Command) (behaviour, time.Duration) {
 		}
 	}
 	kinds := []behaviour{exits, hangs, speechless, asks, forgets, refuses, refuses, misnames}
-	how := kinds[r.IntN(len(kinds))]
-	if how == forgets && c.Role == stage.Analyst && !a.s.world.trap(TrapForgets) {
-		how = exits
-	}
-	return how, took
+	return kinds[r.IntN(len(kinds))], took
 }
 
 // work runs an agent to its end: nothing of it lives when it returns, unless its

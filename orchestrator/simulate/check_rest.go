@@ -38,9 +38,10 @@ func (c *checker) still(since int64) {
 	}
 }
 
-// posted reports whether a job came by a webhook from outside: those may be late.
+// posted reports whether a job came by a webhook from outside, which may be late, or
+// answers such a one on a card that has no task any more.
 func (c *checker) posted(j queue.Job) bool {
-	return j.Kind == orchestrator.KindHost || j.Kind == orchestrator.KindTracker && !strings.Contains(string(j.Payload), `"reconcile"`)
+	return j.TaskID == 0 && strings.HasSuffix(j.Kind, stage.EffectComment) || j.Kind == orchestrator.KindHost || j.Kind == orchestrator.KindTracker && !strings.Contains(string(j.Payload), `"reconcile"`)
 }
 
 // atRest puts the questions to a world at rest.
@@ -72,7 +73,6 @@ func (c *checker) owing() {
 		switch {
 		case !j.Status.Terminal():
 			c.fail(Ends, "job %d (%s, task %d) has not ended: attempt %d, %s", j.ID, j.Kind, j.TaskID, j.Attempt, j.Error)
-		case j.Pool == queue.PoolAgents && !c.s.world.trap(TrapPaid): // given up after its retries; the task says so
 		case j.Status == queue.Failed && j.MaxAttempts > 0 && j.Attempt >= j.MaxAttempts:
 			c.fail(Owed, "job %d (%s, task %d) was given up after %d attempts: %s", j.ID, j.Kind, j.TaskID, j.Attempt, j.Error)
 		case j.Status == queue.Failed && orchestrator.IsEffect(j) && mayGoAway(j.Error):

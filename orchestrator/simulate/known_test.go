@@ -100,15 +100,11 @@ func mendedFaults() map[string]simulate.World {
 	prerequisite.Cards[1].BlockedBy, prerequisite.Cards[1].At, prerequisite.Cards[1].Project = 0, 2*time.Minute, prerequisite.Cards[0].Project
 	prerequisite.Cards[0].Acts = []simulate.Act{{At: 4 * time.Minute, Do: simulate.DoMove, To: stage.StatusStop}}
 	return map[string]simulate.World{
-		"a card waits for one that was stopped, for ever":                          prerequisite,
-		"the serial gate and a dependency wait for each other, and nobody is told": simulate.NewWorld(19, simulate.Limits{Traps: []string{simulate.TrapDeadlock}}),
-		"a notice and a live message are sent once more for each death":            killed,
-		"checkouts on replicas that do not tidy up stay for ever":                  replicas,
-		"a chat that hangs holds the workers of all effects":                       sick(7, 15, simulate.LaneChat, simulate.FateHang, 90*time.Minute),
-		"comments that are refused for good keep a person's STOP waiting":          stopped,
-		"what is owed dies in an outage of hours":                                  sick(5, 2, simulate.LaneComments, simulate.FateError, 5*time.Hour),
-		"an agent's failures are not counted while a status cannot be written":     simulate.NewWorld(405, simulate.Limits{Traps: []string{simulate.TrapPaid}}),
-		"results are thrown away while a project is out of the registry":           simulate.NewWorld(69, simulate.Limits{Traps: []string{simulate.TrapRegistry}}),
-		"the explanation names Approved, which is refused without documents":       simulate.NewWorld(204, simulate.Limits{Traps: []string{simulate.TrapForgets}}),
+		"a card waits for one that was stopped, for ever":                 prerequisite,
+		"a notice and a live message are sent once more for each death":   killed,
+		"checkouts on replicas that do not tidy up stay for ever":         replicas,
+		"a chat that hangs holds the workers of all effects":              sick(7, 15, simulate.LaneChat, simulate.FateHang, 90*time.Minute),
+		"comments that are refused for good keep a person's STOP waiting": stopped,
+		"what is owed dies in an outage of hours":                         sick(5, 2, simulate.LaneComments, simulate.FateError, 5*time.Hour),
 	}
 }

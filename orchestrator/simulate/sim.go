@@ -28,7 +28,7 @@ const (
 )
 
 func (w World) stepsMax() int64 {
-	return stepsMax + stepsPerHour*int64(max(0, w.Length-time.Hour))/int64(time.Hour)
+	return stepsMax + int64(stepsPerHour*max(0, w.Length-time.Hour).Hours())
 }
 
 // sim is a world under way. The doubles keep the truth of the outside; the replicas

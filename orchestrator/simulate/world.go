@@ -37,22 +37,14 @@ type World struct {
 // Traps are kinds of trouble that the service is known not to stand yet. No world
 // has them unless Limits says so.
 func Traps() []string {
-	return []string{TrapForgets, TrapPush, TrapDeadlock, TrapCancelled, TrapOutage, TrapRefused, TrapHang, TrapSwitch, TrapRegistry, TrapClock, TrapPaid}
+	return []string{TrapPush, TrapDeadlock, TrapSwitch}
 }
 
 // Traps by name.
 const (
-	TrapForgets   = "forgets"   // the analyst leaves out a required file
-	TrapPush      = "push"      // people push to a task's branch
-	TrapDeadlock  = "deadlock"  // a card waits for one that the serial gate or the merge lease makes wait for it
-	TrapCancelled = "cancelled" // a card that another waits for is stopped
-	TrapRefused   = "refused"   // comments or statuses fail for longer than ten minutes
-	TrapHang      = "hang"      // a neighbour hangs for longer than some minutes
-	TrapRegistry  = "registry"  // a project leaves the registry for a while
-	TrapClock     = "clock"     // clocks differ by more than a claim lives
-	TrapPaid      = "paid"      // attempts of agents are counted
-	TrapSwitch    = "switch"    // a feature is switched on or off when a replica starts again
-	TrapOutage    = "outage"    // a neighbour is away for longer than any count of attempts would last
+	TrapPush     = "push"     // people push to a task's branch
+	TrapDeadlock = "deadlock" // a card waits for one that the serial gate or the merge lease makes wait for it
+	TrapSwitch   = "switch"   // a feature is switched on or off when a replica starts again
 )
 
 // Project is a board with its repository.
@@ -177,11 +169,6 @@ func NewWorld(seed uint64, l Limits) World {
 	}
 	for i := range cards {
 		w.Cards = append(w.Cards, newCard(r, w, i))
-	}
-	if w.blocks() && !w.trap(TrapCancelled) {
-		for i := range w.Cards {
-			w.Cards[i].Acts = slices.DeleteFunc(w.Cards[i].Acts, func(a Act) bool { return a.To == stage.StatusStop || a.Do == DoStop })
-		}
 	}
 	w.Rates = Rates{AgentTime: time.Duration(5+r.IntN(90)) * time.Second, Agent: 4 + r.IntN(12)}
 	may := func(kind string) bool { return l.Faults == nil || slices.Contains(l.Faults, kind) }
@@ -323,18 +310,9 @@ func (w *World) addSpells(r *rand.Rand, may func(string) bool) {
 		s := Spell{Lane: Lanes()[r.IntN(len(Lanes()))], Kind: kinds[r.IntN(len(kinds))], At: minutes(r, 0, int(w.Length/time.Minute))}
 		switch r.IntN(8) {
 		case 0:
-			s.For = minutes(r, 20, 40)
-			if w.trap(TrapOutage) {
-				s.For *= 8
-			}
+			s.For = 8 * minutes(r, 20, 40) // longer than any count of attempts would last
 		default:
 			s.For = minutes(r, 0, 20)
-		}
-		if (s.Lane == LaneComments || s.Lane == LaneStatus) && !w.trap(TrapRefused) {
-			s.For = min(s.For, 10*time.Minute)
-		}
-		if s.Kind == FateHang && !w.trap(TrapHang) {
-			s.For = min(s.For, 6*time.Minute)
 		}
 		if may("spell") && may(string(s.Kind)) {
 			w.Spells = append(w.Spells, s)
@@ -355,19 +333,14 @@ func (w *World) addUpsets(r *rand.Rand, may func(string) bool) {
 			u.Kind, u.For = UpsetRestart, minutes(r, 0, 2)
 			switch r.IntN(3) {
 			case 0:
-				if w.trap(TrapRegistry) {
-					u.Flip = w.Projects[0].Name
-				}
+				u.Flip = w.Projects[0].Name
 			case 1:
 				if w.trap(TrapSwitch) {
 					u.Flip = AllFeatures()[r.IntN(len(AllFeatures()))]
 				}
 			}
 		default:
-			u.Kind, u.For = UpsetClock, time.Duration(r.IntN(40)-20)*time.Second
-			if w.trap(TrapClock) {
-				u.For *= 15
-			}
+			u.Kind, u.For = UpsetClock, 15*time.Duration(r.IntN(40)-20)*time.Second // a claim lives for less
 		}
 		if may(u.Kind) {
 			w.Upsets = append(w.Upsets, u)

@@ -23,6 +23,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -127,7 +128,7 @@ func (o Options) update(ctx context.Context, e orchestrator.Effect) queue.Outcom
 	switch {
 	case errors.Is(err, errOther):
 		return queue.Outcome{Kind: queue.OutcomeRelease, At: o.Now().Add(time.Second), Error: err.Error()}
-	case errors.Is(err, messenger.ErrUnreachable):
+	case errors.Is(err, messenger.ErrUnreachable) && !fault.Retryable(err): // the store may have failed beside it
 		return queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}
 	case err != nil:
 		o.Log.Warn("the message of a task could not be updated", "task", e.TaskID, "repo", e.Repo, "attempt", e.Attempt, "err", err)
