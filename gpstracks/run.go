@@ -23,6 +23,9 @@ type Run struct {
 	Bytes      int64 // read from the source, before decompression
 	Error      string
 	Cursor     string // where to go on after a break
+
+	RejectedFor Tally // why tracks were rejected: together Rejected
+	ChangedFor  Tally // why tracks were not kept as the source gave them; one may count for several reasons
 }
 
 // RunStatus says how a run ended.

@@ -206,7 +206,7 @@ func (c *Client) next(a answer, query string, page []gpx.Track) (string, error) 
 	}
 	points := 0
 	for _, t := range page {
-		points += t.Bad
+		points += t.BadPoints
 		for _, s := range t.Segments {
 			points += len(s)
 		}

@@ -14,14 +14,16 @@ import (
 func (s *Tracks) SaveRun(ctx context.Context, r gpstracks.Run) (id int64, err error) {
 	row := []any{
 		r.Source, r.Region, r.DryRun, when(r.StartedAt), when(r.FinishedAt), string(r.Status), r.Requests, r.Fetched, r.Inserted,
-		r.Updated, r.Duplicates, r.Rejected, r.Bytes, r.Error, r.Cursor,
+		r.Updated, r.Duplicates, r.Rejected, r.Bytes, r.Error, r.Cursor, r.RejectedFor, r.ChangedFor,
 	}
 	query := `insert into ~pipeline_runs (source, region, dry_run, started_at, finished_at, status, requests, fetched, inserted,
-		updated, duplicates, rejected, bytes, error, cursor) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) returning id`
+		updated, duplicates, rejected, bytes, error, cursor, rejected_for, changed_for)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) returning id`
 	if r.ID != 0 {
 		row = append(row, r.ID)
 		query = `update ~pipeline_runs set source = $1, region = $2, dry_run = $3, started_at = $4, finished_at = $5, status = $6, requests = $7,
-			fetched = $8, inserted = $9, updated = $10, duplicates = $11, rejected = $12, bytes = $13, error = $14, cursor = $15 where id = $16 returning id`
+			fetched = $8, inserted = $9, updated = $10, duplicates = $11, rejected = $12, bytes = $13, error = $14, cursor = $15,
+			rejected_for = $16, changed_for = $17 where id = $18 returning id`
 	}
 	err = s.write(ctx, func(t *trackTx) error {
 		ids, err := rowsOf(t, pgx.RowTo[int64], query, row...)
@@ -41,11 +43,11 @@ func (s *Tracks) runs(ctx context.Context, query string, args ...any) ([]gpstrac
 	return ask(ctx, s, func(row pgx.CollectableRow) (v gpstracks.Run, err error) {
 		at := make([]*time.Time, 2)
 		err = row.Scan(&v.ID, &v.Source, &v.Region, &v.DryRun, &at[0], &at[1], &v.Status, &v.Requests, &v.Fetched, &v.Inserted,
-			&v.Updated, &v.Duplicates, &v.Rejected, &v.Bytes, &v.Error, &v.Cursor)
+			&v.Updated, &v.Duplicates, &v.Rejected, &v.Bytes, &v.Error, &v.Cursor, &v.RejectedFor, &v.ChangedFor)
 		times(at, &v.StartedAt, &v.FinishedAt)
 		return v, err
 	}, `select id, source, region, dry_run, started_at, finished_at, status, requests, fetched, inserted,
-		updated, duplicates, rejected, bytes, error, cursor from ~pipeline_runs `+query, args...)
+		updated, duplicates, rejected, bytes, error, cursor, rejected_for, changed_for from ~pipeline_runs `+query, args...)
 }
 
 // LastRuns implements gpstracks.RunStore.

@@ -136,11 +136,14 @@ func TestTracksMigration(t *testing.T) {
 	s := tracksOf(t, open(t, postgres.Options{URL: url}))
 	_, err := s.Upsert(t.Context(), short(t, 5))
 	require.NoError(t, err)
+	old := gpstracks.Run{Source: "osm", Status: gpstracks.StatusDone, Rejected: 2, StartedAt: time.Unix(1e9, 0).UTC()}
+	old.ID, err = s.SaveRun(t.Context(), old)
+	require.NoError(t, err)
 	c := admin(t, url)
 	var applied string
 	require.NoError(t, c.QueryRow(t.Context(), "select string_agg(name, ' ') from signalbox.schema_migrations").Scan(&applied))
-	require.Equal(t, "gps_tracks_001_init gps_tracks_002_later", applied)
-	_, err = c.Exec(t.Context(), "delete from signalbox.schema_migrations")
+	require.Equal(t, "gps_tracks_001_init gps_tracks_002_later gps_tracks_003_reasons", applied)
+	_, err = c.Exec(t.Context(), "delete from signalbox.schema_migrations; alter table signalbox.pipeline_runs drop column rejected_for, drop column changed_for")
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	for range 4 {
@@ -160,6 +163,9 @@ func TestTracksMigration(t *testing.T) {
 	n, err := other.Count(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 5, n)
+	runs, err := other.Runs(t.Context(), gpstracks.RunFilter{})
+	require.NoError(t, err)
+	require.Equal(t, []gpstracks.Run{old}, runs, "runs of the older layout stay")
 
 	unlock, err := s.Alone(t.Context())
 	require.NoError(t, err)

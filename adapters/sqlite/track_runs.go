@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
 
 	"github.com/paulmach/orb"
 
@@ -13,17 +15,19 @@ import (
 func (s *Tracks) SaveRun(ctx context.Context, r gpstracks.Run) (id int64, err error) {
 	row := []any{
 		r.Source, r.Region, r.DryRun, micros(r.StartedAt), micros(r.FinishedAt), string(r.Status), r.Requests, r.Fetched, r.Inserted,
-		r.Updated, r.Duplicates, r.Rejected, r.Bytes, r.Error, r.Cursor,
+		r.Updated, r.Duplicates, r.Rejected, r.Bytes, r.Error, r.Cursor, tally{&r.RejectedFor}, tally{&r.ChangedFor},
 	}
 	err = s.db.write(ctx, func(t *tx) error {
 		if r.ID == 0 {
 			_, err := t.one([]any{&id}, `insert into pipeline_runs (source, region, dry_run, started_at, finished_at, status, requests, fetched, inserted,
-				updated, duplicates, rejected, bytes, error, cursor) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id`, row...)
+				updated, duplicates, rejected, bytes, error, cursor, rejected_for, changed_for)
+				values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id`, row...)
 			return err
 		}
 		id = r.ID
 		n, err := t.changes(`update pipeline_runs set source = ?, region = ?, dry_run = ?, started_at = ?, finished_at = ?, status = ?, requests = ?,
-			fetched = ?, inserted = ?, updated = ?, duplicates = ?, rejected = ?, bytes = ?, error = ?, cursor = ? where id = ?`, append(row, r.ID)...)
+			fetched = ?, inserted = ?, updated = ?, duplicates = ?, rejected = ?, bytes = ?, error = ?, cursor = ?,
+			rejected_for = ?, changed_for = ? where id = ?`, append(row, r.ID)...)
 		if err == nil && n == 0 {
 			err = &gpstracks.InvalidError{Field: "run id", Reason: "is of no run: save a new run with id 0"}
 		}
@@ -32,15 +36,36 @@ func (s *Tracks) SaveRun(ctx context.Context, r gpstracks.Run) (id int64, err er
 	return id, err
 }
 
+// tally is a gpstracks.Tally in a column: JSON, or null if it is empty.
+type tally struct{ *gpstracks.Tally }
+
+// Value implements driver.Valuer.
+func (t tally) Value() (driver.Value, error) {
+	if len(*t.Tally) == 0 {
+		return nil, nil
+	}
+	text, err := json.Marshal(*t.Tally)
+	return string(text), err
+}
+
+// Scan implements sql.Scanner.
+func (t tally) Scan(column any) error {
+	text, ok := column.(string)
+	if !ok {
+		return nil
+	}
+	return json.Unmarshal([]byte(text), t.Tally)
+}
+
 const trackRunColumns = `select id, source, region, dry_run, started_at, finished_at, status, requests, fetched, inserted,
-	updated, duplicates, rejected, bytes, error, cursor from pipeline_runs `
+	updated, duplicates, rejected, bytes, error, cursor, rejected_for, changed_for from pipeline_runs `
 
 func (s *Tracks) runs(ctx context.Context, query string, args ...any) ([]gpstracks.Run, error) {
 	rows, err := s.db.read.QueryContext(ctx, trackRunColumns+query, args...)
 	out, err := collect(rows, err, func(r *sql.Rows) (v gpstracks.Run, err error) {
 		us := make([]int64, 2)
 		err = r.Scan(&v.ID, &v.Source, &v.Region, &v.DryRun, &us[0], &us[1], &v.Status, &v.Requests, &v.Fetched, &v.Inserted,
-			&v.Updated, &v.Duplicates, &v.Rejected, &v.Bytes, &v.Error, &v.Cursor)
+			&v.Updated, &v.Duplicates, &v.Rejected, &v.Bytes, &v.Error, &v.Cursor, tally{&v.RejectedFor}, tally{&v.ChangedFor})
 		times(us, &v.StartedAt, &v.FinishedAt)
 		return v, err
 	})

@@ -34,6 +34,40 @@ func TestTracksConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Store { return openTracks(t) })
 }
 
+// Runs of the layout before reasons were counted stay, and new ones have reasons.
+func TestTracksMigration(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	reopen := func() *sqlite.Tracks {
+		db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = db.Close() })
+		s, err := db.Tracks(t.Context())
+		require.NoError(t, err)
+		return s
+	}
+	save := func(s *sqlite.Tracks, r gpstracks.Run) gpstracks.Run {
+		id, err := s.SaveRun(t.Context(), r)
+		require.NoError(t, err)
+		r.ID = id
+		return r
+	}
+	old := save(reopen(), gpstracks.Run{Source: "osm", Status: gpstracks.StatusDone, Rejected: 2, StartedAt: time.Unix(1e9, 0).UTC()})
+	raw, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	defer raw.Close()
+	_, err = raw.ExecContext(t.Context(), `alter table pipeline_runs drop column rejected_for; alter table pipeline_runs drop column changed_for;
+		delete from schema_migrations where name like '%003_reasons%'`)
+	require.NoError(t, err)
+	s := reopen()
+	next := old
+	next.ID, next.RejectedFor = 0, gpstracks.Tally{gpstracks.ReasonGaps: 2}
+	next = save(s, next)
+	runs, err := s.Runs(t.Context(), gpstracks.RunFilter{})
+	require.NoError(t, err)
+	require.Equal(t, []gpstracks.Run{next, old}, runs)
+}
+
 // short makes n tracks of a few points, which is what an ingest of many tracks
 // can be tested with quickly.
 func short(t testing.TB, n int) []gpstracks.Track {

@@ -12,35 +12,40 @@ import (
 )
 
 // gather finds the files that paths name: a file, or those of a folder and what is
-// below it that end in .gpx or .gpx.gz. Links are not followed.
-func gather(paths []string) ([]collect.File, error) {
-	var out []collect.File
+// below it that end in .gpx or .gpx.gz. passed is how many others there are of each
+// ending. Links are not followed.
+func gather(paths []string) (out []collect.File, passed map[string]int, err error) {
+	passed = map[string]int{}
 	add := func(path string) {
 		out = append(out, collect.File{Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }})
 	}
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, fmt.Errorf("--file: %w", err)
+			return nil, nil, fmt.Errorf("--file: %w", err)
 		}
 		if !info.IsDir() {
 			add(path)
 			continue
 		}
 		err = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() && isGPX(d.Name()) {
+			switch {
+			case err != nil || d.IsDir():
+			case d.Type().IsRegular() && isGPX(d.Name()):
 				add(path)
+			default:
+				passed[strings.ToLower(filepath.Ext(strings.TrimSuffix(d.Name(), ".gz")))]++
 			}
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("--file: %w", err)
+			return nil, nil, fmt.Errorf("--file: %w", err)
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("--file: %s holds no file that ends in .gpx or .gpx.gz", strings.Join(paths, ", "))
+		return nil, nil, fmt.Errorf("--file: %s holds no file that ends in .gpx or .gpx.gz", strings.Join(paths, ", "))
 	}
-	return out, nil
+	return out, passed, nil
 }
 
 func isGPX(name string) bool {

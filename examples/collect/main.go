@@ -8,7 +8,7 @@
 //	collect --gc                               remove it
 //
 // Exit codes: 0 done, 1 something failed, 2 wrong use, 3 a source was refused: it
-// has no accepted licence record.
+// has no accepted licence record, or it or the region is switched off.
 package main
 
 import (
@@ -17,9 +17,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -107,6 +109,7 @@ type work struct {
 	sources  []collect.Source
 	regions  []collect.Region
 	files    []collect.File
+	passed   map[string]int // files of a folder that are no GPX, by ending
 	screen   *screen
 	out      io.Writer
 }
@@ -128,7 +131,7 @@ func (c cli) prepare(s *screen, out io.Writer) (w *work, err error) {
 		if len(c.Source) == 0 {
 			w.Source = []string{"local"}
 		}
-		w.files, err = gather(c.File)
+		w.files, w.passed, err = gather(c.File)
 	}
 	if err != nil {
 		return nil, err
@@ -222,15 +225,13 @@ func (w *work) collect(ctx context.Context, c *collect.Collector, log *slog.Logg
 	note := func(run gpstracks.Run, err error) {
 		runs = append(runs, run)
 		w.screen.end(run, err)
-		var no *collect.RefusedError
-		switch {
-		case errors.As(err, &no):
-			refused = true
-		case err != nil:
-			failed = true
-		}
+		refused = refused || run.Status == gpstracks.StatusRefused
+		failed = failed || err != nil && run.Status != gpstracks.StatusRefused
 	}
 	if len(w.files) > 0 {
+		for _, ending := range slices.Sorted(maps.Keys(w.passed)) {
+			log.Warn("files that do not end in .gpx or .gpx.gz are passed over", "ending", ending, "files", w.passed[ending])
+		}
 		note(c.Import(ctx, w.sources[0], w.files, gpx.Limits{}, func(name string, err error) {
 			log.Warn("a file is left out", "file", name, "err", err)
 		}))

@@ -120,9 +120,14 @@ func TestCollect(t *testing.T) {
 	require.Equal(t, exitOK, code)
 	require.Contains(t, out, "3 tracks were removed")
 	require.Empty(t, d.tracks())
-	code, _, errs = d.run("--source", "osm")
-	require.Equal(t, exitFailed, code)
-	require.Contains(t, errs, "source osm is switched off: set its enabled to true")
+	asked := len(d.api.Requests())
+	for _, args := range [][]string{{"--source", "osm"}, {"--source", "osm", "--file", "testdata"}} {
+		code, out, errs = d.run(args...)
+		require.Equal(t, exitRefused, code)
+		require.Regexp(t, `osm \S+ refused 0 0 0`, out)
+		require.Contains(t, errs, "refused: source osm is switched off: set its enabled to true")
+	}
+	require.Len(t, d.api.Requests(), asked, "who is switched off is not asked")
 }
 
 // Each end has its exit code.
@@ -146,7 +151,7 @@ func TestExitCodes(t *testing.T) {
 	require.Contains(t, out, "club bernese-oberland refused")
 
 	code, _, errs = d.run("--source", "osm", "--region", "julian-alps")
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, exitRefused, code)
 	require.Contains(t, errs, "region julian-alps is switched off")
 	d.api.Fail(osmtest.NotFound)
 	code, out, _ = d.run("--source", "osm")
@@ -176,15 +181,23 @@ func TestFiles(t *testing.T) {
 	d := newDesk(t)
 	d.write("tours/a/cut.GPX", "<gpx><trk>")
 	d.write("tours/notes.txt", "nothing")
+	d.write("tours/a/1.fit.gz", "nothing")
+	d.write("tours/empty.gpx", "<gpx><trk/><rte><rtept lat='46' lon='7'/><rtept lat='x' lon='7'/><rtept lat='48' lon='8'/></rte></gpx>")
 	hike, err := os.ReadFile("testdata/hike.gpx")
 	require.NoError(t, err)
 	d.write("tours/a, b/hike.gpx", string(hike))
 	code, out, errs := d.run("--file", "testdata", "--file", filepath.Join(d.dir, "tours"))
 	require.Equal(t, exitOK, code)
-	require.Contains(t, out, "local - done 0 3 2 0 1 1")
-	require.Contains(t, out, "local from files: 1 of 4 files could not be read")
+	require.Contains(t, out, "local - done 0 5 3 0 1 2")
+	require.Contains(t, out, "local from files: 1 of 5 files could not be read\n"+
+		"local from files, not kept: 1 (the file cannot be read)\n"+
+		"local from files, not kept: 1 (no points)\n"+
+		"local from files, kept without a part: 1 (points that are not on earth)\n")
 	require.Contains(t, errs, "cut.GPX")
-	require.ElementsMatch(t, []string{"local Wengen – Männlichen", "local Round the valley by bike"}, d.tracks())
+	require.Contains(t, errs, "passed over\" ending=.fit files=1")
+	require.Contains(t, errs, "passed over\" ending=.txt files=1")
+	require.Contains(t, errs, `msg="a track is not kept" file=`+filepath.Join(d.dir, "tours", "empty.gpx"))
+	require.ElementsMatch(t, []string{"local Wengen – Männlichen", "local Round the valley by bike", "local "}, d.tracks())
 	code, out, _ = d.run("--file", filepath.Join(d.dir, "tours", "a, b", "hike.gpx"), "--source", "osm", "--dry-run")
 	require.Equal(t, exitOK, code)
 	require.Contains(t, out, "osm - done 0 1 0 0 1 0", "known, whoever brings it")

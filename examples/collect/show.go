@@ -94,11 +94,22 @@ func table(w io.Writer, runs []gpstracks.Run) error {
 		if r.Status == gpstracks.StatusDone && r.Error != "" {
 			fmt.Fprintf(w, "%s: %s\n", title(r), r.Error)
 		}
+		tally(w, title(r)+", not kept", r.RejectedFor)
+		tally(w, title(r)+", kept without a part", r.ChangedFor)
 	}
 	if dry {
 		fmt.Fprintln(w, "dry run: no track was kept")
 	}
 	return nil
+}
+
+// tally shows numbers of tracks by reason, a line each.
+func tally(w io.Writer, what string, t gpstracks.Tally) {
+	for _, why := range gpstracks.Reasons() {
+		if t[why] > 0 {
+			fmt.Fprintf(w, "%s: %d (%s)\n", what, t[why], why.Words())
+		}
+	}
 }
 
 func orDash(s string) string {

@@ -23,7 +23,7 @@ type Kind string
 
 // The kinds of sources.
 const (
-	OSM         Kind = "osm"         // the trackpoints API of OpenStreetMap
+	OSM         Kind = "osm"         // the trackpoints API of OpenStreetMap: anonymous points of a box
 	Files       Kind = "files"       // GPX files that the operator names
 	Placeholder Kind = "placeholder" // nothing reads it yet
 )
@@ -40,7 +40,7 @@ type Source struct {
 	MaxPages  int           // a box with more pages is quartered
 	Pause     time.Duration // between two requests
 	KeepURL   bool          // tracks keep the address that they have at the source: it may name a person
-	NeedTimes bool          // points without times are a cloud in no order, and never a line
+	NeedTimes bool          // anonymous points without times are a cloud in no order, and never a line
 	KeepFor   time.Duration // tracks that were not seen for so long are removed by a sweep; 0 = never
 }
 

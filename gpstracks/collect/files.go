@@ -15,13 +15,15 @@ type File struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// Import collects tracks from files. A file that cannot be read whole is left
-// out and told to bad, which may be nil; if no file could be read, that is the
-// error. The run has no region, and is otherwise one as of Region.
+// Import collects tracks from files. Their lines are kept as their authors wrote
+// them, whatever the kind of the source. A file that cannot be read whole is left
+// out and told to bad, which may be nil, as is one without a track or route; if no
+// file could be read, that is the error. The run has no region, and is otherwise one as of Region.
 func (c *Collector) Import(ctx context.Context, s Source, files []File, l gpx.Limits, bad func(name string, err error)) (gpstracks.Run, error) {
 	if bad == nil {
 		bad = func(string, error) {}
 	}
+	s.Kind = Files
 	return c.start(ctx, s, "", func(j *job) error {
 		var last error
 		lost := 0
@@ -30,10 +32,15 @@ func (c *Collector) Import(ctx context.Context, s Source, files []File, l gpx.Li
 				return err
 			}
 			tracks, err := j.read(f, l)
-			if err != nil {
+			j.file = f.Name
+			switch {
+			case err != nil:
 				bad(f.Name, err)
 				lost, last = lost+1, err
-				j.run.Rejected++
+				j.reject(gpstracks.ReasonUnreadable)
+			case len(tracks) == 0:
+				bad(f.Name, errors.New(gpstracks.ReasonNoTracks.Words()))
+				j.reject(gpstracks.ReasonNoTracks)
 			}
 			if err := j.keepAll(ctx, tracks); err != nil {
 				return err

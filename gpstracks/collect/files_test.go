@@ -95,7 +95,7 @@ func seg(from float64, step float64, seconds, n int) (out []gpx.Point) {
 	return out
 }
 
-// What is drawn of a source whose points may be a cloud, and of files.
+// What is drawn of anonymous points, if times are needed and if they are not.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	late := seg(46.1, 10, 5, 4)
@@ -107,8 +107,8 @@ func TestLines(t *testing.T) {
 		sparse[i].Time = time.Time{}
 	}
 	for what, c := range map[string]struct {
-		segments     [][]gpx.Point
-		cloud, files string // points of each line
+		segments   [][]gpx.Point
+		timed, any string // points of each line
 	}{
 		"in order":                {[][]gpx.Point{seg(46, 10, 5, 5)}, "[5]", "[5]"},
 		"points without times":    {[][]gpx.Point{seg(46, 10, 0, 5)}, "", "[5]"},
@@ -136,7 +136,7 @@ func TestLines(t *testing.T) {
 			}}
 			run, err := r.collector().Region(t.Context(), s, region(), f)
 			require.NoError(t, err)
-			want := map[bool]string{true: c.cloud, false: c.files}[needTimes]
+			want := map[bool]string{true: c.timed, false: c.any}[needTimes]
 			got := ""
 			for _, k := range r.list() {
 				var n []int

@@ -40,6 +40,9 @@ func (e *OffError) Error() string {
 	return fmt.Sprintf("%s %s is switched off: set its enabled to true", e.What, e.Name)
 }
 
+// Refused reports true.
+func (e *OffError) Refused() bool { return true }
+
 // Allow returns the accepted record of a source, or a *RefusedError: no record,
 // one that cannot be read, two of them or any status but accepted do not let a
 // source run.

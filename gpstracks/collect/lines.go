@@ -13,7 +13,8 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
 )
 
-// Where a line ends although the source goes on: nobody knows what was between.
+// Where a line of anonymous points ends although the source goes on: nobody knows
+// what was between. Lines of files end where their authors ended them.
 const (
 	maxPause = 5 * time.Minute
 	maxStep  = 3000.0 // metres
@@ -49,13 +50,24 @@ type drawn struct {
 	lines  orb.MultiLineString
 	speeds []float64 // metres a second between points
 	day    time.Time // of the first point that has one
+	lost   []gpstracks.Reason
 }
 
-// draw makes lines of the segments. If times are needed, a segment without them
-// is left out: its points are not in the order in which somebody went.
-func draw(t gpx.Track, needTimes bool) (d drawn) {
+// draw makes a line of each segment, as it was written. Anonymous points are what
+// is in a box, of people who do not show themselves: their lines end at gaps, and
+// if times are needed, a segment without them is left out, as its points are not in
+// the order in which somebody went.
+func draw(t gpx.Track, s Source) (d drawn) {
+	anonymous := s.Kind == OSM
+	if t.BadPoints > 0 {
+		d.lose(gpstracks.ReasonBadPoints)
+	}
+	if t.BadTimes > 0 {
+		d.lose(gpstracks.ReasonBadTimes)
+	}
 	for _, segment := range t.Segments {
-		if needTimes && cloud(segment) {
+		if anonymous && s.NeedTimes && cloud(segment) {
+			d.lose(gpstracks.ReasonNoTimes)
 			continue
 		}
 		var line orb.LineString
@@ -63,13 +75,14 @@ func draw(t gpx.Track, needTimes bool) (d drawn) {
 			if d.day.IsZero() {
 				d.day = p.Time
 			}
-			if i > 0 && continues(segment[i-1], p) {
-				if pause := p.Time.Sub(segment[i-1].Time).Seconds(); pause > 0 && !segment[i-1].Time.IsZero() && !p.Time.IsZero() {
-					d.speeds = append(d.speeds, gpstracks.Distance(segment[i-1].At, p.At)/pause)
-				}
-			} else {
+			switch {
+			case i == 0:
+			case anonymous && !continues(segment[i-1], p):
+				d.lose(gpstracks.ReasonGaps)
 				d.end(line)
 				line = nil
+			default:
+				d.speed(segment[i-1], p)
 			}
 			line = append(line, p.At)
 		}
@@ -78,10 +91,41 @@ func draw(t gpx.Track, needTimes bool) (d drawn) {
 	return d
 }
 
+func (d *drawn) speed(a, b gpx.Point) {
+	if a.Time.IsZero() || b.Time.IsZero() {
+		return
+	}
+	if pause := b.Time.Sub(a.Time).Seconds(); pause > 0 {
+		d.speeds = append(d.speeds, gpstracks.Distance(a.At, b.At)/pause)
+	}
+}
+
 func (d *drawn) end(line orb.LineString) {
-	if len(line) > 1 {
+	switch {
+	case len(line) == 0:
+	case len(line) == 1:
+		d.lose(gpstracks.ReasonOnePoint)
+	case !slices.ContainsFunc(line, func(p orb.Point) bool { return p != line[0] }):
+		d.lose(gpstracks.ReasonOnePlace)
+	default:
 		d.lines = append(d.lines, line)
 	}
+}
+
+func (d *drawn) lose(why gpstracks.Reason) {
+	if !slices.Contains(d.lost, why) {
+		d.lost = append(d.lost, why)
+	}
+}
+
+// reason is why nothing is drawn.
+func (d *drawn) reason() gpstracks.Reason {
+	for _, why := range gpstracks.Reasons() {
+		if slices.Contains(d.lost, why) {
+			return why
+		}
+	}
+	return gpstracks.ReasonNoPoints
 }
 
 // join appends the tracks of the next page. The first of them may go on with the
@@ -102,7 +146,7 @@ func join(known, next []gpx.Track) []gpx.Track {
 	} else {
 		segments = append(segments, first.Segments...)
 	}
-	last.Segments, last.Bad = segments, last.Bad+first.Bad
+	last.Segments, last.BadPoints, last.BadTimes = segments, last.BadPoints+first.BadPoints, last.BadTimes+first.BadTimes
 	return append(known, next[1:]...)
 }
 
@@ -118,12 +162,12 @@ func sameTrack(a, b gpx.Track) bool {
 	return !from.Time.IsZero() && !to.Time.IsZero() && continues(from, to)
 }
 
-// convert makes a track that can be kept. ok is false if there is nothing to
-// draw, or the track is not one.
-func convert(t gpx.Track, s Source, l Licence) (k gpstracks.Track, ok bool) {
-	d := draw(t, s.NeedTimes)
+// convert makes a track that can be kept. changed is why it is not as the source
+// gave it; rejected, unless it is empty, why there is none.
+func convert(t gpx.Track, s Source, l Licence) (k gpstracks.Track, changed []gpstracks.Reason, rejected gpstracks.Reason) {
+	d := draw(t, s)
 	if len(d.lines) == 0 {
-		return k, false
+		return k, nil, d.reason()
 	}
 	k = gpstracks.Track{
 		Source: s.Name, Name: title(t.Name), Attribution: l.Attribution, RecordedOn: d.day, Lines: d.lines,
@@ -133,7 +177,10 @@ func convert(t gpx.Track, s Source, l Licence) (k gpstracks.Track, ok bool) {
 		k.URL = t.URL
 	}
 	k, err := gpstracks.Prepare(k)
-	return k, err == nil
+	if err != nil {
+		return k, nil, gpstracks.ReasonInvalid
+	}
+	return k, d.lost, ""
 }
 
 // title is a name without the ending of a file.

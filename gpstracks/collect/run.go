@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/paulmach/orb"
@@ -65,6 +66,7 @@ type job struct {
 	run     gpstracks.Run
 	source  Source
 	licence Licence
+	file    string          // being read; empty for a source that is asked
 	seen    map[string]bool // keys of a dry run
 }
 
@@ -138,12 +140,11 @@ func (c *Collector) closeOpen(ctx context.Context, source string) error {
 
 // end closes the row of the run. It is written although ctx has ended.
 func (j *job) end(ctx context.Context, err error) error {
-	var refused *RefusedError
-	var off *OffError
+	var refused interface{ Refused() bool }
 	switch {
 	case err == nil:
 		j.run.Status, j.run.Cursor = gpstracks.StatusDone, ""
-	case errors.As(err, &refused), errors.As(err, &off):
+	case errors.As(err, &refused) && refused.Refused():
 		j.run.Status, j.run.Error = gpstracks.StatusRefused, err.Error()
 	case ctx.Err() != nil:
 		j.run.Status, err = gpstracks.StatusBrokenOff, ctx.Err()
@@ -309,10 +310,15 @@ func (j *job) keep(ctx context.Context, raw []gpx.Track) error {
 	tracks := make([]gpstracks.Track, 0, len(raw))
 	for _, t := range raw {
 		j.run.Fetched++
-		k, ok := convert(t, j.source, j.licence)
-		if !ok {
-			j.run.Rejected++
+		k, changed, rejected := convert(t, j.source, j.licence)
+		if rejected != "" {
+			j.reject(rejected)
+			j.name("a track is not kept", t.Name, rejected)
 			continue
+		}
+		if len(changed) > 0 {
+			j.run.ChangedFor = j.run.ChangedFor.Add(changed...)
+			j.name("a track is kept without a part of it", t.Name, changed...)
 		}
 		k.LastSeenAt, k.RunID = j.run.StartedAt.UTC(), j.run.ID
 		tracks = append(tracks, k)
@@ -334,6 +340,24 @@ func (j *job) keep(ctx context.Context, raw []gpx.Track) error {
 		j.o.Changed(u.Changed...)
 	}
 	return nil
+}
+
+// reject counts a track that is not kept, or a file that gives none.
+func (j *job) reject(why gpstracks.Reason) {
+	j.run.Rejected++
+	j.run.RejectedFor = j.run.RejectedFor.Add(why)
+}
+
+// name logs a track of a file by its name: its operator can look at it.
+func (j *job) name(what, track string, why ...gpstracks.Reason) {
+	if j.file == "" {
+		return
+	}
+	words := make([]string, 0, len(why))
+	for _, r := range why {
+		words = append(words, r.Words())
+	}
+	j.o.Log.Warn(what, "file", j.file, "track", track, "why", strings.Join(words, ", "))
 }
 
 // count tells new tracks of a dry run from known ones. What a known one would be

@@ -110,7 +110,7 @@ func FuzzRead(f *testing.F) {
 				return
 			}
 			require.LessOrEqual(t, len(track.Name), limits.Text)
-			points += track.Bad
+			points += track.BadPoints
 			for _, segment := range track.Segments {
 				require.NotEmpty(t, segment)
 				points += len(segment)

@@ -1,5 +1,5 @@
-// Package gpx reads tracks from GPX 1.0 and 1.1 as a stream: a document of any
-// size costs the memory of its largest track. What a document may do to a
+// Package gpx reads tracks and routes from GPX 1.0 and 1.1 as a stream: a document
+// of any size costs the memory of its largest track. What a document may do to a
 // program is bounded by Limits.
 //
 // Elements are known by their local names, whatever their namespace. A document
@@ -24,7 +24,7 @@ import (
 // Limits bound one document. Zero values take the defaults of DefaultLimits.
 type Limits struct {
 	Bytes  int64 // after decompression
-	Points int   // of all tracks
+	Points int   // of all tracks and routes
 	Depth  int   // of elements in each other
 	Text   int   // bytes of one text, such as a name; more are cut off
 }
@@ -55,14 +55,15 @@ type Point struct {
 	Time time.Time
 }
 
-// Track is one trk element.
+// Track is one trk element, or one rte element: a track of one segment.
 type Track struct {
-	Name     string
-	Desc     string
-	Type     string
-	URL      string // url, or the address of the first link
-	Segments [][]Point
-	Bad      int // points that are not on earth; a segment ends at one
+	Name      string
+	Desc      string
+	Type      string
+	URL       string // url, or the address of the first link
+	Segments  [][]Point
+	BadPoints int // that are not on earth, and left out
+	BadTimes  int // that cannot be read; their points have none
 }
 
 // Error says what is wrong with a document.
@@ -186,7 +187,8 @@ func (d *document) next() (Track, error) {
 		if err != nil {
 			return Track{}, err
 		}
-		if start, ok := t.(xml.StartElement); ok && start.Name.Local == "trk" && d.depth == 2 {
+		start, ok := t.(xml.StartElement)
+		if name := start.Name.Local; ok && d.depth == 2 && (name == "trk" || name == "rte") {
 			return d.track()
 		}
 	}
@@ -238,6 +240,7 @@ func (d *document) text() (string, error) {
 func clipped(s string, n int) string { return strings.ToValidUTF8(s[:min(len(s), max(n, 0))], "") }
 
 func (d *document) track() (t Track, err error) {
+	var route []Point
 	err = d.children(func(e xml.StartElement) (err error) {
 		switch e.Name.Local {
 		case "name":
@@ -255,50 +258,59 @@ func (d *document) track() (t Track, err error) {
 			err = d.skip()
 		case "trkseg":
 			err = d.segment(&t)
+		case "rtept":
+			route, err = d.point(&t, route, e)
 		default:
 			err = d.skip()
 		}
 		return err
 	})
+	t.add(route)
 	return t, err
+}
+
+func (t *Track) add(segment []Point) {
+	if len(segment) > 0 {
+		t.Segments = append(t.Segments, segment)
+	}
 }
 
 func (d *document) segment(t *Track) error {
 	var points []Point
-	end := func() {
-		if len(points) > 0 {
-			t.Segments = append(t.Segments, points)
-		}
-		points = nil
-	}
-	err := d.children(func(e xml.StartElement) error {
+	err := d.children(func(e xml.StartElement) (err error) {
 		if e.Name.Local != "trkpt" {
 			return d.skip()
 		}
-		if d.points++; d.points > d.limits.Points {
-			return d.wrong("there are more than %d points", d.limits.Points)
+		points, err = d.point(t, points, e)
+		return err
+	})
+	t.add(points)
+	return err
+}
+
+// point reads a point and appends it, if it is on earth.
+func (d *document) point(t *Track, points []Point, e xml.StartElement) ([]Point, error) {
+	if d.points++; d.points > d.limits.Points {
+		return points, d.wrong("there are more than %d points", d.limits.Points)
+	}
+	lon, ok1 := coordinate(attribute(e, "lon"), 180)
+	lat, ok2 := coordinate(attribute(e, "lat"), 90)
+	p := Point{At: orb.Point{lon, lat}}
+	err := d.children(func(e xml.StartElement) error {
+		if e.Name.Local != "time" {
+			return d.skip()
 		}
-		lon, ok1 := coordinate(attribute(e, "lon"), 180)
-		lat, ok2 := coordinate(attribute(e, "lat"), 90)
-		p := Point{At: orb.Point{lon, lat}}
-		err := d.children(func(e xml.StartElement) error {
-			if e.Name.Local != "time" {
-				return d.skip()
-			}
-			text, err := d.text()
-			p.Time = instant(text)
-			return err
-		})
-		if ok1 && ok2 {
-			points = append(points, p)
-		} else {
-			t.Bad++
-			end()
+		text, err := d.text()
+		if p.Time = instant(text); p.Time.IsZero() && text != "" {
+			t.BadTimes++
 		}
 		return err
 	})
-	end()
-	return err
+	if !ok1 || !ok2 {
+		t.BadPoints++
+		return points, err
+	}
+	return append(points, p), err
 }
 
 func attribute(e xml.StartElement, name string) string {

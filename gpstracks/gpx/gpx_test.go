@@ -73,18 +73,24 @@ func TestVersion10(t *testing.T) {
 }
 
 // A device's GPX 1.1: links, extensions in other namespaces, offsets and
-// fractions of times, waypoints and routes, which are no tracks.
+// fractions of times, waypoints, which are no tracks, and a route, which is one.
 func TestVersion11(t *testing.T) {
 	t.Parallel()
 	tracks := readText(t, `<gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1" xmlns:x="urn:x">
 <metadata><name>not this one</name><link href="https://example.org/no"/></metadata>
-<wpt lat="1" lon="2"><name>nor this</name></wpt><rte><rtept lat="1" lon="2"/></rte>
+<wpt lat="1" lon="2"><name>nor this</name></wpt><rte><name>Plan</name><link href="https://example.org/r"/><type>hiking</type><rtept lat="1" lon="2"><name>Hut</name><time>2026-03-01T05:00:00Z</time></rtept>
+<extensions><x:rtept lat="9" lon="9"/></extensions><rtept lat="x" lon="2"/><rtept lat="1.5" lon="2"/></rte><rte><name>Nothing</name></rte>
 <trk><name>Ride <![CDATA[<b>&bold</b>]]></name><link href="https://example.org/a"><text>a</text></link><link href="https://example.org/b"/><type>cycling</type>
 <trkseg><trkpt lon="7.5" lat="46"><ele>500</ele><time>2026-03-01T05:00:01.500Z</time><extensions><x:hr><x:time>2001-01-01T00:00:00Z</x:time></x:hr></extensions></trkpt>
 <trkpt lon="7.6" lat="46"><time>2026-03-01T08:00:03+03:00</time></trkpt>
 <trkpt lon="7.7" lat="46"><time>yesterday</time></trkpt></trkseg></trk></gpx>`)
-	require.Len(t, tracks, 1)
-	got := tracks[0]
+	require.Len(t, tracks, 3)
+	plan := gpx.Track{Name: "Plan", URL: "https://example.org/r", Type: "hiking", BadPoints: 1, Segments: [][]gpx.Point{{
+		{At: orb.Point{2, 1}, Time: time.Date(2026, 3, 1, 5, 0, 0, 0, time.UTC)}, {At: orb.Point{2, 1.5}},
+	}}}
+	require.Equal(t, []gpx.Track{plan, {Name: "Nothing"}}, tracks[:2])
+	got := tracks[2]
+	require.Equal(t, 1, got.BadTimes)
 	require.Equal(t, []string{"Ride <b>&bold</b>", "https://example.org/a", "cycling"}, []string{got.Name, got.URL, got.Type})
 	var times []string
 	for _, p := range got.Segments[0] {
@@ -94,7 +100,7 @@ func TestVersion11(t *testing.T) {
 	require.True(t, got.Segments[0][2].Time.IsZero())
 }
 
-// Points that are nowhere are counted, and a segment ends at one.
+// Points that are nowhere are counted and left out, and the segment goes on.
 func TestBadCoordinates(t *testing.T) {
 	t.Parallel()
 	bad := []string{
@@ -103,8 +109,8 @@ func TestBadCoordinates(t *testing.T) {
 	}
 	for _, b := range bad {
 		got := readText(t, `<gpx><trk><trkseg><trkpt lat="46" lon="7"/><trkpt `+b+`/><trkpt lat="47" lon="8"/><trkpt lat="-90" lon="180"/></trkseg></trk></gpx>`)[0]
-		require.Equal(t, 1, got.Bad, b)
-		require.Equal(t, [][]gpx.Point{{{At: orb.Point{7, 46}}}, {{At: orb.Point{8, 47}}, {At: orb.Point{180, -90}}}}, got.Segments, b)
+		require.Equal(t, 1, got.BadPoints, b)
+		require.Equal(t, [][]gpx.Point{{{At: orb.Point{7, 46}}, {At: orb.Point{8, 47}}, {At: orb.Point{180, -90}}}}, got.Segments, b)
 	}
 }
 
@@ -146,6 +152,8 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	points := "<gpx><trk><trkseg>" + strings.Repeat(`<trkpt lat="46" lon="7"/>`, 11) + "</trkseg></trk></gpx>"
 	_, err := read(strings.NewReader(points), gpx.Limits{Points: 10})
+	require.EqualError(t, err, "GPX line 1: there are more than 10 points")
+	_, err = read(strings.NewReader(strings.NewReplacer("trkseg", "rte", "trkpt", "rtept", "<trk>", "", "</trk>", "").Replace(points)), gpx.Limits{Points: 10})
 	require.EqualError(t, err, "GPX line 1: there are more than 10 points")
 	_, err = read(strings.NewReader(points), gpx.Limits{Bytes: 100})
 	require.EqualError(t, err, "GPX: the document is longer than 100 bytes")

@@ -28,6 +28,8 @@ func runs(k *kit) {
 	second := gpstracks.Run{Source: "osm", DryRun: true, StartedAt: day().Add(time.Hour), Status: gpstracks.StatusRunning}
 	second.ID = save(second)
 	second.Status, second.Fetched, second.Bytes = gpstracks.StatusDone, 7, 1<<40
+	second.Rejected, second.RejectedFor = 3, gpstracks.Tally{gpstracks.ReasonOnePoint: 1, gpstracks.ReasonGaps: 2}
+	second.ChangedFor = gpstracks.Tally{gpstracks.ReasonBadTimes: 4}
 	require.Equal(k, second.ID, save(second))
 	last, err = k.s.LastRuns(k.Context())
 	require.NoError(k, err)

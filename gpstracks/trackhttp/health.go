@@ -35,6 +35,9 @@ type LastRun struct {
 	Updated    int        `json:"updated"`
 	Duplicates int        `json:"duplicates"`
 	Rejected   int        `json:"rejected"`
+
+	RejectedFor gpstracks.Tally `json:"rejected_for"` // why: a number for each gpstracks.Reason
+	ChangedFor  gpstracks.Tally `json:"changed_for"`  // why tracks were not kept as the source gave them
 }
 
 // CacheHealth is the state of the tile cache.
@@ -80,6 +83,7 @@ func lastRun(runs []gpstracks.Run, source string) *LastRun {
 		l := &LastRun{
 			Status: string(r.Status), Region: r.Region, StartedAt: r.StartedAt.UTC(),
 			Inserted: r.Inserted, Updated: r.Updated, Duplicates: r.Duplicates, Rejected: r.Rejected,
+			RejectedFor: r.RejectedFor.Add(), ChangedFor: r.ChangedFor.Add(), // {} rather than null
 		}
 		if !r.FinishedAt.IsZero() {
 			at := r.FinishedAt.UTC()

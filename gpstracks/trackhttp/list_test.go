@@ -252,12 +252,14 @@ func TestHealth(t *testing.T) {
 	r := newRig(t, trackhttp.Options{Sources: []trackhttp.Source{{"osm", true, "accepted"}, {"club", false, "proposed"}}})
 	r.put(alps("ridge"))
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	_, err := r.store.SaveRun(t.Context(), gpstracks.Run{Source: "osm", Region: "alps", Status: "done", StartedAt: at, FinishedAt: at.Add(time.Minute), Inserted: 4, Error: "x"})
+	_, err := r.store.SaveRun(t.Context(), gpstracks.Run{Source: "osm", Region: "alps", Status: "done", StartedAt: at, FinishedAt: at.Add(time.Minute), Inserted: 4, Error: "x",
+		Rejected: 3, RejectedFor: gpstracks.Tally{gpstracks.ReasonOnePoint: 2, gpstracks.ReasonGaps: 1}})
 	require.NoError(t, err)
 	w := r.get("/health")
 	require.JSONEq(t, `{"status": "ok", "tracks": 1, "cache": {"size": 0, "capacity": 1024, "hits": 0, "misses": 0}, "sources": [
 		{"name": "osm", "enabled": true, "decision": "accepted", "last_run": {"status": "done", "region": "alps", "started_at": "2026-03-04T05:06:07Z",
-			"finished_at": "2026-03-04T05:07:07Z", "inserted": 4, "updated": 0, "duplicates": 0, "rejected": 0}},
+			"finished_at": "2026-03-04T05:07:07Z", "inserted": 4, "updated": 0, "duplicates": 0, "rejected": 3,
+			"rejected_for": {"one_point": 2, "gaps": 1}, "changed_for": {}}},
 		{"name": "club", "enabled": false, "decision": "proposed", "last_run": null}]}`, w.Body.String())
 	require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
 }

@@ -1,0 +1,268 @@
+package collect_test
+
+import (
+	"context"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/paulmach/orb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/collect"
+	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
+)
+
+// document is a file of one track, or of one route, as exporters write them.
+func document(route bool, segments ...[]gpx.Point) string {
+	kind, segment, point := "trk", "trkseg", "trkpt"
+	if route {
+		kind, segment, point = "rte", "", "rtept"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `<gpx version="1.1"><%s><name>of its author</name>`, kind)
+	for _, points := range segments {
+		b.WriteString(strings.ReplaceAll("<"+segment+">", "<>", ""))
+		for _, p := range points {
+			fmt.Fprintf(&b, `<%s lat="%.7f" lon="%.7f">`, point, p.At[1], p.At[0])
+			if !p.Time.IsZero() {
+				fmt.Fprintf(&b, "<time>%s</time>", p.Time.Format(time.RFC3339))
+			}
+			fmt.Fprintf(&b, "</%s>", point)
+		}
+		b.WriteString(strings.ReplaceAll("</"+segment+">", "</>", ""))
+	}
+	fmt.Fprintf(&b, "</%s></gpx>", kind)
+	return b.String()
+}
+
+// reading is what another reader makes of a file: its own XML, and chords of a
+// sphere instead of the haversine formula.
+type reading struct {
+	metres float64
+	bounds orb.Bound
+	day    string
+	lines  int
+}
+
+func independent(t *testing.T, text string) (r reading) {
+	t.Helper()
+	type point struct {
+		Lat  float64 `xml:"lat,attr"`
+		Lon  float64 `xml:"lon,attr"`
+		Time string  `xml:"time"`
+	}
+	var file struct {
+		Segments []struct {
+			Points []point `xml:"trkpt"`
+		} `xml:"trk>trkseg"`
+		Route []point `xml:"rte>rtept"`
+	}
+	require.NoError(t, xml.Unmarshal([]byte(text), &file))
+	place := func(p point) [3]float64 {
+		lat, lon := p.Lat*math.Pi/180, p.Lon*math.Pi/180
+		return [3]float64{math.Cos(lat) * math.Cos(lon), math.Cos(lat) * math.Sin(lon), math.Sin(lat)}
+	}
+	r.bounds = orb.Bound{Min: orb.Point{180, 90}, Max: orb.Point{-180, -90}}
+	lines := [][]point{file.Route}
+	for _, s := range file.Segments {
+		lines = append(lines, s.Points)
+	}
+	for _, line := range lines {
+		if len(line) > 1 {
+			r.lines++
+		}
+		for i, p := range line {
+			r.bounds = r.bounds.Extend(orb.Point{p.Lon, p.Lat})
+			if r.day == "" && p.Time != "" {
+				r.day = p.Time[:10]
+			}
+			if i > 0 {
+				a, b := place(line[i-1]), place(p)
+				r.metres += 2 * 6_371_000 * math.Asin(math.Sqrt((a[0]-b[0])*(a[0]-b[0])+(a[1]-b[1])*(a[1]-b[1])+(a[2]-b[2])*(a[2]-b[2]))/2)
+			}
+		}
+	}
+	return r
+}
+
+// leg goes on from the last point: n steps of so many degrees and seconds; no
+// seconds, no times.
+func leg(points []gpx.Point, east, north float64, seconds, n int) []gpx.Point {
+	if len(points) == 0 {
+		points = []gpx.Point{{At: orb.Point{7.5, 46.5}}}
+		if seconds > 0 {
+			points[0].Time = start()
+		}
+	}
+	for range n {
+		p := points[len(points)-1]
+		p.At = orb.Point{p.At[0] + east, p.At[1] + north}
+		if p.Time = p.Time.Add(time.Duration(seconds) * time.Second); seconds == 0 {
+			p.Time = time.Time{}
+		}
+		points = append(points, p)
+	}
+	return points
+}
+
+// Whatever exporters write into a segment, its author meant it as one line: its
+// length, bounds and day are those that any other reader finds.
+func TestAuthorsLine(t *testing.T) {
+	t.Parallel()
+	walk := leg(nil, 0.0001, 0.0001, 8, 60)
+	late := leg(leg(nil, 0.3, 0.2, 3600, 1), 0.0001, 0, 8, 60)
+	backwards := leg(nil, 0.0002, 0.0001, 8, 40)
+	for i := range backwards {
+		backwards[i].Time = start().Add(-time.Duration(i) * time.Minute)
+	}
+	same := leg(nil, 0.001, 0.002, 8, 40)
+	for i := range same {
+		same[i].Time = start()
+	}
+	few := leg(nil, 0.001, 0.002, 0, 40)
+	few[17].Time = start()
+	for what, segments := range map[string][][]gpx.Point{
+		"a satellite messenger, ten minutes apart":         {leg(nil, 0.05, 0.03, 600, 50)},
+		"a tracker at sea, an hour apart":                  {leg(nil, 0.2, -0.1, 3600, 30)},
+		"a night in the hut":                               {leg(leg(walk, 0, 0.0001, 9*3600, 1), 0.0001, 0.0001, 8, 60)},
+		"a pause of a minute more than the rule of clouds": {leg(leg(walk, 0, 0.0001, 360, 1), 0.0001, 0.0001, 8, 60)},
+		"a ferry without points":                           {leg(leg(walk, 0.4, 0.3, 5400, 1), 0.0001, 0.0001, 8, 60)},
+		"a tunnel":                                         {leg(leg(walk, 0.1, 0.05, 200, 1), 0.0001, 0.0001, 8, 60)},
+		"a high-speed train":                               {leg(nil, 0.005, 0.004, 7, 200)},
+		"an airliner":                                      {leg(nil, 0.1, 0.05, 30, 200)},
+		"a planned tour with computed times":               {leg(leg(leg(nil, 0.01, 0.02, 500, 9), 0.06, 0.01, 4000, 5), 0.002, 0, 30, 40)},
+		"a planned tour without times":                     {leg(leg(nil, 0.06, 0.07, 0, 9), 0.001, 0, 0, 40)},
+		"one time for all":                                 {same},
+		"a time at one point":                              {few},
+		"a track that was turned round":                    {backwards},
+		"several segments":                                 {walk, late, leg(nil, -0.001, 0.0001, 700, 30)},
+		"two points":                                       {leg(nil, 1.5, 0.7, 0, 1)},
+	} {
+		for _, route := range []bool{false, true} {
+			if route {
+				segments = segments[:1]
+			}
+			for _, s := range []collect.Source{local(), source()} { // whoever's tracks the file holds
+				r := newRig(t)
+				text := document(route, segments...)
+				opened := false
+				run, err := r.collector().Import(t.Context(), s, []collect.File{gpxFile(&opened, text)}, gpx.Limits{}, nil)
+				require.NoError(t, err)
+				require.Equal(t, []int{1, 1, 0}, []int{run.Fetched, run.Inserted, run.Rejected}, what)
+				require.Empty(t, run.ChangedFor, what)
+				want, got := independent(t, text), r.list()[0]
+				require.Equal(t, want.lines, len(got.Lines), what)
+				require.InEpsilon(t, want.metres, got.LengthM, 0.0005, what)
+				require.Equal(t, want.bounds, got.Bounds, what)
+				day := ""
+				if !got.RecordedOn.IsZero() {
+					day = got.RecordedOn.Format(time.DateOnly)
+				}
+				require.Equal(t, want.day, day, what)
+			}
+		}
+	}
+}
+
+// The same lines from a source of anonymous points end at their gaps, and the run
+// says so.
+func TestAnonymousGaps(t *testing.T) {
+	t.Parallel()
+	walk := leg(nil, 0.0001, 0.0001, 8, 60)
+	for what, c := range map[string]struct {
+		points            []gpx.Point
+		lines             int
+		rejected, changed gpstracks.Tally
+	}{
+		"whole":    {walk, 1, nil, nil},
+		"a pause":  {leg(leg(walk, 0, 0.0001, 360, 1), 0.0001, 0.0001, 8, 60), 2, nil, gpstracks.Tally{gpstracks.ReasonGaps: 1}},
+		"a step":   {leg(leg(walk, 0.4, 0.3, 200, 1), 0.0001, 0.0001, 8, 60), 2, nil, gpstracks.Tally{gpstracks.ReasonGaps: 1}},
+		"far":      {leg(nil, 0.05, 0.03, 600, 50), 0, gpstracks.Tally{gpstracks.ReasonGaps: 1}, nil},
+		"too long": {leg(nil, 0.000001, 0, 8, gpstracks.MaxPoints), 0, gpstracks.Tally{gpstracks.ReasonInvalid: 1}, nil},
+		"no times": {leg(nil, 0.0001, 0, 0, 50), 0, gpstracks.Tally{gpstracks.ReasonNoTimes: 1}, nil},
+	} {
+		r := newRig(t)
+		f := &feed{page: func(_ context.Context, box orb.Bound, _ string) (p collect.Page, err error) {
+			if box.Min == region().Areas[0].Bounds.Min {
+				p.Tracks = []gpx.Track{{Segments: [][]gpx.Point{c.points}}}
+			}
+			return p, nil
+		}}
+		run, err := r.collector().Region(t.Context(), source(), region(), f)
+		require.NoError(t, err)
+		require.Equal(t, []gpstracks.Tally{c.rejected, c.changed}, []gpstracks.Tally{run.RejectedFor, run.ChangedFor}, what)
+		require.Equal(t, run.Rejected, len(run.RejectedFor), what)
+		lines := 0
+		for _, k := range r.list() {
+			lines += len(k.Lines)
+		}
+		require.Equal(t, c.lines, lines, what)
+	}
+}
+
+// Nothing is left out without a word: each track and file that is not kept, or
+// not as it was written, counts for its reason, is named in the log, and is found
+// in the row of the run.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	at := func(places ...string) string {
+		text := ""
+		for _, p := range places {
+			lat, rest, _ := strings.Cut(p, " ")
+			lon, time, _ := strings.Cut(rest, " ")
+			text += fmt.Sprintf(`<trkpt lat="%s" lon="%s"><time>%s</time></trkpt>`, lat, lon, time)
+		}
+		return text
+	}
+	seg := func(places ...string) string { return "<trkseg>" + at(places...) + "</trkseg>" }
+	trk := func(segments ...string) string {
+		return "<gpx><trk><name>T</name>" + strings.Join(segments, "") + "</trk></gpx>"
+	}
+	type tally = gpstracks.Tally
+	for what, c := range map[string]struct {
+		text              string
+		rejected, changed tally
+	}{
+		"whole":                  {trk(seg("46 7", "46.1 7")), nil, nil},
+		"cut off":                {"<gpx><trk>", tally{gpstracks.ReasonUnreadable: 1}, nil},
+		"another format":         {"<kml/>", tally{gpstracks.ReasonUnreadable: 1}, nil},
+		"waypoints only":         {`<gpx><wpt lat="46" lon="7"/></gpx>`, tally{gpstracks.ReasonNoTracks: 1}, nil},
+		"an empty track":         {trk(), tally{gpstracks.ReasonNoPoints: 1}, nil},
+		"an empty route":         {"<gpx><rte/></gpx>", tally{gpstracks.ReasonNoPoints: 1}, nil},
+		"one point":              {trk(seg("46 7")), tally{gpstracks.ReasonOnePoint: 1}, nil},
+		"points apart":           {trk(seg("46 7"), seg("46.1 7")), tally{gpstracks.ReasonOnePoint: 1}, nil},
+		"in one place":           {trk(seg("46 7", "46 7", "46 7")), tally{gpstracks.ReasonOnePlace: 1}, nil},
+		"nowhere on earth":       {trk(seg("undefined 7", "46 NaN")), tally{gpstracks.ReasonBadPoints: 1}, nil},
+		"one on earth":           {trk(seg("46 7", "100 0")), tally{gpstracks.ReasonBadPoints: 1}, nil},
+		"one not on earth":       {trk(seg("46 7", "100 0", "46.1 7")), nil, tally{gpstracks.ReasonBadPoints: 1}},
+		"a time that is none":    {trk(seg("46 7 yesterday", "46.1 7 2026-05-01T08:00:00Z")), nil, tally{gpstracks.ReasonBadTimes: 1}},
+		"a point beside":         {trk(seg("46 7", "46.1 7"), seg("47 7")), nil, tally{gpstracks.ReasonOnePoint: 1}},
+		"a place beside":         {trk(seg("47 7", "47 7"), seg("46 7", "46.1 7")), nil, tally{gpstracks.ReasonOnePlace: 1}},
+		"several, each one time": {trk(seg("47 7"), seg("47 8"), seg("46 7", "99 9", "46.1 7")), nil, tally{gpstracks.ReasonOnePoint: 1, gpstracks.ReasonBadPoints: 1}},
+	} {
+		r := newRig(t)
+		var log strings.Builder
+		r.o.Log = slog.New(slog.NewTextHandler(&log, nil))
+		var bad []string
+		file := func(text string) collect.File {
+			return collect.File{Name: "a.gpx", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
+		}
+		files := []collect.File{file(c.text), file(trk(seg("40 7", "41 7")))}
+		run, err := r.collector().Import(t.Context(), local(), files, gpx.Limits{}, func(name string, _ error) { bad = append(bad, name) })
+		require.NoError(t, err)
+		require.Equal(t, []tally{c.rejected, c.changed}, []tally{run.RejectedFor, run.ChangedFor}, what)
+		require.Equal(t, len(c.rejected), run.Rejected, what)
+		require.Equal(t, 2-len(c.rejected), run.Inserted, what)
+		require.Equal(t, c.rejected, r.runs()[0].RejectedFor, what)
+		require.Equal(t, c.changed, r.runs()[0].ChangedFor, what)
+		named := len(bad) + strings.Count(log.String(), "file=a.gpx")
+		require.Equal(t, c.rejected != nil || c.changed != nil, named == 1, "%s: %s %v", what, log.String(), bad)
+	}
+}

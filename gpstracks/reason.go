@@ -1,0 +1,73 @@
+package gpstracks
+
+import "maps"
+
+// Reason says why a track was not kept, or not as its source gave it. Its text is
+// stored, and part of what health answers.
+type Reason string
+
+// The reasons. The first two are of files, which count as one track each.
+const (
+	ReasonUnreadable Reason = "unreadable" // the file cannot be read whole
+	ReasonNoTracks   Reason = "no_tracks"  // the file holds neither tracks nor routes
+	ReasonNoTimes    Reason = "no_times"   // anonymous points without times: in no order
+	ReasonGaps       Reason = "gaps"       // anonymous points with something missing between them: a line ends there
+	ReasonBadPoints  Reason = "bad_points" // points that are not on earth
+	ReasonOnePlace   Reason = "one_place"  // a segment whose points are all the same
+	ReasonOnePoint   Reason = "one_point"  // a segment of a single point
+	ReasonNoPoints   Reason = "no_points"
+	ReasonInvalid    Reason = "invalid"   // Prepare refuses it: more than MaxPoints
+	ReasonBadTimes   Reason = "bad_times" // times that cannot be read; the points stay
+)
+
+// Reasons are all reasons. Where several hold for a track that is not kept, the
+// first one counts.
+func Reasons() []Reason {
+	return []Reason{
+		ReasonUnreadable, ReasonNoTracks, ReasonNoTimes, ReasonGaps, ReasonBadPoints, ReasonOnePlace, ReasonOnePoint, ReasonNoPoints,
+		ReasonInvalid, ReasonBadTimes,
+	}
+}
+
+// Words is the reason for people: what of the track was left out, or what it is.
+func (r Reason) Words() string {
+	switch r {
+	case ReasonUnreadable:
+		return "the file cannot be read"
+	case ReasonNoTracks:
+		return "the file holds no track and no route"
+	case ReasonNoTimes:
+		return "anonymous points without times"
+	case ReasonGaps:
+		return "gaps between anonymous points"
+	case ReasonBadPoints:
+		return "points that are not on earth"
+	case ReasonOnePlace:
+		return "a line that stays in one place"
+	case ReasonOnePoint:
+		return "a line of a single point"
+	case ReasonNoPoints:
+		return "no points"
+	case ReasonInvalid:
+		return "more points than a track may have"
+	case ReasonBadTimes:
+		return "times that cannot be read"
+	}
+	return string(r)
+}
+
+// Tally is a number of tracks for each reason; nil if there is none. It is a value:
+// Add makes a new one.
+type Tally map[Reason]int
+
+// Add is the tally with one track more for each of the reasons.
+func (t Tally) Add(reasons ...Reason) Tally {
+	sum := maps.Clone(t)
+	if sum == nil {
+		sum = Tally{}
+	}
+	for _, r := range reasons {
+		sum[r]++
+	}
+	return sum
+}
