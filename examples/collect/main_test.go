@@ -196,7 +196,7 @@ func TestFiles(t *testing.T) {
 	require.Contains(t, errs, "cut.GPX")
 	require.Contains(t, errs, "passed over\" ending=.fit files=1")
 	require.Contains(t, errs, "passed over\" ending=.txt files=1")
-	require.Contains(t, errs, `msg="a track is not kept" file=`+filepath.Join(d.dir, "tours", "empty.gpx"))
+	require.Contains(t, errs, `msg="a track is not kept as it was written" file=`+filepath.Join(d.dir, "tours", "empty.gpx"))
 	require.ElementsMatch(t, []string{"local Wengen – Männlichen", "local Round the valley by bike", "local "}, d.tracks())
 	code, out, _ = d.run("--file", filepath.Join(d.dir, "tours", "a, b", "hike.gpx"), "--source", "osm", "--dry-run")
 	require.Equal(t, exitOK, code)

@@ -313,12 +313,12 @@ func (j *job) keep(ctx context.Context, raw []gpx.Track) error {
 		k, changed, rejected := convert(t, j.source, j.licence)
 		if rejected != "" {
 			j.reject(rejected)
-			j.name("a track is not kept", t.Name, rejected)
+			j.name(t.Name, false, rejected)
 			continue
 		}
 		if len(changed) > 0 {
 			j.run.ChangedFor = j.run.ChangedFor.Add(changed...)
-			j.name("a track is kept without a part of it", t.Name, changed...)
+			j.name(t.Name, true, changed...)
 		}
 		k.LastSeenAt, k.RunID = j.run.StartedAt.UTC(), j.run.ID
 		tracks = append(tracks, k)
@@ -348,8 +348,8 @@ func (j *job) reject(why gpstracks.Reason) {
 	j.run.RejectedFor = j.run.RejectedFor.Add(why)
 }
 
-// name logs a track of a file by its name: its operator can look at it.
-func (j *job) name(what, track string, why ...gpstracks.Reason) {
+// name logs a track of a file, which its operator can look at.
+func (j *job) name(track string, kept bool, why ...gpstracks.Reason) {
 	if j.file == "" {
 		return
 	}
@@ -357,7 +357,7 @@ func (j *job) name(what, track string, why ...gpstracks.Reason) {
 	for _, r := range why {
 		words = append(words, r.Words())
 	}
-	j.o.Log.Warn(what, "file", j.file, "track", track, "why", strings.Join(words, ", "))
+	j.o.Log.Warn("a track is not kept as it was written", "file", j.file, "track", track, "kept", kept, "why", strings.Join(words, ", "))
 }
 
 // count tells new tracks of a dry run from known ones. What a known one would be
