@@ -16,7 +16,7 @@ const (
 	ReasonOnePlace   Reason = "one_place"  // a segment whose points are all the same
 	ReasonOnePoint   Reason = "one_point"  // a segment of a single point
 	ReasonNoPoints   Reason = "no_points"
-	ReasonInvalid    Reason = "invalid"   // Prepare refuses it: more than MaxPoints
+	ReasonInvalid    Reason = "invalid"   // Prepare refuses it, as for more than MaxPoints
 	ReasonBadTimes   Reason = "bad_times" // times that cannot be read; the points stay
 )
 
@@ -49,7 +49,7 @@ func (r Reason) Words() string {
 	case ReasonNoPoints:
 		return "no points"
 	case ReasonInvalid:
-		return "more points than a track may have"
+		return "what no track may be, such as of too many points"
 	case ReasonBadTimes:
 		return "times that cannot be read"
 	}
