@@ -196,7 +196,7 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 	}
 	for i, f := range d.Effects {
 		if f.Kind == stage.EffectAskCI {
-			out.Jobs = append(out.Jobs, askCIJob(next, f, waitsSince(ev, f, now), now))
+			out.Jobs = append(out.Jobs, askCIJob(next, f, waitsSince(ev, f, now), now, lastLook(ev)))
 			continue
 		}
 		out.Jobs = append(out.Jobs, effectJob(next, p, f, effectKey(next, d.State.Seq, i)))

@@ -94,7 +94,7 @@ func TestBudgetOfATask(t *testing.T) {
 		require.Zero(r, job.Attempt, "it was never claimed: the hold came with the decision")
 		x, err := r.engine.Explain(context.Background(), task.ID)
 		require.NoError(r, err)
-		require.Equal(r, why, x.Blockers[0].Text, "why says the same")
+		require.Equal(r, why, x.Blockers[0].Why, "why says the same")
 		v, err := r.engine.QueueView(context.Background())
 		require.NoError(r, err)
 		require.Zero(r, v.Workers.Running)

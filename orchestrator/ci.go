@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
@@ -21,6 +23,14 @@ func waitsSince(ev stage.Event, f stage.Effect, now time.Time) time.Time {
 		return ev.Since
 	}
 	return now
+}
+
+// lastLook is why a look at CI has decided nothing; empty for another event.
+func lastLook(ev stage.Event) string {
+	if ev.On != stage.OnCI || ev.Verdict.Outcome != stage.Defer {
+		return ""
+	}
+	return strings.TrimPrefix(ev.Verdict.Reason, checks.CIGreen+": ")
 }
 
 // hopeless says in the event when waiting for CI any longer cannot help: it has lasted too

@@ -69,7 +69,7 @@ func TestDependencies(t *testing.T) {
 		x, err := r.engine.Explain(context.Background(), r.task(third).ID)
 		require.NoError(r, err)
 		require.Contains(r, x.Summary, "APP-1 (task 1) is not finished")
-		require.Equal(r, "when APP-1 (task 1) is done or stopped", x.Blockers[0].Unblocks)
+		require.Equal(r, "Wait until APP-1 (task 1) is done or stopped, or remove the relation", x.Blockers[0].Do)
 		r.move(appProject, first, stage.StatusApproved)
 		r.settle(time.Minute)
 		require.Equal(r, stage.Done, r.task(first).State.Stage)
@@ -283,9 +283,9 @@ func TestDependencyAgainstTheSerialGate(t *testing.T) {
 		require.NoError(r, err)
 		var ends []string
 		for _, b := range x.Blockers {
-			ends = append(ends, b.Unblocks)
+			ends = append(ends, b.Do)
 		}
-		require.ElementsMatch(r, []string{"when APP-1 (task 1) of acme/app is done or stopped", "remove one of these relations, or stop one of the tasks"}, ends)
+		require.ElementsMatch(r, []string{"Wait until APP-1 (task 1) of acme/app is done, or stop it", "Remove one of these relations, or stop one of the tasks"}, ends)
 		r.board.Block(one)
 		r.hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: appProject, ItemID: one, ActorID: "kim"})
 		r.settle(20 * time.Second)

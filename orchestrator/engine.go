@@ -74,8 +74,11 @@ type Options struct {
 	Poll           time.Duration   // how often queues are looked at without a hint; default 1 s
 	StatusDefer    time.Duration   // how long a board event waits before it looks at the board again; default 500 ms
 	CIWait         time.Duration   // how long a task waits for the CI of a commit before a person is asked; default 6 h
-	Stage          stage.Options
-	Worker         string // name of this process in claims; default "worker"
+	// Columns is what a board was last seen to have, by tracker project, and whether it was
+	// seen; nil = that is not known.
+	Columns func(trackerProject string) (columns map[stage.Status]string, seen bool)
+	Stage   stage.Options
+	Worker  string // name of this process in claims; default "worker"
 }
 
 func (o *Options) defaults() {

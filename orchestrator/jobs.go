@@ -31,6 +31,7 @@ type triggerPayload struct {
 	TaskID int64       `json:"task_id"`
 	Event  stage.Event `json:"event"`
 	Run    *AgentRun   `json:"agent_run,omitempty"` // the record that comes with an agent's result
+	Last   string      `json:"last,omitempty"`      // of a timer: why the look before has decided nothing
 }
 
 // agentPayload is an agent job.
@@ -42,7 +43,7 @@ type agentPayload struct {
 // TrackerJob makes the event job of a tracker's webhook.
 func TrackerJob(h tracker.Hook) queue.Job {
 	return queue.Job{
-		Pool: poolBoardEvents, Kind: KindTracker, Key: itemKey(h.ItemID) + "/board", Payload: encode(h),
+		Pool: poolBoardEvents, Kind: KindTracker, Key: boardKey(h.ItemID), Payload: encode(h),
 	}
 }
 
@@ -70,6 +71,9 @@ func TriggerJob(e Effect, ev stage.Event) queue.Job {
 }
 
 func itemKey(itemID string) string { return "item/" + itemID }
+
+// boardKey orders the tracker's webhooks of a work item.
+func boardKey(itemID string) string { return itemKey(itemID) + "/board" }
 
 // agentJob makes the job of a launch.
 func agentJob(t Task, l stage.Launch) queue.Job {
@@ -135,12 +139,13 @@ func originalKey(key string) string {
 }
 
 // askCIJob makes the timer that looks at CI again, of which results are waited for since
-// a moment. It has no key: a job that
+// a moment, after a look that has decided nothing because of last. It has no key: a job that
 // waits for its time keeps its place in the order, and would hold up every other
 // event of the item meanwhile.
-func askCIJob(t Task, f stage.Effect, since, now time.Time) queue.Job {
-	j := triggerJob(t, stage.Event{On: stage.OnCI, SHA: f.SHA, Since: since}, nil, fmt.Sprintf("ask_ci/%d/%s", t.ID, f.SHA))
-	j.Key, j.AvailableAt = "", now.Add(f.Delay)
+func askCIJob(t Task, f stage.Effect, since, now time.Time, last string) queue.Job {
+	ev := stage.Event{On: stage.OnCI, SHA: f.SHA, Since: since}
+	j := triggerJob(t, ev, nil, fmt.Sprintf("ask_ci/%d/%s", t.ID, f.SHA))
+	j.Key, j.AvailableAt, j.Payload = "", now.Add(f.Delay), encode(triggerPayload{TaskID: t.ID, Event: ev, Last: last})
 	return j
 }
 

@@ -160,8 +160,8 @@ func TestHangingChatIsNamed(t *testing.T) {
 		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
 		require.NotContains(r, x.Summary, "Waits for a human")
 		require.Contains(r, x.Summary, "A human is not told everything yet: the notice waits for the chat, which has not answered since "+since+", try ")
-		require.Contains(r, x.Blockers[0].Text, "(not told everything yet: the notice waits for the chat")
-		require.Equal(r, "the board status Approved or Rejected", x.Blockers[0].Unblocks)
+		require.Contains(r, x.Blockers[0].Why, "(not told everything yet: the notice waits for the chat")
+		require.Equal(r, "Set Approved on the card, or Rejected with a comment that says what is wrong", x.Blockers[0].Do)
 		require.NotEmpty(r, x.Owed)
 		require.Contains(r, x.Owed[0].Text, "; next try ")
 
@@ -249,7 +249,7 @@ func TestRefusedCommentIsMadeAgain(t *testing.T) {
 
 		x := r.why(item)
 		require.NotContains(r, x.Summary, "Waits for a human")
-		require.Contains(r, x.Blockers[0].Text, "the comment was refused for good: 403: the account may not comment")
+		require.Contains(r, x.Blockers[0].Why, "the comment was refused for good: 403: the account may not comment")
 		require.True(r, x.Owed[0].GivenUp)
 		require.Contains(r, x.Owed[0].Text, "make it again")
 

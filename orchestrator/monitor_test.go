@@ -120,7 +120,7 @@ func TestMonitorDegraded(t *testing.T) {
 		r.settle(time.Minute)
 		x, err = r.engine.Explain(context.Background(), r.task(next).ID)
 		require.NoError(r, err)
-		require.Equal(r, "signalbox unfreeze acme/app, or the button Unfreeze of the dashboard (Repositories)", x.Blockers[0].Unblocks)
+		require.Equal(r, "Run signalbox unfreeze acme/app, or press Unfreeze on the dashboard (Repositories)", x.Blockers[0].Do)
 		was, reason, err := gate.Unfreeze(context.Background(), appRepo)
 		require.NoError(r, err)
 		require.True(r, was)

@@ -37,8 +37,8 @@ func TestNothingToApprove(t *testing.T) {
 			require.Equal(r, x.Blockers, all[0].Blockers)
 			require.Contains(r, x.Refused, missing)
 			require.Contains(r, x.Summary, missing)
-			require.NotContains(r, x.Blockers[0].Unblocks, "Approved")
-			require.Contains(r, x.Blockers[0].Unblocks, "In Progress")
+			require.NotContains(r, x.Blockers[0].Do, "Approved")
+			require.Contains(r, x.Blockers[0].Do, "In Progress")
 			for _, m := range x.Moves {
 				require.NotEqual(r, stage.OnApproved, m.On, "it would be refused once more")
 			}

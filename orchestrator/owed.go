@@ -21,12 +21,14 @@ type Owed struct {
 	GivenUp bool      `json:"given_up,omitempty"`
 
 	brief string // Text without what to do and when
+	sick  bool   // its destination does not answer
 	put   time.Time
 }
 
 // situation is what a task's explanation is made of, beside its row.
 type situation struct {
 	waits   []queue.Wait        // its unfinished jobs
+	heard   []queue.Job         // webhooks of its card that are not taken in
 	failed  []queue.Job         // its effects that were given up
 	running int64               // agents at work, of all tasks
 	sick    map[string]Sickness // the lanes whose destination does not answer, by pool
@@ -75,6 +77,7 @@ func (s situation) waiting(j queue.Job) Owed {
 	}
 	switch {
 	case sick:
+		o.sick = true
 		o.brief = fmt.Sprintf("%s waits for %s, which has not answered since %s, try %d", what, lane.neighbour, moment(s.now, lane.Since), lane.Failures)
 		o.Text = o.brief + "; next try " + next
 		return o
@@ -99,20 +102,6 @@ func untold(t Task, list []Owed) (out []string) {
 		}
 	}
 	return out
-}
-
-// human is what a task waits for that is held for a person, and the sentence for it. It
-// does not say that a person is waited for who has not heard of it.
-func human(t Task, list []Owed) (Blocker, string) {
-	b := Blocker{Kind: "human", Text: t.State.HoldReason, Since: t.UpdatedAt, Unblocks: unblocks(t.State)}
-	missing := untold(t, list)
-	if len(missing) == 0 {
-		return b, "Waits for a human: " + b.Text
-	}
-	why := strings.Join(missing, "; ")
-	sentence := fmt.Sprintf("A human is not told everything yet: %s. What is wanted: %s", why, b.Text)
-	b.Text += " (not told everything yet: " + why + ")"
-	return b, sentence
 }
 
 // Text says it in words, as of a moment.

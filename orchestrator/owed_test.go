@@ -80,7 +80,8 @@ func TestOwed(t *testing.T) {
 				c.sick, s.sick, c.want = nil, nil, `the effect "deploy" is tried again at 12:09:07 UTC; try 2 ended with: 500`
 			}
 			list := s.owed(task)
-			b, summary := human(task, list)
+			x := Explanation{Owed: list}
+			new(Engine).blockOfPerson(&x, task, Project{}, s)
 			if c.want == "" {
 				require.Empty(t, list)
 				return
@@ -89,14 +90,14 @@ func TestOwed(t *testing.T) {
 			require.Equal(t, c.want, list[0].Text)
 			require.Equal(t, []any{int64(57), c.givenUp, c.next}, []any{list[0].JobID, list[0].GivenUp, list[0].Next})
 			if !c.untold {
-				require.Equal(t, "Waits for a human: the requirements are ready", summary)
-				require.Equal(t, "the requirements are ready", b.Text)
+				require.Equal(t, "Waits for a human: the requirements are ready", x.Summary)
+				require.Equal(t, "the requirements are ready", x.Blockers[0].Why)
 				return
 			}
 			brief, _, _ := strings.Cut(c.want, "; next try")
 			brief, _, _ = strings.Cut(brief, "; when the cause")
-			require.Equal(t, "A human is not told everything yet: "+brief+". What is wanted: the requirements are ready", summary)
-			require.Equal(t, "the requirements are ready (not told everything yet: "+brief+")", b.Text)
+			require.Equal(t, "A human is not told everything yet: "+brief+". What is wanted: the requirements are ready", x.Summary)
+			require.Equal(t, "the requirements are ready (not told everything yet: "+brief+")", x.Blockers[0].Why)
 		})
 	}
 }
@@ -107,8 +108,9 @@ func TestHumanNamesAReasonOnce(t *testing.T) {
 		{Kind: stage.EffectComment, brief: "the comment waits"}, {Kind: stage.EffectComment, brief: "the comment waits"},
 		{Kind: stage.EffectNotify, brief: "the notice waits"}, {Kind: EffectLive, brief: "the live message waits"},
 	}
-	_, summary := human(Task{State: stage.State{HoldReason: "a verdict"}}, list)
-	require.Equal(t, "A human is not told everything yet: the comment waits; the notice waits. What is wanted: a verdict", summary)
+	x := Explanation{Owed: list}
+	new(Engine).blockOfPerson(&x, Task{State: stage.State{HoldReason: "a verdict"}}, Project{}, situation{})
+	require.Equal(t, "A human is not told everything yet: the comment waits; the notice waits. What is wanted: a verdict", x.Summary)
 }
 
 func TestLaneViews(t *testing.T) {

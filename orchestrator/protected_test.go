@@ -54,7 +54,7 @@ func TestProtectedPaths(t *testing.T) {
 		x, err := r.engine.Explain(r.Context(), task.ID)
 		require.NoError(r, err)
 		require.Contains(r, x.Summary, workflow)
-		require.Equal(r, "the board status Approved or Rejected", x.Blockers[0].Unblocks)
+		require.Equal(r, "Set Approved on the card, or Rejected with a comment that says what is wrong", x.Blockers[0].Do)
 		r.settle(2 * time.Hour)
 		r.hostHook(githost.Hook{Kind: githost.HookCI, Repo: appRepo, Branch: task.Branch, SHA: task.State.Head})
 		r.settle(time.Minute)

@@ -258,7 +258,7 @@ func TestExplain(t *testing.T) {
 		r.settle(20 * time.Second)
 
 		x = explain(first)
-		require.Equal(r, []string{"human", "the board status Approved or Rejected"}, []string{x.Blockers[0].Kind, x.Blockers[0].Unblocks})
+		require.Equal(r, []string{"human", "Set Approved on the card, or Rejected with a comment that says what is wrong"}, []string{x.Blockers[0].Kind, x.Blockers[0].Do})
 		var moves []stage.Trigger
 		for _, m := range x.Moves {
 			moves = append(moves, m.On)
@@ -273,13 +273,13 @@ func TestExplain(t *testing.T) {
 		r.move(appProject, second, stage.StatusApproved)
 		r.settle(time.Minute)
 		x = explain(second)
-		require.Equal(r, queue.ReasonHold, x.Blockers[0].Kind)
+		require.Equal(r, "freeze", x.Blockers[0].Kind)
 		require.Contains(r, x.Summary, "degraded (freeze)")
 		v, err := r.engine.QueueView(context.Background())
 		require.NoError(r, err)
 		for _, j := range v.Jobs {
 			if j.TaskID == x.TaskID {
-				require.Equal(r, x.Blockers[0].Text, j.Waits[0].Text, "the queue says the same")
+				require.Equal(r, x.Blockers[0].Why, j.Waits[0].Text, "the queue says the same")
 			}
 		}
 		require.NoError(r, r.store.Free(context.Background(), queue.Hold{Subject: "repo/" + appRepo, Name: "freeze"}))

@@ -147,7 +147,7 @@ func TestWhy(t *testing.T) {
 	environment(t)
 	x := orchestrator.Explanation{
 		TaskID: 3, WorkItem: "GPX-1", Repo: "acme/app", Title: "Tiles", Stage: "review", Since: time.Unix(0, 0), Summary: "Waits for CI.",
-		Blockers: []orchestrator.Blocker{{Kind: "ci", Text: "CI has not finished", Unblocks: "a CI result"}},
+		Blockers: []orchestrator.Blocker{{Kind: "ci", Why: "CI has not finished", Who: orchestrator.WhoOutside, Do: "Look at the checks"}},
 		Moves:    []orchestrator.Move{{On: "ci", To: "review", Why: "CI is green"}}, LastNote: "the developer has finished",
 		Owed: []orchestrator.Owed{{Text: "the comment is about to be made"}, {Text: "the notice was refused for good: no", GivenUp: true}},
 	}
@@ -168,7 +168,7 @@ func TestWhy(t *testing.T) {
 	for _, task := range []string{"3", "GPX-1", "gpx-1"} {
 		code, out := server("why", "--url", srv.URL, task)
 		require.Zero(t, code, out)
-		require.Contains(t, out, "waits for ci: CI has not finished")
+		require.Contains(t, out, "waits (outside): CI has not finished\n      do: Look at the checks\n")
 		require.Contains(t, out, "last: the developer has finished")
 		require.Contains(t, out, "  owed: the comment is about to be made\n  given up: the notice was refused for good: no\n")
 	}

@@ -1,21 +1,41 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
 type whyCmd struct {
-	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
+	Task string `arg:"" optional:"" help:"Task id, or work item id such as GPX-42."`
+	All  bool   `help:"Every task that is not finished, with what each waits for."`
+	Repo string `help:"With --all: of this repository only."`
 	client
 }
 
-// Run asks the running server.
+// Validate refuses a call that names nothing, or two things.
+func (c whyCmd) Validate() error {
+	switch {
+	case c.All == (c.Task != ""):
+		return errors.New("name a task, or --all")
+	case c.Repo != "" && !c.All:
+		return errors.New("--repo goes with --all")
+	}
+	return nil
+}
+
+// Run prints the explanation of one task, or the blockers of all.
 func (c whyCmd) Run(s *streams) error {
+	if c.All {
+		return c.all(s.out)
+	}
 	id, err := c.find(c.Task)
 	if err != nil {
 		return err
@@ -28,13 +48,28 @@ func (c whyCmd) Run(s *streams) error {
 	return nil
 }
 
+func (c whyCmd) all(w io.Writer) error {
+	for query := (url.Values{"repo": {c.Repo}}); ; {
+		var page web.ExplanationList
+		if err := c.call(http.MethodGet, "/explain?"+query.Encode(), nil, &page); err != nil {
+			return err
+		}
+		for _, x := range page.Tasks {
+			fmt.Fprintf(w, "%s (task %d, %s) at %s: %s\n", x.WorkItem, x.TaskID, x.Repo, x.Stage, x.Summary)
+			showBlockers(w, x)
+		}
+		if page.Next == 0 {
+			return nil
+		}
+		query.Set("after", strconv.FormatInt(page.Next, 10))
+	}
+}
+
 // show prints an explanation for people.
 func show(w io.Writer, x orchestrator.Explanation) {
 	fmt.Fprintf(w, "%s (task %d, %s): %s\n", x.WorkItem, x.TaskID, x.Repo, x.Title)
 	fmt.Fprintf(w, "  at %s since %s\n  %s\n", x.Stage, x.Since.UTC().Format(time.RFC3339), x.Summary)
-	for _, b := range x.Blockers {
-		fmt.Fprintf(w, "  waits for %s: %s\n      ends with: %s\n", b.Kind, b.Text, b.Unblocks)
-	}
+	showBlockers(w, x)
 	for _, o := range x.Owed {
 		word := "owed"
 		if o.GivenUp {
@@ -47,5 +82,14 @@ func show(w io.Writer, x orchestrator.Explanation) {
 	}
 	if x.LastNote != "" {
 		fmt.Fprintf(w, "  last: %s\n", x.LastNote)
+	}
+}
+
+func showBlockers(w io.Writer, x orchestrator.Explanation) {
+	for _, b := range x.Blockers {
+		fmt.Fprintf(w, "  waits (%s): %s\n      do: %s\n", b.Who, b.Why, b.Do)
+		if b.Link != "" {
+			fmt.Fprintf(w, "      see: %s\n", b.Link)
+		}
 	}
 }

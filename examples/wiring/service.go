@@ -136,7 +136,7 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	if err != nil {
 		return err
 	}
-	v.boards = &boards{Board: v.Plane, projects: v.Registry.Projects, log: v.Log, lacking: map[string]string{}}
+	v.boards = &boards{Board: v.Plane, projects: v.Registry.Projects, log: v.Log, lacking: map[string]string{}, seen: map[string]map[stage.Status]string{}}
 	v.GitHub, err = github.New(github.Options{BaseURL: s.GitHubURL, Token: s.GitHubToken, Secrets: secrets.Host, Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
 	if err != nil {
 		return err
@@ -210,7 +210,7 @@ func (v *Service) engine() (err error) {
 		Runners: v.runners(),
 	}, orchestrator.Options{
 		MaxConcurrency: s.MaxConcurrency, AgentTimeout: s.AgentTimeout, VerifyTimeout: s.VerifyTimeout, AgentRetries: s.AgentRetryDelays, JobTTL: s.JobTTL, Poll: s.Poll,
-		StatusDefer: s.StatusDefer, CIWait: s.CIWait, Stage: stage.Options{MaxRetries: s.MaxDeveloperRetries, CIPoll: s.CIPoll},
+		StatusDefer: s.StatusDefer, CIWait: s.CIWait, Columns: v.boards.known, Stage: stage.Options{MaxRetries: s.MaxDeveloperRetries, CIPoll: s.CIPoll},
 		Worker: fmt.Sprintf("%s/%d", host, os.Getpid()),
 	}, features...)
 	if err != nil {

@@ -90,7 +90,8 @@ type boards struct {
 	log      *slog.Logger
 
 	mu      sync.Mutex
-	lacking map[string]string // what is wrong, by tracker project, as of the last reading
+	seen    map[string]map[stage.Status]string // by tracker project, as of the last reading
+	lacking map[string]string                  // what is wrong, by tracker project, as of the last reading
 }
 
 // Columns implements tracker.Board. A board that cannot be read stays what it was.
@@ -105,6 +106,7 @@ func (b *boards) Columns(ctx context.Context, projectID string) (map[stage.Statu
 func (b *boards) note(p orchestrator.Project, columns map[stage.Status]string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.seen[p.TrackerProject] = columns
 	_, has := columns[stage.StatusToAnalyse]
 	_, lacked := b.lacking[p.TrackerProject]
 	begin, _ := stage.StatusNamed(stage.StatusToAnalyse)
@@ -117,6 +119,14 @@ func (b *boards) note(p orchestrator.Project, columns map[stage.Status]string) {
 			p.Prefix, p.Repo, p.TrackerProject, begin.Name)
 		b.log.Error("a board has no column where a card can begin", "missing", begin.Name, "prefix", p.Prefix, "repo", p.Repo, "err", b.lacking[p.TrackerProject])
 	}
+}
+
+// known is what a board had at the last reading.
+func (b *boards) known(trackerProject string) (columns map[stage.Status]string, seen bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	columns, seen = b.seen[trackerProject]
+	return columns, seen
 }
 
 // incomplete is a part of readiness.

@@ -110,7 +110,7 @@ func TestBoards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		board := memtracker.New(nil)
-		b := &boards{Board: board, projects: projects, log: slog.New(slog.NewTextHandler(&log, nil)), lacking: map[string]string{}}
+		b := &boards{Board: board, projects: projects, log: slog.New(slog.NewTextHandler(&log, nil)), lacking: map[string]string{}, seen: map[string]map[stage.Status]string{}}
 		board.FailWith(errors.New("502"))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})

@@ -183,23 +183,23 @@ func (s *sim) lift(i int, t orchestrator.Task, item tracker.Item, x orchestrator
 	a.moves = s.check.moves
 	why := x.Summary
 	for _, b := range x.Blockers {
-		why += " | " + b.Text + " -> " + b.Unblocks
+		why += " | " + b.Why + " -> " + b.Do
 	}
 	s.trace.line(s.since(), "helper", t.WorkItemID, why)
 	if a.rounds > stuckMax {
 		s.check.fail(Ends, "%s stands at %s for more than %d minutes: %s", t.WorkItemID, t.State.Stage, stuckMax*int(round/time.Minute), why)
 	}
 	for _, b := range x.Blockers {
-		if strings.HasPrefix(b.Unblocks, "signalbox unfreeze ") {
+		if strings.HasPrefix(b.Do, "Run signalbox unfreeze ") {
 			s.unfreeze(t.Repo)
 			continue
 		}
-		if strings.HasPrefix(b.Text, "a dependency cycle") { // a person takes the relations of the card away
+		if strings.HasPrefix(b.Why, "a dependency cycle") { // a person takes the relations of the card away
 			s.board.Block(item.ID)
 			continue
 		}
-		to, named := statusIn(b.Unblocks)
-		if !named {
+		to := b.Status
+		if to == stage.StatusUnknown {
 			continue
 		}
 		if a.stage == t.State.Stage && a.word == to {
@@ -218,17 +218,6 @@ func (s *sim) lift(i int, t orchestrator.Task, item tracker.Item, x orchestrator
 		break
 	}
 	s.check.answers[t.WorkItemID] = a
-}
-
-// statusIn finds the first board status that a sentence names.
-func statusIn(text string) (found stage.Status, ok bool) {
-	first := len(text)
-	for _, info := range stage.Statuses() {
-		if i := strings.Index(text, info.Name); i >= 0 && i < first && strings.Contains(text, "board status") {
-			first, found, ok = i, info.Key, true
-		}
-	}
-	return found, ok
 }
 
 // unfreeze is an operator who lets a repository go on.

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -47,45 +49,99 @@ func (s *server) fail(w http.ResponseWriter, err error) {
 	problem(w, http.StatusServiceUnavailable, "store", "The store does not answer.")
 }
 
-// tasks lists tasks by id: ?repo=&stage=&work_item=&issue=&live=true&after=&limit=. With
-// cancelled=true work_item and issue find cancelled tasks too.
-func (s *server) tasks(w http.ResponseWriter, r *http.Request) {
+// taskParameters are the query parameters of listings of tasks.
+var taskParameters = []string{"repo", "stage", "work_item", "issue", "live", "cancelled", "after", "limit"}
+
+// filter reads which tasks a listing is about: ?repo=&stage=&work_item=&issue=&live=true&after=&limit=.
+// With cancelled=true work_item and issue find cancelled tasks too. It has answered when ok is false.
+func filter(w http.ResponseWriter, r *http.Request) (f orchestrator.TaskFilter, ok bool) {
 	q := r.URL.Query()
-	f := orchestrator.TaskFilter{
+	bad := func(text string) (orchestrator.TaskFilter, bool) {
+		problem(w, http.StatusBadRequest, "bad-parameter", text)
+		return f, false
+	}
+	for name := range q {
+		if !slices.Contains(taskParameters, name) {
+			return bad("There is no parameter " + strconv.Quote(name) + "; there are " + strings.Join(taskParameters, ", ") + ".")
+		}
+	}
+	f = orchestrator.TaskFilter{
 		Repo: q.Get("repo"), Stage: stage.Stage(q.Get("stage")), WorkItemID: q.Get("work_item"), TrackerIssueID: q.Get("issue"), Limit: 100,
+	}
+	if f.Stage != "" && !slices.Contains(stage.Stages(), f.Stage) {
+		return bad("There is no stage " + strconv.Quote(string(f.Stage)) + ".")
 	}
 	var err error
 	for name, into := range map[string]*bool{"live": &f.Live, "cancelled": &f.Cancelled} {
 		if v := q.Get(name); v != "" {
 			if *into, err = strconv.ParseBool(v); err != nil {
-				problem(w, http.StatusBadRequest, "bad-parameter", name+" must be true or false.")
-				return
+				return bad(name + " must be true or false.")
 			}
 		}
 	}
 	if v := q.Get("after"); v != "" {
 		if f.AfterID, err = strconv.ParseInt(v, 10, 64); err != nil || f.AfterID < 0 {
-			problem(w, http.StatusBadRequest, "bad-parameter", "after must be the id of a task: a whole number.")
-			return
+			return bad("after must be the id of a task: a whole number.")
 		}
 	}
 	if v := q.Get("limit"); v != "" {
 		if f.Limit, err = strconv.Atoi(v); err != nil || f.Limit < 1 || f.Limit > 1000 {
-			problem(w, http.StatusBadRequest, "bad-parameter", "limit must be between 1 and 1000.")
-			return
+			return bad("limit must be between 1 and 1000.")
 		}
+	}
+	return f, true
+}
+
+// tasks lists tasks by id.
+func (s *server) tasks(w http.ResponseWriter, r *http.Request) {
+	f, ok := filter(w, r)
+	if !ok {
+		return
 	}
 	list, err := s.Engine.Store.Tasks(r.Context(), f)
 	if err != nil {
 		s.fail(w, err)
 		return
 	}
-	out := TaskList{Tasks: []TaskView{}}
+	out := TaskList{Tasks: []TaskView{}, Next: next(list, f)}
 	for _, t := range list {
 		out.Tasks = append(out.Tasks, taskView(t))
 	}
-	if len(list) == f.Limit {
-		out.Next = list[len(list)-1].ID
+	answer(w, http.StatusOK, out)
+}
+
+// next is the cursor of the page after a list; 0 = there is none.
+func next(list []orchestrator.Task, f orchestrator.TaskFilter) int64 {
+	if len(list) < f.Limit {
+		return 0
+	}
+	return list[len(list)-1].ID
+}
+
+// ExplanationList is the answer of GET /explain, in the order of tasks. Next is the cursor
+// of the next page, 0 on the last. Moves and the last note are left out.
+type ExplanationList struct {
+	Tasks []orchestrator.Explanation `json:"tasks"`
+	Next  int64                      `json:"next,omitempty"`
+}
+
+// explainAll says of every task that is not finished where it stands and why; its
+// parameters are those of GET /tasks.
+func (s *server) explainAll(w http.ResponseWriter, r *http.Request) {
+	f, ok := filter(w, r)
+	if !ok {
+		return
+	}
+	f.Live = true
+	list, err := s.Engine.Store.Tasks(r.Context(), f)
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	out := ExplanationList{Next: next(list, f)}
+	if out.Tasks, err = s.Engine.ExplainAll(r.Context(), list); err != nil {
+		s.fail(w, err)
+		return
 	}
 	answer(w, http.StatusOK, out)
 }

@@ -141,6 +141,7 @@ func (s *server) routes() http.Handler {
 	mux := http.NewServeMux()
 	s.receivers(mux)
 	mux.Handle("GET /queue", limit.Finish(s.queue))
+	mux.Handle("GET /explain", limit.Finish(s.explainAll))
 	mux.Handle("GET /tasks", limit.Finish(s.tasks))
 	mux.Handle("GET /tasks/{id}", limit.Finish(s.task))
 	mux.Handle("GET /tasks/{id}/explain", limit.Finish(s.explain))

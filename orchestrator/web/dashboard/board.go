@@ -91,9 +91,9 @@ func (c card) Class() string { return strings.ReplaceAll(c.Lamp, " ", "-") }
 // need is a line of the list of what waits for a person.
 type need struct {
 	card
-	Unblocks string
-	Freeze   *frozen // a frozen repository instead of a task
-	Text     string  // something that is wrong with the service itself
+	Do     string
+	Freeze *frozen // a frozen repository instead of a task
+	Text   string  // something that is wrong with the service itself
 }
 
 // lampOf is what a task does, by its explanation.
@@ -154,7 +154,7 @@ func (s *server) board(r *http.Request) (view, error) {
 		if f.selects(t) {
 			p.Found++
 		}
-		if t.State.Hold != stage.HoldNone {
+		if t.State.Hold != stage.HoldNone || wantsPerson(why[i]) {
 			p.Needs = append(p.Needs, needOf(t, why[i]))
 		}
 	}
@@ -200,11 +200,17 @@ func columns(p stage.Pipeline, live []orchestrator.Task, why []orchestrator.Expl
 	return out
 }
 
+// wantsPerson reports whether a task waits for a person. Frozen repositories are shown once
+// each, not with every task.
+func wantsPerson(x orchestrator.Explanation) bool {
+	return slices.ContainsFunc(x.Blockers, func(b orchestrator.Blocker) bool { return b.Who == orchestrator.WhoYou && b.Kind != "freeze" })
+}
+
 func needOf(t orchestrator.Task, x orchestrator.Explanation) need {
 	n := need{card: cardOf(t, x, orchestrator.Cost{})}
 	n.Since = t.UpdatedAt
 	for _, b := range x.Blockers {
-		n.Why, n.Unblocks, n.Since = b.Text, b.Unblocks, b.Since
+		n.Why, n.Do, n.Since = b.Why, b.Do, b.Since
 	}
 	return n
 }
@@ -248,7 +254,7 @@ func (s *server) strip(ctx context.Context, why []orchestrator.Explanation, need
 	out := strip{Slots: s.Engine.Concurrency(), Live: len(why), Needs: needs}
 	for _, x := range why {
 		for _, b := range x.Blockers {
-			if b.Kind != "human" {
+			if b.Who != orchestrator.WhoYou {
 				out.Waiting++
 				break
 			}

@@ -179,14 +179,14 @@ func TestWordsOfTheEngine(t *testing.T) {
 			own := plain(w.get(fmt.Sprintf("/tasks/%d", task.ID)).body)
 			for _, b := range x.Blockers {
 				kinds[b.Kind] = true
-				require.Contains(w, own, words(turned(b.Text)))
-				require.Contains(w, own, words(b.Unblocks))
+				require.Contains(w, own, words(turned(b.Why)))
+				require.Contains(w, own, words(b.Do))
 			}
 			for _, m := range x.Moves {
 				require.Contains(w, own, words(m.Why))
 			}
 		}
-		require.True(w, kinds["hold"] && kinds["human"], "%v", kinds)
+		require.True(w, kinds["serial_gate"] && kinds["human"], "%v", kinds)
 	})
 }
 
@@ -214,7 +214,7 @@ func TestNeedsYou(t *testing.T) {
 		w.card("p2", "second card")
 		require.NoError(w, w.gate.Freeze(context.Background(), repo, "degraded since noon"))
 		body := plain(w.get("/").body)
-		require.Regexp(w, `Needs you 3 frozen acme/app degraded since noon Unfreeze… .* needs you APP-1 first card .* ends with .* needs you OTH-\d second card .* Repository`, body)
+		require.Regexp(w, `Needs you 3 frozen acme/app degraded since noon Unfreeze… .* needs you APP-1 first card .* Set Approved on the card, .* needs you OTH-\d second card .* Repository`, body)
 		w.move(project, first, stage.StatusApproved)
 		require.Regexp(w, `Needs you 2 frozen`, plain(w.get("/").body))
 		warnings = []string{"the tracker is <b>away</b>"}

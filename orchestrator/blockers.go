@@ -1,0 +1,345 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Who ends a wait.
+type Who string
+
+// The values of Who.
+const (
+	WhoYou     Who = "you"          // a person
+	WhoService Who = "service"      // this service, by itself
+	WhoTask    Who = "another task" // the progress of another task
+	WhoOutside Who = "outside"      // a neighbour: the tracker, the git host, CI
+)
+
+// Blocker is one thing that a task waits for.
+type Blocker struct {
+	Kind string `json:"kind"` // human, board, ci, push, merge, stop, slot, the name of a hold, or a kind of queue reason
+	Why  string `json:"why"`  // a sentence
+	Who  Who    `json:"who"`  // who ends it
+	Do   string `json:"do"`   // what a person does to end it, or can do when it lasts too long: an imperative
+	// Status is the board status that Do names first; empty when it names none.
+	Status    stage.Status `json:"status,omitempty"`
+	Link      string       `json:"link,omitempty"` // a page where it is seen
+	Since     time.Time    `json:"since,omitzero"`
+	Until     time.Time    `json:"until,omitzero"` // it ends by itself then
+	CheckedAt time.Time    `json:"checked_at"`     // Why was true then
+}
+
+// add adds a blocker that was looked at now unless it says when.
+func (x *Explanation) add(s situation, b Blocker) {
+	if b.CheckedAt.IsZero() {
+		b.CheckedAt = s.now
+	}
+	x.Blockers = append(x.Blockers, b)
+}
+
+// block fills in what the task waits for, and the summary.
+func (e *Engine) block(x *Explanation, t Task, s situation) {
+	if t.State.Stage.Terminal() {
+		x.Summary = fmt.Sprintf("The task is %s.", t.State.Stage)
+		return
+	}
+	project, registered := e.Projects.ByRepo(t.Repo)
+	if word, waits := s.unheard(); waits {
+		x.add(s, word)
+	}
+	switch st := t.State; {
+	case !registered:
+		x.add(s, Blocker{
+			Kind: "registry", Why: fmt.Sprintf("the repository %s is not registered any more", t.Repo), Since: t.UpdatedAt, Who: WhoYou,
+			Do: fmt.Sprintf("Put %s back into projects.yaml and restart or reload the service, or stop the task: POST /tasks/%d/stop", t.Repo, t.ID),
+		})
+	case st.Stopping:
+		x.add(s, Blocker{
+			Kind: "stop", Why: "STOP waits until the deployment that is under way has finished", Since: t.CancelRequestedAt, Who: WhoService,
+			Do: "Wait: a deployment that has begun is not cut off",
+		})
+		x.Summary = "Stops when the deployment that is under way has finished."
+	case st.Active != "":
+		e.blockOfJob(x, t, s)
+	case st.Hold != stage.HoldNone:
+		e.blockOfPerson(x, t, project, s)
+	case st.Stage == stage.Development || st.Phase == stage.PhaseRetest:
+		blockOfCI(x, t, project, s)
+	case st.Phase == stage.PhaseCatchUp:
+		s.blockOfEffect(x, t, stage.EffectCatchUp, "the branch is brought up to date with main")
+		x.Summary = "The merge gate: " + x.Blockers[len(x.Blockers)-1].Why + "."
+	case st.Stage == stage.Deploy && st.Phase == stage.PhaseMerge:
+		s.blockOfEffect(x, t, stage.EffectMerge, fmt.Sprintf("the branch is being merged at %.12s", st.Head))
+		x.Summary = "The branch is being merged."
+	default:
+		x.add(s, Blocker{
+			Kind: "event", Why: "no job is active", Since: t.UpdatedAt, Who: WhoService,
+			Do: fmt.Sprintf("Start the stage again: POST /tasks/%d/retry, or the button of the dashboard", t.ID),
+		})
+	}
+	if x.Summary == "" && len(x.Blockers) > 0 {
+		x.Summary = "Waits: " + x.Blockers[0].Why
+	}
+}
+
+// unheard is a change of the card that was received and is not taken in: what a person has
+// done there counts when it is.
+func (s situation) unheard() (Blocker, bool) {
+	for _, j := range s.heard {
+		var h struct{ Self bool }
+		if json.Unmarshal(j.Payload, &h) != nil || h.Self || j.Error == "" {
+			continue // one that was not tried yet is taken in a moment
+		}
+		b := Blocker{
+			Kind: "board", Since: j.CreatedAt, Until: j.AvailableAt, Who: WhoOutside, CheckedAt: s.now,
+			Why: fmt.Sprintf("a change of the card, received %s, cannot be taken in (try %d): %s", moment(s.now, j.CreatedAt), j.Attempt, j.Error),
+			Do:  "Set nothing again: it is tried again until the tracker answers. Look at the tracker when it does not come back",
+		}
+		if lane, sick := s.sick[j.Pool]; sick {
+			b.Why, b.Until = fmt.Sprintf("a change of the card, received %s, waits: %s", moment(s.now, j.CreatedAt), lane.Text(s.now)), lane.Next
+		}
+		return b, true
+	}
+	return Blocker{}, false
+}
+
+// blockOfPerson explains a task that is held for a person. It does not say that a person
+// is waited for who has not heard of it.
+func (e *Engine) blockOfPerson(x *Explanation, t Task, p Project, s situation) {
+	b := Blocker{Kind: "human", Why: t.State.HoldReason, Since: t.UpdatedAt, Who: WhoYou, Link: t.State.PRURL}
+	b.Do, b.Status = remedy(t.State)
+	if e.opt.Columns != nil {
+		if columns, known := e.opt.Columns(p.TrackerProject); known && columns[b.Status] == "" {
+			info, _ := stage.StatusNamed(b.Status)
+			b.Do = fmt.Sprintf("Add the column %s to the board of %s, which has none, then: %s", info.Name, p.Prefix, b.Do)
+		}
+	}
+	x.Summary = "Waits for a human: " + b.Why
+	if missing := strings.Join(untold(t, x.Owed), "; "); missing != "" {
+		x.Summary = fmt.Sprintf("A human is not told everything yet: %s. What is wanted: %s", missing, b.Why)
+		b.Why += " (not told everything yet: " + missing + ")"
+	}
+	if len(x.Blockers) > 0 { // a change of the card that waits
+		x.Summary = "Waits: " + x.Blockers[0].Why
+	}
+	x.add(s, b)
+}
+
+// remedy is what a person does for a task that is held for one, and the board status that
+// lets it go on.
+func remedy(s stage.State) (do string, to stage.Status) {
+	switch {
+	case s.Hold == stage.HoldApproval && s.Refused != "":
+		return "Set In Progress on the card, which runs the analyst again, or Rejected with a comment that says what is wrong", stage.StatusInProgress
+	case s.Hold == stage.HoldApproval:
+		return "Set Approved on the card, or Rejected with a comment that says what is wrong", stage.StatusApproved
+	case s.Hold == stage.HoldConfirm:
+		return "Set Confirm Deploy on the card, or Rejected with a comment that says why", stage.StatusConfirmDeploy
+	case s.Hold == stage.HoldNeedsInput:
+		return "Answer in a comment on the card, then set In Progress", stage.StatusInProgress
+	case s.Stage == stage.Deploy:
+		return "Set In Progress on the card, which deploys again, or retry as an operator; Rejected with a comment sends it back to development", stage.StatusInProgress
+	default:
+		return "Set In Progress on the card, which runs the stage again, or retry as an operator", stage.StatusInProgress
+	}
+}
+
+// blockOfCI explains a task whose head waits for results.
+func blockOfCI(x *Explanation, t Task, p Project, s situation) {
+	st := t.State
+	if st.Pushed != st.Head || st.PR == 0 {
+		for _, kind := range []string{stage.EffectPrepare, stage.EffectPublish, stage.EffectPull} {
+			if o, owed := s.owes(x, kind); owed {
+				s.addOwed(x, o, "push")
+				x.Summary = "Waits: " + o.brief
+				return
+			}
+		}
+	}
+	b := Blocker{
+		Kind: "ci", Why: fmt.Sprintf("CI of %.12s has not finished", st.Head), Since: t.UpdatedAt, Who: WhoOutside, Link: p.commitURL(st.Head),
+		Do: fmt.Sprintf("Look at the checks of %.12s at the git host when none comes: a green or a red result ends it", st.Head),
+	}
+	x.Summary = "Waits for CI."
+	if st.Phase == stage.PhaseRetest {
+		b.Why = fmt.Sprintf("what will be merged is tested again at %.12s, on %.12s", st.Head, st.Base)
+		x.Summary = "Waits for CI before the merge."
+	}
+	for _, w := range s.waits {
+		var timer triggerPayload
+		if w.Job.Kind == KindTrigger && json.Unmarshal(w.Job.Payload, &timer) == nil && timer.Event.On == stage.OnCI && timer.Last != "" {
+			b.Why, b.CheckedAt = timer.Last, w.Job.CreatedAt
+			if timer.Event.Since.After(b.Since) {
+				b.Since = timer.Event.Since
+			}
+			if w.Job.Error != "" {
+				b.Why += "; the last look ended with: " + w.Job.Error
+			}
+		}
+	}
+	x.add(s, b)
+}
+
+// commitURL is the page of a commit; empty without a page of the repository.
+func (p Project) commitURL(sha string) string {
+	if p.WebURL == "" || sha == "" {
+		return ""
+	}
+	return strings.TrimSuffix(p.WebURL, "/") + "/commit/" + sha
+}
+
+// owes finds the effect of a kind that is owed or was given up.
+func (s situation) owes(x *Explanation, kind string) (Owed, bool) {
+	for _, o := range x.Owed {
+		if o.Kind == kind {
+			return o, true
+		}
+	}
+	return Owed{}, false
+}
+
+// addOwed adds an effect that the task cannot go on without.
+func (s situation) addOwed(x *Explanation, o Owed, kind string) {
+	b := Blocker{Kind: kind, Why: o.brief, Since: o.put, Until: o.Next, Who: WhoService, Do: "Wait: it is about to be made"}
+	switch {
+	case o.GivenUp:
+		b.Who, b.Until = WhoYou, time.Time{}
+		b.Do = fmt.Sprintf("Mend the cause, then make it again: the queue page, or POST /effects/%d/again", o.JobID)
+	case o.Error != "" || o.sick:
+		b.Who, b.Do = WhoOutside, "Wait: it is tried again until it succeeds. Look at the neighbour that it names when it does not come back"
+	}
+	x.add(s, b)
+}
+
+// blockOfEffect explains a task that goes on when an effect is made.
+func (s situation) blockOfEffect(x *Explanation, t Task, kind, doing string) {
+	if o, owed := s.owes(x, kind); owed && (o.Error != "" || o.GivenUp || o.sick) {
+		if o.Error != "" && !o.GivenUp && !o.sick {
+			o.brief = o.Error
+		}
+		s.addOwed(x, o, "merge")
+		return
+	}
+	x.add(s, Blocker{Kind: "merge", Why: doing, Since: t.UpdatedAt, Who: WhoService, Do: "Wait: it is being made", Link: t.State.PRURL})
+}
+
+// blockOfJob explains a task that has an agent job.
+func (e *Engine) blockOfJob(x *Explanation, t Task, s situation) {
+	role := t.State.Active
+	job, found := agentWait(s.waits)
+	switch {
+	case !found:
+		x.Summary = fmt.Sprintf("The %s has ended; its result is being taken in.", role)
+		return
+	case job.Job.Status == queue.Running && s.now.Sub(job.Job.HeartbeatAt) > job.Job.LeaseUntil.Sub(job.Job.HeartbeatAt)/2:
+		x.add(s, Blocker{
+			Kind: "worker", Why: fmt.Sprintf("nothing was heard of the worker %s of the %s since %s", job.Job.Worker, role, moment(s.now, job.Job.HeartbeatAt)),
+			Since: job.Job.HeartbeatAt, Until: job.Job.LeaseUntil, Who: WhoService, Do: "Wait: another worker takes the job up when its claim ends",
+		})
+	case job.Job.Status == queue.Running:
+		x.Summary = fmt.Sprintf("The %s is at work since %s (attempt %d).", role, job.Job.StartedAt.UTC().Format(time.RFC3339), job.Job.Attempt)
+		return
+	}
+	for _, r := range e.reasons(job, s.running) {
+		if r.Kind == queue.ReasonRunning {
+			continue
+		}
+		b := Blocker{Kind: cmp.Or(r.Name, r.Kind), Why: r.Text, Since: r.Since, Until: r.Until}
+		if b.Who, b.Do = endOf(r); r.Kind == queue.ReasonDelay && job.Job.Error != "" {
+			b.Why += "; the last attempt ended with: " + job.Job.Error
+		}
+		x.add(s, b)
+	}
+	if len(x.Blockers) == 0 {
+		x.Summary = fmt.Sprintf("The %s's job is about to start.", role)
+		return
+	}
+	x.Summary = fmt.Sprintf("The %s's job waits: %s", role, x.Blockers[0].Why)
+}
+
+// ReasonSlot is the kind of the engine's own reason beside the queue's: the job
+// could be claimed, and all agents are busy.
+const ReasonSlot = "slot"
+
+// reasons is what a job waits for: what the queue says, else a free slot.
+func (e *Engine) reasons(w queue.Wait, running int64) []queue.Reason {
+	if len(w.Reasons) > 0 || w.Job.Pool != queue.PoolAgents || running < int64(e.opt.MaxConcurrency) {
+		return w.Reasons
+	}
+	return []queue.Reason{{Kind: ReasonSlot, Text: fmt.Sprintf("all %d agent slots are taken", e.opt.MaxConcurrency), Since: w.Job.CreatedAt}}
+}
+
+// busy counts running agent jobs.
+func (e *Engine) busy(ctx context.Context) (int64, error) {
+	depth, err := e.Jobs.Depth(ctx)
+	return Busy(depth), err
+}
+
+// Busy is how many agents are at work, by the depth of the queue.
+func Busy(depth []queue.Depth) int64 {
+	for _, d := range depth {
+		if d.Pool == queue.PoolAgents && d.Status == queue.Running {
+			return d.Count
+		}
+	}
+	return 0
+}
+
+func agentWait(waits []queue.Wait) (queue.Wait, bool) {
+	for _, w := range waits {
+		if w.Job.Kind == KindAgent {
+			return w, true
+		}
+	}
+	return queue.Wait{}, false
+}
+
+// endOf says who ends a queue's reason, and how.
+func endOf(r queue.Reason) (Who, string) {
+	switch r.Kind {
+	case queue.ReasonDelay:
+		return WhoService, "Wait until " + r.Until.UTC().Format(time.RFC3339) + ", or retry as an operator, which tries at once"
+	case queue.ReasonOrder:
+		return WhoService, fmt.Sprintf("Wait for the end of job %d, which is before it", r.JobID)
+	case ReasonSlot:
+		return WhoTask, "Wait for an agent that ends, or raise ORCH_MAX_CONCURRENCY"
+	case queue.ReasonHold:
+		return endOfHold(r)
+	default:
+		return WhoService, "Wait for the end of the job"
+	}
+}
+
+// endOfHold says who ends a hold of the features that come with the service, and how.
+func endOfHold(r queue.Reason) (Who, string) {
+	reason := strings.TrimSuffix(r.Text, fmt.Sprintf(" (%s)", strings.ReplaceAll(r.Name, "_", " "))) // as package queue writes it
+	one, waits := strings.CutSuffix(reason, " is not finished")
+	all, many := strings.CutSuffix(reason, " are not finished")
+	switch {
+	case r.Name == "serial_gate" && waits:
+		return WhoTask, "Wait until " + one + " is done, or stop it"
+	case r.Name == "task_deps" && waits:
+		return WhoTask, "Wait until " + one + " is done or stopped, or remove the relation"
+	case r.Name == "task_deps" && many:
+		return WhoTask, "Wait until " + all + " are done or stopped, or remove the relations"
+	case r.Name == "task_deps":
+		return WhoOutside, "Wait for the tracker's answer, a minute at most"
+	case r.Name == "task_deps_cycle":
+		return WhoYou, "Remove one of these relations, or stop one of the tasks"
+	case r.Name == "freeze":
+		_, repo, _ := strings.Cut(r.Subject, "@")
+		return WhoYou, fmt.Sprintf("Run signalbox unfreeze %s, or press Unfreeze on the dashboard (Repositories)", repo)
+	case r.Name == "budget":
+		return WhoYou, "Raise the cap (ORCH_BUDGET_TASK_USD, ORCH_BUDGET_REPO_DAY_USD); the cap of a day ends with the day (UTC)"
+	default:
+		return WhoService, "Wait for the end of " + strings.ReplaceAll(r.Name, "_", " ")
+	}
+}

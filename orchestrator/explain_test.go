@@ -1,0 +1,128 @@
+package orchestrator_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/memtracker"
+)
+
+// A wait for CI names the checks that are missing, and when they were looked at.
+func TestExplainNamesMissingChecks(t *testing.T) {
+	runWith(t, func(r *rig) {
+		r.project[0].Contexts, r.project[0].WebURL = []string{"build", "e2e"}, "https://git.test/acme/app"
+	}, func(r *rig) {
+		item := r.atCI()
+		r.settle(2 * time.Minute)
+		b := r.why(item).Blockers[0]
+		head := r.task(item).State.Head
+		require.Equal(r, "CI is not finished at "+head[:12]+": build, e2e", b.Why)
+		require.Equal(r, orchestrator.WhoOutside, b.Who)
+		require.Equal(r, "https://git.test/acme/app/commit/"+head, b.Link)
+		require.WithinDuration(r, time.Now(), b.CheckedAt, time.Minute)
+		require.True(r, b.Since.Before(b.CheckedAt))
+		r.host.SetChecks(head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
+		r.settle(2 * time.Minute)
+		require.Equal(r, "CI is not finished at "+head[:12]+": e2e", r.why(item).Blockers[0].Why)
+	})
+}
+
+// unreadable is a board whose cards cannot be read while it is away.
+type unreadable struct {
+	*memtracker.Board
+	away atomic.Bool
+}
+
+func (u *unreadable) Item(ctx context.Context, project, item string) (tracker.Item, error) {
+	if u.away.Load() {
+		return tracker.Item{}, &fault.Error{Text: "502 bad gateway", Again: true}
+	}
+	return u.Board.Item(ctx, project, item)
+}
+
+// A person who has set Approved is not told to do so while that cannot be read.
+func TestExplainNamesWhatIsUnheard(t *testing.T) {
+	var board *unreadable
+	runWith(t, func(r *rig) { board = &unreadable{Board: r.board}; r.tracker = board }, func(r *rig) {
+		item := r.card(appProject, "x")
+		r.move(appProject, item, stage.StatusToAnalyse)
+		r.settle(time.Minute)
+		require.Len(r, r.why(item).Blockers, 1)
+		board.away.Store(true)
+		r.move(appProject, item, stage.StatusApproved)
+		r.settle(time.Minute)
+		x := r.why(item)
+		require.Len(r, x.Blockers, 2)
+		require.Equal(r, []any{"board", orchestrator.WhoOutside}, []any{x.Blockers[0].Kind, x.Blockers[0].Who})
+		require.Contains(r, x.Blockers[0].Why, "a change of the card, received ")
+		require.Contains(r, x.Blockers[0].Why, "502 bad gateway")
+		require.Contains(r, x.Summary, "a change of the card, received ")
+		board.away.Store(false)
+		r.settle(10 * time.Minute)
+		require.Equal(r, stage.Done, r.task(item).State.Stage)
+	})
+}
+
+// A column that the board does not have is made first.
+func TestExplainNamesMissingColumns(t *testing.T) {
+	columns := map[stage.Status]string{}
+	known := func(project string) (map[stage.Status]string, bool) { return columns, project == appProject }
+	runWith(t, func(r *rig) { r.opt.Columns = known }, func(r *rig) {
+		item := r.card(appProject, "x")
+		r.move(appProject, item, stage.StatusToAnalyse)
+		r.settle(time.Minute)
+		b := r.why(item).Blockers[0]
+		require.Equal(r, "Add the column Approved to the board of APP, which has none, then: Set Approved on the card, or Rejected with a comment that says what is wrong", b.Do)
+		require.Equal(r, stage.StatusApproved, b.Status)
+		columns[stage.StatusApproved] = "OK by me"
+		require.Equal(r, "Set Approved on the card, or Rejected with a comment that says what is wrong", r.why(item).Blockers[0].Do)
+	})
+}
+
+// A push that the host does not take is what a task at CI waits for.
+func TestExplainNamesThePush(t *testing.T) {
+	run(t, func(r *rig) {
+		item := r.card(appProject, "x")
+		r.move(appProject, item, stage.StatusToAnalyse)
+		r.settle(time.Minute)
+		r.place.FailCall("Push", &fault.Error{Text: "the remote is away", Again: true})
+		r.move(appProject, item, stage.StatusApproved)
+		r.settle(3 * time.Minute)
+		b := r.why(item).Blockers[0]
+		require.Equal(r, []any{"push", orchestrator.WhoOutside}, []any{b.Kind, b.Who})
+		require.Contains(r, b.Why, "the push of the branch")
+		r.place.FailCall("Push", nil)
+		r.settle(10 * time.Minute)
+		require.Equal(r, stage.Done, r.task(item).State.Stage)
+	})
+}
+
+// Agents that failed are tried again at a moment, with what went wrong.
+func TestExplainNamesTheFailedAttempt(t *testing.T) {
+	failing := func(r *rig) {
+		r.place = memwork.New(func(context.Context, work.Command, map[string]string) work.Result {
+			return work.Result{Kind: work.ResultFailed, Reason: "the program is missing"}
+		})
+		r.place.OnPush = r.pushed
+	}
+	runWith(t, failing, func(r *rig) {
+		item := r.card(appProject, "x")
+		r.move(appProject, item, stage.StatusToAnalyse)
+		r.settle(20 * time.Second)
+		b := r.why(item).Blockers[0]
+		require.Equal(r, []any{"delay", orchestrator.WhoService}, []any{b.Kind, b.Who})
+		require.Contains(r, b.Why, "the program is missing")
+		require.False(r, b.Until.IsZero())
+	})
+}
