@@ -94,3 +94,27 @@ func TestPublishToADeletedBranch(t *testing.T) {
 		require.Equal(r, stage.Done, r.task(item).State.Stage, r.task(item).State.HoldReason)
 	})
 }
+
+// F-3: a CI result of a commit that no branch names, and that is not the head, is a hint
+// to look at the head of the only task at development. It is no verdict on that.
+func TestCIOfAnUnknownCommit(t *testing.T) {
+	runWith(t, func(r *rig) { r.opt.Stage.CIPoll = time.Hour }, func(r *rig) {
+		item := r.atCI()
+		head := r.task(item).State.Head
+		unknown := func(state githost.CheckState, branches ...string) {
+			r.hostHook(githost.Hook{Kind: githost.HookCI, Repo: appRepo, SHA: "0123456789012345678901234567890123456789", Branches: branches, State: string(state)})
+			r.settle(500 * time.Millisecond)
+		}
+		unknown(githost.CheckPassed)
+		unknown(githost.CheckFailed)
+		require.Equal(r, stage.Development, r.task(item).State.Stage, "what was said of another commit")
+		require.Empty(r, r.task(item).State.Active)
+
+		r.host.SetChecks(head, githost.Check{Name: "build", State: githost.CheckPassed})
+		unknown(githost.CheckPassed, r.task(item).Branch)
+		require.Equal(r, stage.Development, r.task(item).State.Stage, "the branch is known, and has moved on")
+		unknown(githost.CheckFailed)
+		require.Equal(r, stage.Review, r.task(item).State.Stage, "the head is green at the host")
+		r.replays()
+	})
+}

@@ -111,14 +111,14 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 	default:
 		return done(h.Event + " is only noted")
 	}
-	task, why, err := e.taskOfHook(ctx, project, h)
+	task, inferred, why, err := e.taskOfHook(ctx, project, h)
 	if err != nil {
 		return again(err)
 	}
 	if why != "" {
 		return done(why)
 	}
-	if on == stage.OnCI && h.SHA != "" && task.State.Head != "" && h.SHA != task.State.Head {
+	if on == stage.OnCI && !inferred && h.SHA != "" && task.State.Head != "" && h.SHA != task.State.Head {
 		return done("CI speaks of a commit that is not the head any more")
 	}
 	if on == stage.OnCI && h.State == string(githost.CheckFailed) {
@@ -173,37 +173,39 @@ func sender(h githost.Hook) stage.Principal {
 
 // taskOfHook resolves a hook to a task: by its branches, else by asking the
 // host which branches are at the commit, else the repo's only task at
-// development. Ambiguous is left alone. why says that there is none.
-func (e *Engine) taskOfHook(ctx context.Context, p Project, h githost.Hook) (t Task, why string, err error) {
+// development. Ambiguous is left alone. why says that there is none. inferred says
+// that no branch names the task: the hook is a hint to look at the task's own head,
+// whatever commit it is of.
+func (e *Engine) taskOfHook(ctx context.Context, p Project, h githost.Hook) (t Task, inferred bool, why string, err error) {
 	branches := h.Branches
 	if h.Branch != "" {
 		branches = append([]string{h.Branch}, branches...)
 	}
 	if len(branches) == 0 && h.SHA != "" {
 		if branches, err = e.Host.BranchesAt(ctx, p.Repo, h.SHA); err != nil && !errors.Is(err, githost.ErrNotFound) {
-			return t, "", err
+			return t, false, "", err
 		}
 	}
 	for _, b := range branches {
 		tasks, err := e.Store.Tasks(ctx, TaskFilter{Repo: p.Repo, Branch: b, Live: true})
 		if err != nil {
-			return t, "", err
+			return t, false, "", err
 		}
 		if len(tasks) == 1 {
-			return tasks[0], "", nil
+			return tasks[0], false, "", nil
 		}
 	}
 	if h.Kind != githost.HookCI || len(branches) > 0 {
-		return t, "no task has that branch", nil
+		return t, false, "no task has that branch", nil
 	}
 	tasks, err := e.Store.Tasks(ctx, TaskFilter{Repo: p.Repo, Stage: stage.Development})
 	if err != nil {
-		return t, "", err
+		return t, false, "", err
 	}
 	if len(tasks) != 1 {
-		return t, fmt.Sprintf("the commit belongs to no branch, and %d tasks are at development", len(tasks)), nil
+		return t, false, fmt.Sprintf("the commit belongs to no branch, and %d tasks are at development", len(tasks)), nil
 	}
-	return tasks[0], "", nil
+	return tasks[0], true, "", nil
 }
 
 // onTrigger handles an event of our own making.
