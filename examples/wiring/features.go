@@ -129,7 +129,7 @@ func (v *Service) letGo(ctx context.Context) error {
 	on := map[string]bool{
 		serialgate.Name: v.Settings.SerialGate, serialgate.Freeze: v.Settings.SerialGate,
 		deps.Name: v.Settings.TaskDeps, deps.Cycle: v.Settings.TaskDeps, budget.Name: v.Settings.budgetOn(),
-		reconcile.Told: v.Settings.Reconcile,
+		reconcile.Told: v.Settings.Reconcile, reconcile.BrakeTold: v.Settings.Reconcile,
 	}
 	var left []queue.Hold
 	for _, h := range held {

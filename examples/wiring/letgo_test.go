@@ -18,7 +18,7 @@ import (
 // What features hold is let go when they are off, and kept when they are on; what
 // others hold is theirs.
 func TestSwitchedOffLetsGo(t *testing.T) {
-	ours := []string{serialgate.Name, serialgate.Freeze, deps.Name, deps.Cycle, budget.Name, reconcile.Told}
+	ours := []string{serialgate.Name, serialgate.Freeze, deps.Name, deps.Cycle, budget.Name, reconcile.Told, reconcile.BrakeTold}
 	off := Settings{}
 	on := Settings{SerialGate: true, TaskDeps: true, BudgetTask: 1, Reconcile: true}
 	for _, c := range []struct {

@@ -2,11 +2,13 @@ package reconcile
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -23,28 +25,34 @@ func triggers() (out []stage.Status) {
 // pagesMax bounds one listing.
 const pagesMax = 100
 
-// boards is F-2: it replays what boards say and nobody has told. braked says that
-// it was too much to be true.
-func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replayed int, braked string, err error) {
+// boards is F-2: it replays what boards say and nobody has told. lost names each move
+// that was found so; braked says that it was too much to be true.
+func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replayed int, lost []string, braked string, err error) {
 	if r.opt.Tracker == nil {
-		return 0, "", nil
+		return 0, nil, "", nil
 	}
 	// What boards say is not acted on yet: it would count as lost in every pass.
 	if _, err := e.Tracker.Own(""); err != nil {
-		return 0, "", err
+		return 0, nil, "", err
 	}
 	for _, p := range e.Projects.All() {
-		lost, listed, failed := r.lost(ctx, e, p)
-		err = errors.Join(err, failed)
-		if len(lost) > r.opt.Brake && len(lost)*brakeShare > listed {
-			braked = fmt.Sprintf("%d work items of %s would change at once, of %d that stand where a person asks for something; nothing is replayed (at most %d are, or one in %d)",
-				len(lost), p.Repo, listed, r.opt.Brake, brakeShare)
-			r.opt.Log.Error("the reconciler brakes", "repo", p.Repo, "items", len(lost), "listed", listed, "brake", r.opt.Brake)
+		items, listed, failed := r.lost(ctx, e, p)
+		if failed != nil { // a part of a listing is no ground to act on
+			err = errors.Join(err, failed)
 			continue
 		}
-		for _, item := range lost {
+		for _, item := range items {
+			lost = append(lost, fmt.Sprintf("%s %s %d", item.ID, item.Status, item.UpdatedAt.UnixMicro()))
+		}
+		stopped, failed := r.brake(ctx, e, p, items, listed)
+		err = errors.Join(err, failed)
+		if stopped != "" {
+			braked = stopped
+			continue
+		}
+		for _, item := range items {
 			r.opt.Log.Warn("a webhook was lost and is replayed", "item", item.ID, "repo", p.Repo, "status", item.Status)
-			job := orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, Event: orchestrator.HookReplayed, ProjectID: item.ProjectID, ItemID: item.ID, Status: true})
+			job := replay(item)
 			job.DedupeKey = "reconcile/" + item.ID
 			if _, failed := e.Jobs.Put(ctx, job); failed != nil {
 				err = errors.Join(err, failed)
@@ -53,15 +61,16 @@ func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replay
 			replayed++
 		}
 	}
-	return replayed, braked, err
+	return replayed, lost, braked, err
 }
 
-// brakeShare: more than one in so many of a board's cards do not lose their
-// webhooks at once; a board that was restored from a backup looks like that.
-const brakeShare = 4
+// replay is the event of a work item of which nobody has told.
+func replay(item tracker.Item) queue.Job {
+	return orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, Event: orchestrator.HookReplayed, ProjectID: item.ProjectID, ItemID: item.ID, Status: true})
+}
 
-// lost lists a project's work items whose status nobody has acted on, and tells
-// among how many they were.
+// lost lists a project's work items whose status nobody has acted on and no stored event is
+// about, and tells among how many they were.
 func (r *Reconciler) lost(ctx context.Context, e *orchestrator.Engine, p orchestrator.Project) (out []tracker.Item, listed int, err error) {
 	columns, err := r.opt.Board.Columns(ctx, p.TrackerProject)
 	if err != nil {
@@ -109,7 +118,7 @@ func (r *Reconciler) missed(ctx context.Context, e *orchestrator.Engine, item tr
 		if on != stage.OnToAnalyse {
 			return false, nil
 		}
-		return r.persons(ctx, e, item), nil
+		return r.untold(ctx, e, item)
 	}
 	t := tasks[len(tasks)-1]
 	if t.State.Stage.Terminal() || item.StatusName == columns[t.State.Set] {
@@ -121,6 +130,22 @@ func (r *Reconciler) missed(ctx context.Context, e *orchestrator.Engine, item tr
 	isNew, err := e.IsNew(ctx, item, t)
 	if err != nil || !isNew {
 		return false, err
+	}
+	return r.untold(ctx, e, item)
+}
+
+// untold reports whether a person has moved a work item and no event of it is stored, a
+// webhook's or a replayed one: that would read the item when its turn comes, however late.
+func (r *Reconciler) untold(ctx context.Context, e *orchestrator.Engine, item tracker.Item) (bool, error) {
+	open, err := e.Jobs.Jobs(ctx, queue.Filter{Key: replay(item).Key, Open: true})
+	if err != nil {
+		return false, err
+	}
+	for _, j := range open {
+		var h tracker.Hook
+		if j.Kind == orchestrator.KindTracker && json.Unmarshal(j.Payload, &h) == nil && h.Kind == tracker.HookItemUpdated {
+			return false, nil
+		}
 	}
 	return r.persons(ctx, e, item), nil
 }

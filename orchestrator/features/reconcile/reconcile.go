@@ -10,8 +10,9 @@
 // (F-3, the only task at development for a CI result without a branch, is the
 // engine's own.)
 //
-// It never raises, and it concludes nothing from what it could not read. When a
-// large part of a board would change at once it stops and says so.
+// It never raises, and it concludes nothing from what it could not read. An event that is
+// stored is not lost, however long it waits to be worked off. When a large part of a board
+// would change at once it stops, and people hear of it once.
 //
 // When boards move again and again and no webhook comes, people are told once, and
 // once more when webhooks come again.
@@ -56,7 +57,9 @@ type Reconciler struct {
 
 	mu    sync.Mutex
 	state state
-	heard time.Time // when the newest webhook came, as of the last pass
+	heard time.Time       // when the newest webhook came, as of the last pass
+	moves map[string]bool // that were found since then
+	again bool            // a pass has followed the one that has found the first of them
 }
 
 // state is what /queue shows, and what readiness asks.
@@ -65,7 +68,7 @@ type state struct {
 	Passes   int64     `json:"passes"`
 	Advanced int64     `json:"advanced"` // F-1
 	Replayed int64     `json:"replayed"` // F-2
-	// Missed counts passes since the last webhook in which boards had moved.
+	// Missed counts the moves since the last webhook that no webhook has told of.
 	Missed int `json:"missed_since_webhook"`
 	// Silent is since when people know that webhooks have stopped.
 	Silent time.Time `json:"webhooks_stopped,omitzero"`
@@ -93,7 +96,7 @@ func New(o Options) (*Reconciler, error) {
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}
-	return &Reconciler{opt: o}, nil
+	return &Reconciler{opt: o, moves: map[string]bool{}}, nil
 }
 
 // Feature is the reconciler for the engine.
@@ -164,8 +167,8 @@ func (r *Reconciler) loop(ctx context.Context, e *orchestrator.Engine) {
 // Pass looks once at all tasks and boards.
 func (r *Reconciler) Pass(ctx context.Context, e *orchestrator.Engine) error {
 	advanced, err1 := r.stalled(ctx, e)
-	replayed, braked, err2 := r.boards(ctx, e)
-	silent, err3 := r.listen(ctx, e, replayed > 0 || braked != "")
+	replayed, lost, braked, err2 := r.boards(ctx, e)
+	silent, err3 := r.listen(ctx, e, lost)
 	err := errors.Join(err1, err2, err3)
 	e.Metrics.Reconciled.Add(float64(advanced), orchestrator.ByAction{Kind: "advanced"})
 	e.Metrics.Reconciled.Add(float64(replayed), orchestrator.ByAction{Kind: "replayed"})

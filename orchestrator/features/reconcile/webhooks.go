@@ -12,8 +12,8 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// missedMax is after how many passes in which boards had moved, and no webhook in
-// all that time, webhooks count as stopped.
+// missedMax is after how many moves of boards, found in more passes than one and with no
+// webhook in all that time, webhooks count as stopped.
 const missedMax = 3
 
 // Told is the name of a hold that holds nothing: nobody's job names its subject. It
@@ -28,8 +28,8 @@ func (r *Reconciler) Webhooks(context.Context) error {
 	switch s := r.state; {
 	case !s.Silent.IsZero():
 		return fmt.Errorf("boards have moved without webhooks; people were told at %s", s.Silent.UTC().Format(time.RFC3339))
-	case s.Missed >= missedMax:
-		return fmt.Errorf("boards have moved without webhooks in %d passes: are they switched off at the sender?", s.Missed)
+	case s.Missed >= missedMax && r.again:
+		return fmt.Errorf("boards have moved %d times without webhooks: are they switched off at the sender?", s.Missed)
 	default:
 		return nil
 	}
@@ -37,20 +37,20 @@ func (r *Reconciler) Webhooks(context.Context) error {
 
 // listen notices that webhooks have stopped, and that they come again, and tells
 // people of both. It returns since when people know that they have stopped.
-func (r *Reconciler) listen(ctx context.Context, e *orchestrator.Engine, moved bool) (silent time.Time, err error) {
+func (r *Reconciler) listen(ctx context.Context, e *orchestrator.Engine, lost []string) (silent time.Time, err error) {
 	last, err1 := e.Story.LastDelivery(ctx, r.opt.Source)
 	held, err2 := e.Jobs.Holds(ctx)
 	if err := errors.Join(err1, err2); err != nil {
 		return silent, err
 	}
-	missed := r.count(last, moved)
+	missed, stopped := r.count(last, lost)
 	i := slices.IndexFunc(held, func(h queue.Hold) bool { return h.Name == Told })
 	switch {
-	case i < 0 && missed >= missedMax:
+	case i < 0 && stopped:
 		text := fmt.Sprintf("Boards have moved %d times and no webhook has come since %s. Until they come again boards are read every %s. Is the webhook switched off at the tracker?",
 			missed, heard(last), r.opt.Every)
 		mark := queue.Hold{Subject: Told + "/" + r.opt.Source, Name: Told, Reason: "no webhook since " + heard(last)}
-		r.opt.Log.Error("webhooks have stopped while boards move", "source", r.opt.Source, "last", last, "passes", missed)
+		r.opt.Log.Error("webhooks have stopped while boards move", "source", r.opt.Source, "last", last, "moves", missed)
 		return r.opt.Now(), e.Store.Commit(ctx, orchestrator.Commit{Hold: []queue.Hold{mark}, Jobs: []queue.Job{r.notice("stopped", last, "Webhooks have stopped", text)}})
 	case i >= 0 && last.After(held[i].Since):
 		r.opt.Log.Info("webhooks come again", "source", r.opt.Source)
@@ -63,17 +63,21 @@ func (r *Reconciler) listen(ctx context.Context, e *orchestrator.Engine, moved b
 	}
 }
 
-// count counts the passes since the last webhook in which boards had moved.
-func (r *Reconciler) count(last time.Time, moved bool) int {
+// count counts the moves that were found since the last webhook, each once however often
+// it is found. Webhooks have stopped when those are many and none has come by the next
+// pass: they may be on their way.
+func (r *Reconciler) count(last time.Time, lost []string) (missed int, stopped bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case last.After(r.heard):
-		r.heard, r.state.Missed = last, 0
-	case moved:
-		r.state.Missed++
+	if last.After(r.heard) {
+		r.heard, r.moves, r.again = last, map[string]bool{}, false
 	}
-	return r.state.Missed
+	r.again = r.again || len(r.moves) > 0
+	for _, move := range lost {
+		r.moves[move] = true
+	}
+	r.state.Missed = len(r.moves)
+	return r.state.Missed, r.again && r.state.Missed >= missedMax
 }
 
 func heard(last time.Time) string {
