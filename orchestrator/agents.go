@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,7 +117,7 @@ func (e *Engine) deployed(ctx context.Context, c queue.Claim, p Project, t Task,
 	if report.Filed, tip.SHA, err = e.file(ctx, p, t, l, tip.SHA); err != nil {
 		return nil
 	}
-	if report.Questions, err = e.questions(ctx, p, t, tip.SHA); err != nil {
+	if err = e.readLeft(ctx, p, t, l, tip.SHA, &report); err != nil {
 		return nil
 	}
 	ev := stage.Event{On: stage.OnAgentFinished, At: e.Now(), Run: l.Run, Agent: &report, SHA: tip.SHA}
@@ -202,8 +203,8 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 		result.Kind, result.Reason = work.ResultUnusable, "its report could not be put into the branch: "+err.Error()
 		return e.attempt(c, t, l, result)
 	}
-	if report.Questions, err = e.questions(ctx, p, t, tip.SHA); err != nil {
-		result.Kind, result.Reason = work.ResultUnusable, "its questions could not be read: "+err.Error()
+	if err = e.readLeft(ctx, p, t, l, tip.SHA, &report); err != nil {
+		result.Kind, result.Reason = work.ResultUnusable, "what it has left could not be read: "+err.Error()
 		return e.attempt(c, t, l, result)
 	}
 	ev := stage.Event{On: stage.OnAgentFinished, Run: l.Run, Agent: &report, SHA: tip.SHA}
@@ -276,21 +277,34 @@ func (j JournalEntry) Left() (work.Left, error) {
 	return l, err
 }
 
-// questions reads what an agent has left open, if anything. What cannot be read is an
-// error: a task whose questions are overlooked goes on without the answers.
-func (e *Engine) questions(ctx context.Context, p Project, t Task, sha string) (string, error) {
+// readLeft reads what a run has left for people in its commit: open questions, if any, and
+// which of its artefacts are there. What cannot be read is an error: a task whose
+// questions are overlooked goes on without the answers.
+func (e *Engine) readLeft(ctx context.Context, p Project, t Task, l stage.Launch, sha string, r *stage.Report) error {
 	if sha == "" {
-		return "", nil
+		return nil
 	}
 	tree, err := e.Workspaces.Files(ctx, p.Space(t), sha)
 	if err != nil {
-		return "", err
+		return err
 	}
-	body, err := fs.ReadFile(tree, p.Docs(t.WorkItemID)+"/"+questionsFile)
+	docs := p.Docs(t.WorkItemID) + "/"
+	for _, name := range append(l.Artefacts(), p.Required[l.Stage]...) {
+		_, err := fs.Stat(tree, docs+name)
+		stale := name == l.ReportFile() && r.Filed.Role == "" // of a run before
+		switch {
+		case err == nil && !stale && !slices.Contains(r.Files, name):
+			r.Files = append(r.Files, name)
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	body, err := fs.ReadFile(tree, docs+questionsFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return nil
 	}
-	return strings.TrimSpace(strings.ToValidUTF8(string(body[:min(len(body), questionsMax)]), "")), err
+	r.Questions = strings.TrimSpace(strings.ToValidUTF8(string(body[:min(len(body), questionsMax)]), ""))
+	return err
 }
 
 // command is what the agent is told.

@@ -2,6 +2,7 @@ package orchestrator_test
 
 import (
 	"context"
+	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -59,5 +61,44 @@ func TestEmptyDescriptionAfterTheFetch(t *testing.T) {
 		list, err := r.board.List(context.Background(), tracker.Query{ProjectID: appProject, Statuses: []stage.Status{stage.StatusBlocked}})
 		require.NoError(r, err)
 		require.Len(r, list.Items, 1)
+	})
+}
+
+// A comment links to what is there in the commit that the agent has left, and to nothing
+// else.
+func TestLinksToWhatIsThere(t *testing.T) {
+	const docs = "https://git.example.org/acme/app/blob/"
+	run(t, func(r *rig) {
+		r.place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			switch {
+			case c.Role == stage.Architect && c.Run == 2: // writes nothing
+				return work.Result{Kind: work.ResultOK}
+			case c.Role == stage.Reviewer && c.Run == 5:
+				files[work.ReportPath] = "---\nverdict: changes_requested\nsha: " + c.Env["SIGNALBOX_SHA"] + "\n---\n"
+				return work.Result{Kind: work.ResultOK}
+			case c.Role == stage.Reviewer && c.Run == 7: // reports nothing: the one in the branch is of run 5
+				return work.Result{Kind: work.ResultOK}
+			}
+			return goodAgent(ctx, c, files)
+		})
+		item := r.card(appProject, "x")
+		r.toDone(appProject, item)
+		r.settle(time.Minute)
+		links := map[string]int{}
+		for _, c := range r.comments(appProject, item) {
+			for _, part := range strings.FieldsFunc(c, func(c rune) bool { return c == ' ' || c == '\n' }) {
+				if at, ok := strings.CutPrefix(part, docs); ok {
+					sha, path, _ := strings.Cut(at, "/")
+					links[path[strings.LastIndex(path, "/")+1:]]++
+					tree, err := r.place.Files(context.Background(), work.Space{Repo: appRepo, Branch: r.task(item).Branch}, sha)
+					require.NoError(r, err)
+					_, err = fs.Stat(tree, path)
+					require.NoError(r, err, part)
+				}
+			}
+		}
+		require.Equal(r, map[string]int{
+			"requirements.md": 1, "acceptance.md": 1, "design.md": 1, "review.md": 2, "test-report.md": 1, "staging-report.md": 1, "deploy-report.md": 1,
+		}, links, "%v", r.roles())
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -53,6 +54,26 @@ type NewComment struct {
 	Author    stage.Role // chooses the token; unknown or empty = the shared one
 	Key       string     // identity: the same key is posted once, however often it is asked for
 	Body      string     // plain text; the adapter escapes it and keeps line breaks
+	Links     []Link     // with Note the last line, which is no part of Body
+	Note      string     // small print, such as what a run has cost; plain text in one line
+}
+
+// Link is a name that leads to an address.
+type Link struct{ Name, URL string }
+
+// Plain is the comment for boards that have no markup.
+func (c NewComment) Plain() string {
+	var parts []string
+	for _, l := range c.Links {
+		parts = append(parts, l.Name+": "+l.URL)
+	}
+	if c.Note != "" {
+		parts = append(parts, c.Note)
+	}
+	if len(parts) == 0 {
+		return c.Body
+	}
+	return c.Body + "\n" + strings.Join(parts, " · ")
 }
 
 // Query selects work items. Statuses empty means all.

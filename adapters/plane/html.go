@@ -3,6 +3,8 @@ package plane
 import (
 	"html"
 	"strings"
+
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // EscapeHTML makes a fragment that shows a plain text: paragraphs at blank
@@ -14,6 +16,23 @@ func EscapeHTML(text string) string {
 		b.WriteString("<p>" + strings.ReplaceAll(html.EscapeString(part), "\n", "<br/>") + "</p>")
 	}
 	return b.String()
+}
+
+// commentHTML is a comment as Plane stores it. What its editor has no markup for, such as
+// a part that unfolds, would lose its form when it is shown: the small print is a last
+// paragraph.
+func commentHTML(n tracker.NewComment) string {
+	var parts []string
+	for _, l := range n.Links {
+		parts = append(parts, `<a href="`+html.EscapeString(l.URL)+`">`+html.EscapeString(l.Name)+"</a>")
+	}
+	if n.Note != "" {
+		parts = append(parts, html.EscapeString(n.Note))
+	}
+	if len(parts) == 0 {
+		return EscapeHTML(n.Body)
+	}
+	return EscapeHTML(n.Body) + "<p>" + strings.Join(parts, " · ") + "</p>"
 }
 
 // StripHTML gives the text of a fragment: blocks and line breaks become new

@@ -280,7 +280,7 @@ func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]trac
 
 // AddComment implements tracker.Tracker.
 func (c *Client) AddComment(ctx context.Context, n tracker.NewComment) (string, error) {
-	in := map[string]string{"comment_html": EscapeHTML(n.Body)}
+	in := map[string]string{"comment_html": commentHTML(n)}
 	if n.Key != "" {
 		in["external_source"], in["external_id"] = c.opt.Source, n.Key
 	}

@@ -196,6 +196,13 @@ func TestCommentShapes(t *testing.T) {
 	sent := s.bodies[len(s.bodies)-1]
 	require.Equal(t, map[string]any{"comment_html": "<p>a &lt;b&gt;<br/>c</p><p>d</p>", "external_source": "signalbox", "external_id": "4/1/0"}, sent)
 
+	small := n
+	small.Links, small.Note = []tracker.Link{{Name: "a<b>.md", URL: `https://git.example.org/x?a=1&b="2"`}, {Name: "c.md", URL: "https://git.example.org/c"}}, "3 < 4"
+	_, err = c.AddComment(t.Context(), small)
+	require.NoError(t, err)
+	require.Equal(t, `<p>a &lt;b&gt;<br/>c</p><p>d</p><p><a href="https://git.example.org/x?a=1&amp;b=&#34;2&#34;">a&lt;b&gt;.md</a> · `+
+		`<a href="https://git.example.org/c">c.md</a> · 3 &lt; 4</p>`, s.bodies[len(s.bodies)-1]["comment_html"])
+
 	c, _ = replay(t, map[string]answer{"POST " + at: {status: 409, file: "comment_conflict_409"}})
 	again, err := c.AddComment(t.Context(), n)
 	require.NoError(t, err, "what is there already is a success")

@@ -77,12 +77,8 @@ func (d Deps) retry(e orchestrator.Effect, err error) queue.Outcome {
 }
 
 func (d Deps) comment(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	body, err := d.withLinks(ctx, e)
-	if err != nil {
-		return d.retry(e, err)
-	}
-	_, err = d.Tracker.AddComment(ctx, tracker.NewComment{
-		ProjectID: e.ProjectID, ItemID: e.ItemID, Author: e.Author, Key: e.Key, Body: body,
+	_, err := d.Tracker.AddComment(ctx, tracker.NewComment{
+		ProjectID: e.ProjectID, ItemID: e.ItemID, Author: e.Author, Key: e.Key, Body: e.Text, Links: d.links(e), Note: e.Note,
 	})
 	switch {
 	case errors.Is(err, tracker.ErrNotFound):

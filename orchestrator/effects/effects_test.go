@@ -135,30 +135,32 @@ func TestMergeIsPinned(t *testing.T) {
 	require.Contains(t, string(o.Then[0].Payload), `"final":true`)
 }
 
-// forgetful is a store whose tasks cannot be read.
-type forgetful struct{ orchestrator.Store }
-
-func (forgetful) Task(context.Context, int64) (orchestrator.Task, error) {
-	return orchestrator.Task{}, errors.New("no answer")
-}
-
-// A comment is posted once, so it is not posted without what cannot be read now.
-func TestCommentWaitsForItsLinks(t *testing.T) {
-	k := setup(t)
-	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP", WebURL: "https://git.example.org/acme/app"})
-	require.NoError(t, err)
-	f := stage.Effect{Kind: stage.EffectComment, Text: "done", Files: []string{"analysis.md"}}
+// What a run has left is linked to at its commit; without a commit, or pages of the
+// repository, there is nothing to link to.
+func TestLinksAreToCommits(t *testing.T) {
+	f := stage.Effect{Kind: stage.EffectComment, Text: "done", Files: []string{"a.md", "b.md"}, SHA: "abc", Note: "$0.10"}
+	bare := f
+	bare.SHA = ""
+	const page = "https://git.example.org/acme/app"
 	for _, c := range []struct {
-		store orchestrator.Store
-		want  string
-	}{{forgetful{k.store}, queue.OutcomeRetry}, {k.store, queue.OutcomeDone}} {
-		k.runners = effects.Runners(effects.Deps{Store: c.store, Projects: projects, Tracker: k.board})
-		require.Equal(t, c.want, k.run(f, 1).Kind)
+		web    string
+		effect stage.Effect
+		want   string
+	}{
+		{page + "/", f, "done\na.md: " + page + "/blob/abc/docs/work/APP-1/a.md · b.md: " + page + "/blob/abc/docs/work/APP-1/b.md · $0.10"},
+		{page, bare, "done\n$0.10"},
+		{"", f, "done\n$0.10"},
+	} {
+		k := setup(t)
+		projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP", WebURL: c.web})
+		require.NoError(t, err)
+		k.runners = effects.Runners(effects.Deps{Store: k.store, Projects: projects, Tracker: k.board})
+		require.Equal(t, queue.OutcomeDone, k.run(c.effect, 1).Kind)
+		list, err := k.board.Comments(t.Context(), "p", "i")
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		require.Equal(t, c.want, list[0].Body)
 	}
-	list, err := k.board.Comments(t.Context(), "p", "i")
-	require.NoError(t, err)
-	require.Len(t, list, 1)
-	require.Contains(t, list[0].Body, "analysis.md: https://git.example.org/acme/app/blob/feature/APP-1-t/")
 }
 
 func TestGoneItems(t *testing.T) {

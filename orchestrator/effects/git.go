@@ -1,7 +1,6 @@
 package effects
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // prepare makes the branch with the request as its first commit and publishes
@@ -190,22 +190,17 @@ func (d Deps) tidy(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	return finished
 }
 
-// withLinks adds to an agent's closing comment where its artefacts are, if the
+// links are where the artefacts of an agent's closing comment can be read, if the
 // repository is registered and has pages.
-func (d Deps) withLinks(ctx context.Context, e orchestrator.Effect) (string, error) {
+func (d Deps) links(e orchestrator.Effect) (out []tracker.Link) {
 	p, ok := d.Projects.ByRepo(e.Repo)
-	if e.TaskID == 0 || !ok || p.WebURL == "" || len(e.Files) == 0 {
-		return e.Text, nil
+	if !ok {
+		return nil
 	}
-	t, err := d.Store.Task(ctx, e.TaskID)
-	if err != nil {
-		return "", err
+	for _, name := range e.Files {
+		if url := p.FileURL(e.WorkItem, e.SHA, name); url != "" {
+			out = append(out, tracker.Link{Name: name, URL: url})
+		}
 	}
-	at := cmp.Or(t.State.Head, t.Branch) // branches may be deleted when they are merged
-	var b strings.Builder
-	b.WriteString(e.Text)
-	for _, f := range e.Files {
-		fmt.Fprintf(&b, "\n%s: %s/blob/%s/%s/%s", f, strings.TrimSuffix(p.WebURL, "/"), at, p.Docs(t.WorkItemID), f)
-	}
-	return b.String(), nil
+	return out
 }

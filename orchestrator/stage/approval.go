@@ -41,9 +41,6 @@ func (w *writer) notApproved(reason string) {
 // notWritten says of an analyst that has finished that there is nothing to approve.
 func (w *writer) notWritten(reason string) {
 	w.note(reason)
-	for i := range w.d.Effects {
-		w.d.Effects[i].Files = nil // no links to what is not there
-	}
 	w.hold(HoldApproval, wordsCannotApprove+reason, StatusInReview)
 	w.comment(Analyst, wordsNothingToApprove(reason))
 	w.notify(wordsNothingToApproveNotice(reason))

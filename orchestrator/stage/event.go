@@ -82,6 +82,8 @@ type Report struct {
 	Questions   string `json:"questions,omitempty"`
 	Reason      string `json:"reason,omitempty"` // of a failure
 	Filed       Filed  `json:"filed,omitzero"`
+	// Files are the artefacts for people that are there in the commit that the run has left.
+	Files []string `json:"files,omitempty"`
 }
 
 // Filed is the verdict that a run of a role has put into its outbox. The zero value
@@ -167,7 +169,8 @@ type Effect struct {
 	Replaces []Status      `json:"replaces,omitempty"` // trigger statuses that the write may overwrite
 	Answers  Status        `json:"answers,omitempty"`  // status: the person's word that the write answers
 	Previous Status        `json:"previous,omitempty"` // status: what the service set before; a fallback column may show it as a trigger
-	Files    []string      `json:"files,omitempty"`    // comment: artefacts to link to
+	Files    []string      `json:"files,omitempty"`    // comment: artefacts to link to, at SHA
+	Note     string        `json:"note,omitempty"`     // comment: small print
 	SHA      string        `json:"sha,omitempty"`
 	Expected string        `json:"expected,omitempty"` // publish: where the remote branch was left; landed: the head that was merged
 	Base     string        `json:"base,omitempty"`     // gated_merge
@@ -200,6 +203,22 @@ func (l Launch) ReportFile() string {
 	default:
 		return ""
 	}
+}
+
+// Artefacts are the files that people may read when the job is done, if it has written them.
+func (l Launch) Artefacts() []string {
+	switch {
+	case l.Stage == Analysis:
+		return []string{"requirements.md", "acceptance.md"}
+	case l.Stage == Architecture:
+		return []string{"design.md"}
+	case l.Stage == Deploy && l.Phase == PhaseAwait:
+		return []string{"deploy-plan.md"}
+	}
+	if name := l.ReportFile(); name != "" {
+		return []string{name}
+	}
+	return nil
 }
 
 // Decision is what to do about an event. It is data: the shell commits State,

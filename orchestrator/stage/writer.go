@@ -125,27 +125,11 @@ func (w *writer) accept() {
 func (w *writer) finished() {
 	s := &w.d.State
 	if w.ev.Agent != nil {
-		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectComment, Author: w.ev.Agent.Role, Text: wordsFinished(*w.ev.Agent, s.Stage), Files: artefacts(s.Stage, s.Phase)})
+		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectComment, Author: w.ev.Agent.Role, Text: wordsFinished(*w.ev.Agent, s.Stage), Files: w.ev.Agent.Files, SHA: s.Head})
 	}
 	if s.Head != "" && s.Head != s.Pushed {
 		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPublish, SHA: s.Head, Expected: s.Pushed})
 	}
-}
-
-// artefacts are the files that a stage leaves behind for people to read.
-func artefacts(s Stage, p Phase) []string {
-	switch {
-	case s == Analysis:
-		return []string{"requirements.md", "acceptance.md"}
-	case s == Architecture:
-		return []string{"design.md"}
-	case s == Deploy && p == PhaseAwait:
-		return []string{"deploy-plan.md"}
-	}
-	if name := (Launch{Stage: s, Phase: p}).ReportFile(); name != "" {
-		return []string{name}
-	}
-	return nil
 }
 
 // notGreen does what the edge says for a verdict that does not pass.

@@ -272,7 +272,7 @@ func (b *Board) AddComment(ctx context.Context, n tracker.NewComment) (string, e
 	}
 	b.last++
 	c := tracker.Comment{
-		ID: strconv.Itoa(b.last), AuthorID: own + string(n.Author), Body: n.Body, CreatedAt: b.now(), Own: true,
+		ID: strconv.Itoa(b.last), AuthorID: own + string(n.Author), Body: n.Plain(), CreatedAt: b.now(), Own: true,
 	}
 	b.comments[n.ItemID] = append(b.comments[n.ItemID], c)
 	b.posted[key] = c.ID

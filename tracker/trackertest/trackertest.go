@@ -185,7 +185,8 @@ func comments(t *testing.T, f Fixture) {
 	second, err := f.Tracker.AddComment(t.Context(), n)
 	require.NoError(t, err)
 	require.Equal(t, first, second)
-	n.Key = "7/3/1"
+	n.Key, n.Note = "7/3/1", "a < b"
+	n.Links = []tracker.Link{{Name: "plan.md", URL: "https://git.example.org/x?a=b&c=\"d\""}}
 	_, err = f.Tracker.AddComment(t.Context(), n)
 	require.NoError(t, err)
 	list, err := f.Tracker.Comments(t.Context(), p, id)
@@ -201,6 +202,10 @@ func comments(t *testing.T, f Fixture) {
 	require.NoError(t, err)
 	require.False(t, own, "nobody is not ourselves")
 	require.Equal(t, "please", list[0].Body)
+	require.Contains(t, list[1].Body, "& three")
+	for _, part := range []string{"one", "plan.md", "a < b"} { // a link by its name, or its address too
+		require.Contains(t, list[2].Body, part)
+	}
 	require.Equal(t, "one\ntwo <b> & three", list[1].Body)
 }
 

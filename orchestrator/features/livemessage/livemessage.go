@@ -235,10 +235,8 @@ func (o Options) view(ctx context.Context, e orchestrator.Effect) (v View, late 
 		}
 		v.Waits = append(v.Waits, holdsOf(w)...)
 	}
-	if p, ok := o.Projects.ByRepo(v.Task.Repo); ok && p.WebURL != "" {
-		item, _ := orchestrator.Untomb(v.Task.WorkItemID)
-		branch, _ := orchestrator.Untomb(v.Task.Branch)
-		v.Artifacts = strings.TrimSuffix(p.WebURL, "/") + "/tree/" + cmp.Or(v.Task.State.Pushed, branch) + "/" + p.Docs(item)
+	if p, ok := o.Projects.ByRepo(v.Task.Repo); ok && v.Task.State.Stage != stage.Cancelled { // whose branch is removed
+		v.Artifacts = p.DocsURL(v.Task.WorkItemID, v.Task.State.Pushed)
 	}
 	return v, updates > 1, nil
 }
