@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -30,12 +31,12 @@ func liveWith(t *testing.T, more func(*rig) orchestrator.Feature, f func(*rig)) 
 		r.features = func() []orchestrator.Feature {
 			projects, err := orchestrator.NewProjects(r.project...)
 			require.NoError(r, err)
-			l, err := livemessage.Feature(livemessage.Options{Store: r.store, Story: r.store, Jobs: r.store, Projects: projects, Messenger: r.chat})
+			l, err := livemessage.Feature(livemessage.Options{Store: r.store, Story: r.store, Jobs: r.store, Projects: projects, Messenger: r.chat, Cards: r.board})
 			require.NoError(r, err)
 			if more == nil {
 				return []orchestrator.Feature{l}
 			}
-			return []orchestrator.Feature{l, more(r)}
+			return []orchestrator.Feature{more(r), l}
 		}
 	}, f)
 }
@@ -73,13 +74,19 @@ func TestLiveMessage(t *testing.T) {
 		require.Equal(r, "analysis: the analyst is at work", list[0].Shown.Lines[0])
 		require.Equal(r, list[0].ID, r.task(item).TrackerMessageID)
 		r.settle(10 * time.Second)
+		docs := func() string {
+			return "artifacts: https://git.example.org/acme/app/tree/" + r.task(item).State.Pushed + "/docs/work/APP-1"
+		}
+		for _, line := range []string{"your move: set Approved on the card, or Rejected with a comment", "card: https://board.example.org/p-app/item-1", docs()} {
+			require.True(r, r.shows(item, line), "%s: %v", line, r.silent())
+		}
 		r.move(appProject, item, stage.StatusApproved)
 		r.settle(time.Minute)
 		require.Equal(r, stage.Done, r.task(item).State.Stage)
 		list = r.silent()
 		require.Len(r, list, 1, "one message, edited in place")
 		text := strings.Join(list[0].Shown.Lines, "\n")
-		for _, part := range []string{"done", "analysis: in 350 (300 cached), out 20, $0.0015, m", "deploy: ", "total: in 2,450", "wall ", "human review: ", "artifacts: https://git.example.org/acme/app/tree/" + r.task(item).State.Pushed + "/docs/work/APP-1"} {
+		for _, part := range []string{"done", "analysis: in 350 (300 cached), out 20, $0.0015, m", "deploy: ", "total: in 2,450", "wall ", "human review: ", docs()} {
 			require.Contains(r, text, part)
 		}
 		require.NotEmpty(r, list[0].Shown.Link)
@@ -113,6 +120,28 @@ func TestLiveMessageFailures(t *testing.T) {
 		r.toDone(appProject, item)
 		require.Equal(r, stage.Done, r.task(item).State.Stage)
 		require.Empty(r, r.open())
+	})
+}
+
+// The branch of a cancelled task is removed: nothing on it is linked to.
+func TestLiveMessageOfACancelledTask(t *testing.T) {
+	liveWith(t, func(r *rig) orchestrator.Feature {
+		projects, err := orchestrator.NewProjects(r.project...)
+		require.NoError(r, err)
+		s, err := stop.Feature(stop.Options{Store: r.store, Projects: projects, Workspaces: r.place, Agents: r.place})
+		require.NoError(r, err)
+		return s
+	}, func(r *rig) {
+		item := r.card(appProject, "x")
+		r.move(appProject, item, stage.StatusToAnalyse)
+		r.settle(10 * time.Second)
+		require.Contains(r, strings.Join(r.silent()[0].Shown.Lines, "\n"), "/tree/")
+		r.move(appProject, item, stage.StatusStop)
+		r.settle(time.Minute)
+		lines := r.silent()[0].Shown.Lines
+		require.Equal(r, "cancelled", lines[0])
+		require.Equal(r, "card: https://board.example.org/p-app/item-1", lines[len(lines)-1])
+		require.NotContains(r, strings.Join(lines, "\n"), "git.example.org")
 	})
 }
 
@@ -153,7 +182,7 @@ func TestLiveMessageOfATaskThatWaits(t *testing.T) {
 		require.False(r, r.shows(first, "waits"))
 		r.move(selfProject, second, stage.StatusToAnalyse)
 		r.settle(time.Minute)
-		require.True(r, r.shows(second, "waits: APP-1 (task 1) is not finished (task deps)"), r.silent())
+		require.True(r, r.shows(second, "waits for APP-1 (task deps)"), r.silent())
 		edits := r.silent()[1].Edits
 		r.settle(3 * time.Minute)
 		require.Equal(r, edits, r.silent()[1].Edits, "nothing has changed")
@@ -195,6 +224,7 @@ func TestNoticesAreFew(t *testing.T) {
 	audible := func(r *rig) (out []string) {
 		for _, m := range r.chat.Messages() {
 			if !m.Shown.Silent {
+				require.Contains(r, m.Shown.Link, "https://board.example.org/", "the card is a step away")
 				out = append(out, strings.Join(m.Shown.Lines, " "))
 			}
 		}

@@ -42,7 +42,7 @@ func parts() []part {
 			return rec.Feature(), err
 		}},
 		{"live_message", func(r *rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
-			return livemessage.Feature(livemessage.Options{Store: r.store, Story: r.store, Jobs: r.store, Projects: p, Messenger: r.chat})
+			return livemessage.Feature(livemessage.Options{Store: r.store, Story: r.store, Jobs: r.store, Projects: p, Messenger: r.chat, Cards: r.board})
 		}},
 		{"serial_gate", func(r *rig, _ *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
 			gate, err := serialgate.New(serialgate.Options{Store: r.store, Holds: r.store, Lister: r.store, Repos: []string{repo}})

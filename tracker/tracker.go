@@ -35,7 +35,13 @@ type Item struct {
 	StatusName  string // the column's own name
 	Finished    bool   // the column means that the work is over: done or given up
 	UpdatedAt   time.Time
-	URL         string // empty when the adapter cannot tell
+}
+
+// Linker has a page for each work item.
+type Linker interface {
+	// ItemURL is the address of an item's page, whether there is one or not. It does not
+	// call the network.
+	ItemURL(projectID, itemID string) string
 }
 
 // Comment is one comment of a work item, its markup stripped.

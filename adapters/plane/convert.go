@@ -2,6 +2,7 @@ package plane
 
 import (
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -72,8 +73,12 @@ func (c *Client) convert(w wireItem, b board) tracker.Item {
 		Finished: b.ended[string(w.State)] || status == stage.StatusDone,
 		ID:       w.ID, ProjectID: w.Project, Sequence: w.Sequence, Title: strings.ToValidUTF8(w.Name, "\ufffd"), Description: StripHTML(w.HTML),
 		Status: status, StatusName: b.names[string(w.State)], UpdatedAt: w.UpdatedAt.Time,
-		URL: strings.TrimSuffix(c.opt.BaseURL, "/") + "/" + c.opt.Workspace + "/projects/" + w.Project + "/issues/" + w.ID,
 	}
+}
+
+// ItemURL implements tracker.Linker.
+func (c *Client) ItemURL(projectID, itemID string) string {
+	return strings.TrimSuffix(c.opt.BaseURL, "/") + "/" + url.PathEscape(c.opt.Workspace) + "/projects/" + url.PathEscape(projectID) + "/issues/" + url.PathEscape(itemID)
 }
 
 func sortComments(list []tracker.Comment) {

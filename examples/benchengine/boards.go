@@ -79,6 +79,11 @@ func (b *boards) Item(ctx context.Context, project, item string) (tracker.Item, 
 	return b.of(project, item).Item(ctx, project, item)
 }
 
+// ItemURL implements tracker.Linker.
+func (b *boards) ItemURL(project, item string) string {
+	return b.of(project, item).ItemURL(project, item)
+}
+
 // List implements tracker.Tracker.
 func (b *boards) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
 	page, err := b.lives[q.ProjectID].List(ctx, q)

@@ -53,7 +53,7 @@ func (w *world) list(runners map[string]orchestrator.Runner) (list []orchestrato
 	add(s.StopStatus, f, failed)
 	rec, failed := reconcile.New(reconcile.Options{Tracker: w.boards, Board: w.boards, Every: s.ReconcileInterval, Grace: s.ReconcileGrace, Source: "plane", Log: w.log})
 	add(s.Reconcile, rec.Feature(), failed)
-	f, failed = livemessage.Feature(livemessage.Options{Store: w.store, Story: w.store, Jobs: w.store, Projects: w.projects, Messenger: w.chat, Log: w.log})
+	f, failed = livemessage.Feature(livemessage.Options{Store: w.store, Story: w.store, Jobs: w.store, Projects: w.projects, Messenger: w.chat, Cards: w.boards, Log: w.log})
 	add(s.LiveMessage, f, failed)
 	serial, failed := serialgate.New(serialgate.Options{Store: w.store, Holds: w.store, Lister: w.store, Repos: w.gated(), Log: w.log})
 	add(s.SerialGate, serial.Feature(), failed)

@@ -28,10 +28,10 @@ func (v *Service) features() (list []orchestrator.Feature, err error) {
 	}{
 		{v.Settings.StopStatus, v.stop},
 		{v.Settings.Reconcile, v.reconciler},
-		{v.Settings.LiveMessage && v.Telegram != nil, v.liveMessage},
 		{v.Settings.SerialGate, v.serialGate},
 		{v.Settings.TaskDeps, v.deps},
 		{v.Settings.MergeGate, v.mergeGate},
+		{v.Settings.LiveMessage && v.Telegram != nil, v.liveMessage}, // shows what the rules before it have made of a decision
 		{v.Settings.Monitor, v.monitor},
 		{v.Settings.budgetOn(), v.budget},
 		{true, v.retention},
@@ -58,7 +58,7 @@ func (v *Service) stopOptions() stop.Options {
 
 func (v *Service) liveMessage() (orchestrator.Feature, error) {
 	return livemessage.Feature(livemessage.Options{
-		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Messenger: v.Telegram, Log: v.Log,
+		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Messenger: v.Telegram, Cards: v.Plane, Log: v.Log,
 	})
 }
 

@@ -172,6 +172,9 @@ func (d Deps) notify(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		return onceMore(e)
 	}
 	m := messenger.Message{Title: title + e.Title, Lines: []string{e.Text}}
+	if cards, ok := d.Tracker.(tracker.Linker); ok && e.ItemID != "" {
+		m.Link = cards.ItemURL(e.ProjectID, e.ItemID)
+	}
 	if e.Attempt > 1 || e.Copies > 0 { // an earlier attempt may have got through: there is no identity on the wire
 		m.Lines = append(m.Lines, "(This may be a second copy.)")
 	}

@@ -279,6 +279,11 @@ func (b *Board) AddComment(ctx context.Context, n tracker.NewComment) (string, e
 	return c.ID, nil
 }
 
+// ItemURL implements tracker.Linker.
+func (b *Board) ItemURL(projectID, itemID string) string {
+	return "https://board.example.org/" + projectID + "/" + itemID
+}
+
 // Block makes an item a prerequisite of another of its project.
 func (b *Board) Block(itemID string, by ...string) {
 	b.mu.Lock()

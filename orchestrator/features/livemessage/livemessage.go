@@ -1,7 +1,7 @@
 // Package livemessage keeps one chat message for each task: sent once, edited
 // silently whenever the task moves, sent anew when it can no longer be edited. It
-// shows what every stage has cost, what the task waits for, and at the end how
-// long it took and where its work can be found.
+// shows where the task stands, whose move it is, what every stage has cost and where
+// card, documents and pull request are, and at the end how long it took.
 //
 // The effect says only that the message is out of date; the runner shows the task
 // as it is then. So a message that was held up catches up in one edit. What a task
@@ -26,6 +26,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // Name of the feature.
@@ -40,14 +41,15 @@ type Jobs interface {
 	Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error)
 }
 
-// Options of the feature. All but Log and Now are required.
+// Options of the feature. All but Cards, Log and Now are required.
 type Options struct {
 	Store     orchestrator.Store
 	Story     orchestrator.Story
 	Jobs      Jobs
 	Projects  *orchestrator.Projects
 	Messenger messenger.Messenger
-	Log       *slog.Logger // nil discards
+	Cards     tracker.Linker // nil: the message has no link to the card
+	Log       *slog.Logger   // nil discards
 	Now       func() time.Time
 
 	said *said
@@ -110,7 +112,8 @@ func Feature(o Options) (orchestrator.Feature, error) {
 // Rule asks for an update whenever something that the message shows has changed.
 func Rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
 	n := d.State
-	shown := s.Stage != n.Stage || s.Phase != n.Phase || s.Hold != n.Hold || s.HoldReason != n.HoldReason || s.Active != n.Active || s.PRURL != n.PRURL || s.Stopping != n.Stopping
+	documents := s.Pushed != n.Pushed && n.Hold != stage.HoldNone // that a person is to look at
+	shown := documents || s.Stage != n.Stage || s.Phase != n.Phase || s.Hold != n.Hold || s.HoldReason != n.HoldReason || s.Active != n.Active || s.PRURL != n.PRURL || s.Stopping != n.Stopping
 	if d.Moved && shown {
 		d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: orchestrator.EffectLive})
 	}
@@ -237,6 +240,9 @@ func (o Options) view(ctx context.Context, e orchestrator.Effect) (v View, late 
 	}
 	if p, ok := o.Projects.ByRepo(v.Task.Repo); ok && v.Task.State.Stage != stage.Cancelled { // whose branch is removed
 		v.Artifacts = p.DocsURL(v.Task.WorkItemID, v.Task.State.Pushed)
+	}
+	if o.Cards != nil {
+		v.Card = o.Cards.ItemURL(e.ProjectID, e.ItemID)
 	}
 	return v, updates > 1, nil
 }

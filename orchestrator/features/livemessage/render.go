@@ -2,6 +2,7 @@ package livemessage
 
 import (
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/messenger"
@@ -14,7 +15,8 @@ type View struct {
 	Task      orchestrator.Task
 	Runs      []orchestrator.AgentRun
 	Waits     []string // what the task's jobs are held by
-	Artifacts string   // address of the task's documents; may be empty
+	Card      string   // address of the work item; may be empty
+	Artifacts string   // address of the task's documents, at a commit; may be empty
 	Now       time.Time
 }
 
@@ -22,9 +24,7 @@ type View struct {
 func Render(v View) messenger.Message {
 	item, _ := orchestrator.Untomb(v.Task.WorkItemID)
 	m := messenger.Message{Title: item + ": " + v.Task.Title, Silent: true, Lines: []string{standing(v)}}
-	for _, w := range v.Waits {
-		m.Lines = append(m.Lines, "waits: "+w)
-	}
+	m.Lines = append(m.Lines, move(v)...)
 	var total sum
 	for _, s := range stage.Stages() {
 		if u := sumOf(v.Runs, s); u.runs > 0 {
@@ -42,9 +42,12 @@ func Render(v View) messenger.Message {
 	}
 	if v.Task.State.Stage.Terminal() {
 		m.Lines = append(m.Lines, fmt.Sprintf("wall %s, agents %s, human %s", span(v.Task.UpdatedAt.Sub(v.Task.CreatedAt)), span(total.worked), span(human)))
-		if v.Artifacts != "" {
-			m.Lines = append(m.Lines, "artifacts: "+v.Artifacts)
-		}
+	}
+	if v.Card != "" {
+		m.Lines = append(m.Lines, "card: "+v.Card)
+	}
+	if v.Artifacts != "" {
+		m.Lines = append(m.Lines, "artifacts: "+v.Artifacts)
 	}
 	if pr := v.Task.State.PRURL; pr != "" {
 		m.Link = pr
@@ -64,16 +67,71 @@ func standing(v View) string {
 	case s.Hold != stage.HoldNone:
 		return where + ": " + s.HoldReason
 	case s.Active != "" && len(v.Waits) > 0:
-		return where + ": the " + string(s.Active) + " waits"
+		return where + ": the " + string(s.Active) + " is next"
 	case s.Active != "":
 		return where + ": the " + string(s.Active) + " is at work"
-	case s.Stage == stage.Development:
-		return where + ": waits for CI"
 	case s.Phase == stage.PhaseMerge:
 		return where + ": the branch is being merged"
+	case s.Phase == stage.PhaseCatchUp:
+		return where + ": the branch is brought up to date with main"
+	case s.Phase == stage.PhaseRetest:
+		return where + ": what will be merged is tested"
+	case s.Stage == stage.Development:
+		return where + ": the developer has finished"
 	default:
 		return where
 	}
+}
+
+// move says whose move it is; nothing when the task is over.
+func move(v View) (lines []string) {
+	s := v.Task.State
+	switch {
+	case s.Stage.Terminal():
+		return nil
+	case s.Hold != stage.HoldNone && !s.Stopping:
+		return []string{"your move: " + wanted(s)}
+	case len(v.Waits) > 0:
+		for _, w := range v.Waits {
+			lines = append(lines, waitsFor(w))
+		}
+		return lines
+	case s.Active == "" && (s.Stage == stage.Development || s.Phase == stage.PhaseRetest):
+		return []string{"waits for CI"}
+	default:
+		return []string{"the service works"}
+	}
+}
+
+// wanted is what a person is asked for.
+func wanted(s stage.State) string {
+	switch {
+	case s.Hold == stage.HoldApproval && s.Refused != "":
+		return "set In Progress on the card to run the analyst again, or Rejected with a comment"
+	case s.Hold == stage.HoldApproval:
+		return "set Approved on the card, or Rejected with a comment"
+	case s.Hold == stage.HoldConfirm:
+		return "set Confirm Deploy on the card, or Rejected with a comment"
+	case s.Hold == stage.HoldNeedsInput:
+		return "answer in a comment on the card, then set In Progress"
+	case s.Stage == stage.Deploy:
+		return "set In Progress on the card to deploy again, or Rejected with a comment"
+	default:
+		return "set In Progress on the card to try again"
+	}
+}
+
+var (
+	unfinished = regexp.MustCompile(`^(.+) (?:is|are) not finished( \([a-z ]+\))$`)
+	taskNumber = regexp.MustCompile(` \(task \d+\)`)
+)
+
+// waitsFor is a reason of the queue for people: other work items by their own names.
+func waitsFor(reason string) string {
+	if m := unfinished.FindStringSubmatch(reason); m != nil {
+		return "waits for " + taskNumber.ReplaceAllString(m[1], "") + m[2]
+	}
+	return "waits: " + reason
 }
 
 // review is how long the person took (or takes) over the requirements.

@@ -57,12 +57,38 @@ func TestRender(t *testing.T) {
 	for name, v := range map[string]livemessage.View{
 		"started": view(func(*livemessage.View) {}),
 		"waiting": view(func(v *livemessage.View) {
-			v.Waits = []string{"GPX-41 (task 6) of acme/gpxflow is not finished (serial gate)"}
+			v.Waits = []string{"GPX-41 (task 6) of acme/gpxflow is not finished (serial gate)", "acme/gpxflow is frozen: GPX-40 (task 5) is degraded (freeze)"}
 		}),
 		"dependent": view(func(v *livemessage.View) {
 			v.Waits = []string{"GPX-40 (task 5) and GPX-41 (task 6) are not finished (task deps)"}
 		}),
-		"review":      view(reviewed),
+		"review": view(func(v *livemessage.View) {
+			reviewed(v)
+			v.Card = "https://board.example.org/p/42"
+			v.Artifacts = "https://git.example.org/acme/gpxflow/tree/0123456789abcdef/docs/work/GPX-42"
+		}),
+		"nothing_to_approve": view(func(v *livemessage.View) {
+			reviewed(v)
+			v.Task.State.Refused = "requirements.md does not exist"
+			v.Task.State.HoldReason = "the requirements cannot be approved: requirements.md does not exist"
+		}),
+		"blocked": view(func(v *livemessage.View) {
+			developed(v)
+			v.Task.State.Hold, v.Task.State.HoldReason = stage.HoldBlocked, "out of retries (3): build failed"
+		}),
+		"questions": view(func(v *livemessage.View) {
+			developed(v)
+			v.Task.State.Hold, v.Task.State.HoldReason = stage.HoldNeedsInput, "Which zoom levels?"
+		}),
+		"confirm": view(func(v *livemessage.View) {
+			developed(v)
+			v.Task.State.Stage, v.Task.State.Phase = stage.Deploy, stage.PhaseAwait
+			v.Task.State.Hold, v.Task.State.HoldReason = stage.HoldConfirm, "an operator's Confirm Deploy"
+		}),
+		"merging": view(func(v *livemessage.View) {
+			developed(v)
+			v.Task.State.Stage, v.Task.State.Phase = stage.Deploy, stage.PhaseMerge
+		}),
 		"development": view(developed),
 		"stopping": view(func(v *livemessage.View) {
 			developed(v)
@@ -71,7 +97,7 @@ func TestRender(t *testing.T) {
 		"done": view(func(v *livemessage.View) {
 			developed(v)
 			v.Task.State.Stage, v.Task.UpdatedAt = stage.Done, v.Task.CreatedAt.Add(27*time.Hour)
-			v.Artifacts = "https://git.example.org/acme/gpxflow/tree/feature/GPX-42-cache/docs/work/GPX-42"
+			v.Artifacts = "https://git.example.org/acme/gpxflow/tree/0123456789abcdef/docs/work/GPX-42"
 		}),
 		"cancelled": view(func(v *livemessage.View) {
 			reviewed(v)

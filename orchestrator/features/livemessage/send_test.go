@@ -131,5 +131,5 @@ func TestRefusedSend(t *testing.T) {
 	}
 	k.chat.FailWith(nil)
 	require.Equal(t, queue.OutcomeDone, k.update().Kind)
-	require.Equal(t, [][2]string{{"analysis: the analyst is at work", "analysis: the analyst is at work"}}, k.shown())
+	require.Equal(t, [][2]string{{"analysis: the analyst is at work", "the service works"}}, k.shown())
 }
