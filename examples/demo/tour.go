@@ -181,8 +181,8 @@ func waited(f facts) step {
 	words := ""
 	for _, t := range append(slices.Clone(c.Live.Before), c.Live.Text) {
 		for line := range strings.SplitSeq(telegramtest.Plain(t), "\n") {
-			if what, ok := strings.CutPrefix(line, "waits: "); ok && strings.Contains(line, "(task deps)") && strings.Contains(line, "is not finished") {
-				words = what
+			if strings.HasPrefix(line, "waits for ") && strings.Contains(line, "(task deps)") {
+				words = line
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func TestTourMovesOn(t *testing.T) {
 		{"red", seen{Title: "Offline", Task: task(func(d *web.TaskDetail) {
 			d.Verdicts = []web.VerdictView{verdict(gates.Red, "bad"), verdict(gates.Green, "good")}
 		})}, past, "bad; then: good"},
-		{"waited", seen{Title: "Offline", Live: telegramtest.Message{Before: []string{"<b>A-1: Offline</b>\nwaits: B-1 is not finished (task deps)"}, Text: "x"}}, going, "it said: B-1 is not finished (task deps)"},
+		{"waited", seen{Title: "Offline", Live: telegramtest.Message{Before: []string{"<b>A-1: Offline</b>\nwaits for B-1 (task deps)"}, Text: "x"}}, going, "it said: waits for B-1 (task deps)"},
 		{"frozen", seen{Title: "Rotate the signing keys", Why: "it waits (freeze)", Task: task(func(*web.TaskDetail) {})}, past, "it waits (freeze)"},
 		{"conflict", seen{Title: "Русский перевод", Comments: []string{"development: the branch conflicts with main in x."}}, going, "the branch conflicts with main in x."},
 	} {

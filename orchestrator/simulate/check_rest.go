@@ -11,6 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // ever reports whether a card has had a task.
@@ -94,7 +95,8 @@ func (c *checker) told(jobs []queue.Job) {
 		var e orchestrator.Effect
 		if j.Kind == "effect/"+stage.EffectComment && j.Status == queue.Done && json.Unmarshal(j.Payload, &e) == nil && !keys[e.Key] {
 			keys[e.Key] = true
-			want[[2]string{e.ItemID, strings.TrimSpace(e.Text)}]++
+			body := tracker.NewComment{Body: e.Text, Note: e.Note}.Plain() // the repositories of the worlds have no pages to link to
+			want[[2]string{e.ItemID, strings.TrimSpace(body)}]++
 		}
 	}
 	for i, card := range c.s.world.Cards {

@@ -42,7 +42,7 @@ func (w *writer) notApproved(reason string) {
 func (w *writer) notWritten(reason string) {
 	w.note(reason)
 	w.hold(HoldApproval, wordsCannotApprove+reason, StatusInReview)
-	w.comment(Analyst, wordsNothingToApprove(reason))
+	w.closing(Analyst, wordsNothingToApprove(reason))
 	w.notify(wordsNothingToApproveNotice(reason))
 	w.d.State.Refused = reason
 }

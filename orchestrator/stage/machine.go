@@ -161,7 +161,7 @@ func (m *Machine) deny(s State, e Event, why string) Decision {
 // service set last, and the card says why.
 func (w *writer) setBack(why string) {
 	w.accept()
-	w.comment(Stream, sentence(why))
+	w.comment(Stream, brief(why))
 	back := w.d.State.Set
 	if back == StatusUnknown {
 		back = w.statusOf(w.d.State.Stage)

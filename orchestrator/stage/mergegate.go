@@ -39,7 +39,9 @@ func CatchUp(s State, e Event, d Decision, why string) Decision {
 		n.EnteredAt = e.At
 	}
 	w.note(why)
-	w.comment(Stream, sentence(why))
+	if s.Stage != DeployStaging {
+		w.comment(Stream, wordsTransition(s.Stage, DeployStaging, why))
+	}
 	w.status(stagingStatus(n.SelfHosting))
 	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectCatchUp, SHA: n.Head})
 	return w.d

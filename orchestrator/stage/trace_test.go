@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -165,6 +166,9 @@ func showEffect(out *bytes.Buffer, e stage.Effect) {
 		fmt.Fprintf(out, "    board %s%s\n", e.Status, opt(" over ", fmt.Sprint(e.Replaces)))
 	case stage.EffectComment:
 		fmt.Fprintf(out, "    comment by %s: %s\n", e.Author, strings.ReplaceAll(e.Text, "\n", " / "))
+		if e.Note != "" {
+			fmt.Fprintf(out, "        with %s\n", strings.Join(append(slices.Clone(e.Files), e.Note), ", "))
+		}
 	case stage.EffectNotify:
 		fmt.Fprintf(out, "    notify: %s\n", e.Text)
 	case stage.EffectPublish:

@@ -9,7 +9,8 @@ import (
 )
 
 // The texts of comments and notices. They stand in one place, beside the code
-// that decides, so that what people read is what was decided.
+// that decides, so that what people read is what was decided. A comment has two lines
+// at most; docs/board.md lists them.
 const (
 	wordsStart         = "The task is taken up: the analyst is next."
 	wordsApproval      = "The requirements are ready. Set the status Approved to go on, or Rejected with a comment that says why."
@@ -23,7 +24,7 @@ const (
 )
 
 func wordsRefused(reason string) string {
-	return "The pipeline has not started: " + sentence(reason) + "\nCorrect the work item and set To Analyse again."
+	return "The pipeline has not started: " + brief(reason) + "\nCorrect the work item and set To Analyse again."
 }
 
 func wordsNotApproved(reason string, atWork bool) string {
@@ -31,17 +32,17 @@ func wordsNotApproved(reason string, atWork bool) string {
 	if atWork {
 		todo = "The analyst is still at work: decide when it has finished."
 	}
-	return "The approval cannot be taken yet: " + sentence(reason) + "\n" + todo
+	return "The approval cannot be taken yet: " + brief(reason) + "\n" + todo
 }
 
 func wordsVouch(reason string) string {
-	return "A person has to stand for this commit: " + sentence(reason) + "\nLook at these changes. Set the status Approved to let them pass, or Rejected with a comment that says what is wrong."
+	return "A person has to stand for this commit: " + brief(reason) + "\nLook at these changes. Set the status Approved to let them pass, or Rejected with a comment that says what is wrong."
 }
 
 func wordsVouchNotice(reason string) string { return "approval needed: " + sentence(reason) }
 
 func wordsNothingToApprove(reason string) string {
-	return "The analyst has finished, but the requirements cannot be approved: " + sentence(reason) + "\n" + wordsWorkAgain
+	return "The requirements cannot be approved: " + brief(reason) + " " + wordsWorkAgain
 }
 
 func wordsNothingToApproveNotice(reason string) string {
@@ -49,7 +50,7 @@ func wordsNothingToApproveNotice(reason string) string {
 }
 
 func wordsDenied(reason string) string {
-	return "The pipeline has not started: " + sentence(reason)
+	return "The pipeline has not started: " + brief(reason)
 }
 
 func wordsQuestions(q string) string {
@@ -57,15 +58,15 @@ func wordsQuestions(q string) string {
 }
 
 func wordsTransition(from, to Stage, why string) string {
-	return fmt.Sprintf("%s → %s: %s", from, to, sentence(why))
+	return fmt.Sprintf("%s → %s: %s", from, to, brief(why))
 }
 
 func wordsAgain(s Stage, why string) string {
-	return fmt.Sprintf("%s again: %s", s, sentence(why))
+	return fmt.Sprintf("%s again: %s", s, brief(why))
 }
 
 func wordsBlocked(why string, at Stage) string {
-	text := "Blocked: " + sentence(why) + "\nSet the status In Progress to try again."
+	text := "Blocked: " + brief(why) + "\nSet the status In Progress to try again."
 	if at == Deploy {
 		text = strings.TrimSuffix(text, ".") + ", or Rejected with a comment to send it back to development."
 	}
@@ -81,14 +82,17 @@ func wordsAgentFailure(role Role, reason string) string {
 	return fmt.Sprintf("agent failure: the %s: %s", role, sentence(reason))
 }
 
-// wordsFinished says what an agent's run has cost. Input is shown as everything
-// that went in, with the cached part in brackets.
-func wordsFinished(r Report, s Stage) string {
+func wordsFinished(role Role, s Stage) string {
+	return fmt.Sprintf("The %s has finished (%s).", role, s)
+}
+
+// wordsUsage says what an agent's run has cost. Input is shown as everything that went in,
+// with the cached part in brackets.
+func wordsUsage(r Report) string {
 	in := r.Input + r.CacheRead + r.CacheCreate
-	text := fmt.Sprintf("The %s has finished (%s): %s tokens in (%s cached), %s out, %s.",
-		r.Role, s, Thousands(in), Thousands(r.CacheRead), Thousands(r.Output), Dollars(r.MicroUSD))
+	text := fmt.Sprintf("%s tokens in (%s cached), %s out, %s", Thousands(in), Thousands(r.CacheRead), Thousands(r.Output), Dollars(r.MicroUSD))
 	if r.Model != "" {
-		text += " Model " + r.Model + "."
+		text += ", " + r.Model
 	}
 	return text
 }
@@ -123,6 +127,19 @@ func Thousands(n int64) string {
 		b.WriteString(s[i : i+3])
 	}
 	return b.String()
+}
+
+// briefMax is the length of a reason in a comment, in characters; the story of the task has
+// all of it.
+const briefMax = 400
+
+// brief is a reason in one line of a comment.
+func brief(s string) string {
+	line := []rune(strings.Join(strings.Fields(s), " "))
+	if len(line) > briefMax {
+		return string(line[:briefMax]) + "…"
+	}
+	return sentence(string(line))
 }
 
 // sentence makes a reason read as one: a capital is not forced, a full stop is.

@@ -33,11 +33,11 @@ func (w *writer) act() {
 	case DoAsk:
 		w.note(w.edge.Why)
 		w.hold(HoldNeedsInput, w.ev.Agent.Questions, StatusNeedsInput)
-		w.comment(w.ev.Agent.Role, wordsQuestions(w.ev.Agent.Questions))
+		w.closing(w.ev.Agent.Role, wordsQuestions(w.ev.Agent.Questions))
 	case DoAwaitApproval:
 		w.note(w.edge.Why)
 		w.awaitApproval("a human's verdict on the requirements")
-		w.comment(Analyst, wordsApproval)
+		w.closing(Analyst, wordsApproval)
 		w.notify(wordsApproveNotice)
 	case DoAwaitCI:
 		w.note(w.edge.Why)
@@ -45,7 +45,7 @@ func (w *writer) act() {
 	case DoAwaitConfirm:
 		w.note(w.edge.Why)
 		w.hold(HoldConfirm, "an operator's Confirm Deploy", StatusAwaitingDeploy)
-		w.comment(Deployer, wordsConfirm)
+		w.closing(Deployer, wordsConfirm)
 		w.notify(wordsConfirmNotice)
 	case DoMerge:
 		w.merge()
@@ -125,11 +125,24 @@ func (w *writer) accept() {
 func (w *writer) finished() {
 	s := &w.d.State
 	if w.ev.Agent != nil {
-		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectComment, Author: w.ev.Agent.Role, Text: wordsFinished(*w.ev.Agent, s.Stage), Files: w.ev.Agent.Files, SHA: s.Head})
+		w.d.Effects = append(w.d.Effects, Effect{
+			Kind: EffectComment, Author: w.ev.Agent.Role, Text: wordsFinished(w.ev.Agent.Role, s.Stage), Note: wordsUsage(*w.ev.Agent), Files: w.ev.Agent.Files, SHA: s.Head,
+		})
 	}
 	if s.Head != "" && s.Head != s.Pushed {
 		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPublish, SHA: s.Head, Expected: s.Pushed})
 	}
+}
+
+// closing adds to the comment that closes an agent's run what is wanted of people.
+func (w *writer) closing(author Role, text string) {
+	for i, f := range w.d.Effects {
+		if f.Kind == EffectComment && f.Author == author && f.Note != "" {
+			w.d.Effects[i].Text += " " + text
+			return
+		}
+	}
+	w.comment(author, text)
 }
 
 // notGreen does what the edge says for a verdict that does not pass.

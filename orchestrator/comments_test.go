@@ -1,0 +1,104 @@
+package orchestrator_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// happyComments are the comments of a life in which nothing goes wrong, as docs/board.md has them:
+// of whom, and how many at most.
+var happyComments = []struct {
+	kind, author, form string
+	most               int
+}{
+	{"the start", "analyst", `^The task is taken up: the analyst is next\.$`, 1},
+	{"an agent's end that asks for the approval", "analyst", `^The analyst has finished \(analysis\)\. The requirements are ready\. Set the status Approved to go on, or Rejected with a comment that says why\.\n` + small, 1},
+	{"an agent's end that asks for Confirm Deploy", "deployer", `^The deployer has finished \(deploy\)\. The deployment is prepared\. Set the status Confirm Deploy to merge and deploy it\.\n` + small, 1},
+	{"an agent's end", "", `^The [a-z]+ has finished \([a-z-]+\)\.\n` + small, 6},
+	{"a transition", "stream", `^[a-z-]+ → [a-z-]+: [^\n]+$`, 7},
+}
+
+// small is the last line of an agent's comment: links, and what the run has cost.
+const small = `([a-z-]+\.md: https://git\.example\.org/acme/[a-z]+/blob/[0-9a-f]+/docs/work/[A-Z]+-1/[a-z-]+\.md · )*350 tokens in \(300 cached\), 20 out, \$0\.0015, m$`
+
+// merges is run with the merge gate on.
+func merges(t *testing.T, f func(*rig)) {
+	t.Helper()
+	mergeGate(t, func(g *gateRig) {
+		g.place.SetRemote(selfRepo, "main", "m0")
+		f(g.rig)
+	})
+}
+
+// A life in which nothing goes wrong leaves the listed comments on its card and no others,
+// each of two lines at most.
+func TestCommentsOfALife(t *testing.T) {
+	for name, c := range map[string]struct {
+		run     func(*testing.T, func(*rig))
+		project string
+		most    int
+	}{
+		"in a repository":                 {run, appProject, 15},
+		"in the service's own":            {run, selfProject, 16},
+		"in one with the merge gate":      {merges, appProject, 15},
+		"in its own, with the merge gate": {merges, selfProject, 16},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.run(t, func(r *rig) {
+				item := r.card(c.project, "x")
+				r.toDone(c.project, item)
+				if r.task(item).State.Hold == stage.HoldConfirm {
+					r.move(c.project, item, stage.StatusConfirmDeploy)
+				}
+				r.settle(5 * time.Minute)
+				require.Equal(r, stage.Done, r.task(item).State.Stage)
+				list, err := r.board.Comments(r.Context(), c.project, item)
+				require.NoError(r, err)
+				count := map[string]int{}
+				for _, m := range list {
+					kind := "none that is listed: " + m.Body
+					for _, l := range happyComments {
+						if strings.HasSuffix(m.AuthorID, l.author) && regexp.MustCompile(l.form).MatchString(m.Body) {
+							kind = l.kind
+							break
+						}
+					}
+					count[kind]++
+				}
+				for _, l := range happyComments {
+					require.LessOrEqual(r, count[l.kind], l.most, l.kind)
+					delete(count, l.kind)
+				}
+				require.Empty(r, count)
+				require.Len(r, list, c.most)
+			})
+		})
+	}
+}
+
+// A reason of many lines is one line of a comment, and not all of it when it is long.
+func TestCommentsAreShort(t *testing.T) {
+	run(t, func(r *rig) {
+		r.place.SetScript(instead(stage.Developer, func(context.Context, work.Command, map[string]string) work.Result {
+			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: strings.Repeat("line after line\n", 200)}
+		}))
+		item := r.card(appProject, "x")
+		r.toDone(appProject, item)
+		r.settle(time.Hour)
+		require.Equal(r, stage.HoldBlocked, r.task(item).State.Hold)
+		all := r.comments(appProject, item)
+		last := all[len(all)-1]
+		require.Equal(r, 1, strings.Count(last, "\n"), last)
+		require.Less(r, len(last), 600)
+		require.True(r, strings.HasSuffix(last, "…\nSet the status In Progress to try again."), last)
+		require.Contains(r, r.task(item).State.HoldReason, strings.Repeat("line after line\n", 100), "the story has all of it")
+	})
+}
