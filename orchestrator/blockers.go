@@ -10,6 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // Who ends a wait.
@@ -114,8 +115,11 @@ func (s situation) unheard() (Blocker, bool) {
 // blockOfPerson explains a task that is held for a person. It does not say that a person
 // is waited for who has not heard of it.
 func (e *Engine) blockOfPerson(x *Explanation, t Task, p Project, s situation) {
-	b := Blocker{Kind: "human", Why: t.State.HoldReason, Since: t.UpdatedAt, Who: WhoYou, Link: t.State.PRURL}
-	b.Do, b.Status = remedy(t.State)
+	b := Blocker{Kind: "human", Why: t.State.HoldReason, Since: t.UpdatedAt, Who: WhoYou}
+	b.Do, b.Status = stage.Remedy(t.State)
+	if cards, ok := e.Tracker.(tracker.Linker); ok {
+		b.Link = cards.ItemURL(p.Sync(), originalKey(t.TrackerIssueID))
+	}
 	if e.opt.Columns != nil {
 		if columns, known := e.opt.Columns(p.TrackerProject); known && columns[b.Status] == "" {
 			info, _ := stage.StatusNamed(b.Status)
@@ -131,25 +135,6 @@ func (e *Engine) blockOfPerson(x *Explanation, t Task, p Project, s situation) {
 		x.Summary = "Waits: " + x.Blockers[0].Why
 	}
 	x.add(s, b)
-}
-
-// remedy is what a person does for a task that is held for one, and the board status that
-// lets it go on.
-func remedy(s stage.State) (do string, to stage.Status) {
-	switch {
-	case s.Hold == stage.HoldApproval && s.Refused != "":
-		return "Set In Progress on the card, which runs the analyst again, or Rejected with a comment that says what is wrong", stage.StatusInProgress
-	case s.Hold == stage.HoldApproval:
-		return "Set Approved on the card, or Rejected with a comment that says what is wrong", stage.StatusApproved
-	case s.Hold == stage.HoldConfirm:
-		return "Set Confirm Deploy on the card, or Rejected with a comment that says why", stage.StatusConfirmDeploy
-	case s.Hold == stage.HoldNeedsInput:
-		return "Answer in a comment on the card, then set In Progress", stage.StatusInProgress
-	case s.Stage == stage.Deploy:
-		return "Set In Progress on the card, which deploys again, or retry as an operator; Rejected with a comment sends it back to development", stage.StatusInProgress
-	default:
-		return "Set In Progress on the card, which runs the stage again, or retry as an operator", stage.StatusInProgress
-	}
 }
 
 // blockOfCI explains a task whose head waits for results.
@@ -186,14 +171,6 @@ func blockOfCI(x *Explanation, t Task, p Project, s situation) {
 		}
 	}
 	x.add(s, b)
-}
-
-// commitURL is the page of a commit; empty without a page of the repository.
-func (p Project) commitURL(sha string) string {
-	if p.WebURL == "" || sha == "" {
-		return ""
-	}
-	return strings.TrimSuffix(p.WebURL, "/") + "/commit/" + sha
 }
 
 // owes finds the effect of a kind that is owed or was given up.

@@ -15,6 +15,11 @@ func (p Project) DocsURL(workItemID, sha string) string {
 	return p.page("tree", sha, p.Docs(workItemID))
 }
 
+// commitURL is the page of a commit; empty as FileURL is.
+func (p Project) commitURL(sha string) string {
+	return strings.TrimSuffix(p.page("commit", sha, ""), "/")
+}
+
 func (p Project) page(kind, sha, path string) string {
 	if p.WebURL == "" || sha == "" {
 		return ""

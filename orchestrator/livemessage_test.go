@@ -77,7 +77,7 @@ func TestLiveMessage(t *testing.T) {
 		docs := func() string {
 			return "artifacts: https://git.example.org/acme/app/tree/" + r.task(item).State.Pushed + "/docs/work/APP-1"
 		}
-		for _, line := range []string{"your move: set Approved on the card, or Rejected with a comment", "card: https://board.example.org/p-app/item-1", docs()} {
+		for _, line := range []string{"your move: Set Approved on the card, or Rejected with a comment", "card: https://board.example.org/p-app/item-1", docs()} {
 			require.True(r, r.shows(item, line), "%s: %v", line, r.silent())
 		}
 		r.move(appProject, item, stage.StatusApproved)

@@ -40,7 +40,7 @@ func TestRejectedAfterAFailedDeployment(t *testing.T) {
 		require.True(r, contains(r.comments(appProject, item), "or Rejected with a comment to send it back to development."))
 		x, err := r.engine.Explain(context.Background(), task.ID)
 		require.NoError(r, err)
-		require.Contains(r, x.Blockers[0].Do, "Rejected with a comment sends it back to development")
+		require.Contains(r, x.Blockers[0].Do, "Rejected with a comment to send it back to development")
 		require.NoError(r, r.host.DeleteBranch(context.Background(), appRepo, task.Branch)) // as hosts do after a merge
 		r.place.SetRemote(appRepo, task.Branch, "")
 		failing.Store(false)

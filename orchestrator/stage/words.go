@@ -23,6 +23,25 @@ const (
 	wordsConfirmNotice = "approval needed: the deployment waits for Confirm Deploy"
 )
 
+// Remedy is what a person does for a task that is held for one, as an imperative, and the
+// board status that lets it go on.
+func Remedy(s State) (do string, to Status) {
+	switch {
+	case s.Hold == HoldApproval && s.Refused != "":
+		return "Set In Progress on the card to run the analyst again, or Rejected with a comment that says what is wrong", StatusInProgress
+	case s.Hold == HoldApproval:
+		return "Set Approved on the card, or Rejected with a comment that says what is wrong", StatusApproved
+	case s.Hold == HoldConfirm:
+		return "Set Confirm Deploy on the card, or Rejected with a comment that says why", StatusConfirmDeploy
+	case s.Hold == HoldNeedsInput:
+		return "Answer in a comment on the card, then set In Progress", StatusInProgress
+	case s.Stage == Deploy:
+		return "Set In Progress on the card to deploy again, or Rejected with a comment to send it back to development", StatusInProgress
+	default:
+		return "Set In Progress on the card to try again, or retry as an operator", StatusInProgress
+	}
+}
+
 func wordsRefused(reason string) string {
 	return "The pipeline has not started: " + brief(reason) + "\nCorrect the work item and set To Analyse again."
 }

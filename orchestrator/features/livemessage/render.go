@@ -90,7 +90,8 @@ func move(v View) (lines []string) {
 	case s.Stage.Terminal():
 		return nil
 	case s.Hold != stage.HoldNone && !s.Stopping:
-		return []string{"your move: " + wanted(s)}
+		todo, _ := stage.Remedy(s)
+		return []string{"your move: " + todo}
 	case len(v.Waits) > 0:
 		for _, w := range v.Waits {
 			lines = append(lines, waitsFor(w))
@@ -100,24 +101,6 @@ func move(v View) (lines []string) {
 		return []string{"waits for CI"}
 	default:
 		return []string{"the service works"}
-	}
-}
-
-// wanted is what a person is asked for.
-func wanted(s stage.State) string {
-	switch {
-	case s.Hold == stage.HoldApproval && s.Refused != "":
-		return "set In Progress on the card to run the analyst again, or Rejected with a comment"
-	case s.Hold == stage.HoldApproval:
-		return "set Approved on the card, or Rejected with a comment"
-	case s.Hold == stage.HoldConfirm:
-		return "set Confirm Deploy on the card, or Rejected with a comment"
-	case s.Hold == stage.HoldNeedsInput:
-		return "answer in a comment on the card, then set In Progress"
-	case s.Stage == stage.Deploy:
-		return "set In Progress on the card to deploy again, or Rejected with a comment"
-	default:
-		return "set In Progress on the card to try again"
 	}
 }
 
