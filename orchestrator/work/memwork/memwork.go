@@ -58,17 +58,17 @@ type origin struct {
 	onto     map[string]string   // what came out when a commit was brought up to date
 	conflict map[string][]string // "repo branch" → files
 	landed   map[string]bool     // commits whose tree is another
-	begun    map[string]string   // first commits of branches → the task's identity
 }
 
 type commit struct {
 	parent string
+	owner  string // identity of the task whose branch it is on; empty on main
 	files  map[string]string
 }
 
 // New makes an empty place whose agents follow a script.
 func New(s Script) *Place {
-	return newPlace(s, &origin{commits: map[string]commit{}, remote: map[string]string{}, conflict: map[string][]string{}, landed: map[string]bool{}, onto: map[string]string{}, begun: map[string]string{}})
+	return newPlace(s, &origin{commits: map[string]commit{}, remote: map[string]string{}, conflict: map[string][]string{}, landed: map[string]bool{}, onto: map[string]string{}})
 }
 
 func newPlace(s Script, o *origin) *Place {
@@ -120,13 +120,17 @@ func dir(s work.Space) string { return "/mem/" + s.Repo + "/" + s.WorkItem }
 
 // commit stores files on top of a parent and returns the id. The lock is held.
 func (p *Place) commit(parent string, files map[string]string) string {
+	return p.commitOf(p.owner(parent), parent, files)
+}
+
+func (p *Place) commitOf(owner, parent string, files map[string]string) string {
 	h := sha256.New()
-	fmt.Fprintln(h, parent)
+	fmt.Fprintln(h, parent, owner)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		fmt.Fprintf(h, "%s\x00%s\x00", name, files[name])
 	}
 	id := hex.EncodeToString(h.Sum(nil))[:40]
-	p.commits[id] = commit{parent: parent, files: maps.Clone(files)}
+	p.commits[id] = commit{parent: parent, owner: owner, files: maps.Clone(files)}
 	return id
 }
 
@@ -188,21 +192,13 @@ func (p *Place) begin(s work.Space, first []work.File) error {
 		for _, f := range first {
 			files[f.Path] = string(f.Body)
 		}
-		p.branches[key(s)] = p.commit(base, files)
-		p.begun[p.branches[key(s)]] = s.Identity
+		p.branches[key(s)] = p.commitOf(s.Identity, base, files)
 	}
 	return nil
 }
 
 // owner is whose a branch is, by its tip.
-func (p *Place) owner(tip string) string {
-	for id := tip; id != ""; id = p.commits[id].parent {
-		if owner, ok := p.begun[id]; ok {
-			return owner
-		}
-	}
-	return ""
-}
+func (p *Place) owner(tip string) string { return p.commits[tip].owner }
 
 // obtain brings the mirror's branch to the commit that the space names, unless it
 // is there or further.

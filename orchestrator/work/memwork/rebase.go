@@ -45,7 +45,6 @@ func (p *Place) CatchUp(ctx context.Context, s work.Space, _ bool) (work.CaughtU
 	}
 	before := p.branches[key(s)]
 	tip := p.again(before, main)
-	p.begun[tip] = p.owner(before)
 	p.branches[key(s)], p.onto[s.Head] = tip, tip
 	if p.checkout[dir(s)] != "" {
 		p.checkout[dir(s)] = tip
@@ -77,7 +76,7 @@ func (p *Place) again(id, main string) string {
 	if c.parent == "" {
 		return p.commit("", with(c.files, baseFile, main))
 	}
-	return p.commit(p.again(c.parent, main), with(c.files, baseFile, main))
+	return p.commitOf(c.owner, p.again(c.parent, main), with(c.files, baseFile, main))
 }
 
 func with(files map[string]string, name, body string) map[string]string {
