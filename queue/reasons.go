@@ -25,6 +25,19 @@ func Held(h Hold) Reason {
 	}
 }
 
+// Subjects are those that the jobs of some that do not run name, each once.
+func Subjects(jobs []Job) (list []string) {
+	named := map[string]bool{}
+	for _, j := range jobs {
+		for _, s := range j.Holds {
+			if j.Status == Queued && !named[s] {
+				named[s], list = true, append(list, s)
+			}
+		}
+	}
+	return list
+}
+
 // AtWork is the reason of a job that is running.
 func AtWork(j Job) Reason {
 	return Reason{Kind: ReasonRunning, Text: "at work on " + j.Worker, Since: j.StartedAt}

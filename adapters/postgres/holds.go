@@ -62,7 +62,7 @@ func (d *DB) waiting(ctx context.Context, snap pgx.Tx, f queue.Filter) ([]queue.
 	if err != nil {
 		return nil, err
 	}
-	held, err := collect(ctx, d, snap, scanHold, holdQuery)
+	held, err := collect(ctx, d, snap, scanHold, heldQuery, texts(queue.Subjects(jobs))) // of all that is held, jobs name little
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,10 @@ func reasons(j queue.Job, firsts map[string]int64, held map[string][]queue.Hold,
 	return out
 }
 
-const holdQuery = "select subject, name, reason, since from ~holds order by since, subject, name"
+const (
+	holdQuery = "select subject, name, reason, since from ~holds order by since, subject, name"
+	heldQuery = "select subject, name, reason, since from ~holds where subject = any($1::text[]) order by since, subject, name"
+)
 
 func scanHold(row pgx.CollectableRow) (h queue.Hold, err error) {
 	err = row.Scan(&h.Subject, &h.Name, &h.Reason, &h.Since)

@@ -14,7 +14,7 @@ func (t *tx) change(all []change) error {
 	if len(all) == 0 {
 		return nil
 	}
-	t.touched = true
+	t.wrote = true
 	next, ask, err := t.follow(all)
 	if err != nil {
 		return err

@@ -45,6 +45,7 @@ type Options struct {
 type DB struct {
 	now    func() time.Time
 	read   *sql.DB
+	kept   sync.Map // query: *sql.Stmt, prepared once for each of the readers
 	writes *sql.DB
 	conn   *sql.Conn // the writer's own
 	stmts  map[string]*sql.Stmt
@@ -145,8 +146,38 @@ func (d *DB) open(ctx context.Context, driver, path string) (err error) {
 	if d.read, err = sql.Open(driver, dsn(path, "query_only(1)")); err != nil {
 		return err
 	}
-	d.read.SetMaxOpenConns(4)
+	d.read.SetMaxOpenConns(readers)
+	d.read.SetMaxIdleConns(readers) // one that is opened anew reads the schema and prepares all its statements
 	return d.read.PingContext(ctx)
+}
+
+// readers is how many connections read beside the writer's.
+const readers = 4
+
+// prepared prepares a statement that reads, once for the life of the file. Only for
+// texts of which there are few: they are kept. In this package "limit +?" stands for
+// "limit ?", which SQLite would prepare anew for each number.
+func (d *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	if s, ok := d.kept.Load(query); ok {
+		return s.(*sql.Stmt), nil
+	}
+	s, err := d.read.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if first, twice := d.kept.LoadOrStore(query, s); twice {
+		return first.(*sql.Stmt), s.Close()
+	}
+	return s, nil
+}
+
+// query reads with a prepared statement.
+func (d *DB) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	s, err := d.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return s.QueryContext(ctx, args...)
 }
 
 // Ping reports whether the store takes writes.

@@ -9,7 +9,7 @@ import (
 
 // Dependencies implements orchestrator.Dependencies.
 func (d *DB) Dependencies(ctx context.Context) ([]orchestrator.Dependency, error) {
-	rows, err := d.read.QueryContext(ctx, "select task_id, depends_on_task_id, source, created_at from job_deps order by task_id, depends_on_task_id")
+	rows, err := d.query(ctx, "select task_id, depends_on_task_id, source, created_at from job_deps order by task_id, depends_on_task_id")
 	return collect(rows, err, func(r *sql.Rows) (v orchestrator.Dependency, err error) {
 		var at int64
 		err = r.Scan(&v.TaskID, &v.On, &v.Source, &at)

@@ -51,6 +51,9 @@ func TestOneFails(t *testing.T) {
 			check(err)
 		})
 		wg.Go(func() {
+			check(y.db.Commit(ctx, orchestrator.Commit{Jobs: []queue.Job{{Pool: "commit", Kind: "before"}, {Pool: "commit", Kind: kind}}}))
+		})
+		wg.Go(func() {
 			_, err := y.db.FinishTake(ctx, c, queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{{Pool: "then", Kind: kind}}}, "none", "w", 1, time.Minute)
 			check(err)
 		})
@@ -67,7 +70,7 @@ func TestOneFails(t *testing.T) {
 	depth, err := y.db.Depth(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []queue.Depth{
-		{Pool: "p", Status: queue.Running, Count: 4}, {Pool: "put", Status: queue.Queued, Count: 32}, {Pool: "then", Status: queue.Queued, Count: 16},
+		{Pool: "commit", Status: queue.Queued, Count: 32}, {Pool: "p", Status: queue.Running, Count: 4}, {Pool: "put", Status: queue.Queued, Count: 32}, {Pool: "then", Status: queue.Queued, Count: 16},
 	}, depth)
 }
 

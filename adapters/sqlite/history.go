@@ -20,7 +20,7 @@ func costInto(c *orchestrator.Cost, worked *int64, first ...any) []any {
 // TaskCosts implements orchestrator.History.
 func (d *DB) TaskCosts(ctx context.Context, taskIDs []int64) (map[int64]orchestrator.Cost, error) {
 	out := make(map[int64]orchestrator.Cost, len(taskIDs))
-	rows, err := d.read.QueryContext(ctx, "select r.task_id, "+costSums+" from agent_runs r where r.task_id in (select value from json_each(?)) group by r.task_id", encode(taskIDs))
+	rows, err := d.query(ctx, "select r.task_id, "+costSums+" from agent_runs r where r.task_id in (select value from json_each(?)) group by r.task_id", encode(taskIDs))
 	_, err = collect(rows, err, func(r *sql.Rows) (id int64, err error) {
 		var c orchestrator.Cost
 		var worked int64
@@ -36,7 +36,7 @@ const dayMicros = int64(24 * time.Hour / time.Microsecond)
 
 // DayCosts implements orchestrator.History.
 func (d *DB) DayCosts(ctx context.Context, since time.Time) ([]orchestrator.DayCost, error) {
-	rows, err := d.read.QueryContext(ctx, `select r.finished_at / ?1 as day, coalesce(t.repo, '') as repo, r.stage, r.model, `+costSums+`
+	rows, err := d.query(ctx, `select r.finished_at / ?1 as day, coalesce(t.repo, '') as repo, r.stage, r.model, `+costSums+`
 		from agent_runs r left join tasks t on t.id = r.task_id where r.finished_at >= ?2 group by 1, 2, 3, 4 order by 1, 2, 3, 4`, dayMicros, micros(since))
 	return collect(rows, err, func(r *sql.Rows) (c orchestrator.DayCost, err error) {
 		var day, worked int64
@@ -48,7 +48,7 @@ func (d *DB) DayCosts(ctx context.Context, since time.Time) ([]orchestrator.DayC
 
 // Ended implements orchestrator.History.
 func (d *DB) Ended(ctx context.Context, limit int) ([]orchestrator.Task, error) {
-	rows, err := d.read.QueryContext(ctx, "select "+taskColumns+" from tasks where stage in ('done', 'cancelled') order by updated_at desc, id desc limit ?", limit)
+	rows, err := d.query(ctx, "select "+taskColumns+" from tasks where stage in ('done', 'cancelled') order by updated_at desc, id desc limit +?", limit)
 	return scanTasks(rows, err)
 }
 
@@ -61,14 +61,14 @@ func (d *DB) JournalBefore(ctx context.Context, taskID, before int64, limit int)
 	if before != 0 {
 		where, args = where+" and id < ?", append(args, before)
 	}
-	rows, err := d.read.QueryContext(ctx, journalColumns+where+" order by id desc limit ?", append(args, limit)...)
+	rows, err := d.query(ctx, journalColumns+where+" order by id desc limit +?", append(args, limit)...)
 	return scanEntries(rows, err)
 }
 
 // DecisionsAt implements orchestrator.History. It asks once for each task, so
 // that a long journal is not read.
 func (d *DB) DecisionsAt(ctx context.Context, id int64) ([]orchestrator.JournalEntry, error) {
-	rows, err := d.read.QueryContext(ctx, journalColumns+`where id in (
+	rows, err := d.query(ctx, journalColumns+`where id in (
 		select (select max(j.id) from journal j where j.task_id = t.id and j.id <= ? and j.kind = 'decision') from tasks t) order by task_id`, id)
 	return scanEntries(rows, err)
 }

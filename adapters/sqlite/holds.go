@@ -14,7 +14,7 @@ func (d *DB) Hold(ctx context.Context, holds ...queue.Hold) error {
 // hold holds subjects. The tokens of their jobs stay: whoever takes them looks.
 func (t *tx) hold(holds []queue.Hold) error {
 	for _, h := range holds {
-		t.touched = true
+		t.wrote = true
 		subject := text(h.Subject)
 		err := t.exec(`insert into holds (subject, name, reason, since) values (?, ?, ?, ?)
 			on conflict (subject, name) do update set reason = excluded.reason`, subject, text(h.Name), h.Reason, micros(t.now))
@@ -35,7 +35,7 @@ func (d *DB) Free(ctx context.Context, holds ...queue.Hold) error {
 // last hold. Whoever takes one looks whether another subject is held.
 func (t *tx) free(holds []queue.Hold) error {
 	for _, h := range holds {
-		t.touched = true
+		t.wrote = true
 		subject := text(h.Subject)
 		if err := t.exec("delete from holds where subject = ? and name = ?", subject, text(h.Name)); err != nil {
 			return err
@@ -123,7 +123,7 @@ func (t *tx) learnHolds(jobs []*queue.Job) error {
 
 // listHolds learns what is held, if it is not much.
 func (t *tx) listHolds() error {
-	subjects, err := t.texts("select distinct subject from holds limit ?", holdsListed+1)
+	subjects, err := t.texts("select distinct subject from holds limit +?", holdsListed+1)
 	if err != nil {
 		return err
 	}

@@ -25,16 +25,16 @@ func scanRuns(rows *sql.Rows, err error) ([]orchestrator.AgentRun, error) {
 // AgentRuns implements orchestrator.Story.
 func (d *DB) AgentRuns(ctx context.Context, taskID int64) ([]orchestrator.AgentRun, error) {
 	if taskID == 0 {
-		rows, err := d.read.QueryContext(ctx, runColumns+"order by r.id")
+		rows, err := d.query(ctx, runColumns+"order by r.id")
 		return scanRuns(rows, err)
 	}
-	rows, err := d.read.QueryContext(ctx, runColumns+"where task_id = ? order by r.id", taskID)
+	rows, err := d.query(ctx, runColumns+"where task_id = ? order by r.id", taskID)
 	return scanRuns(rows, err)
 }
 
 // RunsSince implements orchestrator.Ledger.
 func (d *DB) RunsSince(ctx context.Context, repo string, since time.Time) ([]orchestrator.AgentRun, error) {
-	rows, err := d.read.QueryContext(ctx, runColumns+"join tasks t on t.id = task_id where finished_at >= ? and t.repo = ? order by r.id", micros(since), repo)
+	rows, err := d.query(ctx, runColumns+"join tasks t on t.id = task_id where finished_at >= ? and t.repo = ? order by r.id", micros(since), repo)
 	return scanRuns(rows, err)
 }
 
@@ -48,7 +48,7 @@ func (d *DB) Reserve(ctx context.Context, r orchestrator.Reservation) error {
 
 // Reservations implements orchestrator.Ledger.
 func (d *DB) Reservations(ctx context.Context, repo string) ([]orchestrator.Reservation, error) {
-	rows, err := d.read.QueryContext(ctx, "select job_id, attempt, task_id, repo, micro_usd, at from reservations where ?1 = '' or repo = ?1 order by job_id, attempt", repo)
+	rows, err := d.query(ctx, "select job_id, attempt, task_id, repo, micro_usd, at from reservations where ?1 = '' or repo = ?1 order by job_id, attempt", repo)
 	return collect(rows, err, func(r *sql.Rows) (v orchestrator.Reservation, err error) {
 		var at int64
 		err = r.Scan(&v.JobID, &v.Attempt, &v.TaskID, &v.Repo, &v.MicroUSD, &at)

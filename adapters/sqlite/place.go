@@ -164,7 +164,7 @@ func (t *tx) promote() error {
 	if t.mem.due > now {
 		return nil
 	}
-	due, err := t.ids("select job_id from delayed where available_at <= ? order by available_at, job_id limit ?", now, dueMax)
+	due, err := t.ids("select job_id from delayed where available_at <= ? order by available_at, job_id limit +?", now, dueMax)
 	if err != nil {
 		return err
 	}

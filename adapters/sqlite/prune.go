@@ -24,7 +24,7 @@ func (d *DB) PruneJobs(ctx context.Context, before time.Time, after int64, limit
 func (t *tx) pruneJobs(before, after int64, limit int) (removed int, next int64, err error) {
 	var n int
 	var last, put sql.NullInt64 // the last of those that are looked at, and when it was put
-	if _, err := t.one([]any{&n, &last, &put}, "select count(*), max(id), max(created_at) from (select id, created_at from jobs where id > ? order by id limit ?)", after, limit); err != nil || n == 0 {
+	if _, err := t.one([]any{&n, &last, &put}, "select count(*), max(id), max(created_at) from (select id, created_at from jobs where id > ? order by id limit +?)", after, limit); err != nil || n == 0 {
 		return 0, 0, err
 	}
 	over, err := t.changes(`delete from jobs where id > ?1 and id <= ?2 and id < (select max(id) from jobs)
@@ -46,7 +46,7 @@ func (t *tx) pruneJobs(before, after int64, limit int) (removed int, next int64,
 // PruneDeliveries implements orchestrator.Pruner.
 func (d *DB) PruneDeliveries(ctx context.Context, before time.Time, limit int) (removed int, err error) {
 	err = d.write(ctx, func(t *tx) error {
-		n, err := t.changes("delete from deliveries where id in (select id from (select id, received_at from deliveries order by id limit ?) where received_at < ?)", limit, micros(before))
+		n, err := t.changes("delete from deliveries where id in (select id from (select id, received_at from deliveries order by id limit +?) where received_at < ?)", limit, micros(before))
 		removed = int(n)
 		return errors.Join(err, t.shrink())
 	})

@@ -30,7 +30,7 @@ func (t *tx) put(jobs []queue.Job) ([]int64, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
-	t.touched = true
+	t.wrote = true
 	known, err := t.deduped(jobs)
 	if err != nil {
 		return nil, err

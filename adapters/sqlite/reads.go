@@ -10,23 +10,30 @@ import (
 
 // Waiting implements queue.Keeper. It reads one snapshot.
 func (d *DB) Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error) {
+	f.Open = true
+	query, args := selection(f, "j.pool, j.priority, j.id")
+	var stmts [3]*sql.Stmt // before the snapshot, which keeps a connection of its own
+	for i, text := range []string{query, heldQuery, firstQuery} {
+		var err error
+		if stmts[i], err = d.prepared(ctx, text); err != nil {
+			return nil, err
+		}
+	}
 	snap, err := d.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = snap.Rollback() }() // nothing to undo
-	f.Open = true
-	query, args := selection(f, "j.pool, j.priority, j.id")
-	rows, err := snap.QueryContext(ctx, query, args...)
+	rows, err := snap.StmtContext(ctx, stmts[0]).QueryContext(ctx, args...)
 	jobs, err := scanJobs(rows, err)
 	if err != nil {
 		return nil, err
 	}
-	held, err := heldSubjects(ctx, snap)
+	held, err := heldSubjects(ctx, snap.StmtContext(ctx, stmts[1]), jobs)
 	if err != nil {
 		return nil, err
 	}
-	first, err := firstOfKeys(ctx, snap, jobs)
+	first, err := firstOfKeys(ctx, snap.StmtContext(ctx, stmts[2]), jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +46,7 @@ func (d *DB) Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error) 
 
 // firstOfKeys is which job comes first of each ordering key of some jobs: one
 // question for all of them.
-func firstOfKeys(ctx context.Context, snap *sql.Tx, jobs []queue.Job) (map[string]int64, error) {
+func firstOfKeys(ctx context.Context, ask *sql.Stmt, jobs []queue.Job) (map[string]int64, error) {
 	keys := make([]string, 0, len(jobs))
 	for _, j := range jobs {
 		if j.Key != "" && j.Status == queue.Queued {
@@ -47,7 +54,10 @@ func firstOfKeys(ctx context.Context, snap *sql.Tx, jobs []queue.Job) (map[strin
 		}
 	}
 	first := make(map[string]int64, len(keys))
-	rows, err := snap.QueryContext(ctx, firstQuery, encode(keys))
+	if len(keys) == 0 {
+		return first, nil
+	}
+	rows, err := ask.QueryContext(ctx, encode(keys))
 	_, err = collect(rows, err, func(r *sql.Rows) (key string, err error) {
 		var id sql.NullInt64
 		err = r.Scan(&key, &id)
@@ -76,7 +86,10 @@ func (d *DB) reasons(j queue.Job, first int64, held map[string][]queue.Hold) []q
 	return out
 }
 
-const holdQuery = "select subject, name, reason, since from holds order by since, subject, name"
+const (
+	holdQuery = "select subject, name, reason, since from holds order by since, subject, name"
+	heldQuery = "select subject, name, reason, since from holds where subject in (select value from json_each(?)) order by since, subject, name"
+)
 
 func scanHolds(rows *sql.Rows, err error) ([]queue.Hold, error) {
 	return collect(rows, err, func(r *sql.Rows) (h queue.Hold, err error) {
@@ -89,14 +102,20 @@ func scanHolds(rows *sql.Rows, err error) ([]queue.Hold, error) {
 
 // Holds implements queue.Lister.
 func (d *DB) Holds(ctx context.Context) ([]queue.Hold, error) {
-	rows, err := d.read.QueryContext(ctx, holdQuery)
+	rows, err := d.query(ctx, holdQuery)
 	return scanHolds(rows, err)
 }
 
-func heldSubjects(ctx context.Context, snap *sql.Tx) (map[string][]queue.Hold, error) {
-	rows, err := snap.QueryContext(ctx, holdQuery)
-	list, err := scanHolds(rows, err)
+// heldSubjects is what holds the subjects of some jobs: of all that is held, they
+// name little.
+func heldSubjects(ctx context.Context, ask *sql.Stmt, jobs []queue.Job) (map[string][]queue.Hold, error) {
 	out := map[string][]queue.Hold{}
+	subjects := queue.Subjects(jobs)
+	if len(subjects) == 0 {
+		return out, nil
+	}
+	rows, err := ask.QueryContext(ctx, encode(subjects))
+	list, err := scanHolds(rows, err)
 	for _, h := range list {
 		out[h.Subject] = append(out[h.Subject], h)
 	}
@@ -106,7 +125,7 @@ func heldSubjects(ctx context.Context, snap *sql.Tx) (map[string][]queue.Hold, e
 // Jobs implements queue.Lister.
 func (d *DB) Jobs(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
 	query, args := selection(f, "j.id")
-	rows, err := d.read.QueryContext(ctx, query, args...)
+	rows, err := d.query(ctx, query, args...)
 	return scanJobs(rows, err)
 }
 
@@ -140,7 +159,7 @@ func selection(f queue.Filter, order string) (query string, args []any) {
 	if f.Failed {
 		from, order = failed(f), newestEnd
 	}
-	first := "(select j.* from " + from + " where " + strings.Join(conds, " and ") + " order by " + order + " limit ?) j"
+	first := "(select j.* from " + from + " where " + strings.Join(conds, " and ") + " order by " + order + " limit +?) j"
 	return jobColumns + first + jobOverlay + "order by " + order, append(args, limit(f))
 }
 
@@ -164,7 +183,7 @@ func limit(f queue.Filter) int {
 
 // Depth implements queue.Lister.
 func (d *DB) Depth(ctx context.Context) ([]queue.Depth, error) {
-	rows, err := d.read.QueryContext(ctx, `with r as materialized (select pool, count(*) as n from running group by pool)
+	rows, err := d.query(ctx, `with r as materialized (select pool, count(*) as n from running group by pool)
 		select d.pool, 'queued', d.n - coalesce(r.n, 0) as m from depth d left join r on r.pool = d.pool where m > 0
 		union all select pool, 'running', n from r order by 1, 2`)
 	return collect(rows, err, func(r *sql.Rows) (v queue.Depth, err error) { return v, r.Scan(&v.Pool, &v.Status, &v.Count) })

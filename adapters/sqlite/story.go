@@ -22,23 +22,23 @@ func scanEntries(rows *sql.Rows, err error) ([]orchestrator.JournalEntry, error)
 
 // Journal implements orchestrator.Story.
 func (d *DB) Journal(ctx context.Context, taskID int64) ([]orchestrator.JournalEntry, error) {
-	rows, err := d.read.QueryContext(ctx, journalColumns+"where task_id = ? order by id", taskID)
+	rows, err := d.query(ctx, journalColumns+"where task_id = ? order by id", taskID)
 	return scanEntries(rows, err)
 }
 
 // JournalSince implements orchestrator.Story.
 func (d *DB) JournalSince(ctx context.Context, after int64, limit int) ([]orchestrator.JournalEntry, error) {
 	if after < 0 {
-		rows, err := d.read.QueryContext(ctx, journalColumns+"order by id desc limit 1")
+		rows, err := d.query(ctx, journalColumns+"order by id desc limit 1")
 		return scanEntries(rows, err)
 	}
-	rows, err := d.read.QueryContext(ctx, journalColumns+"where id > ? order by id limit ?", after, limit)
+	rows, err := d.query(ctx, journalColumns+"where id > ? order by id limit +?", after, limit)
 	return scanEntries(rows, err)
 }
 
 // GateResults implements orchestrator.Story.
 func (d *DB) GateResults(ctx context.Context, taskID int64) ([]orchestrator.GateResult, error) {
-	rows, err := d.read.QueryContext(ctx, "select id, task_id, stage, tree, at from gate_results where task_id = ? order by id", taskID)
+	rows, err := d.query(ctx, "select id, task_id, stage, tree, at from gate_results where task_id = ? order by id", taskID)
 	return collect(rows, err, func(r *sql.Rows) (g orchestrator.GateResult, err error) {
 		var at int64
 		var tree []byte

@@ -95,7 +95,7 @@ func (t *tx) takeFrom(pool string, takers []*request) error {
 
 // tokens reads the jobs of the first tokens of a pool, and what is held of them.
 func (t *tx) tokens(pool string, n int) ([]*queue.Job, error) {
-	ids, err := t.ids("select job_id from ready where pool = ? order by priority, job_id limit ?", pool, n)
+	ids, err := t.ids("select job_id from ready where pool = ? order by priority, job_id limit +?", pool, n)
 	if err != nil {
 		return nil, err
 	}

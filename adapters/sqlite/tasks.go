@@ -36,7 +36,7 @@ func (d *DB) NewTaskID(ctx context.Context) (id int64, err error) {
 
 // Task implements orchestrator.Store.
 func (d *DB) Task(ctx context.Context, id int64) (orchestrator.Task, error) {
-	rows, err := d.read.QueryContext(ctx, "select "+taskColumns+" from tasks where id = ?", id)
+	rows, err := d.query(ctx, "select "+taskColumns+" from tasks where id = ?", id)
 	tasks, err := scanTasks(rows, err)
 	if err == nil && len(tasks) == 0 {
 		err = orchestrator.ErrNotFound
@@ -57,9 +57,10 @@ func (d *DB) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrat
 	if f.BeforeID != 0 {
 		conds, args, order = append(conds, "id < ?"), append(args, f.BeforeID), "id desc"
 	}
-	for column, value := range map[string]string{
-		"tracker_issue_id": f.TrackerIssueID, "repo": f.Repo, "branch": f.Branch, "work_item_id": f.WorkItemID, "stage": string(f.Stage),
+	for _, by := range [][2]string{ // in this order always: each text is prepared once
+		{"tracker_issue_id", f.TrackerIssueID}, {"repo", f.Repo}, {"branch", f.Branch}, {"work_item_id", f.WorkItemID}, {"stage", string(f.Stage)},
 	} {
+		column, value := by[0], by[1]
 		switch from, before := orchestrator.Tombs(value); {
 		case value == "":
 		case f.Cancelled && strings.HasSuffix(column, "_id"):
@@ -74,7 +75,7 @@ func (d *DB) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrat
 	if f.Limit <= 0 {
 		f.Limit = 100
 	}
-	rows, err := d.read.QueryContext(ctx, "select "+taskColumns+" from tasks where "+strings.Join(conds, " and ")+" order by "+order+" limit ?", append(args, f.Limit)...)
+	rows, err := d.query(ctx, "select "+taskColumns+" from tasks where "+strings.Join(conds, " and ")+" order by "+order+" limit +?", append(args, f.Limit)...)
 	return scanTasks(rows, err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -17,11 +18,12 @@ type tx struct {
 	wake  map[string]bool  // pools that may have become claimable
 	depth map[string]int64 // unfinished jobs by pool: what was added
 
-	touched bool // jobs or holds were changed since the last savepoint
+	wrote bool // something, or the memory, may have been changed since the request began
 }
 
 // stmt prepares a statement once for the life of the writer.
 func (t *tx) stmt(query string) (*sql.Stmt, error) {
+	t.wrote = t.wrote || !strings.HasPrefix(query, "select")
 	if s := t.db.stmts[query]; s != nil {
 		return s, nil
 	}
@@ -39,6 +41,7 @@ func (t *tx) exec(query string, args ...any) error {
 
 // changes is exec that tells how many rows it changed.
 func (t *tx) changes(query string, args ...any) (int64, error) {
+	before := t.wrote
 	s, err := t.stmt(query)
 	if err != nil {
 		return 0, err
@@ -47,7 +50,11 @@ func (t *tx) changes(query string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return res.RowsAffected()
+	n, err := res.RowsAffected()
+	if n == 0 && err == nil {
+		t.wrote = before
+	}
+	return n, err
 }
 
 // one reads a row into dest; ok is false when there is none.

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -170,38 +169,24 @@ func (t *tx) all(batch []*request) error {
 	return t.counted()
 }
 
-// aloneAll runs the requests that have statements of their own.
+// aloneAll runs the requests that have statements of their own. One that is refused
+// before it has changed anything does not concern the others. What another has changed
+// can be undone only with the whole transaction: a savepoint would cost each request
+// more than the few that fail there.
 func (t *tx) aloneAll(batch []*request) error {
 	for _, r := range batch {
-		if r.alone != nil {
-			if err := t.savepoint(r); err != nil {
-				return err
-			}
+		if r.alone == nil {
+			continue
+		}
+		t.wrote = false
+		if panicked := guard.Do("sqlite request", func() { r.err = r.alone(t) }); panicked != nil {
+			return panicked
+		}
+		if r.err != nil && t.wrote {
+			return r.err
 		}
 	}
 	return nil
-}
-
-// savepoint runs a request so that its error undoes what it did, and no more. The
-// error that is returned is the whole transaction's.
-func (t *tx) savepoint(r *request) error {
-	if err := t.exec("savepoint one"); err != nil {
-		return err
-	}
-	depth := maps.Clone(t.depth)
-	t.touched = false
-	if panicked := guard.Do("sqlite request", func() { r.err = r.alone(t) }); panicked != nil {
-		r.err = panicked
-	}
-	if r.err != nil {
-		if t.depth = depth; t.touched {
-			t.mem.forget()
-		}
-		if err := t.exec("rollback to one"); err != nil {
-			return err
-		}
-	}
-	return t.exec("release one")
 }
 
 // counted brings the counters up to date.
