@@ -63,6 +63,7 @@ type extent struct {
 	limit    time.Duration // that no life may exceed, and no page
 	idle     time.Duration // that the engine is watched without work
 	dir      string        // of SQLite's file; empty: the usual place of temporary files
+	profile  string        // directory for what says where the cost of the lives is; empty: none
 }
 
 // measure measures a cell. An error is one that leaves nothing to report.
@@ -91,6 +92,11 @@ func measure(ctx context.Context, c cell, x extent, log *slog.Logger) (result, e
 		w.start(ctx)
 		defer w.stop()
 		return d.during(&used, func() (err error) {
+			profiled, err := d.profile(x.profile)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, profiled(r.Lives)) }()
 			began := time.Now()
 			r.Lives, err = w.lead(ctx, x)
 			r.LivesPerSecond = float64(r.Lives) / time.Since(began).Seconds()

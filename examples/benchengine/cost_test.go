@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 )
 
@@ -21,47 +23,83 @@ const (
 
 // A life costs what it costs, however many other tasks live in the store.
 func TestCostOfALife(t *testing.T) {
-	compareLives(t, false)
+	compareLives(t, false, overMemory)
 }
 
 // The same with what the reference server switches on.
 func TestCostOfALifeWithFeatures(t *testing.T) {
-	compareLives(t, true)
+	compareLives(t, true, overMemory)
 }
 
-func compareLives(t *testing.T, features bool) {
-	alone, crowded := costOfALife(t, features, 0), costOfALife(t, features, beside)
+// The same of a store whose statements are counted, and the rows that they give: a call
+// can read more than it returns.
+func TestCostOfALifeOnSQLite(t *testing.T) {
+	compareLives(t, true, overSQLite)
+}
+
+func compareLives(t *testing.T, features bool, over opening) {
+	alone, crowded := costOfALife(t, features, 0, over), costOfALife(t, features, beside, over)
 	t.Logf("calls and rows a life: alone %.1f, %.1f; beside %d other live tasks %.1f, %.1f", alone.calls, alone.rows, beside, crowded.calls, crowded.rows)
 	require.LessOrEqual(t, crowded.calls, dearer*alone.calls, "calls of the store")
-	require.LessOrEqual(t, crowded.rows, dearer*alone.rows, "rows over the port")
+	require.LessOrEqual(t, crowded.rows, dearer*alone.rows, "rows")
 }
 
 type costs struct{ calls, rows float64 }
+
+// opening opens an empty store; asked is what it has cost so far.
+type opening func(t *testing.T) (s store, asked func() costs)
+
+// connections are those of an open file: the writer's, and those that read.
+const connections = 5
+
+// overMemory counts calls of the port, and the rows that go over it.
+func overMemory(*testing.T) (store, func() costs) {
+	s := &counter{store: memstore.New(nil)}
+	return s, func() costs { return costs{float64(s.calls.Load()), float64(s.rows.Load())} }
+}
+
+// overSQLite counts statements, and the rows that SQLite hands to the program.
+func overSQLite(t *testing.T) (store, func() costs) {
+	file := filepath.Join(t.TempDir(), "signalbox.db")
+	c := &counts{byText: map[string]*share{}}
+	require.NoError(t, registerCounted(file, c))
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: file, Driver: file})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, db.Close())
+		for text, s := range c.byText {
+			require.LessOrEqual(t, s.parsed, int64(connections), "parsed once by each connection: %s", text)
+			require.NotContains(t, text, "limit ?", "SQLite prepares it anew for each number: limit +?")
+		}
+	})
+	return db, func() costs { return costs{float64(c.statements.Load()), float64(c.rows.Load())} }
+}
 
 // costOfALife is what a life asks of the store beside n other live tasks, in the
 // mean of a few: one after the other, so that none of them makes another decide
 // again, half of them in a repository that has other live tasks. What is asked
 // without a life in the same time does not count.
-func costOfALife(t *testing.T, features bool, n int) (c costs) {
+func costOfALife(t *testing.T, features bool, n int, over opening) (c costs) {
 	const lives, span = 6, 5 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		w, err := newWorld(2, features, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
-		s := &counter{store: memstore.New(nil)}
+		s, asked := over(t)
 		require.NoError(t, w.begin(s))
 		require.NoError(t, w.fill(ctx, n))
 		w.start(ctx)
 		defer w.stop()
 		synctest.Wait() // the loops have looked once; they do so again after 15 s
 		counted := func(f func()) costs {
-			calls, rows, until := s.calls.Load(), s.rows.Load(), time.Now().Add(span)
+			before, until := asked(), time.Now().Add(span)
 			f()
 			require.True(t, time.Now().Before(until), "lives fit into the time")
 			time.Sleep(time.Until(until))
 			synctest.Wait()
-			return costs{float64(s.calls.Load()-calls) / lives, float64(s.rows.Load()-rows) / lives}
+			after := asked()
+			return costs{(after.calls - before.calls) / lives, (after.rows - before.rows) / lives}
 		}
 		idle := counted(func() {})
 		busy := counted(func() {

@@ -1,11 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -15,21 +21,61 @@ import (
 type counts struct {
 	statements atomic.Int64
 	rows       atomic.Int64 // that came back
+
+	mu     sync.Mutex
+	byText map[string]*share // nil: nobody wants it
+}
+
+// share is what the statements of one text have of all.
+type share struct{ parsed, statements, rows int64 }
+
+// add counts how often a text was parsed and done, and the rows that it gave.
+func (c *counts) add(text string, n share) {
+	c.statements.Add(n.statements)
+	c.rows.Add(n.rows)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byText == nil {
+		return
+	}
+	s := c.byText[text]
+	if s == nil {
+		s = &share{}
+		c.byText[text] = s
+	}
+	s.parsed, s.statements, s.rows = s.parsed+n.parsed, s.statements+n.statements, s.rows+n.rows
+}
+
+// print prints what each statement was done for in the mean of n lives, the most frequent first.
+func (c *counts) print(out io.Writer, n float64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var failed error
+	for _, text := range slices.SortedFunc(maps.Keys(c.byText), func(a, b string) int {
+		return cmp.Compare(c.byText[b].statements+c.byText[b].rows, c.byText[a].statements+c.byText[a].rows)
+	}) {
+		s := c.byText[text]
+		_, err := fmt.Fprintf(out, "%8.2f times %8.2f parsed %10.2f rows  %s\n", float64(s.statements)/n, float64(s.parsed)/n, float64(s.rows)/n, strings.Join(strings.Fields(text), " "))
+		failed = errors.Join(failed, err)
+	}
+	return failed
 }
 
 // tracer counts the statements of a PostgreSQL store. Its rows are counted by the
 // server.
 type tracer struct{ counts *counts }
 
-func (t tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	t.counts.statements.Add(1)
+func (t tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	t.counts.add(q.SQL, share{statements: 1})
 	return ctx
 }
 
 func (t tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 func (t tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, b pgx.TraceBatchStartData) context.Context {
-	t.counts.statements.Add(int64(b.Batch.Len()))
+	for _, q := range b.Batch.QueuedQueries {
+		t.counts.add(q.SQL, share{statements: 1})
+	}
 	return ctx
 }
 
@@ -82,6 +128,7 @@ type countedConn struct {
 
 // PrepareContext implements driver.ConnPrepareContext.
 func (c *countedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	c.counts.add(query, share{parsed: 1})
 	s, err := c.full.PrepareContext(ctx, query)
 	if err != nil {
 		return nil, err
@@ -90,24 +137,24 @@ func (c *countedConn) PrepareContext(ctx context.Context, query string) (driver.
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("a statement of SQLite's driver is %T, which lacks a method that is counted", s), s.Close())
 	}
-	return &countedStmt{f, c.counts}, nil
+	return &countedStmt{f, query, c.counts}, nil
 }
 
 // ExecContext implements driver.ExecerContext.
 func (c *countedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	c.counts.statements.Add(1)
+	c.counts.add(query, share{parsed: 1, statements: 1})
 	return c.full.ExecContext(ctx, query, args)
 }
 
 // QueryContext implements driver.QueryerContext.
 func (c *countedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	c.counts.statements.Add(1)
-	return c.counts.around(c.full.QueryContext(ctx, query, args))
+	c.counts.add(query, share{parsed: 1, statements: 1})
+	return c.counts.around(query)(c.full.QueryContext(ctx, query, args))
 }
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *countedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	c.counts.statements.Add(2) // with its end
+	c.counts.add("begin and its end", share{statements: 2})
 	return c.full.BeginTx(ctx, o)
 }
 
@@ -119,30 +166,35 @@ type fullStmt interface {
 
 type countedStmt struct {
 	fullStmt
+	query  string
 	counts *counts
 }
 
 // ExecContext implements driver.StmtExecContext.
 func (s *countedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	s.counts.statements.Add(1)
+	s.counts.add(s.query, share{statements: 1})
 	return s.fullStmt.ExecContext(ctx, args)
 }
 
 // QueryContext implements driver.StmtQueryContext.
 func (s *countedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	s.counts.statements.Add(1)
-	return s.counts.around(s.fullStmt.QueryContext(ctx, args))
+	s.counts.add(s.query, share{statements: 1})
+	return s.counts.around(s.query)(s.fullStmt.QueryContext(ctx, args))
 }
 
-func (c *counts) around(r driver.Rows, err error) (driver.Rows, error) {
-	if err != nil {
-		return nil, err
+// around counts the rows of a question while they are read.
+func (c *counts) around(query string) func(driver.Rows, error) (driver.Rows, error) {
+	return func(r driver.Rows, err error) (driver.Rows, error) {
+		if err != nil {
+			return nil, err
+		}
+		return &countedRows{r, query, c}, nil
 	}
-	return &countedRows{r, c}, nil
 }
 
 type countedRows struct {
 	driver.Rows
+	query  string
 	counts *counts
 }
 
@@ -150,7 +202,7 @@ type countedRows struct {
 func (r *countedRows) Next(dest []driver.Value) error {
 	err := r.Rows.Next(dest)
 	if err == nil {
-		r.counts.rows.Add(1)
+		r.counts.add(r.query, share{rows: 1})
 	}
 	return err
 }

@@ -65,6 +65,7 @@ func read(args []string) (p plan, err error) {
 	f.DurationVar(&p.limit, "limit", 5*time.Minute, "no life may take longer, and no page")
 	f.DurationVar(&p.idle, "idle", time.Minute, "how long the engine is watched without work: in a minute each of its loops comes round")
 	f.StringVar(&p.dir, "dir", "", "where SQLite's file is made (default: the directory of temporary files)")
+	f.StringVar(&p.profile, "profile", "", "a directory for the lives' processor profile (cpu.pprof) and their statements (statements.txt); of one measurement")
 	f.BoolVar(&p.json, "json", false, "print JSON in place of a table")
 	if err := f.Parse(args); err != nil {
 		return p, err
@@ -93,7 +94,13 @@ func read(args []string) (p plan, err error) {
 			return p, fmt.Errorf("-%s is %s, want more than 0", name, d)
 		}
 	}
-	return p, p.choose(*stores, *features, *live)
+	if err := p.choose(*stores, *features, *live); err != nil {
+		return p, err
+	}
+	if p.profile != "" && len(p.cells) > 1 {
+		return p, fmt.Errorf("-profile is of one measurement, not of %d: name one of -stores, -features and -live", len(p.cells))
+	}
+	return p, nil
 }
 
 // choose makes the cells of three lists.
