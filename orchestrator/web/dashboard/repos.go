@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,7 +25,8 @@ type repoCard struct {
 	Project orchestrator.Project
 	Freeze  *frozen
 	Gated   bool        // the serial gate covers it
-	Line    []lineEntry // unfinished tasks, in the order in which they began or may begin
+	Line    []lineEntry // the first unfinished tasks, in the order in which they began or may begin
+	More    bool        // the line is longer than is shown
 	Lease   *lease
 	Merging []gateTask // in the merge gate
 	Spent   *spent     // today
@@ -36,9 +38,26 @@ type lineEntry struct {
 	Held string // what the serial gate says; empty: it has begun
 }
 
+// lineMax is how many tasks of a line are shown, and read.
+const lineMax = 40
+
+// inLine reads the first unfinished tasks of each repository, and which have more.
+func (s *server) inLine(ctx context.Context) (first []orchestrator.Task, more map[string]bool, err error) {
+	more = map[string]bool{}
+	for _, repo := range s.repoNames() {
+		page, err := s.Engine.Store.Tasks(ctx, orchestrator.TaskFilter{Repo: repo, Live: true, Limit: lineMax + 1})
+		if err != nil {
+			return nil, nil, err
+		}
+		more[repo] = len(page) > lineMax
+		first = append(first, page[:min(len(page), lineMax)]...)
+	}
+	return first, more, nil
+}
+
 func (s *server) repos(r *http.Request) (view, error) {
 	ctx := r.Context()
-	live, err := s.live(ctx)
+	live, more, err := s.inLine(ctx)
 	if err != nil {
 		return view{}, err
 	}
@@ -56,7 +75,7 @@ func (s *server) repos(r *http.Request) (view, error) {
 		if slices.ContainsFunc(p.Repos, func(c repoCard) bool { return strings.EqualFold(c.Project.Repo, project.Repo) }) {
 			continue
 		}
-		c := repoCard{Project: project, Gated: b.Serial.covers(project.Repo), Freeze: b.Serial.frozen(project.Repo)}
+		c := repoCard{Project: project, More: more[project.Repo], Gated: b.Serial.covers(project.Repo), Freeze: b.Serial.frozen(project.Repo)}
 		for i, t := range live {
 			if !strings.EqualFold(t.Repo, project.Repo) {
 				continue

@@ -38,6 +38,26 @@ func TestRepos(t *testing.T) {
 	})
 }
 
+// Of a long line the first tasks are shown, and where the others are.
+func TestLongLine(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		for i := range 45 {
+			name := fmt.Sprintf("OTH-%d", 100+i)
+			require.NoError(w, w.store.Commit(context.Background(), orchestrator.Commit{Task: &orchestrator.Task{
+				ID: int64(100 + i), Repo: other, WorkItemID: name, TrackerIssueID: name, Branch: name, State: stage.State{Stage: stage.Analysis, Hold: stage.HoldApproval},
+			}}))
+		}
+		w.card(project, "first")
+		body := w.get("/repos").body
+		require.Len(w, regexp.MustCompile(`id="r1[0-9]{2}"`).FindAllString(body, -1), 40)
+		require.Contains(w, body, ">OTH-139<")
+		require.NotContains(w, body, ">OTH-140<")
+		require.Equal(w, 1, strings.Count(body, "The whole line is on the board"))
+		require.Contains(w, body, `href="./?repo=acme%2fother"`)
+		require.Contains(w, w.get("/?repo="+other+"&stage=analysis").body, ">OTH-144<")
+	})
+}
+
 // Every sum on the page of costs is the sum of the runs.
 func TestCost(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
