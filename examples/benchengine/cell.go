@@ -91,6 +91,9 @@ func measure(ctx context.Context, c cell, x extent, log *slog.Logger) (result, e
 	lead := func(ctx context.Context, _ wiring.Database) error {
 		w.start(ctx)
 		defer w.stop()
+		if err := d.settled(ctx); err != nil {
+			return err
+		}
 		return d.during(&used, func() (err error) {
 			profiled, err := d.profile(x.profile)
 			if err != nil {
@@ -128,6 +131,21 @@ func (d *database) during(used *spending, f func() error) error {
 	*used = after.minus(before)
 	return errors.Join(failed, err)
 }
+
+// settled waits until the engine is at rest: when it starts it looks through all live
+// tasks, which is no cost of a life.
+func (d *database) settled(ctx context.Context) error {
+	for {
+		var used spending
+		err := d.during(&used, func() error { return run.Sleep(ctx, run.Real{}, restFor) })
+		if err != nil || used.program+used.server < restFor/20 {
+			return err
+		}
+	}
+}
+
+// restFor is how long an engine at rest uses less than a twentieth of a core.
+const restFor = time.Second
 
 // over opens a store, makes an engine over it that does not work yet, and calls f.
 func (w *world) over(ctx context.Context, d *database, f func(context.Context, wiring.Database) error) error {
