@@ -54,7 +54,7 @@ func (d *DB) Waiting(ctx context.Context, f queue.Filter) (out []queue.Wait, err
 func (d *DB) waiting(ctx context.Context, snap pgx.Tx, f queue.Filter) ([]queue.Wait, error) {
 	f.Open = true
 	where, args := filter(f)
-	jobs, err := collect(ctx, d, snap, scanJob, "select "+jobColumns+" from ~job_states where "+where+" order by pool, priority, id limit $1", args...)
+	jobs, err := collect(ctx, d, snap, scanJob, "select "+jobColumns+" from ~job_states j where "+where+" order by pool, priority, id limit $1", args...)
 	if err != nil {
 		return nil, err
 	}
@@ -131,13 +131,16 @@ func (d *DB) Holds(ctx context.Context) ([]queue.Hold, error) {
 func (d *DB) Jobs(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
 	where, args := filter(f)
 	if f.Failed { // what has failed does not run
-		return list(ctx, d, scanJob, "select "+storedColumns+" from ~jobs join (select job_id, finished_at as ended from ~failed_jobs) f on job_id = id where "+
+		return list(ctx, d, scanJob, "select "+storedColumns+" from ~jobs j join (select job_id, finished_at as ended from ~failed_jobs) f on job_id = id where "+
 			where+" order by ended desc, job_id desc limit $1", args...)
 	}
-	return list(ctx, d, scanJob, "select "+jobColumns+" from ~job_states where "+where+" order by id limit $1", args...)
+	return list(ctx, d, scanJob, "select "+jobColumns+" from ~job_states j where "+where+" order by id limit $1", args...)
 }
 
-// filter is a condition whose $1 is the limit.
+// isOpen looks a job up among the unfinished ones, whose key begins with its key.
+const isOpen = "(select true from ~open_jobs o where o.key = j.key and o.job_id = j.id)"
+
+// filter is a condition on jobs j whose $1 is the limit.
 func filter(f queue.Filter) (where string, args []any) {
 	if f.Limit <= 0 {
 		f.Limit = 1000
@@ -148,8 +151,10 @@ func filter(f queue.Filter) (where string, args []any) {
 		args = append(args, text(f.Key))
 		conds = append(conds, fmt.Sprintf("key = $%d", len(args)))
 		if f.Open {
-			conds = append(conds, fmt.Sprintf("id in (select job_id from ~open_jobs where key = $%d)", len(args)))
+			conds = append(conds, isOpen)
 		}
+	case f.Open && (f.TaskID != 0 || f.ID != 0): // these are few
+		conds = append(conds, isOpen)
 	case f.Open:
 		conds = append(conds, "id in (select job_id from ~open_jobs)")
 	}

@@ -138,7 +138,7 @@ func stepQuery(k stepKind) string {
 		isHeld = " and held is null"
 		nextHeld = heldSubject
 		firstHeld = `case when $2::bigint < 0 or r.checked < $2::bigint then
-			(select h.subject from ~jobs j join ~holds h on h.subject = any(j.holds) where j.id = r.job_id order by h.subject limit 1) end`
+			(select s from ~jobs j cross join unnest(j.holds) s where j.id = r.job_id and exists (select from ~holds h where h.subject = s) order by s limit 1) end`
 		parked = `), parked as (
 			insert into ~parked (subject, job_id, key) select f.held, f.job_id, j.key from first f join ~jobs j on j.id = f.job_id where f.held is not null
 			` + parkedNext + `
@@ -202,10 +202,11 @@ func stepQuery(k stepKind) string {
 }
 
 // heldSubject is a subject of n.holds that is held. $2 is the newest hold, 0 when
-// there is none, less when it is not known; upToNow is what it makes of a token.
+// there is none, less when it is not known; upToNow is what it makes of a token. It looks
+// each subject up: asked for the first of "any", the server reads through all that is held.
 const (
 	upToNow     = "greatest($2::bigint, 0)"
-	heldSubject = `case when $2::bigint <> 0 then (select h.subject from ~holds h where h.subject = any(n.holds) order by h.subject limit 1) end`
+	heldSubject = `case when $2::bigint <> 0 then (select s from unnest(n.holds) s where exists (select from ~holds h where h.subject = s) order by s limit 1) end`
 )
 
 // The kinds of rows that statements tell about places.
