@@ -196,6 +196,12 @@ func (e *Engine) adopt(features []Feature) error {
 			}
 			runners[kind] = r
 		}
+		for kind, r := range f.Instead {
+			if e.Runners[kind] == nil {
+				return fmt.Errorf("orchestrator: feature %s: effect %q has no runner that it could replace", f.Name, kind)
+			}
+			runners[kind] = r
+		}
 	}
 	for _, f := range features {
 		for _, n := range f.Needs {

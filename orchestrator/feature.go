@@ -19,6 +19,7 @@ type Feature struct {
 	Rules   []stage.Rule
 	Gates   []gates.Gate
 	Runners map[string]Runner           // effects of the feature's own, by kind
+	Instead map[string]Runner           // run effects of the engine's own, in the place of its runners
 	Facts   func(Project, *stage.Event) // adds facts of the repository to the event that starts a task
 	Holds   func(context.Context, Change) (hold, free []queue.Hold, err error)
 	// Committed is told of a change once it is durable. It returns at once: a loop

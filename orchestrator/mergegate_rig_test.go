@@ -54,6 +54,7 @@ type gateRig struct {
 	*rig
 	forge  *forge
 	leases *memlease.Locker
+	off    bool // from the next start on
 }
 
 const mergeLease = "merge/" + appRepo
@@ -72,7 +73,7 @@ func mergeGate(t *testing.T, f func(*gateRig)) {
 			merge := effects.Runners(effects.Deps{Store: r.store, Jobs: r.store, Projects: projects, Tracker: r.board, Host: g.forge, Messenger: r.chat, Workspaces: r.place})
 			gate, err := mergegate.New(mergegate.Options{
 				Store: r.store, Jobs: r.store, Projects: projects, Spaces: r.place, Leases: g.leases, Host: g.forge, Merge: merge[stage.EffectMerge],
-				Repos: []string{"*"}, DeferMax: 5,
+				Off: g.off, Repos: []string{"*"}, DeferMax: 5,
 			})
 			require.NoError(r, err)
 			s, err := stop.Feature(stop.Options{Store: r.store, Projects: projects, Workspaces: r.place, Agents: r.place})

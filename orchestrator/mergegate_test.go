@@ -10,7 +10,6 @@ import (
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -339,12 +338,21 @@ func TestMergeGateSwitchedOff(t *testing.T) {
 			g.toDone(appProject, item)
 			require.Equal(g, phase, g.task(item).State.Phase)
 			g.shutdown()
-			g.features, g.place.OnPush = nil, g.pushed
+			g.off = true
 			g.start()
-			require.NoError(g, mergegate.LetGo(ctx, g.store, g.engine.Retry))
+			if l, held, err := g.leases.Holder(ctx, mergeLease); phase == stage.PhaseCatchUp {
+				require.NoError(g, err)
+				require.True(g, held)
+				require.NoError(g, g.leases.Release(ctx, l))
+			}
+			g.setCI(githost.CheckPassed)
+			if phase == stage.PhaseRetest {
+				g.host.SetChecks(g.task(item).State.Head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
+			}
 			g.settle(2 * time.Minute)
 			require.Equal(g, stage.Done, g.task(item).State.Stage, "%+v", g.task(item).State)
-			require.NoError(g, mergegate.LetGo(ctx, g.store, g.engine.Retry), "again finds nothing")
+			require.Equal(g, []string{"m0"}, g.forge.bases())
+			g.free()
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,14 +53,7 @@ func parts() []part {
 			d, err := deps.New(deps.Options{Store: r.store, Table: r.store, Queue: r.store, Lister: r.store, Relations: r.board, Items: r.board})
 			return d.Feature(), err
 		}},
-		{"merge_gate", func(r *rig, p *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
-			merge := effects.Runners(effects.Deps{Store: r.store, Jobs: r.store, Projects: p, Tracker: r.board, Host: r.host, Messenger: r.chat, Workspaces: r.place})
-			gate, err := mergegate.New(mergegate.Options{
-				Store: r.store, Jobs: r.store, Projects: p, Spaces: r.place, Leases: memlease.New(nil), Host: r.host, Merge: merge[stage.EffectMerge],
-				Repos: []string{repo},
-			})
-			return gate.Feature(), err
-		}},
+		{"merge_gate", mergeGatePart},
 		{"monitor", func(r *rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
 			probe := func(context.Context, string) (monitor.Look, string) { return monitor.Good, "seen" }
 			return monitor.Feature(monitor.Options{Store: r.store, Projects: p, Jobs: r.store, Probe: probe})
@@ -72,6 +66,16 @@ func parts() []part {
 			return b.Feature(), err
 		}},
 	}
+}
+
+// mergeGatePart is the merge gate; it is on for no repository where repo is empty.
+func mergeGatePart(r *rig, p *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
+	merge := effects.Runners(effects.Deps{Store: r.store, Jobs: r.store, Projects: p, Tracker: r.board, Host: r.host, Messenger: r.chat, Workspaces: r.place})
+	gate, err := mergegate.New(mergegate.Options{
+		Store: r.store, Jobs: r.store, Projects: p, Spaces: r.place, Leases: memlease.New(nil), Host: r.host, Merge: merge[stage.EffectMerge],
+		Off: repo == "", Repos: []string{repo},
+	})
+	return gate.Feature(), err
 }
 
 // groups are each part alone, each pair, and all of them.
@@ -95,7 +99,8 @@ func names(group []part) string {
 	return strings.Join(out, "+")
 }
 
-// with makes the engines of a rig with some features from the next start on.
+// with makes the engines of a rig with some features from the next start on. The merge
+// gate is never left out, as in the program: it is off.
 func (r *rig) with(repo string, group ...part) {
 	r.features = func() (list []orchestrator.Feature) {
 		projects, err := orchestrator.NewProjects(r.project...)
@@ -104,6 +109,11 @@ func (r *rig) with(repo string, group ...part) {
 			f, err := p.make(r, projects, repo)
 			require.NoError(r, err)
 			require.Equal(r, p.name, f.Name)
+			list = append(list, f)
+		}
+		if !slices.ContainsFunc(list, func(f orchestrator.Feature) bool { return f.Name == mergegate.Name }) {
+			f, err := mergeGatePart(r, projects, "")
+			require.NoError(r, err)
 			list = append(list, f)
 		}
 		return list

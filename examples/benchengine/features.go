@@ -61,9 +61,9 @@ func (w *world) list(runners map[string]orchestrator.Runner) (list []orchestrato
 	add(s.TaskDeps, d.Feature(), failed)
 	gate, failed := mergegate.New(mergegate.Options{
 		Store: w.store, Jobs: w.store, Projects: w.projects, Spaces: w.place, Leases: w.leases, Host: w.host, Merge: runners[stage.EffectMerge],
-		Repos: s.MergeGateRepos, OnlyBehind: !s.RebaseAlways, DeferMax: s.MergeDeferMax, DeferDelay: s.MergeDeferDelay, TTL: s.MergeLeaseTTL, Log: w.log,
+		Off: !s.MergeGate, Repos: s.MergeGateRepos, OnlyBehind: !s.RebaseAlways, DeferMax: s.MergeDeferMax, DeferDelay: s.MergeDeferDelay, TTL: s.MergeLeaseTTL, Log: w.log,
 	})
-	add(s.MergeGate, gate.Feature(), failed)
+	add(true, gate.Feature(), failed)
 	f, failed = monitor.Feature(monitor.Options{
 		Store: w.store, Projects: w.projects, Jobs: w.store, Window: s.MonitorWindow, Interval: s.MonitorInterval, Failures: s.MonitorFailures,
 		Freeze: serial.Freeze, Log: w.log,

@@ -30,7 +30,7 @@ func (v *Service) features() (list []orchestrator.Feature, err error) {
 		{v.Settings.Reconcile, v.reconciler},
 		{v.Settings.SerialGate, v.serialGate},
 		{v.Settings.TaskDeps, v.deps},
-		{v.Settings.MergeGate, v.mergeGate},
+		{true, v.mergeGate},
 		{v.Settings.LiveMessage && v.Telegram != nil, v.liveMessage}, // shows what the rules before it have made of a decision
 		{v.Settings.Monitor, v.monitor},
 		{v.Settings.budgetOn(), v.budget},
@@ -89,7 +89,7 @@ func (v *Service) mergeGate() (f orchestrator.Feature, err error) {
 	s := v.Settings
 	g, err := mergegate.New(mergegate.Options{
 		Store: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Spaces: v.Git, Leases: v.Leases, Host: v.GitHub, Merge: v.runners()[stage.EffectMerge],
-		Repos: s.MergeGateRepos, OnlyBehind: !s.RebaseAlways, DeferMax: s.MergeDeferMax, DeferDelay: s.MergeDeferDelay, TTL: s.MergeLeaseTTL, Log: v.Log,
+		Off: !s.MergeGate, Repos: s.MergeGateRepos, OnlyBehind: !s.RebaseAlways, DeferMax: s.MergeDeferMax, DeferDelay: s.MergeDeferDelay, TTL: s.MergeLeaseTTL, Log: v.Log,
 	})
 	if err != nil {
 		return f, err
@@ -119,8 +119,8 @@ func (v *Service) reconciler() (f orchestrator.Feature, err error) {
 	return v.Rec.Feature(), nil
 }
 
-// letGo frees what features hold that were switched off since, and moves on what is
-// in their hands: off is the same as without, and nobody else would ever do it.
+// letGo frees what features hold that were switched off since: off is the same as
+// without, and nobody else would ever do it.
 func (v *Service) letGo(ctx context.Context) error {
 	held, err := v.DB.Holds(ctx)
 	if err != nil {
@@ -138,10 +138,7 @@ func (v *Service) letGo(ctx context.Context) error {
 			left = append(left, h)
 		}
 	}
-	if err := v.DB.Free(ctx, left...); err != nil || v.Settings.MergeGate {
-		return err
-	}
-	return mergegate.LetGo(ctx, v.DB, v.Engine.Retry)
+	return v.DB.Free(ctx, left...)
 }
 
 // unfreeze is what ends a freeze; nil when there is none.

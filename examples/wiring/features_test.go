@@ -38,10 +38,11 @@ func open(t *testing.T, settings ...string) *wiring.Service {
 func TestSwitches(t *testing.T) {
 	switches := []struct{ setting, name string }{
 		{"ORCH_STOP_STATUS_ENABLED", "stop"}, {"ORCH_RECONCILE_ENABLED", "reconcile"}, {"ORCH_LIVE_MESSAGE_ENABLED", "live_message"},
-		{"ORCH_SERIAL_GATE_ENABLED", "serial_gate"}, {"ORCH_TASK_DEPS_ENABLED", "task_deps"}, {"ORCH_MERGE_GATE_ENABLED", "merge_gate"},
+		{"ORCH_SERIAL_GATE_ENABLED", "serial_gate"}, {"ORCH_TASK_DEPS_ENABLED", "task_deps"},
 		{"ORCH_MONITOR_ENABLED", "monitor"}, {"", "budget"},
 	}
-	all := []string{"retention"} // is always on
+	// Retention is always on, and the merge gate is there when it is off: for branches behind main.
+	all := []string{"retention", "merge_gate"}
 	for _, s := range switches {
 		all = append(all, s.name)
 	}
@@ -67,7 +68,19 @@ func TestSwitches(t *testing.T) {
 			require.ElementsMatch(t, want, built(i, j), "without %s and %s", switches[i].name, switches[j].name)
 		}
 	}
-	require.Equal(t, []string{"retention"}, built(everything...))
+	require.ElementsMatch(t, []string{"retention", "merge_gate"}, built(everything...))
+}
+
+// The merge gate that is switched off says so, and what merges looks whether a branch is
+// behind all the same.
+func TestMergeGateOffIsThere(t *testing.T) {
+	for setting, enabled := range map[string]string{"ORCH_MERGE_GATE_ENABLED=false": `"merge_gate":{"enabled":false`, "ORCH_MERGE_GATE_ENABLED=true": `"merge_gate":{"enabled":true`} {
+		view, err := open(t, setting).Engine.QueueView(t.Context())
+		require.NoError(t, err)
+		raw, err := view.MarshalJSON()
+		require.NoError(t, err)
+		require.Contains(t, string(raw), enabled)
+	}
 }
 
 // What features owe the outside world is cleared away with them switched off, too.

@@ -29,7 +29,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
@@ -182,9 +181,6 @@ func (v *Service) runners() map[string]orchestrator.Runner {
 	// What a feature owes that is switched off now is cleared away all the same.
 	if !v.Settings.StopStatus {
 		list[orchestrator.EffectCancel] = stop.CleanUp(v.stopOptions())
-	}
-	if !v.Settings.MergeGate {
-		list[stage.EffectRelease] = mergegate.CleanUp(v.Leases)
 	}
 	return list
 }

@@ -48,7 +48,7 @@ type Settings struct {
 	SerialGateRepos     []string        `env:"SERIAL_GATE_REPOS" envDefault:"*" doc:"owner/name,… or * for all"`
 	TaskDeps            bool            `env:"TASK_DEPS_ENABLED" envDefault:"true" doc:"a task waits for the tasks that it depends on"`
 	TaskDepsSource      []string        `env:"TASK_DEPS_SOURCE" envDefault:"db,tracker" doc:"where dependencies come from: db (the local table), tracker (relations of cards) or both"`
-	MergeGate           bool            `env:"MERGE_GATE_ENABLED" envDefault:"true" doc:"a branch is brought up to date and tested again before it is merged"`
+	MergeGate           bool            `env:"MERGE_GATE_ENABLED" envDefault:"true" doc:"a branch is brought up to date and tested again before it is merged; false: only one that is behind main"`
 	MergeGateRepos      []string        `env:"MERGE_GATE_REPOS" doc:"owner/name,… or * for all; unset: the repositories with self_hosting"`
 	RebaseAlways        bool            `env:"PREMERGE_REBASE_ALWAYS" envDefault:"true" doc:"make branches straight even when they have all of main"`
 	MergeDeferMax       int             `env:"MERGE_DEFER_MAX" envDefault:"20" doc:"how often a busy merge lease is asked for"`

@@ -31,7 +31,7 @@ const (
 	GreenGate    Invariant = "green-gate"    // nothing moves past a gate that was not green for its commit
 	HumanWord    Invariant = "human-word"    // what only people may decide, a person has decided
 	SacredMain   Invariant = "sacred-main"   // main changes by merges alone
-	MergedTested Invariant = "merged-tested" // what is merged was tested, and with the gate on the main it lands on
+	MergedTested Invariant = "merged-tested" // what is merged was tested, on the main it lands on
 	OwnPaths     Invariant = "own-paths"     // what a role may not change is never published
 	OneHolder    Invariant = "one-holder"    // a lease has one holder, and its epochs rise
 	Absorbing    Invariant = "absorbing"     // a cancelled job never runs, a finished task never moves

@@ -250,9 +250,6 @@ func (c *checker) merged(n *node, m githost.Merge, b beforeMerge) {
 	if !c.passed(n, t) {
 		c.fail(MergedTested, "task %d was merged at %.12s, which CI has not passed", t.ID, m.HeadSHA)
 	}
-	if !t.State.Gated || !n.has("merge_gate") {
-		return
-	}
 	if on := c.s.places[n.machine].Base(m.HeadSHA); on != b.main {
 		c.fail(MergedTested, "task %d was merged onto main at %.12s, and was tested on %.12s", t.ID, b.main, on)
 	}

@@ -58,9 +58,6 @@ func (n *node) boot() {
 	engine, domain := n.engine, n.domain
 	s.trace.line(s.since(), n.name(), "starts", "")
 	domain.Go(func() {
-		if !n.has("merge_gate") {
-			_ = mergegate.LetGo(ctx, &storePort{n}, engine.Retry)
-		}
 		engine.Run(ctx)
 	})
 }
@@ -205,13 +202,11 @@ func (n *node) makeFeatures(p ports) (list []orchestrator.Feature, err error) {
 		})
 		add(b.Feature(), failed)
 	}
-	if n.has("merge_gate") {
-		gate, failed := mergegate.New(mergegate.Options{
-			Store: p.store, Jobs: p.store, Projects: p.projects, Spaces: p.work, Leases: p.leases, Host: p.host,
-			Merge: effects.Runners(p.effects())[stage.EffectMerge], Repos: []string{"*"}, Now: now, Log: log,
-		})
-		add(gate.Feature(), failed)
-	}
+	gate, failed := mergegate.New(mergegate.Options{
+		Store: p.store, Jobs: p.store, Projects: p.projects, Spaces: p.work, Leases: p.leases, Host: p.host,
+		Merge: effects.Runners(p.effects())[stage.EffectMerge], Off: !n.has("merge_gate"), Repos: []string{"*"}, Now: now, Log: log,
+	})
+	add(gate.Feature(), failed)
 	if n.has("monitor") {
 		o := monitor.Options{Store: p.store, Projects: p.projects, Jobs: p.store, Probe: n.probe, Window: 3 * time.Minute, Now: now, Log: log}
 		if n.serial != nil {

@@ -11,6 +11,10 @@
 // blocked; one that its process lost is free when its time is over.
 //
 // A branch that is up to date is not pushed, so that CI does not start for it.
+//
+// Where the gate is off it acts only on a branch that is behind: the merge itself looks,
+// under the lease, and a branch that lacks something of main goes the same way. One
+// that has all of it is merged at once.
 package mergegate
 
 import (
@@ -56,6 +60,7 @@ type Options struct {
 	Host     githost.Host
 	Merge    orchestrator.Runner // merges, when the gate says so
 
+	Off        bool          // on for no repository
 	Repos      []string      // owner/name, or * for all; empty = the repositories of the service itself
 	OnlyBehind bool          // leave a branch alone that has all of main, merges and all
 	DeferMax   int           // how often a busy lease is asked for; default 20
@@ -106,8 +111,8 @@ func New(o Options) (*Gate, error) {
 
 // Covers reports whether a repository's tasks go through the gate.
 func (g *Gate) Covers(p orchestrator.Project) bool {
-	if len(g.opt.Repos) == 0 {
-		return p.SelfHosting
+	if g.opt.Off || len(g.opt.Repos) == 0 {
+		return !g.opt.Off && p.SelfHosting
 	}
 	return slices.ContainsFunc(g.opt.Repos, func(r string) bool { return r == "*" || strings.EqualFold(r, p.Repo) })
 }
@@ -123,31 +128,11 @@ func (g *Gate) Feature() orchestrator.Feature {
 			stage.EffectCatchUp:    orchestrator.RunnerFunc(g.catchUp),
 			stage.EffectGatedMerge: orchestrator.RunnerFunc(g.merge),
 			stage.EffectLanded:     orchestrator.RunnerFunc(g.landed),
-			stage.EffectRelease:    CleanUp(g.opt.Leases),
+			stage.EffectRelease:    orchestrator.RunnerFunc(g.release),
 		},
-		Loops: []orchestrator.Loop{{Name: "renew", Run: g.renewLoop}},
-		Show:  g.show,
-	}
-}
-
-// LetGo starts the stage again of tasks that are in the hands of the gate. A
-// program that is built without the gate calls it when it starts: nobody else
-// would ever move them.
-func LetGo(ctx context.Context, s orchestrator.Store, retry func(ctx context.Context, taskID int64, by stage.Principal) error) error {
-	for after := int64(0); ; {
-		page, err := s.Tasks(ctx, orchestrator.TaskFilter{Stage: stage.DeployStaging, AfterID: after})
-		if err != nil || len(page) == 0 {
-			return err
-		}
-		for _, t := range page {
-			after = t.ID
-			if !working(t.State) {
-				continue
-			}
-			if err := retry(ctx, t.ID, stage.Principal{Kind: stage.KindService, ID: "the service (the merge gate is switched off)"}); err != nil {
-				return err
-			}
-		}
+		Instead: map[string]orchestrator.Runner{stage.EffectMerge: orchestrator.RunnerFunc(g.merge)},
+		Loops:   []orchestrator.Loop{{Name: "renew", Run: g.renewLoop}},
+		Show:    g.show,
 	}
 }
 
@@ -169,21 +154,19 @@ func (g *Gate) acquire(ctx context.Context, repo, who string) (busy string, err 
 	return "", err
 }
 
-// CleanUp gives a lease back; one that is another's stays theirs. A program that is built
-// without the gate runs it for what is owed since the gate was there.
-func CleanUp(leases lease.Locker) orchestrator.Runner {
-	return orchestrator.RunnerFunc(func(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-		if err := handBack(ctx, leases, e.Repo, holder(e.WorkItem, e.TaskID)); err != nil {
-			return orchestrator.Retry(err)
-		}
-		return queue.Outcome{Kind: queue.OutcomeDone}
-	})
+// release gives the lease back that a task has no use for any more.
+func (g *Gate) release(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	if err := g.handBack(ctx, e.Repo, holder(e.WorkItem, e.TaskID)); err != nil {
+		return orchestrator.Retry(err)
+	}
+	return queue.Outcome{Kind: queue.OutcomeDone}
 }
 
-func handBack(ctx context.Context, leases lease.Locker, repo, who string) error {
-	l, ok, err := leases.Holder(ctx, leaseName(repo))
+// handBack gives a lease back; one that is another's stays theirs.
+func (g *Gate) handBack(ctx context.Context, repo, who string) error {
+	l, ok, err := g.opt.Leases.Holder(ctx, leaseName(repo))
 	if err == nil && ok && l.Holder == who {
-		err = leases.Release(ctx, l)
+		err = g.opt.Leases.Release(ctx, l)
 	}
 	if errors.Is(err, lease.ErrLost) {
 		return nil
@@ -217,7 +200,7 @@ func (g *Gate) keep(ctx context.Context, t orchestrator.Task) error {
 	if err != nil || now.State.Leased {
 		return err
 	}
-	return handBack(ctx, g.opt.Leases, t.Repo, holder(t.WorkItemID, t.ID))
+	return g.handBack(ctx, t.Repo, holder(t.WorkItemID, t.ID))
 }
 
 func (g *Gate) renew(ctx context.Context) error {

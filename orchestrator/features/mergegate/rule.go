@@ -25,10 +25,11 @@ func working(s stage.State) bool {
 	return s.Stage == stage.DeployStaging && (s.Phase == stage.PhaseCatchUp || s.Phase == stage.PhaseRetest) && s.Hold == stage.HoldNone
 }
 
-// Rule puts the gate between deploy-staging and every merge. It touches no task
-// that began without the gate.
+// Rule puts the gate between deploy-staging and every merge of a task that began where
+// the gate is on, and behind the merge that was found to land on a main which the
+// branch lacks.
 func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
-	if !d.State.Gated || !d.Moved {
+	if !d.Moved {
 		return d
 	}
 	return giveBack(s, pin(e, gate(s, e, d)))
@@ -44,12 +45,13 @@ func gate(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 		return d
 	case n.Stage == stage.Deploy && working(s):
 		return stage.Decision{State: s, Edge: d.Edge, Notes: []string{"the merge gate is at work"}}
-	case n.Stage == stage.Deploy && s.Stage != stage.Deploy:
+	case n.Gated && n.Stage == stage.Deploy && s.Stage != stage.Deploy:
 		return stage.CatchUp(s, e, d, "staging works; the branch is brought up to date with main before it is merged")
-	case s.Stage == stage.Deploy && moved && n.Stage == stage.Development:
+	case s.Stage == stage.Deploy && moved && (n.Stage == stage.Development || n.Hold == stage.HoldBlocked):
 		d.State.Retests++
+		d.State.Retries = s.Retries // no developer is needed
 		return stage.CatchUp(s, e, d, e.Reason+"; it is brought up to date and tested again")
-	case merges(d) && n.Tested == "":
+	case n.Gated && merges(d) && n.Tested == "":
 		return stage.CatchUp(s, e, d, "the deployment goes on; the branch is brought up to date with main before it is merged")
 	default:
 		return d
@@ -65,7 +67,7 @@ func pin(e stage.Event, d stage.Decision) stage.Decision {
 	n := d.State
 	d.Effects = slices.Clone(d.Effects)
 	for i, f := range d.Effects {
-		if f.Kind == stage.EffectMerge {
+		if f.Kind == stage.EffectMerge && n.Tested != "" {
 			d.Effects[i] = stage.Effect{Kind: stage.EffectGatedMerge, SHA: f.SHA, Base: n.Base, Tested: n.Tested}
 		}
 	}

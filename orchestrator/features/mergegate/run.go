@@ -54,7 +54,7 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 	if busy != "" {
 		return queue.Outcome{Kind: queue.OutcomeRetry, At: g.opt.Now().Add(g.opt.DeferDelay), Error: busy}
 	}
-	got, err := g.opt.Spaces.CatchUp(ctx, p.Space(t), !g.opt.OnlyBehind)
+	got, err := g.opt.Spaces.CatchUp(ctx, p.Space(t), t.State.Gated && !g.opt.OnlyBehind)
 	var conflict *work.Conflict
 	if errors.As(err, &conflict) {
 		return report(e, stage.Event{On: stage.OnCaughtUp, At: g.opt.Now(), Base: conflict.Base, Conflicts: conflict.Files})
@@ -73,7 +73,8 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 }
 
 // merge merges when that lands what was tested; what is merged already, by an
-// earlier attempt or by a human, is left to the runner that merges.
+// earlier attempt or by a human, is left to the runner that merges. A task that has no
+// lease has it for the moment of the merge.
 func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	t, p, err := g.target(ctx, e)
 	if err != nil {
@@ -83,8 +84,15 @@ func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if err != nil && !errors.Is(err, githost.ErrNotFound) {
 		return g.mergeAgain(e, err)
 	}
-	if err == nil && pr.Merged {
+	if err == nil && pr.Merged && (t.State.Landed == "" || pr.MergeSHA != t.State.Landed) {
 		return g.opt.Merge.Run(ctx, e)
+	}
+	if !t.State.Leased {
+		defer func() {
+			if err := g.handBack(ctx, t.Repo, holder(t.WorkItemID, t.ID)); err != nil {
+				g.opt.Log.Warn("a merge lease was not given back; it ends by itself", "task", t.ID, "repo", t.Repo, "err", err)
+			}
+		}()
 	}
 	why, err := g.unfit(ctx, e, p, t)
 	switch {
@@ -115,12 +123,16 @@ func (g *Gate) unfit(ctx context.Context, e orchestrator.Effect, p orchestrator.
 	if err != nil {
 		return "", err
 	}
-	if main != e.Base {
-		return fmt.Sprintf("%s has moved from %.12s, where the branch was tested, to %.12s", p.Main, e.Base, main), nil
-	}
 	tip, err := g.opt.Spaces.Tip(ctx, p.Space(t))
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
+	case e.Tested == "" && tip.Base != main:
+		return fmt.Sprintf("the branch is behind %s, which is at %.12s", p.Main, main), nil
+	case e.Tested == "":
+		return "", nil
+	case main != e.Base:
+		return fmt.Sprintf("%s has moved from %.12s, where the branch was tested, to %.12s", p.Main, e.Base, main), nil
 	}
 	if e.SHA != e.Tested && (tip.SHA != e.SHA || !slices.Contains(tip.SameCode, e.Tested)) {
 		return fmt.Sprintf("the branch has other code at %.12s than at %.12s, which was tested", e.SHA, e.Tested), nil
@@ -174,7 +186,7 @@ type gateTask struct {
 }
 
 func (g *Gate) show(ctx context.Context) (any, error) {
-	v := view{Enabled: true, Leases: []leaseOf{}, Tasks: []gateTask{}}
+	v := view{Enabled: !g.opt.Off, Leases: []leaseOf{}, Tasks: []gateTask{}}
 	for _, p := range g.opt.Projects.All() {
 		if l, ok, err := g.opt.Leases.Holder(ctx, leaseName(p.Repo)); err != nil {
 			return v, err

@@ -221,7 +221,7 @@ func (p *Place) Tip(ctx context.Context, s work.Space) (work.Tip, error) {
 
 func (p *Place) tip(s work.Space) work.Tip {
 	sha := p.branches[key(s)]
-	return work.Tip{SHA: sha, SameCode: p.sameCode(sha, s.Docs)}
+	return work.Tip{SHA: sha, SameCode: p.sameCode(sha, s.Docs), Base: p.base(sha)}
 }
 
 // Add implements work.Mirror.
