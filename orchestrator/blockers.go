@@ -75,7 +75,7 @@ func (e *Engine) block(x *Explanation, t Task, s situation) {
 	case st.Stage == stage.Development || st.Phase == stage.PhaseRetest:
 		blockOfCI(x, t, project, s)
 	case st.Phase == stage.PhaseCatchUp:
-		s.blockOfEffect(x, t, stage.EffectCatchUp, "the branch is brought up to date with main")
+		s.blockOfCatchUp(x, t)
 		x.Summary = "The merge gate: " + x.Blockers[len(x.Blockers)-1].Why + "."
 	case st.Stage == stage.Deploy && st.Phase == stage.PhaseMerge:
 		s.blockOfEffect(x, t, stage.EffectMerge, fmt.Sprintf("the branch is being merged at %.12s", st.Head))
@@ -196,6 +196,23 @@ func (s situation) addOwed(x *Explanation, o Owed, kind string) {
 	x.add(s, b)
 }
 
+// blockOfCatchUp explains a task in the merge gate by its place in the line, or by what its
+// effect said last.
+func (s situation) blockOfCatchUp(x *Explanation, t Task) {
+	for _, w := range s.waits {
+		for _, r := range w.Reasons {
+			if r.Kind != queue.ReasonHold || r.Subject != MergeTurn(t.ID) {
+				continue
+			}
+			why := reasonOf(r)
+			_, before, _ := strings.Cut(why, ", behind ")
+			x.add(s, Blocker{Kind: r.Name, Why: why, Since: r.Since, Who: WhoTask, Do: "Wait until " + before + " is merged or sent back, or stop it"})
+			return
+		}
+	}
+	s.blockOfEffect(x, t, stage.EffectCatchUp, "the branch is brought up to date with main")
+}
+
 // blockOfEffect explains a task that goes on when an effect is made.
 func (s situation) blockOfEffect(x *Explanation, t Task, kind, doing string) {
 	if o, owed := s.owes(x, kind); owed && (o.Error != "" || o.GivenUp || o.sick) {
@@ -295,9 +312,14 @@ func endOf(r queue.Reason) (Who, string) {
 	}
 }
 
+// reasonOf is why a hold is there, without its name.
+func reasonOf(r queue.Reason) string {
+	return strings.TrimSuffix(r.Text, fmt.Sprintf(" (%s)", strings.ReplaceAll(r.Name, "_", " "))) // as package queue writes it
+}
+
 // endOfHold says who ends a hold of the features that come with the service, and how.
 func endOfHold(r queue.Reason) (Who, string) {
-	reason := strings.TrimSuffix(r.Text, fmt.Sprintf(" (%s)", strings.ReplaceAll(r.Name, "_", " "))) // as package queue writes it
+	reason := reasonOf(r)
 	one, waits := strings.CutSuffix(reason, " is not finished")
 	all, many := strings.CutSuffix(reason, " are not finished")
 	switch {

@@ -107,11 +107,18 @@ func effectJob(t Task, p Project, f stage.Effect, key string) queue.Job {
 		Effect: f, Key: key, TaskID: t.ID, ProjectID: p.Sync(), ItemID: originalKey(t.TrackerIssueID),
 		WorkItem: originalKey(t.WorkItemID), Title: t.Title, Repo: p.Repo,
 	}
-	return queue.Job{
+	j := queue.Job{
 		Pool: LaneOf(f.Kind).Pool(), Kind: kindEffect + f.Kind, Key: effectOrder(e.ItemID, f.Kind), TaskID: t.ID, Lane: p.Repo,
 		Role: string(f.Author), Payload: encode(e), DedupeKey: "effect/" + key,
 	}
+	if f.Kind == stage.EffectCatchUp {
+		j.Holds = []string{MergeTurn(t.ID)}
+	}
+	return j
 }
+
+// MergeTurn is the subject of a task's turn to have the merge lease.
+func MergeTurn(taskID int64) string { return "merge/" + strconv.FormatInt(taskID, 10) }
 
 // effectOrder is the ordering key of a work item's effects of a kind. A task and the
 // one before it of the same work item have it in common.

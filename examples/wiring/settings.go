@@ -51,8 +51,8 @@ type Settings struct {
 	MergeGate           bool            `env:"MERGE_GATE_ENABLED" envDefault:"true" doc:"a branch is brought up to date and tested again before it is merged; false: only one that is behind main"`
 	MergeGateRepos      []string        `env:"MERGE_GATE_REPOS" doc:"owner/name,… or * for all; unset: the repositories with self_hosting"`
 	RebaseAlways        bool            `env:"PREMERGE_REBASE_ALWAYS" envDefault:"true" doc:"make branches straight even when they have all of main"`
-	MergeDeferMax       int             `env:"MERGE_DEFER_MAX" envDefault:"20" doc:"how often a busy merge lease is asked for"`
-	MergeDeferDelay     time.Duration   `env:"MERGE_DEFER_DELAY" envDefault:"60s" doc:"between"`
+	MergeDeferMax       int             `env:"MERGE_DEFER_MAX" envDefault:"20" doc:"how often a merge is put off because main has moved under it"`
+	MergeDeferDelay     time.Duration   `env:"MERGE_DEFER_DELAY" envDefault:"60s" doc:"how often the lines for the merge leases are put right"`
 	MergeLeaseTTL       time.Duration   `env:"MERGE_LEASE_TTL" envDefault:"30m" doc:"a merge lease that nobody renews is free after this long"`
 	Reconcile           bool            `env:"RECONCILE_ENABLED" envDefault:"true" doc:"lost events are found and replayed"`
 	ReconcileTracker    bool            `env:"RECONCILE_TRACKER_ENABLED" envDefault:"true" doc:"the reconciler reads boards too"`

@@ -34,6 +34,7 @@ const (
 	MergedTested Invariant = "merged-tested" // what is merged was tested, on the main it lands on
 	OwnPaths     Invariant = "own-paths"     // what a role may not change is never published
 	OneHolder    Invariant = "one-holder"    // a lease has one holder, and its epochs rise
+	InTurn       Invariant = "in-turn"       // the merge lease goes to whoever came to the line first
 	Absorbing    Invariant = "absorbing"     // a cancelled job never runs, a finished task never moves
 	IntentFirst  Invariant = "intent-first"  // what cannot be undone was decided and stored before
 	Outbox       Invariant = "outbox"        // whatever people see was owed by a decision, under its key
@@ -81,6 +82,8 @@ type checker struct {
 	answers    map[string]lifted
 	behaved    map[attempt]behaviour
 	moves      int           // of all tasks
+	lastMove   map[int64]int // which of them was a task's last
+	lined      map[int64]int // which brought a task to the line for the merge lease
 	quietSince time.Duration // nothing has disturbed the replicas since
 	disturbed  int           // deaths, pauses and failures of the store: times at which a record of a call may be missing
 }
@@ -90,6 +93,7 @@ func newChecker(s *sim) *checker {
 		s: s, cancelled: map[int64]bool{}, lastSeq: map[int64]int64{}, received: map[string]bool{}, owed: map[string]bool{},
 		notices: map[string]int{}, sentTexts: map[string]int{}, unsure: map[string]int{}, intents: map[string]bool{}, bases: map[string][]string{},
 		foreign: map[string]string{}, handMerged: map[string]bool{}, began: map[int64]time.Time{}, answers: map[string]lifted{}, behaved: map[attempt]behaviour{},
+		lastMove: map[int64]int{}, lined: map[int64]int{},
 	}
 }
 
@@ -212,6 +216,10 @@ func (c *checker) moved(n *node, x orchestrator.Commit, b snapshot) {
 		c.fail(LegalMove, "task %d went from %q to %q", t.ID, was.Stage, t.State.Stage)
 	}
 	c.moves++
+	c.lastMove[t.ID] = c.moves
+	if t.State.Phase == stage.PhaseCatchUp && was.Phase != stage.PhaseCatchUp {
+		c.lined[t.ID] = c.moves
+	}
 	for _, r := range x.Runs {
 		overlooked := t.State.Hold != stage.HoldNeedsInput && !t.State.Stage.Terminal()
 		if c.behaved[attempt{t.ID, r.Run, r.Attempt}] == asks && r.Status == work.ResultOK && overlooked {

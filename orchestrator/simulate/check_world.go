@@ -278,6 +278,33 @@ func (c *checker) acquired(before lease.Lease, held bool, l lease.Lease, err err
 		c.fail(OneHolder, "%s got the lease %s while %s has it", l.Holder, l.Name, before.Holder)
 	case before.Epoch > l.Epoch:
 		c.fail(OneHolder, "the epoch of %s went back from %d to %d", l.Name, before.Epoch, l.Epoch)
+	case !held || before.Holder != l.Holder:
+		c.inTurn(l)
+	}
+}
+
+// inTurn looks whether a task that got the merge lease was the first in the line among
+// those that stood there when it came.
+func (c *checker) inTurn(l lease.Lease) {
+	all := c.tasks()
+	i := slices.IndexFunc(all, func(t orchestrator.Task) bool { return strings.HasSuffix(l.Holder, " (task "+id(t.ID)+")") })
+	if i < 0 {
+		c.fail(OneHolder, "%s got the lease %s, and is no task", l.Holder, l.Name)
+		return
+	}
+	t := all[i]
+	for _, o := range all {
+		s := o.State
+		if o.ID == t.ID || o.Repo != t.Repo || s.Stage != stage.DeployStaging || s.Phase != stage.PhaseCatchUp || s.Hold != stage.HoldNone {
+			continue
+		}
+		first := c.lined[o.ID] < c.lined[t.ID] && cmp.Or(s.LinedUp.Compare(t.State.LinedUp), cmp.Compare(o.ID, t.ID)) < 0
+		if t.State.LinedUp.IsZero() { // it did not stand in the line
+			first = c.lined[o.ID] < c.lastMove[t.ID]
+		}
+		if first {
+			c.fail(InTurn, "task %d got the lease %s before task %d, which came to the line first", t.ID, l.Name, o.ID)
+		}
 	}
 }
 

@@ -38,6 +38,9 @@ func CatchUp(s State, e Event, d Decision, why string) Decision {
 	if s.Stage != DeployStaging {
 		n.EnteredAt = e.At
 	}
+	if n.LinedUp.IsZero() {
+		n.LinedUp = e.At
+	}
 	w.note(why)
 	if s.Stage != DeployStaging {
 		w.comment(Stream, wordsTransition(s.Stage, DeployStaging, why))

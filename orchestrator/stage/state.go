@@ -66,9 +66,11 @@ type State struct {
 	// Of the merge gate: whether it is on for the repository, whether the task
 	// has the merge lease, which commit of main its branch stands on, and which
 	// head was tested there; Retests counts how often that was not what would have
-	// landed. LeasedAt is when its branch was first brought up to date under the lease.
+	// landed. LinedUp is when it came to the line for the lease, and LeasedAt when its
+	// branch was first brought up to date under the lease.
 	Gated    bool      `json:"gated,omitempty"`
 	Leased   bool      `json:"leased,omitempty"`
+	LinedUp  time.Time `json:"lined_up,omitzero"`
 	LeasedAt time.Time `json:"leased_at,omitzero"`
 	Base     string    `json:"base,omitempty"`
 	Tested   string    `json:"tested,omitempty"`

@@ -163,16 +163,21 @@ func (o Options) refreshLoop(ctx context.Context, e *orchestrator.Engine) {
 // waitsMax bounds how many tasks that wait are looked at.
 const waitsMax = 100_000
 
-// waits is what holds the agents' jobs of tasks, by task.
+// waits is what holds the jobs of tasks, by task: those of agents, and the turn to merge.
 func (o Options) waits(ctx context.Context) (map[int64]string, error) {
-	list, err := o.Jobs.Waiting(ctx, queue.Filter{Pool: queue.PoolAgents, Limit: waitsMax})
 	out := map[int64]string{}
-	for _, w := range list {
-		if held := holdsOf(w); len(held) > 0 {
-			out[w.Job.TaskID] = strings.Join(held, "\n")
+	for _, pool := range []string{queue.PoolAgents, orchestrator.LaneGit.Pool()} {
+		list, err := o.Jobs.Waiting(ctx, queue.Filter{Pool: pool, Limit: waitsMax})
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range list {
+			if held := holdsOf(w); len(held) > 0 {
+				out[w.Job.TaskID] = strings.Join(held, "\n")
+			}
 		}
 	}
-	return out, err
+	return out, nil
 }
 
 func holdsOf(w queue.Wait) (texts []string) {

@@ -5,10 +5,11 @@
 //
 //	staging works → lease → rebase, push → CI and the stage's checks → deploy
 //
-// Busy lease: the task waits and asks again, some times. Conflicts and red tests
-// send it back to development, as often as other findings may. The lease is kept,
-// and renewed, until the task is done, sent back, cancelled, merged by a human or
-// blocked; one that its process lost is free when its time is over.
+// Busy lease: the task stands in a line, in the order in which tasks came, and its job is
+// held until it is its turn. Conflicts and red tests send it back to development, as
+// often as other findings may. The lease is kept, and renewed, until the task is done,
+// sent back, cancelled, merged by a human or blocked; one that its process lost is free
+// when its time is over.
 //
 // A branch that is up to date is not pushed, so that CI does not start for it.
 //
@@ -45,9 +46,11 @@ type Spaces interface {
 	work.Rebaser
 }
 
-// Jobs tells what waits.
+// Jobs has jobs wait for their turn.
 type Jobs interface {
-	Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error)
+	Holds(ctx context.Context) ([]queue.Hold, error)
+	Hold(ctx context.Context, holds ...queue.Hold) error
+	Free(ctx context.Context, holds ...queue.Hold) error
 }
 
 // Options of the feature. All but Repos, the times and Log are required.
@@ -63,14 +66,14 @@ type Options struct {
 	Off        bool          // on for no repository
 	Repos      []string      // owner/name, or * for all; empty = the repositories of the service itself
 	OnlyBehind bool          // leave a branch alone that has all of main, merges and all
-	DeferMax   int           // how often a busy lease is asked for; default 20
-	DeferDelay time.Duration // between; default 60 s
+	DeferMax   int           // how often a merge is put off because main has moved under it; default 20
+	DeferDelay time.Duration // how often the lines are put right that a holder or a process which died has left; default 60 s
 	TTL        time.Duration // of the lease; renewed while it is held; default 30 min
 	Log        *slog.Logger  // nil discards
 	Now        func() time.Time
 }
 
-// DeferLimit is the largest DeferMax: an effect has that many attempts.
+// DeferLimit is the largest DeferMax.
 const DeferLimit = 35
 
 // Gate is the feature.
@@ -131,7 +134,7 @@ func (g *Gate) Feature() orchestrator.Feature {
 			stage.EffectRelease:    orchestrator.RunnerFunc(g.release),
 		},
 		Instead: map[string]orchestrator.Runner{stage.EffectMerge: orchestrator.RunnerFunc(g.merge)},
-		Loops:   []orchestrator.Loop{{Name: "renew", Run: g.renewLoop}},
+		Loops:   []orchestrator.Loop{{Name: "renew", Run: g.renewLoop}, {Name: "line", Run: g.tendLoop}},
 		Show:    g.show,
 	}
 }
@@ -142,36 +145,6 @@ func leaseName(repo string) string { return "merge/" + strings.ToLower(repo) }
 // holder names a task as the one who has a lease.
 func holder(workItem string, id int64) string {
 	return fmt.Sprintf("%s (task %d)", workItem, id)
-}
-
-// acquire takes or prolongs the lease for a task. busy says who else has it.
-func (g *Gate) acquire(ctx context.Context, repo, who string) (busy string, err error) {
-	_, err = g.opt.Leases.Acquire(ctx, leaseName(repo), who, g.opt.TTL)
-	var held *lease.Held
-	if errors.As(err, &held) {
-		return fmt.Sprintf("%s has the merge lease of %s until %s", held.Lease.Holder, repo, held.Lease.Expires.UTC().Format(time.RFC3339)), nil
-	}
-	return "", err
-}
-
-// release gives the lease back that a task has no use for any more.
-func (g *Gate) release(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	if err := g.handBack(ctx, e.Repo, holder(e.WorkItem, e.TaskID)); err != nil {
-		return orchestrator.Retry(err)
-	}
-	return queue.Outcome{Kind: queue.OutcomeDone}
-}
-
-// handBack gives a lease back; one that is another's stays theirs.
-func (g *Gate) handBack(ctx context.Context, repo, who string) error {
-	l, ok, err := g.opt.Leases.Holder(ctx, leaseName(repo))
-	if err == nil && ok && l.Holder == who {
-		err = g.opt.Leases.Release(ctx, l)
-	}
-	if errors.Is(err, lease.ErrLost) {
-		return nil
-	}
-	return err
 }
 
 // renewLoop keeps the leases of tasks that have one.
@@ -189,7 +162,7 @@ func (g *Gate) renewLoop(ctx context.Context, e *orchestrator.Engine) {
 // keep prolongs the lease of a task, or gives it back when the task has left the gate
 // meanwhile: then nobody else would.
 func (g *Gate) keep(ctx context.Context, t orchestrator.Task) error {
-	busy, err := g.acquire(ctx, t.Repo, holder(t.WorkItemID, t.ID))
+	busy, err := g.prolong(ctx, t)
 	if busy != "" {
 		g.opt.Log.Warn("a merge lease was lost", "task", t.ID, "repo", t.Repo, "why", busy)
 	}

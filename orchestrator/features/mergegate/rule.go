@@ -85,7 +85,7 @@ func giveBack(s stage.State, d stage.Decision) stage.Decision {
 	if keeps || !d.Moved || !s.Leased && !n.Leased && !working(s) {
 		return d
 	}
-	n.Leased, n.LeasedAt, n.Base, n.Tested, n.Retests = false, time.Time{}, "", "", 0
+	n.Leased, n.LeasedAt, n.LinedUp, n.Base, n.Tested, n.Retests = false, time.Time{}, time.Time{}, "", "", 0
 	d.Effects = append(slices.Clone(d.Effects), stage.Effect{Kind: stage.EffectRelease})
 	return d
 }

@@ -2,7 +2,6 @@ package mergegate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,15 +43,12 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 	if !working(t.State) || t.State.Head != e.SHA {
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: "the task has gone on without it"}
 	}
-	busy, err := g.acquire(ctx, t.Repo, holder(t.WorkItemID, t.ID))
+	busy, err := g.acquire(ctx, t)
 	if err != nil {
 		return g.again(e, err)
 	}
-	if busy != "" && e.Attempt >= g.opt.DeferMax {
-		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Final: true, Reason: fmt.Sprintf("asked %d times: %s", e.Attempt, busy)})
-	}
-	if busy != "" {
-		return queue.Outcome{Kind: queue.OutcomeRetry, At: g.opt.Now().Add(g.opt.DeferDelay), Error: busy}
+	if busy != "" { // it is held until its turn comes
+		return queue.Outcome{Kind: queue.OutcomeRelease, At: g.opt.Now().Add(time.Second), Error: busy}
 	}
 	got, err := g.opt.Spaces.CatchUp(ctx, p.Space(t), t.State.Gated && !g.opt.OnlyBehind)
 	var conflict *work.Conflict
@@ -115,7 +111,7 @@ func (g *Gate) mergeAgain(e orchestrator.Effect, err error) queue.Outcome {
 
 // unfit says why what would land is not what was tested; empty = it is.
 func (g *Gate) unfit(ctx context.Context, e orchestrator.Effect, p orchestrator.Project, t orchestrator.Task) (string, error) {
-	busy, err := g.acquire(ctx, t.Repo, holder(t.WorkItemID, t.ID))
+	busy, err := g.acquire(ctx, t)
 	if err != nil || busy != "" {
 		return busy, err
 	}
@@ -199,26 +195,25 @@ func (g *Gate) show(ctx context.Context) (any, error) {
 		return v, err
 	}
 	for after := int64(0); ; {
-		page, err := g.opt.Store.Tasks(ctx, orchestrator.TaskFilter{Stage: stage.DeployStaging, AfterID: after})
+		page, err := g.opt.Store.Tasks(ctx, orchestrator.TaskFilter{Live: true, Stage: stage.DeployStaging, AfterID: after})
 		if err != nil || len(page) == 0 {
 			return v, err
 		}
 		for _, t := range page {
 			if after = t.ID; working(t.State) {
-				v.Tasks = append(v.Tasks, gateTask{TaskID: t.ID, Repo: t.Repo, Phase: t.State.Phase, Base: t.State.Base, Why: why[t.ID]})
+				v.Tasks = append(v.Tasks, gateTask{TaskID: t.ID, Repo: t.Repo, Phase: t.State.Phase, Base: t.State.Base, Why: why[turn(t.ID).Subject]})
 			}
 		}
 	}
 }
 
-// waiting is what tasks wait for, by id.
-func (g *Gate) waiting(ctx context.Context) (map[int64]string, error) {
-	out := map[int64]string{}
-	waits, err := g.opt.Jobs.Waiting(ctx, queue.Filter{Pool: orchestrator.LaneGit.Pool()})
-	for _, w := range waits {
-		var e orchestrator.Effect
-		if json.Unmarshal(w.Job.Payload, &e) == nil && e.Kind == stage.EffectCatchUp {
-			out[e.TaskID] = w.Job.Error
+// waiting is the place of tasks in the line, by the subject of their turn.
+func (g *Gate) waiting(ctx context.Context) (map[string]string, error) {
+	out := map[string]string{}
+	held, err := g.opt.Jobs.Holds(ctx)
+	for _, h := range held {
+		if h.Name == Name {
+			out[h.Subject] = h.Reason
 		}
 	}
 	return out, err

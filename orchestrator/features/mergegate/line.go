@@ -1,0 +1,269 @@
+package mergegate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/queue/lease"
+)
+
+// line is who wants to merge into a repository: who has the lease, and who waits for it
+// in the order in which they came. It is read from the lease and the tasks, and kept
+// nowhere else.
+type line struct {
+	repo    string
+	holder  string // empty: the lease is free
+	waiting []orchestrator.Task
+}
+
+// arranges is how often a line is looked at that changes all the while.
+const arranges = 8
+
+// look reads the line of a repository.
+func (g *Gate) look(ctx context.Context, repo string) (line, error) {
+	l := line{repo: repo}
+	held, live, err := g.opt.Leases.Holder(ctx, leaseName(repo))
+	if err != nil {
+		return l, err
+	}
+	if live {
+		l.holder = held.Holder
+	}
+	for after := int64(0); ; {
+		page, err := g.opt.Store.Tasks(ctx, orchestrator.TaskFilter{Repo: repo, Live: true, Stage: stage.DeployStaging, AfterID: after})
+		if err != nil || len(page) == 0 {
+			slices.SortStableFunc(l.waiting, func(a, b orchestrator.Task) int { return a.State.LinedUp.Compare(b.State.LinedUp) })
+			return l, err
+		}
+		for _, t := range page {
+			if after = t.ID; wants(t.State) && holder(t.WorkItemID, t.ID) != l.holder {
+				l.waiting = append(l.waiting, t)
+			}
+		}
+	}
+}
+
+// wants reports whether a task stands in the line until it has the lease.
+func wants(s stage.State) bool { return working(s) && s.Phase == stage.PhaseCatchUp }
+
+// same reports whether two looks have seen the same.
+func (l line) same(o line) bool {
+	return l.holder == o.holder && slices.EqualFunc(l.waiting, o.waiting, func(a, b orchestrator.Task) bool { return a.ID == b.ID })
+}
+
+// place is what a task waits for that is not the next one to have the lease; empty when
+// it is, or does not wait.
+func (l line) place(id int64) string {
+	before := []string{}
+	if l.holder != "" {
+		item, _, _ := strings.Cut(l.holder, " (task ")
+		before = append(before, item)
+	}
+	for _, t := range l.waiting {
+		if t.ID == id && len(before) > 0 {
+			return fmt.Sprintf("%s in line to merge in %s, behind %s", ordinal(len(before)+1), l.repo, before[len(before)-1])
+		}
+		before = append(before, t.WorkItemID)
+	}
+	return ""
+}
+
+// ordinal is 2nd, 3rd, 4th …
+func ordinal(n int) string {
+	end := "th"
+	if n%100 < 11 || n%100 > 13 {
+		switch n % 10 {
+		case 1:
+			end = "st"
+		case 2:
+			end = "nd"
+		case 3:
+			end = "rd"
+		}
+	}
+	return fmt.Sprintf("%d%s", n, end)
+}
+
+func turn(id int64) queue.Hold {
+	return queue.Hold{Subject: orchestrator.MergeTurn(id), Name: Name}
+}
+
+// arrange lets the first in the line go on when the lease is free, and has the others
+// wait, each with its place. It looks again after it has written, and writes again when
+// the line is another by then: so whoever writes last has seen what is, and nobody waits
+// for a lease that was given back meanwhile.
+func (g *Gate) arrange(ctx context.Context, repo string) (line, error) {
+	l, err := g.look(ctx, repo)
+	wrote := map[int64]bool{}
+	for range arranges {
+		if err != nil || len(l.waiting) == 0 && len(wrote) == 0 {
+			return l, err
+		}
+		var hold, free []queue.Hold
+		waits := map[int64]bool{}
+		for _, t := range l.waiting {
+			h := turn(t.ID)
+			if h.Reason = l.place(t.ID); h.Reason == "" {
+				free = append(free, h)
+			} else {
+				hold, waits[t.ID] = append(hold, h), true
+			}
+		}
+		for id := range wrote {
+			if !waits[id] {
+				free = append(free, turn(id))
+			}
+		}
+		if len(hold) > 0 {
+			err = g.opt.Jobs.Hold(ctx, hold...)
+		}
+		if len(free) > 0 && err == nil {
+			err = g.opt.Jobs.Free(ctx, free...)
+		}
+		if err != nil {
+			return l, err
+		}
+		wrote = waits
+		var now line
+		if now, err = g.look(ctx, repo); err == nil && now.same(l) {
+			return l, nil
+		}
+		l = now
+	}
+	return l, err
+}
+
+// acquire takes or prolongs the lease for a task whose turn it is. busy is what it waits
+// for otherwise.
+func (g *Gate) acquire(ctx context.Context, t orchestrator.Task) (busy string, err error) {
+	l, err := g.look(ctx, t.Repo)
+	if err != nil {
+		return "", err
+	}
+	who := holder(t.WorkItemID, t.ID)
+	if l.holder == who || l.holder == "" && (len(l.waiting) == 0 || l.waiting[0].ID == t.ID) {
+		if busy, err = g.prolong(ctx, t); err != nil || busy == "" && (l.holder == who || len(l.waiting) < 2) {
+			return busy, err
+		}
+	} else {
+		busy = l.busy(t.ID)
+	}
+	_, err = g.arrange(ctx, t.Repo) // it has the lease, and the others are behind it; or it waits
+	return busy, err
+}
+
+// prolong takes the lease, or keeps it for longer. busy says who else has it.
+func (g *Gate) prolong(ctx context.Context, t orchestrator.Task) (busy string, err error) {
+	_, err = g.opt.Leases.Acquire(ctx, leaseName(t.Repo), holder(t.WorkItemID, t.ID), g.opt.TTL)
+	var held *lease.Held
+	if errors.As(err, &held) {
+		return line{repo: t.Repo, holder: held.Lease.Holder}.busy(t.ID), nil
+	}
+	return "", err
+}
+
+// busy is what a task waits for that cannot have the lease now.
+func (l line) busy(id int64) string {
+	if place := l.place(id); place != "" {
+		return place
+	}
+	first, _, _ := strings.Cut(l.holder, " (task ")
+	if first == "" && len(l.waiting) > 0 {
+		first = l.waiting[len(l.waiting)-1].WorkItemID
+	}
+	return fmt.Sprintf("%s is merged into %s first", first, l.repo)
+}
+
+// handBack gives a lease back, if it is the task's, and lets the next one in the line
+// have it.
+func (g *Gate) handBack(ctx context.Context, repo, who string) error {
+	l, ok, err := g.opt.Leases.Holder(ctx, leaseName(repo))
+	if err == nil && ok && l.Holder == who {
+		err = g.opt.Leases.Release(ctx, l)
+	}
+	if err != nil && !errors.Is(err, lease.ErrLost) {
+		return err
+	}
+	_, err = g.arrange(ctx, repo)
+	return err
+}
+
+// release gives the lease back that a task has no use for any more, or its place in the
+// line.
+func (g *Gate) release(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	err := g.opt.Jobs.Free(ctx, turn(e.TaskID))
+	if err == nil {
+		err = g.handBack(ctx, e.Repo, holder(e.WorkItem, e.TaskID))
+	}
+	if err != nil {
+		return orchestrator.Retry(err)
+	}
+	return queue.Outcome{Kind: queue.OutcomeDone}
+}
+
+// tend puts the lines right: the lease of a holder that died has ended by itself, or a
+// process has died before it let the next one have it.
+func (g *Gate) tend(ctx context.Context) error {
+	held, err := g.opt.Jobs.Holds(ctx)
+	if err != nil {
+		return err
+	}
+	left, repos := map[string]bool{}, map[string]bool{}
+	for _, h := range held {
+		left[h.Subject] = h.Name == Name
+	}
+	for after := int64(0); ; {
+		page, err := g.opt.Store.Tasks(ctx, orchestrator.TaskFilter{Live: true, Stage: stage.DeployStaging, AfterID: after})
+		if err != nil {
+			return err
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, t := range page {
+			after = t.ID
+			repos[t.Repo] = repos[t.Repo] || wants(t.State)
+		}
+	}
+	for _, repo := range slices.Sorted(maps.Keys(repos)) {
+		if !repos[repo] {
+			continue
+		}
+		l, err := g.arrange(ctx, repo)
+		if err != nil {
+			return err
+		}
+		for _, t := range l.waiting {
+			delete(left, turn(t.ID).Subject)
+		}
+	}
+	var free []queue.Hold
+	for _, subject := range slices.Sorted(maps.Keys(left)) {
+		if left[subject] {
+			free = append(free, queue.Hold{Subject: subject, Name: Name})
+		}
+	}
+	if len(free) == 0 {
+		return nil
+	}
+	return g.opt.Jobs.Free(ctx, free...)
+}
+
+// tendLoop looks after the lines now and then.
+func (g *Gate) tendLoop(ctx context.Context, e *orchestrator.Engine) {
+	for {
+		if err := g.tend(ctx); err != nil && ctx.Err() == nil {
+			g.opt.Log.Error("the lines of the merge gate could not be looked after", "err", err)
+		}
+		if e.Wait(ctx, g.opt.DeferDelay) != nil {
+			return
+		}
+	}
+}
