@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,9 +13,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
-
-// questionsMax bounds what is taken over of an agent's questions, in bytes.
-const questionsMax = 4000
 
 // unregisteredPoll is how often the agent's job of a repository that left the registry
 // is looked at.
@@ -275,36 +270,6 @@ func (j JournalEntry) Left() (work.Left, error) {
 	}
 	err := json.Unmarshal(j.Payload, &l)
 	return l, err
-}
-
-// readLeft reads what a run has left for people in its commit: open questions, if any, and
-// which of its artefacts are there. What cannot be read is an error: a task whose
-// questions are overlooked goes on without the answers.
-func (e *Engine) readLeft(ctx context.Context, p Project, t Task, l stage.Launch, sha string, r *stage.Report) error {
-	if sha == "" {
-		return nil
-	}
-	tree, err := e.Workspaces.Files(ctx, p.Space(t), sha)
-	if err != nil {
-		return err
-	}
-	docs := p.Docs(t.WorkItemID) + "/"
-	for _, name := range append(l.Artefacts(), p.Required[l.Stage]...) {
-		_, err := fs.Stat(tree, docs+name)
-		stale := name == l.ReportFile() && r.Filed.Role == "" // of a run before
-		switch {
-		case err == nil && !stale && !slices.Contains(r.Files, name):
-			r.Files = append(r.Files, name)
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return err
-		}
-	}
-	body, err := fs.ReadFile(tree, docs+questionsFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	r.Questions = strings.TrimSpace(strings.ToValidUTF8(string(body[:min(len(body), questionsMax)]), ""))
-	return err
 }
 
 // command is what the agent is told.

@@ -340,11 +340,8 @@ func (e *Engine) committed(t Task, before stage.State, ev stage.Event, d stage.D
 	}
 }
 
-// Files of a task's artefacts that the orchestrator writes or reads itself.
-const (
-	requestFile   = "request.md"
-	questionsFile = "questions.md"
-)
+// requestFile is the one of a task's artefacts that the orchestrator writes itself.
+const requestFile = "request.md"
 
 // FirstFiles is what a new branch begins with.
 func FirstFiles(p Project, t Task) []work.File {

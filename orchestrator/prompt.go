@@ -17,7 +17,7 @@ func Prompt(p Project, t Task, l stage.Launch, sha string, comments []string) st
 	b.WriteString(strings.NewReplacer("{docs}", docs, "{sha}", sha, "{main}", p.Main).Replace(assignment(l)))
 	b.WriteString("\nCommit everything that you want to keep on the branch that is checked out. Do not push.\n")
 	fmt.Fprintf(&b, "Your commits may change %s; they are refused when they change anything else.\n", p.Writable(t, l))
-	fmt.Fprintf(&b, "If you cannot go on without an answer, write your questions to %s/%s and commit it; remove the file once they are answered.\n", docs, questionsFile)
+	fmt.Fprintf(&b, "If you cannot go on without an answer, write your questions to %s/%s and commit it; remove the file once they are answered (one that is there already and that you leave as it is counts as answered).\n", docs, stage.QuestionsFile)
 	if l.Feedback != "" {
 		quote(&b, "Why you work on it again", l.Feedback)
 	}

@@ -164,7 +164,7 @@ func (a *agents) script(_ context.Context, c work.Command, files map[string]stri
 	good := work.Result{Kind: work.ResultOK, Summary: "fine"}
 	delete(files, docs+"questions.md")
 	if a.plan == asks {
-		files[docs+"questions.md"] = "Which one?"
+		files[docs+"questions.md"] = "Which one, in run " + id(c.Run) + "?"
 		return good
 	}
 	if a.plan == trespasses {

@@ -30,8 +30,8 @@ func (w *writer) vouch() {
 func (w *writer) notApproved(reason string) {
 	s := &w.d.State
 	w.note(reason)
-	w.comment(Stream, wordsNotApproved(reason, s.Active != ""))
-	w.status(w.waiting())
+	w.comment(Stream, wordsNotApproved(reason))
+	w.status(StatusInReview)
 	s.Refused = reason
 	if s.Hold == HoldApproval {
 		s.HoldReason = wordsCannotApprove + reason

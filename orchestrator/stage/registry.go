@@ -11,6 +11,7 @@ const (
 	WhenActive  Condition = "active job"
 	WhenHeld    Condition = "blocked or needs input"
 	WhenBlocked Condition = "blocked"
+	WhenAsked   Condition = "needs input"
 	WhenVouch   Condition = "waits for approval"
 	WhenAsking  Condition = "questions open"
 	WhenCINone  Condition = "ci: none"
@@ -33,6 +34,8 @@ func (c Condition) holds(s State, e Event) bool {
 		return s.Hold == HoldBlocked || s.Hold == HoldNeedsInput
 	case WhenBlocked:
 		return s.Hold == HoldBlocked
+	case WhenAsked:
+		return s.Hold == HoldNeedsInput
 	case WhenVouch:
 		return s.Hold == HoldApproval
 	case WhenAsking:
@@ -163,6 +166,9 @@ func stageEdges(s Stage) []Edge {
 		return []Edge{
 			{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the analyst has open questions"},
 			{s, OnAgentFinished, Always, []string{"check_analysis_ready"}, DoAwaitApproval, s, RedStay, "the analyst has finished; a human decides"},
+			{s, OnApproved, WhenActive, nil, DoDecline, s, RedNone, "the analyst is at work; look at what it writes when it has finished, and set Approved then"},
+			{s, OnApproved, WhenAsked, nil, DoDecline, s, RedNone, "questions are open; answer them in a comment and set In Progress, the requirements can be approved after that"},
+			{s, OnApproved, WhenBlocked, nil, DoRelaunch, s, RedNone, "a human resumes the blocked task"},
 			{s, OnApproved, Always, []string{"check_analysis_approved"}, DoEnter, Architecture, RedStay, "the requirements are approved"},
 			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the requirements are rejected"},
 			{s, OnInProgress, WhenIdle, nil, DoRelaunch, s, RedNone, "In Progress with no active job runs the analyst again"},
@@ -245,9 +251,10 @@ func sharedEdges(s Stage) []Edge {
 		{s, OnStop, Always, nil, DoNothing, s, RedNone, "STOP is switched off"},
 	}
 	if s != Deploy {
-		edges = append(edges,
-			Edge{s, OnPRMerged, Always, nil, DoEnter, Done, RedNone, "the pull request was merged"},
-			Edge{s, OnApproved, WhenBlocked, nil, DoRelaunch, s, RedNone, "a human resumes the blocked task"})
+		edges = append(edges, Edge{s, OnPRMerged, Always, nil, DoEnter, Done, RedNone, "the pull request was merged"})
+	}
+	if s != Deploy && s != Analysis {
+		edges = append(edges, Edge{s, OnApproved, WhenBlocked, nil, DoRelaunch, s, RedNone, "a human resumes the blocked task"})
 	}
 	if s != Analysis {
 		edges = append(edges,

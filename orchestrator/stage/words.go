@@ -46,12 +46,8 @@ func wordsRefused(reason string) string {
 	return "The pipeline has not started: " + brief(reason) + "\nCorrect the work item and set To Analyse again."
 }
 
-func wordsNotApproved(reason string, atWork bool) string {
-	todo := wordsWorkAgain
-	if atWork {
-		todo = "The analyst is still at work: decide when it has finished."
-	}
-	return "The approval cannot be taken yet: " + brief(reason) + "\n" + todo
+func wordsNotApproved(reason string) string {
+	return "The approval cannot be taken yet: " + brief(reason) + "\n" + wordsWorkAgain
 }
 
 func wordsVouch(reason string) string {

@@ -63,9 +63,20 @@ func (w *writer) act() {
 		w.note(w.edge.Why)
 	case DoDecline:
 		w.note(w.edge.Why)
-		w.comment(Stream, sentence(w.edge.Why))
-		w.status(w.statusOf(w.d.State.Stage))
+		w.decline()
 	}
+}
+
+// decline answers a word that moves nothing here, and gives the card its column back. Who
+// is to answer questions first finds them behind a link.
+func (w *writer) decline() {
+	f := Effect{Kind: EffectComment, Author: Stream, Text: sentence(w.edge.Why)}
+	back := w.statusOf(w.d.State.Stage)
+	if w.d.State.Hold == HoldNeedsInput {
+		f.Files, f.SHA, back = []string{QuestionsFile}, w.d.State.Head, StatusNeedsInput
+	}
+	w.d.Effects = append(w.d.Effects, f)
+	w.status(back)
 }
 
 // accept takes over the facts that the event brings, whatever is decided then.
@@ -134,6 +145,9 @@ func (w *writer) finished() {
 	}
 }
 
+// QuestionsFile is where an agent of any role puts its questions.
+const QuestionsFile = "questions.md"
+
 // closing adds to the comment that closes an agent's run what is wanted of people.
 func (w *writer) closing(author Role, text string) {
 	for i, f := range w.d.Effects {
@@ -175,14 +189,6 @@ func (w *writer) notGreen() {
 	default:
 		w.note(sentence(v.Reason))
 	}
-}
-
-// waiting is the board status of a task that stays where it is after a verdict.
-func (w *writer) waiting() Status {
-	if w.d.State.Active != "" {
-		return w.statusOf(w.d.State.Stage)
-	}
-	return StatusInReview
 }
 
 // redReport handles an agent that has finished without passing its gate: red
