@@ -72,7 +72,7 @@ func TestQuestionsBlockApprovalAndAreAskedOnce(t *testing.T) {
 			require.Equal(r, stage.StatusNeedsInput, r.status(appProject, item))
 			require.True(r, contains(r.comments(appProject, item), "questions are open; answer them in a comment and set In Progress"))
 			require.True(r, contains(r.comments(appProject, item), "questions.md: https://git.example.org/acme/app/blob/"+task.State.Head+"/docs/work/"+task.WorkItemID+"/questions.md"))
-			require.Equal(r, "the answers in a comment, and then the board status In Progress", r.why(item).Blockers[0].Unblocks)
+			require.Equal(r, "Answer in a comment on the card, then set In Progress", r.why(item).Blockers[0].Do)
 
 			r.board.Say(item, "kim", "All of them.")
 			r.move(appProject, item, stage.StatusInProgress)

@@ -88,15 +88,16 @@ func TestBehindCostsNoRetry(t *testing.T) {
 		item := g.card(appProject, "x")
 		reviews := 0
 		g.place.SetScript(func(ctx context.Context, c work.Command, in map[string]string) work.Result {
-			switch {
-			case c.Role == stage.Reviewer:
+			switch c.Role {
+			case stage.Reviewer:
 				result := goodAgent(ctx, c, in)
 				if reviews++; reviews <= 3 {
 					in[work.ReportPath] = "---\nverdict: changes_requested\nsha: " + c.Env["SIGNALBOX_SHA"] + "\n---\n"
 				}
 				return result
-			case c.Role == stage.Tester:
+			case stage.Tester:
 				g.place.SetRemote(appRepo, "main", "m1")
+			default:
 			}
 			return goodAgent(ctx, c, in)
 		})

@@ -204,7 +204,7 @@ func (s situation) blockOfCatchUp(x *Explanation, t Task) {
 			if r.Kind != queue.ReasonHold || r.Subject != MergeTurn(t.ID) {
 				continue
 			}
-			why := reasonOf(r)
+			why := ReasonOf(r)
 			_, before, _ := strings.Cut(why, ", behind ")
 			x.add(s, Blocker{Kind: r.Name, Why: why, Since: r.Since, Who: WhoTask, Do: "Wait until " + before + " is merged or sent back, or stop it"})
 			return
@@ -312,14 +312,14 @@ func endOf(r queue.Reason) (Who, string) {
 	}
 }
 
-// reasonOf is why a hold is there, without its name.
-func reasonOf(r queue.Reason) string {
+// ReasonOf is why a hold is there, without its name.
+func ReasonOf(r queue.Reason) string {
 	return strings.TrimSuffix(r.Text, fmt.Sprintf(" (%s)", strings.ReplaceAll(r.Name, "_", " "))) // as package queue writes it
 }
 
 // endOfHold says who ends a hold of the features that come with the service, and how.
 func endOfHold(r queue.Reason) (Who, string) {
-	reason := reasonOf(r)
+	reason := ReasonOf(r)
 	one, waits := strings.CutSuffix(reason, " is not finished")
 	all, many := strings.CutSuffix(reason, " are not finished")
 	switch {

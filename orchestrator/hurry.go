@@ -160,6 +160,7 @@ var effectWords = map[string]string{
 	stage.EffectStatus:     "the board status",
 	stage.EffectNotify:     "the notice",
 	EffectLive:             "the live message",
+	EffectWaits:            "the comment on what it waits for",
 	stage.EffectPrepare:    "the making of the branch",
 	stage.EffectPublish:    "the push of the branch",
 	stage.EffectCatchUp:    "the rebase",

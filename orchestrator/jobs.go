@@ -117,6 +117,13 @@ func effectJob(t Task, p Project, f stage.Effect, key string) queue.Job {
 	return j
 }
 
+// WaitComment is the name of holds that hold nothing: nobody's job names their subject,
+// WaitSaid. Their reason is what the card of a task says that it waits for.
+const WaitComment = "wait_comment"
+
+// WaitSaid is the subject of what the card of a task says that it waits for.
+func WaitSaid(taskID int64) string { return "said/" + strconv.FormatInt(taskID, 10) }
+
 // MergeTurn is the subject of a task's turn to have the merge lease.
 func MergeTurn(taskID int64) string { return "merge/" + strconv.FormatInt(taskID, 10) }
 

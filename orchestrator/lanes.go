@@ -33,6 +33,7 @@ const (
 // lanes are the destinations of the kinds of effects.
 var lanes = map[string]Lane{
 	stage.EffectComment:    LaneComments,
+	EffectWaits:            LaneComments,
 	stage.EffectStatus:     LaneBoard,
 	stage.EffectNotify:     LaneChat,
 	EffectLive:             LaneChat,
@@ -50,6 +51,7 @@ var lanes = map[string]Lane{
 // Effects of features that go to a destination of the engine's own.
 const (
 	EffectCancel = "cancel" // removes what a cancelled task leaves behind
+	EffectWaits  = "waits"  // brings the comment on what a task waits for up to date
 	EffectLive   = "live"   // brings the live message of a task up to date
 )
 

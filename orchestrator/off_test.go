@@ -22,6 +22,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
 )
@@ -44,6 +45,9 @@ func parts() []part {
 		}},
 		{"live_message", func(r *rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
 			return livemessage.Feature(livemessage.Options{Store: r.store, Story: r.store, Jobs: r.store, Projects: p, Messenger: r.chat, Cards: r.board})
+		}},
+		{"wait_comment", func(r *rig, _ *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+			return waitcomment.Feature(waitcomment.Options{Store: r.store, Jobs: r.store})
 		}},
 		{"serial_gate", func(r *rig, _ *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
 			gate, err := serialgate.New(serialgate.Options{Store: r.store, Holds: r.store, Lister: r.store, Repos: []string{repo}})

@@ -112,6 +112,13 @@ type Tracker interface {
 	AddComment(ctx context.Context, c NewComment) (string, error)
 }
 
+// Editor keeps a comment up to date.
+type Editor interface {
+	// SetComment posts a comment under its key, or gives the one that is there under the
+	// key another text. ErrNotFound when there is no such item.
+	SetComment(ctx context.Context, c NewComment) error
+}
+
 // ErrUnidentified says that the tracker has not answered yet which accounts are
 // the service's own.
 var ErrUnidentified = errors.New("tracker: which accounts are the service's own is not known yet")

@@ -280,23 +280,44 @@ func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]trac
 
 // AddComment implements tracker.Tracker.
 func (c *Client) AddComment(ctx context.Context, n tracker.NewComment) (string, error) {
+	id, _, err := c.addComment(ctx, n)
+	return id, err
+}
+
+// SetComment implements tracker.Editor.
+func (c *Client) SetComment(ctx context.Context, n tracker.NewComment) error {
+	id, had, err := c.addComment(ctx, n)
+	if err != nil || !had {
+		return err
+	}
+	var out struct{ ID string }
+	at := c.item(n.ProjectID, n.ItemID) + "comments/" + url.PathEscape(id) + "/"
+	err = c.call(ctx, call{method: http.MethodPatch, path: at, token: c.token(n.Author), in: map[string]string{"comment_html": commentHTML(n)}, out: &out, again: true})
+	if err == nil && out.ID == "" {
+		return unreadable(at, "without an id")
+	}
+	return err
+}
+
+// addComment posts a comment; had says that it was there already under its key.
+func (c *Client) addComment(ctx context.Context, n tracker.NewComment) (id string, had bool, err error) {
 	in := map[string]string{"comment_html": commentHTML(n)}
 	if n.Key != "" {
 		in["external_source"], in["external_id"] = c.opt.Source, n.Key
 	}
 	var out struct{ ID string }
-	err := c.call(ctx, call{
+	err = c.call(ctx, call{
 		method: http.MethodPost, path: c.item(n.ProjectID, n.ItemID) + "comments/", token: c.token(n.Author), in: in, out: &out,
 		again: n.Key != "", // Plane itself refuses a second one
 	})
 	var e *Error
 	if errors.As(err, &e) && e.Status == http.StatusConflict && e.ID != "" {
-		return e.ID, nil
+		return e.ID, true, nil
 	}
 	if err == nil && out.ID == "" {
-		return "", unreadable(c.item(n.ProjectID, n.ItemID)+"comments/", "without an id")
+		return "", false, unreadable(c.item(n.ProjectID, n.ItemID)+"comments/", "without an id")
 	}
-	return out.ID, err
+	return out.ID, false, err
 }
 
 // Columns implements tracker.Board.

@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -55,6 +56,8 @@ func (w *world) list(runners map[string]orchestrator.Runner) (list []orchestrato
 	add(s.Reconcile, rec.Feature(), failed)
 	f, failed = livemessage.Feature(livemessage.Options{Store: w.store, Story: w.store, Jobs: w.store, Projects: w.projects, Messenger: w.chat, Cards: w.boards, Log: w.log})
 	add(s.LiveMessage, f, failed)
+	f, failed = waitcomment.Feature(waitcomment.Options{Store: w.store, Jobs: w.store, Log: w.log})
+	add(s.WaitComment, f, failed)
 	serial, failed := serialgate.New(serialgate.Options{Store: w.store, Holds: w.store, Lister: w.store, Repos: w.gated(), Log: w.log})
 	add(s.SerialGate, serial.Feature(), failed)
 	d, failed := deps.New(deps.Options{Store: w.store, Table: w.store, Queue: w.store, Lister: w.store, Relations: w.boards, Items: w.boards, Log: w.log})

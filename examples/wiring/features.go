@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -28,6 +29,7 @@ func (v *Service) features() (list []orchestrator.Feature, err error) {
 	}{
 		{v.Settings.StopStatus, v.stop},
 		{v.Settings.Reconcile, v.reconciler},
+		{v.Settings.WaitComment, v.waitComment},
 		{v.Settings.SerialGate, v.serialGate},
 		{v.Settings.TaskDeps, v.deps},
 		{true, v.mergeGate},
@@ -60,6 +62,10 @@ func (v *Service) liveMessage() (orchestrator.Feature, error) {
 	return livemessage.Feature(livemessage.Options{
 		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Messenger: v.Telegram, Cards: v.Plane, Log: v.Log,
 	})
+}
+
+func (v *Service) waitComment() (orchestrator.Feature, error) {
+	return waitcomment.Feature(waitcomment.Options{Store: v.DB, Jobs: v.DB, Log: v.Log})
 }
 
 func (v *Service) serialGate() (f orchestrator.Feature, err error) {
@@ -129,7 +135,7 @@ func (v *Service) letGo(ctx context.Context) error {
 	on := map[string]bool{
 		serialgate.Name: v.Settings.SerialGate, serialgate.Freeze: v.Settings.SerialGate,
 		deps.Name: v.Settings.TaskDeps, deps.Cycle: v.Settings.TaskDeps, budget.Name: v.Settings.budgetOn(),
-		reconcile.Told: v.Settings.Reconcile, reconcile.BrakeTold: v.Settings.Reconcile,
+		reconcile.Told: v.Settings.Reconcile, reconcile.BrakeTold: v.Settings.Reconcile, waitcomment.Name: v.Settings.WaitComment,
 	}
 	var left []queue.Hold
 	for _, h := range held {

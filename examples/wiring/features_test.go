@@ -38,7 +38,7 @@ func open(t *testing.T, settings ...string) *wiring.Service {
 func TestSwitches(t *testing.T) {
 	switches := []struct{ setting, name string }{
 		{"ORCH_STOP_STATUS_ENABLED", "stop"}, {"ORCH_RECONCILE_ENABLED", "reconcile"}, {"ORCH_LIVE_MESSAGE_ENABLED", "live_message"},
-		{"ORCH_SERIAL_GATE_ENABLED", "serial_gate"}, {"ORCH_TASK_DEPS_ENABLED", "task_deps"},
+		{"ORCH_WAIT_COMMENT_ENABLED", "wait_comment"}, {"ORCH_SERIAL_GATE_ENABLED", "serial_gate"}, {"ORCH_TASK_DEPS_ENABLED", "task_deps"},
 		{"ORCH_MONITOR_ENABLED", "monitor"}, {"", "budget"},
 	}
 	// Retention is always on, and the merge gate is there when it is off: for branches behind main.
@@ -115,7 +115,7 @@ func TestFeaturesDocument(t *testing.T) {
 			require.Equal(t, strings.TrimSpace(cells[3]), defaults[name], name)
 		}
 	}
-	require.Equal(t, 9, rows)
+	require.Equal(t, 10, rows)
 	sources := ""
 	for _, pattern := range []string{"*_test.go", "../../orchestrator/*_test.go"} {
 		files, err := filepath.Glob(pattern)

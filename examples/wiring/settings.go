@@ -42,6 +42,7 @@ type Settings struct {
 	MaxConcurrency      int             `env:"MAX_CONCURRENCY" envDefault:"2" doc:"agents at a time"`
 	MaxConcurrencyTotal int             `env:"MAX_CONCURRENCY_TOTAL" envDefault:"0" doc:"agents at a time of all servers that share a PostgreSQL; 0: no bound"`
 	MaxDeveloperRetries int             `env:"MAX_DEVELOPER_RETRIES" envDefault:"3" doc:"times that a task is sent back before a human is asked"`
+	WaitComment         bool            `env:"WAIT_COMMENT_ENABLED" envDefault:"true" doc:"one comment on each card that waits says what for"`
 	LiveMessage         bool            `env:"LIVE_MESSAGE_ENABLED" envDefault:"true" doc:"one chat message for each task shows where it stands"`
 	StopStatus          bool            `env:"STOP_STATUS_ENABLED" envDefault:"true" doc:"STOP on the board cancels a task"`
 	SerialGate          bool            `env:"SERIAL_GATE_ENABLED" envDefault:"true" doc:"one task of a repository begins at a time"`

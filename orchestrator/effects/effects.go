@@ -3,6 +3,7 @@
 // key, the state it sets or the commit it names, the world sees it once.
 //
 //	comment   posted under its key; the tracker refuses a second one
+//	waits     set-state: one comment of each task says what it waits for
 //	status    set-state, unless a human has set something newer
 //	notify    sent; a death between the send and its record can double it, once
 //	prepare   make the branch and its first commit, and push it
@@ -54,14 +55,15 @@ func Runners(d Deps) map[string]orchestrator.Runner {
 		d.Now = run.Real{}.Now
 	}
 	return map[string]orchestrator.Runner{
-		stage.EffectComment: orchestrator.RunnerFunc(d.comment),
-		stage.EffectStatus:  orchestrator.RunnerFunc(d.status),
-		stage.EffectNotify:  orchestrator.RunnerFunc(d.notify),
-		stage.EffectPrepare: orchestrator.RunnerFunc(d.prepare),
-		stage.EffectPublish: orchestrator.RunnerFunc(d.publish),
-		stage.EffectPull:    orchestrator.RunnerFunc(d.pull),
-		stage.EffectMerge:   orchestrator.RunnerFunc(d.merge),
-		stage.EffectTidy:    orchestrator.RunnerFunc(d.tidy),
+		stage.EffectComment:      orchestrator.RunnerFunc(d.comment),
+		stage.EffectStatus:       orchestrator.RunnerFunc(d.status),
+		stage.EffectNotify:       orchestrator.RunnerFunc(d.notify),
+		stage.EffectPrepare:      orchestrator.RunnerFunc(d.prepare),
+		stage.EffectPublish:      orchestrator.RunnerFunc(d.publish),
+		stage.EffectPull:         orchestrator.RunnerFunc(d.pull),
+		stage.EffectMerge:        orchestrator.RunnerFunc(d.merge),
+		stage.EffectTidy:         orchestrator.RunnerFunc(d.tidy),
+		orchestrator.EffectWaits: orchestrator.RunnerFunc(d.waits),
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
@@ -214,6 +215,7 @@ func (n *node) makeFeatures(p ports) (list []orchestrator.Feature, err error) {
 		}
 		add(monitor.Feature(o))
 	}
+	add(waitcomment.Feature(waitcomment.Options{Store: p.store, Jobs: p.store, Log: log}))
 	add(retention.Feature(retention.Options{
 		Store: p.store, Jobs: p.store, Projects: p.projects, Agents: p.agents, Disks: []retention.Disk{{Disk: p.work, Name: "checkouts"}},
 		Every: 2 * every, Unknown: 10 * every, Now: now, Log: log,

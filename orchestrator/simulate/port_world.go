@@ -56,6 +56,11 @@ func (p *trackerPort) AddComment(ctx context.Context, c tracker.NewComment) (str
 	})
 }
 
+func (p *trackerPort) SetComment(ctx context.Context, c tracker.NewComment) error {
+	o := op{name: "tracker.SetComment", lane: LaneComments}
+	return void(ctx, p.n, o, c.ItemID+" "+c.Key, func() error { return p.n.sim.board.SetComment(ctx, c) })
+}
+
 func (p *trackerPort) Columns(ctx context.Context, project string) (map[stage.Status]string, error) {
 	return call(ctx, p.n, ofBoard("Columns"), project, func() (map[stage.Status]string, error) { return p.n.sim.board.Columns(ctx, project) })
 }

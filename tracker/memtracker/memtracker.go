@@ -270,13 +270,35 @@ func (b *Board) AddComment(ctx context.Context, n tracker.NewComment) (string, e
 	if id, ok := b.posted[key]; ok && n.Key != "" {
 		return id, nil
 	}
+	return b.post(n), nil
+}
+
+// SetComment implements tracker.Editor.
+func (b *Board) SetComment(ctx context.Context, n tracker.NewComment) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, err := b.find(ctx, "SetComment", n.ProjectID, n.ItemID); err != nil {
+		return err
+	}
+	for i, c := range b.comments[n.ItemID] {
+		if c.ID == b.posted[[2]string{n.ProjectID, n.Key}] {
+			b.comments[n.ItemID][i].Body = n.Body
+			return nil
+		}
+	}
+	b.post(n)
+	return nil
+}
+
+// post adds a comment of ours.
+func (b *Board) post(n tracker.NewComment) string {
 	b.last++
 	c := tracker.Comment{
 		ID: strconv.Itoa(b.last), AuthorID: own + string(n.Author), Body: n.Plain(), CreatedAt: b.now(), Own: true,
 	}
 	b.comments[n.ItemID] = append(b.comments[n.ItemID], c)
-	b.posted[key] = c.ID
-	return c.ID, nil
+	b.posted[[2]string{n.ProjectID, n.Key}] = c.ID
+	return c.ID
 }
 
 // ItemURL implements tracker.Linker.

@@ -24,6 +24,7 @@ type Fixture struct {
 		tracker.Board
 		tracker.Log
 		tracker.People
+		tracker.Editor
 	}
 	// NewProject makes a project with the columns of the given statuses.
 	NewProject func(columns ...stage.Status) string
@@ -56,6 +57,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"a missing column falls back":         fallbacks,
 		"confirm deploy never falls back":     failsClosed,
 		"a comment is posted once":            comments,
+		"a comment is brought up to date":     edits,
 		"and once by many at the same time":   commentsAtOnce,
 		"what does not exist is not found":    notFound,
 		"items are listed newest first":       lists,
@@ -207,6 +209,25 @@ func comments(t *testing.T, f Fixture) {
 		require.Contains(t, list[2].Body, part)
 	}
 	require.Equal(t, "one\ntwo <b> & three", list[1].Body)
+}
+
+// edits keeps one comment under its key, and leaves the others as they are.
+func edits(t *testing.T, f Fixture) {
+	p := f.NewProject(all()...)
+	id := f.NewItem(p, "t", "d")
+	n := tracker.NewComment{ProjectID: p, ItemID: id, Author: stage.Stream, Key: "waits/7", Body: "Waits for <GPX-1>."}
+	require.NoError(t, f.Tracker.SetComment(t.Context(), n))
+	_, err := f.Tracker.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Author: stage.Reviewer, Key: "7/3/0", Body: "fine"})
+	require.NoError(t, err)
+	n.Body = "Goes\non & on."
+	require.NoError(t, f.Tracker.SetComment(t.Context(), n))
+	require.NoError(t, f.Tracker.SetComment(t.Context(), n), "again")
+	list, err := f.Tracker.Comments(t.Context(), p, id)
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	require.Equal(t, []string{"Goes\non & on.", "fine"}, []string{list[0].Body, list[1].Body})
+	n.ItemID, n.Key = "no-such-item", "waits/8"
+	require.ErrorIs(t, f.Tracker.SetComment(t.Context(), n), tracker.ErrNotFound)
 }
 
 // commentsAtOnce also asks for one key on two items: the key is the identity.

@@ -111,6 +111,8 @@ func (s *Server) inProject(w http.ResponseWriter, r *http.Request, body []byte, 
 		paginate(w, r, rows)
 	case "POST work-items/*/comments":
 		s.comment(w, body, i, actor)
+	case "PATCH work-items/*/comments/*":
+		s.editComment(w, body, i, rest[3], actor)
 	default:
 		noRoute(w)
 	}
@@ -119,8 +121,8 @@ func (s *Server) inProject(w http.ResponseWriter, r *http.Request, body []byte, 
 // shape is a path with its ids left out.
 func shape(path []string) []string {
 	out := slices.Clone(path)
-	if len(out) >= 2 {
-		out[1] = "*"
+	for at := 1; at < len(out); at += 2 {
+		out[at] = "*"
 	}
 	return out
 }
@@ -250,6 +252,23 @@ func (s *Server) comment(w http.ResponseWriter, body []byte, i *Item, actor stri
 		}
 	}
 	reply(w, http.StatusCreated, s.wireComment(i, s.say(i, c)))
+}
+
+// editComment gives a comment another text.
+func (s *Server) editComment(w http.ResponseWriter, body []byte, i *Item, id, actor string) {
+	in, ok := fields(w, body)
+	if !ok {
+		return
+	}
+	for n := range s.comments {
+		if c := &s.comments[n]; c.ID == id && c.Item == i.ID {
+			c.HTML, _ = in["comment_html"].(string)
+			s.hook("issue_comment", "updated", s.wireComment(i, *c), nil, actor)
+			reply(w, http.StatusOK, s.wireComment(i, *c))
+			return
+		}
+	}
+	reply(w, http.StatusNotFound, map[string]string{"error": "The required object does not exist."})
 }
 
 // group is what Plane sorts a column into.

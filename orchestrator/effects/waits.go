@@ -1,0 +1,48 @@
+package effects
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// waits makes the one comment of a task say what the task waits for now, or that it goes
+// on. The key of the comment is that of the effect without what it was owed for.
+func (d Deps) waits(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	editor, ok := d.Tracker.(tracker.Editor)
+	if !ok {
+		return queue.Outcome{Kind: queue.OutcomeDone, Error: "the tracker cannot edit comments"}
+	}
+	held, err := d.Jobs.Holds(ctx)
+	if err != nil {
+		return d.retry(e, err)
+	}
+	text := "Goes on."
+	i := slices.IndexFunc(held, func(h queue.Hold) bool {
+		return h.Name == orchestrator.WaitComment && h.Subject == orchestrator.WaitSaid(e.TaskID)
+	})
+	if i >= 0 {
+		text = held[i].Reason
+	} else if t, err := d.Store.Task(ctx, e.TaskID); err != nil {
+		return d.retry(e, err)
+	} else if t.State.Stage.Terminal() {
+		text = "Waits no more: the task is " + string(t.State.Stage) + "."
+	}
+	err = editor.SetComment(ctx, tracker.NewComment{
+		ProjectID: e.ProjectID, ItemID: e.ItemID, Author: stage.Stream, Key: e.Key[:strings.LastIndex(e.Key, "/")], Body: text,
+	})
+	switch {
+	case errors.Is(err, tracker.ErrNotFound):
+		return dead("the work item does not exist any more")
+	case err != nil:
+		return d.retry(e, err)
+	default:
+		return finished
+	}
+}

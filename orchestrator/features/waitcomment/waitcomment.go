@@ -1,0 +1,200 @@
+// Package waitcomment says on a card what its task waits for: another task, its turn to
+// merge, whatever holds its job, or a destination that does not answer. It is one comment
+// for each task, which is edited as that changes, and says "Goes on." afterwards.
+//
+// Nothing is said of a wait that is over within a minute. What was said last is a row of
+// the queue's holds that holds nothing: it is written with the effect that says it.
+package waitcomment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Name of the feature.
+const Name = orchestrator.WaitComment
+
+const (
+	every    = time.Minute // how often cards are compared with what their tasks wait for
+	least    = time.Minute // shorter waits are not worth a comment
+	waitsMax = 100_000     // tasks that wait
+	unwell   = 5           // attempts after which an effect is taken to wait for its destination
+)
+
+// Jobs is what the feature reads of the queue.
+type Jobs interface {
+	Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error)
+	Holds(ctx context.Context) ([]queue.Hold, error)
+}
+
+// Options of the feature. All but Log are required.
+type Options struct {
+	Store orchestrator.Store
+	Jobs  Jobs
+	Log   *slog.Logger // nil discards
+}
+
+// Feature is the comment for the engine.
+func Feature(o Options) (orchestrator.Feature, error) {
+	if o.Store == nil || o.Jobs == nil {
+		return orchestrator.Feature{}, errors.New("waitcomment: Options.Store and Jobs are required")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return orchestrator.Feature{
+		Name: Name, Doc: "A comment on the card says what its task waits for.",
+		Loops: []orchestrator.Loop{{Name: "loop", Run: o.loop}},
+	}, nil
+}
+
+func (o Options) loop(ctx context.Context, e *orchestrator.Engine) {
+	for e.Wait(ctx, every) == nil {
+		if err := o.pass(ctx, e); err != nil && ctx.Err() == nil {
+			o.Log.Error("what tasks wait for could not be said on their cards", "err", err)
+		}
+	}
+}
+
+// wait is what a task waits for.
+type wait struct {
+	text  string
+	since time.Time
+}
+
+// pass owes a comment to each card that says something else than its task waits for.
+func (o Options) pass(ctx context.Context, e *orchestrator.Engine) error {
+	said, err := o.said(ctx)
+	if err != nil {
+		return err
+	}
+	now, err := o.waits(ctx, e.Now())
+	if err != nil {
+		return err
+	}
+	ids := slices.AppendSeq(slices.Collect(maps.Keys(said)), maps.Keys(now))
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		w, waits := now[id]
+		was, told := said[id]
+		if waits && told && w.text == was || waits && !told && e.Now().Sub(w.since) < least {
+			continue
+		}
+		if err := o.say(ctx, e, id, w.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// said is what the comments say, by task.
+func (o Options) said(ctx context.Context) (map[int64]string, error) {
+	out := map[int64]string{}
+	held, err := o.Jobs.Holds(ctx)
+	for _, h := range held {
+		_, task, _ := strings.Cut(h.Subject, "/")
+		if id, err := strconv.ParseInt(task, 10, 64); h.Name == Name && err == nil {
+			out[id] = h.Reason
+		}
+	}
+	return out, err
+}
+
+// say owes the comment and notes what it will say, in one transaction; an empty text is
+// the end of the wait.
+func (o Options) say(ctx context.Context, e *orchestrator.Engine, id int64, text string) error {
+	t, err := o.Store.Task(ctx, id)
+	if err != nil {
+		return err
+	}
+	note := []queue.Hold{{Subject: orchestrator.WaitSaid(id), Name: Name, Reason: text}}
+	p, ok := e.Projects.ByRepo(t.Repo)
+	if !ok {
+		return nil // until it is registered again
+	}
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(text)) // never fails
+	key := fmt.Sprintf("waits/%d.%d/%x", t.ID, t.CreatedAt.Unix(), hash.Sum64())
+	c := orchestrator.Commit{Jobs: []queue.Job{orchestrator.TaskEffect(t, p, stage.Effect{Kind: orchestrator.EffectWaits}, key)}, Hold: note}
+	if text == "" {
+		c.Hold, c.Free = nil, note
+	}
+	return o.Store.Commit(ctx, c)
+}
+
+// neighbours are the destinations that a task needs to go on.
+var neighbours = map[orchestrator.Lane]string{orchestrator.LaneGit: "the git remote", orchestrator.LaneHost: "the git host"}
+
+// waits is what tasks wait for.
+func (o Options) waits(ctx context.Context, now time.Time) (map[int64]wait, error) {
+	out := map[int64]wait{}
+	for _, lane := range []orchestrator.Lane{"", orchestrator.LaneGit, orchestrator.LaneHost} {
+		pool := queue.PoolAgents
+		if lane != "" {
+			pool = lane.Pool()
+		}
+		list, err := o.Jobs.Waiting(ctx, queue.Filter{Pool: pool, Limit: waitsMax})
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range list {
+			one := held(w)
+			if one.text == "" && lane != "" && stuck(w, now) {
+				one = wait{"Waits for " + neighbours[lane] + ", which has not done what is owed.", w.Job.CreatedAt}
+			}
+			if had := out[w.Job.TaskID]; one.text != "" && had.text == "" && w.Job.TaskID != 0 {
+				out[w.Job.TaskID] = one
+			}
+		}
+	}
+	return out, nil
+}
+
+// stuck reports whether an effect has failed again and again, or is due and not made.
+func stuck(w queue.Wait, now time.Time) bool {
+	turn := strings.HasSuffix(w.Job.Kind, "/"+stage.EffectCatchUp) // it has just been let go, perhaps
+	return w.Job.Attempt >= unwell || len(w.Reasons) == 0 && !turn && now.Sub(w.Job.CreatedAt) >= least
+}
+
+// held is what holds a job.
+func held(w queue.Wait) (out wait) {
+	var lines []string
+	for _, r := range w.Reasons {
+		if r.Kind != queue.ReasonHold {
+			continue
+		}
+		lines = append(lines, Text(r))
+		if out.since.IsZero() || r.Since.Before(out.since) {
+			out.since = r.Since
+		}
+	}
+	out.text = strings.Join(lines, "\n")
+	return out
+}
+
+// number is what the reasons of holds add to the name of a task.
+var number = regexp.MustCompile(` \(task \d+\)( of [^ ,]+)?`)
+
+// Text says a hold's reason for people at a board.
+func Text(r queue.Reason) string {
+	reason := orchestrator.ReasonOf(r)
+	for _, end := range []string{" is not finished", " are not finished"} {
+		if names, ok := strings.CutSuffix(reason, end); ok {
+			return "Waits for " + number.ReplaceAllString(names, "") + " to be done."
+		}
+	}
+	return "Waits: " + strings.TrimSuffix(reason, ".") + "."
+}
