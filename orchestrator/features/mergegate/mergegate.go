@@ -180,7 +180,7 @@ func (g *Gate) renew(ctx context.Context) error {
 	var errs []error
 	for _, at := range []stage.Stage{stage.DeployStaging, stage.Deploy} {
 		for after := int64(0); ; {
-			page, err := g.opt.Store.Tasks(ctx, orchestrator.TaskFilter{Stage: at, AfterID: after})
+			page, err := g.opt.Store.Tasks(ctx, orchestrator.TaskFilter{Live: true, Stage: at, AfterID: after})
 			if err != nil || len(page) == 0 {
 				errs = append(errs, err)
 				break
