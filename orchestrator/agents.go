@@ -179,7 +179,7 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(remoteWait), Error: err.Error()}
 	}
 	if err != nil {
-		return e.attempt(c, t, l, work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: "the workspace: " + err.Error()})
+		return e.attempt(c, t, l, work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: "the workspace: " + fault.Words(err.Error())})
 	}
 	result := e.Agents.Run(ctx, e.command(ctx, p, t, l, c, at))
 	if result.Kind == work.ResultCancelled {
@@ -195,11 +195,11 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 	}
 	report := reportOf(l.Role, result)
 	if report.Filed, tip.SHA, err = e.file(ctx, p, t, l, tip.SHA); err != nil {
-		result.Kind, result.Reason = work.ResultUnusable, "its report could not be put into the branch: "+err.Error()
+		result.Kind, result.Reason = work.ResultUnusable, "its report could not be put into the branch: "+fault.Words(err.Error())
 		return e.attempt(c, t, l, result)
 	}
 	if err = e.readLeft(ctx, p, t, l, tip.SHA, &report); err != nil {
-		result.Kind, result.Reason = work.ResultUnusable, "what it has left could not be read: "+err.Error()
+		result.Kind, result.Reason = work.ResultUnusable, "what it has left could not be read: "+fault.Words(err.Error())
 		return e.attempt(c, t, l, result)
 	}
 	ev := stage.Event{On: stage.OnAgentFinished, Run: l.Run, Agent: &report, SHA: tip.SHA}
@@ -208,7 +208,7 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
 	}
 	if err != nil {
-		result.Kind, result.Reason = work.ResultUnusable, err.Error()
+		result.Kind, result.Reason = work.ResultUnusable, fault.Words(err.Error())
 		return e.attempt(c, t, l, result)
 	}
 	ev.At = e.Now()

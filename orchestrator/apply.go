@@ -43,6 +43,9 @@ func (e *Engine) try(ctx context.Context, c queue.Claim, p Project, t Task, ev s
 	}
 	if v != nil {
 		ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason, SHA: v.SHA, Asks: v.Asks}
+		if v.Outcome == gates.Error { // it tells of our own errors, and not of what was judged
+			ev.Verdict.Reason = fault.Words(v.Reason)
+		}
 	}
 	if ev.On == stage.OnCI && v != nil && v.Outcome == gates.Defer {
 		if err := e.hopeless(ctx, p, t, &ev); err != nil {

@@ -50,7 +50,7 @@ func (e *Engine) hopeless(ctx context.Context, p Project, t Task, ev *stage.Even
 		ev.Reason = fmt.Sprintf("%.12s is not at the git host any more: the branch %s was deleted there; In Progress runs the stage again and makes the branch anew, STOP gives the task up", t.State.Head, t.Branch)
 	case waited >= e.opt.CIWait:
 		ev.Final = true
-		ev.Reason = fmt.Sprintf("CI of %.12s has not finished for %s: %s. Look at it at the git host; In Progress runs the stage again", t.State.Head, e.opt.CIWait, ev.Verdict.Reason)
+		ev.Reason = fmt.Sprintf("CI of %.12s has not finished for %s: %s. Look at it at the git host; In Progress runs the stage again", t.State.Head, stage.Span(e.opt.CIWait), ev.Verdict.Reason)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func TestCIThatNeverEnds(t *testing.T) {
 		r.settle(20 * time.Minute)
 		task := r.task(item)
 		require.Equal(r, stage.HoldBlocked, task.State.Hold)
-		require.Contains(r, task.State.HoldReason, "has not finished for 2h0m0s")
+		require.Contains(r, task.State.HoldReason, "has not finished for 2 h:")
 		require.Equal(r, stage.StatusBlocked, r.status(appProject, item))
 		require.Contains(r, r.notices(), "blocked: CI of ")
 		r.settle(5 * time.Hour)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -45,9 +46,10 @@ func (e *Engine) givenUp(j queue.Job, why string) []queue.Job {
 	if !IsEffect(j) || json.Unmarshal(j.Payload, &f) != nil || LaneOf(f.Kind) == LaneChat {
 		return nil
 	}
+	why = fault.Words(why)
 	if what, ok := needed[f.Kind]; ok && f.TaskID != 0 {
 		return []queue.Job{TriggerJob(f, stage.Event{On: stage.OnEffectFailed, At: e.Now(), Reason: what + ": " + why})}
 	}
-	text := fmt.Sprintf("not made, and given up (%s): %s", f.Kind, why)
+	text := fmt.Sprintf("%s could not be made and is given up: %s", f.what(), why)
 	return []queue.Job{NextEffect(f, stage.Effect{Kind: stage.EffectNotify, Text: text}, "given_up/"+f.Key, time.Time{})}
 }

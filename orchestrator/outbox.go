@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -29,7 +30,7 @@ func (e *Engine) file(ctx context.Context, p Project, t Task, l stage.Launch, ti
 	case errors.Is(err, fs.ErrNotExist):
 		return stage.Filed{}, tip, nil
 	case err != nil:
-		return stage.Filed{Role: l.Role, Run: l.Run, Problem: err.Error()}, tip, nil
+		return stage.Filed{Role: l.Role, Run: l.Run, Problem: fault.Words(err.Error())}, tip, nil
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	filed := gates.ParseReport(l.Role, l.Run, text)

@@ -2,6 +2,8 @@ package orchestrator_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -9,9 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/githost/memhost"
+	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
 
 // Titles that mean something to a shell, to git, to a file system or to a screen
@@ -100,5 +106,45 @@ func TestLinksToWhatIsThere(t *testing.T) {
 		require.Equal(r, map[string]int{
 			"requirements.md": 1, "acceptance.md": 1, "design.md": 1, "review.md": 2, "test-report.md": 1, "staging-report.md": 1, "deploy-report.md": 1,
 		}, links, "%v", r.roles())
+	})
+}
+
+// denies is a host that merges nothing, and says so as adapters do.
+type denies struct{ *memhost.Host }
+
+func (denies) Merge(context.Context, githost.Merge) (string, error) {
+	return "", fmt.Errorf("github: merging: %w", githost.ErrDenied)
+}
+
+// shy is a board on which the reviewer may not comment.
+type shy struct{ *memtracker.Board }
+
+func (s shy) AddComment(ctx context.Context, c tracker.NewComment) (string, error) {
+	if c.Author == stage.Reviewer {
+		return "", errors.New("plane: comments: exit status 1")
+	}
+	return s.Board.AddComment(ctx, c)
+}
+
+// What reaches people has no words of Go's and of this module's packages.
+func TestErrorsInWords(t *testing.T) {
+	runWith(t, func(r *rig) {
+		r.around = func(d *effects.Deps) { d.Host = denies{r.host} }
+	}, func(r *rig) {
+		item := r.card(appProject, "x")
+		r.toDone(appProject, item)
+		require.Equal(r, stage.HoldBlocked, r.task(item).State.Hold)
+		said := append(r.comments(appProject, item), r.notices())
+		require.True(r, contains(said, "Blocked: the merge failed: merging: not allowed.\n"), said)
+		require.True(r, contains(said, "deploy failure: merging: not allowed."), said)
+	})
+	runWith(t, func(r *rig) {
+		r.around = func(d *effects.Deps) { d.Tracker = shy{r.board} }
+	}, func(r *rig) {
+		item := r.card(appProject, "x")
+		r.toDone(appProject, item)
+		r.settle(time.Hour)
+		require.Equal(r, stage.Done, r.task(item).State.Stage)
+		require.Contains(r, r.notices(), "the comment could not be made and is given up: comments: exit code 1")
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -18,7 +19,7 @@ func (p Project) Writable(t Task, l stage.Launch) stage.Paths {
 func (e *Engine) untaken(ctx context.Context, p Project, t Task, l stage.Launch, err error) string {
 	var outside *work.OutsideError
 	if !errors.As(err, &outside) {
-		return "the commits could not be taken: " + err.Error()
+		return "the commits could not be taken: " + fault.Words(err.Error())
 	}
 	e.noteLeft(ctx, t, outside.Left)
 	kept := "they could not be kept"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -119,9 +120,9 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	case errors.Is(err, githost.ErrNotMergeable):
 		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: d.unmergeable(ctx, p, t, err)})
 	case errors.Is(err, githost.ErrHeadMoved):
-		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: err.Error()})
+		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: fault.Words(err.Error())})
 	case errors.Is(err, githost.ErrDenied), orchestrator.GivenUp(err, e.Attempt):
-		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: err.Error(), Final: true})
+		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: fault.Words(err.Error()), Final: true})
 	default:
 		return d.retry(e, err)
 	}
@@ -133,7 +134,7 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 func (d Deps) unmergeable(ctx context.Context, p orchestrator.Project, t orchestrator.Task, refused error) string {
 	rebaser, ok := d.Workspaces.(work.Rebaser)
 	if !ok {
-		return refused.Error()
+		return fault.Words(refused.Error())
 	}
 	got, err := rebaser.CatchUp(ctx, p.Space(t), false)
 	var conflict *work.Conflict
@@ -142,11 +143,11 @@ func (d Deps) unmergeable(ctx context.Context, p orchestrator.Project, t orchest
 		return fmt.Sprintf("the branch conflicts with %s at %.12s in %s: rebase it onto origin/%s and resolve that", p.Main, conflict.Base, strings.Join(conflict.Files, ", "), p.Main)
 	case err != nil:
 		d.Log.Warn("whether a branch conflicts with main cannot be seen", "task", t.ID, "repo", t.Repo, "err", err)
-		return refused.Error()
+		return fault.Words(refused.Error())
 	case got.SHA != t.State.Head:
-		return fmt.Sprintf("the branch was behind %s and could not be merged; it stands on origin/%s at %.12s now: look whether the work still fits (%s)", p.Main, p.Main, got.Base, refused)
+		return fmt.Sprintf("the branch was behind %s and could not be merged; it stands on origin/%s at %.12s now: look whether the work still fits (%s)", p.Main, p.Main, got.Base, fault.Words(refused.Error()))
 	default:
-		return refused.Error()
+		return fault.Words(refused.Error())
 	}
 }
 

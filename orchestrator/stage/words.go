@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -142,6 +143,28 @@ func Thousands(n int64) string {
 		b.WriteString(s[i : i+3])
 	}
 	return b.String()
+}
+
+// Span is a duration as people say it, in its two largest units.
+func Span(d time.Duration) string {
+	d = d.Round(time.Second)
+	days, hours, minutes, seconds := int(d.Hours())/24, int(d.Hours())%24, int(d.Minutes())%60, int(d.Seconds())%60
+	two := func(n int, unit string, rest int, smaller string) string {
+		if rest == 0 {
+			return fmt.Sprintf("%d %s", n, unit)
+		}
+		return fmt.Sprintf("%d %s %d %s", n, unit, rest, smaller)
+	}
+	switch {
+	case days > 0:
+		return two(days, "d", hours, "h")
+	case hours > 0:
+		return two(hours, "h", minutes, "min")
+	case minutes > 0:
+		return two(minutes, "min", seconds, "s")
+	default:
+		return fmt.Sprintf("%d s", seconds)
+	}
 }
 
 // briefMax is the length of a reason in a comment, in characters; the story of the task has

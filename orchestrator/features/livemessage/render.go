@@ -34,14 +34,14 @@ func Render(v View) messenger.Message {
 	}
 	human := review(v)
 	if human > 0 {
-		m.Lines = append(m.Lines, "human review: "+span(human))
+		m.Lines = append(m.Lines, "human review: "+stage.Span(human))
 	}
 	if total.runs > 0 {
 		total.model = ""
 		m.Lines = append(m.Lines, "total: "+total.String())
 	}
 	if v.Task.State.Stage.Terminal() {
-		m.Lines = append(m.Lines, fmt.Sprintf("wall %s, agents %s, human %s", span(v.Task.UpdatedAt.Sub(v.Task.CreatedAt)), span(total.worked), span(human)))
+		m.Lines = append(m.Lines, fmt.Sprintf("wall %s, agents %s, human %s", stage.Span(v.Task.UpdatedAt.Sub(v.Task.CreatedAt)), stage.Span(total.worked), stage.Span(human)))
 	}
 	if v.Card != "" {
 		m.Lines = append(m.Lines, "card: "+v.Card)
@@ -177,20 +177,4 @@ func (u sum) String() string {
 		text += fmt.Sprintf(" (%d runs)", u.runs)
 	}
 	return text
-}
-
-// span is a duration as people say it, in its two largest units.
-func span(d time.Duration) string {
-	d = d.Round(time.Second)
-	days, hours, minutes, seconds := int(d.Hours())/24, int(d.Hours())%24, int(d.Minutes())%60, int(d.Seconds())%60
-	switch {
-	case days > 0:
-		return fmt.Sprintf("%d d %d h", days, hours)
-	case hours > 0:
-		return fmt.Sprintf("%d h %d min", hours, minutes)
-	case minutes > 0:
-		return fmt.Sprintf("%d min %d s", minutes, seconds)
-	default:
-		return fmt.Sprintf("%d s", seconds)
-	}
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
 // HTTP is a probe that asks for an address: an answer below 400 is good, any
@@ -41,9 +43,9 @@ func HTTP(client *http.Client) Probe {
 func failure(ctx context.Context, err error) (Look, string) {
 	var dns *net.DNSError
 	var u *url.Error
-	text := err.Error()
-	if errors.As(err, &u) {
-		text = u.Err.Error()
+	text := fault.Words(err.Error())
+	if errors.As(err, &u) { // whose address is said already
+		text = fault.Words(u.Err.Error())
 	}
 	switch {
 	case ctx.Err() != nil:

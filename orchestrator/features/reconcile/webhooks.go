@@ -48,7 +48,7 @@ func (r *Reconciler) listen(ctx context.Context, e *orchestrator.Engine, lost []
 	switch {
 	case i < 0 && stopped:
 		text := fmt.Sprintf("Boards have moved %d times and no webhook has come since %s. Until they come again boards are read every %s. Is the webhook switched off at the tracker?",
-			missed, heard(last), r.opt.Every)
+			missed, heard(last), stage.Span(r.opt.Every))
 		mark := queue.Hold{Subject: Told + "/" + r.opt.Source, Name: Told, Reason: "no webhook since " + heard(last)}
 		r.opt.Log.Error("webhooks have stopped while boards move", "source", r.opt.Source, "last", last, "moves", missed)
 		return r.opt.Now(), e.Store.Commit(ctx, orchestrator.Commit{Hold: []queue.Hold{mark}, Jobs: []queue.Job{r.notice("stopped", last, "Webhooks have stopped", text)}})
