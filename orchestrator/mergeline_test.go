@@ -72,7 +72,7 @@ func TestMergeLine(t *testing.T) {
 			x, err := l.engine.Explain(context.Background(), l.task(item).ID)
 			require.NoError(l, err)
 			require.Equal(l, "The merge gate: "+want+".", x.Summary)
-			require.Contains(l, x.Blockers[0].Do, "is merged, stopped or sent back")
+			require.Contains(l, x.Blockers[0].Do, "is merged or sent back, or stop it")
 			require.True(l, l.shows(item, "waits: "+want), "the live message")
 			require.Contains(l, l.featureView("merge_gate"), want)
 		}
