@@ -151,7 +151,7 @@ func filter(f queue.Filter) (where string, args []any) {
 		args = append(args, text(f.Key))
 		conds = append(conds, fmt.Sprintf("key = $%d", len(args)))
 		if f.Open {
-			conds = append(conds, isOpen)
+			conds = append(conds, fmt.Sprintf("id in (select job_id from ~open_jobs where key = $%d)", len(args)))
 		}
 	case f.Open && (f.TaskID != 0 || f.ID != 0): // these are few
 		conds = append(conds, isOpen)

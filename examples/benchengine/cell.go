@@ -83,6 +83,11 @@ func measure(ctx context.Context, c cell, x extent, log *slog.Logger) (result, e
 	if err := w.over(ctx, d, fill); err != nil {
 		return r, err
 	}
+	if c.Live > 0 {
+		if err := d.filled(ctx); err != nil {
+			return r, err
+		}
+	}
 	read, err := d.rows(ctx)
 	if err != nil {
 		return r, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -134,6 +135,20 @@ func (d *database) rows(ctx context.Context) (n int64, err error) {
 		}
 	}
 	return n, conn.QueryRow(ctx, readQuery).Scan(&n)
+}
+
+// filled gathers statistics of what a store was filled with, as a server of PostgreSQL
+// does by itself within a minute.
+func (d *database) filled(ctx context.Context) error {
+	if d.server == nil {
+		return nil
+	}
+	conn, err := pgx.Connect(ctx, d.server.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "analyze")
+	return errors.Join(err, conn.Close(ctx))
 }
 
 // bencher is a pgtest.TB outside of a test.
