@@ -46,8 +46,8 @@ func (c *counts) add(text string, n share) {
 	s.parsed, s.statements, s.rows = s.parsed+n.parsed, s.statements+n.statements, s.rows+n.rows
 }
 
-// print prints what each statement was done for in the mean of n lives, the most frequent first.
-func (c *counts) print(out io.Writer, n float64) error {
+// list writes what each statement was done for in the mean of n lives, the most frequent first.
+func (c *counts) list(out io.Writer, n float64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var failed error

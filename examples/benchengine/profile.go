@@ -32,6 +32,6 @@ func (d *database) profile(dir string) (end func(lives int) error, err error) {
 		if err != nil {
 			return errors.Join(err, cpu.Close())
 		}
-		return errors.Join(d.counts.print(list, float64(max(1, lives))), list.Close(), cpu.Close())
+		return errors.Join(d.counts.list(list, float64(max(1, lives))), list.Close(), cpu.Close())
 	}, nil
 }
