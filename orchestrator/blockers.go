@@ -257,6 +257,9 @@ func (e *Engine) blockOfJob(x *Explanation, t Task, s situation) {
 		return
 	}
 	x.Summary = fmt.Sprintf("The %s's job waits: %s", role, x.Blockers[0].Why)
+	if what, ok := strings.CutPrefix(x.Blockers[0].Why, "waits for "); ok {
+		x.Summary = fmt.Sprintf("The %s waits for %s", role, what)
+	}
 }
 
 // ReasonSlot is the kind of the engine's own reason beside the queue's: the job
@@ -323,8 +326,11 @@ func endOfHold(r queue.Reason) (Who, string) {
 	one, waits := strings.CutSuffix(reason, " is not finished")
 	all, many := strings.CutSuffix(reason, " are not finished")
 	switch {
-	case r.Name == "serial_gate" && waits:
-		return WhoTask, "Wait until " + one + " is done, or stop it"
+	case r.Name == "serial_gate":
+		_, before, _ := strings.Cut(strings.TrimSuffix(reason, " is before it"), ", and ")
+		return WhoTask, "Wait until " + before + " is done, or stop it"
+	case r.Name == "wip":
+		return WhoTask, "Wait until one of them is done or waits for a person, stop one, or raise wip of the repository in projects.yaml"
 	case r.Name == "task_deps" && waits:
 		return WhoTask, "Wait until " + one + " is done or stopped, or remove the relation"
 	case r.Name == "task_deps" && many:

@@ -285,7 +285,7 @@ func TestDependencyAgainstTheSerialGate(t *testing.T) {
 		for _, b := range x.Blockers {
 			ends = append(ends, b.Do)
 		}
-		require.ElementsMatch(r, []string{"Wait until APP-1 (task 1) of acme/app is done, or stop it", "Remove one of these relations, or stop one of the tasks"}, ends)
+		require.ElementsMatch(r, []string{"Wait until APP-1 (task 1) is done, or stop it", "Remove one of these relations, or stop one of the tasks"}, ends)
 		r.board.Block(one)
 		r.hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: appProject, ItemID: one, ActorID: "kim"})
 		r.settle(20 * time.Second)

@@ -49,7 +49,7 @@ func (e *Engine) Explain(ctx context.Context, taskID int64) (Explanation, error)
 		return Explanation{}, err
 	}
 	s := e.situation()
-	if s.waits, err = e.Jobs.Waiting(ctx, queue.Filter{TaskID: taskID}); err != nil {
+	if s.waits, err = e.waiting(ctx, queue.Filter{TaskID: taskID}); err != nil {
 		return Explanation{}, err
 	}
 	if s.heard, err = e.Jobs.Jobs(ctx, queue.Filter{Key: boardKey(originalKey(t.TrackerIssueID)), Open: true}); err != nil {
@@ -77,7 +77,7 @@ const explainMax = 100_000
 // ExplainAll answers for many tasks at once, in their order. Moves and LastNote
 // are left out.
 func (e *Engine) ExplainAll(ctx context.Context, tasks []Task) ([]Explanation, error) {
-	waits, err := e.Jobs.Waiting(ctx, queue.Filter{Limit: explainMax})
+	waits, err := e.waiting(ctx, queue.Filter{Limit: explainMax})
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +105,17 @@ func (e *Engine) ExplainAll(ctx context.Context, tasks []Task) ([]Explanation, e
 		out = append(out, e.explain(t, s))
 	}
 	return out, nil
+}
+
+// waiting lists unfinished jobs with what each waits for, in the words of today.
+func (e *Engine) waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error) {
+	waits, err := e.Jobs.Waiting(ctx, f)
+	for _, f := range e.features {
+		if f.Words != nil && err == nil {
+			f.Words(ctx, waits)
+		}
+	}
+	return waits, err
 }
 
 // situation is what is the same for all tasks.

@@ -31,6 +31,8 @@ type Feature struct {
 	// answer that is not empty says why it may not: the job is given back
 	// unharmed, and is claimed again when no hold that the feature set is left.
 	Admit func(context.Context, Start) (why string)
+	// Words puts what is so now into the texts of reasons that the feature's holds have.
+	Words func(ctx context.Context, waits []queue.Wait)
 	Loops []Loop                             // background work
 	Show  func(context.Context) (any, error) // the feature's block in /queue; nil = none
 }

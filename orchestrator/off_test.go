@@ -23,6 +23,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
 )
@@ -52,6 +53,10 @@ func parts() []part {
 		{"serial_gate", func(r *rig, _ *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
 			gate, err := serialgate.New(serialgate.Options{Store: r.store, Holds: r.store, Lister: r.store, Repos: []string{repo}})
 			return gate.Feature(), err
+		}},
+		{"wip", func(r *rig, p *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
+			l, err := wip.New(wip.Options{Store: r.store, Holds: r.store, Finder: r.store, Projects: p, Except: func(other string) bool { return repo != "*" && other != repo }})
+			return l.Feature(), err
 		}},
 		{"task_deps", func(r *rig, _ *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
 			d, err := deps.New(deps.Options{Store: r.store, Table: r.store, Queue: r.store, Lister: r.store, Relations: r.board, Items: r.board})

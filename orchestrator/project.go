@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -35,8 +36,16 @@ type Project struct {
 	Writes         map[stage.Role][]string  // what roles may change besides; see stage.Paths
 	Protected      Protected                // files whose changes a person has to see
 	Verify         [][]string               // commands that the service runs itself before a task leaves testing
+	WIP            int                      // tasks in work at a time; 0 = DefaultWIP
 	Monitor        []string                 // addresses that are looked at after a deployment
 }
+
+// DefaultWIP is how many tasks of a repository are in work at a time where its entry
+// says nothing.
+const DefaultWIP = 3
+
+// Places is how many tasks of the repository are in work at a time.
+func (p Project) Places() int { return cmp.Or(p.WIP, DefaultWIP) }
 
 // Docs is the directory of a work item's artefacts in the repository.
 func (p Project) Docs(workItemID string) string { return "docs/work/" + workItemID }
@@ -148,6 +157,9 @@ func (p Project) check() (field, wrong string) {
 		return "clone_url", "is missing: what git clones from"
 	case !prefixForm.MatchString(p.Prefix):
 		return "prefix", fmt.Sprintf("is %q, want capitals and digits such as GPX, at most 12", p.Prefix)
+	}
+	if p.WIP < 0 {
+		return "wip", fmt.Sprintf("is %d, want 1 or more: how many tasks are in work at a time (leave it out for %d, or write 1000 for no limit)", p.WIP, DefaultWIP)
 	}
 	if field, wrong := p.People.check(); wrong != "" {
 		return field, wrong

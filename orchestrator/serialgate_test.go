@@ -45,8 +45,8 @@ func TestSerialGate(t *testing.T) {
 		require.Equal(r, stage.HoldApproval, r.task(first).State.Hold)
 		x, err := r.engine.Explain(context.Background(), r.task(second).ID)
 		require.NoError(r, err)
-		require.Contains(r, x.Summary, "is not finished (serial gate)")
-		require.Contains(r, x.Summary, "APP-1 (task 1) of acme/app is not finished")
+		require.Equal(r, "The analyst waits for a place: one task at a time in acme/app, and APP-1 (task 1) is before it (serial gate)", x.Summary)
+		require.Equal(r, "Wait until APP-1 (task 1) is done, or stop it", x.Blockers[0].Do)
 		require.Empty(r, r.place.Remote(appRepo, r.task(second).Branch), "the branch of a waiting task is not made yet")
 
 		r.move(appProject, first, stage.StatusApproved)
@@ -179,7 +179,7 @@ func TestSerialGateRepairs(t *testing.T) {
 	for _, h := range held {
 		got[h.Subject] = h.Name + ": " + h.Reason
 	}
-	require.Equal(t, map[string]string{analyst(3): "serial_gate: APP-2 (task 2) of acme/app is not finished", "analyst@acme/app": "freeze: stays"}, got)
+	require.Equal(t, map[string]string{analyst(3): "serial_gate: waits for a place: one task at a time in acme/app, and APP-2 (task 2) is before it", "analyst@acme/app": "freeze: stays"}, got)
 	require.NoError(t, gate.Repair(ctx), "again is a success")
 }
 

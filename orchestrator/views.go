@@ -74,7 +74,7 @@ type JobView struct {
 // QueueView reads the queue as the scheduler sees it.
 func (e *Engine) QueueView(ctx context.Context) (QueueView, error) {
 	v := QueueView{At: e.Now(), Jobs: []JobView{}, Effects: []JobView{}, Failed: []FailedEffect{}, Depth: []DepthView{}, Features: map[string]any{}}
-	waits, err := e.Jobs.Waiting(ctx, queue.Filter{})
+	waits, err := e.waiting(ctx, queue.Filter{})
 	if err != nil {
 		return v, err
 	}
@@ -163,7 +163,7 @@ func (v QueueView) MarshalJSON() ([]byte, error) {
 	if err := json.Unmarshal(body, &out); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"stop", "serial_gate", "reconcile", "task_deps", "merge_gate", "monitor", "budget"} {
+	for _, name := range []string{"stop", "serial_gate", "wip", "reconcile", "task_deps", "merge_gate", "monitor", "budget"} {
 		out[name] = map[string]any{"enabled": false}
 	}
 	for name, block := range v.Features {

@@ -204,6 +204,14 @@ type Lister interface {
 	Wake(pool string) <-chan struct{}
 }
 
+// HoldFinder reads a part of what is held.
+type HoldFinder interface {
+	// HoldsIn lists what is held of the subjects from one up to, and without, another
+	// (byte by byte), by subject and name, at most limit. Its cost does not grow with
+	// what else is held.
+	HoldsIn(ctx context.Context, from, before string, limit int) ([]Hold, error)
+}
+
 // Depth is a count of jobs.
 type Depth struct {
 	Pool   string

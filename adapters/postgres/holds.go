@@ -127,6 +127,11 @@ func (d *DB) Holds(ctx context.Context) ([]queue.Hold, error) {
 	return list(ctx, d, scanHold, holdQuery)
 }
 
+// HoldsIn implements queue.HoldFinder.
+func (d *DB) HoldsIn(ctx context.Context, from, before string, limit int) ([]queue.Hold, error) {
+	return list(ctx, d, scanHold, "select subject, name, reason, since from ~holds where subject >= $1 and subject < $2 order by subject, name limit $3", text(from), text(before), limit)
+}
+
 // Jobs implements queue.Lister.
 func (d *DB) Jobs(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
 	where, args := filter(f)

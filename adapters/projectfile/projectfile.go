@@ -64,6 +64,7 @@ type entry struct {
 	Releasers      []string            `yaml:"releasers"`
 	Separate       bool                `yaml:"separate"`  // who has started a task does not approve it
 	Reviewers      []string            `yaml:"reviewers"` // accounts whose reviews count although they are bots or may not write
+	WIP            *int                `yaml:"wip"`       // tasks in work at a time; nil = orchestrator.DefaultWIP
 	Monitor        []string            `yaml:"monitor"`
 	TrackerSecret  []string            `yaml:"tracker_secret_env"` // variables of the environment
 	HostSecret     []string            `yaml:"githost_secret_env"`
@@ -173,6 +174,11 @@ func (e entry) convert() (p orchestrator.Project, commands []gates.Gate, field s
 		People: orchestrator.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
 		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify,
 		Agents: map[stage.Role]string{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{}, Writes: map[stage.Role][]string{},
+	}
+	if e.WIP != nil {
+		if p.WIP = *e.WIP; p.WIP == 0 {
+			return p, nil, "wip", fmt.Errorf("wip: is 0, so that nothing would ever begin; want 1 or more, or leave it out for %d", orchestrator.DefaultWIP)
+		}
 	}
 	for role, patterns := range e.Writes { // NewProjects checks them
 		p.Writes[stage.Role(role)] = patterns

@@ -40,6 +40,7 @@ projects:
     ci: none
     monitor: [https://shop.example.org/health]
     keep: [node_modules, web/.cache]
+    wip: 5
     protected: none
     verify: [[go, test, ./...], [./bin/e2e, --all]]
     writes: {tester: ["tests/**", "**/*_test.go"]}
@@ -68,6 +69,7 @@ func TestParse(t *testing.T) {
 	require.Equal(t, []string{"node_modules", "web/.cache"}, shop.Keep)
 	require.Equal(t, []string{"tests/**", "**/*_test.go"}, shop.Writes[stage.Tester])
 	require.True(t, shop.Protected.None)
+	require.Equal(t, []int{3, 5}, []int{gpx.Places(), shop.Places()})
 	require.Equal(t, [][]string{{"go", "test", "./..."}, {"./bin/e2e", "--all"}}, shop.Verify)
 	require.Equal(t, []string{"infra/**", "bin/licences"}, gpx.Protected.More)
 	require.Equal(t, []string{"lint[bot]"}, shop.Reviewers)
@@ -92,16 +94,19 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		head + "    required_files: {done: [x]}\n": "there is no stage",
 		head + "    monitor: [example.org]\n":      "p.yaml:6: project 1 (acme/x): monitor",
 		head + "    commands: {c: []}\n":           "commands: c has no command",
-		head + "    githost_secret_env: [3f9a-the-secret-itself]\n":                                               "p.yaml:6: project 1 (acme/x): githost_secret_env: entry 1 is no name of a variable",
-		head + "    tracker_secret_env: [A, B, C]\n":                                                              "tracker_secret_env: 3 secrets, want one, or two",
-		head + "    keep: [ok, ../x]\n":                                                                           `p.yaml:6: project 1 (acme/x): keep: work: the name is not allowed: "../x", want a directory inside the repository`,
-		head + "    writes: {tester: [ok, /x]}\n":                                                                 `p.yaml:6: project 1 (acme/x): writes: tester: "/x" is no pattern of paths inside the repository, want one such as tests/**`,
-		head + "    protected: [ok, ../x]\n":                                                                      `p.yaml:6: project 1 (acme/x): protected: "../x" is no pattern`,
-		head + "    protected: sometimes\n":                                                                       "want none, or a list of paths",
-		head + "    verify: [[make], []]\n":                                                                       "p.yaml:6: project 1 (acme/x): verify: has an empty command",
-		head + "    writes: {cook: [x]}\n":                                                                        `p.yaml:6: project 1 (acme/x): writes: cook: there is no role "cook"`,
-		head + "    keep: [.git/lfs]\n":                                                                           `".git/lfs", want a directory inside the repository such as node_modules`,
-		head + "    approvers: [\"role:\"]\n":                                                                     `p.yaml:6: project 1 (acme/x): approvers: has an empty entry, want ids of accounts, e-mail addresses or role:NAME`,
+		head + "    githost_secret_env: [3f9a-the-secret-itself]\n": "p.yaml:6: project 1 (acme/x): githost_secret_env: entry 1 is no name of a variable",
+		head + "    tracker_secret_env: [A, B, C]\n":                "tracker_secret_env: 3 secrets, want one, or two",
+		head + "    keep: [ok, ../x]\n":                             `p.yaml:6: project 1 (acme/x): keep: work: the name is not allowed: "../x", want a directory inside the repository`,
+		head + "    writes: {tester: [ok, /x]}\n":                   `p.yaml:6: project 1 (acme/x): writes: tester: "/x" is no pattern of paths inside the repository, want one such as tests/**`,
+		head + "    protected: [ok, ../x]\n":                        `p.yaml:6: project 1 (acme/x): protected: "../x" is no pattern`,
+		head + "    wip: -1\n":                                      "p.yaml:6: project 1 (acme/x): wip: is -1, want 1 or more: how many tasks are in work at a time (leave it out for 3, or write 1000 for no limit)",
+		head + "    wip: 0\n":                                       "p.yaml:6: project 1 (acme/x): wip: is 0, so that nothing would ever begin; want 1 or more, or leave it out for 3",
+		head + "    wip: many\n":                                    "p.yaml:6",
+		head + "    protected: sometimes\n":                         "want none, or a list of paths",
+		head + "    verify: [[make], []]\n":                         "p.yaml:6: project 1 (acme/x): verify: has an empty command",
+		head + "    writes: {cook: [x]}\n":                          `p.yaml:6: project 1 (acme/x): writes: cook: there is no role "cook"`,
+		head + "    keep: [.git/lfs]\n":                             `".git/lfs", want a directory inside the repository such as node_modules`,
+		head + "    approvers: [\"role:\"]\n":                       `p.yaml:6: project 1 (acme/x): approvers: has an empty entry, want ids of accounts, e-mail addresses or role:NAME`,
 		"projects:\n  - tracker_project: a\n    repo: acme\n    clone_url: u\n    prefix: X\n":                    `p.yaml:3: project 1 (acme): repo: is "acme", want owner/name`,
 		"projects:\n  - repo: acme/x\n    clone_url: u\n    prefix: X\n":                                          "tracker_project: is missing",
 		"projects:\n  - tracker_project: a\n    repo: acme/x\n    prefix: X\n":                                    "clone_url: is missing",

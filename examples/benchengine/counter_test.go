@@ -174,6 +174,11 @@ func (c *counter) Holds(ctx context.Context) ([]queue.Hold, error) {
 	return many(c, list, err)
 }
 
+func (c *counter) HoldsIn(ctx context.Context, from, before string, limit int) ([]queue.Hold, error) {
+	list, err := c.call(0).store.HoldsIn(ctx, from, before, limit)
+	return many(c, list, err)
+}
+
 func (c *counter) Depth(ctx context.Context) ([]queue.Depth, error) {
 	list, err := c.call(0).store.Depth(ctx)
 	return many(c, list, err)

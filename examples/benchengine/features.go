@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -60,7 +61,11 @@ func (w *world) list(runners map[string]orchestrator.Runner) (list []orchestrato
 	add(s.WaitComment, f, failed)
 	serial, failed := serialgate.New(serialgate.Options{Store: w.store, Holds: w.store, Lister: w.store, Repos: w.gated(), Log: w.log})
 	add(s.SerialGate, serial.Feature(), failed)
-	d, failed := deps.New(deps.Options{Store: w.store, Table: w.store, Queue: w.store, Lister: w.store, Relations: w.boards, Items: w.boards, Log: w.log})
+	limit, failed := wip.New(wip.Options{Store: w.store, Holds: w.store, Finder: w.store, Projects: w.projects, Except: serial.Covers, Log: w.log})
+	add(s.WIP, limit.Feature(), failed)
+	d, failed := deps.New(deps.Options{
+		Store: w.store, Table: w.store, Queue: w.store, Lister: w.store, Relations: w.boards, Items: w.boards, Changed: limit.Look, Log: w.log,
+	})
 	add(s.TaskDeps, d.Feature(), failed)
 	gate, failed := mergegate.New(mergegate.Options{
 		Store: w.store, Jobs: w.store, Projects: w.projects, Spaces: w.place, Leases: w.leases, Host: w.host, Merge: runners[stage.EffectMerge],

@@ -116,7 +116,7 @@ func (w *world) putBehind(ctx context.Context, p orchestrator.Project, t, first 
 		}},
 		Hold: []queue.Hold{{
 			Subject: orchestrator.RoleInTask(stage.Analyst, t.ID), Name: serialgate.Name,
-			Reason: fmt.Sprintf("%s (task %d) of %s is not finished", first.WorkItemID, first.ID, t.Repo),
+			Reason: fmt.Sprintf("waits for a place: one task at a time in %s, and %s (task %d) is before it", t.Repo, first.WorkItemID, first.ID),
 		}},
 	})
 }

@@ -38,6 +38,7 @@ const quietRepos = 20
 type store interface {
 	wiring.Records
 	orchestrator.Jobs
+	queue.HoldFinder
 }
 
 // world is an engine with everything but its store in memory. The store may be

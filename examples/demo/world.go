@@ -234,7 +234,7 @@ func (w *world) environ(r *replica) []string {
 		"MAX_CONCURRENCY": "4", "LOG_LEVEL": "debug", "AGENT": "/proc/self/exe agent", "AGENT_ENV": "DEMO_*", "JAIL_WRITE": w.outer(), "AGENT_TERM_GRACE": "1s",
 		"AGENT_TIMEOUT": "90s", "AGENT_RETRY_DELAYS": w.scaled(2*time.Second).String() + ",5s,5s", "POLL": "50ms", "JOB_TTL": jobTTL.String(),
 		"STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": max(w.scaled(5*time.Second), 500*time.Millisecond).String(), "CI_POLL": max(w.scaled(10*time.Second), 500*time.Millisecond).String(),
-		"MERGE_DEFER_DELAY": max(w.scaled(10*time.Second), 500*time.Millisecond).String(), "MERGE_DEFER_MAX": "35",
+		"SERIAL_GATE_REPOS": "*", "MERGE_DEFER_DELAY": max(w.scaled(10*time.Second), 500*time.Millisecond).String(), "MERGE_DEFER_MAX": "35",
 		"MONITOR_WINDOW": max(w.scaled(5*time.Second), time.Second).String(), "MONITOR_INTERVAL": max(w.scaled(500*time.Millisecond), 100*time.Millisecond).String(),
 		"PLANE_URL": base + "/plane", "PLANE_WORKSPACE": "demo", "PLANE_TOKEN": planeToken, "PLANE_WEBHOOK_SECRET": planeSecret,
 		"GITHUB_URL": base + "/github", "GITHUB_TOKEN": githubToken, "GITHUB_WEBHOOK_SECRET": githubSecret,

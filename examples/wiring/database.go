@@ -20,6 +20,7 @@ import (
 type Database interface {
 	Records
 	orchestrator.Jobs
+	queue.HoldFinder
 	// Ping reports whether the store takes writes.
 	Ping(ctx context.Context) error
 	// Close waits for what has been handed in.

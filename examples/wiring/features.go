@@ -16,6 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -31,6 +32,7 @@ func (v *Service) features() (list []orchestrator.Feature, err error) {
 		{v.Settings.Reconcile, v.reconciler},
 		{v.Settings.WaitComment, v.waitComment},
 		{v.Settings.SerialGate, v.serialGate},
+		{v.Settings.WIP, v.wip},
 		{v.Settings.TaskDeps, v.deps},
 		{true, v.mergeGate},
 		{v.Settings.LiveMessage && v.Telegram != nil, v.liveMessage}, // shows what the rules before it have made of a decision
@@ -69,15 +71,29 @@ func (v *Service) waitComment() (orchestrator.Feature, error) {
 }
 
 func (v *Service) serialGate() (f orchestrator.Feature, err error) {
-	v.Serial, err = serialgate.New(serialgate.Options{Store: v.DB, Holds: v.DB, Lister: v.DB, Repos: v.Settings.SerialGateRepos, Log: v.Log})
+	v.Serial, err = serialgate.New(serialgate.Options{Store: v.DB, Holds: v.DB, Lister: v.DB, Repos: v.Settings.SerialGateRepos, Projects: v.Registry.Projects, Log: v.Log})
 	if err != nil {
 		return f, fmt.Errorf("%sSERIAL_GATE_REPOS: %w", Prefix, err)
 	}
 	return v.Serial.Feature(), nil
 }
 
+func (v *Service) wip() (f orchestrator.Feature, err error) {
+	o := wip.Options{Store: v.DB, Holds: v.DB, Finder: v.DB, Projects: v.Registry.Projects, Log: v.Log}
+	if v.Serial != nil {
+		o.Except = v.Serial.Covers
+	}
+	if v.WIP, err = wip.New(o); err != nil {
+		return f, err
+	}
+	return v.WIP.Feature(), nil
+}
+
 func (v *Service) deps() (f orchestrator.Feature, err error) {
 	o := deps.Options{Store: v.DB, Table: v.DB, Queue: v.DB, Lister: v.DB, Line: serialgate.Name, Log: v.Log}
+	if v.WIP != nil {
+		o.Changed = v.WIP.Look
+	}
 	if slices.Contains(v.Settings.TaskDepsSource, deps.SourceTracker) {
 		o.Relations, o.Items = v.Plane, v.Plane
 	}
@@ -134,6 +150,7 @@ func (v *Service) letGo(ctx context.Context) error {
 	}
 	on := map[string]bool{
 		serialgate.Name: v.Settings.SerialGate, serialgate.Freeze: v.Settings.SerialGate,
+		wip.Name: v.Settings.WIP, wip.Waits: v.Settings.WIP, wip.Works: v.Settings.WIP,
 		deps.Name: v.Settings.TaskDeps, deps.Cycle: v.Settings.TaskDeps, budget.Name: v.Settings.budgetOn(),
 		reconcile.Told: v.Settings.Reconcile, reconcile.BrakeTold: v.Settings.Reconcile, waitcomment.Name: v.Settings.WaitComment,
 	}

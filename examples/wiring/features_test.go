@@ -38,7 +38,7 @@ func open(t *testing.T, settings ...string) *wiring.Service {
 func TestSwitches(t *testing.T) {
 	switches := []struct{ setting, name string }{
 		{"ORCH_STOP_STATUS_ENABLED", "stop"}, {"ORCH_RECONCILE_ENABLED", "reconcile"}, {"ORCH_LIVE_MESSAGE_ENABLED", "live_message"},
-		{"ORCH_WAIT_COMMENT_ENABLED", "wait_comment"}, {"ORCH_SERIAL_GATE_ENABLED", "serial_gate"}, {"ORCH_TASK_DEPS_ENABLED", "task_deps"},
+		{"ORCH_WAIT_COMMENT_ENABLED", "wait_comment"}, {"ORCH_SERIAL_GATE_ENABLED", "serial_gate"}, {"ORCH_WIP_ENABLED", "wip"}, {"ORCH_TASK_DEPS_ENABLED", "task_deps"},
 		{"ORCH_MONITOR_ENABLED", "monitor"}, {"", "budget"},
 	}
 	// Retention is always on, and the merge gate is there when it is off: for branches behind main.

@@ -13,15 +13,16 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // What features hold is let go when they are off, and kept when they are on; what
 // others hold is theirs.
 func TestSwitchedOffLetsGo(t *testing.T) {
-	ours := []string{serialgate.Name, serialgate.Freeze, deps.Name, deps.Cycle, budget.Name, reconcile.Told, reconcile.BrakeTold, waitcomment.Name}
+	ours := []string{serialgate.Name, serialgate.Freeze, wip.Name, wip.Waits, wip.Works, deps.Name, deps.Cycle, budget.Name, reconcile.Told, reconcile.BrakeTold, waitcomment.Name}
 	off := Settings{}
-	on := Settings{SerialGate: true, TaskDeps: true, BudgetTask: 1, Reconcile: true, WaitComment: true}
+	on := Settings{SerialGate: true, WIP: true, TaskDeps: true, BudgetTask: 1, Reconcile: true, WaitComment: true}
 	for _, c := range []struct {
 		settings Settings
 		left     []string

@@ -32,6 +32,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
@@ -68,6 +69,7 @@ type Service struct {
 	Telegram   *telegram.Chat // nil: notices are only logged
 	Leases     lease.Locker
 	Serial     *serialgate.Gate      // nil: switched off
+	WIP        *wip.Limit            // nil: switched off
 	Deps       *deps.Deps            // nil: switched off, or without the local table
 	Rec        *reconcile.Reconciler // nil: switched off
 	Tracks     *Layer                // nil: switched off

@@ -46,7 +46,8 @@ type Settings struct {
 	LiveMessage         bool            `env:"LIVE_MESSAGE_ENABLED" envDefault:"true" doc:"one chat message for each task shows where it stands"`
 	StopStatus          bool            `env:"STOP_STATUS_ENABLED" envDefault:"true" doc:"STOP on the board cancels a task"`
 	SerialGate          bool            `env:"SERIAL_GATE_ENABLED" envDefault:"true" doc:"one task of a repository begins at a time"`
-	SerialGateRepos     []string        `env:"SERIAL_GATE_REPOS" envDefault:"*" doc:"owner/name,… or * for all"`
+	SerialGateRepos     []string        `env:"SERIAL_GATE_REPOS" doc:"owner/name,… or * for all; unset: the repositories with self_hosting"`
+	WIP                 bool            `env:"WIP_ENABLED" envDefault:"true" doc:"where the serial gate is not, so many tasks of a repository are in work at a time as the registry's wip says"`
 	TaskDeps            bool            `env:"TASK_DEPS_ENABLED" envDefault:"true" doc:"a task waits for the tasks that it depends on"`
 	TaskDepsSource      []string        `env:"TASK_DEPS_SOURCE" envDefault:"db,tracker" doc:"where dependencies come from: db (the local table), tracker (relations of cards) or both"`
 	MergeGate           bool            `env:"MERGE_GATE_ENABLED" envDefault:"true" doc:"a branch is brought up to date and tested again before it is merged; false: only one that is behind main"`

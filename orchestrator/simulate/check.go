@@ -41,6 +41,7 @@ const (
 	Copies       Invariant = "copies"        // one comment per key, one notice but for lost answers
 	OwnBranch    Invariant = "own-branch"    // a commit that is not ours is never overwritten
 	FreezeHolds  Invariant = "freeze"        // no task begins in a frozen repository
+	Bounded      Invariant = "bounded"       // no task begins while its repository has as many in work as it may
 	Serial       Invariant = "serial"        // the serial gate lets one task of a repository begin
 	OneTask      Invariant = "one-task"      // a card has one task that lives
 	Together     Invariant = "together"      // a decision and what it owes appear in one commit
@@ -79,6 +80,7 @@ type checker struct {
 	foreign    map[string]string   // commits of people, by branch
 	handMerged map[string]bool
 	began      map[int64]time.Time
+	working    map[int64]time.Time // since when a task that has begun waits for nobody
 	answers    map[string]lifted
 	behaved    map[attempt]behaviour
 	moves      int           // of all tasks
@@ -92,7 +94,7 @@ func newChecker(s *sim) *checker {
 	return &checker{
 		s: s, cancelled: map[int64]bool{}, lastSeq: map[int64]int64{}, received: map[string]bool{}, owed: map[string]bool{},
 		notices: map[string]int{}, sentTexts: map[string]int{}, unsure: map[string]int{}, intents: map[string]bool{}, bases: map[string][]string{},
-		foreign: map[string]string{}, handMerged: map[string]bool{}, began: map[int64]time.Time{}, answers: map[string]lifted{}, behaved: map[attempt]behaviour{},
+		foreign: map[string]string{}, handMerged: map[string]bool{}, began: map[int64]time.Time{}, working: map[int64]time.Time{}, answers: map[string]lifted{}, behaved: map[attempt]behaviour{},
 		lastMove: map[int64]int{}, lined: map[int64]int{},
 	}
 }
@@ -225,6 +227,9 @@ func (c *checker) moved(n *node, x orchestrator.Commit, b snapshot) {
 		if c.behaved[attempt{t.ID, r.Run, r.Attempt}] == asks && r.Status == work.ResultOK && overlooked {
 			c.fail(Heard, "the %s of task %d has questions, and they are overlooked", r.Role, t.ID)
 		}
+	}
+	if was.Hold != stage.HoldNone && t.State.Hold == stage.HoldNone {
+		c.working[t.ID] = c.s.v.Now()
 	}
 	c.word(*t, was)
 	c.gate(n, *t, was, x)

@@ -78,7 +78,7 @@ func laneOf(kind string) string {
 // stopSet looks later whether a STOP that a person has set has taken effect.
 func (c *checker) stopSet(t orchestrator.Task) {
 	s, at := c.s, c.s.since()
-	if s.calm || !s.nodes[0].has("stop") {
+	if s.calm || !s.nodes[0].has("stop") || !slices.ContainsFunc(s.nodes, (*node).up) { // its webhook reaches nobody
 		return
 	}
 	s.v.After(stopMax, func() {

@@ -88,8 +88,40 @@ func (c *checker) oldest(j queue.Job) {
 		return
 	}
 	list, _ := c.s.store.Tasks(c.s.ctx, orchestrator.TaskFilter{Repo: j.Lane, Live: true, Limit: 1 << 20})
-	if len(list) > 0 && list[0].ID < j.TaskID {
+	if len(list) > 0 && list[0].ID < j.TaskID && (!w.has("wip") || list[0].State.SelfHosting) {
 		c.fail(Serial, "the analyst of task %d was claimed while task %d of %s lives", j.TaskID, list[0].ID, j.Lane)
+	}
+}
+
+// begins looks whether a task may begin now: how many others were in work when its job was
+// claimed, and still are. People's answers may bring others back meanwhile.
+func (c *checker) begins(cmd work.Command) {
+	w := c.s.world
+	clocks := slices.ContainsFunc(w.Upsets, func(u Upset) bool { return u.Kind == UpsetClock || u.Flip != "" })
+	if _, begun := c.working[cmd.TaskID]; begun || cmd.Role != stage.Analyst || cmd.Run != 1 {
+		return
+	}
+	defer func() { c.working[cmd.TaskID] = c.s.v.Now() }()
+	i := slices.IndexFunc(c.s.list, func(p orchestrator.Project) bool { return p.Repo == cmd.Repo })
+	own, err := c.s.store.Task(c.s.ctx, cmd.TaskID)
+	if again := err == nil && own.State.Failures > 0; !w.has("wip") || clocks || again || w.has("serial_gate") && c.s.list[i].SelfHosting {
+		return
+	}
+	jobs, _ := c.s.store.Jobs(c.s.ctx, queue.Filter{TaskID: cmd.TaskID, Pool: queue.PoolAgents, Open: true})
+	held, _ := c.s.store.Holds(c.s.ctx)
+	var in []int64
+	for _, t := range c.tasks() {
+		since, begun := c.working[t.ID]
+		waits := slices.ContainsFunc(held, func(h queue.Hold) bool { return h.Subject == "task/"+id(t.ID) })
+		if t.ID == cmd.TaskID || t.Repo != cmd.Repo || t.State.Stage.Terminal() || t.State.Hold != stage.HoldNone || waits || !begun {
+			continue
+		}
+		if len(jobs) > 0 && since.Before(jobs[0].StartedAt) {
+			in = append(in, t.ID)
+		}
+	}
+	if len(in) >= c.s.list[i].Places() {
+		c.fail(Bounded, "task %d of %s begins, and tasks %v are in work: there are %d places", cmd.TaskID, cmd.Repo, in, c.s.list[i].Places())
 	}
 }
 

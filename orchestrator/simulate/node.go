@@ -22,6 +22,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
@@ -186,13 +187,23 @@ func (n *node) makeFeatures(p ports) (list []orchestrator.Feature, err error) {
 	}
 	n.serial = nil
 	if n.has("serial_gate") {
-		gate, failed := serialgate.New(serialgate.Options{Store: p.store, Holds: p.store, Lister: p.store, Repos: []string{"*"}, Every: every, Log: log})
+		gate, failed := serialgate.New(serialgate.Options{Store: p.store, Holds: p.store, Lister: p.store, Repos: n.gated(), Projects: p.projects, Every: every, Log: log})
 		n.serial = gate
 		add(gate.Feature(), failed)
 	}
+	changed := func() {}
+	if n.has("wip") {
+		o := wip.Options{Store: p.store, Holds: p.store, Finder: p.store, Projects: p.projects, Every: every, Log: log}
+		if n.serial != nil {
+			o.Except = n.serial.Covers
+		}
+		limit, failed := wip.New(o)
+		changed = limit.Look
+		add(limit.Feature(), failed)
+	}
 	if n.has("task_deps") {
 		d, failed := deps.New(deps.Options{
-			Store: p.store, Table: p.store, Queue: p.store, Lister: p.store, Relations: p.tracker, Items: p.tracker, Line: serialgate.Name, Every: every, Now: now, Log: log,
+			Store: p.store, Table: p.store, Queue: p.store, Lister: p.store, Relations: p.tracker, Items: p.tracker, Line: serialgate.Name, Changed: changed, Every: every, Now: now, Log: log,
 		})
 		add(d.Feature(), failed)
 	}
@@ -221,6 +232,15 @@ func (n *node) makeFeatures(p ports) (list []orchestrator.Feature, err error) {
 		Every: 2 * every, Unknown: 10 * every, Now: now, Log: log,
 	}))
 	return list, err
+}
+
+// gated are the repositories of the serial gate: beside a limit of work in progress
+// those that are self-hosting.
+func (n *node) gated() []string {
+	if n.sim.world.has("wip") {
+		return nil
+	}
+	return []string{"*"}
 }
 
 // probe is a look at what was deployed.

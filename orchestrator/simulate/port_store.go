@@ -217,6 +217,10 @@ func (p *storePort) Holds(ctx context.Context) ([]queue.Hold, error) {
 	return call(ctx, p.n, reads("Holds"), "", func() ([]queue.Hold, error) { return p.mem().Holds(ctx) })
 }
 
+func (p *storePort) HoldsIn(ctx context.Context, from, before string, limit int) ([]queue.Hold, error) {
+	return call(ctx, p.n, reads("HoldsIn"), "", func() ([]queue.Hold, error) { return p.mem().HoldsIn(ctx, from, before, limit) })
+}
+
 func (p *storePort) Depth(ctx context.Context) ([]queue.Depth, error) {
 	return call(ctx, p.n, reads("Depth"), "", func() ([]queue.Depth, error) { return p.mem().Depth(ctx) })
 }

@@ -302,6 +302,7 @@ func (p *agentsPort) Run(ctx context.Context, c work.Command) (res work.Result) 
 	o := op{name: "agents.Run", lane: LaneAgents}
 	switch err := void(ctx, p.n, o, string(c.Role)+" of "+id(c.TaskID), func() error { return nil }); {
 	case err == nil:
+		p.n.sim.check.begins(c)
 		res = p.n.sim.agents.work(ctx, p.n, p.place, c)
 	case ctx.Err() != nil:
 		res.Kind = work.ResultCancelled

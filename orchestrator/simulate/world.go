@@ -55,6 +55,7 @@ type Project struct {
 	Columns     []stage.Status `json:"columns,omitempty"` // none = all
 	CIRed       float64        `json:"ci_red,omitempty"`  // share of commits that CI fails
 	CITime      time.Duration  `json:"ci_time"`
+	WIP         int            `json:"wip,omitempty"` // tasks in work at a time
 }
 
 // Card is a work item and the people around it.
@@ -124,7 +125,7 @@ type Rates struct {
 
 // AllFeatures are the names of the features that can be on.
 func AllFeatures() []string {
-	return []string{"stop", "reconcile", "live_message", "serial_gate", "task_deps", "merge_gate", "monitor", "budget"}
+	return []string{"stop", "reconcile", "live_message", "serial_gate", "task_deps", "merge_gate", "monitor", "budget", "wip"}
 }
 
 // AllFaults are the kinds of faults that Limits can choose from: fates of calls of
@@ -156,6 +157,9 @@ func NewWorld(seed uint64, l Limits) World {
 		w.Replicas = l.Replicas
 	}
 	for _, name := range AllFeatures() {
+		if name == "wip" {
+			continue
+		}
 		if on := r.IntN(3) > 0; on && l.Features == nil || slices.Contains(l.Features, name) {
 			w.Features = append(w.Features, name)
 		}
@@ -170,6 +174,7 @@ func NewWorld(seed uint64, l Limits) World {
 	for i := range cards {
 		w.Cards = append(w.Cards, newCard(r, w, i))
 	}
+	w.addLimit(seed, l)
 	w.Rates = Rates{AgentTime: time.Duration(5+r.IntN(90)) * time.Second, Agent: 4 + r.IntN(12)}
 	may := func(kind string) bool { return l.Faults == nil || slices.Contains(l.Faults, kind) }
 	if calm := r.IntN(8) == 0; calm {
@@ -277,77 +282,6 @@ const (
 	LaneStore    = "store"
 	LaneAgents   = "agents"
 )
-
-// addRegrets has people stop some cards before they begin: the webhooks of what they
-// took back may come late.
-func (w *World) addRegrets(seed uint64, may func(string) bool) {
-	r := rand.New(rand.NewPCG(seed, 0x4e94e7))
-	for i := range w.Cards {
-		c := &w.Cards[i]
-		if r.IntN(6) == 0 && !w.blocks() {
-			c.At += time.Minute
-			c.Acts = append([]Act{{At: c.At - time.Duration(1+r.IntN(50))*time.Second, Do: DoMove, To: stage.StatusStop}}, c.Acts...)
-		}
-	}
-	if seed%8 == 6 && may("fault") { // analysts with questions, and neighbours that fail often
-		w.Curious, w.Rates.Fault, w.Replicas = true, 12, 1
-	}
-	if seed%8 != 3 || w.blocks() || !may("spell") {
-		return
-	}
-	// Cards that are stopped while git does not answer: what is under way ends after
-	// their task.
-	w.Spells = append(w.Spells, Spell{Lane: LaneGit, Kind: FateHang, For: minutes(r, 6, 10)})
-	for i := range w.Cards {
-		c := &w.Cards[i]
-		c.Acts = append(c.Acts, Act{At: c.At + minutes(r, 0, 3), Do: DoMove, To: stage.StatusStop})
-	}
-}
-
-func (w *World) addSpells(r *rand.Rand, may func(string) bool) {
-	kinds := []FateKind{FateError, FateHang, FateSlow, FateFinal}
-	for range r.IntN(3) {
-		s := Spell{Lane: Lanes()[r.IntN(len(Lanes()))], Kind: kinds[r.IntN(len(kinds))], At: minutes(r, 0, int(w.Length/time.Minute))}
-		switch r.IntN(8) {
-		case 0:
-			s.For = 8 * minutes(r, 20, 40) // longer than any count of attempts would last
-		default:
-			s.For = minutes(r, 0, 20)
-		}
-		if may("spell") && may(string(s.Kind)) {
-			w.Spells = append(w.Spells, s)
-			w.Length = max(w.Length, s.At+s.For)
-		}
-	}
-}
-
-func (w *World) addUpsets(r *rand.Rand, may func(string) bool) {
-	for range r.IntN(5) {
-		u := Upset{Replica: r.IntN(w.Replicas), At: minutes(r, 0, int(w.Length/time.Minute))}
-		switch r.IntN(6) {
-		case 0, 1:
-			u.Kind, u.For = UpsetCrash, minutes(r, 0, 3)
-		case 2, 3:
-			u.Kind, u.For = UpsetPause, minutes(r, 0, 3)
-		case 4:
-			u.Kind, u.For = UpsetRestart, minutes(r, 0, 2)
-			switch r.IntN(3) {
-			case 0:
-				u.Flip = w.Projects[0].Name
-			case 1:
-				if w.trap(TrapSwitch) {
-					u.Flip = AllFeatures()[r.IntN(len(AllFeatures()))]
-				}
-			}
-		default:
-			u.Kind, u.For = UpsetClock, 15*time.Duration(r.IntN(40)-20)*time.Second // a claim lives for less
-		}
-		if may(u.Kind) {
-			w.Upsets = append(w.Upsets, u)
-		}
-	}
-	slices.SortStableFunc(w.Upsets, func(a, b Upset) int { return int(a.At - b.At) })
-}
 
 // title is the title of a card.
 func (c Card) title(i int) string {

@@ -247,7 +247,9 @@ func (w *writer) enter(to Stage, why string) {
 		s.Retries = 0
 	}
 	if from == None {
-		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPrepare})
+		if !w.ev.BranchLater {
+			w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPrepare})
+		}
 		w.comment(Analyst, wordsStart)
 	} else {
 		w.comment(Stream, wordsTransition(from, to, why))

@@ -169,6 +169,21 @@ func (q *Queue) Waiting(_ context.Context, f queue.Filter) ([]queue.Wait, error)
 	return out[:min(len(out), limit(f))], nil
 }
 
+// HoldsIn implements queue.HoldFinder.
+func (q *Queue) HoldsIn(_ context.Context, from, before string, limit int) (out []queue.Hold, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, h := range q.holds {
+		if from <= h.Subject && h.Subject < before {
+			out = append(out, h)
+		}
+	}
+	slices.SortFunc(out, func(a, b queue.Hold) int {
+		return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Name, b.Name))
+	})
+	return out[:min(len(out), limit)], nil
+}
+
 // Jobs implements queue.Lister.
 func (q *Queue) Jobs(_ context.Context, f queue.Filter) ([]queue.Job, error) {
 	q.mu.Lock()

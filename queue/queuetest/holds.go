@@ -101,6 +101,26 @@ func holdsIdempotent(k *kit) {
 	require.Equal(k, id[0], k.one().Job.ID)
 }
 
+func holdsIn(k *kit) {
+	for _, subject := range []string{"w/Acme/b/2", "w/acme/a/10", "w/acme/a-b/1", "w/acme/a/9", "w/acme/b/1", "w", "x"} {
+		k.hold(subject, "n")
+	}
+	k.hold("w/acme/a/10", "m")
+	list := func(from, before string, limit int) (out []string) {
+		held, err := k.q.HoldsIn(k.Context(), from, before, limit)
+		require.NoError(k, err)
+		for _, h := range held {
+			require.Equal(k, []any{"because", true}, []any{h.Reason, h.Since.Equal(k.clock.Now())})
+			out = append(out, h.Subject+" "+h.Name)
+		}
+		return out
+	}
+	require.Equal(k, []string{"w/acme/a/10 m", "w/acme/a/10 n", "w/acme/a/9 n"}, list("w/acme/a/", "w/acme/a0", 9))
+	require.Equal(k, []string{"w/acme/a/10 m"}, list("w/acme/a/", "w/acme/a0", 1))
+	require.Equal(k, []string{"w/acme/a/9 n"}, list("w/acme/a/9", "w/acme/a/9 ", 9), "one subject")
+	require.Empty(k, list("w/acme/c/", "w/acme/c0", 9))
+}
+
 func explains(k *kit) {
 	k.hold("s", "n")
 	id := k.put(

@@ -86,6 +86,10 @@ func (q *inTurns) Jobs(ctx context.Context, f queue.Filter) ([]queue.Job, error)
 
 func (q *inTurns) Holds(ctx context.Context) ([]queue.Hold, error) { return q.one().Holds(ctx) }
 
+func (q *inTurns) HoldsIn(ctx context.Context, from, before string, limit int) ([]queue.Hold, error) {
+	return q.one().HoldsIn(ctx, from, before, limit)
+}
+
 func (q *inTurns) Depth(ctx context.Context) ([]queue.Depth, error) { return q.one().Depth(ctx) }
 
 // Wake is the first handle's.

@@ -19,6 +19,7 @@ type Queue interface {
 	queue.Keeper
 	queue.Restarter
 	queue.Lister
+	queue.HoldFinder
 }
 
 // Open opens an empty queue with a clock; the test's Cleanup closes it.
@@ -175,6 +176,7 @@ func tests() map[string]func(*kit) {
 		"cancel ends queued and running jobs for good":      cancels,
 		"cancel can be narrowed to pools":                   cancelsPools,
 		"a held subject keeps jobs waiting":                 holds,
+		"holds are listed by a span of subjects":            holdsIn,
 		"a subject is free when its last hold is":           freesLast,
 		"a hold that comes later takes the token back":      holdsLate,
 		"holding twice is holding once":                     holdsIdempotent,

@@ -49,11 +49,13 @@ type Options struct {
 	// Line is the name of the holds by which the analyst of a task waits for the task right
 	// before it in its repository; empty = there are none. With them the waiting of tasks
 	// for each other can be a circle, too.
-	Line  string
-	Every time.Duration // how often all holds are put right; default 1 min
-	Read  time.Duration // how often a task's relations are read again; default 5 min
-	Log   *slog.Logger  // nil discards
-	Now   func() time.Time
+	Line string
+	// Changed is called when other tasks are held than before; nil = nobody listens.
+	Changed func()
+	Every   time.Duration // how often all holds are put right; default 1 min
+	Read    time.Duration // how often a task's relations are read again; default 5 min
+	Log     *slog.Logger  // nil discards
+	Now     func() time.Time
 }
 
 // Deps is the feature.
@@ -84,6 +86,9 @@ func New(o Options) (*Deps, error) {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Changed == nil {
+		o.Changed = func() {}
 	}
 	if o.Now == nil {
 		o.Now = run.Real{}.Now

@@ -220,6 +220,9 @@ func (d *Deps) apply(ctx context.Context, e *orchestrator.Engine, w world, held 
 			missing = append(missing, h)
 		}
 	}
+	if len(stale)+len(missing) > 0 {
+		defer d.opt.Changed()
+	}
 	errs := []error{d.alert(ctx, e, w, stale, false), d.alert(ctx, e, w, missing, true)}
 	// The alert first: a crash in between repeats it under the same key, and does
 	// not forget it.

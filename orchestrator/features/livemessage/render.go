@@ -3,6 +3,7 @@ package livemessage
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/messenger"
@@ -113,6 +114,9 @@ var (
 func waitsFor(reason string) string {
 	if m := unfinished.FindStringSubmatch(reason); m != nil {
 		return "waits for " + taskNumber.ReplaceAllString(m[1], "") + m[2]
+	}
+	if strings.HasPrefix(reason, "waits for ") {
+		return taskNumber.ReplaceAllString(reason, "")
 	}
 	return "waits: " + reason
 }

@@ -41,9 +41,11 @@ type Options struct {
 	Store  orchestrator.Store
 	Holds  queue.Keeper
 	Lister queue.Lister
-	Repos  []string      // owner/name, or "*" for all
-	Every  time.Duration // how often the holds are compared with the tasks; default 1 h
-	Log    *slog.Logger  // nil discards
+	Repos  []string // owner/name, or "*" for all; empty: the self-hosting ones of Projects
+	// Projects is the registry; nil with no Repos = no repository is gated.
+	Projects *orchestrator.Projects
+	Every    time.Duration // how often the holds are compared with the tasks; default 1 h
+	Log      *slog.Logger  // nil discards
 }
 
 // Gate is the serial gate.
@@ -74,6 +76,10 @@ func New(o Options) (*Gate, error) {
 
 // Covers reports whether a repository is gated.
 func (g *Gate) Covers(repo string) bool {
+	if len(g.opt.Repos) == 0 && g.opt.Projects != nil {
+		p, ok := g.opt.Projects.ByRepo(repo)
+		return ok && p.SelfHosting
+	}
 	return slices.ContainsFunc(g.opt.Repos, func(r string) bool { return r == "*" || strings.EqualFold(r, repo) })
 }
 
@@ -82,19 +88,10 @@ func (g *Gate) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "One task of a repository begins at a time.",
 		Facts: func(p orchestrator.Project, ev *stage.Event) { ev.BranchLater = ev.BranchLater || g.Covers(p.Repo) },
-		Rules: []stage.Rule{branchLater},
 		Holds: g.holds,
 		Loops: []orchestrator.Loop{{Name: "repair", Run: g.repairLoop}, {Name: "freezes", Run: g.measureLoop}},
 		Show:  g.show,
 	}
-}
-
-// branchLater leaves the branch to the first agent.
-func branchLater(_ stage.State, e stage.Event, d stage.Decision) stage.Decision {
-	if e.On == stage.OnToAnalyse && e.BranchLater {
-		d.Effects = slices.DeleteFunc(slices.Clone(d.Effects), func(f stage.Effect) bool { return f.Kind == stage.EffectPrepare })
-	}
-	return d
 }
 
 // holds answers the beginning of a task with a hold when an older one lives, and an
@@ -132,7 +129,7 @@ func holdOf(t orchestrator.Task) queue.Hold {
 // behind is the hold of a task that waits for the one before it in the line.
 func behind(t, ahead orchestrator.Task) queue.Hold {
 	h := holdOf(t)
-	h.Reason = fmt.Sprintf("%s (task %d) of %s is not finished", ahead.WorkItemID, ahead.ID, t.Repo)
+	h.Reason = fmt.Sprintf("waits for a place: one task at a time in %s, and %s (task %d) is before it", t.Repo, ahead.WorkItemID, ahead.ID)
 	return h
 }
 
@@ -296,12 +293,26 @@ type waiting struct {
 	Since  time.Time `json:"since"`
 }
 
+// repos are those that are gated, as they are set or registered.
+func (g *Gate) repos() []string {
+	if len(g.opt.Repos) > 0 || g.opt.Projects == nil {
+		return g.opt.Repos
+	}
+	out := []string{}
+	for _, p := range g.opt.Projects.All() {
+		if p.SelfHosting {
+			out = append(out, p.Repo)
+		}
+	}
+	return out
+}
+
 func (g *Gate) show(ctx context.Context) (any, error) {
 	held, err := g.opt.Lister.Holds(ctx)
 	if err != nil {
 		return nil, err
 	}
-	v := view{Enabled: true, Repos: g.opt.Repos, Frozen: frozenOf(held), Waiting: []waiting{}}
+	v := view{Enabled: true, Repos: g.repos(), Frozen: frozenOf(held), Waiting: []waiting{}}
 	for _, h := range held {
 		id, isTask := strings.CutPrefix(h.Subject, string(stage.Analyst)+"/")
 		if n, err := strconv.ParseInt(id, 10, 64); h.Name == Name && isTask && err == nil {

@@ -60,7 +60,7 @@ func crowd(b *testing.B, tasks int) http.Handler {
 		}
 		require.NoError(b, db.Commit(ctx, c))
 		if i%2 == 1 {
-			require.NoError(b, db.Hold(ctx, queue.Hold{Subject: fmt.Sprint("analyst/", i), Name: serialgate.Name, Reason: fmt.Sprintf("APP-1 (task 1) of %s is not finished", repo)}))
+			require.NoError(b, db.Hold(ctx, queue.Hold{Subject: fmt.Sprint("analyst/", i), Name: serialgate.Name, Reason: fmt.Sprintf("waits for a place: one task at a time in %s, and APP-1 (task 1) is before it", repo)}))
 		}
 	}
 	pages, err := dashboard.Handler(dashboard.Options{Engine: engine, History: db, AdminToken: token})

@@ -31,7 +31,7 @@ func TestRepos(t *testing.T) {
 		text := plain(body)
 		require.Regexp(w, `acme/app APP frozen task 1 is degraded for \d+ .*Unfreeze…`, text)
 		require.Regexp(w, `Serial gate one task begins at a time Merge lease free Spent today \$0\.\d+ of \$50\.00`, text)
-		require.Regexp(w, `Line APP-1 first analysis needs you .* APP-\d second analysis APP-1 \(task 1\) of acme/app is not finished`, text)
+		require.Regexp(w, `Line APP-1 first analysis needs you .* APP-\d second analysis waits for a place: one task at a time in acme/app, and APP-1 \(task 1\) is before it`, text)
 		require.Regexp(w, `acme/other OTH · hosts this service .*does not hold this repository Merge lease OTH-9 \(task 2\) until`, text)
 		require.Contains(w, body, `OTH-9 (<a href="./tasks/2">task 2</a>)`)
 		require.Regexp(w, `Reconciler Last pass .* ago Since the start passes: [1-9] · tasks taken on: 0`, text)

@@ -1,0 +1,277 @@
+// Package wip bounds how many tasks of a repository are in work at a time: the
+// analyst of a further task waits until there is a place.
+//
+// A task takes a place when its analyst is about to start, so that one which waits for
+// another task, a freeze or the budget has none. It gives the place back when it waits
+// for a person or has ended, and does not count while a feature holds it. What has begun
+// goes on when a person has answered, even when all places are taken: only beginnings wait.
+//
+// Places, and who waits for one, are rows beside the holds, by repository and task. They
+// are set and freed in the transaction of the decision that changes them, except for the
+// beginning itself: that is admitted when its job is claimed. A place is taken first and
+// counted then, so that of two that begin at the same moment at least one gives way, in
+// whatever process. When a place is free, a loop gives it to the task that waits longest.
+// None of this reads more than the places and the head of the line.
+package wip
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Names of the holds. Only those of Name keep a job from being claimed; the others are
+// marks whose subjects no job has.
+const (
+	Name  = "wip"       // of a task that waits for a place: on its analyst
+	Waits = "wip_waits" // of the same task: its place in the line of the repository
+	Works = "wip_works" // of a task that has a place
+)
+
+// Options of a Limit. All up to Projects are required.
+type Options struct {
+	Store    orchestrator.Store
+	Holds    queue.Keeper
+	Finder   queue.HoldFinder
+	Projects *orchestrator.Projects
+	Except   func(repo string) bool // repositories in which something else bounds beginnings; nil = none
+	Every    time.Duration          // how often all repositories are looked at; default 1 min
+	Log      *slog.Logger           // nil discards
+}
+
+// Limit is the feature.
+type Limit struct {
+	opt   Options
+	nudge chan struct{}
+
+	mu    sync.Mutex
+	moved map[string]bool // repositories in which a place may be free
+	all   bool            // look at all of them
+}
+
+// New checks the options.
+func New(o Options) (*Limit, error) {
+	if o.Store == nil || o.Holds == nil || o.Finder == nil || o.Projects == nil {
+		return nil, errors.New("wip: Options.Store, Holds, Finder and Projects are required")
+	}
+	if o.Except == nil {
+		o.Except = func(string) bool { return false }
+	}
+	if o.Every <= 0 {
+		o.Every = time.Minute
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Limit{opt: o, nudge: make(chan struct{}, 1), moved: map[string]bool{}, all: true}, nil
+}
+
+// Feature is the limit for the engine.
+func (l *Limit) Feature() orchestrator.Feature {
+	return orchestrator.Feature{
+		Name: Name, Doc: "So many tasks of a repository are in work at a time.",
+		Facts: func(p orchestrator.Project, ev *stage.Event) {
+			_, bounded := l.places(p.Repo)
+			ev.BranchLater = ev.BranchLater || bounded
+		},
+		Holds: l.holds, Committed: l.committed, Admit: l.admit, Words: l.words,
+		Loops: []orchestrator.Loop{{Name: "loop", Run: l.loop}},
+		Show:  l.show,
+	}
+}
+
+// places is how many tasks of a repository may be in work; false = any number.
+func (l *Limit) places(repo string) (n int, bounded bool) {
+	p, ok := l.opt.Projects.ByRepo(repo)
+	return p.Places(), ok && !l.opt.Except(repo)
+}
+
+// mark is the row of a task in a list of its repository, in the order of tasks.
+func mark(name string, t orchestrator.Task) queue.Hold {
+	return queue.Hold{Subject: fmt.Sprintf("%s/%s/%019d", name, t.Repo, t.ID), Name: name, Reason: t.WorkItemID}
+}
+
+// marked is the task of a row.
+func marked(h queue.Hold) orchestrator.Task {
+	rest := strings.TrimPrefix(h.Subject, h.Name+"/")
+	i := strings.LastIndexByte(rest, '/')
+	id, _ := strconv.ParseInt(rest[i+1:], 10, 64)
+	return orchestrator.Task{ID: id, Repo: rest[:max(i, 0)], WorkItemID: h.Reason}
+}
+
+// list lists the first rows of a repository.
+func (l *Limit) list(ctx context.Context, name, repo string, limit int) ([]queue.Hold, error) {
+	return l.opt.Finder.HoldsIn(ctx, name+"/"+repo+"/", name+"/"+repo+"0", limit) // "0" is right behind "/"
+}
+
+// wait and leave are what a task has that waits for a place.
+func wait(t orchestrator.Task) []queue.Hold {
+	return []queue.Hold{
+		{Subject: orchestrator.RoleInTask(stage.Analyst, t.ID), Name: Name, Reason: "waits for a place in " + t.Repo},
+		mark(Waits, t),
+	}
+}
+
+// begins reports whether the analyst that a task waits for may be its beginning. When
+// people have said something meanwhile it is not the first run.
+func begins(s stage.State) bool {
+	return s.Stage == stage.Analysis && s.Active == stage.Analyst && s.Failures == 0
+}
+
+// holds takes and gives back the place of a task that has begun.
+func (l *Limit) holds(_ context.Context, c orchestrator.Change) (hold, free []queue.Hold, err error) {
+	if _, bounded := l.places(c.Task.Repo); !bounded && !c.Ended() || c.Began() {
+		return nil, nil, nil
+	}
+	own, before := mark(Works, c.Task), c.Before.Hold != stage.HoldNone
+	switch after := c.Task.State.Hold != stage.HoldNone; {
+	case c.Ended() || after && !before:
+		return nil, append(wait(c.Task), own), nil
+	case before && !after:
+		return []queue.Hold{own}, nil, nil
+	default:
+		return nil, nil, nil
+	}
+}
+
+// committed wakes the loop when a place may be free: an agent that is launched may be
+// held from the start.
+func (l *Limit) committed(c orchestrator.Change) {
+	if c.Ended() || c.Launched() || c.Before.Hold == stage.HoldNone && c.Task.State.Hold != stage.HoldNone {
+		l.look(c.Task.Repo)
+	}
+}
+
+// Look has all repositories looked at soon: what holds tasks has changed, or how many
+// places there are.
+func (l *Limit) Look() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = true
+	run.Hint(l.nudge)
+}
+
+func (l *Limit) look(repo string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.moved[repo] = true
+	run.Hint(l.nudge)
+}
+
+// admit lets a task begin that has a place, or finds one. Who may not waits.
+func (l *Limit) admit(ctx context.Context, s orchestrator.Start) (why string) {
+	n, bounded := l.places(s.Task.Repo)
+	if !bounded || !begins(s.Task.State) {
+		return ""
+	}
+	in, err := l.take(ctx, s.Task, n)
+	if err == nil && !in {
+		err = l.change(ctx, s.Task, wait(s.Task), []queue.Hold{mark(Works, s.Task)})
+		l.look(s.Task.Repo) // a place may have become free before it was in the line
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, orchestrator.ErrConflict) {
+		l.opt.Log.Error("the places of a repository could not be counted; the task tries again", "task", s.Task.ID, "repo", s.Task.Repo, "err", err)
+	}
+	if in {
+		return ""
+	}
+	return "waits for a place"
+}
+
+// take takes a place for a task, if one is free and nobody waits who is older.
+func (l *Limit) take(ctx context.Context, t orchestrator.Task, n int) (in bool, err error) {
+	given, room, err := l.room(ctx, t, n)
+	switch {
+	case err != nil:
+		return false, err
+	case given && t.State.Run > 1: // it has begun
+		return true, nil
+	case given || !room:
+		return room, nil
+	}
+	line, err := l.list(ctx, Waits, t.Repo, 1)
+	if err != nil || len(line) > 0 && marked(line[0]).ID < t.ID {
+		return false, err
+	}
+	if err := l.change(ctx, t, []queue.Hold{mark(Works, t)}, nil); err != nil {
+		return false, err
+	}
+	_, room, err = l.room(ctx, t, n)
+	return room, err
+}
+
+// changeMax is how often a change is tried while others change the task.
+const changeMax = 5
+
+// change changes what a task has that still waits for its beginning: one that was stopped
+// meanwhile gets nothing.
+func (l *Limit) change(ctx context.Context, t orchestrator.Task, hold, free []queue.Hold) (err error) {
+	for range changeMax {
+		if err = l.opt.Store.Commit(ctx, orchestrator.Commit{Task: &t, Unchanged: true, Hold: hold, Free: free}); !errors.Is(err, orchestrator.ErrConflict) {
+			return err
+		}
+		if t, err = l.opt.Store.Task(ctx, t.ID); err != nil || !begins(t.State) {
+			return errors.Join(err, orchestrator.ErrConflict)
+		}
+	}
+	return err
+}
+
+// room reports whether a task has a place already, and whether fewer than n others of its
+// repository are in work.
+func (l *Limit) room(ctx context.Context, t orchestrator.Task, n int) (given, room bool, err error) {
+	rows, err := l.list(ctx, Works, t.Repo, rowsMax)
+	others := slices.DeleteFunc(slices.Clone(rows), func(h queue.Hold) bool { return marked(h).ID == t.ID })
+	if given = len(others) < len(rows); err != nil || len(others) < n {
+		return given, err == nil, err
+	}
+	working, _, err := l.working(ctx, others)
+	return given, err == nil && len(working) < n, err
+}
+
+// rowsMax bounds how many places are looked at.
+const rowsMax = 10_000
+
+// working are those of the tasks with a place that are in work: they live, wait for
+// nobody, and nothing holds them. over are the rows of tasks that have ended.
+func (l *Limit) working(ctx context.Context, rows []queue.Hold) (in []orchestrator.Task, over []queue.Hold, err error) {
+	for _, h := range rows {
+		t, err := l.opt.Store.Task(ctx, marked(h).ID)
+		if errors.Is(err, orchestrator.ErrNotFound) || err == nil && t.State.Stage.Terminal() {
+			over = append(over, h)
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		held, err := l.held(ctx, t)
+		if err != nil {
+			return nil, nil, err
+		}
+		if t.State.Hold == stage.HoldNone && !held {
+			in = append(in, t)
+		}
+	}
+	return in, over, nil
+}
+
+// held reports whether a feature holds a task by itself, this one too.
+func (l *Limit) held(ctx context.Context, t orchestrator.Task) (bool, error) {
+	for _, subject := range []string{"task/" + strconv.FormatInt(t.ID, 10), orchestrator.RoleInTask(stage.Analyst, t.ID)} {
+		if held, err := l.opt.Finder.HoldsIn(ctx, subject, subject+" ", 1); err != nil || len(held) > 0 {
+			return true, err
+		}
+	}
+	return false, nil
+}

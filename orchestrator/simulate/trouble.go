@@ -1,0 +1,93 @@
+package simulate
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// addLimit bounds the tasks in work, in every second world. The draws of what else is in
+// the world stay as they are without it.
+func (w *World) addLimit(seed uint64, l Limits) {
+	r := rand.New(rand.NewPCG(seed, 0x3177))
+	if on := r.IntN(2) == 0; (!on || l.Features != nil) && !slices.Contains(l.Features, "wip") {
+		return
+	}
+	w.Features = append(w.Features, "wip")
+	for i := range w.Projects {
+		w.Projects[i].WIP = 1 + r.IntN(2)
+	}
+}
+
+// addRegrets has people stop some cards before they begin: the webhooks of what they
+// took back may come late.
+func (w *World) addRegrets(seed uint64, may func(string) bool) {
+	r := rand.New(rand.NewPCG(seed, 0x4e94e7))
+	for i := range w.Cards {
+		c := &w.Cards[i]
+		if r.IntN(6) == 0 && !w.blocks() {
+			c.At += time.Minute
+			c.Acts = append([]Act{{At: c.At - time.Duration(1+r.IntN(50))*time.Second, Do: DoMove, To: stage.StatusStop}}, c.Acts...)
+		}
+	}
+	if seed%8 == 6 && may("fault") { // analysts with questions, and neighbours that fail often
+		w.Curious, w.Rates.Fault, w.Replicas = true, 12, 1
+	}
+	if seed%8 != 3 || w.blocks() || !may("spell") {
+		return
+	}
+	// Cards that are stopped while git does not answer: what is under way ends after
+	// their task.
+	w.Spells = append(w.Spells, Spell{Lane: LaneGit, Kind: FateHang, For: minutes(r, 6, 10)})
+	for i := range w.Cards {
+		c := &w.Cards[i]
+		c.Acts = append(c.Acts, Act{At: c.At + minutes(r, 0, 3), Do: DoMove, To: stage.StatusStop})
+	}
+}
+
+func (w *World) addSpells(r *rand.Rand, may func(string) bool) {
+	kinds := []FateKind{FateError, FateHang, FateSlow, FateFinal}
+	for range r.IntN(3) {
+		s := Spell{Lane: Lanes()[r.IntN(len(Lanes()))], Kind: kinds[r.IntN(len(kinds))], At: minutes(r, 0, int(w.Length/time.Minute))}
+		switch r.IntN(8) {
+		case 0:
+			s.For = 8 * minutes(r, 20, 40) // longer than any count of attempts would last
+		default:
+			s.For = minutes(r, 0, 20)
+		}
+		if may("spell") && may(string(s.Kind)) {
+			w.Spells = append(w.Spells, s)
+			w.Length = max(w.Length, s.At+s.For)
+		}
+	}
+}
+
+func (w *World) addUpsets(r *rand.Rand, may func(string) bool) {
+	for range r.IntN(5) {
+		u := Upset{Replica: r.IntN(w.Replicas), At: minutes(r, 0, int(w.Length/time.Minute))}
+		switch r.IntN(6) {
+		case 0, 1:
+			u.Kind, u.For = UpsetCrash, minutes(r, 0, 3)
+		case 2, 3:
+			u.Kind, u.For = UpsetPause, minutes(r, 0, 3)
+		case 4:
+			u.Kind, u.For = UpsetRestart, minutes(r, 0, 2)
+			switch r.IntN(3) {
+			case 0:
+				u.Flip = w.Projects[0].Name
+			case 1:
+				if w.trap(TrapSwitch) {
+					u.Flip = AllFeatures()[r.IntN(len(AllFeatures()))]
+				}
+			}
+		default:
+			u.Kind, u.For = UpsetClock, 15*time.Duration(r.IntN(40)-20)*time.Second // a claim lives for less
+		}
+		if may(u.Kind) {
+			w.Upsets = append(w.Upsets, u)
+		}
+	}
+	slices.SortStableFunc(w.Upsets, func(a, b Upset) int { return int(a.At - b.At) })
+}
