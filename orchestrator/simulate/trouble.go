@@ -8,11 +8,12 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// addLimit bounds the tasks in work, in every second world. The draws of what else is in
+// addLimit bounds the tasks in work, in every second world, beside a serial gate in every
+// fourth. The draws of what else is in
 // the world stay as they are without it.
 func (w *World) addLimit(seed uint64, l Limits) {
 	r := rand.New(rand.NewPCG(seed, 0x3177))
-	if on := r.IntN(2) == 0; (!on || l.Features != nil) && !slices.Contains(l.Features, "wip") {
+	if on := r.IntN(2) == 0 && (!w.has("serial_gate") || r.IntN(2) == 0); (!on || l.Features != nil) && !slices.Contains(l.Features, "wip") {
 		return
 	}
 	w.Features = append(w.Features, "wip")
