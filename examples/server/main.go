@@ -122,9 +122,6 @@ func (serveCmd) Run(s *streams) error {
 			return fmt.Errorf("ORCH_HOOKS_LISTEN: %w", err)
 		}
 	}
-	for _, name := range wiring.Unknown(wiring.Environ()) {
-		service.Log.Warn("there is no such setting", "variable", name)
-	}
 	return service.Run(ctx, l, hooks)
 }
 
@@ -196,7 +193,7 @@ func (c validateCmd) Run(s *streams) error {
 	}
 	fmt.Fprintf(s.out, "%s: %d projects; %d transitions\n", settings.Projects, len(registry.Projects.All()), len(p.Edges))
 	_, err = settings.HookSecrets(registry, os.Getenv)
-	return errors.Join(settings.NeedsToServe(), err)
+	return errors.Join(settings.NeedsToServe(), settings.CheckRepos(registry.Projects), err)
 }
 
 type doctorCmd struct{}

@@ -117,12 +117,37 @@ func TestDoctor(t *testing.T) {
 	}
 	t.Setenv("ORCH_PLANE_TOKEN", "wrong")
 	t.Setenv("ORCH_AGENT", "no-such-agent")
-	t.Setenv("ORCH_NO_SUCH_SETTING", "1")
 	code, out = server("doctor")
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "FAIL  plane")
-	require.Contains(t, out, "ORCH_NO_SUCH_SETTING is no setting")
 	require.Empty(t, board.Comments(""), "a doctor changes nothing")
+}
+
+// What is mistyped ends each command that would work with it, in words.
+func TestMistypedSettings(t *testing.T) {
+	environment(t)
+	for pair, want := range map[string]string{
+		"ORCH_MERGE_GATE_ENABLE=false":      "ORCH_MERGE_GATE_ENABLE is no setting of this program; did you mean ORCH_MERGE_GATE_ENABLED?",
+		"ORCH_SERIAL_GATE_REPOS=acme/ap":    `ORCH_SERIAL_GATE_REPOS names "acme/ap", which is not in `,
+		"ORCH_MERGE_GATE_REPOS=*,banana":    `ORCH_MERGE_GATE_REPOS names "banana", which is not in `,
+		"ORCH_STOP_STATUS_ENABLED=banana":   `ORCH_STOP_STATUS_ENABLED is "banana": write true or false`,
+		"ORCH_MAX_CONCURRENCY=two":          `ORCH_MAX_CONCURRENCY is "two": write a whole number such as 2`,
+		"ORCH_POLL=1":                       `ORCH_POLL is "1": write a span of time such as 500ms, 30s, 5m or 1h`,
+		"ORCH_AGENT_RETRY_DELAYS=1s,banana": `ORCH_AGENT_RETRY_DELAYS is "1s,banana": write spans of time such as 30s,2m,10m`,
+		"ORCH_TRUSTED_PROXIES=10.0.0.1":     `ORCH_TRUSTED_PROXIES is "10.0.0.1": write networks such as 127.0.0.1/32,10.0.0.0/8`,
+	} {
+		name, value, _ := strings.Cut(pair, "=")
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, value)
+			for _, command := range []string{"validate", "serve", "doctor"} {
+				code, out := server(command)
+				require.Equal(t, 1, code, command)
+				require.Contains(t, out, want, command)
+				require.NotContains(t, out, "strconv")
+				require.NotContains(t, out, "ParsePrefix")
+			}
+		})
+	}
 }
 
 // The doctor looks at a PostgreSQL too, and never says its password.

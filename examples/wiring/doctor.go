@@ -79,9 +79,6 @@ func Doctor(ctx context.Context, v *Service, w io.Writer) int {
 		d.warn("admin", "ORCH_ADMIN_TOKEN is not set: changing requests are refused")
 	}
 	d.tracks(v)
-	for _, name := range Unknown(Environ()) {
-		d.warn("settings", "%s is no setting of this program", name)
-	}
 	for _, p := range v.Registry.Projects.All() {
 		d.project(ctx, v, p)
 	}

@@ -126,6 +126,9 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	if v.Registry, err = projectfile.Load(s.Projects); err != nil {
 		return err
 	}
+	if err := s.CheckRepos(v.Registry.Projects); err != nil {
+		return err
+	}
 	secrets, err := s.HookSecrets(v.Registry, os.Getenv)
 	if err != nil {
 		return err

@@ -154,29 +154,12 @@ func (g *graces) UnmarshalText(text []byte) error {
 // Load reads the settings of an environment (as from os.Environ). An error
 // names every variable that is wrong.
 func Load(environ []string) (Settings, error) {
-	s, err := env.ParseAsWithOptions[Settings](env.Options{Environment: env.ToMap(environ), Prefix: Prefix})
+	have := env.ToMap(environ)
+	s, err := env.ParseAsWithOptions[Settings](env.Options{Environment: have, Prefix: Prefix})
 	if err != nil {
-		return s, wrongVariables(err)
+		return s, errors.Join(wrongVariables(err, have), unknown(environ))
 	}
-	return s, s.check()
-}
-
-// wrongVariables names the variables instead of the fields.
-func wrongVariables(err error) error {
-	var all env.AggregateError
-	if !errors.As(err, &all) {
-		return err
-	}
-	var errs []error
-	for _, one := range all.Errors {
-		var p env.ParseError
-		if errors.As(one, &p) {
-			f, _ := reflect.TypeFor[Settings]().FieldByName(p.Name)
-			one = fmt.Errorf("%s%s: %w", Prefix, f.Tag.Get("env"), p.Err)
-		}
-		errs = append(errs, one)
-	}
-	return errors.Join(errs...)
+	return s, errors.Join(s.check(), unknown(environ))
 }
 
 func (s Settings) check() error {
@@ -321,9 +304,9 @@ func List(environ []string) []Setting {
 	return out
 }
 
-// Unknown lists variables of the environment that begin like settings and are
+// strangers lists variables of the environment that begin like settings and are
 // none: typing errors, mostly.
-func Unknown(environ []string) []string {
+func strangers(environ []string) []string {
 	known := map[string]bool{}
 	for _, s := range List(nil) {
 		known[s.Name] = true

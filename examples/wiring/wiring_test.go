@@ -20,7 +20,8 @@ func TestList(t *testing.T) {
 	}
 	_, err := wiring.Load(nil)
 	require.NoError(t, err)
-	require.Equal(t, []string{"ORCH_TYPO"}, wiring.Unknown([]string{"ORCH_TYPO=1", "ORCH_LISTEN=x", "PATH=y"}))
+	_, err = wiring.Load([]string{"ORCH_TYPO=1", "ORCH_LISTEM=x", "PATH=y"})
+	require.EqualError(t, err, "ORCH_TYPO is no setting of this program (config lists all)\nORCH_LISTEM is no setting of this program; did you mean ORCH_LISTEN? (config lists all)")
 }
 
 // A database is named for people, and what is secret in its URL is not.
@@ -68,7 +69,7 @@ func TestMoney(t *testing.T) {
 		"ORCH_AGENT_PRICES=gpt-5=1.25/10/0.125/0,llama3:8b=0/0/0/0":          "",
 		"ORCH_AGENT_PRICES=gpt-5=1.25/10":                                    `ORCH_AGENT_PRICES: "gpt-5=1.25/10", want model=input/output`,
 		"ORCH_AGENT_PRICES=gpt-5=1.25/10/free/0":                             "ORCH_AGENT_PRICES",
-		"ORCH_BUDGET_RUN_USD=0.25 ORCH_BUDGET_TASK_USD=0.25 ORCH_MONITOR_X=": "",
+		"ORCH_BUDGET_RUN_USD=0.25 ORCH_BUDGET_TASK_USD=0.25": "",
 	} {
 		_, err := wiring.Load(strings.Fields(text))
 		if want == "" {
