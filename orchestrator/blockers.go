@@ -52,15 +52,15 @@ func (e *Engine) block(x *Explanation, t Task, s situation) {
 		x.Summary = fmt.Sprintf("The task is %s.", t.State.Stage)
 		return
 	}
-	project, registered := e.Projects.ByRepo(t.Repo)
+	project, _ := e.Projects.ByRepo(t.Repo)
 	if word, waits := s.unheard(); waits {
 		x.add(s, word)
 	}
 	switch st := t.State; {
-	case !registered:
+	case !e.registered(t):
 		x.add(s, Blocker{
-			Kind: "registry", Why: fmt.Sprintf("the repository %s is not registered any more", t.Repo), Since: t.UpdatedAt, Who: WhoYou,
-			Do: fmt.Sprintf("Put %s back into projects.yaml and restart or reload the service, or stop the task: POST /tasks/%d/stop", t.Repo, t.ID),
+			Kind: "registry", Why: fmt.Sprintf("nothing is done: the repository %s is not registered", t.Repo), Since: t.UpdatedAt, Who: WhoYou,
+			Do: fmt.Sprintf("Put %s back into projects.yaml and start the service again, or set STOP on the card", t.Repo),
 		})
 	case st.Stopping:
 		x.add(s, Blocker{

@@ -62,6 +62,14 @@ func (e *Engine) look(ctx context.Context, c queue.Claim, p Project, h tracker.H
 	case h.Kind == tracker.HookItemCreated:
 		return e.softQG0(ctx, p, item), nil
 	}
+	if found && task.Repo != p.Repo { // its board has another repository now
+		on, _ := stage.BoardTrigger(item.Status)
+		own, ok := e.projectOf(task, on)
+		if !ok {
+			return done((&UnregisteredError{task.Repo}).Error()), nil // a word is found when the repository is back
+		}
+		p = own
+	}
 	b := board{item: item, task: task, writes: writes, hook: h, received: c.Job.CreatedAt}
 	if tracks, ok := e.Tracker.(tracker.Board); ok {
 		if b.told, err = toldBy(ctx, tracks, h); err != nil {

@@ -217,7 +217,7 @@ func (e *Engine) onTrigger(ctx context.Context, c queue.Claim, p triggerPayload)
 	if err != nil {
 		return again(err)
 	}
-	project, ok := e.Projects.ByRepo(task.Repo)
+	project, ok := e.projectOf(task, p.Event.On)
 	if !ok {
 		return again(&UnregisteredError{task.Repo})
 	}

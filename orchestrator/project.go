@@ -134,18 +134,6 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("project %d (%s): %s: %s", e.Entry+1, e.Repo, e.Field, e.Text)
 }
 
-// UnregisteredError says that work is owed to a repository which the registry does not
-// have at present. It is done when the repository is there again.
-type UnregisteredError struct{ Repo string }
-
-// Error names the repository.
-func (u *UnregisteredError) Error() string {
-	return fmt.Sprintf("the repository %s is not registered any more", u.Repo)
-}
-
-// Retryable reports true.
-func (u *UnregisteredError) Retryable() bool { return true }
-
 // check returns the first field that is wrong, and why.
 func (p Project) check() (field, wrong string) {
 	switch {

@@ -79,6 +79,13 @@ func Doctor(ctx context.Context, v *Service, w io.Writer) int {
 		d.warn("admin", "ORCH_ADMIN_TOKEN is not set: changing requests are refused")
 	}
 	d.tracks(v)
+	list, err := v.Engine.Stranded(ctx)
+	if err != nil {
+		d.bad("registry", err)
+	}
+	for _, s := range list {
+		d.warn("registry", "%s", s)
+	}
 	for _, p := range v.Registry.Projects.All() {
 		d.project(ctx, v, p)
 	}

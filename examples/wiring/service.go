@@ -79,6 +79,7 @@ type Service struct {
 	Log        *slog.Logger
 	identity   identity
 	boards     *boards
+	stranded   stranded
 	guesses    limit.Guesses // of the operator's token
 	Proof      jail.Proof    // of the self-test of the jail; zero with ORCH_JAIL=none
 	jail       *work.Jail    // nil: agents are not confined
@@ -248,6 +249,7 @@ func (v *Service) readiness() []web.Check {
 		{Name: "git", Ping: func(ctx context.Context) error { _, err := v.Git.Version(ctx); return err }},
 		{Name: "tracker", Warning: true, Ping: v.identity.missing},
 		{Name: "board", Warning: true, Ping: v.boards.incomplete},
+		{Name: "registry", Warning: true, Ping: v.stranded.warning},
 		{Name: "lanes", Warning: true, Ping: v.Engine.Reachable},
 		{Name: "jail", Warning: true, Ping: func(context.Context) error { return v.unconfined }},
 	}
@@ -311,6 +313,7 @@ func (v *Service) Run(ctx context.Context, l, hooks net.Listener) error {
 	g.Go("engine", v.Engine.Run)
 	g.Go("identify", v.identify)
 	g.Go("boards", v.boards.watch)
+	g.Go("stranded", v.watchStranded)
 	g.Go("let go", func(ctx context.Context) {
 		v.persist(ctx, "let go of what features held", v.letGo, func(error) {})
 	})

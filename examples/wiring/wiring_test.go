@@ -58,18 +58,18 @@ func Example() {
 
 func TestMoney(t *testing.T) {
 	for text, want := range map[string]string{
-		"ORCH_BUDGET_TASK_USD=5":                                             "",
-		"ORCH_BUDGET_TASK_USD=1.00":                                          "",
-		"ORCH_BUDGET_TASK_USD=0.999999":                                      "ORCH_BUDGET_TASK_USD is less than ORCH_BUDGET_RUN_USD",
-		"ORCH_BUDGET_REPO_DAY_USD=0.5":                                       "ORCH_BUDGET_REPO_DAY_USD is less than",
-		"ORCH_BUDGET_REPO_DAY_USD=-5":                                        `ORCH_BUDGET_REPO_DAY_USD: "-5", want an amount in dollars`,
-		"ORCH_BUDGET_TASK_USD=1e3":                                           "ORCH_BUDGET_TASK_USD",
-		"ORCH_BUDGET_TASK_USD=1.1234567":                                     "ORCH_BUDGET_TASK_USD",
-		"ORCH_BUDGET_RUN_USD=0":                                              "ORCH_BUDGET_RUN_USD is 0",
-		"ORCH_AGENT_PRICES=gpt-5=1.25/10/0.125/0,llama3:8b=0/0/0/0":          "",
-		"ORCH_AGENT_PRICES=gpt-5=1.25/10":                                    `ORCH_AGENT_PRICES: "gpt-5=1.25/10", want model=input/output`,
-		"ORCH_AGENT_PRICES=gpt-5=1.25/10/free/0":                             "ORCH_AGENT_PRICES",
-		"ORCH_BUDGET_RUN_USD=0.25 ORCH_BUDGET_TASK_USD=0.25": "",
+		"ORCH_BUDGET_TASK_USD=5":                                    "",
+		"ORCH_BUDGET_TASK_USD=1.00":                                 "",
+		"ORCH_BUDGET_TASK_USD=0.999999":                             "ORCH_BUDGET_TASK_USD is less than ORCH_BUDGET_RUN_USD",
+		"ORCH_BUDGET_REPO_DAY_USD=0.5":                              "ORCH_BUDGET_REPO_DAY_USD is less than",
+		"ORCH_BUDGET_REPO_DAY_USD=-5":                               `ORCH_BUDGET_REPO_DAY_USD: "-5", want an amount in dollars`,
+		"ORCH_BUDGET_TASK_USD=1e3":                                  "ORCH_BUDGET_TASK_USD",
+		"ORCH_BUDGET_TASK_USD=1.1234567":                            "ORCH_BUDGET_TASK_USD",
+		"ORCH_BUDGET_RUN_USD=0":                                     "ORCH_BUDGET_RUN_USD is 0",
+		"ORCH_AGENT_PRICES=gpt-5=1.25/10/0.125/0,llama3:8b=0/0/0/0": "",
+		"ORCH_AGENT_PRICES=gpt-5=1.25/10":                           `ORCH_AGENT_PRICES: "gpt-5=1.25/10", want model=input/output`,
+		"ORCH_AGENT_PRICES=gpt-5=1.25/10/free/0":                    "ORCH_AGENT_PRICES",
+		"ORCH_BUDGET_RUN_USD=0.25 ORCH_BUDGET_TASK_USD=0.25":        "",
 	} {
 		_, err := wiring.Load(strings.Fields(text))
 		if want == "" {

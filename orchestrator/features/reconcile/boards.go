@@ -124,6 +124,9 @@ func (r *Reconciler) missed(ctx context.Context, e *orchestrator.Engine, item tr
 	if t.State.Stage.Terminal() || item.StatusName == columns[t.State.Set] {
 		return false, nil
 	}
+	if _, known := e.Projects.ByRepo(t.Repo); !known && item.Status != stage.StatusStop {
+		return false, nil // nothing can be done of it now
+	}
 	if item.Status == stage.StatusStop && t.State.Acted == stage.StatusStop {
 		return false, nil
 	}
