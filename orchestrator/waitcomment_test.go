@@ -46,17 +46,20 @@ func TestWaitComment(t *testing.T) {
 			r.move(appProject, item, stage.StatusToAnalyse)
 			r.settle(time.Second)
 		}
+		before := func(item string) string {
+			return "Waits for a place: one task at a time in acme/app, and " + r.task(item).WorkItemID + " is before it."
+		}
 		r.settle(45 * time.Second)
 		require.Empty(r, r.waits(two), "short waits are not worth a comment")
 		r.settle(5 * time.Minute)
 		require.Empty(r, r.waits(one), "it waits for a person, which its column says")
-		require.Equal(r, []string{"Waits for " + r.task(one).WorkItemID + " to be done."}, r.waits(two))
-		require.Equal(r, []string{"Waits for " + r.task(two).WorkItemID + " to be done."}, r.waits(three))
+		require.Equal(r, []string{before(one)}, r.waits(two))
+		require.Equal(r, []string{before(two)}, r.waits(three))
 
 		r.move(appProject, two, stage.StatusStop)
 		r.settle(3 * time.Minute)
 		require.Equal(r, []string{"Waits no more: the task is cancelled."}, r.waits(two))
-		require.Equal(r, []string{"Waits for " + r.task(one).WorkItemID + " to be done."}, r.waits(three), "the same comment")
+		require.Equal(r, []string{before(one)}, r.waits(three), "the same comment")
 
 		r.shutdown()
 		r.start()

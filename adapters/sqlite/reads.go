@@ -108,11 +108,11 @@ func (d *DB) Holds(ctx context.Context) ([]queue.Hold, error) {
 
 // HoldsIn implements queue.HoldFinder.
 func (d *DB) HoldsIn(ctx context.Context, from, before string, limit int) ([]queue.Hold, error) {
-	rows, err := d.read.QueryContext(ctx, holdsInQuery, text(from), text(before), limit)
+	rows, err := d.query(ctx, holdsInQuery, text(from), text(before), limit)
 	return scanHolds(rows, err)
 }
 
-const holdsInQuery = "select subject, name, reason, since from holds where subject >= ? and subject < ? order by subject, name limit ?"
+const holdsInQuery = "select subject, name, reason, since from holds where subject >= ? and subject < ? order by subject, name limit +?"
 
 // heldSubjects is what holds the subjects of some jobs: of all that is held, they
 // name little.

@@ -115,7 +115,7 @@ func TestFeaturesDocument(t *testing.T) {
 			require.Equal(t, strings.TrimSpace(cells[3]), defaults[name], name)
 		}
 	}
-	require.Equal(t, 10, rows)
+	require.Equal(t, 11, rows)
 	sources := ""
 	for _, pattern := range []string{"*_test.go", "../../orchestrator/*_test.go"} {
 		files, err := filepath.Glob(pattern)

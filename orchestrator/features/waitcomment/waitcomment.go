@@ -196,5 +196,8 @@ func Text(r queue.Reason) string {
 			return "Waits for " + number.ReplaceAllString(names, "") + " to be done."
 		}
 	}
+	if what, ok := strings.CutPrefix(reason, "waits for "); ok {
+		return "Waits for " + number.ReplaceAllString(what, "") + "."
+	}
 	return "Waits: " + strings.TrimSuffix(reason, ".") + "."
 }
