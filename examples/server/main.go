@@ -192,6 +192,11 @@ func (c validateCmd) Run(s *streams) error {
 		}
 	}
 	fmt.Fprintf(s.out, "%s: %d projects; %d transitions\n", settings.Projects, len(registry.Projects.All()), len(p.Edges))
+	for _, one := range wiring.List(wiring.Environ()) {
+		if one.Secret && one.Value != "" {
+			fmt.Fprintf(s.out, "%s: from %s\n", one.Name, one.Origin)
+		}
+	}
 	_, err = settings.HookSecrets(registry, os.Getenv)
 	return errors.Join(settings.NeedsToServe(), settings.CheckRepos(registry.Projects), err)
 }

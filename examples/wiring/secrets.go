@@ -24,8 +24,8 @@ func long(value string) error {
 type HookSecrets struct{ Tracker, Host signature.Secrets }
 
 // HookSecrets gathers the secrets of webhooks: the common ones, and those that the
-// registry names for a project, read with getenv. An error names each variable that is
-// missing or too short.
+// registry names for a project, read with getenv or from files that it names. An error
+// names each variable that is missing or too short.
 func (s Settings) HookSecrets(r projectfile.Registry, getenv func(string) string) (out HookSecrets, err error) {
 	var err1, err2 error
 	out.Tracker, err1 = s.hookSecrets(r, getenv, "PLANE_WEBHOOK_SECRET", []string{s.PlaneSecret, s.PlaneSecretOld}, func(h projectfile.HookSecrets) []string { return h.Tracker })
@@ -42,8 +42,10 @@ func (s Settings) hookSecrets(r projectfile.Registry, getenv func(string) string
 		own := names(r.HookSecrets[p.Repo])
 		lacking = lacking || len(own) == 0
 		for _, name := range own {
-			value := getenv(name)
+			value, _, unread := findSecret(getenv, name)
 			switch err := long(value); {
+			case unread != nil:
+				errs = append(errs, unread)
 			case strings.HasPrefix(name, Prefix):
 				errs = append(errs, fmt.Errorf("%s names %s for %s: names that begin with %s are settings; give the variable another name", s.Projects, name, p.Repo, Prefix))
 			case value == "":

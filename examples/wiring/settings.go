@@ -4,6 +4,7 @@
 package wiring
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -151,10 +152,13 @@ func (g *graces) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Load reads the settings of an environment (as from os.Environ). An error
-// names every variable that is wrong.
+// Load reads the settings of an environment (as from os.Environ), and secrets from the
+// files that it names. An error names every variable that is wrong.
 func Load(environ []string) (Settings, error) {
 	have := env.ToMap(environ)
+	if _, err := fillSecrets(have); err != nil {
+		return Settings{}, err
+	}
 	s, err := env.ParseAsWithOptions[Settings](env.Options{Environment: have, Prefix: Prefix})
 	if err != nil {
 		return s, errors.Join(wrongVariables(err, have), unknown(environ))
@@ -281,12 +285,14 @@ func (s Settings) states() map[stage.Status]string {
 // Setting is one line of a listing.
 type Setting struct {
 	Name, Value, Default, Origin, Doc string
+	Secret                            bool
 }
 
 // List shows every setting with its value, default and origin. Secrets are
-// masked.
+// masked; those whose files cannot be read have an origin and no value.
 func List(environ []string) []Setting {
 	have := env.ToMap(environ)
+	origins, _ := fillSecrets(have) // Load says what is wrong
 	var out []Setting
 	t := reflect.TypeFor[Settings]()
 	for i := range t.NumField() {
@@ -294,9 +300,9 @@ func List(environ []string) []Setting {
 		s := Setting{Name: Prefix + tag.Get("env"), Default: tag.Get("envDefault"), Origin: "default", Doc: tag.Get("doc")}
 		s.Value = s.Default
 		if v, set := have[s.Name]; set {
-			s.Value, s.Origin = v, "environment"
+			s.Value, s.Origin = v, cmp.Or(origins[s.Name], "environment")
 		}
-		if tag.Get("secret") != "" && s.Value != "" {
+		if s.Secret = tag.Get("secret") != ""; s.Secret && s.Value != "" {
 			s.Value = "***"
 		}
 		out = append(out, s)
@@ -310,6 +316,7 @@ func strangers(environ []string) []string {
 	known := map[string]bool{}
 	for _, s := range List(nil) {
 		known[s.Name] = true
+		known[s.Name+fileSuffix] = s.Secret
 	}
 	var out []string
 	for _, pair := range environ {
