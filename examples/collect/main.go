@@ -34,22 +34,23 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
 
 // cli is the command line.
 type cli struct {
-	Region   []string `help:"Collect in this region (repeatable); default: every region that is on."`
-	Source   []string `help:"Collect from this source (repeatable); default: every source that is on. With --file: whose tracks they are, default local."`
-	DryRun   bool     `help:"Ask, read and count, and keep or remove no track."`
-	GC       bool     `name:"gc" help:"Instead of collecting, remove the tracks of sources and regions that are off or not accepted, and those not seen for too long; shows first what goes."`
-	File     []string `sep:"none" help:"Collect from this .gpx file, or from those in this folder (repeatable)."`
-	Data     string   `help:"Data directory of the server." default:"./data" env:"ORCH_DATA_DIR"`
-	Database string   `help:"PostgreSQL of the server." env:"ORCH_DATABASE_URL"`
-	Schema   string   `help:"Schema in it." default:"signalbox" env:"ORCH_DATABASE_SCHEMA"`
-	Sources  string   `help:"Own gps_sources.yaml." env:"ORCH_GPS_SOURCES"`
-	Regions  string   `help:"Own gps_regions.yaml." env:"ORCH_GPS_REGIONS"`
-	Licences string   `help:"Own folder of licence records." env:"ORCH_GPS_LICENCES"`
-	Contact  string   `help:"How sources can reach you: it is sent with every request." env:"ORCH_GPS_CONTACT"`
+	Region   []string      `help:"Collect in this region (repeatable); default: every region that is on."`
+	Source   []string      `help:"Collect from this source (repeatable); default: every source that is on. With --file: whose tracks they are, default local."`
+	DryRun   bool          `help:"Ask, read and count, and keep or remove no track."`
+	GC       bool          `name:"gc" help:"Instead of collecting, remove the tracks of sources and regions that are off or not accepted, and those not seen for too long; shows first what goes."`
+	File     []string      `sep:"none" help:"Collect from this .gpx file, or from those in this folder (repeatable)."`
+	Data     string        `help:"Data directory of the server." default:"./data" env:"ORCH_DATA_DIR"`
+	Database secret.String `help:"PostgreSQL of the server." env:"ORCH_DATABASE_URL"`
+	Schema   string        `help:"Schema in it." default:"signalbox" env:"ORCH_DATABASE_SCHEMA"`
+	Sources  string        `help:"Own gps_sources.yaml." env:"ORCH_GPS_SOURCES"`
+	Regions  string        `help:"Own gps_regions.yaml." env:"ORCH_GPS_REGIONS"`
+	Licences string        `help:"Own folder of licence records." env:"ORCH_GPS_LICENCES"`
+	Contact  string        `help:"How sources can reach you: it is sent with every request." env:"ORCH_GPS_CONTACT"`
 }
 
 // Exit codes.
@@ -177,7 +178,13 @@ func (w *work) choose() error {
 // do opens the store and does the work.
 func (w *work) do(ctx context.Context) (code int, err error) {
 	log := slog.New(slog.NewTextHandler(w.screen, nil))
-	store, done, err := wiring.OpenTracks(ctx, wiring.Settings{DataDir: w.Data, DatabaseURL: w.Database, DatabaseSchema: w.Schema}, log)
+	settings := wiring.Settings{DataDir: w.Data, DatabaseURL: w.Database, DatabaseSchema: w.Schema}
+	if !settings.DatabaseURL.IsSet() {
+		if settings.DatabaseURL, err = wiring.FindSecret(os.Getenv, "DATABASE_URL"); err != nil {
+			return exitFailed, err
+		}
+	}
+	store, done, err := wiring.OpenTracks(ctx, settings, log)
 	if err != nil {
 		return exitFailed, err
 	}

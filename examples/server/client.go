@@ -41,8 +41,8 @@ func (c client) call(method, path string, body, into any) error {
 	if err != nil {
 		return err
 	}
-	if settings.AdminToken != "" && method != http.MethodGet {
-		req.Header.Set("Authorization", "Bearer "+settings.AdminToken)
+	if settings.AdminToken.IsSet() && method != http.MethodGet {
+		req.Header.Set("Authorization", "Bearer "+settings.AdminToken.Reveal())
 	}
 	resp, err := (&http.Client{Timeout: 15 * time.Second}).Do(req)
 	if err != nil {

@@ -48,7 +48,7 @@ type Past interface {
 func (v *Service) openDatabase(ctx context.Context) error {
 	s := v.Settings
 	if s.Shared() {
-		o := postgres.Options{URL: s.DatabaseURL, Schema: s.DatabaseSchema, Log: v.Log}
+		o := postgres.Options{URL: s.DatabaseURL.Reveal(), Schema: s.DatabaseSchema, Log: v.Log}
 		if s.MaxConcurrencyTotal > 0 {
 			o.Bounds = map[string]int{queue.PoolAgents: s.MaxConcurrencyTotal}
 		}
@@ -72,7 +72,7 @@ func (v *Service) openDatabase(ctx context.Context) error {
 }
 
 // Shared reports whether replicas can share the database.
-func (s Settings) Shared() bool { return s.DatabaseURL != "" }
+func (s Settings) Shared() bool { return s.DatabaseURL.IsSet() }
 
 // file is the path of the SQLite file.
 func (s Settings) file() string { return filepath.Join(s.DataDir, "signalbox.db") }
@@ -82,7 +82,7 @@ func (s Settings) Database() string {
 	if !s.Shared() {
 		return "SQLite, " + s.file()
 	}
-	u, err := url.Parse(s.DatabaseURL)
+	u, err := url.Parse(s.DatabaseURL.Reveal())
 	if err != nil {
 		return "PostgreSQL"
 	}
@@ -98,7 +98,7 @@ func (s Settings) checkDatabase() error {
 	if !s.Shared() {
 		return nil
 	}
-	u, err := url.Parse(s.DatabaseURL)
+	u, err := url.Parse(s.DatabaseURL.Reveal())
 	if err != nil {
 		return errors.New("cannot be read as an address: write it as postgres://user@host/name, with special characters of the password escaped")
 	}

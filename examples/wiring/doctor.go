@@ -75,7 +75,7 @@ func Doctor(ctx context.Context, v *Service, w io.Writer) int {
 	} else {
 		d.ok("webhooks", "secrets are set")
 	}
-	if v.Settings.AdminToken == "" {
+	if !v.Settings.AdminToken.IsSet() {
 		d.warn("admin", "ORCH_ADMIN_TOKEN is not set: changing requests are refused")
 	}
 	d.tracks(v)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
 
 // fileSuffix ends the name of the variable that names the file of a secret.
@@ -44,6 +46,13 @@ func findSecret(getenv func(string) string, name string) (value, origin string, 
 		return "", origin, fmt.Errorf("%s cannot be read from the file %s: %w", name, file, err)
 	}
 	return value, origin, nil
+}
+
+// FindSecret reads a setting that is secret, by its name without the prefix, from where Load
+// finds it; empty when it is not set.
+func FindSecret(getenv func(string) string, name string) (secret.String, error) {
+	value, _, err := findSecret(getenv, Prefix+name)
+	return secret.New(value), err
 }
 
 // readSecret reads a file of one line.
@@ -82,12 +91,15 @@ func cause(err error) error {
 func secretNames() (out []string) {
 	t := reflect.TypeFor[Settings]()
 	for i := range t.NumField() {
-		if tag := t.Field(i).Tag; tag.Get("secret") != "" {
-			out = append(out, Prefix+tag.Get("env"))
+		if f := t.Field(i); isSecret(f) {
+			out = append(out, Prefix+f.Tag.Get("env"))
 		}
 	}
 	return out
 }
+
+// isSecret reports whether a field of Settings is secret.
+func isSecret(f reflect.StructField) bool { return f.Type == reflect.TypeFor[secret.String]() }
 
 // fillSecrets puts the secrets that are in files beside the variables of an environment. It
 // returns where each secret comes from, by name.

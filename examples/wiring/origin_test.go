@@ -41,10 +41,10 @@ func TestSecretsFromFiles(t *testing.T) {
 	environ := []string{"ORCH_ADMIN_TOKEN_FILE=" + file, "CREDENTIALS_DIRECTORY=" + dir, "ORCH_GITHUB_TOKEN=github-token", "ORCH_GITHUB_TOKEN_FILE=/nowhere"}
 	s, err := wiring.Load(environ)
 	require.NoError(t, err)
-	require.Equal(t, "token-from-a-file", s.AdminToken)
-	require.Equal(t, "plane-token-of-systemd", s.PlaneToken)
-	require.Equal(t, "github-token", s.GitHubToken)
-	require.Empty(t, s.TelegramToken)
+	require.Equal(t, "token-from-a-file", s.AdminToken.Reveal())
+	require.Equal(t, "plane-token-of-systemd", s.PlaneToken.Reveal())
+	require.Equal(t, "github-token", s.GitHubToken.Reveal())
+	require.False(t, s.TelegramToken.IsSet())
 	require.Empty(t, wiring.Unknown(environ))
 	for name, origin := range map[string]string{
 		"ORCH_ADMIN_TOKEN": "file " + file, "ORCH_PLANE_TOKEN": "credential " + filepath.Join(dir, "orch_plane_token"), "ORCH_GITHUB_TOKEN": "environment",

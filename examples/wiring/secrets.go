@@ -28,8 +28,8 @@ type HookSecrets struct{ Tracker, Host signature.Secrets }
 // names each variable that is missing or too short.
 func (s Settings) HookSecrets(r projectfile.Registry, getenv func(string) string) (out HookSecrets, err error) {
 	var err1, err2 error
-	out.Tracker, err1 = s.hookSecrets(r, getenv, "PLANE_WEBHOOK_SECRET", []string{s.PlaneSecret, s.PlaneSecretOld}, func(h projectfile.HookSecrets) []string { return h.Tracker })
-	out.Host, err2 = s.hookSecrets(r, getenv, "GITHUB_WEBHOOK_SECRET", []string{s.GitHubSecret, s.GitHubSecretOld}, func(h projectfile.HookSecrets) []string { return h.Host })
+	out.Tracker, err1 = s.hookSecrets(r, getenv, "PLANE_WEBHOOK_SECRET", []string{s.PlaneSecret.Reveal(), s.PlaneSecretOld.Reveal()}, func(h projectfile.HookSecrets) []string { return h.Tracker })
+	out.Host, err2 = s.hookSecrets(r, getenv, "GITHUB_WEBHOOK_SECRET", []string{s.GitHubSecret.Reveal(), s.GitHubSecretOld.Reveal()}, func(h projectfile.HookSecrets) []string { return h.Host })
 	return out, errors.Join(err1, err2)
 }
 

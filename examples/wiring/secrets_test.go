@@ -3,6 +3,8 @@ package wiring_test
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
@@ -55,7 +58,7 @@ func TestSecretsOfProjects(t *testing.T) {
 	require.ErrorContains(t, err, "APP_HOOK (webhooks of acme/app) has 5 bytes, want at least 16")
 	require.ErrorContains(t, err, "APP_HOOK_OLD is not set: projects.yaml names it for the webhooks of acme/app")
 
-	s.GitHubSecret, s.PlaneSecret = "", ""
+	s.GitHubSecret, s.PlaneSecret = secret.String{}, secret.String{}
 	_, err = s.HookSecrets(r, func(string) string { return strings.Repeat("x", 16) })
 	require.ErrorContains(t, err, "ORCH_GITHUB_WEBHOOK_SECRET is not set", "acme/two has none of its own")
 	r, err = projectfile.Parse("projects.yaml", []byte(projects[:strings.Index(projects, "  - {tracker_project: p2")]))
@@ -73,4 +76,24 @@ func speaks(s signature.Secrets, secret string) (out [2]bool) {
 	c := s.Check(mac.Sum(nil))
 	_, _ = c.Write([]byte("body"))
 	return [2]bool{c.SpeaksFor("acme/app"), c.SpeaksFor("acme/two")}
+}
+
+// Settings can be printed: what is secret in them does not show.
+func TestSettingsPrintNoSecret(t *testing.T) {
+	t.Parallel()
+	var environ []string
+	for _, s := range wiring.List(nil) {
+		if s.Secret {
+			environ = append(environ, s.Name+"=postgres://canary-of-the-settings/n")
+		}
+	}
+	require.Greater(t, len(environ), 10)
+	s, err := wiring.Load(append(environ, "ORCH_TELEGRAM_CHAT_ID=1"))
+	require.NoError(t, err)
+	require.Equal(t, "postgres://canary-of-the-settings/n", s.StreamToken.Reveal())
+	body, err := json.Marshal(s)
+	require.NoError(t, err)
+	for _, text := range []string{fmt.Sprintf("%v %+v %#v", s, &s, s), string(body)} {
+		require.NotContains(t, text, "canary")
+	}
 }

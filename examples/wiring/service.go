@@ -135,19 +135,19 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 		return err
 	}
 	v.Plane, err = plane.New(plane.Options{
-		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.PlaneToken, RoleTokens: s.roleTokens(), Secrets: secrets.Tracker,
+		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.PlaneToken.Reveal(), RoleTokens: s.roleTokens(), Secrets: secrets.Tracker,
 		Insecure: s.InsecureWebhooks, States: s.states(), HTTPClient: s.client(), Log: v.Log,
 	})
 	if err != nil {
 		return err
 	}
 	v.boards = &boards{Board: v.Plane, projects: v.Registry.Projects, log: v.Log, lacking: map[string]string{}, seen: map[string]map[stage.Status]string{}}
-	v.GitHub, err = github.New(github.Options{BaseURL: s.GitHubURL, Token: s.GitHubToken, Secrets: secrets.Host, Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
+	v.GitHub, err = github.New(github.Options{BaseURL: s.GitHubURL, Token: s.GitHubToken.Reveal(), Secrets: secrets.Host, Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
 	if err != nil {
 		return err
 	}
-	if s.TelegramToken != "" {
-		if v.Telegram, err = telegram.New(telegram.Options{Token: s.TelegramToken, ChatID: s.TelegramChat, BaseURL: s.TelegramURL, HTTPClient: s.client(), Log: v.Log}); err != nil {
+	if s.TelegramToken.IsSet() {
+		if v.Telegram, err = telegram.New(telegram.Options{Token: s.TelegramToken.Reveal(), ChatID: s.TelegramChat, BaseURL: s.TelegramURL, HTTPClient: s.client(), Log: v.Log}); err != nil {
 			return err
 		}
 	}
@@ -155,7 +155,7 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 		return err
 	}
 	v.Git, err = gitcli.New(ctx, gitcli.Options{
-		Root: filepath.Join(s.DataDir, "git"), Tokens: map[string]string{s.CloneBase: s.GitHubToken}, Timeout: s.GitTimeout, Shared: s.Shared(),
+		Root: filepath.Join(s.DataDir, "git"), Tokens: map[string]string{s.CloneBase: s.GitHubToken.Reveal()}, Timeout: s.GitTimeout, Shared: s.Shared(),
 		Shim: append(slices.Clone(program), "check-shim"), Jail: v.jail, Log: v.Log,
 	})
 	if err != nil {
@@ -219,14 +219,14 @@ func (v *Service) engine() (err error) {
 		return err
 	}
 	pages, err := dashboard.Handler(dashboard.Options{
-		Engine: v.Engine, History: v.DB, AdminToken: s.AdminToken, Guesses: &v.guesses, Stop: s.StopStatus, Unfreeze: v.unfreeze(), Logs: v.Agents,
+		Engine: v.Engine, History: v.DB, AdminToken: s.AdminToken.Reveal(), Guesses: &v.guesses, Stop: s.StopStatus, Unfreeze: v.unfreeze(), Logs: v.Agents,
 		Links: s.Links, Warnings: v.warnings, Done: v.stopping, Log: v.Log,
 	})
 	if err != nil {
 		return err
 	}
 	opt := web.Options{
-		Engine: v.Engine, Tracker: v.Plane, Host: v.GitHub, TrackerSource: trackerSource, HostSource: "github", AdminToken: s.AdminToken, Guesses: &v.guesses,
+		Engine: v.Engine, Tracker: v.Plane, Host: v.GitHub, TrackerSource: trackerSource, HostSource: "github", AdminToken: s.AdminToken.Reveal(), Guesses: &v.guesses,
 		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(),
 		Dashboard: pages, Hosts: s.hosts(), Done: v.stopping,
 	}

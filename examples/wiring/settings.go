@@ -19,6 +19,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -28,7 +29,7 @@ const Prefix = "ORCH_"
 // Settings is everything that can be set, read once from the environment.
 type Settings struct {
 	DataDir        string         `env:"DATA_DIR" envDefault:"./data" doc:"database, worktrees and agent logs"`
-	DatabaseURL    string         `env:"DATABASE_URL" secret:"yes" doc:"postgres://… = PostgreSQL, for one or more replicas; unset: an SQLite file in the data directory"`
+	DatabaseURL    secret.String  `env:"DATABASE_URL" doc:"postgres://… = PostgreSQL, for one or more replicas; unset: an SQLite file in the data directory"`
 	DatabaseSchema string         `env:"DATABASE_SCHEMA" envDefault:"signalbox" doc:"of the tables in PostgreSQL"`
 	Listen         string         `env:"LISTEN" envDefault:"127.0.0.1:8080" doc:"address of the HTTP server"`
 	Hosts          []string       `env:"HOSTS" doc:"names that browsers and clients may reach the server by, beside localhost and IP addresses; *: any"`
@@ -36,7 +37,7 @@ type Settings struct {
 	Proxies        []netip.Prefix `env:"TRUSTED_PROXIES" doc:"networks of proxies whose X-Forwarded-For says who sends, as 127.0.0.1/32,…; limits hold for each sender"`
 	Links          links          `env:"LINKS" doc:"further entries of the dashboard's navigation, as name=address,…"`
 	Projects       string         `env:"PROJECTS" envDefault:"projects.yaml" doc:"the project registry"`
-	AdminToken     string         `env:"ADMIN_TOKEN" secret:"yes" doc:"for changing requests, at least 16 bytes (openssl rand -hex 32); unset: they are refused"`
+	AdminToken     secret.String  `env:"ADMIN_TOKEN" doc:"for changing requests, at least 16 bytes (openssl rand -hex 32); unset: they are refused"`
 	LogLevel       string         `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
 	LogFormat      string         `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
 
@@ -95,27 +96,27 @@ type Settings struct {
 	KeepLogs            span            `env:"KEEP_LOGS" envDefault:"30d" doc:"how long agents' logs are kept, once their task has ended; 0: for ever"`
 	KeepLeft            span            `env:"KEEP_LEFT" envDefault:"90d" doc:"how long is kept what attempts have left uncommitted, once their task has ended; 0: for ever"`
 
-	PlaneURL       string `env:"PLANE_URL" doc:"address of Plane"`
-	PlaneWorkspace string `env:"PLANE_WORKSPACE" doc:"slug of the workspace"`
-	PlaneToken     string `env:"PLANE_TOKEN" secret:"yes" doc:"shared API token"`
-	PlaneSecret    string `env:"PLANE_WEBHOOK_SECRET" secret:"yes" doc:"of Plane's webhook, at least 16 bytes; of projects that have none of their own"`
-	PlaneSecretOld string `env:"PLANE_WEBHOOK_SECRET_OLD" secret:"yes" doc:"is valid too, while the secret is replaced"`
+	PlaneURL       string        `env:"PLANE_URL" doc:"address of Plane"`
+	PlaneWorkspace string        `env:"PLANE_WORKSPACE" doc:"slug of the workspace"`
+	PlaneToken     secret.String `env:"PLANE_TOKEN" doc:"shared API token"`
+	PlaneSecret    secret.String `env:"PLANE_WEBHOOK_SECRET" doc:"of Plane's webhook, at least 16 bytes; of projects that have none of their own"`
+	PlaneSecretOld secret.String `env:"PLANE_WEBHOOK_SECRET_OLD" doc:"is valid too, while the secret is replaced"`
 
 	PlaneStates map[string]string `env:"PLANE_STATES" doc:"ids of columns, as key:id,…, for when a project's cannot be read; never Confirm Deploy"`
 
-	AnalystToken   string `env:"PLANE_TOKEN_ANALYST" secret:"yes" doc:"comments of the analyst; unset: the shared token"`
-	ArchitectToken string `env:"PLANE_TOKEN_ARCHITECT" secret:"yes" doc:"comments of the architect"`
-	DeveloperToken string `env:"PLANE_TOKEN_DEVELOPER" secret:"yes" doc:"comments of the developer"`
-	ReviewerToken  string `env:"PLANE_TOKEN_REVIEWER" secret:"yes" doc:"comments of the reviewer"`
-	TesterToken    string `env:"PLANE_TOKEN_TESTER" secret:"yes" doc:"comments of the tester"`
-	DeployerToken  string `env:"PLANE_TOKEN_DEPLOYER" secret:"yes" doc:"comments of the deployer"`
-	StreamToken    string `env:"PLANE_TOKEN_STREAM" secret:"yes" doc:"comments about stage changes"`
+	AnalystToken   secret.String `env:"PLANE_TOKEN_ANALYST" doc:"comments of the analyst; unset: the shared token"`
+	ArchitectToken secret.String `env:"PLANE_TOKEN_ARCHITECT" doc:"comments of the architect"`
+	DeveloperToken secret.String `env:"PLANE_TOKEN_DEVELOPER" doc:"comments of the developer"`
+	ReviewerToken  secret.String `env:"PLANE_TOKEN_REVIEWER" doc:"comments of the reviewer"`
+	TesterToken    secret.String `env:"PLANE_TOKEN_TESTER" doc:"comments of the tester"`
+	DeployerToken  secret.String `env:"PLANE_TOKEN_DEPLOYER" doc:"comments of the deployer"`
+	StreamToken    secret.String `env:"PLANE_TOKEN_STREAM" doc:"comments about stage changes"`
 
-	GitHubURL       string `env:"GITHUB_URL" doc:"address of the REST API; unset: GitHub's own"`
-	GitHubToken     string `env:"GITHUB_TOKEN" secret:"yes" doc:"API token"`
-	GitHubSecret    string `env:"GITHUB_WEBHOOK_SECRET" secret:"yes" doc:"of GitHub's webhooks, at least 16 bytes (openssl rand -hex 32); of projects that have none of their own"`
-	GitHubSecretOld string `env:"GITHUB_WEBHOOK_SECRET_OLD" secret:"yes" doc:"is valid too, while the secret is replaced"`
-	CloneBase       string `env:"GITHUB_CLONE_BASE" envDefault:"https://github.com/" doc:"clone URLs that begin so are cloned with the API token"`
+	GitHubURL       string        `env:"GITHUB_URL" doc:"address of the REST API; unset: GitHub's own"`
+	GitHubToken     secret.String `env:"GITHUB_TOKEN" doc:"API token"`
+	GitHubSecret    secret.String `env:"GITHUB_WEBHOOK_SECRET" doc:"of GitHub's webhooks, at least 16 bytes (openssl rand -hex 32); of projects that have none of their own"`
+	GitHubSecretOld secret.String `env:"GITHUB_WEBHOOK_SECRET_OLD" doc:"is valid too, while the secret is replaced"`
+	CloneBase       string        `env:"GITHUB_CLONE_BASE" envDefault:"https://github.com/" doc:"clone URLs that begin so are cloned with the API token"`
 
 	GPSTracks     bool          `env:"GPS_TRACKS_ENABLED" envDefault:"true" doc:"public GPS tracks are served below /api/gps-tracks"`
 	GPSSources    string        `env:"GPS_SOURCES" doc:"own gps_sources.yaml; unset: what is built in"`
@@ -130,9 +131,9 @@ type Settings struct {
 
 	InsecureWebhooks bool `env:"INSECURE_WEBHOOKS" envDefault:"false" doc:"take webhooks without a secret"`
 
-	TelegramToken string `env:"TELEGRAM_TOKEN" secret:"yes" doc:"of the bot; unset: notices are only logged"`
-	TelegramChat  string `env:"TELEGRAM_CHAT_ID" doc:"of the chat"`
-	TelegramURL   string `env:"TELEGRAM_URL" doc:"address of the Bot API; unset: Telegram's own"`
+	TelegramToken secret.String `env:"TELEGRAM_TOKEN" doc:"of the bot; unset: notices are only logged"`
+	TelegramChat  string        `env:"TELEGRAM_CHAT_ID" doc:"of the chat"`
+	TelegramURL   string        `env:"TELEGRAM_URL" doc:"address of the Bot API; unset: Telegram's own"`
 }
 
 // graces are spans by stage.
@@ -226,11 +227,11 @@ func (s Settings) check() error {
 			wrong(name, "is less than ORCH_BUDGET_RUN_USD, what one run is taken to cost: no agent would ever start; raise it, or lower the other")
 		}
 	}
-	for name, secret := range map[string]string{
+	for name, value := range map[string]secret.String{
 		"ADMIN_TOKEN": s.AdminToken, "PLANE_WEBHOOK_SECRET": s.PlaneSecret, "PLANE_WEBHOOK_SECRET_OLD": s.PlaneSecretOld,
 		"GITHUB_WEBHOOK_SECRET": s.GitHubSecret, "GITHUB_WEBHOOK_SECRET_OLD": s.GitHubSecretOld,
 	} {
-		if err := long(secret); secret != "" && err != nil {
+		if err := long(value.Reveal()); value.IsSet() && err != nil {
 			wrong(name, "%w", err)
 		}
 	}
@@ -242,7 +243,7 @@ func (s Settings) check() error {
 			wrong("PLANE_STATES", "names the status %q, which does not exist", key)
 		}
 	}
-	if (s.TelegramToken == "") != (s.TelegramChat == "") {
+	if s.TelegramToken.IsSet() != (s.TelegramChat != "") {
 		wrong("TELEGRAM_CHAT_ID", "and ORCH_TELEGRAM_TOKEN must be set together")
 	}
 	if _, ok := logLevels()[s.LogLevel]; !ok {
@@ -258,7 +259,7 @@ func (s Settings) check() error {
 func (s Settings) NeedsToServe() error {
 	var errs []error
 	for name, value := range map[string]string{
-		"PLANE_URL": s.PlaneURL, "PLANE_WORKSPACE": s.PlaneWorkspace, "PLANE_TOKEN": s.PlaneToken, "GITHUB_TOKEN": s.GitHubToken,
+		"PLANE_URL": s.PlaneURL, "PLANE_WORKSPACE": s.PlaneWorkspace, "PLANE_TOKEN": s.PlaneToken.Reveal(), "GITHUB_TOKEN": s.GitHubToken.Reveal(),
 	} {
 		if value == "" {
 			errs = append(errs, fmt.Errorf("%s%s is not set", Prefix, name))
@@ -269,8 +270,8 @@ func (s Settings) NeedsToServe() error {
 
 func (s Settings) roleTokens() map[stage.Role]string {
 	return map[stage.Role]string{
-		stage.Analyst: s.AnalystToken, stage.Architect: s.ArchitectToken, stage.Developer: s.DeveloperToken, stage.Reviewer: s.ReviewerToken,
-		stage.Tester: s.TesterToken, stage.Deployer: s.DeployerToken, stage.Stream: s.StreamToken,
+		stage.Analyst: s.AnalystToken.Reveal(), stage.Architect: s.ArchitectToken.Reveal(), stage.Developer: s.DeveloperToken.Reveal(), stage.Reviewer: s.ReviewerToken.Reveal(),
+		stage.Tester: s.TesterToken.Reveal(), stage.Deployer: s.DeployerToken.Reveal(), stage.Stream: s.StreamToken.Reveal(),
 	}
 }
 
@@ -302,7 +303,7 @@ func List(environ []string) []Setting {
 		if v, set := have[s.Name]; set {
 			s.Value, s.Origin = v, cmp.Or(origins[s.Name], "environment")
 		}
-		if s.Secret = tag.Get("secret") != ""; s.Secret && s.Value != "" {
+		if s.Secret = isSecret(t.Field(i)); s.Secret && s.Value != "" {
 			s.Value = "***"
 		}
 		out = append(out, s)

@@ -53,7 +53,7 @@ func OpenTracks(ctx context.Context, s Settings, log *slog.Logger) (store TrackS
 		if err := s.checkDatabase(); err != nil {
 			return nil, nil, fmt.Errorf("%sDATABASE_URL %w", Prefix, err)
 		}
-		if db, err = postgres.Open(ctx, postgres.Options{URL: s.DatabaseURL, Schema: s.DatabaseSchema, Log: log}); err != nil {
+		if db, err = postgres.Open(ctx, postgres.Options{URL: s.DatabaseURL.Reveal(), Schema: s.DatabaseSchema, Log: log}); err != nil {
 			return nil, nil, fmt.Errorf("%sDATABASE_URL: %w", Prefix, err)
 		}
 	} else if db, err = sqlite.Open(ctx, sqlite.Options{Path: s.file(), Log: log}); err != nil {
@@ -98,7 +98,7 @@ func (v *Service) tracks(ctx context.Context) error {
 		return err
 	}
 	l.Handler, err = trackhttp.New(trackhttp.Options{
-		Store: store, Tiles: store, Runs: store, Sources: l.Sources, Prefix: tracksPath, BaseURL: s.GPSBaseURL, ClearToken: s.AdminToken,
+		Store: store, Tiles: store, Runs: store, Sources: l.Sources, Prefix: tracksPath, BaseURL: s.GPSBaseURL, ClearToken: s.AdminToken.Reveal(),
 		AllowOrigins: s.GPSOrigins, TileMaxAge: s.GPSTileMaxAge, CacheTiles: s.GPSCacheTiles, Log: v.Log,
 	})
 	if err != nil {
@@ -112,11 +112,11 @@ func (v *Service) tracks(ctx context.Context) error {
 func (v *Service) throttle(layer http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, given, sent := strings.Cut(r.Header.Get("Authorization"), " ")
-		if !sent || v.Settings.AdminToken == "" {
+		if !sent || !v.Settings.AdminToken.IsSet() {
 			layer.ServeHTTP(w, r)
 			return
 		}
-		sum, want := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(v.Settings.AdminToken))
+		sum, want := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(v.Settings.AdminToken.Reveal()))
 		_, wait := v.guesses.Try(limit.Sender(r), time.Now(), func() bool { return subtle.ConstantTimeCompare(sum[:], want[:]) == 1 })
 		if wait > 0 {
 			w.Header().Set("Retry-After", limit.RetryAfter(wait))

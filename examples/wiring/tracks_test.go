@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
 
 func get(t *testing.T, v *wiring.Service, path string) *httptest.ResponseRecorder {
@@ -62,7 +63,7 @@ func TestTracksShared(t *testing.T) {
 	require.NoError(t, v.Tracks.Refresh(t.Context()))
 	require.Equal(t, http.StatusOK, get(t, v, "/api/gps-tracks/tiles/5/16/11.mvt").Code)
 	require.Contains(t, get(t, v, "/api/gps-tracks?bbox=5,44,15,48").Body.String(), `"numberReturned":40`)
-	_, _, err = wiring.OpenTracks(t.Context(), wiring.Settings{DatabaseURL: "mysql://u:hidden@h/n"}, slog.New(slog.DiscardHandler))
+	_, _, err = wiring.OpenTracks(t.Context(), wiring.Settings{DatabaseURL: secret.New("mysql://u:hidden@h/n")}, slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, err, "ORCH_DATABASE_URL begins with")
 }
 

@@ -37,7 +37,7 @@ func plan() []room {
 		{"gpstracks/tile", 1, nil}, {"gpstracks/gpx", 1, nil}, {"gpstracks/web", 1, nil},
 		{"gpstracks/memtracks", 2, nil}, {"gpstracks/trackhttp", 2, nil}, {"gpstracks/collect", 2, nil},
 		{"githost", 1, nil}, {"tracker", 1, nil}, {"messenger", 1, nil}, {"queue", 1, nil},
-		{"queue/lease", 1, nil}, {"orchestrator/work", 1, nil},
+		{"queue/lease", 1, nil}, {"orchestrator/work", 1, nil}, {"orchestrator/secret", 1, nil},
 		{"gates", 1, []string{"githost"}},
 		{"queue/memqueue", 2, nil}, {"queue/lease/memlease", 2, nil}, {"tracker/memtracker", 2, nil}, {"githost/memhost", 2, nil},
 		{"messenger/memmessenger", 2, nil}, {"gates/checks", 2, nil}, {"gates/fixture", 2, nil}, {"orchestrator/work/memwork", 2, nil},
