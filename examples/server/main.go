@@ -97,14 +97,14 @@ type serveCmd struct{}
 
 // Run serves until INT or TERM.
 func (serveCmd) Run(s *streams) error {
+	if err := hideSecrets(); err != nil {
+		return fmt.Errorf("the secrets of the service cannot be hidden from its agents: %w", err)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	settings, err := load()
 	if err != nil {
 		return err
-	}
-	if err := hideMemory(); err != nil {
-		return fmt.Errorf("the memory of the service cannot be hidden from its agents: %w", err)
 	}
 	service, err := wiring.Open(ctx, settings, itself(), settings.Logger(s.err))
 	if err != nil {

@@ -2,5 +2,6 @@
 
 package main
 
-// hideMemory does nothing where the system has no such switch.
-func hideMemory() error { return nil }
+// hideSecrets does nothing where the system shows no process's environment to others by a
+// file; agents do not run there either.
+func hideSecrets() error { return nil }
