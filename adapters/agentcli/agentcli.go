@@ -35,6 +35,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -52,6 +53,7 @@ type Options struct {
 	EnvAllow  []string          // names of our environment that agents see, "X_*" for a prefix; nil = DefaultEnv
 	Shim      []string          // argv that ends in RunShim, e.g. /proc/self/exe agent-shim
 	Prices    map[string]Price  // of models, for tools that report no cost
+	Hidden    *secret.Redactor  // replaces secrets in what agents print and report; nil = credentials of our environment
 	Log       *slog.Logger      // nil discards
 	Now       func() time.Time  // of the times in results; nil = time.Now
 }
@@ -118,6 +120,9 @@ func (o *Options) fill() {
 	if o.EnvAllow == nil {
 		o.EnvAllow = DefaultEnv()
 	}
+	if o.Hidden == nil {
+		o.Hidden = secret.NewRedactor(secret.Credentials(os.Environ())...)
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -181,7 +186,7 @@ func (r *Runner) run(ctx context.Context, c work.Command) work.Result {
 	// Nothing may outlive the run, whatever became of the shim.
 	err = errors.Join(err, r.sweep(context.WithoutCancel(ctx), e.record))
 	if err != nil {
-		return broken(fmt.Errorf("agentcli: %w", err))
+		return broken(r.opt.Hidden.Error(fmt.Errorf("agentcli: %w", err)))
 	}
 	return r.judge(e, end)
 }
@@ -218,7 +223,7 @@ func (r *Runner) prepare(c work.Command) (execution, error) {
 	e.record = filepath.Join(r.opt.StateDir, fmt.Sprintf("%d.%d.%d.json", c.TaskID, c.Run, c.Attempt))
 	e.home = r.homeOf(e.record)
 	e.env = r.environment(e, token)
-	return e, record{TaskID: c.TaskID, Token: token, Dir: e.Dir, Boot: bootID()}.write(e.record)
+	return e, record{TaskID: c.TaskID, Token: token, Dir: e.Dir, Boot: bootID(), Log: e.log}.write(e.record)
 }
 
 // workingDir checks a command's directory and gives its real name, which is what

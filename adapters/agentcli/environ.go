@@ -75,22 +75,3 @@ func allowed(list []string, name string) bool {
 		return isPrefix && strings.HasPrefix(name, prefix) || a == name
 	})
 }
-
-// secrets replaces the values of variables that hold credentials: an agent's
-// words go to places that more people read than the service's environment.
-func secrets(env map[string]string) *strings.Replacer {
-	var values []string
-	for name, value := range env {
-		if len(value) >= 8 && slices.ContainsFunc([]string{"KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH", "CREDENTIAL", "PROXY"},
-			func(word string) bool { return strings.Contains(name, word) }) {
-			values = append(values, value)
-		}
-	}
-	// The longest first: one may be the beginning of another.
-	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
-	var replace []string
-	for _, v := range values {
-		replace = append(replace, v, "***")
-	}
-	return strings.NewReplacer(replace...)
-}

@@ -2,6 +2,7 @@ package agentcli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +15,7 @@ import (
 // The output of an agent goes straight to a file: tools that end with a buffered
 // pipe have lost their last words. While it runs the middle of a long file is
 // given back to the file system (trim); afterwards the file is cut down to its
-// first and its last half (shrink).
+// first and its last half (shrink), and secrets in it are replaced.
 
 // baseName begins the names of a run's files in the directory of its task.
 func baseName(c work.Command) string {
@@ -36,7 +37,31 @@ func (r *Runner) OpenLog(_ context.Context, n work.LogName) (io.ReadSeekCloser, 
 	if err != nil {
 		return nil, err // not the nil file in an interface
 	}
-	return f, nil
+	return r.opt.Hidden.Reader(f), nil
+}
+
+// tidy cuts the logs of a run that has ended to what is kept, and replaces secrets in them.
+func (r *Runner) tidy(log string) error {
+	if log == "" { // of a record that was never whole
+		return nil
+	}
+	for _, name := range []string{log, errLog(log)} {
+		if err := r.tidyOne(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Runner) tidyOne(name string) error {
+	if err := shrink(name, r.opt.LogMax); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.opt.Hidden.Rewrite(f), f.Close())
 }
 
 func errLog(log string) string { return strings.TrimSuffix(log, ".out") + ".err" }

@@ -62,5 +62,5 @@ func (r *Runner) Report(_ context.Context, c work.Command) (string, error) {
 	}
 	defer func() { _ = f.Close() }() // it was read only
 	body, err := io.ReadAll(io.LimitReader(f, work.ReportMax))
-	return string(body), err
+	return r.opt.Hidden.Text(string(body)), err
 }

@@ -38,7 +38,8 @@ func escape(dir string) string {
 	return string(out)
 }
 
-// sweep ends what is left of the run of a record, and removes its HOME and the record.
+// sweep ends what is left of the run of a record, cuts its logs and replaces secrets in
+// them, and removes its HOME and the record.
 func (r *Runner) sweep(ctx context.Context, name string) error {
 	rec, err := readRecord(name)
 	switch {
@@ -51,7 +52,7 @@ func (r *Runner) sweep(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	if err := removeTree(r.homeOf(name)); err != nil {
+	if err := errors.Join(removeTree(r.homeOf(name)), r.tidy(rec.Log)); err != nil {
 		return err
 	}
 	for _, file := range []string{name + ".new", name} {

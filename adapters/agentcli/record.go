@@ -21,6 +21,7 @@ type record struct {
 	Token  string  `json:"token"`
 	Dir    string  `json:"dir"`
 	Boot   string  `json:"boot"`
+	Log    string  `json:"log,omitempty"` // standard output
 	Shim   ident   `json:"shim,omitzero"`
 	Strays []ident `json:"strays,omitempty"` // seen below the shim without the mark
 	Exit   *int    `json:"exit,omitempty"`   // of the agent, once it has ended

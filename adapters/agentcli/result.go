@@ -18,21 +18,17 @@ type ending struct {
 }
 
 // judge makes the result of what the agent left behind. What it says itself
-// comes before its exit code.
+// comes before its exit code. Escaped in an odd way, a secret may have stayed in the log.
 func (r *Runner) judge(e execution, end ending) work.Result {
-	if err := shrink(e.log, r.opt.LogMax); err != nil {
-		return broken(fmt.Errorf("agentcli: %w", err))
-	}
 	body, err := os.ReadFile(e.log)
 	if err != nil {
 		return broken(fmt.Errorf("agentcli: %w", err))
 	}
 	said, found := parseFormat(e.preset.Format, body)
 	said.usage.Model = first(said.usage.Model, e.preset.Model)
-	hidden := secrets(e.env)
 	res := work.Result{
 		Kind: work.ResultOK, ExitCode: end.exit, LogPath: e.log, Usage: clamp(said.usage),
-		SessionID: clip(said.session, sessionMax), Summary: clip(hidden.Replace(said.summary), summaryMax),
+		SessionID: clip(r.opt.Hidden.Text(said.session), sessionMax), Summary: clip(r.opt.Hidden.Text(said.summary), summaryMax),
 	}
 	switch {
 	case end.stopped == work.ResultCancelled:
@@ -46,7 +42,7 @@ func (r *Runner) judge(e execution, end ending) work.Result {
 	case !found:
 		res.Kind, res.Reason = work.ResultUnusable, "the agent ended without a result that can be read"
 	}
-	res.Reason = clip(hidden.Replace(res.Reason), reasonMax)
+	res.Reason = clip(r.opt.Hidden.Text(res.Reason), reasonMax)
 	return res
 }
 

@@ -62,7 +62,7 @@ func (v *Service) stopOptions() stop.Options {
 
 func (v *Service) liveMessage() (orchestrator.Feature, error) {
 	return livemessage.Feature(livemessage.Options{
-		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Messenger: v.Telegram, Cards: v.Plane, Log: v.Log,
+		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Messenger: v.chat(), Cards: v.Plane, Log: v.Log,
 	})
 }
 
@@ -110,7 +110,7 @@ func (v *Service) deps() (f orchestrator.Feature, err error) {
 func (v *Service) mergeGate() (f orchestrator.Feature, err error) {
 	s := v.Settings
 	g, err := mergegate.New(mergegate.Options{
-		Store: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Spaces: v.Git, Leases: v.Leases, Host: v.GitHub, Merge: v.runners()[stage.EffectMerge],
+		Store: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Spaces: v.Git, Leases: v.Leases, Host: v.host(), Merge: v.runners()[stage.EffectMerge],
 		Off: !s.MergeGate, Repos: s.MergeGateRepos, OnlyBehind: !s.RebaseAlways, DeferMax: s.MergeDeferMax, DeferDelay: s.MergeDeferDelay, TTL: s.MergeLeaseTTL, Log: v.Log,
 	})
 	if err != nil {

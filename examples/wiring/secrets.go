@@ -3,9 +3,11 @@ package wiring
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
@@ -22,6 +24,13 @@ func long(value string) error {
 
 // HookSecrets are what webhooks are signed with.
 type HookSecrets struct{ Tracker, Host signature.Secrets }
+
+// hideBy has a redactor hide them.
+func (h HookSecrets) hideBy(r *secret.Redactor) {
+	for _, s := range slices.Concat(h.Tracker, h.Host) {
+		r.Hide(s.Value)
+	}
+}
 
 // HookSecrets gathers the secrets of webhooks: the common ones, and those that the
 // registry names for a project, read with getenv or from files that it names. An error

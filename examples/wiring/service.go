@@ -45,8 +45,9 @@ func logLevels() map[string]slog.Level {
 	return map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 }
 
-// Logger makes the logger that the settings ask for.
+// Logger makes the logger that the settings ask for. What is secret does not get there.
 func (s Settings) Logger(w io.Writer) *slog.Logger {
+	w = redactedLog{w, s.hidden}
 	opt := &slog.HandlerOptions{Level: logLevels()[s.LogLevel]}
 	if s.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w, opt))
@@ -111,9 +112,9 @@ func Open(ctx context.Context, s Settings, program []string, log *slog.Logger) (
 	if err := v.tracks(ctx); err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
-	v.Handler = limit.Behind(v.Handler, s.Proxies)
+	v.Handler = redactedAnswers(s.hidden, limit.Behind(v.Handler, s.Proxies))
 	if v.Hooks != nil {
-		v.Hooks = limit.Behind(v.Hooks, s.Proxies)
+		v.Hooks = redactedAnswers(s.hidden, limit.Behind(v.Hooks, s.Proxies))
 	}
 	return v, nil
 }
@@ -134,6 +135,7 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	if err != nil {
 		return err
 	}
+	secrets.hideBy(s.hidden)
 	v.Plane, err = plane.New(plane.Options{
 		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.PlaneToken.Reveal(), RoleTokens: s.roleTokens(), Secrets: secrets.Tracker,
 		Insecure: s.InsecureWebhooks, States: s.states(), HTTPClient: s.client(), Log: v.Log,
@@ -164,12 +166,29 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	v.Agents, err = agentcli.New(agentcli.Options{
 		Default: s.Agent, LogDir: filepath.Join(s.DataDir, "logs"), StateDir: filepath.Join(s.DataDir, "running"), Shim: append(slices.Clone(program), "agent-shim"),
 		TermGrace: s.AgentTermGrace, EnvAllow: append(agentcli.DefaultEnv(), s.AgentEnv...), Prices: s.AgentPrices, Log: v.Log,
-		HomeDir: filepath.Join(s.DataDir, "homes"), HomeFiles: s.AgentHome, Jail: v.jail,
+		HomeDir: filepath.Join(s.DataDir, "homes"), HomeFiles: s.AgentHome, Jail: v.jail, Hidden: s.hidden,
 	})
 	if err != nil {
 		return err
 	}
-	return v.openDatabase(ctx)
+	if err := v.openDatabase(ctx); err != nil {
+		return err
+	}
+	v.DB = redactedStore{v.DB, s.hidden}
+	return nil
+}
+
+// tracker, host and chat are where words go that people read; the chat is nil when there
+// is none.
+func (v *Service) tracker() orchestrator.Tracking { return redactedTracker{v.Plane, v.Settings.hidden} }
+
+func (v *Service) host() orchestrator.Hosting { return redactedHost{v.GitHub, v.Settings.hidden} }
+
+func (v *Service) chat() messenger.Messenger {
+	if v.Telegram == nil {
+		return nil
+	}
+	return redactedChat{v.Telegram, v.Settings.hidden}
 }
 
 // client is what neighbours are called with.
@@ -177,12 +196,8 @@ func (s Settings) client() *http.Client { return &http.Client{Timeout: s.CallTim
 
 // runners are those of the machine's own effects.
 func (v *Service) runners() map[string]orchestrator.Runner {
-	var chat messenger.Messenger
-	if v.Telegram != nil {
-		chat = v.Telegram
-	}
 	list := effects.Runners(effects.Deps{
-		Store: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Tracker: v.Plane, Host: v.GitHub, Messenger: chat, Workspaces: v.Git, Agents: v.Agents, Log: v.Log,
+		Store: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Tracker: v.tracker(), Host: v.host(), Messenger: v.chat(), Workspaces: v.Git, Agents: v.Agents, Log: v.Log,
 	})
 	// What a feature owes that is switched off now is cleared away all the same.
 	if !v.Settings.StopStatus {
@@ -207,7 +222,7 @@ func (v *Service) engine() (err error) {
 		return err
 	}
 	v.Engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
-		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Tracker: v.Plane, Host: v.GitHub, Workspaces: v.Git, Agents: v.Agents,
+		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Tracker: v.tracker(), Host: v.host(), Workspaces: v.Git, Agents: v.Agents,
 		Gates: append(checks.All(os.Getenv), v.Registry.Commands...), Commands: v.Git, Log: v.Log, Meter: meter,
 		Runners: v.runners(),
 	}, orchestrator.Options{

@@ -134,6 +134,8 @@ type Settings struct {
 	TelegramToken secret.String `env:"TELEGRAM_TOKEN" doc:"of the bot; unset: notices are only logged"`
 	TelegramChat  string        `env:"TELEGRAM_CHAT_ID" doc:"of the chat"`
 	TelegramURL   string        `env:"TELEGRAM_URL" doc:"address of the Bot API; unset: Telegram's own"`
+
+	hidden *secret.Redactor // of all that is secret here, and of credentials in the environment
 }
 
 // graces are spans by stage.
@@ -163,6 +165,10 @@ func Load(environ []string) (Settings, error) {
 	s, err := env.ParseAsWithOptions[Settings](env.Options{Environment: have, Prefix: Prefix})
 	if err != nil {
 		return s, errors.Join(wrongVariables(err, have), unknown(environ))
+	}
+	s.hidden = secret.NewRedactor(secret.Credentials(environ)...)
+	for _, name := range secretNames() {
+		s.hidden.Hide(have[name], secret.Password(have[name]))
 	}
 	return s, errors.Join(s.check(), unknown(environ))
 }
@@ -297,6 +303,9 @@ func List(environ []string) []Setting {
 	var out []Setting
 	t := reflect.TypeFor[Settings]()
 	for i := range t.NumField() {
+		if !t.Field(i).IsExported() {
+			continue
+		}
 		tag := t.Field(i).Tag
 		s := Setting{Name: Prefix + tag.Get("env"), Default: tag.Get("envDefault"), Origin: "default", Doc: tag.Get("doc")}
 		s.Value = s.Default

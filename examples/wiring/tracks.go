@@ -37,6 +37,8 @@ type TrackStore interface {
 // trackStore is the part of a database that keeps tracks.
 func trackStore(ctx context.Context, db Database) (TrackStore, error) {
 	switch own := db.(type) {
+	case redactedStore:
+		return trackStore(ctx, own.Database)
 	case *sqlite.DB:
 		return own.Tracks(ctx)
 	case *postgres.DB:

@@ -1,5 +1,5 @@
 // Package secret keeps secrets out of what people and other programs read: String is a
-// value that does not print itself.
+// value that does not print itself, and a Redactor replaces values in what is written.
 package secret
 
 import (

@@ -1,0 +1,211 @@
+package wiring
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// What leaves the service, or is kept, goes by one of these, and secrets are replaced there:
+// the log, the store, comments, chat, the git host, HTTP. Agents' output is package
+// agentcli's, which has the same redactor.
+
+// redactedLog is where the log goes. A line is written at once.
+type redactedLog struct {
+	to io.Writer
+	by *secret.Redactor
+}
+
+// Write implements io.Writer.
+func (l redactedLog) Write(p []byte) (int, error) {
+	if _, err := l.to.Write(l.by.Bytes(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// redactedStore is a Database that is given no secret: events, decisions, verdicts, records of
+// runs, errors of jobs.
+type redactedStore struct {
+	Database
+	by *secret.Redactor
+}
+
+// Commit implements orchestrator.Store.
+func (d redactedStore) Commit(ctx context.Context, c orchestrator.Commit) error {
+	return d.Database.Commit(ctx, d.commit(c))
+}
+
+// CommitTake implements orchestrator.Relay.
+func (d redactedStore) CommitTake(ctx context.Context, c orchestrator.Commit, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
+	return orchestrator.CommitTake(ctx, d.Database, d.commit(c), pool, worker, n, ttl)
+}
+
+// Receive implements orchestrator.Store.
+func (d redactedStore) Receive(ctx context.Context, delivery orchestrator.Delivery, job queue.Job) (bool, error) {
+	return d.Database.Receive(ctx, delivery, d.jobs([]queue.Job{job})[0])
+}
+
+// Put implements queue.Queue.
+func (d redactedStore) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
+	return d.Database.Put(ctx, d.jobs(jobs)...)
+}
+
+// Finish implements queue.Queue.
+func (d redactedStore) Finish(ctx context.Context, c queue.Claim, o queue.Outcome) error {
+	return d.Database.Finish(ctx, c, d.outcome(o))
+}
+
+// FinishTake implements queue.Relay.
+func (d redactedStore) FinishTake(ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
+	return queue.FinishTake(ctx, d.Database, c, d.outcome(o), pool, worker, n, ttl)
+}
+
+// Hold implements queue.Keeper.
+func (d redactedStore) Hold(ctx context.Context, holds ...queue.Hold) error {
+	return d.Database.Hold(ctx, d.holds(holds)...)
+}
+
+func (d redactedStore) commit(c orchestrator.Commit) orchestrator.Commit {
+	if c.Task != nil {
+		t := redacted(d.by, *c.Task)
+		c.Task = &t
+	}
+	c.Journal, c.Gates, c.Runs = slices.Clone(c.Journal), slices.Clone(c.Gates), slices.Clone(c.Runs)
+	for i := range c.Journal {
+		c.Journal[i].Payload = d.by.Bytes(c.Journal[i].Payload)
+	}
+	for i := range c.Gates {
+		c.Gates[i].Verdict = redacted(d.by, c.Gates[i].Verdict)
+	}
+	for i := range c.Runs {
+		c.Runs[i].Summary = d.by.Text(c.Runs[i].Summary)
+	}
+	c.Jobs, c.Hold = d.jobs(c.Jobs), d.holds(c.Hold)
+	return c
+}
+
+func (d redactedStore) jobs(jobs []queue.Job) []queue.Job {
+	jobs = slices.Clone(jobs)
+	for i := range jobs {
+		jobs[i].Payload = d.by.Bytes(jobs[i].Payload)
+	}
+	return jobs
+}
+
+func (d redactedStore) outcome(o queue.Outcome) queue.Outcome {
+	o.Error, o.Then = d.by.Text(o.Error), d.jobs(o.Then)
+	return o
+}
+
+func (d redactedStore) holds(holds []queue.Hold) []queue.Hold {
+	holds = slices.Clone(holds)
+	for i := range holds {
+		holds[i].Reason = d.by.Text(holds[i].Reason)
+	}
+	return holds
+}
+
+// redacted is v, or what its JSON says with secrets replaced. T can be read from its JSON.
+func redacted[T any](by *secret.Redactor, v T) T {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return v // the store will say so
+	}
+	clean := by.Bytes(body)
+	if len(body) == 0 || &clean[0] == &body[0] { // nothing was replaced
+		return v
+	}
+	var out T
+	if json.Unmarshal(clean, &out) != nil {
+		return v
+	}
+	return out
+}
+
+// redactedTracker posts no secret.
+type redactedTracker struct {
+	orchestrator.Tracking
+	by *secret.Redactor
+}
+
+// AddComment implements tracker.Tracker.
+func (t redactedTracker) AddComment(ctx context.Context, c tracker.NewComment) (string, error) {
+	c.Body = t.by.Text(c.Body)
+	return t.Tracking.AddComment(ctx, c)
+}
+
+// redactedHost publishes no secret in the words of pull requests and merges.
+type redactedHost struct {
+	orchestrator.Hosting
+	by *secret.Redactor
+}
+
+// OpenPullRequest implements githost.Host.
+func (h redactedHost) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
+	n.Title, n.Body = h.by.Text(n.Title), h.by.Text(n.Body)
+	return h.Hosting.OpenPullRequest(ctx, n)
+}
+
+// Merge implements githost.Host.
+func (h redactedHost) Merge(ctx context.Context, m githost.Merge) (string, error) {
+	m.Title = h.by.Text(m.Title)
+	return h.Hosting.Merge(ctx, m)
+}
+
+// redactedChat says no secret.
+type redactedChat struct {
+	messenger.Messenger
+	by *secret.Redactor
+}
+
+// Send implements messenger.Messenger.
+func (c redactedChat) Send(ctx context.Context, m messenger.Message) (string, error) {
+	return c.Messenger.Send(ctx, c.message(m))
+}
+
+// Edit implements messenger.Messenger.
+func (c redactedChat) Edit(ctx context.Context, id string, m messenger.Message) error {
+	return c.Messenger.Edit(ctx, id, c.message(m))
+}
+
+func (c redactedChat) message(m messenger.Message) messenger.Message {
+	m.Title, m.Link, m.Lines = c.by.Text(m.Title), c.by.Text(m.Link), slices.Clone(m.Lines)
+	for i := range m.Lines {
+		m.Lines[i] = c.by.Text(m.Lines[i])
+	}
+	return m
+}
+
+// redactedAnswers serves what a handler does, without secrets in the bodies. Headers are the
+// handler's own: sessions are there.
+func redactedAnswers(by *secret.Redactor, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := by.Writer(w)
+		h.ServeHTTP(answer{w, body}, r)
+		_ = body.Close() // a client that has gone away needs no more
+	})
+}
+
+// answer is a response whose body goes through a redactor.
+type answer struct {
+	http.ResponseWriter
+	body *secret.Writer
+}
+
+// Write implements io.Writer.
+func (a answer) Write(p []byte) (int, error) { return a.body.Write(p) }
+
+// Unwrap is for http.ResponseController: time limits, and Flush. What is held because it may
+// begin a secret stays held.
+func (a answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -1,0 +1,186 @@
+package wiring
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/githost/memhost"
+	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+const canary = `canary"of<the>test`
+
+// Whatever is put into the store comes out of it without secrets, and is else what it was.
+func TestStoreKeepsNoSecret(t *testing.T) {
+	t.Parallel()
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "db")})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	v := Service{DB: redactedStore{db, secret.NewRedactor(canary)}}
+	ctx, now := t.Context(), time.Now().Truncate(time.Second)
+	payload, err := json.Marshal(map[string]string{"reason": "401 for " + canary})
+	require.NoError(t, err)
+	job := queue.Job{Pool: "p", Kind: "k", Payload: payload}
+	_, err = v.DB.Receive(ctx, orchestrator.Delivery{Source: "plane", ID: "1", BodyHash: "h", ReceivedAt: now}, job)
+	require.NoError(t, err)
+	_, err = v.DB.Put(ctx, job)
+	require.NoError(t, err)
+	claims, err := v.DB.Take(ctx, "p", "w", 2, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, claims, 2)
+	require.NoError(t, v.DB.Finish(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDead, Error: "GET ?key=" + canary, Then: []queue.Job{job}}))
+	_, err = queue.FinishTake(ctx, v.DB, claims[1], queue.Outcome{Kind: queue.OutcomeDead, Error: canary, Then: []queue.Job{job}}, "none", "w", 1, time.Minute)
+	require.NoError(t, err)
+	id, err := v.DB.NewTaskID(ctx)
+	require.NoError(t, err)
+	commit := orchestrator.Commit{
+		Task: &orchestrator.Task{
+			ID: id, WorkItemID: "APP-1", TrackerProjectID: "p", TrackerIssueID: "i", Repo: "acme/app", Branch: "b", Title: "use " + canary, Description: canary,
+			State: stage.State{Stage: stage.Analysis, Seq: 1, HoldReason: canary}, CreatedAt: now, UpdatedAt: now, StageEnteredAt: now,
+		},
+		Journal: []orchestrator.JournalEntry{{TaskID: id, Seq: 1, At: now, Kind: orchestrator.KindDecision, Payload: payload}},
+		Gates: []orchestrator.GateResult{{TaskID: id, Stage: stage.Analysis, At: now, Verdict: gates.Verdict{
+			Check: "c", Outcome: gates.Red, Reason: canary, Evidence: []gates.Evidence{{Name: "stderr", Note: canary}}, Children: []gates.Verdict{{Check: "d", Reason: canary}},
+		}}},
+		Runs: []orchestrator.AgentRun{{TaskID: id, JobID: 9, Attempt: 1, Run: 1, Stage: stage.Analysis, Role: stage.Analyst, Started: now, Finished: now, Summary: canary}},
+		Jobs: []queue.Job{job}, Hold: []queue.Hold{{Subject: "s", Name: "n", Reason: canary}},
+	}
+	_, err = orchestrator.CommitTake(ctx, v.DB, commit, "none", "w", 1, time.Minute)
+	require.NoError(t, err)
+	require.NoError(t, v.DB.Hold(ctx, queue.Hold{Subject: "s2", Name: "n", Reason: canary}))
+	require.Equal(t, "use "+canary, commit.Task.Title, "the caller's own stays")
+
+	task, err := v.DB.Task(ctx, id)
+	require.NoError(t, err)
+	require.Equal(t, "use "+strings.Repeat("*", 29), task.Title, "as long as it is in JSON")
+	require.Equal(t, stage.Analysis, task.State.Stage)
+	require.True(t, now.Equal(task.CreatedAt))
+	jobs, err := v.DB.Jobs(ctx, queue.Filter{})
+	require.NoError(t, err)
+	require.Len(t, jobs, 5)
+	journal, err := v.DB.Journal(ctx, id)
+	require.NoError(t, err)
+	require.Len(t, journal, 1)
+	verdicts, err := v.DB.GateResults(ctx, id)
+	require.NoError(t, err)
+	require.Equal(t, gates.Red, verdicts[0].Verdict.Outcome)
+	runs, err := v.DB.AgentRuns(ctx, id)
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	holds, err := v.DB.Holds(ctx)
+	require.NoError(t, err)
+	require.Len(t, holds, 2)
+	for _, j := range jobs {
+		require.True(t, json.Valid(j.Payload))
+		require.Contains(t, string(j.Payload)+j.Error, "***")
+		require.NotContains(t, string(j.Payload)+j.Error, "canary")
+	}
+	require.NotContains(t, fmt.Sprintf("%+v %s %+v %+v %+v", task, journal[0].Payload, verdicts, runs, holds), "canary")
+}
+
+// Comments, chat, pull requests and the log have no secret.
+func TestWordsHaveNoSecret(t *testing.T) {
+	t.Parallel()
+	by := secret.NewRedactor(canary)
+	ctx := t.Context()
+	chat := memmessenger.New()
+	say := redactedChat{chat, by}
+	id, err := say.Send(ctx, messenger.Message{Title: canary, Lines: []string{canary}, Link: canary})
+	require.NoError(t, err)
+	require.NotContains(t, fmt.Sprintf("%+v", chat.Messages()), "canary")
+	require.NoError(t, say.Edit(ctx, id, messenger.Message{Title: "t", Lines: []string{canary}}))
+	require.NotContains(t, fmt.Sprintf("%+v", chat.Messages()), "canary")
+
+	var seen githost.NewPullRequest
+	h := redactedHost{seesPulls{memhost.New(), &seen}, by}
+	_, err = h.OpenPullRequest(ctx, githost.NewPullRequest{Repo: "a/b", Head: "h", Base: "main", Title: canary, Body: canary})
+	require.NoError(t, err)
+	require.Equal(t, githost.NewPullRequest{Repo: "a/b", Head: "h", Base: "main", Title: "******************", Body: "******************"}, seen)
+
+	var log bytes.Buffer
+	for _, format := range []string{"text", "json"} {
+		l := Settings{LogLevel: "info", LogFormat: format, hidden: by}.Logger(&log)
+		l.Info("said "+canary, "err", fmt.Errorf("no: %s", canary), slog.Group("g", "k", canary))
+	}
+	require.NotContains(t, log.String(), "canary")
+	require.Equal(t, 6, strings.Count(log.String(), "****"+strings.Repeat("*", 14))-strings.Count(log.String(), strings.Repeat("*", 36)))
+}
+
+// seesPulls notes what a pull request is opened with.
+type seesPulls struct {
+	*memhost.Host
+	seen *githost.NewPullRequest
+}
+
+func (s seesPulls) OpenPullRequest(_ context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
+	*s.seen = n
+	return githost.PullRequest{}, nil
+}
+
+// Answers have no secret, be they written in pieces and flushed between; what was flushed
+// arrives, and the length stays right.
+func TestAnswersHaveNoSecret(t *testing.T) {
+	t.Parallel()
+	went := make(chan struct{})
+	srv := httptest.NewServer(redactedAnswers(secret.NewRedactor("canary-of-answers"), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		if err := control.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
+			return
+		}
+		if r.URL.Path == "/whole" {
+			w.Header().Set("Content-Length", "22")
+			_, _ = io.WriteString(w, "it is canary-of-answers"[:22])
+			return
+		}
+		for _, piece := range []string{"data: 1\n\n", "data: canary-of", "-answers\n\n", "can"} {
+			_, _ = io.WriteString(w, piece)
+			_ = control.Flush()
+			if piece == "data: 1\n\n" {
+				<-went
+			}
+		}
+	})))
+	defer srv.Close()
+	get := func(path string) *http.Response {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+path, nil)
+		require.NoError(t, err)
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		return resp
+	}
+	resp := get("/stream")
+	first := make([]byte, 9)
+	_, err := io.ReadFull(resp.Body, first)
+	require.NoError(t, err)
+	require.Equal(t, "data: 1\n\n", string(first), "it does not wait for the end")
+	close(went)
+	rest, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, "data: *****************\n\ncan", string(rest))
+	resp = get("/whole")
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, "it is canary-of-answer", string(body), "what only begins one is none")
+}
