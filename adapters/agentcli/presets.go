@@ -37,22 +37,28 @@ func builtin(name string) (Preset, bool) {
 	case "claude": // the list of tools is one word: it would swallow what follows
 		return Preset{Format: FormatClaude, Argv: []string{
 			"claude", "--print", "{prompt}", "--output-format", "json", "--add-dir={outbox}", "--permission-mode", "acceptEdits", "--allowedTools=Bash,Edit,Write",
-		}, Env: []string{"ANTHROPIC_*", "CLAUDE_*"}, Home: []string{".claude/.credentials.json", ".claude/settings.json"}}, true
+		}, Env: []string{
+			"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL",
+			"ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+			"CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_SUBAGENT_MODEL", "CLAUDE_CODE_MAX_OUTPUT_TOKENS", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+		}, Home: []string{".claude/.credentials.json", ".claude/settings.json"}}, true
 	case "codex": // its sandbox lets nothing else be written, not even the index
 		return Preset{Stdin: true, Format: FormatCodex, Argv: []string{
 			"codex", "exec", "--json", "--sandbox", "workspace-write", "-c", `sandbox_workspace_write.writable_roots=["{gitdir}","{outbox}"]`,
 			"--skip-git-repo-check", "--ephemeral", "-",
-		}, Env: []string{"OPENAI_*", "CODEX_*"}, Home: []string{".codex/auth.json", ".codex/config.toml"}}, true
+		}, Env: []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "CODEX_API_KEY"}, Home: []string{".codex/auth.json", ".codex/config.toml"}}, true
 	case "gemini": // any lesser mode denies commands where nobody can be asked
 		return Preset{
 			Format: FormatGemini, Argv: []string{"gemini", "--output-format", "json", "--approval-mode=yolo", "--include-directories={outbox}", "--prompt", "{prompt}"},
-			Env:  []string{"GEMINI_*", "GOOGLE_API_KEY", "GOOGLE_GENAI_*", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
+			Env: []string{
+				"GEMINI_API_KEY", "GEMINI_MODEL", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION",
+			},
 			Home: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/settings.json"},
 		}, true
 	case "opencode": // it signs in at the vendor that its settings name
 		return Preset{
 			Format: FormatOpenCode, Argv: []string{"opencode", "run", "--format", "json", "--auto", "{prompt}"},
-			Env:  []string{"OPENCODE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"},
+			Env:  []string{"OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"},
 			Home: []string{".config/opencode/opencode.json", ".config/opencode/opencode.jsonc", ".local/share/opencode/auth.json"},
 		}, true
 	default:

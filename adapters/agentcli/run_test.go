@@ -203,6 +203,31 @@ env >env.txt; cat "$HOME/.claude/.credentials.json" >home.txt; touch "$TMPDIR/x"
 	require.Contains(t, env, "GIT_TERMINAL_PROMPT=0")
 }
 
+// Each tool sees the key of its own vendor, and no tool sees a variable by a pattern.
+func TestEachToolSeesItsOwnKey(t *testing.T) {
+	keys := map[string][]string{"claude": {"ANTHROPIC_API_KEY"}, "codex": {"OPENAI_API_KEY"}, "gemini": {"GEMINI_API_KEY"}, "opencode": {"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"}, "mine": nil}
+	for _, name := range []string{
+		"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY",
+		"ANTHROPIC_X", "CLAUDE_X", "CLAUDE_CONFIG_DIR", "OPENAI_X", "CODEX_HOME", "GEMINI_X", "GOOGLE_GENAI_X", "GOOGLE_APPLICATION_CREDENTIALS", "OPENCODE_X", "LC_X", "GOAUTH", "NPM_CONFIG__AUTHTOKEN", "https_proxy",
+	} {
+		t.Setenv(name, "canary of "+name)
+	}
+	bin := t.TempDir()
+	for tool, want := range keys {
+		require.NoError(t, os.WriteFile(filepath.Join(bin, tool), []byte("#!/bin/sh\nenv >env.txt; echo done\n"), 0o755))
+		c := command(t, "")
+		c.Agent = filepath.Join(bin, tool)
+		require.Equal(t, work.ResultOK, newRunner(t, nil).Run(t.Context(), c).Kind)
+		body, err := os.ReadFile(filepath.Join(c.Dir, "env.txt"))
+		require.NoError(t, err)
+		var got []string
+		for _, found := range regexp.MustCompile(`(?m)^(\w+)=canary`).FindAllStringSubmatch(string(body), -1) {
+			got = append(got, found[1])
+		}
+		require.ElementsMatch(t, want, got, tool)
+	}
+}
+
 func TestRunFails(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

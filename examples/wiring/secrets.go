@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -57,6 +58,8 @@ func (s Settings) hookSecrets(r projectfile.Registry, getenv func(string) string
 				errs = append(errs, unread)
 			case strings.HasPrefix(name, Prefix):
 				errs = append(errs, fmt.Errorf("%s names %s for %s: names that begin with %s are settings; give the variable another name", s.Projects, name, p.Repo, Prefix))
+			case agentcli.Allowed(s.AgentEnv, name):
+				errs = append(errs, fmt.Errorf("%sAGENT_ENV lets agents see %s, which %s names for the webhooks of %s: name what they need instead of a pattern", Prefix, name, s.Projects, p.Repo))
 			case value == "":
 				errs = append(errs, fmt.Errorf("%s is not set: %s names it for the webhooks of %s", name, s.Projects, p.Repo))
 			case err != nil:

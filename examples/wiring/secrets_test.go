@@ -58,6 +58,11 @@ func TestSecretsOfProjects(t *testing.T) {
 	require.ErrorContains(t, err, "APP_HOOK (webhooks of acme/app) has 5 bytes, want at least 16")
 	require.ErrorContains(t, err, "APP_HOOK_OLD is not set: projects.yaml names it for the webhooks of acme/app")
 
+	env["APP_HOOK"], env["APP_HOOK_OLD"], s.AgentEnv = "own-of-the-host-new", "own-of-the-host-old", []string{"APP_*"}
+	_, err = s.HookSecrets(r, func(name string) string { return env[name] })
+	require.ErrorContains(t, err, "ORCH_AGENT_ENV lets agents see APP_HOOK, which projects.yaml names for the webhooks of acme/app")
+	s.AgentEnv = nil
+
 	s.GitHubSecret, s.PlaneSecret = secret.String{}, secret.String{}
 	_, err = s.HookSecrets(r, func(string) string { return strings.Repeat("x", 16) })
 	require.ErrorContains(t, err, "ORCH_GITHUB_WEBHOOK_SECRET is not set", "acme/two has none of its own")
