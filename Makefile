@@ -27,7 +27,7 @@ test-browser: tools ## the pages in a real Chromium; ARGS goes to playwright tes
 test-jail: tools ## attacks from within the jail of agents and checks, and honest work in it
 	$(GO) test -count 1 ./internal/jail
 	$(GO) test -count 1 -run 'Jail' ./adapters/agentcli ./adapters/gitcli ./examples/wiring
-	$(GO) test -count 1 -run 'Takeover|NoJail|Forged' ./examples/server
+	$(GO) test -count 1 -run 'Takeover|NoJail|Forged|Canaries|ShowsNoSecret' ./examples/server
 
 check: tools fmt lint ## format, vet, lint, floor plan, race tests, browser tests, coverage
 	$(GO) vet ./...

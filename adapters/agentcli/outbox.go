@@ -62,5 +62,10 @@ func (r *Runner) Report(_ context.Context, c work.Command) (string, error) {
 	}
 	defer func() { _ = f.Close() }() // it was read only
 	body, err := io.ReadAll(io.LimitReader(f, work.ReportMax))
-	return r.opt.Hidden.Text(string(body)), err
+	clean := r.opt.Hidden.Text(string(body))
+	if err == nil && clean != string(body) {
+		// Nobody else reads the file: that an agent has made it so that it cannot be changed is no failure.
+		_ = root.WriteFile(box+"/"+name, []byte(clean), 0o600)
+	}
+	return clean, err
 }

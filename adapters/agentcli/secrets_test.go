@@ -34,6 +34,12 @@ func TestSecretsStayInside(t *testing.T) {
 	report, err := r.Report(t.Context(), c)
 	require.NoError(t, err)
 	require.Equal(t, "value: ********************\n", report)
+	kept, err := filepath.Glob(filepath.Join(filepath.Dir(res.LogPath), "outbox-*", "report.md"))
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+	body, err := os.ReadFile(kept[0])
+	require.NoError(t, err)
+	require.Equal(t, report, string(body))
 
 	c = command(t, `echo "401 for $OPENAI_API_KEY" >&2; exit 1`)
 	require.Equal(t, "exit code 1: 401 for ********************", r.Run(t.Context(), c).Reason)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -105,11 +106,18 @@ type parts struct {
 func newWorld(t *testing.T, settings map[string]string, places ...*place) *world {
 	t.Helper()
 	w := &world{T: t, parts: &parts{dir: t.TempDir(), data: filepath.Join(t.TempDir(), "data"), places: map[string]*place{}, before: map[string]func(){}}}
-	w.board = planetest.New(planetest.Options{Workspace: "w", Tokens: map[string]string{"plane-token": "bot"}, Secret: "plane-webhook-secret"})
-	w.host = githubtest.New(githubtest.Options{Token: "github-token", Secret: "github-webhook-secret", CI: func(githubtest.Push) githubtest.Outcome {
+	w.environment(settings)
+	tokens := map[string]string{}
+	for name, value := range w.env {
+		if strings.HasPrefix(name, "PLANE_TOKEN") {
+			tokens[value] = "bot"
+		}
+	}
+	w.board = planetest.New(planetest.Options{Workspace: "w", Tokens: tokens, Secret: w.env["PLANE_WEBHOOK_SECRET"]})
+	w.host = githubtest.New(githubtest.Options{Token: w.env["GITHUB_TOKEN"], Secret: w.env["GITHUB_WEBHOOK_SECRET"], CI: func(githubtest.Push) githubtest.Outcome {
 		return githubtest.Outcome{Conclusion: "success", Title: "built"}
 	}})
-	w.chat = telegramtest.New(chatToken)
+	w.chat = telegramtest.New(cmp.Or(w.env["TELEGRAM_TOKEN"], chatToken))
 	w.outer = httptest.NewServer(w.neighbours())
 	w.Cleanup(func() {
 		if t.Failed() {
@@ -129,11 +137,13 @@ func newWorld(t *testing.T, settings map[string]string, places ...*place) *world
 	require.NoError(t, err)
 	w.addr = l.Addr().String()
 	require.NoError(t, l.Close())
+	for name, at := range map[string]string{"LISTEN": w.addr, "PLANE_URL": w.outer.URL + "/plane", "GITHUB_URL": w.outer.URL + "/github", "TELEGRAM_URL": w.outer.URL + "/telegram"} {
+		w.env[name] = cmp.Or(settings[name], at)
+	}
 	w.board.SetHookURL("http://" + w.addr + "/webhooks/tracker")
 	w.host.SetHookURL("http://" + w.addr + "/webhooks/githost")
 	w.write("agent.sh", agentScript)
 	w.found(places)
-	w.environment(settings)
 	w.start()
 	return w
 }
@@ -155,11 +165,11 @@ func (w *world) tell() {
 
 func (w *world) environment(settings map[string]string) {
 	w.env = map[string]string{
-		"DATA_DIR": w.data, "JAIL_WRITE": w.dir, "LISTEN": w.addr, "PROJECTS": w.path("projects.yaml"), "ADMIN_TOKEN": operatorToken, "LOG_LEVEL": "debug",
+		"DATA_DIR": w.data, "JAIL_WRITE": w.dir, "PROJECTS": w.path("projects.yaml"), "ADMIN_TOKEN": operatorToken, "LOG_LEVEL": "debug",
 		"AGENT": "sh " + w.path("agent.sh"), "AGENT_ENV": "WORLD_*", "AGENT_TERM_GRACE": "300ms", "AGENT_TIMEOUT": "5m", "MAX_CONCURRENCY": "8",
 		"POLL": "30ms", "JOB_TTL": "5s", "STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": "300ms", "CI_POLL": "200ms", "MERGE_DEFER_DELAY": "200ms",
-		"PLANE_URL": w.outer.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "plane-token", "PLANE_WEBHOOK_SECRET": "plane-webhook-secret",
-		"TELEGRAM_URL": w.outer.URL + "/telegram", "GITHUB_URL": w.outer.URL + "/github", "GITHUB_TOKEN": "github-token", "GITHUB_WEBHOOK_SECRET": "github-webhook-secret",
+		"PLANE_WORKSPACE": "w", "PLANE_TOKEN": "plane-token", "PLANE_WEBHOOK_SECRET": "plane-webhook-secret",
+		"GITHUB_TOKEN": "github-token", "GITHUB_WEBHOOK_SECRET": "github-webhook-secret",
 	}
 	for name, value := range settings {
 		w.env[name] = value

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,7 +20,10 @@ import (
 func (w *world) environ() []string {
 	out := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(w.data), "WORLD_DIR=" + w.dir}
 	for name, value := range w.env {
-		out = append(out, "ORCH_"+name+"="+value)
+		if !strings.HasPrefix(name, "WORLD_") {
+			name = wiring.Prefix + name
+		}
+		out = append(out, name+"="+value)
 	}
 	return out
 }
