@@ -3,13 +3,21 @@ package secret
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
 
-// least is the length of the shortest value that is hidden, in bytes: shorter ones are
-// words that occur anyway.
-const least = 8
+// Lengths of values that are hidden, in bytes. Shorter ones occur anyway, and so do words: who
+// hides the password developer or signalbox changes the names of roles and refs in a store.
+const (
+	least     = 8
+	leastWord = 16 // of lower-case letters and - _ . / alone
+)
+
+func isHidden(value string) bool {
+	return len(value) >= leastWord || len(value) >= least && strings.Trim(value, "abcdefghijklmnopqrstuvwxyz-_./") != ""
+}
 
 // Redactor replaces secrets in what leaves a program by as many asterisks: nothing moves,
 // so that lengths and offsets stay what they are. It finds values as they are, escaped as
@@ -28,7 +36,8 @@ func NewRedactor(values ...string) *Redactor {
 	return r
 }
 
-// Hide adds values that are hidden from now on; what is shorter than 8 bytes is not.
+// Hide adds values that are hidden from now on; what is shorter than 8 bytes is not, nor
+// is a word of lower-case letters that is shorter than 16.
 func (r *Redactor) Hide(values ...string) {
 	if r == nil {
 		return
@@ -36,7 +45,7 @@ func (r *Redactor) Hide(values ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, v := range values {
-		if len(v) >= least && !slices.Contains(r.values, v) {
+		if isHidden(v) && !slices.Contains(r.values, v) {
 			r.values = append(r.values, v)
 		}
 	}
