@@ -49,13 +49,16 @@ type cli struct {
 	Version  kong.VersionFlag
 }
 
-// io is what commands write to.
-type streams struct{ out, err io.Writer }
+// streams is what commands write to, and what a server does before anything else.
+type streams struct {
+	out, err io.Writer
+	hide     func() error
+}
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, hideSecrets)) }
 
-// run is main with everything passed in.
-func run(args []string, out, errs io.Writer) int {
+// run is main with everything passed in. hide may put the program into its own place anew.
+func run(args []string, out, errs io.Writer, hide func() error) int {
 	var c cli
 	exit := -1
 	parser, err := kong.New(&c, kong.Name("server"), kong.Description("Move a board card to a merged and deployed commit."), kong.UsageOnError(),
@@ -72,7 +75,7 @@ func run(args []string, out, errs io.Writer) int {
 		fmt.Fprintln(errs, "server:", err)
 		return 2
 	}
-	if err := ctx.Run(&streams{out, errs}); err != nil {
+	if err := ctx.Run(&streams{out, errs, hide}); err != nil {
 		fmt.Fprintln(errs, "server:", err)
 		return 1
 	}
@@ -97,7 +100,7 @@ type serveCmd struct{}
 
 // Run serves until INT or TERM.
 func (serveCmd) Run(s *streams) error {
-	if err := hideSecrets(); err != nil {
+	if err := s.hide(); err != nil {
 		return fmt.Errorf("the secrets of the service cannot be hidden from its agents: %w", err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)

@@ -23,7 +23,7 @@ import (
 
 func server(args ...string) (int, string) {
 	var out bytes.Buffer
-	code := run(args, &out, &out)
+	code := run(args, &out, &out, func() error { return nil })
 	return code, out.String()
 }
 

@@ -30,7 +30,7 @@ import (
 // TestMain lets the test's own program be the server, its commands and the agents' shim.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == "serve" || os.Args[1] == "replay" || os.Args[1] == "agent-shim" || os.Args[1] == "check-shim") {
-		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, hideSecrets))
 	}
 	os.Exit(m.Run())
 }

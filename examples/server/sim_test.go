@@ -13,7 +13,7 @@ import (
 // simulated runs the sim command and returns what it prints and its exit code.
 func simulated(args ...string) (out, errs string, code int) {
 	var o, e bytes.Buffer
-	code = run(append([]string{"sim"}, args...), &o, &e)
+	code = run(append([]string{"sim"}, args...), &o, &e, nil)
 	return o.String(), e.String(), code
 }
 
