@@ -37,14 +37,13 @@ type World struct {
 // Traps are kinds of trouble that the service is known not to stand yet. No world
 // has them unless Limits says so.
 func Traps() []string {
-	return []string{TrapPush, TrapDeadlock, TrapSwitch}
+	return []string{TrapPush, TrapSwitch}
 }
 
 // Traps by name.
 const (
-	TrapPush     = "push"     // people push to a task's branch
-	TrapDeadlock = "deadlock" // a card waits for one that the serial gate or the merge lease makes wait for it
-	TrapSwitch   = "switch"   // a feature is switched on or off when a replica starts again
+	TrapPush   = "push"   // people push to a task's branch
+	TrapSwitch = "switch" // a feature is switched on or off when a replica starts again
 )
 
 // Project is a board with its repository.
@@ -225,8 +224,7 @@ func newCard(r *rand.Rand, w World, i int) Card {
 		c.Rejects = 1 + r.IntN(2)
 	}
 	c.Untitled = r.IntN(20) == 0
-	deadlock := (w.has("serial_gate") || w.has("merge_gate")) && !w.trap(TrapDeadlock)
-	if i > 0 && r.IntN(4) == 0 && !deadlock {
+	if i > 0 && r.IntN(4) == 0 {
 		c.BlockedBy = r.IntN(i)
 	}
 	length := int(w.Length / time.Minute)

@@ -72,7 +72,7 @@ func (d *Deps) Pass(ctx context.Context, e *orchestrator.Engine) error {
 		}
 		_, waiting := w.tasks[dep.TaskID]
 		_, unfinished := w.tasks[dep.On]
-		if waiting && unfinished {
+		if waiting && unfinished && !w.merging(dep.TaskID) {
 			w.graph[dep.TaskID] = append(w.graph[dep.TaskID], dep.On)
 		}
 	}
@@ -115,7 +115,9 @@ func (d *Deps) relations(ctx context.Context, live []orchestrator.Task, held []q
 			errs = append(errs, err)
 			continue
 		}
-		w.cards[id] = cards
+		if !w.merging(id) {
+			w.cards[id] = cards
+		}
 		if !slices.Equal(on, recorded(table, id)) {
 			errs = append(errs, d.opt.Table.SetDependencies(ctx, id, SourceTracker, on))
 		}
@@ -238,7 +240,11 @@ func byKey(a, b key) int {
 	return cmp.Or(cmp.Compare(a.subject, b.subject), cmp.Compare(a.name, b.name))
 }
 
-// holds are those that dependencies ask for.
+// merging reports whether a task has the merge lease. It is not held any more: what it
+// depends on may stand behind it in the line for that lease.
+func (w world) merging(id int64) bool { return w.tasks[id].State.Leased }
+
+// holds are those that dependencies call for.
 func (w world) holds() map[key]queue.Hold {
 	want := map[key]queue.Hold{}
 	for id := range w.tasks {
