@@ -48,7 +48,7 @@ test('every link below a prefix stays there and leads somewhere', async ({ page,
   for (const [, path] of pages.slice(0, -1)) {
     await page.goto(root + path)
     for (const { url, posts } of await links(page)) {
-      const known = /^https:\/\/(git|host)\.example\.org\//.test(url) || new URL(url).pathname === '/map'
+      const known = /^https:\/\/(board|git|host)\.example\.org\//.test(url) || new URL(url).pathname === '/map'
       if (!known) expect(url, `on ${path}`).toContain(root.slice(0, -1))
       if (!known && !posts) seen.add(url.split('#')[0])
     }
