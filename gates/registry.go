@@ -97,12 +97,18 @@ func Combine(sha string, verdicts ...Verdict) Verdict {
 	return out
 }
 
+// reasonsOf are the reasons of the verdicts of a kind, with the names of their gates, as
+// people read them, when there is more than one.
 func reasonsOf(verdicts []Verdict, as Verdict) []string {
-	var out []string
+	var out, named []string
 	for _, v := range verdicts {
 		if v.Outcome == as.Outcome && (v.Outcome != Red || v.Asks == as.Asks) {
-			out = append(out, v.Check+": "+v.Reason)
+			name := strings.ReplaceAll(strings.TrimPrefix(v.Check, "check_"), "_", " ")
+			out, named = append(out, v.Reason), append(named, name+": "+v.Reason)
 		}
+	}
+	if len(out) > 1 {
+		return named
 	}
 	return out
 }

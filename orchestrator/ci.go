@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
@@ -30,7 +28,7 @@ func lastLook(ev stage.Event) string {
 	if ev.On != stage.OnCI || ev.Verdict.Outcome != stage.Defer {
 		return ""
 	}
-	return strings.TrimPrefix(ev.Verdict.Reason, checks.CIGreen+": ")
+	return ev.Verdict.Reason
 }
 
 // hopeless says in the event when waiting for CI any longer cannot help: it has lasted too

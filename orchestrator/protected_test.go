@@ -50,7 +50,7 @@ func TestProtectedPaths(t *testing.T) {
 		require.Contains(r, task.State.HoldReason, task.State.Head[:12])
 		require.Equal(r, stage.StatusInReview, r.status(appProject, item))
 		require.True(r, contains(r.comments(appProject, item), "Set the status Approved to let them pass"))
-		require.Contains(r, r.notices(), "approval needed: check_protected_paths: ")
+		require.Contains(r, r.notices(), "approval needed: ")
 		x, err := r.engine.Explain(r.Context(), task.ID)
 		require.NoError(r, err)
 		require.Contains(r, x.Summary, workflow)

@@ -41,7 +41,7 @@ func judgeReport(s gates.Subject, role stage.Role, commits []string, w words) ga
 		seen.OK = true
 		return gates.Greenf("the %s's report says %s", role, r.Verdict).With(seen)
 	case slices.Contains(w.bad, r.Verdict):
-		return gates.Redf("the %s's report says %s: %s", role, r.Verdict, summary(r)).With(seen)
+		return gates.Redf("the %s's report says %s: %s", role, strings.ReplaceAll(r.Verdict, "_", " "), summary(r)).With(seen)
 	default:
 		return gates.Errorf("the %s's report says %q, want %s", role, r.Verdict, strings.Join(append(slices.Clone(w.good), w.bad...), " or ")).With(seen)
 	}
