@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -65,8 +66,8 @@ func (e *Engine) Explain(ctx context.Context, taskID int64) (Explanation, error)
 	x.Moves = e.moves(t.State)
 	note, result, err := e.lastNote(ctx, taskID)
 	x.LastNote = note
-	if result && t.State.Stage.Terminal() {
-		x.Summary = fmt.Sprintf("The task is %s. After that, %s", t.State.Stage, note)
+	if result != "" && t.State.Stage.Terminal() {
+		x.Summary = fmt.Sprintf("The task is %s. After that, %s", t.State.Stage, result)
 	}
 	return x, err
 }
@@ -148,22 +149,22 @@ func (e *Engine) moves(s stage.State) []Move {
 	return out
 }
 
-// lastNote is the newest reason in the task's story, and whether it is a feature's
-// result.
-func (e *Engine) lastNote(ctx context.Context, taskID int64) (note string, result bool, err error) {
+// lastNote is the newest reason in the task's story, and the newest result of a feature,
+// which events that came too late may follow.
+func (e *Engine) lastNote(ctx context.Context, taskID int64) (note, result string, err error) {
 	entries, err := e.Story.Journal(ctx, taskID)
 	if err != nil {
-		return "", false, err
+		return "", "", err
 	}
 	for i := len(entries) - 1; i >= 0; i-- {
-		if note := entries[i].Result(); note != "" {
-			return note, true, nil
+		if result = entries[i].Result(); result != "" {
+			return cmp.Or(note, result), result, nil
 		}
-		if r, err := entries[i].Recorded(); err == nil && len(r.Decision.Notes) > 0 {
-			return r.Decision.Notes[len(r.Decision.Notes)-1], false, nil
+		if r, err := entries[i].Recorded(); note == "" && err == nil && len(r.Decision.Notes) > 0 {
+			note = r.Decision.Notes[len(r.Decision.Notes)-1]
 		}
 	}
-	return "", false, nil
+	return note, "", nil
 }
 
 // Result is what a feature wrote down of a task on its own account, such as what

@@ -111,6 +111,13 @@ func TestMonitorDegraded(t *testing.T) {
 		require.Equal(r, "The task is done. After that, monitor: DEGRADED: https://x.example.org/health: seen", x.Summary)
 		require.Equal(r, stage.Done, r.task(item).State.Stage)
 		require.Empty(r, r.open())
+		_, err = r.store.Put(context.Background(), orchestrator.TriggerJob(orchestrator.Effect{TaskID: r.task(item).ID, Repo: appRepo, Key: "late"}, stage.Event{On: stage.OnPublished, PR: 7}))
+		require.NoError(r, err)
+		r.settle(time.Minute)
+		late, err := r.engine.Explain(context.Background(), r.task(item).ID)
+		require.NoError(r, err)
+		require.NotEqual(r, x.LastNote, late.LastNote)
+		require.Equal(r, "The task is done. After that, monitor: DEGRADED: https://x.example.org/health: seen", late.Summary, "an event that is too late hides nothing")
 
 		how := "acme/app is frozen: no task of it begins until an operator ends that, with the button Unfreeze of the dashboard (Repositories) or signalbox unfreeze acme/app."
 		require.Contains(r, r.notices(), how)
