@@ -17,6 +17,16 @@ import (
 // found the move on the board.
 const HookReplayed = "reconcile"
 
+// Heard gives a webhook of a work item to the features that are told of such. It returns at
+// once, and moves no task.
+func (e *Engine) Heard(h tracker.Hook) {
+	for _, f := range e.features {
+		if f.Heard != nil {
+			f.Heard(h)
+		}
+	}
+}
+
 // onTracker reads the work item again and acts on what the board says now. What a
 // person says there is told from what the service has written by what was written and
 // acted on last, so that it never waits for a write.
@@ -28,11 +38,7 @@ func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *
 	if o := e.ours(h.ActorID); o != nil {
 		return o
 	}
-	for _, f := range e.features {
-		if f.Heard != nil {
-			f.Heard(h)
-		}
-	}
+	e.Heard(h)
 	for range decideMax {
 		if o, err := e.look(ctx, c, project, h); !errors.Is(err, ErrConflict) {
 			return o

@@ -73,6 +73,7 @@ func (s *server) decodeTracker(event string, body []byte, signed *signature.Chec
 	case h.Self:
 		return queue.Job{}, "the change is our own", nil
 	case h.Kind == tracker.HookItemUpdated && !h.Status:
+		s.Engine.Heard(h) // its relations may be others now
 		return queue.Job{}, "the status has not changed", nil
 	default:
 		return orchestrator.TrackerJob(h), "", nil

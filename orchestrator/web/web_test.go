@@ -33,6 +33,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
 
@@ -66,7 +67,7 @@ type kit struct {
 }
 
 // setup serves a handler over a real socket. No engine works.
-func setup(t *testing.T, change func(*web.Options)) *kit {
+func setup(t *testing.T, change func(*web.Options), features ...orchestrator.Feature) *kit {
 	t.Helper()
 	store := &brokenStore{Store: memstore.New(nil)}
 	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p1", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
@@ -75,7 +76,7 @@ func setup(t *testing.T, change func(*web.Options)) *kit {
 	engine, err := orchestrator.New(stage.Default(), orchestrator.Deps{
 		Store: store, Story: store, Jobs: store, Projects: projects, Tracker: board, Host: host, Workspaces: place, Agents: place, Gates: checks.All(nil),
 		Runners: effects.Runners(effects.Deps{Store: store, Jobs: store, Projects: projects, Tracker: board, Host: host, Workspaces: place}),
-	}, orchestrator.Options{})
+	}, orchestrator.Options{}, features...)
 	require.NoError(t, err)
 	p, err := plane.New(plane.Options{BaseURL: "http://plane.example.org", Workspace: "w", Token: "t", Secrets: signature.Of(planeSecret)})
 	require.NoError(t, err)
@@ -170,10 +171,12 @@ func TestWebhookIsStoredOnce(t *testing.T) {
 	require.Equal(t, "item/i1/board", k.jobs()[0].Key)
 }
 
-// What nobody waits for is answered and not kept.
+// What nobody waits for is answered and not kept. Features are told of a card that was
+// edited: its relations may be others.
 func TestIgnored(t *testing.T) {
 	t.Parallel()
-	k := setup(t, nil)
+	heard := make(chan string, 9)
+	k := setup(t, nil, orchestrator.Feature{Name: "ear", Heard: func(h tracker.Hook) { heard <- h.ItemID }})
 	for why, hook := range map[string]map[string]any{
 		"the status has not changed":    issue("name", map[string]any{"id": "i", "project": "p1"}),
 		"the project is not registered": issue("state", map[string]any{"id": "i", "project": "p9"}),
@@ -186,6 +189,8 @@ func TestIgnored(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(a.body), &said))
 		require.Equal(t, []string{"ignored", why}, []string{said.Status, said.Reason})
 	}
+	require.Len(t, heard, 1)
+	require.Equal(t, "i", <-heard)
 	for event, body := range map[string]string{
 		"ping": `{"zen":"x"}`, "unheard_of": `{}`, "push": `{"ref":"refs/heads/x","after":"` + strings.Repeat("a", 40) + `","repository":{"full_name":"acme/app"}}`,
 		"status": `{"state":"success","sha":"` + strings.Repeat("a", 40) + `","repository":{"full_name":"acme/other"}}`,
