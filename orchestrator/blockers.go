@@ -117,6 +117,7 @@ func (s situation) unheard() (Blocker, bool) {
 func (e *Engine) blockOfPerson(x *Explanation, t Task, p Project, s situation) {
 	b := Blocker{Kind: "human", Why: t.State.HoldReason, Since: t.UpdatedAt, Who: WhoYou}
 	b.Do, b.Status = stage.Remedy(t.State)
+	b.Do += p.People.only(b.Status)
 	if cards, ok := e.Tracker.(tracker.Linker); ok {
 		b.Link = cards.ItemURL(p.Sync(), originalKey(t.TrackerIssueID))
 	}
@@ -232,6 +233,7 @@ func (e *Engine) blockOfJob(x *Explanation, t Task, s situation) {
 	switch {
 	case !found:
 		x.Summary = fmt.Sprintf("The %s has ended; its result is being taken in.", role)
+		s.blockOfResult(x, role)
 		return
 	case job.Job.Status == queue.Running && s.now.Sub(job.Job.HeartbeatAt) > job.Job.LeaseUntil.Sub(job.Job.HeartbeatAt)/2:
 		x.add(s, Blocker{
@@ -247,7 +249,10 @@ func (e *Engine) blockOfJob(x *Explanation, t Task, s situation) {
 			continue
 		}
 		b := Blocker{Kind: cmp.Or(r.Name, r.Kind), Why: r.Text, Since: r.Since, Until: r.Until}
-		if b.Who, b.Do = endOf(r); r.Kind == queue.ReasonDelay && job.Job.Error != "" {
+		if b.Since.IsZero() { // of a delay: the last attempt was seen last then
+			b.Since = later(job.Job.CreatedAt, job.Job.HeartbeatAt)
+		}
+		if b.Who, b.Do = endOf(t, r); r.Kind == queue.ReasonDelay && job.Job.Error != "" {
 			b.Why += "; the last attempt ended with: " + job.Job.Error
 		}
 		x.add(s, b)
@@ -259,6 +264,27 @@ func (e *Engine) blockOfJob(x *Explanation, t Task, s situation) {
 	x.Summary = fmt.Sprintf("The %s's job waits: %s", role, x.Blockers[0].Why)
 	if what, ok := strings.CutPrefix(x.Blockers[0].Why, "waits for "); ok {
 		x.Summary = fmt.Sprintf("The %s waits for %s", role, what)
+	}
+}
+
+// blockOfResult explains a task whose agent has ended, and whose gates cannot be judged yet.
+func (s situation) blockOfResult(x *Explanation, role stage.Role) {
+	for _, w := range s.waits {
+		lane, sick := s.sick[w.Job.Pool]
+		if w.Job.Kind != KindTrigger || w.Job.Error == "" && !sick {
+			continue
+		}
+		b := Blocker{
+			Kind: "event", Why: fmt.Sprintf("the %s has ended, and its result cannot be taken in (try %d): %s", role, w.Job.Attempt, w.Job.Error),
+			Since: w.Job.CreatedAt, Until: w.Job.AvailableAt, Who: WhoOutside,
+			Do: "Wait: it is tried again until it can be. Look at the neighbour that it names when it does not come back",
+		}
+		if sick {
+			b.Why, b.Until = fmt.Sprintf("the %s has ended, and its result waits: %s", role, lane.Text(s.now)), lane.Next
+		}
+		x.Summary = "Waits: " + b.Why
+		x.add(s, b)
+		return
 	}
 }
 
@@ -299,15 +325,15 @@ func agentWait(waits []queue.Wait) (queue.Wait, bool) {
 	return queue.Wait{}, false
 }
 
-// endOf says who ends a queue's reason, and how.
-func endOf(r queue.Reason) (Who, string) {
+// endOf says who ends a queue's reason that a task's job waits for, and how.
+func endOf(t Task, r queue.Reason) (Who, string) {
 	switch r.Kind {
 	case queue.ReasonDelay:
-		return WhoService, "Wait until " + r.Until.UTC().Format(time.RFC3339) + ", or retry as an operator, which tries at once"
+		return WhoService, fmt.Sprintf("Wait until %s, or try at once: Retry on the task's page, or POST /tasks/%d/retry", r.Until.UTC().Format(time.RFC3339), t.ID)
 	case queue.ReasonOrder:
 		return WhoService, fmt.Sprintf("Wait for the end of job %d, which is before it", r.JobID)
 	case ReasonSlot:
-		return WhoTask, "Wait for an agent that ends, or raise ORCH_MAX_CONCURRENCY"
+		return WhoTask, "Wait for an agent that ends, or raise ORCH_MAX_CONCURRENCY and restart the service"
 	case queue.ReasonHold:
 		return endOfHold(r)
 	default:
@@ -343,7 +369,7 @@ func endOfHold(r queue.Reason) (Who, string) {
 		_, repo, _ := strings.Cut(r.Subject, "@")
 		return WhoYou, fmt.Sprintf("Run signalbox unfreeze %s, or press Unfreeze on the dashboard (Repositories)", repo)
 	case r.Name == "budget":
-		return WhoYou, "Raise the cap (ORCH_BUDGET_TASK_USD, ORCH_BUDGET_REPO_DAY_USD); the cap of a day ends with the day (UTC)"
+		return WhoYou, "Raise the cap (ORCH_BUDGET_TASK_USD, ORCH_BUDGET_REPO_DAY_USD) and restart the service; the cap of a day ends with the day (UTC)"
 	default:
 		return WhoService, "Wait for the end of " + strings.ReplaceAll(r.Name, "_", " ")
 	}

@@ -126,3 +126,100 @@ func TestExplainNamesTheFailedAttempt(t *testing.T) {
 		require.False(r, b.Until.IsZero())
 	})
 }
+
+// Whoever may not set a status is not sent to set it.
+func TestExplainSaysWhoMay(t *testing.T) {
+	const do = "Set Approved on the card, or Rejected with a comment that says what is wrong"
+	for name, c := range map[string]struct {
+		people orchestrator.People
+		want   string
+	}{
+		"everybody": {orchestrator.People{Releasers: []string{"kim"}}, do},
+		"list":      {orchestrator.People{Approvers: []string{"ann@example.org", "role:admin"}}, do + "; it takes one of the approvers (ann@example.org, role:admin)"},
+		"separate":  {orchestrator.People{Separate: true}, do + "; it takes somebody else than who has started the task"},
+		"both":      {orchestrator.People{Approvers: []string{"ann"}, Separate: true}, do + "; it takes one of the approvers (ann), other than who has started the task"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runWith(t, func(r *rig) { r.project[0].People = c.people }, func(r *rig) {
+				item := r.card(appProject, "x")
+				r.says("kim", item, stage.StatusToAnalyse)
+				r.settle(time.Minute)
+				require.Equal(r, c.want, r.why(item).Blockers[0].Do)
+			})
+		})
+	}
+}
+
+// An agent that waits for its next attempt tries at once when an operator says so, as the
+// explanation does.
+func TestRetryOfADelayedAgent(t *testing.T) {
+	var fails atomic.Bool
+	fails.Store(true)
+	flaky := func(r *rig) {
+		r.opt.AgentRetries = []time.Duration{time.Hour}
+		r.place = memwork.New(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			if fails.Load() {
+				return work.Result{Kind: work.ResultFailed, Reason: "the program is missing"}
+			}
+			return goodAgent(ctx, c, files)
+		})
+		r.place.OnPush = r.pushed
+	}
+	runWith(t, flaky, func(r *rig) {
+		item := r.card(appProject, "x")
+		r.move(appProject, item, stage.StatusToAnalyse)
+		r.settle(time.Minute)
+		require.Contains(r, r.why(item).Blockers[0].Do, "POST /tasks/1/retry")
+		fails.Store(false)
+		require.NoError(r, r.engine.Retry(r.Context(), 1, orchestrator.OperatorBy(stage.ViaAPI)))
+		r.settle(time.Minute)
+		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
+	})
+}
+
+// A result that no gate can judge while the host is away is waited for by name.
+func TestExplainNamesTheResultThatWaits(t *testing.T) {
+	silent := func(r *rig) {
+		r.place = memwork.New(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			if c.Role == stage.Reviewer { // people review at the host
+				return work.Result{Kind: work.ResultOK}
+			}
+			return goodAgent(ctx, c, files)
+		})
+		r.place.OnPush = r.pushed
+	}
+	runWith(t, silent, func(r *rig) {
+		r.host.FailCall("Reviews", &fault.Error{Text: "502 bad gateway", Again: true})
+		item := r.card(appProject, "x")
+		r.move(appProject, item, stage.StatusToAnalyse)
+		r.settle(time.Minute)
+		r.move(appProject, item, stage.StatusApproved)
+		r.settle(3 * time.Minute)
+		x := r.why(item)
+		require.Equal(r, stage.Review, x.Stage)
+		require.Len(r, x.Blockers, 1)
+		b := x.Blockers[0]
+		require.Equal(r, []any{"event", orchestrator.WhoOutside}, []any{b.Kind, b.Who})
+		require.Contains(r, b.Why, "the reviewer has ended, and its result ")
+		require.Contains(r, b.Why, "502 bad gateway")
+		require.Contains(r, b.Do, "Wait: it is tried again")
+		r.host.FailCall("Reviews", nil)
+		r.settle(10 * time.Minute)
+		require.NotEqual(r, "event", append(r.why(item).Blockers, orchestrator.Blocker{})[0].Kind)
+	})
+}
+
+// Reasons of several gates have no names of the machine in them.
+func TestExplainNamesNoGates(t *testing.T) {
+	run(t, func(r *rig) {
+		r.setCI(githost.CheckFailed)
+		item := r.card(appProject, "x")
+		r.move(appProject, item, stage.StatusToAnalyse)
+		r.settle(time.Minute)
+		r.move(appProject, item, stage.StatusApproved)
+		r.settle(time.Hour)
+		b := r.why(item).Blockers[0]
+		require.Contains(r, b.Why, "out of retries (3): CI failed at ")
+		require.NotContains(r, b.Why, "_")
+	})
+}

@@ -76,10 +76,14 @@ func (j JournalEntry) Acted() (Act, error) {
 	return a, err
 }
 
-// Retry is the operator's relaunch of a task's stage. The event and the record of
-// who asked are durable when it returns.
+// Retry is the operator's relaunch of a task's stage, and of an agent that failed the try
+// at once that it waits for. The event and the record of who asked are durable when it returns.
 func (e *Engine) Retry(ctx context.Context, taskID int64, by stage.Principal) error {
-	return e.operate(ctx, taskID, ActRetry, stage.OnRetry, by)
+	if err := e.operate(ctx, taskID, ActRetry, stage.OnRetry, by); err != nil {
+		return err
+	}
+	_, err := e.Jobs.Hasten(ctx, queue.PoolAgents, taskID)
+	return err
 }
 
 // Stop is the operator's STOP, the same as the board's. The event and the record

@@ -193,6 +193,23 @@ func (p People) who(on stage.Trigger) (list []string, role string) {
 	}
 }
 
+// only is who may set a status, as the end of a sentence; empty when everybody may.
+func (p People) only(word stage.Status) string {
+	list, role := p.who(stage.Trigger(word))
+	apart := p.Separate && word == stage.StatusApproved
+	one := fmt.Sprintf("; it takes one of the %s (%s)", role, strings.Join(list, ", "))
+	switch {
+	case len(list) > 0 && apart:
+		return one + ", other than who has started the task"
+	case len(list) > 0:
+		return one
+	case apart:
+		return "; it takes somebody else than who has started the task"
+	default:
+		return ""
+	}
+}
+
 // needProof reports whether it matters who raises a trigger.
 func (p People) needProof(on stage.Trigger, t Task) bool {
 	list, _ := p.who(on)

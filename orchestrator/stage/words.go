@@ -39,7 +39,7 @@ func Remedy(s State) (do string, to Status) {
 	case s.Stage == Deploy:
 		return "Set In Progress on the card to deploy again, or Rejected with a comment to send it back to development", StatusInProgress
 	default:
-		return "Set In Progress on the card to try again, or retry as an operator", StatusInProgress
+		return "Set In Progress on the card to try again", StatusInProgress
 	}
 }
 

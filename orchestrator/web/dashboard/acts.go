@@ -36,7 +36,7 @@ func (s *server) confirmTask(r *http.Request) (view, error) {
 	back := fmt.Sprintf("tasks/%d", id)
 	c := confirmation{
 		Question: fmt.Sprintf("Run %s of %s again?", t.State.Stage, item(t.WorkItemID)), Subject: t.Title, Back: back, Action: back + "/retry", Button: "Run it again",
-		Effect: "The stage's agent starts again and retries are counted from zero. While a job is active nothing happens.",
+		Effect: "The stage's agent starts again and retries are counted from zero. One that waits for its next attempt tries at once; while one is at work nothing happens.",
 	}
 	if strings.HasSuffix(r.URL.Path, "/stop") {
 		if !s.Stop {

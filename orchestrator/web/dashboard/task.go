@@ -62,7 +62,7 @@ func (s *server) task(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := taskPage{Task: t, MayStop: s.Stop && !t.State.Stage.Terminal() && !t.State.Stopping, MayRetry: !t.State.Stage.Terminal() && t.State.Active == ""}
+	p := taskPage{Task: t, MayStop: s.Stop && !t.State.Stage.Terminal() && !t.State.Stopping}
 	runs, err1 := s.Engine.Story.AgentRuns(ctx, id)
 	verdicts, err2 := s.Engine.Story.GateResults(ctx, id)
 	jobs, err3 := s.Engine.Jobs.Jobs(ctx, queue.Filter{TaskID: id, Limit: 10_000})
@@ -75,6 +75,8 @@ func (s *server) task(r *http.Request) (view, error) {
 		story = story[:storyMax]
 	}
 	p.Why, p.Lamp = why, cardOf(t, why, orchestrator.Cost{})
+	delayed := slices.ContainsFunc(why.Blockers, func(b orchestrator.Blocker) bool { return b.Kind == queue.ReasonDelay })
+	p.MayRetry = !t.State.Stage.Terminal() && (t.State.Active == "" || delayed)
 	p.Runs = runLines(t, runs, jobs)
 	p.Sums, p.Total = sums(runs)
 	p.Story = timeline(facts{runs: p.Runs, verdicts: verdicts, jobs: jobs, journal: story})
