@@ -19,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/queue"
 )
 
 type atomicInt = atomic.Int64
@@ -127,9 +128,12 @@ func (w *world) sum(ctx context.Context) (summary, error) {
 	var errs []error
 	for _, t := range list.Tasks {
 		var d web.TaskDetail
-		var x struct{ Summary string }
+		var x orchestrator.Explanation
 		errs = append(errs, w.api(ctx, fmt.Sprintf("/tasks/%d", t.ID), &d), w.api(ctx, fmt.Sprintf("/tasks/%d/explain", t.ID), &x))
 		s.task(w, d, x.Summary)
+		if wrong := helpless(d, x); wrong != "" {
+			s.Wrong = append(s.Wrong, wrong)
+		}
 	}
 	s.Sick, s.Told = w.ailing(), w.told()
 	w.waiting(&s, list.Tasks)
@@ -190,6 +194,18 @@ func (s *summary) task(w *world, d web.TaskDetail, why string) {
 	if err != nil || strings.TrimSpace(string(out)) != d.MergeSHA {
 		s.Wrong = append(s.Wrong, fmt.Sprintf("%s: production has %.12q, %.12s was merged", d.WorkItemID, out, d.MergeSHA))
 	}
+}
+
+// helpless says so of a task that is not over, that no agent works on, and of which the
+// explanation does not say what anybody can do; empty for all others.
+func helpless(d web.TaskDetail, x orchestrator.Explanation) string {
+	if d.Stage.Terminal() || slices.ContainsFunc(d.Jobs, func(j web.JobView) bool { return j.Pool == queue.PoolAgents && j.Status == queue.Running }) {
+		return ""
+	}
+	if slices.ContainsFunc(x.Blockers, func(b orchestrator.Blocker) bool { return b.Do != "" }) {
+		return ""
+	}
+	return fmt.Sprintf("%s waits at %s, and nobody is told what to do: %s", d.WorkItemID, d.Stage, x.Summary)
 }
 
 // alerted reports whether people were told that a deployment made things worse: by the
