@@ -34,7 +34,7 @@ check: tools fmt lint ## format, vet, lint, floor plan, race tests, browser test
 	$(GO) test ./internal/archtest
 	$(GO) mod tidy -diff
 	$(GO) test -timeout 30m -race ./...
-	SOAK=1 $(GO) test -timeout 40m -run TestSickNeighbours ./examples/server
+	SOAK=1 $(GO) test -timeout 40m -run 'TestSickNeighbours|TestSituations' ./examples/server
 	@$(MAKE) --no-print-directory sim
 	@$(MAKE) --no-print-directory test-browser
 	@$(MAKE) --no-print-directory cover
@@ -80,7 +80,7 @@ fuzz: ## each fuzz target for FUZZTIME
 SOAK ?= 20
 soak: ## tests that look for rare things, SOAK times as long
 	SOAK=$(SOAK) $(GO) test -timeout 60m -run 'TestHistory|TestReplicas' -v ./adapters/postgres
-	SOAK=$(SOAK) $(GO) test -timeout 60m -run 'TestKilledGitAtEachCall|TestConvergence|TestSickNeighbours' ./adapters/gitcli ./orchestrator ./examples/server
+	SOAK=$(SOAK) $(GO) test -timeout 60m -run 'TestKilledGitAtEachCall|TestConvergence|TestSickNeighbours|TestSituations' ./adapters/gitcli ./orchestrator ./examples/server
 
 SEEDS ?= 2000
 sim: ## simulated worlds, SEEDS of them (100000 for a night)

@@ -161,14 +161,19 @@ func blockOfCI(x *Explanation, t Task, p Project, s situation) {
 	}
 	for _, w := range s.waits {
 		var timer triggerPayload
-		if w.Job.Kind == KindTrigger && json.Unmarshal(w.Job.Payload, &timer) == nil && timer.Event.On == stage.OnCI && timer.Last != "" {
+		if w.Job.Kind != KindTrigger || json.Unmarshal(w.Job.Payload, &timer) != nil || timer.Event.On != stage.OnCI {
+			continue
+		}
+		if timer.Last != "" {
 			b.Why, b.CheckedAt = timer.Last, w.Job.CreatedAt
-			if timer.Event.Since.After(b.Since) {
-				b.Since = timer.Event.Since
-			}
-			if w.Job.Error != "" {
-				b.Why += "; the last look ended with: " + w.Job.Error
-			}
+		}
+		if timer.Event.Since.After(b.Since) {
+			b.Since = timer.Event.Since
+		}
+		if lane, sick := s.sick[w.Job.Pool]; sick {
+			b.Why, b.CheckedAt = b.Why+"; "+lane.Text(s.now), s.now
+		} else if w.Job.Error != "" {
+			b.Why += "; the last look ended with: " + w.Job.Error
 		}
 	}
 	x.add(s, b)

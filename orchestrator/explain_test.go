@@ -223,3 +223,17 @@ func TestExplainNamesNoGates(t *testing.T) {
 		require.NotContains(r, b.Why, "_")
 	})
 }
+
+// While the host does not answer, a wait for CI says so.
+func TestExplainNamesTheHostOfCI(t *testing.T) {
+	run(t, func(r *rig) {
+		item := r.atCI()
+		require.NotContains(r, r.why(item).Blockers[0].Why, "502")
+		r.host.FailCall("Checks", &fault.Error{Text: "502 bad gateway", Again: true})
+		r.settle(10 * time.Minute)
+		b := r.why(item).Blockers[0]
+		require.Equal(r, []any{"ci", orchestrator.WhoOutside}, []any{b.Kind, b.Who})
+		require.Contains(r, b.Why, "the git host (host events) has not answered since ")
+		require.Contains(r, b.Why, "502 bad gateway")
+	})
+}
