@@ -39,11 +39,30 @@ func (w *world) neighbours() http.Handler {
 	return mux
 }
 
+// holdMerges holds the merges of a repository up until release is called.
+func (w *world) holdMerges(prefix string) (release func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	repo, wait := w.places[prefix].repo, make(chan struct{})
+	w.merge[repo] = wait
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.merge, repo)
+		close(wait)
+	}
+}
+
 // gated holds merges up while the world says so.
 func (w *world) gated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
-		wait := w.merge
+		var wait chan struct{}
+		for repo, c := range w.merge {
+			if strings.Contains(r.URL.Path, "/"+repo+"/") {
+				wait = c
+			}
+		}
 		w.mu.Unlock()
 		if wait != nil && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/merge") {
 			body, _ := io.ReadAll(r.Body) // a client that goes away is seen only then
@@ -98,8 +117,13 @@ func (w *world) found(places []*place) {
 		if p.remote {
 			from = w.outer.URL + "/git/" + p.prefix + ".git"
 		}
-		fmt.Fprintf(&b, "  - {tracker_project: %q, repo: %s, clone_url: %q, prefix: %s, self_hosting: %t, monitor: [%q]}\n",
-			p.id, p.repo, from, p.prefix, p.self, "http://"+w.addr+"/healthz")
+		look := "http://" + w.addr + "/healthz"
+		if p.monitor != "" {
+			look = w.outer.URL + p.monitor
+		}
+		fmt.Fprintf(&b, "  - {tracker_project: %q, repo: %s, clone_url: %q, prefix: %s, self_hosting: %t, monitor: [%q]%s}\n",
+			p.id, p.repo, from, p.prefix, p.self, look, p.more)
 	}
-	w.write("projects.yaml", b.String())
+	w.registry = b.String()
+	w.write("projects.yaml", w.registry)
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,7 +30,7 @@ import (
 
 // TestMain lets the test's own program be the server, its commands and the agents' shim.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == "serve" || os.Args[1] == "replay" || os.Args[1] == "agent-shim" || os.Args[1] == "check-shim") {
+	if len(os.Args) > 1 && slices.Contains([]string{"serve", "replay", "why", "unfreeze", "agent-shim", "check-shim"}, os.Args[1]) {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, hideSecrets))
 	}
 	os.Exit(m.Run())
@@ -44,6 +45,7 @@ mkdir -p "$docs"
 echo "$SIGNALBOX_WORK_ITEM $SIGNALBOX_ROLE $SIGNALBOX_PHASE task=$SIGNALBOX_TASK_ID run=$SIGNALBOX_RUN attempt=$SIGNALBOX_ATTEMPT" >>"$WORLD_DIR/runs"
 verdict() { printf -- '---\nverdict: %s\nsha: %s\nsummary: by a script\n---\n' "$1" "$SIGNALBOX_SHA" >"$SIGNALBOX_REPORT"; }
 keep() { git add --all; git diff --cached --quiet || git commit --quiet -m "$SIGNALBOX_ROLE"; }
+fixed() { [ -e "$WORLD_DIR/${SIGNALBOX_WORK_ITEM%-*}-fixed" ]; }
 await() { while ! [ -e "$1" ]; do sleep 0.02; done; }
 instead="$WORLD_DIR/$SIGNALBOX_WORK_ITEM-$SIGNALBOX_ROLE$SIGNALBOX_PHASE"
 if [ -e "$instead" ]; then . "$instead"; fi
@@ -64,8 +66,10 @@ echo done
 // place is a repository and its board.
 type place struct {
 	prefix, id, repo, bare string
-	self                   bool // it hosts the service, which is looked at after a deployment
-	remote                 bool // git reaches it by HTTP
+	self                   bool   // it hosts the service, which is looked at after a deployment
+	remote                 bool   // git reaches it by HTTP
+	monitor                string // a path of the outside world that is looked at after a deployment; empty = the service
+	more                   string // of its entry in the registry, as ", key: value"
 }
 
 // operatorToken is ORCH_ADMIN_TOKEN.
@@ -83,29 +87,44 @@ func (w *world) in(t *testing.T) *world { return &world{T: t, parts: w.parts} }
 
 // parts are what a world is made of.
 type parts struct {
-	dir    string // where agents may write
-	data   string // of the service
-	board  *planetest.Server
-	host   *githubtest.Server
-	chat   *telegramtest.Server
-	sick   map[string]*fakehttp.Switch // by neighbour
-	places map[string]*place
-	outer  *httptest.Server
-	addr   string
+	dir      string // where agents may write
+	data     string // of the service
+	board    *planetest.Server
+	host     *githubtest.Server
+	chat     *telegramtest.Server
+	sick     map[string]*fakehttp.Switch // by neighbour
+	places   map[string]*place
+	outer    *httptest.Server
+	registry string // as it was at first
+	addr     string
 
 	mu    sync.Mutex
 	env   map[string]string
 	cmd   *exec.Cmd
 	ended chan struct{}
-	merge chan struct{} // while it is not nil merges wait for its end
+	merge map[string]chan struct{} // merges wait for its end, by repository
 
 	before map[string]func() // what a person does just before the next write to a card
+}
+
+// conclude is CI: it says what the commit's file ci says (failure, or none for no result at
+// all), and success when there is no such file.
+func conclude(p githubtest.Push) githubtest.Outcome {
+	file, err := p.File("ci")
+	switch word := strings.TrimSpace(string(file)); {
+	case err != nil || word == "":
+		return githubtest.Outcome{Conclusion: "success", Title: "built"}
+	case word == "none":
+		return githubtest.Outcome{}
+	default:
+		return githubtest.Outcome{Conclusion: word, Title: "not built"}
+	}
 }
 
 // newWorld makes the outside world and starts the server.
 func newWorld(t *testing.T, settings map[string]string, places ...*place) *world {
 	t.Helper()
-	w := &world{T: t, parts: &parts{dir: t.TempDir(), data: filepath.Join(t.TempDir(), "data"), places: map[string]*place{}, before: map[string]func(){}}}
+	w := &world{T: t, parts: &parts{dir: t.TempDir(), data: filepath.Join(t.TempDir(), "data"), places: map[string]*place{}, before: map[string]func(){}, merge: map[string]chan struct{}{}}}
 	w.environment(settings)
 	tokens := map[string]string{}
 	for name, value := range w.env {
@@ -114,9 +133,7 @@ func newWorld(t *testing.T, settings map[string]string, places ...*place) *world
 		}
 	}
 	w.board = planetest.New(planetest.Options{Workspace: "w", Tokens: tokens, Secret: w.env["PLANE_WEBHOOK_SECRET"]})
-	w.host = githubtest.New(githubtest.Options{Token: w.env["GITHUB_TOKEN"], Secret: w.env["GITHUB_WEBHOOK_SECRET"], CI: func(githubtest.Push) githubtest.Outcome {
-		return githubtest.Outcome{Conclusion: "success", Title: "built"}
-	}})
+	w.host = githubtest.New(githubtest.Options{Token: w.env["GITHUB_TOKEN"], Secret: w.env["GITHUB_WEBHOOK_SECRET"], CI: conclude})
 	w.chat = telegramtest.New(cmp.Or(w.env["TELEGRAM_TOKEN"], chatToken))
 	w.outer = httptest.NewServer(w.neighbours())
 	w.Cleanup(func() {

@@ -265,21 +265,14 @@ func stopDeployment(w *world) {
 
 // The same in the middle of a merge.
 func stopMerge(w *world) {
-	hold := make(chan struct{})
-	w.mu.Lock()
-	w.merge = hold
-	w.mu.Unlock()
-	// Other parts of the test that merge meanwhile wait too.
+	release := w.holdMerges("MRG")
 	item := w.card("MRG", "Is being merged")
 	w.move(item, "To Analyse")
 	w.approve(item)
 	w.until("the merge is under way", func() bool { return w.task(item).Phase == stage.PhaseMerge })
 	w.move(item, "STOP")
 	w.until("the STOP is noted", func() bool { t := w.task(item); return !t.CancelRequestedAt.IsZero() && t.Stage == stage.Deploy })
-	w.mu.Lock()
-	w.merge = nil
-	w.mu.Unlock()
-	close(hold)
+	release()
 	after := w.cancelled(item)
 	require.NotEmpty(w, after.MergeSHA)
 	require.Equal(w, after.MergeSHA, w.heads("MRG")["main"], "what was merged stays merged")

@@ -1,6 +1,9 @@
 package planetest
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // Block makes an item a prerequisite of another, as a person would in the
 // browser. Plane sends no webhook for that.
@@ -8,6 +11,14 @@ func (s *Server) Block(itemID, by string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.blockedBy[itemID] = append(s.blockedBy[itemID], by)
+}
+
+// Unblock takes a prerequisite away, as a person would in the browser. Plane sends no
+// webhook for that.
+func (s *Server) Unblock(itemID, by string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.blockedBy[itemID] = slices.DeleteFunc(s.blockedBy[itemID], func(id string) bool { return id == by })
 }
 
 // relations answers in the form of the version that the options ask for.
