@@ -47,7 +47,7 @@ func (e *Engine) try(ctx context.Context, c queue.Claim, p Project, t Task, ev s
 			ev.Verdict.Reason = fault.Words(v.Reason)
 		}
 	}
-	if ev.On == stage.OnCI && v != nil && v.Outcome == gates.Defer {
+	if ev.On == stage.OnCI && undecided(ev.Verdict) {
 		if err := e.hopeless(ctx, p, t, &ev); err != nil {
 			return again(err), nil
 		}

@@ -25,11 +25,15 @@ func waitsSince(ev stage.Event, f stage.Effect, now time.Time) time.Time {
 
 // lastLook is why a look at CI has decided nothing; empty for another event.
 func lastLook(ev stage.Event) string {
-	if ev.On != stage.OnCI || ev.Verdict.Outcome != stage.Defer {
+	if ev.On != stage.OnCI || !undecided(ev.Verdict) {
 		return ""
 	}
 	return ev.Verdict.Reason
 }
+
+// undecided reports whether a look at CI may end otherwise next time: it has not finished, or
+// its results are refused to us.
+func undecided(v stage.Verdict) bool { return v.Outcome == stage.Defer || v.Outcome == stage.Error }
 
 // hopeless says in the event when waiting for CI any longer cannot help: it has lasted too
 // long, or the branch was deleted at the host. Events that come from outside have no Since:
@@ -39,10 +43,14 @@ func (e *Engine) hopeless(ctx context.Context, p Project, t Task, ev *stage.Even
 	if ev.Since.IsZero() || waited < goneAfter {
 		return nil
 	}
-	gone, err := e.gone(ctx, p, t)
+	gone := false
+	if ev.Verdict.Outcome == stage.Defer { // a host that refuses us its results says nothing of branches
+		var err error
+		if gone, err = e.gone(ctx, p, t); err != nil {
+			return err
+		}
+	}
 	switch {
-	case err != nil:
-		return err
 	case gone:
 		ev.Final, ev.Gone = true, true
 		ev.Reason = fmt.Sprintf("%.12s is not at the git host any more: the branch %s was deleted there; In Progress runs the stage again and makes the branch anew, STOP gives the task up", t.State.Head, t.Branch)

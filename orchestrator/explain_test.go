@@ -237,3 +237,22 @@ func TestExplainNamesTheHostOfCI(t *testing.T) {
 		require.Contains(r, b.Why, "502 bad gateway")
 	})
 }
+
+// Results of CI that are refused are not waited for without a word, nor for ever.
+func TestExplainNamesARefusedLookAtCI(t *testing.T) {
+	runWith(t, func(r *rig) { r.opt.CIWait = time.Hour }, func(r *rig) {
+		item := r.atCI()
+		r.host.FailCall("Checks", &fault.Error{Text: "403 the token may not read checks"})
+		r.settle(10 * time.Minute)
+		require.Contains(r, r.why(item).Blockers[0].Why, "403 the token may not read checks")
+		r.settle(time.Hour)
+		b := r.why(item).Blockers[0]
+		require.Equal(r, []any{"human", orchestrator.WhoYou, stage.StatusInProgress}, []any{b.Kind, b.Who, b.Status})
+		require.Contains(r, b.Why, "403 the token may not read checks")
+		r.host.FailCall("Checks", nil)
+		r.setCI(githost.CheckPassed)
+		r.move(appProject, item, b.Status)
+		r.settle(10 * time.Minute)
+		require.Equal(r, stage.Done, r.task(item).State.Stage)
+	})
+}

@@ -217,7 +217,12 @@ func apart() []situation {
 		}, mend: func(o *obedient, _ situation) { o.board.Break("GET work-items/*/relations", planetest.None) }, kind: "task_deps", who: outside, why: "is being looked up", do: "Wait"},
 		{name: "git host down", prefix: "HST", world: "outages", place: place{remote: true}, agents: script("developer", awaits), make: sickened("github", fakehttp.Error), mend: healed("github"), kind: "ci", who: outside, why: "the git host (host events) has not answered", do: "Look at the checks"},
 		{name: "git remote down", prefix: "GIT", world: "outages", place: place{remote: true}, agents: script("developer", awaits), make: sickened("git", fakehttp.Error), mend: healed("git"), kind: "push", who: outside, why: "the git remote", do: "Wait"},
-		{name: "git host refuses", prefix: "REF", world: "outages", place: place{remote: true}, agents: script("developer", awaits), make: sickened("github", fakehttp.Refuse), mend: healed("github"), kind: "human", who: you, why: "refused for good", do: "Set In Progress"},
+		{name: "git host refuses", prefix: "REF", world: "outages", place: place{remote: true}, agents: script("developer", awaits), make: sickened("github", fakehttp.Refuse), mend: healed("github"), kind: "ci", who: outside, why: "refused for good", do: "Look at the checks"},
+		{name: "no pull request", prefix: "PRQ", world: "outages", place: place{remote: true}, make: func(o *obedient, _ situation) {
+			o.sick["github"].Sicken(fakehttp.Refuse)
+			o.Cleanup(o.sick["github"].Heal)
+			o.move(o.item, "To Analyse")
+		}, mend: healed("github"), kind: "human", who: you, why: "refused for good", do: "Set In Progress"},
 		{name: "git host down at the review", prefix: "HSR", world: "outages", often: true, agents: script("reviewer", "[ -e $WORLD_DIR/HSR-left ] || { "+awaits+"touch $WORLD_DIR/HSR-left; "+leaves+"}\n"), make: func(o *obedient, _ situation) {
 			o.move(o.item, "To Analyse")
 			o.to("the reviewer begins", func(orchestrator.Explanation) bool { return o.worked("HSR-1", "reviewer") })
