@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 func (w *world) post(path string, form url.Values, header ...string) answer {
@@ -132,6 +133,20 @@ func TestRetry(t *testing.T) {
 		require.Len(w, w.place.Runs(), before+1)
 		require.Equal(w, []orchestrator.Act{{Act: orchestrator.ActRetry, By: orchestrator.OperatorBy(stage.ViaDashboard)}}, w.acts())
 		require.Contains(w, plain(w.get("/tasks/1").body), "asked for: retry by operator (dashboard, token)")
+	})
+}
+
+// An agent that waits for its next attempt can be tried at once.
+func TestRetryOfADelayedAgent(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.place.SetScript(func(context.Context, work.Command, map[string]string) work.Result {
+			return work.Result{Kind: work.ResultFailed, Reason: "the program is missing"}
+		})
+		w.card(project, "x")
+		t, err := w.store.Task(context.Background(), 1)
+		require.NoError(w, err)
+		require.Equal(w, stage.Analyst, t.State.Active)
+		require.Contains(w, w.get("/tasks/1").body, `href="../tasks/1/retry"`)
 	})
 }
 
