@@ -141,6 +141,13 @@ type Commands interface {
 	RunCheck(ctx context.Context, argv []string, s Subject) (exit int, stderr string, err error)
 }
 
+// Slow marks gates that may take minutes, such as commands: the engine judges them when
+// all others let a task pass, and holds up no other event with them.
+type Slow interface {
+	Gate
+	Slow()
+}
+
 // Gate is one registered deterministic check. Judge reads and never writes; it
 // has no error result: a failure is a verdict with Outcome Error.
 type Gate interface {

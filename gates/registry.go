@@ -43,6 +43,18 @@ func (r *Registry) Names() []string { return append([]string(nil), r.names...) }
 // Has reports whether a gate of that name is registered.
 func (r *Registry) Has(name string) bool { return r.byName[name] != nil }
 
+// Split tells the quick of the named gates from those that are Slow, each in order.
+func (r *Registry) Split(names ...string) (quick, slow []string) {
+	for _, name := range names {
+		if _, is := r.byName[name].(Slow); is {
+			slow = append(slow, name)
+		} else {
+			quick = append(quick, name)
+		}
+	}
+	return quick, slow
+}
+
 // Judge asks the named gates about a subject, in order, and combines what they
 // say: green when all are green, else error before red before defer before red that a
 // person can let pass, who is asked when nothing else is open. The

@@ -116,7 +116,7 @@ func (e *Engine) deployed(ctx context.Context, c queue.Claim, p Project, t Task,
 		return nil
 	}
 	ev := stage.Event{On: stage.OnAgentFinished, At: e.Now(), Run: l.Run, Agent: &report, SHA: tip.SHA}
-	v, err := e.judge(ctx, p, t, ev)
+	v, err := e.judge(ctx, c.Job, p, t, ev)
 	if err != nil || v == nil || !v.Passed() {
 		return nil
 	}

@@ -37,8 +37,15 @@ func (e *Engine) apply(ctx context.Context, c queue.Claim, p Project, t Task, ev
 
 // try decides an event once. The error is that of the commit.
 func (e *Engine) try(ctx context.Context, c queue.Claim, p Project, t Task, ev stage.Event, run *AgentRun) (*queue.Outcome, error) {
-	v, err := e.judge(ctx, p, t, ev)
-	if err != nil {
+	v, err := e.judge(ctx, c.Job, p, t, ev)
+	switch {
+	case errors.Is(err, errApart):
+		return apart(c.Job, t), nil
+	case errors.Is(err, ErrConflict):
+		return again(err), err
+	case err != nil && ctx.Err() != nil:
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}, nil
+	case err != nil:
 		return again(err), nil
 	}
 	if v != nil {
@@ -58,8 +65,9 @@ func (e *Engine) try(ctx context.Context, c queue.Claim, p Project, t Task, ev s
 
 // judge asks the gates of the edge that the event meets. A nil verdict says
 // that the edge has none. An error says that a gate could not look and that it
-// may go away: the event is to be tried again.
-func (e *Engine) judge(ctx context.Context, p Project, t Task, ev stage.Event) (*gates.Verdict, error) {
+// may go away: the event is to be tried again; errApart, that it is to be judged in
+// another pool; ErrConflict, that the task has changed meanwhile.
+func (e *Engine) judge(ctx context.Context, j queue.Job, p Project, t Task, ev stage.Event) (*gates.Verdict, error) {
 	edge, ok := e.machine.Edge(t.State, ev)
 	if !ok || len(edge.Gates) == 0 {
 		return nil, nil
@@ -72,12 +80,11 @@ func (e *Engine) judge(ctx context.Context, p Project, t Task, ev stage.Event) (
 	if err != nil {
 		return nil, err
 	}
-	v := e.gates.Judge(ctx, s, names...)
-	each := v.Children
-	if len(each) == 0 { // the only one
-		each = []gates.Verdict{v}
+	v, err := e.judgeAll(ctx, j, t, s, names)
+	if err != nil {
+		return nil, err
 	}
-	for _, one := range each {
+	for _, one := range single(v) {
 		e.Metrics.GateVerdicts.Add(1, ByVerdict{Gate: one.Check, Verdict: one.Outcome.String()})
 	}
 	if v.Outcome == gates.Error && v.Retryable {

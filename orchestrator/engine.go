@@ -69,6 +69,7 @@ type Options struct {
 	EffectWorkers  int             // for each lane; default 4
 	AgentTimeout   time.Duration   // default 60 min
 	VerifyTimeout  time.Duration   // of one command that the service runs to verify a test report; default 30 min
+	GateTimeout    time.Duration   // of one command that a gate runs; default 10 min
 	AgentRetries   []time.Duration // waits before an agent is tried again; default 30 s, 2 min, 10 min
 	JobTTL         time.Duration   // a claim without a heartbeat for this long is given back; default 30 s
 	Poll           time.Duration   // how often queues are looked at without a hint; default 1 s
@@ -98,6 +99,7 @@ func (o *Options) defaults() {
 	setD(&o.AgentTimeout, time.Hour)
 	setD(&o.CIWait, 6*time.Hour)
 	setD(&o.VerifyTimeout, 30*time.Minute)
+	setD(&o.GateTimeout, 10*time.Minute)
 	setD(&o.JobTTL, 30*time.Second)
 	setD(&o.Poll, time.Second)
 	setD(&o.StatusDefer, 500*time.Millisecond)

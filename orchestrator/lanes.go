@@ -23,11 +23,12 @@ const (
 	LaneOther     Lane = "other"
 )
 
-// Pools of events that read a neighbour before they are decided. All other events
-// are in queue.PoolEvents.
+// Pools of events that read a neighbour before they are decided, or take long. All other
+// events are in queue.PoolEvents.
 const (
 	poolBoardEvents = queue.PoolEvents + "/board" // the tracker's webhooks: the work item is read
 	poolHostEvents  = queue.PoolEvents + "/host"  // the host's webhooks, and what a gate reads its checks and reviews for
+	poolSlowEvents  = queue.PoolEvents + "/slow"  // what a gate runs a command for
 )
 
 // lanes are the destinations of the kinds of effects.
@@ -76,10 +77,11 @@ func effectLanes() []Lane {
 	return []Lane{LaneBoard, LaneComments, LaneChat, LaneHost, LaneGit, LaneWorkspace, LaneOther}
 }
 
-// namedLane is a pool whose jobs need a neighbour: what both are called for people.
+// namedLane is a pool whose jobs need a neighbour, or take long: what both are called for
+// people. A pool without a neighbour has no breaker.
 type namedLane struct{ name, pool, neighbour string }
 
-// namedLanes are the lanes of effects and the pools of events that read a neighbour.
+// namedLanes are the lanes of effects and the pools of events but queue.PoolEvents.
 func namedLanes() []namedLane {
 	neighbours := map[Lane]string{
 		LaneComments: "the tracker", LaneBoard: "the tracker", LaneChat: "the chat", LaneGit: "the git remote", LaneHost: "the git host",
@@ -89,11 +91,15 @@ func namedLanes() []namedLane {
 	for _, l := range effectLanes() {
 		list = append(list, namedLane{string(l), l.Pool(), neighbours[l]})
 	}
-	return append(list, namedLane{"board events", poolBoardEvents, "the tracker"}, namedLane{"host events", poolHostEvents, "the git host"})
+	return append(list,
+		namedLane{"board events", poolBoardEvents, "the tracker"},
+		namedLane{"host events", poolHostEvents, "the git host"}, namedLane{"command gates", poolSlowEvents, ""})
 }
 
 // eventPools are the pools of events.
-func eventPools() []string { return []string{queue.PoolEvents, poolBoardEvents, poolHostEvents} }
+func eventPools() []string {
+	return []string{queue.PoolEvents, poolBoardEvents, poolHostEvents, poolSlowEvents}
+}
 
 // queuedPools are the pools of events and effects.
 func queuedPools() []string {

@@ -57,6 +57,7 @@ type rig struct {
 	log      *slog.Logger          // nil discards
 	meter    orchestrator.Meter
 	commands gates.Commands
+	gates    []gates.Gate        // besides the built-in ones
 	around   func(*effects.Deps) // changes what effects are made with; nil = nothing
 
 	stop    context.CancelFunc
@@ -139,7 +140,7 @@ func (r *rig) start() {
 	}
 	r.engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
 		Log: r.log, Meter: r.meter, Commands: r.commands, Store: store, Story: r.store, Jobs: r.store, Projects: projects, Tracker: board, Host: r.host, Workspaces: r.place, Agents: r.place,
-		Gates:   checks.All(nil),
+		Gates:   append(checks.All(nil), r.gates...),
 		Runners: effects.Runners(with),
 	}, r.opt, r.list()...)
 	require.NoError(r, err)

@@ -37,11 +37,8 @@ func (e *Engine) verified(ctx context.Context, p Project, t Task, l stage.Launch
 	}
 	for i, argv := range p.Verify {
 		r := stage.Verified{Command: p.verify()[i], SHA: s.SHA}
-		limited, cancel := e.Scheduler.WithTimeout(ctx, e.opt.VerifyTimeout)
 		begun := e.Now()
-		exit, said, err := e.Commands.RunCheck(limited, argv, s)
-		expired := limited.Err() != nil && ctx.Err() == nil
-		cancel()
+		exit, said, expired, err := e.runCommand(ctx, e.opt.VerifyTimeout, argv, s)
 		switch {
 		case expired:
 			r.Exit, r.Expired = -1, e.opt.VerifyTimeout.String()

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -185,13 +186,17 @@ func jobView(w queue.Wait) JobView {
 }
 
 // Green asks the gates that a trigger would meet at a task's stage, and says
-// whether it would move. It reads and changes nothing.
+// whether it would move. It reads and changes nothing. A slow gate is not judged: the
+// trigger is worth raising then, except for a blocked task, which a person resumes.
 func (e *Engine) Green(ctx context.Context, t Task, on stage.Trigger) (bool, error) {
 	p, ok := e.Projects.ByRepo(t.Repo)
 	if !ok {
 		return false, nil
 	}
-	v, err := e.judge(ctx, p, t, stage.Event{On: on, At: e.Now()})
+	v, err := e.judge(ctx, queue.Job{}, p, t, stage.Event{On: on, At: e.Now()})
+	if errors.Is(err, errApart) {
+		return t.State.Hold != stage.HoldBlocked, nil
+	}
 	return v != nil && v.Passed(), err
 }
 

@@ -226,7 +226,7 @@ func (v *Service) engine() (err error) {
 		Gates: append(checks.All(os.Getenv), v.Registry.Commands...), Commands: v.Git, Log: v.Log, Meter: meter,
 		Runners: v.runners(),
 	}, orchestrator.Options{
-		MaxConcurrency: s.MaxConcurrency, AgentTimeout: s.AgentTimeout, VerifyTimeout: s.VerifyTimeout, AgentRetries: s.AgentRetryDelays, JobTTL: s.JobTTL, Poll: s.Poll,
+		MaxConcurrency: s.MaxConcurrency, AgentTimeout: s.AgentTimeout, VerifyTimeout: s.VerifyTimeout, GateTimeout: s.GateTimeout, AgentRetries: s.AgentRetryDelays, JobTTL: s.JobTTL, Poll: s.Poll,
 		StatusDefer: s.StatusDefer, CIWait: s.CIWait, Columns: v.boards.known, Stage: stage.Options{MaxRetries: s.MaxDeveloperRetries, CIPoll: s.CIPoll},
 		Worker: fmt.Sprintf("%s/%d", host, os.Getpid()),
 	}, features...)

@@ -82,6 +82,7 @@ type Settings struct {
 	JailSockets         bool            `env:"JAIL_UNIX_SOCKETS" envDefault:"false" doc:"agents may use unix sockets, all of them: the docker daemon's is a way out"`
 	AgentTimeout        time.Duration   `env:"AGENT_TIMEOUT" envDefault:"60m" doc:"time limit of an agent"`
 	VerifyTimeout       time.Duration   `env:"VERIFY_TIMEOUT" envDefault:"30m" doc:"time limit of each command of the registry's verify"`
+	GateTimeout         time.Duration   `env:"GATE_TIMEOUT" envDefault:"10m" doc:"time limit of each command of the registry's gates"`
 	AgentTermGrace      time.Duration   `env:"AGENT_TERM_GRACE" envDefault:"20s" doc:"between TERM and KILL"`
 	AgentRetryDelays    []time.Duration `env:"AGENT_RETRY_DELAYS" envDefault:"30s,2m,10m" doc:"waits before a failed agent is tried again"`
 	CIPoll              time.Duration   `env:"CI_POLL" envDefault:"30s" doc:"how often CI is looked at while no webhook comes"`
@@ -198,7 +199,7 @@ func (s Settings) check() error {
 		wrong("MAX_DEVELOPER_RETRIES", "is %d, want at least 1", s.MaxDeveloperRetries)
 	}
 	for name, d := range map[string]time.Duration{
-		"AGENT_TIMEOUT": s.AgentTimeout, "VERIFY_TIMEOUT": s.VerifyTimeout, "AGENT_TERM_GRACE": s.AgentTermGrace, "CI_POLL": s.CIPoll, "JOB_TTL": s.JobTTL, "POLL": s.Poll,
+		"AGENT_TIMEOUT": s.AgentTimeout, "VERIFY_TIMEOUT": s.VerifyTimeout, "GATE_TIMEOUT": s.GateTimeout, "AGENT_TERM_GRACE": s.AgentTermGrace, "CI_POLL": s.CIPoll, "JOB_TTL": s.JobTTL, "POLL": s.Poll,
 		"STATUS_DEFER": s.StatusDefer, "MERGE_DEFER_DELAY": s.MergeDeferDelay, "MERGE_LEASE_TTL": s.MergeLeaseTTL, "RECONCILE_INTERVAL": s.ReconcileInterval,
 		"MONITOR_WINDOW": s.MonitorWindow, "MONITOR_INTERVAL": s.MonitorInterval, "GIT_TIMEOUT": s.GitTimeout, "CALL_TIMEOUT": s.CallTimeout,
 		"GPS_TILE_MAX_AGE": s.GPSTileMaxAge, "GPS_REFRESH": s.GPSRefresh,
