@@ -80,7 +80,7 @@ func (e *Engine) judge(ctx context.Context, j queue.Job, p Project, t Task, ev s
 	if err != nil {
 		return nil, err
 	}
-	v, err := e.judgeAll(ctx, j, t, s, names)
+	v, err := e.judgeAll(ctx, j, p, t, s, names)
 	if err != nil {
 		return nil, err
 	}

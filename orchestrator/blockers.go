@@ -60,7 +60,7 @@ func (e *Engine) block(x *Explanation, t Task, s situation) {
 	case !e.registered(t):
 		x.add(s, Blocker{
 			Kind: "registry", Why: fmt.Sprintf("nothing is done: the repository %s is not registered", t.Repo), Since: t.UpdatedAt, Who: WhoYou,
-			Do: fmt.Sprintf("Put %s back into projects.yaml and start the service again, or set STOP on the card", t.Repo),
+			Do: fmt.Sprintf("Put %s back into projects.yaml and reload it (signalbox reload), or set STOP on the card", t.Repo),
 		})
 	case st.Stopping:
 		x.add(s, Blocker{

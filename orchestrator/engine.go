@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -120,7 +121,7 @@ type Engine struct {
 
 	opt      Options
 	machine  *stage.Machine
-	gates    *gates.Registry
+	gates    []gates.Gate // of all projects
 	features []Feature
 
 	health map[string]*health // of the pools that have one; never changed
@@ -153,10 +154,17 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 	if e.machine, err = stage.New(p, opt.Stage, rules...); err != nil {
 		return nil, err
 	}
-	if e.gates, err = gates.NewRegistry(all...); err != nil {
+	e.gates = all
+	common, err := e.gatesOf(Project{})
+	if err != nil {
 		return nil, err
 	}
-	return e, e.checkNames(p)
+	for _, name := range p.Gates() {
+		if !common.Has(name) {
+			return nil, fmt.Errorf("orchestrator: the pipeline judges %q, which is not registered", name)
+		}
+	}
+	return e, errors.Join(e.checkRunners(), e.Check(deps.Projects))
 }
 
 func (d *Deps) check() error {
@@ -216,21 +224,7 @@ func (e *Engine) adopt(features []Feature) error {
 	return nil
 }
 
-func (e *Engine) checkNames(p stage.Pipeline) error {
-	for _, name := range p.Gates() {
-		if !e.gates.Has(name) {
-			return fmt.Errorf("orchestrator: the pipeline judges %q, which is not registered", name)
-		}
-	}
-	for _, project := range e.Projects.All() {
-		for s, names := range project.Gates {
-			for _, name := range names {
-				if !e.gates.Has(name) {
-					return fmt.Errorf("orchestrator: project %s judges %q at %s, which is not registered", project.Repo, name, s)
-				}
-			}
-		}
-	}
+func (e *Engine) checkRunners() error {
 	for _, kind := range []string{
 		stage.EffectComment, stage.EffectStatus, stage.EffectNotify, stage.EffectPrepare,
 		stage.EffectPublish, stage.EffectPull, stage.EffectMerge, stage.EffectTidy,

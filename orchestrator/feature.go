@@ -27,6 +27,9 @@ type Feature struct {
 	Committed func(Change)
 	// Heard is told of a webhook of a work item that is handled. It returns at once too.
 	Heard func(tracker.Hook)
+	// Reloaded is told of another registry in the place of the one before: what is held by
+	// that is to be compared with it, as at a start. It returns at once too.
+	Reloaded func()
 	// Admit is asked when an agent's job is claimed, before the agent starts. An
 	// answer that is not empty says why it may not: the job is given back
 	// unharmed, and is claimed again when no hold that the feature set is left.

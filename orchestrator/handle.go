@@ -56,7 +56,7 @@ func again(err error) *queue.Outcome {
 
 // softQG0 logs what QG-0 would say of a new work item. It starts nothing.
 func (e *Engine) softQG0(ctx context.Context, p Project, item tracker.Item) *queue.Outcome {
-	v := e.gates.Judge(ctx, e.subjectOfItem(p, item), "qg0")
+	v := e.ask(ctx, p, e.subjectOfItem(p, item), "qg0")
 	level := slog.LevelInfo
 	if !v.Passed() {
 		level = slog.LevelWarn
@@ -258,7 +258,7 @@ func (e *Engine) begin(ctx context.Context, c queue.Claim, p Project, item track
 	if ev.Denied != "" {
 		return e.refuse(ctx, c, p, item, e.machine.Decide(stage.State{}, ev)), nil
 	}
-	v := e.gates.Judge(ctx, e.subjectOfItem(p, item), "qg0")
+	v := e.ask(ctx, p, e.subjectOfItem(p, item), "qg0")
 	if v.Outcome == gates.Error && v.Retryable {
 		return again(unreachable(v)), nil
 	}

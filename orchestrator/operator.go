@@ -30,6 +30,7 @@ const (
 	ActAgain    = "again"
 	ActDepend   = "depend"
 	ActUndepend = "undepend"
+	ActReload   = "reload"
 )
 
 // Act is what an operator has asked for. It is in the journal before anything is

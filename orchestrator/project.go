@@ -6,7 +6,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/gates/checks"
@@ -30,6 +29,7 @@ type Project struct {
 	Agents         map[stage.Role]string    // preset or command for each role
 	Required       map[stage.Stage][]string // files that must exist to leave a stage
 	Gates          map[stage.Stage][]string // further checks to leave a stage, by name
+	Commands       []gates.Gate             // checks of the repository's own, which Gates may name
 	People         People                   // who may do what on the board
 	Reviewers      []string                 // accounts of the git host whose reviews count although they are bots or may not write
 	Keep           []string                 // see work.Space
@@ -85,41 +85,10 @@ func (p Project) Space(t Task) work.Space {
 	}
 }
 
-// Projects is the project registry. It is immutable.
-type Projects struct {
-	list      []Project
-	byTracker map[string]int
-	byRepo    map[string]int
-}
-
 var (
 	prefixForm = regexp.MustCompile(`^[A-Z][A-Z0-9]{0,11}$`)
 	repoForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$`)
 )
-
-// NewProjects checks the entries and makes a registry. An error names the
-// entry, the field and what it should be.
-func NewProjects(list ...Project) (*Projects, error) {
-	p := &Projects{byTracker: map[string]int{}, byRepo: map[string]int{}}
-	for i, e := range list {
-		if e.Main == "" {
-			e.Main = "main"
-		}
-		if field, wrong := e.check(); wrong != "" {
-			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: field, Text: wrong}
-		}
-		if _, twice := p.byTracker[e.TrackerProject]; twice {
-			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: "tracker_project", Text: fmt.Sprintf("%q is registered twice", e.TrackerProject)}
-		}
-		if _, twice := p.byRepo[strings.ToLower(e.Repo)]; twice {
-			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: "repo", Text: fmt.Sprintf("%q is registered twice", e.Repo)}
-		}
-		p.byTracker[e.TrackerProject] = i
-		p.byRepo[strings.ToLower(e.Repo)] = i
-		p.list = append(p.list, e)
-	}
-	return p, nil
-}
 
 // FieldError says what is wrong with one field of one entry.
 type FieldError struct {
@@ -167,25 +136,4 @@ func (p Project) check() (field, wrong string) {
 		}
 	}
 	return "", ""
-}
-
-// All lists the entries in the order of the file.
-func (p *Projects) All() []Project { return append([]Project(nil), p.list...) }
-
-// ByTracker finds the entry of a tracker project.
-func (p *Projects) ByTracker(id string) (Project, bool) {
-	i, ok := p.byTracker[id]
-	if !ok {
-		return Project{}, false
-	}
-	return p.list[i], true
-}
-
-// ByRepo finds the entry of a repository, whatever the case of its letters.
-func (p *Projects) ByRepo(repo string) (Project, bool) {
-	i, ok := p.byRepo[strings.ToLower(repo)]
-	if !ok {
-		return Project{}, false
-	}
-	return p.list[i], true
 }

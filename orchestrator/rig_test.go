@@ -52,9 +52,10 @@ type rig struct {
 	// features makes the features of an engine; nil = none.
 	features func() []orchestrator.Feature
 	project  []orchestrator.Project
-	tracker  orchestrator.Tracking // nil = the board
-	decides  orchestrator.Store    // what the engine decides on; nil = the store
-	log      *slog.Logger          // nil discards
+	projects *orchestrator.Projects // nil = made of project
+	tracker  orchestrator.Tracking  // nil = the board
+	decides  orchestrator.Store     // what the engine decides on; nil = the store
+	log      *slog.Logger           // nil discards
 	meter    orchestrator.Meter
 	commands gates.Commands
 	gates    []gates.Gate        // besides the built-in ones
@@ -122,7 +123,10 @@ func (r *rig) pushed(repo, branch, sha string) {
 // start makes an engine over what is there, as a new process would.
 func (r *rig) start() {
 	r.Helper()
-	projects, err := orchestrator.NewProjects(r.project...)
+	projects, err := r.projects, error(nil)
+	if projects == nil {
+		projects, err = orchestrator.NewProjects(r.project...)
+	}
 	require.NoError(r, err)
 	board := r.tracker
 	if board == nil {

@@ -36,9 +36,13 @@ func apart(j queue.Job, t Task) *queue.Outcome {
 
 // judgeAll judges the quick gates, and the slow ones when those let the task pass or only
 // a person's word is missing.
-func (e *Engine) judgeAll(ctx context.Context, j queue.Job, t Task, s gates.Subject, names []string) (gates.Verdict, error) {
-	quick, slow := e.gates.Split(names...)
-	v := e.gates.Judge(ctx, s, quick...)
+func (e *Engine) judgeAll(ctx context.Context, j queue.Job, p Project, t Task, s gates.Subject, names []string) (gates.Verdict, error) {
+	have, err := e.gatesOf(p)
+	if err != nil {
+		return gates.Broken(gates.All, err.Error()), nil
+	}
+	quick, slow := have.Split(names...)
+	v := have.Judge(ctx, s, quick...)
 	if len(slow) == 0 || !v.Passed() && !v.Asks {
 		return v, nil
 	}
@@ -52,7 +56,7 @@ func (e *Engine) judgeAll(ctx context.Context, j queue.Job, t Task, s gates.Subj
 	defer stop()
 	each := single(v)
 	for _, name := range slow {
-		each = append(each, e.gates.Judge(ctx, s, name))
+		each = append(each, have.Judge(ctx, s, name))
 	}
 	return gates.Combine(s.SHA, each...), context.Cause(ctx)
 }

@@ -67,7 +67,7 @@ func (s Stranded) String() string {
 // Stranded lists the repositories that live tasks belong to and that are not registered,
 // by name. It reads all live tasks.
 func (e *Engine) Stranded(ctx context.Context) (out []Stranded, err error) {
-	byRepo := map[string][]Task{}
+	byRepo, projects := map[string][]Task{}, e.Projects.Now()
 	for after := int64(0); ; {
 		page, err := e.Store.Tasks(ctx, TaskFilter{Live: true, AfterID: after})
 		if err != nil {
@@ -78,7 +78,7 @@ func (e *Engine) Stranded(ctx context.Context) (out []Stranded, err error) {
 		}
 		for _, t := range page {
 			after = t.ID
-			if _, ok := e.Projects.ByRepo(t.Repo); !ok {
+			if _, ok := projects.ByRepo(t.Repo); !ok {
 				byRepo[t.Repo] = append(byRepo[t.Repo], t)
 			}
 		}

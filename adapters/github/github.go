@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
@@ -37,6 +38,8 @@ type Client struct {
 	opt Options
 	api *gh.Client
 
+	signed atomic.Pointer[signature.Secrets]
+
 	mu          sync.Mutex
 	self        string // the token's account; empty until it has answered
 	permissions map[string]permission
@@ -58,7 +61,9 @@ func New(o Options) (*Client, error) {
 		}
 		api.BaseURL = u
 	}
-	return &Client{opt: o, api: api, permissions: map[string]permission{}}, nil
+	c := &Client{opt: o, api: api, permissions: map[string]permission{}}
+	c.SetSecrets(o.Secrets)
+	return c, nil
 }
 
 // Ping asks who the token belongs to.

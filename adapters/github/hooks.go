@@ -15,10 +15,15 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
+// SetSecrets replaces Options.Secrets for the webhooks that come from now on.
+func (c *Client) SetSecrets(s signature.Secrets) { c.signed.Store(&s) }
+
+func (c *Client) secrets() signature.Secrets { return *c.signed.Load() }
+
 // Signature implements githost.Receiver. Only the SHA-256 signature counts; without
 // secrets nothing passes, unless Options.Insecure says so.
 func (c *Client) Signature(h http.Header) (*signature.Check, error) {
-	if len(c.opt.Secrets) == 0 && c.opt.Insecure {
+	if len(c.secrets()) == 0 && c.opt.Insecure {
 		return signature.Anybody(), nil
 	}
 	text, ok := strings.CutPrefix(h.Get(gh.SHA256SignatureHeader), "sha256=")
@@ -26,7 +31,7 @@ func (c *Client) Signature(h http.Header) (*signature.Check, error) {
 	if !ok || err != nil || len(given) != signature.Size {
 		return nil, signature.ErrMissing
 	}
-	return c.opt.Secrets.Check(given), nil
+	return c.secrets().Check(given), nil
 }
 
 // Delivery implements githost.Receiver. The id stays when GitHub sends again.
@@ -134,7 +139,7 @@ func (c *Client) Decode(event string, body []byte) (githost.Hook, error) {
 		return githost.Hook{}, fmt.Errorf("github: the payload of %q cannot be read: %w", event, err)
 	}
 	h := read(p)
-	h.Event, h.Unsigned = event, len(c.opt.Secrets) == 0 && c.opt.Insecure
+	h.Event, h.Unsigned = event, len(c.secrets()) == 0 && c.opt.Insecure
 	if h.Kind == githost.HookOther {
 		return h, nil
 	}

@@ -12,17 +12,22 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
+// SetSecrets replaces Options.Secrets for the webhooks that come from now on.
+func (c *Client) SetSecrets(s signature.Secrets) { c.signed.Store(&s) }
+
+func (c *Client) secrets() signature.Secrets { return *c.signed.Load() }
+
 // Signature implements tracker.Receiver. Without secrets nothing passes, unless
 // Options.Insecure says so.
 func (c *Client) Signature(h http.Header) (*signature.Check, error) {
-	if len(c.opt.Secrets) == 0 && c.opt.Insecure {
+	if len(c.secrets()) == 0 && c.opt.Insecure {
 		return signature.Anybody(), nil
 	}
 	given, err := hex.DecodeString(h.Get("X-Plane-Signature"))
 	if err != nil || len(given) != signature.Size {
 		return nil, signature.ErrMissing
 	}
-	return c.opt.Secrets.Check(given), nil
+	return c.secrets().Check(given), nil
 }
 
 // Delivery implements tracker.Receiver. Plane makes a new id for each attempt.
@@ -87,7 +92,7 @@ func (c *Client) Decode(event string, body []byte) (tracker.Hook, error) {
 	if h.Kind != tracker.HookOther && (h.ItemID == "" || h.ProjectID == "") {
 		return tracker.Hook{}, fmt.Errorf("plane: a webhook of %q without an item or a project", e.Event)
 	}
-	h.Unsigned = len(c.opt.Secrets) == 0 && c.opt.Insecure
+	h.Unsigned = len(c.secrets()) == 0 && c.opt.Insecure
 	own, _ := c.Own(h.ActorID) // while that is not known yet, it is judged later by the actor
 	h.Self = own || h.Kind == tracker.HookComment && source == c.opt.Source
 	return h, nil

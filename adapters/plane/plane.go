@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -48,6 +49,8 @@ type Client struct {
 	base string // …/api/v1/
 	http *http.Client
 
+	signed atomic.Pointer[signature.Secrets]
+
 	mu         sync.Mutex
 	own        map[string]bool // ids of our accounts
 	identified bool            // own is complete
@@ -75,10 +78,12 @@ func New(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Client{
+	c := &Client{
 		opt: o, base: strings.TrimSuffix(u.String(), "/") + "/api/v1/", http: transport(o.HTTPClient),
 		own: map[string]bool{}, boards: map[string]board{},
-	}, nil
+	}
+	c.SetSecrets(o.Secrets)
+	return c, nil
 }
 
 // Identify reads which accounts are the service's own, so that their changes are

@@ -14,10 +14,10 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
-	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/internal/yamlplace"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -27,9 +27,20 @@ import (
 // Registry is what a file says.
 type Registry struct {
 	Projects *orchestrator.Projects
-	Commands []gates.Gate // command checks of all projects, named <PREFIX>/<name>
 	// HookSecrets are the secrets of projects that have their own, by repository.
 	HookSecrets map[string]HookSecrets
+
+	name string
+	tree *ast.File
+}
+
+// Placed adds the file and the line to an error about a field of an entry.
+func (r Registry) Placed(err error) error {
+	var wrong *orchestrator.FieldError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	return &Error{File: r.name, Line: yamlplace.Line(r.tree, "projects", wrong.Entry, wrong.Field), Err: err}
 }
 
 // HookSecrets names the variables of the environment that hold the secrets of a
@@ -148,26 +159,24 @@ func Parse(name string, body []byte) (Registry, error) {
 	if len(f.Projects) == 0 {
 		return fail(0, errors.New("projects: no project is registered"))
 	}
-	out := Registry{HookSecrets: map[string]HookSecrets{}}
+	out := Registry{HookSecrets: map[string]HookSecrets{}, name: name, tree: tree}
 	var list []orchestrator.Project
 	for i, e := range f.Projects {
-		p, commands, field, err := e.convert()
+		p, field, err := e.convert()
 		if err != nil {
 			return fail(yamlplace.Line(tree, "projects", i, field), fmt.Errorf("project %d (%s): %w", i+1, e.Repo, err))
 		}
-		list, out.Commands = append(list, p), append(out.Commands, commands...)
+		list = append(list, p)
 		out.HookSecrets[p.Repo] = HookSecrets{Tracker: e.TrackerSecret, Host: e.HostSecret}
 	}
-	out.Projects, err = orchestrator.NewProjects(list...)
-	var wrong *orchestrator.FieldError
-	if errors.As(err, &wrong) {
-		return fail(yamlplace.Line(tree, "projects", wrong.Entry, wrong.Field), err)
+	if out.Projects, err = orchestrator.NewProjects(list...); err != nil {
+		return Registry{}, out.Placed(err)
 	}
-	return out, err
+	return out, nil
 }
 
 // convert makes a project; an error comes with the field that it is about.
-func (e entry) convert() (p orchestrator.Project, commands []gates.Gate, field string, err error) {
+func (e entry) convert() (p orchestrator.Project, field string, err error) {
 	p = orchestrator.Project{
 		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Repo: e.Repo, CloneURL: e.CloneURL, WebURL: e.WebURL, Prefix: e.Prefix,
 		Main: e.Main, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, Reviewers: e.Reviewers,
@@ -177,7 +186,7 @@ func (e entry) convert() (p orchestrator.Project, commands []gates.Gate, field s
 	}
 	if e.WIP != nil {
 		if p.WIP = *e.WIP; p.WIP == 0 {
-			return p, nil, "wip", fmt.Errorf("wip: is 0, so that nothing would ever begin; want 1 or more, or leave it out for %d", orchestrator.DefaultWIP)
+			return p, "wip", fmt.Errorf("wip: is 0, so that nothing would ever begin; want 1 or more, or leave it out for %d", orchestrator.DefaultWIP)
 		}
 	}
 	for role, patterns := range e.Writes { // NewProjects checks them
@@ -185,43 +194,43 @@ func (e entry) convert() (p orchestrator.Project, commands []gates.Gate, field s
 	}
 	for role, agent := range e.Agents {
 		if !slices.Contains(stage.Roles(), stage.Role(role)) {
-			return p, nil, "agents", fmt.Errorf("agents: there is no role %q", role)
+			return p, "agents", fmt.Errorf("agents: there is no role %q", role)
 		}
 		if _, err := agentcli.Split(agent); err != nil {
-			return p, nil, "agents", fmt.Errorf("agents: %s: %w", role, err)
+			return p, "agents", fmt.Errorf("agents: %s: %w", role, err)
 		}
 		p.Agents[stage.Role(role)] = agent
 	}
 	for at, files := range e.RequiredFiles {
 		if err := isStage(at); err != nil {
-			return p, nil, "required_files", fmt.Errorf("required_files: %w", err)
+			return p, "required_files", fmt.Errorf("required_files: %w", err)
 		}
 		p.Required[stage.Stage(at)] = files
 	}
 	for _, address := range e.Monitor {
 		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return p, nil, "monitor", fmt.Errorf("monitor: %q, want an address such as https://example.org/health", address)
+			return p, "monitor", fmt.Errorf("monitor: %q, want an address such as https://example.org/health", address)
 		}
 	}
 	p.Monitor = e.Monitor
 	for field, names := range map[string][]string{"tracker_secret_env": e.TrackerSecret, "githost_secret_env": e.HostSecret} {
 		if err := areVariables(names); err != nil {
-			return p, nil, field, fmt.Errorf("%s: %w", field, err)
+			return p, field, fmt.Errorf("%s: %w", field, err)
 		}
 	}
 	for name, argv := range e.Commands {
 		if len(argv) == 0 {
-			return p, nil, "commands", fmt.Errorf("commands: %s has no command: a list of the executable and its arguments", name)
+			return p, "commands", fmt.Errorf("commands: %s has no command: a list of the executable and its arguments", name)
 		}
 		p.Protected.More = append(p.Protected.More, program(argv)...)
-		commands = append(commands, checks.Command(e.Prefix+"/"+name, argv...))
+		p.Commands = append(p.Commands, checks.Command(e.Prefix+"/"+name, argv...))
 	}
 	for _, argv := range e.Verify {
 		p.Protected.More = append(p.Protected.More, program(argv)...)
 	}
 	for at, names := range e.Gates {
 		if err := isStage(at); err != nil {
-			return p, nil, "gates", fmt.Errorf("gates: %w", err)
+			return p, "gates", fmt.Errorf("gates: %w", err)
 		}
 		for _, name := range names {
 			if _, own := e.Commands[name]; own {
@@ -230,7 +239,7 @@ func (e entry) convert() (p orchestrator.Project, commands []gates.Gate, field s
 			p.Gates[stage.Stage(at)] = append(p.Gates[stage.Stage(at)], name)
 		}
 	}
-	return p, commands, "", nil
+	return p, "", nil
 }
 
 // program is the file of the repository that a command runs, if it is one: who may change

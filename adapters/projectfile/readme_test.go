@@ -21,5 +21,5 @@ func TestReadme(t *testing.T) {
 	r, err := projectfile.Parse("README.md", []byte(text))
 	require.NoError(t, err)
 	require.Len(t, r.Projects.All(), 1)
-	require.Len(t, r.Commands, 1)
+	require.Len(t, r.Projects.All()[0].Commands, 1)
 }

@@ -7,6 +7,7 @@
 //	server doctor       examine a deployment: tokens, board columns, git, disk
 //	server why <task>   why a task stands where it stands
 //	server unfreeze     let the tasks of a frozen repository begin again
+//	server reload       have the server read the project registry again
 //	server deps         what a task waits for: list, add, remove
 //	server replay       decide every journal again
 //	server sim          simulated worlds by seed
@@ -42,6 +43,7 @@ type cli struct {
 	Why      whyCmd      `cmd:"" help:"Say why a task stands where it stands."`
 	Deps     depsCmd     `cmd:"" help:"List, add or remove the tasks that a task waits for."`
 	Unfreeze unfreezeCmd `cmd:"" help:"Let the tasks of a frozen repository begin again."`
+	Reload   reloadCmd   `cmd:"" help:"Have the running server read the project registry again."`
 	Replay   replayCmd   `cmd:"" help:"Decide every task's journal again, and say where the decision is another one now."`
 	Sim      simCmd      `cmd:"" help:"Let simulated worlds live by seed, and check what must hold in them."`
 	Shim     shimCmd     `cmd:"" name:"agent-shim" hidden:""`
@@ -98,13 +100,16 @@ func doubleDashes(args []string) []string {
 
 type serveCmd struct{}
 
-// Run serves until INT or TERM.
+// Run serves until INT or TERM. At HUP it reads the project registry again.
 func (serveCmd) Run(s *streams) error {
 	if err := s.hide(); err != nil {
 		return fmt.Errorf("the secrets of the service cannot be hidden from its agents: %w", err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	reloads := make(chan os.Signal, 1)
+	signal.Notify(reloads, syscall.SIGHUP)
+	defer signal.Stop(reloads)
 	settings, err := load()
 	if err != nil {
 		return err
@@ -114,6 +119,7 @@ func (serveCmd) Run(s *streams) error {
 		return err
 	}
 	defer service.Close()
+	service.Reloads = reloads
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", settings.Listen)
 	if err != nil {

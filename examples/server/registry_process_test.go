@@ -38,7 +38,7 @@ func TestARepositoryThatLeavesTheRegistry(t *testing.T) {
 	var x orchestrator.Explanation
 	require.True(t, w.get(fmt.Sprintf("/tasks/%d/explain", w.task(first).ID), &x))
 	require.Equal(t, "Waits: nothing is done: the repository acme/gpx is not registered", x.Summary)
-	require.Equal(t, "Put acme/gpx back into projects.yaml and start the service again, or set STOP on the card", x.Blockers[0].Do)
+	require.Equal(t, "Put acme/gpx back into projects.yaml and reload it (signalbox reload), or set STOP on the card", x.Blockers[0].Do)
 
 	w.move(first, "Approved")
 	require.Equal(t, http.StatusAccepted, w.post(fmt.Sprintf("/tasks/%d/stop", w.task(second).ID)))

@@ -57,12 +57,12 @@ func (v *Service) stop() (orchestrator.Feature, error) {
 }
 
 func (v *Service) stopOptions() stop.Options {
-	return stop.Options{Store: v.DB, Projects: v.Registry.Projects, Workspaces: v.Git, Agents: v.Agents, Log: v.Log, Now: run.Real{}.Now}
+	return stop.Options{Store: v.DB, Projects: v.Projects, Workspaces: v.Git, Agents: v.Agents, Log: v.Log, Now: run.Real{}.Now}
 }
 
 func (v *Service) liveMessage() (orchestrator.Feature, error) {
 	return livemessage.Feature(livemessage.Options{
-		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Messenger: v.chat(), Cards: v.Plane, Log: v.Log,
+		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Projects, Messenger: v.chat(), Cards: v.Plane, Log: v.Log,
 	})
 }
 
@@ -71,7 +71,7 @@ func (v *Service) waitComment() (orchestrator.Feature, error) {
 }
 
 func (v *Service) serialGate() (f orchestrator.Feature, err error) {
-	v.Serial, err = serialgate.New(serialgate.Options{Store: v.DB, Holds: v.DB, Lister: v.DB, Repos: v.Settings.SerialGateRepos, Projects: v.Registry.Projects, Log: v.Log})
+	v.Serial, err = serialgate.New(serialgate.Options{Store: v.DB, Holds: v.DB, Lister: v.DB, Repos: v.Settings.SerialGateRepos, Projects: v.Projects, Log: v.Log})
 	if err != nil {
 		return f, fmt.Errorf("%sSERIAL_GATE_REPOS: %w", Prefix, err)
 	}
@@ -79,9 +79,9 @@ func (v *Service) serialGate() (f orchestrator.Feature, err error) {
 }
 
 func (v *Service) wip() (f orchestrator.Feature, err error) {
-	o := wip.Options{Store: v.DB, Holds: v.DB, Finder: v.DB, Projects: v.Registry.Projects, Log: v.Log}
+	o := wip.Options{Store: v.DB, Holds: v.DB, Finder: v.DB, Projects: v.Projects, Log: v.Log}
 	if v.Serial != nil {
-		o.Except = v.Serial.Covers
+		o.Except, o.Before = v.Serial.Covers, v.Serial.Repair
 	}
 	if v.WIP, err = wip.New(o); err != nil {
 		return f, err
@@ -110,7 +110,7 @@ func (v *Service) deps() (f orchestrator.Feature, err error) {
 func (v *Service) mergeGate() (f orchestrator.Feature, err error) {
 	s := v.Settings
 	g, err := mergegate.New(mergegate.Options{
-		Store: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Spaces: v.Git, Leases: v.Leases, Host: v.host(), Merge: v.runners()[stage.EffectMerge],
+		Store: v.DB, Jobs: v.DB, Projects: v.Projects, Spaces: v.Git, Leases: v.Leases, Host: v.host(), Merge: v.runners()[stage.EffectMerge],
 		Off: !s.MergeGate, Repos: s.MergeGateRepos, OnlyBehind: !s.RebaseAlways, DeferMax: s.MergeDeferMax, DeferDelay: s.MergeDeferDelay, TTL: s.MergeLeaseTTL, Log: v.Log,
 	})
 	if err != nil {
@@ -122,7 +122,7 @@ func (v *Service) mergeGate() (f orchestrator.Feature, err error) {
 func (v *Service) monitor() (orchestrator.Feature, error) {
 	s := v.Settings
 	o := monitor.Options{
-		Store: v.DB, Projects: v.Registry.Projects, Jobs: v.DB, Window: s.MonitorWindow, Interval: s.MonitorInterval, Failures: s.MonitorFailures, Log: v.Log,
+		Store: v.DB, Projects: v.Projects, Jobs: v.DB, Window: s.MonitorWindow, Interval: s.MonitorInterval, Failures: s.MonitorFailures, Log: v.Log,
 	}
 	if s.Freezes && v.Serial != nil {
 		o.Freeze = v.Serial.Freeze

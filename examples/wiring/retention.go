@@ -52,7 +52,7 @@ func (v *Service) retention() (orchestrator.Feature, error) {
 		disks = append(disks, retention.Disk{Disk: v.Agents.LogDisk(), Name: "logs", Keep: time.Duration(s.KeepLogs)})
 	}
 	return retention.Feature(retention.Options{
-		Store: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Agents: v.Agents, Disks: disks, Mirrors: v.Git,
+		Store: v.DB, Jobs: v.DB, Projects: v.Projects, Agents: v.Agents, Disks: disks, Mirrors: v.Git,
 		KeepJobs: time.Duration(s.KeepJobs), KeepDeliveries: time.Duration(s.KeepDeliveries), KeepLeft: time.Duration(s.KeepLeft), Log: v.Log,
 	})
 }

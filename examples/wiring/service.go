@@ -19,7 +19,6 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
-	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/adapters/prometheus"
 	"github.com/signalbox-dev/signalbox/adapters/telegram"
 	"github.com/signalbox-dev/signalbox/gates/checks"
@@ -61,7 +60,8 @@ const trackerSource = "plane"
 // Service is the reference service, ready to run.
 type Service struct {
 	Settings   Settings
-	Registry   projectfile.Registry
+	Projects   *orchestrator.Projects
+	Reloads    <-chan os.Signal // each has Run read the project registry again; nil = none
 	DB         Database
 	Plane      *plane.Client
 	GitHub     *github.Client
@@ -81,6 +81,7 @@ type Service struct {
 	identity   identity
 	boards     *boards
 	stranded   stranded
+	reloaded   reloaded
 	guesses    limit.Guesses // of the operator's token
 	Proof      jail.Proof    // of the self-test of the jail; zero with ORCH_JAIL=none
 	jail       *work.Jail    // nil: agents are not confined
@@ -101,7 +102,7 @@ func Version() string {
 // agent-shim it ends in agentcli.RunShim, with check-shim in gitcli.RunCheckShim.
 // Close it when it is not needed any more.
 func Open(ctx context.Context, s Settings, program []string, log *slog.Logger) (*Service, error) {
-	v := &Service{Settings: s, Log: log, identity: identity{since: time.Now()}, stopping: make(chan struct{})}
+	v := &Service{Settings: s, Log: log, identity: identity{since: time.Now()}, stranded: stranded{changed: make(chan struct{}, 1)}, stopping: make(chan struct{})}
 	v.endWaits = sync.OnceFunc(func() { close(v.stopping) })
 	if err := v.adapters(ctx, program); err != nil {
 		return nil, errors.Join(err, v.Close())
@@ -125,16 +126,11 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	if err := s.NeedsToServe(); err != nil {
 		return err
 	}
-	if v.Registry, err = projectfile.Load(s.Projects); err != nil {
-		return err
-	}
-	if err := s.CheckRepos(v.Registry.Projects); err != nil {
-		return err
-	}
-	secrets, err := s.HookSecrets(v.Registry, os.Getenv)
+	r, secrets, err := s.readRegistry()
 	if err != nil {
 		return err
 	}
+	v.Projects = r.Projects
 	secrets.hideBy(s.hidden)
 	v.Plane, err = plane.New(plane.Options{
 		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.PlaneToken.Reveal(), RoleTokens: s.roleTokens(), Secrets: secrets.Tracker,
@@ -143,7 +139,7 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	if err != nil {
 		return err
 	}
-	v.boards = &boards{Board: v.Plane, projects: v.Registry.Projects, log: v.Log, lacking: map[string]string{}, seen: map[string]map[stage.Status]string{}}
+	v.boards = &boards{Board: v.Plane, projects: v.Projects, log: v.Log, changed: make(chan struct{}, 1), lacking: map[string]string{}, seen: map[string]map[stage.Status]string{}}
 	v.GitHub, err = github.New(github.Options{BaseURL: s.GitHubURL, Token: s.GitHubToken.Reveal(), Secrets: secrets.Host, Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
 	if err != nil {
 		return err
@@ -197,7 +193,7 @@ func (s Settings) client() *http.Client { return &http.Client{Timeout: s.CallTim
 // runners are those of the machine's own effects.
 func (v *Service) runners() map[string]orchestrator.Runner {
 	list := effects.Runners(effects.Deps{
-		Store: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Tracker: v.tracker(), Host: v.host(), Messenger: v.chat(), Workspaces: v.Git, Agents: v.Agents, Log: v.Log,
+		Store: v.DB, Jobs: v.DB, Projects: v.Projects, Tracker: v.tracker(), Host: v.host(), Messenger: v.chat(), Workspaces: v.Git, Agents: v.Agents, Log: v.Log,
 	})
 	// What a feature owes that is switched off now is cleared away all the same.
 	if !v.Settings.StopStatus {
@@ -222,8 +218,8 @@ func (v *Service) engine() (err error) {
 		return err
 	}
 	v.Engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
-		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Registry.Projects, Tracker: v.tracker(), Host: v.host(), Workspaces: v.Git, Agents: v.Agents,
-		Gates: append(checks.All(os.Getenv), v.Registry.Commands...), Commands: v.Git, Log: v.Log, Meter: meter,
+		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Projects, Tracker: v.tracker(), Host: v.host(), Workspaces: v.Git, Agents: v.Agents,
+		Gates: checks.All(os.Getenv), Commands: v.Git, Log: v.Log, Meter: meter,
 		Runners: v.runners(),
 	}, orchestrator.Options{
 		MaxConcurrency: s.MaxConcurrency, AgentTimeout: s.AgentTimeout, VerifyTimeout: s.VerifyTimeout, GateTimeout: s.GateTimeout, AgentRetries: s.AgentRetryDelays, JobTTL: s.JobTTL, Poll: s.Poll,
@@ -242,7 +238,7 @@ func (v *Service) engine() (err error) {
 	}
 	opt := web.Options{
 		Engine: v.Engine, Tracker: v.Plane, Host: v.GitHub, TrackerSource: trackerSource, HostSource: "github", AdminToken: s.AdminToken.Reveal(), Guesses: &v.guesses,
-		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(),
+		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(), Reload: v.Reload,
 		Dashboard: pages, Hosts: s.hosts(), Done: v.stopping,
 	}
 	if v.Deps != nil {
@@ -265,6 +261,7 @@ func (v *Service) readiness() []web.Check {
 		{Name: "tracker", Warning: true, Ping: v.identity.missing},
 		{Name: "board", Warning: true, Ping: v.boards.incomplete},
 		{Name: "registry", Warning: true, Ping: v.stranded.warning},
+		{Name: "registry file", Warning: true, Ping: v.reloaded.warning},
 		{Name: "lanes", Warning: true, Ping: v.Engine.Reachable},
 		{Name: "jail", Warning: true, Ping: func(context.Context) error { return v.unconfined }},
 	}
@@ -329,6 +326,7 @@ func (v *Service) Run(ctx context.Context, l, hooks net.Listener) error {
 	g.Go("identify", v.identify)
 	g.Go("boards", v.boards.watch)
 	g.Go("stranded", v.watchStranded)
+	g.Go("reload", v.reloadBySignal)
 	g.Go("let go", func(ctx context.Context) {
 		v.persist(ctx, "let go of what features held", v.letGo, func(error) {})
 	})
@@ -342,7 +340,7 @@ func (v *Service) Run(ctx context.Context, l, hooks net.Listener) error {
 	if hooks != nil {
 		v.Log.Info("serving webhooks alone", "address", hooks.Addr().String())
 	}
-	v.Log.Info("serving", "address", l.Addr().String(), "version", Version(), "projects", len(v.Registry.Projects.All()))
+	v.Log.Info("serving", "address", l.Addr().String(), "version", Version(), "projects", len(v.Projects.All()))
 	var err error
 	select {
 	case err = <-served:

@@ -88,6 +88,7 @@ type boards struct {
 	tracker.Board
 	projects *orchestrator.Projects
 	log      *slog.Logger
+	changed  chan struct{} // the registry is another one
 
 	mu      sync.Mutex
 	seen    map[string]map[stage.Status]string // by tracker project, as of the last reading
@@ -139,10 +140,18 @@ func (b *boards) incomplete(context.Context) error {
 	return errors.New(strings.Join(slices.Sorted(maps.Values(b.lacking)), "; "))
 }
 
-// watch looks at every board at the start and each hour, and sooner again at one that
-// cannot be read. What the reconciler reads meanwhile counts as well.
+// reloaded forgets boards that are not registered any more, and has watch look at once.
+func (b *boards) reloaded() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.lacking, func(id, _ string) bool { _, ok := b.projects.ByTracker(id); return !ok })
+	run.Hint(b.changed)
+}
+
+// watch looks at every board at the start, by another registry and each hour, and sooner
+// again at one that cannot be read. What the reconciler reads meanwhile counts as well.
 func (b *boards) watch(ctx context.Context) {
-	for wait := time.Duration(0); run.Sleep(ctx, run.Real{}, wait) == nil; {
+	for wait := time.Duration(0); (run.Real{}).Wait(ctx, time.Now().Add(wait), b.changed) == nil; {
 		wait = time.Hour
 		for _, p := range b.projects.All() {
 			if _, err := b.Columns(ctx, p.TrackerProject); err != nil && ctx.Err() == nil {

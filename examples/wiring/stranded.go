@@ -16,6 +16,8 @@ const strandedEvery = 10 * time.Minute
 
 // stranded remembers which live tasks belong to no registered repository.
 type stranded struct {
+	changed chan struct{} // the registry is another one
+
 	mu   sync.Mutex
 	list []orchestrator.Stranded
 }
@@ -52,7 +54,7 @@ func (v *Service) lookStranded(ctx context.Context) error {
 func (v *Service) watchStranded(ctx context.Context) {
 	for {
 		v.persist(ctx, "compare live tasks with the registry", v.lookStranded, func(error) {})
-		if run.Sleep(ctx, run.Real{}, strandedEvery) != nil {
+		if (run.Real{}).Wait(ctx, time.Now().Add(strandedEvery), v.stranded.changed) != nil {
 			return
 		}
 	}

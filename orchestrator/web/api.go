@@ -247,6 +247,30 @@ func (s *server) unfreeze(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, Unfrozen{Repo: in.Repo, WasFrozen: was, Reason: reason})
 }
 
+// Reloaded is the answer of POST /admin/reload: what the registry has now.
+type Reloaded struct {
+	Projects int      `json:"projects"`
+	Added    []string `json:"added"`   // repositories
+	Removed  []string `json:"removed"` // repositories
+}
+
+func (s *server) reload(w http.ResponseWriter, r *http.Request) {
+	if s.Reload == nil {
+		problem(w, http.StatusNotFound, "no-reload", "This program reads its project registry at the start alone.")
+		return
+	}
+	if err := s.Engine.Audit(r.Context(), orchestrator.Act{Act: orchestrator.ActReload, By: byAPI()}); err != nil {
+		s.fail(w, err)
+		return
+	}
+	out, err := s.Reload(r.Context())
+	if err != nil {
+		problem(w, http.StatusUnprocessableEntity, "bad-registry", err.Error())
+		return
+	}
+	answer(w, http.StatusOK, out)
+}
+
 func (s *server) stop(w http.ResponseWriter, r *http.Request) {
 	if !s.Stop {
 		s.absent("STOP cancellation", "ORCH_STOP_STATUS_ENABLED")(w, r)

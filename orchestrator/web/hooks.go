@@ -34,8 +34,11 @@ type sender struct {
 	signature func(http.Header) (*signature.Check, error)
 	delivery  func(http.Header) (id, event string)
 	// decode returns the job, or why the event is of no interest; errForeign when the
-	// signature does not speak for the project.
-	decode func(event string, body []byte, signed *signature.Check) (job queue.Job, ignore string, err error)
+	// signature does not speak for the project. projects is the registry as it was before
+	// the secrets of the check were taken: a request that lasts over a reload is not
+	// judged by the secrets of before for what is registered since.
+	decode   func(projects *orchestrator.Projects, event string, body []byte, signed *signature.Check) (job queue.Job, ignore string, err error)
+	projects *orchestrator.Projects
 }
 
 // errForeign says that a webhook is signed with the secret of another project.
@@ -44,23 +47,23 @@ var errForeign = errors.New("web: the secret does not speak for this project")
 func (s *server) trackerHook(w http.ResponseWriter, r *http.Request) {
 	s.receive(w, r, sender{
 		source: s.TrackerSource, limit: trackerLimit, hold: s.HoldTracker, abort: true,
-		signature: s.Tracker.Signature, delivery: s.Tracker.Delivery, decode: s.decodeTracker,
+		signature: s.Tracker.Signature, delivery: s.Tracker.Delivery, decode: s.decodeTracker, projects: s.Engine.Projects.Now(),
 	})
 }
 
 func (s *server) hostHook(w http.ResponseWriter, r *http.Request) {
 	s.receive(w, r, sender{
 		source: s.HostSource, limit: hostLimit, hold: s.HoldHost,
-		signature: s.Host.Signature, delivery: s.Host.Delivery, decode: s.decodeHost,
+		signature: s.Host.Signature, delivery: s.Host.Delivery, decode: s.decodeHost, projects: s.Engine.Projects.Now(),
 	})
 }
 
-func (s *server) decodeTracker(event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
+func (s *server) decodeTracker(projects *orchestrator.Projects, event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
 	h, err := s.Tracker.Decode(event, body)
 	if err != nil {
 		return queue.Job{}, "", err
 	}
-	p, known := s.Engine.Projects.ByTracker(h.ProjectID)
+	p, known := projects.ByTracker(h.ProjectID)
 	switch {
 	case h.Kind == tracker.HookOther:
 		return queue.Job{}, "the event is of no interest", nil
@@ -80,12 +83,12 @@ func (s *server) decodeTracker(event string, body []byte, signed *signature.Chec
 	}
 }
 
-func (s *server) decodeHost(event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
+func (s *server) decodeHost(projects *orchestrator.Projects, event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
 	h, err := s.Host.Decode(event, body)
 	if err != nil {
 		return queue.Job{}, "", err
 	}
-	p, known := s.Engine.Projects.ByRepo(h.Repo)
+	p, known := projects.ByRepo(h.Repo)
 	switch {
 	case h.Kind == githost.HookOther:
 		return queue.Job{}, "the event is of no interest", nil
@@ -112,7 +115,7 @@ func (s *server) receive(w http.ResponseWriter, r *http.Request, from sender) {
 		problem(w, http.StatusBadRequest, "not-json", "The body is not JSON.")
 		return
 	}
-	job, ignore, err := from.decode(event, body, signed)
+	job, ignore, err := from.decode(from.projects, event, body, signed)
 	switch {
 	case errors.Is(err, errForeign):
 		s.refuse(r, from, "foreign", err)

@@ -5,7 +5,7 @@
 //	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /events
 //	POST /tasks/{id}/retry, /tasks/{id}/stop, /serial-gate/unfreeze
 //	GET, POST, DELETE /tasks/{id}/deps
-//	POST /effects/hasten, /effects/{id}/again
+//	POST /effects/hasten, /effects/{id}/again, /admin/reload
 //	GET  /healthz, /readyz, /metrics
 //	GET  /, /dashboard/…   the pages of package dashboard, when Options has them
 //
@@ -53,6 +53,9 @@ type Options struct {
 	// Unfreeze ends the freeze of a repository and tells whether there was one
 	// and why; nil when the serial gate is off.
 	Unfreeze func(ctx context.Context, repo string) (was bool, reason string, err error)
+	// Reload reads the project registry again; an error says what is wrong with it, and
+	// the one before stays. Nil = it is read at the start alone.
+	Reload func(ctx context.Context) (Reloaded, error)
 	// Deps is the local table of dependencies; nil when it is off.
 	Deps Dependencies
 	// Dashboard serves the pages below /dashboard/; nil = none.
@@ -153,6 +156,7 @@ func (s *server) routes() http.Handler {
 	mux.Handle("POST /serial-gate/unfreeze", limit.Finish(s.admin(s.unfreeze)))
 	mux.Handle("POST /effects/hasten", limit.Finish(s.admin(s.hasten)))
 	mux.Handle("POST /effects/{id}/again", limit.Finish(s.admin(s.again)))
+	mux.Handle("POST /admin/reload", limit.Finish(s.admin(s.reload)))
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("GET /readyz", newReadiness(s.Checks, s.Log).ServeHTTP)
 	if s.Metrics != nil {

@@ -88,7 +88,7 @@ func (g *Gate) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "One task of a repository begins at a time.",
 		Facts: func(p orchestrator.Project, ev *stage.Event) { ev.BranchLater = ev.BranchLater || g.Covers(p.Repo) },
-		Holds: g.holds,
+		Holds: g.holds, Reloaded: g.reloaded,
 		Loops: []orchestrator.Loop{{Name: "repair", Run: g.repairLoop}, {Name: "freezes", Run: g.measureLoop}},
 		Show:  g.show,
 	}
@@ -141,6 +141,12 @@ func wanted(live []orchestrator.Task) (hold []queue.Hold) {
 		hold = append(hold, behind(live[i], live[i-1]))
 	}
 	return hold
+}
+
+// reloaded has the loops look at once: other repositories may be gated.
+func (g *Gate) reloaded() {
+	run.Hint(g.repair)
+	run.Hint(g.changed)
 }
 
 // live lists the unfinished tasks of a repository, oldest first.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -16,12 +17,13 @@ const again = 30 * time.Second
 // loop gives out places: at once where one may have become free, and now and then
 // everywhere, for what another process could not do.
 func (l *Limit) loop(ctx context.Context, e *orchestrator.Engine) {
-	begun := false
 	for whole := e.Now(); ; {
 		var err error
-		if !begun {
-			err = l.Repair(ctx)
-			begun = err == nil
+		if l.amiss.CompareAndSwap(true, false) {
+			if err = l.opt.Before(ctx); err == nil {
+				err = l.Repair(ctx)
+			}
+			l.amiss.CompareAndSwap(false, err != nil)
 		}
 		repos, all := l.toLook()
 		if all || !e.Now().Before(whole) {
@@ -29,6 +31,9 @@ func (l *Limit) loop(ctx context.Context, e *orchestrator.Engine) {
 			for _, p := range l.opt.Projects.All() {
 				repos = append(repos, p.Repo)
 			}
+		}
+		if l.amiss.Load() {
+			repos = nil // not yet
 		}
 		for _, repo := range repos {
 			err = errors.Join(err, l.Give(ctx, repo))
@@ -41,6 +46,15 @@ func (l *Limit) loop(ctx context.Context, e *orchestrator.Engine) {
 			return
 		}
 	}
+}
+
+// reloaded has the loop look at all repositories, as at a start.
+func (l *Limit) reloaded() {
+	l.amiss.Store(true)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = true
+	run.Hint(l.nudge)
 }
 
 func (l *Limit) toLook() (repos []string, all bool) {

@@ -23,6 +23,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
@@ -46,14 +47,18 @@ type Options struct {
 	Finder   queue.HoldFinder
 	Projects *orchestrator.Projects
 	Except   func(repo string) bool // repositories in which something else bounds beginnings; nil = none
-	Every    time.Duration          // how often all repositories are looked at; default 1 min
-	Log      *slog.Logger           // nil discards
+	// Before puts right what bounds those, at the start and by another registry, before the
+	// tasks that waited for a place there are let go; nil = nothing.
+	Before func(context.Context) error
+	Every  time.Duration // how often all repositories are looked at; default 1 min
+	Log    *slog.Logger  // nil discards
 }
 
 // Limit is the feature.
 type Limit struct {
 	opt   Options
 	nudge chan struct{}
+	amiss atomic.Bool // what is held may be by another registry, or of another process
 
 	mu    sync.Mutex
 	moved map[string]bool // repositories in which a place may be free
@@ -68,13 +73,18 @@ func New(o Options) (*Limit, error) {
 	if o.Except == nil {
 		o.Except = func(string) bool { return false }
 	}
+	if o.Before == nil {
+		o.Before = func(context.Context) error { return nil }
+	}
 	if o.Every <= 0 {
 		o.Every = time.Minute
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Limit{opt: o, nudge: make(chan struct{}, 1), moved: map[string]bool{}, all: true}, nil
+	l := &Limit{opt: o, nudge: make(chan struct{}, 1), moved: map[string]bool{}}
+	l.reloaded()
+	return l, nil
 }
 
 // Feature is the limit for the engine.
@@ -85,7 +95,7 @@ func (l *Limit) Feature() orchestrator.Feature {
 			_, bounded := l.places(p.Repo)
 			ev.BranchLater = ev.BranchLater || bounded
 		},
-		Holds: l.holds, Committed: l.committed, Admit: l.admit, Words: l.words,
+		Holds: l.holds, Committed: l.committed, Reloaded: l.reloaded, Admit: l.admit, Words: l.words,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: l.loop}},
 		Show:  l.show,
 	}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+)
+
+type reloadCmd struct{ client }
+
+// Run has the server read its project registry again; it needs ORCH_ADMIN_TOKEN.
+func (c reloadCmd) Run(s *streams) error {
+	var out web.Reloaded
+	if err := c.call(http.MethodPost, "/admin/reload", nil, &out); err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "%d projects\n", out.Projects)
+	for i, repos := range [][]string{out.Added, out.Removed} {
+		if len(repos) > 0 {
+			fmt.Fprintf(s.out, "%s: %s\n", []string{"added", "removed"}[i], strings.Join(repos, ", "))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package orchestrator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// Projects is the project registry. All parts of a service hold the same one; Replace
+// changes what it says for all of them at once. It is safe for concurrent use.
+//
+// A job reads its project once, as a value, and works by that to its end. Features look at
+// the registry again in the middle of it (whether a gate covers a repository, how many places
+// it has); what they hold by another answer than the job began with is put right by their
+// loops, which Engine.Replace has look at all tasks again, as at a start.
+type Projects struct{ now atomic.Pointer[registered] }
+
+// registered is what a registry says. It is never changed.
+type registered struct {
+	list      []Project
+	byTracker map[string]int
+	byRepo    map[string]int
+}
+
+// NewProjects checks the entries and makes a registry. An error is a FieldError: it names
+// the entry, the field and what it should be.
+func NewProjects(list ...Project) (*Projects, error) {
+	r := &registered{byTracker: map[string]int{}, byRepo: map[string]int{}}
+	for i, e := range list {
+		if e.Main == "" {
+			e.Main = "main"
+		}
+		if field, wrong := e.check(); wrong != "" {
+			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: field, Text: wrong}
+		}
+		if _, twice := r.byTracker[e.TrackerProject]; twice {
+			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: "tracker_project", Text: fmt.Sprintf("%q is registered twice", e.TrackerProject)}
+		}
+		if _, twice := r.byRepo[strings.ToLower(e.Repo)]; twice {
+			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: "repo", Text: fmt.Sprintf("%q is registered twice", e.Repo)}
+		}
+		r.byTracker[e.TrackerProject] = i
+		r.byRepo[strings.ToLower(e.Repo)] = i
+		r.list = append(r.list, e)
+	}
+	p := &Projects{}
+	p.now.Store(r)
+	return p, nil
+}
+
+// Replace makes the registry say what another one says at present.
+func (p *Projects) Replace(with *Projects) { p.now.Store(with.now.Load()) }
+
+// Now is a registry that says what this one says at present, and goes on to: for those who
+// look several times and need answers that belong together.
+func (p *Projects) Now() *Projects {
+	out := &Projects{}
+	out.Replace(p)
+	return out
+}
+
+// All lists the entries in the order of the file.
+func (p *Projects) All() []Project { return slices.Clone(p.now.Load().list) }
+
+// ByTracker finds the entry of a tracker project.
+func (p *Projects) ByTracker(id string) (Project, bool) {
+	r := p.now.Load()
+	i, ok := r.byTracker[id]
+	if !ok {
+		return Project{}, false
+	}
+	return r.list[i], true
+}
+
+// ByRepo finds the entry of a repository, whatever the case of its letters.
+func (p *Projects) ByRepo(repo string) (Project, bool) {
+	r := p.now.Load()
+	i, ok := r.byRepo[strings.ToLower(repo)]
+	if !ok {
+		return Project{}, false
+	}
+	return r.list[i], true
+}

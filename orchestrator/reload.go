@@ -1,0 +1,52 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/signalbox-dev/signalbox/gates"
+)
+
+// gatesOf are the gates that may judge in a project: those of all, and its own.
+func (e *Engine) gatesOf(p Project) (*gates.Registry, error) {
+	return gates.NewRegistry(append(e.gates[:len(e.gates):len(e.gates)], p.Commands...)...)
+}
+
+// ask has gates judge a subject of a project, by name.
+func (e *Engine) ask(ctx context.Context, p Project, s gates.Subject, names ...string) gates.Verdict {
+	have, err := e.gatesOf(p)
+	if err != nil {
+		return gates.Broken(gates.All, err.Error())
+	}
+	return have.Judge(ctx, s, names...)
+}
+
+// Check looks whether the engine could work by a registry: whether there are the checks
+// that projects name. An error is a FieldError.
+func (e *Engine) Check(projects *Projects) error {
+	for i, p := range projects.All() {
+		have, err := e.gatesOf(p)
+		if err != nil {
+			return &FieldError{Entry: i, Repo: p.Repo, Field: "commands", Text: err.Error()}
+		}
+		for s, names := range p.Gates {
+			for _, name := range names {
+				if !have.Has(name) {
+					return &FieldError{Entry: i, Repo: p.Repo, Field: "gates", Text: fmt.Sprintf("%q at %s is no check of this program, and none of the project's commands", name, s)}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Replace has the engine, its features, and whoever holds Deps.Projects work by another
+// registry from now on, one that Check has passed. Features look at all tasks again.
+func (e *Engine) Replace(with *Projects) {
+	e.Projects.Replace(with)
+	for _, f := range e.features {
+		if f.Reloaded != nil {
+			f.Reloaded()
+		}
+	}
+}
