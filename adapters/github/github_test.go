@@ -236,6 +236,11 @@ func TestSignature(t *testing.T) {
 		h.Set("X-Hub-Signature-256", bad)
 		require.False(t, passes(c, h, body), bad)
 	}
+	h.Set("X-Hub-Signature-256", good)
+	c.SetSecrets(signature.Of("another"))
+	require.False(t, passes(c, h, body))
+	c.SetSecrets(signature.Of("another", secret))
+	require.True(t, passes(c, h, body))
 	require.False(t, passes(client("", false), http.Header{}, body), "no secret lets nobody in")
 	require.True(t, passes(client("", true), http.Header{}, body))
 }

@@ -267,6 +267,11 @@ func TestSignature(t *testing.T) {
 		h.Set("X-Plane-Signature", bad)
 		require.False(t, passes(c, h, body), bad)
 	}
+	h.Set("X-Plane-Signature", "931ba88cc0d207f2c48201754d1e7e8e09e6958f918e6128abf15fd90dd3ae7e")
+	c.SetSecrets(signature.Of("another"))
+	require.False(t, passes(c, h, body))
+	c.SetSecrets(signature.Of("another", vector))
+	require.True(t, passes(c, h, body))
 	open, _ := setup(t, func(o *plane.Options) { o.Secrets = nil })
 	require.False(t, passes(open, http.Header{}, body), "no secret lets nobody in")
 	insecure, _ := setup(t, func(o *plane.Options) { o.Secrets, o.Insecure = nil, true })

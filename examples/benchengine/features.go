@@ -61,7 +61,7 @@ func (w *world) list(runners map[string]orchestrator.Runner) (list []orchestrato
 	add(s.WaitComment, f, failed)
 	serial, failed := serialgate.New(serialgate.Options{Store: w.store, Holds: w.store, Lister: w.store, Repos: w.gated(), Log: w.log})
 	add(s.SerialGate, serial.Feature(), failed)
-	limit, failed := wip.New(wip.Options{Store: w.store, Holds: w.store, Finder: w.store, Projects: w.projects, Except: serial.Covers, Log: w.log})
+	limit, failed := wip.New(wip.Options{Store: w.store, Holds: w.store, Finder: w.store, Projects: w.projects, Except: serial.Covers, Before: serial.Repair, Log: w.log})
 	add(s.WIP, limit.Feature(), failed)
 	d, failed := deps.New(deps.Options{
 		Store: w.store, Table: w.store, Queue: w.store, Lister: w.store, Relations: w.boards, Items: w.boards, Changed: limit.Look, Log: w.log,

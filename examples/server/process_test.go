@@ -30,7 +30,7 @@ import (
 
 // TestMain lets the test's own program be the server, its commands and the agents' shim.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && slices.Contains([]string{"serve", "replay", "why", "unfreeze", "agent-shim", "check-shim"}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{"serve", "replay", "why", "unfreeze", "reload", "agent-shim", "check-shim"}, os.Args[1]) {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, hideSecrets))
 	}
 	os.Exit(m.Run())

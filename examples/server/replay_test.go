@@ -31,7 +31,13 @@ func (w *world) environ() []string {
 // replay runs the replay command in a process of its own, with the server's settings.
 func (w *world) replay(args ...string) (out, errs string, code int) {
 	w.Helper()
-	cmd := exec.CommandContext(w.Context(), "/proc/self/exe", append([]string{"replay"}, args...)...)
+	return w.command("replay", args...)
+}
+
+// command runs a command in a process of its own, with the server's settings.
+func (w *world) command(name string, args ...string) (out, errs string, code int) {
+	w.Helper()
+	cmd := exec.CommandContext(w.Context(), "/proc/self/exe", append([]string{name}, args...)...)
 	cmd.Env = w.environ()
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e

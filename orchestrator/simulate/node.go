@@ -195,7 +195,7 @@ func (n *node) makeFeatures(p ports) (list []orchestrator.Feature, err error) {
 	if n.has("wip") {
 		o := wip.Options{Store: p.store, Holds: p.store, Finder: p.store, Projects: p.projects, Every: every, Log: log}
 		if n.serial != nil {
-			o.Except = n.serial.Covers
+			o.Except, o.Before = n.serial.Covers, n.serial.Repair
 		}
 		limit, failed := wip.New(o)
 		changed = limit.Look

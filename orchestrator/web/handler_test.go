@@ -3,6 +3,7 @@ package web_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -47,6 +48,30 @@ func TestUnfreeze(t *testing.T) {
 		require.Equal(t, want, on.do(http.MethodPost, "/serial-gate/unfreeze", token, []byte(body)).status, body)
 	}
 	require.Equal(t, http.StatusUnauthorized, on.do(http.MethodPost, "/serial-gate/unfreeze", nil, []byte(`{"repo":"acme/app"}`)).status)
+}
+
+func TestReload(t *testing.T) {
+	t.Parallel()
+	token := map[string]string{"Authorization": "Bearer " + admin}
+	require.Equal(t, http.StatusNotFound, setup(t, nil).do(http.MethodPost, "/admin/reload", token, nil).status)
+	wrong := errors.New("projects.yaml:6: project 1 (acme/x): wip: is -1")
+	k := setup(t, func(o *web.Options) {
+		o.Reload = func(context.Context) (web.Reloaded, error) {
+			return web.Reloaded{Projects: 2, Added: []string{"acme/new"}, Removed: []string{}}, wrong
+		}
+	})
+	a := k.do(http.MethodPost, "/admin/reload", token, nil)
+	require.Equal(t, http.StatusUnprocessableEntity, a.status)
+	require.Equal(t, "application/problem+json", a.header.Get("Content-Type"))
+	require.Contains(t, a.body, wrong.Error())
+	wrong = nil
+	a = k.do(http.MethodPost, "/admin/reload", token, nil)
+	require.Equal(t, http.StatusOK, a.status)
+	require.JSONEq(t, `{"projects":2,"added":["acme/new"],"removed":[]}`, a.body)
+	story, err := k.store.Journal(t.Context(), 0)
+	require.NoError(t, err)
+	require.Len(t, story, 2, "each is in the journal")
+	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/admin/reload", nil, nil).status)
 }
 
 func TestStop(t *testing.T) {
