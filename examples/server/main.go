@@ -5,6 +5,7 @@
 //	server config       every setting with value, default and origin
 //	server validate     check the settings, the project registry and the pipeline
 //	server doctor       examine a deployment: tokens, board columns, git, disk
+//	server doctor security   attack it as an agent would, and say what holds
 //	server why <task>   why a task stands where it stands
 //	server unfreeze     let the tasks of a frozen repository begin again
 //	server reload       have the server read the project registry again
@@ -48,6 +49,7 @@ type cli struct {
 	Sim      simCmd      `cmd:"" help:"Let simulated worlds live by seed, and check what must hold in them."`
 	Shim     shimCmd     `cmd:"" name:"agent-shim" hidden:""`
 	Checks   checksCmd   `cmd:"" name:"check-shim" hidden:""`
+	Attack   attackCmd   `cmd:"" name:"security-attack" hidden:""`
 	Version  kong.VersionFlag
 }
 
@@ -210,10 +212,15 @@ func (c validateCmd) Run(s *streams) error {
 	return errors.Join(settings.NeedsToServe(), settings.CheckRepos(registry.Projects), err)
 }
 
-type doctorCmd struct{}
+type doctorCmd struct {
+	Deployment deploymentCmd `cmd:"" default:"1" help:"Examine a deployment (the default)."`
+	Security   securityCmd   `cmd:"" help:"Make the attacks of an agent that is turned against the service, as an agent is run here, and say what each wall has refused."`
+}
+
+type deploymentCmd struct{}
 
 // Run examines the deployment.
-func (doctorCmd) Run(s *streams) error {
+func (deploymentCmd) Run(s *streams) error {
 	settings, err := load()
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/signalbox-dev/signalbox/internal/jail"
+	"github.com/signalbox-dev/signalbox/internal/jail/attack"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -28,7 +29,11 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 1 && os.Args[1] == "shim":
 		os.Exit(shim())
 	case len(os.Args) > 2 && os.Args[1] == "attack":
-		os.Exit(attack(os.Args[2]))
+		var s attack.Scene
+		if err := json.Unmarshal([]byte(os.Getenv("SCENE")), &s); err != nil {
+			panic(err)
+		}
+		os.Exit(s.Make(os.Args[2], os.Stdout))
 	case len(os.Args) > 1 && os.Args[1] == "euid":
 		fmt.Print(os.Geteuid())
 		os.Exit(0)

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/signalbox-dev/signalbox/examples/wiring"
+)
+
+type securityCmd struct {
+	JSON bool `name:"json" help:"Print the report in JSON."`
+}
+
+// Run makes the attacks, on a process that hides its secrets as the server does. It fails
+// when one has succeeded.
+func (c securityCmd) Run(s *streams) error {
+	if err := s.hide(); err != nil {
+		return err
+	}
+	settings, err := load()
+	if err != nil {
+		return err
+	}
+	report, err := wiring.Security(context.Background(), settings, itself())
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		e := json.NewEncoder(s.out)
+		e.SetIndent("", "  ")
+		err = e.Encode(report)
+	} else {
+		err = report.Write(s.out)
+	}
+	if report.Succeeded > 0 {
+		err = errors.Join(err, fmt.Errorf("%d of %d attacks succeeded, or nothing would stop them", report.Succeeded, len(report.Attacks)))
+	}
+	return err
+}
+
+type attackCmd struct {
+	Name string `arg:""`
+}
+
+// Run makes one attack; it does not return.
+func (c attackCmd) Run(s *streams) error {
+	os.Exit(wiring.MakeAttack(c.Name, s.out))
+	return nil
+}

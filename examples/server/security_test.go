@@ -1,0 +1,60 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/jail/attack"
+)
+
+// The attacks are made as agents of this machine would make them: in the jail each is
+// refused, without one hardly any.
+func TestDoctorSecurity(t *testing.T) {
+	environment(t)
+	require.NoError(t, os.WriteFile(filepath.Join(os.Getenv("ORCH_DATA_DIR"), "signalbox.db"), []byte("tokens"), 0o600))
+	report := func(args ...string) (int, wiring.SecurityReport, string) {
+		code, out := server(append([]string{"doctor", "security"}, args...)...)
+		var r wiring.SecurityReport
+		if len(args) > 0 {
+			require.NoError(t, json.NewDecoder(strings.NewReader(out)).Decode(&r), out)
+		}
+		return code, r, out
+	}
+	code, r, out := report("--json")
+	require.Zero(t, code, out)
+	require.Len(t, r.Attacks, len(attack.All()))
+	require.Zero(t, r.Succeeded)
+	require.Equal(t, "landlock", r.Posture.Jail)
+	require.True(t, r.Posture.Seccomp && r.Posture.NoNewPrivs)
+	refused := map[string]attack.Wall{}
+	for _, a := range r.Attacks {
+		if a.Result == "refused" {
+			refused[a.Attack] = a.Wall
+		}
+	}
+	require.Greater(t, len(refused), 60)
+	require.Equal(t, attack.TCP, refused["connect to the ports of this service"])
+	require.Equal(t, attack.Files, refused["open the database of this service"])
+	left, err := os.ReadDir(os.Getenv("ORCH_DATA_DIR"))
+	require.NoError(t, err)
+	for _, one := range left {
+		require.NotContains(t, one.Name(), "attack-")
+	}
+
+	t.Setenv("ORCH_JAIL", "none")
+	code, r, _ = report("--json")
+	require.Equal(t, 1, code)
+	require.Greater(t, r.Succeeded, 40)
+	code, _, out = report()
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "ORCH_JAIL=none: AGENTS ARE NOT CONFINED")
+	if os.Getuid() == 0 {
+		require.NotContains(t, out, "SUCCEEDED", "root makes no attack without a jail")
+	}
+}
