@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // chatToken is that of the bot.
@@ -31,7 +33,7 @@ func (w *world) neighbours() http.Handler {
 		w.sick[name] = fakehttp.New(next, meets)
 		return w.sick[name]
 	}
-	board := stand("plane.comments", stand("plane.status", w.hasty(w.board), planetest.IsStatus), planetest.IsComment)
+	board := stand("plane.comments", stand("plane.status", w.hasty(w.heard(w.board)), planetest.IsStatus), planetest.IsComment)
 	mux.Handle("/plane/", http.StripPrefix("/plane", stand("plane", board, nil)))
 	mux.Handle("/github/", http.StripPrefix("/github", stand("github", w.gated(w.host), nil)))
 	mux.Handle("/telegram/", http.StripPrefix("/telegram", stand("telegram", w.chat, nil)))
@@ -51,6 +53,49 @@ func (w *world) holdMerges(prefix string) (release func()) {
 		delete(w.merge, repo)
 		close(wait)
 	}
+}
+
+// accounts are those of the service on the board, by token: the shared one, and one for
+// each role that has a token of its own in the settings.
+func (w *world) accounts() map[string]string {
+	out := map[string]string{}
+	for name, token := range w.env {
+		if role, ok := strings.CutPrefix(name, "PLANE_TOKEN"); ok {
+			out[token] = strings.TrimLeft(strings.ToLower(role)+"-bot", "_-")
+		}
+	}
+	return out
+}
+
+// call is a request of the service to the board.
+type call struct{ method, path, token string }
+
+// heard notes the requests to the board.
+func (w *world) heard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		w.calls = append(w.calls, call{r.Method, r.URL.Path, r.Header.Get("X-Api-Key")})
+		w.mu.Unlock()
+		next.ServeHTTP(out, r)
+	})
+}
+
+// build is CI.
+func (w *world) build(p githubtest.Push) githubtest.Outcome {
+	w.mu.Lock()
+	is := w.ci
+	w.mu.Unlock()
+	if is != nil && !is(p) {
+		return githubtest.Outcome{Conclusion: "failure", Title: "does not build"}
+	}
+	return conclude(p)
+}
+
+// builds says what CI says from now on.
+func (w *world) builds(is func(githubtest.Push) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ci = is
 }
 
 // gated holds merges up while the world says so.
@@ -118,11 +163,11 @@ func (w *world) found(places []*place) {
 			from = w.outer.URL + "/git/" + p.prefix + ".git"
 		}
 		look := "http://" + w.addr + "/healthz"
-		if p.monitor != "" {
-			look = w.outer.URL + p.monitor
+		if look = cmp.Or(p.monitor, look); strings.HasPrefix(look, "/") {
+			look = w.outer.URL + look
 		}
-		fmt.Fprintf(&b, "  - {tracker_project: %q, repo: %s, clone_url: %q, prefix: %s, self_hosting: %t, monitor: [%q]%s}\n",
-			p.id, p.repo, from, p.prefix, p.self, look, p.more)
+		fmt.Fprintf(&b, "  - {tracker_project: %q, repo: %s, clone_url: %q, prefix: %s, self_hosting: %t, monitor: [%q], web_url: \"https://git.example.org/%s\"%s}\n",
+			p.id, p.repo, from, p.prefix, p.self, look, p.repo, p.more)
 	}
 	w.registry = b.String()
 	w.write("projects.yaml", w.registry)

@@ -69,7 +69,7 @@ type place struct {
 	prefix, id, repo, bare string
 	self                   bool   // it hosts the service, which is looked at after a deployment
 	remote                 bool   // git reaches it by HTTP
-	monitor                string // a path of the outside world that is looked at after a deployment; empty = the service
+	monitor                string // what is looked at after a deployment: a path of the outside world, or an address; empty = the service
 	more                   string // of its entry in the registry, as ", key: value"
 }
 
@@ -100,12 +100,14 @@ type parts struct {
 	addr     string
 
 	mu    sync.Mutex
+	calls []call // of the service to the board
 	env   map[string]string
 	cmd   *exec.Cmd
 	ended chan struct{}
 	merge map[string]chan struct{} // merges wait for its end, by repository
 
-	before map[string]func() // what a person does just before the next write to a card
+	ci     func(githubtest.Push) bool // whether a commit builds; nil: each does
+	before map[string]func()          // what a person does just before the next write to a card
 }
 
 // conclude is CI: it says what the commit's file ci says (failure, or none for no result at
@@ -127,14 +129,8 @@ func newWorld(t *testing.T, settings map[string]string, places ...*place) *world
 	t.Helper()
 	w := &world{T: t, parts: &parts{dir: t.TempDir(), data: filepath.Join(t.TempDir(), "data"), places: map[string]*place{}, before: map[string]func(){}, merge: map[string]chan struct{}{}}}
 	w.environment(settings)
-	tokens := map[string]string{}
-	for name, value := range w.env {
-		if strings.HasPrefix(name, "PLANE_TOKEN") {
-			tokens[value] = "bot"
-		}
-	}
-	w.board = planetest.New(planetest.Options{Workspace: "w", Tokens: tokens, Secret: w.env["PLANE_WEBHOOK_SECRET"]})
-	w.host = githubtest.New(githubtest.Options{Token: w.env["GITHUB_TOKEN"], Secret: w.env["GITHUB_WEBHOOK_SECRET"], CI: conclude})
+	w.board = planetest.New(planetest.Options{Workspace: "w", Tokens: w.accounts(), Secret: w.env["PLANE_WEBHOOK_SECRET"]})
+	w.host = githubtest.New(githubtest.Options{Token: w.env["GITHUB_TOKEN"], Secret: w.env["GITHUB_WEBHOOK_SECRET"], CI: w.build})
 	w.chat = telegramtest.New(cmp.Or(w.env["TELEGRAM_TOKEN"], chatToken))
 	w.outer = httptest.NewServer(w.neighbours())
 	w.Cleanup(func() {
