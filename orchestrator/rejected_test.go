@@ -38,6 +38,7 @@ func TestRejectedAfterAFailedDeployment(t *testing.T) {
 		require.Equal(r, stage.Deploy, task.State.Stage)
 		require.Equal(r, 1, r.host.Merges())
 		require.True(r, contains(r.comments(appProject, item), "or Rejected with a comment to send it back to development."))
+		require.Contains(r, r.notices(), "deploy failure: ")
 		x, err := r.engine.Explain(context.Background(), task.ID)
 		require.NoError(r, err)
 		require.Contains(r, x.Blockers[0].Do, "Rejected with a comment to send it back to development")
