@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser test-jail check lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants build tools
+.PHONY: help demo test test-browser test-jail conformance check lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants build tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test-jail: tools ## attacks from within the jail of agents and checks, and hones
 	$(GO) test -count 1 ./internal/jail
 	$(GO) test -count 1 -run 'Jail' ./adapters/agentcli ./adapters/gitcli ./examples/wiring
 	$(GO) test -count 1 -run 'Takeover|NoJail|Forged|Canaries|ShowsNoSecret' ./examples/server
+
+conformance: tools ## the rows of the specification, each with what came of its tests; ARGS='-part stop' for some
+	@$(GO) run ./internal/conformance $(ARGS)
 
 check: tools fmt lint ## format, vet, lint, floor plan, race tests, browser tests, coverage
 	$(GO) vet ./...

@@ -16,7 +16,6 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // chatToken is that of the bot.

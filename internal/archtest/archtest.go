@@ -52,7 +52,7 @@ func plan() []room {
 		{"adapters/", 4, nil},
 		{"examples/wiring", 5, nil}, {"examples/mappage", 5, nil},
 		{"examples/", 5, []string{"examples/wiring", "examples/mappage"}},
-		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/jail", 4, nil}, {"internal/jail/attack", 4, nil}, {"internal/yamlplace", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/archtest", 5, nil},
+		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/jail", 4, nil}, {"internal/jail/attack", 4, nil}, {"internal/yamlplace", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/archtest", 5, nil}, {"internal/conformance", 5, nil},
 	}
 }
 

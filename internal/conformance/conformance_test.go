@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// docs/conformance.md is what the rows say, and each test function that they name exists.
+func TestDocument(t *testing.T) {
+	want, err := render(os.DirFS("../.."), specification())
+	require.NoError(t, err)
+	got, err := os.ReadFile("../../" + document)
+	require.NoError(t, err)
+	require.Equal(t, want, string(got), "run go run ./internal/conformance -write")
+}
+
+// Each row has a name of its own, a text that fits in a table and a section.
+func TestRows(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range specification() {
+		for _, w := range p.rows {
+			require.False(t, seen[w.id], w.id)
+			seen[w.id] = true
+			require.NotEmpty(t, w.section, w.id)
+			require.NotEmpty(t, w.tests, w.id)
+			require.True(t, strings.HasSuffix(w.text, ".") && !strings.ContainsAny(w.text, "|\n"), w.id)
+		}
+	}
+}
+
+// A test that is not there, and a row without one, are errors of the document.
+func TestDocumentRefuses(t *testing.T) {
+	root := fstest.MapFS{"a/x_test.go": {Data: []byte("package a\nfunc TestIs(t *testing.T) {}\nfunc (k *kit) TestMethod() {}\n")}}
+	rows := func(tests ...string) []part { return []part{{"P", []row{{"r", "S", "Text.", tests}}}} }
+	text, err := render(root, rows("a TestIs/part of it"))
+	require.NoError(t, err)
+	require.Contains(t, text, "| `r` | Text. | S | [`TestIs/part of it`](../a/x_test.go) |\n")
+	_, err = render(root, rows("a TestIs", "a TestWas"))
+	require.EqualError(t, err, "row r: there is no TestWas in a")
+	_, err = render(root, rows("a TestMethod"))
+	require.Error(t, err)
+	_, err = render(root, rows())
+	require.EqualError(t, err, "row r: no test drives it")
+}
+
+// A row passes when each of its tests has run and passed, and not otherwise.
+func TestJudgement(t *testing.T) {
+	const said = `{"Action":"start","Package":"m/a"}
+{"Action":"run","Test":"TestA"}
+{"Action":"pass","Test":"TestA/one_part"}
+{"Action":"output","Test":"TestA/other","Output":"it is red\n"}
+{"Action":"fail","Test":"TestA/other"}
+{"Action":"fail","Test":"TestA"}
+{"Action":"skip","Test":"TestB"}
+{"Action":"pass","Test":"TestC"}
+{"Action":"fail"}
+`
+	r, log := results{}, bytes.Buffer{}
+	require.NoError(t, r.read(strings.NewReader(said), "a", &log))
+	require.Equal(t, "it is red\n", log.String())
+	for want, tests := range map[string][]string{
+		"":                                      {"a TestC", "a TestA/one part"},
+		"a TestA failed":                        {"a TestC", "a TestA"},
+		"a TestB was skipped":                   {"a TestB"},
+		"nothing ran under the name a TestD":    {"a TestC", "a TestD"},
+		"nothing ran under the name b TestC":    {"b TestC"},
+		"nothing ran under the name a TestA/no": {"a TestA/no"},
+		"no test drives it":                     nil,
+	} {
+		require.Equal(t, want, r.why(row{tests: tests}))
+	}
+	out := bytes.Buffer{}
+	parts := []part{{"P", []row{{"good", "S", "Well.", []string{"a TestC"}}, {"bad", "S", "Not well.", []string{"a TestB"}}}}}
+	require.False(t, r.print(&out, parts))
+	require.Regexp(t, `(?s)P\n  PASS  good +Well\.\n  FAIL  bad +Not well\.\n +! a TestB was skipped\n\n2 rows: 1 pass, 1 fail; 2 tests\n`, out.String())
+	parts[0].rows = parts[0].rows[:1]
+	require.True(t, r.print(io.Discard, parts))
+	require.False(t, r.print(io.Discard, nil), "no rows is no pass")
+	require.Error(t, r.read(strings.NewReader("no JSON"), "a", io.Discard))
+}
+
+// What does not build, and what is not there, is seen: the real go test is asked.
+func TestRunTests(t *testing.T) {
+	t.Chdir("../..")
+	parts := []part{{"P", []row{{"r", "S", "T.", []string{"internal/conformance TestRows", "internal/conformance TestNothing"}}}}}
+	r, err := runTests(t.Context(), io.Discard, parts)
+	require.NoError(t, err)
+	require.Equal(t, results{"internal/conformance TestRows": "pass"}, r)
+	require.Equal(t, "nothing ran under the name internal/conformance TestNothing", r.why(parts[0].rows[0]))
+}

@@ -1,0 +1,44 @@
+package main
+
+// row is a sentence of the specification.
+type row struct {
+	id      string
+	section string // of the specification
+	text    string
+	tests   []string // "package TestName" or "package TestName/part of it"
+}
+
+// part is what is counted together.
+type part struct {
+	name string
+	rows []row
+}
+
+// Packages with the tests.
+const (
+	server = "examples/server "
+	wires  = "examples/wiring "
+	engine = "orchestrator "
+	web    = "orchestrator/web "
+	gate   = "gates/checks "
+	board  = "adapters/plane "
+	host   = "adapters/github "
+	chat   = "adapters/telegram "
+	agents = "adapters/agentcli "
+	git    = "adapters/gitcli "
+	lease  = "adapters/filelease "
+	store  = "adapters/sqlite "
+	reg    = "adapters/projectfile "
+)
+
+// specification are all rows.
+func specification() []part {
+	return []part{
+		{"Task fields", taskRows()}, {"Jobs, runs and records", recordRows()}, {"Settings", settingRows()},
+		{"Transitions", transitionRows()}, {"Board statuses", statusRows()}, {"Rules of the board", ruleRows()},
+		{"STOP", stopRows()}, {"Serial gate", serialRows()}, {"Dependencies", dependencyRows()}, {"Merge gate", mergeRows()},
+		{"Reconciler", reconcilerRows()}, {"Endpoints", endpointRows()}, {"Authentication", authRows()},
+		{"Events in", inRows()}, {"Events out", outRows()}, {"Errors", errorRows()}, {"Limits", limitRows()}, {"Versioning", versionRows()},
+		{"Track layer", trackRows()},
+	}
+}
