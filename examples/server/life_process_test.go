@@ -54,6 +54,13 @@ func (w *world) said(item string, accounts ...string) (out []string) {
 	return out
 }
 
+// answered waits for a comment on a card, of some accounts: comments and columns have no
+// order between them.
+func (w *world) answered(item, text string, accounts ...string) {
+	w.Helper()
+	w.until("a comment says "+text, func() bool { return strings.Contains(strings.Join(w.said(item, accounts...), "\n"), text) })
+}
+
 // holder is who has the merge lease of a repository, as its file says; empty: nobody.
 func (w *world) holder() string {
 	w.Helper()
@@ -105,7 +112,7 @@ func TestWholeLife(t *testing.T) {
 	task = w.task(item)
 	require.Len(t, w.runs("LIF-1"), 1, "In Progress with an agent at work starts none")
 	require.Equal(t, []any{title, stage.Analysis, stage.HoldApproval}, []any{task.Title, task.Stage, task.Hold}, "no agent's end leaves analysis")
-	require.Contains(t, strings.Join(w.said(item, "analyst-bot"), "\n"), "Set the status Approved to go on")
+	w.answered(item, "Set the status Approved to go on", "analyst-bot")
 	require.False(t, task.BRDReviewStartedAt.IsZero())
 	require.True(t, task.BRDReviewEndedAt.IsZero())
 
@@ -134,7 +141,7 @@ func TestWholeLife(t *testing.T) {
 	w.write("review", "")
 	w.until("Confirm Deploy is waited for", func() bool { return w.task(item).Hold == stage.HoldConfirm && w.column(item) == "Awaiting Deploy" })
 	require.Equal(t, stage.Deploy, w.task(item).Stage)
-	require.Contains(t, strings.Join(w.said(item, "deployer-bot"), "\n"), "Set the status Confirm Deploy to merge and deploy it.")
+	w.answered(item, "Set the status Confirm Deploy to merge and deploy it.", "deployer-bot")
 	require.Equal(t, fmt.Sprintf("LIF-1 (task %d)", task.ID), w.holder(), "the lease is kept until the release")
 	w.move(item, "Approved")
 	w.until("Approved is answered", func() bool { return w.column(item) == "Awaiting Deploy" })
@@ -169,9 +176,8 @@ func (w *world) comments(item string) {
 		"bot": {"The tester has finished"}, "deployer-bot": {"The deployer has finished", "Set the status Confirm Deploy"},
 		"stream-bot": {"architecture → development", "deploy-staging → deploy", "deploy → done"},
 	} {
-		text := strings.Join(w.said(item, account), "\n")
 		for _, part := range want {
-			require.Contains(w, text, part, account)
+			w.answered(item, part, account)
 		}
 	}
 	require.NotContains(w, strings.Join(w.said(item, "stream-bot", "bot"), "\n"), "The analyst has finished")
