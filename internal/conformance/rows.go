@@ -34,7 +34,7 @@ const (
 // specification are all rows.
 func specification() []part {
 	return []part{
-		{"Task fields", taskRows()}, {"Jobs, runs and records", recordRows()}, {"Settings", settingRows()},
+		{"What the service does", serviceRows()}, {"Task fields", taskRows()}, {"Jobs, runs and records", recordRows()}, {"Settings", settingRows()},
 		{"Transitions", transitionRows()}, {"Board statuses", statusRows()}, {"Rules of the board", ruleRows()},
 		{"STOP", stopRows()}, {"Serial gate", serialRows()}, {"Dependencies", dependencyRows()}, {"Merge gate", mergeRows()},
 		{"Reconciler", reconcilerRows()}, {"Endpoints", endpointRows()}, {"Authentication", authRows()},

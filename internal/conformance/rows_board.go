@@ -18,7 +18,7 @@ func transitionRows() []row {
 		{"go.deployed", s, "The deployer's report of success: done, the lease is free.", []string{server + "TestWholeLife", engine + "TestMergeGate"}},
 		{"go.merged_at_deploy", s, "A merge at deploy finishes nothing.", []string{server + "TestWhatTheHostTells"}},
 		{"go.merged", s, "A merge by a person at another stage: done, the lease is free.", []string{server + "TestWhatTheHostTells", engine + "TestMergeGateEnds/merged by a human"}},
-		{"go.stop", s, "STOP at any stage that is not terminal: cancelled.", []string{engine + "TestStopAtEachStage", server + "TestStopOfRealAgents/hostile"}},
+		{"go.stop", s, "STOP at any stage that is not terminal: cancelled.", []string{engine + "TestStopAtEachStage", engine + "TestStopOfAFinishedTaskAndByAnOperator", server + "TestStopOfRealAgents/hostile"}},
 		{"go.rejected_early", d, "Rejected at analysis or architecture runs that role again, with the reason.", []string{server + "TestWholeLife", engine + "TestRejectedAtEachStage/analysis", engine + "TestRejectedAtEachStage/architecture"}},
 		{"go.rejected_late", d, "Rejected from development to the prepared deployment: development, with the reason.", []string{engine + "TestRejectedAtEachStage/development", engine + "TestRejectedAtEachStage/review", engine + "TestRejectedAtEachStage/testing", engine + "TestRejectedAtEachStage/deploy-staging", engine + "TestRejectedAtEachStage/deploy, before Confirm Deploy"}},
 		{"go.rejected_deployment", d, "Rejected on a deployment that is under way does nothing; on one that failed: development.", []string{engine + "TestRejectedAtEachStage/deploy, under way", engine + "TestRejectedAfterAFailedDeployment"}},
@@ -80,6 +80,7 @@ func errorRows() []row {
 		{"error.sent_back", s, "A conflict or red tests before the merge go to the developer, capped.", []string{server + "TestMergeGateSendsBack"}},
 		{"error.cycle", s, "A circle of dependencies: Blocked and an alert.", []string{server + "TestDependenciesBetweenBoards", engine + "TestDependencyCycle"}},
 		{"error.stop_off", s, "STOP without its switch has no effect.", []string{server + "TestSwitchesOfTheServer", engine + "TestStopSwitchedOff"}},
+		{"error.command", s, "The exit codes of a command that is a gate: 0 is green, 2 is red with its words, any other is an error.", []string{git + "TestRunCheck", gate + "TestFixtures"}},
 		{"error.bad_title_max", s, "A bad title limit is 200, and the service starts.", []string{server + "TestWhatBeginsATask", server + "TestBadTitleLimitFallsBack"}},
 	}
 }

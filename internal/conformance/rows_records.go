@@ -1,5 +1,14 @@
 package main
 
+func serviceRows() []row {
+	const s = "What the service does"
+	return []row{
+		{"does.worktree", s, "Each agent works in a worktree of its task's branch, apart from what is shared.", []string{server + "TestWholeLife", agents + "TestJailedAgent"}},
+		{"does.features", s, "A feature that is switched off is as if it were not there, and one that is on goes on after a kill.", []string{engine + "TestSwitchedOffIsTheBase", wires + "TestSwitches", server + "TestStopOutlivesTheServer", server + "TestSerialGateAndFreeze", engine + "TestMergeGateRestart"}},
+		{"does.self", s, "The merge gate and the deployment in two phases are by default for the service's own repository alone.", []string{server + "TestWhatTheHostTells", server + "TestWholeLife", "orchestrator/features/mergegate TestCovers", engine + "TestJourney"}},
+	}
+}
+
 func taskRows() []row {
 	const s = "Resources: Task"
 	return []row{
