@@ -302,7 +302,7 @@ func (e *Engine) command(ctx context.Context, p Project, t Task, l stage.Launch,
 
 // answers are the comments that people have written on the work item.
 func (e *Engine) answers(ctx context.Context, p Project, t Task) []string {
-	comments, err := e.Tracker.Comments(ctx, p.TrackerProject, t.TrackerIssueID)
+	comments, err := e.Tracker.Comments(ctx, p.On(t.TrackerProjectID).TrackerProject, t.TrackerIssueID)
 	if err != nil {
 		e.Log.Warn("comments could not be read", "task", t.ID, "err", err)
 		return nil

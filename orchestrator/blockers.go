@@ -53,6 +53,7 @@ func (e *Engine) block(x *Explanation, t Task, s situation) {
 		return
 	}
 	project, _ := e.Projects.ByRepo(t.Repo)
+	project = project.On(t.TrackerProjectID)
 	if word, waits := s.unheard(); waits {
 		x.add(s, word)
 	}

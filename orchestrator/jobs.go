@@ -101,8 +101,10 @@ func RoleInTask(role stage.Role, taskID int64) string {
 
 func taskKey(id int64) string { return "task/" + strconv.FormatInt(id, 10) }
 
-// effectJob makes the job of an effect. key is its identity in the world.
+// effectJob makes the job of an effect, on the board that the task came from. key is its
+// identity in the world.
 func effectJob(t Task, p Project, f stage.Effect, key string) queue.Job {
+	p = p.On(t.TrackerProjectID)
 	e := Effect{
 		Effect: f, Key: key, TaskID: t.ID, ProjectID: p.Sync(), ItemID: originalKey(t.TrackerIssueID),
 		WorkItem: originalKey(t.WorkItemID), Title: t.Title, Repo: p.Repo,

@@ -33,7 +33,7 @@ func TestNewRefuses(t *testing.T) {
 			deps.Gates = append(deps.Gates, gates.Func(name, nil))
 		}
 		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
-		require.ErrorContains(r, err, `"no_such_gate" at review is no check`)
+		require.ErrorContains(r, err, `gates: "no_such_gate" at review is no check of this program`)
 		r.project[0].Gates = nil
 		deps.Projects, err = orchestrator.NewProjects(r.project...)
 		require.NoError(r, err)

@@ -16,15 +16,16 @@ import (
 // Project is one entry of the project registry: it maps a tracker project to a
 // repository and says how work is done there.
 type Project struct {
-	TrackerProject string // id of the project on the board
+	TrackerProject string // id of the project on the board; of the first of several
 	SyncProject    string // id of the project that statuses and comments go to; empty = TrackerProject
 	Repo           string // owner/name on the git host
 	CloneURL       string
-	WebURL         string // base of links to the repository; may be empty
-	Prefix         string // of work item ids, e.g. GPX
-	Main           string // protected branch; default "main"
-	SelfHosting    bool   // the repository of this service itself
-	CINone         bool   // the repository has no CI
+	WebURL         string  // base of links to the repository; may be empty
+	Prefix         string  // of work item ids, e.g. GPX
+	MoreBoards     []Board // that feed the repository too
+	Main           string  // protected branch; default "main"
+	SelfHosting    bool    // the repository of this service itself
+	CINone         bool    // the repository has no CI
 	Contexts       []string
 	Agents         map[stage.Role]string    // preset or command for each role
 	Required       map[stage.Stage][]string // files that must exist to leave a stage
@@ -38,6 +39,27 @@ type Project struct {
 	Verify         [][]string               // commands that the service runs itself before a task leaves testing
 	WIP            int                      // tasks in work at a time; 0 = DefaultWIP
 	Monitor        []string                 // addresses that are looked at after a deployment
+}
+
+// Board is a project of the tracker that feeds a repository beside the first.
+type Board struct {
+	TrackerProject, SyncProject string // as of Project
+	Prefix                      string // no other board of the repository has it: ids, branches and documents carry it
+}
+
+// On is the entry as tasks see it whose cards are on a board: TrackerProject, SyncProject
+// and Prefix are those of the board. A board that has left the entry is its own; an empty
+// id is the first.
+func (p Project) On(trackerProject string) Project {
+	if trackerProject == "" || trackerProject == p.TrackerProject {
+		return p
+	}
+	b := Board{TrackerProject: trackerProject, Prefix: p.Prefix}
+	if i := slices.IndexFunc(p.MoreBoards, func(b Board) bool { return b.TrackerProject == trackerProject }); i >= 0 {
+		b = p.MoreBoards[i]
+	}
+	p.TrackerProject, p.SyncProject, p.Prefix = b.TrackerProject, b.SyncProject, b.Prefix
+	return p
 }
 
 // DefaultWIP is how many tasks of a repository are in work at a time where its entry
@@ -103,6 +125,13 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("project %d (%s): %s: %s", e.Entry+1, e.Repo, e.Field, e.Text)
 }
 
+func checkPrefix(prefix string) (wrong string) {
+	if !prefixForm.MatchString(prefix) {
+		return fmt.Sprintf("is %q, want capitals and digits such as GPX, at most 12", prefix)
+	}
+	return ""
+}
+
 // check returns the first field that is wrong, and why.
 func (p Project) check() (field, wrong string) {
 	switch {
@@ -112,8 +141,22 @@ func (p Project) check() (field, wrong string) {
 		return "repo", fmt.Sprintf("is %q, want owner/name", p.Repo)
 	case p.CloneURL == "":
 		return "clone_url", "is missing: what git clones from"
-	case !prefixForm.MatchString(p.Prefix):
-		return "prefix", fmt.Sprintf("is %q, want capitals and digits such as GPX, at most 12", p.Prefix)
+	}
+	if wrong := checkPrefix(p.Prefix); wrong != "" {
+		return "prefix", wrong
+	}
+	prefixes := []string{p.Prefix}
+	for _, b := range p.MoreBoards {
+		wrong := checkPrefix(b.Prefix)
+		switch {
+		case b.TrackerProject == "":
+			return "more_boards", "a board has no tracker_project: the id of the project on the board"
+		case wrong != "":
+			return "more_boards", "the prefix of " + b.TrackerProject + " " + wrong
+		case slices.Contains(prefixes, b.Prefix):
+			return "more_boards", fmt.Sprintf("two boards have the prefix %s, and so would their work items, branches and documents: give each board one of its own", b.Prefix)
+		}
+		prefixes = append(prefixes, b.Prefix)
 	}
 	if p.WIP < 0 {
 		return "wip", fmt.Sprintf("is %d, want 1 or more: how many tasks are in work at a time (leave it out for %d, or write 1000 for no limit)", p.WIP, DefaultWIP)

@@ -34,13 +34,15 @@ func NewProjects(list ...Project) (*Projects, error) {
 		if field, wrong := e.check(); wrong != "" {
 			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: field, Text: wrong}
 		}
-		if _, twice := r.byTracker[e.TrackerProject]; twice {
-			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: "tracker_project", Text: fmt.Sprintf("%q is registered twice", e.TrackerProject)}
+		for n, id := range e.trackerProjects() {
+			if _, twice := r.byTracker[id]; twice {
+				return nil, &FieldError{Entry: i, Repo: e.Repo, Field: []string{"tracker_project", "more_boards"}[min(n, 1)], Text: fmt.Sprintf("%q is registered twice", id)}
+			}
+			r.byTracker[id] = i
 		}
 		if _, twice := r.byRepo[strings.ToLower(e.Repo)]; twice {
-			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: "repo", Text: fmt.Sprintf("%q is registered twice", e.Repo)}
+			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: "repo", Text: fmt.Sprintf("%q is registered twice; several boards of a repository are one entry with more_boards", e.Repo)}
 		}
-		r.byTracker[e.TrackerProject] = i
 		r.byRepo[strings.ToLower(e.Repo)] = i
 		r.list = append(r.list, e)
 	}
@@ -60,17 +62,36 @@ func (p *Projects) Now() *Projects {
 	return out
 }
 
-// All lists the entries in the order of the file.
+// trackerProjects are the boards of an entry.
+func (p Project) trackerProjects() []string {
+	out := []string{p.TrackerProject}
+	for _, b := range p.MoreBoards {
+		out = append(out, b.TrackerProject)
+	}
+	return out
+}
+
+// Boards lists an entry for each board, in the order of the file; see Project.On.
+func (p *Projects) Boards() (out []Project) {
+	for _, e := range p.now.Load().list {
+		for _, id := range e.trackerProjects() {
+			out = append(out, e.On(id))
+		}
+	}
+	return out
+}
+
+// All lists the entries, one for each repository, in the order of the file.
 func (p *Projects) All() []Project { return slices.Clone(p.now.Load().list) }
 
-// ByTracker finds the entry of a tracker project.
+// ByTracker finds the entry of a tracker project, as of that board; see Project.On.
 func (p *Projects) ByTracker(id string) (Project, bool) {
 	r := p.now.Load()
 	i, ok := r.byTracker[id]
 	if !ok {
 		return Project{}, false
 	}
-	return r.list[i], true
+	return r.list[i].On(id), true
 }
 
 // ByRepo finds the entry of a repository, whatever the case of its letters.

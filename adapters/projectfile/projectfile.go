@@ -59,6 +59,7 @@ type entry struct {
 	CloneURL       string              `yaml:"clone_url"`
 	WebURL         string              `yaml:"web_url"`
 	Prefix         string              `yaml:"prefix"`
+	MoreBoards     []board             `yaml:"more_boards"`
 	Main           string              `yaml:"main"`
 	SelfHosting    bool                `yaml:"self_hosting"`
 	CI             ci                  `yaml:"ci"`
@@ -79,6 +80,13 @@ type entry struct {
 	Monitor        []string            `yaml:"monitor"`
 	TrackerSecret  []string            `yaml:"tracker_secret_env"` // variables of the environment
 	HostSecret     []string            `yaml:"githost_secret_env"`
+}
+
+// board is a further one of the repository.
+type board struct {
+	TrackerProject string `yaml:"tracker_project"`
+	SyncProject    string `yaml:"sync_project"`
+	Prefix         string `yaml:"prefix"`
 }
 
 // ci is "none", or the names of the checks that must be there.
@@ -183,6 +191,9 @@ func (e entry) convert() (p orchestrator.Project, field string, err error) {
 		People: orchestrator.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
 		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify,
 		Agents: map[stage.Role]string{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{}, Writes: map[stage.Role][]string{},
+	}
+	for _, b := range e.MoreBoards {
+		p.MoreBoards = append(p.MoreBoards, orchestrator.Board(b))
 	}
 	if e.WIP != nil {
 		if p.WIP = *e.WIP; p.WIP == 0 {

@@ -19,6 +19,8 @@ projects:
     repo: acme/gpxflow
     clone_url: https://git.example.org/acme/gpxflow.git
     prefix: GPX
+    more_boards:
+      - {tracker_project: 4d0f, prefix: WEB, sync_project: 5e1a}
     ci: [build, e2e]
     agents:
       developer: claude
@@ -63,6 +65,15 @@ func TestParse(t *testing.T) {
 	require.Equal(t, []string{"brief.md"}, gpx.Required[stage.Analysis])
 	require.Len(t, gpx.Commands, 1)
 	require.Equal(t, "GPX/licences", gpx.Commands[0].Name())
+	web, ok := r.Projects.ByTracker("4d0f")
+	require.True(t, ok)
+	require.Equal(t, []string{"acme/gpxflow", "WEB", "5e1a", "GPX/licences"}, []string{web.Repo, web.Prefix, web.Sync(), web.Commands[0].Name()})
+	require.Len(t, r.Projects.All(), 2)
+	var boards []string
+	for _, p := range r.Projects.Boards() {
+		boards = append(boards, p.TrackerProject)
+	}
+	require.Equal(t, []string{"3c9e", "4d0f", "77aa"}, boards)
 	shop, ok := r.Projects.ByTracker("77aa")
 	require.True(t, ok)
 	require.True(t, shop.SelfHosting && shop.CINone)
@@ -94,19 +105,25 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		head + "    required_files: {done: [x]}\n": "there is no stage",
 		head + "    monitor: [example.org]\n":      "p.yaml:6: project 1 (acme/x): monitor",
 		head + "    commands: {c: []}\n":           "commands: c has no command",
-		head + "    githost_secret_env: [3f9a-the-secret-itself]\n": "p.yaml:6: project 1 (acme/x): githost_secret_env: entry 1 is no name of a variable",
-		head + "    tracker_secret_env: [A, B, C]\n":                "tracker_secret_env: 3 secrets, want one, or two",
-		head + "    keep: [ok, ../x]\n":                             `p.yaml:6: project 1 (acme/x): keep: work: the name is not allowed: "../x", want a directory inside the repository`,
-		head + "    writes: {tester: [ok, /x]}\n":                   `p.yaml:6: project 1 (acme/x): writes: tester: "/x" is no pattern of paths inside the repository, want one such as tests/**`,
-		head + "    protected: [ok, ../x]\n":                        `p.yaml:6: project 1 (acme/x): protected: "../x" is no pattern`,
-		head + "    wip: -1\n":                                      "p.yaml:6: project 1 (acme/x): wip: is -1, want 1 or more: how many tasks are in work at a time (leave it out for 3, or write 1000 for no limit)",
-		head + "    wip: 0\n":                                       "p.yaml:6: project 1 (acme/x): wip: is 0, so that nothing would ever begin; want 1 or more, or leave it out for 3",
-		head + "    wip: many\n":                                    "p.yaml:6",
-		head + "    protected: sometimes\n":                         "want none, or a list of paths",
-		head + "    verify: [[make], []]\n":                         "p.yaml:6: project 1 (acme/x): verify: has an empty command",
-		head + "    writes: {cook: [x]}\n":                          `p.yaml:6: project 1 (acme/x): writes: cook: there is no role "cook"`,
-		head + "    keep: [.git/lfs]\n":                             `".git/lfs", want a directory inside the repository such as node_modules`,
-		head + "    approvers: [\"role:\"]\n":                       `p.yaml:6: project 1 (acme/x): approvers: has an empty entry, want ids of accounts, e-mail addresses or role:NAME`,
+		head + "    githost_secret_env: [3f9a-the-secret-itself]\n":                                               "p.yaml:6: project 1 (acme/x): githost_secret_env: entry 1 is no name of a variable",
+		head + "    tracker_secret_env: [A, B, C]\n":                                                              "tracker_secret_env: 3 secrets, want one, or two",
+		head + "    keep: [ok, ../x]\n":                                                                           `p.yaml:6: project 1 (acme/x): keep: work: the name is not allowed: "../x", want a directory inside the repository`,
+		head + "    writes: {tester: [ok, /x]}\n":                                                                 `p.yaml:6: project 1 (acme/x): writes: tester: "/x" is no pattern of paths inside the repository, want one such as tests/**`,
+		head + "    protected: [ok, ../x]\n":                                                                      `p.yaml:6: project 1 (acme/x): protected: "../x" is no pattern`,
+		head + "    more_boards: [{tracker_project: b, prefix: X}]\n":                                             "p.yaml:6: project 1 (acme/x): more_boards: two boards have the prefix X, and so would their work items, branches and documents: give each board one of its own",
+		head + "    more_boards: [{tracker_project: b}]\n":                                                        `more_boards: the prefix of b is "", want capitals and digits`,
+		head + "    more_boards: [{prefix: Y}]\n":                                                                 "more_boards: a board has no tracker_project",
+		head + "    more_boards: [{tracker_project: a, prefix: Y}]\n":                                             `p.yaml:6: project 1 (acme/x): more_boards: "a" is registered twice`,
+		head + "    more_boards: [{tracker_project: b, prefix: Y, repo: z}]\n":                                    "unknown field",
+		head + "  - {tracker_project: b, repo: acme/X, clone_url: u, prefix: Y}\n":                                `repo: "acme/X" is registered twice; several boards of a repository are one entry with more_boards`,
+		head + "    wip: -1\n":                                                                                    "p.yaml:6: project 1 (acme/x): wip: is -1, want 1 or more: how many tasks are in work at a time (leave it out for 3, or write 1000 for no limit)",
+		head + "    wip: 0\n":                                                                                     "p.yaml:6: project 1 (acme/x): wip: is 0, so that nothing would ever begin; want 1 or more, or leave it out for 3",
+		head + "    wip: many\n":                                                                                  "p.yaml:6",
+		head + "    protected: sometimes\n":                                                                       "want none, or a list of paths",
+		head + "    verify: [[make], []]\n":                                                                       "p.yaml:6: project 1 (acme/x): verify: has an empty command",
+		head + "    writes: {cook: [x]}\n":                                                                        `p.yaml:6: project 1 (acme/x): writes: cook: there is no role "cook"`,
+		head + "    keep: [.git/lfs]\n":                                                                           `".git/lfs", want a directory inside the repository such as node_modules`,
+		head + "    approvers: [\"role:\"]\n":                                                                     `p.yaml:6: project 1 (acme/x): approvers: has an empty entry, want ids of accounts, e-mail addresses or role:NAME`,
 		"projects:\n  - tracker_project: a\n    repo: acme\n    clone_url: u\n    prefix: X\n":                    `p.yaml:3: project 1 (acme): repo: is "acme", want owner/name`,
 		"projects:\n  - repo: acme/x\n    clone_url: u\n    prefix: X\n":                                          "tracker_project: is missing",
 		"projects:\n  - tracker_project: a\n    repo: acme/x\n    prefix: X\n":                                    "clone_url: is missing",

@@ -86,7 +86,7 @@ func Doctor(ctx context.Context, v *Service, w io.Writer) int {
 	for _, s := range list {
 		d.warn("registry", "%s", s)
 	}
-	for _, p := range v.Projects.All() {
+	for _, p := range v.Projects.Boards() {
 		d.project(ctx, v, p)
 	}
 	return d.wrong

@@ -153,7 +153,7 @@ func (b *boards) reloaded() {
 func (b *boards) watch(ctx context.Context) {
 	for wait := time.Duration(0); (run.Real{}).Wait(ctx, time.Now().Add(wait), b.changed) == nil; {
 		wait = time.Hour
-		for _, p := range b.projects.All() {
+		for _, p := range b.projects.Boards() {
 			if _, err := b.Columns(ctx, p.TrackerProject); err != nil && ctx.Err() == nil {
 				wait = 5 * time.Minute
 				b.log.Warn("the columns of a board cannot be read", "prefix", p.Prefix, "repo", p.Repo, "err", err)

@@ -35,7 +35,7 @@ func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replay
 	if _, err := e.Tracker.Own(""); err != nil {
 		return 0, nil, "", err
 	}
-	for _, p := range e.Projects.All() {
+	for _, p := range e.Projects.Boards() {
 		items, listed, failed := r.lost(ctx, e, p)
 		if failed != nil { // a part of a listing is no ground to act on
 			err = errors.Join(err, failed)

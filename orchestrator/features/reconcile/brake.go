@@ -24,7 +24,7 @@ const BrakeTold = "brake_told"
 // hear of it once, until a pass finds less.
 func (r *Reconciler) brake(ctx context.Context, e *orchestrator.Engine, p orchestrator.Project, lost []tracker.Item, listed int) (why string, err error) {
 	held, err := e.Jobs.Holds(ctx)
-	mark := queue.Hold{Subject: BrakeTold + "/" + p.Repo, Name: BrakeTold}
+	mark := queue.Hold{Subject: BrakeTold + "/" + p.TrackerProject, Name: BrakeTold}
 	told := slices.ContainsFunc(held, func(h queue.Hold) bool { return h.Subject == mark.Subject })
 	if len(lost) <= r.opt.Brake || len(lost)*brakeShare <= listed {
 		if told && err == nil {
@@ -48,7 +48,7 @@ func (r *Reconciler) brake(ctx context.Context, e *orchestrator.Engine, p orches
 		"Look at the board and put back what nobody wants, as after a restored backup. At most %d that are left are acted on by themselves. "+
 		"While webhooks come, a card that is moved out of its column and back is acted on at once.", len(lost), listed, r.opt.Brake)
 	mark.Reason = why
-	key := fmt.Sprintf("brake/%s/%d/%d", p.Repo, len(lost), newest.UnixMicro()) // replicas that see the same say it once
+	key := fmt.Sprintf("brake/%s/%d/%d", p.TrackerProject, len(lost), newest.UnixMicro()) // replicas that see the same say it once
 	job := orchestrator.TaskEffect(orchestrator.Task{Title: "many cards would move at once"}, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, key)
 	return why, e.Store.Commit(ctx, orchestrator.Commit{Hold: []queue.Hold{mark}, Jobs: []queue.Job{job}})
 }
