@@ -68,7 +68,9 @@ func TestTheOtherBoardIsKnownEverywhere(t *testing.T) {
 	runWith(t, func(r *rig) {
 		r.project[0].MoreBoards = []orchestrator.Board{{TrackerProject: webProject, SyncProject: webSync, Prefix: "WEB"}}
 		r.board.AddProject(webProject)
-		r.opt.Columns = func(project string) (map[stage.Status]string, bool) { return map[stage.Status]string{}, project == webProject }
+		r.opt.Columns = func(project string) (map[stage.Status]string, bool) {
+			return map[stage.Status]string{}, project == webProject
+		}
 		r.features = func() []orchestrator.Feature {
 			rec, err := reconcile.New(reconcile.Options{Every: time.Minute, Tracker: r.board, Board: r.board})
 			require.NoError(r, err)
