@@ -16,7 +16,7 @@ func (c reloadCmd) Run(s *streams) error {
 	if err := c.call(http.MethodPost, "/admin/reload", nil, &out); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "%d projects\n", out.Projects)
+	fmt.Fprintf(s.out, "projects: %d\n", out.Projects)
 	for i, repos := range [][]string{out.Added, out.Removed} {
 		if len(repos) > 0 {
 			fmt.Fprintf(s.out, "%s: %s\n", []string{"added", "removed"}[i], strings.Join(repos, ", "))

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 )
 
 // hangUp has the server read its registry again, as kill -HUP does, and waits until the log
@@ -66,7 +68,7 @@ func TestReloadOfTheRegistry(t *testing.T) {
 		require.NoError(t, os.WriteFile(secret, []byte(c.secret), 0o600))
 		out, errs, code := w.command("reload")
 		require.Zero(t, code, errs)
-		require.Equal(t, "2 projects\n", out)
+		require.Equal(t, "projects: 2\n", out)
 		require.Equal(t, c.answers, []int{w.ping(first), w.ping(second), w.ping(w.env["GITHUB_WEBHOOK_SECRET"])})
 	}
 	item := w.card("GPX", "says "+second)
@@ -77,7 +79,7 @@ func TestReloadOfTheRegistry(t *testing.T) {
 	w.write("projects.yaml", strings.Replace(one, "repo: acme/gpx,", "repo: acme/moved,", 1))
 	out, errs, code := w.command("reload")
 	require.Zero(t, code, errs)
-	require.Equal(t, "1 projects\nadded: acme/moved\nremoved: acme/gpx, acme/shp\n", out)
+	require.Equal(t, "projects: 1\nadded: acme/moved\nremoved: acme/gpx, acme/shp\n", out)
 	w.until("readiness warns", func() bool {
 		return strings.HasPrefix(w.checks()["registry"], "warning: 1 live task belongs to acme/gpx, which is not registered")
 	})
@@ -106,4 +108,27 @@ func (w *world) ping(secret string) int {
 	require.NoError(w, err)
 	require.NoError(w, resp.Body.Close())
 	return resp.StatusCode
+}
+
+// A second board of a repository comes with a reload: cards with the same number are worked
+// on side by side, and each board shows its own.
+func TestASecondBoardOfARepository(t *testing.T) {
+	w := newWorld(t, nil, &place{prefix: "GPX"})
+	w.places["WEB"] = &place{prefix: "WEB", id: w.board.AddProject("WEB", planetest.StandardStates()...)}
+	w.write("projects.yaml", strings.Replace(w.read("projects.yaml"), "prefix: GPX,", `prefix: GPX, more_boards: [{tracker_project: "`+w.places["WEB"].id+`", prefix: WEB}],`, 1))
+	out, errs, code := w.command("reload")
+	require.Zero(t, code, errs)
+	require.Equal(t, "projects: 1\n", out)
+	items := map[string]string{"GPX": w.card("GPX", "the same"), "WEB": w.card("WEB", "the same")}
+	for _, item := range items {
+		w.move(item, "To Analyse")
+	}
+	for _, item := range items {
+		w.approve(item)
+	}
+	for prefix, item := range items {
+		w.until(prefix+" is done", func() bool { return w.isOver(item) && w.column(item) == "Done" })
+		require.Equal(t, []string{prefix + "-1", "acme/gpx"}, []string{w.task(item).WorkItemID, w.task(item).Repo})
+		require.Equal(t, prefix+"-1", w.git(w.places["GPX"].bare, "show", "main:src/"+prefix+"-1"))
+	}
 }
