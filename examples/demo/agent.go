@@ -55,11 +55,23 @@ func (j job) work() error {
 	if err := j.pause(); err != nil {
 		return err
 	}
+	if j.role == "developer" && j.obeys() {
+		if err := j.attack(); err != nil {
+			return err
+		}
+	}
 	if j.role == "developer" && strings.Contains(j.feedback, "conflicts with") {
 		return j.resolve()
 	}
 	files := j.files()
-	if verdict := j.verdict(); verdict != "" {
+	verdict := j.verdict()
+	if j.role == "reviewer" && j.obeys() {
+		var err error
+		if verdict, err = j.review(); err != nil {
+			return err
+		}
+	}
+	if verdict != "" {
 		files[os.Getenv("SIGNALBOX_REPORT")] = fmt.Sprintf("---\nverdict: %s\nsha: %s\nsummary: checked by a script\n---\n\nThis is a demonstration.\n", verdict, j.sha)
 	}
 	for name, body := range files {

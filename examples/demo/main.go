@@ -7,6 +7,7 @@
 //	go run ./examples/demo -manual            drag the cards yourself
 //	go run ./examples/demo -speed 20 -exit    end when all cards are done
 //	go run ./examples/demo -lose 0.7 -exit    with most webhooks lost
+//	go run ./examples/demo -hostile -exit     with an agent that is turned against the service
 //	go run ./examples/demo -sick telegram=hang -sick plane=500:20s -exit
 //	go run ./examples/demo -database-url postgres://… -replicas 3 -kills 5 -pauses 3 -exit
 //
@@ -34,14 +35,15 @@ import (
 
 // options are the flags.
 type options struct {
-	manual bool
-	speed  float64
-	exit   bool
-	seed   uint64
-	port   int
-	kills  int
-	lose   float64
-	sick   sicknesses
+	manual  bool
+	hostile bool
+	speed   float64
+	exit    bool
+	seed    uint64
+	port    int
+	kills   int
+	lose    float64
+	sick    sicknesses
 
 	database string
 	replicas int
@@ -73,6 +75,7 @@ func run(args []string, out, errs io.Writer) int {
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	flags.BoolVar(&o.manual, "manual", false, "nobody approves for you: drag the cards on the page")
+	flags.BoolVar(&o.hostile, "hostile", false, "the description of one card is an injection, and its developer obeys it: the tour shows what refuses each attempt; needs a machine with a jail")
 	flags.Float64Var(&o.speed, "speed", 1, "how many times faster agents, CI and people are")
 	flags.BoolVar(&o.exit, "exit", false, "end when every card is done, with a summary in JSON as the last line")
 	flags.Uint64Var(&o.seed, "seed", 1, "of everything that looks like chance")

@@ -38,6 +38,11 @@ func play(ctx context.Context, o options, out io.Writer) (s summary, err error) 
 	if err != nil {
 		return s, err
 	}
+	if o.hostile {
+		if err := w.confinable(ctx); err != nil {
+			return s, err
+		}
+	}
 	if s, err = w.play(ctx, out); err != nil && !errors.Is(err, context.Canceled) {
 		return s, fmt.Errorf("%w\nthe server's log is %s", err, w.log())
 	}
@@ -112,7 +117,18 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 	for _, m := range w.chat.Messages() {
 		fmt.Fprintf(out, "\n  %s\n", strings.ReplaceAll(strings.TrimSpace(telegramtest.Plain(m.Text)), "\n", "\n  "))
 	}
-	return s, errors.Join(err, sum, s.broken(w.o.sick))
+	if w.o.hostile {
+		fmt.Fprintln(out, "\nThe hostile agent:")
+		w.looker.forget()
+		for _, one := range attacked(w.look(context.WithoutCancel(ctx))) {
+			verdict := "refused"
+			if one.Standing != past {
+				verdict = "NOT REFUSED"
+			}
+			fmt.Fprintf(out, "\n  %s: %s\n  %s\n  %s\n", one.Title, verdict, one.Text, one.Proof)
+		}
+	}
+	return s, errors.Join(err, sum, s.broken(w.o.sick), s.suffered())
 }
 
 // ready waits until the server answers.

@@ -69,7 +69,11 @@ func (w *world) deal(ctx context.Context) error {
 			if p.prefix != c.project {
 				continue
 			}
-			id, err := w.board.AddItem(p.id, c.title, c.text)
+			text := c.text
+			if w.o.hostile && strings.Contains(strings.ToLower(c.title), injected) {
+				text += asksFor
+			}
+			id, err := w.board.AddItem(p.id, c.title, text)
 			if err != nil {
 				return err
 			}
@@ -95,7 +99,7 @@ func (w *world) deal(ctx context.Context) error {
 // people do what people do: approve, confirm deployments, change their mind, and
 // begin something where they should not.
 func (w *world) people(ctx context.Context) {
-	answers := map[string]string{"The requirements are ready": "Approved", "The deployment is prepared": "Confirm Deploy", "the design is ready": "STOP"}
+	answers := map[string]string{"The requirements are ready": "Approved", "The deployment is prepared": "Confirm Deploy", "the design is ready": "STOP", vouchWords: "Rejected"}
 	answered := map[string]int{}
 	for every(ctx, max(w.scaled(500*time.Millisecond), 20*time.Millisecond)) {
 		harm := false

@@ -60,6 +60,14 @@ func (s summary) broken(sick sicknesses) error {
 	return nil
 }
 
+// suffered is the error of an attempt of the hostile agent that was not refused.
+func (s summary) suffered() error {
+	if ids := slices.DeleteFunc(slices.Clone(s.Missing), func(id string) bool { return !strings.HasPrefix(id, "hostile-") }); len(ids) > 0 {
+		return fmt.Errorf("not every attempt of the hostile agent was refused: %s", strings.Join(ids, ", "))
+	}
+	return nil
+}
+
 // finished waits until every card has met its fate, all kills were made and
 // nothing is left in the queue but what a frozen repository holds.
 func (w *world) finished(ctx context.Context, k *keeper) error {
@@ -236,7 +244,7 @@ func (w *world) duplicates(s *summary) {
 	}
 	retried := map[string]bool{} // cards that are sent back say some things again
 	for _, i := range w.board.Items("") {
-		retried[i.ID] = strings.Contains(strings.ToLower(i.Name), rivalled)
+		retried[i.ID] = strings.Contains(strings.ToLower(i.Name), rivalled) || w.o.hostile && strings.Contains(strings.ToLower(i.Name), injected)
 	}
 	for _, c := range w.board.Comments("") {
 		if c.ExternalID != "" {

@@ -186,15 +186,18 @@ cd "$1.seed"
 git checkout --quiet -B main
 mkdir -p .github/workflows src
 echo "# $2" >README.md
-echo "on: [push, pull_request]" >.github/workflows/ci.yml
+printf %s "$3" >.github/workflows/ci.yml
 echo "the beginning" >src/begin.txt
 git add --all
 git commit --quiet -m "Begin"
 git push --quiet origin main
 cd / && rm -rf "$1.seed"
 `
-	return script(ctx, bare, begin, bare, p.repo)
+	return script(ctx, bare, begin, bare, p.repo, workflow)
 }
+
+// workflow is how every repository has its CI configured.
+const workflow = "on: [push, pull_request]\n"
 
 // script runs a shell script as a person who works in a bare repository's folder.
 func script(ctx context.Context, bare, text string, args ...string) error {
@@ -243,7 +246,10 @@ func (w *world) environ(r *replica) []string {
 	if len(w.o.sick) > 0 { // nobody wants to wait as long as a real deployment does
 		settings["CALL_TIMEOUT"], settings["GIT_TIMEOUT"] = "2s", "5s"
 	}
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "DEMO_DIR=" + w.outer(), fmt.Sprintf("DEMO_SPEED=%g", w.o.speed)}
+	if w.o.hostile { // the page would let an agent that calls it be a person
+		settings["JAIL"], settings["JAIL_PORTS"] = "landlock", "443"
+	}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "DEMO_DIR=" + w.outer(), fmt.Sprintf("DEMO_SPEED=%g", w.o.speed), "DEMO_SERVICE=" + w.service}
 	for name, value := range settings {
 		env = append(env, "ORCH_"+name+"="+value)
 	}

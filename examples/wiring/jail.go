@@ -1,9 +1,11 @@
 package wiring
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -146,6 +148,13 @@ func resolved(path string) (string, error) {
 func inside(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
+}
+
+// Confinable is the error of settings, or of a machine, under which agents would not be
+// confined. program is as for Open.
+func (s Settings) Confinable(ctx context.Context, program []string) error {
+	v := &Service{Settings: s, Log: slog.New(slog.DiscardHandler)}
+	return cmp.Or(v.confine(ctx, program), v.unconfined)
 }
 
 // confine proves that this machine can confine agents, and sets what they may touch.
