@@ -85,6 +85,7 @@ func (s *sim) help() {
 			wait(round)
 		}
 	}
+	wait(round) // a card says within a minute that it waits no more
 	jobs := s.store.LastJob()
 	wait(quiet)
 	s.check.still(jobs)

@@ -44,6 +44,9 @@ func (p *Place) Run(ctx context.Context, c work.Command) work.Result {
 	delete(p.outbox, runOf(c))
 	p.mu.Unlock()
 	begun := p.now()
+	if files == nil { // a STOP has removed it since it was opened
+		return work.Result{Kind: work.ResultFailed, Reason: "its checkout is gone", StartedAt: begun, FinishedAt: begun}
+	}
 	res := script(ctx, c, files)
 	res.StartedAt, res.FinishedAt = begun, p.now()
 	if ctx.Err() != nil && res.Kind != work.ResultOK {
