@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -133,16 +134,37 @@ func redacted[T any](by *secret.Redactor, v T) T {
 	return out
 }
 
-// redactedTracker posts no secret.
+// redactedTracker posts no secret. It has all that the adapter can do beside the port: what
+// is behind an interface of its own would be hidden by a decorator of the port.
 type redactedTracker struct {
-	orchestrator.Tracking
+	*plane.Client
 	by *secret.Redactor
 }
 
+var _ interface {
+	tracker.Board
+	tracker.Log
+	tracker.People
+	tracker.Linker
+	tracker.Editor
+} = redactedTracker{}
+
 // AddComment implements tracker.Tracker.
 func (t redactedTracker) AddComment(ctx context.Context, c tracker.NewComment) (string, error) {
-	c.Body = t.by.Text(c.Body)
-	return t.Tracking.AddComment(ctx, c)
+	return t.Client.AddComment(ctx, t.comment(c))
+}
+
+// SetComment implements tracker.Editor.
+func (t redactedTracker) SetComment(ctx context.Context, c tracker.NewComment) error {
+	return t.Client.SetComment(ctx, t.comment(c))
+}
+
+func (t redactedTracker) comment(c tracker.NewComment) tracker.NewComment {
+	c.Body, c.Note, c.Links = t.by.Text(c.Body), t.by.Text(c.Note), slices.Clone(c.Links)
+	for i, l := range c.Links {
+		c.Links[i] = tracker.Link{Name: t.by.Text(l.Name), URL: t.by.Text(l.URL)}
+	}
+	return c
 }
 
 // redactedHost publishes no secret in the words of pull requests and merges.
