@@ -50,7 +50,7 @@ var situationWorlds = map[string]struct {
 	settings map[string]string
 }{
 	"board": {true, map[string]string{
-		"AGENT_RETRY_DELAYS": "100ms,10m", "MONITOR_INTERVAL": "100ms", "MONITOR_WINDOW": "2s", "MERGE_GATE_REPOS": "acme/ret",
+		"AGENT_RETRY_DELAYS": "100ms,10m", "MONITOR_INTERVAL": "100ms", "MONITOR_WINDOW": "2s", "MERGE_GATE_REPOS": "acme/ret", "SERIAL_GATE_REPOS": "acme/ser",
 	}},
 	"outages":  {false, map[string]string{"AGENT_RETRY_DELAYS": "1s,1s,1s", "CALL_TIMEOUT": "1s", "GIT_TIMEOUT": "4s", "RECONCILE_INTERVAL": "2s"}},
 	"restarts": {false, map[string]string{"AGENT_RETRY_DELAYS": "1s,1s,1s", "JOB_TTL": "15s"}},

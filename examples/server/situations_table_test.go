@@ -94,7 +94,7 @@ func machines() []situation {
 			o.to("CI is waited for", func(x orchestrator.Explanation) bool { return len(x.Blockers) > 0 && x.Blockers[0].Kind == "ci" })
 			checked("build")(o, s)
 		}, mend: checked("e2e"), kind: "ci", who: outside, why: ": e2e", do: "Look at the checks"},
-		{name: "test before the merge", prefix: "RET", agents: script("reviewer", awaits), make: func(o *obedient, s situation) {
+		{name: "test before the merge", prefix: "RET", often: true, agents: script("reviewer", awaits), make: func(o *obedient, s situation) {
 			o.move(o.item, "To Analyse")
 			o.to("the reviewer begins", func(orchestrator.Explanation) bool { return o.worked("RET-1", "reviewer") })
 			seed := o.path("seed-" + s.prefix)
