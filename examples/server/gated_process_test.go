@@ -85,7 +85,9 @@ func TestSerialGateAndFreeze(t *testing.T) {
 	w.move(two, "To Analyse")
 	w.move(other, "To Analyse")
 	w.until("the third, of another repository, works", func() bool { return len(w.runs("FRE-1")) == 1 })
-	w.until("the second waits", func() bool { return strings.Contains(w.summary(two), "waits for a place: one task at a time in acme/ser, and SER-1 (task 1) is before it") })
+	w.until("the second waits", func() bool {
+		return strings.Contains(w.summary(two), "waits for a place: one task at a time in acme/ser, and SER-1 (task 1) is before it")
+	})
 	require.Less(t, w.task(one).ID, w.task(two).ID, "ids are given in the order of creation")
 	require.Contains(t, w.block("serial_gate"), `"enabled":true`)
 	require.Contains(t, w.block("serial_gate"), "SER-1 (task 1)")
