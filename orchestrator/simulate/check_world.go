@@ -112,7 +112,9 @@ func (c *checker) begins(cmd work.Command) {
 	var in []int64
 	for _, t := range c.tasks() {
 		since, begun := c.working[t.ID]
-		waits := slices.ContainsFunc(held, func(h queue.Hold) bool { return h.Subject == "task/"+id(t.ID) })
+		waits := slices.ContainsFunc(held, func(h queue.Hold) bool {
+			return h.Subject == "task/"+id(t.ID) || h.Subject == orchestrator.RoleInTask(stage.Analyst, t.ID)
+		})
 		if t.ID == cmd.TaskID || t.Repo != cmd.Repo || t.State.Stage.Terminal() || t.State.Hold != stage.HoldNone || waits || !begun {
 			continue
 		}
