@@ -96,7 +96,9 @@ func TestLimitOfWorkInProgress(t *testing.T) {
 			require.Equal(r, stage.HoldApproval, r.task(item).State.Hold, "%d: those before it wait for a person", i)
 			require.NotEmpty(r, r.place.Remote(appRepo, r.task(item).Branch))
 		}
-		require.Equal(r, []int64{3, 4, 5}, r.analysed()[len(r.analysed())-3:])
+		last := r.analysed()[len(r.analysed())-3:]
+		require.ElementsMatch(r, []int64{3, 4}, last[:2], "both places are free at once")
+		require.EqualValues(r, 5, last[2])
 		held, err := r.store.Holds(context.Background())
 		require.NoError(r, err)
 		require.Empty(r, held)

@@ -109,8 +109,8 @@ func (d *Deps) relations(ctx context.Context, live []orchestrator.Task, held []q
 	if err != nil {
 		return append(errs, err)
 	}
-	for id, r := range d.known {
-		on, cards, err := d.resolve(ctx, r)
+	for _, id := range slices.Sorted(maps.Keys(d.known)) {
+		on, cards, err := d.resolve(ctx, d.known[id])
 		if err != nil {
 			errs = append(errs, err)
 			continue

@@ -116,7 +116,7 @@ func (g *Gate) arrange(ctx context.Context, repo string) (line, error) {
 				hold, waits[t.ID] = append(hold, h), true
 			}
 		}
-		for id := range wrote {
+		for _, id := range slices.Sorted(maps.Keys(wrote)) {
 			if !waits[id] {
 				free = append(free, turn(id))
 			}

@@ -3,6 +3,8 @@ package wip
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
@@ -60,9 +62,7 @@ func (l *Limit) reloaded() {
 func (l *Limit) toLook() (repos []string, all bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for repo := range l.moved {
-		repos = append(repos, repo)
-	}
+	repos = slices.Sorted(maps.Keys(l.moved))
 	clear(l.moved)
 	all, l.all = l.all, false
 	return repos, all
@@ -138,7 +138,7 @@ func (l *Limit) Repair(ctx context.Context) error {
 			unbounded[repo] = true
 		}
 	}
-	for repo := range unbounded {
+	for _, repo := range slices.Sorted(maps.Keys(unbounded)) {
 		err = errors.Join(err, l.Give(ctx, repo))
 	}
 	return errors.Join(err, l.opt.Holds.Hold(ctx, places...))
