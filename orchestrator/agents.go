@@ -32,7 +32,7 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	// From here on a STOP ends the run; one that was decided before is in the row.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	at := &agentAtWork{cancel}
+	at := &agentAtWork{p.Launch.Run, cancel}
 	e.agentStarts(p.TaskID, at)
 	defer e.agentEnds(p.TaskID, at)
 	task, err := e.Store.Task(ctx, p.TaskID)
@@ -125,7 +125,10 @@ func (e *Engine) deployed(ctx context.Context, c queue.Claim, p Project, t Task,
 }
 
 // agentAtWork is a claimed job of this process.
-type agentAtWork struct{ cancel context.CancelFunc }
+type agentAtWork struct {
+	run    int64
+	cancel context.CancelFunc
+}
 
 // agentStarts notes a job that was claimed. One of the same task that has not
 // ended yet has lost its claim.
@@ -148,11 +151,12 @@ func (e *Engine) agentEnds(taskID int64, a *agentAtWork) {
 	e.Metrics.SessionsRunning.Set(float64(len(e.running)), NoLabels{})
 }
 
-// stopAgents ends the agent of a task if it works in this process.
-func (e *Engine) stopAgents(taskID int64) {
+// stopAgents ends the agent of a task if it works in this process, at a run up to the last.
+// A later one may have been claimed already.
+func (e *Engine) stopAgents(taskID, last int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if a := e.running[taskID]; a != nil {
+	if a := e.running[taskID]; a != nil && a.run <= last {
 		a.cancel()
 	}
 }

@@ -346,7 +346,7 @@ func (e *Engine) committed(t Task, before stage.State, ev stage.Event, d stage.D
 		e.Metrics.Cost.Add(float64(a.MicroUSD)/1e6, ByRole{string(a.Role)})
 	}
 	if d.Cancel {
-		e.stopAgents(t.ID)
+		e.stopAgents(t.ID, before.Run)
 	}
 }
 
