@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser test-jail conformance check lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants build tools
+.PHONY: help demo test test-browser test-jail test-agents conformance check lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants apidiff build tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,9 +25,14 @@ test-browser: tools ## the pages in a real Chromium; ARGS goes to playwright tes
 	@cd examples/browsertest && npm run --silent types && npm run --silent unit && npm run --silent test -- $(ARGS)
 
 test-jail: tools ## attacks from within the jail of agents and checks, and honest work in it
-	$(GO) test -count 1 ./internal/jail
-	$(GO) test -count 1 -run 'Jail' ./adapters/agentcli ./adapters/gitcli ./examples/wiring
+	@mkdir -p $(BIN)
+	@$(GO) test -count 1 -timeout 20m -v ./internal/jail >$(BIN)/jail.log 2>&1 || { grep -v '^ *=== \|^ *--- PASS' $(BIN)/jail.log; exit 1; }
+	@grep '^jail: ' $(BIN)/jail.log
+	$(GO) test -count 1 -timeout 20m -run 'Jail' ./adapters/agentcli ./adapters/gitcli ./examples/wiring
 	$(GO) test -count 1 -run 'Takeover|NoJail|Forged|Canaries|ShowsNoSecret' ./examples/server
+
+test-agents: tools ## the real tools (npm installs them) in every jail that this machine has
+	SIGNALBOX_REAL_AGENTS=$${SIGNALBOX_REAL_AGENTS:-1} $(GO) test -count 1 -timeout 20m -v -run 'Real' ./adapters/agentcli
 
 conformance: tools ## the rows of the specification, each with what came of its tests; ARGS='-part stop' for some
 	@$(GO) run ./internal/conformance $(ARGS)
@@ -58,7 +63,7 @@ cover: ## coverage of the stage machine, gates, queue and leases: at least 90 %
 	@$(GO) tool cover -func=$(BIN)/cover.out | awk '/^total:/ { sub("%", "", $$3); print "coverage of stage, gates, queue, lease: " $$3 " %"; if ($$3 < 90) exit 1 }'
 
 bench: ## benchmarks with their anchors
-	$(GO) test -run '^$$' -bench . -benchtime 2s ./adapters/sqlite ./queue/memqueue ./orchestrator/stage ./orchestrator/web/dashboard
+	$(GO) test -run '^$$' -bench . -benchtime 2s ./adapters/sqlite ./adapters/tracksqlite ./queue/memqueue ./orchestrator/stage ./orchestrator/web/dashboard
 
 bench-queue: ## the queue beside River and goqite; ARGS=-quick for two minutes
 	@mkdir -p $(BIN)
@@ -91,6 +96,15 @@ sim: ## simulated worlds, SEEDS of them (100000 for a night)
 
 mutants: ## plant every bug of the list and find it; writes the table in docs/reliability.md
 	MUTANTS=all $(GO) test ./orchestrator/simulate -run 'TestMutants|TestKnownFaults' -count 1 -timeout 60m -v
+
+APIDIFF := $(BIN)/apidiff
+apidiff: ## changes of the public API since the last release
+	@last="$$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null)"; \
+	if [ -z "$$last" ]; then echo "nothing is released yet: no API to compare with"; exit 0; fi; \
+	test -x $(APIDIFF) || GOBIN="$(CURDIR)/$(BIN)" $(GO) install golang.org/x/exp/cmd/apidiff@latest || exit 1; \
+	old="$$(mktemp -d)"; trap 'git worktree remove --force "$$old"' EXIT; \
+	git worktree add --quiet --detach "$$old" "$$last" && (cd "$$old" && "$(CURDIR)/$(APIDIFF)" -m -w "$(CURDIR)/$(BIN)/api.old" .) && \
+	$(APIDIFF) -m -w $(BIN)/api.new . && $(APIDIFF) -m -incompatible $(BIN)/api.old $(BIN)/api.new
 
 build: ## the reference server, as ./bin/signalbox
 	$(GO) build -trimpath -o bin/signalbox ./examples/server

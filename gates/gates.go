@@ -2,6 +2,7 @@ package gates
 
 import (
 	"context"
+	"io"
 	"io/fs"
 	"time"
 
@@ -23,7 +24,7 @@ const (
 
 // Evidence is one thing that a check looked at.
 type Evidence struct {
-	Kind string `json:"kind"` // file, commit, check, review, approval, command, limit
+	Kind string `json:"kind"` // file, commit, check, review, approval, command, probe, limit
 	Name string `json:"name"`
 	Note string `json:"note,omitempty"` // what was seen
 	OK   bool   `json:"ok"`
@@ -69,6 +70,7 @@ type Subject struct {
 	Reviews  Reviews     // reviews of the git host
 	Changes  Changes     // what SHA has changed
 	Commands Commands    // executables of the registry entry
+	Log      io.Writer   // is given what commands print, as they print it; nil = only its end is kept
 	Approval *Approval   // the human verdict, when one was given
 	Filed    stage.Filed // what the newest run of the stage's role has reported
 	Vouched  string      // the newest commit that a person stands for although it changes protected paths
@@ -107,11 +109,15 @@ type Approval struct {
 type Policy struct {
 	TitleMax int                      // characters; 0 = 200
 	CINone   bool                     // the repository declares that it has no CI
+	Plain    bool                     // the repository has no git host: CI is what the service runs itself
 	Required map[stage.Stage][]string // files that must exist to leave a stage, relative to Task.Docs
 	Contexts []string                 // CI checks that must be present and passed
 	// Verify are the commands, their words separated by spaces, that the service has to
 	// have run on the commit that leaves testing (Filed.Verified).
 	Verify []string
+	// Probe are the addresses, by stage, whose answer has to be the deployed commit
+	// (Filed.Probed).
+	Probe map[stage.Stage]string
 	// Protected are patterns (see stage.Paths) of files whose changes a person has to see.
 	Protected []string
 	// Reviewers are accounts of the git host whose reviews count although they are bots

@@ -24,3 +24,21 @@ func Example() {
 	fmt.Println(failing(h, "acme/app", "abc"))
 	// Output: [e2e]
 }
+
+// A repository without a git host says so, and a merge moves its main forward.
+func ExamplePlain() {
+	h := memhost.New()
+	h.MakePlain("acme/app")
+	h.Push("acme/app", "main", "a")
+	h.Push("acme/app", "feature/x", "b")
+	ctx := context.Background()
+	if p, ok := githost.PlainOf(h, "acme/app"); ok {
+		_, err := h.OpenPullRequest(ctx, githost.NewPullRequest{Repo: "acme/app", Head: "feature/x", Base: "main"})
+		fmt.Println(err)
+		_, _ = h.Merge(ctx, githost.Merge{Repo: "acme/app", Head: "feature/x", Base: "main", HeadSHA: "b"})
+		fmt.Println(githost.Landed(ctx, p, "acme/app", "main", "b"))
+	}
+	// Output:
+	// githost: the repository is git alone: it has no pull requests, reviews or checks
+	// true <nil>
+}

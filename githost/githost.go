@@ -105,10 +105,13 @@ type NewPullRequest struct {
 	Body  string
 }
 
-// Merge asks for a merge that is pinned to a head commit.
+// Merge asks for a merge that is pinned to a head commit: of a pull request by its number,
+// or of a branch, where there are none (Plain).
 type Merge struct {
 	Repo    string
-	Number  int64
+	Number  int64  // 0 in a plain repository
+	Head    string // branch; a plain repository needs it, and Base
+	Base    string
 	HeadSHA string // refused with ErrHeadMoved when the head is another
 	Title   string
 }
@@ -127,7 +130,8 @@ type Host interface {
 	PullRequest(ctx context.Context, repo, branch string) (PullRequest, error)
 	// OpenPullRequest opens one, or returns the one that is open already.
 	OpenPullRequest(ctx context.Context, n NewPullRequest) (PullRequest, error)
-	// Merge merges a pull request; merging a merged one returns its MergeSHA.
+	// Merge merges a pull request; merging a merged one returns its MergeSHA. Of a
+	// plain repository that is the head itself.
 	Merge(ctx context.Context, m Merge) (string, error)
 }
 

@@ -70,8 +70,8 @@ type Upserted struct {
 type Store interface {
 	// Upsert keeps tracks by Key. A known key makes no second track: the first
 	// keeps its id and geometry, and takes a name, an address, an attribution or
-	// an activity that it lacked; see Merge. One call is one transaction. A track
-	// whose Key is empty is an *InvalidError, and nothing is kept.
+	// an activity that it lacked; see Merge. A small call is one transaction, a large
+	// one may be several, in order: with an error comes what was kept before it. A track whose Key is empty is an *InvalidError, and nothing is kept.
 	Upsert(ctx context.Context, tracks []Track) (Upserted, error)
 	// List yields the tracks that pass, in the order of Cursor. It ends with an
 	// error if the store fails or ctx ends, and may be broken off.

@@ -208,6 +208,9 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 	}
 	ev := stage.Event{On: stage.OnAgentFinished, Run: l.Run, Agent: &report, SHA: tip.SHA}
 	report.Filed.Verified, err = e.verified(ctx, p, t, l, ev)
+	if err == nil {
+		report.Filed.Probed, err = e.probed(ctx, p, t, ev)
+	}
 	if ctx.Err() != nil {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
 	}

@@ -34,7 +34,7 @@ func (e *Engine) putBack(ctx context.Context, c queue.Claim, p Project, b board)
 		name(b.item.Status), b.task.State.Stage, name(b.task.State.Set))
 	t := b.task
 	key := fmt.Sprintf("stray/%s/%d", identity(t), b.seen().UnixMicro())
-	err := e.store(ctx, Commit{Task: &t, Unchanged: true, Claim: &c, Jobs: []queue.Job{
+	err := e.Store.Commit(ctx, Commit{Task: &t, Unchanged: true, Claim: &c, Jobs: []queue.Job{
 		effectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, key),
 		effectJob(t, p, stage.Effect{Kind: stage.EffectStatus, Status: t.State.Set}, key+"/status"),
 	}})
@@ -53,5 +53,5 @@ func (e *Engine) noTask(ctx context.Context, c queue.Claim, p Project, b board, 
 	key := fmt.Sprintf("notask/%s/%s/%d", b.item.ID, word, b.seen().UnixMicro())
 	t := Task{TrackerIssueID: b.item.ID, Title: b.item.Title}
 	job := effectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, key)
-	return e.finish(c, e.store(ctx, Commit{Jobs: []queue.Job{job}, Claim: &c}))
+	return e.finish(c, e.Store.Commit(ctx, Commit{Jobs: []queue.Job{job}, Claim: &c}))
 }

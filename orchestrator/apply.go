@@ -110,12 +110,20 @@ func (e *Engine) subjectOfItem(p Project, item tracker.Item) gates.Subject {
 func (e *Engine) subject(ctx context.Context, p Project, t Task, ev stage.Event) (gates.Subject, error) {
 	s := gates.Subject{
 		At: e.Now(), Stage: t.State.Stage, SHA: t.State.Head, Deployed: t.State.MergeSHA,
-		CI: e.Host, Reviews: e.Host, Commands: e.Commands,
+		Commands: e.Commands,
 		Task: gates.Task{
 			ID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Description: t.Description,
 			Repo: t.Repo, Branch: t.Branch, Main: p.Main, Docs: p.Docs(t.WorkItemID),
 		},
 		Vouched: t.State.Vouched, Policy: p.policy(),
+	}
+	if p.Plain() {
+		s.CI = ownCI(t.State.CI)
+		if ev.CI != nil {
+			s.CI = ownCI(*ev.CI)
+		}
+	} else {
+		s.CI, s.Reviews = e.Host, e.Host
 	}
 	if s.Filed = t.State.Filed; ev.On == stage.OnAgentFinished && ev.Agent != nil {
 		s.Filed = ev.Agent.Filed
@@ -133,6 +141,11 @@ func (e *Engine) subject(ctx context.Context, p Project, t Task, ev stage.Event)
 		return s, nil
 	}
 	s.Unpublished = s.SHA != t.State.Pushed
+	if ev.On == stage.OnReconcile {
+		if fact := e.probe(ctx, s); fact != nil { // it may have come since the deployer's report
+			s.Filed.Probed = fact
+		}
+	}
 	return s, e.readTree(ctx, p, t, &s)
 }
 
@@ -206,7 +219,11 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 	}
 	for i, f := range d.Effects {
 		if f.Kind == stage.EffectAskCI {
-			out.Jobs = append(out.Jobs, askCIJob(next, f, waitsSince(ev, f, now), now, lastLook(ev)))
+			if p.runsCI(next, f.SHA) {
+				out.Jobs = append(out.Jobs, ownCIJob(next, f))
+			} else {
+				out.Jobs = append(out.Jobs, askCIJob(next, f, waitsSince(ev, f, now), now, lastLook(ev)))
+			}
 			continue
 		}
 		out.Jobs = append(out.Jobs, effectJob(next, p, f, effectKey(next, d.State.Seq, i)))
@@ -217,7 +234,7 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 			return err
 		}
 	}
-	if err := e.store(ctx, out); err != nil {
+	if err := e.Store.Commit(ctx, out); err != nil {
 		return err
 	}
 	e.committed(next, before, ev, d)

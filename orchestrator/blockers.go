@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -151,6 +152,10 @@ func blockOfCI(x *Explanation, t Task, p Project, s situation) {
 			}
 		}
 	}
+	if p.Plain() && !p.noCI() {
+		s.blockOfOwnCI(x, t, p)
+		return
+	}
 	b := Blocker{
 		Kind: "ci", Why: fmt.Sprintf("CI of %.12s has not finished", st.Head), Since: t.UpdatedAt, Who: WhoOutside, Link: p.commitURL(st.Head),
 		Do: fmt.Sprintf("Look at the checks of %.12s at the git host when none comes: a green or a red result ends it", st.Head),
@@ -211,7 +216,7 @@ func (s situation) blockOfCatchUp(x *Explanation, t Task) {
 			if r.Kind != queue.ReasonHold || r.Subject != MergeTurn(t.ID) {
 				continue
 			}
-			why := ReasonOf(r)
+			why := reasonOf(r)
 			_, before, _ := strings.Cut(why, ", behind ")
 			x.add(s, Blocker{Kind: r.Name, Why: why, Since: r.Since, Who: WhoTask, Do: "Wait until " + before + " is merged or sent back, or stop it"})
 			return
@@ -347,16 +352,26 @@ func endOf(t Task, r queue.Reason) (Who, string) {
 	}
 }
 
-// ReasonOf is why a hold is there, without its name.
-func ReasonOf(r queue.Reason) string {
+// WaitText is the reason of a hold for people: other tasks by the names of their work items.
+func WaitText(r queue.Reason) string {
+	text := taskNumber.ReplaceAllString(reasonOf(r), "")
+	if strings.HasPrefix(text, "waits for ") {
+		return text
+	}
+	return "waits: " + text
+}
+
+var taskNumber = regexp.MustCompile(` \(task \d+\)`)
+
+// reasonOf is why a hold is there, without its name.
+func reasonOf(r queue.Reason) string {
 	return strings.TrimSuffix(r.Text, fmt.Sprintf(" (%s)", strings.ReplaceAll(r.Name, "_", " "))) // as package queue writes it
 }
 
 // endOfHold says who ends a hold of the features that come with the service, and how.
 func endOfHold(r queue.Reason) (Who, string) {
-	reason := ReasonOf(r)
-	one, waits := strings.CutSuffix(reason, " is not finished")
-	all, many := strings.CutSuffix(reason, " are not finished")
+	reason := reasonOf(r)
+	others, waits := strings.CutPrefix(reason, "waits for ")
 	switch {
 	case r.Name == "serial_gate":
 		_, before, _ := strings.Cut(strings.TrimSuffix(reason, " is before it"), ", and ")
@@ -364,9 +379,7 @@ func endOfHold(r queue.Reason) (Who, string) {
 	case r.Name == "wip":
 		return WhoTask, "Wait until one of them is done or waits for a person, stop one, or raise wip of the repository in projects.yaml"
 	case r.Name == "task_deps" && waits:
-		return WhoTask, "Wait until " + one + " is done or stopped, or remove the relation"
-	case r.Name == "task_deps" && many:
-		return WhoTask, "Wait until " + all + " are done or stopped, or remove the relations"
+		return WhoTask, "Wait for the end of " + others + " (done or stopped), or remove the relation"
 	case r.Name == "task_deps":
 		return WhoOutside, "Wait for the tracker's answer, a minute at most"
 	case r.Name == "task_deps_cycle":

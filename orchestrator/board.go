@@ -51,7 +51,7 @@ func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *
 // the board: a decision that is made meanwhile changes the task's version, and then
 // the error is ErrConflict.
 func (e *Engine) look(ctx context.Context, c queue.Claim, p Project, h tracker.Hook) (*queue.Outcome, error) {
-	task, found, err := e.taskOf(ctx, h.ItemID)
+	task, found, past, err := e.taskOf(ctx, h.ItemID)
 	if err != nil {
 		return again(err), nil
 	}
@@ -76,7 +76,7 @@ func (e *Engine) look(ctx context.Context, c queue.Claim, p Project, h tracker.H
 		}
 		p = own
 	}
-	b := board{item: item, task: task, writes: writes, hook: h, received: c.Job.CreatedAt}
+	b := board{item: item, task: task, past: past, writes: writes, hook: h, received: c.Job.CreatedAt}
 	if tracks, ok := e.Tracker.(tracker.Board); ok {
 		if b.told, err = toldBy(ctx, tracks, h); err != nil {
 			return again(err), nil
@@ -128,11 +128,16 @@ func (e *Engine) afterClearing(ctx context.Context, c queue.Claim, p Project, it
 	return e.start(ctx, c, p, item, ev)
 }
 
-// IsNew reports whether an item of a task stands at a status that no decision has acted
-// on and no write of ours has set or replaces.
+// IsNew reports whether an item stands at a status that no decision has acted on and no
+// write of ours has set or replaces. t is its NewestTask.
 func (e *Engine) IsNew(ctx context.Context, item tracker.Item, t Task) (bool, error) {
-	writes, err := StatusWrites(ctx, e.Jobs, item.ID, t.ID)
-	return !board{item: item, task: t, writes: writes}.acted(), err
+	b := board{item: item, task: t}
+	if t.State.Stage == stage.Cancelled {
+		b.task, b.past = Task{}, t
+	}
+	var err error
+	b.writes, err = StatusWrites(ctx, e.Jobs, item.ID, b.task.ID)
+	return !b.acted(), err
 }
 
 // StatusWrites lists the status writes of a work item that the board may not show yet,
@@ -181,6 +186,7 @@ func refused(jobs []queue.Job) (out []queue.Job) {
 type board struct {
 	item     tracker.Item
 	task     Task // zero: none
+	past     Task // the cancelled one that the item had last, when it has none
 	writes   []Effect
 	hook     tracker.Hook
 	received time.Time    // the webhook
@@ -212,6 +218,9 @@ func (b board) word() (word stage.Status, why string) {
 // that is owed replaces or sets.
 func (b board) acted() bool {
 	s := b.task.State
+	if b.past.ID != 0 {
+		s = b.past.State
+	}
 	if b.told == b.item.Status && b.hook.At.After(s.ActedAt) {
 		return false // a person has set it again
 	}
@@ -221,6 +230,8 @@ func (b board) acted() bool {
 	for i := len(b.writes) - 1; i >= 0; i-- { // back to the last word of a person's that a write answers
 		switch w := b.writes[i]; {
 		case b.item.Status == w.Status, b.item.Status == w.Answers:
+			return true
+		case b.past.ID != 0 && slices.Contains(w.Replaces, b.item.Status):
 			return true
 		case w.Answers != stage.StatusUnknown:
 			return false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -17,16 +18,16 @@ func TestLongTextsFit(t *testing.T) {
 	reason := strings.Repeat("long ", 36<<10)
 	for name, text := range map[string]string{"words": "Begin. " + reason, "lines": "Begin. " + strings.Repeat("\n", 180<<10), "signs": "Begin. " + strings.Repeat("长", 60<<10), "NUL": "Begin. \x00"} {
 		t.Run(name, func(t *testing.T) {
-			run(t, func(r *rig) {
-				item := r.card(appProject, "x")
-				r.move(appProject, item, stage.StatusToAnalyse)
-				r.settle(10 * time.Second)
+			orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+				item := r.Card(orchestratortest.App, "x")
+				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+				r.Settle(10 * time.Second)
 				for range 10 {
-					r.board.Say(item, "kim", text)
+					r.Board.Say(item, "kim", text)
 				}
-				r.move(appProject, item, stage.StatusRejected)
-				r.settle(10 * time.Second)
-				got := r.place.Runs()[1]
+				r.Move(orchestratortest.App, item, stage.StatusRejected)
+				r.Settle(10 * time.Second)
+				got := r.Place.Runs()[1]
 				require.True(r, strings.Contains(got.Prompt, "    Begin. "))
 				require.True(r, strings.HasPrefix(got.Env["SIGNALBOX_FEEDBACK"], "Begin. "))
 				require.Equal(r, name != "NUL", strings.Contains(got.Prompt, "What follows was left out"))

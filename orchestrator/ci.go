@@ -71,6 +71,9 @@ func (e *Engine) gone(ctx context.Context, p Project, t Task) (bool, error) {
 	if err != nil && !errors.Is(err, githost.ErrNotFound) || slices.Contains(at, t.Branch) {
 		return false, err
 	}
+	if p.Plain() {
+		return true, nil
+	}
 	pr, err := e.Host.PullRequest(ctx, p.Repo, t.Branch)
 	if errors.Is(err, githost.ErrNotFound) {
 		return true, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -29,38 +30,36 @@ var happyComments = []struct {
 // small is the last line of an agent's comment: links, and what the run has cost.
 const small = `([a-z-]+\.md: https://git\.example\.org/acme/[a-z]+/blob/[0-9a-f]+/docs/work/[A-Z]+-1/[a-z-]+\.md · )*350 tokens in \(300 cached\), 20 out, \$0\.0015, m$`
 
-// merges is run with the merge gate on.
-func merges(t *testing.T, f func(*rig)) {
-	t.Helper()
-	mergeGate(t, func(g *gateRig) {
-		g.place.SetRemote(selfRepo, "main", "m0")
-		f(g.rig)
-	})
+// merges makes a rig with the merge gate on, whose branches main has left behind.
+func merges(r *orchestratortest.Rig) {
+	with(r, "*", part{"merge_gate", mergeGatePart})
+	r.Place.SetRemote(orchestratortest.AppRepo, "main", "m0")
+	r.Place.SetRemote(orchestratortest.SelfRepo, "main", "m0")
 }
 
 // A life in which nothing goes wrong leaves the listed comments on its card and no others,
 // each of two lines at most.
 func TestCommentsOfALife(t *testing.T) {
 	for name, c := range map[string]struct {
-		run     func(*testing.T, func(*rig))
+		prepare func(*orchestratortest.Rig)
 		project string
 		most    int
 	}{
-		"in a repository":                 {run, appProject, 15},
-		"in the service's own":            {run, selfProject, 16},
-		"in one with the merge gate":      {merges, appProject, 15},
-		"in its own, with the merge gate": {merges, selfProject, 16},
+		"in a repository":                 {nil, orchestratortest.App, 15},
+		"in the service's own":            {nil, orchestratortest.Self, 16},
+		"in one with the merge gate":      {merges, orchestratortest.App, 15},
+		"in its own, with the merge gate": {merges, orchestratortest.Self, 16},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.run(t, func(r *rig) {
-				item := r.card(c.project, "x")
-				r.toDone(c.project, item)
-				if r.task(item).State.Hold == stage.HoldConfirm {
-					r.move(c.project, item, stage.StatusConfirmDeploy)
+			orchestratortest.Run(t, c.prepare, func(r *orchestratortest.Rig) {
+				item := r.Card(c.project, "x")
+				r.ToDone(c.project, item)
+				if r.Task(item).State.Hold == stage.HoldConfirm {
+					r.Move(c.project, item, stage.StatusConfirmDeploy)
 				}
-				r.settle(5 * time.Minute)
-				require.Equal(r, stage.Done, r.task(item).State.Stage)
-				list, err := r.board.Comments(r.Context(), c.project, item)
+				r.Settle(5 * time.Minute)
+				require.Equal(r, stage.Done, r.Task(item).State.Stage)
+				list, err := r.Board.Comments(r.Context(), c.project, item)
 				require.NoError(r, err)
 				count := map[string]int{}
 				for _, m := range list {
@@ -86,19 +85,19 @@ func TestCommentsOfALife(t *testing.T) {
 
 // A reason of many lines is one line of a comment, and not all of it when it is long.
 func TestCommentsAreShort(t *testing.T) {
-	run(t, func(r *rig) {
-		r.place.SetScript(instead(stage.Developer, func(context.Context, work.Command, map[string]string) work.Result {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(context.Context, work.Command, map[string]string) work.Result {
 			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: strings.Repeat("line after line\n", 200)}
 		}))
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		r.settle(time.Hour)
-		require.Equal(r, stage.HoldBlocked, r.task(item).State.Hold)
-		all := r.comments(appProject, item)
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(time.Hour)
+		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		all := r.Comments(orchestratortest.App, item)
 		last := all[len(all)-1]
 		require.Equal(r, 1, strings.Count(last, "\n"), last)
 		require.Less(r, len(last), 600)
 		require.True(r, strings.HasSuffix(last, "…\nSet the status In Progress to try again."), last)
-		require.Contains(r, r.task(item).State.HoldReason, strings.Repeat("line after line\n", 100), "the story has all of it")
+		require.Contains(r, r.Task(item).State.HoldReason, strings.Repeat("line after line\n", 100), "the story has all of it")
 	})
 }

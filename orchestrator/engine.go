@@ -43,7 +43,7 @@ type Workspaces interface {
 	work.Mirror
 }
 
-// Deps are the parts that an engine works with. All are required but Commands,
+// Deps are the parts that an engine works with. All are required but Commands, Probe, CILogs,
 // Log, Meter, Scheduler and Now.
 type Deps struct {
 	Store      Store
@@ -57,6 +57,8 @@ type Deps struct {
 	Gates      []gates.Gate
 	Runners    map[string]Runner // by stage effect kind
 	Commands   gates.Commands
+	Probe      Prober // of deployments; nil = none can be read
+	CILogs     work.LogKeeper
 	Log        *slog.Logger
 	Meter      Meter
 	Scheduler  run.Scheduler // starts and waits; nil = goroutines and timers
@@ -75,6 +77,7 @@ type Options struct {
 	JobTTL         time.Duration   // a claim without a heartbeat for this long is given back; default 30 s
 	Poll           time.Duration   // how often queues are looked at without a hint; default 1 s
 	StatusDefer    time.Duration   // how long a board event waits before it looks at the board again; default 500 ms
+	ProbeWait      time.Duration   // how long a deployment has after its report until it answers with the commit; default 10 min
 	CIWait         time.Duration   // how long a task waits for the CI of a commit before a person is asked; default 6 h
 	// Columns is what a board was last seen to have, by tracker project, and whether it was
 	// seen; nil = that is not known.
@@ -99,6 +102,7 @@ func (o *Options) defaults() {
 	set(&o.EffectWorkers, 4)
 	setD(&o.AgentTimeout, time.Hour)
 	setD(&o.CIWait, 6*time.Hour)
+	setD(&o.ProbeWait, 10*time.Minute)
 	setD(&o.VerifyTimeout, 30*time.Minute)
 	setD(&o.GateTimeout, 10*time.Minute)
 	setD(&o.JobTTL, 30*time.Second)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -16,121 +17,121 @@ import (
 
 // One card from To Analyse to done.
 func TestJourney(t *testing.T) {
-	run(t, func(r *rig) {
-		item := r.card(appProject, "Cache the tiles")
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(10 * time.Second)
-		task := r.task(item)
-		require.Equal(r, []string{"APP-1", "feature/APP-1-cache-the-tiles", appRepo}, []string{task.WorkItemID, task.Branch, task.Repo})
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "Cache the tiles")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		task := r.Task(item)
+		require.Equal(r, []string{"APP-1", "feature/APP-1-cache-the-tiles", orchestratortest.AppRepo}, []string{task.WorkItemID, task.Branch, task.Repo})
 		require.Equal(r, stage.HoldApproval, task.State.Hold)
-		require.Equal(r, stage.StatusInReview, r.status(appProject, item))
+		require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.App, item))
 		require.False(r, task.BRDReviewStartedAt.IsZero())
-		require.NotEmpty(r, r.place.Remote(appRepo, task.Branch), "the branch is published from the start")
+		require.NotEmpty(r, r.Place.Remote(orchestratortest.AppRepo, task.Branch), "the branch is published from the start")
 
-		r.move(appProject, item, stage.StatusApproved)
-		r.settle(time.Minute)
-		task = r.task(item)
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		task = r.Task(item)
 		require.Equal(r, stage.Done, task.State.Stage)
-		require.Equal(r, stage.StatusDone, r.status(appProject, item))
+		require.Equal(r, stage.StatusDone, r.Status(orchestratortest.App, item))
 		require.Equal(r, "kim", task.ApprovedBy)
 		require.False(r, task.BRDReviewEndedAt.IsZero())
-		require.Equal(r, []stage.Role{stage.Analyst, stage.Architect, stage.Developer, stage.Reviewer, stage.Tester, stage.Deployer, stage.Deployer}, r.roles())
-		require.Equal(r, 1, r.host.Merges())
-		require.Empty(r, r.open(), "nothing is left to do")
-		require.Empty(r, r.place.Checkouts(), "the workspace is removed")
+		require.Equal(r, []stage.Role{stage.Analyst, stage.Architect, stage.Developer, stage.Reviewer, stage.Tester, stage.Deployer, stage.Deployer}, r.Roles())
+		require.Equal(r, 1, r.Host.Merges())
+		require.Empty(r, r.Open(), "nothing is left to do")
+		require.Empty(r, r.Place.Checkouts(), "the workspace is removed")
 
-		runs, err := r.store.AgentRuns(context.Background(), task.ID)
+		runs, err := r.Store.AgentRuns(context.Background(), task.ID)
 		require.NoError(r, err)
 		require.Len(r, runs, 7)
-		require.Equal(r, usage(), runs[0].Usage)
-		results, err := r.store.GateResults(context.Background(), task.ID)
+		require.Equal(r, orchestratortest.Usage(), runs[0].Usage)
+		results, err := r.Store.GateResults(context.Background(), task.ID)
 		require.NoError(r, err)
 		for _, g := range results {
 			require.NotEmpty(r, g.Verdict.Reason)
 		}
 		var shown []stage.Status
-		for _, m := range r.board.Moves() {
+		for _, m := range r.Board.Moves() {
 			shown = append(shown, m.To)
 		}
 		require.Equal(r, []stage.Status{
 			stage.StatusAnalysis, stage.StatusInReview, stage.StatusInProgress, stage.StatusCodeReview, stage.StatusInProgress, stage.StatusDeploying, stage.StatusDone,
 		}, shown)
-		require.Greater(r, r.replays(), 15, "the story can be told again")
-		require.True(r, contains(r.comments(appProject, item), "350 tokens in (300 cached), 20 out, $0.0015"), "what it cost is said")
-		said := r.comments(appProject, item)
+		require.Greater(r, r.Replays(), 15, "the story can be told again")
+		require.True(r, r.Commented(orchestratortest.App, item, "350 tokens in (300 cached), 20 out, $0.0015"), "what it cost is said")
+		said := r.Comments(orchestratortest.App, item)
 		require.True(r, contains(said, "requirements.md: https://git.example.org/acme/app/blob/"), "%v", said)
 		require.True(r, contains(said, "deploy-report.md: https://git.example.org/acme/app/blob/"+task.State.Head+"/docs/work/APP-1/deploy-report.md"), "%v", said)
 		require.False(r, contains(said, "/blob/feature/"), "a branch may be deleted when it is merged")
-		require.Contains(r, r.notices(), "approval needed")
+		require.Contains(r, r.Notices(), "approval needed")
 	})
 }
 
 // Whatever comes back of our own changes starts nothing.
 func TestFeedbackLoopIsInert(t *testing.T) {
-	run(t, func(r *rig) {
-		item := r.card(appProject, "x")
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
 		echo := func() { // the board's webhook of every change, ours too, whose author nobody knows
-			r.hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: appProject, ItemID: item, Status: true})
+			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, Status: true})
 		}
-		r.move(appProject, item, stage.StatusToAnalyse)
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
 		for range 40 {
 			echo()
-			r.settle(250 * time.Millisecond)
+			r.Settle(250 * time.Millisecond)
 		}
-		r.move(appProject, item, stage.StatusApproved)
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
 		for range 120 {
 			echo()
-			r.settle(500 * time.Millisecond)
+			r.Settle(500 * time.Millisecond)
 		}
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
-		require.Len(r, r.roles(), 7)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Len(r, r.Roles(), 7)
 	})
 }
 
 func TestQG0Refuses(t *testing.T) {
-	run(t, func(r *rig) {
-		item := r.card(appProject, "")
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(5 * time.Second)
-		list, err := r.store.Tasks(context.Background(), orchestrator.TaskFilter{})
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(5 * time.Second)
+		list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{})
 		require.NoError(r, err)
 		require.Empty(r, list)
-		require.Equal(r, stage.StatusBlocked, r.status(appProject, item))
-		require.True(r, contains(r.comments(appProject, item), "the title is empty"))
+		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, item))
+		require.True(r, r.Commented(orchestratortest.App, item, "the title is empty"))
 
-		i, err := r.board.Item(context.Background(), appProject, item)
+		i, err := r.Board.Item(context.Background(), orchestratortest.App, item)
 		require.NoError(r, err)
 		i.Title = "Now with a title"
-		r.board.Put(i)
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(10 * time.Second)
-		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
+		r.Board.Put(i)
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
 	})
 }
 
 // A new item is judged and logged; it starts nothing.
 func TestCreatedItemStartsNothing(t *testing.T) {
-	run(t, func(r *rig) {
-		item := r.card(appProject, "x")
-		r.place0(appProject, item, stage.StatusToAnalyse)
-		r.hook(tracker.Hook{Kind: tracker.HookItemCreated, ProjectID: appProject, ItemID: item})
-		r.settle(5 * time.Second)
-		list, err := r.store.Tasks(context.Background(), orchestrator.TaskFilter{})
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.MoveUnseen(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Hook(tracker.Hook{Kind: tracker.HookItemCreated, ProjectID: orchestratortest.App, ItemID: item})
+		r.Settle(5 * time.Second)
+		list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{})
 		require.NoError(r, err)
 		require.Empty(r, list)
 	})
 }
 
 func TestNamesDoNotCollide(t *testing.T) {
-	run(t, func(r *rig) {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 		for _, id := range []string{"one", "two", "three"} {
-			r.board.Put(tracker.Item{ID: id, ProjectID: appProject, Sequence: 7, Title: "Same title", Description: "d"})
-			r.move(appProject, id, stage.StatusToAnalyse)
+			r.Board.Put(tracker.Item{ID: id, ProjectID: orchestratortest.App, Sequence: 7, Title: "Same title", Description: "d"})
+			r.Move(orchestratortest.App, id, stage.StatusToAnalyse)
 		}
-		r.settle(time.Minute)
+		r.Settle(time.Minute)
 		seen := map[string]bool{}
 		for _, id := range []string{"one", "two", "three"} {
-			task := r.task(id)
+			task := r.Task(id)
 			require.False(r, seen[task.WorkItemID] || seen[task.Branch])
 			seen[task.WorkItemID], seen[task.Branch] = true, true
 		}
@@ -139,206 +140,206 @@ func TestNamesDoNotCollide(t *testing.T) {
 
 // Many starts of one item make one task, whoever wins.
 func TestConcurrentStartsMakeOneTask(t *testing.T) {
-	run(t, func(r *rig) {
-		item := r.card(appProject, "x")
-		r.place0(appProject, item, stage.StatusToAnalyse)
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.MoveUnseen(orchestratortest.App, item, stage.StatusToAnalyse)
 		for range 20 {
-			h := orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: appProject, ItemID: item, Status: true})
+			h := orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, Status: true})
 			h.Key = "" // without the order that a key gives
-			_, err := r.store.Put(context.Background(), h)
+			_, err := r.Store.Put(context.Background(), h)
 			require.NoError(r, err)
 		}
-		r.settle(20 * time.Second)
-		list, err := r.store.Tasks(context.Background(), orchestrator.TaskFilter{})
+		r.Settle(20 * time.Second)
+		list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{})
 		require.NoError(r, err)
 		require.Len(r, list, 1)
-		require.Equal(r, 1, count(r.roles(), stage.Analyst))
+		require.Equal(r, 1, r.Ran(stage.Analyst))
 	})
 }
 
 func TestRejectionCarriesTheReason(t *testing.T) {
-	run(t, func(r *rig) {
-		item := r.card(appProject, "x")
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(10 * time.Second)
-		r.board.Say(item, "kim", "Mention the offline case.")
-		r.move(appProject, item, stage.StatusRejected)
-		r.settle(10 * time.Second)
-		require.Equal(r, 2, count(r.roles(), stage.Analyst))
-		prompt := r.place.Runs()[1].Prompt
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		r.Board.Say(item, "kim", "Mention the offline case.")
+		r.Move(orchestratortest.App, item, stage.StatusRejected)
+		r.Settle(10 * time.Second)
+		require.Equal(r, 2, r.Ran(stage.Analyst))
+		prompt := r.Place.Runs()[1].Prompt
 		require.Contains(r, prompt, "    Mention the offline case.")
-		require.Equal(r, "Mention the offline case.", r.place.Runs()[1].Env["SIGNALBOX_FEEDBACK"])
-		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
+		require.Equal(r, "Mention the offline case.", r.Place.Runs()[1].Env["SIGNALBOX_FEEDBACK"])
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
 	})
-	run(t, func(r *rig) {
-		item := r.card(appProject, "x")
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(10 * time.Second)
-		r.move(appProject, item, stage.StatusRejected)
-		r.settle(10 * time.Second)
-		require.Equal(r, orchestrator.NoReason, r.place.Runs()[1].Env["SIGNALBOX_FEEDBACK"])
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		r.Move(orchestratortest.App, item, stage.StatusRejected)
+		r.Settle(10 * time.Second)
+		require.Equal(r, orchestrator.NoReason, r.Place.Runs()[1].Env["SIGNALBOX_FEEDBACK"])
 	})
 }
 
 func TestQuestionsWaitForAnAnswer(t *testing.T) {
-	run(t, func(r *rig) {
-		r.place.SetScript(instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if c.Run == 1 {
 				files[c.Env["SIGNALBOX_DOCS"]+"/questions.md"] = "Which zoom levels?"
 				return work.Result{Kind: work.ResultOK}
 			}
 			delete(files, c.Env["SIGNALBOX_DOCS"]+"/questions.md")
-			return goodAgent(ctx, c, files)
+			return orchestratortest.GoodAgent(ctx, c, files)
 		}))
-		item := r.card(appProject, "x")
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(10 * time.Second)
-		require.Equal(r, stage.HoldNeedsInput, r.task(item).State.Hold)
-		require.Equal(r, stage.StatusNeedsInput, r.status(appProject, item))
-		require.True(r, contains(r.comments(appProject, item), "Which zoom levels?"))
-		r.board.Say(item, "kim", "All of them.")
-		r.move(appProject, item, stage.StatusInProgress)
-		r.settle(10 * time.Second)
-		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
-		require.Contains(r, r.place.Runs()[1].Prompt, "All of them.")
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		require.Equal(r, stage.HoldNeedsInput, r.Task(item).State.Hold)
+		require.Equal(r, stage.StatusNeedsInput, r.Status(orchestratortest.App, item))
+		require.True(r, r.Commented(orchestratortest.App, item, "Which zoom levels?"))
+		r.Board.Say(item, "kim", "All of them.")
+		r.Move(orchestratortest.App, item, stage.StatusInProgress)
+		r.Settle(10 * time.Second)
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		require.Contains(r, r.Place.Runs()[1].Prompt, "All of them.")
 	})
 }
 
 func TestRedCIGoesBackUntilRetriesAreUsedUp(t *testing.T) {
-	run(t, func(r *rig) {
-		r.setCI(githost.CheckFailed)
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		r.settle(10 * time.Minute)
-		task := r.task(item)
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.SetCI(githost.CheckFailed)
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(10 * time.Minute)
+		task := r.Task(item)
 		require.Equal(r, stage.Development, task.State.Stage)
 		require.Equal(r, stage.HoldBlocked, task.State.Hold)
-		require.Equal(r, stage.StatusBlocked, r.status(appProject, item))
-		require.Equal(r, 4, count(r.roles(), stage.Developer), "once, and three retries")
-		require.Contains(r, r.notices(), "task error")
-		require.Contains(r, r.place.Runs()[3].Env["SIGNALBOX_FEEDBACK"], "build failed")
+		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, item))
+		require.Equal(r, 4, r.Ran(stage.Developer), "once, and three retries")
+		require.Contains(r, r.Notices(), "task error")
+		require.Contains(r, r.Place.Runs()[3].Env["SIGNALBOX_FEEDBACK"], "build failed")
 
-		r.setCI(githost.CheckPassed)
-		r.move(appProject, item, stage.StatusInProgress)
-		r.settle(10 * time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage, "a person's word starts anew")
+		r.SetCI(githost.CheckPassed)
+		r.Move(orchestratortest.App, item, stage.StatusInProgress)
+		r.Settle(10 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage, "a person's word starts anew")
 	})
 }
 
 // A webhook that is lost costs a while, not the task.
 func TestLostCIWebhook(t *testing.T) {
-	run(t, func(r *rig) {
-		r.setCI("")
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		task := r.task(item)
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.SetCI("")
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		task := r.Task(item)
 		require.Equal(r, stage.Development, task.State.Stage)
-		r.settle(time.Hour)
-		require.Equal(r, task.State.Stage, r.task(item).State.Stage, "no result is no verdict")
-		r.host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
-		r.settle(2 * time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
+		r.Settle(time.Hour)
+		require.Equal(r, task.State.Stage, r.Task(item).State.Stage, "no result is no verdict")
+		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
+		r.Settle(2 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
 	})
 }
 
 // The timer that looks at CI again holds no other event up.
 func TestCITimerHoldsNothingUp(t *testing.T) {
-	runWith(t, func(r *rig) { r.opt.Stage.CIPoll = time.Hour }, func(r *rig) {
-		item := r.card(appProject, "x")
-		r.setCI("")
-		r.toDone(appProject, item)
-		task := r.task(item)
-		r.host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
-		r.hostHook(githost.Hook{Kind: githost.HookCI, Repo: appRepo, SHA: task.State.Head, Branch: task.Branch})
-		r.settle(time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Options.Stage.CIPoll = time.Hour }, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.SetCI("")
+		r.ToDone(orchestratortest.App, item)
+		task := r.Task(item)
+		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
+		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: task.State.Head, Branch: task.Branch})
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
 	})
 }
 
 func TestHostWebhooks(t *testing.T) {
-	run(t, func(r *rig) {
-		r.setCI("")
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		task := r.task(item)
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.SetCI("")
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		task := r.Task(item)
 		head := task.State.Head
-		old := r.place.Runs()[0].Env["SIGNALBOX_SHA"]
-		r.host.SetChecks(head, githost.Check{Name: "build", State: githost.CheckPassed})
+		old := r.Place.Runs()[0].Env["SIGNALBOX_SHA"]
+		r.Host.SetChecks(head, githost.Check{Name: "build", State: githost.CheckPassed})
 		for _, h := range []githost.Hook{
-			{Kind: githost.HookCI, Repo: appRepo, SHA: old, Branch: task.Branch}, // of an older head
-			{Kind: githost.HookCI, Repo: "acme/unknown", SHA: head},              // of a repository that nobody registered
-			{Kind: githost.HookCI, Repo: appRepo, SHA: "f00", Branch: "main"},    // of no task's branch
-			{Kind: githost.HookPush, Repo: appRepo, Branch: task.Branch},
+			{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: old, Branch: task.Branch}, // of an older head
+			{Kind: githost.HookCI, Repo: "acme/unknown", SHA: head},                               // of a repository that nobody registered
+			{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: "f00", Branch: "main"},    // of no task's branch
+			{Kind: githost.HookPush, Repo: orchestratortest.AppRepo, Branch: task.Branch},
 		} {
-			r.hostHook(h)
-			r.settle(100 * time.Millisecond)
-			require.Equal(r, stage.Development, r.task(item).State.Stage)
+			r.HostHook(h)
+			r.Settle(100 * time.Millisecond)
+			require.Equal(r, stage.Development, r.Task(item).State.Stage)
 		}
-		r.hostHook(githost.Hook{Kind: githost.HookCI, Repo: appRepo, SHA: head}) // the branch is asked for
-		r.settle(500 * time.Millisecond)
-		require.Equal(r, stage.Review, r.task(item).State.Stage)
+		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: head}) // the branch is asked for
+		r.Settle(500 * time.Millisecond)
+		require.Equal(r, stage.Review, r.Task(item).State.Stage)
 	})
 }
 
 // A merge by a person ends the task, and the agent that is at work.
 func TestMergedByAPerson(t *testing.T) {
-	run(t, func(r *rig) {
-		r.place.SetScript(instead(stage.Reviewer, func(ctx context.Context, _ work.Command, _ map[string]string) work.Result {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Reviewer, func(ctx context.Context, _ work.Command, _ map[string]string) work.Result {
 			<-ctx.Done()
 			return work.Result{Kind: work.ResultCancelled}
 		}))
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		task := r.task(item)
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		task := r.Task(item)
 		require.Equal(r, stage.Review, task.State.Stage)
-		r.mergedByHand(task)
-		r.settle(10 * time.Second)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
-		require.Empty(r, r.open())
-		require.Equal(r, 1, count(r.roles(), stage.Reviewer))
+		r.MergeByHand(task)
+		r.Settle(10 * time.Second)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Empty(r, r.Open())
+		require.Equal(r, 1, r.Ran(stage.Reviewer))
 	})
 }
 
 func TestSelfHostingWaitsForConfirmDeploy(t *testing.T) {
-	run(t, func(r *rig) {
-		item := r.card(selfProject, "x")
-		r.toDone(selfProject, item)
-		task := r.task(item)
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.Self, "x")
+		r.ToDone(orchestratortest.Self, item)
+		task := r.Task(item)
 		require.Equal(r, stage.HoldConfirm, task.State.Hold)
-		require.Equal(r, stage.StatusAwaitingDeploy, r.status(selfProject, item))
-		require.Zero(r, r.host.Merges())
-		r.move(selfProject, item, stage.StatusApproved)
-		r.settle(time.Minute)
-		require.Zero(r, r.host.Merges(), "Approved is no deploy trigger")
-		r.move(selfProject, item, stage.StatusConfirmDeploy)
-		r.settle(time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
-		require.Equal(r, stage.StatusMonitoring, r.status(selfProject, item))
-		require.Equal(r, 1, r.host.Merges())
+		require.Equal(r, stage.StatusAwaitingDeploy, r.Status(orchestratortest.Self, item))
+		require.Zero(r, r.Host.Merges())
+		r.Move(orchestratortest.Self, item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Zero(r, r.Host.Merges(), "Approved is no deploy trigger")
+		r.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Equal(r, stage.StatusMonitoring, r.Status(orchestratortest.Self, item))
+		require.Equal(r, 1, r.Host.Merges())
 	})
 }
 
 func TestMergeConflictGoesBackToDevelopment(t *testing.T) {
-	run(t, func(r *rig) {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 		var first string
-		r.place.SetScript(instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		r.Place.SetScript(orchestratortest.Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if c.Stage == stage.DeployStaging && first == "" {
 				first = c.Env["SIGNALBOX_SHA"]
 			}
-			return goodAgent(ctx, c, files)
+			return orchestratortest.GoodAgent(ctx, c, files)
 		}))
-		item := r.card(appProject, "x")
-		r.host.FailWith(nil)
-		r.place.OnPush = func(repo, branch, sha string) {
-			r.pushed(repo, branch, sha)
-			if count(r.roles(), stage.Developer) == 1 {
-				r.host.Conflict(sha)
+		item := r.Card(orchestratortest.App, "x")
+		r.Host.FailWith(nil)
+		r.Place.OnPush = func(repo, branch, sha string) {
+			r.Pushed(repo, branch, sha)
+			if r.Ran(stage.Developer) == 1 {
+				r.Host.Conflict(sha)
 			}
 		}
-		r.toDone(appProject, item)
-		r.settle(5 * time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
-		require.Equal(r, 2, count(r.roles(), stage.Developer))
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(5 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Equal(r, 2, r.Ran(stage.Developer))
 		require.NotEmpty(r, first)
 	})
 }

@@ -29,6 +29,8 @@ type Explanation struct {
 	Blockers []Blocker `json:"blockers"`
 	Moves    []Move    `json:"moves"` // what would move it
 	Owed     []Owed    `json:"owed"`  // effects that the outside world has not had
+	// CI is how a repository without a git host is tested, and what came of it last.
+	CI string `json:"ci,omitempty"`
 	// Refused is the last red verdict of the stage on what the task waits for.
 	Refused  string `json:"refused,omitempty"`
 	LastNote string `json:"last_note,omitempty"`
@@ -127,6 +129,9 @@ func (e *Engine) explain(t Task, s situation) Explanation {
 	x := Explanation{
 		TaskID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Repo: t.Repo, Stage: t.State.Stage,
 		Phase: t.State.Phase, Since: t.StageEnteredAt, Refused: t.State.Refused, Blockers: []Blocker{}, Moves: []Move{}, Owed: s.owed(t),
+	}
+	if p, ok := e.Projects.ByRepo(t.Repo); ok {
+		x.CI = tested(p, t.State)
 	}
 	e.block(&x, t, s)
 	return x

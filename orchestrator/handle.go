@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
@@ -38,6 +39,11 @@ func (e *Engine) handleEvent(ctx context.Context, c queue.Claim) *queue.Outcome 
 		if err = json.Unmarshal(c.Job.Payload, &p); err == nil {
 			return e.onTrigger(ctx, c, p)
 		}
+	case KindCI:
+		var p triggerPayload
+		if err = json.Unmarshal(c.Job.Payload, &p); err == nil {
+			return e.onOwnCI(ctx, c, p)
+		}
 	default:
 		err = fmt.Errorf("unknown kind of event %q", c.Job.Kind)
 	}
@@ -65,14 +71,24 @@ func (e *Engine) softQG0(ctx context.Context, p Project, item tracker.Item) *que
 	return done("work item created; QG-0 (soft): " + v.Outcome.String())
 }
 
-// taskOf finds the newest task of a work item. Cancelled tasks do not count:
-// their issue id is a tombstone.
-func (e *Engine) taskOf(ctx context.Context, itemID string) (Task, bool, error) {
-	tasks, err := e.Store.Tasks(ctx, TaskFilter{TrackerIssueID: itemID})
-	if err != nil || len(tasks) == 0 {
-		return Task{}, false, err
+// taskOf finds the newest task of a work item. When that one is cancelled, the work item has
+// none, and what it was is returned as past.
+func (e *Engine) taskOf(ctx context.Context, itemID string) (task Task, found bool, past Task, err error) {
+	newest, err := NewestTask(ctx, e.Store, itemID)
+	if newest.State.Stage == stage.Cancelled {
+		return task, false, newest, err
 	}
-	return tasks[len(tasks)-1], true, nil
+	return newest, newest.ID != 0, past, err
+}
+
+// NewestTask is the last task that a work item has had, which may be cancelled; zero when
+// it had none.
+func NewestTask(ctx context.Context, s Store, itemID string) (Task, error) {
+	tasks, err := s.Tasks(ctx, TaskFilter{TrackerIssueID: itemID, Cancelled: true, BeforeID: math.MaxInt64, Limit: 1})
+	if err != nil || len(tasks) == 0 {
+		return Task{}, err
+	}
+	return tasks[0], nil
 }
 
 // rejection is the newest comment of a human, or a fixed note.
@@ -138,6 +154,9 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 // the gates of their edges. It looks twice, in case the host answered from a replica that
 // had not seen the merge yet. A nil outcome says that the branch is merged.
 func (e *Engine) confirmMerge(ctx context.Context, c queue.Claim, p Project, t Task, ev *stage.Event) *queue.Outcome {
+	if host, plain := githost.PlainOf(e.Host, p.Repo); plain {
+		return e.confirmLanded(ctx, host, p, t, ev)
+	}
 	pr, err := e.Host.PullRequest(ctx, p.Repo, t.Branch)
 	if err != nil && !errors.Is(err, githost.ErrNotFound) {
 		return again(err)
@@ -239,7 +258,7 @@ func (e *Engine) onTrigger(ctx context.Context, c queue.Claim, p triggerPayload)
 // among, and one task of a work item.
 func (e *Engine) start(ctx context.Context, c queue.Claim, p Project, item tracker.Item, ev stage.Event) *queue.Outcome {
 	for range decideMax {
-		task, found, err := e.taskOf(ctx, item.ID)
+		task, found, _, err := e.taskOf(ctx, item.ID)
 		switch {
 		case err != nil:
 			return again(err)
@@ -263,7 +282,7 @@ func (e *Engine) begin(ctx context.Context, c queue.Claim, p Project, item track
 		return again(unreachable(v)), nil
 	}
 	ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason}
-	ev.SelfHosting, ev.CINone = p.SelfHosting, p.CINone
+	ev.SelfHosting, ev.CINone = p.SelfHosting, p.noCI()
 	for _, f := range e.features {
 		if f.Facts != nil {
 			f.Facts(p, &ev)
@@ -289,7 +308,7 @@ func (e *Engine) refuse(ctx context.Context, c queue.Claim, p Project, item trac
 		key := fmt.Sprintf("refused/%d.%d/%d", c.Job.ID, c.Job.CreatedAt.Unix(), i)
 		jobs = append(jobs, effectJob(Task{TrackerIssueID: item.ID, Title: item.Title}, p, f, key))
 	}
-	return e.finish(c, e.store(ctx, Commit{Jobs: jobs, Claim: &c}))
+	return e.finish(c, e.Store.Commit(ctx, Commit{Jobs: jobs, Claim: &c}))
 }
 
 // name fills in a new task's identity.

@@ -170,5 +170,6 @@ var effectWords = map[string]string{
 	stage.EffectGatedMerge: "the merge",
 	stage.EffectRelease:    "the return of the merge lease",
 	stage.EffectTidy:       "the removal of the workspace",
+	stage.EffectUnbranch:   "the removal of the branch",
 	EffectCancel:           "the removal of what the cancelled task left",
 }

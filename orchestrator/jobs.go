@@ -17,6 +17,7 @@ const (
 	KindTracker = "tracker" // a tracker's webhook
 	KindHost    = "host"    // a git host's webhook
 	KindTrigger = "trigger" // an event of our own making
+	KindCI      = "ci"      // CI that the service runs itself; its end is a trigger
 	KindAgent   = "agent"
 	kindEffect  = "effect/" // followed by the effect's kind
 )

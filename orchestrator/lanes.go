@@ -43,6 +43,7 @@ var lanes = map[string]Lane{
 	stage.EffectCatchUp:    LaneGit,
 	stage.EffectLanded:     LaneGit,
 	EffectCancel:           LaneGit,
+	stage.EffectUnbranch:   LaneGit,
 	stage.EffectPull:       LaneHost,
 	stage.EffectMerge:      LaneHost,
 	stage.EffectGatedMerge: LaneHost,

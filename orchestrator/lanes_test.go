@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -84,9 +85,9 @@ func (g *gauges) get(name string) float64 {
 	return g.of[name]
 }
 
-func (r *rig) lane(name string) orchestrator.LaneView {
+func lane(r *orchestratortest.Rig, name string) orchestrator.LaneView {
 	r.Helper()
-	v, err := r.engine.QueueView(context.Background())
+	v, err := r.Engine.QueueView(context.Background())
 	require.NoError(r, err)
 	for _, l := range v.Lanes {
 		if l.Lane == name {
@@ -97,30 +98,17 @@ func (r *rig) lane(name string) orchestrator.LaneView {
 	return orchestrator.LaneView{}
 }
 
-func (r *rig) failed() []orchestrator.FailedEffect {
+func failedEffects(r *orchestratortest.Rig) []orchestrator.FailedEffect {
 	r.Helper()
-	v, err := r.engine.QueueView(context.Background())
+	v, err := r.Engine.QueueView(context.Background())
 	require.NoError(r, err)
 	return v.Failed
 }
 
-// why is the explanation of a card's task, which is the same among all tasks.
-func (r *rig) why(item string) orchestrator.Explanation {
-	r.Helper()
-	t := r.task(item)
-	x, err := r.engine.Explain(context.Background(), t.ID)
-	require.NoError(r, err)
-	all, err := r.engine.ExplainAll(context.Background(), []orchestrator.Task{t})
-	require.NoError(r, err)
-	require.Equal(r, x.Blockers, all[0].Blockers)
-	require.Equal(r, x.Owed, all[0].Owed)
-	return x
-}
-
 // acts are what operators have done, in order.
-func (r *rig) acts() (out []orchestrator.Act) {
+func acts(r *orchestratortest.Rig) (out []orchestrator.Act) {
 	r.Helper()
-	entries, err := r.store.JournalSince(context.Background(), 0, 1000)
+	entries, err := r.Store.JournalSince(context.Background(), 0, 1000)
 	require.NoError(r, err)
 	for _, e := range entries {
 		if a, err := e.Acted(); err == nil {
@@ -133,31 +121,32 @@ func (r *rig) acts() (out []orchestrator.Act) {
 // A chat that hangs is named, with what waits for it, and holds up nothing else.
 func TestHangingChatIsNamed(t *testing.T) {
 	chat, meter := &hanging{}, newGauges()
-	runWith(t, func(r *rig) {
-		chat.Messenger, r.meter = r.chat, meter
-		r.around = func(d *effects.Deps) { d.Messenger = chat }
-	}, func(r *rig) {
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		chat.Messenger = r.Chat
+		r.Deps = func(d *orchestrator.Deps) { d.Meter = meter }
+		r.Effects = func(d *effects.Deps) { d.Messenger = chat }
+	}, func(r *orchestratortest.Rig) {
 		require.Zero(r, meter.get("lane_sick lane chat"))
 		chat.hangs.Store(true)
-		item := r.card(appProject, "x")
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(30 * time.Second)
-		require.NoError(r, r.engine.Reachable(context.Background()), "not for a minute yet")
-		r.settle(5 * time.Minute)
-		l := r.lane("chat")
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(30 * time.Second)
+		require.NoError(r, r.Engine.Reachable(context.Background()), "not for a minute yet")
+		r.Settle(5 * time.Minute)
+		l := lane(r, "chat")
 		require.NotNil(r, l.Sick)
 		require.GreaterOrEqual(r, l.Sick.Failures, 3)
 		require.Positive(r, l.Owed)
-		require.Nil(r, r.lane("comments").Sick)
-		require.Zero(r, r.lane("comments").Owed)
+		require.Nil(r, lane(r, "comments").Sick)
+		require.Zero(r, lane(r, "comments").Owed)
 		require.EqualValues(r, 1, meter.get("lane_sick lane chat"))
 		require.EqualValues(r, l.Sick.Failures, meter.get("lane_failures_total lane chat"))
 		since := l.Sick.Since.UTC().Format("15:04 UTC")
-		require.ErrorContains(r, r.engine.Reachable(context.Background()), "the chat has not answered since "+since+" (try ")
-		require.ErrorContains(r, r.engine.Reachable(context.Background()), context.DeadlineExceeded.Error())
+		require.ErrorContains(r, r.Engine.Reachable(context.Background()), "the chat has not answered since "+since+" (try ")
+		require.ErrorContains(r, r.Engine.Reachable(context.Background()), context.DeadlineExceeded.Error())
 
-		x := r.why(item)
-		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
+		x := r.Explain(item)
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
 		require.NotContains(r, x.Summary, "Waits for a human")
 		require.Contains(r, x.Summary, "A human is not told everything yet: the notice waits for the chat, which has not answered since "+since+", try ")
 		require.Contains(r, x.Blockers[0].Why, "(not told everything yet: the notice waits for the chat")
@@ -166,11 +155,11 @@ func TestHangingChatIsNamed(t *testing.T) {
 		require.Contains(r, x.Owed[0].Text, "; next try ")
 
 		chat.hangs.Store(false)
-		r.settle(10 * time.Minute)
-		require.Nil(r, r.lane("chat").Sick)
+		r.Settle(10 * time.Minute)
+		require.Nil(r, lane(r, "chat").Sick)
 		require.Zero(r, meter.get("lane_sick lane chat"))
-		require.NoError(r, r.engine.Reachable(context.Background()))
-		require.Contains(r, r.why(item).Summary, "Waits for a human: ")
+		require.NoError(r, r.Engine.Reachable(context.Background()))
+		require.Contains(r, r.Explain(item).Summary, "Waits for a human: ")
 	})
 }
 
@@ -182,42 +171,42 @@ func (*busy) RetryAfter() time.Duration { return 30 * time.Minute }
 // What waits for its time is tried now when an operator says so, for a lane or a task,
 // although the destination has named a later moment.
 func TestHasten(t *testing.T) {
-	for name, hasten := range map[string]func(*rig, string) (int, error){
-		"lane": func(r *rig, _ string) (int, error) {
-			return r.engine.HastenLane(context.Background(), "chat", operator)
+	for name, hasten := range map[string]func(*orchestratortest.Rig, string) (int, error){
+		"lane": func(r *orchestratortest.Rig, _ string) (int, error) {
+			return r.Engine.HastenLane(context.Background(), "chat", orchestrator.OperatorBy(stage.ViaAPI))
 		},
-		"task": func(r *rig, item string) (int, error) {
-			return r.engine.HastenTask(context.Background(), r.task(item).ID, operator)
+		"task": func(r *orchestratortest.Rig, item string) (int, error) {
+			return r.Engine.HastenTask(context.Background(), r.Task(item).ID, orchestrator.OperatorBy(stage.ViaAPI))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run(t, func(r *rig) {
-				r.chat.FailWith(&busy{})
-				item := r.card(appProject, "x")
-				r.move(appProject, item, stage.StatusToAnalyse)
-				r.settle(20 * time.Second)
-				require.NotNil(r, r.lane("chat").Sick)
-				r.chat.FailWith(nil)
-				r.settle(10 * time.Minute)
-				require.Empty(r, r.chat.Messages())
+			orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+				r.Chat.FailWith(&busy{})
+				item := r.Card(orchestratortest.App, "x")
+				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+				r.Settle(20 * time.Second)
+				require.NotNil(r, lane(r, "chat").Sick)
+				r.Chat.FailWith(nil)
+				r.Settle(10 * time.Minute)
+				require.Empty(r, r.Chat.Messages())
 				due, err := hasten(r, item)
 				require.NoError(r, err)
 				require.Positive(r, due)
-				r.settle(time.Second)
-				require.NotEmpty(r, r.chat.Messages())
-				require.Nil(r, r.lane("chat").Sick)
-				acts := r.acts()
+				r.Settle(time.Second)
+				require.NotEmpty(r, r.Chat.Messages())
+				require.Nil(r, lane(r, "chat").Sick)
+				acts := acts(r)
 				require.Len(r, acts, 1)
-				require.Equal(r, []any{orchestrator.ActHasten, operator}, []any{acts[0].Act, acts[0].By})
+				require.Equal(r, []any{orchestrator.ActHasten, orchestrator.OperatorBy(stage.ViaAPI)}, []any{acts[0].Act, acts[0].By})
 			})
 		})
 	}
-	run(t, func(r *rig) {
-		_, err := r.engine.HastenLane(context.Background(), "nowhere", operator)
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		_, err := r.Engine.HastenLane(context.Background(), "nowhere", orchestrator.OperatorBy(stage.ViaAPI))
 		require.ErrorIs(r, err, orchestrator.ErrNoLane)
-		_, err = r.engine.HastenTask(context.Background(), 404, operator)
+		_, err = r.Engine.HastenTask(context.Background(), 404, orchestrator.OperatorBy(stage.ViaAPI))
 		require.ErrorIs(r, err, orchestrator.ErrNotFound)
-		require.Empty(r, r.acts())
+		require.Empty(r, acts(r))
 	})
 }
 
@@ -225,29 +214,29 @@ func TestHasten(t *testing.T) {
 // made again once.
 func TestRefusedCommentIsMadeAgain(t *testing.T) {
 	board := &refusing{}
-	runWith(t, func(r *rig) {
-		board.Tracker = r.board
-		r.around = func(d *effects.Deps) { d.Tracker = board }
-	}, func(r *rig) {
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		board.Tracker = r.Board
+		r.Effects = func(d *effects.Deps) { d.Tracker = board }
+	}, func(r *orchestratortest.Rig) {
 		ctx := context.Background()
 		board.comments.Store(true)
-		item := r.card(appProject, "x")
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(time.Minute)
-		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
-		require.Empty(r, r.comments(appProject, item))
-		failed := r.failed()
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		require.Empty(r, r.Comments(orchestratortest.App, item))
+		failed := failedEffects(r)
 		require.NotEmpty(r, failed)
 		first := failed[0]
-		require.Equal(r, []any{"comment", orchestrator.LaneComments, r.task(item).ID, appRepo, "403: the account may not comment", 3},
+		require.Equal(r, []any{"comment", orchestrator.LaneComments, r.Task(item).ID, orchestratortest.AppRepo, "403: the account may not comment", 3},
 			[]any{first.Kind, first.Lane, first.TaskID, first.Repo, first.Error, first.Attempt})
 		require.False(r, first.At.IsZero())
 		for i := 1; i < len(failed); i++ {
 			require.False(r, failed[i].At.After(failed[i-1].At), "the newest first")
 		}
-		require.Nil(r, r.lane("comments").Sick, "it has answered")
+		require.Nil(r, lane(r, "comments").Sick, "it has answered")
 
-		x := r.why(item)
+		x := r.Explain(item)
 		require.NotContains(r, x.Summary, "Waits for a human")
 		require.Contains(r, x.Blockers[0].Why, "the comment was refused for good: 403: the account may not comment")
 		require.True(r, x.Owed[0].GivenUp)
@@ -259,7 +248,7 @@ func TestRefusedCommentIsMadeAgain(t *testing.T) {
 		for range 8 { // and a click more on each
 			for _, f := range failed {
 				clicks.Go(func() {
-					if _, err := r.engine.Again(ctx, f.JobID, operator); err == nil {
+					if _, err := r.Engine.Again(ctx, f.JobID, orchestrator.OperatorBy(stage.ViaAPI)); err == nil {
 						made.Add(1)
 					} else if !errors.Is(err, queue.ErrNotFailed) {
 						r.Errorf("%v", err)
@@ -269,18 +258,18 @@ func TestRefusedCommentIsMadeAgain(t *testing.T) {
 		}
 		clicks.Wait()
 		require.EqualValues(r, len(failed), made.Load())
-		r.settle(time.Second)
-		require.Len(r, r.comments(appProject, item), len(failed))
-		require.Empty(r, r.failed())
-		require.Empty(r, r.why(item).Owed)
-		require.Contains(r, r.why(item).Summary, "Waits for a human: ")
-		act := r.acts()[0]
-		require.Equal(r, []any{orchestrator.ActAgain, operator}, []any{act.Act, act.By})
+		r.Settle(time.Second)
+		require.Len(r, r.Comments(orchestratortest.App, item), len(failed))
+		require.Empty(r, failedEffects(r))
+		require.Empty(r, r.Explain(item).Owed)
+		require.Contains(r, r.Explain(item).Summary, "Waits for a human: ")
+		act := acts(r)[0]
+		require.Equal(r, []any{orchestrator.ActAgain, orchestrator.OperatorBy(stage.ViaAPI)}, []any{act.Act, act.By})
 		require.NotZero(r, act.Job)
 
-		_, err := r.engine.Again(ctx, 1, operator) // an event
+		_, err := r.Engine.Again(ctx, 1, orchestrator.OperatorBy(stage.ViaAPI)) // an event
 		require.ErrorIs(r, err, orchestrator.ErrNoEffect)
-		_, err = r.engine.Again(ctx, 1<<40, operator)
+		_, err = r.Engine.Again(ctx, 1<<40, orchestrator.OperatorBy(stage.ViaAPI))
 		require.ErrorIs(r, err, orchestrator.ErrNoEffect)
 	})
 }
@@ -289,30 +278,30 @@ func TestRefusedCommentIsMadeAgain(t *testing.T) {
 // wanted since, and the newest of those that were refused is.
 func TestOldStatusIsNotMadeAgain(t *testing.T) {
 	board := &refusing{}
-	runWith(t, func(r *rig) {
-		board.Tracker = r.board
-		r.around = func(d *effects.Deps) { d.Tracker = board }
-	}, func(r *rig) {
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		board.Tracker = r.Board
+		r.Effects = func(d *effects.Deps) { d.Tracker = board }
+	}, func(r *orchestratortest.Rig) {
 		ctx := context.Background()
 		board.statuses.Store(true)
-		item := r.card(appProject, "x")
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(time.Minute)
-		jobs, err := r.store.Jobs(ctx, queue.Filter{Failed: true, Pool: orchestrator.LaneBoard.Pool()})
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(time.Minute)
+		jobs, err := r.Store.Jobs(ctx, queue.Filter{Failed: true, Pool: orchestrator.LaneBoard.Pool()})
 		require.NoError(r, err)
 		require.Len(r, jobs, 2, "Analysis, and what waits for the approval")
-		require.Len(r, r.failed(), 1)
-		require.Equal(r, jobs[0].ID, r.failed()[0].JobID)
-		require.Contains(r, r.why(item).Summary, "the board status ")
-		_, err = r.engine.Again(ctx, jobs[1].ID, operator)
+		require.Len(r, failedEffects(r), 1)
+		require.Equal(r, jobs[0].ID, failedEffects(r)[0].JobID)
+		require.Contains(r, r.Explain(item).Summary, "the board status ")
+		_, err = r.Engine.Again(ctx, jobs[1].ID, orchestrator.OperatorBy(stage.ViaAPI))
 		require.ErrorIs(r, err, orchestrator.ErrOutdated)
-		require.Empty(r, r.acts())
+		require.Empty(r, acts(r))
 		board.statuses.Store(false)
-		_, err = r.engine.Again(ctx, jobs[0].ID, operator)
+		_, err = r.Engine.Again(ctx, jobs[0].ID, orchestrator.OperatorBy(stage.ViaAPI))
 		require.NoError(r, err)
-		r.settle(time.Second)
-		require.Equal(r, r.task(item).State.Set, r.status(appProject, item))
-		require.Empty(r, r.failed())
-		require.Contains(r, r.why(item).Summary, "Waits for a human: ")
+		r.Settle(time.Second)
+		require.Equal(r, r.Task(item).State.Set, r.Status(orchestratortest.App, item))
+		require.Empty(r, failedEffects(r))
+		require.Contains(r, r.Explain(item).Summary, "Waits for a human: ")
 	})
 }

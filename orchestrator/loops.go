@@ -160,14 +160,13 @@ func (e *Engine) do(ctx context.Context, c queue.Claim, p pool) (due time.Time, 
 	defer beat.Stop()
 
 	var o *queue.Outcome
-	r := &relay{program: program, health: p.health}
-	if err := guard.Do(c.Job.Kind, func() { o = p.handle(context.WithValue(ctx, relayKey{}, r), c) }); err != nil {
+	if err := guard.Do(c.Job.Kind, func() { o = p.handle(ctx, c) }); err != nil {
 		e.Log.Error("a job panicked", "job", c.Job.ID, "kind", c.Job.Kind, "err", err)
 		o = again(err)
 	}
 	e.note(ctx, p, o)
-	if o == nil {
-		return time.Time{}, r.next
+	if o == nil { // the commit of its decision has ended it
+		return time.Time{}, nil
 	}
 	if *o = settle(*o, c.Job, e.Now()); o.Kind == queue.OutcomeDead {
 		o.Then = append(o.Then, e.givenUp(c.Job, o.Error)...)
@@ -178,8 +177,11 @@ func (e *Engine) do(ctx context.Context, c queue.Claim, p pool) (due time.Time, 
 	// The claim is finished even when the program is being stopped.
 	finish, stop := e.Scheduler.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer stop()
-	next, err := queue.FinishTake(finish, e.Jobs, c, *o, c.Job.Pool, e.opt.Worker, r.room(), e.opt.JobTTL)
-	next = append(r.next, next...)
+	room := 1 // for the next job
+	if program.Err() != nil || p.health.sick() {
+		room = 0
+	}
+	next, err := queue.FinishTake(finish, e.Jobs, c, *o, c.Job.Pool, e.opt.Worker, room, e.opt.JobTTL)
 	if err != nil && !errors.Is(err, queue.ErrLost) {
 		e.Log.Error("a job cannot be finished", "job", c.Job.ID, "kind", c.Job.Kind, "err", err)
 	}
@@ -220,36 +222,6 @@ func (e *Engine) note(ctx context.Context, p pool, o *queue.Outcome) {
 		n, err := e.Jobs.Hasten(ctx, p.name, 0)
 		e.Log.Info("a destination answers again", "lane", p.health.name, "due", n, "err", err)
 	}
-}
-
-// relay is where the commit that ends a job leaves the next one for its worker.
-type relay struct {
-	program context.Context
-	health  *health
-	next    []queue.Claim // one at most
-}
-
-type relayKey struct{}
-
-// room is how many jobs the worker can be given: none when it has one, when the
-// program is being stopped, or when the destination is sick.
-func (r *relay) room() int {
-	if len(r.next) > 0 || r.program.Err() != nil || r.health.sick() {
-		return 0
-	}
-	return 1
-}
-
-// store commits a decision, which ends the job of ctx when it names its claim, and
-// takes the next one for the worker.
-func (e *Engine) store(ctx context.Context, c Commit) error {
-	r, ok := ctx.Value(relayKey{}).(*relay)
-	if !ok || c.Claim == nil {
-		return e.Store.Commit(ctx, c)
-	}
-	next, err := CommitTake(ctx, e.Store, c, c.Claim.Job.Pool, e.opt.Worker, r.room(), e.opt.JobTTL)
-	r.next = append(r.next, next...)
-	return err
 }
 
 func later(a, b time.Time) time.Time {

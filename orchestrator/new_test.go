@@ -10,6 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -20,12 +21,12 @@ func TestNewRefuses(t *testing.T) {
 	require.NoError(t, err)
 	_, err = orchestrator.New(stage.Default(), orchestrator.Deps{Projects: projects}, orchestrator.Options{})
 	require.ErrorContains(t, err, "is required")
-	runWith(t, func(r *rig) {
-		r.project[0].Gates = map[stage.Stage][]string{stage.Review: {"no_such_gate"}}
-		projects, err := orchestrator.NewProjects(r.project...)
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Projects[0].Gates = map[stage.Stage][]string{stage.Review: {"no_such_gate"}}
+		projects, err := orchestrator.NewProjects(r.Projects...)
 		require.NoError(r, err)
 		deps := orchestrator.Deps{
-			Store: r.store, Story: r.store, Jobs: r.store, Projects: projects, Tracker: r.board, Host: r.host, Workspaces: r.place, Agents: r.place,
+			Store: r.Store, Story: r.Store, Jobs: r.Store, Projects: projects, Tracker: r.Board, Host: r.Host, Workspaces: r.Place, Agents: r.Place,
 		}
 		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
 		require.ErrorContains(r, err, "the pipeline judges")
@@ -34,8 +35,8 @@ func TestNewRefuses(t *testing.T) {
 		}
 		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
 		require.ErrorContains(r, err, `gates: "no_such_gate" at review is no check of this program`)
-		r.project[0].Gates = nil
-		deps.Projects, err = orchestrator.NewProjects(r.project...)
+		r.Projects[0].Gates = nil
+		deps.Projects, err = orchestrator.NewProjects(r.Projects...)
 		require.NoError(r, err)
 		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
 		require.ErrorContains(r, err, "nobody runs the effect")
@@ -43,31 +44,39 @@ func TestNewRefuses(t *testing.T) {
 		require.ErrorContains(r, err, "feature a needs b")
 		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{}, orchestrator.Feature{})
 		require.ErrorContains(r, err, "no name")
-	}, func(*rig) {})
+		plain := orchestrator.Project{TrackerProject: "p", Host: orchestrator.HostGit, Repo: "acme/x", CloneURL: "/srv/x.git", Prefix: "X", CI: [][]string{{"make"}}}
+		deps.Projects, err = orchestrator.NewProjects(plain)
+		require.NoError(r, err)
+		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
+		require.ErrorContains(r, err, "project 1 (acme/x): ci: has commands, and none can be run by this program")
+		deps.Host = struct{ orchestrator.Hosting }{r.Host}
+		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
+		require.ErrorContains(r, err, "project 1 (acme/x): host: is git, and the git host of this program serves no repository without one")
+	}, func(*orchestratortest.Rig) {})
 }
 
 // A board that does not answer delays an event and loses none.
 func TestTrackerOutage(t *testing.T) {
-	run(t, func(r *rig) {
-		item := r.card(appProject, "x")
-		r.place0(appProject, item, stage.StatusToAnalyse)
-		r.board.FailWith(errors.New("503"))
-		r.hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: appProject, ItemID: item, Status: true})
-		r.settle(10 * time.Minute)
-		jobs := r.open()
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.MoveUnseen(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Board.FailWith(errors.New("503"))
+		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, Status: true})
+		r.Settle(10 * time.Minute)
+		jobs := r.Open()
 		require.Len(r, jobs, 1)
 		require.Equal(r, "503", jobs[0].Error)
-		r.board.FailWith(nil)
-		r.settle(10 * time.Minute)
-		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
-		require.Empty(r, r.open())
+		r.Board.FailWith(nil)
+		r.Settle(10 * time.Minute)
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		require.Empty(r, r.Open())
 		require.Equal(r, queue.Done, mustJob(r, jobs[0].ID).Status)
 	})
 }
 
-func mustJob(r *rig, id int64) queue.Job {
+func mustJob(r *orchestratortest.Rig, id int64) queue.Job {
 	r.Helper()
-	list, err := r.store.Jobs(context.Background(), queue.Filter{})
+	list, err := r.Store.Jobs(context.Background(), queue.Filter{})
 	require.NoError(r, err)
 	for _, j := range list {
 		if j.ID == id {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -18,21 +19,21 @@ import (
 func TestNothingToApprove(t *testing.T) {
 	const missing = "requirements.md does not exist, acceptance.md does not exist"
 	idle := true
-	lazy := func(r *rig) {
-		r.place.SetScript(instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+	lazy := func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if idle {
-				return work.Result{Kind: work.ResultOK, Usage: usage()}
+				return work.Result{Kind: work.ResultOK, Usage: orchestratortest.Usage()}
 			}
-			return goodAgent(ctx, c, files)
+			return orchestratortest.GoodAgent(ctx, c, files)
 		}))
 	}
-	runWith(t, lazy, func(r *rig) {
-		item := r.card(appProject, "Cache the tiles")
+	orchestratortest.Run(t, lazy, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "Cache the tiles")
 		explained := func() orchestrator.Explanation {
-			task := r.task(item)
-			x, err := r.engine.Explain(t.Context(), task.ID)
+			task := r.Task(item)
+			x, err := r.Engine.Explain(t.Context(), task.ID)
 			require.NoError(r, err)
-			all, err := r.engine.ExplainAll(t.Context(), []orchestrator.Task{task})
+			all, err := r.Engine.ExplainAll(t.Context(), []orchestrator.Task{task})
 			require.NoError(r, err)
 			require.Equal(r, x.Blockers, all[0].Blockers)
 			require.Contains(r, x.Refused, missing)
@@ -44,31 +45,31 @@ func TestNothingToApprove(t *testing.T) {
 			}
 			return x
 		}
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(10 * time.Second)
-		require.Equal(r, stage.StatusInReview, r.status(appProject, item))
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.App, item))
 		explained()
-		require.Contains(r, r.notices(), missing)
-		require.Contains(r, r.notices(), "In Progress runs it again")
-		require.NotContains(r, r.notices(), "approval needed")
-		comments := r.comments(appProject, item)
+		require.Contains(r, r.Notices(), missing)
+		require.Contains(r, r.Notices(), "In Progress runs it again")
+		require.NotContains(r, r.Notices(), "approval needed")
+		comments := r.Comments(orchestratortest.App, item)
 		require.True(r, contains(comments, missing))
 		require.False(r, contains(comments, "The requirements are ready"))
 		require.False(r, contains(comments, "/requirements.md"), "no link to what is not there")
 
-		r.move(appProject, item, stage.StatusApproved)
-		r.settle(10 * time.Second)
-		require.Equal(r, stage.Analysis, r.task(item).State.Stage)
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(10 * time.Second)
+		require.Equal(r, stage.Analysis, r.Task(item).State.Stage)
 		require.Contains(r, explained().LastNote, missing)
-		require.True(r, contains(r.comments(appProject, item), "The approval cannot be taken yet: missing: "+missing))
+		require.True(r, r.Commented(orchestratortest.App, item, "The approval cannot be taken yet: missing: "+missing))
 
 		idle = false
-		r.move(appProject, item, stage.StatusInProgress)
-		r.settle(10 * time.Second)
-		require.Empty(r, r.task(item).State.Refused)
-		require.Contains(r, r.notices(), "approval needed")
-		r.move(appProject, item, stage.StatusApproved)
-		r.settle(time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
+		r.Move(orchestratortest.App, item, stage.StatusInProgress)
+		r.Settle(10 * time.Second)
+		require.Empty(r, r.Task(item).State.Refused)
+		require.Contains(r, r.Notices(), "approval needed")
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
 	})
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
 )
@@ -31,46 +32,46 @@ import (
 // part is a feature of the program.
 type part struct {
 	name string
-	make func(*rig, *orchestrator.Projects, string) (orchestrator.Feature, error)
+	make func(*orchestratortest.Rig, *orchestrator.Projects, string) (orchestrator.Feature, error)
 }
 
 // parts are all features. Each covers one repository, where it can be told which.
 func parts() []part {
 	return []part{
-		{"stop", func(r *rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
-			return stop.Feature(stop.Options{Store: r.store, Projects: p, Workspaces: r.place, Agents: r.place})
+		{"stop", func(r *orchestratortest.Rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+			return stop.Feature(stop.Options{Store: r.Store, Projects: p, Workspaces: r.Place, Agents: r.Place})
 		}},
-		{"reconcile", func(r *rig, _ *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
-			rec, err := reconcile.New(reconcile.Options{Tracker: r.board, Board: r.board})
+		{"reconcile", func(r *orchestratortest.Rig, _ *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+			rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board})
 			return rec.Feature(), err
 		}},
-		{"live_message", func(r *rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
-			return livemessage.Feature(livemessage.Options{Store: r.store, Story: r.store, Jobs: r.store, Projects: p, Messenger: r.chat, Cards: r.board})
+		{"live_message", func(r *orchestratortest.Rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+			return livemessage.Feature(livemessage.Options{Store: r.Store, Story: r.Store, Jobs: r.Store, Projects: p, Messenger: r.Chat, Cards: r.Board})
 		}},
-		{"wait_comment", func(r *rig, _ *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
-			return waitcomment.Feature(waitcomment.Options{Store: r.store, Jobs: r.store})
+		{"wait_comment", func(r *orchestratortest.Rig, _ *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+			return waitcomment.Feature(waitcomment.Options{Store: r.Store, Jobs: r.Store})
 		}},
-		{"serial_gate", func(r *rig, _ *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
-			gate, err := serialgate.New(serialgate.Options{Store: r.store, Holds: r.store, Lister: r.store, Repos: []string{repo}})
+		{"serial_gate", func(r *orchestratortest.Rig, _ *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
+			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Lister: r.Store, Repos: []string{repo}})
 			return gate.Feature(), err
 		}},
-		{"wip", func(r *rig, p *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
-			l, err := wip.New(wip.Options{Store: r.store, Holds: r.store, Finder: r.store, Projects: p, Except: func(other string) bool { return repo != "*" && other != repo }})
+		{"wip", func(r *orchestratortest.Rig, p *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
+			l, err := wip.New(wip.Options{Store: r.Store, Holds: r.Store, Finder: r.Store, Projects: p, Except: func(other string) bool { return repo != "*" && other != repo }})
 			return l.Feature(), err
 		}},
-		{"task_deps", func(r *rig, _ *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
-			d, err := deps.New(deps.Options{Store: r.store, Table: r.store, Queue: r.store, Lister: r.store, Relations: r.board, Items: r.board})
+		{"task_deps", func(r *orchestratortest.Rig, _ *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+			d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Queue: r.Store, Lister: r.Store, Relations: r.Board, Items: r.Board})
 			return d.Feature(), err
 		}},
 		{"merge_gate", mergeGatePart},
-		{"monitor", func(r *rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+		{"monitor", func(r *orchestratortest.Rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
 			probe := func(context.Context, string) (monitor.Look, string) { return monitor.Good, "seen" }
-			return monitor.Feature(monitor.Options{Store: r.store, Projects: p, Jobs: r.store, Probe: probe})
+			return monitor.Feature(monitor.Options{Store: r.Store, Projects: p, Jobs: r.Store, Probe: probe})
 		}},
-		{"budget", func(r *rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+		{"budget", func(r *orchestratortest.Rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
 			b, err := budget.New(budget.Options{
-				Store: r.store, Story: r.store, Ledger: r.store, Projects: p, Queue: r.store, Lister: r.store,
-				Caps: budget.Caps{Task: 100e6, RepoDay: 100e6, Run: usage().MicroUSD},
+				Store: r.Store, Story: r.Store, Ledger: r.Store, Projects: p, Queue: r.Store, Lister: r.Store,
+				Caps: budget.Caps{Task: 100e6, RepoDay: 100e6, Run: orchestratortest.Usage().MicroUSD},
 			})
 			return b.Feature(), err
 		}},
@@ -78,10 +79,10 @@ func parts() []part {
 }
 
 // mergeGatePart is the merge gate; it is on for no repository where repo is empty.
-func mergeGatePart(r *rig, p *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
-	merge := effects.Runners(effects.Deps{Store: r.store, Jobs: r.store, Projects: p, Tracker: r.board, Host: r.host, Messenger: r.chat, Workspaces: r.place})
+func mergeGatePart(r *orchestratortest.Rig, p *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
+	merge := effects.Runners(effects.Deps{Store: r.Store, Jobs: r.Store, Projects: p, Tracker: r.Board, Host: r.Host, Messenger: r.Chat, Workspaces: r.Place})
 	gate, err := mergegate.New(mergegate.Options{
-		Store: r.store, Jobs: r.store, Projects: p, Spaces: r.place, Leases: memlease.New(nil), Host: r.host, Merge: merge[stage.EffectMerge],
+		Store: r.Store, Jobs: r.Store, Projects: p, Spaces: r.Place, Leases: memlease.New(nil), Host: r.Host, Merge: merge[stage.EffectMerge],
 		Off: repo == "", Repos: []string{repo},
 	})
 	return gate.Feature(), err
@@ -110,9 +111,9 @@ func names(group []part) string {
 
 // with makes the engines of a rig with some features from the next start on. The merge
 // gate is never left out, as in the program: it is off.
-func (r *rig) with(repo string, group ...part) {
-	r.features = func() (list []orchestrator.Feature) {
-		projects, err := orchestrator.NewProjects(r.project...)
+func with(r *orchestratortest.Rig, repo string, group ...part) {
+	r.Features = func() (list []orchestrator.Feature) {
+		projects, err := orchestrator.NewProjects(r.Projects...)
 		require.NoError(r, err)
 		for _, p := range group {
 			f, err := p.make(r, projects, repo)
@@ -131,7 +132,7 @@ func (r *rig) with(repo string, group ...part) {
 
 // trace is all that a task did, and all that the world saw of it: each line with
 // the time since a moment.
-func (r *rig) trace(project, item string, since time.Time) string {
+func trace(r *orchestratortest.Rig, project, item string, since time.Time) string {
 	r.Helper()
 	ctx, b := context.Background(), strings.Builder{}
 	line := func(at time.Time, kind string, v any) {
@@ -139,33 +140,33 @@ func (r *rig) trace(project, item string, since time.Time) string {
 		require.NoError(r, err)
 		fmt.Fprintf(&b, "%v %s %s\n", at.Sub(since), kind, raw)
 	}
-	task := r.task(item)
-	entries, err := r.store.Journal(ctx, task.ID)
+	task := r.Task(item)
+	entries, err := r.Store.Journal(ctx, task.ID)
 	require.NoError(r, err)
 	for _, e := range entries {
 		line(e.At, "journal", json.RawMessage(e.Payload))
 	}
-	results, err := r.store.GateResults(ctx, task.ID)
+	results, err := r.Store.GateResults(ctx, task.ID)
 	require.NoError(r, err)
 	for _, g := range results {
 		line(g.At, "gate", g.Verdict)
 	}
-	runs, err := r.store.AgentRuns(ctx, task.ID)
+	runs, err := r.Store.AgentRuns(ctx, task.ID)
 	require.NoError(r, err)
 	for _, a := range runs {
 		line(a.Finished, "run", []any{a.Role, a.Stage, a.Attempt, a.Usage})
 	}
-	for _, m := range r.board.Moves() {
+	for _, m := range r.Board.Moves() {
 		if m.ItemID == item {
 			line(since, "status", m)
 		}
 	}
-	comments, err := r.board.Comments(ctx, project, item)
+	comments, err := r.Board.Comments(ctx, project, item)
 	require.NoError(r, err)
 	for _, c := range comments {
 		line(c.CreatedAt, "comment", []string{c.AuthorID, c.Body})
 	}
-	for _, c := range r.place.Runs() {
+	for _, c := range r.Place.Runs() {
 		if c.WorkItem == task.WorkItemID {
 			line(since, "agent", []any{c.Role, c.Prompt, c.Env})
 		}
@@ -194,12 +195,12 @@ var times = regexp.MustCompile(`(?m)^[0-9hm.]+s |"[a-z_]*at":"[^"]*"`)
 // it is without them: for each feature, each pair, and all of them.
 func TestUnusedFeaturesAreTheBase(t *testing.T) {
 	story := func(group ...part) (out string) {
-		runWith(t, func(r *rig) { r.with(selfRepo, group...) }, func(r *rig) {
+		orchestratortest.Run(t, func(r *orchestratortest.Rig) { with(r, orchestratortest.SelfRepo, group...) }, func(r *orchestratortest.Rig) {
 			begin := time.Now()
-			item := r.card(appProject, "x")
-			r.toDone(appProject, item)
-			require.Equal(r, stage.Done, r.task(item).State.Stage)
-			out = own.ReplaceAllString(times.ReplaceAllString(r.trace(appProject, item, begin), ""), "")
+			item := r.Card(orchestratortest.App, "x")
+			r.ToDone(orchestratortest.App, item)
+			require.Equal(r, stage.Done, r.Task(item).State.Stage)
+			out = own.ReplaceAllString(times.ReplaceAllString(trace(r, orchestratortest.App, item, begin), ""), "")
 		})
 		return out
 	}
@@ -215,25 +216,25 @@ func TestUnusedFeaturesAreTheBase(t *testing.T) {
 // that of a program that never had it.
 func TestSwitchedOffIsTheBase(t *testing.T) {
 	story := func(after time.Duration, group ...part) (out string) {
-		runWith(t, func(r *rig) { r.with("*", group...) }, func(r *rig) {
+		orchestratortest.Run(t, func(r *orchestratortest.Rig) { with(r, "*", group...) }, func(r *orchestratortest.Rig) {
 			begin := time.Now()
-			first, middle := r.card(appProject, "first"), r.card(appProject, "middle")
-			r.toDone(appProject, first)
-			r.move(appProject, middle, stage.StatusToAnalyse)
-			r.settle(10 * time.Second)
-			r.move(appProject, middle, stage.StatusApproved)
-			r.settle(after)
-			at := r.task(middle).State
-			r.shutdown()
-			r.with("")
-			r.start()
-			r.settle(time.Hour - time.Since(begin))
-			require.Equal(r, stage.Done, r.task(first).State.Stage, names(group))
-			require.Equal(r, stage.Done, r.task(middle).State.Stage, "%s, off after %v at %+v: %+v", names(group), after, at, r.task(middle).State)
-			item := r.card(appProject, "x")
-			r.toDone(appProject, item)
-			require.Equal(r, stage.Done, r.task(item).State.Stage)
-			out = r.trace(appProject, item, begin)
+			first, middle := r.Card(orchestratortest.App, "first"), r.Card(orchestratortest.App, "middle")
+			r.ToDone(orchestratortest.App, first)
+			r.Move(orchestratortest.App, middle, stage.StatusToAnalyse)
+			r.Settle(10 * time.Second)
+			r.Move(orchestratortest.App, middle, stage.StatusApproved)
+			r.Settle(after)
+			at := r.Task(middle).State
+			r.Shutdown()
+			with(r, "")
+			r.Start()
+			r.Settle(time.Hour - time.Since(begin))
+			require.Equal(r, stage.Done, r.Task(first).State.Stage, names(group))
+			require.Equal(r, stage.Done, r.Task(middle).State.Stage, "%s, off after %v at %+v: %+v", names(group), after, at, r.Task(middle).State)
+			item := r.Card(orchestratortest.App, "x")
+			r.ToDone(orchestratortest.App, item)
+			require.Equal(r, stage.Done, r.Task(item).State.Stage)
+			out = trace(r, orchestratortest.App, item, begin)
 		})
 		return out
 	}

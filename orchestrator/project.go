@@ -18,7 +18,8 @@ import (
 type Project struct {
 	TrackerProject string // id of the project on the board; of the first of several
 	SyncProject    string // id of the project that statuses and comments go to; empty = TrackerProject
-	Repo           string // owner/name on the git host
+	Host           string // where the repository is hosted: HostGitHub (the default) or HostGit
+	Repo           string // owner/name on the git host; of a plain one, its name here
 	CloneURL       string
 	WebURL         string  // base of links to the repository; may be empty
 	Prefix         string  // of work item ids, e.g. GPX
@@ -27,6 +28,7 @@ type Project struct {
 	SelfHosting    bool    // the repository of this service itself
 	CINone         bool    // the repository has no CI
 	Contexts       []string
+	CI             [][]string               // commands that the service runs as CI, where nobody else does (HostGit)
 	Agents         map[stage.Role]string    // preset or command for each role
 	Required       map[stage.Stage][]string // files that must exist to leave a stage
 	Gates          map[stage.Stage][]string // further checks to leave a stage, by name
@@ -37,6 +39,7 @@ type Project struct {
 	Writes         map[stage.Role][]string  // what roles may change besides; see stage.Paths
 	Protected      Protected                // files whose changes a person has to see
 	Verify         [][]string               // commands that the service runs itself before a task leaves testing
+	Probe          Probe                    // where its deployments say which commit they run
 	WIP            int                      // tasks in work at a time; 0 = DefaultWIP
 	Monitor        []string                 // addresses that are looked at after a deployment
 }
@@ -82,7 +85,10 @@ func (p Project) Sync() string {
 
 // policy is what gates read of the entry.
 func (p Project) policy() gates.Policy {
-	return gates.Policy{CINone: p.CINone, Required: p.Required, Contexts: p.Contexts, Reviewers: p.Reviewers, Protected: p.Protected.patterns(), Verify: p.verify()}
+	return gates.Policy{
+		CINone: p.noCI(), Plain: p.Plain(), Required: p.Required, Contexts: p.contexts(), Reviewers: p.Reviewers,
+		Protected: p.Protected.patterns(), Verify: lines(p.Verify), Probe: p.Probe.byStage(),
+	}
 }
 
 // Protected says which files of a repository a person has to see before a change of them
@@ -145,6 +151,9 @@ func (p Project) check() (field, wrong string) {
 	if wrong := checkPrefix(p.Prefix); wrong != "" {
 		return "prefix", wrong
 	}
+	if field, wrong := p.checkHost(); wrong != "" {
+		return field, wrong
+	}
 	prefixes := []string{p.Prefix}
 	for _, b := range p.MoreBoards {
 		wrong := checkPrefix(b.Prefix)
@@ -172,6 +181,9 @@ func (p Project) check() (field, wrong string) {
 	}
 	if slices.ContainsFunc(p.Verify, func(argv []string) bool { return len(argv) == 0 || argv[0] == "" }) {
 		return "verify", "has an empty command, want lists of an executable and its arguments such as [go, test, ./...]"
+	}
+	if wrong := p.Probe.check(); wrong != "" {
+		return "probe", wrong
 	}
 	for _, role := range slices.Sorted(maps.Keys(p.Writes)) {
 		if err := stage.CheckWrites(role, p.Writes[role]); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -21,8 +22,8 @@ const workflow = ".github/workflows/ci.yml"
 // meddler is a developer that changes the workflow, to another one in each run that
 // differs says so of.
 func meddler(differs func(run int64) string) memwork.Script {
-	return instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-		res := goodAgent(ctx, c, files)
+	return orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		res := orchestratortest.GoodAgent(ctx, c, files)
 		files[workflow] = differs(c.Run)
 		return res
 	})
@@ -31,10 +32,10 @@ func meddler(differs func(run int64) string) memwork.Script {
 func same(int64) string { return "on: never" }
 
 // toWord takes a card to where a person has to stand for its commit.
-func (r *rig) toWord(project, item string) orchestrator.Task {
+func toWord(r *orchestratortest.Rig, project, item string) orchestrator.Task {
 	r.Helper()
-	r.toDone(project, item)
-	task := r.task(item)
+	r.ToDone(project, item)
+	task := r.Task(item)
 	require.Equal(r, stage.Development, task.State.Stage)
 	require.Equal(r, stage.HoldApproval, task.State.Hold)
 	return task
@@ -42,28 +43,28 @@ func (r *rig) toWord(project, item string) orchestrator.Task {
 
 // A change of a protected path waits for a person's word, for that very commit.
 func TestProtectedPaths(t *testing.T) {
-	run(t, func(r *rig) {
-		r.place.SetScript(meddler(same))
-		item := r.card(appProject, "x")
-		task := r.toWord(appProject, item)
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(meddler(same))
+		item := r.Card(orchestratortest.App, "x")
+		task := toWord(r, orchestratortest.App, item)
 		require.Contains(r, task.State.HoldReason, "changes protected paths: "+workflow)
 		require.Contains(r, task.State.HoldReason, task.State.Head[:12])
-		require.Equal(r, stage.StatusInReview, r.status(appProject, item))
-		require.True(r, contains(r.comments(appProject, item), "Set the status Approved to let them pass"))
-		require.Contains(r, r.notices(), "approval needed: ")
-		x, err := r.engine.Explain(r.Context(), task.ID)
+		require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.App, item))
+		require.True(r, r.Commented(orchestratortest.App, item, "Set the status Approved to let them pass"))
+		require.Contains(r, r.Notices(), "approval needed: ")
+		x, err := r.Engine.Explain(r.Context(), task.ID)
 		require.NoError(r, err)
 		require.Contains(r, x.Summary, workflow)
 		require.Equal(r, "Set Approved on the card, or Rejected with a comment that says what is wrong", x.Blockers[0].Do)
-		r.settle(2 * time.Hour)
-		r.hostHook(githost.Hook{Kind: githost.HookCI, Repo: appRepo, Branch: task.Branch, SHA: task.State.Head})
-		r.settle(time.Minute)
-		require.Equal(r, task.State.Seq, r.task(item).State.Seq, "nobody else's word counts, and nobody is asked twice")
-		r.move(appProject, item, stage.StatusApproved)
-		r.settle(time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
-		require.Equal(r, task.State.Head, r.task(item).State.Vouched)
-		r.replays()
+		r.Settle(2 * time.Hour)
+		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, Branch: task.Branch, SHA: task.State.Head})
+		r.Settle(time.Minute)
+		require.Equal(r, task.State.Seq, r.Task(item).State.Seq, "nobody else's word counts, and nobody is asked twice")
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Equal(r, task.State.Head, r.Task(item).State.Vouched)
+		r.Replays()
 	})
 }
 
@@ -78,10 +79,10 @@ func TestProtectedPathsAgain(t *testing.T) {
 		"the protected file changes": {func(run int64) string { return "on: run " + string(rune('a'+run)) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run(t, func(r *rig) {
+			orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 				rejected := false
 				develop := meddler(c.differs)
-				r.place.SetScript(func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {
+				r.Place.SetScript(func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {
 					res := develop(ctx, cmd, files)
 					if cmd.Role == stage.Reviewer && !rejected {
 						rejected = true
@@ -89,22 +90,22 @@ func TestProtectedPathsAgain(t *testing.T) {
 					}
 					return res
 				})
-				item := r.card(appProject, "x")
-				first := r.toWord(appProject, item)
-				r.move(appProject, item, stage.StatusApproved)
-				r.settle(time.Minute)
+				item := r.Card(orchestratortest.App, "x")
+				first := toWord(r, orchestratortest.App, item)
+				r.Move(orchestratortest.App, item, stage.StatusApproved)
+				r.Settle(time.Minute)
 				require.True(r, rejected)
 				if !c.asked {
-					require.Equal(r, stage.Done, r.task(item).State.Stage)
+					require.Equal(r, stage.Done, r.Task(item).State.Stage)
 					return
 				}
-				second := r.task(item)
+				second := r.Task(item)
 				require.Equal(r, stage.HoldApproval, second.State.Hold)
 				require.NotEqual(r, first.State.Head, second.State.Head)
 				require.Equal(r, first.State.Head, second.State.Vouched)
-				r.move(appProject, item, stage.StatusApproved)
-				r.settle(time.Minute)
-				require.Equal(r, stage.Done, r.task(item).State.Stage)
+				r.Move(orchestratortest.App, item, stage.StatusApproved)
+				r.Settle(time.Minute)
+				require.Equal(r, stage.Done, r.Task(item).State.Stage)
 			})
 		})
 	}
@@ -114,71 +115,71 @@ func TestProtectedPathsAgain(t *testing.T) {
 // developer again.
 func TestProtectedPathsRejected(t *testing.T) {
 	for _, word := range []stage.Status{stage.StatusRejected, stage.StatusInProgress} {
-		run(t, func(r *rig) {
-			r.place.SetScript(meddler(same))
-			item := r.card(appProject, "x")
-			r.toWord(appProject, item)
-			r.place.SetScript(instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-				res := goodAgent(ctx, c, files)
+		orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+			r.Place.SetScript(meddler(same))
+			item := r.Card(orchestratortest.App, "x")
+			toWord(r, orchestratortest.App, item)
+			r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+				res := orchestratortest.GoodAgent(ctx, c, files)
 				files[workflow] = "on: push\n" // as main has it
 				return res
 			}))
-			r.move(appProject, item, word)
-			r.settle(time.Minute)
-			task := r.task(item)
+			r.Move(orchestratortest.App, item, word)
+			r.Settle(time.Minute)
+			task := r.Task(item)
 			require.Equal(r, stage.Done, task.State.Stage)
 			require.Empty(r, task.State.Vouched)
-			require.Equal(r, 2, count(r.roles(), stage.Developer))
+			require.Equal(r, 2, r.Ran(stage.Developer))
 		})
 	}
 }
 
 // Nobody is asked while CI has not said yet what it says.
 func TestProtectedPathsWaitForCI(t *testing.T) {
-	run(t, func(r *rig) {
-		r.setCI("")
-		r.place.SetScript(meddler(same))
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		r.settle(time.Hour)
-		task := r.task(item)
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.SetCI("")
+		r.Place.SetScript(meddler(same))
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(time.Hour)
+		task := r.Task(item)
 		require.Equal(r, stage.HoldNone, task.State.Hold)
-		require.Equal(r, 1, count(r.roles(), stage.Developer))
-		r.host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
-		r.settle(time.Minute)
-		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
+		require.Equal(r, 1, r.Ran(stage.Developer))
+		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
+		r.Settle(time.Minute)
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
 	})
 }
 
 // Red CI is the developer's before it is a person's; a repository without CI has the same
 // gate, and who is no approver lets nothing pass.
 func TestProtectedPathsAmongOthers(t *testing.T) {
-	run(t, func(r *rig) {
-		r.setCI(githost.CheckFailed)
-		r.place.SetScript(meddler(same))
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		r.settle(time.Hour)
-		require.Equal(r, stage.HoldBlocked, r.task(item).State.Hold)
-		require.Equal(r, 4, count(r.roles(), stage.Developer))
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.SetCI(githost.CheckFailed)
+		r.Place.SetScript(meddler(same))
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(time.Hour)
+		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		require.Equal(r, 4, r.Ran(stage.Developer))
 	})
-	runWith(t, func(r *rig) {
-		r.project[0].CINone = true
-		r.project[0].People.Approvers = []string{"kim"}
-	}, func(r *rig) {
-		r.place.SetScript(meddler(same))
-		item := r.card(appProject, "x")
-		task := r.toWord(appProject, item)
-		r.moveAs("mallory", appProject, item, stage.StatusApproved)
-		r.hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: appProject, ItemID: item, ActorID: "mallory", Status: true})
-		r.settle(time.Minute)
-		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
-		require.True(r, contains(r.comments(appProject, item), "mallory may not set Approved here"))
-		require.Empty(r, r.task(item).State.Vouched)
-		r.move(appProject, item, stage.StatusApproved)
-		r.settle(time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
-		require.Equal(r, task.State.Head, r.task(item).State.Vouched)
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Projects[0].CINone = true
+		r.Projects[0].People.Approvers = []string{"kim"}
+	}, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(meddler(same))
+		item := r.Card(orchestratortest.App, "x")
+		task := toWord(r, orchestratortest.App, item)
+		r.MoveAs("mallory", orchestratortest.App, item, stage.StatusApproved)
+		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "mallory", Status: true})
+		r.Settle(time.Minute)
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		require.True(r, r.Commented(orchestratortest.App, item, "mallory may not set Approved here"))
+		require.Empty(r, r.Task(item).State.Vouched)
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Equal(r, task.State.Head, r.Task(item).State.Vouched)
 	})
 }
 
@@ -195,33 +196,33 @@ func TestProtectedPathsOfTheRegistry(t *testing.T) {
 		{orchestrator.Protected{}, "CODEOWNERS", true},
 		{orchestrator.Protected{}, "sub/Jenkinsfile", true},
 	} {
-		runWith(t, func(r *rig) { r.project[0].Protected = c.protected }, func(r *rig) {
-			r.place.SetScript(instead(stage.Developer, func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {
-				res := goodAgent(ctx, cmd, files)
+		orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Projects[0].Protected = c.protected }, func(r *orchestratortest.Rig) {
+			r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {
+				res := orchestratortest.GoodAgent(ctx, cmd, files)
 				files[c.path] = "changed"
 				return res
 			}))
-			item := r.card(appProject, "x")
-			r.toDone(appProject, item)
-			require.Equal(r, c.held, r.task(item).State.Hold == stage.HoldApproval, c.path)
-			require.Equal(r, !c.held, r.task(item).State.Stage == stage.Done, c.path)
+			item := r.Card(orchestratortest.App, "x")
+			r.ToDone(orchestratortest.App, item)
+			require.Equal(r, c.held, r.Task(item).State.Hold == stage.HoldApproval, c.path)
+			require.Equal(r, !c.held, r.Task(item).State.Stage == stage.Done, c.path)
 		})
 	}
 }
 
 // The reconciler passes no protected path.
 func TestReconcilerPassesNoProtectedPath(t *testing.T) {
-	reconciled(t, func(r *rig, rec *reconcile.Reconciler) {
-		r.place.SetScript(meddler(same))
-		item := r.card(appProject, "x")
-		task := r.toWord(appProject, item)
+	reconciled(t, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+		r.Place.SetScript(meddler(same))
+		item := r.Card(orchestratortest.App, "x")
+		task := toWord(r, orchestratortest.App, item)
 		for range 5 {
-			r.settle(time.Hour)
-			require.NoError(r, rec.Pass(r.Context(), r.engine))
+			r.Settle(time.Hour)
+			require.NoError(r, rec.Pass(r.Context(), r.Engine))
 		}
-		require.Equal(r, task.State.Seq, r.task(item).State.Seq)
-		r.move(appProject, item, stage.StatusApproved)
-		r.settle(time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
+		require.Equal(r, task.State.Seq, r.Task(item).State.Seq)
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
 	})
 }

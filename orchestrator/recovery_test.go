@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -23,102 +24,102 @@ import (
 // An agent that fails is tried again after 30 s, 2 min and 10 min; then a person
 // is asked, and may start it anew.
 func TestAgentFailures(t *testing.T) {
-	run(t, func(r *rig) {
-		r.place.SetScript(instead(stage.Analyst, func(context.Context, work.Command, map[string]string) work.Result {
-			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "API Error: 529", Usage: usage()}
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(context.Context, work.Command, map[string]string) work.Result {
+			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "API Error: 529", Usage: orchestratortest.Usage()}
 		}))
-		item := r.card(appProject, "x")
-		r.move(appProject, item, stage.StatusToAnalyse)
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
 		for n, wait := range []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute} {
-			r.settle(wait)
-			require.Len(r, r.roles(), n+1)
+			r.Settle(wait)
+			require.Len(r, r.Roles(), n+1)
 		}
-		r.settle(time.Hour)
-		require.Len(r, r.roles(), 4, "no more than that")
-		task := r.task(item)
+		r.Settle(time.Hour)
+		require.Len(r, r.Roles(), 4, "no more than that")
+		task := r.Task(item)
 		require.Equal(r, stage.HoldBlocked, task.State.Hold)
-		require.Equal(r, stage.StatusBlocked, r.status(appProject, item))
-		require.Contains(r, r.notices(), "agent failure: the analyst: API Error: 529")
-		runs, err := r.store.AgentRuns(context.Background(), task.ID)
+		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, item))
+		require.Contains(r, r.Notices(), "agent failure: the analyst: API Error: 529")
+		runs, err := r.Store.AgentRuns(context.Background(), task.ID)
 		require.NoError(r, err)
 		require.Len(r, runs, 4, "a failed run costs too")
 
-		r.place.SetScript(goodAgent)
-		require.NoError(r, r.engine.Retry(context.Background(), task.ID, operator))
-		r.settle(10 * time.Second)
-		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
-		require.ErrorIs(r, r.engine.Retry(context.Background(), 999, operator), orchestrator.ErrNotFound)
+		r.Place.SetScript(orchestratortest.GoodAgent)
+		require.NoError(r, r.Engine.Retry(context.Background(), task.ID, orchestrator.OperatorBy(stage.ViaAPI)))
+		r.Settle(10 * time.Second)
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		require.ErrorIs(r, r.Engine.Retry(context.Background(), 999, orchestrator.OperatorBy(stage.ViaAPI)), orchestrator.ErrNotFound)
 	})
 }
 
 // A service that stops in the middle of an agent's work gives the job back, and
 // the next one goes on; the attempt does not count as a failure.
 func TestRestartInTheMiddleOfAnAgent(t *testing.T) {
-	run(t, func(r *rig) {
-		r.place.SetScript(instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			select {
 			case <-ctx.Done():
 				return work.Result{Kind: work.ResultCancelled}
 			case <-time.After(10 * time.Second):
-				return goodAgent(ctx, c, files)
+				return orchestratortest.GoodAgent(ctx, c, files)
 			}
 		}))
-		item := r.card(appProject, "x")
-		r.move(appProject, item, stage.StatusToAnalyse)
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
 		for range 3 {
-			r.settle(5 * time.Second)
-			r.shutdown()
-			r.start()
+			r.Settle(5 * time.Second)
+			r.Shutdown()
+			r.Start()
 		}
-		r.settle(20 * time.Second)
-		task := r.task(item)
+		r.Settle(20 * time.Second)
+		task := r.Task(item)
 		require.Equal(r, stage.HoldApproval, task.State.Hold)
 		require.Zero(r, task.State.Failures)
-		require.Equal(r, 4, count(r.roles(), stage.Analyst))
+		require.Equal(r, 4, r.Ran(stage.Analyst))
 	})
 }
 
 // A worker that dies without a word is noticed by its silence.
 func TestSilentWorker(t *testing.T) {
-	run(t, func(r *rig) {
-		item := r.card(appProject, "x")
-		r.shutdown()
-		r.move(appProject, item, stage.StatusToAnalyse)
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Shutdown()
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
 		for _, pool := range []string{orchestrator.TrackerJob(tracker.Hook{}).Pool} { // a process that took the job and was killed
-			claims, err := r.store.Take(context.Background(), pool, "dead", 10, 30*time.Second)
+			claims, err := r.Store.Take(context.Background(), pool, "dead", 10, 30*time.Second)
 			require.NoError(r, err)
 			require.Len(r, claims, 1)
 		}
-		r.start()
-		r.settle(20 * time.Second)
-		list, err := r.store.Tasks(context.Background(), orchestrator.TaskFilter{})
+		r.Start()
+		r.Settle(20 * time.Second)
+		list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{})
 		require.NoError(r, err)
 		require.Empty(r, list, "the claim is respected")
-		r.settle(time.Minute)
-		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
 	})
 }
 
 // What an agent that fails has not committed is not in the next attempt's way; the
 // task's story says where it is.
 func TestWhatAnAttemptLeavesIsInTheStory(t *testing.T) {
-	run(t, func(r *rig) {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 		attempts := 0
-		r.place.SetScript(instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if attempts++; attempts > 1 {
 				require.NotContains(r, files, "draft.txt")
-				return goodAgent(ctx, c, files)
+				return orchestratortest.GoodAgent(ctx, c, files)
 			}
 			files["draft.txt"] = "half a thought"
-			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "killed", Usage: usage()}
+			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "killed", Usage: orchestratortest.Usage()}
 		}))
-		item := r.card(appProject, "x")
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(time.Minute)
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(time.Minute)
 		require.Equal(r, 2, attempts)
-		task := r.task(item)
+		task := r.Task(item)
 		require.Equal(r, stage.HoldApproval, task.State.Hold)
-		entries, err := r.store.Journal(context.Background(), task.ID)
+		entries, err := r.Store.Journal(context.Background(), task.ID)
 		require.NoError(r, err)
 		var left []work.Left
 		for _, e := range entries {
@@ -128,12 +129,12 @@ func TestWhatAnAttemptLeavesIsInTheStory(t *testing.T) {
 		}
 		require.Len(r, left, 1)
 		require.Equal(r, "refs/signalbox/left/"+task.WorkItemID+"/1", left[0].Ref)
-		tree, err := r.place.Files(context.Background(), work.Space{}, left[0].SHA)
+		tree, err := r.Place.Files(context.Background(), work.Space{}, left[0].SHA)
 		require.NoError(r, err)
 		body, err := fs.ReadFile(tree, "draft.txt")
 		require.NoError(r, err)
 		require.Equal(r, "half a thought", string(body))
-		again, err := r.engine.Replay(context.Background(), task.ID)
+		again, err := r.Engine.Replay(context.Background(), task.ID)
 		require.NoError(r, err)
 		require.Empty(r, again.First())
 	})
@@ -141,30 +142,30 @@ func TestWhatAnAttemptLeavesIsInTheStory(t *testing.T) {
 
 // A task whose job is gone is not left without a next step.
 func TestTaskWithoutItsJobIsNoticed(t *testing.T) {
-	run(t, func(r *rig) {
-		item := r.card(appProject, "x")
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(10 * time.Second)
-		task := r.task(item)
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		task := r.Task(item)
 		task.State.Hold, task.State.Active, task.State.Run = stage.HoldNone, stage.Analyst, task.State.Run+1
-		require.NoError(r, r.store.Commit(context.Background(), orchestrator.Commit{Task: &task}))
-		r.settle(61 * time.Minute)
-		require.Equal(r, stage.HoldBlocked, r.task(item).State.Hold)
-		require.Contains(r, r.notices(), "the job was given up")
+		require.NoError(r, r.Store.Commit(context.Background(), orchestrator.Commit{Task: &task}))
+		r.Settle(61 * time.Minute)
+		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		require.Contains(r, r.Notices(), "the job was given up")
 	})
 }
 
 // An agent's job that is given up, because its worker goes silent again and again, says
 // so at once.
 func TestGivenUpAgentJobIsNoticed(t *testing.T) {
-	run(t, func(r *rig) {
-		r.place.SetScript(instead(stage.Analyst, hang))
-		item := r.card(appProject, "x")
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(10 * time.Second)
-		r.shutdown()
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		r.Shutdown()
 		for range 60 {
-			claims, err := r.store.Take(context.Background(), queue.PoolAgents, "dead", 1, time.Second)
+			claims, err := r.Store.Take(context.Background(), queue.PoolAgents, "dead", 1, time.Second)
 			require.NoError(r, err)
 			if len(claims) == 0 {
 				break
@@ -172,44 +173,44 @@ func TestGivenUpAgentJobIsNoticed(t *testing.T) {
 			if claims[0].Job.Attempt == claims[0].Job.MaxAttempts {
 				break
 			}
-			require.NoError(r, r.store.Finish(context.Background(), claims[0], queue.Outcome{Kind: queue.OutcomeRetry}))
+			require.NoError(r, r.Store.Finish(context.Background(), claims[0], queue.Outcome{Kind: queue.OutcomeRetry}))
 		}
-		r.start()
-		r.settle(2 * time.Minute)
-		require.Equal(r, stage.HoldBlocked, r.task(item).State.Hold)
-		require.Contains(r, r.notices(), "the job was given up")
+		r.Start()
+		r.Settle(2 * time.Minute)
+		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		require.Contains(r, r.Notices(), "the job was given up")
 	})
 }
 
 func TestWorkspaceFailureIsTriedAgain(t *testing.T) {
-	run(t, func(r *rig) {
-		item := r.card(appProject, "x")
-		r.place.FailWith(errors.New("the disk is full"))
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(10 * time.Second)
-		r.place.FailWith(nil)
-		r.settle(10 * time.Minute)
-		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
-		require.NotEmpty(r, r.place.Remote(appRepo, r.task(item).Branch))
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Place.FailWith(errors.New("the disk is full"))
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		r.Place.FailWith(nil)
+		r.Settle(10 * time.Minute)
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		require.NotEmpty(r, r.Place.Remote(orchestratortest.AppRepo, r.Task(item).Branch))
 	})
 }
 
 // A status write never overrides a person's newer word.
 func TestAPersonsNewerStatusStays(t *testing.T) {
-	run(t, func(r *rig) {
-		item := r.card(appProject, "x")
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(10 * time.Second)
-		require.Equal(r, stage.StatusInReview, r.status(appProject, item))
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.App, item))
 		down := &flaky{}
-		r.board.FailWith(down) // our write of the next status is held up …
-		r.shutdown()
-		r.start()
-		r.board.FailWith(nil)
-		r.move(appProject, item, stage.StatusRejected)
-		r.place0(appProject, item, stage.StatusStop) // … while the person changes their mind
-		r.settle(30 * time.Second)
-		require.Equal(r, stage.StatusStop, r.status(appProject, item))
+		r.Board.FailWith(down) // our write of the next status is held up …
+		r.Shutdown()
+		r.Start()
+		r.Board.FailWith(nil)
+		r.Move(orchestratortest.App, item, stage.StatusRejected)
+		r.MoveUnseen(orchestratortest.App, item, stage.StatusStop) // … while the person changes their mind
+		r.Settle(30 * time.Second)
+		require.Equal(r, stage.StatusStop, r.Status(orchestratortest.App, item))
 	})
 }
 
@@ -219,43 +220,43 @@ func (*flaky) Error() string   { return "503" }
 func (*flaky) Retryable() bool { return true }
 
 func TestUnreachableChatHoldsNothingUp(t *testing.T) {
-	run(t, func(r *rig) {
-		r.chat.FailWith(messenger.ErrUnreachable)
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
-		require.Empty(r, r.open())
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.Chat.FailWith(messenger.ErrUnreachable)
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Empty(r, r.Open())
 	})
-	run(t, func(r *rig) {
-		r.chat.FailWith(&flaky{})
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
-		r.chat.FailWith(nil)
-		r.settle(time.Hour)
-		require.Contains(r, r.notices(), "second copy", "a message that may have been sent before says so")
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.Chat.FailWith(&flaky{})
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Chat.FailWith(nil)
+		r.Settle(time.Hour)
+		require.Contains(r, r.Notices(), "second copy", "a message that may have been sent before says so")
 	})
 }
 
 // Explain names everything that a task waits for.
 func TestExplain(t *testing.T) {
-	runWith(t, func(r *rig) { r.opt.MaxConcurrency = 1 }, func(r *rig) {
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Options.MaxConcurrency = 1 }, func(r *orchestratortest.Rig) {
 		explain := func(item string) orchestrator.Explanation {
-			x, err := r.engine.Explain(context.Background(), r.task(item).ID)
+			x, err := r.Engine.Explain(context.Background(), r.Task(item).ID)
 			require.NoError(r, err)
 			return x
 		}
-		r.setCI("")
-		first, second := r.card(appProject, "one"), r.card(appProject, "two")
-		r.move(appProject, first, stage.StatusToAnalyse)
-		r.settle(400 * time.Millisecond)
+		r.SetCI("")
+		first, second := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
+		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		r.Settle(400 * time.Millisecond)
 		require.Contains(r, explain(first).Summary, "The analyst is at work")
-		r.move(appProject, second, stage.StatusToAnalyse)
-		r.settle(400 * time.Millisecond)
+		r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
+		r.Settle(400 * time.Millisecond)
 		x := explain(second)
 		require.Equal(r, "slot", x.Blockers[0].Kind)
 		require.Contains(r, x.Summary, "all 1 agent slots are taken")
-		r.settle(20 * time.Second)
+		r.Settle(20 * time.Second)
 
 		x = explain(first)
 		require.Equal(r, []string{"human", "Set Approved on the card, or Rejected with a comment that says what is wrong"}, []string{x.Blockers[0].Kind, x.Blockers[0].Do})
@@ -264,49 +265,49 @@ func TestExplain(t *testing.T) {
 			moves = append(moves, m.On)
 		}
 		require.Subset(r, moves, []stage.Trigger{stage.OnApproved, stage.OnRejected})
-		r.move(appProject, first, stage.StatusApproved)
-		r.settle(time.Minute)
+		r.Move(orchestratortest.App, first, stage.StatusApproved)
+		r.Settle(time.Minute)
 		require.Equal(r, "ci", explain(first).Blockers[0].Kind)
 		require.NotEmpty(r, explain(first).LastNote)
 
-		require.NoError(r, r.store.Hold(context.Background(), queue.Hold{Subject: "repo/" + appRepo, Name: "freeze", Reason: "degraded"}))
-		r.move(appProject, second, stage.StatusApproved)
-		r.settle(time.Minute)
+		require.NoError(r, r.Store.Hold(context.Background(), queue.Hold{Subject: "repo/" + orchestratortest.AppRepo, Name: "freeze", Reason: "degraded"}))
+		r.Move(orchestratortest.App, second, stage.StatusApproved)
+		r.Settle(time.Minute)
 		x = explain(second)
 		require.Equal(r, "freeze", x.Blockers[0].Kind)
 		require.Contains(r, x.Summary, "degraded (freeze)")
-		v, err := r.engine.QueueView(context.Background())
+		v, err := r.Engine.QueueView(context.Background())
 		require.NoError(r, err)
 		for _, j := range v.Jobs {
 			if j.TaskID == x.TaskID {
 				require.Equal(r, x.Blockers[0].Why, j.Waits[0].Text, "the queue says the same")
 			}
 		}
-		require.NoError(r, r.store.Free(context.Background(), queue.Hold{Subject: "repo/" + appRepo, Name: "freeze"}))
-		head := r.task(first).State.Head
-		r.host.SetChecks(head, githost.Check{Name: "b", State: githost.CheckPassed})
-		r.setCI(githost.CheckPassed)
-		r.settle(10 * time.Minute)
+		require.NoError(r, r.Store.Free(context.Background(), queue.Hold{Subject: "repo/" + orchestratortest.AppRepo, Name: "freeze"}))
+		head := r.Task(first).State.Head
+		r.Host.SetChecks(head, githost.Check{Name: "b", State: githost.CheckPassed})
+		r.SetCI(githost.CheckPassed)
+		r.Settle(10 * time.Minute)
 		require.Equal(r, "The task is done.", explain(first).Summary)
 		require.Empty(r, explain(first).Blockers)
-		_, err = r.engine.Explain(context.Background(), 404)
+		_, err = r.Engine.Explain(context.Background(), 404)
 		require.ErrorIs(r, err, orchestrator.ErrNotFound)
 	})
 }
 
 // Jobs that make no sense are given up visibly and harm nobody.
 func TestNonsenseJobs(t *testing.T) {
-	run(t, func(r *rig) {
-		_, err := r.store.Put(context.Background(),
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		_, err := r.Store.Put(context.Background(),
 			queue.Job{Pool: queue.PoolEvents, Kind: "unheard of"}, queue.Job{Pool: queue.PoolEvents, Kind: orchestrator.KindTracker, Payload: []byte("{")},
 			queue.Job{Pool: queue.PoolAgents, Kind: orchestrator.KindAgent, Payload: []byte("7")}, queue.Job{Pool: queue.PoolEffects, Kind: "effect/x", Payload: []byte(`{"kind":"dance"}`)},
 			queue.Job{Pool: queue.PoolEffects, Kind: "effect/x", Payload: []byte(`{`)},
 			orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: "unknown", ItemID: "i"}),
-			orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: appProject, ItemID: "deleted"}))
+			orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: "deleted"}))
 		require.NoError(r, err)
-		r.settle(time.Minute)
-		require.Empty(r, r.open())
-		list, err := r.store.Jobs(context.Background(), queue.Filter{})
+		r.Settle(time.Minute)
+		require.Empty(r, r.Open())
+		list, err := r.Store.Jobs(context.Background(), queue.Filter{})
 		require.NoError(r, err)
 		var states []string
 		for _, j := range list {

@@ -22,9 +22,12 @@ func (e *Engine) ask(ctx context.Context, p Project, s gates.Subject, names ...s
 }
 
 // Check looks whether the engine could work by a registry: whether there are the checks
-// that projects name. An error is a FieldError.
+// that projects name, and a host for repositories that have none. An error is a FieldError.
 func (e *Engine) Check(projects *Projects) error {
 	for i, p := range projects.All() {
+		if field, wrong := e.hosts(p); wrong != "" {
+			return &FieldError{Entry: i, Repo: p.Repo, Field: field, Text: wrong}
+		}
 		have, err := e.gatesOf(p)
 		if err != nil {
 			return &FieldError{Entry: i, Repo: p.Repo, Field: "commands", Text: err.Error()}

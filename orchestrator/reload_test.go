@@ -2,6 +2,7 @@ package orchestrator_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,13 +12,14 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 )
 
 // registry makes a registry of entries.
-func (r *rig) registry(list ...orchestrator.Project) *orchestrator.Projects {
+func registry(r *orchestratortest.Rig, list ...orchestrator.Project) *orchestrator.Projects {
 	r.Helper()
 	p, err := orchestrator.NewProjects(list...)
 	require.NoError(r, err)
@@ -25,31 +27,41 @@ func (r *rig) registry(list ...orchestrator.Project) *orchestrator.Projects {
 }
 
 // reload has the rig's engine work by other entries.
-func (r *rig) reload(list ...orchestrator.Project) {
+func reload(r *orchestratortest.Rig, list ...orchestrator.Project) {
 	r.Helper()
-	next := r.registry(list...)
-	require.NoError(r, r.engine.Check(next))
-	r.engine.Replace(next)
-	r.settle(3 * time.Second) // loops look every minute by themselves
+	next := registry(r, list...)
+	require.NoError(r, r.Engine.Check(next))
+	r.Engine.Replace(next)
+	r.Settle(3 * time.Second) // loops look every minute by themselves
 }
 
 // reloading is a rig whose features look into the registry of its engine.
-func reloading(t *testing.T, agent memwork.Script, f func(*rig)) {
+func reloading(t *testing.T, agent memwork.Script, f func(*orchestratortest.Rig)) {
 	t.Helper()
-	runWith(t, func(r *rig) {
-		r.place = memwork.New(agent)
-		r.place.OnPush = r.pushed
-		r.opt.MaxConcurrency = 8
-		r.project[0].WIP = 1
-		r.projects = r.registry(r.project...)
-		r.features = func() []orchestrator.Feature {
-			serial, err := serialgate.New(serialgate.Options{Store: r.store, Holds: r.store, Lister: r.store, Projects: r.projects})
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Place = memwork.New(agent)
+		r.Place.OnPush = r.Pushed
+		r.Options.MaxConcurrency = 8
+		r.Projects[0].WIP = 1
+		r.Registry = registry(r, r.Projects...)
+		r.Features = func() []orchestrator.Feature {
+			serial, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Lister: r.Store, Projects: r.Registry})
 			require.NoError(r, err)
-			limit, err := wip.New(wip.Options{Store: r.store, Holds: r.store, Finder: r.store, Projects: r.projects, Except: serial.Covers, Before: serial.Repair})
+			limit, err := wip.New(wip.Options{Store: r.Store, Holds: r.Store, Finder: r.Store, Projects: r.Registry, Except: serial.Covers, Before: serial.Repair})
 			require.NoError(r, err)
 			return []orchestrator.Feature{serial.Feature(), limit.Feature()}
 		}
 	}, f)
+}
+
+// begin puts cards on the board and sets them To Analyse, one after the other.
+func begin(r *orchestratortest.Rig, n int) (items []string) {
+	for i := range n {
+		items = append(items, r.Card(orchestratortest.App, fmt.Sprint("card ", i)))
+		r.Move(orchestratortest.App, items[i], stage.StatusToAnalyse)
+		r.Settle(200 * time.Millisecond)
+	}
+	return items
 }
 
 // slow agents work longer than a test looks at them.
@@ -58,50 +70,50 @@ func slow(ctx context.Context, c work.Command, files map[string]string) work.Res
 	case <-ctx.Done():
 	case <-time.After(50 * time.Minute):
 	}
-	return goodAgent(ctx, c, files)
+	return orchestratortest.GoodAgent(ctx, c, files)
 }
 
 func TestARepositoryThatIsAddedWhileTheEngineWorks(t *testing.T) {
-	reloading(t, goodAgent, func(r *rig) {
+	reloading(t, orchestratortest.GoodAgent, func(r *orchestratortest.Rig) {
 		never := gates.Func("NEW/never", func(context.Context, gates.Subject) gates.Verdict { return gates.Redf("never on a Sunday") })
 		added := orchestrator.Project{
 			TrackerProject: "p-new", Repo: "acme/new", CloneURL: "u", Prefix: "NEW",
 			Commands: []gates.Gate{never}, Gates: map[stage.Stage][]string{stage.Analysis: {"NEW/never"}},
 		}
-		r.board.AddProject("p-new")
-		r.host.Push("acme/new", "main", "base")
-		item := r.card("p-new", "the first")
-		r.move("p-new", item, stage.StatusToAnalyse)
-		r.settle(5 * time.Second)
-		require.Empty(r, r.roles(), "it is not registered yet")
+		r.Board.AddProject("p-new")
+		r.Host.Push("acme/new", "main", "base")
+		item := r.Card("p-new", "the first")
+		r.Move("p-new", item, stage.StatusToAnalyse)
+		r.Settle(5 * time.Second)
+		require.Empty(r, r.Roles(), "it is not registered yet")
 
-		r.reload(append(r.project, added)...)
-		r.move("p-new", item, stage.StatusToAnalyse)
-		r.settle(5 * time.Second)
-		require.Equal(r, "NEW-1", r.task(item).WorkItemID)
-		r.move("p-new", item, stage.StatusApproved)
-		r.settle(5 * time.Second)
-		require.Equal(r, stage.Analysis, r.task(item).State.Stage)
-		require.True(r, contains(r.comments("p-new", item), "never on a Sunday"), "%v", r.comments("p-new", item))
+		reload(r, append(r.Projects, added)...)
+		r.Move("p-new", item, stage.StatusToAnalyse)
+		r.Settle(5 * time.Second)
+		require.Equal(r, "NEW-1", r.Task(item).WorkItemID)
+		r.Move("p-new", item, stage.StatusApproved)
+		r.Settle(5 * time.Second)
+		require.Equal(r, stage.Analysis, r.Task(item).State.Stage)
+		require.True(r, r.Commented("p-new", item, "never on a Sunday"), "%v", r.Comments("p-new", item))
 
 		added.Commands, added.Gates = nil, nil
-		r.reload(append(r.project, added)...)
-		r.move("p-new", item, stage.StatusApproved)
-		r.settle(time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
+		reload(r, append(r.Projects, added)...)
+		r.Move("p-new", item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
 	})
 }
 
 // A registry that names checks which there are not is refused, whole.
 func TestCheckOfARegistry(t *testing.T) {
-	reloading(t, goodAgent, func(r *rig) {
-		bad := r.project[1]
+	reloading(t, orchestratortest.GoodAgent, func(r *orchestratortest.Rig) {
+		bad := r.Projects[1]
 		bad.Gates = map[stage.Stage][]string{stage.Review: {"check_nothing"}}
 		var wrong *orchestrator.FieldError
-		require.ErrorAs(r, r.engine.Check(r.registry(r.project[0], bad)), &wrong)
-		require.Equal(r, orchestrator.FieldError{Entry: 1, Repo: selfRepo, Field: "gates", Text: `"check_nothing" at review is no check of this program, and none of the project's commands`}, *wrong)
+		require.ErrorAs(r, r.Engine.Check(registry(r, r.Projects[0], bad)), &wrong)
+		require.Equal(r, orchestrator.FieldError{Entry: 1, Repo: orchestratortest.SelfRepo, Field: "gates", Text: `"check_nothing" at review is no check of this program, and none of the project's commands`}, *wrong)
 		bad.Gates, bad.Commands = nil, []gates.Gate{gates.Func("qg0", nil)}
-		require.ErrorAs(r, r.engine.Check(r.registry(r.project[0], bad)), &wrong)
+		require.ErrorAs(r, r.Engine.Check(registry(r, r.Projects[0], bad)), &wrong)
 		require.Equal(r, "commands", wrong.Field)
 		require.Contains(r, wrong.Text, `two gates are called "qg0"`)
 	})
@@ -110,43 +122,43 @@ func TestCheckOfARegistry(t *testing.T) {
 // Places and the cover of the serial gate are those of the new registry at once, for the
 // tasks that are there as well.
 func TestPlacesAndCoverOfAnotherRegistry(t *testing.T) {
-	reloading(t, slow, func(r *rig) {
-		app, self := r.project[0], r.project[1]
-		items := r.begin(4)
-		r.settle(3 * time.Second)
-		require.Len(r, r.roles(), 1)
-		require.Equal(r, wip.Name, r.explained(items[3]).Blockers[0].Kind)
+	reloading(t, slow, func(r *orchestratortest.Rig) {
+		app, self := r.Projects[0], r.Projects[1]
+		items := begin(r, 4)
+		r.Settle(3 * time.Second)
+		require.Len(r, r.Roles(), 1)
+		require.Equal(r, wip.Name, r.Explain(items[3]).Blockers[0].Kind)
 		app.WIP = 2
-		r.reload(app, self)
-		require.Len(r, r.roles(), 2)
+		reload(r, app, self)
+		require.Len(r, r.Roles(), 2)
 
 		app.SelfHosting = true // one task begins at a time, and none is done
-		r.reload(app, self)
-		require.Len(r, r.roles(), 2)
-		require.Equal(r, serialgate.Name, r.explained(items[3]).Blockers[0].Kind)
+		reload(r, app, self)
+		require.Len(r, r.Roles(), 2)
+		require.Equal(r, serialgate.Name, r.Explain(items[3]).Blockers[0].Kind)
 
 		app.SelfHosting, app.WIP = false, 4
-		r.reload(app, self)
-		require.Len(r, r.roles(), 4)
+		reload(r, app, self)
+		require.Len(r, r.Roles(), 4)
 	})
 }
 
 // A repository that leaves the registry and comes back.
 func TestTasksGoOnWhenTheirRepositoryIsBack(t *testing.T) {
-	reloading(t, goodAgent, func(r *rig) {
-		item := r.begin(1)[0]
-		r.settle(5 * time.Second)
-		r.reload(r.project[1])
-		list, err := r.engine.Stranded(context.Background())
+	reloading(t, orchestratortest.GoodAgent, func(r *orchestratortest.Rig) {
+		item := begin(r, 1)[0]
+		r.Settle(5 * time.Second)
+		reload(r, r.Projects[1])
+		list, err := r.Engine.Stranded(context.Background())
 		require.NoError(r, err)
 		require.Len(r, list, 1)
-		r.move(appProject, item, stage.StatusApproved)
-		r.settle(time.Minute)
-		require.Equal(r, stage.Analysis, r.task(item).State.Stage)
-		r.reload(r.project...)
-		r.move(appProject, item, stage.StatusApproved)
-		r.settle(time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Analysis, r.Task(item).State.Stage)
+		reload(r, r.Projects...)
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
 	})
 }
 

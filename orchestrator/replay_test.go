@@ -11,6 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -28,24 +29,24 @@ func (f forger) Journal(ctx context.Context, taskID int64) ([]orchestrator.Journ
 
 // finish makes a task that is done, with events on its way that changed nothing, and the
 // journal of it.
-func finish(t *testing.T, f func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry)) {
+func finish(t *testing.T, f func(r *orchestratortest.Rig, task orchestrator.Task, journal []orchestrator.JournalEntry)) {
 	t.Helper()
-	run(t, func(r *rig) {
-		item := r.card(appProject, "x")
-		r.setCI("")
-		r.toDone(appProject, item)
-		task := r.task(item)
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.SetCI("")
+		r.ToDone(orchestratortest.App, item)
+		task := r.Task(item)
 		for range 3 {
-			r.hostHook(githost.Hook{Kind: githost.HookCI, Repo: appRepo, SHA: task.State.Head, Branch: task.Branch})
-			r.settle(time.Second)
+			r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: task.State.Head, Branch: task.Branch})
+			r.Settle(time.Second)
 		}
-		r.host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
-		r.setCI(githost.CheckPassed)
-		r.settle(10 * time.Minute)
-		require.NoError(r, r.engine.Retry(context.Background(), task.ID, operator)) // an entry that is no decision
-		r.settle(time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
-		journal, err := r.store.Journal(context.Background(), task.ID)
+		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
+		r.SetCI(githost.CheckPassed)
+		r.Settle(10 * time.Minute)
+		require.NoError(r, r.Engine.Retry(context.Background(), task.ID, orchestrator.OperatorBy(stage.ViaAPI))) // an entry that is no decision
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		journal, err := r.Store.Journal(context.Background(), task.ID)
 		require.NoError(r, err)
 		f(r, task, journal)
 	})
@@ -72,18 +73,18 @@ func rerecord(t *testing.T, e *orchestrator.JournalEntry, change func(*orchestra
 // the same version. What follows is decided on what was recorded, so that the
 // difference stays the only one.
 func TestReplayNamesADifference(t *testing.T) {
-	finish(t, func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
+	finish(t, func(r *orchestratortest.Rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
 		nothing := slices.IndexFunc(journal, func(e orchestrator.JournalEntry) bool {
 			return e.Kind == orchestrator.KindDecision && !recordedIn(r.T, e).Decision.Moved
 		})
 		require.Positive(r, nothing, "an event that changed nothing")
 		planted := journal[nothing]
 		require.Equal(r, planted.Seq, journal[nothing-1].Seq, "entries share a version")
-		r.engine.Story = forger{r.store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
+		r.Engine.Story = forger{r.Store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
 			rerecord(r.T, &entries[nothing], func(rec *orchestrator.Recorded) { rec.Decision.Notes = []string{"Forged."} })
 			return entries
 		}}
-		again, err := r.engine.Replay(context.Background(), task.ID)
+		again, err := r.Engine.Replay(context.Background(), task.ID)
 		require.NoError(r, err)
 		require.Len(r, again.Differ, 1)
 		require.Contains(r, again.First(), "ci at 2000-01-01T00:")
@@ -101,16 +102,16 @@ func TestReplayNamesADifference(t *testing.T) {
 // A state that was altered differs where it was recorded and where it was gone on
 // from, and nowhere else.
 func TestReplayGoesOnFromWhatWasRecorded(t *testing.T) {
-	finish(t, func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
+	finish(t, func(r *orchestratortest.Rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
 		first := slices.IndexFunc(journal, func(e orchestrator.JournalEntry) bool {
 			return e.Kind == orchestrator.KindDecision && recordedIn(r.T, e).Decision.State.Stage == stage.Review
 		})
 		require.Positive(r, first)
-		r.engine.Story = forger{r.store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
+		r.Engine.Story = forger{r.Store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
 			rerecord(r.T, &entries[first], func(rec *orchestrator.Recorded) { rec.Decision.State.Retries = 2 })
 			return entries
 		}}
-		again, err := r.engine.Replay(context.Background(), task.ID)
+		again, err := r.Engine.Replay(context.Background(), task.ID)
 		require.NoError(r, err)
 		var ids []int64
 		for _, d := range again.Differ {
@@ -124,7 +125,7 @@ func TestReplayGoesOnFromWhatWasRecorded(t *testing.T) {
 // Entries of other kinds are no decisions; one that says that it is, and cannot be
 // read, is named, and nothing behind it is trusted.
 func TestReplayOfDamagedEntries(t *testing.T) {
-	finish(t, func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
+	finish(t, func(r *orchestratortest.Rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
 		decisions := 0
 		for _, e := range journal {
 			if e.Kind == orchestrator.KindDecision {
@@ -132,12 +133,12 @@ func TestReplayOfDamagedEntries(t *testing.T) {
 			}
 		}
 		require.Less(r, decisions, len(journal))
-		require.Equal(r, decisions, r.replays())
-		r.engine.Story = forger{r.store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
+		require.Equal(r, decisions, r.Replays())
+		r.Engine.Story = forger{r.Store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
 			entries[4].Payload = []byte("{")
 			return entries
 		}}
-		again, err := r.engine.Replay(context.Background(), task.ID)
+		again, err := r.Engine.Replay(context.Background(), task.ID)
 		require.NoError(r, err)
 		require.Equal(r, 4, again.Decisions)
 		require.Empty(r, again.Differ)
@@ -147,13 +148,13 @@ func TestReplayOfDamagedEntries(t *testing.T) {
 
 // A decision that is in the wrong order in the journal does not replay.
 func TestReplayFindsAWrongOrder(t *testing.T) {
-	finish(t, func(r *rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
+	finish(t, func(r *orchestratortest.Rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
 		require.Equal(r, journal[2].Seq+1, journal[3].Seq)
-		r.engine.Story = forger{r.store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
+		r.Engine.Story = forger{r.Store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
 			entries[2], entries[3] = entries[3], entries[2]
 			return entries
 		}}
-		again, err := r.engine.Replay(context.Background(), task.ID)
+		again, err := r.Engine.Replay(context.Background(), task.ID)
 		require.NoError(r, err)
 		require.Contains(r, again.First(), "state.seq: ")
 	})
@@ -161,19 +162,19 @@ func TestReplayFindsAWrongOrder(t *testing.T) {
 
 // An event that changes nothing is in the journal, and leaves the task's row as it is.
 func TestNothingLeavesTheRow(t *testing.T) {
-	run(t, func(r *rig) {
-		item := r.card(appProject, "x")
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(10 * time.Second)
-		task := r.task(item)
-		before, err := r.store.Journal(context.Background(), task.ID)
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		task := r.Task(item)
+		before, err := r.Store.Journal(context.Background(), task.ID)
 		require.NoError(r, err)
-		r.hostHook(githost.Hook{Kind: githost.HookReview, Repo: appRepo, Branch: task.Branch})
-		r.settle(time.Second)
-		after, err := r.store.Journal(context.Background(), task.ID)
+		r.HostHook(githost.Hook{Kind: githost.HookReview, Repo: orchestratortest.AppRepo, Branch: task.Branch})
+		r.Settle(time.Second)
+		after, err := r.Store.Journal(context.Background(), task.ID)
 		require.NoError(r, err)
 		require.Len(r, after, len(before)+1)
 		require.False(r, recordedIn(r.T, after[len(before)]).Decision.Moved)
-		require.Equal(r, task, r.task(item))
+		require.Equal(r, task, r.Task(item))
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -27,41 +28,41 @@ func (mute) Comments(context.Context, string, string) ([]tracker.Comment, error)
 // The reason of a rejection is the newest comment of a person; a fixed note when
 // comments cannot be read.
 func TestRejectionTakesTheNewestComment(t *testing.T) {
-	reason := func(r *rig) string {
-		item := r.card(appProject, "x")
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(10 * time.Second)
-		r.board.Say(item, "kim", "The first word.")
-		r.settle(time.Minute)
-		r.board.Say(item, "lee", "The last word.")
-		r.settle(time.Minute)
-		_, err := r.board.AddComment(context.Background(), tracker.NewComment{ProjectID: appProject, ItemID: item, Author: stage.Stream, Key: "k", Body: "Our own word."})
+	reason := func(r *orchestratortest.Rig) string {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		r.Board.Say(item, "kim", "The first word.")
+		r.Settle(time.Minute)
+		r.Board.Say(item, "lee", "The last word.")
+		r.Settle(time.Minute)
+		_, err := r.Board.AddComment(context.Background(), tracker.NewComment{ProjectID: orchestratortest.App, ItemID: item, Author: stage.Stream, Key: "k", Body: "Our own word."})
 		require.NoError(r, err)
-		r.move(appProject, item, stage.StatusRejected)
-		r.settle(10 * time.Second)
-		require.Equal(r, 2, count(r.roles(), stage.Analyst))
-		return r.place.Runs()[1].Env["SIGNALBOX_FEEDBACK"]
+		r.Move(orchestratortest.App, item, stage.StatusRejected)
+		r.Settle(10 * time.Second)
+		require.Equal(r, 2, r.Ran(stage.Analyst))
+		return r.Place.Runs()[1].Env["SIGNALBOX_FEEDBACK"]
 	}
-	run(t, func(r *rig) { require.Equal(r, "The last word.", reason(r)) })
-	runWith(t, func(r *rig) { r.tracker = mute{r.board} }, func(r *rig) { require.Equal(r, orchestrator.NoReason, reason(r)) })
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) { require.Equal(r, "The last word.", reason(r)) })
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Tracker = mute{r.Board} }, func(r *orchestratortest.Rig) { require.Equal(r, orchestrator.NoReason, reason(r)) })
 }
 
 // A person's review on the git host counts as the reviewer's: approval goes on, a
 // request for changes goes back with it.
 func TestReviewByAPerson(t *testing.T) {
 	for state, want := range map[githost.ReviewState]stage.Stage{githost.ReviewApproved: stage.Testing, githost.ReviewChangesRequested: stage.Development} {
-		run(t, func(r *rig) {
-			r.place.SetScript(instead(stage.Reviewer, hang))
-			item := r.card(appProject, "x")
-			r.toDone(appProject, item)
-			task := r.task(item)
+		orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+			r.Place.SetScript(orchestratortest.Instead(stage.Reviewer, orchestratortest.Hang))
+			item := r.Card(orchestratortest.App, "x")
+			r.ToDone(orchestratortest.App, item)
+			task := r.Task(item)
 			require.Equal(r, stage.Review, task.State.Stage)
-			r.host.AddReview(appRepo, task.Branch, githost.Review{Author: "kim", Permission: githost.PermissionWrite, State: state, SHA: task.State.Head, Body: "name it otherwise", At: time.Now()})
-			r.hostHook(githost.Hook{Kind: githost.HookReview, Repo: appRepo, Branch: task.Branch, SHA: task.State.Head})
-			r.settle(500 * time.Millisecond)
-			require.Equal(r, want, r.task(item).State.Stage)
+			r.Host.AddReview(orchestratortest.AppRepo, task.Branch, githost.Review{Author: "kim", Permission: githost.PermissionWrite, State: state, SHA: task.State.Head, Body: "name it otherwise", At: time.Now()})
+			r.HostHook(githost.Hook{Kind: githost.HookReview, Repo: orchestratortest.AppRepo, Branch: task.Branch, SHA: task.State.Head})
+			r.Settle(500 * time.Millisecond)
+			require.Equal(r, want, r.Task(item).State.Stage)
 			if want == stage.Development {
-				require.Contains(r, r.task(item).State.Feedback, "name it otherwise")
+				require.Contains(r, r.Task(item).State.Feedback, "name it otherwise")
 			}
 		})
 	}
@@ -70,73 +71,59 @@ func TestReviewByAPerson(t *testing.T) {
 // A stranger's review ends no stage, whatever it says: the reviewer works on.
 func TestReviewByAStranger(t *testing.T) {
 	for _, state := range []githost.ReviewState{githost.ReviewApproved, githost.ReviewChangesRequested, githost.ReviewCommented} {
-		run(t, func(r *rig) {
-			r.place.SetScript(instead(stage.Reviewer, hang))
-			item := r.card(appProject, "x")
-			r.toDone(appProject, item)
-			task := r.task(item)
+		orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+			r.Place.SetScript(orchestratortest.Instead(stage.Reviewer, orchestratortest.Hang))
+			item := r.Card(orchestratortest.App, "x")
+			r.ToDone(orchestratortest.App, item)
+			task := r.Task(item)
 			require.Equal(r, stage.Review, task.State.Stage)
-			r.host.AddReview(appRepo, task.Branch, githost.Review{Author: "stranger", Permission: githost.PermissionRead, State: state, SHA: task.State.Head, At: time.Now()})
-			r.hostHook(githost.Hook{Kind: githost.HookReview, Repo: appRepo, Branch: task.Branch, SHA: task.State.Head, State: string(state), Sender: "stranger"})
-			r.settle(500 * time.Millisecond)
-			require.Equal(r, task.State, r.task(item).State)
+			r.Host.AddReview(orchestratortest.AppRepo, task.Branch, githost.Review{Author: "stranger", Permission: githost.PermissionRead, State: state, SHA: task.State.Head, At: time.Now()})
+			r.HostHook(githost.Hook{Kind: githost.HookReview, Repo: orchestratortest.AppRepo, Branch: task.Branch, SHA: task.State.Head, State: string(state), Sender: "stranger"})
+			r.Settle(500 * time.Millisecond)
+			require.Equal(r, task.State, r.Task(item).State)
 		})
 	}
-}
-
-// A task that waits for another takes no agent's slot.
-func TestWaitingTakesNoSlot(t *testing.T) {
-	dependent(t, func(r *rig, _ *relations) {
-		r.shutdown()
-		r.opt.MaxConcurrency = 1
-		r.start()
-		first, second, third := r.card(appProject, "one"), r.card(appProject, "two"), r.card(appProject, "three")
-		r.board.Block(second, first)
-		for _, item := range []string{first, second, third} {
-			r.move(appProject, item, stage.StatusToAnalyse)
-			r.settle(100 * time.Millisecond)
-		}
-		r.settle(20 * time.Second)
-		require.Equal(r, stage.HoldApproval, r.task(third).State.Hold, "the one behind it has worked")
-		require.Equal(r, 2, count(r.roles(), stage.Analyst))
-	})
 }
 
 // QG-0 of a new card only warns.
 func TestSoftQG0IsLogged(t *testing.T) {
 	var log bytes.Buffer
-	runWith(t, func(r *rig) { r.log = slog.New(slog.NewTextHandler(&log, nil)) }, func(r *rig) {
-		item := r.card(appProject, "")
-		r.hook(tracker.Hook{Kind: tracker.HookItemCreated, ProjectID: appProject, ItemID: item})
-		r.settle(5 * time.Second)
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Deps = func(d *orchestrator.Deps) { d.Log = slog.New(slog.NewTextHandler(&log, nil)) }
+	}, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "")
+		r.Hook(tracker.Hook{Kind: tracker.HookItemCreated, ProjectID: orchestratortest.App, ItemID: item})
+		r.Settle(5 * time.Second)
 		require.Contains(r, log.String(), `level=WARN msg="work item created" item=item-1 repo=acme/app qg0=red reason="QG-0: the title is empty"`)
-		require.Empty(r, r.board.Moves())
-		require.Empty(r, r.comments(appProject, item))
+		require.Empty(r, r.Board.Moves())
+		require.Empty(r, r.Comments(orchestratortest.App, item))
 	})
 }
 
 // A red CI result is logged and goes to the developer; nobody is alerted.
 func TestRedCIAlertsNobody(t *testing.T) {
 	var log bytes.Buffer
-	runWith(t, func(r *rig) { r.log = slog.New(slog.NewTextHandler(&log, nil)) }, func(r *rig) {
-		r.setCI(githost.CheckFailed)
-		r.place.SetScript(instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Deps = func(d *orchestrator.Deps) { d.Log = slog.New(slog.NewTextHandler(&log, nil)) }
+	}, func(r *orchestratortest.Rig) {
+		r.SetCI(githost.CheckFailed)
+		r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if c.Env["SIGNALBOX_FEEDBACK"] != "" {
-				return hang(ctx, c, files)
+				return orchestratortest.Hang(ctx, c, files)
 			}
-			return goodAgent(ctx, c, files)
+			return orchestratortest.GoodAgent(ctx, c, files)
 		}))
-		item := r.card(appProject, "x")
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(10 * time.Second)
-		before := r.notices()
-		r.move(appProject, item, stage.StatusApproved)
-		r.settle(10 * time.Second)
-		task := r.task(item)
-		r.hostHook(githost.Hook{Kind: githost.HookCI, Repo: appRepo, SHA: task.State.Head, Branch: task.Branch, State: string(githost.CheckFailed)})
-		r.settle(time.Minute)
-		require.Equal(r, 2, count(r.roles(), stage.Developer))
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		before := r.Notices()
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(10 * time.Second)
+		task := r.Task(item)
+		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: task.State.Head, Branch: task.Branch, State: string(githost.CheckFailed)})
+		r.Settle(time.Minute)
+		require.Equal(r, 2, r.Ran(stage.Developer))
 		require.Contains(r, log.String(), `msg="CI failed" task=1 repo=acme/app`)
-		require.Equal(r, before, r.notices())
+		require.Equal(r, before, r.Notices())
 	})
 }

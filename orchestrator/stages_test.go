@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -27,50 +28,50 @@ var posts = []struct {
 func hangs(at stage.Stage) func(context.Context, work.Command, map[string]string) work.Result {
 	return func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 		if c.Stage == at {
-			return hang(ctx, c, files)
+			return orchestratortest.Hang(ctx, c, files)
 		}
-		return goodAgent(ctx, c, files)
+		return orchestratortest.GoodAgent(ctx, c, files)
 	}
 }
 
 // STOP ends a task at every stage, whoever works there, and where a person is waited for.
 func TestStopAtEachStage(t *testing.T) {
-	stopped := func(r *rig, project, item string, runs int) {
-		r.move(project, item, stage.StatusStop)
-		r.settle(30 * time.Second)
-		require.Equal(r, stage.Cancelled, r.cancelled(item).State.Stage)
-		require.Empty(r, r.open())
-		require.Empty(r, r.place.Checkouts())
-		require.Equal(r, stage.StatusStop, r.status(project, item))
-		r.settle(time.Hour)
-		require.Len(r, r.roles(), runs, "nobody runs again")
+	stopped := func(r *orchestratortest.Rig, project, item string, runs int) {
+		r.Move(project, item, stage.StatusStop)
+		r.Settle(30 * time.Second)
+		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+		require.Empty(r, r.Open())
+		require.Empty(r, r.Place.Checkouts())
+		require.Equal(r, stage.StatusStop, r.Status(project, item))
+		r.Settle(time.Hour)
+		require.Len(r, r.Roles(), runs, "nobody runs again")
 	}
 	for i, p := range posts {
 		t.Run(string(p.at), func(t *testing.T) {
-			stoppable(t, func(r *rig) {
-				r.place.SetScript(hangs(p.at))
-				item := r.card(appProject, "x")
-				r.toDone(appProject, item)
-				require.Equal(r, []any{p.at, p.role}, []any{r.task(item).State.Stage, r.task(item).State.Active})
-				stopped(r, appProject, item, i+1)
+			stoppable(t, func(r *orchestratortest.Rig) {
+				r.Place.SetScript(hangs(p.at))
+				item := r.Card(orchestratortest.App, "x")
+				r.ToDone(orchestratortest.App, item)
+				require.Equal(r, []any{p.at, p.role}, []any{r.Task(item).State.Stage, r.Task(item).State.Active})
+				stopped(r, orchestratortest.App, item, i+1)
 			})
 		})
 	}
 	t.Run("deploy, before Confirm Deploy", func(t *testing.T) {
-		stoppable(t, func(r *rig) {
-			item := r.card(selfProject, "x")
-			r.toDone(selfProject, item)
-			require.Equal(r, stage.HoldConfirm, r.task(item).State.Hold)
-			stopped(r, selfProject, item, 7)
-			require.Zero(r, r.host.Merges())
+		stoppable(t, func(r *orchestratortest.Rig) {
+			item := r.Card(orchestratortest.Self, "x")
+			r.ToDone(orchestratortest.Self, item)
+			require.Equal(r, stage.HoldConfirm, r.Task(item).State.Hold)
+			stopped(r, orchestratortest.Self, item, 7)
+			require.Zero(r, r.Host.Merges())
 		})
 	})
 	t.Run("analysis, before Approved", func(t *testing.T) {
-		stoppable(t, func(r *rig) {
-			item := r.card(appProject, "x")
-			r.move(appProject, item, stage.StatusToAnalyse)
-			r.settle(10 * time.Second)
-			stopped(r, appProject, item, 1)
+		stoppable(t, func(r *orchestratortest.Rig) {
+			item := r.Card(orchestratortest.App, "x")
+			r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			r.Settle(10 * time.Second)
+			stopped(r, orchestratortest.App, item, 1)
 		})
 	})
 }
@@ -80,60 +81,60 @@ func TestStopAtEachStage(t *testing.T) {
 func TestRejectedAtEachStage(t *testing.T) {
 	for _, p := range posts {
 		t.Run(string(p.at), func(t *testing.T) {
-			run(t, func(r *rig) {
+			orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 				back := stage.Development
 				if p.at == stage.Analysis || p.at == stage.Architecture {
 					back = p.at
 				}
-				item := r.card(appProject, "x")
+				item := r.Card(orchestratortest.App, "x")
 				if p.at == stage.Analysis { // what it has shown is rejected
-					r.move(appProject, item, stage.StatusToAnalyse)
-					r.settle(10 * time.Second)
+					r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+					r.Settle(10 * time.Second)
 				} else {
-					r.place.SetScript(hangs(p.at))
-					r.toDone(appProject, item)
-					require.Equal(r, p.role, r.task(item).State.Active)
+					r.Place.SetScript(hangs(p.at))
+					r.ToDone(orchestratortest.App, item)
+					require.Equal(r, p.role, r.Task(item).State.Active)
 				}
-				require.Equal(r, p.at, r.task(item).State.Stage)
-				runs := len(r.roles())
-				r.place.SetScript(hangs(back))
-				r.board.Say(item, "kim", "Not like this.")
-				r.move(appProject, item, stage.StatusRejected)
-				r.settle(time.Second)
-				require.Equal(r, back, r.task(item).State.Stage)
-				require.Len(r, r.roles(), runs+1)
-				require.Equal(r, "Not like this.", r.place.Runs()[runs].Env["SIGNALBOX_FEEDBACK"])
-				require.Equal(r, back, r.place.Runs()[runs].Stage)
+				require.Equal(r, p.at, r.Task(item).State.Stage)
+				runs := len(r.Roles())
+				r.Place.SetScript(hangs(back))
+				r.Board.Say(item, "kim", "Not like this.")
+				r.Move(orchestratortest.App, item, stage.StatusRejected)
+				r.Settle(time.Second)
+				require.Equal(r, back, r.Task(item).State.Stage)
+				require.Len(r, r.Roles(), runs+1)
+				require.Equal(r, "Not like this.", r.Place.Runs()[runs].Env["SIGNALBOX_FEEDBACK"])
+				require.Equal(r, back, r.Place.Runs()[runs].Stage)
 			})
 		})
 	}
 	t.Run("deploy, before Confirm Deploy", func(t *testing.T) {
-		run(t, func(r *rig) {
-			item := r.card(selfProject, "x")
-			r.toDone(selfProject, item)
-			require.Equal(r, stage.HoldConfirm, r.task(item).State.Hold)
-			r.place.SetScript(hangs(stage.Development))
-			r.board.Say(item, "kim", "Not today.")
-			r.move(selfProject, item, stage.StatusRejected)
-			r.settle(time.Second)
-			require.Equal(r, stage.Development, r.task(item).State.Stage)
-			require.Equal(r, "Not today.", r.place.Runs()[7].Env["SIGNALBOX_FEEDBACK"])
-			require.Zero(r, r.host.Merges())
+		orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+			item := r.Card(orchestratortest.Self, "x")
+			r.ToDone(orchestratortest.Self, item)
+			require.Equal(r, stage.HoldConfirm, r.Task(item).State.Hold)
+			r.Place.SetScript(hangs(stage.Development))
+			r.Board.Say(item, "kim", "Not today.")
+			r.Move(orchestratortest.Self, item, stage.StatusRejected)
+			r.Settle(time.Second)
+			require.Equal(r, stage.Development, r.Task(item).State.Stage)
+			require.Equal(r, "Not today.", r.Place.Runs()[7].Env["SIGNALBOX_FEEDBACK"])
+			require.Zero(r, r.Host.Merges())
 		})
 	})
 	t.Run("deploy, under way", func(t *testing.T) {
-		run(t, func(r *rig) {
-			r.place.SetScript(hangs(stage.Deploy))
-			item := r.card(appProject, "x")
-			r.toDone(appProject, item)
-			before := r.task(item).State
+		orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+			r.Place.SetScript(hangs(stage.Deploy))
+			item := r.Card(orchestratortest.App, "x")
+			r.ToDone(orchestratortest.App, item)
+			before := r.Task(item).State
 			require.Equal(r, stage.PhaseRelease, before.Phase)
-			r.move(appProject, item, stage.StatusRejected)
-			r.settle(10 * time.Second)
-			after := r.task(item).State
+			r.Move(orchestratortest.App, item, stage.StatusRejected)
+			r.Settle(10 * time.Second)
+			after := r.Task(item).State
 			require.Equal(r, []any{stage.Deploy, before.Phase, before.Active, before.Run}, []any{after.Stage, after.Phase, after.Active, after.Run})
-			require.True(r, contains(r.comments(appProject, item), "cannot be rejected"), "%v", r.comments(appProject, item))
-			require.Equal(r, stage.StatusDeploying, r.status(appProject, item), "the column goes back")
+			require.True(r, r.Commented(orchestratortest.App, item, "cannot be rejected"), "%v", r.Comments(orchestratortest.App, item))
+			require.Equal(r, stage.StatusDeploying, r.Status(orchestratortest.App, item), "the column goes back")
 		})
 	})
 }
@@ -141,24 +142,24 @@ func TestRejectedAtEachStage(t *testing.T) {
 // A work item's number that is taken in the repository is followed by the next free one; a
 // branch that is another task's is not shared.
 func TestNamesThatAreTaken(t *testing.T) {
-	run(t, func(r *rig) {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 		ctx := context.Background()
 		for id, of := range map[int64]string{1: "APP-7", 2: "APP-8"} { // of a board that there was before
 			old := orchestrator.Task{
-				ID: id, Repo: appRepo, TrackerProjectID: "gone", TrackerIssueID: of, WorkItemID: of, Branch: "feature/" + of + "-x", State: stage.State{Stage: stage.Done},
+				ID: id, Repo: orchestratortest.AppRepo, TrackerProjectID: "gone", TrackerIssueID: of, WorkItemID: of, Branch: "feature/" + of + "-x", State: stage.State{Stage: stage.Done},
 			}
-			require.NoError(r, r.store.Commit(ctx, orchestrator.Commit{Task: &old}))
+			require.NoError(r, r.Store.Commit(ctx, orchestrator.Commit{Task: &old}))
 		}
-		odd := orchestrator.Task{ID: 3, Repo: appRepo, TrackerProjectID: "gone", TrackerIssueID: "odd", WorkItemID: "OLD-1", Branch: "feature/APP-20-x", State: stage.State{Stage: stage.Done}}
-		require.NoError(r, r.store.Commit(ctx, orchestrator.Commit{Task: &odd}))
+		odd := orchestrator.Task{ID: 3, Repo: orchestratortest.AppRepo, TrackerProjectID: "gone", TrackerIssueID: "odd", WorkItemID: "OLD-1", Branch: "feature/APP-20-x", State: stage.State{Stage: stage.Done}}
+		require.NoError(r, r.Store.Commit(ctx, orchestrator.Commit{Task: &odd}))
 		for id, sequence := range map[string]int64{"seven": 7, "twenty": 20} {
-			r.board.Put(tracker.Item{ID: id, ProjectID: appProject, Sequence: sequence, Title: "x", Description: "d"})
-			r.move(appProject, id, stage.StatusToAnalyse)
+			r.Board.Put(tracker.Item{ID: id, ProjectID: orchestratortest.App, Sequence: sequence, Title: "x", Description: "d"})
+			r.Move(orchestratortest.App, id, stage.StatusToAnalyse)
 		}
-		r.settle(10 * time.Second)
-		require.Equal(r, []string{"APP-9", "feature/APP-9-x"}, []string{r.task("seven").WorkItemID, r.task("seven").Branch})
-		require.Equal(r, []string{"APP-20", "feature/APP-20-x-app-20-twenty"}, []string{r.task("twenty").WorkItemID, r.task("twenty").Branch})
-		require.NotEmpty(r, r.place.Remote(appRepo, r.task("twenty").Branch))
+		r.Settle(10 * time.Second)
+		require.Equal(r, []string{"APP-9", "feature/APP-9-x"}, []string{r.Task("seven").WorkItemID, r.Task("seven").Branch})
+		require.Equal(r, []string{"APP-20", "feature/APP-20-x-app-20-twenty"}, []string{r.Task("twenty").WorkItemID, r.Task("twenty").Branch})
+		require.NotEmpty(r, r.Place.Remote(orchestratortest.AppRepo, r.Task("twenty").Branch))
 	})
 }
 
@@ -175,7 +176,7 @@ func (m *mirrored) at(project string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.written[project]++
-	return appProject
+	return orchestratortest.App
 }
 
 func (m *mirrored) SetStatus(ctx context.Context, project, item string, s stage.Status) error {
@@ -189,7 +190,7 @@ func (m *mirrored) AddComment(ctx context.Context, n tracker.NewComment) (string
 
 func (m *mirrored) Item(ctx context.Context, project, item string) (tracker.Item, error) {
 	if project == "p-sync" {
-		project = appProject
+		project = orchestratortest.App
 	}
 	return m.Tracking.Item(ctx, project, item)
 }
@@ -197,15 +198,15 @@ func (m *mirrored) Item(ctx context.Context, project, item string) (tracker.Item
 // The registry can name another project of the tracker for statuses and comments.
 func TestSyncProject(t *testing.T) {
 	m := &mirrored{written: map[string]int{}}
-	runWith(t, func(r *rig) {
-		r.project[0].SyncProject = "p-sync"
-		m.Tracking = r.board
-		r.tracker = m
-	}, func(r *rig) {
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
-		require.Equal(r, stage.StatusDone, r.status(appProject, item))
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Projects[0].SyncProject = "p-sync"
+		m.Tracking = r.Board
+		r.Tracker = m
+	}, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Equal(r, stage.StatusDone, r.Status(orchestratortest.App, item))
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		require.Len(r, m.written, 1)

@@ -162,23 +162,6 @@ type Store interface {
 	Receive(ctx context.Context, d Delivery, job queue.Job) (duplicate bool, err error)
 }
 
-// Relay is a Store whose workers go from one decision to the next job in one commit.
-type Relay interface {
-	Store
-	// CommitTake is Commit and then Take of the queue that shares the database.
-	// Nothing is taken when the commit is refused, unless its claim was lost: that
-	// keeps nobody from the next jobs, and they are returned with queue.ErrLost.
-	CommitTake(ctx context.Context, c Commit, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error)
-}
-
-// CommitTake is s's, or a Commit that takes nothing where s is no Relay.
-func CommitTake(ctx context.Context, s Store, c Commit, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
-	if r, ok := s.(Relay); ok {
-		return r.CommitTake(ctx, c, pool, worker, n, ttl)
-	}
-	return nil, s.Commit(ctx, c)
-}
-
 // Pruner removes what is over. Tasks, the journal, gate results, agent runs and
 // reservations stay. A call is short, and safe beside everything else.
 type Pruner interface {

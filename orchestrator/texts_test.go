@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/memhost"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -23,19 +24,19 @@ import (
 // Titles that mean something to a shell, to git, to a file system or to a screen
 // are titles; the pipeline goes through with them.
 func TestHostileTitles(t *testing.T) {
-	run(t, func(r *rig) {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 		titles := []string{
 			"--upload-pack=touch /tmp/x", "../../../etc/passwd", "line\nfeed\r\n", "\u202egnp.exe\u202c", "🚦🧨", "'; drop table tasks; --", "$(id) `id` && id",
 			"HEAD", "refs/heads/main", "<script>alert(1)</script>", "a..b~c^d:e?f*g[h\\i", ".lock", "-", "长标题", "x@{1}",
 		}
 		for n, title := range titles {
 			id := string(rune('a' + n))
-			r.board.Put(tracker.Item{ID: id, ProjectID: appProject, Sequence: int64(n + 1), Title: title, Description: title + " d"})
-			r.move(appProject, id, stage.StatusToAnalyse)
+			r.Board.Put(tracker.Item{ID: id, ProjectID: orchestratortest.App, Sequence: int64(n + 1), Title: title, Description: title + " d"})
+			r.Move(orchestratortest.App, id, stage.StatusToAnalyse)
 		}
-		r.settle(2 * time.Minute)
+		r.Settle(2 * time.Minute)
 		for n, title := range titles {
-			task := r.task(string(rune('a' + n)))
+			task := r.Task(string(rune('a' + n)))
 			require.Regexp(r, `^feature/APP-\d+-[a-z0-9-]+$`, task.Branch, title)
 			require.Equal(r, stage.HoldApproval, task.State.Hold, title)
 			require.Equal(r, title, task.Title, "the title itself is kept")
@@ -46,25 +47,25 @@ func TestHostileTitles(t *testing.T) {
 // A title of 10,000 characters is refused with the limit in the text; nothing is
 // half made.
 func TestTitleOfTenThousandCharacters(t *testing.T) {
-	run(t, func(r *rig) {
-		item := r.card(appProject, strings.Repeat("ж", 10_000))
-		r.move(appProject, item, stage.StatusToAnalyse)
-		r.settle(10 * time.Second)
-		require.Equal(r, stage.StatusBlocked, r.status(appProject, item))
-		require.True(r, contains(r.comments(appProject, item), "10000 characters, the limit is 200"))
-		require.Empty(r, r.place.Runs())
-		require.Empty(r, r.open())
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, strings.Repeat("ж", 10_000))
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, item))
+		require.True(r, r.Commented(orchestratortest.App, item, "10000 characters, the limit is 200"))
+		require.Empty(r, r.Place.Runs())
+		require.Empty(r, r.Open())
 	})
 }
 
 // An updated event carries only what has changed: the description is fetched.
 func TestEmptyDescriptionAfterTheFetch(t *testing.T) {
-	run(t, func(r *rig) {
-		r.board.Put(tracker.Item{ID: "i", ProjectID: appProject, Sequence: 1, Title: "t", Description: ""})
-		r.move(appProject, "i", stage.StatusToAnalyse)
-		r.settle(10 * time.Second)
-		require.True(r, contains(r.comments(appProject, "i"), "the description is empty"))
-		list, err := r.board.List(context.Background(), tracker.Query{ProjectID: appProject, Statuses: []stage.Status{stage.StatusBlocked}})
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.Board.Put(tracker.Item{ID: "i", ProjectID: orchestratortest.App, Sequence: 1, Title: "t", Description: ""})
+		r.Move(orchestratortest.App, "i", stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		require.True(r, r.Commented(orchestratortest.App, "i", "the description is empty"))
+		list, err := r.Board.List(context.Background(), tracker.Query{ProjectID: orchestratortest.App, Statuses: []stage.Status{stage.StatusBlocked}})
 		require.NoError(r, err)
 		require.Len(r, list.Items, 1)
 	})
@@ -74,8 +75,8 @@ func TestEmptyDescriptionAfterTheFetch(t *testing.T) {
 // else.
 func TestLinksToWhatIsThere(t *testing.T) {
 	const docs = "https://git.example.org/acme/app/blob/"
-	run(t, func(r *rig) {
-		r.place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			switch {
 			case c.Role == stage.Architect && c.Run == 2: // writes nothing
 				return work.Result{Kind: work.ResultOK}
@@ -85,18 +86,18 @@ func TestLinksToWhatIsThere(t *testing.T) {
 			case c.Role == stage.Reviewer && c.Run == 7: // reports nothing: the one in the branch is of run 5
 				return work.Result{Kind: work.ResultOK}
 			}
-			return goodAgent(ctx, c, files)
+			return orchestratortest.GoodAgent(ctx, c, files)
 		})
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		r.settle(time.Minute)
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(time.Minute)
 		links := map[string]int{}
-		for _, c := range r.comments(appProject, item) {
+		for _, c := range r.Comments(orchestratortest.App, item) {
 			for _, part := range strings.FieldsFunc(c, func(c rune) bool { return c == ' ' || c == '\n' }) {
 				if at, ok := strings.CutPrefix(part, docs); ok {
 					sha, path, _ := strings.Cut(at, "/")
 					links[path[strings.LastIndex(path, "/")+1:]]++
-					tree, err := r.place.Files(context.Background(), work.Space{Repo: appRepo, Branch: r.task(item).Branch}, sha)
+					tree, err := r.Place.Files(context.Background(), work.Space{Repo: orchestratortest.AppRepo, Branch: r.Task(item).Branch}, sha)
 					require.NoError(r, err)
 					_, err = fs.Stat(tree, path)
 					require.NoError(r, err, part)
@@ -105,7 +106,7 @@ func TestLinksToWhatIsThere(t *testing.T) {
 		}
 		require.Equal(r, map[string]int{
 			"requirements.md": 1, "acceptance.md": 1, "design.md": 1, "review.md": 2, "test-report.md": 1, "staging-report.md": 1, "deploy-report.md": 1,
-		}, links, "%v", r.roles())
+		}, links, "%v", r.Roles())
 	})
 }
 
@@ -128,23 +129,23 @@ func (s shy) AddComment(ctx context.Context, c tracker.NewComment) (string, erro
 
 // What reaches people has no words of Go's and of this module's packages.
 func TestErrorsInWords(t *testing.T) {
-	runWith(t, func(r *rig) {
-		r.around = func(d *effects.Deps) { d.Host = denies{r.host} }
-	}, func(r *rig) {
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		require.Equal(r, stage.HoldBlocked, r.task(item).State.Hold)
-		said := append(r.comments(appProject, item), r.notices())
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Effects = func(d *effects.Deps) { d.Host = denies{r.Host} }
+	}, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		said := append(r.Comments(orchestratortest.App, item), r.Notices())
 		require.True(r, contains(said, "Blocked: the merge failed: merging: not allowed.\n"), said)
 		require.True(r, contains(said, "deploy failure: merging: not allowed."), said)
 	})
-	runWith(t, func(r *rig) {
-		r.around = func(d *effects.Deps) { d.Tracker = shy{r.board} }
-	}, func(r *rig) {
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		r.settle(time.Hour)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
-		require.Contains(r, r.notices(), "the comment could not be made and is given up: comments: exit code 1")
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Effects = func(d *effects.Deps) { d.Tracker = shy{r.Board} }
+	}, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(time.Hour)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Contains(r, r.Notices(), "the comment could not be made and is given up: comments: exit code 1")
 	})
 }

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// verify are the commands of Verify as people read them.
-func (p Project) verify() (list []string) {
-	for _, argv := range p.Verify {
+// lines are commands as people read them.
+func lines(commands [][]string) (list []string) {
+	for _, argv := range commands {
 		list = append(list, strings.Join(argv, " "))
 	}
 	return list
@@ -35,22 +36,34 @@ func (e *Engine) verified(ctx context.Context, p Project, t Task, l stage.Launch
 	if err != nil {
 		return nil, err
 	}
-	for i, argv := range p.Verify {
-		r := stage.Verified{Command: p.verify()[i], SHA: s.SHA}
+	if out, err = e.runCommands(ctx, p.Verify, s); err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	return out, nil
+}
+
+// runCommands runs commands of the registry on a commit, up to the first that fails: the
+// rest would change nothing. An error says that one could not be run.
+func (e *Engine) runCommands(ctx context.Context, commands [][]string, s gates.Subject) (out []stage.Verified, err error) {
+	for _, argv := range commands {
+		r := stage.Verified{Command: strings.Join(argv, " "), SHA: s.SHA}
 		begun := e.Now()
+		if s.Log != nil {
+			_, _ = fmt.Fprintf(s.Log, "$ %s\n", r.Command) // a log that cannot be written changes no result
+		}
 		exit, said, expired, err := e.runCommand(ctx, e.opt.VerifyTimeout, argv, s)
 		switch {
 		case expired:
 			r.Exit, r.Expired = -1, e.opt.VerifyTimeout.String()
 		case err != nil:
-			return nil, fmt.Errorf("verify: %s: %w", r.Command, err)
+			return nil, fmt.Errorf("%s: %w", r.Command, err)
 		default:
 			said = strings.TrimSpace(said)
 			r.Exit, r.Tail = exit, strings.ToValidUTF8(said[max(0, len(said)-tailMax):], "")
 		}
-		e.Log.Info("verified", "task", t.ID, "repo", t.Repo, "run", l.Run, "sha", r.SHA, "command", r.Command, "exit", r.Exit, "took", e.Now().Sub(begun))
+		e.Log.Info("a command of the registry was run", "task", s.Task.ID, "repo", s.Task.Repo, "sha", r.SHA, "command", r.Command, "exit", r.Exit, "took", e.Now().Sub(begun))
 		if out = append(out, r); r.Exit != 0 {
-			break // the rest would change nothing
+			break
 		}
 	}
 	return out, nil

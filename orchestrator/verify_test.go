@@ -11,6 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -27,24 +28,24 @@ func (c *commands) RunCheck(ctx context.Context, argv []string, s gates.Subject)
 }
 
 // verifying is a rig whose service runs two commands itself.
-func verifying(t *testing.T, ends func(ctx context.Context, argv []string) (int, string, error), f func(*rig, *commands)) {
+func verifying(t *testing.T, ends func(ctx context.Context, argv []string) (int, string, error), f func(*orchestratortest.Rig, *commands)) {
 	t.Helper()
 	c := &commands{ends: ends}
-	runWith(t, func(r *rig) {
-		r.project[0].Verify = [][]string{{"make", "test"}, {"./bin/e2e"}}
-		r.commands = c
-	}, func(r *rig) { f(r, c) })
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Projects[0].Verify = [][]string{{"make", "test"}, {"./bin/e2e"}}
+		r.Deps = func(d *orchestrator.Deps) { d.Commands = c }
+	}, func(r *orchestratortest.Rig) { f(r, c) })
 }
 
 // The exit codes decide, on the very commit that is judged; each is in the gate's results.
 func TestVerifyGreen(t *testing.T) {
-	verifying(t, func(context.Context, []string) (int, string, error) { return 0, "fine", nil }, func(r *rig, c *commands) {
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		task := r.task(item)
+	verifying(t, func(context.Context, []string) (int, string, error) { return 0, "fine", nil }, func(r *orchestratortest.Rig, c *commands) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		task := r.Task(item)
 		require.Equal(r, stage.Done, task.State.Stage)
 		require.Len(r, c.ran, 2)
-		results, err := r.store.GateResults(r.Context(), task.ID)
+		results, err := r.Store.GateResults(r.Context(), task.ID)
 		require.NoError(r, err)
 		var seen []string
 		for _, g := range results {
@@ -57,7 +58,7 @@ func TestVerifyGreen(t *testing.T) {
 			}
 		}
 		require.Equal(r, []string{"make test: exit code 0", "./bin/e2e: exit code 0"}, seen)
-		r.replays()
+		r.Replays()
 	})
 }
 
@@ -71,14 +72,14 @@ func TestVerifyRed(t *testing.T) {
 			return 1, strings.Repeat("x", 5000) + "FAIL: two screens break\n", nil
 		}
 		return 0, "", nil
-	}, func(r *rig, c *commands) {
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		r.settle(time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
+	}, func(r *orchestratortest.Rig, c *commands) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
 		require.Len(r, c.ran, 4)
-		require.Equal(r, 2, count(r.roles(), stage.Developer))
-		for _, cmd := range r.place.Runs() {
+		require.Equal(r, 2, r.Ran(stage.Developer))
+		for _, cmd := range r.Place.Runs() {
 			if cmd.Role == stage.Developer && cmd.Run > 3 {
 				require.Contains(r, cmd.Prompt, "the service has run ./bin/e2e itself: exit code 1 at ")
 				require.Contains(r, cmd.Prompt, "FAIL: two screens break")
@@ -93,11 +94,11 @@ func TestVerifyExpires(t *testing.T) {
 	verifying(t, func(ctx context.Context, _ []string) (int, string, error) {
 		<-ctx.Done()
 		return -1, "", ctx.Err()
-	}, func(r *rig, _ *commands) {
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		r.settle(40 * time.Minute)
-		entries, err := r.store.Journal(r.Context(), r.task(item).ID)
+	}, func(r *orchestratortest.Rig, _ *commands) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(40 * time.Minute)
+		entries, err := r.Store.Journal(r.Context(), r.Task(item).ID)
 		require.NoError(r, err)
 		var notes []string
 		for _, e := range entries {
@@ -111,16 +112,16 @@ func TestVerifyExpires(t *testing.T) {
 
 // A report that says failed stays red, and nothing is run for it.
 func TestVerifyRedReport(t *testing.T) {
-	verifying(t, func(context.Context, []string) (int, string, error) { return 0, "", nil }, func(r *rig, c *commands) {
-		r.place.SetScript(instead(stage.Tester, func(_ context.Context, cmd work.Command, files map[string]string) work.Result {
+	verifying(t, func(context.Context, []string) (int, string, error) { return 0, "", nil }, func(r *orchestratortest.Rig, c *commands) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Tester, func(_ context.Context, cmd work.Command, files map[string]string) work.Result {
 			files[work.ReportPath] = "---\nverdict: failed\nsha: " + cmd.Env["SIGNALBOX_SHA"] + "\nsummary: no\n---\n"
-			return work.Result{Kind: work.ResultOK, Usage: usage()}
+			return work.Result{Kind: work.ResultOK, Usage: orchestratortest.Usage()}
 		}))
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		r.settle(time.Hour)
-		require.Equal(r, stage.HoldBlocked, r.task(item).State.Hold)
-		require.Contains(r, r.task(item).State.HoldReason, "says failed")
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(time.Hour)
+		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		require.Contains(r, r.Task(item).State.HoldReason, "says failed")
 		require.Empty(r, c.ran)
 	})
 }
@@ -128,31 +129,31 @@ func TestVerifyRedReport(t *testing.T) {
 // A command that cannot be run fails the attempt in its words; one that a stop of the
 // service interrupts is no failure; and events of others wait for none.
 func TestVerifyCannotRun(t *testing.T) {
-	verifying(t, func(context.Context, []string) (int, string, error) { return -1, "", errors.New("make: not found") }, func(r *rig, _ *commands) {
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		r.settle(time.Hour)
-		task := r.task(item)
+	verifying(t, func(context.Context, []string) (int, string, error) { return -1, "", errors.New("make: not found") }, func(r *orchestratortest.Rig, _ *commands) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(time.Hour)
+		task := r.Task(item)
 		require.Equal(r, stage.Testing, task.State.Stage)
 		require.Contains(r, task.State.HoldReason, "verify: make test: make: not found")
 	})
 	verifying(t, func(ctx context.Context, _ []string) (int, string, error) {
 		<-ctx.Done()
 		return -1, "", ctx.Err()
-	}, func(r *rig, c *commands) {
+	}, func(r *orchestratortest.Rig, c *commands) {
 		for range 2 { // all slots of agents
-			r.toDone(appProject, r.card(appProject, "slow"))
+			r.ToDone(orchestratortest.App, r.Card(orchestratortest.App, "slow"))
 		}
 		require.Len(r, c.ran, 2)
-		item := r.card(selfProject, "quick")
-		r.move(selfProject, item, stage.StatusToAnalyse)
-		r.settle(5 * time.Second)
-		require.Equal(r, stage.Analysis, r.task(item).State.Stage, "it was begun")
-		r.shutdown()
+		item := r.Card(orchestratortest.Self, "quick")
+		r.Move(orchestratortest.Self, item, stage.StatusToAnalyse)
+		r.Settle(5 * time.Second)
+		require.Equal(r, stage.Analysis, r.Task(item).State.Stage, "it was begun")
+		r.Shutdown()
 		c.ends = func(context.Context, []string) (int, string, error) { return 0, "", nil }
-		r.start()
-		r.settle(20 * time.Minute)
-		list, err := r.store.Tasks(r.Context(), orchestrator.TaskFilter{Stage: stage.Done})
+		r.Start()
+		r.Settle(20 * time.Minute)
+		list, err := r.Store.Tasks(r.Context(), orchestrator.TaskFilter{Stage: stage.Done})
 		require.NoError(r, err)
 		require.Len(r, list, 2)
 	})

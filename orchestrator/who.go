@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,27 +32,27 @@ const madeWithin = time.Minute
 // of a card has not approved it.
 func (e *Engine) mover(ctx context.Context, b board, word stage.Status) (by stage.Principal, who tracker.Person, late bool, err error) {
 	h := b.hook
-	by = stage.Principal{Kind: stage.KindPerson, Via: stage.ViaWebhook, Proof: stage.ProofNone}
+	by = stage.Principal{Kind: stage.KindPerson, Via: cmp.Or(h.Via, stage.ViaWebhook), Proof: stage.ProofNone}
 	if h.Event == HookReplayed {
 		by.Via = stage.ViaReconciler
 	}
 	claimed := func() (stage.Principal, tracker.Person, bool, error) {
 		by.ID, by.Name = h.ActorID, h.Actor.Name
 		if !h.Unsigned {
-			by.Proof = stage.ProofSignature
+			by.Proof = cmp.Or(h.Proof, stage.ProofSignature)
 		}
 		return by, h.Actor, false, nil
 	}
 	if b.told == word && b.told != stage.StatusUnknown {
 		return claimed()
 	}
-	id, late, err := e.logged(ctx, b.item, word)
+	m, late, err := e.logged(ctx, b.item, word)
 	switch {
 	case err != nil:
 		return by, who, false, err
-	case id != "":
-		by.ID, by.Proof = id, stage.ProofActivity
-		return by, tracker.Person{ID: id}, false, nil
+	case m.ActorID != "":
+		by.ID, by.Proof = m.ActorID, cmp.Or(m.Proof, stage.ProofActivity)
+		return by, tracker.Person{ID: m.ActorID}, false, nil
 	case h.Status && h.ActorID != "" && h.To == "":
 		return claimed() // the payload does not tell where to
 	default:
@@ -59,45 +60,45 @@ func (e *Engine) mover(ctx context.Context, b board, word stage.Status) (by stag
 	}
 }
 
-// logged is the account that has set a status by the tracker's log; empty when it does
-// not say. late: it may say so in a moment.
-func (e *Engine) logged(ctx context.Context, item tracker.Item, word stage.Status) (id string, late bool, err error) {
+// logged is the move that has set a status by the tracker's log, without an actor when it
+// does not say. late: it may say so in a moment.
+func (e *Engine) logged(ctx context.Context, item tracker.Item, word stage.Status) (m tracker.Move, late bool, err error) {
 	log, ok := e.Tracker.(tracker.Log)
 	columns, both := e.Tracker.(tracker.Board)
 	if !ok || !both {
-		return "", false, nil
+		return tracker.Move{}, false, nil
 	}
-	m, err := log.LastMove(ctx, item.ProjectID, item.ID)
+	m, err = log.LastMove(ctx, item.ProjectID, item.ID)
 	switch {
 	case errors.Is(err, tracker.ErrNoLog):
-		return "", false, nil
+		return tracker.Move{}, false, nil
 	case fault.Retryable(err):
-		return "", false, err
+		return tracker.Move{}, false, err
 	case err != nil: // it is refused for good
 		e.Log.Warn("who has moved the work item cannot be read", "item", item.ID, "err", err)
-		return "", false, nil
+		return tracker.Move{}, false, nil
 	case m.To == "":
 		stands := item.UpdatedAt.Sub(m.At).Abs() <= madeWithin
 		if !stands {
 			m.ActorID = ""
 		}
-		return m.ActorID, !stands, nil
+		return m, !stands, nil
 	}
 	to, err := columns.StatusOf(ctx, item.ProjectID, m.To)
 	if err != nil || to != word {
-		return "", err == nil, err
+		return tracker.Move{}, err == nil, err
 	}
-	return m.ActorID, false, nil
+	return m, false, nil
 }
 
 // SetByUs reports whether the tracker's log names an account of the service's own for
 // the status that an item stands at. Such a move is nobody's word.
 func (e *Engine) SetByUs(ctx context.Context, item tracker.Item) (bool, error) {
-	id, _, err := e.logged(ctx, item, item.Status)
-	if err != nil || id == "" {
+	m, _, err := e.logged(ctx, item, item.Status)
+	if err != nil || m.ActorID == "" {
 		return false, err
 	}
-	return e.Tracker.Own(id)
+	return e.Tracker.Own(m.ActorID)
 }
 
 // said decides whose word a status on the board is. A nil outcome says that it is to

@@ -3,6 +3,7 @@ package orchestrator_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
@@ -20,18 +22,18 @@ import (
 const ownAccount = "service/"
 
 // says moves a card as an account, and the webhook that names it comes.
-func (r *rig) says(account, item string, to stage.Status) {
+func says(r *orchestratortest.Rig, account, item string, to stage.Status) {
 	r.Helper()
-	r.moveAs(account, appProject, item, to)
-	i, err := r.board.Item(context.Background(), appProject, item)
+	r.MoveAs(account, orchestratortest.App, item, to)
+	i, err := r.Board.Item(context.Background(), orchestratortest.App, item)
 	require.NoError(r, err)
-	r.hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: appProject, ItemID: item, ActorID: account, Status: true, To: string(to), At: i.UpdatedAt})
+	r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: account, Status: true, To: string(to), At: i.UpdatedAt})
 }
 
 // told is the newest decision about a trigger that the journal has.
-func (r *rig) told(item string, on stage.Trigger) orchestrator.Recorded {
+func told(r *orchestratortest.Rig, item string, on stage.Trigger) orchestrator.Recorded {
 	r.Helper()
-	entries, err := r.store.Journal(context.Background(), r.task(item).ID)
+	entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
 	require.NoError(r, err)
 	var out orchestrator.Recorded
 	for _, e := range entries {
@@ -43,58 +45,58 @@ func (r *rig) told(item string, on stage.Trigger) orchestrator.Recorded {
 }
 
 // waiting has a card that waits for an approval.
-func (r *rig) waiting() string {
+func waiting(r *orchestratortest.Rig) string {
 	r.Helper()
-	item := r.card(appProject, "x")
-	r.says("kim", item, stage.StatusToAnalyse)
-	r.settle(10 * time.Second)
-	require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
+	item := r.Card(orchestratortest.App, "x")
+	says(r, "kim", item, stage.StatusToAnalyse)
+	r.Settle(10 * time.Second)
+	require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
 	return item
 }
 
 // ruled makes a rig whose first project has rules for people, with the reconciler on.
-func ruled(t *testing.T, people orchestrator.People, f func(*rig, *reconcile.Reconciler)) {
+func ruled(t *testing.T, people orchestrator.People, f func(*orchestratortest.Rig, *reconcile.Reconciler)) {
 	t.Helper()
 	var rec *reconcile.Reconciler
-	runWith(t, func(r *rig) {
-		r.project[0].People = people
-		r.features = func() []orchestrator.Feature {
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Projects[0].People = people
+		r.Features = func() []orchestrator.Feature {
 			var err error
-			rec, err = reconcile.New(reconcile.Options{Tracker: r.board, Board: r.board, Source: "plane"})
+			rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Source: "plane"})
 			require.NoError(r, err)
 			return []orchestrator.Feature{rec.Feature()}
 		}
-	}, func(r *rig) { f(r, rec) })
+	}, func(r *orchestratortest.Rig) { f(r, rec) })
 }
 
 // What an account of the service's own has set on the board is nobody's word: not by
 // its own webhook, not when a person's webhook of something else makes the service
 // look, and not when the reconciler finds it. A person's word at the same column is.
 func TestOwnMovesAreNobodysWord(t *testing.T) {
-	reconciled(t, func(r *rig, rec *reconcile.Reconciler) {
-		item := r.waiting()
-		before := r.task(item)
-		r.says(ownAccount, item, stage.StatusApproved)
-		r.hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: appProject, ItemID: item, ActorID: "kim"}) // kim has changed the title
-		r.settle(time.Hour)
-		require.Equal(r, before.State, r.task(item).State)
+	reconciled(t, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+		item := waiting(r)
+		before := r.Task(item)
+		says(r, ownAccount, item, stage.StatusApproved)
+		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim"}) // kim has changed the title
+		r.Settle(time.Hour)
+		require.Equal(r, before.State, r.Task(item).State)
 		require.NoError(r, rec.Webhooks(context.Background()), "nor is it taken for a lost webhook")
-		r.moveAs("kim", appProject, item, stage.StatusInReview)
-		r.says("kim", item, stage.StatusApproved)
-		r.settle(time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
-		by := r.told(item, stage.OnApproved).Event.By
+		r.MoveAs("kim", orchestratortest.App, item, stage.StatusInReview)
+		says(r, "kim", item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		by := told(r, item, stage.OnApproved).Event.By
 		require.Equal(r, stage.Principal{Kind: stage.KindPerson, ID: "kim", Via: stage.ViaWebhook, Proof: stage.ProofSignature}, by)
 	})
 }
 
 // A card that only the service's own account has put at To Analyse begins nothing.
 func TestOwnStartIsNone(t *testing.T) {
-	reconciled(t, func(r *rig, _ *reconcile.Reconciler) {
-		item := r.card(appProject, "x")
-		r.moveAs(ownAccount, appProject, item, stage.StatusToAnalyse)
-		r.settle(time.Hour)
-		require.Empty(r, r.roles())
+	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		item := r.Card(orchestratortest.App, "x")
+		r.MoveAs(ownAccount, orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(time.Hour)
+		require.Empty(r, r.Roles())
 	})
 }
 
@@ -105,44 +107,74 @@ func TestReplayNamesThePerson(t *testing.T) {
 		true:  {Kind: stage.KindPerson, ID: "lee", Via: stage.ViaReconciler, Proof: stage.ProofActivity},
 		false: {Kind: stage.KindPerson, Via: stage.ViaReconciler, Proof: stage.ProofNone},
 	} {
-		reconciled(t, func(r *rig, _ *reconcile.Reconciler) {
-			r.board.SetLogged(logged)
-			item := r.waiting()
-			r.moveAs("lee", appProject, item, stage.StatusApproved)
-			r.settle(3 * time.Minute)
-			require.Equal(r, stage.Done, r.task(item).State.Stage)
-			require.Equal(r, want, r.told(item, stage.OnApproved).Event.By)
+		reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+			r.Board.SetLogged(logged)
+			item := waiting(r)
+			r.MoveAs("lee", orchestratortest.App, item, stage.StatusApproved)
+			r.Settle(3 * time.Minute)
+			require.Equal(r, stage.Done, r.Task(item).State.Stage)
+			require.Equal(r, want, told(r, item, stage.OnApproved).Event.By)
 		})
+	}
+}
+
+// On a board that the service keeps itself the hook and the log say what proves who it was:
+// a name that was only typed proves nothing, by whichever way the move is heard of.
+func TestWhatProvesAPerson(t *testing.T) {
+	announced := func(r *orchestratortest.Rig, item string, proof stage.Proof) {
+		i, err := r.Board.Item(context.Background(), orchestratortest.App, item)
+		require.NoError(r, err)
+		h := tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim", Status: true, To: string(i.Status), At: i.UpdatedAt, Via: stage.ViaBoard, Proof: proof}
+		for range 2 { // told twice it is one
+			require.NoError(r, r.Engine.Announce(context.Background(), "board", fmt.Sprint(item, i.UpdatedAt), h))
+		}
+	}
+	for _, heard := range []bool{true, false} {
+		for _, proof := range []stage.Proof{stage.ProofToken, stage.ProofNone} {
+			ruled(t, orchestrator.People{Approvers: []string{"kim"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+				item := waiting(r)
+				r.Board.SetProof(proof)
+				r.MoveAs("kim", orchestratortest.App, item, stage.StatusApproved)
+				want := stage.Principal{Kind: stage.KindPerson, ID: "kim", Via: stage.ViaReconciler, Proof: proof}
+				if heard {
+					announced(r, item, proof)
+					want.Via = stage.ViaBoard
+				}
+				r.Settle(3 * time.Minute)
+				require.Equal(r, want, told(r, item, stage.OnApproved).Event.By)
+				require.Equal(r, proof == stage.ProofToken, r.Task(item).State.Stage == stage.Done)
+			})
+		}
 	}
 }
 
 // Who may not make a move is told so once; the column goes back, and neither the
 // reconciler nor a second webhook of it makes anything of it. Who may does.
 func TestOnlyWhoMay(t *testing.T) {
-	ruled(t, orchestrator.People{Approvers: []string{"ann@example.org", "role:admin"}, Starters: []string{"kim"}}, func(r *rig, _ *reconcile.Reconciler) {
-		r.board.AddPerson(tracker.Person{ID: "kim", Role: "member", Email: "kim@example.org"})
-		r.board.AddPerson(tracker.Person{ID: "ann", Role: "guest", Email: "Ann@example.org"})
-		r.board.AddPerson(tracker.Person{ID: "root", Role: "admin"})
+	ruled(t, orchestrator.People{Approvers: []string{"ann@example.org", "role:admin"}, Starters: []string{"kim"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		r.Board.AddPerson(tracker.Person{ID: "kim", Role: "member", Email: "kim@example.org"})
+		r.Board.AddPerson(tracker.Person{ID: "ann", Role: "guest", Email: "Ann@example.org"})
+		r.Board.AddPerson(tracker.Person{ID: "root", Role: "admin"})
 
-		other := r.card(appProject, "y")
-		r.says("ann", other, stage.StatusToAnalyse)
-		r.settle(10 * time.Minute)
-		require.Empty(r, r.roles())
-		require.Equal(r, stage.StatusBlocked, r.status(appProject, other))
-		require.Equal(r, []string{"The pipeline has not started: ann may not set To Analyse here; the starters are kim."}, r.comments(appProject, other))
+		other := r.Card(orchestratortest.App, "y")
+		says(r, "ann", other, stage.StatusToAnalyse)
+		r.Settle(10 * time.Minute)
+		require.Empty(r, r.Roles())
+		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, other))
+		require.Equal(r, []string{"The pipeline has not started: ann may not set To Analyse here; the starters are kim."}, r.Comments(orchestratortest.App, other))
 
-		item := r.waiting()
+		item := waiting(r)
 		for _, to := range []stage.Status{stage.StatusApproved, stage.StatusRejected} {
-			r.says("kim", item, to)
-			r.settle(time.Hour)
-			require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
-			require.Equal(r, stage.StatusInReview, r.status(appProject, item), "the column goes back")
+			says(r, "kim", item, to)
+			r.Settle(time.Hour)
+			require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+			require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.App, item), "the column goes back")
 		}
-		r.moveAs("kim", appProject, item, stage.StatusApproved) // and no webhook comes
-		r.settle(time.Hour)
-		require.Equal(r, stage.StatusInReview, r.status(appProject, item))
+		r.MoveAs("kim", orchestratortest.App, item, stage.StatusApproved) // and no webhook comes
+		r.Settle(time.Hour)
+		require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.App, item))
 		var denied []string
-		for _, c := range r.comments(appProject, item) {
+		for _, c := range r.Comments(orchestratortest.App, item) {
 			if strings.Contains(c, "may not") {
 				denied = append(denied, c)
 			}
@@ -152,38 +184,38 @@ func TestOnlyWhoMay(t *testing.T) {
 			"kim may not set Rejected here; the approvers are ann@example.org, role:admin.",
 			"kim may not set Approved here; the approvers are ann@example.org, role:admin.",
 		}, denied)
-		require.Equal(r, "kim", r.told(item, stage.OnApproved).Event.By.ID, "the journal has it")
-		require.Len(r, r.roles(), 1)
+		require.Equal(r, "kim", told(r, item, stage.OnApproved).Event.By.ID, "the journal has it")
+		require.Len(r, r.Roles(), 1)
 
-		r.says("ann", item, stage.StatusRejected)
-		r.settle(time.Minute)
-		require.Equal(r, []stage.Role{stage.Analyst, stage.Analyst}, r.roles())
-		r.says("root", item, stage.StatusApproved)
-		r.settle(time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
-		r.replays()
+		says(r, "ann", item, stage.StatusRejected)
+		r.Settle(time.Minute)
+		require.Equal(r, []stage.Role{stage.Analyst, stage.Analyst}, r.Roles())
+		says(r, "root", item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Replays()
 	})
 }
 
 // Where people are named, a move of which it cannot be proved who made it moves
 // nothing, and the card says so once.
 func TestNotProvedWherePeopleAreNamed(t *testing.T) {
-	ruled(t, orchestrator.People{Approvers: []string{"ann"}}, func(r *rig, _ *reconcile.Reconciler) {
-		r.board.SetLogged(false)
-		item := r.waiting()
-		r.moveAs("ann", appProject, item, stage.StatusApproved)
-		r.settle(5 * time.Hour)
-		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
+	ruled(t, orchestrator.People{Approvers: []string{"ann"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		r.Board.SetLogged(false)
+		item := waiting(r)
+		r.MoveAs("ann", orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(5 * time.Hour)
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
 		said := 0
-		for _, c := range r.comments(appProject, item) {
+		for _, c := range r.Comments(orchestratortest.App, item) {
 			if strings.Contains(c, "it cannot be proved who has set Approved") {
 				said++
 			}
 		}
 		require.Equal(r, 1, said)
-		r.says("ann", item, stage.StatusApproved)
-		r.settle(time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
+		says(r, "ann", item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
 	})
 }
 
@@ -191,17 +223,17 @@ func TestNotProvedWherePeopleAreNamed(t *testing.T) {
 // as well) keeps nobody's word from being heard.
 func TestWebhookOfSomethingElseFirst(t *testing.T) {
 	for _, logged := range []bool{true, false} {
-		ruled(t, orchestrator.People{Approvers: []string{"ann"}}, func(r *rig, _ *reconcile.Reconciler) {
-			r.board.SetLogged(logged)
-			item := r.waiting()
-			r.moveAs("ann", appProject, item, stage.StatusApproved)
-			i, err := r.board.Item(context.Background(), appProject, item)
+		ruled(t, orchestrator.People{Approvers: []string{"ann"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+			r.Board.SetLogged(logged)
+			item := waiting(r)
+			r.MoveAs("ann", orchestratortest.App, item, stage.StatusApproved)
+			i, err := r.Board.Item(context.Background(), orchestratortest.App, item)
 			require.NoError(r, err)
-			r.hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: appProject, ItemID: item, ActorID: "ann", At: i.UpdatedAt})
-			r.settle(time.Second)
-			r.hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: appProject, ItemID: item, ActorID: "ann", Status: true, To: string(stage.StatusApproved), At: i.UpdatedAt})
-			r.settle(time.Minute)
-			require.Equal(r, stage.Done, r.task(item).State.Stage)
+			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "ann", At: i.UpdatedAt})
+			r.Settle(time.Second)
+			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "ann", Status: true, To: string(stage.StatusApproved), At: i.UpdatedAt})
+			r.Settle(time.Minute)
+			require.Equal(r, stage.Done, r.Task(item).State.Stage)
 		})
 	}
 }
@@ -210,15 +242,15 @@ func TestWebhookOfSomethingElseFirst(t *testing.T) {
 func TestAnybodyStops(t *testing.T) {
 	nobody := []string{"nobody"}
 	for _, logged := range []bool{true, false} {
-		reconciled(t, func(r *rig, _ *reconcile.Reconciler) {
-			r.project[0].People = orchestrator.People{Starters: []string{"kim"}, Approvers: nobody, Releasers: nobody, Separate: true}
-			r.shutdown()
-			r.start()
-			r.board.SetLogged(logged)
-			item := r.waiting()
-			r.moveAs("guest", appProject, item, stage.StatusStop)
-			r.settle(10 * time.Minute)
-			require.Equal(r, stage.Cancelled, r.cancelled(item).State.Stage)
+		reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+			r.Projects[0].People = orchestrator.People{Starters: []string{"kim"}, Approvers: nobody, Releasers: nobody, Separate: true}
+			r.Shutdown()
+			r.Start()
+			r.Board.SetLogged(logged)
+			item := waiting(r)
+			r.MoveAs("guest", orchestratortest.App, item, stage.StatusStop)
+			r.Settle(10 * time.Minute)
+			require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
 		})
 	}
 }
@@ -226,33 +258,33 @@ func TestAnybodyStops(t *testing.T) {
 // A log that cannot be read keeps an approval that was lost waiting, and no STOP; nor
 // does it keep the reconciler from other cards.
 func TestLogThatIsAway(t *testing.T) {
-	reconciled(t, func(r *rig, _ *reconcile.Reconciler) {
-		approved, stopped := r.waiting(), r.waiting()
-		r.board.FailCall("LastMove", faulttest.Error(faulttest.Passing))
-		r.moveAs("lee", appProject, approved, stage.StatusApproved)
-		r.moveAs("lee", appProject, stopped, stage.StatusStop)
-		r.settle(time.Hour)
-		require.Equal(r, stage.Cancelled, r.cancelled(stopped).State.Stage)
-		require.Equal(r, stage.HoldApproval, r.task(approved).State.Hold)
-		r.board.FailCall("LastMove", nil)
-		r.settle(time.Hour)
-		require.Equal(r, stage.Done, r.task(approved).State.Stage)
-		require.Equal(r, "lee", r.told(approved, stage.OnApproved).Event.By.ID)
+	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		approved, stopped := waiting(r), waiting(r)
+		r.Board.FailCall("LastMove", faulttest.Error(faulttest.Passing))
+		r.MoveAs("lee", orchestratortest.App, approved, stage.StatusApproved)
+		r.MoveAs("lee", orchestratortest.App, stopped, stage.StatusStop)
+		r.Settle(time.Hour)
+		require.Equal(r, stage.Cancelled, r.Cancelled(stopped).State.Stage)
+		require.Equal(r, stage.HoldApproval, r.Task(approved).State.Hold)
+		r.Board.FailCall("LastMove", nil)
+		r.Settle(time.Hour)
+		require.Equal(r, stage.Done, r.Task(approved).State.Stage)
+		require.Equal(r, "lee", told(r, approved, stage.OnApproved).Event.By.ID)
 	})
 }
 
 // With separate, who has started a task does not approve it.
 func TestSeparate(t *testing.T) {
-	ruled(t, orchestrator.People{Separate: true}, func(r *rig, _ *reconcile.Reconciler) {
-		item := r.waiting()
-		require.Equal(r, "kim", r.task(item).State.Starter)
-		r.says("kim", item, stage.StatusApproved)
-		r.settle(time.Minute)
-		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
-		require.True(r, contains(r.comments(appProject, item), "kim has started the task, and somebody else is to approve it."))
-		r.says("lee", item, stage.StatusApproved)
-		r.settle(time.Minute)
-		require.Equal(r, stage.Done, r.task(item).State.Stage)
+	ruled(t, orchestrator.People{Separate: true}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		item := waiting(r)
+		require.Equal(r, "kim", r.Task(item).State.Starter)
+		says(r, "kim", item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		require.True(r, r.Commented(orchestratortest.App, item, "kim has started the task, and somebody else is to approve it."))
+		says(r, "lee", item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
 	})
 }
 
@@ -274,33 +306,33 @@ func (l *lagging) LastMove(ctx context.Context, project, item string) (tracker.M
 // taken for a person's, although nobody is named.
 func TestLogThatComesLate(t *testing.T) {
 	var late *lagging
-	runWith(t, func(r *rig) {
-		late = &lagging{Board: r.board}
-		r.tracker = late
-		r.features = func() []orchestrator.Feature {
-			rec, err := reconcile.New(reconcile.Options{Tracker: r.board, Board: r.board})
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		late = &lagging{Board: r.Board}
+		r.Tracker = late
+		r.Features = func() []orchestrator.Feature {
+			rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board})
 			require.NoError(r, err)
 			return []orchestrator.Feature{rec.Feature()}
 		}
-	}, func(r *rig) {
-		item := r.waiting()
-		last, err := r.board.LastMove(context.Background(), appProject, item)
+	}, func(r *orchestratortest.Rig) {
+		item := waiting(r)
+		last, err := r.Board.LastMove(context.Background(), orchestratortest.App, item)
 		require.NoError(r, err)
 		late.before, late.until = last, time.Now().Add(90*time.Second)
-		r.moveAs(ownAccount, appProject, item, stage.StatusApproved)
-		r.settle(time.Hour)
-		require.Equal(r, stage.HoldApproval, r.task(item).State.Hold)
+		r.MoveAs(ownAccount, orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(time.Hour)
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
 	})
 }
 
 // Journals from before principals are read and replay as they were: an event's "by"
 // was an id, and no state has a starter.
 func TestOldJournalsReplay(t *testing.T) {
-	reconciled(t, func(r *rig, _ *reconcile.Reconciler) {
-		item := r.waiting()
-		r.says("kim", item, stage.StatusApproved)
-		r.settle(time.Minute)
-		task := r.task(item)
+	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		item := waiting(r)
+		says(r, "kim", item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		task := r.Task(item)
 		require.Equal(r, stage.Done, task.State.Stage)
 		old := func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
 			for i, e := range entries {
@@ -318,11 +350,11 @@ func TestOldJournalsReplay(t *testing.T) {
 			}
 			return entries
 		}
-		r.engine.Story = forger{r.store, old}
-		again, err := r.engine.Replay(context.Background(), task.ID)
+		r.Engine.Story = forger{r.Store, old}
+		again, err := r.Engine.Replay(context.Background(), task.ID)
 		require.NoError(r, err)
 		require.Empty(r, again.First())
-		entries, err := r.engine.Story.Journal(context.Background(), task.ID)
+		entries, err := r.Engine.Story.Journal(context.Background(), task.ID)
 		require.NoError(r, err)
 		require.Equal(r, stage.Principal{ID: "kim"}, recordedIn(r.T, entries[0]).Event.By)
 	})

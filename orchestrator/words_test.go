@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
@@ -79,39 +80,39 @@ func TestWords(t *testing.T) {
 func words(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	var board *moody
-	runWith(t, func(r *rig) {
-		board = &moody{Board: r.board, rng: rand.New(rand.NewPCG(seed, 8))}
-		r.tracker = board
-	}, func(r *rig) {
-		r.place.SetScript(instead(stage.Developer, hang)) // a task that is finished hears nothing any more
-		item := r.card(appProject, "x")
-		said := []spoken{r.say(rng, item, stage.StatusToAnalyse)}
-		r.settle(2 * hookDelay) // else there may never be a task
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		board = &moody{Board: r.Board, rng: rand.New(rand.NewPCG(seed, 8))}
+		r.Tracker = board
+	}, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Developer, orchestratortest.Hang)) // a task that is finished hears nothing any more
+		item := r.Card(orchestratortest.App, "x")
+		said := []spoken{say(r, rng, item, stage.StatusToAnalyse)}
+		r.Settle(2 * hookDelay) // else there may never be a task
 		for end := time.Now().Add(speaking); time.Now().Before(end); {
-			r.settle(time.Duration(1+rng.IntN(200)) * time.Second)
+			r.Settle(time.Duration(1+rng.IntN(200)) * time.Second)
 			to := []stage.Status{stage.StatusApproved, stage.StatusRejected, stage.StatusInProgress}[rng.IntN(3)]
-			if r.status(appProject, item) != to { // else a person cannot set it
-				said = append(said, r.say(rng, item, to))
+			if r.Status(orchestratortest.App, item) != to { // else a person cannot set it
+				said = append(said, say(r, rng, item, to))
 			}
 		}
 		board.mu.Lock()
 		board.well = true
 		board.mu.Unlock()
-		r.settle(15 * time.Minute)
-		r.judged(fmt.Sprintf("seed %d: %v", seed, said), item, said)
+		r.Settle(15 * time.Minute)
+		judged(r, fmt.Sprintf("seed %d: %v", seed, said), item, said)
 	})
 }
 
 // say moves a card as a person does. The webhook comes late, and more than once.
-func (r *rig) say(rng *rand.Rand, item string, to stage.Status) spoken {
+func say(r *orchestratortest.Rig, rng *rand.Rand, item string, to stage.Status) spoken {
 	r.Helper()
-	r.place0(appProject, item, to)
-	i, err := r.board.Item(context.Background(), appProject, item)
+	r.MoveUnseen(orchestratortest.App, item, to)
+	i, err := r.Board.Item(context.Background(), orchestratortest.App, item)
 	require.NoError(r, err)
 	for range 1 + rng.IntN(3) {
 		time.AfterFunc(time.Duration(rng.IntN(int(hookDelay))), func() {
-			r.hook(tracker.Hook{
-				Kind: tracker.HookItemUpdated, ProjectID: appProject, ItemID: item, ActorID: "kim", Status: true, To: string(to), At: i.UpdatedAt,
+			r.Hook(tracker.Hook{
+				Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim", Status: true, To: string(to), At: i.UpdatedAt,
 			})
 		})
 	}
@@ -119,9 +120,9 @@ func (r *rig) say(rng *rand.Rand, item string, to stage.Status) spoken {
 }
 
 // judged compares the journal of a card's task with what a person has said.
-func (r *rig) judged(what, item string, said []spoken) {
+func judged(r *orchestratortest.Rig, what, item string, said []spoken) {
 	r.Helper()
-	entries, err := r.store.Journal(context.Background(), r.task(item).ID)
+	entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
 	require.NoError(r, err)
 	moved, count := map[stage.Status]int{}, map[stage.Status]int{}
 	heard := map[stage.Status]time.Time{} // newest judgement of each word

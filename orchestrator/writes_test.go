@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -17,8 +18,8 @@ import (
 
 // trespass makes a role commit files besides, in some of its runs.
 func trespass(role stage.Role, when func(work.Command) bool, names ...string) memwork.Script {
-	return instead(role, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-		res := goodAgent(ctx, c, files)
+	return orchestratortest.Instead(role, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		res := orchestratortest.GoodAgent(ctx, c, files)
 		if when(c) {
 			for _, name := range names {
 				files[strings.ReplaceAll(name, "{docs}", c.Env["SIGNALBOX_DOCS"])] = "trespassed"
@@ -31,9 +32,9 @@ func trespass(role stage.Role, when func(work.Command) bool, names ...string) me
 func always(work.Command) bool { return true }
 
 // trespassed lists the files of a task's branch that hold what nobody should have committed.
-func (r *rig) trespassed(t orchestrator.Task) (out []string) {
+func trespassed(r *orchestratortest.Rig, t orchestrator.Task) (out []string) {
 	r.Helper()
-	tree, err := r.place.Files(r.Context(), work.Space{}, r.place.Remote(t.Repo, t.Branch))
+	tree, err := r.Place.Files(r.Context(), work.Space{}, r.Place.Remote(t.Repo, t.Branch))
 	require.NoError(r, err)
 	require.NoError(r, fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -63,22 +64,22 @@ func TestWritesOutside(t *testing.T) {
 		stage.Deployer:  {"deploy.sh", stage.DeployStaging},
 	} {
 		t.Run(string(role), func(t *testing.T) {
-			run(t, func(r *rig) {
-				r.place.SetScript(trespass(role, always, c.path))
-				item := r.card(appProject, "x")
-				r.toDone(appProject, item)
-				r.settle(2 * time.Hour)
-				task := r.task(item)
+			orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+				r.Place.SetScript(trespass(role, always, c.path))
+				item := r.Card(orchestratortest.App, "x")
+				r.ToDone(orchestratortest.App, item)
+				r.Settle(2 * time.Hour)
+				task := r.Task(item)
 				require.Equal(r, c.at, task.State.Stage)
 				require.Equal(r, stage.HoldBlocked, task.State.Hold)
 				path := strings.ReplaceAll(c.path, "{docs}", "docs/work/"+task.WorkItemID)
 				require.Contains(r, task.State.HoldReason, "the commits of the "+string(role)+" change "+path+", and it may change ")
 				require.Contains(r, task.State.HoldReason, "kept as refs/signalbox/left/")
-				require.True(r, contains(r.comments(appProject, item), path))
-				require.Equal(r, 4, count(r.roles(), role), "each attempt begins anew")
-				require.Zero(r, r.host.Merges())
-				require.Empty(r, r.trespassed(task))
-				entries, err := r.store.Journal(r.Context(), task.ID)
+				require.True(r, r.Commented(orchestratortest.App, item, path))
+				require.Equal(r, 4, r.Ran(role), "each attempt begins anew")
+				require.Zero(r, r.Host.Merges())
+				require.Empty(r, trespassed(r, task))
+				entries, err := r.Store.Journal(r.Context(), task.ID)
 				require.NoError(r, err)
 				left := 0
 				for _, e := range entries {
@@ -88,7 +89,7 @@ func TestWritesOutside(t *testing.T) {
 					}
 				}
 				require.Equal(r, 4, left)
-				r.replays()
+				r.Replays()
 			})
 		})
 	}
@@ -96,16 +97,16 @@ func TestWritesOutside(t *testing.T) {
 
 // A refusal is told to the next attempt, which begins at the branch and can do better.
 func TestWritesOutsideOnce(t *testing.T) {
-	run(t, func(r *rig) {
-		r.place.SetScript(trespass(stage.Reviewer, func(c work.Command) bool { return c.Attempt == 1 }, "src/fix.go"))
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		r.settle(time.Minute)
-		task := r.task(item)
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(trespass(stage.Reviewer, func(c work.Command) bool { return c.Attempt == 1 }, "src/fix.go"))
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(time.Minute)
+		task := r.Task(item)
 		require.Equal(r, stage.Done, task.State.Stage)
-		require.Empty(r, r.trespassed(task))
+		require.Empty(r, trespassed(r, task))
 		var prompts []string
-		for _, c := range r.place.Runs() {
+		for _, c := range r.Place.Runs() {
 			if c.Role == stage.Reviewer {
 				prompts = append(prompts, c.Prompt)
 			}
@@ -119,15 +120,15 @@ func TestWritesOutsideOnce(t *testing.T) {
 
 // The registry can let a role write more.
 func TestWritesOfTheRegistry(t *testing.T) {
-	runWith(t, func(r *rig) {
-		r.project[0].Writes = map[stage.Role][]string{stage.Tester: {"tests/**"}}
-	}, func(r *rig) {
-		r.place.SetScript(trespass(stage.Tester, always, "tests/deep/more_test.go"))
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		task := r.task(item)
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Projects[0].Writes = map[stage.Role][]string{stage.Tester: {"tests/**"}}
+	}, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(trespass(stage.Tester, always, "tests/deep/more_test.go"))
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		task := r.Task(item)
 		require.Equal(r, stage.Done, task.State.Stage)
-		require.Equal(r, []string{"tests/deep/more_test.go"}, r.trespassed(task))
+		require.Equal(r, []string{"tests/deep/more_test.go"}, trespassed(r, task))
 	})
 	_, err := orchestrator.NewProjects(orchestrator.Project{
 		TrackerProject: "p", Repo: "a/b", CloneURL: "u", Prefix: "A", Writes: map[stage.Role][]string{stage.Tester: {"../x"}},
@@ -138,17 +139,17 @@ func TestWritesOfTheRegistry(t *testing.T) {
 // What a reviewer has committed before it died is nobody's to go on from, not even for
 // the developer.
 func TestNobodyInheritsTrespasses(t *testing.T) {
-	run(t, func(r *rig) {
-		r.place.SetScript(trespass(stage.Reviewer, always, "src/fix.go"))
-		item := r.card(appProject, "x")
-		r.toDone(appProject, item)
-		r.settle(2 * time.Hour)
-		require.Equal(r, stage.HoldBlocked, r.task(item).State.Hold)
-		r.place.SetScript(goodAgent)
-		r.move(appProject, item, stage.StatusRejected)
-		r.settle(time.Minute)
-		task := r.task(item)
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(trespass(stage.Reviewer, always, "src/fix.go"))
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(2 * time.Hour)
+		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		r.Place.SetScript(orchestratortest.GoodAgent)
+		r.Move(orchestratortest.App, item, stage.StatusRejected)
+		r.Settle(time.Minute)
+		task := r.Task(item)
 		require.Equal(r, stage.Done, task.State.Stage)
-		require.Empty(r, r.trespassed(task))
+		require.Empty(r, trespassed(r, task))
 	})
 }

@@ -16,15 +16,14 @@
 // against that number: a worker that was paused for longer than its time to
 // live changes nothing when it wakes (fencing).
 //
-// # Tokens
+// # The ready queue
 //
-// A claimable job has a token, and claiming is taking the token. A job gets one
-// when it is due, first of its ordering key, and none of its hold subjects is
-// held; whoever changes one of these facts gives or takes the token in the same
-// transaction. A store may leave a token lying whose job is held since: the first
-// claim that comes upon it puts it aside, under what is held, and looks further. So
-// a claim never looks at jobs that cannot run, or once at most, and costs the same
-// with a million of them in front.
+// A queued job that can run is in the ready queue, and a claim takes its head. A job gets
+// there when it is due, first of its ordering key, and none of its hold subjects is held;
+// the transaction that changes one of these facts moves the job. A store may leave a job
+// there that is held since: the first claim that reads it sets it aside, under what is held,
+// and looks further. So a claim never looks at jobs that cannot run, or once at most, and
+// costs the same with a million of them in front.
 //
 // The queue is also the outbox: effects that the service owes the outside world
 // are jobs, put in the transaction that decided them.

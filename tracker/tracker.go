@@ -150,6 +150,9 @@ type Move struct {
 	To      string    // the column, called as a Hook's To is; empty for the one that the item was made in
 	ActorID string    // who has moved it; empty when the log does not tell
 	At      time.Time // by the tracker's clock
+	// Proof is what shows that it was the actor; empty = the log itself does. A board of our
+	// own says ProofNone of a name that was only typed.
+	Proof stage.Proof
 }
 
 // Log tells who has moved a work item. A log may come a moment after what it tells.
@@ -209,7 +212,11 @@ type Hook struct {
 	To        string    `json:",omitempty"` // the column that it changed to, by id or name; empty when the payload does not tell
 	At        time.Time `json:",omitzero"`  // of the change, by the tracker's clock; zero when the payload does not tell
 	Unsigned  bool      `json:",omitempty"` // nothing proves who has sent it
-	Body      string    // of a comment, markup stripped
+	// Via and Proof are the way that it came by and what proves the actor; empty = a webhook,
+	// and its signature unless it is Unsigned.
+	Via   stage.Via   `json:",omitempty"`
+	Proof stage.Proof `json:",omitempty"`
+	Body  string      // of a comment, markup stripped
 }
 
 // Receiver is the edge of a tracker's webhooks. Its methods are pure.

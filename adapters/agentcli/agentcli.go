@@ -24,6 +24,7 @@
 package agentcli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -35,6 +36,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -66,7 +68,7 @@ type Price struct{ Input, Output, CacheRead, CacheCreate int64 }
 func (p Price) Cost(u work.Usage) int64 {
 	part := func(tokens, price int64) float64 { return float64(tokens) * float64(price) }
 	sum := part(u.Input, p.Input) + part(u.Output, p.Output) + part(u.CacheRead, p.CacheRead) + part(u.CacheCreate, p.CacheCreate)
-	return microUSD(sum / 1e12)
+	return agentout.MicroUSD(sum / 1e12)
 }
 
 // Runner implements work.Agents. It is safe for concurrent use.
@@ -138,10 +140,18 @@ func (r *Runner) Check(agent string) error {
 	if err != nil {
 		return fmt.Errorf("agentcli: %w", err)
 	}
+	if r.inContainer() {
+		return nil // its image has it, or the first run says that it has not
+	}
 	if _, err := exec.LookPath(p.Argv[0]); err != nil {
 		return fmt.Errorf("agentcli: %w", err)
 	}
 	return nil
+}
+
+// inContainer reports whether agents have another system than this one.
+func (r *Runner) inContainer() bool {
+	return r.opt.Jail != nil && r.opt.Jail.Box.Kind == work.BoxContainer
 }
 
 // execution is one run and its files.
@@ -154,6 +164,8 @@ type execution struct {
 	prompt string // file
 	outbox string // directory
 	home   string // directory of HOME and TMPDIR; empty when they are the service's own
+	jailed bool   // it is confined
+	cell   string // name of its cgroup and its container
 }
 
 // Run implements work.Agents.
@@ -194,9 +206,9 @@ func (r *Runner) run(ctx context.Context, c work.Command) work.Result {
 // prepare makes the files of a run: the record last, so that from here on
 // Quiesce knows of it.
 func (r *Runner) prepare(c work.Command) (execution, error) {
-	e := execution{Command: c}
+	e := execution{Command: c, jailed: r.opt.Jail != nil}
 	var err error
-	if e.preset, err = r.preset(first(c.Agent, r.opt.Default)); err != nil {
+	if e.preset, err = r.preset(cmp.Or(c.Agent, r.opt.Default)); err != nil {
 		return e, fmt.Errorf("agentcli: %w", err)
 	}
 	if e.Dir, err = workingDir(c.Dir); err != nil {
@@ -223,7 +235,12 @@ func (r *Runner) prepare(c work.Command) (execution, error) {
 	e.record = filepath.Join(r.opt.StateDir, fmt.Sprintf("%d.%d.%d.json", c.TaskID, c.Run, c.Attempt))
 	e.home = r.homeOf(e.record)
 	e.env = r.environment(e, token)
-	return e, record{TaskID: c.TaskID, Token: token, Dir: e.Dir, Boot: bootID(), Log: e.log}.write(e.record)
+	rec := record{TaskID: c.TaskID, Token: token, Dir: e.Dir, Boot: bootID(), Log: e.log}
+	if r.opt.Jail != nil {
+		rec.Jail = work.Jail{Box: r.opt.Jail.Box, Cgroup: r.opt.Jail.Cgroup}
+	}
+	e.cell = rec.name()
+	return e, rec.write(e.record)
 }
 
 // workingDir checks a command's directory and gives its real name, which is what

@@ -1,6 +1,7 @@
 package agentcli
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,6 +49,9 @@ func (r *Runner) environment(e execution, token string) map[string]string {
 	}
 	if e.Report != "" {
 		env["SIGNALBOX_REPORT"] = e.reportPath()
+	}
+	if e.jailed {
+		maps.Copy(env, e.preset.JailEnv)
 	}
 	env[mark] = token
 	env["GIT_TERMINAL_PROMPT"] = "0"

@@ -97,7 +97,7 @@ func (r *Runner) jail(e execution) *work.Jail {
 			own.Read = append(own.Read, e.env[name])
 		}
 	}
-	if program, err := exec.LookPath(e.preset.Argv[0]); err == nil {
+	if program, err := exec.LookPath(e.preset.Argv[0]); err == nil && !r.inContainer() {
 		if file, err := filepath.EvalSymlinks(program); err == nil {
 			own.Read = append(own.Read, file)
 		}

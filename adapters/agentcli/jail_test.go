@@ -3,39 +3,61 @@
 package agentcli_test
 
 import (
+	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
-	"github.com/signalbox-dev/signalbox/internal/jail"
+	"github.com/signalbox-dev/signalbox/internal/jail/jailtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // jailed is a runner whose agents are confined to the system and what is their own.
-func jailed(t *testing.T, change func(*work.Jail)) (r *agentcli.Runner, dir string) {
+func jailed(t *testing.T, box work.Box, change func(*agentcli.Options)) (r *agentcli.Runner, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	o := options(dir)
-	j := jail.System()
-	if change != nil {
-		change(&j)
-	}
+	j := jailtest.System(box)
+	self, err := os.Executable() // it is the shim
+	require.NoError(t, err)
+	j.Read = append(j.Read, self)
 	o.Jail = &j
-	r, err := agentcli.New(o)
+	if change != nil {
+		change(&o)
+	}
+	r, err = agentcli.New(o)
 	require.NoError(t, err)
 	return r, dir
+}
+
+// inEachJail runs a test in every kind of jail that this machine has.
+func inEachJail(t *testing.T, test func(t *testing.T, box work.Box)) {
+	t.Helper()
+	for _, kind := range jailtest.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			test(t, jailtest.Box(t, kind, []string{"/proc/self/exe", "agent-shim"}))
+		})
+	}
 }
 
 // An agent in the jail has its checkout, its git directory, its outbox, HOME and TMPDIR,
 // and nothing of another task or of the service.
 func TestJailedAgent(t *testing.T) {
 	t.Parallel()
-	r, dir := jailed(t, nil)
+	inEachJail(t, jailedAgent)
+}
+
+func jailedAgent(t *testing.T, box work.Box) {
+	r, dir := jailed(t, box, nil)
 	foreign := filepath.Join(dir, "logs", "foreign")
 	require.NoError(t, os.WriteFile(foreign, []byte("not yours"), 0o600))
 	c := command(t, `echo x >here && echo x >"$HOME/x" && echo x >"$TMPDIR/x" && echo x >"$SIGNALBOX_REPORT" && cat "$SIGNALBOX_PROMPT_FILE" /dev/stdin >/dev/null || exit 3
@@ -51,6 +73,9 @@ grep -q '^NoNewPrivs:[[:space:]]*1$' /proc/self/status || exit 12
 grep -q '^Seccomp:[[:space:]]*2$' /proc/self/status || exit 13
 echo done`)
 	c.Report = "review.md"
+	if box.Kind == work.BoxContainer {
+		c.Jail.Read = append(c.Jail.Read, filepath.Dir(strings.Trim(c.Agent, "'"))) // the script is not the image's
+	}
 	res := r.Run(t.Context(), c)
 	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
 	require.FileExists(t, filepath.Join(c.Dir, "here"))
@@ -65,7 +90,11 @@ echo done`)
 // What cannot be confined is not run.
 func TestJailThatCannotBeEntered(t *testing.T) {
 	t.Parallel()
-	r, dir := jailed(t, func(j *work.Jail) { j.Write = append(j.Write, "/no/such/directory") })
+	inEachJail(t, unenterable)
+}
+
+func unenterable(t *testing.T, box work.Box) {
+	r, dir := jailed(t, box, func(o *agentcli.Options) { o.Jail.Write = append(o.Jail.Write, "/no/such/directory") })
 	c := command(t, `touch `+filepath.Join(dir, "ran")+`; touch ran`)
 	res := r.Run(t.Context(), c)
 	require.Equal(t, work.ResultFailed, res.Kind)
@@ -73,7 +102,7 @@ func TestJailThatCannotBeEntered(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "ran"))
 	require.NoFileExists(t, filepath.Join(c.Dir, "ran"))
 
-	r, dir = jailed(t, nil)
+	r, dir = jailed(t, box, nil)
 	c = command(t, "")
 	planted := filepath.Join(t.TempDir(), "link") // a checkout that has become a link
 	require.NoError(t, os.Symlink(dir, planted))
@@ -86,6 +115,12 @@ func TestJailThatCannotBeEntered(t *testing.T) {
 // Honest work goes on: git, builds, tests that listen, scripts.
 func TestHonestWorkInTheJail(t *testing.T) {
 	t.Parallel()
+	for _, kind := range []string{jailtest.Landlock, work.BoxBubblewrap} { // in a container the tools are its image's
+		t.Run(kind, func(t *testing.T) { honestWork(t, jailtest.Box(t, kind, []string{"/proc/self/exe", "agent-shim"})) })
+	}
+}
+
+func honestWork(t *testing.T, box work.Box) {
 	for name, body := range map[string]string{
 		"git": `git init -q repo && cd repo && git config user.email a@b && git config user.name n && echo x >f && git add f && git commit -qm m && git clone -q . ../copy && git -C ../copy log --oneline`,
 		"go": `cat >go.mod <<E
@@ -115,11 +150,77 @@ CGO_ENABLED=0 go test -vet=off .`,
 			if _, err := os.Stat("/usr/bin/python3"); name == "python" && err != nil {
 				t.Skip("python3 is missing")
 			}
-			r, _ := jailed(t, func(j *work.Jail) { j.Ports = []work.Ports{{First: 32768, Last: 60999}} })
+			r, _ := jailed(t, box, func(o *agentcli.Options) { o.Jail.Ports = []work.Ports{{First: 32768, Last: 60999}} })
 			c := command(t, "set -e; PATH=/usr/bin:$PATH\n"+body+"\necho done")
 			c.Timeout = 5 * time.Minute // Go's build cache is empty
 			res := r.Run(t.Context(), c)
 			require.Equal(t, work.ResultOK, res.Kind, res.Reason)
 		})
 	}
+}
+
+// A box does not stand between the agent and the order to stop: it is heard, and has its
+// grace.
+func TestATermIsHeardInTheJail(t *testing.T) {
+	t.Parallel()
+	inEachJail(t, func(t *testing.T, box work.Box) {
+		c := command(t, `trap 'echo bye >bye; exit 143' TERM; echo started >started; while :; do sleep 0.02; done`)
+		c.Jail.Read = []string{filepath.Dir(strings.Trim(c.Agent, "'"))}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			waitFor(t, "the agent starts", func() bool { return exists(filepath.Join(c.Dir, "started")) })
+			cancel()
+		}()
+		r, _ := jailed(t, box, func(o *agentcli.Options) { o.TermGrace = 20 * time.Second })
+		res := r.Run(ctx, c)
+		require.Equal(t, work.ResultCancelled, res.Kind, res.Reason)
+		require.Equal(t, 143, res.ExitCode)
+		require.FileExists(t, filepath.Join(c.Dir, "bye"))
+	})
+}
+
+// Nothing outlives a run in a jail, whatever was killed: not what has left its session, its
+// parents and its environment, and not the container.
+func TestKilledShimOfAJail(t *testing.T) {
+	t.Parallel()
+	inEachJail(t, func(t *testing.T, box work.Box) {
+		day := aDay(t)
+		c := command(t, `(cd /; exec env -i setsid sh -c 'trap "" TERM; sleep `+day+`; true') &
+trap '' TERM
+echo started >started
+sleep `+day)
+		c.Jail.Read = []string{filepath.Dir(strings.Trim(c.Agent, "'"))}
+		r, dir := jailed(t, box, nil)
+		go func() {
+			waitFor(t, "the agent starts", func() bool { return exists(filepath.Join(c.Dir, "started")) && len(alive(t, "sleep\x00"+day)) >= 2 })
+			waitFor(t, "the shim has looked", func() bool { // what has dropped the mark it notes, once a second; a box needs no note
+				records, _ := filepath.Glob(filepath.Join(dir, "state", "*.json"))
+				for _, name := range records {
+					var rec struct {
+						Shim   struct{ PID int }
+						Strays []any
+					}
+					body, err := os.ReadFile(name)
+					if err != nil || json.Unmarshal(body, &rec) != nil || rec.Shim.PID == 0 || len(rec.Strays) == 0 && box.Kind == "" {
+						continue
+					}
+					return syscall.Kill(rec.Shim.PID, syscall.SIGKILL) == nil
+				}
+				return false
+			})
+		}()
+		res := r.Run(t.Context(), c)
+		require.Equal(t, work.ResultFailed, res.Kind)
+		require.Contains(t, res.Reason, "supervisor was killed")
+		require.Empty(t, alive(t, "sleep\x00"+day))
+		left, err := filepath.Glob(filepath.Join(dir, "state", "*"))
+		require.NoError(t, err)
+		require.Empty(t, left)
+		if box.Kind == work.BoxContainer {
+			out, err := exec.CommandContext(t.Context(), box.Program, "ps", "--all", "--quiet", "--filter", "name=signalbox-").Output()
+			require.NoError(t, err)
+			require.Empty(t, strings.TrimSpace(string(out)))
+		}
+	})
 }

@@ -6,28 +6,26 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-)
 
-// Formats of an agent's output.
-const (
-	FormatClaude   = "claude"
-	FormatCodex    = "codex"
-	FormatGemini   = "gemini"
-	FormatOpenCode = "opencode"
-	FormatAny      = "any" // a Claude-shaped result if there is one, else text
+	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
 )
 
 // Preset is how a tool is called. In Argv, "{prompt}" stands for the prompt; a
 // prompt that no command line can hold is replaced by one that names its file.
 // "{gitdir}" stands for the checkout's git directory and "{outbox}" for the directory
-// of the run's report, for tools that are limited in what they may write.
+// of the run's report, for tools that are limited in what they may write. The word
+// "{sandbox}" is replaced by those of Sandbox, or of Jailed.
 type Preset struct {
 	Argv   []string
-	Stdin  bool     // the prompt is given on standard input; else that is /dev/null
-	Format string   // of what it writes to standard output
-	Model  string   // for accounting, when the output does not tell
-	Env    []string // names of our environment that it sees beside Options.EnvAllow: its vendor's keys
-	Home   []string // files of our HOME that it gets copies of: how it signs in
+	Stdin  bool            // the prompt is given on standard input; else that is /dev/null
+	Format agentout.Format // of what it writes to standard output
+	Model  string          // for accounting, when the output does not tell
+	Env    []string        // names of our environment that it sees beside Options.EnvAllow: its vendor's keys
+	Home   []string        // files of our HOME that it gets copies of: how it signs in
+
+	Sandbox []string          // switches its own sandbox on, where Options.Jail is nil
+	Jailed  []string          // switches it off, where Options.Jail confines it: a sandbox of namespaces cannot be made in there
+	JailEnv map[string]string // does the same
 }
 
 // builtin knows the tools. An agent must edit, run commands (builds, tests) and
@@ -35,29 +33,31 @@ type Preset struct {
 func builtin(name string) (Preset, bool) {
 	switch name {
 	case "claude": // the list of tools is one word: it would swallow what follows
-		return Preset{Format: FormatClaude, Argv: []string{
-			"claude", "--print", "{prompt}", "--output-format", "json", "--add-dir={outbox}", "--permission-mode", "acceptEdits", "--allowedTools=Bash,Edit,Write",
-		}, Env: []string{
+		return Preset{Format: agentout.Claude, Argv: []string{
+			"claude", "--print", "{prompt}", "--output-format", "json", "--add-dir={outbox}", "--permission-mode", "acceptEdits", "--allowedTools=Bash,Edit,Write", "{sandbox}",
+		}, Jailed: []string{`--settings={"sandbox":{"enabled":false}}`}, Env: []string{
 			"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL",
 			"ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL",
 			"CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_SUBAGENT_MODEL", "CLAUDE_CODE_MAX_OUTPUT_TOKENS", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
 		}, Home: []string{".claude/.credentials.json", ".claude/settings.json"}}, true
 	case "codex": // its sandbox lets nothing else be written, not even the index
-		return Preset{Stdin: true, Format: FormatCodex, Argv: []string{
-			"codex", "exec", "--json", "--sandbox", "workspace-write", "-c", `sandbox_workspace_write.writable_roots=["{gitdir}","{outbox}"]`,
-			"--skip-git-repo-check", "--ephemeral", "-",
+		return Preset{Stdin: true, Format: agentout.Codex, Argv: []string{
+			"codex", "exec", "--json", "{sandbox}", "--skip-git-repo-check", "--ephemeral", "-",
+		}, Sandbox: []string{"--sandbox", "workspace-write", "-c", `sandbox_workspace_write.writable_roots=["{gitdir}","{outbox}"]`}, Jailed: []string{
+			"--sandbox", "danger-full-access",
 		}, Env: []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "CODEX_API_KEY"}, Home: []string{".codex/auth.json", ".codex/config.toml"}}, true
 	case "gemini": // any lesser mode denies commands where nobody can be asked
 		return Preset{
-			Format: FormatGemini, Argv: []string{"gemini", "--output-format", "json", "--approval-mode=yolo", "--include-directories={outbox}", "--prompt", "{prompt}"},
+			Format: agentout.Gemini, Argv: []string{"gemini", "--output-format", "json", "--approval-mode=yolo", "--include-directories={outbox}", "--prompt", "{prompt}"},
 			Env: []string{
 				"GEMINI_API_KEY", "GEMINI_MODEL", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION",
 			},
-			Home: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/settings.json"},
+			JailEnv: map[string]string{"GEMINI_SANDBOX": "false"},
+			Home:    []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/settings.json"},
 		}, true
 	case "opencode": // it signs in at the vendor that its settings name
 		return Preset{
-			Format: FormatOpenCode, Argv: []string{"opencode", "run", "--format", "json", "--auto", "{prompt}"},
+			Format: agentout.OpenCode, Argv: []string{"opencode", "run", "--format", "json", "--auto", "{prompt}"},
 			Env:  []string{"OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"},
 			Home: []string{".config/opencode/opencode.json", ".config/opencode/opencode.jsonc", ".local/share/opencode/auth.json"},
 		}, true
@@ -79,9 +79,9 @@ func (r *Runner) preset(agent string) (Preset, error) {
 		if err != nil {
 			return p, fmt.Errorf("agent %q: %w", agent, err)
 		}
-		p = Preset{Argv: argv, Stdin: true, Format: FormatAny}
+		p = Preset{Argv: argv, Stdin: true, Format: agentout.Any}
 		if tool, ok := builtin(filepath.Base(argv[0])); ok {
-			p.Env, p.Home = tool.Env, tool.Home
+			p.Env, p.Home, p.JailEnv = tool.Env, tool.Home, tool.JailEnv
 		}
 	}
 	if len(p.Argv) == 0 || p.Argv[0] == "" {
@@ -104,9 +104,19 @@ func (p Preset) argv(e execution) []string {
 	}
 	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace
 	fill := strings.NewReplacer("{prompt}", prompt, "{gitdir}", quote(gitDir(e.Dir)), "{outbox}", quote(e.outbox))
+	own := p.Sandbox
+	if e.jailed {
+		own = p.Jailed
+	}
 	var out []string
 	for _, a := range p.Argv {
-		out = append(out, fill.Replace(a))
+		words := []string{a}
+		if a == "{sandbox}" {
+			words = own
+		}
+		for _, w := range words {
+			out = append(out, fill.Replace(w))
+		}
 	}
 	return out
 }

@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/jail"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // Quiesce implements work.Agents.
@@ -75,10 +78,19 @@ func (r *Runner) clear(ctx context.Context, rec record) error {
 	if err := r.ask(ctx, rec.Shim); err != nil {
 		return err
 	}
+	// A container is its engine's to end: without the processes that look after it there it
+	// takes longer.
+	if err := jail.Clear(ctx, work.Jail{Box: rec.Jail.Box}, rec.name()); err != nil {
+		return err
+	}
 	if err := end(ctx, others, r.opt.TermGrace); err != nil {
 		return err
 	}
 	if err := end(ctx, shim, leftoverGrace); err != nil {
+		return err
+	}
+	// Behind the shim: what comes after that it could not have started.
+	if err := jail.Clear(ctx, rec.Jail, rec.name()); err != nil {
 		return err
 	}
 	return end(ctx, others, r.opt.TermGrace)

@@ -3,6 +3,7 @@ package agentcli
 import (
 	"encoding/json"
 	"os"
+	"strings"
 
 	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -24,8 +25,13 @@ type record struct {
 	Log    string  `json:"log,omitempty"` // standard output
 	Shim   ident   `json:"shim,omitzero"`
 	Strays []ident `json:"strays,omitempty"` // seen below the shim without the mark
-	Exit   *int    `json:"exit,omitempty"`   // of the agent, once it has ended
+
+	Jail work.Jail `json:"jail,omitzero"`  // box and cgroup alone: where more of the run may be than in the process table
+	Exit *int      `json:"exit,omitempty"` // of the agent, once it has ended
 }
+
+// name is that of the run's cgroup and container.
+func (r record) name() string { return "signalbox-" + strings.ToLower(r.Token) }
 
 // write replaces the file at once: it is never seen half written.
 func (r record) write(name string) error {
@@ -60,4 +66,5 @@ type shimOrder struct {
 	GraceMS int64    `json:"grace_ms"`
 
 	Jail *work.Jail `json:"jail,omitempty"` // nil: the agent is not confined
+	Name string     `json:"name,omitempty"` // of its cgroup and its container
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -24,21 +25,21 @@ func (r *Runner) judge(e execution, end ending) work.Result {
 	if err != nil {
 		return broken(fmt.Errorf("agentcli: %w", err))
 	}
-	said, found := parseFormat(e.preset.Format, body)
-	said.usage.Model = first(said.usage.Model, e.preset.Model)
+	printed, found := agentout.Parse(e.preset.Format, body)
+	printed.Usage.Model = cmp.Or(printed.Usage.Model, e.preset.Model)
 	res := work.Result{
-		Kind: work.ResultOK, ExitCode: end.exit, LogPath: e.log, Usage: clamp(said.usage),
-		SessionID: clip(r.opt.Hidden.Text(said.session), sessionMax), Summary: clip(r.opt.Hidden.Text(said.summary), summaryMax),
+		Kind: work.ResultOK, ExitCode: end.exit, LogPath: e.log, Usage: clamp(printed.Usage),
+		SessionID: clip(r.opt.Hidden.Text(printed.Session), sessionMax), Summary: clip(r.opt.Hidden.Text(printed.Summary), summaryMax),
 	}
 	switch {
 	case end.stopped == work.ResultCancelled:
 		res.Kind, res.Reason = end.stopped, "stopped"
 	case end.stopped == work.ResultTimeout:
 		res.Kind, res.Reason = end.stopped, fmt.Sprintf("stopped after %s", e.Timeout)
-	case found && said.failed:
-		res.Kind, res.Reason = work.ResultFailed, first(said.reason, "the agent reported an error")
+	case found && printed.Failed:
+		res.Kind, res.Reason = work.ResultFailed, cmp.Or(printed.Reason, "the agent reported an error")
 	case end.exit != 0:
-		res.Kind, res.Reason = work.ResultFailed, exitText(end.exit)+": "+cmp.Or(said.reason, tail(errLog(e.log), reasonMax), "no error output")
+		res.Kind, res.Reason = work.ResultFailed, exitText(end.exit)+": "+cmp.Or(printed.Reason, tail(errLog(e.log), reasonMax), "no error output")
 	case !found:
 		res.Kind, res.Reason = work.ResultUnusable, "the agent ended without a result that can be read"
 	}
@@ -72,8 +73,6 @@ func clip(s string, n int) string {
 	}
 	return strings.ToValidUTF8(s[:n], "") + " …"
 }
-
-func first(a, b string) string { return cmp.Or(a, b) }
 
 // tail reads the end of a file, as much as n bytes.
 func tail(name string, n int64) string {

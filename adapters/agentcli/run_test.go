@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -260,7 +261,7 @@ func TestRunFails(t *testing.T) {
 func TestUnusable(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, func(o *agentcli.Options) {
-		o.Presets = map[string]agentcli.Preset{"mute": {Argv: []string{"/bin/true"}, Format: agentcli.FormatClaude}}
+		o.Presets = map[string]agentcli.Preset{"mute": {Argv: []string{"/bin/true"}, Format: agentout.Claude}}
 		o.Default = "mute"
 	})
 	c := command(t, "")
@@ -274,7 +275,7 @@ func TestPrices(t *testing.T) {
 	t.Parallel()
 	out := `{"type":"thread.started","thread_id":"x"}\n{"type":"turn.completed","usage":{"input_tokens":3000000,"cached_input_tokens":1000000,"output_tokens":500000}}\n`
 	r := newRunner(t, func(o *agentcli.Options) {
-		o.Presets = map[string]agentcli.Preset{"c": {Argv: []string{"printf", out}, Format: agentcli.FormatCodex, Model: "m1"}}
+		o.Presets = map[string]agentcli.Preset{"c": {Argv: []string{"printf", out}, Format: agentout.Codex, Model: "m1"}}
 		o.Prices = map[string]agentcli.Price{"m1": {Input: 1_000_000, Output: 10_000_000, CacheRead: 100_000}}
 	})
 	c := command(t, "")

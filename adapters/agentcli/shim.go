@@ -22,6 +22,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // Exit codes of the shim for failures of its own.
@@ -88,6 +89,11 @@ func obey(in io.Reader, order shimOrder) (int, error) {
 		code = watch(in, pid, time.Duration(order.GraceMS)*time.Millisecond)
 		keeper.Stop()
 	}
+	if o := order.Jail; o != nil {
+		if err := jail.Clear(context.Background(), *o, order.Name); err != nil {
+			return exitNoStart, err // the service tries again
+		}
+	}
 	rec.Exit = &code
 	return code, errors.Join(rec.write(order.Record), shrink(order.Out, order.Max), shrink(order.Err, order.Max))
 }
@@ -117,16 +123,18 @@ func start(o shimOrder, out, errs *os.File) (int, error) {
 		return 0, err
 	}
 	defer stdin.Close()
-	path, err := lookPath(o.Argv[0], o.Dir)
-	if err != nil {
-		return 0, err
+	path := o.Argv[0]
+	if o.Jail == nil || o.Jail.Box.Kind != work.BoxContainer || strings.ContainsRune(path, '/') {
+		if path, err = lookPath(path, o.Dir); err != nil {
+			return 0, err
+		}
 	}
 	attr := &os.ProcAttr{Dir: o.Dir, Env: os.Environ(), Files: []*os.File{stdin, out, errs}, Sys: &syscall.SysProcAttr{Setpgid: true}}
 	var p *os.Process
 	if o.Jail == nil {
 		p, err = os.StartProcess(path, o.Argv, attr)
 	} else {
-		p, err = jail.Start(jail.Stage{Jail: *o.Jail, Path: path, Argv: o.Argv, Stdin: o.Stdin}, attr)
+		p, err = jail.Start(jail.Stage{Jail: *o.Jail, Name: o.Name, Path: path, Argv: o.Argv, Stdin: o.Stdin}, attr)
 	}
 	if err != nil {
 		return 0, err
@@ -192,6 +200,8 @@ func watch(in io.Reader, pid int, grace time.Duration) int {
 		_, _ = io.Copy(io.Discard, in)
 		stop <- syscall.SIGTERM
 	})
+	leftovers := run.New(context.Background(), nil)
+	defer leftovers.Stop() // it has found processes that the reaper has seen the last of: others are not to be ended
 	var stopping atomic.Bool
 	code := exitNoStart // read when the reaper has ended
 	reaped := make(chan struct{})
@@ -208,7 +218,7 @@ func watch(in io.Reader, pid int, grace time.Duration) int {
 		defer close(reaped)
 		code = reap(pid, func() {
 			if !stopping.Load() {
-				g.Go("leftovers", func(ctx context.Context) { endAll(ctx, below, leftoverGrace) })
+				leftovers.Go("leftovers", func(ctx context.Context) { endAll(ctx, below, leftoverGrace) })
 			}
 		})
 	})

@@ -20,7 +20,7 @@ func (r *Runner) supervise(ctx context.Context, e execution) (ending, error) {
 	none := ending{exit: -1}
 	order, err := json.Marshal(shimOrder{
 		Argv: e.preset.argv(e), Dir: e.Dir, Stdin: e.preset.stdin(e.prompt), Out: e.log, Err: errLog(e.log),
-		Record: e.record, Max: r.opt.LogMax, GraceMS: r.opt.TermGrace.Milliseconds(), Jail: r.jail(e),
+		Record: e.record, Max: r.opt.LogMax, GraceMS: r.opt.TermGrace.Milliseconds(), Jail: r.jail(e), Name: e.cell,
 	})
 	if err != nil {
 		return none, err

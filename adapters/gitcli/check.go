@@ -2,6 +2,7 @@ package gitcli
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,6 +106,9 @@ func (g *Git) ofMain(ctx context.Context, p place, argv []string, dir string) ([
 		if strings.ContainsRune(argv[0], '/') {
 			return nil, fmt.Errorf("%w: the command %q leaves the repository", work.ErrBadName, argv[0])
 		}
+		if g.opt.Jail != nil && g.opt.Jail.Box.Kind == work.BoxContainer {
+			return argv, nil // its image has it
+		}
 		if argv[0], err = exec.LookPath(argv[0]); err != nil {
 			return nil, err
 		}
@@ -120,6 +124,7 @@ type checkOrder struct {
 	jail.Order
 	Argv []string   `json:"argv"`
 	Jail *work.Jail `json:"jail,omitempty"` // nil: the check is not confined
+	Name string     `json:"name,omitempty"` // of its cgroup and its container
 }
 
 // jail is what a check may touch: its checkout of the branch, and to read that of main.
@@ -127,7 +132,10 @@ func (g *Git) jail(temp, program string) *work.Jail {
 	if g.opt.Jail == nil {
 		return nil
 	}
-	own := work.Jail{Read: []string{filepath.Join(temp, "main"), program}}
+	own := work.Jail{Read: []string{filepath.Join(temp, "main")}}
+	if filepath.IsAbs(program) && g.opt.Jail.Box.Kind != work.BoxContainer {
+		own.Read = append(own.Read, program)
+	}
 	for _, name := range []string{"tree", "home", "tmp"} {
 		own.Write = append(own.Write, filepath.Join(temp, name))
 	}
@@ -136,7 +144,7 @@ func (g *Git) jail(temp, program string) *work.Jail {
 }
 
 func (g *Git) check(ctx context.Context, argv []string, temp string, s gates.Subject) (int, string, error) {
-	order, err := json.Marshal(checkOrder{Argv: argv, Jail: g.jail(temp, argv[0])})
+	order, err := json.Marshal(checkOrder{Argv: argv, Jail: g.jail(temp, argv[0]), Name: "signalbox-check-" + strings.ToLower(rand.Text())})
 	if err != nil {
 		return -1, "", err
 	}
@@ -155,6 +163,9 @@ func (g *Git) check(ctx context.Context, argv []string, temp string, s gates.Sub
 	cmd.WaitDelay = endMax
 	out := &ending{most: stderrMax}
 	cmd.Stderr = out
+	if s.Log != nil {
+		cmd.Stderr = io.MultiWriter(out, s.Log)
+	}
 	if err := cmd.Start(); err != nil {
 		return -1, "", err
 	}

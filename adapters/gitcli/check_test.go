@@ -152,3 +152,16 @@ func TestCheckInTheJail(t *testing.T) {
 	require.Equal(t, jail.ExitRefused, exit, "it is not run without one")
 	require.Contains(t, stderr, "/no/such/directory")
 }
+
+// What a check prints goes to its log as well, all of it.
+func TestCheckLog(t *testing.T) {
+	t.Parallel()
+	k, s := checking(t, map[string]string{"check": "#!/bin/sh\necho out; echo err >&2; head -c 9000 /dev/zero | tr '\\0' x\n"}, nil)
+	var log bytes.Buffer
+	s.Log = &log
+	exit, said, err := k.g.RunCheck(t.Context(), []string{"./check"}, s)
+	require.NoError(t, err)
+	require.Zero(t, exit)
+	require.Len(t, said, 4<<10, "the end")
+	require.Equal(t, 9000+len("out\nerr\n"), log.Len())
+}

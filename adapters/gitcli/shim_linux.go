@@ -65,7 +65,7 @@ func supervise(in io.Reader, order checkOrder) (int, error) {
 	if order.Jail == nil {
 		p, err = os.StartProcess(order.Argv[0], order.Argv, attr)
 	} else {
-		p, err = jail.Start(jail.Stage{Jail: *order.Jail, Path: order.Argv[0], Argv: order.Argv, Stdin: os.DevNull}, attr)
+		p, err = jail.Start(jail.Stage{Jail: *order.Jail, Name: order.Name, Path: order.Argv[0], Argv: order.Argv, Stdin: os.DevNull}, attr)
 	}
 	if err != nil {
 		return exitNoStart, err
@@ -85,7 +85,11 @@ func supervise(in io.Reader, order checkOrder) (int, error) {
 			code = 128 + int(status.Signal())
 		}
 	}
-	return code, endOrphans()
+	err = endOrphans()
+	if order.Jail != nil {
+		err = errors.Join(err, jail.Clear(context.Background(), *order.Jail, order.Name))
+	}
+	return code, err
 }
 
 // endOrphans ends the children of this process, and theirs when they have become its

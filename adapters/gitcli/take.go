@@ -112,8 +112,8 @@ func (g *Git) sameCode(ctx context.Context, p place, t work.Tip) ([]string, erro
 	return same, nil
 }
 
-// Push implements work.Workspaces. It and Drop are the only functions that
-// change a remote.
+// Push implements work.Workspaces. It and Drop change a remote's task branches, and
+// nothing else; Land and RemoveBranch are for repositories without a git host.
 func (g *Git) Push(ctx context.Context, s work.Space, sha, expected string) error {
 	p, err := g.locate(s) // refuses protected branches
 	if err != nil {

@@ -1,29 +1,12 @@
 // Package postgres keeps the queue and the tasks in PostgreSQL: the store for
 // more than one machine. One DB is a queue.Queue, queue.Keeper, queue.Lister,
-// orchestrator.Store, Story, Dependencies and Ledger; its Leases are a
-// lease.Locker; its Tracks are a gpstracks.Store.
+// orchestrator.Store, Story, Dependencies and Ledger; its Leases are a lease.Locker.
 //
-// A DB has one writer. What callers hand in while a transaction is under way
-// goes into the next one together (group commit), set by set: the number of
-// statements and round trips does not grow with the number of jobs. Writers of
-// several processes take turns: each transaction locks one row first. That makes
-// the order of keys and the effect of holds as plain as in a single process, and
-// bounds a cluster to one commit at a time, each of up to 1024 calls.
-//
-// While nobody else writes, the writer remembers what it has put and claimed, and
-// a transaction that ends claims and takes others is a single statement; one that
-// stores decisions is a single message. The transaction itself checks that nobody
-// else has held the turn since, and is made again, without memory, if somebody has.
-// A dedupe key that no remembered job has is taken to be free; where that was wrong,
-// an index says so, and the transaction is made again with a look. What many callers
-// ask is split: half goes into one transaction and half into the next, which is made
-// while the server works on the first, and sent as soon as that is committed.
-//
-// A job is a row of jobs, written when it is put and when it ends, and one of
-// open_jobs until then. Its claim is an entry in a row that the claiming
-// transaction wrote for all of its claims, and means something while the job's row
-// says so. Tokens are rows of ready; one whose job is held since is parked under
-// what is held by whoever comes upon it, so that a hold costs nothing in advance.
+// The engine is internal/sqlstore; here is what is PostgreSQL's own. A group of requests is
+// one transaction of a few messages, whatever their number: statements are sets, and those
+// that do not wait for each other's rows travel together. Writers of several processes take
+// turns: each transaction locks one row first. That makes the order of keys and the effect
+// of holds as plain as in a single process, and bounds a cluster to one commit at a time.
 //
 // A call that returns nil is committed. When the answer to a commit is lost, the
 // store looks: every transaction leaves its number behind. What may go away by
@@ -56,6 +39,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/internal/sqlstore"
 )
 
 // Options of a DB.
@@ -85,36 +69,37 @@ type Options struct {
 
 // DB is an open store. It is safe for concurrent use.
 type DB struct {
+	*sqlstore.Store
+
 	now      func() time.Time
 	log      *slog.Logger
 	schema   string
 	prefix   string // what "~" in a statement stands for
 	patience time.Duration
-	me       string // this store's name among the writers
-	steps    map[stepKind]string
-	save     [2]string // what stores tasks: new ones, and those that are there
-	texts    sync.Map  // statements with the schema: there are as many as places in the program
-	bounds   map[string]int
+	me       string   // this store's name among the writers
+	texts    sync.Map // statements with the schema: there are as many as places in the program
 
 	pool    *pgxpool.Pool
 	ownPool bool
 	config  *pgx.ConnConfig // of the writer and the listener
 
-	writer   writer
-	reqs     chan *request
-	inHand   atomic.Int64          // requests that were handed in and are not done
-	unread   chan pgx.BatchResults // for the reader
-	answered chan error            // that it has read them
-	group    *run.Group            // ends with Close
-	wakers   wakers
-	notes    notes
-
-	closing sync.RWMutex // held for reading while a request is handed in
-	closed  atomic.Bool
+	writer writer
+	group  *run.Group // ends with Close
+	notes  notes
+	closed atomic.Bool
 }
 
 // ErrClosed is the error of every call after Close.
-var ErrClosed = errors.New("postgres: the store is closed")
+var ErrClosed = sqlstore.ErrClosed
+
+// Leases is a lease.Locker whose leases lie in the database: it is safe between
+// machines.
+type Leases = sqlstore.Leases
+
+const (
+	lastJob   = "select greatest(ids, (select max(id) from ~jobs)) from ~turn" // ids: of jobs that were pruned before step 9
+	newTaskID = "select nextval('~task_ids')"
+)
 
 var schemaForm = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 
@@ -129,9 +114,11 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		d.closePool()
 		return nil, err
 	}
+	d.Store = sqlstore.New(ctx, sqlstore.Options{
+		Driver: dialect{d}, Now: d.now, Log: d.log, Bounds: o.Bounds, Committed: d.notes.add,
+		LastJob: lastJob, NewTaskID: newTaskID,
+	})
 	d.group = run.New(context.WithoutCancel(ctx), d.log)
-	d.group.Go("postgres writer", d.writing)
-	d.group.Go("postgres reader", d.reading)
 	d.group.Go("postgres listener", d.listen)
 	d.group.Go("postgres notifier", d.notify)
 	d.group.Go("postgres inbox", d.moving)
@@ -153,13 +140,8 @@ func configure(ctx context.Context, o Options) (*DB, error) {
 		return nil, fmt.Errorf("postgres: Options.Schema is %q: use lower case letters, digits and _, at most 63", o.Schema)
 	}
 	d := &DB{
-		now: o.Now, log: o.Log, schema: o.Schema, prefix: pgx.Identifier{o.Schema}.Sanitize() + ".", patience: o.Patience, bounds: map[string]int{},
-		pool: o.Pool, reqs: make(chan *request, 2*batchMax), unread: make(chan pgx.BatchResults), answered: make(chan error), wakers: wakers{byPool: map[string]chan struct{}{}},
-		writer: writer{memory: newMemory()},
-		notes:  notes{pools: map[string]bool{}, ready: make(chan struct{}, 1)},
-	}
-	for pool, n := range o.Bounds {
-		d.bounds[text(pool)] = n
+		now: o.Now, log: o.Log, schema: o.Schema, prefix: pgx.Identifier{o.Schema}.Sanitize() + ".", patience: o.Patience,
+		pool: o.Pool, notes: notes{pools: map[string]bool{}, ready: make(chan struct{}, 1)},
 	}
 	if d.now == nil {
 		d.now = time.Now
@@ -170,7 +152,6 @@ func configure(ctx context.Context, o Options) (*DB, error) {
 	if d.patience <= 0 {
 		d.patience = 15 * time.Second
 	}
-	d.steps, d.save = d.allStepTexts(), [2]string{saveQuery(), moveQuery()}
 	var err error
 	if d.me, err = writerName(); err != nil {
 		return nil, err
@@ -216,7 +197,7 @@ func (d *DB) q(query string) string {
 
 // Ping reports whether the store takes writes.
 func (d *DB) Ping(ctx context.Context) error {
-	return d.alone(ctx, func(*tx) error { return nil })
+	return d.Alone(ctx, func(t *sqlstore.Tx) error { return t.Flush() })
 }
 
 // Close waits for what has been handed in and closes the connections.
@@ -224,9 +205,8 @@ func (d *DB) Close() error {
 	if d.closed.Swap(true) {
 		return nil
 	}
-	d.closing.Lock() // nobody is handing in any more
-	close(d.reqs)
-	d.closing.Unlock()
+	d.Store.Close()
+	d.disconnect()
 	d.group.Stop()
 	d.closePool()
 	return nil
@@ -235,39 +215,5 @@ func (d *DB) Close() error {
 func (d *DB) closePool() {
 	if d.ownPool {
 		d.pool.Close()
-	}
-}
-
-// wakers are the hints that a pool may have become claimable.
-type wakers struct {
-	mu     sync.Mutex
-	byPool map[string]chan struct{}
-}
-
-func (w *wakers) channel(pool string) chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.byPool[pool] == nil {
-		w.byPool[pool] = make(chan struct{}, 1)
-	}
-	return w.byPool[pool]
-}
-
-func (w *wakers) hint(pool string) {
-	select {
-	case w.channel(pool) <- struct{}{}:
-	default:
-	}
-}
-
-// hintAll hints every pool that somebody waits for.
-func (w *wakers) hintAll() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, c := range w.byPool {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
 	}
 }

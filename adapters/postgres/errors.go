@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -119,44 +118,4 @@ func standby(err error) bool {
 func refused(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg)
-}
-
-// duplicate reports a unique index that says no.
-func duplicate(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "23505"
-}
-
-// read runs f on the pool until it succeeds, fails for good, or patience is used
-// up. All that f reads is one snapshot.
-func (d *DB) read(ctx context.Context, f func(pgx.Tx) error) error {
-	return d.retry(ctx, func(ctx context.Context) error {
-		err := pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, f)
-		if err != nil && d.closed.Load() {
-			return ErrClosed
-		}
-		return err
-	})
-}
-
-// list reads all rows of a query.
-func list[T any](ctx context.Context, d *DB, scan pgx.RowToFunc[T], query string, args ...any) (out []T, err error) {
-	err = d.read(ctx, func(snap pgx.Tx) error {
-		out, err = collect(ctx, d, snap, scan, query, args...)
-		return err
-	})
-	return out, err
-}
-
-// collect is list inside a snapshot.
-func collect[T any](ctx context.Context, d *DB, snap pgx.Tx, scan pgx.RowToFunc[T], query string, args ...any) ([]T, error) {
-	rows, err := snap.Query(ctx, d.q(query), clean(args)...)
-	if err != nil {
-		return nil, err
-	}
-	out, err := pgx.CollectRows(rows, scan)
-	if len(out) == 0 {
-		out = nil
-	}
-	return out, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/signalbox-dev/signalbox/internal/sqlstore"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -76,36 +77,33 @@ func (d *DB) move(ctx context.Context) (moved int, err error) {
 	if err := d.pool.QueryRow(ctx, d.q("select exists (select from ~inbox)")).Scan(&some); err != nil || !some {
 		return 0, wrap(err)
 	}
-	type row struct {
-		ID  int64
-		Job []byte
-	}
-	err = d.alone(ctx, func(t *tx) error {
-		list, err := rows(t, pgx.RowToStructByPos[row], "select id, job from ~inbox order by id limit $1", int64(inboxMax))
-		if err != nil || len(list) == 0 {
-			return err
-		}
-		ids, jobs := make([]int64, len(list)), make([]queue.Job, len(list))
-		for i, r := range list {
-			ids[i] = r.ID
-			if err := json.Unmarshal(r.Job, &jobs[i]); err != nil {
-				return fmt.Errorf("row %d of inbox: %w", r.ID, err)
+	err = d.Alone(ctx, func(t *sqlstore.Tx) error {
+		var ids []int64
+		var jobs []queue.Job
+		t.Queue(func(rows sqlstore.Rows) error {
+			for rows.Next() {
+				var id int64
+				var body []byte
+				if err := rows.Scan(&id, &body); err != nil {
+					return err
+				}
+				var j queue.Job
+				if err := json.Unmarshal(body, &j); err != nil {
+					return fmt.Errorf("row %d of inbox: %w", id, err)
+				}
+				ids, jobs = append(ids, id), append(jobs, j)
 			}
-		}
-		if _, err := t.put(jobs); err != nil {
+			return nil
+		}, "select id, job from ~inbox order by id limit $1", int64(inboxMax))
+		if err := t.Flush(); err != nil || len(ids) == 0 {
 			return err
 		}
-		t.exec("delete from ~inbox where id = any($1::bigint[])", ids)
-		moved = len(list)
+		if _, err := t.Put(jobs); err != nil {
+			return err
+		}
+		t.Queue(nil, "delete from ~inbox where id = any($1)", ids)
+		moved = len(ids)
 		return nil
 	})
 	return moved, err
-}
-
-// newTx is a transaction on a connection.
-func (d *DB) newTx(ctx context.Context, conn *pgx.Conn, m *memory) *tx {
-	return &tx{
-		ctx: ctx, db: d, conn: conn, now: d.now().UTC().Truncate(time.Microsecond), batch: &pgx.Batch{},
-		wake: map[string]bool{}, depth: map[string]int64{}, low: map[string]token{}, unnamed: map[string]bool{}, memory: m,
-	}
 }

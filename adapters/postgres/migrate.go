@@ -17,12 +17,9 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migration is one step of the schema: of the engine, numbered, or of another
-// domain, named <domain>_<NNN>_<name> and in the order of the names. What was
-// published is never changed.
+// migration is one step of the schema. What was published is never changed.
 type migration struct {
-	version int // 0 for one with a name
-	name    string
+	version int
 	text    string
 }
 
@@ -33,20 +30,17 @@ func steps() ([]migration, error) {
 	}
 	var out []migration
 	for _, e := range entries {
-		m := migration{name: strings.TrimSuffix(e.Name(), ".sql")}
-		if n, err := strconv.Atoi(m.name); err == nil {
-			m = migration{version: n}
+		n, err := strconv.Atoi(strings.TrimSuffix(e.Name(), ".sql"))
+		if err != nil {
+			return nil, err
 		}
 		text, err := migrations.ReadFile(path.Join("migrations", e.Name()))
 		if err != nil {
 			return nil, err
 		}
-		m.text = string(text)
-		out = append(out, m)
+		out = append(out, migration{n, string(text)})
 	}
-	slices.SortFunc(out, func(a, b migration) int {
-		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.version, b.version))
-	})
+	slices.SortFunc(out, func(a, b migration) int { return cmp.Compare(a.version, b.version) })
 	return out, nil
 }
 
@@ -90,20 +84,14 @@ func (d *DB) migrate(ctx context.Context, t pgx.Tx) error {
 	if err != nil {
 		return err
 	}
+	if err := d.readable(ctx, t); err != nil {
+		return err
+	}
 	all, err := steps()
 	if err != nil {
 		return err
 	}
-	named, err := d.named(ctx, t)
-	if err != nil {
-		return err
-	}
-	all = slices.DeleteFunc(all, func(m migration) bool {
-		if m.name != "" {
-			return slices.Contains(named, m.name)
-		}
-		return m.version <= version
-	})
+	all = slices.DeleteFunc(all, func(m migration) bool { return m.version <= version })
 	if version > 0 && len(all) > 0 { // writers of the older program wait meanwhile
 		if _, err := t.Exec(ctx, d.q("select from ~turn for no key update")); err != nil {
 			return err
@@ -111,7 +99,7 @@ func (d *DB) migrate(ctx context.Context, t pgx.Tx) error {
 	}
 	for _, m := range all {
 		if err := d.step(ctx, t, m); err != nil {
-			return fmt.Errorf("migration %s: %w", cmp.Or(m.name, strconv.Itoa(m.version)), err)
+			return fmt.Errorf("migration %d: %w", m.version, err)
 		}
 	}
 	// A store that has not written for a month is gone.
@@ -142,25 +130,26 @@ func (d *DB) version(ctx context.Context, t pgx.Tx) (n int, err error) {
 	return 0, err
 }
 
-// named are the steps with names that were applied.
-func (d *DB) named(ctx context.Context, t pgx.Tx) ([]string, error) {
-	if _, err := t.Exec(ctx, d.q("create table if not exists ~schema_migrations (name text primary key, applied_at timestamptz not null default now())")); err != nil {
-		return nil, err
+// layout is of the tables that this program reads. A later step that only adds leaves it.
+const layout = 9
+
+// readable refuses tables that a newer program has laid out anew.
+func (d *DB) readable(ctx context.Context, t pgx.Tx) error {
+	var known bool
+	err := t.QueryRow(ctx, "select exists (select 1 from information_schema.columns where table_schema = $1 and table_name = 'turn' and column_name = 'layout')", d.schema).Scan(&known)
+	if err != nil || !known {
+		return err
 	}
-	rows, err := t.Query(ctx, d.q("select name from ~schema_migrations"))
-	if err != nil {
-		return nil, err
+	var found int
+	if err := t.QueryRow(ctx, d.q("select layout from ~turn")).Scan(&found); err != nil || found <= layout {
+		return err
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	return fmt.Errorf("postgres: the tables of schema %s have layout %d and this program reads %d: use the newer program that made them, or another schema", d.schema, found, layout)
 }
 
 func (d *DB) step(ctx context.Context, t pgx.Tx, m migration) error {
 	_, err := t.Conn().PgConn().Exec(ctx, d.q(m.text)).ReadAll()
-	note, what := "insert into ~migrations (version) values ($1)", any(m.version)
-	if m.name != "" {
-		note, what = "insert into ~schema_migrations (name) values ($1)", m.name
-	}
-	_, noted := t.Exec(ctx, d.q(note), what)
+	_, noted := t.Exec(ctx, d.q("insert into ~migrations (version) values ($1)"), m.version)
 	if err != nil { // what follows a refused statement only says so
 		return err
 	}

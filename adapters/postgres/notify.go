@@ -17,9 +17,11 @@ type notes struct {
 	ready chan struct{}
 }
 
-func (n *notes) add(pool string) {
+func (n *notes) add(pools []string) {
 	n.mu.Lock()
-	n.pools[pool] = true
+	for _, pool := range pools {
+		n.pools[pool] = true
+	}
 	n.mu.Unlock()
 	select {
 	case n.ready <- struct{}{}:
@@ -99,7 +101,7 @@ func (d *DB) hear(ctx context.Context) error {
 	if _, err := conn.Exec(ctx, "listen "+pgx.Identifier{d.schema}.Sanitize()); err != nil {
 		return err
 	}
-	d.wakers.hintAll() // what was told while nobody listened
+	d.HintAll() // what was told while nobody listened
 	for {
 		if err := d.next(ctx, conn); err != nil {
 			return err
@@ -120,7 +122,7 @@ func (d *DB) next(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	if from, pool, ok := strings.Cut(note.Payload, " "); ok && from != d.me {
-		d.wakers.hint(pool)
+		d.Hint(pool)
 	}
 	return nil
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// A worker who is alone is given jobs that another life of the store has put: whole,
-// although nothing of them is remembered.
+// A worker is given jobs that another life of the store has put: whole.
 func TestRelayOfAnotherLife(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Open(t)
@@ -28,7 +27,6 @@ func TestRelayOfAnotherLife(t *testing.T) {
 	require.NoError(t, first.Close())
 
 	db := open(t, postgres.Options{URL: url})
-	alone(t, db)
 	claims, err := db.Take(ctx, "p", "w", 1, time.Hour)
 	require.NoError(t, err)
 	var got []queue.Job
@@ -44,7 +42,6 @@ func TestRelayOfAnotherLife(t *testing.T) {
 		require.Contains(t, stored, j, "what the worker was told is what is stored")
 		j.Status, j.Attempt, j.Worker, j.StartedAt, j.HeartbeatAt, j.LeaseUntil = queue.Queued, 0, "", time.Time{}, time.Time{}, time.Time{}
 		got = append(got, j)
-		alone(t, db)
 		claims, err = db.FinishTake(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Hour)
 		require.NoError(t, err)
 	}
@@ -55,7 +52,7 @@ func TestRelayOfAnotherLife(t *testing.T) {
 	agree(t, url)
 }
 
-// What comes next of a key when a worker who is alone ends a job: a job of another
+// What comes next of a key when a worker ends a job: a job of another
 // pool, one that is not due, and ones before and behind the others of their pool.
 func TestRelayChain(t *testing.T) {
 	t.Parallel()
@@ -71,7 +68,6 @@ func TestRelayChain(t *testing.T) {
 	var held []queue.Claim
 	relay := func(pool string) (id int64) {
 		t.Helper()
-		alone(t, db)
 		var err error
 		if len(held) == 0 {
 			held, err = db.Take(ctx, pool, "w", 1, 3*time.Hour)

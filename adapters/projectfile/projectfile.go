@@ -55,6 +55,7 @@ type file struct {
 type entry struct {
 	TrackerProject string              `yaml:"tracker_project"`
 	SyncProject    string              `yaml:"sync_project"`
+	Host           string              `yaml:"host"` // github or git
 	Repo           string              `yaml:"repo"`
 	CloneURL       string              `yaml:"clone_url"`
 	WebURL         string              `yaml:"web_url"`
@@ -71,6 +72,7 @@ type entry struct {
 	Writes         map[string][]string `yaml:"writes"`    // what a role's commits may change besides, by role
 	Protected      protected           `yaml:"protected"` // none, or patterns besides the default ones
 	Verify         [][]string          `yaml:"verify"`    // commands that are run on what the tester calls good
+	Probe          probe               `yaml:"probe"`     // addresses at which deployments say which commit they run
 	Starters       []string            `yaml:"starters"`  // ids, e-mail addresses or role:NAME; empty = any person
 	Approvers      []string            `yaml:"approvers"`
 	Releasers      []string            `yaml:"releasers"`
@@ -82,6 +84,12 @@ type entry struct {
 	HostSecret     []string            `yaml:"githost_secret_env"`
 }
 
+// probe are the addresses by deployment; each may have a fragment, the field of a JSON object.
+type probe struct {
+	Staging    string `yaml:"staging"`
+	Production string `yaml:"production"`
+}
+
 // board is a further one of the repository.
 type board struct {
 	TrackerProject string `yaml:"tracker_project"`
@@ -89,13 +97,15 @@ type board struct {
 	Prefix         string `yaml:"prefix"`
 }
 
-// ci is "none", or the names of the checks that must be there.
+// ci is "none", or the names of the checks that must be there, or commands where there is
+// no git host.
 type ci struct {
 	None     bool
 	Contexts []string
+	Commands [][]string
 }
 
-// UnmarshalYAML reads both forms.
+// UnmarshalYAML reads all forms.
 func (c *ci) UnmarshalYAML(raw []byte) error {
 	var word string
 	if yaml.Unmarshal(raw, &word) == nil {
@@ -105,7 +115,14 @@ func (c *ci) UnmarshalYAML(raw []byte) error {
 		c.None = word == "none"
 		return nil
 	}
-	return yaml.Unmarshal(raw, &c.Contexts)
+	if yaml.Unmarshal(raw, &c.Contexts) == nil {
+		return nil
+	}
+	c.Contexts = nil
+	if err := yaml.Unmarshal(raw, &c.Commands); err != nil {
+		return errors.New("ci: want none, any, a list of the checks that must pass such as [build, test], or, with host: git, a list of commands such as [[go, test, ./...], [go, vet, ./...]]")
+	}
+	return nil
 }
 
 // protected is "none", or patterns.
@@ -186,10 +203,10 @@ func Parse(name string, body []byte) (Registry, error) {
 // convert makes a project; an error comes with the field that it is about.
 func (e entry) convert() (p orchestrator.Project, field string, err error) {
 	p = orchestrator.Project{
-		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Repo: e.Repo, CloneURL: e.CloneURL, WebURL: e.WebURL, Prefix: e.Prefix,
-		Main: e.Main, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, Reviewers: e.Reviewers,
+		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Host: e.Host, Repo: e.Repo, CloneURL: e.CloneURL, WebURL: e.WebURL, Prefix: e.Prefix,
+		Main: e.Main, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, CI: e.CI.Commands, Reviewers: e.Reviewers,
 		People: orchestrator.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
-		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify,
+		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify, Probe: orchestrator.Probe(e.Probe),
 		Agents: map[stage.Role]string{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{}, Writes: map[stage.Role][]string{},
 	}
 	for _, b := range e.MoreBoards {
@@ -229,6 +246,9 @@ func (e entry) convert() (p orchestrator.Project, field string, err error) {
 			return p, field, fmt.Errorf("%s: %w", field, err)
 		}
 	}
+	if p.Plain() && len(e.HostSecret) > 0 {
+		return p, "githost_secret_env", errors.New("githost_secret_env: there is no git host (host: git), and nobody who would send webhooks; leave it out")
+	}
 	for name, argv := range e.Commands {
 		if len(argv) == 0 {
 			return p, "commands", fmt.Errorf("commands: %s has no command: a list of the executable and its arguments", name)
@@ -236,7 +256,7 @@ func (e entry) convert() (p orchestrator.Project, field string, err error) {
 		p.Protected.More = append(p.Protected.More, program(argv)...)
 		p.Commands = append(p.Commands, checks.Command(e.Prefix+"/"+name, argv...))
 	}
-	for _, argv := range e.Verify {
+	for _, argv := range append(slices.Clone(e.Verify), e.CI.Commands...) {
 		p.Protected.More = append(p.Protected.More, program(argv)...)
 	}
 	for at, names := range e.Gates {

@@ -45,6 +45,7 @@ projects:
     wip: 5
     protected: none
     verify: [[go, test, ./...], [./bin/e2e, --all]]
+    probe: {staging: "https://staging.example.org/version#build.commit", production: "https://example.org/version"}
     writes: {tester: ["tests/**", "**/*_test.go"]}
     reviewers: ["lint[bot]"]
     starters: [c0ffee00-3333-4333-8333-000000000001]
@@ -81,6 +82,7 @@ func TestParse(t *testing.T) {
 	require.Equal(t, []string{"tests/**", "**/*_test.go"}, shop.Writes[stage.Tester])
 	require.True(t, shop.Protected.None)
 	require.Equal(t, []int{3, 5}, []int{gpx.Places(), shop.Places()})
+	require.Equal(t, orchestrator.Probe{Staging: "https://staging.example.org/version#build.commit", Production: "https://example.org/version"}, shop.Probe)
 	require.Equal(t, [][]string{{"go", "test", "./..."}, {"./bin/e2e", "--all"}}, shop.Verify)
 	require.Equal(t, []string{"infra/**", "bin/licences"}, gpx.Protected.More)
 	require.Equal(t, []string{"lint[bot]"}, shop.Reviewers)
@@ -121,6 +123,9 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		head + "    wip: many\n":                                                                                  "p.yaml:6",
 		head + "    protected: sometimes\n":                                                                       "want none, or a list of paths",
 		head + "    verify: [[make], []]\n":                                                                       "p.yaml:6: project 1 (acme/x): verify: has an empty command",
+		head + "    probe: {staging: ftp://x}\n":                                                                  `p.yaml:6: project 1 (acme/x): probe: staging is "ftp://x", want an address`,
+		head + "    probe: {production: \"https://u:p@x/version\"}\n":                                             "probe: production is",
+		head + "    probe: https://x\n":                                                                           "p.yaml:6",
 		head + "    writes: {cook: [x]}\n":                                                                        `p.yaml:6: project 1 (acme/x): writes: cook: there is no role "cook"`,
 		head + "    keep: [.git/lfs]\n":                                                                           `".git/lfs", want a directory inside the repository such as node_modules`,
 		head + "    approvers: [\"role:\"]\n":                                                                     `p.yaml:6: project 1 (acme/x): approvers: has an empty entry, want ids of accounts, e-mail addresses or role:NAME`,

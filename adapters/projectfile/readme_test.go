@@ -22,4 +22,11 @@ func TestReadme(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, r.Projects.All(), 1)
 	require.Len(t, r.Projects.All()[0].Commands, 1)
+	_, rest, found = strings.Cut(rest, "<<'END'\n")
+	require.True(t, found, "the registry without any account")
+	text, _, found = strings.Cut(rest, "END\n")
+	require.True(t, found)
+	r, err = projectfile.Parse("README.md", []byte(text))
+	require.NoError(t, err)
+	require.True(t, r.Projects.All()[0].Plain())
 }

@@ -1,11 +1,10 @@
-// Package sqlite keeps the queue, the tasks and the tracks in one SQLite file: the
-// embedded store of the service. One DB is a queue.Queue, queue.Keeper,
-// queue.Lister, orchestrator.Store, Story, Dependencies, Ledger and Pruner; its Tracks are
-// a gpstracks.Store, a gpstracks.RunStore and a tile.Source.
+// Package sqlite keeps the queue and the tasks in one SQLite file: the embedded store of
+// the service. One DB is a queue.Queue, queue.Keeper, queue.Lister, orchestrator.Store,
+// Story, Dependencies, Ledger and Pruner.
 //
-// All writes go through one goroutine that commits what has gathered in one
-// transaction (group commit) with WAL and synchronous=FULL: a call that returns
-// nil is on disk. Readers have connections of their own beside it.
+// The engine is internal/sqlstore; here is what is SQLite's own. The writer has one
+// connection, with WAL and synchronous=FULL: a call that returns nil is on disk. Readers
+// have connections of their own beside it.
 //
 // The file may be opened by several processes of one machine. It must not lie
 // on a network file system.
@@ -14,7 +13,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	_ "embed" // for schema.sql
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,11 +25,8 @@ import (
 
 	_ "modernc.org/sqlite" // the driver
 
-	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/internal/sqlstore"
 )
-
-//go:embed schema.sql
-var schema string
 
 // Options of a DB.
 type Options struct {
@@ -43,24 +38,23 @@ type Options struct {
 
 // DB is an open file. It is safe for concurrent use.
 type DB struct {
+	*sqlstore.Store
+
 	now    func() time.Time
+	log    *slog.Logger
 	read   *sql.DB
 	kept   sync.Map // query: *sql.Stmt, prepared once for each of the readers
 	writes *sql.DB
 	conn   *sql.Conn // the writer's own
 	stmts  map[string]*sql.Stmt
-	mem    *memory // the writer's own
-	reqs   chan *request
-	group  *run.Group
-	log    *slog.Logger
-	wakers wakers
+	texts  map[string]statement
 
-	closing sync.RWMutex
+	closing sync.RWMutex // held for reading while a reader is at work
 	closed  bool
 }
 
 // ErrClosed is the error of every call after Close.
-var ErrClosed = errors.New("sqlite: the store is closed")
+var ErrClosed = sqlstore.ErrClosed
 
 // Open opens the file, making it if there is none. One that is empty is an error: what it
 // held is lost.
@@ -80,12 +74,14 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Driver == "" {
 		o.Driver = "sqlite"
 	}
-	d := &DB{now: o.Now, log: o.Log, stmts: map[string]*sql.Stmt{}, mem: newMemory(), reqs: make(chan *request, 1024), wakers: wakers{byPool: map[string]chan struct{}{}}}
+	d := &DB{now: o.Now, log: o.Log, stmts: map[string]*sql.Stmt{}, texts: map[string]statement{}}
 	if err := d.open(ctx, o.Driver, o.Path); err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlite: %s: %w", o.Path, err), d.closeFiles())
 	}
-	d.group = run.New(context.WithoutCancel(ctx), o.Log)
-	d.group.Go("sqlite writer", d.writer)
+	d.Store = sqlstore.New(ctx, sqlstore.Options{
+		Driver: dialect{d}, Now: o.Now, Log: o.Log, LastJob: "select coalesce(max(id), 0) from ~jobs",
+		NewTaskID: "insert into counters (name, value) values ('task', 1) on conflict (name) do update set value = value + 1 returning value",
+	})
 	return d, nil
 }
 
@@ -131,12 +127,6 @@ func (d *DB) open(ctx context.Context, driver, path string) (err error) {
 	if _, err = d.conn.ExecContext(ctx, "begin immediate"); err != nil {
 		return err
 	}
-	if err = d.layout(ctx); err != nil {
-		return err
-	}
-	if _, err = d.conn.ExecContext(ctx, schema); err != nil {
-		return err
-	}
 	if err = d.migrate(ctx); err != nil {
 		return err
 	}
@@ -155,8 +145,7 @@ func (d *DB) open(ctx context.Context, driver, path string) (err error) {
 const readers = 4
 
 // prepared prepares a statement that reads, once for the life of the file. Only for
-// texts of which there are few: they are kept. In this package "limit +?" stands for
-// "limit ?", which SQLite would prepare anew for each number.
+// texts of which there are few: they are kept.
 func (d *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 	if s, ok := d.kept.Load(query); ok {
 		return s.(*sql.Stmt), nil
@@ -189,16 +178,12 @@ func (d *DB) Ping(ctx context.Context) error {
 
 // Close waits for what has been handed in and closes the file.
 func (d *DB) Close() error {
-	d.closing.Lock()
-	if d.closed {
-		d.closing.Unlock()
+	if !d.Store.Close() {
 		return nil
 	}
+	d.closing.Lock()
+	defer d.closing.Unlock()
 	d.closed = true
-	close(d.reqs)
-	d.closing.Unlock()
-	d.group.Wait()
-	d.group.Stop()
 	return d.closeFiles()
 }
 
@@ -230,27 +215,3 @@ func (b *Busy) Unwrap() error { return b.Err }
 
 // Retryable reports true.
 func (b *Busy) Retryable() bool { return true }
-
-func busy(err error) error { return &Busy{Err: err} }
-
-// wakers are the hints that a pool may have become claimable.
-type wakers struct {
-	mu     sync.Mutex
-	byPool map[string]chan struct{}
-}
-
-func (w *wakers) channel(pool string) chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.byPool[pool] == nil {
-		w.byPool[pool] = make(chan struct{}, 1)
-	}
-	return w.byPool[pool]
-}
-
-func (w *wakers) hint(pool string) {
-	select {
-	case w.channel(pool) <- struct{}{}:
-	default:
-	}
-}

@@ -2,69 +2,52 @@ package sqlite
 
 import (
 	"context"
-	"embed"
+	_ "embed"
 	"fmt"
-	"io/fs"
+	"strings"
 )
 
-// migrations are named <domain>_<NNN>_<name>.sql and applied in the order of
-// their names, each once. They only add.
-//
-//go:embed migrations/*.sql
-var migrations embed.FS
+//go:embed schema.sql
+var schema string
+
+//go:embed layout3.sql
+var fromLayout2 string
 
 // layoutVersion is of the tables in schema.sql, kept as the file's user_version. It
 // rises when an older program would read the tables wrongly.
-const layoutVersion = 2
+const layoutVersion = 3
 
-// layout refuses a file whose tables this program cannot read.
-func (d *DB) layout(ctx context.Context) error {
-	var version, tables int
+// layout reads which layout the file has and refuses one that this program cannot read;
+// 0 is an empty file.
+func (d *DB) layout(ctx context.Context) (version int, err error) {
+	var tables int
 	if err := d.conn.QueryRowContext(ctx, "pragma user_version").Scan(&version); err != nil {
-		return err
+		return 0, err
 	}
 	if err := d.conn.QueryRowContext(ctx, "select count(*) from sqlite_schema where name = 'jobs'").Scan(&tables); err != nil {
-		return err
+		return 0, err
 	}
 	switch {
-	case tables == 0 && version == 0:
-		_, err := d.conn.ExecContext(ctx, fmt.Sprint("pragma user_version = ", layoutVersion))
-		return err
 	case version > layoutVersion:
-		return fmt.Errorf("the file has layout %d and this program reads %d: use the newer program that made it, or another file", version, layoutVersion)
-	case version < layoutVersion:
-		return fmt.Errorf("the file has layout %d and this program reads %d: use the older program that made it, or another file", version, layoutVersion)
+		return 0, fmt.Errorf("the file has layout %d and this program reads %d: use the newer program that made it, or another file", version, layoutVersion)
+	case version < layoutVersion-1 && tables+version > 0:
+		return 0, fmt.Errorf("the file has layout %d and this program reads %d: use the older program that made it, or another file", version, layoutVersion)
 	}
-	return nil
+	return version, nil
 }
 
-// migrate brings the schema up to date, inside a transaction of the writer.
+// migrate brings the tables up to date, inside a transaction of the writer.
 func (d *DB) migrate(ctx context.Context) error {
-	names, err := fs.Glob(migrations, "migrations/*.sql")
+	version, err := d.layout(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := d.conn.ExecContext(ctx, "create table if not exists schema_migrations (name text primary key, applied_at integer not null) without rowid"); err != nil {
-		return err
+	script := schema
+	if version == layoutVersion-1 {
+		before, after, _ := strings.Cut(fromLayout2, "-- the new tables are made here\n")
+		script = before + schema + after
 	}
-	for _, name := range names {
-		body, err := migrations.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		var applied int
-		if err := d.conn.QueryRowContext(ctx, "select count(*) from schema_migrations where name = ?", name).Scan(&applied); err != nil {
-			return err
-		}
-		if applied > 0 {
-			continue
-		}
-		if _, err := d.conn.ExecContext(ctx, string(body)); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if _, err := d.conn.ExecContext(ctx, "insert into schema_migrations (name, applied_at) values (?, ?)", name, micros(d.now())); err != nil {
-			return err
-		}
-	}
-	return nil
+	script += fmt.Sprintf("; pragma user_version = %d", layoutVersion)
+	_, err = d.conn.ExecContext(ctx, script)
+	return err
 }

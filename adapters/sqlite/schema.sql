@@ -6,8 +6,6 @@ create table if not exists counters (
   value integer not null
 ) without rowid;
 
--- A job's row is written when it is put, and again only when it is given back.
--- What belongs to its claim is in running, and how it ended is in ended.
 create table if not exists jobs (
   id           integer primary key, -- drawn by the writer, rising
   pool         text    not null,
@@ -22,51 +20,28 @@ create table if not exists jobs (
   available_at integer not null,
   max_attempts integer not null,
   dedupe_key   text    not null,
+  status       text    not null, -- queued, running, done, failed, cancelled
+  -- Of a queued job: ready (a claim may take it), delayed (until available_at), behind (an
+  -- unfinished job of its key) or held:<subject>; '' of every other.
+  place        text    not null,
   attempt      integer not null default 0,
+  worker       text    not null default '',
+  heartbeat_at integer not null default 0,
+  lease_until  integer not null default 0,
   created_at   integer not null,
   started_at   integer not null default 0,
+  finished_at  integer not null default 0,
   error        text    not null default ''
 );
-create index if not exists jobs_task on jobs (task_id);
-create table if not exists ended (
-  job_id      integer primary key,
-  status      text    not null,
-  attempt     integer not null,
-  started_at  integer not null,
-  finished_at integer not null,
-  error       text    not null
-);
-create index if not exists ended_failed on ended (finished_at, job_id) where status = 'failed';
-
--- The unfinished jobs: every other one has ended.
-create table if not exists open_jobs (job_id integer primary key, key text not null);
-create index if not exists open_jobs_key on open_jobs (key) where key <> '';
-create table if not exists dedupe (key text primary key, job_id integer not null) without rowid;
-
--- An unfinished job that is first of its key (or has none) is in exactly one of
--- these: ready (its token), delayed, parked under a subject that is held, running.
--- A token may be of a job that is held by now: whoever takes it parks the job.
-create table if not exists ready (
-  pool text not null, priority integer not null, job_id integer not null,
-  primary key (pool, priority, job_id)
-) without rowid;
-create table if not exists delayed (
-  available_at integer not null, job_id integer not null,
-  primary key (available_at, job_id)
-) without rowid;
-create table if not exists parked (
-  subject text not null, job_id integer not null,
-  primary key (subject, job_id)
-) without rowid;
-create table if not exists running (
-  job_id       integer primary key,
-  pool         text    not null,
-  attempt      integer not null,
-  worker       text    not null,
-  started_at   integer not null,
-  heartbeat_at integer not null,
-  lease_until  integer not null
-);
+-- The ready queue: what a claim reads.
+create index if not exists jobs_ready on jobs (pool, priority, id) where place = 'ready';
+create index if not exists jobs_delayed on jobs (available_at) where place = 'delayed';
+create index if not exists jobs_held on jobs (place) where place > 'held:' and place < 'held;';
+create index if not exists jobs_running on jobs (lease_until, pool) where status = 'running';
+create index if not exists jobs_open on jobs (key, id) where status in ('queued', 'running');
+create unique index if not exists jobs_dedupe on jobs (dedupe_key) where dedupe_key <> '' and status in ('queued', 'running');
+create index if not exists jobs_failed on jobs (finished_at, id) where status = 'failed';
+create index if not exists jobs_task on jobs (task_id, id);
 create table if not exists holds (
   subject text not null, name text not null, reason text not null, since integer not null,
   primary key (subject, name)
@@ -100,15 +75,16 @@ create table if not exists tasks (
   created_at            integer not null,
   updated_at            integer not null,
   stage_entered_at      integer not null,
+  ended_at              integer not null default 0, -- of a task that is done or cancelled
   version               integer not null
 );
 create unique index if not exists tasks_issue on tasks (tracker_project_id, tracker_issue_id);
 create unique index if not exists tasks_work_item on tasks (repo, work_item_id);
 create unique index if not exists tasks_branch on tasks (repo, branch);
 create index if not exists tasks_by_issue on tasks (tracker_issue_id);
-create index if not exists tasks_ended on tasks (updated_at desc, id desc) where stage in ('done', 'cancelled');
-create index if not exists tasks_line on tasks (repo, id) where stage not in ('done', 'cancelled');
-create index if not exists tasks_live on tasks (id) where stage not in ('done', 'cancelled');
+create index if not exists tasks_ended on tasks (ended_at desc, id desc) where ended_at <> 0;
+create index if not exists tasks_line on tasks (repo, id) where ended_at = 0;
+create index if not exists tasks_live on tasks (id) where ended_at = 0;
 
 create table if not exists deliveries (
   id          integer primary key,
@@ -169,8 +145,6 @@ create table if not exists agent_runs (
   unique (job_id, attempt)
 );
 create index if not exists agent_runs_task on agent_runs (task_id, id);
-create index if not exists agent_runs_end on agent_runs (finished_at);
-
 create index if not exists agent_runs_finished on agent_runs (finished_at);
 
 -- What attempts are taken to cost whose record is not there yet.
@@ -182,6 +156,10 @@ create table if not exists reservations (
   micro_usd integer not null,
   at        integer not null,
   primary key (job_id, attempt)
+) without rowid;
+
+create table if not exists leases (
+  name text primary key, holder text not null, epoch integer not null, expires integer not null
 ) without rowid;
 
 create table if not exists job_deps (

@@ -4,26 +4,26 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
-	"strings"
 	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/sqlstore"
 )
 
 // tx is a transaction of the writer.
 type tx struct {
-	ctx   context.Context
-	db    *DB
-	mem   *memory
-	now   time.Time
-	wake  map[string]bool  // pools that may have become claimable
-	depth map[string]int64 // unfinished jobs by pool: what was added
+	ctx context.Context
+	db  *DB
+	err error // of the first statement that failed since the last Flush
+}
 
-	wrote bool // something, or the memory, may have been changed since the request began
+// write runs f in a transaction that others share, and returns when it is on disk. It may be
+// run more than once.
+func (d *DB) write(ctx context.Context, f func(*tx) error) error {
+	return d.Alone(ctx, func(t *sqlstore.Tx) error { return f(t.Conn.(*tx)) })
 }
 
 // stmt prepares a statement once for the life of the writer.
 func (t *tx) stmt(query string) (*sql.Stmt, error) {
-	t.wrote = t.wrote || !strings.HasPrefix(query, "select")
 	if s := t.db.stmts[query]; s != nil {
 		return s, nil
 	}
@@ -35,76 +35,11 @@ func (t *tx) stmt(query string) (*sql.Stmt, error) {
 }
 
 func (t *tx) exec(query string, args ...any) error {
-	_, err := t.changes(query, args...)
+	s, err := t.stmt(query)
+	if err == nil {
+		_, err = s.ExecContext(t.ctx, args...)
+	}
 	return err
-}
-
-// changes is exec that tells how many rows it changed.
-func (t *tx) changes(query string, args ...any) (int64, error) {
-	before := t.wrote
-	s, err := t.stmt(query)
-	if err != nil {
-		return 0, err
-	}
-	res, err := s.ExecContext(t.ctx, args...)
-	if err != nil {
-		return 0, err
-	}
-	n, err := res.RowsAffected()
-	if n == 0 && err == nil {
-		t.wrote = before
-	}
-	return n, err
-}
-
-// one reads a row into dest; ok is false when there is none.
-func (t *tx) one(dest []any, query string, args ...any) (ok bool, err error) {
-	s, err := t.stmt(query)
-	if err != nil {
-		return false, err
-	}
-	err = s.QueryRowContext(t.ctx, args...).Scan(dest...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// ids reads a column of ids.
-func (t *tx) ids(query string, args ...any) ([]int64, error) {
-	s, err := t.stmt(query)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.QueryContext(t.ctx, args...)
-	return collect(rows, err, func(r *sql.Rows) (id int64, err error) { return id, r.Scan(&id) })
-}
-
-// texts reads a column of texts.
-func (t *tx) texts(query string, args ...any) ([]string, error) {
-	s, err := t.stmt(query)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.QueryContext(t.ctx, args...)
-	return collect(rows, err, func(r *sql.Rows) (text string, err error) { return text, r.Scan(&text) })
-}
-
-// collect reads all rows.
-func collect[T any](rows *sql.Rows, err error, scan func(*sql.Rows) (T, error)) ([]T, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var out []T
-	for rows.Next() {
-		v, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
-	}
-	return out, rows.Err()
 }
 
 // micros is a time as it is stored; timeOf reads it back.
@@ -120,13 +55,6 @@ func timeOf(us int64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMicro(us).UTC()
-}
-
-// times scans stored times into their places.
-func times(us []int64, to ...*time.Time) {
-	for i, t := range to {
-		*t = timeOf(us[i])
-	}
 }
 
 func encode(v any) string {

@@ -218,7 +218,10 @@ func ourStages(ctx context.Context, db *postgres.DB, workers, n int) (float64, e
 			t := &tasks[claim.Job.TaskID-first]
 			c := transition(t, claim)
 			t.Version++ // whoever takes the next job of the task finds it so
-			return db.CommitTake(ctx, c, "events", "w", 1, time.Minute)
+			if err := db.Commit(ctx, c); err != nil {
+				return nil, err
+			}
+			return db.Take(ctx, "events", "w", 1, time.Minute)
 		})
 }
 

@@ -43,7 +43,7 @@ func committed(c orchestrator.Commit) int {
 func TestEveryCallIsCounted(t *testing.T) {
 	port := reflect.TypeFor[interface {
 		store
-		orchestrator.Relay
+		orchestrator.Store
 		queue.Relay
 	}]()
 	for m := range port.Methods() {
@@ -246,11 +246,6 @@ func (c *counter) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
 
 func (c *counter) Commit(ctx context.Context, k orchestrator.Commit) error {
 	return c.call(committed(k)).store.Commit(ctx, k)
-}
-
-func (c *counter) CommitTake(ctx context.Context, k orchestrator.Commit, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
-	list, err := orchestrator.CommitTake(ctx, c.call(committed(k)).store, k, pool, worker, n, ttl)
-	return many(c, list, err)
 }
 
 func (c *counter) FinishTake(ctx context.Context, k queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {

@@ -79,7 +79,7 @@ func encoding(ctx context.Context, w io.Writer, ask asked) error {
 }
 
 func postgis(ctx context.Context, w io.Writer, ask asked) error {
-	got, err := ask(ctx, "./adapters/postgres", "^BenchmarkPostGIS$", "-benchtime", "1x")
+	got, err := ask(ctx, "./adapters/trackpostgres", "^BenchmarkPostGIS$", "-benchtime", "1x")
 	if err != nil {
 		return err
 	}
@@ -119,11 +119,11 @@ func upserts(ctx context.Context, w io.Writer, ask asked) error {
 	fmt.Fprintln(w)
 	row(w, "tracks kept a second", "SQLite, 1,000 a call", "PostgreSQL, 1,000 a call", "PostgreSQL, 5,000 a call")
 	rule(w, 4)
-	lite, err := ask(ctx, "./adapters/sqlite", "^BenchmarkTracksUpsert$", "-benchtime", "2x")
+	lite, err := ask(ctx, "./adapters/tracksqlite", "^BenchmarkTracksUpsert$", "-benchtime", "2x")
 	if err != nil {
 		return err
 	}
-	pg, err := ask(ctx, "./adapters/postgres", "^BenchmarkTracksUpsert$", "-benchtime", "2x")
+	pg, err := ask(ctx, "./adapters/trackpostgres", "^BenchmarkTracksUpsert$", "-benchtime", "2x")
 	if err != nil {
 		return err
 	}

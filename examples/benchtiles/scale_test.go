@@ -18,9 +18,9 @@ import (
 	"github.com/paulmach/orb/maptile"
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
-	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/adapters/trackpostgres"
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
@@ -49,11 +49,9 @@ func BenchmarkScale(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("sqlite/%d", n), func(b *testing.B) {
 			dir := b.TempDir()
-			db, err := sqlite.Open(b.Context(), sqlite.Options{Path: filepath.Join(dir, "x.db")})
+			s, err := tracksqlite.Open(b.Context(), tracksqlite.Options{Path: filepath.Join(dir, "x.db")})
 			require.NoError(b, err)
-			defer db.Close()
-			s, err := db.Tracks(b.Context())
-			require.NoError(b, err)
+			defer s.Close()
 			scale(b, s, n, func() (bytes int64) {
 				for _, name := range []string{"x.db", "x.db-wal"} {
 					if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
@@ -64,14 +62,13 @@ func BenchmarkScale(b *testing.B) {
 			})
 		})
 		b.Run(fmt.Sprintf("postgresql/%d", n), func(b *testing.B) {
-			pool, err := pgxpool.New(b.Context(), pgtest.Start(b, pgtest.Options{Durable: true}).URL("postgres"))
+			url := pgtest.Start(b, pgtest.Options{Durable: true}).URL("postgres")
+			pool, err := pgxpool.New(b.Context(), url)
 			require.NoError(b, err)
 			defer pool.Close()
-			db, err := postgres.Open(b.Context(), postgres.Options{Pool: pool})
+			s, err := trackpostgres.Open(b.Context(), trackpostgres.Options{URL: url})
 			require.NoError(b, err)
-			defer db.Close()
-			s, err := db.Tracks(b.Context())
-			require.NoError(b, err)
+			defer s.Close()
 			scale(b, s, n, func() (bytes int64) {
 				require.NoError(b, pool.QueryRow(b.Context(), "select pg_database_size(current_database())").Scan(&bytes))
 				return bytes

@@ -27,10 +27,15 @@ import (
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 func run(args []string, in io.Reader, out, errs io.Writer) int {
+	if len(args) == 3 && args[0] == cardsServer {
+		fmt.Fprintln(errs, "browsertest:", serveCards(context.Background(), args[1], args[2]))
+		return 1
+	}
 	flags := flag.NewFlagSet("browsertest", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	demo := flags.String("demo", "", "program of examples/demo; without one its site is left out")
 	dash := flags.Bool("dashboard", false, "serve the dashboard over pipelines that strangers write into")
+	own := flags.Bool("cards", false, "serve the dashboard over a board of our own, by a server that can be killed")
 	modules := flags.String("modules", "", "node_modules, of which the map pages take MapLibre; without it they are left out")
 	if flags.Parse(args) != nil {
 		return 2
@@ -52,6 +57,14 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 			fmt.Fprintln(errs, "browsertest:", err)
 			return 1
 		}
+	}
+	if *own {
+		end, err := startCards(ctx, g, sites)
+		if err != nil {
+			fmt.Fprintln(errs, "browsertest:", err)
+			return 1
+		}
+		defer end()
 	}
 	if *demo != "" {
 		end, err := startDemo(ctx, *demo, *modules, sites, errs)

@@ -9,7 +9,7 @@ const here = fileURLToPath(new URL('.', import.meta.url))
 /** Builds and starts the servers. @returns {Promise<() => Promise<void>>} what ends them */
 export default async function start() {
   execFileSync('go', ['build', '-o', '.bin/', '.', '../demo'], { cwd: here, stdio: 'inherit' })
-  const servers = spawn(here + '.bin/browsertest', ['-demo', here + '.bin/demo', '-dashboard', '-modules', here + 'node_modules'], { cwd: here, stdio: ['pipe', 'pipe', 'inherit'] })
+  const servers = spawn(here + '.bin/browsertest', ['-demo', here + '.bin/demo', '-dashboard', '-cards', '-modules', here + 'node_modules'], { cwd: here, stdio: ['pipe', 'pipe', 'inherit'] })
   const ended = new Promise(resolve => servers.once('exit', resolve))
   process.env.SITES = await new Promise((resolve, reject) => {
     createInterface({ input: servers.stdout }).once('line', resolve)

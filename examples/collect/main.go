@@ -29,7 +29,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/gpsfile"
 	"github.com/signalbox-dev/signalbox/adapters/osm"
-	"github.com/signalbox-dev/signalbox/adapters/postgres"
+	"github.com/signalbox-dev/signalbox/adapters/trackpostgres"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
@@ -184,11 +184,11 @@ func (w *work) do(ctx context.Context) (code int, err error) {
 			return exitFailed, err
 		}
 	}
-	store, done, err := wiring.OpenTracks(ctx, settings, log)
+	store, err := wiring.OpenTracks(ctx, settings, log)
 	if err != nil {
 		return exitFailed, err
 	}
-	defer func() { err = errors.Join(err, done()) }()
+	defer func() { err = errors.Join(err, store.Close()) }()
 	unlock, err := w.alone(ctx, store)
 	if err != nil {
 		return exitFailed, err
@@ -207,7 +207,7 @@ func (w *work) do(ctx context.Context) (code int, err error) {
 // alone makes this the only collector of a store, until it ends: runs that are
 // taken up would get in each other's way.
 func (w *work) alone(ctx context.Context, store wiring.TrackStore) (unlock func() error, err error) {
-	if shared, ok := store.(*postgres.Tracks); ok { // collectors may be on several machines
+	if shared, ok := store.(*trackpostgres.Tracks); ok { // collectors may be on several machines
 		return shared.Alone(ctx)
 	}
 	return alone(w.Data)

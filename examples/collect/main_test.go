@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/osm/osmtest"
-	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
-	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/adapters/trackpostgres"
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 )
 
@@ -73,11 +73,9 @@ func (d *desk) runWith(ctx context.Context, args ...string) (code int, out, errs
 
 func (d *desk) tracks() (names []string) {
 	d.Helper()
-	db, err := sqlite.Open(d.Context(), sqlite.Options{Path: filepath.Join(d.dir, "data", "signalbox.db")})
+	s, err := tracksqlite.Open(d.Context(), tracksqlite.Options{Path: filepath.Join(d.dir, "data", "tracks.db")})
 	require.NoError(d, err)
-	defer db.Close()
-	s, err := db.Tracks(d.Context())
-	require.NoError(d, err)
+	defer s.Close()
 	for t, err := range s.List(d.Context(), gpstracks.Filter{}) {
 		require.NoError(d, err)
 		names = append(names, t.Source+" "+t.Name)
@@ -226,11 +224,9 @@ func TestPostgreSQL(t *testing.T) {
 	code, out, _ = d.run("--database", url, "--file", "testdata", "--dry-run")
 	require.Equal(t, exitOK, code)
 	require.Contains(t, out, "dry run: no track was kept")
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: url})
+	s, err := trackpostgres.Open(t.Context(), trackpostgres.Options{URL: url})
 	require.NoError(t, err)
-	defer db.Close()
-	s, err := db.Tracks(t.Context())
-	require.NoError(t, err)
+	defer s.Close()
 	n, err := s.Count(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 3, n)

@@ -90,13 +90,12 @@ func (j job) work() error {
 	return j.commit()
 }
 
-// pause is the time that the work takes. A stuck agent says where it can be
-// found, and waits to be killed.
+// pause is the time that the work takes. A stuck agent says so, and waits to be killed.
 func (j job) pause() error {
 	if strings.Contains(j.title, stuck) && j.role == "tester" {
 		mark := filepath.Join(j.dir, "stuck-"+j.item)
 		if _, err := os.Stat(mark + ".killed"); errors.Is(err, os.ErrNotExist) {
-			if err := os.WriteFile(mark, []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+			if err := os.WriteFile(mark, nil, 0o600); err != nil {
 				return err
 			}
 			time.Sleep(time.Minute)

@@ -62,6 +62,18 @@ func TestDemo(t *testing.T) {
 	require.Empty(t, s.Missing, "every step of the tour is ticked off")
 }
 
+// Without a git host the same happens: the service runs CI, and merges by moving main
+// forward. It is killed on the way.
+func TestNoHost(t *testing.T) {
+	s := demo(t, "-host", "git", "-speed", "20", "-kills", "3", "-seed", "7")
+	require.GreaterOrEqual(t, s.Restarts, 3)
+	for _, args := range [][]string{{"-host", "svn"}, {"-host", "git", "-hostile"}, {"-host", "git", "-sick", "github=hang"}} {
+		var out bytes.Buffer
+		require.Equal(t, 2, run(args, &out, &out), args)
+		require.Contains(t, out.String(), "-host")
+	}
+}
+
 // The server is killed 25 times at random moments: nothing is lost, and nothing
 // is seen twice.
 func TestTwentyFiveKills(t *testing.T) {
@@ -77,8 +89,25 @@ func TestLostWebhooks(t *testing.T) {
 	demo(t, "-speed", "20", "-lose", "0.8")
 }
 
+// The same happens on the service's own board, which is used by its forms alone, and by
+// people who send them again when the server is killed.
+// Neither a board nor a git host of somebody else's.
+func TestOwnBoard(t *testing.T) {
+	s := demo(t, "-speed", "20", "-board", "own", "-host", "git")
+	require.Equal(t, 3, s.Retries, "a red build, a killed agent, a conflict with main")
+	require.Empty(t, s.Missing, "every step of the tour is ticked off")
+}
+
+func TestOwnBoardIsKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	s := demo(t, "-speed", "8", "-kills", "10", "-seed", "7", "-board", "own")
+	require.GreaterOrEqual(t, s.Restarts, 10)
+}
+
 func TestWrongUse(t *testing.T) {
-	for _, args := range [][]string{{"-speed", "0"}, {"-lose", "2"}, {"-nonsense"}, {"word"}} {
+	for _, args := range [][]string{{"-speed", "0"}, {"-lose", "2"}, {"-nonsense"}, {"word"}, {"-board", "paper"}, {"-board", "own", "-sick", "plane=hang"}} {
 		var out bytes.Buffer
 		require.Equal(t, 2, run(args, &out, &out), args)
 	}

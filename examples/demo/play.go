@@ -88,6 +88,11 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 	if err := w.ready(g.Context()); err != nil {
 		return summary{}, err
 	}
+	if own, ok := w.board.(*ownBoard); ok {
+		if err := own.open(g.Context()); err != nil {
+			return summary{}, err
+		}
+	}
 	if err := w.deal(g.Context()); err != nil {
 		return summary{}, err
 	}
@@ -171,18 +176,33 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// agentOf finds the process of the agent that works on an item. Its own number is not known
+// to itself: in a jail of namespaces it is another one.
+func agentOf(item string) (pid int, ok bool) {
+	names, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is right
+	for _, name := range names {
+		dir := filepath.Dir(name)
+		argv, _ := os.ReadFile(name) // it may have ended
+		env, _ := os.ReadFile(filepath.Join(dir, "environ"))
+		if strings.HasSuffix(string(argv), "\x00agent\x00") && strings.Contains("\x00"+string(env), "\x00SIGNALBOX_WORK_ITEM="+item+"\x00") {
+			pid, err := strconv.Atoi(filepath.Base(dir))
+			return pid, err == nil
+		}
+	}
+	return 0, false
+}
+
 // killStuck kills the agent that hangs.
 func (w *world) killStuck(ctx context.Context) {
 	for every(ctx, 50*time.Millisecond) {
 		marks, _ := filepath.Glob(filepath.Join(w.outer(), "stuck-*-*[0-9]"))
 		for _, mark := range marks {
-			body, err := os.ReadFile(mark)
-			pid, bad := strconv.Atoi(string(body))
-			if err != nil || bad != nil {
-				continue
-			}
 			if !pause(ctx, w.scaled(time.Second)) {
 				return
+			}
+			pid, ok := agentOf(strings.TrimPrefix(filepath.Base(mark), "stuck-"))
+			if !ok {
+				continue
 			}
 			if err := os.WriteFile(mark+".killed", nil, 0o600); err == nil {
 				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile

@@ -184,7 +184,7 @@ const shared = "src/begin.txt"
 
 // branch is the branch of a work item on the git host; empty when there is none.
 func (w *world) branch(p *project, item string) string {
-	for name := range w.host.Heads(p.repo) {
+	for _, name := range w.heads(p) {
 		if strings.HasPrefix(name, "feature/"+item+"-") {
 			return name
 		}

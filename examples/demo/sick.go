@@ -53,6 +53,11 @@ type sickness struct {
 // sicknesses are a flag that can be given again and again.
 type sicknesses []sickness
 
+// board reports whether the board is sick, or a part of it.
+func (s sicknesses) board() bool {
+	return slices.ContainsFunc(s, func(one sickness) bool { return strings.HasPrefix(one.name, theBoard) })
+}
+
 // String implements flag.Value.
 func (s *sicknesses) String() string {
 	var out []string
@@ -122,7 +127,7 @@ func (w *world) outside(mux *http.ServeMux) error {
 		w.sick[name] = fakehttp.New(next, meets)
 		return w.sick[name]
 	}
-	plane := stand(theComments, stand(theStatuses, w.board, planetest.IsStatus), planetest.IsComment)
+	plane := stand(theComments, stand(theStatuses, w.plane, planetest.IsStatus), planetest.IsComment)
 	mux.Handle("/plane/", http.StripPrefix("/plane", stand(theBoard, plane, nil)))
 	mux.Handle("/github/", http.StripPrefix("/github", stand(theHost, w.host, nil)))
 	mux.Handle("/telegram/", http.StripPrefix("/telegram", stand(theChat, w.chat, nil)))

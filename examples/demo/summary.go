@@ -263,7 +263,7 @@ func (w *world) duplicates(s *summary) {
 		twice("pull request", p.Repo+" "+p.Head)
 	}
 	for _, p := range w.projects {
-		for branch := range w.host.Heads(p.repo) {
+		for _, branch := range w.heads(p) {
 			if name, ok := strings.CutPrefix(branch, "feature/"); ok {
 				twice("branch", p.repo+" "+strings.Join(strings.SplitN(name, "-", 3)[:2], "-"))
 			}

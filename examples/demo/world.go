@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -43,7 +44,8 @@ type project struct {
 type world struct {
 	o        options
 	dir      string
-	board    *planetest.Server
+	plane    *planetest.Server
+	board    cardBoard // plane, or the service's own
 	host     *githubtest.Server
 	chat     *telegramtest.Server
 	projects []*project
@@ -70,11 +72,15 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 	w := &world{
 		o: o, dir: dir, began: time.Now(), schema: fmt.Sprintf("signalbox_demo_%d", time.Now().UnixNano()), chat: telegramtest.New(telegramToken),
-		board:    planetest.New(planetest.Options{Workspace: "demo", Tokens: map[string]string{planeToken: bot}, Secret: planeSecret, Seed: o.seed}),
+		plane:    planetest.New(planetest.Options{Workspace: "demo", Tokens: map[string]string{planeToken: bot}, Secret: planeSecret, Seed: o.seed}),
 		projects: []*project{{prefix: "GPX", repo: "acme/gpxflow"}, {prefix: "SHP", repo: "acme/shop", self: true}, {prefix: "OPS", repo: "acme/ops", watched: true}},
 	}
 	w.host = githubtest.New(githubtest.Options{Token: githubToken, Secret: githubSecret, Seed: o.seed, CI: w.ci})
-	w.board.SetFaults(planetest.Faults{HookLost: o.lose})
+	w.board = w.plane
+	if o.board == boardOwn {
+		w.board = &ownBoard{w: w}
+	}
+	w.plane.SetFaults(planetest.Faults{HookLost: o.lose})
 	w.host.SetFaults(githubtest.Faults{HookLost: o.lose})
 	var err error
 	if w.page, err = listen(ctx, fmt.Sprintf("127.0.0.1:%d", o.port)); err != nil {
@@ -83,13 +89,19 @@ func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 	if err := w.addresses(ctx); err != nil {
 		return w, err
 	}
-	w.board.SetHookURL("http://" + w.service + "/webhooks/tracker")
+	w.plane.SetHookURL("http://" + w.service + "/webhooks/tracker")
 	w.host.SetHookURL("http://" + w.service + "/webhooks/githost")
 	for _, p := range w.projects {
-		p.id = w.board.AddProject(p.prefix, planetest.StandardStates()...)
+		p.id = strings.ToLower(p.prefix)
+		if o.board == boardPlane {
+			p.id = w.plane.AddProject(p.prefix, planetest.StandardStates()...)
+		}
 		bare := w.bare(p)
-		if err := seed(ctx, bare, p); err != nil {
+		if err := w.seed(ctx, bare, p); err != nil {
 			return w, err
+		}
+		if o.host == onGit {
+			continue
 		}
 		if err := w.host.AddRepo(p.repo, bare); err != nil {
 			return w, err
@@ -148,6 +160,7 @@ func (w *world) bare(p *project) string {
 // close ends everything.
 func (w *world) close() {
 	w.board.Close()
+	w.plane.Close()
 	w.host.Close()
 	for _, l := range []net.Listener{w.page, w.balancer} {
 		if l != nil {
@@ -177,7 +190,7 @@ func (w *world) ci(p githubtest.Push) githubtest.Outcome {
 }
 
 // seed makes a bare repository with a first commit on main.
-func seed(ctx context.Context, bare string, p *project) error {
+func (w *world) seed(ctx context.Context, bare string, p *project) error {
 	const begin = `set -e
 mkdir -p "$(dirname "$1")"
 git init --quiet --bare --initial-branch=main "$1"
@@ -187,13 +200,15 @@ git checkout --quiet -B main
 mkdir -p .github/workflows src
 echo "# $2" >README.md
 printf %s "$3" >.github/workflows/ci.yml
+printf %s "$4" >ci.sh
+chmod +x ci.sh
 echo "the beginning" >src/begin.txt
 git add --all
 git commit --quiet -m "Begin"
 git push --quiet origin main
 cd / && rm -rf "$1.seed"
 `
-	return script(ctx, bare, begin, bare, p.repo, workflow)
+	return script(ctx, bare, begin, bare, p.repo, workflow, w.ciOf())
 }
 
 // workflow is how every repository has its CI configured.
@@ -217,8 +232,8 @@ func (w *world) registry() error {
 	var b strings.Builder
 	b.WriteString("projects:\n")
 	for _, p := range w.projects {
-		fmt.Fprintf(&b, "  - tracker_project: %q\n    repo: %s\n    clone_url: %q\n    prefix: %s\n    self_hosting: %t\n    web_url: %q\n",
-			p.id, p.repo, w.clone(p), p.prefix, p.self, "https://github.example.org/"+p.repo)
+		fmt.Fprintf(&b, "  - tracker_project: %q\n    repo: %s\n    clone_url: %q\n    prefix: %s\n    self_hosting: %t\n    %s\n",
+			p.id, p.repo, w.clone(p), p.prefix, p.self, w.hosting(p))
 		if p.watched {
 			fmt.Fprintf(&b, "    monitor: [\"http://%s/health/%s\"]\n", w.page.Addr(), p.prefix)
 		}
@@ -239,15 +254,19 @@ func (w *world) environ(r *replica) []string {
 		"STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": max(w.scaled(5*time.Second), 500*time.Millisecond).String(), "CI_POLL": max(w.scaled(10*time.Second), 500*time.Millisecond).String(),
 		"SERIAL_GATE_REPOS": "*", "MERGE_DEFER_DELAY": max(w.scaled(10*time.Second), 500*time.Millisecond).String(), "MERGE_DEFER_MAX": "35",
 		"MONITOR_WINDOW": max(w.scaled(5*time.Second), time.Second).String(), "MONITOR_INTERVAL": max(w.scaled(500*time.Millisecond), 100*time.Millisecond).String(),
+		"TRACKER": map[string]string{boardPlane: "plane", boardOwn: "board"}[w.o.board], "PUBLIC_URL": "http://" + w.service,
 		"PLANE_URL": base + "/plane", "PLANE_WORKSPACE": "demo", "PLANE_TOKEN": planeToken, "PLANE_WEBHOOK_SECRET": planeSecret,
-		"GITHUB_URL": base + "/github", "GITHUB_TOKEN": githubToken, "GITHUB_WEBHOOK_SECRET": githubSecret,
 		"TELEGRAM_URL": base + "/telegram", "TELEGRAM_TOKEN": telegramToken, "TELEGRAM_CHAT_ID": telegramChatID,
 	}
+	maps.Copy(settings, w.hostSettings(base))
 	if len(w.o.sick) > 0 { // nobody wants to wait as long as a real deployment does
 		settings["CALL_TIMEOUT"], settings["GIT_TIMEOUT"] = "2s", "5s"
 	}
 	if w.o.hostile { // the page would let an agent that calls it be a person
-		settings["JAIL"], settings["JAIL_PORTS"] = "landlock", "443"
+		settings["JAIL_PORTS"] = "443"
+	}
+	if kind := os.Getenv("ORCH_JAIL"); kind != "" && (kind != "none" || !w.o.hostile) {
+		settings["JAIL"] = kind
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "DEMO_DIR=" + w.outer(), fmt.Sprintf("DEMO_SPEED=%g", w.o.speed), "DEMO_SERVICE=" + w.service}
 	for name, value := range settings {

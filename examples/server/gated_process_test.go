@@ -167,7 +167,7 @@ func TestDependenciesBetweenBoards(t *testing.T) {
 	w.move(first, "To Analyse")
 	w.until("the first is taken up", func() bool { return len(w.tasks(first)) == 1 })
 	w.move(behind, "To Analyse")
-	w.until("the second waits", func() bool { return strings.Contains(w.summary(behind), "AAA-1 (task 1) is not finished") })
+	w.until("the second waits", func() bool { return strings.Contains(w.summary(behind), "waits for AAA-1 (task 1)") })
 	w.move(free, "To Analyse")
 	w.until("one that depends on nothing has the slot", func() bool { return w.task(free).Hold == stage.HoldApproval })
 	require.Empty(t, w.runs("BBB-1"))
@@ -252,7 +252,7 @@ func TestSourcesOfDependencies(t *testing.T) {
 			if source == "db" {
 				w.until("the relation is not read", func() bool { return w.task(two).Hold == stage.HoldApproval })
 			} else {
-				w.until("the relation is read", func() bool { return strings.Contains(w.summary(two), "SRC-1 (task 1) is not finished") })
+				w.until("the relation is read", func() bool { return strings.Contains(w.summary(two), "waits for SRC-1 (task 1)") })
 			}
 			got, said := w.ask(http.MethodPost, fmt.Sprintf("/tasks/%d/deps", w.task(two).ID), operatorToken, `{"on":1}`)
 			require.Equal(t, status, got, said)

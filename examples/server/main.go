@@ -1,17 +1,18 @@
 // Command server is the reference deployment of signalbox: one process that
-// takes webhooks, runs agents and shows what it does.
+// takes webhooks, runs agents and shows what it does. Its builds and releases are
+// called signalbox.
 //
-//	server serve        take webhooks and work
-//	server config       every setting with value, default and origin
-//	server validate     check the settings, the project registry and the pipeline
-//	server doctor       examine a deployment: tokens, board columns, git, disk
-//	server doctor security   attack it as an agent would, and say what holds
-//	server why <task>   why a task stands where it stands
-//	server unfreeze     let the tasks of a frozen repository begin again
-//	server reload       have the server read the project registry again
-//	server deps         what a task waits for: list, add, remove
-//	server replay       decide every journal again
-//	server sim          simulated worlds by seed
+//	signalbox serve        take webhooks and work
+//	signalbox config       every setting with value, default and origin
+//	signalbox validate     check the settings, the project registry and the pipeline
+//	signalbox doctor       examine a deployment: tokens, board columns, git, disk
+//	signalbox doctor security   attack it as an agent would, and say what holds
+//	signalbox why <task>   why a task stands where it stands
+//	signalbox unfreeze     let the tasks of a frozen repository begin again
+//	signalbox reload       have the server read the project registry again
+//	signalbox deps         what a task waits for: list, add, remove
+//	signalbox replay       decide every journal again
+//	signalbox sim          simulated worlds by seed
 package main
 
 import (
@@ -22,6 +23,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"syscall"
 	"text/tabwriter"
@@ -50,8 +52,12 @@ type cli struct {
 	Shim     shimCmd     `cmd:"" name:"agent-shim" hidden:""`
 	Checks   checksCmd   `cmd:"" name:"check-shim" hidden:""`
 	Attack   attackCmd   `cmd:"" name:"security-attack" hidden:""`
+	Release  versionCmd  `cmd:"" name:"version" help:"Print the version, its commit and the Go release."`
 	Version  kong.VersionFlag
 }
+
+// program is the name in help and errors, whatever the file is called.
+const program = "signalbox"
 
 // streams is what commands write to, and what a server does before anything else.
 type streams struct {
@@ -65,10 +71,10 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, hideSecrets)) }
 func run(args []string, out, errs io.Writer, hide func() error) int {
 	var c cli
 	exit := -1
-	parser, err := kong.New(&c, kong.Name("server"), kong.Description("Move a board card to a merged and deployed commit."), kong.UsageOnError(),
-		kong.Vars{"version": wiring.Version()}, kong.Writers(out, errs), kong.Exit(func(code int) { exit = code }))
+	parser, err := kong.New(&c, kong.Name(program), kong.Description("Move a board card to a merged and deployed commit."), kong.UsageOnError(),
+		kong.Vars{"version": build()}, kong.Writers(out, errs), kong.Exit(func(code int) { exit = code }))
 	if err != nil {
-		fmt.Fprintln(errs, "server:", err)
+		fmt.Fprintln(errs, program+":", err)
 		return 1
 	}
 	ctx, err := parser.Parse(doubleDashes(args))
@@ -76,11 +82,11 @@ func run(args []string, out, errs io.Writer, hide func() error) int {
 		return exit
 	}
 	if err != nil {
-		fmt.Fprintln(errs, "server:", err)
+		fmt.Fprintln(errs, program+":", err)
 		return 2
 	}
 	if err := ctx.Run(&streams{out, errs, hide}); err != nil {
-		fmt.Fprintln(errs, "server:", err)
+		fmt.Fprintln(errs, program+":", err)
 		return 1
 	}
 	return 0
@@ -98,6 +104,22 @@ func doubleDashes(args []string) []string {
 		}
 	}
 	return out
+}
+
+type versionCmd struct{}
+
+func (versionCmd) Run(s *streams) error {
+	fmt.Fprintln(s.out, build())
+	return nil
+}
+
+// build names the program, its version and what it was made of.
+func build() string {
+	commit := wiring.Commit()
+	if commit == "" {
+		commit = "unknown"
+	}
+	return fmt.Sprintf("%s %s (commit %s, %s)", program, wiring.Version(), commit, runtime.Version())
 }
 
 type serveCmd struct{}

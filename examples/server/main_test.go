@@ -253,8 +253,13 @@ func TestCommandLine(t *testing.T) {
 	code, out := server("--help")
 	require.Zero(t, code)
 	require.Contains(t, out, "doctor")
-	code, _ = server("dance")
+	require.Contains(t, out, "Usage: signalbox <command>")
+	code, out = server("dance")
 	require.Equal(t, 2, code)
-	code, _ = server("--version")
-	require.Zero(t, code)
+	require.Contains(t, out, "signalbox: unexpected argument dance")
+	for _, arg := range []string{"version", "--version"} {
+		code, out = server(arg)
+		require.Zero(t, code)
+		require.Regexp(t, `^signalbox \S+ \(commit \S+, go1\.\d+`, out)
+	}
 }

@@ -156,7 +156,12 @@ func (w *world) found(places []*place) {
 			w.commit(seed, ".github/workflows/ci.yml", "on: push")
 		}
 		w.git(seed, "push", "--quiet", "origin", "HEAD:main")
-		require.NoError(w, w.host.AddRepo(p.repo, p.bare))
+		host := fmt.Sprintf("web_url: \"https://git.example.org/%s\"", p.repo)
+		if p.plain {
+			host = "host: git"
+		} else {
+			require.NoError(w, w.host.AddRepo(p.repo, p.bare))
+		}
 		from := p.bare
 		if p.remote {
 			from = w.outer.URL + "/git/" + p.prefix + ".git"
@@ -165,8 +170,8 @@ func (w *world) found(places []*place) {
 		if look = cmp.Or(p.monitor, look); strings.HasPrefix(look, "/") {
 			look = w.outer.URL + look
 		}
-		fmt.Fprintf(&b, "  - {tracker_project: %q, repo: %s, clone_url: %q, prefix: %s, self_hosting: %t, monitor: [%q], web_url: \"https://git.example.org/%s\"%s}\n",
-			p.id, p.repo, from, p.prefix, p.self, look, p.repo, p.more)
+		fmt.Fprintf(&b, "  - {tracker_project: %q, repo: %s, clone_url: %q, prefix: %s, self_hosting: %t, monitor: [%q], %s%s}\n",
+			p.id, p.repo, from, p.prefix, p.self, look, host, p.more)
 	}
 	w.registry = b.String()
 	w.write("projects.yaml", w.registry)

@@ -69,6 +69,7 @@ type place struct {
 	prefix, id, repo, bare string
 	self                   bool   // it hosts the service, which is looked at after a deployment
 	remote                 bool   // git reaches it by HTTP
+	plain                  bool   // it has no git host
 	monitor                string // what is looked at after a deployment: a path of the outside world, or an address; empty = the service
 	more                   string // of its entry in the registry, as ", key: value"
 }

@@ -17,6 +17,7 @@ import (
 // refused, without one hardly any.
 func TestDoctorSecurity(t *testing.T) {
 	environment(t)
+	t.Setenv("ORCH_JAIL", "landlock")
 	require.NoError(t, os.WriteFile(filepath.Join(os.Getenv("ORCH_DATA_DIR"), "signalbox.db"), []byte("tokens"), 0o600))
 	report := func(args ...string) (int, wiring.SecurityReport, string) {
 		code, out := server(append([]string{"doctor", "security"}, args...)...)

@@ -235,9 +235,9 @@ var (
 	addsColumn = regexp.MustCompile(`Add the column ([A-Z][\w ]+) to the board of (\w+)`)
 	runs       = regexp.MustCompile(`Run signalbox (\w+) ([^\s,]+)`)
 	posts      = regexp.MustCompile(`POST (/[\w/]+)`)
-	waitsFor   = regexp.MustCompile(`Wait until [A-Z]+-\d+ \(task (\d+)\)`)
-	waitsCard  = regexp.MustCompile(`Wait until the card "([^"]+)"`)
-	putsBack   = regexp.MustCompile(`Put (\S+) back into projects.yaml and restart`)
+	waitsFor   = regexp.MustCompile(`Wait (?:until|for the end of) [A-Z]+-\d+ \(task (\d+)\)`)
+	waitsCard  = regexp.MustCompile(`Wait for the end of the card "([^"]+)"`)
+	putsBack   = regexp.MustCompile(`Put (\S+) back into projects.yaml and reload it`)
 )
 
 // heed does what a blocker says, once.
@@ -266,7 +266,7 @@ func (o *obedient) heed(b orchestrator.Blocker) {
 	case putsBack.MatchString(b.Do):
 		require.Contains(o, o.registry, putsBack.FindStringSubmatch(b.Do)[1])
 		o.write("projects.yaml", o.registry)
-		o.restart()
+		o.signalbox("reload")
 	case runs.MatchString(b.Do):
 		o.signalbox(runs.FindStringSubmatch(b.Do)[1:]...)
 	case posts.MatchString(b.Do):
@@ -274,6 +274,10 @@ func (o *obedient) heed(b orchestrator.Blocker) {
 	case waitsFor.MatchString(b.Do):
 		require.Contains(o, b.Do, "stop") // so that nobody has to wait
 		require.Less(o, o.post("/tasks/"+waitsFor.FindStringSubmatch(b.Do)[1]+"/stop"), 300)
+	case strings.Contains(b.Do, "raise wip of the repository in projects.yaml"):
+		o.registry = strings.ReplaceAll(o.registry, "wip: 1", "wip: 9")
+		o.write("projects.yaml", o.registry)
+		o.signalbox("reload")
 	case waitsCard.MatchString(b.Do):
 		o.move(o.titled(waitsCard.FindStringSubmatch(b.Do)[1]), "Done")
 	case strings.HasPrefix(b.Do, "Remove one of these relations"):

@@ -153,6 +153,12 @@ func others() []situation {
 			o.until("the first has a task", func() bool { return o.world.task(other).ID != 0 })
 			o.move(o.item, "To Analyse")
 		}, kind: "serial_gate", who: another, why: "SER-1 (task ", do: "is done, or stop it"},
+		{name: "work in progress", prefix: "WIP", often: true, place: place{more: ", wip: 1"}, agents: script("analyst", awaits), make: func(o *obedient, s situation) {
+			o.move(o.item, "To Analyse")
+			o.until("the first is at work", func() bool { return o.worked(s.prefix+"-1", "analyst") })
+			o.item, o.task = o.card(s.prefix, "Over the limit"), 0
+			o.move(o.item, "To Analyse")
+		}, kind: "wip", who: another, why: "WIP-1", do: "raise wip of the repository in projects.yaml"},
 		{name: "dependency", prefix: "DEP", also: "DEQ", often: true, make: first("DEQ"), kind: "task_deps", who: another, why: "DEQ-1 (task ", do: "remove the relation"},
 		{name: "a card that never began", prefix: "NEV", also: "NEW", make: func(o *obedient, s situation) {
 			o.board.Block(o.item, o.card(s.also, "Not begun"))
@@ -237,6 +243,7 @@ func apart() []situation {
 			o.move(o.item, "To Analyse")
 		}), kind: "slot", who: another, why: "slots are taken", do: "ORCH_MAX_CONCURRENCY"},
 		{name: "budget", prefix: "BUD", world: "restarts", often: true, make: restarted("BUDGET_TASK_USD", "1.50", func(o *obedient, _ situation) { o.move(o.item, "To Analyse") }), kind: "budget", who: you, why: "BUD-1", do: "ORCH_BUDGET_TASK_USD"},
+		{name: "budget of a day", prefix: "DAY", world: "restarts", make: restarted("BUDGET_REPO_DAY_USD", "1.50", func(o *obedient, _ situation) { o.move(o.item, "To Analyse") }), kind: "budget", who: you, why: "acme/day", do: "ORCH_BUDGET_REPO_DAY_USD"},
 		{name: "a worker that died", prefix: "KIL", world: "restarts", agents: script("developer", awaits), make: func(o *obedient, s situation) {
 			atWork(o, s)
 			o.end(syscall.SIGKILL)

@@ -57,14 +57,18 @@ func Doctor(ctx context.Context, v *Service, w io.Writer) int {
 	d.check("database", v.Settings.Database(), v.DB.Ping(ctx))
 	_, _, err = v.Leases.Holder(ctx, "doctor")
 	d.check("leases", "can be read", err)
-	if v.unconfined != nil {
-		d.warn("jail", "%v", v.unconfined)
+	if v.walls.loud != nil {
+		d.warn("jail", "%v", v.walls.loud)
 	} else {
-		d.ok("jail", "agents and checks are confined: %s", v.Proof)
+		d.ok("jail", "agents and checks are confined: %s", v.walls)
 	}
 	d.disk(v.Settings.DataDir)
-	d.check("plane", "the tokens are accepted by "+v.Settings.PlaneURL, v.Plane.Identify(ctx))
-	d.check("github", "the token is accepted", v.GitHub.Ping(ctx))
+	d.tracker(ctx, v)
+	if v.GitHub != nil {
+		d.check("github", "the token is accepted", v.GitHub.Ping(ctx))
+	} else {
+		d.ok("github", "is not used: no repository is there")
+	}
 	if v.Telegram != nil {
 		d.check("telegram", "the token is accepted", v.Telegram.Ping(ctx))
 	} else {
@@ -85,6 +89,11 @@ func Doctor(ctx context.Context, v *Service, w io.Writer) int {
 	}
 	for _, s := range list {
 		d.warn("registry", "%s", s)
+	}
+	for _, p := range v.Projects.All() {
+		if p.Plain() {
+			d.plain(ctx, v, p)
+		}
 	}
 	for _, p := range v.Projects.Boards() {
 		d.project(ctx, v, p)
@@ -127,13 +136,13 @@ func (d *doctor) disk(dir string) {
 
 // project examines one entry of the registry: its board and its agents.
 func (d *doctor) project(ctx context.Context, v *Service, p orchestrator.Project) {
-	columns, err := v.Plane.Columns(ctx, p.Sync())
+	columns, err := v.Tracker.Columns(ctx, p.Sync())
 	if err != nil {
 		d.bad(p.Prefix, fmt.Errorf("the board's columns: %w", err))
 		return
 	}
 	if p.People.Described() {
-		if _, err := v.Plane.Person(ctx, ""); err != nil && !errors.Is(err, tracker.ErrNotFound) {
+		if _, err := v.Tracker.Person(ctx, ""); err != nil && !errors.Is(err, tracker.ErrNotFound) {
 			d.bad(p.Prefix, fmt.Errorf("starters, approvers or releasers are named by e-mail address or role, and the tracker does not describe its accounts: use ids, or a token of an administrator of the workspace: %w", err))
 		}
 	}

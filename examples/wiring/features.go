@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/remotes"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
@@ -37,6 +38,7 @@ func (v *Service) features() (list []orchestrator.Feature, err error) {
 		{true, v.mergeGate},
 		{v.Settings.LiveMessage && v.Telegram != nil, v.liveMessage}, // shows what the rules before it have made of a decision
 		{v.Settings.Monitor, v.monitor},
+		{true, v.remotes},
 		{v.Settings.budgetOn(), v.budget},
 		{true, v.retention},
 	} {
@@ -62,7 +64,7 @@ func (v *Service) stopOptions() stop.Options {
 
 func (v *Service) liveMessage() (orchestrator.Feature, error) {
 	return livemessage.Feature(livemessage.Options{
-		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Projects, Messenger: v.chat(), Cards: v.Plane, Log: v.Log,
+		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Projects, Messenger: v.chat(), Cards: v.Tracker, Log: v.Log,
 	})
 }
 
@@ -95,7 +97,7 @@ func (v *Service) deps() (f orchestrator.Feature, err error) {
 		o.Changed = v.WIP.Look
 	}
 	if slices.Contains(v.Settings.TaskDepsSource, deps.SourceTracker) {
-		o.Relations, o.Items = v.Plane, v.Plane
+		o.Relations, o.Items = v.Tracker, v.Tracker
 	}
 	d, err := deps.New(o)
 	if err != nil {
@@ -130,10 +132,14 @@ func (v *Service) monitor() (orchestrator.Feature, error) {
 	return monitor.Feature(o)
 }
 
+func (v *Service) remotes() (orchestrator.Feature, error) {
+	return remotes.Feature(remotes.Options{Projects: v.Projects, Host: v.host(), Every: v.Settings.GitPoll, Log: v.Log})
+}
+
 func (v *Service) reconciler() (f orchestrator.Feature, err error) {
-	o := reconcile.Options{Every: v.Settings.ReconcileInterval, Grace: v.Settings.ReconcileGrace, Source: trackerSource, Log: v.Log}
+	o := reconcile.Options{Every: v.Settings.ReconcileInterval, Grace: v.Settings.ReconcileGrace, Source: v.Settings.Tracker, Log: v.Log}
 	if v.Settings.ReconcileTracker {
-		o.Tracker, o.Board = v.Plane, v.boards
+		o.Tracker, o.Board = v.Tracker, v.boards
 	}
 	if v.Rec, err = reconcile.New(o); err != nil {
 		return f, err

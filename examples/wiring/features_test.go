@@ -41,8 +41,8 @@ func TestSwitches(t *testing.T) {
 		{"ORCH_WAIT_COMMENT_ENABLED", "wait_comment"}, {"ORCH_SERIAL_GATE_ENABLED", "serial_gate"}, {"ORCH_WIP_ENABLED", "wip"}, {"ORCH_TASK_DEPS_ENABLED", "task_deps"},
 		{"ORCH_MONITOR_ENABLED", "monitor"}, {"", "budget"},
 	}
-	// Retention is always on, and the merge gate is there when it is off: for branches behind main.
-	all := []string{"retention", "merge_gate"}
+	// Retention and the look at remotes are always on, and the merge gate is there when it is off: for branches behind main.
+	all := []string{"retention", "merge_gate", "remotes"}
 	for _, s := range switches {
 		all = append(all, s.name)
 	}
@@ -68,7 +68,7 @@ func TestSwitches(t *testing.T) {
 			require.ElementsMatch(t, want, built(i, j), "without %s and %s", switches[i].name, switches[j].name)
 		}
 	}
-	require.ElementsMatch(t, []string{"retention", "merge_gate"}, built(everything...))
+	require.ElementsMatch(t, []string{"retention", "merge_gate", "remotes"}, built(everything...))
 }
 
 // The merge gate that is switched off says so, and what merges looks whether a branch is
@@ -117,7 +117,7 @@ func TestFeaturesDocument(t *testing.T) {
 	}
 	require.Equal(t, 11, rows)
 	sources := ""
-	for _, pattern := range []string{"*_test.go", "../../orchestrator/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../../orchestrator/*_test.go", "../../orchestrator/orchestratortest/*_test.go", "../../orchestrator/features/*/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, name := range files {
@@ -127,6 +127,6 @@ func TestFeaturesDocument(t *testing.T) {
 		}
 	}
 	for _, test := range regexp.MustCompile("`(Test[A-Za-z]+)`").FindAllStringSubmatch(string(text), -1) {
-		require.Contains(t, sources, "func "+test[1]+"(", test[1])
+		require.True(t, strings.Contains(sources, "func "+test[1]+"("), test[1])
 	}
 }

@@ -3,7 +3,6 @@ package wiring
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -17,19 +16,24 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// Values of ORCH_JAIL.
+// Values of ORCH_JAIL, and of JAIL_PORTS and JAIL_CGROUP.
 const (
-	jailAuto     = "auto" // the best one that this machine has
-	jailLandlock = "landlock"
-	jailNone     = "none"
+	jailAuto      = "auto" // the best one that this machine has
+	jailContainer = work.BoxContainer
+	jailBwrap     = work.BoxBubblewrap
+	jailLandlock  = "landlock"
+	jailNone      = "none"
 )
 
 // ports are TCP ports and ranges of them.
 type ports []work.Ports
 
-// UnmarshalText reads 22,443,32768-60999.
+// UnmarshalText reads 22,443,32768-60999, or none.
 func (p *ports) UnmarshalText(text []byte) error {
 	*p = ports{}
+	if string(text) == jailNone {
+		return nil
+	}
 	for one := range strings.SplitSeq(string(text), ",") {
 		low, high, isRange := strings.Cut(strings.TrimSpace(one), "-")
 		if !isRange {
@@ -62,8 +66,26 @@ func (s Settings) ownPorts() map[string]uint16 {
 
 // checkJail reports what is wrong with the settings of the jail, by their names.
 func (s Settings) checkJail(wrong func(name, format string, args ...any)) {
-	if !slices.Contains([]string{jailAuto, jailLandlock, jailNone}, s.Jail) {
-		wrong("JAIL", "is %q, want auto, landlock or none", s.Jail)
+	if !slices.Contains([]string{jailAuto, jailContainer, jailBwrap, jailLandlock, jailNone}, s.Jail) {
+		wrong("JAIL", "is %q, want auto, container, bwrap, landlock or none", s.Jail)
+	}
+	if s.Jail == jailContainer && s.JailImage == "" {
+		wrong("JAIL_IMAGE", "is missing: the image that agents' containers are made of")
+	}
+	if strings.HasPrefix(s.JailImage, "-") {
+		wrong("JAIL_IMAGE", "is %q, want the name of an image", s.JailImage)
+	}
+	if s.JailCgroup != jailAuto && s.JailCgroup != jailNone && !filepath.IsAbs(s.JailCgroup) {
+		wrong("JAIL_CGROUP", "is %q, want auto, none, or the absolute path of a cgroup's directory", s.JailCgroup)
+	}
+	if s.JailMemoryMB < 0 || s.JailMemoryMB > 0 && s.JailMemoryMB < jailMemoryMin {
+		wrong("JAIL_MEMORY_MB", "is %d, want 0 or at least %d", s.JailMemoryMB, jailMemoryMin)
+	}
+	if s.JailProcesses < 0 || s.JailProcesses > 0 && s.JailProcesses < jailProcessesMin {
+		wrong("JAIL_PROCESSES", "is %d, want 0 or at least %d: a tool's threads count", s.JailProcesses, jailProcessesMin)
+	}
+	if s.JailCPUWeight < 0 || s.JailCPUWeight > 10000 {
+		wrong("JAIL_CPU_WEIGHT", "is %d, want 0 to 10000", s.JailCPUWeight)
 	}
 	for name, port := range s.ownPorts() {
 		if s.Jail != jailNone && slices.Contains(s.JailPorts, work.Ports{First: port, Last: port}) {
@@ -84,8 +106,15 @@ func (s Settings) checkJail(wrong func(name, format string, args ...any)) {
 	}
 }
 
-// jail is what every agent and check may touch beside what is its own.
-func (s Settings) jail() (work.Jail, error) {
+// What is less than this lets no agent start.
+const (
+	jailMemoryMin    = 64 // MiB
+	jailProcessesMin = 32
+)
+
+// jail is what every agent and check may touch beside what is its own. The system in a
+// container is its image's, and no part of it.
+func (s Settings) jail(container bool) (work.Jail, error) {
 	j := jail.System()
 	data, err := resolved(s.DataDir)
 	if err != nil {
@@ -108,6 +137,9 @@ func (s Settings) jail() (work.Jail, error) {
 			}
 			listed[name] = append(listed[name], at)
 		}
+	}
+	if container {
+		j.Read = nil
 	}
 	j = j.And(work.Jail{Read: listed["JAIL_READ"], Write: listed["JAIL_WRITE"], Ports: s.JailPorts, Sockets: s.JailSockets})
 	if self, err := os.Executable(); err == nil {
@@ -154,30 +186,5 @@ func inside(path, dir string) bool {
 // confined. program is as for Open.
 func (s Settings) Confinable(ctx context.Context, program []string) error {
 	v := &Service{Settings: s, Log: slog.New(slog.DiscardHandler)}
-	return cmp.Or(v.confine(ctx, program), v.unconfined)
-}
-
-// confine proves that this machine can confine agents, and sets what they may touch.
-func (v *Service) confine(ctx context.Context, program []string) error {
-	if v.Settings.Jail == jailNone {
-		v.unconfined = errors.New("agents and checks are not confined (ORCH_JAIL=none): they can read and do what the service can")
-		v.Log.Warn("agents are not confined", "setting", "ORCH_JAIL")
-		return nil
-	}
-	if err := v.Settings.Prepare(); err != nil {
-		return fmt.Errorf("%sDATA_DIR: %w", Prefix, err)
-	}
-	j, err := v.Settings.jail()
-	if err != nil {
-		return err
-	}
-	if v.Proof, err = jail.Prove(ctx, append(slices.Clone(program), "agent-shim"), v.Settings.DataDir, j); err != nil {
-		return fmt.Errorf("ORCH_JAIL=%s: agents cannot be confined here: %w; ORCH_JAIL=none runs them all the same, with all that the service's user may do", v.Settings.Jail, err)
-	}
-	if v.Proof.Weak != "" {
-		v.unconfined = errors.New("agents and checks are confined in part: " + v.Proof.Weak)
-	}
-	v.jail = &j
-	v.Log.Info("agents are confined", "by", v.Proof.String())
-	return nil
+	return cmp.Or(v.confine(ctx, program), v.walls.loud)
 }

@@ -8,8 +8,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 )
+
+// TestMain lets the test's own program be the shim of a jail.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "shim-of-test" {
+		os.Exit(agentcli.RunShim())
+	}
+	os.Exit(m.Run())
+}
 
 // The jail's settings are refused by name when they would open what it closes.
 func TestJailSettings(t *testing.T) {
@@ -20,12 +29,21 @@ func TestJailSettings(t *testing.T) {
 		"ORCH_JAIL_PORTS":               "ORCH_JAIL_PORTS=0-70000",
 		"ORCH_JAIL_READ has":            "ORCH_JAIL_READ=caches",
 		"ORCH_AGENT_HOME has":           "ORCH_AGENT_HOME=../.ssh/id",
+		"ORCH_JAIL_IMAGE is missing":    "ORCH_JAIL=container",
+		"ORCH_JAIL_IMAGE is":            "ORCH_JAIL_IMAGE=--privileged",
+		"ORCH_JAIL_CGROUP is":           "ORCH_JAIL_CGROUP=agents",
+		"ORCH_JAIL_MEMORY_MB is 8":      "ORCH_JAIL_MEMORY_MB=8",
+		"ORCH_JAIL_PROCESSES is 2":      "ORCH_JAIL_PROCESSES=2",
+		"ORCH_JAIL_CPU_WEIGHT is":       "ORCH_JAIL_CPU_WEIGHT=10001",
 	} {
 		_, err := wiring.Load([]string{"ORCH_HOOKS_LISTEN=127.0.0.1:8081", setting})
 		require.ErrorContains(t, err, want)
 	}
 	_, err := wiring.Load([]string{"ORCH_JAIL_PORTS=443,8000-9000"})
 	require.NoError(t, err, "its own port is left out of a range")
+	s, err := wiring.Load([]string{"ORCH_JAIL_PORTS=none"})
+	require.NoError(t, err)
+	require.Empty(t, s.JailPorts)
 }
 
 // Without a jail that was proven nothing is opened; /bin/true proves nothing.
@@ -44,6 +62,8 @@ func TestJailIsProvenOrRefused(t *testing.T) {
 		"no such file":                    {"ORCH_JAIL_WRITE=" + filepath.Join(dir, "caches")},
 		"which agents must be able to":    {"ORCH_DATA_DIR=/usr"},
 		"ORCH_JAIL=landlock: agents cann": {"ORCH_JAIL=landlock"},
+		"ORCH_JAIL_CGROUP: /tmp is no":    {"ORCH_JAIL_CGROUP=/tmp"},
+		"there is no /no/such/engine":     {"ORCH_JAIL=container", "ORCH_JAIL_IMAGE=agents", "ORCH_JAIL_ENGINE=/no/such/engine"},
 	} {
 		s, err := wiring.Load(append([]string{
 			"ORCH_DATA_DIR=" + data, "ORCH_PROJECTS=" + projects, "ORCH_PLANE_URL=https://plane.example.org", "ORCH_PLANE_WORKSPACE=acme", "ORCH_PLANE_TOKEN=t",
@@ -53,4 +73,46 @@ func TestJailIsProvenOrRefused(t *testing.T) {
 		_, err = wiring.Open(t.Context(), s, []string{"/bin/true"}, slog.New(slog.DiscardHandler))
 		require.ErrorContains(t, err, want)
 	}
+}
+
+// Auto takes the best jail that there is, and says what there is not; with no program for
+// namespaces that is Landlock alone.
+func TestAutoTakesWhatIsProven(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	shim := []string{self, "shim-of-test"}
+	walls := func(settings ...string) (string, string, error) {
+		dir := t.TempDir()
+		s, err := wiring.Load(append([]string{"ORCH_DATA_DIR=" + filepath.Join(dir, "data"), "ORCH_JAIL_CGROUP=none"}, settings...))
+		require.NoError(t, err)
+		return s.Walls(t.Context(), shim)
+	}
+	kind, said, err := walls("ORCH_JAIL=landlock")
+	require.NoError(t, err)
+	require.Equal(t, "landlock", kind)
+	require.Contains(t, said, "proven by a process that tried to get out")
+	best := "landlock"
+	if kind, said, err = walls("ORCH_JAIL=bwrap"); err == nil {
+		best = "bwrap"
+		require.Equal(t, "bwrap", kind)
+		require.Contains(t, said, "bwrap, Landlock ABI")
+	}
+	kind, _, err = walls()
+	require.NoError(t, err)
+	require.Equal(t, best, kind)
+	kind, _, err = walls("ORCH_JAIL_UNIX_SOCKETS=true")
+	require.NoError(t, err)
+	require.Equal(t, "landlock", kind, "a socket that is not listed could not be reached in namespaces")
+	t.Chdir(t.TempDir()) // the default data directory is relative
+	kind, _, err = walls("ORCH_DATA_DIR=data")
+	require.NoError(t, err)
+	require.Equal(t, best, kind)
+	t.Setenv("PATH", t.TempDir())
+	kind, said, err = walls("ORCH_JAIL_IMAGE=agents")
+	require.NoError(t, err)
+	require.Equal(t, "landlock", kind)
+	require.Contains(t, said, "no container (there is no podman or docker")
+	require.Contains(t, said, "no bwrap (bubblewrap is not installed")
+	_, _, err = walls("ORCH_JAIL=bwrap")
+	require.ErrorContains(t, err, "ORCH_JAIL=bwrap: agents cannot be confined here: bubblewrap is not installed")
 }

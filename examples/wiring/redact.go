@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -45,11 +44,6 @@ type redactedStore struct {
 // Commit implements orchestrator.Store.
 func (d redactedStore) Commit(ctx context.Context, c orchestrator.Commit) error {
 	return d.Database.Commit(ctx, d.commit(c))
-}
-
-// CommitTake implements orchestrator.Relay.
-func (d redactedStore) CommitTake(ctx context.Context, c orchestrator.Commit, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
-	return orchestrator.CommitTake(ctx, d.Database, d.commit(c), pool, worker, n, ttl)
 }
 
 // Receive implements orchestrator.Store.
@@ -137,7 +131,7 @@ func redacted[T any](by *secret.Redactor, v T) T {
 // redactedTracker posts no secret. It has all that the adapter can do beside the port: what
 // is behind an interface of its own would be hidden by a decorator of the port.
 type redactedTracker struct {
-	*plane.Client
+	Tracker
 	by *secret.Redactor
 }
 
@@ -151,12 +145,12 @@ var _ interface {
 
 // AddComment implements tracker.Tracker.
 func (t redactedTracker) AddComment(ctx context.Context, c tracker.NewComment) (string, error) {
-	return t.Client.AddComment(ctx, t.comment(c))
+	return t.Tracker.AddComment(ctx, t.comment(c))
 }
 
 // SetComment implements tracker.Editor.
 func (t redactedTracker) SetComment(ctx context.Context, c tracker.NewComment) error {
-	return t.Client.SetComment(ctx, t.comment(c))
+	return t.Tracker.SetComment(ctx, t.comment(c))
 }
 
 func (t redactedTracker) comment(c tracker.NewComment) tracker.NewComment {
@@ -169,20 +163,20 @@ func (t redactedTracker) comment(c tracker.NewComment) tracker.NewComment {
 
 // redactedHost publishes no secret in the words of pull requests and merges.
 type redactedHost struct {
-	orchestrator.Hosting
+	everyHost
 	by *secret.Redactor
 }
 
 // OpenPullRequest implements githost.Host.
 func (h redactedHost) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
 	n.Title, n.Body = h.by.Text(n.Title), h.by.Text(n.Body)
-	return h.Hosting.OpenPullRequest(ctx, n)
+	return h.everyHost.OpenPullRequest(ctx, n)
 }
 
 // Merge implements githost.Host.
 func (h redactedHost) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	m.Title = h.by.Text(m.Title)
-	return h.Hosting.Merge(ctx, m)
+	return h.everyHost.Merge(ctx, m)
 }
 
 // redactedChat says no secret.

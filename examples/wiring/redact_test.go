@@ -65,8 +65,7 @@ func TestStoreKeepsNoSecret(t *testing.T) {
 		Runs: []orchestrator.AgentRun{{TaskID: id, JobID: 9, Attempt: 1, Run: 1, Stage: stage.Analysis, Role: stage.Analyst, Started: now, Finished: now, Summary: canary}},
 		Jobs: []queue.Job{job}, Hold: []queue.Hold{{Subject: "s", Name: "n", Reason: canary}},
 	}
-	_, err = orchestrator.CommitTake(ctx, v.DB, commit, "none", "w", 1, time.Minute)
-	require.NoError(t, err)
+	require.NoError(t, v.DB.Commit(ctx, commit))
 	require.NoError(t, v.DB.Hold(ctx, queue.Hold{Subject: "s2", Name: "n", Reason: canary}))
 	require.Equal(t, "use "+canary, commit.Task.Title, "the caller's own stays")
 

@@ -77,8 +77,12 @@ func (v *Service) replaceRegistry() error {
 		return r.Placed(err)
 	}
 	secrets.hideBy(v.Settings.hidden)
-	v.Plane.SetSecrets(secrets.Tracker) // before the projects that they speak for: receivers read them in the other order
-	v.GitHub.SetSecrets(secrets.Host)
+	if v.Plane != nil {
+		v.Plane.SetSecrets(secrets.Tracker) // before the projects that they speak for: receivers read them in the other order
+	}
+	if v.GitHub != nil {
+		v.GitHub.SetSecrets(secrets.Host)
+	}
 	v.Engine.Replace(r.Projects)
 	v.boards.reloaded()
 	run.Hint(v.stranded.changed)

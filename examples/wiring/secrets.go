@@ -8,6 +8,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
@@ -38,17 +39,21 @@ func (h HookSecrets) hideBy(r *secret.Redactor) {
 // names each variable that is missing or too short.
 func (s Settings) HookSecrets(r projectfile.Registry, getenv func(string) string) (out HookSecrets, err error) {
 	var err1, err2 error
-	out.Tracker, err1 = s.hookSecrets(r, getenv, "PLANE_WEBHOOK_SECRET", []string{s.PlaneSecret.Reveal(), s.PlaneSecretOld.Reveal()}, func(h projectfile.HookSecrets) []string { return h.Tracker })
-	out.Host, err2 = s.hookSecrets(r, getenv, "GITHUB_WEBHOOK_SECRET", []string{s.GitHubSecret.Reveal(), s.GitHubSecretOld.Reveal()}, func(h projectfile.HookSecrets) []string { return h.Host })
+	all := r.Projects.All()
+	if s.Tracker != trackerBoard { // which sends no webhooks
+		out.Tracker, err1 = s.hookSecrets(r, all, getenv, "PLANE_WEBHOOK_SECRET", []string{s.PlaneSecret.Reveal(), s.PlaneSecretOld.Reveal()}, func(h projectfile.HookSecrets) []string { return h.Tracker })
+	}
+	hosted := slices.DeleteFunc(slices.Clone(all), orchestrator.Project.Plain) // who has no host has none who sends
+	out.Host, err2 = s.hookSecrets(r, hosted, getenv, "GITHUB_WEBHOOK_SECRET", []string{s.GitHubSecret.Reveal(), s.GitHubSecretOld.Reveal()}, func(h projectfile.HookSecrets) []string { return h.Host })
 	return out, errors.Join(err1, err2)
 }
 
-// hookSecrets are those of one sender: common is the setting of the common ones, names
+// hookSecrets are those of one sender, who sends for some projects: common is the setting of the common ones, names
 // are the variables of a project's own.
-func (s Settings) hookSecrets(r projectfile.Registry, getenv func(string) string, common string, values []string, names func(projectfile.HookSecrets) []string) (signature.Secrets, error) {
+func (s Settings) hookSecrets(r projectfile.Registry, projects []orchestrator.Project, getenv func(string) string, common string, values []string, names func(projectfile.HookSecrets) []string) (signature.Secrets, error) {
 	out, errs := signature.Of(values...), []error{}
 	lacking := false
-	for _, p := range r.Projects.All() {
+	for _, p := range projects {
 		own := names(r.HookSecrets[p.Repo])
 		lacking = lacking || len(own) == 0
 		for _, name := range own {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
 	"github.com/signalbox-dev/signalbox/internal/jail/attack"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -45,19 +46,21 @@ const (
 	attackSucceeded = "SUCCEEDED"
 	attackOpen      = "OPEN" // not tried: nothing would stop it, or stop what it does
 	attackNotHere   = "not here"
+	attackSeen      = "not stopped" // by Landlock; SECURITY.md says so
 )
 
 // Attacked is what came of an attack.
 type Attacked struct {
 	Attack string      `json:"attack"`
-	Result string      `json:"result"`         // refused, SUCCEEDED, OPEN or not here
+	Result string      `json:"result"`         // refused, SUCCEEDED, OPEN, not stopped or not here
 	Wall   attack.Wall `json:"wall,omitempty"` // that has refused it, or that should have
 	Said   string      `json:"said,omitempty"` // by the kernel
 }
 
 // Posture is how agents are confined.
 type Posture struct {
-	Jail       string `json:"jail"` // landlock or none
+	Jail       string `json:"jail"`  // container, bwrap, landlock or none
+	Walls      string `json:"walls"` // of it, and what this machine lacks
 	ABI        int    `json:"landlock_abi,omitempty"`
 	Weak       string `json:"weak,omitempty"` // what this kernel cannot close
 	Seccomp    bool   `json:"seccomp"`        // agents are under a filter of system calls
@@ -83,10 +86,7 @@ func Security(ctx context.Context, s Settings, program []string) (SecurityReport
 	if err := v.confine(ctx, program); err != nil {
 		return SecurityReport{}, err
 	}
-	r := SecurityReport{Posture: Posture{Jail: jailLandlock, ABI: v.Proof.ABI, Weak: v.Proof.Weak, UID: os.Getuid(), Dumpable: dumpable()}}
-	if v.jail == nil {
-		r.Posture.Jail = jailNone
-	}
+	r := SecurityReport{Posture: Posture{Jail: v.walls.kind(), Walls: v.walls.String(), ABI: v.walls.Proof.ABI, Weak: v.walls.Proof.Weak, UID: os.Getuid(), Dumpable: dumpable()}}
 	dir, err := os.MkdirTemp(s.DataDir, "attack-")
 	if err != nil {
 		return r, err
@@ -100,7 +100,7 @@ func Security(ctx context.Context, s Settings, program []string) (SecurityReport
 	}
 	for i, a := range attack.All() {
 		one := Attacked{Attack: a.Name, Wall: a.Wall, Result: attackOpen}
-		if v.jail != nil || os.Getuid() != 0 {
+		if v.walls.jail != nil || os.Getuid() != 0 {
 			one, err = v.attack(ctx, program, filepath.Join(dir, strconv.Itoa(i)), a)
 		}
 		if err != nil {
@@ -141,6 +141,9 @@ func (v *Service) attack(ctx context.Context, program []string, dir string, a at
 	switch exit {
 	case attack.Succeeded:
 		out.Result = attackSucceeded
+		if a.Wall == attack.Namespaces && v.walls.kind() == jailLandlock {
+			out.Result = attackSeen
+		}
 	case attack.Failed:
 		out.Result = attackRefused
 	case attack.NotHere:
@@ -148,7 +151,7 @@ func (v *Service) attack(ctx context.Context, program []string, dir string, a at
 	default:
 		return out, fmt.Errorf("it could not be tried: exit code %d: %s", exit, said)
 	}
-	if out.Result == attackRefused && v.jail == nil {
+	if out.Result == attackRefused && v.walls.jail == nil {
 		out.Wall = "" // the machine itself
 	}
 	return out, nil
@@ -183,9 +186,9 @@ func dumpable() bool {
 // asAgent runs a command as an agent is run. Its error is that it was not run.
 func (v *Service) asAgent(ctx context.Context, program []string, dir string, c work.Command, argv []string) (exit int, said string, err error) {
 	runner, err := agentcli.New(agentcli.Options{
-		Default: "attacker", Presets: map[string]agentcli.Preset{"attacker": {Argv: argv, Format: agentcli.FormatAny}}, Shim: append(slices.Clone(program), "agent-shim"),
+		Default: "attacker", Presets: map[string]agentcli.Preset{"attacker": {Argv: argv, Format: agentout.Any}}, Shim: append(slices.Clone(program), "agent-shim"),
 		LogDir: filepath.Join(dir, "data/logs"), StateDir: filepath.Join(dir, "data/running"), HomeDir: filepath.Join(dir, "data/homes"),
-		TermGrace: time.Second, EnvAllow: append(agentcli.DefaultEnv(), v.Settings.AgentEnv...), Jail: v.jail, Hidden: v.Settings.hidden, Log: v.Log,
+		TermGrace: time.Second, EnvAllow: append(agentcli.DefaultEnv(), v.Settings.AgentEnv...), Jail: v.walls.jail, Hidden: v.Settings.hidden, Log: v.Log,
 	})
 	if err != nil {
 		return -1, "", err
@@ -232,6 +235,7 @@ func (r SecurityReport) Write(w io.Writer) error {
 		fmt.Fprintf(w, " (ABI %d)", p.ABI)
 	}
 	fmt.Fprintf(w, ", seccomp %t, no new privileges %t, capabilities %s, memory of the service readable %t, uid %d\n", p.Seccomp, p.NoNewPrivs, p.Rights, p.Dumpable, p.UID)
+	fmt.Fprintf(w, "walls: %s\n", p.Walls)
 	if p.Weak != "" {
 		fmt.Fprintf(w, "weak: %s\n", p.Weak)
 	}

@@ -10,19 +10,20 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/adapters/board"
+	"github.com/signalbox-dev/signalbox/adapters/commitprobe"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/adapters/gitonly"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/adapters/prometheus"
 	"github.com/signalbox-dev/signalbox/adapters/telegram"
 	"github.com/signalbox-dev/signalbox/gates/checks"
-	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -36,7 +37,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
-	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue/lease"
 )
 
@@ -54,17 +54,16 @@ func (s Settings) Logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, opt))
 }
 
-// trackerSource is the tracker's name in deliveries.
-const trackerSource = "plane"
-
 // Service is the reference service, ready to run.
 type Service struct {
 	Settings   Settings
 	Projects   *orchestrator.Projects
 	Reloads    <-chan os.Signal // each has Run read the project registry again; nil = none
 	DB         Database
-	Plane      *plane.Client
-	GitHub     *github.Client
+	Tracker    Tracker
+	Plane      *plane.Client  // nil: another tracker
+	Board      *board.Board   // our own; nil: another tracker
+	GitHub     *github.Client // nil: no token is set, and no repository is on GitHub
 	Git        *gitcli.Git
 	Agents     *agentcli.Runner
 	Telegram   *telegram.Chat // nil: notices are only logged
@@ -74,6 +73,7 @@ type Service struct {
 	Deps       *deps.Deps            // nil: switched off, or without the local table
 	Rec        *reconcile.Reconciler // nil: switched off
 	Tracks     *Layer                // nil: switched off
+	trackStore TrackStore            // nil: switched off
 	Engine     *orchestrator.Engine
 	Handler    http.Handler
 	Hooks      http.Handler // of webhooks, when they have a listener of their own; else nil
@@ -83,19 +83,9 @@ type Service struct {
 	stranded   stranded
 	reloaded   reloaded
 	guesses    limit.Guesses // of the operator's token
-	Proof      jail.Proof    // of the self-test of the jail; zero with ORCH_JAIL=none
-	jail       *work.Jail    // nil: agents are not confined
-	unconfined error         // what is to be said about that; nil = they are
+	walls      confinement   // of agents and checks
 	stopping   chan struct{} // closed when the server takes no more requests: streams end
 	endWaits   func()        // closes it
-}
-
-// Version is what the program was built of.
-func Version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
 }
 
 // Open puts the service together. program is how this program is run again: with
@@ -132,17 +122,11 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	}
 	v.Projects = r.Projects
 	secrets.hideBy(s.hidden)
-	v.Plane, err = plane.New(plane.Options{
-		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.PlaneToken.Reveal(), RoleTokens: s.roleTokens(), Secrets: secrets.Tracker,
-		Insecure: s.InsecureWebhooks, States: s.states(), HTTPClient: s.client(), Log: v.Log,
-	})
-	if err != nil {
-		return err
-	}
-	v.boards = &boards{Board: v.Plane, projects: v.Projects, log: v.Log, changed: make(chan struct{}, 1), lacking: map[string]string{}, seen: map[string]map[stage.Status]string{}}
-	v.GitHub, err = github.New(github.Options{BaseURL: s.GitHubURL, Token: s.GitHubToken.Reveal(), Secrets: secrets.Host, Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
-	if err != nil {
-		return err
+	if s.GitHubToken.IsSet() {
+		v.GitHub, err = github.New(github.Options{BaseURL: s.GitHubURL, Token: s.GitHubToken.Reveal(), Secrets: secrets.Host, Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
+		if err != nil {
+			return err
+		}
 	}
 	if s.TelegramToken.IsSet() {
 		if v.Telegram, err = telegram.New(telegram.Options{Token: s.TelegramToken.Reveal(), ChatID: s.TelegramChat, BaseURL: s.TelegramURL, HTTPClient: s.client(), Log: v.Log}); err != nil {
@@ -152,9 +136,10 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	if err := v.confine(ctx, program); err != nil {
 		return err
 	}
+	s.DataDir = v.Settings.DataDir
 	v.Git, err = gitcli.New(ctx, gitcli.Options{
-		Root: filepath.Join(s.DataDir, "git"), Tokens: map[string]string{s.CloneBase: s.GitHubToken.Reveal()}, Timeout: s.GitTimeout, Shared: s.Shared(),
-		Shim: append(slices.Clone(program), "check-shim"), Jail: v.jail, Log: v.Log,
+		Root: filepath.Join(s.DataDir, "git"), Tokens: s.gitTokens(), Timeout: s.GitTimeout, Shared: s.Shared(),
+		Shim: append(slices.Clone(program), "check-shim"), Jail: v.walls.jail, Log: v.Log,
 	})
 	if err != nil {
 		return err
@@ -162,7 +147,7 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	v.Agents, err = agentcli.New(agentcli.Options{
 		Default: s.Agent, LogDir: filepath.Join(s.DataDir, "logs"), StateDir: filepath.Join(s.DataDir, "running"), Shim: append(slices.Clone(program), "agent-shim"),
 		TermGrace: s.AgentTermGrace, EnvAllow: append(agentcli.DefaultEnv(), s.AgentEnv...), Prices: s.AgentPrices, Log: v.Log,
-		HomeDir: filepath.Join(s.DataDir, "homes"), HomeFiles: s.AgentHome, Jail: v.jail, Hidden: s.hidden,
+		HomeDir: filepath.Join(s.DataDir, "homes"), HomeFiles: s.AgentHome, Jail: v.walls.jail, Hidden: s.hidden,
 	})
 	if err != nil {
 		return err
@@ -170,21 +155,41 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	if err := v.openDatabase(ctx); err != nil {
 		return err
 	}
+	if err := v.openTracker(ctx, secrets); err != nil {
+		return err
+	}
+	v.boards = &boards{Board: v.Tracker, projects: v.Projects, log: v.Log, changed: make(chan struct{}, 1), lacking: map[string]string{}, seen: map[string]map[stage.Status]string{}}
 	v.DB = redactedStore{v.DB, s.hidden}
 	return nil
 }
 
 // tracker, host and chat are where words go that people read; the chat is nil when there
 // is none.
-func (v *Service) tracker() orchestrator.Tracking { return redactedTracker{v.Plane, v.Settings.hidden} }
+func (v *Service) tracker() orchestrator.Tracking {
+	return redactedTracker{v.Tracker, v.Settings.hidden}
+}
 
-func (v *Service) host() orchestrator.Hosting { return redactedHost{v.GitHub, v.Settings.hidden} }
+func (v *Service) host() redactedHost {
+	h := hosts{Host: gitonly.New(v.Git, plainSpace(v.Projects))}
+	if v.GitHub != nil {
+		h.github = v.GitHub
+	}
+	return redactedHost{h, v.Settings.hidden}
+}
 
 func (v *Service) chat() messenger.Messenger {
 	if v.Telegram == nil {
 		return nil
 	}
 	return redactedChat{v.Telegram, v.Settings.hidden}
+}
+
+// gitTokens are what git signs in with, by the beginning of clone URLs.
+func (s Settings) gitTokens() map[string]string {
+	if !s.GitHubToken.IsSet() {
+		return nil
+	}
+	return map[string]string{s.CloneBase: s.GitHubToken.Reveal()}
 }
 
 // client is what neighbours are called with.
@@ -219,27 +224,32 @@ func (v *Service) engine() (err error) {
 	}
 	v.Engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
 		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Projects, Tracker: v.tracker(), Host: v.host(), Workspaces: v.Git, Agents: v.Agents,
-		Gates: checks.All(os.Getenv), Commands: v.Git, Log: v.Log, Meter: meter,
+		Gates: checks.All(os.Getenv), Commands: v.Git, Probe: commitprobe.New(nil), CILogs: v.Agents, Log: v.Log, Meter: meter,
 		Runners: v.runners(),
 	}, orchestrator.Options{
-		MaxConcurrency: s.MaxConcurrency, AgentTimeout: s.AgentTimeout, VerifyTimeout: s.VerifyTimeout, GateTimeout: s.GateTimeout, AgentRetries: s.AgentRetryDelays, JobTTL: s.JobTTL, Poll: s.Poll,
+		MaxConcurrency: s.MaxConcurrency, AgentTimeout: s.AgentTimeout, VerifyTimeout: s.VerifyTimeout, ProbeWait: s.ProbeWait, GateTimeout: s.GateTimeout, AgentRetries: s.AgentRetryDelays, JobTTL: s.JobTTL, Poll: s.Poll,
 		StatusDefer: s.StatusDefer, CIWait: s.CIWait, Columns: v.boards.known, Stage: stage.Options{MaxRetries: s.MaxDeveloperRetries, CIPoll: s.CIPoll},
 		Worker: fmt.Sprintf("%s/%d", host, os.Getpid()),
 	}, features...)
 	if err != nil {
 		return err
 	}
-	pages, err := dashboard.Handler(dashboard.Options{
+	show := dashboard.Options{
 		Engine: v.Engine, History: v.DB, AdminToken: s.AdminToken.Reveal(), Guesses: &v.guesses, Stop: s.StopStatus, Unfreeze: v.unfreeze(), Logs: v.Agents,
 		Links: s.Links, Warnings: v.warnings, Done: v.stopping, Log: v.Log,
-	})
+	}
+	v.ownCards(&show)
+	pages, err := dashboard.Handler(show)
 	if err != nil {
 		return err
 	}
 	opt := web.Options{
-		Engine: v.Engine, Tracker: v.Plane, Host: v.GitHub, TrackerSource: trackerSource, HostSource: "github", AdminToken: s.AdminToken.Reveal(), Guesses: &v.guesses,
+		Engine: v.Engine, Tracker: v.receiver(), TrackerSource: s.Tracker, HostSource: "github", AdminToken: s.AdminToken.Reveal(), Guesses: &v.guesses,
 		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(), Reload: v.Reload,
 		Dashboard: pages, Hosts: s.hosts(), Done: v.stopping,
+	}
+	if v.GitHub != nil {
+		opt.Host = v.GitHub
 	}
 	if v.Deps != nil {
 		opt.Deps = v.Deps
@@ -263,7 +273,7 @@ func (v *Service) readiness() []web.Check {
 		{Name: "registry", Warning: true, Ping: v.stranded.warning},
 		{Name: "registry file", Warning: true, Ping: v.reloaded.warning},
 		{Name: "lanes", Warning: true, Ping: v.Engine.Reachable},
-		{Name: "jail", Warning: true, Ping: func(context.Context) error { return v.unconfined }},
+		{Name: "jail", Warning: true, Ping: func(context.Context) error { return v.walls.loud }},
 	}
 	if v.Telegram != nil {
 		list = append(list, web.Check{Name: "chat", Warning: true, Ping: v.Telegram.Moved})
@@ -294,10 +304,14 @@ func (v *Service) warnings(ctx context.Context) (out []string) {
 
 // Close closes what Open has opened.
 func (v *Service) Close() error {
-	if v.DB == nil {
-		return nil
+	errs := []error{v.closeTracker()}
+	if v.trackStore != nil {
+		errs = append(errs, v.trackStore.Close())
 	}
-	return v.DB.Close()
+	if v.DB != nil {
+		errs = append(errs, v.DB.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // server serves a handler, with limits for slow clients.

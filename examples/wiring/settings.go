@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -37,6 +38,8 @@ type Settings struct {
 	Proxies        []netip.Prefix `env:"TRUSTED_PROXIES" doc:"networks of proxies whose X-Forwarded-For says who sends, as 127.0.0.1/32,…; limits hold for each sender"`
 	Links          links          `env:"LINKS" doc:"further entries of the dashboard's navigation, as name=address,…"`
 	Projects       string         `env:"PROJECTS" envDefault:"projects.yaml" doc:"the project registry"`
+	PublicURL      string         `env:"PUBLIC_URL" doc:"address of this server as people reach it, for links to cards of its own board; unset: http:// and LISTEN"`
+	Tracker        string         `env:"TRACKER" envDefault:"plane" doc:"where cards are: plane, or board, which the service keeps itself and shows on the dashboard"`
 	AdminToken     secret.String  `env:"ADMIN_TOKEN" doc:"for changing requests, at least 16 bytes (openssl rand -hex 32); unset: they are refused"`
 	LogLevel       string         `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
 	LogFormat      string         `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
@@ -62,6 +65,7 @@ type Settings struct {
 	ReconcileTracker    bool            `env:"RECONCILE_TRACKER_ENABLED" envDefault:"true" doc:"the reconciler reads boards too"`
 	ReconcileInterval   time.Duration   `env:"RECONCILE_INTERVAL" envDefault:"60s" doc:"how often the reconciler looks"`
 	ReconcileGrace      graces          `env:"RECONCILE_GRACE" envDefault:"development:10m" doc:"how long a stage may stand still, as stage:duration,…; others 5 min"`
+	GitPoll             time.Duration   `env:"GIT_POLL" envDefault:"30s" doc:"how often repositories without a git host are looked at while a task is under way there"`
 	Monitor             bool            `env:"MONITOR_ENABLED" envDefault:"true" doc:"what was deployed is looked at for a while"`
 	MonitorWindow       time.Duration   `env:"MONITOR_WINDOW" envDefault:"15m" doc:"for how long"`
 	MonitorInterval     time.Duration   `env:"MONITOR_INTERVAL" envDefault:"30s" doc:"how often"`
@@ -75,12 +79,20 @@ type Settings struct {
 	Agent               string          `env:"AGENT" envDefault:"claude" doc:"agent of roles that the registry gives none: claude, codex, gemini, opencode or a command"`
 	AgentEnv            []string        `env:"AGENT_ENV" doc:"further names that agents see of this environment, X_* for a prefix"`
 	AgentHome           []string        `env:"AGENT_HOME" doc:"further files of HOME that agents get copies of, such as .npmrc; how the agent signs in is copied anyway"`
-	Jail                string          `env:"JAIL" envDefault:"auto" doc:"how agents and checks are confined: auto (the best that this machine has, else refuse to start), landlock, or none"`
+	Jail                string          `env:"JAIL" envDefault:"auto" doc:"how agents and checks are confined: auto (the best that this machine has, else refuse to start), container, bwrap, landlock, or none"`
 	JailRead            []string        `env:"JAIL_READ" doc:"further directories and files that agents may read and run"`
 	JailWrite           []string        `env:"JAIL_WRITE" doc:"further ones that agents may change, such as caches; they share them"`
-	JailPorts           ports           `env:"JAIL_PORTS" envDefault:"22,80,443,32768-60999" doc:"TCP ports that agents may connect to, and listen at from 1024 up; never the server's own"`
+	JailPorts           ports           `env:"JAIL_PORTS" envDefault:"22,80,443,32768-60999" doc:"TCP ports that agents may connect to, and listen at from 1024 up, or none; never the server's own"`
 	JailSockets         bool            `env:"JAIL_UNIX_SOCKETS" envDefault:"false" doc:"agents may use unix sockets, all of them: the docker daemon's is a way out"`
+	JailImage           string          `env:"JAIL_IMAGE" doc:"image whose containers agents and checks run in; it has their tools, and is not pulled"`
+	JailEngine          string          `env:"JAIL_ENGINE" doc:"podman, docker, or the path of one; empty = the first of them in PATH"`
+	JailNetwork         string          `env:"JAIL_NETWORK" doc:"network of containers; empty = what the engine takes by itself"`
+	JailCgroup          string          `env:"JAIL_CGROUP" envDefault:"auto" doc:"delegated cgroup (v2) in which each run gets its own: auto (the server's own, where it is delegated), none, or its directory"`
+	JailMemoryMB        int             `env:"JAIL_MEMORY_MB" envDefault:"0" doc:"memory of a run in MiB, where a cgroup or a container keeps it; 0 = no limit"`
+	JailProcesses       int             `env:"JAIL_PROCESSES" envDefault:"4096" doc:"processes and threads of a run, where a cgroup or a container keeps it; 0 = no limit"`
+	JailCPUWeight       int             `env:"JAIL_CPU_WEIGHT" envDefault:"0" doc:"share of the processor of a run beside 100 of others, 1 to 10000, where a cgroup or a container keeps it; 0 = 100"`
 	AgentTimeout        time.Duration   `env:"AGENT_TIMEOUT" envDefault:"60m" doc:"time limit of an agent"`
+	ProbeWait           time.Duration   `env:"PROBE_WAIT" envDefault:"10m" doc:"how long a deployment has until the registry's probe answers with the commit"`
 	VerifyTimeout       time.Duration   `env:"VERIFY_TIMEOUT" envDefault:"30m" doc:"time limit of each command of the registry's verify"`
 	GateTimeout         time.Duration   `env:"GATE_TIMEOUT" envDefault:"10m" doc:"time limit of each command of the registry's gates"`
 	AgentTermGrace      time.Duration   `env:"AGENT_TERM_GRACE" envDefault:"20s" doc:"between TERM and KILL"`
@@ -114,7 +126,7 @@ type Settings struct {
 	StreamToken    secret.String `env:"PLANE_TOKEN_STREAM" doc:"comments about stage changes"`
 
 	GitHubURL       string        `env:"GITHUB_URL" doc:"address of the REST API; unset: GitHub's own"`
-	GitHubToken     secret.String `env:"GITHUB_TOKEN" doc:"API token"`
+	GitHubToken     secret.String `env:"GITHUB_TOKEN" doc:"API token; not needed while no repository is on GitHub"`
 	GitHubSecret    secret.String `env:"GITHUB_WEBHOOK_SECRET" doc:"of GitHub's webhooks, at least 16 bytes (openssl rand -hex 32); of projects that have none of their own"`
 	GitHubSecretOld secret.String `env:"GITHUB_WEBHOOK_SECRET_OLD" doc:"is valid too, while the secret is replaced"`
 	CloneBase       string        `env:"GITHUB_CLONE_BASE" envDefault:"https://github.com/" doc:"clone URLs that begin so are cloned with the API token"`
@@ -171,7 +183,8 @@ func Load(environ []string) (Settings, error) {
 	for _, name := range secretNames() {
 		s.hidden.Hide(have[name], secret.Password(have[name]))
 	}
-	return s, errors.Join(s.check(), unknown(environ))
+	s.DataDir, err = filepath.Abs(s.DataDir) // it is named to processes with directories of their own
+	return s, errors.Join(err, s.check(), unknown(environ))
 }
 
 func (s Settings) check() error {
@@ -181,6 +194,9 @@ func (s Settings) check() error {
 	}
 	if err := s.checkDatabase(); err != nil {
 		wrong("DATABASE_URL", "%w", err)
+	}
+	if err := s.checkTracker(); err != nil {
+		wrong("TRACKER", "%w", err)
 	}
 	if s.MaxConcurrency < 1 {
 		wrong("MAX_CONCURRENCY", "is %d, want at least 1", s.MaxConcurrency)
@@ -199,16 +215,16 @@ func (s Settings) check() error {
 		wrong("MAX_DEVELOPER_RETRIES", "is %d, want at least 1", s.MaxDeveloperRetries)
 	}
 	for name, d := range map[string]time.Duration{
-		"AGENT_TIMEOUT": s.AgentTimeout, "VERIFY_TIMEOUT": s.VerifyTimeout, "GATE_TIMEOUT": s.GateTimeout, "AGENT_TERM_GRACE": s.AgentTermGrace, "CI_POLL": s.CIPoll, "JOB_TTL": s.JobTTL, "POLL": s.Poll,
+		"AGENT_TIMEOUT": s.AgentTimeout, "VERIFY_TIMEOUT": s.VerifyTimeout, "PROBE_WAIT": s.ProbeWait, "GATE_TIMEOUT": s.GateTimeout, "AGENT_TERM_GRACE": s.AgentTermGrace, "CI_POLL": s.CIPoll, "JOB_TTL": s.JobTTL, "POLL": s.Poll,
 		"STATUS_DEFER": s.StatusDefer, "MERGE_DEFER_DELAY": s.MergeDeferDelay, "MERGE_LEASE_TTL": s.MergeLeaseTTL, "RECONCILE_INTERVAL": s.ReconcileInterval,
 		"MONITOR_WINDOW": s.MonitorWindow, "MONITOR_INTERVAL": s.MonitorInterval, "GIT_TIMEOUT": s.GitTimeout, "CALL_TIMEOUT": s.CallTimeout,
-		"GPS_TILE_MAX_AGE": s.GPSTileMaxAge, "GPS_REFRESH": s.GPSRefresh,
+		"GPS_TILE_MAX_AGE": s.GPSTileMaxAge, "GPS_REFRESH": s.GPSRefresh, "GIT_POLL": s.GitPoll,
 	} {
 		if d <= 0 {
 			wrong(name, "is %s, want more than 0", d)
 		}
 	}
-	for name, value := range map[string]string{"PLANE_URL": s.PlaneURL, "GITHUB_URL": s.GitHubURL, "TELEGRAM_URL": s.TelegramURL, "GPS_BASE_URL": s.GPSBaseURL} {
+	for name, value := range map[string]string{"PLANE_URL": s.PlaneURL, "GITHUB_URL": s.GitHubURL, "TELEGRAM_URL": s.TelegramURL, "GPS_BASE_URL": s.GPSBaseURL, "PUBLIC_URL": s.PublicURL} {
 		if u, err := url.Parse(value); value != "" && (err != nil || u.Host == "") {
 			wrong(name, "is %q, want an address such as https://example.org", value)
 		}
@@ -266,9 +282,9 @@ func (s Settings) check() error {
 func (s Settings) NeedsToServe() error {
 	var errs []error
 	for name, value := range map[string]string{
-		"PLANE_URL": s.PlaneURL, "PLANE_WORKSPACE": s.PlaneWorkspace, "PLANE_TOKEN": s.PlaneToken.Reveal(), "GITHUB_TOKEN": s.GitHubToken.Reveal(),
+		"PLANE_URL": s.PlaneURL, "PLANE_WORKSPACE": s.PlaneWorkspace, "PLANE_TOKEN": s.PlaneToken.Reveal(),
 	} {
-		if value == "" {
+		if value == "" && (s.Tracker == trackerPlane || !strings.HasPrefix(name, "PLANE_")) {
 			errs = append(errs, fmt.Errorf("%s%s is not set", Prefix, name))
 		}
 	}

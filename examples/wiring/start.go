@@ -76,7 +76,7 @@ func (i *identity) missing(context.Context) error {
 // identify reads which accounts are ours. Until that is known webhooks of the tracker
 // are kept and not acted upon: our own changes could be taken for people's.
 func (v *Service) identify(ctx context.Context) {
-	v.persist(ctx, "identify at the tracker", v.Plane.Identify, v.identity.tried)
+	v.persist(ctx, "identify at the tracker", v.identifyTracker, v.identity.tried)
 	if v.identity.missing(ctx) == nil {
 		v.Log.Info("the tracker has said who we are")
 	}

@@ -4,18 +4,18 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/paulmach/orb"
 
 	"github.com/signalbox-dev/signalbox/adapters/gpsfile"
-	"github.com/signalbox-dev/signalbox/adapters/postgres"
-	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/adapters/trackpostgres"
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
@@ -32,39 +32,26 @@ type TrackStore interface {
 	gpstracks.RunStore
 	tile.Source
 	Changes(ctx context.Context, after int64) (changed []orb.Bound, last int64, err error)
+	// Close waits for what is under way.
+	Close() error
 }
 
-// trackStore is the part of a database that keeps tracks.
-func trackStore(ctx context.Context, db Database) (TrackStore, error) {
-	switch own := db.(type) {
-	case redactedStore:
-		return trackStore(ctx, own.Database)
-	case *sqlite.DB:
-		return own.Tracks(ctx)
-	case *postgres.DB:
-		return own.Tracks(ctx)
+// OpenTracks opens the tracks that go with a server's database: a file of their own
+// beside an SQLite file, to which tracks that an earlier version kept in that file are
+// copied once, or the tables of their own in a PostgreSQL. Its connections are its own, so
+// that an import holds up no task.
+func OpenTracks(ctx context.Context, s Settings, log *slog.Logger) (TrackStore, error) {
+	if !s.Shared() {
+		return tracksqlite.Open(ctx, tracksqlite.Options{Path: filepath.Join(s.DataDir, "tracks.db"), From: s.file(), Log: log})
 	}
-	return nil, fmt.Errorf("a %T keeps no tracks: set %sGPS_TRACKS_ENABLED=false", db, Prefix)
-}
-
-// OpenTracks opens the tracks of a server's database, for a collector. closeAll
-// ends that.
-func OpenTracks(ctx context.Context, s Settings, log *slog.Logger) (store TrackStore, closeAll func() error, err error) {
-	var db Database
-	if s.Shared() {
-		if err := s.checkDatabase(); err != nil {
-			return nil, nil, fmt.Errorf("%sDATABASE_URL %w", Prefix, err)
-		}
-		if db, err = postgres.Open(ctx, postgres.Options{URL: s.DatabaseURL.Reveal(), Schema: s.DatabaseSchema, Log: log}); err != nil {
-			return nil, nil, fmt.Errorf("%sDATABASE_URL: %w", Prefix, err)
-		}
-	} else if db, err = sqlite.Open(ctx, sqlite.Options{Path: s.file(), Log: log}); err != nil {
-		return nil, nil, err
+	if err := s.checkDatabase(); err != nil {
+		return nil, fmt.Errorf("%sDATABASE_URL %w", Prefix, err)
 	}
-	if store, err = trackStore(ctx, db); err != nil {
-		return nil, nil, errors.Join(err, db.Close())
+	store, err := trackpostgres.Open(ctx, trackpostgres.Options{URL: s.DatabaseURL.Reveal(), Schema: s.DatabaseSchema, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("%sDATABASE_URL: %w", Prefix, err)
 	}
-	return store, db.Close, nil
+	return store, nil
 }
 
 // Layer is the track layer of a service.
@@ -88,10 +75,11 @@ func (v *Service) tracks(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%sGPS_SOURCES, GPS_REGIONS or GPS_LICENCES: %w", Prefix, err)
 	}
-	store, err := trackStore(ctx, v.DB)
+	store, err := OpenTracks(ctx, s, v.Log)
 	if err != nil {
 		return err
 	}
+	v.trackStore = store
 	l := &Layer{changes: store.Changes, every: s.GPSRefresh, log: v.Log}
 	for _, one := range config.Sources {
 		l.Sources = append(l.Sources, trackhttp.Source{Name: one.Name, Enabled: one.Enabled, Decision: licences.Status(one.Name)})

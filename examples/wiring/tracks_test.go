@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
-	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
@@ -35,11 +35,9 @@ func TestTracks(t *testing.T) {
 	const tile = "/api/gps-tracks/tiles/5/16/11.mvt"
 	require.Equal(t, http.StatusNoContent, get(t, v, tile).Code)
 
-	other, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(v.Settings.DataDir, "signalbox.db")})
+	store, err := tracksqlite.Open(t.Context(), tracksqlite.Options{Path: filepath.Join(v.Settings.DataDir, "tracks.db")})
 	require.NoError(t, err)
-	defer other.Close()
-	store, err := other.Tracks(t.Context())
-	require.NoError(t, err)
+	defer store.Close()
 	_, err = store.Upsert(t.Context(), memtracks.Generate(40, 1))
 	require.NoError(t, err)
 	require.Equal(t, http.StatusNoContent, get(t, v, tile).Code, "from the cache")
@@ -55,15 +53,15 @@ func TestTracksShared(t *testing.T) {
 	require.Contains(t, get(t, v, "/api/gps-tracks/health").Body.String(), `"tracks": 0`)
 	s, err := wiring.Load([]string{url})
 	require.NoError(t, err)
-	store, closeAll, err := wiring.OpenTracks(t.Context(), s, slog.New(slog.DiscardHandler))
+	store, err := wiring.OpenTracks(t.Context(), s, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	_, err = store.Upsert(t.Context(), memtracks.Generate(40, 1))
 	require.NoError(t, err)
-	require.NoError(t, closeAll())
+	require.NoError(t, store.Close())
 	require.NoError(t, v.Tracks.Refresh(t.Context()))
 	require.Equal(t, http.StatusOK, get(t, v, "/api/gps-tracks/tiles/5/16/11.mvt").Code)
 	require.Contains(t, get(t, v, "/api/gps-tracks?bbox=5,44,15,48").Body.String(), `"numberReturned":40`)
-	_, _, err = wiring.OpenTracks(t.Context(), wiring.Settings{DatabaseURL: secret.New("mysql://u:hidden@h/n")}, slog.New(slog.DiscardHandler))
+	_, err = wiring.OpenTracks(t.Context(), wiring.Settings{DatabaseURL: secret.New("mysql://u:hidden@h/n")}, slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, err, "ORCH_DATABASE_URL begins with")
 }
 

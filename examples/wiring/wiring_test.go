@@ -2,6 +2,7 @@ package wiring_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,8 +27,10 @@ func TestList(t *testing.T) {
 
 // A database is named for people, and what is secret in its URL is not.
 func TestDatabase(t *testing.T) {
+	file, err := filepath.Abs("data/signalbox.db")
+	require.NoError(t, err)
 	for given, want := range map[string]string{
-		"": "SQLite, data/signalbox.db",
+		"": "SQLite, " + file,
 		"postgres://kim:hidden@db.example.org:5432/box?sslmode=require": "PostgreSQL, database box at db.example.org:5432, schema signalbox",
 		"postgresql:///box?host=/run/pg&password=hidden":                "PostgreSQL, database box at /run/pg, schema signalbox",
 		"postgres://a,b:5433/box?target_session_attrs=read-write":       "PostgreSQL, database box at a,b:5433, schema signalbox",
@@ -42,7 +45,7 @@ func TestDatabase(t *testing.T) {
 		require.ErrorContains(t, err, "postgres://user@host/name")
 		require.NotContains(t, err.Error(), "hidden")
 	}
-	_, err := wiring.Load([]string{"ORCH_MAX_CONCURRENCY_TOTAL=3"})
+	_, err = wiring.Load([]string{"ORCH_MAX_CONCURRENCY_TOTAL=3"})
 	require.ErrorContains(t, err, "ORCH_MAX_CONCURRENCY_TOTAL is 3")
 	_, err = wiring.Load([]string{"ORCH_MAX_CONCURRENCY_TOTAL=3", "ORCH_DATABASE_URL=postgres://h/n"})
 	require.NoError(t, err)

@@ -61,7 +61,8 @@ func unknown(environ []string) error {
 	return errors.Join(errs...)
 }
 
-// CheckRepos looks whether the repositories that settings name are registered.
+// CheckRepos looks whether the repositories that settings name are registered, and whether
+// those that are registered can be reached with the settings.
 func (s Settings) CheckRepos(p *orchestrator.Projects) error {
 	var known []string
 	for _, one := range p.All() {
@@ -77,6 +78,12 @@ func (s Settings) CheckRepos(p *orchestrator.Projects) error {
 				errs = append(errs, fmt.Errorf("%s%s names %q, which is not in %s%s It has %s; * is all",
 					Prefix, list.name, repo, s.Projects, strings.Replace(nearest(repo, known)+".", "?.", "?", 1), strings.Join(known, ", ")))
 			}
+		}
+	}
+	for _, one := range p.All() {
+		if !one.Plain() && !s.GitHubToken.IsSet() {
+			errs = append(errs, fmt.Errorf("%sGITHUB_TOKEN is not set, and %s is on GitHub; a repository without a git host has host: git in %s", Prefix, one.Repo, s.Projects))
+			break
 		}
 	}
 	return errors.Join(errs...)

@@ -11,10 +11,10 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// names reports whether a report is about one of the commits; an abbreviation of at
+// names reports whether a report or a deployment names one of the commits; an abbreviation of at
 // least seven digits will do.
-func names(r stage.Filed, commits []string) bool {
-	return len(r.SHA) >= 7 && slices.ContainsFunc(commits, func(c string) bool { return strings.HasPrefix(strings.ToLower(c), r.SHA) })
+func names(sha string, commits []string) bool {
+	return len(sha) >= 7 && slices.ContainsFunc(commits, func(c string) bool { return strings.HasPrefix(strings.ToLower(c), sha) })
 }
 
 // words are the verdicts that a report may give.
@@ -35,7 +35,7 @@ func judgeReport(s gates.Subject, role stage.Role, commits []string, w words) ga
 	}
 	seen.Note = fmt.Sprintf("%s for %.12s: %s", r.Verdict, r.SHA, r.Summary)
 	switch {
-	case !names(r, commits):
+	case !names(r.SHA, commits):
 		return gates.Deferf("the %s's report is about %.12s, not about %.12s", role, r.SHA, last(commits)).With(seen)
 	case slices.Contains(w.good, r.Verdict):
 		seen.OK = true
@@ -100,15 +100,50 @@ func testsPassed(_ context.Context, s gates.Subject) gates.Verdict {
 	return v
 }
 
+// Success is the verdict of a good report of a deployment.
+const Success = "success"
+
 func stagingStatus(_ context.Context, s gates.Subject) gates.Verdict {
-	return judgeReport(s, stage.Deployer, heads(s), words{[]string{"success"}, []string{"failure", "failed"}})
+	return deployed(s, heads(s))
 }
 
 func deployStatus(_ context.Context, s gates.Subject) gates.Verdict {
 	if s.Deployed == "" {
 		return gates.Deferf("nothing has been merged yet")
 	}
-	return judgeReport(s, stage.Deployer, []string{s.Deployed}, words{[]string{"success"}, []string{"failure", "failed"}})
+	return deployed(s, []string{s.Deployed})
+}
+
+// Proved reports whether a deployment runs what it is to run at the subject's stage.
+func Proved(s gates.Subject, p stage.Probed) bool {
+	if s.Stage == stage.Deploy {
+		return names(p.SHA, []string{s.Deployed})
+	}
+	return names(p.SHA, heads(s))
+}
+
+// deployed takes the deployer's report, and more than its word where the deployment says
+// which commit it runs.
+func deployed(s gates.Subject, commits []string) gates.Verdict {
+	v := judgeReport(s, stage.Deployer, commits, words{[]string{Success}, []string{"failure", "failed"}})
+	address := s.Policy.Probe[s.Stage]
+	if address == "" || v.Outcome != gates.Green {
+		return v
+	}
+	seen := gates.Evidence{Kind: "probe", Name: address}
+	p := s.Filed.Probed
+	switch {
+	case p == nil || p.Address != address:
+		return gates.Deferf("the service has not read %s", address).With(v.Evidence...)
+	case p.Problem != "":
+		seen.Note = p.Problem
+		return gates.Deferf("%s does not say which commit is deployed: %s", address, p.Problem).With(append(v.Evidence, seen)...)
+	}
+	seen.Note = fmt.Sprintf("it runs %.12s", p.SHA)
+	if seen.OK = names(p.SHA, commits); !seen.OK {
+		return gates.Redf("%s says that %.12s is deployed, not %.12s, whatever the report says", address, p.SHA, last(commits)).With(append(v.Evidence, seen)...)
+	}
+	return v.With(seen)
 }
 
 // reviewApproved takes the reviewer's report or the git host's reviews. An open

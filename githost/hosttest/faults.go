@@ -13,9 +13,12 @@ import (
 
 // faults runs the suite of package fault for the calls that write.
 func faults(t *testing.T, open func(t *testing.T) Fixture) {
-	for call, trial := range map[string]func(*testing.T, Fixture) faulttest.Trial{
-		"OpenPullRequest": opening, "Merge": merging, "DeleteBranch": deleting,
-	} {
+	trials := map[string]func(*testing.T, Fixture) faulttest.Trial{"OpenPullRequest": opening, "Merge": merging, "DeleteBranch": deleting}
+	f := open(t)
+	if _, plain := githost.PlainOf(f.Host, f.Repo); plain {
+		delete(trials, "OpenPullRequest")
+	}
+	for call, trial := range trials {
 		t.Run(call, func(t *testing.T) {
 			faulttest.Run(t, func(t *testing.T) faulttest.Trial {
 				f := open(t)
@@ -47,41 +50,54 @@ func opening(t *testing.T, f Fixture) faulttest.Trial {
 
 func merging(t *testing.T, f Fixture) faulttest.Trial {
 	head := f.Commit("feature/a")
-	f.Commit("feature/b")
-	pr := f.pull(t, "feature/a")
+	other := f.Commit("feature/b")
+	m := githost.Merge{Repo: f.Repo, Head: "feature/a", Base: "main", HeadSHA: head, Title: "T"}
+	_, plain := githost.PlainOf(f.Host, f.Repo)
+	if !plain {
+		m.Number = f.pull(t, "feature/a").Number
+	}
 	return faulttest.Trial{
 		Call: func(ctx context.Context) error {
-			_, err := f.Host.Merge(ctx, githost.Merge{Repo: f.Repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+			_, err := f.Host.Merge(ctx, m)
 			return err
 		},
-		Others: func() {
-			f.reads(t, head)
-			f.pull(t, "feature/b")
-		},
+		Others: func() { f.others(t, head, other) },
 		Done: func() int {
-			if f.newest(t, "feature/a").Merged {
-				return 1
+			if p, plain := githost.PlainOf(f.Host, f.Repo); plain {
+				landed, err := githost.Landed(t.Context(), p, f.Repo, "main", head)
+				require.NoError(t, err)
+				return map[bool]int{true: 1}[landed]
 			}
-			return 0
+			return map[bool]int{true: 1}[f.newest(t, "feature/a").Merged]
 		},
 	}
 }
 
 func deleting(t *testing.T, f Fixture) faulttest.Trial {
 	head := f.Commit("feature/a")
-	f.Commit("feature/b")
+	other := f.Commit("feature/b")
 	return faulttest.Trial{
-		Call: func(ctx context.Context) error { return f.Host.DeleteBranch(ctx, f.Repo, "feature/a") },
-		Others: func() {
-			f.reads(t, head)
-			f.pull(t, "feature/b")
-		},
+		Call:   func(ctx context.Context) error { return f.Host.DeleteBranch(ctx, f.Repo, "feature/a") },
+		Others: func() { f.others(t, head, other) },
 		Done: func() int {
 			at, err := f.Host.BranchesAt(t.Context(), f.Repo, head)
 			require.NoError(t, err)
 			return 1 - len(at)
 		},
 	}
+}
+
+// others are calls beside the one that fails: they do not.
+func (f Fixture) others(t *testing.T, sha, other string) {
+	t.Helper()
+	if p, plain := githost.PlainOf(f.Host, f.Repo); plain {
+		heads, err := p.Heads(t.Context(), f.Repo)
+		require.NoError(t, err)
+		require.Equal(t, other, heads["feature/b"])
+		return
+	}
+	f.reads(t, sha)
+	f.pull(t, "feature/b")
 }
 
 // newest is the newest pull request of a branch; its number is 0 when there is none.

@@ -2,6 +2,7 @@
 package hosttest
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,21 +32,38 @@ type Fixture struct {
 	Fail func(call string, how faulttest.Kind)
 }
 
-// Run runs the whole suite.
+// Run runs the cases that apply: those of every host, and those of one that has pull
+// requests, or of a plain repository, whichever the fixture's is.
 func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	t.Helper()
-	for name, test := range map[string]func(*testing.T, Fixture){
+	cases := map[string]func(*testing.T, Fixture){
+		"a merge is pinned to the head":    pinned,
+		"merging twice merges once":        mergesOnce,
+		"a conflict cannot be merged":      conflicts,
+		"branches are found by their head": branches,
+	}
+	hosted := map[string]func(*testing.T, Fixture){
 		"CI results are read":                        checks,
 		"a pull request is opened once":              opensOnce,
-		"a merge is pinned to the head":              pinned,
-		"merging twice merges once":                  mergesOnce,
-		"a conflict cannot be merged":                conflicts,
+		"a merged pull request says so":              mergedSays,
 		"reviews are listed in order":                reviews,
 		"reviews come with what their authors may":   reviewers,
-		"branches are found by their head":           branches,
 		"what does not exist is not found":           missing,
 		"a new pull request follows a merged branch": follows,
-	} {
+	}
+	plain := map[string]func(*testing.T, Fixture){
+		"what is lacking is said":               lacking,
+		"a merge moves main forward":            forward,
+		"what anybody has pushed is seen":       seen,
+		"a branch that is not there is no head": nowhere,
+	}
+	f := open(t)
+	if _, is := githost.PlainOf(f.Host, f.Repo); is {
+		maps.Copy(cases, plain)
+	} else {
+		maps.Copy(cases, hosted)
+	}
+	for name, test := range cases {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
 	t.Run("a call that fails says how, and nothing else fails", func(t *testing.T) { faults(t, open) })
@@ -56,6 +74,16 @@ func (f Fixture) pull(t *testing.T, branch string) githost.PullRequest {
 	pr, err := f.Host.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: f.Repo, Head: branch, Base: "main", Title: "T", Body: "B"})
 	require.NoError(t, err)
 	return pr
+}
+
+// merge merges a branch into main, by its pull request where there are any.
+func (f Fixture) merge(t *testing.T, branch, head string) (string, error) {
+	t.Helper()
+	m := githost.Merge{Repo: f.Repo, Head: branch, Base: "main", HeadSHA: head, Title: "T"}
+	if _, plain := githost.PlainOf(f.Host, f.Repo); !plain {
+		m.Number = f.pull(t, branch).Number
+	}
+	return f.Host.Merge(t.Context(), m)
 }
 
 func checks(t *testing.T, f Fixture) {
@@ -94,35 +122,43 @@ func opensOnce(t *testing.T, f Fixture) {
 
 func pinned(t *testing.T, f Fixture) {
 	old := f.Commit("feature/a")
-	pr := f.pull(t, "feature/a")
 	head := f.Commit("feature/a")
-	_, err := f.Host.Merge(t.Context(), githost.Merge{Repo: f.Repo, Number: pr.Number, HeadSHA: old, Title: "T"})
+	_, err := f.merge(t, "feature/a", old)
 	require.ErrorIs(t, err, githost.ErrHeadMoved)
-	sha, err := f.Host.Merge(t.Context(), githost.Merge{Repo: f.Repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+	sha, err := f.merge(t, "feature/a", head)
 	require.NoError(t, err)
 	at, err := f.Host.BranchesAt(t.Context(), f.Repo, sha)
 	require.NoError(t, err)
-	require.Equal(t, []string{"main"}, at)
+	require.Contains(t, at, "main")
 }
 
 func mergesOnce(t *testing.T, f Fixture) {
 	head := f.Commit("feature/a")
-	pr := f.pull(t, "feature/a")
-	first, err := f.Host.Merge(t.Context(), githost.Merge{Repo: f.Repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+	m := githost.Merge{Repo: f.Repo, Head: "feature/a", Base: "main", HeadSHA: head, Title: "T"}
+	if _, plain := githost.PlainOf(f.Host, f.Repo); !plain {
+		m.Number = f.pull(t, "feature/a").Number
+	}
+	first, err := f.Host.Merge(t.Context(), m)
 	require.NoError(t, err)
-	second, err := f.Host.Merge(t.Context(), githost.Merge{Repo: f.Repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+	second, err := f.Host.Merge(t.Context(), m)
 	require.NoError(t, err)
 	require.Equal(t, first, second)
-	pr, err = f.Host.PullRequest(t.Context(), f.Repo, "feature/a")
+}
+
+func mergedSays(t *testing.T, f Fixture) {
+	head := f.Commit("feature/a")
+	f.pull(t, "feature/a")
+	sha, err := f.merge(t, "feature/a", head)
+	require.NoError(t, err)
+	pr, err := f.Host.PullRequest(t.Context(), f.Repo, "feature/a")
 	require.NoError(t, err)
 	require.True(t, pr.Merged && !pr.Open)
-	require.Equal(t, first, pr.MergeSHA)
+	require.Equal(t, sha, pr.MergeSHA)
 }
 
 func conflicts(t *testing.T, f Fixture) {
 	head := f.Conflict("feature/a")
-	pr := f.pull(t, "feature/a")
-	_, err := f.Host.Merge(t.Context(), githost.Merge{Repo: f.Repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+	_, err := f.merge(t, "feature/a", head)
 	require.ErrorIs(t, err, githost.ErrNotMergeable)
 }
 

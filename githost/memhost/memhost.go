@@ -4,6 +4,7 @@
 package memhost
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,10 +15,14 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/memfault"
 )
 
-// Host implements githost.Host and githost.Branches in memory. Its calls can be made
-// to fail.
+// Host implements githost.Host, githost.Branches and githost.Plain in memory. Its calls
+// can be made to fail.
 type Host struct {
 	memfault.Switch
+
+	// History reports whether a commit of a plain repository is in the history of
+	// another, when it is set; else a commit stands on what its branch was at, or main.
+	History func(tip, sha string) bool
 
 	mu       sync.Mutex
 	branches map[string]map[string]string // repo → branch → head
@@ -26,13 +31,15 @@ type Host struct {
 	pulls    map[string][]githost.PullRequest
 	merges   int
 	conflict map[string]bool // heads that cannot be merged
+	plain    map[string]bool
+	parents  map[string]string
 }
 
 // New makes a host without repositories.
 func New() *Host {
 	return &Host{
 		branches: map[string]map[string]string{}, checks: map[string][]githost.Check{}, reviews: map[string][]githost.Review{},
-		pulls: map[string][]githost.PullRequest{}, conflict: map[string]bool{},
+		pulls: map[string][]githost.PullRequest{}, conflict: map[string]bool{}, plain: map[string]bool{}, parents: map[string]string{},
 	}
 }
 
@@ -42,6 +49,9 @@ func (h *Host) Push(repo, branch, sha string) {
 	defer h.mu.Unlock()
 	if h.branches[repo] == nil {
 		h.branches[repo] = map[string]string{}
+	}
+	if _, known := h.parents[sha]; !known {
+		h.parents[sha] = cmp.Or(h.branches[repo][branch], h.branches[repo]["main"])
 	}
 	h.branches[repo][branch] = sha
 }
@@ -84,9 +94,12 @@ func (h *Host) enter(ctx context.Context, call string) (leave func(), err error)
 }
 
 // Checks implements githost.Host.
-func (h *Host) Checks(ctx context.Context, _, sha string) ([]githost.Check, error) {
+func (h *Host) Checks(ctx context.Context, repo, sha string) ([]githost.Check, error) {
 	leave, err := h.enter(ctx, "Checks")
 	defer leave()
+	if err == nil && h.plain[repo] {
+		err = githost.ErrLacking
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +110,9 @@ func (h *Host) Checks(ctx context.Context, _, sha string) ([]githost.Check, erro
 func (h *Host) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
 	leave, err := h.enter(ctx, "Reviews")
 	defer leave()
+	if err == nil && h.plain[repo] {
+		err = githost.ErrLacking
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +146,9 @@ func (h *Host) find(repo string, match func(githost.PullRequest) bool) *githost.
 func (h *Host) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
 	leave, err := h.enter(ctx, "PullRequest")
 	defer leave()
+	if err == nil && h.plain[repo] {
+		err = githost.ErrLacking
+	}
 	if err != nil {
 		return githost.PullRequest{}, err
 	}
@@ -143,6 +162,9 @@ func (h *Host) PullRequest(ctx context.Context, repo, branch string) (githost.Pu
 func (h *Host) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
 	leave, err := h.enter(ctx, "OpenPullRequest")
 	defer leave()
+	if err == nil && h.plain[n.Repo] {
+		err = githost.ErrLacking
+	}
 	if err != nil {
 		return githost.PullRequest{}, err
 	}
@@ -167,6 +189,9 @@ func (h *Host) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	defer leave()
 	if err != nil {
 		return "", err
+	}
+	if h.plain[m.Repo] {
+		return h.forward(m)
 	}
 	pr := h.find(m.Repo, func(p githost.PullRequest) bool { return p.Number == m.Number })
 	switch {

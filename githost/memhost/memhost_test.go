@@ -15,31 +15,52 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 )
 
+const repo = "acme/shop"
+
+// fixture is a repository of the double.
+func fixture(h *memhost.Host) (f hosttest.Fixture, commit func(branch string) string) {
+	n := 0
+	commit = func(branch string) string {
+		n++
+		sha := fmt.Sprintf("%040d", n)
+		h.Push(repo, branch, sha)
+		return sha
+	}
+	commit("main")
+	return hosttest.Fixture{
+		Host: h, Repo: repo, Commit: commit, SetChecks: h.SetChecks,
+		Conflict: func(branch string) string {
+			sha := commit(branch)
+			h.Conflict(sha)
+			return sha
+		},
+		AddReview: func(branch string, r githost.Review) {
+			r.At = time.Now()
+			h.AddReview(repo, branch, r)
+		},
+		Self: memhost.Self,
+		Fail: func(call string, how faulttest.Kind) { h.FailCall(call, faulttest.Error(how)) },
+	}, commit
+}
+
 func TestConformance(t *testing.T) {
 	hosttest.Run(t, func(*testing.T) hosttest.Fixture {
+		f, _ := fixture(memhost.New())
+		return f
+	})
+}
+
+func TestConformancePlain(t *testing.T) {
+	hosttest.Run(t, func(*testing.T) hosttest.Fixture {
 		h := memhost.New()
-		n := 0
-		commit := func(branch string) string {
-			n++
-			sha := fmt.Sprintf("%040d", n)
-			h.Push("acme/shop", branch, sha)
+		h.MakePlain(repo)
+		f, commit := fixture(h)
+		f.Conflict = func(branch string) string { // main goes on without it
+			sha := commit(branch)
+			commit("main")
 			return sha
 		}
-		commit("main")
-		return hosttest.Fixture{
-			Host: h, Repo: "acme/shop", Commit: commit, SetChecks: h.SetChecks,
-			Conflict: func(branch string) string {
-				sha := commit(branch)
-				h.Conflict(sha)
-				return sha
-			},
-			AddReview: func(branch string, r githost.Review) {
-				r.At = time.Now()
-				h.AddReview("acme/shop", branch, r)
-			},
-			Self: memhost.Self,
-			Fail: func(call string, how faulttest.Kind) { h.FailCall(call, faulttest.Error(how)) },
-		}
+		return f
 	})
 }
 

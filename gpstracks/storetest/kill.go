@@ -63,15 +63,22 @@ func Bring(ctx context.Context, s Builder, say io.Writer) error {
 }
 
 // Kill has processes bring tracks, each of which is killed, and looks what is there:
-// what was acknowledged, each track once in the list and in tiles, whether its block
-// was built or not. test is the name of the test that calls it: it must call Bring if
-// EnvVictim is set. unbuilt tells how many tracks are in no block.
-func Kill(t *testing.T, test, where string, open func(t *testing.T) (s Builder, unbuilt func() int, end func())) {
+// what was acknowledged, each track once in the list and in tiles, before and after blocks
+// were built. test is the name of the test that calls it: it must say a line, open the store
+// and call Bring if EnvVictim is set. unbuilt is how many marks of missing blocks there are. age
+// makes every block one of an older layout, which the next process that opens the store builds
+// again: each second process is killed in the middle of that.
+func Kill(t *testing.T, test, where string, age func(), unbuilt func() int, open func(t *testing.T) (s Builder, end func())) {
 	t.Helper()
 	left, kept, told := 0, map[string]bool{}, map[string]bool{}
 	tracks := brought()
-	for round := range 6 {
-		for _, line := range killed(t, test, where, 1+2*round, time.Duration(5*round)*time.Millisecond) {
+	for round := range 10 {
+		w := &writer{left: 2 + round, said: make(chan struct{})} // the first line says that it has begun
+		if round%2 == 1 {
+			age()
+			w.soon = func() bool { return unbuilt() > 0 }
+		}
+		for _, line := range killed(t, test, where, w, time.Duration(5*(round-round%2))*time.Millisecond) {
 			var what string
 			var to int
 			if _, err := fmt.Sscan(line, &what, &to); err != nil {
@@ -88,8 +95,8 @@ func Kill(t *testing.T, test, where string, open func(t *testing.T) (s Builder, 
 				}
 			}
 		}
-		s, unbuilt, end := open(t)
 		left += unbuilt()
+		s, end := open(t)
 		k := &kit{T: t, s: s}
 		all := k.list(gpstracks.Filter{})
 		byKey := map[string]gpstracks.Track{}
@@ -110,22 +117,22 @@ func Kill(t *testing.T, test, where string, open func(t *testing.T) (s Builder, 
 		end()
 	}
 	require.NotEmpty(t, told)
-	require.Positive(t, left, "a process died between the rows and the blocks")
+	require.Positive(t, left, "a process died between blocks")
 }
 
-// killed runs a victim and kills it a while after it has said so many lines: how
-// long those take is the machine's business.
-func killed(t *testing.T, test, where string, lines int, after time.Duration) []string {
+// killed runs a victim and kills it a while after it has said so many lines, or at a moment
+// that is looked for: how long those take is the machine's business.
+func killed(t *testing.T, test, where string, w *writer, after time.Duration) []string {
 	t.Helper()
-	w := &writer{left: lines, said: make(chan struct{})}
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+test+"$")
 	c.Env, c.Stdout, c.Stderr = append(os.Environ(), EnvVictim+"="+where), w, os.Stderr
 	require.NoError(t, c.Start())
-	select {
-	case <-w.said:
-	case <-time.After(2 * time.Minute):
+	for end := time.Now().Add(2 * time.Minute); !w.done() && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
 	}
-	time.Sleep(after)
+	if w.soon == nil {
+		time.Sleep(after)
+	}
 	require.NoError(t, c.Process.Kill())
 	require.Error(t, c.Wait())
 	all := strings.SplitAfter(w.String(), "\n")
@@ -137,6 +144,16 @@ type writer struct {
 	strings.Builder
 	left int // lines
 	said chan struct{}
+	soon func() bool // there is no need to wait for them
+}
+
+func (w *writer) done() bool {
+	select {
+	case <-w.said:
+		return true
+	default:
+		return w.soon != nil && w.soon()
+	}
 }
 
 func (w *writer) Write(b []byte) (int, error) {
@@ -187,9 +204,19 @@ func (k *kit) showsOnce(tracks []gpstracks.Track) {
 type rows []gpstracks.Track
 
 func (r rows) Blocks(_ context.Context, level int, _ tile.Window, yield func([]byte) error) error {
-	var rest tile.Rest
+	var features []tile.Feature
+	var p tile.Packer
 	for i := range r {
-		rest.Add(&r[i], level)
+		for _, f := range p.Pack(&r[i]) {
+			if f.Level == level {
+				features = append(features, f)
+			}
+		}
 	}
-	return rest.Blocks(level, yield)
+	for _, b := range tile.Blocks(level, 0, features) {
+		if err := yield(b.Data); err != nil {
+			return err
+		}
+	}
+	return nil
 }

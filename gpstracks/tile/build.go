@@ -1,16 +1,19 @@
 package tile
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"iter"
 	"log/slog"
-	"runtime"
 	"slices"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/internal/run"
+)
+
+// What a block that a store keeps holds at most: who reads it for one feature reads the others
+// too. With its words it fits in a page of 8 kB of a database.
+const (
+	blockFeatures = 64
+	blockBytes    = 7600 // but for a single feature
 )
 
 // Block is one that a store keeps: features of one level that are near each other.
@@ -25,99 +28,65 @@ type Block struct {
 // Blocks makes the blocks of features of one level, in any order, for a tier. The
 // same features give the same blocks.
 func Blocks(level, tier int, features []Feature) []Block {
-	return blocksOf(level, tier, refs(features))
+	refs := make([]*Feature, len(features)) // sorting moves them, not what they refer to
+	for i := range features {
+		refs[i] = &features[i]
+	}
+	return blocksOf(level, tier, refs)
 }
 
 func blocksOf(level, tier int, features []*Feature) (out []Block) {
 	slices.SortFunc(features, along)
 	for len(features) > 0 {
-		n := fitting(len(features), func(i int) int { return features[i].Size() })
+		n, size := 1, features[0].Size()
+		for n < min(len(features), blockFeatures) && size+features[n].Size() <= blockBytes {
+			size, n = size+features[n].Size(), n+1
+		}
 		data := appendBlock(nil, level, features[:n])
-		out = append(out, Block{Level: level, Tier: tier, Features: n, Place: features[0].Place, Window: window(data[8:]), Data: data})
+		out = append(out, Block{level, tier, n, features[0].Place, window(data[headerWindow:]), data})
 		features = features[n:]
 	}
 	return out
 }
 
-// Build makes the blocks of tracks at all levels, each for the tier where that many
-// features come in, on all processors. The tracks come in sets: while one is packed,
-// the next is asked for. What is kept of them until the end are their features.
-func Build(ctx context.Context, log *slog.Logger, sets iter.Seq2[[]gpstracks.Track, error]) ([]Block, error) {
-	var parts []*levels
-	packed := func() error { return nil }
-	for tracks, err := range sets {
-		if err = errors.Join(packed(), err); err != nil {
-			return nil, err
+// packAtOnce is how many tracks one processor packs at a time.
+const packAtOnce = 32
+
+// Build makes the blocks of tracks at all levels, for tier 0, on all processors.
+func Build(ctx context.Context, log *slog.Logger, tracks []gpstracks.Track) ([]Block, error) {
+	parts := slices.Collect(slices.Chunk(tracks, packAtOnce))
+	packed := make([][]Feature, len(parts))
+	err := run.Start(ctx, log, "pack tracks", len(parts), func(i int) {
+		var p Packer
+		for j := range parts[i] {
+			packed[i] = append(packed[i], p.Pack(&parts[i][j])...)
 		}
-		own := divide(tracks)
-		parts = append(parts, own...)
-		packed = run.Start(ctx, log, "pack tracks", len(own), func(i int) { own[i].pack(tracks) })
-	}
-	if err := packed(); err != nil {
+	})()
+	if err != nil {
 		return nil, err
 	}
+	var byLevel [MaxLevel + 1][]*Feature
+	for _, part := range packed {
+		for i := range part {
+			f := &part[i]
+			byLevel[f.Level] = append(byLevel[f.Level], f)
+		}
+	}
 	var out [MaxLevel + 1][]Block
-	err := run.Start(ctx, log, "make blocks of tracks", len(out), func(level int) {
-		n := 0
-		for _, part := range parts {
-			n += len(part.features[level])
-		}
-		features := make([]*Feature, 0, n)
-		for _, part := range parts {
-			features = append(features, refs(part.features[level])...)
-		}
-		out[level] = blocksOf(level, TierFor(n), features)
-	})()
+	err = run.Start(ctx, log, "make blocks of tracks", len(out), func(level int) { out[level] = blocksOf(level, 0, byLevel[level]) })()
 	return slices.Concat(out[:]...), err
 }
 
-// levels are the features of some tracks by level.
-type levels struct {
-	tracks   []spot
-	features [MaxLevel + 1][]Feature
-}
+// TierMax is how many features of a level a store should keep in blocks of a tier before it
+// puts them together anew as blocks of a tier above it: 4,096 in tier 0, four times more in
+// each next one. So a feature is written again a few times only, however many there are, and a
+// look at a place reads a few blocks of each tier.
+func TierMax(tier int) int { return 4096 << (2 * tier) }
 
-// spot is where a track lies along the curve.
-type spot struct {
-	place  uint32
-	number int32 // of the track
-	id     int64
-}
-
-// divide divides tracks along the curve among the processors.
-func divide(tracks []gpstracks.Track) (parts []*levels) {
-	order := byPlace(tracks)
-	for part := range slices.Chunk(order, max(len(order)/(8*runtime.GOMAXPROCS(0)), 16)) {
-		parts = append(parts, &levels{tracks: part})
+// TierAbove is the tier where the features of a full one go, of which there are n: the first
+// above it that holds them. Those of a large import come far at once.
+func TierAbove(tier int, n int64) int {
+	for tier++; n > int64(TierMax(tier)); tier++ {
 	}
-	return parts
-}
-
-func (l *levels) pack(tracks []gpstracks.Track) {
-	var p Packer
-	for _, s := range l.tracks {
-		t := &tracks[s.number]
-		p.begin(t)
-		for level := MaxLevel; level >= 0; level-- {
-			own := &l.features[level]
-			if *own == nil {
-				*own = make([]Feature, 0, len(l.tracks))
-			}
-			n := len(*own)
-			if *own = p.features(*own, t, level); len(*own) == n {
-				break
-			}
-		}
-	}
-}
-
-// byPlace orders tracks along the curve: their features are in order then, but for
-// pieces.
-func byPlace(tracks []gpstracks.Track) []spot {
-	order := make([]spot, len(tracks))
-	for i := range tracks {
-		order[i] = spot{placeOf(&tracks[i]), int32(i), tracks[i].ID}
-	}
-	slices.SortFunc(order, func(a, b spot) int { return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id)) })
-	return order
+	return tier
 }

@@ -1,11 +1,8 @@
 package tile_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"iter"
 	"slices"
 	"testing"
 
@@ -40,47 +37,25 @@ func TestBuild(t *testing.T) {
 	var want []tile.Block
 	pieces := false
 	for level, own := range features {
-		tile.Sort(own)
-		for part := range tile.Cut(own) {
-			b := tile.Block{Level: level, Tier: tile.TierFor(len(own)), Features: len(part), Place: part[0].Place, Data: tile.AppendBlock(nil, level, part)}
-			var err error
-			b.Window, err = tile.BlockWindow(b.Data)
-			require.NoError(t, err)
-			want = append(want, b)
-			pieces = pieces || slices.ContainsFunc(part, func(f tile.Feature) bool { return f.Piece > 0 })
-		}
+		want = append(want, tile.Blocks(level, 0, own)...)
+		pieces = pieces || slices.ContainsFunc(own, func(f tile.Feature) bool { return f.Piece > 0 })
 	}
 	require.True(t, pieces)
-	got, err := tile.Build(t.Context(), nil, sets(tracks, 0))
+	got, err := tile.Build(t.Context(), nil, tracks)
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 	slices.Reverse(tracks)
-	got, err = tile.Build(t.Context(), nil, sets(tracks, 100))
+	got, err = tile.Build(t.Context(), nil, tracks)
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 
-	none, err := tile.Build(t.Context(), nil, sets(nil, 1))
+	none, err := tile.Build(t.Context(), nil, nil)
 	require.NoError(t, err)
 	require.Empty(t, none)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = tile.Build(ended, nil, sets(tracks, 0))
+	_, err = tile.Build(ended, nil, tracks)
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = tile.Build(t.Context(), nil, func(yield func([]gpstracks.Track, error) bool) {
-		_ = yield(tracks, nil) && yield(nil, io.ErrUnexpectedEOF)
-	})
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-}
-
-// sets hands out tracks in sets of n; 0 = all at once.
-func sets(tracks []gpstracks.Track, n int) iter.Seq2[[]gpstracks.Track, error] {
-	return func(yield func([]gpstracks.Track, error) bool) {
-		for part := range slices.Chunk(tracks, max(cmp.Or(n, len(tracks)), 1)) {
-			if !yield(part, nil) {
-				return
-			}
-		}
-	}
 }
 
 // BenchmarkBuild makes the blocks of 16,384 tracks of 3 points and of 1,000 long ones.
@@ -100,7 +75,7 @@ func BenchmarkBuild(b *testing.B) {
 			b.ReportAllocs()
 			bytes := 0
 			for b.Loop() {
-				blocks, err := tile.Build(b.Context(), nil, sets(tracks, 0))
+				blocks, err := tile.Build(b.Context(), nil, tracks)
 				require.NoError(b, err)
 				bytes = 0
 				for _, block := range blocks {

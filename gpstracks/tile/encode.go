@@ -1,9 +1,10 @@
 package tile
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
-	"hash/maphash"
+	"math"
 	"slices"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
@@ -28,69 +29,65 @@ type Stats struct {
 // Encoder makes tiles. It keeps its memory from tile to tile, so that a warm one
 // allocates nothing. It is not safe for concurrent use; NewEncoder makes one.
 type Encoder struct {
-	limits     Limits
-	add        func([]byte) error
-	tile       ID
-	level      int
-	window     Window
-	originX    int32 // the tile's corner in its level's grid
-	originY    int32
-	activities []gpstracks.Activity
-	sources    []string
+	limits           Limits
+	add              func([]byte) error
+	tile             ID
+	level            int
+	window           Window
+	originX, originY int32 // the tile's corner in its level's grid
+	filter           gpstracks.Filter
 
-	blocks     []blockPart
-	words      []word
+	known      map[string]int // words, which are MVT values, of this tile and of those before: their numbers
+	words      []sharedWord   // by number
+	numbers    []int          // of the words of each block, one after the other
 	candidates []candidate
-	sorted     bool // the candidates are in the order of the tile
-	pieces     bool // there are pieces of tracks among them
-
-	out    []byte   // the tile
-	begun  int      // where it begins in out
-	values [][]byte // of the tile: parts of blocks
-	bytes  int      // of values
-	count  int      // of values
-	open   int32    // block whose values the last part of values are, -1 if none
-	end    int      // where that part ends in them
-	slots  []uint32 // hash table of the words in the tile: index into words + 1
-	seed   maphash.Seed
-	path   path
+	layer
+	path path
 }
 
-// blockPart is a block that touches the tile.
-type blockPart struct {
-	block
-	from int // where its words begin in Encoder.words
+// sharedWord is a value that tracks share.
+type sharedWord struct {
+	value string
+	text  string
+	index int // in the tile's values + 1; 0 = not there yet
 }
 
-// word is a value that tracks share.
-type word struct {
-	value  []byte
-	passes bool   // as an activity or as a source, the filter
-	source bool   // the same for its use as a source
-	index  uint32 // in the tile's values + 1; 0 = not there yet
-}
+// manyWords is how many words are remembered before all are forgotten.
+const manyWords = 10_000
 
 // candidate is a feature whose bounds touch the tile.
 type candidate struct {
-	place  uint32
-	block  int32
-	number int32  // in the block
-	whole  bool   // it lies in the tile
-	piece  bool   // of a track
-	order  uint32 // of pieces; this and what follows only when it is asked for
-	metres uint32
-	id     uint64
+	record        []byte
+	words         int // where those of its block are among the numbers
+	place, metres uint32
+	order         uint32 // of pieces
+	id            uint64
+}
+
+func (c *candidate) flags() uint16 { return binary.LittleEndian.Uint16(c.record[recordFlags:]) }
+
+// word is the number of one of its words, -1 if it has none.
+func (e *Encoder) word(c *candidate, k int) int {
+	n := int(binary.LittleEndian.Uint16(c.record[recordWords+2*k:]))
+	if n == noWord {
+		return -1
+	}
+	return e.numbers[c.words+n]
+}
+
+// important orders the longest track first, then the oldest.
+func important(a, b candidate) int {
+	return cmp.Or(cmp.Compare(b.metres, a.metres), cmp.Compare(a.id, b.id), cmp.Compare(a.order, b.order))
+}
+
+// placed is the order of features in a tile, however they are spread over blocks.
+func placed(a, b candidate) int {
+	return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id), cmp.Compare(a.order, b.order))
 }
 
 // NewEncoder makes an encoder.
 func NewEncoder(l Limits) *Encoder {
-	if l.Features <= 0 {
-		l.Features = DefaultLimits().Features
-	}
-	if l.Bytes <= 0 {
-		l.Bytes = DefaultLimits().Bytes
-	}
-	e := &Encoder{limits: l, seed: maphash.MakeSeed(), slots: make([]uint32, 64)}
+	e := &Encoder{limits: Limits{cmp.Or(max(l.Features, 0), DefaultLimits().Features), cmp.Or(max(l.Bytes, 0), DefaultLimits().Bytes)}, known: map[string]int{}}
 	e.add = e.Add
 	return e
 }
@@ -107,14 +104,14 @@ func (e *Encoder) Encode(ctx context.Context, dst []byte, src Source, t ID, f gp
 
 // Begin starts a tile, which must be Valid.
 func (e *Encoder) Begin(t ID, f gpstracks.Filter) {
-	e.tile, e.level, e.window = t, t.Level(), t.Window()
+	e.tile, e.level, e.window, e.filter = t, t.Level(), t.Window(), f
 	e.originX, e.originY = t.origin()
-	e.activities, e.sources = f.Activities, f.Sources
-	clear(e.blocks) // let go of the blocks of the last tile
-	clear(e.words)
-	clear(e.values)
-	e.blocks, e.words, e.values, e.candidates = e.blocks[:0], e.words[:0], e.values[:0], e.candidates[:0]
-	e.sorted, e.pieces = true, false
+	clear(e.candidates) // let go of the blocks of the last tile
+	e.candidates, e.numbers = e.candidates[:0], e.numbers[:0]
+	if len(e.words) > manyWords {
+		clear(e.known)
+		e.words = e.words[:0]
+	}
 }
 
 // Add takes a block. It must not change until Append has returned. The error
@@ -124,98 +121,233 @@ func (e *Encoder) Add(data []byte) error {
 	if !ok || b.level != e.level {
 		return errBlock
 	}
-	if !e.window.Touches(window(data[8:])) {
+	if !e.window.Touches(window(data[headerWindow:])) {
 		return nil
 	}
-	e.blocks = append(e.blocks, blockPart{block: b, from: -1})
-	if !e.collect(int32(len(e.blocks) - 1)) {
-		return errBlock
+	words := -1 // where those of the block are among the numbers
+	for range b.features {
+		record := b.next()
+		if record == nil {
+			return errBlock
+		}
+		if !e.window.Touches(window(record[recordWindow:])) {
+			continue
+		}
+		if words < 0 {
+			if words = len(e.numbers); !e.number(&b) {
+				return errBlock
+			}
+		}
+		if !e.collect(&b, record, words) {
+			return errBlock
+		}
 	}
 	return nil
 }
 
-// collect notes the features of a block that touch the tile and pass the filter.
-func (e *Encoder) collect(number int32) bool {
-	part, w := &e.blocks[number], e.window
-	at := part.bounds
-	for i := 0; len(at) >= windowSize; i, at = i+1, at[windowSize:] {
-		minX, minY := int32(binary.LittleEndian.Uint32(at)), int32(binary.LittleEndian.Uint32(at[4:]))
-		maxX, maxY := int32(binary.LittleEndian.Uint32(at[8:])), int32(binary.LittleEndian.Uint32(at[12:]))
-		if w.MinX > maxX || minX > w.MaxX || w.MinY > maxY || minY > w.MaxY {
-			continue
-		}
-		if part.from < 0 && !e.readWords(part) {
+// number numbers the words of a block.
+func (e *Encoder) number(b *block) bool {
+	rest := b.words
+	for range b.nWords {
+		var first []byte
+		if first, rest = word(rest); first == nil {
 			return false
 		}
-		head := part.head(i)
-		if !e.passes(part, head) {
-			continue
+		n, ok := e.known[string(first)]
+		if !ok {
+			n = len(e.words)
+			e.words = append(e.words, sharedWord{value: string(first), text: string(valueString(first))})
+			e.known[e.words[n].value] = n
 		}
-		n := len(e.candidates)
-		e.candidates = slices.Grow(e.candidates, 1)[:n+1]
-		c := &e.candidates[n]
-		c.place, c.block, c.number = binary.LittleEndian.Uint32(head[headPlace:]), number, int32(i)
-		c.whole = w.MinX <= minX && maxX <= w.MaxX && w.MinY <= minY && maxY <= w.MaxY
-		if c.piece = head[headFlags]&isPiece != 0; c.piece {
-			e.pieces = true
-		}
-		if n > 0 && c.place <= e.candidates[n-1].place && e.sorted {
-			e.sorted = c.place == e.candidates[n-1].place && e.before(&e.candidates[n-1], c)
-		}
+		e.numbers = append(e.numbers, n)
 	}
 	return true
 }
 
-// before reports whether two candidates of one place are in the order of the tile.
-func (e *Encoder) before(a, b *candidate) bool { return e.identify(a) && e.identify(b) && a.id < b.id }
-
-func (e *Encoder) readWords(part *blockPart) bool {
-	part.from = len(e.words)
-	b := part.block.words
-	for range part.nWords {
-		size := valueSize(b)
-		if size == 0 {
-			return false
-		}
-		w := word{value: b[:size:size], passes: true, source: true}
-		if len(e.activities)+len(e.sources) > 0 {
-			text := valueString(w.value)
-			w.passes, w.source = e.activityPasses(text), e.sourcePasses(text)
-		}
-		e.words = append(e.words, w)
-		b = b[size:]
-	}
-	return len(b) == 0
-}
-
-func (e *Encoder) activityPasses(text []byte) bool {
-	for _, a := range e.activities {
-		if string(a) == string(text) {
-			return true
-		}
-	}
-	return len(e.activities) == 0
-}
-
-func (e *Encoder) sourcePasses(text []byte) bool {
-	for _, s := range e.sources {
-		if s == string(text) {
-			return true
-		}
-	}
-	return len(e.sources) == 0
-}
-
-func (e *Encoder) passes(part *blockPart, head []byte) bool {
-	if len(e.activities) > 0 {
-		if n := int(binary.LittleEndian.Uint16(head[headWords:])); n >= part.nWords || !e.words[part.from+n].passes {
+// collect notes a feature that touches the tile if it passes the filter.
+func (e *Encoder) collect(b *block, record []byte, words int) bool {
+	for k := range sharedKeys {
+		if n := binary.LittleEndian.Uint16(record[recordWords+2*k:]); n != noWord && int(n) >= b.nWords {
 			return false
 		}
 	}
-	if len(e.sources) > 0 {
-		if n := int(binary.LittleEndian.Uint16(head[headWords+2:])); n >= part.nWords || !e.words[part.from+n].source {
-			return false
+	c := candidate{record: record, words: words, place: binary.LittleEndian.Uint32(record[recordPlace:])}
+	if !e.passes(&c) {
+		return true
+	}
+	values, geometry, ok := parts(record)
+	if !ok {
+		return false
+	}
+	id, metres, ok := ownNumbers(values)
+	c.id, c.metres = id, uint32(min(metres, math.MaxUint32))
+	if c.flags()&isPiece != 0 {
+		order, n := varint(geometry, 0)
+		c.order, ok = uint32(order), ok && n <= len(geometry)
+	}
+	e.candidates = append(e.candidates, c)
+	return ok
+}
+
+// passes reports whether a feature passes the filter.
+func (e *Encoder) passes(c *candidate) bool {
+	text := func(k int) string {
+		if n := e.word(c, k); n >= 0 {
+			return e.words[n].text
+		}
+		return ""
+	}
+	return (len(e.filter.Activities) == 0 || slices.Contains(e.filter.Activities, gpstracks.Activity(text(0)))) &&
+		(len(e.filter.Sources) == 0 || slices.Contains(e.filter.Sources, text(1)))
+}
+
+// track is the candidates from one on that are of the same track.
+func (e *Encoder) track(at int) []candidate {
+	end := at + 1
+	for end < len(e.candidates) && e.candidates[end].id == e.candidates[at].id && e.candidates[end].flags()&e.candidates[at].flags()&isPiece != 0 {
+		end++
+	}
+	return e.candidates[at:end]
+}
+
+// tracks is how many the candidates are of, which are in order.
+func (e *Encoder) tracks() (n int) {
+	for at := 0; at < len(e.candidates); n++ {
+		at += len(e.track(at))
+	}
+	return n
+}
+
+// Append appends the tile to dst, and nothing if no track is in it. The error
+// says that a block is damaged.
+func (e *Encoder) Append(dst []byte) ([]byte, Stats, error) {
+	slices.SortFunc(e.candidates, placed)
+	tracks := e.tracks()
+	capped := tracks > e.limits.Features
+	s, err := e.draw(capped, tracks)
+	if err == nil && !capped && e.size() > e.limits.Bytes {
+		s, err = e.draw(true, tracks)
+	}
+	if err != nil || s.Features == 0 {
+		if err != nil {
+			s = Stats{}
+		}
+		return dst, s, err
+	}
+	return e.layer.append(dst), s, nil
+}
+
+// draw writes the candidates' features. If capped, it takes the important ones
+// first, leaves out a track that has no room even alone, and ends at the first
+// other one that has none left.
+func (e *Encoder) draw(capped bool, left int) (s Stats, err error) {
+	if capped {
+		slices.SortFunc(e.candidates, important)
+	}
+	e.layer.reset()
+	for i := range e.words {
+		e.words[i].index = 0
+	}
+	for at := 0; at < len(e.candidates); {
+		if s.Features == e.limits.Features {
+			s.Dropped += left
+			return s, nil
+		}
+		track := e.track(at)
+		at, left = at+len(track), left-1
+		features, values, count := len(e.features), len(e.values), e.count
+		drawn, err := e.feature(track)
+		switch {
+		case err != nil:
+			return s, err
+		case !drawn:
+			continue
+		case capped && e.size() > e.limits.Bytes:
+			alone := len(e.features) - features + len(e.values) - values
+			e.features, e.values, e.count = e.features[:features], e.values[:values], count
+			for i := range e.words { // those that came with it
+				if e.words[i].index > count {
+					e.words[i].index = 0
+				}
+			}
+			s.Dropped++
+			if alone+layerOverhead <= e.limits.Bytes {
+				s.Dropped += left
+				return s, nil
+			}
+			continue
+		}
+		s.Features++
+	}
+	return s, nil
+}
+
+// feature writes one feature, if any of it is in the tile. It is given all pieces of
+// it that may be.
+func (e *Encoder) feature(track []candidate) (drawn bool, err error) {
+	e.path.reset()
+	whole := len(track) == 1 && track[0].flags()&isPiece == 0 && e.tile.Z == e.level
+	for i := range track {
+		c := &track[i]
+		_, geometry, ok := parts(c.record)
+		bounds := window(c.record[recordWindow:])
+		if c.flags()&isPiece != 0 {
+			if c.flags()&goesOn == 0 || uint64(c.order) != e.path.next {
+				e.path.end()
+			}
+			_, n := varint(geometry, 0)
+			e.path.next, geometry = uint64(c.order)+1, geometry[min(n, len(geometry)):]
+		}
+		x, y, commands, good := start(geometry, bounds)
+		if !ok || !good || len(commands) == 0 {
+			return false, errBlock
+		}
+		x, y = x-e.originX, y-e.originY
+		if whole && e.window.holds(bounds) {
+			b := append(e.path.geometry, moveTo)
+			e.path.geometry = append(appendVarint(appendVarint(b, zigzag(x)), zigzag(y)), commands...)
+			break
+		}
+		k := uint(e.tile.enlarged())
+		if !e.path.draw(int64(x)<<k, int64(y)<<k, commands, k) {
+			return false, errBlock
 		}
 	}
-	return true
+	if e.path.end(); len(e.path.geometry) == 0 {
+		return false, nil
+	}
+	return true, e.write(&track[0], e.path.geometry)
+}
+
+// write writes a feature with its commands.
+func (e *Encoder) write(c *candidate, commands []byte) error {
+	values, _, _ := parts(c.record)
+	id, _ := uintValue(values)
+	b := append(e.scratch[:0], tagFeatureID)
+	b = append(b, id...)
+	tags := e.tags[:0]
+	own := e.count
+	for key, there := 0, c.flags()&(hasName|hasDay|hasURL)<<2|3; there != 0; key, there = key+1, there>>1 { // id and length are always there
+		if there&1 != 0 {
+			tags, own = appendVarint(append(tags, byte(key)), uint64(own)), own+1
+		}
+	}
+	e.values, e.count = append(e.values, values...), own
+	for k := range sharedKeys {
+		n := e.word(c, k)
+		if n < 0 {
+			continue
+		}
+		w := &e.words[n]
+		if w.index == 0 {
+			e.values, e.count = append(e.values, w.value...), e.count+1
+			w.index = e.count
+		}
+		tags = appendVarint(append(tags, byte(len(ownKeys)+k)), uint64(w.index-1))
+	}
+	b = append(appendVarint(append(b, tagTags), uint64(len(tags))), tags...)
+	b = append(appendVarint(append(b, tagType, lineString, tagGeometry), uint64(len(commands))), commands...)
+	e.features = append(appendVarint(append(e.features, tagFeature), uint64(len(b))), b...)
+	e.scratch, e.tags = b, tags
+	return nil
 }

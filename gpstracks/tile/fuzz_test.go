@@ -55,7 +55,7 @@ func FuzzBlock(f *testing.F) {
 			binary.LittleEndian.PutUint32(damaged[i:], binary.LittleEndian.Uint32(damaged[i:])^flip)
 		}
 		if features, err := tile.BlockFeatures(damaged); err == nil {
-			_ = tile.AppendBlock(nil, 9, features)
+			_ = tile.Blocks(9, 0, features)
 		}
 		for _, id := range []tile.ID{{Z: 9, X: 266, Y: 182}, {Z: 22, X: 1 << 21, Y: 1 << 20}} {
 			e := tile.NewEncoder(tile.Limits{})

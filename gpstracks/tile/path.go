@@ -20,12 +20,6 @@ func (p *path) reset() {
 	*p = path{geometry: p.geometry[:0], run: p.run[:0]}
 }
 
-// finish gives the geometry, which is valid until the path is used again.
-func (p *path) finish() []byte {
-	p.end()
-	return p.geometry
-}
-
 // begin starts a line, unless one is under way that is already there.
 func (p *path) begin(x, y int32) {
 	if p.active && p.x == x && p.y == y {
@@ -40,8 +34,7 @@ func (p *path) to(x, y int32) {
 	if x == p.x && y == p.y {
 		return
 	}
-	p.run = appendVarint(p.run, zigzag(x-p.x))
-	p.run = appendVarint(p.run, zigzag(y-p.y))
+	p.run = appendVarint(appendVarint(p.run, zigzag(x-p.x)), zigzag(y-p.y))
 	p.x, p.y = x, y
 	p.points++
 }
@@ -60,6 +53,58 @@ func (p *path) end() {
 		p.cursorX, p.cursorY = p.x, p.y
 	}
 	p.run, p.points, p.active = p.run[:0], 0, false
+}
+
+// start reads where a feature starts in its level's grid.
+func start(geometry []byte, corner Window) (x, y int32, commands []byte, ok bool) {
+	dx, i := varint(geometry, 0)
+	dy, i := varint(geometry, i)
+	if i > len(geometry) {
+		return 0, 0, nil, false
+	}
+	return corner.MinX + int32(uint32(dx)), corner.MinY + int32(uint32(dy)), geometry[i:], true
+}
+
+// draw draws what is in the tile of the commands of a feature that starts at a point of the
+// tile; its steps are enlarged by 2^k.
+func (p *path) draw(x, y int64, commands []byte, k uint) bool {
+	for i := 0; i < len(commands); {
+		var command, dx, dy uint64
+		command, i = varint(commands, i)
+		points := 1
+		if draws := command&7 == lineTo; draws {
+			points = int(command >> 3)
+		} else if p.end(); command != moveTo {
+			return false
+		}
+		at := side(x, y)
+		for ; points > 0; points-- {
+			before := i
+			if i+1 < len(commands) && commands[i]|commands[i+1] < 0x80 { // most
+				dx, dy, i = uint64(commands[i]), uint64(commands[i+1]), i+2
+			} else {
+				dx, i = varint(commands, i)
+				if dy, i = varint(commands, i); i > len(commands) {
+					return false
+				}
+			}
+			nextX, nextY := x+int64(unzigzag(dx))<<k, y+int64(unzigzag(dy))<<k
+			next := side(nextX, nextY)
+			switch {
+			case command == moveTo:
+			case at|next == 0 && k == 0: // its bytes are those of the tile
+				p.begin(int32(x), int32(y))
+				p.run, p.points = append(p.run, commands[before:i]...), p.points+1
+				p.x, p.y = int32(nextX), int32(nextY)
+			case at&next == 0:
+				p.segment(x, y, nextX, nextY)
+			default:
+				p.end()
+			}
+			x, y, at = nextX, nextY, next
+		}
+	}
+	return true
 }
 
 // segment draws the part of a segment that is in the tile or its buffer.
@@ -137,121 +182,4 @@ func cut(s uint, ax, ay, bx, by int64) (x, y int64) {
 // ratio is a×b/c, rounded.
 func ratio(a, b, c int64) int64 {
 	return int64(math.Round(float64(a) * float64(b) / float64(c)))
-}
-
-// geometry draws what is in the tile of a feature's chunks.
-func (e *Encoder) geometry(part *blockPart, number int) bool {
-	p, flags, corner := &e.path, part.flags(number), part.window(number)
-	s, ok := part.shape(number, flags)
-	if !ok {
-		return false
-	}
-	if flags&isPiece != 0 && s.piece != p.next {
-		p.end()
-	}
-	p.next = s.piece + 1
-	ox, oy := e.originX, e.originY
-	k := uint(e.tile.enlarged())
-	draw := func(x, y int32, points int, deltas []byte) bool {
-		if k > 0 {
-			return p.enlarged(x-ox, y-oy, points, deltas, k)
-		}
-		return p.partial(x-ox, y-oy, points, deltas)
-	}
-	if s.table == nil {
-		p.end()
-		points, i := varint(s.commands, 0)
-		return i <= len(s.commands) && draw(s.startX, s.startY, int(points>>3), s.commands[i:])
-	}
-	rest := s.commands
-	var c chunk
-	for ; len(s.table) > 0; s.table = s.table[s.entry:] {
-		c.read(s.table, corner.MinX, corner.MinY, flags&isWide != 0)
-		if c.gap+c.size > len(rest) {
-			return false
-		}
-		own := rest[c.gap : c.gap+c.size]
-		rest = rest[c.gap+c.size:]
-		if c.first {
-			p.end()
-		}
-		switch {
-		case !e.window.Touches(c.bounds):
-			p.end()
-		case k == 0 && e.window.holds(c.bounds):
-			p.begin(c.startX-ox, c.startY-oy)
-			p.copy(own, c.endX-ox, c.endY-oy)
-			p.points += c.points
-		case !draw(c.startX, c.startY, c.points, own):
-			return false
-		}
-	}
-	return true
-}
-
-// partial draws the points of a chunk. Those that follow each other in the tile are
-// copied.
-func (p *path) partial(x, y int32, points int, deltas []byte) bool {
-	at, copied, i := side(int64(x), int64(y)), -1, 0
-	for ; points > 0; points-- {
-		before := i
-		var dx, dy uint32
-		if i+1 < len(deltas) && deltas[i]|deltas[i+1] < 0x80 {
-			dx, dy, i = uint32(deltas[i]), uint32(deltas[i+1]), i+2
-		} else {
-			vx, j := varint(deltas, i)
-			vy, j := varint(deltas, j)
-			if j > len(deltas) {
-				return false
-			}
-			dx, dy, i = uint32(vx), uint32(vy), j
-		}
-		nx, ny := x+(int32(dx>>1)^-int32(dx&1)), y+(int32(dy>>1)^-int32(dy&1))
-		if at == 0 && uint32(nx-near) <= far-near && uint32(ny-near) <= far-near {
-			if copied < 0 {
-				p.begin(x, y)
-				copied = before
-			}
-			p.points++
-			x, y = nx, ny
-			continue
-		}
-		if copied >= 0 {
-			p.copy(deltas[copied:before], x, y)
-			copied = -1
-		}
-		next := side(int64(nx), int64(ny))
-		if at&next == 0 {
-			p.segment(int64(x), int64(y), int64(nx), int64(ny))
-		} else {
-			p.end()
-		}
-		x, y, at = nx, ny, next
-	}
-	if copied >= 0 {
-		p.copy(deltas[copied:i], x, y)
-	}
-	return true
-}
-
-// copy takes deltas that end at a point; their points are counted by the caller.
-func (p *path) copy(deltas []byte, x, y int32) {
-	p.run = append(p.run, deltas...)
-	p.x, p.y = x, y
-}
-
-// enlarged draws the points of a chunk, enlarged to a deeper zoom.
-func (p *path) enlarged(startX, startY int32, points int, deltas []byte, k uint) bool {
-	x, y := int64(startX)<<k, int64(startY)<<k
-	for i := 0; points > 0; points-- {
-		var dx, dy uint64
-		dx, i = varint(deltas, i)
-		if dy, i = varint(deltas, i); i > len(deltas) {
-			return false
-		}
-		nx, ny := x+int64(unzigzag(dx))<<k, y+int64(unzigzag(dy))<<k
-		p.segment(x, y, nx, ny)
-		x, y = nx, ny
-	}
-	return true
 }

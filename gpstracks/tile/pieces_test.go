@@ -18,7 +18,11 @@ import (
 func piecesOf(level int, tracks ...gpstracks.Track) (out []tile.Feature) {
 	var p tile.Packer
 	for i := range tracks {
-		out = append(out, p.PackLevel(&tracks[i], level)...)
+		for _, f := range p.Pack(&tracks[i]) {
+			if f.Level == level {
+				out = append(out, f)
+			}
+		}
 	}
 	return out
 }
@@ -61,7 +65,7 @@ func TestPiecesJoin(t *testing.T) {
 		all.Begin(id, gpstracks.Filter{})
 		near.Begin(id, gpstracks.Filter{})
 		for _, f := range rapid.Permutation(piecesOf(id.Level(), k)).Draw(r, "order") {
-			one := tile.AppendBlock(nil, id.Level(), []tile.Feature{f})
+			one := tile.Blocks(id.Level(), 0, []tile.Feature{f})[0].Data
 			require.NoError(r, all.Add(one))
 			if f.Bounds.Touches(id.Window()) {
 				require.NoError(r, near.Add(one))

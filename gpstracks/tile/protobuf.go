@@ -37,29 +37,6 @@ func appendVarint(b []byte, v uint64) []byte {
 	return append(b, byte(v))
 }
 
-// putVarint writes a number at i and returns where it ends. Most take one byte or two,
-// which cannot be foretold: both are written without a choice. It may write a byte more
-// than the number has.
-func putVarint(b []byte, i int, v uint64) int {
-	if v < 1<<14 {
-		more := (v>>7 + 127) >> 7
-		t := b[i : i+2]
-		t[0], t[1] = byte(v&127|more<<7), byte(v>>7)
-		return i + 1 + int(more)
-	}
-	return putLong(b, i, v)
-}
-
-func putLong(b []byte, i int, v uint64) int {
-	for v >= 0x80 {
-		b[i] = byte(v) | 0x80
-		v >>= 7
-		i++
-	}
-	b[i] = byte(v)
-	return i + 1
-}
-
 func varintSize(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
 
 // zigzag is the parameter of a geometry command: 32 bits.
@@ -87,12 +64,6 @@ func appendStringValue(b []byte, s string) []byte {
 	b = appendVarint(append(b, tagValue), uint64(inner))
 	b = appendVarint(append(b, tagString), uint64(len(s)))
 	return append(b, s...)
-}
-
-// stringValueSize is how many bytes appendStringValue appends.
-func stringValueSize(s string) int {
-	inner := 1 + varintSize(uint64(len(s))) + len(s)
-	return 1 + varintSize(uint64(inner)) + inner
 }
 
 func appendUintValue(b []byte, v uint64) []byte {

@@ -2,13 +2,12 @@
 //
 // The work is divided in two. At ingest a Packer prepares each track for every
 // level: simplified to the level's pixel, quantised to its grid and written as
-// the very bytes that a tile holds, in chunks that know their bounds. A track that
-// is larger than a tile is cut into pieces. A store keeps these features in blocks,
-// each of a place. At a request an Encoder takes the blocks that touch the tile:
-// what lies in it as a whole is copied behind a first step that is its own, what
-// does not is copied chunk by chunk, and chunks at its edge are clipped in
-// integers. Equal tracks give equal bytes, on every machine and however a store
-// has spread them over blocks.
+// the very bytes that a tile holds. A track that is larger than a tile is cut into
+// pieces. A store keeps these features in blocks, each of a place. At a request an
+// Encoder takes the blocks that touch the tile: what lies in it as a whole is copied
+// behind a first step that is its own, what does not is clipped in integers. Equal
+// tracks give equal bytes, on every machine and however a store has spread them
+// over blocks. docs/gps.md says what each of these buys.
 //
 // What is drawn differs from the track by at most Tolerance units of the tile
 // (a pixel of a 512-pixel tile is 8 units) up to zoom MaxLevel, and beyond it by
@@ -86,17 +85,6 @@ func (w Window) Touches(o Window) bool {
 	return w.MinX <= o.MaxX && o.MinX <= w.MaxX && w.MinY <= o.MaxY && o.MinY <= w.MaxY
 }
 
-// Bounds is the ground of a window of a level, in degrees, with a unit more on each
-// side: whatever is drawn in the window touches it.
-func (w Window) Bounds(level int) orb.Bound {
-	unit := math.Exp2(-float64(level)) / Extent
-	at := func(v int32, more float64) float64 { return (float64(v) + more) * unit }
-	return orb.Bound{
-		Min: orb.Point{at(w.MinX, -1)*360 - 180, latitude(at(w.MaxY, 1))},
-		Max: orb.Point{at(w.MaxX, 1)*360 - 180, latitude(at(w.MinY, -1))},
-	}
-}
-
 func (w Window) holds(o Window) bool {
 	return w.MinX <= o.MinX && o.MaxX <= w.MaxX && w.MinY <= o.MinY && o.MaxY <= w.MaxY
 }
@@ -130,7 +118,7 @@ func (t ID) Window() Window {
 // Source hands out blocks of features, as AppendBlock writes them.
 type Source interface {
 	// Blocks calls yield for every block of the level that touches the window, in
-	// any order: fastest in that of Sort. Each feature of the level is in one
+	// any order: fastest in that of Block.Place. Each feature of the level is in one
 	// block. A block is not changed once it was handed out. It ends with the
 	// error of yield, of ctx or of the store.
 	Blocks(ctx context.Context, level int, w Window, yield func(block []byte) error) error

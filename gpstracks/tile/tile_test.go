@@ -46,10 +46,9 @@ func blocks(level int, tracks ...gpstracks.Track) [][]byte {
 			}
 		}
 	}
-	tile.Sort(features)
 	var out [][]byte
-	for part := range slices.Chunk(features, tile.BlockSize) {
-		out = append(out, tile.AppendBlock(nil, level, part))
+	for _, b := range tile.Blocks(level, 0, features) {
+		out = append(out, b.Data)
 	}
 	return out
 }
@@ -265,7 +264,7 @@ func TestDamagedBlocks(t *testing.T) {
 	}
 	e.Begin(tile.ID{Z: 8}, gpstracks.Filter{})
 	require.ErrorContains(t, e.Add(whole), "damaged", "another level")
-	_, err := tile.BlockWindow(whole[:20])
+	_, err := tile.BlockFeatures(whole[:20])
 	require.Error(t, err)
 }
 
@@ -312,28 +311,26 @@ func TestRegroup(t *testing.T) {
 		for _, b := range blocks(id.Level(), tracks...) {
 			again, err := tile.BlockFeatures(b)
 			require.NoError(r, err)
-			require.Equal(r, b, tile.AppendBlock(nil, id.Level(), again))
+			require.Equal(r, b, tile.Blocks(id.Level(), 0, again)[0].Data)
 			features = append(features, again...)
 		}
 		features = rapid.Permutation(features).Draw(r, "order")
 		e := tile.NewEncoder(tile.Limits{})
 		e.Begin(id, gpstracks.Filter{})
+		n := 0
 		for part := range slices.Chunk(features, rapid.IntRange(1, 100).Draw(r, "size")) {
-			require.NoError(r, e.Add(tile.AppendBlock(nil, id.Level(), part)))
+			for _, b := range tile.Blocks(id.Level(), 0, part) {
+				own, err := tile.BlockFeatures(b.Data)
+				require.NoError(r, err)
+				require.Len(r, own, b.Features)
+				require.True(r, b.Features == 1 || b.Features <= 64 && len(b.Data) <= 8<<10, "%d features, %d bytes", b.Features, len(b.Data))
+				n += b.Features
+				require.NoError(r, e.Add(b.Data))
+			}
 		}
+		require.Equal(r, len(features), n)
 		got, _, err := e.Append(nil)
 		require.NoError(r, err)
 		require.Equal(r, want, got)
-		n := 0
-		for part := range tile.Cut(features) {
-			size := 0
-			for _, f := range part {
-				size += f.Size()
-			}
-			require.True(r, len(part) == 1 || len(part) <= tile.BlockSize && size <= 8<<10)
-			require.Equal(r, features[n].ID, part[0].ID)
-			n += len(part)
-		}
-		require.Equal(r, len(features), n)
 	})
 }

@@ -39,7 +39,7 @@ func plan() []room {
 		{"githost", 1, nil}, {"tracker", 1, nil}, {"messenger", 1, nil}, {"queue", 1, nil},
 		{"queue/lease", 1, nil}, {"orchestrator/work", 1, nil}, {"orchestrator/secret", 1, nil},
 		{"gates", 1, []string{"githost"}},
-		{"queue/memqueue", 2, nil}, {"queue/lease/memlease", 2, nil}, {"tracker/memtracker", 2, nil}, {"githost/memhost", 2, nil},
+		{"queue/memqueue", 2, nil}, {"queue/lease/memlease", 2, nil}, {"tracker/memtracker", 2, nil}, {"tracker/cards", 2, nil}, {"githost/memhost", 2, nil},
 		{"messenger/memmessenger", 2, nil}, {"gates/checks", 2, nil}, {"gates/fixture", 2, nil}, {"orchestrator/work/memwork", 2, nil},
 		{"orchestrator", 3, nil},
 		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/web", 3, []string{"orchestrator"}},
@@ -48,11 +48,13 @@ func plan() []room {
 		{"orchestrator/memstore", 3, []string{"orchestrator"}}, {"orchestrator/features/", 3, []string{"orchestrator"}},
 		{"adapters/gpsfile", 4, []string{"internal/yamlplace"}},
 		{"adapters/projectfile", 4, []string{"adapters/agentcli", "internal/yamlplace"}}, // agent commands are checked where they are written
-		{"adapters/agentcli", 4, []string{"internal/jail"}}, {"adapters/gitcli", 4, []string{"internal/jail"}},
+		{"adapters/agentcli/agentout", 4, nil}, {"adapters/agentcli", 4, []string{"internal/jail", "adapters/agentcli/agentout"}}, {"adapters/gitcli", 4, []string{"internal/jail"}},
+		{"adapters/sqlite", 4, []string{"internal/sqlstore"}}, {"adapters/postgres", 4, []string{"internal/sqlstore"}}, // one engine, two dialects
+		{"adapters/tracksqlite", 4, []string{"internal/trackstore"}}, {"adapters/trackpostgres", 4, []string{"internal/trackstore"}},
 		{"adapters/", 4, nil},
 		{"examples/wiring", 5, nil}, {"examples/mappage", 5, nil},
 		{"examples/", 5, []string{"examples/wiring", "examples/mappage"}},
-		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/jail", 4, nil}, {"internal/jail/attack", 4, nil}, {"internal/yamlplace", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/archtest", 5, nil}, {"internal/conformance", 5, nil},
+		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/jail", 4, nil}, {"internal/jail/attack", 4, nil}, {"internal/yamlplace", 4, nil}, {"internal/jail/jailtest", 4, []string{"internal/jail"}}, {"internal/trackstore", 4, nil}, {"internal/sqlstore", 4, nil}, {"internal/sqlstore/sqlstoretest", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/archtest", 5, nil}, {"internal/conformance", 5, nil},
 	}
 }
 
@@ -69,8 +71,8 @@ func simulated() []string {
 // suites are packages that only tests import; they may use test libraries.
 func suites() []string {
 	return []string{
-		"queue/queuetest", "queue/historytest", "queue/lease/leasetest", "tracker/trackertest", "githost/hosttest", "messenger/messengertest", "gates/gatestest", "orchestrator/storetest",
-		"gpstracks/storetest", "orchestrator/work/worktest", "orchestrator/fault/faulttest",
+		"internal/jail/jailtest", "queue/queuetest", "queue/historytest", "queue/lease/leasetest", "tracker/trackertest", "githost/hosttest", "messenger/messengertest", "gates/gatestest", "orchestrator/storetest", "orchestrator/orchestratortest",
+		"gpstracks/storetest", "orchestrator/work/worktest", "orchestrator/fault/faulttest", "internal/sqlstore/sqlstoretest",
 	}
 }
 
@@ -198,6 +200,9 @@ func floorOf(pkg string) (room, bool) {
 }
 
 func (f *file) imports() {
+	if f.pkg == "orchestrator/orchestratortest" && !strings.HasSuffix(f.name, "_test.go") {
+		f.rig()
+	}
 	if f.test {
 		return
 	}
@@ -233,9 +238,38 @@ func (f *file) oneImport(spec *ast.ImportSpec, here room, imp string) {
 	}
 }
 
+// half is the half of the module that a package is of: "" for those of both and of neither.
+func half(pkg string) string {
+	of := func(trees ...string) bool {
+		return slices.ContainsFunc(trees, func(tree string) bool { return pkg == tree || strings.HasPrefix(pkg, tree+"/") })
+	}
+	switch {
+	case of("adapters/postgres/pgtest"):
+		return ""
+	case of("gpstracks", "internal/trackstore", "adapters/tracksqlite", "adapters/trackpostgres", "adapters/gpsfile", "adapters/osm"):
+		return "tracks"
+	case of("orchestrator", "queue", "gates", "tracker", "githost", "messenger", "internal/sqlstore", "adapters/sqlite", "adapters/postgres"):
+		return "tasks"
+	}
+	return ""
+}
+
+// rig looks for features in the engine's test rig, which their own tests import.
+func (f *file) rig() {
+	for _, spec := range f.ast.Imports {
+		if strings.HasPrefix(strings.Trim(spec.Path.Value, `"`), Module+"/orchestrator/features/") {
+			f.say(spec.Pos(), "imports %s: the rig takes features as values, so that each feature's tests can use it", spec.Path.Value)
+		}
+	}
+}
+
 func (f *file) ownImport(spec *ast.ImportSpec, here room, own string) {
 	if slices.Contains(suites(), own) {
 		f.say(spec.Pos(), "imports the suite %s: only tests do", own)
+		return
+	}
+	if mine, other := half(f.pkg), half(own); mine != "" && other != "" && mine != other {
+		f.say(spec.Pos(), "imports %s: the %s do without the %s, so that who embeds one half does not carry the other", own, mine, other)
 		return
 	}
 	there, ok := floorOf(own)

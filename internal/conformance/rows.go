@@ -16,19 +16,23 @@ type part struct {
 
 // Packages with the tests.
 const (
-	server = "examples/server "
-	wires  = "examples/wiring "
-	engine = "orchestrator "
-	web    = "orchestrator/web "
-	gate   = "gates/checks "
-	board  = "adapters/plane "
-	host   = "adapters/github "
-	chat   = "adapters/telegram "
-	agents = "adapters/agentcli "
-	git    = "adapters/gitcli "
-	lease  = "adapters/filelease "
-	store  = "adapters/sqlite "
-	reg    = "adapters/projectfile "
+	server  = "examples/server "
+	wires   = "examples/wiring "
+	engine  = "orchestrator "
+	web     = "orchestrator/web "
+	gate    = "gates/checks "
+	board   = "adapters/plane "
+	host    = "adapters/github "
+	chat    = "adapters/telegram "
+	agents  = "adapters/agentcli "
+	printed = "adapters/agentcli/agentout "
+	git     = "adapters/gitcli "
+	lease   = "adapters/filelease "
+	store   = "adapters/sqlite "
+	tracks  = "adapters/tracksqlite "
+	reg     = "adapters/projectfile "
+
+	feature = "orchestrator/features/" // and the feature's name
 )
 
 // specification are all rows.

@@ -10,15 +10,15 @@ func transitionRows() []row {
 		{"go.ci_red", s, "Red CI sends the task back to the developer, capped.", []string{server + "TestRedCIOfTheServer"}},
 		{"go.ci_green", s, "Green CI takes development on to review.", []string{server + "TestWholeLife", engine + "TestLostCIWebhook"}},
 		{"go.mergeable", s, "With the lease, up to date with main and green again: deploy, and the lease is kept.", []string{server + "TestWholeLife", server + "TestMergeGateOfTwo"}},
-		{"go.lease_busy", s, "While another has the lease the task stays and asks again, capped.", []string{server + "TestMergeGateOfTwo", engine + "TestMergeGateBusy"}},
-		{"go.sent_back", s, "A conflict or red tests on the new main: development, the developer again, capped, the lease is free.", []string{server + "TestMergeGateSendsBack", engine + "TestMergeGateConflict", engine + "TestMergeGateRedRetest"}},
+		{"go.lease_busy", s, "While another has the lease the task stays and asks again, capped.", []string{server + "TestMergeGateOfTwo", feature + "mergegate TestMergeGateBusy"}},
+		{"go.sent_back", s, "A conflict or red tests on the new main: development, the developer again, capped, the lease is free.", []string{server + "TestMergeGateSendsBack", feature + "mergegate TestMergeGateConflict", feature + "mergegate TestMergeGateRedRetest"}},
 		{"go.phase_a", s, "The service's own repository: the deployer prepares, and a comment asks for Confirm Deploy.", []string{server + "TestWholeLife"}},
 		{"go.phase_b", s, "Confirm Deploy at deploy starts the deployment.", []string{server + "TestWholeLife"}},
 		{"go.approved_at_deploy", s, "Approved at deploy does nothing.", []string{server + "TestWholeLife", engine + "TestSelfHostingWaitsForConfirmDeploy"}},
-		{"go.deployed", s, "The deployer's report of success: done, the lease is free.", []string{server + "TestWholeLife", engine + "TestMergeGate"}},
+		{"go.deployed", s, "The deployer's report of success: done, the lease is free.", []string{server + "TestWholeLife", feature + "mergegate TestMergeGate"}},
 		{"go.merged_at_deploy", s, "A merge at deploy finishes nothing.", []string{server + "TestWhatTheHostTells"}},
-		{"go.merged", s, "A merge by a person at another stage: done, the lease is free.", []string{server + "TestWhatTheHostTells", engine + "TestMergeGateEnds/merged by a human"}},
-		{"go.stop", s, "STOP at any stage that is not terminal: cancelled.", []string{engine + "TestStopAtEachStage", engine + "TestStopOfAFinishedTaskAndByAnOperator", server + "TestStopOfRealAgents/hostile"}},
+		{"go.merged", s, "A merge by a person at another stage: done, the lease is free.", []string{server + "TestWhatTheHostTells", feature + "mergegate TestMergeGateEnds/merged by a human"}},
+		{"go.stop", s, "STOP at any stage that is not terminal: cancelled.", []string{engine + "TestStopAtEachStage", feature + "stop TestStopOfAFinishedTaskAndByAnOperator", server + "TestStopOfRealAgents/hostile"}},
 		{"go.rejected_early", d, "Rejected at analysis or architecture runs that role again, with the reason.", []string{server + "TestWholeLife", engine + "TestRejectedAtEachStage/analysis", engine + "TestRejectedAtEachStage/architecture"}},
 		{"go.rejected_late", d, "Rejected from development to the prepared deployment: development, with the reason.", []string{engine + "TestRejectedAtEachStage/development", engine + "TestRejectedAtEachStage/review", engine + "TestRejectedAtEachStage/testing", engine + "TestRejectedAtEachStage/deploy-staging", engine + "TestRejectedAtEachStage/deploy, before Confirm Deploy"}},
 		{"go.rejected_deployment", d, "Rejected on a deployment that is under way does nothing; on one that failed: development.", []string{engine + "TestRejectedAtEachStage/deploy, under way", engine + "TestRejectedAfterAFailedDeployment"}},
@@ -28,7 +28,7 @@ func transitionRows() []row {
 func statusRows() []row {
 	const s = "Board statuses"
 	return []row{
-		{"status.to_analyse", s, "The only beginning, by webhook and by the reconciler.", []string{server + "TestWhatBeginsATask", server + "TestWholeLife", engine + "TestBoardWithoutWebhooks"}},
+		{"status.to_analyse", s, "The only beginning, by webhook and by the reconciler.", []string{server + "TestWhatBeginsATask", server + "TestWholeLife", feature + "reconcile TestBoardWithoutWebhooks"}},
 		{"status.in_progress", s, "At analysis without a job the analyst runs again; with one, at other stages and without a task it does nothing.", []string{server + "TestWholeLife", server + "TestWhatBeginsATask", engine + "TestMovesThatMeanNothing"}},
 		{"status.approved", s, "Passes a gate of people; never a deployment.", []string{server + "TestWholeLife", engine + "TestMovesThatMeanNothing"}},
 		{"status.rejected", s, "With the newest comment of a person, without markup, or a fixed note when there is none or it cannot be read.", []string{server + "TestWholeLife", server + "TestQuestionsAndRejections", engine + "TestRejectionTakesTheNewestComment", engine + "TestRejectionCarriesTheReason"}},
@@ -52,17 +52,17 @@ func ruleRows() []row {
 		{"rule.comments", s, "Comments drive nothing; their events are logged.", []string{server + "TestWholeLife", server + "TestWhatBeginsATask", web + "TestIgnored"}},
 		{"rule.created", s, "A new card starts nothing; what QG-0 says of it is logged.", []string{server + "TestWhatBeginsATask", engine + "TestSoftQG0IsLogged", engine + "TestCreatedItemStartsNothing"}},
 		{"rule.self_hosting", s, "The service's own repository: Awaiting Deploy, Deploying, Monitoring after Deploy; others: Done.", []string{server + "TestWholeLife", server + "TestOlderDatabase"}},
-		{"rule.monitor", s, "Healthy: Done. Degraded: Blocked, an alert and a freeze; for the service's own repository an alert only.", []string{server + "TestWholeLife", server + "TestSerialGateAndFreeze", engine + "TestMonitorDegraded", engine + "TestMonitorOfTheServiceItselfOnlyAlerts"}},
-		{"rule.columns", s, "Columns are found by name on each board and remembered; unreadable ones by the defaults that are set; a missing one by its fallback, Confirm Deploy never.", []string{server + "TestWithoutConfirmDeploy", server + "TestBoardWithoutABeginning", board + "TestConformance/a missing column falls back", board + "TestUnreadableColumns", board + "TestColumnMadeAnew", engine + "TestFallbackColumnsAreOurOwn"}},
-		{"rule.never_raise", s, "Neither the reconciler nor who looks columns up brings the service down, whatever the tracker answers.", []string{server + "TestStartBesideSickNeighbours", engine + "TestBrakeAndOutage", engine + "TestTrackerOutage"}},
+		{"rule.monitor", s, "Healthy: Done. Degraded: Blocked, an alert and a freeze; for the service's own repository an alert only.", []string{server + "TestWholeLife", server + "TestSerialGateAndFreeze", feature + "monitor TestMonitorDegraded", feature + "monitor TestMonitorOfTheServiceItselfOnlyAlerts"}},
+		{"rule.columns", s, "Columns are found by name on each board and remembered; unreadable ones by the defaults that are set; a missing one by its fallback, Confirm Deploy never.", []string{server + "TestWithoutConfirmDeploy", server + "TestBoardWithoutABeginning", board + "TestConformance/a missing column falls back", board + "TestUnreadableColumns", board + "TestColumnMadeAnew", feature + "reconcile TestFallbackColumnsAreOurOwn"}},
+		{"rule.never_raise", s, "Neither the reconciler nor who looks columns up brings the service down, whatever the tracker answers.", []string{server + "TestStartBesideSickNeighbours", feature + "reconcile TestBrakeAndOutage", engine + "TestTrackerOutage"}},
 	}
 }
 
 func outRows() []row {
 	const s = "Events: Outgoing"
 	return []row{
-		{"out.live", s, "One message for each task, edited without a sound at each transition and sent anew when it cannot be: a line for each stage with tokens, cost and model, the review's time, totals; at the end wall, agents' and human time and links; and what is waited for.", []string{server + "TestWholeLife", engine + "TestLiveMessage", engine + "TestLiveMessageFailures", engine + "TestLiveMessageOfATaskThatWaits"}},
-		{"out.notices", s, "Only approval, failed deployment, failed agent and task error make a sound, and alerts of a circle, a freeze and an unblock.", []string{server + "TestWholeLife", engine + "TestNoticesAreFew", engine + "TestAgentFailures", engine + "TestRejectedAfterAFailedDeployment", server + "TestRedCIOfTheServer", server + "TestDependenciesBetweenBoards", server + "TestSerialGateAndFreeze", engine + "TestUnblocks"}},
+		{"out.live", s, "One message for each task, edited without a sound at each transition and sent anew when it cannot be: a line for each stage with tokens, cost and model, the review's time, totals; at the end wall, agents' and human time and links; and what is waited for.", []string{server + "TestWholeLife", feature + "livemessage TestLiveMessage", feature + "livemessage TestLiveMessageFailures", feature + "livemessage TestLiveMessageOfATaskThatWaits"}},
+		{"out.notices", s, "Only approval, failed deployment, failed agent and task error make a sound, and alerts of a circle, a freeze and an unblock.", []string{server + "TestWholeLife", feature + "livemessage TestNoticesAreFew", engine + "TestAgentFailures", engine + "TestRejectedAfterAFailedDeployment", server + "TestRedCIOfTheServer", server + "TestDependenciesBetweenBoards", server + "TestSerialGateAndFreeze", feature + "reconcile TestUnblocks"}},
 		{"out.comments", s, "Comments: start, request for approval, an agent's end with usage and links, transitions, request for Confirm Deploy.", []string{server + "TestWholeLife", engine + "TestCommentsOfALife", engine + "TestLinksToWhatIsThere"}},
 		{"out.statuses", s, "The board shows the statuses of the table.", []string{server + "TestWholeLife"}},
 	}
@@ -76,10 +76,10 @@ func errorRows() []row {
 		{"error.soft", s, "QG-0 of a new card only warns.", []string{server + "TestWhatBeginsATask", engine + "TestSoftQG0IsLogged"}},
 		{"error.unregistered", s, "Events of boards and repositories that nobody has registered are ignored.", []string{server + "TestWhatBeginsATask", server + "TestWhatTheHostTells", web + "TestIgnored"}},
 		{"error.no_confirm", s, "Without a column Confirm Deploy nothing is deployed.", []string{server + "TestWithoutConfirmDeploy", board + "TestConfirmDeployFailsClosed"}},
-		{"error.lease_busy", s, "A busy lease defers and is no failure.", []string{server + "TestMergeGateOfTwo", engine + "TestMergeGateBusy"}},
+		{"error.lease_busy", s, "A busy lease defers and is no failure.", []string{server + "TestMergeGateOfTwo", feature + "mergegate TestMergeGateBusy"}},
 		{"error.sent_back", s, "A conflict or red tests before the merge go to the developer, capped.", []string{server + "TestMergeGateSendsBack"}},
-		{"error.cycle", s, "A circle of dependencies: Blocked and an alert.", []string{server + "TestDependenciesBetweenBoards", engine + "TestDependencyCycle"}},
-		{"error.stop_off", s, "STOP without its switch has no effect.", []string{server + "TestSwitchesOfTheServer", engine + "TestStopSwitchedOff"}},
+		{"error.cycle", s, "A circle of dependencies: Blocked and an alert.", []string{server + "TestDependenciesBetweenBoards", feature + "deps TestDependencyCycle"}},
+		{"error.stop_off", s, "STOP without its switch has no effect.", []string{server + "TestSwitchesOfTheServer", feature + "stop TestStopSwitchedOff"}},
 		{"error.command", s, "The exit codes of a command that is a gate: 0 is green, 2 is red with its words, any other is an error.", []string{git + "TestRunCheck", gate + "TestFixtures"}},
 		{"error.bad_title_max", s, "A bad title limit is 200, and the service starts.", []string{server + "TestWhatBeginsATask", server + "TestBadTitleLimitFallsBack"}},
 	}

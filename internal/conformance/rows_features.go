@@ -8,17 +8,17 @@ func stopRows() []row {
 		{"stop.jobs", s, "All its jobs are cancelled for good.", []string{server + "TestStopOfRealAgents/hostile", server + "TestStopOfRealAgents/before a claim", server + "TestStopOutlivesTheServer"}},
 		{"stop.git", s, "Worktree and remote branch are removed; main is never deleted, and a person's commits stay.", []string{server + "TestStopOfRealAgents/hostile", server + "TestStopOfRealAgents/foreign commit", git + "TestProtectedBranches"}},
 		{"stop.cancelled", s, "The stage is cancelled, names are tombstoned, documents are kept.", []string{server + "TestStopOfRealAgents/hostile"}},
-		{"stop.window", s, "In the middle of a merge or deployment it waits until that has finished.", []string{server + "TestStopOfRealAgents/merge", server + "TestStopOfRealAgents/deployment", engine + "TestStopInTheMiddleOfADeployment"}},
-		{"stop.off", s, "Without its switch it has no effect.", []string{server + "TestSwitchesOfTheServer", engine + "TestStopSwitchedOff"}},
+		{"stop.window", s, "In the middle of a merge or deployment it waits until that has finished.", []string{server + "TestStopOfRealAgents/merge", server + "TestStopOfRealAgents/deployment", feature + "stop TestStopInTheMiddleOfADeployment"}},
+		{"stop.off", s, "Without its switch it has no effect.", []string{server + "TestSwitchesOfTheServer", feature + "stop TestStopSwitchedOff"}},
 	}
 }
 
 func serialRows() []row {
 	const s = "Serial gate"
 	return []row{
-		{"serial.order", s, "The analyst of a task is not started while an earlier task of the repository is not terminal, or while that is frozen.", []string{server + "TestSerialGateAndFreeze", engine + "TestSerialGate", engine + "TestStopBeforeAClaim"}},
-		{"serial.errors", s, "An internal error of the gate holds nobody; a freeze that cannot be read lets nobody start.", []string{engine + "TestSerialGateFailsOpen", store + "TestHoldsFailClosed"}},
-		{"serial.branch", s, "Branch and documents are made when the analyst's job is taken, on the newest main.", []string{server + "TestSerialGateAndFreeze", engine + "TestSerialGate"}},
+		{"serial.order", s, "The analyst of a task is not started while an earlier task of the repository is not terminal, or while that is frozen.", []string{server + "TestSerialGateAndFreeze", feature + "serialgate TestSerialGate", feature + "stop TestStopBeforeAClaim"}},
+		{"serial.errors", s, "An internal error of the gate holds nobody; a freeze that cannot be read lets nobody start.", []string{feature + "serialgate TestSerialGateFailsOpen", store + "TestHoldsFailClosed"}},
+		{"serial.branch", s, "Branch and documents are made when the analyst's job is taken, on the newest main.", []string{server + "TestSerialGateAndFreeze", feature + "serialgate TestSerialGate"}},
 		{"serial.unfreeze", s, "Unfreeze ends the freeze.", []string{server + "TestSerialGateAndFreeze"}},
 	}
 }
@@ -26,9 +26,9 @@ func serialRows() []row {
 func dependencyRows() []row {
 	const s = "Task dependencies"
 	return []row{
-		{"deps.wait", s, "Jobs wait for a task that is not terminal and take no slot meanwhile; without rows nothing changes.", []string{server + "TestDependenciesBetweenBoards", engine + "TestWaitingTakesNoSlot", engine + "TestDependenciesOfACancelledTask", engine + "TestUnusedFeaturesAreTheBase"}},
-		{"deps.errors", s, "What cannot be read counts as ready.", []string{engine + "TestDependenciesFailOpen"}},
-		{"deps.cycle", s, "A circle is Blocked, with one alert, also when it closes later.", []string{server + "TestDependenciesBetweenBoards", engine + "TestDependencyCycle", engine + "TestDependencyAgainstTheSerialGate"}},
+		{"deps.wait", s, "Jobs wait for a task that is not terminal and take no slot meanwhile; without rows nothing changes.", []string{server + "TestDependenciesBetweenBoards", feature + "deps TestWaitingTakesNoSlot", feature + "deps TestDependenciesOfACancelledTask", engine + "TestUnusedFeaturesAreTheBase"}},
+		{"deps.errors", s, "What cannot be read counts as ready.", []string{feature + "deps TestDependenciesFailOpen"}},
+		{"deps.cycle", s, "A circle is Blocked, with one alert, also when it closes later.", []string{server + "TestDependenciesBetweenBoards", feature + "deps TestDependencyCycle", feature + "deps TestDependencyAgainstTheSerialGate"}},
 		{"deps.sources", s, "They come of the table and of relations of cards.", []string{server + "TestDependenciesBetweenBoards", server + "TestSourcesOfDependencies/db", board + "TestRelations"}},
 	}
 }
@@ -36,8 +36,8 @@ func dependencyRows() []row {
 func mergeRows() []row {
 	const s = "Merge gate"
 	return []row{
-		{"merge.rebase", s, "Under the lease the branch is always rebased and pushed with lease, that branch alone; one that is up to date is not pushed, and CI does not start.", []string{server + "TestRebaseAlways/true", server + "TestMergeGateOfTwo", engine + "TestMergeGateUpToDate", git + "TestCatchUp", git + "TestPushRefuses"}},
-		{"merge.release", s, "The lease is free after the deployment, when the task is sent back, and when a person has merged.", []string{server + "TestWholeLife", server + "TestMergeGateSendsBack", engine + "TestMergeGateEnds/merged by a human", engine + "TestMergeGateEnds/rejected"}},
+		{"merge.rebase", s, "Under the lease the branch is always rebased and pushed with lease, that branch alone; one that is up to date is not pushed, and CI does not start.", []string{server + "TestRebaseAlways/true", server + "TestMergeGateOfTwo", feature + "mergegate TestMergeGateUpToDate", git + "TestCatchUp", git + "TestPushRefuses"}},
+		{"merge.release", s, "The lease is free after the deployment, when the task is sent back, and when a person has merged.", []string{server + "TestWholeLife", server + "TestMergeGateSendsBack", feature + "mergegate TestMergeGateEnds/merged by a human", feature + "mergegate TestMergeGateEnds/rejected"}},
 		{"merge.behind", s, "Without ORCH_PREMERGE_REBASE_ALWAYS only a branch that is behind is touched; without the gate one that cannot be merged is brought up to date.", []string{server + "TestRebaseAlways/false", engine + "TestConflictWithoutTheMergeGate"}},
 	}
 }
@@ -45,11 +45,11 @@ func mergeRows() []row {
 func reconcilerRows() []row {
 	const s = "Reconciler"
 	return []row{
-		{"reconcile.f1", s, "F-1: a task without a job that stands still for longer than its grace is judged by its gate; green goes on, red is silent, analysis is left alone.", []string{engine + "TestStalledTasksGoOn", engine + "TestReconcilerOnlyLooks"}},
-		{"reconcile.f2", s, "F-2: boards are read page by page, and moves that were lost are replayed.", []string{server + "TestLostStopIsFound", engine + "TestBoardWithoutWebhooks", engine + "TestBoardsAreReadInPages", board + "TestListShapes", engine + "TestConvergence"}},
-		{"reconcile.f3", s, "F-3: a CI result without a branch is the only development task's, and nobody's when there are two.", []string{engine + "TestCIWithoutABranch", engine + "TestCIOfAnUnknownCommit"}},
-		{"reconcile.race", s, "A webhook and the reconciler make one task, branch, worktree and job.", []string{engine + "TestReconcilerAndWebhookRace", engine + "TestConcurrentStartsMakeOneTask", store + "TestStoreConformance/one of many concurrent starts wins"}},
-		{"reconcile.told", s, "An unblock is logged and sent to people.", []string{engine + "TestUnblockIsLogged", engine + "TestUnblocks"}},
+		{"reconcile.f1", s, "F-1: a task without a job that stands still for longer than its grace is judged by its gate; green goes on, red is silent, analysis is left alone.", []string{feature + "reconcile TestStalledTasksGoOn", feature + "reconcile TestReconcilerOnlyLooks"}},
+		{"reconcile.f2", s, "F-2: boards are read page by page, and moves that were lost are replayed.", []string{server + "TestLostStopIsFound", feature + "reconcile TestBoardWithoutWebhooks", feature + "reconcile TestBoardsAreReadInPages", board + "TestListShapes", feature + "reconcile TestConvergence"}},
+		{"reconcile.f3", s, "F-3: a CI result without a branch is the only development task's, and nobody's when there are two.", []string{feature + "reconcile TestCIWithoutABranch", engine + "TestCIOfAnUnknownCommit"}},
+		{"reconcile.race", s, "A webhook and the reconciler make one task, branch, worktree and job.", []string{feature + "reconcile TestReconcilerAndWebhookRace", engine + "TestConcurrentStartsMakeOneTask", store + "TestStoreConformance/one of many concurrent starts wins"}},
+		{"reconcile.told", s, "An unblock is logged and sent to people.", []string{feature + "reconcile TestUnblockIsLogged", feature + "reconcile TestUnblocks"}},
 	}
 }
 
@@ -87,7 +87,7 @@ func inRows() []row {
 		{"in.push", h, "A push to an unknown repository is ignored.", []string{server + "TestWhatTheHostTells"}},
 		{"in.review", h, "A person's review of the pull request is a result of the review.", []string{server + "TestWhatTheHostTells", engine + "TestReviewByAPerson", engine + "TestReviewByAStranger"}},
 		{"in.approved", h, "An approval of the pull request is an approval by the review.", []string{server + "TestWhatTheHostTells", engine + "TestReviewByAPerson"}},
-		{"in.ci", h, "CI: its branches, else the branch that has the commit, else the only development task; a failure is logged and alerts nobody.", []string{server + "TestRedCIOfTheServer", engine + "TestHostWebhooks", engine + "TestCIWithoutABranch", engine + "TestRedCIAlertsNobody"}},
-		{"in.merged", h, "A merge by a person gives the lease back and ends the task, except at deploy.", []string{server + "TestWhatTheHostTells", server + "TestForgedMergeMovesNothing", engine + "TestMergeGateEnds/merged by a human"}},
+		{"in.ci", h, "CI: its branches, else the branch that has the commit, else the only development task; a failure is logged and alerts nobody.", []string{server + "TestRedCIOfTheServer", engine + "TestHostWebhooks", feature + "reconcile TestCIWithoutABranch", engine + "TestRedCIAlertsNobody"}},
+		{"in.merged", h, "A merge by a person gives the lease back and ends the task, except at deploy.", []string{server + "TestWhatTheHostTells", server + "TestForgedMergeMovesNothing", feature + "mergegate TestMergeGateEnds/merged by a human"}},
 	}
 }

@@ -1,34 +1,40 @@
 package jail
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// Limits of a process in the jail. That of processes counts all of the user's: it stops
-// a fork bomb before the service, which has no such limit, cannot start any more.
-const (
-	filesMax     = 65536
-	processesMax = 4096
-)
-
 // enter puts the calling thread into a jail. The thread is locked, and must become another
-// program: others of this process are not in the jail.
-func enter(j work.Jail) error {
+// program: others of this process are not in the jail. In a box a kernel without Landlock
+// will do: what that leaves open the self-test finds.
+func enter(j work.Jail, boxed bool) error {
 	runtime.LockOSThread()
+	rules := ruleset{fd: -1}
 	abi, err := landlockABI()
-	if err != nil {
-		return err
+	if err == nil {
+		rules, err = newRuleset(j, abi)
+	} else if boxed {
+		err = nil
 	}
-	rules, err := newRuleset(j, abi)
 	if err != nil {
 		return err
 	}
@@ -88,11 +94,17 @@ func (s Stage) Run() int {
 }
 
 func (s Stage) run() error {
+	if s.Jail.Box.Kind != "" && !s.Boxed {
+		return s.box()
+	}
+	if s.Jail.Box.Kind == work.BoxContainer { // what the image has
+		s.Jail = s.Jail.And(System())
+	}
 	if s.Try != nil {
-		if err := enter(s.Jail); err != nil {
+		if err := enter(s.Jail, s.Boxed); err != nil {
 			return err
 		}
-		return s.Try.run()
+		return s.Try.run(s.Boxed)
 	}
 	in, err := os.Open(s.Stdin)
 	if err != nil {
@@ -101,18 +113,95 @@ func (s Stage) run() error {
 	if err := unix.Dup3(int(in.Fd()), 0, 0); err != nil {
 		return fmt.Errorf("standard input: %w", err)
 	}
-	if err := enter(s.Jail); err != nil {
+	env := os.Environ()
+	if s.Env != nil {
+		env = append(s.Env, "PATH="+os.Getenv("PATH"))
+	}
+	path, err := exec.LookPath(s.Path) // a name alone is one of a container's image
+	if err != nil {
+		return fmt.Errorf("%w; programs and files outside the system's directories and PATH must be listed", err)
+	}
+	if err := enter(s.Jail, s.Boxed); err != nil {
 		return err
 	}
-	if err := syscall.Exec(s.Path, s.Argv, os.Environ()); err != nil {
-		return fmt.Errorf("%s cannot be run in it: %w; programs and files outside the system's directories and PATH must be listed", s.Path, err)
+	if err := syscall.Exec(path, s.Argv, env); err != nil {
+		return fmt.Errorf("%s cannot be run in it: %w; programs and files outside the system's directories and PATH must be listed", path, err)
 	}
 	return nil
 }
 
+// box makes this process a box that runs this program once more, which then walks into the
+// rest of the jail. The order lies in a file without a name.
+func (s Stage) box() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	inner, env := s, os.Environ()
+	inner.Boxed, inner.Jail.Box.Env = true, nil
+	outer, argv := s.Jail.And(work.Jail{Read: []string{self}}), append([]string{self}, os.Args[1:]...)
+	if s.Jail.Box.Kind == work.BoxContainer {
+		inner.Env = slices.DeleteFunc(slices.Clone(env), func(pair string) bool { return strings.HasPrefix(pair, "PATH=") })
+		env = overlaid(env, s.Jail.Box.Env)
+		argv, err = container(outer, s.Name, dir, argv)
+	} else {
+		argv, err = bubblewrap(outer, dir, argv)
+	}
+	if err != nil {
+		return err
+	}
+	order, err := json.Marshal(Order{Stage: &inner})
+	if err != nil {
+		return err
+	}
+	fd, err := unix.MemfdCreate("order", 0)
+	if err != nil {
+		return err
+	}
+	in := os.NewFile(uintptr(fd), "order")
+	if _, err := in.Write(append(order, '\n')); err != nil {
+		return err
+	}
+	if _, err := in.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if err := unix.Dup3(fd, 0, 0); err != nil {
+		return err
+	}
+	if err := in.Close(); err != nil {
+		return err
+	}
+	if s.Jail.Box.Kind == work.BoxBubblewrap {
+		// Who ends the agent signals each of its processes. With this one they would all be
+		// gone at once, without the grace; it ends by itself after them.
+		signal.Ignore(syscall.SIGTERM)
+	}
+	if err := syscall.Exec(s.Jail.Box.Program, argv, env); err != nil {
+		return fmt.Errorf("%s cannot be run: %w", s.Jail.Box.Program, err)
+	}
+	return nil
+}
+
+// overlaid is an environment in which some values are others.
+func overlaid(env, by []string) []string {
+	out := slices.Clone(by)
+	for _, pair := range env {
+		name, _, _ := strings.Cut(pair, "=")
+		if !slices.ContainsFunc(by, func(o string) bool { return strings.HasPrefix(o, name+"=") }) {
+			out = append(out, pair)
+		}
+	}
+	return out
+}
+
 // Start starts this program once more, with the arguments that it has itself, as a process
 // that enters a jail and becomes another program. Its standard input is the order; the
-// other files are those of attr, which has none for that.
+// other files are those of attr, which has none for that. Whatever becomes of it, Clear
+// is called at the end.
 func Start(s Stage, attr *os.ProcAttr) (*os.Process, error) {
 	order, err := json.Marshal(Order{Stage: &s})
 	if err != nil {
@@ -123,15 +212,63 @@ func Start(s Stage, attr *os.ProcAttr) (*os.Process, error) {
 		return nil, err
 	}
 	defer line.Close()
+	defer in.Close()
 	own := *attr
 	own.Files = append([]*os.File{in}, attr.Files[1:]...)
+	if s.Jail.Cgroup != "" {
+		group, err := newGroup(s.Jail.Cgroup, s.Name, s.Jail.Limits)
+		if err != nil {
+			return nil, err
+		}
+		defer group.Close()
+		sys := syscall.SysProcAttr{}
+		if attr.Sys != nil {
+			sys = *attr.Sys
+		}
+		sys.UseCgroupFD, sys.CgroupFD = true, int(group.Fd())
+		own.Sys = &sys
+	}
 	p, err := os.StartProcess("/proc/self/exe", os.Args, &own)
-	in.Close()
 	if err != nil {
 		return nil, err
 	}
+	in.Close()
 	if _, err := line.Write(append(order, '\n')); err != nil {
 		_ = p.Kill() // it may have ended; whoever waits for it sees that it has run nothing
 	}
 	return p, nil
+}
+
+// Clear ends what is left of an execution in a jail and removes its cgroup and its
+// container, by the name that its Stage had. What is gone already is no error.
+func Clear(ctx context.Context, j work.Jail, name string) error {
+	var err error
+	if j.Cgroup != "" {
+		err = endGroup(ctx, filepath.Join(j.Cgroup, name))
+	}
+	if j.Box.Kind == work.BoxContainer {
+		err = errors.Join(err, removeContainer(ctx, j.Box, name))
+	}
+	return err
+}
+
+// removeMax is how long an engine may take to end a container.
+const removeMax = time.Minute
+
+func removeContainer(ctx context.Context, b work.Box, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, removeMax)
+	defer cancel()
+	for {
+		cmd := exec.CommandContext(ctx, b.Program, "rm", "--force", "--volumes", name)
+		cmd.Env = overlaid(os.Environ(), b.Env)
+		out, err := cmd.CombinedOutput()
+		said := strings.ToLower(string(out))
+		if err == nil || strings.Contains(said, "no such container") || strings.Contains(said, "no container with") {
+			return nil
+		}
+		// An engine whose own processes have been killed finds out what is left in a moment.
+		if run.Sleep(ctx, run.Real{}, time.Second) != nil {
+			return fmt.Errorf("the container %s cannot be removed: %w: %s", name, err, bytes.TrimSpace(out))
+		}
+	}
 }

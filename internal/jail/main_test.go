@@ -4,12 +4,16 @@ package jail_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,11 +23,18 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// nobody runs the attacks when the test is started by root.
-const nobody = 1500
+// nobody runs the attacks when the test is started by root, unless there is a user of the
+// name tester: containers without root need a user that has a name and further numbers.
+const (
+	nobody = 1500
+	tester = "signalbox-test"
+)
+
+// asRoot is set for the test that runs as root of a user namespace.
+const asRoot = "JAILTEST_ROOT"
 
 // TestMain lets the test's own program be a shim, and an attacker. Root starts it once
-// more as somebody else.
+// more as somebody else; who is not root, as root of a namespace of his own.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "shim":
@@ -37,6 +48,10 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 1 && os.Args[1] == "euid":
 		fmt.Print(os.Geteuid())
 		os.Exit(0)
+	case len(os.Args) > 1 && os.Args[1] == "survivors":
+		os.Exit(survivors())
+	case os.Getenv(asRoot) != "":
+		os.Exit(m.Run())
 	case os.Getuid() == 0:
 		code, err := asNobody()
 		if err != nil {
@@ -45,11 +60,33 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(code)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if !slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.list") }) {
+		code = max(code, asRootOfNamespace())
+	}
+	os.Exit(code)
 }
 
-// asNobody runs this program as another user, in a directory of its own. There it finds a
-// program that makes whoever runs it root.
+// asRootOfNamespace runs this program as root of a user namespace, in which the files and
+// processes that it may touch are those of this user.
+func asRootOfNamespace() int {
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Env = append(os.Environ(), asRoot+"=1", "SUID=")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS, Pdeathsig: syscall.SIGKILL,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	if err := cmd.Start(); err != nil {
+		fmt.Printf("jail: root: SKIPPED: this machine gives no user namespaces: %v\n", err)
+		return 0
+	}
+	_ = cmd.Wait()
+	return cmd.ProcessState.ExitCode()
+}
+
+// asNobody runs this program as another user, in a directory and a cgroup of its own. There
+// it finds a program that makes whoever runs it root.
 func asNobody() (int, error) {
 	dir, err := os.MkdirTemp("", "jailtest-")
 	if err != nil {
@@ -60,10 +97,22 @@ func asNobody() (int, error) {
 	if err != nil {
 		return 1, err
 	}
+	id := uint32(nobody)
+	env := append(os.Environ(), "TMPDIR="+filepath.Join(dir, "tmp"), "HOME="+filepath.Join(dir, "tmp"), "SUID="+filepath.Join(dir, "suid"), "XDG_RUNTIME_DIR="+filepath.Join(dir, "run"))
+	if u, err := user.Lookup(tester); err == nil {
+		n, err := strconv.ParseUint(u.Uid, 10, 32)
+		if err != nil {
+			return 1, err
+		}
+		id = uint32(n)
+	}
+	own := func(name string) error {
+		return errors.Join(os.Mkdir(filepath.Join(dir, name), 0o700), os.Chown(filepath.Join(dir, name), int(id), int(id)))
+	}
 	for _, step := range []func() error{
 		func() error { return os.Chmod(dir, 0o755) },
-		func() error { return os.Mkdir(filepath.Join(dir, "tmp"), 0o755) },
-		func() error { return os.Chown(filepath.Join(dir, "tmp"), nobody, nobody) },
+		func() error { return own("tmp") },
+		func() error { return own("run") },
 		func() error { return os.WriteFile(filepath.Join(dir, "jail.test"), program, 0o755) },
 		func() error { return os.WriteFile(filepath.Join(dir, "suid"), program, 0o755) },
 		func() error { return os.Chmod(filepath.Join(dir, "suid"), 0o755|os.ModeSetuid) },
@@ -76,17 +125,57 @@ func asNobody() (int, error) {
 		return strings.HasPrefix(a, "-test.testlogfile") || strings.HasPrefix(a, "-test.coverprofile") || strings.HasPrefix(a, "-test.gocoverdir")
 	})
 	cmd := exec.Command(filepath.Join(dir, "jail.test"), args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Join(dir, "tmp"), "HOME="+filepath.Join(dir, "tmp"), "SUID="+filepath.Join(dir, "suid"))
+	cmd.Dir, cmd.Env = dir, env
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}
+	if group, err := delegate(filepath.Base(dir), int(id)); err == nil {
+		defer remove(group)
+		fd, err := os.Open(group)
+		if err != nil {
+			return 1, err
+		}
+		defer fd.Close()
+		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(fd.Fd())
+	}
 	_ = cmd.Run()
 	return cmd.ProcessState.ExitCode(), nil
+}
+
+// delegate makes a cgroup and gives it to a user, as systemd does with Delegate=yes.
+func delegate(name string, uid int) (string, error) {
+	root := "/sys/fs/cgroup"
+	if _, err := os.Stat(root + "/unified"); err == nil {
+		root += "/unified"
+	}
+	group := filepath.Join(root, name)
+	if err := os.Mkdir(group, 0o755); err != nil {
+		return "", err
+	}
+	for _, c := range []string{"memory", "pids", "cpu"} { // of those that there are
+		_ = os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+"+c), 0)
+	}
+	var err error
+	for _, file := range []string{"", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"} {
+		err = errors.Join(err, os.Chown(filepath.Join(group, file), uid, uid))
+	}
+	return group, err
+}
+
+// remove removes a cgroup and those in it.
+func remove(group string) {
+	entries, _ := os.ReadDir(group)
+	for _, e := range entries {
+		if e.IsDir() {
+			remove(filepath.Join(group, e.Name()))
+		}
+	}
+	_ = os.Remove(group)
 }
 
 // order is what the test's shim is given.
 type order struct {
 	jail.Order
+	Name string     `json:"name"`
 	Jail *work.Jail `json:"jail"` // nil: not confined
 	Argv []string   `json:"argv"`
 }
@@ -111,14 +200,18 @@ func shim() int {
 	if o.Jail == nil {
 		p, err = os.StartProcess(o.Argv[0], o.Argv, attr)
 	} else {
-		p, err = jail.Start(jail.Stage{Jail: *o.Jail, Path: o.Argv[0], Argv: o.Argv, Stdin: os.DevNull}, attr)
+		p, err = jail.Start(jail.Stage{Jail: *o.Jail, Name: o.Name, Path: o.Argv[0], Argv: o.Argv, Stdin: os.DevNull}, attr)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "shim:", err)
 		return 2
 	}
 	state, err := p.Wait()
+	if err == nil && o.Jail != nil {
+		err = jail.Clear(context.Background(), *o.Jail, o.Name)
+	}
 	if err != nil {
+		fmt.Fprintln(os.Stderr, "shim:", err)
 		return 2
 	}
 	return state.ExitCode()

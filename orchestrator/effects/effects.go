@@ -10,6 +10,7 @@
 //	publish   push a commit on the branch and see to the pull request
 //	merge     merge the pull request, pinned to the head; look before doing
 //	tidy      remove the workspace
+//	unbranch  delete the remote branch of what is done, where no host does
 package effects
 
 import (
@@ -63,6 +64,7 @@ func Runners(d Deps) map[string]orchestrator.Runner {
 		stage.EffectPull:         orchestrator.RunnerFunc(d.pull),
 		stage.EffectMerge:        orchestrator.RunnerFunc(d.merge),
 		stage.EffectTidy:         orchestrator.RunnerFunc(d.tidy),
+		stage.EffectUnbranch:     orchestrator.RunnerFunc(d.unbranch),
 		orchestrator.EffectWaits: orchestrator.RunnerFunc(d.waits),
 	}
 }

@@ -113,6 +113,9 @@ func TestOutages(t *testing.T) {
 	k.chat.FailWith(down)
 	k.place.FailWith(down)
 	for kind := range k.runners {
+		if kind == stage.EffectUnbranch { // it is for repositories without a host
+			continue
+		}
 		o := k.run(stage.Effect{Kind: kind, SHA: "abc"}, 1)
 		require.Equal(t, queue.OutcomeRetry, o.Kind, kind)
 		require.ErrorIs(t, o.Cause, down, kind)
@@ -180,7 +183,7 @@ func ExampleRunners() {
 	}
 	slices.Sort(kinds)
 	fmt.Println(kinds)
-	// Output: [comment merge notify prepare publish pull_request status tidy waits]
+	// Output: [comment merge notify prepare publish pull_request status tidy unbranch waits]
 }
 
 // On a board with few columns our own status may stand in the column of a trigger: it

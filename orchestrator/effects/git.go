@@ -70,7 +70,7 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 		return d.retry(e, err)
 	}
 	o := report(e, stage.Event{On: stage.OnPublished, At: d.Now(), SHA: e.SHA})
-	if wantsPullRequest(t.State) && (t.State.PR == 0 || e.Expected == "") { // a branch that is made anew has none
+	if _, plain := githost.PlainOf(d.Host, p.Repo); !plain && wantsPullRequest(t.State) && (t.State.PR == 0 || e.Expected == "") { // a branch that is made anew has none
 		o.Then = append(o.Then, orchestrator.NextEffect(e, stage.Effect{Kind: stage.EffectPull}, e.Key+"/pull_request", time.Time{}))
 	}
 	return o
@@ -82,7 +82,7 @@ func (d Deps) pull(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if err != nil {
 		return d.retry(e, err)
 	}
-	if !wantsPullRequest(t.State) {
+	if _, plain := githost.PlainOf(d.Host, p.Repo); plain || !wantsPullRequest(t.State) {
 		return finished
 	}
 	pr, err := d.Host.OpenPullRequest(ctx, pullRequest(p, t))
@@ -118,7 +118,7 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	case err == nil:
 		return report(e, stage.Event{On: stage.OnMergeDone, At: d.Now(), SHA: sha})
 	case errors.Is(err, githost.ErrNotMergeable):
-		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: d.unmergeable(ctx, p, t, err)})
+		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Moved: errors.Is(err, githost.ErrBehind), Reason: d.unmergeable(ctx, p, t, err)})
 	case errors.Is(err, githost.ErrHeadMoved):
 		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: fault.Words(err.Error())})
 	case errors.Is(err, githost.ErrDenied), orchestrator.GivenUp(err, e.Attempt):
@@ -152,6 +152,9 @@ func (d Deps) unmergeable(ctx context.Context, p orchestrator.Project, t orchest
 }
 
 func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p orchestrator.Project, t orchestrator.Task) (string, error) {
+	if _, plain := githost.PlainOf(d.Host, p.Repo); plain {
+		return d.Host.Merge(ctx, githost.Merge{Repo: p.Repo, Head: t.Branch, Base: p.Main, HeadSHA: e.SHA, Title: subject(t)})
+	}
 	pr, err := d.Host.PullRequest(ctx, p.Repo, t.Branch)
 	if errors.Is(err, githost.ErrNotFound) || err == nil && pr.Merged && t.State.Landed != "" && pr.MergeSHA == t.State.Landed {
 		pr, err = d.Host.OpenPullRequest(ctx, pullRequest(p, t))
@@ -186,6 +189,34 @@ func (d Deps) tidy(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		err = d.Workspaces.Close(ctx, p.Space(t))
 	}
 	if err != nil {
+		return d.retry(e, err)
+	}
+	if _, plain := githost.PlainOf(d.Host, p.Repo); plain && t.State.Stage == stage.Done { // a host has a setting for that
+		return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{orchestrator.NextEffect(e, stage.Effect{Kind: stage.EffectUnbranch}, e.Key+"/branch", time.Time{})}}
+	}
+	return finished
+}
+
+// unbranch deletes the remote branch of a task that is done, in a plain repository: at its
+// last commit, which may have come behind the merge, or where it was left before. One that
+// others have pushed to stays; the mirror keeps the commits.
+func (d Deps) unbranch(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	t, p, err := d.target(ctx, e)
+	if err != nil {
+		return d.retry(e, err)
+	}
+	host, plain := githost.PlainOf(d.Host, p.Repo)
+	if !plain {
+		return finished
+	}
+	heads, err := host.Heads(ctx, p.Repo)
+	if err != nil {
+		return d.retry(e, err)
+	}
+	if at := heads[t.Branch]; at != t.State.Head && at != t.State.Pushed {
+		return queue.Outcome{Kind: queue.OutcomeDone, Error: fmt.Sprintf("not deleted: the branch is at %.12s, and not where it was left", at)}
+	}
+	if err := host.DeleteBranch(ctx, p.Repo, t.Branch); err != nil {
 		return d.retry(e, err)
 	}
 	return finished

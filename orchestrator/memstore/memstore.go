@@ -5,7 +5,6 @@ package memstore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -100,20 +99,6 @@ func (s *Store) Commit(_ context.Context, c orchestrator.Commit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.Atomically(func(q *memqueue.Tx) error { return s.commit(q, c) })
-}
-
-// CommitTake implements orchestrator.Relay.
-func (s *Store) CommitTake(_ context.Context, c orchestrator.Commit, pool, worker string, n int, ttl time.Duration) (claims []queue.Claim, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err = s.Atomically(func(q *memqueue.Tx) error {
-		err := s.commit(q, c)
-		if err == nil || errors.Is(err, queue.ErrLost) {
-			claims = q.Take(pool, worker, n, ttl)
-		}
-		return err
-	})
-	return claims, err
 }
 
 func (s *Store) commit(q *memqueue.Tx, c orchestrator.Commit) error {

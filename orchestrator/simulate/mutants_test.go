@@ -105,6 +105,9 @@ func TestMutants(t *testing.T) {
 			t.Errorf("%s: not found within %d seeds: %s", m.name, mutantSeeds, m.what)
 			continue
 		}
+		for _, r := range simulate.Sweep(seed, seed+1, simulate.Limits{}, 1) {
+			require.Nil(t, r.Failure, "%s: seed %d breaks %s without the planted bug too", m.name, seed, found.invariant)
+		}
 		t.Logf("%-32s seed %4d  %s", m.name, seed, found.invariant)
 		rows = append(rows, row{m, seed, found.invariant})
 	}

@@ -48,17 +48,6 @@ func (p *storePort) Commit(ctx context.Context, c orchestrator.Commit) error {
 	})
 }
 
-func (p *storePort) CommitTake(ctx context.Context, c orchestrator.Commit, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
-	said := recorded(c)
-	return call(ctx, p.n, writes("CommitTake"), describe(c, said), func() ([]queue.Claim, error) {
-		before := p.n.sim.check.before(c)
-		claims, err := p.mem().CommitTake(ctx, c, pool, worker, n, ttl)
-		p.n.sim.check.committed(p.n, c, said, before, err)
-		p.n.sim.check.taken(p.n, claims)
-		return claims, err
-	})
-}
-
 func (p *storePort) Receive(ctx context.Context, d orchestrator.Delivery, job queue.Job) (bool, error) {
 	return call(ctx, p.n, writes("Receive"), d.ID, func() (bool, error) {
 		duplicate, err := p.mem().Receive(ctx, d, job)

@@ -36,6 +36,18 @@ func (w *World) addRegrets(seed uint64, may func(string) bool) {
 	if seed%8 == 6 && may("fault") { // analysts with questions, and neighbours that fail often
 		w.Curious, w.Rates.Fault, w.Replicas = true, 12, 1
 	}
+	if w.rush() {
+		w.Replicas, w.Rates.Store = max(w.Replicas, 2), 0
+		for i := range w.Cards {
+			w.Cards[i].Project, w.Cards[i].At = w.Cards[0].Project, w.Cards[0].At
+		}
+	}
+	if seed%8 == 7 && !w.blocks() { // words that meet a write of ours
+		for i := range w.Cards {
+			c := &w.Cards[i]
+			c.Acts = append(c.Acts, Act{At: c.At + time.Duration(r.IntN(15_000))*time.Millisecond, Do: DoMove, To: stage.StatusStop})
+		}
+	}
 	if seed%8 != 3 || w.blocks() || !may("spell") {
 		return
 	}
@@ -47,6 +59,11 @@ func (w *World) addRegrets(seed uint64, may func(string) bool) {
 		c.Acts = append(c.Acts, Act{At: c.At + minutes(r, 0, 3), Do: DoMove, To: stage.StatusStop})
 	}
 }
+
+// rush reports a world in which a meeting ends: all cards of a repository begin at once, and
+// two replicas take them up. Its store never fails and nobody restarts, so that the order
+// of beginnings can be checked.
+func (w *World) rush() bool { return w.Seed%8 == 5 }
 
 func (w *World) addSpells(r *rand.Rand, may func(string) bool) {
 	kinds := []FateKind{FateError, FateHang, FateSlow, FateFinal}

@@ -191,7 +191,9 @@ func NewWorld(seed uint64, l Limits) World {
 	w.Rates.Crash, w.Rates.Hook = chance("crash", 150, 3000), chance("hook", 2, 12)
 	w.addRegrets(seed, may)
 	w.addSpells(r, may)
-	w.addUpsets(r, may)
+	if !w.rush() {
+		w.addUpsets(r, may)
+	}
 	return w
 }
 

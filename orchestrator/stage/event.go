@@ -97,6 +97,16 @@ type Filed struct {
 	Problem string `json:"problem,omitempty"` // why it cannot be read; then the three before are empty
 	// Verified is what came of the commands that the service has run itself after the report.
 	Verified []Verified `json:"verified,omitempty"`
+	// Probed is what the deployment itself has answered after the report.
+	Probed *Probed `json:"probed,omitempty"`
+}
+
+// Probed is what a deployment has said of itself.
+type Probed struct {
+	Address string    `json:"address"`
+	At      time.Time `json:"at"`
+	SHA     string    `json:"sha,omitempty"`     // the commit that it runs, or its beginning, in lower case
+	Problem string    `json:"problem,omitempty"` // why it is not known
 }
 
 // Verified is a command that the service has run on a commit.
@@ -106,6 +116,15 @@ type Verified struct {
 	Exit    int    `json:"exit"`              // -1 when it was ended
 	Tail    string `json:"tail,omitempty"`    // the end of what it has written
 	Expired string `json:"expired,omitempty"` // the time limit that it was ended at
+}
+
+// CI is what came of the commands that the service runs itself as the continuous
+// integration of a commit, where nobody else does. Job and Attempt name its log.
+type CI struct {
+	SHA     string     `json:"sha,omitempty"`
+	Job     int64      `json:"job,omitempty"`
+	Attempt int        `json:"attempt,omitempty"`
+	Results []Verified `json:"results,omitempty"` // up to the first that failed
 }
 
 // Event is one thing that happened. At is the only clock that the machine has.
@@ -124,6 +143,7 @@ type Event struct {
 	URL     string    `json:"url,omitempty"`
 	Final   bool      `json:"final,omitempty"` // merge_failed: a retry cannot help; ci: waiting cannot
 	Gone    bool      `json:"gone,omitempty"`  // ci, effect_failed: the remote has the branch no more
+	CI      *CI       `json:"ci,omitempty"`    // ci: what the service has run itself
 	Since   time.Time `json:"since,omitzero"`  // ci: since when results of the commit are waited for
 	Moved   bool      `json:"moved,omitempty"` // merge_failed: what was tested is not what would land
 	Verdict Verdict   `json:"verdict,omitzero"`
@@ -142,15 +162,16 @@ type Event struct {
 
 // Effect kinds.
 const (
-	EffectComment = "comment"      // post Text as Author
-	EffectStatus  = "status"       // set the board status
-	EffectNotify  = "notify"       // send a separate, audible message
-	EffectPrepare = "prepare"      // make the branch and its first commit
-	EffectPublish = "publish"      // push SHA
-	EffectPull    = "pull_request" // see to the pull request of what was pushed
-	EffectMerge   = "merge"        // merge the pull request, pinned to SHA
-	EffectTidy    = "tidy"         // remove the workspace
-	EffectAskCI   = "ask_ci"       // put OnCI again after Delay
+	EffectComment  = "comment"      // post Text as Author
+	EffectStatus   = "status"       // set the board status
+	EffectNotify   = "notify"       // send a separate, audible message
+	EffectPrepare  = "prepare"      // make the branch and its first commit
+	EffectPublish  = "publish"      // push SHA
+	EffectPull     = "pull_request" // see to the pull request of what was pushed
+	EffectMerge    = "merge"        // merge the pull request, pinned to SHA
+	EffectTidy     = "tidy"         // remove the workspace
+	EffectUnbranch = "unbranch"     // delete the remote branch of what is done, where no host does
+	EffectAskCI    = "ask_ci"       // put OnCI again after Delay
 
 	// Of the merge gate.
 	EffectCatchUp    = "catch_up"     // rebase the branch onto main and push it, under the merge lease

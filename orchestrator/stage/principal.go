@@ -23,6 +23,7 @@ const (
 	ViaHost       Via = "host"       // a webhook of the git host
 	ViaAPI        Via = "api"
 	ViaDashboard  Via = "dashboard"
+	ViaBoard      Via = "board" // the service's own
 )
 
 // Proof is what shows that it was the principal.

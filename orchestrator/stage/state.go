@@ -39,6 +39,8 @@ type State struct {
 	PR       int64  `json:"pr,omitempty"`
 	PRURL    string `json:"pr_url,omitempty"`
 
+	CI CI `json:"ci,omitzero"` // what the service has run itself, last
+
 	// Vouched is the newest head that a person stands for although it changes protected
 	// paths.
 	Vouched string `json:"vouched,omitempty"`

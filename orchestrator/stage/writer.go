@@ -120,6 +120,9 @@ func (w *writer) accept() {
 		if w.ev.Gone { // else no push would expect what is there
 			s.Pushed = ""
 		}
+		if w.ev.CI != nil {
+			s.CI = *w.ev.CI
+		}
 	case OnMergeDone:
 		s.MergeSHA = w.ev.SHA
 	case OnCaughtUp:

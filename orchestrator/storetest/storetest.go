@@ -19,7 +19,7 @@ import (
 
 // Store is a store of tasks with the queue that shares its transactions.
 type Store interface {
-	orchestrator.Relay
+	orchestrator.Store
 	orchestrator.Story
 	orchestrator.Dependencies
 	orchestrator.Ledger
@@ -53,8 +53,8 @@ func Run(t *testing.T, open Open) {
 		"a commit cancels other jobs of its task":           cancels,
 		"a commit can spare what runs":                      cancelsQueued,
 		"a commit holds and frees":                          holds,
-		"a commit takes the next job":                       relays,
-		"a commit that is refused takes none":               relaysRefused,
+		"a commit makes way for the next job":               relays,
+		"a commit that is refused keeps its claim":          relaysRefused,
 		"the story is kept in order":                        story,
 		"an agent run is recorded once for each attempt":    runs,
 		"tasks are listed by filter":                        filters,

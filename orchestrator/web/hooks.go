@@ -71,15 +71,9 @@ func (s *server) decodeTracker(projects *orchestrator.Projects, event string, bo
 		return queue.Job{}, "the project is not registered", nil
 	case !signed.SpeaksFor(p.Repo):
 		return queue.Job{}, "", errForeign
-	case h.Kind == tracker.HookComment:
-		return queue.Job{}, "comments are only noted", nil
-	case h.Self:
-		return queue.Job{}, "the change is our own", nil
-	case h.Kind == tracker.HookItemUpdated && !h.Status:
-		s.Engine.Heard(h) // its relations may be others now
-		return queue.Job{}, "the status has not changed", nil
 	default:
-		return orchestrator.TrackerJob(h), "", nil
+		job, ignore := s.Engine.Wanted(h)
+		return job, ignore, nil
 	}
 }
 

@@ -1,6 +1,9 @@
 package work
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Jail is what an execution may touch of the machine; the zero value is nothing. Whoever
 // gives an execution something says so in a Jail of his own, and the parts are put together
@@ -15,6 +18,33 @@ type Jail struct {
 	// Sockets says that unix sockets may be used. Which ones cannot be said: the docker
 	// daemon's and a session bus are a way out.
 	Sockets bool `json:"sockets,omitempty"`
+
+	Box    Box    `json:"box,omitzero"`     // namespaces around it; the zero value is none
+	Limits Limits `json:"limits,omitzero"`  // that a cgroup or a container keeps
+	Cgroup string `json:"cgroup,omitempty"` // directory of a cgroup (v2) in which each execution gets one of its own; empty = none
+}
+
+// Kinds of a Box.
+const (
+	BoxBubblewrap = "bwrap"
+	BoxContainer  = "container"
+)
+
+// Box is a program that runs an execution in namespaces of its own: of what a Jail does not
+// name there is nothing to be seen in them. Landlock and seccomp hold within.
+type Box struct {
+	Kind    string   `json:"kind,omitempty"`    // BoxBubblewrap or BoxContainer; empty = no box
+	Program string   `json:"program,omitempty"` // absolute path of bwrap, docker or podman
+	Image   string   `json:"image,omitempty"`   // of a container: its system and tools are that image's
+	Network string   `json:"network,omitempty"` // of a container; empty = what the engine takes by itself
+	Env     []string `json:"env,omitempty"`     // that a container's engine needs, as name=value
+}
+
+// Limits are those of all processes of one execution together; 0 = none.
+type Limits struct {
+	Memory    int64 `json:"memory,omitempty"` // bytes
+	Processes int   `json:"processes,omitempty"`
+	CPUWeight int   `json:"cpu_weight,omitempty"` // 1 to 10000 beside the kernel's 100 of others
 }
 
 // Ports is a range of TCP ports, both ends among them.
@@ -24,9 +54,14 @@ type Ports struct {
 }
 
 // And returns a jail that allows what either allows, and closes the ports that either
-// closes.
+// closes. Box, limits and cgroup are those of j where it has some.
 func (j Jail) And(o Jail) Jail {
+	box := j.Box
+	if box.Kind == "" {
+		box = o.Box
+	}
 	return Jail{
+		Box: box, Limits: cmp.Or(j.Limits, o.Limits), Cgroup: cmp.Or(j.Cgroup, o.Cgroup),
 		Write: slices.Concat(j.Write, o.Write), Read: slices.Concat(j.Read, o.Read),
 		Ports: slices.Concat(j.Ports, o.Ports), Closed: slices.Concat(j.Closed, o.Closed), Sockets: j.Sockets || o.Sockets,
 	}

@@ -306,6 +306,11 @@ type LogName struct {
 	Errors  bool // standard error instead of standard output
 }
 
+// LogKeeper opens a log to write, anew: of what is no execution of an agent. Logs reads it.
+type LogKeeper interface {
+	KeepLog(ctx context.Context, n LogName) (io.WriteCloser, error)
+}
+
 // Logs opens what executions have printed, also while they run: the end then
 // grows, and runs of zero bytes are what was cut out. The error is fs.ErrNotExist
 // when there is nothing (any more).

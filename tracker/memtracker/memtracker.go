@@ -32,6 +32,7 @@ type Board struct {
 	moves     []Move
 	log       map[string][]tracker.Move // by item; see Log
 	logless   bool                      // there is no log
+	proof     stage.Proof               // that moves have in the log
 	people    map[string]tracker.Person
 	nameless  bool // which accounts are ours is not known
 	blockedBy map[string][]string
@@ -80,6 +81,14 @@ func (b *Board) SetLogged(is bool) {
 	b.logless = !is
 }
 
+// SetProof sets what the log says that proves who has moved items; empty, as from the
+// beginning, says that the log itself does.
+func (b *Board) SetProof(p stage.Proof) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.proof = p
+}
+
 // AddPerson describes an account.
 func (b *Board) AddPerson(p tracker.Person) {
 	b.mu.Lock()
@@ -98,7 +107,9 @@ func (b *Board) LastMove(ctx context.Context, projectID, itemID string) (tracker
 		return tracker.Move{}, tracker.ErrNoLog
 	}
 	list := b.log[itemID]
-	return list[len(list)-1], nil
+	m := list[len(list)-1]
+	m.Proof = b.proof
+	return m, nil
 }
 
 // Person implements tracker.People.

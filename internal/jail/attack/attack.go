@@ -23,6 +23,7 @@ const (
 	Seccomp    Wall = "seccomp"
 	Privileges Wall = "no new privileges, no capabilities"
 	Limits     Wall = "limits"
+	Namespaces Wall = "namespaces" // of bubblewrap or a container; without them these attacks succeed
 )
 
 // Attack is one of them.

@@ -18,10 +18,27 @@ import (
 // All are the attacks, in the order of reports.
 func All() []Attack {
 	var all []Attack
-	for _, some := range [][]Attack{onTheService(), onFiles(), onProcesses(), onNetwork(), onKernel()} {
+	for _, some := range [][]Attack{onTheService(), onFiles(), onProcesses(), onNetwork(), onKernel(), onWhatLandlockShows()} {
 		all = append(all, some...)
 	}
 	return all
+}
+
+// onWhatLandlockShows aims at what Landlock does not hide.
+func onWhatLandlockShows() []Attack {
+	return []Attack{
+		{"change the mode of the database", Namespaces, true, func(s Scene) error { return os.Chmod(s.DB(), 0o640) }},
+		{"set the time of the database", Namespaces, true, func(s Scene) error { return os.Chtimes(s.DB(), time.Unix(1, 0), time.Unix(1, 0)) }},
+		{"see the size of the database", Namespaces, true, func(s Scene) error { _, err := os.Stat(s.DB()); return err }},
+		{"see a process's command line", Namespaces, true, func(s Scene) error {
+			body, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.Victim))
+			return errors.Join(err, must(strings.Contains(string(body), "sleep"), "nothing there"))
+		}},
+		{"see the service's open connections", Namespaces, true, func(s Scene) error {
+			_, err := os.Stat(fmt.Sprintf("/proc/%d/net/tcp", s.Service))
+			return err
+		}},
+	}
 }
 
 // onTheService aims at what the scene is a copy of, and changes nothing that lasts.

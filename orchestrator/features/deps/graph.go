@@ -131,8 +131,5 @@ func waitsFor(on []int64, tasks map[int64]orchestrator.Task, cards []string) str
 	for _, id := range on {
 		names = append(names, fmt.Sprintf("%s (task %d)", tasks[id].WorkItemID, id))
 	}
-	if len(names) == 1 {
-		return names[0] + " is not finished"
-	}
-	return strings.Join(names, ", ") + " are not finished"
+	return "waits for " + strings.Join(names, ", ")
 }

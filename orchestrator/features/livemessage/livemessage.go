@@ -183,7 +183,7 @@ func (o Options) waits(ctx context.Context) (map[int64]string, error) {
 func holdsOf(w queue.Wait) (texts []string) {
 	for _, r := range w.Reasons {
 		if r.Kind == queue.ReasonHold {
-			texts = append(texts, r.Text)
+			texts = append(texts, orchestrator.WaitText(r))
 		}
 	}
 	return texts

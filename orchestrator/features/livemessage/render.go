@@ -2,8 +2,6 @@ package livemessage
 
 import (
 	"fmt"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/messenger"
@@ -15,7 +13,7 @@ import (
 type View struct {
 	Task      orchestrator.Task
 	Runs      []orchestrator.AgentRun
-	Waits     []string // what the task's jobs are held by
+	Waits     []string // what the task's jobs are held by, as orchestrator.WaitText says it
 	Card      string   // address of the work item; may be empty
 	Artifacts string   // address of the task's documents, at a commit; may be empty
 	Now       time.Time
@@ -94,31 +92,12 @@ func move(v View) (lines []string) {
 		todo, _ := stage.Remedy(s)
 		return []string{"your move: " + todo}
 	case len(v.Waits) > 0:
-		for _, w := range v.Waits {
-			lines = append(lines, waitsFor(w))
-		}
-		return lines
+		return v.Waits
 	case s.Active == "" && (s.Stage == stage.Development || s.Phase == stage.PhaseRetest):
 		return []string{"waits for CI"}
 	default:
 		return []string{"the service works"}
 	}
-}
-
-var (
-	unfinished = regexp.MustCompile(`^(.+) (?:is|are) not finished( \([a-z ]+\))$`)
-	taskNumber = regexp.MustCompile(` \(task \d+\)`)
-)
-
-// waitsFor is a reason of the queue for people: other work items by their own names.
-func waitsFor(reason string) string {
-	if m := unfinished.FindStringSubmatch(reason); m != nil {
-		return "waits for " + taskNumber.ReplaceAllString(m[1], "") + m[2]
-	}
-	if strings.HasPrefix(reason, "waits for ") {
-		return taskNumber.ReplaceAllString(reason, "")
-	}
-	return "waits: " + reason
 }
 
 // review is how long the person took (or takes) over the requirements.

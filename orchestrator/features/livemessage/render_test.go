@@ -57,10 +57,10 @@ func TestRender(t *testing.T) {
 	for name, v := range map[string]livemessage.View{
 		"started": view(func(*livemessage.View) {}),
 		"waiting": view(func(v *livemessage.View) {
-			v.Waits = []string{"waits for a place: one task at a time in acme/gpxflow, and GPX-41 (task 6) is before it (serial gate)", "acme/gpxflow is frozen: GPX-40 (task 5) is degraded (freeze)"}
+			v.Waits = []string{"waits for a place: one task at a time in acme/gpxflow, and GPX-41 is before it", "waits: acme/gpxflow is frozen: GPX-40 is degraded"}
 		}),
 		"dependent": view(func(v *livemessage.View) {
-			v.Waits = []string{"GPX-40 (task 5) and GPX-41 (task 6) are not finished (task deps)"}
+			v.Waits = []string{"waits for GPX-40, GPX-41"}
 		}),
 		"review": view(func(v *livemessage.View) {
 			reviewed(v)

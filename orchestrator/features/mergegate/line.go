@@ -43,7 +43,12 @@ func (g *Gate) look(ctx context.Context, repo string) (line, error) {
 			return l, err
 		}
 		for _, t := range page {
-			if after = t.ID; wants(t.State) && holder(t.WorkItemID, t.ID) != l.holder {
+			after = t.ID
+			who := holder(t.WorkItemID, t.ID)
+			if l.holder == "" && working(t.State) && t.State.Phase == stage.PhaseRetest {
+				l.holder = who // its lease has ended while the service was down: it comes back for it
+			}
+			if wants(t.State) && who != l.holder {
 				l.waiting = append(l.waiting, t)
 			}
 		}

@@ -76,11 +76,11 @@ func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if err != nil {
 		return g.again(e, err)
 	}
-	pr, err := g.opt.Host.PullRequest(ctx, p.Repo, t.Branch)
-	if err != nil && !errors.Is(err, githost.ErrNotFound) {
+	merged, err := g.merged(ctx, p, t, e.SHA)
+	if err != nil {
 		return g.mergeAgain(e, err)
 	}
-	if err == nil && pr.Merged && (t.State.Landed == "" || pr.MergeSHA != t.State.Landed) {
+	if merged {
 		return g.opt.Merge.Run(ctx, e)
 	}
 	if !t.State.Leased {
@@ -99,6 +99,22 @@ func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	default:
 		return g.opt.Merge.Run(ctx, e)
 	}
+}
+
+// merged reports whether the branch of a task is merged at a head; a merge whose
+// deployment was rejected does not count.
+func (g *Gate) merged(ctx context.Context, p orchestrator.Project, t orchestrator.Task, head string) (bool, error) {
+	if host, plain := githost.PlainOf(g.opt.Host, p.Repo); plain {
+		if head == t.State.Landed {
+			return false, nil
+		}
+		return githost.Landed(ctx, host, p.Repo, p.Main, head)
+	}
+	pr, err := g.opt.Host.PullRequest(ctx, p.Repo, t.Branch)
+	if errors.Is(err, githost.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && pr.Merged && (t.State.Landed == "" || pr.MergeSHA != t.State.Landed), err
 }
 
 // mergeAgain tries a merge again, or blocks the task when it is refused for good.

@@ -110,24 +110,18 @@ func (r *Reconciler) missed(ctx context.Context, e *orchestrator.Engine, item tr
 	if !trigger {
 		return false, nil
 	}
-	tasks, err := e.Store.Tasks(ctx, orchestrator.TaskFilter{TrackerIssueID: item.ID})
+	t, err := orchestrator.NewestTask(ctx, e.Store, item.ID)
 	if err != nil {
 		return false, err
 	}
-	if len(tasks) == 0 {
-		if on != stage.OnToAnalyse {
-			return false, nil
-		}
-		return r.untold(ctx, e, item)
-	}
-	t := tasks[len(tasks)-1]
-	if t.State.Stage.Terminal() || item.StatusName == columns[t.State.Set] {
-		return false, nil
-	}
-	if _, known := e.Projects.ByRepo(t.Repo); !known && item.Status != stage.StatusStop {
-		return false, nil // nothing can be done of it now
-	}
-	if item.Status == stage.StatusStop && t.State.Acted == stage.StatusStop {
+	lives := t.ID != 0 && t.State.Stage != stage.Cancelled
+	_, known := e.Projects.ByRepo(t.Repo)
+	switch {
+	case !lives && on != stage.OnToAnalyse,
+		lives && t.State.Stage.Terminal(),
+		lives && item.StatusName == columns[t.State.Set],
+		lives && !known && item.Status != stage.StatusStop, // nothing can be done of it now
+		item.Status == stage.StatusStop && t.State.Acted == stage.StatusStop:
 		return false, nil
 	}
 	isNew, err := e.IsNew(ctx, item, t)

@@ -100,7 +100,10 @@ func cancel(s stage.State, e stage.Event, d stage.Decision, why string) stage.De
 	out.Effects = slices.DeleteFunc(slices.Clone(d.Effects), func(f stage.Effect) bool { return f.Kind != stage.EffectComment })
 	n := &out.State
 	n.Stage, n.Phase, n.Active, n.Hold, n.HoldReason, n.Feedback, n.Stopping = stage.Cancelled, stage.PhaseNone, "", stage.HoldNone, "", "", false
-	n.Acted, n.EnteredAt, n.Seq = stage.StatusStop, e.At, s.Seq+1
+	n.EnteredAt, n.Seq = e.At, s.Seq+1
+	if e.On == stage.OnStop && !e.Seen.IsZero() { // else the board still shows the word before
+		n.Acted, n.ActedAt = stage.StatusStop, e.Seen
+	}
 	out.Effects = append(out.Effects,
 		stage.Effect{Kind: orchestrator.EffectCancel, SHA: n.Head, Text: why},
 		stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusStop, Replaces: stage.Replaceable(s.Acted, s.Set), Previous: s.Set})

@@ -13,7 +13,6 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,19 +184,7 @@ func held(w queue.Wait) (out wait) {
 	return out
 }
 
-// number is what the reasons of holds add to the name of a task.
-var number = regexp.MustCompile(` \(task \d+\)( of [^ ,]+)?`)
-
-// Text says a hold's reason for people at a board.
+// Text says a hold's reason on a card.
 func Text(r queue.Reason) string {
-	reason := orchestrator.ReasonOf(r)
-	for _, end := range []string{" is not finished", " are not finished"} {
-		if names, ok := strings.CutSuffix(reason, end); ok {
-			return "Waits for " + number.ReplaceAllString(names, "") + " to be done."
-		}
-	}
-	if what, ok := strings.CutPrefix(reason, "waits for "); ok {
-		return "Waits for " + number.ReplaceAllString(what, "") + "."
-	}
-	return "Waits: " + strings.TrimSuffix(reason, ".") + "."
+	return "W" + strings.TrimSuffix(orchestrator.WaitText(r)[1:], ".") + "."
 }

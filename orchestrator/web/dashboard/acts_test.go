@@ -24,7 +24,7 @@ func (w *world) post(path string, form url.Values, header ...string) answer {
 // acts lists what operators have asked for, oldest first.
 func (w *world) acts() (out []orchestrator.Act) {
 	w.Helper()
-	entries, err := w.store.JournalSince(context.Background(), 0, 10_000)
+	entries, err := w.Store.JournalSince(context.Background(), 0, 10_000)
 	require.NoError(w, err)
 	for _, e := range entries {
 		if a, err := e.Acted(); err == nil {
@@ -62,7 +62,7 @@ func TestRefused(t *testing.T) {
 		session := "signalbox_session=" + cookie.Value
 		forged := "signalbox_session=" + strings.Replace(cookie.Value, ".", "0.", 1)
 		for _, path := range []string{"/tasks/1/retry", "/tasks/1/stop", "/repos/unfreeze"} {
-			w.settle(time.Minute) // wrong guesses are forgotten
+			w.Settle(time.Minute) // wrong guesses are forgotten
 			repoForm := url.Values{"repo": {repo}}
 			wrong := url.Values{"repo": {repo}, "token": {"guess"}}
 			for name, a := range map[string]answer{
@@ -76,12 +76,12 @@ func TestRefused(t *testing.T) {
 			}
 			require.Contains(w, w.post(path, wrong).body, "This is not the operator", "the question is asked again")
 		}
-		w.settle(time.Minute)
+		w.Settle(time.Minute)
 		require.Empty(w, w.acts())
 		frozen, err := w.gate.Frozen(context.Background())
 		require.NoError(w, err)
 		require.Len(w, frozen, 1)
-		require.Equal(w, stage.Analysis, w.task("item-1").State.Stage)
+		require.Equal(w, stage.Analysis, w.Task("item-1").State.Stage)
 	})
 }
 
@@ -100,7 +100,7 @@ func TestGuesses(t *testing.T) {
 			require.Contains(w, a.body, "Too many wrong tokens")
 		}
 		require.Empty(w, w.acts())
-		w.settle(12 * time.Second)
+		w.Settle(12 * time.Second)
 		require.Equal(w, http.StatusSeeOther, w.post("/session", right()).status)
 	})
 }
@@ -123,14 +123,14 @@ func TestNoTokenConfigured(t *testing.T) {
 func TestRetry(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.card(project, "x")
-		before := len(w.place.Runs())
+		before := len(w.Place.Runs())
 		a := w.post("/tasks/1/retry", right())
 		require.Equal(w, http.StatusSeeOther, a.status)
 		require.Equal(w, "../../tasks/1?said=retry", a.header.Get("Location"))
 		require.Contains(w, w.get("/tasks/1?said=retry").body, "The retry is queued.")
 		require.NotContains(w, w.get("/tasks/1?said="+url.QueryEscape(evil)).body, "said\"")
-		w.settle(time.Minute)
-		require.Len(w, w.place.Runs(), before+1)
+		w.Settle(time.Minute)
+		require.Len(w, w.Place.Runs(), before+1)
 		require.Equal(w, []orchestrator.Act{{Act: orchestrator.ActRetry, By: orchestrator.OperatorBy(stage.ViaDashboard)}}, w.acts())
 		require.Contains(w, plain(w.get("/tasks/1").body), "asked for: retry by operator (dashboard, token)")
 	})
@@ -139,11 +139,11 @@ func TestRetry(t *testing.T) {
 // An agent that waits for its next attempt can be tried at once.
 func TestRetryOfADelayedAgent(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
-		w.place.SetScript(func(context.Context, work.Command, map[string]string) work.Result {
+		w.Place.SetScript(func(context.Context, work.Command, map[string]string) work.Result {
 			return work.Result{Kind: work.ResultFailed, Reason: "the program is missing"}
 		})
 		w.card(project, "x")
-		t, err := w.store.Task(context.Background(), 1)
+		t, err := w.Store.Task(context.Background(), 1)
 		require.NoError(w, err)
 		require.Equal(w, stage.Analyst, t.State.Active)
 		require.Contains(w, w.get("/tasks/1").body, `href="../tasks/1/retry"`)
@@ -156,7 +156,7 @@ func TestStop(t *testing.T) {
 		require.Contains(w, w.get("/tasks/1").body, `href="../tasks/1/stop"`)
 		require.Contains(w, plain(w.get("/tasks/1/stop").body), "Stop APP-1?")
 		require.Equal(w, http.StatusSeeOther, w.post("/tasks/1/stop", right()).status)
-		w.settle(time.Minute)
+		w.Settle(time.Minute)
 		require.Contains(w, plain(w.get("/tasks/1").body), "cancelled The task is cancelled.")
 		require.Equal(w, []orchestrator.Act{{Act: orchestrator.ActStop, By: orchestrator.OperatorBy(stage.ViaDashboard)}}, w.acts())
 		require.NotContains(w, w.get("/tasks/1").body, `href="../tasks/1/stop"`, "a task that has ended cannot be stopped")

@@ -21,7 +21,7 @@ const (
 )
 
 // pulse is the revision of what the pages show: it changes when the journal, the
-// queue, what is held or a warning changes. All streams share one reading, so that a hundred
+// queue, what is held, a warning or our own board changes. All streams share one reading, so that a hundred
 // of them cost what one costs.
 type pulse struct {
 	mu  sync.Mutex
@@ -48,15 +48,19 @@ func (p *pulse) read(ctx context.Context, o Options) string {
 	newest, err1 := o.Engine.Story.JournalSince(ctx, -1, 1)
 	depth, err2 := o.Engine.Jobs.Depth(ctx)
 	held, err3 := o.Engine.Jobs.Holds(ctx)
+	board, err4 := "", error(nil)
+	if o.Cards != nil {
+		board, err4 = o.Cards.Revision(ctx)
+	}
 	p.at = time.Now()
-	if err1 != nil || err2 != nil || err3 != nil {
+	if err1 != nil || err2 != nil || err3 != nil || err4 != nil {
 		return p.rev
 	}
 	h := fnv.New64a()
 	for _, e := range newest {
 		fmt.Fprintln(h, e.ID)
 	}
-	fmt.Fprintln(h, depth, o.warnings(ctx))
+	fmt.Fprintln(h, depth, o.warnings(ctx), board)
 	for _, hold := range held {
 		fmt.Fprintln(h, hold.Subject, hold.Name, hold.Reason)
 	}

@@ -114,11 +114,11 @@ func TestSleepersSlowNobody(t *testing.T) {
 			require.Equal(w, http.StatusOK, status)
 			_, err := io.Copy(io.Discard, body)
 			require.NoError(w, err)
-			require.NoError(w, w.engine.Audit(context.Background(), orchestrator.Act{Act: "test", By: stage.Principal{ID: "test"}}))
+			require.NoError(w, w.Engine.Audit(context.Background(), orchestrator.Act{Act: "test", By: stage.Principal{ID: "test"}}))
 		}
 		require.Zero(w, time.Since(begin), "by the clock of the test, waiting for nothing takes no time")
 
-		w.settle(6 * time.Second)
+		w.Settle(6 * time.Second)
 		late := dial()
 		send(w.T, late, "/changes?rev=old")
 		status, body := receive(w.T, late)
@@ -133,7 +133,7 @@ func TestSleepersSlowNobody(t *testing.T) {
 func TestChanges(t *testing.T) {
 	var done chan struct{}
 	inWorld(t, func(o *dashboard.Options) { done = make(chan struct{}); o.Done = done }, func(w *world) {
-		w.rest()
+		w.Shutdown()
 		dial := w.serve()
 		c := dial()
 		_, rest, _ := strings.Cut(w.get("/").body, `data-rev="`)
@@ -168,10 +168,10 @@ func TestChanges(t *testing.T) {
 		quiet(time.Hour)
 		for _, change := range []func() error{
 			func() error {
-				return w.engine.Audit(context.Background(), orchestrator.Act{Act: "test", By: stage.Principal{ID: evil}})
+				return w.Engine.Audit(context.Background(), orchestrator.Act{Act: "test", By: stage.Principal{ID: evil}})
 			},
 			func() error {
-				_, err := w.store.Put(context.Background(), queue.Job{Pool: "test", Kind: "test"})
+				_, err := w.Store.Put(context.Background(), queue.Job{Pool: "test", Kind: "test"})
 				return err
 			},
 			func() error { return w.gate.Freeze(context.Background(), repo, evil) },

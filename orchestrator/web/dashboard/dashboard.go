@@ -5,6 +5,8 @@
 //
 //	GET  /, /queue, /tasks/{id}, /tasks/{id}/runs/{run}/{attempt}, /repos, /cost, /journal, /journal/{id}
 //	POST /session, /tasks/{id}/retry, /tasks/{id}/stop, /repos/unfreeze, /effects/hasten, /effects/{id}/again
+//	GET  /board, /board/new, /board/cards/{id}, /board/cards/{id}/edit   with Options.Cards
+//	POST /board/new, /board/name, /board/cards/{id}/edit, …/move, …/say, …/arrange
 //	GET  /changes   server-sent events: something has changed, ask again
 //
 // Handler works at any prefix (http.StripPrefix): every address in a page is
@@ -35,6 +37,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
 //go:embed assets pages
@@ -68,9 +71,13 @@ type Options struct {
 	// Warnings lists what is wrong with the service itself, for the list of what
 	// waits for a person, from memory; nil: nothing is.
 	Warnings func(context.Context) []string
-	Links    []Link          // further entries of the navigation
-	Done     <-chan struct{} // ends streams when it is closed; nil: they end with their clients
-	Log      *slog.Logger    // nil discards
+	// Cards is the board that the service keeps itself; nil: it keeps none. CardsSource names
+	// it in delivery records; default "board".
+	Cards       cards.Board
+	CardsSource string
+	Links       []Link          // further entries of the navigation
+	Done        <-chan struct{} // ends streams when it is closed; nil: they end with their clients
+	Log         *slog.Logger    // nil discards
 }
 
 func (o Options) warnings(ctx context.Context) []string {
@@ -108,6 +115,9 @@ func Handler(o Options) (http.Handler, error) {
 	if o.Guesses == nil {
 		o.Guesses = new(limit.Guesses)
 	}
+	if o.CardsSource == "" {
+		o.CardsSource = "board"
+	}
 	s := &server{
 		Options: o, token: sha256.Sum256([]byte(o.AdminToken)), key: sha256.Sum256([]byte("signalbox dashboard session\x00" + o.AdminToken)),
 		pages: map[string]*template.Template{}, assets: map[string]asset{}, listeners: limit.Share{All: listenersAll, Each: listenersEach},
@@ -128,6 +138,9 @@ func (s *server) routes() http.Handler {
 	} {
 		mux.Handle(pattern, s.show(page))
 	}
+	if s.Cards != nil {
+		s.cardRoutes(mux)
+	}
 	mux.Handle("POST /session", limit.Finish(s.login))
 	mux.HandleFunc("POST /session/end", s.logout)
 	mux.Handle("POST /tasks/{id}/retry", s.act(s.confirmTask, s.doRetry))
@@ -136,6 +149,7 @@ func (s *server) routes() http.Handler {
 	mux.Handle("POST /effects/hasten", s.act(s.confirmHasten, s.doHasten))
 	mux.Handle("POST /effects/{id}/again", s.act(s.confirmAgain, s.doAgain))
 	mux.Handle("GET /tasks/{id}/runs/{run}/{attempt}/log", limit.Finish(s.log))
+	mux.Handle("GET /tasks/{id}/ci", limit.Finish(s.ciLog))
 	mux.HandleFunc("GET /changes", s.changes)
 	mux.HandleFunc("GET /assets/{name}", s.asset)
 	mux.Handle("/", s.show(func(*http.Request) (view, error) { return view{}, notFound("There is no such page.") }))
@@ -184,6 +198,7 @@ type view struct {
 	Title  string
 	Nav    string // the entry of the navigation that is current
 	Still  bool   // the page does not change by itself
+	Script string // a module of its own, beside dash.js
 	Status int    // 0 = 200
 	Data   any
 }
@@ -200,6 +215,7 @@ type frame struct {
 	Said     string // the result of a changing request
 	Stop     bool   // STOP can be asked for
 	Unfreeze bool
+	Cards    bool // there is a board of our own
 }
 
 // failure is an error that has a page.
@@ -245,7 +261,7 @@ func (s *server) failed(err error) view {
 func (s *server) frame(r *http.Request, v view) frame {
 	f := frame{
 		view: v, Root: root(r), At: s.Engine.Now(), Links: s.Links, Operator: s.signedIn(r), Said: said(r.URL.Query().Get("said")),
-		Stop: s.Stop, Unfreeze: s.Unfreeze != nil,
+		Stop: s.Stop, Unfreeze: s.Unfreeze != nil, Cards: s.Cards != nil,
 	}
 	if s.AdminToken == "" {
 		f.ActsOff = wordsOff
@@ -285,7 +301,7 @@ type asset struct {
 
 // load reads templates and assets.
 func (s *server) load() error {
-	kinds := map[string]string{"dash.js": "text/javascript; charset=utf-8", "dash.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
+	kinds := map[string]string{"dash.js": "text/javascript; charset=utf-8", "cards.js": "text/javascript; charset=utf-8", "dash.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
 	for name, kind := range kinds {
 		body, err := files.ReadFile("assets/" + name)
 		if err != nil {
@@ -298,7 +314,7 @@ func (s *server) load() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"board", "queue", "task", "run", "repos", "cost", "journal", "moment", "session", "confirm", "failed"} {
+	for _, name := range []string{"board", "queue", "task", "run", "repos", "cost", "journal", "moment", "session", "confirm", "failed", "cards", "card", "cardform", "unsent"} {
 		clone, err := base.Clone()
 		if err != nil {
 			return err

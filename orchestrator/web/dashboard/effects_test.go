@@ -28,7 +28,7 @@ func (silent) Retryable() bool { return true }
 func (w *world) comment(t orchestrator.Task, item string) int64 {
 	w.Helper()
 	t.TrackerIssueID = item
-	ids, err := w.store.Put(context.Background(), orchestrator.TaskEffect(t, orchestrator.Project{TrackerProject: project, Repo: repo}, stage.Effect{Kind: stage.EffectComment, Text: "x"}, item))
+	ids, err := w.Store.Put(context.Background(), orchestrator.TaskEffect(t, orchestrator.Project{TrackerProject: project, Repo: repo}, stage.Effect{Kind: stage.EffectComment, Text: "x"}, item))
 	require.NoError(w, err)
 	return ids[0]
 }
@@ -42,10 +42,10 @@ func TestLanesArePaged(t *testing.T) {
 		require.NotContains(w, body, "Try now…")
 		require.Contains(w, body, "No effect was given up.")
 
-		w.board.FailWith(silent{})
-		job := w.comment(w.task("item-1"), "item-1")
+		w.Board.FailWith(silent{})
+		job := w.comment(w.Task("item-1"), "item-1")
 		w.hook()
-		w.settle(3 * time.Minute)
+		w.Settle(3 * time.Minute)
 		got := w.get("/queue").body
 		body = plain(got)
 		require.NotContains(w, got, "<script>alert")
@@ -57,12 +57,12 @@ func TestLanesArePaged(t *testing.T) {
 		require.Contains(w, got, `href="./effects/hasten?lane=board&#43;events"`)
 		require.Regexp(w, `owed the comment waits for the tracker, which has not answered since \d\d:\d\d UTC, try \d+; next try`, plain(w.get("/tasks/1").body))
 
-		w.board.FailWith(nil)
+		w.Board.FailWith(nil)
 		require.Contains(w, plain(w.get("/effects/hasten?lane=comments").body), "Try the lane comments now?")
 		require.Equal(w, "../queue?said=hasten", w.post("/effects/hasten", right("lane", "comments")).header.Get("Location"))
 		require.Equal(w, "../tasks/1?said=hasten", w.post("/effects/hasten", right("task", "1")).header.Get("Location"))
 		require.Equal(w, http.StatusSeeOther, w.post("/effects/hasten", right("lane", "board events")).status)
-		w.settle(time.Second)
+		w.Settle(time.Second)
 		body = plain(w.get("/queue?said=hasten").body)
 		require.Contains(w, body, "What had failed is tried now.")
 		require.Contains(w, body, "comments 0 0 answers")
@@ -84,7 +84,7 @@ func (w *world) whats() (out []string) {
 // hook is a webhook of the board.
 func (w *world) hook() {
 	w.Helper()
-	_, err := w.store.Put(context.Background(), orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: project, ItemID: "item-1", ActorID: w.kim, Status: true}),
+	_, err := w.Store.Put(context.Background(), orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: project, ItemID: "item-1", ActorID: w.kim, Status: true}),
 		orchestrator.HostJob(githost.Hook{Repo: repo, Event: "push"}))
 	require.NoError(w, err)
 }
@@ -93,8 +93,8 @@ func (w *world) hook() {
 func TestMakeAgain(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.card(project, "x")
-		job := w.comment(w.task("item-1"), "gone")
-		w.settle(time.Minute)
+		job := w.comment(w.Task("item-1"), "gone")
+		w.Settle(time.Minute)
 		again := fmt.Sprintf("effects/%d/again", job)
 		got := w.get("/queue").body
 		require.Regexp(w, fmt.Sprintf(`comment #%d comments APP-1 x acme/app the work item does not exist any more \d\d:\d\d:\d\d Make again…`, job), plain(got))
@@ -111,14 +111,14 @@ func TestMakeAgain(t *testing.T) {
 		require.Equal(w, http.StatusForbidden, w.post("/"+again, right(), "Sec-Fetch-Site", "cross-site").status)
 		require.Empty(w, w.acts())
 
-		w.board.Put(tracker.Item{ID: "gone", ProjectID: project, Title: "back"})
+		w.Board.Put(tracker.Item{ID: "gone", ProjectID: project, Title: "back"})
 		require.Equal(w, "../../queue?said=again", w.post("/"+again, right()).header.Get("Location"))
 		require.Equal(w, http.StatusConflict, w.post("/"+again, right()).status, "a second click")
 		require.Equal(w, http.StatusConflict, w.get("/"+again).status)
-		w.settle(time.Second)
+		w.Settle(time.Second)
 		require.Contains(w, plain(w.get("/queue?said=again").body), "The effect is made again.")
 		require.Contains(w, plain(w.get("/queue").body), "No effect was given up.")
-		said, err := w.board.Comments(context.Background(), project, "gone")
+		said, err := w.Board.Comments(context.Background(), project, "gone")
 		require.NoError(w, err)
 		require.Len(w, said, 1)
 		require.Equal(w, []string{fmt.Sprintf("again effect %d", job)}, w.whats())
@@ -133,14 +133,14 @@ func TestMakeAgain(t *testing.T) {
 			require.Equal(w, want, w.post(address.Path, right("task", address.Query().Get("task"))).status, path)
 		}
 		require.Equal(w, http.StatusNotFound, w.post("/effects/hasten", right("lane", "nowhere")).status)
-		jobs, err := w.store.Jobs(context.Background(), queue.Filter{Failed: true})
+		jobs, err := w.Store.Jobs(context.Background(), queue.Filter{Failed: true})
 		require.NoError(w, err)
 		require.Empty(w, jobs)
 	})
 	inWorld(t, func(o *dashboard.Options) { o.AdminToken = "" }, func(w *world) {
 		w.card(project, "x")
-		w.comment(w.task("item-1"), "gone")
-		w.settle(time.Minute)
+		w.comment(w.Task("item-1"), "gone")
+		w.Settle(time.Minute)
 		for _, path := range []string{"/queue", "/tasks/1"} {
 			require.Contains(w, plain(w.get(path).body), "the work item does not exist any more")
 			require.NotContains(w, w.get(path).body, "again…")

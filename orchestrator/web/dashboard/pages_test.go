@@ -151,9 +151,9 @@ func keys(m map[string]page) (out []string) {
 func TestHostileAddress(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		id := w.card(project, "x")
-		task := w.task(id)
+		task := w.Task(id)
 		task.State.PRURL = "javascript:alert(1)"
-		require.NoError(w, w.store.Commit(context.Background(), orchestrator.Commit{Task: &task}))
+		require.NoError(w, w.Store.Commit(context.Background(), orchestrator.Commit{Task: &task}))
 		a := w.get("/tasks/1")
 		require.Contains(w, a.body, "Pull request")
 		for _, link := range read(w.T, "/tasks/1", a.body).links {
@@ -167,13 +167,13 @@ func TestWordsOfTheEngine(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.full()
 		ctx := context.Background()
-		live, err := w.store.Tasks(ctx, orchestrator.TaskFilter{Live: true})
+		live, err := w.Store.Tasks(ctx, orchestrator.TaskFilter{Live: true})
 		require.NoError(w, err)
 		require.GreaterOrEqual(w, len(live), 4)
 		board := plain(w.get("/").body)
 		kinds := map[string]bool{}
 		for _, task := range live {
-			x, err := w.engine.Explain(ctx, task.ID)
+			x, err := w.Engine.Explain(ctx, task.ID)
 			require.NoError(w, err)
 			require.Contains(w, board, words(turned(x.Summary)))
 			own := plain(w.get(fmt.Sprintf("/tasks/%d", task.ID)).body)

@@ -16,18 +16,18 @@ import (
 // The queue's page has jobs in the order in which workers get them.
 func TestQueueOrder(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
-		w.rest()
+		w.Shutdown()
 		ctx := context.Background()
 		var jobs []queue.Job
 		for i, prio := range []int{5, 1, 3, 1, 4} {
 			jobs = append(jobs, queue.Job{Pool: queue.PoolAgents, Kind: orchestrator.KindAgent, Priority: prio, Holds: []string{fmt.Sprint("s", i)}})
 		}
 		jobs = append(jobs, queue.Job{Pool: queue.PoolAgents, Kind: orchestrator.KindAgent, AvailableAt: time.Now().Add(time.Hour)})
-		require.NoError(w, w.store.Hold(ctx, queue.Hold{Subject: "s3", Name: "test", Reason: "held for a test"}))
-		_, err := w.store.Put(ctx, jobs...)
+		require.NoError(w, w.Store.Hold(ctx, queue.Hold{Subject: "s3", Name: "test", Reason: "held for a test"}))
+		_, err := w.Store.Put(ctx, jobs...)
 		require.NoError(w, err)
 		body := plain(w.get("/queue").body)
-		claims, err := w.store.Take(ctx, queue.PoolAgents, "test", 10, time.Minute)
+		claims, err := w.Store.Take(ctx, queue.PoolAgents, "test", 10, time.Minute)
 		require.NoError(w, err)
 		require.Len(w, claims, 4)
 		rest := body

@@ -195,6 +195,33 @@ func (s *server) log(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text)
 }
 
+// ciLog serves the log of the newest CI that the service has run for a task, as it was
+// printed.
+func (s *server) ciLog(w http.ResponseWriter, r *http.Request) {
+	id, err := number(r, "id")
+	if err != nil {
+		s.plain(w, err)
+		return
+	}
+	t, err := s.Engine.Store.Task(r.Context(), id)
+	if err != nil {
+		s.plain(w, err)
+		return
+	}
+	if s.Logs == nil || t.State.CI.Job == 0 {
+		s.plain(w, notFound("The service has run no CI of this task, or logs are not shown here."))
+		return
+	}
+	f, err := s.Logs.OpenLog(r.Context(), orchestrator.CILog(id, t.State.CI))
+	if err != nil {
+		s.plain(w, notFound("Nothing was kept."))
+		return
+	}
+	defer f.Close()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.Copy(w, f) // a reader that has gone away needs no more
+}
+
 // plain answers with an error as text.
 func (s *server) plain(w http.ResponseWriter, err error) {
 	v := s.failed(err)

@@ -21,8 +21,8 @@ func TestFollowLog(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		id := w.card(project, nowSleep)
 		w.move(project, id, stage.StatusApproved)
-		w.settle(time.Minute)
-		run := w.task(id).State.Run
+		w.Settle(time.Minute)
+		run := w.Task(id).State.Run
 		name := work.LogName{TaskID: 1, Role: stage.Developer, Run: run, Attempt: 1}
 		path := fmt.Sprintf("/tasks/1/runs/%d/1", run)
 		require.Contains(w, plain(w.get(path).body), "at work for")

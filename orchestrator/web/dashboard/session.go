@@ -38,6 +38,9 @@ func said(key string) string {
 	return map[string]string{
 		"retry": "The retry is queued.", "stop": "STOP is queued.", "unfrozen": "The freeze has ended.", "not-frozen": "The repository was not frozen.",
 		"hasten": "What had failed is tried now.", "again": "The effect is made again.",
+		"made": "The card is made.", "edited": "The card is saved.", "moved": "The card is moved.", "said": "The comment is saved.",
+		"archived": "The card is archived.", "restored": "The card is on the board again.", "deleted": "The card is deleted.",
+		"blocked": "The card waits for another one now.", "unblocked": "The card does not wait for that one any more.",
 		"in": "You are signed in.", "out": "You are signed out.",
 	}[key]
 }
@@ -83,11 +86,11 @@ func (s *server) checkToken(w http.ResponseWriter, r *http.Request) (wrong strin
 	}
 }
 
-// cookie is the session's cookie for the dashboard's own addresses.
-func (s *server) cookie(r *http.Request, value string, age time.Duration) *http.Cookie {
+// cookie is a cookie for the dashboard's own addresses.
+func (s *server) cookie(r *http.Request, name, value string, age time.Duration) *http.Cookie {
 	path, _, _ := strings.Cut(r.RequestURI, "?")
 	return &http.Cookie{
-		Name: cookieName, Value: value, Path: strings.TrimSuffix(path, strings.TrimPrefix(r.URL.Path, "/")), MaxAge: int(age.Seconds()), HttpOnly: true,
+		Name: name, Value: value, Path: strings.TrimSuffix(path, strings.TrimPrefix(r.URL.Path, "/")), MaxAge: int(age.Seconds()), HttpOnly: true,
 		SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
 	}
 }
@@ -119,7 +122,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) {
 		s.render(w, s.frame(r, view{Name: "session", Title: "Sign in", Nav: "session", Still: true, Status: status, Data: signIn{Wrong: wrong, Next: next}}))
 		return
 	}
-	http.SetCookie(w, s.cookie(r, s.sign(s.Engine.Now().Add(sessionFor).Unix()), sessionFor))
+	http.SetCookie(w, s.cookie(r, cookieName, s.sign(s.Engine.Now().Add(sessionFor).Unix()), sessionFor))
 	if next == "" {
 		next = "?said=in"
 	}
@@ -134,6 +137,6 @@ func (s *server) refused(r *http.Request) {
 }
 
 func (s *server) logout(w http.ResponseWriter, r *http.Request) {
-	http.SetCookie(w, s.cookie(r, "", -time.Second))
+	http.SetCookie(w, s.cookie(r, cookieName, "", -time.Second))
 	seeOther(w, root(r)+"?said=out")
 }

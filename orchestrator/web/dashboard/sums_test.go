@@ -26,7 +26,7 @@ func TestRepos(t *testing.T) {
 		_, err := w.leases.Acquire(context.Background(), "merge/"+other, "OTH-9 (task 2)", time.Hour)
 		require.NoError(w, err)
 		require.NoError(w, w.gate.Freeze(context.Background(), repo, "task 1 is degraded"))
-		w.settle(2 * time.Minute)
+		w.Settle(2 * time.Minute)
 		body := w.get("/repos").body
 		text := plain(body)
 		require.Regexp(w, `acme/app APP frozen task 1 is degraded for \d+ .*Unfreeze…`, text)
@@ -43,7 +43,7 @@ func TestLongLine(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		for i := range 45 {
 			name := fmt.Sprintf("OTH-%d", 100+i)
-			require.NoError(w, w.store.Commit(context.Background(), orchestrator.Commit{Task: &orchestrator.Task{
+			require.NoError(w, w.Store.Commit(context.Background(), orchestrator.Commit{Task: &orchestrator.Task{
 				ID: int64(100 + i), Repo: other, WorkItemID: name, TrackerIssueID: name, Branch: name, State: stage.State{Stage: stage.Analysis, Hold: stage.HoldApproval},
 			}}))
 		}
@@ -62,12 +62,12 @@ func TestLongLine(t *testing.T) {
 func TestCost(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.full()
-		runs, err := w.store.AgentRuns(context.Background(), 0)
+		runs, err := w.Store.AgentRuns(context.Background(), 0)
 		require.NoError(w, err)
 		var total orchestrator.Cost
 		by := map[string]int64{}
 		for _, r := range runs {
-			task, err := w.store.Task(context.Background(), r.TaskID)
+			task, err := w.Store.Task(context.Background(), r.TaskID)
 			require.NoError(w, err)
 			total.Add(orchestrator.CostOf(r))
 			by[task.Repo] += r.Usage.MicroUSD
@@ -92,7 +92,7 @@ func TestCost(t *testing.T) {
 func TestMoment(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.full()
-		entries, err := w.store.JournalSince(context.Background(), 0, 10_000)
+		entries, err := w.Store.JournalSince(context.Background(), 0, 10_000)
 		require.NoError(w, err)
 		require.Greater(w, len(entries), 40)
 		at := map[int64]stage.Stage{}
@@ -142,7 +142,7 @@ func (f forger) Journal(ctx context.Context, taskID int64) ([]orchestrator.Journ
 func TestMomentOfADifference(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.full()
-		entries, err := w.store.JournalSince(context.Background(), 0, 10_000)
+		entries, err := w.Store.JournalSince(context.Background(), 0, 10_000)
 		require.NoError(w, err)
 		shared, version := map[string][]orchestrator.JournalEntry{}, ""
 		for _, e := range entries {
@@ -163,11 +163,11 @@ func TestMomentOfADifference(t *testing.T) {
 		page := func(e orchestrator.JournalEntry) string {
 			return plain(w.get("/journal/" + strconv.FormatInt(e.ID, 10)).body)
 		}
-		w.engine.Story = forger{w.store, nothing.ID, body}
+		w.Engine.Story = forger{w.Store, nothing.ID, body}
 		require.Contains(w, page(nothing), "Decided again now: something else")
 		require.Contains(w, page(nothing), `notes.0: "Forged." was recorded`)
 		require.Contains(w, page(changed), "Decided again now: the same")
-		w.engine.Story = forger{w.store, nothing.ID, []byte("{")}
+		w.Engine.Story = forger{w.Store, nothing.ID, []byte("{")}
 		require.Contains(w, page(changed), "Decided again now: nothing is sure: journal entry")
 	})
 }
@@ -177,13 +177,13 @@ func TestMomentOfADifference(t *testing.T) {
 func TestJournal(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.card(project, "x")
-		w.rest()
+		w.Shutdown()
 		for i := range 150 {
 			e := orchestrator.JournalEntry{TaskID: 1, At: time.Now(), Kind: "monitor", Payload: fmt.Appendf(nil, `{"result":"DEGRADED","last":"look %d"}`, i)}
-			require.NoError(w, w.store.Commit(context.Background(), orchestrator.Commit{Journal: []orchestrator.JournalEntry{e}}))
+			require.NoError(w, w.Store.Commit(context.Background(), orchestrator.Commit{Journal: []orchestrator.JournalEntry{e}}))
 		}
 		left := orchestrator.JournalEntry{TaskID: 1, At: time.Now(), Kind: orchestrator.KindLeft, Payload: []byte(`{"ref":"refs/signalbox/left/APP-1/2"}`)}
-		require.NoError(w, w.store.Commit(context.Background(), orchestrator.Commit{Journal: []orchestrator.JournalEntry{left}}))
+		require.NoError(w, w.Store.Commit(context.Background(), orchestrator.Commit{Journal: []orchestrator.JournalEntry{left}}))
 		text, next, pages := "", "/journal", 0
 		for ; next != ""; pages++ {
 			body := w.get(next).body
@@ -212,10 +212,10 @@ func TestTask(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.kim = "kim"
 		id := w.card("p2", nowRed)
-		w.board.Say(id, "kim", "the acceptance criteria are missing")
+		w.Board.Say(id, "kim", "the acceptance criteria are missing")
 		w.move("p2", id, stage.StatusRejected)
 		w.move("p2", id, stage.StatusApproved)
-		w.settle(time.Hour)
+		w.Settle(time.Hour)
 		text := plain(w.get("/tasks/1").body)
 		for _, part := range []string{
 			`human set Rejected by kim \(webhook, signature\) then : state at entry \d+ the acceptance criteria are missing`,

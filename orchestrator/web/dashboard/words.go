@@ -10,6 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
 // funcs are what templates call.
@@ -17,6 +18,7 @@ func (s *server) funcs() template.FuncMap {
 	return template.FuncMap{
 		"age": age, "clock": clock, "span": span, "dollars": stage.Dollars, "tokens": tokens, "thousands": stage.Thousands, "linked": linked,
 		"short": short, "item": item, "anchor": anchor, "dict": dict, "status": statusName, "laneQuery": laneQuery,
+		"columns": cards.Columns, "columnName": columnName, "account": account, "cardAddress": cardAddress, "boardAddress": boardAddress,
 		"asset": func(root, name string) string { return root + "assets/" + name + "?v=" + s.assets[name].tag },
 	}
 }
@@ -135,3 +137,12 @@ func dict(pairs ...any) (map[string]any, error) {
 	}
 	return out, nil
 }
+
+// columnName is the name of a column of our own board.
+func columnName(key string) string {
+	c, _ := cards.ColumnOf(key)
+	return c.Name
+}
+
+// account is who has done something on our own board: a person, or a role of the service.
+func account(id string) string { return strings.TrimPrefix(id, cards.Service) }

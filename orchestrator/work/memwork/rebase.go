@@ -112,3 +112,18 @@ func (p *Place) SameTree(ctx context.Context, _ work.Space, a, b string) (bool, 
 	defer p.mu.Unlock()
 	return !p.landed[a] && !p.landed[b], p.Failure(ctx, "SameTree")
 }
+
+// Contains reports whether a commit is in the history of another. Main's own history is
+// what branches stood on.
+func (p *Place) Contains(tip, sha string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !p.ancestor(sha, tip) {
+		on := p.base(tip)
+		if _, known := p.commits[tip]; !known || on == tip {
+			return false
+		}
+		tip = on
+	}
+	return true
+}

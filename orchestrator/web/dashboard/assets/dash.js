@@ -69,7 +69,7 @@ async function refresh() {
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const have = get("main");
       const want = page.getElementById("main");
-      if (have && want && !paused) {
+      if (have && want && !paused && !("dragging" in document.body.dataset)) {
         const focused = document.activeElement?.id ?? "";
         morph(have, want);
         if (focused && document.activeElement === document.body) get(focused)?.focus();
@@ -133,6 +133,7 @@ if (!still) {
     listen();
     if (!paused && !document.hidden) refresh();
   }, 20000);
+  document.addEventListener("refresh", refresh); // another module has changed something
   listen();
 }
 

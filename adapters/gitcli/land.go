@@ -1,0 +1,203 @@
+package gitcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// What a repository without a git host needs of git itself. Of a Space only Repo,
+// CloneURL and Main count here.
+
+// anywhere is the place of a repository, of no task.
+func (g *Git) anywhere(s work.Space) (place, error) {
+	s.Branch, s.WorkItem = "signalbox/none", "none"
+	return g.locate(s)
+}
+
+// Heads lists the branches of the remote, by name, with one call of it. A list without
+// main is believed; one without any branch is not, see remote.
+func (g *Git) Heads(ctx context.Context, s work.Space) (map[string]string, error) {
+	p, err := g.anywhere(s)
+	if err != nil {
+		return nil, err
+	}
+	return g.remoteHeads(ctx, p)
+}
+
+func (g *Git) remoteHeads(ctx context.Context, p place) (map[string]string, error) {
+	out, err := g.remotely(ctx, p, "ls-remote", "--quiet", "--", p.CloneURL, "refs/heads/*")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", work.ErrRemote, err)
+	}
+	heads := map[string]string{}
+	for line := range strings.Lines(out) {
+		sha, ref, ok := strings.Cut(strings.TrimSpace(line), "\t")
+		if name, branch := strings.CutPrefix(ref, "refs/heads/"); ok && branch && commitID(sha) {
+			heads[name] = sha
+		}
+	}
+	if len(heads) == 0 {
+		return nil, fmt.Errorf("%w: %w", work.ErrRemote, &fault.Error{Text: "the remote of " + p.Repo + " lists no branch, not even " + p.Main + ": is it a git repository?", Again: true})
+	}
+	return heads, nil
+}
+
+// Contains reports whether a commit is in the history of tip, the head of a branch of the
+// remote. The mirror fetches a tip that it does not have.
+func (g *Git) Contains(ctx context.Context, s work.Space, tip, sha string) (bool, error) {
+	p, err := g.anywhere(s)
+	if err != nil {
+		return false, err
+	}
+	if !commitID(tip) || !commitID(sha) {
+		return false, fmt.Errorf("%w: commit %q or %q", work.ErrBadName, tip, sha)
+	}
+	if err := g.bring(ctx, p, tip); err != nil {
+		return false, err
+	}
+	known, err := g.ref(ctx, p.mirror, sha)
+	if err != nil || known == "" { // all that tip stands on is in the mirror
+		return false, err
+	}
+	return g.ancestor(ctx, p.mirror, sha, tip)
+}
+
+// bring fetches the head of a branch, when the mirror lacks it.
+func (g *Git) bring(ctx context.Context, p place, tip string) error {
+	defer g.lockMirror(ctx, p)()
+	if err := g.makeMirror(ctx, p); err != nil {
+		return err
+	}
+	if known, err := g.ref(ctx, p.mirror, tip); err != nil || known != "" {
+		return err
+	}
+	if err := g.fetchMain(ctx, p); err != nil {
+		return err
+	}
+	if known, err := g.ref(ctx, p.mirror, tip); err != nil || known != "" {
+		return err
+	}
+	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, tip)
+	return err
+}
+
+// Land moves main of the remote forward to a commit that the remote has on some branch;
+// main that has it already stays. ErrMoved when main has commits that it lacks. The push
+// is a plain one: git itself, at both ends, refuses what would not be a step forward from
+// where main is at that moment, so that no force and no lease is needed.
+func (g *Git) Land(ctx context.Context, s work.Space, sha string) error {
+	p, err := g.anywhere(s)
+	if err != nil {
+		return err
+	}
+	if !commitID(sha) {
+		return fmt.Errorf("%w: commit %q", work.ErrBadName, sha)
+	}
+	if err := g.bring(ctx, p, sha); err != nil {
+		return err
+	}
+	for range 3 {
+		heads, err := g.remoteHeads(ctx, p)
+		if err != nil {
+			return err
+		}
+		seen := heads[p.Main]
+		if done, err := g.mayLand(ctx, p, seen, sha); done || err != nil {
+			return err
+		}
+		if err = g.pushMain(ctx, p, sha); err == nil {
+			return nil
+		}
+		if now, again := g.remoteHeads(ctx, p); again != nil || now[p.Main] == seen {
+			return err // refused for another reason
+		}
+	}
+	return fmt.Errorf("%w: %s is being pushed to by others", work.ErrMoved, p.Main)
+}
+
+// mayLand reports whether main, which is at seen, has a commit already; ErrMoved when it
+// cannot step forward to it.
+func (g *Git) mayLand(ctx context.Context, p place, seen, sha string) (done bool, err error) {
+	if seen == "" {
+		return false, fmt.Errorf("%s has no branch %s", p.Repo, p.Main)
+	}
+	if err := g.bring(ctx, p, seen); err != nil {
+		return false, err
+	}
+	if done, err = g.ancestor(ctx, p.mirror, sha, seen); done || err != nil {
+		return done, err
+	}
+	stands, err := g.ancestor(ctx, p.mirror, seen, sha)
+	if err == nil && !stands {
+		err = fmt.Errorf("%w: %s is at %.12s, which %.12s lacks", work.ErrMoved, p.Main, seen, sha)
+	}
+	return false, err
+}
+
+// checkedOut is in git's words when a push would move a branch under somebody's work.
+const checkedOut = "branch is currently checked out"
+
+// pushMain is the only function that pushes main.
+func (g *Git) pushMain(ctx context.Context, p place, sha string) error {
+	defer g.lockMirror(ctx, p)()
+	_, err := g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--", p.CloneURL, sha+":refs/heads/"+p.Main)
+	if f := (*Failed)(nil); errors.As(err, &f) && strings.Contains(f.Stderr, checkedOut) {
+		return &fault.Error{Text: CheckedOut(p.Repo, p.Main)}
+	}
+	return err
+}
+
+// CheckedOut says, with what to do, that main cannot be moved where people have it
+// checked out.
+func CheckedOut(repo, main string) string {
+	return fmt.Sprintf("%s is checked out in the repository of %s, and git moves no branch under somebody's work: let clone_url name a bare clone (git clone --bare), check another branch out there, or set receive.denyCurrentBranch to updateInstead in it", main, repo)
+}
+
+// MayPush makes a push of main that changes nothing, and that the remote may refuse: it
+// is an error when the credential may not write there.
+func (g *Git) MayPush(ctx context.Context, s work.Space) error {
+	p, err := g.anywhere(s)
+	if err != nil {
+		return err
+	}
+	heads, err := g.remoteHeads(ctx, p)
+	if err != nil {
+		return err
+	}
+	if heads[p.Main] == "" {
+		return fmt.Errorf("%s has no branch %s", p.Repo, p.Main)
+	}
+	if err := g.bring(ctx, p, heads[p.Main]); err != nil {
+		return err
+	}
+	_, err = g.remotely(ctx, p, "push", "--quiet", "--dry-run", "--no-verify", "--", p.CloneURL, heads[p.Main]+":refs/heads/signalbox/may-push")
+	return err
+}
+
+// RemoveBranch deletes a branch of the remote that is at a commit; one that is gone already is
+// a success. ErrProtected for main, ErrMoved when the branch is elsewhere.
+func (g *Git) RemoveBranch(ctx context.Context, s work.Space, branch, sha string) error {
+	s.Branch, s.WorkItem = branch, "none"
+	p, err := g.locate(s) // refuses protected branches
+	if err != nil {
+		return err
+	}
+	heads, err := g.remoteHeads(ctx, p)
+	switch {
+	case err != nil || heads[branch] == "":
+		return err
+	case heads[branch] != sha:
+		return fmt.Errorf("%w: %s is at %.12s", work.ErrMoved, branch, heads[branch])
+	}
+	defer g.lockMirror(ctx, p)()
+	if err := g.makeMirror(ctx, p); err != nil {
+		return err
+	}
+	_, err = g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--force-with-lease=refs/heads/"+branch+":"+sha, "--", p.CloneURL, ":refs/heads/"+branch)
+	return err
+}

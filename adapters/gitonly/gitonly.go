@@ -1,0 +1,156 @@
+// Package gitonly is the git host of repositories that have none: a path, or any URL that
+// git clones from. What such a repository lacks it says (githost.Plain), and makes nothing
+// up: there are no pull requests, no reviews, no webhooks, and no CI but what the service
+// runs itself. A merge moves main forward to the very commit that was tested.
+//
+// Everything is read from git at the moment of the call; package gitcli is what it works
+// with.
+package gitonly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// Git is what the host needs of git; gitcli.Git has it. Of a Space only Repo, CloneURL
+// and Main count.
+type Git interface {
+	// Heads lists the branches of the remote, by name.
+	Heads(ctx context.Context, s work.Space) (map[string]string, error)
+	// Contains reports whether a commit is in the history of a branch's head.
+	Contains(ctx context.Context, s work.Space, tip, sha string) (bool, error)
+	// Land moves main of the remote forward; work.ErrMoved when that is no step forward.
+	Land(ctx context.Context, s work.Space, sha string) error
+	// RemoveBranch deletes a branch of the remote that is at a commit; work.ErrMoved when it
+	// is elsewhere.
+	RemoveBranch(ctx context.Context, s work.Space, branch, sha string) error
+}
+
+// Host implements githost.Host, githost.Branches and githost.Plain. It is safe for
+// concurrent use.
+type Host struct {
+	git   Git
+	space func(repo string) (work.Space, bool)
+}
+
+// New makes a host. space finds a repository that is git and nothing else, by
+// owner/name; it is looked at in every call.
+func New(git Git, space func(repo string) (work.Space, bool)) *Host {
+	return &Host{git: git, space: space}
+}
+
+// Plain implements githost.Plain.
+func (h *Host) Plain(repo string) bool {
+	_, ok := h.space(repo)
+	return ok
+}
+
+func (h *Host) find(repo string) (work.Space, error) {
+	s, ok := h.space(repo)
+	if !ok {
+		return s, fmt.Errorf("%w: the repository %s", githost.ErrNotFound, repo)
+	}
+	return s, nil
+}
+
+// Heads implements githost.Plain.
+func (h *Host) Heads(ctx context.Context, repo string) (map[string]string, error) {
+	s, err := h.find(repo)
+	if err != nil {
+		return nil, err
+	}
+	return h.git.Heads(ctx, s)
+}
+
+// Contains implements githost.Plain.
+func (h *Host) Contains(ctx context.Context, repo, tip, sha string) (bool, error) {
+	s, err := h.find(repo)
+	if err != nil {
+		return false, err
+	}
+	return h.git.Contains(ctx, s, tip, sha)
+}
+
+// Checks implements githost.Host: nobody reports any.
+func (h *Host) Checks(context.Context, string, string) ([]githost.Check, error) {
+	return nil, githost.ErrLacking
+}
+
+// Reviews implements githost.Host: there is nowhere to write one.
+func (h *Host) Reviews(context.Context, string, string) ([]githost.Review, error) {
+	return nil, githost.ErrLacking
+}
+
+// PullRequest implements githost.Host: there are none.
+func (h *Host) PullRequest(context.Context, string, string) (githost.PullRequest, error) {
+	return githost.PullRequest{}, githost.ErrLacking
+}
+
+// OpenPullRequest implements githost.Host: there are none.
+func (h *Host) OpenPullRequest(context.Context, githost.NewPullRequest) (githost.PullRequest, error) {
+	return githost.PullRequest{}, githost.ErrLacking
+}
+
+// Merge implements githost.Host.
+func (h *Host) Merge(ctx context.Context, m githost.Merge) (string, error) {
+	s, err := h.find(m.Repo)
+	if err != nil {
+		return "", err
+	}
+	if m.Base != s.Main {
+		return "", fmt.Errorf("%w: %s is merged into %s alone", githost.ErrDenied, m.Repo, s.Main)
+	}
+	heads, err := h.git.Heads(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	if heads[m.Base] == "" {
+		return "", fmt.Errorf("%w: the branch %s of %s", githost.ErrNotFound, m.Base, m.Repo)
+	}
+	merged, err := h.git.Contains(ctx, s, heads[m.Base], m.HeadSHA)
+	switch {
+	case err != nil:
+		return "", err
+	case merged:
+		return m.HeadSHA, nil
+	case heads[m.Head] == "":
+		return "", fmt.Errorf("%w: the branch %s of %s", githost.ErrNotFound, m.Head, m.Repo)
+	case heads[m.Head] != m.HeadSHA:
+		return "", fmt.Errorf("%w: %s is at %.12s, %.12s was judged", githost.ErrHeadMoved, m.Head, heads[m.Head], m.HeadSHA)
+	}
+	err = h.git.Land(ctx, s, m.HeadSHA)
+	if errors.Is(err, work.ErrMoved) {
+		return "", fmt.Errorf("%w (%s is at %.12s)", githost.ErrBehind, m.Base, heads[m.Base])
+	}
+	return m.HeadSHA, err
+}
+
+// BranchesAt implements githost.Branches.
+func (h *Host) BranchesAt(ctx context.Context, repo, sha string) (out []string, err error) {
+	heads, err := h.Heads(ctx, repo)
+	for name, at := range heads {
+		if at == sha {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out, err
+}
+
+// DeleteBranch implements githost.Branches. Main stays, with work.ErrProtected.
+func (h *Host) DeleteBranch(ctx context.Context, repo, branch string) error {
+	s, err := h.find(repo)
+	if err != nil {
+		return err
+	}
+	heads, err := h.git.Heads(ctx, s)
+	if err != nil {
+		return err
+	}
+	return h.git.RemoveBranch(ctx, s, branch, heads[branch])
+}

@@ -1,0 +1,191 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
+	"github.com/signalbox-dev/signalbox/internal/sqlstore"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// counting is the dialect on one connection, which counts the rows and the entries of
+// indexes that the server reads.
+type counting struct {
+	dialect
+	on   *pgx.Conn
+	read int64
+}
+
+func (c *counting) Write(f func(sqlstore.Conn) error) error {
+	return c.count(context.Background(), f)
+}
+
+func (c *counting) Read(ctx context.Context, _ bool, f func(sqlstore.Conn) error) error {
+	return c.count(ctx, f)
+}
+
+func (c *counting) count(ctx context.Context, f func(sqlstore.Conn) error) error {
+	return pgx.BeginFunc(ctx, c.on, func(t pgx.Tx) error {
+		to := &conn{ctx: ctx, db: c.db, to: t, batch: &pgx.Batch{}}
+		if err := errors.Join(f(to), to.Flush()); err != nil {
+			return err
+		}
+		return t.QueryRow(ctx, `select coalesce((select sum(seq_tup_read) from pg_stat_xact_user_tables), 0)
+			+ coalesce((select sum(pg_stat_get_xact_tuples_returned(indexrelid)) from pg_stat_user_indexes), 0)`).Scan(&c.read)
+	})
+}
+
+// planned has the server plan the statements while the tables are empty: it keeps its plans
+// while they grow.
+func planned(t *testing.T, s *sqlstore.Store) {
+	t.Helper()
+	ctx := t.Context()
+	_, err := s.Put(ctx, queue.Job{Pool: "p", Key: "a", DedupeKey: "d", TaskID: 5}, queue.Job{Pool: "p", Key: "a"}, queue.Job{Pool: "p", TaskID: 5})
+	require.NoError(t, err)
+	claims, err := s.Take(ctx, "p", "w", 1, time.Hour)
+	require.NoError(t, err)
+	require.NoError(t, s.Extend(ctx, claims[0], time.Hour))
+	claims, err = s.FinishTake(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Hour)
+	require.NoError(t, err)
+	require.NoError(t, s.Commit(ctx, orchestrator.Commit{Claim: &claims[0], Task: &orchestrator.Task{ID: 5}, Line: &orchestrator.Line{}}))
+	_, err = s.Reap(ctx)
+	require.NoError(t, err)
+	_, err = s.Receive(ctx, orchestrator.Delivery{Source: "s", ID: "0", BodyHash: "0", ReceivedAt: time.Now()}, queue.Job{Pool: "q"})
+	require.NoError(t, err)
+	_, err = s.Cancel(ctx, 5)
+	require.NoError(t, err)
+	require.NoError(t, s.Free(ctx, queue.Hold{Subject: "s", Name: "n"}))
+}
+
+// What is done with one task or one job reads its own rows, whatever else is unfinished,
+// held or has ended.
+func TestCallsReadTheirOwn(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	db, err := Open(ctx, Options{URL: pgtest.Open(t), AllowUnsafe: true})
+	require.NoError(t, err)
+	defer db.Close()
+	on, err := pgx.ConnectConfig(ctx, db.config)
+	require.NoError(t, err)
+	defer on.Close(context.WithoutCancel(ctx))
+	_, err = on.PgConn().Exec(ctx, session).ReadAll()
+	require.NoError(t, err)
+	c := &counting{dialect: dialect{db}, on: on}
+	s := sqlstore.New(ctx, sqlstore.Options{Driver: c, Now: time.Now, Log: db.log, LastJob: lastJob, NewTaskID: newTaskID})
+	defer s.Close()
+	planned(t, s)
+	const others = 1000
+	var holds []queue.Hold
+	var jobs []queue.Job
+	for i := range int64(others) {
+		subject := fmt.Sprint("other/", i)
+		holds = append(holds, queue.Hold{Subject: subject, Name: "gate", Reason: "another"})
+		jobs = append(jobs, queue.Job{Pool: "p", TaskID: 10 + i, Key: subject, Holds: []string{"free/" + subject, subject}},
+			queue.Job{Pool: "p", AvailableAt: time.Now().Add(time.Hour)}, queue.Job{Pool: "p", TaskID: 10 + i, Key: subject}, queue.Job{Pool: "ended"}, queue.Job{Pool: "running"})
+		k := orchestrator.Task{ID: 10 + i, WorkItemID: fmt.Sprint(i), TrackerIssueID: fmt.Sprint(i), Branch: fmt.Sprint(i)}
+		if i%50 == 0 {
+			require.NoError(t, db.Commit(ctx, orchestrator.Commit{Task: &k}))
+		}
+	}
+	require.NoError(t, db.Hold(ctx, append(holds, queue.Hold{Subject: "t/mine", Name: "gate", Reason: "this"})...))
+	_, err = db.Put(ctx, append(jobs, queue.Job{Pool: "p", TaskID: 1, Key: "mine", Holds: []string{"t/free", "t/mine"}})...)
+	require.NoError(t, err)
+	ended, err := db.Take(ctx, "ended", "w", others, time.Hour)
+	require.NoError(t, err)
+	for _, c := range ended {
+		require.NoError(t, db.Finish(ctx, c, queue.Outcome{Kind: queue.OutcomeDone}))
+	}
+	_, err = db.Take(ctx, "running", "w", others, time.Hour)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { // the held ones are set aside, and their entries of the index are known to be dead
+		none, err := s.Take(ctx, "p", "w", 1, time.Hour)
+		require.NoError(t, err)
+		require.Empty(t, none)
+		return c.read < 100
+	}, 20*time.Second, 20*time.Millisecond)
+	var claims []queue.Claim
+	task := orchestrator.Task{ID: 1, WorkItemID: "mine", TrackerIssueID: "mine", Branch: "mine"}
+	for _, step := range []struct {
+		name string
+		call func() error
+	}{
+		{"waiting", func() error {
+			waits, err := s.Waiting(ctx, queue.Filter{TaskID: 1})
+			require.Len(t, waits, 1)
+			require.Len(t, waits[0].Reasons, 1)
+			require.Equal(t, "this (gate)", waits[0].Reasons[0].Text)
+			return err
+		}},
+		{"the unfinished of a key", func() error {
+			found, err := s.Jobs(ctx, queue.Filter{Key: "mine", Open: true})
+			require.Len(t, found, 1)
+			return err
+		}},
+		{"a put", func() error {
+			_, err := s.Put(ctx, queue.Job{Pool: "p", Key: "a", DedupeKey: "d", Holds: []string{"x"}}, queue.Job{Pool: "p", Key: "a"})
+			return err
+		}},
+		{"a claim", func() (err error) { claims, err = s.Take(ctx, "p", "w", 1, time.Hour); return err }},
+		{"a heartbeat", func() error { return s.Extend(ctx, claims[0], time.Hour) }},
+		{"a relay", func() (err error) {
+			claims, err = s.FinishTake(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Hour)
+			require.Len(t, claims, 1)
+			return err
+		}},
+		{"a commit", func() error {
+			return s.Commit(ctx, orchestrator.Commit{Claim: &claims[0], Task: &task, Line: &orchestrator.Line{Behind: 5}})
+		}},
+		{"a reaper", func() error { _, err := s.Reap(ctx); return err }},
+		{"a delivery", func() error {
+			_, err := s.Receive(ctx, orchestrator.Delivery{Source: "s", ID: "1", BodyHash: "h", ReceivedAt: time.Now()}, queue.Job{Pool: "q"})
+			return err
+		}},
+		{"the failed", func() error { _, err := s.Jobs(ctx, queue.Filter{Failed: true}); return err }},
+		{"a cancellation", func() error { _, err := s.Cancel(ctx, 1); return err }},
+		{"an end of a hold", func() error { return s.Free(ctx, queue.Hold{Subject: "t/mine", Name: "gate"}) }},
+	} {
+		require.NoError(t, step.call(), step.name)
+		require.Less(t, c.read, int64(100), "rows and entries of indexes read: %s", step.name)
+	}
+}
+
+// A transaction whose answers cannot be read is undone, and its caller hears of it.
+func TestAnswerThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	db, err := Open(ctx, Options{URL: pgtest.Open(t), AllowUnsafe: true})
+	require.NoError(t, err)
+	defer db.Close()
+	for _, unread := range []func(sqlstore.Rows) error{
+		func(sqlstore.Rows) error { return errors.New("nobody can read this") },
+		func(sqlstore.Rows) error { panic("nobody can read this") },
+	} {
+		times := 0
+		require.ErrorContains(t, db.Alone(ctx, func(t *sqlstore.Tx) error {
+			times++
+			_, err := t.Put([]queue.Job{{Pool: "p"}})
+			t.Queue(unread, "select 1")
+			return err
+		}), "nobody can read this")
+		require.Equal(t, 1, times)
+	}
+	err = db.Alone(ctx, func(t *sqlstore.Tx) error {
+		_, err := t.Put([]queue.Job{{Pool: "p"}})
+		t.Queue(nil, "select $1::bigint", struct{}{})
+		return err
+	})
+	var away *Unavailable
+	require.Error(t, err, "what cannot be sent is not tried again and again")
+	require.False(t, errors.As(err, &away), "%v", err)
+	jobs, err := db.Jobs(ctx, queue.Filter{})
+	require.NoError(t, err)
+	require.Empty(t, jobs)
+}

@@ -1,0 +1,189 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/postgres"
+	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// A dedupe key is that of an unfinished job which another life of the store has put: the job
+// is put once, and what came with it is done.
+func TestDedupeKeyOfAnotherLife(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	ctx := t.Context()
+	first := open(t, postgres.Options{URL: url})
+	old, err := first.Put(ctx, queue.Job{Pool: "p", DedupeKey: "x"}, queue.Job{Pool: "p", DedupeKey: "y"})
+	require.NoError(t, err)
+	require.NoError(t, first.Close())
+	db := open(t, postgres.Options{URL: url})
+	for range 2 {
+		ids, err := db.Put(ctx, queue.Job{Pool: "q", DedupeKey: "x"}, queue.Job{Pool: "q"}, queue.Job{Pool: "q", DedupeKey: "y"})
+		require.NoError(t, err)
+		require.Equal(t, []int64{old[0], old[1]}, []int64{ids[0], ids[2]})
+		require.Greater(t, ids[1], old[1])
+	}
+	claims, err := db.Take(ctx, "p", "w", 2, time.Hour)
+	require.NoError(t, err)
+	require.Len(t, claims, 2)
+	require.NoError(t, db.Finish(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{{Pool: "q", DedupeKey: "x"}, {Pool: "q", DedupeKey: "y"}}}))
+	jobs, err := db.Jobs(ctx, queue.Filter{Pool: "q"})
+	require.NoError(t, err)
+	require.Len(t, jobs, 3, "the key of the job that ended is free, the other's is not")
+	agree(t, url)
+}
+
+// Requests for one claim that share a transaction: one of them ends it.
+func TestOneEndOfMany(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	ctx := t.Context()
+	db := open(t, postgres.Options{URL: url})
+	host, err := pgx.Connect(ctx, url)
+	require.NoError(t, err)
+	defer host.Close(context.WithoutCancel(ctx))
+	_, err = db.Put(ctx, slicesOf(6, queue.Job{Pool: "p", DedupeKey: ""})...)
+	require.NoError(t, err)
+	claims, err := db.Take(ctx, "p", "w", 6, time.Hour)
+	require.NoError(t, err)
+	for _, c := range claims {
+		turn, err := host.Begin(ctx) // everybody waits, so that the requests come together
+		require.NoError(t, err)
+		_, err = turn.Exec(ctx, "select from signalbox.turn for update")
+		require.NoError(t, err)
+		go func() { _, _ = db.Take(context.WithoutCancel(ctx), "nothing", "w", 1, time.Hour) }()
+		waits(t, url, 1)
+		done := queue.Outcome{Kind: queue.OutcomeDone}
+		calls := []func() error{
+			func() error { return db.Finish(ctx, c, done) },
+			func() error { return db.Finish(ctx, c, done) },
+			func() error { return db.Commit(ctx, orchestrator.Commit{Claim: &c}) },
+			func() error {
+				return db.Commit(ctx, orchestrator.Commit{Claim: &c, Free: []queue.Hold{{Subject: "s", Name: "n"}}})
+			},
+		}
+		errs := make([]error, len(calls))
+		var wg sync.WaitGroup
+		for i, call := range calls {
+			wg.Go(func() { errs[i] = call() })
+		}
+		time.Sleep(20 * time.Millisecond) // they have been handed in, most likely
+		require.NoError(t, turn.Rollback(ctx))
+		wg.Wait()
+		won := 0
+		for _, err := range errs {
+			if err == nil {
+				won++
+			} else {
+				require.ErrorIs(t, err, queue.ErrLost)
+			}
+		}
+		require.Equal(t, 1, won)
+	}
+	agree(t, url)
+}
+
+// More workers of one store than a transaction takes move tasks from job to job, while
+// another store puts and takes: each task moves once for each job, and each effect is put once.
+func TestManyDecisions(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	db, other := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
+	ctx := t.Context()
+	const tasks, moves, workers = 1300, 8, 1500
+	first := int64(0)
+	for i := range tasks {
+		id, err := db.NewTaskID(ctx)
+		require.NoError(t, err)
+		if i == 0 {
+			first = id
+		}
+		k := orchestrator.Task{ID: id, WorkItemID: fmt.Sprint("w", id), TrackerIssueID: fmt.Sprint("i", id), Branch: fmt.Sprint("b", id)}
+		require.NoError(t, db.Commit(ctx, orchestrator.Commit{Task: &k, Jobs: []queue.Job{{Pool: "p", Key: fmt.Sprint(id), TaskID: id}}}))
+	}
+	var mu sync.Mutex
+	version := map[int64]int64{} // of each task, as its worker has left it
+	ended, moved := 0, 0
+	left := func() bool { mu.Lock(); defer mu.Unlock(); return ended < tasks }
+	move := func(c queue.Claim) ([]queue.Claim, error) {
+		id := c.Job.TaskID
+		mu.Lock()
+		v := version[id] + 1
+		version[id] = v
+		moved++
+		mu.Unlock()
+		k := orchestrator.Task{ID: id, WorkItemID: fmt.Sprint("w", id), TrackerIssueID: fmt.Sprint("i", id), Branch: fmt.Sprint("b", id), Version: v}
+		out := orchestrator.Commit{
+			Task: &k, Claim: &c, Journal: []orchestrator.JournalEntry{{TaskID: id, Seq: v, Kind: "decision", Payload: []byte("{}")}},
+			Jobs: []queue.Job{{Pool: "effects", TaskID: id, DedupeKey: fmt.Sprint(id, "/", v/2)}}, // every other one is there already
+		}
+		if v < moves {
+			out.Jobs = append(out.Jobs, queue.Job{Pool: "p", Key: fmt.Sprint(id), TaskID: id, Priority: int(v % 3)})
+		} else {
+			mu.Lock()
+			ended++
+			mu.Unlock()
+		}
+		if err := db.Commit(context.Background(), out); err != nil {
+			return nil, err
+		}
+		return db.Take(context.Background(), "p", "w", 1, time.Hour)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for half := false; !half; time.Sleep(time.Millisecond) { // the first store is alone meanwhile
+			mu.Lock()
+			half = moved >= tasks*moves/2
+			mu.Unlock()
+		}
+		for range 3 {
+			if _, err := other.Put(context.Background(), queue.Job{Pool: "q", DedupeKey: "other"}); err != nil {
+				t.Errorf("the other store: %v", err)
+			}
+		}
+	})
+	for range workers {
+		wg.Go(func() {
+			var claims []queue.Claim
+			for left() {
+				var err error
+				if len(claims) == 0 {
+					claims, err = db.Take(context.Background(), "p", "w", 1, time.Hour)
+				} else {
+					claims, err = move(claims[0])
+				}
+				if err != nil {
+					t.Errorf("a worker: %v", errors.Join(err))
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for id := first; id < first+tasks; id++ {
+		k, err := db.Task(ctx, id)
+		require.NoError(t, err)
+		require.EqualValues(t, moves+1, k.Version)
+		entries, err := db.Journal(ctx, id)
+		require.NoError(t, err)
+		require.Len(t, entries, moves)
+	}
+	jobs, err := db.Jobs(ctx, queue.Filter{Pool: "effects", Limit: 100_000})
+	require.NoError(t, err)
+	require.Len(t, jobs, tasks*(moves/2+1))
+	jobs, err = db.Jobs(ctx, queue.Filter{Pool: "p", Limit: 100_000})
+	require.NoError(t, err)
+	require.Len(t, jobs, tasks*moves)
+	agree(t, url)
+}

@@ -1,0 +1,231 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/postgres"
+	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/queue/queuetest"
+)
+
+// Whatever one store of a schema does, the next call of another sees it.
+func TestStoresInTurns(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	seed := uint64(0)
+	var last []*postgres.DB // a property opens hundreds, one after the other
+	queuetest.Run(t, func(t *testing.T, now func() time.Time) queuetest.Queue {
+		t.Helper()
+		for _, db := range last {
+			require.NoError(t, db.Close())
+		}
+		seed++
+		o := postgres.Options{URL: url, Schema: "turns", Now: now}
+		last = []*postgres.DB{open(t, o), open(t, o)}
+		empty(t, url, o.Schema)
+		return queuetest.InTurns(seed, last[0], last[1])
+	})
+}
+
+// Somebody puts a job while a store waits for its turn: the store sees it. So does one that
+// ends a claim that was cancelled meanwhile.
+func TestTurn(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	db := open(t, postgres.Options{URL: url})
+	host, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer host.Close(context.WithoutCancel(t.Context()))
+	other := open(t, postgres.Options{URL: url})
+	for range 3 {
+		tx, err := host.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = tx.Exec(t.Context(), "select from signalbox.turn for no key update")
+		require.NoError(t, err)
+		put := make(chan []int64, 1)
+		go func() {
+			ids, err := other.Put(context.WithoutCancel(t.Context()), queue.Job{Pool: "p", TaskID: 3}, queue.Job{Pool: "q"})
+			if err != nil {
+				t.Errorf("put: %v", err)
+			}
+			put <- ids
+		}()
+		waits(t, url, 1)
+		var claims []queue.Claim
+		taken := make(chan error, 1)
+		go func() {
+			claims, err = db.Take(context.WithoutCancel(t.Context()), "p", "w", 1, time.Hour)
+			taken <- err
+		}()
+		waits(t, url, 2)
+		require.NoError(t, tx.Commit(t.Context()))
+		ids := <-put
+		require.NoError(t, <-taken)
+		require.Len(t, claims, 1)
+		require.Equal(t, ids[0], claims[0].Job.ID)
+
+		cancelled, err := other.Cancel(t.Context(), 3)
+		require.NoError(t, err)
+		require.Len(t, cancelled, 1)
+		next, err := db.FinishTake(t.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{{Pool: "p"}}}, "q", "w", 1, time.Hour)
+		require.ErrorIs(t, err, queue.ErrLost)
+		require.Len(t, next, 1)
+		require.NoError(t, db.Finish(t.Context(), next[0], queue.Outcome{Kind: queue.OutcomeDone}))
+	}
+	agree(t, url)
+}
+
+// waits returns when so many wait for a row.
+func waits(t *testing.T, url string, want int) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer c.Close(context.WithoutCancel(t.Context()))
+	require.Eventually(t, func() bool {
+		var n int
+		err := c.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&n)
+		return err == nil && n >= want
+	}, 20*time.Second, 5*time.Millisecond)
+}
+
+// A claim that was prolonged outlives its store, until its lease has passed.
+func TestClaimOfAnotherLife(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	now := time.Now()
+	o := postgres.Options{URL: url, Now: func() time.Time { return now }}
+	db := open(t, o)
+	ctx := t.Context()
+	_, err := db.Put(ctx, queue.Job{Pool: "p"})
+	require.NoError(t, err)
+	claims, err := db.Take(ctx, "p", "w", 1, time.Minute)
+	require.NoError(t, err)
+	now = now.Add(30 * time.Second)
+	require.NoError(t, db.Extend(ctx, claims[0], time.Minute))
+	require.NoError(t, db.Close())
+	db = open(t, o)
+	for _, want := range []int{0, 1} {
+		now = now.Add(45 * time.Second)
+		reaped, err := db.Reap(ctx)
+		require.NoError(t, err)
+		require.Len(t, reaped, want)
+	}
+	require.ErrorIs(t, db.Finish(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}), queue.ErrLost, "the claim was given back")
+	agree(t, url)
+}
+
+// Many workers of one store, more than fit into a transaction, while another store puts,
+// holds and frees: every job is done once, in the order of its key.
+func TestManyWorkers(t *testing.T) {
+	t.Parallel()
+	t.Run("the other store is busy", func(t *testing.T) { t.Parallel(); manyWorkers(t, pgtest.Open(t), 4000, 40, 300, nil) })
+	t.Run("the other store is quiet", func(t *testing.T) { t.Parallel(); manyWorkers(t, pgtest.Open(t), 20_000, 1, 1500, nil) })
+}
+
+// The connection breaks again and again at any message of a transaction: whatever the server
+// did of it is found out, and each job is done once.
+func TestConnectionLostUnderLoad(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	w, wired := newWire(t, url)
+	db := open(t, postgres.Options{URL: wired})
+	manyWorkers(t, url, 20_000, 1, 1500, &meddled{db, 700, func(i int) {
+		w.deliver.Store(int64(i / 5 % 2)) // never, and at once
+		w.left.Store(int64(1 + i%5))
+	}})
+	require.Greater(t, w.cuts.Load(), int64(5))
+}
+
+// meddled is a store that something is done to whenever so many jobs are done.
+type meddled struct {
+	db     *postgres.DB
+	every  int
+	meddle func(i int)
+}
+
+// manyWorkers works jobs off through a store, while another one puts, holds and frees.
+func manyWorkers(t *testing.T, url string, jobs, more, workers int, m *meddled) {
+	t.Helper()
+	if m == nil {
+		m = &meddled{open(t, postgres.Options{URL: url}), jobs, func(int) {}}
+	}
+	db, other := m.db, open(t, postgres.Options{URL: url})
+	batch := make([]queue.Job, jobs)
+	for i := range batch {
+		batch[i] = queue.Job{Pool: "p", Key: fmt.Sprint("k", i%900), Holds: []string{fmt.Sprint("s", i%7)}, Priority: i % 3}
+	}
+	_, err := db.Put(t.Context(), batch...)
+	require.NoError(t, err)
+	var mu sync.Mutex
+	last, done := map[string]int64{}, map[int64]int{}
+	reached := func(n int) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(done) >= n
+	}
+	finished := func() bool { return reached(jobs + more) }
+	note := func(c queue.Claim) {
+		mu.Lock()
+		defer mu.Unlock()
+		if done[c.Job.ID]++; c.Job.Key != "" && last[c.Job.Key] > c.Job.ID {
+			t.Errorf("job %d of %s after %d", c.Job.ID, c.Job.Key, last[c.Job.Key])
+		}
+		last[c.Job.Key] = c.Job.ID
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; !finished(); time.Sleep(time.Millisecond) {
+			if reached((i + 1) * m.every) {
+				m.meddle(i)
+				i++
+			}
+		}
+	})
+	wg.Go(func() {
+		for i := range more {
+			for !reached((i + 1) * jobs / (more + 1)) {
+				time.Sleep(time.Millisecond)
+			}
+			hold := queue.Hold{Subject: fmt.Sprint("s", i%7), Name: "n"}
+			_, err := other.Put(context.Background(), queue.Job{Pool: "p"})
+			if err := errors.Join(err, other.Hold(context.Background(), hold), other.Free(context.Background(), hold)); err != nil {
+				t.Errorf("the other store: %v", err)
+			}
+		}
+	})
+	for range workers {
+		wg.Go(func() {
+			var claims []queue.Claim
+			for !finished() {
+				var err error
+				if len(claims) == 0 {
+					claims, err = db.Take(context.Background(), "p", "w", 1, time.Hour)
+				} else {
+					note(claims[0])
+					claims, err = db.FinishTake(context.Background(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Hour)
+				}
+				if err != nil {
+					t.Errorf("a worker: %v", err)
+					return
+				}
+			}
+			for _, c := range claims {
+				t.Errorf("job %d was handed out again", c.Job.ID)
+			}
+		})
+	}
+	wg.Wait()
+	for id, n := range done {
+		require.Equal(t, 1, n, "job %d", id)
+	}
+	agree(t, url)
+}

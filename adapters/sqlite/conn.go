@@ -1,0 +1,154 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/internal/sqlstore"
+)
+
+// dialect carries out the statements of the store. SQLite has one writer at a time: "begin
+// immediate" waits for those of other processes.
+type dialect struct{ db *DB }
+
+// Write implements sqlstore.Driver. It has no deadline but that of a busy file: a caller
+// that gives up must not undo the others' work.
+func (d dialect) Write(f func(sqlstore.Conn) error) error {
+	ctx := context.Background()
+	t := &tx{ctx: ctx, db: d.db}
+	if err := t.exec("begin immediate"); err != nil {
+		return &Busy{Err: err}
+	}
+	err := f(t)
+	if err == nil {
+		err = t.Flush()
+	}
+	if err == nil {
+		if err = t.exec("commit"); err == nil {
+			return nil
+		}
+		err = &Busy{Err: err}
+	}
+	_, undo := d.db.conn.ExecContext(ctx, "rollback")
+	return errors.Join(err, undo)
+}
+
+// Read implements sqlstore.Driver.
+func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) error) error {
+	d.db.closing.RLock()
+	defer d.db.closing.RUnlock()
+	if d.db.closed {
+		return ErrClosed
+	}
+	if !snapshot {
+		return f(&reader{ctx: ctx, query: d.db.query})
+	}
+	var fresh []string // what is prepared afterwards: a snapshot that waits for another's connection could wait for ever
+	err := d.snapshot(ctx, f, &fresh)
+	for _, text := range fresh {
+		if _, failed := d.db.prepared(ctx, text); failed != nil {
+			return errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+func (d dialect) snapshot(ctx context.Context, f func(sqlstore.Conn) error, fresh *[]string) error {
+	snap, err := d.db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = snap.Rollback() }() // nothing to undo
+	return f(&reader{ctx: ctx, query: func(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+		if s, ok := d.db.kept.Load(text); ok {
+			return snap.StmtContext(ctx, s.(*sql.Stmt)).QueryContext(ctx, args...)
+		}
+		*fresh = append(*fresh, text)
+		return snap.QueryContext(ctx, text, args...)
+	}})
+}
+
+// Taken implements sqlstore.Driver.
+func (dialect) Taken(err error) bool {
+	return strings.Contains(err.Error(), "UNIQUE constraint failed: tasks.")
+}
+
+// Away implements sqlstore.Driver.
+func (dialect) Away(err error) bool {
+	var away *Busy
+	return errors.As(err, &away)
+}
+
+// Queue implements sqlstore.Conn. It carries the statement out at once: there is nobody to
+// wait for.
+func (t *tx) Queue(read func(sqlstore.Rows) error, query string, args ...any) {
+	if t.err == nil {
+		t.err = t.run(read, query, args)
+	}
+}
+
+// Flush implements sqlstore.Conn.
+func (t *tx) Flush() error {
+	err := t.err
+	t.err = nil
+	return err
+}
+
+func (t *tx) run(read func(sqlstore.Rows) error, query string, args []any) error {
+	q := t.db.translate(query)
+	s, err := t.stmt(q.text)
+	if err != nil {
+		return err
+	}
+	for i := range q.times(args) {
+		values := q.values(args, i)
+		if read == nil {
+			_, err = s.ExecContext(t.ctx, values...)
+		} else {
+			var rows *sql.Rows
+			rows, err = s.QueryContext(t.ctx, values...)
+			err = scanAll(rows, err, read)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reader is a sqlstore.Conn that reads.
+type reader struct {
+	ctx   context.Context
+	query func(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	err   error
+}
+
+func (r *reader) Queue(read func(sqlstore.Rows) error, query string, args ...any) {
+	if r.err != nil {
+		return
+	}
+	q := translate(query)
+	rows, err := r.query(r.ctx, q.text, q.values(args, 0)...)
+	r.err = scanAll(rows, err, read)
+}
+
+func (r *reader) Flush() error {
+	err := r.err
+	r.err = nil
+	return err
+}
+
+func scanAll(rows *sql.Rows, err error, read func(sqlstore.Rows) error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if err := read(answer{rows}); err != nil {
+		return err
+	}
+	for rows.Next() { // a statement that returns rows has done its work when all are read
+	}
+	return rows.Err()
+}

@@ -1,0 +1,178 @@
+package sqlite
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/sqlstore"
+)
+
+// statement is one of the store's in SQLite's words.
+type statement struct {
+	text string
+	each bool // carried out once for each element of its arguments
+}
+
+var (
+	casts = regexp.MustCompile(`::[a-z]+(\[\])?`)
+	each  = regexp.MustCompile(`(\* )?\s*\bfrom\s+unnest\(([^)]*)\) u\(([^)]*)\)`)
+	field = regexp.MustCompile(`\bu\.(\w+)`)
+	lists = regexp.MustCompile(`= any\(([^)]*)\)`)
+	none  = regexp.MustCompile(`(\S+) is null`)
+	some  = regexp.MustCompile(`(\S+) is not null`)
+)
+
+// translate puts a statement into SQLite's words: lists are JSON, a set of rows is one
+// row at a time whose fields are parameters (there is no round trip to save), and no time is 0.
+func translate(query string) statement {
+	text := casts.ReplaceAllString(strings.NewReplacer("~", "", ` collate "C"`, "", "limit $", "limit +$").Replace(query), "")
+	s := statement{}
+	if part := each.FindStringSubmatch(text); part != nil {
+		s.each = true
+		values, of := strings.Split(part[2], ","), map[string]string{}
+		for i, name := range strings.Split(part[3], ",") {
+			of[strings.TrimSpace(name)] = strings.TrimSpace(values[i])
+		}
+		row := " "
+		if part[1] != "" { // select * from
+			row = part[2]
+		}
+		text = field.ReplaceAllStringFunc(strings.Replace(text, part[0], row, 1), func(field string) string { return of[field[len("u."):]] })
+	}
+	text = lists.ReplaceAllString(text, "in (select value from json_each($1))")
+	text = some.ReplaceAllString(none.ReplaceAllString(text, "$1 = 0"), "$1 <> 0")
+	s.text = strings.ReplaceAll(text, "$", "?")
+	return s
+}
+
+// translate translates a statement of the writer, once: there are as many as places in the
+// program.
+func (d *DB) translate(query string) statement {
+	if known, ok := d.texts[query]; ok {
+		return known
+	}
+	s := translate(query)
+	d.texts[query] = s
+	return s
+}
+
+// times is how often the statement is carried out with arguments.
+func (s statement) times(args []any) int {
+	if s.each {
+		for _, a := range args {
+			if v := reflect.ValueOf(a); v.Kind() == reflect.Slice && v.Type() != reflect.TypeFor[[]byte]() {
+				return v.Len()
+			}
+		}
+	}
+	return 1
+}
+
+// values are the arguments of the i-th time.
+func (s statement) values(args []any, i int) []any {
+	out := make([]any, len(args))
+	for n, a := range args {
+		out[n] = a
+		switch v := a.(type) {
+		case string:
+			out[n] = sqlstore.Clean(v)
+		case time.Time:
+			out[n] = micros(v)
+		case []string:
+			out[n] = pick(s.each, v, i, sqlstore.Clean)
+		case []int64:
+			out[n] = pick(s.each, v, i, func(v int64) int64 { return v })
+		case []bool:
+			out[n] = pick(s.each, v, i, func(v bool) bool { return v })
+		case []time.Time:
+			out[n] = pick(s.each, v, i, micros)
+		case [][]byte:
+			out[n] = v[i]
+		case []sqlstore.List:
+			out[n] = pick(true, v, i, func(l sqlstore.List) string { return jsonTexts(l) })
+		}
+	}
+	return out
+}
+
+// pick is one element of a column, or all of them as JSON.
+func pick[T, V any](one bool, list []T, i int, of func(T) V) any {
+	if one {
+		return of(list[i])
+	}
+	if numbers, ok := any(list).([]int64); ok {
+		return jsonNumbers(numbers)
+	}
+	out := make([]V, len(list))
+	for i, v := range list {
+		out[i] = of(v)
+	}
+	return encode(out)
+}
+
+func jsonNumbers(list []int64) string {
+	b := append(make([]byte, 0, 2+8*len(list)), '[')
+	for i, n := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, n, 10)
+	}
+	return string(append(b, ']'))
+}
+
+func jsonTexts(list []string) string {
+	if len(list) == 0 {
+		return "[]"
+	}
+	clean := make([]string, len(list))
+	for i, s := range list {
+		clean[i] = sqlstore.Clean(s)
+	}
+	return encode(clean)
+}
+
+// answer are rows whose times are microseconds and whose lists are JSON.
+type answer struct{ *sql.Rows }
+
+// Scan implements sqlstore.Rows.
+func (a answer) Scan(dest ...any) error {
+	for i, d := range dest {
+		switch p := d.(type) {
+		case *time.Time:
+			dest[i] = (*moment)(p)
+		case *[]string:
+			dest[i] = (*texts)(p)
+		}
+	}
+	return a.Rows.Scan(dest...)
+}
+
+type moment time.Time
+
+// Scan implements sql.Scanner.
+func (m *moment) Scan(v any) error {
+	us, ok := v.(int64)
+	if !ok {
+		return fmt.Errorf("a time is %T, not a number of microseconds", v)
+	}
+	*m = moment(timeOf(us))
+	return nil
+}
+
+type texts []string
+
+// Scan implements sql.Scanner.
+func (t *texts) Scan(v any) error {
+	s, _ := v.(string)
+	if *t = nil; s == "[]" {
+		return nil
+	}
+	return json.Unmarshal([]byte(s), (*[]string)(t))
+}

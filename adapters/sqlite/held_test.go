@@ -1,0 +1,180 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// yard is a store with a connection of its own beside it.
+type yard struct {
+	*testing.T
+	db   *sqlite.DB
+	raw  *sql.DB
+	path string
+}
+
+func newYard(t *testing.T) *yard {
+	t.Helper()
+	y := &yard{T: t, path: filepath.Join(t.TempDir(), "x.db")}
+	var err error
+	y.db, err = sqlite.Open(t.Context(), sqlite.Options{Path: y.path})
+	require.NoError(t, err)
+	y.raw, err = sql.Open("sqlite", dsn(y.path)+"?_pragma=busy_timeout(10000)")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		agree(t, y.path)
+		require.NoError(t, errors.Join(y.raw.Close(), y.db.Close()))
+	})
+	return y
+}
+
+// ready counts the jobs of the ready queue, and held those that were set aside.
+func (y *yard) ready() int { return y.count("place = 'ready'") }
+func (y *yard) held() int  { return y.count("place like 'held:%'") }
+
+func (y *yard) count(where string) (n int) {
+	y.Helper()
+	require.NoError(y, y.raw.QueryRowContext(y.Context(), "select count(*) from jobs where "+where).Scan(&n))
+	return n
+}
+
+func (y *yard) put(jobs ...queue.Job) []int64 {
+	y.Helper()
+	ids, err := y.db.Put(y.Context(), jobs...)
+	require.NoError(y, err)
+	return ids
+}
+
+func (y *yard) take(n int) (ids []int64) {
+	y.Helper()
+	claims, err := y.db.Take(y.Context(), "p", "w", n, time.Minute)
+	require.NoError(y, err)
+	for _, c := range claims {
+		ids = append(ids, c.Job.ID)
+	}
+	return ids
+}
+
+func (y *yard) hold(subject string) {
+	y.Helper()
+	require.NoError(y, y.db.Hold(y.Context(), queue.Hold{Subject: subject, Name: "n"}))
+}
+
+func (y *yard) free(subject string) {
+	y.Helper()
+	require.NoError(y, y.db.Free(y.Context(), queue.Hold{Subject: subject, Name: "n"}))
+}
+
+func same(n int, j queue.Job) []queue.Job {
+	jobs := make([]queue.Job, n)
+	for i := range jobs {
+		jobs[i] = j
+	}
+	return jobs
+}
+
+// A claim that reads jobs which are held by now sets them aside, each once; one that is not
+// held is claimed though thousands are before it.
+func TestSetAside(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	const many = 30_000 // the ready queue is read several times
+	held := y.put(same(many, queue.Job{Pool: "p", TaskID: 1, Holds: []string{"s"}})...)
+	both := y.put(queue.Job{Pool: "p", TaskID: 2, Holds: []string{"s", "t"}})
+	free := y.put(queue.Job{Pool: "p", Holds: []string{"u"}})
+	require.Equal(t, many+2, y.ready())
+	y.hold("s")
+	require.Equal(t, many+2, y.ready(), "holding costs the same, however many it holds")
+	require.Equal(t, free, y.take(1))
+	require.Equal(t, []int{0, many + 1}, []int{y.ready(), y.held()})
+	later := y.put(queue.Job{Pool: "p", Holds: []string{"s"}})
+	require.Empty(t, y.take(1))
+	require.Equal(t, many+2, y.held())
+	y.hold("t")
+	_, err := y.db.Cancel(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, 2, y.held())
+	agree(t, y.path)
+	y.free("s")
+	require.Equal(t, later, y.take(10), "%d are cancelled, %d is held by the other subject", len(held), both[0])
+	require.Equal(t, 1, y.held())
+	y.free("t")
+	require.Equal(t, both, y.take(10))
+}
+
+// The next of a key, and a job that is given back, are held when they are claimed.
+func TestHeldInTurn(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	id := y.put(same(3, queue.Job{Pool: "p", Key: "k", Holds: []string{"s"}})...)
+	claims, err := y.db.Take(t.Context(), "p", "w", 9, time.Minute)
+	require.NoError(t, err)
+	y.hold("s")
+	require.NoError(t, y.db.Finish(t.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeRetry}))
+	require.Empty(t, y.take(9))
+	y.free("s")
+	claims, err = y.db.Take(t.Context(), "p", "w", 9, time.Minute)
+	require.NoError(t, err)
+	y.hold("s")
+	next, err := y.db.FinishTake(t.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 9, time.Minute)
+	require.NoError(t, err)
+	require.Empty(t, next)
+	require.Equal(t, 1, y.held())
+	y.free("s")
+	require.Equal(t, id[1:2], y.take(9))
+}
+
+// Many subjects are held, and two handles work on them.
+func TestManyHolds(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	const many = 1200
+	holds := make([]queue.Hold, many)
+	for i := range holds {
+		holds[i] = queue.Hold{Subject: fmt.Sprint("s", i), Name: "n"}
+	}
+	before := y.put(queue.Job{Pool: "p", Holds: []string{"free", "s7"}}, queue.Job{Pool: "p", Holds: []string{"free"}})
+	require.NoError(t, y.db.Hold(t.Context(), holds...))
+	other, err := sqlite.Open(t.Context(), sqlite.Options{Path: y.path})
+	require.NoError(t, err)
+	defer other.Close()
+	require.NoError(t, other.Ping(t.Context()), "what was remembered is forgotten")
+	require.Equal(t, before[1:], y.take(9))
+	after := y.put(queue.Job{Pool: "p", Holds: []string{"s8"}}, queue.Job{Pool: "p", Holds: []string{"s9"}})
+	require.Empty(t, y.take(9))
+	y.free("s8")
+	y.hold("other")
+	again := y.put(queue.Job{Pool: "p", Holds: []string{"other"}}, queue.Job{Pool: "p", Holds: []string{"s8"}})
+	require.Equal(t, []int64{after[0], again[1]}, y.take(9))
+	require.NoError(t, y.db.Free(t.Context(), holds...))
+	require.Equal(t, []int64{before[0], after[1]}, y.take(9))
+}
+
+// Texts that are not UTF-8, or have a NUL, are told apart and found again.
+func TestOddTexts(t *testing.T) {
+	t.Parallel()
+	y := newYard(t)
+	odd := "a\x00\xff<&>\u2028\"'\\"
+	id := y.put(same(2, queue.Job{Pool: "p", Key: odd, Holds: []string{odd}, TaskID: 1})...)
+	other := y.put(queue.Job{Pool: odd, DedupeKey: odd}, queue.Job{Pool: odd, DedupeKey: odd})
+	require.Equal(t, other[0], other[1])
+	y.hold(odd)
+	require.Empty(t, y.take(9))
+	y.free(odd)
+	require.Equal(t, id[:1], y.take(9), "the other one is behind it")
+	_, err := y.db.Cancel(t.Context(), 1)
+	require.NoError(t, err)
+	claims, err := y.db.Take(t.Context(), odd, odd, math.MaxInt, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, claims, 1)
+}

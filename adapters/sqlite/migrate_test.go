@@ -1,0 +1,75 @@
+package sqlite_test
+
+import (
+	"compress/gzip"
+	"database/sql"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/internal/sqlstore/sqlstoretest"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// old unpacks a file that a build of layout 2 has written.
+func old(t *testing.T) string {
+	t.Helper()
+	packed, err := os.Open("testdata/layout2.db.gz")
+	require.NoError(t, err)
+	defer packed.Close()
+	z, err := gzip.NewReader(packed)
+	require.NoError(t, err)
+	body, err := io.ReadAll(z)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "x.db")
+	require.NoError(t, os.WriteFile(path, body, 0o600))
+	return path
+}
+
+// What a file of layout 2 holds is carried over when it is opened, once.
+func TestLayout2(t *testing.T) {
+	t.Parallel()
+	path, now := old(t), sqlstoretest.Begun()
+	o := sqlite.Options{Path: path, Now: func() time.Time { return now }}
+	first, err := sqlite.Open(t.Context(), o)
+	require.NoError(t, err)
+	require.NoError(t, first.Close())
+	agree(t, path)
+	db, err := sqlite.Open(t.Context(), o)
+	require.NoError(t, err)
+	before, err := os.ReadFile("testdata/layout2.json")
+	require.NoError(t, err)
+	sqlstoretest.Check(t, db, before, func(d time.Duration) { now = now.Add(d) })
+	agree(t, path)
+	require.NoError(t, db.Close())
+}
+
+// A file that cannot be carried over stays as it is.
+func TestLayout2Undone(t *testing.T) {
+	t.Parallel()
+	path := old(t)
+	raw, err := sql.Open("sqlite", dsn(path))
+	require.NoError(t, err)
+	defer raw.Close()
+	_, err = raw.ExecContext(t.Context(), "drop table parked")
+	require.NoError(t, err)
+	_, err = sqlite.Open(t.Context(), sqlite.Options{Path: path})
+	require.ErrorContains(t, err, "parked")
+	var version, jobs int
+	require.NoError(t, raw.QueryRowContext(t.Context(), "pragma user_version").Scan(&version))
+	require.NoError(t, raw.QueryRowContext(t.Context(), "select count(*) from jobs join open_jobs on id = job_id").Scan(&jobs))
+	require.Equal(t, 2, version)
+	require.Positive(t, jobs)
+	_, err = raw.ExecContext(t.Context(), "create table parked (subject text not null, job_id integer not null, primary key (subject, job_id)) without rowid")
+	require.NoError(t, err)
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+	require.NoError(t, err)
+	_, err = db.Put(t.Context(), queue.Job{Pool: "p"})
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+}

@@ -1,0 +1,115 @@
+package trackpostgres_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// wire is a proxy in front of a server that cuts a connection at a chosen
+// message from the client.
+type wire struct {
+	server  string
+	left    atomic.Int64 // messages from clients until the cut; below zero: none
+	deliver atomic.Int64 // whether the last message still arrives
+	cuts    atomic.Int64
+}
+
+// Whether the last message of a connection arrives.
+const (
+	never int64 = iota
+	atOnce
+)
+
+// newWire puts a proxy before the server of a URL and returns the URL of it.
+func newWire(t *testing.T, server string) (*wire, string) {
+	t.Helper()
+	config, err := pgx.ParseConfig(server)
+	require.NoError(t, err)
+	w := &wire{server: filepath.Join(config.Host, fmt.Sprintf(".s.PGSQL.%d", config.Port))}
+	if !filepath.IsAbs(config.Host) {
+		w.server = net.JoinHostPort(config.Host, fmt.Sprint(config.Port))
+	}
+	w.left.Store(-1)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	t.Cleanup(func() {
+		_ = l.Close()
+		wg.Wait()
+	})
+	wg.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() { w.serve(client) })
+		}
+	})
+	return w, fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", config.User, config.Password, l.Addr(), config.Database)
+}
+
+func (w *wire) serve(client net.Conn) {
+	network := "unix"
+	if !filepath.IsAbs(w.server) {
+		network = "tcp"
+	}
+	server, err := net.Dial(network, w.server)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	var cut atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer func() { _ = client.Close() }()
+		answer := make([]byte, 1<<16)
+		for {
+			n, err := server.Read(answer)
+			if err != nil || cut.Load() {
+				return
+			}
+			if _, err := client.Write(answer[:n]); err != nil {
+				return
+			}
+		}
+	})
+	w.forward(client, server, &cut)
+	wg.Wait()
+}
+
+// forward sends what the client says on, until the cut.
+func (w *wire) forward(client, server net.Conn, cut *atomic.Bool) {
+	defer func() { _ = server.Close() }()
+	message := make([]byte, 1<<16)
+	for {
+		n, err := client.Read(message)
+		if err != nil {
+			return
+		}
+		if w.left.Add(-1) == 0 {
+			w.cuts.Add(1)
+			cut.Store(true)
+			if w.deliver.Load() == atOnce {
+				_, _ = server.Write(message[:n])
+				// The server works what it got off although nobody reads its answer.
+				if half, ok := server.(interface{ CloseWrite() error }); ok {
+					_ = half.CloseWrite()
+					_, _ = io.Copy(io.Discard, server)
+				}
+			}
+			return
+		}
+		if _, err := server.Write(message[:n]); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,102 @@
+// Package tracksqlite keeps the tracks of package gpstracks in an SQLite file of their own: a
+// gpstracks.Store, a gpstracks.RunStore and a tile.Source. See package trackstore.
+//
+// WAL with synchronous=FULL: a call that returns nil is on disk. The file may be opened by
+// several processes of one machine. It must not lie on a network file system.
+package tracksqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	_ "modernc.org/sqlite" // the driver
+
+	"github.com/signalbox-dev/signalbox/internal/trackstore"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Options of Tracks.
+type Options struct {
+	Path string       // of the file; its directory is made
+	From string       // a file that held tracks beside other things: they are copied once; "" = none
+	Log  *slog.Logger // nil discards
+}
+
+// Tracks is an open file of tracks. It is safe for concurrent use.
+type Tracks struct{ *trackstore.Store }
+
+// ErrClosed is the error of every call after Close.
+var ErrClosed = trackstore.ErrClosed
+
+// Open opens the file, making it if there is none. Blocks of another version's layout are
+// built again from the tracks, which takes a while.
+func Open(ctx context.Context, o Options) (*Tracks, error) {
+	if o.Path == "" {
+		return nil, errors.New("tracksqlite: Options.Path is missing")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s, err := open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("tracksqlite: %s: %w", o.Path, err)
+	}
+	return &Tracks{s}, nil
+}
+
+// readers is how many connections read beside the one that writes.
+const readers = 4
+
+func open(ctx context.Context, o Options) (*trackstore.Store, error) {
+	if err := os.MkdirAll(filepath.Dir(o.Path), 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(o.Path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite makes those beside it with the same mode
+	if err != nil {
+		return nil, err
+	}
+	write, err := sql.Open("sqlite", dsn(o.Path, "journal_mode(WAL)", "journal_size_limit(67108864)", "synchronous(FULL)", "wal_autocheckpoint(4000)")+"&_txlock=immediate")
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	write.SetMaxOpenConns(1)
+	read, err := sql.Open("sqlite", dsn(o.Path, "query_only(1)"))
+	if err != nil {
+		return nil, errors.Join(err, write.Close())
+	}
+	read.SetMaxOpenConns(readers)
+	read.SetMaxIdleConns(readers) // one that is opened anew reads the schema
+	return trackstore.Open(ctx, trackstore.Options{Dialect: dialect(), Read: read, Write: write, Prepare: o.prepare, Log: o.Log})
+}
+
+func dsn(path string, pragmas ...string) string {
+	q := url.Values{"_pragma": append([]string{"busy_timeout(10000)", "foreign_keys(1)"}, pragmas...)}
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String() + "?" + q.Encode()
+}
+
+// prepare brings the tables up to date, and carries tracks over.
+func (o Options) prepare(ctx context.Context, conn *sql.Conn) error {
+	err := trackstore.Within(ctx, conn, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "create table if not exists schema_migrations (name text primary key, applied_at text not null default current_timestamp) without rowid")
+		if err != nil {
+			return err
+		}
+		return trackstore.Migrate(ctx, tx, migrations, "")
+	})
+	if err != nil {
+		return err
+	}
+	if err := carryOver(ctx, conn, o); err != nil {
+		return fmt.Errorf("tracks of %s: %w", o.From, err)
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package wiring
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/adapters/board"
+	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
+)
+
+// Values of ORCH_TRACKER, which are the names in delivery records too.
+const (
+	trackerPlane = "plane"
+	trackerBoard = "board" // the service's own
+)
+
+// Tracker is where cards are, with all that the features ask of it.
+type Tracker interface {
+	orchestrator.Tracking
+	tracker.Board
+	tracker.Log
+	about
+}
+
+type about interface {
+	tracker.People
+	tracker.Linker
+	tracker.Editor
+	tracker.Relations
+}
+
+// openTracker opens the tracker that the settings name. The database is open.
+func (v *Service) openTracker(ctx context.Context, secrets HookSecrets) (err error) {
+	s := v.Settings
+	if s.Tracker == trackerBoard {
+		o := board.Options{Path: s.file(), Page: s.publicURL() + "/dashboard/board/cards"}
+		if s.Shared() {
+			o.URL, o.Schema = s.DatabaseURL.Reveal(), s.DatabaseSchema
+		}
+		if v.Board, err = board.Open(ctx, o); err != nil {
+			return err
+		}
+		v.Tracker = v.Board
+		return nil
+	}
+	v.Plane, err = plane.New(plane.Options{
+		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.PlaneToken.Reveal(), RoleTokens: s.roleTokens(), Secrets: secrets.Tracker,
+		Insecure: s.InsecureWebhooks, States: s.states(), HTTPClient: s.client(), Log: v.Log,
+	})
+	v.Tracker = v.Plane
+	return err
+}
+
+// receiver is the edge of the tracker's webhooks; nil: it sends none.
+func (v *Service) receiver() tracker.Receiver {
+	if v.Plane == nil {
+		return nil
+	}
+	return v.Plane
+}
+
+// identifyTracker reads which accounts of the tracker are the service's own.
+func (v *Service) identifyTracker(ctx context.Context) error {
+	if v.Plane == nil {
+		return nil // those of our own board are known by their names
+	}
+	return v.Plane.Identify(ctx)
+}
+
+// ownCards gives the dashboard our own board, if that is where cards are.
+func (v *Service) ownCards(o *dashboard.Options) {
+	if v.Board != nil {
+		o.Cards, o.CardsSource = redactedCards{v.Board, v.Settings.hidden}, trackerBoard
+	}
+}
+
+// publicURL is the address of this server for links, without a slash at its end.
+func (s Settings) publicURL() string {
+	return strings.TrimSuffix(cmp.Or(s.PublicURL, "http://"+s.Listen), "/")
+}
+
+// checkTracker says what is wrong with the settings of the tracker.
+func (s Settings) checkTracker() error {
+	if s.Tracker != trackerPlane && s.Tracker != trackerBoard {
+		return fmt.Errorf("is %q, want %s, or %s for a board of the service's own", s.Tracker, trackerPlane, trackerBoard)
+	}
+	return nil
+}
+
+// check examines the tracker for doctor.
+func (d *doctor) tracker(ctx context.Context, v *Service) {
+	if v.Board != nil {
+		d.check("board", "our own, at "+v.Settings.publicURL()+"/dashboard/board", v.Board.Ping(ctx))
+		return
+	}
+	d.check("plane", "the tokens are accepted by "+v.Settings.PlaneURL, v.Plane.Identify(ctx))
+}
+
+// closeTracker closes what openTracker has opened.
+func (v *Service) closeTracker() error {
+	if v.Board == nil {
+		return nil
+	}
+	return v.Board.Close()
+}
+
+// redactedCards keeps no secret that somebody has typed into a card.
+type redactedCards struct {
+	cards.Board
+	by *secret.Redactor
+}
+
+// Make implements cards.Writer.
+func (c redactedCards) Make(ctx context.Context, n cards.New) (cards.Card, cards.Entry, error) {
+	n.Title, n.Description = c.by.Text(n.Title), c.by.Text(n.Description)
+	return c.Board.Make(ctx, n)
+}
+
+// Edit implements cards.Writer.
+func (c redactedCards) Edit(ctx context.Context, e cards.Edit) error {
+	e.Title, e.Description = c.by.Text(e.Title), c.by.Text(e.Description)
+	return c.Board.Edit(ctx, e)
+}
+
+// Say implements cards.Writer.
+func (c redactedCards) Say(ctx context.Context, s cards.Saying) error {
+	s.Body = c.by.Text(s.Body)
+	return c.Board.Say(ctx, s)
+}

@@ -1,0 +1,124 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+)
+
+const (
+	// deleteRun and insertRun replace the record of an attempt.
+	deleteRun = "delete from ~agent_runs where job_id = $1 and attempt = $2"
+	insertRun = `insert into ~agent_runs (task_id, job_id, attempt, run, stage, role, model, input_tokens, output_tokens, cache_read_input_tokens,
+		cache_creation_input_tokens, cost_micro_usd, status, exit_code, started_at, finished_at, log_path, result_summary)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
+
+	runColumns = `select r.id, r.task_id, r.job_id, r.attempt, r.run, r.stage, r.role, r.model, r.input_tokens, r.output_tokens, r.cache_read_input_tokens,
+		r.cache_creation_input_tokens, r.cost_micro_usd, r.status, r.exit_code, r.started_at, r.finished_at, r.log_path, r.result_summary`
+	allRuns     = runColumns + " from ~agent_runs r order by r.id"
+	runsOfTasks = runColumns + " from ~agent_runs r where r.task_id = any($1) order by r.id"
+	runsOfRepo  = runColumns + " from ~agent_runs r join ~tasks t on t.id = r.task_id where t.repo = $1 and ($2::timestamptz is null or r.finished_at >= $2) order by r.id"
+	runsByRepo  = runColumns + ", coalesce(t.repo, '') from ~agent_runs r left join ~tasks t on t.id = r.task_id " +
+		"where r.finished_at is not null and ($1::timestamptz is null or r.finished_at >= $1)"
+
+	reserve = `insert into ~reservations (job_id, attempt, task_id, repo, micro_usd, at) values ($1, $2, $3, $4, $5, $6)
+		on conflict (job_id, attempt) do update set task_id = excluded.task_id, repo = excluded.repo, micro_usd = excluded.micro_usd, at = excluded.at`
+	reservations = "select job_id, attempt, task_id, repo, micro_usd, at from ~reservations where $1 = ''::text or repo = $1 order by job_id, attempt"
+	forget       = "delete from ~reservations where job_id = $1 and attempt = $2"
+)
+
+// saveRun replaces the record of the same attempt, and ends its reservation.
+func (t *Tx) saveRun(r *orchestrator.AgentRun) {
+	u, job, attempt := r.Usage, r.JobID, int64(r.Attempt)
+	t.Queue(nil, forget, job, attempt)
+	t.Queue(nil, deleteRun, job, attempt)
+	t.Queue(nil, insertRun, r.TaskID, job, attempt, r.Run, string(r.Stage), string(r.Role), u.Model, u.Input, u.Output, u.CacheRead,
+		u.CacheCreate, u.MicroUSD, r.Status, int64(r.ExitCode), r.Started, r.Finished, r.LogPath, r.Summary)
+}
+
+func runInto(a *orchestrator.AgentRun) []any {
+	u := &a.Usage
+	return []any{
+		&a.ID, &a.TaskID, &a.JobID, &a.Attempt, &a.Run, (*string)(&a.Stage), (*string)(&a.Role), &u.Model, &u.Input, &u.Output, &u.CacheRead,
+		&u.CacheCreate, &u.MicroUSD, &a.Status, &a.ExitCode, &a.Started, &a.Finished, &a.LogPath, &a.Summary,
+	}
+}
+
+func scanRun(rows Rows) (a orchestrator.AgentRun, err error) { return a, rows.Scan(runInto(&a)...) }
+
+// AgentRuns implements orchestrator.Story.
+func (s *Store) AgentRuns(ctx context.Context, taskID int64) ([]orchestrator.AgentRun, error) {
+	if taskID == 0 {
+		return list(ctx, s, scanRun, allRuns)
+	}
+	return list(ctx, s, scanRun, runsOfTasks, []int64{taskID})
+}
+
+// RunsSince implements orchestrator.Ledger.
+func (s *Store) RunsSince(ctx context.Context, repo string, since time.Time) ([]orchestrator.AgentRun, error) {
+	return list(ctx, s, scanRun, runsOfRepo, repo, since)
+}
+
+// TaskCosts implements orchestrator.History.
+func (s *Store) TaskCosts(ctx context.Context, taskIDs []int64) (map[int64]orchestrator.Cost, error) {
+	runs, err := list(ctx, s, scanRun, runsOfTasks, append([]int64{}, taskIDs...))
+	out := make(map[int64]orchestrator.Cost, len(taskIDs))
+	for _, r := range runs {
+		sum := out[r.TaskID]
+		sum.Add(orchestrator.CostOf(r))
+		out[r.TaskID] = sum
+	}
+	return out, err
+}
+
+// DayCosts implements orchestrator.History.
+func (s *Store) DayCosts(ctx context.Context, since time.Time) ([]orchestrator.DayCost, error) {
+	sums := map[orchestrator.DayCost]*orchestrator.Cost{}
+	_, err := list(ctx, s, func(rows Rows) (struct{}, error) {
+		var a orchestrator.AgentRun
+		var of orchestrator.DayCost
+		if err := rows.Scan(append(runInto(&a), &of.Repo)...); err != nil {
+			return struct{}{}, err
+		}
+		of.Day, of.Stage, of.Model = a.Finished.Truncate(24*time.Hour), a.Stage, a.Usage.Model
+		if sums[of] == nil {
+			sums[of] = &orchestrator.Cost{}
+		}
+		sums[of].Add(orchestrator.CostOf(a))
+		return struct{}{}, nil
+	}, runsByRepo, since)
+	var out []orchestrator.DayCost
+	for of, sum := range sums {
+		of.Cost = *sum
+		out = append(out, of)
+	}
+	slices.SortFunc(out, func(a, b orchestrator.DayCost) int {
+		return cmp.Or(a.Day.Compare(b.Day), cmp.Compare(a.Repo, b.Repo), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Model, b.Model))
+	})
+	return out, err
+}
+
+// Reserve implements orchestrator.Ledger.
+func (s *Store) Reserve(ctx context.Context, r orchestrator.Reservation) error {
+	return s.exec(ctx, reserve, r.JobID, int64(r.Attempt), r.TaskID, r.Repo, r.MicroUSD, r.At)
+}
+
+// Reservations implements orchestrator.Ledger.
+func (s *Store) Reservations(ctx context.Context, repo string) ([]orchestrator.Reservation, error) {
+	return list(ctx, s, func(rows Rows) (r orchestrator.Reservation, err error) {
+		return r, rows.Scan(&r.JobID, &r.Attempt, &r.TaskID, &r.Repo, &r.MicroUSD, &r.At)
+	}, reservations, repo)
+}
+
+// Forget implements orchestrator.Ledger.
+func (s *Store) Forget(ctx context.Context, rs ...orchestrator.Reservation) error {
+	return s.Alone(ctx, func(t *Tx) error {
+		for _, r := range rs {
+			t.Queue(nil, forget, r.JobID, int64(r.Attempt))
+		}
+		return nil
+	})
+}

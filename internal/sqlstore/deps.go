@@ -1,0 +1,47 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+)
+
+const (
+	allDeps = "select task_id, depends_on_task_id, source, created_at from ~job_deps order by task_id, depends_on_task_id"
+	// addDeps leaves those alone that another source has named.
+	addDeps = `insert into ~job_deps (task_id, depends_on_task_id, source, created_at) select $1::bigint, u.task, $2::text, $3::timestamptz from unnest($4::bigint[]) u(task) where true
+		on conflict (task_id, depends_on_task_id) do nothing`
+	keepDeps = "delete from ~job_deps where task_id = $1 and source = $2 and not (depends_on_task_id = any($3))"
+	dropDep  = "delete from ~job_deps where task_id = $1 and depends_on_task_id = $2 and source = $3"
+)
+
+// Dependencies implements orchestrator.Dependencies.
+func (s *Store) Dependencies(ctx context.Context) ([]orchestrator.Dependency, error) {
+	return list(ctx, s, func(rows Rows) (d orchestrator.Dependency, err error) {
+		return d, rows.Scan(&d.TaskID, &d.On, &d.Source, &d.CreatedAt)
+	}, allDeps)
+}
+
+// SetDependencies implements orchestrator.Dependencies.
+func (s *Store) SetDependencies(ctx context.Context, taskID int64, source string, on []int64) error {
+	return s.Alone(ctx, func(t *Tx) error {
+		t.Queue(nil, keepDeps, taskID, source, append([]int64{}, on...))
+		if len(on) > 0 {
+			t.Queue(nil, addDeps, taskID, source, t.Now, on)
+		}
+		return nil
+	})
+}
+
+// Depend implements orchestrator.Dependencies.
+func (s *Store) Depend(ctx context.Context, d orchestrator.Dependency) error {
+	return s.Alone(ctx, func(t *Tx) error {
+		t.Queue(nil, addDeps, d.TaskID, d.Source, t.Now, []int64{d.On})
+		return nil
+	})
+}
+
+// Undepend implements orchestrator.Dependencies.
+func (s *Store) Undepend(ctx context.Context, d orchestrator.Dependency) error {
+	return s.exec(ctx, dropDep, d.TaskID, d.On, d.Source)
+}

@@ -1,0 +1,331 @@
+package sqlstore
+
+import (
+	"time"
+
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Where a queued job stands: see the package's comment.
+const (
+	ready   = "ready"
+	delayed = "delayed"
+	heldBy  = "held:" // and the subject
+)
+
+const jobColumns = `id, pool, kind, key, task_id, lane, role, holds, payload, priority, available_at, max_attempts, dedupe_key,
+	status, attempt, worker, heartbeat_at, lease_until, created_at, started_at, finished_at, error`
+
+// The statements of the queue. The conditions of partial indexes are repeated as they are
+// written there, or PostgreSQL's planner would not take them to apply.
+const (
+	isOpen = "status in ('queued', 'running')"
+	isHeld = "place > 'held:' and place < 'held;'"
+
+	// claimedJobs reads what ending or prolonging a claim is decided on. It does not name the
+	// status: PostgreSQL's planner would read the index of all that runs.
+	claimedJobs = `select id, status, pool, key, dedupe_key, attempt, max_attempts, available_at, started_at from ~jobs where id = any($1)`
+
+	// endJobs writes jobs that were running or queued as they are now.
+	endJobs = `update ~jobs as j set status = u.status, place = u.place, max_attempts = u.most, available_at = u.at, finished_at = u.ended, error = u.error,
+		worker = '', heartbeat_at = $1, lease_until = $1
+		from unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::timestamptz[], $7::timestamptz[], $8::text[]) u(id, status, place, most, at, ended, error)
+		where j.id = u.id`
+
+	// openKeys lets the first unfinished job of each key into the ready queue: the one before it has ended.
+	openKeys = `update ~jobs as j set place = case when available_at > $1 then 'delayed' else 'ready' end
+		from (select (select k.id from ~jobs k where k.key = u.key and k.` + isOpen + ` order by k.id limit 1) as first from unnest($2::text[]) u(key)) f
+		where j.id = f.first and j.place = 'behind' returning pool`
+
+	// putJobs adds jobs. One that an unfinished job of its key is before does not stand in the ready queue.
+	putJobs = `insert into ~jobs (id, pool, kind, key, task_id, lane, role, holds, payload, priority, available_at, max_attempts, dedupe_key, status, place, created_at)
+		select u.id, u.pool, u.kind, u.key, u.task, u.lane, u.role, u.holds::text[], u.payload, u.priority, u.at, u.most, u.dedupe, 'queued',
+			case when u.key <> '' and (u.behind or (select true from ~jobs k where k.key = u.key and k.` + isOpen + ` limit 1)) then 'behind'
+				when u.at > $1 then 'delayed' else 'ready' end, $1
+		from unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[], $9::text[], $10::bytea[], $11::bigint[], $12::timestamptz[],
+			$13::bigint[], $14::text[], $15::boolean[]) u(id, pool, kind, key, task, lane, role, holds, payload, priority, at, most, dedupe, behind)`
+
+	// dedupedJobs finds the unfinished jobs that have a dedupe key.
+	dedupedJobs = `select dedupe_key, id from ~jobs where dedupe_key = any($1) and dedupe_key <> '' and ` + isOpen
+
+	// dueJobs lets jobs whose time has come into the ready queue.
+	dueJobs = `update ~jobs as j set place = 'ready'
+		from (select id from ~jobs where place = 'delayed' and available_at <= $1 order by available_at limit $2) d where j.id = d.id returning pool`
+
+	// placeJobs moves jobs to another place.
+	placeJobs = `update ~jobs as j set place = u.place from unnest($1::bigint[], $2::text[]) u(id, place) where j.id = u.id`
+
+	// readyJobs reads the head of a pool's ready queue, each job with a subject that holds it.
+	readyJobs = `select ` + jobColumns + `, coalesce((select h.subject from ~holds h where h.subject = any(j.holds) limit 1), '')
+		from ~jobs j where pool = $1 and place = 'ready' order by priority, id limit $2`
+
+	// claimJobs makes claims of jobs that were read in this transaction.
+	claimJobs = `update ~jobs as j set status = 'running', place = '', attempt = j.attempt + 1, worker = u.worker, started_at = $1, heartbeat_at = $1, lease_until = u.until
+		from unnest($2::bigint[], $3::text[], $4::timestamptz[]) u(id, worker, until) where j.id = u.id`
+
+	// extendJobs prolongs claims.
+	extendJobs = `update ~jobs as j set heartbeat_at = $1, lease_until = u.until from unnest($2::bigint[], $3::timestamptz[]) u(id, until) where j.id = u.id`
+
+	// countRunning counts the claims of a pool that has a bound.
+	countRunning = `select count(*) from ~jobs where status = 'running' and pool = $1`
+
+	// addDepth counts unfinished jobs, so that Depth need not.
+	addDepth = `insert into ~depth (pool, n) select u.pool, u.n from unnest($1::text[], $2::bigint[]) u(pool, n) where true
+		on conflict (pool) do update set n = depth.n + excluded.n`
+)
+
+func scanJob(rows Rows) (j queue.Job, err error) { return j, rows.Scan(jobInto(&j)...) }
+
+// jobInto are the places of jobColumns.
+func jobInto(j *queue.Job) []any {
+	return []any{
+		&j.ID, &j.Pool, &j.Kind, &j.Key, &j.TaskID, &j.Lane, &j.Role, &j.Holds, &j.Payload, &j.Priority, &j.AvailableAt, &j.MaxAttempts, &j.DedupeKey,
+		(*string)(&j.Status), &j.Attempt, &j.Worker, &j.HeartbeatAt, &j.LeaseUntil, &j.CreatedAt, &j.StartedAt, &j.FinishedAt, &j.Error,
+	}
+}
+
+func scanClaimed(rows Rows) (j queue.Job, err error) {
+	return j, rows.Scan(&j.ID, (*string)(&j.Status), &j.Pool, &j.Key, &j.DedupeKey, &j.Attempt, &j.MaxAttempts, &j.AvailableAt, &j.StartedAt)
+}
+
+// end writes jobs that have ended, or are queued again, and opens their keys. One that is
+// queued again was running, or was delayed: it is the first of its key.
+func (t *Tx) end(jobs []queue.Job) {
+	if len(jobs) == 0 {
+		return
+	}
+	var keys []string
+	places := make([]string, len(jobs))
+	for i, j := range jobs {
+		if _, bounded := t.store.Bounds[j.Pool]; bounded {
+			t.wake[j.Pool] = true // somebody may wait for room
+		}
+		if !j.Status.Terminal() {
+			places[i], t.wake[j.Pool] = t.due(j.AvailableAt), true
+			continue
+		}
+		t.depth[j.Pool]--
+		if j.DedupeKey != "" {
+			t.deduped[j.DedupeKey] = 0
+		}
+		if j.Key != "" {
+			keys = append(keys, j.Key)
+		}
+	}
+	t.Queue(nil, endJobs, time.Time{},
+		column(jobs, func(j *queue.Job) int64 { return j.ID }), column(jobs, func(j *queue.Job) string { return string(j.Status) }), places,
+		column(jobs, func(j *queue.Job) int64 { return int64(j.MaxAttempts) }), column(jobs, func(j *queue.Job) time.Time { return j.AvailableAt }),
+		column(jobs, func(j *queue.Job) time.Time { return j.FinishedAt }), column(jobs, func(j *queue.Job) string { return j.Error }))
+	if len(keys) > 0 {
+		t.Queue(t.waking, openKeys, t.Now, keys)
+	}
+}
+
+// due is the place of a job that is the first of its key.
+func (t *Tx) due(at time.Time) string {
+	if Stamp(at).After(t.Now) {
+		return delayed
+	}
+	return ready
+}
+
+// waking hints the pools that a statement returns.
+func (t *Tx) waking(rows Rows) error {
+	for rows.Next() {
+		var pool string
+		if err := rows.Scan(&pool); err != nil {
+			return err
+		}
+		t.wake[pool] = true
+	}
+	return nil
+}
+
+func (t *Tx) extend(jobs []queue.Job) {
+	if len(jobs) > 0 {
+		t.Queue(nil, extendJobs, t.Now, column(jobs, func(j *queue.Job) int64 { return j.ID }), column(jobs, func(j *queue.Job) time.Time { return j.LeaseUntil }))
+	}
+}
+
+// Put adds jobs and returns their ids; for one whose dedupe key an unfinished job has, that
+// job's id.
+func (t *Tx) Put(jobs []queue.Job) ([]int64, error) {
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	if t.lookUp(jobs) {
+		if err := t.Flush(); err != nil {
+			return nil, err
+		}
+	}
+	ids := make([]int64, len(jobs))
+	added, behind, seen := make([]queue.Job, 0, len(jobs)), make([]bool, 0, len(jobs)), map[string]bool{}
+	for i, j := range jobs {
+		dedupe := Clean(j.DedupeKey)
+		if id := t.deduped[dedupe]; id != 0 {
+			ids[i] = id
+			continue
+		}
+		*t.last++
+		j.ID, ids[i] = *t.last, *t.last
+		if dedupe != "" {
+			t.deduped[dedupe] = j.ID
+		}
+		key, pool := Clean(j.Key), Clean(j.Pool)
+		behind = append(behind, seen[key])
+		seen[key], t.wake[pool] = true, true
+		t.depth[pool]++
+		added = append(added, j)
+	}
+	if len(added) > 0 {
+		t.insert(added, behind)
+	}
+	return ids, nil
+}
+
+// lookUp queues what must be read before jobs are put, unless this transaction has read it:
+// the last id that was drawn, and the unfinished jobs that have a dedupe key of theirs.
+func (t *Tx) lookUp(jobs []queue.Job) (queued bool) {
+	var keys []string
+	for i := range jobs {
+		key := Clean(jobs[i].DedupeKey)
+		if _, known := t.deduped[key]; key != "" && !known {
+			t.deduped[key], keys = 0, append(keys, key)
+		}
+	}
+	if len(keys) > 0 {
+		t.Queue(intoMap(t.deduped), dedupedJobs, keys)
+	}
+	if len(jobs) == 0 || t.last != nil {
+		return len(keys) > 0
+	}
+	t.last = new(int64)
+	t.Queue(func(rows Rows) error {
+		if rows.Next() {
+			return rows.Scan(t.last)
+		}
+		return nil
+	}, t.store.LastJob)
+	return true
+}
+
+func (t *Tx) insert(jobs []queue.Job, behind []bool) {
+	text := func(of func(*queue.Job) string) []string { return column(jobs, of) }
+	number := func(of func(*queue.Job) int64) []int64 { return column(jobs, of) }
+	t.Queue(nil, putJobs, t.Now, number(func(j *queue.Job) int64 { return j.ID }),
+		text(func(j *queue.Job) string { return j.Pool }), text(func(j *queue.Job) string { return j.Kind }), text(func(j *queue.Job) string { return j.Key }),
+		number(func(j *queue.Job) int64 { return j.TaskID }), text(func(j *queue.Job) string { return j.Lane }), text(func(j *queue.Job) string { return j.Role }),
+		column(jobs, func(j *queue.Job) List { return j.Holds }), column(jobs, func(j *queue.Job) []byte { return j.Payload }),
+		number(func(j *queue.Job) int64 { return int64(j.Priority) }), column(jobs, func(j *queue.Job) time.Time { return j.AvailableAt }),
+		number(func(j *queue.Job) int64 { return int64(j.MaxAttempts) }), text(func(j *queue.Job) string { return j.DedupeKey }), behind)
+}
+
+// claimMax bounds how much of the ready queue is read at once.
+const claimMax = 5000
+
+// dueMax bounds how many delayed jobs one transaction lets into the ready queue.
+const dueMax = 1000
+
+// room is how many jobs of a pool may be claimed.
+func (t *Tx) room(pool string, want int) (int, error) {
+	bound, bounded := t.store.Bounds[pool]
+	if !bounded {
+		return want, nil
+	}
+	var running []int64
+	t.Queue(into(&running, scanOne[int64]), countRunning, pool)
+	if err := t.Flush(); err != nil {
+		return 0, err
+	}
+	return max(0, min(want, bound-int(running[0]))), nil
+}
+
+// takeAll claims for every request, in the order in which they came.
+func (t *Tx) takeAll(group []*request) error {
+	byPool := map[string][]*request{}
+	var pools []string
+	for _, r := range group {
+		if r.take != nil && r.take.n > 0 && (r.err == nil || r.lost()) {
+			pool := Clean(r.take.pool)
+			if byPool[pool] == nil {
+				pools = append(pools, pool)
+			}
+			byPool[pool] = append(byPool[pool], r)
+		}
+	}
+	if len(pools) == 0 {
+		return nil
+	}
+	t.Queue(t.waking, dueJobs, t.Now, int64(dueMax))
+	for _, pool := range pools {
+		if err := t.takeFrom(pool, byPool[pool]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeFrom hands the head of a pool's ready queue to those who take. What has come to be
+// held since is set aside, once.
+func (t *Tx) takeFrom(pool string, takers []*request) error {
+	want := 0
+	for _, r := range takers {
+		want = min(want+r.take.n, 1<<30)
+	}
+	want, err := t.room(pool, want)
+	if err != nil {
+		return err
+	}
+	for limit := min(want, claimMax); want > 0; limit = min(2*max(limit, want), claimMax) {
+		var head []head
+		t.Queue(into(&head, scanHead), readyJobs, pool, int64(limit))
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		var aside []int64
+		var held []string
+		var claims []queue.Job
+		for _, h := range head {
+			if h.held != "" {
+				aside, held = append(aside, h.job.ID), append(held, heldBy+h.held)
+				continue
+			}
+			if want == 0 {
+				break
+			}
+			for len(takers[0].claims) == takers[0].take.n {
+				takers = takers[1:]
+			}
+			c := t.claim(h.job, takers[0].take)
+			takers[0].claims = append(takers[0].claims, queue.Claim{Job: c})
+			claims, want = append(claims, c), want-1
+		}
+		if len(aside) > 0 {
+			t.Queue(nil, placeJobs, aside, held)
+		}
+		if len(claims) > 0 {
+			t.Queue(nil, claimJobs, t.Now, column(claims, func(j *queue.Job) int64 { return j.ID }), column(claims, func(j *queue.Job) string { return j.Worker }),
+				column(claims, func(j *queue.Job) time.Time { return j.LeaseUntil }))
+		}
+		if len(head) < limit {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (t *Tx) claim(j queue.Job, k *taking) queue.Job {
+	j.Status, j.Worker, j.StartedAt, j.HeartbeatAt, j.LeaseUntil = queue.Running, Clean(k.worker), t.Now, t.Now, Stamp(t.Now.Add(k.ttl))
+	j.Attempt++
+	return j
+}
+
+// head is a job of the ready queue with the subject that holds it, if one does.
+type head struct {
+	job  queue.Job
+	held string
+}
+
+func scanHead(rows Rows) (h head, err error) {
+	return h, rows.Scan(append(jobInto(&h.job), &h.held)...)
+}

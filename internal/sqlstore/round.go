@@ -1,0 +1,262 @@
+package sqlstore
+
+import (
+	"errors"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Tx is a transaction of the writer. It holds the writer lock.
+type Tx struct {
+	Conn
+	Now time.Time
+
+	store   *Store
+	last    *int64           // highest id of a job; nil = not read yet
+	deduped map[string]int64 // unfinished jobs by dedupe key, of those that were looked up; 0 = none
+	wake    map[string]bool  // pools that may have become claimable
+	depth   map[string]int64 // unfinished jobs by pool: how many were added
+}
+
+// loaded is what the requests of a round are decided on.
+type loaded struct {
+	running    map[int64]queue.Job // jobs of the claims that end or are prolonged
+	versions   map[int64]int64     // of tasks
+	lines      map[*request]orchestrator.Line
+	duplicates map[*request]bool // deliveries that are known
+}
+
+// round does requests as one set: it loads what they are decided on, decides each in Go,
+// and writes what was decided.
+func (t *Tx) round(reqs []*request) error {
+	if len(reqs) == 0 {
+		return nil
+	}
+	if f := reqs[0].alone; f != nil {
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		if err := errors.Join(f(t), t.Flush()); err != nil {
+			return &aloneError{reqs[0], err}
+		}
+		return nil
+	}
+	l, err := t.load(reqs)
+	if err != nil {
+		return err
+	}
+	return t.write(decide(t, reqs, l))
+}
+
+func (t *Tx) load(reqs []*request) (*loaded, error) {
+	l := &loaded{running: map[int64]queue.Job{}, versions: map[int64]int64{}, lines: map[*request]orchestrator.Line{}, duplicates: map[*request]bool{}}
+	var claims, tasks []int64
+	var received []*request
+	for _, r := range reqs {
+		switch {
+		case r.put != nil:
+			t.lookUp(r.put)
+		case r.finish != nil:
+			claims = append(claims, r.finish.claim.Job.ID)
+			t.lookUp(r.finish.outcome.Then)
+		case r.extend != nil:
+			claims = append(claims, r.extend.claim.Job.ID)
+		case r.receive != nil:
+			received = append(received, r)
+			t.lookUp([]queue.Job{r.receive.job})
+		case r.commit != nil:
+			if c := r.commit.Claim; c != nil {
+				claims = append(claims, c.Job.ID)
+			}
+			if k := r.commit.Task; k != nil {
+				tasks = append(tasks, k.ID)
+				t.loadLine(l, r)
+			}
+			t.lookUp(r.commit.Jobs)
+		}
+	}
+	if len(claims) > 0 {
+		t.Queue(func(rows Rows) error {
+			for rows.Next() {
+				j, err := scanClaimed(rows)
+				if err != nil {
+					return err
+				}
+				if j.Status == queue.Running {
+					l.running[j.ID] = j
+				}
+			}
+			return nil
+		}, claimedJobs, claims)
+	}
+	if len(tasks) > 0 {
+		t.Queue(intoMap(l.versions), taskVersions, tasks)
+	}
+	t.loadDuplicates(l, received)
+	return l, t.Flush()
+}
+
+// decided is what a round writes, in this order.
+type decided struct {
+	ended    []queue.Job // as they are now
+	extended []queue.Job
+	created  []*orchestrator.Task
+	changed  []*orchestrator.Task
+	story    orchestrator.Commit // journal, gates and runs of all
+	commits  []*orchestrator.Commit
+	received []orchestrator.Delivery
+	put      []queue.Job
+	puts     []span // whose ids are answered
+}
+
+// span is the part of what is put that one request has put.
+type span struct {
+	r        *request
+	from, to int
+}
+
+// add puts jobs for a request.
+func (d *decided) add(r *request, jobs ...queue.Job) {
+	from := len(d.put)
+	d.put = append(d.put, jobs...)
+	d.puts = append(d.puts, span{r, from, len(d.put)})
+}
+
+// decide judges requests in their order. One that is refused has its error and nothing else.
+func decide(t *Tx, reqs []*request, l *loaded) *decided {
+	d := &decided{}
+	for _, r := range reqs {
+		switch {
+		case r.put != nil:
+			d.add(r, r.put...)
+		case r.finish != nil:
+			d.finish(t, r, l)
+		case r.extend != nil:
+			d.extend(t, r, l)
+		case r.commit != nil:
+			d.commit(t, r, l)
+		case r.receive != nil:
+			if r.duplicate = l.duplicates[r]; !r.duplicate {
+				d.received = append(d.received, r.receive.delivery)
+				d.add(r, r.receive.job)
+			}
+		}
+	}
+	return d
+}
+
+// claimed is the job of a claim that is held.
+func (l *loaded) claimed(c queue.Claim) (queue.Job, bool) {
+	j, ok := l.running[c.Job.ID]
+	return j, ok && j.Attempt == c.Job.Attempt
+}
+
+func (d *decided) finish(t *Tx, r *request, l *loaded) {
+	j, held := l.claimed(r.finish.claim)
+	if !held {
+		r.err = queue.ErrLost
+		return
+	}
+	delete(l.running, j.ID) // a second end of one claim is too late
+	d.ended = append(d.ended, queue.After(j, r.finish.outcome, t.Now))
+	d.add(r, r.finish.outcome.Then...)
+}
+
+func (d *decided) extend(t *Tx, r *request, l *loaded) {
+	j, held := l.claimed(r.extend.claim)
+	if !held {
+		r.err = queue.ErrLost
+		return
+	}
+	j.HeartbeatAt, j.LeaseUntil = t.Now, t.Now.Add(r.extend.ttl)
+	d.extended = append(d.extended, j)
+}
+
+func (d *decided) commit(t *Tx, r *request, l *loaded) {
+	c := r.commit
+	if c.Claim != nil {
+		if _, held := l.claimed(*c.Claim); !held {
+			r.err = queue.ErrLost
+			return
+		}
+	}
+	if k := c.Task; k != nil {
+		if l.versions[k.ID] != k.Version || c.Line != nil && l.lines[r] != *c.Line {
+			r.err = orchestrator.ErrConflict
+			return
+		}
+		switch {
+		case c.Unchanged:
+		case k.Version == 0:
+			d.created = append(d.created, k)
+		default:
+			d.changed = append(d.changed, k)
+		}
+	}
+	if c.Claim != nil {
+		j := l.running[c.Claim.Job.ID]
+		delete(l.running, j.ID)
+		d.ended = append(d.ended, queue.After(j, queue.Outcome{Kind: queue.OutcomeDone}, t.Now))
+	}
+	s := &d.story
+	s.Journal, s.Gates, s.Runs = append(s.Journal, c.Journal...), append(s.Gates, c.Gates...), append(s.Runs, c.Runs...)
+	d.commits = append(d.commits, c)
+	d.add(r, c.Jobs...)
+}
+
+func (t *Tx) write(d *decided) error {
+	t.end(d.ended) // first, so that dedupe keys are free for what is put
+	t.extend(d.extended)
+	t.saveTasks(d.created, d.changed)
+	t.saveStory(&d.story)
+	for _, c := range d.commits {
+		if err := t.commitRest(c); err != nil {
+			return err
+		}
+	}
+	t.saveDeliveries(d.received)
+	ids, err := t.Put(d.put)
+	if err != nil {
+		return err
+	}
+	for _, p := range d.puts {
+		p.r.ids = ids[p.from:p.to:p.to]
+	}
+	return nil
+}
+
+// commitRest does what few commits bring with them.
+func (t *Tx) commitRest(c *orchestrator.Commit) error {
+	own := int64(0)
+	if c.Claim != nil {
+		own = c.Claim.Job.ID
+	}
+	if c.Task != nil && len(c.CancelPools) > 0 {
+		if _, err := t.cancel(c.Task.ID, own, c.CancelPools, true); err != nil {
+			return err
+		}
+	}
+	if c.Task != nil && len(c.CancelQueued) > 0 {
+		if _, err := t.cancel(c.Task.ID, own, c.CancelQueued, false); err != nil {
+			return err
+		}
+	}
+	t.hold(c.Hold)
+	t.free(c.Free)
+	return nil
+}
+
+// count brings the counters of unfinished jobs up to date.
+func (t *Tx) count() {
+	pools, added := []string{}, []int64{}
+	for pool, n := range t.depth {
+		if n != 0 {
+			pools, added = append(pools, pool), append(added, n)
+		}
+	}
+	if len(pools) > 0 {
+		t.Queue(nil, addDepth, pools, added)
+	}
+}

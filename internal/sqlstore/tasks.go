@@ -1,0 +1,176 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+)
+
+const (
+	taskColumns = `id, work_item_id, tracker_project_id, tracker_issue_id, repo, branch, slug, title, description, state, tracker_message_id,
+		brd_review_started_at, brd_review_ended_at, approved_at, approved_by, cancel_requested_at, cancelled_at, created_at, updated_at, stage_entered_at, version`
+
+	taskByID = "select " + taskColumns + " from ~tasks where id = $1"
+
+	// taskVersions reads what decisions about tasks are compared with.
+	taskVersions = "select id, version from ~tasks where id = any($1)"
+
+	// taskLine is the place of a task among the unfinished ones of its repository.
+	taskLine = `select coalesce((select id from ~tasks where repo = $1 and id < $2 and ended_at is null order by id desc limit 1), 0::bigint),
+		coalesce((select id from ~tasks where repo = $1 and id > $2 and ended_at is null order by id limit 1), 0::bigint)`
+
+	savedColumns = `id, work_item_id, tracker_project_id, tracker_issue_id, repo, branch, slug, title, description, stage, state, deploy_phase, head_sha,
+		tracker_message_id, approved_by, developer_retries, version, brd_review_started_at, brd_review_ended_at, approved_at, cancel_requested_at,
+		cancelled_at, created_at, updated_at, stage_entered_at, ended_at`
+
+	savedRows = `unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
+		$12::text[], $13::text[], $14::text[], $15::text[], $16::bigint[], $17::bigint[], $18::timestamptz[], $19::timestamptz[], $20::timestamptz[],
+		$21::timestamptz[], $22::timestamptz[], $23::timestamptz[], $24::timestamptz[], $25::timestamptz[], $26::timestamptz[]) u(` + savedColumns + `)`
+
+	// createTasks inserts tasks whose version was 0; a unique index refuses a name that is taken.
+	createTasks = "insert into ~tasks (" + savedColumns + ") select * from " + savedRows
+
+	// changeTasks replaces the rows of tasks whose versions were compared. PostgreSQL writes a
+	// row in place when no name has changed.
+	changeTasks = "update ~tasks as t set (" + savedColumns + `) = (u.id, u.work_item_id, u.tracker_project_id, u.tracker_issue_id, u.repo, u.branch, u.slug, u.title, u.description, u.stage, u.state,
+		u.deploy_phase, u.head_sha, u.tracker_message_id, u.approved_by, u.developer_retries, u.version, u.brd_review_started_at,
+		u.brd_review_ended_at, u.approved_at, u.cancel_requested_at, u.cancelled_at, u.created_at, u.updated_at, u.stage_entered_at, u.ended_at)
+		from ` + savedRows + " where t.id = u.id"
+)
+
+func scanTask(rows Rows) (t orchestrator.Task, err error) {
+	var state []byte
+	err = rows.Scan(&t.ID, &t.WorkItemID, &t.TrackerProjectID, &t.TrackerIssueID, &t.Repo, &t.Branch, &t.Slug, &t.Title, &t.Description, &state, &t.TrackerMessageID,
+		&t.BRDReviewStartedAt, &t.BRDReviewEndedAt, &t.ApprovedAt, &t.ApprovedBy, &t.CancelRequestedAt, &t.CancelledAt, &t.CreatedAt, &t.UpdatedAt, &t.StageEnteredAt, &t.Version)
+	if err != nil {
+		return t, err
+	}
+	return t, json.Unmarshal(state, &t.State)
+}
+
+// NewTaskID implements orchestrator.Store.
+func (s *Store) NewTaskID(ctx context.Context) (int64, error) {
+	var ids []int64
+	err := s.Alone(ctx, func(t *Tx) error {
+		ids = nil
+		t.Queue(into(&ids, scanOne[int64]), s.Options.NewTaskID)
+		return t.Flush()
+	})
+	if err != nil {
+		return 0, err
+	}
+	return ids[0], nil
+}
+
+// Task implements orchestrator.Store.
+func (s *Store) Task(ctx context.Context, id int64) (orchestrator.Task, error) {
+	tasks, err := list(ctx, s, scanTask, taskByID, id)
+	if err == nil && len(tasks) == 0 {
+		err = orchestrator.ErrNotFound
+	}
+	if err != nil {
+		return orchestrator.Task{}, err
+	}
+	return tasks[0], nil
+}
+
+// Tasks implements orchestrator.Store.
+func (s *Store) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrator.Task, error) {
+	conds, args, order := []string{"id > $1"}, []any{f.AfterID}, "id"
+	if f.BeforeID != 0 {
+		conds, args, order = append(conds, "id < $2"), append(args, f.BeforeID), "id desc"
+	}
+	for _, by := range [][2]string{ // in this order always: each text is prepared once
+		{"tracker_issue_id", f.TrackerIssueID}, {"repo", f.Repo}, {"branch", f.Branch}, {"work_item_id", f.WorkItemID}, {"stage", string(f.Stage)},
+	} {
+		column, value := by[0], by[1]
+		switch from, before := orchestrator.Tombs(value); {
+		case value == "":
+		case f.Cancelled && strings.HasSuffix(column, "_id"):
+			args = append(args, value, from, before)
+			conds = append(conds, fmt.Sprintf(`(%[1]s = $%[2]d or %[1]s collate "C" >= $%[3]d and %[1]s collate "C" < $%[4]d)`, column, len(args)-2, len(args)-1, len(args)))
+		default:
+			args = append(args, value)
+			conds = append(conds, fmt.Sprintf("%s = $%d", column, len(args)))
+		}
+	}
+	if f.Live {
+		conds = append(conds, "ended_at is null")
+	}
+	if f.Limit <= 0 {
+		f.Limit = 100
+	}
+	args = append(args, int64(f.Limit))
+	return list(ctx, s, scanTask, "select "+taskColumns+" from ~tasks where "+strings.Join(conds, " and ")+fmt.Sprintf(" order by %s limit $%d", order, len(args)), args...)
+}
+
+// loadLine reads the line that a decision was made in.
+func (t *Tx) loadLine(l *loaded, r *request) {
+	if r.commit.Line == nil {
+		return
+	}
+	t.Queue(func(rows Rows) error {
+		var line orchestrator.Line
+		if rows.Next() {
+			if err := rows.Scan(&line.Ahead, &line.Behind); err != nil {
+				return err
+			}
+		}
+		l.lines[r] = line
+		return nil
+	}, taskLine, r.commit.Task.Repo, r.commit.Task.ID)
+}
+
+func (t *Tx) saveTasks(created, changed []*orchestrator.Task) {
+	if len(created) > 0 {
+		t.Queue(nil, createTasks, savedArgs(created)...)
+	}
+	if len(changed) > 0 {
+		t.Queue(nil, changeTasks, savedArgs(changed)...)
+	}
+}
+
+// savedArgs are tasks, column by column.
+func savedArgs(tasks []*orchestrator.Task) []any {
+	type task = *orchestrator.Task
+	text := func(of func(task) string) []string { return column(tasks, func(k *task) string { return of(*k) }) }
+	number := func(of func(task) int64) []int64 { return column(tasks, func(k *task) int64 { return of(*k) }) }
+	at := func(of func(task) time.Time) []time.Time {
+		return column(tasks, func(k *task) time.Time { return of(*k) })
+	}
+	return []any{
+		number(func(k task) int64 { return k.ID }), text(func(k task) string { return k.WorkItemID }), text(func(k task) string { return k.TrackerProjectID }),
+		text(func(k task) string { return k.TrackerIssueID }), text(func(k task) string { return k.Repo }), text(func(k task) string { return k.Branch }),
+		text(func(k task) string { return k.Slug }), text(func(k task) string { return k.Title }), text(func(k task) string { return k.Description }),
+		text(func(k task) string { return string(k.State.Stage) }), text(func(k task) string { return encode(k.State) }), text(func(k task) string { return string(k.State.Phase) }),
+		text(func(k task) string { return k.State.Head }), text(func(k task) string { return k.TrackerMessageID }), text(func(k task) string { return k.ApprovedBy }),
+		number(func(k task) int64 { return int64(k.State.Retries) }), number(func(k task) int64 { return k.Version + 1 }),
+		at(func(k task) time.Time { return k.BRDReviewStartedAt }), at(func(k task) time.Time { return k.BRDReviewEndedAt }), at(func(k task) time.Time { return k.ApprovedAt }),
+		at(func(k task) time.Time { return k.CancelRequestedAt }), at(func(k task) time.Time { return k.CancelledAt }), at(func(k task) time.Time { return k.CreatedAt }),
+		at(func(k task) time.Time { return k.UpdatedAt }), at(func(k task) time.Time { return k.StageEnteredAt }), at(endedAt),
+	}
+}
+
+// endedAt is set for a task that is over.
+func endedAt(k *orchestrator.Task) time.Time {
+	switch {
+	case !k.State.Stage.Terminal():
+		return time.Time{}
+	case k.UpdatedAt.IsZero():
+		return time.UnixMicro(1)
+	default:
+		return k.UpdatedAt
+	}
+}
+
+func encode(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil { // our own types always encode
+		return "null"
+	}
+	return string(b)
+}

@@ -1,0 +1,222 @@
+package trackstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/paulmach/orb"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+	"github.com/signalbox-dev/signalbox/internal/run"
+)
+
+// What one transaction keeps at most: others who write wait for it.
+const (
+	partTracks = 2048
+	partPoints = 512 << 10 // but for a single track
+)
+
+// change is what a transaction does to tracks and their blocks, computed before it begins.
+type change struct {
+	version int64 // of the tracks that it was computed for
+
+	fresh      []gpstracks.Track
+	lines      [][]byte // of fresh
+	told, seen []gpstracks.Track
+	gone       []int64
+
+	drop    []int64 // blocks
+	blocks  []tile.Block
+	marks   []int64 // of track_unbuilt, that are done
+	changed []orb.Bound
+}
+
+// errConflict says that somebody else was quicker.
+var errConflict = errors.New("tracks: somebody else has changed what was computed for")
+
+// change computes a change, for the version and after the last id of the tracks, and writes it;
+// again if somebody else was quicker. Those of this process take turns. One that holds nothing
+// is not written.
+func (s *Store) change(ctx context.Context, compute func(c *change, last int64) error) error {
+	release, err := hold(ctx, s.changing)
+	if err != nil {
+		return err
+	}
+	defer release()
+	for {
+		version, last, err := s.state(ctx) // before what depends on it is read
+		if err != nil {
+			return err
+		}
+		c := &change{version: version}
+		err = compute(c, last)
+		if err == nil && len(c.fresh)+len(c.told)+len(c.seen)+len(c.gone)+len(c.marks) > 0 {
+			err = s.apply(ctx, c)
+		}
+		if !errors.Is(err, errConflict) {
+			return err
+		}
+	}
+}
+
+// hold takes what one at a time has.
+func hold(ctx context.Context, turn chan struct{}) (release func(), err error) {
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// apply writes a change, unless it was computed for what is no longer so.
+func (s *Store) apply(ctx context.Context, c *change) error {
+	err := s.write(ctx, func(t *tx) error {
+		if err := t.must(1, "update ~track_state set value = value + 1 where name = $1 and value = $2", stateVersion, c.version); err != nil {
+			return err
+		}
+		if err := t.applyTracks(c); err != nil {
+			return err
+		}
+		if err := t.must(len(c.marks), "delete from ~track_unbuilt where first_id in @1", c.marks); err != nil {
+			return err
+		}
+		if err := t.replaceBlocks(c.drop, c.blocks); err != nil {
+			return err
+		}
+		return t.noteChanges(c.changed)
+	})
+	if err == nil && len(c.blocks) > 0 {
+		run.Hint(s.hint)
+	}
+	return err
+}
+
+// must is exec of a statement that changes n rows, or else somebody was quicker.
+func (t *tx) must(n int, query string, args ...any) error {
+	if n == 0 {
+		return nil
+	}
+	done, err := t.exec(query, args...)
+	if err == nil && done != int64(n) {
+		err = errConflict
+	}
+	return err
+}
+
+func (t *tx) applyTracks(c *change) error {
+	if n := len(c.fresh); n > 0 {
+		if _, err := t.exec("update ~track_state set value = $1 where name = $2", c.fresh[n-1].ID, stateTrack); err != nil {
+			return err
+		}
+		if err := t.insertTracks(c.fresh, c.lines); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(t.touch(c.seen), t.tell(c.told)); err != nil {
+		return err
+	}
+	if err := t.must(len(c.gone), "delete from ~tracks where id in @1", c.gone); err != nil || len(c.gone) == 0 {
+		return err
+	}
+	_, err := t.exec("delete from ~track_geometries where track_id in @1", c.gone)
+	return err
+}
+
+// Upsert implements gpstracks.Store. What is more than a transaction keeps is kept in several,
+// in order; with an error comes what those before it did.
+func (s *Store) Upsert(ctx context.Context, tracks []gpstracks.Track) (total gpstracks.Upserted, err error) {
+	for i := range tracks {
+		switch key := tracks[i].Key; {
+		case key == "":
+			return total, &gpstracks.InvalidError{Field: "key", Reason: "is empty: pass the track through Prepare first"}
+		case !utf8.ValidString(key) || strings.Contains(key, "\x00"):
+			return total, &gpstracks.InvalidError{Field: "key", Reason: "is not text: pass the track through Prepare first"}
+		}
+	}
+	for len(tracks) > 0 {
+		n, points := 1, tracks[0].Points
+		for n < min(len(tracks), partTracks) && points+tracks[n].Points <= partPoints {
+			points, n = points+tracks[n].Points, n+1
+		}
+		u, err := s.upsert(ctx, tracks[:n])
+		if err != nil {
+			return total, err
+		}
+		total.Inserted, total.Updated, total.Duplicates = total.Inserted+u.Inserted, total.Updated+u.Updated, total.Duplicates+u.Duplicates
+		total.Changed, tracks = append(total.Changed, u.Changed...), tracks[n:]
+	}
+	return total, ctx.Err()
+}
+
+// upsert keeps one part.
+func (s *Store) upsert(ctx context.Context, tracks []gpstracks.Track) (done gpstracks.Upserted, err error) {
+	keys := make([]string, len(tracks))
+	for i := range tracks {
+		keys[i] = tracks[i].Key
+	}
+	return done, s.change(ctx, func(c *change, last int64) error {
+		known, err := read(ctx, s, scanKnown, knownTracks, keys)
+		if err != nil {
+			return err
+		}
+		plan := gpstracks.PlanUpsert(tracks, known)
+		if len(plan.Told) > 0 { // they are needed with all that is theirs
+			full, err := read(ctx, s, scanTrack, fullTracks+"dedupe_key in @1", keys)
+			if err == nil && len(full) < len(known) {
+				err = errors.New("tracks: a track has no geometry: remove it and collect it again")
+			}
+			if err != nil {
+				return err
+			}
+			plan = gpstracks.PlanUpsert(tracks, full)
+		}
+		done = plan.Upserted
+		if plan.Empty() {
+			return nil
+		}
+		c.fresh, c.told, c.seen, c.changed = plan.New, plan.Told, plan.Seen, plan.Changed
+		for i := range c.fresh {
+			c.fresh[i].ID = last + 1 + int64(i)
+			c.lines = append(c.lines, gpstracks.AppendLines(nil, c.fresh[i].Lines))
+		}
+		return s.redraw(ctx, c, c.told, slices.Concat(c.fresh, c.told))
+	})
+}
+
+// removeAtOnce is how many tracks are removed in one transaction.
+const removeAtOnce = 200
+
+// Remove implements gpstracks.Store. Many tracks are removed in several transactions; with an
+// error comes what those before it changed.
+func (s *Store) Remove(ctx context.Context, ids ...int64) (changed []orb.Bound, err error) {
+	for part := range slices.Chunk(ids, removeAtOnce) {
+		gone, err := s.remove(ctx, part)
+		if err != nil {
+			return changed, err
+		}
+		changed = append(changed, gone...)
+	}
+	return changed, ctx.Err()
+}
+
+func (s *Store) remove(ctx context.Context, ids []int64) (changed []orb.Bound, err error) {
+	return changed, s.change(ctx, func(c *change, _ int64) error {
+		tracks, err := read(ctx, s, scanTrack, fullTracks+"id in @1", ids)
+		if err != nil || len(tracks) == 0 {
+			return err
+		}
+		place := func(k gpstracks.Track) int { return slices.Index(ids, k.ID) } // in the order of the call
+		slices.SortFunc(tracks, func(a, b gpstracks.Track) int { return place(a) - place(b) })
+		c.gone = idsOf(tracks)
+		for i := range tracks {
+			c.changed = append(c.changed, tracks[i].Bounds)
+		}
+		changed = c.changed
+		return s.redraw(ctx, c, tracks, nil)
+	})
+}

@@ -1,0 +1,182 @@
+package trackstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/paulmach/orb"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+)
+
+// Known implements gpstracks.Store.
+func (s *Store) Known(ctx context.Context, keys ...string) ([]string, error) {
+	return read(ctx, s, value[string], "select dedupe_key from ~tracks where dedupe_key in @1", keys)
+}
+
+// Count implements gpstracks.Store.
+func (s *Store) Count(ctx context.Context) (int, error) {
+	return one[int](ctx, s, "select count(*) from ~tracks")
+}
+
+const (
+	fewTracks = 4000 // tracks up to which it is faster to find them by place and then order them
+	listPage  = 512  // places that are read at a time otherwise
+	readPage  = 64   // tracks that are read at a time
+)
+
+// List implements gpstracks.Store. It holds no transaction while it yields: a reader who is
+// slow keeps nothing from being tidied.
+func (s *Store) List(ctx context.Context, f gpstracks.Filter) iter.Seq2[gpstracks.Track, error] {
+	return func(yield func(gpstracks.Track, error) bool) {
+		n := 0
+		for places, err := range s.places(ctx, f) {
+			for part := range slices.Chunk(places, readPage) {
+				var tracks []gpstracks.Track
+				if tracks, err = s.tracks(ctx, part); err != nil {
+					break
+				}
+				for i := range tracks {
+					if !f.Match(&tracks[i]) {
+						continue
+					}
+					if n++; !yield(tracks[i], nil) || n == f.Limit {
+						return
+					}
+				}
+			}
+			if err != nil {
+				yield(gpstracks.Track{}, err)
+				return
+			}
+		}
+	}
+}
+
+// tracks reads tracks in the order of their places. One that was removed meanwhile is left out.
+func (s *Store) tracks(ctx context.Context, places []gpstracks.Cursor) ([]gpstracks.Track, error) {
+	ids := make([]int64, len(places))
+	for i, c := range places {
+		ids[i] = c.ID
+	}
+	out, err := read(ctx, s, scanTrack, fullTracks+"id in @1", ids)
+	slices.SortFunc(out, func(a, b gpstracks.Track) int { return gpstracks.Compare(a.Cursor(), b.Cursor()) })
+	return out, err
+}
+
+// places yields the places of tracks that may pass the filter, in their order.
+func (s *Store) places(ctx context.Context, f gpstracks.Filter) iter.Seq2[[]gpstracks.Cursor, error] {
+	return func(yield func([]gpstracks.Cursor, error) bool) {
+		if len(f.Bounds) > 0 {
+			near, err := s.page(ctx, f, s.Dialect.Touches, fmt.Sprint("limit ", fewTracks+1))
+			if len(near) <= fewTracks || err != nil {
+				slices.SortFunc(near, gpstracks.Compare)
+				_ = yield(near, err)
+				return
+			}
+		}
+		const inside = "(max_lon >= $%d and max_lat >= $%d and min_lon <= $%d and min_lat <= $%d)"
+		for more := true; more; {
+			page, err := s.page(ctx, f, inside, fmt.Sprint("order by metres desc, id limit ", listPage))
+			if !yield(page, err) || err != nil {
+				return
+			}
+			if more = len(page) == listPage; more {
+				f.After = page[len(page)-1]
+			}
+		}
+	}
+}
+
+// page is the places of tracks that may pass the filter.
+func (s *Store) page(ctx context.Context, f gpstracks.Filter, touches, end string) ([]gpstracks.Cursor, error) {
+	where, args := passing(f, touches)
+	return read(ctx, s, func(r *sql.Rows) (c gpstracks.Cursor, err error) { return c, r.Scan(&c.Metres, &c.ID) },
+		"select metres, id from ~tracks where "+where+" "+end, args...)
+}
+
+// CountMatching implements gpstracks.Counter, by the bounds of tracks.
+func (s *Store) CountMatching(ctx context.Context, f gpstracks.Filter) (int, error) {
+	f.After = gpstracks.Cursor{}
+	where, args := passing(f, s.Dialect.Touches)
+	return one[int](ctx, s, "select count(*) from ~tracks where "+where, args...)
+}
+
+// passing is the condition of tracks that may pass a filter; touches is that of a box.
+func passing(f gpstracks.Filter, touches string) (condition string, args []any) {
+	where := []string{"true"}
+	if len(f.Activities) > 0 {
+		names := make([]string, len(f.Activities))
+		for i, a := range f.Activities {
+			names[i] = string(a)
+		}
+		args = append(args, names)
+		where = append(where, fmt.Sprintf("activity in @%d", len(args)))
+	}
+	if len(f.Sources) > 0 {
+		args = append(args, f.Sources)
+		where = append(where, fmt.Sprintf("source in @%d", len(args)))
+	}
+	if f.After.ID != 0 {
+		args = append(args, f.After.Metres, f.After.ID)
+		n := len(args)
+		where = append(where, fmt.Sprintf("metres <= $%d and (metres < $%d or id > $%d)", n-1, n-1, n))
+	}
+	var boxes []string
+	for _, b := range f.Bounds {
+		n := len(args)
+		args = append(args, b.Min[0], b.Min[1], b.Max[0], b.Max[1])
+		boxes = append(boxes, fmt.Sprintf(touches, n+1, n+2, n+3, n+4))
+	}
+	if len(boxes) > 0 {
+		where = append(where, "("+strings.Join(boxes, " or ")+")")
+	}
+	return strings.Join(where, " and "), args
+}
+
+// keptChanges is how many changes are remembered for other processes.
+const keptChanges = 10_000
+
+// noteChanges remembers where maps look different now.
+func (t *tx) noteChanges(changed []orb.Bound) error {
+	if len(changed) == 0 {
+		return nil
+	}
+	places := gpstracks.ByDegree(changed)
+	err := t.insert("track_changes", []string{"min_lon", "min_lat", "max_lon", "max_lat"}, len(places), func(i int) []any {
+		b := places[i]
+		return []any{b.Min[0], b.Min[1], b.Max[0], b.Max[1]}
+	})
+	if err == nil {
+		_, err = t.exec("delete from ~track_changes where id <= (select max(id) from ~track_changes) - $1", int64(keptChanges))
+	}
+	return err
+}
+
+// Changes are where maps look different because of changes after the one with the number
+// after, made by any process: for a tile cache. last is the number to ask with next time; a
+// negative one requests it alone. When too much has changed to be remembered, the answer is
+// the whole world.
+func (s *Store) Changes(ctx context.Context, after int64) (changed []orb.Bound, last int64, err error) {
+	ends, err := read(ctx, s, func(r *sql.Rows) (v [2]int64, err error) { return v, r.Scan(&v[0], &v[1]) },
+		"select coalesce(max(id), 0), coalesce(min(id), 0) from ~track_changes")
+	if err != nil {
+		return nil, 0, err
+	}
+	last = ends[0][0]
+	switch oldest := ends[0][1]; {
+	case after < 0 || after >= last:
+		return nil, last, nil
+	case oldest > after+1:
+		return []orb.Bound{{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}}}, last, nil
+	}
+	changed, err = read(ctx, s, func(r *sql.Rows) (b orb.Bound, err error) {
+		return b, r.Scan(&b.Min[0], &b.Min[1], &b.Max[0], &b.Max[1])
+	},
+		"select min_lon, min_lat, max_lon, max_lat from ~track_changes where id > $1 and id <= $2 order by id", after, last)
+	return changed, last, err
+}

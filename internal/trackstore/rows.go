@@ -1,0 +1,117 @@
+package trackstore
+
+import (
+	"database/sql"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+)
+
+// when scans a time: null and 0 are none, numbers are microseconds since 1970.
+type when struct{ to *time.Time }
+
+// Scan implements sql.Scanner.
+func (w when) Scan(v any) error {
+	*w.to = time.Time{}
+	switch v := v.(type) {
+	case int64:
+		if v != 0 {
+			*w.to = time.UnixMicro(v).UTC()
+		}
+	case time.Time:
+		*w.to = v.UTC()
+	}
+	return nil
+}
+
+// columns are those of a track, in the order of scanTrack; the line comes last.
+const columns = `id, source, external_id, name, activity, url, attribution, min_lon, min_lat, max_lon, max_lat, length_m,
+	recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id, coalesce(k.geometry, g.geometry)`
+
+// fullTracks reads tracks with their lines; one of which the line is lost is left out.
+const fullTracks = "select " + columns + ` from ~tracks k left join ~track_geometries g on track_id = id and k.geometry is null
+	where (k.geometry is not null or g.geometry is not null) and `
+
+func scanTrack(r *sql.Rows) (k gpstracks.Track, err error) {
+	b := &k.Bounds
+	var lines []byte
+	err = r.Scan(&k.ID, &k.Source, &k.ExternalID, &k.Name, &k.Activity, &k.URL, &k.Attribution, &b.Min[0], &b.Min[1], &b.Max[0], &b.Max[1], &k.LengthM,
+		when{&k.RecordedOn}, &k.Key, &k.Points, when{&k.FirstSeenAt}, when{&k.LastSeenAt}, &k.RunID, &lines)
+	if err == nil {
+		k.Lines, err = gpstracks.ParseLines(lines)
+	}
+	return k, err
+}
+
+// knownTracks reads what Merge looks at.
+const knownTracks = "select id, dedupe_key, name, url, attribution, activity, last_seen_at, run_id from ~tracks where dedupe_key in @1"
+
+func scanKnown(r *sql.Rows) (k gpstracks.Track, err error) {
+	return k, r.Scan(&k.ID, &k.Key, &k.Name, &k.URL, &k.Attribution, &k.Activity, when{&k.LastSeenAt}, &k.RunID)
+}
+
+// inRow is up to how many bytes a line lies in the row of its track. A longer one lies apart,
+// so that a row which only was seen again is written without its line.
+const inRow = 512
+
+// insertTracks keeps new tracks and their lines.
+func (t *tx) insertTracks(tracks []gpstracks.Track, lines [][]byte) error {
+	var long []int // tracks whose lines lie apart
+	err := t.insert("tracks", []string{
+		"id", "source", "external_id", "name", "activity", "url", "attribution", "min_lon", "min_lat", "max_lon", "max_lat", "length_m", "metres",
+		"recorded_on", "dedupe_key", "points", "first_seen_at", "last_seen_at", "run_id", "geometry",
+	}, len(tracks), func(i int) []any {
+		k, b, inline := &tracks[i], tracks[i].Bounds, any(lines[i])
+		if len(lines[i]) > inRow {
+			long, inline = append(long, i), nil
+		}
+		return []any{
+			k.ID, k.Source, k.ExternalID, k.Name, string(k.Activity), k.URL, k.Attribution, b.Min[0], b.Min[1], b.Max[0], b.Max[1], k.LengthM,
+			k.Cursor().Metres, k.RecordedOn, k.Key, int64(k.Points), k.FirstSeenAt, k.LastSeenAt, k.RunID, inline,
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return t.insert("track_geometries", []string{"track_id", "geometry"}, len(long), func(i int) []any { return []any{tracks[long[i]].ID, lines[long[i]]} })
+}
+
+// touch keeps when known tracks were seen last. Those of a call are mostly of one run and one
+// time.
+func (t *tx) touch(seen []gpstracks.Track) error {
+	type sight struct {
+		at  time.Time
+		run int64
+	}
+	bySight := map[sight][]int64{}
+	for i := range seen {
+		s := sight{seen[i].LastSeenAt.UTC(), seen[i].RunID}
+		bySight[s] = append(bySight[s], seen[i].ID)
+	}
+	for s, ids := range bySight {
+		if _, err := t.exec("update ~tracks set last_seen_at = $1, run_id = $2 where id in @3", s.at, s.run, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell keeps what known tracks lacked.
+func (t *tx) tell(told []gpstracks.Track) error {
+	for i := range told {
+		k := &told[i]
+		if _, err := t.exec("update ~tracks set name = $1, url = $2, attribution = $3, activity = $4, last_seen_at = $5, run_id = $6 where id = $7",
+			k.Name, k.URL, k.Attribution, string(k.Activity), k.LastSeenAt, k.RunID, k.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func idsOf(tracks []gpstracks.Track) []int64 {
+	ids := make([]int64, len(tracks))
+	for i := range tracks {
+		ids[i] = tracks[i].ID
+	}
+	return ids
+}

@@ -1,0 +1,128 @@
+// Package trackstore keeps the tracks of package gpstracks, and the blocks of features that
+// tiles are made of, in a database: one engine for adapters/tracksqlite and
+// adapters/trackpostgres, which differ by a Dialect.
+//
+// What a change needs is read and computed first, outside of a transaction: which tracks are
+// new, their lines, their blocks, and the blocks that others leave. Then a short transaction
+// compares the version of the tracks and writes. If somebody else has changed them meanwhile,
+// it is all done anew; nobody waits for more than the writing of one part.
+package trackstore
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+	"github.com/signalbox-dev/signalbox/internal/run"
+)
+
+// Options of a Store.
+type Options struct {
+	Dialect  Dialect
+	Read     *sql.DB
+	Write    *sql.DB                                // may be the same
+	Prepare  func(context.Context, *sql.Conn) error // brings the tables up to date, on a connection of Write
+	Patience time.Duration                          // how long a call waits for a server that is away
+	Log      *slog.Logger
+}
+
+// Store is an open store. It is safe for concurrent use.
+type Store struct {
+	Options
+
+	texts    sync.Map      // statements in the words of the dialect
+	turn     chan struct{} // held by the transaction that writes
+	changing chan struct{} // held by the call that changes tracks
+	writer   string        // its name among the writers, "" if no answer to a commit can be lost
+	seq      int64         // of its last transaction
+	hint     chan struct{} // blocks may be to be put together
+	group    *run.Group
+	closing  sync.RWMutex // held for reading by calls
+	closed   atomic.Bool
+}
+
+var (
+	_ gpstracks.Store    = (*Store)(nil)
+	_ gpstracks.RunStore = (*Store)(nil)
+	_ gpstracks.Counter  = (*Store)(nil)
+	_ tile.Source        = (*Store)(nil)
+)
+
+// Open takes up a database. Blocks of another version's layout are built again from the
+// tracks before it returns, which takes a while. The databases are the Store's from then on.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	s := &Store{Options: o, turn: make(chan struct{}, 1), changing: make(chan struct{}, 1), hint: make(chan struct{}, 1)}
+	s.group = run.New(context.WithoutCancel(ctx), o.Log)
+	err := s.prepare(ctx)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.group.Go("put blocks of tracks together", s.settler)
+	run.Hint(s.hint)
+	return s, nil
+}
+
+func (s *Store) prepare(ctx context.Context) error {
+	err := s.retry(ctx, nil, func() error {
+		conn, err := s.Write.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		return errors.Join(s.Prepare(ctx, conn), conn.Close())
+	})
+	if err != nil {
+		return err
+	}
+	if s.Dialect.Lost != nil {
+		name := rand.Text()
+		if err := s.write(ctx, func(t *tx) error { return t.sign(name, 0) }); err != nil {
+			return err
+		}
+		s.writer = name
+	}
+	if err := s.discard(ctx); err != nil {
+		return err
+	}
+	return s.Build(ctx)
+}
+
+// ErrClosed is the error of every call after Close.
+var ErrClosed = errors.New("the store of tracks is closed")
+
+// Close waits for what is under way and closes the databases.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	s.group.Stop()
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.Read == s.Write {
+		return s.Read.Close()
+	}
+	return errors.Join(s.Read.Close(), s.Write.Close())
+}
+
+// The counters of track_state.
+const (
+	stateVersion = "version"        // how often tracks were changed
+	stateTrack   = "track"          // the last id of a track: none is used twice
+	stateBlocks  = "blocks version" // for which layout the blocks are
+)
+
+// state is how often tracks were changed, and their last id.
+func (s *Store) state(ctx context.Context) (version, last int64, err error) {
+	all, err := read(ctx, s, func(r *sql.Rows) (v [2]int64, err error) { return v, r.Scan(&v[0], &v[1]) },
+		"select v.value, t.value from ~track_state v, ~track_state t where v.name = $1 and t.name = $2", stateVersion, stateTrack)
+	if err != nil || len(all) == 0 {
+		return 0, 0, err
+	}
+	return all[0][0], all[0][1], nil
+}

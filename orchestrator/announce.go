@@ -1,0 +1,59 @@
+package orchestrator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Wanted makes the event job of a change on a registered project's board, or says why
+// there is none.
+func (e *Engine) Wanted(h tracker.Hook) (job queue.Job, ignored string) {
+	switch {
+	case h.Kind == tracker.HookComment:
+		return queue.Job{}, "comments are only noted"
+	case h.Self:
+		return queue.Job{}, "the change is our own"
+	case h.Kind == tracker.HookItemUpdated && !h.Status:
+		e.Heard(h) // its relations may be others now
+		return queue.Job{}, "the status has not changed"
+	default:
+		return TrackerJob(h), ""
+	}
+}
+
+// Announce takes a hook of a board that the service keeps itself, as a webhook of another is
+// taken: the event is durable when it returns nil. id names the change; a second call is a
+// duplicate. While the store cannot take it, it is tried again until ctx ends; the change is
+// then found by the reconciler.
+func (e *Engine) Announce(ctx context.Context, source, id string, h tracker.Hook) error {
+	count := func(outcome string) {
+		e.Metrics.Webhooks.Add(1, ByDelivery{Source: source, Outcome: outcome})
+	}
+	job, ignored := e.Wanted(h)
+	if ignored != "" {
+		count("ignored")
+		return nil
+	}
+	sum := sha256.Sum256(job.Payload)
+	d := Delivery{Source: source, ID: id, Event: h.Event, BodyHash: hex.EncodeToString(sum[:]), ReceivedAt: e.Now(), Outcome: "queued"}
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		duplicate, err := e.Store.Receive(ctx, d, job)
+		switch {
+		case duplicate:
+			count("duplicate")
+			e.Metrics.WebhookDedup.Add(1, BySource{Source: source})
+			return nil
+		case err == nil:
+			count("queued")
+			return nil
+		case e.Wait(ctx, wait) != nil:
+			count("lost")
+			return err
+		}
+	}
+}

@@ -1,0 +1,329 @@
+package budget_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// books is the ledger, which can be made to fail.
+type books struct {
+	orchestrator.Ledger
+	fail atomic.Bool
+}
+
+func (b *books) Reservations(ctx context.Context, repo string) ([]orchestrator.Reservation, error) {
+	if b.fail.Load() {
+		return nil, errors.New("the disk is gone")
+	}
+	return b.Ledger.Reservations(ctx, repo)
+}
+
+// thrifty makes a rig with a budget and STOP; the options may be changed between
+// two starts. Every run of the rig costs 1500 millionths, which is what is reserved.
+func thrifty(t *testing.T, caps budget.Caps, f func(*orchestratortest.Rig, *budget.Options, *books)) {
+	t.Helper()
+	caps.Run = orchestratortest.Usage().MicroUSD
+	o, b := &budget.Options{Caps: caps}, &books{}
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Options.MaxConcurrency = 8
+		r.Features = func() []orchestrator.Feature {
+			projects, err := orchestrator.NewProjects(r.Projects...)
+			require.NoError(r, err)
+			b.Ledger = r.Store
+			o.Store, o.Story, o.Ledger, o.Projects, o.Queue, o.Lister = r.Store, r.Store, b, projects, r.Store, r.Store
+			made, err := budget.New(*o)
+			require.NoError(r, err)
+			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+			require.NoError(r, err)
+			return []orchestrator.Feature{s, made.Feature()}
+		}
+	}, func(r *orchestratortest.Rig) { f(r, o, b) })
+}
+
+// waiting is the agent's job of a task that waits for the budget, and why.
+func waitsForBudget(r *orchestratortest.Rig, t orchestrator.Task) (job queue.Job, why string) {
+	r.Helper()
+	waits, err := r.Store.Waiting(context.Background(), queue.Filter{TaskID: t.ID, Pool: queue.PoolAgents})
+	require.NoError(r, err)
+	require.Len(r, waits, 1)
+	require.Len(r, waits[0].Reasons, 1, "%+v", waits[0])
+	return waits[0].Job, waits[0].Reasons[0].Text
+}
+
+// An agent is its own meter: one that says nothing of what it used has cost what was
+// reserved for it, and reaches the cap like any other.
+func TestBudgetOfAgentsThatSayNothing(t *testing.T) {
+	thrifty(t, budget.Caps{Task: 4500}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
+		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			result := orchestratortest.GoodAgent(ctx, c, files)
+			result.Usage = work.Usage{}
+			return result
+		})
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		require.Equal(r, []stage.Role{stage.Analyst, stage.Architect, stage.Developer}, r.Roles())
+		_, why := waitsForBudget(r, r.Task(item))
+		require.Contains(r, why, "has cost 0.0045 USD (0.0045 USD of it for runs that reported no usage), and the next run")
+	})
+}
+
+func TestBudgetOfATask(t *testing.T) {
+	const words = "APP-1 (task 1) has cost 0.0045 USD, and the next run is taken to cost 0.0015 USD: together more than the cap of 0.0045 USD for a task"
+	thrifty(t, budget.Caps{Task: 4500}, func(r *orchestratortest.Rig, o *budget.Options, _ *books) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		task := r.Task(item)
+		require.Equal(r, stage.Review, task.State.Stage)
+		require.Equal(r, []stage.Role{stage.Analyst, stage.Architect, stage.Developer}, r.Roles())
+		job, why := waitsForBudget(r, task)
+		require.Equal(r, words+" (budget)", why)
+		require.Zero(r, job.Attempt, "it was never claimed: the hold came with the decision")
+		x, err := r.Engine.Explain(context.Background(), task.ID)
+		require.NoError(r, err)
+		require.Equal(r, why, x.Blockers[0].Why, "why says the same")
+		v, err := r.Engine.QueueView(context.Background())
+		require.NoError(r, err)
+		require.Zero(r, v.Workers.Running)
+		body, err := json.Marshal(v)
+		require.NoError(r, err)
+		require.Contains(r, string(body), `"budget":{"enabled":true,"task_cap_micro_usd":4500,"run_micro_usd":1500,"day":"2000-01-01","repos":[{"repo":"acme/app","spent_micro_usd":4500`)
+		require.Equal(r, 2, strings.Count(string(body), words), "in the job and in the block")
+
+		notice := "waits for the budget: " + words
+		require.Equal(r, 1, strings.Count(r.Notices(), notice))
+		r.Settle(50 * time.Hour)
+		r.Shutdown()
+		r.Start()
+		r.Settle(time.Hour)
+		require.Equal(r, 1, strings.Count(r.Notices(), "budget"), "once, and not again after a restart")
+		require.Len(r, r.Roles(), 3)
+
+		r.Shutdown()
+		o.Caps.Task = 7500
+		r.Start()
+		r.Settle(time.Minute)
+		require.Len(r, r.Roles(), 5, "a higher cap lets it go on")
+		require.Equal(r, 2, strings.Count(r.Notices(), "budget"), "and is told when it is reached")
+		r.Shutdown()
+		o.Caps.Task = 0
+		o.Caps.RepoDay = 1_000_000
+		r.Start()
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Settle(48 * time.Hour)
+		held, err := r.Store.Holds(context.Background())
+		require.NoError(r, err)
+		require.Empty(r, held)
+	})
+}
+
+func TestBudgetOfADay(t *testing.T) {
+	thrifty(t, budget.Caps{RepoDay: 4500}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
+		one, two, far := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two"), r.Card(orchestratortest.Self, "far")
+		r.ToDone(orchestratortest.App, one)
+		require.Equal(r, stage.Review, r.Task(one).State.Stage)
+		r.Move(orchestratortest.App, two, stage.StatusToAnalyse)
+		r.Move(orchestratortest.Self, far, stage.StatusToAnalyse)
+		r.Settle(time.Hour)
+		require.Equal(r, 2, r.Ran(stage.Analyst), "another repository has its own day")
+		_, why := waitsForBudget(r, r.Task(two))
+		require.Contains(r, why, "acme/app has cost 0.0045 USD on 2000-01-01")
+		require.Contains(r, why, "until 2000-01-02T00:00:00Z")
+		require.Equal(r, 1, strings.Count(r.Notices(), "budget"), "one for the day, however many wait")
+		until := time.Until(time.Date(2000, 1, 2, 0, 0, 0, 0, time.UTC))
+		r.Settle(until - time.Second)
+		require.Len(r, r.Roles(), 4)
+		r.Settle(30 * time.Second)
+		require.Len(r, r.Roles(), 7, "a new day has three runs")
+		require.Equal(r, 2, r.Ran(stage.Reviewer)+r.Ran(stage.Tester), "the oldest task goes first")
+		require.Equal(r, 2, strings.Count(r.Notices(), "budget"))
+		r.Settle(48 * time.Hour)
+		require.Equal(r, stage.Done, r.Task(one).State.Stage)
+		require.Equal(r, stage.HoldApproval, r.Task(two).State.Hold)
+	})
+}
+
+// Tasks that begin at the same moment do not all take the last dollar.
+func TestBudgetIsNotReservedTwice(t *testing.T) {
+	thrifty(t, budget.Caps{RepoDay: 3000}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
+		var now, most atomic.Int32
+		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			time.Sleep(time.Minute)
+			return orchestratortest.GoodAgent(ctx, c, files)
+		})
+		for range 6 {
+			r.Move(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+		}
+		r.Settle(30 * time.Second)
+		require.EqualValues(r, 2, now.Load())
+		held, err := r.Store.Holds(context.Background())
+		require.NoError(r, err)
+		require.Equal(r, 4, len(held)-1, "the others wait, and one notice was sent")
+		r.Settle(20 * time.Hour)
+		require.EqualValues(r, 2, most.Load())
+		require.Len(r, r.Roles(), 2)
+		r.Settle(48 * time.Hour)
+		require.Len(r, r.Roles(), 6)
+		require.EqualValues(r, 2, most.Load())
+	})
+}
+
+// A run that costs less than was reserved makes room at once.
+func TestBudgetIsSettled(t *testing.T) {
+	thrifty(t, budget.Caps{RepoDay: 3000}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
+		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			res := orchestratortest.GoodAgent(ctx, c, files)
+			res.Usage.MicroUSD = 100
+			return res
+		})
+		for range 6 {
+			r.Move(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+		}
+		r.Settle(30 * time.Second)
+		require.Len(r, r.Roles(), 6)
+		left, err := r.Store.Reservations(context.Background(), "")
+		require.NoError(r, err)
+		require.Empty(r, left)
+	})
+}
+
+// A run that costs more than was reserved is known to the decision that it leads to.
+func TestBudgetOfACostlyRun(t *testing.T) {
+	thrifty(t, budget.Caps{Task: 4500}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Architect, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			res := orchestratortest.GoodAgent(ctx, c, files)
+			res.Usage.MicroUSD = 9000
+			return res
+		}))
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		job, why := waitsForBudget(r, r.Task(item))
+		require.Contains(r, why, "has cost 0.0105 USD, and the next run")
+		require.Zero(r, job.Attempt)
+	})
+}
+
+func TestBudgetWithoutAPrice(t *testing.T) {
+	thrifty(t, budget.Caps{Task: 1_000_000}, func(r *orchestratortest.Rig, o *budget.Options, _ *books) {
+		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			res := orchestratortest.GoodAgent(ctx, c, files)
+			res.Usage.MicroUSD = 0
+			return res
+		})
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		require.Len(r, r.Roles(), 1)
+		_, why := waitsForBudget(r, r.Task(item))
+		require.Contains(r, why, `APP-1 (task 1) has used the model "m", whose price is not known`)
+		r.Settle(time.Hour)
+		require.Equal(r, 1, strings.Count(r.Notices(), "budget"))
+		r.Shutdown()
+		o.Price = func(u work.Usage) (int64, bool) { return 1000 * int64(len(u.Model)), u.Model == "m" }
+		r.Start()
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+	})
+}
+
+// Nobody knows what an interrupted run has cost: its estimate stays, so that a
+// crash loop ends at the cap.
+func TestBudgetCountsInterruptedRuns(t *testing.T) {
+	thrifty(t, budget.Caps{Task: 4500}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
+		r.Place.SetScript(orchestratortest.Hang)
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		for range 6 {
+			r.Settle(10 * time.Second)
+			r.Shutdown()
+			r.Start()
+		}
+		r.Settle(time.Minute)
+		require.Len(r, r.Roles(), 3)
+		_, why := waitsForBudget(r, r.Task(item))
+		require.Contains(r, why, "has cost 0.00 USD, 0.0045 USD is reserved for runs whose cost is not known")
+		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Settle(72 * time.Hour)
+		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+		held, err := r.Store.Holds(context.Background())
+		require.NoError(r, err)
+		require.Empty(r, held, "nothing is left of a task that was stopped")
+		left, err := r.Store.Reservations(context.Background(), "")
+		require.NoError(r, err)
+		require.Empty(r, left)
+	})
+}
+
+// Attempts that fail cost money too.
+func TestBudgetOfFailedAttempts(t *testing.T) {
+	thrifty(t, budget.Caps{Task: 3000}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
+		r.Place.SetScript(func(context.Context, work.Command, map[string]string) work.Result {
+			return work.Result{Kind: work.ResultFailed, Reason: "no", Usage: orchestratortest.Usage()}
+		})
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(time.Hour)
+		require.Len(r, r.Roles(), 2)
+		job, why := waitsForBudget(r, r.Task(item))
+		require.Contains(r, why, "has cost 0.003 USD")
+		require.Equal(r, 2, job.Attempt)
+	})
+}
+
+// What cannot be read lets nothing start, and all goes on when it can.
+func TestBudgetFailsClosed(t *testing.T) {
+	thrifty(t, budget.Caps{Task: 1_000_000}, func(r *orchestratortest.Rig, _ *budget.Options, b *books) {
+		b.fail.Store(true)
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(time.Hour)
+		require.Empty(r, r.Roles())
+		_, why := waitsForBudget(r, r.Task(item))
+		require.Equal(r, "what has been spent could not be read, and so nothing starts (budget)", why)
+		require.NotContains(r, r.Notices(), "budget")
+		b.fail.Store(false)
+		r.Settle(time.Minute)
+		require.Len(r, r.Roles(), 1)
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		b.fail.Store(true)
+		r.Settle(time.Minute)
+		b.fail.Store(false)
+		r.Settle(2 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+	})
+}
+
+// A cap that is never reached changes no decision.
+func TestBudgetThatIsNotReached(t *testing.T) {
+	story := func(r *orchestratortest.Rig) (out []string) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
+		require.NoError(r, err)
+		for _, e := range entries {
+			out = append(out, string(e.Payload))
+		}
+		return out
+	}
+	var with, without []string
+	thrifty(t, budget.Caps{Task: 1 << 40, RepoDay: 1 << 40}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) { with = story(r) })
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) { without = story(r) })
+	require.NotEmpty(t, with)
+	require.Equal(t, without, with)
+}

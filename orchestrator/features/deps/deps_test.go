@@ -1,0 +1,358 @@
+package deps_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// relations is the board's, which can be made to fail.
+type relations struct {
+	tracker.Relations
+	err error
+}
+
+func (r *relations) BlockedBy(ctx context.Context, p, i string) ([]tracker.Ref, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	return r.Relations.BlockedBy(ctx, p, i)
+}
+
+// dependent makes a rig with dependencies on.
+func dependent(t *testing.T, f func(*orchestratortest.Rig, *relations)) {
+	t.Helper()
+	dependentWith(t, func(*orchestratortest.Rig, *deps.Deps) []orchestrator.Feature { return nil }, func(r *orchestratortest.Rig, rel *relations, _ *deps.Deps) { f(r, rel) })
+}
+
+// dependentWith makes one with more features on.
+func dependentWith(t *testing.T, more func(*orchestratortest.Rig, *deps.Deps) []orchestrator.Feature, f func(*orchestratortest.Rig, *relations, *deps.Deps)) {
+	t.Helper()
+	rel, d := &relations{}, (*deps.Deps)(nil)
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Options.MaxConcurrency = 8
+		rel.Relations = r.Board
+		r.Features = func() []orchestrator.Feature {
+			var err error
+			d, err = deps.New(deps.Options{
+				Store: r.Store, Table: r.Store, Queue: r.Store, Lister: r.Store, Relations: rel, Items: r.Board, Line: serialgate.Name,
+			})
+			require.NoError(r, err)
+			return append(more(r, d), d.Feature())
+		}
+	}, func(r *orchestratortest.Rig) { f(r, rel, d) })
+}
+
+func TestDependencies(t *testing.T) {
+	dependent(t, func(r *orchestratortest.Rig, _ *relations) {
+		first, second, third := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.Self, "two"), r.Card(orchestratortest.App, "three")
+		r.Board.Block(third, first)
+		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		r.Settle(time.Second)
+		r.Move(orchestratortest.Self, second, stage.StatusToAnalyse)
+		r.Settle(time.Second)
+		r.Move(orchestratortest.App, third, stage.StatusToAnalyse)
+		r.Settle(20 * time.Second)
+		require.Equal(r, 2, r.Ran(stage.Analyst), "a task without dependencies goes on")
+		x, err := r.Engine.Explain(context.Background(), r.Task(third).ID)
+		require.NoError(r, err)
+		require.Contains(r, x.Summary, "waits for APP-1 (task 1)")
+		require.Equal(r, "Wait for the end of APP-1 (task 1) (done or stopped), or remove the relation", x.Blockers[0].Do)
+		r.Move(orchestratortest.App, first, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(first).State.Stage)
+		require.Equal(r, stage.HoldApproval, r.Task(third).State.Hold, "and begins when it may")
+
+		// A card that nobody has begun is waited for too.
+		later, wish := r.Card(orchestratortest.App, "later"), r.Card(orchestratortest.App, "a wish")
+		r.Board.Block(later, wish)
+		r.Move(orchestratortest.App, later, stage.StatusToAnalyse)
+		r.Settle(time.Minute)
+		x, err = r.Engine.Explain(context.Background(), r.Task(later).ID)
+		require.NoError(r, err)
+		require.Contains(r, x.Summary, `waits for the card "a wish"`)
+		r.Shutdown()
+		r.Start()
+		r.Settle(time.Hour)
+		require.Equal(r, 3, r.Ran(stage.Analyst), "nor does a restart forget it")
+		r.MoveUnseen(orchestratortest.App, wish, stage.StatusDone)
+		r.Settle(10 * time.Minute)
+		require.Equal(r, stage.HoldApproval, r.Task(later).State.Hold)
+
+		// A dependency that is added later holds the next job.
+		require.NoError(r, r.Store.SetDependencies(context.Background(), r.Task(third).ID, deps.SourceDB, []int64{r.Task(second).ID}))
+		r.Settle(2 * time.Minute)
+		r.Move(orchestratortest.App, third, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Architecture, r.Task(third).State.Stage)
+		x, err = r.Engine.Explain(context.Background(), r.Task(third).ID)
+		require.NoError(r, err)
+		require.Contains(r, x.Summary, "SLF-2")
+		require.NoError(r, r.Store.SetDependencies(context.Background(), r.Task(third).ID, deps.SourceDB, nil))
+		r.Settle(5 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(third).State.Stage)
+	})
+}
+
+// A cycle is named once, not at every look, and its end is told.
+func TestDependencyCycle(t *testing.T) {
+	dependent(t, func(r *orchestratortest.Rig, _ *relations) {
+		one, two := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
+		r.Board.Block(one, two)
+		r.Board.Block(two, one)
+		r.Move(orchestratortest.App, one, stage.StatusToAnalyse)
+		r.Move(orchestratortest.App, two, stage.StatusToAnalyse)
+		r.Settle(10 * time.Minute)
+		cycle := "a dependency cycle: APP-1 → APP-2 → APP-1"
+		if r.Task(two).ID < r.Task(one).ID {
+			cycle = "a dependency cycle: APP-2 → APP-1 → APP-2"
+		}
+		require.Empty(r, r.Roles())
+		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, one))
+		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, two))
+		for _, item := range []string{one, two} {
+			require.Equal(r, 1, strings.Count(strings.Join(r.Comments(orchestratortest.App, item), "\n"), cycle), "each card says it")
+		}
+		r.Settle(time.Hour)
+		require.Equal(r, 1, strings.Count(r.Notices(), "a dependency cycle"), "people are told once")
+		r.Board.Block(two)
+		r.Settle(5 * time.Minute)
+		require.Equal(r, 1, strings.Count(r.Notices(), "unblocked: the dependency cycle is gone"))
+		require.Equal(r, stage.StatusAnalysis, r.Status(orchestratortest.App, one), "its own column is back")
+		require.True(r, r.Commented(orchestratortest.App, one, "Unblocked: the dependency cycle is gone."))
+		require.Equal(r, 1, r.Ran(stage.Analyst), "the one that waits for nobody")
+	})
+}
+
+// What cannot be read counts as ready.
+func TestDependenciesFailOpen(t *testing.T) {
+	dependent(t, func(r *orchestratortest.Rig, rel *relations) {
+		rel.err = errors.New("503")
+		one, two := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
+		r.Board.Block(two, one)
+		r.Move(orchestratortest.App, one, stage.StatusToAnalyse)
+		r.Move(orchestratortest.App, two, stage.StatusToAnalyse)
+		r.Settle(time.Minute)
+		require.Equal(r, 2, r.Ran(stage.Analyst))
+	})
+}
+
+func TestDependenciesOfATrackerWithout(t *testing.T) {
+	dependent(t, func(r *orchestratortest.Rig, rel *relations) {
+		rel.err = tracker.ErrNoRelations
+		item := r.Card(orchestratortest.App, "one")
+		r.ToDone(orchestratortest.App, item)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		held, err := r.Store.Holds(context.Background())
+		require.NoError(r, err)
+		require.Empty(r, held)
+	})
+}
+
+func TestDepsRefuses(t *testing.T) {
+	_, err := deps.New(deps.Options{})
+	require.ErrorContains(t, err, "required")
+}
+
+// The loop is woken by what is durable: however long a decision takes to be
+// committed, its task is looked at right after.
+func TestDependenciesOfASlowCommit(t *testing.T) {
+	dependent(t, func(r *orchestratortest.Rig, _ *relations) {
+		r.Shutdown()
+		with := r.Features
+		r.Features = func() []orchestrator.Feature {
+			slow := orchestrator.Feature{Name: "slow", Holds: func(context.Context, orchestrator.Change) (_, _ []queue.Hold, _ error) {
+				time.Sleep(3 * time.Second)
+				return nil, nil, nil
+			}}
+			return append(with(), slow)
+		}
+		r.Start()
+		r.Settle(10 * time.Second)
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(4 * time.Second)
+		require.Equal(r, []stage.Role{stage.Analyst}, r.Roles())
+	})
+}
+
+// A task that waits for another takes no agent's slot.
+func TestWaitingTakesNoSlot(t *testing.T) {
+	dependent(t, func(r *orchestratortest.Rig, _ *relations) {
+		r.Shutdown()
+		r.Options.MaxConcurrency = 1
+		r.Start()
+		first, second, third := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two"), r.Card(orchestratortest.App, "three")
+		r.Board.Block(second, first)
+		for _, item := range []string{first, second, third} {
+			r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			r.Settle(100 * time.Millisecond)
+		}
+		r.Settle(20 * time.Second)
+		require.Equal(r, stage.HoldApproval, r.Task(third).State.Hold, "the one behind it has worked")
+		require.Equal(r, 2, r.Ran(stage.Analyst))
+	})
+}
+
+// stopping makes a rig with dependencies and STOP.
+func stopping(r *orchestratortest.Rig, _ *deps.Deps) []orchestrator.Feature {
+	projects, err := orchestrator.NewProjects(r.Projects...)
+	require.NoError(r, err)
+	f, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+	require.NoError(r, err)
+	return []orchestrator.Feature{f}
+}
+
+// A task that was stopped is over: whoever waits for it begins, whenever they came, and
+// a new task of its card is waited for again.
+func TestDependenciesOfACancelledTask(t *testing.T) {
+	dependentWith(t, stopping, func(r *orchestratortest.Rig, _ *relations, _ *deps.Deps) {
+		first, second, third := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two"), r.Card(orchestratortest.App, "three")
+		r.Board.Block(second, first)
+		r.Board.Block(third, first)
+		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		r.Settle(time.Second)
+		r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
+		r.Settle(20 * time.Second)
+		require.Equal(r, 1, r.Ran(stage.Analyst))
+		r.Move(orchestratortest.App, first, stage.StatusStop)
+		r.Settle(20 * time.Second)
+		require.Equal(r, stage.HoldApproval, r.Task(second).State.Hold, "it waited when the other was stopped")
+		r.Move(orchestratortest.App, third, stage.StatusToAnalyse)
+		r.Settle(20 * time.Second)
+		require.Equal(r, stage.HoldApproval, r.Task(third).State.Hold, "it came later")
+
+		fourth := r.Card(orchestratortest.App, "four")
+		r.Board.Block(fourth, first)
+		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		r.Settle(20 * time.Second)
+		r.Move(orchestratortest.App, fourth, stage.StatusToAnalyse)
+		r.Settle(20 * time.Second)
+		x, err := r.Engine.Explain(context.Background(), r.Task(fourth).ID)
+		require.NoError(r, err)
+		require.Contains(r, x.Summary, "waits for APP-1 (task 4)")
+	})
+}
+
+// A card without a task frees those that wait for it by its own webhook, and by the
+// column STOP, which no tracker counts as an end.
+func TestDependenciesOfACardThatMoves(t *testing.T) {
+	for _, end := range []stage.Status{stage.StatusDone, stage.StatusStop} {
+		dependent(t, func(r *orchestratortest.Rig, _ *relations) {
+			wish, item := r.Card(orchestratortest.App, "a wish"), r.Card(orchestratortest.App, "x")
+			r.Board.Block(item, wish)
+			r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			r.Settle(4 * time.Minute)
+			require.Empty(r, r.Roles())
+			r.Move(orchestratortest.App, wish, end)
+			r.Settle(5 * time.Second)
+			require.Equal(r, []stage.Role{stage.Analyst}, r.Roles(), end)
+		})
+	}
+}
+
+// A relation that is taken from a card is seen by the webhook of that card.
+func TestDependenciesOfACardThatIsEdited(t *testing.T) {
+	dependent(t, func(r *orchestratortest.Rig, _ *relations) {
+		wish, item := r.Card(orchestratortest.App, "a wish"), r.Card(orchestratortest.App, "x")
+		r.Board.Block(item, wish)
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(time.Minute)
+		r.Board.Block(item)
+		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim"})
+		r.Settle(5 * time.Second)
+		require.Equal(r, []stage.Role{stage.Analyst}, r.Roles())
+	})
+}
+
+// Who waits for a task that the serial gate keeps behind it waits in a circle: people are
+// told, and the end of the relation ends it.
+func TestDependencyAgainstTheSerialGate(t *testing.T) {
+	gated := func(r *orchestratortest.Rig, _ *deps.Deps) []orchestrator.Feature {
+		g, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Lister: r.Store, Repos: []string{"*"}})
+		require.NoError(r, err)
+		return append(stopping(r, nil), g.Feature())
+	}
+	dependentWith(t, gated, func(r *orchestratortest.Rig, _ *relations, _ *deps.Deps) {
+		one, two := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
+		r.Board.Block(one, two)
+		r.Move(orchestratortest.App, one, stage.StatusToAnalyse)
+		r.Settle(time.Second)
+		r.Move(orchestratortest.App, two, stage.StatusToAnalyse)
+		r.Settle(5 * time.Minute)
+		require.Empty(r, r.Roles())
+		cycle := "a dependency cycle: APP-1 → APP-2 → APP-1 (tasks of a repository begin one at a time: APP-2 begins after APP-1)"
+		require.Equal(r, 1, strings.Count(r.Notices(), cycle), r.Notices())
+		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, one))
+		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, two))
+		x, err := r.Engine.Explain(context.Background(), r.Task(two).ID)
+		require.NoError(r, err)
+		var ends []string
+		for _, b := range x.Blockers {
+			ends = append(ends, b.Do)
+		}
+		require.ElementsMatch(r, []string{"Wait until APP-1 (task 1) is done, or stop it", "Remove one of these relations, or stop one of the tasks"}, ends)
+		r.Board.Block(one)
+		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: one, ActorID: "kim"})
+		r.Settle(20 * time.Second)
+		require.Equal(r, stage.HoldApproval, r.Task(one).State.Hold)
+		require.Equal(r, stage.StatusAnalysis, r.Status(orchestratortest.App, two))
+	})
+}
+
+// An operator's dependencies take effect at once; what could never end is refused.
+func TestDependenciesOfTheTable(t *testing.T) {
+	dependentWith(t, stopping, func(r *orchestratortest.Rig, _ *relations, d *deps.Deps) {
+		ctx := context.Background()
+		first, second := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
+		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		one, two := r.Task(first).ID, r.Task(second).ID
+		require.ErrorIs(r, d.Add(ctx, r.Engine, two, 99, orchestrator.OperatorBy(stage.ViaAPI)), orchestrator.ErrNotFound)
+		require.ErrorIs(r, d.Add(ctx, r.Engine, 99, two, orchestrator.OperatorBy(stage.ViaAPI)), orchestrator.ErrNotFound)
+		require.NoError(r, d.Add(ctx, r.Engine, two, one, orchestrator.OperatorBy(stage.ViaAPI)))
+		require.NoError(r, d.Add(ctx, r.Engine, two, one, orchestrator.OperatorBy(stage.ViaAPI)), "twice is once")
+		list, err := d.List(ctx, two)
+		require.NoError(r, err)
+		require.Len(r, list, 1)
+		for _, pair := range [][2]int64{{one, two}, {one, one}} {
+			var refused *orchestrator.RefusedError
+			require.ErrorAs(r, d.Add(ctx, r.Engine, pair[0], pair[1], orchestrator.OperatorBy(stage.ViaAPI)), &refused)
+			require.Contains(r, refused.Why, "neither would ever begin")
+		}
+		r.Settle(time.Second)
+		r.Move(orchestratortest.App, second, stage.StatusApproved)
+		r.Settle(20 * time.Second)
+		require.Zero(r, r.Ran(stage.Architect), "it waits")
+		require.NoError(r, d.Remove(ctx, r.Engine, two, one, orchestrator.OperatorBy(stage.ViaAPI)))
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(second).State.Stage)
+		var refused *orchestrator.RefusedError
+		require.ErrorAs(r, d.Add(ctx, r.Engine, one, two, orchestrator.OperatorBy(stage.ViaAPI)), &refused)
+		require.Contains(r, refused.Why, "task 2 is done"[1:])
+		entries, err := r.Store.Journal(ctx, two)
+		require.NoError(r, err)
+		var acts []string
+		for _, e := range entries {
+			if a, err := e.Acted(); err == nil {
+				acts = append(acts, a.What())
+			}
+		}
+		require.Equal(r, []string{"depend on task 1", "depend on task 1", "undepend on task 1"}, acts)
+	})
+}

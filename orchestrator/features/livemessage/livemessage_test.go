@@ -1,0 +1,237 @@
+package livemessage_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// live makes a rig with the live message on.
+func live(t *testing.T, f func(*orchestratortest.Rig)) {
+	t.Helper()
+	liveWith(t, nil, f)
+}
+
+// liveWith is live with further features.
+func liveWith(t *testing.T, more func(*orchestratortest.Rig) orchestrator.Feature, f func(*orchestratortest.Rig)) {
+	t.Helper()
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Features = func() []orchestrator.Feature {
+			projects, err := orchestrator.NewProjects(r.Projects...)
+			require.NoError(r, err)
+			l, err := livemessage.Feature(livemessage.Options{Store: r.Store, Story: r.Store, Jobs: r.Store, Projects: projects, Messenger: r.Chat, Cards: r.Board})
+			require.NoError(r, err)
+			if more == nil {
+				return []orchestrator.Feature{l}
+			}
+			return []orchestrator.Feature{more(r), l}
+		}
+	}, f)
+}
+
+// shows reports whether a card's message has a text in it.
+func shows(r *orchestratortest.Rig, item, text string) bool {
+	r.Helper()
+	return strings.Contains(r.LiveText(item), text)
+}
+
+func TestLiveMessage(t *testing.T) {
+	live(t, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "Cache the tiles")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(500 * time.Millisecond)
+		list := r.Silent()
+		require.Len(r, list, 1)
+		require.Equal(r, "APP-1: Cache the tiles", list[0].Shown.Title)
+		require.Equal(r, "analysis: the analyst is at work", list[0].Shown.Lines[0])
+		require.Equal(r, list[0].ID, r.Task(item).TrackerMessageID)
+		r.Settle(10 * time.Second)
+		docs := func() string {
+			return "artifacts: https://git.example.org/acme/app/tree/" + r.Task(item).State.Pushed + "/docs/work/APP-1"
+		}
+		for _, line := range []string{"your move: Set Approved on the card, or Rejected with a comment", "card: https://board.example.org/p-app/item-1", docs()} {
+			require.True(r, shows(r, item, line), "%s: %v", line, r.Silent())
+		}
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		list = r.Silent()
+		require.Len(r, list, 1, "one message, edited in place")
+		text := strings.Join(list[0].Shown.Lines, "\n")
+		for _, part := range []string{"done", "analysis: in 350 (300 cached), out 20, $0.0015, m", "deploy: ", "total: in 2,450", "wall ", "human review: ", docs()} {
+			require.Contains(r, text, part)
+		}
+		require.NotEmpty(r, list[0].Shown.Link)
+		require.GreaterOrEqual(r, list[0].Edits, 8)
+	})
+}
+
+// A message that a person removed is sent anew; a chat that is down delays it and
+// it catches up in one go; a chat that is closed holds nothing up.
+func TestLiveMessageFailures(t *testing.T) {
+	live(t, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		r.Chat.Delete(r.Silent()[0].ID)
+		r.Chat.FailWith(&flaky{})
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Chat.FailWith(nil)
+		r.Settle(time.Hour)
+		list := r.Silent()
+		require.Len(r, list, 1)
+		require.Equal(r, "done", list[0].Shown.Lines[0])
+		require.Equal(r, list[0].ID, r.Task(item).TrackerMessageID)
+		require.Empty(r, r.Open())
+	})
+	live(t, func(r *orchestratortest.Rig) {
+		r.Chat.FailWith(messenger.ErrUnreachable)
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Empty(r, r.Open())
+	})
+}
+
+// The branch of a cancelled task is removed: nothing on it is linked to.
+func TestLiveMessageOfACancelledTask(t *testing.T) {
+	liveWith(t, func(r *orchestratortest.Rig) orchestrator.Feature {
+		projects, err := orchestrator.NewProjects(r.Projects...)
+		require.NoError(r, err)
+		s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+		require.NoError(r, err)
+		return s
+	}, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		require.Contains(r, strings.Join(r.Silent()[0].Shown.Lines, "\n"), "/tree/")
+		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Settle(time.Minute)
+		lines := r.Silent()[0].Shown.Lines
+		require.Equal(r, "cancelled", lines[0])
+		require.Equal(r, "card: https://board.example.org/p-app/item-1", lines[len(lines)-1])
+		require.NotContains(r, strings.Join(lines, "\n"), "git.example.org")
+	})
+}
+
+// Without the feature the story is the same, but for the updates it asks for.
+func TestLiveMessageOnlyAdds(t *testing.T) {
+	story := func(with func(*testing.T, func(*orchestratortest.Rig))) (out []string) {
+		with(t, func(r *orchestratortest.Rig) {
+			item := r.Card(orchestratortest.App, "x")
+			r.ToDone(orchestratortest.App, item)
+			entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
+			require.NoError(r, err)
+			for _, e := range entries {
+				out = append(out, strings.NewReplacer(`,{"kind":"live"}`, "", `,"effects":[{"kind":"live"}]`, "").Replace(string(e.Payload)))
+			}
+		})
+		return out
+	}
+	require.Equal(t, story(func(t *testing.T, f func(*orchestratortest.Rig)) { orchestratortest.Run(t, nil, f) }), story(live))
+}
+
+// A task that waits for another shows that as long as it is true, and is not edited
+// over and over meanwhile.
+func TestLiveMessageOfATaskThatWaits(t *testing.T) {
+	liveWith(t, func(r *orchestratortest.Rig) orchestrator.Feature {
+		d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Queue: r.Store, Lister: r.Store, Relations: r.Board, Items: r.Board})
+		require.NoError(r, err)
+		return d.Feature()
+	}, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			time.Sleep(5 * time.Minute)
+			return orchestratortest.GoodAgent(ctx, c, files)
+		})
+		first, second := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.Self, "two")
+		r.Board.Block(second, first)
+		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		r.Settle(time.Minute)
+		require.True(r, shows(r, first, "analysis: the analyst is at work"), r.Silent())
+		require.False(r, shows(r, first, "waits"))
+		r.Move(orchestratortest.Self, second, stage.StatusToAnalyse)
+		r.Settle(time.Minute)
+		require.True(r, shows(r, second, "waits for APP-1"), r.Silent())
+		edits := r.Silent()[1].Edits
+		r.Settle(3 * time.Minute)
+		require.Equal(r, edits, r.Silent()[1].Edits, "nothing has changed")
+		r.MergeByHand(r.Task(first))
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(first).State.Stage)
+		require.True(r, shows(r, second, "analysis: the analyst is at work"), r.Silent())
+		require.False(r, shows(r, second, "waits"))
+	})
+}
+
+// flaky is the error of a chat that may answer the next time.
+type flaky struct{}
+
+func (*flaky) Error() string   { return "503" }
+func (*flaky) Retryable() bool { return true }
+
+// tooMany is the error of a chat that wants to be left alone for a while.
+type tooMany struct{ flaky }
+
+func (*tooMany) RetryAfter() time.Duration { return 5 * time.Minute }
+
+// Updates that pile up while the chat takes no more become one.
+func TestLiveMessageCoalesces(t *testing.T) {
+	live(t, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		edits := r.Silent()[0].Edits
+		r.Chat.FailWith(&tooMany{})
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Chat.FailWith(nil)
+		r.Settle(10 * time.Minute)
+		list := r.Silent()
+		require.Len(r, list, 1)
+		require.Equal(r, "done", list[0].Shown.Lines[0])
+		require.Equal(r, edits+1, list[0].Edits, "one edit shows all that happened")
+	})
+}
+
+// A task that goes well makes a sound when a person is needed, and at no other time.
+func TestNoticesAreFew(t *testing.T) {
+	audible := func(r *orchestratortest.Rig) (out []string) {
+		for _, m := range r.Chat.Messages() {
+			if !m.Shown.Silent {
+				require.Contains(r, m.Shown.Link, "https://board.example.org/", "the card is a step away")
+				out = append(out, strings.Join(m.Shown.Lines, " "))
+			}
+		}
+		return out
+	}
+	live(t, func(r *orchestratortest.Rig) {
+		r.ToDone(orchestratortest.App, r.Card(orchestratortest.App, "x"))
+		require.Equal(r, []string{"approval needed: the requirements are ready for review"}, audible(r))
+	})
+	live(t, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.Self, "x")
+		r.ToDone(orchestratortest.Self, item)
+		r.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Equal(r, []string{
+			"approval needed: the requirements are ready for review", "approval needed: the deployment waits for Confirm Deploy",
+		}, audible(r))
+	})
+}

@@ -1,0 +1,357 @@
+package mergegate_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// A branch that main has left behind is rebased, tested again and merged on the
+// main that it was tested on.
+func TestMergeGate(t *testing.T) {
+	mergeGate(t, func(g *gateRig) {
+		item := g.Card(orchestratortest.App, "x")
+		g.ToDone(orchestratortest.App, item)
+		task := g.Task(item)
+		require.Equal(g, stage.Done, task.State.Stage, g.Comments(orchestratortest.App, item))
+		require.Equal(g, []string{"m0"}, g.forge.bases())
+		g.free()
+		results, err := g.Store.GateResults(context.Background(), task.ID)
+		require.NoError(g, err)
+		var seen []string
+		for _, v := range results {
+			seen = append(seen, v.Verdict.Check+" "+v.Verdict.Outcome.String())
+		}
+		require.Contains(g, seen, checks.BranchMergeable+" green")
+		require.Contains(g, seen[len(seen)-2], checks.CIGreen+" green", "tested again after it was brought up to date")
+	})
+}
+
+// A branch that is up to date is not pushed, so that CI does not start.
+func TestMergeGateUpToDate(t *testing.T) {
+	mergeGate(t, func(g *gateRig) {
+		g.Place.SetRemote(orchestratortest.AppRepo, "main", "")
+		pushes := map[string]int{}
+		told := g.Place.OnPush
+		g.Place.OnPush = func(repo, branch, sha string) { pushes[sha]++; told(repo, branch, sha) }
+		item := g.Card(orchestratortest.App, "x")
+		g.ToDone(orchestratortest.App, item)
+		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		require.Len(g, pushes, 8, "the request, and what the agents have committed")
+		for sha, n := range pushes {
+			require.Equal(g, 1, n, sha)
+		}
+	})
+}
+
+func TestMergeGateBusy(t *testing.T) {
+	mergeGate(t, func(g *gateRig) {
+		ctx := context.Background()
+		other, err := g.leases.Acquire(ctx, mergeLease, "somebody", time.Hour)
+		require.NoError(g, err)
+		item := g.Card(orchestratortest.App, "x")
+		g.ToDone(orchestratortest.App, item)
+		require.Equal(g, stage.PhaseCatchUp, g.Task(item).State.Phase)
+		require.Equal(g, "The merge gate: 2nd in line to merge in acme/app, behind somebody.", g.summary(item))
+		v, err := g.Engine.QueueView(ctx)
+		require.NoError(g, err)
+		raw, err := v.MarshalJSON()
+		require.NoError(g, err)
+		require.Contains(g, string(raw), `"why":"2nd in line to merge in acme/app, behind somebody"`, "the same words")
+		require.NoError(g, g.leases.Release(ctx, other))
+		g.Settle(2 * time.Minute)
+		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+
+		// One that stays busy is waited for, without a look at it again and again, until it ends.
+		_, err = g.leases.Acquire(ctx, mergeLease, "somebody", 24*time.Hour)
+		require.NoError(g, err)
+		second := g.Card(orchestratortest.App, "y")
+		g.ToDone(orchestratortest.App, second)
+		g.Settle(20 * time.Hour)
+		require.Equal(g, stage.PhaseCatchUp, g.Task(second).State.Phase)
+		require.Equal(g, stage.HoldNone, g.Task(second).State.Hold)
+		for _, j := range g.Open() {
+			require.LessOrEqual(g, j.Attempt, 2, j.Kind)
+		}
+		g.Settle(5 * time.Hour)
+		require.Equal(g, stage.Done, g.Task(second).State.Stage, "a lease that nobody renews ends by itself")
+	})
+}
+
+// A conflict goes to the developer, who resolves it.
+func TestMergeGateConflict(t *testing.T) {
+	mergeGate(t, func(g *gateRig) {
+		item := g.Card(orchestratortest.App, "x")
+		g.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		g.Settle(10 * time.Second)
+		branch := g.Task(item).Branch
+		g.Place.SetConflict(orchestratortest.AppRepo, branch, "src/a.go", "src/b.go")
+		g.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			if c.Run > 6 {
+				require.Contains(g, c.Prompt, "the branch conflicts with main at m0 in src/a.go, src/b.go: rebase it onto origin/main and resolve that")
+				g.Place.SetConflict(orchestratortest.AppRepo, branch)
+			}
+			return orchestratortest.GoodAgent(ctx, c, files)
+		}))
+		g.Move(orchestratortest.App, item, stage.StatusApproved)
+		g.Settle(3 * time.Minute)
+		require.Equal(g, stage.Done, g.Task(item).State.Stage, g.Comments(orchestratortest.App, item))
+		require.Equal(g, 2, g.Ran(stage.Developer))
+		g.free()
+	})
+}
+
+// Red tests of what would be merged go to the developer too.
+func TestMergeGateRedRetest(t *testing.T) {
+	mergeGate(t, func(g *gateRig) {
+		told, red := g.Place.OnPush, false
+		item := g.Card(orchestratortest.App, "x")
+		g.Place.OnPush = func(repo, branch, sha string) {
+			told(repo, branch, sha)
+			if list, _ := g.Store.Tasks(context.Background(), orchestrator.TaskFilter{Branch: branch}); !red && list[0].State.Phase == stage.PhaseCatchUp && sha != list[0].State.Head {
+				red = true // what was rebased
+				g.Host.SetChecks(sha, githost.Check{Name: "build", State: githost.CheckFailed, Kind: "check_run", Note: "does not compile on the new main"})
+			}
+		}
+		g.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		g.Settle(10 * time.Second)
+		g.Move(orchestratortest.App, item, stage.StatusApproved)
+		for range 120 {
+			if g.Settle(time.Second); g.Task(item).State.Retries > 0 {
+				break
+			}
+		}
+		require.Equal(g, stage.Development, g.Task(item).State.Stage)
+		require.True(g, g.Commented(orchestratortest.App, item, "does not compile on the new main"))
+		require.Empty(g, g.forge.bases())
+		g.Settle(3 * time.Minute)
+		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		g.free()
+	})
+}
+
+// Main moves between the tests and the merge: nothing is merged that was not
+// tested on it.
+func TestMergeGateMainMoves(t *testing.T) {
+	mergeGate(t, func(g *gateRig) {
+		g.SetCI("")
+		item := g.Card(orchestratortest.App, "x")
+		g.ToDone(orchestratortest.App, item)
+		pass := func() {
+			g.Host.SetChecks(g.Task(item).State.Head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
+		}
+		for g.Task(item).State.Phase != stage.PhaseRetest {
+			pass()
+			g.Settle(10 * time.Second)
+		}
+		require.Equal(g, "Waits for CI before the merge.", g.summary(item))
+		require.Equal(g, "m0", g.Task(item).State.Base)
+		g.Place.SetRemote(orchestratortest.AppRepo, "main", "m1")
+		pass()
+		g.Settle(40 * time.Second)
+		task := g.Task(item)
+		require.Equal(g, stage.PhaseRetest, task.State.Phase)
+		require.Equal(g, "m1", task.State.Base)
+		require.Equal(g, 1, task.State.Retests)
+		require.Empty(g, g.forge.bases())
+		require.True(g, g.Commented(orchestratortest.App, item, "main has moved from m0, where the branch was tested, to m1; it is brought up to date and tested again"))
+		pass()
+		g.Settle(time.Minute)
+		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		require.Equal(g, []string{"m1"}, g.forge.bases())
+		g.free()
+	})
+}
+
+// A person confirms a deployment; when main moves before it is merged, what would
+// land is something else, and is to be confirmed again.
+func TestMergeGateConfirm(t *testing.T) {
+	mergeGate(t, func(g *gateRig) {
+		g.Place.SetRemote(orchestratortest.SelfRepo, "main", "m0")
+		item := g.Card(orchestratortest.Self, "x")
+		g.ToDone(orchestratortest.Self, item)
+		require.Equal(g, stage.HoldConfirm, g.Task(item).State.Hold)
+		g.Settle(2 * time.Hour)
+		l, held, err := g.leases.Holder(context.Background(), "merge/"+orchestratortest.SelfRepo)
+		require.NoError(g, err)
+		require.True(g, held, "renewed while a person thinks")
+		require.Equal(g, "SLF-1 (task 1)", l.Holder)
+		g.Place.SetRemote(orchestratortest.SelfRepo, "main", "m1")
+		g.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+		g.Settle(time.Minute)
+		require.Equal(g, stage.HoldConfirm, g.Task(item).State.Hold, "asked again")
+		require.Empty(g, g.forge.bases())
+		g.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+		g.Settle(time.Minute)
+		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		require.Equal(g, []string{"m1"}, g.forge.bases())
+	})
+}
+
+// Code that comes after the tests is not merged on their word.
+func TestMergeGateLateCode(t *testing.T) {
+	mergeGate(t, func(g *gateRig) {
+		sneaked := false
+		g.Place.SetScript(orchestratortest.Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			if c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseAwait) && !sneaked {
+				sneaked = true
+				files["src/late.go"] = "package late"
+			}
+			return orchestratortest.GoodAgent(ctx, c, files)
+		}))
+		item := g.Card(orchestratortest.Self, "x")
+		g.ToDone(orchestratortest.Self, item)
+		g.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+		g.Settle(time.Minute)
+		require.Equal(g, stage.HoldConfirm, g.Task(item).State.Hold)
+		require.Empty(g, g.forge.bases())
+		require.True(g, g.Commented(orchestratortest.Self, item, "the branch has other code at"))
+		g.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+		g.Settle(time.Minute)
+		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+	})
+}
+
+// The lease comes back whatever ends the wait.
+func TestMergeGateEnds(t *testing.T) {
+	for name, end := range map[string]func(*gateRig, string){
+		"STOP":              func(g *gateRig, item string) { g.Move(orchestratortest.App, item, stage.StatusStop) },
+		"rejected":          func(g *gateRig, item string) { g.Move(orchestratortest.App, item, stage.StatusRejected) },
+		"merged by a human": func(g *gateRig, item string) { g.MergeByHand(g.Task(item)) },
+		"retry": func(g *gateRig, item string) {
+			require.NoError(g, g.Engine.Retry(context.Background(), g.Task(item).ID, orchestrator.OperatorBy(stage.ViaAPI)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mergeGate(t, func(g *gateRig) {
+				g.Place.SetScript(orchestratortest.Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+					g.SetCI("")
+					return orchestratortest.GoodAgent(ctx, c, files)
+				}))
+				item := g.Card(orchestratortest.App, "x")
+				g.ToDone(orchestratortest.App, item)
+				require.Equal(g, stage.PhaseRetest, g.Task(item).State.Phase)
+				_, held, err := g.leases.Holder(context.Background(), mergeLease)
+				require.NoError(g, err)
+				require.True(g, held)
+				g.Place.SetScript(orchestratortest.Instead(stage.Deployer, orchestratortest.Hang))
+				g.Place.SetScript(orchestratortest.Instead(stage.Developer, orchestratortest.Hang))
+				end(g, item)
+				g.Settle(500 * time.Millisecond)
+				if name == "retry" {
+					g.Settle(time.Minute)
+					return // the deployer has been asked again, and the gate took the lease again
+				}
+				g.Settle(10 * time.Second)
+				g.free()
+			})
+		})
+	}
+}
+
+// A process that dies in the gate is followed by one that goes on.
+func TestMergeGateRestart(t *testing.T) {
+	for wait := range 8 {
+		mergeGate(t, func(g *gateRig) {
+			item := g.Card(orchestratortest.App, "x")
+			g.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			g.Settle(10 * time.Second)
+			g.Move(orchestratortest.App, item, stage.StatusApproved)
+			for g.Task(item).State.Stage != stage.DeployStaging {
+				g.Settle(100 * time.Millisecond)
+			}
+			for range 6 {
+				g.Settle(time.Duration(wait) * 150 * time.Millisecond)
+				g.Shutdown()
+				g.Start()
+			}
+			g.Settle(2 * time.Minute)
+			require.Equal(g, stage.Done, g.Task(item).State.Stage)
+			require.Len(g, g.forge.bases(), 1)
+			g.free()
+		})
+	}
+}
+
+// Two tasks that are ready at once land one after the other, the second on top of
+// the first.
+func TestMergeGateTwo(t *testing.T) {
+	mergeGate(t, func(g *gateRig) {
+		one, two := g.Card(orchestratortest.App, "one"), g.Card(orchestratortest.App, "two")
+		for _, item := range []string{one, two} {
+			g.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		}
+		g.Settle(10 * time.Second)
+		for _, item := range []string{one, two} {
+			g.Move(orchestratortest.App, item, stage.StatusApproved)
+		}
+		g.Settle(10 * time.Minute)
+		require.Equal(g, stage.Done, g.Task(one).State.Stage)
+		require.Equal(g, stage.Done, g.Task(two).State.Stage)
+		require.Len(g, g.forge.bases(), 2)
+		require.Equal(g, "m0", g.forge.bases()[0])
+		require.NotEqual(g, "m0", g.forge.bases()[1])
+		g.free()
+	})
+}
+
+// Somebody who pushes to main in the very moment of the merge cannot be kept from
+// it; that the result was not tested is told.
+func TestMergeGateLandedOther(t *testing.T) {
+	mergeGate(t, func(g *gateRig) {
+		item := g.Card(orchestratortest.App, "x")
+		g.forge.before = func() { g.Place.SpoilTree(g.Task(item).State.Head) }
+		g.ToDone(orchestratortest.App, item)
+		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		require.Contains(g, g.Notices(), "is not what was tested at")
+	})
+}
+
+// Tasks that are in the gate's hands when it is switched off go on without it.
+func TestMergeGateSwitchedOff(t *testing.T) {
+	ctx := context.Background()
+	for phase, prepare := range map[stage.Phase]func(*gateRig){
+		stage.PhaseCatchUp: func(g *gateRig) {
+			_, err := g.leases.Acquire(ctx, mergeLease, "somebody", time.Hour)
+			require.NoError(g, err)
+		},
+		stage.PhaseRetest: func(g *gateRig) {
+			g.Place.SetScript(orchestratortest.Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+				g.SetCI("")
+				return orchestratortest.GoodAgent(ctx, c, files)
+			}))
+		},
+	} {
+		mergeGate(t, func(g *gateRig) {
+			prepare(g)
+			item := g.Card(orchestratortest.App, "x")
+			g.ToDone(orchestratortest.App, item)
+			require.Equal(g, phase, g.Task(item).State.Phase)
+			g.Shutdown()
+			g.off = true
+			g.Start()
+			if l, held, err := g.leases.Holder(ctx, mergeLease); phase == stage.PhaseCatchUp {
+				require.NoError(g, err)
+				require.True(g, held)
+				require.NoError(g, g.leases.Release(ctx, l))
+			}
+			g.SetCI(githost.CheckPassed)
+			if phase == stage.PhaseRetest {
+				g.Host.SetChecks(g.Task(item).State.Head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
+			}
+			g.Settle(2 * time.Minute)
+			require.Equal(g, stage.Done, g.Task(item).State.Stage, "%+v", g.Task(item).State)
+			require.Equal(g, []string{"m0"}, g.forge.bases())
+			g.free()
+		})
+	}
+}

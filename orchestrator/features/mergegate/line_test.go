@@ -1,0 +1,143 @@
+package mergegate_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// lineRig is a gate whose re-tests end when pass says so, with live messages.
+type lineRig struct{ *gateRig }
+
+func mergeLine(t *testing.T, f func(lineRig)) {
+	t.Helper()
+	mergeGate(t, func(g *gateRig) {
+		g.Shutdown()
+		gate := g.Features
+		g.Features = func() []orchestrator.Feature {
+			projects, err := orchestrator.NewProjects(g.Projects...)
+			require.NoError(g, err)
+			live, err := livemessage.Feature(livemessage.Options{Store: g.Store, Story: g.Store, Jobs: g.Store, Projects: projects, Messenger: g.Chat})
+			require.NoError(g, err)
+			return append(gate(), live)
+		}
+		g.Start()
+		told := g.Place.OnPush
+		g.Place.OnPush = func(repo, branch, sha string) {
+			list, _ := g.Store.Tasks(context.Background(), orchestrator.TaskFilter{Branch: branch})
+			if len(list) > 0 && list[0].State.Phase == stage.PhaseCatchUp {
+				g.Host.Push(repo, branch, sha) // CI of what was rebased says nothing yet
+				return
+			}
+			told(repo, branch, sha)
+		}
+		f(lineRig{g})
+	})
+}
+
+// bring brings a card to the merge gate.
+func (l lineRig) bring(title string) string {
+	item := l.Card(orchestratortest.App, title)
+	l.ToDone(orchestratortest.App, item)
+	return item
+}
+
+// pass ends the re-test of a task well.
+func (l lineRig) pass(item string) {
+	l.Helper()
+	require.Equal(l, stage.PhaseRetest, l.Task(item).State.Phase)
+	l.Host.SetChecks(l.Task(item).State.Head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
+}
+
+// Tasks have the merge lease in the order in which they came to it, each as soon as the
+// one before it has no use for it any more; everybody's place is shown, and who leaves
+// leaves the line.
+func TestMergeLine(t *testing.T) {
+	mergeLine(t, func(l lineRig) {
+		one, two, three, four := l.bring("one"), l.bring("two"), l.bring("three"), l.bring("four")
+		l.Settle(3 * time.Hour) // longer than any lease, and than the waiting was capped
+		require.Equal(l, stage.PhaseRetest, l.Task(one).State.Phase)
+		for item, want := range map[string]string{
+			two:   "2nd in line to merge in acme/app, behind " + l.Task(one).WorkItemID,
+			three: "3rd in line to merge in acme/app, behind " + l.Task(two).WorkItemID,
+			four:  "4th in line to merge in acme/app, behind " + l.Task(three).WorkItemID,
+		} {
+			x, err := l.Engine.Explain(context.Background(), l.Task(item).ID)
+			require.NoError(l, err)
+			require.Equal(l, "The merge gate: "+want+".", x.Summary)
+			require.Contains(l, x.Blockers[0].Do, "is merged or sent back, or stop it")
+			require.Contains(l, l.LiveText(item), "waits: "+want, "the live message")
+			require.Contains(l, l.FeatureView("merge_gate"), want)
+		}
+
+		l.Move(orchestratortest.App, three, stage.StatusStop)
+		l.Settle(10 * time.Second)
+		require.Contains(l, l.summary(four), "3rd in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
+
+		l.pass(one)
+		for l.Task(one).State.Stage != stage.Done {
+			l.Settle(time.Second)
+		}
+		l.Settle(3 * time.Second) // at once, and not at the next look
+		require.Equal(l, stage.PhaseRetest, l.Task(two).State.Phase)
+		require.Contains(l, l.summary(four), "2nd in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
+
+		l.Move(orchestratortest.App, two, stage.StatusRejected)
+		l.Settle(4 * time.Second)
+		require.Equal(l, stage.PhaseRetest, l.Task(four).State.Phase, "the one before it was sent back")
+		l.pass(four)
+		l.Settle(time.Minute)
+		require.Equal(l, stage.Done, l.Task(four).State.Stage)
+		l.Settle(2 * time.Minute)
+		require.Equal(l, stage.PhaseRetest, l.Task(two).State.Phase, "it came again, to the end of the line")
+		held, err := l.Store.Holds(context.Background())
+		require.NoError(l, err)
+		require.Empty(l, held)
+	})
+}
+
+// Who came first is first, whatever the numbers of the tasks; and a service that was down
+// meanwhile has not forgotten it.
+func TestMergeLineIsDurable(t *testing.T) {
+	mergeLine(t, func(l lineRig) {
+		late := l.Card(orchestratortest.App, "late")
+		l.Move(orchestratortest.App, late, stage.StatusToAnalyse)
+		l.Settle(10 * time.Second)
+		one, two := l.bring("one"), l.bring("two")
+		l.Move(orchestratortest.App, late, stage.StatusApproved)
+		l.Settle(time.Minute)
+		require.Contains(l, l.summary(late), "3rd in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
+		l.Shutdown()
+		time.Sleep(time.Hour) // the lease of one has ended by itself
+		l.Start()
+		l.Settle(10 * time.Second)
+		if l.Task(one).State.Phase == stage.PhaseRetest {
+			l.pass(one)
+		}
+		l.Settle(2 * time.Minute)
+		require.Equal(l, stage.Done, l.Task(one).State.Stage)
+		require.Equal(l, stage.PhaseRetest, l.Task(two).State.Phase)
+		require.Contains(l, l.summary(late), "2nd in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
+	})
+}
+
+// A holder that died before it let the next one have the lease: the line goes on within a
+// minute of the lease's end.
+func TestMergeLineOutlivesAHolder(t *testing.T) {
+	mergeLine(t, func(l lineRig) {
+		_, err := l.leases.Acquire(context.Background(), mergeLease, "APP-9 (task 9)", time.Hour)
+		require.NoError(l, err)
+		one := l.bring("one")
+		require.Contains(l, l.summary(one), "behind APP-9")
+		l.Settle(61 * time.Minute)
+		require.Equal(l, stage.PhaseRetest, l.Task(one).State.Phase)
+	})
+}

@@ -1,0 +1,100 @@
+package mergegate_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
+)
+
+// forge is the git host whose merges move main.
+type forge struct {
+	orchestrator.Hosting
+	r      *orchestratortest.Rig
+	before func() // runs before each merge
+
+	mu  sync.Mutex
+	had []string
+}
+
+// bases are, of each merge, where main was.
+func (f *forge) bases() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.had)
+}
+
+func (f *forge) Merge(ctx context.Context, m githost.Merge) (string, error) {
+	if f.before != nil {
+		f.before()
+	}
+	main := f.r.Place.Remote(m.Repo, "main")
+	sha, err := f.Hosting.Merge(ctx, m)
+	if err == nil {
+		f.mu.Lock()
+		f.had = append(f.had, main)
+		f.mu.Unlock()
+		f.r.Place.SetRemote(m.Repo, "main", sha)
+	}
+	return sha, err
+}
+
+// gateRig is a rig with the merge gate on for all repositories.
+type gateRig struct {
+	*orchestratortest.Rig
+	forge  *forge
+	leases *memlease.Locker
+	off    bool // from the next start on
+}
+
+const mergeLease = "merge/" + orchestratortest.AppRepo
+
+func mergeGate(t *testing.T, f func(*gateRig)) {
+	t.Helper()
+	g := &gateRig{}
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		g.Rig, g.forge, g.leases = r, &forge{Hosting: r.Host, r: r}, memlease.New(nil)
+		r.Options.MaxConcurrency = 8
+		r.Projects[1].Writes = map[stage.Role][]string{stage.Deployer: {"src/late.go"}} // a deployer that mends what it deploys
+		r.Place.SetRemote(orchestratortest.AppRepo, "main", "m0")
+		r.Features = func() []orchestrator.Feature {
+			projects, err := orchestrator.NewProjects(r.Projects...)
+			require.NoError(r, err)
+			merge := effects.Runners(effects.Deps{Store: r.Store, Jobs: r.Store, Projects: projects, Tracker: r.Board, Host: g.forge, Messenger: r.Chat, Workspaces: r.Place})
+			gate, err := mergegate.New(mergegate.Options{
+				Store: r.Store, Jobs: r.Store, Projects: projects, Spaces: r.Place, Leases: g.leases, Host: g.forge, Merge: merge[stage.EffectMerge],
+				Off: g.off, Repos: []string{"*"}, DeferMax: 5,
+			})
+			require.NoError(r, err)
+			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+			require.NoError(r, err)
+			return []orchestrator.Feature{s, gate.Feature()}
+		}
+	}, func(r *orchestratortest.Rig) { f(g) })
+}
+
+// free requires that nobody has the merge lease.
+func (g *gateRig) free() {
+	g.Helper()
+	_, held, err := g.leases.Holder(context.Background(), mergeLease)
+	require.NoError(g, err)
+	require.False(g, held, "the lease is given back")
+}
+
+func (g *gateRig) summary(item string) string {
+	g.Helper()
+	x, err := g.Engine.Explain(context.Background(), g.Task(item).ID)
+	require.NoError(g, err)
+	return x.Summary
+}

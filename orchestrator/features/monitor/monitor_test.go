@@ -1,0 +1,181 @@
+package monitor_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// health is what a probe will see.
+type health struct {
+	mu   sync.Mutex
+	look monitor.Look
+}
+
+func (h *health) set(l monitor.Look) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.look = l
+}
+
+func (h *health) probe(context.Context, string) (monitor.Look, string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.look, "seen"
+}
+
+// watched makes a rig with the monitor and the serial gate on.
+func watched(t *testing.T, f func(*orchestratortest.Rig, *health, *serialgate.Gate)) {
+	t.Helper()
+	h := &health{look: monitor.Good}
+	var gate *serialgate.Gate
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		for i := range r.Projects {
+			r.Projects[i].Monitor = []string{"https://x.example.org/health"}
+		}
+		r.Features = func() []orchestrator.Feature {
+			projects, err := orchestrator.NewProjects(r.Projects...)
+			require.NoError(r, err)
+			gate, err = serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Lister: r.Store, Repos: []string{"*"}})
+			require.NoError(r, err)
+			m, err := monitor.Feature(monitor.Options{Store: r.Store, Projects: projects, Jobs: r.Store, Probe: h.probe, Freeze: gate.Freeze})
+			require.NoError(r, err)
+			return []orchestrator.Feature{gate.Feature(), m}
+		}
+	}, func(r *orchestratortest.Rig) { f(r, h, gate) })
+}
+
+// result is what the story says of a monitor; empty while it looks.
+func result(r *orchestratortest.Rig, item string) string {
+	r.Helper()
+	entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
+	require.NoError(r, err)
+	for _, e := range entries {
+		var p struct{ Result string }
+		if e.Kind == "monitor" {
+			require.NoError(r, json.Unmarshal(e.Payload, &p))
+			return p.Result
+		}
+	}
+	return ""
+}
+
+func TestMonitorHealthy(t *testing.T) {
+	watched(t, func(r *orchestratortest.Rig, h *health, _ *serialgate.Gate) {
+		item := r.Card(orchestratortest.Self, "x")
+		r.ToDone(orchestratortest.Self, item)
+		r.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.StatusMonitoring, r.Status(orchestratortest.Self, item))
+		h.set(monitor.Bad) // twice bad is not three times in a row
+		r.Settle(55 * time.Second)
+		h.set(monitor.Good)
+		r.Shutdown()
+		r.Start() // and a restart loses nothing
+		r.Settle(5 * time.Minute)
+		require.Empty(r, result(r, item))
+		r.Settle(12 * time.Minute)
+		require.Equal(r, monitor.Healthy, result(r, item))
+		require.Equal(r, stage.StatusDone, r.Status(orchestratortest.Self, item))
+		require.Empty(r, r.Open())
+		require.Positive(r, r.Replays())
+	})
+}
+
+func TestMonitorDegraded(t *testing.T) {
+	watched(t, func(r *orchestratortest.Rig, h *health, gate *serialgate.Gate) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		require.Equal(r, stage.StatusDone, r.Status(orchestratortest.App, item))
+		h.set(monitor.Bad)
+		r.Settle(3 * time.Minute)
+		require.Equal(r, monitor.Degraded, result(r, item))
+		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, item))
+		require.Contains(r, r.Notices(), "DEGRADED after deployment: https://x.example.org/health: seen")
+		frozen, err := gate.Frozen(context.Background())
+		require.NoError(r, err)
+		require.Len(r, frozen, 1)
+		require.Contains(r, frozen[0].Reason, "APP-1")
+		x, err := r.Engine.Explain(context.Background(), r.Task(item).ID)
+		require.NoError(r, err)
+		require.Equal(r, "monitor: DEGRADED: https://x.example.org/health: seen", x.LastNote)
+		require.Equal(r, "The task is done. After that, monitor: DEGRADED: https://x.example.org/health: seen", x.Summary)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Empty(r, r.Open())
+		_, err = r.Store.Put(context.Background(), orchestrator.TriggerJob(orchestrator.Effect{TaskID: r.Task(item).ID, Repo: orchestratortest.AppRepo, Key: "late"}, stage.Event{On: stage.OnPublished, PR: 7}))
+		require.NoError(r, err)
+		r.Settle(time.Minute)
+		late, err := r.Engine.Explain(context.Background(), r.Task(item).ID)
+		require.NoError(r, err)
+		require.NotEqual(r, x.LastNote, late.LastNote)
+		require.Equal(r, "The task is done. After that, monitor: DEGRADED: https://x.example.org/health: seen", late.Summary, "an event that is too late hides nothing")
+
+		how := "acme/app is frozen: no task of it begins until an operator ends that, with the button Unfreeze of the dashboard (Repositories) or signalbox unfreeze acme/app."
+		require.Contains(r, r.Notices(), how)
+		require.True(r, r.Commented(orchestratortest.App, item, how))
+		next := r.Card(orchestratortest.App, "next")
+		r.Move(orchestratortest.App, next, stage.StatusToAnalyse)
+		r.Settle(time.Minute)
+		x, err = r.Engine.Explain(context.Background(), r.Task(next).ID)
+		require.NoError(r, err)
+		require.Equal(r, "Run signalbox unfreeze acme/app, or press Unfreeze on the dashboard (Repositories)", x.Blockers[0].Do)
+		was, reason, err := gate.Unfreeze(context.Background(), orchestratortest.AppRepo)
+		require.NoError(r, err)
+		require.True(r, was)
+		require.NoError(r, r.Engine.TellUnfrozen(context.Background(), orchestratortest.AppRepo, reason))
+		r.Settle(time.Second)
+		require.Contains(r, r.Notices(), "acme/app is not frozen any more: its tasks may begin.")
+		require.True(r, r.Commented(orchestratortest.App, item, "acme/app is not frozen any more: its tasks may begin."))
+	})
+}
+
+// The repository of the service itself is not frozen: else it could not be mended.
+func TestMonitorOfTheServiceItselfOnlyAlerts(t *testing.T) {
+	watched(t, func(r *orchestratortest.Rig, h *health, gate *serialgate.Gate) {
+		item := r.Card(orchestratortest.Self, "x")
+		r.ToDone(orchestratortest.Self, item)
+		h.set(monitor.Bad)
+		r.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+		r.Settle(5 * time.Minute)
+		require.Equal(r, monitor.Degraded, result(r, item))
+		require.Equal(r, stage.StatusDone, r.Status(orchestratortest.Self, item), "it is not looked at any more")
+		require.True(r, r.Commented(orchestratortest.Self, item, "The deployment is degraded: https://x.example.org/health: seen"))
+		require.Contains(r, r.Notices(), "DEGRADED")
+		require.NotContains(r, r.Notices(), "frozen")
+		frozen, err := gate.Frozen(context.Background())
+		require.NoError(r, err)
+		require.Empty(r, frozen)
+	})
+}
+
+// A probe that does not work changes nothing, and ends no freeze.
+func TestMonitorInconclusive(t *testing.T) {
+	watched(t, func(r *orchestratortest.Rig, h *health, gate *serialgate.Gate) {
+		require.NoError(r, gate.Freeze(context.Background(), orchestratortest.SelfRepo, "stays"))
+		h.set(monitor.Unknown)
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		moves := len(r.Board.Moves())
+		r.Settle(20 * time.Minute)
+		require.Equal(r, monitor.Inconclusive, result(r, item))
+		require.Len(r, r.Board.Moves(), moves)
+		frozen, err := gate.Frozen(context.Background())
+		require.NoError(r, err)
+		require.Len(r, frozen, 1)
+	})
+}
+
+func TestMonitorRefuses(t *testing.T) {
+	_, err := monitor.Feature(monitor.Options{})
+	require.ErrorContains(t, err, "required")
+}

@@ -1,0 +1,275 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// reconciled makes a rig with the reconciler and STOP on.
+func reconciled(t *testing.T, f func(*orchestratortest.Rig, *reconcile.Reconciler)) {
+	t.Helper()
+	var rec *reconcile.Reconciler
+	reconciledAs(t, &rec, func(r *orchestratortest.Rig) { f(r, rec) })
+}
+
+// reconciledAs tells at any time which reconciler is at work.
+func reconciledAs(t *testing.T, rec **reconcile.Reconciler, f func(*orchestratortest.Rig)) {
+	t.Helper()
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Features = func() []orchestrator.Feature {
+			var err error
+			*rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 5, Source: "plane"})
+			require.NoError(r, err)
+			projects, err := orchestrator.NewProjects(r.Projects...)
+			require.NoError(r, err)
+			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+			require.NoError(r, err)
+			return []orchestrator.Feature{s, (*rec).Feature()}
+		}
+	}, f)
+}
+
+// Every webhook is lost; the boards are enough.
+func TestBoardWithoutWebhooks(t *testing.T) {
+	reconciled(t, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+		item := r.Card(orchestratortest.App, "x")
+		for _, step := range []struct {
+			to   stage.Status
+			want func(orchestrator.Task) bool
+		}{
+			{stage.StatusToAnalyse, func(t orchestrator.Task) bool { return t.State.Hold == stage.HoldApproval && t.State.Run == 1 }},
+			{stage.StatusRejected, func(t orchestrator.Task) bool { return t.State.Hold == stage.HoldApproval && t.State.Run == 2 }},
+			{stage.StatusRejected, func(t orchestrator.Task) bool { return t.State.Hold == stage.HoldApproval && t.State.Run == 3 }},
+			{stage.StatusInProgress, func(t orchestrator.Task) bool { return t.State.Hold == stage.HoldApproval && t.State.Run == 4 }},
+			{stage.StatusApproved, func(t orchestrator.Task) bool { return t.State.Stage == stage.Done }},
+		} {
+			r.MoveUnseen(orchestratortest.App, item, step.to)
+			r.Settle(3 * time.Minute)
+			require.True(r, step.want(r.Task(item)), "%s: %+v", step.to, r.Task(item).State)
+		}
+		require.ErrorContains(r, rec.Webhooks(context.Background()), "without webhooks")
+		again := r.Card(orchestratortest.App, "y")
+		r.MoveUnseen(orchestratortest.App, again, stage.StatusToAnalyse)
+		r.Settle(3 * time.Minute)
+		r.MoveUnseen(orchestratortest.App, again, stage.StatusStop)
+		r.Settle(3 * time.Minute)
+		require.Equal(r, stage.Cancelled, r.Cancelled(again).State.Stage, "a STOP that was lost")
+	})
+}
+
+// A task that was stopped by an operator is not begun again because the board, which takes
+// no writes at the time or refuses them for good, still shows the word that began it.
+func TestStopIsNotUndoneByTheBoard(t *testing.T) {
+	for name, how := range map[string]faulttest.Kind{"for a while": faulttest.Passing, "for good": faulttest.Final} {
+		t.Run(name, func(t *testing.T) {
+			reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+				item := r.Card(orchestratortest.App, "x")
+				r.Board.FailCall("SetStatus", faulttest.Error(how))
+				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+				r.Settle(10 * time.Second)
+				require.NoError(r, r.Engine.Stop(context.Background(), r.Task(item).ID, orchestrator.OperatorBy(stage.ViaAPI)))
+				r.Settle(20 * time.Minute)
+				require.Equal(r, stage.StatusToAnalyse, r.Status(orchestratortest.App, item))
+				tasks, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{})
+				require.NoError(r, err)
+				require.Len(r, tasks, 1, "nobody has set To Analyse again")
+				require.Equal(r, stage.Cancelled, tasks[0].State.Stage)
+				r.Board.FailCall("SetStatus", nil)
+				r.Settle(3 * time.Hour)
+				r.Move(orchestratortest.App, item, stage.StatusApproved)
+				r.Settle(time.Minute)
+				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+				r.Settle(time.Minute)
+				require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+			})
+		})
+	}
+}
+
+// What stands still is not touched again and again.
+func TestReconcilerIsQuiet(t *testing.T) {
+	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Minute)
+		entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
+		require.NoError(r, err)
+		jobs, err := r.Store.Jobs(context.Background(), queue.Filter{Limit: 100_000})
+		require.NoError(r, err)
+		r.Settle(5 * time.Hour)
+		later, err := r.Store.Journal(context.Background(), r.Task(item).ID)
+		require.NoError(r, err)
+		require.Equal(r, len(entries), len(later))
+		more, err := r.Store.Jobs(context.Background(), queue.Filter{Limit: 100_000})
+		require.NoError(r, err)
+		require.Equal(r, len(jobs), len(more))
+		require.Len(r, r.Roles(), 1)
+	})
+}
+
+// A board with few columns shows our own statuses in the column of a trigger:
+// they are not taken for a person's word.
+func TestFallbackColumnsAreOurOwn(t *testing.T) {
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Board.AddProject(orchestratortest.App, stage.StatusToAnalyse, stage.StatusInProgress, stage.StatusApproved, stage.StatusDone)
+		r.Features = func() []orchestrator.Feature {
+			rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board})
+			require.NoError(r, err)
+			return []orchestrator.Feature{rec.Feature()}
+		}
+	}, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(time.Hour)
+		require.Equal(r, stage.StatusInProgress, r.Status(orchestratortest.App, item))
+		require.Len(r, r.Roles(), 1)
+	})
+}
+
+// F-1: a blocked task whose gate has turned green goes on, and people are told.
+func TestUnblocks(t *testing.T) {
+	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		r.SetCI(githost.CheckFailed)
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(10 * time.Minute)
+		task := r.Task(item)
+		require.Equal(r, stage.HoldBlocked, task.State.Hold)
+		r.Settle(time.Hour)
+		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold, "red is silent")
+		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
+		r.Settle(15 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Contains(r, r.Notices(), "unblocked: development is green now; the task goes on to review")
+	})
+}
+
+// A task that waits for an answer is not advanced past its question.
+func TestQuestionsAreNotPassedOver(t *testing.T) {
+	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Architect, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			files[c.Env["SIGNALBOX_DOCS"]+"/questions.md"] = "Which?"
+			return orchestratortest.GoodAgent(ctx, c, files)
+		}))
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(2 * time.Hour)
+		require.Equal(r, stage.HoldNeedsInput, r.Task(item).State.Hold)
+	})
+}
+
+// Too much at once is a misunderstanding; a tracker that does not answer is no
+// ground to act on.
+func TestBrakeAndOutage(t *testing.T) {
+	reconciled(t, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+		for range 6 {
+			r.MoveUnseen(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+		}
+		r.Settle(5 * time.Minute)
+		list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{})
+		require.NoError(r, err)
+		require.Empty(r, list)
+		v, err := r.Engine.QueueView(context.Background())
+		require.NoError(r, err)
+		require.Contains(r, fmt.Sprintf("%+v", v.Features[reconcile.Name]), "6 work items of acme/app would change at once")
+		r.Board.FailWith(errors.New("503"))
+		require.Error(r, rec.Pass(context.Background(), r.Engine))
+	})
+}
+
+// Many are few on a large board.
+func TestBrakeIsAShare(t *testing.T) {
+	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		r.SetCI("") // nobody gets further than In Progress
+		for range 25 {
+			item := r.Card(orchestratortest.App, "at work")
+			r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			r.Settle(3 * time.Second)
+			r.Move(orchestratortest.App, item, stage.StatusApproved)
+		}
+		r.Settle(time.Minute)
+		for range 6 {
+			r.MoveUnseen(orchestratortest.App, r.Card(orchestratortest.App, "lost"), stage.StatusToAnalyse)
+		}
+		r.Settle(5 * time.Minute)
+		list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{})
+		require.NoError(r, err)
+		require.Len(r, list, 31)
+	})
+}
+
+// outcome is where a card stands, for people.
+func outcome(r *orchestratortest.Rig, item string) string {
+	list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{})
+	require.NoError(r, err)
+	text := ""
+	for _, t := range list {
+		if original, _ := orchestrator.Untomb(t.TrackerIssueID); original == item {
+			text += fmt.Sprintf("%s %s run %d; ", t.State.Stage, t.State.Hold, t.State.Run)
+		}
+	}
+	return text
+}
+
+// schedule plays a person's moves, chosen by a seed; fate delivers each webhook.
+// It returns where the card stood after each.
+func schedule(t *testing.T, seed uint64, fate func(r *orchestratortest.Rig, rng *rand.Rand, h tracker.Hook)) (out []string) {
+	t.Helper()
+	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		moves, chance := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 2))
+		item := r.Card(orchestratortest.App, "x")
+		choices := []stage.Status{
+			stage.StatusToAnalyse, stage.StatusApproved, stage.StatusRejected, stage.StatusInProgress, stage.StatusStop, stage.StatusApproved, stage.StatusToAnalyse,
+		}
+		for range 5 {
+			to := choices[moves.IntN(len(choices))]
+			r.MoveUnseen(orchestratortest.App, item, to)
+			fate(r, chance, tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim", Status: true})
+			r.Settle(6 * time.Minute)
+			out = append(out, fmt.Sprint(to, ": ", outcome(r, item)))
+		}
+		r.Replays()
+	})
+	return out
+}
+
+// For any schedule of lost, doubled, delayed and reordered webhooks, a card
+// stands where it would stand if every webhook had come at once and once. The
+// journal of every life is decided again as it was.
+func TestConvergence(t *testing.T) {
+	seeds := uint64(400)
+	switch {
+	case testing.Short():
+		seeds = 100
+	case os.Getenv("SOAK") != "":
+		seeds = 4000
+	}
+	for seed := range seeds {
+		want := schedule(t, seed, func(r *orchestratortest.Rig, _ *rand.Rand, h tracker.Hook) { r.Hook(h) })
+		got := schedule(t, seed, func(r *orchestratortest.Rig, rng *rand.Rand, h tracker.Hook) {
+			for range rng.IntN(4) { // none: lost
+				delay := time.Duration(rng.IntN(120)) * time.Second
+				time.AfterFunc(delay, func() { r.Hook(h) })
+			}
+		})
+		require.Equal(t, want, got, "seed %d", seed)
+	}
+}

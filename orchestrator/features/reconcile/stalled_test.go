@@ -1,0 +1,291 @@
+package reconcile_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// paged is a board that lists in pages.
+type paged struct {
+	tracker.Tracker
+	size    int
+	overlap int // so many of a page's items come again on the next
+
+	mu      sync.Mutex
+	broken  int // the page that cannot be read; 0 = none
+	endless bool
+}
+
+// set says how listings fail from now on.
+func (p *paged) set(broken int, endless bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.broken, p.endless = broken, endless
+}
+
+func (p *paged) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
+	from, _ := strconv.Atoi(q.Cursor) // none = the first page
+	q.Cursor = ""
+	all, err := p.Tracker.List(ctx, q)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil || p.broken > 0 && from >= (p.broken-1)*p.size {
+		return tracker.Page{}, errors.Join(err, errors.New("503"))
+	}
+	to := min(from+p.size, len(all.Items))
+	page := tracker.Page{Items: all.Items[max(0, min(from, to)-p.overlap):to]}
+	if to < len(all.Items) || p.endless {
+		page.Next = strconv.Itoa(to)
+	}
+	return page, nil
+}
+
+// listed makes a rig whose reconciler sees the board in pages.
+func listed(t *testing.T, board *paged, grace map[stage.Stage]time.Duration, f func(*orchestratortest.Rig, *reconcile.Reconciler)) {
+	t.Helper()
+	var rec *reconcile.Reconciler
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Options.MaxConcurrency = 20
+		board.Tracker = r.Board
+		r.Features = func() []orchestrator.Feature {
+			var err error
+			rec, err = reconcile.New(reconcile.Options{Tracker: board, Board: r.Board, Grace: grace, Source: "plane"})
+			require.NoError(r, err)
+			return []orchestrator.Feature{rec.Feature()}
+		}
+	}, func(r *orchestratortest.Rig) { f(r, rec) })
+}
+
+// F-2: a listing is read to its end, page by page, and items that come twice count
+// once.
+func TestBoardsAreReadInPages(t *testing.T) {
+	board := &paged{size: 3, overlap: 2}
+	listed(t, board, nil, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		for range 8 {
+			r.MoveUnseen(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+		}
+		r.Settle(2 * time.Minute)
+		require.Equal(r, 8, r.Ran(stage.Analyst))
+		require.Contains(r, r.FeatureView(reconcile.Name), "Replayed:8")
+	})
+}
+
+// F-2: from a listing that breaks off, or does not end, nothing is concluded.
+func TestPartialListing(t *testing.T) {
+	board := &paged{size: 2, broken: 3}
+	listed(t, board, nil, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+		for range 7 {
+			r.MoveUnseen(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+		}
+		r.Settle(5 * time.Minute)
+		require.Empty(r, r.Roles(), "not even what the first pages said")
+		require.ErrorContains(r, rec.Pass(context.Background(), r.Engine), "503")
+		require.Contains(r, r.FeatureView(reconcile.Name), "503")
+		board.set(0, true)
+		require.ErrorContains(r, rec.Pass(context.Background(), r.Engine), "does not end")
+		r.Settle(10 * time.Second)
+		require.Empty(r, r.Roles())
+		board.set(0, false)
+		r.Settle(2 * time.Minute)
+		require.Equal(r, 7, r.Ran(stage.Analyst))
+	})
+}
+
+// F-2: a Confirm Deploy that nobody told of is found too.
+func TestLostConfirmDeploy(t *testing.T) {
+	listed(t, &paged{size: 50}, nil, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		item := r.Card(orchestratortest.Self, "x")
+		r.ToDone(orchestratortest.Self, item)
+		require.Equal(r, stage.HoldConfirm, r.Task(item).State.Hold)
+		r.Settle(time.Hour)
+		require.Zero(r, r.Host.Merges(), "nothing is deployed by itself")
+		r.MoveUnseen(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+		r.Settle(3 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Equal(r, 1, r.Host.Merges())
+	})
+}
+
+// A webhook and the reconciler that find the same card at the same time make one
+// task, one branch and one job.
+func TestReconcilerAndWebhookRace(t *testing.T) {
+	listed(t, &paged{size: 50}, nil, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+		var items []string
+		for range 10 {
+			item := r.Card(orchestratortest.App, "x")
+			items = append(items, item)
+			r.MoveUnseen(orchestratortest.App, item, stage.StatusToAnalyse)
+			var both sync.WaitGroup
+			for range 3 {
+				both.Go(func() { _ = rec.Pass(context.Background(), r.Engine) })
+			}
+			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, Status: true})
+			both.Wait()
+			r.Settle(5 * time.Second)
+		}
+		for _, item := range items {
+			list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{TrackerIssueID: item})
+			require.NoError(r, err)
+			require.Len(r, list, 1)
+		}
+		require.Len(r, r.Roles(), len(items))
+		require.Len(r, r.Place.Checkouts(), len(items))
+	})
+}
+
+// F-1: a task that stands still goes on by its canonical gate when the grace of its
+// stage is over, not before; at analysis it never does.
+func TestStalledTasksGoOn(t *testing.T) {
+	grace := map[stage.Stage]time.Duration{stage.Review: 20 * time.Minute}
+	for at, want := range map[stage.Stage]time.Duration{
+		stage.Analysis: 0, stage.Architecture: 5 * time.Minute, stage.Development: 10 * time.Minute, stage.Review: 20 * time.Minute,
+		stage.Testing: 5 * time.Minute, stage.DeployStaging: 5 * time.Minute, stage.Deploy: 5 * time.Minute,
+	} {
+		t.Run(string(at), func(t *testing.T) {
+			listed(t, &paged{size: 50}, grace, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+				item := r.Card(orchestratortest.App, "x")
+				r.ToDone(orchestratortest.App, item)
+				require.Equal(r, stage.Done, r.Task(item).State.Stage)
+				runs := len(r.Roles())
+				stall(r, item, at)
+				if want == 0 {
+					r.Settle(5 * time.Hour)
+					require.Equal(r, at, r.Task(item).State.Stage)
+					require.Len(r, r.Roles(), runs)
+					return
+				}
+				r.Settle(want - 30*time.Second)
+				require.Equal(r, at, r.Task(item).State.Stage, "the grace is not over")
+				require.Len(r, r.Roles(), runs)
+				r.Settle(100 * time.Second)
+				require.NotEqual(r, at, r.Task(item).State.Stage)
+				for _, c := range r.Place.Runs()[runs:] {
+					require.NotEqual(r, at, c.Stage, "no agent has finished there again")
+				}
+			})
+		})
+	}
+}
+
+// stall puts a finished task back to a stage, without a job: what it needs to go on
+// is there.
+func stall(r *orchestratortest.Rig, item string, at stage.Stage) {
+	r.Helper()
+	t := r.Task(item)
+	t.State.Stage, t.State.Active, t.UpdatedAt = at, "", time.Now()
+	if at == stage.Deploy {
+		t.State.Phase = stage.PhaseRelease
+	} else {
+		t.State.MergeSHA = ""
+	}
+	about := t.State.Head
+	if at == stage.Deploy {
+		about = t.State.MergeSHA
+	}
+	if words, ok := map[stage.Stage]stage.Filed{
+		stage.Review: {Role: stage.Reviewer, Verdict: "approved"}, stage.Testing: {Role: stage.Tester, Verdict: "passed"},
+		stage.DeployStaging: {Role: stage.Deployer, Verdict: "success"}, stage.Deploy: {Role: stage.Deployer, Verdict: "success"},
+	}[at]; ok {
+		words.SHA = about
+		t.State.Filed = words
+	}
+	require.NoError(r, r.Store.Commit(context.Background(), orchestrator.Commit{Task: &t}))
+}
+
+// F-1 looks and changes nothing: neither a task whose gate is not green nor one
+// that has an agent is touched.
+func TestReconcilerOnlyLooks(t *testing.T) {
+	listed(t, &paged{size: 50}, nil, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Reviewer, func(ctx context.Context, c work.Command, _ map[string]string) work.Result {
+			if c.Repo == orchestratortest.SelfRepo { // works on
+				<-ctx.Done()
+				return work.Result{Kind: work.ResultCancelled}
+			}
+			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "broken"}
+		}))
+		blocked, busy := r.Card(orchestratortest.App, "blocked"), r.Card(orchestratortest.Self, "busy")
+		r.ToDone(orchestratortest.App, blocked)
+		r.ToDone(orchestratortest.Self, busy)
+		r.Settle(30 * time.Minute)
+		require.Equal(r, stage.HoldBlocked, r.Task(blocked).State.Hold)
+		require.Equal(r, stage.Reviewer, r.Task(busy).State.Active)
+		seen := func() (out []int) {
+			for _, item := range []string{blocked, busy} {
+				entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
+				require.NoError(r, err)
+				out = append(out, len(entries))
+			}
+			jobs, err := r.Store.Jobs(context.Background(), queue.Filter{Limit: 100_000})
+			require.NoError(r, err)
+			return append(out, len(jobs), len(r.Board.Moves()), len(r.Comments(orchestratortest.App, blocked)), len(r.Chat.Messages()), len(r.Roles()))
+		}
+		before := seen()
+		r.Settle(5 * time.Hour)
+		require.Equal(r, before, seen())
+	})
+}
+
+// F-3: a CI result without a branch is the only development task's; of two it is
+// nobody's.
+func TestCIWithoutABranch(t *testing.T) {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.SetCI("")
+		result := func(item string) {
+			t := r.Task(item)
+			r.Host.SetChecks(t.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
+			r.Host.Push(orchestratortest.AppRepo, t.Branch, "moved on") // the host knows no branch at the commit any more
+			r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: t.State.Head})
+			r.Settle(500 * time.Millisecond)
+		}
+		one, two := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
+		r.ToDone(orchestratortest.App, one)
+		r.ToDone(orchestratortest.App, two)
+		result(one)
+		require.Equal(r, []stage.Stage{stage.Development, stage.Development}, []stage.Stage{r.Task(one).State.Stage, r.Task(two).State.Stage})
+		r.Settle(time.Minute) // the timer finds it
+		require.NotEqual(r, stage.Development, r.Task(one).State.Stage)
+		result(two)
+		require.Equal(r, stage.Review, r.Task(two).State.Stage)
+	})
+}
+
+// An unblock is logged, and sent to people.
+func TestUnblockIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Features = func() []orchestrator.Feature {
+			rec, err := reconcile.New(reconcile.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+			require.NoError(r, err)
+			return []orchestrator.Feature{rec.Feature()}
+		}
+	}, func(r *orchestratortest.Rig) {
+		r.SetCI(githost.CheckFailed)
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(10 * time.Minute)
+		task := r.Task(item)
+		require.Equal(r, stage.HoldBlocked, task.State.Hold)
+		require.NotContains(r, log.String(), "goes on")
+		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
+		r.Settle(15 * time.Minute)
+		require.Contains(r, log.String(), `msg="a task that stood still goes on" task=1 work_item=APP-1 repo=acme/app stage=development blocked=true`)
+		require.Contains(r, r.Notices(), "unblocked: ")
+	})
+}

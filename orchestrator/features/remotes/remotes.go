@@ -1,0 +1,225 @@
+// Package remotes sees what people do to repositories that have no git host: nobody sends
+// a webhook there. Now and then it lists the branches of each plain repository
+// (githost.Plain) in which a task is under way, with one call of the remote, and raises
+// what a host's webhooks report elsewhere:
+//
+//	main has the head of a task            a person has merged it
+//	the branch of an idle task is gone     a person has deleted it
+//
+// A push to main or to a task's branch needs no event: the merge looks where both are
+// before it moves main.
+package remotes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// Name of the feature.
+const Name = "remotes"
+
+// Options of the feature. Projects and Host are required.
+type Options struct {
+	Projects *orchestrator.Projects
+	Host     githost.Host
+	Every    time.Duration // default 30 s
+	Limit    time.Duration // of the look at one repository; default 30 s
+	Log      *slog.Logger  // nil discards
+	Now      func() time.Time
+}
+
+// watch is the feature with what it has seen. What it forgets with the process is seen
+// again: an event that comes twice changes nothing.
+type watch struct {
+	opt Options
+
+	mu    sync.Mutex
+	repos map[string]look
+	told  map[int64]string // by task: what was raised of it last
+}
+
+// look is what the newest look at a repository gave.
+type look struct {
+	Repo  string    `json:"repo"`
+	At    time.Time `json:"at"`
+	Error string    `json:"error,omitempty"`
+	main  string
+	clear map[int64]string // heads of tasks that main, where it is, does not have
+}
+
+// Feature checks the options.
+func Feature(o Options) (orchestrator.Feature, error) {
+	if o.Projects == nil || o.Host == nil {
+		return orchestrator.Feature{}, errors.New("remotes: Options.Projects and Host are required")
+	}
+	if o.Every <= 0 {
+		o.Every = 30 * time.Second
+	}
+	if o.Limit <= 0 {
+		o.Limit = 30 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = run.Real{}.Now
+	}
+	w := &watch{opt: o, repos: map[string]look{}, told: map[int64]string{}}
+	return orchestrator.Feature{
+		Name: Name, Doc: "What people do to repositories without a git host is seen.",
+		Loops: []orchestrator.Loop{{Name: "loop", Run: w.loop}},
+		Show:  func(context.Context) (any, error) { return w.show(), nil },
+	}, nil
+}
+
+func (w *watch) loop(ctx context.Context, e *orchestrator.Engine) {
+	for e.Wait(ctx, w.opt.Every) == nil {
+		for _, p := range w.opt.Projects.All() {
+			host, plain := githost.PlainOf(w.opt.Host, p.Repo)
+			if !plain || ctx.Err() != nil {
+				continue
+			}
+			var err error
+			if panicked := guard.Do(Name, func() { err = w.look(ctx, e, host, p) }); panicked != nil {
+				err = panicked
+			}
+			if err != nil && ctx.Err() == nil {
+				w.opt.Log.Warn("a repository could not be looked at", "repo", p.Repo, "err", err)
+			}
+		}
+	}
+}
+
+// look looks at one repository.
+func (w *watch) look(ctx context.Context, e *orchestrator.Engine, host githost.Plain, p orchestrator.Project) error {
+	tasks, err := published(ctx, e, p.Repo)
+	if err != nil || len(tasks) == 0 {
+		return err
+	}
+	ctx, cancel := e.Scheduler.WithTimeout(ctx, w.opt.Limit)
+	defer cancel()
+	heads, err := host.Heads(ctx, p.Repo)
+	now := look{Repo: p.Repo, At: w.opt.Now(), main: heads[p.Main], clear: map[int64]string{}}
+	before := w.before(p.Repo)
+	for _, t := range tasks {
+		if err != nil || now.main == "" {
+			break
+		}
+		if before.main == now.main && before.clear[t.ID] == t.State.Head {
+			now.clear[t.ID] = t.State.Head
+		} else if err = w.landed(ctx, e, host, &now, t); err != nil {
+			break
+		}
+		if now.clear[t.ID] != "" && heads[t.Branch] == "" {
+			err = w.gone(ctx, e, t)
+		}
+	}
+	if err != nil {
+		now.main, now.Error = "", err.Error()
+	}
+	w.note(now)
+	return err
+}
+
+// published are the live tasks of a repository that have something at the remote which is
+// not merged by the service.
+func published(ctx context.Context, e *orchestrator.Engine, repo string) (out []orchestrator.Task, err error) {
+	for after := int64(0); ; {
+		page, err := e.Store.Tasks(ctx, orchestrator.TaskFilter{Repo: repo, Live: true, AfterID: after})
+		if err != nil || len(page) == 0 {
+			return out, err
+		}
+		for _, t := range page {
+			after = t.ID
+			if s := t.State; s.Head != "" && s.Pushed != "" && s.MergeSHA == "" && s.Head != s.Landed {
+				out = append(out, t)
+			}
+		}
+	}
+}
+
+// landed raises the merge of a task whose head main has.
+func (w *watch) landed(ctx context.Context, e *orchestrator.Engine, host githost.Plain, now *look, t orchestrator.Task) error {
+	has, err := host.Contains(ctx, t.Repo, now.main, t.State.Head)
+	if err != nil {
+		return err
+	}
+	if !has {
+		now.clear[t.ID] = t.State.Head
+		return nil
+	}
+	if w.hasRaised(t.ID, "merged "+t.State.Head) {
+		return nil
+	}
+	w.opt.Log.Info("a branch was merged by hand", "task", t.ID, "repo", t.Repo, "branch", t.Branch, "sha", t.State.Head)
+	job := orchestrator.HostJob(githost.Hook{Kind: githost.HookMerged, Event: Name, Repo: t.Repo, Branch: t.Branch, SHA: t.State.Head, MergeSHA: t.State.Head})
+	job.DedupeKey = fmt.Sprintf("remotes/merged/%d/%s", t.ID, t.State.Head)
+	_, err = e.Jobs.Put(ctx, job)
+	return w.raised(t.ID, "merged "+t.State.Head, err)
+}
+
+// gone raises that the branch of a task which nobody works on was deleted.
+func (w *watch) gone(ctx context.Context, e *orchestrator.Engine, t orchestrator.Task) error {
+	s := t.State
+	if s.Active != "" || s.Hold != stage.HoldNone || s.Stage == stage.Deploy || w.hasRaised(t.ID, "gone "+s.Pushed) {
+		return nil
+	}
+	why := fmt.Sprintf("the branch %s was deleted on the remote; In Progress runs the stage again and makes it anew, STOP gives the task up", t.Branch)
+	w.opt.Log.Info("a branch was deleted by hand", "task", t.ID, "repo", t.Repo, "branch", t.Branch)
+	err := e.Raise(ctx, t, stage.Event{On: stage.OnEffectFailed, At: w.opt.Now(), Gone: true, Reason: why}, fmt.Sprintf("remotes/gone/%d/%s", t.ID, s.Pushed))
+	return w.raised(t.ID, "gone "+s.Pushed, err)
+}
+
+func (w *watch) before(repo string) look {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.repos[repo]
+}
+
+func (w *watch) note(now look) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.repos[now.Repo] = now
+}
+
+func (w *watch) hasRaised(task int64, what string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.told[task] == what
+}
+
+// raised notes what was raised of a task, when it was.
+func (w *watch) raised(task int64, what string, err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		w.told[task] = what
+	}
+	return err
+}
+
+// show is the block in /queue.
+func (w *watch) show() any {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := []look{}
+	for _, p := range w.opt.Projects.All() {
+		if l, ok := w.repos[p.Repo]; ok {
+			out = append(out, l)
+		}
+	}
+	return struct {
+		Enabled bool   `json:"enabled"`
+		Repos   []look `json:"repos"`
+	}{true, out}
+}

@@ -1,0 +1,62 @@
+package stop_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// deaf reads no cards while it is shut.
+type deaf struct {
+	orchestrator.Tracking
+	shut, caught atomic.Bool
+}
+
+func (d *deaf) Item(ctx context.Context, project, item string) (tracker.Item, error) {
+	if d.shut.Load() {
+		d.caught.Store(true)
+		<-ctx.Done()
+		return tracker.Item{}, ctx.Err()
+	}
+	return d.Tracking.Item(ctx, project, item)
+}
+
+// One process decides a STOP while the agent works in another, on another machine:
+// the other ends the agent and removes its checkout.
+func TestStopOfAnAgentElsewhere(t *testing.T) {
+	var ear *deaf
+	stoppableWith(t, func(r *orchestratortest.Rig) {
+		r.Options.EventWorkers = 1
+		ear = &deaf{Tracking: r.Board}
+		r.Tracker = ear
+	}, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Architect, orchestratortest.Hang))
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		require.Equal(r, stage.Architecture, r.Task(item).State.Stage)
+		checkouts := r.Place.Checkouts()
+		require.Len(r, checkouts, 1)
+		here := r.Place
+		r.Place, r.Tracker = memwork.New(orchestratortest.GoodAgent), nil
+		r.Start() // a second process over the same store, on another machine
+		ear.shut.Store(true)
+		for n := 0; !ear.caught.Load(); n++ {
+			r.Move(orchestratortest.App, r.Card(orchestratortest.App, fmt.Sprint("other ", n)), stage.StatusToAnalyse)
+			r.Settle(time.Second)
+		}
+		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+		require.NotContains(r, here.Checkouts(), checkouts[0], "where the agent was")
+	})
+}

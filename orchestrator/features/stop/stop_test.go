@@ -1,0 +1,319 @@
+package stop_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// stoppable makes a rig with STOP on, and the serial gate beside it.
+func stoppable(t *testing.T, f func(*orchestratortest.Rig)) {
+	t.Helper()
+	stoppableWith(t, func(*orchestratortest.Rig) {}, f)
+}
+
+func stoppableWith(t *testing.T, prepare, f func(*orchestratortest.Rig)) {
+	t.Helper()
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		prepare(r)
+		r.Features = func() []orchestrator.Feature {
+			projects, err := orchestrator.NewProjects(r.Projects...)
+			require.NoError(r, err)
+			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+			require.NoError(r, err)
+			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Lister: r.Store, Repos: []string{orchestratortest.AppRepo}})
+			require.NoError(r, err)
+			return []orchestrator.Feature{s, gate.Feature()}
+		}
+	}, f)
+}
+
+func TestStopWhileAnAgentWorks(t *testing.T) {
+	stoppable(t, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Architect, orchestratortest.Hang))
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		before := r.Task(item)
+		require.Equal(r, stage.Architecture, before.State.Stage)
+		require.NotEmpty(r, r.Place.Remote(orchestratortest.AppRepo, before.Branch))
+		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Settle(30 * time.Second)
+		task := r.Cancelled(item)
+		require.Equal(r, stage.Cancelled, task.State.Stage)
+		require.False(r, task.CancelRequestedAt.IsZero() || task.CancelledAt.IsZero())
+		for key, want := range map[string]string{task.WorkItemID: before.WorkItemID, task.Branch: before.Branch} {
+			original, ok := orchestrator.Untomb(key)
+			require.True(r, ok)
+			require.Equal(r, want, original)
+		}
+		require.Equal(r, stage.StatusStop, r.Status(orchestratortest.App, item), "the board stays as the person left it")
+		require.Empty(r, r.Place.Remote(orchestratortest.AppRepo, before.Branch), "the remote branch is gone")
+		require.Empty(r, r.Place.Checkouts())
+		require.Empty(r, r.Open())
+		jobs, err := r.Store.Jobs(context.Background(), queue.Filter{TaskID: task.ID, Pool: queue.PoolAgents})
+		require.NoError(r, err)
+		require.Equal(r, queue.Cancelled, jobs[len(jobs)-1].Status)
+		r.Settle(time.Hour)
+		require.Equal(r, 1, r.Ran(stage.Architect), "and never runs again")
+
+		r.Move(orchestratortest.App, item, stage.StatusStop) // two STOPs
+		r.Settle(10 * time.Second)
+		require.Equal(r, stage.StatusStop, r.Status(orchestratortest.App, item))
+		r.Place.SetScript(orchestratortest.GoodAgent)
+		r.ToDone(orchestratortest.App, item)
+		again := r.Task(item)
+		require.Equal(r, stage.Done, again.State.Stage, "a later To Analyse makes a new task")
+		require.Greater(r, again.ID, task.ID)
+		require.Equal(r, []string{before.WorkItemID, before.Branch}, []string{again.WorkItemID, again.Branch}, "the names are free")
+	})
+}
+
+// A STOP that is set between the service's look at a card and its own write to it
+// is overwritten on the board. The webhook has told of it.
+func TestOverwrittenStop(t *testing.T) {
+	for name, c := range map[string]struct {
+		after time.Duration // from our own write to the webhook
+		hook  tracker.Hook
+		stops bool
+	}{
+		"by the status":             {0, tracker.Hook{ActorID: "kim", To: string(stage.StatusStop)}, true},
+		"by the column's name":      {30 * time.Second, tracker.Hook{ActorID: "kim", To: "Stop"}, true},
+		"long after our last write": {time.Hour, tracker.Hook{ActorID: "kim", To: "STOP"}, false},
+		"by nobody":                 {0, tracker.Hook{To: "STOP"}, false},
+		"ourselves":                 {0, tracker.Hook{ActorID: "kim", To: "STOP", Self: true}, false},
+		"no word of the column":     {0, tracker.Hook{ActorID: "kim"}, false},
+		"another column":            {0, tracker.Hook{ActorID: "kim", To: "Blocked"}, false},
+		"an unknown column":         {0, tracker.Hook{ActorID: "kim", To: "Later"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stoppable(t, func(r *orchestratortest.Rig) {
+				r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
+				item := r.Card(orchestratortest.App, "x")
+				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+				r.Settle(10 * time.Second)
+				was := r.Status(orchestratortest.App, item)
+				_, trigger := stage.BoardTrigger(was)
+				require.False(r, trigger)
+				r.Settle(c.after)
+				h := c.hook
+				h.Kind, h.ProjectID, h.ItemID, h.Status = tracker.HookItemUpdated, orchestratortest.App, item, true
+				r.Hook(h)
+				r.Settle(10 * time.Second)
+				if !c.stops {
+					require.Equal(r, was, r.Status(orchestratortest.App, item))
+					require.Equal(r, stage.Analysis, r.Task(item).State.Stage)
+					return
+				}
+				require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+				require.Equal(r, stage.StatusStop, r.Status(orchestratortest.App, item), "the card says so again")
+			})
+		})
+	}
+}
+
+// A STOP by an operator shows on the board too, if that has a column for it.
+func TestOperatorsStopShows(t *testing.T) {
+	for name, c := range map[string]struct {
+		columns []stage.Status
+		want    stage.Status
+	}{
+		"a column":  {nil, stage.StatusStop},
+		"no column": {[]stage.Status{stage.StatusToAnalyse, stage.StatusInProgress, stage.StatusDone}, stage.StatusInProgress},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stoppable(t, func(r *orchestratortest.Rig) {
+				r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
+				r.Board.AddProject(orchestratortest.App, c.columns...)
+				item := r.Card(orchestratortest.App, "x")
+				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+				r.Settle(10 * time.Second)
+				require.NoError(r, r.Engine.Stop(context.Background(), r.Task(item).ID, orchestrator.OperatorBy(stage.ViaAPI)))
+				r.Settle(10 * time.Second)
+				require.Equal(r, c.want, r.Status(orchestratortest.App, item))
+				require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+				require.Empty(r, r.Open())
+			})
+		})
+	}
+}
+
+func TestStopBeforeAClaim(t *testing.T) {
+	stoppable(t, func(r *orchestratortest.Rig) {
+		first, second := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
+		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		require.Equal(r, 1, r.Ran(stage.Analyst), "the second waits for the first")
+		r.Move(orchestratortest.App, second, stage.StatusStop)
+		r.Settle(10 * time.Second)
+		require.Equal(r, stage.Cancelled, r.Cancelled(second).State.Stage)
+		third := r.Card(orchestratortest.App, "three")
+		r.Move(orchestratortest.App, third, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		r.Move(orchestratortest.App, first, stage.StatusStop)
+		r.Settle(20 * time.Second)
+		require.Equal(r, stage.HoldApproval, r.Task(third).State.Hold, "a cancelled task lets the next one begin")
+	})
+}
+
+// In the middle of a deployment STOP waits, and takes effect then.
+func TestStopInTheMiddleOfADeployment(t *testing.T) {
+	stoppable(t, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			if c.Stage == stage.Deploy {
+				time.Sleep(time.Minute)
+			}
+			return orchestratortest.GoodAgent(ctx, c, files)
+		}))
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(50 * time.Second)
+		require.Equal(r, stage.PhaseRelease, r.Task(item).State.Phase)
+		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Settle(5 * time.Second)
+		task := r.Task(item)
+		require.True(r, task.State.Stopping)
+		require.False(r, task.CancelRequestedAt.IsZero())
+		x, err := r.Engine.Explain(context.Background(), task.ID)
+		require.NoError(r, err)
+		require.Equal(r, "stop", x.Blockers[0].Kind)
+		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Settle(2 * time.Minute)
+		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+		require.Equal(r, 2, r.Ran(stage.Deployer), "the deployment has finished")
+		require.Equal(r, 1, r.Host.Merges())
+	})
+}
+
+func TestStopOfAFinishedTaskAndByAnOperator(t *testing.T) {
+	stoppable(t, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Settle(10 * time.Second)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		other := r.Card(orchestratortest.App, "y")
+		r.Move(orchestratortest.App, other, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		require.NoError(r, r.Engine.Stop(context.Background(), r.Task(other).ID, orchestrator.OperatorBy(stage.ViaAPI)))
+		r.Settle(10 * time.Second)
+		require.Equal(r, stage.Cancelled, r.Cancelled(other).State.Stage)
+		require.ErrorIs(r, r.Engine.Stop(context.Background(), 99, orchestrator.OperatorBy(stage.ViaAPI)), orchestrator.ErrNotFound)
+	})
+}
+
+// With the switch off STOP has no effect.
+func TestStopSwitchedOff(t *testing.T) {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Settle(10 * time.Second)
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+	})
+}
+
+// A person's commits on the branch are not thrown away with it.
+func TestStopLeavesForeignCommits(t *testing.T) {
+	stoppable(t, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(5 * time.Second)
+		branch := r.Task(item).Branch
+		r.Place.SetRemote(orchestratortest.AppRepo, branch, "a person's commit")
+		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Settle(30 * time.Second)
+		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+		require.Equal(r, "a person's commit", r.Place.Remote(orchestratortest.AppRepo, branch))
+		require.Empty(r, r.Open())
+	})
+}
+
+func TestStopRefuses(t *testing.T) {
+	_, err := stop.Feature(stop.Options{})
+	require.ErrorContains(t, err, "required")
+}
+
+// A STOP that comes after a job was claimed and before its agent works ends it
+// there: no agent starts, and nothing comes back of what was removed.
+func TestStopBetweenClaimAndStart(t *testing.T) {
+	stoppable(t, func(r *orchestratortest.Rig) {
+		r.Shutdown()
+		claimed := 0
+		with := r.Features
+		r.Features = func() []orchestrator.Feature {
+			slow := orchestrator.Feature{Name: "slow", Admit: func(context.Context, orchestrator.Start) string {
+				claimed++
+				time.Sleep(5 * time.Second)
+				return ""
+			}}
+			return append(with(), slow)
+		}
+		r.Options.JobTTL = time.Hour // the heartbeat does not tell
+		r.Start()
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(3 * time.Second)
+		require.Equal(r, 1, claimed)
+		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+		require.Empty(r, r.Roles())
+		require.Empty(r, r.Place.Checkouts())
+		require.Empty(r, r.Open())
+	})
+}
+
+// An agent that is slow to end does not take its successor out of STOP's sight.
+func TestStopAfterASlowEnd(t *testing.T) {
+	stoppable(t, func(r *orchestratortest.Rig) {
+		r.Shutdown()
+		r.Options.JobTTL = time.Hour // the heartbeat does not tell
+		r.Start()
+		ended := 0
+		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			switch {
+			case c.Role == stage.Reviewer:
+				<-ctx.Done()
+				time.Sleep(20 * time.Second)
+			case c.Role == stage.Developer && c.Env["SIGNALBOX_FEEDBACK"] != "":
+				<-ctx.Done()
+			default:
+				return orchestratortest.GoodAgent(ctx, c, files)
+			}
+			ended++
+			return work.Result{Kind: work.ResultCancelled}
+		})
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		require.Equal(r, stage.Review, r.Task(item).State.Stage)
+		r.Move(orchestratortest.App, item, stage.StatusRejected)
+		r.Settle(10 * time.Second)
+		require.Equal(r, 2, r.Ran(stage.Developer), "the developer works again already")
+		r.Settle(time.Minute)
+		require.Equal(r, 1, ended)
+		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Settle(10 * time.Second)
+		require.Equal(r, 2, ended)
+		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+	})
+}

@@ -1,0 +1,116 @@
+package waitcomment_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// waits are the comments on what a card waits for.
+func waits(r *orchestratortest.Rig, item string) (out []string) {
+	for _, text := range r.Comments(orchestratortest.App, item) {
+		if strings.HasPrefix(text, "Waits") || strings.HasPrefix(text, "Goes on") {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// commenting makes a rig with comments on what cards wait for, and with STOP; the serial gate
+// covers the repositories.
+func commenting(t *testing.T, repos []string, f func(*orchestratortest.Rig)) {
+	t.Helper()
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Features = func() []orchestrator.Feature {
+			projects, err := orchestrator.NewProjects(r.Projects...)
+			require.NoError(r, err)
+			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Lister: r.Store, Repos: repos})
+			require.NoError(r, err)
+			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+			require.NoError(r, err)
+			w, err := waitcomment.Feature(waitcomment.Options{Store: r.Store, Jobs: r.Store})
+			require.NoError(r, err)
+			return []orchestrator.Feature{gate.Feature(), s, w}
+		}
+	}, f)
+}
+
+// A card whose task waits for another says so in one comment, which says later that it
+// goes on; a service that was started anew meanwhile says it too.
+func TestWaitComment(t *testing.T) {
+	commenting(t, []string{"*"}, func(r *orchestratortest.Rig) {
+		one, two, three := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two"), r.Card(orchestratortest.App, "three")
+		for _, item := range []string{one, two, three} {
+			r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			r.Settle(time.Second)
+		}
+		before := func(item string) string {
+			return "Waits for a place: one task at a time in acme/app, and " + r.Task(item).WorkItemID + " is before it."
+		}
+		r.Settle(45 * time.Second)
+		require.Empty(r, waits(r, two), "short waits are not worth a comment")
+		r.Settle(5 * time.Minute)
+		require.Empty(r, waits(r, one), "it waits for a person, which its column says")
+		require.Equal(r, []string{before(one)}, waits(r, two))
+		require.Equal(r, []string{before(two)}, waits(r, three))
+
+		r.Move(orchestratortest.App, two, stage.StatusStop)
+		r.Settle(3 * time.Minute)
+		require.Equal(r, []string{"Waits no more: the task is cancelled."}, waits(r, two))
+		require.Equal(r, []string{before(one)}, waits(r, three), "the same comment")
+
+		r.Shutdown()
+		r.Start()
+		r.Move(orchestratortest.App, one, stage.StatusApproved)
+		r.Settle(5 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(one).State.Stage)
+		require.Equal(r, []string{"Goes on."}, waits(r, three))
+		held, err := r.Store.Holds(context.Background())
+		require.NoError(r, err)
+		require.Empty(r, held, "nothing is remembered of what is over")
+		for _, j := range r.Open() {
+			require.NotContains(r, j.Kind, orchestrator.EffectWaits)
+		}
+	})
+}
+
+// A git remote that does not answer is what the task waits for.
+func TestWaitCommentOfALane(t *testing.T) {
+	commenting(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		r.Place.FailCall("Push", &fault.Error{Text: "the remote is away", Again: true})
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(10 * time.Minute)
+		require.Equal(r, []string{"Waits for the git remote, which has not done what is owed."}, waits(r, item))
+		r.Place.FailCall("Push", nil)
+		r.Settle(10 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Equal(r, []string{"Waits no more: the task is done."}, waits(r, item))
+	})
+}
+
+func TestWaitCommentText(t *testing.T) {
+	for reason, want := range map[string]string{
+		"waits for GPX-2 (task 12)":                                "Waits for GPX-2.",
+		"waits for the card \"K\", GPX-2 (task 12)":                "Waits for the card \"K\", GPX-2.",
+		"2nd in line to merge in acme/gpx, behind GPX-4":           "Waits: 2nd in line to merge in acme/gpx, behind GPX-4.",
+		"what it depends on is being looked up":                    "Waits: what it depends on is being looked up.",
+		"the task costs more than its cap of $5.00 (it costs $6).": "Waits: the task costs more than its cap of $5.00 (it costs $6).",
+	} {
+		require.Equal(t, want, waitcomment.Text(queue.Held(queue.Hold{Subject: "s", Name: "task_deps", Reason: reason})))
+	}
+}

@@ -1,0 +1,320 @@
+package wip_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
+	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// limited makes a rig in which so many tasks of the app are in work at a time.
+func limited(t *testing.T, places int, more func(*orchestratortest.Rig, *wip.Limit) []orchestrator.Feature, f func(*orchestratortest.Rig)) {
+	t.Helper()
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Options.MaxConcurrency = 8
+		r.Projects[0].WIP = places
+		r.Features = func() []orchestrator.Feature {
+			projects, err := orchestrator.NewProjects(r.Projects...)
+			require.NoError(r, err)
+			l, err := wip.New(wip.Options{Store: r.Store, Holds: r.Store, Finder: r.Store, Projects: projects})
+			require.NoError(r, err)
+			out := []orchestrator.Feature{l.Feature()}
+			if more != nil {
+				out = append(out, more(r, l)...)
+			}
+			return out
+		}
+	}, f)
+}
+
+// begin puts cards on the board and sets them To Analyse, one after the other.
+func begin(r *orchestratortest.Rig, n int) (items []string) {
+	for i := range n {
+		items = append(items, r.Card(orchestratortest.App, fmt.Sprint("card ", i)))
+		r.Move(orchestratortest.App, items[i], stage.StatusToAnalyse)
+		r.Settle(200 * time.Millisecond)
+	}
+	return items
+}
+
+// analysed lists the tasks of the app whose analyst has been run, in order, by id.
+func analysed(r *orchestratortest.Rig) (out []int64) {
+	for _, c := range r.Place.Runs() {
+		if c.Role == stage.Analyst && c.Repo == orchestratortest.AppRepo {
+			out = append(out, c.TaskID)
+		}
+	}
+	return out
+}
+
+// So many are in work, the others wait in order; who waits for a person has no place.
+func TestLimitOfWorkInProgress(t *testing.T) {
+	limited(t, 2, nil, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
+		items := begin(r, 5)
+		r.Settle(10 * time.Second)
+		require.Equal(r, []int64{1, 2}, analysed(r))
+		x := r.Explain(items[3])
+		require.Equal(r, fmt.Sprintf("The analyst waits for a place: 2 of 2 in work in acme/app: %s, %s", r.Task(items[0]).WorkItemID, r.Task(items[1]).WorkItemID), x.Summary)
+		require.Len(r, x.Blockers, 1)
+		require.Equal(r, "Wait until one of them is done or waits for a person, stop one, or raise wip of the repository in projects.yaml", x.Blockers[0].Do)
+		require.Empty(r, r.Place.Remote(orchestratortest.AppRepo, r.Task(items[3]).Branch), "the branch of a waiting task is not made yet")
+		other := r.Card(orchestratortest.Self, "elsewhere")
+		r.Move(orchestratortest.Self, other, stage.StatusToAnalyse)
+		v, err := r.Engine.QueueView(context.Background())
+		require.NoError(r, err)
+		body, err := json.Marshal(v)
+		require.NoError(r, err)
+		require.Contains(r, string(body), `"repo":"acme/app"`)
+		require.Contains(r, string(body), fmt.Sprintf(`"places":2,"in_work":[%q,%q]`, r.Task(items[0]).WorkItemID, r.Task(items[1]).WorkItemID))
+
+		r.Shutdown() // a kill in the middle loses no place, and gives none twice
+		r.Place.SetScript(orchestratortest.GoodAgent)
+		r.Start()
+		r.Settle(20 * time.Second)
+		require.Equal(r, stage.HoldApproval, r.Task(other).State.Hold)
+		for i, item := range items {
+			require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold, "%d: those before it wait for a person", i)
+			require.NotEmpty(r, r.Place.Remote(orchestratortest.AppRepo, r.Task(item).Branch))
+		}
+		last := analysed(r)[len(analysed(r))-3:]
+		require.ElementsMatch(r, []int64{3, 4}, last[:2], "both places are free at once")
+		require.EqualValues(r, 5, last[2])
+		held, err := r.Store.Holds(context.Background())
+		require.NoError(r, err)
+		require.Empty(r, held)
+		for _, item := range items {
+			r.Move(orchestratortest.App, item, stage.StatusApproved)
+		}
+		r.Settle(2 * time.Minute)
+		for _, item := range items {
+			require.Equal(r, stage.Done, r.Task(item).State.Stage, "what has begun goes on, whatever the limit")
+		}
+	})
+}
+
+// A place is given to the next one promptly, not by the look that comes each minute.
+func TestAPlaceThatIsFreeIsGivenAtOnce(t *testing.T) {
+	for name, free := range map[string]func(*orchestratortest.Rig, string){
+		"a stop":      func(r *orchestratortest.Rig, item string) { r.Move(orchestratortest.App, item, stage.StatusStop) },
+		"a question":  func(*orchestratortest.Rig, string) {},
+		"a blocked":   func(*orchestratortest.Rig, string) {},
+		"an approval": func(*orchestratortest.Rig, string) {},
+	} {
+		stopped := func(r *orchestratortest.Rig, _ *wip.Limit) []orchestrator.Feature {
+			projects, err := orchestrator.NewProjects(r.Projects...)
+			require.NoError(r, err)
+			f, err := stop.Feature(stop.Options{Store: r.Store, Workspaces: r.Place, Agents: r.Place, Projects: projects})
+			require.NoError(r, err)
+			return []orchestrator.Feature{f}
+		}
+		asks := func(_ context.Context, c work.Command, files map[string]string) work.Result {
+			files[c.Env["SIGNALBOX_DOCS"]+"/questions.md"] = "Which?"
+			return work.Result{Kind: work.ResultOK}
+		}
+		fails := func(context.Context, work.Command, map[string]string) work.Result {
+			return work.Result{Kind: work.ResultFailed, Reason: "no key"}
+		}
+		limited(t, 1, stopped, func(r *orchestratortest.Rig) {
+			r.Options.AgentRetries = []time.Duration{}
+			switch name {
+			case "a stop":
+				r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
+			case "a question":
+				r.Place.SetScript(orchestratortest.Instead(stage.Analyst, asks))
+			case "a blocked":
+				r.Place.SetScript(orchestratortest.Instead(stage.Analyst, fails))
+			}
+			r.Shutdown()
+			r.Start()
+			items := begin(r, 2)
+			free(r, items[0])
+			r.Settle(5 * time.Second)
+			require.Equal(r, []int64{1, 2}, analysed(r), name)
+		})
+	}
+}
+
+// What waits for another task has no place, whenever it begins to wait: with one place the
+// two do not wait for each other.
+func TestNoPlaceForWhatWaitsForAnotherTask(t *testing.T) {
+	with := func(r *orchestratortest.Rig, l *wip.Limit) []orchestrator.Feature {
+		d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Queue: r.Store, Lister: r.Store, Relations: r.Board, Items: r.Board, Changed: l.Look})
+		require.NoError(r, err)
+		return []orchestrator.Feature{d.Feature()}
+	}
+	limited(t, 1, with, func(r *orchestratortest.Rig) {
+		first, second := r.Card(orchestratortest.App, "waits"), r.Card(orchestratortest.App, "is waited for")
+		r.Board.Block(first, second)
+		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		r.Settle(time.Second)
+		r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
+		r.Settle(5 * time.Second)
+		require.Equal(r, []int64{2}, analysed(r))
+		r.Move(orchestratortest.App, second, stage.StatusApproved)
+		r.Settle(2 * time.Minute)
+		require.Equal(r, []int64{2, 1}, analysed(r))
+	})
+	limited(t, 1, with, func(r *orchestratortest.Rig) {
+		// The dependency is found when the first one is in development, and the second waits.
+		r.Place.SetScript(orchestratortest.Instead(stage.Developer, orchestratortest.Hang))
+		first := begin(r, 1)[0]
+		r.Settle(5 * time.Second)
+		r.Move(orchestratortest.App, first, stage.StatusApproved)
+		r.Settle(5 * time.Second)
+		second := r.Card(orchestratortest.App, "is waited for")
+		r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
+		r.Settle(5 * time.Second)
+		require.Equal(r, []int64{1}, analysed(r), "the developer has the place")
+		r.Board.Block(first, second)
+		require.NoError(r, r.Store.Depend(context.Background(), orchestrator.Dependency{TaskID: r.Task(first).ID, On: r.Task(second).ID, Source: deps.SourceDB}))
+		r.Place.SetScript(orchestratortest.GoodAgent)
+		r.Shutdown()
+		r.Start() // its developer begins again, and is held
+		r.Settle(2 * time.Minute)
+		require.Equal(r, []int64{1, 2}, analysed(r))
+		r.Move(orchestratortest.App, second, stage.StatusApproved)
+		r.Settle(2 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(second).State.Stage)
+		require.Equal(r, stage.Done, r.Task(first).State.Stage)
+	})
+}
+
+// Rejected, set while a task waits, has its analyst launched again: it waits for the same
+// place, and a start in between gives it none that it does not use.
+func TestAPlaceForWhatIsRejectedWhileItWaits(t *testing.T) {
+	limited(t, 1, nil, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
+		items := begin(r, 2)
+		r.Move(orchestratortest.App, items[1], stage.StatusRejected)
+		r.Settle(5 * time.Second)
+		require.EqualValues(r, 2, r.Task(items[1]).State.Run)
+		r.Shutdown()
+		r.Start()
+		r.Settle(5 * time.Second)
+		require.NotContains(r, analysed(r), int64(2))
+		r.Shutdown()
+		r.Place.SetScript(orchestratortest.GoodAgent)
+		r.Start()
+		r.Settle(20 * time.Second)
+		require.Equal(r, stage.HoldApproval, r.Task(items[1]).State.Hold)
+	})
+}
+
+// Tasks that had begun before there was a limit have places, and who waits in a repository
+// that has none any more begins.
+func TestLimitRepairs(t *testing.T) {
+	ctx, s := t.Context(), memstore.New(nil)
+	projects, err := orchestrator.NewProjects(
+		orchestrator.Project{TrackerProject: "a", Repo: orchestratortest.AppRepo, CloneURL: "u", Prefix: "APP"}, orchestrator.Project{TrackerProject: "b", Repo: orchestratortest.SelfRepo, CloneURL: "u", Prefix: "SLF"})
+	require.NoError(t, err)
+	for id, repo := range []string{1: orchestratortest.AppRepo, 2: orchestratortest.AppRepo, 3: orchestratortest.AppRepo, 4: orchestratortest.SelfRepo, 5: "acme/gone"} {
+		state := stage.State{Stage: stage.Development, Active: stage.Developer, Run: 3}
+		switch id {
+		case 0:
+			continue
+		case 2:
+			state = stage.State{Stage: stage.Analysis, Active: stage.Analyst, Run: 1}
+		case 3:
+			state.Hold = stage.HoldBlocked
+		}
+		task := orchestrator.Task{ID: int64(id), Repo: repo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: state}
+		require.NoError(t, s.Commit(ctx, orchestrator.Commit{Task: &task}))
+	}
+	require.NoError(t, s.Hold(ctx,
+		queue.Hold{Subject: "analyst/5", Name: wip.Name}, queue.Hold{Subject: "wip_waits/acme/gone/0000000000000000005", Name: wip.Waits, Reason: "GON-5"}))
+	l, err := wip.New(wip.Options{Store: s, Holds: s, Finder: s, Projects: projects, Except: func(repo string) bool { return repo == orchestratortest.SelfRepo }})
+	require.NoError(t, err)
+	for range 2 {
+		require.NoError(t, l.Repair(ctx))
+		held, err := s.Holds(ctx)
+		require.NoError(t, err)
+		var got []string
+		for _, h := range held {
+			got = append(got, h.Name+" "+h.Subject)
+		}
+		require.ElementsMatch(t, []string{"wip_works wip_works/acme/app/0000000000000000001", "wip_works wip_works/acme/gone/0000000000000000005"}, got)
+	}
+	_, err = wip.New(wip.Options{})
+	require.ErrorContains(t, err, "required")
+}
+
+// What beginnings cost does not grow with the tasks of the repository that wait: none of
+// the questions lists more than the places and the head of the line.
+func TestLimitReadsNoMoreThanItsPlaces(t *testing.T) {
+	ctx, s := t.Context(), memstore.New(nil)
+	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "a", Repo: orchestratortest.AppRepo, CloneURL: "u", Prefix: "APP", WIP: 2})
+	require.NoError(t, err)
+	for id := int64(1); id <= 300; id++ {
+		state := stage.State{Stage: stage.Analysis, Active: stage.Analyst, Run: 1}
+		task := orchestrator.Task{ID: id, Repo: orchestratortest.AppRepo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: state}
+		require.NoError(t, s.Commit(ctx, orchestrator.Commit{Task: &task}))
+	}
+	counted := &reads{Store: s}
+	l, err := wip.New(wip.Options{Store: counted, Holds: s, Finder: counted, Projects: projects})
+	require.NoError(t, err)
+	admit := l.Feature().Admit
+	for id := int64(1); id <= 300; id++ {
+		task, err := s.Task(ctx, id)
+		require.NoError(t, err)
+		counted.rows = 0
+		why := admit(ctx, orchestrator.Start{Task: task, JobID: id, Attempt: 1})
+		require.Equal(t, id > 2, why != "", id)
+		require.LessOrEqual(t, counted.rows, 24, id)
+	}
+	first, err := s.Task(ctx, 1)
+	require.NoError(t, err)
+	first.State = stage.State{Stage: stage.Done}
+	require.NoError(t, s.Commit(ctx, orchestrator.Commit{Task: &first}))
+	counted.rows = 0
+	require.NoError(t, l.Give(ctx, orchestratortest.AppRepo))
+	require.LessOrEqual(t, counted.rows, 220, "two batches of the line, and the places")
+	held, err := s.HoldsIn(ctx, "analyst/3", "analyst/3 ", 9)
+	require.NoError(t, err)
+	require.Empty(t, held, "the one that waits longest has the place")
+	held, err = s.HoldsIn(ctx, "analyst/4", "analyst/4 ", 9)
+	require.NoError(t, err)
+	require.Len(t, held, 1)
+}
+
+// reads counts the rows that are read of a store.
+type reads struct {
+	*memstore.Store
+	rows int
+}
+
+func (r *reads) Task(ctx context.Context, id int64) (orchestrator.Task, error) {
+	r.rows++
+	return r.Store.Task(ctx, id)
+}
+
+func (r *reads) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrator.Task, error) {
+	list, err := r.Store.Tasks(ctx, f)
+	r.rows += len(list)
+	return list, err
+}
+
+func (r *reads) Holds(ctx context.Context) ([]queue.Hold, error) {
+	list, err := r.Store.Holds(ctx)
+	r.rows += len(list)
+	return list, err
+}
+
+func (r *reads) HoldsIn(ctx context.Context, from, before string, limit int) ([]queue.Hold, error) {
+	list, err := r.Store.HoldsIn(ctx, from, before, limit)
+	r.rows += len(list)
+	return list, err
+}

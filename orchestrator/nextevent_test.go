@@ -1,0 +1,59 @@
+package orchestrator_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// One worker decides on one event after the other, without a hint between them: each
+// decision is committed before the next event is claimed.
+func TestDecisionThenNextEvent(t *testing.T) {
+	t.Parallel()
+	var atWork []int
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Options.EventWorkers = 1
+		r.Features = func() []orchestrator.Feature {
+			return []orchestrator.Feature{{Name: "watch", Committed: func(c orchestrator.Change) {
+				if !c.Began() {
+					return
+				}
+				jobs, err := r.Store.Jobs(context.Background(), queue.Filter{Pool: orchestrator.TrackerJob(tracker.Hook{}).Pool, Open: true})
+				require.NoError(r, err)
+				n := 0
+				for _, j := range jobs {
+					if j.Status == queue.Running {
+						n++
+					}
+				}
+				atWork = append(atWork, n)
+			}}}
+		}
+	}, func(r *orchestratortest.Rig) {
+		r.Shutdown()
+		var items []string
+		for range 3 {
+			items = append(items, r.Card(orchestratortest.App, "Draw the line"))
+			r.Move(orchestratortest.App, items[len(items)-1], stage.StatusToAnalyse)
+		}
+		events, err := r.Store.Jobs(context.Background(), queue.Filter{Pool: orchestrator.TrackerJob(tracker.Hook{}).Pool, Open: true})
+		require.NoError(r, err)
+		require.Len(r, events, 3)
+		r.Start()
+		r.Settle(time.Second)
+		require.Equal(r, []int{0, 0, 0}, atWork, "when a decision is committed its event has ended, and no other is claimed")
+		for _, item := range items {
+			tasks, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{TrackerIssueID: item})
+			require.NoError(r, err)
+			require.Len(r, tasks, 1)
+		}
+	})
+}

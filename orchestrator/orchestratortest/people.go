@@ -1,0 +1,95 @@
+package orchestratortest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/memtracker"
+)
+
+// next counts cards and deliveries.
+func (r *Rig) next() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.n++
+	return r.n
+}
+
+// Card puts a work item on the board, in no column, and returns its id.
+func (r *Rig) Card(project, title string) string {
+	n := r.next()
+	id := fmt.Sprintf("item-%d", n)
+	r.Board.Put(tracker.Item{ID: id, ProjectID: project, Sequence: int64(n), Title: title, Description: "what is wanted"})
+	return id
+}
+
+// Move is a person, kim, moving a card; the tracker's webhook arrives.
+func (r *Rig) Move(project, item string, to stage.Status) {
+	r.Helper()
+	r.MoveAs("kim", project, item, to)
+	r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: project, ItemID: item, ActorID: "kim", Status: true})
+}
+
+// MoveUnseen is somebody moving a card whose webhook is lost.
+func (r *Rig) MoveUnseen(project, item string, to stage.Status) {
+	r.Helper()
+	r.MoveAs(memtracker.Somebody, project, item, to)
+}
+
+// MoveAs is an account moving a card, without a webhook.
+func (r *Rig) MoveAs(account, project, item string, to stage.Status) {
+	r.Helper()
+	i, err := r.Board.Item(context.Background(), project, item)
+	require.NoError(r, err)
+	i.Status = to
+	r.Board.PutAs(account, i)
+}
+
+// ToDone takes a card through the pipeline, by To Analyse and Approved. A card of Self
+// waits for Confirm Deploy then.
+func (r *Rig) ToDone(project, item string) {
+	r.Helper()
+	r.Move(project, item, stage.StatusToAnalyse)
+	r.Settle(10 * time.Second)
+	r.Move(project, item, stage.StatusApproved)
+	r.Settle(time.Minute)
+}
+
+// Hook is a webhook of the tracker that arrives.
+func (r *Rig) Hook(h tracker.Hook) {
+	r.Helper()
+	id := fmt.Sprint(r.next())
+	_, err := r.Store.Receive(context.Background(), orchestrator.Delivery{Source: "plane", ID: id, BodyHash: id, ReceivedAt: time.Now()}, orchestrator.TrackerJob(h))
+	require.NoError(r, err)
+}
+
+// HostHook is a webhook of the git host that arrives.
+func (r *Rig) HostHook(h githost.Hook) {
+	r.Helper()
+	_, err := r.Store.Put(context.Background(), orchestrator.HostJob(h))
+	require.NoError(r, err)
+}
+
+// MergeByHand is a person merging the branch of a task at the git host, whose webhook
+// arrives.
+func (r *Rig) MergeByHand(t orchestrator.Task) {
+	r.Helper()
+	ctx, pull := context.Background(), githost.NewPullRequest{Repo: t.Repo, Head: t.Branch, Base: "main"}
+	pr, err := r.Host.OpenPullRequest(ctx, pull)
+	if errors.Is(err, githost.ErrNotFound) { // nothing was pushed yet
+		r.Host.Push(t.Repo, t.Branch, "0123456789012345678901234567890123456789")
+		pr, err = r.Host.OpenPullRequest(ctx, pull)
+	}
+	require.NoError(r, err)
+	sha, err := r.Host.Merge(ctx, githost.Merge{Repo: t.Repo, Number: pr.Number, HeadSHA: pr.HeadSHA})
+	require.NoError(r, err)
+	r.HostHook(githost.Hook{Kind: githost.HookMerged, Repo: t.Repo, Branch: t.Branch, SHA: pr.HeadSHA, Number: pr.Number, MergeSHA: sha})
+}

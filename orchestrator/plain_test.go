@@ -1,0 +1,375 @@
+package orchestrator_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/githost/memhost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/remotes"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
+)
+
+// remote is the remote of a plain repository, whose main moves with merges.
+type remote struct {
+	*memhost.Host
+	r      *orchestratortest.Rig
+	before func() // runs before each merge
+}
+
+func (m *remote) Merge(ctx context.Context, x githost.Merge) (string, error) {
+	if m.before != nil {
+		m.before()
+	}
+	sha, err := m.Host.Merge(ctx, x)
+	if err == nil {
+		m.r.Place.SetRemote(x.Repo, x.Base, sha)
+	}
+	return sha, err
+}
+
+// pushMain is a person who pushes to main.
+func (m *remote) pushMain(sha string) {
+	m.Push(orchestratortest.AppRepo, "main", sha)
+	m.r.Place.SetRemote(orchestratortest.AppRepo, "main", sha)
+}
+
+// plainRig is a rig whose first repository has no git host, with CI of two commands, the
+// merge gate and the look at remotes.
+type plainRig struct {
+	*orchestratortest.Rig
+	*commands
+	remote *remote
+	logs   *keeper
+}
+
+func plain(t *testing.T, change func(*plainRig), f func(*plainRig)) {
+	t.Helper()
+	p := &plainRig{commands: &commands{ends: func(context.Context, []string) (int, string, error) { return 0, "fine", nil }}, logs: &keeper{logs: map[work.LogName]*kept{}}}
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		p.Rig, p.remote = r, &remote{Host: r.Host, r: r}
+		r.Projects[0].Host, r.Projects[0].WebURL, r.Projects[0].CloneURL = orchestrator.HostGit, "", "/srv/git/app.git"
+		r.Projects[0].CI = [][]string{{"make", "test"}, {"./lint"}}
+		r.Options.EventWorkers, r.Options.MaxConcurrency = 1, 8
+		r.Host.MakePlain(orchestratortest.AppRepo)
+		r.Host.History = r.Place.Contains
+		r.Host.Push(orchestratortest.AppRepo, "main", "main-0")
+		r.Deps = func(d *orchestrator.Deps) { d.Commands, d.CILogs = p.commands, p.logs }
+		r.Effects = func(d *effects.Deps) { d.Host = p.remote }
+		leases := memlease.New(nil)
+		r.Features = func() []orchestrator.Feature {
+			projects, err := orchestrator.NewProjects(r.Projects...)
+			require.NoError(r, err)
+			merge := effects.Runners(effects.Deps{Store: r.Store, Jobs: r.Store, Projects: projects, Tracker: r.Board, Host: p.remote, Messenger: r.Chat, Workspaces: r.Place})
+			gate, err1 := mergegate.New(mergegate.Options{
+				Store: r.Store, Jobs: r.Store, Projects: projects, Spaces: r.Place, Leases: leases, Host: p.remote, Merge: merge[stage.EffectMerge], Repos: []string{"*"}, DeferMax: 5,
+			})
+			end, err2 := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+			look, err3 := remotes.Feature(remotes.Options{Projects: projects, Host: p.remote})
+			require.NoError(r, errors.Join(err1, err2, err3))
+			return []orchestrator.Feature{end, gate.Feature(), look}
+		}
+		if change != nil {
+			change(p)
+		}
+	}, func(*orchestratortest.Rig) { f(p) })
+}
+
+func (p *plainRig) heads() map[string]string {
+	p.Helper()
+	heads, err := p.Host.Heads(context.Background(), orchestratortest.AppRepo)
+	require.NoError(p, err)
+	return heads
+}
+
+// A card's whole life without a host: the service runs CI on each commit that is judged,
+// once; no pull request is tried; main becomes the very commit that was tested, and the
+// branch goes.
+func TestPlainLife(t *testing.T) {
+	plain(t, nil, func(p *plainRig) {
+		item := p.Card(orchestratortest.App, "x")
+		p.ToDone(orchestratortest.App, item)
+		task := p.Task(item)
+		require.Equal(p, stage.Done, task.State.Stage, p.Comments(orchestratortest.App, item))
+		require.Empty(p, p.Open())
+		require.Zero(p, task.State.PR)
+		require.Equal(p, 1, p.Host.Merges())
+		seen := map[string]int{}
+		for _, one := range p.ran {
+			seen[one]++
+			require.Equal(p, 1, seen[one], "%s was run twice", one)
+		}
+		require.Contains(p, seen, "make test "+task.State.MergeSHA)
+		require.Contains(p, seen, "./lint "+task.State.MergeSHA)
+		require.Equal(p, task.State.MergeSHA, p.heads()["main"])
+		require.NotContains(p, p.heads(), task.Branch, "the branch is deleted")
+		all := strings.Join(p.Comments(orchestratortest.App, item), "\n")
+		require.NotContains(p, all, "http")
+		x, err := p.Engine.Explain(p.Context(), task.ID)
+		require.NoError(p, err)
+		require.Contains(p, x.CI, "make test: exit code 0; ./lint: exit code 0 (at ")
+		log := p.logs.logs[orchestrator.CILog(task.ID, task.State.CI)]
+		require.Equal(p, "$ make test\n$ ./lint\n", log.String())
+		require.True(p, log.closed)
+		p.Replays()
+	})
+}
+
+// What CI says is the developer's feedback, with the end of its log; what follows the
+// command that failed is not run.
+func TestPlainCIRed(t *testing.T) {
+	failed := false
+	plain(t, func(p *plainRig) {
+		p.ends = func(_ context.Context, argv []string) (int, string, error) {
+			if argv[0] == "make" && !failed {
+				failed = true
+				return 2, "FAIL: the cart loses its last item\n", nil
+			}
+			return 0, "", nil
+		}
+	}, func(p *plainRig) {
+		item := p.Card(orchestratortest.App, "x")
+		p.ToDone(orchestratortest.App, item)
+		p.Settle(time.Minute)
+		require.Equal(p, stage.Done, p.Task(item).State.Stage)
+		developers := 0
+		for _, c := range p.Place.Runs() {
+			if c.Role == stage.Developer {
+				if developers++; developers == 2 {
+					require.Contains(p, c.Prompt, "CI failed at ")
+					require.Contains(p, c.Prompt, "make test failed: exit code 2: FAIL: the cart loses its last item")
+				}
+			}
+		}
+		require.Equal(p, 2, developers)
+		require.Equal(p, "make test", p.ran[0][:9])
+		require.Equal(p, "make test", p.ran[1][:9], "lint was not run on what does not pass the tests")
+		p.Replays()
+	})
+}
+
+// What was red for no fault of the commit is run again on the same commit, when a person
+// has the stage run again and nothing has changed.
+func TestPlainCIFlaky(t *testing.T) {
+	bad := true
+	plain(t, func(p *plainRig) {
+		p.Options.Stage.MaxRetries = 1
+		p.ends = func(context.Context, []string) (int, string, error) {
+			if bad {
+				return 1, "no space left on device", nil
+			}
+			return 0, "", nil
+		}
+		p.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			if c.Role == stage.Developer && len(p.ran) > 0 { // there is nothing to mend
+				return work.Result{Kind: work.ResultOK, Usage: orchestratortest.Usage()}
+			}
+			return orchestratortest.GoodAgent(ctx, c, files)
+		})
+	}, func(p *plainRig) {
+		item := p.Card(orchestratortest.App, "x")
+		p.ToDone(orchestratortest.App, item)
+		p.Settle(5 * time.Minute)
+		require.Equal(p, stage.HoldBlocked, p.Task(item).State.Hold)
+		bad = false
+		p.Move(orchestratortest.App, item, stage.StatusInProgress)
+		p.Settle(5 * time.Minute)
+		require.Equal(p, stage.Done, p.Task(item).State.Stage)
+		require.Len(p, p.ran, 2+2+2, "red twice, then green, and what is merged")
+		require.Equal(p, p.ran[0], p.ran[1])
+		require.Equal(p, p.ran[1], p.ran[2])
+		p.Replays()
+	})
+}
+
+// No command is green by that word, and everywhere it is said.
+func TestPlainWithoutCI(t *testing.T) {
+	plain(t, func(p *plainRig) { p.Projects[0].CI = nil }, func(p *plainRig) {
+		item := p.Card(orchestratortest.App, "x")
+		p.ToDone(orchestratortest.App, item)
+		task := p.Task(item)
+		require.Equal(p, stage.Done, task.State.Stage, p.Comments(orchestratortest.App, item))
+		require.Empty(p, p.ran)
+		x, err := p.Engine.Explain(p.Context(), task.ID)
+		require.NoError(p, err)
+		require.Contains(p, x.CI, "none configured")
+		results, err := p.Store.GateResults(p.Context(), task.ID)
+		require.NoError(p, err)
+		said := ""
+		for _, g := range results {
+			said += g.Verdict.Reason + "\n"
+			for _, c := range g.Verdict.Children {
+				said += c.Reason + "\n"
+			}
+		}
+		require.Contains(p, said, "CI: none configured")
+	})
+}
+
+// CI that takes long delays nobody, is explained, and a STOP ends it.
+func TestPlainCIDelaysNobody(t *testing.T) {
+	ended := 0
+	plain(t, func(p *plainRig) {
+		p.ends = func(ctx context.Context, argv []string) (int, string, error) {
+			defer func() { ended++ }()
+			return never(ctx, argv)
+		}
+	}, func(p *plainRig) {
+		item := p.Card(orchestratortest.App, "slow")
+		p.ToDone(orchestratortest.App, item)
+		require.Equal(p, stage.Development, p.Task(item).State.Stage)
+		x, err := p.Engine.Explain(p.Context(), p.Task(item).ID)
+		require.NoError(p, err)
+		require.Equal(p, "Waits for CI, which the service runs.", x.Summary)
+		require.Equal(p, orchestrator.WhoService, x.Blockers[0].Who)
+		require.Contains(p, x.Blockers[0].Why, "make test; ./lint")
+		other := p.Card(orchestratortest.App, "other")
+		p.Move(orchestratortest.App, other, stage.StatusToAnalyse)
+		p.Settle(5 * time.Second)
+		require.Equal(p, stage.HoldApproval, p.Task(other).State.Hold)
+		require.Zero(p, ended)
+		p.Move(orchestratortest.App, item, stage.StatusStop)
+		p.Settle(3 * time.Second)
+		require.Equal(p, stage.Cancelled, p.Cancelled(item).State.Stage)
+		require.Equal(p, 1, ended)
+		p.Settle(time.Hour)
+		require.Len(p, p.ran, 1)
+		require.Empty(p, p.Open())
+	})
+}
+
+// A service that is stopped in the middle runs CI again when it is back, and what does not
+// end is ended at the limit, which is red.
+func TestPlainCIInterrupted(t *testing.T) {
+	plain(t, func(p *plainRig) { p.ends = never }, func(p *plainRig) {
+		item := p.Card(orchestratortest.App, "x")
+		p.ToDone(orchestratortest.App, item)
+		require.Len(p, p.ran, 1)
+		p.Shutdown()
+		p.Start()
+		p.Settle(5 * time.Second)
+		require.Len(p, p.ran, 2)
+		require.Equal(p, p.ran[0], p.ran[1], "the same commit")
+		p.Settle(31 * time.Minute)
+		require.Equal(p, 2, count(p.Roles(), stage.Developer))
+		p.ends = func(context.Context, []string) (int, string, error) { return 0, "", nil }
+		p.Settle(time.Hour)
+		require.Equal(p, stage.Done, p.Task(item).State.Stage)
+		p.Replays()
+	})
+}
+
+// A command that cannot be run is a person's matter, not the developer's.
+func TestPlainCICannotRun(t *testing.T) {
+	plain(t, func(p *plainRig) {
+		p.ends = func(context.Context, []string) (int, string, error) {
+			return -1, "", errors.New("make is not installed")
+		}
+	}, func(p *plainRig) {
+		item := p.Card(orchestratortest.App, "x")
+		p.ToDone(orchestratortest.App, item)
+		p.Settle(time.Minute)
+		s := p.Task(item).State
+		require.Equal(p, []any{stage.Development, stage.HoldBlocked}, []any{s.Stage, s.Hold})
+		require.Contains(p, s.HoldReason, "could not be run: make test: make is not installed")
+		require.Equal(p, 1, count(p.Roles(), stage.Developer))
+		p.ends = func(context.Context, []string) (int, string, error) { return 0, "", nil }
+		p.Move(orchestratortest.App, item, stage.StatusInProgress)
+		p.Settle(time.Minute)
+		require.Equal(p, stage.Done, p.Task(item).State.Stage)
+	})
+}
+
+// Main that people push to is caught up with before the merge, and at the very moment of
+// the merge too: what lands is always what was tested.
+func TestPlainMainMoves(t *testing.T) {
+	plain(t, nil, func(p *plainRig) {
+		pushed := 0
+		p.remote.before = func() {
+			if pushed++; pushed == 1 {
+				p.remote.pushMain("theirs")
+			}
+		}
+		p.remote.pushMain("ours")
+		item := p.Card(orchestratortest.App, "x")
+		p.ToDone(orchestratortest.App, item)
+		p.Settle(time.Minute)
+		task := p.Task(item)
+		require.Equal(p, stage.Done, task.State.Stage, p.Comments(orchestratortest.App, item))
+		require.Equal(p, 2, pushed)
+		require.True(p, p.Place.Contains(task.State.MergeSHA, "theirs"))
+		require.Contains(p, p.ran, "./lint "+task.State.MergeSHA, "the very commit was tested")
+		require.Equal(p, 1, count(p.Roles(), stage.Developer), "nobody has to be asked")
+		require.Zero(p, task.State.Retries)
+	})
+}
+
+// Nobody tells of what people do; it is seen. A merge by hand ends the task, a deleted
+// branch is said, and In Progress makes it anew.
+func TestPlainPeople(t *testing.T) {
+	slow := true
+	plain(t, func(p *plainRig) {
+		p.ends = func(ctx context.Context, argv []string) (int, string, error) {
+			if slow {
+				return never(ctx, argv)
+			}
+			return 0, "", nil
+		}
+	}, func(p *plainRig) {
+		item := p.Card(orchestratortest.App, "merged")
+		p.ToDone(orchestratortest.App, item)
+		p.remote.pushMain(p.Task(item).State.Head)
+		p.Settle(2 * time.Minute)
+		require.Equal(p, stage.Done, p.Task(item).State.Stage, p.Comments(orchestratortest.App, item))
+		require.Zero(p, p.Host.Merges())
+		require.NotContains(p, p.heads(), p.Task(item).Branch)
+
+		item = p.Card(orchestratortest.App, "deleted")
+		p.ToDone(orchestratortest.App, item)
+		branch := p.Task(item).Branch
+		require.NoError(p, p.Host.DeleteBranch(p.Context(), orchestratortest.AppRepo, branch))
+		p.Place.SetRemote(orchestratortest.AppRepo, branch, "")
+		p.Settle(2 * time.Minute)
+		require.Equal(p, stage.HoldBlocked, p.Task(item).State.Hold)
+		require.Contains(p, p.Task(item).State.HoldReason, "was deleted on the remote")
+		slow = false
+		p.Move(orchestratortest.App, item, stage.StatusInProgress)
+		p.Settle(2 * time.Minute)
+		require.Equal(p, stage.Done, p.Task(item).State.Stage, p.Comments(orchestratortest.App, item))
+		require.Equal(p, 1, p.Host.Merges())
+	})
+}
+
+// kept is a log in memory.
+type kept struct {
+	strings.Builder
+	closed bool
+}
+
+func (k *kept) Close() error { k.closed = true; return nil }
+
+type keeper struct {
+	mu   sync.Mutex
+	logs map[work.LogName]*kept
+}
+
+func (k *keeper) KeepLog(_ context.Context, n work.LogName) (io.WriteCloser, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.logs[n] = &kept{}
+	return k.logs[n], nil
+}

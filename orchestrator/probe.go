@@ -1,0 +1,93 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// Probe are addresses at which the deployments of a project say which commit they run: the
+// body is the commit, or the field of a JSON object that the fragment names. Empty = the
+// deployer's word is taken.
+type Probe struct{ Staging, Production string }
+
+// check returns what is wrong; empty when nothing is.
+func (p Probe) check() string {
+	for name, address := range map[string]string{"staging": p.Staging, "production": p.Production} {
+		u, err := url.Parse(address)
+		if address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil) {
+			return fmt.Sprintf("%s is %q, want an address without a password such as https://example.org/version, or https://example.org/version#commit for the field of a JSON object", name, address)
+		}
+	}
+	return ""
+}
+
+// byStage are the addresses by the stages whose deployments they show.
+func (p Probe) byStage() map[stage.Stage]string {
+	out := map[stage.Stage]string{}
+	for at, address := range map[stage.Stage]string{stage.DeployStaging: p.Staging, stage.Deploy: p.Production} {
+		if address != "" {
+			out[at] = address
+		}
+	}
+	return out
+}
+
+// Prober reads from a deployment which commit it runs: 7 to 64 hexadecimal digits in lower
+// case. An error says that it does not say.
+type Prober interface {
+	Commit(ctx context.Context, address string) (string, error)
+}
+
+// probePoll is the time between two looks at a deployment that is not there yet.
+const probePoll = 10 * time.Second
+
+// probed reads what a deployment runs that its deployer calls good, in the job of the run: it
+// looks again until that is the commit, or Options.ProbeWait is over. Nil means that there is
+// nothing to look at. An error says that it was interrupted, or that nobody can look.
+func (e *Engine) probed(ctx context.Context, p Project, t Task, ev stage.Event) (*stage.Probed, error) {
+	if p.Probe.byStage()[t.State.Stage] == "" || ev.Agent.Filed.Role != stage.Deployer {
+		return nil, nil
+	}
+	s, err := e.subject(ctx, p, t, ev)
+	if err != nil {
+		return nil, err
+	}
+	for until := e.Now().Add(e.opt.ProbeWait); ; {
+		fact := e.probe(ctx, s)
+		if fact == nil || checks.Proved(s, *fact) || !e.Now().Before(until) {
+			return fact, ctx.Err()
+		}
+		if err := e.Wait(ctx, probePoll); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// probe looks once; nil when the report says that there is nothing to see.
+func (e *Engine) probe(ctx context.Context, s gates.Subject) *stage.Probed {
+	address := s.Policy.Probe[s.Stage]
+	if s.Stage == stage.Deploy && s.Deployed == "" { // the deployer runs before the merge too
+		return nil
+	}
+	if address == "" || s.Filed.Role != stage.Deployer || s.Filed.Verdict != checks.Success {
+		return nil
+	}
+	fact := &stage.Probed{Address: address, At: e.Now()}
+	if e.Probe == nil {
+		fact.Problem = "no probe can be read here"
+		return fact
+	}
+	commit, err := e.Probe.Commit(ctx, address)
+	if fact.SHA = commit; err != nil {
+		fact.SHA, fact.Problem = "", cmp.Or(err.Error(), "no answer")
+	}
+	e.Log.Info("probed", "task", s.Task.ID, "repo", s.Task.Repo, "stage", s.Stage, "address", address, "sha", fact.SHA, "err", fact.Problem)
+	return fact
+}

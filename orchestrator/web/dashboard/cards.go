@@ -1,0 +1,351 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
+)
+
+// columnCards is how many cards a column of our own board shows.
+const columnCards = 30
+
+// place is a board of our own.
+type place struct{ ID, Prefix, Repo string }
+
+// key is the name of a card for people.
+func (p place) key(number int64) string {
+	if p.Prefix == "" { // its project is not registered any more
+		return "#" + strconv.FormatInt(number, 10)
+	}
+	return p.Prefix + "-" + strconv.FormatInt(number, 10)
+}
+
+func (s *server) placeOf(id string) place {
+	p, _ := s.Engine.Projects.ByTracker(id)
+	return place{id, p.Prefix, p.Repo}
+}
+
+// cardView is a card in a list.
+type cardView struct {
+	cards.Card
+	Key  string
+	Task *card // its unfinished task; nil: none
+}
+
+// cardColumn is a column with the cards that were moved there last.
+type cardColumn struct {
+	cards.Column
+	Cards []cardView
+	Of    int // how many there are
+}
+
+// More is how many cards are not shown.
+func (c cardColumn) More() int { return c.Of - len(c.Cards) }
+
+// cardsPage is one board of our own.
+type cardsPage struct {
+	Places   []place
+	Place    place
+	Columns  []cardColumn
+	Only     string // the one column that is shown; empty: all
+	Archived bool
+	Who      rights
+}
+
+func (s *server) ownBoard(r *http.Request) (view, error) {
+	q := r.URL.Query()
+	p := cardsPage{Only: q.Get("column"), Archived: q.Get("archived") != "", Who: s.rights(r)}
+	for _, b := range s.Engine.Projects.Boards() {
+		p.Places = append(p.Places, place{b.TrackerProject, b.Prefix, b.Repo})
+	}
+	at := slices.IndexFunc(p.Places, func(b place) bool { return b.ID == q.Get("project") })
+	if at < 0 && q.Get("project") != "" || len(p.Places) == 0 {
+		return view{}, notFound("There is no such board.")
+	}
+	p.Place = p.Places[max(at, 0)]
+	f := cards.Filter{Project: p.Place.ID, Each: columnCards}
+	if p.Archived {
+		f.State = cards.Archived
+	}
+	if p.Only != "" {
+		f.Each = 0
+	}
+	list, err := s.Cards.Cards(r.Context(), f)
+	if err != nil {
+		return view{}, err
+	}
+	tasks, err := s.liveCards(r.Context())
+	if err != nil {
+		return view{}, err
+	}
+	for _, c := range cards.Columns() {
+		if p.Only != "" && p.Only != c.Key {
+			continue
+		}
+		column := cardColumn{Column: c}
+		for _, one := range list {
+			if one.Column == c.Key {
+				column.Cards = append(column.Cards, cardView{one, p.Place.key(one.Number), tasks[one.ID]})
+				column.Of = one.Of
+			}
+		}
+		p.Columns = append(p.Columns, column)
+	}
+	if len(p.Columns) == 0 {
+		return view{}, notFound("There is no such column.")
+	}
+	return view{Name: "cards", Script: "cards.js", Title: "Cards of " + p.Place.Prefix, Nav: "cards", Data: p}, nil
+}
+
+// liveCards are the unfinished tasks, by their cards.
+func (s *server) liveCards(ctx context.Context) (map[string]*card, error) {
+	live, err := s.live(ctx)
+	if err != nil {
+		return nil, err
+	}
+	why, err := s.Engine.ExplainAll(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*card{}
+	for i, t := range live {
+		c := cardOf(t, why[i], orchestrator.Cost{})
+		out[t.TrackerIssueID] = &c
+	}
+	return out, nil
+}
+
+// cardPage is one card with all that belongs to it.
+type cardPage struct {
+	Story     cards.Story
+	Key       string
+	Place     place
+	Column    cards.Column
+	Columns   []cards.Column
+	Wanted    []cards.Column // what the task waits for a person to set
+	Task      *orchestrator.Task
+	Lamp      card
+	Why       orchestrator.Explanation
+	BlockedBy []cardView
+	Blocks    []cardView
+	Others    []cardView // that it may wait for
+	Log       []logLine  // newest first
+	Who       rights
+	Typed     typed
+}
+
+// logLine is an entry of a card's log in words.
+type logLine struct {
+	cards.Entry
+	What   string
+	Title  string // of an edit: what it said before
+	Text   string
+	Proved bool
+}
+
+// showCard is the page of a card; in holds what was typed and not taken.
+func (s *server) showCard(r *http.Request, in typed) (view, error) {
+	ctx := r.Context()
+	story, err := s.Cards.Story(ctx, r.PathValue("id"))
+	if err != nil {
+		return view{}, absent(err)
+	}
+	p := cardPage{Story: story, Place: s.placeOf(story.Project), Columns: cards.Columns(), Who: s.rights(r), Typed: in}
+	p.Key = p.Place.key(story.Number)
+	p.Column, _ = cards.ColumnOf(story.Column)
+	if err := s.cardTask(ctx, &p); err != nil {
+		return view{}, err
+	}
+	for _, c := range story.BlockedBy {
+		p.BlockedBy = append(p.BlockedBy, cardView{c, s.placeOf(c.Project).key(c.Number), nil})
+	}
+	for _, c := range story.Blocks {
+		p.Blocks = append(p.Blocks, cardView{c, s.placeOf(c.Project).key(c.Number), nil})
+	}
+	if p.Others, err = s.others(ctx, story); err != nil {
+		return view{}, err
+	}
+	for _, e := range slices.Backward(story.Log) {
+		p.Log = append(p.Log, s.logLine(e, story))
+	}
+	return view{Name: "card", Script: "cards.js", Title: p.Key + ": " + story.Title, Nav: "cards", Data: p}, nil
+}
+
+// cardTask finds the task of a card, and what it waits for a person to set.
+func (s *server) cardTask(ctx context.Context, p *cardPage) error {
+	tasks, err := s.Engine.Store.Tasks(ctx, orchestrator.TaskFilter{TrackerIssueID: p.Story.ID, Cancelled: true})
+	if err != nil || len(tasks) == 0 {
+		return err
+	}
+	p.Task = &tasks[len(tasks)-1]
+	p.Why, err = s.Engine.Explain(ctx, p.Task.ID)
+	p.Lamp = cardOf(*p.Task, p.Why, orchestrator.Cost{})
+	for _, b := range p.Why.Blockers {
+		c, ok := cards.ColumnOf(string(b.Status))
+		if ok && b.Who == orchestrator.WhoYou && c.Key != p.Story.Column && !slices.Contains(p.Wanted, c) {
+			p.Wanted = append(p.Wanted, c)
+		}
+	}
+	if len(p.Wanted) > 0 && p.Wanted[0].Status == stage.StatusApproved { // what is approved can be rejected
+		no, _ := cards.ColumnOf(string(stage.StatusRejected))
+		p.Wanted = append(p.Wanted, no)
+	}
+	return err
+}
+
+// others are the cards that a card may wait for: those that are not done.
+func (s *server) others(ctx context.Context, story cards.Story) (out []cardView, err error) {
+	list, err := s.Cards.Cards(ctx, cards.Filter{Each: columnCards})
+	for _, c := range list {
+		over := c.Column == string(stage.StatusDone) || c.Column == string(stage.StatusStop)
+		known := slices.ContainsFunc(story.BlockedBy, func(o cards.Card) bool { return o.ID == c.ID })
+		if p := s.placeOf(c.Project); !over && !known && c.ID != story.ID && p.Prefix != "" {
+			out = append(out, cardView{c, p.key(c.Number), nil})
+		}
+	}
+	return out, err
+}
+
+func (s *server) logLine(e cards.Entry, story cards.Story) logLine {
+	l := logLine{Entry: e, Proved: e.Proof != stage.ProofNone}
+	other := "a card"
+	for _, c := range slices.Concat(story.BlockedBy, story.Blocks) {
+		if c.ID == e.To {
+			other = s.placeOf(c.Project).key(c.Number)
+		}
+	}
+	switch e.Kind {
+	case cards.Made:
+		l.What = "made the card"
+	case cards.Moved:
+		l.What = "moved it from " + columnName(e.From) + " to " + columnName(e.To)
+	case cards.Edited:
+		l.What = "changed its text"
+		l.Title, l.Text, _ = strings.Cut(e.Before, "\n")
+	case cards.ArchivedIt:
+		l.What = "archived it"
+	case cards.RestoredIt:
+		l.What = "put it back on the board"
+	case cards.Blocked:
+		l.What = "made it wait for " + other
+	case cards.Unblocked:
+		l.What = "let it wait no longer for " + other
+	default:
+		l.What = e.Kind
+	}
+	return l
+}
+
+// absent gives the errors of the board a page.
+func absent(err error) error {
+	if errors.Is(err, tracker.ErrNotFound) {
+		return notFound("There is no such card.")
+	}
+	return err
+}
+
+// cardForm is the page where a card is made or edited.
+type cardForm struct {
+	ID    string // empty: a new one
+	Place place
+	Key   string
+	Who   rights
+	Typed typed
+	Now   *cards.Card // after a conflict: what it says now
+}
+
+func (s *server) showNew(r *http.Request, in typed) (view, error) {
+	id := cmp.Or(r.PostForm.Get("project"), r.URL.Query().Get("project"))
+	if _, known := s.Engine.Projects.ByTracker(id); !known {
+		return view{}, notFound("There is no such board.")
+	}
+	return view{Name: "cardform", Script: "cards.js", Title: "New card", Nav: "cards", Still: true, Data: cardForm{Place: s.placeOf(id), Who: s.rights(r), Typed: in}}, nil
+}
+
+func (s *server) showEdit(r *http.Request, in typed) (view, error) {
+	story, err := s.Cards.Story(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return view{}, absent(err)
+	}
+	f := cardForm{ID: story.ID, Place: s.placeOf(story.Project), Who: s.rights(r), Typed: in}
+	f.Key = f.Place.key(story.Number)
+	switch {
+	case in.Wrong == "":
+		f.Typed.Title, f.Typed.Description, f.Typed.Version = story.Title, story.Description, story.Version
+	case in.Conflict:
+		f.Now, f.Typed.Version = &story.Card, story.Version
+	}
+	return view{Name: "cardform", Script: "cards.js", Title: "Edit " + f.Key, Nav: "cards", Still: true, Data: f}, nil
+}
+
+// typed is what a person has sent and was not taken, so that no word of it is lost: it
+// stands in the fields again, and why above them.
+type typed struct {
+	Form     string // which form of the page; empty: none was sent
+	Key      string // of the form, so that what is sent again is not made twice
+	Wrong    string
+	Conflict bool
+
+	Title, Description, Body, Other, Name, Column string
+	Start                                         bool
+	Version                                       int64
+}
+
+// blank is typed before anything was.
+func blank() typed { return typed{Key: strings.ToLower(rand.Text())} }
+
+func typedIn(form url.Values, wrong string) typed {
+	t := blank()
+	version, _ := strconv.ParseInt(form.Get("version"), 10, 64) // nonsense is a version that nobody has
+	t.Form, t.Wrong, t.Key = form.Get("form"), wrong, cmp.Or(form.Get("key"), t.Key)
+	t.Title, t.Description, t.Body, t.Other = form.Get("title"), form.Get("description"), form.Get("body"), form.Get("other")
+	t.Name, t.Column, t.Start, t.Version = form.Get("name"), form.Get("column"), form.Get("start") != "", version
+	return t
+}
+
+// cardAddress is the address of a card's page, relative to the beginning.
+func cardAddress(id string) string { return "board/cards/" + url.PathEscape(id) }
+
+// boardAddress is the address of a board.
+func boardAddress(project string) string {
+	return "board?" + url.Values{"project": {project}}.Encode()
+}
+
+// byKey finds a card by its name for people.
+func (s *server) byKey(ctx context.Context, key string) (cards.Card, error) {
+	key = strings.TrimSpace(key)
+	prefix, digits, _ := strings.Cut(key, "-")
+	number, err := strconv.ParseInt(digits, 10, 64)
+	for _, p := range s.Engine.Projects.Boards() {
+		if err != nil || number < 1 || !strings.EqualFold(p.Prefix, prefix) {
+			continue
+		}
+		list, err := s.Cards.Cards(ctx, cards.Filter{Project: p.TrackerProject, Number: number})
+		if err != nil {
+			return cards.Card{}, err
+		}
+		if len(list) > 0 {
+			return list[0], nil
+		}
+	}
+	return cards.Card{}, &cards.InputError{Text: fmt.Sprintf("There is no card %.40q on a board: write its key, such as %s.", key, s.exampleKey())}
+}
+
+func (s *server) exampleKey() string {
+	for _, p := range s.Engine.Projects.Boards() {
+		return p.Prefix + "-1"
+	}
+	return "APP-1"
+}

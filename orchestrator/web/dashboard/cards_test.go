@@ -1,0 +1,242 @@
+package dashboard_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/board"
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/githost/memhost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
+)
+
+// desk is the dashboard over a board of our own, whose engine does not run: what it would be
+// told is in its queue.
+type desk struct {
+	*testing.T
+	board  *board.Board
+	store  *memstore.Store
+	engine *orchestrator.Engine
+	pages  http.Handler
+	cookie []*http.Cookie
+	from   string // address of whoever asks
+}
+
+func newDesk(t *testing.T, adminToken string) *desk {
+	t.Helper()
+	d := &desk{T: t, store: memstore.New(nil), from: "127.0.0.1:1"}
+	var err error
+	d.board, err = board.Open(t.Context(), board.Options{Path: filepath.Join(t.TempDir(), "x.db")})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = d.board.Close() }) // a test may have closed it
+	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: project, Repo: repo, CloneURL: "u", Prefix: "APP"}, orchestrator.Project{TrackerProject: "p2", Repo: other, CloneURL: "u", Prefix: "OTH"})
+	require.NoError(t, err)
+	place := memwork.New(func(context.Context, work.Command, map[string]string) work.Result { return work.Result{} })
+	host := memhost.New()
+	d.engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
+		Store: d.store, Story: d.store, Jobs: d.store, Projects: projects, Tracker: d.board, Host: host, Workspaces: place, Agents: place, Gates: checks.All(nil),
+		Runners: effects.Runners(effects.Deps{Store: d.store, Jobs: d.store, Projects: projects, Tracker: d.board, Host: host, Workspaces: place}),
+	}, orchestrator.Options{})
+	require.NoError(t, err)
+	d.pages, err = dashboard.Handler(dashboard.Options{Engine: d.engine, History: d.store, AdminToken: adminToken, Cards: d.board})
+	require.NoError(t, err)
+	return d
+}
+
+// ask asks a page below a prefix; cookies are kept.
+func (d *desk) ask(method, path string, form url.Values, header ...string) answer {
+	d.Helper()
+	r := httptest.NewRequest(method, "/x"+path, strings.NewReader(form.Encode()))
+	r.RemoteAddr, r.Host = d.from, "127.0.0.1:8080"
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	for _, c := range d.cookie {
+		r.AddCookie(c)
+	}
+	rec := httptest.NewRecorder()
+	http.StripPrefix("/x", d.pages).ServeHTTP(rec, r)
+	for _, c := range rec.Result().Cookies() {
+		require.Equal(d, "/x/", c.Path)
+		require.True(d, c.HttpOnly && c.SameSite == http.SameSiteStrictMode)
+		d.cookie = append(d.cookie, c)
+	}
+	return answer{rec.Code, rec.Header(), rec.Body.String()}
+}
+
+func (d *desk) post(path string, form url.Values, header ...string) answer {
+	d.Helper()
+	return d.ask(http.MethodPost, path, form, header...)
+}
+
+// made is a card by the form, and the path of its page.
+func (d *desk) made(title string) string {
+	d.Helper()
+	a := d.post("/board/new", url.Values{"key": {title}, "project": {project}, "title": {title}, "description": {"wanted " + evil}, "name": {"Kim"}})
+	require.Equal(d, http.StatusSeeOther, a.status, a.body)
+	path, _, _ := strings.Cut(strings.TrimPrefix(a.header.Get("Location"), "../"), "?")
+	return "/" + path
+}
+
+// told are the events that the engine has of the board.
+func (d *desk) told() []queue.Job {
+	d.Helper()
+	jobs, err := d.store.Jobs(context.Background(), queue.Filter{Open: true})
+	require.NoError(d, err)
+	return jobs
+}
+
+// What people do becomes an event, durable before they are answered; told twice it is one.
+func TestCardActsAreEvents(t *testing.T) {
+	d := newDesk(t, "")
+	card := d.made("one")
+	require.Len(t, d.told(), 1, "it is made")
+	for range 2 {
+		require.Equal(t, http.StatusSeeOther, d.post(card+"/move", url.Values{"column": {"to_analyse"}}).status)
+	}
+	jobs := d.told()
+	require.Len(t, jobs, 2)
+	for _, want := range []string{`"ActorID":"Kim"`, `"To":"to_analyse"`, `"Via":"board"`, `"Proof":"none"`, `"Status":true`} {
+		require.Contains(t, string(jobs[1].Payload), want)
+	}
+	back := d.post(card+"/move", url.Values{"column": {"backlog"}, "back": {project}})
+	require.Contains(t, back.header.Get("Location"), "board?project="+project)
+	require.Equal(t, http.StatusSeeOther, d.post(card+"/say", url.Values{"key": {"k"}, "body": {"words " + evil}}).status)
+	require.Equal(t, http.StatusSeeOther, d.post(card+"/arrange", url.Values{"kind": {"archived"}}).status)
+	require.Len(t, d.told(), 3, "comments and arrangements are none")
+	page := d.ask(http.MethodGet, card, nil)
+	require.NotContains(t, page.body, "<script>alert")
+	require.Contains(t, page.body, "&lt;script&gt;alert(1)")
+	require.Contains(t, d.ask(http.MethodGet, "/board?archived=1", nil).body, "APP-1")
+}
+
+// Where there is no token the board is changed on this machine alone; where there is one,
+// everywhere and by those who have it.
+func TestWhoMayChangeCards(t *testing.T) {
+	d := newDesk(t, "")
+	card := d.made("one")
+	try := func(header ...string) int {
+		return d.post(card+"/move", url.Values{"column": {"done"}, "name": {"Kim"}}, header...).status
+	}
+	require.Equal(t, http.StatusSeeOther, try())
+	for _, header := range [][]string{{"X-Forwarded-For", "192.0.2.1"}, {"Forwarded", "for=192.0.2.1"}, {"Sec-Fetch-Site", "cross-site"}} {
+		require.Equal(t, http.StatusForbidden, try(header...), header)
+	}
+	d.from = "192.0.2.1:1"
+	require.Equal(t, http.StatusForbidden, try())
+	require.Contains(t, d.ask(http.MethodGet, "/board", nil).body, "ORCH_ADMIN_TOKEN is not set")
+	require.NotContains(t, d.ask(http.MethodGet, card, nil).body, `<form class="sayform"`)
+
+	d = newDesk(t, token)
+	require.Contains(t, d.ask(http.MethodGet, "/board", nil).body, "Sign in")
+	refused := d.post("/board/new", url.Values{"form": {"card"}, "key": {"k"}, "project": {project}, "title": {"my title"}, "description": {"my words"}, "name": {"Kim"}, "token": {"wrong"}})
+	require.Equal(t, http.StatusForbidden, refused.status)
+	require.Contains(t, refused.body, "This is not the operator&#39;s token.")
+	for _, kept := range []string{`value="my title"`, ">my words</textarea>", `name="key" value="k"`, `value="Kim"`} {
+		require.Contains(t, refused.body, kept)
+	}
+	require.NotContains(t, refused.body, `value="wrong"`)
+	d.from = "192.0.2.1:1"
+	ok := d.post("/board/new", url.Values{"key": {"k"}, "project": {project}, "title": {"t"}, "name": {"Kim"}, "token": {token}})
+	require.Equal(t, http.StatusSeeOther, ok.status)
+	require.Equal(t, http.StatusSeeOther, d.post("/board/new", url.Values{"key": {"l"}, "project": {project}, "title": {"t"}}).status, "the token and the name are remembered")
+	list, err := d.board.Cards(t.Context(), cards.Filter{})
+	require.NoError(t, err)
+	s, err := d.board.Story(t.Context(), list[0].ID)
+	require.NoError(t, err)
+	require.Equal(t, stage.ProofToken, s.Log[0].Proof)
+}
+
+// What is not taken says why, and stands in the page that says so.
+func TestWordsAreKept(t *testing.T) {
+	d := newDesk(t, "")
+	card := d.made("one")
+	d.cookie = nil
+	for _, c := range []struct {
+		path   string
+		form   url.Values
+		status int
+		words  []string
+	}{
+		{card + "/say", url.Values{"form": {"say"}, "key": {"k7"}, "body": {"my <words>"}}, http.StatusUnprocessableEntity, []string{"Type your name", "my &lt;words&gt;</textarea>", `value="k7"`}},
+		{card + "/say", url.Values{"form": {"say"}, "body": {"my words"}, "name": {"a/b"}}, http.StatusUnprocessableEntity, []string{"no slash", "my words</textarea>"}},
+		{card + "/say", url.Values{"form": {"say"}, "body": {" "}, "name": {"Kim"}}, http.StatusUnprocessableEntity, []string{"The comment is empty"}},
+		{"/board/new", url.Values{"form": {"card"}, "project": {project}, "description": {"my words"}, "start": {"1"}}, http.StatusUnprocessableEntity, []string{"no title", "my words</textarea>", "checked"}},
+		{card + "/edit", url.Values{"form": {"card"}, "version": {"7"}, "title": {"mine"}, "description": {"my words"}}, http.StatusConflict, []string{"Somebody else has changed", "my words</textarea>", "What the card says now", `name="version" value="1"`}},
+		{card + "/arrange", url.Values{"form": {"relate"}, "kind": {"blocked"}, "other": {"NO-7"}}, http.StatusUnprocessableEntity, []string{"There is no card", `value="NO-7"`, "APP-1"}},
+		{card + "/move", url.Values{"column": {"nowhere"}}, http.StatusUnprocessableEntity, []string{"There is no column"}},
+		{"/board/cards/nothing/say", url.Values{"body": {"my words"}}, http.StatusNotFound, []string{"no such card any more", "my words</textarea>"}},
+	} {
+		a := d.post(c.path, c.form)
+		require.Equal(t, c.status, a.status, c.path)
+		for _, words := range c.words {
+			require.Contains(t, a.body, words, c.path)
+		}
+	}
+	require.NoError(t, d.board.Close())
+	a := d.post(card+"/say", url.Values{"form": {"say"}, "key": {"k9"}, "body": {"my <words>"}, "name": {"Kim"}, "token": {"secret"}})
+	require.Equal(t, http.StatusServiceUnavailable, a.status)
+	for _, words := range []string{"Not saved yet", "my &lt;words&gt;</textarea>", `name="key" value="k9"`, "Send again"} {
+		require.Contains(t, a.body, words)
+	}
+	require.NotContains(t, a.body, "secret")
+}
+
+// A card whose task is not over is not archived, and its page leads to the task.
+func TestCardOfATask(t *testing.T) {
+	d := newDesk(t, "")
+	card := d.made("one")
+	id := card[strings.LastIndex(card, "/")+1:]
+	n, err := d.store.NewTaskID(t.Context())
+	require.NoError(t, err)
+	task := orchestrator.Task{ID: n, TrackerIssueID: id, Repo: repo, WorkItemID: "APP-1", Title: "one", Branch: "b", State: stage.State{Stage: stage.Analysis, Hold: stage.HoldApproval, HoldReason: "a person's verdict"}}
+	require.NoError(t, d.store.Commit(t.Context(), orchestrator.Commit{Task: &task}))
+	a := d.post(card+"/arrange", url.Values{"kind": {"archived"}})
+	require.Equal(t, http.StatusUnprocessableEntity, a.status)
+	require.Contains(t, a.body, "stop it first")
+	page := d.ask(http.MethodGet, card, nil).body
+	require.Contains(t, page, "tasks/1")
+	require.Regexp(t, regexp.MustCompile(`name="column" value="approved"`), page, "what the task waits for is a button")
+	require.Contains(t, d.ask(http.MethodGet, "/board", nil).body, "needs you")
+}
+
+// Without a board of our own there are no such pages.
+func TestNoCards(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		require.Equal(t, http.StatusNotFound, w.get("/board").status)
+		require.NotContains(t, w.get("/").body, ">Cards<")
+	})
+}
+
+// Every column of the specification is there, and the first is not one of them.
+func TestColumns(t *testing.T) {
+	var keys []stage.Status
+	for _, c := range cards.Columns()[1:] {
+		keys = append(keys, c.Status)
+	}
+	for _, s := range stage.Statuses() {
+		require.True(t, slices.Contains(keys, s.Key), s.Key)
+	}
+	require.Len(t, keys, len(stage.Statuses()))
+	require.Equal(t, stage.StatusUnknown, cards.Columns()[0].Status)
+}

@@ -1,0 +1,241 @@
+// Package cards is the port to a board that the service keeps itself: what its pages read
+// and change. What the engine does there goes by package tracker, which the same adapter
+// (adapters/board) implements.
+//
+// A change has an identity, so that a form that is sent again changes nothing: a card and a
+// comment are made once for their key, a move sets a column, an edit names the version
+// that it was made of.
+package cards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// ErrConflict says that somebody else has changed a card since the version that an edit
+// was made of.
+var ErrConflict = errors.New("cards: somebody else has changed the card meanwhile")
+
+// InputError says what is wrong with what a person has typed, in a sentence.
+type InputError struct{ Text string }
+
+// Error is the sentence.
+func (e *InputError) Error() string { return e.Text }
+
+// Column is a column of the board.
+type Column struct {
+	Key     string // as in addresses, and in hooks
+	Name    string
+	Status  stage.Status // that it shows; StatusUnknown for the first
+	Trigger bool         // a move here is an event of the pipeline
+}
+
+// Backlog is the key of the first column: cards are made there, and nothing follows.
+const Backlog = "backlog"
+
+// Columns lists the columns in the order of the board: each status has one.
+func Columns() []Column {
+	out := []Column{{Key: Backlog, Name: "Backlog"}}
+	for _, s := range []stage.Status{
+		stage.StatusToAnalyse, stage.StatusAnalysis, stage.StatusNeedsInput, stage.StatusInReview, stage.StatusApproved, stage.StatusRejected,
+		stage.StatusInProgress, stage.StatusCodeReview, stage.StatusAwaitingDeploy, stage.StatusConfirmDeploy, stage.StatusDeploying,
+		stage.StatusMonitoring, stage.StatusBlocked, stage.StatusDone, stage.StatusStop,
+	} {
+		info, _ := stage.StatusNamed(s)
+		out = append(out, Column{Key: string(s), Name: info.Name, Status: s, Trigger: info.Trigger})
+	}
+	return out
+}
+
+// ColumnOf finds a column by its key or its name, in which case does not matter.
+func ColumnOf(word string) (Column, bool) {
+	word = strings.TrimSpace(word)
+	for _, c := range Columns() {
+		if word == c.Key || strings.EqualFold(word, c.Name) {
+			return c, true
+		}
+	}
+	return Column{}, false
+}
+
+// Person is who changes something. The name is the account's id as well.
+type Person struct {
+	Name  string
+	Proof stage.Proof // ProofToken, or ProofNone for a name that was typed and nothing more
+}
+
+// Service begins the ids of the service's own accounts; no person's name has a slash.
+const Service = "signalbox/"
+
+// nameMax is the length of a person's name, in characters.
+const nameMax = 60
+
+// CleanName tidies the name that a person has typed; an *InputError says what is wrong.
+func CleanName(typed string) (string, error) {
+	name := strings.Join(strings.Fields(CleanText(typed)), " ")
+	switch {
+	case name == "":
+		return "", &InputError{"Type your name: the board and the journal show who has done what."}
+	case utf8.RuneCountInString(name) > nameMax:
+		return "", &InputError{fmt.Sprintf("The name is longer than %d characters.", nameMax)}
+	case strings.ContainsFunc(name, func(r rune) bool { return r == '/' || !unicode.IsGraphic(r) }):
+		return "", &InputError{"A name has no slash and no invisible characters."}
+	}
+	return name, nil
+}
+
+// CleanText is a text that every store takes: valid UTF-8 without NUL, lines ended by \n.
+func CleanText(typed string) string {
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "").Replace(strings.ToValidUTF8(typed, "\ufffd"))
+}
+
+// State is whether a card is on the board.
+type State int
+
+// States.
+const (
+	Live     State = 0
+	Archived State = 1 // not on the board; it can be put back
+	Deleted  State = 2 // its texts are gone; the number stays taken
+)
+
+// Card is a card as it is now.
+type Card struct {
+	ID          string // never changes, and is no other card's of any project
+	Project     string
+	Number      int64
+	Title       string
+	Description string
+	Column      string // its key
+	State       State
+	Version     int64 // of title and description, from 1
+	MadeBy      string
+	MadeAt      time.Time
+	MovedAt     time.Time // when it was put where it stands
+	Said        int       // how many comments it has
+	Place, Of   int       // in a listing: its place in its column, newest move first, and how many cards that has
+}
+
+// Comment is a comment on a card.
+type Comment struct {
+	ID      string
+	Author  string
+	Service bool
+	Body    string
+	Links   []tracker.Link
+	Note    string // small print
+	At      time.Time
+}
+
+// Kinds of entries of a card's log.
+const (
+	Made       = "made"
+	Moved      = "moved"
+	Edited     = "edited" // Before has what it said before
+	ArchivedIt = "archived"
+	RestoredIt = "restored"
+	DeletedIt  = "deleted"
+	Blocked    = "blocked"   // To is the id of the card that it waits for
+	Unblocked  = "unblocked" // as well
+)
+
+// Entry is one change of a card. The log is only added to.
+type Entry struct {
+	Card    string
+	Project string
+	N       int64 // from 1 for each card
+	Kind    string
+	From    string // of a move: keys of columns
+	To      string
+	By      string
+	Proof   stage.Proof // of who it was; empty for the service's own
+	Before  string      // of an edit: title and description, divided by a line's end
+	At      time.Time
+}
+
+// Delivery names the change in webhooks and events.
+func (e Entry) Delivery() string { return fmt.Sprintf("%s/%d", e.Card, e.N) }
+
+// Story is a card with all that belongs to it.
+type Story struct {
+	Card
+	Comments  []Comment // oldest first
+	Log       []Entry   // oldest first
+	BlockedBy []Card
+	Blocks    []Card
+}
+
+// Filter selects cards.
+type Filter struct {
+	Project string // empty: of all
+	State   State
+	Number  int64 // 0: any
+	Each    int   // at most so many of a column; 0: all
+}
+
+// New is a card to make.
+type New struct {
+	Key                string // the same key and texts make one card
+	Project            string
+	Title, Description string
+	By                 Person
+}
+
+// Edit replaces the texts of a card.
+type Edit struct {
+	ID                 string
+	Version            int64 // that the person has seen
+	Title, Description string
+	By                 Person
+}
+
+// Saying is a comment to make.
+type Saying struct {
+	ID, Key, Body string // of the card; the same key and text make one comment
+	By            Person
+}
+
+// Arrangement changes how a card stands to the board, or to another card. Kind is one of
+// ArchivedIt, RestoredIt, DeletedIt, Blocked and Unblocked.
+type Arrangement struct {
+	ID    string
+	Kind  string
+	Other string // of Blocked and Unblocked: the id of the card that is waited for
+	By    Person
+}
+
+// Reader reads the board. What does not exist is tracker.ErrNotFound.
+type Reader interface {
+	// Cards lists cards without their descriptions, by column, newest move first.
+	Cards(ctx context.Context, f Filter) ([]Card, error)
+	Story(ctx context.Context, id string) (Story, error)
+	// Revision is another text after each change.
+	Revision(ctx context.Context) (string, error)
+}
+
+// Writer changes the board. A change is durable when its call returns nil. What is wrong
+// with the input is an *InputError.
+type Writer interface {
+	Make(ctx context.Context, n New) (Card, Entry, error)
+	// Edit fails with ErrConflict when the card has another version, unless it says the same.
+	Edit(ctx context.Context, e Edit) error
+	// Move puts a card into a column, by its key, and returns the entry of its log. Where
+	// it stands there already that is the entry of the move that has put it there.
+	Move(ctx context.Context, id, column string, by Person) (Entry, error)
+	Say(ctx context.Context, s Saying) error
+	Arrange(ctx context.Context, a Arrangement) error
+}
+
+// Board is a board of our own.
+type Board interface {
+	Reader
+	Writer
+}
