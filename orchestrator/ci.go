@@ -40,11 +40,11 @@ func undecided(v stage.Verdict) bool { return v.Outcome == stage.Defer || v.Outc
 // the timer, which is always there beside them, does.
 func (e *Engine) hopeless(ctx context.Context, p Project, t Task, ev *stage.Event) error {
 	waited := e.Now().Sub(ev.Since)
-	if ev.Since.IsZero() || waited < goneAfter {
+	if ev.Since.IsZero() || waited < min(goneAfter, e.opt.CIWait) {
 		return nil
 	}
 	gone := false
-	if ev.Verdict.Outcome == stage.Defer { // a host that refuses us its results says nothing of branches
+	if ev.Verdict.Outcome == stage.Defer && waited >= goneAfter { // a host that refuses us its results says nothing of branches
 		var err error
 		if gone, err = e.gone(ctx, p, t); err != nil {
 			return err

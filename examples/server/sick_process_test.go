@@ -60,7 +60,7 @@ func (c *ill) refused() {
 	case "plane":
 		c.waits, c.heals = "what people do on the board; columns and comments are given up", "what people did is acted upon, within 5 min"
 	case "github":
-		c.waits, c.heals = "the card that needs a pull request: it is Blocked", "set the card In Progress"
+		c.waits, c.heals = "the card that needs a pull request: it is Blocked; one that needs a CI result is after `ORCH_CI_WAIT`", "set the card In Progress"
 	case "git":
 		c.waits, c.heals = "the card that needs the remote: it is Blocked", "set the card In Progress"
 	}
@@ -106,9 +106,13 @@ func TestSickNeighbours(t *testing.T) {
 				t.Skip("one of each neighbour is enough: SOAK=1 for all")
 			}
 			t.Parallel()
-			w := newWorld(t, map[string]string{
+			settings := map[string]string{
 				"TELEGRAM_TOKEN": chatToken, "TELEGRAM_CHAT_ID": "1", "CALL_TIMEOUT": "1s", "RECONCILE_INTERVAL": "2s", "GIT_TIMEOUT": "4s", "AGENT_RETRY_DELAYS": "1s,1s,1s",
-			}, &place{prefix: "APP", remote: true}, &place{prefix: "OTH", remote: true}, &place{prefix: "NEW", remote: true})
+			}
+			if name == "github=refuse" {
+				settings["CI_WAIT"] = "10s" // whose CI is refused waits for its end
+			}
+			w := newWorld(t, settings, &place{prefix: "APP", remote: true}, &place{prefix: "OTH", remote: true}, &place{prefix: "NEW", remote: true})
 			c.play(w, c)
 			w.onceOnly()
 		})

@@ -143,8 +143,13 @@ func (w *writer) finished() {
 			Kind: EffectComment, Author: w.ev.Agent.Role, Text: wordsFinished(w.ev.Agent.Role, s.Stage), Note: wordsUsage(*w.ev.Agent), Files: w.ev.Agent.Files, SHA: s.Head,
 		})
 	}
-	if s.Head != "" && s.Head != s.Pushed {
+	switch {
+	case s.Head == "":
+	case s.Head != s.Pushed:
 		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPublish, SHA: s.Head, Expected: s.Pushed})
+	case s.PR == 0 && s.MergeSHA == "" && s.Stage != Analysis && s.Stage != Architecture:
+		// Pushed before, but its pull request was given up: nothing else opens it.
+		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPull})
 	}
 }
 
