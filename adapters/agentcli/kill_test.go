@@ -136,7 +136,7 @@ func TestKilledServiceLeavesNothing(t *testing.T) {
 (env -i setsid sh -c 'trap "" TERM; cd /; exec sleep ` + mark + ` >/dev/null 2>&1' &)
 ` + spin(mark, "sleep 0.01") + `echo started >started
 while :; do sleep ` + mark + `; done`
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "agent.sh"), []byte("#!/bin/sh\n"+body), 0o755))
+			program(t, filepath.Join(dir, "agent.sh"), body)
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "service", dir)
 			require.NoError(t, cmd.Start())
 			waitFor(t, "the agent starts", func() bool { return exists(filepath.Join(tree, "started")) && len(alive(t, "sleep\x00"+mark)) == 3 })

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,8 +64,17 @@ func newRunner(t testing.TB, change func(*agentcli.Options)) *agentcli.Runner {
 func script(t testing.TB, dir, body string) string {
 	t.Helper()
 	name := filepath.Join(dir, "agent.sh")
-	require.NoError(t, os.WriteFile(name, []byte("#!/bin/sh\n"+body+"\n"), 0o755))
+	program(t, name, body+"\n")
 	return "'" + name + "'"
+}
+
+// program writes a shell script that can be run. No process starts meanwhile: one that
+// inherited the open file would keep it from being run ("text file busy").
+func program(t testing.TB, name, body string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	require.NoError(t, os.WriteFile(name, []byte("#!/bin/sh\n"+body), 0o755))
 }
 
 func command(t testing.TB, body string) work.Command {
@@ -215,7 +225,7 @@ func TestEachToolSeesItsOwnKey(t *testing.T) {
 	}
 	bin := t.TempDir()
 	for tool, want := range keys {
-		require.NoError(t, os.WriteFile(filepath.Join(bin, tool), []byte("#!/bin/sh\nenv >env.txt; echo done\n"), 0o755))
+		program(t, filepath.Join(bin, tool), "env >env.txt; echo done\n")
 		c := command(t, "")
 		c.Agent = filepath.Join(bin, tool)
 		require.Equal(t, work.ResultOK, newRunner(t, nil).Run(t.Context(), c).Kind)

@@ -334,9 +334,9 @@ func TestOpenDies(t *testing.T) {
 // dying is a git that kills itself when it is called with certain arguments.
 func dying(t *testing.T, at string) string {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "git")
-	require.NoError(t, os.WriteFile(name, []byte("#!/bin/sh\ncase \" $* \" in *' "+at+" '*) kill -9 $$;; esac\nexec git \"$@\"\n"), 0o700))
-	return name
+	dir := t.TempDir()
+	write(t, dir, "git", "#!/bin/sh\ncase \" $* \" in *' "+at+" '*) kill -9 $$;; esac\nexec git \"$@\"\n")
+	return filepath.Join(dir, "git")
 }
 
 var _ work.Workspaces = (*gitcli.Git)(nil)
