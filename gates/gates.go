@@ -46,10 +46,10 @@ type Verdict struct {
 // Passed reports whether the verdict lets a task leave its stage.
 func (v Verdict) Passed() bool { return v.Outcome == Green }
 
-// Subject is what a check may look at. It is frozen: every field describes the
+// Facts is what a check may look at. It is frozen: every field describes the
 // moment At. Readers are nil when there is nothing to read; a check that needs
 // one then says so in an Error verdict.
-type Subject struct {
+type Facts struct {
 	At    time.Time
 	Task  Task
 	Stage stage.Stage
@@ -144,7 +144,7 @@ type Reviews interface {
 // Commands runs the command of a command check in a checkout of Subject.SHA. Its program
 // is not the judged branch's.
 type Commands interface {
-	RunCheck(ctx context.Context, argv []string, s Subject) (exit int, stderr string, err error)
+	RunCheck(ctx context.Context, argv []string, s Facts) (exit int, stderr string, err error)
 }
 
 // Slow marks gates that may take minutes, such as commands: the engine judges them when
@@ -158,5 +158,5 @@ type Slow interface {
 // has no error result: a failure is a verdict with Outcome Error.
 type Gate interface {
 	Name() string
-	Judge(ctx context.Context, s Subject) Verdict
+	Judge(ctx context.Context, s Facts) Verdict
 }

@@ -17,7 +17,7 @@ import (
 )
 
 func say(name string, v gates.Verdict) gates.Gate {
-	return gates.Func(name, func(context.Context, gates.Subject) gates.Verdict { return v })
+	return gates.Func(name, func(context.Context, gates.Facts) gates.Verdict { return v })
 }
 
 func TestRegistryRefusesNamelessAndTwins(t *testing.T) {
@@ -33,7 +33,7 @@ func TestJudgeCombines(t *testing.T) {
 	r, err := gates.NewRegistry(
 		say("green", gates.Greenf("fine")), say("red", gates.Redf("bad")), say("defer", gates.Deferf("later")),
 		say("error", gates.Errorf("broken")), say("retry", retryable), say("silent", gates.Verdict{}),
-		gates.Func("panics", func(context.Context, gates.Subject) gates.Verdict { panic("oh") }),
+		gates.Func("panics", func(context.Context, gates.Facts) gates.Verdict { panic("oh") }),
 	)
 	require.NoError(t, err)
 	for _, c := range []struct {
@@ -54,7 +54,7 @@ func TestJudgeCombines(t *testing.T) {
 		{"panics", gates.Error, "oh", false},
 		{"nobody", gates.Error, "no gate of that name", false},
 	} {
-		v := r.Judge(t.Context(), gates.Subject{SHA: "abc"}, strings.Fields(c.names)...)
+		v := r.Judge(t.Context(), gates.Facts{SHA: "abc"}, strings.Fields(c.names)...)
 		require.Equal(t, c.want, v.Outcome, c.names)
 		require.Contains(t, v.Reason, c.reason, c.names)
 		require.Equal(t, c.retryable, v.Retryable, c.names)
@@ -68,7 +68,7 @@ func TestJudgeCombines(t *testing.T) {
 func TestVerdictFillsInWhatTheGateLeftOut(t *testing.T) {
 	r, err := gates.NewRegistry(say("g", gates.Greenf("fine")))
 	require.NoError(t, err)
-	v := r.Judge(t.Context(), gates.Subject{SHA: "abc"}, "g")
+	v := r.Judge(t.Context(), gates.Facts{SHA: "abc"}, "g")
 	require.Equal(t, "g", v.Check)
 	require.Equal(t, "abc", v.SHA)
 }
@@ -94,7 +94,7 @@ func TestDoubles(t *testing.T) {
 	reviews, err := gates.StaticReviews{{Author: "x"}}.Reviews(t.Context(), "", "")
 	require.NoError(t, err)
 	require.Equal(t, []githost.Review{{Author: "x"}}, reviews)
-	exit, stderr, err := gates.StaticCommands{Exit: 3, Stderr: "e"}.RunCheck(t.Context(), nil, gates.Subject{})
+	exit, stderr, err := gates.StaticCommands{Exit: 3, Stderr: "e"}.RunCheck(t.Context(), nil, gates.Facts{})
 	require.NoError(t, err)
 	require.Equal(t, 3, exit)
 	require.Equal(t, "e", stderr)
@@ -119,13 +119,13 @@ func TestPrintReportsWriteErrors(t *testing.T) {
 
 // A gate of one's own, judged beside another.
 func Example() {
-	small := gates.Func("small", func(_ context.Context, s gates.Subject) gates.Verdict {
+	small := gates.Func("small", func(_ context.Context, s gates.Facts) gates.Verdict {
 		if len(s.Task.Title) > 20 {
 			return gates.Redf("the title is too long to be one task")
 		}
 		return gates.Greenf("small enough").With(gates.Evidence{Kind: "limit", Name: "title", OK: true})
 	})
-	named := gates.Func("named", func(_ context.Context, s gates.Subject) gates.Verdict {
+	named := gates.Func("named", func(_ context.Context, s gates.Facts) gates.Verdict {
 		return gates.Greenf("the repository is %s", s.Task.Repo)
 	})
 	r, err := gates.NewRegistry(small, named)
@@ -133,7 +133,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	v := r.Judge(context.Background(), gates.Subject{Task: gates.Task{Title: "Cache tiles", Repo: "acme/app"}}, r.Names()...)
+	v := r.Judge(context.Background(), gates.Facts{Task: gates.Task{Title: "Cache tiles", Repo: "acme/app"}}, r.Names()...)
 	fmt.Println(v)
 	_ = gates.Print(os.Stdout, v)
 	// Output:

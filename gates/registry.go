@@ -60,7 +60,7 @@ func (r *Registry) Split(names ...string) (quick, slow []string) {
 // person can let pass, who is asked when nothing else is open. The
 // verdict of a single gate is its own; no gate at all is green. A name that
 // nobody registered and a gate that panics are errors.
-func (r *Registry) Judge(ctx context.Context, s Subject, names ...string) Verdict {
+func (r *Registry) Judge(ctx context.Context, s Facts, names ...string) Verdict {
 	verdicts := make([]Verdict, 0, len(names))
 	for _, name := range names {
 		verdicts = append(verdicts, r.judge(ctx, s, name))
@@ -71,7 +71,7 @@ func (r *Registry) Judge(ctx context.Context, s Subject, names ...string) Verdic
 	return Combine(s.SHA, verdicts...)
 }
 
-func (r *Registry) judge(ctx context.Context, s Subject, name string) (v Verdict) {
+func (r *Registry) judge(ctx context.Context, s Facts, name string) (v Verdict) {
 	g := r.byName[name]
 	if g == nil {
 		return Broken(name, "no gate of that name is registered")

@@ -45,19 +45,19 @@ type StaticCommands struct {
 }
 
 // RunCheck implements Commands.
-func (s StaticCommands) RunCheck(context.Context, []string, Subject) (int, string, error) {
+func (s StaticCommands) RunCheck(context.Context, []string, Facts) (int, string, error) {
 	return s.Exit, s.Stderr, s.Err
 }
 
 // Func makes a gate of a function.
-func Func(name string, judge func(context.Context, Subject) Verdict) Gate {
+func Func(name string, judge func(context.Context, Facts) Verdict) Gate {
 	return funcGate{name, judge}
 }
 
 type funcGate struct {
 	name  string
-	judge func(context.Context, Subject) Verdict
+	judge func(context.Context, Facts) Verdict
 }
 
-func (f funcGate) Name() string                                 { return f.name }
-func (f funcGate) Judge(ctx context.Context, s Subject) Verdict { return f.judge(ctx, s) }
+func (f funcGate) Name() string                               { return f.name }
+func (f funcGate) Judge(ctx context.Context, s Facts) Verdict { return f.judge(ctx, s) }

@@ -207,10 +207,10 @@ func TestCompare(t *testing.T) {
 			return gpstracks.Cursor{Metres: rapid.Int64Range(0, 3).Draw(t, "metres"), ID: rapid.Int64Range(1, 3).Draw(t, "id")}
 		})
 		a, b := place.Draw(t, "a"), place.Draw(t, "b")
-		require.Equal(t, gpstracks.Compare(a, b), -gpstracks.Compare(b, a))
-		require.Equal(t, a == b, gpstracks.Compare(a, b) == 0)
+		require.Equal(t, gpstracks.CompareCursors(a, b), -gpstracks.CompareCursors(b, a))
+		require.Equal(t, a == b, gpstracks.CompareCursors(a, b) == 0)
 		track := gpstracks.Track{ID: b.ID, LengthM: float64(b.Metres)}
-		require.Equal(t, gpstracks.Compare(a, b) < 0, gpstracks.Filter{After: a}.Match(&track))
+		require.Equal(t, gpstracks.CompareCursors(a, b) < 0, gpstracks.Filter{After: a}.Match(&track))
 	})
 }
 

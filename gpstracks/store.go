@@ -24,7 +24,7 @@ func (f Filter) Match(t *Track) bool {
 	return (len(f.Activities) == 0 || slices.Contains(f.Activities, t.Activity)) &&
 		(len(f.Sources) == 0 || slices.Contains(f.Sources, t.Source)) &&
 		(len(f.Bounds) == 0 || slices.ContainsFunc(f.Bounds, t.touches)) &&
-		(f.After.ID == 0 || Compare(f.After, t.Cursor()) < 0)
+		(f.After.ID == 0 || CompareCursors(f.After, t.Cursor()) < 0)
 }
 
 // touches looks at the lines too: the bounds of a track that was cut at the
@@ -44,8 +44,8 @@ type Cursor struct {
 // Cursor is the place of the track.
 func (t *Track) Cursor() Cursor { return Cursor{int64(t.LengthM + 0.5), t.ID} }
 
-// Compare orders two places: negative if a comes first.
-func Compare(a, b Cursor) int {
+// CompareCursors orders two places: negative if a comes first.
+func CompareCursors(a, b Cursor) int {
 	switch {
 	case a.Metres != b.Metres && a.Metres > b.Metres, a.Metres == b.Metres && a.ID < b.ID:
 		return -1

@@ -51,9 +51,9 @@ type Track struct {
 // sourceName is the form of a source's name.
 var sourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
-// SourceName reports whether s can be the name of a source: lower-case letters,
+// IsSourceName reports whether s can be the name of a source: lower-case letters,
 // digits, - and _, at most 64.
-func SourceName(s string) bool { return sourceName.MatchString(s) }
+func IsSourceName(s string) bool { return sourceName.MatchString(s) }
 
 // InvalidError says which field of a track cannot be used.
 type InvalidError struct{ Field, Reason string }
@@ -67,7 +67,7 @@ func (e *InvalidError) Error() string { return "gps track: " + e.Field + " " + e
 // LengthM, Points and Key are computed. The track that was given is not
 // changed. A track that cannot be shown is an *InvalidError.
 func Prepare(t Track) (Track, error) {
-	if !SourceName(t.Source) {
+	if !IsSourceName(t.Source) {
 		return Track{}, &InvalidError{"source", "is not a name of a-z, 0-9, - and _"}
 	}
 	if t.Activity == "" {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -33,7 +33,7 @@ func TestWebhooksWaitForOurAccounts(t *testing.T) {
 		r.Settle(time.Minute)
 		require.Equal(r, []stage.Role{stage.Analyst}, r.Roles())
 		require.Equal(r, stage.Analysis, r.Task(persons).State.Stage)
-		tasks, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{TrackerIssueID: ours})
+		tasks, err := r.Store.Tasks(context.Background(), task.Filter{TrackerIssueID: ours})
 		require.NoError(r, err)
 		require.Empty(r, tasks, "our own change begins nothing")
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -37,7 +38,7 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	defer e.agentEnds(p.TaskID, at)
 	task, err := e.Store.Task(ctx, p.TaskID)
 	if err != nil {
-		return again(err)
+		return retryOutcome(err)
 	}
 	if task.State.Active == "" || task.State.Run != p.Launch.Run {
 		return done("the task does not wait for this run any more")
@@ -46,10 +47,10 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	if !ok {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(unregisteredPoll), Error: (&UnregisteredError{task.Repo}).Error()}
 	}
-	if o := e.deployed(ctx, c, project, task, p.Launch); o != nil {
+	if o := e.resumeFinishedDeploy(ctx, c, project, task, p.Launch); o != nil {
 		return o
 	}
-	if o := e.ours(""); o != nil { // the agent would be given comments, and people's only
+	if o := e.awaitAccount(""); o != nil { // the agent would be given comments, and people's only
 		return o
 	}
 	if why := e.admit(ctx, Start{Task: task, JobID: c.Job.ID, Attempt: c.Job.Attempt}); why != "" {
@@ -57,14 +58,14 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	}
 	o := e.runAgent(ctx, c, project, task, p.Launch)
 	if errors.Is(context.Cause(ctx), queue.ErrLost) {
-		e.leave(context.WithoutCancel(ctx), project, task)
+		e.removeStaleCheckout(context.WithoutCancel(ctx), project, task)
 	}
 	return o
 }
 
-// leave removes the checkout of a task whose claim was lost because the task was
+// removeStaleCheckout removes the checkout of a task whose claim was lost because the task was
 // cancelled: another process may have done that, and cannot reach this machine.
-func (e *Engine) leave(ctx context.Context, p Project, t Task) {
+func (e *Engine) removeStaleCheckout(ctx context.Context, p task.Project, t task.Task) {
 	ctx, cancel := e.Scheduler.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	now, err := e.Store.Task(ctx, t.ID)
@@ -75,7 +76,7 @@ func (e *Engine) leave(ctx context.Context, p Project, t Task) {
 		err = e.Agents.Quiesce(ctx, t.ID)
 	}
 	if err == nil {
-		err = e.Workspaces.Close(ctx, p.Space(t))
+		err = e.Workspaces.Close(ctx, p.Workspace(t))
 	}
 	if err != nil {
 		e.Log.Warn("the checkout of a cancelled task could not be removed", "task", t.ID, "repo", t.Repo, "err", err)
@@ -96,14 +97,14 @@ func (e *Engine) admit(ctx context.Context, s Start) (why string) {
 	return ""
 }
 
-// deployed looks whether a deployment that is to be made was made already, and
+// resumeFinishedDeploy looks whether a deployment that is to be made was made already, and
 // reported, by an attempt that was interrupted: one that restarts this service ends
 // its own agent. Then it is not made again. nil = it is to be made.
-func (e *Engine) deployed(ctx context.Context, c queue.Claim, p Project, t Task, l stage.Launch) *queue.Outcome {
+func (e *Engine) resumeFinishedDeploy(ctx context.Context, c queue.Claim, p task.Project, t task.Task, l stage.Launch) *queue.Outcome {
 	if l.Phase != stage.PhaseRelease || e.Agents.Quiesce(ctx, t.ID) != nil {
 		return nil
 	}
-	tip, err := e.Workspaces.Take(ctx, p.Space(t))
+	tip, err := e.Workspaces.Take(ctx, p.Workspace(t))
 	if err != nil || tip.SHA == "" {
 		return nil
 	}
@@ -161,13 +162,13 @@ func (e *Engine) stopAgents(taskID, last int64) {
 	}
 }
 
-func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task, l stage.Launch) *queue.Outcome {
-	space := p.Space(t)
+func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t task.Task, l stage.Launch) *queue.Outcome {
+	space := p.Workspace(t)
 	space.Role, space.Writes, space.FromMain = l.Role, p.Writable(t, l), l.FromMain()
 	var at work.Checkout
 	err := e.Agents.Quiesce(ctx, t.ID)
 	if err == nil && ctx.Err() == nil {
-		at, err = e.Workspaces.Open(ctx, space, FirstFiles(p, t))
+		at, err = e.Workspaces.Open(ctx, space, SeedFiles(p, t))
 		e.noteLeft(ctx, t, at.Left)
 	}
 	if ctx.Err() != nil {
@@ -224,7 +225,7 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p Project, t Task,
 
 // attempt reports an attempt that failed: the queue tries again until the
 // agent has had all its retries.
-func (e *Engine) attempt(c queue.Claim, t Task, l stage.Launch, r work.Result) *queue.Outcome {
+func (e *Engine) attempt(c queue.Claim, t task.Task, l stage.Launch, r work.Result) *queue.Outcome {
 	report := reportOf(l.Role, r)
 	ev := stage.Event{On: stage.OnAgentAttempt, At: e.Now(), Run: l.Run, Agent: &report}
 	failures := t.State.Failures
@@ -239,9 +240,9 @@ func (e *Engine) attempt(c queue.Claim, t Task, l stage.Launch, r work.Result) *
 }
 
 // agentEvent is the event job of an attempt, with the record of what it cost.
-func (e *Engine) agentEvent(c queue.Claim, t Task, l stage.Launch, r work.Result, ev stage.Event) queue.Job {
+func (e *Engine) agentEvent(c queue.Claim, t task.Task, l stage.Launch, r work.Result, ev stage.Event) queue.Job {
 	e.Metrics.WorkerDuration.Observe(r.FinishedAt.Sub(r.StartedAt).Seconds(), ByResult{Role: string(l.Role), Result: r.Kind})
-	run := AgentRun{
+	run := task.AgentRun{
 		TaskID: t.ID, JobID: c.Job.ID, Attempt: c.Job.Attempt, Run: l.Run, Stage: l.Stage, Role: l.Role,
 		Usage: r.Usage, Status: r.Kind, ExitCode: r.ExitCode, Started: r.StartedAt, Finished: r.FinishedAt,
 		LogPath: r.LogPath, Summary: r.Summary,
@@ -258,34 +259,24 @@ func reportOf(role stage.Role, r work.Result) stage.Report {
 
 // noteLeft writes into the task's story where people find what an attempt had not
 // committed. The ref is there without the note too.
-func (e *Engine) noteLeft(ctx context.Context, t Task, left work.Left) {
+func (e *Engine) noteLeft(ctx context.Context, t task.Task, left work.Left) {
 	if left.Ref == "" {
 		return
 	}
 	e.Log.Info("what an attempt had not committed is kept", "task", t.ID, "repo", t.Repo, "ref", left.Ref, "sha", left.SHA)
-	entry := JournalEntry{TaskID: t.ID, Seq: t.State.Seq, At: e.Now(), Kind: KindLeft, Payload: encode(left)}
-	if err := e.Store.Commit(context.WithoutCancel(ctx), Commit{Journal: []JournalEntry{entry}}); err != nil {
+	entry := task.JournalEntry{TaskID: t.ID, Seq: t.State.Seq, At: e.Now(), Kind: task.KindLeft, Payload: encode(left)}
+	if err := e.Store.Commit(context.WithoutCancel(ctx), task.Commit{Journal: []task.JournalEntry{entry}}); err != nil {
 		e.Log.Warn("what an attempt had not committed could not be noted", "task", t.ID, "repo", t.Repo, "ref", left.Ref, "err", err)
 	}
 }
 
-// Left decodes a journal entry of kind "left".
-func (j JournalEntry) Left() (work.Left, error) {
-	var l work.Left
-	if j.Kind != KindLeft {
-		return l, fmt.Errorf("journal entry %d is a %s, not what an attempt has left", j.ID, j.Kind)
-	}
-	err := json.Unmarshal(j.Payload, &l)
-	return l, err
-}
-
 // command is what the agent is told.
-func (e *Engine) command(ctx context.Context, p Project, t Task, l stage.Launch, c queue.Claim, at work.Checkout) work.Command {
+func (e *Engine) command(ctx context.Context, p task.Project, t task.Task, l stage.Launch, c queue.Claim, at work.Checkout) work.Command {
 	target := l.Head
 	if l.Phase == stage.PhaseRelease {
 		target = t.State.MergeSHA
 	}
-	tip, err := e.Workspaces.Tip(ctx, p.Space(t))
+	tip, err := e.Workspaces.Tip(ctx, p.Workspace(t))
 	if err == nil && tip.SHA != "" && l.Phase != stage.PhaseRelease {
 		target = tip.SHA
 	}
@@ -308,7 +299,7 @@ func (e *Engine) command(ctx context.Context, p Project, t Task, l stage.Launch,
 }
 
 // answers are the comments that people have written on the work item.
-func (e *Engine) answers(ctx context.Context, p Project, t Task) []string {
+func (e *Engine) answers(ctx context.Context, p task.Project, t task.Task) []string {
 	comments, err := e.Tracker.Comments(ctx, p.On(t.TrackerProjectID).TrackerProject, t.TrackerIssueID)
 	if err != nil {
 		e.Log.Warn("comments could not be read", "task", t.ID, "err", err)
@@ -323,11 +314,11 @@ func (e *Engine) answers(ctx context.Context, p Project, t Task) []string {
 	return out[max(0, len(out)-10):]
 }
 
-// mend finds tasks that wait for an agent job that does not exist any more and
+// failOrphanedRuns finds tasks that wait for an agent job that does not exist any more and
 // tells them that it failed, so that no task is left without a next step.
-func (e *Engine) mend(ctx context.Context) error {
+func (e *Engine) failOrphanedRuns(ctx context.Context) error {
 	for after := int64(0); ; {
-		tasks, err := e.Store.Tasks(ctx, TaskFilter{Live: true, AfterID: after})
+		tasks, err := e.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})
 		if err != nil || len(tasks) == 0 {
 			return err
 		}
@@ -343,7 +334,7 @@ func (e *Engine) mend(ctx context.Context) error {
 	}
 }
 
-func (e *Engine) mendTask(ctx context.Context, t Task) error {
+func (e *Engine) mendTask(ctx context.Context, t task.Task) error {
 	open, err := e.Jobs.Jobs(ctx, queue.Filter{TaskID: t.ID, Open: true})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -40,7 +41,7 @@ func (e *Engine) Announce(ctx context.Context, source, id string, h tracker.Hook
 		return nil
 	}
 	sum := sha256.Sum256(job.Payload)
-	d := Delivery{Source: source, ID: id, Event: h.Event, BodyHash: hex.EncodeToString(sum[:]), ReceivedAt: e.Now(), Outcome: "queued"}
+	d := task.Delivery{Source: source, ID: id, Event: h.Event, BodyHash: hex.EncodeToString(sum[:]), ReceivedAt: e.Now(), Outcome: "queued"}
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		duplicate, err := e.Store.Receive(ctx, d, job)
 		switch {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -28,22 +29,22 @@ func (b board) strays() bool {
 
 // putBack gives a card its column back. Nothing of the task changes; it is done only beside
 // the version that was read, else an older column could be wanted last.
-func (e *Engine) putBack(ctx context.Context, c queue.Claim, p Project, b board) (*queue.Outcome, error) {
+func (e *Engine) putBack(ctx context.Context, c queue.Claim, p task.Project, b board) (*queue.Outcome, error) {
 	name := func(s stage.Status) string { info, _ := stage.StatusNamed(s); return info.Name }
 	text := fmt.Sprintf("%s moves nothing: the task is at %s, and the service sets that column itself. The card goes back to %s; STOP ends the task.",
 		name(b.item.Status), b.task.State.Stage, name(b.task.State.Set))
 	t := b.task
-	key := fmt.Sprintf("stray/%s/%d", identity(t), b.seen().UnixMicro())
-	err := e.Store.Commit(ctx, Commit{Task: &t, Unchanged: true, Claim: &c, Jobs: []queue.Job{
+	key := fmt.Sprintf("stray/%s/%d", task.Identity(t), b.seen().UnixMicro())
+	err := e.Store.Commit(ctx, task.Commit{Task: &t, Unchanged: true, Claim: &c, Jobs: []queue.Job{
 		effectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, key),
 		effectJob(t, p, stage.Effect{Kind: stage.EffectStatus, Status: t.State.Set}, key+"/status"),
 	}})
 	return e.finish(c, err), err
 }
 
-// noTask answers a word on a card that has no task. Its column stays: where it was is not
+// answerWithoutTask answers a word on a card that has no task. Its column stays: where it was is not
 // known.
-func (e *Engine) noTask(ctx context.Context, c queue.Claim, p Project, b board, word stage.Status) *queue.Outcome {
+func (e *Engine) answerWithoutTask(ctx context.Context, c queue.Claim, p task.Project, b board, word stage.Status) *queue.Outcome {
 	info, _ := stage.StatusNamed(word)
 	why := info.Name + " is ignored: the work item has no task"
 	if !b.hook.Status || word == stage.StatusStop {
@@ -51,7 +52,7 @@ func (e *Engine) noTask(ctx context.Context, c queue.Claim, p Project, b board, 
 	}
 	text := fmt.Sprintf("%s moves nothing: there is no task of this card. To Analyse starts one.", info.Name)
 	key := fmt.Sprintf("notask/%s/%s/%d", b.item.ID, word, b.seen().UnixMicro())
-	t := Task{TrackerIssueID: b.item.ID, Title: b.item.Title}
+	t := task.Task{TrackerIssueID: b.item.ID, Title: b.item.Title}
 	job := effectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, key)
-	return e.finish(c, e.Store.Commit(ctx, Commit{Jobs: []queue.Job{job}, Claim: &c}))
+	return e.finish(c, e.Store.Commit(ctx, task.Commit{Jobs: []queue.Job{job}, Claim: &c}))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -22,31 +23,31 @@ const decideMax = 5
 
 // apply decides an event of a task and commits the decision. When the task has
 // changed meanwhile it loads it again and decides again.
-func (e *Engine) apply(ctx context.Context, c queue.Claim, p Project, t Task, ev stage.Event, run *AgentRun) *queue.Outcome {
+func (e *Engine) apply(ctx context.Context, c queue.Claim, p task.Project, t task.Task, ev stage.Event, run *task.AgentRun) *queue.Outcome {
 	for range decideMax {
 		o, err := e.try(ctx, c, p, t, ev, run)
-		if !errors.Is(err, ErrConflict) {
+		if !errors.Is(err, task.ErrConflict) {
 			return o
 		}
 		if t, err = e.Store.Task(ctx, t.ID); err != nil {
-			return again(err)
+			return retryOutcome(err)
 		}
 	}
-	return again(ErrConflict)
+	return retryOutcome(task.ErrConflict)
 }
 
 // try decides an event once. The error is that of the commit.
-func (e *Engine) try(ctx context.Context, c queue.Claim, p Project, t Task, ev stage.Event, run *AgentRun) (*queue.Outcome, error) {
+func (e *Engine) try(ctx context.Context, c queue.Claim, p task.Project, t task.Task, ev stage.Event, run *task.AgentRun) (*queue.Outcome, error) {
 	v, err := e.judge(ctx, c.Job, p, t, ev)
 	switch {
 	case errors.Is(err, errApart):
 		return apart(c.Job, t), nil
-	case errors.Is(err, ErrConflict):
-		return again(err), err
+	case errors.Is(err, task.ErrConflict):
+		return retryOutcome(err), err
 	case err != nil && ctx.Err() != nil:
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}, nil
 	case err != nil:
-		return again(err), nil
+		return retryOutcome(err), nil
 	}
 	if v != nil {
 		ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason, SHA: v.SHA, Asks: v.Asks}
@@ -55,8 +56,8 @@ func (e *Engine) try(ctx context.Context, c queue.Claim, p Project, t Task, ev s
 		}
 	}
 	if ev.On == stage.OnCI && undecided(ev.Verdict) {
-		if err := e.hopeless(ctx, p, t, &ev); err != nil {
-			return again(err), nil
+		if err := e.endHopelessWait(ctx, p, t, &ev); err != nil {
+			return retryOutcome(err), nil
 		}
 	}
 	err = e.commit(ctx, &c, p, t, ev, e.machine.Decide(t.State, ev), v, run)
@@ -67,7 +68,7 @@ func (e *Engine) try(ctx context.Context, c queue.Claim, p Project, t Task, ev s
 // that the edge has none. An error says that a gate could not look and that it
 // may go away: the event is to be tried again; errApart, that it is to be judged in
 // another pool; ErrConflict, that the task has changed meanwhile.
-func (e *Engine) judge(ctx context.Context, j queue.Job, p Project, t Task, ev stage.Event) (*gates.Verdict, error) {
+func (e *Engine) judge(ctx context.Context, j queue.Job, p task.Project, t task.Task, ev stage.Event) (*gates.Verdict, error) {
 	edge, ok := e.machine.Edge(t.State, ev)
 	if !ok || len(edge.Gates) == 0 {
 		return nil, nil
@@ -98,24 +99,24 @@ func unreachable(v gates.Verdict) error {
 	return &fault.Error{Text: v.Reason, Again: true, Wait: v.RetryAfter}
 }
 
-func (e *Engine) subjectOfItem(p Project, item tracker.Item) gates.Subject {
-	return gates.Subject{
+func (e *Engine) subjectOfItem(p task.Project, item tracker.Item) gates.Facts {
+	return gates.Facts{
 		At:     e.Now(),
 		Task:   gates.Task{Title: item.Title, Description: item.Description, Repo: p.Repo, Main: p.Main},
-		Policy: p.policy(),
+		Policy: p.Policy(),
 	}
 }
 
 // subject gathers the facts of a task, as of its newest commit.
-func (e *Engine) subject(ctx context.Context, p Project, t Task, ev stage.Event) (gates.Subject, error) {
-	s := gates.Subject{
+func (e *Engine) subject(ctx context.Context, p task.Project, t task.Task, ev stage.Event) (gates.Facts, error) {
+	s := gates.Facts{
 		At: e.Now(), Stage: t.State.Stage, SHA: t.State.Head, Deployed: t.State.MergeSHA,
 		Commands: e.Commands,
 		Task: gates.Task{
 			ID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Description: t.Description,
 			Repo: t.Repo, Branch: t.Branch, Main: p.Main, Docs: p.Docs(t.WorkItemID),
 		},
-		Vouched: t.State.Vouched, Policy: p.policy(),
+		Vouched: t.State.Vouched, Policy: p.Policy(),
 	}
 	if p.Plain() {
 		s.CI = ownCI(t.State.CI)
@@ -149,8 +150,8 @@ func (e *Engine) subject(ctx context.Context, p Project, t Task, ev stage.Event)
 	return s, e.readTree(ctx, p, t, &s)
 }
 
-func (e *Engine) readTree(ctx context.Context, p Project, t Task, s *gates.Subject) error {
-	space := p.Space(t)
+func (e *Engine) readTree(ctx context.Context, p task.Project, t task.Task, s *gates.Facts) error {
+	space := p.Workspace(t)
 	space.Head = s.SHA
 	tip, err := e.Workspaces.Tip(ctx, space)
 	if err != nil {
@@ -168,7 +169,7 @@ func (e *Engine) readTree(ctx context.Context, p Project, t Task, s *gates.Subje
 // changes reads what a commit of a task has changed.
 type changes struct {
 	from  Workspaces
-	space work.Space
+	space work.Workspace
 	sha   string
 }
 
@@ -178,9 +179,9 @@ func (c changes) Changed(ctx context.Context, from string, patterns []string) ([
 }
 
 // commit writes a decision down: the task, its story, and what it owes.
-func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, ev stage.Event, d stage.Decision, v *gates.Verdict, run *AgentRun) error {
+func (e *Engine) commit(ctx context.Context, c *queue.Claim, p task.Project, t task.Task, ev stage.Event, d stage.Decision, v *gates.Verdict, run *task.AgentRun) error {
 	now := e.Now()
-	out := Commit{Claim: c}
+	out := task.Commit{Claim: c}
 	before := t.State
 	next := t
 	next.State = d.State
@@ -203,10 +204,10 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 		next.Branch = branch
 	}
 	if v != nil && d.Moved {
-		out.Gates = append(out.Gates, GateResult{TaskID: t.ID, Stage: before.Stage, Verdict: *v, At: now})
+		out.Gates = append(out.Gates, task.GateResult{TaskID: t.ID, Stage: before.Stage, Verdict: *v, At: now})
 	}
-	out.Journal = append(out.Journal, JournalEntry{
-		TaskID: t.ID, Seq: d.State.Seq, At: now, Kind: KindDecision, Payload: encode(Recorded{Event: ev, Decision: d}),
+	out.Journal = append(out.Journal, task.JournalEntry{
+		TaskID: t.ID, Seq: d.State.Seq, At: now, Kind: task.KindDecision, Payload: encode(task.Recorded{Event: ev, Decision: d}),
 	})
 	if d.Cancel {
 		out.CancelPools = []string{queue.PoolAgents}
@@ -219,7 +220,7 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 	}
 	for i, f := range d.Effects {
 		if f.Kind == stage.EffectAskCI {
-			if p.runsCI(next, f.SHA) {
+			if p.NeedsCIRun(next, f.SHA) {
 				out.Jobs = append(out.Jobs, ownCIJob(next, f))
 			} else {
 				out.Jobs = append(out.Jobs, askCIJob(next, f, waitsSince(ev, f, now), now, lastLook(ev)))
@@ -237,7 +238,7 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p Project, t Task, 
 	if err := e.Store.Commit(ctx, out); err != nil {
 		return err
 	}
-	e.committed(next, before, ev, d)
+	e.recordMetrics(next, before, ev, d)
 	if d.Moved {
 		e.tellFeatures(change)
 	}
@@ -259,7 +260,7 @@ func (e *Engine) tellFeatures(c Change) {
 // addHolds adds what the features say that a change holds and frees. What they say of
 // a beginning or an end is committed only if no other began or ended beside it
 // meanwhile, in another process either.
-func (e *Engine) addHolds(ctx context.Context, out *Commit, c Change) error {
+func (e *Engine) addHolds(ctx context.Context, out *task.Commit, c Change) error {
 	holders := slices.DeleteFunc(slices.Clone(e.features), func(f Feature) bool { return f.Holds == nil })
 	if len(holders) > 0 && (c.Began() || c.Ended()) {
 		if c.Ahead, c.Behind, c.Blind = Beside(ctx, e.Store, c.Task); fault.Retryable(c.Blind) {
@@ -280,8 +281,8 @@ func (e *Engine) addHolds(ctx context.Context, out *Commit, c Change) error {
 	return nil
 }
 
-func lineOf(c Change) *Line {
-	l := &Line{}
+func lineOf(c Change) *task.Line {
+	l := &task.Line{}
 	if c.Ahead != nil {
 		l.Ahead = c.Ahead.ID
 	}
@@ -293,8 +294,8 @@ func lineOf(c Change) *Line {
 
 // Beside reads who stands right before and right behind a task in the line of its
 // repository; nil = nobody.
-func Beside(ctx context.Context, s Store, t Task) (ahead, behind *Task, err error) {
-	first := func(f TaskFilter) *Task {
+func Beside(ctx context.Context, s task.Store, t task.Task) (ahead, behind *task.Task, err error) {
+	first := func(f task.Filter) *task.Task {
 		f.Repo, f.Live, f.Limit = t.Repo, true, 1
 		list, failed := s.Tasks(ctx, f)
 		if err = errors.Join(err, failed); len(list) == 0 {
@@ -302,21 +303,16 @@ func Beside(ctx context.Context, s Store, t Task) (ahead, behind *Task, err erro
 		}
 		return &list[0]
 	}
-	return first(TaskFilter{BeforeID: t.ID}), first(TaskFilter{AfterID: t.ID}), err
+	return first(task.Filter{BeforeID: t.ID}), first(task.Filter{AfterID: t.ID}), err
 }
 
-// identity is a task's for the outside world. The moment of its creation is in it:
-// after a lost database ids start again, and what is a new task's must not be taken
-// for an old one's.
-func identity(t Task) string { return fmt.Sprintf("%d.%d", t.ID, t.CreatedAt.Unix()) }
-
 // effectKey is an effect's identity for the outside world.
-func effectKey(t Task, seq int64, i int) string {
-	return fmt.Sprintf("%s/%d/%d", identity(t), seq, i)
+func effectKey(t task.Task, seq int64, i int) string {
+	return fmt.Sprintf("%s/%d/%d", task.Identity(t), seq, i)
 }
 
 // stamp keeps the clocks of a task.
-func stamp(t *Task, before stage.State, ev stage.Event, at time.Time) {
+func stamp(t *task.Task, before stage.State, ev stage.Event, at time.Time) {
 	t.UpdatedAt = at
 	if t.State.Stage != before.Stage {
 		t.StageEnteredAt = at
@@ -330,7 +326,7 @@ func stamp(t *Task, before stage.State, ev stage.Event, at time.Time) {
 	if t.State.Stage == stage.Cancelled && before.Stage != stage.Cancelled {
 		t.CancelledAt = at
 		for _, key := range []*string{&t.TrackerIssueID, &t.WorkItemID, &t.Branch} {
-			*key = Tombstone(*key, t.ID, at)
+			*key = task.Tombstone(*key, t.ID, at)
 		}
 	}
 	if before.Stage == stage.Analysis && t.State.Stage == stage.Architecture {
@@ -339,9 +335,9 @@ func stamp(t *Task, before stage.State, ev stage.Event, at time.Time) {
 	}
 }
 
-// committed tells the log and the meter; it also ends an agent whose job was
+// recordMetrics tells the log and the meter; it also ends an agent whose job was
 // cancelled and that works here.
-func (e *Engine) committed(t Task, before stage.State, ev stage.Event, d stage.Decision) {
+func (e *Engine) recordMetrics(t task.Task, before stage.State, ev stage.Event, d stage.Decision) {
 	log := e.Log.With("task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo)
 	if !d.Moved {
 		log.Debug("event changes nothing", "on", ev.On, "stage", t.State.Stage, "why", d.Notes)
@@ -370,8 +366,8 @@ func (e *Engine) committed(t Task, before stage.State, ev stage.Event, d stage.D
 // requestFile is the one of a task's artefacts that the orchestrator writes itself.
 const requestFile = "request.md"
 
-// FirstFiles is what a new branch begins with.
-func FirstFiles(p Project, t Task) []work.File {
+// SeedFiles is what a new branch begins with.
+func SeedFiles(p task.Project, t task.Task) []work.File {
 	body := fmt.Sprintf("# %s: %s\n\n%s\n", t.WorkItemID, t.Title, t.Description)
 	return []work.File{{Path: p.Docs(t.WorkItemID) + "/" + requestFile, Body: []byte(body)}}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -48,7 +49,7 @@ func (x *Explanation) add(s situation, b Blocker) {
 }
 
 // block fills in what the task waits for, and the summary.
-func (e *Engine) block(x *Explanation, t Task, s situation) {
+func (e *Engine) block(x *Explanation, t task.Task, s situation) {
 	if t.State.Stage.Terminal() {
 		x.Summary = fmt.Sprintf("The task is %s.", t.State.Stage)
 		return
@@ -116,12 +117,12 @@ func (s situation) unheard() (Blocker, bool) {
 
 // blockOfPerson explains a task that is held for a person. It does not say that a person
 // is waited for who has not heard of it.
-func (e *Engine) blockOfPerson(x *Explanation, t Task, p Project, s situation) {
+func (e *Engine) blockOfPerson(x *Explanation, t task.Task, p task.Project, s situation) {
 	b := Blocker{Kind: "human", Why: t.State.HoldReason, Since: t.UpdatedAt, Who: WhoYou}
 	b.Do, b.Status = stage.Remedy(t.State)
-	b.Do += p.People.only(b.Status)
+	b.Do += p.People.Restriction(b.Status)
 	if cards, ok := e.Tracker.(tracker.Linker); ok {
-		b.Link = cards.ItemURL(p.Sync(), originalKey(t.TrackerIssueID))
+		b.Link = cards.ItemURL(p.Sync(), task.OriginalKey(t.TrackerIssueID))
 	}
 	if e.opt.Columns != nil {
 		if columns, known := e.opt.Columns(p.TrackerProject); known && columns[b.Status] == "" {
@@ -141,7 +142,7 @@ func (e *Engine) blockOfPerson(x *Explanation, t Task, p Project, s situation) {
 }
 
 // blockOfCI explains a task whose head waits for results.
-func blockOfCI(x *Explanation, t Task, p Project, s situation) {
+func blockOfCI(x *Explanation, t task.Task, p task.Project, s situation) {
 	st := t.State
 	if st.Pushed != st.Head || st.PR == 0 {
 		for _, kind := range []string{stage.EffectPrepare, stage.EffectPublish, stage.EffectPull} {
@@ -152,12 +153,12 @@ func blockOfCI(x *Explanation, t Task, p Project, s situation) {
 			}
 		}
 	}
-	if p.Plain() && !p.noCI() {
+	if p.Plain() && !p.WithoutCI() {
 		s.blockOfOwnCI(x, t, p)
 		return
 	}
 	b := Blocker{
-		Kind: "ci", Why: fmt.Sprintf("CI of %.12s has not finished", st.Head), Since: t.UpdatedAt, Who: WhoOutside, Link: p.commitURL(st.Head),
+		Kind: "ci", Why: fmt.Sprintf("CI of %.12s has not finished", st.Head), Since: t.UpdatedAt, Who: WhoOutside, Link: p.CommitURL(st.Head),
 		Do: fmt.Sprintf("Look at the checks of %.12s at the git host when none comes: a green or a red result ends it", st.Head),
 	}
 	x.Summary = "Waits for CI."
@@ -210,7 +211,7 @@ func (s situation) addOwed(x *Explanation, o Owed, kind string) {
 
 // blockOfCatchUp explains a task in the merge gate by its place in the line, or by what its
 // effect said last.
-func (s situation) blockOfCatchUp(x *Explanation, t Task) {
+func (s situation) blockOfCatchUp(x *Explanation, t task.Task) {
 	for _, w := range s.waits {
 		for _, r := range w.Reasons {
 			if r.Kind != queue.ReasonHold || r.Subject != MergeTurn(t.ID) {
@@ -226,7 +227,7 @@ func (s situation) blockOfCatchUp(x *Explanation, t Task) {
 }
 
 // blockOfEffect explains a task that goes on when an effect is made.
-func (s situation) blockOfEffect(x *Explanation, t Task, kind, doing string) {
+func (s situation) blockOfEffect(x *Explanation, t task.Task, kind, doing string) {
 	if o, owed := s.owes(x, kind); owed && (o.Error != "" || o.GivenUp || o.sick) {
 		if o.Error != "" && !o.GivenUp && !o.sick {
 			o.brief = o.Error
@@ -238,7 +239,7 @@ func (s situation) blockOfEffect(x *Explanation, t Task, kind, doing string) {
 }
 
 // blockOfJob explains a task that has an agent job.
-func (e *Engine) blockOfJob(x *Explanation, t Task, s situation) {
+func (e *Engine) blockOfJob(x *Explanation, t task.Task, s situation) {
 	role := t.State.Active
 	job, found := agentWait(s.waits)
 	switch {
@@ -337,7 +338,7 @@ func agentWait(waits []queue.Wait) (queue.Wait, bool) {
 }
 
 // endOf says who ends a queue's reason that a task's job waits for, and how.
-func endOf(t Task, r queue.Reason) (Who, string) {
+func endOf(t task.Task, r queue.Reason) (Who, string) {
 	switch r.Kind {
 	case queue.ReasonDelay:
 		return WhoService, fmt.Sprintf("Wait until %s, or try at once: Retry on the task's page, or POST /tasks/%d/retry", r.Until.UTC().Format(time.RFC3339), t.ID)

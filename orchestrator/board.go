@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -35,36 +36,36 @@ func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *
 	if !ok {
 		return done("the tracker project is not registered")
 	}
-	if o := e.ours(h.ActorID); o != nil {
+	if o := e.awaitAccount(h.ActorID); o != nil {
 		return o
 	}
 	e.Heard(h)
 	for range decideMax {
-		if o, err := e.look(ctx, c, project, h); !errors.Is(err, ErrConflict) {
+		if o, err := e.look(ctx, c, project, h); !errors.Is(err, task.ErrConflict) {
 			return o
 		}
 	}
-	return again(ErrConflict)
+	return retryOutcome(task.ErrConflict)
 }
 
 // look looks at the board once. The task and the writes that are owed are read before
 // the board: a decision that is made meanwhile changes the task's version, and then
 // the error is ErrConflict.
-func (e *Engine) look(ctx context.Context, c queue.Claim, p Project, h tracker.Hook) (*queue.Outcome, error) {
+func (e *Engine) look(ctx context.Context, c queue.Claim, p task.Project, h tracker.Hook) (*queue.Outcome, error) {
 	task, found, past, err := e.taskOf(ctx, h.ItemID)
 	if err != nil {
-		return again(err), nil
+		return retryOutcome(err), nil
 	}
 	writes, err := StatusWrites(ctx, e.Jobs, h.ItemID, task.ID)
 	if err != nil {
-		return again(err), nil
+		return retryOutcome(err), nil
 	}
 	item, err := e.Tracker.Item(ctx, h.ProjectID, h.ItemID)
 	switch {
 	case errors.Is(err, tracker.ErrNotFound):
 		return done("the work item does not exist any more"), nil
 	case err != nil:
-		return again(err), nil
+		return retryOutcome(err), nil
 	case h.Kind == tracker.HookItemCreated:
 		return e.softQG0(ctx, p, item), nil
 	}
@@ -79,10 +80,10 @@ func (e *Engine) look(ctx context.Context, c queue.Claim, p Project, h tracker.H
 	b := board{item: item, task: task, past: past, writes: writes, hook: h, received: c.Job.CreatedAt}
 	if tracks, ok := e.Tracker.(tracker.Board); ok {
 		if b.told, err = toldBy(ctx, tracks, h); err != nil {
-			return again(err), nil
+			return retryOutcome(err), nil
 		}
 		if b.shown, err = shownAs(ctx, tracks, item, task, h, b.told); err != nil {
-			return again(err), nil
+			return retryOutcome(err), nil
 		}
 	}
 	word, why := b.word()
@@ -96,7 +97,7 @@ func (e *Engine) look(ctx context.Context, c queue.Claim, p Project, h tracker.H
 	case why != "":
 		e.Log.Info("a person's word that a write of ours has overwritten", "item", item.ID, "repo", p.Repo, "status", word)
 	}
-	by, denied, o := e.said(ctx, c, p, b, word)
+	by, denied, o := e.authorize(ctx, c, p, b, word)
 	if o != nil {
 		return o, nil
 	}
@@ -111,16 +112,16 @@ func (e *Engine) look(ctx context.Context, c queue.Claim, p Project, h tracker.H
 	case on == stage.OnToAnalyse:
 		return e.afterClearing(ctx, c, p, item, ev), nil
 	default:
-		return e.noTask(ctx, c, p, b, word), nil
+		return e.answerWithoutTask(ctx, c, p, b, word), nil
 	}
 }
 
 // afterClearing starts a task when what a cancelled one of the same work item leaves
 // behind is gone: the two have their names in common.
-func (e *Engine) afterClearing(ctx context.Context, c queue.Claim, p Project, item tracker.Item, ev stage.Event) *queue.Outcome {
+func (e *Engine) afterClearing(ctx context.Context, c queue.Claim, p task.Project, item tracker.Item, ev stage.Event) *queue.Outcome {
 	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{Key: effectOrder(item.ID, EffectCancel), Open: true})
 	if err != nil {
-		return again(err)
+		return retryOutcome(err)
 	}
 	if slices.ContainsFunc(jobs, func(j queue.Job) bool { return j.Kind == kindEffect+EffectCancel }) {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.StatusDefer), Error: "waits until what the cancelled task leaves behind is removed"}
@@ -130,10 +131,10 @@ func (e *Engine) afterClearing(ctx context.Context, c queue.Claim, p Project, it
 
 // IsNew reports whether an item stands at a status that no decision has acted on and no
 // write of ours has set or replaces. t is its NewestTask.
-func (e *Engine) IsNew(ctx context.Context, item tracker.Item, t Task) (bool, error) {
+func (e *Engine) IsNew(ctx context.Context, item tracker.Item, t task.Task) (bool, error) {
 	b := board{item: item, task: t}
 	if t.State.Stage == stage.Cancelled {
-		b.task, b.past = Task{}, t
+		b.task, b.past = task.Task{}, t
 	}
 	var err error
 	b.writes, err = StatusWrites(ctx, e.Jobs, item.ID, b.task.ID)
@@ -143,7 +144,7 @@ func (e *Engine) IsNew(ctx context.Context, item tracker.Item, t Task) (bool, er
 // StatusWrites lists the status writes of a work item that the board may not show yet,
 // in order: those of its task that were refused for good since one was made last, and those that are
 // owed.
-func StatusWrites(ctx context.Context, jobs queue.Lister, itemID string, taskID int64) ([]Effect, error) {
+func StatusWrites(ctx context.Context, jobs queue.Inspector, itemID string, taskID int64) ([]Effect, error) {
 	list, err := jobs.Jobs(ctx, queue.Filter{Key: effectOrder(itemID, stage.EffectStatus), Open: true})
 	if err != nil {
 		return nil, err
@@ -185,8 +186,8 @@ func refused(jobs []queue.Job) (out []queue.Job) {
 // board is what is known of a work item when a webhook of it is handled.
 type board struct {
 	item     tracker.Item
-	task     Task // zero: none
-	past     Task // the cancelled one that the item had last, when it has none
+	task     task.Task // zero: none
+	past     task.Task // the cancelled one that the item had last, when it has none
 	writes   []Effect
 	hook     tracker.Hook
 	received time.Time    // the webhook
@@ -272,7 +273,7 @@ func (b board) seen() time.Time {
 // shownAs reports whether an item stands in the column that shows what the service set
 // last, unless the webhook says that a person has put it there. On a board with few
 // columns that can be the column of a trigger.
-func shownAs(ctx context.Context, tracks tracker.Board, item tracker.Item, t Task, h tracker.Hook, told stage.Status) (bool, error) {
+func shownAs(ctx context.Context, tracks tracker.Board, item tracker.Item, t task.Task, h tracker.Hook, told stage.Status) (bool, error) {
 	byPerson := h.Status && !h.Self && h.ActorID != "" && (h.To == "" || told == item.Status)
 	if t.State.Set == stage.StatusUnknown || byPerson {
 		return false, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -28,7 +29,7 @@ const (
 func TestTwoBoardsOfARepository(t *testing.T) {
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		r.Options.MaxConcurrency = 4
-		r.Projects[0].MoreBoards = []orchestrator.Board{{TrackerProject: webProject, Prefix: "WEB"}}
+		r.Projects[0].MoreBoards = []task.Board{{TrackerProject: webProject, Prefix: "WEB"}}
 		r.Board.AddProject(webProject)
 	}, func(r *orchestratortest.Rig) {
 		items := map[string]string{orchestratortest.App: "a", webProject: "w"}
@@ -67,7 +68,7 @@ func TestTwoBoardsOfARepository(t *testing.T) {
 // board's words go.
 func TestTheOtherBoardIsKnownEverywhere(t *testing.T) {
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
-		r.Projects[0].MoreBoards = []orchestrator.Board{{TrackerProject: webProject, SyncProject: webSync, Prefix: "WEB"}}
+		r.Projects[0].MoreBoards = []task.Board{{TrackerProject: webProject, SyncProject: webSync, Prefix: "WEB"}}
 		r.Board.AddProject(webProject)
 		r.Options.Columns = func(project string) (map[stage.Status]string, bool) {
 			return map[stage.Status]string{}, project == webProject
@@ -98,7 +99,7 @@ func TestTheOtherBoardIsKnownEverywhere(t *testing.T) {
 // A board that has left its entry keeps what its tasks say.
 func TestOn(t *testing.T) {
 	t.Parallel()
-	p := orchestrator.Project{TrackerProject: "a", SyncProject: "s", Prefix: "A", MoreBoards: []orchestrator.Board{{TrackerProject: "b", Prefix: "B"}}}
+	p := task.Project{TrackerProject: "a", SyncProject: "s", Prefix: "A", MoreBoards: []task.Board{{TrackerProject: "b", Prefix: "B"}}}
 	for id, want := range map[string][3]string{"": {"a", "s", "A"}, "a": {"a", "s", "A"}, "b": {"b", "b", "B"}, "gone": {"gone", "gone", "A"}} {
 		on := p.On(id)
 		require.Equal(t, want, [3]string{on.TrackerProject, on.Sync(), on.Prefix}, id)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // goneAfter is how long results are waited for before the host is looked at for the
@@ -35,10 +36,10 @@ func lastLook(ev stage.Event) string {
 // its results are refused to us.
 func undecided(v stage.Verdict) bool { return v.Outcome == stage.Defer || v.Outcome == stage.Error }
 
-// hopeless says in the event when waiting for CI any longer cannot help: it has lasted too
+// endHopelessWait says in the event when waiting for CI any longer cannot help: it has lasted too
 // long, or the branch was deleted at the host. Events that come from outside have no Since:
 // the timer, which is always there beside them, does.
-func (e *Engine) hopeless(ctx context.Context, p Project, t Task, ev *stage.Event) error {
+func (e *Engine) endHopelessWait(ctx context.Context, p task.Project, t task.Task, ev *stage.Event) error {
 	waited := e.Now().Sub(ev.Since)
 	if ev.Since.IsZero() || waited < min(goneAfter, e.opt.CIWait) {
 		return nil
@@ -46,7 +47,7 @@ func (e *Engine) hopeless(ctx context.Context, p Project, t Task, ev *stage.Even
 	gone := false
 	if ev.Verdict.Outcome == stage.Defer && waited >= goneAfter { // a host that refuses us its results says nothing of branches
 		var err error
-		if gone, err = e.gone(ctx, p, t); err != nil {
+		if gone, err = e.isBranchGone(ctx, p, t); err != nil {
 			return err
 		}
 	}
@@ -61,9 +62,9 @@ func (e *Engine) hopeless(ctx context.Context, p Project, t Task, ev *stage.Even
 	return nil
 }
 
-// gone reports whether the branch of a task, which was pushed, is at the host no more.
+// isBranchGone reports whether the branch of a task, which was pushed, is at the host no more.
 // One that a person has pushed to stands elsewhere, with an open pull request.
-func (e *Engine) gone(ctx context.Context, p Project, t Task) (bool, error) {
+func (e *Engine) isBranchGone(ctx context.Context, p task.Project, t task.Task) (bool, error) {
 	if t.State.Pushed != t.State.Head {
 		return false, nil
 	}

@@ -51,5 +51,5 @@ func (e *Engine) givenUp(j queue.Job, why string) []queue.Job {
 		return []queue.Job{TriggerJob(f, stage.Event{On: stage.OnEffectFailed, At: e.Now(), Reason: what + ": " + why})}
 	}
 	text := fmt.Sprintf("%s could not be made and is given up: %s", f.what(), why)
-	return []queue.Job{NextEffect(f, stage.Effect{Kind: stage.EffectNotify, Text: text}, "given_up/"+f.Key, time.Time{})}
+	return []queue.Job{FollowUpJob(f, stage.Effect{Kind: stage.EffectNotify, Text: text}, "given_up/"+f.Key, time.Time{})}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -20,9 +21,9 @@ import (
 // Jobs is everything that the engine needs of a queue.
 type Jobs interface {
 	queue.Queue
-	queue.Keeper
+	queue.Admin
 	queue.Restarter
-	queue.Lister
+	queue.Inspector
 }
 
 // Tracking is everything that the engine needs of a tracker.
@@ -46,10 +47,10 @@ type Workspaces interface {
 // Deps are the parts that an engine works with. All are required but Commands, Probe, CILogs,
 // Log, Meter, Scheduler and Now.
 type Deps struct {
-	Store      Store
-	Story      Story
+	Store      task.Store
+	Records    task.Records
 	Jobs       Jobs
-	Projects   *Projects
+	Projects   *task.Projects
 	Tracker    Tracking
 	Host       Hosting
 	Workspaces Workspaces
@@ -58,7 +59,7 @@ type Deps struct {
 	Runners    map[string]Runner // by stage effect kind
 	Commands   gates.Commands
 	Probe      Prober // of deployments; nil = none can be read
-	CILogs     work.LogKeeper
+	CILogs     work.LogWriter
 	Log        *slog.Logger
 	Meter      Meter
 	Scheduler  run.Scheduler // starts and waits; nil = goroutines and timers
@@ -159,7 +160,7 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 		return nil, err
 	}
 	e.gates = all
-	common, err := e.gatesOf(Project{})
+	common, err := e.gatesOf(task.Project{})
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +174,7 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 
 func (d *Deps) check() error {
 	for name, missing := range map[string]bool{
-		"Store": d.Store == nil, "Story": d.Story == nil, "Jobs": d.Jobs == nil, "Projects": d.Projects == nil,
+		"Store": d.Store == nil, "Story": d.Records == nil, "Jobs": d.Jobs == nil, "Projects": d.Projects == nil,
 		"Tracker": d.Tracker == nil, "Host": d.Host == nil, "Workspaces": d.Workspaces == nil, "Agents": d.Agents == nil,
 	} {
 		if missing {

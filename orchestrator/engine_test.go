@@ -11,6 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -93,7 +94,7 @@ func TestQG0Refuses(t *testing.T) {
 		item := r.Card(orchestratortest.App, "")
 		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
 		r.Settle(5 * time.Second)
-		list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{})
+		list, err := r.Store.Tasks(context.Background(), task.Filter{})
 		require.NoError(r, err)
 		require.Empty(r, list)
 		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, item))
@@ -116,7 +117,7 @@ func TestCreatedItemStartsNothing(t *testing.T) {
 		r.MoveUnseen(orchestratortest.App, item, stage.StatusToAnalyse)
 		r.Hook(tracker.Hook{Kind: tracker.HookItemCreated, ProjectID: orchestratortest.App, ItemID: item})
 		r.Settle(5 * time.Second)
-		list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{})
+		list, err := r.Store.Tasks(context.Background(), task.Filter{})
 		require.NoError(r, err)
 		require.Empty(r, list)
 	})
@@ -150,7 +151,7 @@ func TestConcurrentStartsMakeOneTask(t *testing.T) {
 			require.NoError(r, err)
 		}
 		r.Settle(20 * time.Second)
-		list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{})
+		list, err := r.Store.Tasks(context.Background(), task.Filter{})
 		require.NoError(r, err)
 		require.Len(r, list, 1)
 		require.Equal(r, 1, r.Ran(stage.Analyst))

@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -42,7 +43,7 @@ func connect() (*parties, error) {
 		p.host.Push(repo, branch, sha)
 		p.host.SetChecks(sha, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
 	}
-	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p1", Repo: "acme/app", CloneURL: "u", Prefix: "APP", Main: "main"})
+	projects, err := task.NewProjects(task.Project{TrackerProject: "p1", Repo: "acme/app", CloneURL: "u", Prefix: "APP", Main: "main"})
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func connect() (*parties, error) {
 		Store: p.store, Jobs: p.store, Projects: projects, Tracker: p.board, Host: p.host, Messenger: memmessenger.New(), Workspaces: p.place, Agents: p.place,
 	})
 	p.engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
-		Store: p.store, Story: p.store, Jobs: p.store, Projects: projects, Tracker: p.board, Host: p.host, Workspaces: p.place, Agents: p.place,
+		Store: p.store, Records: p.store, Jobs: p.store, Projects: projects, Tracker: p.board, Host: p.host, Workspaces: p.place, Agents: p.place,
 		Gates: checks.All(nil), Runners: runners,
 	}, orchestrator.Options{Poll: 5 * time.Millisecond, StatusDefer: time.Millisecond, Stage: stage.Options{CIPoll: 10 * time.Millisecond}})
 	return p, err
@@ -61,7 +62,7 @@ func (p *parties) move(ctx context.Context, item tracker.Item, to stage.Status) 
 	item.Status = to
 	p.board.Put(item)
 	hook := tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: item.ProjectID, ItemID: item.ID, ActorID: "kim", Status: true}
-	d := orchestrator.Delivery{Source: "plane", ID: string(to), BodyHash: string(to), ReceivedAt: time.Now()}
+	d := task.Delivery{Source: "plane", ID: string(to), BodyHash: string(to), ReceivedAt: time.Now()}
 	_, err := p.store.Receive(ctx, d, orchestrator.TrackerJob(hook))
 	return err
 }
@@ -69,7 +70,7 @@ func (p *parties) move(ctx context.Context, item tracker.Item, to stage.Status) 
 // until waits until the task of the card stands so.
 func (p *parties) until(ctx context.Context, item tracker.Item, stands func(stage.State) bool) error {
 	for ; ; time.Sleep(5 * time.Millisecond) {
-		list, err := p.store.Tasks(ctx, orchestrator.TaskFilter{TrackerIssueID: item.ID})
+		list, err := p.store.Tasks(ctx, task.Filter{TrackerIssueID: item.ID})
 		if err == nil {
 			err = ctx.Err()
 		}

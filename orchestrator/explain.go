@@ -3,12 +3,11 @@ package orchestrator
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -55,7 +54,7 @@ func (e *Engine) Explain(ctx context.Context, taskID int64) (Explanation, error)
 	if s.waits, err = e.waiting(ctx, queue.Filter{TaskID: taskID}); err != nil {
 		return Explanation{}, err
 	}
-	if s.heard, err = e.Jobs.Jobs(ctx, queue.Filter{Key: boardKey(originalKey(t.TrackerIssueID)), Open: true}); err != nil {
+	if s.heard, err = e.Jobs.Jobs(ctx, queue.Filter{Key: boardKey(task.OriginalKey(t.TrackerIssueID)), Open: true}); err != nil {
 		return Explanation{}, err
 	}
 	if s.failed, err = e.failedEffects(ctx, taskID); err != nil {
@@ -79,7 +78,7 @@ const explainMax = 100_000
 
 // ExplainAll answers for many tasks at once, in their order. Moves and LastNote
 // are left out.
-func (e *Engine) ExplainAll(ctx context.Context, tasks []Task) ([]Explanation, error) {
+func (e *Engine) ExplainAll(ctx context.Context, tasks []task.Task) ([]Explanation, error) {
 	waits, err := e.waiting(ctx, queue.Filter{Limit: explainMax})
 	if err != nil {
 		return nil, err
@@ -104,7 +103,7 @@ func (e *Engine) ExplainAll(ctx context.Context, tasks []Task) ([]Explanation, e
 	}
 	out := make([]Explanation, 0, len(tasks))
 	for _, t := range tasks {
-		s.waits, s.failed, s.heard = byTask[t.ID], failedOf[t.ID], heardOf[boardKey(originalKey(t.TrackerIssueID))]
+		s.waits, s.failed, s.heard = byTask[t.ID], failedOf[t.ID], heardOf[boardKey(task.OriginalKey(t.TrackerIssueID))]
 		out = append(out, e.explain(t, s))
 	}
 	return out, nil
@@ -125,7 +124,7 @@ func (e *Engine) waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, err
 func (e *Engine) situation() situation { return situation{sick: e.sickPools(), now: e.Now()} }
 
 // explain says why a task stands where it stands.
-func (e *Engine) explain(t Task, s situation) Explanation {
+func (e *Engine) explain(t task.Task, s situation) Explanation {
 	x := Explanation{
 		TaskID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Repo: t.Repo, Stage: t.State.Stage,
 		Phase: t.State.Phase, Since: t.StageEnteredAt, Refused: t.State.Refused, Blockers: []Blocker{}, Moves: []Move{}, Owed: s.owed(t),
@@ -157,7 +156,7 @@ func (e *Engine) moves(s stage.State) []Move {
 // lastNote is the newest reason in the task's story, and the newest result of a feature,
 // which events that came too late may follow.
 func (e *Engine) lastNote(ctx context.Context, taskID int64) (note, result string, err error) {
-	entries, err := e.Story.Journal(ctx, taskID)
+	entries, err := e.Records.Journal(ctx, taskID)
 	if err != nil {
 		return "", "", err
 	}
@@ -170,14 +169,4 @@ func (e *Engine) lastNote(ctx context.Context, taskID int64) (note, result strin
 		}
 	}
 	return note, "", nil
-}
-
-// Result is what a feature wrote down of a task on its own account, such as what
-// the monitor saw after the deployment.
-func (j JournalEntry) Result() string {
-	var r struct{ Result, Last string }
-	if j.Kind == KindDecision || j.Kind == KindOperator || json.Unmarshal(j.Payload, &r) != nil || r.Result == "" {
-		return ""
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%s: %s: %s", j.Kind, r.Result, r.Last), ": ")
 }

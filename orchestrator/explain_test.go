@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -132,13 +133,13 @@ func TestExplainNamesTheFailedAttempt(t *testing.T) {
 func TestExplainSaysWhoMay(t *testing.T) {
 	const do = "Set Approved on the card, or Rejected with a comment that says what is wrong"
 	for name, c := range map[string]struct {
-		people orchestrator.People
+		people task.People
 		want   string
 	}{
-		"everybody": {orchestrator.People{Releasers: []string{"kim"}}, do},
-		"list":      {orchestrator.People{Approvers: []string{"ann@example.org", "role:admin"}}, do + "; it takes one of the approvers (ann@example.org, role:admin)"},
-		"separate":  {orchestrator.People{Separate: true}, do + "; it takes somebody else than who has started the task"},
-		"both":      {orchestrator.People{Approvers: []string{"ann"}, Separate: true}, do + "; it takes one of the approvers (ann), other than who has started the task"},
+		"everybody": {task.People{Releasers: []string{"kim"}}, do},
+		"list":      {task.People{Approvers: []string{"ann@example.org", "role:admin"}}, do + "; it takes one of the approvers (ann@example.org, role:admin)"},
+		"separate":  {task.People{Separate: true}, do + "; it takes somebody else than who has started the task"},
+		"both":      {task.People{Approvers: []string{"ann"}, Separate: true}, do + "; it takes one of the approvers (ann), other than who has started the task"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Projects[0].People = c.people }, func(r *orchestratortest.Rig) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -18,9 +19,9 @@ type Feature struct {
 	Edges   []stage.Edge // added behind the pipeline's own
 	Rules   []stage.Rule
 	Gates   []gates.Gate
-	Runners map[string]Runner           // effects of the feature's own, by kind
-	Instead map[string]Runner           // run effects of the engine's own, in the place of its runners
-	Facts   func(Project, *stage.Event) // adds facts of the repository to the event that starts a task
+	Runners map[string]Runner                // effects of the feature's own, by kind
+	Instead map[string]Runner                // run effects of the engine's own, in the place of its runners
+	Facts   func(task.Project, *stage.Event) // adds facts of the repository to the event that starts a task
 	Holds   func(context.Context, Change) (hold, free []queue.Hold, err error)
 	// Committed is told of a change once it is durable. It returns at once: a loop
 	// that has to look now is only nudged.
@@ -44,13 +45,13 @@ type Feature struct {
 // that are set and freed in the transaction of the decision. An error is logged
 // and changes nothing: a feature never stops a decision.
 type Change struct {
-	Task   Task
+	Task   task.Task
 	Before stage.State
-	Run    *AgentRun // the record of an agent's attempt that the decision brings; the store does not have it yet
+	Run    *task.AgentRun // the record of an agent's attempt that the decision brings; the store does not have it yet
 
 	// At the beginning and the end of a task's life: the unfinished tasks of its
 	// repository right before and right behind it; nil = none.
-	Ahead, Behind *Task
+	Ahead, Behind *task.Task
 	Blind         error // they could not be read
 }
 
@@ -70,7 +71,7 @@ func (c Change) Ended() bool { return c.Task.State.Stage.Terminal() && !c.Before
 
 // Start is an agent that is about to start.
 type Start struct {
-	Task    Task
+	Task    task.Task
 	JobID   int64
 	Attempt int // of the job
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -54,15 +55,15 @@ func done(why string) *queue.Outcome {
 	return &queue.Outcome{Kind: queue.OutcomeDone, Error: why}
 }
 
-// again is the outcome of an event that met an error.
-func again(err error) *queue.Outcome {
+// retryOutcome is the outcome of an event that met an error.
+func retryOutcome(err error) *queue.Outcome {
 	o := Retry(err)
 	return &o
 }
 
 // softQG0 logs what QG-0 would say of a new work item. It starts nothing.
-func (e *Engine) softQG0(ctx context.Context, p Project, item tracker.Item) *queue.Outcome {
-	v := e.ask(ctx, p, e.subjectOfItem(p, item), "qg0")
+func (e *Engine) softQG0(ctx context.Context, p task.Project, item tracker.Item) *queue.Outcome {
+	v := e.evaluateGates(ctx, p, e.subjectOfItem(p, item), "qg0")
 	level := slog.LevelInfo
 	if !v.Passed() {
 		level = slog.LevelWarn
@@ -73,20 +74,20 @@ func (e *Engine) softQG0(ctx context.Context, p Project, item tracker.Item) *que
 
 // taskOf finds the newest task of a work item. When that one is cancelled, the work item has
 // none, and what it was is returned as past.
-func (e *Engine) taskOf(ctx context.Context, itemID string) (task Task, found bool, past Task, err error) {
+func (e *Engine) taskOf(ctx context.Context, itemID string) (row task.Task, found bool, past task.Task, err error) {
 	newest, err := NewestTask(ctx, e.Store, itemID)
 	if newest.State.Stage == stage.Cancelled {
-		return task, false, newest, err
+		return row, false, newest, err
 	}
 	return newest, newest.ID != 0, past, err
 }
 
 // NewestTask is the last task that a work item has had, which may be cancelled; zero when
 // it had none.
-func NewestTask(ctx context.Context, s Store, itemID string) (Task, error) {
-	tasks, err := s.Tasks(ctx, TaskFilter{TrackerIssueID: itemID, Cancelled: true, BeforeID: math.MaxInt64, Limit: 1})
+func NewestTask(ctx context.Context, s task.Store, itemID string) (task.Task, error) {
+	tasks, err := s.Tasks(ctx, task.Filter{TrackerIssueID: itemID, Cancelled: true, BeforeID: math.MaxInt64, Limit: 1})
 	if err != nil || len(tasks) == 0 {
-		return Task{}, err
+		return task.Task{}, err
 	}
 	return tasks[0], nil
 }
@@ -129,7 +130,7 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 	}
 	task, inferred, why, err := e.taskOfHook(ctx, project, h)
 	if err != nil {
-		return again(err)
+		return retryOutcome(err)
 	}
 	if why != "" {
 		return done(why)
@@ -153,13 +154,13 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 // fills in the commit: what a webhook claims is only a hint. CI and reviews are read by
 // the gates of their edges. It looks twice, in case the host answered from a replica that
 // had not seen the merge yet. A nil outcome says that the branch is merged.
-func (e *Engine) confirmMerge(ctx context.Context, c queue.Claim, p Project, t Task, ev *stage.Event) *queue.Outcome {
+func (e *Engine) confirmMerge(ctx context.Context, c queue.Claim, p task.Project, t task.Task, ev *stage.Event) *queue.Outcome {
 	if host, plain := githost.PlainOf(e.Host, p.Repo); plain {
 		return e.confirmLanded(ctx, host, p, t, ev)
 	}
 	pr, err := e.Host.PullRequest(ctx, p.Repo, t.Branch)
 	if err != nil && !errors.Is(err, githost.ErrNotFound) {
-		return again(err)
+		return retryOutcome(err)
 	}
 	if err == nil && pr.Merged && pr.MergeSHA == t.State.Landed && t.State.Landed != "" {
 		return done("that merge was deployed and rejected")
@@ -195,7 +196,7 @@ func sender(h githost.Hook) stage.Principal {
 // development. Ambiguous is left alone. why says that there is none. inferred says
 // that no branch names the task: the hook is a hint to look at the task's own head,
 // whatever commit it is of.
-func (e *Engine) taskOfHook(ctx context.Context, p Project, h githost.Hook) (t Task, inferred bool, why string, err error) {
+func (e *Engine) taskOfHook(ctx context.Context, p task.Project, h githost.Hook) (t task.Task, inferred bool, why string, err error) {
 	branches := h.Branches
 	if h.Branch != "" {
 		branches = append([]string{h.Branch}, branches...)
@@ -206,7 +207,7 @@ func (e *Engine) taskOfHook(ctx context.Context, p Project, h githost.Hook) (t T
 		}
 	}
 	for _, b := range branches {
-		tasks, err := e.Store.Tasks(ctx, TaskFilter{Repo: p.Repo, Branch: b, Live: true})
+		tasks, err := e.Store.Tasks(ctx, task.Filter{Repo: p.Repo, Branch: b, Live: true})
 		if err != nil {
 			return t, false, "", err
 		}
@@ -217,7 +218,7 @@ func (e *Engine) taskOfHook(ctx context.Context, p Project, h githost.Hook) (t T
 	if h.Kind != githost.HookCI || len(branches) > 0 {
 		return t, false, "no task has that branch", nil
 	}
-	tasks, err := e.Store.Tasks(ctx, TaskFilter{Repo: p.Repo, Stage: stage.Development})
+	tasks, err := e.Store.Tasks(ctx, task.Filter{Repo: p.Repo, Stage: stage.Development})
 	if err != nil {
 		return t, false, "", err
 	}
@@ -229,60 +230,60 @@ func (e *Engine) taskOfHook(ctx context.Context, p Project, h githost.Hook) (t T
 
 // onTrigger handles an event of our own making.
 func (e *Engine) onTrigger(ctx context.Context, c queue.Claim, p triggerPayload) *queue.Outcome {
-	task, err := e.Store.Task(ctx, p.TaskID)
-	if errors.Is(err, ErrNotFound) {
+	row, err := e.Store.Task(ctx, p.TaskID)
+	if errors.Is(err, task.ErrNotFound) {
 		return done("there is no such task")
 	}
 	if err != nil {
-		return again(err)
+		return retryOutcome(err)
 	}
-	project, ok := e.projectOf(task, p.Event.On)
+	project, ok := e.projectOf(row, p.Event.On)
 	if !ok {
-		return again(&UnregisteredError{task.Repo})
+		return retryOutcome(&UnregisteredError{row.Repo})
 	}
 	ev := p.Event
 	if ev.At.IsZero() {
 		ev.At = e.Now()
 	}
-	if ev.On == stage.OnBranchTaken && ev.Branch != task.Branch {
+	if ev.On == stage.OnBranchTaken && ev.Branch != row.Branch {
 		return done("the branch has another name by now")
 	}
-	if ev.On == stage.OnCI && ev.SHA != task.State.Head {
+	if ev.On == stage.OnCI && ev.SHA != row.State.Head {
 		return done("the commit is not the head any more")
 	}
-	return e.apply(ctx, c, project, task, ev, p.Run)
+	return e.apply(ctx, c, project, row, ev, p.Run)
 }
 
 // start makes a task of a work item. When others began or ended meanwhile it looks
 // again: the store admits a beginning only beside the tasks that it was decided
 // among, and one task of a work item.
-func (e *Engine) start(ctx context.Context, c queue.Claim, p Project, item tracker.Item, ev stage.Event) *queue.Outcome {
+func (e *Engine) start(ctx context.Context, c queue.Claim, p task.Project, item tracker.Item, ev stage.Event) *queue.Outcome {
 	for range decideMax {
-		task, found, _, err := e.taskOf(ctx, item.ID)
+		row, found, _, err := e.taskOf(ctx, item.ID)
 		switch {
 		case err != nil:
-			return again(err)
+			return retryOutcome(err)
 		case found:
-			return e.apply(ctx, c, p, task, ev, nil)
+			return e.apply(ctx, c, p, row, ev, nil)
 		}
-		if o, err := e.begin(ctx, c, p, item, ev); !errors.Is(err, ErrConflict) {
+		if o, err := e.begin(ctx, c, p, item, ev); !errors.Is(err, task.ErrConflict) {
 			return o
 		}
 	}
-	return again(ErrConflict)
+	return retryOutcome(task.ErrConflict)
 }
 
 // begin decides the beginning of a task once. The error is that of the commit.
-func (e *Engine) begin(ctx context.Context, c queue.Claim, p Project, item tracker.Item, ev stage.Event) (*queue.Outcome, error) {
+func (e *Engine) begin(ctx context.Context, c queue.Claim, p task.Project, item tracker.Item, ev stage.Event) (*queue.Outcome, error) {
 	if ev.Denied != "" {
 		return e.refuse(ctx, c, p, item, e.machine.Decide(stage.State{}, ev)), nil
 	}
-	v := e.ask(ctx, p, e.subjectOfItem(p, item), "qg0")
+	v := e.evaluateGates(ctx, p, e.subjectOfItem(p, item), "qg0")
 	if v.Outcome == gates.Error && v.Retryable {
-		return again(unreachable(v)), nil
+		return retryOutcome(unreachable(v)), nil
 	}
 	ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason}
-	ev.SelfHosting, ev.CINone = p.SelfHosting, p.noCI()
+	ev.SelfHosting, ev.CINone = p.SelfHosting, p.WithoutCI()
 	for _, f := range e.features {
 		if f.Facts != nil {
 			f.Facts(p, &ev)
@@ -294,56 +295,56 @@ func (e *Engine) begin(ctx context.Context, c queue.Claim, p Project, item track
 	}
 	task, err := e.name(ctx, p, item)
 	if err != nil {
-		return again(err), nil
+		return retryOutcome(err), nil
 	}
 	err = e.commit(ctx, &c, p, task, ev, d, &v, nil)
 	return e.finish(c, err), err
 }
 
 // refuse owes the work item a word on why it was not taken.
-func (e *Engine) refuse(ctx context.Context, c queue.Claim, p Project, item tracker.Item, d stage.Decision) *queue.Outcome {
+func (e *Engine) refuse(ctx context.Context, c queue.Claim, p task.Project, item tracker.Item, d stage.Decision) *queue.Outcome {
 	e.Log.Info("work item refused", "item", item.ID, "repo", p.Repo, "why", d.Notes)
 	var jobs []queue.Job
 	for i, f := range d.Effects {
 		key := fmt.Sprintf("refused/%d.%d/%d", c.Job.ID, c.Job.CreatedAt.Unix(), i)
-		jobs = append(jobs, effectJob(Task{TrackerIssueID: item.ID, Title: item.Title}, p, f, key))
+		jobs = append(jobs, effectJob(task.Task{TrackerIssueID: item.ID, Title: item.Title}, p, f, key))
 	}
-	return e.finish(c, e.Store.Commit(ctx, Commit{Jobs: jobs, Claim: &c}))
+	return e.finish(c, e.Store.Commit(ctx, task.Commit{Jobs: jobs, Claim: &c}))
 }
 
 // name fills in a new task's identity.
-func (e *Engine) name(ctx context.Context, p Project, item tracker.Item) (Task, error) {
+func (e *Engine) name(ctx context.Context, p task.Project, item tracker.Item) (task.Task, error) {
 	var failed error
-	taken := func(f TaskFilter) bool {
+	taken := func(f task.Filter) bool {
 		tasks, err := e.Store.Tasks(ctx, f)
 		failed = errors.Join(failed, err)
 		return err == nil && len(tasks) > 0
 	}
 	id, err := e.Store.NewTaskID(ctx)
 	if err != nil {
-		return Task{}, err
+		return task.Task{}, err
 	}
 	now := e.Now()
-	t := Task{
+	t := task.Task{
 		ID: id, TrackerProjectID: p.TrackerProject, TrackerIssueID: item.ID, Repo: p.Repo,
-		Title: item.Title, Description: item.Description, Slug: Slug(item.Title), CreatedAt: now,
+		Title: item.Title, Description: item.Description, Slug: task.Slug(item.Title), CreatedAt: now,
 	}
-	t.WorkItemID = WorkItemID(p.Prefix, item.Sequence, func(s string) bool {
-		return taken(TaskFilter{Repo: p.Repo, WorkItemID: s})
+	t.WorkItemID = task.WorkItemID(p.Prefix, item.Sequence, func(s string) bool {
+		return taken(task.Filter{Repo: p.Repo, WorkItemID: s})
 	})
-	t.Branch = BranchName(t.WorkItemID, t.Slug, item.ID, func(s string) bool {
-		return taken(TaskFilter{Repo: p.Repo, Branch: s})
+	t.Branch = task.BranchName(t.WorkItemID, t.Slug, item.ID, func(s string) bool {
+		return taken(task.Filter{Repo: p.Repo, Branch: s})
 	})
 	return t, failed
 }
 
 // otherBranch names the branch of a task anew: the remote has one of its name that is
 // not the task's.
-func (e *Engine) otherBranch(ctx context.Context, t Task) (string, error) {
+func (e *Engine) otherBranch(ctx context.Context, t task.Task) (string, error) {
 	var failed error
-	first := BranchName(t.WorkItemID, t.Slug, t.TrackerIssueID, func(string) bool { return false })
-	name := BranchName(t.WorkItemID, t.Slug, t.TrackerIssueID, func(s string) bool {
-		tasks, err := e.Store.Tasks(ctx, TaskFilter{Repo: t.Repo, Branch: s})
+	first := task.BranchName(t.WorkItemID, t.Slug, t.TrackerIssueID, func(string) bool { return false })
+	name := task.BranchName(t.WorkItemID, t.Slug, t.TrackerIssueID, func(s string) bool {
+		tasks, err := e.Store.Tasks(ctx, task.Filter{Repo: t.Repo, Branch: s})
 		failed = errors.Join(failed, err)
 		return s == first || s == t.Branch || len(tasks) > 0
 	})
@@ -357,6 +358,6 @@ func (e *Engine) finish(c queue.Claim, err error) *queue.Outcome {
 	case err == nil, errors.Is(err, queue.ErrLost):
 		return nil
 	default:
-		return again(err)
+		return retryOutcome(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -30,7 +31,7 @@ func (e *Engine) HastenLane(ctx context.Context, lane string, by stage.Principal
 	if i < 0 {
 		return 0, ErrNoLane
 	}
-	if err := e.Audit(ctx, Act{Act: ActHasten, By: by, Lane: lane}); err != nil {
+	if err := e.Audit(ctx, task.Act{Act: task.ActHasten, By: by, Lane: lane}); err != nil {
 		return 0, err
 	}
 	return e.hasten(ctx, all[i].pool, 0)
@@ -43,7 +44,7 @@ func (e *Engine) HastenTask(ctx context.Context, taskID int64, by stage.Principa
 	if err != nil {
 		return 0, err
 	}
-	if err := e.AuditTask(ctx, t, Act{Act: ActHasten, By: by}); err != nil {
+	if err := e.AuditTask(ctx, t, task.Act{Act: task.ActHasten, By: by}); err != nil {
 		return 0, err
 	}
 	open, err := e.Jobs.Jobs(ctx, queue.Filter{TaskID: taskID, Open: true})
@@ -91,10 +92,10 @@ func (e *Engine) Again(ctx context.Context, jobID int64, by stage.Principal) (in
 		return 0, ErrOutdated
 	}
 	t, err := e.Store.Task(ctx, jobs[0].TaskID)
-	if err != nil && !errors.Is(err, ErrNotFound) { // an effect may belong to no task
+	if err != nil && !errors.Is(err, task.ErrNotFound) { // an effect may belong to no task
 		return 0, err
 	}
-	if err := e.AuditTask(ctx, t, Act{Act: ActAgain, By: by, Job: jobID}); err != nil {
+	if err := e.AuditTask(ctx, t, task.Act{Act: task.ActAgain, By: by, Job: jobID}); err != nil {
 		return 0, err
 	}
 	return e.Jobs.Repeat(ctx, jobID)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -29,10 +30,10 @@ const agentAttempts = 40
 
 // triggerPayload is an event of our own making.
 type triggerPayload struct {
-	TaskID int64       `json:"task_id"`
-	Event  stage.Event `json:"event"`
-	Run    *AgentRun   `json:"agent_run,omitempty"` // the record that comes with an agent's result
-	Last   string      `json:"last,omitempty"`      // of a timer: why the look before has decided nothing
+	TaskID int64          `json:"task_id"`
+	Event  stage.Event    `json:"event"`
+	Run    *task.AgentRun `json:"agent_run,omitempty"` // the record that comes with an agent's result
+	Last   string         `json:"last,omitempty"`      // of a timer: why the look before has decided nothing
 }
 
 // agentPayload is an agent job.
@@ -57,7 +58,7 @@ func HostJob(h githost.Hook) queue.Job {
 
 // triggerJob makes the event job of something that happened to a task. The
 // dedupe key may be empty.
-func triggerJob(t Task, e stage.Event, run *AgentRun, dedupe string) queue.Job {
+func triggerJob(t task.Task, e stage.Event, run *task.AgentRun, dedupe string) queue.Job {
 	return queue.Job{
 		Pool: poolOf(t.State, e.On), Kind: KindTrigger, Key: itemKey(t.TrackerIssueID), TaskID: t.ID, Lane: t.Repo,
 		Payload: encode(triggerPayload{TaskID: t.ID, Event: e, Run: run}), DedupeKey: dedupe,
@@ -67,7 +68,7 @@ func triggerJob(t Task, e stage.Event, run *AgentRun, dedupe string) queue.Job {
 // TriggerJob makes the event job of something that happened to a task, for
 // effect runners. Putting it twice while the first is unfinished is a no-op.
 func TriggerJob(e Effect, ev stage.Event) queue.Job {
-	t := Task{ID: e.TaskID, TrackerIssueID: e.ItemID, Repo: e.Repo}
+	t := task.Task{ID: e.TaskID, TrackerIssueID: e.ItemID, Repo: e.Repo}
 	return triggerJob(t, ev, nil, fmt.Sprintf("%s/%s", e.Key, ev.On))
 }
 
@@ -77,7 +78,7 @@ func itemKey(itemID string) string { return "item/" + itemID }
 func boardKey(itemID string) string { return itemKey(itemID) + "/board" }
 
 // agentJob makes the job of a launch.
-func agentJob(t Task, l stage.Launch) queue.Job {
+func agentJob(t task.Task, l stage.Launch) queue.Job {
 	return queue.Job{
 		Pool: queue.PoolAgents, Kind: KindAgent, Key: taskKey(t.ID), TaskID: t.ID, Lane: t.Repo, Role: string(l.Role),
 		Holds:   AgentSubjects(t.Repo, t.ID, l.Role),
@@ -104,11 +105,11 @@ func taskKey(id int64) string { return "task/" + strconv.FormatInt(id, 10) }
 
 // effectJob makes the job of an effect, on the board that the task came from. key is its
 // identity in the world.
-func effectJob(t Task, p Project, f stage.Effect, key string) queue.Job {
+func effectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Job {
 	p = p.On(t.TrackerProjectID)
 	e := Effect{
-		Effect: f, Key: key, TaskID: t.ID, ProjectID: p.Sync(), ItemID: originalKey(t.TrackerIssueID),
-		WorkItem: originalKey(t.WorkItemID), Title: t.Title, Repo: p.Repo,
+		Effect: f, Key: key, TaskID: t.ID, ProjectID: p.Sync(), ItemID: task.OriginalKey(t.TrackerIssueID),
+		WorkItem: task.OriginalKey(t.WorkItemID), Title: t.Title, Repo: p.Repo,
 	}
 	j := queue.Job{
 		Pool: LaneOf(f.Kind).Pool(), Kind: kindEffect + f.Kind, Key: effectOrder(e.ItemID, f.Kind), TaskID: t.ID, Lane: p.Repo,
@@ -134,32 +135,27 @@ func MergeTurn(taskID int64) string { return "merge/" + strconv.FormatInt(taskID
 // one before it of the same work item have it in common.
 func effectOrder(itemID, kind string) string { return itemKey(itemID) + "/" + orderOf(kind) }
 
-// NextEffect makes the job of a further effect of the same task, not to be made
+// FollowUpJob makes the job of a further effect of the same task, not to be made
 // before a moment. key is its identity in the world.
-func NextEffect(e Effect, f stage.Effect, key string, at time.Time) queue.Job {
-	t := Task{ID: e.TaskID, TrackerIssueID: e.ItemID, WorkItemID: e.WorkItem, Title: e.Title}
-	j := effectJob(t, Project{TrackerProject: e.ProjectID, Repo: e.Repo}, f, key)
+func FollowUpJob(e Effect, f stage.Effect, key string, at time.Time) queue.Job {
+	t := task.Task{ID: e.TaskID, TrackerIssueID: e.ItemID, WorkItemID: e.WorkItem, Title: e.Title}
+	j := effectJob(t, task.Project{TrackerProject: e.ProjectID, Repo: e.Repo}, f, key)
 	j.AvailableAt = at
 	return j
 }
 
-// TaskEffect makes the job of an effect that a feature owes for a task. key is its
+// EffectJob makes the job of an effect that a feature owes for a task. key is its
 // identity in the world: the same key again while the first is unfinished is a
 // no-op.
-func TaskEffect(t Task, p Project, f stage.Effect, key string) queue.Job {
+func EffectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Job {
 	return effectJob(t, p, f, key)
-}
-
-func originalKey(key string) string {
-	original, _ := Untomb(key)
-	return original
 }
 
 // askCIJob makes the timer that looks at CI again, of which results are waited for since
 // a moment, after a look that has decided nothing because of last. It has no key: a job that
 // waits for its time keeps its place in the order, and would hold up every other
 // event of the item meanwhile.
-func askCIJob(t Task, f stage.Effect, since, now time.Time, last string) queue.Job {
+func askCIJob(t task.Task, f stage.Effect, since, now time.Time, last string) queue.Job {
 	ev := stage.Event{On: stage.OnCI, SHA: f.SHA, Since: since}
 	j := triggerJob(t, ev, nil, fmt.Sprintf("ask_ci/%d/%s", t.ID, f.SHA))
 	j.Key, j.AvailableAt, j.Payload = "", now.Add(f.Delay), encode(triggerPayload{TaskID: t.ID, Event: ev, Last: last})

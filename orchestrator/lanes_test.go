@@ -16,6 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -106,7 +107,7 @@ func failedEffects(r *orchestratortest.Rig) []orchestrator.FailedEffect {
 }
 
 // acts are what operators have done, in order.
-func acts(r *orchestratortest.Rig) (out []orchestrator.Act) {
+func acts(r *orchestratortest.Rig) (out []task.Act) {
 	r.Helper()
 	entries, err := r.Store.JournalSince(context.Background(), 0, 1000)
 	require.NoError(r, err)
@@ -197,7 +198,7 @@ func TestHasten(t *testing.T) {
 				require.Nil(r, lane(r, "chat").Sick)
 				acts := acts(r)
 				require.Len(r, acts, 1)
-				require.Equal(r, []any{orchestrator.ActHasten, orchestrator.OperatorBy(stage.ViaAPI)}, []any{acts[0].Act, acts[0].By})
+				require.Equal(r, []any{task.ActHasten, orchestrator.OperatorBy(stage.ViaAPI)}, []any{acts[0].Act, acts[0].By})
 			})
 		})
 	}
@@ -205,7 +206,7 @@ func TestHasten(t *testing.T) {
 		_, err := r.Engine.HastenLane(context.Background(), "nowhere", orchestrator.OperatorBy(stage.ViaAPI))
 		require.ErrorIs(r, err, orchestrator.ErrNoLane)
 		_, err = r.Engine.HastenTask(context.Background(), 404, orchestrator.OperatorBy(stage.ViaAPI))
-		require.ErrorIs(r, err, orchestrator.ErrNotFound)
+		require.ErrorIs(r, err, task.ErrNotFound)
 		require.Empty(r, acts(r))
 	})
 }
@@ -264,7 +265,7 @@ func TestRefusedCommentIsMadeAgain(t *testing.T) {
 		require.Empty(r, r.Explain(item).Owed)
 		require.Contains(r, r.Explain(item).Summary, "Waits for a human: ")
 		act := acts(r)[0]
-		require.Equal(r, []any{orchestrator.ActAgain, orchestrator.OperatorBy(stage.ViaAPI)}, []any{act.Act, act.By})
+		require.Equal(r, []any{task.ActAgain, orchestrator.OperatorBy(stage.ViaAPI)}, []any{act.Act, act.By})
 		require.NotZero(r, act.Job)
 
 		_, err := r.Engine.Again(ctx, 1, orchestrator.OperatorBy(stage.ViaAPI)) // an event

@@ -10,6 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -162,7 +163,7 @@ func (e *Engine) do(ctx context.Context, c queue.Claim, p pool) (due time.Time, 
 	var o *queue.Outcome
 	if err := guard.Do(c.Job.Kind, func() { o = p.handle(ctx, c) }); err != nil {
 		e.Log.Error("a job panicked", "job", c.Job.ID, "kind", c.Job.Kind, "err", err)
-		o = again(err)
+		o = retryOutcome(err)
 	}
 	e.note(ctx, p, o)
 	if o == nil { // the commit of its decision has ended it
@@ -185,7 +186,7 @@ func (e *Engine) do(ctx context.Context, c queue.Claim, p pool) (due time.Time, 
 	if err != nil && !errors.Is(err, queue.ErrLost) {
 		e.Log.Error("a job cannot be finished", "job", c.Job.ID, "kind", c.Job.Kind, "err", err)
 	}
-	if failed := e.mendAfter(finish, queue.After(c.Job, *o, e.Now())); failed != nil {
+	if failed := e.mendAfter(finish, queue.ApplyOutcome(c.Job, *o, e.Now())); failed != nil {
 		e.Log.Error("a task cannot be looked after", "task", c.Job.TaskID, "err", failed)
 	}
 	if o.Kind == queue.OutcomeDead {
@@ -255,7 +256,7 @@ func (e *Engine) reaper(ctx context.Context) {
 			e.Log.Error("claims cannot be reaped", "err", err)
 		}
 		if e.Now().Sub(mended) >= mendEvery {
-			if err := e.mend(ctx); err == nil {
+			if err := e.failOrphanedRuns(ctx); err == nil {
 				mended = e.Now()
 			} else if ctx.Err() == nil {
 				e.Log.Error("tasks cannot be looked after", "err", err)
@@ -283,7 +284,7 @@ func (e *Engine) mendAfter(ctx context.Context, j queue.Job) error {
 		return nil
 	}
 	t, err := e.Store.Task(ctx, j.TaskID)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, task.ErrNotFound) {
 		return nil
 	}
 	if err != nil {

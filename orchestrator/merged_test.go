@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // atReview brings a card to a reviewer that works until it is ended.
-func atReview(r *orchestratortest.Rig) (item string, t orchestrator.Task) {
+func atReview(r *orchestratortest.Rig) (item string, t task.Task) {
 	r.Helper()
 	r.Place.SetScript(orchestratortest.Instead(stage.Reviewer, func(ctx context.Context, _ work.Command, _ map[string]string) work.Result {
 		<-ctx.Done()
@@ -30,16 +30,16 @@ func atReview(r *orchestratortest.Rig) (item string, t orchestrator.Task) {
 
 // What a webhook claims moves no task: the host is read.
 func TestClaimedMergeIsReadAtTheHost(t *testing.T) {
-	open := func(r *orchestratortest.Rig, t orchestrator.Task, base string) githost.PullRequest {
+	open := func(r *orchestratortest.Rig, t task.Task, base string) githost.PullRequest {
 		r.Host.Push(t.Repo, t.Branch, t.State.Head)
 		pr, err := r.Host.OpenPullRequest(context.Background(), githost.NewPullRequest{Repo: t.Repo, Head: t.Branch, Base: base})
 		require.NoError(r, err)
 		return pr
 	}
-	for name, at := range map[string]func(*orchestratortest.Rig, orchestrator.Task){
-		"no pull request": func(*orchestratortest.Rig, orchestrator.Task) {},
-		"an open one":     func(r *orchestratortest.Rig, t orchestrator.Task) { open(r, t, "main") },
-		"merged elsewhere": func(r *orchestratortest.Rig, t orchestrator.Task) {
+	for name, at := range map[string]func(*orchestratortest.Rig, task.Task){
+		"no pull request": func(*orchestratortest.Rig, task.Task) {},
+		"an open one":     func(r *orchestratortest.Rig, t task.Task) { open(r, t, "main") },
+		"merged elsewhere": func(r *orchestratortest.Rig, t task.Task) {
 			pr := open(r, t, "a-branch-of-somebody")
 			_, err := r.Host.Merge(context.Background(), githost.Merge{Repo: t.Repo, Number: pr.Number, HeadSHA: pr.HeadSHA})
 			require.NoError(r, err)

@@ -12,21 +12,22 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 func TestNewRefuses(t *testing.T) {
-	projects, err := orchestrator.NewProjects()
+	projects, err := task.NewProjects()
 	require.NoError(t, err)
 	_, err = orchestrator.New(stage.Default(), orchestrator.Deps{Projects: projects}, orchestrator.Options{})
 	require.ErrorContains(t, err, "is required")
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		r.Projects[0].Gates = map[stage.Stage][]string{stage.Review: {"no_such_gate"}}
-		projects, err := orchestrator.NewProjects(r.Projects...)
+		projects, err := task.NewProjects(r.Projects...)
 		require.NoError(r, err)
 		deps := orchestrator.Deps{
-			Store: r.Store, Story: r.Store, Jobs: r.Store, Projects: projects, Tracker: r.Board, Host: r.Host, Workspaces: r.Place, Agents: r.Place,
+			Store: r.Store, Records: r.Store, Jobs: r.Store, Projects: projects, Tracker: r.Board, Host: r.Host, Workspaces: r.Place, Agents: r.Place,
 		}
 		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
 		require.ErrorContains(r, err, "the pipeline judges")
@@ -36,7 +37,7 @@ func TestNewRefuses(t *testing.T) {
 		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
 		require.ErrorContains(r, err, `gates: "no_such_gate" at review is no check of this program`)
 		r.Projects[0].Gates = nil
-		deps.Projects, err = orchestrator.NewProjects(r.Projects...)
+		deps.Projects, err = task.NewProjects(r.Projects...)
 		require.NoError(r, err)
 		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
 		require.ErrorContains(r, err, "nobody runs the effect")
@@ -44,8 +45,8 @@ func TestNewRefuses(t *testing.T) {
 		require.ErrorContains(r, err, "feature a needs b")
 		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{}, orchestrator.Feature{})
 		require.ErrorContains(r, err, "no name")
-		plain := orchestrator.Project{TrackerProject: "p", Host: orchestrator.HostGit, Repo: "acme/x", CloneURL: "/srv/x.git", Prefix: "X", CI: [][]string{{"make"}}}
-		deps.Projects, err = orchestrator.NewProjects(plain)
+		plain := task.Project{TrackerProject: "p", Host: task.HostGit, Repo: "acme/x", CloneURL: "/srv/x.git", Prefix: "X", CI: [][]string{{"make"}}}
+		deps.Projects, err = task.NewProjects(plain)
 		require.NoError(r, err)
 		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
 		require.ErrorContains(r, err, "project 1 (acme/x): ci: has commands, and none can be run by this program")

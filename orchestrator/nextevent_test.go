@@ -10,6 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -51,7 +52,7 @@ func TestDecisionThenNextEvent(t *testing.T) {
 		r.Settle(time.Second)
 		require.Equal(r, []int{0, 0, 0}, atWork, "when a decision is committed its event has ended, and no other is claimed")
 		for _, item := range items {
-			tasks, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{TrackerIssueID: item})
+			tasks, err := r.Store.Tasks(context.Background(), task.Filter{TrackerIssueID: item})
 			require.NoError(r, err)
 			require.Len(r, tasks, 1)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -30,10 +31,10 @@ func TestNothingToApprove(t *testing.T) {
 	orchestratortest.Run(t, lazy, func(r *orchestratortest.Rig) {
 		item := r.Card(orchestratortest.App, "Cache the tiles")
 		explained := func() orchestrator.Explanation {
-			task := r.Task(item)
-			x, err := r.Engine.Explain(t.Context(), task.ID)
+			row := r.Task(item)
+			x, err := r.Engine.Explain(t.Context(), row.ID)
 			require.NoError(r, err)
-			all, err := r.Engine.ExplainAll(t.Context(), []orchestrator.Task{task})
+			all, err := r.Engine.ExplainAll(t.Context(), []task.Task{row})
 			require.NoError(r, err)
 			require.Equal(r, x.Blockers, all[0].Blockers)
 			require.Contains(r, x.Refused, missing)

@@ -26,51 +26,52 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
 )
 
 // part is a feature of the program.
 type part struct {
 	name string
-	make func(*orchestratortest.Rig, *orchestrator.Projects, string) (orchestrator.Feature, error)
+	make func(*orchestratortest.Rig, *task.Projects, string) (orchestrator.Feature, error)
 }
 
 // parts are all features. Each covers one repository, where it can be told which.
 func parts() []part {
 	return []part{
-		{"stop", func(r *orchestratortest.Rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+		{"stop", func(r *orchestratortest.Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
 			return stop.Feature(stop.Options{Store: r.Store, Projects: p, Workspaces: r.Place, Agents: r.Place})
 		}},
-		{"reconcile", func(r *orchestratortest.Rig, _ *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+		{"reconcile", func(r *orchestratortest.Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {
 			rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board})
 			return rec.Feature(), err
 		}},
-		{"live_message", func(r *orchestratortest.Rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
-			return livemessage.Feature(livemessage.Options{Store: r.Store, Story: r.Store, Jobs: r.Store, Projects: p, Messenger: r.Chat, Cards: r.Board})
+		{"live_message", func(r *orchestratortest.Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
+			return livemessage.Feature(livemessage.Options{Store: r.Store, Records: r.Store, Jobs: r.Store, Projects: p, Messenger: r.Chat, Cards: r.Board})
 		}},
-		{"wait_comment", func(r *orchestratortest.Rig, _ *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+		{"wait_comment", func(r *orchestratortest.Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {
 			return waitcomment.Feature(waitcomment.Options{Store: r.Store, Jobs: r.Store})
 		}},
-		{"serial_gate", func(r *orchestratortest.Rig, _ *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Lister: r.Store, Repos: []string{repo}})
+		{"serial_gate", func(r *orchestratortest.Rig, _ *task.Projects, repo string) (orchestrator.Feature, error) {
+			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{repo}})
 			return gate.Feature(), err
 		}},
-		{"wip", func(r *orchestratortest.Rig, p *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
+		{"wip", func(r *orchestratortest.Rig, p *task.Projects, repo string) (orchestrator.Feature, error) {
 			l, err := wip.New(wip.Options{Store: r.Store, Holds: r.Store, Finder: r.Store, Projects: p, Except: func(other string) bool { return repo != "*" && other != repo }})
 			return l.Feature(), err
 		}},
-		{"task_deps", func(r *orchestratortest.Rig, _ *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
-			d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Queue: r.Store, Lister: r.Store, Relations: r.Board, Items: r.Board})
+		{"task_deps", func(r *orchestratortest.Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {
+			d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Queue: r.Store, Inspector: r.Store, Relations: r.Board, Items: r.Board})
 			return d.Feature(), err
 		}},
 		{"merge_gate", mergeGatePart},
-		{"monitor", func(r *orchestratortest.Rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+		{"monitor", func(r *orchestratortest.Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
 			probe := func(context.Context, string) (monitor.Look, string) { return monitor.Good, "seen" }
 			return monitor.Feature(monitor.Options{Store: r.Store, Projects: p, Jobs: r.Store, Probe: probe})
 		}},
-		{"budget", func(r *orchestratortest.Rig, p *orchestrator.Projects, _ string) (orchestrator.Feature, error) {
+		{"budget", func(r *orchestratortest.Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
 			b, err := budget.New(budget.Options{
-				Store: r.Store, Story: r.Store, Ledger: r.Store, Projects: p, Queue: r.Store, Lister: r.Store,
+				Store: r.Store, Records: r.Store, Costs: r.Store, Projects: p, Queue: r.Store, Inspector: r.Store,
 				Caps: budget.Caps{Task: 100e6, RepoDay: 100e6, Run: orchestratortest.Usage().MicroUSD},
 			})
 			return b.Feature(), err
@@ -79,7 +80,7 @@ func parts() []part {
 }
 
 // mergeGatePart is the merge gate; it is on for no repository where repo is empty.
-func mergeGatePart(r *orchestratortest.Rig, p *orchestrator.Projects, repo string) (orchestrator.Feature, error) {
+func mergeGatePart(r *orchestratortest.Rig, p *task.Projects, repo string) (orchestrator.Feature, error) {
 	merge := effects.Runners(effects.Deps{Store: r.Store, Jobs: r.Store, Projects: p, Tracker: r.Board, Host: r.Host, Messenger: r.Chat, Workspaces: r.Place})
 	gate, err := mergegate.New(mergegate.Options{
 		Store: r.Store, Jobs: r.Store, Projects: p, Spaces: r.Place, Leases: memlease.New(nil), Host: r.Host, Merge: merge[stage.EffectMerge],
@@ -113,7 +114,7 @@ func names(group []part) string {
 // gate is never left out, as in the program: it is off.
 func with(r *orchestratortest.Rig, repo string, group ...part) {
 	r.Features = func() (list []orchestrator.Feature) {
-		projects, err := orchestrator.NewProjects(r.Projects...)
+		projects, err := task.NewProjects(r.Projects...)
 		require.NoError(r, err)
 		for _, p := range group {
 			f, err := p.make(r, projects, repo)

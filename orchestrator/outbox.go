@@ -11,6 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -20,7 +21,7 @@ const questionsMax = 4000
 // file takes over the report of a run: what its outbox holds is the verdict, and goes
 // into the branch, where people read it. It returns the branch's tip too, which is tip
 // when nothing was put there. A file that somebody has committed is no verdict.
-func (e *Engine) file(ctx context.Context, p Project, t Task, l stage.Launch, tip string) (stage.Filed, string, error) {
+func (e *Engine) file(ctx context.Context, p task.Project, t task.Task, l stage.Launch, tip string) (stage.Filed, string, error) {
 	name := l.ReportFile()
 	if name == "" || tip == "" {
 		return stage.Filed{}, tip, nil
@@ -37,7 +38,7 @@ func (e *Engine) file(ctx context.Context, p Project, t Task, l stage.Launch, ti
 	if filed.Problem != "" {
 		return filed, tip, nil
 	}
-	space := p.Space(t)
+	space := p.Workspace(t)
 	space.Head = tip
 	files := []work.File{{Path: p.Docs(t.WorkItemID) + "/" + name, Body: []byte(text)}}
 	added, err := e.Workspaces.Add(ctx, space, files, fmt.Sprintf("%s: %s of run %d", t.WorkItemID, name, l.Run))
@@ -48,11 +49,11 @@ func (e *Engine) file(ctx context.Context, p Project, t Task, l stage.Launch, ti
 // which of its artefacts are there. Questions that stood there when it began were put to
 // people then. What cannot be read is an error: a task whose questions are overlooked goes
 // on without the answers.
-func (e *Engine) readLeft(ctx context.Context, p Project, t Task, l stage.Launch, sha string, r *stage.Report) error {
+func (e *Engine) readLeft(ctx context.Context, p task.Project, t task.Task, l stage.Launch, sha string, r *stage.Report) error {
 	if sha == "" {
 		return nil
 	}
-	tree, err := e.Workspaces.Files(ctx, p.Space(t), sha)
+	tree, err := e.Workspaces.Files(ctx, p.Workspace(t), sha)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (e *Engine) readLeft(ctx context.Context, p Project, t Task, l stage.Launch
 		r.Questions = now
 		return err
 	}
-	if tree, err = e.Workspaces.Files(ctx, p.Space(t), l.Head); err != nil {
+	if tree, err = e.Workspaces.Files(ctx, p.Workspace(t), l.Head); err != nil {
 		return err
 	}
 	if before, err := questionsIn(tree, docs); err != nil || before == now {

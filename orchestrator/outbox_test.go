@@ -54,7 +54,7 @@ func TestReportsAreForPeople(t *testing.T) {
 		r.ToDone(orchestratortest.App, item)
 		task := r.Task(item)
 		require.Equal(r, stage.Done, task.State.Stage)
-		tree, err := r.Place.Files(r.Context(), work.Space{}, task.State.Head)
+		tree, err := r.Place.Files(r.Context(), work.Workspace{}, task.State.Head)
 		require.NoError(r, err)
 		for _, name := range []string{"review.md", "test-report.md", "staging-report.md", "deploy-report.md"} {
 			body, err := fs.ReadFile(tree, "docs/work/"+task.WorkItemID+"/"+name)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -36,7 +37,7 @@ type situation struct {
 }
 
 // owed lists the effects that the outside world has not had.
-func (s situation) owed(t Task) []Owed {
+func (s situation) owed(t task.Task) []Owed {
 	out := []Owed{}
 	for _, j := range s.failed {
 		f, _ := effectOf(j)
@@ -94,7 +95,7 @@ func (s situation) waiting(j queue.Job) Owed {
 
 // untold names the effects that are to say to a person what a task waits for and have not
 // been made: those that are owed, and those of its stage that were given up.
-func untold(t Task, list []Owed) (out []string) {
+func untold(t task.Task, list []Owed) (out []string) {
 	for _, o := range list {
 		tells := slices.Contains([]string{stage.EffectComment, stage.EffectStatus, stage.EffectNotify}, o.Kind)
 		if tells && (!o.GivenUp || !o.put.Before(t.StageEnteredAt)) && !slices.Contains(out, o.brief) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -16,9 +17,9 @@ import (
 func TestOwed(t *testing.T) {
 	now := time.Date(2031, 5, 4, 12, 9, 0, 0, time.UTC)
 	soon := now.Add(7 * time.Second)
-	task := Task{ID: 1, Repo: "acme/app", TrackerIssueID: "i", StageEnteredAt: now.Add(-time.Hour), State: stage.State{Hold: stage.HoldApproval, HoldReason: "the requirements are ready"}}
+	row := task.Task{ID: 1, Repo: "acme/app", TrackerIssueID: "i", StageEnteredAt: now.Add(-time.Hour), State: stage.State{Hold: stage.HoldApproval, HoldReason: "the requirements are ready"}}
 	job := func(f stage.Effect, change func(*queue.Job)) queue.Job {
-		j := effectJob(task, Project{Repo: "acme/app"}, f, "k")
+		j := effectJob(row, task.Project{Repo: "acme/app"}, f, "k")
 		j.ID, j.Status, j.CreatedAt = 57, queue.Queued, now.Add(-time.Minute)
 		if change != nil {
 			change(&j)
@@ -36,7 +37,7 @@ func TestOwed(t *testing.T) {
 	for name, c := range map[string]struct {
 		job     queue.Job
 		sick    map[string]Sickness
-		change  func(*Task)
+		change  func(*task.Task)
 		want    string // empty: nothing is owed
 		next    time.Time
 		untold  bool
@@ -60,15 +61,15 @@ func TestOwed(t *testing.T) {
 			want: "the comment was refused for good: 403; when the cause is gone, make it again: the queue page, or POST /effects/57/again",
 		},
 		"what the stage needs": {
-			job: job(publish, dead), givenUp: true, change: func(t *Task) { t.State.Hold = stage.HoldBlocked },
+			job: job(publish, dead), givenUp: true, change: func(t *task.Task) { t.State.Hold = stage.HoldBlocked },
 			want: "the push of the branch was refused for good: 403; when the cause is gone, start the stage again: In Progress on the board, or an operator's retry",
 		},
 		"what the stage needed before": {job: job(publish, dead)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			task := task
+			row := row
 			if c.change != nil {
-				c.change(&task)
+				c.change(&row)
 			}
 			s := situation{now: now, sick: c.sick}
 			if c.job.Status == queue.Failed {
@@ -79,9 +80,9 @@ func TestOwed(t *testing.T) {
 			if name == "of a feature" { // the lane of the rest has no destination that is named
 				c.sick, s.sick, c.want = nil, nil, `the effect "deploy" is tried again at 12:09:07 UTC; try 2 ended with: 500`
 			}
-			list := s.owed(task)
+			list := s.owed(row)
 			x := Explanation{Owed: list}
-			new(Engine).blockOfPerson(&x, task, Project{}, s)
+			new(Engine).blockOfPerson(&x, row, task.Project{}, s)
 			if c.want == "" {
 				require.Empty(t, list)
 				return
@@ -109,7 +110,7 @@ func TestHumanNamesAReasonOnce(t *testing.T) {
 		{Kind: stage.EffectNotify, brief: "the notice waits"}, {Kind: EffectLive, brief: "the live message waits"},
 	}
 	x := Explanation{Owed: list}
-	new(Engine).blockOfPerson(&x, Task{State: stage.State{HoldReason: "a verdict"}}, Project{}, situation{})
+	new(Engine).blockOfPerson(&x, task.Task{State: stage.State{HoldReason: "a verdict"}}, task.Project{}, situation{})
 	require.Equal(t, "A human is not told everything yet: the comment waits; the notice waits. What is wanted: a verdict", x.Summary)
 }
 

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -26,29 +26,14 @@ func CILog(taskID int64, ci stage.CI) work.LogName {
 	return work.LogName{TaskID: taskID, Role: "ci", Run: ci.Job, Attempt: ci.Attempt}
 }
 
-// runsCI reports whether the service is to run CI for a commit of a task. One that was red
-// is run again when its results are wanted again: it may have been the machine's fault.
-func (p Project) runsCI(t Task, sha string) bool {
-	ci := t.State.CI
-	green := !slices.ContainsFunc(ci.Results, func(r stage.Verified) bool { return r.Exit != 0 })
-	return p.Plain() && !p.noCI() && (ci.SHA != sha || !green)
-}
-
 // ownCIJob is the job that runs CI for a commit. One decision has one: another that comes
 // back to the same commit finds what the first has brought, or runs it again.
-func ownCIJob(t Task, f stage.Effect) queue.Job {
+func ownCIJob(t task.Task, f stage.Effect) queue.Job {
 	ev := stage.Event{On: stage.OnCI, SHA: f.SHA}
 	return queue.Job{
 		Pool: poolSlowEvents, Kind: KindCI, TaskID: t.ID, Lane: t.Repo, Payload: encode(triggerPayload{TaskID: t.ID, Event: ev}),
 		DedupeKey: fmt.Sprintf("ci/%d/%d/%s", t.ID, t.State.Seq, f.SHA),
 	}
-}
-
-// awaits reports whether a task waits for the CI of a commit.
-func (t Task) awaits(sha string) bool {
-	s := t.State
-	at := s.Stage == stage.Development || s.Stage == stage.DeployStaging
-	return at && s.Head == sha && s.Active == "" && !s.Stopping
 }
 
 // errOvertaken ends commands that nobody waits for any more.
@@ -58,19 +43,19 @@ var errOvertaken = errors.New("orchestrator: the task does not wait for the CI o
 func (e *Engine) onOwnCI(ctx context.Context, c queue.Claim, p triggerPayload) *queue.Outcome {
 	t, err := e.Store.Task(ctx, p.TaskID)
 	switch {
-	case errors.Is(err, ErrNotFound):
+	case errors.Is(err, task.ErrNotFound):
 		return done("there is no such task")
 	case err != nil:
-		return again(err)
-	case !t.awaits(p.Event.SHA):
+		return retryOutcome(err)
+	case !t.AwaitsCI(p.Event.SHA):
 		return done(errOvertaken.Error())
 	}
 	project, ok := e.projectOf(t, stage.OnCI)
 	if !ok {
-		return again(&UnregisteredError{t.Repo})
+		return retryOutcome(&UnregisteredError{t.Repo})
 	}
 	ev := p.Event
-	if project.runsCI(t, ev.SHA) {
+	if project.NeedsCIRun(t, ev.SHA) {
 		if ev.CI, err = e.integrate(ctx, c, project, t); err != nil {
 			return e.notIntegrated(ctx, c, t, ev, err)
 		}
@@ -79,7 +64,7 @@ func (e *Engine) onOwnCI(ctx context.Context, c queue.Claim, p triggerPayload) *
 }
 
 // integrated raises the event of a job that has ended. No gate is judged here.
-func (e *Engine) integrated(c queue.Claim, t Task, ev stage.Event) *queue.Outcome {
+func (e *Engine) integrated(c queue.Claim, t task.Task, ev stage.Event) *queue.Outcome {
 	ev.At = e.Now()
 	next := triggerJob(t, ev, nil, fmt.Sprintf("ran_ci/%d", c.Job.ID))
 	next.Pool = queue.PoolEvents
@@ -88,7 +73,7 @@ func (e *Engine) integrated(c queue.Claim, t Task, ev stage.Event) *queue.Outcom
 
 // notIntegrated says what becomes of CI that could not be run: it is tried again, and a
 // person hears of what does not go away.
-func (e *Engine) notIntegrated(ctx context.Context, c queue.Claim, t Task, ev stage.Event, err error) *queue.Outcome {
+func (e *Engine) notIntegrated(ctx context.Context, c queue.Claim, t task.Task, ev stage.Event, err error) *queue.Outcome {
 	switch {
 	case errors.Is(err, errOvertaken):
 		return done(err.Error())
@@ -100,19 +85,19 @@ func (e *Engine) notIntegrated(ctx context.Context, c queue.Claim, t Task, ev st
 		return e.integrated(c, t, ev)
 	default:
 		e.Log.Warn("CI could not be run", "task", t.ID, "repo", t.Repo, "job", c.Job.ID, "attempt", c.Job.Attempt, "err", err)
-		return again(err)
+		return retryOutcome(err)
 	}
 }
 
 // integrate runs the commands on the head of a task, for as long as the task waits for
 // them.
-func (e *Engine) integrate(ctx context.Context, c queue.Claim, p Project, t Task) (*stage.CI, error) {
+func (e *Engine) integrate(ctx context.Context, c queue.Claim, p task.Project, t task.Task) (*stage.CI, error) {
 	if e.Commands == nil {
 		return nil, errors.New("ci: no command can be run here")
 	}
 	ctx, stop := e.whileAwaited(ctx, t)
 	defer stop()
-	if err := e.Workspaces.Begin(ctx, p.Space(t), FirstFiles(p, t)); err != nil { // this machine may have seen neither the branch nor main
+	if err := e.Workspaces.Begin(ctx, p.Workspace(t), SeedFiles(p, t)); err != nil { // this machine may have seen neither the branch nor main
 		return nil, err
 	}
 	s, err := e.subject(ctx, p, t, stage.Event{On: stage.OnCI})
@@ -137,12 +122,12 @@ func (e *Engine) integrate(ctx context.Context, c queue.Claim, p Project, t Task
 
 // whileAwaited is a context that ends, because of errOvertaken, when the task does not
 // wait for CI of its head any more: a STOP, a person's word, a newer head.
-func (e *Engine) whileAwaited(ctx context.Context, t Task) (context.Context, func()) {
+func (e *Engine) whileAwaited(ctx context.Context, t task.Task) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	g := run.NewOn(e.Scheduler, ctx, e.Log)
 	g.Go("overtaken", func(ctx context.Context) {
 		for e.Wait(ctx, e.opt.Poll) == nil {
-			if now, err := e.Store.Task(ctx, t.ID); err == nil && !now.awaits(t.State.Head) {
+			if now, err := e.Store.Task(ctx, t.ID); err == nil && !now.AwaitsCI(t.State.Head) {
 				cancel(errOvertaken)
 				return
 			}
@@ -174,14 +159,14 @@ func (c ownCI) Checks(_ context.Context, _, sha string) (out []githost.Check, er
 
 // tested says how a plain repository is tested, and what came of it last for a task;
 // empty for a repository that has a git host.
-func tested(p Project, s stage.State) string {
+func tested(p task.Project, s stage.State) string {
 	switch {
 	case !p.Plain():
 		return ""
-	case p.noCI():
+	case p.WithoutCI():
 		return "none configured: the repository has no git host, and its entry names no command in ci:, so nothing is tested"
 	case s.CI.SHA == "":
-		return "the service runs " + strings.Join(lines(p.CI), "; ")
+		return "the service runs " + strings.Join(task.CommandLines(p.CI), "; ")
 	}
 	var out []string
 	for _, r := range s.CI.Results {
@@ -195,9 +180,9 @@ func tested(p Project, s stage.State) string {
 }
 
 // blockOfOwnCI explains a task whose head the service tests itself.
-func (s situation) blockOfOwnCI(x *Explanation, t Task, p Project) {
+func (s situation) blockOfOwnCI(x *Explanation, t task.Task, p task.Project) {
 	b := Blocker{
-		Kind: "ci", Since: t.UpdatedAt, Who: WhoService, Why: fmt.Sprintf("the service runs CI of %.12s: %s", t.State.Head, strings.Join(lines(p.CI), "; ")),
+		Kind: "ci", Since: t.UpdatedAt, Who: WhoService, Why: fmt.Sprintf("the service runs CI of %.12s: %s", t.State.Head, strings.Join(task.CommandLines(p.CI), "; ")),
 		Do: "Wait for the end of the commands: they are ended by a STOP, and at ORCH_VERIFY_TIMEOUT each",
 	}
 	x.Summary = "Waits for CI, which the service runs."

@@ -20,6 +20,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
 )
@@ -62,7 +63,7 @@ func plain(t *testing.T, change func(*plainRig), f func(*plainRig)) {
 	p := &plainRig{commands: &commands{ends: func(context.Context, []string) (int, string, error) { return 0, "fine", nil }}, logs: &keeper{logs: map[work.LogName]*kept{}}}
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		p.Rig, p.remote = r, &remote{Host: r.Host, r: r}
-		r.Projects[0].Host, r.Projects[0].WebURL, r.Projects[0].CloneURL = orchestrator.HostGit, "", "/srv/git/app.git"
+		r.Projects[0].Host, r.Projects[0].WebURL, r.Projects[0].CloneURL = task.HostGit, "", "/srv/git/app.git"
 		r.Projects[0].CI = [][]string{{"make", "test"}, {"./lint"}}
 		r.Options.EventWorkers, r.Options.MaxConcurrency = 1, 8
 		r.Host.MakePlain(orchestratortest.AppRepo)
@@ -72,7 +73,7 @@ func plain(t *testing.T, change func(*plainRig), f func(*plainRig)) {
 		r.Effects = func(d *effects.Deps) { d.Host = p.remote }
 		leases := memlease.New(nil)
 		r.Features = func() []orchestrator.Feature {
-			projects, err := orchestrator.NewProjects(r.Projects...)
+			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			merge := effects.Runners(effects.Deps{Store: r.Store, Jobs: r.Store, Projects: projects, Tracker: r.Board, Host: p.remote, Messenger: r.Chat, Workspaces: r.Place})
 			gate, err1 := mergegate.New(mergegate.Options{

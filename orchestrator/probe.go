@@ -3,41 +3,13 @@ package orchestrator
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"net/url"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
-
-// Probe are addresses at which the deployments of a project say which commit they run: the
-// body is the commit, or the field of a JSON object that the fragment names. Empty = the
-// deployer's word is taken.
-type Probe struct{ Staging, Production string }
-
-// check returns what is wrong; empty when nothing is.
-func (p Probe) check() string {
-	for name, address := range map[string]string{"staging": p.Staging, "production": p.Production} {
-		u, err := url.Parse(address)
-		if address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil) {
-			return fmt.Sprintf("%s is %q, want an address without a password such as https://example.org/version, or https://example.org/version#commit for the field of a JSON object", name, address)
-		}
-	}
-	return ""
-}
-
-// byStage are the addresses by the stages whose deployments they show.
-func (p Probe) byStage() map[stage.Stage]string {
-	out := map[stage.Stage]string{}
-	for at, address := range map[stage.Stage]string{stage.DeployStaging: p.Staging, stage.Deploy: p.Production} {
-		if address != "" {
-			out[at] = address
-		}
-	}
-	return out
-}
 
 // Prober reads from a deployment which commit it runs: 7 to 64 hexadecimal digits in lower
 // case. An error says that it does not say.
@@ -51,8 +23,8 @@ const probePoll = 10 * time.Second
 // probed reads what a deployment runs that its deployer calls good, in the job of the run: it
 // looks again until that is the commit, or Options.ProbeWait is over. Nil means that there is
 // nothing to look at. An error says that it was interrupted, or that nobody can look.
-func (e *Engine) probed(ctx context.Context, p Project, t Task, ev stage.Event) (*stage.Probed, error) {
-	if p.Probe.byStage()[t.State.Stage] == "" || ev.Agent.Filed.Role != stage.Deployer {
+func (e *Engine) probed(ctx context.Context, p task.Project, t task.Task, ev stage.Event) (*stage.Probed, error) {
+	if p.Probe.ByStage()[t.State.Stage] == "" || ev.Agent.Filed.Role != stage.Deployer {
 		return nil, nil
 	}
 	s, err := e.subject(ctx, p, t, ev)
@@ -71,7 +43,7 @@ func (e *Engine) probed(ctx context.Context, p Project, t Task, ev stage.Event) 
 }
 
 // probe looks once; nil when the report says that there is nothing to see.
-func (e *Engine) probe(ctx context.Context, s gates.Subject) *stage.Probed {
+func (e *Engine) probe(ctx context.Context, s gates.Facts) *stage.Probed {
 	address := s.Policy.Probe[s.Stage]
 	if s.Stage == stage.Deploy && s.Deployed == "" { // the deployer runs before the merge too
 		return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -39,7 +40,7 @@ func probing(t *testing.T, change func(*orchestratortest.Rig), says func(look in
 	wanted := ""
 	a := &answers{says: func(look int) (string, error) { return says(look, wanted) }}
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
-		r.Projects[0].Probe = orchestrator.Probe{Staging: stagingProbe}
+		r.Projects[0].Probe = task.Probe{Staging: stagingProbe}
 		r.Deps = func(d *orchestrator.Deps) { d.Probe = a }
 		if change != nil {
 			change(r)

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // Prompt is what an agent is told: its task, what to leave behind, and the
 // texts that others wrote, marked as data. sha is the commit to judge or deploy.
-func Prompt(p Project, t Task, l stage.Launch, sha string, comments []string) string {
+func Prompt(p task.Project, t task.Task, l stage.Launch, sha string, comments []string) string {
 	var b strings.Builder
 	docs := p.Docs(t.WorkItemID)
 	fmt.Fprintf(&b, "You are the %s of %s in the repository %s, on the branch %s.\n", l.Role, t.WorkItemID, p.Repo, t.Branch)

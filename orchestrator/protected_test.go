@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -32,7 +32,7 @@ func meddler(differs func(run int64) string) memwork.Script {
 func same(int64) string { return "on: never" }
 
 // toWord takes a card to where a person has to stand for its commit.
-func toWord(r *orchestratortest.Rig, project, item string) orchestrator.Task {
+func toWord(r *orchestratortest.Rig, project, item string) task.Task {
 	r.Helper()
 	r.ToDone(project, item)
 	task := r.Task(item)
@@ -186,15 +186,15 @@ func TestProtectedPathsAmongOthers(t *testing.T) {
 // The registry can add paths, or protect none.
 func TestProtectedPathsOfTheRegistry(t *testing.T) {
 	for _, c := range []struct {
-		protected orchestrator.Protected
+		protected task.Protected
 		path      string
 		held      bool
 	}{
-		{orchestrator.Protected{None: true}, workflow, false},
-		{orchestrator.Protected{More: []string{"infra/**"}}, "infra/a/b.tf", true},
-		{orchestrator.Protected{}, "infra/a/b.tf", false},
-		{orchestrator.Protected{}, "CODEOWNERS", true},
-		{orchestrator.Protected{}, "sub/Jenkinsfile", true},
+		{task.Protected{None: true}, workflow, false},
+		{task.Protected{More: []string{"infra/**"}}, "infra/a/b.tf", true},
+		{task.Protected{}, "infra/a/b.tf", false},
+		{task.Protected{}, "CODEOWNERS", true},
+		{task.Protected{}, "sub/Jenkinsfile", true},
 	} {
 		orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Projects[0].Protected = c.protected }, func(r *orchestratortest.Rig) {
 			r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {

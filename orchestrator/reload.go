@@ -5,15 +5,16 @@ import (
 	"fmt"
 
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // gatesOf are the gates that may judge in a project: those of all, and its own.
-func (e *Engine) gatesOf(p Project) (*gates.Registry, error) {
+func (e *Engine) gatesOf(p task.Project) (*gates.Registry, error) {
 	return gates.NewRegistry(append(e.gates[:len(e.gates):len(e.gates)], p.Commands...)...)
 }
 
-// ask has gates judge a subject of a project, by name.
-func (e *Engine) ask(ctx context.Context, p Project, s gates.Subject, names ...string) gates.Verdict {
+// evaluateGates has gates judge a subject of a project, by name.
+func (e *Engine) evaluateGates(ctx context.Context, p task.Project, s gates.Facts, names ...string) gates.Verdict {
 	have, err := e.gatesOf(p)
 	if err != nil {
 		return gates.Broken(gates.All, err.Error())
@@ -23,19 +24,19 @@ func (e *Engine) ask(ctx context.Context, p Project, s gates.Subject, names ...s
 
 // Check looks whether the engine could work by a registry: whether there are the checks
 // that projects name, and a host for repositories that have none. An error is a FieldError.
-func (e *Engine) Check(projects *Projects) error {
+func (e *Engine) Check(projects *task.Projects) error {
 	for i, p := range projects.All() {
 		if field, wrong := e.hosts(p); wrong != "" {
-			return &FieldError{Entry: i, Repo: p.Repo, Field: field, Text: wrong}
+			return &task.FieldError{Entry: i, Repo: p.Repo, Field: field, Text: wrong}
 		}
 		have, err := e.gatesOf(p)
 		if err != nil {
-			return &FieldError{Entry: i, Repo: p.Repo, Field: "commands", Text: err.Error()}
+			return &task.FieldError{Entry: i, Repo: p.Repo, Field: "commands", Text: err.Error()}
 		}
 		for s, names := range p.Gates {
 			for _, name := range names {
 				if !have.Has(name) {
-					return &FieldError{Entry: i, Repo: p.Repo, Field: "gates", Text: fmt.Sprintf("%q at %s is no check of this program, and none of the project's commands", name, s)}
+					return &task.FieldError{Entry: i, Repo: p.Repo, Field: "gates", Text: fmt.Sprintf("%q at %s is no check of this program, and none of the project's commands", name, s)}
 				}
 			}
 		}
@@ -45,7 +46,7 @@ func (e *Engine) Check(projects *Projects) error {
 
 // Replace has the engine, its features, and whoever holds Deps.Projects work by another
 // registry from now on, one that Check has passed. Features look at all tasks again.
-func (e *Engine) Replace(with *Projects) {
+func (e *Engine) Replace(with *task.Projects) {
 	e.Projects.Replace(with)
 	for _, f := range e.features {
 		if f.Reloaded != nil {

@@ -14,20 +14,21 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 )
 
 // registry makes a registry of entries.
-func registry(r *orchestratortest.Rig, list ...orchestrator.Project) *orchestrator.Projects {
+func registry(r *orchestratortest.Rig, list ...task.Project) *task.Projects {
 	r.Helper()
-	p, err := orchestrator.NewProjects(list...)
+	p, err := task.NewProjects(list...)
 	require.NoError(r, err)
 	return p
 }
 
 // reload has the rig's engine work by other entries.
-func reload(r *orchestratortest.Rig, list ...orchestrator.Project) {
+func reload(r *orchestratortest.Rig, list ...task.Project) {
 	r.Helper()
 	next := registry(r, list...)
 	require.NoError(r, r.Engine.Check(next))
@@ -45,7 +46,7 @@ func reloading(t *testing.T, agent memwork.Script, f func(*orchestratortest.Rig)
 		r.Projects[0].WIP = 1
 		r.Registry = registry(r, r.Projects...)
 		r.Features = func() []orchestrator.Feature {
-			serial, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Lister: r.Store, Projects: r.Registry})
+			serial, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Projects: r.Registry})
 			require.NoError(r, err)
 			limit, err := wip.New(wip.Options{Store: r.Store, Holds: r.Store, Finder: r.Store, Projects: r.Registry, Except: serial.Covers, Before: serial.Repair})
 			require.NoError(r, err)
@@ -75,8 +76,8 @@ func slow(ctx context.Context, c work.Command, files map[string]string) work.Res
 
 func TestARepositoryThatIsAddedWhileTheEngineWorks(t *testing.T) {
 	reloading(t, orchestratortest.GoodAgent, func(r *orchestratortest.Rig) {
-		never := gates.Func("NEW/never", func(context.Context, gates.Subject) gates.Verdict { return gates.Redf("never on a Sunday") })
-		added := orchestrator.Project{
+		never := gates.Func("NEW/never", func(context.Context, gates.Facts) gates.Verdict { return gates.Redf("never on a Sunday") })
+		added := task.Project{
 			TrackerProject: "p-new", Repo: "acme/new", CloneURL: "u", Prefix: "NEW",
 			Commands: []gates.Gate{never}, Gates: map[stage.Stage][]string{stage.Analysis: {"NEW/never"}},
 		}
@@ -109,9 +110,9 @@ func TestCheckOfARegistry(t *testing.T) {
 	reloading(t, orchestratortest.GoodAgent, func(r *orchestratortest.Rig) {
 		bad := r.Projects[1]
 		bad.Gates = map[stage.Stage][]string{stage.Review: {"check_nothing"}}
-		var wrong *orchestrator.FieldError
+		var wrong *task.FieldError
 		require.ErrorAs(r, r.Engine.Check(registry(r, r.Projects[0], bad)), &wrong)
-		require.Equal(r, orchestrator.FieldError{Entry: 1, Repo: orchestratortest.SelfRepo, Field: "gates", Text: `"check_nothing" at review is no check of this program, and none of the project's commands`}, *wrong)
+		require.Equal(r, task.FieldError{Entry: 1, Repo: orchestratortest.SelfRepo, Field: "gates", Text: `"check_nothing" at review is no check of this program, and none of the project's commands`}, *wrong)
 		bad.Gates, bad.Commands = nil, []gates.Gate{gates.Func("qg0", nil)}
 		require.ErrorAs(r, r.Engine.Check(registry(r, r.Projects[0], bad)), &wrong)
 		require.Equal(r, "commands", wrong.Field)
@@ -164,12 +165,12 @@ func TestTasksGoOnWhenTheirRepositoryIsBack(t *testing.T) {
 
 func TestNowStaysWhatItWas(t *testing.T) {
 	t.Parallel()
-	p := func(repo string) orchestrator.Project {
-		return orchestrator.Project{TrackerProject: "p" + repo, Repo: repo, CloneURL: "u", Prefix: "X"}
+	p := func(repo string) task.Project {
+		return task.Project{TrackerProject: "p" + repo, Repo: repo, CloneURL: "u", Prefix: "X"}
 	}
-	one, err := orchestrator.NewProjects(p("acme/one"))
+	one, err := task.NewProjects(p("acme/one"))
 	require.NoError(t, err)
-	two, err := orchestrator.NewProjects(p("acme/two"))
+	two, err := task.NewProjects(p("acme/two"))
 	require.NoError(t, err)
 	before := one.Now()
 	one.Replace(two)

@@ -11,26 +11,8 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
-
-// Recorded is the payload of a journal entry of kind "decision": enough to make
-// the decision again.
-type Recorded struct {
-	Event    stage.Event    `json:"event"`
-	Decision stage.Decision `json:"decision"`
-}
-
-// Recorded decodes a journal entry of kind "decision".
-func (j JournalEntry) Recorded() (Recorded, error) {
-	var r Recorded
-	if j.Kind != KindDecision {
-		return r, fmt.Errorf("journal entry %d is a %s, not a decision", j.ID, j.Kind)
-	}
-	if err := json.Unmarshal(j.Payload, &r); err != nil {
-		return r, fmt.Errorf("journal entry %d is no record of a decision: %w", j.ID, err)
-	}
-	return r, nil
-}
 
 // Replayed is what came of deciding a task's journal again.
 type Replayed struct {
@@ -93,13 +75,13 @@ func summary(d stage.Decision) string {
 // others behind it. Entries of other kinds are passed over.
 func (e *Engine) Replay(ctx context.Context, taskID int64) (Replayed, error) {
 	out := Replayed{TaskID: taskID}
-	entries, err := e.Story.Journal(ctx, taskID)
+	entries, err := e.Records.Journal(ctx, taskID)
 	if err != nil {
 		return out, err
 	}
 	var s stage.State
 	for _, entry := range entries {
-		if entry.Kind != KindDecision {
+		if entry.Kind != task.KindDecision {
 			continue
 		}
 		r, err := entry.Recorded()

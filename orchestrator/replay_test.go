@@ -13,23 +13,24 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // forger is a story in which somebody has altered entries of journals.
 type forger struct {
-	orchestrator.Story
-	alter func([]orchestrator.JournalEntry) []orchestrator.JournalEntry
+	task.Records
+	alter func([]task.JournalEntry) []task.JournalEntry
 }
 
-// Journal implements orchestrator.Story.
-func (f forger) Journal(ctx context.Context, taskID int64) ([]orchestrator.JournalEntry, error) {
-	entries, err := f.Story.Journal(ctx, taskID)
+// Journal implements task.Records.
+func (f forger) Journal(ctx context.Context, taskID int64) ([]task.JournalEntry, error) {
+	entries, err := f.Records.Journal(ctx, taskID)
 	return f.alter(entries), err
 }
 
 // finish makes a task that is done, with events on its way that changed nothing, and the
 // journal of it.
-func finish(t *testing.T, f func(r *orchestratortest.Rig, task orchestrator.Task, journal []orchestrator.JournalEntry)) {
+func finish(t *testing.T, f func(r *orchestratortest.Rig, row task.Task, journal []task.JournalEntry)) {
 	t.Helper()
 	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 		item := r.Card(orchestratortest.App, "x")
@@ -52,7 +53,7 @@ func finish(t *testing.T, f func(r *orchestratortest.Rig, task orchestrator.Task
 	})
 }
 
-func recordedIn(t *testing.T, e orchestrator.JournalEntry) orchestrator.Recorded {
+func recordedIn(t *testing.T, e task.JournalEntry) task.Recorded {
 	t.Helper()
 	rec, err := e.Recorded()
 	require.NoError(t, err)
@@ -60,7 +61,7 @@ func recordedIn(t *testing.T, e orchestrator.JournalEntry) orchestrator.Recorded
 }
 
 // rerecord replaces what an entry has recorded.
-func rerecord(t *testing.T, e *orchestrator.JournalEntry, change func(*orchestrator.Recorded)) {
+func rerecord(t *testing.T, e *task.JournalEntry, change func(*task.Recorded)) {
 	t.Helper()
 	rec := recordedIn(t, *e)
 	change(&rec)
@@ -73,18 +74,18 @@ func rerecord(t *testing.T, e *orchestrator.JournalEntry, change func(*orchestra
 // the same version. What follows is decided on what was recorded, so that the
 // difference stays the only one.
 func TestReplayNamesADifference(t *testing.T) {
-	finish(t, func(r *orchestratortest.Rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
-		nothing := slices.IndexFunc(journal, func(e orchestrator.JournalEntry) bool {
-			return e.Kind == orchestrator.KindDecision && !recordedIn(r.T, e).Decision.Moved
+	finish(t, func(r *orchestratortest.Rig, row task.Task, journal []task.JournalEntry) {
+		nothing := slices.IndexFunc(journal, func(e task.JournalEntry) bool {
+			return e.Kind == task.KindDecision && !recordedIn(r.T, e).Decision.Moved
 		})
 		require.Positive(r, nothing, "an event that changed nothing")
 		planted := journal[nothing]
 		require.Equal(r, planted.Seq, journal[nothing-1].Seq, "entries share a version")
-		r.Engine.Story = forger{r.Store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
-			rerecord(r.T, &entries[nothing], func(rec *orchestrator.Recorded) { rec.Decision.Notes = []string{"Forged."} })
+		r.Engine.Records = forger{r.Store, func(entries []task.JournalEntry) []task.JournalEntry {
+			rerecord(r.T, &entries[nothing], func(rec *task.Recorded) { rec.Decision.Notes = []string{"Forged."} })
 			return entries
 		}}
-		again, err := r.Engine.Replay(context.Background(), task.ID)
+		again, err := r.Engine.Replay(context.Background(), row.ID)
 		require.NoError(r, err)
 		require.Len(r, again.Differ, 1)
 		require.Contains(r, again.First(), "ci at 2000-01-01T00:")
@@ -102,16 +103,16 @@ func TestReplayNamesADifference(t *testing.T) {
 // A state that was altered differs where it was recorded and where it was gone on
 // from, and nowhere else.
 func TestReplayGoesOnFromWhatWasRecorded(t *testing.T) {
-	finish(t, func(r *orchestratortest.Rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
-		first := slices.IndexFunc(journal, func(e orchestrator.JournalEntry) bool {
-			return e.Kind == orchestrator.KindDecision && recordedIn(r.T, e).Decision.State.Stage == stage.Review
+	finish(t, func(r *orchestratortest.Rig, row task.Task, journal []task.JournalEntry) {
+		first := slices.IndexFunc(journal, func(e task.JournalEntry) bool {
+			return e.Kind == task.KindDecision && recordedIn(r.T, e).Decision.State.Stage == stage.Review
 		})
 		require.Positive(r, first)
-		r.Engine.Story = forger{r.Store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
-			rerecord(r.T, &entries[first], func(rec *orchestrator.Recorded) { rec.Decision.State.Retries = 2 })
+		r.Engine.Records = forger{r.Store, func(entries []task.JournalEntry) []task.JournalEntry {
+			rerecord(r.T, &entries[first], func(rec *task.Recorded) { rec.Decision.State.Retries = 2 })
 			return entries
 		}}
-		again, err := r.Engine.Replay(context.Background(), task.ID)
+		again, err := r.Engine.Replay(context.Background(), row.ID)
 		require.NoError(r, err)
 		var ids []int64
 		for _, d := range again.Differ {
@@ -125,20 +126,20 @@ func TestReplayGoesOnFromWhatWasRecorded(t *testing.T) {
 // Entries of other kinds are no decisions; one that says that it is, and cannot be
 // read, is named, and nothing behind it is trusted.
 func TestReplayOfDamagedEntries(t *testing.T) {
-	finish(t, func(r *orchestratortest.Rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
+	finish(t, func(r *orchestratortest.Rig, row task.Task, journal []task.JournalEntry) {
 		decisions := 0
 		for _, e := range journal {
-			if e.Kind == orchestrator.KindDecision {
+			if e.Kind == task.KindDecision {
 				decisions++
 			}
 		}
 		require.Less(r, decisions, len(journal))
 		require.Equal(r, decisions, r.Replays())
-		r.Engine.Story = forger{r.Store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
+		r.Engine.Records = forger{r.Store, func(entries []task.JournalEntry) []task.JournalEntry {
 			entries[4].Payload = []byte("{")
 			return entries
 		}}
-		again, err := r.Engine.Replay(context.Background(), task.ID)
+		again, err := r.Engine.Replay(context.Background(), row.ID)
 		require.NoError(r, err)
 		require.Equal(r, 4, again.Decisions)
 		require.Empty(r, again.Differ)
@@ -148,13 +149,13 @@ func TestReplayOfDamagedEntries(t *testing.T) {
 
 // A decision that is in the wrong order in the journal does not replay.
 func TestReplayFindsAWrongOrder(t *testing.T) {
-	finish(t, func(r *orchestratortest.Rig, task orchestrator.Task, journal []orchestrator.JournalEntry) {
+	finish(t, func(r *orchestratortest.Rig, row task.Task, journal []task.JournalEntry) {
 		require.Equal(r, journal[2].Seq+1, journal[3].Seq)
-		r.Engine.Story = forger{r.Store, func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
+		r.Engine.Records = forger{r.Store, func(entries []task.JournalEntry) []task.JournalEntry {
 			entries[2], entries[3] = entries[3], entries[2]
 			return entries
 		}}
-		again, err := r.Engine.Replay(context.Background(), task.ID)
+		again, err := r.Engine.Replay(context.Background(), row.ID)
 		require.NoError(r, err)
 		require.Contains(r, again.First(), "state.seq: ")
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // reconciled makes a rig with the reconciler and STOP on.
@@ -39,7 +40,7 @@ func stoppableWith(t *testing.T, prepare, f func(*orchestratortest.Rig)) {
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		prepare(r)
 		r.Features = func() []orchestrator.Feature {
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Lister: r.Store, Repos: []string{orchestratortest.AppRepo}})
+			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{orchestratortest.AppRepo}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{stopFeature(r), gate.Feature()}
 		}
@@ -48,7 +49,7 @@ func stoppableWith(t *testing.T, prepare, f func(*orchestratortest.Rig)) {
 
 func stopFeature(r *orchestratortest.Rig) orchestrator.Feature {
 	r.Helper()
-	projects, err := orchestrator.NewProjects(r.Projects...)
+	projects, err := task.NewProjects(r.Projects...)
 	require.NoError(r, err)
 	s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
 	require.NoError(r, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -24,7 +25,7 @@ var errApart = errors.New("orchestrator: a slow gate is judged in a pool of its 
 
 // apart hands an event over to the pool of slow gates. What is decided meanwhile comes
 // first: there, the event is read as if it had just arrived.
-func apart(j queue.Job, t Task) *queue.Outcome {
+func apart(j queue.Job, t task.Task) *queue.Outcome {
 	next := queue.Job{
 		Pool: poolSlowEvents, Kind: j.Kind, Key: itemKey(t.TrackerIssueID) + "/slow", TaskID: j.TaskID, Lane: t.Repo, Payload: j.Payload,
 	}
@@ -36,7 +37,7 @@ func apart(j queue.Job, t Task) *queue.Outcome {
 
 // judgeAll judges the quick gates, and the slow ones when those let the task pass or only
 // a person's word is missing.
-func (e *Engine) judgeAll(ctx context.Context, j queue.Job, p Project, t Task, s gates.Subject, names []string) (gates.Verdict, error) {
+func (e *Engine) judgeAll(ctx context.Context, j queue.Job, p task.Project, t task.Task, s gates.Facts, names []string) (gates.Verdict, error) {
 	have, err := e.gatesOf(p)
 	if err != nil {
 		return gates.Broken(gates.All, err.Error()), nil
@@ -71,13 +72,13 @@ func single(v gates.Verdict) []gates.Verdict {
 
 // untilChanged is a context that ends, because of ErrConflict, when a task has changed: by
 // a STOP, say, in another process too. What is judged until then could not be committed.
-func (e *Engine) untilChanged(ctx context.Context, t Task) (context.Context, func()) {
+func (e *Engine) untilChanged(ctx context.Context, t task.Task) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	g := run.NewOn(e.Scheduler, ctx, e.Log)
 	g.Go("overtaken", func(ctx context.Context) {
 		for e.Wait(ctx, e.opt.Poll) == nil {
 			if now, err := e.Store.Task(ctx, t.ID); err == nil && now.Version != t.Version {
-				cancel(ErrConflict)
+				cancel(task.ErrConflict)
 				return
 			}
 		}
@@ -93,7 +94,7 @@ type limited struct {
 }
 
 // RunCheck implements gates.Commands.
-func (l limited) RunCheck(ctx context.Context, argv []string, s gates.Subject) (int, string, error) {
+func (l limited) RunCheck(ctx context.Context, argv []string, s gates.Facts) (int, string, error) {
 	limit := l.e.opt.GateTimeout
 	exit, said, expired, err := l.e.runCommand(ctx, limit, argv, s)
 	if expired {
@@ -105,7 +106,7 @@ func (l limited) RunCheck(ctx context.Context, argv []string, s gates.Subject) (
 
 // runCommand runs a command of the registry, no longer than a limit. Whatever it has
 // started has ended when this returns.
-func (e *Engine) runCommand(ctx context.Context, limit time.Duration, argv []string, s gates.Subject) (exit int, said string, expired bool, err error) {
+func (e *Engine) runCommand(ctx context.Context, limit time.Duration, argv []string, s gates.Facts) (exit int, said string, expired bool, err error) {
 	within, cancel := e.Scheduler.WithTimeout(ctx, limit)
 	defer cancel()
 	exit, said, err = e.Commands.RunCheck(within, argv, s)

@@ -11,6 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -145,13 +146,13 @@ func TestNamesThatAreTaken(t *testing.T) {
 	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 		ctx := context.Background()
 		for id, of := range map[int64]string{1: "APP-7", 2: "APP-8"} { // of a board that there was before
-			old := orchestrator.Task{
+			old := task.Task{
 				ID: id, Repo: orchestratortest.AppRepo, TrackerProjectID: "gone", TrackerIssueID: of, WorkItemID: of, Branch: "feature/" + of + "-x", State: stage.State{Stage: stage.Done},
 			}
-			require.NoError(r, r.Store.Commit(ctx, orchestrator.Commit{Task: &old}))
+			require.NoError(r, r.Store.Commit(ctx, task.Commit{Task: &old}))
 		}
-		odd := orchestrator.Task{ID: 3, Repo: orchestratortest.AppRepo, TrackerProjectID: "gone", TrackerIssueID: "odd", WorkItemID: "OLD-1", Branch: "feature/APP-20-x", State: stage.State{Stage: stage.Done}}
-		require.NoError(r, r.Store.Commit(ctx, orchestrator.Commit{Task: &odd}))
+		odd := task.Task{ID: 3, Repo: orchestratortest.AppRepo, TrackerProjectID: "gone", TrackerIssueID: "odd", WorkItemID: "OLD-1", Branch: "feature/APP-20-x", State: stage.State{Stage: stage.Done}}
+		require.NoError(r, r.Store.Commit(ctx, task.Commit{Task: &odd}))
 		for id, sequence := range map[string]int64{"seven": 7, "twenty": 20} {
 			r.Board.Put(tracker.Item{ID: id, ProjectID: orchestratortest.App, Sequence: sequence, Title: "x", Description: "d"})
 			r.Move(orchestratortest.App, id, stage.StatusToAnalyse)

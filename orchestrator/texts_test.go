@@ -97,7 +97,7 @@ func TestLinksToWhatIsThere(t *testing.T) {
 				if at, ok := strings.CutPrefix(part, docs); ok {
 					sha, path, _ := strings.Cut(at, "/")
 					links[path[strings.LastIndex(path, "/")+1:]]++
-					tree, err := r.Place.Files(context.Background(), work.Space{Repo: orchestratortest.AppRepo, Branch: r.Task(item).Branch}, sha)
+					tree, err := r.Place.Files(context.Background(), work.Workspace{Repo: orchestratortest.AppRepo, Branch: r.Task(item).Branch}, sha)
 					require.NoError(r, err)
 					_, err = fs.Stat(tree, path)
 					require.NoError(r, err, part)

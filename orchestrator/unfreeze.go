@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // frozenBy finds the task in the reason of a freeze, as package monitor writes it.
@@ -21,8 +22,8 @@ func (e *Engine) TellUnfrozen(ctx context.Context, repo, reason string) error {
 	}
 	key := fmt.Sprintf("unfrozen/%s/%d", p.Repo, e.Now().UnixMicro())
 	text := p.Repo + " is not frozen any more: its tasks may begin."
-	out := Commit{}
-	t := Task{}
+	out := task.Commit{}
+	t := task.Task{}
 	if m := frozenBy.FindStringSubmatch(reason); m != nil {
 		id, err := strconv.ParseInt(m[1], 10, 64)
 		if err == nil {
@@ -31,7 +32,7 @@ func (e *Engine) TellUnfrozen(ctx context.Context, repo, reason string) error {
 		if err == nil && t.Repo == p.Repo {
 			out.Jobs = append(out.Jobs, effectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, key+"/comment"))
 		} else {
-			t = Task{}
+			t = task.Task{}
 		}
 	}
 	out.Jobs = append(out.Jobs, effectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, key))

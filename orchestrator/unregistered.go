@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -26,15 +27,15 @@ func (u *UnregisteredError) Retryable() bool { return true }
 
 // projectOf is the entry of a task's own repository. A STOP is taken where there is none:
 // what it removes is owed until the repository is back.
-func (e *Engine) projectOf(t Task, on stage.Trigger) (Project, bool) {
+func (e *Engine) projectOf(t task.Task, on stage.Trigger) (task.Project, bool) {
 	p, ok := e.Projects.ByRepo(t.Repo)
 	if !ok && on == stage.OnStop {
-		return Project{TrackerProject: t.TrackerProjectID, Repo: t.Repo}, true
+		return task.Project{TrackerProject: t.TrackerProjectID, Repo: t.Repo}, true
 	}
 	return p, ok
 }
 
-func (e *Engine) registered(t Task) bool {
+func (e *Engine) registered(t task.Task) bool {
 	_, ok := e.Projects.ByRepo(t.Repo)
 	return ok
 }
@@ -42,7 +43,7 @@ func (e *Engine) registered(t Task) bool {
 // Stranded are the live tasks of a repository that is not registered.
 type Stranded struct {
 	Repo  string
-	Tasks []Task // at least one, by id
+	Tasks []task.Task // at least one, by id
 }
 
 // strandedNames is how many tasks a sentence names.
@@ -67,9 +68,9 @@ func (s Stranded) String() string {
 // Stranded lists the repositories that live tasks belong to and that are not registered,
 // by name. It reads all live tasks.
 func (e *Engine) Stranded(ctx context.Context) (out []Stranded, err error) {
-	byRepo, projects := map[string][]Task{}, e.Projects.Now()
+	byRepo, projects := map[string][]task.Task{}, e.Projects.Now()
 	for after := int64(0); ; {
-		page, err := e.Store.Tasks(ctx, TaskFilter{Live: true, AfterID: after})
+		page, err := e.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +107,7 @@ func (e *Engine) TellStranded(ctx context.Context, list []Stranded) error {
 			told[h.Subject] = h
 		}
 	}
-	var c Commit
+	var c task.Commit
 	for _, s := range list {
 		mark := queue.Hold{Subject: strandedTold + "/" + s.Repo, Name: strandedTold, Reason: s.String()}
 		if _, known := told[mark.Subject]; known {
@@ -115,7 +116,7 @@ func (e *Engine) TellStranded(ctx context.Context, list []Stranded) error {
 		}
 		notice := stage.Effect{Kind: stage.EffectNotify, Text: s.String()}
 		c.Hold = append(c.Hold, mark)
-		c.Jobs = append(c.Jobs, TaskEffect(Task{Title: "Tasks without a repository"}, Project{Repo: s.Repo}, notice, fmt.Sprintf("%s/%d/%d", mark.Subject, s.Tasks[0].ID, e.Now().Unix())))
+		c.Jobs = append(c.Jobs, EffectJob(task.Task{Title: "Tasks without a repository"}, task.Project{Repo: s.Repo}, notice, fmt.Sprintf("%s/%d/%d", mark.Subject, s.Tasks[0].ID, e.Now().Unix())))
 	}
 	c.Free = slices.Collect(maps.Values(told))
 	if len(c.Hold)+len(c.Free) == 0 {

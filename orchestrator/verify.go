@@ -9,15 +9,8 @@ import (
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
-
-// lines are commands as people read them.
-func lines(commands [][]string) (list []string) {
-	for _, argv := range commands {
-		list = append(list, strings.Join(argv, " "))
-	}
-	return list
-}
 
 // tailMax is how much is kept of what a command has written, in bytes.
 const tailMax = 2000
@@ -25,7 +18,7 @@ const tailMax = 2000
 // verified runs the commands of a project on what its tester calls good, in the job of
 // the run: it may take long, a STOP ends it, and no event waits for it. An error says
 // that a command could not be run.
-func (e *Engine) verified(ctx context.Context, p Project, t Task, l stage.Launch, ev stage.Event) (out []stage.Verified, err error) {
+func (e *Engine) verified(ctx context.Context, p task.Project, t task.Task, l stage.Launch, ev stage.Event) (out []stage.Verified, err error) {
 	if l.Stage != stage.Testing || len(p.Verify) == 0 || ev.Agent.Questions != "" || ev.Agent.Filed.Verdict != checks.Passed {
 		return nil, nil
 	}
@@ -44,7 +37,7 @@ func (e *Engine) verified(ctx context.Context, p Project, t Task, l stage.Launch
 
 // runCommands runs commands of the registry on a commit, up to the first that fails: the
 // rest would change nothing. An error says that one could not be run.
-func (e *Engine) runCommands(ctx context.Context, commands [][]string, s gates.Subject) (out []stage.Verified, err error) {
+func (e *Engine) runCommands(ctx context.Context, commands [][]string, s gates.Facts) (out []stage.Verified, err error) {
 	for _, argv := range commands {
 		r := stage.Verified{Command: strings.Join(argv, " "), SHA: s.SHA}
 		begun := e.Now()

@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -22,7 +23,7 @@ type commands struct {
 	ran  []string
 }
 
-func (c *commands) RunCheck(ctx context.Context, argv []string, s gates.Subject) (int, string, error) {
+func (c *commands) RunCheck(ctx context.Context, argv []string, s gates.Facts) (int, string, error) {
 	c.ran = append(c.ran, strings.Join(argv, " ")+" "+s.SHA)
 	return c.ends(ctx, argv)
 }
@@ -153,7 +154,7 @@ func TestVerifyCannotRun(t *testing.T) {
 		c.ends = func(context.Context, []string) (int, string, error) { return 0, "", nil }
 		r.Start()
 		r.Settle(20 * time.Minute)
-		list, err := r.Store.Tasks(r.Context(), orchestrator.TaskFilter{Stage: stage.Done})
+		list, err := r.Store.Tasks(r.Context(), task.Filter{Stage: stage.Done})
 		require.NoError(r, err)
 		require.Len(r, list, 2)
 	})

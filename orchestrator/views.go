@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -188,7 +189,7 @@ func jobView(w queue.Wait) JobView {
 // Green asks the gates that a trigger would meet at a task's stage, and says
 // whether it would move. It reads and changes nothing. A slow gate is not judged: the
 // trigger is worth raising then, except for a blocked task, which a person resumes.
-func (e *Engine) Green(ctx context.Context, t Task, on stage.Trigger) (bool, error) {
+func (e *Engine) Green(ctx context.Context, t task.Task, on stage.Trigger) (bool, error) {
 	p, ok := e.Projects.ByRepo(t.Repo)
 	if !ok {
 		return false, nil
@@ -202,7 +203,7 @@ func (e *Engine) Green(ctx context.Context, t Task, on stage.Trigger) (bool, err
 
 // Raise makes an event of a task. It is durable when it returns; the same dedupe
 // key again while the first is unfinished is a no-op.
-func (e *Engine) Raise(ctx context.Context, t Task, ev stage.Event, dedupe string) error {
+func (e *Engine) Raise(ctx context.Context, t task.Task, ev stage.Event, dedupe string) error {
 	_, err := e.Jobs.Put(ctx, triggerJob(t, ev, nil, dedupe))
 	return err
 }

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -26,11 +26,11 @@ const (
 // to stand where it was made.
 const madeWithin = time.Minute
 
-// mover is who has set a status on the board, and the account as far as it is
+// findMover is who has set a status on the board, and the account as far as it is
 // described. late says that the tracker's log is behind the board. A webhook proves
 // who has made the very change that it tells of, and no other one: who edits the title
 // of a card has not approved it.
-func (e *Engine) mover(ctx context.Context, b board, word stage.Status) (by stage.Principal, who tracker.Person, late bool, err error) {
+func (e *Engine) findMover(ctx context.Context, b board, word stage.Status) (by stage.Principal, who tracker.Person, late bool, err error) {
 	h := b.hook
 	by = stage.Principal{Kind: stage.KindPerson, Via: cmp.Or(h.Via, stage.ViaWebhook), Proof: stage.ProofNone}
 	if h.Event == HookReplayed {
@@ -46,7 +46,7 @@ func (e *Engine) mover(ctx context.Context, b board, word stage.Status) (by stag
 	if b.told == word && b.told != stage.StatusUnknown {
 		return claimed()
 	}
-	m, late, err := e.logged(ctx, b.item, word)
+	m, late, err := e.findMoveInLog(ctx, b.item, word)
 	switch {
 	case err != nil:
 		return by, who, false, err
@@ -60,9 +60,9 @@ func (e *Engine) mover(ctx context.Context, b board, word stage.Status) (by stag
 	}
 }
 
-// logged is the move that has set a status by the tracker's log, without an actor when it
+// findMoveInLog is the move that has set a status by the tracker's log, without an actor when it
 // does not say. late: it may say so in a moment.
-func (e *Engine) logged(ctx context.Context, item tracker.Item, word stage.Status) (m tracker.Move, late bool, err error) {
+func (e *Engine) findMoveInLog(ctx context.Context, item tracker.Item, word stage.Status) (m tracker.Move, late bool, err error) {
 	log, ok := e.Tracker.(tracker.Log)
 	columns, both := e.Tracker.(tracker.Board)
 	if !ok || !both {
@@ -94,22 +94,22 @@ func (e *Engine) logged(ctx context.Context, item tracker.Item, word stage.Statu
 // SetByUs reports whether the tracker's log names an account of the service's own for
 // the status that an item stands at. Such a move is nobody's word.
 func (e *Engine) SetByUs(ctx context.Context, item tracker.Item) (bool, error) {
-	m, _, err := e.logged(ctx, item, item.Status)
+	m, _, err := e.findMoveInLog(ctx, item, item.Status)
 	if err != nil || m.ActorID == "" {
 		return false, err
 	}
 	return e.Tracker.Own(m.ActorID)
 }
 
-// said decides whose word a status on the board is. A nil outcome says that it is to
+// authorize decides whose word a status on the board is. A nil outcome says that it is to
 // be acted on, by the principal; denied is why that principal may not, if so.
-func (e *Engine) said(ctx context.Context, c queue.Claim, p Project, b board, word stage.Status) (by stage.Principal, denied string, o *queue.Outcome) {
-	by, who, late, err := e.mover(ctx, b, word)
+func (e *Engine) authorize(ctx context.Context, c queue.Claim, p task.Project, b board, word stage.Status) (by stage.Principal, denied string, o *queue.Outcome) {
+	by, who, late, err := e.findMover(ctx, b, word)
 	if err != nil && word != stage.StatusStop { // which waits for no log
-		return by, "", again(err)
+		return by, "", retryOutcome(err)
 	}
 	if own, err := e.Tracker.Own(by.ID); err != nil {
-		return by, "", again(err)
+		return by, "", retryOutcome(err)
 	} else if own {
 		return by, "", done("an account of the service's own has set " + b.item.StatusName)
 	}
@@ -120,22 +120,22 @@ func (e *Engine) said(ctx context.Context, c queue.Claim, p Project, b board, wo
 		return by, "", &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(logWait), Error: "waits for the tracker's log to say who has moved the card"}
 	}
 	on, _ := stage.BoardTrigger(word)
-	if by.Via == stage.ViaWebhook && by.ID == "" && (late || p.People.needProof(on, b.task)) {
+	if by.Via == stage.ViaWebhook && by.ID == "" && (late || p.People.NeedProof(on, b.task)) {
 		return by, "", done("the webhook is about something else; of " + b.item.StatusName + " one of its own tells, or the reconciler finds it")
 	}
 	denied, err = e.denied(ctx, p.People, on, b, by, who)
 	if err != nil {
-		return by, "", again(err)
+		return by, "", retryOutcome(err)
 	}
 	return by, denied, nil
 }
 
 // denied says in one sentence why a principal may not set a status; empty when it may.
-func (e *Engine) denied(ctx context.Context, people People, on stage.Trigger, b board, by stage.Principal, who tracker.Person) (string, error) {
-	list, role := people.who(on)
+func (e *Engine) denied(ctx context.Context, people task.People, on stage.Trigger, b board, by stage.Principal, who tracker.Person) (string, error) {
+	list, role := people.Allowed(on)
 	apart := people.Separate && on == stage.OnApproved
 	switch {
-	case b.task.State.Stage.Terminal(), !people.needProof(on, b.task):
+	case b.task.State.Stage.Terminal(), !people.NeedProof(on, b.task):
 		return "", nil
 	case !by.Proved():
 		return fmt.Sprintf("it cannot be proved who has set %s, and not everybody may here; set it again", statusName(on)), nil
@@ -145,7 +145,7 @@ func (e *Engine) denied(ctx context.Context, people People, on stage.Trigger, b 
 		return "", nil
 	}
 	who.ID = by.ID
-	if described, ok := e.Tracker.(tracker.People); ok && !lists(list, who) && describes(list) {
+	if described, ok := e.Tracker.(tracker.People); ok && !task.Matches(list, who) && task.DescribesAccounts(list) {
 		found, err := described.Person(ctx, by.ID)
 		switch {
 		case err == nil:
@@ -156,7 +156,7 @@ func (e *Engine) denied(ctx context.Context, people People, on stage.Trigger, b 
 			e.Log.Warn("an account cannot be described; name its id in the registry, or let the token read members", "account", by.ID, "repo", b.task.Repo, "err", err)
 		}
 	}
-	if lists(list, who) {
+	if task.Matches(list, who) {
 		return "", nil
 	}
 	return fmt.Sprintf("%s may not set %s here; the %s are %s", by.Who(), statusName(on), role, strings.Join(list, ", ")), nil
@@ -165,85 +165,4 @@ func (e *Engine) denied(ctx context.Context, people People, on stage.Trigger, b 
 func statusName(on stage.Trigger) string {
 	info, _ := stage.StatusNamed(stage.Status(on))
 	return info.Name
-}
-
-// People says who may do what in a project, by the ids of their accounts, their e-mail
-// addresses, or "role:" and the tracker's word for their role. An empty list is any
-// person. STOP is for everybody, always.
-type People struct {
-	Starters  []string // set To Analyse and In Progress
-	Approvers []string // set Approved and Rejected
-	Releasers []string // set Confirm Deploy
-	Separate  bool     // who has started a task does not approve it
-}
-
-// rolePrefix marks the entries that name a role of the tracker.
-const rolePrefix = "role:"
-
-// who lists those who may raise a trigger, and what they are called.
-func (p People) who(on stage.Trigger) (list []string, role string) {
-	switch on {
-	case stage.OnToAnalyse, stage.OnInProgress:
-		return p.Starters, "starters"
-	case stage.OnApproved, stage.OnRejected:
-		return p.Approvers, "approvers"
-	case stage.OnConfirmDeploy:
-		return p.Releasers, "releasers"
-	default:
-		return nil, ""
-	}
-}
-
-// only is who may set a status, as the end of a sentence; empty when everybody may.
-func (p People) only(word stage.Status) string {
-	list, role := p.who(stage.Trigger(word))
-	apart := p.Separate && word == stage.StatusApproved
-	one := fmt.Sprintf("; it takes one of the %s (%s)", role, strings.Join(list, ", "))
-	switch {
-	case len(list) > 0 && apart:
-		return one + ", other than who has started the task"
-	case len(list) > 0:
-		return one
-	case apart:
-		return "; it takes somebody else than who has started the task"
-	default:
-		return ""
-	}
-}
-
-// needProof reports whether it matters who raises a trigger.
-func (p People) needProof(on stage.Trigger, t Task) bool {
-	list, _ := p.who(on)
-	return len(list) > 0 || p.Separate && (on == stage.OnApproved || on == stage.OnToAnalyse && t.ID == 0)
-}
-
-// check returns the first list with an entry that can name nobody, and why.
-func (p People) check() (field, wrong string) {
-	for field, list := range map[string][]string{"starters": p.Starters, "approvers": p.Approvers, "releasers": p.Releasers} {
-		if slices.ContainsFunc(list, func(s string) bool { return strings.TrimSpace(strings.TrimPrefix(s, rolePrefix)) == "" }) {
-			return field, "has an empty entry, want ids of accounts, e-mail addresses or role:NAME"
-		}
-	}
-	return "", ""
-}
-
-// lists reports whether a list names a person.
-func lists(list []string, p tracker.Person) bool {
-	return slices.ContainsFunc(list, func(entry string) bool {
-		if role, ok := strings.CutPrefix(entry, rolePrefix); ok {
-			return p.Role != "" && strings.EqualFold(role, p.Role)
-		}
-		return entry == p.ID || p.Email != "" && strings.EqualFold(entry, p.Email)
-	})
-}
-
-// describes reports whether a list names somebody by more than an id.
-func describes(list []string) bool {
-	return slices.ContainsFunc(list, func(entry string) bool { return strings.HasPrefix(entry, rolePrefix) || strings.Contains(entry, "@") })
-}
-
-// Described reports whether somebody is named by more than an id: the tracker has to
-// describe its accounts then.
-func (p People) Described() bool {
-	return describes(slices.Concat(p.Starters, p.Approvers, p.Releasers))
 }

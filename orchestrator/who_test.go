@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
@@ -31,11 +32,11 @@ func says(r *orchestratortest.Rig, account, item string, to stage.Status) {
 }
 
 // told is the newest decision about a trigger that the journal has.
-func told(r *orchestratortest.Rig, item string, on stage.Trigger) orchestrator.Recorded {
+func told(r *orchestratortest.Rig, item string, on stage.Trigger) task.Recorded {
 	r.Helper()
 	entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
 	require.NoError(r, err)
-	var out orchestrator.Recorded
+	var out task.Recorded
 	for _, e := range entries {
 		if d, err := e.Recorded(); err == nil && d.Event.On == on {
 			out = d
@@ -55,7 +56,7 @@ func waiting(r *orchestratortest.Rig) string {
 }
 
 // ruled makes a rig whose first project has rules for people, with the reconciler on.
-func ruled(t *testing.T, people orchestrator.People, f func(*orchestratortest.Rig, *reconcile.Reconciler)) {
+func ruled(t *testing.T, people task.People, f func(*orchestratortest.Rig, *reconcile.Reconciler)) {
 	t.Helper()
 	var rec *reconcile.Reconciler
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
@@ -131,7 +132,7 @@ func TestWhatProvesAPerson(t *testing.T) {
 	}
 	for _, heard := range []bool{true, false} {
 		for _, proof := range []stage.Proof{stage.ProofToken, stage.ProofNone} {
-			ruled(t, orchestrator.People{Approvers: []string{"kim"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+			ruled(t, task.People{Approvers: []string{"kim"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
 				item := waiting(r)
 				r.Board.SetProof(proof)
 				r.MoveAs("kim", orchestratortest.App, item, stage.StatusApproved)
@@ -151,7 +152,7 @@ func TestWhatProvesAPerson(t *testing.T) {
 // Who may not make a move is told so once; the column goes back, and neither the
 // reconciler nor a second webhook of it makes anything of it. Who may does.
 func TestOnlyWhoMay(t *testing.T) {
-	ruled(t, orchestrator.People{Approvers: []string{"ann@example.org", "role:admin"}, Starters: []string{"kim"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+	ruled(t, task.People{Approvers: []string{"ann@example.org", "role:admin"}, Starters: []string{"kim"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
 		r.Board.AddPerson(tracker.Person{ID: "kim", Role: "member", Email: "kim@example.org"})
 		r.Board.AddPerson(tracker.Person{ID: "ann", Role: "guest", Email: "Ann@example.org"})
 		r.Board.AddPerson(tracker.Person{ID: "root", Role: "admin"})
@@ -200,7 +201,7 @@ func TestOnlyWhoMay(t *testing.T) {
 // Where people are named, a move of which it cannot be proved who made it moves
 // nothing, and the card says so once.
 func TestNotProvedWherePeopleAreNamed(t *testing.T) {
-	ruled(t, orchestrator.People{Approvers: []string{"ann"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+	ruled(t, task.People{Approvers: []string{"ann"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
 		r.Board.SetLogged(false)
 		item := waiting(r)
 		r.MoveAs("ann", orchestratortest.App, item, stage.StatusApproved)
@@ -223,7 +224,7 @@ func TestNotProvedWherePeopleAreNamed(t *testing.T) {
 // as well) keeps nobody's word from being heard.
 func TestWebhookOfSomethingElseFirst(t *testing.T) {
 	for _, logged := range []bool{true, false} {
-		ruled(t, orchestrator.People{Approvers: []string{"ann"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		ruled(t, task.People{Approvers: []string{"ann"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
 			r.Board.SetLogged(logged)
 			item := waiting(r)
 			r.MoveAs("ann", orchestratortest.App, item, stage.StatusApproved)
@@ -243,7 +244,7 @@ func TestAnybodyStops(t *testing.T) {
 	nobody := []string{"nobody"}
 	for _, logged := range []bool{true, false} {
 		reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
-			r.Projects[0].People = orchestrator.People{Starters: []string{"kim"}, Approvers: nobody, Releasers: nobody, Separate: true}
+			r.Projects[0].People = task.People{Starters: []string{"kim"}, Approvers: nobody, Releasers: nobody, Separate: true}
 			r.Shutdown()
 			r.Start()
 			r.Board.SetLogged(logged)
@@ -275,7 +276,7 @@ func TestLogThatIsAway(t *testing.T) {
 
 // With separate, who has started a task does not approve it.
 func TestSeparate(t *testing.T) {
-	ruled(t, orchestrator.People{Separate: true}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+	ruled(t, task.People{Separate: true}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
 		item := waiting(r)
 		require.Equal(r, "kim", r.Task(item).State.Starter)
 		says(r, "kim", item, stage.StatusApproved)
@@ -332,9 +333,9 @@ func TestOldJournalsReplay(t *testing.T) {
 		item := waiting(r)
 		says(r, "kim", item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		task := r.Task(item)
-		require.Equal(r, stage.Done, task.State.Stage)
-		old := func(entries []orchestrator.JournalEntry) []orchestrator.JournalEntry {
+		row := r.Task(item)
+		require.Equal(r, stage.Done, row.State.Stage)
+		old := func(entries []task.JournalEntry) []task.JournalEntry {
 			for i, e := range entries {
 				var all map[string]map[string]any
 				require.NoError(r, json.Unmarshal(e.Payload, &all))
@@ -350,11 +351,11 @@ func TestOldJournalsReplay(t *testing.T) {
 			}
 			return entries
 		}
-		r.Engine.Story = forger{r.Store, old}
-		again, err := r.Engine.Replay(context.Background(), task.ID)
+		r.Engine.Records = forger{r.Store, old}
+		again, err := r.Engine.Replay(context.Background(), row.ID)
 		require.NoError(r, err)
 		require.Empty(r, again.First())
-		entries, err := r.Engine.Story.Journal(context.Background(), task.ID)
+		entries, err := r.Engine.Records.Journal(context.Background(), row.ID)
 		require.NoError(r, err)
 		require.Equal(r, stage.Principal{ID: "kim"}, recordedIn(r.T, entries[0]).Event.By)
 	})

@@ -7,16 +7,12 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// Writable is what a job's commits may change.
-func (p Project) Writable(t Task, l stage.Launch) stage.Paths {
-	return l.Writes(p.Docs(t.WorkItemID), p.Writes[l.Role])
-}
-
 // untaken says why the commits of a run could not be taken.
-func (e *Engine) untaken(ctx context.Context, p Project, t Task, l stage.Launch, err error) string {
+func (e *Engine) untaken(ctx context.Context, p task.Project, t task.Task, l stage.Launch, err error) string {
 	var outside *work.OutsideError
 	if !errors.As(err, &outside) {
 		return "the commits could not be taken: " + fault.Words(err.Error())
@@ -30,11 +26,11 @@ func (e *Engine) untaken(ctx context.Context, p Project, t Task, l stage.Launch,
 }
 
 // failedBefore is why the attempt before this one failed; empty when none of the run has.
-func (e *Engine) failedBefore(ctx context.Context, t Task) string {
+func (e *Engine) failedBefore(ctx context.Context, t task.Task) string {
 	if t.State.Failures == 0 {
 		return ""
 	}
-	entries, err := e.Story.Journal(ctx, t.ID)
+	entries, err := e.Records.Journal(ctx, t.ID)
 	if err != nil {
 		e.Log.Warn("why the last attempt failed cannot be read", "task", t.ID, "repo", t.Repo, "err", err)
 		return ""

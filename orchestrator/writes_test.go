@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 )
@@ -32,9 +32,9 @@ func trespass(role stage.Role, when func(work.Command) bool, names ...string) me
 func always(work.Command) bool { return true }
 
 // trespassed lists the files of a task's branch that hold what nobody should have committed.
-func trespassed(r *orchestratortest.Rig, t orchestrator.Task) (out []string) {
+func trespassed(r *orchestratortest.Rig, t task.Task) (out []string) {
 	r.Helper()
-	tree, err := r.Place.Files(r.Context(), work.Space{}, r.Place.Remote(t.Repo, t.Branch))
+	tree, err := r.Place.Files(r.Context(), work.Workspace{}, r.Place.Remote(t.Repo, t.Branch))
 	require.NoError(r, err)
 	require.NoError(r, fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -130,7 +130,7 @@ func TestWritesOfTheRegistry(t *testing.T) {
 		require.Equal(r, stage.Done, task.State.Stage)
 		require.Equal(r, []string{"tests/deep/more_test.go"}, trespassed(r, task))
 	})
-	_, err := orchestrator.NewProjects(orchestrator.Project{
+	_, err := task.NewProjects(task.Project{
 		TrackerProject: "p", Repo: "a/b", CloneURL: "u", Prefix: "A", Writes: map[stage.Role][]string{stage.Tester: {"../x"}},
 	})
 	require.ErrorContains(t, err, `writes: tester: "../x" is no pattern`)

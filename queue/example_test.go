@@ -23,17 +23,17 @@ func TestTerminal(t *testing.T) {
 
 // An outcome of no known kind is a failure, never a success.
 func TestAfterUnknownOutcome(t *testing.T) {
-	require.Equal(t, queue.Failed, queue.After(queue.Job{Attempt: 1}, queue.Outcome{}, time.Now()).Status)
+	require.Equal(t, queue.Failed, queue.ApplyOutcome(queue.Job{Attempt: 1}, queue.Outcome{}, time.Now()).Status)
 }
 
 // A retry of a job that has used up its attempts is a failure.
 func ExampleAfter() {
 	now := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
 	job := queue.Job{ID: 7, Attempt: 1, MaxAttempts: 2, Status: queue.Running}
-	again := queue.After(job, queue.Outcome{Kind: queue.OutcomeRetry, At: now.Add(time.Minute), Error: "busy"}, now)
+	again := queue.ApplyOutcome(job, queue.Outcome{Kind: queue.OutcomeRetry, At: now.Add(time.Minute), Error: "busy"}, now)
 	fmt.Println(again.Status, again.AvailableAt.Format(time.TimeOnly))
 	job.Attempt = 2
-	fmt.Println(queue.After(job, queue.Outcome{Kind: queue.OutcomeRetry, Error: "busy"}, now).Status)
+	fmt.Println(queue.ApplyOutcome(job, queue.Outcome{Kind: queue.OutcomeRetry, Error: "busy"}, now).Status)
 	// Output:
 	// queued 00:01:00
 	// failed

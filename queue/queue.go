@@ -165,8 +165,8 @@ type Filter struct {
 	Limit  int    // 0 = 1000
 }
 
-// Keeper is what operators, features and background loops use.
-type Keeper interface {
+// Admin is what operators, features and background loops use.
+type Admin interface {
 	// Cancel makes every unfinished job of a task in the given pools (none =
 	// all) cancelled, running ones too, and returns them.
 	Cancel(ctx context.Context, taskID int64, pools ...string) ([]Job, error)
@@ -188,8 +188,8 @@ type Restarter interface {
 	Repeat(ctx context.Context, id int64) (int64, error)
 }
 
-// Lister reads jobs back.
-type Lister interface {
+// Inspector reads jobs back.
+type Inspector interface {
 	// Jobs lists jobs by id, oldest first; failed ones by their end, newest first.
 	Jobs(ctx context.Context, f Filter) ([]Job, error)
 	// Waiting lists unfinished jobs with what each waits for, in claim order.

@@ -58,9 +58,9 @@ func ClaimOrder(waits []Wait) {
 	})
 }
 
-// After is what becomes of a running job when its claim ends with an outcome at
+// ApplyOutcome is what becomes of a running job when its claim ends with an outcome at
 // a moment: the job as it is then. It is the one rule that all queues share.
-func After(j Job, o Outcome, now time.Time) Job {
+func ApplyOutcome(j Job, o Outcome, now time.Time) Job {
 	j.Worker, j.LeaseUntil, j.HeartbeatAt, j.Error = "", time.Time{}, time.Time{}, o.Error
 	kind := o.Kind
 	if kind == OutcomeRetry && j.MaxAttempts > 0 && j.Attempt >= j.MaxAttempts {

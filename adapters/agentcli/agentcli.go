@@ -200,7 +200,7 @@ func (r *Runner) run(ctx context.Context, c work.Command) work.Result {
 	if err != nil {
 		return broken(r.opt.Hidden.Error(fmt.Errorf("agentcli: %w", err)))
 	}
-	return r.judge(e, end)
+	return r.toResult(e, end)
 }
 
 // prepare makes the files of a run: the record last, so that from here on

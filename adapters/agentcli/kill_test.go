@@ -351,3 +351,20 @@ func TestCancelledBeforeItBegan(t *testing.T) {
 	require.Equal(t, work.ResultCancelled, newRunner(t, nil).Run(ctx, c).Kind)
 	require.NoFileExists(t, filepath.Join(c.Dir, "started"))
 }
+
+// script makes a command of a shell script.
+func script(t testing.TB, dir, body string) string {
+	t.Helper()
+	name := filepath.Join(dir, "agent.sh")
+	program(t, name, body+"\n")
+	return "'" + name + "'"
+}
+
+// program writes a shell script that can be run. No process starts meanwhile: one that
+// inherited the open file would keep it from being run ("text file busy").
+func program(t testing.TB, name, body string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	require.NoError(t, os.WriteFile(name, []byte("#!/bin/sh\n"+body), 0o755))
+}

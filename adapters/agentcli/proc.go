@@ -101,11 +101,11 @@ type entry struct {
 	ours bool
 }
 
-// table reads the process table. Whole is false when somebody may be missing:
+// processTable reads the process table. Whole is false when somebody may be missing:
 // what ends or becomes another program while it is looked at may have started a
 // process that is not in the list, so that the table is listed again until
 // nobody is lost.
-func table(ours func(process) (yes, sure bool)) (all map[int]entry, whole bool) {
+func processTable(ours func(process) (yes, sure bool)) (all map[int]entry, whole bool) {
 	all, seen := map[int]entry{}, map[int]bool{}
 	for n := 0; n < rounds && !whole; n++ {
 		whole = true
@@ -114,7 +114,7 @@ func table(ours func(process) (yes, sure bool)) (all map[int]entry, whole bool) 
 				continue
 			}
 			var e entry
-			if e, seen[pid] = look(pid, ours); e.PID != 0 {
+			if e, seen[pid] = readProc(pid, ours); e.PID != 0 {
 				all[pid] = e
 			}
 			whole = whole && seen[pid] && !e.dead
@@ -123,8 +123,8 @@ func table(ours func(process) (yes, sure bool)) (all map[int]entry, whole bool) 
 	return all, whole
 }
 
-// look looks at one process; sure is false when that has to be done again.
-func look(pid int, ours func(process) (yes, sure bool)) (e entry, sure bool) {
+// readProc looks at one process; sure is false when that has to be done again.
+func readProc(pid int, ours func(process) (yes, sure bool)) (e entry, sure bool) {
 	before, ok := lookup(pid)
 	if !ok {
 		return e, false
@@ -160,18 +160,18 @@ func descendants(procs map[int]entry, of int) []ident {
 	return out
 }
 
-// under lists the living processes below this one. It reads the lists of
+// children lists the living processes below this one. It reads the lists of
 // children, which takes a fraction of what the whole table does: a process that
 // is soon another one is still there when it is signalled. A kernel without
 // those lists has the table.
-func under() (out []ident) {
+func children() (out []ident) {
 	waiting := []int{os.Getpid()}
 	for len(waiting) > 0 {
 		pid := waiting[0]
 		waiting = waiting[1:]
 		lists, _ := filepath.Glob(proc(pid, "task/*/children")) // none when it has ended
 		if len(lists) == 0 && pid == os.Getpid() {
-			procs, _ := table(func(process) (bool, bool) { return false, true })
+			procs, _ := processTable(func(process) (bool, bool) { return false, true })
 			return descendants(procs, pid)
 		}
 		for _, list := range lists {
@@ -206,7 +206,7 @@ func isMarked(p process, token string) (yes, sure bool) {
 // the run's directory without a terminal and is younger than the run. This
 // process is never one of them. All is false when somebody may be missing.
 func leftovers(r record) (left []ident, all bool) {
-	procs, all := table(func(p process) (yes, sure bool) {
+	procs, all := processTable(func(p process) (yes, sure bool) {
 		yes, sure = isMarked(p, r.Token)
 		return yes || slices.Contains(r.Strays, p.ident) || r.Shim.PID != 0 && p.Start >= r.Shim.Start && !p.tty && worksIn(p.PID, r.Dir), sure
 	})

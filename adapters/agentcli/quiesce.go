@@ -75,7 +75,7 @@ func (r *Runner) clear(ctx context.Context, rec record) error {
 	if left, _ := others(); len(left) > 0 {
 		r.opt.Log.Warn("ending processes that a run has left", "task", rec.TaskID, "count", len(left))
 	}
-	if err := r.ask(ctx, rec.Shim); err != nil {
+	if err := r.requestQuiesce(ctx, rec.Shim); err != nil {
 		return err
 	}
 	// A container is its engine's to end: without the processes that look after it there it
@@ -96,8 +96,8 @@ func (r *Runner) clear(ctx context.Context, rec record) error {
 	return end(ctx, others, r.opt.TermGrace)
 }
 
-// ask tells a shim to stop and waits for its end, for as long as it should need.
-func (r *Runner) ask(ctx context.Context, shim ident) error {
+// requestQuiesce tells a shim to stop and waits for its end, for as long as it should need.
+func (r *Runner) requestQuiesce(ctx context.Context, shim ident) error {
 	signal(shim, syscall.SIGTERM)
 	for until := time.Now().Add(r.opt.TermGrace + leftoverGrace); len(alive(shim)) > 0 && time.Now().Before(until); {
 		select {

@@ -18,9 +18,9 @@ type ending struct {
 	stopped string // work.ResultTimeout or work.ResultCancelled when we stopped it
 }
 
-// judge makes the result of what the agent left behind. What it says itself
+// toResult makes the result of what the agent left behind. What it says itself
 // comes before its exit code. Escaped in an odd way, a secret may have stayed in the log.
-func (r *Runner) judge(e execution, end ending) work.Result {
+func (r *Runner) toResult(e execution, end ending) work.Result {
 	body, err := os.ReadFile(e.log)
 	if err != nil {
 		return broken(fmt.Errorf("agentcli: %w", err))

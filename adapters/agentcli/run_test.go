@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -58,23 +57,6 @@ func newRunner(t testing.TB, change func(*agentcli.Options)) *agentcli.Runner {
 	r, err := agentcli.New(o)
 	require.NoError(t, err)
 	return r
-}
-
-// script makes a command of a shell script.
-func script(t testing.TB, dir, body string) string {
-	t.Helper()
-	name := filepath.Join(dir, "agent.sh")
-	program(t, name, body+"\n")
-	return "'" + name + "'"
-}
-
-// program writes a shell script that can be run. No process starts meanwhile: one that
-// inherited the open file would keep it from being run ("text file busy").
-func program(t testing.TB, name, body string) {
-	t.Helper()
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	require.NoError(t, os.WriteFile(name, []byte("#!/bin/sh\n"+body), 0o755))
 }
 
 func command(t testing.TB, body string) work.Command {

@@ -50,15 +50,15 @@ func RunShim() int {
 		fmt.Fprintln(os.Stderr, "agent-shim is started by the service only; it reads its order from standard input")
 		return exitNoOrder
 	}
-	code, err := obey(in, order)
+	code, err := runShim(in, order)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "agent-shim:", err)
 	}
 	return code
 }
 
-// obey runs the agent and everything around it.
-func obey(in io.Reader, order shimOrder) (int, error) {
+// runShim runs the agent and everything around it.
+func runShim(in io.Reader, order shimOrder) (int, error) {
 	// Whatever the agent's processes do, orphans come back to this one.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return exitNoStart, err
@@ -66,7 +66,7 @@ func obey(in io.Reader, order shimOrder) (int, error) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // its memory is nobody else's
 		return exitNoStart, err
 	}
-	rec, err := sign(order.Record)
+	rec, err := claimRecord(order.Record)
 	if err != nil {
 		return exitNoStart, err
 	}
@@ -98,8 +98,8 @@ func obey(in io.Reader, order shimOrder) (int, error) {
 	return code, errors.Join(rec.write(order.Record), shrink(order.Out, order.Max), shrink(order.Err, order.Max))
 }
 
-// sign puts the shim into the run's record, before there is an agent.
-func sign(name string) (record, error) {
+// claimRecord puts the shim into the run's record, before there is an agent.
+func claimRecord(name string) (record, error) {
 	rec, err := readRecord(name)
 	if err != nil {
 		return rec, err
@@ -168,8 +168,8 @@ func note(rec *record) bool {
 	rec.Strays = slices.DeleteFunc(rec.Strays, func(p ident) bool { return alive(p) == nil })
 	changed := len(rec.Strays) != before
 	marked := func(p process) (yes, sure bool) { return isMarked(p, rec.Token) }
-	for _, p := range under() {
-		if e, sure := look(p.PID, marked); sure && !e.ours && !e.dead && e.ident == p && !slices.Contains(rec.Strays, p) {
+	for _, p := range children() {
+		if e, sure := readProc(p.PID, marked); sure && !e.ours && !e.dead && e.ident == p && !slices.Contains(rec.Strays, p) {
 			rec.Strays, changed = append(rec.Strays, p), true
 		}
 	}
@@ -211,7 +211,7 @@ func watch(in io.Reader, pid int, grace time.Duration) int {
 		case <-reaped:
 			return nil, true
 		default:
-			return under(), false
+			return children(), false
 		}
 	}
 	g.Go("reaper", func(context.Context) {

@@ -11,7 +11,7 @@ import (
 )
 
 // Add implements work.Mirror.
-func (g *Git) Add(ctx context.Context, s work.Space, files []work.File, message string) (work.Tip, error) {
+func (g *Git) Add(ctx context.Context, s work.Workspace, files []work.File, message string) (work.Tip, error) {
 	p, err := g.locate(s)
 	if err != nil {
 		return work.Tip{}, err
@@ -26,10 +26,10 @@ func (g *Git) Add(ctx context.Context, s work.Space, files []work.File, message 
 	return tip, g.handOver(ctx, p, tip.SHA)
 }
 
-func (g *Git) addLocked(ctx context.Context, p place, files []work.File, message string) error {
+func (g *Git) addLocked(ctx context.Context, p checkout, files []work.File, message string) error {
 	defer g.lock(p.dir)()
 	defer g.lockMirror(ctx, p)()
-	if err := g.obtain(ctx, p); err != nil {
+	if err := g.fetchHandover(ctx, p); err != nil {
 		return err
 	}
 	before, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
@@ -57,7 +57,7 @@ func (g *Git) addLocked(ctx context.Context, p place, files []work.File, message
 }
 
 // commitFiles makes a commit of the mirror that has files on top of base's.
-func (g *Git) commitFiles(ctx context.Context, p place, base string, files []work.File, message string) (string, error) {
+func (g *Git) commitFiles(ctx context.Context, p checkout, base string, files []work.File, message string) (string, error) {
 	temp, err := os.MkdirTemp(g.opt.Root, "index-")
 	if err != nil {
 		return "", err

@@ -26,7 +26,7 @@ type mark struct {
 	Main     string      `json:"main,omitempty"`
 }
 
-func (p place) readMark() (m mark, ok bool) {
+func (p checkout) readMark() (m mark, ok bool) {
 	body, err := os.ReadFile(p.mark)
 	if err != nil || json.Unmarshal(body, &m) != nil || !commitID(m.Taken) || !commitID(m.Start) {
 		return mark{}, false
@@ -34,7 +34,7 @@ func (p place) readMark() (m mark, ok bool) {
 	return m, true
 }
 
-func (p place) writeMark(m mark) error {
+func (p checkout) writeMark(m mark) error {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (p place) writeMark(m mark) error {
 
 // makeAnew makes the task's repository and checkout at a commit, whatever is there.
 // Caches that the registry names are taken over from an attempt of the same role.
-func (g *Git) makeAnew(ctx context.Context, p place, m mark) error {
+func (g *Git) makeAnew(ctx context.Context, p checkout, m mark) error {
 	before, _ := p.readMark()
 	var err error
 	if m.Main, err = g.ref(ctx, p.mirror, "refs/remotes/origin/"+p.Main); err != nil {
@@ -90,7 +90,7 @@ func (g *Git) makeAnew(ctx context.Context, p place, m mark) error {
 // makeRepo makes the task's repository, which borrows the mirror's objects, with main as
 // it was fetched last, and the directory of its checkout. It writes the files of both:
 // git runs in neither.
-func (g *Git) makeRepo(p place, m mark) error {
+func (g *Git) makeRepo(p checkout, m mark) error {
 	files := map[string]string{
 		filepath.Join(p.dir, ".git"):                           "gitdir: " + p.repo + "\n",
 		filepath.Join(p.repo, "HEAD"):                          "ref: refs/heads/" + p.Branch + "\n",
@@ -131,12 +131,12 @@ func writeAll(files map[string]string) error {
 
 // inCheckout is a call for a task's checkout and its index. It runs in the mirror, whose
 // configuration no agent writes.
-func inCheckout(p place, args ...string) call {
+func inCheckout(p checkout, args ...string) call {
 	return call{repo: p.mirror, tree: p.dir, env: []string{"GIT_INDEX_FILE=" + filepath.Join(p.repo, "index")}, args: args}
 }
 
 // ignored are those of some directories that git ignores in the checkout.
-func (g *Git) ignored(ctx context.Context, p place, dirs []string) []string {
+func (g *Git) ignored(ctx context.Context, p checkout, dirs []string) []string {
 	in := inCheckout(p, "check-ignore", "-z", "--stdin")
 	in.stdin = strings.Join(dirs, "/\x00") + "/\x00"
 	out, err := g.run(ctx, in)

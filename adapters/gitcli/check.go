@@ -27,11 +27,11 @@ const stderrMax = 4 << 10
 // main, as it was fetched last, stand for that file in a checkout of main: a branch does
 // not judge itself. The command sees PATH, a HOME of its own and the task's facts, and
 // nothing else of our environment; all that it has started is ended with it.
-func (g *Git) RunCheck(ctx context.Context, argv []string, s gates.Subject) (exit int, stderr string, err error) {
+func (g *Git) RunCheck(ctx context.Context, argv []string, s gates.Facts) (exit int, stderr string, err error) {
 	if len(g.opt.Shim) == 0 {
 		return -1, "", errors.New("gitcli: Options.Shim is missing: the command that ends in RunCheckShim")
 	}
-	p, err := g.locate(work.Space{Repo: s.Task.Repo, CloneURL: "unused", Main: s.Task.Main, Branch: s.Task.Branch, WorkItem: s.Task.WorkItem})
+	p, err := g.locate(work.Workspace{Repo: s.Task.Repo, CloneURL: "unused", Main: s.Task.Main, Branch: s.Task.Branch, WorkItem: s.Task.WorkItem})
 	if err != nil {
 		return -1, "", err
 	}
@@ -56,7 +56,7 @@ func (g *Git) RunCheck(ctx context.Context, argv []string, s gates.Subject) (exi
 }
 
 // export puts the files of a commit into a new directory.
-func (g *Git) export(ctx context.Context, p place, sha, dir string) error {
+func (g *Git) export(ctx context.Context, p checkout, sha, dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (g *Git) export(ctx context.Context, p place, sha, dir string) error {
 
 // ofMain replaces the words of a command that name files of main by those files, in a
 // checkout that it makes for them.
-func (g *Git) ofMain(ctx context.Context, p place, argv []string, dir string) ([]string, error) {
+func (g *Git) ofMain(ctx context.Context, p checkout, argv []string, dir string) ([]string, error) {
 	main, err := g.ref(ctx, p.mirror, "refs/remotes/origin/"+p.Main)
 	if err != nil || main == "" {
 		return nil, errors.Join(fmt.Errorf("the branch %s of %s was never fetched", p.Main, p.Repo), err)
@@ -143,7 +143,7 @@ func (g *Git) jail(temp, program string) *work.Jail {
 	return &j
 }
 
-func (g *Git) check(ctx context.Context, argv []string, temp string, s gates.Subject) (int, string, error) {
+func (g *Git) check(ctx context.Context, argv []string, temp string, s gates.Facts) (int, string, error) {
 	order, err := json.Marshal(checkOrder{Argv: argv, Jail: g.jail(temp, argv[0]), Name: "signalbox-check-" + strings.ToLower(rand.Text())})
 	if err != nil {
 		return -1, "", err

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 // checking is a kit whose main has programs, and whose branch has other ones of the
 // same names.
-func checking(t *testing.T, main, branch map[string]string) (*kit, gates.Subject) {
+func checking(t *testing.T, main, branch map[string]string) (*kit, gates.Facts) {
 	t.Helper()
 	k := setup(t)
 	for name, body := range main {
@@ -43,7 +43,7 @@ func checking(t *testing.T, main, branch map[string]string) (*kit, gates.Subject
 	}
 	head := commit(t, dir, "judged.txt", "of the branch\n")
 	k.take()
-	return k, gates.Subject{SHA: head, Stage: "development", Task: gates.Task{Repo: "acme/app", Main: "main", Branch: k.space.Branch, WorkItem: "APP-1"}}
+	return k, gates.Facts{SHA: head, Stage: "development", Task: gates.Task{Repo: "acme/app", Main: "main", Branch: k.space.Branch, WorkItem: "APP-1"}}
 }
 
 func TestRunCheck(t *testing.T) {
@@ -127,7 +127,7 @@ func sleepers(t *testing.T) (out []string) {
 func TestChecksNeedAShim(t *testing.T) {
 	t.Parallel()
 	k := setup(t)
-	_, _, err := k.g.RunCheck(t.Context(), []string{"true"}, gates.Subject{})
+	_, _, err := k.g.RunCheck(t.Context(), []string{"true"}, gates.Facts{})
 	require.ErrorContains(t, err, "Options.Shim")
 }
 

@@ -16,12 +16,12 @@ import (
 
 // parts are all files and directories of a work item, the mark first: what is half
 // removed is nobody's.
-func (p place) parts() []string {
+func (p checkout) parts() []string {
 	return []string{p.mark, p.mark + ".new", p.dir, p.repo, p.aside, p.lost}
 }
 
 // clear removes what lies of a work item. The mirror keeps the commits.
-func (g *Git) clear(p place) error {
+func (g *Git) clear(p checkout) error {
 	for _, name := range p.parts() {
 		if err := g.remove(name); err != nil {
 			return err
@@ -93,18 +93,18 @@ func (g *Git) found(pattern string) ([]string, error) {
 }
 
 // placeNamed is where a work item lies of which nothing is known but its name.
-func (g *Git) placeNamed(name string) (place, error) {
+func (g *Git) placeNamed(name string) (checkout, error) {
 	flat, item, _ := strings.Cut(name, "/")
 	if !plain(flat) || !plain(item) {
-		return place{}, fmt.Errorf("%w: %q", work.ErrBadName, name)
+		return checkout{}, fmt.Errorf("%w: %q", work.ErrBadName, name)
 	}
-	p := place{Space: work.Space{Repo: flat, WorkItem: item}}
+	p := checkout{Workspace: work.Workspace{Repo: flat, WorkItem: item}}
 	p.lie(g.opt.Root, flat)
 	return p, nil
 }
 
 // used is when a place was used last: as its mark says, or what lies there without one.
-func (p place) used() time.Time {
+func (p checkout) used() time.Time {
 	if at := changed(p.mark); !at.IsZero() {
 		return at
 	}

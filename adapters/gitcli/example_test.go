@@ -32,7 +32,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	space := work.Space{
+	space := work.Workspace{
 		Repo: "acme/app", CloneURL: origin, Main: "main", Branch: "feature/APP-1-cache-tiles", WorkItem: "APP-1", Docs: "docs/work/APP-1",
 	}
 	checkout, err := git.Open(ctx, space, []work.File{{Path: "docs/work/APP-1/request.md", Body: []byte("# APP-1\n")}})

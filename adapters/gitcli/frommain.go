@@ -28,7 +28,7 @@ type swap struct{ was, mode, sha, name string } // modes; 000000 = it is not the
 
 // overlay makes the tree of a commit in which the files that m.FromMain matches are those
 // of m.Main. A file of main's that would lie behind a link of the commit is left out.
-func (g *Git) overlay(ctx context.Context, p place, m mark, commit string) (o overlay, err error) {
+func (g *Git) overlay(ctx context.Context, p checkout, m mark, commit string) (o overlay, err error) {
 	swaps, err := g.swaps(ctx, p, m, commit)
 	if err != nil || len(swaps) == 0 {
 		return overlay{tree: commit}, err
@@ -69,7 +69,7 @@ const absent = "000000"
 
 // swaps lists the files that m.FromMain matches and that differ between a commit and
 // m.Main.
-func (g *Git) swaps(ctx context.Context, p place, m mark, commit string) (list []swap, err error) {
+func (g *Git) swaps(ctx context.Context, p checkout, m mark, commit string) (list []swap, err error) {
 	if len(m.FromMain) == 0 {
 		return nil, nil
 	}
@@ -125,7 +125,7 @@ func below(dirs map[string]bool, name string) bool {
 // checkOut puts the files of an attempt's start, and main's in the place of some, into the
 // checkout. To the agent's git they are as the branch has them: what differs is marked
 // in the index (skip-worktree) or excluded, so that no add --all commits it.
-func (g *Git) checkOut(ctx context.Context, p place, m mark) error {
+func (g *Git) checkOut(ctx context.Context, p checkout, m mark) error {
 	o, err := g.overlay(ctx, p, m, m.Start)
 	if err != nil {
 		return err

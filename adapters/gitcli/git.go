@@ -79,7 +79,7 @@ func (g *Git) git(ctx context.Context, repo string, args ...string) (string, err
 }
 
 // remotely runs a subcommand that may reach the remote of a space, with its token.
-func (g *Git) remotely(ctx context.Context, p place, args ...string) (string, error) {
+func (g *Git) remotely(ctx context.Context, p checkout, args ...string) (string, error) {
 	return g.run(ctx, call{repo: p.mirror, network: p.CloneURL, args: args})
 }
 

@@ -126,9 +126,9 @@ func (g *Git) Version(ctx context.Context) (string, error) {
 	return strings.TrimPrefix(strings.TrimSpace(out), "git version "), err
 }
 
-// place is where a space's things are.
-type place struct {
-	work.Space
+// checkout is where a space's things are.
+type checkout struct {
+	work.Workspace
 	mirror string // bare repository
 	repo   string // the task's own
 	mark   string // file, see mark
@@ -138,8 +138,8 @@ type place struct {
 }
 
 // locate checks the names of a space and finds its directories.
-func (g *Git) locate(s work.Space) (place, error) {
-	p := place{Space: s}
+func (g *Git) locate(s work.Workspace) (checkout, error) {
+	p := checkout{Workspace: s}
 	for _, name := range []string{s.Branch, s.Main} {
 		if err := checkBranch(name); err != nil {
 			return p, err
@@ -166,7 +166,7 @@ func (g *Git) locate(s work.Space) (place, error) {
 }
 
 // lie says where everything lies of a work item of a repository.
-func (p *place) lie(root, flat string) {
+func (p *checkout) lie(root, flat string) {
 	p.mirror = filepath.Join(root, "mirrors", flat+".git")
 	own := filepath.Join(root, "repos", flat, p.WorkItem)
 	p.repo, p.mark, p.aside, p.lost = own+".git", own+".json", own+".aside", own+".lost"

@@ -66,14 +66,14 @@ type kit struct {
 	g     *gitcli.Git
 	root  string
 	bare  string
-	space work.Space
+	space work.Workspace
 }
 
 func setup(t testing.TB) *kit {
 	t.Helper()
 	k := &kit{TB: t, root: t.TempDir(), bare: remote(t)}
 	k.restart()
-	k.space = work.Space{
+	k.space = work.Workspace{
 		Repo: "acme/app", CloneURL: k.bare, Main: "main", Branch: "feature/APP-1-cache", WorkItem: "APP-1", Task: 1, Identity: "1.1000", Docs: "docs/work/APP-1",
 	}
 	return k
@@ -283,14 +283,14 @@ func TestProtectedBranches(t *testing.T) {
 func TestBadSpaces(t *testing.T) {
 	t.Parallel()
 	k := setup(t)
-	for name, change := range map[string]func(*work.Space){
-		"repo":      func(s *work.Space) { s.Repo = "../../etc" },
-		"repo flat": func(s *work.Space) { s.Repo = "app" },
-		"item":      func(s *work.Space) { s.WorkItem = "../x" },
-		"option":    func(s *work.Space) { s.CloneURL = "--upload-pack=touch /tmp/x" },
-		"ext":       func(s *work.Space) { s.CloneURL = "ext::sh -c id" },
-		"no url":    func(s *work.Space) { s.CloneURL = "" },
-		"main":      func(s *work.Space) { s.Main = "--all" },
+	for name, change := range map[string]func(*work.Workspace){
+		"repo":      func(s *work.Workspace) { s.Repo = "../../etc" },
+		"repo flat": func(s *work.Workspace) { s.Repo = "app" },
+		"item":      func(s *work.Workspace) { s.WorkItem = "../x" },
+		"option":    func(s *work.Workspace) { s.CloneURL = "--upload-pack=touch /tmp/x" },
+		"ext":       func(s *work.Workspace) { s.CloneURL = "ext::sh -c id" },
+		"no url":    func(s *work.Workspace) { s.CloneURL = "" },
+		"main":      func(s *work.Workspace) { s.Main = "--all" },
 	} {
 		s := k.space
 		change(&s)

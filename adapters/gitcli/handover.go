@@ -16,20 +16,20 @@ import (
 // and whoever goes on with the task fetches it from there. Commits do not
 // change, so there is nothing to agree on.
 
-// handed is the remote name under which a commit is handed over.
-func handed(p place, sha string) string { return "refs/signalbox/" + p.WorkItem + "/" + sha }
+// handoverRef is the remote name under which a commit is handed over.
+func handoverRef(p checkout, sha string) string { return "refs/signalbox/" + p.WorkItem + "/" + sha }
 
 // handOverMax is how often a commit is tried to be handed over to a remote that does
 // not answer, with pauses of 1 s, 2 s, 4 s …: an agent's work is worth two minutes.
 const handOverMax = 8
 
 // handOver pushes a commit that others may have to go on from.
-func (g *Git) handOver(ctx context.Context, p place, sha string) error {
+func (g *Git) handOver(ctx context.Context, p checkout, sha string) error {
 	if !g.opt.Shared || sha == "" || sha == p.Head {
 		return nil
 	}
 	for n := 0; ; n++ {
-		_, err := g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--force", "--", p.CloneURL, sha+":"+handed(p, sha))
+		_, err := g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--force", "--", p.CloneURL, sha+":"+handoverRef(p, sha))
 		if n == handOverMax-1 || !fault.Retryable(err) {
 			return err
 		}
@@ -42,10 +42,10 @@ func (g *Git) handOver(ctx context.Context, p place, sha string) error {
 	}
 }
 
-// obtain brings the commit that the space names into the mirror, and the branch
+// fetchHandover brings the commit that the space names into the mirror, and the branch
 // to it: what was decided counts, and not what an attempt that was given up has
 // left in this mirror.
-func (g *Git) obtain(ctx context.Context, p place) error {
+func (g *Git) fetchHandover(ctx context.Context, p checkout) error {
 	if !g.opt.Shared || p.Head == "" {
 		return nil
 	}
@@ -72,13 +72,13 @@ func (g *Git) obtain(ctx context.Context, p place) error {
 	return err
 }
 
-func (g *Git) obtainLocked(ctx context.Context, p place) error {
+func (g *Git) obtainLocked(ctx context.Context, p checkout) error {
 	defer g.lockMirror(ctx, p)()
-	return g.obtain(ctx, p)
+	return g.fetchHandover(ctx, p)
 }
 
 // reach fetches a commit that the mirror lacks, for calls that hold no lock.
-func (g *Git) reach(ctx context.Context, p place, sha string) error {
+func (g *Git) reach(ctx context.Context, p checkout, sha string) error {
 	if !g.opt.Shared {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (g *Git) reach(ctx context.Context, p place, sha string) error {
 }
 
 // fetchShared is reach for calls that hold the mirror's lock.
-func (g *Git) fetchShared(ctx context.Context, p place, sha string) error {
+func (g *Git) fetchShared(ctx context.Context, p checkout, sha string) error {
 	if !g.opt.Shared {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (g *Git) fetchShared(ctx context.Context, p place, sha string) error {
 
 // fetchHanded fetches a commit that the mirror lacks: as it was handed over, or
 // as the published branch has it.
-func (g *Git) fetchHanded(ctx context.Context, p place, sha string) error {
+func (g *Git) fetchHanded(ctx context.Context, p checkout, sha string) error {
 	has := func() bool {
 		_, err := g.git(ctx, p.mirror, "cat-file", "-e", sha+"^{commit}")
 		return err == nil
@@ -107,7 +107,7 @@ func (g *Git) fetchHanded(ctx context.Context, p place, sha string) error {
 	if has() {
 		return nil
 	}
-	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, handed(p, sha))
+	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, handoverRef(p, sha))
 	if !has() {
 		err = errors.Join(err, g.fetchCommit(ctx, p))
 	}
@@ -122,7 +122,7 @@ func (g *Git) fetchHanded(ctx context.Context, p place, sha string) error {
 
 // begin finds where a task stands that nothing was decided for yet: the remote
 // branch says it. What this mirror has besides is of an earlier task.
-func (g *Git) begin(ctx context.Context, p place) error {
+func (g *Git) begin(ctx context.Context, p checkout) error {
 	if !g.opt.Shared || p.Head != "" {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (g *Git) begin(ctx context.Context, p place) error {
 }
 
 // sameTask reports whether two commits have more in common than main.
-func (g *Git) sameTask(ctx context.Context, p place, a, b string) (bool, error) {
+func (g *Git) sameTask(ctx context.Context, p checkout, a, b string) (bool, error) {
 	out, err := g.git(ctx, p.mirror, "merge-base", a, b)
 	if exitCode(err) == 1 {
 		return false, nil
@@ -166,7 +166,7 @@ func (g *Git) sameTask(ctx context.Context, p place, a, b string) (bool, error) 
 
 // claimBranch publishes the first commit of a branch, unless another replica has
 // begun it meanwhile: then its commit is taken.
-func (g *Git) claimBranch(ctx context.Context, p place, tip string) (string, error) {
+func (g *Git) claimBranch(ctx context.Context, p checkout, tip string) (string, error) {
 	if !g.opt.Shared {
 		return tip, nil
 	}
@@ -186,7 +186,7 @@ func (g *Git) claimBranch(ctx context.Context, p place, tip string) (string, err
 
 // surpassed reports whether a commit lacks the one that the task stands at, because
 // others went on without it.
-func (g *Git) surpassed(ctx context.Context, p place, sha string) (bool, error) {
+func (g *Git) surpassed(ctx context.Context, p checkout, sha string) (bool, error) {
 	if !g.opt.Shared || p.Head == "" {
 		return false, nil
 	}
@@ -195,12 +195,12 @@ func (g *Git) surpassed(ctx context.Context, p place, sha string) (bool, error) 
 }
 
 // onto is the remote name of what came out when the task's commit was rebased.
-func onto(p place) string { return "refs/signalbox/" + p.WorkItem + "/onto/" + p.Head }
+func onto(p checkout) string { return "refs/signalbox/" + p.WorkItem + "/onto/" + p.Head }
 
 // caughtUp finds what came out when another replica rebased the task's commit
 // and died before it could say so: a commit is brought up to date once, so that
 // two replicas never publish two results. Nothing is found where there is none.
-func (g *Git) caughtUp(ctx context.Context, p place) (done work.CaughtUp, err error) {
+func (g *Git) caughtUp(ctx context.Context, p checkout) (done work.CaughtUp, err error) {
 	if !g.opt.Shared || p.Head == "" {
 		return done, nil
 	}
@@ -224,7 +224,7 @@ func (g *Git) caughtUp(ctx context.Context, p place) (done work.CaughtUp, err er
 
 // handOverOnto tells the other replicas what came out of a rebase. When one of
 // them was faster, its result is returned and counts.
-func (g *Git) handOverOnto(ctx context.Context, p place, tip string) (other work.CaughtUp, err error) {
+func (g *Git) handOverOnto(ctx context.Context, p checkout, tip string) (other work.CaughtUp, err error) {
 	if !g.opt.Shared || p.Head == "" {
 		return other, nil
 	}
@@ -243,7 +243,7 @@ func (g *Git) handOverOnto(ctx context.Context, p place, tip string) (other work
 }
 
 // forget removes what was handed over from the remote, when nobody needs it.
-func (g *Git) forget(ctx context.Context, p place) {
+func (g *Git) forget(ctx context.Context, p checkout) {
 	if !g.opt.Shared {
 		return
 	}

@@ -15,7 +15,7 @@ const refMax = 4 << 20
 // there, or not to be read.
 type heads struct{ branch, head, stash, autostash string }
 
-func (p place) heads() (h heads) {
+func (p checkout) heads() (h heads) {
 	if plainDir(p.repo, ".") != nil {
 		return h
 	}

@@ -14,14 +14,14 @@ import (
 // CloneURL and Main count here.
 
 // anywhere is the place of a repository, of no task.
-func (g *Git) anywhere(s work.Space) (place, error) {
+func (g *Git) anywhere(s work.Workspace) (checkout, error) {
 	s.Branch, s.WorkItem = "signalbox/none", "none"
 	return g.locate(s)
 }
 
 // Heads lists the branches of the remote, by name, with one call of it. A list without
 // main is believed; one without any branch is not, see remote.
-func (g *Git) Heads(ctx context.Context, s work.Space) (map[string]string, error) {
+func (g *Git) Heads(ctx context.Context, s work.Workspace) (map[string]string, error) {
 	p, err := g.anywhere(s)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (g *Git) Heads(ctx context.Context, s work.Space) (map[string]string, error
 	return g.remoteHeads(ctx, p)
 }
 
-func (g *Git) remoteHeads(ctx context.Context, p place) (map[string]string, error) {
+func (g *Git) remoteHeads(ctx context.Context, p checkout) (map[string]string, error) {
 	out, err := g.remotely(ctx, p, "ls-remote", "--quiet", "--", p.CloneURL, "refs/heads/*")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", work.ErrRemote, err)
@@ -49,7 +49,7 @@ func (g *Git) remoteHeads(ctx context.Context, p place) (map[string]string, erro
 
 // Contains reports whether a commit is in the history of tip, the head of a branch of the
 // remote. The mirror fetches a tip that it does not have.
-func (g *Git) Contains(ctx context.Context, s work.Space, tip, sha string) (bool, error) {
+func (g *Git) Contains(ctx context.Context, s work.Workspace, tip, sha string) (bool, error) {
 	p, err := g.anywhere(s)
 	if err != nil {
 		return false, err
@@ -68,7 +68,7 @@ func (g *Git) Contains(ctx context.Context, s work.Space, tip, sha string) (bool
 }
 
 // bring fetches the head of a branch, when the mirror lacks it.
-func (g *Git) bring(ctx context.Context, p place, tip string) error {
+func (g *Git) bring(ctx context.Context, p checkout, tip string) error {
 	defer g.lockMirror(ctx, p)()
 	if err := g.makeMirror(ctx, p); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (g *Git) bring(ctx context.Context, p place, tip string) error {
 // main that has it already stays. ErrMoved when main has commits that it lacks. The push
 // is a plain one: git itself, at both ends, refuses what would not be a step forward from
 // where main is at that moment, so that no force and no lease is needed.
-func (g *Git) Land(ctx context.Context, s work.Space, sha string) error {
+func (g *Git) Land(ctx context.Context, s work.Workspace, sha string) error {
 	p, err := g.anywhere(s)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (g *Git) Land(ctx context.Context, s work.Space, sha string) error {
 
 // mayLand reports whether main, which is at seen, has a commit already; ErrMoved when it
 // cannot step forward to it.
-func (g *Git) mayLand(ctx context.Context, p place, seen, sha string) (done bool, err error) {
+func (g *Git) mayLand(ctx context.Context, p checkout, seen, sha string) (done bool, err error) {
 	if seen == "" {
 		return false, fmt.Errorf("%s has no branch %s", p.Repo, p.Main)
 	}
@@ -143,7 +143,7 @@ func (g *Git) mayLand(ctx context.Context, p place, seen, sha string) (done bool
 const checkedOut = "branch is currently checked out"
 
 // pushMain is the only function that pushes main.
-func (g *Git) pushMain(ctx context.Context, p place, sha string) error {
+func (g *Git) pushMain(ctx context.Context, p checkout, sha string) error {
 	defer g.lockMirror(ctx, p)()
 	_, err := g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--", p.CloneURL, sha+":refs/heads/"+p.Main)
 	if f := (*Failed)(nil); errors.As(err, &f) && strings.Contains(f.Stderr, checkedOut) {
@@ -160,7 +160,7 @@ func CheckedOut(repo, main string) string {
 
 // MayPush makes a push of main that changes nothing, and that the remote may refuse: it
 // is an error when the credential may not write there.
-func (g *Git) MayPush(ctx context.Context, s work.Space) error {
+func (g *Git) MayPush(ctx context.Context, s work.Workspace) error {
 	p, err := g.anywhere(s)
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func (g *Git) MayPush(ctx context.Context, s work.Space) error {
 
 // RemoveBranch deletes a branch of the remote that is at a commit; one that is gone already is
 // a success. ErrProtected for main, ErrMoved when the branch is elsewhere.
-func (g *Git) RemoveBranch(ctx context.Context, s work.Space, branch, sha string) error {
+func (g *Git) RemoveBranch(ctx context.Context, s work.Workspace, branch, sha string) error {
 	s.Branch, s.WorkItem = branch, "none"
 	p, err := g.locate(s) // refuses protected branches
 	if err != nil {

@@ -31,7 +31,7 @@ const leftRefs = "refs/signalbox/left/"
 // next one starts at: what was committed on the branch and not taken, else the tip.
 // All that would be lost is kept for people. What cannot be read must not keep the
 // next attempt from its work: it is logged, and a repository that has it set aside.
-func (g *Git) salvage(ctx context.Context, p place, tip string) (start string, left work.Left) {
+func (g *Git) salvage(ctx context.Context, p checkout, tip string) (start string, left work.Left) {
 	m, there := p.readMark()
 	if !there {
 		return tip, left
@@ -48,7 +48,7 @@ func (g *Git) salvage(ctx context.Context, p place, tip string) (start string, l
 }
 
 // keepLogged is keep for callers that go on without.
-func (g *Git) keepLogged(ctx context.Context, p place, m mark, own heads, start string) work.Left {
+func (g *Git) keepLogged(ctx context.Context, p checkout, m mark, own heads, start string) work.Left {
 	left, err := g.keep(ctx, p, m, own, start)
 	if err != nil {
 		g.opt.Log.Warn("what an attempt had not committed is lost: it cannot be kept", "work_item", p.WorkItem, "repo", p.Repo, "err", err)
@@ -58,7 +58,7 @@ func (g *Git) keepLogged(ctx context.Context, p place, m mark, own heads, start 
 
 // gather brings the commits of a checkout into the mirror, where no ref has them yet. A
 // repository that has some which cannot be read is set aside.
-func (g *Git) gather(ctx context.Context, p place, m mark) heads {
+func (g *Git) gather(ctx context.Context, p checkout, m mark) heads {
 	own := p.heads()
 	var unread error
 	if own.branch == "" && own.head == "" {
@@ -82,7 +82,7 @@ func (g *Git) gather(ctx context.Context, p place, m mark) heads {
 
 // startAt is the commit of a checkout's branch when it goes on from where the
 // mirror's was, else the tip.
-func (g *Git) startAt(ctx context.Context, p place, m mark, branch, tip string) string {
+func (g *Git) startAt(ctx context.Context, p checkout, m mark, branch, tip string) string {
 	if m.Behind || branch == "" || branch == m.Taken {
 		return tip
 	}
@@ -99,7 +99,7 @@ func (g *Git) startAt(ctx context.Context, p place, m mark, branch, tip string) 
 // keep makes a commit of the checkout's files, on top of those commits of it that
 // are nowhere else, under a ref of the mirror. It makes none when nothing would be
 // lost.
-func (g *Git) keep(ctx context.Context, p place, m mark, own heads, start string) (left work.Left, err error) {
+func (g *Git) keep(ctx context.Context, p checkout, m mark, own heads, start string) (left work.Left, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	base := own.head
@@ -142,7 +142,7 @@ func (g *Git) keep(ctx context.Context, p place, m mark, own heads, start string
 
 // lost reports whether a commit can be reached neither from others nor from any ref
 // of the mirror.
-func (g *Git) lost(ctx context.Context, p place, sha string, others []string) (bool, error) {
+func (g *Git) lost(ctx context.Context, p checkout, sha string, others []string) (bool, error) {
 	others = slices.DeleteFunc(slices.Clone(others), func(o string) bool { return o == "" })
 	if sha == "" || slices.Contains(others, sha) {
 		return false, nil
@@ -152,7 +152,7 @@ func (g *Git) lost(ctx context.Context, p place, sha string, others []string) (b
 }
 
 // nextLeft names the next ref of the work item, and makes room for it.
-func (g *Git) nextLeft(ctx context.Context, p place) (string, error) {
+func (g *Git) nextLeft(ctx context.Context, p checkout) (string, error) {
 	prefix := leftRefs + p.WorkItem + "/"
 	out, err := g.git(ctx, p.mirror, "for-each-ref", "--format=%(refname)", prefix)
 	if err != nil {
@@ -181,7 +181,7 @@ func (g *Git) nextLeft(ctx context.Context, p place) (string, error) {
 // git fast-import; ignored files do not count. The mirror's git compares them, with
 // an index of its own, and the files are read here: no setting of the task's
 // repository and no filter has a say.
-func (g *Git) changes(ctx context.Context, p place, m mark, base string) (commands []string, skipped int, err error) {
+func (g *Git) changes(ctx context.Context, p checkout, m mark, base string) (commands []string, skipped int, err error) {
 	if err := plainDir(p.dir, "."); err != nil {
 		return nil, 0, err
 	}

@@ -40,7 +40,7 @@ func tooMuch(format string, args ...any) error {
 
 // measure compares what a commit would bring into the mirror with the limits. Of what is
 // in its objects nothing but names and sizes is read.
-func (g *Git) measure(ctx context.Context, p place, objects, from, sha string) error {
+func (g *Git) measure(ctx context.Context, p checkout, objects, from, sha string) error {
 	in := call{repo: p.mirror, env: []string{
 		"GIT_OBJECT_DIRECTORY=" + objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(p.mirror, "objects"), g.allocLimit(),
 	}}

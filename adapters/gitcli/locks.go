@@ -18,7 +18,7 @@ const leftAfter = 2 * time.Second
 // lockMirror waits for the other calls that use a mirror, which nobody else changes, and
 // removes the locks that a killed git has left there: else whatever needs one of them
 // would fail for ever.
-func (g *Git) lockMirror(ctx context.Context, p place) (unlock func()) {
+func (g *Git) lockMirror(ctx context.Context, p checkout) (unlock func()) {
 	unlock = g.lock(p.mirror)
 	if err := removeLocks(ctx, p.mirror); err != nil { // git says what it cannot do
 		g.opt.Log.Warn("a lock that a killed git has left could not be removed", "repo", p.Repo, "err", err)

@@ -34,7 +34,7 @@ const (
 )
 
 // Maintain implements work.Mirrors.
-func (g *Git) Maintain(ctx context.Context, s work.Space, m work.Maintenance) error {
+func (g *Git) Maintain(ctx context.Context, s work.Workspace, m work.Maintenance) error {
 	s.Branch, s.WorkItem = "signalbox/none", "none" // it is of no task
 	p, err := g.locate(s)
 	if err != nil {
@@ -74,7 +74,7 @@ func remembered(lives func(context.Context, string) (bool, error)) func(context.
 }
 
 // removeLeft removes what attempts have left before a moment, unless the task lives.
-func (g *Git) removeLeft(ctx context.Context, p place, before time.Time, lives func(context.Context, string) (bool, error)) (removed bool, err error) {
+func (g *Git) removeLeft(ctx context.Context, p checkout, before time.Time, lives func(context.Context, string) (bool, error)) (removed bool, err error) {
 	if before.IsZero() {
 		return false, nil
 	}
@@ -108,7 +108,7 @@ func (g *Git) removeLeft(ctx context.Context, p place, before time.Time, lives f
 // removeHanded removes from the remote what was handed over for work items that no task
 // has which lives, when that was so the last time too. It returns what is to be
 // removed the next time.
-func (g *Git) removeHanded(ctx context.Context, p place, lives func(context.Context, string) (bool, error), before []string) (idle []string, err error) {
+func (g *Git) removeHanded(ctx context.Context, p checkout, lives func(context.Context, string) (bool, error), before []string) (idle []string, err error) {
 	if !g.opt.Shared {
 		return nil, nil
 	}
@@ -144,7 +144,7 @@ func (g *Git) removeHanded(ctx context.Context, p place, lives func(context.Cont
 // pack has git pack the mirror, and what nothing refers to into a pack of its own. It
 // holds the mirror's lock only when that may be removed: whoever brings a commit that
 // was there already relies on it.
-func (g *Git) pack(ctx context.Context, p place, idle, always bool) error {
+func (g *Git) pack(ctx context.Context, p checkout, idle, always bool) error {
 	if err := removeKilled(filepath.Join(p.mirror, "objects"), g.opt.Timeout); err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (g *Git) pack(ctx context.Context, p place, idle, always bool) error {
 }
 
 // counted is how many loose objects and packs a mirror has.
-func (g *Git) counted(ctx context.Context, p place) (loose, packs int, err error) {
+func (g *Git) counted(ctx context.Context, p checkout) (loose, packs int, err error) {
 	out, err := g.git(ctx, p.mirror, "count-objects", "-v")
 	for line := range strings.Lines(out) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")

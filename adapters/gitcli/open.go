@@ -14,7 +14,7 @@ import (
 )
 
 // Open implements work.Workspaces.
-func (g *Git) Open(ctx context.Context, s work.Space, first []work.File) (work.Checkout, error) {
+func (g *Git) Open(ctx context.Context, s work.Workspace, first []work.File) (work.Checkout, error) {
 	p, err := g.locate(s)
 	if err != nil {
 		return work.Checkout{}, err
@@ -33,7 +33,7 @@ func (g *Git) Open(ctx context.Context, s work.Space, first []work.File) (work.C
 }
 
 // Begin implements work.Mirror.
-func (g *Git) Begin(ctx context.Context, s work.Space, first []work.File) error {
+func (g *Git) Begin(ctx context.Context, s work.Workspace, first []work.File) error {
 	p, err := g.locate(s)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (g *Git) Begin(ctx context.Context, s work.Space, first []work.File) error 
 }
 
 // branch makes the mirror and the branch in it, and returns its tip.
-func (g *Git) branch(ctx context.Context, p place, first []work.File) (string, error) {
+func (g *Git) branch(ctx context.Context, p checkout, first []work.File) (string, error) {
 	defer g.lockMirror(ctx, p)()
 	if err := g.makeMirror(ctx, p); err != nil {
 		return "", err
@@ -51,7 +51,7 @@ func (g *Git) branch(ctx context.Context, p place, first []work.File) (string, e
 	if err := g.begin(ctx, p); err != nil {
 		return "", err
 	}
-	if err := g.obtain(ctx, p); err != nil {
+	if err := g.fetchHandover(ctx, p); err != nil {
 		return "", err
 	}
 	tip, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
@@ -81,7 +81,7 @@ func (g *Git) branch(ctx context.Context, p place, first []work.File) (string, e
 
 // makeMirror makes the mirror, or finishes one whose making was interrupted: git
 // makes what is looked for here in this order, and doing it again harms nothing.
-func (g *Git) makeMirror(ctx context.Context, p place) error {
+func (g *Git) makeMirror(ctx context.Context, p checkout) error {
 	for _, name := range []string{"refs", "HEAD", "objects"} {
 		if _, err := os.Stat(filepath.Join(p.mirror, name)); err != nil {
 			_, err := g.git(ctx, p.mirror, "init", "--quiet", "--bare")
@@ -91,7 +91,7 @@ func (g *Git) makeMirror(ctx context.Context, p place) error {
 	return nil
 }
 
-func (g *Git) fetchMain(ctx context.Context, p place) error {
+func (g *Git) fetchMain(ctx context.Context, p checkout) error {
 	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, "+refs/heads/"+p.Main+":refs/remotes/origin/"+p.Main)
 	if err != nil && !fault.Retryable(err) {
 		if _, looked := g.remote(ctx, p); looked != nil { // it is not the repository that says so
@@ -107,7 +107,7 @@ func (g *Git) fetchMain(ctx context.Context, p place) error {
 // remote looks where the remote branch is; empty when there is none. Git takes a page
 // of something in front of the remote for a repository without refs: one that lists
 // neither HEAD nor main is not believed.
-func (g *Git) remote(ctx context.Context, p place) (string, error) {
+func (g *Git) remote(ctx context.Context, p checkout) (string, error) {
 	out, err := g.remotely(ctx, p, "ls-remote", "--quiet", "--", p.CloneURL, "HEAD", "refs/heads/"+p.Main, "refs/heads/"+p.Branch)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", work.ErrRemote, err)
@@ -124,7 +124,7 @@ func (g *Git) remote(ctx context.Context, p place) (string, error) {
 }
 
 // fetchCommit brings a commit of the remote task branch into the mirror.
-func (g *Git) fetchCommit(ctx context.Context, p place) error {
+func (g *Git) fetchCommit(ctx context.Context, p checkout) error {
 	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL,
 		"+refs/heads/"+p.Branch+":refs/remotes/origin/"+p.Branch)
 	return err
@@ -132,7 +132,7 @@ func (g *Git) fetchCommit(ctx context.Context, p place) error {
 
 // adopt takes over a remote branch that an earlier life of the task has made, or
 // another machine. Another's branch is not touched.
-func (g *Git) adopt(ctx context.Context, p place) (string, error) {
+func (g *Git) adopt(ctx context.Context, p checkout) (string, error) {
 	tip, err := g.remote(ctx, p)
 	if err != nil || tip == "" {
 		return "", err
@@ -152,7 +152,7 @@ func (g *Git) adopt(ctx context.Context, p place) (string, error) {
 }
 
 // firstCommit makes the branch from the remote main with the first files.
-func (g *Git) firstCommit(ctx context.Context, p place, first []work.File) (string, error) {
+func (g *Git) firstCommit(ctx context.Context, p checkout, first []work.File) (string, error) {
 	base, err := g.ref(ctx, p.mirror, "refs/remotes/origin/"+p.Main)
 	if err != nil || base == "" {
 		return "", errors.Join(fmt.Errorf("%s has no branch %s", p.Repo, p.Main), err)
@@ -166,7 +166,7 @@ func (g *Git) firstCommit(ctx context.Context, p place, first []work.File) (stri
 }
 
 // begin is the message of a task's first commit.
-func begin(p place) string {
+func begin(p checkout) string {
 	if p.Identity == "" {
 		return p.WorkItem + ": begin"
 	}
@@ -178,7 +178,7 @@ const trailer = "Signalbox-Task: "
 
 // owner is whose a branch is: what the first commit that names a task says, of those
 // that main does not have. Empty when none does.
-func (g *Git) owner(ctx context.Context, p place, tip string) (string, error) {
+func (g *Git) owner(ctx context.Context, p checkout, tip string) (string, error) {
 	out, err := g.git(ctx, p.mirror, "log", "--reverse", "--grep=^"+trailer, "--format=%B%x00", tip, "^refs/remotes/origin/"+p.Main, "--")
 	first, _, _ := strings.Cut(out, "\x00")
 	_, after, _ := strings.Cut("\n"+first, "\n"+trailer)
@@ -188,7 +188,7 @@ func (g *Git) owner(ctx context.Context, p place, tip string) (string, error) {
 
 // setAside keeps the branch that an earlier task of the same work item has left in this
 // mirror, under the name that Drop gives to what it keeps.
-func (g *Git) setAside(ctx context.Context, p place, owner, tip string) error {
+func (g *Git) setAside(ctx context.Context, p checkout, owner, tip string) error {
 	id, _, _ := strings.Cut(owner, ".")
 	if err := g.keepAs(ctx, p, keptRefs+p.WorkItem+"-"+id, tip); err != nil {
 		return err
@@ -196,11 +196,11 @@ func (g *Git) setAside(ctx context.Context, p place, owner, tip string) error {
 	return g.remove(p.mark) // the checkout is the earlier task's too
 }
 
-func (p place) taken() error {
+func (p checkout) taken() error {
 	return fmt.Errorf("%w: %s of %s is not this task's", work.ErrTaken, p.Branch, p.Repo)
 }
 
-func (g *Git) stage(ctx context.Context, p place, env []string, f work.File) error {
+func (g *Git) stage(ctx context.Context, p checkout, env []string, f work.File) error {
 	if path.Clean(f.Path) != f.Path || path.IsAbs(f.Path) || strings.HasPrefix(f.Path, "../") || strings.ContainsAny(f.Path, "\x00\n,") {
 		return fmt.Errorf("%w: file %q", work.ErrBadName, f.Path)
 	}

@@ -14,7 +14,7 @@ import (
 // within refuses a commit of a checkout that changes what its attempt may not. The
 // mirror has its objects. All that was committed is kept for people, and nothing of the
 // checkout counts any more.
-func (g *Git) within(ctx context.Context, p place, m mark, sha string) error {
+func (g *Git) within(ctx context.Context, p checkout, m mark, sha string) error {
 	err := g.outside(ctx, p, m, sha)
 	var outside *work.OutsideError
 	if !errors.As(err, &outside) {
@@ -28,7 +28,7 @@ func (g *Git) within(ctx context.Context, p place, m mark, sha string) error {
 // outside compares the tree of a commit with that of the mirror's branch: a
 // *work.OutsideError when they differ in what the attempt may not change. Renames are
 // two changes; links, modes and submodules are changes of their path.
-func (g *Git) outside(ctx context.Context, p place, m mark, sha string) error {
+func (g *Git) outside(ctx context.Context, p checkout, m mark, sha string) error {
 	if m.Writes.IsAll() {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (g *Git) outside(ctx context.Context, p place, m mark, sha string) error {
 }
 
 // changed calls a function with each path that differs between two commits of the mirror.
-func (g *Git) changed(ctx context.Context, p place, from, to string, each func(name string)) error {
+func (g *Git) changed(ctx context.Context, p checkout, from, to string, each func(name string)) error {
 	_, err := g.run(ctx, call{
 		repo: p.mirror, env: []string{g.allocLimit()}, most: math.MaxInt,
 		out:  &pieces{end: 0, each: func(name string) error { each(name); return nil }},
@@ -57,7 +57,7 @@ func (g *Git) changed(ctx context.Context, p place, from, to string, each func(n
 }
 
 // Changed implements work.Mirror.
-func (g *Git) Changed(ctx context.Context, s work.Space, from, to string, patterns []string) (list []string, err error) {
+func (g *Git) Changed(ctx context.Context, s work.Workspace, from, to string, patterns []string) (list []string, err error) {
 	p, err := g.locate(s)
 	if err != nil {
 		return nil, err

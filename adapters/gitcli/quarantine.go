@@ -23,7 +23,7 @@ const quarantined = "take-"
 // alone, so that the mirror's lock is not needed. They are copied into a repository
 // made for that, measured there, and fetched from it, checked by git one by one; no git
 // runs where the agent writes. From is a commit that the mirror has, to compare with.
-func (g *Git) fetchOwn(ctx context.Context, p place, from, sha string) (err error) {
+func (g *Git) fetchOwn(ctx context.Context, p checkout, from, sha string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	if err := plainDir(p.repo, "objects"); err != nil {

@@ -14,14 +14,14 @@ import (
 // CatchUp implements work.Rebaser. The rebase is made in a checkout of its own
 // beside the mirror, so that neither a crash nor a conflict leaves anything half
 // done where agents work.
-func (g *Git) CatchUp(ctx context.Context, s work.Space, always bool) (work.CaughtUp, error) {
+func (g *Git) CatchUp(ctx context.Context, s work.Workspace, always bool) (work.CaughtUp, error) {
 	p, err := g.locate(s)
 	if err != nil {
 		return work.CaughtUp{}, err
 	}
 	defer g.lock(p.dir)()
 	defer g.lockMirror(ctx, p)()
-	if err := g.obtain(ctx, p); err != nil {
+	if err := g.fetchHandover(ctx, p); err != nil {
 		return work.CaughtUp{}, err
 	}
 	if err := g.fetchMain(ctx, p); err != nil {
@@ -62,7 +62,7 @@ func (g *Git) CatchUp(ctx context.Context, s work.Space, always bool) (work.Caug
 
 // standsOn reports whether a branch has all of main, and no merges when it is to
 // be straight.
-func (g *Git) standsOn(ctx context.Context, p place, base, head string, straight bool) (bool, error) {
+func (g *Git) standsOn(ctx context.Context, p checkout, base, head string, straight bool) (bool, error) {
 	ok, err := g.ancestor(ctx, p.mirror, base, head)
 	if err != nil || !ok || !straight {
 		return ok, err
@@ -72,7 +72,7 @@ func (g *Git) standsOn(ctx context.Context, p place, base, head string, straight
 }
 
 // rebase makes the commits of head anew on base and returns the new tip.
-func (g *Git) rebase(ctx context.Context, p place, base, head string) (tip string, err error) {
+func (g *Git) rebase(ctx context.Context, p checkout, base, head string) (tip string, err error) {
 	dir := filepath.Join(g.opt.Root, "rebase", strings.TrimSuffix(filepath.Base(p.mirror), ".git")+"--"+p.WorkItem)
 	drop := func() error {
 		if err := g.remove(dir); err != nil {
@@ -114,7 +114,7 @@ func (g *Git) rebase(ctx context.Context, p place, base, head string) (tip strin
 
 // passBy marks the checkout as one that the mirror's branch has gone on without, if
 // it has. The next attempt begins at the branch.
-func (p place) passBy(tip string) error {
+func (p checkout) passBy(tip string) error {
 	m, there := p.readMark()
 	if !there || tip == "" || m.Taken == tip {
 		return nil
@@ -124,7 +124,7 @@ func (p place) passBy(tip string) error {
 }
 
 // MainTip implements work.Rebaser.
-func (g *Git) MainTip(ctx context.Context, s work.Space) (string, error) {
+func (g *Git) MainTip(ctx context.Context, s work.Workspace) (string, error) {
 	p, err := g.locate(s)
 	if err != nil {
 		return "", err
@@ -138,7 +138,7 @@ func (g *Git) MainTip(ctx context.Context, s work.Space) (string, error) {
 }
 
 // SameTree implements work.Rebaser.
-func (g *Git) SameTree(ctx context.Context, s work.Space, a, b string) (bool, error) {
+func (g *Git) SameTree(ctx context.Context, s work.Workspace, a, b string) (bool, error) {
 	p, err := g.locate(s)
 	if err != nil {
 		return false, err

@@ -12,7 +12,7 @@ import (
 )
 
 // Take implements work.Workspaces.
-func (g *Git) Take(ctx context.Context, s work.Space) (work.Tip, error) {
+func (g *Git) Take(ctx context.Context, s work.Workspace) (work.Tip, error) {
 	p, err := g.locate(s)
 	if err != nil {
 		return work.Tip{}, err
@@ -26,7 +26,7 @@ func (g *Git) Take(ctx context.Context, s work.Space) (work.Tip, error) {
 
 // take brings the commits of a checkout into the mirror. While it reads what an
 // agent has written it does not hold the mirror's lock.
-func (g *Git) take(ctx context.Context, p place) (work.Tip, error) {
+func (g *Git) take(ctx context.Context, p checkout) (work.Tip, error) {
 	defer g.lock(p.dir)()
 	m, _ := p.readMark()
 	own := p.heads().branch
@@ -61,7 +61,7 @@ func (g *Git) take(ctx context.Context, p place) (work.Tip, error) {
 }
 
 // Tip implements work.Mirror.
-func (g *Git) Tip(ctx context.Context, s work.Space) (work.Tip, error) {
+func (g *Git) Tip(ctx context.Context, s work.Workspace) (work.Tip, error) {
 	p, err := g.locate(s)
 	if err != nil {
 		return work.Tip{}, err
@@ -78,7 +78,7 @@ func (g *Git) Tip(ctx context.Context, s work.Space) (work.Tip, error) {
 // historyMax bounds how far back commits with the same code are looked for.
 const historyMax = 100
 
-func (g *Git) tip(ctx context.Context, p place) (t work.Tip, err error) {
+func (g *Git) tip(ctx context.Context, p checkout) (t work.Tip, err error) {
 	if t.SHA, err = g.ref(ctx, p.mirror, "refs/heads/"+p.Branch); err != nil || t.SHA == "" {
 		return t, err
 	}
@@ -93,7 +93,7 @@ func (g *Git) tip(ctx context.Context, p place) (t work.Tip, err error) {
 
 // sameCode walks back from the tip over commits that change nothing but the
 // task's own directory.
-func (g *Git) sameCode(ctx context.Context, p place, t work.Tip) ([]string, error) {
+func (g *Git) sameCode(ctx context.Context, p checkout, t work.Tip) ([]string, error) {
 	if p.Docs == "" {
 		return []string{t.SHA}, nil
 	}
@@ -114,7 +114,7 @@ func (g *Git) sameCode(ctx context.Context, p place, t work.Tip) ([]string, erro
 
 // Push implements work.Workspaces. It and Drop change a remote's task branches, and
 // nothing else; Land and RemoveBranch are for repositories without a git host.
-func (g *Git) Push(ctx context.Context, s work.Space, sha, expected string) error {
+func (g *Git) Push(ctx context.Context, s work.Workspace, sha, expected string) error {
 	p, err := g.locate(s) // refuses protected branches
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (g *Git) Push(ctx context.Context, s work.Space, sha, expected string) erro
 }
 
 // Drop implements work.Workspaces.
-func (g *Git) Drop(ctx context.Context, s work.Space, keep string) error {
+func (g *Git) Drop(ctx context.Context, s work.Workspace, keep string) error {
 	p, err := g.locate(s) // refuses protected branches
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func (g *Git) Drop(ctx context.Context, s work.Space, keep string) error {
 const keptRefs = "refs/signalbox/kept/"
 
 // keepAs puts the mirror's branch under another name.
-func (g *Git) keepAs(ctx context.Context, p place, kept, tip string) error {
+func (g *Git) keepAs(ctx context.Context, p checkout, kept, tip string) error {
 	if _, err := g.git(ctx, p.mirror, "update-ref", kept, tip); err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (g *Git) keepAs(ctx context.Context, p place, kept, tip string) error {
 
 // begun is the remote branch of a task that this mirror knows nothing of, when it
 // has nothing but the first commit: another replica has made that.
-func (g *Git) begun(ctx context.Context, p place) (string, error) {
+func (g *Git) begun(ctx context.Context, p checkout) (string, error) {
 	seen, err := g.remote(ctx, p)
 	if err != nil || seen == "" {
 		return "", err
@@ -230,7 +230,7 @@ func (g *Git) begun(ctx context.Context, p place) (string, error) {
 }
 
 // dropRemote deletes the remote task branch when everything on it is ours.
-func (g *Git) dropRemote(ctx context.Context, p place, tip string) error {
+func (g *Git) dropRemote(ctx context.Context, p checkout, tip string) error {
 	seen, err := g.remote(ctx, p)
 	if err != nil || seen == "" {
 		return err
@@ -253,7 +253,7 @@ func (g *Git) dropRemote(ctx context.Context, p place, tip string) error {
 }
 
 // mayReplace reports whether what is on the remote may be replaced by sha.
-func (g *Git) mayReplace(ctx context.Context, p place, seen, expected, sha string) error {
+func (g *Git) mayReplace(ctx context.Context, p checkout, seen, expected, sha string) error {
 	if seen == expected {
 		return nil
 	}
@@ -271,7 +271,7 @@ func (g *Git) mayReplace(ctx context.Context, p place, seen, expected, sha strin
 }
 
 // Close implements work.Workspaces.
-func (g *Git) Close(ctx context.Context, s work.Space) error {
+func (g *Git) Close(ctx context.Context, s work.Workspace) error {
 	p, err := g.locate(s)
 	if err != nil {
 		return err

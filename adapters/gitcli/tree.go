@@ -19,7 +19,7 @@ const fileMax = 8 << 20
 
 // Files implements work.Mirror. Every file is read when it is asked for.
 // Symbolic links are files that hold their target; they are not followed.
-func (g *Git) Files(ctx context.Context, s work.Space, sha string) (fs.FS, error) {
+func (g *Git) Files(ctx context.Context, s work.Workspace, sha string) (fs.FS, error) {
 	p, err := g.locate(s)
 	if err != nil {
 		return nil, err

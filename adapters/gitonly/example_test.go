@@ -39,8 +39,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	host := gitonly.New(git, func(repo string) (work.Space, bool) {
-		return work.Space{Repo: repo, CloneURL: bare, Main: "main"}, repo == "acme/shop"
+	host := gitonly.New(git, func(repo string) (work.Workspace, bool) {
+		return work.Workspace{Repo: repo, CloneURL: bare, Main: "main"}, repo == "acme/shop"
 	})
 	heads, err := host.Heads(ctx, "acme/shop")
 	fmt.Println("branches:", len(heads), err)

@@ -21,26 +21,26 @@ import (
 // and Main count.
 type Git interface {
 	// Heads lists the branches of the remote, by name.
-	Heads(ctx context.Context, s work.Space) (map[string]string, error)
+	Heads(ctx context.Context, s work.Workspace) (map[string]string, error)
 	// Contains reports whether a commit is in the history of a branch's head.
-	Contains(ctx context.Context, s work.Space, tip, sha string) (bool, error)
+	Contains(ctx context.Context, s work.Workspace, tip, sha string) (bool, error)
 	// Land moves main of the remote forward; work.ErrMoved when that is no step forward.
-	Land(ctx context.Context, s work.Space, sha string) error
+	Land(ctx context.Context, s work.Workspace, sha string) error
 	// RemoveBranch deletes a branch of the remote that is at a commit; work.ErrMoved when it
 	// is elsewhere.
-	RemoveBranch(ctx context.Context, s work.Space, branch, sha string) error
+	RemoveBranch(ctx context.Context, s work.Workspace, branch, sha string) error
 }
 
 // Host implements githost.Host, githost.Branches and githost.Plain. It is safe for
 // concurrent use.
 type Host struct {
 	git   Git
-	space func(repo string) (work.Space, bool)
+	space func(repo string) (work.Workspace, bool)
 }
 
 // New makes a host. space finds a repository that is git and nothing else, by
 // owner/name; it is looked at in every call.
-func New(git Git, space func(repo string) (work.Space, bool)) *Host {
+func New(git Git, space func(repo string) (work.Workspace, bool)) *Host {
 	return &Host{git: git, space: space}
 }
 
@@ -50,7 +50,7 @@ func (h *Host) Plain(repo string) bool {
 	return ok
 }
 
-func (h *Host) find(repo string) (work.Space, error) {
+func (h *Host) find(repo string) (work.Workspace, error) {
 	s, ok := h.space(repo)
 	if !ok {
 		return s, fmt.Errorf("%w: the repository %s", githost.ErrNotFound, repo)

@@ -92,14 +92,14 @@ func (s *spoilt) failure(call string) error {
 	return s.fail[call]
 }
 
-func (s *spoilt) Land(ctx context.Context, at work.Space, sha string) error {
+func (s *spoilt) Land(ctx context.Context, at work.Workspace, sha string) error {
 	if err := s.failure("Merge"); err != nil {
 		return err
 	}
 	return s.Git.Land(ctx, at, sha)
 }
 
-func (s *spoilt) RemoveBranch(ctx context.Context, at work.Space, branch, sha string) error {
+func (s *spoilt) RemoveBranch(ctx context.Context, at work.Workspace, branch, sha string) error {
 	if err := s.failure("DeleteBranch"); err != nil {
 		return err
 	}
@@ -111,8 +111,8 @@ func open(t testing.TB, url string) (*gitonly.Host, *spoilt) {
 	git, err := gitcli.New(t.Context(), gitcli.Options{Root: t.TempDir()})
 	require.NoError(t, err)
 	s := &spoilt{Git: git, fail: map[string]error{}}
-	return gitonly.New(s, func(name string) (work.Space, bool) {
-		return work.Space{Repo: repo, CloneURL: url, Main: "main"}, name == repo
+	return gitonly.New(s, func(name string) (work.Workspace, bool) {
+		return work.Workspace{Repo: repo, CloneURL: url, Main: "main"}, name == repo
 	}), s
 }
 

@@ -106,7 +106,7 @@ func (c *Client) Page(ctx context.Context, box orb.Bound, next string) (p collec
 		query = url.Values{"bbox": {bbox(box)}}.Encode()
 	}
 	for try := 1; ; try++ {
-		a, err := c.ask(ctx, query)
+		a, err := c.query(ctx, query)
 		p.Requests++
 		p.Bytes += int64(len(a.body))
 		if err == nil {
@@ -140,8 +140,8 @@ type answer struct {
 	body   []byte
 }
 
-// ask makes one request, when it is time for it.
-func (c *Client) ask(ctx context.Context, query string) (a answer, err error) {
+// query makes one request, when it is time for it.
+func (c *Client) query(ctx context.Context, query string) (a answer, err error) {
 	if err := sleep(ctx, time.Until(c.notBy)); err != nil {
 		return a, err
 	}

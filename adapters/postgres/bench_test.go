@@ -16,7 +16,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -163,7 +163,7 @@ func BenchmarkReceive(b *testing.B) {
 		wg.Go(func() {
 			for n := range next {
 				id := fmt.Sprint(n)
-				if _, err := db.Receive(context.Background(), orchestrator.Delivery{Source: "s", ID: id, BodyHash: id, ReceivedAt: time.Now()}, queue.Job{Pool: "p"}); err != nil {
+				if _, err := db.Receive(context.Background(), task.Delivery{Source: "s", ID: id, BodyHash: id, ReceivedAt: time.Now()}, queue.Job{Pool: "p"}); err != nil {
 					b.Error(err)
 				}
 			}

@@ -47,7 +47,7 @@ func (d dialect) Write(f func(sqlstore.Conn) error) error {
 		}
 		db.log.Warn("a write is tried again", "err", err, "unknown", lost)
 		if time.Now().After(end) || db.closed.Load() {
-			return &Unavailable{Err: err, Unknown: lost}
+			return &UnavailableError{Err: err, Unknown: lost}
 		}
 		_ = pause(context.Background(), n) // a caller that gives up must not undo the others' work
 	}
@@ -78,7 +78,7 @@ func (dialect) Taken(err error) bool {
 
 // Away implements sqlstore.Driver.
 func (dialect) Away(err error) bool {
-	var away *Unavailable
+	var away *UnavailableError
 	return errors.As(err, &away)
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/internal/sqlstore"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -55,10 +55,10 @@ func planned(t *testing.T, s *sqlstore.Store) {
 	require.NoError(t, s.Extend(ctx, claims[0], time.Hour))
 	claims, err = s.FinishTake(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Hour)
 	require.NoError(t, err)
-	require.NoError(t, s.Commit(ctx, orchestrator.Commit{Claim: &claims[0], Task: &orchestrator.Task{ID: 5}, Line: &orchestrator.Line{}}))
+	require.NoError(t, s.Commit(ctx, task.Commit{Claim: &claims[0], Task: &task.Task{ID: 5}, Line: &task.Line{}}))
 	_, err = s.Reap(ctx)
 	require.NoError(t, err)
-	_, err = s.Receive(ctx, orchestrator.Delivery{Source: "s", ID: "0", BodyHash: "0", ReceivedAt: time.Now()}, queue.Job{Pool: "q"})
+	_, err = s.Receive(ctx, task.Delivery{Source: "s", ID: "0", BodyHash: "0", ReceivedAt: time.Now()}, queue.Job{Pool: "q"})
 	require.NoError(t, err)
 	_, err = s.Cancel(ctx, 5)
 	require.NoError(t, err)
@@ -90,9 +90,9 @@ func TestCallsReadTheirOwn(t *testing.T) {
 		holds = append(holds, queue.Hold{Subject: subject, Name: "gate", Reason: "another"})
 		jobs = append(jobs, queue.Job{Pool: "p", TaskID: 10 + i, Key: subject, Holds: []string{"free/" + subject, subject}},
 			queue.Job{Pool: "p", AvailableAt: time.Now().Add(time.Hour)}, queue.Job{Pool: "p", TaskID: 10 + i, Key: subject}, queue.Job{Pool: "ended"}, queue.Job{Pool: "running"})
-		k := orchestrator.Task{ID: 10 + i, WorkItemID: fmt.Sprint(i), TrackerIssueID: fmt.Sprint(i), Branch: fmt.Sprint(i)}
+		k := task.Task{ID: 10 + i, WorkItemID: fmt.Sprint(i), TrackerIssueID: fmt.Sprint(i), Branch: fmt.Sprint(i)}
 		if i%50 == 0 {
-			require.NoError(t, db.Commit(ctx, orchestrator.Commit{Task: &k}))
+			require.NoError(t, db.Commit(ctx, task.Commit{Task: &k}))
 		}
 	}
 	require.NoError(t, db.Hold(ctx, append(holds, queue.Hold{Subject: "t/mine", Name: "gate", Reason: "this"})...))
@@ -112,7 +112,7 @@ func TestCallsReadTheirOwn(t *testing.T) {
 		return c.read < 100
 	}, 20*time.Second, 20*time.Millisecond)
 	var claims []queue.Claim
-	task := orchestrator.Task{ID: 1, WorkItemID: "mine", TrackerIssueID: "mine", Branch: "mine"}
+	row := task.Task{ID: 1, WorkItemID: "mine", TrackerIssueID: "mine", Branch: "mine"}
 	for _, step := range []struct {
 		name string
 		call func() error
@@ -141,11 +141,11 @@ func TestCallsReadTheirOwn(t *testing.T) {
 			return err
 		}},
 		{"a commit", func() error {
-			return s.Commit(ctx, orchestrator.Commit{Claim: &claims[0], Task: &task, Line: &orchestrator.Line{Behind: 5}})
+			return s.Commit(ctx, task.Commit{Claim: &claims[0], Task: &row, Line: &task.Line{Behind: 5}})
 		}},
 		{"a reaper", func() error { _, err := s.Reap(ctx); return err }},
 		{"a delivery", func() error {
-			_, err := s.Receive(ctx, orchestrator.Delivery{Source: "s", ID: "1", BodyHash: "h", ReceivedAt: time.Now()}, queue.Job{Pool: "q"})
+			_, err := s.Receive(ctx, task.Delivery{Source: "s", ID: "1", BodyHash: "h", ReceivedAt: time.Now()}, queue.Job{Pool: "q"})
 			return err
 		}},
 		{"the failed", func() error { _, err := s.Jobs(ctx, queue.Filter{Failed: true}); return err }},
@@ -182,7 +182,7 @@ func TestAnswerThatCannotBeRead(t *testing.T) {
 		t.Queue(nil, "select $1::bigint", struct{}{})
 		return err
 	})
-	var away *Unavailable
+	var away *UnavailableError
 	require.Error(t, err, "what cannot be sent is not tried again and again")
 	require.False(t, errors.As(err, &away), "%v", err)
 	jobs, err := db.Jobs(ctx, queue.Filter{})

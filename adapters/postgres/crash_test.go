@@ -16,7 +16,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/historytest"
 )
@@ -51,7 +51,7 @@ func victim(url string) {
 		go func() {
 			for n := 0; ; n++ {
 				id := fmt.Sprintf("%d-%d-%d", os.Getpid(), w, n)
-				d := orchestrator.Delivery{Source: "s", ID: id, BodyHash: id, ReceivedAt: time.Now()}
+				d := task.Delivery{Source: "s", ID: id, BodyHash: id, ReceivedAt: time.Now()}
 				if duplicate, err := db.Receive(ctx, d, queue.Job{Pool: "p", Kind: id, Key: fmt.Sprint("k", n%5)}); err == nil && !duplicate {
 					say("received", id)
 				}

@@ -1,6 +1,6 @@
 // Package postgres keeps the queue and the tasks in PostgreSQL: the store for
-// more than one machine. One DB is a queue.Queue, queue.Keeper, queue.Lister,
-// orchestrator.Store, Story, Dependencies and Ledger; its Leases are a lease.Locker.
+// more than one machine. One DB is a queue.Queue, queue.Admin, queue.Inspector,
+// task.Store, Records, Dependencies and CostStore; its Leases are a lease.Locker.
 //
 // The engine is internal/sqlstore; here is what is PostgreSQL's own. A group of requests is
 // one transaction of a few messages, whatever their number: statements are sets, and those

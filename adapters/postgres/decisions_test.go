@@ -13,7 +13,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -68,9 +68,9 @@ func TestOneEndOfMany(t *testing.T) {
 		calls := []func() error{
 			func() error { return db.Finish(ctx, c, done) },
 			func() error { return db.Finish(ctx, c, done) },
-			func() error { return db.Commit(ctx, orchestrator.Commit{Claim: &c}) },
+			func() error { return db.Commit(ctx, task.Commit{Claim: &c}) },
 			func() error {
-				return db.Commit(ctx, orchestrator.Commit{Claim: &c, Free: []queue.Hold{{Subject: "s", Name: "n"}}})
+				return db.Commit(ctx, task.Commit{Claim: &c, Free: []queue.Hold{{Subject: "s", Name: "n"}}})
 			},
 		}
 		errs := make([]error, len(calls))
@@ -109,8 +109,8 @@ func TestManyDecisions(t *testing.T) {
 		if i == 0 {
 			first = id
 		}
-		k := orchestrator.Task{ID: id, WorkItemID: fmt.Sprint("w", id), TrackerIssueID: fmt.Sprint("i", id), Branch: fmt.Sprint("b", id)}
-		require.NoError(t, db.Commit(ctx, orchestrator.Commit{Task: &k, Jobs: []queue.Job{{Pool: "p", Key: fmt.Sprint(id), TaskID: id}}}))
+		k := task.Task{ID: id, WorkItemID: fmt.Sprint("w", id), TrackerIssueID: fmt.Sprint("i", id), Branch: fmt.Sprint("b", id)}
+		require.NoError(t, db.Commit(ctx, task.Commit{Task: &k, Jobs: []queue.Job{{Pool: "p", Key: fmt.Sprint(id), TaskID: id}}}))
 	}
 	var mu sync.Mutex
 	version := map[int64]int64{} // of each task, as its worker has left it
@@ -123,9 +123,9 @@ func TestManyDecisions(t *testing.T) {
 		version[id] = v
 		moved++
 		mu.Unlock()
-		k := orchestrator.Task{ID: id, WorkItemID: fmt.Sprint("w", id), TrackerIssueID: fmt.Sprint("i", id), Branch: fmt.Sprint("b", id), Version: v}
-		out := orchestrator.Commit{
-			Task: &k, Claim: &c, Journal: []orchestrator.JournalEntry{{TaskID: id, Seq: v, Kind: "decision", Payload: []byte("{}")}},
+		k := task.Task{ID: id, WorkItemID: fmt.Sprint("w", id), TrackerIssueID: fmt.Sprint("i", id), Branch: fmt.Sprint("b", id), Version: v}
+		out := task.Commit{
+			Task: &k, Claim: &c, Journal: []task.JournalEntry{{TaskID: id, Seq: v, Kind: "decision", Payload: []byte("{}")}},
 			Jobs: []queue.Job{{Pool: "effects", TaskID: id, DedupeKey: fmt.Sprint(id, "/", v/2)}}, // every other one is there already
 		}
 		if v < moves {

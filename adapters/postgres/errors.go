@@ -12,16 +12,16 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Unavailable is the error of a server that was away for longer than
+// UnavailableError is the error of a server that was away for longer than
 // Options.Patience, or that is out of connections, memory or disk.
-type Unavailable struct {
+type UnavailableError struct {
 	Err error
 	// Unknown says that a write was sent and its answer lost: it may have
 	// happened. Without it, nothing has happened.
 	Unknown bool
 }
 
-func (u *Unavailable) Error() string {
+func (u *UnavailableError) Error() string {
 	if u.Unknown {
 		return "postgres: the server went away during a commit; it may have happened: " + u.Err.Error()
 	}
@@ -29,10 +29,10 @@ func (u *Unavailable) Error() string {
 }
 
 // Unwrap gives the driver's error.
-func (u *Unavailable) Unwrap() error { return u.Err }
+func (u *UnavailableError) Unwrap() error { return u.Err }
 
 // Retryable reports true.
-func (u *Unavailable) Retryable() bool { return true }
+func (u *UnavailableError) Retryable() bool { return true }
 
 // transient reports errors that may go away by themselves.
 func transient(err error) bool {
@@ -71,7 +71,7 @@ func (d *DB) retry(ctx context.Context, f func(context.Context) error) error {
 		case !transient(err):
 			return wrap(err)
 		case time.Now().After(end):
-			return &Unavailable{Err: err}
+			return &UnavailableError{Err: err}
 		}
 		if err := pause(ctx, n); err != nil {
 			return err

@@ -307,7 +307,7 @@ func TestAway(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Kill())
 	_, err = db.Put(t.Context(), queue.Job{Pool: "p"})
-	var away *postgres.Unavailable
+	var away *postgres.UnavailableError
 	require.True(t, errors.As(err, &away), "%v", err)
 	require.True(t, away.Retryable())
 	require.False(t, away.Unknown, "it was never sent")
@@ -338,7 +338,7 @@ func TestStandby(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.Exec(t.Context(), "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
 	require.NoError(t, err)
-	var away *postgres.Unavailable
+	var away *postgres.UnavailableError
 	require.True(t, errors.As(db.Ping(t.Context()), &away))
 	require.Contains(t, away.Error(), "read-only")
 	_, err = c.Exec(t.Context(), promote)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -79,17 +79,17 @@ func works(t *testing.T, db *postgres.DB) {
 	ctx := t.Context()
 	id, err := db.NewTaskID(ctx)
 	require.NoError(t, err)
-	task := orchestrator.Task{ID: id, WorkItemID: "APP-1", TrackerProjectID: "p", TrackerIssueID: "i", Repo: "acme/app", Branch: "b", State: stage.State{Stage: stage.Analysis}}
+	row := task.Task{ID: id, WorkItemID: "APP-1", TrackerProjectID: "p", TrackerIssueID: "i", Repo: "acme/app", Branch: "b", State: stage.State{Stage: stage.Analysis}}
 	hold := queue.Hold{Subject: "s", Name: "n", Reason: "r"}
-	require.NoError(t, db.Commit(ctx, orchestrator.Commit{
-		Task: &task, Line: &orchestrator.Line{}, Hold: []queue.Hold{hold}, Jobs: []queue.Job{{Pool: "p", TaskID: id, Key: "k", DedupeKey: "d", Holds: []string{"s"}}},
-		Journal: []orchestrator.JournalEntry{{TaskID: id, At: time.Now()}}, Gates: []orchestrator.GateResult{{TaskID: id, At: time.Now()}},
-		Runs: []orchestrator.AgentRun{{TaskID: id, JobID: 1, Attempt: 1}},
+	require.NoError(t, db.Commit(ctx, task.Commit{
+		Task: &row, Line: &task.Line{}, Hold: []queue.Hold{hold}, Jobs: []queue.Job{{Pool: "p", TaskID: id, Key: "k", DedupeKey: "d", Holds: []string{"s"}}},
+		Journal: []task.JournalEntry{{TaskID: id, At: time.Now()}}, Gates: []task.GateResult{{TaskID: id, At: time.Now()}},
+		Runs: []task.AgentRun{{TaskID: id, JobID: 1, Attempt: 1}},
 	}))
-	_, err = db.Receive(ctx, orchestrator.Delivery{Source: "s", ID: "1", BodyHash: "h", ReceivedAt: time.Now()}, queue.Job{Pool: "q", AvailableAt: time.Now().Add(time.Hour)})
+	_, err = db.Receive(ctx, task.Delivery{Source: "s", ID: "1", BodyHash: "h", ReceivedAt: time.Now()}, queue.Job{Pool: "q", AvailableAt: time.Now().Add(time.Hour)})
 	require.NoError(t, err)
 	require.NoError(t, db.SetDependencies(ctx, id, "db", []int64{id + 1}))
-	require.NoError(t, db.Reserve(ctx, orchestrator.Reservation{JobID: 5, Attempt: 1}))
+	require.NoError(t, db.Reserve(ctx, task.Reservation{JobID: 5, Attempt: 1}))
 	require.NoError(t, db.Free(ctx, hold))
 	claims, err := db.Take(ctx, "p", "w", 5, time.Minute)
 	require.NoError(t, err)
@@ -183,9 +183,9 @@ func TestHostileTexts(t *testing.T) {
 	require.Len(t, claims, 1)
 	require.True(t, bytes.Equal(job.Payload, claims[0].Job.Payload), "bytes stay bytes")
 	require.NoError(t, db.Finish(t.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeDone, Error: nasty, Then: []queue.Job{job}}))
-	k := orchestrator.Task{ID: 1, Title: nasty, Description: nasty, WorkItemID: nasty}
-	require.NoError(t, db.Commit(t.Context(), orchestrator.Commit{Task: &k, Journal: []orchestrator.JournalEntry{{TaskID: 1}}}))
-	got, err := db.Tasks(t.Context(), orchestrator.TaskFilter{WorkItemID: nasty})
+	k := task.Task{ID: 1, Title: nasty, Description: nasty, WorkItemID: nasty}
+	require.NoError(t, db.Commit(t.Context(), task.Commit{Task: &k, Journal: []task.JournalEntry{{TaskID: 1}}}))
+	got, err := db.Tasks(t.Context(), task.Filter{WorkItemID: nasty})
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 	require.Equal(t, "a\uFFFDb\uFFFD\\'\";--", got[0].Title)

@@ -10,20 +10,20 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/storetest"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue/lease"
 	"github.com/signalbox-dev/signalbox/queue/lease/leasetest"
 	"github.com/signalbox-dev/signalbox/queue/queuetest"
 )
 
 var (
-	_ queuetest.Queue           = (*postgres.DB)(nil)
-	_ orchestrator.Store        = (*postgres.DB)(nil)
-	_ orchestrator.Story        = (*postgres.DB)(nil)
-	_ orchestrator.Dependencies = (*postgres.DB)(nil)
-	_ orchestrator.Ledger       = (*postgres.DB)(nil)
-	_ lease.Locker              = (*postgres.Leases)(nil)
+	_ queuetest.Queue   = (*postgres.DB)(nil)
+	_ task.Store        = (*postgres.DB)(nil)
+	_ task.Records      = (*postgres.DB)(nil)
+	_ task.Dependencies = (*postgres.DB)(nil)
+	_ task.CostStore    = (*postgres.DB)(nil)
+	_ lease.Locker      = (*postgres.Leases)(nil)
 )
 
 // opener opens stores in one database, each in a schema of its own.

@@ -20,13 +20,13 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/internal/yamlplace"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // Registry is what a file says.
 type Registry struct {
-	Projects *orchestrator.Projects
+	Projects *task.Projects
 	// HookSecrets are the secrets of projects that have their own, by repository.
 	HookSecrets map[string]HookSecrets
 
@@ -36,7 +36,7 @@ type Registry struct {
 
 // Placed adds the file and the line to an error about a field of an entry.
 func (r Registry) Placed(err error) error {
-	var wrong *orchestrator.FieldError
+	var wrong *task.FieldError
 	if !errors.As(err, &wrong) {
 		return err
 	}
@@ -126,7 +126,7 @@ func (c *ci) UnmarshalYAML(raw []byte) error {
 }
 
 // protected is "none", or patterns.
-type protected struct{ orchestrator.Protected }
+type protected struct{ task.Protected }
 
 // UnmarshalYAML reads both forms.
 func (p *protected) UnmarshalYAML(raw []byte) error {
@@ -185,7 +185,7 @@ func Parse(name string, body []byte) (Registry, error) {
 		return fail(0, errors.New("projects: no project is registered"))
 	}
 	out := Registry{HookSecrets: map[string]HookSecrets{}, name: name, tree: tree}
-	var list []orchestrator.Project
+	var list []task.Project
 	for i, e := range f.Projects {
 		p, field, err := e.convert()
 		if err != nil {
@@ -194,27 +194,27 @@ func Parse(name string, body []byte) (Registry, error) {
 		list = append(list, p)
 		out.HookSecrets[p.Repo] = HookSecrets{Tracker: e.TrackerSecret, Host: e.HostSecret}
 	}
-	if out.Projects, err = orchestrator.NewProjects(list...); err != nil {
+	if out.Projects, err = task.NewProjects(list...); err != nil {
 		return Registry{}, out.Placed(err)
 	}
 	return out, nil
 }
 
 // convert makes a project; an error comes with the field that it is about.
-func (e entry) convert() (p orchestrator.Project, field string, err error) {
-	p = orchestrator.Project{
+func (e entry) convert() (p task.Project, field string, err error) {
+	p = task.Project{
 		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Host: e.Host, Repo: e.Repo, CloneURL: e.CloneURL, WebURL: e.WebURL, Prefix: e.Prefix,
 		Main: e.Main, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, CI: e.CI.Commands, Reviewers: e.Reviewers,
-		People: orchestrator.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
-		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify, Probe: orchestrator.Probe(e.Probe),
+		People: task.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
+		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify, Probe: task.Probe(e.Probe),
 		Agents: map[stage.Role]string{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{}, Writes: map[stage.Role][]string{},
 	}
 	for _, b := range e.MoreBoards {
-		p.MoreBoards = append(p.MoreBoards, orchestrator.Board(b))
+		p.MoreBoards = append(p.MoreBoards, task.Board(b))
 	}
 	if e.WIP != nil {
 		if p.WIP = *e.WIP; p.WIP == 0 {
-			return p, "wip", fmt.Errorf("wip: is 0, so that nothing would ever begin; want 1 or more, or leave it out for %d", orchestrator.DefaultWIP)
+			return p, "wip", fmt.Errorf("wip: is 0, so that nothing would ever begin; want 1 or more, or leave it out for %d", task.DefaultWIP)
 		}
 	}
 	for role, patterns := range e.Writes { // NewProjects checks them

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 const good = `
@@ -82,11 +82,11 @@ func TestParse(t *testing.T) {
 	require.Equal(t, []string{"tests/**", "**/*_test.go"}, shop.Writes[stage.Tester])
 	require.True(t, shop.Protected.None)
 	require.Equal(t, []int{3, 5}, []int{gpx.Places(), shop.Places()})
-	require.Equal(t, orchestrator.Probe{Staging: "https://staging.example.org/version#build.commit", Production: "https://example.org/version"}, shop.Probe)
+	require.Equal(t, task.Probe{Staging: "https://staging.example.org/version#build.commit", Production: "https://example.org/version"}, shop.Probe)
 	require.Equal(t, [][]string{{"go", "test", "./..."}, {"./bin/e2e", "--all"}}, shop.Verify)
 	require.Equal(t, []string{"infra/**", "bin/licences"}, gpx.Protected.More)
 	require.Equal(t, []string{"lint[bot]"}, shop.Reviewers)
-	require.Equal(t, orchestrator.People{
+	require.Equal(t, task.People{
 		Starters: []string{"c0ffee00-3333-4333-8333-000000000001"}, Approvers: []string{"ann@example.org", "role:admin"},
 		Releasers: []string{"root@example.org"}, Separate: true,
 	}, shop.People)

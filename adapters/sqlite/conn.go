@@ -19,7 +19,7 @@ func (d dialect) Write(f func(sqlstore.Conn) error) error {
 	ctx := context.Background()
 	t := &tx{ctx: ctx, db: d.db}
 	if err := t.exec("begin immediate"); err != nil {
-		return &Busy{Err: err}
+		return &BusyError{Err: err}
 	}
 	err := f(t)
 	if err == nil {
@@ -29,7 +29,7 @@ func (d dialect) Write(f func(sqlstore.Conn) error) error {
 		if err = t.exec("commit"); err == nil {
 			return nil
 		}
-		err = &Busy{Err: err}
+		err = &BusyError{Err: err}
 	}
 	_, undo := d.db.conn.ExecContext(ctx, "rollback")
 	return errors.Join(err, undo)
@@ -77,7 +77,7 @@ func (dialect) Taken(err error) bool {
 
 // Away implements sqlstore.Driver.
 func (dialect) Away(err error) bool {
-	var away *Busy
+	var away *BusyError
 	return errors.As(err, &away)
 }
 

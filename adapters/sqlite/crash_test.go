@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/historytest"
 )
@@ -51,7 +51,7 @@ func victim(path string) {
 		go func() {
 			for n := 0; ; n++ {
 				id := fmt.Sprintf("%d-%d-%d", os.Getpid(), w, n)
-				d := orchestrator.Delivery{Source: "s", ID: id, BodyHash: id, ReceivedAt: time.Now()}
+				d := task.Delivery{Source: "s", ID: id, BodyHash: id, ReceivedAt: time.Now()}
 				if _, err := db.Receive(ctx, d, queue.Job{Pool: "p", Kind: id, Key: fmt.Sprint("k", n%5)}); err == nil {
 					say("received", id)
 				}
@@ -127,7 +127,7 @@ func TestKill(t *testing.T) {
 		require.Equal(t, open[d.Status], d.Count, d.Status)
 	}
 	for id := range acked {
-		duplicate, err := db.Receive(t.Context(), orchestrator.Delivery{Source: "s", ID: id, BodyHash: id, ReceivedAt: time.Now()}, queue.Job{Pool: "p"})
+		duplicate, err := db.Receive(t.Context(), task.Delivery{Source: "s", ID: id, BodyHash: id, ReceivedAt: time.Now()}, queue.Job{Pool: "p"})
 		require.NoError(t, err)
 		require.True(t, duplicate)
 		break

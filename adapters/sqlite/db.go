@@ -1,5 +1,5 @@
 // Package sqlite keeps the queue and the tasks in one SQLite file: the embedded store of
-// the service. One DB is a queue.Queue, queue.Keeper, queue.Lister, orchestrator.Store,
+// the service. One DB is a queue.Queue, queue.Admin, queue.Inspector, orchestrator.Store,
 // Story, Dependencies, Ledger and Pruner.
 //
 // The engine is internal/sqlstore; here is what is SQLite's own. The writer has one
@@ -204,14 +204,14 @@ func (d *DB) closeFiles() error {
 	return errors.Join(errs...)
 }
 
-// Busy is the error of a file that another process keeps locked, or of a disk
+// BusyError is the error of a file that another process keeps locked, or of a disk
 // that does not take the write now: it may go away.
-type Busy struct{ Err error }
+type BusyError struct{ Err error }
 
-func (b *Busy) Error() string { return "sqlite: " + b.Err.Error() }
+func (b *BusyError) Error() string { return "sqlite: " + b.Err.Error() }
 
 // Unwrap gives the driver's error.
-func (b *Busy) Unwrap() error { return b.Err }
+func (b *BusyError) Unwrap() error { return b.Err }
 
 // Retryable reports true.
-func (b *Busy) Retryable() bool { return true }
+func (b *BusyError) Retryable() bool { return true }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -51,7 +51,7 @@ func TestOneFails(t *testing.T) {
 			check(err)
 		})
 		wg.Go(func() {
-			check(y.db.Commit(ctx, orchestrator.Commit{Jobs: []queue.Job{{Pool: "commit", Kind: "before"}, {Pool: "commit", Kind: kind}}}))
+			check(y.db.Commit(ctx, task.Commit{Jobs: []queue.Job{{Pool: "commit", Kind: "before"}, {Pool: "commit", Kind: kind}}}))
 		})
 		wg.Go(func() {
 			_, err := y.db.FinishTake(ctx, c, queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{{Pool: "then", Kind: kind}}}, "none", "w", 1, time.Minute)
@@ -88,7 +88,7 @@ func TestUndoneIsForgotten(t *testing.T) {
 			return y.db.Finish(ctx, c, queue.Outcome{Kind: queue.OutcomeDone, Then: jobs})
 		},
 		"commit": func(y *yard, c queue.Claim, jobs ...queue.Job) error {
-			return y.db.Commit(ctx, orchestrator.Commit{Claim: &c, Jobs: jobs})
+			return y.db.Commit(ctx, task.Commit{Claim: &c, Jobs: jobs})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

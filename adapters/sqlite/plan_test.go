@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -26,13 +26,13 @@ func TestPlans(t *testing.T) {
 	claims, err := d.Take(ctx, "p", "w", 9, time.Minute)
 	require.NoError(t, err)
 	hold := queue.Hold{Subject: "s", Name: "n"}
-	task := orchestrator.Task{ID: 1}
+	row := task.Task{ID: 1}
 	require.NoError(t, d.Extend(ctx, claims[0], time.Minute))
 	require.NoError(t, d.Finish(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDead}))
 	require.NoError(t, d.Finish(ctx, claims[2], queue.Outcome{Kind: queue.OutcomeRetry}))
-	require.NoError(t, d.Commit(ctx, orchestrator.Commit{Claim: &claims[1], Task: &task, Line: &orchestrator.Line{}, Hold: []queue.Hold{hold}, CancelPools: []string{"p"}}))
-	task.Version = 1
-	require.NoError(t, d.Commit(ctx, orchestrator.Commit{Task: &task}))
+	require.NoError(t, d.Commit(ctx, task.Commit{Claim: &claims[1], Task: &row, Line: &task.Line{}, Hold: []queue.Hold{hold}, CancelPools: []string{"p"}}))
+	row.Version = 1
+	require.NoError(t, d.Commit(ctx, task.Commit{Task: &row}))
 	_, err = d.Take(ctx, "p", "w", 9, time.Minute) // sets one aside
 	require.NoError(t, err)
 	require.NoError(t, d.Free(ctx, hold))
@@ -42,7 +42,7 @@ func TestPlans(t *testing.T) {
 	require.NoError(t, err)
 	_, err = d.Reap(ctx)
 	require.NoError(t, err)
-	_, err = d.Receive(ctx, orchestrator.Delivery{Source: "s", ID: "1"}, queue.Job{Pool: "p"})
+	_, err = d.Receive(ctx, task.Delivery{Source: "s", ID: "1"}, queue.Job{Pool: "p"})
 	require.NoError(t, err)
 	for _, f := range []queue.Filter{{ID: 1}, {Key: "k", Open: true}, {TaskID: 1}, {TaskID: 1, Open: true}, {Open: true}, {Open: true, Pool: "p"}, {Failed: true}, {Failed: true, Pool: "p"}, {Failed: true, TaskID: 1}} {
 		_, err = d.Jobs(ctx, f)

@@ -10,13 +10,13 @@ import (
 // emptyPages is how many empty pages one call of Pruner gives back to the file system.
 const emptyPages = 250
 
-// PruneJobs implements orchestrator.Pruner.
+// PruneJobs implements task.Pruner.
 func (d *DB) PruneJobs(ctx context.Context, before time.Time, after int64, limit int) (removed int, next int64, err error) {
 	removed, next, err = d.Store.PruneJobs(ctx, before, after, limit)
 	return removed, next, errors.Join(err, d.shrink(ctx))
 }
 
-// PruneDeliveries implements orchestrator.Pruner.
+// PruneDeliveries implements task.Pruner.
 func (d *DB) PruneDeliveries(ctx context.Context, before time.Time, limit int) (removed int, err error) {
 	removed, err = d.Store.PruneDeliveries(ctx, before, limit)
 	return removed, errors.Join(err, d.shrink(ctx))

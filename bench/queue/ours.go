@@ -20,8 +20,8 @@ import (
 // store is a store with the calls that are measured: SQLite's and PostgreSQL's.
 type store interface {
 	queue.Relay
-	queue.Keeper
-	queue.Lister
+	queue.Admin
+	queue.Inspector
 }
 
 // fresh opens a store in a schema of its own.

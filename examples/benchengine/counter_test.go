@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -34,7 +34,7 @@ func many[T any](c *counter, list []T, err error) ([]T, error) {
 }
 
 // committed is how many rows a commit hands in.
-func committed(c orchestrator.Commit) int {
+func committed(c task.Commit) int {
 	return 1 + len(c.Journal) + len(c.Gates) + len(c.Runs) + len(c.Jobs) + len(c.Hold) + len(c.Free)
 }
 
@@ -43,7 +43,7 @@ func committed(c orchestrator.Commit) int {
 func TestEveryCallIsCounted(t *testing.T) {
 	port := reflect.TypeFor[interface {
 		store
-		orchestrator.Store
+		task.Store
 		queue.Relay
 	}]()
 	for m := range port.Methods() {
@@ -68,62 +68,62 @@ func TestEveryCallIsCounted(t *testing.T) {
 	}
 }
 
-func (c *counter) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrator.Task, error) {
+func (c *counter) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
 	list, err := c.call(0).store.Tasks(ctx, f)
 	return many(c, list, err)
 }
 
-func (c *counter) Journal(ctx context.Context, taskID int64) ([]orchestrator.JournalEntry, error) {
+func (c *counter) Journal(ctx context.Context, taskID int64) ([]task.JournalEntry, error) {
 	list, err := c.call(0).store.Journal(ctx, taskID)
 	return many(c, list, err)
 }
 
-func (c *counter) JournalSince(ctx context.Context, after int64, limit int) ([]orchestrator.JournalEntry, error) {
+func (c *counter) JournalSince(ctx context.Context, after int64, limit int) ([]task.JournalEntry, error) {
 	list, err := c.call(0).store.JournalSince(ctx, after, limit)
 	return many(c, list, err)
 }
 
-func (c *counter) JournalBefore(ctx context.Context, taskID, before int64, limit int) ([]orchestrator.JournalEntry, error) {
+func (c *counter) JournalBefore(ctx context.Context, taskID, before int64, limit int) ([]task.JournalEntry, error) {
 	list, err := c.call(0).store.JournalBefore(ctx, taskID, before, limit)
 	return many(c, list, err)
 }
 
-func (c *counter) DecisionsAt(ctx context.Context, id int64) ([]orchestrator.JournalEntry, error) {
+func (c *counter) DecisionsAt(ctx context.Context, id int64) ([]task.JournalEntry, error) {
 	list, err := c.call(0).store.DecisionsAt(ctx, id)
 	return many(c, list, err)
 }
 
-func (c *counter) GateResults(ctx context.Context, taskID int64) ([]orchestrator.GateResult, error) {
+func (c *counter) GateResults(ctx context.Context, taskID int64) ([]task.GateResult, error) {
 	list, err := c.call(0).store.GateResults(ctx, taskID)
 	return many(c, list, err)
 }
 
-func (c *counter) AgentRuns(ctx context.Context, taskID int64) ([]orchestrator.AgentRun, error) {
+func (c *counter) AgentRuns(ctx context.Context, taskID int64) ([]task.AgentRun, error) {
 	list, err := c.call(0).store.AgentRuns(ctx, taskID)
 	return many(c, list, err)
 }
 
-func (c *counter) RunsSince(ctx context.Context, repo string, since time.Time) ([]orchestrator.AgentRun, error) {
+func (c *counter) RunsSince(ctx context.Context, repo string, since time.Time) ([]task.AgentRun, error) {
 	list, err := c.call(0).store.RunsSince(ctx, repo, since)
 	return many(c, list, err)
 }
 
-func (c *counter) Dependencies(ctx context.Context) ([]orchestrator.Dependency, error) {
+func (c *counter) Dependencies(ctx context.Context) ([]task.Dependency, error) {
 	list, err := c.call(0).store.Dependencies(ctx)
 	return many(c, list, err)
 }
 
-func (c *counter) Reservations(ctx context.Context, repo string) ([]orchestrator.Reservation, error) {
+func (c *counter) Reservations(ctx context.Context, repo string) ([]task.Reservation, error) {
 	list, err := c.call(0).store.Reservations(ctx, repo)
 	return many(c, list, err)
 }
 
-func (c *counter) DayCosts(ctx context.Context, since time.Time) ([]orchestrator.DayCost, error) {
+func (c *counter) DayCosts(ctx context.Context, since time.Time) ([]task.DayCost, error) {
 	list, err := c.call(0).store.DayCosts(ctx, since)
 	return many(c, list, err)
 }
 
-func (c *counter) Ended(ctx context.Context, limit int) ([]orchestrator.Task, error) {
+func (c *counter) Ended(ctx context.Context, limit int) ([]task.Task, error) {
 	list, err := c.call(0).store.Ended(ctx, limit)
 	return many(c, list, err)
 }
@@ -188,11 +188,11 @@ func (c *counter) NewTaskID(ctx context.Context) (int64, error) {
 	return c.call(1).store.NewTaskID(ctx)
 }
 
-func (c *counter) Task(ctx context.Context, id int64) (orchestrator.Task, error) {
+func (c *counter) Task(ctx context.Context, id int64) (task.Task, error) {
 	return c.call(1).store.Task(ctx, id)
 }
 
-func (c *counter) Receive(ctx context.Context, d orchestrator.Delivery, job queue.Job) (bool, error) {
+func (c *counter) Receive(ctx context.Context, d task.Delivery, job queue.Job) (bool, error) {
 	return c.call(1).store.Receive(ctx, d, job)
 }
 
@@ -200,7 +200,7 @@ func (c *counter) LastDelivery(ctx context.Context, source string) (time.Time, e
 	return c.call(1).store.LastDelivery(ctx, source)
 }
 
-func (c *counter) TaskCosts(ctx context.Context, ids []int64) (map[int64]orchestrator.Cost, error) {
+func (c *counter) TaskCosts(ctx context.Context, ids []int64) (map[int64]task.Cost, error) {
 	return c.call(len(ids)).store.TaskCosts(ctx, ids)
 }
 
@@ -220,11 +220,11 @@ func (c *counter) Free(ctx context.Context, holds ...queue.Hold) error {
 	return c.call(len(holds)).store.Free(ctx, holds...)
 }
 
-func (c *counter) Forget(ctx context.Context, rs ...orchestrator.Reservation) error {
+func (c *counter) Forget(ctx context.Context, rs ...task.Reservation) error {
 	return c.call(len(rs)).store.Forget(ctx, rs...)
 }
 
-func (c *counter) Reserve(ctx context.Context, r orchestrator.Reservation) error {
+func (c *counter) Reserve(ctx context.Context, r task.Reservation) error {
 	return c.call(1).store.Reserve(ctx, r)
 }
 
@@ -232,11 +232,11 @@ func (c *counter) SetDependencies(ctx context.Context, taskID int64, source stri
 	return c.call(len(on)).store.SetDependencies(ctx, taskID, source, on)
 }
 
-func (c *counter) Depend(ctx context.Context, d orchestrator.Dependency) error {
+func (c *counter) Depend(ctx context.Context, d task.Dependency) error {
 	return c.call(0).store.Depend(ctx, d)
 }
 
-func (c *counter) Undepend(ctx context.Context, d orchestrator.Dependency) error {
+func (c *counter) Undepend(ctx context.Context, d task.Dependency) error {
 	return c.call(0).store.Undepend(ctx, d)
 }
 
@@ -244,7 +244,7 @@ func (c *counter) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
 	return c.call(len(jobs)).store.Put(ctx, jobs...)
 }
 
-func (c *counter) Commit(ctx context.Context, k orchestrator.Commit) error {
+func (c *counter) Commit(ctx context.Context, k task.Commit) error {
 	return c.call(committed(k)).store.Commit(ctx, k)
 }
 

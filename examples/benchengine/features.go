@@ -55,16 +55,16 @@ func (w *world) list(runners map[string]orchestrator.Runner) (list []orchestrato
 	add(s.StopStatus, f, failed)
 	rec, failed := reconcile.New(reconcile.Options{Tracker: w.boards, Board: w.boards, Every: s.ReconcileInterval, Grace: s.ReconcileGrace, Source: "plane", Log: w.log})
 	add(s.Reconcile, rec.Feature(), failed)
-	f, failed = livemessage.Feature(livemessage.Options{Store: w.store, Story: w.store, Jobs: w.store, Projects: w.projects, Messenger: w.chat, Cards: w.boards, Log: w.log})
+	f, failed = livemessage.Feature(livemessage.Options{Store: w.store, Records: w.store, Jobs: w.store, Projects: w.projects, Messenger: w.chat, Cards: w.boards, Log: w.log})
 	add(s.LiveMessage, f, failed)
 	f, failed = waitcomment.Feature(waitcomment.Options{Store: w.store, Jobs: w.store, Log: w.log})
 	add(s.WaitComment, f, failed)
-	serial, failed := serialgate.New(serialgate.Options{Store: w.store, Holds: w.store, Lister: w.store, Repos: w.gated(), Log: w.log})
+	serial, failed := serialgate.New(serialgate.Options{Store: w.store, Holds: w.store, Inspector: w.store, Repos: w.gated(), Log: w.log})
 	add(s.SerialGate, serial.Feature(), failed)
 	limit, failed := wip.New(wip.Options{Store: w.store, Holds: w.store, Finder: w.store, Projects: w.projects, Except: serial.Covers, Before: serial.Repair, Log: w.log})
 	add(s.WIP, limit.Feature(), failed)
 	d, failed := deps.New(deps.Options{
-		Store: w.store, Table: w.store, Queue: w.store, Lister: w.store, Relations: w.boards, Items: w.boards, Changed: limit.Look, Log: w.log,
+		Store: w.store, Table: w.store, Queue: w.store, Inspector: w.store, Relations: w.boards, Items: w.boards, Changed: limit.Look, Log: w.log,
 	})
 	add(s.TaskDeps, d.Feature(), failed)
 	gate, failed := mergegate.New(mergegate.Options{

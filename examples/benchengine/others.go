@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -35,7 +36,7 @@ func (w *world) fill(ctx context.Context, n int) error {
 	if n == 0 {
 		return nil
 	}
-	oldest := map[string]orchestrator.Task{}
+	oldest := map[string]task.Task{}
 	first := min(n, quietRepos*2)
 	for i := range first { // one after the other: the oldest of each repository has the smallest id
 		t, err := w.other(ctx, i, oldest)
@@ -62,7 +63,7 @@ func (w *world) fill(ctx context.Context, n int) error {
 }
 
 // other puts the i-th of the other tasks into the store.
-func (w *world) other(ctx context.Context, i int, oldest map[string]orchestrator.Task) (orchestrator.Task, error) {
+func (w *world) other(ctx context.Context, i int, oldest map[string]task.Task) (task.Task, error) {
 	repo := quietRepo(i)
 	if i%besideEach == 0 {
 		repo = slotRepo(i / besideEach % ((w.inflight + 1) / 2) * 2)
@@ -70,10 +71,10 @@ func (w *world) other(ctx context.Context, i int, oldest map[string]orchestrator
 	p, _ := w.projects.ByRepo(repo)
 	id, err := w.store.NewTaskID(ctx)
 	if err != nil {
-		return orchestrator.Task{}, err
+		return task.Task{}, err
 	}
 	now, name := time.Now().UTC(), fmt.Sprintf("%s-%d", p.Prefix, 1_000_000+i)
-	t := orchestrator.Task{
+	t := task.Task{
 		ID: id, WorkItemID: name, TrackerProjectID: repo, TrackerIssueID: fmt.Sprint("other-", i), Repo: repo, Branch: "feature/" + name, Slug: "another",
 		Title: fmt.Sprintf("Another card with a title of usual length, number %d", i), Description: "What is wanted, in a sentence or two, as people write it.",
 		TrackerMessageID: fmt.Sprint("m", i), CreatedAt: now, UpdatedAt: now, StageEnteredAt: now,
@@ -86,19 +87,19 @@ func (w *world) other(ctx context.Context, i int, oldest map[string]orchestrator
 
 // decide is one decision of the machine, which must move the task, with its
 // journal entry.
-func (w *world) decide(t *orchestrator.Task, ev stage.Event) (stage.Decision, orchestrator.JournalEntry, error) {
+func (w *world) decide(t *task.Task, ev stage.Event) (stage.Decision, task.JournalEntry, error) {
 	ev.At, ev.Verdict = t.CreatedAt, stage.Verdict{Outcome: gates.Green.String()}
 	d := w.engine.Machine().Decide(t.State, ev)
 	if !d.Moved {
-		return d, orchestrator.JournalEntry{}, fmt.Errorf("%s does not move a task at %q: %v", ev.On, t.State.Stage, d.Notes)
+		return d, task.JournalEntry{}, fmt.Errorf("%s does not move a task at %q: %v", ev.On, t.State.Stage, d.Notes)
 	}
 	t.State = d.State
-	payload, err := json.Marshal(orchestrator.Recorded{Event: ev, Decision: d})
-	return d, orchestrator.JournalEntry{TaskID: t.ID, Seq: d.State.Seq, At: ev.At, Kind: orchestrator.KindDecision, Payload: payload}, err
+	payload, err := json.Marshal(task.Recorded{Event: ev, Decision: d})
+	return d, task.JournalEntry{TaskID: t.ID, Seq: d.State.Seq, At: ev.At, Kind: task.KindDecision, Payload: payload}, err
 }
 
 // putBehind stores a task that waits behind another in the serial gate.
-func (w *world) putBehind(ctx context.Context, p orchestrator.Project, t, first orchestrator.Task) error {
+func (w *world) putBehind(ctx context.Context, p task.Project, t, first task.Task) error {
 	d, entry, err := w.decide(&t, stage.Event{On: stage.OnToAnalyse, By: stage.Principal{Kind: stage.KindPerson, ID: "kim", Via: stage.ViaWebhook, Proof: stage.ProofSignature}, BranchLater: true})
 	if err != nil {
 		return err
@@ -108,8 +109,8 @@ func (w *world) putBehind(ctx context.Context, p orchestrator.Project, t, first 
 		return err
 	}
 	w.boards.others[p.TrackerProject].Put(tracker.Item{ID: t.TrackerIssueID, ProjectID: p.TrackerProject, Sequence: t.ID, Title: t.Title, Status: stage.StatusAnalysis})
-	return w.store.Commit(ctx, orchestrator.Commit{
-		Task: &t, Journal: []orchestrator.JournalEntry{entry},
+	return w.store.Commit(ctx, task.Commit{
+		Task: &t, Journal: []task.JournalEntry{entry},
 		Jobs: []queue.Job{{
 			Pool: queue.PoolAgents, Kind: orchestrator.KindAgent, Key: fmt.Sprint("task/", t.ID), TaskID: t.ID, Lane: t.Repo, Role: string(d.Launch.Role),
 			Holds: orchestrator.AgentSubjects(t.Repo, t.ID, d.Launch.Role), Payload: payload, MaxAttempts: 40, DedupeKey: fmt.Sprintf("agent/%d/%d", t.ID, d.Launch.Run),
@@ -122,7 +123,7 @@ func (w *world) putBehind(ctx context.Context, p orchestrator.Project, t, first 
 }
 
 // putWaiting stores a task that waits for a person's approval.
-func (w *world) putWaiting(ctx context.Context, p orchestrator.Project, t orchestrator.Task, owes bool) error {
+func (w *world) putWaiting(ctx context.Context, p task.Project, t task.Task, owes bool) error {
 	begun, began, err := w.decide(&t, stage.Event{On: stage.OnToAnalyse, By: stage.Principal{Kind: stage.KindPerson, ID: "kim", Via: stage.ViaWebhook, Proof: stage.ProofSignature}})
 	if err != nil {
 		return err
@@ -134,15 +135,15 @@ func (w *world) putWaiting(ctx context.Context, p orchestrator.Project, t orches
 		return err
 	}
 	t.BRDReviewStartedAt = t.CreatedAt
-	c := orchestrator.Commit{
-		Task: &t, Journal: []orchestrator.JournalEntry{began, analysed},
-		Runs: []orchestrator.AgentRun{{
+	c := task.Commit{
+		Task: &t, Journal: []task.JournalEntry{began, analysed},
+		Runs: []task.AgentRun{{
 			TaskID: t.ID, JobID: -t.ID, Attempt: 1, Run: begun.State.Run, Stage: stage.Analysis, Role: stage.Analyst, Usage: usage(), Status: "ok",
 			Started: t.CreatedAt, Finished: t.CreatedAt.Add(time.Minute), Summary: "fine",
 		}},
 	}
 	if owes {
-		owed := orchestrator.TaskEffect(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: "a comment that the board has not taken yet"}, fmt.Sprintf("owed/%d", t.ID))
+		owed := orchestrator.EffectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: "a comment that the board has not taken yet"}, fmt.Sprintf("owed/%d", t.ID))
 		owed.AvailableAt = time.Now().Add(time.Hour)
 		c.Jobs = append(c.Jobs, owed)
 	}

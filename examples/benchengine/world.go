@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -52,7 +53,7 @@ type world struct {
 	chat     *chat
 	place    *memwork.Place
 	leases   *memlease.Locker
-	projects *orchestrator.Projects
+	projects *task.Projects
 	log      *slog.Logger
 
 	store   store
@@ -74,10 +75,10 @@ func quietRepo(n int) string { return fmt.Sprintf("bench/quiet-%d", n%quietRepos
 func newWorld(inflight int, features bool, log *slog.Logger) (*world, error) {
 	w := &world{inflight: inflight, features: features, chat: &chat{}, leases: memlease.New(nil), log: log, host: memhost.New(), place: memwork.New(agent)}
 	w.place.OnPush = w.pushed
-	var list []orchestrator.Project
+	var list []task.Project
 	var names []string
 	add := func(repo, prefix string) {
-		list = append(list, orchestrator.Project{TrackerProject: repo, Repo: repo, CloneURL: "u", Prefix: prefix, Main: "main", WebURL: "https://git.example.org/" + repo})
+		list = append(list, task.Project{TrackerProject: repo, Repo: repo, CloneURL: "u", Prefix: prefix, Main: "main", WebURL: "https://git.example.org/" + repo})
 		names = append(names, repo)
 		w.host.Push(repo, "main", "base")
 	}
@@ -89,7 +90,7 @@ func newWorld(inflight int, features bool, log *slog.Logger) (*world, error) {
 	}
 	w.boards = newBoards(names)
 	var err error
-	w.projects, err = orchestrator.NewProjects(list...)
+	w.projects, err = task.NewProjects(list...)
 	return w, err
 }
 
@@ -104,7 +105,7 @@ func (w *world) begin(s store) error {
 		return err
 	}
 	w.engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
-		Store: s, Story: s, Jobs: s, Projects: w.projects, Tracker: w.boards, Host: w.host, Workspaces: w.place, Agents: w.place,
+		Store: s, Records: s, Jobs: s, Projects: w.projects, Tracker: w.boards, Host: w.host, Workspaces: w.place, Agents: w.place,
 		Gates: checks.All(nil), Runners: runners, Log: w.log,
 	}, orchestrator.Options{
 		MaxConcurrency: workers, EventWorkers: workers, EffectWorkers: workers, StatusDefer: statusDefer, Stage: stage.Options{CIPoll: ciPoll}, Worker: "bench",
@@ -142,7 +143,7 @@ func (w *world) next() int {
 // deliver stores a webhook as its receiver does when the signature is right.
 func (w *world) deliver(ctx context.Context, source string, job queue.Job) {
 	id := fmt.Sprintf("%d-%d", time.Now().UnixNano(), w.next())
-	_, err := w.store.Receive(ctx, orchestrator.Delivery{Source: source, ID: id, BodyHash: id, ReceivedAt: time.Now(), Outcome: "queued"}, job)
+	_, err := w.store.Receive(ctx, task.Delivery{Source: source, ID: id, BodyHash: id, ReceivedAt: time.Now(), Outcome: "queued"}, job)
 	if err != nil {
 		w.log.Error("a webhook could not be stored", "source", source, "err", err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	agents "github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -116,9 +117,9 @@ func serveCards(ctx context.Context, address, path string) error {
 		return err
 	}
 	defer func() { _ = own.Close() }() // the process ends
-	projects, err := orchestrator.NewProjects(
-		orchestrator.Project{TrackerProject: "app", Repo: "acme/app", CloneURL: "u", Prefix: "APP", WebURL: "https://git.example.org/acme/app"},
-		orchestrator.Project{TrackerProject: "other", Repo: "acme/other", CloneURL: "u", Prefix: "OTH"},
+	projects, err := task.NewProjects(
+		task.Project{TrackerProject: "app", Repo: "acme/app", CloneURL: "u", Prefix: "APP", WebURL: "https://git.example.org/acme/app"},
+		task.Project{TrackerProject: "other", Repo: "acme/other", CloneURL: "u", Prefix: "OTH"},
 	)
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func serveCards(ctx context.Context, address, path string) error {
 	host.Push("acme/app", "main", "base")
 	host.Push("acme/other", "main", "base")
 	eng, err := orchestrator.New(stage.Default(), orchestrator.Deps{
-		Store: store, Story: store, Jobs: store, Projects: projects, Tracker: own, Host: host, Workspaces: place, Agents: place, Gates: checks.All(nil),
+		Store: store, Records: store, Jobs: store, Projects: projects, Tracker: own, Host: host, Workspaces: place, Agents: place, Gates: checks.All(nil),
 		Runners: effects.Runners(effects.Deps{Store: store, Jobs: store, Projects: projects, Tracker: own, Host: host, Workspaces: place}), Log: slog.New(slog.DiscardHandler),
 	}, orchestrator.Options{Poll: 10 * time.Millisecond, StatusDefer: time.Millisecond, MaxConcurrency: 3, Stage: stage.Options{CIPoll: 20 * time.Millisecond}})
 	if err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	agents "github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -126,11 +127,11 @@ func (s *strangers) engine() error {
 	for _, id := range []string{"p1", "p2"} {
 		s.board.AddProject(id)
 	}
-	projects, err1 := orchestrator.NewProjects(
-		orchestrator.Project{TrackerProject: "p1", Repo: "acme/app", CloneURL: "u", Prefix: "APP", WebURL: "https://git.example.org/acme/app"},
-		orchestrator.Project{TrackerProject: "p2", Repo: "acme/other", CloneURL: "u", Prefix: "OTH", SelfHosting: true},
+	projects, err1 := task.NewProjects(
+		task.Project{TrackerProject: "p1", Repo: "acme/app", CloneURL: "u", Prefix: "APP", WebURL: "https://git.example.org/acme/app"},
+		task.Project{TrackerProject: "p2", Repo: "acme/other", CloneURL: "u", Prefix: "OTH", SelfHosting: true},
 	)
-	gate, err2 := serialgate.New(serialgate.Options{Store: s.store, Holds: s.store, Lister: s.store, Repos: []string{"acme/app"}})
+	gate, err2 := serialgate.New(serialgate.Options{Store: s.store, Holds: s.store, Inspector: s.store, Repos: []string{"acme/app"}})
 	ends, err3 := stop.Feature(stop.Options{Store: s.store, Projects: projects, Workspaces: s.place, Agents: s.place})
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
@@ -138,7 +139,7 @@ func (s *strangers) engine() error {
 	s.gate = gate
 	var err error
 	s.eng, err = orchestrator.New(stage.Default(), orchestrator.Deps{
-		Store: s.store, Story: s.store, Jobs: s.store, Projects: projects, Tracker: s.board, Host: host, Workspaces: s.place, Agents: s.place, Gates: checks.All(nil),
+		Store: s.store, Records: s.store, Jobs: s.store, Projects: projects, Tracker: s.board, Host: host, Workspaces: s.place, Agents: s.place, Gates: checks.All(nil),
 		Runners: effects.Runners(effects.Deps{Store: s.store, Jobs: s.store, Projects: projects, Tracker: s.board, Host: host, Workspaces: s.place}),
 		Log:     slog.New(slog.DiscardHandler),
 	}, orchestrator.Options{
@@ -175,7 +176,7 @@ func (s *strangers) card(ctx context.Context, project, title string, steps ...mo
 		s.board.Put(tracker.Item{ID: id, ProjectID: project, Sequence: int64(s.seq), Title: title + " " + hostile, Description: "wanted: " + hostile, Status: m.to})
 		key := fmt.Sprint(id, " ", m.to)
 		hook := tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: project, ItemID: id, ActorID: "kim " + hostile, Status: true}
-		if _, err := s.store.Receive(ctx, orchestrator.Delivery{Source: "plane", ID: key, BodyHash: key, ReceivedAt: time.Now()}, orchestrator.TrackerJob(hook)); err != nil {
+		if _, err := s.store.Receive(ctx, task.Delivery{Source: "plane", ID: key, BodyHash: key, ReceivedAt: time.Now()}, orchestrator.TrackerJob(hook)); err != nil {
 			return err
 		}
 		if err := s.until(ctx, id, m.stands); err != nil {
@@ -195,12 +196,12 @@ type move struct {
 func (s *strangers) until(ctx context.Context, item string, stands func(stage.State) bool) error {
 	var last stage.State
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		list, err := s.store.Tasks(ctx, orchestrator.TaskFilter{})
+		list, err := s.store.Tasks(ctx, task.Filter{})
 		if err != nil {
 			return err
 		}
 		for _, t := range list {
-			if issue, _ := orchestrator.Untomb(t.TrackerIssueID); issue == item {
+			if issue, _ := task.ParseTombstone(t.TrackerIssueID); issue == item {
 				if last = t.State; stands(last) {
 					return nil
 				}

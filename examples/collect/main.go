@@ -267,7 +267,7 @@ func (w *work) collect(ctx context.Context, c *collect.Collector, log *slog.Logg
 // feed is what asks a source.
 func (w *work) feed(s collect.Source, log *slog.Logger) (collect.Feed, error) {
 	if s.Kind == collect.Placeholder {
-		return collect.NoParser{Source: s.Name}, nil
+		return collect.NoParserError{Source: s.Name}, nil
 	}
 	agent := "signalbox-collect/" + wiring.Version() + " (+https://github.com/signalbox-dev/signalbox)"
 	if w.Contact != "" {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
@@ -133,7 +133,7 @@ func (l *looker) ask(ctx context.Context, w *world, f *facts) {
 		var x struct{ Summary string }
 		if w.api(ctx, fmt.Sprintf("/tasks/%d", t.ID), &c.Task) == nil && w.api(ctx, fmt.Sprintf("/tasks/%d/explain", t.ID), &x) == nil {
 			c.Why = x.Summary
-			issue, _ := orchestrator.Untomb(t.TrackerIssueID)
+			issue, _ := task.ParseTombstone(t.TrackerIssueID)
 			l.tasks[issue] = c
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // Neighbours of the service that can be sick.
@@ -162,7 +162,7 @@ func (w *world) heard(ctx context.Context, item, words string) (n int) {
 	}
 	for _, c := range w.look(ctx).Cards {
 		for _, entry := range c.Task.Journal {
-			var r orchestrator.Recorded
+			var r task.Recorded
 			if c.ID != item || json.Unmarshal(entry.Payload, &r) != nil {
 				continue
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -279,7 +280,7 @@ func (w *world) duplicates(s *summary) {
 func (s *summary) flaps(w *world, d web.TaskDetail) {
 	var decided []string
 	for _, entry := range d.Journal {
-		var r orchestrator.Recorded
+		var r task.Recorded
 		if json.Unmarshal(entry.Payload, &r) != nil {
 			continue
 		}

@@ -89,7 +89,7 @@ func (c cli) judge(registry *gates.Registry, out, errs io.Writer) int {
 		}
 		sha = strings.TrimSpace(string(head))
 	}
-	s := gates.Subject{
+	s := gates.Facts{
 		SHA: sha, Deployed: c.Deployed, Tree: os.DirFS(c.Dir), Policy: gates.Policy{CINone: c.CINone},
 		Task: gates.Task{WorkItem: c.WorkItem, Title: c.Title, Description: c.Description, Docs: "docs/work/" + c.WorkItem},
 	}

@@ -21,8 +21,8 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/board"
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
@@ -147,7 +147,7 @@ func TestOwnBoard(t *testing.T) {
 
 			by := map[stage.Trigger]stage.Principal{}
 			for _, e := range w.task(id).Journal {
-				if r, err := (orchestrator.JournalEntry{Kind: e.Kind, Payload: e.Payload}).Recorded(); err == nil {
+				if r, err := (task.JournalEntry{Kind: e.Kind, Payload: e.Payload}).Recorded(); err == nil {
 					by[r.Event.On] = r.Event.By
 				}
 			}
@@ -282,7 +282,7 @@ func TestOwnBoardIsKilled(t *testing.T) {
 	w.until("the reconciler finds the move", func() bool { return w.task(lost.ID).Hold == "approval" })
 	var by stage.Principal
 	for _, e := range w.task(lost.ID).Journal {
-		if r, err := (orchestrator.JournalEntry{Kind: e.Kind, Payload: e.Payload}).Recorded(); err == nil && r.Event.On == stage.OnToAnalyse {
+		if r, err := (task.JournalEntry{Kind: e.Kind, Payload: e.Payload}).Recorded(); err == nil && r.Event.On == stage.OnToAnalyse {
 			by = r.Event.By
 		}
 	}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -139,7 +139,7 @@ func (w *world) gone(before, after web.TaskDetail, mark string) {
 	require.NoFileExists(w, repo)
 	require.Equal(w, "not yours\n", w.read("outside/file"), "what links in the checkout point to is not touched")
 	for key, was := range map[string]string{after.TrackerIssueID: before.TrackerIssueID, after.WorkItemID: before.WorkItemID, after.Branch: before.Branch} {
-		original, dead := orchestrator.Untomb(key)
+		original, dead := task.ParseTombstone(key)
 		require.True(w, dead, key)
 		require.Equal(w, was, original)
 	}

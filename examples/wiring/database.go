@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -29,17 +30,17 @@ type Database interface {
 
 // Records is what a Database remembers of tasks.
 type Records interface {
-	orchestrator.Store
+	task.Store
 	Past
-	orchestrator.Dependencies
-	orchestrator.Ledger
+	task.Dependencies
+	task.CostStore
 }
 
 // Past is what it remembers of what is over.
 type Past interface {
-	orchestrator.Story
-	orchestrator.History
-	orchestrator.Pruner
+	task.Records
+	task.History
+	task.Pruner
 }
 
 // openDatabase opens the store that the settings name, and the leases that go

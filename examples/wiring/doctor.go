@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -135,7 +135,7 @@ func (d *doctor) disk(dir string) {
 }
 
 // project examines one entry of the registry: its board and its agents.
-func (d *doctor) project(ctx context.Context, v *Service, p orchestrator.Project) {
+func (d *doctor) project(ctx context.Context, v *Service, p task.Project) {
 	columns, err := v.Tracker.Columns(ctx, p.Sync())
 	if err != nil {
 		d.bad(p.Prefix, fmt.Errorf("the board's columns: %w", err))

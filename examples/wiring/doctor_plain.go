@@ -13,12 +13,12 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // plain examines a repository without a git host: whether it can be read and pushed to,
 // and what is run as its CI.
-func (d *doctor) plain(ctx context.Context, v *Service, p orchestrator.Project) {
+func (d *doctor) plain(ctx context.Context, v *Service, p task.Project) {
 	space, _ := plainSpace(v.Projects)(p.Repo)
 	heads, err := v.Git.Heads(ctx, space)
 	if err == nil && heads[p.Main] == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // What doctor says of a repository without a git host: whether it answers, has main, takes
@@ -47,7 +47,7 @@ func TestDoctorOfPlainRepositories(t *testing.T) {
 		"no program":  {bare, "main", [][]string{{"no-such-program"}, {"./none.sh"}}, 2, []string{"no-such-program", "main has no file none.sh"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p", Host: orchestrator.HostGit, Repo: "acme/x", CloneURL: c.url, Prefix: "X", Main: c.main, CI: c.ci})
+			projects, err := task.NewProjects(task.Project{TrackerProject: "p", Host: task.HostGit, Repo: "acme/x", CloneURL: c.url, Prefix: "X", Main: c.main, CI: c.ci})
 			require.NoError(t, err)
 			v := &Service{Projects: projects}
 			v.Git, err = gitcli.New(t.Context(), gitcli.Options{Root: t.TempDir()})

@@ -64,7 +64,7 @@ func (v *Service) stopOptions() stop.Options {
 
 func (v *Service) liveMessage() (orchestrator.Feature, error) {
 	return livemessage.Feature(livemessage.Options{
-		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Projects, Messenger: v.chat(), Cards: v.Tracker, Log: v.Log,
+		Store: v.DB, Records: v.DB, Jobs: v.DB, Projects: v.Projects, Messenger: v.chat(), Cards: v.Tracker, Log: v.Log,
 	})
 }
 
@@ -73,7 +73,7 @@ func (v *Service) waitComment() (orchestrator.Feature, error) {
 }
 
 func (v *Service) serialGate() (f orchestrator.Feature, err error) {
-	v.Serial, err = serialgate.New(serialgate.Options{Store: v.DB, Holds: v.DB, Lister: v.DB, Repos: v.Settings.SerialGateRepos, Projects: v.Projects, Log: v.Log})
+	v.Serial, err = serialgate.New(serialgate.Options{Store: v.DB, Holds: v.DB, Inspector: v.DB, Repos: v.Settings.SerialGateRepos, Projects: v.Projects, Log: v.Log})
 	if err != nil {
 		return f, fmt.Errorf("%sSERIAL_GATE_REPOS: %w", Prefix, err)
 	}
@@ -92,7 +92,7 @@ func (v *Service) wip() (f orchestrator.Feature, err error) {
 }
 
 func (v *Service) deps() (f orchestrator.Feature, err error) {
-	o := deps.Options{Store: v.DB, Table: v.DB, Queue: v.DB, Lister: v.DB, Line: serialgate.Name, Log: v.Log}
+	o := deps.Options{Store: v.DB, Table: v.DB, Queue: v.DB, Inspector: v.DB, Line: serialgate.Name, Log: v.Log}
 	if v.WIP != nil {
 		o.Changed = v.WIP.Look
 	}

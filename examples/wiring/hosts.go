@@ -6,6 +6,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gitonly"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -23,10 +24,10 @@ type everyHost interface {
 }
 
 // plainSpace finds a repository that has no git host.
-func plainSpace(projects *orchestrator.Projects) func(repo string) (work.Space, bool) {
-	return func(repo string) (work.Space, bool) {
+func plainSpace(projects *task.Projects) func(repo string) (work.Workspace, bool) {
+	return func(repo string) (work.Workspace, bool) {
 		p, ok := projects.ByRepo(repo)
-		return work.Space{Repo: p.Repo, CloneURL: p.CloneURL, Main: p.Main}, ok && p.Plain()
+		return work.Workspace{Repo: p.Repo, CloneURL: p.CloneURL, Main: p.Main}, ok && p.Plain()
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/messenger"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -41,13 +41,13 @@ type redactedStore struct {
 	by *secret.Redactor
 }
 
-// Commit implements orchestrator.Store.
-func (d redactedStore) Commit(ctx context.Context, c orchestrator.Commit) error {
+// Commit implements task.Store.
+func (d redactedStore) Commit(ctx context.Context, c task.Commit) error {
 	return d.Database.Commit(ctx, d.commit(c))
 }
 
-// Receive implements orchestrator.Store.
-func (d redactedStore) Receive(ctx context.Context, delivery orchestrator.Delivery, job queue.Job) (bool, error) {
+// Receive implements task.Store.
+func (d redactedStore) Receive(ctx context.Context, delivery task.Delivery, job queue.Job) (bool, error) {
 	return d.Database.Receive(ctx, delivery, d.jobs([]queue.Job{job})[0])
 }
 
@@ -66,12 +66,12 @@ func (d redactedStore) FinishTake(ctx context.Context, c queue.Claim, o queue.Ou
 	return queue.FinishTake(ctx, d.Database, c, d.outcome(o), pool, worker, n, ttl)
 }
 
-// Hold implements queue.Keeper.
+// Hold implements queue.Admin.
 func (d redactedStore) Hold(ctx context.Context, holds ...queue.Hold) error {
 	return d.Database.Hold(ctx, d.holds(holds)...)
 }
 
-func (d redactedStore) commit(c orchestrator.Commit) orchestrator.Commit {
+func (d redactedStore) commit(c task.Commit) task.Commit {
 	if c.Task != nil {
 		t := redacted(d.by, *c.Task)
 		c.Task = &t

@@ -22,9 +22,9 @@ import (
 	"github.com/signalbox-dev/signalbox/githost/memhost"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -41,7 +41,7 @@ func TestStoreKeepsNoSecret(t *testing.T) {
 	payload, err := json.Marshal(map[string]string{"reason": "401 for " + canary})
 	require.NoError(t, err)
 	job := queue.Job{Pool: "p", Kind: "k", Payload: payload}
-	_, err = v.DB.Receive(ctx, orchestrator.Delivery{Source: "plane", ID: "1", BodyHash: "h", ReceivedAt: now}, job)
+	_, err = v.DB.Receive(ctx, task.Delivery{Source: "plane", ID: "1", BodyHash: "h", ReceivedAt: now}, job)
 	require.NoError(t, err)
 	_, err = v.DB.Put(ctx, job)
 	require.NoError(t, err)
@@ -53,16 +53,16 @@ func TestStoreKeepsNoSecret(t *testing.T) {
 	require.NoError(t, err)
 	id, err := v.DB.NewTaskID(ctx)
 	require.NoError(t, err)
-	commit := orchestrator.Commit{
-		Task: &orchestrator.Task{
+	commit := task.Commit{
+		Task: &task.Task{
 			ID: id, WorkItemID: "APP-1", TrackerProjectID: "p", TrackerIssueID: "i", Repo: "acme/app", Branch: "b", Title: "use " + canary, Description: canary,
 			State: stage.State{Stage: stage.Analysis, Seq: 1, HoldReason: canary}, CreatedAt: now, UpdatedAt: now, StageEnteredAt: now,
 		},
-		Journal: []orchestrator.JournalEntry{{TaskID: id, Seq: 1, At: now, Kind: orchestrator.KindDecision, Payload: payload}},
-		Gates: []orchestrator.GateResult{{TaskID: id, Stage: stage.Analysis, At: now, Verdict: gates.Verdict{
+		Journal: []task.JournalEntry{{TaskID: id, Seq: 1, At: now, Kind: task.KindDecision, Payload: payload}},
+		Gates: []task.GateResult{{TaskID: id, Stage: stage.Analysis, At: now, Verdict: gates.Verdict{
 			Check: "c", Outcome: gates.Red, Reason: canary, Evidence: []gates.Evidence{{Name: "stderr", Note: canary}}, Children: []gates.Verdict{{Check: "d", Reason: canary}},
 		}}},
-		Runs: []orchestrator.AgentRun{{TaskID: id, JobID: 9, Attempt: 1, Run: 1, Stage: stage.Analysis, Role: stage.Analyst, Started: now, Finished: now, Summary: canary}},
+		Runs: []task.AgentRun{{TaskID: id, JobID: 9, Attempt: 1, Run: 1, Stage: stage.Analysis, Role: stage.Analyst, Started: now, Finished: now, Summary: canary}},
 		Jobs: []queue.Job{job}, Hold: []queue.Hold{{Subject: "s", Name: "n", Reason: canary}},
 	}
 	require.NoError(t, v.DB.Commit(ctx, commit))

@@ -8,7 +8,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/internal/run"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
@@ -90,7 +90,7 @@ func (v *Service) replaceRegistry() error {
 }
 
 // lacking are the repositories of one registry that another does not have; never nil.
-func lacking(in, of *orchestrator.Projects) []string {
+func lacking(in, of *task.Projects) []string {
 	out := []string{}
 	for _, p := range of.All() {
 		if _, ok := in.ByRepo(p.Repo); !ok {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // Replay is what came of deciding journals again.
@@ -34,17 +35,17 @@ const replayNote = "The present program, features and settings decided: where th
 // Replay decides the journals again of every task, or of those with an id or a work
 // item (cancelled ones too). It may run beside a server. That there is nothing to
 // decide is an error: a comparison of nothing must not pass for a good one.
-func (v *Service) Replay(ctx context.Context, task string) (Replay, error) {
+func (v *Service) Replay(ctx context.Context, taskID string) (Replay, error) {
 	out := Replay{Tasks: []ReplayedTask{}, Note: replayNote}
 	for after := int64(0); ; {
-		page, err := v.DB.Tasks(ctx, orchestrator.TaskFilter{AfterID: after})
+		page, err := v.DB.Tasks(ctx, task.Filter{AfterID: after})
 		if err != nil {
 			return out, err
 		}
 		for _, t := range page {
 			after = t.ID
-			item, _ := orchestrator.Untomb(t.WorkItemID)
-			if task != "" && task != item && task != t.WorkItemID && task != strconv.FormatInt(t.ID, 10) {
+			item, _ := task.ParseTombstone(t.WorkItemID)
+			if taskID != "" && taskID != item && taskID != t.WorkItemID && taskID != strconv.FormatInt(t.ID, 10) {
 				continue
 			}
 			again, err := v.Engine.Replay(ctx, t.ID)
@@ -54,12 +55,12 @@ func (v *Service) Replay(ctx context.Context, task string) (Replay, error) {
 			out.add(t, again)
 		}
 		if len(page) == 0 {
-			return out, out.empty(v.Settings, task)
+			return out, out.empty(v.Settings, taskID)
 		}
 	}
 }
 
-func (r *Replay) add(t orchestrator.Task, again orchestrator.Replayed) {
+func (r *Replay) add(t task.Task, again orchestrator.Replayed) {
 	one := ReplayedTask{WorkItem: t.WorkItemID, Repo: t.Repo, First: again.First(), Replayed: again}
 	one.Equal = one.First == ""
 	if !one.Equal {

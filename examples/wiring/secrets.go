@@ -8,9 +8,9 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // leastSecret is the length of a secret that cannot be guessed, in bytes: 128 bits.
@@ -43,14 +43,14 @@ func (s Settings) HookSecrets(r projectfile.Registry, getenv func(string) string
 	if s.Tracker != trackerBoard { // which sends no webhooks
 		out.Tracker, err1 = s.hookSecrets(r, all, getenv, "PLANE_WEBHOOK_SECRET", []string{s.PlaneSecret.Reveal(), s.PlaneSecretOld.Reveal()}, func(h projectfile.HookSecrets) []string { return h.Tracker })
 	}
-	hosted := slices.DeleteFunc(slices.Clone(all), orchestrator.Project.Plain) // who has no host has none who sends
+	hosted := slices.DeleteFunc(slices.Clone(all), task.Project.Plain) // who has no host has none who sends
 	out.Host, err2 = s.hookSecrets(r, hosted, getenv, "GITHUB_WEBHOOK_SECRET", []string{s.GitHubSecret.Reveal(), s.GitHubSecretOld.Reveal()}, func(h projectfile.HookSecrets) []string { return h.Host })
 	return out, errors.Join(err1, err2)
 }
 
 // hookSecrets are those of one sender, who sends for some projects: common is the setting of the common ones, names
 // are the variables of a project's own.
-func (s Settings) hookSecrets(r projectfile.Registry, projects []orchestrator.Project, getenv func(string) string, common string, values []string, names func(projectfile.HookSecrets) []string) (signature.Secrets, error) {
+func (s Settings) hookSecrets(r projectfile.Registry, projects []task.Project, getenv func(string) string, common string, values []string, names func(projectfile.HookSecrets) []string) (signature.Secrets, error) {
 	out, errs := signature.Of(values...), []error{}
 	lacking := false
 	for _, p := range projects {

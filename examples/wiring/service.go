@@ -34,6 +34,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
@@ -57,7 +58,7 @@ func (s Settings) Logger(w io.Writer) *slog.Logger {
 // Service is the reference service, ready to run.
 type Service struct {
 	Settings   Settings
-	Projects   *orchestrator.Projects
+	Projects   *task.Projects
 	Reloads    <-chan os.Signal // each has Run read the project registry again; nil = none
 	DB         Database
 	Tracker    Tracker
@@ -223,7 +224,7 @@ func (v *Service) engine() (err error) {
 		return err
 	}
 	v.Engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
-		Store: v.DB, Story: v.DB, Jobs: v.DB, Projects: v.Projects, Tracker: v.tracker(), Host: v.host(), Workspaces: v.Git, Agents: v.Agents,
+		Store: v.DB, Records: v.DB, Jobs: v.DB, Projects: v.Projects, Tracker: v.tracker(), Host: v.host(), Workspaces: v.Git, Agents: v.Agents,
 		Gates: checks.All(os.Getenv), Commands: v.Git, Probe: commitprobe.New(nil), CILogs: v.Agents, Log: v.Log, Meter: meter,
 		Runners: v.runners(),
 	}, orchestrator.Options{

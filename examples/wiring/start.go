@@ -13,9 +13,9 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -86,7 +86,7 @@ func (v *Service) identify(ctx context.Context) {
 // none where a card could begin.
 type boards struct {
 	tracker.Board
-	projects *orchestrator.Projects
+	projects *task.Projects
 	log      *slog.Logger
 	changed  chan struct{} // the registry is another one
 
@@ -104,7 +104,7 @@ func (b *boards) Columns(ctx context.Context, projectID string) (map[stage.Statu
 	return columns, err
 }
 
-func (b *boards) note(p orchestrator.Project, columns map[stage.Status]string) {
+func (b *boards) note(p task.Project, columns map[stage.Status]string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.seen[p.TrackerProject] = columns

@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
@@ -103,9 +103,9 @@ func TestLetGoIsTriedAgain(t *testing.T) {
 // A board that lacks To Analyse is named, with what to do; one that cannot be read
 // is not, and stays what it was.
 func TestBoards(t *testing.T) {
-	projects, err := orchestrator.NewProjects(
-		orchestrator.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP"},
-		orchestrator.Project{TrackerProject: "q", Repo: "acme/oth", CloneURL: "u", Prefix: "OTH"})
+	projects, err := task.NewProjects(
+		task.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP"},
+		task.Project{TrackerProject: "q", Repo: "acme/oth", CloneURL: "u", Prefix: "OTH"})
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder

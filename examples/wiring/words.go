@@ -10,7 +10,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // wrongVariables says in words which variables have values of a wrong form.
@@ -63,7 +63,7 @@ func unknown(environ []string) error {
 
 // CheckRepos looks whether the repositories that settings name are registered, and whether
 // those that are registered can be reached with the settings.
-func (s Settings) CheckRepos(p *orchestrator.Projects) error {
+func (s Settings) CheckRepos(p *task.Projects) error {
 	var known []string
 	for _, one := range p.All() {
 		known = append(known, one.Repo)

@@ -49,7 +49,7 @@ func All(getenv func(string) string) []gates.Gate {
 		getenv = func(string) string { return "" }
 	}
 	return []gates.Gate{
-		gates.Func(QG0, func(_ context.Context, s gates.Subject) gates.Verdict { return qg0(s, titleMax(s, getenv)) }),
+		gates.Func(QG0, func(_ context.Context, s gates.Facts) gates.Verdict { return qg0(s, titleMax(s, getenv)) }),
 		gates.Func(AnalysisReady, analysisReady),
 		gates.Func(AnalysisApproved, analysisApproved),
 		gates.Func(ArchitectureReady, architectureReady),
@@ -76,14 +76,14 @@ func Required(s stage.Stage) []string {
 	}
 }
 
-func required(s gates.Subject, at stage.Stage) []string {
+func required(s gates.Facts, at stage.Stage) []string {
 	if files, set := s.Policy.Required[at]; set {
 		return files
 	}
 	return Required(at)
 }
 
-func analysisReady(_ context.Context, s gates.Subject) gates.Verdict {
+func analysisReady(_ context.Context, s gates.Facts) gates.Verdict {
 	missing, evidence, err := files(s, required(s, stage.Analysis))
 	if err != nil {
 		return gates.Errorf("the files cannot be read: %v", err)
@@ -94,7 +94,7 @@ func analysisReady(_ context.Context, s gates.Subject) gates.Verdict {
 	return gates.Greenf("the requirements are committed").With(evidence...)
 }
 
-func analysisApproved(_ context.Context, s gates.Subject) gates.Verdict {
+func analysisApproved(_ context.Context, s gates.Facts) gates.Verdict {
 	missing, evidence, err := files(s, required(s, stage.Analysis))
 	if err != nil {
 		return gates.Errorf("the files cannot be read: %v", err)
@@ -112,7 +112,7 @@ func analysisApproved(_ context.Context, s gates.Subject) gates.Verdict {
 	return gates.Greenf("the required files exist and the requirements are approved").With(evidence...)
 }
 
-func architectureReady(_ context.Context, s gates.Subject) gates.Verdict {
+func architectureReady(_ context.Context, s gates.Facts) gates.Verdict {
 	missing, evidence, err := files(s, required(s, stage.Architecture))
 	if err != nil {
 		return gates.Errorf("the files cannot be read: %v", err)
@@ -125,7 +125,7 @@ func architectureReady(_ context.Context, s gates.Subject) gates.Verdict {
 
 // branchMergeable judges what the merge gate has found out when it brought the
 // branch up to date under the merge lease.
-func branchMergeable(_ context.Context, s gates.Subject) gates.Verdict {
+func branchMergeable(_ context.Context, s gates.Facts) gates.Verdict {
 	m := s.Mergeable
 	switch {
 	case m == nil:
@@ -144,7 +144,7 @@ func branchMergeable(_ context.Context, s gates.Subject) gates.Verdict {
 var errNoTree = errors.New("there is no commit on the branch yet")
 
 // files looks for files of the task that must exist and not be empty.
-func files(s gates.Subject, names []string) (missing []string, evidence []gates.Evidence, err error) {
+func files(s gates.Facts, names []string) (missing []string, evidence []gates.Evidence, err error) {
 	if s.Tree == nil {
 		return nil, nil, errNoTree
 	}

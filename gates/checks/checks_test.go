@@ -47,7 +47,7 @@ func TestTitleMaxIsReadAtEachCall(t *testing.T) {
 		return value
 	})...)
 	require.NoError(t, err)
-	s := gates.Subject{Task: gates.Task{Title: strings.Repeat("ж", 150), Description: "d"}}
+	s := gates.Facts{Task: gates.Task{Title: strings.Repeat("ж", 150), Description: "d"}}
 	for _, c := range []struct {
 		value string
 		want  gates.Outcome
@@ -93,7 +93,7 @@ func TestUnreachable(t *testing.T) {
 	r := registry(t, checks.Command("cmd", "x"))
 	for _, retryable := range []bool{true, false} {
 		err := error(&fault.Error{Text: "no answer", Again: retryable, Wait: time.Minute})
-		s := gates.Subject{SHA: "abcdefabcdef", CI: failing{err}, Reviews: failing{err}, Commands: gates.StaticCommands{Err: err}, Tree: fstest.MapFS{}}
+		s := gates.Facts{SHA: "abcdefabcdef", CI: failing{err}, Reviews: failing{err}, Commands: gates.StaticCommands{Err: err}, Tree: fstest.MapFS{}}
 		for _, name := range []string{checks.CIGreen, checks.ReviewApproved, "cmd"} {
 			v := r.Judge(t.Context(), s, name)
 			require.Equal(t, gates.Error, v.Outcome, name)
@@ -105,7 +105,7 @@ func TestUnreachable(t *testing.T) {
 
 // The reviewer's report decides when the host cannot be reached.
 func TestReviewWithoutHost(t *testing.T) {
-	s := gates.Subject{
+	s := gates.Facts{
 		SHA: "abcdefabcdef", Reviews: failing{errors.New("down")}, Task: gates.Task{Docs: "d"},
 		Filed: stage.Filed{Role: stage.Reviewer, Run: 4, Verdict: "approved", SHA: "abcdefabcdef"},
 	}
@@ -114,7 +114,7 @@ func TestReviewWithoutHost(t *testing.T) {
 
 func TestNoTree(t *testing.T) {
 	for _, name := range []string{checks.AnalysisReady, checks.AnalysisApproved, checks.ArchitectureReady} {
-		v := registry(t).Judge(t.Context(), gates.Subject{}, name)
+		v := registry(t).Judge(t.Context(), gates.Facts{}, name)
 		require.Equal(t, gates.Error, v.Outcome, name)
 	}
 }
@@ -127,7 +127,7 @@ func (brokenFS) Open(name string) (fs.File, error) {
 
 func TestUnreadableTree(t *testing.T) {
 	for _, name := range []string{checks.AnalysisReady, checks.AnalysisApproved, checks.ArchitectureReady} {
-		v := registry(t).Judge(t.Context(), gates.Subject{Tree: brokenFS{}, SHA: "abcdefabcdef"}, name)
+		v := registry(t).Judge(t.Context(), gates.Facts{Tree: brokenFS{}, SHA: "abcdefabcdef"}, name)
 		require.Equal(t, gates.Error, v.Outcome, name)
 		require.Contains(t, v.Reason, "bad object")
 	}
@@ -136,7 +136,7 @@ func TestUnreadableTree(t *testing.T) {
 // A gate is judged on facts that exist only in the test.
 func Example() {
 	r, _ := gates.NewRegistry(checks.All(nil)...)
-	v := r.Judge(context.Background(), gates.Subject{
+	v := r.Judge(context.Background(), gates.Facts{
 		SHA:   "0badc0ffee00",
 		Task:  gates.Task{Docs: "docs/work/APP-7"},
 		Filed: gates.ParseReport(stage.Tester, 6, "---\nverdict: failed\nsha: 0badc0ffee00\nsummary: the map stays grey\n---\n"),
@@ -163,7 +163,7 @@ func TestSameCodeCI(t *testing.T) {
 	r := registry(t)
 	passed := []githost.Check{{Name: "build", State: githost.CheckPassed, Kind: "check_run"}}
 	failed := []githost.Check{{Name: "build", State: githost.CheckFailed, Kind: "check_run"}}
-	s := gates.Subject{
+	s := gates.Facts{
 		Task: gates.Task{Repo: "acme/app"}, SHA: "docs2", SameCode: []string{"docs2", "docs1", "code"}, Stage: stage.DeployStaging,
 		CI: byCommit{"code": passed, "older": failed}, Tree: fstest.MapFS{".github/workflows/ci.yml": {Data: []byte("on: push")}},
 	}

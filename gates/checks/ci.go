@@ -22,7 +22,7 @@ func ciFiles() []string {
 }
 
 // ciGreen judges the CI results of the branch head.
-func ciGreen(ctx context.Context, s gates.Subject) gates.Verdict {
+func ciGreen(ctx context.Context, s gates.Facts) gates.Verdict {
 	if s.Policy.CINone && s.Policy.Plain {
 		return gates.Greenf("CI: none configured (the repository has no git host, and its entry names no command in ci: nothing was tested)")
 	}
@@ -50,7 +50,7 @@ const sameCodeMax = 10
 
 // sameCodeChecks finds the results of the newest commit with the head's code that
 // has any: a CI that skips commits of documents never reports on the head.
-func sameCodeChecks(ctx context.Context, s gates.Subject) ([]githost.Check, string, error) {
+func sameCodeChecks(ctx context.Context, s gates.Facts) ([]githost.Check, string, error) {
 	for _, sha := range s.SameCode[:min(len(s.SameCode), sameCodeMax)] {
 		if list, err := s.CI.Checks(ctx, s.Task.Repo, sha); err != nil || len(list) > 0 {
 			return list, sha, err
@@ -61,7 +61,7 @@ func sameCodeChecks(ctx context.Context, s gates.Subject) ([]githost.Check, stri
 
 // noCI tells a CI that has not reported yet from none at all: by the files that
 // CI systems are configured with.
-func noCI(s gates.Subject) gates.Verdict {
+func noCI(s gates.Facts) gates.Verdict {
 	if s.Unpublished {
 		return gates.Deferf("%.12s is not published yet", s.SHA)
 	}
@@ -76,7 +76,7 @@ func noCI(s gates.Subject) gates.Verdict {
 		With(gates.Evidence{Kind: "check", Name: "any", Note: fmt.Sprintf("nothing was reported for %.12s", s.SHA)})
 }
 
-func judgeCI(s gates.Subject, list []githost.Check) gates.Verdict {
+func judgeCI(s gates.Facts, list []githost.Check) gates.Verdict {
 	var failed, open []string
 	var evidence []gates.Evidence
 	for _, c := range list {
@@ -125,7 +125,7 @@ func (c command) Name() string { return c.name }
 func (c command) Slow() {}
 
 // Judge implements gates.Gate.
-func (c command) Judge(ctx context.Context, s gates.Subject) gates.Verdict {
+func (c command) Judge(ctx context.Context, s gates.Facts) gates.Verdict {
 	if s.Commands == nil || len(c.argv) == 0 {
 		return gates.Errorf("the command cannot be run here")
 	}

@@ -23,7 +23,7 @@ const shown = 20
 
 // protectedPaths judges what the branch changes against main. A person who stands for a
 // commit stands for the protected files as they are there, whatever else comes after.
-func protectedPaths(ctx context.Context, s gates.Subject) gates.Verdict {
+func protectedPaths(ctx context.Context, s gates.Facts) gates.Verdict {
 	patterns := s.Policy.Protected
 	if len(patterns) == 0 {
 		return gates.Greenf("the repository protects no path")

@@ -16,7 +16,7 @@ const TitleMaxDefault = 200
 // an empty, non-numeric or non-positive value means the default.
 const TitleMaxSetting = "ORCH_QG0_TITLE_MAX"
 
-func titleMax(s gates.Subject, getenv func(string) string) int {
+func titleMax(s gates.Facts, getenv func(string) string) int {
 	if s.Policy.TitleMax > 0 {
 		return s.Policy.TitleMax
 	}
@@ -28,7 +28,7 @@ func titleMax(s gates.Subject, getenv func(string) string) int {
 }
 
 // qg0 judges whether a work item is fit to start with.
-func qg0(s gates.Subject, limit int) gates.Verdict {
+func qg0(s gates.Facts, limit int) gates.Verdict {
 	length := utf8.RuneCountInString(s.Task.Title)
 	title := gates.Evidence{Kind: "limit", Name: "title length", Note: strconv.Itoa(length) + " of " + strconv.Itoa(limit) + " characters", OK: length <= limit}
 	text := StripMarkup(s.Task.Description)

@@ -23,7 +23,7 @@ type words struct{ good, bad []string }
 // judgeReport judges what a role has reported against the commits that it may be
 // about. There being none, or one about another commit, is not a verdict: defer. A
 // file in the branch is never one: who has written it cannot be proved.
-func judgeReport(s gates.Subject, role stage.Role, commits []string, w words) gates.Verdict {
+func judgeReport(s gates.Facts, role stage.Role, commits []string, w words) gates.Verdict {
 	r := s.Filed
 	seen := gates.Evidence{Kind: "report", Name: fmt.Sprintf("the %s's, run %d", role, r.Run)}
 	switch {
@@ -62,7 +62,7 @@ func summary(r stage.Filed) string {
 }
 
 // heads are the commits that a report on the branch head may name.
-func heads(s gates.Subject) []string {
+func heads(s gates.Facts) []string {
 	if len(s.SameCode) > 0 {
 		return s.SameCode
 	}
@@ -74,7 +74,7 @@ const Passed = "passed"
 
 // testsPassed takes the tester's report, and more than its word where the service has
 // commands to run: their exit codes.
-func testsPassed(_ context.Context, s gates.Subject) gates.Verdict {
+func testsPassed(_ context.Context, s gates.Facts) gates.Verdict {
 	v := judgeReport(s, stage.Tester, heads(s), words{[]string{Passed}, []string{"failed"}})
 	if v.Outcome != gates.Green {
 		return v
@@ -103,11 +103,11 @@ func testsPassed(_ context.Context, s gates.Subject) gates.Verdict {
 // Success is the verdict of a good report of a deployment.
 const Success = "success"
 
-func stagingStatus(_ context.Context, s gates.Subject) gates.Verdict {
+func stagingStatus(_ context.Context, s gates.Facts) gates.Verdict {
 	return deployed(s, heads(s))
 }
 
-func deployStatus(_ context.Context, s gates.Subject) gates.Verdict {
+func deployStatus(_ context.Context, s gates.Facts) gates.Verdict {
 	if s.Deployed == "" {
 		return gates.Deferf("nothing has been merged yet")
 	}
@@ -115,7 +115,7 @@ func deployStatus(_ context.Context, s gates.Subject) gates.Verdict {
 }
 
 // Proved reports whether a deployment runs what it is to run at the subject's stage.
-func Proved(s gates.Subject, p stage.Probed) bool {
+func Proved(s gates.Facts, p stage.Probed) bool {
 	if s.Stage == stage.Deploy {
 		return names(p.SHA, []string{s.Deployed})
 	}
@@ -124,7 +124,7 @@ func Proved(s gates.Subject, p stage.Probed) bool {
 
 // deployed takes the deployer's report, and more than its word where the deployment says
 // which commit it runs.
-func deployed(s gates.Subject, commits []string) gates.Verdict {
+func deployed(s gates.Facts, commits []string) gates.Verdict {
 	v := judgeReport(s, stage.Deployer, commits, words{[]string{Success}, []string{"failure", "failed"}})
 	address := s.Policy.Probe[s.Stage]
 	if address == "" || v.Outcome != gates.Green {
@@ -148,7 +148,7 @@ func deployed(s gates.Subject, commits []string) gates.Verdict {
 
 // reviewApproved takes the reviewer's report or the git host's reviews. An open
 // request for changes on the head by a person outweighs both.
-func reviewApproved(ctx context.Context, s gates.Subject) gates.Verdict {
+func reviewApproved(ctx context.Context, s gates.Facts) gates.Verdict {
 	filed := judgeReport(s, stage.Reviewer, heads(s), words{[]string{"approved"}, []string{"changes_requested", "rejected"}})
 	host, err := standing(ctx, s)
 	if err != nil {
@@ -178,7 +178,7 @@ type opinion struct {
 
 // standing sums up the newest review of each author on the head. Comments do
 // not change an opinion, and who may not change the repository has none.
-func standing(ctx context.Context, s gates.Subject) (o opinion, err error) {
+func standing(ctx context.Context, s gates.Facts) (o opinion, err error) {
 	if s.Reviews == nil {
 		return o, nil
 	}

@@ -30,7 +30,7 @@ const (
 
 // Source is a place that tracks come from.
 type Source struct {
-	Name      string // as in gpstracks.SourceName
+	Name      string // as in gpstracks.IsSourceName
 	Title     string
 	Enabled   bool
 	Kind      Kind
@@ -103,7 +103,7 @@ func (c Config) Check() error {
 	for i, s := range c.Sources {
 		wrong := func(field, reason string) error { return &FieldError{i, "sources", field, reason} }
 		switch {
-		case !gpstracks.SourceName(s.Name):
+		case !gpstracks.IsSourceName(s.Name):
 			return wrong("name", "is not a name of a-z, 0-9, - and _")
 		case seen[s.Name]:
 			return wrong("name", "is used twice")
@@ -124,7 +124,7 @@ func (c Config) Check() error {
 	for i, r := range c.Regions {
 		wrong := func(field, reason string) error { return &FieldError{i, "regions", field, reason} }
 		switch {
-		case !gpstracks.SourceName(r.Name):
+		case !gpstracks.IsSourceName(r.Name):
 			return wrong("name", "is not a name of a-z, 0-9, - and _")
 		case seen[r.Name]:
 			return wrong("name", "is used twice")
@@ -168,11 +168,11 @@ type Page struct {
 	Requests int    // that were made, repeated ones included
 }
 
-// NoParser is the feed of a Placeholder: it asks nobody, and says so.
-type NoParser struct{ Source string }
+// NoParserError is the feed of a Placeholder: it asks nobody, and says so.
+type NoParserError struct{ Source string }
 
 // Page returns an error that says that there is no parser.
-func (n NoParser) Page(context.Context, orb.Bound, string) (Page, error) {
+func (n NoParserError) Page(context.Context, orb.Bound, string) (Page, error) {
 	return Page{}, fmt.Errorf("source %s has a placeholder in place of a parser: nothing can be read from it, and nothing was asked for", n.Source)
 }
 

@@ -90,7 +90,7 @@ func TestOff(t *testing.T) {
 	require.Equal(t, []gpstracks.RunStatus{gpstracks.StatusRefused, gpstracks.StatusRefused}, []gpstracks.RunStatus{r.runs()[0].Status, r.runs()[1].Status})
 	s = source()
 	s.Kind = collect.Placeholder
-	_, err = r.collector().Region(t.Context(), s, region(), collect.NoParser{Source: "osm"})
+	_, err = r.collector().Region(t.Context(), s, region(), collect.NoParserError{Source: "osm"})
 	require.EqualError(t, err, "source osm has a placeholder in place of a parser: nothing can be read from it, and nothing was asked for")
 	require.Zero(t, r.runs()[2].Requests)
 }

@@ -150,7 +150,7 @@ func (s *Store) ordered(ctx context.Context) ([]*gpstracks.Track, error) {
 		for _, t := range s.tracks {
 			s.list = append(s.list, t)
 		}
-		slices.SortFunc(s.list, func(a, b *gpstracks.Track) int { return gpstracks.Compare(a.Cursor(), b.Cursor()) })
+		slices.SortFunc(s.list, func(a, b *gpstracks.Track) int { return gpstracks.CompareCursors(a.Cursor(), b.Cursor()) })
 	}
 	return s.list, nil
 }

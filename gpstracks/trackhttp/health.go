@@ -54,7 +54,7 @@ func (h *Handler) health(w http.ResponseWriter, r *http.Request) {
 		Size: h.cache.tiles.Len(), Capacity: h.cache.capacity, Hits: h.cache.hits.Load(), Misses: h.cache.misses.Load(),
 	}}
 	status := http.StatusOK
-	n, runs, err := h.ask(r.Context())
+	n, runs, err := h.readHealth(r.Context())
 	if err != nil {
 		h.o.Log.Error("gps tracks: the store is down", "err", err)
 		out.Status, status = "down", http.StatusServiceUnavailable
@@ -67,7 +67,7 @@ func (h *Handler) health(w http.ResponseWriter, r *http.Request) {
 	answer(w, status, "application/json", out)
 }
 
-func (h *Handler) ask(ctx context.Context) (n int, runs []gpstracks.Run, err error) {
+func (h *Handler) readHealth(ctx context.Context) (n int, runs []gpstracks.Run, err error) {
 	if n, err = h.o.Store.Count(ctx); err != nil || h.o.Runs == nil {
 		return n, nil, err
 	}

@@ -41,11 +41,11 @@ func plan() []room {
 		{"gates", 1, []string{"githost"}},
 		{"queue/memqueue", 2, nil}, {"queue/lease/memlease", 2, nil}, {"tracker/memtracker", 2, nil}, {"tracker/cards", 2, nil}, {"githost/memhost", 2, nil},
 		{"messenger/memmessenger", 2, nil}, {"gates/checks", 2, nil}, {"gates/fixture", 2, nil}, {"orchestrator/work/memwork", 2, nil},
-		{"orchestrator", 3, nil},
+		{"orchestrator/task", 2, []string{"gates/checks"}}, {"orchestrator", 3, nil},
 		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/web", 3, []string{"orchestrator"}},
 		{"orchestrator/web/limit", 2, nil}, {"orchestrator/web/dashboard", 3, []string{"orchestrator"}},
 		{"orchestrator/simulate", 3, simulated()},
-		{"orchestrator/memstore", 3, []string{"orchestrator"}}, {"orchestrator/features/", 3, []string{"orchestrator"}},
+		{"orchestrator/memstore", 3, nil}, {"orchestrator/features/", 3, []string{"orchestrator"}},
 		{"adapters/gpsfile", 4, []string{"internal/yamlplace"}},
 		{"adapters/projectfile", 4, []string{"adapters/agentcli", "internal/yamlplace"}}, // agent commands are checked where they are written
 		{"adapters/agentcli/agentout", 4, nil}, {"adapters/agentcli", 4, []string{"internal/jail", "adapters/agentcli/agentout"}}, {"adapters/gitcli", 4, []string{"internal/jail"}},

@@ -19,6 +19,7 @@ const (
 	server  = "examples/server "
 	wires   = "examples/wiring "
 	engine  = "orchestrator "
+	tasks   = "orchestrator/task "
 	web     = "orchestrator/web "
 	gate    = "gates/checks "
 	board   = "adapters/plane "

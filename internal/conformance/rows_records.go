@@ -16,13 +16,13 @@ func taskRows() []row {
 		{"task.work_item_id", s, "Prefix of the registry and number of the card, unique in the repository: a number that is taken is followed by the next free one.", []string{server + "TestWholeLife", engine + "TestNamesThatAreTaken"}},
 		{"task.tracker_issue_id", s, "The id of the card; a task is found by it.", []string{server + "TestWholeLife", engine + "TestConcurrentStartsMakeOneTask", store + "TestStoreConformance/tasks are listed by filter"}},
 		{"task.repo", s, "The repository that the registry names for the board.", []string{server + "TestWholeLife", server + "TestSerialGateAndFreeze"}},
-		{"task.branch", s, "feature/<work item>-<slug>; the slug has 30 characters at most and is `untitled` when nothing is left; a branch of another task is not shared.", []string{server + "TestWholeLife", server + "TestWhatBeginsATask", engine + "TestNamesThatAreTaken", engine + "TestHostileTitles", engine + "TestSlug"}},
+		{"task.branch", s, "feature/<work item>-<slug>; the slug has 30 characters at most and is `untitled` when nothing is left; a branch of another task is not shared.", []string{server + "TestWholeLife", server + "TestWhatBeginsATask", engine + "TestNamesThatAreTaken", engine + "TestHostileTitles", tasks + "TestSlug"}},
 		{"task.stage", s, "The current stage.", []string{server + "TestWholeLife"}},
 		{"task.title", s, "Kept as it was when the task was made.", []string{server + "TestWholeLife"}},
 		{"task.tracker_message_id", s, "The id of the live message.", []string{server + "TestWholeLife", feature + "livemessage TestLiveMessage"}},
 		{"task.brd_review", s, "The clock of the review begins when the requirements are ready and ends when the task goes from analysis to architecture.", []string{server + "TestWholeLife", engine + "TestJourney"}},
 		{"task.cancelled", s, "cancel_requested_at and cancelled_at are set by STOP.", []string{server + "TestStopOfRealAgents/hostile", server + "TestStopOfRealAgents/merge"}},
-		{"task.tombstone", s, "The names of a cancelled task are tombstoned, its card's id can be read out of that, and a later To Analyse makes a new task.", []string{server + "TestStopOfRealAgents/hostile", engine + "TestTombstoneRoundTrip"}},
+		{"task.tombstone", s, "The names of a cancelled task are tombstoned, its card's id can be read out of that, and a later To Analyse makes a new task.", []string{server + "TestStopOfRealAgents/hostile", tasks + "TestTombstoneRoundTrip"}},
 	}
 }
 
@@ -72,7 +72,7 @@ func limitRows() []row {
 	const s = "Limits"
 	return []row{
 		{"limit.title", s, "The title limit is read at each call and counts characters.", []string{gate + "TestTitleMaxIsReadAtEachCall", server + "TestWhatBeginsATask"}},
-		{"limit.slug", s, "A slug has 30 characters.", []string{server + "TestWholeLife", engine + "TestSlug"}},
+		{"limit.slug", s, "A slug has 30 characters.", []string{server + "TestWholeLife", tasks + "TestSlug"}},
 		{"limit.retries", s, "Retries of the developer are capped; then the card is Blocked, with one notice.", []string{server + "TestRedCIOfTheServer", engine + "TestRedCIGoesBackUntilRetriesAreUsedUp"}},
 		{"limit.defers", s, "Deferring a merge is capped; then the card is Blocked and names the holder.", []string{feature + "mergegate TestMergeGateBusy"}},
 	}

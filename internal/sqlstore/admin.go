@@ -39,7 +39,7 @@ const (
 	freeJobs = `update ~jobs set place = 'ready' where place = $1 and ` + isHeld + ` and not exists (select 1 from ~holds where subject = $2)`
 )
 
-// Cancel implements queue.Keeper.
+// Cancel implements queue.Admin.
 func (s *Store) Cancel(ctx context.Context, taskID int64, pools ...string) (jobs []queue.Job, err error) {
 	err = s.Alone(ctx, func(t *Tx) error { jobs, err = t.cancel(taskID, 0, pools, true); return err })
 	return jobs, err
@@ -64,7 +64,7 @@ func (t *Tx) cancel(taskID, except int64, pools []string, running bool) (out []q
 	return out, nil
 }
 
-// Reap implements queue.Keeper.
+// Reap implements queue.Admin.
 func (s *Store) Reap(ctx context.Context) (out []queue.Job, err error) {
 	err = s.Alone(ctx, func(t *Tx) error {
 		var jobs []queue.Job
@@ -75,7 +75,7 @@ func (s *Store) Reap(ctx context.Context) (out []queue.Job, err error) {
 		slices.SortFunc(jobs, func(a, b queue.Job) int { return cmp.Compare(a.ID, b.ID) })
 		out = nil
 		for _, j := range jobs {
-			out = append(out, queue.After(j, queue.Outcome{Kind: queue.OutcomeRetry, At: t.Now, Error: queue.LostHeartbeat}, t.Now))
+			out = append(out, queue.ApplyOutcome(j, queue.Outcome{Kind: queue.OutcomeRetry, At: t.Now, Error: queue.LostHeartbeat}, t.Now))
 		}
 		t.end(out)
 		return nil
@@ -122,7 +122,7 @@ func (s *Store) Repeat(ctx context.Context, id int64) (next int64, err error) {
 	return next, err
 }
 
-// Hold implements queue.Keeper.
+// Hold implements queue.Admin.
 func (s *Store) Hold(ctx context.Context, holds ...queue.Hold) error {
 	return s.Alone(ctx, func(t *Tx) error { t.hold(holds); return nil })
 }
@@ -134,7 +134,7 @@ func (t *Tx) hold(holds []queue.Hold) {
 	}
 }
 
-// Free implements queue.Keeper.
+// Free implements queue.Admin.
 func (s *Store) Free(ctx context.Context, holds ...queue.Hold) error {
 	return s.Alone(ctx, func(t *Tx) error { t.free(holds); return nil })
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -42,13 +42,13 @@ func (s *Store) FinishTake(ctx context.Context, c queue.Claim, o queue.Outcome, 
 	return r.claims, err
 }
 
-// Commit implements orchestrator.Store.
-func (s *Store) Commit(ctx context.Context, c orchestrator.Commit) error {
+// Commit implements task.Store.
+func (s *Store) Commit(ctx context.Context, c task.Commit) error {
 	return s.hand(&request{ctx: ctx, commit: &c})
 }
 
-// Receive implements orchestrator.Store.
-func (s *Store) Receive(ctx context.Context, d orchestrator.Delivery, job queue.Job) (duplicate bool, err error) {
+// Receive implements task.Store.
+func (s *Store) Receive(ctx context.Context, d task.Delivery, job queue.Job) (duplicate bool, err error) {
 	d.Source, d.ID, d.BodyHash = Clean(d.Source), Clean(d.ID), Clean(d.BodyHash)
 	r := &request{ctx: ctx, receive: &receiving{d, job}}
 	err = s.hand(r)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 )
 
 // saveRun replaces the record of the same attempt, and ends its reservation.
-func (t *Tx) saveRun(r *orchestrator.AgentRun) {
+func (t *Tx) saveRun(r *task.AgentRun) {
 	u, job, attempt := r.Usage, r.JobID, int64(r.Attempt)
 	t.Queue(nil, forget, job, attempt)
 	t.Queue(nil, deleteRun, job, attempt)
@@ -39,7 +39,7 @@ func (t *Tx) saveRun(r *orchestrator.AgentRun) {
 		u.CacheCreate, u.MicroUSD, r.Status, int64(r.ExitCode), r.Started, r.Finished, r.LogPath, r.Summary)
 }
 
-func runInto(a *orchestrator.AgentRun) []any {
+func runInto(a *task.AgentRun) []any {
 	u := &a.Usage
 	return []any{
 		&a.ID, &a.TaskID, &a.JobID, &a.Attempt, &a.Run, (*string)(&a.Stage), (*string)(&a.Role), &u.Model, &u.Input, &u.Output, &u.CacheRead,
@@ -47,74 +47,74 @@ func runInto(a *orchestrator.AgentRun) []any {
 	}
 }
 
-func scanRun(rows Rows) (a orchestrator.AgentRun, err error) { return a, rows.Scan(runInto(&a)...) }
+func scanRun(rows Rows) (a task.AgentRun, err error) { return a, rows.Scan(runInto(&a)...) }
 
-// AgentRuns implements orchestrator.Story.
-func (s *Store) AgentRuns(ctx context.Context, taskID int64) ([]orchestrator.AgentRun, error) {
+// AgentRuns implements task.Records.
+func (s *Store) AgentRuns(ctx context.Context, taskID int64) ([]task.AgentRun, error) {
 	if taskID == 0 {
 		return list(ctx, s, scanRun, allRuns)
 	}
 	return list(ctx, s, scanRun, runsOfTasks, []int64{taskID})
 }
 
-// RunsSince implements orchestrator.Ledger.
-func (s *Store) RunsSince(ctx context.Context, repo string, since time.Time) ([]orchestrator.AgentRun, error) {
+// RunsSince implements task.CostStore.
+func (s *Store) RunsSince(ctx context.Context, repo string, since time.Time) ([]task.AgentRun, error) {
 	return list(ctx, s, scanRun, runsOfRepo, repo, since)
 }
 
-// TaskCosts implements orchestrator.History.
-func (s *Store) TaskCosts(ctx context.Context, taskIDs []int64) (map[int64]orchestrator.Cost, error) {
+// TaskCosts implements task.History.
+func (s *Store) TaskCosts(ctx context.Context, taskIDs []int64) (map[int64]task.Cost, error) {
 	runs, err := list(ctx, s, scanRun, runsOfTasks, append([]int64{}, taskIDs...))
-	out := make(map[int64]orchestrator.Cost, len(taskIDs))
+	out := make(map[int64]task.Cost, len(taskIDs))
 	for _, r := range runs {
 		sum := out[r.TaskID]
-		sum.Add(orchestrator.CostOf(r))
+		sum.Add(task.CostOf(r))
 		out[r.TaskID] = sum
 	}
 	return out, err
 }
 
-// DayCosts implements orchestrator.History.
-func (s *Store) DayCosts(ctx context.Context, since time.Time) ([]orchestrator.DayCost, error) {
-	sums := map[orchestrator.DayCost]*orchestrator.Cost{}
+// DayCosts implements task.History.
+func (s *Store) DayCosts(ctx context.Context, since time.Time) ([]task.DayCost, error) {
+	sums := map[task.DayCost]*task.Cost{}
 	_, err := list(ctx, s, func(rows Rows) (struct{}, error) {
-		var a orchestrator.AgentRun
-		var of orchestrator.DayCost
+		var a task.AgentRun
+		var of task.DayCost
 		if err := rows.Scan(append(runInto(&a), &of.Repo)...); err != nil {
 			return struct{}{}, err
 		}
 		of.Day, of.Stage, of.Model = a.Finished.Truncate(24*time.Hour), a.Stage, a.Usage.Model
 		if sums[of] == nil {
-			sums[of] = &orchestrator.Cost{}
+			sums[of] = &task.Cost{}
 		}
-		sums[of].Add(orchestrator.CostOf(a))
+		sums[of].Add(task.CostOf(a))
 		return struct{}{}, nil
 	}, runsByRepo, since)
-	var out []orchestrator.DayCost
+	var out []task.DayCost
 	for of, sum := range sums {
 		of.Cost = *sum
 		out = append(out, of)
 	}
-	slices.SortFunc(out, func(a, b orchestrator.DayCost) int {
+	slices.SortFunc(out, func(a, b task.DayCost) int {
 		return cmp.Or(a.Day.Compare(b.Day), cmp.Compare(a.Repo, b.Repo), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Model, b.Model))
 	})
 	return out, err
 }
 
-// Reserve implements orchestrator.Ledger.
-func (s *Store) Reserve(ctx context.Context, r orchestrator.Reservation) error {
+// Reserve implements task.CostStore.
+func (s *Store) Reserve(ctx context.Context, r task.Reservation) error {
 	return s.exec(ctx, reserve, r.JobID, int64(r.Attempt), r.TaskID, r.Repo, r.MicroUSD, r.At)
 }
 
-// Reservations implements orchestrator.Ledger.
-func (s *Store) Reservations(ctx context.Context, repo string) ([]orchestrator.Reservation, error) {
-	return list(ctx, s, func(rows Rows) (r orchestrator.Reservation, err error) {
+// Reservations implements task.CostStore.
+func (s *Store) Reservations(ctx context.Context, repo string) ([]task.Reservation, error) {
+	return list(ctx, s, func(rows Rows) (r task.Reservation, err error) {
 		return r, rows.Scan(&r.JobID, &r.Attempt, &r.TaskID, &r.Repo, &r.MicroUSD, &r.At)
 	}, reservations, repo)
 }
 
-// Forget implements orchestrator.Ledger.
-func (s *Store) Forget(ctx context.Context, rs ...orchestrator.Reservation) error {
+// Forget implements task.CostStore.
+func (s *Store) Forget(ctx context.Context, rs ...task.Reservation) error {
 	return s.Alone(ctx, func(t *Tx) error {
 		for _, r := range rs {
 			t.Queue(nil, forget, r.JobID, int64(r.Attempt))

@@ -3,7 +3,7 @@ package sqlstore
 import (
 	"context"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 const (
@@ -15,14 +15,14 @@ const (
 	dropDep  = "delete from ~job_deps where task_id = $1 and depends_on_task_id = $2 and source = $3"
 )
 
-// Dependencies implements orchestrator.Dependencies.
-func (s *Store) Dependencies(ctx context.Context) ([]orchestrator.Dependency, error) {
-	return list(ctx, s, func(rows Rows) (d orchestrator.Dependency, err error) {
+// Dependencies implements task.Dependencies.
+func (s *Store) Dependencies(ctx context.Context) ([]task.Dependency, error) {
+	return list(ctx, s, func(rows Rows) (d task.Dependency, err error) {
 		return d, rows.Scan(&d.TaskID, &d.On, &d.Source, &d.CreatedAt)
 	}, allDeps)
 }
 
-// SetDependencies implements orchestrator.Dependencies.
+// SetDependencies implements task.Dependencies.
 func (s *Store) SetDependencies(ctx context.Context, taskID int64, source string, on []int64) error {
 	return s.Alone(ctx, func(t *Tx) error {
 		t.Queue(nil, keepDeps, taskID, source, append([]int64{}, on...))
@@ -33,15 +33,15 @@ func (s *Store) SetDependencies(ctx context.Context, taskID int64, source string
 	})
 }
 
-// Depend implements orchestrator.Dependencies.
-func (s *Store) Depend(ctx context.Context, d orchestrator.Dependency) error {
+// Depend implements task.Dependencies.
+func (s *Store) Depend(ctx context.Context, d task.Dependency) error {
 	return s.Alone(ctx, func(t *Tx) error {
 		t.Queue(nil, addDeps, d.TaskID, d.Source, t.Now, []int64{d.On})
 		return nil
 	})
 }
 
-// Undepend implements orchestrator.Dependencies.
-func (s *Store) Undepend(ctx context.Context, d orchestrator.Dependency) error {
+// Undepend implements task.Dependencies.
+func (s *Store) Undepend(ctx context.Context, d task.Dependency) error {
 	return s.exec(ctx, dropDep, d.TaskID, d.On, d.Source)
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/guard"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -19,7 +19,7 @@ type request struct {
 	ctx context.Context
 
 	alone   func(*Tx) error
-	commit  *orchestrator.Commit
+	commit  *task.Commit
 	put     []queue.Job
 	finish  *finishing
 	extend  *extending
@@ -44,7 +44,7 @@ type extending struct {
 }
 
 type receiving struct {
-	delivery orchestrator.Delivery
+	delivery task.Delivery
 	job      queue.Job
 }
 
@@ -146,7 +146,7 @@ func (s *Store) carryOut(group []*request) {
 		for _, r := range group {
 			r.err, r.ids, r.claims = err, nil, nil
 			if r.commit != nil && s.Driver.Taken(err) {
-				r.err = orchestrator.ErrConflict
+				r.err = task.ErrConflict
 			}
 		}
 	}

@@ -24,7 +24,7 @@ const (
 	running    = "select pool, count(*) from ~jobs where status = 'running' group by pool"
 )
 
-// Jobs implements queue.Lister.
+// Jobs implements queue.Inspector.
 func (s *Store) Jobs(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
 	order := "id"
 	switch {
@@ -66,7 +66,7 @@ func selection(f queue.Filter, order string) (query string, args []any) {
 	return "select " + jobColumns + " from ~jobs where " + strings.Join(conds, " and ") + " order by " + order + fmt.Sprintf(" limit $%d", len(args)), args
 }
 
-// Waiting implements queue.Lister. It reads one snapshot.
+// Waiting implements queue.Inspector. It reads one snapshot.
 func (s *Store) Waiting(ctx context.Context, f queue.Filter) (out []queue.Wait, err error) {
 	f.Open = true
 	query, args := selection(f, "pool, priority, id")
@@ -126,7 +126,7 @@ func scanHold(rows Rows) (h queue.Hold, err error) {
 	return h, rows.Scan(&h.Subject, &h.Name, &h.Reason, &h.Since)
 }
 
-// Holds implements queue.Lister.
+// Holds implements queue.Inspector.
 func (s *Store) Holds(ctx context.Context) ([]queue.Hold, error) {
 	return list(ctx, s, scanHold, allHolds)
 }
@@ -136,7 +136,7 @@ func (s *Store) HoldsIn(ctx context.Context, from, before string, limit int) ([]
 	return list(ctx, s, scanHold, holdsIn, from, before, int64(limit))
 }
 
-// Depth implements queue.Lister. It reads one snapshot.
+// Depth implements queue.Inspector. It reads one snapshot.
 func (s *Store) Depth(ctx context.Context) (out []queue.Depth, err error) {
 	scan := func(rows Rows) (d queue.Depth, err error) { return d, rows.Scan(&d.Pool, &d.Count) }
 	err = s.Driver.Read(ctx, true, func(c Conn) error {

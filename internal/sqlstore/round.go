@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -24,7 +24,7 @@ type Tx struct {
 type loaded struct {
 	running    map[int64]queue.Job // jobs of the claims that end or are prolonged
 	versions   map[int64]int64     // of tasks
-	lines      map[*request]orchestrator.Line
+	lines      map[*request]task.Line
 	duplicates map[*request]bool // deliveries that are known
 }
 
@@ -51,7 +51,7 @@ func (t *Tx) round(reqs []*request) error {
 }
 
 func (t *Tx) load(reqs []*request) (*loaded, error) {
-	l := &loaded{running: map[int64]queue.Job{}, versions: map[int64]int64{}, lines: map[*request]orchestrator.Line{}, duplicates: map[*request]bool{}}
+	l := &loaded{running: map[int64]queue.Job{}, versions: map[int64]int64{}, lines: map[*request]task.Line{}, duplicates: map[*request]bool{}}
 	var claims, tasks []int64
 	var received []*request
 	for _, r := range reqs {
@@ -102,11 +102,11 @@ func (t *Tx) load(reqs []*request) (*loaded, error) {
 type decided struct {
 	ended    []queue.Job // as they are now
 	extended []queue.Job
-	created  []*orchestrator.Task
-	changed  []*orchestrator.Task
-	story    orchestrator.Commit // journal, gates and runs of all
-	commits  []*orchestrator.Commit
-	received []orchestrator.Delivery
+	created  []*task.Task
+	changed  []*task.Task
+	story    task.Commit // journal, gates and runs of all
+	commits  []*task.Commit
+	received []task.Delivery
 	put      []queue.Job
 	puts     []span // whose ids are answered
 }
@@ -160,7 +160,7 @@ func (d *decided) finish(t *Tx, r *request, l *loaded) {
 		return
 	}
 	delete(l.running, j.ID) // a second end of one claim is too late
-	d.ended = append(d.ended, queue.After(j, r.finish.outcome, t.Now))
+	d.ended = append(d.ended, queue.ApplyOutcome(j, r.finish.outcome, t.Now))
 	d.add(r, r.finish.outcome.Then...)
 }
 
@@ -184,7 +184,7 @@ func (d *decided) commit(t *Tx, r *request, l *loaded) {
 	}
 	if k := c.Task; k != nil {
 		if l.versions[k.ID] != k.Version || c.Line != nil && l.lines[r] != *c.Line {
-			r.err = orchestrator.ErrConflict
+			r.err = task.ErrConflict
 			return
 		}
 		switch {
@@ -198,7 +198,7 @@ func (d *decided) commit(t *Tx, r *request, l *loaded) {
 	if c.Claim != nil {
 		j := l.running[c.Claim.Job.ID]
 		delete(l.running, j.ID)
-		d.ended = append(d.ended, queue.After(j, queue.Outcome{Kind: queue.OutcomeDone}, t.Now))
+		d.ended = append(d.ended, queue.ApplyOutcome(j, queue.Outcome{Kind: queue.OutcomeDone}, t.Now))
 	}
 	s := &d.story
 	s.Journal, s.Gates, s.Runs = append(s.Journal, c.Journal...), append(s.Gates, c.Gates...), append(s.Runs, c.Runs...)
@@ -228,7 +228,7 @@ func (t *Tx) write(d *decided) error {
 }
 
 // commitRest does what few commits bring with them.
-func (t *Tx) commitRest(c *orchestrator.Commit) error {
+func (t *Tx) commitRest(c *task.Commit) error {
 	own := int64(0)
 	if c.Claim != nil {
 		own = c.Claim.Job.ID

@@ -130,7 +130,7 @@ func (s *Store) Closed() bool {
 	return s.closed
 }
 
-// Wake implements queue.Lister.
+// Wake implements queue.Inspector.
 func (s *Store) Wake(pool string) <-chan struct{} { return s.wakers.channel(Clean(pool)) }
 
 // Hint hints that a pool may have become claimable by another process.
@@ -236,8 +236,8 @@ func column[T, V any](list []T, of func(*T) V) []V {
 
 var (
 	_ queue.Relay      = (*Store)(nil)
-	_ queue.Keeper     = (*Store)(nil)
+	_ queue.Admin      = (*Store)(nil)
 	_ queue.Restarter  = (*Store)(nil)
-	_ queue.Lister     = (*Store)(nil)
+	_ queue.Inspector  = (*Store)(nil)
 	_ queue.HoldFinder = (*Store)(nil)
 )

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 const (
@@ -46,14 +46,14 @@ const (
 )
 
 // saveStory appends what happened.
-func (t *Tx) saveStory(c *orchestrator.Commit) {
+func (t *Tx) saveStory(c *task.Commit) {
 	if e := c.Journal; len(e) > 0 {
-		type entry = orchestrator.JournalEntry
+		type entry = task.JournalEntry
 		t.Queue(nil, appendJournal, column(e, func(e *entry) int64 { return e.TaskID }), column(e, func(e *entry) int64 { return e.Seq }), column(e, func(e *entry) time.Time { return e.At }),
 			column(e, func(e *entry) string { return e.Kind }), column(e, func(e *entry) []byte { return append([]byte{}, e.Payload...) }))
 	}
 	if g := c.Gates; len(g) > 0 {
-		type result = orchestrator.GateResult
+		type result = task.GateResult
 		t.Queue(nil, appendGates, column(g, func(g *result) int64 { return g.TaskID }), column(g, func(g *result) string { return string(g.Stage) }),
 			column(g, func(g *result) string { return g.Verdict.Check }), column(g, func(g *result) string { return g.Verdict.Outcome.String() }),
 			column(g, func(g *result) string { return g.Verdict.Reason }), column(g, func(g *result) string { return g.Verdict.SHA }),
@@ -64,25 +64,25 @@ func (t *Tx) saveStory(c *orchestrator.Commit) {
 	}
 }
 
-func scanEntry(rows Rows) (e orchestrator.JournalEntry, err error) {
+func scanEntry(rows Rows) (e task.JournalEntry, err error) {
 	return e, rows.Scan(&e.ID, &e.TaskID, &e.Seq, &e.At, &e.Kind, &e.Payload)
 }
 
-// Journal implements orchestrator.Story.
-func (s *Store) Journal(ctx context.Context, taskID int64) ([]orchestrator.JournalEntry, error) {
+// Journal implements task.Records.
+func (s *Store) Journal(ctx context.Context, taskID int64) ([]task.JournalEntry, error) {
 	return list(ctx, s, scanEntry, journalOfTask, taskID)
 }
 
-// JournalSince implements orchestrator.Story.
-func (s *Store) JournalSince(ctx context.Context, after int64, limit int) ([]orchestrator.JournalEntry, error) {
+// JournalSince implements task.Records.
+func (s *Store) JournalSince(ctx context.Context, after int64, limit int) ([]task.JournalEntry, error) {
 	if after < 0 {
 		return list(ctx, s, scanEntry, journalNewest)
 	}
 	return list(ctx, s, scanEntry, journalSince, after, int64(limit))
 }
 
-// JournalBefore implements orchestrator.History.
-func (s *Store) JournalBefore(ctx context.Context, taskID, before int64, limit int) ([]orchestrator.JournalEntry, error) {
+// JournalBefore implements task.History.
+func (s *Store) JournalBefore(ctx context.Context, taskID, before int64, limit int) ([]task.JournalEntry, error) {
 	if before == 0 {
 		before = 1<<63 - 1
 	}
@@ -92,19 +92,19 @@ func (s *Store) JournalBefore(ctx context.Context, taskID, before int64, limit i
 	return list(ctx, s, scanEntry, taskJournalBefore, before, int64(limit), taskID)
 }
 
-// DecisionsAt implements orchestrator.History.
-func (s *Store) DecisionsAt(ctx context.Context, id int64) ([]orchestrator.JournalEntry, error) {
+// DecisionsAt implements task.History.
+func (s *Store) DecisionsAt(ctx context.Context, id int64) ([]task.JournalEntry, error) {
 	return list(ctx, s, scanEntry, decisionsAt, id)
 }
 
-// Ended implements orchestrator.History.
-func (s *Store) Ended(ctx context.Context, limit int) ([]orchestrator.Task, error) {
+// Ended implements task.History.
+func (s *Store) Ended(ctx context.Context, limit int) ([]task.Task, error) {
 	return list(ctx, s, scanTask, endedTasks, int64(limit))
 }
 
-// GateResults implements orchestrator.Story.
-func (s *Store) GateResults(ctx context.Context, taskID int64) ([]orchestrator.GateResult, error) {
-	return list(ctx, s, func(rows Rows) (g orchestrator.GateResult, err error) {
+// GateResults implements task.Records.
+func (s *Store) GateResults(ctx context.Context, taskID int64) ([]task.GateResult, error) {
+	return list(ctx, s, func(rows Rows) (g task.GateResult, err error) {
 		var tree []byte
 		if err = rows.Scan(&g.ID, &g.TaskID, (*string)(&g.Stage), &tree, &g.At); err != nil {
 			return g, err
@@ -139,17 +139,17 @@ func (t *Tx) loadDuplicates(l *loaded, received []*request) {
 		column(received, func(r **request) string { return (*r).receive.delivery.ID }), column(received, func(r **request) string { return (*r).receive.delivery.BodyHash }))
 }
 
-func (t *Tx) saveDeliveries(d []orchestrator.Delivery) {
+func (t *Tx) saveDeliveries(d []task.Delivery) {
 	if len(d) == 0 {
 		return
 	}
-	type delivery = orchestrator.Delivery
+	type delivery = task.Delivery
 	t.Queue(nil, saveDeliveries, column(d, func(d *delivery) string { return d.Source }), column(d, func(d *delivery) string { return d.ID }),
 		column(d, func(d *delivery) string { return d.BodyHash }), column(d, func(d *delivery) string { return d.Event }),
 		column(d, func(d *delivery) time.Time { return d.ReceivedAt }), column(d, func(d *delivery) string { return d.Outcome }))
 }
 
-// LastDelivery implements orchestrator.Story.
+// LastDelivery implements task.Records.
 func (s *Store) LastDelivery(ctx context.Context, source string) (time.Time, error) {
 	last, err := list(ctx, s, scanOne[time.Time], lastDelivery, source)
 	if err != nil || len(last) == 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 const (
@@ -42,7 +42,7 @@ const (
 		from ` + savedRows + " where t.id = u.id"
 )
 
-func scanTask(rows Rows) (t orchestrator.Task, err error) {
+func scanTask(rows Rows) (t task.Task, err error) {
 	var state []byte
 	err = rows.Scan(&t.ID, &t.WorkItemID, &t.TrackerProjectID, &t.TrackerIssueID, &t.Repo, &t.Branch, &t.Slug, &t.Title, &t.Description, &state, &t.TrackerMessageID,
 		&t.BRDReviewStartedAt, &t.BRDReviewEndedAt, &t.ApprovedAt, &t.ApprovedBy, &t.CancelRequestedAt, &t.CancelledAt, &t.CreatedAt, &t.UpdatedAt, &t.StageEnteredAt, &t.Version)
@@ -52,7 +52,7 @@ func scanTask(rows Rows) (t orchestrator.Task, err error) {
 	return t, json.Unmarshal(state, &t.State)
 }
 
-// NewTaskID implements orchestrator.Store.
+// NewTaskID implements task.Store.
 func (s *Store) NewTaskID(ctx context.Context) (int64, error) {
 	var ids []int64
 	err := s.Alone(ctx, func(t *Tx) error {
@@ -66,20 +66,20 @@ func (s *Store) NewTaskID(ctx context.Context) (int64, error) {
 	return ids[0], nil
 }
 
-// Task implements orchestrator.Store.
-func (s *Store) Task(ctx context.Context, id int64) (orchestrator.Task, error) {
+// Task implements task.Store.
+func (s *Store) Task(ctx context.Context, id int64) (task.Task, error) {
 	tasks, err := list(ctx, s, scanTask, taskByID, id)
 	if err == nil && len(tasks) == 0 {
-		err = orchestrator.ErrNotFound
+		err = task.ErrNotFound
 	}
 	if err != nil {
-		return orchestrator.Task{}, err
+		return task.Task{}, err
 	}
 	return tasks[0], nil
 }
 
-// Tasks implements orchestrator.Store.
-func (s *Store) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrator.Task, error) {
+// Tasks implements task.Store.
+func (s *Store) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
 	conds, args, order := []string{"id > $1"}, []any{f.AfterID}, "id"
 	if f.BeforeID != 0 {
 		conds, args, order = append(conds, "id < $2"), append(args, f.BeforeID), "id desc"
@@ -88,7 +88,7 @@ func (s *Store) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchest
 		{"tracker_issue_id", f.TrackerIssueID}, {"repo", f.Repo}, {"branch", f.Branch}, {"work_item_id", f.WorkItemID}, {"stage", string(f.Stage)},
 	} {
 		column, value := by[0], by[1]
-		switch from, before := orchestrator.Tombs(value); {
+		switch from, before := task.TombstoneRange(value); {
 		case value == "":
 		case f.Cancelled && strings.HasSuffix(column, "_id"):
 			args = append(args, value, from, before)
@@ -114,7 +114,7 @@ func (t *Tx) loadLine(l *loaded, r *request) {
 		return
 	}
 	t.Queue(func(rows Rows) error {
-		var line orchestrator.Line
+		var line task.Line
 		if rows.Next() {
 			if err := rows.Scan(&line.Ahead, &line.Behind); err != nil {
 				return err
@@ -125,7 +125,7 @@ func (t *Tx) loadLine(l *loaded, r *request) {
 	}, taskLine, r.commit.Task.Repo, r.commit.Task.ID)
 }
 
-func (t *Tx) saveTasks(created, changed []*orchestrator.Task) {
+func (t *Tx) saveTasks(created, changed []*task.Task) {
 	if len(created) > 0 {
 		t.Queue(nil, createTasks, savedArgs(created)...)
 	}
@@ -135,28 +135,28 @@ func (t *Tx) saveTasks(created, changed []*orchestrator.Task) {
 }
 
 // savedArgs are tasks, column by column.
-func savedArgs(tasks []*orchestrator.Task) []any {
-	type task = *orchestrator.Task
-	text := func(of func(task) string) []string { return column(tasks, func(k *task) string { return of(*k) }) }
-	number := func(of func(task) int64) []int64 { return column(tasks, func(k *task) int64 { return of(*k) }) }
-	at := func(of func(task) time.Time) []time.Time {
-		return column(tasks, func(k *task) time.Time { return of(*k) })
+func savedArgs(tasks []*task.Task) []any {
+	type row = *task.Task
+	text := func(of func(row) string) []string { return column(tasks, func(k *row) string { return of(*k) }) }
+	number := func(of func(row) int64) []int64 { return column(tasks, func(k *row) int64 { return of(*k) }) }
+	at := func(of func(row) time.Time) []time.Time {
+		return column(tasks, func(k *row) time.Time { return of(*k) })
 	}
 	return []any{
-		number(func(k task) int64 { return k.ID }), text(func(k task) string { return k.WorkItemID }), text(func(k task) string { return k.TrackerProjectID }),
-		text(func(k task) string { return k.TrackerIssueID }), text(func(k task) string { return k.Repo }), text(func(k task) string { return k.Branch }),
-		text(func(k task) string { return k.Slug }), text(func(k task) string { return k.Title }), text(func(k task) string { return k.Description }),
-		text(func(k task) string { return string(k.State.Stage) }), text(func(k task) string { return encode(k.State) }), text(func(k task) string { return string(k.State.Phase) }),
-		text(func(k task) string { return k.State.Head }), text(func(k task) string { return k.TrackerMessageID }), text(func(k task) string { return k.ApprovedBy }),
-		number(func(k task) int64 { return int64(k.State.Retries) }), number(func(k task) int64 { return k.Version + 1 }),
-		at(func(k task) time.Time { return k.BRDReviewStartedAt }), at(func(k task) time.Time { return k.BRDReviewEndedAt }), at(func(k task) time.Time { return k.ApprovedAt }),
-		at(func(k task) time.Time { return k.CancelRequestedAt }), at(func(k task) time.Time { return k.CancelledAt }), at(func(k task) time.Time { return k.CreatedAt }),
-		at(func(k task) time.Time { return k.UpdatedAt }), at(func(k task) time.Time { return k.StageEnteredAt }), at(endedAt),
+		number(func(k row) int64 { return k.ID }), text(func(k row) string { return k.WorkItemID }), text(func(k row) string { return k.TrackerProjectID }),
+		text(func(k row) string { return k.TrackerIssueID }), text(func(k row) string { return k.Repo }), text(func(k row) string { return k.Branch }),
+		text(func(k row) string { return k.Slug }), text(func(k row) string { return k.Title }), text(func(k row) string { return k.Description }),
+		text(func(k row) string { return string(k.State.Stage) }), text(func(k row) string { return encode(k.State) }), text(func(k row) string { return string(k.State.Phase) }),
+		text(func(k row) string { return k.State.Head }), text(func(k row) string { return k.TrackerMessageID }), text(func(k row) string { return k.ApprovedBy }),
+		number(func(k row) int64 { return int64(k.State.Retries) }), number(func(k row) int64 { return k.Version + 1 }),
+		at(func(k row) time.Time { return k.BRDReviewStartedAt }), at(func(k row) time.Time { return k.BRDReviewEndedAt }), at(func(k row) time.Time { return k.ApprovedAt }),
+		at(func(k row) time.Time { return k.CancelRequestedAt }), at(func(k row) time.Time { return k.CancelledAt }), at(func(k row) time.Time { return k.CreatedAt }),
+		at(func(k row) time.Time { return k.UpdatedAt }), at(func(k row) time.Time { return k.StageEnteredAt }), at(endedAt),
 	}
 }
 
 // endedAt is set for a task that is over.
-func endedAt(k *orchestrator.Task) time.Time {
+func endedAt(k *task.Task) time.Time {
 	switch {
 	case !k.State.Stage.Terminal():
 		return time.Time{}

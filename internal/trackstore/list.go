@@ -64,7 +64,7 @@ func (s *Store) tracks(ctx context.Context, places []gpstracks.Cursor) ([]gpstra
 		ids[i] = c.ID
 	}
 	out, err := read(ctx, s, scanTrack, fullTracks+"id in @1", ids)
-	slices.SortFunc(out, func(a, b gpstracks.Track) int { return gpstracks.Compare(a.Cursor(), b.Cursor()) })
+	slices.SortFunc(out, func(a, b gpstracks.Track) int { return gpstracks.CompareCursors(a.Cursor(), b.Cursor()) })
 	return out, err
 }
 
@@ -74,7 +74,7 @@ func (s *Store) places(ctx context.Context, f gpstracks.Filter) iter.Seq2[[]gpst
 		if len(f.Bounds) > 0 {
 			near, err := s.page(ctx, f, s.Dialect.Touches, fmt.Sprint("limit ", fewTracks+1))
 			if len(near) <= fewTracks || err != nil {
-				slices.SortFunc(near, gpstracks.Compare)
+				slices.SortFunc(near, gpstracks.CompareCursors)
 				_ = yield(near, err)
 				return
 			}

@@ -27,6 +27,7 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -35,9 +36,9 @@ import (
 // Deps are what the runners work with. All are required but Messenger (nil:
 // notices are only logged), Agents (nil: none runs), Log and Now.
 type Deps struct {
-	Store      orchestrator.Store
-	Jobs       queue.Lister
-	Projects   *orchestrator.Projects
+	Store      task.Store
+	Jobs       queue.Inspector
+	Projects   *task.Projects
 	Tracker    tracker.Tracker
 	Host       githost.Host
 	Messenger  messenger.Messenger
@@ -203,15 +204,15 @@ func onceMore(e orchestrator.Effect) queue.Outcome {
 	next.Copies++
 	return queue.Outcome{
 		Kind: queue.OutcomeDone, Error: "the process died while it may have sent it: it is sent once more",
-		Then: []queue.Job{orchestrator.NextEffect(e, next, e.Key+"/again", time.Time{})},
+		Then: []queue.Job{orchestrator.FollowUpJob(e, next, e.Key+"/again", time.Time{})},
 	}
 }
 
 // target loads what an effect on the repository is about.
-func (d Deps) target(ctx context.Context, e orchestrator.Effect) (orchestrator.Task, orchestrator.Project, error) {
+func (d Deps) target(ctx context.Context, e orchestrator.Effect) (task.Task, task.Project, error) {
 	t, err := d.Store.Task(ctx, e.TaskID)
 	if err != nil {
-		return t, orchestrator.Project{}, err
+		return t, task.Project{}, err
 	}
 	p, ok := d.Projects.ByRepo(e.Repo)
 	if !ok {

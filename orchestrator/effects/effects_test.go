@@ -17,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -33,25 +34,25 @@ type kit struct {
 	place   *memwork.Place
 	store   *memstore.Store
 	runners map[string]orchestrator.Runner
-	task    orchestrator.Task
+	task    task.Task
 }
 
 func setup(t testing.TB) *kit {
 	t.Helper()
 	k := &kit{TB: t, board: memtracker.New(nil), host: memhost.New(), chat: memmessenger.New(), place: memwork.New(nil), store: memstore.New(nil)}
 	k.place.OnPush, k.merges = k.host.Push, &titled{Host: k.host}
-	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
+	projects, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
 	require.NoError(t, err)
 	k.board.AddProject("p", stage.StatusToAnalyse, stage.StatusInProgress, stage.StatusDone)
 	k.board.Put(tracker.Item{ID: "i", ProjectID: "p", Title: "T", Status: stage.StatusToAnalyse})
 	k.runners = effects.Runners(effects.Deps{
 		Store: k.store, Jobs: k.store, Projects: projects, Tracker: k.board, Host: k.merges, Messenger: k.chat, Workspaces: k.place,
 	})
-	k.task = orchestrator.Task{
+	k.task = task.Task{
 		ID: 1, Repo: "acme/app", TrackerProjectID: "p", TrackerIssueID: "i", WorkItemID: "APP-1", Branch: "feature/APP-1-t", Title: "T",
 		State: stage.State{Stage: stage.Review},
 	}
-	require.NoError(t, k.store.Commit(t.Context(), orchestrator.Commit{Task: &k.task}))
+	require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &k.task}))
 	return k
 }
 
@@ -64,7 +65,7 @@ func (k *kit) run(f stage.Effect, attempt int) queue.Outcome {
 // head makes the branch and returns its head.
 func (k *kit) head() string {
 	k.Helper()
-	s := orchestrator.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Main: "main"}.Space(k.task)
+	s := task.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Main: "main"}.Workspace(k.task)
 	_, err := k.place.Open(k.Context(), s, []work.File{{Path: "a", Body: []byte("b")}})
 	require.NoError(k, err)
 	tip, err := k.place.Tip(k.Context(), s)
@@ -155,7 +156,7 @@ func TestLinksAreToCommits(t *testing.T) {
 		{"", f, "done\n$0.10"},
 	} {
 		k := setup(t)
-		projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP", WebURL: c.web})
+		projects, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP", WebURL: c.web})
 		require.NoError(t, err)
 		k.runners = effects.Runners(effects.Deps{Store: k.store, Projects: projects, Tracker: k.board})
 		require.Equal(t, queue.OutcomeDone, k.run(c.effect, 1).Kind)
@@ -213,7 +214,7 @@ func TestTidyWaitsForTheAgent(t *testing.T) {
 	k := setup(t)
 	k.head()
 	alive := errors.New("an agent lives")
-	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
+	projects, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
 	require.NoError(t, err)
 	tidy := effects.Runners(effects.Deps{Store: k.store, Jobs: k.store, Projects: projects, Workspaces: k.place, Agents: agents{k.place, alive}})[stage.EffectTidy]
 	e := orchestrator.Effect{Effect: stage.Effect{Kind: stage.EffectTidy}, TaskID: 1, Repo: "acme/app", Attempt: 1}
@@ -260,10 +261,10 @@ func TestPublishAfterTheMerge(t *testing.T) {
 	k := setup(t)
 	sha := k.head()
 	for _, merged := range []string{"", "m"} {
-		task, err := k.store.Task(t.Context(), 1)
+		row, err := k.store.Task(t.Context(), 1)
 		require.NoError(t, err)
-		task.State.Stage, task.State.MergeSHA = stage.Deploy, merged
-		require.NoError(t, k.store.Commit(t.Context(), orchestrator.Commit{Task: &task}))
+		row.State.Stage, row.State.MergeSHA = stage.Deploy, merged
+		require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row}))
 		o := k.run(stage.Effect{Kind: stage.EffectPublish, SHA: sha, Expected: "where it was"}, 1)
 		require.Equal(t, queue.OutcomeDone, o.Kind)
 		if merged == "" { // it was removed by somebody: that is for a person

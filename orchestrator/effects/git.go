@@ -11,6 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -26,8 +27,8 @@ func (d Deps) prepare(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	if t.State.Stage.Terminal() {
 		return finished
 	}
-	space := p.Space(t)
-	err = d.Workspaces.Begin(ctx, space, orchestrator.FirstFiles(p, t))
+	space := p.Workspace(t)
+	err = d.Workspaces.Begin(ctx, space, orchestrator.SeedFiles(p, t))
 	if errors.Is(err, work.ErrTaken) {
 		return report(e, stage.Event{On: stage.OnBranchTaken, At: d.Now(), Branch: t.Branch})
 	}
@@ -55,7 +56,7 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	if t.State.Stage == stage.Cancelled { // its branch is removed, and its names are not its own any more
 		return finished
 	}
-	err = d.Workspaces.Push(ctx, p.Space(t), e.SHA, e.Expected)
+	err = d.Workspaces.Push(ctx, p.Workspace(t), e.SHA, e.Expected)
 	if errors.Is(err, work.ErrMoved) && t.State.MergeSHA != "" {
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: "not pushed: the branch is merged, and is not where it was left: " + err.Error()}
 	}
@@ -71,7 +72,7 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	}
 	o := report(e, stage.Event{On: stage.OnPublished, At: d.Now(), SHA: e.SHA})
 	if _, plain := githost.PlainOf(d.Host, p.Repo); !plain && wantsPullRequest(t.State) && (t.State.PR == 0 || e.Expected == "") { // a branch that is made anew has none
-		o.Then = append(o.Then, orchestrator.NextEffect(e, stage.Effect{Kind: stage.EffectPull}, e.Key+"/pull_request", time.Time{}))
+		o.Then = append(o.Then, orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectPull}, e.Key+"/pull_request", time.Time{}))
 	}
 	return o
 }
@@ -97,7 +98,7 @@ func wantsPullRequest(s stage.State) bool {
 	return s.Stage != stage.Analysis && s.Stage != stage.Architecture && !s.Stage.Terminal() && s.MergeSHA == ""
 }
 
-func pullRequest(p orchestrator.Project, t orchestrator.Task) githost.NewPullRequest {
+func pullRequest(p task.Project, t task.Task) githost.NewPullRequest {
 	return githost.NewPullRequest{
 		Repo: p.Repo, Head: t.Branch, Base: p.Main,
 		Title: subject(t),
@@ -131,12 +132,12 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 // unmergeable says to the developer why a branch cannot be merged, and what to do: the host
 // does not name the files. A branch that is only behind main is brought up to date in the
 // mirror, where the developer begins.
-func (d Deps) unmergeable(ctx context.Context, p orchestrator.Project, t orchestrator.Task, refused error) string {
+func (d Deps) unmergeable(ctx context.Context, p task.Project, t task.Task, refused error) string {
 	rebaser, ok := d.Workspaces.(work.Rebaser)
 	if !ok {
 		return fault.Words(refused.Error())
 	}
-	got, err := rebaser.CatchUp(ctx, p.Space(t), false)
+	got, err := rebaser.CatchUp(ctx, p.Workspace(t), false)
 	var conflict *work.Conflict
 	switch {
 	case errors.As(err, &conflict):
@@ -151,7 +152,7 @@ func (d Deps) unmergeable(ctx context.Context, p orchestrator.Project, t orchest
 	}
 }
 
-func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p orchestrator.Project, t orchestrator.Task) (string, error) {
+func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Project, t task.Task) (string, error) {
 	if _, plain := githost.PlainOf(d.Host, p.Repo); plain {
 		return d.Host.Merge(ctx, githost.Merge{Repo: p.Repo, Head: t.Branch, Base: p.Main, HeadSHA: e.SHA, Title: subject(t)})
 	}
@@ -186,13 +187,13 @@ func (d Deps) tidy(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		err = d.Agents.Quiesce(ctx, e.TaskID)
 	}
 	if err == nil {
-		err = d.Workspaces.Close(ctx, p.Space(t))
+		err = d.Workspaces.Close(ctx, p.Workspace(t))
 	}
 	if err != nil {
 		return d.retry(e, err)
 	}
 	if _, plain := githost.PlainOf(d.Host, p.Repo); plain && t.State.Stage == stage.Done { // a host has a setting for that
-		return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{orchestrator.NextEffect(e, stage.Effect{Kind: stage.EffectUnbranch}, e.Key+"/branch", time.Time{})}}
+		return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectUnbranch}, e.Key+"/branch", time.Time{})}}
 	}
 	return finished
 }

@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -18,7 +18,7 @@ func setupPlain(t *testing.T) (k *kit, sha string) {
 	k = setup(t)
 	k.host.MakePlain("acme/app")
 	k.host.History = k.place.Contains
-	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p", Host: orchestrator.HostGit, Repo: "acme/app", CloneURL: "/srv/app.git", Prefix: "APP"})
+	projects, err := task.NewProjects(task.Project{TrackerProject: "p", Host: task.HostGit, Repo: "acme/app", CloneURL: "/srv/app.git", Prefix: "APP"})
 	require.NoError(t, err)
 	k.runners = effects.Runners(effects.Deps{
 		Store: k.store, Jobs: k.store, Projects: projects, Tracker: k.board, Host: k.host, Messenger: k.chat, Workspaces: k.place,
@@ -63,7 +63,7 @@ func TestPlainUnbranch(t *testing.T) {
 	now, err := k.store.Task(t.Context(), 1)
 	require.NoError(t, err)
 	now.State.Stage, now.State.Head = stage.Done, sha
-	require.NoError(t, k.store.Commit(t.Context(), orchestrator.Commit{Task: &now}))
+	require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &now}))
 	o := k.run(stage.Effect{Kind: stage.EffectTidy}, 1)
 	require.Len(t, o.Then, 1)
 	require.Contains(t, string(o.Then[0].Payload), stage.EffectUnbranch)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // subjectMax is the length of a title in a subject, in characters.
@@ -20,7 +20,7 @@ var (
 
 // subject is the one line under which a task is merged: its title, without what means
 // something to git hosts and CI. A card's title is anybody's text.
-func subject(t orchestrator.Task) string {
+func subject(t task.Task) string {
 	text := strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) { // marks that are not seen, and turn text around
 			return -1

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // titled is a host that keeps the titles of merges.
@@ -36,10 +36,10 @@ func TestTitleInAMergeCommit(t *testing.T) {
 		strings.Repeat("长", 500):                               strings.Repeat("长", 200),
 	} {
 		k := setup(t)
-		task, err := k.store.Task(t.Context(), 1)
+		row, err := k.store.Task(t.Context(), 1)
 		require.NoError(t, err)
-		task.Title = title
-		require.NoError(t, k.store.Commit(t.Context(), orchestrator.Commit{Task: &task}))
+		row.Title = title
+		require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row}))
 		k.host.Push("acme/app", "main", "base")
 		k.host.Push("acme/app", k.task.Branch, "abc")
 		k.run(stage.Effect{Kind: stage.EffectMerge, SHA: "abc"}, 1)

@@ -6,31 +6,31 @@ import (
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// TaskCosts implements orchestrator.History.
-func (s *Store) TaskCosts(_ context.Context, taskIDs []int64) (map[int64]orchestrator.Cost, error) {
+// TaskCosts implements task.History.
+func (s *Store) TaskCosts(_ context.Context, taskIDs []int64) (map[int64]task.Cost, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wanted := map[int64]bool{}
 	for _, id := range taskIDs {
 		wanted[id] = true
 	}
-	out := map[int64]orchestrator.Cost{}
+	out := map[int64]task.Cost{}
 	for _, r := range s.runs {
 		if wanted[r.TaskID] {
 			sum := out[r.TaskID]
-			sum.Add(orchestrator.CostOf(r))
+			sum.Add(task.CostOf(r))
 			out[r.TaskID] = sum
 		}
 	}
 	return out, nil
 }
 
-// DayCosts implements orchestrator.History.
-func (s *Store) DayCosts(_ context.Context, since time.Time) ([]orchestrator.DayCost, error) {
+// DayCosts implements task.History.
+func (s *Store) DayCosts(_ context.Context, since time.Time) ([]task.DayCost, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	type key struct {
@@ -39,7 +39,7 @@ func (s *Store) DayCosts(_ context.Context, since time.Time) ([]orchestrator.Day
 		stage stage.Stage
 		model string
 	}
-	sums := map[key]orchestrator.Cost{}
+	sums := map[key]task.Cost{}
 	for _, r := range s.runs {
 		if r.Finished.Before(since) {
 			continue
@@ -50,51 +50,51 @@ func (s *Store) DayCosts(_ context.Context, since time.Time) ([]orchestrator.Day
 		}
 		k := key{r.Finished.UTC().Truncate(24 * time.Hour), repo, r.Stage, r.Usage.Model}
 		sum := sums[k]
-		sum.Add(orchestrator.CostOf(r))
+		sum.Add(task.CostOf(r))
 		sums[k] = sum
 	}
-	out := make([]orchestrator.DayCost, 0, len(sums))
+	out := make([]task.DayCost, 0, len(sums))
 	for k, sum := range sums {
-		out = append(out, orchestrator.DayCost{Day: k.day, Repo: k.repo, Stage: k.stage, Model: k.model, Cost: sum})
+		out = append(out, task.DayCost{Day: k.day, Repo: k.repo, Stage: k.stage, Model: k.model, Cost: sum})
 	}
-	slices.SortFunc(out, func(a, b orchestrator.DayCost) int {
+	slices.SortFunc(out, func(a, b task.DayCost) int {
 		return cmp.Or(a.Day.Compare(b.Day), cmp.Compare(a.Repo, b.Repo), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Model, b.Model))
 	})
 	return out, nil
 }
 
-// Ended implements orchestrator.History.
-func (s *Store) Ended(_ context.Context, limit int) ([]orchestrator.Task, error) {
-	out, _ := pick(s, &s.tasks, func(t orchestrator.Task) bool { return t.State.Stage.Terminal() })
-	slices.SortFunc(out, func(a, b orchestrator.Task) int {
+// Ended implements task.History.
+func (s *Store) Ended(_ context.Context, limit int) ([]task.Task, error) {
+	out, _ := pick(s, &s.tasks, func(t task.Task) bool { return t.State.Stage.Terminal() })
+	slices.SortFunc(out, func(a, b task.Task) int {
 		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(b.ID, a.ID))
 	})
 	return out[:min(len(out), limit)], nil
 }
 
-// JournalBefore implements orchestrator.History.
-func (s *Store) JournalBefore(_ context.Context, taskID, before int64, limit int) ([]orchestrator.JournalEntry, error) {
-	out, _ := pick(s, &s.journal, func(e orchestrator.JournalEntry) bool {
+// JournalBefore implements task.History.
+func (s *Store) JournalBefore(_ context.Context, taskID, before int64, limit int) ([]task.JournalEntry, error) {
+	out, _ := pick(s, &s.journal, func(e task.JournalEntry) bool {
 		return (before == 0 || e.ID < before) && (taskID == 0 || e.TaskID == taskID)
 	})
 	slices.Reverse(out)
 	return out[:min(len(out), limit)], nil
 }
 
-// DecisionsAt implements orchestrator.History.
-func (s *Store) DecisionsAt(_ context.Context, id int64) ([]orchestrator.JournalEntry, error) {
+// DecisionsAt implements task.History.
+func (s *Store) DecisionsAt(_ context.Context, id int64) ([]task.JournalEntry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	newest := map[int64]orchestrator.JournalEntry{}
+	newest := map[int64]task.JournalEntry{}
 	for _, e := range s.journal {
-		if e.ID <= id && e.Kind == orchestrator.KindDecision {
+		if e.ID <= id && e.Kind == task.KindDecision {
 			newest[e.TaskID] = e
 		}
 	}
-	var out []orchestrator.JournalEntry
+	var out []task.JournalEntry
 	for _, e := range newest {
 		out = append(out, e)
 	}
-	slices.SortFunc(out, func(a, b orchestrator.JournalEntry) int { return cmp.Compare(a.TaskID, b.TaskID) })
+	slices.SortFunc(out, func(a, b task.JournalEntry) int { return cmp.Compare(a.TaskID, b.TaskID) })
 	return out, nil
 }

@@ -6,16 +6,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// Reserve implements orchestrator.Ledger.
-func (s *Store) Reserve(_ context.Context, r orchestrator.Reservation) error {
+// Reserve implements task.CostStore.
+func (s *Store) Reserve(_ context.Context, r task.Reservation) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unreserve(r.JobID, r.Attempt)
 	s.reserved = append(s.reserved, r)
-	slices.SortFunc(s.reserved, func(a, b orchestrator.Reservation) int {
+	slices.SortFunc(s.reserved, func(a, b task.Reservation) int {
 		return cmp.Or(cmp.Compare(a.JobID, b.JobID), cmp.Compare(a.Attempt, b.Attempt))
 	})
 	return nil
@@ -23,16 +23,16 @@ func (s *Store) Reserve(_ context.Context, r orchestrator.Reservation) error {
 
 // unreserve removes the reservation of an attempt, if there is one.
 func (s *Store) unreserve(jobID int64, attempt int) {
-	s.reserved = slices.DeleteFunc(s.reserved, func(r orchestrator.Reservation) bool { return r.JobID == jobID && r.Attempt == attempt })
+	s.reserved = slices.DeleteFunc(s.reserved, func(r task.Reservation) bool { return r.JobID == jobID && r.Attempt == attempt })
 }
 
-// Reservations implements orchestrator.Ledger.
-func (s *Store) Reservations(_ context.Context, repo string) ([]orchestrator.Reservation, error) {
-	return pick(s, &s.reserved, func(r orchestrator.Reservation) bool { return repo == "" || r.Repo == repo })
+// Reservations implements task.CostStore.
+func (s *Store) Reservations(_ context.Context, repo string) ([]task.Reservation, error) {
+	return pick(s, &s.reserved, func(r task.Reservation) bool { return repo == "" || r.Repo == repo })
 }
 
-// Forget implements orchestrator.Ledger.
-func (s *Store) Forget(_ context.Context, rs ...orchestrator.Reservation) error {
+// Forget implements task.CostStore.
+func (s *Store) Forget(_ context.Context, rs ...task.Reservation) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range rs {
@@ -41,13 +41,13 @@ func (s *Store) Forget(_ context.Context, rs ...orchestrator.Reservation) error 
 	return nil
 }
 
-// RunsSince implements orchestrator.Ledger.
-func (s *Store) RunsSince(_ context.Context, repo string, since time.Time) ([]orchestrator.AgentRun, error) {
+// RunsSince implements task.CostStore.
+func (s *Store) RunsSince(_ context.Context, repo string, since time.Time) ([]task.AgentRun, error) {
 	s.mu.Lock()
 	of := map[int64]bool{}
 	for _, t := range s.tasks {
 		of[t.ID] = t.Repo == repo
 	}
 	s.mu.Unlock()
-	return pick(s, &s.runs, func(r orchestrator.AgentRun) bool { return of[r.TaskID] && !r.Finished.Before(since) })
+	return pick(s, &s.runs, func(r task.AgentRun) bool { return of[r.TaskID] && !r.Finished.Before(since) })
 }

@@ -9,12 +9,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/memqueue"
 )
 
-// Store is an orchestrator.Store and orchestrator.Story in memory, and the
+// Store is a task.Store and task.Records in memory, and the
 // queue that shares its transactions.
 type Store struct {
 	*memqueue.Queue
@@ -23,13 +23,13 @@ type Store struct {
 	mu         sync.Mutex
 	lastTask   int64
 	lastRow    int64
-	tasks      []orchestrator.Task // by id
-	deliveries []orchestrator.Delivery
-	journal    []orchestrator.JournalEntry
-	gates      []orchestrator.GateResult
-	runs       []orchestrator.AgentRun
-	deps       []orchestrator.Dependency
-	reserved   []orchestrator.Reservation // by job and attempt
+	tasks      []task.Task // by id
+	deliveries []task.Delivery
+	journal    []task.JournalEntry
+	gates      []task.GateResult
+	runs       []task.AgentRun
+	deps       []task.Dependency
+	reserved   []task.Reservation // by job and attempt
 }
 
 // New makes an empty store. A nil clock means time.Now.
@@ -40,7 +40,7 @@ func New(now func() time.Time) *Store {
 	return &Store{Queue: memqueue.New(now), now: now}
 }
 
-// NewTaskID implements orchestrator.Store.
+// NewTaskID implements task.Store.
 func (s *Store) NewTaskID(context.Context) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,29 +48,29 @@ func (s *Store) NewTaskID(context.Context) (int64, error) {
 	return s.lastTask, nil
 }
 
-// Task implements orchestrator.Store.
-func (s *Store) Task(_ context.Context, id int64) (orchestrator.Task, error) {
+// Task implements task.Store.
+func (s *Store) Task(_ context.Context, id int64) (task.Task, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := s.index(id); i >= 0 {
 		return s.tasks[i], nil
 	}
-	return orchestrator.Task{}, orchestrator.ErrNotFound
+	return task.Task{}, task.ErrNotFound
 }
 
 func (s *Store) index(id int64) int {
-	return slices.IndexFunc(s.tasks, func(t orchestrator.Task) bool { return t.ID == id })
+	return slices.IndexFunc(s.tasks, func(t task.Task) bool { return t.ID == id })
 }
 
-// Tasks implements orchestrator.Store.
-func (s *Store) Tasks(_ context.Context, f orchestrator.TaskFilter) ([]orchestrator.Task, error) {
+// Tasks implements task.Store.
+func (s *Store) Tasks(_ context.Context, f task.Filter) ([]task.Task, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f.Limit <= 0 {
 		f.Limit = 100
 	}
-	var out []orchestrator.Task
-	add := func(t orchestrator.Task) {
+	var out []task.Task
+	add := func(t task.Task) {
 		if t.ID > f.AfterID && (f.BeforeID == 0 || t.ID < f.BeforeID) && selects(f, t) && len(out) < f.Limit {
 			out = append(out, t)
 		}
@@ -84,24 +84,24 @@ func (s *Store) Tasks(_ context.Context, f orchestrator.TaskFilter) ([]orchestra
 	return out, nil
 }
 
-func selects(f orchestrator.TaskFilter, t orchestrator.Task) bool {
+func selects(f task.Filter, t task.Task) bool {
 	is := func(want, have string) bool { return want == "" || want == have }
 	named := func(want, have string) bool {
-		from, before := orchestrator.Tombs(want)
+		from, before := task.TombstoneRange(want)
 		return is(want, have) || f.Cancelled && from <= have && have < before
 	}
 	return named(f.TrackerIssueID, t.TrackerIssueID) && is(f.Repo, t.Repo) && is(f.Branch, t.Branch) &&
 		named(f.WorkItemID, t.WorkItemID) && is(string(f.Stage), string(t.State.Stage)) && (!f.Live || !t.State.Stage.Terminal())
 }
 
-// Commit implements orchestrator.Store.
-func (s *Store) Commit(_ context.Context, c orchestrator.Commit) error {
+// Commit implements task.Store.
+func (s *Store) Commit(_ context.Context, c task.Commit) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.Atomically(func(q *memqueue.Tx) error { return s.commit(q, c) })
 }
 
-func (s *Store) commit(q *memqueue.Tx, c orchestrator.Commit) error {
+func (s *Store) commit(q *memqueue.Tx, c task.Commit) error {
 	own := int64(0)
 	if c.Claim != nil {
 		if err := q.Check(*c.Claim); err != nil {
@@ -110,7 +110,7 @@ func (s *Store) commit(q *memqueue.Tx, c orchestrator.Commit) error {
 		own = c.Claim.Job.ID
 	}
 	if c.Task != nil && (s.conflicts(*c.Task) || c.Line != nil && *c.Line != s.line(*c.Task)) {
-		return orchestrator.ErrConflict
+		return task.ErrConflict
 	}
 	if c.Claim != nil {
 		q.Finish(*c.Claim, queue.Outcome{Kind: queue.OutcomeDone})
@@ -129,19 +129,19 @@ func (s *Store) commit(q *memqueue.Tx, c orchestrator.Commit) error {
 }
 
 // conflicts reports whether the row is at another version, or a name is taken.
-func (s *Store) conflicts(t orchestrator.Task) bool {
+func (s *Store) conflicts(t task.Task) bool {
 	i := s.index(t.ID)
 	if (i < 0) != (t.Version == 0) || i >= 0 && s.tasks[i].Version != t.Version {
 		return true
 	}
-	return slices.ContainsFunc(s.tasks, func(o orchestrator.Task) bool {
+	return slices.ContainsFunc(s.tasks, func(o task.Task) bool {
 		return o.ID != t.ID && (o.TrackerProjectID == t.TrackerProjectID && o.TrackerIssueID == t.TrackerIssueID ||
 			o.Repo == t.Repo && (o.WorkItemID == t.WorkItemID || o.Branch == t.Branch))
 	})
 }
 
 // line is the place of a task among the unfinished ones of its repository.
-func (s *Store) line(t orchestrator.Task) (l orchestrator.Line) {
+func (s *Store) line(t task.Task) (l task.Line) {
 	for _, o := range s.tasks { // by id
 		switch {
 		case o.Repo != t.Repo || o.State.Stage.Terminal() || o.ID == t.ID:
@@ -154,7 +154,7 @@ func (s *Store) line(t orchestrator.Task) (l orchestrator.Line) {
 	return l
 }
 
-func (s *Store) save(c orchestrator.Commit) {
+func (s *Store) save(c task.Commit) {
 	if c.Task != nil && !c.Unchanged {
 		t := *c.Task
 		t.Version++
@@ -162,7 +162,7 @@ func (s *Store) save(c orchestrator.Commit) {
 			s.tasks[i] = t
 		} else {
 			s.tasks = append(s.tasks, t)
-			slices.SortFunc(s.tasks, func(a, b orchestrator.Task) int { return int(a.ID - b.ID) })
+			slices.SortFunc(s.tasks, func(a, b task.Task) int { return int(a.ID - b.ID) })
 		}
 	}
 	for _, e := range c.Journal {
@@ -174,7 +174,7 @@ func (s *Store) save(c orchestrator.Commit) {
 		s.gates = append(s.gates, g)
 	}
 	for _, r := range c.Runs {
-		s.runs = slices.DeleteFunc(s.runs, func(o orchestrator.AgentRun) bool { return o.JobID == r.JobID && o.Attempt == r.Attempt })
+		s.runs = slices.DeleteFunc(s.runs, func(o task.AgentRun) bool { return o.JobID == r.JobID && o.Attempt == r.Attempt })
 		r.ID = s.row()
 		s.runs = append(s.runs, r)
 		s.unreserve(r.JobID, r.Attempt)
@@ -186,8 +186,8 @@ func (s *Store) row() int64 {
 	return s.lastRow
 }
 
-// Receive implements orchestrator.Store.
-func (s *Store) Receive(ctx context.Context, d orchestrator.Delivery, job queue.Job) (bool, error) {
+// Receive implements task.Store.
+func (s *Store) Receive(ctx context.Context, d task.Delivery, job queue.Job) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range s.deliveries {
@@ -200,77 +200,77 @@ func (s *Store) Receive(ctx context.Context, d orchestrator.Delivery, job queue.
 	return false, err
 }
 
-// Dependencies implements orchestrator.Dependencies.
-func (s *Store) Dependencies(context.Context) ([]orchestrator.Dependency, error) {
-	return pick(s, &s.deps, func(orchestrator.Dependency) bool { return true })
+// Dependencies implements task.Dependencies.
+func (s *Store) Dependencies(context.Context) ([]task.Dependency, error) {
+	return pick(s, &s.deps, func(task.Dependency) bool { return true })
 }
 
-// SetDependencies implements orchestrator.Dependencies.
+// SetDependencies implements task.Dependencies.
 func (s *Store) SetDependencies(_ context.Context, taskID int64, source string, on []int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.deps = slices.DeleteFunc(s.deps, func(d orchestrator.Dependency) bool {
+	s.deps = slices.DeleteFunc(s.deps, func(d task.Dependency) bool {
 		return d.TaskID == taskID && d.Source == source && !slices.Contains(on, d.On)
 	})
 	for _, id := range on {
-		s.depend(orchestrator.Dependency{TaskID: taskID, On: id, Source: source})
+		s.depend(task.Dependency{TaskID: taskID, On: id, Source: source})
 	}
 	return nil
 }
 
-// Depend implements orchestrator.Dependencies.
-func (s *Store) Depend(_ context.Context, d orchestrator.Dependency) error {
+// Depend implements task.Dependencies.
+func (s *Store) Depend(_ context.Context, d task.Dependency) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.depend(d)
 	return nil
 }
 
-func (s *Store) depend(d orchestrator.Dependency) {
-	if slices.ContainsFunc(s.deps, func(o orchestrator.Dependency) bool { return o.TaskID == d.TaskID && o.On == d.On }) {
+func (s *Store) depend(d task.Dependency) {
+	if slices.ContainsFunc(s.deps, func(o task.Dependency) bool { return o.TaskID == d.TaskID && o.On == d.On }) {
 		return
 	}
 	d.CreatedAt = s.now()
 	s.deps = append(s.deps, d)
-	slices.SortFunc(s.deps, func(a, b orchestrator.Dependency) int {
+	slices.SortFunc(s.deps, func(a, b task.Dependency) int {
 		return cmp.Or(cmp.Compare(a.TaskID, b.TaskID), cmp.Compare(a.On, b.On))
 	})
 }
 
-// Undepend implements orchestrator.Dependencies.
-func (s *Store) Undepend(_ context.Context, d orchestrator.Dependency) error {
+// Undepend implements task.Dependencies.
+func (s *Store) Undepend(_ context.Context, d task.Dependency) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.deps = slices.DeleteFunc(s.deps, func(o orchestrator.Dependency) bool {
+	s.deps = slices.DeleteFunc(s.deps, func(o task.Dependency) bool {
 		return o.TaskID == d.TaskID && o.On == d.On && o.Source == d.Source
 	})
 	return nil
 }
 
-// Journal implements orchestrator.Story.
-func (s *Store) Journal(_ context.Context, taskID int64) ([]orchestrator.JournalEntry, error) {
-	return pick(s, &s.journal, func(e orchestrator.JournalEntry) bool { return e.TaskID == taskID })
+// Journal implements task.Records.
+func (s *Store) Journal(_ context.Context, taskID int64) ([]task.JournalEntry, error) {
+	return pick(s, &s.journal, func(e task.JournalEntry) bool { return e.TaskID == taskID })
 }
 
-// JournalSince implements orchestrator.Story.
-func (s *Store) JournalSince(_ context.Context, after int64, limit int) ([]orchestrator.JournalEntry, error) {
+// JournalSince implements task.Records.
+func (s *Store) JournalSince(_ context.Context, after int64, limit int) ([]task.JournalEntry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if after < 0 {
 		return slices.Clone(s.journal[max(0, len(s.journal)-1):]), nil
 	}
-	from, _ := slices.BinarySearchFunc(s.journal, after+1, func(e orchestrator.JournalEntry, id int64) int { return cmp.Compare(e.ID, id) })
+	from, _ := slices.BinarySearchFunc(s.journal, after+1, func(e task.JournalEntry, id int64) int { return cmp.Compare(e.ID, id) })
 	return slices.Clone(s.journal[from:min(len(s.journal), from+limit)]), nil
 }
 
-// GateResults implements orchestrator.Story.
-func (s *Store) GateResults(_ context.Context, taskID int64) ([]orchestrator.GateResult, error) {
-	return pick(s, &s.gates, func(g orchestrator.GateResult) bool { return g.TaskID == taskID })
+// GateResults implements task.Records.
+func (s *Store) GateResults(_ context.Context, taskID int64) ([]task.GateResult, error) {
+	return pick(s, &s.gates, func(g task.GateResult) bool { return g.TaskID == taskID })
 }
 
-// AgentRuns implements orchestrator.Story.
-func (s *Store) AgentRuns(_ context.Context, taskID int64) ([]orchestrator.AgentRun, error) {
-	return pick(s, &s.runs, func(r orchestrator.AgentRun) bool { return taskID == 0 || r.TaskID == taskID })
+// AgentRuns implements task.Records.
+func (s *Store) AgentRuns(_ context.Context, taskID int64) ([]task.AgentRun, error) {
+	return pick(s, &s.runs, func(r task.AgentRun) bool { return taskID == 0 || r.TaskID == taskID })
 }
 
 func pick[T any](s *Store, from *[]T, want func(T) bool) ([]T, error) {
@@ -285,7 +285,7 @@ func pick[T any](s *Store, from *[]T, want func(T) bool) ([]T, error) {
 	return out, nil
 }
 
-// LastDelivery implements orchestrator.Story.
+// LastDelivery implements task.Records.
 func (s *Store) LastDelivery(_ context.Context, source string) (last time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/storetest"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/queuetest"
 )
@@ -21,7 +21,7 @@ func TestConformance(t *testing.T) {
 // A delivery that comes twice is taken once.
 func Example() {
 	s := memstore.New(nil)
-	d := orchestrator.Delivery{Source: "plane", ID: "4ad1", BodyHash: "9f86d081", ReceivedAt: time.Now()}
+	d := task.Delivery{Source: "plane", ID: "4ad1", BodyHash: "9f86d081", ReceivedAt: time.Now()}
 	for range 2 {
 		duplicate, err := s.Receive(context.Background(), d, queue.Job{Pool: queue.PoolEvents, Kind: "tracker"})
 		fmt.Println(duplicate, err)

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue/memqueue"
 )
 
-// PruneJobs implements orchestrator.Pruner.
+// PruneJobs implements task.Pruner.
 func (s *Store) PruneJobs(_ context.Context, before time.Time, after int64, limit int) (removed int, next int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,15 +33,15 @@ func (s *Store) PruneJobs(_ context.Context, before time.Time, after int64, limi
 func (s *Store) needed(id, taskID int64) bool {
 	i := s.index(taskID)
 	return i >= 0 && !s.tasks[i].State.Stage.Terminal() ||
-		slices.ContainsFunc(s.reserved, func(r orchestrator.Reservation) bool { return r.JobID == id })
+		slices.ContainsFunc(s.reserved, func(r task.Reservation) bool { return r.JobID == id })
 }
 
-// PruneDeliveries implements orchestrator.Pruner.
+// PruneDeliveries implements task.Pruner.
 func (s *Store) PruneDeliveries(_ context.Context, before time.Time, limit int) (removed int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	oldest := s.deliveries[:min(limit, len(s.deliveries))]
-	young := slices.DeleteFunc(slices.Clone(oldest), func(d orchestrator.Delivery) bool { return d.ReceivedAt.Before(before) })
+	young := slices.DeleteFunc(slices.Clone(oldest), func(d task.Delivery) bool { return d.ReceivedAt.Before(before) })
 	removed = len(oldest) - len(young)
 	s.deliveries = append(young, s.deliveries[len(oldest):]...)
 	return removed, nil

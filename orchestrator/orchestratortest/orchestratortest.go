@@ -36,6 +36,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
@@ -63,8 +64,8 @@ type Rig struct {
 	// What follows is read by Start: a change takes effect with the next engine.
 
 	Options  orchestrator.Options
-	Projects []orchestrator.Project
-	Registry *orchestrator.Projects // nil = made of Projects
+	Projects []task.Project
+	Registry *task.Projects // nil = made of Projects
 	// Features makes the features of an engine, anew at each start as a new process would;
 	// nil = none.
 	Features func() []orchestrator.Feature
@@ -88,7 +89,7 @@ func Run(t *testing.T, prepare, test func(*Rig)) {
 			T: t, Store: memstore.New(nil), Board: memtracker.New(nil), Host: memhost.New(), Chat: memmessenger.New(), Place: memwork.New(GoodAgent),
 			Options: orchestrator.Options{JobTTL: 30 * time.Second, StatusDefer: 100 * time.Millisecond},
 		}
-		r.Projects = []orchestrator.Project{
+		r.Projects = []task.Project{
 			{TrackerProject: App, Repo: AppRepo, CloneURL: "u", Prefix: "APP", Main: "main", WebURL: "https://git.example.org/acme/app"},
 			{TrackerProject: Self, Repo: SelfRepo, CloneURL: "u", Prefix: "SLF", Main: "main", SelfHosting: true},
 		}
@@ -113,7 +114,7 @@ func (r *Rig) Start() {
 	r.Helper()
 	projects, err := r.Registry, error(nil)
 	if projects == nil {
-		projects, err = orchestrator.NewProjects(r.Projects...)
+		projects, err = task.NewProjects(r.Projects...)
 	}
 	require.NoError(r, err)
 	board := r.Tracker
@@ -127,7 +128,7 @@ func (r *Rig) Start() {
 		r.Effects(&with)
 	}
 	deps := orchestrator.Deps{
-		Store: r.Store, Story: r.Store, Jobs: r.Store, Projects: projects, Tracker: board, Host: r.Host, Workspaces: r.Place, Agents: r.Place,
+		Store: r.Store, Records: r.Store, Jobs: r.Store, Projects: projects, Tracker: board, Host: r.Host, Workspaces: r.Place, Agents: r.Place,
 		Gates: checks.All(nil), Runners: effects.Runners(with),
 	}
 	if r.Deps != nil {

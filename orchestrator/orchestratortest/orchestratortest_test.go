@@ -22,7 +22,7 @@ type changelog struct{}
 
 func (changelog) Name() string { return "changelog" }
 
-func (changelog) Judge(_ context.Context, s gates.Subject) gates.Verdict {
+func (changelog) Judge(_ context.Context, s gates.Facts) gates.Verdict {
 	if _, err := fs.Stat(s.Tree, "CHANGELOG.md"); err != nil {
 		return gates.Redf("CHANGELOG.md is missing")
 	}

@@ -11,30 +11,31 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // Task is the newest task of a card. A card without one fails the test.
-func (r *Rig) Task(item string) orchestrator.Task {
+func (r *Rig) Task(item string) task.Task {
 	r.Helper()
-	list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{TrackerIssueID: item})
+	list, err := r.Store.Tasks(context.Background(), task.Filter{TrackerIssueID: item})
 	require.NoError(r, err)
 	require.NotEmpty(r, list, "the card has no task")
 	return list[len(list)-1]
 }
 
 // Cancelled is the cancelled task of a card. A card without one fails the test.
-func (r *Rig) Cancelled(item string) orchestrator.Task {
+func (r *Rig) Cancelled(item string) task.Task {
 	r.Helper()
-	list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{Stage: stage.Cancelled})
+	list, err := r.Store.Tasks(context.Background(), task.Filter{Stage: stage.Cancelled})
 	require.NoError(r, err)
 	for _, t := range list {
-		if original, ok := orchestrator.Untomb(t.TrackerIssueID); ok && original == item {
+		if original, ok := task.ParseTombstone(t.TrackerIssueID); ok && original == item {
 			return t
 		}
 	}
 	require.Fail(r, "the card has no cancelled task")
-	return orchestrator.Task{}
+	return task.Task{}
 }
 
 // Explain is what the engine says of a card's newest task and of what it waits for, which
@@ -44,7 +45,7 @@ func (r *Rig) Explain(item string) orchestrator.Explanation {
 	t := r.Task(item)
 	x, err := r.Engine.Explain(context.Background(), t.ID)
 	require.NoError(r, err)
-	all, err := r.Engine.ExplainAll(context.Background(), []orchestrator.Task{t})
+	all, err := r.Engine.ExplainAll(context.Background(), []task.Task{t})
 	require.NoError(r, err)
 	require.Equal(r, x.Blockers, all[0].Blockers)
 	require.Equal(r, x.Owed, all[0].Owed)
@@ -143,7 +144,7 @@ func (r *Rig) FeatureView(name string) string {
 // returns how many those were.
 func (r *Rig) Replays() (decisions int) {
 	r.Helper()
-	list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{Limit: 1000})
+	list, err := r.Store.Tasks(context.Background(), task.Filter{Limit: 1000})
 	require.NoError(r, err)
 	for _, t := range list {
 		again, err := r.Engine.Replay(context.Background(), t.ID)

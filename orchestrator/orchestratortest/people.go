@@ -11,6 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
@@ -67,7 +68,7 @@ func (r *Rig) ToDone(project, item string) {
 func (r *Rig) Hook(h tracker.Hook) {
 	r.Helper()
 	id := fmt.Sprint(r.next())
-	_, err := r.Store.Receive(context.Background(), orchestrator.Delivery{Source: "plane", ID: id, BodyHash: id, ReceivedAt: time.Now()}, orchestrator.TrackerJob(h))
+	_, err := r.Store.Receive(context.Background(), task.Delivery{Source: "plane", ID: id, BodyHash: id, ReceivedAt: time.Now()}, orchestrator.TrackerJob(h))
 	require.NoError(r, err)
 }
 
@@ -80,7 +81,7 @@ func (r *Rig) HostHook(h githost.Hook) {
 
 // MergeByHand is a person merging the branch of a task at the git host, whose webhook
 // arrives.
-func (r *Rig) MergeByHand(t orchestrator.Task) {
+func (r *Rig) MergeByHand(t task.Task) {
 	r.Helper()
 	ctx, pull := context.Background(), githost.NewPullRequest{Repo: t.Repo, Head: t.Branch, Base: "main"}
 	pr, err := r.Host.OpenPullRequest(ctx, pull)

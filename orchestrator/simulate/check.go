@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -120,8 +120,8 @@ func (c *checker) disturb() {
 func (s *sim) uncertain(o op) { s.check.unsure[o.name]++ }
 
 // tasks are all tasks as the store has them.
-func (c *checker) tasks() []orchestrator.Task {
-	list, err := c.s.store.Tasks(c.s.ctx, orchestrator.TaskFilter{Limit: 1 << 20})
+func (c *checker) tasks() []task.Task {
+	list, err := c.s.store.Tasks(c.s.ctx, task.Filter{Limit: 1 << 20})
 	if err != nil {
 		c.fail(BadStart, "tasks: %v", err)
 	}
@@ -129,22 +129,22 @@ func (c *checker) tasks() []orchestrator.Task {
 }
 
 // taskOf is the task of a card that lives.
-func (c *checker) taskOf(card string) (orchestrator.Task, bool) {
-	list, err := c.s.store.Tasks(c.s.ctx, orchestrator.TaskFilter{TrackerIssueID: card, Live: true})
+func (c *checker) taskOf(card string) (task.Task, bool) {
+	list, err := c.s.store.Tasks(c.s.ctx, task.Filter{TrackerIssueID: card, Live: true})
 	if err != nil || len(list) == 0 {
-		return orchestrator.Task{}, false
+		return task.Task{}, false
 	}
 	return list[len(list)-1], true
 }
 
 // snapshot is what a commit finds.
 type snapshot struct {
-	task  orchestrator.Task
+	task  task.Task
 	known bool
 	held  bool // the claim that it ends
 }
 
-func (c *checker) before(x orchestrator.Commit) (b snapshot) {
+func (c *checker) before(x task.Commit) (b snapshot) {
 	if x.Task != nil {
 		t, err := c.s.store.Task(c.s.ctx, x.Task.ID)
 		b.task, b.known = t, err == nil
@@ -160,7 +160,7 @@ func (c *checker) holds(claim queue.Claim) bool {
 }
 
 // committed looks at a commit that was made.
-func (c *checker) committed(n *node, x orchestrator.Commit, said []decision, b snapshot, err error) {
+func (c *checker) committed(n *node, x task.Commit, said []decision, b snapshot, err error) {
 	if err != nil {
 		return
 	}
@@ -181,7 +181,7 @@ func (c *checker) committed(n *node, x orchestrator.Commit, said []decision, b s
 
 // cancels looks at the jobs of a task whose jobs a commit has cancelled. What a STOP
 // itself owes is all that may still run.
-func (c *checker) cancels(x orchestrator.Commit, b snapshot) {
+func (c *checker) cancels(x task.Commit, b snapshot) {
 	jobs, _ := c.s.store.Jobs(c.s.ctx, queue.Filter{TaskID: x.Task.ID, Limit: 1 << 20})
 	stopped := x.Task.State.Stage == stage.Cancelled && b.task.State.Stage != stage.Cancelled
 	for _, j := range jobs {
@@ -196,7 +196,7 @@ func (c *checker) cancels(x orchestrator.Commit, b snapshot) {
 }
 
 // moved looks at the row of a task that a commit has changed.
-func (c *checker) moved(n *node, x orchestrator.Commit, b snapshot) {
+func (c *checker) moved(n *node, x task.Commit, b snapshot) {
 	t, was := x.Task, b.task.State
 	if !b.known {
 		c.began[t.ID] = c.s.v.Now()
@@ -250,16 +250,16 @@ func legal(from, to stage.Stage) bool {
 }
 
 // alone looks whether a card has one task that lives.
-func (c *checker) alone(t orchestrator.Task) {
-	list, _ := c.s.store.Tasks(c.s.ctx, orchestrator.TaskFilter{TrackerIssueID: t.TrackerIssueID, Live: true})
+func (c *checker) alone(t task.Task) {
+	list, _ := c.s.store.Tasks(c.s.ctx, task.Filter{TrackerIssueID: t.TrackerIssueID, Live: true})
 	if len(list) > 1 {
 		c.fail(OneTask, "%s has %d tasks that live", t.TrackerIssueID, len(list))
 	}
 }
 
 // word looks whether a person has said what a move needs a person's word for.
-func (c *checker) word(t orchestrator.Task, was stage.State) {
-	card, _ := orchestrator.Untomb(t.TrackerIssueID)
+func (c *checker) word(t task.Task, was stage.State) {
+	card, _ := task.ParseTombstone(t.TrackerIssueID)
 	said := func(s stage.Status) bool { return c.s.people.said(card, s, c.began[t.ID]) }
 	switch n := t.State; {
 	case was.Stage == stage.None && !c.s.people.said(card, stage.StatusToAnalyse, c.lastEnd(card)):
@@ -278,7 +278,7 @@ func (c *checker) word(t orchestrator.Task, was stage.State) {
 
 // workflowAt is what a commit has at the protected path.
 func (c *checker) workflowAt(sha string) string {
-	tree, err := c.s.places[0].Files(c.s.ctx, work.Space{}, sha)
+	tree, err := c.s.places[0].Files(c.s.ctx, work.Workspace{}, sha)
 	if err != nil {
 		return ""
 	}
@@ -293,7 +293,7 @@ func (c *checker) workflowAt(sha string) string {
 // began the newest.
 func (c *checker) lastEnd(card string) (at time.Time) {
 	for _, t := range c.tasks() {
-		if was, dead := orchestrator.Untomb(t.TrackerIssueID); was == card && dead {
+		if was, dead := task.ParseTombstone(t.TrackerIssueID); was == card && dead {
 			at = c.began[t.ID]
 		}
 	}
@@ -301,7 +301,7 @@ func (c *checker) lastEnd(card string) (at time.Time) {
 }
 
 // gate looks whether the gates of a move were green, by what is true outside.
-func (c *checker) gate(n *node, t orchestrator.Task, was stage.State, x orchestrator.Commit) {
+func (c *checker) gate(n *node, t task.Task, was stage.State, x task.Commit) {
 	to := t.State.Stage
 	forward := legal(was.Stage, to) && to != was.Stage && to != stage.Development && to != stage.Cancelled
 	if was.Stage == stage.Architecture && to == stage.Development {
@@ -311,7 +311,7 @@ func (c *checker) gate(n *node, t orchestrator.Task, was stage.State, x orchestr
 	if !forward || byHand || was.Stage == stage.None || was.Stage == stage.Deploy && to == stage.DeployStaging {
 		return
 	}
-	green := slices.ContainsFunc(x.Gates, func(g orchestrator.GateResult) bool { return g.Verdict.Passed() && g.TaskID == t.ID })
+	green := slices.ContainsFunc(x.Gates, func(g task.GateResult) bool { return g.Verdict.Passed() && g.TaskID == t.ID })
 	if !green && !(was.Stage == stage.Deploy && to == stage.Deploy) {
 		c.fail(GreenGate, "task %d went from %s to %s without a gate that was green", t.ID, was.Stage, to)
 	}
@@ -332,7 +332,7 @@ type attempt struct {
 }
 
 // passed reports whether CI has passed the code of a task's head.
-func (c *checker) passed(n *node, t orchestrator.Task) bool {
+func (c *checker) passed(n *node, t task.Task) bool {
 	if t.State.CINone {
 		return true
 	}
@@ -350,13 +350,13 @@ func reports(s stage.Stage) bool {
 }
 
 // sameCode are the commits with the code of a task's head.
-func (c *checker) sameCode(n *node, t orchestrator.Task) []string {
+func (c *checker) sameCode(n *node, t task.Task) []string {
 	p := c.s.list[c.s.projectOf(t.Repo)]
 	return c.s.places[n.machine].SameCode(t.State.Head, p.Docs(t.WorkItemID))
 }
 
 // wrote looks at a decision that the journal has now.
-func (c *checker) wrote(x orchestrator.Commit, d decision) {
+func (c *checker) wrote(x task.Commit, d decision) {
 	e, r := d.entry, d.said
 	if e.Seq < c.lastSeq[e.TaskID] {
 		c.fail(Versions, "the journal of task %d goes back from version %d to %d", e.TaskID, c.lastSeq[e.TaskID], e.Seq)

@@ -10,21 +10,22 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // ever reports whether a card has had a task.
 func (c *checker) ever(card string) bool {
-	return slices.ContainsFunc(c.tasks(), func(t orchestrator.Task) bool {
-		was, _ := orchestrator.Untomb(t.TrackerIssueID)
+	return slices.ContainsFunc(c.tasks(), func(t task.Task) bool {
+		was, _ := task.ParseTombstone(t.TrackerIssueID)
 		return was == card
 	})
 }
 
 // done reports whether a card's work was done.
 func (c *checker) done(card string) bool {
-	list, _ := c.s.store.Tasks(c.s.ctx, orchestrator.TaskFilter{TrackerIssueID: card, Stage: stage.Done})
+	list, _ := c.s.store.Tasks(c.s.ctx, task.Filter{TrackerIssueID: card, Stage: stage.Done})
 	return len(list) > 0
 }
 
@@ -116,18 +117,18 @@ func (c *checker) told(jobs []queue.Job) {
 }
 
 // leftOf looks for what a task that has ended has left behind.
-func (c *checker) leftOf(t orchestrator.Task) {
+func (c *checker) leftOf(t task.Task) {
 	s := c.s
 	for at := range c.byTask(s.agents.alive) {
 		if at.task == t.ID {
 			c.fail(Leftover, "an agent of task %d lives on machine %d", t.ID, at.machine)
 		}
 	}
-	branch, cancelled := orchestrator.Untomb(t.Branch)
+	branch, cancelled := task.ParseTombstone(t.Branch)
 	if cancelled && c.foreign[branch] == "" && s.places[0].Remote(t.Repo, branch) != "" && !c.inUse(t.Repo, branch) && !c.refused(t, orchestrator.EffectCancel) {
 		c.fail(Leftover, "the branch of the cancelled task %d is on the remote: %s", t.ID, branch)
 	}
-	item, _ := orchestrator.Untomb(t.WorkItemID)
+	item, _ := task.ParseTombstone(t.WorkItemID)
 	for machine, p := range s.places {
 		for _, dir := range p.Checkouts() {
 			if strings.HasSuffix(dir, "/"+t.Repo+"/"+item) {
@@ -139,7 +140,7 @@ func (c *checker) leftOf(t orchestrator.Task) {
 
 // refused reports whether the last effect of a kind that a task owed was refused for
 // good.
-func (c *checker) refused(t orchestrator.Task, kind string) (last bool) {
+func (c *checker) refused(t task.Task, kind string) (last bool) {
 	jobs, _ := c.s.store.Jobs(c.s.ctx, queue.Filter{TaskID: t.ID, Pool: orchestrator.LaneOf(kind).Pool(), Limit: 1 << 20})
 	for _, j := range jobs {
 		if j.Kind == "effect/"+kind {
@@ -151,12 +152,12 @@ func (c *checker) refused(t orchestrator.Task, kind string) (last bool) {
 
 // inUse reports whether a task that lives or was done has a branch.
 func (c *checker) inUse(repo, branch string) bool {
-	return slices.ContainsFunc(c.tasks(), func(t orchestrator.Task) bool { return t.Repo == repo && t.Branch == branch })
+	return slices.ContainsFunc(c.tasks(), func(t task.Task) bool { return t.Repo == repo && t.Branch == branch })
 }
 
 // shown looks whether the board shows what was set last.
-func (c *checker) shown(t orchestrator.Task) {
-	card, cancelled := orchestrator.Untomb(t.TrackerIssueID)
+func (c *checker) shown(t task.Task) {
+	card, cancelled := task.ParseTombstone(t.TrackerIssueID)
 	words := c.s.people.words[card]
 	if cancelled || len(words) == 0 || c.newer(t) {
 		return
@@ -183,10 +184,10 @@ func (c *checker) shown(t orchestrator.Task) {
 }
 
 // newer reports whether a card has had a later task.
-func (c *checker) newer(t orchestrator.Task) bool {
-	card, _ := orchestrator.Untomb(t.TrackerIssueID)
-	return slices.ContainsFunc(c.tasks(), func(o orchestrator.Task) bool {
-		was, _ := orchestrator.Untomb(o.TrackerIssueID)
+func (c *checker) newer(t task.Task) bool {
+	card, _ := task.ParseTombstone(t.TrackerIssueID)
+	return slices.ContainsFunc(c.tasks(), func(o task.Task) bool {
+		was, _ := task.ParseTombstone(o.TrackerIssueID)
 		return was == card && o.ID > t.ID
 	})
 }
@@ -216,7 +217,7 @@ func (c *checker) messages() {
 		}
 	}
 	for _, t := range c.tasks() { // a card that was cancelled and started again has two tasks of one name
-		item, _ := orchestrator.Untomb(t.WorkItemID)
+		item, _ := task.ParseTombstone(t.WorkItemID)
 		live[item]--
 	}
 	for _, item := range slices.Sorted(maps.Keys(live)) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -76,14 +76,14 @@ func laneOf(kind string) string {
 }
 
 // stopSet looks later whether a STOP that a person has set has taken effect.
-func (c *checker) stopSet(t orchestrator.Task) {
+func (c *checker) stopSet(t task.Task) {
 	s, at := c.s, c.s.since()
 	if s.calm || !s.nodes[0].has("stop") || !slices.ContainsFunc(s.nodes, (*node).up) { // its webhook reaches nobody
 		return
 	}
 	s.v.After(stopMax, func() {
 		now, err := s.store.Task(s.ctx, t.ID)
-		card, _ := orchestrator.Untomb(t.TrackerIssueID)
+		card, _ := task.ParseTombstone(t.TrackerIssueID)
 		words := s.people.words[card]
 		last := len(words) > 0 && words[len(words)-1].status == stage.StatusStop
 		waits := now.State.Stage.Terminal() || now.State.Stopping

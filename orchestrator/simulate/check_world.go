@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/lease"
@@ -87,7 +88,7 @@ func (c *checker) oldest(j queue.Job) {
 	if !w.has("serial_gate") || j.Role != string(stage.Analyst) || c.disturbed > 0 || len(w.Upsets) > 0 {
 		return
 	}
-	list, _ := c.s.store.Tasks(c.s.ctx, orchestrator.TaskFilter{Repo: j.Lane, Live: true, Limit: 1 << 20})
+	list, _ := c.s.store.Tasks(c.s.ctx, task.Filter{Repo: j.Lane, Live: true, Limit: 1 << 20})
 	if len(list) > 0 && list[0].ID < j.TaskID && (!w.has("wip") || list[0].State.SelfHosting) {
 		c.fail(Serial, "the analyst of task %d was claimed while task %d of %s lives", j.TaskID, list[0].ID, j.Lane)
 	}
@@ -102,7 +103,7 @@ func (c *checker) begins(cmd work.Command) {
 		return
 	}
 	defer func() { c.working[cmd.TaskID] = c.s.v.Now() }()
-	i := slices.IndexFunc(c.s.list, func(p orchestrator.Project) bool { return p.Repo == cmd.Repo })
+	i := slices.IndexFunc(c.s.list, func(p task.Project) bool { return p.Repo == cmd.Repo })
 	own, err := c.s.store.Task(c.s.ctx, cmd.TaskID)
 	if again := err == nil && own.State.Failures > 0; !w.has("wip") || clocks || again || w.has("serial_gate") && c.s.list[i].SelfHosting {
 		return
@@ -161,7 +162,7 @@ func (c *checker) agentStarts(n *node, cmd work.Command, occupied bool) {
 }
 
 // untouched looks whether a checkout that is changed has an agent in it.
-func (c *checker) untouched(n *node, s work.Space, how string) {
+func (c *checker) untouched(n *node, s work.Workspace, how string) {
 	for at, p := range c.s.agents.alive {
 		if at.machine == n.machine && p.command.Repo == s.Repo && p.command.WorkItem == s.WorkItem {
 			c.fail(OneAgent, "the checkout of %s is %s while an agent lives in it", s.WorkItem, how)
@@ -207,11 +208,11 @@ func (c *checker) opened(n *node, x githost.NewPullRequest, err error) {
 }
 
 // pushed looks at a push that was made.
-func (c *checker) pushed(n *node, s work.Space, before, sha string) {
+func (c *checker) pushed(n *node, s work.Workspace, before, sha string) {
 	if s.Branch == s.Main {
 		c.fail(SacredMain, "%s pushed %.12s to %s", n.name(), sha, s.Main)
 	}
-	if _, cancelled := orchestrator.Untomb(s.Branch); cancelled {
+	if _, cancelled := task.ParseTombstone(s.Branch); cancelled {
 		c.fail(Absorbing, "%s pushed %.12s for a task that is cancelled: %s", n.name(), sha, s.Branch)
 	}
 	c.withoutTrespass(n, sha)
@@ -222,7 +223,7 @@ func (c *checker) pushed(n *node, s work.Space, before, sha string) {
 
 // withoutTrespass looks whether a commit that is published has what no role may commit.
 func (c *checker) withoutTrespass(n *node, sha string) {
-	tree, err := c.s.places[n.machine].Files(c.s.ctx, work.Space{}, sha)
+	tree, err := c.s.places[n.machine].Files(c.s.ctx, work.Workspace{}, sha)
 	if errors.Is(err, fs.ErrNotExist) {
 		return // a person's
 	}
@@ -256,7 +257,7 @@ func (c *checker) beforeMerge(m githost.Merge) (b beforeMerge) {
 	b.main = cmp.Or(c.s.places[0].Remote(m.Repo, "main"), "main-0")
 	b.holder, b.held, _ = c.s.leases.Holder(c.s.ctx, "merge/"+strings.ToLower(m.Repo))
 	for _, t := range c.tasks() {
-		branch, _ := orchestrator.Untomb(t.Branch)
+		branch, _ := task.ParseTombstone(t.Branch)
 		if pr, err := c.s.host.PullRequest(c.s.ctx, m.Repo, branch); err == nil && pr.Number == m.Number && t.Repo == m.Repo {
 			b.pr, b.open = pr, pr.Open
 		}
@@ -292,16 +293,16 @@ func (c *checker) merged(n *node, m githost.Merge, b beforeMerge) {
 	}
 }
 
-func (c *checker) taskOfBranch(repo, branch string) (orchestrator.Task, bool) {
+func (c *checker) taskOfBranch(repo, branch string) (task.Task, bool) {
 	list := c.tasks()
 	for _, t := range slices.Backward(list) {
-		was, _ := orchestrator.Untomb(t.Branch)
+		was, _ := task.ParseTombstone(t.Branch)
 		if t.Repo == repo && was == branch {
-			t.WorkItemID, _ = orchestrator.Untomb(t.WorkItemID)
+			t.WorkItemID, _ = task.ParseTombstone(t.WorkItemID)
 			return t, true
 		}
 	}
-	return orchestrator.Task{}, false
+	return task.Task{}, false
 }
 
 // acquired looks at a lease that was granted.
@@ -321,7 +322,7 @@ func (c *checker) acquired(before lease.Lease, held bool, l lease.Lease, err err
 // those that stood there when it came.
 func (c *checker) inTurn(l lease.Lease) {
 	all := c.tasks()
-	i := slices.IndexFunc(all, func(t orchestrator.Task) bool { return strings.HasSuffix(l.Holder, " (task "+id(t.ID)+")") })
+	i := slices.IndexFunc(all, func(t task.Task) bool { return strings.HasSuffix(l.Holder, " (task "+id(t.ID)+")") })
 	if i < 0 {
 		c.fail(OneHolder, "%s got the lease %s, and is no task", l.Holder, l.Name)
 		return

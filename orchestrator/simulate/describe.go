@@ -3,21 +3,21 @@ package simulate
 import (
 	"strings"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // decision is an entry of the journal with what it records.
 type decision struct {
-	entry orchestrator.JournalEntry
-	said  orchestrator.Recorded
+	entry task.JournalEntry
+	said  task.Recorded
 	err   error
 }
 
 // recorded are the decisions that a commit stores.
-func recorded(c orchestrator.Commit) (out []decision) {
+func recorded(c task.Commit) (out []decision) {
 	for _, e := range c.Journal {
-		if e.Kind == orchestrator.KindDecision {
+		if e.Kind == task.KindDecision {
 			said, err := e.Recorded()
 			out = append(out, decision{e, said, err})
 		}
@@ -26,7 +26,7 @@ func recorded(c orchestrator.Commit) (out []decision) {
 }
 
 // describe is a commit in a few words, for the trace.
-func describe(c orchestrator.Commit, said []decision) string {
+func describe(c task.Commit, said []decision) string {
 	var b strings.Builder
 	if c.Task != nil {
 		b.WriteString(c.Task.WorkItemID + " " + string(c.Task.State.Stage) + " v" + id(c.Task.State.Seq))

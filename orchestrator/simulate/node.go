@@ -24,6 +24,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
@@ -107,7 +108,7 @@ func (n *node) up() bool { return n.domain != nil && !n.domain.Dead() && n.engin
 // build makes the engine with everything real but its ports.
 func (n *node) build() error {
 	s := n.sim
-	projects, err := orchestrator.NewProjects(n.registry()...)
+	projects, err := task.NewProjects(n.registry()...)
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (n *node) build() error {
 		return err
 	}
 	n.engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
-		Store: p.store, Story: p.store, Jobs: p.store, Projects: projects, Tracker: p.tracker, Host: p.host, Workspaces: p.work, Agents: p.agents,
+		Store: p.store, Records: p.store, Jobs: p.store, Projects: projects, Tracker: p.tracker, Host: p.host, Workspaces: p.work, Agents: p.agents,
 		Gates: checks.All(nil), Runners: effects.Runners(p.effects()),
 		Log: s.check.logger(n), Meter: s.meter, Scheduler: n.domain,
 	}, orchestrator.Options{
@@ -134,14 +135,14 @@ func (n *node) build() error {
 }
 
 // registry are the projects that the process has.
-func (n *node) registry() []orchestrator.Project {
-	return slices.DeleteFunc(slices.Clone(n.sim.list), func(p orchestrator.Project) bool { return n.without != "" && p.Repo == "acme/"+n.without })
+func (n *node) registry() []task.Project {
+	return slices.DeleteFunc(slices.Clone(n.sim.list), func(p task.Project) bool { return n.without != "" && p.Repo == "acme/"+n.without })
 }
 
 // ports are the ports of one process.
 type ports struct {
 	n        *node
-	projects *orchestrator.Projects
+	projects *task.Projects
 	store    *storePort
 	tracker  *trackerPort
 	host     *hostPort
@@ -151,7 +152,7 @@ type ports struct {
 	leases   *leasePort
 }
 
-func (n *node) ports(projects *orchestrator.Projects) ports {
+func (n *node) ports(projects *task.Projects) ports {
 	place := n.sim.places[n.machine]
 	return ports{
 		n: n, projects: projects, store: &storePort{n}, tracker: &trackerPort{n}, host: &hostPort{n}, chat: &chatPort{n},
@@ -183,11 +184,11 @@ func (n *node) makeFeatures(p ports) (list []orchestrator.Feature, err error) {
 		add(rec.Feature(), failed)
 	}
 	if n.has("live_message") {
-		add(livemessage.Feature(livemessage.Options{Store: p.store, Story: p.store, Jobs: p.store, Projects: p.projects, Messenger: p.chat, Now: now, Log: log}))
+		add(livemessage.Feature(livemessage.Options{Store: p.store, Records: p.store, Jobs: p.store, Projects: p.projects, Messenger: p.chat, Now: now, Log: log}))
 	}
 	n.serial = nil
 	if n.has("serial_gate") {
-		gate, failed := serialgate.New(serialgate.Options{Store: p.store, Holds: p.store, Lister: p.store, Repos: n.gated(), Projects: p.projects, Every: every, Log: log})
+		gate, failed := serialgate.New(serialgate.Options{Store: p.store, Holds: p.store, Inspector: p.store, Repos: n.gated(), Projects: p.projects, Every: every, Log: log})
 		n.serial = gate
 		add(gate.Feature(), failed)
 	}
@@ -203,13 +204,13 @@ func (n *node) makeFeatures(p ports) (list []orchestrator.Feature, err error) {
 	}
 	if n.has("task_deps") {
 		d, failed := deps.New(deps.Options{
-			Store: p.store, Table: p.store, Queue: p.store, Lister: p.store, Relations: p.tracker, Items: p.tracker, Line: serialgate.Name, Changed: changed, Every: every, Now: now, Log: log,
+			Store: p.store, Table: p.store, Queue: p.store, Inspector: p.store, Relations: p.tracker, Items: p.tracker, Line: serialgate.Name, Changed: changed, Every: every, Now: now, Log: log,
 		})
 		add(d.Feature(), failed)
 	}
 	if n.has("budget") {
 		b, failed := budget.New(budget.Options{
-			Store: p.store, Story: p.store, Ledger: p.store, Projects: p.projects, Queue: p.store, Lister: p.store,
+			Store: p.store, Records: p.store, Costs: p.store, Projects: p.projects, Queue: p.store, Inspector: p.store,
 			Caps: budget.Caps{Task: 400 * cost, RepoDay: 400 * cost, Run: cost}, Every: every, Now: now, Log: log,
 		})
 		add(b.Feature(), failed)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/run"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -169,7 +169,7 @@ func (p *people) act(i int, a Act) {
 }
 
 // operate is an operator's request on the dashboard.
-func (p *people) operate(t orchestrator.Task, what string) {
+func (p *people) operate(t task.Task, what string) {
 	s := p.s
 	if what == DoStop {
 		p.stops[t.ID] = s.v.Now()
@@ -187,7 +187,7 @@ func (p *people) operate(t orchestrator.Task, what string) {
 }
 
 // merge is a person merging a pull request by hand.
-func (p *people) merge(t orchestrator.Task) {
+func (p *people) merge(t task.Task) {
 	s := p.s
 	pr, err := s.host.PullRequest(s.ctx, t.Repo, t.Branch)
 	if err != nil || !pr.Open {

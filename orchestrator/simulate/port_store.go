@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -30,15 +30,15 @@ func (p *storePort) NewTaskID(ctx context.Context) (int64, error) {
 	return call(ctx, p.n, writes("NewTaskID"), "", func() (int64, error) { return p.mem().NewTaskID(ctx) })
 }
 
-func (p *storePort) Task(ctx context.Context, task int64) (orchestrator.Task, error) {
-	return call(ctx, p.n, reads("Task"), id(task), func() (orchestrator.Task, error) { return p.mem().Task(ctx, task) })
+func (p *storePort) Task(ctx context.Context, taskID int64) (task.Task, error) {
+	return call(ctx, p.n, reads("Task"), id(taskID), func() (task.Task, error) { return p.mem().Task(ctx, taskID) })
 }
 
-func (p *storePort) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrator.Task, error) {
-	return call(ctx, p.n, reads("Tasks"), "", func() ([]orchestrator.Task, error) { return p.mem().Tasks(ctx, f) })
+func (p *storePort) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
+	return call(ctx, p.n, reads("Tasks"), "", func() ([]task.Task, error) { return p.mem().Tasks(ctx, f) })
 }
 
-func (p *storePort) Commit(ctx context.Context, c orchestrator.Commit) error {
+func (p *storePort) Commit(ctx context.Context, c task.Commit) error {
 	said := recorded(c)
 	return void(ctx, p.n, writes("Commit"), describe(c, said), func() error {
 		before := p.n.sim.check.before(c)
@@ -48,7 +48,7 @@ func (p *storePort) Commit(ctx context.Context, c orchestrator.Commit) error {
 	})
 }
 
-func (p *storePort) Receive(ctx context.Context, d orchestrator.Delivery, job queue.Job) (bool, error) {
+func (p *storePort) Receive(ctx context.Context, d task.Delivery, job queue.Job) (bool, error) {
 	return call(ctx, p.n, writes("Receive"), d.ID, func() (bool, error) {
 		duplicate, err := p.mem().Receive(ctx, d, job)
 		if err == nil {
@@ -58,20 +58,20 @@ func (p *storePort) Receive(ctx context.Context, d orchestrator.Delivery, job qu
 	})
 }
 
-func (p *storePort) Journal(ctx context.Context, task int64) ([]orchestrator.JournalEntry, error) {
-	return call(ctx, p.n, reads("Journal"), id(task), func() ([]orchestrator.JournalEntry, error) { return p.mem().Journal(ctx, task) })
+func (p *storePort) Journal(ctx context.Context, taskID int64) ([]task.JournalEntry, error) {
+	return call(ctx, p.n, reads("Journal"), id(taskID), func() ([]task.JournalEntry, error) { return p.mem().Journal(ctx, taskID) })
 }
 
-func (p *storePort) JournalSince(ctx context.Context, after int64, limit int) ([]orchestrator.JournalEntry, error) {
-	return call(ctx, p.n, reads("JournalSince"), "", func() ([]orchestrator.JournalEntry, error) { return p.mem().JournalSince(ctx, after, limit) })
+func (p *storePort) JournalSince(ctx context.Context, after int64, limit int) ([]task.JournalEntry, error) {
+	return call(ctx, p.n, reads("JournalSince"), "", func() ([]task.JournalEntry, error) { return p.mem().JournalSince(ctx, after, limit) })
 }
 
-func (p *storePort) GateResults(ctx context.Context, task int64) ([]orchestrator.GateResult, error) {
-	return call(ctx, p.n, reads("GateResults"), id(task), func() ([]orchestrator.GateResult, error) { return p.mem().GateResults(ctx, task) })
+func (p *storePort) GateResults(ctx context.Context, taskID int64) ([]task.GateResult, error) {
+	return call(ctx, p.n, reads("GateResults"), id(taskID), func() ([]task.GateResult, error) { return p.mem().GateResults(ctx, taskID) })
 }
 
-func (p *storePort) AgentRuns(ctx context.Context, task int64) ([]orchestrator.AgentRun, error) {
-	return call(ctx, p.n, reads("AgentRuns"), id(task), func() ([]orchestrator.AgentRun, error) { return p.mem().AgentRuns(ctx, task) })
+func (p *storePort) AgentRuns(ctx context.Context, taskID int64) ([]task.AgentRun, error) {
+	return call(ctx, p.n, reads("AgentRuns"), id(taskID), func() ([]task.AgentRun, error) { return p.mem().AgentRuns(ctx, taskID) })
 }
 
 func (p *storePort) LastDelivery(ctx context.Context, source string) (time.Time, error) {
@@ -90,39 +90,39 @@ func (p *storePort) PruneDeliveries(ctx context.Context, before time.Time, limit
 	return call(ctx, p.n, writes("PruneDeliveries"), "", func() (int, error) { return p.mem().PruneDeliveries(ctx, before, limit) })
 }
 
-func (p *storePort) Dependencies(ctx context.Context) ([]orchestrator.Dependency, error) {
-	return call(ctx, p.n, reads("Dependencies"), "", func() ([]orchestrator.Dependency, error) { return p.mem().Dependencies(ctx) })
+func (p *storePort) Dependencies(ctx context.Context) ([]task.Dependency, error) {
+	return call(ctx, p.n, reads("Dependencies"), "", func() ([]task.Dependency, error) { return p.mem().Dependencies(ctx) })
 }
 
 func (p *storePort) SetDependencies(ctx context.Context, task int64, source string, on []int64) error {
 	return void(ctx, p.n, writes("SetDependencies"), id(task), func() error { return p.mem().SetDependencies(ctx, task, source, on) })
 }
 
-func (p *storePort) Depend(ctx context.Context, d orchestrator.Dependency) error {
+func (p *storePort) Depend(ctx context.Context, d task.Dependency) error {
 	return void(ctx, p.n, writes("Depend"), id(d.TaskID), func() error { return p.mem().Depend(ctx, d) })
 }
 
-func (p *storePort) Undepend(ctx context.Context, d orchestrator.Dependency) error {
+func (p *storePort) Undepend(ctx context.Context, d task.Dependency) error {
 	return void(ctx, p.n, writes("Undepend"), id(d.TaskID), func() error { return p.mem().Undepend(ctx, d) })
 }
 
-func (p *storePort) Reserve(ctx context.Context, r orchestrator.Reservation) error {
+func (p *storePort) Reserve(ctx context.Context, r task.Reservation) error {
 	return void(ctx, p.n, writes("Reserve"), id(r.TaskID), func() error { return p.mem().Reserve(ctx, r) })
 }
 
-func (p *storePort) Reservations(ctx context.Context, repo string) ([]orchestrator.Reservation, error) {
-	return call(ctx, p.n, reads("Reservations"), repo, func() ([]orchestrator.Reservation, error) { return p.mem().Reservations(ctx, repo) })
+func (p *storePort) Reservations(ctx context.Context, repo string) ([]task.Reservation, error) {
+	return call(ctx, p.n, reads("Reservations"), repo, func() ([]task.Reservation, error) { return p.mem().Reservations(ctx, repo) })
 }
 
-func (p *storePort) Forget(ctx context.Context, rs ...orchestrator.Reservation) error {
+func (p *storePort) Forget(ctx context.Context, rs ...task.Reservation) error {
 	if len(rs) == 0 {
 		return nil
 	}
 	return void(ctx, p.n, writes("Forget"), "", func() error { return p.mem().Forget(ctx, rs...) })
 }
 
-func (p *storePort) RunsSince(ctx context.Context, repo string, since time.Time) ([]orchestrator.AgentRun, error) {
-	return call(ctx, p.n, reads("RunsSince"), repo, func() ([]orchestrator.AgentRun, error) { return p.mem().RunsSince(ctx, repo, since) })
+func (p *storePort) RunsSince(ctx context.Context, repo string, since time.Time) ([]task.AgentRun, error) {
+	return call(ctx, p.n, reads("RunsSince"), repo, func() ([]task.AgentRun, error) { return p.mem().RunsSince(ctx, repo, since) })
 }
 
 func (p *storePort) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {

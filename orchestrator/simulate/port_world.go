@@ -147,26 +147,26 @@ type workPort struct {
 
 func ofGit(name string, read bool) op { return op{name: "git." + name, lane: LaneGit, read: read} }
 
-func (p *workPort) Open(ctx context.Context, s work.Space, first []work.File) (work.Checkout, error) {
+func (p *workPort) Open(ctx context.Context, s work.Workspace, first []work.File) (work.Checkout, error) {
 	return call(ctx, p.n, ofGit("Open", false), s.Branch, func() (work.Checkout, error) {
 		p.n.sim.check.untouched(p.n, s, "opened")
 		return p.place.Open(ctx, s, first)
 	})
 }
 
-func (p *workPort) Begin(ctx context.Context, s work.Space, first []work.File) error {
+func (p *workPort) Begin(ctx context.Context, s work.Workspace, first []work.File) error {
 	return void(ctx, p.n, ofGit("Begin", false), s.Branch, func() error { return p.place.Begin(ctx, s, first) })
 }
 
-func (p *workPort) Add(ctx context.Context, s work.Space, files []work.File, message string) (work.Tip, error) {
+func (p *workPort) Add(ctx context.Context, s work.Workspace, files []work.File, message string) (work.Tip, error) {
 	return call(ctx, p.n, ofGit("Add", false), s.Branch, func() (work.Tip, error) { return p.place.Add(ctx, s, files, message) })
 }
 
-func (p *workPort) Take(ctx context.Context, s work.Space) (work.Tip, error) {
+func (p *workPort) Take(ctx context.Context, s work.Workspace) (work.Tip, error) {
 	return call(ctx, p.n, ofGit("Take", false), s.Branch, func() (work.Tip, error) { return p.place.Take(ctx, s) })
 }
 
-func (p *workPort) Push(ctx context.Context, s work.Space, sha, expected string) error {
+func (p *workPort) Push(ctx context.Context, s work.Workspace, sha, expected string) error {
 	return void(ctx, p.n, ofGit("Push", false), s.Branch+" "+sha, func() error {
 		before := p.place.Remote(s.Repo, s.Branch)
 		err := p.place.Push(ctx, s, sha, expected)
@@ -177,14 +177,14 @@ func (p *workPort) Push(ctx context.Context, s work.Space, sha, expected string)
 	})
 }
 
-func (p *workPort) Close(ctx context.Context, s work.Space) error {
+func (p *workPort) Close(ctx context.Context, s work.Workspace) error {
 	return void(ctx, p.n, ofGit("Close", false), s.Branch, func() error {
 		p.n.sim.check.untouched(p.n, s, "closed")
 		return p.place.Close(ctx, s)
 	})
 }
 
-func (p *workPort) Drop(ctx context.Context, s work.Space, keep string) error {
+func (p *workPort) Drop(ctx context.Context, s work.Workspace, keep string) error {
 	return void(ctx, p.n, ofGit("Drop", false), s.Branch, func() error {
 		p.n.sim.check.untouched(p.n, s, "dropped")
 		err := p.place.Drop(ctx, s, keep)
@@ -195,27 +195,27 @@ func (p *workPort) Drop(ctx context.Context, s work.Space, keep string) error {
 	})
 }
 
-func (p *workPort) Tip(ctx context.Context, s work.Space) (work.Tip, error) {
+func (p *workPort) Tip(ctx context.Context, s work.Workspace) (work.Tip, error) {
 	return call(ctx, p.n, ofGit("Tip", true), s.Branch, func() (work.Tip, error) { return p.place.Tip(ctx, s) })
 }
 
-func (p *workPort) Changed(ctx context.Context, s work.Space, from, to string, patterns []string) ([]string, error) {
+func (p *workPort) Changed(ctx context.Context, s work.Workspace, from, to string, patterns []string) ([]string, error) {
 	return call(ctx, p.n, ofGit("Changed", true), to, func() ([]string, error) { return p.place.Changed(ctx, s, from, to, patterns) })
 }
 
-func (p *workPort) Files(ctx context.Context, s work.Space, sha string) (fs.FS, error) {
+func (p *workPort) Files(ctx context.Context, s work.Workspace, sha string) (fs.FS, error) {
 	return call(ctx, p.n, ofGit("Files", true), sha, func() (fs.FS, error) { return p.place.Files(ctx, s, sha) })
 }
 
-func (p *workPort) CatchUp(ctx context.Context, s work.Space, always bool) (work.CaughtUp, error) {
+func (p *workPort) CatchUp(ctx context.Context, s work.Workspace, always bool) (work.CaughtUp, error) {
 	return call(ctx, p.n, ofGit("CatchUp", false), s.Branch, func() (work.CaughtUp, error) { return p.place.CatchUp(ctx, s, always) })
 }
 
-func (p *workPort) MainTip(ctx context.Context, s work.Space) (string, error) {
+func (p *workPort) MainTip(ctx context.Context, s work.Workspace) (string, error) {
 	return call(ctx, p.n, ofGit("MainTip", true), s.Repo, func() (string, error) { return p.place.MainTip(ctx, s) })
 }
 
-func (p *workPort) SameTree(ctx context.Context, s work.Space, a, b string) (bool, error) {
+func (p *workPort) SameTree(ctx context.Context, s work.Workspace, a, b string) (bool, error) {
 	return call(ctx, p.n, ofGit("SameTree", true), s.Repo, func() (bool, error) { return p.place.SameTree(ctx, s, a, b) })
 }
 

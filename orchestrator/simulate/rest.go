@@ -9,6 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -163,7 +164,7 @@ func (s *sim) again(i int, item tracker.Item, why string) bool {
 }
 
 // pressStop sets STOP again on a task that has not stopped.
-func (s *sim) pressStop(t orchestrator.Task, item tracker.Item) (ended bool) {
+func (s *sim) pressStop(t task.Task, item tracker.Item) (ended bool) {
 	if t.State.Stopping {
 		return false
 	}
@@ -176,7 +177,7 @@ func (s *sim) pressStop(t orchestrator.Task, item tracker.Item) (ended bool) {
 }
 
 // lift does what the explanation of a task names as the way on.
-func (s *sim) lift(i int, t orchestrator.Task, item tracker.Item, x orchestrator.Explanation) {
+func (s *sim) lift(i int, t task.Task, item tracker.Item, x orchestrator.Explanation) {
 	a := s.check.answers[t.WorkItemID]
 	if a.rounds++; a.moves != s.check.moves { // while others move, it may wait for them
 		a.rounds = 0

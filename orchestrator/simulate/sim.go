@@ -10,8 +10,8 @@ import (
 	"github.com/signalbox-dev/signalbox/githost/memhost"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
@@ -46,7 +46,7 @@ type sim struct {
 	leases *memlease.Locker
 	places []*memwork.Place // one for each machine
 	nodes  []*node          // one for each replica
-	list   []orchestrator.Project
+	list   []task.Project
 
 	caller  *node      // whose call is being made
 	chance  *rand.Rand // of fates
@@ -107,7 +107,7 @@ func (s *sim) addProject(i int, p Project) {
 	s.board.AddProject(id, p.Columns...)
 	repo := "acme/" + p.Name
 	s.host.Push(repo, "main", "main-0")
-	s.list = append(s.list, orchestrator.Project{
+	s.list = append(s.list, task.Project{
 		TrackerProject: id, Repo: repo, CloneURL: "https://git.example.org/" + repo, Prefix: []string{"APP", "SIT", "LIB"}[i],
 		Main: "main", SelfHosting: p.SelfHosting, CINone: p.CINone, WIP: p.WIP, Monitor: []string{"https://" + p.Name + ".example.org/health"},
 	})

@@ -1,7 +1,7 @@
 package stage
 
 // awaitApproval waits for Approved; one that was set before has not seen what is asked.
-func (w *writer) awaitApproval(what string) {
+func (w *builder) awaitApproval(what string) {
 	if heard := w.d.State.HeardAt; !heard.IsZero() {
 		w.d.State.AskedAfter = w.ev.At.Sub(heard)
 	}
@@ -9,7 +9,7 @@ func (w *writer) awaitApproval(what string) {
 }
 
 // askVouch asks for a person's word for what the head changes.
-func (w *writer) askVouch(reason string) {
+func (w *builder) askVouch(reason string) {
 	w.note(reason)
 	w.awaitApproval("a person's word for this commit: " + reason)
 	w.comment(Stream, wordsVouch(reason))
@@ -17,7 +17,7 @@ func (w *writer) askVouch(reason string) {
 }
 
 // vouch takes a person's word for the head. The gates of the stage are judged again.
-func (w *writer) vouch() {
+func (w *builder) vouch() {
 	s := &w.d.State
 	w.note(w.edge.Why + ", at " + short(s.Head))
 	s.Vouched, s.Hold, s.HoldReason = s.Head, HoldNone, ""
@@ -27,7 +27,7 @@ func (w *writer) vouch() {
 }
 
 // notApproved answers an approval that cannot be taken.
-func (w *writer) notApproved(reason string) {
+func (w *builder) notApproved(reason string) {
 	s := &w.d.State
 	w.note(reason)
 	w.comment(Stream, wordsNotApproved(reason))
@@ -39,7 +39,7 @@ func (w *writer) notApproved(reason string) {
 }
 
 // notWritten says of an analyst that has finished that there is nothing to approve.
-func (w *writer) notWritten(reason string) {
+func (w *builder) notWritten(reason string) {
 	w.note(reason)
 	w.hold(HoldApproval, wordsCannotApprove+reason, StatusInReview)
 	w.closing(Analyst, wordsNothingToApprove(reason))

@@ -1,7 +1,7 @@
 package stage
 
 // statusOf is the board status that shows work at a stage.
-func (w *writer) statusOf(s Stage) Status {
+func (w *builder) statusOf(s Stage) Status {
 	i := w.m.info[s]
 	switch {
 	case s == Deploy && (w.d.State.Phase == PhaseRelease || w.d.State.Phase == PhaseMerge):
@@ -15,7 +15,7 @@ func (w *writer) statusOf(s Stage) Status {
 
 // terminalStatus is what the board shows at the end: only what was deployed is
 // monitored.
-func (w *writer) terminalStatus(from, to Stage) Status {
+func (w *builder) terminalStatus(from, to Stage) Status {
 	if to == Done && from != Deploy {
 		return w.m.info[to].Status
 	}
@@ -24,7 +24,7 @@ func (w *writer) terminalStatus(from, to Stage) Status {
 
 // status writes a board status, unless it is what was written last and nobody
 // has touched the board since.
-func (w *writer) status(to Status) {
+func (w *builder) status(to Status) {
 	s := &w.d.State
 	_, board := BoardTrigger(Status(w.ev.On))
 	if to == "" || to == s.Set && !board {
@@ -50,15 +50,15 @@ func Replaceable(statuses ...Status) []Status {
 	return out
 }
 
-func (w *writer) comment(author Role, text string) {
+func (w *builder) comment(author Role, text string) {
 	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectComment, Author: author, Text: text})
 }
 
-func (w *writer) notify(text string) {
+func (w *builder) notify(text string) {
 	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectNotify, Text: text})
 }
 
-func (w *writer) note(text string) { w.d.Notes = append(w.d.Notes, text) }
+func (w *builder) note(text string) { w.d.Notes = append(w.d.Notes, text) }
 
 func short(sha string) string {
 	if len(sha) > 12 {

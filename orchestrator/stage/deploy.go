@@ -2,7 +2,7 @@ package stage
 
 // resumeDeploy goes on with a deployment where it stood; what a human has to
 // confirm is not done without that.
-func (w *writer) resumeDeploy(phase Phase) {
+func (w *builder) resumeDeploy(phase Phase) {
 	switch {
 	case w.d.State.SelfHosting:
 		w.d.State.Phase = PhaseAwait
@@ -16,7 +16,7 @@ func (w *writer) resumeDeploy(phase Phase) {
 }
 
 // merge begins the irreversible part of a deployment.
-func (w *writer) merge() {
+func (w *builder) merge() {
 	s := &w.d.State
 	w.note("the branch is merged at " + short(s.Head))
 	s.Phase, s.Hold, s.HoldReason = PhaseMerge, HoldNone, ""
@@ -25,14 +25,14 @@ func (w *writer) merge() {
 }
 
 // release starts the deployer on what was merged.
-func (w *writer) release() {
+func (w *builder) release() {
 	w.note(w.edge.Why)
 	w.d.Cancel = w.d.State.Active != "" // nobody should be at work; at most one ever is
 	w.d.State.Phase = PhaseRelease
 	w.launch("")
 }
 
-func (w *writer) mergeFailed() {
+func (w *builder) mergeFailed() {
 	if w.ev.Final {
 		w.block("the merge failed: "+w.ev.Reason, wordsDeployFailure(w.ev.Reason))
 		return
@@ -42,7 +42,7 @@ func (w *writer) mergeFailed() {
 
 // deployFailed ends a deployment that did not work. A repository that needs a
 // human's word for each deployment needs it again.
-func (w *writer) deployFailed(reason string) {
+func (w *builder) deployFailed(reason string) {
 	w.block("the deployment failed: "+reason, wordsDeployFailure(reason))
 	if w.d.State.SelfHosting {
 		w.d.State.Phase = PhaseAwait
@@ -51,7 +51,7 @@ func (w *writer) deployFailed(reason string) {
 
 // backFromMain has what was merged already followed by another pull request. The host may
 // have removed the branch with the merge.
-func (w *writer) backFromMain() {
+func (w *builder) backFromMain() {
 	if s := &w.d.State; s.MergeSHA != "" {
 		s.Landed, s.MergeSHA, s.Pushed, s.PR, s.PRURL = s.MergeSHA, "", "", 0, ""
 	}

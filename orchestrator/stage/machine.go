@@ -96,7 +96,7 @@ func (m *Machine) decide(s State, e Event) Decision {
 	if edge.Do == DoNothing && declined(s, e) {
 		return m.decline(s, e, edge.String(), edge.Why)
 	}
-	w := &writer{m: m, edge: edge, ev: e, d: Decision{State: s, Edge: edge.String()}}
+	w := &builder{m: m, edge: edge, ev: e, d: Decision{State: s, Edge: edge.String()}}
 	if len(edge.Gates) > 0 && e.Verdict.Outcome != Green {
 		w.notGreen()
 	} else {
@@ -138,7 +138,7 @@ func declined(s State, e Event) bool {
 // decline answers a person's word that means nothing here: it moves nothing, the column
 // goes back and the card says why.
 func (m *Machine) decline(s State, e Event, edge, why string) Decision {
-	w := &writer{m: m, ev: e, d: Decision{State: s, Edge: edge}}
+	w := &builder{m: m, ev: e, d: Decision{State: s, Edge: edge}}
 	w.note(why)
 	w.setBack(why)
 	return w.d
@@ -147,7 +147,7 @@ func (m *Machine) decline(s State, e Event, edge, why string) Decision {
 // deny answers a move on the board by somebody who may not make it: it moves nothing,
 // the column goes back and the card says who may. No rule of a feature changes that.
 func (m *Machine) deny(s State, e Event, why string) Decision {
-	w := &writer{m: m, ev: e, d: Decision{State: s}}
+	w := &builder{m: m, ev: e, d: Decision{State: s}}
 	w.note(why)
 	if s.Stage == None {
 		w.notStarted(wordsDenied(why))
@@ -159,7 +159,7 @@ func (m *Machine) deny(s State, e Event, why string) Decision {
 
 // setBack answers a word on the board that moves nothing: the column goes back to what the
 // service set last, and the card says why.
-func (w *writer) setBack(why string) {
+func (w *builder) setBack(why string) {
 	w.accept()
 	w.comment(Stream, brief(why))
 	back := w.d.State.Set

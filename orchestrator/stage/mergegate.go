@@ -1,7 +1,7 @@
 package stage
 
 // caughtUp takes over where the branch stands now. Whoever tried has the lease.
-func (w *writer) caughtUp() {
+func (w *builder) caughtUp() {
 	s := &w.d.State
 	if !s.Leased {
 		s.LeasedAt = w.ev.At
@@ -14,7 +14,7 @@ func (w *writer) caughtUp() {
 
 // retest waits for the tests of what is to be merged; they are looked at at once,
 // because a branch that was up to date may have its results already.
-func (w *writer) retest() {
+func (w *builder) retest() {
 	s := &w.d.State
 	w.note(w.edge.Why)
 	s.Phase = PhaseRetest
@@ -25,7 +25,7 @@ func (w *writer) retest() {
 // branch up to date first. What the event told stays: the facts, the words of the
 // agent, its commits.
 func CatchUp(s State, e Event, d Decision, why string) Decision {
-	w := &writer{ev: e, d: Decision{State: d.State, Moved: true, Cancel: d.Cancel, Edge: d.Edge}}
+	w := &builder{ev: e, d: Decision{State: d.State, Moved: true, Cancel: d.Cancel, Edge: d.Edge}}
 	for _, f := range d.Effects {
 		if f.Kind == EffectPublish || f.Kind == EffectComment && f.Author != Stream {
 			w.d.Effects = append(w.d.Effects, f)

@@ -3,8 +3,8 @@ package storetest
 import (
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -14,15 +14,15 @@ func among(k *kit) {
 	first, second, third := k.newTask(1), k.newTask(2), k.newTask(3)
 	elsewhere := k.newTask(4)
 	elsewhere.Repo = "acme/elsewhere"
-	refused := func(t orchestrator.Task, ahead, behind int64) {
+	refused := func(t task.Task, ahead, behind int64) {
 		k.Helper()
-		err := k.s.Commit(k.Context(), orchestrator.Commit{Task: &t, Line: &orchestrator.Line{Ahead: ahead, Behind: behind}, Jobs: []queue.Job{{Pool: "p"}}})
-		require.ErrorIs(k, err, orchestrator.ErrConflict)
+		err := k.s.Commit(k.Context(), task.Commit{Task: &t, Line: &task.Line{Ahead: ahead, Behind: behind}, Jobs: []queue.Job{{Pool: "p"}}})
+		require.ErrorIs(k, err, task.ErrConflict)
 		k.noJobs()
 	}
-	stored := func(t orchestrator.Task, ahead, behind int64) {
+	stored := func(t task.Task, ahead, behind int64) {
 		k.Helper()
-		k.commit(orchestrator.Commit{Task: &t, Line: &orchestrator.Line{Ahead: ahead, Behind: behind}})
+		k.commit(task.Commit{Task: &t, Line: &task.Line{Ahead: ahead, Behind: behind}})
 	}
 	stored(elsewhere, 0, 0)
 	refused(first, 0, third.ID)
@@ -33,7 +33,7 @@ func among(k *kit) {
 	refused(second, first.ID, 0)
 	refused(second, 0, third.ID)
 	stored(second, first.ID, third.ID)
-	line := func(f orchestrator.TaskFilter) (ids []int64) {
+	line := func(f task.Filter) (ids []int64) {
 		k.Helper()
 		f.Repo, f.Live = first.Repo, true
 		list, err := k.s.Tasks(k.Context(), f)
@@ -43,10 +43,10 @@ func among(k *kit) {
 		}
 		return ids
 	}
-	require.Equal(k, []int64{second.ID, first.ID}, line(orchestrator.TaskFilter{BeforeID: third.ID}))
-	require.Equal(k, []int64{second.ID}, line(orchestrator.TaskFilter{BeforeID: third.ID, Limit: 1}))
-	require.Equal(k, []int64{second.ID}, line(orchestrator.TaskFilter{BeforeID: third.ID, AfterID: first.ID}))
-	require.Empty(k, line(orchestrator.TaskFilter{BeforeID: first.ID}))
+	require.Equal(k, []int64{second.ID, first.ID}, line(task.Filter{BeforeID: third.ID}))
+	require.Equal(k, []int64{second.ID}, line(task.Filter{BeforeID: third.ID, Limit: 1}))
+	require.Equal(k, []int64{second.ID}, line(task.Filter{BeforeID: third.ID, AfterID: first.ID}))
+	require.Empty(k, line(task.Filter{BeforeID: first.ID}))
 
 	end := k.task(second.ID)
 	end.State.Stage = stage.Done
@@ -57,7 +57,7 @@ func among(k *kit) {
 	refused(last, second.ID, 0)
 	stored(last, first.ID, 0)
 	again := k.task(first.ID)
-	k.commit(orchestrator.Commit{Task: &again}) // does not care
+	k.commit(task.Commit{Task: &again}) // does not care
 }
 
 func dependencies(k *kit) {
@@ -80,8 +80,8 @@ func dependencies(k *kit) {
 	set(2, "db", 1, 3)
 	set(4, "db", 2)
 	require.Equal(k, [][2]int64{{2, 1}, {2, 3}, {2, 9}, {4, 2}}, list())
-	one := func(on int64, source string) orchestrator.Dependency {
-		return orchestrator.Dependency{TaskID: 2, On: on, Source: source}
+	one := func(on int64, source string) task.Dependency {
+		return task.Dependency{TaskID: 2, On: on, Source: source}
 	}
 	require.NoError(k, k.s.Depend(k.Context(), one(1, "db")), "it stays the tracker's")
 	require.NoError(k, k.s.Undepend(k.Context(), one(1, "db")))
@@ -95,13 +95,13 @@ func dependencies(k *kit) {
 	set(2, "db")
 	deps, err := k.s.Dependencies(k.Context())
 	require.NoError(k, err)
-	require.Equal(k, []orchestrator.Dependency{{TaskID: 4, On: 2, Source: "db", CreatedAt: k.clock.Now()}}, deps)
+	require.Equal(k, []task.Dependency{{TaskID: 4, On: 2, Source: "db", CreatedAt: k.clock.Now()}}, deps)
 }
 
 func missing(k *kit) {
 	_, err := k.s.Task(k.Context(), 404)
-	require.ErrorIs(k, err, orchestrator.ErrNotFound)
-	list, err := k.s.Tasks(k.Context(), orchestrator.TaskFilter{})
+	require.ErrorIs(k, err, task.ErrNotFound)
+	list, err := k.s.Tasks(k.Context(), task.Filter{})
 	require.NoError(k, err)
 	require.Empty(k, list)
 }

@@ -5,13 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
 func receives(k *kit) {
-	d := orchestrator.Delivery{Source: "plane", ID: "1", BodyHash: "h1", Event: "issue", ReceivedAt: k.clock.Now(), Outcome: "queued"}
-	receive := func(d orchestrator.Delivery) bool {
+	d := task.Delivery{Source: "plane", ID: "1", BodyHash: "h1", Event: "issue", ReceivedAt: k.clock.Now(), Outcome: "queued"}
+	receive := func(d task.Delivery) bool {
 		duplicate, err := k.s.Receive(k.Context(), d, queue.Job{Pool: "events"})
 		require.NoError(k, err)
 		return duplicate
@@ -26,7 +26,7 @@ func receives(k *kit) {
 	other := d
 	other.Source = "github"
 	require.False(k, receive(other), "of another sender")
-	nameless := orchestrator.Delivery{Source: "plane", BodyHash: "h3", ReceivedAt: k.clock.Now()}
+	nameless := task.Delivery{Source: "plane", BodyHash: "h3", ReceivedAt: k.clock.Now()}
 	require.False(k, receive(nameless))
 	nameless.BodyHash = "h4"
 	require.False(k, receive(nameless), "no id is no identity")
@@ -43,7 +43,7 @@ func receives(k *kit) {
 
 func forgets(k *kit) {
 	const day = 24 * time.Hour
-	d := orchestrator.Delivery{Source: "plane", ID: "1", BodyHash: "h"}
+	d := task.Delivery{Source: "plane", ID: "1", BodyHash: "h"}
 	for i, step := range []struct {
 		wait      time.Duration
 		removed   int

@@ -6,36 +6,36 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // costs checks the sums over agent runs.
 func costs(k *kit) {
 	begin := k.clock.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
-	run := func(task orchestrator.Task, job int64, end time.Time, s stage.Stage, model string) orchestrator.AgentRun {
-		return orchestrator.AgentRun{
-			TaskID: task.ID, JobID: job, Attempt: 1, Stage: s, Role: stage.Tester, Status: "ok", Started: end.Add(-time.Minute), Finished: end,
+	run := func(row task.Task, job int64, end time.Time, s stage.Stage, model string) task.AgentRun {
+		return task.AgentRun{
+			TaskID: row.ID, JobID: job, Attempt: 1, Stage: s, Role: stage.Tester, Status: "ok", Started: end.Add(-time.Minute), Finished: end,
 			Usage: work.Usage{Model: model, Input: 1, Output: 20, CacheRead: 300, CacheCreate: 4000, MicroUSD: 50_000},
 		}
 	}
 	a, b := k.newTask(1), k.newTask(2)
 	b.Repo = "acme/other"
-	k.commit(orchestrator.Commit{Task: &a, Runs: []orchestrator.AgentRun{
+	k.commit(task.Commit{Task: &a, Runs: []task.AgentRun{
 		run(a, 1, begin.Add(-time.Microsecond), stage.Testing, "m"), run(a, 2, begin, stage.Testing, "m"), run(a, 3, begin.Add(time.Hour), stage.Testing, "m"),
 		run(a, 4, begin.Add(time.Hour), stage.Testing, "n"), run(a, 5, begin.Add(time.Hour), stage.Review, "m"),
 	}})
-	k.commit(orchestrator.Commit{Task: &b, Runs: []orchestrator.AgentRun{run(b, 6, begin.Add(25*time.Hour), stage.Testing, "m")}})
-	sum := func(n int64) (c orchestrator.Cost) {
+	k.commit(task.Commit{Task: &b, Runs: []task.AgentRun{run(b, 6, begin.Add(25*time.Hour), stage.Testing, "m")}})
+	sum := func(n int64) (c task.Cost) {
 		for i := range n {
-			c.Add(orchestrator.CostOf(run(a, i, begin, stage.Testing, "m")))
+			c.Add(task.CostOf(run(a, i, begin, stage.Testing, "m")))
 		}
 		return c
 	}
 	got, err := k.s.TaskCosts(k.Context(), []int64{a.ID, b.ID, 99})
 	require.NoError(k, err)
-	require.Equal(k, map[int64]orchestrator.Cost{a.ID: sum(5), b.ID: sum(1)}, got)
+	require.Equal(k, map[int64]task.Cost{a.ID: sum(5), b.ID: sum(1)}, got)
 	require.Equal(k, 5*time.Minute, got[a.ID].Worked)
 	got, err = k.s.TaskCosts(k.Context(), nil)
 	require.NoError(k, err)
@@ -43,7 +43,7 @@ func costs(k *kit) {
 
 	days, err := k.s.DayCosts(k.Context(), begin)
 	require.NoError(k, err)
-	require.Equal(k, []orchestrator.DayCost{
+	require.Equal(k, []task.DayCost{
 		{Day: begin, Repo: "acme/app", Stage: stage.Review, Model: "m", Cost: sum(1)},
 		{Day: begin, Repo: "acme/app", Stage: stage.Testing, Model: "m", Cost: sum(2)},
 		{Day: begin, Repo: "acme/app", Stage: stage.Testing, Model: "n", Cost: sum(1)},
@@ -56,7 +56,7 @@ func ended(k *kit) {
 	for n, s := range []stage.Stage{stage.Done, stage.Review, stage.Cancelled, stage.Done} {
 		t := k.newTask(n)
 		t.State.Stage, t.UpdatedAt = s, k.clock.Now().Add(-time.Duration(n%3)*time.Hour)
-		k.commit(orchestrator.Commit{Task: &t})
+		k.commit(task.Commit{Task: &t})
 	}
 	list := func(limit int) (out []string) {
 		tasks, err := k.s.Ended(k.Context(), limit)
@@ -73,21 +73,21 @@ func ended(k *kit) {
 // past checks the journal read backwards, and the moment of an entry.
 func past(k *kit) {
 	a, b := k.newTask(1), k.newTask(2)
-	entry := func(task orchestrator.Task, kind string, n int) {
-		k.commit(orchestrator.Commit{Journal: []orchestrator.JournalEntry{
-			{TaskID: task.ID, Seq: int64(n), At: k.clock.Now(), Kind: kind, Payload: []byte(fmt.Sprintf(`{"n":%d}`, n))},
+	entry := func(row task.Task, kind string, n int) {
+		k.commit(task.Commit{Journal: []task.JournalEntry{
+			{TaskID: row.ID, Seq: int64(n), At: k.clock.Now(), Kind: kind, Payload: []byte(fmt.Sprintf(`{"n":%d}`, n))},
 		}})
 	}
-	k.commit(orchestrator.Commit{Task: &a})
-	k.commit(orchestrator.Commit{Task: &b})
-	entry(a, orchestrator.KindDecision, 1)
-	entry(b, orchestrator.KindDecision, 2)
-	entry(a, orchestrator.KindOperator, 3)
-	entry(orchestrator.Task{}, orchestrator.KindOperator, 4)
-	entry(a, orchestrator.KindDecision, 5)
+	k.commit(task.Commit{Task: &a})
+	k.commit(task.Commit{Task: &b})
+	entry(a, task.KindDecision, 1)
+	entry(b, task.KindDecision, 2)
+	entry(a, task.KindOperator, 3)
+	entry(task.Task{}, task.KindOperator, 4)
+	entry(a, task.KindDecision, 5)
 	all, err := k.s.JournalBefore(k.Context(), 0, 0, 10)
 	require.NoError(k, err)
-	seqs := func(list []orchestrator.JournalEntry) (out []int64) {
+	seqs := func(list []task.JournalEntry) (out []int64) {
 		for _, e := range list {
 			out = append(out, e.Seq)
 		}

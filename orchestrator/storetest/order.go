@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -17,14 +17,14 @@ import (
 // the version that it was made on or not at all, and the row stays as it is.
 func unchanged(k *kit) {
 	t := k.newTask(1)
-	k.commit(orchestrator.Commit{Task: &t})
+	k.commit(task.Commit{Task: &t})
 	old := k.task(t.ID)
-	nothing := func(t orchestrator.Task) (orchestrator.Commit, queue.Claim) {
+	nothing := func(t task.Task) (task.Commit, queue.Claim) {
 		c := k.claim()
 		t.Title = "nobody stores this"
-		return orchestrator.Commit{
+		return task.Commit{
 			Task: &t, Unchanged: true, Claim: &c, Jobs: []queue.Job{{Pool: "p", TaskID: t.ID}},
-			Journal: []orchestrator.JournalEntry{{TaskID: t.ID, Seq: t.State.Seq, At: k.clock.Now(), Kind: "decision", Payload: []byte("{}")}},
+			Journal: []task.JournalEntry{{TaskID: t.ID, Seq: t.State.Seq, At: k.clock.Now(), Kind: "decision", Payload: []byte("{}")}},
 		}, c
 	}
 	for n := range 2 { // one after the other: neither makes a version
@@ -36,12 +36,12 @@ func unchanged(k *kit) {
 	}
 	next := old
 	next.State.Seq++
-	k.commit(orchestrator.Commit{Task: &next})
+	k.commit(task.Commit{Task: &next})
 	ghost := k.newTask(2)
 	ghost.Version = 1
-	for name, t := range map[string]orchestrator.Task{"an old version": old, "no such task": ghost} {
+	for name, t := range map[string]task.Task{"an old version": old, "no such task": ghost} {
 		commit, claim := nothing(t)
-		require.ErrorIs(k, k.s.Commit(k.Context(), commit), orchestrator.ErrConflict, name)
+		require.ErrorIs(k, k.s.Commit(k.Context(), commit), task.ErrConflict, name)
 		require.NoError(k, k.s.Finish(k.Context(), claim, queue.Outcome{Kind: queue.OutcomeDone}), "%s: the claim is still held", name)
 		k.stored(old.ID, 2)
 	}
@@ -74,8 +74,8 @@ func Order(t *testing.T, stores ...Store) {
 	ctx := context.WithoutCancel(t.Context()) // of goroutines that may outlive a failure
 	id, err := k.s.NewTaskID(ctx)
 	require.NoError(t, err)
-	first := orchestrator.Task{ID: id, WorkItemID: "APP-1", TrackerIssueID: "i", Repo: "acme/app", Branch: "b"}
-	k.commit(orchestrator.Commit{Task: &first})
+	first := task.Task{ID: id, WorkItemID: "APP-1", TrackerIssueID: "i", Repo: "acme/app", Branch: "b"}
+	k.commit(task.Commit{Task: &first})
 	var wg sync.WaitGroup
 	failed := make(chan error, deciders)
 	for d := range deciders {
@@ -121,11 +121,11 @@ func decide(ctx context.Context, s Store, id int64, moves bool) error {
 			t.State.Seq++
 			what = "move"
 		}
-		err = s.Commit(ctx, orchestrator.Commit{
+		err = s.Commit(ctx, task.Commit{
 			Task: &t, Unchanged: !moves,
-			Journal: []orchestrator.JournalEntry{{TaskID: id, Seq: t.State.Seq, At: time.Unix(1, 0), Kind: orchestrator.KindDecision, Payload: []byte(what)}},
+			Journal: []task.JournalEntry{{TaskID: id, Seq: t.State.Seq, At: time.Unix(1, 0), Kind: task.KindDecision, Payload: []byte(what)}},
 		})
-		if err == nil || !errors.Is(err, orchestrator.ErrConflict) {
+		if err == nil || !errors.Is(err, task.ErrConflict) {
 			return err
 		}
 	}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -82,11 +82,11 @@ func prunes(k *kit) {
 func prunesNone(k *kit) {
 	live, over := k.newTask(1), k.newTask(2)
 	over.State.Stage = stage.Done
-	for _, t := range []orchestrator.Task{live, over} {
-		require.NoError(k, k.s.Commit(k.Context(), orchestrator.Commit{Task: &t}))
+	for _, t := range []task.Task{live, over} {
+		require.NoError(k, k.s.Commit(k.Context(), task.Commit{Task: &t}))
 	}
 	ids := k.ended(queue.Job{TaskID: live.ID}, queue.Job{TaskID: over.ID}, queue.Job{TaskID: over.ID}, queue.Job{})
-	require.NoError(k, k.s.Reserve(k.Context(), orchestrator.Reservation{TaskID: over.ID, JobID: ids[1], Attempt: 1, Repo: over.Repo, At: k.clock.Now()}))
+	require.NoError(k, k.s.Reserve(k.Context(), task.Reservation{TaskID: over.ID, JobID: ids[1], Attempt: 1, Repo: over.Repo, At: k.clock.Now()}))
 	open, err := k.s.Put(k.Context(), queue.Job{Pool: "p", DedupeKey: "d"}, queue.Job{Pool: "q", AvailableAt: k.clock.Now().Add(2 * month)})
 	require.NoError(k, err)
 	_, err = k.s.Take(k.Context(), "p", "w", 1, 2*month)
@@ -101,7 +101,7 @@ func prunesNone(k *kit) {
 		live, err = k.s.Task(k.Context(), live.ID)
 		require.NoError(k, err)
 		live.State.Stage = stage.Cancelled
-		require.NoError(k, k.s.Commit(k.Context(), orchestrator.Commit{Task: &live}))
+		require.NoError(k, k.s.Commit(k.Context(), task.Commit{Task: &live}))
 		require.Equal(k, want, k.prune())
 	}
 }
@@ -111,7 +111,7 @@ func prunesNewest(k *kit) {
 	k.clock.Add(month + time.Minute)
 	k.prune()
 	_, err := k.s.Task(k.Context(), 77) // what failed made a store forget what it had in memory
-	require.ErrorIs(k, err, orchestrator.ErrNotFound)
+	require.ErrorIs(k, err, task.ErrNotFound)
 	next, err := k.s.Put(k.Context(), queue.Job{Pool: "p"})
 	require.NoError(k, err)
 	require.Greater(k, next[0], last)

@@ -6,13 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // relay is what a worker does: its commit ends one job, and it takes the next.
-func (k *kit) relay(c orchestrator.Commit, n int) ([]queue.Claim, error) {
+func (k *kit) relay(c task.Commit, n int) ([]queue.Claim, error) {
 	k.Helper()
 	committed := k.s.Commit(k.Context(), c)
 	if committed != nil && !errors.Is(committed, queue.ErrLost) {
@@ -26,18 +26,18 @@ func (k *kit) relay(c orchestrator.Commit, n int) ([]queue.Claim, error) {
 // takes it. Every other one has what is not done together with others' commits.
 func relays(k *kit) {
 	t := k.newTask(1)
-	k.commit(orchestrator.Commit{Task: &t, Jobs: []queue.Job{{Pool: "events", Key: "k", TaskID: t.ID}}})
+	k.commit(task.Commit{Task: &t, Jobs: []queue.Job{{Pool: "events", Key: "k", TaskID: t.ID}}})
 	claims, err := k.s.Take(k.Context(), "events", "w", 1, time.Minute)
 	require.NoError(k, err)
 	for i := range 6 {
 		require.Len(k, claims, 1)
 		t = k.task(t.ID)
-		c := orchestrator.Commit{
-			Task: &t, Claim: &claims[0], Journal: []orchestrator.JournalEntry{{TaskID: t.ID, Seq: int64(i), At: k.clock.Now(), Kind: "decision", Payload: []byte("{}")}},
+		c := task.Commit{
+			Task: &t, Claim: &claims[0], Journal: []task.JournalEntry{{TaskID: t.ID, Seq: int64(i), At: k.clock.Now(), Kind: "decision", Payload: []byte("{}")}},
 			Jobs: []queue.Job{{Pool: "events", Key: "k", TaskID: t.ID}, {Pool: "effects", TaskID: t.ID, DedupeKey: "once"}},
 		}
 		if i%2 == 1 {
-			c.Hold, c.Line = []queue.Hold{{Subject: "s", Name: "n"}}, &orchestrator.Line{}
+			c.Hold, c.Line = []queue.Hold{{Subject: "s", Name: "n"}}, &task.Line{}
 		}
 		was := claims[0].Job
 		claims, err = k.relay(c, 1)
@@ -47,7 +47,7 @@ func relays(k *kit) {
 		require.Equal(k, []any{"w2", 1, queue.Running}, []any{claims[0].Job.Worker, claims[0].Job.Attempt, claims[0].Job.Status})
 		require.EqualValues(k, i+2, k.task(t.ID).Version)
 	}
-	none, err := k.relay(orchestrator.Commit{Claim: &claims[0], Jobs: []queue.Job{{Pool: "events"}}}, 0)
+	none, err := k.relay(task.Commit{Claim: &claims[0], Jobs: []queue.Job{{Pool: "events"}}}, 0)
 	require.NoError(k, err)
 	require.Empty(k, none)
 	entries, err := k.s.Journal(k.Context(), t.ID)
@@ -62,26 +62,26 @@ func relays(k *kit) {
 // was lost keeps nobody from the next job.
 func relaysRefused(k *kit) {
 	t := k.newTask(1)
-	k.commit(orchestrator.Commit{Task: &t})
+	k.commit(task.Commit{Task: &t})
 	c := k.claim()
 	next, err := k.s.Put(k.Context(), queue.Job{Pool: "events"}, queue.Job{Pool: "events"})
 	require.NoError(k, err)
 	stale := t // its version is the one before
-	for _, line := range []*orchestrator.Line{nil, {Ahead: 99}} {
-		claims, err := k.relay(orchestrator.Commit{Task: &stale, Claim: &c, Line: line, Jobs: []queue.Job{{Pool: "events"}}}, 1)
-		require.ErrorIs(k, err, orchestrator.ErrConflict)
+	for _, line := range []*task.Line{nil, {Ahead: 99}} {
+		claims, err := k.relay(task.Commit{Task: &stale, Claim: &c, Line: line, Jobs: []queue.Job{{Pool: "events"}}}, 1)
+		require.ErrorIs(k, err, task.ErrConflict)
 		require.Empty(k, claims)
 		require.NoError(k, k.s.Extend(k.Context(), c, time.Minute), "the claim is still held")
 	}
 	fresh := k.task(t.ID)
 	fresh.State.Stage = stage.Architecture
-	claims, err := k.relay(orchestrator.Commit{Task: &fresh, Claim: &c}, 1)
+	claims, err := k.relay(task.Commit{Task: &fresh, Claim: &c}, 1)
 	require.NoError(k, err)
 	require.Len(k, claims, 1)
 	require.Equal(k, next[0], claims[0].Job.ID)
 	fresh = k.task(t.ID)
 	for _, free := range [][]queue.Hold{nil, {{Subject: "s", Name: "n"}}} {
-		claims, err = k.relay(orchestrator.Commit{Task: &fresh, Claim: &c, Free: free, Jobs: []queue.Job{{Pool: "p"}}}, 1)
+		claims, err = k.relay(task.Commit{Task: &fresh, Claim: &c, Free: free, Jobs: []queue.Job{{Pool: "p"}}}, 1)
 		require.ErrorIs(k, err, queue.ErrLost)
 		if free == nil {
 			require.Len(k, claims, 1)

@@ -1,5 +1,5 @@
-// Package storetest is the conformance suite of orchestrator.Store and
-// orchestrator.Story: what memory, SQLite and every later store must do alike.
+// Package storetest is the conformance suite of task.Store and
+// task.Records: what memory, SQLite and every later store must do alike.
 package storetest
 
 import (
@@ -11,20 +11,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gates"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/queuetest"
 )
 
 // Store is a store of tasks with the queue that shares its transactions.
 type Store interface {
-	orchestrator.Store
-	orchestrator.Story
-	orchestrator.Dependencies
-	orchestrator.Ledger
-	orchestrator.History
-	orchestrator.Pruner
+	task.Store
+	task.Records
+	task.Dependencies
+	task.CostStore
+	task.History
+	task.Pruner
 	queuetest.Queue
 }
 
@@ -78,12 +78,12 @@ func Run(t *testing.T, open Open) {
 	}
 }
 
-func (k *kit) newTask(n int) orchestrator.Task {
+func (k *kit) newTask(n int) task.Task {
 	k.Helper()
 	id, err := k.s.NewTaskID(k.Context())
 	require.NoError(k, err)
 	at := k.clock.Now()
-	return orchestrator.Task{
+	return task.Task{
 		ID: id, WorkItemID: fmt.Sprintf("APP-%d", n), TrackerProjectID: "p1", TrackerIssueID: fmt.Sprintf("issue-%d", n),
 		Repo: "acme/app", Branch: fmt.Sprintf("feature/APP-%d-x", n), Slug: "x", Title: "Title — ünïcode 🚦", Description: "d\n\"'",
 		State: stage.State{
@@ -93,12 +93,12 @@ func (k *kit) newTask(n int) orchestrator.Task {
 	}
 }
 
-func (k *kit) commit(c orchestrator.Commit) {
+func (k *kit) commit(c task.Commit) {
 	k.Helper()
 	require.NoError(k, k.s.Commit(k.Context(), c))
 }
 
-func (k *kit) task(id int64) orchestrator.Task {
+func (k *kit) task(id int64) task.Task {
 	k.Helper()
 	t, err := k.s.Task(k.Context(), id)
 	require.NoError(k, err)
@@ -109,12 +109,12 @@ func readsBack(k *kit) {
 	t := k.newTask(1)
 	t.ApprovedBy, t.ApprovedAt = "someone", k.clock.Now().Add(time.Microsecond)
 	t.TrackerMessageID, t.BRDReviewStartedAt = "77", k.clock.Now()
-	k.commit(orchestrator.Commit{Task: &t})
+	k.commit(task.Commit{Task: &t})
 	got := k.task(t.ID)
 	t.Version = 1
 	require.Equal(k, t, got)
 	got.State.Stage, got.State.Hold = stage.Done, stage.HoldNone
-	k.commit(orchestrator.Commit{Task: &got})
+	k.commit(task.Commit{Task: &got})
 	got.Version = 2
 	require.Equal(k, got, k.task(t.ID))
 }
@@ -127,17 +127,17 @@ func ids(k *kit) {
 
 func versions(k *kit) {
 	t := k.newTask(1)
-	k.commit(orchestrator.Commit{Task: &t})
+	k.commit(task.Commit{Task: &t})
 	stale := k.task(t.ID)
 	fresh := stale
 	fresh.Title = "fresh"
-	k.commit(orchestrator.Commit{Task: &fresh})
+	k.commit(task.Commit{Task: &fresh})
 	stale.Title = "stale"
-	err := k.s.Commit(k.Context(), orchestrator.Commit{
-		Task: &stale, Jobs: []queue.Job{{Pool: "p"}}, Journal: []orchestrator.JournalEntry{{TaskID: t.ID, Kind: "decision", Payload: []byte("{}")}},
+	err := k.s.Commit(k.Context(), task.Commit{
+		Task: &stale, Jobs: []queue.Job{{Pool: "p"}}, Journal: []task.JournalEntry{{TaskID: t.ID, Kind: "decision", Payload: []byte("{}")}},
 		Hold: []queue.Hold{{Subject: "s", Name: "n"}},
 	})
-	require.ErrorIs(k, err, orchestrator.ErrConflict)
+	require.ErrorIs(k, err, task.ErrConflict)
 	require.Equal(k, "fresh", k.task(t.ID).Title)
 	k.noJobs()
 	entries, err := k.s.Journal(k.Context(), t.ID)
@@ -145,10 +145,10 @@ func versions(k *kit) {
 	require.Empty(k, entries)
 	again := k.task(t.ID)
 	again.Version = 0
-	require.ErrorIs(k, k.s.Commit(k.Context(), orchestrator.Commit{Task: &again}), orchestrator.ErrConflict, "inserting a stored id")
+	require.ErrorIs(k, k.s.Commit(k.Context(), task.Commit{Task: &again}), task.ErrConflict, "inserting a stored id")
 	ghost := k.newTask(2)
 	ghost.Version = 3
-	require.ErrorIs(k, k.s.Commit(k.Context(), orchestrator.Commit{Task: &ghost}), orchestrator.ErrConflict, "updating what is not there")
+	require.ErrorIs(k, k.s.Commit(k.Context(), task.Commit{Task: &ghost}), task.ErrConflict, "updating what is not there")
 }
 
 func (k *kit) noJobs() {
@@ -160,19 +160,19 @@ func (k *kit) noJobs() {
 
 func unique(k *kit) {
 	t := k.newTask(1)
-	k.commit(orchestrator.Commit{Task: &t})
-	for field, change := range map[string]func(*orchestrator.Task){
-		"issue":     func(o *orchestrator.Task) { o.TrackerIssueID = t.TrackerIssueID },
-		"work item": func(o *orchestrator.Task) { o.WorkItemID = t.WorkItemID },
-		"branch":    func(o *orchestrator.Task) { o.Branch = t.Branch },
+	k.commit(task.Commit{Task: &t})
+	for field, change := range map[string]func(*task.Task){
+		"issue":     func(o *task.Task) { o.TrackerIssueID = t.TrackerIssueID },
+		"work item": func(o *task.Task) { o.WorkItemID = t.WorkItemID },
+		"branch":    func(o *task.Task) { o.Branch = t.Branch },
 	} {
 		o := k.newTask(2)
 		change(&o)
-		require.ErrorIs(k, k.s.Commit(k.Context(), orchestrator.Commit{Task: &o}), orchestrator.ErrConflict, field)
+		require.ErrorIs(k, k.s.Commit(k.Context(), task.Commit{Task: &o}), task.ErrConflict, field)
 	}
 	o := k.newTask(2)
 	o.WorkItemID, o.Branch, o.Repo = t.WorkItemID, t.Branch, "acme/other"
-	k.commit(orchestrator.Commit{Task: &o})
+	k.commit(task.Commit{Task: &o})
 }
 
 func (k *kit) claim() queue.Claim {
@@ -189,21 +189,21 @@ func lostClaim(k *kit) {
 	c := k.claim()
 	require.NoError(k, k.s.Finish(k.Context(), c, queue.Outcome{Kind: queue.OutcomeDone}))
 	t := k.newTask(1)
-	require.ErrorIs(k, k.s.Commit(k.Context(), orchestrator.Commit{Task: &t, Claim: &c, Jobs: []queue.Job{{Pool: "p"}}}), queue.ErrLost)
+	require.ErrorIs(k, k.s.Commit(k.Context(), task.Commit{Task: &t, Claim: &c, Jobs: []queue.Job{{Pool: "p"}}}), queue.ErrLost)
 	_, err := k.s.Task(k.Context(), t.ID)
-	require.ErrorIs(k, err, orchestrator.ErrNotFound)
+	require.ErrorIs(k, err, task.ErrNotFound)
 }
 
 func finishesClaim(k *kit) {
 	c := k.claim()
 	t := k.newTask(1)
-	k.commit(orchestrator.Commit{Task: &t, Claim: &c, Jobs: []queue.Job{{Pool: "p", TaskID: t.ID, DedupeKey: "timer"}}})
+	k.commit(task.Commit{Task: &t, Claim: &c, Jobs: []queue.Job{{Pool: "p", TaskID: t.ID, DedupeKey: "timer"}}})
 	jobs, err := k.s.Jobs(k.Context(), queue.Filter{})
 	require.NoError(k, err)
 	require.Len(k, jobs, 2, "the finished claim's dedupe key is free for what follows")
 	require.Equal(k, queue.Done, jobs[0].Status)
 	require.Equal(k, queue.Queued, jobs[1].Status)
-	require.ErrorIs(k, k.s.Commit(k.Context(), orchestrator.Commit{Claim: &c}), queue.ErrLost)
+	require.ErrorIs(k, k.s.Commit(k.Context(), task.Commit{Claim: &c}), queue.ErrLost)
 }
 
 func cancels(k *kit) {
@@ -212,7 +212,7 @@ func cancels(k *kit) {
 	require.NoError(k, err)
 	claims, err := k.s.Take(k.Context(), "agents", "w", 1, time.Minute)
 	require.NoError(k, err)
-	k.commit(orchestrator.Commit{Task: &t, CancelPools: []string{"agents"}, Jobs: []queue.Job{{Pool: "agents", TaskID: t.ID}}})
+	k.commit(task.Commit{Task: &t, CancelPools: []string{"agents"}, Jobs: []queue.Job{{Pool: "agents", TaskID: t.ID}}})
 	require.ErrorIs(k, k.s.Extend(k.Context(), claims[0], time.Minute), queue.ErrLost)
 	jobs, err := k.s.Jobs(k.Context(), queue.Filter{})
 	require.NoError(k, err)
@@ -229,7 +229,7 @@ func cancelsQueued(k *kit) {
 	require.NoError(k, err)
 	claims, err := k.s.Take(k.Context(), "effects", "w", 1, time.Minute)
 	require.NoError(k, err)
-	k.commit(orchestrator.Commit{Task: &t, CancelQueued: []string{"effects"}})
+	k.commit(task.Commit{Task: &t, CancelQueued: []string{"effects"}})
 	require.NoError(k, k.s.Finish(k.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}), "what runs is finished")
 	jobs, err := k.s.Jobs(k.Context(), queue.Filter{})
 	require.NoError(k, err)
@@ -237,11 +237,11 @@ func cancelsQueued(k *kit) {
 }
 
 func holds(k *kit) {
-	k.commit(orchestrator.Commit{Hold: []queue.Hold{{Subject: "s", Name: "n"}}, Jobs: []queue.Job{{Pool: "p", Holds: []string{"s"}}}})
+	k.commit(task.Commit{Hold: []queue.Hold{{Subject: "s", Name: "n"}}, Jobs: []queue.Job{{Pool: "p", Holds: []string{"s"}}}})
 	claims, err := k.s.Take(k.Context(), "p", "w", 1, time.Minute)
 	require.NoError(k, err)
 	require.Empty(k, claims)
-	k.commit(orchestrator.Commit{Free: []queue.Hold{{Subject: "s", Name: "n"}}})
+	k.commit(task.Commit{Free: []queue.Hold{{Subject: "s", Name: "n"}}})
 	claims, err = k.s.Take(k.Context(), "p", "w", 1, time.Minute)
 	require.NoError(k, err)
 	require.Len(k, claims, 1)
@@ -253,9 +253,9 @@ func story(k *kit) {
 	v.Check, v.SHA = "check_ci_green", "abc"
 	at := k.clock.Now()
 	for i := range 3 {
-		k.commit(orchestrator.Commit{
-			Journal: []orchestrator.JournalEntry{{TaskID: t.ID, Seq: int64(i), At: at, Kind: "decision", Payload: []byte(fmt.Sprint(i))}},
-			Gates:   []orchestrator.GateResult{{TaskID: t.ID, Stage: stage.Development, Verdict: v, At: at}},
+		k.commit(task.Commit{
+			Journal: []task.JournalEntry{{TaskID: t.ID, Seq: int64(i), At: at, Kind: "decision", Payload: []byte(fmt.Sprint(i))}},
+			Gates:   []task.GateResult{{TaskID: t.ID, Stage: stage.Development, Verdict: v, At: at}},
 		})
 	}
 	entries, err := k.s.Journal(k.Context(), t.ID)
@@ -263,7 +263,7 @@ func story(k *kit) {
 	require.Len(k, entries, 3)
 	require.Equal(k, "2", string(entries[2].Payload))
 	require.True(k, entries[2].At.Equal(at))
-	k.commit(orchestrator.Commit{Journal: []orchestrator.JournalEntry{{TaskID: t.ID + 1, Seq: 9, At: at, Kind: "decision", Payload: []byte("9")}}})
+	k.commit(task.Commit{Journal: []task.JournalEntry{{TaskID: t.ID + 1, Seq: 9, At: at, Kind: "decision", Payload: []byte("9")}}})
 	newest, err := k.s.JournalSince(k.Context(), -1, 10)
 	require.NoError(k, err)
 	require.Len(k, newest, 1)
@@ -282,7 +282,7 @@ func story(k *kit) {
 }
 
 func filters(k *kit) {
-	var made []orchestrator.Task
+	var made []task.Task
 	for n := range 5 {
 		t := k.newTask(n)
 		switch n {
@@ -290,28 +290,28 @@ func filters(k *kit) {
 			t.State.Stage, t.Repo = stage.Done, "acme/other"
 		case 4: // one of the same card as another
 			t.State.Stage, t.Repo = stage.Cancelled, "acme/elsewhere"
-			t.TrackerIssueID, t.WorkItemID = orchestrator.Tombstone("issue-2", t.ID, k.clock.Now()), orchestrator.Tombstone("APP-2", t.ID, k.clock.Now())
+			t.TrackerIssueID, t.WorkItemID = task.Tombstone("issue-2", t.ID, k.clock.Now()), task.Tombstone("APP-2", t.ID, k.clock.Now())
 		}
-		k.commit(orchestrator.Commit{Task: &t})
+		k.commit(task.Commit{Task: &t})
 		made = append(made, t)
 	}
 	for _, c := range []struct {
-		f    orchestrator.TaskFilter
+		f    task.Filter
 		want []int
 	}{
-		{orchestrator.TaskFilter{}, []int{0, 1, 2, 3, 4}},
-		{orchestrator.TaskFilter{Live: true}, []int{0, 1, 2}},
-		{orchestrator.TaskFilter{Repo: "acme/other"}, []int{3}},
-		{orchestrator.TaskFilter{Stage: stage.Done}, []int{3}},
-		{orchestrator.TaskFilter{TrackerIssueID: "issue-2"}, []int{2}},
-		{orchestrator.TaskFilter{TrackerIssueID: "issue-2", Cancelled: true}, []int{2, 4}},
-		{orchestrator.TaskFilter{TrackerIssueID: "issue", Cancelled: true}, nil},
-		{orchestrator.TaskFilter{WorkItemID: "APP-2", Cancelled: true}, []int{2, 4}},
-		{orchestrator.TaskFilter{WorkItemID: "APP-2", Live: true, Cancelled: true}, []int{2}},
-		{orchestrator.TaskFilter{Repo: "acme/app", Branch: made[1].Branch}, []int{1}},
-		{orchestrator.TaskFilter{WorkItemID: "APP-0"}, []int{0}},
-		{orchestrator.TaskFilter{AfterID: made[1].ID}, []int{2, 3, 4}},
-		{orchestrator.TaskFilter{AfterID: made[0].ID, Limit: 1}, []int{1}},
+		{task.Filter{}, []int{0, 1, 2, 3, 4}},
+		{task.Filter{Live: true}, []int{0, 1, 2}},
+		{task.Filter{Repo: "acme/other"}, []int{3}},
+		{task.Filter{Stage: stage.Done}, []int{3}},
+		{task.Filter{TrackerIssueID: "issue-2"}, []int{2}},
+		{task.Filter{TrackerIssueID: "issue-2", Cancelled: true}, []int{2, 4}},
+		{task.Filter{TrackerIssueID: "issue", Cancelled: true}, nil},
+		{task.Filter{WorkItemID: "APP-2", Cancelled: true}, []int{2, 4}},
+		{task.Filter{WorkItemID: "APP-2", Live: true, Cancelled: true}, []int{2}},
+		{task.Filter{Repo: "acme/app", Branch: made[1].Branch}, []int{1}},
+		{task.Filter{WorkItemID: "APP-0"}, []int{0}},
+		{task.Filter{AfterID: made[1].ID}, []int{2, 3, 4}},
+		{task.Filter{AfterID: made[0].ID, Limit: 1}, []int{1}},
 	} {
 		list, err := k.s.Tasks(k.Context(), c.f)
 		require.NoError(k, err)
@@ -331,7 +331,7 @@ func races(k *kit) {
 	results := make([]error, 8)
 	for i := range results {
 		t := k.newTask(1)
-		wg.Go(func() { results[i] = k.s.Commit(k.Context(), orchestrator.Commit{Task: &t}) })
+		wg.Go(func() { results[i] = k.s.Commit(k.Context(), task.Commit{Task: &t}) })
 	}
 	wg.Wait()
 	won := 0
@@ -340,7 +340,7 @@ func races(k *kit) {
 			won++
 			continue
 		}
-		require.ErrorIs(k, err, orchestrator.ErrConflict)
+		require.ErrorIs(k, err, task.ErrConflict)
 	}
 	require.Equal(k, 1, won)
 }

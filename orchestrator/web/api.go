@@ -10,6 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -29,7 +30,7 @@ func (s *server) fail(w http.ResponseWriter, err error) {
 	case errors.As(err, &refused):
 		problem(w, http.StatusConflict, "refused", refused.Why)
 		return
-	case errors.Is(err, orchestrator.ErrNotFound):
+	case errors.Is(err, task.ErrNotFound):
 		problem(w, http.StatusNotFound, "no-task", "There is no such task.")
 		return
 	case errors.Is(err, orchestrator.ErrNoLane):
@@ -54,9 +55,9 @@ var taskParameters = []string{"repo", "stage", "work_item", "issue", "live", "ca
 
 // filter reads which tasks a listing is about: ?repo=&stage=&work_item=&issue=&live=true&after=&limit=.
 // With cancelled=true work_item and issue find cancelled tasks too. It has answered when ok is false.
-func filter(w http.ResponseWriter, r *http.Request) (f orchestrator.TaskFilter, ok bool) {
+func filter(w http.ResponseWriter, r *http.Request) (f task.Filter, ok bool) {
 	q := r.URL.Query()
-	bad := func(text string) (orchestrator.TaskFilter, bool) {
+	bad := func(text string) (task.Filter, bool) {
 		problem(w, http.StatusBadRequest, "bad-parameter", text)
 		return f, false
 	}
@@ -65,7 +66,7 @@ func filter(w http.ResponseWriter, r *http.Request) (f orchestrator.TaskFilter, 
 			return bad("There is no parameter " + strconv.Quote(name) + "; there are " + strings.Join(taskParameters, ", ") + ".")
 		}
 	}
-	f = orchestrator.TaskFilter{
+	f = task.Filter{
 		Repo: q.Get("repo"), Stage: stage.Stage(q.Get("stage")), WorkItemID: q.Get("work_item"), TrackerIssueID: q.Get("issue"), Limit: 100,
 	}
 	if f.Stage != "" && !slices.Contains(stage.Stages(), f.Stage) {
@@ -111,7 +112,7 @@ func (s *server) tasks(w http.ResponseWriter, r *http.Request) {
 }
 
 // next is the cursor of the page after a list; 0 = there is none.
-func next(list []orchestrator.Task, f orchestrator.TaskFilter) int64 {
+func next(list []task.Task, f task.Filter) int64 {
 	if len(list) < f.Limit {
 		return 0
 	}
@@ -176,10 +177,10 @@ func (s *server) detail(r *http.Request, n int64) (TaskDetail, error) {
 		return TaskDetail{}, err
 	}
 	v := TaskDetail{TaskView: taskView(t), Description: t.Description}
-	runs, err1 := s.Engine.Story.AgentRuns(ctx, n)
-	results, err2 := s.Engine.Story.GateResults(ctx, n)
+	runs, err1 := s.Engine.Records.AgentRuns(ctx, n)
+	results, err2 := s.Engine.Records.GateResults(ctx, n)
 	jobs, err3 := s.Engine.Jobs.Jobs(ctx, queue.Filter{TaskID: n, Limit: 10_000})
-	story, err4 := s.Engine.Story.Journal(ctx, n)
+	story, err4 := s.Engine.Records.Journal(ctx, n)
 	v.fill(runs, results, jobs, story)
 	return v, errors.Join(err1, err2, err3, err4)
 }
@@ -234,7 +235,7 @@ func (s *server) unfreeze(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "no-repo", "The repository is not registered.")
 		return
 	}
-	if err := s.Engine.Audit(r.Context(), orchestrator.Act{Act: orchestrator.ActUnfreeze, By: byAPI(), Repo: in.Repo}); err != nil {
+	if err := s.Engine.Audit(r.Context(), task.Act{Act: task.ActUnfreeze, By: byAPI(), Repo: in.Repo}); err != nil {
 		s.fail(w, err)
 		return
 	}
@@ -259,7 +260,7 @@ func (s *server) reload(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "no-reload", "This program reads its project registry at the start alone.")
 		return
 	}
-	if err := s.Engine.Audit(r.Context(), orchestrator.Act{Act: orchestrator.ActReload, By: byAPI()}); err != nil {
+	if err := s.Engine.Audit(r.Context(), task.Act{Act: task.ActReload, By: byAPI()}); err != nil {
 		s.fail(w, err)
 		return
 	}

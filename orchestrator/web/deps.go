@@ -7,18 +7,19 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // Dependencies changes the local table of dependencies for operators: see package deps.
 type Dependencies interface {
-	List(ctx context.Context, taskID int64) ([]orchestrator.Dependency, error)
+	List(ctx context.Context, taskID int64) ([]task.Dependency, error)
 	Add(ctx context.Context, e *orchestrator.Engine, taskID, on int64, by stage.Principal) error
 	Remove(ctx context.Context, e *orchestrator.Engine, taskID, on int64, by stage.Principal) error
 }
 
 // DependencyList is the answer of /tasks/{id}/deps.
 type DependencyList struct {
-	Dependencies []orchestrator.Dependency `json:"dependencies"` // of the task, from all sources
+	Dependencies []task.Dependency `json:"dependencies"` // of the task, from all sources
 }
 
 func (s *server) deps(w http.ResponseWriter, r *http.Request) {
@@ -54,5 +55,5 @@ func (s *server) deps(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	answer(w, http.StatusOK, DependencyList{append([]orchestrator.Dependency{}, list...)})
+	answer(w, http.StatusOK, DependencyList{append([]task.Dependency{}, list...)})
 }

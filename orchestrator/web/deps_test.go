@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
@@ -23,14 +23,14 @@ func TestDeps(t *testing.T) {
 		store, ok := o.Engine.Store.(*brokenStore)
 		require.True(t, ok)
 		var err error
-		d, err = deps.New(deps.Options{Store: store, Table: store, Queue: store, Lister: store})
+		d, err = deps.New(deps.Options{Store: store, Table: store, Queue: store, Inspector: store})
 		require.NoError(t, err)
 		o.Deps = d
 	})
 	for i, s := range []stage.Stage{stage.Review, stage.Testing, stage.Done} {
 		id := string(rune('a' + i))
-		task := orchestrator.Task{ID: int64(i + 1), Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: id, WorkItemID: "APP-" + id, Branch: id, State: stage.State{Stage: s}}
-		require.NoError(k, k.store.Commit(k.Context(), orchestrator.Commit{Task: &task}))
+		row := task.Task{ID: int64(i + 1), Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: id, WorkItemID: "APP-" + id, Branch: id, State: stage.State{Stage: s}}
+		require.NoError(k, k.store.Commit(k.Context(), task.Commit{Task: &row}))
 	}
 	for _, c := range []struct {
 		method, path, body string
@@ -72,11 +72,11 @@ func TestDeps(t *testing.T) {
 func TestTasksByTheirOldNames(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
-	task := orchestrator.Task{
+	row := task.Task{
 		ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i#cancelled-1-99", WorkItemID: "APP-1#cancelled-1-99", Branch: "b#cancelled-1-99",
 		State: stage.State{Stage: stage.Cancelled},
 	}
-	require.NoError(k, k.store.Commit(k.Context(), orchestrator.Commit{Task: &task}))
+	require.NoError(k, k.store.Commit(k.Context(), task.Commit{Task: &row}))
 	for query, want := range map[string]int{"work_item=APP-1": 0, "work_item=APP-1&cancelled=true": 1, "issue=i&cancelled=true": 1, "cancelled=true": 1} {
 		var out web.TaskList
 		require.NoError(k, json.Unmarshal([]byte(k.do(http.MethodGet, "/tasks?"+query, nil, nil).body), &out))

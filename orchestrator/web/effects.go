@@ -40,7 +40,7 @@ type MadeAgain struct {
 	JobID int64 `json:"job_id"` // the new job
 }
 
-func (s *server) again(w http.ResponseWriter, r *http.Request) {
+func (s *server) repeatEffect(w http.ResponseWriter, r *http.Request) {
 	n, ok := id(w, r)
 	if !ok {
 		return

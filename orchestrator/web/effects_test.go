@@ -11,6 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -19,11 +20,11 @@ import (
 // waits for its time. It returns their ids.
 func (k *kit) owe() (refused, late int64) {
 	k.Helper()
-	task := orchestrator.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
-	require.NoError(k, k.store.Commit(k.Context(), orchestrator.Commit{Task: &task}))
-	p := orchestrator.Project{TrackerProject: "p1", Repo: "acme/app"}
+	row := task.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
+	require.NoError(k, k.store.Commit(k.Context(), task.Commit{Task: &row}))
+	p := task.Project{TrackerProject: "p1", Repo: "acme/app"}
 	for i, o := range []queue.Outcome{{Kind: queue.OutcomeDead, Error: "403"}, {Kind: queue.OutcomeRetry, At: time.Now().Add(time.Hour), Error: "500"}} {
-		_, err := k.store.Put(k.Context(), orchestrator.TaskEffect(task, p, stage.Effect{Kind: stage.EffectComment}, fmt.Sprint(i)))
+		_, err := k.store.Put(k.Context(), orchestrator.EffectJob(row, p, stage.Effect{Kind: stage.EffectComment}, fmt.Sprint(i)))
 		require.NoError(k, err)
 		claims, err := k.store.Take(k.Context(), orchestrator.LaneComments.Pool(), "w", 1, time.Minute)
 		require.NoError(k, err)
@@ -87,7 +88,7 @@ func TestEffects(t *testing.T) {
 	require.Empty(k, k.queueBlocks().Failed)
 	require.Contains(k, k.queueBlocks().Lanes, orchestrator.LaneView{Lane: "comments", Owed: 2})
 
-	var acts []orchestrator.Act
+	var acts []task.Act
 	story, err := k.store.JournalSince(t.Context(), 0, 100)
 	require.NoError(k, err)
 	for _, e := range story {

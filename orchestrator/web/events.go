@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
@@ -37,7 +37,7 @@ type Change struct {
 
 // change makes the events of a journal entry: gate when gates were asked, job
 // when an agent's job was put, task always.
-func change(e orchestrator.JournalEntry) (kinds []string, c Change, ok bool) {
+func change(e task.JournalEntry) (kinds []string, c Change, ok bool) {
 	r, err := e.Recorded()
 	if err != nil {
 		return nil, c, false
@@ -72,7 +72,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.listeners.Free(sender, 1)
 	if after < 0 {
-		newest, err := s.Engine.Story.JournalSince(r.Context(), -1, 1)
+		newest, err := s.Engine.Records.JournalSince(r.Context(), -1, 1)
 		if r.Context().Err() != nil {
 			return // the client has gone away
 		}
@@ -106,7 +106,7 @@ func lastEvent(r *http.Request) (int64, error) {
 func (s *server) stream(w http.ResponseWriter, r *http.Request, after int64) {
 	control, quiet := http.NewResponseController(w), time.Now()
 	for beat := true; ; {
-		entries, err := s.Engine.Story.JournalSince(r.Context(), after, eventsBatch)
+		entries, err := s.Engine.Records.JournalSince(r.Context(), after, eventsBatch)
 		if err != nil {
 			return // the client comes back
 		}
@@ -138,7 +138,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, after int64) {
 }
 
 // send writes the events of an entry; the last one carries the id.
-func send(w http.ResponseWriter, e orchestrator.JournalEntry) error {
+func send(w http.ResponseWriter, e task.JournalEntry) error {
 	kinds, c, ok := change(e)
 	if !ok {
 		return nil

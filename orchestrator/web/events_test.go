@@ -11,17 +11,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
 // record writes one decision into the journal.
-func (k *kit) record(r orchestrator.Recorded) {
+func (k *kit) record(r task.Recorded) {
 	k.Helper()
 	payload, err := json.Marshal(r)
 	require.NoError(k, err)
-	require.NoError(k, k.store.Commit(k.Context(), orchestrator.Commit{Journal: []orchestrator.JournalEntry{{TaskID: 7, Seq: 3, At: time.Now(), Kind: "decision", Payload: payload}}}))
+	require.NoError(k, k.store.Commit(k.Context(), task.Commit{Journal: []task.JournalEntry{{TaskID: 7, Seq: 3, At: time.Now(), Kind: "decision", Payload: payload}}}))
 }
 
 // listen reads events until n of them have come.
@@ -59,8 +59,8 @@ func (k *kit) listen(n int, header, value string, connected func()) (kinds []str
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
-	k.record(orchestrator.Recorded{Event: stage.Event{On: stage.OnRetry}})
-	full := orchestrator.Recorded{
+	k.record(task.Recorded{Event: stage.Event{On: stage.OnRetry}})
+	full := task.Recorded{
 		Event:    stage.Event{On: stage.OnCI, Verdict: stage.Verdict{Outcome: stage.Green, Reason: "all 2 checks passed"}},
 		Decision: stage.Decision{State: stage.State{Stage: stage.Review}, Moved: true, Launch: &stage.Launch{Role: stage.Reviewer}, Notes: []string{"CI is green"}},
 	}
@@ -69,7 +69,7 @@ func TestEvents(t *testing.T) {
 	require.Equal(t, stage.Review, last.Stage)
 	require.Equal(t, []string{"green", "all 2 checks passed", string(stage.Reviewer)}, []string{last.Verdict, last.Reason, string(last.Job)})
 
-	k.record(orchestrator.Recorded{Event: stage.Event{On: stage.OnApproved}})
+	k.record(task.Recorded{Event: stage.Event{On: stage.OnApproved}})
 	kinds, last, _ = k.listen(1, "Last-Event-ID", id, nil)
 	require.Equal(t, []string{"task"}, kinds, "a client that comes back misses nothing and gets nothing twice")
 	require.Equal(t, stage.OnApproved, last.On)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
@@ -77,8 +78,8 @@ func TestReload(t *testing.T) {
 func TestStop(t *testing.T) {
 	t.Parallel()
 	k := setup(t, func(o *web.Options) { o.Stop = true })
-	task := orchestrator.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
-	require.NoError(t, k.store.Commit(t.Context(), orchestrator.Commit{Task: &task}))
+	row := task.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
+	require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row}))
 	token := map[string]string{"Authorization": "Bearer " + admin}
 	for range 2 {
 		require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/stop", token, nil).status)

@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -37,8 +38,8 @@ type sender struct {
 	// signature does not speak for the project. projects is the registry as it was before
 	// the secrets of the check were taken: a request that lasts over a reload is not
 	// judged by the secrets of before for what is registered since.
-	decode   func(projects *orchestrator.Projects, event string, body []byte, signed *signature.Check) (job queue.Job, ignore string, err error)
-	projects *orchestrator.Projects
+	decode   func(projects *task.Projects, event string, body []byte, signed *signature.Check) (job queue.Job, ignore string, err error)
+	projects *task.Projects
 }
 
 // errForeign says that a webhook is signed with the secret of another project.
@@ -58,7 +59,7 @@ func (s *server) hostHook(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (s *server) decodeTracker(projects *orchestrator.Projects, event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
+func (s *server) decodeTracker(projects *task.Projects, event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
 	h, err := s.Tracker.Decode(event, body)
 	if err != nil {
 		return queue.Job{}, "", err
@@ -77,7 +78,7 @@ func (s *server) decodeTracker(projects *orchestrator.Projects, event string, bo
 	}
 }
 
-func (s *server) decodeHost(projects *orchestrator.Projects, event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
+func (s *server) decodeHost(projects *task.Projects, event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
 	h, err := s.Host.Decode(event, body)
 	if err != nil {
 		return queue.Job{}, "", err
@@ -122,7 +123,7 @@ func (s *server) receive(w http.ResponseWriter, r *http.Request, from sender) {
 		s.count(from, "ignored")
 		answer(w, http.StatusOK, map[string]string{"status": "ignored", "reason": ignore})
 	default:
-		s.store(w, r, from, orchestrator.Delivery{Source: from.source, ID: id, Event: event}, body, job)
+		s.store(w, r, from, task.Delivery{Source: from.source, ID: id, Event: event}, body, job)
 	}
 }
 
@@ -169,7 +170,7 @@ func (s *server) refuse(r *http.Request, from sender, outcome string, err error)
 
 // store makes the delivery durable and answers. While the store cannot take it
 // the request is held and the insert tried again.
-func (s *server) store(w http.ResponseWriter, r *http.Request, from sender, d orchestrator.Delivery, body []byte, job queue.Job) {
+func (s *server) store(w http.ResponseWriter, r *http.Request, from sender, d task.Delivery, body []byte, job queue.Job) {
 	sum := sha256.Sum256(body)
 	d.BodyHash, d.ReceivedAt, d.Outcome = hex.EncodeToString(sum[:]), s.Engine.Now(), "queued"
 	// A sender that hangs up has not taken the answer, but may count the

@@ -41,9 +41,9 @@ func newReadiness(checks []Check, log *slog.Logger) readiness {
 func (all readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), readyLimit)
 	defer cancel()
-	looks := make([]*look, len(all))
+	looks := make([]*probeResult, len(all))
 	for i, p := range all {
-		looks[i] = p.look()
+		looks[i] = p.read()
 	}
 	status, word := http.StatusOK, "ready"
 	checks := map[string]string{}
@@ -69,17 +69,17 @@ type probe struct {
 	log *slog.Logger
 
 	mu   sync.Mutex
-	now  *look // nil: nobody looks
-	said bool  // the log says that the part does not work
+	now  *probeResult // nil: nobody looks
+	said bool         // the log says that the part does not work
 }
 
-// look is one look, which may take longer than anybody waits.
-type look struct {
+// probeResult is one look, which may take longer than anybody waits.
+type probeResult struct {
 	done chan struct{}
 	err  error
 }
 
-func (l *look) wait(ctx context.Context) error {
+func (l *probeResult) wait(ctx context.Context) error {
 	select {
 	case <-l.done:
 		return l.err
@@ -93,14 +93,14 @@ func (l *look) wait(ctx context.Context) error {
 	}
 }
 
-// look begins to look, if nobody does.
-func (p *probe) look() *look {
+// read begins to look, if nobody does.
+func (p *probe) read() *probeResult {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.now != nil {
 		return p.now
 	}
-	l := &look{done: make(chan struct{}), err: errors.New("the look at it has panicked")}
+	l := &probeResult{done: make(chan struct{}), err: errors.New("the look at it has panicked")}
 	p.now = l
 	run.New(context.Background(), p.log).Go("readiness of "+p.Name, func(ctx context.Context) {
 		defer p.looked(l)
@@ -111,7 +111,7 @@ func (p *probe) look() *look {
 	return l
 }
 
-func (p *probe) looked(l *look) {
+func (p *probe) looked(l *probeResult) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now = nil

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
@@ -93,7 +93,7 @@ func TestHalfClosedClient(t *testing.T) {
 
 // slowStore answers late enough for the server to have seen that its client has closed
 // its half, and not at all when the request's context has ended.
-type slowStore struct{ orchestrator.Store }
+type slowStore struct{ task.Store }
 
 func (*slowStore) wait(ctx context.Context) error {
 	select {
@@ -104,16 +104,16 @@ func (*slowStore) wait(ctx context.Context) error {
 	}
 }
 
-func (s *slowStore) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrator.Task, error) {
+func (s *slowStore) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
 	if err := s.wait(ctx); err != nil {
 		return nil, err
 	}
 	return s.Store.Tasks(ctx, f)
 }
 
-func (s *slowStore) Task(ctx context.Context, id int64) (orchestrator.Task, error) {
+func (s *slowStore) Task(ctx context.Context, id int64) (task.Task, error) {
 	if err := s.wait(ctx); err != nil {
-		return orchestrator.Task{}, err
+		return task.Task{}, err
 	}
 	return s.Store.Task(ctx, id)
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -46,7 +46,7 @@ type TaskView struct {
 	Version            int64       `json:"version"`
 }
 
-func taskView(t orchestrator.Task) TaskView {
+func taskView(t task.Task) TaskView {
 	return TaskView{
 		ID: t.ID, WorkItemID: t.WorkItemID, TrackerIssueID: t.TrackerIssueID, TrackerProjectID: t.TrackerProjectID,
 		Repo: t.Repo, Branch: t.Branch, Title: t.Title, Stage: t.State.Stage, Phase: t.State.Phase, Active: t.State.Active,
@@ -80,7 +80,7 @@ type Totals struct {
 	microUSD      int64
 }
 
-func (t *Totals) add(r orchestrator.AgentRun) {
+func (t *Totals) add(r task.AgentRun) {
 	t.Input += r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheCreate
 	t.Output += r.Usage.Output
 	t.CacheRead += r.Usage.CacheRead
@@ -136,7 +136,7 @@ type EntryView struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-func (v *TaskDetail) fill(runs []orchestrator.AgentRun, results []orchestrator.GateResult, jobs []queue.Job, story []orchestrator.JournalEntry) {
+func (v *TaskDetail) fill(runs []task.AgentRun, results []task.GateResult, jobs []queue.Job, story []task.JournalEntry) {
 	v.Runs, v.Verdicts, v.Jobs, v.Journal = []RunView{}, []VerdictView{}, []JobView{}, []EntryView{}
 	for _, r := range runs {
 		view := RunView{

@@ -155,7 +155,7 @@ func (s *server) routes() http.Handler {
 	mux.Handle("DELETE /tasks/{id}/deps", limit.Finish(s.admin(s.deps)))
 	mux.Handle("POST /serial-gate/unfreeze", limit.Finish(s.admin(s.unfreeze)))
 	mux.Handle("POST /effects/hasten", limit.Finish(s.admin(s.hasten)))
-	mux.Handle("POST /effects/{id}/again", limit.Finish(s.admin(s.again)))
+	mux.Handle("POST /effects/{id}/again", limit.Finish(s.admin(s.repeatEffect)))
 	mux.Handle("POST /admin/reload", limit.Finish(s.admin(s.reload)))
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("GET /readyz", newReadiness(s.Checks, s.Log).ServeHTTP)

@@ -29,6 +29,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -50,7 +51,7 @@ type brokenStore struct {
 	fails int // how many more times; -1 = always
 }
 
-func (b *brokenStore) Receive(ctx context.Context, d orchestrator.Delivery, j queue.Job) (bool, error) {
+func (b *brokenStore) Receive(ctx context.Context, d task.Delivery, j queue.Job) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.fails != 0 {
@@ -70,11 +71,11 @@ type kit struct {
 func setup(t *testing.T, change func(*web.Options), features ...orchestrator.Feature) *kit {
 	t.Helper()
 	store := &brokenStore{Store: memstore.New(nil)}
-	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p1", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
+	projects, err := task.NewProjects(task.Project{TrackerProject: "p1", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
 	require.NoError(t, err)
 	board, host, place := memtracker.New(nil), memhost.New(), memwork.New(func(context.Context, work.Command, map[string]string) work.Result { return work.Result{} })
 	engine, err := orchestrator.New(stage.Default(), orchestrator.Deps{
-		Store: store, Story: store, Jobs: store, Projects: projects, Tracker: board, Host: host, Workspaces: place, Agents: place, Gates: checks.All(nil),
+		Store: store, Records: store, Jobs: store, Projects: projects, Tracker: board, Host: host, Workspaces: place, Agents: place, Gates: checks.All(nil),
 		Runners: effects.Runners(effects.Deps{Store: store, Jobs: store, Projects: projects, Tracker: board, Host: host, Workspaces: place}),
 	}, orchestrator.Options{}, features...)
 	require.NoError(t, err)
@@ -323,8 +324,8 @@ func TestOperator(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
 	token := map[string]string{"Authorization": "Bearer " + admin}
-	task := orchestrator.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
-	require.NoError(t, k.store.Commit(t.Context(), orchestrator.Commit{Task: &task}))
+	row := task.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
+	require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row}))
 	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/retry", token, nil).status)
 	require.Len(t, k.jobs(), 1)
 	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/retry", token, nil).status, "asked twice, done once")

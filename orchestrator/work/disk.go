@@ -26,7 +26,7 @@ type Disk interface {
 type Mirrors interface {
 	// Maintain packs the mirror of a space's repository and removes what is over there.
 	// Called more often than once a day it does nothing.
-	Maintain(ctx context.Context, s Space, m Maintenance) error
+	Maintain(ctx context.Context, s Workspace, m Maintenance) error
 }
 
 // Maintenance says what may go.

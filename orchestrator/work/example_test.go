@@ -12,7 +12,7 @@ import (
 // Nobody pushes to a protected branch, whoever asks.
 func Example() {
 	var spaces work.Workspaces = memwork.New(nil)
-	s := work.Space{Repo: "acme/app", CloneURL: "u", Main: "main", Branch: "main", WorkItem: "APP-1"}
+	s := work.Workspace{Repo: "acme/app", CloneURL: "u", Main: "main", Branch: "main", WorkItem: "APP-1"}
 	err := spaces.Push(context.Background(), s, "0badc0ffee", "")
 	fmt.Println(errors.Is(err, work.ErrProtected))
 	// Output: true

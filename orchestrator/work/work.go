@@ -36,9 +36,9 @@ var (
 	ErrBadName = errors.New("work: the name is not allowed")
 )
 
-// Space names the workspace of one task. It is a value: any adapter call can be
+// Workspace names the workspace of one task. It is a value: any adapter call can be
 // made with it at any time, also after a crash.
-type Space struct {
+type Workspace struct {
 	Repo     string // owner/name
 	CloneURL string
 	Main     string // protected
@@ -132,7 +132,7 @@ type File struct {
 // Tip is what a task branch looks like in the mirror.
 type Tip struct {
 	SHA string
-	// SameCode: see gates.Subject.
+	// SameCode: see gates.Facts.
 	SameCode []string
 	// Base is the merge base with the fetched main.
 	Base string
@@ -151,24 +151,24 @@ type Workspaces interface {
 	// attempt has left there: it begins at the branch, with what was committed on it
 	// by the same role, within what it may change, and not taken yet. What was not committed is kept as Checkout.Left, also when
 	// there is an error; that it cannot be kept is none. No process may be at work there.
-	Open(ctx context.Context, s Space, first []File) (Checkout, error)
+	Open(ctx context.Context, s Workspace, first []File) (Checkout, error)
 	// Take brings the commits of the checkout's branch into the mirror and
 	// returns the tip. Uncommitted changes are not taken. *OutsideError when the trees
 	// of the tip and of the branch differ in what the attempt may not change: then
 	// nothing is, and the commits are kept as what was left.
-	Take(ctx context.Context, s Space) (Tip, error)
+	Take(ctx context.Context, s Workspace) (Tip, error)
 	// Push publishes the mirror's commit sha as the task branch. The remote
 	// branch must be at expected (empty = not exist), at sha already, or at an
 	// ancestor of sha; ErrMoved otherwise, and ErrProtected for a branch that is
 	// not a task's.
-	Push(ctx context.Context, s Space, sha, expected string) error
+	Push(ctx context.Context, s Workspace, sha, expected string) error
 	// Close removes the checkout; the mirror keeps the commits.
-	Close(ctx context.Context, s Space) error
+	Close(ctx context.Context, s Workspace) error
 	// Drop removes the checkout and the task branch, the remote one too when it
 	// has nothing but commits that the mirror has. ErrMoved leaves the remote
 	// branch alone; ErrProtected for a branch that is not a task's. The mirror
 	// keeps the commits under the name that keep says.
-	Drop(ctx context.Context, s Space, keep string) error
+	Drop(ctx context.Context, s Workspace, keep string) error
 }
 
 // Rebaser brings task branches up to date with main. It changes no remote branch.
@@ -178,12 +178,12 @@ type Rebaser interface {
 	// A branch that stands on main already stays as it is; with always, one that has
 	// merges in it is made straight even then. *Conflict when it cannot be rebased: then
 	// nothing has changed.
-	CatchUp(ctx context.Context, s Space, always bool) (CaughtUp, error)
+	CatchUp(ctx context.Context, s Workspace, always bool) (CaughtUp, error)
 	// MainTip asks the remote where main is.
-	MainTip(ctx context.Context, s Space) (sha string, err error)
+	MainTip(ctx context.Context, s Workspace) (sha string, err error)
 	// SameTree reports whether two commits of the fresh main or the mirror have
 	// the same files.
-	SameTree(ctx context.Context, s Space, a, b string) (bool, error)
+	SameTree(ctx context.Context, s Workspace, a, b string) (bool, error)
 }
 
 // CaughtUp is where a branch stands after CatchUp.
@@ -210,19 +210,19 @@ const ChangedMax = 1000
 type Mirror interface {
 	// Begin makes the branch as Open does, and no checkout: an agent may be at work
 	// in it.
-	Begin(ctx context.Context, s Space, first []File) error
+	Begin(ctx context.Context, s Workspace, first []File) error
 	// Tip reads the branch from the mirror; SHA is empty when there is none.
-	Tip(ctx context.Context, s Space) (Tip, error)
+	Tip(ctx context.Context, s Workspace) (Tip, error)
 	// Files gives the repository's files at a commit of the mirror.
-	Files(ctx context.Context, s Space, sha string) (fs.FS, error)
+	Files(ctx context.Context, s Workspace, sha string) (fs.FS, error)
 	// Changed lists the paths that patterns (see stage.Paths) match and that differ
 	// between two commits, by name; from "" is where the branch of to has left main, as
 	// it was fetched last. At most ChangedMax are listed.
-	Changed(ctx context.Context, s Space, from, to string, patterns []string) ([]string, error)
+	Changed(ctx context.Context, s Workspace, from, to string, patterns []string) ([]string, error)
 	// Add commits files on top of the mirror's branch, under a message of one line,
 	// and returns the tip: the branch as it is when it has them already. The checkout
 	// stays behind, and nothing is taken from it, until it is opened again.
-	Add(ctx context.Context, s Space, files []File, message string) (Tip, error)
+	Add(ctx context.Context, s Workspace, files []File, message string) (Tip, error)
 }
 
 // Command is one execution of an agent.
@@ -306,8 +306,8 @@ type LogName struct {
 	Errors  bool // standard error instead of standard output
 }
 
-// LogKeeper opens a log to write, anew: of what is no execution of an agent. Logs reads it.
-type LogKeeper interface {
+// LogWriter opens a log to write, anew: of what is no execution of an agent. Logs reads it.
+type LogWriter interface {
 	KeepLog(ctx context.Context, n LogName) (io.WriteCloser, error)
 }
 

@@ -12,8 +12,8 @@ import (
 // Queue is what a history of jobs is made with.
 type Queue interface {
 	queue.Queue
-	queue.Keeper
-	queue.Lister
+	queue.Admin
+	queue.Inspector
 }
 
 const (

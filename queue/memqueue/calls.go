@@ -93,19 +93,19 @@ func (q *Queue) FinishTake(_ context.Context, c queue.Claim, o queue.Outcome, po
 	return claims, err
 }
 
-// Cancel implements queue.Keeper.
+// Cancel implements queue.Admin.
 func (q *Queue) Cancel(_ context.Context, taskID int64, pools ...string) (out []queue.Job, err error) {
 	err = q.Atomically(func(t *Tx) error { out = t.Cancel(taskID, 0, pools...); return nil })
 	return out, err
 }
 
-// Reap implements queue.Keeper.
+// Reap implements queue.Admin.
 func (q *Queue) Reap(context.Context) (out []queue.Job, err error) {
 	err = q.Atomically(func(t *Tx) error {
 		now := q.now()
 		for _, id := range append([]int64(nil), q.open...) {
 			if j := *q.jobs[id]; j.Status == queue.Running && !j.LeaseUntil.After(now) {
-				j = queue.After(j, queue.Outcome{Kind: queue.OutcomeRetry, At: now, Error: queue.LostHeartbeat}, now)
+				j = queue.ApplyOutcome(j, queue.Outcome{Kind: queue.OutcomeRetry, At: now, Error: queue.LostHeartbeat}, now)
 				t.end(j)
 				out = append(out, clone(&j))
 			}
@@ -145,17 +145,17 @@ func (q *Queue) Repeat(_ context.Context, id int64) (next int64, err error) {
 	return next, err
 }
 
-// Hold implements queue.Keeper.
+// Hold implements queue.Admin.
 func (q *Queue) Hold(_ context.Context, holds ...queue.Hold) error {
 	return q.Atomically(func(t *Tx) error { t.Hold(holds...); return nil })
 }
 
-// Free implements queue.Keeper.
+// Free implements queue.Admin.
 func (q *Queue) Free(_ context.Context, holds ...queue.Hold) error {
 	return q.Atomically(func(t *Tx) error { t.Free(holds...); return nil })
 }
 
-// Waiting implements queue.Keeper.
+// Waiting implements queue.Admin.
 func (q *Queue) Waiting(_ context.Context, f queue.Filter) ([]queue.Wait, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -184,7 +184,7 @@ func (q *Queue) HoldsIn(_ context.Context, from, before string, limit int) (out 
 	return out[:min(len(out), limit)], nil
 }
 
-// Jobs implements queue.Lister.
+// Jobs implements queue.Inspector.
 func (q *Queue) Jobs(_ context.Context, f queue.Filter) ([]queue.Job, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -248,7 +248,7 @@ func limit(f queue.Filter) int {
 	return f.Limit
 }
 
-// Depth implements queue.Lister.
+// Depth implements queue.Inspector.
 func (q *Queue) Depth(context.Context) ([]queue.Depth, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -271,14 +271,14 @@ func (q *Queue) Depth(context.Context) ([]queue.Depth, error) {
 	return out, nil
 }
 
-// Holds implements queue.Lister.
+// Holds implements queue.Inspector.
 func (q *Queue) Holds(context.Context) ([]queue.Hold, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return append([]queue.Hold(nil), q.holds...), nil
 }
 
-// Wake implements queue.Lister.
+// Wake implements queue.Inspector.
 func (q *Queue) Wake(pool string) <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Queue is a queue.Queue, queue.Keeper and queue.Lister in memory.
+// Queue is a queue.Queue, queue.Admin and queue.Inspector in memory.
 type Queue struct {
 	now func() time.Time
 
@@ -79,7 +79,7 @@ func (t *Tx) Check(c queue.Claim) error {
 
 // Finish ends a claim that Check has accepted.
 func (t *Tx) Finish(c queue.Claim, o queue.Outcome) {
-	t.end(queue.After(*t.q.jobs[c.Job.ID], o, t.q.now()))
+	t.end(queue.ApplyOutcome(*t.q.jobs[c.Job.ID], o, t.q.now()))
 	t.Put(o.Then...)
 }
 

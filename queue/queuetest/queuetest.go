@@ -16,9 +16,9 @@ import (
 // Queue is everything that a store's queue does.
 type Queue interface {
 	queue.Relay
-	queue.Keeper
+	queue.Admin
 	queue.Restarter
-	queue.Lister
+	queue.Inspector
 	queue.HoldFinder
 }
 

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gates"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/storetest"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -31,21 +31,21 @@ func Begun() time.Time { return time.Date(2031, 5, 4, 8, 0, 0, 123_000, time.UTC
 func Fill(ctx context.Context, s Store) error {
 	var errs []error
 	check := func(err error) { errs = append(errs, err) }
-	task := func(n int, st stage.Stage) orchestrator.Task {
+	newTask := func(n int, st stage.Stage) task.Task {
 		id, err := s.NewTaskID(ctx)
 		check(err)
-		return orchestrator.Task{
+		return task.Task{
 			ID: id, WorkItemID: fmt.Sprint("APP-", n), TrackerProjectID: "p", TrackerIssueID: fmt.Sprint("issue-", n), Repo: "acme/app", Branch: fmt.Sprint("b", n),
 			Slug: "slug", Title: "títle <&>", Description: "text", State: stage.State{Stage: st, Seq: 3}, CreatedAt: Begun(), UpdatedAt: Begun(), StageEnteredAt: Begun(),
 			ApprovedBy: "ann", ApprovedAt: Begun(),
 		}
 	}
-	live, done, cancelled := task(1, stage.Analysis), task(2, stage.Done), task(3, stage.Cancelled)
-	for _, k := range []*orchestrator.Task{&live, &done, &cancelled} {
-		check(s.Commit(ctx, orchestrator.Commit{
-			Task: k, Journal: []orchestrator.JournalEntry{{TaskID: k.ID, Seq: 1, At: Begun(), Kind: orchestrator.KindDecision, Payload: []byte(`{"a":1}`)}},
-			Gates: []orchestrator.GateResult{{TaskID: k.ID, Stage: stage.Analysis, At: Begun(), Verdict: gates.Verdict{Check: "ci", Reason: "green", SHA: "abc"}}},
-			Runs: []orchestrator.AgentRun{{
+	live, done, cancelled := newTask(1, stage.Analysis), newTask(2, stage.Done), newTask(3, stage.Cancelled)
+	for _, k := range []*task.Task{&live, &done, &cancelled} {
+		check(s.Commit(ctx, task.Commit{
+			Task: k, Journal: []task.JournalEntry{{TaskID: k.ID, Seq: 1, At: Begun(), Kind: task.KindDecision, Payload: []byte(`{"a":1}`)}},
+			Gates: []task.GateResult{{TaskID: k.ID, Stage: stage.Analysis, At: Begun(), Verdict: gates.Verdict{Check: "ci", Reason: "green", SHA: "abc"}}},
+			Runs: []task.AgentRun{{
 				TaskID: k.ID, JobID: 900 + k.ID, Attempt: 1, Run: 1, Stage: stage.Analysis, Role: "analyst", Usage: work.Usage{Model: "m", Input: 5, MicroUSD: 70},
 				Status: "ok", Started: Begun(), Finished: Begun().Add(time.Minute), LogPath: "/log", Summary: "done",
 			}},
@@ -53,7 +53,7 @@ func Fill(ctx context.Context, s Store) error {
 		}))
 	}
 	live.Version, live.State.Seq = 1, 4
-	check(s.Commit(ctx, orchestrator.Commit{Task: &live, Journal: []orchestrator.JournalEntry{{TaskID: live.ID, Seq: 4, Kind: "note", Payload: []byte("{}")}}}))
+	check(s.Commit(ctx, task.Commit{Task: &live, Journal: []task.JournalEntry{{TaskID: live.ID, Seq: 4, Kind: "note", Payload: []byte("{}")}}}))
 
 	agent := func(j queue.Job) queue.Job {
 		j.Pool, j.Kind, j.Lane, j.Role = "agents", "agent", "acme/app", "developer"
@@ -94,12 +94,12 @@ func Fill(ctx context.Context, s Store) error {
 	check(err)
 	check(s.Hold(ctx, queue.Hold{Subject: "late", Name: "gate"}))
 	for i := range 2 {
-		_, err := s.Receive(ctx, orchestrator.Delivery{Source: "plane", ID: fmt.Sprint(i), BodyHash: fmt.Sprint("h", i), Event: "e", ReceivedAt: Begun(), Outcome: "queued"},
+		_, err := s.Receive(ctx, task.Delivery{Source: "plane", ID: fmt.Sprint(i), BodyHash: fmt.Sprint("h", i), Event: "e", ReceivedAt: Begun(), Outcome: "queued"},
 			queue.Job{Pool: "events", Kind: "webhook", Holds: []string{"late"}})
 		check(err)
 	}
 	check(s.SetDependencies(ctx, live.ID, "db", []int64{done.ID, cancelled.ID}))
-	check(s.Reserve(ctx, orchestrator.Reservation{TaskID: live.ID, JobID: claims[0].Job.ID, Attempt: 1, Repo: "acme/app", MicroUSD: 500, At: Begun()}))
+	check(s.Reserve(ctx, task.Reservation{TaskID: live.ID, JobID: claims[0].Job.ID, Attempt: 1, Repo: "acme/app", MicroUSD: 500, At: Begun()}))
 	return errors.Join(errs...)
 }
 
@@ -117,9 +117,9 @@ func Seen(ctx context.Context, s Store) ([]byte, error) {
 	note("holds", holds, err)
 	depth, err := s.Depth(ctx)
 	note("depth", depth, err)
-	tasks, err := s.Tasks(ctx, orchestrator.TaskFilter{})
+	tasks, err := s.Tasks(ctx, task.Filter{})
 	note("tasks", tasks, err)
-	alive, err := s.Tasks(ctx, orchestrator.TaskFilter{Live: true})
+	alive, err := s.Tasks(ctx, task.Filter{Live: true})
 	note("live", alive, err)
 	journal, err := s.JournalSince(ctx, 0, 1000)
 	note("journal", journal, err)
@@ -165,7 +165,7 @@ func Check(t *testing.T, s Store, before []byte, clock func(time.Duration)) {
 	require.NoError(t, err)
 	require.Equal(t, []queue.Status{queue.Running, queue.Queued}, []queue.Status{jobs[0].Status, jobs[1].Status})
 	for range 2 { // a delivery that was acknowledged is known
-		known, err := s.Receive(ctx, orchestrator.Delivery{Source: "plane", ID: "1", BodyHash: "other", ReceivedAt: Begun()}, queue.Job{Pool: "events"})
+		known, err := s.Receive(ctx, task.Delivery{Source: "plane", ID: "1", BodyHash: "other", ReceivedAt: Begun()}, queue.Job{Pool: "events"})
 		require.NoError(t, err)
 		require.True(t, known)
 	}
@@ -203,9 +203,9 @@ func Check(t *testing.T, s Store, before []byte, clock func(time.Duration)) {
 	require.Equal(t, []string{"agent/retries"}, kinds(take("agents")))
 	live, err := s.Task(ctx, 1)
 	require.NoError(t, err)
-	require.ErrorIs(t, s.Commit(ctx, orchestrator.Commit{Task: &orchestrator.Task{ID: 1, Version: 1, WorkItemID: "APP-1"}}), orchestrator.ErrConflict)
+	require.ErrorIs(t, s.Commit(ctx, task.Commit{Task: &task.Task{ID: 1, Version: 1, WorkItemID: "APP-1"}}), task.ErrConflict)
 	live.State.Stage, live.UpdatedAt = stage.Done, Begun().Add(time.Hour)
-	require.NoError(t, s.Commit(ctx, orchestrator.Commit{Task: &live, Line: &orchestrator.Line{}}))
+	require.NoError(t, s.Commit(ctx, task.Commit{Task: &live, Line: &task.Line{}}))
 	id, err := s.NewTaskID(ctx)
 	require.NoError(t, err)
 	require.EqualValues(t, 4, id)

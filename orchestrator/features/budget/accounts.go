@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -19,22 +19,22 @@ type attempt struct {
 // caseOf reads the accounts that a task's next run is judged by. run is a record
 // that the store does not have yet; the reservation of the attempt own, which is
 // the run to be judged, does not count.
-func (b *Budget) caseOf(ctx context.Context, t orchestrator.Task, run *orchestrator.AgentRun, own attempt) (Case, error) {
+func (b *Budget) caseOf(ctx context.Context, t task.Task, run *task.AgentRun, own attempt) (Case, error) {
 	x := Case{Name: fmt.Sprintf("%s (task %d)", t.WorkItemID, t.ID), Repo: t.Repo, At: b.opt.Now().UTC()}
-	reserved, err := b.opt.Ledger.Reservations(ctx, t.Repo)
+	reserved, err := b.opt.Costs.Reservations(ctx, t.Repo)
 	if err != nil {
 		return x, err
 	}
-	reserved = slices.DeleteFunc(reserved, func(r orchestrator.Reservation) bool {
+	reserved = slices.DeleteFunc(reserved, func(r task.Reservation) bool {
 		known := run != nil && r.JobID == run.JobID && r.Attempt == run.Attempt
 		return known || r.JobID == own.job && r.Attempt == own.n
 	})
 	if b.opt.Caps.Task > 0 {
-		runs, err := b.opt.Story.AgentRuns(ctx, t.ID)
+		runs, err := b.opt.Records.AgentRuns(ctx, t.ID)
 		if err != nil {
 			return x, err
 		}
-		of := slices.DeleteFunc(slices.Clone(reserved), func(r orchestrator.Reservation) bool { return r.TaskID != t.ID })
+		of := slices.DeleteFunc(slices.Clone(reserved), func(r task.Reservation) bool { return r.TaskID != t.ID })
 		x.Task = b.account(with(runs, run), of)
 	}
 	if b.opt.Caps.RepoDay > 0 {
@@ -45,16 +45,16 @@ func (b *Budget) caseOf(ctx context.Context, t orchestrator.Task, run *orchestra
 
 // dayOf is the account of a repository on the day of a moment. A run counts on the
 // day on which it ends; one that is at work counts today.
-func (b *Budget) dayOf(ctx context.Context, repo string, at time.Time, reserved []orchestrator.Reservation, run *orchestrator.AgentRun) (Account, error) {
+func (b *Budget) dayOf(ctx context.Context, repo string, at time.Time, reserved []task.Reservation, run *task.AgentRun) (Account, error) {
 	begin := Day(at)
-	runs, err := b.opt.Ledger.RunsSince(ctx, repo, begin)
+	runs, err := b.opt.Costs.RunsSince(ctx, repo, begin)
 	if err != nil {
 		return Account{}, err
 	}
 	if run != nil && run.Finished.Before(begin) {
 		run = nil
 	}
-	var of []orchestrator.Reservation
+	var of []task.Reservation
 	for _, r := range reserved {
 		today := !r.At.Before(begin)
 		if !today {
@@ -70,25 +70,25 @@ func (b *Budget) dayOf(ctx context.Context, repo string, at time.Time, reserved 
 }
 
 // atWork reports whether the attempt of a reservation has not ended yet.
-func (b *Budget) atWork(ctx context.Context, r orchestrator.Reservation) (bool, error) {
-	jobs, err := b.opt.Lister.Jobs(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: r.TaskID, Open: true})
+func (b *Budget) atWork(ctx context.Context, r task.Reservation) (bool, error) {
+	jobs, err := b.opt.Inspector.Jobs(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: r.TaskID, Open: true})
 	return slices.ContainsFunc(jobs, func(j queue.Job) bool {
 		return j.ID == r.JobID && j.Attempt == r.Attempt && j.Status == queue.Running
 	}), err
 }
 
 // with adds a record that the list may have already.
-func with(runs []orchestrator.AgentRun, run *orchestrator.AgentRun) []orchestrator.AgentRun {
+func with(runs []task.AgentRun, run *task.AgentRun) []task.AgentRun {
 	if run == nil {
 		return runs
 	}
-	runs = slices.DeleteFunc(runs, func(r orchestrator.AgentRun) bool { return r.JobID == run.JobID && r.Attempt == run.Attempt })
+	runs = slices.DeleteFunc(runs, func(r task.AgentRun) bool { return r.JobID == run.JobID && r.Attempt == run.Attempt })
 	return append(runs, *run)
 }
 
 // account sums up. The agent is its own meter: one that was started and says nothing of
 // what it used has cost what was reserved for it.
-func (b *Budget) account(runs []orchestrator.AgentRun, reserved []orchestrator.Reservation) (a Account) {
+func (b *Budget) account(runs []task.AgentRun, reserved []task.Reservation) (a Account) {
 	for _, r := range runs {
 		cost, u := r.Usage.MicroUSD, r.Usage
 		used := u.Input > 0 || u.Output > 0 || u.CacheRead > 0 || u.CacheCreate > 0

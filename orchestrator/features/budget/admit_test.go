@@ -15,19 +15,20 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 func options(t *testing.T, s *memstore.Store, caps budget.Caps) budget.Options {
 	t.Helper()
-	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP", Main: "main"})
+	projects, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP", Main: "main"})
 	require.NoError(t, err)
-	return budget.Options{Store: s, Story: s, Ledger: s, Projects: projects, Queue: s, Lister: s, Caps: caps}
+	return budget.Options{Store: s, Records: s, Costs: s, Projects: projects, Queue: s, Inspector: s, Caps: caps}
 }
 
 // slow is a ledger that takes its time, so that others come in between.
 type slow struct{ *memstore.Store }
 
-func (s slow) Reservations(ctx context.Context, repo string) ([]orchestrator.Reservation, error) {
+func (s slow) Reservations(ctx context.Context, repo string) ([]task.Reservation, error) {
 	rs, err := s.Store.Reservations(ctx, repo)
 	time.Sleep(time.Millisecond)
 	return rs, err
@@ -38,23 +39,23 @@ func (s slow) Reservations(ctx context.Context, repo string) ([]orchestrator.Res
 func TestAdmitIsRaceFree(t *testing.T) {
 	s := memstore.New(nil)
 	o := options(t, s, budget.Caps{RepoDay: 7 * dollar})
-	o.Ledger = slow{s}
+	o.Costs = slow{s}
 	b, err := budget.New(o)
 	require.NoError(t, err)
-	var tasks []orchestrator.Task
+	var tasks []task.Task
 	for n := range 50 {
 		id, err := s.NewTaskID(t.Context())
 		require.NoError(t, err)
-		task := orchestrator.Task{
+		row := task.Task{
 			ID: id, WorkItemID: fmt.Sprintf("APP-%d", n), TrackerIssueID: fmt.Sprint(n), Branch: fmt.Sprint(n), Repo: "acme/app",
 			State: stage.State{Stage: stage.Analysis, Run: 1, Active: stage.Analyst},
 		}
-		require.NoError(t, s.Commit(t.Context(), orchestrator.Commit{Task: &task}))
-		tasks = append(tasks, task)
+		require.NoError(t, s.Commit(t.Context(), task.Commit{Task: &row}))
+		tasks = append(tasks, row)
 	}
 	var started atomic.Int32
-	admit := func(task orchestrator.Task) bool {
-		ok := b.Feature().Admit(t.Context(), orchestrator.Start{Task: task, JobID: task.ID, Attempt: 1}) == ""
+	admit := func(row task.Task) bool {
+		ok := b.Feature().Admit(t.Context(), orchestrator.Start{Task: row, JobID: row.ID, Attempt: 1}) == ""
 		if ok {
 			started.Add(1)
 		}
@@ -95,9 +96,9 @@ func TestAdmitIsRaceFree(t *testing.T) {
 	rs, err := s.Reservations(t.Context(), "acme/app")
 	require.NoError(t, err)
 	for n, want := range []int{43, 42} {
-		run := orchestrator.AgentRun{TaskID: rs[n].TaskID, JobID: rs[n].JobID, Attempt: 1, Finished: time.Now()}
+		run := task.AgentRun{TaskID: rs[n].TaskID, JobID: rs[n].JobID, Attempt: 1, Finished: time.Now()}
 		run.Usage.MicroUSD = dollar * 4 / 10
-		require.NoError(t, s.Commit(t.Context(), orchestrator.Commit{Runs: []orchestrator.AgentRun{run}}))
+		require.NoError(t, s.Commit(t.Context(), task.Commit{Runs: []task.AgentRun{run}}))
 		require.NoError(t, b.Pass(t.Context()))
 		require.Len(t, held(), want)
 	}

@@ -32,6 +32,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -39,15 +40,15 @@ import (
 // Name of the feature and of its holds.
 const Name = "budget"
 
-// Options of the feature. All up to Lister and one cap are required.
+// Options of the feature. All up to Inspector and one cap are required.
 type Options struct {
-	Store    orchestrator.Store
-	Story    orchestrator.Story
-	Ledger   orchestrator.Ledger
-	Projects *orchestrator.Projects
-	Queue    queue.Keeper
-	Lister   queue.Lister
-	Caps     Caps
+	Store     task.Store
+	Records   task.Records
+	Costs     task.CostStore
+	Projects  *task.Projects
+	Queue     queue.Admin
+	Inspector queue.Inspector
+	Caps      Caps
 	// Price is what a run costs that used tokens and reported no cost, in
 	// millionths of a dollar; known is false when nobody knows. nil knows none.
 	Price func(work.Usage) (microUSD int64, known bool)
@@ -65,8 +66,8 @@ type Budget struct {
 // New checks the options.
 func New(o Options) (*Budget, error) {
 	switch {
-	case o.Store == nil || o.Story == nil || o.Ledger == nil || o.Projects == nil || o.Queue == nil || o.Lister == nil:
-		return nil, errors.New("budget: Options.Store, Story, Ledger, Projects, Queue and Lister are required")
+	case o.Store == nil || o.Records == nil || o.Costs == nil || o.Projects == nil || o.Queue == nil || o.Inspector == nil:
+		return nil, errors.New("budget: Options.Store, Records, Costs, Projects, Queue and Inspector are required")
 	case o.Caps.Task < 0 || o.Caps.RepoDay < 0 || o.Caps.Run < 0:
 		return nil, errors.New("budget: Options.Caps: an amount is negative, want 0 or more")
 	case o.Caps.Task == 0 && o.Caps.RepoDay == 0:
@@ -149,7 +150,7 @@ func (b *Budget) holds(ctx context.Context, c orchestrator.Change) (hold, free [
 // one that waits is to be told of.
 func (b *Budget) committed(c orchestrator.Change) {
 	if c.Run != nil || c.Launched() {
-		b.look()
+		b.requestPass()
 	}
 }
 
@@ -158,10 +159,10 @@ func (b *Budget) committed(c orchestrator.Change) {
 // moment each sees the other's.
 func (b *Budget) admit(ctx context.Context, s orchestrator.Start) (why string) {
 	log := b.opt.Log.With("task", s.Task.ID, "repo", s.Task.Repo)
-	own := orchestrator.Reservation{
+	own := task.Reservation{
 		TaskID: s.Task.ID, JobID: s.JobID, Attempt: s.Attempt, Repo: s.Task.Repo, MicroUSD: b.opt.Caps.Run, At: b.opt.Now().UTC(),
 	}
-	if err := b.opt.Ledger.Reserve(ctx, own); err != nil {
+	if err := b.opt.Costs.Reserve(ctx, own); err != nil {
 		log.Error("an estimate could not be reserved, and so nothing starts", "err", err)
 		return "the estimate of the run could not be reserved"
 	}
@@ -175,7 +176,7 @@ func (b *Budget) admit(ctx context.Context, s orchestrator.Start) (why string) {
 	if why == "" {
 		return ""
 	}
-	if err := b.opt.Ledger.Forget(ctx, own); err != nil {
+	if err := b.opt.Costs.Forget(ctx, own); err != nil {
 		log.Error("the reservation of a run that did not start stays, until the task ends", "err", err)
 	}
 	if err == nil {
@@ -183,12 +184,12 @@ func (b *Budget) admit(ctx context.Context, s orchestrator.Start) (why string) {
 		if err := b.opt.Queue.Hold(ctx, holdOf(s.Task.ID, why)); err != nil {
 			log.Error("a run that waits for the budget could not be held; it is asked for again", "err", err)
 		}
-		b.look()
+		b.requestPass()
 	}
 	return why
 }
 
-// look asks the loop to look soon.
-func (b *Budget) look() {
+// requestPass asks the loop to look soon.
+func (b *Budget) requestPass() {
 	run.Hint(b.nudge)
 }

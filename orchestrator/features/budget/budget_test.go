@@ -16,21 +16,22 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // books is the ledger, which can be made to fail.
 type books struct {
-	orchestrator.Ledger
+	task.CostStore
 	fail atomic.Bool
 }
 
-func (b *books) Reservations(ctx context.Context, repo string) ([]orchestrator.Reservation, error) {
+func (b *books) Reservations(ctx context.Context, repo string) ([]task.Reservation, error) {
 	if b.fail.Load() {
 		return nil, errors.New("the disk is gone")
 	}
-	return b.Ledger.Reservations(ctx, repo)
+	return b.CostStore.Reservations(ctx, repo)
 }
 
 // thrifty makes a rig with a budget and STOP; the options may be changed between
@@ -42,10 +43,10 @@ func thrifty(t *testing.T, caps budget.Caps, f func(*orchestratortest.Rig, *budg
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		r.Options.MaxConcurrency = 8
 		r.Features = func() []orchestrator.Feature {
-			projects, err := orchestrator.NewProjects(r.Projects...)
+			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
-			b.Ledger = r.Store
-			o.Store, o.Story, o.Ledger, o.Projects, o.Queue, o.Lister = r.Store, r.Store, b, projects, r.Store, r.Store
+			b.CostStore = r.Store
+			o.Store, o.Records, o.Costs, o.Projects, o.Queue, o.Inspector = r.Store, r.Store, b, projects, r.Store, r.Store
 			made, err := budget.New(*o)
 			require.NoError(r, err)
 			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
@@ -56,7 +57,7 @@ func thrifty(t *testing.T, caps budget.Caps, f func(*orchestratortest.Rig, *budg
 }
 
 // waiting is the agent's job of a task that waits for the budget, and why.
-func waitsForBudget(r *orchestratortest.Rig, t orchestrator.Task) (job queue.Job, why string) {
+func waitsForBudget(r *orchestratortest.Rig, t task.Task) (job queue.Job, why string) {
 	r.Helper()
 	waits, err := r.Store.Waiting(context.Background(), queue.Filter{TaskID: t.ID, Pool: queue.PoolAgents})
 	require.NoError(r, err)

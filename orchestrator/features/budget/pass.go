@@ -11,6 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -29,7 +30,7 @@ func (b *Budget) loop(ctx context.Context, e *orchestrator.Engine) {
 // Pass frees what there is room for, oldest task first, brings the reasons of the
 // others up to date, and tells people of each cap that is reached, once.
 func (b *Budget) Pass(ctx context.Context) error {
-	held, err := b.opt.Lister.Holds(ctx)
+	held, err := b.opt.Inspector.Holds(ctx)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (b *Budget) Pass(ctx context.Context) error {
 	var errs []error
 	freed := map[string]int64{} // reserved in this pass, by repository
 	for _, h := range waiting {
-		t, v, err := b.again(ctx, h, freed)
+		t, v, err := b.recheck(ctx, h, freed)
 		switch reason := v.Reason(); {
 		case err != nil: // it stays held
 			errs = append(errs, err)
@@ -61,19 +62,19 @@ func (b *Budget) Pass(ctx context.Context) error {
 				h.Reason = reason
 				changed = append(changed, h)
 			}
-			errs = append(errs, b.tell(ctx, t, v, known))
+			errs = append(errs, b.notify(ctx, t, v, known))
 		}
 	}
 	errs = append(errs, b.opt.Queue.Hold(ctx, changed...), b.opt.Queue.Free(ctx, stale...), b.tidy(ctx, held))
 	return errors.Join(errs...)
 }
 
-// again judges a task that waits. An empty verdict frees it.
-func (b *Budget) again(ctx context.Context, h queue.Hold, freed map[string]int64) (t orchestrator.Task, v Verdict, err error) {
+// recheck judges a task that waits. An empty verdict frees it.
+func (b *Budget) recheck(ctx context.Context, h queue.Hold, freed map[string]int64) (t task.Task, v Verdict, err error) {
 	id, _ := taskOf(h)
 	t, err = b.opt.Store.Task(ctx, id)
-	if errors.Is(err, orchestrator.ErrNotFound) || err == nil && t.State.Active == "" {
-		return orchestrator.Task{}, nil, nil // nobody waits any more
+	if errors.Is(err, task.ErrNotFound) || err == nil && t.State.Active == "" {
+		return task.Task{}, nil, nil // nobody waits any more
 	}
 	if err != nil {
 		return t, nil, err
@@ -92,7 +93,7 @@ const told = "budget_told"
 
 // told by what is over: kind, task or day, and so on, then the cap: a cap that was
 // raised and is reached again is told again.
-func (b *Budget) marker(t orchestrator.Task, o Over) queue.Hold {
+func (b *Budget) marker(t task.Task, o Over) queue.Hold {
 	limit, of := b.opt.Caps.Task, fmt.Sprintf("%s/%d", o.Kind, t.ID)
 	if o.Kind == KindRepoDay {
 		limit, of = b.opt.Caps.RepoDay, fmt.Sprintf("%s/%d/%s", o.Kind, o.Until.Unix(), t.Repo)
@@ -103,11 +104,11 @@ func (b *Budget) marker(t orchestrator.Task, o Over) queue.Hold {
 	return queue.Hold{Subject: fmt.Sprintf("%s/%s/%d", told, of, limit), Name: told, Reason: o.Reason}
 }
 
-// tell sends one notice of the caps that nobody has been told of. The notice and
+// notify sends one notice of the caps that nobody has been told of. The notice and
 // the mark that it was sent are one transaction.
-func (b *Budget) tell(ctx context.Context, t orchestrator.Task, v Verdict, known map[string]bool) error {
+func (b *Budget) notify(ctx context.Context, t task.Task, v Verdict, known map[string]bool) error {
 	p, registered := b.opt.Projects.ByRepo(t.Repo)
-	var c orchestrator.Commit
+	var c task.Commit
 	var fresh Verdict
 	for _, o := range v {
 		if m := b.marker(t, o); !known[m.Subject] && registered {
@@ -119,7 +120,7 @@ func (b *Budget) tell(ctx context.Context, t orchestrator.Task, v Verdict, known
 	}
 	b.opt.Log.Warn("a cap is reached", "task", t.ID, "repo", t.Repo, "why", fresh.Reason())
 	notice := stage.Effect{Kind: stage.EffectNotify, Text: "waits for the budget: " + fresh.Reason()}
-	c.Jobs = []queue.Job{orchestrator.TaskEffect(t, p, notice, fmt.Sprintf("%s/%d", c.Hold[0].Subject, t.CreatedAt.Unix()))}
+	c.Jobs = []queue.Job{orchestrator.EffectJob(t, p, notice, fmt.Sprintf("%s/%d", c.Hold[0].Subject, t.CreatedAt.Unix()))}
 	if err := b.opt.Store.Commit(ctx, c); err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func (b *Budget) tidy(ctx context.Context, held []queue.Hold) error {
 	var errs []error
 	ended := func(id int64) bool {
 		t, err := b.opt.Store.Task(ctx, id)
-		if err != nil && !errors.Is(err, orchestrator.ErrNotFound) {
+		if err != nil && !errors.Is(err, task.ErrNotFound) {
 			errs = append(errs, err)
 			return false
 		}
@@ -153,7 +154,7 @@ func (b *Budget) tidy(ctx context.Context, held []queue.Hold) error {
 			marks = append(marks, h)
 		}
 	}
-	reserved, err := b.opt.Ledger.Reservations(ctx, "")
-	old := slices.DeleteFunc(reserved, func(r orchestrator.Reservation) bool { return !r.At.Before(begin) || !ended(r.TaskID) })
-	return errors.Join(append(errs, err, b.opt.Queue.Free(ctx, marks...), b.opt.Ledger.Forget(ctx, old...))...)
+	reserved, err := b.opt.Costs.Reservations(ctx, "")
+	old := slices.DeleteFunc(reserved, func(r task.Reservation) bool { return !r.At.Before(begin) || !ended(r.TaskID) })
+	return errors.Join(append(errs, err, b.opt.Queue.Free(ctx, marks...), b.opt.Costs.Forget(ctx, old...))...)
 }

@@ -34,7 +34,7 @@ type waiting struct {
 func (b *Budget) show(ctx context.Context) (any, error) {
 	now, c := b.opt.Now().UTC(), b.opt.Caps
 	v := view{Enabled: true, TaskCap: c.Task, DayCap: c.RepoDay, Run: c.Run, Day: now.Format(time.DateOnly), Repos: []spent{}, Waiting: []waiting{}}
-	held, err := b.opt.Lister.Holds(ctx)
+	held, err := b.opt.Inspector.Holds(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (b *Budget) show(ctx context.Context) (any, error) {
 		}
 	}
 	for _, p := range b.opt.Projects.All() {
-		reserved, err := b.opt.Ledger.Reservations(ctx, p.Repo)
+		reserved, err := b.opt.Costs.Reservations(ctx, p.Repo)
 		if err != nil {
 			return nil, err
 		}

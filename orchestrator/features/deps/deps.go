@@ -19,6 +19,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -35,12 +36,12 @@ const (
 	SourceTracker = "tracker"
 )
 
-// Options of the feature. Store, Table, Queue and Lister are required.
+// Options of the feature. Store, Table, Queue and Inspector are required.
 type Options struct {
-	Store  orchestrator.Store
-	Table  orchestrator.Dependencies
-	Queue  queue.Keeper
-	Lister queue.Lister
+	Store     task.Store
+	Table     task.Dependencies
+	Queue     queue.Admin
+	Inspector queue.Inspector
 	// Relations are the tracker's; nil = the local table only.
 	Relations tracker.Relations
 	// Items tells whether a card that has no task is finished; nil = such cards
@@ -64,9 +65,9 @@ type Deps struct {
 	nudge chan struct{} // a task has begun or ended
 
 	mu    sync.Mutex
-	moved []orchestrator.Task // that have begun or ended since the loop last looked
-	cards map[string]bool     // of which a webhook has come since
-	set   bool                // the local table was changed since
+	moved []task.Task     // that have begun or ended since the loop last looked
+	cards map[string]bool // of which a webhook has come since
+	set   bool            // the local table was changed since
 
 	// known is what the relations said when they were read; only Pass uses it, and
 	// one pass runs at a time.
@@ -75,8 +76,8 @@ type Deps struct {
 
 // New checks the options.
 func New(o Options) (*Deps, error) {
-	if o.Store == nil || o.Table == nil || o.Queue == nil || o.Lister == nil {
-		return nil, errors.New("deps: Options.Store, Table, Queue and Lister are required")
+	if o.Store == nil || o.Table == nil || o.Queue == nil || o.Inspector == nil {
+		return nil, errors.New("deps: Options.Store, Table, Queue and Inspector are required")
 	}
 	if o.Every <= 0 {
 		o.Every = time.Minute
@@ -188,7 +189,7 @@ func (d *Deps) takeSet() (set bool) {
 	return set
 }
 
-func (d *Deps) takeMoved() []orchestrator.Task {
+func (d *Deps) takeMoved() []task.Task {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	moved := d.moved
@@ -216,9 +217,9 @@ func (d *Deps) touch(ctx context.Context) (all bool, err error) {
 		return true, err
 	}
 	for _, t := range moved {
-		item, _ := orchestrator.Untomb(t.TrackerIssueID)
+		item, _ := task.ParseTombstone(t.TrackerIssueID)
 		switch {
-		case slices.ContainsFunc(table, func(r orchestrator.Dependency) bool { return r.On == t.ID || r.TaskID == t.ID }), d.waitedFor(item):
+		case slices.ContainsFunc(table, func(r task.Dependency) bool { return r.On == t.ID || r.TaskID == t.ID }), d.waitedFor(item):
 			return true, nil
 		case t.State.Stage.Terminal():
 			delete(d.known, t.ID)
@@ -248,9 +249,9 @@ func (d *Deps) waitedFor(item string) bool {
 
 // view is the block in /queue.
 type view struct {
-	Enabled bool                      `json:"enabled"`
-	Table   []orchestrator.Dependency `json:"dependencies"`
-	Waiting []waiting                 `json:"waiting"`
+	Enabled bool              `json:"enabled"`
+	Table   []task.Dependency `json:"dependencies"`
+	Waiting []waiting         `json:"waiting"`
 }
 
 type waiting struct {
@@ -261,9 +262,9 @@ type waiting struct {
 }
 
 func (d *Deps) show(ctx context.Context) (any, error) {
-	v := view{Enabled: true, Table: []orchestrator.Dependency{}, Waiting: []waiting{}}
+	v := view{Enabled: true, Table: []task.Dependency{}, Waiting: []waiting{}}
 	table, err1 := d.opt.Table.Dependencies(ctx)
-	held, err2 := d.opt.Lister.Holds(ctx)
+	held, err2 := d.opt.Inspector.Holds(ctx)
 	v.Table = append(v.Table, table...)
 	for _, h := range held {
 		id, err := strconv.ParseInt(strings.TrimPrefix(h.Subject, "task/"), 10, 64)

@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -48,7 +49,7 @@ func dependentWith(t *testing.T, more func(*orchestratortest.Rig, *deps.Deps) []
 		r.Features = func() []orchestrator.Feature {
 			var err error
 			d, err = deps.New(deps.Options{
-				Store: r.Store, Table: r.Store, Queue: r.Store, Lister: r.Store, Relations: rel, Items: r.Board, Line: serialgate.Name,
+				Store: r.Store, Table: r.Store, Queue: r.Store, Inspector: r.Store, Relations: rel, Items: r.Board, Line: serialgate.Name,
 			})
 			require.NoError(r, err)
 			return append(more(r, d), d.Feature())
@@ -209,7 +210,7 @@ func TestWaitingTakesNoSlot(t *testing.T) {
 
 // stopping makes a rig with dependencies and STOP.
 func stopping(r *orchestratortest.Rig, _ *deps.Deps) []orchestrator.Feature {
-	projects, err := orchestrator.NewProjects(r.Projects...)
+	projects, err := task.NewProjects(r.Projects...)
 	require.NoError(r, err)
 	f, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
 	require.NoError(r, err)
@@ -282,7 +283,7 @@ func TestDependenciesOfACardThatIsEdited(t *testing.T) {
 // told, and the end of the relation ends it.
 func TestDependencyAgainstTheSerialGate(t *testing.T) {
 	gated := func(r *orchestratortest.Rig, _ *deps.Deps) []orchestrator.Feature {
-		g, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Lister: r.Store, Repos: []string{"*"}})
+		g, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{"*"}})
 		require.NoError(r, err)
 		return append(stopping(r, nil), g.Feature())
 	}
@@ -323,8 +324,8 @@ func TestDependenciesOfTheTable(t *testing.T) {
 		r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
 		r.Settle(10 * time.Second)
 		one, two := r.Task(first).ID, r.Task(second).ID
-		require.ErrorIs(r, d.Add(ctx, r.Engine, two, 99, orchestrator.OperatorBy(stage.ViaAPI)), orchestrator.ErrNotFound)
-		require.ErrorIs(r, d.Add(ctx, r.Engine, 99, two, orchestrator.OperatorBy(stage.ViaAPI)), orchestrator.ErrNotFound)
+		require.ErrorIs(r, d.Add(ctx, r.Engine, two, 99, orchestrator.OperatorBy(stage.ViaAPI)), task.ErrNotFound)
+		require.ErrorIs(r, d.Add(ctx, r.Engine, 99, two, orchestrator.OperatorBy(stage.ViaAPI)), task.ErrNotFound)
 		require.NoError(r, d.Add(ctx, r.Engine, two, one, orchestrator.OperatorBy(stage.ViaAPI)))
 		require.NoError(r, d.Add(ctx, r.Engine, two, one, orchestrator.OperatorBy(stage.ViaAPI)), "twice is once")
 		list, err := d.List(ctx, two)

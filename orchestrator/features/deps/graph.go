@@ -7,6 +7,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -111,7 +112,7 @@ func (w world) describe(cycle []int64) string {
 
 // inLine is who waits for the task right before it in its repository: analysts that a
 // hold of that name keeps.
-func inLine(live []orchestrator.Task, held []queue.Hold, name string) Graph {
+func inLine(live []task.Task, held []queue.Hold, name string) Graph {
 	g, before := Graph{}, map[string]int64{}
 	for _, t := range live {
 		own := func(h queue.Hold) bool {
@@ -126,7 +127,7 @@ func inLine(live []orchestrator.Task, held []queue.Hold, name string) Graph {
 }
 
 // waitsFor names the prerequisites that are not finished.
-func waitsFor(on []int64, tasks map[int64]orchestrator.Task, cards []string) string {
+func waitsFor(on []int64, tasks map[int64]task.Task, cards []string) string {
 	names := slices.Clone(cards)
 	for _, id := range on {
 		names = append(names, fmt.Sprintf("%s (task %d)", tasks[id].WorkItemID, id))

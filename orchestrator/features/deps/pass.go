@@ -14,6 +14,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -32,7 +33,7 @@ type related struct {
 
 // world is what a pass knows of the unfinished tasks.
 type world struct {
-	tasks map[int64]orchestrator.Task
+	tasks map[int64]task.Task
 	graph Graph              // who depends on whom
 	line  Graph              // who waits for whom because tasks of a repository begin one at a time
 	cards map[int64][]string // cards that a task waits for and that have no task
@@ -42,12 +43,12 @@ type world struct {
 // Pass reads the relations that are due, and makes the holds what dependencies
 // ask for. Two passes of one Deps must not run at the same time.
 func (d *Deps) Pass(ctx context.Context, e *orchestrator.Engine) error {
-	w := world{tasks: map[int64]orchestrator.Task{}, graph: Graph{}, line: Graph{}, cards: map[int64][]string{}}
+	w := world{tasks: map[int64]task.Task{}, graph: Graph{}, line: Graph{}, cards: map[int64][]string{}}
 	live, err := d.live(ctx)
 	if err != nil {
 		return err
 	}
-	held, err := d.opt.Lister.Holds(ctx)
+	held, err := d.opt.Inspector.Holds(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,9 +81,9 @@ func (d *Deps) Pass(ctx context.Context, e *orchestrator.Engine) error {
 }
 
 // live lists the unfinished tasks.
-func (d *Deps) live(ctx context.Context) (out []orchestrator.Task, err error) {
+func (d *Deps) live(ctx context.Context) (out []task.Task, err error) {
 	for after := int64(0); ; {
-		page, err := d.opt.Store.Tasks(ctx, orchestrator.TaskFilter{Live: true, AfterID: after})
+		page, err := d.opt.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})
 		if err != nil || len(page) == 0 {
 			return out, err
 		}
@@ -91,7 +92,7 @@ func (d *Deps) live(ctx context.Context) (out []orchestrator.Task, err error) {
 }
 
 // relations brings the table up to what the tracker says.
-func (d *Deps) relations(ctx context.Context, live []orchestrator.Task, held []queue.Hold, w world) (errs []error) {
+func (d *Deps) relations(ctx context.Context, live []task.Task, held []queue.Hold, w world) (errs []error) {
 	for id := range d.known {
 		if _, ok := w.tasks[id]; !ok {
 			delete(d.known, id)
@@ -127,12 +128,12 @@ func (d *Deps) relations(ctx context.Context, live []orchestrator.Task, held []q
 
 // due are the tasks whose relations are to be read now: those that are held and
 // whose relations this process does not know, and a few that were read longest ago.
-func (d *Deps) due(live []orchestrator.Task, held []queue.Hold) []orchestrator.Task {
+func (d *Deps) due(live []task.Task, held []queue.Hold) []task.Task {
 	waiting := map[string]bool{}
 	for _, h := range held {
 		waiting[h.Subject] = waiting[h.Subject] || h.Name == Name
 	}
-	var now, later []orchestrator.Task
+	var now, later []task.Task
 	for _, t := range live {
 		r, known := d.known[t.ID]
 		switch {
@@ -142,14 +143,14 @@ func (d *Deps) due(live []orchestrator.Task, held []queue.Hold) []orchestrator.T
 			later = append(later, t)
 		}
 	}
-	slices.SortStableFunc(later, func(a, b orchestrator.Task) int {
+	slices.SortStableFunc(later, func(a, b task.Task) int {
 		return cmp.Compare(d.known[a.ID].at.UnixNano(), d.known[b.ID].at.UnixNano())
 	})
 	return append(now, later[:min(burst, len(later))]...)
 }
 
 // read asks the tracker what a task waits for.
-func (d *Deps) read(ctx context.Context, t orchestrator.Task) (related, error) {
+func (d *Deps) read(ctx context.Context, t task.Task) (related, error) {
 	r := related{at: d.opt.Now(), item: t.TrackerIssueID, cards: map[tracker.Ref]string{}}
 	refs, err := d.opt.Relations.BlockedBy(ctx, t.TrackerProjectID, t.TrackerIssueID)
 	if errors.Is(err, tracker.ErrNoRelations) || errors.Is(err, tracker.ErrNotFound) {
@@ -178,7 +179,7 @@ func over(item tracker.Item) bool { return item.Finished || item.Status == stage
 // those are over. A card without one is waited for as a card.
 func (d *Deps) resolve(ctx context.Context, r related) (on []int64, cards []string, err error) {
 	for _, ref := range r.refs {
-		newest, err := d.opt.Store.Tasks(ctx, orchestrator.TaskFilter{TrackerIssueID: ref.ItemID, Cancelled: true, BeforeID: math.MaxInt64, Limit: 1})
+		newest, err := d.opt.Store.Tasks(ctx, task.Filter{TrackerIssueID: ref.ItemID, Cancelled: true, BeforeID: math.MaxInt64, Limit: 1})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -193,7 +194,7 @@ func (d *Deps) resolve(ctx context.Context, r related) (on []int64, cards []stri
 }
 
 // recorded are a task's prerequisites in the table that came from the tracker.
-func recorded(table []orchestrator.Dependency, id int64) (on []int64) {
+func recorded(table []task.Dependency, id int64) (on []int64) {
 	for _, dep := range table {
 		if dep.TaskID == id && dep.Source == SourceTracker {
 			on = append(on, dep.On)
@@ -303,10 +304,10 @@ func (d *Deps) alert(ctx context.Context, e *orchestrator.Engine, w world, holds
 		d.opt.Log.Warn("dependency cycle", "task", id, "repo", t.Repo, "cycle", cycle, "what", h.Reason)
 		if !told[h.Reason] {
 			told[h.Reason] = true
-			jobs = append(jobs, orchestrator.TaskEffect(t, p, stage.Effect{Kind: stage.EffectNotify, Text: notice}, identity))
+			jobs = append(jobs, orchestrator.EffectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: notice}, identity))
 		}
 		for _, f := range effects {
-			jobs = append(jobs, orchestrator.TaskEffect(t, p, f, fmt.Sprintf("%s/%d/%s", identity, id, f.Kind)))
+			jobs = append(jobs, orchestrator.EffectJob(t, p, f, fmt.Sprintf("%s/%d/%s", identity, id, f.Kind)))
 		}
 	}
 	if len(jobs) == 0 {

@@ -8,16 +8,17 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // List are the dependencies of a task, from all sources. orchestrator.ErrNotFound when
 // there is no such task.
-func (d *Deps) List(ctx context.Context, taskID int64) ([]orchestrator.Dependency, error) {
+func (d *Deps) List(ctx context.Context, taskID int64) ([]task.Dependency, error) {
 	if _, err := d.opt.Store.Task(ctx, taskID); err != nil {
 		return nil, err
 	}
 	table, err := d.opt.Table.Dependencies(ctx)
-	return slices.DeleteFunc(table, func(r orchestrator.Dependency) bool { return r.TaskID != taskID }), err
+	return slices.DeleteFunc(table, func(r task.Dependency) bool { return r.TaskID != taskID }), err
 }
 
 // Add makes a task wait for another, in the local table. It has taken effect a moment
@@ -42,15 +43,15 @@ func (d *Deps) change(ctx context.Context, e *orchestrator.Engine, taskID, on in
 	if err != nil {
 		return err
 	}
-	act := orchestrator.Act{Act: orchestrator.ActUndepend, By: by, On: on}
+	act := task.Act{Act: task.ActUndepend, By: by, On: on}
 	if add {
-		act.Act = orchestrator.ActDepend
+		act.Act = task.ActDepend
 		if err := d.refused(ctx, t, on, table); err != nil {
 			return err
 		}
 	}
-	row := orchestrator.Dependency{TaskID: taskID, On: on, Source: SourceDB}
-	named := slices.IndexFunc(table, func(r orchestrator.Dependency) bool { return r.TaskID == taskID && r.On == on })
+	row := task.Dependency{TaskID: taskID, On: on, Source: SourceDB}
+	named := slices.IndexFunc(table, func(r task.Dependency) bool { return r.TaskID == taskID && r.On == on })
 	if !add && named >= 0 && table[named].Source != SourceDB {
 		return &orchestrator.RefusedError{Why: fmt.Sprintf("Task %d waits for task %d because of a relation of its card: remove it at the tracker.", taskID, on)}
 	}
@@ -72,7 +73,7 @@ func (d *Deps) change(ctx context.Context, e *orchestrator.Engine, taskID, on in
 }
 
 // refused says why a task cannot wait for another.
-func (d *Deps) refused(ctx context.Context, t orchestrator.Task, on int64, table []orchestrator.Dependency) error {
+func (d *Deps) refused(ctx context.Context, t task.Task, on int64, table []task.Dependency) error {
 	other, err := d.opt.Store.Task(ctx, on)
 	switch {
 	case err != nil:

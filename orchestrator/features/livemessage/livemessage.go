@@ -25,6 +25,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -43,10 +44,10 @@ type Jobs interface {
 
 // Options of the feature. All but Cards, Log and Now are required.
 type Options struct {
-	Store     orchestrator.Store
-	Story     orchestrator.Story
+	Store     task.Store
+	Records   task.Records
 	Jobs      Jobs
-	Projects  *orchestrator.Projects
+	Projects  *task.Projects
 	Messenger messenger.Messenger
 	Cards     tracker.Linker // nil: the message has no link to the card
 	Log       *slog.Logger   // nil discards
@@ -85,8 +86,8 @@ func (s *said) stale(now map[int64]string) (tasks []int64) {
 
 // Feature is the live message for the engine.
 func Feature(o Options) (orchestrator.Feature, error) {
-	if o.Store == nil || o.Story == nil || o.Jobs == nil || o.Projects == nil || o.Messenger == nil {
-		return orchestrator.Feature{}, errors.New("livemessage: Options.Store, Story, Jobs, Projects and Messenger are required")
+	if o.Store == nil || o.Records == nil || o.Jobs == nil || o.Projects == nil || o.Messenger == nil {
+		return orchestrator.Feature{}, errors.New("livemessage: Options.Store, Records, Jobs, Projects and Messenger are required")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -212,7 +213,7 @@ func (o Options) refresh(ctx context.Context, e *orchestrator.Engine, shown, now
 			return err
 		}
 		if p, ok := o.Projects.ByRepo(t.Repo); ok {
-			jobs = append(jobs, orchestrator.TaskEffect(t, p, stage.Effect{Kind: orchestrator.EffectLive}, fmt.Sprintf("refresh/%d", id)))
+			jobs = append(jobs, orchestrator.EffectJob(t, p, stage.Effect{Kind: orchestrator.EffectLive}, fmt.Sprintf("refresh/%d", id)))
 		}
 	}
 	if len(jobs) == 0 {
@@ -229,7 +230,7 @@ func (o Options) view(ctx context.Context, e orchestrator.Effect) (v View, late 
 	if v.Task, err = o.Store.Task(ctx, e.TaskID); err != nil {
 		return v, false, err
 	}
-	if v.Runs, err = o.Story.AgentRuns(ctx, e.TaskID); err != nil {
+	if v.Runs, err = o.Records.AgentRuns(ctx, e.TaskID); err != nil {
 		return v, false, err
 	}
 	waits, err := o.Jobs.Waiting(ctx, queue.Filter{TaskID: e.TaskID})
@@ -265,7 +266,7 @@ var errOther = errors.New("another process sends the message of the task")
 
 // show edits the task's message, or sends it when there is none to edit. Of messages
 // whose id nobody has there is one at most, beside the one that is kept up to date.
-func (o Options) show(ctx context.Context, t orchestrator.Task, m messenger.Message, attempt int) error {
+func (o Options) show(ctx context.Context, t task.Task, m messenger.Message, attempt int) error {
 	had, mark := t.TrackerMessageID, sending
 	switch had {
 	case "":
@@ -315,9 +316,9 @@ func (o Options) replace(ctx context.Context, taskID int64, from, to string) (st
 			return t.TrackerMessageID, err
 		}
 		t.TrackerMessageID = to
-		if err = o.Store.Commit(ctx, orchestrator.Commit{Task: &t}); !errors.Is(err, orchestrator.ErrConflict) {
+		if err = o.Store.Commit(ctx, task.Commit{Task: &t}); !errors.Is(err, task.ErrConflict) {
 			return to, err
 		}
 	}
-	return "", orchestrator.ErrConflict
+	return "", task.ErrConflict
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -29,9 +30,9 @@ func liveWith(t *testing.T, more func(*orchestratortest.Rig) orchestrator.Featur
 	t.Helper()
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		r.Features = func() []orchestrator.Feature {
-			projects, err := orchestrator.NewProjects(r.Projects...)
+			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
-			l, err := livemessage.Feature(livemessage.Options{Store: r.Store, Story: r.Store, Jobs: r.Store, Projects: projects, Messenger: r.Chat, Cards: r.Board})
+			l, err := livemessage.Feature(livemessage.Options{Store: r.Store, Records: r.Store, Jobs: r.Store, Projects: projects, Messenger: r.Chat, Cards: r.Board})
 			require.NoError(r, err)
 			if more == nil {
 				return []orchestrator.Feature{l}
@@ -110,7 +111,7 @@ func TestLiveMessageFailures(t *testing.T) {
 // The branch of a cancelled task is removed: nothing on it is linked to.
 func TestLiveMessageOfACancelledTask(t *testing.T) {
 	liveWith(t, func(r *orchestratortest.Rig) orchestrator.Feature {
-		projects, err := orchestrator.NewProjects(r.Projects...)
+		projects, err := task.NewProjects(r.Projects...)
 		require.NoError(r, err)
 		s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
 		require.NoError(r, err)
@@ -150,7 +151,7 @@ func TestLiveMessageOnlyAdds(t *testing.T) {
 // over and over meanwhile.
 func TestLiveMessageOfATaskThatWaits(t *testing.T) {
 	liveWith(t, func(r *orchestratortest.Rig) orchestrator.Feature {
-		d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Queue: r.Store, Lister: r.Store, Relations: r.Board, Items: r.Board})
+		d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Queue: r.Store, Inspector: r.Store, Relations: r.Board, Items: r.Board})
 		require.NoError(r, err)
 		return d.Feature()
 	}, func(r *orchestratortest.Rig) {

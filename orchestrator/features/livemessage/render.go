@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/messenger"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // View is everything that a message shows.
 type View struct {
-	Task      orchestrator.Task
-	Runs      []orchestrator.AgentRun
+	Task      task.Task
+	Runs      []task.AgentRun
 	Waits     []string // what the task's jobs are held by, as orchestrator.WaitText says it
 	Card      string   // address of the work item; may be empty
 	Artifacts string   // address of the task's documents, at a commit; may be empty
@@ -21,7 +21,7 @@ type View struct {
 
 // Render makes the message of a task.
 func Render(v View) messenger.Message {
-	item, _ := orchestrator.Untomb(v.Task.WorkItemID)
+	item, _ := task.ParseTombstone(v.Task.WorkItemID)
 	m := messenger.Message{Title: item + ": " + v.Task.Title, Silent: true, Lines: []string{standing(v)}}
 	m.Lines = append(m.Lines, move(v)...)
 	var total sum
@@ -123,7 +123,7 @@ type sum struct {
 	worked                time.Duration
 }
 
-func sumOf(runs []orchestrator.AgentRun, s stage.Stage) (u sum) {
+func sumOf(runs []task.AgentRun, s stage.Stage) (u sum) {
 	for _, r := range runs {
 		if r.Stage != s {
 			continue

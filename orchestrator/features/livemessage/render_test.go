@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -23,7 +23,7 @@ func view(change func(*livemessage.View)) livemessage.View {
 	begun := time.Date(2031, 3, 4, 9, 0, 0, 0, time.UTC)
 	v := livemessage.View{
 		Now: begun.Add(30 * time.Minute),
-		Task: orchestrator.Task{
+		Task: task.Task{
 			ID: 7, WorkItemID: "GPX-42", Title: "Cache <tiles> & tracks 🚦", Branch: "feature/GPX-42-cache", CreatedAt: begun, UpdatedAt: begun,
 			State: stage.State{Stage: stage.Analysis, Active: stage.Analyst},
 		},
@@ -32,8 +32,8 @@ func view(change func(*livemessage.View)) livemessage.View {
 	return v
 }
 
-func run(s stage.Stage, at time.Time, input, read, output, cost int64, model string) orchestrator.AgentRun {
-	return orchestrator.AgentRun{
+func run(s stage.Stage, at time.Time, input, read, output, cost int64, model string) task.AgentRun {
+	return task.AgentRun{
 		Stage: s, Started: at, Finished: at.Add(4 * time.Minute), Usage: work.Usage{Model: model, Input: input, CacheRead: read, CacheCreate: 1000, Output: output, MicroUSD: cost},
 	}
 }
@@ -101,7 +101,7 @@ func TestRender(t *testing.T) {
 		}),
 		"cancelled": view(func(v *livemessage.View) {
 			reviewed(v)
-			v.Task.WorkItemID = orchestrator.Tombstone("GPX-42", 7, v.Now)
+			v.Task.WorkItemID = task.Tombstone("GPX-42", 7, v.Now)
 			v.Task.State.Stage, v.Task.State.Hold, v.Task.UpdatedAt = stage.Cancelled, stage.HoldNone, v.Now
 		}),
 	} {
@@ -124,7 +124,7 @@ func TestFeatureRefuses(t *testing.T) {
 }
 
 func ExampleRender() {
-	m := livemessage.Render(livemessage.View{Task: orchestrator.Task{
+	m := livemessage.Render(livemessage.View{Task: task.Task{
 		WorkItemID: "GPX-42", Title: "Cache tiles", State: stage.State{Stage: stage.Review, Active: stage.Reviewer},
 	}})
 	fmt.Println(m.Title)

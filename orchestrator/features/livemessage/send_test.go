@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -39,7 +40,7 @@ type dies struct {
 	dead bool
 }
 
-func (d *dies) Commit(ctx context.Context, c orchestrator.Commit) error {
+func (d *dies) Commit(ctx context.Context, c task.Commit) error {
 	if d.dead {
 		return errors.New("the process is dead")
 	}
@@ -57,11 +58,11 @@ type kit struct {
 func setup(t *testing.T) *kit {
 	t.Helper()
 	k := &kit{T: t, store: &dies{Store: memstore.New(nil)}, chat: &slow{Chat: memmessenger.New()}}
-	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
+	projects, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
 	require.NoError(t, err)
-	task := orchestrator.Task{ID: 1, Repo: "acme/app", TrackerIssueID: "i", WorkItemID: "APP-1", Title: "T", State: stage.State{Stage: stage.Analysis, Active: stage.Analyst}}
-	require.NoError(t, k.store.Commit(t.Context(), orchestrator.Commit{Task: &task}))
-	f, err := livemessage.Feature(livemessage.Options{Store: k.store, Story: k.store, Jobs: k.store, Projects: projects, Messenger: k.chat})
+	row := task.Task{ID: 1, Repo: "acme/app", TrackerIssueID: "i", WorkItemID: "APP-1", Title: "T", State: stage.State{Stage: stage.Analysis, Active: stage.Analyst}}
+	require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row}))
+	f, err := livemessage.Feature(livemessage.Options{Store: k.store, Records: k.store, Jobs: k.store, Projects: projects, Messenger: k.chat})
 	require.NoError(t, err)
 	k.run = f.Runners[orchestrator.EffectLive]
 	return k

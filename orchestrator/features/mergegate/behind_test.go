@@ -10,9 +10,9 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -54,7 +54,7 @@ func TestGateOffBehind(t *testing.T) {
 		told := g.Place.OnPush
 		g.Place.OnPush = func(repo, branch, sha string) {
 			told(repo, branch, sha)
-			if list, _ := g.Store.Tasks(context.Background(), orchestrator.TaskFilter{Branch: branch}); list[0].State.Phase == stage.PhaseCatchUp {
+			if list, _ := g.Store.Tasks(context.Background(), task.Filter{Branch: branch}); list[0].State.Phase == stage.PhaseCatchUp {
 				g.Host.SetChecks(sha, githost.Check{Name: "build", State: githost.CheckFailed, Kind: "check_run", Note: "does not compile on the new main"})
 				g.Place.OnPush = told
 				red.Store(true)

@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -117,7 +118,7 @@ func TestMergeGateRedRetest(t *testing.T) {
 		item := g.Card(orchestratortest.App, "x")
 		g.Place.OnPush = func(repo, branch, sha string) {
 			told(repo, branch, sha)
-			if list, _ := g.Store.Tasks(context.Background(), orchestrator.TaskFilter{Branch: branch}); !red && list[0].State.Phase == stage.PhaseCatchUp && sha != list[0].State.Head {
+			if list, _ := g.Store.Tasks(context.Background(), task.Filter{Branch: branch}); !red && list[0].State.Phase == stage.PhaseCatchUp && sha != list[0].State.Head {
 				red = true // what was rebased
 				g.Host.SetChecks(sha, githost.Check{Name: "build", State: githost.CheckFailed, Kind: "check_run", Note: "does not compile on the new main"})
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/lease"
 )
@@ -20,14 +21,14 @@ import (
 type line struct {
 	repo    string
 	holder  string // empty: the lease is free
-	waiting []orchestrator.Task
+	waiting []task.Task
 }
 
 // arranges is how often a line is looked at that changes all the while.
 const arranges = 8
 
-// look reads the line of a repository.
-func (g *Gate) look(ctx context.Context, repo string) (line, error) {
+// readLine reads the line of a repository.
+func (g *Gate) readLine(ctx context.Context, repo string) (line, error) {
 	l := line{repo: repo}
 	held, live, err := g.opt.Leases.Holder(ctx, leaseName(repo))
 	if err != nil {
@@ -37,9 +38,9 @@ func (g *Gate) look(ctx context.Context, repo string) (line, error) {
 		l.holder = held.Holder
 	}
 	for after := int64(0); ; {
-		page, err := g.opt.Store.Tasks(ctx, orchestrator.TaskFilter{Repo: repo, Live: true, Stage: stage.DeployStaging, AfterID: after})
+		page, err := g.opt.Store.Tasks(ctx, task.Filter{Repo: repo, Live: true, Stage: stage.DeployStaging, AfterID: after})
 		if err != nil || len(page) == 0 {
-			slices.SortStableFunc(l.waiting, func(a, b orchestrator.Task) int { return a.State.LinedUp.Compare(b.State.LinedUp) })
+			slices.SortStableFunc(l.waiting, func(a, b task.Task) int { return a.State.LinedUp.Compare(b.State.LinedUp) })
 			return l, err
 		}
 		for _, t := range page {
@@ -60,7 +61,7 @@ func wants(s stage.State) bool { return working(s) && s.Phase == stage.PhaseCatc
 
 // same reports whether two looks have seen the same.
 func (l line) same(o line) bool {
-	return l.holder == o.holder && slices.EqualFunc(l.waiting, o.waiting, func(a, b orchestrator.Task) bool { return a.ID == b.ID })
+	return l.holder == o.holder && slices.EqualFunc(l.waiting, o.waiting, func(a, b task.Task) bool { return a.ID == b.ID })
 }
 
 // place is what a task waits for that is not the next one to have the lease; empty when
@@ -105,7 +106,7 @@ func turn(id int64) queue.Hold {
 // the line is another by then: so whoever writes last has seen what is, and nobody waits
 // for a lease that was given back meanwhile.
 func (g *Gate) arrange(ctx context.Context, repo string) (line, error) {
-	l, err := g.look(ctx, repo)
+	l, err := g.readLine(ctx, repo)
 	wrote := map[int64]bool{}
 	for range arranges {
 		if err != nil || len(l.waiting) == 0 && len(wrote) == 0 {
@@ -137,7 +138,7 @@ func (g *Gate) arrange(ctx context.Context, repo string) (line, error) {
 		}
 		wrote = waits
 		var now line
-		if now, err = g.look(ctx, repo); err == nil && now.same(l) {
+		if now, err = g.readLine(ctx, repo); err == nil && now.same(l) {
 			return l, nil
 		}
 		l = now
@@ -147,8 +148,8 @@ func (g *Gate) arrange(ctx context.Context, repo string) (line, error) {
 
 // acquire takes or prolongs the lease for a task whose turn it is. busy is what it waits
 // for otherwise.
-func (g *Gate) acquire(ctx context.Context, t orchestrator.Task) (busy string, err error) {
-	l, err := g.look(ctx, t.Repo)
+func (g *Gate) acquire(ctx context.Context, t task.Task) (busy string, err error) {
+	l, err := g.readLine(ctx, t.Repo)
 	if err != nil {
 		return "", err
 	}
@@ -165,7 +166,7 @@ func (g *Gate) acquire(ctx context.Context, t orchestrator.Task) (busy string, e
 }
 
 // prolong takes the lease, or keeps it for longer. busy says who else has it.
-func (g *Gate) prolong(ctx context.Context, t orchestrator.Task) (busy string, err error) {
+func (g *Gate) prolong(ctx context.Context, t task.Task) (busy string, err error) {
 	_, err = g.opt.Leases.Acquire(ctx, leaseName(t.Repo), holder(t.WorkItemID, t.ID), g.opt.TTL)
 	var held *lease.Held
 	if errors.As(err, &held) {
@@ -225,7 +226,7 @@ func (g *Gate) tend(ctx context.Context) error {
 		left[h.Subject] = h.Name == Name
 	}
 	for after := int64(0); ; {
-		page, err := g.opt.Store.Tasks(ctx, orchestrator.TaskFilter{Live: true, Stage: stage.DeployStaging, AfterID: after})
+		page, err := g.opt.Store.Tasks(ctx, task.Filter{Live: true, Stage: stage.DeployStaging, AfterID: after})
 		if err != nil {
 			return err
 		}

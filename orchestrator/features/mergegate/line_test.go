@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // lineRig is a gate whose re-tests end when pass says so, with live messages.
@@ -23,16 +24,16 @@ func mergeLine(t *testing.T, f func(lineRig)) {
 		g.Shutdown()
 		gate := g.Features
 		g.Features = func() []orchestrator.Feature {
-			projects, err := orchestrator.NewProjects(g.Projects...)
+			projects, err := task.NewProjects(g.Projects...)
 			require.NoError(g, err)
-			live, err := livemessage.Feature(livemessage.Options{Store: g.Store, Story: g.Store, Jobs: g.Store, Projects: projects, Messenger: g.Chat})
+			live, err := livemessage.Feature(livemessage.Options{Store: g.Store, Records: g.Store, Jobs: g.Store, Projects: projects, Messenger: g.Chat})
 			require.NoError(g, err)
 			return append(gate(), live)
 		}
 		g.Start()
 		told := g.Place.OnPush
 		g.Place.OnPush = func(repo, branch, sha string) {
-			list, _ := g.Store.Tasks(context.Background(), orchestrator.TaskFilter{Branch: branch})
+			list, _ := g.Store.Tasks(context.Background(), task.Filter{Branch: branch})
 			if len(list) > 0 && list[0].State.Phase == stage.PhaseCatchUp {
 				g.Host.Push(repo, branch, sha) // CI of what was rebased says nothing yet
 				return

@@ -31,6 +31,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/lease"
@@ -55,9 +56,9 @@ type Jobs interface {
 
 // Options of the feature. All but Repos, the times and Log are required.
 type Options struct {
-	Store    orchestrator.Store
+	Store    task.Store
 	Jobs     Jobs
-	Projects *orchestrator.Projects
+	Projects *task.Projects
 	Spaces   Spaces
 	Leases   lease.Locker
 	Host     githost.Host
@@ -113,7 +114,7 @@ func New(o Options) (*Gate, error) {
 }
 
 // Covers reports whether a repository's tasks go through the gate.
-func (g *Gate) Covers(p orchestrator.Project) bool {
+func (g *Gate) Covers(p task.Project) bool {
 	if g.opt.Off || len(g.opt.Repos) == 0 {
 		return !g.opt.Off && p.SelfHosting
 	}
@@ -124,7 +125,7 @@ func (g *Gate) Covers(p orchestrator.Project) bool {
 func (g *Gate) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "What is merged was tested on the main that it lands on.",
-		Facts: func(p orchestrator.Project, ev *stage.Event) { ev.MergeGate = g.Covers(p) },
+		Facts: func(p task.Project, ev *stage.Event) { ev.MergeGate = g.Covers(p) },
 		Edges: Edges(),
 		Rules: []stage.Rule{Rule},
 		Runners: map[string]orchestrator.Runner{
@@ -161,7 +162,7 @@ func (g *Gate) renewLoop(ctx context.Context, e *orchestrator.Engine) {
 
 // keep prolongs the lease of a task, or gives it back when the task has left the gate
 // meanwhile: then nobody else would.
-func (g *Gate) keep(ctx context.Context, t orchestrator.Task) error {
+func (g *Gate) keep(ctx context.Context, t task.Task) error {
 	busy, err := g.prolong(ctx, t)
 	if busy != "" {
 		g.opt.Log.Warn("a merge lease was lost", "task", t.ID, "repo", t.Repo, "why", busy)
@@ -180,7 +181,7 @@ func (g *Gate) renew(ctx context.Context) error {
 	var errs []error
 	for _, at := range []stage.Stage{stage.DeployStaging, stage.Deploy} {
 		for after := int64(0); ; {
-			page, err := g.opt.Store.Tasks(ctx, orchestrator.TaskFilter{Live: true, Stage: at, AfterID: after})
+			page, err := g.opt.Store.Tasks(ctx, task.Filter{Live: true, Stage: at, AfterID: after})
 			if err != nil || len(page) == 0 {
 				errs = append(errs, err)
 				break

@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 func TestNewRefuses(t *testing.T) {
@@ -60,7 +60,7 @@ func TestRuleLeavesOthers(t *testing.T) {
 }
 
 func TestCovers(t *testing.T) {
-	own, other := orchestrator.Project{Repo: "acme/own", SelfHosting: true}, orchestrator.Project{Repo: "Acme/App"}
+	own, other := task.Project{Repo: "acme/own", SelfHosting: true}, task.Project{Repo: "Acme/App"}
 	for _, c := range []struct {
 		repos      []string
 		own, other bool

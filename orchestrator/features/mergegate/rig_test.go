@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
 )
 
@@ -69,7 +70,7 @@ func mergeGate(t *testing.T, f func(*gateRig)) {
 		r.Projects[1].Writes = map[stage.Role][]string{stage.Deployer: {"src/late.go"}} // a deployer that mends what it deploys
 		r.Place.SetRemote(orchestratortest.AppRepo, "main", "m0")
 		r.Features = func() []orchestrator.Feature {
-			projects, err := orchestrator.NewProjects(r.Projects...)
+			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			merge := effects.Runners(effects.Deps{Store: r.Store, Jobs: r.Store, Projects: projects, Tracker: r.Board, Host: g.forge, Messenger: r.Chat, Workspaces: r.Place})
 			gate, err := mergegate.New(mergegate.Options{

@@ -10,15 +10,16 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // target finds what an effect is about. A task that is gone is an error.
-func (g *Gate) target(ctx context.Context, e orchestrator.Effect) (orchestrator.Task, orchestrator.Project, error) {
+func (g *Gate) target(ctx context.Context, e orchestrator.Effect) (task.Task, task.Project, error) {
 	p, ok := g.opt.Projects.ByRepo(e.Repo)
 	if !ok {
-		return orchestrator.Task{}, p, &orchestrator.UnregisteredError{Repo: e.Repo}
+		return task.Task{}, p, &orchestrator.UnregisteredError{Repo: e.Repo}
 	}
 	t, err := g.opt.Store.Task(ctx, e.TaskID)
 	return t, p, err
@@ -28,7 +29,7 @@ func report(e orchestrator.Effect, ev stage.Event) queue.Outcome {
 	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{orchestrator.TriggerJob(e, ev)}}
 }
 
-func (g *Gate) again(e orchestrator.Effect, err error) queue.Outcome {
+func (g *Gate) retryOutcome(e orchestrator.Effect, err error) queue.Outcome {
 	g.opt.Log.Warn("the merge gate will try again", "kind", e.Kind, "task", e.TaskID, "repo", e.Repo, "attempt", e.Attempt, "err", err)
 	return orchestrator.Retry(err)
 }
@@ -38,31 +39,31 @@ func (g *Gate) again(e orchestrator.Effect, err error) queue.Outcome {
 func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	t, p, err := g.target(ctx, e)
 	if err != nil {
-		return g.again(e, err)
+		return g.retryOutcome(e, err)
 	}
 	if !working(t.State) || t.State.Head != e.SHA {
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: "the task has gone on without it"}
 	}
 	busy, err := g.acquire(ctx, t)
 	if err != nil {
-		return g.again(e, err)
+		return g.retryOutcome(e, err)
 	}
 	if busy != "" { // it is held until its turn comes
 		return queue.Outcome{Kind: queue.OutcomeRelease, At: g.opt.Now().Add(time.Second), Error: busy}
 	}
-	got, err := g.opt.Spaces.CatchUp(ctx, p.Space(t), t.State.Gated && !g.opt.OnlyBehind)
+	got, err := g.opt.Spaces.CatchUp(ctx, p.Workspace(t), t.State.Gated && !g.opt.OnlyBehind)
 	var conflict *work.Conflict
 	if errors.As(err, &conflict) {
 		return report(e, stage.Event{On: stage.OnCaughtUp, At: g.opt.Now(), Base: conflict.Base, Conflicts: conflict.Files})
 	}
 	if err == nil && got.SHA != e.SHA {
-		err = g.opt.Spaces.Push(ctx, p.Space(t), got.SHA, e.SHA)
+		err = g.opt.Spaces.Push(ctx, p.Workspace(t), got.SHA, e.SHA)
 	}
 	switch {
 	case errors.Is(err, work.ErrMoved), errors.Is(err, work.ErrProtected), errors.Is(err, work.ErrBadName), orchestrator.GivenUp(err, e.Attempt):
 		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Final: true, Reason: err.Error()})
 	case err != nil:
-		return g.again(e, err)
+		return g.retryOutcome(e, err)
 	default:
 		return report(e, stage.Event{On: stage.OnCaughtUp, At: g.opt.Now(), SHA: got.SHA, Base: got.Base})
 	}
@@ -74,7 +75,7 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	t, p, err := g.target(ctx, e)
 	if err != nil {
-		return g.again(e, err)
+		return g.retryOutcome(e, err)
 	}
 	merged, err := g.merged(ctx, p, t, e.SHA)
 	if err != nil {
@@ -103,7 +104,7 @@ func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 
 // merged reports whether the branch of a task is merged at a head; a merge whose
 // deployment was rejected does not count.
-func (g *Gate) merged(ctx context.Context, p orchestrator.Project, t orchestrator.Task, head string) (bool, error) {
+func (g *Gate) merged(ctx context.Context, p task.Project, t task.Task, head string) (bool, error) {
 	if host, plain := githost.PlainOf(g.opt.Host, p.Repo); plain {
 		if head == t.State.Landed {
 			return false, nil
@@ -122,20 +123,20 @@ func (g *Gate) mergeAgain(e orchestrator.Effect, err error) queue.Outcome {
 	if orchestrator.GivenUp(err, e.Attempt) {
 		return report(e, stage.Event{On: stage.OnMergeFailed, At: g.opt.Now(), Final: true, Reason: err.Error()})
 	}
-	return g.again(e, err)
+	return g.retryOutcome(e, err)
 }
 
 // unfit says why what would land is not what was tested; empty = it is.
-func (g *Gate) unfit(ctx context.Context, e orchestrator.Effect, p orchestrator.Project, t orchestrator.Task) (string, error) {
+func (g *Gate) unfit(ctx context.Context, e orchestrator.Effect, p task.Project, t task.Task) (string, error) {
 	busy, err := g.acquire(ctx, t)
 	if err != nil || busy != "" {
 		return busy, err
 	}
-	main, err := g.opt.Spaces.MainTip(ctx, p.Space(t))
+	main, err := g.opt.Spaces.MainTip(ctx, p.Workspace(t))
 	if err != nil {
 		return "", err
 	}
-	tip, err := g.opt.Spaces.Tip(ctx, p.Space(t))
+	tip, err := g.opt.Spaces.Tip(ctx, p.Workspace(t))
 	switch {
 	case err != nil:
 		return "", err
@@ -157,11 +158,11 @@ func (g *Gate) unfit(ctx context.Context, e orchestrator.Effect, p orchestrator.
 func (g *Gate) landed(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	t, p, err := g.target(ctx, e)
 	if err != nil {
-		return g.again(e, err)
+		return g.retryOutcome(e, err)
 	}
-	same, err := g.opt.Spaces.SameTree(ctx, p.Space(t), e.SHA, e.Expected)
+	same, err := g.opt.Spaces.SameTree(ctx, p.Workspace(t), e.SHA, e.Expected)
 	if err != nil {
-		return g.again(e, err)
+		return g.retryOutcome(e, err)
 	}
 	if same {
 		return queue.Outcome{Kind: queue.OutcomeDone}
@@ -170,8 +171,8 @@ func (g *Gate) landed(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	g.opt.Log.Error("something was merged that was not tested", "task", e.TaskID, "repo", e.Repo, "why", text)
 	key := fmt.Sprintf("landed/%d/%s", e.TaskID, e.SHA)
 	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{
-		orchestrator.NextEffect(e, stage.Effect{Kind: stage.EffectNotify, Text: text}, key, time.Time{}),
-		orchestrator.NextEffect(e, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text + "."}, key+"/comment", time.Time{}),
+		orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectNotify, Text: text}, key, time.Time{}),
+		orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text + "."}, key+"/comment", time.Time{}),
 	}}
 }
 
@@ -211,7 +212,7 @@ func (g *Gate) show(ctx context.Context) (any, error) {
 		return v, err
 	}
 	for after := int64(0); ; {
-		page, err := g.opt.Store.Tasks(ctx, orchestrator.TaskFilter{Live: true, Stage: stage.DeployStaging, AfterID: after})
+		page, err := g.opt.Store.Tasks(ctx, task.Filter{Live: true, Stage: stage.DeployStaging, AfterID: after})
 		if err != nil || len(page) == 0 {
 			return v, err
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -49,8 +50,8 @@ type Probe func(ctx context.Context, address string) (l Look, detail string)
 
 // Options of the feature. Store, Projects and Jobs are required.
 type Options struct {
-	Store    orchestrator.Store
-	Projects *orchestrator.Projects
+	Store    task.Store
+	Projects *task.Projects
 	Jobs     interface {
 		Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error)
 	}
@@ -90,7 +91,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	return orchestrator.Feature{
 		Name: Name, Doc: "What was deployed is looked at for a while.",
 		Rules:   []stage.Rule{Rule},
-		Runners: map[string]orchestrator.Runner{Name: orchestrator.RunnerFunc(o.look)},
+		Runners: map[string]orchestrator.Runner{Name: orchestrator.RunnerFunc(o.observe)},
 		Show:    o.show,
 	}, nil
 }
@@ -113,8 +114,8 @@ type seen struct {
 	Healthy bool      `json:"healthy"` // the last look that worked was good
 }
 
-// look looks once and decides what comes next.
-func (o Options) look(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+// observe looks once and decides what comes next.
+func (o Options) observe(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	p, ok := o.Projects.ByRepo(e.Repo)
 	if !ok || len(p.Monitor) == 0 {
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: "there is nothing to look at"}
@@ -133,12 +134,12 @@ func (o Options) look(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	case s.Bad >= o.Failures:
 		return o.end(ctx, e, p, s, Degraded)
 	case o.Now().Before(s.Until):
-		return o.again(e, s)
+		return o.scheduleNext(e, s)
 	case s.Known && s.Healthy:
 		return o.end(ctx, e, p, s, Healthy)
 	case s.Known && s.Bad > 0: // bad at the very end: look on until it is one or the other
 		s.Until = o.Now().Add(o.Interval)
-		return o.again(e, s)
+		return o.scheduleNext(e, s)
 	default:
 		return o.end(ctx, e, p, s, Inconclusive)
 	}
@@ -146,7 +147,7 @@ func (o Options) look(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 
 // probe looks at every address. One that is bad is bad for all; one that could
 // not be looked at makes the look count for nothing.
-func (o Options) probe(ctx context.Context, p orchestrator.Project, s *seen) {
+func (o Options) probe(ctx context.Context, p task.Project, s *seen) {
 	worst, detail := Good, ""
 	for _, address := range p.Monitor {
 		look, said := o.Probe(ctx, address)
@@ -166,18 +167,18 @@ func (o Options) probe(ctx context.Context, p orchestrator.Project, s *seen) {
 	}
 }
 
-// again puts the next look.
-func (o Options) again(e orchestrator.Effect, s seen) queue.Outcome {
+// scheduleNext puts the next look.
+func (o Options) scheduleNext(e orchestrator.Effect, s seen) queue.Outcome {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}
 	}
-	next := orchestrator.NextEffect(e, stage.Effect{Kind: Name, SHA: e.SHA, Text: string(text)}, fmt.Sprintf("monitor/%d/%s/%d", e.TaskID, e.SHA, s.Looks), o.Now().Add(o.Interval))
+	next := orchestrator.FollowUpJob(e, stage.Effect{Kind: Name, SHA: e.SHA, Text: string(text)}, fmt.Sprintf("monitor/%d/%s/%d", e.TaskID, e.SHA, s.Looks), o.Now().Add(o.Interval))
 	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{next}}
 }
 
 // end writes the result down and acts on it.
-func (o Options) end(ctx context.Context, e orchestrator.Effect, p orchestrator.Project, s seen, result string) queue.Outcome {
+func (o Options) end(ctx context.Context, e orchestrator.Effect, p task.Project, s seen, result string) queue.Outcome {
 	log := o.Log.With("task", e.TaskID, "repo", e.Repo, "result", result, "looks", s.Looks)
 	log.Info("the monitor has ended", "last", s.Last)
 	reason := fmt.Sprintf("%s (task %d) is degraded after its deployment: %s", e.WorkItem, e.TaskID, s.Last)
@@ -192,7 +193,7 @@ func (o Options) end(ctx context.Context, e orchestrator.Effect, p orchestrator.
 	}
 	out := queue.Outcome{Kind: queue.OutcomeDone}
 	then := func(f stage.Effect) {
-		out.Then = append(out.Then, orchestrator.NextEffect(e, f, fmt.Sprintf("monitor/%d/%s/%s", e.TaskID, e.SHA, f.Kind), time.Time{}))
+		out.Then = append(out.Then, orchestrator.FollowUpJob(e, f, fmt.Sprintf("monitor/%d/%s/%s", e.TaskID, e.SHA, f.Kind), time.Time{}))
 	}
 	switch result {
 	case Healthy:
@@ -222,7 +223,7 @@ func (o Options) record(ctx context.Context, e orchestrator.Effect, s seen, resu
 	if err != nil {
 		return err
 	}
-	return o.Store.Commit(ctx, orchestrator.Commit{Journal: []orchestrator.JournalEntry{{
+	return o.Store.Commit(ctx, task.Commit{Journal: []task.JournalEntry{{
 		TaskID: e.TaskID, Seq: t.State.Seq, At: o.Now(), Kind: "monitor", Payload: payload,
 	}}})
 }

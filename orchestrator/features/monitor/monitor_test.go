@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // health is what a probe will see.
@@ -44,9 +45,9 @@ func watched(t *testing.T, f func(*orchestratortest.Rig, *health, *serialgate.Ga
 			r.Projects[i].Monitor = []string{"https://x.example.org/health"}
 		}
 		r.Features = func() []orchestrator.Feature {
-			projects, err := orchestrator.NewProjects(r.Projects...)
+			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
-			gate, err = serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Lister: r.Store, Repos: []string{"*"}})
+			gate, err = serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{"*"}})
 			require.NoError(r, err)
 			m, err := monitor.Feature(monitor.Options{Store: r.Store, Projects: projects, Jobs: r.Store, Probe: h.probe, Freeze: gate.Freeze})
 			require.NoError(r, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -71,7 +72,7 @@ func replay(item tracker.Item) queue.Job {
 
 // lost lists a project's work items whose status nobody has acted on and no stored event is
 // about, and tells among how many they were.
-func (r *Reconciler) lost(ctx context.Context, e *orchestrator.Engine, p orchestrator.Project) (out []tracker.Item, listed int, err error) {
+func (r *Reconciler) lost(ctx context.Context, e *orchestrator.Engine, p task.Project) (out []tracker.Item, listed int, err error) {
 	columns, err := r.opt.Board.Columns(ctx, p.TrackerProject)
 	if err != nil {
 		return nil, 0, err

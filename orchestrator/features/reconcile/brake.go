@@ -8,6 +8,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -22,13 +23,13 @@ const BrakeTold = "brake_told"
 
 // brake says why nothing of a project is replayed; empty when it is not too much. People
 // hear of it once, until a pass finds less.
-func (r *Reconciler) brake(ctx context.Context, e *orchestrator.Engine, p orchestrator.Project, lost []tracker.Item, listed int) (why string, err error) {
+func (r *Reconciler) brake(ctx context.Context, e *orchestrator.Engine, p task.Project, lost []tracker.Item, listed int) (why string, err error) {
 	held, err := e.Jobs.Holds(ctx)
 	mark := queue.Hold{Subject: BrakeTold + "/" + p.TrackerProject, Name: BrakeTold}
 	told := slices.ContainsFunc(held, func(h queue.Hold) bool { return h.Subject == mark.Subject })
 	if len(lost) <= r.opt.Brake || len(lost)*brakeShare <= listed {
 		if told && err == nil {
-			err = e.Store.Commit(ctx, orchestrator.Commit{Free: []queue.Hold{mark}})
+			err = e.Store.Commit(ctx, task.Commit{Free: []queue.Hold{mark}})
 		}
 		return "", err
 	}
@@ -49,6 +50,6 @@ func (r *Reconciler) brake(ctx context.Context, e *orchestrator.Engine, p orches
 		"While webhooks come, a card that is moved out of its column and back is acted on at once.", len(lost), listed, r.opt.Brake)
 	mark.Reason = why
 	key := fmt.Sprintf("brake/%s/%d/%d", p.TrackerProject, len(lost), newest.UnixMicro()) // replicas that see the same say it once
-	job := orchestrator.TaskEffect(orchestrator.Task{Title: "many cards would move at once"}, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, key)
-	return why, e.Store.Commit(ctx, orchestrator.Commit{Hold: []queue.Hold{mark}, Jobs: []queue.Job{job}})
+	job := orchestrator.EffectJob(task.Task{Title: "many cards would move at once"}, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, key)
+	return why, e.Store.Commit(ctx, task.Commit{Hold: []queue.Hold{mark}, Jobs: []queue.Job{job}})
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -205,7 +206,7 @@ func (r *Reconciler) grace(s stage.Stage) time.Duration {
 // stalled is F-1.
 func (r *Reconciler) stalled(ctx context.Context, e *orchestrator.Engine) (advanced int, err error) {
 	for after := int64(0); ; {
-		page, failed := e.Store.Tasks(ctx, orchestrator.TaskFilter{Live: true, AfterID: after})
+		page, failed := e.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})
 		if failed != nil || len(page) == 0 {
 			return advanced, errors.Join(err, failed)
 		}
@@ -221,7 +222,7 @@ func (r *Reconciler) stalled(ctx context.Context, e *orchestrator.Engine) (advan
 }
 
 // advance raises the event of a task that stands still though its gate is green.
-func (r *Reconciler) advance(ctx context.Context, e *orchestrator.Engine, t orchestrator.Task) (bool, error) {
+func (r *Reconciler) advance(ctx context.Context, e *orchestrator.Engine, t task.Task) (bool, error) {
 	s := t.State
 	waits := s.Hold != stage.HoldNone && s.Hold != stage.HoldBlocked
 	if s.Stage == stage.Analysis || s.Active != "" || waits || r.opt.Now().Sub(t.UpdatedAt) < r.grace(s.Stage) {

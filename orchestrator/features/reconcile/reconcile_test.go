@@ -18,6 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -38,7 +39,7 @@ func reconciledAs(t *testing.T, rec **reconcile.Reconciler, f func(*orchestrator
 			var err error
 			*rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 5, Source: "plane"})
 			require.NoError(r, err)
-			projects, err := orchestrator.NewProjects(r.Projects...)
+			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
 			require.NoError(r, err)
@@ -53,13 +54,13 @@ func TestBoardWithoutWebhooks(t *testing.T) {
 		item := r.Card(orchestratortest.App, "x")
 		for _, step := range []struct {
 			to   stage.Status
-			want func(orchestrator.Task) bool
+			want func(task.Task) bool
 		}{
-			{stage.StatusToAnalyse, func(t orchestrator.Task) bool { return t.State.Hold == stage.HoldApproval && t.State.Run == 1 }},
-			{stage.StatusRejected, func(t orchestrator.Task) bool { return t.State.Hold == stage.HoldApproval && t.State.Run == 2 }},
-			{stage.StatusRejected, func(t orchestrator.Task) bool { return t.State.Hold == stage.HoldApproval && t.State.Run == 3 }},
-			{stage.StatusInProgress, func(t orchestrator.Task) bool { return t.State.Hold == stage.HoldApproval && t.State.Run == 4 }},
-			{stage.StatusApproved, func(t orchestrator.Task) bool { return t.State.Stage == stage.Done }},
+			{stage.StatusToAnalyse, func(t task.Task) bool { return t.State.Hold == stage.HoldApproval && t.State.Run == 1 }},
+			{stage.StatusRejected, func(t task.Task) bool { return t.State.Hold == stage.HoldApproval && t.State.Run == 2 }},
+			{stage.StatusRejected, func(t task.Task) bool { return t.State.Hold == stage.HoldApproval && t.State.Run == 3 }},
+			{stage.StatusInProgress, func(t task.Task) bool { return t.State.Hold == stage.HoldApproval && t.State.Run == 4 }},
+			{stage.StatusApproved, func(t task.Task) bool { return t.State.Stage == stage.Done }},
 		} {
 			r.MoveUnseen(orchestratortest.App, item, step.to)
 			r.Settle(3 * time.Minute)
@@ -88,7 +89,7 @@ func TestStopIsNotUndoneByTheBoard(t *testing.T) {
 				require.NoError(r, r.Engine.Stop(context.Background(), r.Task(item).ID, orchestrator.OperatorBy(stage.ViaAPI)))
 				r.Settle(20 * time.Minute)
 				require.Equal(r, stage.StatusToAnalyse, r.Status(orchestratortest.App, item))
-				tasks, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{})
+				tasks, err := r.Store.Tasks(context.Background(), task.Filter{})
 				require.NoError(r, err)
 				require.Len(r, tasks, 1, "nobody has set To Analyse again")
 				require.Equal(r, stage.Cancelled, tasks[0].State.Stage)
@@ -184,7 +185,7 @@ func TestBrakeAndOutage(t *testing.T) {
 			r.MoveUnseen(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
 		}
 		r.Settle(5 * time.Minute)
-		list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{})
+		list, err := r.Store.Tasks(context.Background(), task.Filter{})
 		require.NoError(r, err)
 		require.Empty(r, list)
 		v, err := r.Engine.QueueView(context.Background())
@@ -210,7 +211,7 @@ func TestBrakeIsAShare(t *testing.T) {
 			r.MoveUnseen(orchestratortest.App, r.Card(orchestratortest.App, "lost"), stage.StatusToAnalyse)
 		}
 		r.Settle(5 * time.Minute)
-		list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{})
+		list, err := r.Store.Tasks(context.Background(), task.Filter{})
 		require.NoError(r, err)
 		require.Len(r, list, 31)
 	})
@@ -218,11 +219,11 @@ func TestBrakeIsAShare(t *testing.T) {
 
 // outcome is where a card stands, for people.
 func outcome(r *orchestratortest.Rig, item string) string {
-	list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{})
+	list, err := r.Store.Tasks(context.Background(), task.Filter{})
 	require.NoError(r, err)
 	text := ""
 	for _, t := range list {
-		if original, _ := orchestrator.Untomb(t.TrackerIssueID); original == item {
+		if original, _ := task.ParseTombstone(t.TrackerIssueID); original == item {
 			text += fmt.Sprintf("%s %s run %d; ", t.State.Stage, t.State.Hold, t.State.Run)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -141,7 +142,7 @@ func TestReconcilerAndWebhookRace(t *testing.T) {
 			r.Settle(5 * time.Second)
 		}
 		for _, item := range items {
-			list, err := r.Store.Tasks(context.Background(), orchestrator.TaskFilter{TrackerIssueID: item})
+			list, err := r.Store.Tasks(context.Background(), task.Filter{TrackerIssueID: item})
 			require.NoError(r, err)
 			require.Len(r, list, 1)
 		}
@@ -206,7 +207,7 @@ func stall(r *orchestratortest.Rig, item string, at stage.Stage) {
 		words.SHA = about
 		t.State.Filed = words
 	}
-	require.NoError(r, r.Store.Commit(context.Background(), orchestrator.Commit{Task: &t}))
+	require.NoError(r, r.Store.Commit(context.Background(), task.Commit{Task: &t}))
 }
 
 // F-1 looks and changes nothing: neither a task whose gate is not green nor one

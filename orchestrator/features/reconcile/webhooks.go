@@ -9,6 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -38,7 +39,7 @@ func (r *Reconciler) Webhooks(context.Context) error {
 // listen notices that webhooks have stopped, and that they come again, and tells
 // people of both. It returns since when people know that they have stopped.
 func (r *Reconciler) listen(ctx context.Context, e *orchestrator.Engine, lost []string) (silent time.Time, err error) {
-	last, err1 := e.Story.LastDelivery(ctx, r.opt.Source)
+	last, err1 := e.Records.LastDelivery(ctx, r.opt.Source)
 	held, err2 := e.Jobs.Holds(ctx)
 	if err := errors.Join(err1, err2); err != nil {
 		return silent, err
@@ -51,11 +52,11 @@ func (r *Reconciler) listen(ctx context.Context, e *orchestrator.Engine, lost []
 			missed, heard(last), stage.Span(r.opt.Every))
 		mark := queue.Hold{Subject: Told + "/" + r.opt.Source, Name: Told, Reason: "no webhook since " + heard(last)}
 		r.opt.Log.Error("webhooks have stopped while boards move", "source", r.opt.Source, "last", last, "moves", missed)
-		return r.opt.Now(), e.Store.Commit(ctx, orchestrator.Commit{Hold: []queue.Hold{mark}, Jobs: []queue.Job{r.notice("stopped", last, "Webhooks have stopped", text)}})
+		return r.opt.Now(), e.Store.Commit(ctx, task.Commit{Hold: []queue.Hold{mark}, Jobs: []queue.Job{r.notice("stopped", last, "Webhooks have stopped", text)}})
 	case i >= 0 && last.After(held[i].Since):
 		r.opt.Log.Info("webhooks come again", "source", r.opt.Source)
 		text := fmt.Sprintf("They were missing since %s. What boards said meanwhile was found by reading them.", held[i].Since.UTC().Format(time.RFC3339))
-		return silent, e.Store.Commit(ctx, orchestrator.Commit{Free: held[i : i+1], Jobs: []queue.Job{r.notice("again", held[i].Since, "Webhooks come again", text)}})
+		return silent, e.Store.Commit(ctx, task.Commit{Free: held[i : i+1], Jobs: []queue.Job{r.notice("again", held[i].Since, "Webhooks come again", text)}})
 	case i >= 0:
 		return held[i].Since, nil
 	default:
@@ -91,5 +92,5 @@ func heard(last time.Time) string {
 // it was; replicas that notice the same at the same time put it once.
 func (r *Reconciler) notice(what string, since time.Time, title, text string) queue.Job {
 	key := fmt.Sprintf("webhooks/%s/%s/%d", r.opt.Source, what, since.UnixMicro())
-	return orchestrator.TaskEffect(orchestrator.Task{Title: title}, orchestrator.Project{}, stage.Effect{Kind: stage.EffectNotify, Text: text}, key)
+	return orchestrator.EffectJob(task.Task{Title: title}, task.Project{}, stage.Effect{Kind: stage.EffectNotify, Text: text}, key)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
@@ -239,7 +240,7 @@ func TestReconcilerWaitsForOurAccounts(t *testing.T) {
 // The brake on one board is told once, whatever the other one of the repository does.
 func TestBrakeOfOneBoardOfTwo(t *testing.T) {
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
-		r.Projects[0].MoreBoards = []orchestrator.Board{{TrackerProject: "p-web", Prefix: "WEB"}}
+		r.Projects[0].MoreBoards = []task.Board{{TrackerProject: "p-web", Prefix: "WEB"}}
 		r.Board.AddProject("p-web")
 		r.Features = func() []orchestrator.Feature {
 			rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 5})

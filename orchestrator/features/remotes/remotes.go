@@ -23,6 +23,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // Name of the feature.
@@ -30,7 +31,7 @@ const Name = "remotes"
 
 // Options of the feature. Projects and Host are required.
 type Options struct {
-	Projects *orchestrator.Projects
+	Projects *task.Projects
 	Host     githost.Host
 	Every    time.Duration // default 30 s
 	Limit    time.Duration // of the look at one repository; default 30 s
@@ -101,7 +102,7 @@ func (w *watch) loop(ctx context.Context, e *orchestrator.Engine) {
 }
 
 // look looks at one repository.
-func (w *watch) look(ctx context.Context, e *orchestrator.Engine, host githost.Plain, p orchestrator.Project) error {
+func (w *watch) look(ctx context.Context, e *orchestrator.Engine, host githost.Plain, p task.Project) error {
 	tasks, err := published(ctx, e, p.Repo)
 	if err != nil || len(tasks) == 0 {
 		return err
@@ -133,9 +134,9 @@ func (w *watch) look(ctx context.Context, e *orchestrator.Engine, host githost.P
 
 // published are the live tasks of a repository that have something at the remote which is
 // not merged by the service.
-func published(ctx context.Context, e *orchestrator.Engine, repo string) (out []orchestrator.Task, err error) {
+func published(ctx context.Context, e *orchestrator.Engine, repo string) (out []task.Task, err error) {
 	for after := int64(0); ; {
-		page, err := e.Store.Tasks(ctx, orchestrator.TaskFilter{Repo: repo, Live: true, AfterID: after})
+		page, err := e.Store.Tasks(ctx, task.Filter{Repo: repo, Live: true, AfterID: after})
 		if err != nil || len(page) == 0 {
 			return out, err
 		}
@@ -149,7 +150,7 @@ func published(ctx context.Context, e *orchestrator.Engine, repo string) (out []
 }
 
 // landed raises the merge of a task whose head main has.
-func (w *watch) landed(ctx context.Context, e *orchestrator.Engine, host githost.Plain, now *look, t orchestrator.Task) error {
+func (w *watch) landed(ctx context.Context, e *orchestrator.Engine, host githost.Plain, now *look, t task.Task) error {
 	has, err := host.Contains(ctx, t.Repo, now.main, t.State.Head)
 	if err != nil {
 		return err
@@ -169,7 +170,7 @@ func (w *watch) landed(ctx context.Context, e *orchestrator.Engine, host githost
 }
 
 // gone raises that the branch of a task which nobody works on was deleted.
-func (w *watch) gone(ctx context.Context, e *orchestrator.Engine, t orchestrator.Task) error {
+func (w *watch) gone(ctx context.Context, e *orchestrator.Engine, t task.Task) error {
 	s := t.State
 	if s.Active != "" || s.Hold != stage.HoldNone || s.Stage == stage.Deploy || w.hasRaised(t.ID, "gone "+s.Pushed) {
 		return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -21,8 +22,8 @@ const Name = "retention"
 
 // Store is what the feature needs of a store.
 type Store interface {
-	orchestrator.Store
-	orchestrator.Pruner
+	task.Store
+	task.Pruner
 }
 
 // Disk is a part of this machine's disk, and how long what lies there is kept when the
@@ -36,8 +37,8 @@ type Disk struct {
 // Options of the feature. Store, Jobs, Projects and Agents are required.
 type Options struct {
 	Store    Store
-	Jobs     queue.Lister
-	Projects *orchestrator.Projects
+	Jobs     queue.Inspector
+	Projects *task.Projects
 	Agents   work.Agents
 	Disks    []Disk
 	Mirrors  work.Mirrors // nil = none
@@ -171,12 +172,12 @@ func (s *sweeper) over(ctx context.Context, r work.Remains, keep time.Duration) 
 	if age < keep {
 		return false, nil
 	}
-	t, err := orchestrator.Task{}, orchestrator.ErrNotFound
+	t, err := task.Task{}, task.ErrNotFound
 	if r.Task != 0 {
 		t, err = s.opt.Store.Task(ctx, r.Task)
 	}
 	switch {
-	case errors.Is(err, orchestrator.ErrNotFound):
+	case errors.Is(err, task.ErrNotFound):
 		return age > s.opt.Unknown, nil
 	case err != nil || !t.State.Stage.Terminal():
 		return false, err
@@ -191,22 +192,22 @@ func (s *sweeper) maintain(ctx context.Context) {
 		return
 	}
 	for _, p := range s.opt.Projects.All() {
-		live, err := s.live(ctx, orchestrator.TaskFilter{Repo: p.Repo})
+		live, err := s.live(ctx, task.Filter{Repo: p.Repo})
 		if err == nil {
 			m := work.Maintenance{Idle: !live, Lives: func(ctx context.Context, item string) (bool, error) {
-				return s.live(ctx, orchestrator.TaskFilter{Repo: p.Repo, WorkItemID: item})
+				return s.live(ctx, task.Filter{Repo: p.Repo, WorkItemID: item})
 			}}
 			if s.opt.KeepLeft > 0 {
 				m.LeftBefore = s.opt.Now().Add(-s.opt.KeepLeft)
 			}
-			err = s.opt.Mirrors.Maintain(ctx, p.Space(orchestrator.Task{}), m)
+			err = s.opt.Mirrors.Maintain(ctx, p.Workspace(task.Task{}), m)
 		}
 		s.failed(ctx, err, "a mirror", "repo", p.Repo)
 	}
 }
 
 // live reports whether a task lives.
-func (s *sweeper) live(ctx context.Context, f orchestrator.TaskFilter) (bool, error) {
+func (s *sweeper) live(ctx context.Context, f task.Filter) (bool, error) {
 	f.Live, f.Limit = true, 1
 	tasks, err := s.opt.Store.Tasks(ctx, f)
 	return len(tasks) > 0, err

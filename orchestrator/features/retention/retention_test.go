@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -25,7 +26,7 @@ func retaining(t *testing.T, f func(r *orchestratortest.Rig, other *memwork.Plac
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		other = r.Place.Machine(orchestratortest.GoodAgent)
 		r.Features = func() []orchestrator.Feature {
-			projects, err := orchestrator.NewProjects(r.Projects...)
+			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			feature, err := retention.Feature(retention.Options{
 				Store: r.Store, Jobs: r.Store, Projects: projects, Agents: r.Place, Disks: []retention.Disk{{Disk: r.Place, Name: "here"}, {Disk: other, Name: "there"}},
@@ -70,7 +71,7 @@ func TestRetentionOfJobs(t *testing.T) {
 		live := queue.Filter{TaskID: r.Task(item).ID}
 		before := pool(r, live)
 		require.NotZero(r, before)
-		_, err := r.Store.Receive(context.Background(), orchestrator.Delivery{Source: "plane", ID: "1", BodyHash: "h", ReceivedAt: time.Now()}, queue.Job{Pool: "nobody"})
+		_, err := r.Store.Receive(context.Background(), task.Delivery{Source: "plane", ID: "1", BodyHash: "h", ReceivedAt: time.Now()}, queue.Job{Pool: "nobody"})
 		require.NoError(r, err)
 		end(r, 1000)
 		r.Settle(8 * time.Minute)
@@ -99,7 +100,7 @@ func TestRetentionOnMachines(t *testing.T) {
 		r.Settle(time.Minute)
 		live := r.Task(item)
 		open := func(p *memwork.Place, id int64, name string) {
-			_, err := p.Open(context.Background(), work.Space{Repo: orchestratortest.AppRepo, Main: "main", Branch: name, WorkItem: name, Task: id}, nil)
+			_, err := p.Open(context.Background(), work.Workspace{Repo: orchestratortest.AppRepo, Main: "main", Branch: name, WorkItem: name, Task: id}, nil)
 			require.NoError(r, err)
 		}
 		ended := func(s stage.Stage, name string) int64 {
@@ -107,7 +108,7 @@ func TestRetentionOnMachines(t *testing.T) {
 			over.ID, _ = r.Store.NewTaskID(context.Background())
 			over.Version, over.State.Stage = 0, s
 			over.WorkItemID, over.Branch, over.TrackerIssueID = name, name, name
-			require.NoError(r, r.Store.Commit(context.Background(), orchestrator.Commit{Task: &over}))
+			require.NoError(r, r.Store.Commit(context.Background(), task.Commit{Task: &over}))
 			return over.ID
 		}
 		done, stopped, busy := ended(stage.Done, "DONE-1"), ended(stage.Cancelled, "STOP-1"), ended(stage.Done, "BUSY-1")

@@ -27,6 +27,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -36,14 +37,14 @@ const (
 	Freeze = "freeze"
 )
 
-// Options of a Gate. Store, Holds and Lister are required.
+// Options of a Gate. Store, Holds and Inspector are required.
 type Options struct {
-	Store  orchestrator.Store
-	Holds  queue.Keeper
-	Lister queue.Lister
-	Repos  []string // owner/name, or "*" for all; empty: the self-hosting ones of Projects
+	Store     task.Store
+	Holds     queue.Admin
+	Inspector queue.Inspector
+	Repos     []string // owner/name, or "*" for all; empty: the self-hosting ones of Projects
 	// Projects is the registry; nil with no Repos = no repository is gated.
-	Projects *orchestrator.Projects
+	Projects *task.Projects
 	Every    time.Duration // how often the holds are compared with the tasks; default 1 h
 	Log      *slog.Logger  // nil discards
 }
@@ -57,8 +58,8 @@ type Gate struct {
 
 // New checks the options.
 func New(o Options) (*Gate, error) {
-	if o.Store == nil || o.Holds == nil || o.Lister == nil {
-		return nil, errors.New("serialgate: Options.Store, Holds and Lister are required")
+	if o.Store == nil || o.Holds == nil || o.Inspector == nil {
+		return nil, errors.New("serialgate: Options.Store, Holds and Inspector are required")
 	}
 	for _, r := range o.Repos {
 		if r != "*" && !strings.Contains(r, "/") {
@@ -87,7 +88,7 @@ func (g *Gate) Covers(repo string) bool {
 func (g *Gate) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "One task of a repository begins at a time.",
-		Facts: func(p orchestrator.Project, ev *stage.Event) { ev.BranchLater = ev.BranchLater || g.Covers(p.Repo) },
+		Facts: func(p task.Project, ev *stage.Event) { ev.BranchLater = ev.BranchLater || g.Covers(p.Repo) },
 		Holds: g.holds, Reloaded: g.reloaded,
 		Loops: []orchestrator.Loop{{Name: "repair", Run: g.repairLoop}, {Name: "freezes", Run: g.measureLoop}},
 		Show:  g.show,
@@ -104,12 +105,12 @@ func (g *Gate) holds(_ context.Context, c orchestrator.Change) (hold, free []que
 		run.Hint(g.repair)
 		return nil, nil, c.Blind
 	}
-	line := []*orchestrator.Task{c.Ahead, &c.Task, c.Behind}
+	line := []*task.Task{c.Ahead, &c.Task, c.Behind}
 	if c.Ended() {
-		line = []*orchestrator.Task{c.Ahead, c.Behind}
+		line = []*task.Task{c.Ahead, c.Behind}
 		free = []queue.Hold{holdOf(c.Task)}
 	}
-	line = slices.DeleteFunc(line, func(t *orchestrator.Task) bool { return t == nil })
+	line = slices.DeleteFunc(line, func(t *task.Task) bool { return t == nil })
 	for i, t := range line {
 		switch {
 		case i > 0:
@@ -122,12 +123,12 @@ func (g *Gate) holds(_ context.Context, c orchestrator.Change) (hold, free []que
 }
 
 // holdOf is the hold of a task's analyst.
-func holdOf(t orchestrator.Task) queue.Hold {
+func holdOf(t task.Task) queue.Hold {
 	return queue.Hold{Subject: orchestrator.RoleInTask(stage.Analyst, t.ID), Name: Name}
 }
 
 // behind is the hold of a task that waits for the one before it in the line.
-func behind(t, ahead orchestrator.Task) queue.Hold {
+func behind(t, ahead task.Task) queue.Hold {
 	h := holdOf(t)
 	h.Reason = fmt.Sprintf("waits for a place: one task at a time in %s, and %s (task %d) is before it", t.Repo, ahead.WorkItemID, ahead.ID)
 	return h
@@ -136,7 +137,7 @@ func behind(t, ahead orchestrator.Task) queue.Hold {
 // wanted is what is held in a repository, given its live tasks by id: the oldest may
 // begin, and every task that has begun goes on; the others wait, each for the one
 // before it.
-func wanted(live []orchestrator.Task) (hold []queue.Hold) {
+func wanted(live []task.Task) (hold []queue.Hold) {
 	for i := 1; i < len(live); i++ {
 		hold = append(hold, behind(live[i], live[i-1]))
 	}
@@ -150,10 +151,10 @@ func (g *Gate) reloaded() {
 }
 
 // live lists the unfinished tasks of a repository, oldest first.
-func (g *Gate) live(ctx context.Context, repo string) ([]orchestrator.Task, error) {
-	var out []orchestrator.Task
+func (g *Gate) live(ctx context.Context, repo string) ([]task.Task, error) {
+	var out []task.Task
 	for after := int64(0); ; {
-		page, err := g.opt.Store.Tasks(ctx, orchestrator.TaskFilter{Repo: repo, Live: true, AfterID: after})
+		page, err := g.opt.Store.Tasks(ctx, task.Filter{Repo: repo, Live: true, AfterID: after})
 		if err != nil || len(page) == 0 {
 			return out, err
 		}
@@ -178,7 +179,7 @@ const again = 30 * time.Second
 
 // Repair makes the holds what the tasks ask for.
 func (g *Gate) Repair(ctx context.Context) error {
-	held, err := g.opt.Lister.Holds(ctx)
+	held, err := g.opt.Inspector.Holds(ctx)
 	if err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func (g *Gate) Repair(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	byRepo := map[string][]orchestrator.Task{}
+	byRepo := map[string][]task.Task{}
 	for _, t := range all {
 		if g.Covers(t.Repo) {
 			byRepo[t.Repo] = append(byRepo[t.Repo], t)
@@ -270,7 +271,7 @@ type Frozen struct {
 
 // Frozen lists the frozen repositories.
 func (g *Gate) Frozen(ctx context.Context) ([]Frozen, error) {
-	held, err := g.opt.Lister.Holds(ctx)
+	held, err := g.opt.Inspector.Holds(ctx)
 	return frozenOf(held), err
 }
 
@@ -314,7 +315,7 @@ func (g *Gate) repos() []string {
 }
 
 func (g *Gate) show(ctx context.Context) (any, error) {
-	held, err := g.opt.Lister.Holds(ctx)
+	held, err := g.opt.Inspector.Holds(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -26,7 +27,7 @@ func gated(t *testing.T, repos []string, f func(*orchestratortest.Rig, *serialga
 		r.Options.MaxConcurrency = 8
 		r.Features = func() []orchestrator.Feature {
 			var err error
-			gate, err = serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Lister: r.Store, Repos: repos})
+			gate, err = serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: repos})
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature()}
 		}
@@ -115,7 +116,7 @@ func TestFreeze(t *testing.T) {
 // lineless is a store in which nobody can be found who stands before another.
 type lineless struct{ *memstore.Store }
 
-func (s lineless) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrator.Task, error) {
+func (s lineless) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
 	if f.BeforeID != 0 && f.TrackerIssueID == "" {
 		return nil, errors.New("the index is broken")
 	}
@@ -125,7 +126,7 @@ func (s lineless) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orche
 // blind is a store whose tasks cannot be listed.
 type blind struct{ *memstore.Store }
 
-func (blind) Tasks(context.Context, orchestrator.TaskFilter) ([]orchestrator.Task, error) {
+func (blind) Tasks(context.Context, task.Filter) ([]task.Task, error) {
 	return nil, errors.New("the index is broken")
 }
 
@@ -134,13 +135,13 @@ func (blind) Tasks(context.Context, orchestrator.TaskFilter) ([]orchestrator.Tas
 func TestSerialGateFailsOpen(t *testing.T) {
 	s := memstore.New(nil)
 	blindGate := func() *serialgate.Gate {
-		gate, err := serialgate.New(serialgate.Options{Store: blind{s}, Holds: s, Lister: s, Repos: []string{"*"}})
+		gate, err := serialgate.New(serialgate.Options{Store: blind{s}, Holds: s, Inspector: s, Repos: []string{"*"}})
 		require.NoError(t, err)
 		return gate
 	}
 	gate := blindGate()
 	f := gate.Feature()
-	hold, free, err := f.Holds(t.Context(), orchestrator.Change{Task: orchestrator.Task{ID: 2, Repo: orchestratortest.AppRepo, State: stage.State{Stage: stage.Analysis}}, Blind: errors.New("the index is broken")})
+	hold, free, err := f.Holds(t.Context(), orchestrator.Change{Task: task.Task{ID: 2, Repo: orchestratortest.AppRepo, State: stage.State{Stage: stage.Analysis}}, Blind: errors.New("the index is broken")})
 	require.Error(t, err)
 	require.Empty(t, hold)
 	require.Empty(t, free)
@@ -161,14 +162,14 @@ func TestSerialGateFailsOpen(t *testing.T) {
 func TestSerialGateRepairs(t *testing.T) {
 	ctx := t.Context()
 	s := memstore.New(nil)
-	gate, err := serialgate.New(serialgate.Options{Store: s, Holds: s, Lister: s, Repos: []string{"*"}})
+	gate, err := serialgate.New(serialgate.Options{Store: s, Holds: s, Inspector: s, Repos: []string{"*"}})
 	require.NoError(t, err)
 	for id := int64(1); id <= 3; id++ {
-		task := orchestrator.Task{ID: id, Repo: orchestratortest.AppRepo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: stage.State{Stage: stage.Analysis}}
+		row := task.Task{ID: id, Repo: orchestratortest.AppRepo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: stage.State{Stage: stage.Analysis}}
 		if id == 1 {
-			task.State.Stage = stage.Done
+			row.State.Stage = stage.Done
 		}
-		require.NoError(t, s.Commit(ctx, orchestrator.Commit{Task: &task}))
+		require.NoError(t, s.Commit(ctx, task.Commit{Task: &row}))
 	}
 	analyst := func(id int64) string { return orchestrator.RoleInTask(stage.Analyst, id) }
 	require.NoError(t, s.Hold(ctx, queue.Hold{Subject: analyst(2), Name: serialgate.Name, Reason: "stale"}, queue.Hold{Subject: analyst(9), Name: serialgate.Name}))
@@ -188,7 +189,7 @@ func TestSerialGateRefuses(t *testing.T) {
 	_, err := serialgate.New(serialgate.Options{})
 	require.ErrorContains(t, err, "required")
 	s := memstore.New(nil)
-	_, err = serialgate.New(serialgate.Options{Store: s, Holds: s, Lister: s, Repos: []string{"app"}})
+	_, err = serialgate.New(serialgate.Options{Store: s, Holds: s, Inspector: s, Repos: []string{"app"}})
 	require.ErrorContains(t, err, `"app"`)
 }
 
@@ -214,7 +215,7 @@ func TestSerialGateOffIsTheBase(t *testing.T) {
 	base := story(nil)
 	require.NotEmpty(t, base)
 	require.Equal(t, base, story(func(r *orchestratortest.Rig) []orchestrator.Feature {
-		gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Lister: r.Store, Repos: []string{orchestratortest.SelfRepo}})
+		gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{orchestratortest.SelfRepo}})
 		require.NoError(r, err)
 		return []orchestrator.Feature{gate.Feature()}
 	}))
@@ -230,7 +231,7 @@ func TestSerialGateOfReplicas(t *testing.T) {
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		r.Options.MaxConcurrency, r.Options.EventWorkers = 8, 1 // a second worker would wait for the lock of the process, which stops the clock
 		r.Features = func() []orchestrator.Feature {
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Lister: r.Store, Repos: []string{"*"}, Every: time.Hour})
+			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{"*"}, Every: time.Hour})
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature(), slow}
 		}

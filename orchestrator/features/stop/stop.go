@@ -18,6 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -27,8 +28,8 @@ const Name = "stop"
 
 // Options of the feature. All but Log and Now are required.
 type Options struct {
-	Store      orchestrator.Store
-	Projects   *orchestrator.Projects
+	Store      task.Store
+	Projects   *task.Projects
 	Workspaces work.Workspaces
 	Agents     work.Agents
 	Log        *slog.Logger // nil discards
@@ -119,7 +120,7 @@ func (o Options) clear(ctx context.Context, e orchestrator.Effect) queue.Outcome
 	}
 	said := func(what string) []queue.Job {
 		text := fmt.Sprintf("Cancelled: %s. %s What the task had committed is kept in the service's mirror as refs/signalbox/kept/%s.", e.Text, what, kept)
-		return []queue.Job{orchestrator.NextEffect(e, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, "cancelled/"+e.Key, time.Time{})}
+		return []queue.Job{orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, "cancelled/"+e.Key, time.Time{})}
 	}
 	switch {
 	case errors.Is(err, work.ErrMoved), errors.Is(err, work.ErrTaken):
@@ -147,10 +148,10 @@ func (o Options) drop(ctx context.Context, e orchestrator.Effect) (branch, kept 
 		return "", "", &orchestrator.UnregisteredError{Repo: e.Repo}
 	}
 	// The row carries tombstones; the workspace has the names of its life.
-	t.Branch, _ = orchestrator.Untomb(t.Branch)
-	t.WorkItemID, _ = orchestrator.Untomb(t.WorkItemID)
+	t.Branch, _ = task.ParseTombstone(t.Branch)
+	t.WorkItemID, _ = task.ParseTombstone(t.WorkItemID)
 	kept = fmt.Sprintf("%s-%d", t.WorkItemID, t.ID)
-	return t.Branch, kept, o.Workspaces.Drop(ctx, p.Space(t), kept)
+	return t.Branch, kept, o.Workspaces.Drop(ctx, p.Workspace(t), kept)
 }
 
 // view is the block in /queue.
@@ -167,7 +168,7 @@ type waiting struct {
 func (o Options) show(ctx context.Context) (any, error) {
 	v := view{Enabled: true, Stopping: []waiting{}}
 	for after := int64(0); ; {
-		page, err := o.Store.Tasks(ctx, orchestrator.TaskFilter{Stage: stage.Deploy, AfterID: after})
+		page, err := o.Store.Tasks(ctx, task.Filter{Stage: stage.Deploy, AfterID: after})
 		if err != nil || len(page) == 0 {
 			return v, err
 		}

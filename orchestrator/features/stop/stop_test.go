@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -28,11 +29,11 @@ func stoppableWith(t *testing.T, prepare, f func(*orchestratortest.Rig)) {
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		prepare(r)
 		r.Features = func() []orchestrator.Feature {
-			projects, err := orchestrator.NewProjects(r.Projects...)
+			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
 			require.NoError(r, err)
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Lister: r.Store, Repos: []string{orchestratortest.AppRepo}})
+			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{orchestratortest.AppRepo}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{s, gate.Feature()}
 		}
@@ -49,11 +50,11 @@ func TestStopWhileAnAgentWorks(t *testing.T) {
 		require.NotEmpty(r, r.Place.Remote(orchestratortest.AppRepo, before.Branch))
 		r.Move(orchestratortest.App, item, stage.StatusStop)
 		r.Settle(30 * time.Second)
-		task := r.Cancelled(item)
-		require.Equal(r, stage.Cancelled, task.State.Stage)
-		require.False(r, task.CancelRequestedAt.IsZero() || task.CancelledAt.IsZero())
-		for key, want := range map[string]string{task.WorkItemID: before.WorkItemID, task.Branch: before.Branch} {
-			original, ok := orchestrator.Untomb(key)
+		row := r.Cancelled(item)
+		require.Equal(r, stage.Cancelled, row.State.Stage)
+		require.False(r, row.CancelRequestedAt.IsZero() || row.CancelledAt.IsZero())
+		for key, want := range map[string]string{row.WorkItemID: before.WorkItemID, row.Branch: before.Branch} {
+			original, ok := task.ParseTombstone(key)
 			require.True(r, ok)
 			require.Equal(r, want, original)
 		}
@@ -61,7 +62,7 @@ func TestStopWhileAnAgentWorks(t *testing.T) {
 		require.Empty(r, r.Place.Remote(orchestratortest.AppRepo, before.Branch), "the remote branch is gone")
 		require.Empty(r, r.Place.Checkouts())
 		require.Empty(r, r.Open())
-		jobs, err := r.Store.Jobs(context.Background(), queue.Filter{TaskID: task.ID, Pool: queue.PoolAgents})
+		jobs, err := r.Store.Jobs(context.Background(), queue.Filter{TaskID: row.ID, Pool: queue.PoolAgents})
 		require.NoError(r, err)
 		require.Equal(r, queue.Cancelled, jobs[len(jobs)-1].Status)
 		r.Settle(time.Hour)
@@ -74,7 +75,7 @@ func TestStopWhileAnAgentWorks(t *testing.T) {
 		r.ToDone(orchestratortest.App, item)
 		again := r.Task(item)
 		require.Equal(r, stage.Done, again.State.Stage, "a later To Analyse makes a new task")
-		require.Greater(r, again.ID, task.ID)
+		require.Greater(r, again.ID, row.ID)
 		require.Equal(r, []string{before.WorkItemID, before.Branch}, []string{again.WorkItemID, again.Branch}, "the names are free")
 	})
 }
@@ -212,7 +213,7 @@ func TestStopOfAFinishedTaskAndByAnOperator(t *testing.T) {
 		require.NoError(r, r.Engine.Stop(context.Background(), r.Task(other).ID, orchestrator.OperatorBy(stage.ViaAPI)))
 		r.Settle(10 * time.Second)
 		require.Equal(r, stage.Cancelled, r.Cancelled(other).State.Stage)
-		require.ErrorIs(r, r.Engine.Stop(context.Background(), 99, orchestrator.OperatorBy(stage.ViaAPI)), orchestrator.ErrNotFound)
+		require.ErrorIs(r, r.Engine.Stop(context.Background(), 99, orchestrator.OperatorBy(stage.ViaAPI)), task.ErrNotFound)
 	})
 }
 

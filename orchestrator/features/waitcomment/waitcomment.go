@@ -20,6 +20,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -41,7 +42,7 @@ type Jobs interface {
 
 // Options of the feature. All but Log are required.
 type Options struct {
-	Store orchestrator.Store
+	Store task.Store
 	Jobs  Jobs
 	Log   *slog.Logger // nil discards
 }
@@ -76,7 +77,7 @@ type wait struct {
 
 // pass owes a comment to each card that says something else than its task waits for.
 func (o Options) pass(ctx context.Context, e *orchestrator.Engine) error {
-	said, err := o.said(ctx)
+	said, err := o.lastTexts(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,8 +100,8 @@ func (o Options) pass(ctx context.Context, e *orchestrator.Engine) error {
 	return nil
 }
 
-// said is what the comments say, by task.
-func (o Options) said(ctx context.Context) (map[int64]string, error) {
+// lastTexts is what the comments say, by task.
+func (o Options) lastTexts(ctx context.Context) (map[int64]string, error) {
 	out := map[int64]string{}
 	held, err := o.Jobs.Holds(ctx)
 	for _, h := range held {
@@ -127,7 +128,7 @@ func (o Options) say(ctx context.Context, e *orchestrator.Engine, id int64, text
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(text)) // never fails
 	key := fmt.Sprintf("waits/%d.%d/%x", t.ID, t.CreatedAt.Unix(), hash.Sum64())
-	c := orchestrator.Commit{Jobs: []queue.Job{orchestrator.TaskEffect(t, p, stage.Effect{Kind: orchestrator.EffectWaits}, key)}, Hold: note}
+	c := task.Commit{Jobs: []queue.Job{orchestrator.EffectJob(t, p, stage.Effect{Kind: orchestrator.EffectWaits}, key)}, Hold: note}
 	if text == "" {
 		c.Hold, c.Free = nil, note
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -97,7 +98,7 @@ func (l *Limit) Give(ctx context.Context, repo string) error {
 		if room <= 0 {
 			return nil
 		}
-		var c orchestrator.Commit
+		var c task.Commit
 		for _, h := range line[:room] {
 			t := marked(h)
 			c.Hold, c.Free = append(c.Hold, mark(Works, t)), append(c.Free, wait(t)...)
@@ -113,7 +114,7 @@ func (l *Limit) Give(ctx context.Context, repo string) error {
 func (l *Limit) Repair(ctx context.Context) error {
 	var places []queue.Hold
 	for after := int64(0); ; {
-		page, err := l.opt.Store.Tasks(ctx, orchestrator.TaskFilter{Live: true, AfterID: after})
+		page, err := l.opt.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})
 		if err != nil {
 			return err
 		}

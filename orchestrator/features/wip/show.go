@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -97,7 +97,7 @@ func (l *Limit) show(ctx context.Context) (any, error) {
 	return v, nil
 }
 
-func (l *Limit) showRepo(ctx context.Context, p orchestrator.Project, n int) (r repoView, err error) {
+func (l *Limit) showRepo(ctx context.Context, p task.Project, n int) (r repoView, err error) {
 	r = repoView{Repo: p.Repo, Places: n, Waiting: []waiting{}}
 	if r.InWork, err = l.inWork(ctx, p.Repo); err != nil {
 		return r, err

@@ -29,6 +29,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -42,10 +43,10 @@ const (
 
 // Options of a Limit. All up to Projects are required.
 type Options struct {
-	Store    orchestrator.Store
-	Holds    queue.Keeper
+	Store    task.Store
+	Holds    queue.Admin
 	Finder   queue.HoldFinder
-	Projects *orchestrator.Projects
+	Projects *task.Projects
 	Except   func(repo string) bool // repositories in which something else bounds beginnings; nil = none
 	// Before puts right what bounds those, at the start and by another registry, before the
 	// tasks that waited for a place there are let go; nil = nothing.
@@ -91,7 +92,7 @@ func New(o Options) (*Limit, error) {
 func (l *Limit) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "So many tasks of a repository are in work at a time.",
-		Facts: func(p orchestrator.Project, ev *stage.Event) {
+		Facts: func(p task.Project, ev *stage.Event) {
 			_, bounded := l.places(p.Repo)
 			ev.BranchLater = ev.BranchLater || bounded
 		},
@@ -108,16 +109,16 @@ func (l *Limit) places(repo string) (n int, bounded bool) {
 }
 
 // mark is the row of a task in a list of its repository, in the order of tasks.
-func mark(name string, t orchestrator.Task) queue.Hold {
+func mark(name string, t task.Task) queue.Hold {
 	return queue.Hold{Subject: fmt.Sprintf("%s/%s/%019d", name, t.Repo, t.ID), Name: name, Reason: t.WorkItemID}
 }
 
 // marked is the task of a row.
-func marked(h queue.Hold) orchestrator.Task {
+func marked(h queue.Hold) task.Task {
 	rest := strings.TrimPrefix(h.Subject, h.Name+"/")
 	i := strings.LastIndexByte(rest, '/')
 	id, _ := strconv.ParseInt(rest[i+1:], 10, 64)
-	return orchestrator.Task{ID: id, Repo: rest[:max(i, 0)], WorkItemID: h.Reason}
+	return task.Task{ID: id, Repo: rest[:max(i, 0)], WorkItemID: h.Reason}
 }
 
 // list lists the first rows of a repository.
@@ -126,7 +127,7 @@ func (l *Limit) list(ctx context.Context, name, repo string, limit int) ([]queue
 }
 
 // wait and leave are what a task has that waits for a place.
-func wait(t orchestrator.Task) []queue.Hold {
+func wait(t task.Task) []queue.Hold {
 	return []queue.Hold{
 		{Subject: orchestrator.RoleInTask(stage.Analyst, t.ID), Name: Name, Reason: "waits for a place in " + t.Repo},
 		mark(Waits, t),
@@ -159,7 +160,7 @@ func (l *Limit) holds(_ context.Context, c orchestrator.Change) (hold, free []qu
 // held from the start.
 func (l *Limit) committed(c orchestrator.Change) {
 	if c.Ended() || c.Launched() || c.Before.Hold == stage.HoldNone && c.Task.State.Hold != stage.HoldNone {
-		l.look(c.Task.Repo)
+		l.requestPass(c.Task.Repo)
 	}
 }
 
@@ -172,7 +173,7 @@ func (l *Limit) Look() {
 	run.Hint(l.nudge)
 }
 
-func (l *Limit) look(repo string) {
+func (l *Limit) requestPass(repo string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.moved[repo] = true
@@ -188,9 +189,9 @@ func (l *Limit) admit(ctx context.Context, s orchestrator.Start) (why string) {
 	in, err := l.take(ctx, s.Task, n)
 	if err == nil && !in {
 		err = l.change(ctx, s.Task, wait(s.Task), []queue.Hold{mark(Works, s.Task)})
-		l.look(s.Task.Repo) // a place may have become free before it was in the line
+		l.requestPass(s.Task.Repo) // a place may have become free before it was in the line
 	}
-	if err != nil && ctx.Err() == nil && !errors.Is(err, orchestrator.ErrConflict) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, task.ErrConflict) {
 		l.opt.Log.Error("the places of a repository could not be counted; the task tries again", "task", s.Task.ID, "repo", s.Task.Repo, "err", err)
 	}
 	if in {
@@ -200,7 +201,7 @@ func (l *Limit) admit(ctx context.Context, s orchestrator.Start) (why string) {
 }
 
 // take takes a place for a task, if one is free and nobody waits who is older.
-func (l *Limit) take(ctx context.Context, t orchestrator.Task, n int) (in bool, err error) {
+func (l *Limit) take(ctx context.Context, t task.Task, n int) (in bool, err error) {
 	given, room, err := l.room(ctx, t, n)
 	switch {
 	case err != nil:
@@ -226,13 +227,13 @@ const changeMax = 5
 
 // change changes what a task has that still waits for its beginning: one that was stopped
 // meanwhile gets nothing.
-func (l *Limit) change(ctx context.Context, t orchestrator.Task, hold, free []queue.Hold) (err error) {
+func (l *Limit) change(ctx context.Context, t task.Task, hold, free []queue.Hold) (err error) {
 	for range changeMax {
-		if err = l.opt.Store.Commit(ctx, orchestrator.Commit{Task: &t, Unchanged: true, Hold: hold, Free: free}); !errors.Is(err, orchestrator.ErrConflict) {
+		if err = l.opt.Store.Commit(ctx, task.Commit{Task: &t, Unchanged: true, Hold: hold, Free: free}); !errors.Is(err, task.ErrConflict) {
 			return err
 		}
 		if t, err = l.opt.Store.Task(ctx, t.ID); err != nil || !begins(t.State) {
-			return errors.Join(err, orchestrator.ErrConflict)
+			return errors.Join(err, task.ErrConflict)
 		}
 	}
 	return err
@@ -240,7 +241,7 @@ func (l *Limit) change(ctx context.Context, t orchestrator.Task, hold, free []qu
 
 // room reports whether a task has a place already, and whether fewer than n others of its
 // repository are in work.
-func (l *Limit) room(ctx context.Context, t orchestrator.Task, n int) (given, room bool, err error) {
+func (l *Limit) room(ctx context.Context, t task.Task, n int) (given, room bool, err error) {
 	rows, err := l.list(ctx, Works, t.Repo, rowsMax)
 	others := slices.DeleteFunc(slices.Clone(rows), func(h queue.Hold) bool { return marked(h).ID == t.ID })
 	if given = len(others) < len(rows); err != nil || len(others) < n {
@@ -255,10 +256,10 @@ const rowsMax = 10_000
 
 // working are those of the tasks with a place that are in work: they live, wait for
 // nobody, and nothing holds them. over are the rows of tasks that have ended.
-func (l *Limit) working(ctx context.Context, rows []queue.Hold) (in []orchestrator.Task, over []queue.Hold, err error) {
+func (l *Limit) working(ctx context.Context, rows []queue.Hold) (in []task.Task, over []queue.Hold, err error) {
 	for _, h := range rows {
 		t, err := l.opt.Store.Task(ctx, marked(h).ID)
-		if errors.Is(err, orchestrator.ErrNotFound) || err == nil && t.State.Stage.Terminal() {
+		if errors.Is(err, task.ErrNotFound) || err == nil && t.State.Stage.Terminal() {
 			over = append(over, h)
 			continue
 		}
@@ -277,7 +278,7 @@ func (l *Limit) working(ctx context.Context, rows []queue.Hold) (in []orchestrat
 }
 
 // held reports whether a feature holds a task by itself, this one too.
-func (l *Limit) held(ctx context.Context, t orchestrator.Task) (bool, error) {
+func (l *Limit) held(ctx context.Context, t task.Task) (bool, error) {
 	for _, subject := range []string{"task/" + strconv.FormatInt(t.ID, 10), orchestrator.RoleInTask(stage.Analyst, t.ID)} {
 		if held, err := l.opt.Finder.HoldsIn(ctx, subject, subject+" ", 1); err != nil || len(held) > 0 {
 			return true, err

@@ -16,6 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -27,7 +28,7 @@ func limited(t *testing.T, places int, more func(*orchestratortest.Rig, *wip.Lim
 		r.Options.MaxConcurrency = 8
 		r.Projects[0].WIP = places
 		r.Features = func() []orchestrator.Feature {
-			projects, err := orchestrator.NewProjects(r.Projects...)
+			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			l, err := wip.New(wip.Options{Store: r.Store, Holds: r.Store, Finder: r.Store, Projects: projects})
 			require.NoError(r, err)
@@ -115,7 +116,7 @@ func TestAPlaceThatIsFreeIsGivenAtOnce(t *testing.T) {
 		"an approval": func(*orchestratortest.Rig, string) {},
 	} {
 		stopped := func(r *orchestratortest.Rig, _ *wip.Limit) []orchestrator.Feature {
-			projects, err := orchestrator.NewProjects(r.Projects...)
+			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			f, err := stop.Feature(stop.Options{Store: r.Store, Workspaces: r.Place, Agents: r.Place, Projects: projects})
 			require.NoError(r, err)
@@ -152,7 +153,7 @@ func TestAPlaceThatIsFreeIsGivenAtOnce(t *testing.T) {
 // two do not wait for each other.
 func TestNoPlaceForWhatWaitsForAnotherTask(t *testing.T) {
 	with := func(r *orchestratortest.Rig, l *wip.Limit) []orchestrator.Feature {
-		d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Queue: r.Store, Lister: r.Store, Relations: r.Board, Items: r.Board, Changed: l.Look})
+		d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Queue: r.Store, Inspector: r.Store, Relations: r.Board, Items: r.Board, Changed: l.Look})
 		require.NoError(r, err)
 		return []orchestrator.Feature{d.Feature()}
 	}
@@ -180,7 +181,7 @@ func TestNoPlaceForWhatWaitsForAnotherTask(t *testing.T) {
 		r.Settle(5 * time.Second)
 		require.Equal(r, []int64{1}, analysed(r), "the developer has the place")
 		r.Board.Block(first, second)
-		require.NoError(r, r.Store.Depend(context.Background(), orchestrator.Dependency{TaskID: r.Task(first).ID, On: r.Task(second).ID, Source: deps.SourceDB}))
+		require.NoError(r, r.Store.Depend(context.Background(), task.Dependency{TaskID: r.Task(first).ID, On: r.Task(second).ID, Source: deps.SourceDB}))
 		r.Place.SetScript(orchestratortest.GoodAgent)
 		r.Shutdown()
 		r.Start() // its developer begins again, and is held
@@ -218,8 +219,8 @@ func TestAPlaceForWhatIsRejectedWhileItWaits(t *testing.T) {
 // that has none any more begins.
 func TestLimitRepairs(t *testing.T) {
 	ctx, s := t.Context(), memstore.New(nil)
-	projects, err := orchestrator.NewProjects(
-		orchestrator.Project{TrackerProject: "a", Repo: orchestratortest.AppRepo, CloneURL: "u", Prefix: "APP"}, orchestrator.Project{TrackerProject: "b", Repo: orchestratortest.SelfRepo, CloneURL: "u", Prefix: "SLF"})
+	projects, err := task.NewProjects(
+		task.Project{TrackerProject: "a", Repo: orchestratortest.AppRepo, CloneURL: "u", Prefix: "APP"}, task.Project{TrackerProject: "b", Repo: orchestratortest.SelfRepo, CloneURL: "u", Prefix: "SLF"})
 	require.NoError(t, err)
 	for id, repo := range []string{1: orchestratortest.AppRepo, 2: orchestratortest.AppRepo, 3: orchestratortest.AppRepo, 4: orchestratortest.SelfRepo, 5: "acme/gone"} {
 		state := stage.State{Stage: stage.Development, Active: stage.Developer, Run: 3}
@@ -231,8 +232,8 @@ func TestLimitRepairs(t *testing.T) {
 		case 3:
 			state.Hold = stage.HoldBlocked
 		}
-		task := orchestrator.Task{ID: int64(id), Repo: repo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: state}
-		require.NoError(t, s.Commit(ctx, orchestrator.Commit{Task: &task}))
+		row := task.Task{ID: int64(id), Repo: repo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: state}
+		require.NoError(t, s.Commit(ctx, task.Commit{Task: &row}))
 	}
 	require.NoError(t, s.Hold(ctx,
 		queue.Hold{Subject: "analyst/5", Name: wip.Name}, queue.Hold{Subject: "wip_waits/acme/gone/0000000000000000005", Name: wip.Waits, Reason: "GON-5"}))
@@ -256,12 +257,12 @@ func TestLimitRepairs(t *testing.T) {
 // the questions lists more than the places and the head of the line.
 func TestLimitReadsNoMoreThanItsPlaces(t *testing.T) {
 	ctx, s := t.Context(), memstore.New(nil)
-	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: "a", Repo: orchestratortest.AppRepo, CloneURL: "u", Prefix: "APP", WIP: 2})
+	projects, err := task.NewProjects(task.Project{TrackerProject: "a", Repo: orchestratortest.AppRepo, CloneURL: "u", Prefix: "APP", WIP: 2})
 	require.NoError(t, err)
 	for id := int64(1); id <= 300; id++ {
 		state := stage.State{Stage: stage.Analysis, Active: stage.Analyst, Run: 1}
-		task := orchestrator.Task{ID: id, Repo: orchestratortest.AppRepo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: state}
-		require.NoError(t, s.Commit(ctx, orchestrator.Commit{Task: &task}))
+		row := task.Task{ID: id, Repo: orchestratortest.AppRepo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: state}
+		require.NoError(t, s.Commit(ctx, task.Commit{Task: &row}))
 	}
 	counted := &reads{Store: s}
 	l, err := wip.New(wip.Options{Store: counted, Holds: s, Finder: counted, Projects: projects})
@@ -278,7 +279,7 @@ func TestLimitReadsNoMoreThanItsPlaces(t *testing.T) {
 	first, err := s.Task(ctx, 1)
 	require.NoError(t, err)
 	first.State = stage.State{Stage: stage.Done}
-	require.NoError(t, s.Commit(ctx, orchestrator.Commit{Task: &first}))
+	require.NoError(t, s.Commit(ctx, task.Commit{Task: &first}))
 	counted.rows = 0
 	require.NoError(t, l.Give(ctx, orchestratortest.AppRepo))
 	require.LessOrEqual(t, counted.rows, 220, "two batches of the line, and the places")
@@ -296,12 +297,12 @@ type reads struct {
 	rows int
 }
 
-func (r *reads) Task(ctx context.Context, id int64) (orchestrator.Task, error) {
+func (r *reads) Task(ctx context.Context, id int64) (task.Task, error) {
 	r.rows++
 	return r.Store.Task(ctx, id)
 }
 
-func (r *reads) Tasks(ctx context.Context, f orchestrator.TaskFilter) ([]orchestrator.Task, error) {
+func (r *reads) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
 	list, err := r.Store.Tasks(ctx, f)
 	r.rows += len(list)
 	return list, err

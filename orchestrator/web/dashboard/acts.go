@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
@@ -137,7 +137,7 @@ func (s *server) doUnfreeze(r *http.Request) (string, error) {
 }
 
 func unfreeze(ctx context.Context, o Options, repo string) (string, error) {
-	if err := o.Engine.Audit(ctx, orchestrator.Act{Act: orchestrator.ActUnfreeze, By: byPage(), Repo: repo}); err != nil {
+	if err := o.Engine.Audit(ctx, task.Act{Act: task.ActUnfreeze, By: byPage(), Repo: repo}); err != nil {
 		return "", err
 	}
 	was, _, err := o.Unfreeze(ctx, repo)

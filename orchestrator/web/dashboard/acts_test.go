@@ -12,6 +12,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -22,7 +23,7 @@ func (w *world) post(path string, form url.Values, header ...string) answer {
 }
 
 // acts lists what operators have asked for, oldest first.
-func (w *world) acts() (out []orchestrator.Act) {
+func (w *world) acts() (out []task.Act) {
 	w.Helper()
 	entries, err := w.Store.JournalSince(context.Background(), 0, 10_000)
 	require.NoError(w, err)
@@ -131,7 +132,7 @@ func TestRetry(t *testing.T) {
 		require.NotContains(w, w.get("/tasks/1?said="+url.QueryEscape(evil)).body, "said\"")
 		w.Settle(time.Minute)
 		require.Len(w, w.Place.Runs(), before+1)
-		require.Equal(w, []orchestrator.Act{{Act: orchestrator.ActRetry, By: orchestrator.OperatorBy(stage.ViaDashboard)}}, w.acts())
+		require.Equal(w, []task.Act{{Act: task.ActRetry, By: orchestrator.OperatorBy(stage.ViaDashboard)}}, w.acts())
 		require.Contains(w, plain(w.get("/tasks/1").body), "asked for: retry by operator (dashboard, token)")
 	})
 }
@@ -158,7 +159,7 @@ func TestStop(t *testing.T) {
 		require.Equal(w, http.StatusSeeOther, w.post("/tasks/1/stop", right()).status)
 		w.Settle(time.Minute)
 		require.Contains(w, plain(w.get("/tasks/1").body), "cancelled The task is cancelled.")
-		require.Equal(w, []orchestrator.Act{{Act: orchestrator.ActStop, By: orchestrator.OperatorBy(stage.ViaDashboard)}}, w.acts())
+		require.Equal(w, []task.Act{{Act: task.ActStop, By: orchestrator.OperatorBy(stage.ViaDashboard)}}, w.acts())
 		require.NotContains(w, w.get("/tasks/1").body, `href="../tasks/1/stop"`, "a task that has ended cannot be stopped")
 	})
 	inWorld(t, func(o *dashboard.Options) { o.Stop = false }, func(w *world) {
@@ -181,7 +182,7 @@ func TestUnfreeze(t *testing.T) {
 		require.Equal(w, "../repos?said=not-frozen", w.post("/repos/unfreeze", right("repo", repo)).header.Get("Location"))
 		require.Equal(w, http.StatusNotFound, w.post("/repos/unfreeze", right("repo", "no/such")).status)
 		require.Len(w, w.acts(), 2, "what was asked for in vain was asked for")
-		require.Equal(w, orchestrator.Act{Act: orchestrator.ActUnfreeze, By: orchestrator.OperatorBy(stage.ViaDashboard), Repo: repo}, w.acts()[0])
+		require.Equal(w, task.Act{Act: task.ActUnfreeze, By: orchestrator.OperatorBy(stage.ViaDashboard), Repo: repo}, w.acts()[0])
 		require.Contains(w, plain(w.get("/journal").body), "asked for: unfreeze acme/app by operator (dashboard, token)")
 	})
 	inWorld(t, func(o *dashboard.Options) { o.Unfreeze = nil }, func(w *world) {
@@ -237,9 +238,9 @@ func TestSignInLeadsOn(t *testing.T) {
 }
 
 // broken is a store that does not answer.
-type broken struct{ orchestrator.History }
+type broken struct{ task.History }
 
-func (broken) Ended(context.Context, int) ([]orchestrator.Task, error) {
+func (broken) Ended(context.Context, int) ([]task.Task, error) {
 	return nil, context.DeadlineExceeded
 }
 

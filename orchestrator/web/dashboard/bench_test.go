@@ -18,6 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -32,13 +33,13 @@ func crowd(b *testing.B, tasks int) http.Handler {
 	db, err := sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(b.TempDir(), "db")})
 	require.NoError(b, err)
 	b.Cleanup(func() { _ = db.Close() })
-	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: project, Repo: repo, CloneURL: "u", Prefix: "APP"})
+	projects, err := task.NewProjects(task.Project{TrackerProject: project, Repo: repo, CloneURL: "u", Prefix: "APP"})
 	require.NoError(b, err)
-	gate, err := serialgate.New(serialgate.Options{Store: db, Holds: db, Lister: db, Repos: []string{repo}})
+	gate, err := serialgate.New(serialgate.Options{Store: db, Holds: db, Inspector: db, Repos: []string{repo}})
 	require.NoError(b, err)
 	board, host, place := memtracker.New(nil), memhost.New(), memwork.New(agent)
 	engine, err := orchestrator.New(stage.Default(), orchestrator.Deps{
-		Store: db, Story: db, Jobs: db, Projects: projects, Tracker: board, Host: host, Workspaces: place, Agents: place, Gates: checks.All(nil),
+		Store: db, Records: db, Jobs: db, Projects: projects, Tracker: board, Host: host, Workspaces: place, Agents: place, Gates: checks.All(nil),
 		Runners: effects.Runners(effects.Deps{Store: db, Jobs: db, Projects: projects, Tracker: board, Host: host, Workspaces: place}),
 	}, orchestrator.Options{}, gate.Feature())
 	require.NoError(b, err)
@@ -48,15 +49,15 @@ func crowd(b *testing.B, tasks int) http.Handler {
 		s := stages[i%len(stages)]
 		id, err := db.NewTaskID(ctx)
 		require.NoError(b, err)
-		t := orchestrator.Task{
+		t := task.Task{
 			ID: id, Repo: repo, TrackerProjectID: project, TrackerIssueID: fmt.Sprint("i", i), WorkItemID: fmt.Sprint("APP-", i+1), Branch: fmt.Sprint("b", i),
 			Title: fmt.Sprintf("A card with a title of usual length, number %d", i), State: stage.State{Stage: s, Active: stage.Developer, Run: 1, Seq: 1}, CreatedAt: now, StageEnteredAt: now, UpdatedAt: now,
 		}
-		c := orchestrator.Commit{Task: &t, Jobs: []queue.Job{{
+		c := task.Commit{Task: &t, Jobs: []queue.Job{{
 			Pool: queue.PoolAgents, Kind: orchestrator.KindAgent, Role: string(stage.Developer), Lane: repo, Holds: []string{fmt.Sprint("analyst/", i)},
 		}}}
 		for run := range int64(2) {
-			c.Runs = append(c.Runs, orchestrator.AgentRun{JobID: int64(i)*2 + run + 1, Attempt: 1, Stage: s, Role: stage.Developer, Run: run, Status: "ok", Started: now, Finished: now.Add(time.Minute), Usage: work.Usage{Model: "m", Input: 1000, Output: 200, MicroUSD: 1_000_000}})
+			c.Runs = append(c.Runs, task.AgentRun{JobID: int64(i)*2 + run + 1, Attempt: 1, Stage: s, Role: stage.Developer, Run: run, Status: "ok", Started: now, Finished: now.Add(time.Minute), Usage: work.Usage{Model: "m", Input: 1000, Output: 200, MicroUSD: 1_000_000}})
 		}
 		require.NoError(b, db.Commit(ctx, c))
 		if i%2 == 1 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // blocks are what the features show of themselves in /queue, as far as pages have
@@ -53,9 +54,9 @@ type reconcileBlock struct {
 }
 
 type depsBlock struct {
-	Enabled bool                      `json:"enabled"`
-	Table   []orchestrator.Dependency `json:"dependencies"`
-	Error   string                    `json:"error"`
+	Enabled bool              `json:"enabled"`
+	Table   []task.Dependency `json:"dependencies"`
+	Error   string            `json:"error"`
 }
 
 type lease struct {

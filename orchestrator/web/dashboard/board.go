@@ -9,6 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // Limits of the board.
@@ -40,7 +41,7 @@ type boardFilter struct {
 func (f boardFilter) On() bool { return f != boardFilter{} }
 
 // selects compares without regard to the case of letters.
-func (f boardFilter) selects(t orchestrator.Task) bool {
+func (f boardFilter) selects(t task.Task) bool {
 	text := strings.ToLower(f.Text)
 	return (f.Repo == "" || t.Repo == f.Repo) && (f.Stage == "" || t.State.Stage == f.Stage) &&
 		(text == "" || strings.Contains(strings.ToLower(t.WorkItemID+" "+t.Title+" "+t.Branch), text))
@@ -49,7 +50,7 @@ func (f boardFilter) selects(t orchestrator.Task) bool {
 // strip is the line of figures above the board.
 type strip struct {
 	Running, Slots, Live, Waiting, Needs int
-	Today                                orchestrator.Cost
+	Today                                task.Cost
 }
 
 // column is a stage of the board.
@@ -81,7 +82,7 @@ type card struct {
 	Why         string // the explanation's summary
 	Since       time.Time
 	Begun       time.Time
-	Cost        orchestrator.Cost
+	Cost        task.Cost
 	PR          string
 }
 
@@ -114,7 +115,7 @@ func lampOf(x orchestrator.Explanation, h stage.Hold) string {
 	}
 }
 
-func cardOf(t orchestrator.Task, x orchestrator.Explanation, c orchestrator.Cost) card {
+func cardOf(t task.Task, x orchestrator.Explanation, c task.Cost) card {
 	return card{
 		ID: t.ID, Item: item(t.WorkItemID), Title: t.Title, Repo: t.Repo, Stage: t.State.Stage, Try: 1 + t.State.Retries + t.State.Failures,
 		Lamp: lampOf(x, t.State.Hold), Why: x.Summary, Since: t.StageEnteredAt, Begun: t.CreatedAt, Cost: c, PR: t.State.PRURL,
@@ -122,9 +123,9 @@ func cardOf(t orchestrator.Task, x orchestrator.Explanation, c orchestrator.Cost
 }
 
 // live reads the unfinished tasks, oldest first.
-func (s *server) live(ctx context.Context) (out []orchestrator.Task, err error) {
+func (s *server) live(ctx context.Context) (out []task.Task, err error) {
 	for after := int64(0); len(out) < liveMax; after = out[len(out)-1].ID {
-		page, err := s.Engine.Store.Tasks(ctx, orchestrator.TaskFilter{Live: true, AfterID: after, Limit: 1000})
+		page, err := s.Engine.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after, Limit: 1000})
 		if err != nil || len(page) == 0 {
 			return out, err
 		}
@@ -160,7 +161,7 @@ func (s *server) board(r *http.Request) (view, error) {
 	}
 	for _, t := range ended {
 		if f.selects(t) {
-			p.Ended = append(p.Ended, cardOf(t, orchestrator.Explanation{Stage: t.State.Stage}, orchestrator.Cost{}))
+			p.Ended = append(p.Ended, cardOf(t, orchestrator.Explanation{Stage: t.State.Stage}, task.Cost{}))
 		}
 	}
 	slices.SortStableFunc(p.Needs, func(a, b need) int { return a.Since.Compare(b.Since) })
@@ -176,7 +177,7 @@ func (s *server) board(r *http.Request) (view, error) {
 }
 
 // columns are the working stages with their cards.
-func columns(p stage.Pipeline, live []orchestrator.Task, why []orchestrator.Explanation, f boardFilter) []column {
+func columns(p stage.Pipeline, live []task.Task, why []orchestrator.Explanation, f boardFilter) []column {
 	var out []column
 	at := map[stage.Stage]int{}
 	for _, i := range p.Stages {
@@ -192,7 +193,7 @@ func columns(p stage.Pipeline, live []orchestrator.Task, why []orchestrator.Expl
 		}
 		c := &out[n]
 		if c.Count++; len(c.Cards) < columnMax || f.Stage != "" {
-			c.Cards = append(c.Cards, cardOf(t, why[i], orchestrator.Cost{}))
+			c.Cards = append(c.Cards, cardOf(t, why[i], task.Cost{}))
 		} else {
 			c.More++
 		}
@@ -206,8 +207,8 @@ func wantsPerson(x orchestrator.Explanation) bool {
 	return slices.ContainsFunc(x.Blockers, func(b orchestrator.Blocker) bool { return b.Who == orchestrator.WhoYou && b.Kind != "freeze" })
 }
 
-func needOf(t orchestrator.Task, x orchestrator.Explanation) need {
-	n := need{card: cardOf(t, x, orchestrator.Cost{})}
+func needOf(t task.Task, x orchestrator.Explanation) need {
+	n := need{card: cardOf(t, x, task.Cost{})}
 	n.Since = t.UpdatedAt
 	for _, b := range x.Blockers {
 		n.Why, n.Do, n.Since = b.Why, b.Do, b.Since

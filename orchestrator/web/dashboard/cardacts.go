@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
@@ -293,7 +293,7 @@ func (s *server) doArrange(r *http.Request, by cards.Person) (string, error) {
 		other = c.ID
 	}
 	if kind == cards.ArchivedIt {
-		live, err := s.Engine.Store.Tasks(r.Context(), orchestrator.TaskFilter{TrackerIssueID: id, Live: true})
+		live, err := s.Engine.Store.Tasks(r.Context(), task.Filter{TrackerIssueID: id, Live: true})
 		if err != nil {
 			return "", err
 		}

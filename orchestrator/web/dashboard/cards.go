@@ -14,6 +14,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
@@ -121,7 +122,7 @@ func (s *server) liveCards(ctx context.Context) (map[string]*card, error) {
 	}
 	out := map[string]*card{}
 	for i, t := range live {
-		c := cardOf(t, why[i], orchestrator.Cost{})
+		c := cardOf(t, why[i], task.Cost{})
 		out[t.TrackerIssueID] = &c
 	}
 	return out, nil
@@ -135,7 +136,7 @@ type cardPage struct {
 	Column    cards.Column
 	Columns   []cards.Column
 	Wanted    []cards.Column // what the task waits for a person to set
-	Task      *orchestrator.Task
+	Task      *task.Task
 	Lamp      card
 	Why       orchestrator.Explanation
 	BlockedBy []cardView
@@ -185,13 +186,13 @@ func (s *server) showCard(r *http.Request, in typed) (view, error) {
 
 // cardTask finds the task of a card, and what it waits for a person to set.
 func (s *server) cardTask(ctx context.Context, p *cardPage) error {
-	tasks, err := s.Engine.Store.Tasks(ctx, orchestrator.TaskFilter{TrackerIssueID: p.Story.ID, Cancelled: true})
+	tasks, err := s.Engine.Store.Tasks(ctx, task.Filter{TrackerIssueID: p.Story.ID, Cancelled: true})
 	if err != nil || len(tasks) == 0 {
 		return err
 	}
 	p.Task = &tasks[len(tasks)-1]
 	p.Why, err = s.Engine.Explain(ctx, p.Task.ID)
-	p.Lamp = cardOf(*p.Task, p.Why, orchestrator.Cost{})
+	p.Lamp = cardOf(*p.Task, p.Why, task.Cost{})
 	for _, b := range p.Why.Blockers {
 		c, ok := cards.ColumnOf(string(b.Status))
 		if ok && b.Who == orchestrator.WhoYou && c.Key != p.Story.Column && !slices.Contains(p.Wanted, c) {

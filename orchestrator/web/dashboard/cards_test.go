@@ -20,6 +20,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -46,12 +47,12 @@ func newDesk(t *testing.T, adminToken string) *desk {
 	d.board, err = board.Open(t.Context(), board.Options{Path: filepath.Join(t.TempDir(), "x.db")})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = d.board.Close() }) // a test may have closed it
-	projects, err := orchestrator.NewProjects(orchestrator.Project{TrackerProject: project, Repo: repo, CloneURL: "u", Prefix: "APP"}, orchestrator.Project{TrackerProject: "p2", Repo: other, CloneURL: "u", Prefix: "OTH"})
+	projects, err := task.NewProjects(task.Project{TrackerProject: project, Repo: repo, CloneURL: "u", Prefix: "APP"}, task.Project{TrackerProject: "p2", Repo: other, CloneURL: "u", Prefix: "OTH"})
 	require.NoError(t, err)
 	place := memwork.New(func(context.Context, work.Command, map[string]string) work.Result { return work.Result{} })
 	host := memhost.New()
 	d.engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
-		Store: d.store, Story: d.store, Jobs: d.store, Projects: projects, Tracker: d.board, Host: host, Workspaces: place, Agents: place, Gates: checks.All(nil),
+		Store: d.store, Records: d.store, Jobs: d.store, Projects: projects, Tracker: d.board, Host: host, Workspaces: place, Agents: place, Gates: checks.All(nil),
 		Runners: effects.Runners(effects.Deps{Store: d.store, Jobs: d.store, Projects: projects, Tracker: d.board, Host: host, Workspaces: place}),
 	}, orchestrator.Options{})
 	require.NoError(t, err)
@@ -209,8 +210,8 @@ func TestCardOfATask(t *testing.T) {
 	id := card[strings.LastIndex(card, "/")+1:]
 	n, err := d.store.NewTaskID(t.Context())
 	require.NoError(t, err)
-	task := orchestrator.Task{ID: n, TrackerIssueID: id, Repo: repo, WorkItemID: "APP-1", Title: "one", Branch: "b", State: stage.State{Stage: stage.Analysis, Hold: stage.HoldApproval, HoldReason: "a person's verdict"}}
-	require.NoError(t, d.store.Commit(t.Context(), orchestrator.Commit{Task: &task}))
+	row := task.Task{ID: n, TrackerIssueID: id, Repo: repo, WorkItemID: "APP-1", Title: "one", Branch: "b", State: stage.State{Stage: stage.Analysis, Hold: stage.HoldApproval, HoldReason: "a person's verdict"}}
+	require.NoError(t, d.store.Commit(t.Context(), task.Commit{Task: &row}))
 	a := d.post(card+"/arrange", url.Values{"kind": {"archived"}})
 	require.Equal(t, http.StatusUnprocessableEntity, a.status)
 	require.Contains(t, a.body, "stop it first")

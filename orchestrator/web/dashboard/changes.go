@@ -45,7 +45,7 @@ func (p *pulse) read(ctx context.Context, o Options) string {
 	// The reading is everybody's: it does not end with the client that asks.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readLimit)
 	defer cancel()
-	newest, err1 := o.Engine.Story.JournalSince(ctx, -1, 1)
+	newest, err1 := o.Engine.Records.JournalSince(ctx, -1, 1)
 	depth, err2 := o.Engine.Jobs.Depth(ctx)
 	held, err3 := o.Engine.Jobs.Holds(ctx)
 	board, err4 := "", error(nil)

@@ -7,14 +7,14 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // costPage is what agents have cost in the last days.
 type costPage struct {
 	Days    int
 	Choices []int
-	Total   orchestrator.Cost
+	Total   task.Cost
 	Plot    plot
 	Budget  budgetBlock
 	Tables  []costTable
@@ -28,7 +28,7 @@ type costTable struct {
 
 type costRow struct {
 	Name string
-	Cost orchestrator.Cost
+	Cost task.Cost
 	Part int // of the total, in percent
 }
 
@@ -53,16 +53,16 @@ func (s *server) cost(r *http.Request) (view, error) {
 	p.Budget = readBlocks(r.Context(), s.Engine).Budget
 	p.Plot = draw(list, first, p.Days)
 	p.Tables = []costTable{
-		table("repository", list, p.Total, func(c orchestrator.DayCost) string { return c.Repo }),
-		table("stage", list, p.Total, func(c orchestrator.DayCost) string { return string(c.Stage) }),
-		table("model", list, p.Total, func(c orchestrator.DayCost) string { return c.Model }),
-		byDay(table("day", list, p.Total, func(c orchestrator.DayCost) string { return c.Day.Format(time.DateOnly) })),
+		table("repository", list, p.Total, func(c task.DayCost) string { return c.Repo }),
+		table("stage", list, p.Total, func(c task.DayCost) string { return string(c.Stage) }),
+		table("model", list, p.Total, func(c task.DayCost) string { return c.Model }),
+		byDay(table("day", list, p.Total, func(c task.DayCost) string { return c.Day.Format(time.DateOnly) })),
 	}
 	return view{Name: "cost", Title: "Cost", Nav: "cost", Data: p}, nil
 }
 
 // table adds up by a property, the dearest first.
-func table(by string, list []orchestrator.DayCost, total orchestrator.Cost, of func(orchestrator.DayCost) string) costTable {
+func table(by string, list []task.DayCost, total task.Cost, of func(task.DayCost) string) costTable {
 	t := costTable{By: by}
 	at := map[string]int{}
 	for _, c := range list {

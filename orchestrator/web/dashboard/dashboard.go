@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
@@ -58,7 +59,7 @@ func (l Link) Check() error {
 // Options of a dashboard. Engine and History are required.
 type Options struct {
 	Engine     *orchestrator.Engine
-	History    orchestrator.History
+	History    task.History
 	AdminToken string // empty: changing requests are refused
 	// Guesses bounds guessing of the token; nil = one of the handler's own. Handlers
 	// that take the same token share it.
@@ -249,7 +250,7 @@ func (s *server) failed(err error) view {
 	var f *failure
 	switch {
 	case errors.As(err, &f):
-	case errors.Is(err, orchestrator.ErrNotFound):
+	case errors.Is(err, task.ErrNotFound):
 		f = &failure{http.StatusNotFound, "There is no such task."}
 	default:
 		s.Log.Error("a page could not be made", "err", err)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -39,10 +40,10 @@ func (s *server) confirmHasten(r *http.Request) (view, error) {
 }
 
 // taskNamed is the task of a form's field.
-func (s *server) taskNamed(r *http.Request, id string) (orchestrator.Task, error) {
+func (s *server) taskNamed(r *http.Request, id string) (task.Task, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || n < 1 {
-		return orchestrator.Task{}, badRequest("The address is wrong: name a lane, or a task by a whole number above 0.")
+		return task.Task{}, badRequest("The address is wrong: name a lane, or a task by a whole number above 0.")
 	}
 	return s.Engine.Store.Task(r.Context(), n)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -25,10 +26,10 @@ func (silent) Error() string   { return "503 " + evil }
 func (silent) Retryable() bool { return true }
 
 // comment owes a task a comment on an item, and returns the job.
-func (w *world) comment(t orchestrator.Task, item string) int64 {
+func (w *world) comment(t task.Task, item string) int64 {
 	w.Helper()
 	t.TrackerIssueID = item
-	ids, err := w.Store.Put(context.Background(), orchestrator.TaskEffect(t, orchestrator.Project{TrackerProject: project, Repo: repo}, stage.Effect{Kind: stage.EffectComment, Text: "x"}, item))
+	ids, err := w.Store.Put(context.Background(), orchestrator.EffectJob(t, task.Project{TrackerProject: project, Repo: repo}, stage.Effect{Kind: stage.EffectComment, Text: "x"}, item))
 	require.NoError(w, err)
 	return ids[0]
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // journalMax is how many entries a page of the journal shows.
@@ -26,7 +27,7 @@ type journalPage struct {
 type journalLine struct {
 	event
 	ID   int64
-	Task orchestrator.Task
+	Task task.Task
 }
 
 func (s *server) journal(r *http.Request) (view, error) {
@@ -97,7 +98,7 @@ func (s *server) moment(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	ctx := r.Context()
-	found, err := s.Engine.Story.JournalSince(ctx, id-1, 2)
+	found, err := s.Engine.Records.JournalSince(ctx, id-1, 2)
 	if err != nil {
 		return view{}, err
 	}
@@ -137,7 +138,7 @@ func (s *server) moment(r *http.Request) (view, error) {
 }
 
 // again decides the entry once more, with its task's whole story before it.
-func (s *server) again(r *http.Request, e orchestrator.JournalEntry, p *momentPage) error {
+func (s *server) again(r *http.Request, e task.JournalEntry, p *momentPage) error {
 	rec, err := e.Recorded()
 	if err != nil {
 		return nil // no decision: there is nothing to decide again
@@ -171,7 +172,7 @@ func pretty(v any) string {
 }
 
 // pastColumns sorts tasks into the stages at which their last decision left them.
-func pastColumns(p stage.Pipeline, past []orchestrator.JournalEntry, tasks map[int64]orchestrator.Task, here int64) []pastColumn {
+func pastColumns(p stage.Pipeline, past []task.JournalEntry, tasks map[int64]task.Task, here int64) []pastColumn {
 	var out []pastColumn
 	at := map[stage.Stage]int{}
 	for i, info := range p.Stages {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 )
 
@@ -151,9 +151,9 @@ func keys(m map[string]page) (out []string) {
 func TestHostileAddress(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		id := w.card(project, "x")
-		task := w.Task(id)
-		task.State.PRURL = "javascript:alert(1)"
-		require.NoError(w, w.Store.Commit(context.Background(), orchestrator.Commit{Task: &task}))
+		row := w.Task(id)
+		row.State.PRURL = "javascript:alert(1)"
+		require.NoError(w, w.Store.Commit(context.Background(), task.Commit{Task: &row}))
 		a := w.get("/tasks/1")
 		require.Contains(w, a.body, "Pull request")
 		for _, link := range read(w.T, "/tasks/1", a.body).links {
@@ -167,7 +167,7 @@ func TestWordsOfTheEngine(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.full()
 		ctx := context.Background()
-		live, err := w.Store.Tasks(ctx, orchestrator.TaskFilter{Live: true})
+		live, err := w.Store.Tasks(ctx, task.Filter{Live: true})
 		require.NoError(w, err)
 		require.GreaterOrEqual(w, len(live), 4)
 		board := plain(w.get("/").body)

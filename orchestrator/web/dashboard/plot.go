@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // Sizes of the plot, in units of its drawing.
@@ -47,7 +47,7 @@ type legend struct {
 }
 
 // draw makes the plot of some days.
-func draw(list []orchestrator.DayCost, first time.Time, days int) plot {
+func draw(list []task.DayCost, first time.Time, days int) plot {
 	p := plot{Width: plotWidth, Height: plotHeight, Left: plotLeft, Base: plotHeight - plotBottom}
 	classes := map[string]int{}
 	p.Legend = series(list, classes)
@@ -110,7 +110,7 @@ func (p *plot) bars(day []int64, top int64, x, step float64, at time.Time) {
 }
 
 // series gives the dearest repositories a colour each.
-func series(list []orchestrator.DayCost, classes map[string]int) []legend {
+func series(list []task.DayCost, classes map[string]int) []legend {
 	total := map[string]int64{}
 	for _, c := range list {
 		total[c.Repo] += c.Cost.Usage.MicroUSD

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -19,7 +20,7 @@ type queuePage struct {
 	Failed                  []failedLine
 	Running                 int64
 	Slots                   int
-	Names                   map[int64]orchestrator.Task
+	Names                   map[int64]task.Task
 }
 
 // queueLine is an unfinished job. Place is its position among those that can run;
@@ -28,13 +29,13 @@ type queuePage struct {
 type queueLine struct {
 	Place int
 	orchestrator.JobView
-	Task orchestrator.Task
+	Task task.Task
 }
 
 // failedLine is an effect that was given up.
 type failedLine struct {
 	orchestrator.FailedEffect
-	Task orchestrator.Task
+	Task task.Task
 }
 
 // linesMax bounds how many jobs a table shows.
@@ -86,7 +87,7 @@ func turn(j orchestrator.JobView) int {
 // lines are the jobs of a pool and of those below it: those at work, then the others as
 // they will be taken. Within a turn the order is the queue's own; each pool has places
 // of its own.
-func lines(jobs []orchestrator.JobView, pool string, names map[int64]orchestrator.Task) []queueLine {
+func lines(jobs []orchestrator.JobView, pool string, names map[int64]task.Task) []queueLine {
 	var out []queueLine
 	for _, j := range jobs {
 		if j.Pool == pool || strings.HasPrefix(j.Pool, pool+"/") {
@@ -105,8 +106,8 @@ func lines(jobs []orchestrator.JobView, pool string, names map[int64]orchestrato
 }
 
 // tasksOf reads tasks by id, in pages.
-func (s *server) tasksOf(ctx context.Context, ids map[int64]bool) (map[int64]orchestrator.Task, error) {
-	out := map[int64]orchestrator.Task{}
+func (s *server) tasksOf(ctx context.Context, ids map[int64]bool) (map[int64]task.Task, error) {
+	out := map[int64]task.Task{}
 	var list []int64
 	for id := range ids {
 		if id > 0 {
@@ -115,7 +116,7 @@ func (s *server) tasksOf(ctx context.Context, ids map[int64]bool) (map[int64]orc
 	}
 	slices.Sort(list)
 	for len(list) > 0 {
-		page, err := s.Engine.Store.Tasks(ctx, orchestrator.TaskFilter{AfterID: list[0] - 1, Limit: 200})
+		page, err := s.Engine.Store.Tasks(ctx, task.Filter{AfterID: list[0] - 1, Limit: 200})
 		if err != nil || len(page) == 0 {
 			return out, err
 		}
@@ -138,7 +139,7 @@ func (q queueLine) Label() string { return label(q.TaskID, q.Task) }
 // Label is the same.
 func (f failedLine) Label() string { return label(f.TaskID, f.Task) }
 
-func label(id int64, t orchestrator.Task) string {
+func label(id int64, t task.Task) string {
 	if t.ID == 0 {
 		return strconv.FormatInt(id, 10)
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // reposPage is every repository with who may begin there.
@@ -22,7 +22,7 @@ type reposPage struct {
 
 // repoCard is one repository.
 type repoCard struct {
-	Project orchestrator.Project
+	Project task.Project
 	Freeze  *frozen
 	Gated   bool        // the serial gate covers it
 	Line    []lineEntry // the first unfinished tasks, in the order in which they began or may begin
@@ -42,10 +42,10 @@ type lineEntry struct {
 const lineMax = 40
 
 // inLine reads the first unfinished tasks of each repository, and which have more.
-func (s *server) inLine(ctx context.Context) (first []orchestrator.Task, more map[string]bool, err error) {
+func (s *server) inLine(ctx context.Context) (first []task.Task, more map[string]bool, err error) {
 	more = map[string]bool{}
 	for _, repo := range s.repoNames() {
-		page, err := s.Engine.Store.Tasks(ctx, orchestrator.TaskFilter{Repo: repo, Live: true, Limit: lineMax + 1})
+		page, err := s.Engine.Store.Tasks(ctx, task.Filter{Repo: repo, Live: true, Limit: lineMax + 1})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -80,7 +80,7 @@ func (s *server) repos(r *http.Request) (view, error) {
 			if !strings.EqualFold(t.Repo, project.Repo) {
 				continue
 			}
-			e := lineEntry{card: cardOf(t, why[i], orchestrator.Cost{})}
+			e := lineEntry{card: cardOf(t, why[i], task.Cost{})}
 			if w, waits := held[t.ID]; waits && t.State.Stage == stage.Analysis {
 				e.Held, e.Since = w.Reason, w.Since
 			}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -24,7 +25,7 @@ const (
 
 // runPage is one agent run with the end of what it has printed.
 type runPage struct {
-	Task    orchestrator.Task
+	Task    task.Task
 	Run     runLine
 	Attempt []runLine // all of the same run
 	Models  []sum     // of the run
@@ -41,7 +42,7 @@ type pane struct {
 }
 
 // findRun finds a run by its path.
-func (s *server) findRun(r *http.Request) (t orchestrator.Task, all []runLine, found runLine, err error) {
+func (s *server) findRun(r *http.Request) (t task.Task, all []runLine, found runLine, err error) {
 	id, err1 := number(r, "id")
 	run, err2 := number(r, "run")
 	attempt, err3 := number(r, "attempt")
@@ -52,7 +53,7 @@ func (s *server) findRun(r *http.Request) (t orchestrator.Task, all []runLine, f
 	if t, err = s.Engine.Store.Task(ctx, id); err != nil {
 		return t, nil, found, err
 	}
-	runs, err1 := s.Engine.Story.AgentRuns(ctx, id)
+	runs, err1 := s.Engine.Records.AgentRuns(ctx, id)
 	jobs, err2 := s.Engine.Jobs.Jobs(ctx, queue.Filter{TaskID: id, Open: true})
 	if err := errors.Join(err1, err2); err != nil {
 		return t, nil, found, err
@@ -76,7 +77,7 @@ func (s *server) run(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p := runPage{Task: t, Run: l, Attempt: all}
-	var runs []orchestrator.AgentRun
+	var runs []task.AgentRun
 	for _, a := range all {
 		if !a.Live {
 			runs = append(runs, a.AgentRun)

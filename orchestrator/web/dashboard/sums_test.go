@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // A repository says what holds it: the freeze and its cause, the line of the
@@ -43,7 +43,7 @@ func TestLongLine(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		for i := range 45 {
 			name := fmt.Sprintf("OTH-%d", 100+i)
-			require.NoError(w, w.Store.Commit(context.Background(), orchestrator.Commit{Task: &orchestrator.Task{
+			require.NoError(w, w.Store.Commit(context.Background(), task.Commit{Task: &task.Task{
 				ID: int64(100 + i), Repo: other, WorkItemID: name, TrackerIssueID: name, Branch: name, State: stage.State{Stage: stage.Analysis, Hold: stage.HoldApproval},
 			}}))
 		}
@@ -64,13 +64,13 @@ func TestCost(t *testing.T) {
 		w.full()
 		runs, err := w.Store.AgentRuns(context.Background(), 0)
 		require.NoError(w, err)
-		var total orchestrator.Cost
+		var total task.Cost
 		by := map[string]int64{}
 		for _, r := range runs {
-			task, err := w.Store.Task(context.Background(), r.TaskID)
+			row, err := w.Store.Task(context.Background(), r.TaskID)
 			require.NoError(w, err)
-			total.Add(orchestrator.CostOf(r))
-			by[task.Repo] += r.Usage.MicroUSD
+			total.Add(task.CostOf(r))
+			by[row.Repo] += r.Usage.MicroUSD
 			by[string(r.Stage)] += r.Usage.MicroUSD
 			by[r.Finished.UTC().Format(time.DateOnly)] += r.Usage.MicroUSD
 			by[r.Usage.Model] += r.Usage.MicroUSD
@@ -121,14 +121,14 @@ func TestMoment(t *testing.T) {
 
 // forger is a story in which somebody has altered one entry.
 type forger struct {
-	orchestrator.Story
+	task.Records
 	entry   int64
 	payload []byte
 }
 
-// Journal implements orchestrator.Story.
-func (f forger) Journal(ctx context.Context, taskID int64) ([]orchestrator.JournalEntry, error) {
-	entries, err := f.Story.Journal(ctx, taskID)
+// Journal implements task.Records.
+func (f forger) Journal(ctx context.Context, taskID int64) ([]task.JournalEntry, error) {
+	entries, err := f.Records.Journal(ctx, taskID)
 	for i := range entries {
 		if entries[i].ID == f.entry {
 			entries[i].Payload = f.payload
@@ -144,7 +144,7 @@ func TestMomentOfADifference(t *testing.T) {
 		w.full()
 		entries, err := w.Store.JournalSince(context.Background(), 0, 10_000)
 		require.NoError(w, err)
-		shared, version := map[string][]orchestrator.JournalEntry{}, ""
+		shared, version := map[string][]task.JournalEntry{}, ""
 		for _, e := range entries {
 			key := fmt.Sprint(e.TaskID, "/", e.Seq)
 			if r, err := e.Recorded(); err == nil {
@@ -160,14 +160,14 @@ func TestMomentOfADifference(t *testing.T) {
 		rec.Decision.Notes = []string{"Forged."}
 		body, err := json.Marshal(rec)
 		require.NoError(w, err)
-		page := func(e orchestrator.JournalEntry) string {
+		page := func(e task.JournalEntry) string {
 			return plain(w.get("/journal/" + strconv.FormatInt(e.ID, 10)).body)
 		}
-		w.Engine.Story = forger{w.Store, nothing.ID, body}
+		w.Engine.Records = forger{w.Store, nothing.ID, body}
 		require.Contains(w, page(nothing), "Decided again now: something else")
 		require.Contains(w, page(nothing), `notes.0: "Forged." was recorded`)
 		require.Contains(w, page(changed), "Decided again now: the same")
-		w.Engine.Story = forger{w.Store, nothing.ID, []byte("{")}
+		w.Engine.Records = forger{w.Store, nothing.ID, []byte("{")}
 		require.Contains(w, page(changed), "Decided again now: nothing is sure: journal entry")
 	})
 }
@@ -179,11 +179,11 @@ func TestJournal(t *testing.T) {
 		w.card(project, "x")
 		w.Shutdown()
 		for i := range 150 {
-			e := orchestrator.JournalEntry{TaskID: 1, At: time.Now(), Kind: "monitor", Payload: fmt.Appendf(nil, `{"result":"DEGRADED","last":"look %d"}`, i)}
-			require.NoError(w, w.Store.Commit(context.Background(), orchestrator.Commit{Journal: []orchestrator.JournalEntry{e}}))
+			e := task.JournalEntry{TaskID: 1, At: time.Now(), Kind: "monitor", Payload: fmt.Appendf(nil, `{"result":"DEGRADED","last":"look %d"}`, i)}
+			require.NoError(w, w.Store.Commit(context.Background(), task.Commit{Journal: []task.JournalEntry{e}}))
 		}
-		left := orchestrator.JournalEntry{TaskID: 1, At: time.Now(), Kind: orchestrator.KindLeft, Payload: []byte(`{"ref":"refs/signalbox/left/APP-1/2"}`)}
-		require.NoError(w, w.Store.Commit(context.Background(), orchestrator.Commit{Journal: []orchestrator.JournalEntry{left}}))
+		left := task.JournalEntry{TaskID: 1, At: time.Now(), Kind: task.KindLeft, Payload: []byte(`{"ref":"refs/signalbox/left/APP-1/2"}`)}
+		require.NoError(w, w.Store.Commit(context.Background(), task.Commit{Journal: []task.JournalEntry{left}}))
 		text, next, pages := "", "/journal", 0
 		for ; next != ""; pages++ {
 			body := w.get(next).body

@@ -9,21 +9,22 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // taskPage is one task with its story.
 type taskPage struct {
-	Task      orchestrator.Task
+	Task      task.Task
 	Lamp      card
 	Why       orchestrator.Explanation
 	Sums      []sum
-	Total     orchestrator.Cost
+	Total     task.Cost
 	Runs      []runLine // newest first
 	Story     []event   // newest first
 	Older     bool      // the story is longer than what is shown
-	WaitsFor  []orchestrator.Task
-	Blocks    []orchestrator.Task
+	WaitsFor  []task.Task
+	Blocks    []task.Task
 	Review    time.Duration // of the requirements, by a person
 	MayStop   bool
 	MayRetry  bool
@@ -42,14 +43,14 @@ type stageMark struct {
 type sum struct {
 	Stage stage.Stage
 	Model string
-	Cost  orchestrator.Cost
+	Cost  task.Cost
 }
 
 // runLine is an agent run in a list. A live one has no record yet.
 type runLine struct {
-	orchestrator.AgentRun
+	task.AgentRun
 	Live bool
-	Cost orchestrator.Cost
+	Cost task.Cost
 }
 
 func (s *server) task(r *http.Request) (view, error) {
@@ -63,8 +64,8 @@ func (s *server) task(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p := taskPage{Task: t, MayStop: s.Stop && !t.State.Stage.Terminal() && !t.State.Stopping}
-	runs, err1 := s.Engine.Story.AgentRuns(ctx, id)
-	verdicts, err2 := s.Engine.Story.GateResults(ctx, id)
+	runs, err1 := s.Engine.Records.AgentRuns(ctx, id)
+	verdicts, err2 := s.Engine.Records.GateResults(ctx, id)
 	jobs, err3 := s.Engine.Jobs.Jobs(ctx, queue.Filter{TaskID: id, Limit: 10_000})
 	story, err4 := s.History.JournalBefore(ctx, id, 0, storyMax+1)
 	why, err5 := s.Engine.Explain(ctx, id)
@@ -74,7 +75,7 @@ func (s *server) task(r *http.Request) (view, error) {
 	if p.Older = len(story) > storyMax; p.Older {
 		story = story[:storyMax]
 	}
-	p.Why, p.Lamp = why, cardOf(t, why, orchestrator.Cost{})
+	p.Why, p.Lamp = why, cardOf(t, why, task.Cost{})
 	delayed := slices.ContainsFunc(why.Blockers, func(b orchestrator.Blocker) bool { return b.Kind == queue.ReasonDelay })
 	p.MayRetry = !t.State.Stage.Terminal() && (t.State.Active == "" || delayed)
 	p.Runs = runLines(t, runs, jobs)
@@ -92,7 +93,7 @@ func (s *server) task(r *http.Request) (view, error) {
 }
 
 // reviewOf is how long a person took (or takes) over the requirements.
-func reviewOf(t orchestrator.Task, now time.Time) time.Duration {
+func reviewOf(t task.Task, now time.Time) time.Duration {
 	end := t.BRDReviewEndedAt
 	switch {
 	case t.BRDReviewStartedAt.IsZero():
@@ -106,16 +107,16 @@ func reviewOf(t orchestrator.Task, now time.Time) time.Duration {
 }
 
 // runLines are the runs of a task, newest first, with the one that is under way.
-func runLines(t orchestrator.Task, runs []orchestrator.AgentRun, jobs []queue.Job) []runLine {
+func runLines(t task.Task, runs []task.AgentRun, jobs []queue.Job) []runLine {
 	out := make([]runLine, 0, len(runs)+1)
 	known := map[[2]int64]bool{}
 	for _, r := range runs {
 		known[[2]int64{r.JobID, int64(r.Attempt)}] = true
-		out = append(out, runLine{AgentRun: r, Cost: orchestrator.CostOf(r)})
+		out = append(out, runLine{AgentRun: r, Cost: task.CostOf(r)})
 	}
 	for _, j := range jobs {
 		if j.Kind == orchestrator.KindAgent && j.Status == queue.Running && !known[[2]int64{j.ID, int64(j.Attempt)}] {
-			out = append(out, runLine{Live: true, AgentRun: orchestrator.AgentRun{
+			out = append(out, runLine{Live: true, AgentRun: task.AgentRun{
 				TaskID: t.ID, JobID: j.ID, Attempt: j.Attempt, Run: t.State.Run, Stage: t.State.Stage, Role: stage.Role(j.Role), Started: j.StartedAt, Status: string(j.Status),
 			}})
 		}
@@ -125,9 +126,9 @@ func runLines(t orchestrator.Task, runs []orchestrator.AgentRun, jobs []queue.Jo
 }
 
 // sums adds runs up by stage and model, in the order of first use.
-func sums(runs []orchestrator.AgentRun) (out []sum, total orchestrator.Cost) {
+func sums(runs []task.AgentRun) (out []sum, total task.Cost) {
 	for _, r := range runs {
-		c := orchestrator.CostOf(r)
+		c := task.CostOf(r)
 		total.Add(c)
 		i := slices.IndexFunc(out, func(s sum) bool { return s.Stage == r.Stage && s.Model == r.Usage.Model })
 		if i < 0 {
@@ -140,7 +141,7 @@ func sums(runs []orchestrator.AgentRun) (out []sum, total orchestrator.Cost) {
 
 // marks draws the pipeline: a stage that the story has seen is passed, unless the
 // task is there now or was sent back behind it.
-func marks(p stage.Pipeline, here stage.Stage, story []orchestrator.JournalEntry) []stageMark {
+func marks(p stage.Pipeline, here stage.Stage, story []task.JournalEntry) []stageMark {
 	seen := map[stage.Stage]bool{}
 	for _, e := range story {
 		if r, err := e.Recorded(); err == nil {

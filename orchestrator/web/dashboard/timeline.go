@@ -11,6 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -44,9 +45,9 @@ type event struct {
 // facts is what a timeline is made of.
 type facts struct {
 	runs     []runLine
-	verdicts []orchestrator.GateResult
+	verdicts []task.GateResult
 	jobs     []queue.Job
-	journal  []orchestrator.JournalEntry
+	journal  []task.JournalEntry
 }
 
 // timeline puts a task's facts in one order, the newest first.
@@ -81,13 +82,13 @@ func timeline(f facts) []event {
 
 // judged reports whether a verdict is that of a decision: they were written in the
 // same commit, and the decision's edge leaves the stage that was judged.
-func judged(e orchestrator.JournalEntry, g orchestrator.GateResult) bool {
+func judged(e task.JournalEntry, g task.GateResult) bool {
 	r, err := e.Recorded()
 	return err == nil && g.At.Equal(e.At) && fromOf(r.Decision.Edge) == cmp.Or(string(g.Stage), "(none)")
 }
 
 // eventOf reads an entry of the journal.
-func eventOf(e orchestrator.JournalEntry) event {
+func eventOf(e task.JournalEntry) event {
 	ev := event{Kind: eventNote, At: e.At, Entry: e.ID, Head: e.Kind}
 	if r, err := e.Recorded(); err == nil {
 		return decisionOf(ev, r)
@@ -108,7 +109,7 @@ func eventOf(e orchestrator.JournalEntry) event {
 	return ev
 }
 
-func decisionOf(ev event, r orchestrator.Recorded) event {
+func decisionOf(ev event, r task.Recorded) event {
 	d := r.Decision
 	ev.Notes, ev.By = d.Notes, r.Event.By.String()
 	ev.Head = string(r.Event.On)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
@@ -84,7 +84,7 @@ func short(sha string) string { return sha[:min(len(sha), 10)] }
 
 // item is a work item's own name, also when the task is cancelled.
 func item(id string) string {
-	name, _ := orchestrator.Untomb(id)
+	name, _ := task.ParseTombstone(id)
 	return name
 }
 

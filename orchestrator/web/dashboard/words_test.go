@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -38,12 +38,12 @@ func TestPlot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		days := rapid.IntRange(1, 90).Draw(t, "days")
 		repos := []string{"a", "b", "c", "d", "e", "f", "g", ""}[:rapid.IntRange(1, 8).Draw(t, "repos")]
-		var list []orchestrator.DayCost
+		var list []task.DayCost
 		sums := map[int]int64{}
 		for range rapid.IntRange(0, 40).Draw(t, "n") {
 			day, amount := rapid.IntRange(-1, days).Draw(t, "day"), rapid.Int64Range(0, 1e9).Draw(t, "amount")
-			list = append(list, orchestrator.DayCost{
-				Day: first.AddDate(0, 0, day), Repo: rapid.SampledFrom(repos).Draw(t, "repo"), Cost: orchestrator.Cost{Usage: work.Usage{MicroUSD: amount}},
+			list = append(list, task.DayCost{
+				Day: first.AddDate(0, 0, day), Repo: rapid.SampledFrom(repos).Draw(t, "repo"), Cost: task.Cost{Usage: work.Usage{MicroUSD: amount}},
 			})
 			if day >= 0 && day < days {
 				sums[day] += amount

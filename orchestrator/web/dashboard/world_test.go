@@ -25,6 +25,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -80,7 +81,7 @@ func inWorld(t *testing.T, change func(*dashboard.Options), f func(*world)) {
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		w.Rig = r
 		r.Options.MaxConcurrency = 2
-		r.Projects = []orchestrator.Project{
+		r.Projects = []task.Project{
 			{TrackerProject: project, Repo: repo, CloneURL: "u", Prefix: "APP", WebURL: "https://git.example.org/acme/app"},
 			{TrackerProject: "p2", Repo: other, CloneURL: "u", Prefix: "OTH", SelfHosting: true},
 		}
@@ -115,15 +116,15 @@ func inWorld(t *testing.T, change func(*dashboard.Options), f func(*world)) {
 }
 
 func (w *world) features() []orchestrator.Feature {
-	projects, err := orchestrator.NewProjects(w.Projects...)
+	projects, err := task.NewProjects(w.Projects...)
 	require.NoError(w, err)
-	w.gate, err = serialgate.New(serialgate.Options{Store: w.Store, Holds: w.Store, Lister: w.Store, Repos: []string{repo}})
+	w.gate, err = serialgate.New(serialgate.Options{Store: w.Store, Holds: w.Store, Inspector: w.Store, Repos: []string{repo}})
 	require.NoError(w, err)
 	off, err := stop.Feature(stop.Options{Store: w.Store, Projects: projects, Workspaces: w.Place, Agents: w.Place})
 	require.NoError(w, err)
 	rec, err := reconcile.New(reconcile.Options{Tracker: w.Board, Board: w.Board})
 	require.NoError(w, err)
-	dep, err := deps.New(deps.Options{Store: w.Store, Table: w.Store, Queue: w.Store, Lister: w.Store, Relations: w.Board, Items: w.Board})
+	dep, err := deps.New(deps.Options{Store: w.Store, Table: w.Store, Queue: w.Store, Inspector: w.Store, Relations: w.Board, Items: w.Board})
 	require.NoError(w, err)
 	runners := effects.Runners(effects.Deps{Store: w.Store, Jobs: w.Store, Projects: projects, Tracker: w.Board, Host: w.Host, Workspaces: w.Place})
 	merge, err := mergegate.New(mergegate.Options{
@@ -131,7 +132,7 @@ func (w *world) features() []orchestrator.Feature {
 	})
 	require.NoError(w, err)
 	money, err := budget.New(budget.Options{
-		Store: w.Store, Story: w.Store, Ledger: w.Store, Projects: projects, Queue: w.Store, Lister: w.Store, Caps: budget.Caps{RepoDay: 50_000_000, Task: 9_000_000},
+		Store: w.Store, Records: w.Store, Costs: w.Store, Projects: projects, Queue: w.Store, Inspector: w.Store, Caps: budget.Caps{RepoDay: 50_000_000, Task: 9_000_000},
 	})
 	require.NoError(w, err)
 	return []orchestrator.Feature{off, rec.Feature(), w.gate.Feature(), dep.Feature(), merge.Feature(), money.Feature()}

@@ -41,7 +41,7 @@ type Place struct {
 	branches map[string]string            // mirror: "repo branch" → id
 	checkout map[string]string            // directory → id of its head
 	opened   map[string]work.Remains      // by directory
-	space    map[string]work.Space        // what each was opened for, by directory
+	space    map[string]work.Workspace    // what each was opened for, by directory
 	left     map[string]map[string]string // directory → files that were not committed
 	kept     int                          // commits of such files
 	runs     []work.Command
@@ -72,7 +72,7 @@ func New(s Script) *Place {
 }
 
 func newPlace(s Script, o *origin) *Place {
-	return &Place{origin: o, now: time.Now, script: s, branches: map[string]string{}, checkout: map[string]string{}, opened: map[string]work.Remains{}, space: map[string]work.Space{}, left: map[string]map[string]string{}, outbox: map[string]string{}}
+	return &Place{origin: o, now: time.Now, script: s, branches: map[string]string{}, checkout: map[string]string{}, opened: map[string]work.Remains{}, space: map[string]work.Workspace{}, left: map[string]map[string]string{}, outbox: map[string]string{}}
 }
 
 // Machine makes the place of another machine, with mirrors and checkouts of its
@@ -114,9 +114,9 @@ func (p *Place) Remote(repo, branch string) string {
 	return p.remote[repo+" "+branch]
 }
 
-func key(s work.Space) string { return s.Repo + " " + s.Branch }
+func key(s work.Workspace) string { return s.Repo + " " + s.Branch }
 
-func dir(s work.Space) string { return "/mem/" + s.Repo + "/" + s.WorkItem }
+func dir(s work.Workspace) string { return "/mem/" + s.Repo + "/" + s.WorkItem }
 
 // commit stores files on top of a parent and returns the id. The lock is held.
 func (p *Place) commit(parent string, files map[string]string) string {
@@ -135,7 +135,7 @@ func (p *Place) commitOf(owner, parent string, files map[string]string) string {
 }
 
 // Open implements work.Workspaces.
-func (p *Place) Open(ctx context.Context, s work.Space, first []work.File) (work.Checkout, error) {
+func (p *Place) Open(ctx context.Context, s work.Workspace, first []work.File) (work.Checkout, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := cmp.Or(p.Failure(ctx, "Open"), work.CheckKeep(s.Keep)); err != nil {
@@ -163,7 +163,7 @@ func (p *Place) Open(ctx context.Context, s work.Space, first []work.File) (work
 }
 
 // Begin implements work.Mirror.
-func (p *Place) Begin(ctx context.Context, s work.Space, first []work.File) error {
+func (p *Place) Begin(ctx context.Context, s work.Workspace, first []work.File) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.Failure(ctx, "Begin"); err != nil {
@@ -173,7 +173,7 @@ func (p *Place) Begin(ctx context.Context, s work.Space, first []work.File) erro
 }
 
 // begin makes the branch when there is none.
-func (p *Place) begin(s work.Space, first []work.File) error {
+func (p *Place) begin(s work.Workspace, first []work.File) error {
 	p.obtain(s)
 	seen, here := p.remote[key(s)], p.branches[key(s)]
 	if here != "" && p.owner(here) == s.Identity {
@@ -202,14 +202,14 @@ func (p *Place) owner(tip string) string { return p.commits[tip].owner }
 
 // obtain brings the mirror's branch to the commit that the space names, unless it
 // is there or further.
-func (p *Place) obtain(s work.Space) {
+func (p *Place) obtain(s work.Workspace) {
 	if _, known := p.commits[s.Head]; known && !p.ancestor(s.Head, p.branches[key(s)]) {
 		p.branches[key(s)] = s.Head
 	}
 }
 
 // Tip implements work.Mirror.
-func (p *Place) Tip(ctx context.Context, s work.Space) (work.Tip, error) {
+func (p *Place) Tip(ctx context.Context, s work.Workspace) (work.Tip, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.Failure(ctx, "Tip"); err != nil {
@@ -219,13 +219,13 @@ func (p *Place) Tip(ctx context.Context, s work.Space) (work.Tip, error) {
 	return p.tip(s), nil
 }
 
-func (p *Place) tip(s work.Space) work.Tip {
+func (p *Place) tip(s work.Workspace) work.Tip {
 	sha := p.branches[key(s)]
 	return work.Tip{SHA: sha, SameCode: p.sameCode(sha, s.Docs), Base: p.base(sha)}
 }
 
 // Add implements work.Mirror.
-func (p *Place) Add(ctx context.Context, s work.Space, files []work.File, _ string) (work.Tip, error) {
+func (p *Place) Add(ctx context.Context, s work.Workspace, files []work.File, _ string) (work.Tip, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.Failure(ctx, "Add"); err != nil {
@@ -273,7 +273,7 @@ func (p *Place) onlyDocs(id, docs string) bool {
 }
 
 // Push implements work.Workspaces.
-func (p *Place) Push(ctx context.Context, s work.Space, sha, expected string) error {
+func (p *Place) Push(ctx context.Context, s work.Workspace, sha, expected string) error {
 	p.mu.Lock()
 	seen := p.remote[key(s)]
 	err := p.Failure(ctx, "Push")
@@ -311,7 +311,7 @@ func (p *Place) ancestor(a, b string) bool {
 }
 
 // Files implements work.Mirror.
-func (p *Place) Files(ctx context.Context, _ work.Space, sha string) (fs.FS, error) {
+func (p *Place) Files(ctx context.Context, _ work.Workspace, sha string) (fs.FS, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.Failure(ctx, "Files"); err != nil {
@@ -329,7 +329,7 @@ func (p *Place) Files(ctx context.Context, _ work.Space, sha string) (fs.FS, err
 }
 
 // Close implements work.Workspaces.
-func (p *Place) Close(ctx context.Context, s work.Space) error {
+func (p *Place) Close(ctx context.Context, s work.Workspace) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.Failure(ctx, "Close"); err != nil {
@@ -342,7 +342,7 @@ func (p *Place) Close(ctx context.Context, s work.Space) error {
 }
 
 // Drop implements work.Workspaces.
-func (p *Place) Drop(ctx context.Context, s work.Space, _ string) error {
+func (p *Place) Drop(ctx context.Context, s work.Workspace, _ string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.Failure(ctx, "Drop"); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 )
 
-func space() work.Space {
-	return work.Space{Repo: "acme/app", CloneURL: "u", Main: "main", Branch: "feature/x", WorkItem: "APP-1", Task: 1, Identity: "1.1000", Docs: "docs/work/APP-1"}
+func space() work.Workspace {
+	return work.Workspace{Repo: "acme/app", CloneURL: "u", Main: "main", Branch: "feature/x", WorkItem: "APP-1", Task: 1, Identity: "1.1000", Docs: "docs/work/APP-1"}
 }
 
 func TestPlace(t *testing.T) {
@@ -61,7 +61,7 @@ func Example() {
 		files["hello.txt"] = "from " + string(c.Role)
 		return work.Result{Kind: work.ResultOK, Summary: "done"}
 	})
-	s := work.Space{Repo: "acme/app", CloneURL: "u", Main: "main", Branch: "feature/x", WorkItem: "APP-1", Task: 1, Docs: "docs"}
+	s := work.Workspace{Repo: "acme/app", CloneURL: "u", Main: "main", Branch: "feature/x", WorkItem: "APP-1", Task: 1, Docs: "docs"}
 	at, _ := p.Open(context.Background(), s, nil)
 	res := p.Run(context.Background(), work.Command{Dir: at.Dir, Role: "developer"})
 	tip, err := p.Take(context.Background(), s)

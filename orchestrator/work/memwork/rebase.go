@@ -25,7 +25,7 @@ func (p *Place) SpoilTree(sha string) {
 
 // CatchUp implements work.Rebaser: the commits of the branch are made anew when
 // main has moved.
-func (p *Place) CatchUp(ctx context.Context, s work.Space, _ bool) (work.CaughtUp, error) {
+func (p *Place) CatchUp(ctx context.Context, s work.Workspace, _ bool) (work.CaughtUp, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.Failure(ctx, "CatchUp"); err != nil {
@@ -89,7 +89,7 @@ func with(files map[string]string, name, body string) map[string]string {
 	return out
 }
 
-func (p *Place) main(s work.Space) string {
+func (p *Place) main(s work.Workspace) string {
 	if main := p.remote[s.Repo+" "+s.Main]; main != "" {
 		return main
 	}
@@ -97,7 +97,7 @@ func (p *Place) main(s work.Space) string {
 }
 
 // MainTip implements work.Rebaser.
-func (p *Place) MainTip(ctx context.Context, s work.Space) (string, error) {
+func (p *Place) MainTip(ctx context.Context, s work.Workspace) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.Failure(ctx, "MainTip"); err != nil {
@@ -107,7 +107,7 @@ func (p *Place) MainTip(ctx context.Context, s work.Space) (string, error) {
 }
 
 // SameTree implements work.Rebaser.
-func (p *Place) SameTree(ctx context.Context, _ work.Space, a, b string) (bool, error) {
+func (p *Place) SameTree(ctx context.Context, _ work.Workspace, a, b string) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.landed[a] && !p.landed[b], p.Failure(ctx, "SameTree")

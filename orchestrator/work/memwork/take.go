@@ -11,7 +11,7 @@ import (
 )
 
 // Take implements work.Workspaces.
-func (p *Place) Take(ctx context.Context, s work.Space) (work.Tip, error) {
+func (p *Place) Take(ctx context.Context, s work.Workspace) (work.Tip, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.Failure(ctx, "Take"); err != nil {
@@ -20,7 +20,7 @@ func (p *Place) Take(ctx context.Context, s work.Space) (work.Tip, error) {
 	return p.take(s)
 }
 
-func (p *Place) take(s work.Space) (work.Tip, error) {
+func (p *Place) take(s work.Workspace) (work.Tip, error) {
 	p.obtain(s)
 	before := p.branches[key(s)]
 	if head := p.checkout[dir(s)]; head != "" && p.ancestor(s.Head, head) && !p.ancestor(head, before) {
@@ -38,7 +38,7 @@ func (p *Place) take(s work.Space) (work.Tip, error) {
 
 // outside compares a commit with the branch of a space; nil = it changes nothing that
 // the space may not.
-func (p *Place) outside(s work.Space, head string) *work.OutsideError {
+func (p *Place) outside(s work.Workspace, head string) *work.OutsideError {
 	var e work.OutsideError
 	for _, name := range p.differ(p.branches[key(s)], head) {
 		if !s.Writes.Has(name) {
@@ -51,7 +51,7 @@ func (p *Place) outside(s work.Space, head string) *work.OutsideError {
 	return &e
 }
 
-func (p *Place) keep(s work.Space, sha string) work.Left {
+func (p *Place) keep(s work.Workspace, sha string) work.Left {
 	p.kept++
 	return work.Left{Ref: fmt.Sprintf("refs/signalbox/left/%s/%d", s.WorkItem, p.kept), SHA: sha}
 }
@@ -75,7 +75,7 @@ func (p *Place) differ(from, to string) (list []string) {
 
 // Changed implements work.Mirror. Where a branch has left main is its first commit's
 // parent.
-func (p *Place) Changed(ctx context.Context, _ work.Space, from, to string, patterns []string) (list []string, err error) {
+func (p *Place) Changed(ctx context.Context, _ work.Workspace, from, to string, patterns []string) (list []string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.Failure(ctx, "Changed"); err != nil {

@@ -105,7 +105,7 @@ func dropping(k *kit) faulttest.Trial {
 }
 
 // reads makes the calls that need no remote.
-func (k *kit) reads(s work.Space) {
+func (k *kit) reads(s work.Workspace) {
 	k.Helper()
 	tip, err := k.Spaces.Tip(k.Context(), s)
 	require.NoError(k, err)

@@ -21,7 +21,7 @@ type Fixture struct {
 		work.Disk
 	}
 	// Space is a task's, which is named; its branch does not exist yet.
-	Space work.Space
+	Space work.Workspace
 	// Agent writes files into a checkout as an attempt of an agent does, and commits
 	// them, or dies before that.
 	Agent func(dir string, files map[string]string, commits bool)

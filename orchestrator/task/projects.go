@@ -1,4 +1,4 @@
-package orchestrator
+package task
 
 import (
 	"fmt"
@@ -59,15 +59,6 @@ func (p *Projects) Replace(with *Projects) { p.now.Store(with.now.Load()) }
 func (p *Projects) Now() *Projects {
 	out := &Projects{}
 	out.Replace(p)
-	return out
-}
-
-// trackerProjects are the boards of an entry.
-func (p Project) trackerProjects() []string {
-	out := []string{p.TrackerProject}
-	for _, b := range p.MoreBoards {
-		out = append(out, b.TrackerProject)
-	}
 	return out
 }
 

@@ -1,4 +1,4 @@
-package orchestrator_test
+package task_test
 
 import (
 	"regexp"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 func TestSlug(t *testing.T) {
@@ -33,7 +33,7 @@ func TestSlug(t *testing.T) {
 		strings.Repeat("a", 29) + " b": strings.Repeat("a", 29),
 		strings.Repeat("щ", 10_000):    "shchshchshchshchshchshchshchsh",
 	} {
-		require.Equal(t, want, orchestrator.Slug(title), "%.40q", title)
+		require.Equal(t, want, task.Slug(title), "%.40q", title)
 	}
 }
 
@@ -44,20 +44,20 @@ func FuzzSlug(f *testing.F) {
 	f.Add("-h")
 	f.Add("ǅ İ ﬁ")
 	f.Fuzz(func(t *testing.T, title string) {
-		s := orchestrator.Slug(title)
+		s := task.Slug(title)
 		require.Regexp(t, refPart, s)
 		require.NotContains(t, s, "--")
-		require.Equal(t, s, orchestrator.Slug(s), "a slug of a slug is the slug")
+		require.Equal(t, s, task.Slug(s), "a slug of a slug is the slug")
 	})
 }
 
 func TestWorkItemID(t *testing.T) {
 	used := map[string]bool{"GPX-42": true, "GPX-43": true}
 	taken := func(s string) bool { return used[s] }
-	require.Equal(t, "GPX-7", orchestrator.WorkItemID("GPX", 7, taken))
-	require.Equal(t, "GPX-44", orchestrator.WorkItemID("GPX", 42, taken))
-	require.Equal(t, "GPX-1", orchestrator.WorkItemID("GPX", 0, taken))
-	require.Equal(t, "GPX-1", orchestrator.WorkItemID("GPX", -5, taken))
+	require.Equal(t, "GPX-7", task.WorkItemID("GPX", 7, taken))
+	require.Equal(t, "GPX-44", task.WorkItemID("GPX", 42, taken))
+	require.Equal(t, "GPX-1", task.WorkItemID("GPX", 0, taken))
+	require.Equal(t, "GPX-1", task.WorkItemID("GPX", -5, taken))
 }
 
 func TestBranchName(t *testing.T) {
@@ -69,7 +69,7 @@ func TestBranchName(t *testing.T) {
 		"feature/GPX-42-cache-5f0e-2",
 		"feature/GPX-42-cache-5f0e-3",
 	} {
-		name := orchestrator.BranchName("GPX-42", "cache", "5F0E", taken)
+		name := task.BranchName("GPX-42", "cache", "5F0E", taken)
 		require.Equal(t, want, name)
 		used[name] = true
 	}
@@ -78,12 +78,12 @@ func TestBranchName(t *testing.T) {
 func TestTombstoneRoundTrip(t *testing.T) {
 	at := time.Unix(1_780_000_000, 0)
 	for _, key := range []string{"", "5f0e", "a#b", "x#cancelled-1-2", "#cancelled-", "ключ#"} {
-		got, ok := orchestrator.Untomb(orchestrator.Tombstone(key, 17, at))
+		got, ok := task.ParseTombstone(task.Tombstone(key, 17, at))
 		require.True(t, ok)
 		require.Equal(t, key, got)
 	}
 	for _, key := range []string{"", "5f0e", "a#cancelled-", "a#cancelled-x-1", "a#cancelled-1-", "a#cancelled-1"} {
-		got, ok := orchestrator.Untomb(key)
+		got, ok := task.ParseTombstone(key)
 		require.False(t, ok, key)
 		require.Equal(t, key, got)
 	}
@@ -95,7 +95,7 @@ func FuzzTombstone(f *testing.F) {
 		if id < 0 {
 			id = -(id + 1)
 		}
-		got, ok := orchestrator.Untomb(orchestrator.Tombstone(key, id, time.Unix(1_780_000_000, 0)))
+		got, ok := task.ParseTombstone(task.Tombstone(key, id, time.Unix(1_780_000_000, 0)))
 		require.True(t, ok)
 		require.Equal(t, key, got)
 	})

@@ -1,4 +1,4 @@
-package orchestrator
+package task
 
 import "strings"
 
@@ -15,8 +15,8 @@ func (p Project) DocsURL(workItemID, sha string) string {
 	return p.page("tree", sha, p.Docs(workItemID))
 }
 
-// commitURL is the page of a commit; empty as FileURL is.
-func (p Project) commitURL(sha string) string {
+// CommitURL is the page of a commit; empty as FileURL is.
+func (p Project) CommitURL(sha string) string {
 	return strings.TrimSuffix(p.page("commit", sha, ""), "/")
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// writer builds one decision.
-type writer struct {
+// builder builds one decision.
+type builder struct {
 	m    *Machine
 	edge Edge
 	ev   Event
@@ -14,7 +14,7 @@ type writer struct {
 }
 
 // act does what the edge says. Only DoNothing leaves the state untouched.
-func (w *writer) act() {
+func (w *builder) act() {
 	if w.edge.Do == DoNothing {
 		w.note(w.edge.Why)
 		return
@@ -69,7 +69,7 @@ func (w *writer) act() {
 
 // decline answers a word that moves nothing here, and gives the card its column back. Who
 // is to answer questions first finds them behind a link.
-func (w *writer) decline() {
+func (w *builder) decline() {
 	f := Effect{Kind: EffectComment, Author: Stream, Text: sentence(w.edge.Why)}
 	back := w.statusOf(w.d.State.Stage)
 	if w.d.State.Hold == HoldNeedsInput {
@@ -80,7 +80,7 @@ func (w *writer) decline() {
 }
 
 // accept takes over the facts that the event brings, whatever is decided then.
-func (w *writer) accept() {
+func (w *builder) accept() {
 	s := &w.d.State
 	w.d.Moved = true
 	if _, board := BoardTrigger(Status(w.ev.On)); board {
@@ -136,7 +136,7 @@ func (w *writer) accept() {
 }
 
 // finished reports an agent's work and publishes its commits.
-func (w *writer) finished() {
+func (w *builder) finished() {
 	s := &w.d.State
 	if w.ev.Agent != nil {
 		w.d.Effects = append(w.d.Effects, Effect{
@@ -157,7 +157,7 @@ func (w *writer) finished() {
 const QuestionsFile = "questions.md"
 
 // closing adds to the comment that closes an agent's run what is wanted of people.
-func (w *writer) closing(author Role, text string) {
+func (w *builder) closing(author Role, text string) {
 	for i, f := range w.d.Effects {
 		if f.Kind == EffectComment && f.Author == author && f.Note != "" {
 			w.d.Effects[i].Text += " " + text
@@ -168,7 +168,7 @@ func (w *writer) closing(author Role, text string) {
 }
 
 // notGreen does what the edge says for a verdict that does not pass.
-func (w *writer) notGreen() {
+func (w *builder) notGreen() {
 	v := w.ev.Verdict
 	if v.Reason == "" {
 		v.Reason = "the gate gave no verdict"
@@ -202,7 +202,7 @@ func (w *writer) notGreen() {
 // redReport handles an agent that has finished without passing its gate: red
 // goes where the edge says; a missing or unreadable report is the agent's own
 // fault, so the same role works again.
-func (w *writer) redReport(v Verdict) {
+func (w *builder) redReport(v Verdict) {
 	switch {
 	case w.edge.Red == RedStay:
 		w.notWritten(v.Reason)
@@ -218,11 +218,11 @@ func (w *writer) redReport(v Verdict) {
 	}
 }
 
-func (w *writer) back(reason string) { w.capped(Development, reason) }
+func (w *builder) back(reason string) { w.capped(Development, reason) }
 
 // capped starts a stage again with the reason, or blocks the task when that has
 // been done too often.
-func (w *writer) capped(to Stage, reason string) {
+func (w *builder) capped(to Stage, reason string) {
 	if w.d.State.Retries >= w.m.opt.MaxRetries {
 		w.d.State.Feedback = reason
 		w.block(fmt.Sprintf("out of retries (%d): %s", w.m.opt.MaxRetries, reason), wordsTaskError(reason))
@@ -233,20 +233,20 @@ func (w *writer) capped(to Stage, reason string) {
 }
 
 // refuse answers a work item that is not fit to start: there is no task.
-func (w *writer) refuse(reason string) {
+func (w *builder) refuse(reason string) {
 	w.note(reason)
 	w.notStarted(wordsRefused(reason))
 }
 
 // notStarted says on a work item without a task why it gets none.
-func (w *writer) notStarted(text string) {
+func (w *builder) notStarted(text string) {
 	w.d.Effects = append(w.d.Effects,
 		Effect{Kind: EffectComment, Author: Analyst, Text: text},
 		Effect{Kind: EffectStatus, Status: StatusBlocked, Replaces: []Status{StatusToAnalyse}, Answers: StatusToAnalyse})
 }
 
 // enter moves the task to a stage and starts what is done there.
-func (w *writer) enter(to Stage, why string) {
+func (w *builder) enter(to Stage, why string) {
 	s := &w.d.State
 	from := s.Stage
 	w.note(why)
@@ -277,7 +277,7 @@ func (w *writer) enter(to Stage, why string) {
 }
 
 // leave changes the stage and ends what belonged to the old one.
-func (w *writer) leave(to Stage) {
+func (w *builder) leave(to Stage) {
 	s := &w.d.State
 	if s.Active != "" {
 		w.d.Cancel, s.Active = true, ""
@@ -290,7 +290,7 @@ func (w *writer) leave(to Stage) {
 }
 
 // again runs a stage's role (anew) with a reason to give to it.
-func (w *writer) again(to Stage, why, feedback string) {
+func (w *builder) again(to Stage, why, feedback string) {
 	from, phase := w.d.State.Stage, w.d.State.Phase
 	w.note(why)
 	w.leave(to)
@@ -307,7 +307,7 @@ func (w *writer) again(to Stage, why, feedback string) {
 }
 
 // launch enqueues the job of the stage's role and shows it on the board.
-func (w *writer) launch(feedback string) {
+func (w *builder) launch(feedback string) {
 	s := &w.d.State
 	s.Run++
 	s.Failures, s.Filed = 0, Filed{}
@@ -317,7 +317,7 @@ func (w *writer) launch(feedback string) {
 	w.status(w.statusOf(s.Stage))
 }
 
-func (w *writer) failed() {
+func (w *builder) failed() {
 	if w.ev.On == OnEffectFailed {
 		w.block(w.ev.Reason, wordsTaskBlocked(w.ev.Reason))
 		return
@@ -331,18 +331,18 @@ func (w *writer) failed() {
 }
 
 // block makes the task wait for a human, with one audible message.
-func (w *writer) block(why, notice string) {
+func (w *builder) block(why, notice string) {
 	w.note(why)
 	w.hold(HoldBlocked, why, StatusBlocked)
 	w.comment(Stream, wordsBlocked(why, w.d.State.Stage))
 	w.notify(notice)
 }
 
-func (w *writer) hold(h Hold, reason string, status Status) {
+func (w *builder) hold(h Hold, reason string, status Status) {
 	w.d.State.Hold, w.d.State.HoldReason = h, reason
 	w.status(status)
 }
 
-func (w *writer) askCI() {
+func (w *builder) askCI() {
 	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectAskCI, SHA: w.d.State.Head, Delay: w.m.opt.CIPoll})
 }

@@ -1,12 +1,50 @@
-package orchestrator
+package task
 
 import (
 	"context"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
+
+// Delivery is one received webhook.
+type Delivery struct {
+	Source     string // "plane", "github", …
+	ID         string // the sender's delivery id; may be empty
+	BodyHash   string // hex sha-256 of the raw body
+	Event      string
+	ReceivedAt time.Time
+	Outcome    string // "queued", or why it was not
+}
+
+// GateResult is a verdict that moved (or held) a task.
+type GateResult struct {
+	ID      int64
+	TaskID  int64
+	Stage   stage.Stage
+	Verdict gates.Verdict
+	At      time.Time
+}
+
+// AgentRun is the record of one execution of an agent.
+type AgentRun struct {
+	ID       int64
+	TaskID   int64
+	JobID    int64
+	Attempt  int // JobID with Attempt is unique: recording one again replaces it
+	Run      int64
+	Stage    stage.Stage
+	Role     stage.Role
+	Usage    work.Usage
+	Status   string // a work.Result kind
+	ExitCode int
+	Started  time.Time
+	Finished time.Time
+	LogPath  string
+	Summary  string
+}
 
 // Cost is what agent runs have cost together. Usage.Model is empty.
 type Cost struct {

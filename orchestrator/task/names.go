@@ -1,4 +1,4 @@
-package orchestrator
+package task
 
 import (
 	"fmt"
@@ -99,15 +99,15 @@ func Tombstone(key string, taskID int64, at time.Time) string {
 	return fmt.Sprintf("%s%s%d-%d", key, tombstoneMark, taskID, at.Unix())
 }
 
-// Tombs are the bounds of what a key can have become, byte by byte: from the first on,
+// TombstoneRange returns the bounds of what a key can have become, byte by byte: from the first on,
 // before the second.
-func Tombs(key string) (from, before string) {
+func TombstoneRange(key string) (from, before string) {
 	last := len(tombstoneMark) - 1
 	return key + tombstoneMark, key + tombstoneMark[:last] + string(tombstoneMark[last]+1)
 }
 
-// Untomb gives the original of a tombstone; ok is false for a key that is none.
-func Untomb(key string) (original string, ok bool) {
+// ParseTombstone returns the original of a tombstone; ok is false for a key that is none.
+func ParseTombstone(key string) (original string, ok bool) {
 	i := strings.LastIndex(key, tombstoneMark)
 	if i < 0 {
 		return key, false
@@ -117,6 +117,12 @@ func Untomb(key string) (original string, ok bool) {
 		return key, false
 	}
 	return key[:i], true
+}
+
+// OriginalKey is a key without the mark of a tombstone, if it has one.
+func OriginalKey(key string) string {
+	original, _ := ParseTombstone(key)
+	return original
 }
 
 func number(s string) bool {

@@ -1,0 +1,146 @@
+package task
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// FieldError says what is wrong with one field of one entry.
+type FieldError struct {
+	Entry int    // from 0
+	Repo  string // of the entry; may be empty
+	Field string
+	Text  string
+}
+
+// Error names the entry, the field and what it should be.
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("project %d (%s): %s: %s", e.Entry+1, e.Repo, e.Field, e.Text)
+}
+
+var (
+	prefixForm = regexp.MustCompile(`^[A-Z][A-Z0-9]{0,11}$`)
+	repoForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$`)
+)
+
+// scp is the short form of an ssh URL.
+var scp = regexp.MustCompile(`^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^:]`)
+
+// check returns the first field that is wrong, and why.
+func (p Project) check() (field, wrong string) {
+	switch {
+	case p.TrackerProject == "":
+		return "tracker_project", "is missing: the id of the project on the board"
+	case !repoForm.MatchString(p.Repo):
+		return "repo", fmt.Sprintf("is %q, want owner/name", p.Repo)
+	case p.CloneURL == "":
+		return "clone_url", "is missing: what git clones from"
+	}
+	if wrong := checkPrefix(p.Prefix); wrong != "" {
+		return "prefix", wrong
+	}
+	if field, wrong := p.checkHost(); wrong != "" {
+		return field, wrong
+	}
+	prefixes := []string{p.Prefix}
+	for _, b := range p.MoreBoards {
+		wrong := checkPrefix(b.Prefix)
+		switch {
+		case b.TrackerProject == "":
+			return "more_boards", "a board has no tracker_project: the id of the project on the board"
+		case wrong != "":
+			return "more_boards", "the prefix of " + b.TrackerProject + " " + wrong
+		case slices.Contains(prefixes, b.Prefix):
+			return "more_boards", fmt.Sprintf("two boards have the prefix %s, and so would their work items, branches and documents: give each board one of its own", b.Prefix)
+		}
+		prefixes = append(prefixes, b.Prefix)
+	}
+	if p.WIP < 0 {
+		return "wip", fmt.Sprintf("is %d, want 1 or more: how many tasks are in work at a time (leave it out for %d, or write 1000 for no limit)", p.WIP, DefaultWIP)
+	}
+	if field, wrong := p.People.check(); wrong != "" {
+		return field, wrong
+	}
+	if err := work.CheckKeep(p.Keep); err != nil {
+		return "keep", err.Error()
+	}
+	if err := stage.CheckPatterns(p.Protected.More); err != nil {
+		return "protected", err.Error()
+	}
+	if slices.ContainsFunc(p.Verify, func(argv []string) bool { return len(argv) == 0 || argv[0] == "" }) {
+		return "verify", "has an empty command, want lists of an executable and its arguments such as [go, test, ./...]"
+	}
+	if wrong := p.Probe.check(); wrong != "" {
+		return "probe", wrong
+	}
+	for _, role := range slices.Sorted(maps.Keys(p.Writes)) {
+		if err := stage.CheckWrites(role, p.Writes[role]); err != nil {
+			return "writes", fmt.Sprintf("%s: %v", role, err)
+		}
+	}
+	return "", ""
+}
+
+func checkPrefix(prefix string) (wrong string) {
+	if !prefixForm.MatchString(prefix) {
+		return fmt.Sprintf("is %q, want capitals and digits such as GPX, at most 12", prefix)
+	}
+	return ""
+}
+
+// checkHost returns the first field that does not fit where the repository is hosted, and
+// why.
+func (p Project) checkHost() (field, wrong string) {
+	hasEmpty := slices.ContainsFunc(p.CI, func(argv []string) bool { return len(argv) == 0 || argv[0] == "" })
+	switch {
+	case !slices.Contains([]string{"", HostGitHub, HostGit}, p.Host):
+		return "host", fmt.Sprintf("is %q, want github (the default), or git for a repository without a git host", p.Host)
+	case !p.Plain() && len(p.CI) > 0:
+		return "ci", "has commands, which the service runs only where a repository has no git host (host: git): name the checks that the host reports, such as [build, test]"
+	case !p.Plain():
+		return "", ""
+	case len(p.Contexts) > 0:
+		return "ci", fmt.Sprintf("names checks (%s), and nobody reports any where there is no git host: write commands that the service runs, such as [[go, test, ./...]]", strings.Join(p.Contexts, ", "))
+	case hasEmpty:
+		return "ci", "has an empty command, want lists of an executable and its arguments such as [go, test, ./...]"
+	case len(p.Reviewers) > 0:
+		return "reviewers", "names accounts of a git host, and the repository has none: nobody can review there, and the reviewer's report is what counts; leave it out"
+	default:
+		return "clone_url", wrongCloneURL(p.CloneURL)
+	}
+}
+
+// wrongCloneURL says what is wrong with where git clones from; the URL may hold a
+// password, and is not repeated.
+func wrongCloneURL(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case filepath.IsAbs(text), scp.MatchString(text) && !strings.Contains(text, "://"):
+		return ""
+	case err == nil && u.User != nil && u.Scheme != "ssh":
+		return "has a user or a password in it: leave them out, git's credential is a setting (ORCH_GITHUB_CLONE_BASE with ORCH_GITHUB_TOKEN), or use ssh"
+	case err == nil && slices.Contains([]string{"file", "ssh", "https", "http", "git"}, u.Scheme) && u.Path != "":
+		return ""
+	default:
+		return "is not what git can clone from: want an absolute path such as /srv/git/app.git, or a URL such as ssh://git@example.org/app.git or https://example.org/app.git"
+	}
+}
+
+// check returns what is wrong; empty when nothing is.
+func (p Probe) check() string {
+	for name, address := range map[string]string{"staging": p.Staging, "production": p.Production} {
+		u, err := url.Parse(address)
+		if address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil) {
+			return fmt.Sprintf("%s is %q, want an address without a password such as https://example.org/version, or https://example.org/version#commit for the field of a JSON object", name, address)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,132 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// JournalEntry is one line of a task's story. It is never changed.
+type JournalEntry struct {
+	ID      int64
+	TaskID  int64
+	Seq     int64 // State.Seq after the entry; it is no name: entries of one commit share it, and events that changed nothing
+	At      time.Time
+	Kind    string // KindDecision, KindOperator, or a feature's own
+	Payload []byte // JSON
+}
+
+// Kinds of journal entries. A feature may have others.
+const (
+	KindDecision = "decision" // the payload is a Recorded
+	KindOperator = "operator" // the payload is an Act
+	KindLeft     = "left"     // the payload is a work.Left
+)
+
+// Recorded is the payload of a journal entry of kind "decision": enough to make
+// the decision again.
+type Recorded struct {
+	Event    stage.Event    `json:"event"`
+	Decision stage.Decision `json:"decision"`
+}
+
+// Recorded decodes a journal entry of kind "decision".
+func (j JournalEntry) Recorded() (Recorded, error) {
+	var r Recorded
+	if j.Kind != KindDecision {
+		return r, fmt.Errorf("journal entry %d is a %s, not a decision", j.ID, j.Kind)
+	}
+	if err := json.Unmarshal(j.Payload, &r); err != nil {
+		return r, fmt.Errorf("journal entry %d is no record of a decision: %w", j.ID, err)
+	}
+	return r, nil
+}
+
+// Acts of an operator.
+const (
+	ActRetry    = "retry"
+	ActStop     = "stop"
+	ActUnfreeze = "unfreeze"
+	ActHasten   = "hasten"
+	ActAgain    = "again"
+	ActDepend   = "depend"
+	ActUndepend = "undepend"
+	ActReload   = "reload"
+)
+
+// Act is what an operator has asked for. It is in the journal before anything is
+// done about it.
+type Act struct {
+	Act  string          `json:"act"`
+	By   stage.Principal `json:"by"`
+	Repo string          `json:"repo,omitempty"` // of an act that concerns no task
+	Lane string          `json:"lane,omitempty"` // of one that concerns a lane
+	Job  int64           `json:"job,omitempty"`  // the effect that is made again
+	On   int64           `json:"on,omitempty"`   // the task that is waited for
+}
+
+// What is the act and what it concerns beside the task.
+func (a Act) What() string {
+	words := a.Act
+	for _, more := range []string{a.Repo, a.Lane} {
+		if more != "" {
+			words += " " + more
+		}
+	}
+	if a.Job != 0 {
+		words += fmt.Sprintf(" effect %d", a.Job)
+	}
+	if a.On != 0 {
+		words += fmt.Sprintf(" on task %d", a.On)
+	}
+	return words
+}
+
+// Acted decodes a journal entry of kind "operator".
+func (j JournalEntry) Acted() (Act, error) {
+	var a Act
+	if j.Kind != KindOperator {
+		return a, fmt.Errorf("journal entry %d is a %s, not an operator's act", j.ID, j.Kind)
+	}
+	err := json.Unmarshal(j.Payload, &a)
+	return a, err
+}
+
+// Result is what a feature wrote down of a task on its own account, such as what
+// the monitor saw after the deployment.
+func (j JournalEntry) Result() string {
+	var r struct{ Result, Last string }
+	if j.Kind == KindDecision || j.Kind == KindOperator || json.Unmarshal(j.Payload, &r) != nil || r.Result == "" {
+		return ""
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%s: %s: %s", j.Kind, r.Result, r.Last), ": ")
+}
+
+// Records reads what happened.
+type Records interface {
+	// Journal lists a task's entries, oldest first: see Commit.Journal.
+	Journal(ctx context.Context, taskID int64) ([]JournalEntry, error)
+	// JournalSince lists entries of all tasks with larger ids than after, oldest
+	// first, at most limit; after -1 it lists the newest entry alone.
+	JournalSince(ctx context.Context, after int64, limit int) ([]JournalEntry, error)
+	GateResults(ctx context.Context, taskID int64) ([]GateResult, error)
+	// AgentRuns lists the runs of a task, or of all tasks for id 0.
+	AgentRuns(ctx context.Context, taskID int64) ([]AgentRun, error)
+	// LastDelivery is when a sender's newest delivery came; zero = never.
+	LastDelivery(ctx context.Context, source string) (time.Time, error)
+}
+
+// Left decodes a journal entry of kind "left".
+func (j JournalEntry) Left() (work.Left, error) {
+	var l work.Left
+	if j.Kind != KindLeft {
+		return l, fmt.Errorf("journal entry %d is a %s, not what an attempt has left", j.ID, j.Kind)
+	}
+	err := json.Unmarshal(j.Payload, &l)
+	return l, err
+}

@@ -1,0 +1,179 @@
+package task
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// Where repositories are hosted.
+const (
+	HostGitHub = "github"
+	HostGit    = "git" // nowhere: a path, or a URL that git clones from; see githost.Plain
+)
+
+// Project is one entry of the project registry: it maps a tracker project to a
+// repository and says how work is done there.
+type Project struct {
+	TrackerProject string // id of the project on the board; of the first of several
+	SyncProject    string // id of the project that statuses and comments go to; empty = TrackerProject
+	Host           string // where the repository is hosted: HostGitHub (the default) or HostGit
+	Repo           string // owner/name on the git host; of a plain one, its name here
+	CloneURL       string
+	WebURL         string  // base of links to the repository; may be empty
+	Prefix         string  // of work item ids, e.g. GPX
+	MoreBoards     []Board // that feed the repository too
+	Main           string  // protected branch; default "main"
+	SelfHosting    bool    // the repository of this service itself
+	CINone         bool    // the repository has no CI
+	Contexts       []string
+	CI             [][]string               // commands that the service runs as CI, where nobody else does (HostGit)
+	Agents         map[stage.Role]string    // preset or command for each role
+	Required       map[stage.Stage][]string // files that must exist to leave a stage
+	Gates          map[stage.Stage][]string // further checks to leave a stage, by name
+	Commands       []gates.Gate             // checks of the repository's own, which Gates may name
+	People         People                   // who may do what on the board
+	Reviewers      []string                 // accounts of the git host whose reviews count although they are bots or may not write
+	Keep           []string                 // see work.Workspace
+	Writes         map[stage.Role][]string  // what roles may change besides; see stage.Paths
+	Protected      Protected                // files whose changes a person has to see
+	Verify         [][]string               // commands that the service runs itself before a task leaves testing
+	Probe          Probe                    // where its deployments say which commit they run
+	WIP            int                      // tasks in work at a time; 0 = DefaultWIP
+	Monitor        []string                 // addresses that are looked at after a deployment
+}
+
+// DefaultWIP is how many tasks of a repository are in work at a time where its entry
+// says nothing.
+const DefaultWIP = 3
+
+// Places is how many tasks of the repository are in work at a time.
+func (p Project) Places() int { return cmp.Or(p.WIP, DefaultWIP) }
+
+// Plain reports whether the repository is git and nothing else: it has no pull requests,
+// no reviews of people, no webhooks, and no CI but the commands of its entry.
+func (p Project) Plain() bool { return p.Host == HostGit }
+
+// WithoutCI reports whether nothing tests the repository.
+func (p Project) WithoutCI() bool { return p.CINone || p.Plain() && len(p.CI) == 0 }
+
+// RequiredChecks are the checks that CI has to report.
+func (p Project) RequiredChecks() []string {
+	if p.Plain() {
+		return CommandLines(p.CI)
+	}
+	return p.Contexts
+}
+
+// NeedsCIRun reports whether the service is to run CI for a commit of a task. One that was red
+// is run again when its results are wanted again: it may have been the machine's fault.
+func (p Project) NeedsCIRun(t Task, sha string) bool {
+	ci := t.State.CI
+	green := !slices.ContainsFunc(ci.Results, func(r stage.Verified) bool { return r.Exit != 0 })
+	return p.Plain() && !p.WithoutCI() && (ci.SHA != sha || !green)
+}
+
+// Docs is the directory of a work item's artefacts in the repository.
+func (p Project) Docs(workItemID string) string { return "docs/work/" + workItemID }
+
+// Sync is the tracker project that statuses and comments go to.
+func (p Project) Sync() string {
+	if p.SyncProject != "" {
+		return p.SyncProject
+	}
+	return p.TrackerProject
+}
+
+// Workspace is the workspace of one task of the project.
+func (p Project) Workspace(t Task) work.Workspace {
+	return work.Workspace{
+		Repo: p.Repo, CloneURL: p.CloneURL, Main: p.Main, Branch: t.Branch,
+		WorkItem: t.WorkItemID, Task: t.ID, Identity: Identity(t), Docs: p.Docs(t.WorkItemID), Head: t.State.Head, Keep: p.Keep,
+	}
+}
+
+// Writable is what a job's commits may change.
+func (p Project) Writable(t Task, l stage.Launch) stage.Paths {
+	return l.Writes(p.Docs(t.WorkItemID), p.Writes[l.Role])
+}
+
+// Policy is what gates read of the entry.
+func (p Project) Policy() gates.Policy {
+	return gates.Policy{
+		CINone: p.WithoutCI(), Plain: p.Plain(), Required: p.Required, Contexts: p.RequiredChecks(), Reviewers: p.Reviewers,
+		Protected: p.Protected.patterns(), Verify: CommandLines(p.Verify), Probe: p.Probe.ByStage(),
+	}
+}
+
+// Board is a project of the tracker that feeds a repository beside the first.
+type Board struct {
+	TrackerProject, SyncProject string // as of Project
+	Prefix                      string // no other board of the repository has it: ids, branches and documents carry it
+}
+
+// On is the entry as tasks see it whose cards are on a board: TrackerProject, SyncProject
+// and Prefix are those of the board. A board that has left the entry is its own; an empty
+// id is the first.
+func (p Project) On(trackerProject string) Project {
+	if trackerProject == "" || trackerProject == p.TrackerProject {
+		return p
+	}
+	b := Board{TrackerProject: trackerProject, Prefix: p.Prefix}
+	if i := slices.IndexFunc(p.MoreBoards, func(b Board) bool { return b.TrackerProject == trackerProject }); i >= 0 {
+		b = p.MoreBoards[i]
+	}
+	p.TrackerProject, p.SyncProject, p.Prefix = b.TrackerProject, b.SyncProject, b.Prefix
+	return p
+}
+
+// trackerProjects are the boards of an entry.
+func (p Project) trackerProjects() []string {
+	out := []string{p.TrackerProject}
+	for _, b := range p.MoreBoards {
+		out = append(out, b.TrackerProject)
+	}
+	return out
+}
+
+// Protected says which files of a repository a person has to see before a change of them
+// leaves development. The zero value has those of checks.DefaultProtected.
+type Protected struct {
+	None bool     // none at all
+	More []string // patterns besides those; see stage.Paths
+}
+
+func (p Protected) patterns() []string {
+	if p.None {
+		return nil
+	}
+	return append(checks.DefaultProtected(), p.More...)
+}
+
+// Probe are addresses at which the deployments of a project say which commit they run: the
+// body is the commit, or the field of a JSON object that the fragment names. Empty = the
+// deployer's word is taken.
+type Probe struct{ Staging, Production string }
+
+// ByStage returns the addresses by the stages whose deployments they show.
+func (p Probe) ByStage() map[stage.Stage]string {
+	out := map[stage.Stage]string{}
+	for at, address := range map[stage.Stage]string{stage.DeployStaging: p.Staging, stage.Deploy: p.Production} {
+		if address != "" {
+			out[at] = address
+		}
+	}
+	return out
+}
+
+// CommandLines are commands as people read them.
+func CommandLines(commands [][]string) (list []string) {
+	for _, argv := range commands {
+		list = append(list, strings.Join(argv, " "))
+	}
+	return list
+}

@@ -1,0 +1,70 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// Sentinels of the Store.
+var (
+	// ErrConflict says that the task is not at the version that was expected, or
+	// that a name it wants is taken: load again and decide again.
+	ErrConflict = errors.New("the task has changed in the meantime")
+	// ErrNotFound says that there is no such task.
+	ErrNotFound = errors.New("no such task")
+)
+
+// Task is one pipeline run of one board issue: the row that the store keeps.
+type Task struct {
+	ID               int64
+	WorkItemID       string // <PREFIX>-<NNN>, unique per repo
+	TrackerProjectID string
+	TrackerIssueID   string // a tombstone once the task is cancelled
+	Repo             string // owner/name
+	Branch           string // unique per repo
+	Slug             string
+	Title            string
+	Description      string
+	State            stage.State // where it stands; State.Stage is the stage
+	TrackerMessageID string      // of the live messenger message, or what package livemessage notes while it sends one
+
+	BRDReviewStartedAt time.Time
+	BRDReviewEndedAt   time.Time
+	ApprovedAt         time.Time
+	ApprovedBy         string
+	CancelRequestedAt  time.Time
+	CancelledAt        time.Time
+	CreatedAt          time.Time
+	UpdatedAt          time.Time
+	StageEnteredAt     time.Time
+	Version            int64 // optimistic concurrency; 0 = not stored yet
+}
+
+// AwaitsCI reports whether a task waits for the CI of a commit.
+func (t Task) AwaitsCI(sha string) bool {
+	s := t.State
+	at := s.Stage == stage.Development || s.Stage == stage.DeployStaging
+	return at && s.Head == sha && s.Active == "" && !s.Stopping
+}
+
+// Identity is a task's name for the outside world. The moment of its creation is in it:
+// after a lost database ids start again, and what is a new task's must not be taken
+// for an old one's.
+func Identity(t Task) string { return fmt.Sprintf("%d.%d", t.ID, t.CreatedAt.Unix()) }
+
+// Filter selects tasks. Zero fields select all.
+type Filter struct {
+	TrackerIssueID string
+	Repo           string
+	Branch         string
+	WorkItemID     string
+	Stage          stage.Stage
+	Live           bool  // only tasks that are not terminal
+	Cancelled      bool  // TrackerIssueID and WorkItemID name cancelled tasks too, whose names are tombstones
+	AfterID        int64 // cursor: only larger ids
+	BeforeID       int64 // only smaller ids, the largest first
+	Limit          int   // 0 = 100
+}
