@@ -36,8 +36,8 @@ func (e *Engine) putBack(ctx context.Context, c queue.Claim, p task.Project, b b
 	t := b.task
 	key := fmt.Sprintf("stray/%s/%d", task.Identity(t), b.seen().UnixMicro())
 	err := e.Store.Commit(ctx, task.Commit{Task: &t, Unchanged: true, Claim: &c, Jobs: []queue.Job{
-		effectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, key),
-		effectJob(t, p, stage.Effect{Kind: stage.EffectStatus, Status: t.State.Set}, key+"/status"),
+		EffectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, key),
+		EffectJob(t, p, stage.Effect{Kind: stage.EffectStatus, Status: t.State.Set}, key+"/status"),
 	}})
 	return e.finish(c, err), err
 }
@@ -53,6 +53,6 @@ func (e *Engine) answerWithoutTask(ctx context.Context, c queue.Claim, p task.Pr
 	text := fmt.Sprintf("%s moves nothing: there is no task of this card. To Analyse starts one.", info.Name)
 	key := fmt.Sprintf("notask/%s/%s/%d", b.item.ID, word, b.seen().UnixMicro())
 	t := task.Task{TrackerIssueID: b.item.ID, Title: b.item.Title}
-	job := effectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, key)
+	job := EffectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, key)
 	return e.finish(c, e.Store.Commit(ctx, task.Commit{Jobs: []queue.Job{job}, Claim: &c}))
 }

@@ -227,7 +227,7 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p task.Project, t t
 			}
 			continue
 		}
-		out.Jobs = append(out.Jobs, effectJob(next, p, f, effectKey(next, d.State.Seq, i)))
+		out.Jobs = append(out.Jobs, EffectJob(next, p, f, effectKey(next, d.State.Seq, i)))
 	}
 	change := Change{Task: next, Before: before, Run: run}
 	if d.Moved {

@@ -39,6 +39,9 @@ var needed = map[string]string{
 	stage.EffectPull:    "the pull request could not be opened",
 }
 
+// IsNeeded reports whether a stage cannot go on without effects of a kind.
+func IsNeeded(kind string) bool { return needed[kind] != "" }
+
 // givenUp are the jobs that tell people of an effect that was given up: by blocking the
 // task when its stage needs it. A chat that refuses is no way to say so.
 func (e *Engine) givenUp(j queue.Job, why string) []queue.Job {
@@ -50,6 +53,6 @@ func (e *Engine) givenUp(j queue.Job, why string) []queue.Job {
 	if what, ok := needed[f.Kind]; ok && f.TaskID != 0 {
 		return []queue.Job{TriggerJob(f, stage.Event{On: stage.OnEffectFailed, At: e.Now(), Reason: what + ": " + why})}
 	}
-	text := fmt.Sprintf("%s could not be made and is given up: %s", f.what(), why)
+	text := fmt.Sprintf("%s could not be made and is given up: %s", f.Describe(), why)
 	return []queue.Job{FollowUpJob(f, stage.Effect{Kind: stage.EffectNotify, Text: text}, "given_up/"+f.Key, time.Time{})}
 }

@@ -249,3 +249,12 @@ func (e *Engine) Wait(ctx context.Context, d time.Duration, hints ...<-chan stru
 
 // Machine is the machine that decides.
 func (e *Engine) Machine() *stage.Machine { return e.machine }
+
+// Columns is what a board was last seen to have, by tracker project, and whether it was
+// seen; see Options.Columns.
+func (e *Engine) Columns(trackerProject string) (columns map[stage.Status]string, seen bool) {
+	if e.opt.Columns == nil {
+		return nil, false
+	}
+	return e.opt.Columns(trackerProject)
+}

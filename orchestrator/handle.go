@@ -307,7 +307,7 @@ func (e *Engine) refuse(ctx context.Context, c queue.Claim, p task.Project, item
 	var jobs []queue.Job
 	for i, f := range d.Effects {
 		key := fmt.Sprintf("refused/%d.%d/%d", c.Job.ID, c.Job.CreatedAt.Unix(), i)
-		jobs = append(jobs, effectJob(task.Task{TrackerIssueID: item.ID, Title: item.Title}, p, f, key))
+		jobs = append(jobs, EffectJob(task.Task{TrackerIssueID: item.ID, Title: item.Title}, p, f, key))
 	}
 	return e.finish(c, e.Store.Commit(ctx, task.Commit{Jobs: jobs, Claim: &c}))
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -39,9 +40,9 @@ type health struct {
 // newHealth is the health of the pools that have a destination, by pool.
 func newHealth() map[string]*health {
 	out := map[string]*health{}
-	for _, l := range namedLanes() {
-		if l.neighbour != "" {
-			out[l.pool] = &health{name: l.name, neighbour: l.neighbour, hurried: make(chan struct{}, 1)}
+	for _, l := range NamedLanes() {
+		if l.Neighbour != "" {
+			out[l.Pool] = &health{name: l.Name, neighbour: l.Neighbour, hurried: make(chan struct{}, 1)}
 		}
 	}
 	return out
@@ -55,7 +56,24 @@ type Sickness struct {
 	Next     time.Time `json:"next_try,omitzero"`
 	Error    string    `json:"error"`
 
-	neighbour string
+	Neighbour string `json:"-"` // who does not answer, for people
+}
+
+// Text says it in words, as of a moment.
+func (s Sickness) Text(now time.Time) string {
+	who := s.Neighbour
+	if !strings.HasSuffix(who, s.Lane) {
+		who += " (" + s.Lane + ")"
+	}
+	return fmt.Sprintf("%s has not answered since %s (try %d): %s", who, Moment(now, s.Since), s.Failures, s.Error)
+}
+
+// Moment is a time of day, with the day when it is another.
+func Moment(now, t time.Time) string {
+	if now, t = now.UTC(), t.UTC(); now.Format(time.DateOnly) != t.Format(time.DateOnly) {
+		return t.Format("2 Jan 15:04 UTC")
+	}
+	return t.Format("15:04 UTC")
 }
 
 // room is how many jobs may be taken, of as many as there are workers free; when
@@ -152,15 +170,15 @@ func (h *health) hints() <-chan struct{} {
 // Sick lists the lanes whose destination does not answer, as this process sees it.
 func (e *Engine) Sick() []Sickness {
 	out := []Sickness{}
-	for _, s := range e.sickPools() {
+	for _, s := range e.SickPools() {
 		out = append(out, s)
 	}
 	slices.SortFunc(out, func(a, b Sickness) int { return cmp.Compare(a.Lane, b.Lane) })
 	return out
 }
 
-// sickPools are the same by pool.
-func (e *Engine) sickPools() map[string]Sickness {
+// SickPools are the same by pool.
+func (e *Engine) SickPools() map[string]Sickness {
 	out := map[string]Sickness{}
 	for pool, h := range e.health {
 		if s, sick := h.sickness(); sick {
@@ -196,5 +214,5 @@ func (h *health) sickness() (Sickness, bool) {
 	if h.failures < sickAfter {
 		return Sickness{}, false
 	}
-	return Sickness{Lane: h.name, Since: h.since, Failures: h.failures, Next: h.next, Error: h.last.Error(), neighbour: h.neighbour}, true
+	return Sickness{Lane: h.name, Since: h.since, Failures: h.failures, Next: h.next, Error: h.last.Error(), Neighbour: h.neighbour}, true
 }

@@ -26,15 +26,15 @@ var (
 // HastenLane makes the jobs of a lane due now that failed before, and lets one through
 // now if the lane is sick. It returns how many were made due, or ErrNoLane.
 func (e *Engine) HastenLane(ctx context.Context, lane string, by stage.Principal) (due int, err error) {
-	all := namedLanes()
-	i := slices.IndexFunc(all, func(l namedLane) bool { return l.name == lane })
+	all := NamedLanes()
+	i := slices.IndexFunc(all, func(l NamedLane) bool { return l.Name == lane })
 	if i < 0 {
 		return 0, ErrNoLane
 	}
 	if err := e.Audit(ctx, task.Act{Act: task.ActHasten, By: by, Lane: lane}); err != nil {
 		return 0, err
 	}
-	return e.hasten(ctx, all[i].pool, 0)
+	return e.hasten(ctx, all[i].Pool, 0)
 }
 
 // HastenTask does the same for the effects of a task: whatever is first in their lanes
@@ -104,7 +104,7 @@ func (e *Engine) Again(ctx context.Context, jobID int64, by stage.Principal) (in
 // outdated reports whether a status write has another behind it: the board is a
 // register, and to make the older one again would set it back.
 func (e *Engine) outdated(ctx context.Context, j queue.Job) (bool, error) {
-	if j.Kind != kindEffect+stage.EffectStatus || j.TaskID == 0 {
+	if j.Kind != KindEffect+stage.EffectStatus || j.TaskID == 0 {
 		return false, nil
 	}
 	all, err := e.Jobs.Jobs(ctx, queue.Filter{Pool: LaneBoard.Pool(), TaskID: j.TaskID, Limit: statusMax})
@@ -120,9 +120,9 @@ const (
 	failedLook = 1000
 )
 
-// failedEffects lists the effects that were given up and not made again, the newest
+// FailedEffects lists the effects that were given up and not made again, the newest
 // first: of a task, or of all.
-func (e *Engine) failedEffects(ctx context.Context, taskID int64) (out []queue.Job, err error) {
+func (e *Engine) FailedEffects(ctx context.Context, taskID int64) (out []queue.Job, err error) {
 	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{TaskID: taskID, Failed: true, Limit: failedLook})
 	for _, j := range jobs {
 		if !IsEffect(j) || len(out) == failedMax {
@@ -139,14 +139,14 @@ func (e *Engine) failedEffects(ctx context.Context, taskID int64) (out []queue.J
 	return out, err
 }
 
-// effectOf is the effect of a job; ok is false when it cannot be read.
-func effectOf(j queue.Job) (f Effect, ok bool) {
+// EffectOf is the effect of a job; ok is false when it cannot be read.
+func EffectOf(j queue.Job) (f Effect, ok bool) {
 	err := json.Unmarshal(j.Payload, &f)
 	return f, err == nil && IsEffect(j)
 }
 
 // What an effect is called for people.
-func (f Effect) what() string {
+func (f Effect) Describe() string {
 	if info, known := stage.StatusNamed(f.Status); f.Kind == stage.EffectStatus && known {
 		return "the board status " + info.Name
 	}

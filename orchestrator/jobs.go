@@ -20,7 +20,7 @@ const (
 	KindTrigger = "trigger" // an event of our own making
 	KindCI      = "ci"      // CI that the service runs itself; its end is a trigger
 	KindAgent   = "agent"
-	kindEffect  = "effect/" // followed by the effect's kind
+	KindEffect  = "effect/" // followed by the effect's kind
 )
 
 // agentAttempts is how often an agent's job is claimed before it is given up; failures
@@ -36,6 +36,16 @@ type triggerPayload struct {
 	Last   string         `json:"last,omitempty"`      // of a timer: why the look before has decided nothing
 }
 
+// CITimer decodes the job of the next look at CI; last is why the look before has decided
+// nothing. ok is false for another job.
+func CITimer(j queue.Job) (ev stage.Event, last string, ok bool) {
+	var p triggerPayload
+	if j.Kind != KindTrigger || json.Unmarshal(j.Payload, &p) != nil || p.Event.On != stage.OnCI {
+		return ev, "", false
+	}
+	return p.Event, p.Last, true
+}
+
 // agentPayload is an agent job.
 type agentPayload struct {
 	TaskID int64        `json:"task_id"`
@@ -45,7 +55,7 @@ type agentPayload struct {
 // TrackerJob makes the event job of a tracker's webhook.
 func TrackerJob(h tracker.Hook) queue.Job {
 	return queue.Job{
-		Pool: poolBoardEvents, Kind: KindTracker, Key: boardKey(h.ItemID), Payload: encode(h),
+		Pool: poolBoardEvents, Kind: KindTracker, Key: BoardKey(h.ItemID), Payload: encode(h),
 	}
 }
 
@@ -74,8 +84,8 @@ func TriggerJob(e Effect, ev stage.Event) queue.Job {
 
 func itemKey(itemID string) string { return "item/" + itemID }
 
-// boardKey orders the tracker's webhooks of a work item.
-func boardKey(itemID string) string { return itemKey(itemID) + "/board" }
+// BoardKey orders the tracker's webhooks of a work item.
+func BoardKey(itemID string) string { return itemKey(itemID) + "/board" }
 
 // agentJob makes the job of a launch.
 func agentJob(t task.Task, l stage.Launch) queue.Job {
@@ -103,16 +113,17 @@ func RoleInTask(role stage.Role, taskID int64) string {
 
 func taskKey(id int64) string { return "task/" + strconv.FormatInt(id, 10) }
 
-// effectJob makes the job of an effect, on the board that the task came from. key is its
-// identity in the world.
-func effectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Job {
+// EffectJob makes the job of an effect that a feature owes for a task. key is its
+// identity in the world: the same key again while the first is unfinished is a
+// no-op.
+func EffectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Job {
 	p = p.On(t.TrackerProjectID)
 	e := Effect{
 		Effect: f, Key: key, TaskID: t.ID, ProjectID: p.Sync(), ItemID: task.OriginalKey(t.TrackerIssueID),
 		WorkItem: task.OriginalKey(t.WorkItemID), Title: t.Title, Repo: p.Repo,
 	}
 	j := queue.Job{
-		Pool: LaneOf(f.Kind).Pool(), Kind: kindEffect + f.Kind, Key: effectOrder(e.ItemID, f.Kind), TaskID: t.ID, Lane: p.Repo,
+		Pool: LaneOf(f.Kind).Pool(), Kind: KindEffect + f.Kind, Key: effectOrder(e.ItemID, f.Kind), TaskID: t.ID, Lane: p.Repo,
 		Role: string(f.Author), Payload: encode(e), DedupeKey: "effect/" + key,
 	}
 	if f.Kind == stage.EffectCatchUp {
@@ -139,16 +150,9 @@ func effectOrder(itemID, kind string) string { return itemKey(itemID) + "/" + or
 // before a moment. key is its identity in the world.
 func FollowUpJob(e Effect, f stage.Effect, key string, at time.Time) queue.Job {
 	t := task.Task{ID: e.TaskID, TrackerIssueID: e.ItemID, WorkItemID: e.WorkItem, Title: e.Title}
-	j := effectJob(t, task.Project{TrackerProject: e.ProjectID, Repo: e.Repo}, f, key)
+	j := EffectJob(t, task.Project{TrackerProject: e.ProjectID, Repo: e.Repo}, f, key)
 	j.AvailableAt = at
 	return j
-}
-
-// EffectJob makes the job of an effect that a feature owes for a task. key is its
-// identity in the world: the same key again while the first is unfinished is a
-// no-op.
-func EffectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Job {
-	return effectJob(t, p, f, key)
 }
 
 // askCIJob makes the timer that looks at CI again, of which results are waited for since

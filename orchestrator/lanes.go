@@ -78,23 +78,23 @@ func effectLanes() []Lane {
 	return []Lane{LaneBoard, LaneComments, LaneChat, LaneHost, LaneGit, LaneWorkspace, LaneOther}
 }
 
-// namedLane is a pool whose jobs need a neighbour, or take long: what both are called for
+// NamedLane is a pool whose jobs need a neighbour, or take long: what both are called for
 // people. A pool without a neighbour has no breaker.
-type namedLane struct{ name, pool, neighbour string }
+type NamedLane struct{ Name, Pool, Neighbour string }
 
-// namedLanes are the lanes of effects and the pools of events but queue.PoolEvents.
-func namedLanes() []namedLane {
+// NamedLanes are the lanes of effects and the pools of events but queue.PoolEvents.
+func NamedLanes() []NamedLane {
 	neighbours := map[Lane]string{
 		LaneComments: "the tracker", LaneBoard: "the tracker", LaneChat: "the chat", LaneGit: "the git remote", LaneHost: "the git host",
 		LaneWorkspace: "the disk of the workspaces",
 	}
-	var list []namedLane
+	var list []NamedLane
 	for _, l := range effectLanes() {
-		list = append(list, namedLane{string(l), l.Pool(), neighbours[l]})
+		list = append(list, NamedLane{string(l), l.Pool(), neighbours[l]})
 	}
 	return append(list,
-		namedLane{"board events", poolBoardEvents, "the tracker"},
-		namedLane{"host events", poolHostEvents, "the git host"}, namedLane{"command gates", poolSlowEvents, ""})
+		NamedLane{"board events", poolBoardEvents, "the tracker"},
+		NamedLane{"host events", poolHostEvents, "the git host"}, NamedLane{"command gates", poolSlowEvents, ""})
 }
 
 // eventPools are the pools of events.
@@ -112,7 +112,7 @@ func queuedPools() []string {
 }
 
 // IsEffect reports whether a job is an effect.
-func IsEffect(j queue.Job) bool { return strings.HasPrefix(j.Kind, kindEffect) }
+func IsEffect(j queue.Job) bool { return strings.HasPrefix(j.Kind, KindEffect) }
 
 // poolOf is the pool of an event of our own making: apart when the gates of its edge
 // read the host.

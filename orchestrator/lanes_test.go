@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -86,9 +87,9 @@ func (g *gauges) get(name string) float64 {
 	return g.of[name]
 }
 
-func lane(r *orchestratortest.Rig, name string) orchestrator.LaneView {
+func lane(r *orchestratortest.Rig, name string) explain.LaneView {
 	r.Helper()
-	v, err := r.Engine.QueueView(context.Background())
+	v, err := explain.ReadQueue(context.Background(), r.Engine)
 	require.NoError(r, err)
 	for _, l := range v.Lanes {
 		if l.Lane == name {
@@ -96,12 +97,12 @@ func lane(r *orchestratortest.Rig, name string) orchestrator.LaneView {
 		}
 	}
 	require.Fail(r, "no such lane", name)
-	return orchestrator.LaneView{}
+	return explain.LaneView{}
 }
 
-func failedEffects(r *orchestratortest.Rig) []orchestrator.FailedEffect {
+func failedEffects(r *orchestratortest.Rig) []explain.FailedEffect {
 	r.Helper()
-	v, err := r.Engine.QueueView(context.Background())
+	v, err := explain.ReadQueue(context.Background(), r.Engine)
 	require.NoError(r, err)
 	return v.Failed
 }

@@ -173,7 +173,7 @@ func (e *Engine) do(ctx context.Context, c queue.Claim, p pool) (due time.Time, 
 		o.Then = append(o.Then, e.givenUp(c.Job, o.Error)...)
 	}
 	if IsEffect(c.Job) {
-		e.Metrics.Effects.Add(1, ByEffect{Kind: strings.TrimPrefix(c.Job.Kind, kindEffect), Outcome: o.Kind})
+		e.Metrics.Effects.Add(1, ByEffect{Kind: strings.TrimPrefix(c.Job.Kind, KindEffect), Outcome: o.Kind})
 	}
 	// The claim is finished even when the program is being stopped.
 	finish, stop := e.Scheduler.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)

@@ -183,9 +183,9 @@ func (NoLabels) known() [][]string { return [][]string{{}} }
 func (ByPool) known() [][]string   { return each(append(queuedPools(), queue.PoolAgents)) }
 func (ByLane) known() [][]string {
 	var names []string
-	for _, l := range namedLanes() {
-		if l.neighbour != "" {
-			names = append(names, l.name)
+	for _, l := range NamedLanes() {
+		if l.Neighbour != "" {
+			names = append(names, l.Name)
 		}
 	}
 	return each(names)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -30,11 +30,11 @@ func TestNothingToApprove(t *testing.T) {
 	}
 	orchestratortest.Run(t, lazy, func(r *orchestratortest.Rig) {
 		item := r.Card(orchestratortest.App, "Cache the tiles")
-		explained := func() orchestrator.Explanation {
+		explained := func() explain.Explanation {
 			row := r.Task(item)
-			x, err := r.Engine.Explain(t.Context(), row.ID)
+			x, err := explain.One(t.Context(), r.Engine, row.ID)
 			require.NoError(r, err)
-			all, err := r.Engine.ExplainAll(t.Context(), []task.Task{row})
+			all, err := explain.All(t.Context(), r.Engine, []task.Task{row})
 			require.NoError(r, err)
 			require.Equal(r, x.Blockers, all[0].Blockers)
 			require.Contains(r, x.Refused, missing)

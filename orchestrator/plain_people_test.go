@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -21,7 +22,7 @@ func TestPlainRemoteIsAway(t *testing.T) {
 		p.Host.FailCall("Heads", errors.New("ssh: no route to host"))
 		p.Settle(5 * time.Minute)
 		require.Equal(p, stage.HoldNone, p.Task(item).State.Hold)
-		v, err := p.Engine.QueueView(p.Context())
+		v, err := explain.ReadQueue(p.Context(), p.Engine)
 		require.NoError(p, err)
 		raw, err := v.MarshalJSON()
 		require.NoError(p, err)

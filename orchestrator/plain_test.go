@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost/memhost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/remotes"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
@@ -120,7 +121,7 @@ func TestPlainLife(t *testing.T) {
 		require.NotContains(p, p.heads(), task.Branch, "the branch is deleted")
 		all := strings.Join(p.Comments(orchestratortest.App, item), "\n")
 		require.NotContains(p, all, "http")
-		x, err := p.Engine.Explain(p.Context(), task.ID)
+		x, err := explain.One(p.Context(), p.Engine, task.ID)
 		require.NoError(p, err)
 		require.Contains(p, x.CI, "make test: exit code 0; ./lint: exit code 0 (at ")
 		log := p.logs.logs[orchestrator.CILog(task.ID, task.State.CI)]
@@ -205,7 +206,7 @@ func TestPlainWithoutCI(t *testing.T) {
 		task := p.Task(item)
 		require.Equal(p, stage.Done, task.State.Stage, p.Comments(orchestratortest.App, item))
 		require.Empty(p, p.ran)
-		x, err := p.Engine.Explain(p.Context(), task.ID)
+		x, err := explain.One(p.Context(), p.Engine, task.ID)
 		require.NoError(p, err)
 		require.Contains(p, x.CI, "none configured")
 		results, err := p.Store.GateResults(p.Context(), task.ID)
@@ -233,10 +234,10 @@ func TestPlainCIDelaysNobody(t *testing.T) {
 		item := p.Card(orchestratortest.App, "slow")
 		p.ToDone(orchestratortest.App, item)
 		require.Equal(p, stage.Development, p.Task(item).State.Stage)
-		x, err := p.Engine.Explain(p.Context(), p.Task(item).ID)
+		x, err := explain.One(p.Context(), p.Engine, p.Task(item).ID)
 		require.NoError(p, err)
 		require.Equal(p, "Waits for CI, which the service runs.", x.Summary)
-		require.Equal(p, orchestrator.WhoService, x.Blockers[0].Who)
+		require.Equal(p, explain.WhoService, x.Blockers[0].Who)
 		require.Contains(p, x.Blockers[0].Why, "make test; ./lint")
 		other := p.Card(orchestratortest.App, "other")
 		p.Move(orchestratortest.App, other, stage.StatusToAnalyse)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -52,7 +53,7 @@ func TestProtectedPaths(t *testing.T) {
 		require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.App, item))
 		require.True(r, r.Commented(orchestratortest.App, item, "Set the status Approved to let them pass"))
 		require.Contains(r, r.Notices(), "approval needed: ")
-		x, err := r.Engine.Explain(r.Context(), task.ID)
+		x, err := explain.One(r.Context(), r.Engine, task.ID)
 		require.NoError(r, err)
 		require.Contains(r, x.Summary, workflow)
 		require.Equal(r, "Set Approved on the card, or Rejected with a comment that says what is wrong", x.Blockers[0].Do)

@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -242,8 +243,8 @@ func TestUnreachableChatHoldsNothingUp(t *testing.T) {
 // Explain names everything that a task waits for.
 func TestExplain(t *testing.T) {
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Options.MaxConcurrency = 1 }, func(r *orchestratortest.Rig) {
-		explain := func(item string) orchestrator.Explanation {
-			x, err := r.Engine.Explain(context.Background(), r.Task(item).ID)
+		readExplanation := func(item string) explain.Explanation {
+			x, err := explain.One(context.Background(), r.Engine, r.Task(item).ID)
 			require.NoError(r, err)
 			return x
 		}
@@ -251,15 +252,15 @@ func TestExplain(t *testing.T) {
 		first, second := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
 		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
 		r.Settle(400 * time.Millisecond)
-		require.Contains(r, explain(first).Summary, "The analyst is at work")
+		require.Contains(r, readExplanation(first).Summary, "The analyst is at work")
 		r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
 		r.Settle(400 * time.Millisecond)
-		x := explain(second)
+		x := readExplanation(second)
 		require.Equal(r, "slot", x.Blockers[0].Kind)
 		require.Contains(r, x.Summary, "all 1 agent slots are taken")
 		r.Settle(20 * time.Second)
 
-		x = explain(first)
+		x = readExplanation(first)
 		require.Equal(r, []string{"human", "Set Approved on the card, or Rejected with a comment that says what is wrong"}, []string{x.Blockers[0].Kind, x.Blockers[0].Do})
 		var moves []stage.Trigger
 		for _, m := range x.Moves {
@@ -268,16 +269,16 @@ func TestExplain(t *testing.T) {
 		require.Subset(r, moves, []stage.Trigger{stage.OnApproved, stage.OnRejected})
 		r.Move(orchestratortest.App, first, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, "ci", explain(first).Blockers[0].Kind)
-		require.NotEmpty(r, explain(first).LastNote)
+		require.Equal(r, "ci", readExplanation(first).Blockers[0].Kind)
+		require.NotEmpty(r, readExplanation(first).LastNote)
 
 		require.NoError(r, r.Store.Hold(context.Background(), queue.Hold{Subject: "repo/" + orchestratortest.AppRepo, Name: "freeze", Reason: "degraded"}))
 		r.Move(orchestratortest.App, second, stage.StatusApproved)
 		r.Settle(time.Minute)
-		x = explain(second)
+		x = readExplanation(second)
 		require.Equal(r, "freeze", x.Blockers[0].Kind)
 		require.Contains(r, x.Summary, "degraded (freeze)")
-		v, err := r.Engine.QueueView(context.Background())
+		v, err := explain.ReadQueue(context.Background(), r.Engine)
 		require.NoError(r, err)
 		for _, j := range v.Jobs {
 			if j.TaskID == x.TaskID {
@@ -289,9 +290,9 @@ func TestExplain(t *testing.T) {
 		r.Host.SetChecks(head, githost.Check{Name: "b", State: githost.CheckPassed})
 		r.SetCI(githost.CheckPassed)
 		r.Settle(10 * time.Minute)
-		require.Equal(r, "The task is done.", explain(first).Summary)
-		require.Empty(r, explain(first).Blockers)
-		_, err = r.Engine.Explain(context.Background(), 404)
+		require.Equal(r, "The task is done.", readExplanation(first).Summary)
+		require.Empty(r, readExplanation(first).Blockers)
+		_, err = explain.One(context.Background(), r.Engine, 404)
 		require.ErrorIs(r, err, task.ErrNotFound)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -142,8 +143,8 @@ func TestCommandGateIsInterrupted(t *testing.T) {
 		r.Settle(time.Minute)
 		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
 		require.Contains(r, r.Task(item).State.HoldReason, "a licence is missing")
-		v, err := r.Engine.QueueView(r.Context())
+		v, err := explain.ReadQueue(r.Context(), r.Engine)
 		require.NoError(r, err)
-		require.Contains(r, v.Lanes, orchestrator.LaneView{Lane: "command gates"})
+		require.Contains(r, v.Lanes, explain.LaneView{Lane: "command gates"})
 	})
 }

@@ -30,11 +30,11 @@ func (e *Engine) TellUnfrozen(ctx context.Context, repo, reason string) error {
 			t, err = e.Store.Task(ctx, id)
 		}
 		if err == nil && t.Repo == p.Repo {
-			out.Jobs = append(out.Jobs, effectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, key+"/comment"))
+			out.Jobs = append(out.Jobs, EffectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, key+"/comment"))
 		} else {
 			t = task.Task{}
 		}
 	}
-	out.Jobs = append(out.Jobs, effectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, key))
+	out.Jobs = append(out.Jobs, EffectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, key))
 	return e.Store.Commit(ctx, out)
 }

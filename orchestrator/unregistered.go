@@ -35,7 +35,8 @@ func (e *Engine) projectOf(t task.Task, on stage.Trigger) (task.Project, bool) {
 	return p, ok
 }
 
-func (e *Engine) registered(t task.Task) bool {
+// IsRegistered reports whether the repository of a task is in the registry.
+func (e *Engine) IsRegistered(t task.Task) bool {
 	_, ok := e.Projects.ByRepo(t.Repo)
 	return ok
 }

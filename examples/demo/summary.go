@@ -16,7 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -137,7 +137,7 @@ func (w *world) sum(ctx context.Context) (summary, error) {
 	var errs []error
 	for _, t := range list.Tasks {
 		var d web.TaskDetail
-		var x orchestrator.Explanation
+		var x explain.Explanation
 		errs = append(errs, w.api(ctx, fmt.Sprintf("/tasks/%d", t.ID), &d), w.api(ctx, fmt.Sprintf("/tasks/%d/explain", t.ID), &x))
 		s.task(w, d, x.Summary)
 		if wrong := helpless(d, x); wrong != "" {
@@ -207,11 +207,11 @@ func (s *summary) task(w *world, d web.TaskDetail, why string) {
 
 // helpless says so of a task that is not over, that no agent works on, and of which the
 // explanation does not say what anybody can do; empty for all others.
-func helpless(d web.TaskDetail, x orchestrator.Explanation) string {
+func helpless(d web.TaskDetail, x explain.Explanation) string {
 	if d.Stage.Terminal() || slices.ContainsFunc(d.Jobs, func(j web.JobView) bool { return j.Pool == queue.PoolAgents && j.Status == queue.Running }) {
 		return ""
 	}
-	if slices.ContainsFunc(x.Blockers, func(b orchestrator.Blocker) bool { return b.Do != "" }) {
+	if slices.ContainsFunc(x.Blockers, func(b explain.Blocker) bool { return b.Do != "" }) {
 		return ""
 	}
 	return fmt.Sprintf("%s waits at %s, and nobody is told what to do: %s", d.WorkItemID, d.Stage, x.Summary)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -17,17 +17,17 @@ func TestHelpless(t *testing.T) {
 		return web.TaskDetail{TaskView: web.TaskView{WorkItemID: "APP-1", Stage: s}, Jobs: jobs}
 	}
 	agent := func(s queue.Status) web.JobView { return web.JobView{Pool: queue.PoolAgents, Status: s} }
-	says := func(do ...string) (x orchestrator.Explanation) {
+	says := func(do ...string) (x explain.Explanation) {
 		x.Summary = "It waits."
 		for _, d := range do {
-			x.Blockers = append(x.Blockers, orchestrator.Blocker{Why: "something", Do: d})
+			x.Blockers = append(x.Blockers, explain.Blocker{Why: "something", Do: d})
 		}
 		return x
 	}
 	const wrong = "APP-1 waits at review, and nobody is told what to do: It waits."
 	for name, c := range map[string]struct {
 		task web.TaskDetail
-		why  orchestrator.Explanation
+		why  explain.Explanation
 		want string
 	}{
 		"done":                {at(stage.Done), says(), ""},

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -59,7 +59,7 @@ func compact(text []byte) string {
 
 // summary is why a card's task stands where it stands.
 func (w *world) summary(item string) string {
-	var x orchestrator.Explanation
+	var x explain.Explanation
 	w.get(fmt.Sprintf("/tasks/%d/explain", w.task(item).ID), &x)
 	return x.Summary
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 )
 
 func server(args ...string) (int, string) {
@@ -179,11 +179,11 @@ func TestDoctorPostgres(t *testing.T) {
 
 func TestWhy(t *testing.T) {
 	environment(t)
-	x := orchestrator.Explanation{
+	x := explain.Explanation{
 		TaskID: 3, WorkItem: "GPX-1", Repo: "acme/app", Title: "Tiles", Stage: "review", Since: time.Unix(0, 0), Summary: "Waits for CI.",
-		Blockers: []orchestrator.Blocker{{Kind: "ci", Why: "CI has not finished", Who: orchestrator.WhoOutside, Do: "Look at the checks"}},
-		Moves:    []orchestrator.Move{{On: "ci", To: "review", Why: "CI is green"}}, LastNote: "the developer has finished",
-		Owed: []orchestrator.Owed{{Text: "the comment is about to be made"}, {Text: "the notice was refused for good: no", GivenUp: true}},
+		Blockers: []explain.Blocker{{Kind: "ci", Why: "CI has not finished", Who: explain.WhoOutside, Do: "Look at the checks"}},
+		Moves:    []explain.Move{{On: "ci", To: "review", Why: "CI is green"}}, LastNote: "the developer has finished",
+		Owed: []explain.Owed{{Text: "the comment is about to be made"}, {Text: "the notice was refused for good: no", GivenUp: true}},
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

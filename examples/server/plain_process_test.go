@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -57,7 +57,7 @@ func TestNoHost(t *testing.T) {
 	w.move(item, "To Analyse")
 	w.approve(item)
 	w.until("CI runs", func() bool { return w.read("ci-runs") != "" })
-	var x orchestrator.Explanation
+	var x explain.Explanation
 	w.until("it is explained", func() bool {
 		return w.get("/tasks/1/explain", &x) && x.Summary == "Waits for CI, which the service runs."
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 )
 
 // A live task whose repository has left the registry is found and said, it can be stopped,
@@ -35,7 +35,7 @@ func TestARepositoryThatLeavesTheRegistry(t *testing.T) {
 		return strings.HasPrefix(check, "warning: "+said) && strings.Contains(check, "put it back in the project registry or STOP them")
 	})
 	w.until("the chat says so", func() bool { return w.rang(said) })
-	var x orchestrator.Explanation
+	var x explain.Explanation
 	require.True(t, w.get(fmt.Sprintf("/tasks/%d/explain", w.task(first).ID), &x))
 	require.Equal(t, "Waits: nothing is done: the repository acme/gpx is not registered", x.Summary)
 	require.Equal(t, "Put acme/gpx back into projects.yaml and reload it (signalbox reload), or set STOP on the card", x.Blockers[0].Do)

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -38,7 +38,7 @@ type situation struct {
 	// The blocker: its kind and who, and parts of why and do. Without a kind the card waits
 	// for nothing, and why is a part of the summary.
 	kind    string
-	who     orchestrator.Who
+	who     explain.Who
 	why, do string
 
 	end stage.Stage // where the card gets by doing what the explanations say; default done
@@ -105,15 +105,15 @@ func (s situation) play(w *world) {
 	} else {
 		s.make(o, s)
 	}
-	var b orchestrator.Blocker
-	x := o.to("the explanation says: "+s.why, func(x orchestrator.Explanation) (found bool) { b, found = s.find(x); return found })
+	var b explain.Blocker
+	x := o.to("the explanation says: "+s.why, func(x explain.Explanation) (found bool) { b, found = s.find(x); return found })
 	if s.often {
 		out := w.signalbox("why", fmt.Sprint(o.task))
 		for _, part := range []string{x.WorkItem, x.Title} {
 			require.Contains(w, out, part)
 		}
 		for _, part := range []string{b.Why, b.Do} { // which may have ended meanwhile
-			if now, _ := o.see(); slices.ContainsFunc(now.Blockers, func(n orchestrator.Blocker) bool { return n.Why == b.Why && n.Do == b.Do }) {
+			if now, _ := o.see(); slices.ContainsFunc(now.Blockers, func(n explain.Blocker) bool { return n.Why == b.Why && n.Do == b.Do }) {
 				require.Contains(w, out, part)
 			}
 		}
@@ -127,8 +127,8 @@ func (s situation) play(w *world) {
 	}
 	if s.kind != "" {
 		o.heed(b)
-		o.to("it is gone: "+b.Why, func(x orchestrator.Explanation) bool {
-			return !slices.ContainsFunc(x.Blockers, func(now orchestrator.Blocker) bool { return now.Kind == b.Kind && now.Why == b.Why })
+		o.to("it is gone: "+b.Why, func(x explain.Explanation) bool {
+			return !slices.ContainsFunc(x.Blockers, func(now explain.Blocker) bool { return now.Kind == b.Kind && now.Why == b.Why })
 		})
 	}
 	if os.Getenv("SOAK") == "" {
@@ -137,15 +137,15 @@ func (s situation) play(w *world) {
 	if s.end == "" {
 		s.end = stage.Done
 	}
-	o.to("the card ends", func(x orchestrator.Explanation) bool { return x.Stage == s.end })
+	o.to("the card ends", func(x explain.Explanation) bool { return x.Stage == s.end })
 }
 
 // find is the blocker of the situation.
-func (s situation) find(x orchestrator.Explanation) (b orchestrator.Blocker, found bool) {
+func (s situation) find(x explain.Explanation) (b explain.Blocker, found bool) {
 	if s.kind == "" {
 		return b, len(x.Blockers) == 0 && strings.Contains(x.Summary, s.why)
 	}
-	i := slices.IndexFunc(x.Blockers, func(b orchestrator.Blocker) bool {
+	i := slices.IndexFunc(x.Blockers, func(b explain.Blocker) bool {
 		return b.Kind == s.kind && b.Who == s.who && strings.Contains(b.Why, s.why) && strings.Contains(b.Do, s.do)
 	})
 	if i < 0 {
@@ -165,7 +165,7 @@ type obedient struct {
 }
 
 // see is the explanation as it is now; false when there is none.
-func (o *obedient) see() (x orchestrator.Explanation, ok bool) {
+func (o *obedient) see() (x explain.Explanation, ok bool) {
 	if o.task == 0 {
 		o.task = o.world.task(o.item).ID
 	}
@@ -177,7 +177,7 @@ func (o *obedient) see() (x orchestrator.Explanation, ok bool) {
 }
 
 // to does what people are to do until the explanation is as wanted.
-func (o *obedient) to(what string, is func(orchestrator.Explanation) bool) (x orchestrator.Explanation) {
+func (o *obedient) to(what string, is func(explain.Explanation) bool) (x explain.Explanation) {
 	o.Helper()
 	defer func() {
 		if o.Failed() {
@@ -194,7 +194,7 @@ func (o *obedient) to(what string, is func(orchestrator.Explanation) bool) (x or
 			return true
 		}
 		for _, b := range x.Blockers {
-			if b.Who == orchestrator.WhoYou {
+			if b.Who == explain.WhoYou {
 				o.heed(b)
 			}
 		}
@@ -211,7 +211,7 @@ var (
 )
 
 // isPlain requires of an explanation all that people need.
-func (o *obedient) isPlain(x orchestrator.Explanation) {
+func (o *obedient) isPlain(x explain.Explanation) {
 	o.Helper()
 	texts := []string{x.Summary}
 	for _, b := range x.Blockers {
@@ -219,7 +219,7 @@ func (o *obedient) isPlain(x orchestrator.Explanation) {
 		require.NotEmpty(o, b.Do, b)
 		require.NotZero(o, b.CheckedAt, b)
 		require.NotZero(o, b.Since, b)
-		require.Contains(o, []orchestrator.Who{orchestrator.WhoYou, orchestrator.WhoService, orchestrator.WhoTask, orchestrator.WhoOutside}, b.Who, b)
+		require.Contains(o, []explain.Who{explain.WhoYou, explain.WhoService, explain.WhoTask, explain.WhoOutside}, b.Who, b)
 		texts = append(texts, b.Why, b.Do)
 	}
 	require.NotEmpty(o, x.Summary)
@@ -241,7 +241,7 @@ var (
 )
 
 // heed does what a blocker says, once.
-func (o *obedient) heed(b orchestrator.Blocker) {
+func (o *obedient) heed(b explain.Blocker) {
 	o.Helper()
 	id := b.Kind + " " + b.Why + b.Since.String()
 	if o.heeded[id] {
@@ -294,7 +294,7 @@ func (o *obedient) heed(b orchestrator.Blocker) {
 			}
 		}
 		o.restart()
-	case b.Who == orchestrator.WhoOutside || b.Who == orchestrator.WhoService:
+	case b.Who == explain.WhoOutside || b.Who == explain.WhoService:
 		require.Regexp(o, "^(Wait|Look|Set nothing)", b.Do)
 	default:
 		require.Fail(o, "nobody can do this", "%s: %s", b.Why, b.Do)

@@ -8,15 +8,15 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 const (
-	you     = orchestrator.WhoYou
-	service = orchestrator.WhoService
-	another = orchestrator.WhoTask
-	outside = orchestrator.WhoOutside
+	you     = explain.WhoYou
+	service = explain.WhoService
+	another = explain.WhoTask
+	outside = explain.WhoOutside
 )
 
 // Scripts of agents.
@@ -91,12 +91,12 @@ func machines() []situation {
 		{name: "CI to come", prefix: "CIP", place: place{remote: true}, agents: script("developer", silentCI), mend: checked("ci"), kind: "ci", who: outside, why: "CI of ", do: "Look at the checks"},
 		{name: "a missing check", prefix: "CTX", often: true, place: place{more: ", ci: [build, e2e]"}, agents: script("developer", silentCI), make: func(o *obedient, s situation) {
 			o.move(o.item, "To Analyse")
-			o.to("CI is waited for", func(x orchestrator.Explanation) bool { return len(x.Blockers) > 0 && x.Blockers[0].Kind == "ci" })
+			o.to("CI is waited for", func(x explain.Explanation) bool { return len(x.Blockers) > 0 && x.Blockers[0].Kind == "ci" })
 			checked("build")(o, s)
 		}, mend: checked("e2e"), kind: "ci", who: outside, why: ": e2e", do: "Look at the checks"},
 		{name: "test before the merge", prefix: "RET", often: true, agents: script("reviewer", awaits), make: func(o *obedient, s situation) {
 			o.move(o.item, "To Analyse")
-			o.to("the reviewer begins", func(orchestrator.Explanation) bool { return o.worked("RET-1", "reviewer") })
+			o.to("the reviewer begins", func(explain.Explanation) bool { return o.worked("RET-1", "reviewer") })
 			seed := o.path("seed-" + s.prefix)
 			o.commit(seed, "ci", "none\n")
 			o.git(seed, "push", "--quiet", "origin", "HEAD:main")
@@ -105,23 +105,23 @@ func machines() []situation {
 		{name: "merging", prefix: "MRG", make: merging, mend: func(o *obedient, _ situation) { o.release() }, kind: "merge", who: service, why: "is being merged", do: "Wait"},
 		{name: "stopped while it merges", prefix: "SMW", often: true, make: func(o *obedient, s situation) {
 			merging(o, s)
-			o.to("it merges", func(x orchestrator.Explanation) bool { return x.Phase == stage.PhaseMerge })
+			o.to("it merges", func(x explain.Explanation) bool { return x.Phase == stage.PhaseMerge })
 			o.move(o.item, "STOP")
 		}, mend: func(o *obedient, _ situation) { o.release() }, kind: "stop", who: service, why: "STOP waits", do: "Wait", end: stage.Cancelled},
 		{name: "stopped while it deploys", prefix: "SDP", agents: script("deployerdeploy", awaits), make: func(o *obedient, _ situation) {
 			o.move(o.item, "To Analyse")
-			o.to("it deploys", func(orchestrator.Explanation) bool { return o.worked("SDP-1", "deployer deploy ") })
+			o.to("it deploys", func(explain.Explanation) bool { return o.worked("SDP-1", "deployer deploy ") })
 			o.move(o.item, "STOP")
 		}, kind: "stop", who: service, why: "STOP waits", do: "Wait", end: stage.Cancelled},
 		{name: "cancelled", prefix: "CAN", make: func(o *obedient, _ situation) {
 			o.move(o.item, "To Analyse")
-			o.to("it waits", func(x orchestrator.Explanation) bool { return len(x.Blockers) > 0 })
+			o.to("it waits", func(x explain.Explanation) bool { return len(x.Blockers) > 0 })
 			o.move(o.item, "STOP")
 			o.until("it is cancelled", func() bool { return o.world.task(o.item).Stage == stage.Cancelled })
 		}, why: "The task is cancelled", end: stage.Cancelled},
 		{name: "degraded", prefix: "DEG", place: place{monitor: "/nowhere"}, make: func(o *obedient, _ situation) {
 			o.move(o.item, "To Analyse")
-			o.to("it ends", func(x orchestrator.Explanation) bool { return x.Stage == stage.Done })
+			o.to("it ends", func(x explain.Explanation) bool { return x.Stage == stage.Done })
 		}, why: "DEGRADED"},
 	}
 }
@@ -171,7 +171,7 @@ func others() []situation {
 		}, kind: "task_deps_cycle", who: you, why: "a dependency cycle", do: "Remove one of these relations"},
 		{name: "freeze", prefix: "FRZ", often: true, place: place{monitor: "/nowhere"}, make: func(o *obedient, s situation) {
 			o.move(o.item, "To Analyse")
-			o.to("it is DEGRADED", func(x orchestrator.Explanation) bool { return strings.Contains(x.Summary, "DEGRADED") })
+			o.to("it is DEGRADED", func(x explain.Explanation) bool { return strings.Contains(x.Summary, "DEGRADED") })
 			o.item, o.task = o.card(s.prefix, "After the freeze"), 0
 			o.move(o.item, "To Analyse")
 		}, kind: "freeze", who: you, do: "Run signalbox unfreeze acme/frz"},
@@ -181,7 +181,7 @@ func others() []situation {
 // atWork brings the card's developer to work, who waits for the cause to be mended.
 func atWork(o *obedient, s situation) {
 	o.move(o.item, "To Analyse")
-	o.to("the developer begins", func(orchestrator.Explanation) bool { return o.worked(s.prefix+"-1", "developer") })
+	o.to("the developer begins", func(explain.Explanation) bool { return o.worked(s.prefix+"-1", "developer") })
 }
 
 // sickened makes a neighbour sick while the developer works, who finishes then.
@@ -231,7 +231,7 @@ func apart() []situation {
 		}, mend: healed("github"), kind: "human", who: you, why: "refused for good", do: "Set In Progress"},
 		{name: "git host down at the review", prefix: "HSR", world: "outages", often: true, agents: script("reviewer", "[ -e $WORLD_DIR/HSR-left ] || { "+awaits+"touch $WORLD_DIR/HSR-left; "+leaves+"}\n"), make: func(o *obedient, _ situation) {
 			o.move(o.item, "To Analyse")
-			o.to("the reviewer begins", func(orchestrator.Explanation) bool { return o.worked("HSR-1", "reviewer") })
+			o.to("the reviewer begins", func(explain.Explanation) bool { return o.worked("HSR-1", "reviewer") })
 			o.sick["github"].Sicken(fakehttp.Error)
 			o.write("HSR-fixed", "")
 		}, mend: healed("github"), kind: "event", who: outside, why: "the reviewer has ended, and its result", do: "Wait"},

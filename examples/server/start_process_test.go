@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 )
 
 // sick stands before all neighbours and answers in their place until it is healed.
@@ -103,7 +104,7 @@ func (w *world) acknowledged() (board, host int) {
 
 // waiting counts the webhooks of the board that are stored and not acted upon.
 func (w *world) waiting() (n int) {
-	var q orchestrator.QueueView
+	var q explain.QueueView
 	require.True(w, w.get("/queue", &q))
 	for _, j := range q.Jobs {
 		if j.Kind == orchestrator.KindTracker {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
@@ -40,7 +40,7 @@ func (c whyCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	var x orchestrator.Explanation
+	var x explain.Explanation
 	if err := c.call(http.MethodGet, fmt.Sprintf("/tasks/%d/explain", id), nil, &x); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (c whyCmd) all(w io.Writer) error {
 }
 
 // show prints an explanation for people.
-func show(w io.Writer, x orchestrator.Explanation) {
+func show(w io.Writer, x explain.Explanation) {
 	fmt.Fprintf(w, "%s (task %d, %s): %s\n", x.WorkItem, x.TaskID, x.Repo, x.Title)
 	fmt.Fprintf(w, "  at %s since %s\n  %s\n", x.Stage, x.Since.UTC().Format(time.RFC3339), x.Summary)
 	showBlockers(w, x)
@@ -88,7 +88,7 @@ func show(w io.Writer, x orchestrator.Explanation) {
 	}
 }
 
-func showBlockers(w io.Writer, x orchestrator.Explanation) {
+func showBlockers(w io.Writer, x explain.Explanation) {
 	for _, b := range x.Blockers {
 		fmt.Fprintf(w, "  waits (%s): %s\n      do: %s\n", b.Who, b.Why, b.Do)
 		if b.Link != "" {

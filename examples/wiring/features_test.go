@@ -13,6 +13,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -75,7 +76,7 @@ func TestSwitches(t *testing.T) {
 // behind all the same.
 func TestMergeGateOffIsThere(t *testing.T) {
 	for setting, enabled := range map[string]string{"ORCH_MERGE_GATE_ENABLED=false": `"merge_gate":{"enabled":false`, "ORCH_MERGE_GATE_ENABLED=true": `"merge_gate":{"enabled":true`} {
-		view, err := open(t, setting).Engine.QueueView(t.Context())
+		view, err := explain.ReadQueue(t.Context(), open(t, setting).Engine)
 		require.NoError(t, err)
 		raw, err := view.MarshalJSON()
 		require.NoError(t, err)

@@ -42,8 +42,9 @@ func plan() []room {
 		{"queue/memqueue", 2, nil}, {"queue/lease/memlease", 2, nil}, {"tracker/memtracker", 2, nil}, {"tracker/cards", 2, nil}, {"githost/memhost", 2, nil},
 		{"messenger/memmessenger", 2, nil}, {"gates/checks", 2, nil}, {"gates/fixture", 2, nil}, {"orchestrator/work/memwork", 2, nil},
 		{"orchestrator/task", 2, []string{"gates/checks"}}, {"orchestrator", 3, nil},
-		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/web", 3, []string{"orchestrator"}},
-		{"orchestrator/web/limit", 2, nil}, {"orchestrator/web/dashboard", 3, []string{"orchestrator"}},
+		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/explain", 3, []string{"orchestrator"}},
+		{"orchestrator/web", 3, []string{"orchestrator", "orchestrator/explain"}},
+		{"orchestrator/web/limit", 2, nil}, {"orchestrator/web/dashboard", 3, []string{"orchestrator", "orchestrator/explain"}},
 		{"orchestrator/simulate", 3, simulated()},
 		{"orchestrator/memstore", 3, nil}, {"orchestrator/features/", 3, []string{"orchestrator"}},
 		{"adapters/gpsfile", 4, []string{"internal/yamlplace"}},
@@ -61,7 +62,7 @@ func plan() []room {
 // simulated are the packages of its own floor that the simulator puts together, as
 // the reference server does.
 func simulated() []string {
-	out := []string{"orchestrator", "orchestrator/effects", "orchestrator/memstore", "orchestrator/web"}
+	out := []string{"orchestrator", "orchestrator/effects", "orchestrator/explain", "orchestrator/memstore", "orchestrator/web"}
 	for _, f := range []string{"budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "retention", "serialgate", "stop", "waitcomment", "wip"} {
 		out = append(out, "orchestrator/features/"+f)
 	}

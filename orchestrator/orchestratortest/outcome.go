@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -40,12 +40,12 @@ func (r *Rig) Cancelled(item string) task.Task {
 
 // Explain is what the engine says of a card's newest task and of what it waits for, which
 // must be what it says of that task among others.
-func (r *Rig) Explain(item string) orchestrator.Explanation {
+func (r *Rig) Explain(item string) explain.Explanation {
 	r.Helper()
 	t := r.Task(item)
-	x, err := r.Engine.Explain(context.Background(), t.ID)
+	x, err := explain.One(context.Background(), r.Engine, t.ID)
 	require.NoError(r, err)
-	all, err := r.Engine.ExplainAll(context.Background(), []task.Task{t})
+	all, err := explain.All(context.Background(), r.Engine, []task.Task{t})
 	require.NoError(r, err)
 	require.Equal(r, x.Blockers, all[0].Blockers)
 	require.Equal(r, x.Owed, all[0].Owed)
@@ -135,7 +135,7 @@ func (r *Rig) Open() []queue.Job {
 // FeatureView is the block of a feature in the engine's view of the queue, as Go prints it.
 func (r *Rig) FeatureView(name string) string {
 	r.Helper()
-	v, err := r.Engine.QueueView(context.Background())
+	v, err := explain.ReadQueue(context.Background(), r.Engine)
 	require.NoError(r, err)
 	return fmt.Sprintf("%+v", v.Features[name])
 }

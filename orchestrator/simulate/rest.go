@@ -8,6 +8,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -117,9 +118,9 @@ func (s *sim) helpCard(i int) (ended bool) {
 	if item.Status == stage.StatusStop && s.nodes[0].has("stop") {
 		return s.pressStop(t, item)
 	}
-	var x orchestrator.Explanation
+	var x explain.Explanation
 	if err := s.inside(func(ctx context.Context, e *orchestrator.Engine) (err error) {
-		x, err = e.Explain(ctx, t.ID)
+		x, err = explain.One(ctx, e, t.ID)
 		return err
 	}); err != nil {
 		s.check.fail(BadStart, "task %d cannot be explained: %v", t.ID, err)
@@ -177,7 +178,7 @@ func (s *sim) pressStop(t task.Task, item tracker.Item) (ended bool) {
 }
 
 // lift does what the explanation of a task names as the way on.
-func (s *sim) lift(i int, t task.Task, item tracker.Item, x orchestrator.Explanation) {
+func (s *sim) lift(i int, t task.Task, item tracker.Item, x explain.Explanation) {
 	a := s.check.answers[t.WorkItemID]
 	if a.rounds++; a.moves != s.check.moves { // while others move, it may wait for them
 		a.rounds = 0

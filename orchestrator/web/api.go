@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
 func (s *server) queue(w http.ResponseWriter, r *http.Request) {
-	v, err := s.Engine.QueueView(r.Context())
+	v, err := explain.ReadQueue(r.Context(), s.Engine)
 	if err != nil {
 		s.fail(w, err)
 		return
@@ -122,8 +123,8 @@ func next(list []task.Task, f task.Filter) int64 {
 // ExplanationList is the answer of GET /explain, in the order of tasks. Next is the cursor
 // of the next page, 0 on the last. Moves and the last note are left out.
 type ExplanationList struct {
-	Tasks []orchestrator.Explanation `json:"tasks"`
-	Next  int64                      `json:"next,omitempty"`
+	Tasks []explain.Explanation `json:"tasks"`
+	Next  int64                 `json:"next,omitempty"`
 }
 
 // explainAll says of every task that is not finished where it stands and why; its
@@ -140,7 +141,7 @@ func (s *server) explainAll(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := ExplanationList{Next: next(list, f)}
-	if out.Tasks, err = s.Engine.ExplainAll(r.Context(), list); err != nil {
+	if out.Tasks, err = explain.All(r.Context(), s.Engine, list); err != nil {
 		s.fail(w, err)
 		return
 	}
@@ -190,7 +191,7 @@ func (s *server) explain(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	x, err := s.Engine.Explain(r.Context(), n)
+	x, err := explain.One(r.Context(), s.Engine, n)
 	if err != nil {
 		s.fail(w, err)
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -35,8 +36,8 @@ func (k *kit) owe() (refused, late int64) {
 }
 
 func (k *kit) queueBlocks() (out struct {
-	Lanes  []orchestrator.LaneView     `json:"lanes"`
-	Failed []orchestrator.FailedEffect `json:"effects_failed"`
+	Lanes  []explain.LaneView     `json:"lanes"`
+	Failed []explain.FailedEffect `json:"effects_failed"`
 }) {
 	k.Helper()
 	require.NoError(k, json.Unmarshal([]byte(k.do(http.MethodGet, "/queue", nil, nil).body), &out))
@@ -49,7 +50,7 @@ func TestEffects(t *testing.T) {
 	refused, late := k.owe()
 	q := k.queueBlocks()
 	require.Len(k, q.Lanes, 10)
-	require.Contains(k, q.Lanes, orchestrator.LaneView{Lane: "comments", Owed: 1})
+	require.Contains(k, q.Lanes, explain.LaneView{Lane: "comments", Owed: 1})
 	require.Len(k, q.Failed, 1)
 	require.Equal(k, []any{refused, "comment", int64(1), "acme/app", "403"}, []any{q.Failed[0].JobID, q.Failed[0].Kind, q.Failed[0].TaskID, q.Failed[0].Repo, q.Failed[0].Error})
 
@@ -86,7 +87,7 @@ func TestEffects(t *testing.T) {
 	require.Greater(k, m.JobID, late)
 	require.Equal(k, http.StatusConflict, k.do(http.MethodPost, again, token, nil).status, "once")
 	require.Empty(k, k.queueBlocks().Failed)
-	require.Contains(k, k.queueBlocks().Lanes, orchestrator.LaneView{Lane: "comments", Owed: 2})
+	require.Contains(k, k.queueBlocks().Lanes, explain.LaneView{Lane: "comments", Owed: 2})
 
 	var acts []task.Act
 	story, err := k.store.JournalSince(t.Context(), 0, 100)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -94,10 +95,10 @@ func TestBudgetOfATask(t *testing.T) {
 		job, why := waitsForBudget(r, task)
 		require.Equal(r, words+" (budget)", why)
 		require.Zero(r, job.Attempt, "it was never claimed: the hold came with the decision")
-		x, err := r.Engine.Explain(context.Background(), task.ID)
+		x, err := explain.One(context.Background(), r.Engine, task.ID)
 		require.NoError(r, err)
 		require.Equal(r, why, x.Blockers[0].Why, "why says the same")
-		v, err := r.Engine.QueueView(context.Background())
+		v, err := explain.ReadQueue(context.Background(), r.Engine)
 		require.NoError(r, err)
 		require.Zero(r, v.Workers.Running)
 		body, err := json.Marshal(v)

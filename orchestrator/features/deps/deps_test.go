@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
@@ -68,7 +69,7 @@ func TestDependencies(t *testing.T) {
 		r.Move(orchestratortest.App, third, stage.StatusToAnalyse)
 		r.Settle(20 * time.Second)
 		require.Equal(r, 2, r.Ran(stage.Analyst), "a task without dependencies goes on")
-		x, err := r.Engine.Explain(context.Background(), r.Task(third).ID)
+		x, err := explain.One(context.Background(), r.Engine, r.Task(third).ID)
 		require.NoError(r, err)
 		require.Contains(r, x.Summary, "waits for APP-1 (task 1)")
 		require.Equal(r, "Wait for the end of APP-1 (task 1) (done or stopped), or remove the relation", x.Blockers[0].Do)
@@ -82,7 +83,7 @@ func TestDependencies(t *testing.T) {
 		r.Board.Block(later, wish)
 		r.Move(orchestratortest.App, later, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
-		x, err = r.Engine.Explain(context.Background(), r.Task(later).ID)
+		x, err = explain.One(context.Background(), r.Engine, r.Task(later).ID)
 		require.NoError(r, err)
 		require.Contains(r, x.Summary, `waits for the card "a wish"`)
 		r.Shutdown()
@@ -99,7 +100,7 @@ func TestDependencies(t *testing.T) {
 		r.Move(orchestratortest.App, third, stage.StatusApproved)
 		r.Settle(time.Minute)
 		require.Equal(r, stage.Architecture, r.Task(third).State.Stage)
-		x, err = r.Engine.Explain(context.Background(), r.Task(third).ID)
+		x, err = explain.One(context.Background(), r.Engine, r.Task(third).ID)
 		require.NoError(r, err)
 		require.Contains(r, x.Summary, "SLF-2")
 		require.NoError(r, r.Store.SetDependencies(context.Background(), r.Task(third).ID, deps.SourceDB, nil))
@@ -242,7 +243,7 @@ func TestDependenciesOfACancelledTask(t *testing.T) {
 		r.Settle(20 * time.Second)
 		r.Move(orchestratortest.App, fourth, stage.StatusToAnalyse)
 		r.Settle(20 * time.Second)
-		x, err := r.Engine.Explain(context.Background(), r.Task(fourth).ID)
+		x, err := explain.One(context.Background(), r.Engine, r.Task(fourth).ID)
 		require.NoError(r, err)
 		require.Contains(r, x.Summary, "waits for APP-1 (task 4)")
 	})
@@ -299,7 +300,7 @@ func TestDependencyAgainstTheSerialGate(t *testing.T) {
 		require.Equal(r, 1, strings.Count(r.Notices(), cycle), r.Notices())
 		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, one))
 		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, two))
-		x, err := r.Engine.Explain(context.Background(), r.Task(two).ID)
+		x, err := explain.One(context.Background(), r.Engine, r.Task(two).ID)
 		require.NoError(r, err)
 		var ends []string
 		for _, b := range x.Blockers {

@@ -10,6 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -63,7 +64,7 @@ func TestMergeGateBusy(t *testing.T) {
 		g.ToDone(orchestratortest.App, item)
 		require.Equal(g, stage.PhaseCatchUp, g.Task(item).State.Phase)
 		require.Equal(g, "The merge gate: 2nd in line to merge in acme/app, behind somebody.", g.summary(item))
-		v, err := g.Engine.QueueView(ctx)
+		v, err := explain.ReadQueue(ctx, g.Engine)
 		require.NoError(g, err)
 		raw, err := v.MarshalJSON()
 		require.NoError(g, err)

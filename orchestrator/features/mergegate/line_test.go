@@ -9,6 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -71,7 +72,7 @@ func TestMergeLine(t *testing.T) {
 			three: "3rd in line to merge in acme/app, behind " + l.Task(two).WorkItemID,
 			four:  "4th in line to merge in acme/app, behind " + l.Task(three).WorkItemID,
 		} {
-			x, err := l.Engine.Explain(context.Background(), l.Task(item).ID)
+			x, err := explain.One(context.Background(), l.Engine, l.Task(item).ID)
 			require.NoError(l, err)
 			require.Equal(l, "The merge gate: "+want+".", x.Summary)
 			require.Contains(l, x.Blockers[0].Do, "is merged or sent back, or stop it")

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -107,7 +108,7 @@ func TestMonitorDegraded(t *testing.T) {
 		require.NoError(r, err)
 		require.Len(r, frozen, 1)
 		require.Contains(r, frozen[0].Reason, "APP-1")
-		x, err := r.Engine.Explain(context.Background(), r.Task(item).ID)
+		x, err := explain.One(context.Background(), r.Engine, r.Task(item).ID)
 		require.NoError(r, err)
 		require.Equal(r, "monitor: DEGRADED: https://x.example.org/health: seen", x.LastNote)
 		require.Equal(r, "The task is done. After that, monitor: DEGRADED: https://x.example.org/health: seen", x.Summary)
@@ -116,7 +117,7 @@ func TestMonitorDegraded(t *testing.T) {
 		_, err = r.Store.Put(context.Background(), orchestrator.TriggerJob(orchestrator.Effect{TaskID: r.Task(item).ID, Repo: orchestratortest.AppRepo, Key: "late"}, stage.Event{On: stage.OnPublished, PR: 7}))
 		require.NoError(r, err)
 		r.Settle(time.Minute)
-		late, err := r.Engine.Explain(context.Background(), r.Task(item).ID)
+		late, err := explain.One(context.Background(), r.Engine, r.Task(item).ID)
 		require.NoError(r, err)
 		require.NotEqual(r, x.LastNote, late.LastNote)
 		require.Equal(r, "The task is done. After that, monitor: DEGRADED: https://x.example.org/health: seen", late.Summary, "an event that is too late hides nothing")
@@ -127,7 +128,7 @@ func TestMonitorDegraded(t *testing.T) {
 		next := r.Card(orchestratortest.App, "next")
 		r.Move(orchestratortest.App, next, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
-		x, err = r.Engine.Explain(context.Background(), r.Task(next).ID)
+		x, err = explain.One(context.Background(), r.Engine, r.Task(next).ID)
 		require.NoError(r, err)
 		require.Equal(r, "Run signalbox unfreeze acme/app, or press Unfreeze on the dashboard (Repositories)", x.Blockers[0].Do)
 		was, reason, err := gate.Unfreeze(context.Background(), orchestratortest.AppRepo)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
@@ -188,7 +189,7 @@ func TestBrakeAndOutage(t *testing.T) {
 		list, err := r.Store.Tasks(context.Background(), task.Filter{})
 		require.NoError(r, err)
 		require.Empty(r, list)
-		v, err := r.Engine.QueueView(context.Background())
+		v, err := explain.ReadQueue(context.Background(), r.Engine)
 		require.NoError(r, err)
 		require.Contains(r, fmt.Sprintf("%+v", v.Features[reconcile.Name]), "6 work items of acme/app would change at once")
 		r.Board.FailWith(errors.New("503"))

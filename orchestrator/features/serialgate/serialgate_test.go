@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -45,7 +46,7 @@ func TestSerialGate(t *testing.T) {
 		r.Settle(10 * time.Second)
 		require.Equal(r, 2, r.Ran(stage.Analyst), "one of each repository")
 		require.Equal(r, stage.HoldApproval, r.Task(first).State.Hold)
-		x, err := r.Engine.Explain(context.Background(), r.Task(second).ID)
+		x, err := explain.One(context.Background(), r.Engine, r.Task(second).ID)
 		require.NoError(r, err)
 		require.Equal(r, "The analyst waits for a place: one task at a time in acme/app, and APP-1 (task 1) is before it (serial gate)", x.Summary)
 		require.Equal(r, "Wait until APP-1 (task 1) is done, or stop it", x.Blockers[0].Do)
@@ -56,10 +57,10 @@ func TestSerialGate(t *testing.T) {
 		require.Equal(r, stage.Done, r.Task(first).State.Stage)
 		require.Equal(r, stage.HoldApproval, r.Task(second).State.Hold, "the next one begins")
 		require.NotEmpty(r, r.Place.Remote(orchestratortest.AppRepo, r.Task(second).Branch))
-		x, err = r.Engine.Explain(context.Background(), r.Task(third).ID)
+		x, err = explain.One(context.Background(), r.Engine, r.Task(third).ID)
 		require.NoError(r, err)
 		require.Contains(r, x.Summary, "APP-2 (task 2)", "the reason is that of today")
-		v, err := r.Engine.QueueView(context.Background())
+		v, err := explain.ReadQueue(context.Background(), r.Engine)
 		require.NoError(r, err)
 		body, err := json.Marshal(v)
 		require.NoError(r, err)
@@ -92,7 +93,7 @@ func TestFreeze(t *testing.T) {
 		next := r.Card(orchestratortest.App, "next")
 		r.Move(orchestratortest.App, next, stage.StatusToAnalyse)
 		r.Settle(10 * time.Second)
-		x, err := r.Engine.Explain(ctx, r.Task(next).ID)
+		x, err := explain.One(ctx, r.Engine, r.Task(next).ID)
 		require.NoError(r, err)
 		require.Contains(r, x.Summary, "task 7 is degraded (freeze)")
 		frozen, err := gate.Frozen(ctx)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -189,7 +190,7 @@ func TestStopInTheMiddleOfADeployment(t *testing.T) {
 		task := r.Task(item)
 		require.True(r, task.State.Stopping)
 		require.False(r, task.CancelRequestedAt.IsZero())
-		x, err := r.Engine.Explain(context.Background(), task.ID)
+		x, err := explain.One(context.Background(), r.Engine, task.ID)
 		require.NoError(r, err)
 		require.Equal(r, "stop", x.Blockers[0].Kind)
 		r.Move(orchestratortest.App, item, stage.StatusStop)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
@@ -75,7 +76,7 @@ func TestLimitOfWorkInProgress(t *testing.T) {
 		require.Empty(r, r.Place.Remote(orchestratortest.AppRepo, r.Task(items[3]).Branch), "the branch of a waiting task is not made yet")
 		other := r.Card(orchestratortest.Self, "elsewhere")
 		r.Move(orchestratortest.Self, other, stage.StatusToAnalyse)
-		v, err := r.Engine.QueueView(context.Background())
+		v, err := explain.ReadQueue(context.Background(), r.Engine)
 		require.NoError(r, err)
 		body, err := json.Marshal(v)
 		require.NoError(r, err)

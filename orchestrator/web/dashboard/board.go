@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
@@ -98,7 +98,7 @@ type need struct {
 }
 
 // lampOf is what a task does, by its explanation.
-func lampOf(x orchestrator.Explanation, h stage.Hold) string {
+func lampOf(x explain.Explanation, h stage.Hold) string {
 	switch {
 	case x.Stage == stage.Cancelled:
 		return lampStopped
@@ -115,7 +115,7 @@ func lampOf(x orchestrator.Explanation, h stage.Hold) string {
 	}
 }
 
-func cardOf(t task.Task, x orchestrator.Explanation, c task.Cost) card {
+func cardOf(t task.Task, x explain.Explanation, c task.Cost) card {
 	return card{
 		ID: t.ID, Item: item(t.WorkItemID), Title: t.Title, Repo: t.Repo, Stage: t.State.Stage, Try: 1 + t.State.Retries + t.State.Failures,
 		Lamp: lampOf(x, t.State.Hold), Why: x.Summary, Since: t.StageEnteredAt, Begun: t.CreatedAt, Cost: c, PR: t.State.PRURL,
@@ -141,7 +141,7 @@ func (s *server) board(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	why, err := s.Engine.ExplainAll(ctx, live)
+	why, err := explain.All(ctx, s.Engine, live)
 	if err != nil {
 		return view{}, err
 	}
@@ -161,7 +161,7 @@ func (s *server) board(r *http.Request) (view, error) {
 	}
 	for _, t := range ended {
 		if f.selects(t) {
-			p.Ended = append(p.Ended, cardOf(t, orchestrator.Explanation{Stage: t.State.Stage}, task.Cost{}))
+			p.Ended = append(p.Ended, cardOf(t, explain.Explanation{Stage: t.State.Stage}, task.Cost{}))
 		}
 	}
 	slices.SortStableFunc(p.Needs, func(a, b need) int { return a.Since.Compare(b.Since) })
@@ -177,7 +177,7 @@ func (s *server) board(r *http.Request) (view, error) {
 }
 
 // columns are the working stages with their cards.
-func columns(p stage.Pipeline, live []task.Task, why []orchestrator.Explanation, f boardFilter) []column {
+func columns(p stage.Pipeline, live []task.Task, why []explain.Explanation, f boardFilter) []column {
 	var out []column
 	at := map[stage.Stage]int{}
 	for _, i := range p.Stages {
@@ -203,11 +203,11 @@ func columns(p stage.Pipeline, live []task.Task, why []orchestrator.Explanation,
 
 // wantsPerson reports whether a task waits for a person. Frozen repositories are shown once
 // each, not with every task.
-func wantsPerson(x orchestrator.Explanation) bool {
-	return slices.ContainsFunc(x.Blockers, func(b orchestrator.Blocker) bool { return b.Who == orchestrator.WhoYou && b.Kind != "freeze" })
+func wantsPerson(x explain.Explanation) bool {
+	return slices.ContainsFunc(x.Blockers, func(b explain.Blocker) bool { return b.Who == explain.WhoYou && b.Kind != "freeze" })
 }
 
-func needOf(t task.Task, x orchestrator.Explanation) need {
+func needOf(t task.Task, x explain.Explanation) need {
 	n := need{card: cardOf(t, x, task.Cost{})}
 	n.Since = t.UpdatedAt
 	for _, b := range x.Blockers {
@@ -251,11 +251,11 @@ func (s *server) addCosts(ctx context.Context, p *boardPage) error {
 	return err
 }
 
-func (s *server) strip(ctx context.Context, why []orchestrator.Explanation, needs int) (strip, error) {
+func (s *server) strip(ctx context.Context, why []explain.Explanation, needs int) (strip, error) {
 	out := strip{Slots: s.Engine.Concurrency(), Live: len(why), Needs: needs}
 	for _, x := range why {
 		for _, b := range x.Blockers {
-			if b.Who != orchestrator.WhoYou {
+			if b.Who != explain.WhoYou {
 				out.Waiting++
 				break
 			}
@@ -265,7 +265,7 @@ func (s *server) strip(ctx context.Context, why []orchestrator.Explanation, need
 	if err != nil {
 		return out, err
 	}
-	out.Running = int(orchestrator.Busy(depth))
+	out.Running = int(explain.Busy(depth))
 	days, err := s.History.DayCosts(ctx, s.Engine.Now().UTC().Truncate(24*time.Hour))
 	for _, d := range days {
 		out.Today.Add(d.Cost)

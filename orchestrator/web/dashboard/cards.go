@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -116,7 +116,7 @@ func (s *server) liveCards(ctx context.Context) (map[string]*card, error) {
 	if err != nil {
 		return nil, err
 	}
-	why, err := s.Engine.ExplainAll(ctx, live)
+	why, err := explain.All(ctx, s.Engine, live)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ type cardPage struct {
 	Wanted    []cards.Column // what the task waits for a person to set
 	Task      *task.Task
 	Lamp      card
-	Why       orchestrator.Explanation
+	Why       explain.Explanation
 	BlockedBy []cardView
 	Blocks    []cardView
 	Others    []cardView // that it may wait for
@@ -191,11 +191,11 @@ func (s *server) cardTask(ctx context.Context, p *cardPage) error {
 		return err
 	}
 	p.Task = &tasks[len(tasks)-1]
-	p.Why, err = s.Engine.Explain(ctx, p.Task.ID)
+	p.Why, err = explain.One(ctx, s.Engine, p.Task.ID)
 	p.Lamp = cardOf(*p.Task, p.Why, task.Cost{})
 	for _, b := range p.Why.Blockers {
 		c, ok := cards.ColumnOf(string(b.Status))
-		if ok && b.Who == orchestrator.WhoYou && c.Key != p.Story.Column && !slices.Contains(p.Wanted, c) {
+		if ok && b.Who == explain.WhoYou && c.Key != p.Story.Column && !slices.Contains(p.Wanted, c) {
 			p.Wanted = append(p.Wanted, c)
 		}
 	}

@@ -16,7 +16,7 @@
 // operator's token, must come from the same origin, and leave a row in the journal.
 //
 // The pages have no words of their own for why something waits: they show what
-// orchestrator.Explanation, queue.Reason and the machine's notes say.
+// explain.Explanation, queue.Reason and the machine's notes say.
 package dashboard
 
 import (

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
@@ -173,7 +174,7 @@ func TestWordsOfTheEngine(t *testing.T) {
 		board := plain(w.get("/").body)
 		kinds := map[string]bool{}
 		for _, task := range live {
-			x, err := w.Engine.Explain(ctx, task.ID)
+			x, err := explain.One(ctx, w.Engine, task.ID)
 			require.NoError(w, err)
 			require.Contains(w, board, words(turned(x.Summary)))
 			own := plain(w.get(fmt.Sprintf("/tasks/%d", task.ID)).body)

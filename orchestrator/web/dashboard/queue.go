@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -16,7 +16,7 @@ import (
 // queuePage is the queue as the scheduler sees it.
 type queuePage struct {
 	Agents, Events, Effects []queueLine
-	Lanes                   []orchestrator.LaneView
+	Lanes                   []explain.LaneView
 	Failed                  []failedLine
 	Running                 int64
 	Slots                   int
@@ -28,13 +28,13 @@ type queuePage struct {
 // free worker.
 type queueLine struct {
 	Place int
-	orchestrator.JobView
+	explain.JobView
 	Task task.Task
 }
 
 // failedLine is an effect that was given up.
 type failedLine struct {
-	orchestrator.FailedEffect
+	explain.FailedEffect
 	Task task.Task
 }
 
@@ -42,7 +42,7 @@ type failedLine struct {
 const linesMax = 500
 
 func (s *server) queue(r *http.Request) (view, error) {
-	v, err := s.Engine.QueueView(r.Context())
+	v, err := explain.ReadQueue(r.Context(), s.Engine)
 	if err != nil {
 		return view{}, err
 	}
@@ -67,11 +67,11 @@ func (s *server) queue(r *http.Request) (view, error) {
 
 // turn sorts jobs by when they are taken: 0 = at work, 1 = with the next free
 // worker, 2 = at a time, 3 = when something else has ended.
-func turn(j orchestrator.JobView) int {
+func turn(j explain.JobView) int {
 	out := 1
 	for _, r := range j.Waits {
 		switch r.Kind {
-		case orchestrator.ReasonSlot:
+		case explain.ReasonSlot:
 		case queue.ReasonDelay:
 			out = max(out, 2)
 		default:
@@ -87,7 +87,7 @@ func turn(j orchestrator.JobView) int {
 // lines are the jobs of a pool and of those below it: those at work, then the others as
 // they will be taken. Within a turn the order is the queue's own; each pool has places
 // of its own.
-func lines(jobs []orchestrator.JobView, pool string, names map[int64]task.Task) []queueLine {
+func lines(jobs []explain.JobView, pool string, names map[int64]task.Task) []queueLine {
 	var out []queueLine
 	for _, j := range jobs {
 		if j.Pool == pool || strings.HasPrefix(j.Pool, pool+"/") {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
@@ -61,7 +62,7 @@ func (s *server) repos(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	why, err := s.Engine.ExplainAll(ctx, live)
+	why, err := explain.All(ctx, s.Engine, live)
 	if err != nil {
 		return view{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -17,7 +18,7 @@ import (
 type taskPage struct {
 	Task      task.Task
 	Lamp      card
-	Why       orchestrator.Explanation
+	Why       explain.Explanation
 	Sums      []sum
 	Total     task.Cost
 	Runs      []runLine // newest first
@@ -68,7 +69,7 @@ func (s *server) task(r *http.Request) (view, error) {
 	verdicts, err2 := s.Engine.Records.GateResults(ctx, id)
 	jobs, err3 := s.Engine.Jobs.Jobs(ctx, queue.Filter{TaskID: id, Limit: 10_000})
 	story, err4 := s.History.JournalBefore(ctx, id, 0, storyMax+1)
-	why, err5 := s.Engine.Explain(ctx, id)
+	why, err5 := explain.One(ctx, s.Engine, id)
 	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return view{}, err
 	}
@@ -76,7 +77,7 @@ func (s *server) task(r *http.Request) (view, error) {
 		story = story[:storyMax]
 	}
 	p.Why, p.Lamp = why, cardOf(t, why, task.Cost{})
-	delayed := slices.ContainsFunc(why.Blockers, func(b orchestrator.Blocker) bool { return b.Kind == queue.ReasonDelay })
+	delayed := slices.ContainsFunc(why.Blockers, func(b explain.Blocker) bool { return b.Kind == queue.ReasonDelay })
 	p.MayRetry = !t.State.Stage.Terminal() && (t.State.Active == "" || delayed)
 	p.Runs = runLines(t, runs, jobs)
 	p.Sums, p.Total = sums(runs)

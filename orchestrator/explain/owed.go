@@ -1,11 +1,11 @@
-package orchestrator
+package explain
 
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -28,11 +28,11 @@ type Owed struct {
 
 // situation is what a task's explanation is made of, beside its row.
 type situation struct {
-	waits   []queue.Wait        // its unfinished jobs
-	heard   []queue.Job         // webhooks of its card that are not taken in
-	failed  []queue.Job         // its effects that were given up
-	running int64               // agents at work, of all tasks
-	sick    map[string]Sickness // the lanes whose destination does not answer, by pool
+	waits   []queue.Wait                     // its unfinished jobs
+	heard   []queue.Job                      // webhooks of its card that are not taken in
+	failed  []queue.Job                      // its effects that were given up
+	running int64                            // agents at work, of all tasks
+	sick    map[string]orchestrator.Sickness // the lanes whose destination does not answer, by pool
 	now     time.Time
 }
 
@@ -40,8 +40,8 @@ type situation struct {
 func (s situation) owed(t task.Task) []Owed {
 	out := []Owed{}
 	for _, j := range s.failed {
-		f, _ := effectOf(j)
-		_, blocks := needed[f.Kind]
+		f, _ := orchestrator.EffectOf(j)
+		blocks := orchestrator.IsNeeded(f.Kind)
 		if blocks && t.State.Hold != stage.HoldBlocked { // the stage was started again since
 			continue
 		}
@@ -49,14 +49,14 @@ func (s situation) owed(t task.Task) []Owed {
 		if blocks {
 			todo = "start the stage again: In Progress on the board, or an operator's retry"
 		}
-		brief := fmt.Sprintf("%s was refused for good: %s", f.what(), j.Error)
+		brief := fmt.Sprintf("%s was refused for good: %s", f.Describe(), j.Error)
 		out = append(out, Owed{
-			JobID: j.ID, Kind: j.Kind[len(kindEffect):], Attempt: j.Attempt, Error: j.Error, GivenUp: true, put: j.CreatedAt,
+			JobID: j.ID, Kind: j.Kind[len(orchestrator.KindEffect):], Attempt: j.Attempt, Error: j.Error, GivenUp: true, put: j.CreatedAt,
 			brief: brief, Text: brief + "; when the cause is gone, " + todo,
 		})
 	}
 	for _, w := range s.waits {
-		if IsEffect(w.Job) {
+		if orchestrator.IsEffect(w.Job) {
 			out = append(out, s.waiting(w.Job))
 		}
 	}
@@ -65,12 +65,14 @@ func (s situation) owed(t task.Task) []Owed {
 
 // waiting says what an effect waits for that is owed still.
 func (s situation) waiting(j queue.Job) Owed {
-	f, _ := effectOf(j)
-	what := f.what()
-	o := Owed{JobID: j.ID, Kind: j.Kind[len(kindEffect):], Attempt: j.Attempt, Next: j.AvailableAt, Error: j.Error, put: j.CreatedAt}
+	f, _ := orchestrator.EffectOf(j)
+	what := f.Describe()
+	o := Owed{JobID: j.ID, Kind: j.Kind[len(orchestrator.KindEffect):], Attempt: j.Attempt, Next: j.AvailableAt, Error: j.Error, put: j.CreatedAt}
 	lane, sick := s.sick[j.Pool]
 	if sick {
-		o.Next = later(j.AvailableAt, lane.Next)
+		if lane.Next.After(o.Next) {
+			o.Next = lane.Next
+		}
 	}
 	next := "now"
 	if o.Next.After(s.now) {
@@ -79,7 +81,7 @@ func (s situation) waiting(j queue.Job) Owed {
 	switch {
 	case sick:
 		o.sick = true
-		o.brief = fmt.Sprintf("%s waits for %s, which has not answered since %s, try %d", what, lane.neighbour, moment(s.now, lane.Since), lane.Failures)
+		o.brief = fmt.Sprintf("%s waits for %s, which has not answered since %s, try %d", what, lane.Neighbour, orchestrator.Moment(s.now, lane.Since), lane.Failures)
 		o.Text = o.brief + "; next try " + next
 		return o
 	case j.Status == queue.Running:
@@ -103,21 +105,4 @@ func untold(t task.Task, list []Owed) (out []string) {
 		}
 	}
 	return out
-}
-
-// Text says it in words, as of a moment.
-func (s Sickness) Text(now time.Time) string {
-	who := s.neighbour
-	if !strings.HasSuffix(who, s.Lane) {
-		who += " (" + s.Lane + ")"
-	}
-	return fmt.Sprintf("%s has not answered since %s (try %d): %s", who, moment(now, s.Since), s.Failures, s.Error)
-}
-
-// moment is a time of day, with the day when it is another.
-func moment(now, t time.Time) string {
-	if now, t = now.UTC(), t.UTC(); now.Format(time.DateOnly) != t.Format(time.DateOnly) {
-		return t.Format("2 Jan 15:04 UTC")
-	}
-	return t.Format("15:04 UTC")
 }

@@ -1,17 +1,15 @@
-package orchestrator
+package explain
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// QueueView is what GET /queue shows.
+// ReadQueue is what GET /queue shows.
 type QueueView struct {
 	At       time.Time      `json:"at"`
 	Jobs     []JobView      `json:"jobs"` // unfinished, in the order the scheduler will take them, by pool
@@ -25,22 +23,22 @@ type QueueView struct {
 
 // LaneView is a lane of effects, or a pool of events that read a neighbour.
 type LaneView struct {
-	Lane    string    `json:"lane"`
-	Owed    int64     `json:"owed"` // jobs that are not finished, running ones too
-	Running int64     `json:"running"`
-	Sick    *Sickness `json:"sick"` // null: its destination answers, as far as this process has seen
+	Lane    string                 `json:"lane"`
+	Owed    int64                  `json:"owed"` // jobs that are not finished, running ones too
+	Running int64                  `json:"running"`
+	Sick    *orchestrator.Sickness `json:"sick"` // null: its destination answers, as far as this process has seen
 }
 
 // FailedEffect is an effect that was given up.
 type FailedEffect struct {
-	JobID   int64     `json:"job_id"`
-	Lane    Lane      `json:"lane"`
-	Kind    string    `json:"kind"`
-	TaskID  int64     `json:"task_id,omitempty"`
-	Repo    string    `json:"repo"`
-	Attempt int       `json:"attempt"`
-	Error   string    `json:"error"`
-	At      time.Time `json:"failed_at"`
+	JobID   int64             `json:"job_id"`
+	Lane    orchestrator.Lane `json:"lane"`
+	Kind    string            `json:"kind"`
+	TaskID  int64             `json:"task_id,omitempty"`
+	Repo    string            `json:"repo"`
+	Attempt int               `json:"attempt"`
+	Error   string            `json:"error"`
+	At      time.Time         `json:"failed_at"`
 }
 
 // WorkersView says how busy the agents are.
@@ -73,10 +71,10 @@ type JobView struct {
 	Waits       []queue.Reason `json:"waits_for"`
 }
 
-// QueueView reads the queue as the scheduler sees it.
-func (e *Engine) QueueView(ctx context.Context) (QueueView, error) {
+// ReadQueue reads the queue as the scheduler sees it.
+func ReadQueue(ctx context.Context, e *orchestrator.Engine) (QueueView, error) {
 	v := QueueView{At: e.Now(), Jobs: []JobView{}, Effects: []JobView{}, Failed: []FailedEffect{}, Depth: []DepthView{}, Features: map[string]any{}}
-	waits, err := e.waiting(ctx, queue.Filter{})
+	waits, err := e.Waiting(ctx, queue.Filter{})
 	if err != nil {
 		return v, err
 	}
@@ -87,25 +85,25 @@ func (e *Engine) QueueView(ctx context.Context) (QueueView, error) {
 	for _, d := range depth {
 		v.Depth = append(v.Depth, DepthView(d))
 	}
-	v.Workers.MaxConcurrency = e.opt.MaxConcurrency
+	v.Workers.MaxConcurrency = e.Concurrency()
 	v.Workers.Running = Busy(depth)
 	for _, w := range waits {
-		w.Reasons = e.reasons(w, v.Workers.Running)
-		if IsEffect(w.Job) {
+		w.Reasons = reasons(e, w, v.Workers.Running)
+		if orchestrator.IsEffect(w.Job) {
 			v.Effects = append(v.Effects, jobView(w))
 		} else {
 			v.Jobs = append(v.Jobs, jobView(w))
 		}
 	}
-	v.Lanes = laneViews(depth, e.sickPools())
-	failed, err := e.failedEffects(ctx, 0)
+	v.Lanes = laneViews(depth, e.SickPools())
+	failed, err := e.FailedEffects(ctx, 0)
 	if err != nil {
 		return v, err
 	}
 	for _, j := range failed {
-		kind := j.Kind[len(kindEffect):]
+		kind := j.Kind[len(orchestrator.KindEffect):]
 		v.Failed = append(v.Failed, FailedEffect{
-			JobID: j.ID, Lane: LaneOf(kind), Kind: kind, TaskID: j.TaskID, Repo: j.Lane, Attempt: j.Attempt, Error: j.Error, At: j.FinishedAt,
+			JobID: j.ID, Lane: orchestrator.LaneOf(kind), Kind: kind, TaskID: j.TaskID, Repo: j.Lane, Attempt: j.Attempt, Error: j.Error, At: j.FinishedAt,
 		})
 	}
 	v.Features = e.FeatureBlocks(ctx)
@@ -113,45 +111,25 @@ func (e *Engine) QueueView(ctx context.Context) (QueueView, error) {
 }
 
 // laneViews are all lanes, in the order in which they are shown.
-func laneViews(depth []queue.Depth, sick map[string]Sickness) []LaneView {
+func laneViews(depth []queue.Depth, sick map[string]orchestrator.Sickness) []LaneView {
 	out := []LaneView{}
-	for _, l := range namedLanes() {
-		v := LaneView{Lane: l.name}
+	for _, l := range orchestrator.NamedLanes() {
+		v := LaneView{Lane: l.Name}
 		for _, d := range depth {
-			if d.Pool != l.pool {
+			if d.Pool != l.Pool {
 				continue
 			}
 			if v.Owed += d.Count; d.Status == queue.Running {
 				v.Running += d.Count
 			}
 		}
-		if s, ok := sick[l.pool]; ok {
+		if s, ok := sick[l.Pool]; ok {
 			v.Sick = &s
 		}
 		out = append(out, v)
 	}
 	return out
 }
-
-// FeatureBlocks is what the features that are on show of themselves in /queue, by
-// name. The block of a feature that cannot say is an error.
-func (e *Engine) FeatureBlocks(ctx context.Context) map[string]any {
-	out := map[string]any{}
-	for _, f := range e.features {
-		if f.Show == nil {
-			continue
-		}
-		block, err := f.Show(ctx)
-		if err != nil {
-			block = map[string]string{"error": err.Error()}
-		}
-		out[f.Name] = block
-	}
-	return out
-}
-
-// Concurrency is how many agents may be at work at a time.
-func (e *Engine) Concurrency() int { return e.opt.MaxConcurrency }
 
 // MarshalJSON puts the features' blocks beside the others; a block of a feature
 // that is off says so.
@@ -184,26 +162,4 @@ func jobView(w queue.Wait) JobView {
 		v.Waits = []queue.Reason{}
 	}
 	return v
-}
-
-// Green asks the gates that a trigger would meet at a task's stage, and says
-// whether it would move. It reads and changes nothing. A slow gate is not judged: the
-// trigger is worth raising then, except for a blocked task, which a person resumes.
-func (e *Engine) Green(ctx context.Context, t task.Task, on stage.Trigger) (bool, error) {
-	p, ok := e.Projects.ByRepo(t.Repo)
-	if !ok {
-		return false, nil
-	}
-	v, err := e.judge(ctx, queue.Job{}, p, t, stage.Event{On: on, At: e.Now()})
-	if errors.Is(err, errApart) {
-		return t.State.Hold != stage.HoldBlocked, nil
-	}
-	return v != nil && v.Passed(), err
-}
-
-// Raise makes an event of a task. It is durable when it returns; the same dedupe
-// key again while the first is unfinished is a no-op.
-func (e *Engine) Raise(ctx context.Context, t task.Task, ev stage.Event, dedupe string) error {
-	_, err := e.Jobs.Put(ctx, triggerJob(t, ev, nil, dedupe))
-	return err
 }

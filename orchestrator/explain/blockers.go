@@ -1,14 +1,13 @@
-package orchestrator
+package explain
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -49,7 +48,7 @@ func (x *Explanation) add(s situation, b Blocker) {
 }
 
 // block fills in what the task waits for, and the summary.
-func (e *Engine) block(x *Explanation, t task.Task, s situation) {
+func block(e *orchestrator.Engine, x *Explanation, t task.Task, s situation) {
 	if t.State.Stage.Terminal() {
 		x.Summary = fmt.Sprintf("The task is %s.", t.State.Stage)
 		return
@@ -60,7 +59,7 @@ func (e *Engine) block(x *Explanation, t task.Task, s situation) {
 		x.add(s, word)
 	}
 	switch st := t.State; {
-	case !e.registered(t):
+	case !e.IsRegistered(t):
 		x.add(s, Blocker{
 			Kind: "registry", Why: fmt.Sprintf("nothing is done: the repository %s is not registered", t.Repo), Since: t.UpdatedAt, Who: WhoYou,
 			Do: fmt.Sprintf("Put %s back into projects.yaml and reload it (signalbox reload), or set STOP on the card", t.Repo),
@@ -72,9 +71,9 @@ func (e *Engine) block(x *Explanation, t task.Task, s situation) {
 		})
 		x.Summary = "Stops when the deployment that is under way has finished."
 	case st.Active != "":
-		e.blockOfJob(x, t, s)
+		blockOfJob(e, x, t, s)
 	case st.Hold != stage.HoldNone:
-		e.blockOfPerson(x, t, project, s)
+		blockOfPerson(e, x, t, project, s)
 	case st.Stage == stage.Development || st.Phase == stage.PhaseRetest:
 		blockOfCI(x, t, project, s)
 	case st.Phase == stage.PhaseCatchUp:
@@ -104,11 +103,11 @@ func (s situation) unheard() (Blocker, bool) {
 		}
 		b := Blocker{
 			Kind: "board", Since: j.CreatedAt, Until: j.AvailableAt, Who: WhoOutside, CheckedAt: s.now,
-			Why: fmt.Sprintf("a change of the card, received %s, cannot be taken in (try %d): %s", moment(s.now, j.CreatedAt), j.Attempt, j.Error),
+			Why: fmt.Sprintf("a change of the card, received %s, cannot be taken in (try %d): %s", orchestrator.Moment(s.now, j.CreatedAt), j.Attempt, j.Error),
 			Do:  "Set nothing again: it is tried again until the tracker answers. Look at the tracker when it does not come back",
 		}
 		if lane, sick := s.sick[j.Pool]; sick {
-			b.Why, b.Until = fmt.Sprintf("a change of the card, received %s, waits: %s", moment(s.now, j.CreatedAt), lane.Text(s.now)), lane.Next
+			b.Why, b.Until = fmt.Sprintf("a change of the card, received %s, waits: %s", orchestrator.Moment(s.now, j.CreatedAt), lane.Text(s.now)), lane.Next
 		}
 		return b, true
 	}
@@ -117,18 +116,16 @@ func (s situation) unheard() (Blocker, bool) {
 
 // blockOfPerson explains a task that is held for a person. It does not say that a person
 // is waited for who has not heard of it.
-func (e *Engine) blockOfPerson(x *Explanation, t task.Task, p task.Project, s situation) {
+func blockOfPerson(e *orchestrator.Engine, x *Explanation, t task.Task, p task.Project, s situation) {
 	b := Blocker{Kind: "human", Why: t.State.HoldReason, Since: t.UpdatedAt, Who: WhoYou}
 	b.Do, b.Status = stage.Remedy(t.State)
 	b.Do += p.People.Restriction(b.Status)
 	if cards, ok := e.Tracker.(tracker.Linker); ok {
 		b.Link = cards.ItemURL(p.Sync(), task.OriginalKey(t.TrackerIssueID))
 	}
-	if e.opt.Columns != nil {
-		if columns, known := e.opt.Columns(p.TrackerProject); known && columns[b.Status] == "" {
-			info, _ := stage.StatusNamed(b.Status)
-			b.Do = fmt.Sprintf("Add the column %s to the board of %s, which has none, then: %s", info.Name, p.Prefix, b.Do)
-		}
+	if columns, seen := e.Columns(p.TrackerProject); seen && columns[b.Status] == "" {
+		info, _ := stage.StatusNamed(b.Status)
+		b.Do = fmt.Sprintf("Add the column %s to the board of %s, which has none, then: %s", info.Name, p.Prefix, b.Do)
 	}
 	x.Summary = "Waits for a human: " + b.Why
 	if missing := strings.Join(untold(t, x.Owed), "; "); missing != "" {
@@ -167,15 +164,15 @@ func blockOfCI(x *Explanation, t task.Task, p task.Project, s situation) {
 		x.Summary = "Waits for CI before the merge."
 	}
 	for _, w := range s.waits {
-		var timer triggerPayload
-		if w.Job.Kind != KindTrigger || json.Unmarshal(w.Job.Payload, &timer) != nil || timer.Event.On != stage.OnCI {
+		timer, last, ok := orchestrator.CITimer(w.Job)
+		if !ok {
 			continue
 		}
-		if timer.Last != "" {
-			b.Why, b.CheckedAt = timer.Last, w.Job.CreatedAt
+		if last != "" {
+			b.Why, b.CheckedAt = last, w.Job.CreatedAt
 		}
-		if timer.Event.Since.After(b.Since) {
-			b.Since = timer.Event.Since
+		if timer.Since.After(b.Since) {
+			b.Since = timer.Since
 		}
 		if lane, sick := s.sick[w.Job.Pool]; sick {
 			b.Why, b.CheckedAt = b.Why+"; "+lane.Text(s.now), s.now
@@ -214,10 +211,10 @@ func (s situation) addOwed(x *Explanation, o Owed, kind string) {
 func (s situation) blockOfCatchUp(x *Explanation, t task.Task) {
 	for _, w := range s.waits {
 		for _, r := range w.Reasons {
-			if r.Kind != queue.ReasonHold || r.Subject != MergeTurn(t.ID) {
+			if r.Kind != queue.ReasonHold || r.Subject != orchestrator.MergeTurn(t.ID) {
 				continue
 			}
-			why := reasonOf(r)
+			why := orchestrator.ReasonText(r)
 			_, before, _ := strings.Cut(why, ", behind ")
 			x.add(s, Blocker{Kind: r.Name, Why: why, Since: r.Since, Who: WhoTask, Do: "Wait until " + before + " is merged or sent back, or stop it"})
 			return
@@ -239,7 +236,7 @@ func (s situation) blockOfEffect(x *Explanation, t task.Task, kind, doing string
 }
 
 // blockOfJob explains a task that has an agent job.
-func (e *Engine) blockOfJob(x *Explanation, t task.Task, s situation) {
+func blockOfJob(e *orchestrator.Engine, x *Explanation, t task.Task, s situation) {
 	role := t.State.Active
 	job, found := agentWait(s.waits)
 	switch {
@@ -249,20 +246,23 @@ func (e *Engine) blockOfJob(x *Explanation, t task.Task, s situation) {
 		return
 	case job.Job.Status == queue.Running && s.now.Sub(job.Job.HeartbeatAt) > job.Job.LeaseUntil.Sub(job.Job.HeartbeatAt)/2:
 		x.add(s, Blocker{
-			Kind: "worker", Why: fmt.Sprintf("nothing was heard of the worker %s of the %s since %s", job.Job.Worker, role, moment(s.now, job.Job.HeartbeatAt)),
+			Kind: "worker", Why: fmt.Sprintf("nothing was heard of the worker %s of the %s since %s", job.Job.Worker, role, orchestrator.Moment(s.now, job.Job.HeartbeatAt)),
 			Since: job.Job.HeartbeatAt, Until: job.Job.LeaseUntil, Who: WhoService, Do: "Wait: another worker takes the job up when its claim ends",
 		})
 	case job.Job.Status == queue.Running:
 		x.Summary = fmt.Sprintf("The %s is at work since %s (attempt %d).", role, job.Job.StartedAt.UTC().Format(time.RFC3339), job.Job.Attempt)
 		return
 	}
-	for _, r := range e.reasons(job, s.running) {
+	for _, r := range reasons(e, job, s.running) {
 		if r.Kind == queue.ReasonRunning {
 			continue
 		}
 		b := Blocker{Kind: cmp.Or(r.Name, r.Kind), Why: r.Text, Since: r.Since, Until: r.Until}
 		if b.Since.IsZero() { // of a delay: the last attempt was seen last then
-			b.Since = later(job.Job.CreatedAt, job.Job.HeartbeatAt)
+			b.Since = job.Job.CreatedAt
+			if job.Job.HeartbeatAt.After(b.Since) {
+				b.Since = job.Job.HeartbeatAt
+			}
 		}
 		if b.Who, b.Do = endOf(t, r); r.Kind == queue.ReasonDelay && job.Job.Error != "" {
 			b.Why += "; the last attempt ended with: " + job.Job.Error
@@ -283,7 +283,7 @@ func (e *Engine) blockOfJob(x *Explanation, t task.Task, s situation) {
 func (s situation) blockOfResult(x *Explanation, role stage.Role) {
 	for _, w := range s.waits {
 		lane, sick := s.sick[w.Job.Pool]
-		if w.Job.Kind != KindTrigger || w.Job.Error == "" && !sick {
+		if w.Job.Kind != orchestrator.KindTrigger || w.Job.Error == "" && !sick {
 			continue
 		}
 		b := Blocker{
@@ -300,97 +300,11 @@ func (s situation) blockOfResult(x *Explanation, role stage.Role) {
 	}
 }
 
-// ReasonSlot is the kind of the engine's own reason beside the queue's: the job
-// could be claimed, and all agents are busy.
-const ReasonSlot = "slot"
-
-// reasons is what a job waits for: what the queue says, else a free slot.
-func (e *Engine) reasons(w queue.Wait, running int64) []queue.Reason {
-	if len(w.Reasons) > 0 || w.Job.Pool != queue.PoolAgents || running < int64(e.opt.MaxConcurrency) {
-		return w.Reasons
-	}
-	return []queue.Reason{{Kind: ReasonSlot, Text: fmt.Sprintf("all %d agent slots are taken", e.opt.MaxConcurrency), Since: w.Job.CreatedAt}}
-}
-
-// busy counts running agent jobs.
-func (e *Engine) busy(ctx context.Context) (int64, error) {
-	depth, err := e.Jobs.Depth(ctx)
-	return Busy(depth), err
-}
-
-// Busy is how many agents are at work, by the depth of the queue.
-func Busy(depth []queue.Depth) int64 {
-	for _, d := range depth {
-		if d.Pool == queue.PoolAgents && d.Status == queue.Running {
-			return d.Count
-		}
-	}
-	return 0
-}
-
 func agentWait(waits []queue.Wait) (queue.Wait, bool) {
 	for _, w := range waits {
-		if w.Job.Kind == KindAgent {
+		if w.Job.Kind == orchestrator.KindAgent {
 			return w, true
 		}
 	}
 	return queue.Wait{}, false
-}
-
-// endOf says who ends a queue's reason that a task's job waits for, and how.
-func endOf(t task.Task, r queue.Reason) (Who, string) {
-	switch r.Kind {
-	case queue.ReasonDelay:
-		return WhoService, fmt.Sprintf("Wait until %s, or try at once: Retry on the task's page, or POST /tasks/%d/retry", r.Until.UTC().Format(time.RFC3339), t.ID)
-	case queue.ReasonOrder:
-		return WhoService, fmt.Sprintf("Wait for the end of job %d, which is before it", r.JobID)
-	case ReasonSlot:
-		return WhoTask, "Wait for an agent that ends, or raise ORCH_MAX_CONCURRENCY and restart the service"
-	case queue.ReasonHold:
-		return endOfHold(r)
-	default:
-		return WhoService, "Wait for the end of the job"
-	}
-}
-
-// WaitText is the reason of a hold for people: other tasks by the names of their work items.
-func WaitText(r queue.Reason) string {
-	text := taskNumber.ReplaceAllString(reasonOf(r), "")
-	if strings.HasPrefix(text, "waits for ") {
-		return text
-	}
-	return "waits: " + text
-}
-
-var taskNumber = regexp.MustCompile(` \(task \d+\)`)
-
-// reasonOf is why a hold is there, without its name.
-func reasonOf(r queue.Reason) string {
-	return strings.TrimSuffix(r.Text, fmt.Sprintf(" (%s)", strings.ReplaceAll(r.Name, "_", " "))) // as package queue writes it
-}
-
-// endOfHold says who ends a hold of the features that come with the service, and how.
-func endOfHold(r queue.Reason) (Who, string) {
-	reason := reasonOf(r)
-	others, waits := strings.CutPrefix(reason, "waits for ")
-	switch {
-	case r.Name == "serial_gate":
-		_, before, _ := strings.Cut(strings.TrimSuffix(reason, " is before it"), ", and ")
-		return WhoTask, "Wait until " + before + " is done, or stop it"
-	case r.Name == "wip":
-		return WhoTask, "Wait until one of them is done or waits for a person, stop one, or raise wip of the repository in projects.yaml"
-	case r.Name == "task_deps" && waits:
-		return WhoTask, "Wait for the end of " + others + " (done or stopped), or remove the relation"
-	case r.Name == "task_deps":
-		return WhoOutside, "Wait for the tracker's answer, a minute at most"
-	case r.Name == "task_deps_cycle":
-		return WhoYou, "Remove one of these relations, or stop one of the tasks"
-	case r.Name == "freeze":
-		_, repo, _ := strings.Cut(r.Subject, "@")
-		return WhoYou, fmt.Sprintf("Run signalbox unfreeze %s, or press Unfreeze on the dashboard (Repositories)", repo)
-	case r.Name == "budget":
-		return WhoYou, "Raise the cap (ORCH_BUDGET_TASK_USD, ORCH_BUDGET_REPO_DAY_USD) and restart the service; the cap of a day ends with the day (UTC)"
-	default:
-		return WhoService, "Wait for the end of " + strings.ReplaceAll(r.Name, "_", " ")
-	}
 }

@@ -1,13 +1,13 @@
-package orchestrator
+package explain
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -19,7 +19,7 @@ func TestOwed(t *testing.T) {
 	soon := now.Add(7 * time.Second)
 	row := task.Task{ID: 1, Repo: "acme/app", TrackerIssueID: "i", StageEnteredAt: now.Add(-time.Hour), State: stage.State{Hold: stage.HoldApproval, HoldReason: "the requirements are ready"}}
 	job := func(f stage.Effect, change func(*queue.Job)) queue.Job {
-		j := effectJob(row, task.Project{Repo: "acme/app"}, f, "k")
+		j := orchestrator.EffectJob(row, task.Project{Repo: "acme/app"}, f, "k")
 		j.ID, j.Status, j.CreatedAt = 57, queue.Queued, now.Add(-time.Minute)
 		if change != nil {
 			change(&j)
@@ -29,14 +29,14 @@ func TestOwed(t *testing.T) {
 	comment, status, publish := stage.Effect{Kind: stage.EffectComment}, stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusBlocked}, stage.Effect{Kind: stage.EffectPublish}
 	again := func(j *queue.Job) { j.Attempt, j.Error, j.AvailableAt = 2, "500", soon }
 	dead := func(j *queue.Job) { j.Status, j.Attempt, j.Error = queue.Failed, 3, "403" }
-	silent := map[string]Sickness{}
-	for _, l := range namedLanes() {
-		silent[l.pool] = Sickness{Lane: l.name, Since: now.Add(-5 * time.Minute), Failures: 5, Next: soon.Add(time.Second), Error: "timeout", neighbour: l.neighbour}
+	silent := map[string]orchestrator.Sickness{}
+	for _, l := range orchestrator.NamedLanes() {
+		silent[l.Pool] = orchestrator.Sickness{Lane: l.Name, Since: now.Add(-5 * time.Minute), Failures: 5, Next: soon.Add(time.Second), Error: "timeout", Neighbour: l.Neighbour}
 	}
-	sinceYesterday := map[string]Sickness{LaneComments.Pool(): {Lane: "comments", Since: now.Add(-24 * time.Hour), Failures: 9, neighbour: "the tracker"}}
+	sinceYesterday := map[string]orchestrator.Sickness{orchestrator.LaneComments.Pool(): {Lane: "comments", Since: now.Add(-24 * time.Hour), Failures: 9, Neighbour: "the tracker"}}
 	for name, c := range map[string]struct {
 		job     queue.Job
-		sick    map[string]Sickness
+		sick    map[string]orchestrator.Sickness
 		change  func(*task.Task)
 		want    string // empty: nothing is owed
 		next    time.Time
@@ -50,7 +50,7 @@ func TestOwed(t *testing.T) {
 		"not tried, the lane sick": {job: job(comment, nil), sick: silent, want: "the comment waits for the tracker, which has not answered since 12:04 UTC, try 5; next try at 12:09:08 UTC", next: soon.Add(time.Second), untold: true},
 		"put off, the lane sick":   {job: job(status, func(j *queue.Job) { again(j); j.AvailableAt = now.Add(time.Minute) }), sick: silent, want: "the board status Blocked waits for the tracker, which has not answered since 12:04 UTC, try 5; next try at 12:10:00 UTC", next: now.Add(time.Minute), untold: true},
 		"sick since yesterday":     {job: job(comment, nil), sick: sinceYesterday, want: "the comment waits for the tracker, which has not answered since 3 May 12:09 UTC, try 9; next try now", untold: true},
-		"another lane is sick":     {job: job(stage.Effect{Kind: EffectLive}, nil), sick: sinceYesterday, want: "the live message is about to be made"},
+		"another lane is sick":     {job: job(stage.Effect{Kind: orchestrator.EffectLive}, nil), sick: sinceYesterday, want: "the live message is about to be made"},
 		"of a feature":             {job: job(stage.Effect{Kind: "deploy"}, again), sick: silent, want: "", next: soon},
 		"given up": {
 			job: job(comment, dead), givenUp: true, untold: true,
@@ -82,7 +82,7 @@ func TestOwed(t *testing.T) {
 			}
 			list := s.owed(row)
 			x := Explanation{Owed: list}
-			new(Engine).blockOfPerson(&x, row, task.Project{}, s)
+			blockOfPerson(new(orchestrator.Engine), &x, row, task.Project{}, s)
 			if c.want == "" {
 				require.Empty(t, list)
 				return
@@ -107,18 +107,18 @@ func TestOwed(t *testing.T) {
 func TestHumanNamesAReasonOnce(t *testing.T) {
 	list := []Owed{
 		{Kind: stage.EffectComment, brief: "the comment waits"}, {Kind: stage.EffectComment, brief: "the comment waits"},
-		{Kind: stage.EffectNotify, brief: "the notice waits"}, {Kind: EffectLive, brief: "the live message waits"},
+		{Kind: stage.EffectNotify, brief: "the notice waits"}, {Kind: orchestrator.EffectLive, brief: "the live message waits"},
 	}
 	x := Explanation{Owed: list}
-	new(Engine).blockOfPerson(&x, task.Task{State: stage.State{HoldReason: "a verdict"}}, task.Project{}, situation{})
+	blockOfPerson(new(orchestrator.Engine), &x, task.Task{State: stage.State{HoldReason: "a verdict"}}, task.Project{}, situation{})
 	require.Equal(t, "A human is not told everything yet: the comment waits; the notice waits. What is wanted: a verdict", x.Summary)
 }
 
 func TestLaneViews(t *testing.T) {
-	sick := map[string]Sickness{LaneChat.Pool(): {Lane: "chat", Failures: 4}}
+	sick := map[string]orchestrator.Sickness{orchestrator.LaneChat.Pool(): {Lane: "chat", Failures: 4}}
 	list := laneViews([]queue.Depth{
-		{Pool: LaneChat.Pool(), Status: queue.Queued, Count: 3}, {Pool: LaneChat.Pool(), Status: queue.Running, Count: 1},
-		{Pool: queue.PoolAgents, Status: queue.Running, Count: 9}, {Pool: poolHostEvents, Status: queue.Queued, Count: 2},
+		{Pool: orchestrator.LaneChat.Pool(), Status: queue.Queued, Count: 3}, {Pool: orchestrator.LaneChat.Pool(), Status: queue.Running, Count: 1},
+		{Pool: queue.PoolAgents, Status: queue.Running, Count: 9}, {Pool: queue.PoolEvents + "/host", Status: queue.Queued, Count: 2},
 	}, sick)
 	names := map[string]LaneView{}
 	for _, l := range list {
@@ -129,23 +129,4 @@ func TestLaneViews(t *testing.T) {
 	require.Equal(t, 4, names["chat"].Sick.Failures)
 	require.Equal(t, LaneView{Lane: "host events", Owed: 2}, names["host events"])
 	require.Equal(t, LaneView{Lane: "other"}, names["other"])
-}
-
-// A lane is a warning when it has been silent for longer than a minute.
-func TestReachable(t *testing.T) {
-	now := time.Date(2031, 5, 4, 12, 9, 0, 0, time.UTC)
-	e := &Engine{Deps: Deps{Now: func() time.Time { return now }}, health: newHealth()}
-	fall := func(pool string, at time.Time) {
-		for range sickAfter {
-			e.health[pool].ended(&queue.Outcome{Kind: queue.OutcomeRetry, Cause: context.DeadlineExceeded}, at)
-		}
-	}
-	require.NoError(t, e.Reachable(t.Context()))
-	fall(LaneGit.Pool(), now.Add(-time.Minute))
-	require.NoError(t, e.Reachable(t.Context()))
-	fall(LaneChat.Pool(), now.Add(-5*time.Minute))
-	require.EqualError(t, e.Reachable(t.Context()), "the chat has not answered since 12:04 UTC (try 3): context deadline exceeded")
-	fall(poolBoardEvents, now.Add(-6*time.Minute))
-	require.EqualError(t, e.Reachable(t.Context()), "the tracker (board events) has not answered since 12:03 UTC (try 3): context deadline exceeded; "+
-		"the chat has not answered since 12:04 UTC (try 3): context deadline exceeded")
 }

@@ -1,4 +1,4 @@
-package orchestrator
+package explain
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -44,28 +45,28 @@ type Move struct {
 	Why   string        `json:"why"`
 }
 
-// Explain answers for one task.
-func (e *Engine) Explain(ctx context.Context, taskID int64) (Explanation, error) {
+// One answers for one task.
+func One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation, error) {
 	t, err := e.Store.Task(ctx, taskID)
 	if err != nil {
 		return Explanation{}, err
 	}
-	s := e.situation()
-	if s.waits, err = e.waiting(ctx, queue.Filter{TaskID: taskID}); err != nil {
+	s := newSituation(e)
+	if s.waits, err = e.Waiting(ctx, queue.Filter{TaskID: taskID}); err != nil {
 		return Explanation{}, err
 	}
-	if s.heard, err = e.Jobs.Jobs(ctx, queue.Filter{Key: boardKey(task.OriginalKey(t.TrackerIssueID)), Open: true}); err != nil {
+	if s.heard, err = e.Jobs.Jobs(ctx, queue.Filter{Key: orchestrator.BoardKey(task.OriginalKey(t.TrackerIssueID)), Open: true}); err != nil {
 		return Explanation{}, err
 	}
-	if s.failed, err = e.failedEffects(ctx, taskID); err != nil {
+	if s.failed, err = e.FailedEffects(ctx, taskID); err != nil {
 		return Explanation{}, err
 	}
-	if s.running, err = e.busy(ctx); err != nil {
+	if s.running, err = busy(ctx, e); err != nil {
 		return Explanation{}, err
 	}
-	x := e.explain(t, s)
-	x.Moves = e.moves(t.State)
-	note, result, err := e.lastNote(ctx, taskID)
+	x := explain(e, t, s)
+	x.Moves = moves(e, t.State)
+	note, result, err := lastNote(ctx, e, taskID)
 	x.LastNote = note
 	if result != "" && t.State.Stage.Terminal() {
 		x.Summary = fmt.Sprintf("The task is %s. After that, %s", t.State.Stage, result)
@@ -73,24 +74,21 @@ func (e *Engine) Explain(ctx context.Context, taskID int64) (Explanation, error)
 	return x, err
 }
 
-// explainMax bounds the unfinished jobs that ExplainAll looks at.
-const explainMax = 100_000
-
-// ExplainAll answers for many tasks at once, in their order. Moves and LastNote
+// All answers for many tasks at once, in their order. Moves and LastNote
 // are left out.
-func (e *Engine) ExplainAll(ctx context.Context, tasks []task.Task) ([]Explanation, error) {
-	waits, err := e.waiting(ctx, queue.Filter{Limit: explainMax})
+func All(ctx context.Context, e *orchestrator.Engine, tasks []task.Task) ([]Explanation, error) {
+	waits, err := e.Waiting(ctx, queue.Filter{Limit: explainMax})
 	if err != nil {
 		return nil, err
 	}
-	failed, err := e.failedEffects(ctx, 0)
+	failed, err := e.FailedEffects(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	s := e.situation()
+	s := newSituation(e)
 	byTask, failedOf, heardOf := map[int64][]queue.Wait{}, map[int64][]queue.Job{}, map[string][]queue.Job{}
 	for _, w := range waits {
-		if w.Job.Kind == KindTracker {
+		if w.Job.Kind == orchestrator.KindTracker {
 			heardOf[w.Job.Key] = append(heardOf[w.Job.Key], w.Job)
 		}
 		byTask[w.Job.TaskID] = append(byTask[w.Job.TaskID], w)
@@ -103,28 +101,22 @@ func (e *Engine) ExplainAll(ctx context.Context, tasks []task.Task) ([]Explanati
 	}
 	out := make([]Explanation, 0, len(tasks))
 	for _, t := range tasks {
-		s.waits, s.failed, s.heard = byTask[t.ID], failedOf[t.ID], heardOf[boardKey(task.OriginalKey(t.TrackerIssueID))]
-		out = append(out, e.explain(t, s))
+		s.waits, s.failed, s.heard = byTask[t.ID], failedOf[t.ID], heardOf[orchestrator.BoardKey(task.OriginalKey(t.TrackerIssueID))]
+		out = append(out, explain(e, t, s))
 	}
 	return out, nil
 }
 
-// waiting lists unfinished jobs with what each waits for, in the words of today.
-func (e *Engine) waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error) {
-	waits, err := e.Jobs.Waiting(ctx, f)
-	for _, f := range e.features {
-		if f.Words != nil && err == nil {
-			f.Words(ctx, waits)
-		}
-	}
-	return waits, err
+// explainMax bounds the unfinished jobs that ExplainAll looks at.
+const explainMax = 100_000
+
+// newSituation is what is the same for all tasks.
+func newSituation(e *orchestrator.Engine) situation {
+	return situation{sick: e.SickPools(), now: e.Now()}
 }
 
-// situation is what is the same for all tasks.
-func (e *Engine) situation() situation { return situation{sick: e.sickPools(), now: e.Now()} }
-
 // explain says why a task stands where it stands.
-func (e *Engine) explain(t task.Task, s situation) Explanation {
+func explain(e *orchestrator.Engine, t task.Task, s situation) Explanation {
 	x := Explanation{
 		TaskID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Repo: t.Repo, Stage: t.State.Stage,
 		Phase: t.State.Phase, Since: t.StageEnteredAt, Refused: t.State.Refused, Blockers: []Blocker{}, Moves: []Move{}, Owed: s.owed(t),
@@ -132,17 +124,17 @@ func (e *Engine) explain(t task.Task, s situation) Explanation {
 	if p, ok := e.Projects.ByRepo(t.Repo); ok {
 		x.CI = tested(p, t.State)
 	}
-	e.block(&x, t, s)
+	block(e, &x, t, s)
 	return x
 }
 
 // moves lists the rows that apply to a state, whatever the event's details.
-func (e *Engine) moves(s stage.State) []Move {
+func moves(e *orchestrator.Engine, s stage.State) []Move {
 	out := []Move{}
 	seen := map[stage.Trigger]bool{}
 	for _, on := range stage.Triggers() {
 		ev := stage.Event{On: on, Run: s.Run, Agent: &stage.Report{}}
-		edge, ok := e.machine.Edge(s, ev)
+		edge, ok := e.Machine().Edge(s, ev)
 		refused := s.Refused != "" && s.Active == "" && edge.Red == stage.RedStay
 		if !ok || seen[on] || refused || edge.Do == stage.DoNothing || edge.Do == stage.DoRecord || edge.Do == stage.DoDecline {
 			continue
@@ -155,7 +147,7 @@ func (e *Engine) moves(s stage.State) []Move {
 
 // lastNote is the newest reason in the task's story, and the newest result of a feature,
 // which events that came too late may follow.
-func (e *Engine) lastNote(ctx context.Context, taskID int64) (note, result string, err error) {
+func lastNote(ctx context.Context, e *orchestrator.Engine, taskID int64) (note, result string, err error) {
 	entries, err := e.Records.Journal(ctx, taskID)
 	if err != nil {
 		return "", "", err

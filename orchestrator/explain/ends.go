@@ -1,0 +1,82 @@
+package explain
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// ReasonSlot is the kind of the engine's own reason beside the queue's: the job
+// could be claimed, and all agents are busy.
+const ReasonSlot = "slot"
+
+// reasons is what a job waits for: what the queue says, else a free slot.
+func reasons(e *orchestrator.Engine, w queue.Wait, running int64) []queue.Reason {
+	if len(w.Reasons) > 0 || w.Job.Pool != queue.PoolAgents || running < int64(e.Concurrency()) {
+		return w.Reasons
+	}
+	return []queue.Reason{{Kind: ReasonSlot, Text: fmt.Sprintf("all %d agent slots are taken", e.Concurrency()), Since: w.Job.CreatedAt}}
+}
+
+// busy counts running agent jobs.
+func busy(ctx context.Context, e *orchestrator.Engine) (int64, error) {
+	depth, err := e.Jobs.Depth(ctx)
+	return Busy(depth), err
+}
+
+// Busy is how many agents are at work, by the depth of the queue.
+func Busy(depth []queue.Depth) int64 {
+	for _, d := range depth {
+		if d.Pool == queue.PoolAgents && d.Status == queue.Running {
+			return d.Count
+		}
+	}
+	return 0
+}
+
+// endOf says who ends a queue's reason that a task's job waits for, and how.
+func endOf(t task.Task, r queue.Reason) (Who, string) {
+	switch r.Kind {
+	case queue.ReasonDelay:
+		return WhoService, fmt.Sprintf("Wait until %s, or try at once: Retry on the task's page, or POST /tasks/%d/retry", r.Until.UTC().Format(time.RFC3339), t.ID)
+	case queue.ReasonOrder:
+		return WhoService, fmt.Sprintf("Wait for the end of job %d, which is before it", r.JobID)
+	case ReasonSlot:
+		return WhoTask, "Wait for an agent that ends, or raise ORCH_MAX_CONCURRENCY and restart the service"
+	case queue.ReasonHold:
+		return endOfHold(r)
+	default:
+		return WhoService, "Wait for the end of the job"
+	}
+}
+
+// endOfHold says who ends a hold of the features that come with the service, and how.
+func endOfHold(r queue.Reason) (Who, string) {
+	reason := orchestrator.ReasonText(r)
+	others, waits := strings.CutPrefix(reason, "waits for ")
+	switch {
+	case r.Name == "serial_gate":
+		_, before, _ := strings.Cut(strings.TrimSuffix(reason, " is before it"), ", and ")
+		return WhoTask, "Wait until " + before + " is done, or stop it"
+	case r.Name == "wip":
+		return WhoTask, "Wait until one of them is done or waits for a person, stop one, or raise wip of the repository in projects.yaml"
+	case r.Name == "task_deps" && waits:
+		return WhoTask, "Wait for the end of " + others + " (done or stopped), or remove the relation"
+	case r.Name == "task_deps":
+		return WhoOutside, "Wait for the tracker's answer, a minute at most"
+	case r.Name == "task_deps_cycle":
+		return WhoYou, "Remove one of these relations, or stop one of the tasks"
+	case r.Name == "freeze":
+		_, repo, _ := strings.Cut(r.Subject, "@")
+		return WhoYou, fmt.Sprintf("Run signalbox unfreeze %s, or press Unfreeze on the dashboard (Repositories)", repo)
+	case r.Name == "budget":
+		return WhoYou, "Raise the cap (ORCH_BUDGET_TASK_USD, ORCH_BUDGET_REPO_DAY_USD) and restart the service; the cap of a day ends with the day (UTC)"
+	default:
+		return WhoService, "Wait for the end of " + strings.ReplaceAll(r.Name, "_", " ")
+	}
+}
