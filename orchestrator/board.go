@@ -255,7 +255,8 @@ func (b board) lost() bool {
 		return false
 	}
 	ours := b.shown || b.item.Status == b.task.State.Set || slices.ContainsFunc(b.writes, func(w Effect) bool { return w.Status == b.item.Status })
-	newer := b.hook.At.After(b.task.State.ActedAt)
+	newer := b.hook.At.After(b.task.State.ActedAt) ||
+		b.hook.At.Equal(b.task.State.ActedAt) && b.told != b.task.State.Acted // a tracker's clock may tick slowly
 	if b.hook.At.IsZero() {
 		newer = b.told == stage.StatusStop && b.received.Sub(b.item.UpdatedAt) < overwriteWindow
 	}

@@ -29,12 +29,13 @@ type people struct {
 	answered map[string]int64
 	rejected map[string]int
 	stops    map[int64]time.Time // tasks that an operator stopped
+	met      map[string]int      // status writes of ours, by card
 }
 
 func newPeople(s *sim) *people {
 	return &people{
 		s: s, words: map[string][]word{}, history: map[string][]tracker.Item{}, changes: map[string]int{},
-		answered: map[string]int64{}, rejected: map[string]int{}, stops: map[int64]time.Time{},
+		answered: map[string]int64{}, rejected: map[string]int{}, stops: map[int64]time.Time{}, met: map[string]int{},
 	}
 }
 
@@ -113,6 +114,18 @@ func (p *people) changed(item string) {
 	for i, c := range p.s.world.Cards {
 		if cardID(i) == item && !c.Out {
 			p.history[item] = append(p.history[item], p.item(i))
+		}
+	}
+}
+
+// meet has a person act in the moment before a status write of ours reaches the board.
+func (p *people) meet(item string) {
+	for i, c := range p.s.world.Cards {
+		if c.Meets == 0 || cardID(i) != item {
+			continue
+		}
+		if p.met[item]++; p.met[item] == c.Meets && !p.s.calm {
+			p.move(i, stage.StatusStop, false)
 		}
 	}
 }

@@ -33,6 +33,7 @@ func (p *trackerPort) List(ctx context.Context, q tracker.Query) (tracker.Page, 
 func (p *trackerPort) SetStatus(ctx context.Context, project, item string, status stage.Status) error {
 	o := op{name: "tracker.SetStatus", lane: LaneStatus}
 	return void(ctx, p.n, o, item+" "+string(status), func() error {
+		p.n.sim.people.meet(item)
 		err := p.n.sim.board.SetStatus(ctx, project, item, status)
 		p.n.sim.people.ourMove(project, item, err)
 		return err

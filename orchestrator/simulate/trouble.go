@@ -45,7 +45,10 @@ func (w *World) addRegrets(seed uint64, may func(string) bool) {
 	if seed%8 == 7 && !w.blocks() { // words that meet a write of ours
 		for i := range w.Cards {
 			c := &w.Cards[i]
-			c.Acts = append(c.Acts, Act{At: c.At + time.Duration(r.IntN(15_000))*time.Millisecond, Do: DoMove, To: stage.StatusStop})
+			at := c.At + time.Duration(r.IntN(15_000))*time.Millisecond
+			if c.Meets = r.IntN(6); c.Meets == 0 {
+				c.Acts = append(c.Acts, Act{At: at, Do: DoMove, To: stage.StatusStop})
+			}
 		}
 	}
 	if seed%8 != 3 || w.blocks() || !may("spell") {

@@ -67,6 +67,7 @@ type Card struct {
 	Rejects   int           `json:"rejects,omitempty"` // so many approvals are refused first
 	BlockedBy int           `json:"blocked_by"`        // index of another card of the project; -1 = none
 	Acts      []Act         `json:"acts,omitempty"`    // what people do besides answering
+	Meets     int           `json:"meets,omitempty"`   // STOP is set between the look and the write of the service's n-th status write
 }
 
 // Act is what a person does with a card at a moment.
