@@ -50,7 +50,7 @@ func (e *Engine) try(ctx context.Context, c queue.Claim, p task.Project, t task.
 		return retryOutcome(err), nil
 	}
 	if v != nil {
-		ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason, SHA: v.SHA, Asks: v.Asks}
+		ev.Verdict = stage.Verdict{Outcome: stage.Outcome(v.Outcome.String()), Reason: v.Reason, SHA: v.SHA, Asks: v.Asks}
 		if v.Outcome == gates.Error { // it tells of our own errors, and not of what was judged
 			ev.Verdict.Reason = fault.Words(v.Reason)
 		}

@@ -123,7 +123,7 @@ func (e *Engine) afterClearing(ctx context.Context, c queue.Claim, p task.Projec
 	if err != nil {
 		return retryOutcome(err)
 	}
-	if slices.ContainsFunc(jobs, func(j queue.Job) bool { return j.Kind == KindEffect+EffectCancel }) {
+	if slices.ContainsFunc(jobs, func(j queue.Job) bool { kind, _ := EffectKindOf(j); return kind == EffectCancel }) {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.StatusDefer), Error: "waits until what the cancelled task leaves behind is removed"}
 	}
 	return e.start(ctx, c, p, item, ev)

@@ -25,7 +25,7 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 	}
 	f.Attempt, f.Killed = c.Job.Attempt, c.Job.Attempt > 1 && c.Job.Error == queue.LostHeartbeat
 	var o queue.Outcome
-	if err := guard.Do("effect "+f.Kind, func() { o = runner.Run(ctx, f) }); err != nil {
+	if err := guard.Do("effect "+string(f.Kind), func() { o = runner.Run(ctx, f) }); err != nil {
 		o = Retry(err)
 	}
 	return &o
@@ -33,14 +33,14 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 
 // needed are the effects that a stage cannot go on without, and what they do in words.
 // The merge and the merge gate report a failure by events of their own.
-var needed = map[string]string{
+var needed = map[stage.EffectKind]string{
 	stage.EffectPrepare: "the branch could not be made",
 	stage.EffectPublish: "the branch could not be published",
 	stage.EffectPull:    "the pull request could not be opened",
 }
 
 // IsNeeded reports whether a stage cannot go on without effects of a kind.
-func IsNeeded(kind string) bool { return needed[kind] != "" }
+func IsNeeded(kind stage.EffectKind) bool { return needed[kind] != "" }
 
 // givenUp are the jobs that tell people of an effect that was given up: by blocking the
 // task when its stage needs it. A chat that refuses is no way to say so.

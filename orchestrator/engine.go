@@ -56,7 +56,7 @@ type Deps struct {
 	Workspaces Workspaces
 	Agents     work.Agents
 	Gates      []gates.Gate
-	Runners    map[string]Runner // by stage effect kind
+	Runners    map[stage.EffectKind]Runner // by stage effect kind
 	Commands   gates.Commands
 	Probe      Prober // of deployments; nil = none can be read
 	CILogs     work.LogWriter
@@ -195,7 +195,7 @@ func (d *Deps) check() error {
 
 // adopt takes in the features' runners.
 func (e *Engine) adopt(features []Feature) error {
-	runners := map[string]Runner{}
+	runners := map[stage.EffectKind]Runner{}
 	for kind, r := range e.Runners {
 		runners[kind] = r
 	}
@@ -230,7 +230,7 @@ func (e *Engine) adopt(features []Feature) error {
 }
 
 func (e *Engine) checkRunners() error {
-	for _, kind := range []string{
+	for _, kind := range []stage.EffectKind{
 		stage.EffectComment, stage.EffectStatus, stage.EffectNotify, stage.EffectPrepare,
 		stage.EffectPublish, stage.EffectPull, stage.EffectMerge, stage.EffectTidy,
 	} {

@@ -19,8 +19,8 @@ type Feature struct {
 	Edges   []stage.Edge // added behind the pipeline's own
 	Rules   []stage.Rule
 	Gates   []gates.Gate
-	Runners map[string]Runner                // effects of the feature's own, by kind
-	Instead map[string]Runner                // run effects of the engine's own, in the place of its runners
+	Runners map[stage.EffectKind]Runner      // effects of the feature's own, by kind
+	Instead map[stage.EffectKind]Runner      // run effects of the engine's own, in the place of its runners
 	Facts   func(task.Project, *stage.Event) // adds facts of the repository to the event that starts a task
 	Holds   func(context.Context, Change) (hold, free []queue.Hold, err error)
 	// Committed is told of a change once it is durable. It returns at once: a loop

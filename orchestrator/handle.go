@@ -282,7 +282,7 @@ func (e *Engine) begin(ctx context.Context, c queue.Claim, p task.Project, item 
 	if v.Outcome == gates.Error && v.Retryable {
 		return retryOutcome(unreachable(v)), nil
 	}
-	ev.Verdict = stage.Verdict{Outcome: v.Outcome.String(), Reason: v.Reason}
+	ev.Verdict = stage.Verdict{Outcome: stage.Outcome(v.Outcome.String()), Reason: v.Reason}
 	ev.SelfHosting, ev.CINone = p.SelfHosting, p.WithoutCI()
 	for _, f := range e.features {
 		if f.Facts != nil {

@@ -104,7 +104,7 @@ func (e *Engine) Again(ctx context.Context, jobID int64, by stage.Principal) (in
 // outdated reports whether a status write has another behind it: the board is a
 // register, and to make the older one again would set it back.
 func (e *Engine) outdated(ctx context.Context, j queue.Job) (bool, error) {
-	if j.Kind != KindEffect+stage.EffectStatus || j.TaskID == 0 {
+	if kind, _ := EffectKindOf(j); kind != stage.EffectStatus || j.TaskID == 0 {
 		return false, nil
 	}
 	all, err := e.Jobs.Jobs(ctx, queue.Filter{Pool: LaneBoard.Pool(), TaskID: j.TaskID, Limit: statusMax})
@@ -156,7 +156,7 @@ func (f Effect) Describe() string {
 	return fmt.Sprintf("the effect %q", f.Kind)
 }
 
-var effectWords = map[string]string{
+var effectWords = map[stage.EffectKind]string{
 	stage.EffectComment:    "the comment",
 	stage.EffectStatus:     "the board status",
 	stage.EffectNotify:     "the notice",

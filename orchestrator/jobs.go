@@ -123,7 +123,7 @@ func EffectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Jo
 		WorkItem: task.OriginalKey(t.WorkItemID), Title: t.Title, Repo: p.Repo,
 	}
 	j := queue.Job{
-		Pool: LaneOf(f.Kind).Pool(), Kind: KindEffect + f.Kind, Key: effectOrder(e.ItemID, f.Kind), TaskID: t.ID, Lane: p.Repo,
+		Pool: LaneOf(f.Kind).Pool(), Kind: KindEffect + string(f.Kind), Key: effectOrder(e.ItemID, f.Kind), TaskID: t.ID, Lane: p.Repo,
 		Role: string(f.Author), Payload: encode(e), DedupeKey: "effect/" + key,
 	}
 	if f.Kind == stage.EffectCatchUp {
@@ -144,7 +144,9 @@ func MergeTurn(taskID int64) string { return "merge/" + strconv.FormatInt(taskID
 
 // effectOrder is the ordering key of a work item's effects of a kind. A task and the
 // one before it of the same work item have it in common.
-func effectOrder(itemID, kind string) string { return itemKey(itemID) + "/" + orderOf(kind) }
+func effectOrder(itemID string, kind stage.EffectKind) string {
+	return itemKey(itemID) + "/" + orderOf(kind)
+}
 
 // FollowUpJob makes the job of a further effect of the same task, not to be made
 // before a moment. key is its identity in the world.

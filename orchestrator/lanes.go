@@ -32,7 +32,7 @@ const (
 )
 
 // lanes are the destinations of the kinds of effects.
-var lanes = map[string]Lane{
+var lanes = map[stage.EffectKind]Lane{
 	stage.EffectComment:    LaneComments,
 	EffectWaits:            LaneComments,
 	stage.EffectStatus:     LaneBoard,
@@ -52,13 +52,13 @@ var lanes = map[string]Lane{
 
 // Effects of features that go to a destination of the engine's own.
 const (
-	EffectCancel = "cancel" // removes what a cancelled task leaves behind
-	EffectWaits  = "waits"  // brings the comment on what a task waits for up to date
-	EffectLive   = "live"   // brings the live message of a task up to date
+	EffectCancel stage.EffectKind = "cancel" // removes what a cancelled task leaves behind
+	EffectWaits  stage.EffectKind = "waits"  // brings the comment on what a task waits for up to date
+	EffectLive   stage.EffectKind = "live"   // brings the live message of a task up to date
 )
 
 // LaneOf is the destination of a kind of effect.
-func LaneOf(kind string) Lane {
+func LaneOf(kind stage.EffectKind) Lane {
 	if l, ok := lanes[kind]; ok {
 		return l
 	}
@@ -111,6 +111,12 @@ func queuedPools() []string {
 	return list
 }
 
+// EffectKindOf returns the kind of an effect's job; ok is false for another job.
+func EffectKindOf(j queue.Job) (kind stage.EffectKind, ok bool) {
+	name, ok := strings.CutPrefix(j.Kind, KindEffect)
+	return stage.EffectKind(name), ok
+}
+
 // IsEffect reports whether a job is an effect.
 func IsEffect(j queue.Job) bool { return strings.HasPrefix(j.Kind, KindEffect) }
 
@@ -126,9 +132,9 @@ func poolOf(s stage.State, on stage.Trigger) string {
 
 // orderOf is what effects of one work item are made in order within: what is done to
 // the repository, and each other kind by itself. Orders do not wait for each other.
-func orderOf(kind string) string {
+func orderOf(kind stage.EffectKind) string {
 	if kind == stage.EffectPull { // pushes do not wait for the git host
-		return kind
+		return string(kind)
 	}
 	switch LaneOf(kind) {
 	case LaneGit, LaneHost, LaneWorkspace:
@@ -137,6 +143,6 @@ func orderOf(kind string) string {
 		if kind == stage.EffectRelease {
 			return "repository"
 		}
-		return kind
+		return string(kind)
 	}
 }

@@ -230,7 +230,7 @@ func TestRefusedCommentIsMadeAgain(t *testing.T) {
 		failed := failedEffects(r)
 		require.NotEmpty(r, failed)
 		first := failed[0]
-		require.Equal(r, []any{"comment", orchestrator.LaneComments, r.Task(item).ID, orchestratortest.AppRepo, "403: the account may not comment", 3},
+		require.Equal(r, []any{stage.EffectComment, orchestrator.LaneComments, r.Task(item).ID, orchestratortest.AppRepo, "403: the account may not comment", 3},
 			[]any{first.Kind, first.Lane, first.TaskID, first.Repo, first.Error, first.Attempt})
 		require.False(r, first.At.IsZero())
 		for i := 1; i < len(failed); i++ {

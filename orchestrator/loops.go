@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -172,8 +171,8 @@ func (e *Engine) do(ctx context.Context, c queue.Claim, p pool) (due time.Time, 
 	if *o = settle(*o, c.Job, e.Now()); o.Kind == queue.OutcomeDead {
 		o.Then = append(o.Then, e.givenUp(c.Job, o.Error)...)
 	}
-	if IsEffect(c.Job) {
-		e.Metrics.Effects.Add(1, ByEffect{Kind: strings.TrimPrefix(c.Job.Kind, KindEffect), Outcome: o.Kind})
+	if kind, ok := EffectKindOf(c.Job); ok {
+		e.Metrics.Effects.Add(1, ByEffect{Kind: string(kind), Outcome: string(o.Kind)})
 	}
 	// The claim is finished even when the program is being stopped.
 	finish, stop := e.Scheduler.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)

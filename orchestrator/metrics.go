@@ -215,11 +215,11 @@ func (ByStage) known() [][]string {
 }
 
 func (ByVerdict) known() [][]string {
-	return each(stage.Default().Gates(), []string{stage.Green, stage.Red, stage.Defer, stage.Error})
+	return each(stage.Default().Gates(), words([]stage.Outcome{stage.Green, stage.Red, stage.Defer, stage.Error}))
 }
 
 func (ByEffect) known() [][]string {
-	return each(slices.Sorted(maps.Keys(lanes)), []string{queue.OutcomeDone, queue.OutcomeRetry, queue.OutcomeDead, queue.OutcomeRelease})
+	return each(words(slices.Sorted(maps.Keys(lanes))), words([]queue.OutcomeKind{queue.OutcomeDone, queue.OutcomeRetry, queue.OutcomeDead, queue.OutcomeRelease}))
 }
 func (ByDelivery) known() [][]string { return nil }
 func (BySource) known() [][]string   { return nil }

@@ -65,17 +65,20 @@ type Job struct {
 // Claim is a job that was taken. Job.ID with Job.Attempt is its fence.
 type Claim struct{ Job Job }
 
-// Outcome kinds. The zero value is not an outcome.
+// OutcomeKind is what becomes of a claim.
+type OutcomeKind string
+
+// The values of OutcomeKind. The zero value is not an outcome.
 const (
-	OutcomeDone    = "done"
-	OutcomeRetry   = "retry"
-	OutcomeDead    = "dead"    // failed for good
-	OutcomeRelease = "release" // given back unharmed: the attempt does not count
+	OutcomeDone    OutcomeKind = "done"
+	OutcomeRetry   OutcomeKind = "retry"
+	OutcomeDead    OutcomeKind = "dead"    // failed for good
+	OutcomeRelease OutcomeKind = "release" // given back unharmed: the attempt does not count
 )
 
 // Outcome says how a claim ended.
 type Outcome struct {
-	Kind  string
+	Kind  OutcomeKind
 	At    time.Time // of a retry or release: not before
 	Error string
 	Cause error // what Error says, by type; queues do not store it
@@ -98,23 +101,26 @@ type Wait struct {
 	Reasons []Reason
 }
 
-// Reason kinds.
+// ReasonKind is a kind of thing that a job waits for.
+type ReasonKind string
+
+// The values of ReasonKind.
 const (
-	ReasonDelay   = "delay"   // not due yet
-	ReasonOrder   = "order"   // an earlier job with the same key is unfinished
-	ReasonHold    = "hold"    // a subject is held
-	ReasonRunning = "running" // it is being worked on
+	ReasonDelay   ReasonKind = "delay"   // not due yet
+	ReasonOrder   ReasonKind = "order"   // an earlier job with the same key is unfinished
+	ReasonHold    ReasonKind = "hold"    // a subject is held
+	ReasonRunning ReasonKind = "running" // it is being worked on
 )
 
 // Reason is one thing that a job waits for.
 type Reason struct {
-	Kind    string    `json:"kind"`
-	Text    string    `json:"text"`              // a sentence for people
-	Until   time.Time `json:"until,omitzero"`    // delay: when it ends
-	JobID   int64     `json:"job_id,omitempty"`  // order: which job is before it
-	Subject string    `json:"subject,omitempty"` // hold
-	Name    string    `json:"name,omitempty"`    // hold
-	Since   time.Time `json:"since,omitzero"`
+	Kind    ReasonKind `json:"kind"`
+	Text    string     `json:"text"`              // a sentence for people
+	Until   time.Time  `json:"until,omitzero"`    // delay: when it ends
+	JobID   int64      `json:"job_id,omitempty"`  // order: which job is before it
+	Subject string     `json:"subject,omitempty"` // hold
+	Name    string     `json:"name,omitempty"`    // hold
+	Since   time.Time  `json:"since,omitzero"`
 }
 
 // Queue is what producers and workers use. Implementations are safe for

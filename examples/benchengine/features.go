@@ -38,7 +38,7 @@ func (w *world) isGated(repo string) bool { return w.features && slices.Contains
 
 // list makes the features that are on: those of examples/wiring by default, in
 // its order and with its settings, before doubles.
-func (w *world) list(runners map[string]orchestrator.Runner) (list []orchestrator.Feature, err error) {
+func (w *world) list(runners map[stage.EffectKind]orchestrator.Runner) (list []orchestrator.Feature, err error) {
 	if !w.features {
 		return nil, nil
 	}

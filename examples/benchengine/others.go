@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
@@ -88,7 +87,7 @@ func (w *world) other(ctx context.Context, i int, oldest map[string]task.Task) (
 // decide is one decision of the machine, which must move the task, with its
 // journal entry.
 func (w *world) decide(t *task.Task, ev stage.Event) (stage.Decision, task.JournalEntry, error) {
-	ev.At, ev.Verdict = t.CreatedAt, stage.Verdict{Outcome: gates.Green.String()}
+	ev.At, ev.Verdict = t.CreatedAt, stage.Verdict{Outcome: stage.Green}
 	d := w.engine.Machine().Decide(t.State, ev)
 	if !d.Moved {
 		return d, task.JournalEntry{}, fmt.Errorf("%s does not move a task at %q: %v", ev.On, t.State.Stage, d.Notes)

@@ -197,7 +197,7 @@ func (s Settings) gitTokens() map[string]string {
 func (s Settings) client() *http.Client { return &http.Client{Timeout: s.CallTimeout} }
 
 // runners are those of the machine's own effects.
-func (v *Service) runners() map[string]orchestrator.Runner {
+func (v *Service) runners() map[stage.EffectKind]orchestrator.Runner {
 	list := effects.Runners(effects.Deps{
 		Store: v.DB, Jobs: v.DB, Projects: v.Projects, Tracker: v.tracker(), Host: v.host(), Messenger: v.chat(), Workspaces: v.Git, Agents: v.Agents, Log: v.Log,
 	})

@@ -49,14 +49,14 @@ type Deps struct {
 }
 
 // Runners returns the runner of every kind of effect that the machine decides.
-func Runners(d Deps) map[string]orchestrator.Runner {
+func Runners(d Deps) map[stage.EffectKind]orchestrator.Runner {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	if d.Now == nil {
 		d.Now = run.Real{}.Now
 	}
-	return map[string]orchestrator.Runner{
+	return map[stage.EffectKind]orchestrator.Runner{
 		stage.EffectComment:      orchestrator.RunnerFunc(d.comment),
 		stage.EffectStatus:       orchestrator.RunnerFunc(d.status),
 		stage.EffectNotify:       orchestrator.RunnerFunc(d.notify),

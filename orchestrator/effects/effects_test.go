@@ -33,7 +33,7 @@ type kit struct {
 	chat    *memmessenger.Chat
 	place   *memwork.Place
 	store   *memstore.Store
-	runners map[string]orchestrator.Runner
+	runners map[stage.EffectKind]orchestrator.Runner
 	task    task.Task
 }
 
@@ -170,7 +170,7 @@ func TestLinksAreToCommits(t *testing.T) {
 func TestGoneItems(t *testing.T) {
 	k := setup(t)
 	e := orchestrator.Effect{Effect: stage.Effect{Kind: stage.EffectComment, Text: "x"}, Key: "k", ProjectID: "p", ItemID: "deleted", Repo: "acme/app"}
-	for _, kind := range []string{stage.EffectComment, stage.EffectStatus} {
+	for _, kind := range []stage.EffectKind{stage.EffectComment, stage.EffectStatus} {
 		e.Kind = kind
 		require.Equal(t, queue.OutcomeDead, k.runners[kind].Run(t.Context(), e).Kind)
 	}
@@ -178,7 +178,7 @@ func TestGoneItems(t *testing.T) {
 
 // Every kind of effect that the machine decides has a runner.
 func ExampleRunners() {
-	var kinds []string
+	var kinds []stage.EffectKind
 	for kind := range effects.Runners(effects.Deps{}) {
 		kinds = append(kinds, kind)
 	}

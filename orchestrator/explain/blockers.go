@@ -142,7 +142,7 @@ func blockOfPerson(e *orchestrator.Engine, x *Explanation, t task.Task, p task.P
 func blockOfCI(x *Explanation, t task.Task, p task.Project, s situation) {
 	st := t.State
 	if st.Pushed != st.Head || st.PR == 0 {
-		for _, kind := range []string{stage.EffectPrepare, stage.EffectPublish, stage.EffectPull} {
+		for _, kind := range []stage.EffectKind{stage.EffectPrepare, stage.EffectPublish, stage.EffectPull} {
 			if o, owed := s.owes(x, kind); owed {
 				s.addOwed(x, o, "push")
 				x.Summary = "Waits: " + o.brief
@@ -184,7 +184,7 @@ func blockOfCI(x *Explanation, t task.Task, p task.Project, s situation) {
 }
 
 // owes finds the effect of a kind that is owed or was given up.
-func (s situation) owes(x *Explanation, kind string) (Owed, bool) {
+func (s situation) owes(x *Explanation, kind stage.EffectKind) (Owed, bool) {
 	for _, o := range x.Owed {
 		if o.Kind == kind {
 			return o, true
@@ -224,7 +224,7 @@ func (s situation) blockOfCatchUp(x *Explanation, t task.Task) {
 }
 
 // blockOfEffect explains a task that goes on when an effect is made.
-func (s situation) blockOfEffect(x *Explanation, t task.Task, kind, doing string) {
+func (s situation) blockOfEffect(x *Explanation, t task.Task, kind stage.EffectKind, doing string) {
 	if o, owed := s.owes(x, kind); owed && (o.Error != "" || o.GivenUp || o.sick) {
 		if o.Error != "" && !o.GivenUp && !o.sick {
 			o.brief = o.Error
@@ -257,7 +257,7 @@ func blockOfJob(e *orchestrator.Engine, x *Explanation, t task.Task, s situation
 		if r.Kind == queue.ReasonRunning {
 			continue
 		}
-		b := Blocker{Kind: cmp.Or(r.Name, r.Kind), Why: r.Text, Since: r.Since, Until: r.Until}
+		b := Blocker{Kind: cmp.Or(r.Name, string(r.Kind)), Why: r.Text, Since: r.Since, Until: r.Until}
 		if b.Since.IsZero() { // of a delay: the last attempt was seen last then
 			b.Since = job.Job.CreatedAt
 			if job.Job.HeartbeatAt.After(b.Since) {

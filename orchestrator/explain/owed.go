@@ -13,13 +13,13 @@ import (
 
 // Owed is an effect that is not made: it is owed still, or was given up.
 type Owed struct {
-	JobID   int64     `json:"job_id"`
-	Kind    string    `json:"kind"`
-	Text    string    `json:"text"` // what it waits for, or why it was given up and what to do
-	Attempt int       `json:"attempt"`
-	Next    time.Time `json:"next,omitzero"`
-	Error   string    `json:"error,omitempty"`
-	GivenUp bool      `json:"given_up,omitempty"`
+	JobID   int64            `json:"job_id"`
+	Kind    stage.EffectKind `json:"kind"`
+	Text    string           `json:"text"` // what it waits for, or why it was given up and what to do
+	Attempt int              `json:"attempt"`
+	Next    time.Time        `json:"next,omitzero"`
+	Error   string           `json:"error,omitempty"`
+	GivenUp bool             `json:"given_up,omitempty"`
 
 	brief string // Text without what to do and when
 	sick  bool   // its destination does not answer
@@ -51,7 +51,7 @@ func (s situation) owed(t task.Task) []Owed {
 		}
 		brief := fmt.Sprintf("%s was refused for good: %s", f.Describe(), j.Error)
 		out = append(out, Owed{
-			JobID: j.ID, Kind: j.Kind[len(orchestrator.KindEffect):], Attempt: j.Attempt, Error: j.Error, GivenUp: true, put: j.CreatedAt,
+			JobID: j.ID, Kind: f.Kind, Attempt: j.Attempt, Error: j.Error, GivenUp: true, put: j.CreatedAt,
 			brief: brief, Text: brief + "; when the cause is gone, " + todo,
 		})
 	}
@@ -67,7 +67,7 @@ func (s situation) owed(t task.Task) []Owed {
 func (s situation) waiting(j queue.Job) Owed {
 	f, _ := orchestrator.EffectOf(j)
 	what := f.Describe()
-	o := Owed{JobID: j.ID, Kind: j.Kind[len(orchestrator.KindEffect):], Attempt: j.Attempt, Next: j.AvailableAt, Error: j.Error, put: j.CreatedAt}
+	o := Owed{JobID: j.ID, Kind: f.Kind, Attempt: j.Attempt, Next: j.AvailableAt, Error: j.Error, put: j.CreatedAt}
 	lane, sick := s.sick[j.Pool]
 	if sick {
 		if lane.Next.After(o.Next) {
@@ -99,7 +99,7 @@ func (s situation) waiting(j queue.Job) Owed {
 // been made: those that are owed, and those of its stage that were given up.
 func untold(t task.Task, list []Owed) (out []string) {
 	for _, o := range list {
-		tells := slices.Contains([]string{stage.EffectComment, stage.EffectStatus, stage.EffectNotify}, o.Kind)
+		tells := slices.Contains([]stage.EffectKind{stage.EffectComment, stage.EffectStatus, stage.EffectNotify}, o.Kind)
 		if tells && (!o.GivenUp || !o.put.Before(t.StageEnteredAt)) && !slices.Contains(out, o.brief) {
 			out = append(out, o.brief)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -33,7 +34,7 @@ type LaneView struct {
 type FailedEffect struct {
 	JobID   int64             `json:"job_id"`
 	Lane    orchestrator.Lane `json:"lane"`
-	Kind    string            `json:"kind"`
+	Kind    stage.EffectKind  `json:"kind"`
 	TaskID  int64             `json:"task_id,omitempty"`
 	Repo    string            `json:"repo"`
 	Attempt int               `json:"attempt"`
@@ -101,7 +102,7 @@ func ReadQueue(ctx context.Context, e *orchestrator.Engine) (QueueView, error) {
 		return v, err
 	}
 	for _, j := range failed {
-		kind := j.Kind[len(orchestrator.KindEffect):]
+		kind, _ := orchestrator.EffectKindOf(j)
 		v.Failed = append(v.Failed, FailedEffect{
 			JobID: j.ID, Lane: orchestrator.LaneOf(kind), Kind: kind, TaskID: j.TaskID, Repo: j.Lane, Attempt: j.Attempt, Error: j.Error, At: j.FinishedAt,
 		})

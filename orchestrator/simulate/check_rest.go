@@ -43,7 +43,7 @@ func (c *checker) still(since int64) {
 // posted reports whether a job came by a webhook from outside, which may be late, or
 // answers such a one on a card that has no task any more.
 func (c *checker) posted(j queue.Job) bool {
-	return j.TaskID == 0 && strings.HasSuffix(j.Kind, stage.EffectComment) || j.Kind == orchestrator.KindHost || j.Kind == orchestrator.KindTracker && !strings.Contains(string(j.Payload), `"reconcile"`)
+	return j.TaskID == 0 && strings.HasSuffix(j.Kind, string(stage.EffectComment)) || j.Kind == orchestrator.KindHost || j.Kind == orchestrator.KindTracker && !strings.Contains(string(j.Payload), `"reconcile"`)
 }
 
 // atRest puts the questions to a world at rest.
@@ -94,7 +94,7 @@ func (c *checker) told(jobs []queue.Job) {
 	want, keys := map[[2]string]int{}, map[string]bool{} // a comment is known by its key
 	for _, j := range jobs {
 		var e orchestrator.Effect
-		if j.Kind == "effect/"+stage.EffectComment && j.Status == queue.Done && json.Unmarshal(j.Payload, &e) == nil && !keys[e.Key] {
+		if kind, _ := orchestrator.EffectKindOf(j); kind == stage.EffectComment && j.Status == queue.Done && json.Unmarshal(j.Payload, &e) == nil && !keys[e.Key] {
 			keys[e.Key] = true
 			body := tracker.NewComment{Body: e.Text, Note: e.Note}.Plain() // the repositories of the worlds have no pages to link to
 			want[[2]string{e.ItemID, strings.TrimSpace(body)}]++
@@ -140,10 +140,10 @@ func (c *checker) leftOf(t task.Task) {
 
 // refused reports whether the last effect of a kind that a task owed was refused for
 // good.
-func (c *checker) refused(t task.Task, kind string) (last bool) {
+func (c *checker) refused(t task.Task, kind stage.EffectKind) (last bool) {
 	jobs, _ := c.s.store.Jobs(c.s.ctx, queue.Filter{TaskID: t.ID, Pool: orchestrator.LaneOf(kind).Pool(), Limit: 1 << 20})
 	for _, j := range jobs {
-		if j.Kind == "effect/"+kind {
+		if is, _ := orchestrator.EffectKindOf(j); is == kind {
 			last = j.Status == queue.Failed && !mayGoAway(j.Error)
 		}
 	}

@@ -2,9 +2,9 @@ package simulate
 
 import (
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -35,7 +35,7 @@ func (c *checker) sample() {
 	}
 	open, _ := s.store.Waiting(s.ctx, queue.Filter{Limit: 1 << 20})
 	for _, w := range open {
-		lane := laneOf(w.Job.Kind)
+		lane := laneOf(w.Job)
 		_, sick := s.spell(lane)
 		late := s.v.Now().Sub(later(w.Job.CreatedAt, w.Job.AvailableAt))
 		if len(w.Reasons) == 0 && w.Job.Attempt == 0 && late > waitMax && lane != "" && !sick && !c.sickSince(lane, late) {
@@ -62,8 +62,9 @@ func (c *checker) sickSince(lane string, d time.Duration) bool {
 }
 
 // laneOf is where an effect goes; empty = to several places.
-func laneOf(kind string) string {
-	switch strings.TrimPrefix(kind, "effect/") {
+func laneOf(j queue.Job) string {
+	kind, _ := orchestrator.EffectKindOf(j)
+	switch kind {
 	case stage.EffectComment:
 		return LaneComments
 	case stage.EffectNotify:

@@ -26,11 +26,12 @@ const passedCI = githost.CheckPassed
 // put notes jobs that were put: what is owed, and what cannot be undone.
 func (c *checker) put(jobs []queue.Job) {
 	for _, j := range jobs {
-		if !orchestrator.IsEffect(j) {
+		kind, ok := orchestrator.EffectKindOf(j)
+		if !ok {
 			continue
 		}
 		c.owed[strings.TrimPrefix(j.DedupeKey, "effect/")] = true
-		switch kind := strings.TrimPrefix(j.Kind, "effect/"); kind {
+		switch kind {
 		case stage.EffectNotify, stage.EffectMerge, stage.EffectGatedMerge:
 			var e orchestrator.Effect
 			if json.Unmarshal(j.Payload, &e) != nil {

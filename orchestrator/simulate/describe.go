@@ -56,7 +56,7 @@ func kinds(jobs []queue.Job) string {
 
 // finishing is the end of a claim in a few words, for the trace.
 func finishing(c queue.Claim, o queue.Outcome) string {
-	text := c.Job.Kind + " " + id(c.Job.ID) + "." + id(int64(c.Job.Attempt)) + " " + o.Kind
+	text := c.Job.Kind + " " + id(c.Job.ID) + "." + id(int64(c.Job.Attempt)) + " " + string(o.Kind)
 	if o.Error != "" {
 		text += " (" + o.Error + ")"
 	}

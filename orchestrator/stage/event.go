@@ -53,21 +53,24 @@ func BoardTrigger(s Status) (Trigger, bool) {
 	return Trigger(s), known && info.Trigger
 }
 
-// Outcomes of a Verdict, in the words of package gates.
+// Outcome is what a Verdict comes to, in the words of package gates.
+type Outcome string
+
+// The values of Outcome.
 const (
-	Green = "green"
-	Red   = "red"
-	Defer = "defer"
-	Error = "error"
+	Green Outcome = "green"
+	Red   Outcome = "red"
+	Defer Outcome = "defer"
+	Error Outcome = "error"
 )
 
 // Verdict is what the edge's gates said, reduced to what the machine needs. The
 // zero Verdict has not been given and passes nothing.
 type Verdict struct {
-	Outcome string `json:"outcome,omitempty"`
-	Reason  string `json:"reason,omitempty"`
-	SHA     string `json:"sha,omitempty"`
-	Asks    bool   `json:"asks,omitempty"` // red, and a person's word for the commit would do
+	Outcome Outcome `json:"outcome,omitempty"`
+	Reason  string  `json:"reason,omitempty"`
+	SHA     string  `json:"sha,omitempty"`
+	Asks    bool    `json:"asks,omitempty"` // red, and a person's word for the commit would do
 }
 
 // Report is what an agent's run says of itself.
@@ -160,30 +163,33 @@ type Event struct {
 	Conflicts []string `json:"conflicts,omitempty"`
 }
 
-// Effect kinds.
+// EffectKind is a kind of outbound call. Features have kinds of their own.
+type EffectKind string
+
+// The kinds of the built-in pipeline.
 const (
-	EffectComment  = "comment"      // post Text as Author
-	EffectStatus   = "status"       // set the board status
-	EffectNotify   = "notify"       // send a separate, audible message
-	EffectPrepare  = "prepare"      // make the branch and its first commit
-	EffectPublish  = "publish"      // push SHA
-	EffectPull     = "pull_request" // see to the pull request of what was pushed
-	EffectMerge    = "merge"        // merge the pull request, pinned to SHA
-	EffectTidy     = "tidy"         // remove the workspace
-	EffectUnbranch = "unbranch"     // delete the remote branch of what is done, where no host does
-	EffectAskCI    = "ask_ci"       // put OnCI again after Delay
+	EffectComment  EffectKind = "comment"      // post Text as Author
+	EffectStatus   EffectKind = "status"       // set the board status
+	EffectNotify   EffectKind = "notify"       // send a separate, audible message
+	EffectPrepare  EffectKind = "prepare"      // make the branch and its first commit
+	EffectPublish  EffectKind = "publish"      // push SHA
+	EffectPull     EffectKind = "pull_request" // see to the pull request of what was pushed
+	EffectMerge    EffectKind = "merge"        // merge the pull request, pinned to SHA
+	EffectTidy     EffectKind = "tidy"         // remove the workspace
+	EffectUnbranch EffectKind = "unbranch"     // delete the remote branch of what is done, where no host does
+	EffectAskCI    EffectKind = "ask_ci"       // put OnCI again after Delay
 
 	// Of the merge gate.
-	EffectCatchUp    = "catch_up"     // rebase the branch onto main and push it, under the merge lease
-	EffectGatedMerge = "gated_merge"  // merge when the lease is ours, main is at Base and the code is Tested's
-	EffectLanded     = "landed"       // look whether SHA has the tree that was tested
-	EffectRelease    = "lease_return" // give the merge lease back
+	EffectCatchUp    EffectKind = "catch_up"     // rebase the branch onto main and push it, under the merge lease
+	EffectGatedMerge EffectKind = "gated_merge"  // merge when the lease is ours, main is at Base and the code is Tested's
+	EffectLanded     EffectKind = "landed"       // look whether SHA has the tree that was tested
+	EffectRelease    EffectKind = "lease_return" // give the merge lease back
 )
 
 // Effect is one outbound call that the service owes the outside world. The
 // shell makes it at least once and, by its key, in effect once.
 type Effect struct {
-	Kind     string        `json:"kind"`
+	Kind     EffectKind    `json:"kind"`
 	Author   Role          `json:"author,omitempty"`
 	Text     string        `json:"text,omitempty"`
 	Status   Status        `json:"status,omitempty"`

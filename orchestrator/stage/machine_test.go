@@ -150,7 +150,7 @@ func anyEvent(t *rapid.T) stage.Event {
 		SHA:    rapid.SampledFrom([]string{"", "aa", "cc"}).Draw(t, "sha"),
 		Final:  rapid.Bool().Draw(t, "final"),
 		Verdict: stage.Verdict{
-			Outcome: rapid.SampledFrom([]string{"", stage.Green, stage.Red, stage.Defer, stage.Error, "odd"}).Draw(t, "verdict"),
+			Outcome: rapid.SampledFrom([]stage.Outcome{"", stage.Green, stage.Red, stage.Defer, stage.Error, "odd"}).Draw(t, "verdict"),
 			Reason:  rapid.String().Draw(t, "why"),
 		},
 	}

@@ -87,7 +87,7 @@ func parseEvent(t *testing.T, line string, s stage.State) stage.Event {
 		key, value, _ := strings.Cut(w, "=")
 		switch key {
 		case "gate":
-			e.Verdict.Outcome = value
+			e.Verdict.Outcome = stage.Outcome(value)
 		case "why":
 			e.Verdict.Reason = value
 		case "run":

@@ -52,7 +52,7 @@ func TestEffects(t *testing.T) {
 	require.Len(k, q.Lanes, 10)
 	require.Contains(k, q.Lanes, explain.LaneView{Lane: "comments", Owed: 1})
 	require.Len(k, q.Failed, 1)
-	require.Equal(k, []any{refused, "comment", int64(1), "acme/app", "403"}, []any{q.Failed[0].JobID, q.Failed[0].Kind, q.Failed[0].TaskID, q.Failed[0].Repo, q.Failed[0].Error})
+	require.Equal(k, []any{refused, stage.EffectComment, int64(1), "acme/app", "403"}, []any{q.Failed[0].JobID, q.Failed[0].Kind, q.Failed[0].TaskID, q.Failed[0].Repo, q.Failed[0].Error})
 
 	again := fmt.Sprintf("/effects/%d/again", refused)
 	for _, path := range []string{again, "/effects/hasten"} {

@@ -44,7 +44,7 @@ func change(e task.JournalEntry) (kinds []string, c Change, ok bool) {
 	}
 	c = Change{
 		TaskID: e.TaskID, Seq: e.Seq, At: e.At, On: r.Event.On, Stage: r.Decision.State.Stage, Moved: r.Decision.Moved,
-		Verdict: r.Event.Verdict.Outcome, Reason: r.Event.Verdict.Reason, Notes: r.Decision.Notes,
+		Verdict: string(r.Event.Verdict.Outcome), Reason: r.Event.Verdict.Reason, Notes: r.Decision.Notes,
 	}
 	if c.Verdict != "" {
 		kinds = append(kinds, "gate")

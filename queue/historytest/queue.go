@@ -86,7 +86,7 @@ func (c *client) claim(ctx context.Context, ttl time.Duration) {
 		call := c.log.begin(Call{Op: opExtend, Jobs: about, TTL: int64(ttl)})
 		c.answer(call, c.q.Extend(ctx, claim, ttl))
 	case 1, 2:
-		kind := []string{queue.OutcomeRetry, queue.OutcomeRelease}[c.rand.IntN(2)]
+		kind := []queue.OutcomeKind{queue.OutcomeRetry, queue.OutcomeRelease}[c.rand.IntN(2)]
 		call := c.log.begin(Call{Op: opAgain, Jobs: about})
 		c.answer(call, c.q.Finish(ctx, claim, queue.Outcome{Kind: kind}))
 	case 3: // slow

@@ -52,7 +52,7 @@ func retryKeepsPlace(k *kit) {
 	c := k.one()
 	k.finish(c, queue.Outcome{Kind: queue.OutcomeRetry, At: k.clock.Now().Add(time.Hour), Error: "busy"})
 	k.none()
-	require.Equal(k, []string{queue.ReasonOrder}, k.reasons(id[1]))
+	require.Equal(k, []queue.ReasonKind{queue.ReasonOrder}, k.reasons(id[1]))
 	require.Equal(k, "busy", k.job(id[0]).Error)
 	k.clock.Add(time.Hour)
 	again := k.one()
@@ -63,7 +63,7 @@ func retryKeepsPlace(k *kit) {
 func delays(k *kit) {
 	id := k.put(queue.Job{AvailableAt: k.clock.Now().Add(time.Second)})
 	k.none()
-	require.Equal(k, []string{queue.ReasonDelay}, k.reasons(id[0]))
+	require.Equal(k, []queue.ReasonKind{queue.ReasonDelay}, k.reasons(id[0]))
 	k.clock.Add(time.Second)
 	require.Empty(k, k.reasons(id[0]))
 	k.one()

@@ -49,7 +49,7 @@ func holds(k *kit) {
 	k.hold("repo/a", "freeze")
 	id := k.put(queue.Job{Holds: []string{"repo/a", "task/1"}}, queue.Job{Holds: []string{"repo/b"}})
 	require.Equal(k, id[1], k.one().Job.ID)
-	require.Equal(k, []string{queue.ReasonHold}, k.reasons(id[0]))
+	require.Equal(k, []queue.ReasonKind{queue.ReasonHold}, k.reasons(id[0]))
 	k.free("repo/a", "freeze")
 	require.Equal(k, id[0], k.one().Job.ID)
 }
@@ -58,7 +58,7 @@ func freesLast(k *kit) {
 	k.hold("s", "one")
 	k.hold("s", "two")
 	id := k.put(queue.Job{Holds: []string{"s"}})
-	require.Equal(k, []string{queue.ReasonHold, queue.ReasonHold}, k.reasons(id[0]))
+	require.Equal(k, []queue.ReasonKind{queue.ReasonHold, queue.ReasonHold}, k.reasons(id[0]))
 	other := k.put(queue.Job{Holds: []string{"t"}})
 	k.hold("t", "one")
 	err := k.q.Free(k.Context(), queue.Hold{Subject: "s", Name: "one"}, queue.Hold{Subject: "t", Name: "one"})
@@ -73,7 +73,7 @@ func holdsLate(k *kit) {
 	c := k.take(1)[0]
 	k.hold("s", "late")
 	k.none()
-	require.Equal(k, []string{queue.ReasonHold}, k.reasons(id[1]))
+	require.Equal(k, []queue.ReasonKind{queue.ReasonHold}, k.reasons(id[1]))
 	k.done(c) // what runs is not touched
 	k.free("s", "late")
 	require.Equal(k, id[1], k.one().Job.ID)
@@ -128,11 +128,11 @@ func explains(k *kit) {
 		queue.Job{Key: "k", Holds: []string{"s"}, AvailableAt: k.clock.Now().Add(time.Hour)},
 	)
 	require.Empty(k, k.reasons(id[0]))
-	require.Equal(k, []string{queue.ReasonOrder, queue.ReasonDelay, queue.ReasonHold}, k.reasons(id[1]))
+	require.Equal(k, []queue.ReasonKind{queue.ReasonOrder, queue.ReasonDelay, queue.ReasonHold}, k.reasons(id[1]))
 	c := k.one()
-	require.Equal(k, []string{queue.ReasonRunning}, k.reasons(id[0]))
+	require.Equal(k, []queue.ReasonKind{queue.ReasonRunning}, k.reasons(id[0]))
 	k.done(c)
-	require.Equal(k, []string{queue.ReasonDelay, queue.ReasonHold}, k.reasons(id[1]))
+	require.Equal(k, []queue.ReasonKind{queue.ReasonDelay, queue.ReasonHold}, k.reasons(id[1]))
 }
 
 func separatesPools(k *kit) {
@@ -276,7 +276,7 @@ func holdsInFront(k *kit) {
 	require.Equal(k, free[2:], ids(k.take(2)))
 	_, err := k.q.Cancel(k.Context(), 2)
 	require.NoError(k, err)
-	require.Equal(k, []string{queue.ReasonHold}, k.reasons(held[0]))
+	require.Equal(k, []queue.ReasonKind{queue.ReasonHold}, k.reasons(held[0]))
 	k.hold("s", "n")
 	k.free("s", "n")
 	want := []int64{}

@@ -119,13 +119,13 @@ func (k *kit) job(id int64) queue.Job {
 }
 
 // reasons lists the kinds of reasons that a job waits for.
-func (k *kit) reasons(id int64) []string {
+func (k *kit) reasons(id int64) []queue.ReasonKind {
 	k.Helper()
 	waits, err := k.q.Waiting(k.Context(), queue.Filter{})
 	require.NoError(k, err)
 	for _, w := range waits {
 		if w.Job.ID == id {
-			kinds := []string{}
+			kinds := []queue.ReasonKind{}
 			for _, r := range w.Reasons {
 				require.NotEmpty(k, r.Text)
 				kinds = append(kinds, r.Kind)

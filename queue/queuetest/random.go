@@ -129,7 +129,7 @@ func (s *schedule) finish(r *rapid.T) {
 	i := rapid.IntRange(0, len(s.claims)-1).Draw(r, "claim")
 	c := s.claims[i]
 	o := queue.Outcome{
-		Kind: rapid.SampledFrom([]string{queue.OutcomeDone, queue.OutcomeRetry, queue.OutcomeRelease, queue.OutcomeDead}).Draw(r, "outcome"),
+		Kind: rapid.SampledFrom([]queue.OutcomeKind{queue.OutcomeDone, queue.OutcomeRetry, queue.OutcomeRelease, queue.OutcomeDead}).Draw(r, "outcome"),
 		At:   s.clock.Now().Add(time.Duration(rapid.IntRange(0, 20).Draw(r, "after")) * time.Second),
 	}
 	before := s.find(r, c.Job.ID)

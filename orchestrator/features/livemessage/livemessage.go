@@ -99,7 +99,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	return orchestrator.Feature{
 		Name: Name, Doc: "One chat message for each task shows where it stands.",
 		Rules: []stage.Rule{Rule},
-		Runners: map[string]orchestrator.Runner{
+		Runners: map[stage.EffectKind]orchestrator.Runner{
 			orchestrator.EffectLive: orchestrator.RunnerFunc(o.update),
 			// A timer of each task, which an earlier version has left in the queue.
 			"live_look": orchestrator.RunnerFunc(func(context.Context, orchestrator.Effect) queue.Outcome {
@@ -239,7 +239,7 @@ func (o Options) view(ctx context.Context, e orchestrator.Effect) (v View, late 
 	}
 	updates := 0
 	for _, w := range waits {
-		if strings.HasSuffix(w.Job.Kind, "/"+orchestrator.EffectLive) {
+		if strings.HasSuffix(w.Job.Kind, "/"+string(orchestrator.EffectLive)) {
 			updates++
 		}
 		v.Waits = append(v.Waits, holdsOf(w)...)

@@ -128,13 +128,13 @@ func (g *Gate) Feature() orchestrator.Feature {
 		Facts: func(p task.Project, ev *stage.Event) { ev.MergeGate = g.Covers(p) },
 		Edges: Edges(),
 		Rules: []stage.Rule{Rule},
-		Runners: map[string]orchestrator.Runner{
+		Runners: map[stage.EffectKind]orchestrator.Runner{
 			stage.EffectCatchUp:    orchestrator.RunnerFunc(g.catchUp),
 			stage.EffectGatedMerge: orchestrator.RunnerFunc(g.merge),
 			stage.EffectLanded:     orchestrator.RunnerFunc(g.landed),
 			stage.EffectRelease:    orchestrator.RunnerFunc(g.release),
 		},
-		Instead: map[string]orchestrator.Runner{stage.EffectMerge: orchestrator.RunnerFunc(g.merge)},
+		Instead: map[stage.EffectKind]orchestrator.Runner{stage.EffectMerge: orchestrator.RunnerFunc(g.merge)},
 		Loops:   []orchestrator.Loop{{Name: "renew", Run: g.renewLoop}, {Name: "line", Run: g.tendLoop}},
 		Show:    g.show,
 	}

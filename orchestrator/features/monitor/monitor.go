@@ -91,7 +91,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	return orchestrator.Feature{
 		Name: Name, Doc: "What was deployed is looked at for a while.",
 		Rules:   []stage.Rule{Rule},
-		Runners: map[string]orchestrator.Runner{Name: orchestrator.RunnerFunc(o.observe)},
+		Runners: map[stage.EffectKind]orchestrator.Runner{Name: orchestrator.RunnerFunc(o.observe)},
 		Show:    o.show,
 	}, nil
 }

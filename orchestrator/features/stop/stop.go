@@ -50,7 +50,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	return orchestrator.Feature{
 		Name: Name, Doc: "STOP on the board cancels a task.",
 		Rules:   []stage.Rule{Rule},
-		Runners: map[string]orchestrator.Runner{orchestrator.EffectCancel: orchestrator.RunnerFunc(o.clear)},
+		Runners: map[stage.EffectKind]orchestrator.Runner{orchestrator.EffectCancel: orchestrator.RunnerFunc(o.clear)},
 		Show:    o.show,
 	}, nil
 }

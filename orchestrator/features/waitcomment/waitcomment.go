@@ -165,7 +165,7 @@ func (o Options) waits(ctx context.Context, now time.Time) (map[int64]wait, erro
 
 // stuck reports whether an effect has failed again and again, or is due and not made.
 func stuck(w queue.Wait, now time.Time) bool {
-	turn := strings.HasSuffix(w.Job.Kind, "/"+stage.EffectCatchUp) // it has just been let go, perhaps
+	turn := strings.HasSuffix(w.Job.Kind, "/"+string(stage.EffectCatchUp)) // it has just been let go, perhaps
 	return w.Job.Attempt >= unwell || len(w.Reasons) == 0 && !turn && now.Sub(w.Job.CreatedAt) >= least
 }
 

@@ -77,7 +77,7 @@ func (s *server) task(r *http.Request) (view, error) {
 		story = story[:storyMax]
 	}
 	p.Why, p.Lamp = why, cardOf(t, why, task.Cost{})
-	delayed := slices.ContainsFunc(why.Blockers, func(b explain.Blocker) bool { return b.Kind == queue.ReasonDelay })
+	delayed := slices.ContainsFunc(why.Blockers, func(b explain.Blocker) bool { return b.Kind == string(queue.ReasonDelay) })
 	p.MayRetry = !t.State.Stage.Terminal() && (t.State.Active == "" || delayed)
 	p.Runs = runLines(t, runs, jobs)
 	p.Sums, p.Total = sums(runs)

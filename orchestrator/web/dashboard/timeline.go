@@ -170,10 +170,10 @@ func effectHead(e orchestrator.Effect) string {
 	case e.Kind == stage.EffectComment && e.Author != "":
 		return fmt.Sprintf("comment (%s): %s", e.Author, text)
 	case (e.Kind == stage.EffectPublish || e.Kind == stage.EffectMerge) && e.SHA != "":
-		return e.Kind + " " + short(e.SHA)
+		return string(e.Kind) + " " + short(e.SHA)
 	case text != "" && !strings.HasPrefix(text, "{"):
-		return e.Kind + ": " + text
+		return string(e.Kind) + ": " + text
 	default:
-		return e.Kind
+		return string(e.Kind)
 	}
 }
