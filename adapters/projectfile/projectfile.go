@@ -64,7 +64,7 @@ type entry struct {
 	Main           string              `yaml:"main"`
 	SelfHosting    bool                `yaml:"self_hosting"`
 	CI             ci                  `yaml:"ci"`
-	Agents         map[string]string   `yaml:"agents"`
+	Agents         map[string]agent    `yaml:"agents"`
 	RequiredFiles  map[string][]string `yaml:"required_files"`
 	Commands       map[string][]string `yaml:"commands"`  // command checks by name
 	Gates          map[string][]string `yaml:"gates"`     // further checks by stage
@@ -78,7 +78,7 @@ type entry struct {
 	Releasers      []string            `yaml:"releasers"`
 	Separate       bool                `yaml:"separate"`  // who has started a task does not approve it
 	Reviewers      []string            `yaml:"reviewers"` // accounts whose reviews count although they are bots or may not write
-	WIP            *int                `yaml:"wip"`       // tasks in work at a time; nil = orchestrator.DefaultWIP
+	WIP            *int                `yaml:"wip"`       // tasks in work at a time; nil = task.DefaultWIP
 	Monitor        []string            `yaml:"monitor"`
 	TrackerSecret  []string            `yaml:"tracker_secret_env"` // variables of the environment
 	HostSecret     []string            `yaml:"githost_secret_env"`
@@ -220,7 +220,8 @@ func (e entry) convert() (p task.Project, field string, err error) {
 	for role, patterns := range e.Writes { // NewProjects checks them
 		p.Writes[stage.Role(role)] = patterns
 	}
-	for role, agent := range e.Agents {
+	for role, use := range e.Agents {
+		agent := string(use)
 		if !slices.Contains(stage.Roles(), stage.Role(role)) {
 			return p, "agents", fmt.Errorf("agents: there is no role %q", role)
 		}

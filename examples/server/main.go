@@ -33,6 +33,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/adapters/rehearse"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
@@ -52,6 +53,7 @@ type cli struct {
 	Shim     shimCmd     `cmd:"" name:"agent-shim" hidden:""`
 	Checks   checksCmd   `cmd:"" name:"check-shim" hidden:""`
 	Attack   attackCmd   `cmd:"" name:"security-attack" hidden:""`
+	Rehearse rehearseCmd `cmd:"" name:"rehearse-agent" hidden:""`
 	Release  versionCmd  `cmd:"" name:"version" help:"Print the version, its commit and the Go release."`
 	Version  kong.VersionFlag
 }
@@ -182,6 +184,14 @@ type checksCmd struct{}
 // Run is the shim of checks; it does not return.
 func (checksCmd) Run() error {
 	os.Exit(gitcli.RunCheckShim())
+	return nil
+}
+
+type rehearseCmd struct{}
+
+// Run is the rehearsal agent; it does not return.
+func (rehearseCmd) Run() error {
+	os.Exit(rehearse.Main(os.Stdout, os.Stderr))
 	return nil
 }
 

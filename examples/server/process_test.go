@@ -23,6 +23,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/adapters/rehearse"
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
@@ -31,7 +32,7 @@ import (
 
 // TestMain lets the test's own program be the server, its commands and the agents' shim.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && slices.Contains([]string{"serve", "replay", "why", "unfreeze", "reload", "agent-shim", "check-shim", wiring.AttackCommand}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{"serve", "replay", "why", "unfreeze", "reload", "init", "doctor", "agent-shim", "check-shim", rehearse.Command, wiring.AttackCommand}, os.Args[1]) {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, hideSecrets))
 	}
 	os.Exit(m.Run())

@@ -90,7 +90,8 @@ type Service struct {
 }
 
 // Open puts the service together. program is how this program is run again: with
-// agent-shim it ends in agentcli.RunShim, with check-shim in gitcli.RunCheckShim.
+// agent-shim it ends in agentcli.RunShim, with check-shim in gitcli.RunCheckShim, with
+// rehearse.Command in rehearse.Main.
 // Close it when it is not needed any more.
 func Open(ctx context.Context, s Settings, program []string, log *slog.Logger) (*Service, error) {
 	v := &Service{Settings: s, Log: log, identity: identity{since: time.Now()}, stranded: stranded{changed: make(chan struct{}, 1)}, stopping: make(chan struct{})}
@@ -148,7 +149,7 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	v.Agents, err = agentcli.New(agentcli.Options{
 		Default: s.Agent, LogDir: filepath.Join(s.DataDir, "logs"), StateDir: filepath.Join(s.DataDir, "running"), Shim: append(slices.Clone(program), "agent-shim"),
 		TermGrace: s.AgentTermGrace, EnvAllow: append(agentcli.DefaultEnv(), s.AgentEnv...), Prices: s.AgentPrices, Log: v.Log,
-		HomeDir: filepath.Join(s.DataDir, "homes"), HomeFiles: s.AgentHome, Jail: v.walls.jail, Hidden: s.hidden,
+		HomeDir: filepath.Join(s.DataDir, "homes"), HomeFiles: s.AgentHome, Jail: v.walls.jail, Hidden: s.hidden, Presets: ownAgents(),
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,117 @@
+package rehearse_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/rehearse"
+)
+
+// checkout is a task's checkout as the service makes it: main of the remote, and a branch.
+func checkout(t *testing.T) func(args ...string) string {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for name, value := range map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1"} {
+		t.Setenv(name, value)
+	}
+	git := func(args ...string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput()
+		require.NoError(t, err, "%s: %s", args, out)
+		return string(out)
+	}
+	git("init", "--quiet", "--initial-branch=app-1")
+	git("config", "user.name", "agent")
+	git("config", "user.email", "agent@example.org")
+	require.NoError(t, os.WriteFile("README", []byte("it is here\n"), 0o600))
+	git("add", "--all")
+	git("commit", "--quiet", "-m", "begin")
+	git("update-ref", "refs/remotes/origin/trunk", "HEAD")
+	return git
+}
+
+// as runs the agent in a role; report is what it has filed.
+func as(t *testing.T, role, phase string, owes bool) (exit int, report, errs string) {
+	t.Helper()
+	name := ""
+	if owes {
+		name = filepath.Join(t.TempDir(), "report.md")
+	}
+	for k, v := range map[string]string{"ROLE": role, "PHASE": phase, "WORK_ITEM": "APP-1", "DOCS": "docs/work/APP-1", "SHA": "0123456789abcdef0123456789abcdef01234567", "REPORT": name} {
+		t.Setenv("SIGNALBOX_"+k, v)
+	}
+	var out, said bytes.Buffer
+	exit = rehearse.Main(&out, &said)
+	body, _ := os.ReadFile(name) // there is none when none is owed
+	if exit == 0 {
+		require.Contains(t, out.String(), `"total_cost_usd":0`)
+	}
+	return exit, string(body), said.String()
+}
+
+func TestEachRoleLeavesWhatItOwes(t *testing.T) {
+	git := checkout(t)
+	for _, c := range []struct {
+		role, phase string
+		owes        bool
+		want        string // files of the commit, or the verdict
+	}{
+		{"analyst", "", false, "acceptance.md requirements.md"},
+		{"architect", "", false, "design.md"},
+		{"developer", "", false, "rehearsal.md"},
+		{"reviewer", "", true, "approved"},
+		{"tester", "", true, "passed"},
+		{"deployer", "", true, "success"},
+		{"deployer", "a", false, "deploy-plan.md"},
+	} {
+		exit, report, errs := as(t, c.role, c.phase, c.owes)
+		require.Zero(t, exit, errs)
+		if c.owes {
+			require.Contains(t, report, "---\nverdict: "+c.want+"\nsha: 0123456789abcdef0123456789abcdef01234567\nsummary: ")
+			continue
+		}
+		var names []string
+		for name := range strings.FieldsSeq(git("show", "--format=", "--name-only", "HEAD")) {
+			names = append(names, strings.TrimPrefix(name, "docs/work/APP-1/"))
+		}
+		require.Equal(t, c.want, strings.Join(names, " "), c.role)
+		before := git("rev-parse", "HEAD")
+		exit, _, errs = as(t, c.role, c.phase, false)
+		require.Zero(t, exit, errs)
+		require.Equal(t, before, git("rev-parse", "HEAD"), "a second attempt of the %s has nothing to add", c.role)
+	}
+	require.Empty(t, git("status", "--porcelain"))
+}
+
+// It has looked at nothing, so what anybody else has made is not let by.
+func TestItJudgesNothingButItsOwnDocuments(t *testing.T) {
+	git := checkout(t)
+	exit, _, errs := as(t, "developer", "", false)
+	require.Zero(t, exit, errs)
+	require.NoError(t, os.MkdirAll("docs/work/APP-11", 0o700))
+	require.NoError(t, os.WriteFile("docs/work/APP-11/design.md", []byte("another task's\n"), 0o600))
+	git("add", "--all")
+	git("commit", "--quiet", "-m", "by somebody")
+	for role, verdict := range map[string]string{"reviewer": "changes_requested", "tester": "failed", "deployer": "failure"} {
+		exit, report, errs := as(t, role, "", true)
+		require.Zero(t, exit, errs)
+		require.Contains(t, report, "verdict: "+verdict+"\n")
+		require.Contains(t, report, `the branch changes "docs/work/APP-11/design.md"`)
+	}
+	exit, _, errs = as(t, "analyst", "", true)
+	require.Equal(t, 1, exit)
+	require.Contains(t, errs, `the role "analyst" owes no report`)
+	git("update-ref", "-d", "refs/remotes/origin/trunk")
+	exit, report, errs := as(t, "reviewer", "", true)
+	require.Equal(t, 1, exit)
+	require.Empty(t, report)
+	require.Contains(t, errs, "has not one main branch")
+	t.Setenv("SIGNALBOX_WORK_ITEM", "")
+	require.Equal(t, 1, rehearse.Main(&bytes.Buffer{}, &bytes.Buffer{}), "who starts it by hand is told")
+}

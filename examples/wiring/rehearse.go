@@ -1,0 +1,47 @@
+package wiring
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+
+	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
+	"github.com/signalbox-dev/signalbox/adapters/rehearse"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+)
+
+// ownAgents are the agents that this program has built in, by name.
+func ownAgents() map[string]agentcli.Preset {
+	self, err := os.Executable() // by its name: in a jail of namespaces /proc/self is another program
+	if err != nil {
+		return nil
+	}
+	return map[string]agentcli.Preset{rehearse.Name: {Argv: []string{self, rehearse.Command}, Format: agentout.Claude}}
+}
+
+// agentOf is the agent of a role.
+func (s Settings) agentOf(p task.Project, r stage.Role) string {
+	return cmp.Or(p.Agents[r], s.Agent)
+}
+
+// checkRehearsal is the error of a project where the rehearsal agent is one among others: a
+// reviewer that has looked at nothing must not judge what an agent has made.
+func (s Settings) checkRehearsal(projects *task.Projects) error {
+	for i, p := range projects.All() {
+		var rehearses, works stage.Role
+		for _, role := range stage.Roles() {
+			if s.agentOf(p, role) == rehearse.Name {
+				rehearses = role
+			} else {
+				works = role
+			}
+		}
+		if rehearses != "" && works != "" {
+			return &task.FieldError{Entry: i, Repo: p.Repo, Field: "agents", Text: fmt.Sprintf(
+				"the %s is %s, which looks at nothing, and the %s is %q: use %s for every role (or in %sAGENT), or for none", rehearses, rehearse.Name, works, s.agentOf(p, works), rehearse.Name, Prefix)}
+		}
+	}
+	return nil
+}
