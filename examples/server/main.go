@@ -2,6 +2,7 @@
 // takes webhooks, runs agents and shows what it does. Its builds and releases are
 // called signalbox.
 //
+//	signalbox init         set a repository up
 //	signalbox serve        take webhooks and work
 //	signalbox config       every setting with value, default and origin
 //	signalbox validate     check the settings, the project registry and the pipeline
@@ -40,6 +41,7 @@ import (
 
 // cli is the command line.
 type cli struct {
+	Init     initCmd     `cmd:"" help:"Set a repository up: write projects.yaml and signalbox.env, examine it, rehearse it."`
 	Serve    serveCmd    `cmd:"" help:"Take webhooks and work."`
 	Config   configCmd   `cmd:"" help:"Show every setting with value, default and origin; secrets are masked."`
 	Validate validateCmd `cmd:"" help:"Check the settings, the project registry and the pipeline."`
@@ -87,7 +89,13 @@ func run(args []string, out, errs io.Writer, hide func() error) int {
 		fmt.Fprintln(errs, program+":", err)
 		return 2
 	}
-	if err := ctx.Run(&streams{out, errs, hide}); err != nil {
+	if node := ctx.Selected(); node == nil || !node.Hidden { // not of those who run in checkouts
+		err = wiring.UseEnvFile()
+	}
+	if err == nil {
+		err = ctx.Run(&streams{out, errs, hide})
+	}
+	if err != nil {
 		fmt.Fprintln(errs, program+":", err)
 		return 1
 	}
@@ -257,14 +265,5 @@ func (deploymentCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	ctx := context.Background()
-	service, err := wiring.Open(ctx, settings, itself(), settings.Logger(io.Discard))
-	if err != nil {
-		return err
-	}
-	defer service.Close()
-	if wrong := wiring.Doctor(ctx, service, s.out); wrong > 0 {
-		return fmt.Errorf("%d things are wrong", wrong)
-	}
-	return nil
+	return examine(context.Background(), settings, s)
 }

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/signalbox-dev/signalbox/examples/setup"
+	"github.com/signalbox-dev/signalbox/examples/wiring"
+)
+
+type initCmd struct {
+	setup.Options
+	Rehearse bool `default:"true" negatable:"" help:"Let one card go through every stage with an agent that costs nothing, and remove it again."`
+}
+
+// Run writes what a deployment begins with, examines it, and rehearses it.
+func (c *initCmd) Run(s *streams) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	o := c.Options
+	o.Out, o.Program = s.out, itself()
+	if _, err := unix.IoctlGetTermios(int(os.Stdin.Fd()), unix.TCGETS); err == nil {
+		o.In = os.Stdin
+	}
+	if err := setup.Run(ctx, o); err != nil {
+		return err
+	}
+	settings, err := load()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(s.out)
+	if err := examine(ctx, settings, s); err != nil {
+		return fmt.Errorf("%w: mend it, and run %s init again", err, program)
+	}
+	if c.Rehearse {
+		fmt.Fprintln(s.out)
+		if err := rehearseAll(ctx, settings, s); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(s.out, "\nStart it here with: %s serve\n", program)
+	if settings.Tracker == "board" {
+		fmt.Fprintf(s.out, "Cards: http://%s/dashboard/board (sign in with ORCH_ADMIN_TOKEN of %s); drag one to To Analyse, and to Approved when it is In Review\n", settings.Listen, wiring.EnvFile)
+	}
+	return nil
+}
+
+// examine is doctor.
+func examine(ctx context.Context, settings wiring.Settings, s *streams) (err error) {
+	service, err := wiring.Open(ctx, settings, itself(), settings.Logger(io.Discard))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, service.Close()) }()
+	if wrong := wiring.Doctor(ctx, service, s.out); wrong > 0 {
+		return fmt.Errorf("%d things are wrong", wrong)
+	}
+	return nil
+}
+
+// rehearseAll rehearses each project.
+func rehearseAll(ctx context.Context, settings wiring.Settings, s *streams) error {
+	repos, err := settings.Repos()
+	for _, repo := range repos {
+		r := wiring.Rehearsal{Settings: settings, Program: itself(), Repo: repo, Out: s.out}
+		if err := r.Run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", repo, err)
+		}
+		fmt.Fprintf(s.out, "ok    rehearsal    a card of %s went through every stage, and nothing is left of it\n", repo)
+	}
+	return err
+}

@@ -1,0 +1,137 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+)
+
+// entry is a new one of the project registry.
+type entry struct {
+	Tracker, Host, Repo, CloneURL, Main, Prefix string
+	CI                                          string // as it stands in the file
+	copied                                      bool   // CloneURL is a copy of the local repository, which may have to be made
+	before                                      string // the registry
+}
+
+// entry asks for what the registry lacks; nil when it has the repository.
+func (s *setup) entry(ctx context.Context) (*entry, error) {
+	body, err := os.ReadFile(registry())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	e := &entry{Host: "git", CloneURL: s.CloneURL, before: string(body)}
+	if err == nil {
+		r, err := projectfile.Parse(registry(), body)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range r.Projects.All() {
+			if s.Repo == "" && s.CloneURL == "" || strings.EqualFold(p.Repo, s.Repo) || p.CloneURL == s.CloneURL {
+				s.say("%s: has %s, with cards %s-…; kept as it is", registry(), p.Repo, p.Prefix)
+				return nil, nil
+			}
+		}
+	}
+	if e.CloneURL == "" && s.local.root == "" {
+		return nil, errors.New("this is no git repository: run it in one, or name one with --clone-url")
+	}
+	if err := s.place(ctx, e); err != nil {
+		return nil, err
+	}
+	return e, s.fill(e)
+}
+
+// place says where the repository is.
+func (s *setup) place(ctx context.Context, e *entry) error {
+	if e.Repo = s.Repo; e.Repo == "" {
+		e.Repo = nameOf(e.CloneURL, s.local.root)
+	}
+	if e.Main = s.Main; e.CloneURL != "" {
+		e.CloneURL = pathOrURL(e.CloneURL)
+		return look(ctx, e)
+	}
+	e.Main = cmp.Or(e.Main, s.local.branch)
+	e.CloneURL, e.copied = copyOf(e.Repo), true
+	return nil
+}
+
+// fill asks for the other fields.
+func (s *setup) fill(e *entry) (err error) {
+	_, name, _ := strings.Cut(e.Repo, "/")
+	if e.Prefix, err = s.ask("--prefix", s.Prefix, "Prefix of cards", prefixOf(name)); err != nil {
+		return err
+	}
+	e.Tracker = strings.ToLower(e.Prefix)
+	ci, err := s.ask("--ci", s.CI, "Command that tests a commit, such as make test", none)
+	if err != nil {
+		return err
+	}
+	if e.CI = none; ci != none {
+		argv, err := agentcli.Split(ci)
+		if err != nil {
+			return fmt.Errorf("--ci: %w", err)
+		}
+		e.CI = "[" + list(argv) + "]"
+	}
+	return nil
+}
+
+// list is a list of texts, in JSON, which is YAML too.
+func list(words []string) string {
+	body, err := json.Marshal(words)
+	if err != nil { // texts always can be
+		return "[]"
+	}
+	return string(body)
+}
+
+// text is the entry as it stands in the file.
+func (e *entry) text() string {
+	var b strings.Builder
+	for _, f := range []struct{ name, value string }{
+		{"tracker_project", e.Tracker}, {"host", e.Host}, {"repo", e.Repo}, {"clone_url", e.CloneURL}, {"main", e.Main}, {"prefix", e.Prefix},
+	} {
+		if f.value != "" {
+			one := list([]string{f.value})
+			fmt.Fprintf(&b, "    %s: %s\n", f.name, one[1:len(one)-1])
+		}
+	}
+	return "  - " + strings.TrimLeft(b.String(), " ") + "    ci: " + e.CI + "\n"
+}
+
+// after is the registry with the entry.
+func (e *entry) after() (string, error) {
+	body := e.before
+	if strings.TrimSpace(body) == "" {
+		body = "projects:\n"
+	} else if !strings.HasSuffix(body, "\n") {
+		body += "\n"
+	}
+	body += e.text()
+	if _, err := projectfile.Parse(registry(), []byte(body)); err != nil {
+		return "", fmt.Errorf("the entry cannot be added: %w\nAdd it yourself, if the file is to stay as it is:\n%s", err, e.text())
+	}
+	return body, nil
+}
+
+// write adds the entry to the registry.
+func (e *entry) write(say func(string, ...any)) error {
+	body, err := e.after()
+	if err != nil {
+		return err
+	}
+	if err := replace(registry(), e.before, body); err != nil {
+		return err
+	}
+	say("%s: added %s, with cards %s-…", registry(), e.Repo, e.Prefix)
+	return nil
+}
