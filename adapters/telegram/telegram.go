@@ -172,6 +172,12 @@ func (c *Chat) Edit(ctx context.Context, id string, m messenger.Message) error {
 	return c.convert(err)
 }
 
+// Reachable reports, as an error, that the bot does not see the chat.
+func (c *Chat) Reachable(ctx context.Context) error {
+	_, err := c.bot.GetChat(ctx, &bot.GetChatParams{ChatID: wire(c.chat())})
+	return c.convert(err)
+}
+
 // Ping asks the Bot API who the bot is.
 func (c *Chat) Ping(ctx context.Context) error {
 	_, err := c.bot.GetMe(ctx)

@@ -37,7 +37,7 @@ func (c *initCmd) Run(s *streams) error {
 		return err
 	}
 	fmt.Fprintln(s.out)
-	if err := examine(ctx, settings, s); err != nil {
+	if err := examine(ctx, settings, wiring.Examination{}, func(f wiring.Finding) { f.Write(s.out) }); err != nil {
 		return fmt.Errorf("%w: mend it, and run %s init again", err, program)
 	}
 	if c.Rehearse {
@@ -54,13 +54,13 @@ func (c *initCmd) Run(s *streams) error {
 }
 
 // examine is doctor.
-func examine(ctx context.Context, settings wiring.Settings, s *streams) (err error) {
+func examine(ctx context.Context, settings wiring.Settings, e wiring.Examination, report func(wiring.Finding)) (err error) {
 	service, err := wiring.Open(ctx, settings, itself(), settings.Logger(io.Discard))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, service.Close()) }()
-	if wrong := wiring.Doctor(ctx, service, s.out); wrong > 0 {
+	if wrong := wiring.Examine(ctx, service, e, report); wrong > 0 {
 		return fmt.Errorf("%d things are wrong", wrong)
 	}
 	return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"io/fs"
 	"net"
 	"net/http"
@@ -151,6 +152,13 @@ func TestFromNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(body), string(now), name)
 	}
+
+	said, ok = n.do("doctor", "--json", "--probe")
+	require.True(t, ok, said)
+	var report struct{ Findings []wiring.Finding }
+	require.NoError(t, json.Unmarshal([]byte(said), &report))
+	require.Contains(t, report.Findings, wiring.Finding{Level: wiring.LevelOK, What: "APP", Text: "ci: ./ci.sh"})
+	require.Contains(t, report.Findings, wiring.Finding{Level: wiring.LevelOK, What: "APP", Text: "agent rehearse has run, as it will for cards"})
 
 	serve, log := n.command("serve")
 	require.NoError(t, serve.Start())

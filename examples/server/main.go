@@ -18,6 +18,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -253,17 +254,30 @@ func (c validateCmd) Run(s *streams) error {
 }
 
 type doctorCmd struct {
-	Deployment deploymentCmd `cmd:"" default:"1" help:"Examine a deployment (the default)."`
+	Deployment deploymentCmd `cmd:"" default:"withargs" help:"Examine a deployment (the default)."`
 	Security   securityCmd   `cmd:"" help:"Make the attacks of an agent that is turned against the service, as an agent is run here, and say what each wall has refused."`
 }
 
-type deploymentCmd struct{}
+type deploymentCmd struct {
+	JSON  bool `name:"json" help:"Print the findings as JSON."`
+	Fix   bool `help:"Make board columns and webhooks that are missing."`
+	Probe bool `help:"Let each agent run once and do nothing; that may cost a little."`
+}
 
 // Run examines the deployment.
-func (deploymentCmd) Run(s *streams) error {
+func (c deploymentCmd) Run(s *streams) error {
 	settings, err := load()
 	if err != nil {
 		return err
 	}
-	return examine(context.Background(), settings, s)
+	e := wiring.Examination{Fix: c.Fix, Probe: c.Probe}
+	if !c.JSON {
+		return examine(context.Background(), settings, e, func(f wiring.Finding) { f.Write(s.out) })
+	}
+	found := []wiring.Finding{}
+	err = examine(context.Background(), settings, e, func(f wiring.Finding) { found = append(found, f) })
+	out := json.NewEncoder(s.out)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	return errors.Join(err, out.Encode(map[string]any{"findings": found}))
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,7 +47,12 @@ func environment(t *testing.T) (board *planetest.Server, project string) {
 	t.Cleanup(func() { board.Close(); host.Close(); srv.Close() })
 	project = board.AddProject("GPX", planetest.StandardStates()...)
 	registry := filepath.Join(t.TempDir(), "projects.yaml")
-	require.NoError(t, os.WriteFile(registry, []byte("projects:\n  - tracker_project: "+project+"\n    repo: acme/app\n    clone_url: u\n    prefix: GPX\n"), 0o600))
+	bare := filepath.Join(t.TempDir(), "app.git")
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", `git init --quiet --bare --initial-branch=main "$1" && cd "$1" &&
+		git update-ref refs/heads/main "$(git -c user.name=k -c user.email=k@example.org commit-tree -m begin "$(git mktree </dev/null)")"`, "sh", bare).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, host.AddRepo("acme/app", bare))
+	require.NoError(t, os.WriteFile(registry, []byte("projects:\n  - tracker_project: "+project+"\n    repo: acme/app\n    clone_url: "+bare+"\n    prefix: GPX\n"), 0o600))
 	for name, value := range map[string]string{
 		"DATA_DIR": t.TempDir(), "PROJECTS": registry, "PLANE_URL": srv.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "pt", "PLANE_WEBHOOK_SECRET": "plane-webhook-secret",
 		"GITHUB_URL": srv.URL + "/github", "GITHUB_TOKEN": "gt", "GITHUB_WEBHOOK_SECRET": "github-webhook-secret", "AGENT": "/bin/true",

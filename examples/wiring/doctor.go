@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,39 +17,77 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
+// Finding is one line of an examination.
+type Finding struct {
+	Level Level  `json:"level"`
+	What  string `json:"what"` // a part of the machine, or the prefix of a project
+	Text  string `json:"text"` // what was found and, where it is wrong, what to do
+}
+
+// Level says what a finding means.
+type Level string
+
+// Levels.
+const (
+	LevelOK   Level = "ok"
+	LevelWarn Level = "warn"
+	LevelFail Level = "FAIL"
+)
+
+// Examination is what Doctor does besides looking.
+type Examination struct {
+	Fix   bool // makes columns and registers webhooks that are missing
+	Probe bool // lets each agent do nothing, in a checkout of its own; that may cost something
+}
+
 // doctor writes findings and counts what is wrong.
 type doctor struct {
-	w     io.Writer
-	wrong int
+	Examination
+	report func(Finding)
+	wrong  int
 }
 
 func (d *doctor) ok(what, format string, args ...any) {
-	fmt.Fprintf(d.w, "ok    %-12s %s\n", what, fmt.Sprintf(format, args...))
+	d.report(Finding{LevelOK, what, fmt.Sprintf(format, args...)})
 }
 
 func (d *doctor) warn(what, format string, args ...any) {
-	fmt.Fprintf(d.w, "warn  %-12s %s\n", what, fmt.Sprintf(format, args...))
+	d.report(Finding{LevelWarn, what, fmt.Sprintf(format, args...)})
 }
 
 func (d *doctor) bad(what string, err error) {
 	d.wrong++
-	fmt.Fprintf(d.w, "FAIL  %-12s %v\n", what, err)
+	d.report(Finding{LevelFail, what, err.Error()})
 }
 
-// check writes one finding.
-func (d *doctor) check(what, good string, err error) {
+// check writes one finding, and reports whether it is a good one.
+func (d *doctor) check(what, good string, err error) bool {
 	if err != nil {
 		d.bad(what, err)
-		return
+		return false
 	}
 	d.ok(what, "%s", good)
+	return true
+}
+
+// Write writes a finding as a line.
+func (f Finding) Write(w io.Writer) {
+	fmt.Fprintf(w, "%-5s %-12s %s\n", f.Level, f.What, f.Text)
 }
 
 // Doctor examines a deployment and says what it found: git, tokens, the board's
 // columns, agents, secrets, disk. It reports how many things are wrong.
 func Doctor(ctx context.Context, v *Service, w io.Writer) int {
-	d := &doctor{w: w}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	return Examine(ctx, v, Examination{}, func(f Finding) { f.Write(w) })
+}
+
+// examineTime bounds an examination; each agent that is probed has as much again.
+const examineTime = 2 * time.Minute
+
+// Examine is Doctor, with each finding as a value.
+func Examine(ctx context.Context, v *Service, e Examination, report func(Finding)) int {
+	d := &doctor{Examination: e, report: report}
+	ctx, cancel := context.WithTimeout(ctx, examineTime)
 	defer cancel()
 	version, err := v.Git.Version(ctx)
 	d.check("git", "version "+version, err)
@@ -63,14 +100,15 @@ func Doctor(ctx context.Context, v *Service, w io.Writer) int {
 		d.ok("jail", "agents and checks are confined: %s", v.walls)
 	}
 	d.disk(v.Settings.DataDir)
-	d.tracker(ctx, v)
-	if v.GitHub != nil {
-		d.check("github", "the token is accepted", v.GitHub.Ping(ctx))
+	boards := d.tracker(ctx, v)
+	github := v.GitHub != nil // and what it says can be believed
+	if github {
+		github = d.check("github", "the token is accepted", mend(v.GitHub.Ping(ctx), "make a token and set it as "+Prefix+"GITHUB_TOKEN: "+v.Settings.tokenPage()))
 	} else {
 		d.ok("github", "is not used: no repository is there")
 	}
 	if v.Telegram != nil {
-		d.check("telegram", "the token is accepted", v.Telegram.Ping(ctx))
+		d.telegram(ctx, v)
 	} else {
 		d.warn("telegram", "is not set up: notices are only logged")
 	}
@@ -93,11 +131,16 @@ func Doctor(ctx context.Context, v *Service, w io.Writer) int {
 	for _, p := range v.Projects.All() {
 		if p.Plain() {
 			d.plain(ctx, v, p)
+		} else if github {
+			d.hosted(ctx, v, p)
 		}
 	}
 	for _, p := range v.Projects.Boards() {
-		d.project(ctx, v, p)
+		if boards {
+			d.project(ctx, v, p)
+		}
 	}
+	d.agents(v)
 	return d.wrong
 }
 
@@ -138,8 +181,11 @@ func (d *doctor) disk(dir string) {
 func (d *doctor) project(ctx context.Context, v *Service, p task.Project) {
 	columns, err := v.Tracker.Columns(ctx, p.Sync())
 	if err != nil {
-		d.bad(p.Prefix, fmt.Errorf("the board's columns: %w", err))
+		d.bad(p.Prefix, fmt.Errorf("the board's columns: %w%s", err, v.otherProjects(ctx)))
 		return
+	}
+	if d.Fix {
+		columns = d.addColumns(ctx, v, p, columns)
 	}
 	if p.People.Described() {
 		if _, err := v.Tracker.Person(ctx, ""); err != nil && !errors.Is(err, tracker.ErrNotFound) {
@@ -155,25 +201,13 @@ func (d *doctor) project(ctx context.Context, v *Service, p task.Project) {
 	essential := func(s stage.Status) bool { _, ok := columns[s]; return ok }
 	switch {
 	case !essential(stage.StatusToAnalyse) || !essential(stage.StatusApproved) || !essential(stage.StatusInProgress):
-		d.bad(p.Prefix, fmt.Errorf("the board lacks %s: the pipeline cannot be used without them", strings.Join(missing, ", ")))
+		d.bad(p.Prefix, fmt.Errorf("the board lacks %s: the pipeline cannot be used without them; add columns of these names, or let signalbox doctor --fix do it", strings.Join(missing, ", ")))
 	case p.SelfHosting && !essential(stage.StatusConfirmDeploy):
 		d.bad(p.Prefix, fmt.Errorf("the board lacks Confirm Deploy: nothing can be deployed"))
 	case len(missing) > 0:
-		d.warn(p.Prefix, "the board has no column for %s", strings.Join(missing, ", "))
+		d.warn(p.Prefix, "the board has no column for %s; signalbox doctor --fix makes them", strings.Join(missing, ", "))
 	default:
 		d.ok(p.Prefix, "every board status has a column")
-	}
-	seen := []string{""}
-	for _, role := range stage.Roles() {
-		agent := p.Agents[role]
-		if agent == "" {
-			agent = v.Settings.Agent
-		}
-		if slices.Contains(seen, agent) {
-			continue
-		}
-		seen = append(seen, agent)
-		d.check(p.Prefix, "agent "+agent, v.Agents.Check(agent))
 	}
 }
 

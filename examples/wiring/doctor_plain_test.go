@@ -53,7 +53,7 @@ func TestDoctorOfPlainRepositories(t *testing.T) {
 			v.Git, err = gitcli.New(t.Context(), gitcli.Options{Root: t.TempDir()})
 			require.NoError(t, err)
 			var out strings.Builder
-			d := &doctor{w: &out}
+			d := &doctor{report: func(f Finding) { f.Write(&out) }}
 			d.plain(t.Context(), v, projects.All()[0])
 			require.Equal(t, c.wrong, d.wrong, out.String())
 			for _, want := range c.want {

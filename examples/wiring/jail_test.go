@@ -14,7 +14,7 @@ import (
 
 // TestMain lets the test's own program be the shim of a jail.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "shim-of-test" {
+	if len(os.Args) > 1 && (os.Args[1] == "shim-of-test" || os.Args[1] == "agent-shim") {
 		os.Exit(agentcli.RunShim())
 	}
 	os.Exit(m.Run())

@@ -81,6 +81,7 @@ type Service struct {
 	Log        *slog.Logger
 	identity   identity
 	boards     *boards
+	program    []string // as for Open
 	stranded   stranded
 	reloaded   reloaded
 	guesses    limit.Guesses // of the operator's token
@@ -146,12 +147,8 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	if err != nil {
 		return err
 	}
-	v.Agents, err = agentcli.New(agentcli.Options{
-		Default: s.Agent, LogDir: filepath.Join(s.DataDir, "logs"), StateDir: filepath.Join(s.DataDir, "running"), Shim: append(slices.Clone(program), "agent-shim"),
-		TermGrace: s.AgentTermGrace, EnvAllow: append(agentcli.DefaultEnv(), s.AgentEnv...), Prices: s.AgentPrices, Log: v.Log,
-		HomeDir: filepath.Join(s.DataDir, "homes"), HomeFiles: s.AgentHome, Jail: v.walls.jail, Hidden: s.hidden, Presets: ownAgents(),
-	})
-	if err != nil {
+	v.program = program
+	if v.Agents, err = v.runner(s.DataDir); err != nil {
 		return err
 	}
 	if err := v.openDatabase(ctx); err != nil {
@@ -163,6 +160,16 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	v.boards = &boards{Board: v.Tracker, projects: v.Projects, log: v.Log, changed: make(chan struct{}, 1), lacking: map[string]string{}, seen: map[string]map[stage.Status]string{}}
 	v.DB = redactedStore{v.DB, s.hidden}
 	return nil
+}
+
+// runner runs agents, with its files below a directory.
+func (v *Service) runner(dir string) (*agentcli.Runner, error) {
+	s := v.Settings
+	return agentcli.New(agentcli.Options{
+		Default: s.Agent, LogDir: filepath.Join(dir, "logs"), StateDir: filepath.Join(dir, "running"), Shim: append(slices.Clone(v.program), "agent-shim"),
+		TermGrace: s.AgentTermGrace, EnvAllow: append(agentcli.DefaultEnv(), s.AgentEnv...), Prices: s.AgentPrices, Log: v.Log,
+		HomeDir: filepath.Join(dir, "homes"), HomeFiles: s.AgentHome, Jail: v.walls.jail, Hidden: s.hidden, Presets: ownAgents(),
+	})
 }
 
 // tracker, host and chat are where words go that people read; the chat is nil when there

@@ -94,13 +94,14 @@ func (s Settings) checkTracker() error {
 	return nil
 }
 
-// check examines the tracker for doctor.
-func (d *doctor) tracker(ctx context.Context, v *Service) {
+// tracker examines the tracker, and reports whether it can be worked with.
+func (d *doctor) tracker(ctx context.Context, v *Service) (accepted bool) {
 	if v.Board != nil {
-		d.check("board", "our own, at "+v.Settings.publicURL()+"/dashboard/board", v.Board.Ping(ctx))
-		return
+		return d.check("board", "our own, at "+v.Settings.publicURL()+"/dashboard/board", v.Board.Ping(ctx))
 	}
-	d.check("plane", "the tokens are accepted by "+v.Settings.PlaneURL, v.Plane.Identify(ctx))
+	accepted = d.check("plane", "the tokens are accepted by "+v.Settings.PlaneURL, mend(v.Plane.Identify(ctx), "make a token in Plane's profile settings (API tokens, at "+v.Settings.PlaneURL+") and set it as "+Prefix+"PLANE_TOKEN"))
+	d.planeHooks(ctx, v)
+	return accepted
 }
 
 // closeTracker closes what openTracker has opened.

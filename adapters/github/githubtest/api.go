@@ -15,6 +15,10 @@ func (s *Server) routes() *http.ServeMux {
 		reply(w, http.StatusOK, map[string]any{"login": Self, "id": 7})
 	})
 	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request, *repository){
+		"GET /repos/{owner}/{repo}":                                   s.describe,
+		"GET /repos/{owner}/{repo}/branches/{branch...}":              s.branch,
+		"GET /repos/{owner}/{repo}/hooks":                             s.listHooks,
+		"POST /repos/{owner}/{repo}/hooks":                            s.addHook,
 		"GET /repos/{owner}/{repo}/commits/{sha}/status":              s.combined,
 		"GET /repos/{owner}/{repo}/commits/{sha}/check-runs":          s.checkRuns,
 		"GET /repos/{owner}/{repo}/commits/{sha}/branches-where-head": s.whereHead,

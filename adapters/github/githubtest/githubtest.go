@@ -77,6 +77,7 @@ type status struct{ context, state, description string }
 type repository struct {
 	name, dir string
 	heads     map[string]string
+	settings  Settings
 }
 
 // Server is an http.Handler.
@@ -142,7 +143,7 @@ func (s *Server) AddRepo(name, bareDir string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := &repository{name: name, dir: bareDir}
+	r := &repository{name: name, dir: bareDir, settings: Settings{Push: true, Methods: []string{"merge", "squash", "rebase"}, Required: map[string][]string{}}}
 	r.heads = r.read()
 	s.repos = append(s.repos, r)
 	return nil

@@ -88,9 +88,11 @@ func (s *Server) inProject(w http.ResponseWriter, r *http.Request, body []byte, 
 	case "GET states":
 		var rows []any
 		for _, st := range p.states {
-			rows = append(rows, map[string]any{"id": st.ID, "name": st.Name, "group": group(st.Name)})
+			rows = append(rows, st.wire())
 		}
 		paginate(w, r, rows)
+	case "POST states":
+		addState(w, body, p, s.id())
 	case "GET work-items":
 		s.list(w, r, p)
 	case "GET work-items/*":

@@ -58,7 +58,7 @@ type Change struct {
 }
 
 // State is a column of a project.
-type State struct{ ID, Name string }
+type State struct{ ID, Name, Group, Color string } // Group and Color of those that were made by the API
 
 // Member is a person of the workspace.
 type Member struct {
@@ -70,6 +70,7 @@ type project struct {
 	id, identifier string
 	states         []State
 	sequence       int64
+	readOnly       bool // tokens may not change its columns
 }
 
 // Server is an http.Handler.

@@ -84,6 +84,11 @@ func (s *Server) call(method string, args map[string]string) answer {
 	switch method {
 	case "getme":
 		return answer{OK: true, Result: map[string]any{"id": 42, "is_bot": true, "first_name": "signalbox", "username": "signalbox_bot"}}
+	case "getchat":
+		if args["chat_id"] == "" {
+			return bad("chat_id is empty")
+		}
+		return answer{OK: true, Result: map[string]any{"id": 1, "type": "group", "title": "the team"}}
 	case "sendmessage":
 		return s.send(args)
 	case "editmessagetext":

@@ -1,0 +1,238 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// Paths at which webhooks come in.
+const (
+	hostHooks    = "/webhooks/githost"
+	trackerHooks = "/webhooks/tracker"
+)
+
+// mend adds to an error what a person can do about it.
+func mend(err error, how string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", err, how)
+}
+
+// tokenPage is where a person makes a token for GitHub.
+func (s Settings) tokenPage() string {
+	if s.GitHubURL == "" {
+		return "https://github.com/settings/personal-access-tokens"
+	}
+	return s.GitHubURL + " (Settings, Developer settings)"
+}
+
+// hosted examines a repository on GitHub: whether the service may do there what a card needs.
+func (d *doctor) hosted(ctx context.Context, v *Service, p task.Project) {
+	r, err := v.GitHub.Repository(ctx, p.Repo)
+	if errors.Is(err, githost.ErrNotFound) {
+		err = mend(err, "correct repo in "+v.Settings.Projects+", or let the token see it: "+v.Settings.tokenPage())
+	}
+	if err != nil {
+		d.bad(p.Prefix, err)
+		return
+	}
+	page := p.WebURL
+	if page == "" {
+		page = "https://github.com/" + p.Repo
+	}
+	switch {
+	case r.Archived:
+		d.bad(p.Prefix, fmt.Errorf("%s is archived, and takes no commit: unarchive it at %s/settings, or take it out of %s", p.Repo, page, v.Settings.Projects))
+	case !r.Push:
+		d.bad(p.Prefix, fmt.Errorf("the token may read %s and not push to it: give it write access to contents and pull requests at %s", p.Repo, v.Settings.tokenPage()))
+	default:
+		d.ok(p.Prefix, "the token may push to %s", p.Repo)
+	}
+	switch {
+	case len(r.Methods) == 0:
+		d.bad(p.Prefix, fmt.Errorf("%s allows no method of merging: allow merge commits at %s/settings", p.Repo, page))
+	case !slices.Contains(r.Methods, "merge"):
+		d.warn(p.Prefix, "%s allows no merge commits: pull requests are merged by %s", p.Repo, r.Methods[0])
+	default:
+		d.ok(p.Prefix, "pull requests may be merged by %s", strings.Join(r.Methods, ", "))
+	}
+	d.main(ctx, v, p, r)
+	d.hostHooks(ctx, v, p, page)
+}
+
+// main examines the main branch: on GitHub, and by the address that git clones from.
+func (d *doctor) main(ctx context.Context, v *Service, p task.Project, r github.Repository) {
+	b, err := v.GitHub.Protection(ctx, p.Repo, p.Main)
+	if errors.Is(err, githost.ErrNotFound) {
+		err = fmt.Errorf("%s has no branch %s: push a first commit to it, or name another in main (its default is %s)", p.Repo, p.Main, r.DefaultBranch)
+	}
+	if err != nil {
+		d.bad(p.Prefix, err)
+		return
+	}
+	heads, err := v.Git.Heads(ctx, work.Workspace{Repo: p.Repo, CloneURL: p.CloneURL, Main: p.Main})
+	switch {
+	case err != nil:
+		d.bad(p.Prefix, fmt.Errorf("clone_url: git cannot read it: %w: GitHub says that it is %s", err, r.CloneURL))
+	case heads[p.Main] != b.SHA:
+		d.bad(p.Prefix, fmt.Errorf("clone_url is another repository than %s: %s is at %.12s there and at %.12s on GitHub, which says that it is %s", p.Repo, p.Main, heads[p.Main], b.SHA, r.CloneURL))
+	default:
+		d.ok(p.Prefix, "the repository %s answers, and %s is at %.12s", p.Repo, p.Main, b.SHA)
+	}
+	d.contexts(ctx, v, p, b)
+}
+
+// contexts compares the checks that the registry waits for with those that there are.
+func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, b github.Protection) {
+	for _, name := range b.Contexts {
+		switch {
+		case p.CINone:
+			d.bad(p.Prefix, fmt.Errorf("the protection of %s demands the check %s, and ci is none: every merge would be refused; name it in ci", p.Main, name))
+		case len(p.Contexts) > 0 && !slices.Contains(p.Contexts, name):
+			d.warn(p.Prefix, "the protection of %s demands the check %s, which ci does not name: a merge before it is green is refused", p.Main, name)
+		}
+	}
+	if len(p.Contexts) == 0 {
+		return
+	}
+	list, err := v.GitHub.Checks(ctx, p.Repo, b.SHA)
+	if err != nil {
+		d.bad(p.Prefix, err)
+		return
+	}
+	seen := slices.Clone(b.Contexts)
+	for _, c := range list {
+		seen = append(seen, c.Name)
+	}
+	for _, name := range p.Contexts {
+		near := nearest(name, seen)
+		switch {
+		case slices.Contains(seen, name):
+			d.ok(p.Prefix, "ci: %s is a check of %s", name, p.Main)
+		case near != "":
+			d.bad(p.Prefix, fmt.Errorf("ci: no check of %s is called %s%s Correct it in %s", p.Main, name, near, v.Settings.Projects))
+		case len(seen) == 0:
+			d.warn(p.Prefix, "ci: no check has reported on %s yet, so nobody can say whether %s is one", p.Main, name)
+		default:
+			d.warn(p.Prefix, "ci: no check of %s is called %s (it has %s): cards wait for it, which is right when it runs on pull requests alone", p.Main, name, strings.Join(seen, ", "))
+		}
+	}
+}
+
+// hostHooks examines what GitHub sends, and registers it with Fix.
+func (d *doctor) hostHooks(ctx context.Context, v *Service, p task.Project, page string) {
+	s := v.Settings
+	if s.PublicURL == "" {
+		d.warn(p.Prefix, "webhooks: %sPUBLIC_URL is not set, so nobody can say whether GitHub's arrive; without them CI is looked at every %s", Prefix, s.CIPoll)
+		return
+	}
+	target, page := s.publicURL()+hostHooks, page+"/settings/hooks"
+	list, err := v.GitHub.Hooks(ctx, p.Repo)
+	if errors.Is(err, githost.ErrNotFound) || errors.Is(err, githost.ErrDenied) {
+		d.warn(p.Prefix, "webhooks: the token may not see them (it needs administration of %s): look whether one to %s is at %s", p.Repo, target, page)
+		return
+	}
+	if err != nil {
+		d.bad(p.Prefix, err)
+		return
+	}
+	at := slices.IndexFunc(list, func(h github.Hook) bool { return h.URL == target })
+	if at < 0 {
+		d.addHook(ctx, v, p, target, page)
+		return
+	}
+	switch h := list[at]; {
+	case !h.Active:
+		d.bad(p.Prefix, fmt.Errorf("webhooks: the one to %s is switched off: make it active at %s", target, page))
+	case len(h.Lacks) > 0:
+		d.bad(p.Prefix, fmt.Errorf("webhooks: the one to %s lacks the events %s: add them at %s", target, strings.Join(h.Lacks, ", "), page))
+	case h.Last == http.StatusUnauthorized || h.Last == http.StatusForbidden:
+		d.bad(p.Prefix, fmt.Errorf("webhooks: the last delivery to %s was answered %d: its secret is not %sGITHUB_WEBHOOK_SECRET; set the same one at %s", target, h.Last, Prefix, page))
+	case h.Last != 0 && h.Last/100 != 2:
+		d.bad(p.Prefix, fmt.Errorf("webhooks: the last delivery to %s was answered %d (%s): look whether the address leads here", target, h.Last, h.Note))
+	case h.Last == 0:
+		d.ok(p.Prefix, "webhooks: one to %s is there, and nothing was delivered yet", target)
+	default:
+		d.ok(p.Prefix, "webhooks: one to %s is there, and its last delivery was answered %d", target, h.Last)
+	}
+}
+
+// addHook registers the webhook, or says that it is missing.
+func (d *doctor) addHook(ctx context.Context, v *Service, p task.Project, target, page string) {
+	if !d.Fix {
+		d.bad(p.Prefix, fmt.Errorf("webhooks: none is registered to %s: signalbox doctor --fix does it, or make one at %s", target, page))
+		return
+	}
+	secret := v.Settings.GitHubSecret
+	if !secret.IsSet() {
+		d.bad(p.Prefix, fmt.Errorf("webhooks: the project has a secret of its own: make one to %s with it at %s", target, page))
+		return
+	}
+	d.check(p.Prefix, "webhooks: one to "+target+" was registered", v.GitHub.AddHook(ctx, p.Repo, target, secret.Reveal()))
+}
+
+// planeHooks says what is known of Plane's webhooks: its API does not show them.
+func (d *doctor) planeHooks(ctx context.Context, v *Service) {
+	last, err := v.DB.LastDelivery(ctx, trackerPlane)
+	switch {
+	case err != nil:
+		d.bad("plane", err)
+	case last.IsZero():
+		d.warn("plane", "no webhook has come yet: make one for work items (issues) to %s in the workspace's settings at %s, and set its secret as %sPLANE_WEBHOOK_SECRET; without it boards are read every %s",
+			v.Settings.publicURL()+trackerHooks, v.Settings.PlaneURL, Prefix, v.Settings.ReconcileInterval)
+	default:
+		d.ok("plane", "the last webhook came at %s", last.UTC().Format("2006-01-02 15:04:05 MST"))
+	}
+}
+
+// telegram examines the bot and the chat.
+func (d *doctor) telegram(ctx context.Context, v *Service) {
+	if err := v.Telegram.Ping(ctx); err != nil {
+		d.bad("telegram", mend(err, "@BotFather gives the token for "+Prefix+"TELEGRAM_TOKEN"))
+		return
+	}
+	d.check("telegram", "the token is accepted, and the bot sees the chat", mend(v.Telegram.Reachable(ctx), "add the bot to the chat, and set its id as "+Prefix+"TELEGRAM_CHAT_ID"))
+}
+
+// addColumns makes the columns that a board lacks, and gives what it has then.
+func (d *doctor) addColumns(ctx context.Context, v *Service, p task.Project, columns map[stage.Status]string) map[stage.Status]string {
+	if v.Plane == nil {
+		return columns
+	}
+	for _, s := range stage.Statuses() {
+		if _, ok := columns[s.Key]; !ok {
+			d.check(p.Prefix, "the column "+s.Name+" was made", mend(v.Plane.AddColumn(ctx, p.Sync(), s.Key), "add a column "+s.Name+" to the board yourself, or let the token's account be a member of the project"))
+		}
+	}
+	if now, err := v.Plane.Columns(ctx, p.Sync()); err == nil {
+		return now
+	}
+	return columns
+}
+
+// otherProjects says which projects the token sees, where one is unknown.
+func (v *Service) otherProjects(ctx context.Context) string {
+	if v.Plane == nil {
+		return ""
+	}
+	list, err := v.Plane.Projects(ctx)
+	if err != nil || len(list) == 0 {
+		return ""
+	}
+	var names []string
+	for _, p := range list {
+		names = append(names, p.ID+" ("+p.Identifier+")")
+	}
+	return "; correct tracker_project in " + v.Settings.Projects + ": the token sees " + strings.Join(names, ", ")
+}
