@@ -25,9 +25,15 @@ func (c *initCmd) Run(s *streams) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	o := c.Options
-	o.Out, o.Program = s.out, itself()
-	if _, err := unix.IoctlGetTermios(int(os.Stdin.Fd()), unix.TCGETS); err == nil {
-		o.In = os.Stdin
+	o.Out = s.out
+	if before, err := unix.IoctlGetTermios(int(os.Stdin.Fd()), unix.TCGETS); err == nil {
+		o.In, o.Echo = os.Stdin, func(on bool) {
+			now := *before
+			if !on {
+				now.Lflag &^= unix.ECHO
+			}
+			_ = unix.IoctlSetTermios(int(os.Stdin.Fd()), unix.TCSETS, &now) // else it is seen
+		}
 	}
 	if err := setup.Run(ctx, o); err != nil {
 		return err
@@ -37,7 +43,7 @@ func (c *initCmd) Run(s *streams) error {
 		return err
 	}
 	fmt.Fprintln(s.out)
-	if err := examine(ctx, settings, wiring.Examination{}, func(f wiring.Finding) { f.Write(s.out) }); err != nil {
+	if err := examine(ctx, settings, wiring.Examination{Fix: true}, func(f wiring.Finding) { f.Write(s.out) }); err != nil {
 		return fmt.Errorf("%w: mend it, and run %s init again", err, program)
 	}
 	if c.Rehearse {
@@ -45,6 +51,9 @@ func (c *initCmd) Run(s *streams) error {
 		if err := rehearseAll(ctx, settings, s); err != nil {
 			return err
 		}
+	}
+	for _, click := range setup.Clicks(settings) {
+		fmt.Fprintf(s.out, "\n%s.\n", click)
 	}
 	fmt.Fprintf(s.out, "\nStart it here with: %s serve\n", program)
 	if settings.Tracker == "board" {

@@ -41,6 +41,17 @@ func (s *setup) entry(ctx context.Context) (*entry, error) {
 			}
 		}
 	}
+	if s.Plane {
+		if err := errors.Join(s.onPlane(ctx, e), s.lacking()); err != nil {
+			return nil, err
+		}
+	}
+	if s.GitHub {
+		if err := errors.Join(s.onGitHub(ctx, e), s.lacking()); err != nil {
+			return nil, err
+		}
+		return e, s.fill(e)
+	}
 	if e.CloneURL == "" && s.local.root == "" {
 		return nil, errors.New("this is no git repository: run it in one, or name one with --clone-url")
 	}
@@ -70,7 +81,10 @@ func (s *setup) fill(e *entry) (err error) {
 	if e.Prefix, err = s.ask("--prefix", s.Prefix, "Prefix of cards", prefixOf(name)); err != nil {
 		return err
 	}
-	e.Tracker = strings.ToLower(e.Prefix)
+	e.Tracker = cmp.Or(e.Tracker, strings.ToLower(e.Prefix))
+	if e.CI != "" { // the host has said
+		return nil
+	}
 	ci, err := s.ask("--ci", s.CI, "Command that tests a commit, such as make test", none)
 	if err != nil {
 		return err

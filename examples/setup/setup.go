@@ -21,6 +21,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
 
 // Options are the answers that are given beforehand. Empty ones are read, taken from the
@@ -35,9 +36,11 @@ type Options struct {
 	Listen    string `help:"Address of the server; default: 127.0.0.1:8080." placeholder:"ADDRESS"`
 	PublicURL string `help:"Address of the server as others reach it." placeholder:"URL"`
 
-	In      io.Reader `kong:"-"` // answers of a person; nil = nobody is there
-	Out     io.Writer `kong:"-"`
-	Program []string  `kong:"-"` // as for wiring.Open
+	Accounts
+
+	In   io.Reader  `kong:"-"` // answers of a person; nil = nobody is there
+	Out  io.Writer  `kong:"-"`
+	Echo func(bool) `kong:"-"` // switches whether what is typed is shown; nil = it cannot be
 }
 
 // ErrStopped says that the questions ended before their answers: nothing was written.
@@ -50,6 +53,8 @@ type setup struct {
 	missing []string // what only a person can say, and nobody has
 	env     envFile
 	local   local // the repository of the working directory
+
+	planeToken, githubToken secret.String
 }
 
 // Run makes what is missing in the working directory, and says what it has found and written.
@@ -62,15 +67,15 @@ func Run(ctx context.Context, o Options) error {
 	if err := s.read(ctx); err != nil {
 		return err
 	}
+	if err := errors.Join(s.accounts(), s.lacking()); err != nil {
+		return err
+	}
 	entry, err := s.entry(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.settings(); err != nil {
+	if err := errors.Join(s.settings(), s.lacking()); err != nil {
 		return err
-	}
-	if len(s.missing) > 0 {
-		return fmt.Errorf("nobody is there to answer, and this is missing:\n  %s", strings.Join(s.missing, "\n  "))
 	}
 	if err := s.write(ctx, entry); err != nil {
 		return err
@@ -78,8 +83,19 @@ func Run(ctx context.Context, o Options) error {
 	return wiring.UseEnvFile()
 }
 
+// lacking is the error of what is missing.
+func (s *setup) lacking() error {
+	if len(s.missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("nobody is there to answer, and this is missing:\n  %s", strings.Join(s.missing, "\n  "))
+}
+
 // read looks at what is there.
 func (s *setup) read(ctx context.Context) (err error) {
+	if err := wiring.UseEnvFile(); err != nil {
+		return err
+	}
 	if s.env, err = readEnv(); err != nil {
 		return err
 	}
@@ -131,7 +147,14 @@ func (s *setup) settings() error {
 	s.env.add("ORCH_AGENT", agent, "of every role that projects.yaml gives none")
 	s.env.add("ORCH_LISTEN", s.Listen, "address of the server")
 	s.env.add("ORCH_PUBLIC_URL", s.PublicURL, "as others reach it")
-	return s.env.generate("ORCH_ADMIN_TOKEN", "the operator's token: sign in with it to change cards")
+	err1, err2 := error(nil), error(nil)
+	if s.Plane {
+		err1 = s.env.generate("ORCH_PLANE_WEBHOOK_SECRET", "of Plane's webhook; Plane makes its own, which belongs here in place of this one")
+	}
+	if s.GitHub {
+		err2 = s.env.generate("ORCH_GITHUB_WEBHOOK_SECRET", "of GitHub's webhooks")
+	}
+	return errors.Join(err1, err2, s.env.generate("ORCH_ADMIN_TOKEN", "the operator's token: sign in with it to change cards"))
 }
 
 // installed is the first agent that is here.

@@ -205,13 +205,14 @@ func (d *doctor) telegram(ctx context.Context, v *Service) {
 	d.check("telegram", "the token is accepted, and the bot sees the chat", mend(v.Telegram.Reachable(ctx), "add the bot to the chat, and set its id as "+Prefix+"TELEGRAM_CHAT_ID"))
 }
 
-// addColumns makes the columns that a board lacks, and gives what it has then.
+// addColumns makes the columns that a board lacks, also those in whose place another one
+// serves, and gives what it has then.
 func (d *doctor) addColumns(ctx context.Context, v *Service, p task.Project, columns map[stage.Status]string) map[stage.Status]string {
 	if v.Plane == nil {
 		return columns
 	}
 	for _, s := range stage.Statuses() {
-		if _, ok := columns[s.Key]; !ok {
+		if !strings.EqualFold(strings.TrimSpace(columns[s.Key]), s.Name) {
 			d.check(p.Prefix, "the column "+s.Name+" was made", mend(v.Plane.AddColumn(ctx, p.Sync(), s.Key), "add a column "+s.Name+" to the board yourself, or let the token's account be a member of the project"))
 		}
 	}

@@ -211,6 +211,7 @@ func TestDoctorFixes(t *testing.T) {
 	c := newClinic(t)
 	c.board.RemoveState(c.project, "Approved")
 	c.board.RemoveState(c.project, "STOP")
+	c.board.RemoveState(c.project, "In Review") // In Progress would serve
 	c.host1(func(s *githubtest.Settings) { s.Hooks = nil })
 	for range 2 {
 		said, wrong := c.examine(wiring.Examination{Fix: true})
@@ -224,6 +225,7 @@ func TestDoctorFixes(t *testing.T) {
 		made[s.Name] = s
 	}
 	require.Equal(t, "started", made["Approved"].Group)
+	require.Contains(t, made, "In Review")
 	require.Equal(t, "cancelled", made["STOP"].Group)
 
 	c.board.RemoveState(c.project, "Approved")

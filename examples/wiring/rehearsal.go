@@ -32,8 +32,9 @@ const RehearsalBranch = "signalbox-rehearsal-"
 // Rehearsal is one card that goes through every stage of a project with the rehearsal
 // agent: in the jail, with the project's CI and gates, and on its real git host. It is merged
 // into a branch of its own that begins at main, so that main stays what it is. The store, the
-// checkouts and, where cards are on our own board, the board are scratch ones in the data
-// directory; a server that runs meanwhile sees nothing of it.
+// checkouts and the board, which is one of our own, are scratch ones in the data directory; a
+// server that runs meanwhile sees nothing of it. On Plane's board only a person's account may
+// set To Analyse and Approved.
 type Rehearsal struct {
 	Settings Settings
 	Program  []string // as for Open
@@ -99,13 +100,10 @@ func (r *Rehearsal) find() error {
 	if !ok {
 		return fmt.Errorf("%s has no repository %q", r.Settings.Projects, r.Repo)
 	}
-	if r.Settings.Tracker != trackerBoard {
-		return fmt.Errorf("a rehearsal needs the board of the service's own (%sTRACKER=%s): on another one only a person's account may set To Analyse and Approved", Prefix, trackerBoard)
-	}
 	mark := rand.Text()[:8]
 	r.main, r.project = p.Main, p
 	r.project.Prefix, r.project.Main = "R"+mark, RehearsalBranch+strings.ToLower(mark)
-	r.project.Agents, r.project.Required = nil, nil
+	r.project.Agents, r.project.Required, r.project.SyncProject = nil, nil, ""
 	r.project.People, r.project.MoreBoards = task.People{}, nil
 	r.project.SelfHosting, r.project.Monitor, r.project.Probe = false, nil, task.Probe{} // nothing is deployed
 	return nil
@@ -113,7 +111,7 @@ func (r *Rehearsal) find() error {
 
 // scratch are the settings of a service beside the real one.
 func (s Settings) scratch(dir, listen string) Settings {
-	s.DataDir, s.DatabaseURL = dir, secret.String{}
+	s.DataDir, s.DatabaseURL, s.Tracker = dir, secret.String{}, trackerBoard
 	s.Listen, s.HooksListen, s.PublicURL = listen, "", ""
 	s.Agent, s.AgentRetryDelays, s.MaxDeveloperRetries = rehearse.Name, nil, 1
 	s.TelegramToken, s.TelegramChat = secret.String{}, ""
