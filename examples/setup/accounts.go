@@ -124,7 +124,7 @@ func (s *setup) onPlane(ctx context.Context, e *entry) error {
 func (s *setup) onGitHub(ctx context.Context, e *entry) error {
 	e.Host = ""
 	if e.Repo = s.Repo; e.Repo == "" && s.local.root != "" {
-		if origin, err := git(ctx, s.local.root, "remote", "get-url", "origin"); err == nil {
+		if origin, err := git(ctx, s.local.root, "config", "--get", "remote.origin.url"); err == nil {
 			e.Repo = nameOf(origin, s.local.root)
 		}
 	}

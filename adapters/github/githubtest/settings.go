@@ -13,6 +13,7 @@ import (
 type Settings struct {
 	Push, Admin bool // of the token
 	Archived    bool
+	CloneURL    string              // empty = as of github.com
 	Methods     []string            // of merging: merge, squash, rebase
 	Required    map[string][]string // checks that must be green, by protected branch
 	Hooks       []Hook
@@ -43,8 +44,11 @@ func (s *Server) Settings(repo string) (out Settings) {
 
 func (s *Server) describe(w http.ResponseWriter, _ *http.Request, repo *repository) {
 	with := repo.settings
+	if with.CloneURL == "" {
+		with.CloneURL = "https://github.com/" + repo.name + ".git"
+	}
 	reply(w, http.StatusOK, map[string]any{
-		"id": 1, "full_name": repo.name, "clone_url": "https://github.com/" + repo.name + ".git", "default_branch": repo.first(), "archived": with.Archived,
+		"id": 1, "full_name": repo.name, "clone_url": with.CloneURL, "default_branch": repo.first(), "archived": with.Archived,
 		"permissions":        map[string]bool{"admin": with.Admin, "maintain": with.Admin, "push": with.Push, "pull": true},
 		"allow_merge_commit": slices.Contains(with.Methods, "merge"), "allow_squash_merge": slices.Contains(with.Methods, "squash"), "allow_rebase_merge": slices.Contains(with.Methods, "rebase"),
 	})
