@@ -28,38 +28,38 @@ type Accounts struct {
 }
 
 // accounts gathers what is needed to reach other services.
-func (s *setup) accounts() error {
+func (s *setup) accounts(ctx context.Context) error {
 	if _, set := os.LookupEnv("ORCH_TRACKER"); !set && os.Getenv("ORCH_PLANE_URL") != "" {
 		s.Plane = true // which is the default there
 	}
 	var err1, err2, err3, err4 error
 	if s.Plane {
 		s.env.add("ORCH_TRACKER", "plane", "cards are on a board of Plane")
-		s.PlaneURL, err1 = s.setting("ORCH_PLANE_URL", "--plane-url", s.PlaneURL, "Address of Plane, such as https://plane.example.org")
-		s.PlaneWorkspace, err2 = s.setting("ORCH_PLANE_WORKSPACE", "--plane-workspace", s.PlaneWorkspace, "Slug of the workspace, as in Plane's addresses")
-		s.planeToken, err3 = s.token("PLANE_TOKEN", "Token of Plane (profile settings, API tokens, at "+cmp.Or(s.PlaneURL, "Plane")+")")
+		s.PlaneURL, err1 = s.setting(ctx, "ORCH_PLANE_URL", "--plane-url", s.PlaneURL, "Address of Plane, such as https://plane.example.org")
+		s.PlaneWorkspace, err2 = s.setting(ctx, "ORCH_PLANE_WORKSPACE", "--plane-workspace", s.PlaneWorkspace, "Slug of the workspace, as in Plane's addresses")
+		s.planeToken, err3 = s.token(ctx, "PLANE_TOKEN", "Token of Plane (profile settings, API tokens, at "+cmp.Or(s.PlaneURL, "Plane")+")")
 	}
 	if s.GitHub {
 		s.GitHubURL = cmp.Or(os.Getenv("ORCH_GITHUB_URL"), s.GitHubURL)
 		s.env.add("ORCH_GITHUB_URL", s.GitHubURL, "GitHub's REST API")
-		s.githubToken, err4 = s.token("GITHUB_TOKEN", "Token of GitHub that may write contents and pull requests ("+s.tokenPage()+")")
+		s.githubToken, err4 = s.token(ctx, "GITHUB_TOKEN", "Token of GitHub that may write contents and pull requests ("+s.tokenPage()+")")
 	}
 	return errors.Join(err1, err2, err3, err4)
 }
 
 // setting is one that is set, or is asked for and noted.
-func (s *setup) setting(name, flag, given, question string) (string, error) {
+func (s *setup) setting(ctx context.Context, name, flag, given, question string) (string, error) {
 	if s.env.has(name) {
 		return os.Getenv(name), nil
 	}
-	value, err := s.ask(flag, given, question, "")
+	value, err := s.ask(ctx, flag, given, question, "")
 	s.env.add(name, value, question)
 	return value, err
 }
 
 // token is a secret of somebody else's. It has no flag: others see the arguments of a
 // process.
-func (s *setup) token(name, question string) (secret.String, error) {
+func (s *setup) token(ctx context.Context, name, question string) (secret.String, error) {
 	value, err := wiring.FindSecret(os.Getenv, name)
 	if err != nil || value.IsSet() {
 		return value, err
@@ -69,7 +69,7 @@ func (s *setup) token(name, question string) (secret.String, error) {
 		s.Echo(false)
 		defer func() { s.Echo(true); s.say("") }()
 	}
-	typed, err := s.ask(name+" (in the environment)", "", question, "")
+	typed, err := s.ask(ctx, name+" (in the environment)", "", question, "")
 	s.env.add(name, typed, question)
 	return secret.New(typed), err
 }
@@ -106,7 +106,7 @@ func (s *setup) onPlane(ctx context.Context, e *entry) error {
 	if len(list) == 1 {
 		only = names[0]
 	}
-	wanted, err := s.ask("--plane-project", s.PlaneProject, "Project of Plane: "+strings.Join(names, ", "), only)
+	wanted, err := s.ask(ctx, "--plane-project", s.PlaneProject, "Project of Plane: "+strings.Join(names, ", "), only)
 	if err != nil || wanted == "" {
 		return err
 	}
@@ -129,15 +129,19 @@ func (s *setup) onGitHub(ctx context.Context, e *entry) error {
 		}
 	}
 	var err error
-	if e.Repo, err = s.ask("--repo", e.Repo, "Repository on GitHub, as owner/name", ""); err != nil || e.Repo == "" {
+	if e.Repo, err = s.ask(ctx, "--repo", e.Repo, "Repository on GitHub, as owner/name", ""); err != nil || e.Repo == "" {
 		return err
 	}
 	c, err := github.New(github.Options{BaseURL: s.GitHubURL, Token: s.githubToken.Reveal(), Insecure: true}) // no webhook comes here
 	if err != nil {
 		return err
 	}
-	if err := c.Ping(ctx); err != nil {
+	err = c.Ping(ctx)
+	switch {
+	case errors.Is(err, githost.ErrDenied):
 		return fmt.Errorf("ORCH_GITHUB_TOKEN is refused: %w; make one at %s", err, s.tokenPage())
+	case err != nil:
+		return fmt.Errorf("--github-url: GitHub does not answer: %w", err)
 	}
 	r, err := c.Repository(ctx, e.Repo)
 	if errors.Is(err, githost.ErrNotFound) {

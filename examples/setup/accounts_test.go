@@ -137,6 +137,7 @@ func TestWrongAccounts(t *testing.T) {
 		"workspace":      {func(_ *testing.T, f *offices) { f.o.PlaneWorkspace = "other" }, []string{"--plane-workspace: the workspace other cannot be read", "its slug stands in the addresses of its pages at http://"}},
 		"project":        {func(_ *testing.T, f *offices) { f.o.PlaneProject = "My Project" }, []string{`--plane-project: the token sees no project "My Project", but SHOP`}},
 		"GitHub's token": {func(t *testing.T, _ *offices) { t.Helper(); t.Setenv("ORCH_GITHUB_TOKEN", "wrong") }, []string{"ORCH_GITHUB_TOKEN is refused", "make one at http://"}},
+		"no GitHub":      {func(_ *testing.T, f *offices) { f.o.GitHubURL = "http://127.0.0.1:1" }, []string{"--github-url: GitHub does not answer: "}},
 		"repository":     {func(_ *testing.T, f *offices) { f.o.Repo = "acme/chop" }, []string{"--repo: the token sees no repository acme/chop", "correct the name, or give the token access to it at http://"}},
 		"right to push": {func(_ *testing.T, f *offices) {
 			f.host.SetSettings("acme/shop", func(s *githubtest.Settings) { s.Push = false })

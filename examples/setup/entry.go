@@ -50,7 +50,7 @@ func (s *setup) entry(ctx context.Context) (*entry, error) {
 		if err := errors.Join(s.onGitHub(ctx, e), s.lacking()); err != nil {
 			return nil, err
 		}
-		return e, s.fill(e)
+		return e, s.fill(ctx, e)
 	}
 	if e.CloneURL == "" && s.local.root == "" {
 		return nil, errors.New("this is no git repository: run it in one, or name one with --clone-url")
@@ -58,7 +58,7 @@ func (s *setup) entry(ctx context.Context) (*entry, error) {
 	if err := s.place(ctx, e); err != nil {
 		return nil, err
 	}
-	return e, s.fill(e)
+	return e, s.fill(ctx, e)
 }
 
 // place says where the repository is.
@@ -76,16 +76,16 @@ func (s *setup) place(ctx context.Context, e *entry) error {
 }
 
 // fill asks for the other fields.
-func (s *setup) fill(e *entry) (err error) {
+func (s *setup) fill(ctx context.Context, e *entry) (err error) {
 	_, name, _ := strings.Cut(e.Repo, "/")
-	if e.Prefix, err = s.ask("--prefix", s.Prefix, "Prefix of cards", prefixOf(name)); err != nil {
+	if e.Prefix, err = s.ask(ctx, "--prefix", s.Prefix, "Prefix of cards", prefixOf(name)); err != nil {
 		return err
 	}
 	e.Tracker = cmp.Or(e.Tracker, strings.ToLower(e.Prefix))
 	if e.CI != "" { // the host has said
 		return nil
 	}
-	ci, err := s.ask("--ci", s.CI, "Command that tests a commit, such as make test", none)
+	ci, err := s.ask(ctx, "--ci", s.CI, "Command that tests a commit, such as make test", none)
 	if err != nil {
 		return err
 	}

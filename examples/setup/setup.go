@@ -21,6 +21,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
 
@@ -67,14 +68,14 @@ func Run(ctx context.Context, o Options) error {
 	if err := s.read(ctx); err != nil {
 		return err
 	}
-	if err := errors.Join(s.accounts(), s.lacking()); err != nil {
+	if err := errors.Join(s.accounts(ctx), s.lacking()); err != nil {
 		return err
 	}
 	entry, err := s.entry(ctx)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.settings(), s.lacking()); err != nil {
+	if err := errors.Join(s.settings(ctx), s.lacking()); err != nil {
 		return err
 	}
 	if err := s.write(ctx, entry); err != nil {
@@ -107,7 +108,7 @@ func (s *setup) say(format string, args ...any) { fmt.Fprintf(s.Out, format+"\n"
 
 // ask is an answer: what was given, else what a person types, else the default. What has no
 // default is needed: without a person it is noted as missing, under its flag.
-func (s *setup) ask(flag, given, question, otherwise string) (string, error) {
+func (s *setup) ask(ctx context.Context, flag, given, question, otherwise string) (string, error) {
 	switch {
 	case given != "":
 		return given, nil
@@ -117,11 +118,14 @@ func (s *setup) ask(flag, given, question, otherwise string) (string, error) {
 	case s.lines == nil:
 		return otherwise, nil
 	}
+	if otherwise != "" {
+		question += " [" + otherwise + "]"
+	}
 	for {
-		fmt.Fprintf(s.Out, "%s [%s]: ", question, otherwise)
-		line, err := s.lines.ReadString('\n')
+		fmt.Fprintf(s.Out, "%s: ", question)
+		line, err := s.line(ctx)
 		if err != nil {
-			return "", ErrStopped
+			return "", err
 		}
 		if answer := cmp.Or(strings.TrimSpace(line), otherwise); answer != "" {
 			return answer, nil
@@ -129,15 +133,35 @@ func (s *setup) ask(flag, given, question, otherwise string) (string, error) {
 	}
 }
 
+// line is what a person types next; ErrStopped when there is nothing more, or ctx has ended.
+// The reader of a terminal cannot be interrupted, and is left behind then.
+func (s *setup) line(ctx context.Context) (string, error) {
+	typed := make(chan string, 1)
+	run.New(context.WithoutCancel(ctx), nil).Go("answer", func(context.Context) {
+		defer close(typed)
+		if line, err := s.lines.ReadString('\n'); err == nil {
+			typed <- line
+		}
+	})
+	select {
+	case line, ok := <-typed:
+		if ok {
+			return line, nil
+		}
+	case <-ctx.Done():
+	}
+	return "", ErrStopped
+}
+
 // none is the answer that stands for nothing, where that is one.
 const none = "none"
 
 // settings completes the settings.
-func (s *setup) settings() error {
+func (s *setup) settings(ctx context.Context) error {
 	s.env.add("ORCH_TRACKER", "board", "cards are on a board of the service's own")
 	agent, err := "", error(nil)
 	if !s.env.has("ORCH_AGENT") {
-		if agent, err = s.ask("--agent", s.Agent, "Agent: claude, codex, gemini, opencode, a command, or "+rehearse.Name+", which costs nothing", installed()); err != nil {
+		if agent, err = s.ask(ctx, "--agent", s.Agent, "Agent: claude, codex, gemini, opencode, a command, or "+rehearse.Name+", which costs nothing", installed()); err != nil {
 			return err
 		}
 		if _, err := agentcli.Split(agent); err != nil {

@@ -1,6 +1,8 @@
 package setup_test
 
 import (
+	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -89,6 +91,24 @@ func TestQuestions(t *testing.T) {
 	require.Equal(t, git(t, "rev-parse", "HEAD"), git(t, "-C", p.CloneURL, "rev-parse", "main"))
 	require.Equal(t, "rehearse", os.Getenv("ORCH_AGENT"), "the settings are in the environment")
 	require.Len(t, os.Getenv("ORCH_ADMIN_TOKEN"), 64)
+}
+
+// A signal at a question ends it, although nothing more is typed.
+func TestStoppedByASignal(t *testing.T) {
+	repository(t)
+	in, typist := io.Pipe()
+	defer typist.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	echo := true
+	o := setup.Options{In: in, Out: io.Discard, Echo: func(on bool) {
+		if echo = on; !on {
+			stop()
+		}
+	}, Accounts: setup.Accounts{GitHub: true}}
+	unset(t, "ORCH_GITHUB_TOKEN")
+	require.ErrorIs(t, setup.Run(ctx, o), setup.ErrStopped)
+	require.True(t, echo, "what is typed next is seen")
+	absent(t, "projects.yaml", wiring.EnvFile)
 }
 
 // What is there is kept, and what is missing is added behind it.
