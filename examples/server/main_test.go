@@ -123,6 +123,23 @@ func TestValidate(t *testing.T) {
 	require.Contains(t, out, "cannot be read")
 }
 
+// An agent that looks at nothing is not let beside others.
+func TestRehearsalAgentAmongOthers(t *testing.T) {
+	environment(t)
+	name := os.Getenv("ORCH_PROJECTS")
+	body, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(name, append(body, "    agents: {reviewer: {use: rehearse}}\n"...), 0o600))
+	for _, command := range []string{"validate", "serve", "doctor"} {
+		code, out := server(command)
+		require.Equal(t, 1, code, command)
+		require.Contains(t, out, name+":6: project 1 (acme/app): agents: the reviewer is rehearse, which looks at nothing, and the deployer is \"/bin/true\"", command)
+	}
+	t.Setenv("ORCH_AGENT", "rehearse")
+	code, out := server("validate")
+	require.Zero(t, code, out)
+}
+
 func TestDoctor(t *testing.T) {
 	board, _ := environment(t)
 	code, out := server("doctor")

@@ -184,13 +184,17 @@ func (d *doctor) addHook(ctx context.Context, v *Service, p task.Project, target
 
 // planeHooks says what is known of Plane's webhooks: its API does not show them.
 func (d *doctor) planeHooks(ctx context.Context, v *Service) {
+	address := "the address of this server and " + trackerHooks
+	if v.Settings.PublicURL != "" {
+		address = v.Settings.publicURL() + trackerHooks
+	}
 	last, err := v.DB.LastDelivery(ctx, trackerPlane)
 	switch {
 	case err != nil:
 		d.bad("plane", err)
 	case last.IsZero():
 		d.warn("plane", "no webhook has come yet: make one for work items (issues) to %s in the workspace's settings at %s, and set its secret as %sPLANE_WEBHOOK_SECRET; without it boards are read every %s",
-			v.Settings.publicURL()+trackerHooks, v.Settings.PlaneURL, Prefix, v.Settings.ReconcileInterval)
+			address, v.Settings.PlaneURL, Prefix, v.Settings.ReconcileInterval)
 	default:
 		d.ok("plane", "the last webhook came at %s", last.UTC().Format("2006-01-02 15:04:05 MST"))
 	}

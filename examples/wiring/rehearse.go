@@ -26,9 +26,9 @@ func (s Settings) agentOf(p task.Project, r stage.Role) string {
 	return cmp.Or(p.Agents[r], s.Agent)
 }
 
-// checkRehearsal is the error of a project where the rehearsal agent is one among others: a
+// CheckAgents is the error of a project where the rehearsal agent is one among others: a
 // reviewer that has looked at nothing must not judge what an agent has made.
-func (s Settings) checkRehearsal(projects *task.Projects) error {
+func (s Settings) CheckAgents(projects *task.Projects) error {
 	for i, p := range projects.All() {
 		var rehearses, works stage.Role
 		for _, role := range stage.Roles() {

@@ -22,7 +22,7 @@ func TestRehearsalAgentIsAlone(t *testing.T) {
 	} {
 		r, err := projectfile.Parse("p.yaml", []byte(entry+c.agents+"}}\n"))
 		require.NoError(t, err, c.agents)
-		err = Settings{Agent: c.common}.checkRehearsal(r.Projects)
+		err = Settings{Agent: c.common}.CheckAgents(r.Projects)
 		if c.wrong == "" {
 			require.NoError(t, err, c.agents)
 			continue

@@ -21,7 +21,7 @@ func (s Settings) readRegistry() (r projectfile.Registry, secrets HookSecrets, e
 	if err = s.CheckRepos(r.Projects); err != nil {
 		return r, secrets, err
 	}
-	if err = s.checkRehearsal(r.Projects); err != nil {
+	if err = s.CheckAgents(r.Projects); err != nil {
 		return r, secrets, r.Placed(err)
 	}
 	secrets, err = s.HookSecrets(r, os.Getenv)
