@@ -66,10 +66,7 @@ bench: ## benchmarks with their anchors
 	$(GO) test -run '^$$' -bench . -benchtime 2s ./adapters/sqlite ./adapters/tracksqlite ./queue/memqueue ./orchestrator/stage ./orchestrator/web/dashboard
 
 bench-queue: ## the queue beside River and goqite; ARGS=-quick for two minutes
-	@mkdir -p $(BIN)
-	@cd bench/queue && $(GO) build -o ../../$(BIN)/bench-queue .
-	@cd bench/queue/riversqlite && $(GO) build -o ../../../$(BIN)/bench-riversqlite . || echo "River's SQLite driver cannot be had: the table will say so"
-	@$(BIN)/bench-queue $$(test -x $(BIN)/bench-riversqlite && echo -riversqlite $(BIN)/bench-riversqlite) $(ARGS)
+	@cd bench/queue && $(GO) run . $(ARGS)
 
 bench-engine: ## whole lives of tasks on real stores, beside 0 to 100,000 others; ARGS=-quick for a few minutes
 	$(GO) run ./examples/benchengine $(ARGS)

@@ -1,7 +1,8 @@
-// Command queue measures the queue beside others on this machine, now: River on
-// the same private PostgreSQL with durable settings, River's SQLite driver and
-// goqite on files. What is compared runs in turns, in short rounds, and the table
-// shows medians and ratios: on a shared machine nothing else means much.
+// Command queue measures the queue beside others on this machine, now: River on the
+// same private PostgreSQL with durable settings, River and goqite on SQLite files with
+// synchronous=FULL. A pair runs in turns (ours, theirs, ours, theirs), and its row has
+// the medians of each side and of the ratios of the rounds: on a shared machine only
+// ratios mean much.
 //
 // It is a module of its own, so that what it compares with is no dependency of
 // anything else.
@@ -9,123 +10,196 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"flag"
 	"fmt"
+	"log"
 	"os"
 	"os/signal"
-	"runtime"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 )
 
 func main() {
-	quick := flag.Bool("quick", false, "fewer and shorter rounds: about two minutes")
-	only := flag.String("only", "", "parts to run, separated by commas: claims, blocked, start, stages, acks, sqlite")
-	riverSQLite := flag.String("riversqlite", "", "program that measures River's SQLite driver")
+	quick := flag.Bool("quick", false, "fewer and shorter rounds, 100,000 blocked jobs: about two minutes")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	code := bench(ctx, sizes(*quick), *only, *riverSQLite)
+	l := &lab{rounds: 5, seconds: 1.2, blocked: 1_000_000}
+	if *quick {
+		l.rounds, l.seconds, l.blocked = 3, 0.8, 100_000
+	}
+	err := l.measure(ctx)
 	stop()
-	os.Exit(code)
+	if err != nil {
+		log.Fatal(err)
+	}
 }
 
-// size is how much is measured.
-type size struct {
+// lab is what the measurements share.
+type lab struct {
+	server  *pgtest.Server
+	admin   *pgxpool.Pool // of the server
+	dir     string        // for files
 	rounds  int
 	seconds float64 // that a round should take, about
-	blocked []int
-	starts  int // of jobs whose start is timed, in each round
+	blocked int     // jobs that cannot run
+	failed  error   // of rows
 }
 
-func sizes(quick bool) size {
-	if quick {
-		return size{rounds: 3, seconds: 0.8, blocked: []int{0, 100_000}, starts: 40}
+// measure prints the table. An error of one row does not keep the others.
+func (l *lab) measure(ctx context.Context) (err error) {
+	if l.dir, err = os.MkdirTemp("", "bench-queue"); err != nil {
+		return err
 	}
-	return size{rounds: 5, seconds: 1.2, blocked: []int{0, 100_000, 1_000_000}, starts: 60}
-}
-
-// part is one part of the table.
-type part struct {
-	name string
-	run  func(context.Context, *lab) error
-}
-
-var parts = []part{
-	{"claims", claims}, {"start", starts}, {"stages", stages}, {"acks", acks}, {"blocked", blocked}, {"sqlite", sqlites},
-}
-
-// lab is what the parts share.
-type lab struct {
-	size
-
-	server      *pgtest.Server
-	url         string // of its database
-	riverSQLite string
-	dir         string
-	table       table
-	rowed       int
-}
-
-func bench(ctx context.Context, s size, only, riverSQLite string) (code int) {
-	t := &bencher{}
-	defer t.cleanup()
-	dir, err := os.MkdirTemp("", "bench-queue")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	defer func() { err = errors.Join(err, os.RemoveAll(l.dir)) }()
+	l.server = pgtest.Start(host{}, pgtest.Options{Durable: true})
+	if l.admin, err = pgxpool.New(ctx, l.server.URL("postgres")); err != nil {
+		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	server := pgtest.Start(t, pgtest.Options{Durable: true})
-	if t.failed {
-		return 1
+	defer l.admin.Close()
+	fmt.Println("| what | ours/s | theirs/s | ratio | goal |\n|---|---|---|---|---|")
+	for _, c := range []struct {
+		workers, ours, theirs int // ours and theirs: jobs in a second, about
+		goal                  float64
+	}{{1, 1500, 300, 5}, {8, 7000, 2500, 2}, {50, 18_000, 12_000, 1.8}, {2000, 27_000, 25_000, 3}} {
+		l.compare(ctx, l.rounds, fmt.Sprintf("claim and finish, %d workers, ours gated; River ungated", c.workers), c.goal,
+			on(l, l.postgres, work, c.workers, c.ours), on(l, l.riverPool, riverClaims, c.workers, c.theirs))
 	}
-	l := &lab{size: s, server: server, url: server.URL("postgres"), riverSQLite: riverSQLite, dir: dir}
-	begun, before := time.Now(), load()
-	for _, p := range parts {
-		if only != "" && !strings.Contains(","+only+",", ","+p.name+",") {
-			continue
+	l.compare(ctx, l.rounds, "stage transition (finish, task, journal, next job, 2 effects), 50 workers; River: complete, insert", 10,
+		on(l, l.postgres, moveTasks, 50, 5000), on(l, l.riverPool, riverTransitions, 50, 1500))
+	l.compare(ctx, l.rounds, "webhooks stored with their job, 50 senders; what is asked for", 1,
+		on(l, l.postgres, receive, 50, 10_000), func(context.Context) (float64, error) { return 2500, nil })
+	l.compare(ctx, l.rounds, "SQLite, claim and finish, 50 workers, ours gated; goqite", 10,
+		on(l, l.sqlite, work, 50, 20_000), on(l, l.peerFile, goqiteClaims, 50, 2000))
+	// River reports each quarter of a second which jobs are done: with fewer jobs than it
+	// ends in that time, the rate would not be its own.
+	l.compare(ctx, l.rounds, "SQLite, claim and finish, 50 workers, ours gated; River ungated", 10,
+		on(l, l.sqlite, work, 50, 20_000), on(l, l.peerFile, riverFileClaims, 50, 5500))
+	err = errors.Join(l.besideBlocked(ctx, "PostgreSQL", l.postgres, 15_000), l.besideBlocked(ctx, "SQLite", l.sqlite, 20_000))
+	return errors.Join(l.failed, err)
+}
+
+// compare prints the row of a pair.
+func (l *lab) compare(ctx context.Context, rounds int, what string, goal float64, ours, theirs measure) {
+	var mine, other, ratios []float64
+	for range rounds {
+		a, ourErr := ours(ctx)
+		b, theirErr := theirs(ctx)
+		if err := errors.Join(ourErr, theirErr); err != nil {
+			l.failed = errors.Join(l.failed, fmt.Errorf("%s: %w", what, err))
+			return
 		}
-		fmt.Fprintln(os.Stderr, time.Since(begun).Round(time.Second), p.name)
-		if err := p.run(ctx, l); err != nil {
-			fmt.Fprintf(os.Stderr, "%s: %v\n", p.name, err)
-			code = 1
+		mine, other, ratios = append(mine, a), append(other, b), append(ratios, a/b)
+	}
+	fmt.Printf("| %s | %.0f | %.0f | %.2f | >= %g |\n", what, median(mine), median(other), median(ratios), goal)
+}
+
+func median(list []float64) float64 {
+	s := slices.Sorted(slices.Values(list))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
+
+// besideBlocked compares a store that has blocked jobs with one that has none. A tenth is to
+// be seen here, and two stores that have none differ by more in few rounds.
+func (l *lab) besideBlocked(ctx context.Context, name string, open opener[store], second int) error {
+	var sides [2]measure
+	for i, blocked := range []int{l.blocked, 0} {
+		db, end, err := open(ctx)
+		if err != nil {
+			return err
+		}
+		defer end()
+		if err := block(ctx, db, blocked); err != nil {
+			return err
+		}
+		sides[i] = on(l, func(context.Context) (store, func(), error) { return db, func() {}, nil }, work, 50, second)
+	}
+	l.compare(ctx, 2*l.rounds+1, fmt.Sprintf("%s, 50 workers, %d blocked jobs; none blocked", name, l.blocked), 0.9, sides[0], sides[1])
+	return nil
+}
+
+// measure returns how many jobs were ended in a second.
+type measure func(context.Context) (float64, error)
+
+// opener opens something that has nothing yet; end removes it.
+type opener[T any] func(context.Context) (on T, end func(), err error)
+
+// on measures how many jobs so many workers end in a second, with about as many jobs as
+// they end while a round lasts.
+func on[T any](l *lab, open opener[T], f func(ctx context.Context, on T, workers, n int) (float64, error), workers, second int) measure {
+	return func(ctx context.Context) (float64, error) {
+		on, end, err := open(ctx)
+		if err != nil {
+			return 0, err
+		}
+		defer end()
+		return f(ctx, on, workers, int(float64(second)*l.seconds))
+	}
+}
+
+// database makes a database, and returns its URL.
+func (l *lab) database(ctx context.Context) (url string, drop func(), err error) {
+	name := "bench_" + strings.ToLower(rand.Text())
+	_, err = l.admin.Exec(ctx, "create database "+name)
+	return l.server.URL(name), func() { _, _ = l.admin.Exec(context.WithoutCancel(ctx), "drop database "+name+" with (force)") }, err
+}
+
+// file names a file.
+func (l *lab) file() string { return l.dir + "/" + rand.Text() + ".db" }
+
+// gauge takes the moments at which jobs end.
+type gauge chan time.Time
+
+func (g gauge) add() {
+	select {
+	case g <- time.Now():
+	default: // there are enough
+	}
+}
+
+// open reports whether there are jobs to end.
+func (g gauge) open() bool { return len(g) < cap(g) }
+
+// rate waits for all jobs and returns how many were ended in a second, between the first
+// tenth and the last, so that neither the start of workers nor the last jobs count.
+func (g gauge) rate(ctx context.Context) (float64, error) {
+	ends := make([]time.Time, cap(g))
+	for i := range ends {
+		select {
+		case ends[i] = <-g:
+		case <-ctx.Done():
+			return 0, ctx.Err()
 		}
 	}
-	_, _ = fmt.Fprintf(os.Stdout, "%s\n%s; %d cores; load %s before, %s after; %s; medians of %d rounds (SQLite beside others 3, blocked jobs %d), in turns; fsync on.\n",
-		l.table.String(), time.Now().UTC().Format("2006-01-02 15:04"), runtime.NumCPU(), before, load(), runtime.Version(), s.rounds, 2*s.rounds+1)
-	return code
+	from, to := len(ends)/10, len(ends)*9/10
+	return float64(to-from) / ends[to].Sub(ends[from]).Seconds(), nil
 }
 
-func load() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
+// crowd has workers end n jobs together, each until the gauge is no longer open.
+func crowd(ctx context.Context, workers, n int, worker func(context.Context, gauge) error) (float64, error) {
+	g := make(gauge, n)
+	group, together := errgroup.WithContext(ctx)
+	for range workers {
+		group.Go(func() error { return worker(together, g) })
 	}
-	return strings.Join(strings.Fields(string(text))[:1], "")
-}
-
-// bencher is a pgtest.TB outside of a test.
-type bencher struct {
-	failed   bool
-	cleanups []func()
-}
-
-func (b *bencher) Helper()          {}
-func (b *bencher) Cleanup(f func()) { b.cleanups = append(b.cleanups, f) }
-func (b *bencher) Failed() bool     { return b.failed }
-func (b *bencher) Log(args ...any)  { fmt.Fprintln(os.Stderr, args...) }
-func (b *bencher) Fatal(args ...any) {
-	b.failed = true
-	b.Log(args...)
-}
-
-func (b *bencher) cleanup() {
-	for len(b.cleanups) > 0 {
-		last := len(b.cleanups) - 1
-		f := b.cleanups[last]
-		b.cleanups = b.cleanups[:last]
-		f()
+	if err := group.Wait(); err != nil {
+		return 0, err
 	}
+	return g.rate(ctx)
 }
+
+// host is a pgtest.TB outside of a test: the server ends with the program.
+type host struct{}
+
+func (host) Helper()           {}
+func (host) Cleanup(func())    {}
+func (host) Failed() bool      { return false }
+func (host) Log(args ...any)   { log.Print(args...) }
+func (host) Fatal(args ...any) { log.Fatal(args...) }
