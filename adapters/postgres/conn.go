@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/signalbox-dev/signalbox/internal/pgerror"
 	"github.com/signalbox-dev/signalbox/internal/sqlstore"
 )
 
@@ -42,7 +43,7 @@ func (d dialect) Write(f func(sqlstore.Conn) error) error {
 				return nil
 			}
 		}
-		if !lost && !transient(err) {
+		if !lost && !pgerror.Transient(err) {
 			return wrap(err)
 		}
 		db.log.Warn("a write is tried again", "err", err, "unknown", lost)

@@ -3,13 +3,12 @@ package postgres
 import (
 	"context"
 	"errors"
-	"io"
 	"math/rand/v2"
-	"net"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/signalbox-dev/signalbox/internal/pgerror"
 )
 
 // UnavailableError is the error of a server that was away for longer than
@@ -34,30 +33,6 @@ func (u *UnavailableError) Unwrap() error { return u.Err }
 // Retryable reports true.
 func (u *UnavailableError) Retryable() bool { return true }
 
-// transient reports errors that may go away by themselves.
-func transient(err error) bool {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return transientCode(pg.Code)
-	}
-	var connect *pgconn.ConnectError
-	var network net.Error
-	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded)
-}
-
-func transientCode(code string) bool {
-	switch code {
-	case "40001", "40P01", // serialization failure, deadlock
-		"55P03", "57014", // lock or statement took too long
-		"57P01", "57P02", "57P03", "57P05", // shut down, crashed, starting, idle session ended
-		"25P03", // idle in transaction for too long: we were paused
-		"25006": // read only: the primary is a standby now
-		return true
-	}
-	return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "53") || strings.HasPrefix(code, "58")
-}
-
 // retry calls f until it succeeds, fails for good, or patience is used up.
 func (d *DB) retry(ctx context.Context, f func(context.Context) error) error {
 	end := time.Now().Add(d.patience)
@@ -68,7 +43,7 @@ func (d *DB) retry(ctx context.Context, f func(context.Context) error) error {
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case !transient(err):
+		case !pgerror.Transient(err):
 			return wrap(err)
 		case time.Now().After(end):
 			return &UnavailableError{Err: err}

@@ -87,7 +87,7 @@ func Open(ctx context.Context, o Options) (*Tracks, error) {
 	db := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(settings))
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
-	store, err := trackstore.Open(ctx, trackstore.Options{Dialect: dialect(o.Schema), Read: db, Write: db, Prepare: o.prepare, Patience: o.Patience, Log: o.Log})
+	store, err := trackstore.Open(ctx, trackstore.Options{Dialect: dialect(o.Schema), DB: db, Prepare: o.prepare, Patience: o.Patience, Log: o.Log})
 	if err != nil {
 		return nil, fmt.Errorf("trackpostgres: %w", err)
 	}

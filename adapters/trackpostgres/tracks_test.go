@@ -224,10 +224,10 @@ func TestTracksCancelled(t *testing.T) {
 	tracks := short(t, 20)
 	_, err := s.Upsert(t.Context(), tracks[:10])
 	require.NoError(t, err)
-	require.NoError(t, s.Build(t.Context())) // so that nobody else waits for a lock
 	c, watch := admin(t, url), admin(t, url)
 	running := func() (n int) {
-		require.NoError(t, watch.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&n))
+		require.NoError(t, watch.QueryRow(t.Context(), `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+			and query not like '%group by level, tier%'`).Scan(&n)) // what puts blocks together may look at them late
 		return n
 	}
 	wait := func(want int) {

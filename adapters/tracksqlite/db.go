@@ -53,8 +53,8 @@ func Open(ctx context.Context, o Options) (*Tracks, error) {
 	return &Tracks{s}, nil
 }
 
-// readers is how many connections read beside the one that writes.
-const readers = 4
+// connections is how many are open at most: one writes, the others read.
+const connections = 5
 
 func open(ctx context.Context, o Options) (*trackstore.Store, error) {
 	if err := os.MkdirAll(filepath.Dir(o.Path), 0o700); err != nil {
@@ -64,18 +64,13 @@ func open(ctx context.Context, o Options) (*trackstore.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	write, err := sql.Open("sqlite", dsn(o.Path, "journal_mode(WAL)", "journal_size_limit(67108864)", "synchronous(FULL)", "wal_autocheckpoint(4000)")+"&_txlock=immediate")
+	db, err := sql.Open("sqlite", dsn(o.Path, "journal_mode(WAL)", "journal_size_limit(67108864)", "synchronous(FULL)", "wal_autocheckpoint(4000)")+"&_txlock=immediate")
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
-	write.SetMaxOpenConns(1)
-	read, err := sql.Open("sqlite", dsn(o.Path, "query_only(1)"))
-	if err != nil {
-		return nil, errors.Join(err, write.Close())
-	}
-	read.SetMaxOpenConns(readers)
-	read.SetMaxIdleConns(readers) // one that is opened anew reads the schema
-	return trackstore.Open(ctx, trackstore.Options{Dialect: dialect(), Read: read, Write: write, Prepare: o.prepare, Log: o.Log})
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections) // one that is opened anew reads the schema
+	return trackstore.Open(ctx, trackstore.Options{Dialect: dialect(), DB: db, Prepare: o.prepare, Log: o.Log})
 }
 
 func dsn(path string, pragmas ...string) string {

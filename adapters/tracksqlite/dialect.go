@@ -3,6 +3,7 @@ package tracksqlite
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ func dialect() trackstore.Dialect {
 	return trackstore.Dialect{
 		In:      "%s in (select value from json_each($%s))",
 		Touches: "id in (select id from track_bounds where max_lon >= $%d and max_lat >= $%d and min_lon <= $%d and min_lat <= $%d)",
-		Near:    near, NearAny: near, AreaColumns: []string{"min_x", "max_x", "min_y", "max_y"}, Empty: "delete from",
+		Near:    near, AreaColumns: []string{"min_x", "max_x", "min_y", "max_y"},
 		Arg: arg,
 		Areas: func(areas []trackstore.Area) any {
 			all := make([][5]int32, len(areas))
@@ -58,35 +59,14 @@ func list[T any](all []T) string {
 	return string(b)
 }
 
-// rowsAtOnce is how many rows one statement inserts.
-const rowsAtOnce = 32
-
 func insert(ctx context.Context, rows *trackstore.Rows) error {
-	one := "(" + strings.Repeat("?, ", len(rows.Columns)-1) + "?)"
-	for left := rows.Cells; len(left) > 0; {
-		size := 1
-		if len(left) >= rowsAtOnce {
-			size = rowsAtOnce
-		}
-		query := "insert into " + rows.Table + " (" + strings.Join(rows.Columns, ", ") + ") values " + strings.Repeat(one+", ", size-1) + one
-		statement, err := rows.Conn.PrepareContext(ctx, query)
-		if err != nil {
-			return err
-		}
-		for err == nil && len(left) >= size {
-			args := make([]any, 0, size*len(rows.Columns))
-			for _, row := range left[:size] {
-				args = append(args, row...)
-			}
-			_, err = statement.ExecContext(ctx, args...)
-			left = left[size:]
-		}
-		if closed := statement.Close(); err == nil {
-			err = closed
-		}
-		if err != nil {
-			return err
-		}
+	query := "insert into " + rows.Table + " (" + strings.Join(rows.Columns, ", ") + ") values (?" + strings.Repeat(", ?", len(rows.Columns)-1) + ")"
+	statement, err := rows.Conn.PrepareContext(ctx, query)
+	if err != nil {
+		return err
 	}
-	return nil
+	for i := 0; i < len(rows.Cells) && err == nil; i++ {
+		_, err = statement.ExecContext(ctx, rows.Cells[i]...)
+	}
+	return errors.Join(err, statement.Close())
 }

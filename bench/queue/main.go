@@ -68,19 +68,19 @@ func (l *lab) measure(ctx context.Context) (err error) {
 	for _, c := range []struct {
 		workers, ours, theirs int // ours and theirs: jobs in a second, about
 		goal                  float64
-	}{{1, 1500, 300, 5}, {8, 7000, 2500, 2}, {50, 18_000, 12_000, 1.8}, {2000, 27_000, 25_000, 3}} {
+	}{{1, 1500, 300, 2}, {8, 7000, 2500, 2}, {50, 18_000, 12_000, 1.8}, {2000, 27_000, 25_000, 1.5}} {
 		l.compare(ctx, l.rounds, fmt.Sprintf("claim and finish, %d workers, ours gated; River ungated", c.workers), c.goal,
 			on(l, l.postgres, work, c.workers, c.ours), on(l, l.riverPool, riverClaims, c.workers, c.theirs))
 	}
-	l.compare(ctx, l.rounds, "stage transition (finish, task, journal, next job, 2 effects), 50 workers; River: complete, insert", 10,
+	l.compare(ctx, l.rounds, "stage transition (finish, task, journal, next job, 2 effects), 50 workers; River: complete, insert", 4,
 		on(l, l.postgres, moveTasks, 50, 5000), on(l, l.riverPool, riverTransitions, 50, 1500))
 	l.compare(ctx, l.rounds, "webhooks stored with their job, 50 senders; what is asked for", 1,
-		on(l, l.postgres, receive, 50, 10_000), func(context.Context) (float64, error) { return 2500, nil })
+		on(l, l.postgres, receive, 50, 10_000), func(context.Context) (float64, error) { return 3000, nil })
 	l.compare(ctx, l.rounds, "SQLite, claim and finish, 50 workers, ours gated; goqite", 10,
 		on(l, l.sqlite, work, 50, 20_000), on(l, l.peerFile, goqiteClaims, 50, 2000))
 	// River reports each quarter of a second which jobs are done: with fewer jobs than it
 	// ends in that time, the rate would not be its own.
-	l.compare(ctx, l.rounds, "SQLite, claim and finish, 50 workers, ours gated; River ungated", 10,
+	l.compare(ctx, l.rounds, "SQLite, claim and finish, 50 workers, ours gated; River ungated", 5,
 		on(l, l.sqlite, work, 50, 20_000), on(l, l.peerFile, riverFileClaims, 50, 5500))
 	err = errors.Join(l.besideBlocked(ctx, "PostgreSQL", l.postgres, 15_000), l.besideBlocked(ctx, "SQLite", l.sqlite, 20_000))
 	return errors.Join(l.failed, err)

@@ -50,13 +50,13 @@ func plan() []room {
 		{"adapters/gpsfile", 4, []string{"internal/yamlplace"}},
 		{"adapters/projectfile", 4, []string{"adapters/agentcli", "internal/yamlplace"}}, // agent commands are checked where they are written
 		{"adapters/agentcli/agentout", 4, nil}, {"adapters/agentcli", 4, []string{"internal/jail", "adapters/agentcli/agentout"}}, {"adapters/gitcli", 4, []string{"internal/jail"}},
-		{"adapters/sqlite", 4, []string{"internal/sqlstore"}}, {"adapters/postgres", 4, []string{"internal/sqlstore"}}, // one engine, two dialects
-		{"adapters/tracksqlite", 4, []string{"internal/trackstore"}}, {"adapters/trackpostgres", 4, []string{"internal/trackstore"}},
+		{"adapters/sqlite", 4, []string{"internal/sqlstore"}}, {"adapters/postgres", 4, []string{"internal/sqlstore", "internal/pgerror"}}, // one engine, two dialects
+		{"adapters/tracksqlite", 4, []string{"internal/trackstore"}}, {"adapters/trackpostgres", 4, []string{"internal/trackstore", "internal/pgerror"}},
 		{"adapters/", 4, nil},
 		{"examples/wiring", 5, nil}, {"examples/mappage", 5, nil},
 		{"examples/setup", 5, []string{"examples/wiring"}},
 		{"examples/", 5, []string{"examples/wiring", "examples/mappage", "examples/setup"}},
-		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/jail", 4, nil}, {"internal/jail/attack", 4, nil}, {"internal/yamlplace", 4, nil}, {"internal/jail/jailtest", 4, []string{"internal/jail"}}, {"internal/trackstore", 4, nil}, {"internal/sqlstore", 4, nil}, {"internal/sqlstore/sqlstoretest", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/archtest", 5, nil}, {"internal/conformance", 5, nil},
+		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/jail", 4, nil}, {"internal/jail/attack", 4, nil}, {"internal/yamlplace", 4, nil}, {"internal/jail/jailtest", 4, []string{"internal/jail"}}, {"internal/trackstore", 4, nil}, {"internal/pgerror", 4, nil}, {"internal/sqlstore", 4, nil}, {"internal/sqlstore/sqlstoretest", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/archtest", 5, nil}, {"internal/conformance", 5, nil},
 	}
 }
 

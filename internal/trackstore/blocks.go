@@ -79,7 +79,7 @@ func (s *Store) redraw(ctx context.Context, c *change, erased, drawn []gpstracks
 			areas = append(areas, Area{f.Level, f.Bounds})
 		}
 	}
-	found, err := read(ctx, s, scanBlock, blockColumns+s.Dialect.NearAny, s.Dialect.Areas(areas))
+	found, err := read(ctx, s, scanBlock, blockColumns+s.Dialect.Near, s.Dialect.Areas(areas))
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (s *Store) discard(ctx context.Context) error {
 			return err
 		}
 		for _, query := range []string{
-			s.Dialect.Empty + " ~track_blocks", "delete from ~track_unbuilt",
+			"delete from ~track_blocks", "delete from ~track_unbuilt",
 			`insert into ~track_unbuilt (first_id, last_id, points) select min(id), max(id), sum(points)
 				from (select id, points, (row_number() over (order by id) - 1) / 256 as part from ~tracks) k group by part`,
 		} {

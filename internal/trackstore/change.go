@@ -24,10 +24,8 @@ const (
 type change struct {
 	version int64 // of the tracks that it was computed for
 
-	fresh      []gpstracks.Track
-	lines      [][]byte // of fresh
-	told, seen []gpstracks.Track
-	gone       []int64
+	fresh, told, seen []gpstracks.Track
+	gone              []int64
 
 	drop    []int64 // blocks
 	blocks  []tile.Block
@@ -113,7 +111,7 @@ func (t *tx) applyTracks(c *change) error {
 		if _, err := t.exec("update ~track_state set value = $1 where name = $2", c.fresh[n-1].ID, stateTrack); err != nil {
 			return err
 		}
-		if err := t.insertTracks(c.fresh, c.lines); err != nil {
+		if err := t.insertTracks(c.fresh); err != nil {
 			return err
 		}
 	}
@@ -182,7 +180,6 @@ func (s *Store) upsert(ctx context.Context, tracks []gpstracks.Track) (done gpst
 		c.fresh, c.told, c.seen, c.changed = plan.New, plan.Told, plan.Seen, plan.Changed
 		for i := range c.fresh {
 			c.fresh[i].ID = last + 1 + int64(i)
-			c.lines = append(c.lines, gpstracks.AppendLines(nil, c.fresh[i].Lines))
 		}
 		return s.redraw(ctx, c, c.told, slices.Concat(c.fresh, c.told))
 	})
@@ -212,9 +209,8 @@ func (s *Store) remove(ctx context.Context, ids []int64) (changed []orb.Bound, e
 		}
 		place := func(k gpstracks.Track) int { return slices.Index(ids, k.ID) } // in the order of the call
 		slices.SortFunc(tracks, func(a, b gpstracks.Track) int { return place(a) - place(b) })
-		c.gone = idsOf(tracks)
 		for i := range tracks {
-			c.changed = append(c.changed, tracks[i].Bounds)
+			c.gone, c.changed = append(c.gone, tracks[i].ID), append(c.changed, tracks[i].Bounds)
 		}
 		changed = c.changed
 		return s.redraw(ctx, c, tracks, nil)

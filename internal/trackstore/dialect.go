@@ -20,10 +20,8 @@ type Dialect struct {
 	Prefix      string // in place of "~"
 	In          string // "column in @n", with two %s for column and n
 	Touches     string // condition of tracks whose bounds touch a box, with four %d for its parameters: west, south, east, north
-	Near        string // condition of blocks that touch the first of the areas in $1
-	NearAny     string // condition of blocks that touch one of the areas in $1
+	Near        string // condition of blocks that touch one of the areas in $1
 	AreaColumns []string
-	Empty       string // statement that empties the table whose name follows
 
 	Arg       func(any) any                        // a []string, []int64 or time as a parameter; the rest as it is
 	Areas     func([]Area) any                     // areas as a parameter
@@ -51,16 +49,11 @@ var listForm = regexp.MustCompile(`([\w.]+) in @(\d+)`)
 
 // q is a statement in the words of the dialect.
 func (s *Store) q(query string) string {
-	if done, ok := s.texts.Load(query); ok {
-		return done.(string)
-	}
-	done := listForm.ReplaceAllStringFunc(query, func(found string) string {
+	query = listForm.ReplaceAllStringFunc(query, func(found string) string {
 		m := listForm.FindStringSubmatch(found)
 		return fmt.Sprintf(s.Dialect.In, m[1], m[2])
 	})
-	done = strings.ReplaceAll(done, "~", s.Dialect.Prefix)
-	s.texts.Store(query, done)
-	return done
+	return strings.ReplaceAll(query, "~", s.Dialect.Prefix)
 }
 
 // args are parameters as the database takes them.
@@ -92,7 +85,7 @@ func read[T any](ctx context.Context, s *Store, scan func(*sql.Rows) (T, error),
 	query, args = s.q(query), s.args(args)
 	err = s.retry(ctx, nil, func() error {
 		out = nil
-		rows, err := s.Read.QueryContext(ctx, query, args...)
+		rows, err := s.DB.QueryContext(ctx, query, args...)
 		if err != nil {
 			return err
 		}
@@ -176,7 +169,7 @@ func (s *Store) write(ctx context.Context, f func(*tx) error) error {
 func (s *Store) attempt(ctx context.Context, f func(*tx) error) (lost bool, err error) {
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptMax)
 	defer cancel()
-	conn, err := s.Write.Conn(ctx)
+	conn, err := s.DB.Conn(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -210,7 +203,7 @@ func (t *tx) sign(name string, seq int64) error {
 // lastSigned is the number of the last transaction that was committed. It waits until one that
 // is under way has ended.
 func (s *Store) lastSigned(ctx context.Context) (seq int64, err error) {
-	return seq, s.Write.QueryRowContext(ctx, s.q("select seq from ~track_writers where writer = $1 for update"), s.writer).Scan(&seq)
+	return seq, s.DB.QueryRowContext(ctx, s.q("select seq from ~track_writers where writer = $1 for update"), s.writer).Scan(&seq)
 }
 
 // retry calls f until it succeeds, fails for good, or patience is used up. lost, if any, says

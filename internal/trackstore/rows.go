@@ -2,6 +2,7 @@ package trackstore
 
 import (
 	"database/sql"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
@@ -24,12 +25,12 @@ func (w when) Scan(v any) error {
 	return nil
 }
 
-// columns are those of a track, in the order of scanTrack; the line comes last.
-const columns = `id, source, external_id, name, activity, url, attribution, min_lon, min_lat, max_lon, max_lat, length_m,
-	recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id, coalesce(k.geometry, g.geometry)`
+// columns are those of a track but for its line, in the order of scanTrack.
+const columns = "id, source, external_id, name, activity, url, attribution, min_lon, min_lat, max_lon, max_lat, length_m, " +
+	"recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id"
 
 // fullTracks reads tracks with their lines; one of which the line is lost is left out.
-const fullTracks = "select " + columns + ` from ~tracks k left join ~track_geometries g on track_id = id and k.geometry is null
+const fullTracks = "select " + columns + `, coalesce(k.geometry, g.geometry) from ~tracks k left join ~track_geometries g on track_id = id and k.geometry is null
 	where (k.geometry is not null or g.geometry is not null) and `
 
 func scanTrack(r *sql.Rows) (k gpstracks.Track, err error) {
@@ -55,25 +56,22 @@ func scanKnown(r *sql.Rows) (k gpstracks.Track, err error) {
 const inRow = 512
 
 // insertTracks keeps new tracks and their lines.
-func (t *tx) insertTracks(tracks []gpstracks.Track, lines [][]byte) error {
-	var long []int // tracks whose lines lie apart
-	err := t.insert("tracks", []string{
-		"id", "source", "external_id", "name", "activity", "url", "attribution", "min_lon", "min_lat", "max_lon", "max_lat", "length_m", "metres",
-		"recorded_on", "dedupe_key", "points", "first_seen_at", "last_seen_at", "run_id", "geometry",
-	}, len(tracks), func(i int) []any {
-		k, b, inline := &tracks[i], tracks[i].Bounds, any(lines[i])
-		if len(lines[i]) > inRow {
-			long, inline = append(long, i), nil
+func (t *tx) insertTracks(tracks []gpstracks.Track) error {
+	var long [][]any // rows of lines that lie apart
+	err := t.insert("tracks", append(strings.Split(columns, ", "), "geometry", "metres"), len(tracks), func(i int) []any {
+		k, b, line := &tracks[i], tracks[i].Bounds, gpstracks.AppendLines(nil, tracks[i].Lines)
+		if len(line) > inRow {
+			long, line = append(long, []any{k.ID, line}), nil
 		}
 		return []any{
 			k.ID, k.Source, k.ExternalID, k.Name, string(k.Activity), k.URL, k.Attribution, b.Min[0], b.Min[1], b.Max[0], b.Max[1], k.LengthM,
-			k.Cursor().Metres, k.RecordedOn, k.Key, int64(k.Points), k.FirstSeenAt, k.LastSeenAt, k.RunID, inline,
+			k.RecordedOn, k.Key, int64(k.Points), k.FirstSeenAt, k.LastSeenAt, k.RunID, line, k.Cursor().Metres,
 		}
 	})
 	if err != nil {
 		return err
 	}
-	return t.insert("track_geometries", []string{"track_id", "geometry"}, len(long), func(i int) []any { return []any{tracks[long[i]].ID, lines[long[i]]} })
+	return t.insert("track_geometries", []string{"track_id", "geometry"}, len(long), func(i int) []any { return long[i] })
 }
 
 // touch keeps when known tracks were seen last. Those of a call are mostly of one run and one
@@ -106,12 +104,4 @@ func (t *tx) tell(told []gpstracks.Track) error {
 		}
 	}
 	return nil
-}
-
-func idsOf(tracks []gpstracks.Track) []int64 {
-	ids := make([]int64, len(tracks))
-	for i := range tracks {
-		ids[i] = tracks[i].ID
-	}
-	return ids
 }

@@ -6,18 +6,17 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 )
 
-// runColumns are those of a run, after its id.
-var runColumns = [...]string{
-	"source", "region", "dry_run", "started_at", "finished_at", "status", "requests", "fetched", "inserted", "updated", "duplicates", "rejected",
-	"bytes", "error", "cursor", "rejected_for", "changed_for",
-}
+// runColumns are those of a run, after its id; runValues are its parameters.
+const (
+	runColumns = `source, region, dry_run, started_at, finished_at, status, requests, fetched, inserted, updated, duplicates, rejected,
+	bytes, error, cursor, rejected_for, changed_for`
+	runValues = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17"
+)
 
 // SaveRun implements gpstracks.RunStore.
 func (s *Store) SaveRun(ctx context.Context, r gpstracks.Run) (id int64, err error) {
@@ -25,13 +24,9 @@ func (s *Store) SaveRun(ctx context.Context, r gpstracks.Run) (id int64, err err
 		r.Source, r.Region, r.DryRun, r.StartedAt, r.FinishedAt, string(r.Status), r.Requests, r.Fetched, r.Inserted,
 		r.Updated, r.Duplicates, r.Rejected, r.Bytes, r.Error, r.Cursor, tally(r.RejectedFor), tally(r.ChangedFor),
 	}
-	var values, sets []string
-	for i, name := range runColumns {
-		values, sets = append(values, fmt.Sprint("$", i+1)), append(sets, fmt.Sprint(name, " = $", i+1))
-	}
-	query := "insert into ~pipeline_runs (" + strings.Join(runColumns[:], ", ") + ") values (" + strings.Join(values, ", ") + ") returning id"
+	query := "insert into ~pipeline_runs (" + runColumns + ") values (" + runValues + ") returning id"
 	if r.ID != 0 {
-		row, query = append(row, r.ID), fmt.Sprint("update ~pipeline_runs set ", strings.Join(sets, ", "), " where id = $", len(row)+1, " returning id")
+		row, query = append(row, r.ID), "update ~pipeline_runs set ("+runColumns+") = ("+runValues+") where id = $18 returning id"
 	}
 	err = s.write(ctx, func(t *tx) error {
 		err := t.tx.QueryRowContext(ctx, s.q(query), s.args(slices.Clone(row))...).Scan(&id)
@@ -64,7 +59,7 @@ func (s *Store) runs(ctx context.Context, query string, args ...any) ([]gpstrack
 			err = errors.Join(err, json.Unmarshal([]byte(changed.String), &v.ChangedFor))
 		}
 		return v, err
-	}, "select id, "+strings.Join(runColumns[:], ", ")+" from ~pipeline_runs "+query, args...)
+	}, "select id, "+runColumns+" from ~pipeline_runs "+query, args...)
 }
 
 // LastRuns implements gpstracks.RunStore.

@@ -26,9 +26,8 @@ import (
 // Options of a Store.
 type Options struct {
 	Dialect  Dialect
-	Read     *sql.DB
-	Write    *sql.DB                                // may be the same
-	Prepare  func(context.Context, *sql.Conn) error // brings the tables up to date, on a connection of Write
+	DB       *sql.DB
+	Prepare  func(context.Context, *sql.Conn) error // brings the tables up to date
 	Patience time.Duration                          // how long a call waits for a server that is away
 	Log      *slog.Logger
 }
@@ -37,7 +36,6 @@ type Options struct {
 type Store struct {
 	Options
 
-	texts    sync.Map      // statements in the words of the dialect
 	turn     chan struct{} // held by the transaction that writes
 	changing chan struct{} // held by the call that changes tracks
 	writer   string        // its name among the writers, "" if no answer to a commit can be lost
@@ -56,7 +54,7 @@ var (
 )
 
 // Open takes up a database. Blocks of another version's layout are built again from the
-// tracks before it returns, which takes a while. The databases are the Store's from then on.
+// tracks before it returns, which takes a while. The database is the Store's from then on.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{Options: o, turn: make(chan struct{}, 1), changing: make(chan struct{}, 1), hint: make(chan struct{}, 1)}
 	s.group = run.New(context.WithoutCancel(ctx), o.Log)
@@ -71,7 +69,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 func (s *Store) prepare(ctx context.Context) error {
 	err := s.retry(ctx, nil, func() error {
-		conn, err := s.Write.Conn(ctx)
+		conn, err := s.DB.Conn(ctx)
 		if err != nil {
 			return err
 		}
@@ -96,7 +94,7 @@ func (s *Store) prepare(ctx context.Context) error {
 // ErrClosed is the error of every call after Close.
 var ErrClosed = errors.New("the store of tracks is closed")
 
-// Close waits for what is under way and closes the databases.
+// Close waits for what is under way and closes the database.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
@@ -104,10 +102,7 @@ func (s *Store) Close() error {
 	s.group.Stop()
 	s.closing.Lock()
 	defer s.closing.Unlock()
-	if s.Read == s.Write {
-		return s.Read.Close()
-	}
-	return errors.Join(s.Read.Close(), s.Write.Close())
+	return s.DB.Close()
 }
 
 // The counters of track_state.
