@@ -211,6 +211,23 @@ func TestRehearsalIsCleanedUp(t *testing.T) {
 	require.Equal(t, "trunk "+n.git(work, "rev-parse", "HEAD"), n.heads())
 	require.Empty(t, n.left())
 	n.until("nothing of it runs any more", func() bool { return len(n.processes("ci.sh")) == 0 })
+
+	t.Log("what one that is killed has left, the next one removes")
+	cmd, out = n.command("init")
+	require.NoError(t, cmd.Start())
+	n.until("CI runs", func() bool { return len(n.processes("ci.sh")) > 0 })
+	require.NoError(t, cmd.Process.Kill())
+	require.Error(t, cmd.Wait())
+	n.until("nothing of it runs any more", func() bool { return len(n.processes("ci.sh")) == 0 })
+	require.Len(t, n.left(), 1)
+	require.Equal(t, 3, strings.Count(n.heads()+"\n", "\n"), "main, the base and the card's branch: %s", n.heads())
+	require.NoError(t, os.WriteFile(filepath.Join(work, "ci.sh"), []byte("#!/bin/sh\n"), 0o700))
+	n.git(work, "commit", "--quiet", "--all", "-m", "it takes no time")
+	n.git(work, "push", "--quiet", "origin", "trunk")
+	said, ok = n.do("init")
+	require.True(t, ok, said)
+	require.Equal(t, "trunk "+n.git(work, "rev-parse", "HEAD"), n.heads())
+	require.Empty(t, n.left())
 }
 
 // The same with Plane and GitHub: columns and GitHub's webhook are made, the rehearsal goes

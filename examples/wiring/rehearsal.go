@@ -45,6 +45,7 @@ type Rehearsal struct {
 	service *Service
 	project task.Project      // as it is rehearsed
 	main    string            // of the real project
+	mark    string            // in the names of all that is made
 	before  map[string]string // branches of the remote
 }
 
@@ -59,11 +60,12 @@ func (r *Rehearsal) Run(ctx context.Context) (err error) {
 	if err := r.Settings.Prepare(); err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp(r.Settings.DataDir, "rehearsal-")
+	scratch := filepath.Join(r.Settings.DataDir, scratchDir+r.mark)
+	held, err := r.hold(scratch)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, removeAll(scratch)) }()
+	defer func() { err = errors.Join(err, removeAll(scratch), held.Close()) }()
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -100,9 +102,8 @@ func (r *Rehearsal) find() error {
 	if !ok {
 		return fmt.Errorf("%s has no repository %q", r.Settings.Projects, r.Repo)
 	}
-	mark := rand.Text()[:8]
-	r.main, r.project = p.Main, p
-	r.project.Prefix, r.project.Main = "R"+mark, RehearsalBranch+strings.ToLower(mark)
+	r.mark, r.main, r.project = strings.ToLower(rand.Text()[:8]), p.Main, p
+	r.project.Prefix, r.project.Main = prefixOf(r.mark), RehearsalBranch+r.mark
 	r.project.Agents, r.project.Required, r.project.SyncProject = nil, nil, ""
 	r.project.People, r.project.MoreBoards = task.People{}, nil
 	r.project.SelfHosting, r.project.Monitor, r.project.Probe = false, nil, task.Probe{} // nothing is deployed
@@ -138,6 +139,9 @@ func (r *Rehearsal) play(ctx context.Context, l net.Listener) (err error) {
 	}
 	if err := v.Git.MayPush(ctx, r.space(r.project.Main)); err != nil { // it brings main here, too
 		return fmt.Errorf("the service may not push to %s: %w", r.Repo, err)
+	}
+	if err := r.sweep(ctx); err != nil {
+		return err
 	}
 	projects, err := task.NewProjects(r.project)
 	if err == nil {
