@@ -16,12 +16,24 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// counting is the dialect on one connection, which counts the rows and the entries of
-// indexes that the server reads.
+// counting is the dialect on one connection, which counts the messages of a transaction, and
+// the rows and the entries of indexes that the server reads.
 type counting struct {
 	dialect
 	on   *pgx.Conn
+	sent int
 	read int64
+}
+
+// sending counts messages.
+type sending struct {
+	pgx.Tx
+	sent *int
+}
+
+func (s sending) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	*s.sent++
+	return s.Tx.SendBatch(ctx, b)
 }
 
 func (c *counting) Write(f func(sqlstore.Conn) error) error {
@@ -34,7 +46,8 @@ func (c *counting) Read(ctx context.Context, _ bool, f func(sqlstore.Conn) error
 
 func (c *counting) count(ctx context.Context, f func(sqlstore.Conn) error) error {
 	return pgx.BeginFunc(ctx, c.on, func(t pgx.Tx) error {
-		to := &conn{ctx: ctx, db: c.db, to: t, batch: &pgx.Batch{}}
+		c.sent = 0
+		to := &conn{ctx: ctx, db: c.db, to: sending{t, &c.sent}, batch: &pgx.Batch{}}
 		if err := errors.Join(f(to), to.Flush()); err != nil {
 			return err
 		}
@@ -115,45 +128,52 @@ func TestCallsReadTheirOwn(t *testing.T) {
 	row := task.Task{ID: 1, WorkItemID: "mine", TrackerIssueID: "mine", Branch: "mine"}
 	for _, step := range []struct {
 		name string
+		sent int // messages; the last one commits
 		call func() error
 	}{
-		{"waiting", func() error {
+		{"waiting", 2, func() error {
 			waits, err := s.Waiting(ctx, queue.Filter{TaskID: 1})
 			require.Len(t, waits, 1)
 			require.Len(t, waits[0].Reasons, 1)
 			require.Equal(t, "this (gate)", waits[0].Reasons[0].Text)
 			return err
 		}},
-		{"the unfinished of a key", func() error {
+		{"the unfinished of a key", 1, func() error {
 			found, err := s.Jobs(ctx, queue.Filter{Key: "mine", Open: true})
 			require.Len(t, found, 1)
 			return err
 		}},
-		{"a put", func() error {
-			_, err := s.Put(ctx, queue.Job{Pool: "p", Key: "a", DedupeKey: "d", Holds: []string{"x"}}, queue.Job{Pool: "p", Key: "a"})
+		{"a put", 2, func() error {
+			_, err := s.Put(ctx, queue.Job{Pool: "p", Key: "a", DedupeKey: "d", Holds: []string{"x"}}, queue.Job{Pool: "p", Key: "a"}, queue.Job{Pool: "p"})
 			return err
 		}},
-		{"a claim", func() (err error) { claims, err = s.Take(ctx, "p", "w", 1, time.Hour); return err }},
-		{"a heartbeat", func() error { return s.Extend(ctx, claims[0], time.Hour) }},
-		{"a relay", func() (err error) {
+		{"a claim", 2, func() (err error) { claims, err = s.Take(ctx, "p", "w", 1, time.Hour); return err }},
+		{"a heartbeat", 2, func() error { return s.Extend(ctx, claims[0], time.Hour) }},
+		{"a relay to what it lets in", 3, func() (err error) {
 			claims, err = s.FinishTake(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Hour)
 			require.Len(t, claims, 1)
 			return err
 		}},
-		{"a commit", func() error {
+		{"a relay", 2, func() (err error) {
+			claims, err = s.FinishTake(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Hour)
+			require.Len(t, claims, 1)
+			return err
+		}},
+		{"a commit", 2, func() error {
 			return s.Commit(ctx, task.Commit{Claim: &claims[0], Task: &row, Line: &task.Line{Behind: 5}})
 		}},
-		{"a reaper", func() error { _, err := s.Reap(ctx); return err }},
-		{"a delivery", func() error {
+		{"a reaper", 1, func() error { _, err := s.Reap(ctx); return err }},
+		{"a delivery", 2, func() error {
 			_, err := s.Receive(ctx, task.Delivery{Source: "s", ID: "1", BodyHash: "h", ReceivedAt: time.Now()}, queue.Job{Pool: "q"})
 			return err
 		}},
-		{"the failed", func() error { _, err := s.Jobs(ctx, queue.Filter{Failed: true}); return err }},
-		{"a cancellation", func() error { _, err := s.Cancel(ctx, 1); return err }},
-		{"an end of a hold", func() error { return s.Free(ctx, queue.Hold{Subject: "t/mine", Name: "gate"}) }},
+		{"the failed", 1, func() error { _, err := s.Jobs(ctx, queue.Filter{Failed: true}); return err }},
+		{"a cancellation", 4, func() error { _, err := s.Cancel(ctx, 1); return err }},
+		{"an end of a hold", 1, func() error { return s.Free(ctx, queue.Hold{Subject: "t/mine", Name: "gate"}) }},
 	} {
 		require.NoError(t, step.call(), step.name)
 		require.Less(t, c.read, int64(100), "rows and entries of indexes read: %s", step.name)
+		require.Equal(t, step.sent, c.sent, "messages: %s", step.name)
 	}
 }
 

@@ -60,8 +60,7 @@ func (t *Tx) cancel(taskID, except int64, pools []string, running bool) (out []q
 		j.HeartbeatAt, j.LeaseUntil = time.Time{}, time.Time{}
 		out = append(out, j)
 	}
-	t.end(out)
-	return out, nil
+	return out, t.endAll(out)
 }
 
 // Reap implements queue.Admin.
@@ -77,8 +76,7 @@ func (s *Store) Reap(ctx context.Context) (out []queue.Job, err error) {
 		for _, j := range jobs {
 			out = append(out, queue.ApplyOutcome(j, queue.Outcome{Kind: queue.OutcomeRetry, At: t.Now, Error: queue.LostHeartbeat}, t.Now))
 		}
-		t.end(out)
-		return nil
+		return t.endAll(out)
 	})
 	return out, err
 }

@@ -156,7 +156,7 @@ func (s *Store) carryOut(group []*request) {
 func (s *Store) transact(group []*request) error {
 	var t *Tx
 	err := s.Driver.Write(func(c Conn) (err error) {
-		t = &Tx{Conn: c, Now: Stamp(s.Now()), store: s, deduped: map[string]int64{}, wake: map[string]bool{}, depth: map[string]int64{}}
+		t = &Tx{Conn: c, Now: Stamp(s.Now()), store: s, deduped: map[string]int64{}, added: map[string]queue.Job{}, wake: map[string]bool{}, depth: map[string]int64{}}
 		if panicked := guard.Do("store transaction", func() { err = t.all(group) }); panicked != nil {
 			return panicked
 		}
@@ -193,13 +193,24 @@ func (t *Tx) all(group []*request) error {
 			shared = append(shared, r)
 		}
 	}
+	takers := takersOf(group)
+	if len(takers) > 0 {
+		t.Queue(t.waking, dueJobs, t.Now, int64(dueMax))
+	}
+	for _, k := range takers { // with what the group is decided on: that saves a round trip
+		if _, bounded := t.store.Bounds[k.pool]; !bounded && len(rest) == 0 {
+			t.readHead(k, min(k.want, claimMax))
+		}
+	}
 	for _, round := range append([][]*request{shared}, rest...) {
 		if err := t.round(round); err != nil {
 			return err
 		}
 	}
-	if err := t.takeAll(group); err != nil {
-		return err
+	for _, k := range takers {
+		if err := t.takeFrom(k); err != nil {
+			return err
+		}
 	}
 	t.count()
 	return nil
@@ -235,6 +246,3 @@ func (r *request) stands(tasks, claims map[int64]bool) bool {
 	claims[claim] = true
 	return twice
 }
-
-// lost reports a request whose claim was lost: it may take all the same.
-func (r *request) lost() bool { return errors.Is(r.err, queue.ErrLost) }

@@ -1,6 +1,9 @@
 package sqlstore
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/queue"
@@ -22,9 +25,12 @@ const (
 	isOpen = "status in ('queued', 'running')"
 	isHeld = "place > 'held:' and place < 'held;'"
 
-	// claimedJobs reads what ending or prolonging a claim is decided on. It does not name the
-	// status: PostgreSQL's planner would read the index of all that runs.
-	claimedJobs = `select id, status, pool, key, dedupe_key, attempt, max_attempts, available_at, started_at from ~jobs where id = any($1)`
+	// claimedJobs reads what ending or prolonging a claim is decided on, and the next job of
+	// its key. It does not name the status: PostgreSQL's planner would read the index of all that runs.
+	claimedJobs = `select j.id, j.status, j.pool, j.key, j.priority, j.dedupe_key, j.attempt, j.max_attempts, j.available_at, j.started_at,
+		coalesce(n.id, 0::bigint), coalesce(n.pool, ''), coalesce(n.priority, 0::bigint)
+		from ~jobs j left join ~jobs n on n.id = (select k.id from ~jobs k where k.key = j.key and k.key <> '' and k.id > j.id and k.` + isOpen + ` order by k.id limit 1)
+		where j.id = any($1)`
 
 	// endJobs writes jobs that were running or queued as they are now.
 	endJobs = `update ~jobs as j set status = u.status, place = u.place, max_attempts = u.most, available_at = u.at, finished_at = u.ended, error = u.error,
@@ -32,10 +38,8 @@ const (
 		from unnest($2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::timestamptz[], $7::timestamptz[], $8::text[]) u(id, status, place, most, at, ended, error)
 		where j.id = u.id`
 
-	// openKeys lets the first unfinished job of each key into the ready queue: the one before it has ended.
-	openKeys = `update ~jobs as j set place = case when available_at > $1 then 'delayed' else 'ready' end
-		from (select (select k.id from ~jobs k where k.key = u.key and k.` + isOpen + ` order by k.id limit 1) as first from unnest($2::text[]) u(key)) f
-		where j.id = f.first and j.place = 'behind' returning pool`
+	// openJobs lets jobs into the ready queue that have come to be the first of their keys.
+	openJobs = `update ~jobs set place = case when available_at > $1 then 'delayed' else 'ready' end where id = any($2) and place = 'behind' returning pool`
 
 	// putJobs adds jobs. One that an unfinished job of its key is before does not stand in the ready queue.
 	putJobs = `insert into ~jobs (id, pool, kind, key, task_id, lane, role, holds, payload, priority, available_at, max_attempts, dedupe_key, status, place, created_at)
@@ -84,41 +88,71 @@ func jobInto(j *queue.Job) []any {
 	}
 }
 
-func scanClaimed(rows Rows) (j queue.Job, err error) {
-	return j, rows.Scan(&j.ID, (*string)(&j.Status), &j.Pool, &j.Key, &j.DedupeKey, &j.Attempt, &j.MaxAttempts, &j.AvailableAt, &j.StartedAt)
+// claimed is the job of a claim, and the next one of its key: id, pool and priority, or nothing.
+type claimed struct{ job, next queue.Job }
+
+func scanClaimed(rows Rows) (c claimed, err error) {
+	j, n := &c.job, &c.next
+	return c, rows.Scan(&j.ID, (*string)(&j.Status), &j.Pool, &j.Key, &j.Priority, &j.DedupeKey, &j.Attempt, &j.MaxAttempts, &j.AvailableAt, &j.StartedAt,
+		&n.ID, &n.Pool, &n.Priority)
 }
 
-// end writes jobs that have ended, or are queued again, and opens their keys. One that is
-// queued again was running, or was delayed: it is the first of its key.
-func (t *Tx) end(jobs []queue.Job) {
+// end writes jobs that have ended, or are queued again, and those that come next of their
+// keys. One that is queued again was running, or was delayed: it is the first of its key.
+func (t *Tx) end(jobs []queue.Job, next []int64) {
 	if len(jobs) == 0 {
 		return
 	}
-	var keys []string
 	places := make([]string, len(jobs))
 	for i, j := range jobs {
 		if _, bounded := t.store.Bounds[j.Pool]; bounded {
 			t.wake[j.Pool] = true // somebody may wait for room
 		}
 		if !j.Status.Terminal() {
-			places[i], t.wake[j.Pool] = t.due(j.AvailableAt), true
+			places[i] = t.due(j.AvailableAt)
+			t.add(j)
 			continue
 		}
 		t.depth[j.Pool]--
 		if j.DedupeKey != "" {
 			t.deduped[j.DedupeKey] = 0
 		}
-		if j.Key != "" {
-			keys = append(keys, j.Key)
-		}
 	}
 	t.Queue(nil, endJobs, time.Time{},
 		column(jobs, func(j *queue.Job) int64 { return j.ID }), column(jobs, func(j *queue.Job) string { return string(j.Status) }), places,
 		column(jobs, func(j *queue.Job) int64 { return int64(j.MaxAttempts) }), column(jobs, func(j *queue.Job) time.Time { return j.AvailableAt }),
 		column(jobs, func(j *queue.Job) time.Time { return j.FinishedAt }), column(jobs, func(j *queue.Job) string { return j.Error }))
-	if len(keys) > 0 {
-		t.Queue(t.waking, openKeys, t.Now, keys)
+	if len(next) > 0 {
+		t.Queue(t.waking, openJobs, t.Now, next)
 	}
+}
+
+// endAll is end for jobs whose keys may have any job next.
+func (t *Tx) endAll(jobs []queue.Job) error {
+	t.end(jobs, nil)
+	keys := slices.DeleteFunc(column(jobs, func(j *queue.Job) string { return j.Key }), func(key string) bool { return key == "" })
+	if len(keys) == 0 {
+		return nil
+	}
+	firsts := map[string]int64{}
+	t.Queue(intoMap(firsts), firstOfKeys, keys)
+	err := t.Flush()
+	t.Queue(t.waking, openJobs, t.Now, slices.Collect(maps.Values(firsts)))
+	return err
+}
+
+// add notes a job that may have come to stand in the ready queue.
+func (t *Tx) add(j queue.Job) {
+	pool := Clean(j.Pool)
+	if first, ok := t.added[pool]; !ok || before(j, first) {
+		t.added[pool] = j
+	}
+	t.wake[pool] = true
+}
+
+// before reports that a job is claimed before another of its pool.
+func before(a, b queue.Job) bool {
+	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.ID, b.ID)) < 0
 }
 
 // due is the place of a job that is the first of its key.
@@ -171,10 +205,11 @@ func (t *Tx) Put(jobs []queue.Job) ([]int64, error) {
 		if dedupe != "" {
 			t.deduped[dedupe] = j.ID
 		}
-		key, pool := Clean(j.Key), Clean(j.Pool)
+		key := Clean(j.Key)
 		behind = append(behind, seen[key])
-		seen[key], t.wake[pool] = true, true
-		t.depth[pool]++
+		seen[key] = true
+		t.add(j)
+		t.depth[Clean(j.Pool)]++
 		added = append(added, j)
 	}
 	if len(added) > 0 {
@@ -240,78 +275,95 @@ func (t *Tx) room(pool string, want int) (int, error) {
 	return max(0, min(want, bound-int(running[0]))), nil
 }
 
-// takeAll claims for every request, in the order in which they came.
-func (t *Tx) takeAll(group []*request) error {
-	byPool := map[string][]*request{}
-	var pools []string
+// takers are the requests of a group that take from one pool, in the order in which they came.
+type takers struct {
+	pool string
+	reqs []*request
+	want int
+	head []head // of the pool's ready queue
+	read bool   // head is set
+}
+
+func takersOf(group []*request) (out []*takers) {
+	byPool := map[string]*takers{}
 	for _, r := range group {
-		if r.take != nil && r.take.n > 0 && (r.err == nil || r.lost()) {
-			pool := Clean(r.take.pool)
-			if byPool[pool] == nil {
-				pools = append(pools, pool)
-			}
-			byPool[pool] = append(byPool[pool], r)
+		if r.take == nil || r.take.n <= 0 || r.err != nil {
+			continue
 		}
+		pool := Clean(r.take.pool)
+		k := byPool[pool]
+		if k == nil {
+			k = &takers{pool: pool}
+			byPool[pool], out = k, append(out, k)
+		}
+		k.reqs, k.want = append(k.reqs, r), min(k.want+r.take.n, 1<<30)
 	}
-	if len(pools) == 0 {
-		return nil
+	return out
+}
+
+func (t *Tx) readHead(k *takers, limit int) {
+	k.head, k.read = nil, true
+	t.Queue(into(&k.head, scanHead), readyJobs, k.pool, int64(limit))
+}
+
+// ahead reports whether the head that was read ahead is still what claims are made of:
+// what the group has added since stands behind it.
+func (t *Tx) ahead(k *takers) bool {
+	first, added := t.added[k.pool]
+	return k.read && (!added || len(k.head) >= k.want && before(k.head[len(k.head)-1].job, first))
+}
+
+// takeFrom hands the head of a pool's ready queue to those who take. What has come to be
+// held since is set aside, once.
+func (t *Tx) takeFrom(k *takers) error {
+	want, err := t.room(k.pool, k.want)
+	if err != nil {
+		return err
 	}
-	t.Queue(t.waking, dueJobs, t.Now, int64(dueMax))
-	for _, pool := range pools {
-		if err := t.takeFrom(pool, byPool[pool]); err != nil {
-			return err
+	for limit := min(want, claimMax); want > 0; limit = min(2*max(limit, want), claimMax) {
+		if !t.ahead(k) {
+			t.readHead(k, limit)
+			if err := t.Flush(); err != nil {
+				return err
+			}
+		}
+		read := len(k.head)
+		want = t.hand(k, want)
+		if read < limit {
+			return nil
 		}
 	}
 	return nil
 }
 
-// takeFrom hands the head of a pool's ready queue to those who take. What has come to be
-// held since is set aside, once.
-func (t *Tx) takeFrom(pool string, takers []*request) error {
-	want := 0
-	for _, r := range takers {
-		want = min(want+r.take.n, 1<<30)
+// hand makes claims of the head that was read, and returns how many more are wanted.
+func (t *Tx) hand(k *takers, want int) int {
+	var aside []int64
+	var held []string
+	var claims []queue.Job
+	for _, h := range k.head {
+		if h.held != "" {
+			aside, held = append(aside, h.job.ID), append(held, heldBy+h.held)
+			continue
+		}
+		if want == 0 {
+			break
+		}
+		for len(k.reqs[0].claims) == k.reqs[0].take.n {
+			k.reqs = k.reqs[1:]
+		}
+		c := t.claim(h.job, k.reqs[0].take)
+		k.reqs[0].claims = append(k.reqs[0].claims, queue.Claim{Job: c})
+		claims, want = append(claims, c), want-1
 	}
-	want, err := t.room(pool, want)
-	if err != nil {
-		return err
+	if k.read = false; len(aside) > 0 {
+		t.Queue(nil, placeJobs, aside, held)
 	}
-	for limit := min(want, claimMax); want > 0; limit = min(2*max(limit, want), claimMax) {
-		var head []head
-		t.Queue(into(&head, scanHead), readyJobs, pool, int64(limit))
-		if err := t.Flush(); err != nil {
-			return err
-		}
-		var aside []int64
-		var held []string
-		var claims []queue.Job
-		for _, h := range head {
-			if h.held != "" {
-				aside, held = append(aside, h.job.ID), append(held, heldBy+h.held)
-				continue
-			}
-			if want == 0 {
-				break
-			}
-			for len(takers[0].claims) == takers[0].take.n {
-				takers = takers[1:]
-			}
-			c := t.claim(h.job, takers[0].take)
-			takers[0].claims = append(takers[0].claims, queue.Claim{Job: c})
-			claims, want = append(claims, c), want-1
-		}
-		if len(aside) > 0 {
-			t.Queue(nil, placeJobs, aside, held)
-		}
-		if len(claims) > 0 {
-			t.Queue(nil, claimJobs, t.Now, column(claims, func(j *queue.Job) int64 { return j.ID }), column(claims, func(j *queue.Job) string { return j.Worker }),
-				column(claims, func(j *queue.Job) time.Time { return j.LeaseUntil }))
-		}
-		if len(head) < limit {
-			return nil
-		}
+	if len(claims) > 0 {
+		t.Queue(nil, claimJobs, t.Now, column(claims, func(j *queue.Job) int64 { return j.ID }), column(claims, func(j *queue.Job) string { return j.Worker }),
+			column(claims, func(j *queue.Job) time.Time { return j.LeaseUntil }))
 	}
-	return nil
+	return want
 }
 
 func (t *Tx) claim(j queue.Job, k *taking) queue.Job {

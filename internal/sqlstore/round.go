@@ -14,16 +14,17 @@ type Tx struct {
 	Now time.Time
 
 	store   *Store
-	last    *int64           // highest id of a job; nil = not read yet
-	deduped map[string]int64 // unfinished jobs by dedupe key, of those that were looked up; 0 = none
-	wake    map[string]bool  // pools that may have become claimable
-	depth   map[string]int64 // unfinished jobs by pool: how many were added
+	last    *int64               // highest id of a job; nil = not read yet
+	deduped map[string]int64     // unfinished jobs by dedupe key, of those that were looked up; 0 = none
+	wake    map[string]bool      // pools that may have become claimable
+	depth   map[string]int64     // unfinished jobs by pool: how many were added
+	added   map[string]queue.Job // by pool, the first of those that may have come to stand in the ready queue
 }
 
 // loaded is what the requests of a round are decided on.
 type loaded struct {
-	running    map[int64]queue.Job // jobs of the claims that end or are prolonged
-	versions   map[int64]int64     // of tasks
+	running    map[int64]claimed // jobs of the claims that end or are prolonged
+	versions   map[int64]int64   // of tasks
 	lines      map[*request]task.Line
 	duplicates map[*request]bool // deliveries that are known
 }
@@ -51,9 +52,10 @@ func (t *Tx) round(reqs []*request) error {
 }
 
 func (t *Tx) load(reqs []*request) (*loaded, error) {
-	l := &loaded{running: map[int64]queue.Job{}, versions: map[int64]int64{}, lines: map[*request]task.Line{}, duplicates: map[*request]bool{}}
+	l := &loaded{running: map[int64]claimed{}, versions: map[int64]int64{}, lines: map[*request]task.Line{}, duplicates: map[*request]bool{}}
 	var claims, tasks []int64
 	var received []*request
+	var found []claimed
 	for _, r := range reqs {
 		switch {
 		case r.put != nil:
@@ -78,29 +80,25 @@ func (t *Tx) load(reqs []*request) (*loaded, error) {
 		}
 	}
 	if len(claims) > 0 {
-		t.Queue(func(rows Rows) error {
-			for rows.Next() {
-				j, err := scanClaimed(rows)
-				if err != nil {
-					return err
-				}
-				if j.Status == queue.Running {
-					l.running[j.ID] = j
-				}
-			}
-			return nil
-		}, claimedJobs, claims)
+		t.Queue(into(&found, scanClaimed), claimedJobs, claims)
 	}
 	if len(tasks) > 0 {
 		t.Queue(intoMap(l.versions), taskVersions, tasks)
 	}
 	t.loadDuplicates(l, received)
-	return l, t.Flush()
+	err := t.Flush()
+	for _, c := range found {
+		if c.job.Status == queue.Running {
+			l.running[c.job.ID] = c
+		}
+	}
+	return l, err
 }
 
 // decided is what a round writes, in this order.
 type decided struct {
 	ended    []queue.Job // as they are now
+	next     []int64     // those behind them
 	extended []queue.Job
 	created  []*task.Task
 	changed  []*task.Task
@@ -147,40 +145,48 @@ func decide(t *Tx, reqs []*request, l *loaded) *decided {
 	return d
 }
 
-// claimed is the job of a claim that is held.
-func (l *loaded) claimed(c queue.Claim) (queue.Job, bool) {
+// holds reports a claim that is held.
+func (l *loaded) holds(c queue.Claim) bool {
 	j, ok := l.running[c.Job.ID]
-	return j, ok && j.Attempt == c.Job.Attempt
+	return ok && j.job.Attempt == c.Job.Attempt
+}
+
+// end ends a claim that is held. A second end of it is too late.
+func (d *decided) end(t *Tx, l *loaded, c queue.Claim, o queue.Outcome) {
+	j := l.running[c.Job.ID]
+	delete(l.running, c.Job.ID)
+	after := queue.ApplyOutcome(j.job, o, t.Now)
+	if d.ended = append(d.ended, after); j.next.ID != 0 && after.Status.Terminal() {
+		d.next = append(d.next, j.next.ID)
+		t.add(j.next)
+	}
 }
 
 func (d *decided) finish(t *Tx, r *request, l *loaded) {
-	j, held := l.claimed(r.finish.claim)
-	if !held {
+	f := r.finish
+	if !l.holds(f.claim) {
 		r.err = queue.ErrLost
 		return
 	}
-	delete(l.running, j.ID) // a second end of one claim is too late
-	d.ended = append(d.ended, queue.ApplyOutcome(j, r.finish.outcome, t.Now))
-	d.add(r, r.finish.outcome.Then...)
+	d.end(t, l, f.claim, f.outcome)
+	d.add(r, f.outcome.Then...)
 }
 
 func (d *decided) extend(t *Tx, r *request, l *loaded) {
-	j, held := l.claimed(r.extend.claim)
-	if !held {
+	if !l.holds(r.extend.claim) {
 		r.err = queue.ErrLost
 		return
 	}
+	j := l.running[r.extend.claim.Job.ID].job
 	j.HeartbeatAt, j.LeaseUntil = t.Now, t.Now.Add(r.extend.ttl)
 	d.extended = append(d.extended, j)
 }
 
 func (d *decided) commit(t *Tx, r *request, l *loaded) {
 	c := r.commit
-	if c.Claim != nil {
-		if _, held := l.claimed(*c.Claim); !held {
-			r.err = queue.ErrLost
-			return
-		}
+	if c.Claim != nil && !l.holds(*c.Claim) {
+		r.err = queue.ErrLost
+		return
 	}
 	if k := c.Task; k != nil {
 		if l.versions[k.ID] != k.Version || c.Line != nil && l.lines[r] != *c.Line {
@@ -196,9 +202,7 @@ func (d *decided) commit(t *Tx, r *request, l *loaded) {
 		}
 	}
 	if c.Claim != nil {
-		j := l.running[c.Claim.Job.ID]
-		delete(l.running, j.ID)
-		d.ended = append(d.ended, queue.ApplyOutcome(j, queue.Outcome{Kind: queue.OutcomeDone}, t.Now))
+		d.end(t, l, *c.Claim, queue.Outcome{Kind: queue.OutcomeDone})
 	}
 	s := &d.story
 	s.Journal, s.Gates, s.Runs = append(s.Journal, c.Journal...), append(s.Gates, c.Gates...), append(s.Runs, c.Runs...)
@@ -207,7 +211,7 @@ func (d *decided) commit(t *Tx, r *request, l *loaded) {
 }
 
 func (t *Tx) write(d *decided) error {
-	t.end(d.ended) // first, so that dedupe keys are free for what is put
+	t.end(d.ended, d.next) // first, so that dedupe keys are free for what is put
 	t.extend(d.extended)
 	t.saveTasks(d.created, d.changed)
 	t.saveStory(&d.story)
