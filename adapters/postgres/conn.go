@@ -118,7 +118,7 @@ func (d *DB) attempt(f func(sqlstore.Conn) error) (lost bool, err error) {
 		if err = c.Flush(); err == nil {
 			return false, nil
 		}
-		lost = d.writer.conn.IsClosed() || !refused(err)
+		lost = d.writer.conn.IsClosed() || pgerror.Code(err) == ""
 	}
 	d.undo(ctx, err)
 	return lost, err

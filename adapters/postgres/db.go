@@ -24,6 +24,7 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,7 +32,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,8 +76,7 @@ type DB struct {
 	schema   string
 	prefix   string // what "~" in a statement stands for
 	patience time.Duration
-	me       string   // this store's name among the writers
-	texts    sync.Map // statements with the schema: there are as many as places in the program
+	me       string // this store's name among the writers: a UUID
 
 	pool    *pgxpool.Pool
 	ownPool bool
@@ -152,20 +151,10 @@ func configure(ctx context.Context, o Options) (*DB, error) {
 	if d.patience <= 0 {
 		d.patience = 15 * time.Second
 	}
-	var err error
-	if d.me, err = writerName(); err != nil {
-		return nil, err
-	}
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // never fails
+	d.me = hex.EncodeToString(id)
 	return d, d.connectPool(ctx, o.URL)
-}
-
-// writerName is a name that no other writer has.
-func writerName() (string, error) {
-	var id [16]byte
-	if _, err := rand.Read(id[:]); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]), nil
 }
 
 func (d *DB) connectPool(ctx context.Context, url string) (err error) {
@@ -184,16 +173,7 @@ func (d *DB) connectPool(ctx context.Context, url string) (err error) {
 }
 
 // q completes a statement with the schema.
-func (d *DB) q(query string) string {
-	if done, ok := d.texts.Load(query); ok {
-		return done.(string)
-	}
-	done := strings.ReplaceAll(query, "~", d.prefix)
-	if len(query) > 100 { // else it costs less to do it again
-		d.texts.Store(query, done)
-	}
-	return done
-}
+func (d *DB) q(query string) string { return strings.ReplaceAll(query, "~", d.prefix) }
 
 // Ping reports whether the store takes writes.
 func (d *DB) Ping(ctx context.Context) error {

@@ -16,7 +16,7 @@ func values(args []any) []any {
 	for i, a := range args {
 		switch v := a.(type) {
 		case string:
-			args[i] = text(v)
+			args[i] = sqlstore.Clean(v)
 		case []string:
 			args[i] = texts(v)
 		case time.Time:
@@ -47,7 +47,7 @@ func array(list []string) string {
 	var b strings.Builder
 	for i, s := range list {
 		b.WriteString(map[bool]string{true: `{"`, false: `,"`}[i == 0])
-		_, _ = quote.WriteString(&b, text(s)) // a builder takes all
+		_, _ = quote.WriteString(&b, sqlstore.Clean(s)) // a builder takes all
 		b.WriteByte('"')
 	}
 	return b.String() + "}"
@@ -84,12 +84,10 @@ func (m *moment) ScanTimestamptz(v pgtype.Timestamptz) error {
 	return nil
 }
 
-func text(s string) string { return sqlstore.Clean(s) }
-
 func texts(list []string) []string {
 	out := make([]string, len(list)) // never nil: that would be null
 	for i, s := range list {
-		out[i] = text(s)
+		out[i] = sqlstore.Clean(s)
 	}
 	return out
 }

@@ -2,11 +2,9 @@ package postgres
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/signalbox-dev/signalbox/internal/pgerror"
 )
@@ -70,27 +68,11 @@ func pause(ctx context.Context, n int) error {
 
 // wrap says whose error it is.
 func wrap(err error) error {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return &failed{err}
+	if pgerror.Code(err) != "" {
+		return fmt.Errorf("postgres: %w", err)
 	}
 	return err
 }
 
-// failed is a statement that the server refuses.
-type failed struct{ err error }
-
-func (f *failed) Error() string { return "postgres: " + f.err.Error() }
-func (f *failed) Unwrap() error { return f.err }
-
 // standby reports a server that takes no writes: another is the primary now.
-func standby(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "25006"
-}
-
-// refused reports an error that the server has told.
-func refused(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg)
-}
+func standby(err error) bool { return pgerror.Code(err) == "25006" }

@@ -45,29 +45,12 @@ func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) 
 	if !snapshot {
 		return f(&reader{ctx: ctx, query: d.db.query})
 	}
-	var fresh []string // what is prepared afterwards: a snapshot that waits for another's connection could wait for ever
-	err := d.snapshot(ctx, f, &fresh)
-	for _, text := range fresh {
-		if _, failed := d.db.prepared(ctx, text); failed != nil {
-			return errors.Join(err, failed)
-		}
-	}
-	return err
-}
-
-func (d dialect) snapshot(ctx context.Context, f func(sqlstore.Conn) error, fresh *[]string) error {
 	snap, err := d.db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = snap.Rollback() }() // nothing to undo
-	return f(&reader{ctx: ctx, query: func(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
-		if s, ok := d.db.kept.Load(text); ok {
-			return snap.StmtContext(ctx, s.(*sql.Stmt)).QueryContext(ctx, args...)
-		}
-		*fresh = append(*fresh, text)
-		return snap.QueryContext(ctx, text, args...)
-	}})
+	return f(&reader{ctx: ctx, query: snap.QueryContext})
 }
 
 // Taken implements sqlstore.Driver.

@@ -1,5 +1,5 @@
 // Package sqlite keeps the queue and the tasks in one SQLite file: the embedded store of
-// the service. One DB is a queue.Queue, queue.Admin, queue.Inspector, orchestrator.Store,
+// the service. One DB is a queue.Queue, queue.Admin, queue.Inspector, task.Store,
 // Story, Dependencies, Ledger and Pruner.
 //
 // The engine is internal/sqlstore; here is what is SQLite's own. The writer has one
@@ -40,8 +40,6 @@ type Options struct {
 type DB struct {
 	*sqlstore.Store
 
-	now    func() time.Time
-	log    *slog.Logger
 	read   *sql.DB
 	kept   sync.Map // query: *sql.Stmt, prepared once for each of the readers
 	writes *sql.DB
@@ -74,7 +72,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Driver == "" {
 		o.Driver = "sqlite"
 	}
-	d := &DB{now: o.Now, log: o.Log, stmts: map[string]*sql.Stmt{}, texts: map[string]statement{}}
+	d := &DB{stmts: map[string]*sql.Stmt{}, texts: map[string]statement{}}
 	if err := d.open(ctx, o.Driver, o.Path); err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlite: %s: %w", o.Path, err), d.closeFiles())
 	}
@@ -144,29 +142,20 @@ func (d *DB) open(ctx context.Context, driver, path string) (err error) {
 // readers is how many connections read beside the writer's.
 const readers = 4
 
-// prepared prepares a statement that reads, once for the life of the file. Only for
+// query reads with a statement that is prepared once for the life of the file. Only for
 // texts of which there are few: they are kept.
-func (d *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
-	if s, ok := d.kept.Load(query); ok {
-		return s.(*sql.Stmt), nil
-	}
-	s, err := d.read.PrepareContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	if first, twice := d.kept.LoadOrStore(query, s); twice {
-		return first.(*sql.Stmt), s.Close()
-	}
-	return s, nil
-}
-
-// query reads with a prepared statement.
 func (d *DB) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	s, err := d.prepared(ctx, query)
-	if err != nil {
-		return nil, err
+	s, ok := d.kept.Load(query)
+	if !ok {
+		fresh, err := d.read.PrepareContext(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		if s, ok = d.kept.LoadOrStore(query, fresh); ok {
+			_ = fresh.Close() // another caller was quicker
+		}
 	}
-	return s.QueryContext(ctx, args...)
+	return s.(*sql.Stmt).QueryContext(ctx, args...)
 }
 
 // Ping reports whether the store takes writes.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -95,7 +94,7 @@ func (s statement) values(args []any, i int) []any {
 		case [][]byte:
 			out[n] = v[i]
 		case []sqlstore.List:
-			out[n] = pick(true, v, i, func(l sqlstore.List) string { return jsonTexts(l) })
+			out[n] = pick(false, v[i], 0, sqlstore.Clean)
 		}
 	}
 	return out
@@ -106,36 +105,11 @@ func pick[T, V any](one bool, list []T, i int, of func(T) V) any {
 	if one {
 		return of(list[i])
 	}
-	if numbers, ok := any(list).([]int64); ok {
-		return jsonNumbers(numbers)
-	}
 	out := make([]V, len(list))
 	for i, v := range list {
 		out[i] = of(v)
 	}
 	return encode(out)
-}
-
-func jsonNumbers(list []int64) string {
-	b := append(make([]byte, 0, 2+8*len(list)), '[')
-	for i, n := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(b, n, 10)
-	}
-	return string(append(b, ']'))
-}
-
-func jsonTexts(list []string) string {
-	if len(list) == 0 {
-		return "[]"
-	}
-	clean := make([]string, len(list))
-	for i, s := range list {
-		clean[i] = sqlstore.Clean(s)
-	}
-	return encode(clean)
 }
 
 // answer are rows whose times are microseconds and whose lists are JSON.

@@ -12,12 +12,20 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+// Code returns the SQLSTATE of an error that the server has returned, or "".
+func Code(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code
+	}
+	return ""
+}
+
 // Transient reports errors that may go away by themselves: a restart, a failover, a deadlock, a
 // server that is out of connections, memory or disk.
 func Transient(err error) bool {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return transientCode(pg.Code)
+	if code := Code(err); code != "" {
+		return transientCode(code)
 	}
 	var connect *pgconn.ConnectError
 	var network net.Error

@@ -123,13 +123,6 @@ func (s *Store) Close() bool {
 	return true
 }
 
-// Closed reports whether Close was called.
-func (s *Store) Closed() bool {
-	s.closing.RLock()
-	defer s.closing.RUnlock()
-	return s.closed
-}
-
 // Wake implements queue.Inspector.
 func (s *Store) Wake(pool string) <-chan struct{} { return s.wakers.channel(Clean(pool)) }
 
