@@ -199,6 +199,32 @@ func relays(k *kit) {
 	require.Empty(k, none)
 }
 
+// relaysInOrder: what the end of a job lets in stands among those that waited before.
+func relaysInOrder(k *kit) {
+	id := k.put(queue.Job{Key: "a"}, queue.Job{Key: "a"}, queue.Job{}, queue.Job{})
+	held := k.take(1)
+	for _, step := range []struct {
+		end  queue.Outcome
+		next int64
+	}{
+		{queue.Outcome{Kind: queue.OutcomeRetry, At: k.clock.Now()}, id[0]},
+		{queue.Outcome{Kind: queue.OutcomeDone}, id[1]},
+		{queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{{Pool: pool}}}, id[2]},
+		{queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{{Pool: pool, Priority: -1, Key: "sooner"}}}, 0},
+		{queue.Outcome{Kind: queue.OutcomeDone}, id[3]},
+	} {
+		next, err := k.q.FinishTake(k.Context(), held[0], step.end, pool, "w", 1, ttl)
+		require.NoError(k, err)
+		require.Len(k, next, 1)
+		if step.next == 0 {
+			require.Equal(k, "sooner", next[0].Job.Key)
+		} else {
+			require.Equal(k, step.next, next[0].Job.ID)
+		}
+		held = next
+	}
+}
+
 func relaysAfterLoss(k *kit) {
 	id := k.put(queue.Job{}, queue.Job{TaskID: 1})
 	claims := k.take(2)

@@ -192,6 +192,7 @@ func tests() map[string]func(*kit) {
 		"taking none takes none":                            takesNone,
 		"one call ends a claim and takes the next":          relays,
 		"a lost claim keeps nobody from the next job":       relaysAfterLoss,
+		"what the end of a job lets in is taken in order":   relaysInOrder,
 		"a hint comes when a job becomes claimable":         wakes,
 		"workers never share a job":                         concurrent,
 	}
