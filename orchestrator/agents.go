@@ -70,7 +70,7 @@ func (e *Engine) removeStaleCheckout(ctx context.Context, p task.Project, t task
 	defer cancel()
 	now, err := e.Store.Task(ctx, t.ID)
 	if err == nil && now.State.Stage != stage.Cancelled {
-		return // whoever works on it next brings its own up to date
+		return // the next attempt brings its own checkout up to date
 	}
 	if err == nil {
 		err = e.Agents.Quiesce(ctx, t.ID)
@@ -83,8 +83,8 @@ func (e *Engine) removeStaleCheckout(ctx context.Context, p task.Project, t task
 	}
 }
 
-// admit asks the features whether an agent may start. The first that says no is
-// the answer.
+// admit evaluates the Admit hooks of the features. It returns the first reason against the start of
+// an agent, or an empty string.
 func (e *Engine) admit(ctx context.Context, s Start) (why string) {
 	for _, f := range e.features {
 		if f.Admit == nil {
@@ -270,7 +270,7 @@ func (e *Engine) noteLeft(ctx context.Context, t task.Task, left work.Left) {
 	}
 }
 
-// command is what the agent is told.
+// command builds the command, the prompt and the environment of an agent's run.
 func (e *Engine) command(ctx context.Context, p task.Project, t task.Task, l stage.Launch, c queue.Claim, at work.Checkout) work.Command {
 	target := l.Head
 	if l.Phase == stage.PhaseRelease {
@@ -315,7 +315,7 @@ func (e *Engine) answers(ctx context.Context, p task.Project, t task.Task) []str
 }
 
 // failOrphanedRuns finds tasks that wait for an agent job that does not exist any more and
-// tells them that it failed, so that no task is left without a next step.
+// raises its failure, so that no task is left without a next step.
 func (e *Engine) failOrphanedRuns(ctx context.Context) error {
 	for after := int64(0); ; {
 		tasks, err := e.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})

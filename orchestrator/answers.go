@@ -28,7 +28,7 @@ func (b board) strays() bool {
 }
 
 // putBack gives a card its column back. Nothing of the task changes; it is done only beside
-// the version that was read, else an older column could be wanted last.
+// the version that was read, else an older column could be set last.
 func (e *Engine) putBack(ctx context.Context, c queue.Claim, p task.Project, b board) (*queue.Outcome, error) {
 	name := func(s stage.Status) string { info, _ := stage.StatusNamed(s); return info.Name }
 	text := fmt.Sprintf("%s moves nothing: the task is at %s, and the service sets that column itself. The card goes back to %s; STOP ends the task.",

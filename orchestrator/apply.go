@@ -51,7 +51,7 @@ func (e *Engine) try(ctx context.Context, c queue.Claim, p task.Project, t task.
 	}
 	if v != nil {
 		ev.Verdict = stage.Verdict{Outcome: stage.Outcome(v.Outcome.String()), Reason: v.Reason, SHA: v.SHA, Asks: v.Asks}
-		if v.Outcome == gates.Error { // it tells of our own errors, and not of what was judged
+		if v.Outcome == gates.Error { // the reason is an error of our own, and no finding
 			ev.Verdict.Reason = fault.Words(v.Reason)
 		}
 	}
@@ -64,10 +64,10 @@ func (e *Engine) try(ctx context.Context, c queue.Claim, p task.Project, t task.
 	return e.finish(c, err), err
 }
 
-// judge asks the gates of the edge that the event meets. A nil verdict says
-// that the edge has none. An error says that a gate could not look and that it
-// may go away: the event is to be tried again; errApart, that it is to be judged in
-// another pool; ErrConflict, that the task has changed meanwhile.
+// judge evaluates the gates of the edge that the event meets. The verdict is nil when the edge has
+// none. A gate that could not look, for a reason that may go away, is an error: the event is to be
+// tried again; errApart: it is to be judged in another pool; ErrConflict: the task has changed
+// meanwhile.
 func (e *Engine) judge(ctx context.Context, j queue.Job, p task.Project, t task.Task, ev stage.Event) (*gates.Verdict, error) {
 	edge, ok := e.machine.Edge(t.State, ev)
 	if !ok || len(edge.Gates) == 0 {
@@ -240,13 +240,13 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p task.Project, t t
 	}
 	e.recordMetrics(next, before, ev, d)
 	if d.Moved {
-		e.tellFeatures(change)
+		e.notifyFeatures(change)
 	}
 	return nil
 }
 
-// tellFeatures tells the features of a change that is durable now.
-func (e *Engine) tellFeatures(c Change) {
+// notifyFeatures calls the Committed hooks of the features with a change that is durable now.
+func (e *Engine) notifyFeatures(c Change) {
 	for _, f := range e.features {
 		if f.Committed == nil {
 			continue
@@ -335,7 +335,7 @@ func stamp(t *task.Task, before stage.State, ev stage.Event, at time.Time) {
 	}
 }
 
-// recordMetrics tells the log and the meter; it also ends an agent whose job was
+// recordMetrics records a decision in the log and the meter; it also ends an agent whose job was
 // cancelled and that works here.
 func (e *Engine) recordMetrics(t task.Task, before stage.State, ev stage.Event, d stage.Decision) {
 	log := e.Log.With("task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo)

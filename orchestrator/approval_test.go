@@ -47,7 +47,7 @@ func TestApprovedWhileItIsWrittenAnew(t *testing.T) {
 }
 
 // Approved with questions open is answered with where they are; what was answered is not
-// put again by whoever leaves the file as it is.
+// put again when the file stays as it is.
 func TestQuestionsBlockApprovalAndAreAskedOnce(t *testing.T) {
 	again := false
 	script := orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {

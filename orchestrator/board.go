@@ -18,8 +18,8 @@ import (
 // found the move on the board.
 const HookReplayed = "reconcile"
 
-// Heard gives a webhook of a work item to the features that are told of such. It returns at
-// once, and moves no task.
+// Heard passes a webhook of a work item to the Heard hooks of the features. It returns at once, and
+// moves no task.
 func (e *Engine) Heard(h tracker.Hook) {
 	for _, f := range e.features {
 		if f.Heard != nil {
@@ -28,9 +28,9 @@ func (e *Engine) Heard(h tracker.Hook) {
 	}
 }
 
-// onTracker reads the work item again and acts on what the board says now. What a
-// person says there is told from what the service has written by what was written and
-// acted on last, so that it never waits for a write.
+// onTracker reads the work item again and acts on its status of now. A person's status is
+// distinguished from one that the service has set by the last one written and the last one acted on,
+// so that it never waits for a write.
 func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *queue.Outcome {
 	project, ok := e.Projects.ByTracker(h.ProjectID)
 	if !ok {
@@ -41,17 +41,17 @@ func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *
 	}
 	e.Heard(h)
 	for range decideMax {
-		if o, err := e.look(ctx, c, project, h); !errors.Is(err, task.ErrConflict) {
+		if o, err := e.actOnBoard(ctx, c, project, h); !errors.Is(err, task.ErrConflict) {
 			return o
 		}
 	}
 	return retryOutcome(task.ErrConflict)
 }
 
-// look looks at the board once. The task and the writes that are owed are read before
+// actOnBoard reads the board once and acts on it. The task and the writes that are owed are read before
 // the board: a decision that is made meanwhile changes the task's version, and then
 // the error is ErrConflict.
-func (e *Engine) look(ctx context.Context, c queue.Claim, p task.Project, h tracker.Hook) (*queue.Outcome, error) {
+func (e *Engine) actOnBoard(ctx context.Context, c queue.Claim, p task.Project, h tracker.Hook) (*queue.Outcome, error) {
 	task, found, past, err := e.taskOf(ctx, h.ItemID)
 	if err != nil {
 		return retryOutcome(err), nil
@@ -79,7 +79,7 @@ func (e *Engine) look(ctx context.Context, c queue.Claim, p task.Project, h trac
 	}
 	b := board{item: item, task: task, past: past, writes: writes, hook: h, received: c.Job.CreatedAt}
 	if tracks, ok := e.Tracker.(tracker.Board); ok {
-		if b.told, err = toldBy(ctx, tracks, h); err != nil {
+		if b.told, err = hookStatus(ctx, tracks, h); err != nil {
 			return retryOutcome(err), nil
 		}
 		if b.shown, err = shownAs(ctx, tracks, item, task, h, b.told); err != nil {
@@ -283,8 +283,9 @@ func shownAs(ctx context.Context, tracks tracker.Board, item tracker.Item, t tas
 	return columns[t.State.Set] == item.StatusName, err
 }
 
-// toldBy is the status that a webhook says a person has set.
-func toldBy(ctx context.Context, tracks tracker.Board, h tracker.Hook) (stage.Status, error) {
+// hookStatus returns the status that a person has set by a webhook; StatusUnknown when the webhook
+// names none, or no person.
+func hookStatus(ctx context.Context, tracks tracker.Board, h tracker.Hook) (stage.Status, error) {
 	if !h.Status || h.Self || h.To == "" || h.ActorID == "" {
 		return stage.StatusUnknown, nil
 	}

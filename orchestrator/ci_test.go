@@ -23,7 +23,7 @@ func atCI(r *orchestratortest.Rig) (item string) {
 	return item
 }
 
-// A wait for CI ends, whatever CI does: a person is told, once, and can go on.
+// A wait for CI ends, whatever CI does: a person is notified, once, and can go on.
 func TestCIThatNeverEnds(t *testing.T) {
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Options.CIWait = 2 * time.Hour }, func(r *orchestratortest.Rig) {
 		item := atCI(r)

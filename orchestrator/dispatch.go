@@ -42,7 +42,7 @@ var needed = map[stage.EffectKind]string{
 // IsNeeded reports whether a stage cannot go on without effects of a kind.
 func IsNeeded(kind stage.EffectKind) bool { return needed[kind] != "" }
 
-// givenUp are the jobs that tell people of an effect that was given up: by blocking the
+// givenUp returns the jobs that notify people of an effect that was given up: by blocking the
 // task when its stage needs it. A chat that refuses is no way to say so.
 func (e *Engine) givenUp(j queue.Job, why string) []queue.Job {
 	var f Effect

@@ -71,7 +71,7 @@ func TestJourney(t *testing.T) {
 func TestFeedbackLoopIsInert(t *testing.T) {
 	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 		item := r.Card(orchestratortest.App, "x")
-		echo := func() { // the board's webhook of every change, ours too, whose author nobody knows
+		echo := func() { // the board's webhook of every change, ours too, without an author
 			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, Status: true})
 		}
 		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
@@ -139,7 +139,7 @@ func TestNamesDoNotCollide(t *testing.T) {
 	})
 }
 
-// Many starts of one item make one task, whoever wins.
+// Many starts of one item make one task, whichever wins.
 func TestConcurrentStartsMakeOneTask(t *testing.T) {
 	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 		item := r.Card(orchestratortest.App, "x")
@@ -276,7 +276,7 @@ func TestHostWebhooks(t *testing.T) {
 			r.Settle(100 * time.Millisecond)
 			require.Equal(r, stage.Development, r.Task(item).State.Stage)
 		}
-		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: head}) // the branch is asked for
+		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: head}) // without a branch: the engine queries it
 		r.Settle(500 * time.Millisecond)
 		require.Equal(r, stage.Review, r.Task(item).State.Stage)
 	})

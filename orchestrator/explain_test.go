@@ -54,7 +54,7 @@ func (u *unreadable) Item(ctx context.Context, project, item string) (tracker.It
 	return u.Board.Item(ctx, project, item)
 }
 
-// A person who has set Approved is not told to do so while that cannot be read.
+// A person who has set Approved does not get the advice to do so while that cannot be read.
 func TestExplainNamesWhatIsUnheard(t *testing.T) {
 	var board *unreadable
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) { board = &unreadable{Board: r.Board}; r.Tracker = board }, func(r *orchestratortest.Rig) {
@@ -130,7 +130,7 @@ func TestExplainNamesTheFailedAttempt(t *testing.T) {
 	})
 }
 
-// Whoever may not set a status is not sent to set it.
+// A person who may not set a status gets no advice to set it.
 func TestExplainSaysWhoMay(t *testing.T) {
 	const do = "Set Approved on the card, or Rejected with a comment that says what is wrong"
 	for name, c := range map[string]struct {
@@ -145,7 +145,7 @@ func TestExplainSaysWhoMay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Projects[0].People = c.people }, func(r *orchestratortest.Rig) {
 				item := r.Card(orchestratortest.App, "x")
-				says(r, "kim", item, stage.StatusToAnalyse)
+				moveAs(r, "kim", item, stage.StatusToAnalyse)
 				r.Settle(time.Minute)
 				require.Equal(r, c.want, r.Explain(item).Blockers[0].Do)
 			})

@@ -10,7 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Feature is an additive behaviour. The engine knows no switch: a feature that
+// Feature is an additive behaviour. The engine has no switch: a feature that
 // is off is not given to New, so the program is then built without it.
 type Feature struct {
 	Name    string
@@ -23,16 +23,16 @@ type Feature struct {
 	Instead map[stage.EffectKind]Runner      // run effects of the engine's own, in the place of its runners
 	Facts   func(task.Project, *stage.Event) // adds facts of the repository to the event that starts a task
 	Holds   func(context.Context, Change) (hold, free []queue.Hold, err error)
-	// Committed is told of a change once it is durable. It returns at once: a loop
+	// Committed receives a change once it is durable. It returns at once: a loop
 	// that has to look now is only nudged.
 	Committed func(Change)
-	// Heard is told of a webhook of a work item that is handled. It returns at once too.
+	// Heard receives a webhook of a work item that is handled. It returns at once too.
 	Heard func(tracker.Hook)
-	// Reloaded is told of another registry in the place of the one before: what is held by
+	// Reloaded is called when another registry has replaced the one before: what is held by
 	// that is to be compared with it, as at a start. It returns at once too.
 	Reloaded func()
-	// Admit is asked when an agent's job is claimed, before the agent starts. An
-	// answer that is not empty says why it may not: the job is given back
+	// Admit is called when an agent's job is claimed, before the agent starts. An
+	// answer that is not empty is the reason why it may not: the job is given back
 	// unharmed, and is claimed again when no hold that the feature set is left.
 	Admit func(context.Context, Start) (why string)
 	// Words puts what is so now into the texts of reasons that the feature's holds have.

@@ -191,7 +191,7 @@ func sender(h githost.Hook) stage.Principal {
 	return p
 }
 
-// taskOfHook resolves a hook to a task: by its branches, else by asking the
+// taskOfHook resolves a hook to a task: by its branches, else by querying the
 // host which branches are at the commit, else the repo's only task at
 // development. Ambiguous is left alone. why says that there is none. inferred says
 // that no branch names the task: the hook is a hint to look at the task's own head,

@@ -13,7 +13,7 @@ import (
 )
 
 // What an operator can do about effects: have those tried now that failed, and have one
-// made again that was given up. The record of who asked is durable before it is done.
+// made again that was given up. The record of the operator's request is durable before it is done.
 
 // Sentinels of HastenLane and Again. See also queue.ErrNotFailed.
 var (

@@ -59,7 +59,7 @@ func (b *refusing) SetStatus(ctx context.Context, project, item string, s stage.
 	return b.Tracker.SetStatus(ctx, project, item, s)
 }
 
-// gauges remembers what was measured last, and the sums.
+// gauges keeps what was measured last, and the sums.
 type gauges struct {
 	mu sync.Mutex
 	of map[string]float64
@@ -277,7 +277,7 @@ func TestRefusedCommentIsMadeAgain(t *testing.T) {
 }
 
 // The board is a register: a status that was refused is not made again when another was
-// wanted since, and the newest of those that were refused is.
+// owed since, and the newest of those that were refused is.
 func TestOldStatusIsNotMadeAgain(t *testing.T) {
 	board := &refusing{}
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {

@@ -14,7 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// An analyst that ends well and writes nothing: nobody is asked to approve what does
+// An analyst that ends well and writes nothing: nobody has to approve what does
 // not exist, an Approved all the same is refused, and each place says what is missing
 // and what works.
 func TestNothingToApprove(t *testing.T) {

@@ -36,7 +36,7 @@ type part struct {
 	make func(*orchestratortest.Rig, *task.Projects, string) (orchestrator.Feature, error)
 }
 
-// parts are all features. Each covers one repository, where it can be told which.
+// parts are all features. Each covers one repository, where that is an option.
 func parts() []part {
 	return []part{
 		{"stop", func(r *orchestratortest.Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
@@ -175,8 +175,8 @@ func trace(r *orchestratortest.Rig, project, item string, since time.Time) strin
 	return b.String()
 }
 
-// own is what a feature that is on asks for on its own account: that the live
-// message is brought up to date, and that the monitor looks what there is to watch.
+// own matches what a feature that is on adds on its own account: effects that bring the live
+// message up to date, and effects that have the monitor look what there is to watch.
 var own = regexp.MustCompile(`"effects":\[\{"kind":"(live|monitor)"[^}]*\}\],|,\{"kind":"(live|monitor)"[^}]*\}`)
 
 // sameTrace compares traces line by line, and shows the first that differ.

@@ -14,14 +14,14 @@ func OperatorBy(via stage.Via) stage.Principal {
 	return stage.Principal{Kind: stage.KindOperator, ID: "operator", Via: via, Proof: stage.ProofToken}
 }
 
-// RefusedError says in a sentence why what an operator has asked for is not done.
+// RefusedError says in a sentence why a request of an operator is not done.
 type RefusedError struct{ Why string }
 
 // Error is the reason.
 func (r *RefusedError) Error() string { return r.Why }
 
 // Retry is the operator's relaunch of a task's stage, and of an agent that failed the try
-// at once that it waits for. The event and the record of who asked are durable when it returns.
+// at once that it waits for. The event and the record of the request are durable when it returns.
 func (e *Engine) Retry(ctx context.Context, taskID int64, by stage.Principal) error {
 	if err := e.operate(ctx, taskID, task.ActRetry, stage.OnRetry, by); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (e *Engine) Retry(ctx context.Context, taskID int64, by stage.Principal) er
 }
 
 // Stop is the operator's STOP, the same as the board's. The event and the record
-// of who asked are durable when it returns.
+// of the request are durable when it returns.
 func (e *Engine) Stop(ctx context.Context, taskID int64, by stage.Principal) error {
 	return e.operate(ctx, taskID, task.ActStop, stage.OnStop, by)
 }

@@ -71,8 +71,8 @@ func (e *Engine) integrated(c queue.Claim, t task.Task, ev stage.Event) *queue.O
 	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{next}}
 }
 
-// notIntegrated says what becomes of CI that could not be run: it is tried again, and a
-// person hears of what does not go away.
+// notIntegrated returns the outcome of CI that could not be run: it is tried again, and a
+// person is notified of what does not go away.
 func (e *Engine) notIntegrated(ctx context.Context, c queue.Claim, t task.Task, ev stage.Event, err error) *queue.Outcome {
 	switch {
 	case errors.Is(err, errOvertaken):

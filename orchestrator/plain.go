@@ -23,8 +23,8 @@ func (e *Engine) hosts(p task.Project) (field, wrong string) {
 	}
 }
 
-// confirmLanded looks whether main of a plain repository has the head of a task: whoever
-// has pushed it there. A nil outcome says that it has.
+// confirmLanded looks whether main of a plain repository has the head of a task, by any pusher.
+// A nil outcome means that it has.
 func (e *Engine) confirmLanded(ctx context.Context, host githost.Plain, p task.Project, t task.Task, ev *stage.Event) *queue.Outcome {
 	head := t.State.Head
 	if head != "" && head == t.State.Landed {

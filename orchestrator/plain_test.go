@@ -320,8 +320,8 @@ func TestPlainMainMoves(t *testing.T) {
 	})
 }
 
-// Nobody tells of what people do; it is seen. A merge by hand ends the task, a deleted
-// branch is said, and In Progress makes it anew.
+// No webhook reports what people do; reads of the repository find it. A merge by hand ends the
+// task, a deleted branch is reported, and In Progress makes it anew.
 func TestPlainPeople(t *testing.T) {
 	slow := true
 	plain(t, func(p *plainRig) {

@@ -89,7 +89,7 @@ func TestProbeIsWaitedFor(t *testing.T) {
 	})
 }
 
-// A deployer that says success of what is not there is not believed.
+// A deployer's report of success without the deployment is refuted by the probe.
 func TestProbeOfAnotherCommit(t *testing.T) {
 	probing(t, nil, func(int, string) (string, error) { return elsewhere, nil }, func(r *orchestratortest.Rig, a *answers) {
 		item := r.Card(orchestratortest.App, "x")
@@ -138,7 +138,7 @@ func TestProbeIsReadAgain(t *testing.T) {
 	})
 }
 
-// What does not answer proves nothing: the deployer runs again, and at last a person is asked.
+// What does not answer proves nothing: the deployer runs again, and at last a person decides.
 func TestProbeThatIsSilent(t *testing.T) {
 	probing(t, nil, func(int, string) (string, error) { return "", errors.New("no such host") }, func(r *orchestratortest.Rig, _ *answers) {
 		item := r.Card(orchestratortest.App, "x")

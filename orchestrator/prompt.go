@@ -9,7 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// Prompt is what an agent is told: its task, what to leave behind, and the
+// Prompt builds the prompt of an agent: its task, what to leave behind, and the
 // texts that others wrote, marked as data. sha is the commit to judge or deploy.
 func Prompt(p task.Project, t task.Task, l stage.Launch, sha string, comments []string) string {
 	var b strings.Builder

@@ -69,7 +69,7 @@ func TestProtectedPaths(t *testing.T) {
 	})
 }
 
-// Whoever is asked is asked again when the protected files change again, and not when
+// A person's word is required again when the protected files change again, and not when
 // anything else does.
 func TestProtectedPathsAgain(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -135,7 +135,7 @@ func TestProtectedPathsRejected(t *testing.T) {
 	}
 }
 
-// Nobody is asked while CI has not said yet what it says.
+// No person's word is required before CI has a result.
 func TestProtectedPathsWaitForCI(t *testing.T) {
 	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 		r.SetCI("")

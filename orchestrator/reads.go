@@ -29,7 +29,7 @@ func (e *Engine) FeatureBlocks(ctx context.Context) map[string]any {
 // Concurrency is how many agents may be at work at a time.
 func (e *Engine) Concurrency() int { return e.opt.MaxConcurrency }
 
-// Green asks the gates that a trigger would meet at a task's stage, and says
+// Green evaluates the gates that a trigger would meet at a task's stage, and reports
 // whether it would move. It reads and changes nothing. A slow gate is not judged: the
 // trigger is worth raising then, except for a blocked task, which a person resumes.
 func (e *Engine) Green(ctx context.Context, t task.Task, on stage.Trigger) (bool, error) {

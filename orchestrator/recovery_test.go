@@ -24,7 +24,7 @@ import (
 )
 
 // An agent that fails is tried again after 30 s, 2 min and 10 min; then a person
-// is asked, and may start it anew.
+// decides, and may start it anew.
 func TestAgentFailures(t *testing.T) {
 	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(context.Context, work.Command, map[string]string) work.Result {

@@ -44,7 +44,7 @@ func (e *Engine) Check(projects *task.Projects) error {
 	return nil
 }
 
-// Replace has the engine, its features, and whoever holds Deps.Projects work by another
+// Replace has the engine, its features, and every other holder of Deps.Projects work by another
 // registry from now on, one that Check has passed. Features look at all tasks again.
 func (e *Engine) Replace(with *task.Projects) {
 	e.Projects.Replace(with)

@@ -35,7 +35,7 @@ func hangs(at stage.Stage) func(context.Context, work.Command, map[string]string
 	}
 }
 
-// STOP ends a task at every stage, whoever works there, and where a person is waited for.
+// STOP ends a task at every stage, with any role at work, and where a person is waited for.
 func TestStopAtEachStage(t *testing.T) {
 	stopped := func(r *orchestratortest.Rig, project, item string, runs int) {
 		r.Move(project, item, stage.StatusStop)

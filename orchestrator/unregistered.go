@@ -92,11 +92,11 @@ func (e *Engine) Stranded(ctx context.Context) (out []Stranded, err error) {
 	return out, nil
 }
 
-// strandedTold is the name of holds that hold nothing: they remember that people know of
-// the tasks of a repository that is not registered, until it is, or they have ended.
+// strandedTold is the name of holds that keep no job: each records that people were notified of the
+// tasks of a repository that is not registered, until it is, or they have ended.
 const strandedTold = "stranded_told"
 
-// TellStranded sends one notice of each repository that people have not been told of.
+// TellStranded sends one notice of each repository of which people were not notified before.
 func (e *Engine) TellStranded(ctx context.Context, list []Stranded) error {
 	held, err := e.Jobs.Holds(ctx)
 	if err != nil {

@@ -26,10 +26,10 @@ const (
 // to stand where it was made.
 const madeWithin = time.Minute
 
-// findMover is who has set a status on the board, and the account as far as it is
-// described. late says that the tracker's log is behind the board. A webhook proves
-// who has made the very change that it tells of, and no other one: who edits the title
-// of a card has not approved it.
+// findMover returns who has set a status on the board, and the account as far as it is
+// described. late: the tracker's log is behind the board. A webhook proves the author of the
+// very change that it reports, and of no other one: a person who edits the title of a card has
+// not approved it.
 func (e *Engine) findMover(ctx context.Context, b board, word stage.Status) (by stage.Principal, who tracker.Person, late bool, err error) {
 	h := b.hook
 	by = stage.Principal{Kind: stage.KindPerson, Via: cmp.Or(h.Via, stage.ViaWebhook), Proof: stage.ProofNone}
@@ -54,7 +54,7 @@ func (e *Engine) findMover(ctx context.Context, b board, word stage.Status) (by 
 		by.ID, by.Proof = m.ActorID, cmp.Or(m.Proof, stage.ProofActivity)
 		return by, tracker.Person{ID: m.ActorID}, false, nil
 	case h.Status && h.ActorID != "" && h.To == "":
-		return claimed() // the payload does not tell where to
+		return claimed() // the payload has no target column
 	default:
 		return by, who, late, nil
 	}
@@ -113,7 +113,7 @@ func (e *Engine) authorize(ctx context.Context, c queue.Claim, p task.Project, b
 	} else if own {
 		return by, "", done("an account of the service's own has set " + b.item.StatusName)
 	}
-	if word == stage.StatusStop { // whoever it was: nobody is to be kept from stopping
+	if word == stage.StatusStop { // by any account: nobody is to be kept from stopping
 		return by, "", nil
 	}
 	if late && by.Via == stage.ViaReconciler && e.Now().Sub(c.Job.CreatedAt) < logPatience {

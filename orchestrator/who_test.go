@@ -22,8 +22,8 @@ import (
 
 const ownAccount = "service/"
 
-// says moves a card as an account, and the webhook that names it comes.
-func says(r *orchestratortest.Rig, account, item string, to stage.Status) {
+// moveAs moves a card as an account, and the webhook that names it comes.
+func moveAs(r *orchestratortest.Rig, account, item string, to stage.Status) {
 	r.Helper()
 	r.MoveAs(account, orchestratortest.App, item, to)
 	i, err := r.Board.Item(context.Background(), orchestratortest.App, item)
@@ -31,8 +31,8 @@ func says(r *orchestratortest.Rig, account, item string, to stage.Status) {
 	r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: account, Status: true, To: string(to), At: i.UpdatedAt})
 }
 
-// told is the newest decision about a trigger that the journal has.
-func told(r *orchestratortest.Rig, item string, on stage.Trigger) task.Recorded {
+// lastDecision returns the newest decision about a trigger that the journal has.
+func lastDecision(r *orchestratortest.Rig, item string, on stage.Trigger) task.Recorded {
 	r.Helper()
 	entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
 	require.NoError(r, err)
@@ -49,7 +49,7 @@ func told(r *orchestratortest.Rig, item string, on stage.Trigger) task.Recorded 
 func waiting(r *orchestratortest.Rig) string {
 	r.Helper()
 	item := r.Card(orchestratortest.App, "x")
-	says(r, "kim", item, stage.StatusToAnalyse)
+	moveAs(r, "kim", item, stage.StatusToAnalyse)
 	r.Settle(10 * time.Second)
 	require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
 	return item
@@ -77,16 +77,16 @@ func TestOwnMovesAreNobodysWord(t *testing.T) {
 	reconciled(t, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
 		item := waiting(r)
 		before := r.Task(item)
-		says(r, ownAccount, item, stage.StatusApproved)
+		moveAs(r, ownAccount, item, stage.StatusApproved)
 		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim"}) // kim has changed the title
 		r.Settle(time.Hour)
 		require.Equal(r, before.State, r.Task(item).State)
 		require.NoError(r, rec.Webhooks(context.Background()), "nor is it taken for a lost webhook")
 		r.MoveAs("kim", orchestratortest.App, item, stage.StatusInReview)
-		says(r, "kim", item, stage.StatusApproved)
+		moveAs(r, "kim", item, stage.StatusApproved)
 		r.Settle(time.Minute)
 		require.Equal(r, stage.Done, r.Task(item).State.Stage)
-		by := told(r, item, stage.OnApproved).Event.By
+		by := lastDecision(r, item, stage.OnApproved).Event.By
 		require.Equal(r, stage.Principal{Kind: stage.KindPerson, ID: "kim", Via: stage.ViaWebhook, Proof: stage.ProofSignature}, by)
 	})
 }
@@ -114,19 +114,19 @@ func TestReplayNamesThePerson(t *testing.T) {
 			r.MoveAs("lee", orchestratortest.App, item, stage.StatusApproved)
 			r.Settle(3 * time.Minute)
 			require.Equal(r, stage.Done, r.Task(item).State.Stage)
-			require.Equal(r, want, told(r, item, stage.OnApproved).Event.By)
+			require.Equal(r, want, lastDecision(r, item, stage.OnApproved).Event.By)
 		})
 	}
 }
 
 // On a board that the service keeps itself the hook and the log say what proves who it was:
-// a name that was only typed proves nothing, by whichever way the move is heard of.
+// a name that was only typed proves nothing, whether a webhook or the log reports the move.
 func TestWhatProvesAPerson(t *testing.T) {
 	announced := func(r *orchestratortest.Rig, item string, proof stage.Proof) {
 		i, err := r.Board.Item(context.Background(), orchestratortest.App, item)
 		require.NoError(r, err)
 		h := tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim", Status: true, To: string(i.Status), At: i.UpdatedAt, Via: stage.ViaBoard, Proof: proof}
-		for range 2 { // told twice it is one
+		for range 2 { // announced twice it is one
 			require.NoError(r, r.Engine.Announce(context.Background(), "board", fmt.Sprint(item, i.UpdatedAt), h))
 		}
 	}
@@ -142,14 +142,14 @@ func TestWhatProvesAPerson(t *testing.T) {
 					want.Via = stage.ViaBoard
 				}
 				r.Settle(3 * time.Minute)
-				require.Equal(r, want, told(r, item, stage.OnApproved).Event.By)
+				require.Equal(r, want, lastDecision(r, item, stage.OnApproved).Event.By)
 				require.Equal(r, proof == stage.ProofToken, r.Task(item).State.Stage == stage.Done)
 			})
 		}
 	}
 }
 
-// Who may not make a move is told so once; the column goes back, and neither the
+// A person who may not make a move gets one answer; the column goes back, and neither the
 // reconciler nor a second webhook of it makes anything of it. Who may does.
 func TestOnlyWhoMay(t *testing.T) {
 	ruled(t, task.People{Approvers: []string{"ann@example.org", "role:admin"}, Starters: []string{"kim"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
@@ -158,7 +158,7 @@ func TestOnlyWhoMay(t *testing.T) {
 		r.Board.AddPerson(tracker.Person{ID: "root", Role: "admin"})
 
 		other := r.Card(orchestratortest.App, "y")
-		says(r, "ann", other, stage.StatusToAnalyse)
+		moveAs(r, "ann", other, stage.StatusToAnalyse)
 		r.Settle(10 * time.Minute)
 		require.Empty(r, r.Roles())
 		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, other))
@@ -166,7 +166,7 @@ func TestOnlyWhoMay(t *testing.T) {
 
 		item := waiting(r)
 		for _, to := range []stage.Status{stage.StatusApproved, stage.StatusRejected} {
-			says(r, "kim", item, to)
+			moveAs(r, "kim", item, to)
 			r.Settle(time.Hour)
 			require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
 			require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.App, item), "the column goes back")
@@ -185,13 +185,13 @@ func TestOnlyWhoMay(t *testing.T) {
 			"kim may not set Rejected here; the approvers are ann@example.org, role:admin.",
 			"kim may not set Approved here; the approvers are ann@example.org, role:admin.",
 		}, denied)
-		require.Equal(r, "kim", told(r, item, stage.OnApproved).Event.By.ID, "the journal has it")
+		require.Equal(r, "kim", lastDecision(r, item, stage.OnApproved).Event.By.ID, "the journal has it")
 		require.Len(r, r.Roles(), 1)
 
-		says(r, "ann", item, stage.StatusRejected)
+		moveAs(r, "ann", item, stage.StatusRejected)
 		r.Settle(time.Minute)
 		require.Equal(r, []stage.Role{stage.Analyst, stage.Analyst}, r.Roles())
-		says(r, "root", item, stage.StatusApproved)
+		moveAs(r, "root", item, stage.StatusApproved)
 		r.Settle(time.Minute)
 		require.Equal(r, stage.Done, r.Task(item).State.Stage)
 		r.Replays()
@@ -214,14 +214,14 @@ func TestNotProvedWherePeopleAreNamed(t *testing.T) {
 			}
 		}
 		require.Equal(r, 1, said)
-		says(r, "ann", item, stage.StatusApproved)
+		moveAs(r, "ann", item, stage.StatusApproved)
 		r.Settle(time.Minute)
 		require.Equal(r, stage.Done, r.Task(item).State.Stage)
 	})
 }
 
-// A webhook of something else that comes first (whoever drags a card changes its place
-// as well) keeps nobody's word from being heard.
+// A webhook of another change that comes first (a drag changes the place of a card as well)
+// keeps no move from being acted on.
 func TestWebhookOfSomethingElseFirst(t *testing.T) {
 	for _, logged := range []bool{true, false} {
 		ruled(t, task.People{Approvers: []string{"ann"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
@@ -270,7 +270,7 @@ func TestLogThatIsAway(t *testing.T) {
 		r.Board.FailCall("LastMove", nil)
 		r.Settle(time.Hour)
 		require.Equal(r, stage.Done, r.Task(approved).State.Stage)
-		require.Equal(r, "lee", told(r, approved, stage.OnApproved).Event.By.ID)
+		require.Equal(r, "lee", lastDecision(r, approved, stage.OnApproved).Event.By.ID)
 	})
 }
 
@@ -279,11 +279,11 @@ func TestSeparate(t *testing.T) {
 	ruled(t, task.People{Separate: true}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
 		item := waiting(r)
 		require.Equal(r, "kim", r.Task(item).State.Starter)
-		says(r, "kim", item, stage.StatusApproved)
+		moveAs(r, "kim", item, stage.StatusApproved)
 		r.Settle(time.Minute)
 		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
 		require.True(r, r.Commented(orchestratortest.App, item, "kim has started the task, and somebody else is to approve it."))
-		says(r, "lee", item, stage.StatusApproved)
+		moveAs(r, "lee", item, stage.StatusApproved)
 		r.Settle(time.Minute)
 		require.Equal(r, stage.Done, r.Task(item).State.Stage)
 	})
@@ -331,7 +331,7 @@ func TestLogThatComesLate(t *testing.T) {
 func TestOldJournalsReplay(t *testing.T) {
 	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
 		item := waiting(r)
-		says(r, "kim", item, stage.StatusApproved)
+		moveAs(r, "kim", item, stage.StatusApproved)
 		r.Settle(time.Minute)
 		row := r.Task(item)
 		require.Equal(r, stage.Done, row.State.Stage)

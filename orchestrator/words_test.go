@@ -84,15 +84,15 @@ func words(t *testing.T, seed uint64) {
 		board = &moody{Board: r.Board, rng: rand.New(rand.NewPCG(seed, 8))}
 		r.Tracker = board
 	}, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Developer, orchestratortest.Hang)) // a task that is finished hears nothing any more
+		r.Place.SetScript(orchestratortest.Instead(stage.Developer, orchestratortest.Hang)) // nothing reaches a finished task any more
 		item := r.Card(orchestratortest.App, "x")
-		said := []spoken{say(r, rng, item, stage.StatusToAnalyse)}
+		said := []spoken{moveLate(r, rng, item, stage.StatusToAnalyse)}
 		r.Settle(2 * hookDelay) // else there may never be a task
 		for end := time.Now().Add(speaking); time.Now().Before(end); {
 			r.Settle(time.Duration(1+rng.IntN(200)) * time.Second)
 			to := []stage.Status{stage.StatusApproved, stage.StatusRejected, stage.StatusInProgress}[rng.IntN(3)]
 			if r.Status(orchestratortest.App, item) != to { // else a person cannot set it
-				said = append(said, say(r, rng, item, to))
+				said = append(said, moveLate(r, rng, item, to))
 			}
 		}
 		board.mu.Lock()
@@ -103,8 +103,8 @@ func words(t *testing.T, seed uint64) {
 	})
 }
 
-// say moves a card as a person does. The webhook comes late, and more than once.
-func say(r *orchestratortest.Rig, rng *rand.Rand, item string, to stage.Status) spoken {
+// moveLate moves a card as a person does. The webhook comes late, and more than once.
+func moveLate(r *orchestratortest.Rig, rng *rand.Rand, item string, to stage.Status) spoken {
 	r.Helper()
 	r.MoveUnseen(orchestratortest.App, item, to)
 	i, err := r.Board.Item(context.Background(), orchestratortest.App, item)

@@ -95,7 +95,7 @@ func TestWritesOutside(t *testing.T) {
 	}
 }
 
-// A refusal is told to the next attempt, which begins at the branch and can do better.
+// A refusal is in the prompt of the next attempt, which begins at the branch and can do better.
 func TestWritesOutsideOnce(t *testing.T) {
 	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 		r.Place.SetScript(trespass(stage.Reviewer, func(c work.Command) bool { return c.Attempt == 1 }, "src/fix.go"))

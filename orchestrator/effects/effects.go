@@ -97,7 +97,7 @@ func (d Deps) comment(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 
 // status brings the board status up to date, unless a human has set another trigger
 // meanwhile: their word is newer and will be acted upon. The status is a register: of
-// the writes that are owed to a work item the first sets what the newest wants, and
+// the writes that are owed to a work item the first sets the newest value, and
 // the others find it done.
 func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	writes, err := orchestrator.StatusWrites(ctx, d.Jobs, e.ItemID, e.TaskID)

@@ -28,7 +28,7 @@ func setupPlain(t *testing.T) (k *kit, sha string) {
 	return k, sha
 }
 
-// No pull request is opened, nor asked about: a push owes none, and one that is owed from
+// No pull request is opened, nor queried: a push owes none, and one that is owed from
 // before is done.
 func TestPlainOwesNoPullRequest(t *testing.T) {
 	k, sha := setupPlain(t)
@@ -56,7 +56,7 @@ func TestPlainBehind(t *testing.T) {
 }
 
 // What is done has no branch left, unless somebody else has pushed to it; a remote that
-// does not answer is asked again.
+// does not answer is queried again.
 func TestPlainUnbranch(t *testing.T) {
 	k, sha := setupPlain(t)
 	require.Equal(t, queue.OutcomeDone, k.run(stage.Effect{Kind: stage.EffectPublish, SHA: sha}, 1).Kind)

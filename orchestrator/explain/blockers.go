@@ -55,7 +55,7 @@ func block(e *orchestrator.Engine, x *Explanation, t task.Task, s situation) {
 	}
 	project, _ := e.Projects.ByRepo(t.Repo)
 	project = project.On(t.TrackerProjectID)
-	if word, waits := s.unheard(); waits {
+	if word, waits := s.pendingMove(); waits {
 		x.add(s, word)
 	}
 	switch st := t.State; {
@@ -93,9 +93,9 @@ func block(e *orchestrator.Engine, x *Explanation, t task.Task, s situation) {
 	}
 }
 
-// unheard is a change of the card that was received and is not taken in: what a person has
+// pendingMove returns a change of the card that was received and is not taken in: what a person has
 // done there counts when it is.
-func (s situation) unheard() (Blocker, bool) {
+func (s situation) pendingMove() (Blocker, bool) {
 	for _, j := range s.heard {
 		var h struct{ Self bool }
 		if json.Unmarshal(j.Payload, &h) != nil || h.Self || j.Error == "" {
@@ -114,8 +114,8 @@ func (s situation) unheard() (Blocker, bool) {
 	return Blocker{}, false
 }
 
-// blockOfPerson explains a task that is held for a person. It does not say that a person
-// is waited for who has not heard of it.
+// blockOfPerson explains a task that is held for a person. It does not name as waited for a
+// person whose notification is still owed.
 func blockOfPerson(e *orchestrator.Engine, x *Explanation, t task.Task, p task.Project, s situation) {
 	b := Blocker{Kind: "human", Why: t.State.HoldReason, Since: t.UpdatedAt, Who: WhoYou}
 	b.Do, b.Status = stage.Remedy(t.State)
@@ -128,7 +128,7 @@ func blockOfPerson(e *orchestrator.Engine, x *Explanation, t task.Task, p task.P
 		b.Do = fmt.Sprintf("Add the column %s to the board of %s, which has none, then: %s", info.Name, p.Prefix, b.Do)
 	}
 	x.Summary = "Waits for a human: " + b.Why
-	if missing := strings.Join(untold(t, x.Owed), "; "); missing != "" {
+	if missing := strings.Join(unsent(t, x.Owed), "; "); missing != "" {
 		x.Summary = fmt.Sprintf("A human is not told everything yet: %s. What is wanted: %s", missing, b.Why)
 		b.Why += " (not told everything yet: " + missing + ")"
 	}

@@ -95,9 +95,9 @@ func (s situation) waiting(j queue.Job) Owed {
 	return o
 }
 
-// untold names the effects that are to say to a person what a task waits for and have not
+// unsent names the effects that are to say to a person what a task waits for and have not
 // been made: those that are owed, and those of its stage that were given up.
-func untold(t task.Task, list []Owed) (out []string) {
+func unsent(t task.Task, list []Owed) (out []string) {
 	for _, o := range list {
 		tells := slices.Contains([]stage.EffectKind{stage.EffectComment, stage.EffectStatus, stage.EffectNotify}, o.Kind)
 		if tells && (!o.GivenUp || !o.put.Before(t.StageEnteredAt)) && !slices.Contains(out, o.brief) {

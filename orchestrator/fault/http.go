@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Passes reports whether an HTTP status that is not the wanted one may be another
+// Passes reports whether an HTTP status that is not the expected one may be another
 // later: the service is not there (5xx), does not take the call now (408, 425, 429),
 // or is somewhere else for the time being (302, 303, 307). A success of the wrong kind
 // is a page of something in front of the service. 0 is no answer.

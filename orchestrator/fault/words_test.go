@@ -22,7 +22,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// goWords are what nobody is to read who does not know Go.
+// goWords matches words of Go and its errors that mean nothing to an operator.
 var goWords = regexp.MustCompile(`strconv|context|dial tcp|lookup|EOF|json|Go |exit status|fork/exec|executable file|net/http|\bGet "|Client\.|i/o|^\w+: the `)
 
 // Errors as the libraries really give them.

@@ -34,7 +34,7 @@ const (
 	MergedTested Invariant = "merged-tested" // what is merged was tested, on the main it lands on
 	OwnPaths     Invariant = "own-paths"     // what a role may not change is never published
 	OneHolder    Invariant = "one-holder"    // a lease has one holder, and its epochs rise
-	InTurn       Invariant = "in-turn"       // the merge lease goes to whoever came to the line first
+	InTurn       Invariant = "in-turn"       // the first in the line gets the merge lease
 	Absorbing    Invariant = "absorbing"     // a cancelled job never runs, a finished task never moves
 	IntentFirst  Invariant = "intent-first"  // what cannot be undone was decided and stored before
 	Outbox       Invariant = "outbox"        // whatever people see was owed by a decision, under its key
@@ -260,15 +260,15 @@ func (c *checker) alone(t task.Task) {
 // word looks whether a person has said what a move needs a person's word for.
 func (c *checker) word(t task.Task, was stage.State) {
 	card, _ := task.ParseTombstone(t.TrackerIssueID)
-	said := func(s stage.Status) bool { return c.s.people.said(card, s, c.began[t.ID]) }
+	said := func(s stage.Status) bool { return c.s.people.hasSet(card, s, c.began[t.ID]) }
 	switch n := t.State; {
-	case was.Stage == stage.None && !c.s.people.said(card, stage.StatusToAnalyse, c.lastEnd(card)):
+	case was.Stage == stage.None && !c.s.people.hasSet(card, stage.StatusToAnalyse, c.lastEnd(card)):
 		c.fail(HumanWord, "task %d began, and nobody has set To Analyse on %s", t.ID, card)
 	case was.Stage == stage.Analysis && n.Stage == stage.Architecture && !said(stage.StatusApproved):
 		c.fail(HumanWord, "the requirements of task %d were taken for approved, and nobody has approved them", t.ID)
 	case was.Stage == stage.Development && n.Stage == stage.Review && c.workflowAt(n.Head) != "on: push\n" && c.workflowAt(n.Head) != c.workflowAt(n.Vouched):
 		c.fail(HumanWord, "task %d left development at %.12s, which changes %s, and nobody stands for that", t.ID, n.Head, workflow)
-	case n.Stage == stage.Cancelled && !c.s.people.said(card, stage.StatusStop, c.s.people.last(card, stage.StatusToAnalyse, c.began[t.ID])) && // a STOP may come before what To Analyse has begun late
+	case n.Stage == stage.Cancelled && !c.s.people.hasSet(card, stage.StatusStop, c.s.people.last(card, stage.StatusToAnalyse, c.began[t.ID])) && // a STOP may come before what To Analyse has begun late
 		c.s.people.stops[t.ID].IsZero():
 		c.fail(HumanWord, "task %d was cancelled, and nobody has said STOP", t.ID)
 	case n.SelfHosting && n.Phase == stage.PhaseMerge && was.Phase != stage.PhaseMerge && !said(stage.StatusConfirmDeploy):

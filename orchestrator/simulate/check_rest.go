@@ -81,7 +81,7 @@ func (c *checker) owing() {
 			c.fail(Owed, "job %d (%s, task %d) was given up because of what may go away: %s", j.ID, j.Kind, j.TaskID, j.Error)
 		}
 	}
-	c.told(jobs)
+	c.checkComments(jobs)
 }
 
 // mayGoAway reports whether an error is of an outage, not of a refusal.
@@ -89,8 +89,8 @@ func mayGoAway(text string) bool {
 	return strings.Contains(text, "503") || strings.Contains(text, "429") || strings.Contains(text, "no answer") || strings.Contains(text, "reset")
 }
 
-// told looks whether the comments of effects that are done stand on the cards.
-func (c *checker) told(jobs []queue.Job) {
+// checkComments checks that the comments of effects that are done stand on the cards.
+func (c *checker) checkComments(jobs []queue.Job) {
 	want, keys := map[[2]string]int{}, map[string]bool{} // a comment is known by its key
 	for _, j := range jobs {
 		var e orchestrator.Effect

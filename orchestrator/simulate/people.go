@@ -39,7 +39,7 @@ func newPeople(s *sim) *people {
 	}
 }
 
-// person is the account of whoever moves cards.
+// person is the account that moves cards.
 const person = "kim"
 
 func cardID(i int) string { return fmt.Sprintf("card-%d", i) }
@@ -96,7 +96,7 @@ func (p *people) move(i int, to stage.Status, lost bool) {
 	}
 }
 
-// awayAndBack moves a card to another column and back at once: the board tells of it by
+// awayAndBack moves a card to another column and back at once: the board reports it by
 // one webhook, with a time of its own.
 func (p *people) awayAndBack(i int) {
 	item := p.item(i)
@@ -254,7 +254,7 @@ func (p *people) last(item string, status stage.Status, until time.Time) (at tim
 	return at
 }
 
-// said reports whether a person has set a status on a card since a moment.
-func (p *people) said(item string, status stage.Status, since time.Time) bool {
+// hasSet reports whether a person has set a status on a card since a moment.
+func (p *people) hasSet(item string, status stage.Status, since time.Time) bool {
 	return slices.ContainsFunc(p.words[item], func(w word) bool { return w.status == status && !w.at.Before(since) })
 }

@@ -135,7 +135,7 @@ func (s *sim) helpStart(i int, item tracker.Item) (ended bool) {
 	case s.check.done(item.ID): // a card that was done is not started again
 		return true
 	case item.Status == stage.StatusToAnalyse && item.Title != "":
-		return !s.again(i, item, "")
+		return !s.repeatHook(i, item, "")
 	case item.Title == "" && !s.check.ever(item.ID):
 		item.Title = "Named at last"
 		s.board.Put(item)
@@ -149,9 +149,9 @@ func (s *sim) helpStart(i int, item tracker.Item) (ended bool) {
 	}
 }
 
-// again sets a card's status once more, so that its webhook comes again. After some
+// repeatHook sets a card's status once more, so that its webhook comes again. After some
 // rounds it gives up, and reports false.
-func (s *sim) again(i int, item tracker.Item, why string) bool {
+func (s *sim) repeatHook(i int, item tracker.Item, why string) bool {
 	key := fmt.Sprintf("again/%s/%s/%s", item.ID, item.Status, why)
 	a := s.check.answers[key]
 	a.times++
@@ -171,7 +171,7 @@ func (s *sim) pressStop(t task.Task, item tracker.Item) (ended bool) {
 	}
 	for i := range s.world.Cards {
 		if cardID(i) == item.ID {
-			s.again(i, item, id(t.ID))
+			s.repeatHook(i, item, id(t.ID))
 		}
 	}
 	return false

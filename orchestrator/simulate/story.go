@@ -10,7 +10,7 @@ import (
 // storyMax is how many lines of what happened a story has.
 const storyMax = 80
 
-// Story tells what happened in a world in lines that a person can read: who was
+// Story writes what happened in a world in lines that a person can read: who was
 // there, what went wrong, and what was done, to the broken invariant.
 func (r Result) Story() string {
 	var b strings.Builder
@@ -37,7 +37,7 @@ func (r Result) Story() string {
 		_, what, _ := strings.Cut(l, " ")
 		again := said[what]
 		said[what] = strings.HasPrefix(what, "helper ")
-		return again || !telling(l)
+		return again || !isNotable(l)
 	})
 	for i, l := range lines {
 		if skip := len(lines) - storyMax; skip > 0 && i >= storyMax/4 && i < storyMax/4+skip {
@@ -95,8 +95,8 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60)
 }
 
-// telling reports whether a line of a trace says more than that somebody looked.
-func telling(line string) bool {
+// isNotable reports whether a line of a trace says more than that somebody looked.
+func isNotable(line string) bool {
 	part := strings.SplitN(line, " ", 4)
 	if len(part) < 4 {
 		return false

@@ -1,6 +1,6 @@
 package stage
 
-// awaitApproval waits for Approved; one that was set before has not seen what is asked.
+// awaitApproval waits for Approved; one that was set before does not count for this request.
 func (w *builder) awaitApproval(what string) {
 	if heard := w.d.State.HeardAt; !heard.IsZero() {
 		w.d.State.AskedAfter = w.ev.At.Sub(heard)
@@ -8,8 +8,8 @@ func (w *builder) awaitApproval(what string) {
 	w.hold(HoldApproval, what, StatusInReview)
 }
 
-// askVouch asks for a person's word for what the head changes.
-func (w *builder) askVouch(reason string) {
+// requireVouch requires a person's word for what the head changes.
+func (w *builder) requireVouch(reason string) {
 	w.note(reason)
 	w.awaitApproval("a person's word for this commit: " + reason)
 	w.comment(Stream, wordsVouch(reason))

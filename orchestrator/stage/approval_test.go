@@ -10,7 +10,7 @@ import (
 )
 
 // An approval is of what was shown when it was given: one that was set while the
-// analyst worked again, and is heard of when that has finished, is not taken for the
+// analyst worked again, and is acted on when that has finished, is not taken for the
 // new requirements. How far the board's clock is off does not matter.
 func TestApprovalIsOfWhatWasShown(t *testing.T) {
 	m, err := stage.New(stage.Default(), stage.Options{})
@@ -39,7 +39,7 @@ func TestApprovalIsOfWhatWasShown(t *testing.T) {
 		finish("aaaa")
 		at = at.Add(time.Minute)
 		word(stage.OnInProgress, at)
-		approved := at.Add(2 * time.Minute) // of aaaa, and nobody hears of it
+		approved := at.Add(2 * time.Minute) // of aaaa, and not acted on yet
 		at = at.Add(10 * time.Minute)
 		finish("bbbb")
 		at = at.Add(time.Minute)
@@ -54,7 +54,7 @@ func TestApprovalIsOfWhatWasShown(t *testing.T) {
 	}
 }
 
-// Whoever may not make a move is answered, and nothing else happens: at every stage,
+// A principal that may not make a move is answered, and nothing else happens: at every stage,
 // whatever the word.
 func TestDeniedMovesNothing(t *testing.T) {
 	m, err := stage.New(stage.Default(), stage.Options{})

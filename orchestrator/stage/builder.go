@@ -25,11 +25,11 @@ func (w *builder) act() {
 		w.enter(w.edge.To, w.edge.Why)
 	case DoRelaunch:
 		w.d.State.Retries = 0
-		w.again(w.edge.From, w.edge.Why, w.d.State.Feedback)
+		w.runAgain(w.edge.From, w.edge.Why, w.d.State.Feedback)
 	case DoReject:
 		w.d.State.Retries = 0
 		w.backFromMain()
-		w.again(w.edge.To, w.edge.Why, w.ev.Reason)
+		w.runAgain(w.edge.To, w.edge.Why, w.ev.Reason)
 	case DoAsk:
 		w.note(w.edge.Why)
 		w.hold(HoldNeedsInput, w.ev.Agent.Questions, StatusNeedsInput)
@@ -110,7 +110,7 @@ func (w *builder) accept() {
 	case OnAgentFailed:
 		s.Active, s.Failures = "", 0
 	case OnPublished:
-		if w.ev.SHA != "" { // none: it tells of the pull request only
+		if w.ev.SHA != "" { // empty: it reports the pull request only
 			s.Pushed = w.ev.SHA
 		}
 		if w.ev.PR != 0 {
@@ -156,7 +156,7 @@ func (w *builder) finished() {
 // QuestionsFile is where an agent of any role puts its questions.
 const QuestionsFile = "questions.md"
 
-// closing adds to the comment that closes an agent's run what is wanted of people.
+// closing adds to the comment that closes an agent's run what people have to do.
 func (w *builder) closing(author Role, text string) {
 	for i, f := range w.d.Effects {
 		if f.Kind == EffectComment && f.Author == author && f.Note != "" {
@@ -178,7 +178,7 @@ func (w *builder) notGreen() {
 		w.refuse(v.Reason)
 	case v.Outcome == Red && v.Asks && w.edge.Red == RedBack:
 		w.accept()
-		w.askVouch(v.Reason)
+		w.requireVouch(v.Reason)
 	case w.ev.On == OnAgentFinished:
 		w.accept()
 		w.redReport(v)
@@ -229,7 +229,7 @@ func (w *builder) capped(to Stage, reason string) {
 		return
 	}
 	w.d.State.Retries++
-	w.again(to, fmt.Sprintf("retry %d of %d: %s", w.d.State.Retries, w.m.opt.MaxRetries, reason), reason)
+	w.runAgain(to, fmt.Sprintf("retry %d of %d: %s", w.d.State.Retries, w.m.opt.MaxRetries, reason), reason)
 }
 
 // refuse answers a work item that is not fit to start: there is no task.
@@ -289,8 +289,8 @@ func (w *builder) leave(to Stage) {
 	s.Hold, s.HoldReason, s.Feedback, s.Refused = HoldNone, "", "", ""
 }
 
-// again runs a stage's role (anew) with a reason to give to it.
-func (w *builder) again(to Stage, why, feedback string) {
+// runAgain runs a stage's role (anew) with a reason to give to it.
+func (w *builder) runAgain(to Stage, why, feedback string) {
 	from, phase := w.d.State.Stage, w.d.State.Phase
 	w.note(why)
 	w.leave(to)

@@ -28,12 +28,12 @@ const (
 	OnBranchTaken   Trigger = "branch_taken" // the remote has a branch of the task's name that is not its own
 
 	// OnCaughtUp and OnCatchUpFailed are what came of bringing a branch up to date
-	// with main. Only the edges of the merge gate know them.
+	// with main. Only the edges of the merge gate have them.
 	OnCaughtUp      Trigger = "caught_up"
 	OnCatchUpFailed Trigger = "catch_up_failed"
 
 	// OnReconcile is the reconciler's finding that a stage's gate is green
-	// although nobody has said so. Only the edges of its feature know it.
+	// although no event came. Only the edges of its feature have it.
 	OnReconcile Trigger = "reconcile"
 )
 

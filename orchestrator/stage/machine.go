@@ -8,7 +8,7 @@ import (
 // Options of a machine. Zero values mean the defaults.
 type Options struct {
 	MaxRetries int           // how often a task may be sent back; default 3
-	CIPoll     time.Duration // how often CI is looked at while nothing is heard; default 30 s
+	CIPoll     time.Duration // how often CI is looked at while no webhook comes; default 30 s
 }
 
 // Rule lets a feature change decisions: it sees what was decided so far and
@@ -48,7 +48,7 @@ func (m *Machine) Pipeline() Pipeline { return m.pipeline }
 func (m *Machine) Info(s Stage) Info { return m.info[s] }
 
 // Edge finds the row that applies to an event; ok is false when none does. The
-// shell uses it to learn which gates to judge before it asks for a decision.
+// shell reads from it which gates to judge before it calls Decide.
 func (m *Machine) Edge(s State, e Event) (Edge, bool) {
 	if stale(s, e) || denial(s, e) != "" {
 		return Edge{}, false
@@ -110,8 +110,8 @@ func (m *Machine) decide(s State, e Event) Decision {
 
 // denial is why a person's word is not to be acted on; empty when it is. An approval is
 // of what was shown when it was given: one that is older than the newest request for
-// an approval has not seen the head that it would let pass. Both spans begin at the
-// word before it, each by one clock, so that the clocks need not agree.
+// an approval does not count for the head that it would let pass. Both spans begin at the
+// word before it, each by one clock, so that the clocks need not be in step.
 func denial(s State, e Event) string {
 	switch {
 	case e.Denied != "":

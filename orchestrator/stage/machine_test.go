@@ -234,7 +234,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// The deployer that deploys what was merged is alone, whoever is still at work.
+// The deployer that deploys what was merged is alone, with any other role still at work.
 func TestReleaseCancelsWhoIsAtWork(t *testing.T) {
 	d := machine(t).Decide(stage.State{Stage: stage.Deploy, Phase: stage.PhaseMerge, Active: stage.Analyst}, stage.Event{On: stage.OnMergeDone, At: t0})
 	require.NotNil(t, d.Launch)

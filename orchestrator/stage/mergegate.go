@@ -1,6 +1,6 @@
 package stage
 
-// caughtUp takes over where the branch stands now. Whoever tried has the lease.
+// caughtUp takes over where the branch stands now. The task that tried has the lease.
 func (w *builder) caughtUp() {
 	s := &w.d.State
 	if !s.Leased {
@@ -22,7 +22,7 @@ func (w *builder) retest() {
 }
 
 // CatchUp makes of a decision that would lead to a merge one that brings the
-// branch up to date first. What the event told stays: the facts, the words of the
+// branch up to date first. What the event reported stays: the facts, the words of the
 // agent, its commits.
 func CatchUp(s State, e Event, d Decision, why string) Decision {
 	w := &builder{ev: e, d: Decision{State: d.State, Moved: true, Cancel: d.Cancel, Edge: d.Edge}}

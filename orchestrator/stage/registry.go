@@ -68,9 +68,9 @@ const (
 	DoRelaunch      Action = "relaunch"       // start the stage's role again, retries reset
 	DoReject        Action = "reject"         // start the edge's stage again with the reason
 	DoAsk           Action = "ask"            // wait for the answers to an agent's questions
-	DoAwaitApproval Action = "await approval" // ask for the human verdict
+	DoAwaitApproval Action = "await approval" // request the human verdict
 	DoAwaitCI       Action = "await CI"       // publish the branch and wait
-	DoAwaitConfirm  Action = "await confirm"  // ask for Confirm Deploy
+	DoAwaitConfirm  Action = "await confirm"  // request Confirm Deploy
 	DoMerge         Action = "merge"          // begin the irreversible part
 	DoRelease       Action = "release"        // what is merged is deployed
 	DoMergeFailed   Action = "merge failed"   // back to development, or blocked

@@ -2,7 +2,7 @@ package stage
 
 import "time"
 
-// State is what the machine knows of a task. It is a value: a decision returns
+// State is the machine's record of a task. It is a value: a decision returns
 // a new one.
 type State struct {
 	Stage Stage `json:"stage"`
@@ -57,7 +57,7 @@ type State struct {
 	// without.
 	Filed Filed `json:"filed,omitzero"`
 	// HeardAt is when the word Acted was acted on, by the service's clock, and AskedAfter
-	// how long after that an approval was asked for: an older word has not seen what was
+	// how long after that an approval was requested: an older word is not about what was
 	// shown then.
 	HeardAt    time.Time     `json:"heard_at,omitzero"`
 	AskedAfter time.Duration `json:"asked_after,omitempty"`

@@ -78,7 +78,7 @@ type StatusInfo struct {
 	Key      Status
 	Name     string
 	Fallback Status
-	Trigger  bool // a human setting it asks the pipeline for something
+	Trigger  bool // a human setting it requests something of the pipeline
 }
 
 // Statuses is the board status table. It is data: adapters resolve ids from it,

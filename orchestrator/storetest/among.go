@@ -57,7 +57,7 @@ func among(k *kit) {
 	refused(last, second.ID, 0)
 	stored(last, first.ID, 0)
 	again := k.task(first.ID)
-	k.commit(task.Commit{Task: &again}) // does not care
+	k.commit(task.Commit{Task: &again}) // without a condition
 }
 
 func dependencies(k *kit) {

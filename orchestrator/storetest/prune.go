@@ -110,7 +110,7 @@ func prunesNewest(k *kit) {
 	last := k.ended(make([]queue.Job, 3)...)[2]
 	k.clock.Add(month + time.Minute)
 	k.prune()
-	_, err := k.s.Task(k.Context(), 77) // what failed made a store forget what it had in memory
+	_, err := k.s.Task(k.Context(), 77) // an error empties a store's cache
 	require.ErrorIs(k, err, task.ErrNotFound)
 	next, err := k.s.Put(k.Context(), queue.Job{Pool: "p"})
 	require.NoError(k, err)

@@ -59,7 +59,7 @@ const (
 	ActReload   = "reload"
 )
 
-// Act is what an operator has asked for. It is in the journal before anything is
+// Act is a request of an operator. It is in the journal before anything is
 // done about it.
 type Act struct {
 	Act  string          `json:"act"`

@@ -71,7 +71,7 @@ func (p Project) RequiredChecks() []string {
 }
 
 // NeedsCIRun reports whether the service is to run CI for a commit of a task. One that was red
-// is run again when its results are wanted again: it may have been the machine's fault.
+// is run again when its results are needed again: it may have been the machine's fault.
 func (p Project) NeedsCIRun(t Task, sha string) bool {
 	ci := t.State.CI
 	green := !slices.ContainsFunc(ci.Results, func(r stage.Verified) bool { return r.Exit != 0 })

@@ -68,7 +68,7 @@ func TestDeps(t *testing.T) {
 	require.Empty(k, list(k.do(http.MethodDelete, "/tasks/1/deps", token, []byte(`{"on":2}`))).Dependencies)
 }
 
-// A cancelled task is found by the names that it had, when that is asked for.
+// A cancelled task is found by its former names in a query with cancelled=true.
 func TestTasksByTheirOldNames(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)

@@ -35,7 +35,7 @@ type Change struct {
 	Notes   []string      `json:"notes,omitempty"`
 }
 
-// change makes the events of a journal entry: gate when gates were asked, job
+// change makes the events of a journal entry: gate when gates were evaluated, job
 // when an agent's job was put, task always.
 func change(e task.JournalEntry) (kinds []string, c Change, ok bool) {
 	r, err := e.Recorded()

@@ -11,7 +11,7 @@ import (
 // OnlyHosts answers requests that name this machine by an IP address, localhost
 // or a name below it, or one of names (case does not matter), and refuses others
 // with 421. Without it a page from elsewhere whose name was made to lead to this
-// machine (DNS rebinding) could read what is open to whoever reaches the handler.
+// machine (DNS rebinding) could read what is open to every client of the handler.
 func OnlyHosts(next http.Handler, names ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !knownHost(r.Host, names) {
@@ -35,7 +35,7 @@ func knownHost(header string, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
-// open are the paths that any name may ask for: what is signed, and what probes
+// open reports whether a path may be requested by any name: what is signed, and what probes
 // and collectors read, which come by many names.
 func open(path string) bool {
 	return strings.HasPrefix(path, "/webhooks/") || path == "/healthz" || path == "/readyz" || path == "/metrics"

@@ -10,8 +10,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
-// askAs asks for a path under a host name and returns the status.
-func askAs(h http.Handler, host, path string) int {
+// getAs requests a path under a host name and returns the status.
+func getAs(h http.Handler, host, path string) int {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.Host = host
 	w := httptest.NewRecorder()
@@ -28,7 +28,7 @@ func TestOnlyHosts(t *testing.T) {
 		"a.localhost": 404, "box.example.org": 404, "BOX.example.org.:443": 404,
 		"evil.example.org": 421, "box.example.org.evil.net": 421, "notlocalhost": 421, "127.0.0.1.evil.net:8080": 421, "": 421, "[": 421, "1.2.3": 421,
 	} {
-		require.Equal(t, want, askAs(h, host, "/"), host)
+		require.Equal(t, want, getAs(h, host, "/"), host)
 	}
 }
 
@@ -45,7 +45,7 @@ func TestHosts(t *testing.T) {
 	require.Equal(t, http.StatusOK, setup(t, nil).as("any.example.org", "/tasks"))
 }
 
-// as asks under a host name.
+// as requests a path under a host name.
 func (k *kit) as(host, path string) int {
 	k.Helper()
 	r, err := http.NewRequestWithContext(k.Context(), http.MethodGet, k.url+path, nil)

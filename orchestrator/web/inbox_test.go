@@ -66,8 +66,8 @@ func (k *kit) crowd(from string) {
 	}
 }
 
-// said is the first line of an answer.
-func (k *kit) said(conn net.Conn) string {
+// readStatus reads an answer's version and status, such as HTTP/1.1 202.
+func (k *kit) readStatus(conn net.Conn) string {
 	k.Helper()
 	require.NoError(k, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
 	line := make([]byte, 12)
@@ -81,17 +81,17 @@ func TestUnsignedBodyIsNotRead(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
 	for _, sig := range []string{"", "sha256=", "sha256=abc", "sha1=" + strings.Repeat("0", 64), strings.Repeat("0", 64)} {
-		require.Equal(t, "HTTP/1.1 401", k.said(k.post("127.0.0.1", sig, 24<<20, 0)), sig)
+		require.Equal(t, "HTTP/1.1 401", k.readStatus(k.post("127.0.0.1", sig, 24<<20, 0)), sig)
 	}
 }
 
-// Whoever holds as many bodies as one may is refused, and others are not.
+// A sender with as many bodies as one may have is refused, and others are not.
 func TestBodiesOfOneSender(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
 	forged := "sha256=" + strings.Repeat("0", 64)
 	k.crowd("127.0.0.9")
-	require.Equal(t, "HTTP/1.1 503", k.said(k.post("127.0.0.9", forged, 10, 10)))
+	require.Equal(t, "HTTP/1.1 503", k.readStatus(k.post("127.0.0.9", forged, 10, 10)))
 	require.Equal(t, http.StatusAccepted, k.github("g1", "status", fmt.Appendf(nil, ciOf, strings.Repeat("a", 40), "acme/app")).status)
 }
 
@@ -102,7 +102,7 @@ func TestBytesOfUnverifiedBodies(t *testing.T) {
 	forged := "sha256=" + strings.Repeat("0", 64)
 	large := func() answer { return k.github("g2", "status", bytes.Repeat([]byte(" "), 1<<20)) }
 	senders := 0
-	require.Eventually(t, func() bool { // whoever finds no room is refused, and what it had is free again
+	require.Eventually(t, func() bool { // a body without room is refused, and what it had is free again
 		senders++
 		conn := k.post(fmt.Sprintf("127.0.1.%d", senders), forged, 16<<20, 0)
 		go func() { _, _ = conn.Write(make([]byte, 16<<20-1)) }()

@@ -63,7 +63,7 @@ func (all readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, status, map[string]any{"status": word, "checks": checks})
 }
 
-// probe looks at one part, once at a time: whoever asks meanwhile waits for the same look.
+// probe looks at one part, once at a time: callers meanwhile wait for the same look.
 type probe struct {
 	Check
 	log *slog.Logger

@@ -50,7 +50,7 @@ type Options struct {
 	// localhost and IP addresses (see OnlyHosts); webhooks, /healthz, /readyz and
 	// /metrics may come under any. Empty: all may, as where a proxy looks at names.
 	Hosts []string
-	// Unfreeze ends the freeze of a repository and tells whether there was one
+	// Unfreeze ends the freeze of a repository and returns whether there was one
 	// and why; nil when the serial gate is off.
 	Unfreeze func(ctx context.Context, repo string) (was bool, reason string, err error)
 	// Reload reads the project registry again; an error says what is wrong with it, and

@@ -44,7 +44,7 @@ const (
 	admin        = "operator-token"
 )
 
-// brokenStore is a store that can be told not to take deliveries.
+// brokenStore is a store that can be switched to refuse deliveries.
 type brokenStore struct {
 	*memstore.Store
 	mu    sync.Mutex
@@ -172,7 +172,7 @@ func TestWebhookIsStoredOnce(t *testing.T) {
 	require.Equal(t, "item/i1/board", k.jobs()[0].Key)
 }
 
-// What nobody waits for is answered and not kept. Features are told of a card that was
+// What nobody waits for is answered and not kept. Features receive the hook of a card that was
 // edited: its relations may be others.
 func TestIgnored(t *testing.T) {
 	t.Parallel()
@@ -270,7 +270,7 @@ func TestHostileTexts(t *testing.T) {
 }
 
 // While the store cannot take a delivery the request is held; then Plane's
-// connection is broken (it tries again only then) and GitHub is told.
+// connection is broken (it tries again only then) and GitHub gets an error.
 func TestStoreOutage(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)

@@ -9,7 +9,7 @@ import (
 // mark of a run, its logs.
 type Remains struct {
 	Task int64     // 0 = not known
-	Name string    // what the Disk knows it by
+	Name string    // by which the Disk finds it
 	Used time.Time // the last time
 }
 

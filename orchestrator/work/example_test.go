@@ -9,7 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 )
 
-// Nobody pushes to a protected branch, whoever asks.
+// Nobody pushes to a protected branch, in any role.
 func Example() {
 	var spaces work.Workspaces = memwork.New(nil)
 	s := work.Workspace{Repo: "acme/app", CloneURL: "u", Main: "main", Branch: "main", WorkItem: "APP-1"}

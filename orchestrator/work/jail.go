@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Jail is what an execution may touch of the machine; the zero value is nothing. Whoever
-// gives an execution something says so in a Jail of his own, and the parts are put together
-// with And.
+// Jail is what an execution may touch of the machine; the zero value is nothing. Every part of the
+// program that gives an execution something says so in a Jail of its own, and the parts are put
+// together with And.
 type Jail struct {
 	Write []string `json:"write,omitempty"` // files and directories that may be read, changed and run; they exist, and are no links
 	Read  []string `json:"read,omitempty"`  // that may be read and run; names that cannot be reached count for nothing

@@ -179,7 +179,7 @@ type Rebaser interface {
 	// merges in it is made straight even then. *Conflict when it cannot be rebased: then
 	// nothing has changed.
 	CatchUp(ctx context.Context, s Workspace, always bool) (CaughtUp, error)
-	// MainTip asks the remote where main is.
+	// MainTip queries the remote for the tip of main.
 	MainTip(ctx context.Context, s Workspace) (sha string, err error)
 	// SameTree reports whether two commits of the fresh main or the mirror have
 	// the same files.

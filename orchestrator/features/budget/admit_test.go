@@ -34,7 +34,7 @@ func (s slow) Reservations(ctx context.Context, repo string) ([]task.Reservation
 	return rs, err
 }
 
-// Of many agents that want to start at the same moment, as many do as there is
+// Of many agents that are to start at the same moment, as many do as there is
 // money for.
 func TestAdmitIsRaceFree(t *testing.T) {
 	s := memstore.New(nil)

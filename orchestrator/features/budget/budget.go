@@ -49,8 +49,8 @@ type Options struct {
 	Queue     queue.Admin
 	Inspector queue.Inspector
 	Caps      Caps
-	// Price is what a run costs that used tokens and reported no cost, in
-	// millionths of a dollar; known is false when nobody knows. nil knows none.
+	// Price returns what a run costs that used tokens and reported no cost, in
+	// millionths of a dollar; known is false without a known price. nil: no price is known.
 	Price func(work.Usage) (microUSD int64, known bool)
 	Every time.Duration // how often holds are put right; default 30 s
 	Log   *slog.Logger  // nil discards
@@ -60,7 +60,7 @@ type Options struct {
 // Budget is the feature.
 type Budget struct {
 	opt   Options
-	nudge chan struct{} // there is something to tell, or room again
+	nudge chan struct{} // a cap to notify people of, or room again
 }
 
 // New checks the options.
@@ -147,7 +147,7 @@ func (b *Budget) holds(ctx context.Context, c orchestrator.Change) (hold, free [
 }
 
 // committed wakes the loop: a run may have cost less than was reserved for it, and
-// one that waits is to be told of.
+// one that waits needs a notice.
 func (b *Budget) committed(c orchestrator.Change) {
 	if c.Run != nil || c.Launched() {
 		b.requestPass()
@@ -189,7 +189,7 @@ func (b *Budget) admit(ctx context.Context, s orchestrator.Start) (why string) {
 	return why
 }
 
-// requestPass asks the loop to look soon.
+// requestPass requests a pass of the loop soon.
 func (b *Budget) requestPass() {
 	run.Hint(b.nudge)
 }

@@ -244,7 +244,7 @@ func TestBudgetWithoutAPrice(t *testing.T) {
 	})
 }
 
-// Nobody knows what an interrupted run has cost: its estimate stays, so that a
+// The cost of an interrupted run is unknown: its estimate stays, so that a
 // crash loop ends at the cap.
 func TestBudgetCountsInterruptedRuns(t *testing.T) {
 	thrifty(t, budget.Caps{Task: 4500}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {

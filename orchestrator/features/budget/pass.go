@@ -28,7 +28,7 @@ func (b *Budget) loop(ctx context.Context, e *orchestrator.Engine) {
 }
 
 // Pass frees what there is room for, oldest task first, brings the reasons of the
-// others up to date, and tells people of each cap that is reached, once.
+// others up to date, and notifies people of each cap that is reached, once.
 func (b *Budget) Pass(ctx context.Context) error {
 	held, err := b.opt.Inspector.Holds(ctx)
 	if err != nil {
@@ -87,12 +87,12 @@ func (b *Budget) recheck(ctx context.Context, h queue.Hold, freed map[string]int
 	return t, b.opt.Caps.Judge(x), nil
 }
 
-// told is the name of holds that hold nothing: nobody's job names their subject.
-// They remember that people know, over restarts.
+// told is the name of holds that keep no job: no job names their subject.
+// They record over restarts that people were notified.
 const told = "budget_told"
 
-// told by what is over: kind, task or day, and so on, then the cap: a cap that was
-// raised and is reached again is told again.
+// marker returns the hold that records a notice, by what is over: kind, task or day, and so on, then
+// the cap: a cap that was raised and is reached again has a notice again.
 func (b *Budget) marker(t task.Task, o Over) queue.Hold {
 	limit, of := b.opt.Caps.Task, fmt.Sprintf("%s/%d", o.Kind, t.ID)
 	if o.Kind == KindRepoDay {
@@ -104,7 +104,7 @@ func (b *Budget) marker(t task.Task, o Over) queue.Hold {
 	return queue.Hold{Subject: fmt.Sprintf("%s/%s/%d", told, of, limit), Name: told, Reason: o.Reason}
 }
 
-// notify sends one notice of the caps that nobody has been told of. The notice and
+// notify sends one notice of the caps without one. The notice and
 // the mark that it was sent are one transaction.
 func (b *Budget) notify(ctx context.Context, t task.Task, v Verdict, known map[string]bool) error {
 	p, registered := b.opt.Projects.ByRepo(t.Repo)
@@ -130,7 +130,7 @@ func (b *Budget) notify(ctx context.Context, t task.Task, v Verdict, known map[s
 	return nil
 }
 
-// tidy forgets what no verdict can ask for again: notices of days and tasks that
+// tidy removes what no verdict can need again: marks of notices of days and tasks that
 // have ended, and reservations of interrupted runs of such tasks.
 func (b *Budget) tidy(ctx context.Context, held []queue.Hold) error {
 	begin := Day(b.opt.Now())

@@ -20,7 +20,7 @@ type Account struct {
 	Spent    int64    // by runs that have ended
 	Silent   int64    // of that: by runs that have not said what they used
 	Reserved int64    // for runs whose cost is not known: at work, or interrupted
-	Unpriced []string // models that were used and whose price nobody knows
+	Unpriced []string // models that were used and have no known price
 }
 
 // Case is what a verdict is given on.
@@ -42,7 +42,7 @@ const (
 type Over struct {
 	Kind     string    // task or repo_day
 	Reason   string    // a sentence with the numbers
-	Unpriced bool      // nobody knows what was spent
+	Unpriced bool      // the cost of what was used is unknown
 	Until    time.Time // when it ends by itself; zero = it does not
 }
 
@@ -58,9 +58,9 @@ func (v Verdict) Reason() string {
 	return strings.Join(out, "; ")
 }
 
-// Judge says whether a further run may start: it may when all that was spent, all
-// that is reserved and the run itself stay within each cap. A price that nobody
-// knows counts as more than any cap.
+// Judge lists the caps against a further run. It may start when all that was spent, all
+// that is reserved and the run itself stay within each cap. An unknown price
+// counts as more than any cap.
 func (c Caps) Judge(x Case) Verdict {
 	var out Verdict
 	if c.Task > 0 {

@@ -44,7 +44,7 @@ type Options struct {
 	Inspector queue.Inspector
 	// Relations are the tracker's; nil = the local table only.
 	Relations tracker.Relations
-	// Items tells whether a card that has no task is finished; nil = such cards
+	// Items reads whether a card that has no task is finished; nil = such cards
 	// are waited for by nobody.
 	Items tracker.Tracker
 	// Line is the name of the holds by which the analyst of a task waits for the task right
@@ -101,7 +101,7 @@ func New(o Options) (*Deps, error) {
 func (d *Deps) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "A task waits for the tasks that it depends on.",
-		Holds: d.holds, Committed: d.committed, Heard: d.heard,
+		Holds: d.holds, Committed: d.committed, Heard: d.onHook,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: d.loop}},
 		Show:  d.show,
 	}
@@ -137,8 +137,8 @@ func (d *Deps) committed(c orchestrator.Change) {
 	}
 }
 
-// heard wakes the loop when the tracker has said something of a card.
-func (d *Deps) heard(h tracker.Hook) {
+// onHook wakes the loop after a webhook of a card.
+func (d *Deps) onHook(h tracker.Hook) {
 	if d.opt.Relations == nil {
 		return
 	}

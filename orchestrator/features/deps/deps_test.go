@@ -109,7 +109,7 @@ func TestDependencies(t *testing.T) {
 	})
 }
 
-// A cycle is named once, not at every look, and its end is told.
+// A cycle is named once, not at every look, and its end is reported.
 func TestDependencyCycle(t *testing.T) {
 	dependent(t, func(r *orchestratortest.Rig, _ *relations) {
 		one, two := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
@@ -218,7 +218,7 @@ func stopping(r *orchestratortest.Rig, _ *deps.Deps) []orchestrator.Feature {
 	return []orchestrator.Feature{f}
 }
 
-// A task that was stopped is over: whoever waits for it begins, whenever they came, and
+// A task that was stopped is over: every task that waits for it begins, whenever it came, and
 // a new task of its card is waited for again.
 func TestDependenciesOfACancelledTask(t *testing.T) {
 	dependentWith(t, stopping, func(r *orchestratortest.Rig, _ *relations, _ *deps.Deps) {
@@ -280,8 +280,8 @@ func TestDependenciesOfACardThatIsEdited(t *testing.T) {
 	})
 }
 
-// Who waits for a task that the serial gate keeps behind it waits in a circle: people are
-// told, and the end of the relation ends it.
+// A task that waits for one that the serial gate keeps behind it waits in a circle: people are
+// notified, and the end of the relation ends it.
 func TestDependencyAgainstTheSerialGate(t *testing.T) {
 	gated := func(r *orchestratortest.Rig, _ *deps.Deps) []orchestrator.Feature {
 		g, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{"*"}})

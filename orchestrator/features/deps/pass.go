@@ -31,7 +31,7 @@ type related struct {
 	cards map[tracker.Ref]string // names of unfinished cards among those without a task
 }
 
-// world is what a pass knows of the unfinished tasks.
+// world is what a pass has read of the unfinished tasks.
 type world struct {
 	tasks map[int64]task.Task
 	graph Graph              // who depends on whom
@@ -40,8 +40,8 @@ type world struct {
 	since time.Time          // when the newest dependency was recorded
 }
 
-// Pass reads the relations that are due, and makes the holds what dependencies
-// ask for. Two passes of one Deps must not run at the same time.
+// Pass reads the relations that are due, and makes the holds those that the dependencies
+// require. Two passes of one Deps must not run at the same time.
 func (d *Deps) Pass(ctx context.Context, e *orchestrator.Engine) error {
 	w := world{tasks: map[int64]task.Task{}, graph: Graph{}, line: Graph{}, cards: map[int64][]string{}}
 	live, err := d.live(ctx)
@@ -126,8 +126,8 @@ func (d *Deps) relations(ctx context.Context, live []task.Task, held []queue.Hol
 	return errs
 }
 
-// due are the tasks whose relations are to be read now: those that are held and
-// whose relations this process does not know, and a few that were read longest ago.
+// due returns the tasks whose relations are to be read now: those that are held and
+// whose relations are not in the memory of this process, and a few that were read longest ago.
 func (d *Deps) due(live []task.Task, held []queue.Hold) []task.Task {
 	waiting := map[string]bool{}
 	for _, h := range held {
@@ -149,7 +149,7 @@ func (d *Deps) due(live []task.Task, held []queue.Hold) []task.Task {
 	return append(now, later[:min(burst, len(later))]...)
 }
 
-// read asks the tracker what a task waits for.
+// read queries the tracker for what a task waits for.
 func (d *Deps) read(ctx context.Context, t task.Task) (related, error) {
 	r := related{at: d.opt.Now(), item: t.TrackerIssueID, cards: map[tracker.Ref]string{}}
 	refs, err := d.opt.Relations.BlockedBy(ctx, t.TrackerProjectID, t.TrackerIssueID)
@@ -228,11 +228,11 @@ func (d *Deps) apply(ctx context.Context, e *orchestrator.Engine, w world, held 
 	}
 	errs := []error{d.alert(ctx, e, w, stale, false), d.alert(ctx, e, w, missing, true)}
 	// The alert first: a crash in between repeats it under the same key, and does
-	// not forget it.
+	// not lose it.
 	return errors.Join(append(errs, d.opt.Queue.Hold(ctx, missing...), d.opt.Queue.Free(ctx, stale...))...)
 }
 
-// key is what holds are told apart by.
+// key identifies a hold.
 type key struct{ subject, name string }
 
 func keyOf(h queue.Hold) key { return key{h.Subject, h.Name} }
@@ -275,7 +275,7 @@ func (w world) cycles() [][]int64 {
 	return all.Cycles()
 }
 
-// alert says on each card that it is in a cycle, or is not any more, and tells people
+// alert comments on each card that it is in a cycle, or is not any more, and notifies people
 // once for the cycle.
 func (d *Deps) alert(ctx context.Context, e *orchestrator.Engine, w world, holds []queue.Hold, cycle bool) error {
 	var jobs []queue.Job

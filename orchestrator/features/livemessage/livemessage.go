@@ -110,7 +110,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	}, nil
 }
 
-// Rule asks for an update whenever something that the message shows has changed.
+// Rule adds an update whenever something that the message shows has changed.
 func Rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
 	n := d.State
 	documents := s.Pushed != n.Pushed && n.Hold != stage.HoldNone // that a person is to look at
@@ -253,9 +253,8 @@ func (o Options) view(ctx context.Context, e orchestrator.Effect) (v View, late 
 	return v, updates > 1, nil
 }
 
-// What stands in the place of a message's id while it is sent. Whoever finds it there
-// knows that a process has died in the middle: its message may be in the chat, and
-// nobody has its id.
+// What stands in the place of a message's id while it is sent. Where it is found, a process has
+// died in the middle: its message may be in the chat, and its id is lost.
 const (
 	sending      = "sending"
 	sendingAgain = "sending again"

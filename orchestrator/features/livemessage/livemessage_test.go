@@ -42,8 +42,8 @@ func liveWith(t *testing.T, more func(*orchestratortest.Rig) orchestrator.Featur
 	}, f)
 }
 
-// shows reports whether a card's message has a text in it.
-func shows(r *orchestratortest.Rig, item, text string) bool {
+// containsText reports whether a card's message has a text in it.
+func containsText(r *orchestratortest.Rig, item, text string) bool {
 	r.Helper()
 	return strings.Contains(r.LiveText(item), text)
 }
@@ -63,7 +63,7 @@ func TestLiveMessage(t *testing.T) {
 			return "artifacts: https://git.example.org/acme/app/tree/" + r.Task(item).State.Pushed + "/docs/work/APP-1"
 		}
 		for _, line := range []string{"your move: Set Approved on the card, or Rejected with a comment", "card: https://board.example.org/p-app/item-1", docs()} {
-			require.True(r, shows(r, item, line), "%s: %v", line, r.Silent())
+			require.True(r, containsText(r, item, line), "%s: %v", line, r.Silent())
 		}
 		r.Move(orchestratortest.App, item, stage.StatusApproved)
 		r.Settle(time.Minute)
@@ -130,7 +130,7 @@ func TestLiveMessageOfACancelledTask(t *testing.T) {
 	})
 }
 
-// Without the feature the story is the same, but for the updates it asks for.
+// Without the feature the story is the same, but for the updates that it adds.
 func TestLiveMessageOnlyAdds(t *testing.T) {
 	story := func(with func(*testing.T, func(*orchestratortest.Rig))) (out []string) {
 		with(t, func(r *orchestratortest.Rig) {
@@ -163,19 +163,19 @@ func TestLiveMessageOfATaskThatWaits(t *testing.T) {
 		r.Board.Block(second, first)
 		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
-		require.True(r, shows(r, first, "analysis: the analyst is at work"), r.Silent())
-		require.False(r, shows(r, first, "waits"))
+		require.True(r, containsText(r, first, "analysis: the analyst is at work"), r.Silent())
+		require.False(r, containsText(r, first, "waits"))
 		r.Move(orchestratortest.Self, second, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
-		require.True(r, shows(r, second, "waits for APP-1"), r.Silent())
+		require.True(r, containsText(r, second, "waits for APP-1"), r.Silent())
 		edits := r.Silent()[1].Edits
 		r.Settle(3 * time.Minute)
 		require.Equal(r, edits, r.Silent()[1].Edits, "nothing has changed")
 		r.MergeByHand(r.Task(first))
 		r.Settle(time.Minute)
 		require.Equal(r, stage.Done, r.Task(first).State.Stage)
-		require.True(r, shows(r, second, "analysis: the analyst is at work"), r.Silent())
-		require.False(r, shows(r, second, "waits"))
+		require.True(r, containsText(r, second, "analysis: the analyst is at work"), r.Silent())
+		require.False(r, containsText(r, second, "waits"))
 	})
 }
 
@@ -185,7 +185,7 @@ type flaky struct{}
 func (*flaky) Error() string   { return "503" }
 func (*flaky) Retryable() bool { return true }
 
-// tooMany is the error of a chat that wants to be left alone for a while.
+// tooMany is the error of a chat whose rate limit is reached.
 type tooMany struct{ flaky }
 
 func (*tooMany) RetryAfter() time.Duration { return 5 * time.Minute }

@@ -80,8 +80,8 @@ func (k *kit) shown() (out [][2]string) {
 	return out
 }
 
-// Whoever dies between the send and its record leaves one message that nobody can edit;
-// there is no third one, whoever dies after that.
+// A death between the send and its record leaves one message that nobody can edit;
+// no death after that leaves a third one.
 func TestDeathsWhileSending(t *testing.T) {
 	k := setup(t)
 	for range 3 {

@@ -1,6 +1,6 @@
 package mergegate
 
-// For is a gate for repositories that can do nothing but tell which it covers.
+// For returns a gate whose only option is the list of repositories that it covers.
 func For(repos []string) *Gate { return &Gate{opt: Options{Repos: repos}} }
 
 // Ordinal is the place in a line.

@@ -251,7 +251,7 @@ func TestMergeGateEnds(t *testing.T) {
 				g.Settle(500 * time.Millisecond)
 				if name == "retry" {
 					g.Settle(time.Minute)
-					return // the deployer has been asked again, and the gate took the lease again
+					return // the deployer has started again, and the gate took the lease again
 				}
 				g.Settle(10 * time.Second)
 				g.free()
@@ -307,7 +307,7 @@ func TestMergeGateTwo(t *testing.T) {
 }
 
 // Somebody who pushes to main in the very moment of the merge cannot be kept from
-// it; that the result was not tested is told.
+// it; that the result was not tested is reported.
 func TestMergeGateLandedOther(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
 		item := g.Card(orchestratortest.App, "x")

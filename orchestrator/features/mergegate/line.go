@@ -15,8 +15,8 @@ import (
 	"github.com/signalbox-dev/signalbox/queue/lease"
 )
 
-// line is who wants to merge into a repository: who has the lease, and who waits for it
-// in the order in which they came. It is read from the lease and the tasks, and kept
+// line is the queue of merges into a repository: the holder of the lease, and the tasks that wait
+// for it in the order in which they came. It is read from the lease and the tasks, and kept
 // nowhere else.
 type line struct {
 	repo    string
@@ -49,15 +49,15 @@ func (g *Gate) readLine(ctx context.Context, repo string) (line, error) {
 			if l.holder == "" && working(t.State) && t.State.Phase == stage.PhaseRetest {
 				l.holder = who // its lease has ended while the service was down: it comes back for it
 			}
-			if wants(t.State) && who != l.holder {
+			if inLine(t.State) && who != l.holder {
 				l.waiting = append(l.waiting, t)
 			}
 		}
 	}
 }
 
-// wants reports whether a task stands in the line until it has the lease.
-func wants(s stage.State) bool { return working(s) && s.Phase == stage.PhaseCatchUp }
+// inLine reports whether a task stands in the line until it has the lease.
+func inLine(s stage.State) bool { return working(s) && s.Phase == stage.PhaseCatchUp }
 
 // same reports whether two looks have seen the same.
 func (l line) same(o line) bool {
@@ -103,7 +103,7 @@ func turn(id int64) queue.Hold {
 
 // arrange lets the first in the line go on when the lease is free, and has the others
 // wait, each with its place. It looks again after it has written, and writes again when
-// the line is another by then: so whoever writes last has seen what is, and nobody waits
+// the line is another by then: so the last writer has seen what is, and nobody waits
 // for a lease that was given back meanwhile.
 func (g *Gate) arrange(ctx context.Context, repo string) (line, error) {
 	l, err := g.readLine(ctx, repo)
@@ -235,7 +235,7 @@ func (g *Gate) tend(ctx context.Context) error {
 		}
 		for _, t := range page {
 			after = t.ID
-			repos[t.Repo] = repos[t.Repo] || wants(t.State)
+			repos[t.Repo] = repos[t.Repo] || inLine(t.State)
 		}
 	}
 	for _, repo := range slices.Sorted(maps.Keys(repos)) {

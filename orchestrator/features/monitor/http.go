@@ -12,7 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
-// HTTP is a probe that asks for an address: an answer below 400 is good, any
+// HTTP is a probe that requests an address: an answer below 400 is good, any
 // other answer and a server that does not answer are bad. A name that cannot be
 // resolved, a network that cannot be reached and an address that is none say
 // nothing of the deployment.
@@ -39,7 +39,7 @@ func HTTP(client *http.Client) Probe {
 	}
 }
 
-// failure tells a server that is down from a network that is.
+// failure distinguishes a server that is down from a network that is.
 func failure(ctx context.Context, err error) (Look, string) {
 	var dns *net.DNSError
 	var u *url.Error

@@ -104,7 +104,7 @@ func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	return d
 }
 
-// seen is what a monitor remembers from look to look, in the effect's text.
+// seen is what a monitor keeps from look to look, in the effect's text.
 type seen struct {
 	Until   time.Time `json:"until"`
 	Looks   int       `json:"looks"`
@@ -201,7 +201,7 @@ func (o Options) end(ctx context.Context, e orchestrator.Effect, p task.Project,
 	case Degraded:
 		status, frozen := stage.StatusBlocked, ""
 		switch {
-		case p.SelfHosting: // people are told, and nothing else is done; the task is over
+		case p.SelfHosting: // people are notified, and nothing else is done; the task is over
 			status = stage.StatusDone
 		case o.Freeze != nil:
 			frozen = fmt.Sprintf("\n%s is frozen: no task of it begins until an operator ends that, with the button Unfreeze of the dashboard (Repositories) or signalbox unfreeze %s.", e.Repo, e.Repo)

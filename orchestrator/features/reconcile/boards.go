@@ -13,7 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// triggers are the statuses that a person asks for something with.
+// triggers returns the statuses by which a person requests something.
 func triggers() (out []stage.Status) {
 	for _, s := range stage.Statuses() {
 		if s.Trigger {
@@ -26,8 +26,8 @@ func triggers() (out []stage.Status) {
 // pagesMax bounds one listing.
 const pagesMax = 100
 
-// boards is F-2: it replays what boards say and nobody has told. lost names each move
-// that was found so; braked says that it was too much to be true.
+// boards is F-2: it replays the moves on boards of which no webhook came. lost names each move
+// that was found so; braked is the reason when it was too much to be true.
 func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replayed int, lost []string, braked string, err error) {
 	if r.opt.Tracker == nil {
 		return 0, nil, "", nil
@@ -65,13 +65,13 @@ func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replay
 	return replayed, lost, braked, err
 }
 
-// replay is the event of a work item of which nobody has told.
+// replay returns the event of a work item of whose move no webhook came.
 func replay(item tracker.Item) queue.Job {
 	return orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, Event: orchestrator.HookReplayed, ProjectID: item.ProjectID, ItemID: item.ID, Status: true})
 }
 
-// lost lists a project's work items whose status nobody has acted on and no stored event is
-// about, and tells among how many they were.
+// lost lists a project's work items whose status was not acted on and is in no stored event.
+// listed is the number of items that were compared.
 func (r *Reconciler) lost(ctx context.Context, e *orchestrator.Engine, p task.Project) (out []tracker.Item, listed int, err error) {
 	columns, err := r.opt.Board.Columns(ctx, p.TrackerProject)
 	if err != nil {
@@ -129,12 +129,12 @@ func (r *Reconciler) missed(ctx context.Context, e *orchestrator.Engine, item tr
 	if err != nil || !isNew {
 		return false, err
 	}
-	return r.untold(ctx, e, item)
+	return r.unreported(ctx, e, item)
 }
 
-// untold reports whether a person has moved a work item and no event of it is stored, a
+// unreported reports whether a person has moved a work item and no event of it is stored, a
 // webhook's or a replayed one: that would read the item when its turn comes, however late.
-func (r *Reconciler) untold(ctx context.Context, e *orchestrator.Engine, item tracker.Item) (bool, error) {
+func (r *Reconciler) unreported(ctx context.Context, e *orchestrator.Engine, item tracker.Item) (bool, error) {
 	open, err := e.Jobs.Jobs(ctx, queue.Filter{Key: replay(item).Key, Open: true})
 	if err != nil {
 		return false, err

@@ -17,12 +17,12 @@ import (
 // webhooks at once; a board that was restored from a backup looks like that.
 const brakeShare = 4
 
-// BrakeTold is the name of a hold that holds nothing, as Told is: it remembers over
-// restarts that people know of a brake.
+// BrakeTold is the name of a hold that keeps no job, as Told is: it records over
+// restarts that people were notified of a brake.
 const BrakeTold = "brake_told"
 
-// brake says why nothing of a project is replayed; empty when it is not too much. People
-// hear of it once, until a pass finds less.
+// brake returns why nothing of a project is replayed; empty when it is not too much. People
+// are notified of it once, until a pass finds less.
 func (r *Reconciler) brake(ctx context.Context, e *orchestrator.Engine, p task.Project, lost []tracker.Item, listed int) (why string, err error) {
 	held, err := e.Jobs.Holds(ctx)
 	mark := queue.Hold{Subject: BrakeTold + "/" + p.TrackerProject, Name: BrakeTold}

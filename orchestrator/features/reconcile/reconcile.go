@@ -12,9 +12,9 @@
 //
 // It never raises, and it concludes nothing from what it could not read. An event that is
 // stored is not lost, however long it waits to be worked off. When a large part of a board
-// would change at once it stops, and people hear of it once.
+// would change at once it stops, and notifies people of it once.
 //
-// When boards move again and again and no webhook comes, people are told once, and
+// When boards move again and again and no webhook comes, people are notified once, and
 // once more when webhooks come again.
 package reconcile
 
@@ -40,12 +40,12 @@ const Name = "reconcile"
 // Options of the feature. Tracker may be nil: then only F-1 is done.
 type Options struct {
 	Tracker tracker.Tracker
-	Board   tracker.Board                 // tells which column serves a status; required with Tracker
+	Board   tracker.Board                 // returns which column serves a status; required with Tracker
 	Every   time.Duration                 // default 60 s
 	Grace   map[stage.Stage]time.Duration // default: development 10 min, others 5 min
 	// Brake is how many work items of one project may be replayed in one pass.
-	// More, when they are more than a quarter of those that stand where a person
-	// asks for something, are taken for a misunderstanding, and none is. Default 20.
+	// More, when they are more than a quarter of those that stand in a status by which a person
+	// requests something, are taken for a misunderstanding, and none is. Default 20.
 	Brake  int
 	Source string       // of the tracker's webhooks, as deliveries have it; default "tracker"
 	Log    *slog.Logger // nil discards
@@ -63,15 +63,15 @@ type Reconciler struct {
 	again bool            // a pass has followed the one that has found the first of them
 }
 
-// state is what /queue shows, and what readiness asks.
+// state is what /queue shows and readiness reads.
 type state struct {
 	LastPass time.Time `json:"last_pass,omitzero"`
 	Passes   int64     `json:"passes"`
 	Advanced int64     `json:"advanced"` // F-1
 	Replayed int64     `json:"replayed"` // F-2
-	// Missed counts the moves since the last webhook that no webhook has told of.
+	// Missed counts the moves since the last webhook that no webhook has reported.
 	Missed int `json:"missed_since_webhook"`
-	// Silent is since when people know that webhooks have stopped.
+	// Silent is since when webhooks count as stopped and people are notified of it.
 	Silent time.Time `json:"webhooks_stopped,omitzero"`
 	Braked string    `json:"braked,omitempty"`
 	Error  string    `json:"error,omitempty"` // of the last pass
@@ -143,7 +143,7 @@ func edges() []stage.Edge {
 	return out
 }
 
-// unblocked tells people of a task that goes on by itself.
+// unblocked notifies people of a task that goes on by itself.
 func unblocked(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	if e.On == stage.OnReconcile && d.Moved && s.Hold == stage.HoldBlocked {
 		text := fmt.Sprintf("unblocked: %s is green now; the task goes on to %s", s.Stage, d.State.Stage)

@@ -32,7 +32,7 @@ func reconciled(t *testing.T, f func(*orchestratortest.Rig, *reconcile.Reconcile
 	reconciledAs(t, &rec, func(r *orchestratortest.Rig) { f(r, rec) })
 }
 
-// reconciledAs tells at any time which reconciler is at work.
+// reconciledAs keeps in rec which reconciler is at work.
 func reconciledAs(t *testing.T, rec **reconcile.Reconciler, f func(*orchestratortest.Rig)) {
 	t.Helper()
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
@@ -146,7 +146,7 @@ func TestFallbackColumnsAreOurOwn(t *testing.T) {
 	})
 }
 
-// F-1: a blocked task whose gate has turned green goes on, and people are told.
+// F-1: a blocked task whose gate has turned green goes on, and people are notified.
 func TestUnblocks(t *testing.T) {
 	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
 		r.SetCI(githost.CheckFailed)

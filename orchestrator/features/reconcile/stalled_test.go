@@ -109,7 +109,7 @@ func TestPartialListing(t *testing.T) {
 	})
 }
 
-// F-2: a Confirm Deploy that nobody told of is found too.
+// F-2: a Confirm Deploy without a webhook is found too.
 func TestLostConfirmDeploy(t *testing.T) {
 	listed(t, &paged{size: 50}, nil, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
 		item := r.Card(orchestratortest.Self, "x")
@@ -251,7 +251,7 @@ func TestCIWithoutABranch(t *testing.T) {
 		result := func(item string) {
 			t := r.Task(item)
 			r.Host.SetChecks(t.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
-			r.Host.Push(orchestratortest.AppRepo, t.Branch, "moved on") // the host knows no branch at the commit any more
+			r.Host.Push(orchestratortest.AppRepo, t.Branch, "moved on") // the host has no branch at the commit any more
 			r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: t.State.Head})
 			r.Settle(500 * time.Millisecond)
 		}

@@ -17,8 +17,8 @@ import (
 // webhook in all that time, webhooks count as stopped.
 const missedMax = 3
 
-// Told is the name of a hold that holds nothing: nobody's job names its subject. It
-// remembers over restarts that people know that webhooks have stopped.
+// Told is the name of a hold that keeps no job: no job names its subject. It
+// records over restarts that people were notified that webhooks have stopped.
 const Told = "webhooks_told"
 
 // Webhooks is a part of readiness: an error says that boards move and no
@@ -36,8 +36,8 @@ func (r *Reconciler) Webhooks(context.Context) error {
 	}
 }
 
-// listen notices that webhooks have stopped, and that they come again, and tells
-// people of both. It returns since when people know that they have stopped.
+// listen notices that webhooks have stopped, and that they come again, and notifies
+// people of both. It returns since when they count as stopped and people are notified of it.
 func (r *Reconciler) listen(ctx context.Context, e *orchestrator.Engine, lost []string) (silent time.Time, err error) {
 	last, err1 := e.Records.LastDelivery(ctx, r.opt.Source)
 	held, err2 := e.Jobs.Holds(ctx)
@@ -49,8 +49,8 @@ func (r *Reconciler) listen(ctx context.Context, e *orchestrator.Engine, lost []
 	switch {
 	case i < 0 && stopped:
 		text := fmt.Sprintf("Boards have moved %d times and no webhook has come since %s. Until they come again boards are read every %s. Is the webhook switched off at the tracker?",
-			missed, heard(last), stage.Span(r.opt.Every))
-		mark := queue.Hold{Subject: Told + "/" + r.opt.Source, Name: Told, Reason: "no webhook since " + heard(last)}
+			missed, sinceText(last), stage.Span(r.opt.Every))
+		mark := queue.Hold{Subject: Told + "/" + r.opt.Source, Name: Told, Reason: "no webhook since " + sinceText(last)}
 		r.opt.Log.Error("webhooks have stopped while boards move", "source", r.opt.Source, "last", last, "moves", missed)
 		return r.opt.Now(), e.Store.Commit(ctx, task.Commit{Hold: []queue.Hold{mark}, Jobs: []queue.Job{r.notice("stopped", last, "Webhooks have stopped", text)}})
 	case i >= 0 && last.After(held[i].Since):
@@ -81,14 +81,14 @@ func (r *Reconciler) count(last time.Time, lost []string) (missed int, stopped b
 	return r.state.Missed, r.again && r.state.Missed >= missedMax
 }
 
-func heard(last time.Time) string {
+func sinceText(last time.Time) string {
 	if last.IsZero() {
 		return "the beginning"
 	}
 	return last.UTC().Format(time.RFC3339)
 }
 
-// notice is a message to people. It is put in the transaction that remembers that
+// notice is a message to people. It is put in the transaction that records that
 // it was; replicas that notice the same at the same time put it once.
 func (r *Reconciler) notice(what string, since time.Time, title, text string) queue.Job {
 	key := fmt.Sprintf("webhooks/%s/%s/%d", r.opt.Source, what, since.UnixMicro())

@@ -20,7 +20,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
 
-// lose moves new cards that no webhook tells of, a pass for each.
+// lose moves new cards without a webhook, a pass for each.
 func lose(r *orchestratortest.Rig, n int) {
 	for range n {
 		r.MoveUnseen(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
@@ -39,8 +39,8 @@ func titles(r *orchestratortest.Rig, title string) int {
 	return n
 }
 
-// Webhooks that have stopped while boards move are told of once, over restarts and
-// however long it lasts; that they come again is told once too; and a second outage
+// Webhooks that have stopped while boards move are reported once, over restarts and
+// however long it lasts; that they come again is reported once too; and a second outage
 // is a new one.
 func TestWebhooksHaveStopped(t *testing.T) {
 	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
@@ -69,7 +69,7 @@ func TestWebhooksHaveStopped(t *testing.T) {
 	})
 }
 
-// What webhooks tell and what they do not is known to readiness, after a restart too.
+// Readiness reports which moves had webhooks and which had none, after a restart too.
 func TestReadinessKnowsOfWebhooks(t *testing.T) {
 	var rec *reconcile.Reconciler
 	reconciledAs(t, &rec, func(r *orchestratortest.Rig) {
@@ -188,7 +188,7 @@ func TestWebhooksOnTheirWay(t *testing.T) {
 	})
 }
 
-// People hear once that many cards would move at once, with what to do, over restarts and
+// People are notified once that many cards would move at once, with what to do, over restarts and
 // however long it lasts; and once more when it comes again.
 func TestBrakeIsTold(t *testing.T) {
 	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
@@ -237,7 +237,7 @@ func TestReconcilerWaitsForOurAccounts(t *testing.T) {
 	})
 }
 
-// The brake on one board is told once, whatever the other one of the repository does.
+// The brake on one board is reported once, whatever the other one of the repository does.
 func TestBrakeOfOneBoardOfTwo(t *testing.T) {
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		r.Projects[0].MoreBoards = []task.Board{{TrackerProject: "p-web", Prefix: "WEB"}}

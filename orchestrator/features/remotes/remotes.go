@@ -39,7 +39,7 @@ type Options struct {
 	Now      func() time.Time
 }
 
-// watch is the feature with what it has seen. What it forgets with the process is seen
+// watch is the feature with what it has seen. What is lost with the process is seen
 // again: an event that comes twice changes nothing.
 type watch struct {
 	opt Options
@@ -91,7 +91,7 @@ func (w *watch) loop(ctx context.Context, e *orchestrator.Engine) {
 				continue
 			}
 			var err error
-			if panicked := guard.Do(Name, func() { err = w.look(ctx, e, host, p) }); panicked != nil {
+			if panicked := guard.Do(Name, func() { err = w.check(ctx, e, host, p) }); panicked != nil {
 				err = panicked
 			}
 			if err != nil && ctx.Err() == nil {
@@ -101,8 +101,8 @@ func (w *watch) loop(ctx context.Context, e *orchestrator.Engine) {
 	}
 }
 
-// look looks at one repository.
-func (w *watch) look(ctx context.Context, e *orchestrator.Engine, host githost.Plain, p task.Project) error {
+// check compares the branches of one repository with its tasks.
+func (w *watch) check(ctx context.Context, e *orchestrator.Engine, host githost.Plain, p task.Project) error {
 	tasks, err := published(ctx, e, p.Repo)
 	if err != nil || len(tasks) == 0 {
 		return err

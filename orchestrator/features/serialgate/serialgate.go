@@ -177,7 +177,7 @@ func (g *Gate) repairLoop(ctx context.Context, e *orchestrator.Engine) {
 // again is when holds are compared again that could not be.
 const again = 30 * time.Second
 
-// Repair makes the holds what the tasks ask for.
+// Repair makes the holds those that the tasks require.
 func (g *Gate) Repair(ctx context.Context) error {
 	held, err := g.opt.Inspector.Holds(ctx)
 	if err != nil {
@@ -246,7 +246,7 @@ func (g *Gate) Freeze(ctx context.Context, repo, reason string) error {
 	return g.opt.Holds.Hold(ctx, queue.Hold{Subject: orchestrator.RoleInRepo(stage.Analyst, repo), Name: Freeze, Reason: reason})
 }
 
-// Unfreeze ends a freeze, and tells whether there was one and why.
+// Unfreeze ends a freeze, and returns whether there was one and why.
 func (g *Gate) Unfreeze(ctx context.Context, repo string) (was bool, reason string, err error) {
 	defer run.Hint(g.changed)
 	frozen, err := g.Frozen(ctx)

@@ -194,8 +194,8 @@ func TestSerialGateRefuses(t *testing.T) {
 	require.ErrorContains(t, err, `"app"`)
 }
 
-// With the gate off, a repository that it does not cover and no gate at all tell
-// the same story.
+// A repository that the gate does not cover has the same trace as with the gate off and
+// without any gate.
 func TestSerialGateOffIsTheBase(t *testing.T) {
 	story := func(features func(r *orchestratortest.Rig) []orchestrator.Feature) (out []string) {
 		orchestratortest.Run(t, func(r *orchestratortest.Rig) {

@@ -82,7 +82,7 @@ func TestStopWhileAnAgentWorks(t *testing.T) {
 }
 
 // A STOP that is set between the service's look at a card and its own write to it
-// is overwritten on the board. The webhook has told of it.
+// is overwritten on the board. The webhook has reported it.
 func TestOverwrittenStop(t *testing.T) {
 	for name, c := range map[string]struct {
 		after time.Duration // from our own write to the webhook
@@ -270,7 +270,7 @@ func TestStopBetweenClaimAndStart(t *testing.T) {
 			}}
 			return append(with(), slow)
 		}
-		r.Options.JobTTL = time.Hour // the heartbeat does not tell
+		r.Options.JobTTL = time.Hour // the heartbeat reports nothing
 		r.Start()
 		item := r.Card(orchestratortest.App, "x")
 		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
@@ -289,7 +289,7 @@ func TestStopBetweenClaimAndStart(t *testing.T) {
 func TestStopAfterASlowEnd(t *testing.T) {
 	stoppable(t, func(r *orchestratortest.Rig) {
 		r.Shutdown()
-		r.Options.JobTTL = time.Hour // the heartbeat does not tell
+		r.Options.JobTTL = time.Hour // the heartbeat reports nothing
 		r.Start()
 		ended := 0
 		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {

@@ -93,7 +93,7 @@ func (o Options) pass(ctx context.Context, e *orchestrator.Engine) error {
 		if waits && told && w.text == was || waits && !told && e.Now().Sub(w.since) < least {
 			continue
 		}
-		if err := o.say(ctx, e, id, w.text); err != nil {
+		if err := o.post(ctx, e, id, w.text); err != nil {
 			return err
 		}
 	}
@@ -113,9 +113,9 @@ func (o Options) lastTexts(ctx context.Context) (map[int64]string, error) {
 	return out, err
 }
 
-// say owes the comment and notes what it will say, in one transaction; an empty text is
+// post puts the comment's job and records its text, in one transaction; an empty text is
 // the end of the wait.
-func (o Options) say(ctx context.Context, e *orchestrator.Engine, id int64, text string) error {
+func (o Options) post(ctx context.Context, e *orchestrator.Engine, id int64, text string) error {
 	t, err := o.Store.Task(ctx, id)
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
-// confirmation asks whether a changing request is meant.
+// confirmation is the question whether a changing request is meant.
 type confirmation struct {
 	Question, Effect string
 	Subject          string            // the title of the task
@@ -67,7 +67,7 @@ func (s *server) confirmUnfreeze(r *http.Request) (view, error) {
 }
 
 // act lets a changing request through that comes with a session or the token, and
-// goes to where do says. With a wrong token the question is asked again.
+// redirects to the address that do returns. With a wrong token the question is shown again.
 func (s *server) act(ask func(*http.Request) (view, error), do func(*http.Request) (next string, err error)) http.Handler {
 	return limit.Finish(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, formMax)

@@ -19,10 +19,10 @@ import (
 
 func (w *world) post(path string, form url.Values, header ...string) answer {
 	w.Helper()
-	return w.ask(http.MethodPost, "/dash", path, form, header...)
+	return w.request(http.MethodPost, "/dash", path, form, header...)
 }
 
-// acts lists what operators have asked for, oldest first.
+// acts lists the requests of operators, oldest first.
 func (w *world) acts() (out []task.Act) {
 	w.Helper()
 	entries, err := w.Store.JournalSince(context.Background(), 0, 10_000)
@@ -86,7 +86,7 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// Whoever guesses is made to wait, whichever form it uses, and others are not.
+// A client that guesses is made to wait, whichever form it uses, and others are not.
 func TestGuesses(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.card(project, "x")
@@ -203,7 +203,7 @@ func TestSession(t *testing.T) {
 		require.Equal(w, "/dash/", c.Path)
 		require.NotContains(w, c.Value, token)
 		header := []string{"Cookie", "signalbox_session=" + c.Value}
-		require.NotContains(w, w.ask(http.MethodGet, "/dash", "/tasks/1/retry", nil, header...).body, "password", "nobody is asked twice")
+		require.NotContains(w, w.request(http.MethodGet, "/dash", "/tasks/1/retry", nil, header...).body, "password", "nobody is asked twice")
 		require.Equal(w, http.StatusSeeOther, w.post("/tasks/1/retry", nil, header...).status)
 		out := w.post("/session/end", nil, header...)
 		require.Contains(w, out.header.Get("Set-Cookie"), "Max-Age=0")

@@ -99,7 +99,7 @@ type budgetBlock struct {
 
 type otherBlock struct{ Name, JSON string }
 
-// readBlocks asks the features. A block that cannot be read is left out.
+// readBlocks reads the features' blocks. A block that cannot be read is left out.
 func readBlocks(ctx context.Context, e *orchestrator.Engine) blocks {
 	var b blocks
 	raw := map[string]json.RawMessage{}

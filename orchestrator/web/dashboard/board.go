@@ -14,7 +14,7 @@ import (
 
 // Limits of the board.
 const (
-	columnMax = 40    // cards of a column; all of them when its stage is asked for
+	columnMax = 40    // cards of a column; all of them when the request names its stage
 	endedMax  = 15    // finished tasks
 	needsMax  = 50    // lines of what waits for a person
 	liveMax   = 20000 // tasks that are looked at

@@ -28,8 +28,8 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
-// desk is the dashboard over a board of our own, whose engine does not run: what it would be
-// told is in its queue.
+// desk is the dashboard over a board of our own, whose engine does not run: its events stay
+// in its queue.
 type desk struct {
 	*testing.T
 	board  *board.Board
@@ -37,7 +37,7 @@ type desk struct {
 	engine *orchestrator.Engine
 	pages  http.Handler
 	cookie []*http.Cookie
-	from   string // address of whoever asks
+	from   string // address of the client
 }
 
 func newDesk(t *testing.T, adminToken string) *desk {
@@ -61,8 +61,8 @@ func newDesk(t *testing.T, adminToken string) *desk {
 	return d
 }
 
-// ask asks a page below a prefix; cookies are kept.
-func (d *desk) ask(method, path string, form url.Values, header ...string) answer {
+// request requests a page below a prefix; cookies are kept.
+func (d *desk) request(method, path string, form url.Values, header ...string) answer {
 	d.Helper()
 	r := httptest.NewRequest(method, "/x"+path, strings.NewReader(form.Encode()))
 	r.RemoteAddr, r.Host = d.from, "127.0.0.1:8080"
@@ -87,7 +87,7 @@ func (d *desk) ask(method, path string, form url.Values, header ...string) answe
 
 func (d *desk) post(path string, form url.Values, header ...string) answer {
 	d.Helper()
-	return d.ask(http.MethodPost, path, form, header...)
+	return d.request(http.MethodPost, path, form, header...)
 }
 
 // made is a card by the form, and the path of its page.
@@ -99,23 +99,23 @@ func (d *desk) made(title string) string {
 	return "/" + path
 }
 
-// told are the events that the engine has of the board.
-func (d *desk) told() []queue.Job {
+// events returns the events that the engine has of the board.
+func (d *desk) events() []queue.Job {
 	d.Helper()
 	jobs, err := d.store.Jobs(context.Background(), queue.Filter{Open: true})
 	require.NoError(d, err)
 	return jobs
 }
 
-// What people do becomes an event, durable before they are answered; told twice it is one.
+// What people do becomes an event, durable before they are answered; announced twice it is one.
 func TestCardActsAreEvents(t *testing.T) {
 	d := newDesk(t, "")
 	card := d.made("one")
-	require.Len(t, d.told(), 1, "it is made")
+	require.Len(t, d.events(), 1, "it is made")
 	for range 2 {
 		require.Equal(t, http.StatusSeeOther, d.post(card+"/move", url.Values{"column": {"to_analyse"}}).status)
 	}
-	jobs := d.told()
+	jobs := d.events()
 	require.Len(t, jobs, 2)
 	for _, want := range []string{`"ActorID":"Kim"`, `"To":"to_analyse"`, `"Via":"board"`, `"Proof":"none"`, `"Status":true`} {
 		require.Contains(t, string(jobs[1].Payload), want)
@@ -124,11 +124,11 @@ func TestCardActsAreEvents(t *testing.T) {
 	require.Contains(t, back.header.Get("Location"), "board?project="+project)
 	require.Equal(t, http.StatusSeeOther, d.post(card+"/say", url.Values{"key": {"k"}, "body": {"words " + evil}}).status)
 	require.Equal(t, http.StatusSeeOther, d.post(card+"/arrange", url.Values{"kind": {"archived"}}).status)
-	require.Len(t, d.told(), 3, "comments and arrangements are none")
-	page := d.ask(http.MethodGet, card, nil)
+	require.Len(t, d.events(), 3, "comments and arrangements are none")
+	page := d.request(http.MethodGet, card, nil)
 	require.NotContains(t, page.body, "<script>alert")
 	require.Contains(t, page.body, "&lt;script&gt;alert(1)")
-	require.Contains(t, d.ask(http.MethodGet, "/board?archived=1", nil).body, "APP-1")
+	require.Contains(t, d.request(http.MethodGet, "/board?archived=1", nil).body, "APP-1")
 }
 
 // Where there is no token the board is changed on this machine alone; where there is one,
@@ -145,11 +145,11 @@ func TestWhoMayChangeCards(t *testing.T) {
 	}
 	d.from = "192.0.2.1:1"
 	require.Equal(t, http.StatusForbidden, try())
-	require.Contains(t, d.ask(http.MethodGet, "/board", nil).body, "ORCH_ADMIN_TOKEN is not set")
-	require.NotContains(t, d.ask(http.MethodGet, card, nil).body, `<form class="sayform"`)
+	require.Contains(t, d.request(http.MethodGet, "/board", nil).body, "ORCH_ADMIN_TOKEN is not set")
+	require.NotContains(t, d.request(http.MethodGet, card, nil).body, `<form class="sayform"`)
 
 	d = newDesk(t, token)
-	require.Contains(t, d.ask(http.MethodGet, "/board", nil).body, "Sign in")
+	require.Contains(t, d.request(http.MethodGet, "/board", nil).body, "Sign in")
 	refused := d.post("/board/new", url.Values{"form": {"card"}, "key": {"k"}, "project": {project}, "title": {"my title"}, "description": {"my words"}, "name": {"Kim"}, "token": {"wrong"}})
 	require.Equal(t, http.StatusForbidden, refused.status)
 	require.Contains(t, refused.body, "This is not the operator&#39;s token.")
@@ -215,10 +215,10 @@ func TestCardOfATask(t *testing.T) {
 	a := d.post(card+"/arrange", url.Values{"kind": {"archived"}})
 	require.Equal(t, http.StatusUnprocessableEntity, a.status)
 	require.Contains(t, a.body, "stop it first")
-	page := d.ask(http.MethodGet, card, nil).body
+	page := d.request(http.MethodGet, card, nil).body
 	require.Contains(t, page, "tasks/1")
 	require.Regexp(t, regexp.MustCompile(`name="column" value="approved"`), page, "what the task waits for is a button")
-	require.Contains(t, d.ask(http.MethodGet, "/board", nil).body, "needs you")
+	require.Contains(t, d.request(http.MethodGet, "/board", nil).body, "needs you")
 }
 
 // Without a board of our own there are no such pages.

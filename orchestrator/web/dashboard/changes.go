@@ -15,7 +15,7 @@ import (
 // Limits of GET /changes.
 const (
 	listenersAll, listenersEach = 200, 20                // streams at a time, and of one sender
-	lookEvery                   = 250 * time.Millisecond // how often a stream asks for the revision
+	lookEvery                   = 250 * time.Millisecond // how often a stream reads the revision
 	beatEvery                   = 15 * time.Second       // a comment, so that proxies keep the connection
 	writeLimit                  = 5 * time.Second        // a reader that takes longer is let go; it comes back
 )
@@ -42,7 +42,7 @@ func (p *pulse) read(ctx context.Context, o Options) string {
 	if time.Since(p.at) < readEvery {
 		return p.rev
 	}
-	// The reading is everybody's: it does not end with the client that asks.
+	// The reading is everybody's: it does not end with the client that started it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readLimit)
 	defer cancel()
 	newest, err1 := o.Engine.Records.JournalSince(ctx, -1, 1)
@@ -68,8 +68,8 @@ func (p *pulse) read(ctx context.Context, o Options) string {
 	return p.rev
 }
 
-// changes tells when a page is out of date: {"rev": …}, whenever the revision is
-// another. It never carries what has changed: the page asks for itself again.
+// changes reports when a page is out of date: {"rev": …}, whenever the revision is
+// another. It never carries what has changed: the page requests itself again.
 // What a client does not read is not kept for it, so that one that sleeps costs
 // nothing but its connection.
 func (s *server) changes(w http.ResponseWriter, r *http.Request) {

@@ -57,7 +57,7 @@ func (w *world) serve() (dial func() net.Conn) {
 	}
 }
 
-// send asks for a path without reading the answer.
+// send requests a path without reading the answer.
 func send(t *testing.T, c net.Conn, path string) {
 	t.Helper()
 	_, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: host\r\n\r\n", path)

@@ -7,11 +7,11 @@
 //	POST /session, /tasks/{id}/retry, /tasks/{id}/stop, /repos/unfreeze, /effects/hasten, /effects/{id}/again
 //	GET  /board, /board/new, /board/cards/{id}, /board/cards/{id}/edit   with Options.Cards
 //	POST /board/new, /board/name, /board/cards/{id}/edit, …/move, …/say, …/arrange
-//	GET  /changes   server-sent events: something has changed, ask again
+//	GET  /changes   server-sent events: something has changed, read again
 //
 // Handler works at any prefix (http.StripPrefix): every address in a page is
 // relative. Pages work without JavaScript; a small module keeps them up to date.
-// Reading is open to whoever reaches the handler (web.OnlyHosts keeps away pages
+// Reading is open to every client of the handler (web.OnlyHosts keeps away pages
 // from elsewhere that were made to reach it by name); changing requests need the
 // operator's token, must come from the same origin, and leave a row in the journal.
 //
@@ -65,7 +65,7 @@ type Options struct {
 	// that take the same token share it.
 	Guesses *limit.Guesses
 	Stop    bool // STOP cancellation is on
-	// Unfreeze ends the freeze of a repository and tells whether there was one
+	// Unfreeze ends the freeze of a repository and returns whether there was one
 	// and why; nil when the serial gate is off.
 	Unfreeze func(ctx context.Context, repo string) (was bool, reason string, err error)
 	Logs     work.Logs // what agents print; nil: it is not shown
@@ -214,7 +214,7 @@ type frame struct {
 	Operator bool   // signed in
 	ActsOff  string // why nothing can be changed; empty: it can
 	Said     string // the result of a changing request
-	Stop     bool   // STOP can be asked for
+	Stop     bool   // an operator may request STOP
 	Unfreeze bool
 	Cards    bool // there is a board of our own
 }
@@ -261,7 +261,7 @@ func (s *server) failed(err error) view {
 
 func (s *server) frame(r *http.Request, v view) frame {
 	f := frame{
-		view: v, Root: root(r), At: s.Engine.Now(), Links: s.Links, Operator: s.signedIn(r), Said: said(r.URL.Query().Get("said")),
+		view: v, Root: root(r), At: s.Engine.Now(), Links: s.Links, Operator: s.signedIn(r), Said: resultText(r.URL.Query().Get("said")),
 		Stop: s.Stop, Unfreeze: s.Unfreeze != nil, Cards: s.Cards != nil,
 	}
 	if s.AdminToken == "" {
@@ -327,8 +327,8 @@ func (s *server) load() error {
 	return nil
 }
 
-// asset serves a file for as long as a browser likes when it was asked for by
-// its tag, else only until it has changed.
+// asset serves a file; a browser may keep it for a year when the request names its
+// tag, else it has to check again each time.
 func (s *server) asset(w http.ResponseWriter, r *http.Request) {
 	a, ok := s.assets[r.PathValue("name")]
 	if !ok {

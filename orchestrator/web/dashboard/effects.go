@@ -13,8 +13,8 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// confirmHasten asks whether effects that failed are to be tried now: those of a task,
-// or those of a lane.
+// confirmHasten renders the question whether effects that failed are to be tried now: those of a
+// task, or those of a lane.
 func (s *server) confirmHasten(r *http.Request) (view, error) {
 	lane, id := r.FormValue("lane"), r.FormValue("task")
 	c := confirmation{
@@ -61,7 +61,7 @@ func (s *server) doHasten(r *http.Request) (string, error) {
 	return fmt.Sprintf("tasks/%d?said=hasten", t.ID), refused(err)
 }
 
-// confirmAgain asks whether an effect that was given up is to be made again.
+// confirmAgain renders the question whether an effect that was given up is to be made again.
 func (s *server) confirmAgain(r *http.Request) (view, error) {
 	id, err := number(r, "id")
 	if err != nil {

@@ -112,7 +112,7 @@ func (s *server) moment(r *http.Request) (view, error) {
 	if before, err := s.History.JournalBefore(ctx, 0, id, 1); err == nil && len(before) > 0 {
 		p.Before = before[0].ID
 	}
-	if err := s.again(r, found[0], &p); err != nil {
+	if err := s.replay(r, found[0], &p); err != nil {
 		return view{}, err
 	}
 	past, err := s.History.DecisionsAt(ctx, id)
@@ -137,8 +137,8 @@ func (s *server) moment(r *http.Request) (view, error) {
 	return view{Name: "moment", Title: "Journal entry " + strconv.FormatInt(id, 10), Nav: "journal", Still: true, Data: p}, nil
 }
 
-// again decides the entry once more, with its task's whole story before it.
-func (s *server) again(r *http.Request, e task.JournalEntry, p *momentPage) error {
+// replay decides the entry once more, with its task's whole story before it.
+func (s *server) replay(r *http.Request, e task.JournalEntry, p *momentPage) error {
 	rec, err := e.Recorded()
 	if err != nil {
 		return nil // no decision: there is nothing to decide again

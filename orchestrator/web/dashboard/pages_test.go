@@ -88,7 +88,7 @@ func (w *world) crawl(prefix string) map[string]page {
 		}
 		base, err := url.Parse("http://host" + at)
 		require.NoError(w, err)
-		a := w.ask(http.MethodGet, prefix, strings.TrimPrefix(at, prefix), nil)
+		a := w.request(http.MethodGet, prefix, strings.TrimPrefix(at, prefix), nil)
 		require.Equal(w, http.StatusOK, a.status, at)
 		if !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") {
 			out[at] = page{}
@@ -259,13 +259,13 @@ func TestAssets(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		p := read(w.T, "/", w.get("/").body)
 		require.Len(w, p.scripts, 1)
-		a := w.ask(http.MethodGet, "", "/"+strings.TrimPrefix(p.scripts[0], "./"), nil)
+		a := w.request(http.MethodGet, "", "/"+strings.TrimPrefix(p.scripts[0], "./"), nil)
 		require.LessOrEqual(w, len(a.body), 6_000, "the script is small")
 		require.Contains(w, a.header.Get("Cache-Control"), "immutable")
 		require.Equal(w, "text/javascript; charset=utf-8", a.header.Get("Content-Type"))
 		stale := w.get("/assets/dash.js?v=old")
 		require.Equal(w, "no-cache", stale.header.Get("Cache-Control"))
-		again := w.ask(http.MethodGet, "", "/assets/dash.js", nil, "If-None-Match", a.header.Get("ETag"))
+		again := w.request(http.MethodGet, "", "/assets/dash.js", nil, "If-None-Match", a.header.Get("ETag"))
 		require.Equal(w, http.StatusNotModified, again.status)
 	})
 }

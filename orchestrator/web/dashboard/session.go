@@ -32,9 +32,9 @@ const (
 	wordsWait  = "Too many wrong tokens were sent. Wait before the next one."
 )
 
-// said is the text for the result of a changing request, which is in the address
+// resultText returns the text for the result of a changing request, which is in the address
 // of the page that follows.
-func said(key string) string {
+func resultText(key string) string {
 	return map[string]string{
 		"retry": "The retry is queued.", "stop": "STOP is queued.", "unfrozen": "The freeze has ended.", "not-frozen": "The repository was not frozen.",
 		"hasten": "What had failed is tried now.", "again": "The effect is made again.",
@@ -95,7 +95,7 @@ func (s *server) cookie(r *http.Request, name, value string, age time.Duration) 
 	}
 }
 
-// signIn is the page that asks for the token.
+// signIn is the page with the field for the token.
 type signIn struct {
 	Wrong string // why the last try was refused
 	Next  string // where to go then, relative to the beginning

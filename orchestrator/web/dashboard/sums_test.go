@@ -206,7 +206,7 @@ func TestJournal(t *testing.T) {
 	})
 }
 
-// A task's page tells its whole story: runs, verdicts with evidence, people's
+// A task's page shows its whole story: runs, verdicts with evidence, people's
 // acts, effects, and what it has cost.
 func TestTask(t *testing.T) {
 	inWorld(t, nil, func(w *world) {

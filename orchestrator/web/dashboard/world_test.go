@@ -138,7 +138,7 @@ func (w *world) features() []orchestrator.Feature {
 	return []orchestrator.Feature{off, rec.Feature(), w.gate.Feature(), dep.Feature(), merge.Feature(), money.Feature()}
 }
 
-// agent does what its role is asked for, and what the title of its card says.
+// agent does the work of its role, and what the title of its card says.
 func agent(ctx context.Context, c work.Command, files map[string]string) work.Result {
 	pause := time.Second
 	if c.Role == stage.Developer && strings.Contains(c.Prompt, nowSleep) {
@@ -217,8 +217,8 @@ type answer struct {
 	body   string
 }
 
-// ask asks the dashboard below a prefix.
-func (w *world) ask(method, prefix, path string, form url.Values, header ...string) answer {
+// request requests a page of the dashboard below a prefix.
+func (w *world) request(method, prefix, path string, form url.Values, header ...string) answer {
 	w.Helper()
 	var body io.Reader
 	if form != nil {
@@ -236,4 +236,4 @@ func (w *world) ask(method, prefix, path string, form url.Values, header ...stri
 	return answer{rec.Code, rec.Header(), rec.Body.String()}
 }
 
-func (w *world) get(path string) answer { w.Helper(); return w.ask(http.MethodGet, "", path, nil) }
+func (w *world) get(path string) answer { w.Helper(); return w.request(http.MethodGet, "", path, nil) }

@@ -33,7 +33,7 @@ func Sender(r *http.Request) string {
 }
 
 // Behind takes the sender of a request that comes from a proxy from X-Forwarded-For: the
-// last address there that is no proxy's. Other peers' headers are not believed.
+// last address there that is no proxy's. Other peers' headers are ignored.
 func Behind(next http.Handler, proxies []netip.Prefix) http.Handler {
 	trusted := func(text string) bool {
 		addr, err := netip.ParseAddr(text)

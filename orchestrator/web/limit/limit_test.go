@@ -23,7 +23,7 @@ func TestSender(t *testing.T) {
 	}
 }
 
-// Only a proxy's word for another address is believed.
+// Only a proxy's header counts for another address.
 func TestBehind(t *testing.T) {
 	t.Parallel()
 	proxies := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.1.0.0/16")}

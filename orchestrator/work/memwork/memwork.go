@@ -32,7 +32,7 @@ type Script func(ctx context.Context, c work.Command, files map[string]string) w
 type Place struct {
 	memfault.Switch
 
-	// OnPush is told of every push, when it is set.
+	// OnPush is called at every push, when it is set.
 	OnPush func(repo, branch, sha string)
 
 	*origin

@@ -44,7 +44,7 @@ func (p *Place) CatchUp(ctx context.Context, s work.Workspace, _ bool) (work.Cau
 		return work.CaughtUp{}, &work.Conflict{Base: main, Files: files}
 	}
 	before := p.branches[key(s)]
-	tip := p.again(before, main)
+	tip := p.rebuild(before, main)
 	p.branches[key(s)], p.onto[s.Head] = tip, tip
 	if p.checkout[dir(s)] != "" {
 		p.checkout[dir(s)] = tip
@@ -69,14 +69,14 @@ func (p *Place) Base(sha string) string {
 	return p.base(sha)
 }
 
-// again makes a line of commits anew on top of a commit of main that has the
+// rebuild makes a line of commits anew on top of a commit of main that has the
 // first one's files.
-func (p *Place) again(id, main string) string {
+func (p *Place) rebuild(id, main string) string {
 	c := p.commits[id]
 	if c.parent == "" {
 		return p.commit("", with(c.files, baseFile, main))
 	}
-	return p.commitOf(c.owner, p.again(c.parent, main), with(c.files, baseFile, main))
+	return p.commitOf(c.owner, p.rebuild(c.parent, main), with(c.files, baseFile, main))
 }
 
 func with(files map[string]string, name, body string) map[string]string {

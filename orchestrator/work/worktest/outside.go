@@ -82,7 +82,7 @@ func closesOutside(k *kit) {
 	at := k.attempt()
 	before := k.tip()
 	k.Agent(at.Dir, map[string]string{"a.go": "package evil\n"}, true)
-	k.Space.Role, k.Space.Writes = "", stage.Paths{} // whoever closes it is no attempt
+	k.Space.Role, k.Space.Writes = "", stage.Paths{} // Close is called outside of any attempt
 	require.NoError(k, k.Spaces.Close(k.Context(), k.Space))
 	require.Equal(k, before, k.tip())
 }
