@@ -19,7 +19,7 @@ const (
 	Error Outcome = iota // the check could not be made; never passes
 	Green
 	Red   // the work is not good enough; the reason says why
-	Defer // not decided yet: ask again when something has changed
+	Defer // not decided yet: evaluate again when something has changed
 )
 
 // Evidence is one thing that a check looked at.
@@ -62,7 +62,7 @@ type Facts struct {
 	// the task's artefacts, SHA among them: a report on one of them is a report
 	// on the head.
 	SameCode []string
-	// Deployed is the commit that the deployment was asked to bring out.
+	// Deployed is the commit that the deployment was to bring out.
 	Deployed string
 
 	Tree     fs.FS       // the files of the repository at SHA

@@ -43,7 +43,7 @@ func (r *Registry) Names() []string { return append([]string(nil), r.names...) }
 // Has reports whether a gate of that name is registered.
 func (r *Registry) Has(name string) bool { return r.byName[name] != nil }
 
-// Split tells the quick of the named gates from those that are Slow, each in order.
+// Split separates the quick of the named gates from those that are Slow, each in order.
 func (r *Registry) Split(names ...string) (quick, slow []string) {
 	for _, name := range names {
 		if _, is := r.byName[name].(Slow); is {
@@ -55,11 +55,11 @@ func (r *Registry) Split(names ...string) (quick, slow []string) {
 	return quick, slow
 }
 
-// Judge asks the named gates about a subject, in order, and combines what they
-// say: green when all are green, else error before red before defer before red that a
-// person can let pass, who is asked when nothing else is open. The
+// Judge evaluates the named gates on a set of facts, in order, and combines their
+// verdicts: green when all are green, else error before red before defer before red that a
+// person can let pass, which a person decides when nothing else is open. The
 // verdict of a single gate is its own; no gate at all is green. A name that
-// nobody registered and a gate that panics are errors.
+// is not registered and a gate that panics are errors.
 func (r *Registry) Judge(ctx context.Context, s Facts, names ...string) Verdict {
 	verdicts := make([]Verdict, 0, len(names))
 	for _, name := range names {

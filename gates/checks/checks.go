@@ -42,7 +42,7 @@ const (
 	DeployStatus      = "check_deploy_status"
 )
 
-// All makes the built-in gates. getenv is asked for ORCH_QG0_TITLE_MAX at each
+// All makes the built-in gates. getenv returns ORCH_QG0_TITLE_MAX at each
 // call of qg0; nil means that nothing is set.
 func All(getenv func(string) string) []gates.Gate {
 	if getenv == nil {

@@ -45,7 +45,7 @@ func ciGreen(ctx context.Context, s gates.Facts) gates.Verdict {
 	return judgeCI(s, list)
 }
 
-// sameCodeMax bounds how many commits are asked about.
+// sameCodeMax bounds for how many commits the CI results are read.
 const sameCodeMax = 10
 
 // sameCodeChecks finds the results of the newest commit with the head's code that
@@ -59,7 +59,7 @@ func sameCodeChecks(ctx context.Context, s gates.Facts) ([]githost.Check, string
 	return nil, s.SHA, nil
 }
 
-// noCI tells a CI that has not reported yet from none at all: by the files that
+// noCI distinguishes a CI that has not reported yet from none at all: by the files that
 // CI systems are configured with.
 func noCI(s gates.Facts) gates.Verdict {
 	if s.Unpublished {
