@@ -14,7 +14,7 @@ import (
 )
 
 // Seen counts the answers of a history, by call; those that were refused have a
-// "no " before their name. A test that asks for some of each cannot pass because
+// "no " before their name. A test that requires some of each cannot pass because
 // nothing happened.
 type Seen map[string]int
 
@@ -128,10 +128,10 @@ func explain[S comparable](calls []Call, next func(S, Call) []S) porcupine.Check
 	return porcupine.CheckOperationsTimeout(model.ToModel(), ops, patience)
 }
 
-// byTask tells a history of jobs job by job. A call without an end that would
+// byTask splits a history of jobs by job. A call without an end that would
 // have returned jobs may have been about any of them. So may a Take during a
 // crash of the server: claims that others have reaped or cancelled before the
-// store learned of its own commit are not told.
+// store had the answer of its own commit are not in what it returned.
 func byTask(history []Call) map[int64][]Call {
 	out := map[int64][]Call{}
 	var anyJob, looks, crashes []Call
@@ -176,7 +176,7 @@ func byTask(history []Call) map[int64][]Call {
 	return out
 }
 
-// story tells calls in the order in which they began, in microseconds.
+// story lists calls in the order in which they began, in microseconds.
 func story(calls []Call) string {
 	calls = slices.SortedFunc(slices.Values(calls), func(a, b Call) int { return int(a.From - b.From) })
 	var b strings.Builder

@@ -36,7 +36,7 @@ func status(s string, attempt int) Call {
 	return Call{Op: opSee, Jobs: []Job{{Task: 1, Attempt: attempt, Status: s}}}
 }
 
-// Every history here is told right and wrong: the checker knows which is which.
+// Every history here has a right and a wrong version: the checker distinguishes them.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	put, take := at(1, 2, about(opPut, 0)), at(3, 4, about(opTake, 1))
@@ -112,55 +112,55 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-func ask(op, asker, holder string, epoch int64) Call {
+func leaseCall(op, asker, holder string, epoch int64) Call {
 	return Call{Op: op, Name: "l", Asker: asker, Holder: holder, Epoch: epoch}
 }
 
 func TestLeases(t *testing.T) {
 	t.Parallel()
-	first := at(1, 2, ask(opAcquire, "a", "a", 1))
+	first := at(1, 2, leaseCall(opAcquire, "a", "a", 1))
 	for name, h := range map[string]struct {
 		right, wrong []Call
 	}{
 		"one holder at a time": {
-			[]Call{first, at(3, 4, no(ask(opAcquire, "b", "a", 1)))},
-			[]Call{first, at(3, 4, ask(opAcquire, "b", "b", 2))},
+			[]Call{first, at(3, 4, no(leaseCall(opAcquire, "b", "a", 1)))},
+			[]Call{first, at(3, 4, leaseCall(opAcquire, "b", "b", 2))},
 		},
 		"an epoch of its own for each": {
-			[]Call{first, at(12, 13, ask(opAcquire, "b", "b", 2))},
-			[]Call{first, at(12, 13, ask(opAcquire, "b", "b", 1))},
+			[]Call{first, at(12, 13, leaseCall(opAcquire, "b", "b", 2))},
+			[]Call{first, at(12, 13, leaseCall(opAcquire, "b", "b", 1))},
 		},
 		"who has it keeps its epoch": {
-			[]Call{first, at(3, 4, ask(opAcquire, "a", "a", 1))},
-			[]Call{first, at(3, 4, ask(opAcquire, "a", "a", 2))},
+			[]Call{first, at(3, 4, leaseCall(opAcquire, "a", "a", 1))},
+			[]Call{first, at(3, 4, leaseCall(opAcquire, "a", "a", 2))},
 		},
 		"nobody is told of a holder whose time is over": {
-			[]Call{first, at(11, 12, no(ask(opAcquire, "b", "a", 1)))},
-			[]Call{first, at(13, 14, no(ask(opAcquire, "b", "a", 1)))},
+			[]Call{first, at(11, 12, no(leaseCall(opAcquire, "b", "a", 1)))},
+			[]Call{first, at(13, 14, no(leaseCall(opAcquire, "b", "a", 1)))},
 		},
 		"a lease that was taken over cannot be renewed": {
-			[]Call{first, at(12, 13, ask(opAcquire, "b", "b", 2)), at(14, 15, no(ask(opRenew, "a", "", 1)))},
-			[]Call{first, at(12, 13, ask(opAcquire, "b", "b", 2)), at(14, 15, ask(opRenew, "a", "", 1))},
+			[]Call{first, at(12, 13, leaseCall(opAcquire, "b", "b", 2)), at(14, 15, no(leaseCall(opRenew, "a", "", 1)))},
+			[]Call{first, at(12, 13, leaseCall(opAcquire, "b", "b", 2)), at(14, 15, leaseCall(opRenew, "a", "", 1))},
 		},
 		"one that is late can be, when nobody took it": {
-			[]Call{first, at(20, 21, ask(opRenew, "a", "", 1)), at(22, 23, no(ask(opAcquire, "b", "a", 1)))},
-			[]Call{first, at(20, 21, no(ask(opRenew, "a", "", 1)))},
+			[]Call{first, at(20, 21, leaseCall(opRenew, "a", "", 1)), at(22, 23, no(leaseCall(opAcquire, "b", "a", 1)))},
+			[]Call{first, at(20, 21, no(leaseCall(opRenew, "a", "", 1)))},
 		},
 		"what is given back is free": {
-			[]Call{first, at(3, 4, ask(opRelease, "a", "", 1)), at(5, 6, ask(opAcquire, "b", "b", 2)), at(7, 8, no(ask(opRelease, "a", "", 1)))},
-			[]Call{first, at(3, 4, ask(opRelease, "a", "", 1)), at(5, 6, no(ask(opAcquire, "b", "a", 1)))},
+			[]Call{first, at(3, 4, leaseCall(opRelease, "a", "", 1)), at(5, 6, leaseCall(opAcquire, "b", "b", 2)), at(7, 8, no(leaseCall(opRelease, "a", "", 1)))},
+			[]Call{first, at(3, 4, leaseCall(opRelease, "a", "", 1)), at(5, 6, no(leaseCall(opAcquire, "b", "a", 1)))},
 		},
 		"the holder is named": {
-			[]Call{first, at(3, 4, ask(opHolder, "", "a", 1)), at(12, 13, no(ask(opHolder, "", "", 0)))},
-			[]Call{first, at(3, 4, no(ask(opHolder, "", "", 0)))},
+			[]Call{first, at(3, 4, leaseCall(opHolder, "", "a", 1)), at(12, 13, no(leaseCall(opHolder, "", "", 0)))},
+			[]Call{first, at(3, 4, no(leaseCall(opHolder, "", "", 0)))},
 		},
 		"a call without an end happened or not": {
-			[]Call{first, at(3, 0, ask(opRelease, "a", "", 1)), at(5, 6, ask(opAcquire, "b", "b", 2))},
-			[]Call{first, at(3, 0, ask(opRenew, "a", "", 1)), at(5, 6, ask(opAcquire, "b", "b", 2))},
+			[]Call{first, at(3, 0, leaseCall(opRelease, "a", "", 1)), at(5, 6, leaseCall(opAcquire, "b", "b", 2))},
+			[]Call{first, at(3, 0, leaseCall(opRenew, "a", "", 1)), at(5, 6, leaseCall(opAcquire, "b", "b", 2))},
 		},
 		"who died while it was granted may have used up an epoch": {
-			[]Call{first, at(3, 4, ask(opRelease, "a", "", 1)), at(5, 0, ask(opAcquire, "b", "", 0)), at(7, 8, ask(opAcquire, "c", "c", 3))},
-			[]Call{first, at(3, 4, ask(opRelease, "a", "", 1)), at(7, 8, ask(opAcquire, "c", "c", 3))},
+			[]Call{first, at(3, 4, leaseCall(opRelease, "a", "", 1)), at(5, 0, leaseCall(opAcquire, "b", "", 0)), at(7, 8, leaseCall(opAcquire, "c", "c", 3))},
+			[]Call{first, at(3, 4, leaseCall(opRelease, "a", "", 1)), at(7, 8, leaseCall(opAcquire, "c", "c", 3))},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 const opAcquire, opRenew, opRelease, opHolder = "acquire", "renew", "release", "holder"
 
-// Leases asks for leases n times at random, keeps them too long, and gives back
+// Leases acquires leases n times at random, keeps them too long, and gives back
 // what was lost. ttl is how long leases live: a few times as long as a call
 // takes. Several clients share the holder's name now and then, as replicas that
 // work for one task do.

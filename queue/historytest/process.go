@@ -64,7 +64,7 @@ type Clients struct {
 	lines bytes.Buffer
 }
 
-// NewClients has no process yet. where tells them what to open.
+// NewClients has no process yet. where names what they open.
 func NewClients(t *testing.T, where string) *Clients {
 	t.Helper()
 	return &Clients{t: t, where: where, next: 1}

@@ -1,7 +1,7 @@
 // Package lease is the port to a named, expiring right with one holder at a
 // time: the per-repo right to merge. It fences: every lease has an epoch that
 // rises strictly with each new holder, so that a write made under an old lease
-// can be told from one made under the present one.
+// can be distinguished from one made under the present one.
 //
 // A lease saves duplicate work; it is never the only thing that keeps data
 // safe. adapters/filelease keeps leases in files, lease/memlease in memory, and
@@ -40,7 +40,7 @@ type Locker interface {
 	// Release gives it back. Releasing a lease that is another's, or nobody's,
 	// changes nothing and returns ErrLost.
 	Release(ctx context.Context, l Lease) error
-	// Holder tells who holds the name now; ok is false when nobody does.
+	// Holder returns the lease of the name's holder of now; ok is false when there is none.
 	Holder(ctx context.Context, name string) (l Lease, ok bool, err error)
 }
 

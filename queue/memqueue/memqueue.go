@@ -1,5 +1,5 @@
 // Package memqueue is a queue in memory: the double of package queue for tests
-// and for programs that may forget. It passes the suite in queue/queuetest.
+// and for programs without durable state. It passes the suite in queue/queuetest.
 package memqueue
 
 import (

@@ -257,7 +257,7 @@ func wakes(k *kit) {
 	k.put(queue.Job{AvailableAt: k.clock.Now().Add(time.Minute)})
 	k.none()
 	k.clock.Add(2 * time.Minute)
-	hinted(func() { // by whoever takes jobs of any pool
+	hinted(func() { // by a worker that takes jobs of any pool
 		_, err := k.q.Take(k.Context(), "another", "w", 1, time.Minute)
 		require.NoError(k, err)
 	})

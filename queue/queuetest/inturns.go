@@ -10,7 +10,7 @@ import (
 )
 
 // InTurns is one queue by several handles, as several processes have them: some
-// calls go to one, then some to another. What a handle remembers must not be what
+// calls go to one, then some to another. What a handle caches must not be what
 // another has changed since.
 func InTurns(seed uint64, handles ...Queue) Queue {
 	return &inTurns{handles: handles, rand: rand.New(rand.NewPCG(seed, 1))}

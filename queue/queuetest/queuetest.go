@@ -25,7 +25,7 @@ type Queue interface {
 // Open opens an empty queue with a clock; the test's Cleanup closes it.
 type Open func(t *testing.T, now func() time.Time) Queue
 
-// Clock is a clock that moves when it is told to.
+// Clock is a clock that moves only by its methods.
 type Clock struct {
 	mu sync.Mutex
 	t  time.Time
@@ -34,7 +34,7 @@ type Clock struct {
 // NewClock stands at a fixed moment.
 func NewClock() *Clock { return &Clock{t: time.Date(2031, 5, 4, 8, 0, 0, 0, time.UTC)} }
 
-// Now tells the time.
+// Now returns the clock's time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

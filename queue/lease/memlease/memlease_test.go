@@ -16,7 +16,7 @@ func TestConformance(t *testing.T) {
 	leasetest.Run(t, func(_ *testing.T, now func() time.Time) lease.Locker { return memlease.New(now) })
 }
 
-// Two tasks want to merge into one repository; the second has to wait.
+// Two tasks are to merge into one repository; the second has to wait.
 func Example() {
 	ctx := context.Background()
 	l := memlease.New(nil)
