@@ -96,7 +96,7 @@ type PullRequest struct {
 	MergeSHA string // the commit on the base branch, once merged
 }
 
-// NewPullRequest asks for a pull request.
+// NewPullRequest describes a pull request to open.
 type NewPullRequest struct {
 	Repo  string // owner/name
 	Head  string // branch
@@ -105,7 +105,7 @@ type NewPullRequest struct {
 	Body  string
 }
 
-// Merge asks for a merge that is pinned to a head commit: of a pull request by its number,
+// Merge describes a merge that is pinned to a head commit: of a pull request by its number,
 // or of a branch, where there are none (Plain).
 type Merge struct {
 	Repo    string
@@ -161,14 +161,14 @@ type Hook struct {
 	Action   string   // the host's own word
 	Repo     string   // owner/name
 	SHA      string   // the commit that it is about
-	Branches []string // whose head is the commit, as far as the payload tells
+	Branches []string // whose head is the commit, as far as the payload names them
 	Branch   string   // head branch of the pull request or check
 	Number   int64    // of the pull request
 	State    string   // of the CI signal or the review, normalised
 	Finished bool     // the CI signal is final
 	Body     string   // of the review or comment
 	MergeSHA string
-	Sender   string // the account that caused it; empty when the payload does not tell
+	Sender   string // the account that caused it; empty when the payload has none
 	Bot      bool   `json:",omitempty"` // the sender is a machine's account
 	Unsigned bool   `json:",omitempty"` // nothing proves who has sent it
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
 
-// A comment is posted once for its key, however often it is asked for.
+// A comment is posted once for its key, however often it is requested.
 func Example() {
 	board := memtracker.New(nil)
 	board.AddProject("p")

@@ -17,7 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// ErrNotFound says that the tracker knows no such project, item or status.
+// ErrNotFound says that the tracker has no such project, item or status.
 var ErrNotFound = errors.New("tracker: not found")
 
 // ErrNoStatus says that a project's board has no column for a logical status
@@ -58,7 +58,7 @@ type NewComment struct {
 	ProjectID string
 	ItemID    string
 	Author    stage.Role // chooses the token; unknown or empty = the shared one
-	Key       string     // identity: the same key is posted once, however often it is asked for
+	Key       string     // identity: the same key is posted once, however often it is requested
 	Body      string     // plain text; the adapter escapes it and keeps line breaks
 	Links     []Link     // with Note the last line, which is no part of Body
 	Note      string     // small print, such as what a run has cost; plain text in one line
@@ -131,7 +131,7 @@ type Accounts interface {
 	Own(accountID string) (bool, error)
 }
 
-// Board tells which columns a project has.
+// Board returns which columns a project has.
 type Board interface {
 	// Columns maps each logical status to the name of the column that serves it
 	// in the project; a status that nothing serves is absent.
@@ -148,17 +148,17 @@ var ErrNoLog = errors.New("tracker: who has moved the item is not logged here")
 // Move is one change of a work item's status.
 type Move struct {
 	To      string    // the column, called as a Hook's To is; empty for the one that the item was made in
-	ActorID string    // who has moved it; empty when the log does not tell
+	ActorID string    // account that has moved it; empty when the log has none
 	At      time.Time // by the tracker's clock
 	// Proof is what shows that it was the actor; empty = the log itself does. A board of our
 	// own says ProofNone of a name that was only typed.
 	Proof stage.Proof
 }
 
-// Log tells who has moved a work item. A log may come a moment after what it tells.
+// Log returns who moved a work item. A log may come a moment after the move.
 type Log interface {
 	// LastMove is the newest change of an item's status, by anybody; ErrNoLog when the
-	// tracker has none to tell, ErrNotFound when there is no such item.
+	// tracker keeps none, ErrNotFound when there is no such item.
 	LastMove(ctx context.Context, projectID, itemID string) (Move, error)
 }
 
@@ -176,16 +176,16 @@ type People interface {
 	Person(ctx context.Context, accountID string) (Person, error)
 }
 
-// ErrNoRelations says that the tracker (or its version) knows no relations.
+// ErrNoRelations says that the tracker (or its version) has no relations.
 var ErrNoRelations = errors.New("tracker: relations are not known here")
 
 // Ref names a work item.
 type Ref struct{ ProjectID, ItemID string }
 
-// Relations tells which work items must be finished before another.
+// Relations returns which work items must be finished before another.
 type Relations interface {
 	// BlockedBy lists the prerequisites of an item; ErrNoRelations when the
-	// tracker has none to tell.
+	// tracker has none.
 	BlockedBy(ctx context.Context, projectID, itemID string) ([]Ref, error)
 }
 
@@ -205,12 +205,12 @@ type Hook struct {
 	Event     string // the tracker's own name of it, for logs
 	ProjectID string
 	ItemID    string
-	ActorID   string    // who caused it; empty when the payload does not tell
+	ActorID   string    // account that caused it; empty when the payload has none
 	Actor     Person    `json:",omitzero"` // the same account, as far as the payload describes it
 	Self      bool      // caused by an account that was known as the service's own when it was decoded
 	Status    bool      // the status is what changed
-	To        string    `json:",omitempty"` // the column that it changed to, by id or name; empty when the payload does not tell
-	At        time.Time `json:",omitzero"`  // of the change, by the tracker's clock; zero when the payload does not tell
+	To        string    `json:",omitempty"` // the column that it changed to, by id or name; empty when the payload has none
+	At        time.Time `json:",omitzero"`  // of the change, by the tracker's clock; zero when the payload has none
 	Unsigned  bool      `json:",omitempty"` // nothing proves who has sent it
 	// Via and Proof are the way that it came by and what proves the actor; empty = a webhook,
 	// and its signature unless it is Unsigned.

@@ -50,7 +50,7 @@ func forward(t *testing.T, f Fixture) {
 	require.Equal(t, before, after)
 }
 
-// seen: a merge by hand is found in main's history, whoever made it.
+// seen: a merge by hand is found in main's history, by any author.
 func seen(t *testing.T, f Fixture) {
 	p, ctx := f.plain(t), t.Context()
 	begin, err := p.Heads(ctx, f.Repo)

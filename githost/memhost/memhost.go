@@ -1,5 +1,5 @@
 // Package memhost is a git host in memory: the double of package githost. It
-// knows branches by name and head, and nothing of files. It passes the suite in
+// has branches by name and head, and no files. It passes the suite in
 // githost/hosttest.
 package memhost
 

@@ -17,7 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Board is a tracker.Tracker, with all that a tracker may tell, in memory. Its calls
+// Board is a tracker.Tracker, with every optional port of package tracker, in memory. Its calls
 // can be made to fail.
 type Board struct {
 	memfault.Switch
@@ -73,7 +73,7 @@ func (b *Board) PutAs(account string, i tracker.Item) {
 	b.put(account, i)
 }
 
-// SetLogged sets whether the board tells who has moved items, as it does from the
+// SetLogged sets whether the board returns who has moved items, as it does from the
 // beginning.
 func (b *Board) SetLogged(is bool) {
 	b.mu.Lock()

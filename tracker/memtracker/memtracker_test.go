@@ -72,7 +72,7 @@ func TestFailWith(t *testing.T) {
 	require.Empty(t, b.Moves())
 }
 
-// A test can tell what the service did from what a person did.
+// A test can distinguish what the service did from what a person did.
 func TestMoves(t *testing.T) {
 	b := memtracker.New(nil)
 	b.AddProject("p")

@@ -230,7 +230,7 @@ func edits(t *testing.T, f Fixture) {
 	require.ErrorIs(t, f.Tracker.SetComment(t.Context(), n), tracker.ErrNotFound)
 }
 
-// commentsAtOnce also asks for one key on two items: the key is the identity.
+// commentsAtOnce also posts one key to two items: the key is the identity.
 func commentsAtOnce(t *testing.T, f Fixture) {
 	p := f.NewProject(all()...)
 	items := []string{f.NewItem(p, "t", "d"), f.NewItem(p, "t", "d")}
