@@ -9,7 +9,7 @@ import (
 // Activity is what somebody did while the track was recorded.
 type Activity string
 
-// The activities. Unknown is a value like the others: a filter can ask for it.
+// The activities. Unknown is a value like the others: a filter can select it.
 const (
 	Hiking  Activity = "hiking" // walking too
 	Running Activity = "running"
@@ -43,8 +43,8 @@ func activityWords() map[Activity][]string {
 	}
 }
 
-// InferActivity tells the activity from words first (a name, tags, a
-// description) and, if they tell none or more than one, from speeds in metres a
+// InferActivity infers the activity from words first (a name, tags, a
+// description) and, if they name none or more than one, from speeds in metres a
 // second between points, in any order. It is Unknown rather than a guess.
 func InferActivity(words []string, speeds []float64) Activity {
 	if a := fromWords(words); a != Unknown {

@@ -199,7 +199,7 @@ func TestMerge(t *testing.T) {
 	require.EqualValues(t, 2, merged.RunID)
 }
 
-// Compare is a total order that Filter.After agrees with.
+// Compare is a total order that is the order of Filter.After.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -21,7 +21,7 @@ type entry struct {
 
 // PlanUpsert decides what becomes of the tracks of one call, by Key. known are those
 // that the store has of their keys: with all that Merge looks at, and those that are
-// told something with all that is theirs. Times that differ by less than a
+// updated with all that is theirs. Times that differ by less than a
 // microsecond are the same: stores keep no more of them.
 func PlanUpsert(tracks, known []Track) (p Plan) {
 	all := make([]entry, 0, len(known)+len(tracks)) // room for all: places in it do not move

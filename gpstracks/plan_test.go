@@ -10,7 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 )
 
-// Each track of a call is new, told something, seen later or nothing, and one that
+// Each track of a call is new, updated, seen later or nothing, and one that
 // comes twice is in the plan once.
 func TestPlanUpsert(t *testing.T) {
 	day := time.Date(2026, 4, 5, 6, 7, 8, 123_456_000, time.UTC)

@@ -36,7 +36,7 @@ const (
 	StatusRunning     RunStatus = "running"
 	StatusDone        RunStatus = "done"
 	StatusFailed      RunStatus = "failed"
-	StatusRefused     RunStatus = "refused"     // no accepted licence record, or switched off: nothing was asked for
+	StatusRefused     RunStatus = "refused"     // no accepted licence record, or switched off: nothing was requested
 	StatusBrokenOff   RunStatus = "broken off"  // somebody ended it
 	StatusInterrupted RunStatus = "interrupted" // its process died; a later run noticed
 )

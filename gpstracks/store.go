@@ -59,7 +59,7 @@ func CompareCursors(a, b Cursor) int {
 // Upserted says what became of the tracks of one call.
 type Upserted struct {
 	Inserted   int         // tracks of a key that was new
-	Updated    int         // tracks of a known key that told something new
+	Updated    int         // tracks of a known key with something new
 	Duplicates int         // tracks of a known key and nothing else
 	Changed    []orb.Bound // where a map looks different now
 }
@@ -80,12 +80,12 @@ type Store interface {
 	Known(ctx context.Context, keys ...string) ([]string, error)
 	// Count is the number of tracks.
 	Count(ctx context.Context) (int, error)
-	// Remove forgets tracks by id and returns where a map looks different now.
+	// Remove deletes tracks by id and returns where a map looks different now.
 	// An unknown id is no error.
 	Remove(ctx context.Context, ids ...int64) ([]orb.Bound, error)
 }
 
-// Counter is a Store that can tell how many tracks pass a filter, its After and
+// Counter is a Store that can count how many tracks pass a filter, its After and
 // Limit left aside, without reading them: a track of several lines may count where
 // only its bounds are. A list then says of how many tracks it shows a part.
 type Counter interface {

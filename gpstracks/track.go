@@ -34,9 +34,9 @@ type Track struct {
 	Source      string    // where it came from: a name as in SourceName
 	ExternalID  string    // its name at the source
 	Name        string    // plain text, never markup; may be empty
-	Activity    Activity  // Unknown where nothing tells
+	Activity    Activity  // Unknown where nothing shows it
 	URL         string    // http or https, or empty
-	Attribution string    // whom the licence asks to name
+	Attribution string    // the name that the licence requires
 	RecordedOn  time.Time // the UTC day of the record; zero if unknown
 	Lines       orb.MultiLineString
 	Bounds      orb.Bound // of Lines, which do not cross the antimeridian

@@ -149,7 +149,7 @@ func TestAuthorsLine(t *testing.T) {
 			if route {
 				segments = segments[:1]
 			}
-			for _, s := range []collect.Source{local(), source()} { // whoever's tracks the file holds
+			for _, s := range []collect.Source{local(), source()} { // tracks of one's own, and of anonymous people
 				r := newRig(t)
 				text := document(route, segments...)
 				opened := false

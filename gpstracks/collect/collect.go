@@ -1,7 +1,7 @@
-// Package collect brings public tracks into a store: from sources that are asked
-// region by region, and from files. What may be asked, where, and under which
+// Package collect brings public tracks into a store: from sources that are read
+// region by region, and from files. What may be requested, where, and under which
 // licence is data; see Source, Region and Licences. A source without an accepted
-// licence record is not asked at all.
+// licence record is not requested at all.
 //
 // Each run leaves one row in pipeline_runs, whatever its end; one that was broken
 // off is taken up where it stood.
@@ -163,12 +163,12 @@ func wrongBounds(b orb.Bound) string {
 // Page is a part of what a source has in a box.
 type Page struct {
 	Tracks   []gpx.Track
-	Next     string // asks for the next page; empty at the end
+	Next     string // the query of the next page; empty at the end
 	Bytes    int64  // that were read
 	Requests int    // that were made, repeated ones included
 }
 
-// NoParserError is the feed of a Placeholder: it asks nobody, and says so.
+// NoParserError is the feed of a Placeholder: it sends no request and returns an error.
 type NoParserError struct{ Source string }
 
 // Page returns an error that says that there is no parser.
@@ -176,11 +176,11 @@ func (n NoParserError) Page(context.Context, orb.Bound, string) (Page, error) {
 	return Page{}, fmt.Errorf("source %s has a placeholder in place of a parser: nothing can be read from it, and nothing was asked for", n.Source)
 }
 
-// Feed asks a source. A call that fails has been repeated as often as the
+// Feed reads pages of a source. A call that fails has been repeated as often as the
 // source's rules allow. An error with a method TooMuch that reports true says
 // that the box has to be smaller.
 type Feed interface {
-	// Page reads a page of a box: the first one, or the one that next asks for.
+	// Page reads a page of a box: the first one, or the one of the query next.
 	// The page comes with an error too, for its numbers.
 	Page(ctx context.Context, box orb.Bound, next string) (Page, error)
 }

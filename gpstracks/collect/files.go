@@ -17,7 +17,7 @@ type File struct {
 
 // Import collects tracks from files. Their lines are kept as their authors wrote
 // them, whatever the kind of the source. A file that cannot be read whole is left
-// out and told to bad, which may be nil, as is one without a track or route; if no
+// out and passed to bad, which may be nil, as is one without a track or route; if no
 // file could be read, that is the error. The run has no region, and is otherwise one as of Region.
 func (c *Collector) Import(ctx context.Context, s Source, files []File, l gpx.Limits, bad func(name string, err error)) (gpstracks.Run, error) {
 	if bad == nil {

@@ -9,7 +9,7 @@ type Licence struct {
 	Source      string
 	Status      string // proposed, accepted or rejected
 	Licence     string
-	Attribution string // whom the licence asks to name
+	Attribution string // the name that the licence requires
 	DecidedOn   string // day
 	URL         string // of the licence
 	Err         error  // the record cannot be read
@@ -72,7 +72,7 @@ func (l Licences) Allow(source string) (Licence, error) {
 	return *found, nil
 }
 
-// Status is what people are told of the decision for a source: the status of its
+// Status is the decision for a source, as shown to people: the status of its
 // record, or missing or unreadable.
 func (l Licences) Status(source string) string {
 	if _, err := l.Allow(source); err == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
 )
 
-// Where a line of anonymous points ends although the source goes on: nobody knows
-// what was between. Lines of files end where their authors ended them.
+// Where a line of anonymous points ends although the source goes on: what was between
+// is unknown. Lines of files end where their authors ended them.
 const (
 	maxPause = 5 * time.Minute
 	maxStep  = 3000.0 // metres
@@ -45,7 +45,7 @@ func cloud(segment []gpx.Point) bool {
 	return timed < 2 || 2*timed < len(segment)
 }
 
-// drawn is what can be drawn of a track, and what it tells about speed and day.
+// drawn is what can be drawn of a track, with its speeds and day.
 type drawn struct {
 	lines  orb.MultiLineString
 	speeds []float64 // metres a second between points

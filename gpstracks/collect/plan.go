@@ -77,7 +77,7 @@ func (b box) canBeQuartered() bool {
 	return b.bounds.Max[0]-b.bounds.Min[0] > smallest && b.bounds.Max[1]-b.bounds.Min[1] > smallest
 }
 
-// plan is the boxes of a region, in the order in which they are asked for.
+// plan is the boxes of a region, in the order in which they are requested.
 type plan struct {
 	boxes []box
 	name  string // changes when the boxes do

@@ -65,7 +65,7 @@ func whole(p plan, left []box, much func(box) bool) (paths, cursors []string) {
 	return paths, cursors
 }
 
-// Wherever a run breaks off, the next one asks for what is left, and only that.
+// Wherever a run breaks off, the next one requests what is left, and only that.
 func TestCursor(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

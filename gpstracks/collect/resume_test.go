@@ -91,7 +91,7 @@ func TestGoesOnInsideABox(t *testing.T) {
 	require.Greater(t, runs, 2)
 	require.Equal(t, keys(whole.list()), keys(r.list()))
 
-	// A page that the source does not know any more begins the box again.
+	// A page that the source does not have any more begins the box again.
 	r = newRig(t)
 	f := book(20)
 	answer := f.page

@@ -35,7 +35,7 @@ func licences() collect.Licences {
 	}
 }
 
-// feed answers with a function, and notes what it was asked.
+// feed answers with a function, and records the requests.
 type feed struct {
 	page  func(ctx context.Context, box orb.Bound, next string) (collect.Page, error)
 	asked []string // west south width, and next

@@ -21,9 +21,9 @@ type Options struct {
 	Store    gpstracks.Store
 	Runs     gpstracks.RunStore
 	Licences Licences
-	DryRun   bool               // ask and count, and keep nothing but the run
-	Changed  func(...orb.Bound) // told where maps look different; may be nil
-	Progress func(Progress)     // told after each box or file; may be nil
+	DryRun   bool               // request and count, and keep nothing but the run
+	Changed  func(...orb.Bound) // called with where maps look different; may be nil
+	Progress func(Progress)     // called after each box or file; may be nil
 	Now      func() time.Time   // nil = time.Now
 	Log      *slog.Logger       // nil discards
 }
@@ -66,14 +66,14 @@ type job struct {
 	run     gpstracks.Run
 	source  Source
 	licence Licence
-	file    string          // being read; empty for a source that is asked
+	file    string          // being read; empty for a source with a feed
 	seen    map[string]bool // keys of a dry run
 }
 
 // Region collects the tracks that a source has in a region. The run that it
 // returns is kept, whatever the error: a *RefusedError when the licence does not
 // allow it, an *OffError when source or region are switched off (the feed is not
-// asked then), that of ctx when somebody ended it, or what failed. A run that did
+// requested then), that of ctx when somebody ended it, or what failed. A run that did
 // not end well is taken up by the next one of the same source and region.
 func (c *Collector) Region(ctx context.Context, s Source, r Region, feed Feed) (gpstracks.Run, error) {
 	return c.start(ctx, s, r.Name, func(j *job) error {
@@ -89,7 +89,7 @@ func (c *Collector) Region(ctx context.Context, s Source, r Region, feed Feed) (
 		if share > 0 || len(left) > 0 && left[0].from != nil {
 			j.run.Cursor = from
 			c.o.Log.Info("taking up a run that did not end", "source", s.Name, "region", r.Name, "done", fmt.Sprintf("%.0f %%", 100*share))
-			if err := j.save(ctx); err != nil { // whoever ends this one too goes on there
+			if err := j.save(ctx); err != nil { // a run that ends this one too goes on there
 				return err
 			}
 		}
@@ -181,7 +181,7 @@ func (j *job) resume(ctx context.Context) (string, error) {
 }
 
 // boxes reads box after box. One that holds too much is quartered; one whose
-// documents cannot be read is left out, and told of at the end.
+// documents cannot be read is left out, and reported at the end.
 func (j *job) boxes(ctx context.Context, feed Feed, p plan, left []box, share float64) error {
 	j.o.Progress(Progress{j.run, share})
 	done, lost := 0, 0
@@ -214,7 +214,7 @@ func (j *job) boxes(ctx context.Context, feed Feed, p plan, left []box, share fl
 	return j.lost(lost, done, "boxes", last)
 }
 
-// lost tells of what could not be read: it is an error if nothing could.
+// lost records what could not be read: it is an error if nothing could.
 func (j *job) lost(lost, all int, what string, last error) error {
 	switch {
 	case lost > 0 && lost == all:
@@ -257,7 +257,7 @@ func (j *job) box(ctx context.Context, feed Feed, p plan, b box) error {
 		switch {
 		case errors.As(err, &much) && much.TooMuch() && b.canBeQuartered() && n <= j.source.MaxPages:
 			return errTooMuch
-		case err != nil && ctx.Err() == nil && b.from != nil: // the source may not know the page any more
+		case err != nil && ctx.Err() == nil && b.from != nil: // the source may not have the page any more
 			j.o.Log.Warn("a box is begun again: its page cannot be read", "source", j.source.Name, "region", j.run.Region, "err", err)
 			b.from = nil
 			return j.box(ctx, feed, p, b)
@@ -360,8 +360,8 @@ func (j *job) name(track string, kept bool, why ...gpstracks.Reason) {
 	j.o.Log.Warn("a track is not kept as it was written", "file", j.file, "track", track, "kept", kept, "why", strings.Join(words, ", "))
 }
 
-// count tells new tracks of a dry run from known ones. What a known one would be
-// told is not looked at: it counts as a duplicate.
+// count counts new tracks of a dry run as inserted and known ones as duplicates, also those
+// that have something new.
 func (j *job) count(ctx context.Context, tracks []gpstracks.Track) error {
 	keys := make([]string, len(tracks))
 	for i, t := range tracks {

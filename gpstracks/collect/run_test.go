@@ -15,7 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
 )
 
-// A run asks for each box once, keeps the tracks and leaves a row.
+// A run requests each box once, keeps the tracks and leaves a row.
 func TestRegion(t *testing.T) {
 	t.Parallel()
 	r, f := newRig(t), oneEach()
@@ -43,7 +43,7 @@ func TestRegion(t *testing.T) {
 	require.Len(t, r.list(), 4)
 }
 
-// Without an accepted record nothing is asked, and the run says why.
+// Without an accepted record nothing is requested, and the run says why.
 func TestLicenceGuard(t *testing.T) {
 	t.Parallel()
 	for want, records := range map[string]collect.Licences{
@@ -75,7 +75,7 @@ func TestLicenceGuard(t *testing.T) {
 	}
 }
 
-// What is switched off is not asked, whatever its licence says.
+// What is switched off is not requested, whatever its licence says.
 func TestOff(t *testing.T) {
 	t.Parallel()
 	r, f := newRig(t), oneEach()
@@ -230,7 +230,7 @@ func TestInterrupted(t *testing.T) {
 	require.NotEmpty(t, r.runs()[0].Error)
 }
 
-// A dry run asks and counts, and keeps nothing but its row.
+// A dry run requests and counts, and keeps nothing but its row.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -85,8 +85,8 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Read yields the tracks of a document in its order, and at the end the *Error
-// that broke it off, if one did: tracks before it are as they should be, but a
-// caller who wants all or nothing has to wait for the end.
+// that broke it off, if one did: tracks before it are as they should be, but a caller that needs
+// all or nothing has to wait for the end.
 func Read(r io.Reader, l Limits) iter.Seq2[Track, error] {
 	return func(yield func(Track, error) bool) {
 		d, err := newDocument(r, l.orDefault())

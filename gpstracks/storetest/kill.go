@@ -139,7 +139,7 @@ func killed(t *testing.T, test, where string, w *writer, after time.Duration) []
 	return all[:len(all)-1] // the last one may be half a line
 }
 
-// writer keeps what is said, and tells when enough was.
+// writer keeps the lines that are written, and signals when there are enough.
 type writer struct {
 	strings.Builder
 	left int // lines

@@ -35,7 +35,7 @@ func newStock(tracks []gpstracks.Track) *stock {
 	return s
 }
 
-// small tells tracks that the Encoder does not draw, so that both draw the same.
+// small reports tracks that the Encoder does not draw, so that both draw the same.
 func small(id tile.ID, b orb.Bound) bool {
 	west, south := mercator(b.Min)
 	east, north := mercator(b.Max)

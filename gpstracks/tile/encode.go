@@ -52,7 +52,7 @@ type sharedWord struct {
 	index int // in the tile's values + 1; 0 = not there yet
 }
 
-// manyWords is how many words are remembered before all are forgotten.
+// manyWords is how many words are cached before the cache is emptied.
 const manyWords = 10_000
 
 // candidate is a feature whose bounds touch the tile.

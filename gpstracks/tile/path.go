@@ -127,7 +127,7 @@ const (
 	far  = Extent + Buffer
 )
 
-// side tells beyond which edges a point is.
+// side returns beyond which edges a point is, as bits: 1 left, 2 right, 4 above, 8 below.
 func side(x, y int64) (s uint) {
 	if uint64(x-near) <= far-near && uint64(y-near) <= far-near {
 		return 0

@@ -28,7 +28,7 @@ type entry struct {
 	dropped int
 }
 
-// cache keeps the tiles that were asked for last. Its generation rises with
+// cache keeps the tiles of the last requests. Its generation rises with
 // every loss, so that a tile that was begun before is not kept afterwards.
 type cache struct {
 	mu           sync.Mutex
@@ -83,7 +83,7 @@ func (c *cache) forget(changed []orb.Bound) {
 	}
 }
 
-// flights let all who want one thing at one time share the work for it. The
+// flights share the work for one thing among all requests of it at one time. The
 // work ends when the last of them has gone away.
 type flights struct {
 	mu      sync.Mutex

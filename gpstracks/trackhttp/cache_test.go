@@ -32,7 +32,7 @@ func gated(t *testing.T, o trackhttp.Options) (*rig, *gate) {
 	return r, g
 }
 
-// async asks in a goroutine; the answer comes on the channel.
+// async requests a path in a goroutine; the answer comes on the channel.
 func (r *rig) async(ctx context.Context, path string) <-chan *httptest.ResponseRecorder {
 	done := make(chan *httptest.ResponseRecorder, 1)
 	go func() { done <- r.do(ctx, http.MethodGet, path) }()

@@ -25,7 +25,7 @@ type SourceHealth struct {
 	LastRun *LastRun `json:"last_run"`
 }
 
-// LastRun is what people want to know of a run.
+// LastRun is a run as an operator reads it.
 type LastRun struct {
 	Status     string     `json:"status"`
 	Region     string     `json:"region"`
@@ -48,7 +48,7 @@ type CacheHealth struct {
 	Misses   int64 `json:"misses"`
 }
 
-// health answers 200, or 503 if the store cannot be asked.
+// health answers 200, or 503 if the store does not answer.
 func (h *Handler) health(w http.ResponseWriter, r *http.Request) {
 	out := Health{Status: "ok", Sources: []SourceHealth{}, Cache: CacheHealth{
 		Size: h.cache.tiles.Len(), Capacity: h.cache.capacity, Hits: h.cache.hits.Load(), Misses: h.cache.misses.Load(),
@@ -94,7 +94,7 @@ func lastRun(runs []gpstracks.Run, source string) *LastRun {
 	return nil
 }
 
-// clear empties the cache for who knows the token.
+// clear empties the cache for requests with the token.
 func (h *Handler) clear(w http.ResponseWriter, r *http.Request) {
 	if h.o.ClearToken == "" {
 		problem(w, http.StatusForbidden, "clear-off", "Clearing the cache is switched off: the server has no token for it.")

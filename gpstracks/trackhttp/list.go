@@ -60,14 +60,14 @@ type lister struct {
 	count     int
 	last      gpstracks.Cursor
 	truncated bool
-	matched   int // all tracks that pass, if a list that is truncated can tell; else 0
+	matched   int // all tracks that pass, if a list is truncated and the store is a Counter; else 0
 }
 
 // features writes the tracks, and notes whether there are more. After an error
 // in the middle there are: the list says so and where to go on.
 func (l *lister) features(h *Handler, f gpstracks.Filter) error {
 	limit := f.Limit
-	f.Limit++ // one more tells whether there is more
+	f.Limit++ // one more shows whether there is more
 	for t, err := range h.o.Store.List(l.r.Context(), f) {
 		if err != nil {
 			l.truncated = true

@@ -26,7 +26,7 @@ type badQuery string
 
 func (b badQuery) Error() string { return string(b) }
 
-// query is what a request asks for.
+// query is a request's query, decoded.
 type query struct {
 	filter gpstracks.Filter
 	none   bool // a filter without any value: nothing passes

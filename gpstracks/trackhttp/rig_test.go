@@ -48,7 +48,7 @@ func newRig(t *testing.T, o trackhttp.Options) *rig {
 	return r
 }
 
-// put keeps tracks and tells the handler.
+// put keeps tracks and invalidates the handler's tiles of them.
 func (r *rig) put(tracks ...gpstracks.Track) {
 	r.Helper()
 	for i := range tracks {
@@ -64,7 +64,7 @@ func (r *rig) put(tracks ...gpstracks.Track) {
 	r.h.Invalidate(u.Changed...)
 }
 
-// get asks for a path below the prefix, with pairs of headers.
+// get requests a path below the prefix, with pairs of headers.
 func (r *rig) get(path string, header ...string) *httptest.ResponseRecorder {
 	r.Helper()
 	return r.do(r.Context(), http.MethodGet, path, header...)

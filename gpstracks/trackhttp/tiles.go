@@ -176,7 +176,7 @@ func unzip(b []byte) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// matches compares weakly, as RFC 9110 asks for If-None-Match.
+// matches compares weakly, as RFC 9110 requires for If-None-Match.
 func matches(lists []string, etag string) bool {
 	for _, list := range lists {
 		for one := range strings.SplitSeq(list, ",") {

@@ -38,7 +38,7 @@ type Options struct {
 	Runs         gpstracks.RunStore // of the collector, for health
 	Sources      []Source           // if given, another name in a filter is refused
 	Prefix       string             // path of the list; default /api/gps-tracks
-	BaseURL      string             // of the tiles in tiles.json, without Prefix; default: the host that was asked
+	BaseURL      string             // of the tiles in tiles.json, without Prefix; default: the host of the request
 	ClearToken   string             // bearer token of cache/clear; without one nobody may
 	AllowOrigins []string           // CORS: origins that may read, "*" for all; default none
 	TileMaxAge   time.Duration      // how long a client may keep a tile; default 5 minutes
@@ -93,7 +93,7 @@ func orElse[T comparable](v, otherwise T) T {
 	return v
 }
 
-// Invalidate makes the cache forget the tiles that touch any of the bounds: call
+// Invalidate removes from the cache the tiles that touch any of the bounds: call
 // it with what gpstracks.Store reports as changed.
 func (h *Handler) Invalidate(changed ...orb.Bound) {
 	if len(changed) > 0 {

@@ -36,8 +36,8 @@ func Files() fs.FS { return files }
 //
 //	mux.Handle("/map/gpstracks/", http.StripPrefix("/map/gpstracks/", web.Handler()))
 //
-// Modules go out without their comments and indents. A browser keeps a file and asks whether
-// it has changed (ETag).
+// Modules go out without their comments and indents. A browser keeps a file and revalidates
+// it (ETag).
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
