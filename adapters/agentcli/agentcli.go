@@ -204,7 +204,7 @@ func (r *Runner) run(ctx context.Context, c work.Command) work.Result {
 }
 
 // prepare makes the files of a run: the record last, so that from here on
-// Quiesce knows of it.
+// Quiesce finds it.
 func (r *Runner) prepare(c work.Command) (execution, error) {
 	e := execution{Command: c, jailed: r.opt.Jail != nil}
 	var err error

@@ -159,7 +159,7 @@ CGO_ENABLED=0 go test -vet=off .`,
 	}
 }
 
-// A box does not stand between the agent and the order to stop: it is heard, and has its
+// A box does not stand between the agent and the order to stop: it arrives, and has its
 // grace.
 func TestATermIsHeardInTheJail(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ import (
 )
 
 // aDay is how long processes of a test sleep: about a day, and with a fraction
-// that tells them from those of every other test that runs on this machine.
+// that distinguishes them from those of every other test that runs on this machine.
 func aDay(t testing.TB) string {
 	t.Helper()
 	return fmt.Sprintf("86400.%d%09d", os.Getpid(), rand.Int32())
@@ -217,8 +217,8 @@ func startOf(t testing.TB, pid int) uint64 {
 	return n
 }
 
-// bystander starts a process that nobody but the test may end. Its end is told
-// by the channel.
+// bystander starts a process that nobody but the test may end. Its end comes
+// on the channel.
 func bystander(t testing.TB, dir string, env ...string) (int, <-chan error) {
 	t.Helper()
 	cmd := exec.Command("sleep", "86420")

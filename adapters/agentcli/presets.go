@@ -19,7 +19,7 @@ type Preset struct {
 	Argv   []string
 	Stdin  bool            // the prompt is given on standard input; else that is /dev/null
 	Format agentout.Format // of what it writes to standard output
-	Model  string          // for accounting, when the output does not tell
+	Model  string          // for accounting, when the output has none
 	Env    []string        // names of our environment that it sees beside Options.EnvAllow: its vendor's keys
 	Home   []string        // files of our HOME that it gets copies of: how it signs in
 
@@ -28,8 +28,8 @@ type Preset struct {
 	JailEnv map[string]string // does the same
 }
 
-// builtin knows the tools. An agent must edit, run commands (builds, tests) and
-// commit, and nobody is there to be asked: each is called so that it may.
+// builtin returns the preset of a tool. An agent must edit, run commands (builds, tests) and
+// commit without a person to confirm it: each is called so that it may.
 func builtin(name string) (Preset, bool) {
 	switch name {
 	case "claude": // the list of tools is one word: it would swallow what follows
@@ -46,7 +46,7 @@ func builtin(name string) (Preset, bool) {
 		}, Sandbox: []string{"--sandbox", "workspace-write", "-c", `sandbox_workspace_write.writable_roots=["{gitdir}","{outbox}"]`}, Jailed: []string{
 			"--sandbox", "danger-full-access",
 		}, Env: []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "CODEX_API_KEY"}, Home: []string{".codex/auth.json", ".codex/config.toml"}}, true
-	case "gemini": // any lesser mode denies commands where nobody can be asked
+	case "gemini": // any lesser mode denies commands where nobody can confirm them
 		return Preset{
 			Format: agentout.Gemini, Argv: []string{"gemini", "--output-format", "json", "--approval-mode=yolo", "--include-directories={outbox}", "--prompt", "{prompt}"},
 			Env: []string{

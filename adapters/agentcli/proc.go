@@ -262,7 +262,7 @@ func signal(p ident, s syscall.Signal) {
 const stubborn = 30 * time.Second
 
 // Between two looks at the process table; the first comes soon, because most
-// processes obey at once.
+// processes end at once.
 const (
 	lookSoon = 2 * time.Millisecond
 	lookSlow = 100 * time.Millisecond
@@ -272,7 +272,7 @@ const (
 // on a machine where somebody is always missed.
 const blind = 30
 
-// errAlive passes: whoever is in the kernel comes out of it one day, or the machine is
+// errAlive passes: a process in the kernel comes out of it one day, or the machine is
 // started anew. Until then nothing may be removed from under it.
 var errAlive error = &fault.Error{Text: "processes of the run cannot be ended", Again: true}
 

@@ -67,7 +67,7 @@ func (r *Runner) sweep(ctx context.Context, name string) error {
 }
 
 // clear ends the run's processes. The shim does that best: as long as it lives
-// no orphan can get out of sight, and it knows for sure when there is none left.
+// no orphan can get out of sight, and it ends only when there is none left.
 // Only a shim that does not end in time is ended after what it looks after.
 func (r *Runner) clear(ctx context.Context, rec record) error {
 	others := func() ([]ident, bool) { return leftovers(rec) }
@@ -96,7 +96,7 @@ func (r *Runner) clear(ctx context.Context, rec record) error {
 	return end(ctx, others, r.opt.TermGrace)
 }
 
-// requestQuiesce tells a shim to stop and waits for its end, for as long as it should need.
+// requestQuiesce signals a shim to stop and waits for its end, for as long as it should need.
 func (r *Runner) requestQuiesce(ctx context.Context, shim ident) error {
 	signal(shim, syscall.SIGTERM)
 	for until := time.Now().Add(r.opt.TermGrace + leftoverGrace); len(alive(shim)) > 0 && time.Now().Before(until); {

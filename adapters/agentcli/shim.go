@@ -205,7 +205,7 @@ func watch(in io.Reader, pid int, grace time.Duration) int {
 	var stopping atomic.Bool
 	code := exitNoStart // read when the reaper has ended
 	reaped := make(chan struct{})
-	// A look that finds nobody may have missed somebody: only the reaper knows.
+	// A look that finds nobody may have missed somebody: only the reaper is sure.
 	below := func() ([]ident, bool) {
 		select {
 		case <-reaped:

@@ -2,7 +2,7 @@
 // who has moved what, in the database that the service has anyway, an SQLite file or a
 // PostgreSQL. With it the service needs no other tracker.
 //
-// A Board is a tracker.Tracker for the engine, with all that a tracker may tell, and a
+// A Board is a tracker.Tracker for the engine, with every optional port of package tracker, and a
 // cards.Board for the pages of the dashboard. A call that changes something is one short
 // transaction on a connection of its own; it is on disk when the call returns nil.
 //

@@ -225,7 +225,7 @@ func (b *Board) Say(ctx context.Context, s cards.Saying) error {
 		if err != nil {
 			return err
 		}
-		_, _, err = b.say(ctx, t, r, form("said", s.Key, s.ID, body), s.By.Name, body, "{}")
+		_, _, err = b.addComment(ctx, t, r, form("said", s.Key, s.ID, body), s.By.Name, body, "{}")
 		return err
 	})
 }

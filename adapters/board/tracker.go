@@ -211,11 +211,11 @@ func (b *Board) post(ctx context.Context, t tx, n tracker.NewComment) (id string
 	if n.Key == "" {
 		form = "key/" + newID()
 	}
-	return b.say(ctx, t, r, form, account(n.Author), cards.CleanText(n.Body), string(more))
+	return b.addComment(ctx, t, r, form, account(n.Author), cards.CleanText(n.Body), string(more))
 }
 
-// say adds a comment, once for its form.
-func (b *Board) say(ctx context.Context, t tx, r row, form, author, body, more string) (id string, had bool, err error) {
+// addComment adds a comment, once for its form.
+func (b *Board) addComment(ctx context.Context, t tx, r row, form, author, body, more string) (id string, had bool, err error) {
 	id, had, err = b.db.once(ctx, t, "select id from board_comments where project = ? and form = ?", r.Project, form)
 	if err != nil || had {
 		return id, had, err

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// historian is a process that asks for leases and tells what it saw.
+// historian is a process that acquires leases and reports what it saw.
 func historian() {
 	l, err := filelease.New(os.Getenv(historytest.EnvWhere), nil)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // repository.
 type mark struct {
 	Task   int64      `json:"task,omitempty"`
-	Taken  string     `json:"taken"`            // where the mirror's branch was when they last agreed
+	Taken  string     `json:"taken"`            // where the mirror's branch was when they were last the same
 	Start  string     `json:"start"`            // where the attempt began; the mirror has it
 	Whole  bool       `json:"whole"`            // else what is there is half made, and nothing of it counts
 	Role   stage.Role `json:"role,omitempty"`   // whose caches are there
@@ -56,7 +56,7 @@ func (g *Git) makeAnew(ctx context.Context, p checkout, m mark) error {
 	if err := os.MkdirAll(filepath.Dir(p.mark), 0o700); err != nil {
 		return err
 	}
-	if err := p.writeMark(m); err != nil { // whoever makes it again, after a crash, begins there too
+	if err := p.writeMark(m); err != nil { // another try, after a crash, begins there too
 		return err
 	}
 	if err := g.remove(p.aside); err != nil {

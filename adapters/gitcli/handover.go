@@ -13,8 +13,8 @@ import (
 
 // Replicas hand a task's commits to each other through the remote: what is taken
 // from a checkout is pushed under a name of its own that no one's CI looks at,
-// and whoever goes on with the task fetches it from there. Commits do not
-// change, so there is nothing to agree on.
+// and the next replica that works on the task fetches it from there. Commits do not
+// change, so there is no conflict to resolve.
 
 // handoverRef is the remote name under which a commit is handed over.
 func handoverRef(p checkout, sha string) string { return "refs/signalbox/" + p.WorkItem + "/" + sha }
@@ -222,7 +222,7 @@ func (g *Git) caughtUp(ctx context.Context, p checkout) (done work.CaughtUp, err
 	return work.CaughtUp{SHA: sha, Base: strings.TrimSpace(base)}, nil
 }
 
-// handOverOnto tells the other replicas what came out of a rebase. When one of
+// handOverOnto publishes the result of a rebase to the other replicas. When one of
 // them was faster, its result is returned and counts.
 func (g *Git) handOverOnto(ctx context.Context, p checkout, tip string) (other work.CaughtUp, err error) {
 	if !g.opt.Shared || p.Head == "" {

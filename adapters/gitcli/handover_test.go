@@ -113,7 +113,7 @@ func TestAttemptThatWasGivenUp(t *testing.T) {
 
 // A replica has brought a branch up to date and died: before it could publish
 // the result, or before it could say so. Another publishes the same result, even
-// when main has moved since, and knows what was merged.
+// when main has moved since, and reports what was merged.
 func TestCatchUpOfAnother(t *testing.T) {
 	t.Parallel()
 	for name, published := range map[string]bool{"before it was published": false, "after it was published": true} {

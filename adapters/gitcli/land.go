@@ -20,7 +20,7 @@ func (g *Git) anywhere(s work.Workspace) (checkout, error) {
 }
 
 // Heads lists the branches of the remote, by name, with one call of it. A list without
-// main is believed; one without any branch is not, see remote.
+// main is valid; one without any branch is an error, see remote.
 func (g *Git) Heads(ctx context.Context, s work.Workspace) (map[string]string, error) {
 	p, err := g.anywhere(s)
 	if err != nil {

@@ -42,7 +42,7 @@ func (g *Git) salvage(ctx context.Context, p checkout, tip string) (start string
 	own := g.gather(ctx, p, m)
 	start = g.startAt(ctx, p, m, own.branch, tip)
 	if start != tip && (m.Role != p.Role || g.outside(ctx, p, m, own.branch) != nil) {
-		start = tip // whoever is next did not write it
+		start = tip // the next attempt did not write it
 	}
 	return start, g.keepLogged(ctx, p, m, own, start)
 }

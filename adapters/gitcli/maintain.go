@@ -59,7 +59,7 @@ func (g *Git) Maintain(ctx context.Context, s work.Workspace, m work.Maintenance
 	return errors.Join(errLeft, errHanded, g.pack(ctx, p, m.Idle, removed))
 }
 
-// remembered asks once for each work item.
+// remembered caches the answers of lives, one for each work item.
 func remembered(lives func(context.Context, string) (bool, error)) func(context.Context, string) (bool, error) {
 	known := map[string]bool{}
 	return func(ctx context.Context, item string) (alive bool, err error) {
@@ -142,7 +142,7 @@ func (g *Git) removeHanded(ctx context.Context, p checkout, lives func(context.C
 }
 
 // pack has git pack the mirror, and what nothing refers to into a pack of its own. It
-// holds the mirror's lock only when that may be removed: whoever brings a commit that
+// holds the mirror's lock only when that may be removed: a fetch of a commit that
 // was there already relies on it.
 func (g *Git) pack(ctx context.Context, p checkout, idle, always bool) error {
 	if err := removeKilled(filepath.Join(p.mirror, "objects"), g.opt.Timeout); err != nil {
@@ -165,7 +165,7 @@ func (g *Git) counted(ctx context.Context, p checkout) (loose, packs int, err er
 	out, err := g.git(ctx, p.mirror, "count-objects", "-v")
 	for line := range strings.Lines(out) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		n, _ := strconv.Atoi(value) // what is not asked for may be no number
+		n, _ := strconv.Atoi(value) // other values may be no number
 		switch name {
 		case "count":
 			loose = n

@@ -106,7 +106,7 @@ func (g *Git) fetchMain(ctx context.Context, p checkout) error {
 
 // remote looks where the remote branch is; empty when there is none. Git takes a page
 // of something in front of the remote for a repository without refs: one that lists
-// neither HEAD nor main is not believed.
+// none of HEAD, main and the branch is an error.
 func (g *Git) remote(ctx context.Context, p checkout) (string, error) {
 	out, err := g.remotely(ctx, p, "ls-remote", "--quiet", "--", p.CloneURL, "HEAD", "refs/heads/"+p.Main, "refs/heads/"+p.Branch)
 	if err != nil {

@@ -82,7 +82,7 @@ func TestCatchUpConflict(t *testing.T) {
 	}
 	require.Equal(t, head, k.take().SHA)
 	require.Equal(t, head, run(t, dir, "rev-parse", "HEAD"))
-	// The developer resolves it, as it was told to.
+	// The developer resolves it, as its prompt says.
 	k.open()
 	run(t, dir, "-c", "user.name=kim", "-c", "user.email=kim@example.org", "rebase", "--quiet", "-X", "theirs", "origin/main")
 	resolved := k.take()
@@ -90,7 +90,7 @@ func TestCatchUpConflict(t *testing.T) {
 	require.Equal(t, resolved.SHA, k.catchUp().SHA)
 }
 
-// A branch with merges is made straight only when that is asked for.
+// A branch with merges is made straight only when the option says so.
 func TestCatchUpMerges(t *testing.T) {
 	t.Parallel()
 	k := setup(t)

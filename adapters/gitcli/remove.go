@@ -12,7 +12,7 @@ import (
 
 // remove deletes something below the root, and nothing else: a symbolic link on
 // the way is not followed out of it. Directories that may not be written (module
-// caches, or an agent that wants to stay) are made so first.
+// caches, or an agent that resists) are made so first.
 func (g *Git) remove(name string) error {
 	rel, err := filepath.Rel(g.opt.Root, name)
 	if err != nil || !filepath.IsLocal(rel) || rel == "." {

@@ -205,7 +205,7 @@ func (g *Git) keepAs(ctx context.Context, p checkout, kept, tip string) error {
 	return err
 }
 
-// begun is the remote branch of a task that this mirror knows nothing of, when it
+// begun is the remote branch of a task that is not in this mirror, when it
 // has nothing but the first commit: another replica has made that.
 func (g *Git) begun(ctx context.Context, p checkout) (string, error) {
 	seen, err := g.remote(ctx, p)

@@ -17,7 +17,7 @@ import (
 // fileMax bounds the files that are read from a commit, in bytes.
 const fileMax = 8 << 20
 
-// Files implements work.Mirror. Every file is read when it is asked for.
+// Files implements work.Mirror. Every file is read when it is opened.
 // Symbolic links are files that hold their target; they are not followed.
 func (g *Git) Files(ctx context.Context, s work.Workspace, sha string) (fs.FS, error) {
 	p, err := g.locate(s)

@@ -93,7 +93,7 @@ func methodOf(resp *http.Response, err error) string {
 }
 
 // backoff doubles from the minimum, takes a random half of it, and does not
-// sleep as long as a server asks: checkRetry has judged that.
+// sleep as long as an answer requires: checkRetry has judged that.
 func backoff(lo, hi time.Duration, attempt int, _ *http.Response) time.Duration {
 	wait := min(lo<<attempt, hi)
 	return wait/2 + rand.N(wait/2+1)
@@ -108,7 +108,7 @@ type Error struct {
 	again  bool
 }
 
-// Error says what was asked for and what was answered.
+// Error names the request and the answer.
 func (e *Error) Error() string { return "github: " + e.what }
 
 // Unwrap gives githost's sentinel, if one applies.
@@ -224,7 +224,7 @@ func (c *Client) wait(h http.Header) time.Duration {
 	return limitWait
 }
 
-// message is what GitHub said, without the address that was asked.
+// message is what GitHub said, without the address of the request.
 func message(err error) string {
 	var e *gh.ErrorResponse
 	if errors.As(err, &e) && e.Response != nil {

@@ -43,7 +43,7 @@ func TestProtectedBranch(t *testing.T) {
 	require.Error(t, c.DeleteBranch(t.Context(), repo, "main"))
 }
 
-// A repository that cannot be seen is no reason to believe that there are no reviews.
+// A repository that cannot be seen does not count as one without reviews.
 func TestReviewsOfAMissingRepository(t *testing.T) {
 	t.Parallel()
 	c := answering(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -158,7 +158,7 @@ func TestJobsOfOneNameAreAllKept(t *testing.T) {
 	require.Equal(t, githost.CheckFailed, list[1].State)
 }
 
-// An open pull request of the branch to another base is not the one that is wanted.
+// An open pull request of the branch to another base does not count.
 func TestAnotherBase(t *testing.T) {
 	t.Parallel()
 	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
@@ -248,7 +248,7 @@ func TestPages(t *testing.T) {
 	require.Equal(t, []string{"c2", "c1"}, []string{reviews[0].SHA, reviews[1].SHA})
 }
 
-// How often a call is tried, and how long the caller is asked to wait.
+// How often a call is tried, and how long the caller has to wait.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]struct {

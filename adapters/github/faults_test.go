@@ -137,7 +137,7 @@ func TestBranchGone(t *testing.T) {
 	require.False(t, k.server.Pulls()[0].Merged)
 }
 
-// CI may ask the server that calls it.
+// CI may call the server that calls it.
 func TestCIAsksTheServer(t *testing.T) {
 	t.Parallel()
 	var k *kit

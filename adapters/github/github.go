@@ -66,7 +66,7 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Ping asks who the token belongs to.
+// Ping reads the account of the token.
 func (c *Client) Ping(ctx context.Context) error {
 	_, _, err := c.api.Users.Get(ctx, "")
 	return c.convert(ctx, "the token's account", err)

@@ -274,7 +274,7 @@ func TestDecode(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A push, CI and a merge send signed webhooks that the client understands.
+// A push, CI and a merge send signed webhooks that the client decodes.
 func TestJourneyOfWebhooks(t *testing.T) {
 	t.Parallel()
 	got := make(chan githost.Hook, 50)

@@ -94,7 +94,7 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	}
 	what := fmt.Sprintf("merging pull request %d of %s", m.Number, m.Repo)
 	res, err := merge("merge")
-	if status(err) == http.StatusMethodNotAllowed && says(err, "merge commits are not allowed") {
+	if status(err) == http.StatusMethodNotAllowed && errorContains(err, "merge commits are not allowed") {
 		if method := c.method(ctx, owner, name); method != "" {
 			res, err = merge(method)
 		}
@@ -108,7 +108,7 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	switch code := status(err); {
 	case code == http.StatusConflict:
 		return c.refused(ctx, m, what+": "+message(err), githost.ErrHeadMoved)
-	case code == http.StatusMethodNotAllowed && says(err, "not allowed on this repository", "merge queue", "approving review", "rule violations"):
+	case code == http.StatusMethodNotAllowed && errorContains(err, "not allowed on this repository", "merge queue", "approving review", "rule violations"):
 		return c.refused(ctx, m, what+": "+message(err), githost.ErrDenied)
 	case code == http.StatusMethodNotAllowed:
 		return c.refused(ctx, m, what+": "+message(err), githost.ErrNotMergeable)
@@ -138,9 +138,9 @@ func (c *Client) method(ctx context.Context, owner, name string) string {
 	}
 }
 
-// says reports whether GitHub's words have one of some texts in them. What a 405 of a
-// merge means is told by them alone.
-func says(err error, texts ...string) bool {
+// errorContains reports whether GitHub's words have one of some texts in them. They alone distinguish
+// the causes of a merge's 405.
+func errorContains(err error, texts ...string) bool {
 	said := strings.ToLower(message(err))
 	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(said, t) })
 }

@@ -117,7 +117,7 @@ type permission struct {
 	at time.Time
 }
 
-// Bounds of what is remembered, so that a crowd of strangers does not use up the
+// Bounds of what is cached, so that a crowd of strangers does not use up the
 // token's limit with every review.
 const (
 	permissionTTL  = 5 * time.Minute

@@ -43,7 +43,7 @@ func TestPermissionThatCannotBeRead(t *testing.T) {
 	require.Equal(t, githost.PermissionUnknown, k.permission())
 }
 
-// A permission is remembered for a while, and no longer.
+// A permission is cached for a while, and no longer.
 func TestPermissionIsRemembered(t *testing.T) {
 	t.Parallel()
 	k := reviewed(t)
@@ -61,7 +61,7 @@ func TestStrangers(t *testing.T) {
 	k.commit("feature/a")
 	_, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
 	require.NoError(t, err)
-	k.server.SetRole("member", "read") // the fake says MEMBER of whoever has a role
+	k.server.SetRole("member", "read") // the fake says MEMBER of every account with a role
 	for _, author := range []string{"ghost", "member", "a/../kim"} {
 		require.NoError(t, k.server.Review(repo, "feature/a", author, "APPROVED", "", ""))
 	}

@@ -1,4 +1,4 @@
-// Package gpsfile reads what the collector of tracks is told by files: sources and
+// Package gpsfile reads the files that configure the collector of tracks: sources and
 // regions from YAML, licence records from the front matter of Markdown files.
 // Errors name the file, the line and the field.
 package gpsfile

@@ -35,7 +35,7 @@ func (e *Error) Retryable() bool {
 	return e.Status == 0 && e.cause != nil || e.throttled() || e.Status >= 500
 }
 
-// RetryAfter is how long the server asks to wait; 0 when it does not say.
+// RetryAfter is how long the server requires to wait; 0 when it does not say.
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
 // bandwidth is the status of the server's own limiter. It is in no standard.
@@ -57,7 +57,7 @@ func failed(resp *http.Response, body []byte) error {
 	if said := resp.Header.Get("Error"); said != "" {
 		text = said[:min(len(said), textMax)]
 	}
-	e := &Error{Status: resp.StatusCode, what: "the server answered " + resp.Status, after: asked(resp.Header.Get("Retry-After"), text, time.Now())}
+	e := &Error{Status: resp.StatusCode, what: "the server answered " + resp.Status, after: requiredWait(resp.Header.Get("Retry-After"), text, time.Now())}
 	e.tooMuch = resp.StatusCode == http.StatusBadRequest && strings.HasPrefix(text, tooLarge)
 	if text != "" && !strings.HasPrefix(text, "<") {
 		e.what += ": " + strings.Map(printable, strings.ToValidUTF8(text, ""))
@@ -75,12 +75,12 @@ func printable(r rune) rune {
 	return r
 }
 
-// inSeconds is how the limiter asks to wait in its text.
+// inSeconds matches the wait in the limiter's text.
 var inSeconds = regexp.MustCompile(`try again in ([0-9]{1,6}) seconds`)
 
-// asked is how long an answer asks to wait: in a header, as seconds or as a date,
-// or in its text.
-func asked(header, text string, now time.Time) time.Duration {
+// requiredWait returns how long an answer requires to wait: in a header, as seconds or as a date,
+// or in its text; 0 when it does not say.
+func requiredWait(header, text string, now time.Time) time.Duration {
 	header = strings.TrimSpace(header)
 	if n, err := strconv.Atoi(header); err == nil && n >= 0 && n < 1e6 {
 		return time.Duration(n) * time.Second
@@ -97,11 +97,11 @@ func asked(header, text string, now time.Time) time.Duration {
 
 const (
 	tries       = 3
-	longestWait = 15 * time.Minute // a server that asks for more is left alone
+	longestWait = 15 * time.Minute // a server that requires more is left alone
 )
 
-// again says whether and when to ask another time after a try that failed.
-func again(err error, try int) (wait time.Duration, again bool) {
+// retryWait returns whether and when to try another time after a try that failed.
+func retryWait(err error, try int) (wait time.Duration, again bool) {
 	if try >= tries {
 		return 0, false
 	}

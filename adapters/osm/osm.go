@@ -1,10 +1,10 @@
-// Package osm asks the trackpoints API of OpenStreetMap: public GPS traces of a
+// Package osm reads the trackpoints API of OpenStreetMap: public GPS traces of a
 // box, page by page, in GPX. It speaks both forms of the API: pages with numbers,
 // and pages that name the next one in a Link header.
 //
 // A Client is polite: one request at a time, a pause between two, a User-Agent
-// that says who asks, no more than three tries, and it waits for as long as the
-// server asks it to.
+// that names its operator, no more than three tries, and it waits for as long as the
+// server requires.
 package osm
 
 import (
@@ -48,7 +48,7 @@ type Client struct {
 	base *url.URL
 	http *http.Client
 
-	turn    chan struct{} // who holds it may ask, and use what follows
+	turn    chan struct{} // its holder may send a request, and use what follows
 	notBy   time.Time     // no request before
 	cursors bool          // the server names next pages
 }
@@ -116,7 +116,7 @@ func (c *Client) Page(ctx context.Context, box orb.Bound, next string) (p collec
 			p.Next, err = c.next(a, query, p.Tracks)
 			return p, err
 		}
-		wait, again := again(err, try)
+		wait, again := retryWait(err, try)
 		if !again || ctx.Err() != nil {
 			return p, errors.Join(ctx.Err(), err)
 		}
@@ -196,8 +196,8 @@ func tracks(body []byte, l gpx.Limits) (out []gpx.Track, err error) {
 	return out, nil
 }
 
-// next is the query of the next page. A server that names next pages is believed;
-// one that never did is asked for the next number after a full page.
+// next is the query of the next page. The link of a server that names next pages is followed;
+// one that never did is requested by number after a full page.
 func (c *Client) next(a answer, query string, page []gpx.Track) (string, error) {
 	link, err := c.link(a.header)
 	if err != nil || link != "" {
@@ -227,7 +227,7 @@ func (c *Client) next(a answer, query string, page []gpx.Track) (string, error) 
 const linkMax = 4096
 
 // link is the query of the Link header's next page. Its place must be the one
-// that was asked: nobody sends this client elsewhere.
+// of the request: no server sends this client elsewhere.
 func (c *Client) link(header http.Header) (string, error) {
 	for _, list := range header.Values("Link") {
 		for one := range strings.SplitSeq(list, ", ") {

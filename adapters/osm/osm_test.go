@@ -105,7 +105,7 @@ func TestQuirks(t *testing.T) {
 	require.Equal(t, []orb.Point{{0.00005, -0.00003}, {1e-7, 0}, {0.5, 0.25}}, got)
 }
 
-// The box that is asked for is not larger than the one that was given.
+// The box of the request is not larger than the one that was given.
 func TestBox(t *testing.T) {
 	t.Parallel()
 	s := osmtest.New(osmtest.Options{})
@@ -125,7 +125,7 @@ func TestBox(t *testing.T) {
 	require.Len(t, s.Requests(), 4, "asking again would not help")
 }
 
-// What a server does wrong, how often it is asked, after which waits, and what
+// What a server does wrong, how often it is called, after which waits, and what
 // comes of it.
 func TestFaults(t *testing.T) {
 	t.Parallel()
@@ -168,7 +168,7 @@ func waits(s *osmtest.Server) (out []time.Duration) {
 	return out
 }
 
-// A server that asks for a very long wait, or for none, is left alone.
+// A server that requires a very long wait, or none, is left alone.
 func TestLongWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestLongWait(t *testing.T) {
 	})
 }
 
-// Requests go one at a time with a pause between two, and say who asks.
+// Requests go one at a time with a pause between two, and name the client.
 func TestPolite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// A next page at another host is not asked for.
+// A next page at another host is not requested.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	s := osmtest.New(osmtest.Options{PageSize: 5}, trace(1, 9, osmtest.Trackable))

@@ -227,7 +227,7 @@ func bare(err error) error {
 	return err
 }
 
-// shorten keeps the end of a path, which says what was asked for.
+// shorten keeps the end of a path, which names the resource.
 func shorten(path string) string {
 	if _, rest, ok := strings.Cut(path, "/projects/"); ok {
 		return rest

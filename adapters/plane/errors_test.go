@@ -97,7 +97,7 @@ func TestNoAnswer(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// A page of something in front of Plane is no success, whatever was asked for.
+// A page of something in front of Plane is no success, whatever the request.
 func TestASuccessThatIsNotPlanes(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "<html>sign in</html>", "{}", "null", `{"status":"ok"}`} {

@@ -110,7 +110,7 @@ func (e envelope) decodeV1(h *tracker.Hook) (source string) {
 		h.Kind = tracker.HookItemUpdated
 		h.Status = e.Activity.Field != nil && (*e.Activity.Field == "state_id" || *e.Activity.Field == "state")
 		if h.Status && json.Unmarshal(e.Activity.New, &h.To) != nil {
-			h.To = "" // not a text: not told
+			h.To = "" // not a text: absent
 		}
 	case "issue_comment.created", "issue_comment.updated":
 		h.Kind, h.ItemID, h.Body = tracker.HookComment, e.Data.Issue, StripHTML(e.Data.HTML)

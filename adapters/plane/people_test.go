@@ -50,8 +50,8 @@ func TestLongLog(t *testing.T) {
 	require.Equal(t, []any{"ann", stage.StatusApproved}, []any{m.ActorID, to})
 }
 
-// What Plane describes is remembered for a while; a token that may not read it is told
-// so, and nobody is taken for anybody.
+// What Plane describes is cached for a while; a token that may not read it gets an error
+// that says so, and nobody is taken for anybody.
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	c, board := setup(t, nil)

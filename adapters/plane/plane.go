@@ -201,14 +201,14 @@ func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error
 			out.Next = ""
 			break
 		}
-		if wanted(q.Statuses, item.Status) {
+		if matches(q.Statuses, item.Status) {
 			out.Items = append(out.Items, item)
 		}
 	}
 	return out, nil
 }
 
-func wanted(statuses []stage.Status, s stage.Status) bool {
+func matches(statuses []stage.Status, s stage.Status) bool {
 	for _, w := range statuses {
 		if w == s {
 			return true

@@ -148,7 +148,7 @@ func TestTimeOut(t *testing.T) {
 	require.NotContains(t, err.Error(), "http://", "no address in an error")
 }
 
-// Over the limit, the caller learns for how long; nothing waits here.
+// Over the limit, the error has how long to wait; nothing waits here.
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	board := planetest.New(planetest.Options{Tokens: map[string]string{botToken: bot, reviewerToken: reviewer}, RateLimit: 1})

@@ -36,7 +36,7 @@ type answer struct {
 	header, with string // a header, and its value
 }
 
-// recorded is a server that answers from files, and keeps what it was asked.
+// recorded is a server that answers from files, and keeps the requests.
 type recorded struct {
 	answers map[string]answer // by method, path and cursor
 
@@ -75,7 +75,7 @@ func (s *recorded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, a.text)
 }
 
-// times counts how often something was asked.
+// times counts how often a request was made.
 func (s *recorded) times(what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +160,7 @@ func TestListShapes(t *testing.T) {
 	require.Len(t, page.Items, 1)
 	require.Empty(t, page.Next)
 
-	// A page without an item of the wanted status is not the end.
+	// A page without an item of the requested status is not the end.
 	page, err = c.List(t.Context(), tracker.Query{ProjectID: projectID, Statuses: []stage.Status{stage.StatusDone}})
 	require.NoError(t, err)
 	require.Empty(t, page.Items)

@@ -37,7 +37,7 @@ func (b board) column(s stage.Status) (id string, ok bool) {
 }
 
 // board gives the columns of a project, from memory when they are fresh and
-// know the state that is asked about (empty = none).
+// have the state stateID (empty = none).
 func (c *Client) board(ctx context.Context, projectID, stateID string) (board, error) {
 	c.mu.Lock()
 	old := c.boards[projectID]
@@ -60,7 +60,7 @@ func (c *Client) board(ctx context.Context, projectID, stateID string) (board, e
 }
 
 // lastKnown is the board when it cannot be read: as it was read last, else as
-// Options.States says. A state that neither knows is not guessed at.
+// Options.States says. A state that neither has is not guessed at.
 func (c *Client) lastKnown(old board, stateID string, cause error) (board, error) {
 	for _, b := range []board{old, c.defaults()} {
 		if name, known := b.names[stateID]; len(b.ids) > 0 && (stateID == "" || known && name != "") {
@@ -83,9 +83,9 @@ func (c *Client) defaults() board {
 	return b
 }
 
-// unlisted remembers that a state is not listed (Plane hides the one of triage),
+// unlisted records that a state is not listed (Plane hides the one of triage),
 // so that not every item in it makes the board be read again. What was found
-// missing earlier is remembered along with it.
+// missing earlier is kept along with it.
 func (c *Client) unlisted(projectID string, b board, earlier map[string]string, stateID string) board {
 	names := maps.Clone(b.names) // others may be reading the map that is shared
 	names[stateID] = ""

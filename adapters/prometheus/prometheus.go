@@ -32,7 +32,7 @@ type Meter struct {
 
 // New makes a meter with a registry of its own. version is shown in
 // signalbox_build_info. Features of a program's own declare what they measure in more;
-// a metric that is there twice, or of a kind that nobody knows, is an error.
+// a metric that is there twice, or of an unknown kind, is an error.
 func New(version string, more ...orchestrator.Metric) (*Meter, error) {
 	m := &Meter{
 		registry: prometheus.NewRegistry(), labels: map[string][]string{}, counters: map[string]*prometheus.CounterVec{},

@@ -163,7 +163,7 @@ func (c *Chat) Edit(ctx context.Context, id string, m messenger.Message) error {
 		ChatID: wire(chat), MessageID: n, Text: Render(m), ParseMode: models.ParseModeHTML,
 		LinkPreviewOptions: &models.LinkPreviewOptions{IsDisabled: &off},
 	})
-	if err != nil && says(err, "message is not modified") {
+	if err != nil && errorContains(err, "message is not modified") {
 		return nil
 	}
 	if c.follow(err) {
@@ -178,7 +178,7 @@ func (c *Chat) Reachable(ctx context.Context) error {
 	return c.convert(err)
 }
 
-// Ping asks the Bot API who the bot is.
+// Ping reads the bot's account from the Bot API.
 func (c *Chat) Ping(ctx context.Context) error {
 	_, err := c.bot.GetMe(ctx)
 	return c.convert(err)
@@ -204,8 +204,8 @@ func (e *Error) Retryable() bool { return e.again }
 // RetryAfter is how long the Bot API says to wait; 0 when it does not say.
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
-// convert makes a typed error. What a 400 means is told by its description
-// only, so this is the place that reads it. The library's own error is not kept:
+// convert makes a typed error. Only its description distinguishes the causes of a 400,
+// so this is the place that reads it. The library's own error is not kept:
 // its text may hold the token.
 func (c *Chat) convert(err error) error {
 	if err == nil {
@@ -225,9 +225,9 @@ func (c *Chat) convert(err error) error {
 	case errors.As(err, &moved):
 		out.text = fmt.Sprintf("the group has become a supergroup: its chat id is %d now", moved.MigrateToChatID)
 		out.cause = messenger.ErrUnreachable
-	case bad && says(err, "message to edit not found", "message can't be edited", "message_id_invalid"):
+	case bad && errorContains(err, "message to edit not found", "message can't be edited", "message_id_invalid"):
 		out.cause = messenger.ErrGone
-	case bad && says(err, "chat not found", "have no rights to send", "not enough rights", "chat_write_forbidden", "peer_id_invalid"),
+	case bad && errorContains(err, "chat not found", "have no rights to send", "not enough rights", "chat_write_forbidden", "peer_id_invalid"),
 		errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorUnauthorized), errors.Is(err, bot.ErrorNotFound):
 		out.cause = messenger.ErrUnreachable
 	case bad: // the same request would be refused again
@@ -252,7 +252,7 @@ func code(err error) int {
 	return n
 }
 
-func says(err error, texts ...string) bool {
+func errorContains(err error, texts ...string) bool {
 	said := strings.ToLower(err.Error())
 	for _, t := range texts {
 		if strings.Contains(said, t) {

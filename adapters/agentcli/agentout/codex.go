@@ -42,7 +42,7 @@ func parseCodex(out []byte) (s Output, found bool) {
 			s.Usage = work.Usage{Input: max(0, u.Input-u.Cached-u.CacheWrite), Output: u.Output, CacheRead: u.Cached, CacheCreate: u.CacheWrite}
 		case "turn.failed":
 			found, s.Failed, s.Reason = true, true, cmp.Or(e.Error.Message, s.Reason)
-		case "error": // of a try; what became of the turn is told by the turn
+		case "error": // of a try; the turn's own event has the result
 			s.Reason = e.Message
 		}
 	})

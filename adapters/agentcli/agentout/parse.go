@@ -80,7 +80,7 @@ func lines(out []byte, f func([]byte)) {
 const startsMax = 200
 
 // values calls f for JSON values that fill lines, with noise before, between and
-// after them. It stops when f says that it has what it wants.
+// after them. It stops when f returns true.
 func values(out []byte, f func([]byte) bool) {
 	rest := out
 	for range startsMax {

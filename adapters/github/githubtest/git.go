@@ -32,7 +32,7 @@ var (
 )
 
 // merge makes a merge commit on the base branch; the lock is held. An empty
-// wanted head means any.
+// value of wanted means any head.
 func (s *Server) merge(p *Pull, title, wanted string) (string, error) {
 	r := s.repo(p.Repo)
 	heads := r.read()

@@ -2,7 +2,7 @@
 // pull requests, reviews and checks in memory, and branches in real bare
 // repositories: a push with git is seen, a merge makes a real merge commit. CI is
 // a function. Webhooks are signed and, as with the real one, never sent again.
-// It can be told to fail in the usual ways.
+// It can be made to fail in the usual ways.
 package githubtest
 
 import (
@@ -29,7 +29,7 @@ type Outcome struct {
 	After      time.Duration
 }
 
-// Push is a branch head that CI is asked about.
+// Push is a branch head that CI is called with.
 type Push struct {
 	Repo, Branch, SHA string
 	// File reads a file of the commit.
@@ -258,7 +258,7 @@ func (s *Server) runCI(r *repository, branch, sha string) {
 	dir := r.dir
 	push := Push{Repo: r.name, Branch: branch, SHA: sha, File: func(path string) ([]byte, error) { return git(dir, "cat-file", "blob", sha+":"+path) }}
 	s.group.Go("ci", func(ctx context.Context) {
-		outcome := s.opt.CI(push) // without the lock: it may ask the server
+		outcome := s.opt.CI(push) // without the lock: it may call the server
 		if outcome.Conclusion == "" {
 			return
 		}
@@ -273,7 +273,7 @@ func (s *Server) runCI(r *repository, branch, sha string) {
 	})
 }
 
-// ciReports stores a check run, and tells by webhook.
+// ciReports stores a check run, and sends a webhook.
 func (s *Server) ciReports(r *repository, p Push, c checkRun) checkRun {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,10 +29,10 @@ const (
 	Primary     Fault = "403 primary"   // with X-RateLimit-Reset
 	Denied      Fault = "403"           // for good
 	ErrorBefore Fault = "500 before"    // nothing happens
-	ErrorAfter  Fault = "500 after"     // what was asked for happens all the same
+	ErrorAfter  Fault = "500 after"     // the request is carried out all the same
 	Dropped     Fault = "dropped"       // the connection breaks before anything happens
 	DroppedLate Fault = "dropped late"
-	Hang        Fault = "time-out" // what was asked for happens, and no answer comes until the client gives up
+	Hang        Fault = "time-out" // the request is carried out, and no answer comes until the client gives up
 )
 
 // Faults are chances, between 0 and 1, that hold until they are set anew.
@@ -240,7 +240,7 @@ func (s *Server) send(d Delivery, after <-chan struct{}, done chan<- struct{}) {
 }
 
 // Redeliver sends a webhook again, also one that was not received, under the
-// same id. GitHub does so only when it is asked to.
+// same id. GitHub does so only on request.
 func (s *Server) Redeliver(id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -66,7 +66,7 @@ const (
 	Moved       Fault = "moved"     // a redirection
 	Elsewhere   Fault = "elsewhere" // the next page is at another host
 	Stuck       Fault = "stuck"     // the next page is this one
-	Blocked     Fault = "403"       // the program is not wanted
+	Blocked     Fault = "403"       // the program is banned
 	NotFound    Fault = "404"       // traces are switched off
 )
 
@@ -110,7 +110,7 @@ func New(o Options, traces ...Trace) *Server {
 	return &Server{o: o, traces: slices.Clone(traces), after: 7}
 }
 
-// SetRetryAfter says how many seconds TooMany and Bandwidth ask to wait; 7 at
+// SetRetryAfter sets how many seconds the answers TooMany and Bandwidth require to wait; 7 at
 // first.
 func (s *Server) SetRetryAfter(seconds int) {
 	s.mu.Lock()

@@ -141,7 +141,7 @@ func (s *Server) gpx(rows []row) []byte {
 	return b.Bytes()
 }
 
-// about writes what is told of an identifiable trace.
+// about writes the metadata of an identifiable trace.
 func about(b *bytes.Buffer, t *Trace) {
 	if t == nil || t.Visibility != Identifiable {
 		return

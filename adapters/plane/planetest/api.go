@@ -176,7 +176,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, p *project) {
 	paginate(w, r, rows)
 }
 
-// expands reports whether the state is asked for as an object.
+// expands reports whether the request has the parameter that expands the state to an object.
 func expands(r *http.Request) bool {
 	return slices.Contains(strings.Split(r.URL.Query().Get("expand"), ","), "state")
 }
@@ -211,7 +211,7 @@ func fields(w http.ResponseWriter, body []byte) (map[string]any, bool) {
 	return in, true
 }
 
-// patch changes what it knows and ignores the rest, a state_id included.
+// patch changes the known fields and ignores the rest, a state_id included.
 func (s *Server) patch(w http.ResponseWriter, body []byte, p *project, i *Item, actor string) {
 	in, ok := fields(w, body)
 	if !ok {
@@ -253,7 +253,7 @@ func (s *Server) comment(w http.ResponseWriter, body []byte, i *Item, actor stri
 			return
 		}
 	}
-	reply(w, http.StatusCreated, s.wireComment(i, s.say(i, c)))
+	reply(w, http.StatusCreated, s.wireComment(i, s.addComment(i, c)))
 }
 
 // editComment gives a comment another text.

@@ -20,9 +20,9 @@ const (
 	TooMany     Fault = "429" // with Retry-After
 	Denied      Fault = "403"
 	ErrorBefore Fault = "500 before"   // nothing happens
-	ErrorAfter  Fault = "500 after"    // what was asked for happens all the same
+	ErrorAfter  Fault = "500 after"    // the request is carried out all the same
 	Dropped     Fault = "dropped"      // the connection breaks before anything happens
-	DroppedLate Fault = "dropped late" // it breaks after what was asked for has happened
+	DroppedLate Fault = "dropped late" // it breaks after the request was carried out
 	Held        Fault = "held"         // nothing happens for Faults.Hold, then the connection breaks
 )
 
@@ -137,7 +137,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer draws the fault of a call, and does what was asked for unless the fault
+// answer draws the fault of a call, and carries out the request unless the fault
 // comes first.
 func (s *Server) answer(r *http.Request, body []byte) (Fault, *recorder, time.Duration) {
 	s.mu.Lock()
@@ -192,7 +192,7 @@ func (r *recorder) send(w http.ResponseWriter) {
 func (s *Server) limited(w http.ResponseWriter, token string) bool {
 	limit, now := s.opt.RateLimit, s.opt.Now()
 	if limit <= 0 {
-		limit = 60 // only told, not applied
+		limit = 60 // only in the header, not applied
 	}
 	calls := slices.DeleteFunc(s.calls[token], func(at time.Time) bool { return now.Sub(at) >= time.Minute })
 	if s.opt.RateLimit > 0 && len(calls) >= limit {

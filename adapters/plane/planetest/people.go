@@ -29,7 +29,7 @@ func (s *Server) listMembers(w http.ResponseWriter) {
 	reply(w, http.StatusOK, rows)
 }
 
-// activities lists what has happened to a work item, in the order that is asked for.
+// activities lists what has happened to a work item, in the order of the request.
 func (s *Server) activities(w http.ResponseWriter, r *http.Request, p *project, i *Item) {
 	if s.opt.NoLog {
 		noRoute(w)

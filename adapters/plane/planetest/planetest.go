@@ -4,7 +4,7 @@
 // field, its own changes included; a new delivery id for each attempt; no second
 // attempt after any HTTP answer; a redirect where the slash is missing; a
 // state_id in a PATCH ignored; a second comment with the same external id
-// refused with 409. It can be told to fail in the usual ways.
+// refused with 409. It can be made to fail in the usual ways.
 package planetest
 
 import (
@@ -256,11 +256,11 @@ func (s *Server) Say(itemID, text string) error {
 	if i == nil {
 		return errors.New("planetest: no such work item")
 	}
-	s.say(i, Comment{Actor: Human, HTML: text})
+	s.addComment(i, Comment{Actor: Human, HTML: text})
 	return nil
 }
 
-func (s *Server) say(i *Item, c Comment) Comment {
+func (s *Server) addComment(i *Item, c Comment) Comment {
 	c.ID, c.Item, c.At = s.id(), i.ID, s.opt.Now()
 	s.comments = append(s.comments, c)
 	s.hook("issue_comment", "created", s.wireComment(i, c), nil, c.Actor)

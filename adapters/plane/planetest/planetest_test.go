@@ -47,8 +47,8 @@ var client = &http.Client{ // without a time-out: what hangs shall be seen to ha
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// ask calls the API; an error is one of the connection.
-func ask(t *testing.T, method, url, key, body string) (reply, error) {
+// request calls the API; an error is one of the connection.
+func request(t *testing.T, method, url, key, body string) (reply, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	require.NoError(t, err)
@@ -67,10 +67,10 @@ func ask(t *testing.T, method, url, key, body string) (reply, error) {
 	return out, nil
 }
 
-// must is ask where the connection is not at stake.
+// must is request where the connection is not at stake.
 func must(t *testing.T, method, url, body string) reply {
 	t.Helper()
-	r, err := ask(t, method, url, token, body)
+	r, err := request(t, method, url, token, body)
 	require.NoError(t, err)
 	return r
 }
@@ -107,7 +107,7 @@ func TestHabits(t *testing.T) {
 		{"a foreign state", "PATCH", item, token, `{"state":"x"}`, 400, "non_field_errors"},
 		{"too much", "PATCH", item, token, `{"name":"` + strings.Repeat("x", 6<<20) + `"}`, 413, "TOO_LARGE"},
 	} {
-		r, err := ask(t, tt.method, tt.url, tt.key, tt.body)
+		r, err := request(t, tt.method, tt.url, tt.key, tt.body)
 		require.NoError(t, err, tt.name)
 		require.Equal(t, tt.status, r.status, tt.name)
 		raw, err := json.Marshal(r.body)
@@ -211,7 +211,7 @@ func TestRateLimit(t *testing.T) {
 	require.Equal(t, "40", r.header.Get("Retry-After"), "39.5 s, rounded up")
 	require.Empty(t, r.header.Get("X-RateLimit-Remaining"))
 	require.EqualValues(t, 5900, r.body["error_code"])
-	other, err := ask(t, "GET", me, "second", "")
+	other, err := request(t, "GET", me, "second", "")
 	require.NoError(t, err)
 	require.Equal(t, 200, other.status, "the limit is each token's own")
 	pass(40 * time.Second)
@@ -241,7 +241,7 @@ func TestFaults(t *testing.T) {
 			id, err := s.AddItem(p, "t", "d")
 			require.NoError(t, err)
 			s.SetFaults(tt.faults)
-			r, err := ask(t, "POST", at+"/api/v1/workspaces/acme/projects/"+p+"/work-items/"+id+"/comments/", token, `{"comment_html":"x"}`)
+			r, err := request(t, "POST", at+"/api/v1/workspaces/acme/projects/"+p+"/work-items/"+id+"/comments/", token, `{"comment_html":"x"}`)
 			require.Equal(t, tt.status == 0, err != nil)
 			require.Equal(t, tt.status, r.status)
 			require.Len(t, s.Comments(id), tt.done)
@@ -262,7 +262,7 @@ func TestHeldConnectionEndsWithTheServer(t *testing.T) {
 	s.Fail(planetest.Held)
 	held := make(chan error)
 	go func() {
-		_, err := ask(t, "GET", at+"/api/v1/users/me/", token, "")
+		_, err := request(t, "GET", at+"/api/v1/users/me/", token, "")
 		held <- err
 	}()
 	for s.Pending() > 0 {

@@ -21,7 +21,7 @@ func (s *Server) Unblock(itemID, by string) {
 	s.blockedBy[itemID] = slices.DeleteFunc(s.blockedBy[itemID], func(id string) bool { return id == by })
 }
 
-// relations answers in the form of the version that the options ask for.
+// relations answers in the form of the version in the options.
 func (s *Server) relations(w http.ResponseWriter, i *Item) {
 	if s.opt.Relations == "none" {
 		noRoute(w)

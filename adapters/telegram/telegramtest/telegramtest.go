@@ -58,12 +58,12 @@ type Server struct {
 	moved    map[string]int // where groups have gone that are supergroups now
 }
 
-// New makes a server that knows one bot.
+// New makes a server with one bot.
 func New(token string) *Server {
 	return &Server{token: token, after: 1, calls: map[string]int{}, moved: map[string]int{}, broken: map[string]Fault{}}
 }
 
-// SetRetryAfter says how many seconds TooMany asks to wait; 1 at first.
+// SetRetryAfter sets how many seconds the answer TooMany requires to wait; 1 at first.
 func (s *Server) SetRetryAfter(seconds int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
