@@ -81,7 +81,7 @@ func suites() []string {
 // exceptions are the imports that a package may have against its floor's rule,
 // each for the reason beside it.
 func exceptions() map[string][]string {
-	const orb = "github.com/paulmach/orb" // its root package is geometry types that every Go map program knows, and links nothing
+	const orb = "github.com/paulmach/orb" // its root package is geometry types that are common to Go map programs, and links nothing
 	return map[string][]string{
 		"orchestrator/fault":  {"context"},      // its two errors, the ends of a time limit and of the program
 		"gpstracks":           {orb, "context"}, // the port of the store ends its queries with their request
@@ -92,7 +92,7 @@ func exceptions() map[string][]string {
 		"gpstracks/trackhttp": {
 			orb,
 			"github.com/hashicorp/golang-lru/v2", // the tile cache: small, without dependencies of its own, and used everywhere
-			"golang.org/x/sync/singleflight",     // many clients that want one tile cost one query
+			"golang.org/x/sync/singleflight",     // many requests of one tile cost one query
 		},
 	}
 }
@@ -160,7 +160,7 @@ type file struct {
 	found     []Violation
 }
 
-func (f *file) say(at token.Pos, format string, args ...any) {
+func (f *file) report(at token.Pos, format string, args ...any) {
 	f.found = append(f.found, Violation{f.name, f.fset.Position(at).Line, fmt.Sprintf(format, args...)})
 }
 
@@ -177,7 +177,7 @@ func checkFile(name string, body []byte) ([]Violation, error) {
 	}
 	for _, word := range []string{"utils", "util", "common", "helpers", "helper", "models", "manager", "misc"} {
 		if slices.Contains(strings.Split(strings.TrimSuffix(name, ".go"), "/"), word) {
-			f.say(parsed.Package, "%q says nothing: name it after what it holds", word)
+			f.report(parsed.Package, "%q says nothing: name it after what it holds", word)
 		}
 	}
 	f.imports()
@@ -210,7 +210,7 @@ func (f *file) imports() {
 	}
 	here, ok := floorOf(f.pkg)
 	if !ok {
-		f.say(f.ast.Package, "the package is not on the floor plan: give it a room in internal/archtest")
+		f.report(f.ast.Package, "the package is not on the floor plan: give it a room in internal/archtest")
 		return
 	}
 	for _, spec := range f.ast.Imports {
@@ -230,13 +230,13 @@ func (f *file) oneImport(spec *ast.ImportSpec, here room, imp string) {
 	switch {
 	case slices.Contains(exceptions()[f.pkg], imp):
 	case thirdParty(imp) && here.floor < 4:
-		f.say(spec.Pos(), "imports %s: third-party code lives on floors 4 and 5, so that a port brings nothing else along", imp)
+		f.report(spec.Pos(), "imports %s: third-party code lives on floors 4 and 5, so that a port brings nothing else along", imp)
 	case here.floor == 0 && slices.Contains([]string{"os", "net", "net/http", "context", "sync", "log/slog", "database/sql"}, imp):
-		f.say(spec.Pos(), "imports %s: floor 0 is pure", imp)
+		f.report(spec.Pos(), "imports %s: floor 0 is pure", imp)
 	case imp == "testing" && !f.test:
-		f.say(spec.Pos(), "imports testing: a program that uses this package would carry the test framework")
+		f.report(spec.Pos(), "imports testing: a program that uses this package would carry the test framework")
 	case (imp == "log" || imp == "math/rand") && here.floor < 5:
-		f.say(spec.Pos(), "imports %s: log with slog, and draw chance from math/rand/v2 with a seed", imp)
+		f.report(spec.Pos(), "imports %s: log with slog, and draw chance from math/rand/v2 with a seed", imp)
 	}
 }
 
@@ -260,28 +260,28 @@ func half(pkg string) string {
 func (f *file) rig() {
 	for _, spec := range f.ast.Imports {
 		if strings.HasPrefix(strings.Trim(spec.Path.Value, `"`), Module+"/orchestrator/features/") {
-			f.say(spec.Pos(), "imports %s: the rig takes features as values, so that each feature's tests can use it", spec.Path.Value)
+			f.report(spec.Pos(), "imports %s: the rig takes features as values, so that each feature's tests can use it", spec.Path.Value)
 		}
 	}
 }
 
 func (f *file) ownImport(spec *ast.ImportSpec, here room, own string) {
 	if slices.Contains(suites(), own) {
-		f.say(spec.Pos(), "imports the suite %s: only tests do", own)
+		f.report(spec.Pos(), "imports the suite %s: only tests do", own)
 		return
 	}
 	if mine, other := half(f.pkg), half(own); mine != "" && other != "" && mine != other {
-		f.say(spec.Pos(), "imports %s: the %s do without the %s, so that who embeds one half does not carry the other", own, mine, other)
+		f.report(spec.Pos(), "imports %s: the %s do without the %s, so that who embeds one half does not carry the other", own, mine, other)
 		return
 	}
 	there, ok := floorOf(own)
 	inside := strings.HasPrefix(own, f.pkg+"/") || strings.HasPrefix(f.pkg, own+"/") && here.floor >= 4 && here.path == there.path
 	switch {
 	case !ok:
-		f.say(spec.Pos(), "imports %s, which is not on the floor plan", own)
+		f.report(spec.Pos(), "imports %s, which is not on the floor plan", own)
 	case there.floor < here.floor, slices.Contains(here.neighbours, own):
 	case inside && strings.HasPrefix(f.pkg, "examples/"):
 	default:
-		f.say(spec.Pos(), "imports %s (floor %d) from floor %d: imports point down", own, there.floor, here.floor)
+		f.report(spec.Pos(), "imports %s (floor %d) from floor %d: imports point down", own, there.floor, here.floor)
 	}
 }

@@ -21,16 +21,16 @@ func (f *file) door() {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
 			if name, ok := waiting(n); ok {
-				f.say(n.Pos(), "%s: %s", name, why)
+				f.report(n.Pos(), "%s: %s", name, why)
 			}
 		case *ast.SelectStmt:
-			f.say(n.Pos(), "a select statement: %s", why)
+			f.report(n.Pos(), "a select statement: %s", why)
 		case *ast.UnaryExpr:
 			if n.Op == token.ARROW {
-				f.say(n.Pos(), "a receive from a channel: %s", why)
+				f.report(n.Pos(), "a receive from a channel: %s", why)
 			}
 		case *ast.SendStmt:
-			f.say(n.Pos(), "a send on a channel: %s", why)
+			f.report(n.Pos(), "a send on a channel: %s", why)
 		case *ast.FuncDecl:
 			f.locks(n.Body)
 		case *ast.FuncLit:
@@ -71,7 +71,7 @@ func (f *file) locks(body *ast.BlockStmt) {
 			}
 			for _, arg := range n.Args {
 				if name, ok := arg.(*ast.Ident); ok && name.Name == "ctx" && locked != token.NoPos {
-					f.say(n.Pos(), "a call that may wait under a lock: a call of a port that hangs would stop whoever wants the lock")
+					f.report(n.Pos(), "a call that may wait under a lock: a call of a port that hangs would stop whoever wants the lock")
 				}
 			}
 		}

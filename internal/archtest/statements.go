@@ -13,13 +13,13 @@ func (f *file) statements() {
 		switch n := n.(type) {
 		case *ast.GoStmt:
 			if f.pkg != "internal/run" {
-				f.say(n.Pos(), "a go statement: goroutines are started by internal/run, which guards, names and waits for them")
+				f.report(n.Pos(), "a go statement: goroutines are started by internal/run, which guards, names and waits for them")
 			}
 		case *ast.CallExpr:
 			f.call(n)
 		case *ast.InterfaceType:
 			if len(n.Methods.List) > 5 {
-				f.say(n.Pos(), "an interface of %d methods: 5 can be held in the head, and doubled by hand", len(n.Methods.List))
+				f.report(n.Pos(), "an interface of %d methods: 5 can be held in the head, and doubled by hand", len(n.Methods.List))
 			}
 		}
 		return true
@@ -31,13 +31,13 @@ func (f *file) call(c *ast.CallExpr) {
 	case *ast.Ident:
 		switch {
 		case fun.Name == "recover" && f.pkg != "internal/guard":
-			f.say(c.Pos(), "recover: panics are caught by internal/guard, which counts them")
+			f.report(c.Pos(), "recover: panics are caught by internal/guard, which counts them")
 		case fun.Name == "panic" && !f.abort(c):
-			f.say(c.Pos(), "panic: a failure is a value")
+			f.report(c.Pos(), "panic: a failure is a value")
 		}
 	case *ast.SelectorExpr:
 		if x, ok := fun.X.(*ast.SelectorExpr); ok && x.Sel.Name == "Meter" && slices.Contains([]string{"Add", "Set", "Observe"}, fun.Sel.Name) {
-			f.say(c.Pos(), "Meter.%s: what is measured is a field of orchestrator.Metrics, which has its name and labels", fun.Sel.Name)
+			f.report(c.Pos(), "Meter.%s: what is measured is a field of orchestrator.Metrics, which has its name and labels", fun.Sel.Name)
 		}
 		pkg, ok := fun.X.(*ast.Ident)
 		if !ok {
@@ -47,16 +47,16 @@ func (f *file) call(c *ast.CallExpr) {
 		here, _ := floorOf(f.pkg)
 		switch {
 		case here.floor == 0 && slices.Contains([]string{"time.Now", "time.Since", "time.Sleep", "time.After"}, name):
-			f.say(c.Pos(), "%s: floor 0 has no clock but the event's", name)
+			f.report(c.Pos(), "%s: floor 0 has no clock but the event's", name)
 		case name == "iter.Pull" && f.pkg != "internal/run":
-			f.say(c.Pos(), "iter.Pull: coroutines are started by internal/run")
+			f.report(c.Pos(), "iter.Pull: coroutines are started by internal/run")
 		case name == "os.Exit" && !f.command():
-			f.say(c.Pos(), "os.Exit: only a main function ends the program")
+			f.report(c.Pos(), "os.Exit: only a main function ends the program")
 		}
 	}
 }
 
-// abort reports the one panic that net/http asks for: it breaks a connection.
+// abort reports the one panic that net/http specifies: it breaks a connection.
 func (f *file) abort(c *ast.CallExpr) bool {
 	if f.pkg != "orchestrator/web" || len(c.Args) != 1 {
 		return false
@@ -77,7 +77,7 @@ func (f *file) declarations() {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
 			if d.Recv == nil && d.Name.Name == "init" {
-				f.say(d.Pos(), "func init: what happens at start is written in main")
+				f.report(d.Pos(), "func init: what happens at start is written in main")
 			}
 		case *ast.GenDecl:
 			if d.Tok == token.VAR {
@@ -95,7 +95,7 @@ func (f *file) vars(d *ast.GenDecl) {
 		if !ok || v.Names[0].Name == "_" || f.constant(d, v) {
 			continue
 		}
-		f.say(v.Pos(), "package variable %s: state is passed in, so that two of everything can live in one program", v.Names[0].Name)
+		f.report(v.Pos(), "package variable %s: state is passed in, so that two of everything can live in one program", v.Names[0].Name)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestJudgement(t *testing.T) {
 	require.Error(t, r.read(strings.NewReader("no JSON"), "a", io.Discard))
 }
 
-// What does not build, and what is not there, is seen: the real go test is asked.
+// What does not build, and what is not there, is seen: the real go test runs.
 func TestRunTests(t *testing.T) {
 	t.Chdir("../..")
 	parts := []part{{"P", []row{{"r", "S", "T.", []string{"internal/conformance TestRows", "internal/conformance TestNothing"}}}}}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Kind is how a server is sick. In none of them is done what a request wants.
+// Kind is how a server is sick. None of them carries out the request.
 type Kind string
 
 // Kinds of sickness.

@@ -24,8 +24,8 @@ func start(t *testing.T) (*fakehttp.Switch, string) {
 	return s, srv.URL
 }
 
-// ask posts, so that nothing is tried again by the client itself.
-func ask(ctx context.Context, t *testing.T, address string) (status int, body string, err error) {
+// post posts, so that nothing is tried again by the client itself.
+func post(ctx context.Context, t *testing.T, address string) (status int, body string, err error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader("what is wanted"))
 	require.NoError(t, err)
@@ -44,15 +44,15 @@ func TestKinds(t *testing.T) {
 	for kind, want := range map[fakehttp.Kind]int{fakehttp.Error: 500, fakehttp.Refuse: 403, fakehttp.Garbage: 200} {
 		s, address := start(t)
 		s.Sicken(kind)
-		status, body, err := ask(t.Context(), t, address+"/narrow")
+		status, body, err := post(t.Context(), t, address+"/narrow")
 		require.NoError(t, err, kind)
 		require.Equal(t, want, status, kind)
 		require.NotEqual(t, "well", body, kind)
-		_, body, err = ask(t.Context(), t, address+"/other")
+		_, body, err = post(t.Context(), t, address+"/other")
 		require.NoError(t, err, kind)
 		require.Equal(t, "well", body, kind)
 		s.Heal()
-		_, body, err = ask(t.Context(), t, address+"/narrow")
+		_, body, err = post(t.Context(), t, address+"/narrow")
 		require.NoError(t, err, kind)
 		require.Equal(t, "well", body, kind)
 		require.Equal(t, 1, s.Met(), kind)
@@ -67,12 +67,12 @@ func TestHanging(t *testing.T) {
 		s, address := start(t)
 		s.Sicken(kind)
 		short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		_, _, err := ask(short, t, address+"/narrow")
+		_, _, err := post(short, t, address+"/narrow")
 		cancel()
 		require.ErrorIs(t, err, context.DeadlineExceeded, kind)
 		ended := make(chan error)
 		go func() {
-			_, _, err := ask(t.Context(), t, address+"/narrow")
+			_, _, err := post(t.Context(), t, address+"/narrow")
 			ended <- err
 		}()
 		require.Eventually(t, func() bool { return s.Met() == 2 }, 10*time.Second, time.Millisecond)

@@ -89,7 +89,7 @@ func TestCgroup(t *testing.T) {
 	for _, text := range strings.Fields(string(procs)) {
 		pid, err := strconv.Atoi(text)
 		require.NoError(t, err)
-		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // gone, or waiting for whoever its parent is now
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // gone, or waiting for its parent of now
 		require.True(t, len(stat) == 0 || bytes.Contains(stat, []byte(") Z ")), "%s", stat)
 	}
 	require.NoError(t, jail.Clear(t.Context(), j, name), "what is gone is no error")

@@ -234,7 +234,7 @@ func Start(s Stage, attr *os.ProcAttr) (*os.Process, error) {
 	}
 	in.Close()
 	if _, err := line.Write(append(order, '\n')); err != nil {
-		_ = p.Kill() // it may have ended; whoever waits for it sees that it has run nothing
+		_ = p.Kill() // it may have ended; its wait shows that it has run nothing
 	}
 	return p, nil
 }

@@ -57,7 +57,7 @@ type Try struct {
 type Proof struct {
 	Box  string // the kind of the box; empty = none
 	ABI  int    // of the Landlock that holds; 0 = none does
-	Weak string // what this kernel cannot close; empty when it closes all that this package asks for
+	Weak string // what this kernel cannot close; empty when it closes all that this package needs
 }
 
 // String names the proof for people.

@@ -86,7 +86,7 @@ func asRootOfNamespace() int {
 }
 
 // asNobody runs this program as another user, in a directory and a cgroup of its own. There
-// it finds a program that makes whoever runs it root.
+// it finds a program that makes its caller root.
 func asNobody() (int, error) {
 	dir, err := os.MkdirTemp("", "jailtest-")
 	if err != nil {

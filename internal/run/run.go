@@ -77,7 +77,7 @@ func (g *Group) Wait() {
 			return // the simulated machine is dead, and its processes are being dropped
 		}
 	}
-	Hint(g.idle) // for whoever else waits
+	Hint(g.idle) // for other waiters
 }
 
 func (g *Group) busy() bool {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Scheduler is the one door to processes and time: whoever starts something or
-// waits does it here. Real is the program's; a Domain of a Virtual scheduler runs
+// Scheduler is the one door to processes and time: all that start something or
+// wait do it here. Real is the program's; a Domain of a Virtual scheduler runs
 // the same code one process at a time, in an order that a seed decides.
 type Scheduler interface {
 	// Now is the wall clock.

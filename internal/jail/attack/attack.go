@@ -56,7 +56,7 @@ type Scene struct {
 	Free    int    `json:"free"`    // closed too, and nobody listens there
 	Name    string `json:"name"`    // of an abstract unix socket of the service
 	Sockets string `json:"sockets"` // directory of two that have names
-	SUID    string `json:"suid"`    // a program that makes whoever runs it root; may be empty
+	SUID    string `json:"suid"`    // a program that makes its caller root; may be empty
 	Live    Live   `json:"live"`
 }
 
