@@ -46,7 +46,7 @@ func compareLives(t *testing.T, features bool, over opening) {
 
 type costs struct{ calls, rows float64 }
 
-// opening opens an empty store; asked is what it has cost so far.
+// opening opens an empty store; asked returns its cost so far.
 type opening func(t *testing.T) (s store, asked func() costs)
 
 // connections are those of an open file: the writer's, and those that read.
@@ -76,9 +76,9 @@ func overSQLite(t *testing.T) (store, func() costs) {
 	return db, func() costs { return costs{float64(c.statements.Load()), float64(c.rows.Load())} }
 }
 
-// costOfALife is what a life asks of the store beside n other live tasks, in the
+// costOfALife returns what a life costs the store beside n other live tasks, in the
 // mean of a few: one after the other, so that none of them makes another decide
-// again, half of them in a repository that has other live tasks. What is asked
+// again, half of them in a repository that has other live tasks. What it costs
 // without a life in the same time does not count.
 func costOfALife(t *testing.T, features bool, n int, over opening) (c costs) {
 	const lives, span = 6, 5 * time.Second

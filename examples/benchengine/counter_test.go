@@ -50,7 +50,7 @@ func TestEveryCallIsCounted(t *testing.T) {
 		if m.Name == "Wake" { // a channel in memory
 			continue
 		}
-		c := &counter{} // without a store: whoever is not counted fails before anything is
+		c := &counter{} // without a store: a method that does not count panics before c.calls rises
 		func() {
 			defer func() { _ = recover() }()
 			f := reflect.ValueOf(c).MethodByName(m.Name)

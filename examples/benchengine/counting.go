@@ -17,13 +17,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// counts is how much a store has asked of its database.
+// counts is the number of statements and rows of a store.
 type counts struct {
 	statements atomic.Int64
 	rows       atomic.Int64 // that came back
 
 	mu     sync.Mutex
-	byText map[string]*share // nil: nobody wants it
+	byText map[string]*share // nil: not counted by text
 }
 
 // share is what the statements of one text have of all.

@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// plan is what the command line asks for.
+// plan is the command line, decoded.
 type plan struct {
 	extent
 
@@ -129,7 +129,7 @@ func (p *plan) choose(stores, features, live string) error {
 	return nil
 }
 
-// bench measures what a command line asks for and prints it.
+// bench measures the plan of a command line and prints the result.
 func bench(ctx context.Context, args []string, out io.Writer) error {
 	p, err := read(args)
 	if err != nil {

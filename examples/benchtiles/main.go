@@ -1,6 +1,6 @@
 // Command benchtiles runs the benchmarks of the track layer and prints one table.
 // Each benchmark lies beside the code that it measures and has its anchor in the
-// same run; this program only asks them and puts their answers together.
+// same run; this program only runs them and puts their results together.
 //
 //	benchtiles                 all but a million tracks
 //	benchtiles -tracks 20000   fewer tracks where many are measured, default 200,000
@@ -50,7 +50,7 @@ func bench(ctx context.Context, pkg, name string, args ...string) (map[string]va
 // asked runs the benchmarks of a package that a pattern names.
 type asked func(ctx context.Context, pkg, name string, args ...string) (map[string]values, error)
 
-// table asks for every part and prints it when it is there.
+// table measures every part and prints it when it is there.
 func table(ctx context.Context, w io.Writer, ask asked, tracks int, million bool) error {
 	for _, part := range []func(context.Context, io.Writer, asked) error{encoding, postgis, list, upserts} {
 		if err := part(ctx, w, ask); err != nil {

@@ -39,7 +39,7 @@ type store interface {
 }
 
 // BenchmarkScale fills stores with many tracks of 7 to 100 points in eight valleys,
-// 5,000 at a time, and reads from them what a map asks for. Memory is bounded by a
+// 5,000 at a time, and reads from them what a map requests. Memory is bounded by a
 // part and by the store.
 func BenchmarkScale(b *testing.B) {
 	sizes := []int{*tracks}

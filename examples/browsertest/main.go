@@ -98,7 +98,7 @@ func startDemo(ctx context.Context, program, modules string, sites map[string]st
 	}
 	end = func() {
 		cancel()
-		_ = cmd.Wait() // its end was asked for
+		_ = cmd.Wait() // it was ended here
 	}
 	select {
 	case named := <-said.named:

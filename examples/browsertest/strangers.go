@@ -148,7 +148,7 @@ func (s *strangers) engine() error {
 	return err
 }
 
-// agent does what its role is asked for; the developer of a card that sleeps works
+// agent does the work of its role; the developer of a card that sleeps works
 // until it is ended.
 func (s *strangers) agent(ctx context.Context, c agents.Command, files map[string]string) agents.Result {
 	s.print(agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt}, "output "+hostile+"\n")

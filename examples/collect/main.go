@@ -264,7 +264,7 @@ func (w *work) collect(ctx context.Context, c *collect.Collector, log *slog.Logg
 	return code, table(w.out, runs)
 }
 
-// feed is what asks a source.
+// feed returns the client of a source.
 func (w *work) feed(s collect.Source, log *slog.Logger) (collect.Feed, error) {
 	if s.Kind == collect.Placeholder {
 		return collect.NoParserError{Source: s.Name}, nil

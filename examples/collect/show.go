@@ -20,7 +20,7 @@ type screen struct {
 
 	mu    sync.Mutex
 	bar   string
-	tenth int // that was told last, counted from 1
+	tenth int // of the last line, counted from 1
 }
 
 // erase goes to the beginning of the line and empties it.

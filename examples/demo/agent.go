@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// job is what a scripted agent was told.
+// job is the environment of a scripted agent, decoded.
 type job struct {
 	role, stage, phase, item, docs, sha, title, feedback, repo, dir string
 	run, attempt                                                    int

@@ -23,7 +23,7 @@ func (w *world) balance(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	first := int(w.turn.Add(1))
-	if r.Header.Get("Accept") == "text/event-stream" { // it has no end; who asked comes again when it breaks
+	if r.Header.Get("Accept") == "text/event-stream" { // it has no end; the client comes again when it breaks
 		to := &url.URL{Scheme: "http", Host: w.replicas[first%len(w.replicas)].address}
 		(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(to) }}).ServeHTTP(rw, r)
 		return
@@ -36,7 +36,7 @@ func (w *world) balance(rw http.ResponseWriter, r *http.Request) {
 	http.Error(rw, "no replica answers", http.StatusBadGateway)
 }
 
-// forward asks one replica. An error says that nothing was written.
+// forward sends a request to one replica. An error means that nothing was written.
 func (w *world) forward(rw http.ResponseWriter, r *http.Request, to *replica, body []byte) error {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
@@ -58,6 +58,6 @@ func (w *world) forward(rw http.ResponseWriter, r *http.Request, to *replica, bo
 		rw.Header()[name] = values
 	}
 	rw.WriteHeader(resp.StatusCode)
-	_, _ = rw.Write(answer) // whoever asked has gone, if it fails
+	_, _ = rw.Write(answer) // the client has gone, if it fails
 	return nil
 }

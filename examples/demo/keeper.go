@@ -31,7 +31,7 @@ type keeper struct {
 
 func (k *keeper) restarts() int { return max(int(k.started.Load())-len(k.w.replicas), 0) }
 
-// done reports whether all that was asked for has been broken.
+// done reports whether everything has been broken as often as the options say.
 func (k *keeper) done() bool {
 	return int(k.killed.Load()) >= k.w.o.kills && int(k.paused.Load()) >= k.w.o.pauses
 }
@@ -67,7 +67,7 @@ func (k *keeper) run(ctx context.Context, r *replica) {
 // pick chooses a replica's process.
 func (k *keeper) pick() int { return int(k.w.replicas[k.chance(len(k.w.replicas))].pid.Load()) }
 
-// kill kills a replica as often as it was asked for, at random moments.
+// kill kills a replica as often as the options say, at random moments.
 func (k *keeper) kill(ctx context.Context) {
 	for range k.w.o.kills {
 		if !pause(ctx, time.Duration(150+k.chance(900))*time.Millisecond) || k.w.ready(ctx) != nil {

@@ -66,7 +66,7 @@ func (f facts) cost() (sum float64) {
 	return sum
 }
 
-// looker looks at most every few moments, however many pages ask.
+// looker looks at most every few moments, for any number of pages.
 type looker struct {
 	mu    sync.Mutex
 	last  facts
@@ -90,7 +90,7 @@ func (w *world) look(ctx context.Context) facts {
 	for _, s := range w.board.States(w.projects[0].id) {
 		f.Columns = append(f.Columns, s.Name)
 	}
-	l.ask(ctx, w, &f)
+	l.readTasks(ctx, w, &f)
 	changes := w.board.Changes()
 	for _, i := range w.board.Items("") {
 		c := l.tasks[i.ID]
@@ -119,8 +119,8 @@ func (w *world) look(ctx context.Context) facts {
 	return f
 }
 
-// ask asks the service about its tasks.
-func (l *looker) ask(ctx context.Context, w *world, f *facts) {
+// readTasks reads the service's tasks.
+func (l *looker) readTasks(ctx context.Context, w *world, f *facts) {
 	var list web.TaskList
 	if f.Alive = w.api(ctx, "/tasks?limit=1000", &list) == nil; !f.Alive {
 		return

@@ -40,7 +40,7 @@ func (w *world) places() []place {
 // dashboard is the address of the server's own pages.
 func (w *world) dashboard() string { return "http://" + w.service + "/dashboard/" }
 
-// links are the demonstration's pages as the dashboard's setting wants them.
+// links are the demonstration's pages in the form of the dashboard's setting.
 func (w *world) links() string {
 	var out []string
 	for _, p := range w.places() {
@@ -173,7 +173,7 @@ func (s screen) Frozen() *seen {
 	return nil
 }
 
-// Waiting is a task to ask about: one that waits, or any.
+// Waiting is a task to show: one that waits, or any.
 func (s screen) Waiting() web.TaskDetail {
 	if c := s.Frozen(); c != nil {
 		return c.Task

@@ -96,7 +96,7 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 	if err := w.deal(g.Context()); err != nil {
 		return summary{}, err
 	}
-	g.Go("teller", func(ctx context.Context) { w.tell(ctx, out) })
+	g.Go("teller", func(ctx context.Context) { w.printEvents(ctx, out) })
 	g.Go("rogue", w.killStuck)
 	if !w.o.manual {
 		g.Go("people", w.people)
@@ -154,8 +154,8 @@ func (w *world) ready(ctx context.Context) error {
 	return errors.New("the server does not get ready")
 }
 
-// said counts the comments of the service that have some words.
-func (w *world) said(item, words string) (n int) {
+// countComments counts the comments of the service that have some words.
+func (w *world) countComments(item, words string) (n int) {
 	for _, c := range w.board.Comments(item) {
 		if strings.Contains(c.HTML, words) {
 			n++

@@ -109,7 +109,7 @@ func (w *world) people(ctx context.Context) {
 				answered[i.ID]++
 				_ = w.board.Move(i.ID, "To Analyse")
 			}
-			if first := w.behind(i); first != "" && answered[i.ID] == 0 && w.heard(ctx, first, "The task is taken up") > 0 {
+			if first := w.behind(i); first != "" && answered[i.ID] == 0 && w.countWords(ctx, first, "The task is taken up") > 0 {
 				answered[i.ID]++
 				_ = w.board.Move(i.ID, "To Analyse")
 			}
@@ -118,7 +118,7 @@ func (w *world) people(ctx context.Context) {
 					continue
 				}
 				key := i.ID + answer
-				if answered[key] >= w.heard(ctx, i.ID, words) {
+				if answered[key] >= w.countWords(ctx, i.ID, words) {
 					continue
 				}
 				answered[key]++
@@ -192,7 +192,7 @@ func (w *world) branch(p *project, item string) string {
 	return ""
 }
 
-// health tells how a project's newest deployment does.
+// health answers with the state of a project's newest deployment.
 func (w *world) health(rw http.ResponseWriter, r *http.Request) {
 	for _, p := range w.projects {
 		if p.prefix != r.PathValue("project") {

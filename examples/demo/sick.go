@@ -154,11 +154,11 @@ type sickView struct {
 	Calls     int     `json:"calls"` // that have met it
 }
 
-// heard counts how often a card says some words: in its comments or, when these do not
+// countWords counts how often a card has some words: in its comments or, when these do not
 // arrive, on the service's own pages.
-func (w *world) heard(ctx context.Context, item, words string) (n int) {
+func (w *world) countWords(ctx context.Context, item, words string) (n int) {
 	if !w.o.sick.forever(theComments) {
-		return w.said(item, words)
+		return w.countComments(item, words)
 	}
 	for _, c := range w.look(ctx).Cards {
 		for _, entry := range c.Task.Journal {
@@ -211,7 +211,7 @@ func (w *world) settled(ctx context.Context) bool {
 	if now != w.stood {
 		w.stood, w.since = now, time.Now()
 	}
-	return time.Since(w.since) > max(5*time.Second, w.scaled(5*time.Second)) && len(w.told()) > 0
+	return time.Since(w.since) > max(5*time.Second, w.scaled(5*time.Second)) && len(w.alarmsLogged()) > 0
 }
 
 // ailing says what was sick.
@@ -230,8 +230,8 @@ func (w *world) ailing() (out []sickView) {
 // alarms are the lines of the log that say that something outside is wrong.
 var alarms = regexp.MustCompile(`msg="(a destination does not answer|a job was given up|a part of the start is tried again|an agent waits for the remote of its repository)".*? ((?:lane|kind|what|repo)=(?:"[^"]*"|\S+))`)
 
-// told is what the service has said of what is sick, each thing once.
-func (w *world) told() []string {
+// alarmsLogged returns what the service has logged of what is sick, each thing once.
+func (w *world) alarmsLogged() []string {
 	log, err := os.ReadFile(w.log())
 	if err != nil {
 		return nil

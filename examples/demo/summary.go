@@ -144,7 +144,7 @@ func (w *world) sum(ctx context.Context) (summary, error) {
 			s.Wrong = append(s.Wrong, wrong)
 		}
 	}
-	s.Sick, s.Told = w.ailing(), w.told()
+	s.Sick, s.Told = w.ailing(), w.alarmsLogged()
 	w.waiting(&s, list.Tasks)
 	s.Lost = len(cards()) - s.Done - s.Cancelled - s.Explained - s.Waiting
 	w.duplicates(&s)
@@ -217,7 +217,7 @@ func helpless(d web.TaskDetail, x explain.Explanation) string {
 	return fmt.Sprintf("%s waits at %s, and nobody is told what to do: %s", d.WorkItemID, d.Stage, x.Summary)
 }
 
-// alerted reports whether people were told that a deployment made things worse: by the
+// alerted reports whether people were notified that a deployment made things worse: by the
 // chat or, when that is sick to the end, by the board.
 func (w *world) alerted(key, item string) bool {
 	if w.o.sick.forever(theChat) {

@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// A card that waits for nobody, or that nobody is told how to move, breaks the summary.
+// A card that waits for nobody, or that does not say how to move it, breaks the summary.
 func TestHelpless(t *testing.T) {
 	at := func(s stage.Stage, jobs ...web.JobView) web.TaskDetail {
 		return web.TaskDetail{TaskView: web.TaskView{WorkItemID: "APP-1", Stage: s}, Jobs: jobs}

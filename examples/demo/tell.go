@@ -10,8 +10,8 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 )
 
-// tell prints what happens on the board and in the chat.
-func (w *world) tell(ctx context.Context, out io.Writer) {
+// printEvents prints what happens on the board and in the chat.
+func (w *world) printEvents(ctx context.Context, out io.Writer) {
 	changes, comments, messages := 0, 0, 0
 	names := map[string]string{}
 	show := func(who, item, what string) {

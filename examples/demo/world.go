@@ -36,7 +36,7 @@ const (
 type project struct {
 	prefix, repo string
 	self         bool // it hosts the service: deployments are confirmed by hand
-	watched      bool // it has an address that tells how it is
+	watched      bool // it has an address with its health
 	id           string
 }
 
@@ -259,7 +259,7 @@ func (w *world) environ(r *replica) []string {
 		"TELEGRAM_URL": base + "/telegram", "TELEGRAM_TOKEN": telegramToken, "TELEGRAM_CHAT_ID": telegramChatID,
 	}
 	maps.Copy(settings, w.hostSettings(base))
-	if len(w.o.sick) > 0 { // nobody wants to wait as long as a real deployment does
+	if len(w.o.sick) > 0 { // shorter than in a real deployment
 		settings["CALL_TIMEOUT"], settings["GIT_TIMEOUT"] = "2s", "5s"
 	}
 	if w.o.hostile { // the page would let an agent that calls it be a person

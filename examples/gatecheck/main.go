@@ -119,7 +119,7 @@ func (c cli) judge(registry *gates.Registry, out, errs io.Writer) int {
 	}
 }
 
-// fixtures runs cases and reports those whose verdict is not the wanted one.
+// fixtures runs cases and reports those whose verdict is not the expected one.
 func (c cli) fixtures(registry *gates.Registry, out, errs io.Writer) int {
 	dir, pattern := filepath.Split(c.Fixtures)
 	if dir == "" {

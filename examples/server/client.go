@@ -15,7 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 )
 
-// client is the part of commands that asks a running server.
+// client is the part of commands that calls a running server.
 type client struct {
 	URL string `help:"Address of the running server; default: ORCH_LISTEN on this machine."`
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // restart is how a deployment restarts the service that made it: with a signal,
-// after which whoever keeps it running starts it again. In a jail it could not.
+// after which its supervisor starts it again. In a jail it could not.
 const restart = `kill -@ "$(cat "$WORLD_DIR/server.pid")"; sleep 60; exit 1
 `
 

@@ -31,8 +31,8 @@ func app(t *testing.T) (address string, sick *atomic.Bool) {
 	return srv.URL + "/health", sick
 }
 
-// ask is a request to the server with a token, and its answer.
-func (w *world) ask(method, path, token, body string) (int, string) {
+// request sends a request to the server with a token, and returns the status and the body.
+func (w *world) request(method, path, token, body string) (int, string) {
 	w.Helper()
 	req, err := http.NewRequestWithContext(w.Context(), method, "http://"+w.addr+path, strings.NewReader(body))
 	require.NoError(w, err)
@@ -123,15 +123,15 @@ func TestSerialGateAndFreeze(t *testing.T) {
 	sick.Store(false)
 	const path, body = "/serial-gate/unfreeze", `{"repo":"acme/ser"}`
 	for token, want := range map[string]int{"": http.StatusUnauthorized, "another token, as long": http.StatusUnauthorized} {
-		status, _ := w.ask(http.MethodPost, path, token, body)
+		status, _ := w.request(http.MethodPost, path, token, body)
 		require.Equal(t, want, status)
 	}
-	status, said := w.ask(http.MethodPost, path, operatorToken, body)
+	status, said := w.request(http.MethodPost, path, operatorToken, body)
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, said, `"repo":"acme/ser","was_frozen":true,"reason":"`)
 	w.until("the third begins", func() bool { return w.task(three).Hold == stage.HoldApproval })
 	w.until("people are told that too", func() bool { return w.rang("acme/ser is not frozen any more") })
-	_, said = w.ask(http.MethodPost, path, operatorToken, body)
+	_, said = w.request(http.MethodPost, path, operatorToken, body)
 	require.JSONEq(t, `{"repo":"acme/ser","was_frozen":false}`, said)
 }
 
@@ -152,7 +152,7 @@ func TestFreezeSwitchedOff(t *testing.T) {
 }
 
 // What waits for another task takes no slot; dependencies come of cards' relations and of
-// the table; a circle is Blocked, and told once.
+// the table; a circle is Blocked, and reported once.
 func TestDependenciesBetweenBoards(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]string{
@@ -174,9 +174,9 @@ func TestDependenciesBetweenBoards(t *testing.T) {
 	require.Contains(t, w.block("task_deps"), `"source":"tracker"`)
 
 	table := fmt.Sprintf("/tasks/%d/deps", w.task(free).ID)
-	status, _ := w.ask(http.MethodPost, table, "", `{"on":1}`)
+	status, _ := w.request(http.MethodPost, table, "", `{"on":1}`)
 	require.Equal(t, http.StatusUnauthorized, status)
-	status, _ = w.ask(http.MethodPost, table, operatorToken, `{"on":1}`)
+	status, _ = w.request(http.MethodPost, table, operatorToken, `{"on":1}`)
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, w.block("task_deps"), `"source":"db"`)
 	w.move(free, "Approved")
@@ -254,7 +254,7 @@ func TestSourcesOfDependencies(t *testing.T) {
 			} else {
 				w.until("the relation is read", func() bool { return strings.Contains(w.summary(two), "waits for SRC-1 (task 1)") })
 			}
-			got, said := w.ask(http.MethodPost, fmt.Sprintf("/tasks/%d/deps", w.task(two).ID), operatorToken, `{"on":1}`)
+			got, said := w.request(http.MethodPost, fmt.Sprintf("/tasks/%d/deps", w.task(two).ID), operatorToken, `{"on":1}`)
 			require.Equal(t, status, got, said)
 			if source == "db" {
 				w.move(two, "Approved")

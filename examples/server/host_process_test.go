@@ -21,7 +21,7 @@ func (w *world) at(item string, s stage.Stage, role stage.Role) {
 	})
 }
 
-// What the host tells of: pushes, reviews of people, merges by hand, CI; each delivery once,
+// What the host reports: pushes, reviews of people, merges by hand, CI; each delivery once,
 // and nothing of repositories that nobody has registered.
 func TestWhatTheHostTells(t *testing.T) {
 	t.Parallel()
@@ -72,7 +72,7 @@ func TestWhatTheHostTells(t *testing.T) {
 	w.until("the lease is free", func() bool { return w.holder() == "" })
 }
 
-// A red CI sends the task back as often as the setting says; then a person is asked, once,
+// A red CI sends the task back as often as the setting says; then a person is notified, once,
 // whose word begins anew.
 func TestRedCIOfTheServer(t *testing.T) {
 	t.Parallel()

@@ -183,7 +183,7 @@ func (w *world) comments(item string) {
 	require.NotContains(w, strings.Join(w.said(item, "stream-bot", "bot"), "\n"), "The analyst has finished")
 }
 
-// tokens looks at what was asked of the board, and with which token: roles have their own
+// tokens checks the requests to the board and their tokens: roles have their own
 // for comments and for nothing else.
 func (w *world) tokens() {
 	w.Helper()

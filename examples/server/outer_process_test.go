@@ -32,7 +32,7 @@ func (w *world) neighbours() http.Handler {
 		w.sick[name] = fakehttp.New(next, meets)
 		return w.sick[name]
 	}
-	board := stand("plane.comments", stand("plane.status", w.hasty(w.heard(w.board)), planetest.IsStatus), planetest.IsComment)
+	board := stand("plane.comments", stand("plane.status", w.hasty(w.recordCalls(w.board)), planetest.IsStatus), planetest.IsComment)
 	mux.Handle("/plane/", http.StripPrefix("/plane", stand("plane", board, nil)))
 	mux.Handle("/github/", http.StripPrefix("/github", stand("github", w.gated(w.host), nil)))
 	mux.Handle("/telegram/", http.StripPrefix("/telegram", stand("telegram", w.chat, nil)))
@@ -69,8 +69,8 @@ func (w *world) accounts() map[string]string {
 // call is a request of the service to the board.
 type call struct{ method, path, token string }
 
-// heard notes the requests to the board.
-func (w *world) heard(next http.Handler) http.Handler {
+// recordCalls records the requests to the board.
+func (w *world) recordCalls(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
 		w.calls = append(w.calls, call{r.Method, r.URL.Path, r.Header.Get("X-Api-Key")})

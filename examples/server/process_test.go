@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// agentScript is an agent: it does what its role is asked for and commits it. A
+// agentScript is an agent: it does the work of its role and commits it. A
 // file with the name of a work item, a role and a phase is read first: it makes
 // that agent do something else.
 const agentScript = `set -e
@@ -137,7 +137,7 @@ func newWorld(t *testing.T, settings map[string]string, places ...*place) *world
 	w.outer = httptest.NewServer(w.neighbours())
 	w.Cleanup(func() {
 		if t.Failed() {
-			w.tell()
+			w.logState()
 		}
 		w.end(syscall.SIGTERM)
 		w.board.Close()
@@ -164,8 +164,8 @@ func newWorld(t *testing.T, settings map[string]string, places ...*place) *world
 	return w
 }
 
-// tell says what the server is at when a test has failed.
-func (w *world) tell() {
+// logState logs the server's state when a test has failed.
+func (w *world) logState() {
 	var v json.RawMessage
 	w.get("/queue", &v)
 	w.Logf("the queue: %s\nagents:\n%s", v, w.read("runs"))
@@ -240,7 +240,7 @@ func (w *world) start() {
 	})
 }
 
-// launch starts the server. Its number is in a file, for whoever wants to end it.
+// launch starts the server. Its number is in a file, for the agent that ends it.
 func (w *world) launch() {
 	w.Helper()
 	log, err := os.OpenFile(w.path("server.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -307,7 +307,7 @@ func (w *world) column(item string) string {
 	return ""
 }
 
-// get asks the server; false when it does not answer.
+// get reads a path of the server; false when it does not answer.
 func (w *world) get(path string, into any) bool {
 	resp, err := http.Get("http://" + w.addr + path)
 	if err != nil {

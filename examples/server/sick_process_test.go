@@ -67,7 +67,7 @@ func (c *ill) refused() {
 	c.lane = ""
 }
 
-// alarm is how people and logs are told.
+// alarm is how people are notified and what the log says.
 func (c ill) alarm() string {
 	switch {
 	case c.lane != "":
@@ -133,8 +133,8 @@ func (w *world) onceOnly() {
 	}
 }
 
-// told waits until the log says which destination does not answer.
-func (c ill) told(w *world) {
+// awaitLog waits until the log says which destination does not answer.
+func (c ill) awaitLog(w *world) {
 	w.Helper()
 	w.until("it is told", func() bool {
 		if c.lane == "" {
@@ -160,7 +160,7 @@ func wholeLife(w *world, c ill) {
 	w.until("the analyst finishes", func() bool { return w.task(item).Hold == "approval" })
 	w.move(item, "Approved")
 	w.until("the card ends", func() bool { return w.isOver(item) })
-	c.told(w)
+	c.awaitLog(w)
 	switch c.neighbour {
 	case "telegram":
 		require.Empty(w, w.chat.Messages())
@@ -225,7 +225,7 @@ func withoutBoard(w *world, c ill) {
 	release()
 	w.until("the card ends", func() bool { return w.isOver(item) })
 	require.Empty(w, w.tasks(other))
-	c.told(w)
+	c.awaitLog(w)
 	w.sick[c.neighbour].Heal()
 	w.until("the other begins", func() bool { return len(w.runs("OTH-1")) > 0 })
 	w.owesNothing()
@@ -244,7 +244,7 @@ func withoutHost(w *world, c ill) {
 	w.until("the other's developer begins", func() bool { return w.worked("OTH-1", "developer") })
 	w.until("calls meet it", func() bool { return w.sick[c.neighbour].Met() > 6 })
 	require.EqualValues(w, "development", w.task(item).Stage)
-	c.told(w)
+	c.awaitLog(w)
 	if c.kind == fakehttp.Refuse {
 		w.until("both are Blocked", func() bool { return w.column(item) == "Blocked" && w.column(other) == "Blocked" })
 		w.sick[c.neighbour].Heal()
@@ -270,7 +270,7 @@ func withoutGit(w *world, c ill) {
 	if c.kind != fakehttp.Refuse {
 		w.until("the third's agent waits", func() bool { return strings.Contains(w.read("server.log"), "an agent waits for the remote") })
 	}
-	c.told(w)
+	c.awaitLog(w)
 	require.Empty(w, w.runs("NEW-1"))
 	if c.kind == fakehttp.Refuse {
 		w.until("all are Blocked", func() bool {

@@ -26,7 +26,7 @@ func TestSimIsDeterministic(t *testing.T) {
 	require.Equal(t, first, again)
 }
 
-// A world that breaks an invariant is told as a story, and can be run from a file.
+// A world that breaks an invariant is printed as a story, and can be run from a file.
 func TestSimTellsAStory(t *testing.T) {
 	out, errs, code := simulated("-seed", "0", "-traps", "push")
 	require.Equal(t, 1, code)

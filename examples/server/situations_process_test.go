@@ -176,7 +176,7 @@ func (o *obedient) see() (x explain.Explanation, ok bool) {
 	return x, true
 }
 
-// to does what people are to do until the explanation is as wanted.
+// to does what people are to do until the explanation is as expected.
 func (o *obedient) to(what string, is func(explain.Explanation) bool) (x explain.Explanation) {
 	o.Helper()
 	defer func() {
