@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Wanted makes the event job of a change on a registered project's board, or says why
+// Wanted makes the event job of a change on a registered project's board, or returns why
 // there is none.
 func (e *Engine) Wanted(h tracker.Hook) (job queue.Job, ignored string) {
 	switch {

@@ -192,10 +192,10 @@ type board struct {
 	hook     tracker.Hook
 	received time.Time    // the webhook
 	shown    bool         // the item stands in the column of what the service set last, and no person has put it there
-	told     stage.Status // what the webhook says that a person has set; StatusUnknown when it does not say
+	told     stage.Status // what a person has set, by the webhook; StatusUnknown when it names none
 }
 
-// word is a person's new word, or StatusUnknown. why says that the word was
+// word is a person's new word, or StatusUnknown. why reports that the word was
 // overwritten, or why the status is no new word although it is a trigger.
 func (b board) word() (word stage.Status, why string) {
 	if _, trigger := stage.BoardTrigger(b.item.Status); trigger {

@@ -36,8 +36,8 @@ func lastLook(ev stage.Event) string {
 // its results are refused to us.
 func undecided(v stage.Verdict) bool { return v.Outcome == stage.Defer || v.Outcome == stage.Error }
 
-// endHopelessWait says in the event when waiting for CI any longer cannot help: it has lasted too
-// long, or the branch was deleted at the host. Events that come from outside have no Since:
+// endHopelessWait records in the event that waiting for CI any longer cannot help: it has lasted
+// too long, or the branch was deleted at the host. Events that come from outside have no Since:
 // the timer, which is always there beside them, does.
 func (e *Engine) endHopelessWait(ctx context.Context, p task.Project, t task.Task, ev *stage.Event) error {
 	waited := e.Now().Sub(ev.Since)

@@ -50,7 +50,7 @@
 //   - Webhooks: package web receives, verifies and stores them; [TrackerJob] and [HostJob]
 //     make the jobs.
 //
-// [Engine.Run] works until its context ends. Package explain says what a task waits for
+// [Engine.Run] works until its context ends. Package explain reports what a task waits for
 // and what would end that. Package orchestratortest tests gates and features with a whole
 // engine under a virtual clock.
 package orchestrator

@@ -20,7 +20,7 @@ import (
 // NoReason is the reason of a rejection that came without a comment.
 const NoReason = "Rejected without a comment."
 
-// handleEvent does an event job. A nil outcome says that the claim was finished
+// handleEvent does an event job. A nil outcome means that the claim was finished
 // together with the decision.
 func (e *Engine) handleEvent(ctx context.Context, c queue.Claim) *queue.Outcome {
 	var err error
@@ -153,7 +153,7 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 // confirmMerge reads at the host whether the branch of a task is merged into main, and
 // fills in the commit: what a webhook claims is only a hint. CI and reviews are read by
 // the gates of their edges. It looks twice, in case the host answered from a replica that
-// had not seen the merge yet. A nil outcome says that the branch is merged.
+// had not seen the merge yet. A nil outcome means that the branch is merged.
 func (e *Engine) confirmMerge(ctx context.Context, c queue.Claim, p task.Project, t task.Task, ev *stage.Event) *queue.Outcome {
 	if host, plain := githost.PlainOf(e.Host, p.Repo); plain {
 		return e.confirmLanded(ctx, host, p, t, ev)
@@ -193,7 +193,7 @@ func sender(h githost.Hook) stage.Principal {
 
 // taskOfHook resolves a hook to a task: by its branches, else by querying the
 // host which branches are at the commit, else the repo's only task at
-// development. Ambiguous is left alone. why says that there is none. inferred says
+// development. Ambiguous is left alone. why reports that there is none. inferred reports
 // that no branch names the task: the hook is a hint to look at the task's own head,
 // whatever commit it is of.
 func (e *Engine) taskOfHook(ctx context.Context, p task.Project, h githost.Hook) (t task.Task, inferred bool, why string, err error) {

@@ -59,7 +59,7 @@ type Sickness struct {
 	Neighbour string `json:"-"` // who does not answer, for people
 }
 
-// Text says it in words, as of a moment.
+// Text renders it in words, as of a moment.
 func (s Sickness) Text(now time.Time) string {
 	who := s.Neighbour
 	if !strings.HasSuffix(who, s.Lane) {

@@ -19,7 +19,7 @@ import (
 var (
 	ErrNoLane   = errors.New("orchestrator: no such lane")
 	ErrNoEffect = errors.New("orchestrator: no such effect")
-	// ErrOutdated says that the board is to show another status by now.
+	// ErrOutdated means that the board is to show another status by now.
 	ErrOutdated = errors.New("orchestrator: another status of the work item was wanted since")
 )
 

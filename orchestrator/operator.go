@@ -14,7 +14,7 @@ func OperatorBy(via stage.Via) stage.Principal {
 	return stage.Principal{Kind: stage.KindOperator, ID: "operator", Via: via, Proof: stage.ProofToken}
 }
 
-// RefusedError says in a sentence why a request of an operator is not done.
+// RefusedError reports in a sentence why a request of an operator is not done.
 type RefusedError struct{ Why string }
 
 // Error is the reason.

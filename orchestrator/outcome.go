@@ -7,7 +7,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Package fault says what an error of the outside world allows. What becomes of a job
+// Package fault defines what an error of the outside world allows. What becomes of a job
 // that met one is decided in settle and nowhere else.
 
 // Retry is the outcome of an effect that met an error.

@@ -12,7 +12,7 @@ import (
 )
 
 // Prober reads from a deployment which commit it runs: 7 to 64 hexadecimal digits in lower
-// case. An error says that it does not say.
+// case. Without an answer that names one it returns an error.
 type Prober interface {
 	Commit(ctx context.Context, address string) (string, error)
 }
@@ -22,7 +22,7 @@ const probePoll = 10 * time.Second
 
 // probed reads what a deployment runs that its deployer calls good, in the job of the run: it
 // looks again until that is the commit, or Options.ProbeWait is over. Nil means that there is
-// nothing to look at. An error says that it was interrupted, or that nobody can look.
+// nothing to look at. It is an error when it was interrupted, or when nobody can look.
 func (e *Engine) probed(ctx context.Context, p task.Project, t task.Task, ev stage.Event) (*stage.Probed, error) {
 	if p.Probe.ByStage()[t.State.Stage] == "" || ev.Agent.Filed.Role != stage.Deployer {
 		return nil, nil
@@ -42,7 +42,7 @@ func (e *Engine) probed(ctx context.Context, p task.Project, t task.Task, ev sta
 	}
 }
 
-// probe looks once; nil when the report says that there is nothing to see.
+// probe looks once; nil when, by the report, there is nothing to see.
 func (e *Engine) probe(ctx context.Context, s gates.Facts) *stage.Probed {
 	address := s.Policy.Probe[s.Stage]
 	if s.Stage == stage.Deploy && s.Deployed == "" { // the deployer runs before the merge too

@@ -20,8 +20,7 @@ import (
 
 const workflow = ".github/workflows/ci.yml"
 
-// meddler is a developer that changes the workflow, to another one in each run that
-// differs says so of.
+// meddler is a developer that changes the workflow of a run to the text that differs returns.
 func meddler(differs func(run int64) string) memwork.Script {
 	return orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 		res := orchestratortest.GoodAgent(ctx, c, files)

@@ -20,7 +20,7 @@ import (
 // gates of its edge let it pass. So a command delays no event but those that wait for
 // commands as well, and a STOP of its own task overtakes it.
 
-// errApart says that an event meets a slow gate in a pool that must not wait for it.
+// errApart means that an event meets a slow gate in a pool that must not wait for it.
 var errApart = errors.New("orchestrator: a slow gate is judged in a pool of its own")
 
 // apart hands an event over to the pool of slow gates. What is decided meanwhile comes

@@ -13,8 +13,8 @@ import (
 // frozenBy finds the task in the reason of a freeze, as package monitor writes it.
 var frozenBy = regexp.MustCompile(`\(task (\d{1,18})\)`)
 
-// TellUnfrozen says in the chat, and on the card that the freeze was about, that the tasks
-// of a repository may begin again.
+// TellUnfrozen notifies people that the tasks of a repository may begin again: in the chat, and on
+// the card that the freeze was about.
 func (e *Engine) TellUnfrozen(ctx context.Context, repo, reason string) error {
 	p, ok := e.Projects.ByRepo(repo)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// UnregisteredError says that work is owed to a repository which the registry does not
+// UnregisteredError reports that work is owed to a repository which the registry does not
 // have at present. It is done when the repository is there again.
 type UnregisteredError struct{ Repo string }
 
@@ -50,7 +50,7 @@ type Stranded struct {
 // strandedNames is how many tasks a sentence names.
 const strandedNames = 10
 
-// String says whose they are and what to do.
+// String returns one sentence: the tasks, their repository and what to do.
 func (s Stranded) String() string {
 	var names []string
 	for _, t := range s.Tasks[:min(len(s.Tasks), strandedNames)] {

@@ -16,8 +16,8 @@ import (
 const tailMax = 2000
 
 // verified runs the commands of a project on what its tester calls good, in the job of
-// the run: it may take long, a STOP ends it, and no event waits for it. An error says
-// that a command could not be run.
+// the run: it may take long, a STOP ends it, and no event waits for it. It is an error
+// when a command could not be run.
 func (e *Engine) verified(ctx context.Context, p task.Project, t task.Task, l stage.Launch, ev stage.Event) (out []stage.Verified, err error) {
 	if l.Stage != stage.Testing || len(p.Verify) == 0 || ev.Agent.Questions != "" || ev.Agent.Filed.Verdict != checks.Passed {
 		return nil, nil
@@ -36,7 +36,7 @@ func (e *Engine) verified(ctx context.Context, p task.Project, t task.Task, l st
 }
 
 // runCommands runs commands of the registry on a commit, up to the first that fails: the
-// rest would change nothing. An error says that one could not be run.
+// rest would change nothing. It is an error when one could not be run.
 func (e *Engine) runCommands(ctx context.Context, commands [][]string, s gates.Facts) (out []stage.Verified, err error) {
 	for _, argv := range commands {
 		r := stage.Verified{Command: strings.Join(argv, " "), SHA: s.SHA}

@@ -60,8 +60,8 @@ func (e *Engine) findMover(ctx context.Context, b board, word stage.Status) (by 
 	}
 }
 
-// findMoveInLog is the move that has set a status by the tracker's log, without an actor when it
-// does not say. late: it may say so in a moment.
+// findMoveInLog returns the move that has set a status by the tracker's log, without an actor when
+// the log has none. late: the log may have it in a moment.
 func (e *Engine) findMoveInLog(ctx context.Context, item tracker.Item, word stage.Status) (m tracker.Move, late bool, err error) {
 	log, ok := e.Tracker.(tracker.Log)
 	columns, both := e.Tracker.(tracker.Board)
@@ -101,7 +101,7 @@ func (e *Engine) SetByUs(ctx context.Context, item tracker.Item) (bool, error) {
 	return e.Tracker.Own(m.ActorID)
 }
 
-// authorize decides whose word a status on the board is. A nil outcome says that it is to
+// authorize decides whose word a status on the board is. A nil outcome means that it is to
 // be acted on, by the principal; denied is why that principal may not, if so.
 func (e *Engine) authorize(ctx context.Context, c queue.Claim, p task.Project, b board, word stage.Status) (by stage.Principal, denied string, o *queue.Outcome) {
 	by, who, late, err := e.findMover(ctx, b, word)
@@ -130,7 +130,7 @@ func (e *Engine) authorize(ctx context.Context, c queue.Claim, p task.Project, b
 	return by, denied, nil
 }
 
-// denied says in one sentence why a principal may not set a status; empty when it may.
+// denied returns in one sentence why a principal may not set a status; empty when it may.
 func (e *Engine) denied(ctx context.Context, people task.People, on stage.Trigger, b board, by stage.Principal, who tracker.Person) (string, error) {
 	list, role := people.Allowed(on)
 	apart := people.Separate && on == stage.OnApproved

@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// untaken says why the commits of a run could not be taken.
+// untaken returns why the commits of a run could not be taken.
 func (e *Engine) untaken(ctx context.Context, p task.Project, t task.Task, l stage.Launch, err error) string {
 	var outside *work.OutsideError
 	if !errors.As(err, &outside) {

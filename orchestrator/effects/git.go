@@ -129,9 +129,9 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	}
 }
 
-// unmergeable says to the developer why a branch cannot be merged, and what to do: the host
-// does not name the files. A branch that is only behind main is brought up to date in the
-// mirror, where the developer begins.
+// unmergeable returns a text for the developer: why a branch cannot be merged, and what to do.
+// The host does not name the files. A branch that is only behind main is brought up to date in
+// the mirror, where the developer begins.
 func (d Deps) unmergeable(ctx context.Context, p task.Project, t task.Task, refused error) string {
 	rebaser, ok := d.Workspaces.(work.Rebaser)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// tested says how a plain repository is tested, and what came of it last for a task;
+// tested returns how a plain repository is tested, and what came of it last for a task;
 // empty for a repository that has a git host.
 func tested(p task.Project, s stage.State) string {
 	switch {

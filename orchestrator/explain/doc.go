@@ -1,4 +1,4 @@
-// Package explain says why a task stands where it stands, who ends that and how, and shows
+// Package explain reports why a task stands where it stands, who ends that and how, and shows
 // the queue as the scheduler sees it.
 //
 // Its words come from what decides: the state of the stage machine, the registry of

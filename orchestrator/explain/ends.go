@@ -39,7 +39,7 @@ func Busy(depth []queue.Depth) int64 {
 	return 0
 }
 
-// endOf says who ends a queue's reason that a task's job waits for, and how.
+// endOf returns who ends what a task's job waits for, and how.
 func endOf(t task.Task, r queue.Reason) (Who, string) {
 	switch r.Kind {
 	case queue.ReasonDelay:
@@ -55,7 +55,7 @@ func endOf(t task.Task, r queue.Reason) (Who, string) {
 	}
 }
 
-// endOfHold says who ends a hold of the features that come with the service, and how.
+// endOfHold returns who ends a hold of the features that come with the service, and how.
 func endOfHold(r queue.Reason) (Who, string) {
 	reason := orchestrator.ReasonText(r)
 	others, waits := strings.CutPrefix(reason, "waits for ")

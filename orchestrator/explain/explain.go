@@ -12,7 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Explanation says why a task stands where it stands, and what would move it.
+// Explanation reports why a task stands where it stands, and what would move it.
 // Its words come from the machine's state, the registry of transitions and the
 // queue: the code that decides.
 type Explanation struct {
@@ -115,7 +115,7 @@ func newSituation(e *orchestrator.Engine) situation {
 	return situation{sick: e.SickPools(), now: e.Now()}
 }
 
-// explain says why a task stands where it stands.
+// explain returns why a task stands where it stands.
 func explain(e *orchestrator.Engine, t task.Task, s situation) Explanation {
 	x := Explanation{
 		TaskID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Repo: t.Repo, Stage: t.State.Stage,

@@ -63,7 +63,7 @@ func (s situation) owed(t task.Task) []Owed {
 	return out
 }
 
-// waiting says what an effect waits for that is owed still.
+// waiting returns what an effect waits for that is owed still.
 func (s situation) waiting(j queue.Job) Owed {
 	f, _ := orchestrator.EffectOf(j)
 	what := f.Describe()

@@ -42,7 +42,7 @@ type FailedEffect struct {
 	At      time.Time         `json:"failed_at"`
 }
 
-// WorkersView says how busy the agents are.
+// WorkersView reports how busy the agents are.
 type WorkersView struct {
 	MaxConcurrency int   `json:"max_concurrency"`
 	Running        int64 `json:"running"`

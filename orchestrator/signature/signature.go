@@ -14,7 +14,7 @@ import (
 // Size is the length of a signature in bytes.
 const Size = sha256.Size
 
-// ErrMissing says that the headers carry no signature of the right form.
+// ErrMissing means that the headers carry no signature of the right form.
 var ErrMissing = errors.New("signature: missing or malformed")
 
 // Secret signs webhooks.

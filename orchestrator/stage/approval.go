@@ -38,7 +38,7 @@ func (w *builder) notApproved(reason string) {
 	}
 }
 
-// notWritten says of an analyst that has finished that there is nothing to approve.
+// notWritten reports of an analyst that has finished that there is nothing to approve.
 func (w *builder) notWritten(reason string) {
 	w.note(reason)
 	w.hold(HoldApproval, wordsCannotApprove+reason, StatusInReview)

@@ -238,7 +238,7 @@ func (w *builder) refuse(reason string) {
 	w.notStarted(wordsRefused(reason))
 }
 
-// notStarted says on a work item without a task why it gets none.
+// notStarted comments the reason on a work item that gets no task.
 func (w *builder) notStarted(text string) {
 	w.d.Effects = append(w.d.Effects,
 		Effect{Kind: EffectComment, Author: Analyst, Text: text},

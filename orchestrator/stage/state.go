@@ -62,7 +62,7 @@ type State struct {
 	HeardAt    time.Time     `json:"heard_at,omitzero"`
 	AskedAfter time.Duration `json:"asked_after,omitempty"`
 
-	// Stopping says that a STOP waits for the irreversible step to finish.
+	// Stopping means that a STOP waits for the irreversible step to finish.
 	Stopping bool `json:"stopping,omitempty"`
 
 	// Of the merge gate: whether it is on for the repository, whether the task

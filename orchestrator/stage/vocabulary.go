@@ -133,7 +133,7 @@ const (
 	PhaseRetest  Phase = "re-test"  // what is to be merged is tested again
 )
 
-// Hold says that a task waits for a human, and for what.
+// Hold is what a task waits for of a human.
 type Hold string
 
 // Holds of a task.

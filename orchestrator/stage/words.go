@@ -102,7 +102,7 @@ func wordsFinished(role Role, s Stage) string {
 	return fmt.Sprintf("The %s has finished (%s).", role, s)
 }
 
-// wordsUsage says what an agent's run has cost. Input is shown as everything that went in,
+// wordsUsage renders what an agent's run has cost. Input is shown as everything that went in,
 // with the cached part in brackets.
 func wordsUsage(r Report) string {
 	in := r.Input + r.CacheRead + r.CacheCreate

@@ -84,7 +84,7 @@ func matches(pattern, name []string) bool {
 	return true
 }
 
-// CheckPatterns returns an error that says what is wrong with patterns of a Paths.
+// CheckPatterns returns an error that reports what is wrong with patterns of a Paths.
 func CheckPatterns(patterns []string) error {
 	for _, p := range patterns {
 		_, err := path.Match(p, "")
@@ -147,7 +147,7 @@ func (l Launch) FromMain() []string {
 	}
 }
 
-// CheckWrites returns an error that says what is wrong with what a registry adds to the
+// CheckWrites returns an error that reports what is wrong with what a registry adds to the
 // writes of a role.
 func CheckWrites(role Role, more []string) error {
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// FieldError says what is wrong with one field of one entry.
+// FieldError reports what is wrong with one field of one entry.
 type FieldError struct {
 	Entry int    // from 0
 	Repo  string // of the entry; may be empty
@@ -118,7 +118,7 @@ func (p Project) checkHost() (field, wrong string) {
 	}
 }
 
-// wrongCloneURL says what is wrong with where git clones from; the URL may hold a
+// wrongCloneURL returns what is wrong with where git clones from; the URL may hold a
 // password, and is not repeated.
 func wrongCloneURL(text string) string {
 	u, err := url.Parse(text)

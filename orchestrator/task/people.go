@@ -9,7 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// People says who may do what in a project, by the ids of their accounts, their e-mail
+// People defines who may do what in a project, by the ids of their accounts, their e-mail
 // addresses, or "role:" and the tracker's word for their role. An empty list is any
 // person. STOP is for everybody, always.
 type People struct {

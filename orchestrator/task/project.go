@@ -140,7 +140,7 @@ func (p Project) trackerProjects() []string {
 	return out
 }
 
-// Protected says which files of a repository a person has to see before a change of them
+// Protected defines which files of a repository a person has to see before a change of them
 // leaves development. The zero value has those of checks.DefaultProtected.
 type Protected struct {
 	None bool     // none at all

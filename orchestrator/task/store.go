@@ -75,7 +75,7 @@ type Pruner interface {
 	PruneDeliveries(ctx context.Context, before time.Time, limit int) (removed int, err error)
 }
 
-// Dependency says that a task waits for another to be finished.
+// Dependency records that a task waits for another to be finished.
 type Dependency struct {
 	TaskID    int64     `json:"task_id"`
 	On        int64     `json:"depends_on_task_id"`

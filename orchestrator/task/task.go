@@ -10,10 +10,10 @@ import (
 
 // Sentinels of the Store.
 var (
-	// ErrConflict says that the task is not at the version that was expected, or
+	// ErrConflict means that the task is not at the version that was expected, or
 	// that a name that it would get is taken: load again and decide again.
 	ErrConflict = errors.New("the task has changed in the meantime")
-	// ErrNotFound says that there is no such task.
+	// ErrNotFound means that there is no such task.
 	ErrNotFound = errors.New("no such task")
 )
 

@@ -127,7 +127,7 @@ type ExplanationList struct {
 	Next  int64                 `json:"next,omitempty"`
 }
 
-// explainAll says of every task that is not finished where it stands and why; its
+// explainAll answers with where every unfinished task stands, and why; its
 // parameters are those of GET /tasks.
 func (s *server) explainAll(w http.ResponseWriter, r *http.Request) {
 	f, ok := filter(w, r)

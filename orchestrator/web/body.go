@@ -19,9 +19,9 @@ const (
 )
 
 var (
-	// errFull says that too much is being read of webhooks that nobody has verified yet.
+	// errFull means that too much is being read of webhooks that nobody has verified yet.
 	errFull = errors.New("web: too many webhooks at a time")
-	// errUnsigned says that a signature is missing or wrong.
+	// errUnsigned means that a signature is missing or wrong.
 	errUnsigned = errors.New("web: the signature is missing or wrong")
 )
 

@@ -42,7 +42,7 @@ type sender struct {
 	projects *task.Projects
 }
 
-// errForeign says that a webhook is signed with the secret of another project.
+// errForeign means that a webhook is signed with the secret of another project.
 var errForeign = errors.New("web: the secret does not speak for this project")
 
 func (s *server) trackerHook(w http.ResponseWriter, r *http.Request) {

@@ -53,7 +53,7 @@ type Options struct {
 	// Unfreeze ends the freeze of a repository and returns whether there was one
 	// and why; nil when the serial gate is off.
 	Unfreeze func(ctx context.Context, repo string) (was bool, reason string, err error)
-	// Reload reads the project registry again; an error says what is wrong with it, and
+	// Reload reads the project registry again; an error reports what is wrong with it, and
 	// the one before stays. Nil = it is read at the start alone.
 	Reload func(ctx context.Context) (Reloaded, error)
 	// Deps is the local table of dependencies; nil when it is off.

@@ -29,10 +29,10 @@ type Mirrors interface {
 	Maintain(ctx context.Context, s Workspace, m Maintenance) error
 }
 
-// Maintenance says what may go.
+// Maintenance defines what may go.
 type Maintenance struct {
 	LeftBefore time.Time // what attempts had left (see Left) by then; zero = nothing
-	// Idle says that no task of the repository lives: objects that nothing refers to
+	// Idle reports that no task of the repository lives: objects that nothing refers to
 	// may go. A checkout of one that lives may need them.
 	Idle bool
 	// Lives reports whether a task of the repository that lives has a work item: what is

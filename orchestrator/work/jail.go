@@ -15,7 +15,7 @@ type Jail struct {
 	// be listened at too, and 0 stands for any free one.
 	Ports  []Ports  `json:"ports,omitempty"`
 	Closed []uint16 `json:"closed,omitempty"` // ports that are not among Ports, whatever these say
-	// Sockets says that unix sockets may be used. Which ones cannot be said: the docker
+	// Sockets allows unix sockets, all or none: the docker
 	// daemon's and a session bus are a way out.
 	Sockets bool `json:"sockets,omitempty"`
 

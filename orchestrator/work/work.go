@@ -22,17 +22,17 @@ import (
 
 // Sentinels. Adapters wrap them.
 var (
-	// ErrProtected says that an operation would have touched a protected ref.
+	// ErrProtected means that an operation would have touched a protected ref.
 	ErrProtected = errors.New("work: the ref is protected")
-	// ErrMoved says that a remote branch is not where it was last seen.
+	// ErrMoved means that a remote branch is not where it was last seen.
 	ErrMoved = errors.New("work: the remote branch has moved")
 	// ErrRemoved is the ErrMoved of a branch that the remote has no more.
 	ErrRemoved = fmt.Errorf("%w: it was removed", ErrMoved)
-	// ErrTaken says that the remote has a branch of the name which is not the task's.
+	// ErrTaken means that the remote has a branch of the name which is not the task's.
 	ErrTaken = errors.New("work: the remote has a branch of that name already")
-	// ErrRemote says that the remote did not answer, or not as it should.
+	// ErrRemote means that the remote did not answer, or not as it should.
 	ErrRemote = errors.New("work: the remote does not answer")
-	// ErrBadName says that a name cannot be used as a ref or directory.
+	// ErrBadName means that a name cannot be used as a ref or directory.
 	ErrBadName = errors.New("work: the name is not allowed")
 )
 
@@ -66,7 +66,7 @@ type Workspace struct {
 	Keep []string
 }
 
-// CheckKeep returns an error that says what is wrong with paths of Space.Keep.
+// CheckKeep returns an error that reports what is wrong with paths of Space.Keep.
 func CheckKeep(paths []string) error {
 	for _, name := range paths {
 		inside := path.Clean(name) == name && name != "." && filepath.IsLocal(filepath.FromSlash(name)) && !strings.ContainsAny(name, "\\\x00\n")
@@ -89,13 +89,13 @@ type Checkout struct {
 
 // Left is a commit of the mirror that has what an attempt had not committed, or not
 // on its branch. It is for people: no branch has it, and it is not published. The
-// zero value says that nothing was left.
+// zero value means that nothing was left.
 type Left struct {
 	Ref string `json:"ref"` // refs/signalbox/left/…
 	SHA string `json:"sha"`
 }
 
-// OutsideError says that commits change what their attempt may not. Nothing of them was
+// OutsideError reports that commits change what their attempt may not. Nothing of them was
 // taken, and the next attempt begins at the branch.
 type OutsideError struct {
 	Paths []string // at most OutsideMax, in the order of their names
@@ -136,7 +136,7 @@ type Tip struct {
 	SameCode []string
 	// Base is the merge base with the fetched main.
 	Base string
-	// Changed says that Take found commits that the mirror did not have.
+	// Changed reports that Take found commits that the mirror did not have.
 	Changed bool
 }
 

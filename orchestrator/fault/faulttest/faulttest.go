@@ -48,9 +48,9 @@ type Trial struct {
 	Others func()
 	// Done counts how often the world has seen what the call does.
 	Done func() int
-	// Repeats says that the call has an identity: made again, it is seen once.
+	// Repeats means that the call has an identity: made again, it is seen once.
 	Repeats bool
-	// Mute says that the service cannot name a moment.
+	// Mute means that the service cannot name a moment.
 	Mute bool
 }
 

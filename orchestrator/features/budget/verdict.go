@@ -80,7 +80,7 @@ func (c Caps) Judge(x Case) Verdict {
 	return out
 }
 
-// over says why a run might pass a cap; empty when it cannot.
+// over returns why a run might pass a cap; empty when it cannot.
 func (c Caps) over(a Account, limit int64, who, when, what string) (reason string, unpriced bool) {
 	what = fmt.Sprintf(what, USD(limit))
 	if len(a.Unpriced) > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Graph says which tasks wait for which: task id → prerequisites.
+// Graph records which tasks wait for which: task id → prerequisites.
 type Graph map[int64][]int64
 
 // Cycle finds a cycle by depth-first search, if there is one: its tasks in

@@ -72,7 +72,7 @@ func (d *Deps) change(ctx context.Context, e *orchestrator.Engine, taskID, on in
 	return nil
 }
 
-// refused says why a task cannot wait for another.
+// refused returns why a task cannot wait for another.
 func (d *Deps) refused(ctx context.Context, t task.Task, on int64, table []task.Dependency) error {
 	other, err := d.opt.Store.Task(ctx, on)
 	switch {

@@ -223,7 +223,7 @@ func (o Options) refresh(ctx context.Context, e *orchestrator.Engine, shown, now
 	return err
 }
 
-// view gathers what the message shows. late says that a newer update waits behind
+// view gathers what the message shows. late reports that a newer update waits behind
 // this one, which will show the same and more.
 func (o Options) view(ctx context.Context, e orchestrator.Effect) (v View, late bool, err error) {
 	v.Now = o.Now()
@@ -260,7 +260,7 @@ const (
 	sendingAgain = "sending again"
 )
 
-// errOther says that somebody else has begun to send a task's message meanwhile.
+// errOther means that somebody else has begun to send a task's message meanwhile.
 var errOther = errors.New("another process sends the message of the task")
 
 // show edits the task's message, or sends it when there is none to edit. Of messages
@@ -297,7 +297,7 @@ func (o Options) show(ctx context.Context, t task.Task, m messenger.Message, att
 	return nil
 }
 
-// endOf says in a message that nobody will bring up to date that there is another.
+// endOf edits a message that is not brought up to date any more: it says that there is another.
 func (o Options) endOf(ctx context.Context, id string, m messenger.Message) error {
 	err := o.Messenger.Edit(ctx, id, messenger.Message{Title: m.Title, Silent: true, Lines: []string{"This is continued in another message."}})
 	if errors.Is(err, messenger.ErrGone) {

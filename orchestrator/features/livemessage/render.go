@@ -82,7 +82,7 @@ func standing(v View) string {
 	}
 }
 
-// move says whose move it is; nothing when the task is over.
+// move returns whose move it is, or what the task waits for; nil when the task is over.
 func move(v View) (lines []string) {
 	s := v.Task.State
 	switch {

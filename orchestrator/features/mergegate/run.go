@@ -126,7 +126,7 @@ func (g *Gate) mergeAgain(e orchestrator.Effect, err error) queue.Outcome {
 	return g.retryOutcome(e, err)
 }
 
-// unfit says why what would land is not what was tested; empty = it is.
+// unfit returns why what would land is not what was tested; empty = it is.
 func (g *Gate) unfit(ctx context.Context, e orchestrator.Effect, p task.Project, t task.Task) (string, error) {
 	busy, err := g.acquire(ctx, t)
 	if err != nil || busy != "" {

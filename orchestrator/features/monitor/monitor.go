@@ -45,7 +45,7 @@ const (
 	Bad
 )
 
-// Probe looks at an address. detail says what was seen.
+// Probe looks at an address. detail reports what was seen.
 type Probe func(ctx context.Context, address string) (l Look, detail string)
 
 // Options of the feature. Store, Projects and Jobs are required.

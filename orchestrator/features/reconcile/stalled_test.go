@@ -34,7 +34,7 @@ type paged struct {
 	endless bool
 }
 
-// set says how listings fail from now on.
+// set defines how listings fail from now on.
 func (p *paged) set(broken int, endless bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,7 +21,7 @@ const missedMax = 3
 // records over restarts that people were notified that webhooks have stopped.
 const Told = "webhooks_told"
 
-// Webhooks is a part of readiness: an error says that boards move and no
+// Webhooks is a part of readiness: an error reports that boards move and no
 // webhooks come.
 func (r *Reconciler) Webhooks(context.Context) error {
 	r.mu.Lock()

@@ -1,4 +1,4 @@
-// Package waitcomment says on a card what its task waits for: another task, its turn to
+// Package waitcomment reports on a card what its task waits for: another task, its turn to
 // merge, whatever holds its job, or a destination that does not answer. It is one comment
 // for each task, which is edited as that changes, and says "Goes on." afterwards.
 //
@@ -185,7 +185,7 @@ func held(w queue.Wait) (out wait) {
 	return out
 }
 
-// Text says a hold's reason on a card.
+// Text renders a hold's reason as a sentence for a card.
 func Text(r queue.Reason) string {
 	return "W" + strings.TrimSuffix(orchestrator.WaitText(r)[1:], ".") + "."
 }

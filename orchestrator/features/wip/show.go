@@ -33,7 +33,7 @@ func (l *Limit) words(ctx context.Context, waits []queue.Wait) {
 	}
 }
 
-// taken says who has the places of a repository; empty when that cannot be said.
+// taken returns who has the places of a repository; empty when that cannot be said.
 func (l *Limit) taken(ctx context.Context, repo string) string {
 	n, _ := l.places(repo)
 	in, err := l.inWork(ctx, repo)

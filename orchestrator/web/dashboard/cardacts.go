@@ -97,7 +97,7 @@ func isLoopback(address string) bool {
 	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// actor is who has sent a form. Else wrong says why it is not taken.
+// actor returns who has sent a form, or in wrong why the form is not taken.
 func (s *server) actor(w http.ResponseWriter, r *http.Request) (by cards.Person, wrong string, status int) {
 	has := s.rights(r)
 	proof := stage.ProofNone

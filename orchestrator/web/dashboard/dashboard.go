@@ -48,7 +48,7 @@ var files embed.FS
 // absolute (http or https), or a path.
 type Link struct{ Name, URL string }
 
-// Check says what is wrong with a link, if anything.
+// Check returns what is wrong with a link, if anything.
 func (l Link) Check() error {
 	if strings.TrimSpace(l.Name) == "" || !strings.HasPrefix(l.URL, "http://") && !strings.HasPrefix(l.URL, "https://") && !strings.HasPrefix(l.URL, "/") {
 		return fmt.Errorf("%q leads to %q; want a name, and an address that begins with http://, https:// or /", l.Name, l.URL)

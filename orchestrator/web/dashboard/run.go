@@ -152,7 +152,7 @@ func readLog(f io.ReadSeeker, from, limit int64, end bool) (text []byte, next in
 }
 
 // log serves a log from an offset on: ?from=, ?errors=1; X-Log-Next is where to go
-// on, and X-Log-Live says whether there will be more.
+// on, and X-Log-Live reports whether there will be more.
 func (s *server) log(w http.ResponseWriter, r *http.Request) {
 	_, _, l, err := s.findRun(r)
 	if err == nil && s.Logs == nil {

@@ -100,7 +100,7 @@ func (s *Share) Free(sender string, n int64) {
 	}
 }
 
-// Tally says when something that may happen often is worth a line in the log: at once,
+// Tally decides when something that may happen often is worth a line in the log: at once,
 // and then once a minute, with a count. Its zero value is ready.
 type Tally struct {
 	mu   sync.Mutex

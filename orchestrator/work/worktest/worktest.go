@@ -34,7 +34,7 @@ type Fixture struct {
 	// Fail makes one call, called as its method, fail from now on, and no call that
 	// needs less of the remote.
 	Fail func(call string, how faulttest.Kind)
-	// Mute says that the remote cannot name a moment.
+	// Mute means that the remote cannot name a moment.
 	Mute bool
 }
 
