@@ -13,7 +13,7 @@ import (
 // Outcome is what a verdict says.
 type Outcome int
 
-// Outcomes. Error is the zero value: a verdict that nobody filled in says that
+// Outcomes. Error is the zero value: a verdict that nobody filled in means that
 // the check itself is broken.
 const (
 	Error Outcome = iota // the check could not be made; never passes
@@ -55,7 +55,7 @@ type Facts struct {
 	Stage stage.Stage
 	SHA   string // the task branch's head; empty when there is no branch yet
 
-	// Unpublished says that SHA has not been pushed yet: nobody else has seen it.
+	// Unpublished means that SHA has not been pushed yet: nobody else has seen it.
 	Unpublished bool
 
 	// SameCode lists the commits whose tree differs from SHA's in nothing but
@@ -80,7 +80,7 @@ type Facts struct {
 	Mergeable *Mergeable
 }
 
-// Mergeable says how a branch stands to main. The merge gate fills it in under
+// Mergeable records how a branch stands to main. The merge gate fills it in under
 // the merge lease.
 type Mergeable struct {
 	Base      string   // the commit of main that the branch stands on

@@ -30,16 +30,16 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 	return fmt.Errorf("gates: outcome is %q, want green, red, defer or error", text)
 }
 
-// Greenf says that all is well, and what was seen.
+// Greenf returns a green verdict: the reason is what was seen.
 func Greenf(format string, args ...any) Verdict { return verdict(Green, format, args) }
 
-// Redf says what is wrong with the work.
+// Redf returns a red verdict: the reason is what is wrong with the work.
 func Redf(format string, args ...any) Verdict { return verdict(Red, format, args) }
 
-// Deferf says what is not known yet.
+// Deferf returns a verdict that defers: the reason is what is missing yet.
 func Deferf(format string, args ...any) Verdict { return verdict(Defer, format, args) }
 
-// Errorf says why the check could not be made.
+// Errorf returns an error verdict: the reason is why the check could not be made.
 func Errorf(format string, args ...any) Verdict { return verdict(Error, format, args) }
 
 func verdict(o Outcome, format string, args []any) Verdict {

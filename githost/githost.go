@@ -176,7 +176,7 @@ type Hook struct {
 // Receiver is the edge of a git host's webhooks. Its methods are pure.
 type Receiver interface {
 	// Signature begins the check of a body, by the headers alone: an error, such as
-	// signature.ErrMissing, says that they carry no signature of the right form.
+	// signature.ErrMissing, means that they carry no signature of the right form.
 	Signature(h http.Header) (*signature.Check, error)
 	// Delivery names the delivery and the event by the headers.
 	Delivery(h http.Header) (id, event string)

@@ -27,7 +27,7 @@ type Plain interface {
 // ErrBehind is the ErrNotMergeable of a head that lacks commits of the base.
 var ErrBehind = fmt.Errorf("%w: its base has commits that it lacks", ErrNotMergeable)
 
-// ErrLacking says that a repository has no host that could do what was called.
+// ErrLacking means that a repository has no host that could do what was called.
 var ErrLacking error = &fault.Error{Text: "githost: the repository is git alone: it has no pull requests, reviews or checks"}
 
 // PlainOf is the host as that of a plain repository; ok is false for a repository that

@@ -2,7 +2,7 @@ package gpstracks
 
 import "maps"
 
-// Reason says why a track was not kept, or not as its source gave it. Its text is
+// Reason records why a track was not kept, or not as its source gave it. Its text is
 // stored, and part of what health answers.
 type Reason string
 

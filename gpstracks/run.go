@@ -28,7 +28,7 @@ type Run struct {
 	ChangedFor  Tally // why tracks were not kept as the source gave them; one may count for several reasons
 }
 
-// RunStatus says how a run ended.
+// RunStatus records how a run ended.
 type RunStatus string
 
 // The statuses of a run.

@@ -56,7 +56,7 @@ func CompareCursors(a, b Cursor) int {
 	}
 }
 
-// Upserted says what became of the tracks of one call.
+// Upserted reports what became of the tracks of one call.
 type Upserted struct {
 	Inserted   int         // tracks of a key that was new
 	Updated    int         // tracks of a known key with something new

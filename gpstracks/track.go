@@ -55,7 +55,7 @@ var sourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 // digits, - and _, at most 64.
 func IsSourceName(s string) bool { return sourceName.MatchString(s) }
 
-// InvalidError says which field of a track cannot be used.
+// InvalidError reports which field of a track cannot be used.
 type InvalidError struct{ Field, Reason string }
 
 // Error names the field and the reason; it never repeats the value.

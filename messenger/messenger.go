@@ -11,11 +11,11 @@ import (
 	"errors"
 )
 
-// ErrGone says that a message to edit no longer exists or cannot be edited:
+// ErrGone means that a message to edit no longer exists or cannot be edited:
 // send a new one.
 var ErrGone = errors.New("messenger: the message cannot be edited any more")
 
-// ErrUnreachable says that the chat will never take a message (the bot was
+// ErrUnreachable means that the chat will never take a message (the bot was
 // blocked, the chat does not exist, the token is wrong).
 var ErrUnreachable = errors.New("messenger: the chat cannot be reached")
 

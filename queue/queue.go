@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// ErrNotFailed says that a job is not at status failed. Nothing was changed.
+// ErrNotFailed means that a job is not at status failed. Nothing was changed.
 var ErrNotFailed = errors.New("queue: the job has not failed, or was put again already")
 
-// ErrLost says that a claim is no longer the caller's: it was reaped, cancelled
+// ErrLost means that a claim is no longer the caller's: it was reaped, cancelled
 // or finished. Nothing was changed.
 var ErrLost = errors.New("queue: the claim is no longer held")
 
@@ -76,7 +76,7 @@ const (
 	OutcomeRelease OutcomeKind = "release" // given back unharmed: the attempt does not count
 )
 
-// Outcome says how a claim ended.
+// Outcome records how a claim ended.
 type Outcome struct {
 	Kind  OutcomeKind
 	At    time.Time // of a retry or release: not before
@@ -94,7 +94,7 @@ type Hold struct {
 	Since   time.Time // set by the queue
 }
 
-// Wait says what one unfinished job waits for. Reasons is empty exactly when
+// Wait records what one unfinished job waits for. Reasons is empty exactly when
 // the job would be claimed by the next Take with room.
 type Wait struct {
 	Job     Job

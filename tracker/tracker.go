@@ -17,10 +17,10 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// ErrNotFound says that the tracker has no such project, item or status.
+// ErrNotFound means that the tracker has no such project, item or status.
 var ErrNotFound = errors.New("tracker: not found")
 
-// ErrNoStatus says that a project's board has no column for a logical status
+// ErrNoStatus means that a project's board has no column for a logical status
 // and that no fallback applies. For confirm_deploy this means: nothing deploys.
 var ErrNoStatus = errors.New("tracker: the project has no such board status")
 
@@ -119,7 +119,7 @@ type Editor interface {
 	SetComment(ctx context.Context, c NewComment) error
 }
 
-// ErrUnidentified says that the tracker has not answered yet which accounts are
+// ErrUnidentified means that the tracker has not answered yet which accounts are
 // the service's own.
 var ErrUnidentified = errors.New("tracker: which accounts are the service's own is not known yet")
 
@@ -141,7 +141,7 @@ type Board interface {
 	StatusOf(ctx context.Context, projectID, column string) (stage.Status, error)
 }
 
-// ErrNoLog says that the tracker (or its version) keeps no log of moves, or that an
+// ErrNoLog means that the tracker (or its version) keeps no log of moves, or that an
 // item's does not hold any.
 var ErrNoLog = errors.New("tracker: who has moved the item is not logged here")
 
@@ -151,7 +151,7 @@ type Move struct {
 	ActorID string    // account that has moved it; empty when the log has none
 	At      time.Time // by the tracker's clock
 	// Proof is what shows that it was the actor; empty = the log itself does. A board of our
-	// own says ProofNone of a name that was only typed.
+	// own has ProofNone for a name that was only typed.
 	Proof stage.Proof
 }
 
@@ -176,7 +176,7 @@ type People interface {
 	Person(ctx context.Context, accountID string) (Person, error)
 }
 
-// ErrNoRelations says that the tracker (or its version) has no relations.
+// ErrNoRelations means that the tracker (or its version) has no relations.
 var ErrNoRelations = errors.New("tracker: relations are not known here")
 
 // Ref names a work item.
@@ -222,7 +222,7 @@ type Hook struct {
 // Receiver is the edge of a tracker's webhooks. Its methods are pure.
 type Receiver interface {
 	// Signature begins the check of a body, by the headers alone: an error, such as
-	// signature.ErrMissing, says that they carry no signature of the right form.
+	// signature.ErrMissing, means that they carry no signature of the right form.
 	Signature(h http.Header) (*signature.Check, error)
 	// Delivery names the delivery and the event by the headers.
 	Delivery(h http.Header) (id, event string)

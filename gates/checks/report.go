@@ -214,7 +214,7 @@ func standing(ctx context.Context, s gates.Facts) (o opinion, err error) {
 	return o, nil
 }
 
-// uncounted says why a review does not count; empty when it does. Accounts of the
+// uncounted returns why a review does not count; empty when it does. Accounts of the
 // list count without write permission.
 func uncounted(r githost.Review, listed []string) string {
 	named := slices.ContainsFunc(listed, func(name string) bool { return strings.EqualFold(name, r.Author) })

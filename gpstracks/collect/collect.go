@@ -18,7 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
 )
 
-// Kind says how a source is read.
+// Kind defines how a source is read.
 type Kind string
 
 // The kinds of sources.
@@ -84,7 +84,7 @@ func (c Config) Region(name string) (Region, bool) {
 	return Region{}, false
 }
 
-// FieldError says which field of a configuration cannot be used.
+// FieldError reports which field of a configuration cannot be used.
 type FieldError struct {
 	Entry  int    // of its list, from 0
 	List   string // sources or regions
@@ -171,7 +171,7 @@ type Page struct {
 // NoParserError is the feed of a Placeholder: it sends no request and returns an error.
 type NoParserError struct{ Source string }
 
-// Page returns an error that says that there is no parser.
+// Page returns the error that there is no parser.
 func (n NoParserError) Page(context.Context, orb.Bound, string) (Page, error) {
 	return Page{}, fmt.Errorf("source %s has a placeholder in place of a parser: nothing can be read from it, and nothing was asked for", n.Source)
 }

@@ -21,7 +21,7 @@ const accepted = "accepted"
 // Licences are all decision records.
 type Licences []Licence
 
-// RefusedError says why a source may not run.
+// RefusedError reports why a source may not run.
 type RefusedError struct{ Source, Record, Reason string }
 
 // Error names the source and the record.
@@ -32,7 +32,7 @@ func (e *RefusedError) Error() string {
 // Refused reports true.
 func (e *RefusedError) Refused() bool { return true }
 
-// OffError says that a source or a region is switched off.
+// OffError reports that a source or a region is switched off.
 type OffError struct{ What, Name string }
 
 // Error names it, and what to do.

@@ -233,7 +233,7 @@ func (j *job) save(ctx context.Context) error {
 	return nil
 }
 
-// errTooMuch says that a box has to be quartered: what was read of it comes
+// errTooMuch means that a box has to be quartered: what was read of it comes
 // again then, cut at other edges.
 var errTooMuch = errors.New("the box holds too much")
 

@@ -25,7 +25,7 @@ type SweepReason struct {
 	Tracks int
 }
 
-// Stale says why a track is to be removed, and nothing if it stays: its source is
+// Stale returns why a track is to be removed, and nothing if it stays: its source is
 // not configured, switched off or without an accepted licence record, it lies in
 // no region that is switched on, or it was not seen for as long as its source
 // keeps tracks. Tracks from files have no region.

@@ -66,7 +66,7 @@ type Track struct {
 	BadTimes  int // that cannot be read; their points have none
 }
 
-// Error says what is wrong with a document.
+// Error reports what is wrong with a document.
 type Error struct {
 	Line   int // 0 if it is not known
 	Reason string
@@ -102,7 +102,7 @@ func Read(r io.Reader, l Limits) iter.Seq2[Track, error] {
 	}
 }
 
-// errEnd says that the document is over, and whole.
+// errEnd means that the document is over, and whole.
 var errEnd = errors.New("end of document")
 
 // document is a document being read.

@@ -151,7 +151,7 @@ func word(words []byte) (first, rest []byte) {
 }
 
 // BlockFeatures reads the features of a block, so that a store can put those of several blocks
-// together anew. They share the block's memory. The error says that the block is damaged.
+// together anew. They share the block's memory. The error reports that the block is damaged.
 func BlockFeatures(data []byte) ([]Feature, error) {
 	b, ok := openBlock(data)
 	if !ok {

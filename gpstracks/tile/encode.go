@@ -20,7 +20,7 @@ type Limits struct {
 // DefaultLimits are 10,000 tracks and 500,000 bytes.
 func DefaultLimits() Limits { return Limits{Features: 10_000, Bytes: 500_000} }
 
-// Stats says what is in a tile.
+// Stats counts what is in a tile.
 type Stats struct {
 	Features int // tracks in the tile
 	Dropped  int // tracks that may be in it too, and were left out because of a limit
@@ -114,8 +114,8 @@ func (e *Encoder) Begin(t ID, f gpstracks.Filter) {
 	}
 }
 
-// Add takes a block. It must not change until Append has returned. The error
-// says that the block is damaged.
+// Add takes a block. It must not change until Append has returned. It is an error
+// when the block is damaged.
 func (e *Encoder) Add(data []byte) error {
 	b, ok := openBlock(data)
 	if !ok || b.level != e.level {
@@ -218,8 +218,8 @@ func (e *Encoder) tracks() (n int) {
 	return n
 }
 
-// Append appends the tile to dst, and nothing if no track is in it. The error
-// says that a block is damaged.
+// Append appends the tile to dst, and nothing if no track is in it. It is an error
+// when a block is damaged.
 func (e *Encoder) Append(dst []byte) ([]byte, Stats, error) {
 	slices.SortFunc(e.candidates, placed)
 	tracks := e.tracks()

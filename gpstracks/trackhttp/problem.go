@@ -31,7 +31,7 @@ func answer(w http.ResponseWriter, status int, contentType string, v any) {
 	_, _ = w.Write(append(body, '\n')) // a client that has gone away needs no answer
 }
 
-// errBusy says that too many tiles are being waited for.
+// errBusy means that too many tiles are being waited for.
 var errBusy = errors.New("too many tiles are waiting to be made")
 
 // failed answers what could not be served, unless nobody waits for it any more.

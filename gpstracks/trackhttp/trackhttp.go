@@ -146,7 +146,7 @@ func notFound(w http.ResponseWriter) {
 	problem(w, http.StatusNotFound, "not-found", "There is nothing here. The layer has its list, tiles/{z}/{x}/{y}.mvt, tiles.json, health and cache/clear.")
 }
 
-// droppedHeader says how many tracks a tile leaves out because of its limits.
+// droppedHeader is the header with how many tracks a tile leaves out because of its limits.
 const droppedHeader = "Gps-Tracks-Dropped"
 
 // origin lets pages of other origins read, where that is switched on.

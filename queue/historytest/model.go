@@ -44,7 +44,7 @@ func (j job) next(c Call) []job {
 	}
 }
 
-// after is a job after a call that has its effect; can says whether it has one.
+// after is a job after a call that has its effect; can reports whether it has one.
 func (j job) after(c Call, about Job) (after job, can bool) {
 	held := j.status == queue.Running && j.attempt == about.Attempt
 	switch c.Op {

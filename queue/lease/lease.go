@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// ErrHeld says that somebody else holds the lease now.
+// ErrHeld means that somebody else holds the lease now.
 var ErrHeld = errors.New("lease: held by another")
 
-// ErrLost says that the lease is not (or no longer) the caller's.
+// ErrLost means that the lease is not (or no longer) the caller's.
 var ErrLost = errors.New("lease: lost")
 
 // Lease is a right that was granted.

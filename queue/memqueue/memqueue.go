@@ -178,7 +178,7 @@ func (t *Tx) Free(holds ...queue.Hold) {
 	}
 }
 
-// waits says what the unfinished jobs wait for, in order of id.
+// waits returns what the unfinished jobs wait for, in order of id.
 func (q *Queue) waits() []queue.Wait {
 	now := q.now()
 	first := map[string]int64{}

@@ -20,11 +20,11 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// ErrConflict says that somebody else has changed a card since the version that an edit
+// ErrConflict means that somebody else has changed a card since the version that an edit
 // was made of.
 var ErrConflict = errors.New("cards: somebody else has changed the card meanwhile")
 
-// InputError says what is wrong with what a person has typed, in a sentence.
+// InputError reports what is wrong with what a person has typed, in a sentence.
 type InputError struct{ Text string }
 
 // Error is the sentence.
@@ -78,7 +78,7 @@ const Service = "signalbox/"
 // nameMax is the length of a person's name, in characters.
 const nameMax = 60
 
-// CleanName tidies the name that a person has typed; an *InputError says what is wrong.
+// CleanName tidies the name that a person has typed; an *InputError reports what is wrong.
 func CleanName(typed string) (string, error) {
 	name := strings.Join(strings.Fields(CleanText(typed)), " ")
 	switch {
