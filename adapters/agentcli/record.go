@@ -15,7 +15,7 @@ type ident struct {
 	Start uint64 `json:"start"` // kernel ticks since the boot
 }
 
-// record says what is running. The service writes it before it starts the shim,
+// record holds what is running. The service writes it before it starts the shim,
 // and the shim adds itself before it starts the agent.
 type record struct {
 	TaskID int64   `json:"task_id"`

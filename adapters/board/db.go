@@ -19,7 +19,7 @@ import (
 //go:embed schema.sql
 var schema string
 
-// UnavailableError says that the database has not done it, or has not said so. The same
+// UnavailableError reports that the database has not done it, or has not answered. The same
 // call may be made again: it changes nothing a second time.
 type UnavailableError struct{ Err error }
 

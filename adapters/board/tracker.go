@@ -197,7 +197,7 @@ func (b *Board) SetComment(ctx context.Context, n tracker.NewComment) error {
 	})
 }
 
-// post adds a comment of the service's; had says that it was there already under its key.
+// post adds a comment of the service's; had reports that it was there already under its key.
 func (b *Board) post(ctx context.Context, t tx, n tracker.NewComment) (id string, had bool, err error) {
 	r, err := b.find(ctx, t, n.ProjectID, n.ItemID)
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue/lease"
 )
 
-// ErrForeign says that the lease was made by another machine.
+// ErrForeign means that the lease was made by another machine.
 var ErrForeign = errors.New("filelease: the lease was made by another machine: use a database lease for several machines")
 
 // Locker is a lease.Locker over a directory.

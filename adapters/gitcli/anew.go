@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// mark says how a checkout stands to the mirror. It lies beside the task's
+// mark records how a checkout stands to the mirror. It lies beside the task's
 // repository.
 type mark struct {
 	Task   int64      `json:"task,omitempty"`

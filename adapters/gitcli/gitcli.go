@@ -165,7 +165,7 @@ func (g *Git) locate(s work.Workspace) (checkout, error) {
 	return p, nil
 }
 
-// lie says where everything lies of a work item of a repository.
+// lie sets the paths of a work item of a repository.
 func (p *checkout) lie(root, flat string) {
 	p.mirror = filepath.Join(root, "mirrors", flat+".git")
 	own := filepath.Join(root, "repos", flat, p.WorkItem)

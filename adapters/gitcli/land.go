@@ -152,8 +152,8 @@ func (g *Git) pushMain(ctx context.Context, p checkout, sha string) error {
 	return err
 }
 
-// CheckedOut says, with what to do, that main cannot be moved where people have it
-// checked out.
+// CheckedOut returns the message that main cannot be moved where people have it checked out, with
+// what to do.
 func CheckedOut(repo, main string) string {
 	return fmt.Sprintf("%s is checked out in the repository of %s, and git moves no branch under somebody's work: let clone_url name a bare clone (git clone --bare), check another branch out there, or set receive.denyCurrentBranch to updateInstead in it", main, repo)
 }

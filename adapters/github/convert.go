@@ -117,7 +117,7 @@ func (e *Error) Unwrap() error { return e.cause }
 // Retryable and RetryAfter implement the contract of package fault.
 func (e *Error) Retryable() bool { return e.again }
 
-// RetryAfter is how long GitHub says to wait; 0 when it does not say.
+// RetryAfter is the wait that GitHub requires; 0 when it names none.
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
 // limitWait is how long to wait for a limit that names no moment.
@@ -207,7 +207,7 @@ func limited(e *gh.ErrorResponse) bool {
 	return header.Get("Retry-After") != "" || strings.Contains(said, "rate limit") || strings.Contains(said, "abuse detection") || strings.Contains(said, "login attempts exceeded")
 }
 
-// unreadable is a success of GitHub that says nothing of what was to be read: it is a
+// unreadable is a success of GitHub without what was to be read: it is a
 // page of something in front of it.
 func unreadable(what string) error {
 	return &Error{Status: http.StatusOK, what: what + ": the answer says nothing of it", again: true}

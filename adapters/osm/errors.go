@@ -21,7 +21,7 @@ type Error struct {
 	cause   error
 }
 
-// Error says what was answered.
+// Error returns what the server answered.
 func (e *Error) Error() string { return "osm: " + e.what }
 
 // Unwrap gives the transport's error.
@@ -35,7 +35,7 @@ func (e *Error) Retryable() bool {
 	return e.Status == 0 && e.cause != nil || e.throttled() || e.Status >= 500
 }
 
-// RetryAfter is how long the server requires to wait; 0 when it does not say.
+// RetryAfter is the wait that the server requires; 0 when it names none.
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
 // bandwidth is the status of the server's own limiter. It is in no standard.

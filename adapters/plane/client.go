@@ -91,10 +91,10 @@ func (e *Error) Unwrap() error { return e.cause }
 // Retryable and RetryAfter implement the contract of package fault.
 func (e *Error) Retryable() bool { return fault.Passes(e.Status) }
 
-// RetryAfter is how long Plane says to wait; 0 when it does not say.
+// RetryAfter is the wait that Plane requires; 0 when it names none.
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
-// unreadable is a success of Plane that says nothing of what was to be read.
+// unreadable is a success of Plane without what was to be read.
 func unreadable(path, why string) error {
 	return &Error{Status: http.StatusOK, what: shorten(path) + " answers " + why}
 }
@@ -235,7 +235,7 @@ func shorten(path string) string {
 	return path
 }
 
-// page is one page of a list. Next is always set; More says whether it counts.
+// page is one page of a list. Next is always set; More reports whether it counts.
 type page[T any] struct {
 	Next    string `json:"next_cursor"`
 	More    bool   `json:"next_page_results"`

@@ -3,7 +3,7 @@
 //
 // Writing is idempotent: a comment carries the service's name and its key, and
 // Plane refuses a second one; a status is set, not toggled. Waiting for longer
-// than a moment is left to the caller: an error says whether and when a later
+// than a moment is left to the caller: an error reports whether and when a later
 // try may succeed.
 package plane
 
@@ -304,7 +304,7 @@ func (c *Client) SetComment(ctx context.Context, n tracker.NewComment) error {
 	return err
 }
 
-// addComment posts a comment; had says that it was there already under its key.
+// addComment posts a comment; had reports that it was there already under its key.
 func (c *Client) addComment(ctx context.Context, n tracker.NewComment) (id string, had bool, err error) {
 	in := map[string]string{"comment_html": commentHTML(n)}
 	if n.Key != "" {

@@ -98,7 +98,7 @@ func (c *Chat) follow(err error) bool {
 	return true
 }
 
-// Moved says, as an error, that the group of Options.ChatID has become a supergroup
+// Moved reports, as an error, that the group of Options.ChatID has become a supergroup
 // and what to set; nil while that is not so.
 func (c *Chat) Moved(context.Context) error {
 	c.mu.Lock()
@@ -192,7 +192,7 @@ type Error struct {
 	again bool
 }
 
-// Error says what the Bot API said.
+// Error returns the Bot API's description.
 func (e *Error) Error() string { return "telegram: " + e.text }
 
 // Unwrap gives messenger's sentinel or the context's error, if one applies.
@@ -201,7 +201,7 @@ func (e *Error) Unwrap() error { return e.cause }
 // Retryable and RetryAfter implement the contract of package fault.
 func (e *Error) Retryable() bool { return e.again }
 
-// RetryAfter is how long the Bot API says to wait; 0 when it does not say.
+// RetryAfter is the wait that the Bot API requires; 0 when it names none.
 func (e *Error) RetryAfter() time.Duration { return e.after }
 
 // convert makes a typed error. Only its description distinguishes the causes of a 400,

@@ -44,7 +44,7 @@ func (j job) obeys() bool {
 	return err == nil && strings.Contains(string(body), injection)
 }
 
-// note says what came of an attempt.
+// note records what came of an attempt.
 func (j job) note(what string, failed error) error {
 	t := tried{What: what}
 	if failed != nil {

@@ -15,7 +15,7 @@ const (
 	onGit    = "git" // nowhere
 )
 
-// wrongHost says what is wrong with -host; empty: nothing is.
+// wrongHost returns what is wrong with -host; empty: nothing is.
 func (o options) wrongHost() string {
 	switch {
 	case o.host != onGitHub && o.host != onGit:

@@ -214,7 +214,7 @@ func (w *world) settled(ctx context.Context) bool {
 	return time.Since(w.since) > max(5*time.Second, w.scaled(5*time.Second)) && len(w.alarmsLogged()) > 0
 }
 
-// ailing says what was sick.
+// ailing returns what was sick.
 func (w *world) ailing() (out []sickView) {
 	for _, s := range w.o.sick {
 		lasted := time.Since(w.began)

@@ -205,8 +205,8 @@ func (s *summary) task(w *world, d web.TaskDetail, why string) {
 	}
 }
 
-// helpless says so of a task that is not over, that no agent works on, and of which the
-// explanation does not say what anybody can do; empty for all others.
+// helpless returns a sentence about a task that is not over, that no agent works on, and of
+// which the explanation does not say what anybody can do; empty for all others.
 func helpless(d web.TaskDetail, x explain.Explanation) string {
 	if d.Stage.Terminal() || slices.ContainsFunc(d.Jobs, func(j web.JobView) bool { return j.Pool == queue.PoolAgents && j.Status == queue.Running }) {
 		return ""

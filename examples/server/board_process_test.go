@@ -55,7 +55,7 @@ func (b *browser) page(path string) (at, body string) {
 	return resp.Request.URL.Path, string(text)
 }
 
-// try posts a form; an error says that no answer came.
+// try posts a form; an error reports that no answer came.
 func (b *browser) try(path string, form url.Values) (status int, at string, err error) {
 	resp, err := b.http.PostForm("http://"+b.addr+"/dashboard/"+path, form)
 	if err != nil {

@@ -33,7 +33,7 @@ if [ "$SIGNALBOX_ROLE$SIGNALBOX_ATTEMPT" = developer1 ]; then echo "401 for $WOR
 verdict() { printf -- '---\nverdict: %s\nsha: %s\nsummary: saw %s and %s\n---\n' "$1" "$SIGNALBOX_SHA" "$WORLD_API_KEY" "$(head -n 1 "$WORLD_DIR/loot")" >"$SIGNALBOX_REPORT"; }
 `
 
-// shows says how a text stands in a body: as it is, as in an address, or within base64;
+// shows returns how a text stands in a body: as it is, as in an address, or within base64;
 // empty: it does not.
 func shows(body []byte, text string) string {
 	for _, spelling := range spellings(text) {

@@ -90,7 +90,7 @@ func (w *world) build(p githubtest.Push) githubtest.Outcome {
 	return conclude(p)
 }
 
-// builds says what CI says from now on.
+// builds sets CI's results from now on.
 func (w *world) builds(is func(githubtest.Push) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -90,7 +90,7 @@ func (r results) read(from io.Reader, pkg string, log io.Writer) error {
 	}
 }
 
-// why says why a row does not pass; empty when it does.
+// why returns why a row does not pass; empty when it does.
 func (r results) why(w row) string {
 	if len(w.tests) == 0 {
 		return "no test drives it"

@@ -37,7 +37,7 @@ type Switch struct {
 	met    int
 }
 
-// New makes a switch, for a server that is well. meets says which requests a sickness
+// New makes a switch, for a server that is well. meets returns which requests a sickness
 // is for; nil = all.
 func New(next http.Handler, meets func(*http.Request) bool) *Switch {
 	return &Switch{next: next, meets: meets, healed: make(chan struct{})}

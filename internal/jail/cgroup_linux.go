@@ -32,7 +32,7 @@ func controllers() []string { return []string{"memory", "pids", "cpu"} }
 
 // Delegated finds a cgroup (v2) in which this process may make others, and proves that by
 // ending a process in one. Dir is the directory; empty stands for the process's own cgroup. It moves this process into a
-// cgroup in there, where it stays. The error says why there is none.
+// cgroup in there, where it stays. The error reports why there is none.
 func Delegated(ctx context.Context, dir string) (Group, error) {
 	if dir == "" {
 		var err error

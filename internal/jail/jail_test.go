@@ -65,7 +65,7 @@ func runs(t *testing.T, j *work.Jail, env []string, argv ...string) (exit int, o
 	return cmd.ProcessState.ExitCode(), string(said)
 }
 
-// as says who makes the attacks.
+// as names who makes the attacks.
 func as() string {
 	if os.Getenv(asRoot) != "" {
 		return "root"

@@ -38,7 +38,7 @@ func harmless() []string {
 	return []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 }
 
-// landlockABI is the version of the kernel's Landlock; the error says that it is too old or off.
+// landlockABI is the version of the kernel's Landlock; the error reports that it is too old or off.
 func landlockABI() (int, error) {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch {

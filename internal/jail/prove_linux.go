@@ -26,7 +26,7 @@ const proveMax = 30 * time.Second
 // Prove is the self-test: a process in the jail j tries to read a file of dir, to signal
 // this process and to connect to a port of this machine, which must fail, and to write a
 // directory of its own, which must not; in a box it must see other processes than this one
-// does. Shim is a command that ends in one of the shims. The error says what the process
+// does. Shim is a command that ends in one of the shims. The error reports what the process
 // could do, or that there is no jail.
 func Prove(ctx context.Context, shim []string, dir string, j work.Jail) (p Proof, err error) {
 	p = Proof{Box: j.Box.Kind}

@@ -11,7 +11,7 @@ import (
 var ErrUnfinished = errors.New("a part of the work has ended by a panic: the log says which")
 
 // Start calls f with 0 to n-1, at the same time. wait returns when all calls have
-// ended; its error says that not all of them were made to the end. It must be called.
+// ended; its error reports that not all of them were made to the end. It must be called.
 func Start(ctx context.Context, log *slog.Logger, name string, n int, f func(i int)) (wait func() error) {
 	g := New(ctx, log)
 	var done atomic.Int64

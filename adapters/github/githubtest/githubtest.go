@@ -129,7 +129,7 @@ func New(o Options) *Server {
 // Close stops CI and webhooks and waits for those under way.
 func (s *Server) Close() { s.group.Stop() }
 
-// SetHookURL says where webhooks go from now on.
+// SetHookURL sets where webhooks go from now on.
 func (s *Server) SetHookURL(url string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

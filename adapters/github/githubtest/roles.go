@@ -5,7 +5,7 @@ import "net/http"
 // Self is the account of the service's token.
 const Self = "signalbox-bot"
 
-// SetRole says what an account may do in all repositories: admin, write, read or none.
+// SetRole sets what an account may do in all repositories: admin, write, read or none.
 // Who is not named may read, as on a public repository.
 func (s *Server) SetRole(login, role string) {
 	s.mu.Lock()

@@ -43,7 +43,7 @@ func (s *Server) wirePullEvent(p *Pull, action string) map[string]any {
 	return map[string]any{"action": action, "number": p.Number, "pull_request": s.wirePull(p), "repository": wireRepo(p.Repo), "sender": wireUser("someone")}
 }
 
-// wireReview says MEMBER of every account with a role: it is a filter, and no more.
+// wireReview encodes a review. Every account with a role is MEMBER: it is a filter, and no more.
 func (s *Server) wireReview(r Review, state string) map[string]any {
 	association := "NONE"
 	if _, named := s.roles[r.Author]; named {

@@ -130,7 +130,7 @@ func shape(path []string) []string {
 }
 
 // paginate answers with a page, as Plane counts: next_cursor is always there,
-// next_page_results says whether it means anything.
+// next_page_results reports whether it means anything.
 func paginate(w http.ResponseWriter, r *http.Request, rows []any) {
 	size, page := 1000, 0
 	if v := r.URL.Query().Get("per_page"); v != "" {

@@ -127,7 +127,7 @@ func (s *Server) Close() {
 	s.group.Stop()
 }
 
-// SetHookURL says where webhooks go from now on.
+// SetHookURL sets where webhooks go from now on.
 func (s *Server) SetHookURL(url string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

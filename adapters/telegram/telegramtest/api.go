@@ -168,7 +168,7 @@ var (
 	entity = regexp.MustCompile(`&(?:lt|gt|amp|quot|#\d+|#x[0-9a-fA-F]+);`)
 )
 
-// wrongText says why a text is refused, or nothing.
+// wrongText returns why a text is refused; empty when it is not.
 func wrongText(args map[string]string) string {
 	text := args["text"]
 	if args["parse_mode"] == "HTML" {

@@ -30,12 +30,12 @@ const (
 type Attack struct {
 	Name string
 	Wall Wall // stops it in the jail
-	// Control says that it succeeds without a jail, everywhere, for a user that is not root.
+	// Control means that it succeeds without a jail, everywhere, for a user that is not root.
 	Control bool
 	try     func(Scene) error // nil: it has succeeded
 }
 
-// ErrNotHere says that a scene lacks what an attack aims at.
+// ErrNotHere means that a scene lacks what an attack aims at.
 var ErrNotHere = errors.New("this scene has nothing of the kind")
 
 // Exit codes of a process that makes an attack.
