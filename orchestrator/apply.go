@@ -292,8 +292,8 @@ func lineOf(c Change) *task.Line {
 	return l
 }
 
-// Beside reads who stands right before and right behind a task in the line of its
-// repository; nil = nobody.
+// Beside reads the neighbours of a task in the line of its
+// repository; nil = none.
 func Beside(ctx context.Context, s task.Store, t task.Task) (ahead, behind *task.Task, err error) {
 	first := func(f task.Filter) *task.Task {
 		f.Repo, f.Live, f.Limit = t.Repo, true, 1

@@ -56,7 +56,7 @@ type Sickness struct {
 	Next     time.Time `json:"next_try,omitzero"`
 	Error    string    `json:"error"`
 
-	Neighbour string `json:"-"` // who does not answer, for people
+	Neighbour string `json:"-"` // the system that does not answer, for people
 }
 
 // Text renders it in words, as of a moment.

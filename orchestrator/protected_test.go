@@ -152,7 +152,7 @@ func TestProtectedPathsWaitForCI(t *testing.T) {
 }
 
 // Red CI is the developer's before it is a person's; a repository without CI has the same
-// gate, and who is no approver lets nothing pass.
+// gate, and a person who is no approver lets nothing pass.
 func TestProtectedPathsAmongOthers(t *testing.T) {
 	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 		r.SetCI(githost.CheckFailed)

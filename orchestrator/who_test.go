@@ -150,7 +150,7 @@ func TestWhatProvesAPerson(t *testing.T) {
 }
 
 // A person who may not make a move gets one answer; the column goes back, and neither the
-// reconciler nor a second webhook of it makes anything of it. Who may does.
+// reconciler nor a second webhook of it makes anything of it. A person who may does.
 func TestOnlyWhoMay(t *testing.T) {
 	ruled(t, task.People{Approvers: []string{"ann@example.org", "role:admin"}, Starters: []string{"kim"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
 		r.Board.AddPerson(tracker.Person{ID: "kim", Role: "member", Email: "kim@example.org"})

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Lengths of values that are hidden, in bytes. Shorter ones occur anyway, and so do words: who
-// hides the password developer or signalbox changes the names of roles and refs in a store.
+// Lengths of values that are hidden, in bytes. Shorter ones occur anyway, and so do words: to
+// hide the password developer or signalbox would change the names of roles and refs in a store.
 const (
 	least     = 8
 	leastWord = 16 // of lower-case letters and - _ . / alone

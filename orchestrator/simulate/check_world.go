@@ -245,7 +245,7 @@ func (c *checker) withoutTrespass(n *node, sha string) {
 	}
 }
 
-// beforeMerge is where main is, and who has the merge lease.
+// beforeMerge is where main is, with the merge lease and the pull request.
 type beforeMerge struct {
 	main   string
 	holder lease.Lease

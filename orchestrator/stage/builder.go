@@ -67,8 +67,8 @@ func (w *builder) act() {
 	}
 }
 
-// decline answers a word that moves nothing here, and gives the card its column back. Who
-// is to answer questions first finds them behind a link.
+// decline answers a word that moves nothing here, and gives the card its column back. The
+// questions that a person is to answer first are behind a link.
 func (w *builder) decline() {
 	f := Effect{Kind: EffectComment, Author: Stream, Text: sentence(w.edge.Why)}
 	back := w.statusOf(w.d.State.Stage)

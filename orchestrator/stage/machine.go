@@ -129,7 +129,7 @@ func denial(s State, e Event) string {
 // declined reports whether a word that means nothing here is to be answered: each that a
 // person has set on the board while the task lives, but a STOP that is switched off, and
 // the column that the service has set itself: it stands where it should.
-// Journals that do not have who it was are older than the answer.
+// Journals without the principal are older than the answer.
 func declined(s State, e Event) bool {
 	_, board := BoardTrigger(Status(e.On))
 	return board && e.On != OnStop && Status(e.On) != s.Set && e.By.Kind == KindPerson && s.Stage != None && !s.Stage.Terminal()

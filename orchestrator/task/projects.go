@@ -54,8 +54,8 @@ func NewProjects(list ...Project) (*Projects, error) {
 // Replace makes the registry say what another one says at present.
 func (p *Projects) Replace(with *Projects) { p.now.Store(with.now.Load()) }
 
-// Now is a registry that says what this one says at present, and goes on to: for those who
-// look several times and need answers that belong together.
+// Now returns a registry with the entries of this one at present, which does not change: for
+// callers that read several times and need consistent answers.
 func (p *Projects) Now() *Projects {
 	out := &Projects{}
 	out.Replace(p)

@@ -59,7 +59,7 @@ type Commit struct {
 }
 
 // Line is the place of a task among the unfinished ones of its repository, in the
-// order of their ids: who stands right before it and right behind it; 0 = nobody.
+// order of their ids: the ids of its neighbours in that order; 0 = none.
 type Line struct{ Ahead, Behind int64 }
 
 // Pruner removes what is over. Tasks, the journal, gate results, agent runs and

@@ -212,7 +212,7 @@ func (s *server) retry(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusAccepted, map[string]string{"status": "queued"})
 }
 
-// byAPI is who the journal names for a changing request of the API.
+// byAPI is the principal that the journal names for a changing request of the API.
 func byAPI() stage.Principal { return orchestrator.OperatorBy(stage.ViaAPI) }
 
 // Unfrozen is the answer of POST /serial-gate/unfreeze.

@@ -127,7 +127,7 @@ func (d *Deps) holds(_ context.Context, c orchestrator.Change) (hold, free []que
 	}
 }
 
-// committed wakes the loop: who waits may have changed.
+// committed wakes the loop: which tasks wait may have changed.
 func (d *Deps) committed(c orchestrator.Change) {
 	if c.Began() || c.Ended() {
 		d.mu.Lock()

@@ -110,8 +110,8 @@ func (w world) describe(cycle []int64) string {
 	return text
 }
 
-// inLine is who waits for the task right before it in its repository: analysts that a
-// hold of that name keeps.
+// inLine returns which tasks wait for the one right before them in their repository: those whose
+// analyst a hold of that name keeps.
 func inLine(live []task.Task, held []queue.Hold, name string) Graph {
 	g, before := Graph{}, map[string]int64{}
 	for _, t := range live {

@@ -165,7 +165,7 @@ func (g *Gate) acquire(ctx context.Context, t task.Task) (busy string, err error
 	return busy, err
 }
 
-// prolong takes the lease, or keeps it for longer. busy reports who else has it.
+// prolong takes the lease, or keeps it for longer. busy names its other holder.
 func (g *Gate) prolong(ctx context.Context, t task.Task) (busy string, err error) {
 	_, err = g.opt.Leases.Acquire(ctx, leaseName(t.Repo), holder(t.WorkItemID, t.ID), g.opt.TTL)
 	var held *lease.Held

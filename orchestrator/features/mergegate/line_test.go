@@ -60,7 +60,7 @@ func (l lineRig) pass(item string) {
 }
 
 // Tasks have the merge lease in the order in which they came to it, each as soon as the
-// one before it has no use for it any more; everybody's place is shown, and who leaves
+// one before it has no use for it any more; each place is shown, and a stopped task
 // leaves the line.
 func TestMergeLine(t *testing.T) {
 	mergeLine(t, func(l lineRig) {
@@ -106,8 +106,8 @@ func TestMergeLine(t *testing.T) {
 	})
 }
 
-// Who came first is first, whatever the numbers of the tasks; and a service that was down
-// meanwhile has not forgotten it.
+// The first to come is first, whatever the numbers of the tasks; and a service that was down
+// meanwhile has not lost it.
 func TestMergeLineIsDurable(t *testing.T) {
 	mergeLine(t, func(l lineRig) {
 		late := l.Card(orchestratortest.App, "late")

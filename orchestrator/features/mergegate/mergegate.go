@@ -143,7 +143,7 @@ func (g *Gate) Feature() orchestrator.Feature {
 // leaseName is the right to merge into a repository.
 func leaseName(repo string) string { return "merge/" + strings.ToLower(repo) }
 
-// holder names a task as the one who has a lease.
+// holder names a task as the holder of a lease.
 func holder(workItem string, id int64) string {
 	return fmt.Sprintf("%s (task %d)", workItem, id)
 }

@@ -114,7 +114,7 @@ func TestFreeze(t *testing.T) {
 	})
 }
 
-// lineless is a store in which nobody can be found who stands before another.
+// lineless is a store in which no task is found before another.
 type lineless struct{ *memstore.Store }
 
 func (s lineless) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {

@@ -6,7 +6,7 @@
 // for a person or has ended, and does not count while a feature holds it. What has begun
 // goes on when a person has answered, even when all places are taken: only beginnings wait.
 //
-// Places, and who waits for one, are rows beside the holds, by repository and task. They
+// Places, and the tasks that wait for one, are rows beside the holds, by repository and task. They
 // are set and freed in the transaction of the decision that changes them, except for the
 // beginning itself: that is admitted when its job is claimed. A place is taken first and
 // counted then, so that of two that begin at the same moment at least one gives way, in
@@ -180,7 +180,7 @@ func (l *Limit) requestPass(repo string) {
 	run.Hint(l.nudge)
 }
 
-// admit lets a task begin that has a place, or finds one. Who may not waits.
+// admit lets a task begin that has a place, or finds one. Others wait.
 func (l *Limit) admit(ctx context.Context, s orchestrator.Start) (why string) {
 	n, bounded := l.places(s.Task.Repo)
 	if !bounded || !begins(s.Task.State) {
@@ -200,7 +200,7 @@ func (l *Limit) admit(ctx context.Context, s orchestrator.Start) (why string) {
 	return "waits for a place"
 }
 
-// take takes a place for a task, if one is free and nobody waits who is older.
+// take takes a place for a task, if one is free and no older task waits.
 func (l *Limit) take(ctx context.Context, t task.Task, n int) (in bool, err error) {
 	given, room, err := l.room(ctx, t, n)
 	switch {

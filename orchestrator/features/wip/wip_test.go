@@ -62,7 +62,7 @@ func analysed(r *orchestratortest.Rig) (out []int64) {
 	return out
 }
 
-// So many are in work, the others wait in order; who waits for a person has no place.
+// So many are in work, the others wait in order; a task that waits for a person has no place.
 func TestLimitOfWorkInProgress(t *testing.T) {
 	limited(t, 2, nil, func(r *orchestratortest.Rig) {
 		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
@@ -216,7 +216,7 @@ func TestAPlaceForWhatIsRejectedWhileItWaits(t *testing.T) {
 	})
 }
 
-// Tasks that had begun before there was a limit have places, and who waits in a repository
+// Tasks that had begun before there was a limit have places, and a task that waits in a repository
 // that has none any more begins.
 func TestLimitRepairs(t *testing.T) {
 	ctx, s := t.Context(), memstore.New(nil)

@@ -23,7 +23,7 @@ import (
 )
 
 // pipes is a listener whose connections keep nothing: a client that does not
-// read stops who writes to it.
+// read blocks its writer.
 type pipes struct {
 	conns chan net.Conn
 	once  sync.Once

@@ -23,7 +23,7 @@ const (
 	formMax    = 64 << 10
 )
 
-// byPage is who the journal names.
+// byPage is the principal that the journal names.
 func byPage() stage.Principal { return orchestrator.OperatorBy(stage.ViaDashboard) }
 
 const (

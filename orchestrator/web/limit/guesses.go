@@ -12,7 +12,7 @@ const (
 	oneGuess, oneBurst = 12 * time.Second, time.Minute
 	allGuess, allBurst = 600 * time.Millisecond, time.Minute
 	sendersMax         = 10_000
-	rightFor           = 12 * time.Hour // the bound of all does not lock out who had the secret
+	rightFor           = 12 * time.Hour // the bound of all does not lock out senders that had the secret
 )
 
 // Guesses bounds how often a secret can be guessed. Its zero value is ready.

@@ -95,7 +95,7 @@ func TestGuessesOfOne(t *testing.T) {
 	require.Zero(t, g.Wait("a", now.Add(time.Minute)))
 }
 
-// Many senders are bound together, but not who had the secret.
+// Many senders are bound together, but not a sender that had the secret.
 func TestGuessesOfAll(t *testing.T) {
 	t.Parallel()
 	var g limit.Guesses
