@@ -8,7 +8,7 @@ import (
 )
 
 // Plain is a host some repositories of which are git and nothing else: no pull requests
-// and no reviews, nobody who reports checks, and no webhooks. A caller that needs one of
+// and no reviews, no checks, and no webhooks. A caller that needs one of
 // these looks here first; a host that does not implement it lacks nothing.
 //
 // Of a plain repository PullRequest, OpenPullRequest, Reviews and Checks fail with

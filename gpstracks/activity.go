@@ -82,7 +82,7 @@ func means(known, word string) bool {
 const minSpeeds = 20
 
 // fromSpeeds judges the middle and the fast end of the speeds. The bands leave
-// gaps: who is between a runner and a cyclist is unknown.
+// gaps: a speed between a runner's and a cyclist's is Unknown.
 func fromSpeeds(speeds []float64) Activity {
 	moving := make([]float64, 0, len(speeds))
 	for _, v := range speeds {

@@ -177,7 +177,7 @@ type opinion struct {
 }
 
 // standing sums up the newest review of each author on the head. Comments do
-// not change an opinion, and who may not change the repository has none.
+// not change an opinion, and an author who may not change the repository has none.
 func standing(ctx context.Context, s gates.Facts) (o opinion, err error) {
 	if s.Reviews == nil {
 		return o, nil

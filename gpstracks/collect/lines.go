@@ -195,7 +195,7 @@ func title(name string) string {
 }
 
 // externalID is the last part of a track's address: its number, and nothing of
-// who made it.
+// its author.
 func externalID(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || address == "" {

@@ -122,7 +122,7 @@ func (c *Collector) start(ctx context.Context, s Source, region string, work fun
 	return j.run, err
 }
 
-// closeOpen closes the rows of runs whose process died. Who calls it makes sure
+// closeOpen closes the rows of runs whose process died. The caller makes sure
 // that no other run of the source is under way.
 func (c *Collector) closeOpen(ctx context.Context, source string) error {
 	open, err := c.o.Runs.Runs(ctx, gpstracks.RunFilter{Source: source, Status: gpstracks.StatusRunning})

@@ -197,7 +197,7 @@ func TestBreak(t *testing.T) {
 	require.ErrorIs(t, err, gone)
 	require.Len(t, tracks, 1)
 	for range gpx.Read(strings.NewReader(whole), gpx.Limits{}) {
-		break // who has seen enough may stop
+		break // a caller may stop at any time
 	}
 	tracks, err = read(iotest.OneByteReader(strings.NewReader(whole)), gpx.Limits{})
 	require.NoError(t, err)

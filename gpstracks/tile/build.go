@@ -9,7 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
-// What a block that a store keeps holds at most: who reads it for one feature reads the others
+// What a block that a store keeps holds at most: a read of one feature reads the others
 // too. With its words it fits in a page of 8 kB of a database.
 const (
 	blockFeatures = 64

@@ -118,7 +118,7 @@ func (f *flights) do(ctx context.Context, name string, work func(context.Context
 	}
 }
 
-// leave ends the work if nobody waits for it any more; who comes then begins
+// leave ends the work if no request waits for it any more; a later request begins
 // anew.
 func (f *flights) leave(name string, own *flight) {
 	f.mu.Lock()

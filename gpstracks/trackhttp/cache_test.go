@@ -121,7 +121,7 @@ func TestSingleFlight(t *testing.T) {
 	require.EqualValues(t, 1, g.calls.Load())
 }
 
-// The query ends when the last who waits for it goes away, and no earlier.
+// The query ends when the last request that waits for it goes away, and no earlier.
 func TestGoneAway(t *testing.T) {
 	t.Parallel()
 	r, g := gated(t, trackhttp.Options{})
