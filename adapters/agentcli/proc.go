@@ -299,7 +299,7 @@ func end(ctx context.Context, list func() (left []ident, all bool), grace time.D
 		}
 		for _, p := range left {
 			if !told[p] {
-				pause = lookSoon // so that who comes after them has no time for others
+				pause = lookSoon // so that a child which comes after them has no time for others
 			}
 			switch {
 			case killing:

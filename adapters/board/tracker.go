@@ -50,8 +50,8 @@ func (b *Board) column(project string, s stage.Status) (string, bool) {
 	return "", false
 }
 
-// item is a card as the engine sees it. It counts as updated when it was moved: who edits
-// its title has not set its status again.
+// item is a card as the engine sees it. It counts as updated when it was moved: an edit of
+// its title does not set its status again.
 func item(r row) tracker.Item {
 	c, _ := cards.ColumnOf(r.Column)
 	return tracker.Item{

@@ -191,7 +191,7 @@ func TestHandOverIsRefused(t *testing.T) {
 	require.Equal(t, before+1, s.times("git-receive-pack"))
 }
 
-// Who is interrupted while a workspace is closed has not lost what was not taken yet.
+// Close loses nothing that was not taken yet when it is interrupted.
 func TestCloseThatIsInterrupted(t *testing.T) {
 	t.Parallel()
 	k := setup(t)

@@ -57,7 +57,7 @@ func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Re
 	}
 }
 
-// weigh fills in who a review's author is to the repository. A comment judges nothing,
+// weigh fills in the role of a review's author in the repository. A comment judges nothing,
 // so that nobody is looked up for it.
 func (c *Client) weigh(ctx context.Context, repo string, pr githost.PullRequest, r *gh.PullRequestReview, out *githost.Review) error {
 	if out.State == githost.ReviewCommented {

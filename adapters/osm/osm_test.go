@@ -208,7 +208,7 @@ func TestPolite(t *testing.T) {
 	})
 }
 
-// Who ends a run need not wait for a wait.
+// The end of a run does not wait for a wait.
 func TestEnded(t *testing.T) {
 	t.Parallel()
 	for _, f := range []osmtest.Fault{osmtest.TooMany, osmtest.Hang} {

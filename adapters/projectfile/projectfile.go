@@ -274,8 +274,8 @@ func (e entry) convert() (p task.Project, field string, err error) {
 	return p, "", nil
 }
 
-// program is the file of the repository that a command runs, if it is one: who may change
-// it decides what it says.
+// program is the file of the repository that a command runs, if it is one: a change of it
+// changes the result of the command.
 func program(argv []string) []string {
 	if len(argv) == 0 || !strings.Contains(argv[0], "/") || !filepath.IsLocal(path.Clean(argv[0])) {
 		return nil

@@ -47,7 +47,7 @@ type cardUse interface {
 	Say(item, text string) error
 }
 
-// person is who uses our own board in the demonstration.
+// person is the user of our own board in the demonstration.
 const person = "Kim"
 
 // ownBoard is the service's own board. People use it by the forms of its pages, whatever

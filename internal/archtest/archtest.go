@@ -98,7 +98,7 @@ func exceptions() map[string][]string {
 }
 
 // thirdParty are the modules that a package above floor 3 may use; below it,
-// none: who imports a port gets nothing else.
+// none: an importer of a port gets nothing else.
 func thirdParty(imp string) bool {
 	first, _, _ := strings.Cut(imp, "/")
 	return strings.Contains(first, ".") && !strings.HasPrefix(imp, Module)

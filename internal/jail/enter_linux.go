@@ -69,7 +69,7 @@ func limit() error {
 
 // dropCapabilities leaves none, to root either.
 func dropCapabilities() error {
-	for c := uintptr(0); c < 64; c++ { // who may not drop one has no way to gain it, by no_new_privs
+	for c := uintptr(0); c < 64; c++ { // a process that may not drop one has no way to gain it, by no_new_privs
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && !errors.Is(err, unix.EPERM) {
 			break // there are no more
 		}
@@ -176,7 +176,7 @@ func (s Stage) box() error {
 		return err
 	}
 	if s.Jail.Box.Kind == work.BoxBubblewrap {
-		// Who ends the agent signals each of its processes. With this one they would all be
+		// The end of an agent signals each of its processes. With this one they would all be
 		// gone at once, without the grace; it ends by itself after them.
 		signal.Ignore(syscall.SIGTERM)
 	}

@@ -34,7 +34,7 @@ const (
 const asRoot = "JAILTEST_ROOT"
 
 // TestMain lets the test's own program be a shim, and an attacker. Root starts it once
-// more as somebody else; who is not root, as root of a namespace of his own.
+// more as another user; without root it starts once more as root of a namespace of its own.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "shim":

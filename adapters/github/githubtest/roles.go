@@ -6,7 +6,7 @@ import "net/http"
 const Self = "signalbox-bot"
 
 // SetRole sets what an account may do in all repositories: admin, write, read or none.
-// Who is not named may read, as on a public repository.
+// An account without a role may read, as on a public repository.
 func (s *Server) SetRole(login, role string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

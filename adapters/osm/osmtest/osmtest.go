@@ -75,7 +75,7 @@ type Options struct {
 	Pages    bool    // pages with numbers only, and points of nobody: the older form
 	PageSize int     // default 5000
 	MaxArea  float64 // square degrees, default 0.25
-	Gzip     bool    // answers are compressed for who takes that
+	Gzip     bool    // answers are compressed for clients that accept it
 }
 
 // Request is a request as it came in.
