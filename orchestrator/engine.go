@@ -79,7 +79,7 @@ type Options struct {
 	Poll           time.Duration   // how often queues are looked at without a hint; default 1 s
 	StatusDefer    time.Duration   // how long a board event waits before it looks at the board again; default 500 ms
 	ProbeWait      time.Duration   // how long a deployment has after its report until it answers with the commit; default 10 min
-	CIWait         time.Duration   // how long a task waits for the CI of a commit before a person decides; default 6 h
+	CIWait         time.Duration   // how long a task waits for the CI of a commit before it waits for a person; default 6 h
 	// Columns is what a board was last seen to have, by tracker project, and whether it was
 	// seen; nil = that is not known.
 	Columns func(trackerProject string) (columns map[stage.Status]string, seen bool)

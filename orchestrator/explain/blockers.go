@@ -114,8 +114,8 @@ func (s situation) pendingMove() (Blocker, bool) {
 	return Blocker{}, false
 }
 
-// blockOfPerson explains a task that is held for a person. It does not name as waited for a
-// person whose notification is still owed.
+// blockOfPerson explains a task that is held for a person. A person whose
+// notification is still owed is not waited for.
 func blockOfPerson(e *orchestrator.Engine, x *Explanation, t task.Task, p task.Project, s situation) {
 	b := Blocker{Kind: "human", Why: t.State.HoldReason, Since: t.UpdatedAt, Who: WhoYou}
 	b.Do, b.Status = stage.Remedy(t.State)

@@ -58,9 +58,9 @@ func (v Verdict) Reason() string {
 	return strings.Join(out, "; ")
 }
 
-// Judge lists the caps against a further run. It may start when all that was spent, all
-// that is reserved and the run itself stay within each cap. An unknown price
-// counts as more than any cap.
+// Judge returns the caps that a further run might pass. The run may start when all that was
+// spent, all that is reserved and the run itself stay within each cap. An unknown price counts
+// as more than any cap.
 func (c Caps) Judge(x Case) Verdict {
 	var out Verdict
 	if c.Task > 0 {
