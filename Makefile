@@ -13,12 +13,13 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: tools ## watch cards go from the board to deployed; ends with Ctrl-C
-	$(GO) run ./examples/demo $(ARGS)
+	@echo "compiling the demo: about a minute the first time, seconds after that" >&2
+	@$(GO) run ./examples/demo $(ARGS)
 
-test: tools ## every test, as the README says
+test: tools ## the quick suite: everything but long lives, tortures and most of the browser (make check has these)
 	@command -v node >/dev/null && command -v npm >/dev/null || echo "!! node or npm is missing: no tile will be decoded with @mapbox/vector-tile (install Node.js 18 or newer)"
-	$(GO) test -timeout 20m ./...
-	@$(MAKE) --no-print-directory test-browser
+	$(GO) test -short -timeout 15m ./...
+	@$(MAKE) --no-print-directory test-browser ARGS="--grep @quick"
 
 test-browser: tools ## the pages in a real Chromium; ARGS goes to playwright test
 	@sh examples/browsertest/prepare.sh
@@ -37,11 +38,9 @@ test-agents: tools ## the real tools (npm installs them) in every jail that this
 conformance: tools ## the rows of the specification, each with what came of its tests; ARGS='-part stop' for some
 	@$(GO) run ./internal/conformance $(ARGS)
 
-check: tools fmt lint ## format, vet, lint, floor plan, race tests, browser tests, coverage
-	$(GO) vet ./...
-	$(GO) test ./internal/archtest
+check: tools fmt lint ## format, lint, floor plan, every test with the race detector, simulated worlds, all of the browser, coverage
 	$(GO) mod tidy -diff
-	$(GO) test -timeout 30m -race ./...
+	$(GO) test -timeout 40m -race ./...
 	SOAK=1 $(GO) test -timeout 40m -run 'TestSickNeighbours|TestSituations' ./examples/server
 	@$(MAKE) --no-print-directory sim
 	@$(MAKE) --no-print-directory test-browser

@@ -50,7 +50,21 @@ func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) 
 		return err
 	}
 	defer func() { _ = snap.Rollback() }() // nothing to undo
-	return f(&reader{ctx: ctx, query: snap.QueryContext})
+	var fresh []string // prepared afterwards: a snapshot that waits for another's connection could wait for ever
+	err = f(&reader{ctx: ctx, query: func(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+		if s, ok := d.db.kept.Load(text); ok {
+			return snap.StmtContext(ctx, s.(*sql.Stmt)).QueryContext(ctx, args...)
+		}
+		fresh = append(fresh, text)
+		return snap.QueryContext(ctx, text, args...)
+	}})
+	_ = snap.Rollback() // its connection is free again
+	for _, text := range fresh {
+		if _, failed := d.db.prepared(ctx, text); failed != nil {
+			return errors.Join(err, failed)
+		}
+	}
+	return err
 }
 
 // Taken implements sqlstore.Driver.

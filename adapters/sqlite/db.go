@@ -1,6 +1,6 @@
 // Package sqlite keeps the queue and the tasks in one SQLite file: the embedded store of
 // the service. One DB is a queue.Queue, queue.Admin, queue.Inspector, task.Store,
-// Story, Dependencies, Ledger and Pruner.
+// task.Records, Dependencies, CostStore and Pruner.
 //
 // The engine is internal/sqlstore; here is what is SQLite's own. The writer has one
 // connection, with WAL and synchronous=FULL: a call that returns nil is on disk. Readers
@@ -142,20 +142,29 @@ func (d *DB) open(ctx context.Context, driver, path string) (err error) {
 // readers is how many connections read beside the writer's.
 const readers = 4
 
-// query reads with a statement that is prepared once for the life of the file. Only for
+// prepared prepares a statement that reads, once for the life of the file. Only for
 // texts of which there are few: they are kept.
-func (d *DB) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	s, ok := d.kept.Load(query)
-	if !ok {
-		fresh, err := d.read.PrepareContext(ctx, query)
-		if err != nil {
-			return nil, err
-		}
-		if s, ok = d.kept.LoadOrStore(query, fresh); ok {
-			_ = fresh.Close() // another caller was quicker
-		}
+func (d *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	if s, ok := d.kept.Load(query); ok {
+		return s.(*sql.Stmt), nil
 	}
-	return s.(*sql.Stmt).QueryContext(ctx, args...)
+	s, err := d.read.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if first, twice := d.kept.LoadOrStore(query, s); twice {
+		return first.(*sql.Stmt), s.Close()
+	}
+	return s, nil
+}
+
+// query reads with a prepared statement.
+func (d *DB) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	s, err := d.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return s.QueryContext(ctx, args...)
 }
 
 // Ping reports whether the store takes writes.

@@ -126,9 +126,19 @@ func conclude(p githubtest.Push) githubtest.Outcome {
 	}
 }
 
+// isEveryday reports whether a world is played by the quick suite too: a whole life, people's
+// words, a STOP over a restart, the merge gate, and agents that forge verdicts.
+func isEveryday(test string) bool {
+	name, _, _ := strings.Cut(test, "/")
+	return slices.Contains([]string{"TestWholeLife", "TestQuestionsAndRejections", "TestStopOutlivesTheServer", "TestMergeGateOfTwo", "TestForgedVerdictsAreNone", "TestFromNothing"}, name)
+}
+
 // newWorld makes the outside world and starts the server.
 func newWorld(t *testing.T, settings map[string]string, places ...*place) *world {
 	t.Helper()
+	if testing.Short() && !isEveryday(t.Name()) {
+		t.Skip("make check plays it")
+	}
 	w := &world{T: t, parts: &parts{dir: t.TempDir(), data: filepath.Join(t.TempDir(), "data"), places: map[string]*place{}, before: map[string]func(){}, merge: map[string]chan struct{}{}}}
 	w.environment(settings)
 	w.board = planetest.New(planetest.Options{Workspace: "w", Tokens: w.accounts(), Secret: w.env["PLANE_WEBHOOK_SECRET"]})

@@ -142,6 +142,9 @@ func (r *reader) follow(steps []step, persons map[string]func()) (said map[strin
 
 // Each command of the tutorial does what the tutorial says.
 func TestTutorial(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make check plays it")
+	}
 	t.Parallel()
 	parts := chapters(t)
 	t.Run("no account", func(t *testing.T) {

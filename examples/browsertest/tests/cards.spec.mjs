@@ -65,7 +65,7 @@ test('on a phone the chooser leads to a column', async ({ page }) => {
   await fits(page)
 })
 
-test('a card is dragged, and stays where it was put', async ({ page }) => {
+test('a card is dragged, and stays where it was put', { tag: '@quick' }, async ({ page }) => {
   await page.setViewportSize({ width: 1600, height: 900 })
   await called(page, 'Kim')
   await make(page, 'Dragged')

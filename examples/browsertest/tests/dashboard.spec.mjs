@@ -42,7 +42,7 @@ test('a stranger’s words are words, everywhere', async ({ page, problems }) =>
   await expect(page.locator('#out')).toContainText('output </title></pre></script><script>alert(1)</script>')
 })
 
-test('every link below a prefix stays there and leads somewhere', async ({ page, request }) => {
+test('every link below a prefix stays there and leads somewhere', { tag: '@quick' }, async ({ page, request }) => {
   const root = site('strangers-2')
   const seen = new Set()
   for (const [, path] of pages.slice(0, -1)) {
@@ -94,7 +94,7 @@ test('a log is followed while it grows', async ({ page }) => {
   await expect(page.getByLabel('follow').first()).toBeChecked()
 })
 
-test('what changes something asks first, and for the token', async ({ page, problems }) => {
+test('what changes something asks first, and for the token', { tag: '@quick' }, async ({ page, problems }) => {
   problems.allow(/403/)
   await page.addInitScript(() => { performance.now = () => 5000 })
   await page.goto(site('acts') + 'tasks/4')

@@ -32,7 +32,7 @@ test('every page of the demo is in reach of every other', async ({ page }) => {
   await expect(page).toHaveURL(/\/dashboard\/tasks\/1$/)
 })
 
-test('the board shows the cards, with the service’s words', async ({ page }) => {
+test('the board shows the cards, with the service’s words', { tag: '@quick' }, async ({ page }) => {
   await page.goto(site('board'))
   const card = page.locator('article', { hasText: 'Cache tiles per zoom level' })
   await expect(card).toBeVisible()

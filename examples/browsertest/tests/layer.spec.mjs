@@ -29,7 +29,7 @@ test('waits until the map rests, and gives up a list that is too late', async ({
   await says(page, '3 tracks')
 })
 
-test('filters by activity, source and age, also tiles; no box is none', async ({ page }) => {
+test('filters by activity, source and age, also tiles; no box is none', { tag: '@quick' }, async ({ page }) => {
   const asked = requests(page)
   await openMap(page, { view: CROSSING, state: ON })
   await expect.poll(() => drawn(page)).toHaveLength(3)
