@@ -39,6 +39,9 @@ func demo(t *testing.T, args ...string) summary {
 // played plays the demonstration and returns its summary.
 func played(t *testing.T, args ...string) summary {
 	t.Helper()
+	if testing.Short() && t.Name() != "TestDemo" {
+		t.Skip("one whole demo is enough; make check plays the others")
+	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"-exit", "-dir", t.TempDir()}, args...)...)
 	cmd.Env = append(os.Environ(), "DEMO_MAIN=1")
 	var out, errs bytes.Buffer
@@ -77,9 +80,6 @@ func TestNoHost(t *testing.T) {
 // The server is killed 25 times at random moments: nothing is lost, and nothing
 // is seen twice.
 func TestTwentyFiveKills(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute")
-	}
 	s := demo(t, "-speed", "8", "-kills", "25", "-seed", "7")
 	require.GreaterOrEqual(t, s.Restarts, 25)
 }
@@ -99,9 +99,6 @@ func TestOwnBoard(t *testing.T) {
 }
 
 func TestOwnBoardIsKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute")
-	}
 	s := demo(t, "-speed", "8", "-kills", "10", "-seed", "7", "-board", "own")
 	require.GreaterOrEqual(t, s.Restarts, 10)
 }
@@ -121,9 +118,6 @@ func TestSick(t *testing.T) {
 		"board": {"-sick", "plane=500:5s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() && name != "chat" {
-				t.Skip("one is enough")
-			}
 			s := demo(t, append([]string{"-speed", "20"}, flags...)...)
 			require.Len(t, s.Sick, len(flags)/2)
 			for _, one := range s.Sick {
@@ -137,9 +131,6 @@ func TestSick(t *testing.T) {
 
 // Cards that need what is sick to the end wait for it, and none is lost.
 func TestSickToTheEnd(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute")
-	}
 	s := played(t, "-speed", "20", "-sick", "plane=hang")
 	require.Equal(t, len(cards()), s.Waiting+s.Cancelled)
 	require.Zero(t, s.Lost)

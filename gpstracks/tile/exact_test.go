@@ -133,7 +133,11 @@ func TestCovers(t *testing.T) {
 			require.True(t, b.Min[0] >= -tile.Buffer && b.Min[1] >= -tile.Buffer && b.Max[0] <= tile.Extent+tile.Buffer && b.Max[1] <= tile.Extent+tile.Buffer)
 		}
 	})
-	require.Greater(t, compared, 30)
+	least := 30
+	if testing.Short() { // rapid draws a fifth then
+		least = 6
+	}
+	require.Greater(t, compared, least)
 }
 
 // touches reports whether a line comes well into the tile.
