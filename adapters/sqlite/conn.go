@@ -50,7 +50,7 @@ func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) 
 		return err
 	}
 	defer func() { _ = snap.Rollback() }() // nothing to undo
-	var fresh []string // prepared afterwards: a snapshot that waits for another's connection could wait for ever
+	var fresh []string                     // prepared afterwards: a snapshot that waits for another's connection could wait for ever
 	err = f(&reader{ctx: ctx, query: func(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 		if s, ok := d.db.kept.Load(text); ok {
 			return snap.StmtContext(ctx, s.(*sql.Stmt)).QueryContext(ctx, args...)
