@@ -145,7 +145,7 @@ func EffectOf(j queue.Job) (f Effect, ok bool) {
 	return f, err == nil && IsEffect(j)
 }
 
-// What an effect is called for people.
+// Describe names the effect for people.
 func (f Effect) Describe() string {
 	if info, known := stage.StatusNamed(f.Status); f.Kind == stage.EffectStatus && known {
 		return "the board status " + info.Name

@@ -159,8 +159,9 @@ const none = "none"
 // settings completes the settings.
 func (s *setup) settings(ctx context.Context) error {
 	s.env.add("ORCH_TRACKER", "board", "cards are on a board of the service's own")
-	agent, err := "", error(nil)
+	var agent string
 	if !s.env.has("ORCH_AGENT") {
+		var err error
 		if agent, err = s.ask(ctx, "--agent", s.Agent, "Agent: claude, codex, gemini, opencode, a command, or "+rehearse.Name+", which costs nothing", installed()); err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ func (r *Rehearsal) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }() // the server closes it first
 	s := r.Settings.scratch(scratch, l.Addr().String())
 	if r.service, err = Open(ctx, s, r.Program, s.Logger(io.Discard)); err != nil {
 		return err

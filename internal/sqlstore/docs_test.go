@@ -19,11 +19,11 @@ func TestDocumentedStatements(t *testing.T) {
 	for _, block := range regexp.MustCompile("(?s)```sql\n(.*?);\n```").FindAllStringSubmatch(string(page), -1) {
 		shown = append(shown, strings.Split(block[1], ";")...)
 	}
-	real := []string{putJobs, dueJobs, readyJobs, claimJobs, endJobs, openJobs}
-	require.Len(t, shown, len(real))
+	run := []string{putJobs, dueJobs, readyJobs, claimJobs, endJobs, openJobs}
+	require.Len(t, shown, len(run))
 	words := func(s string) string { return strings.Join(strings.Fields(strings.ReplaceAll(s, "~", "")), " ") }
 	for i, statement := range shown {
-		rest := words(real[i])
+		rest := words(run[i])
 		for _, part := range strings.Split(words(statement), "…") {
 			_, after, found := strings.Cut(rest, strings.TrimSpace(part))
 			require.True(t, found, "%q is not in: %s", part, rest)
