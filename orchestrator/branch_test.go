@@ -57,6 +57,29 @@ func TestAPersonsBranchIsLeftAlone(t *testing.T) {
 	})
 }
 
+// A person's commit on the task's own branch is not overwritten: the explanation names the
+// command that sets the branch back, and then the task goes on.
+func TestAPersonPushesToTheBranch(t *testing.T) {
+	stoppable(t, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		before := r.Task(item)
+		r.Place.SetRemote(orchestratortest.AppRepo, before.Branch, "a-person's-commit")
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		x := r.Explain(item)
+		require.Equal(r, "human", x.Blockers[0].Kind)
+		require.Contains(r, x.Blockers[0].Why, "set it back (git push --force-with-lease origin "+before.State.Pushed+":refs/heads/"+before.Branch+")")
+		require.Equal(r, "a-person's-commit", r.Place.Remote(orchestratortest.AppRepo, before.Branch))
+		r.Place.SetRemote(orchestratortest.AppRepo, before.Branch, before.State.Pushed)
+		r.Move(orchestratortest.App, item, stage.StatusInProgress)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.HoldNone, r.Task(item).State.Hold)
+		require.NotEqual(r, before.State.Pushed, r.Place.Remote(orchestratortest.AppRepo, before.Branch))
+	})
+}
+
 // The same where the branch is made at the beginning and not by the first agent.
 func TestABranchIsNamedAnewAtTheBeginning(t *testing.T) {
 	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {

@@ -64,7 +64,10 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 		why := fmt.Sprintf("the branch could not be published: %s was deleted on the remote; In Progress runs the stage again and makes it anew, STOP gives the task up", t.Branch)
 		return report(e, stage.Event{On: stage.OnEffectFailed, At: d.Now(), Gone: true, Reason: why})
 	}
-	if errors.Is(err, work.ErrMoved) || errors.Is(err, work.ErrProtected) || errors.Is(err, work.ErrBadName) {
+	if errors.Is(err, work.ErrMoved) {
+		return report(e, stage.Event{On: stage.OnEffectFailed, At: d.Now(), Reason: "the branch could not be published: " + t.OthersPushed(e.Expected)})
+	}
+	if errors.Is(err, work.ErrProtected) || errors.Is(err, work.ErrBadName) {
 		return dead(err.Error())
 	}
 	if err != nil {

@@ -27,9 +27,9 @@ func knownFaults() []fault {
 	return []fault{
 		{
 			"push-by-a-person", simulate.Unblocks,
-			"A person pushes to a task's branch: the push of the service is refused and the task is blocked, and no status that the explanation names helps.",
+			"A person pushes to a task's branch between its last test and its merge: the merge is refused until the retries are used up, and no status that the explanation names helps.",
 			func() simulate.World {
-				return simulate.NewWorld(0, simulate.Limits{Traps: []string{simulate.TrapPush}})
+				return simulate.NewWorld(298, simulate.Limits{Traps: []string{simulate.TrapPush}})
 			},
 		},
 	}

@@ -201,6 +201,12 @@ func (s *sim) lift(i int, t task.Task, item tracker.Item, x explain.Explanation)
 			s.board.Block(item.ID)
 			continue
 		}
+		if sha := setBack(b.Why, t.Branch); sha != "" && s.places[0].Remote(t.Repo, t.Branch) == s.check.foreign[t.Branch] {
+			s.trace.line(s.since(), "helper", "sets back", t.Branch)
+			delete(s.check.foreign, t.Branch)
+			s.places[0].SetRemote(t.Repo, t.Branch, sha)
+			s.senders.pushed(t.Repo, t.Branch, sha)
+		}
 		to := b.Status
 		if to == stage.StatusUnknown {
 			continue
@@ -221,6 +227,14 @@ func (s *sim) lift(i int, t task.Task, item tracker.Item, x explain.Explanation)
 		break
 	}
 	s.check.answers[t.WorkItemID] = a
+}
+
+// setBack is the commit at which a person is to put the branch again; empty when the
+// reason names none.
+func setBack(why, branch string) string {
+	_, rest, _ := strings.Cut(why, "git push --force-with-lease origin ")
+	sha, _, _ := strings.Cut(rest, ":refs/heads/"+branch)
+	return sha
 }
 
 // unfreeze is an operator who lets a repository go on.

@@ -50,6 +50,17 @@ func (t Task) AwaitsCI(sha string) bool {
 	return at && s.Head == sha && s.Active == "" && !s.Stopping
 }
 
+// OthersPushed is the reason of a task whose branch has commits that the service has not
+// made, with the way on: the service overwrites nobody's. pushed is where it left the
+// branch; empty when it has not made one.
+func (t Task) OthersPushed(pushed string) string {
+	way := "delete it (git push origin --delete " + t.Branch + ")"
+	if pushed != "" {
+		way = fmt.Sprintf("set it back (git push --force-with-lease origin %s:refs/heads/%s), and give the developer your change in a comment", pushed, t.Branch)
+	}
+	return fmt.Sprintf("%s has commits that the service has not made, and it overwrites nobody's: %s", t.Branch, way)
+}
+
 // Identity is a task's name for the outside world. The moment of its creation is in it:
 // after a lost database ids start again, and what is a new task's must not be taken
 // for an old one's.

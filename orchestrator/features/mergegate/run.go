@@ -60,7 +60,9 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 		err = g.opt.Spaces.Push(ctx, p.Workspace(t), got.SHA, e.SHA)
 	}
 	switch {
-	case errors.Is(err, work.ErrMoved), errors.Is(err, work.ErrProtected), errors.Is(err, work.ErrBadName), orchestrator.GivenUp(err, e.Attempt):
+	case errors.Is(err, work.ErrMoved):
+		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Final: true, Reason: t.OthersPushed(e.SHA)})
+	case errors.Is(err, work.ErrProtected), errors.Is(err, work.ErrBadName), orchestrator.GivenUp(err, e.Attempt):
 		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Final: true, Reason: err.Error()})
 	case err != nil:
 		return g.retryOutcome(e, err)
