@@ -50,8 +50,8 @@ func (c *Client) Repository(ctx context.Context, repo string) (Repository, error
 	return out, nil
 }
 
-// Protection is what a branch demands of whoever merges into it, as far as those who may
-// read the repository are told.
+// Protection is what a branch requires of a merge, as far as a reader of the repository
+// may see it.
 type Protection struct {
 	SHA       string // of the branch
 	Protected bool
@@ -100,7 +100,7 @@ type Hook struct {
 	Note   string   // what GitHub says of that
 }
 
-// Hooks lists the webhooks of a repository. GitHub tells its administrators alone:
+// Hooks lists the webhooks of a repository. GitHub shows them to its administrators alone:
 // githost.ErrNotFound or ErrDenied for others.
 func (c *Client) Hooks(ctx context.Context, repo string) (out []Hook, err error) {
 	owner, name, err := split(repo)

@@ -13,7 +13,7 @@
 // itself (a restart, a failover, a deadlock) is tried again inside for
 // Options.Patience and then returned as *Unavailable.
 //
-// NOTIFY tells other processes of new work. It is a hint: polling is the truth.
+// NOTIFY hints other processes at new work. It is a hint: polling is the truth.
 //
 // Times are those of the machine that writes. Machines that share a database
 // must agree on the time to well within the times to live of their claims and

@@ -33,7 +33,7 @@ func soak(t *testing.T) int {
 	return max(n, 1)
 }
 
-// historian is a process that calls the store and tells what it saw.
+// historian is a process that calls the store and reports what it saw.
 func historian(what string) {
 	db, err := postgres.Open(context.Background(), postgres.Options{URL: os.Getenv(historytest.EnvWhere), AllowUnsafe: true, Patience: time.Minute})
 	if err != nil {

@@ -54,7 +54,7 @@ func step8(t *testing.T) (url string) {
 	return url
 }
 
-// What a database of step 8 holds is carried over by whoever opens it first.
+// What a database of step 8 holds is carried over by the first process that opens it.
 func TestStep8(t *testing.T) {
 	t.Parallel()
 	url, now := step8(t), sqlstoretest.Begun()

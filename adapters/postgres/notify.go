@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// notes are the pools that other processes are told of. Telling is done after
+// notes are the pools that other processes are notified of. NOTIFY is sent after
 // the commit and for many commits at once, so that it holds up none.
 type notes struct {
 	mu    sync.Mutex
@@ -44,7 +44,7 @@ func (n *notes) take() (pools []string) {
 // noteMax bounds a message: PostgreSQL refuses 8000 bytes.
 const noteMax = 4000
 
-// notify tells other processes until the store is closed. A message that is lost
+// notify notifies other processes until the store is closed. A message that is lost
 // costs them one interval of polling.
 func (d *DB) notify(ctx context.Context) {
 	for {
@@ -84,7 +84,7 @@ func (d *DB) listen(ctx context.Context) {
 	}
 }
 
-// quiet is how long the listener waits before it asks whether the server is
+// quiet is how long the listener waits before it checks that the server is
 // still there.
 const quiet = 30 * time.Second
 
@@ -101,7 +101,7 @@ func (d *DB) hear(ctx context.Context) error {
 	if _, err := conn.Exec(ctx, "listen "+pgx.Identifier{d.schema}.Sanitize()); err != nil {
 		return err
 	}
-	d.HintAll() // what was told while nobody listened
+	d.HintAll() // for notifications that came while nobody listened
 	for {
 		if err := d.next(ctx, conn); err != nil {
 			return err

@@ -49,13 +49,13 @@ func Main(out, errs io.Writer) int {
 	return 0
 }
 
-// job is what the agent was told.
+// job is one run, by the environment of the agent.
 type job struct {
 	role, stage, phase, item, docs, sha string
 	report                              string // file; empty when the job owes none
 }
 
-// work does what the role is asked for and says what that was.
+// work does the work of the role and returns a sentence on it.
 func (j job) work(ctx context.Context) (string, error) {
 	if !filepath.IsLocal(j.docs) || j.item == "" {
 		return "", errors.New("SIGNALBOX_DOCS and SIGNALBOX_WORK_ITEM are missing: the service starts this agent")

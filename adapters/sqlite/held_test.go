@@ -160,7 +160,7 @@ func TestManyHolds(t *testing.T) {
 	require.Equal(t, []int64{before[0], after[1]}, y.take(9))
 }
 
-// Texts that are not UTF-8, or have a NUL, are told apart and found again.
+// Texts that are not UTF-8, or have a NUL, are distinguished and found again.
 func TestOddTexts(t *testing.T) {
 	t.Parallel()
 	y := newYard(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue/historytest"
 )
 
-// historian is a process that calls the store and tells what it saw.
+// historian is a process that calls the store and reports what it saw.
 func historian() {
 	db, err := sqlite.Open(context.Background(), sqlite.Options{Path: os.Getenv(historytest.EnvWhere)})
 	if err != nil {

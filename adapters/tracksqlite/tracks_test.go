@@ -138,7 +138,7 @@ func TestTracksRegroup(t *testing.T) {
 	same(open(t, tracksqlite.Options{Path: path}))
 }
 
-// Another process learns what has changed.
+// Another process sees what has changed.
 func TestTracksChanges(t *testing.T) {
 	t.Parallel()
 	s := openTracks(t)

@@ -123,7 +123,7 @@ func moveTasks(ctx context.Context, db store, workers, n int) (float64, error) {
 	first := tasks[0].ID
 	return relay(ctx, db, "events", workers, n, func(ctx context.Context, claim queue.Claim) ([]queue.Claim, error) {
 		t := tasks[claim.Job.TaskID-first]
-		tasks[claim.Job.TaskID-first].Version++ // whoever takes the next job of the task finds it so
+		tasks[claim.Job.TaskID-first].Version++ // for the worker that takes the next job of the task
 		effect := func(door string) queue.Job {
 			return queue.Job{Pool: "effects", Kind: door, TaskID: t.ID, Key: fmt.Sprint(t.ID, "/", door), DedupeKey: fmt.Sprint(t.ID, "/", t.Version, door), Payload: []byte(`{"text":"moved"}`)}
 		}

@@ -70,7 +70,7 @@ func absent(t *testing.T, names ...string) {
 	}
 }
 
-// Whoever stops at a question finds nothing written, and is asked again.
+// A setup that is stopped at a question has written nothing, and begins again with it.
 func TestQuestions(t *testing.T) {
 	repository(t)
 	answers := []string{"SHOP\n", "make test\n", "rehearse\n"}

@@ -53,7 +53,7 @@ func (d *doctor) agent(v *Service, prefix, agent string) {
 	d.check(prefix, "agent "+agent+version+" has run, as it will for cards", mend(v.probe(ctx, agent), "run it by hand as the service's user, and sign in"))
 }
 
-// probePrompt is what an agent is asked for that is only looked at.
+// probePrompt is the prompt of a probe: a run that changes nothing.
 const probePrompt = "Answer with the word ok. Change no file and run no command.\n"
 
 // probe lets an agent do nothing, as it is run for cards, in a checkout of its own.

@@ -82,7 +82,7 @@ func (v *Service) identify(ctx context.Context) {
 	}
 }
 
-// boards reads columns for whoever needs them, and remembers which projects have
+// boards reads columns for all parts of the service, and remembers which projects have
 // none where a card could begin.
 type boards struct {
 	tracker.Board

@@ -36,7 +36,7 @@ func (s *stranded) warning(context.Context) error {
 	return errors.New(strings.Join(texts, "; "))
 }
 
-// lookStranded compares the live tasks with the registry, and tells people once.
+// lookStranded compares the live tasks with the registry, and notifies people once.
 func (v *Service) lookStranded(ctx context.Context) error {
 	list, err := v.Engine.Stranded(ctx)
 	if err != nil {

@@ -65,7 +65,7 @@ func TestTracksShared(t *testing.T) {
 	require.ErrorContains(t, err, "ORCH_DATABASE_URL begins with")
 }
 
-// durable is the URL of a server that forgets nothing, which is what a service asks
+// durable is the URL of a server with fsync on, which is what a service requires
 // for.
 func durable(t *testing.T) string {
 	t.Helper()

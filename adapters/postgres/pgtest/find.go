@@ -20,7 +20,7 @@ func missing(why error) error {
 		"or npm, which fetches it, or name its programs' directory in PGTEST_BINDIR, or a server in TEST_DATABASE_URL", why)
 }
 
-// errOff is the reason of a machine that is told not to fetch.
+// errOff is the reason of a machine with fetching switched off.
 var errOff = errors.New("PGTEST_DOWNLOAD is off")
 
 // binaries finds the directory of initdb and postgres.
