@@ -28,10 +28,10 @@ func TestSimIsDeterministic(t *testing.T) {
 
 // A world that breaks an invariant is printed as a story, and can be run from a file.
 func TestSimTellsAStory(t *testing.T) {
-	out, errs, code := simulated("-seed", "0", "-traps", "push")
+	out, errs, code := simulated("-seed", "14", "-traps", "switch")
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "an invariant is broken")
-	require.Contains(t, out, "BROKEN: unblocks")
+	require.Contains(t, out, "BROKEN: replays")
 	_, world, found := bytes.Cut([]byte(out), []byte("for --world:\n"))
 	require.True(t, found)
 	file := filepath.Join(t.TempDir(), "world.json")

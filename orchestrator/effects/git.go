@@ -123,8 +123,10 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		return report(e, stage.Event{On: stage.OnMergeDone, At: d.Now(), SHA: sha})
 	case errors.Is(err, githost.ErrNotMergeable):
 		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Moved: errors.Is(err, githost.ErrBehind), Reason: d.unmergeable(ctx, p, t, err)})
+	case errors.Is(err, githost.ErrHeadMoved) && !orchestrator.GivenUp(err, e.Attempt): // hosts show a push a moment later
+		return d.retry(e, err)
 	case errors.Is(err, githost.ErrHeadMoved):
-		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: fault.Words(err.Error())})
+		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: t.OthersPushed(e.SHA), Final: true})
 	case errors.Is(err, githost.ErrDenied), orchestrator.GivenUp(err, e.Attempt):
 		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: fault.Words(err.Error()), Final: true})
 	default:

@@ -26,10 +26,10 @@ type fault struct {
 func knownFaults() []fault {
 	return []fault{
 		{
-			"push-by-a-person", simulate.Unblocks,
-			"A person pushes to a task's branch between its last test and its merge: the merge is refused until the retries are used up, and no status that the explanation names helps.",
+			"feature-switched", simulate.Replays,
+			"A feature is switched on or off at a restart: the journal of before is decided otherwise by the features of now.",
 			func() simulate.World {
-				return simulate.NewWorld(298, simulate.Limits{Traps: []string{simulate.TrapPush}})
+				return simulate.NewWorld(14, simulate.Limits{Traps: []string{simulate.TrapSwitch}})
 			},
 		},
 	}

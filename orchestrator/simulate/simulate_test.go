@@ -106,15 +106,15 @@ func TestMendedFaults(t *testing.T) {
 // reads as a story.
 func TestShrink(t *testing.T) {
 	t.Parallel()
-	r := simulate.Run(simulate.NewWorld(298, simulate.Limits{Traps: []string{simulate.TrapPush}}))
+	r := simulate.Run(simulate.NewWorld(14, simulate.Limits{Traps: []string{simulate.TrapSwitch}}))
 	require.NotNil(t, r.Failure)
 	small := simulate.Shrink(r)
 	require.Equal(t, r.Failure.Invariant, small.Failure.Invariant)
 	require.LessOrEqual(t, len(small.World.Fates), 2)
 	require.LessOrEqual(t, len(small.World.Features), 2)
 	story := small.Story()
-	require.Contains(t, story, "the branch head is not the expected commit")
-	require.Contains(t, story, "BROKEN: unblocks")
+	require.Contains(t, story, "is decided otherwise now")
+	require.Contains(t, story, "BROKEN: replays")
 	body, err := json.Marshal(small.World)
 	require.NoError(t, err)
 	var again simulate.World
