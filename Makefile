@@ -40,7 +40,9 @@ conformance: tools ## the rows of the specification, each with what came of its 
 
 check: tools fmt lint ## format, lint, floor plan, every test with the race detector, simulated worlds, all of the browser, coverage
 	$(GO) mod tidy -diff
-	$(GO) test -timeout 40m -race ./...
+	$(GO) test -timeout 40m -race $$($(GO) list ./... | grep -v 'orchestrator/simulate$$')
+	$(GO) test -timeout 20m -race -short ./orchestrator/simulate
+	$(GO) test -timeout 20m ./orchestrator/simulate
 	SOAK=1 $(GO) test -timeout 40m -run 'TestSickNeighbours|TestSituations' ./examples/server
 	@$(MAKE) --no-print-directory sim
 	@$(MAKE) --no-print-directory test-browser
