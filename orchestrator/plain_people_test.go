@@ -16,7 +16,7 @@ import (
 
 // A remote that does not answer is shown, and nothing is concluded from it.
 func TestPlainRemoteIsAway(t *testing.T) {
-	plain(t, func(p *plainRig) { p.ends = never }, func(p *plainRig) {
+	plain(t, func(p *plainRig) { p.endAs(never) }, func(p *plainRig) {
 		item := p.Card(orchestratortest.App, "x")
 		p.ToDone(orchestratortest.App, item)
 		p.Host.FailCall("Heads", errors.New("ssh: no route to host"))

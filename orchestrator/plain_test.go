@@ -111,7 +111,7 @@ func TestPlainLife(t *testing.T) {
 		require.Zero(p, task.State.PR)
 		require.Equal(p, 1, p.Host.Merges())
 		seen := map[string]int{}
-		for _, one := range p.ran {
+		for _, one := range p.runs() {
 			seen[one]++
 			require.Equal(p, 1, seen[one], "%s was run twice", one)
 		}
@@ -158,8 +158,8 @@ func TestPlainCIRed(t *testing.T) {
 			}
 		}
 		require.Equal(p, 2, developers)
-		require.Equal(p, "make test", p.ran[0][:9])
-		require.Equal(p, "make test", p.ran[1][:9], "lint was not run on what does not pass the tests")
+		require.Equal(p, "make test", p.runs()[0][:9])
+		require.Equal(p, "make test", p.runs()[1][:9], "lint was not run on what does not pass the tests")
 		p.Replays()
 	})
 }
@@ -177,7 +177,7 @@ func TestPlainCIFlaky(t *testing.T) {
 			return 0, "", nil
 		}
 		p.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			if c.Role == stage.Developer && len(p.ran) > 0 { // there is nothing to mend
+			if c.Role == stage.Developer && len(p.runs()) > 0 { // there is nothing to mend
 				return work.Result{Kind: work.ResultOK, Usage: orchestratortest.Usage()}
 			}
 			return orchestratortest.GoodAgent(ctx, c, files)
@@ -191,9 +191,9 @@ func TestPlainCIFlaky(t *testing.T) {
 		p.Move(orchestratortest.App, item, stage.StatusInProgress)
 		p.Settle(5 * time.Minute)
 		require.Equal(p, stage.Done, p.Task(item).State.Stage)
-		require.Len(p, p.ran, 2+2+2, "red twice, then green, and what is merged")
-		require.Equal(p, p.ran[0], p.ran[1])
-		require.Equal(p, p.ran[1], p.ran[2])
+		require.Len(p, p.runs(), 2+2+2, "red twice, then green, and what is merged")
+		require.Equal(p, p.runs()[0], p.runs()[1])
+		require.Equal(p, p.runs()[1], p.runs()[2])
 		p.Replays()
 	})
 }
@@ -205,7 +205,7 @@ func TestPlainWithoutCI(t *testing.T) {
 		p.ToDone(orchestratortest.App, item)
 		task := p.Task(item)
 		require.Equal(p, stage.Done, task.State.Stage, p.Comments(orchestratortest.App, item))
-		require.Empty(p, p.ran)
+		require.Empty(p, p.runs())
 		x, err := explain.One(p.Context(), p.Engine, task.ID)
 		require.NoError(p, err)
 		require.Contains(p, x.CI, "none configured")
@@ -249,7 +249,7 @@ func TestPlainCIDelaysNobody(t *testing.T) {
 		require.Equal(p, stage.Cancelled, p.Cancelled(item).State.Stage)
 		require.Equal(p, 1, ended)
 		p.Settle(time.Hour)
-		require.Len(p, p.ran, 1)
+		require.Len(p, p.runs(), 1)
 		require.Empty(p, p.Open())
 	})
 }
@@ -257,18 +257,18 @@ func TestPlainCIDelaysNobody(t *testing.T) {
 // A service that is stopped in the middle runs CI again when it is back, and what does not
 // end is ended at the limit, which is red.
 func TestPlainCIInterrupted(t *testing.T) {
-	plain(t, func(p *plainRig) { p.ends = never }, func(p *plainRig) {
+	plain(t, func(p *plainRig) { p.endAs(never) }, func(p *plainRig) {
 		item := p.Card(orchestratortest.App, "x")
 		p.ToDone(orchestratortest.App, item)
-		require.Len(p, p.ran, 1)
+		require.Len(p, p.runs(), 1)
 		p.Shutdown()
 		p.Start()
 		p.Settle(5 * time.Second)
-		require.Len(p, p.ran, 2)
-		require.Equal(p, p.ran[0], p.ran[1], "the same commit")
+		require.Len(p, p.runs(), 2)
+		require.Equal(p, p.runs()[0], p.runs()[1], "the same commit")
 		p.Settle(31 * time.Minute)
 		require.Equal(p, 2, count(p.Roles(), stage.Developer))
-		p.ends = func(context.Context, []string) (int, string, error) { return 0, "", nil }
+		p.endAs(func(context.Context, []string) (int, string, error) { return 0, "", nil })
 		p.Settle(time.Hour)
 		require.Equal(p, stage.Done, p.Task(item).State.Stage)
 		p.Replays()
@@ -289,7 +289,7 @@ func TestPlainCICannotRun(t *testing.T) {
 		require.Equal(p, []any{stage.Development, stage.HoldBlocked}, []any{s.Stage, s.Hold})
 		require.Contains(p, s.HoldReason, "could not be run: make test: make is not installed")
 		require.Equal(p, 1, count(p.Roles(), stage.Developer))
-		p.ends = func(context.Context, []string) (int, string, error) { return 0, "", nil }
+		p.endAs(func(context.Context, []string) (int, string, error) { return 0, "", nil })
 		p.Move(orchestratortest.App, item, stage.StatusInProgress)
 		p.Settle(time.Minute)
 		require.Equal(p, stage.Done, p.Task(item).State.Stage)
@@ -314,7 +314,7 @@ func TestPlainMainMoves(t *testing.T) {
 		require.Equal(p, stage.Done, task.State.Stage, p.Comments(orchestratortest.App, item))
 		require.Equal(p, 2, pushed)
 		require.True(p, p.Place.Contains(task.State.MergeSHA, "theirs"))
-		require.Contains(p, p.ran, "./lint "+task.State.MergeSHA, "the very commit was tested")
+		require.Contains(p, p.runs(), "./lint "+task.State.MergeSHA, "the very commit was tested")
 		require.Equal(p, 1, count(p.Roles(), stage.Developer), "nobody has to be asked")
 		require.Zero(p, task.State.Retries)
 	})

@@ -3,7 +3,9 @@ package orchestrator_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,13 +21,31 @@ import (
 
 // commands are the commands of the registry: how each ends, and what was run where.
 type commands struct {
+	mu   sync.Mutex
 	ends func(ctx context.Context, argv []string) (int, string, error)
 	ran  []string
 }
 
 func (c *commands) RunCheck(ctx context.Context, argv []string, s gates.Facts) (int, string, error) {
+	c.mu.Lock()
 	c.ran = append(c.ran, strings.Join(argv, " ")+" "+s.SHA)
-	return c.ends(ctx, argv)
+	ends := c.ends
+	c.mu.Unlock()
+	return ends(ctx, argv)
+}
+
+// runs lists the commands that were run.
+func (c *commands) runs() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.ran)
+}
+
+// endAs changes how commands end from now on.
+func (c *commands) endAs(ends func(ctx context.Context, argv []string) (int, string, error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ends = ends
 }
 
 // verifying is a rig whose service runs two commands itself.
@@ -45,7 +65,7 @@ func TestVerifyGreen(t *testing.T) {
 		r.ToDone(orchestratortest.App, item)
 		task := r.Task(item)
 		require.Equal(r, stage.Done, task.State.Stage)
-		require.Len(r, c.ran, 2)
+		require.Len(r, c.runs(), 2)
 		results, err := r.Store.GateResults(r.Context(), task.ID)
 		require.NoError(r, err)
 		var seen []string
@@ -53,7 +73,7 @@ func TestVerifyGreen(t *testing.T) {
 			for _, e := range g.Verdict.Evidence {
 				if e.Kind == "command" {
 					require.True(r, strings.HasSuffix(e.Note, g.Verdict.SHA[:12]), "%s: %s", e.Note, g.Verdict.SHA)
-					require.Contains(r, c.ran, e.Name+" "+g.Verdict.SHA)
+					require.Contains(r, c.runs(), e.Name+" "+g.Verdict.SHA)
 					seen = append(seen, e.Name+": "+strings.TrimSuffix(e.Note, " at "+g.Verdict.SHA[:12]))
 				}
 			}
@@ -78,7 +98,7 @@ func TestVerifyRed(t *testing.T) {
 		r.ToDone(orchestratortest.App, item)
 		r.Settle(time.Minute)
 		require.Equal(r, stage.Done, r.Task(item).State.Stage)
-		require.Len(r, c.ran, 4)
+		require.Len(r, c.runs(), 4)
 		require.Equal(r, 2, r.Ran(stage.Developer))
 		for _, cmd := range r.Place.Runs() {
 			if cmd.Role == stage.Developer && cmd.Run > 3 {
@@ -123,7 +143,7 @@ func TestVerifyRedReport(t *testing.T) {
 		r.Settle(time.Hour)
 		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
 		require.Contains(r, r.Task(item).State.HoldReason, "says failed")
-		require.Empty(r, c.ran)
+		require.Empty(r, c.runs())
 	})
 }
 
@@ -145,13 +165,13 @@ func TestVerifyCannotRun(t *testing.T) {
 		for range 2 { // all slots of agents
 			r.ToDone(orchestratortest.App, r.Card(orchestratortest.App, "slow"))
 		}
-		require.Len(r, c.ran, 2)
+		require.Len(r, c.runs(), 2)
 		item := r.Card(orchestratortest.Self, "quick")
 		r.Move(orchestratortest.Self, item, stage.StatusToAnalyse)
 		r.Settle(5 * time.Second)
 		require.Equal(r, stage.Analysis, r.Task(item).State.Stage, "it was begun")
 		r.Shutdown()
-		c.ends = func(context.Context, []string) (int, string, error) { return 0, "", nil }
+		c.endAs(func(context.Context, []string) (int, string, error) { return 0, "", nil })
 		r.Start()
 		r.Settle(20 * time.Minute)
 		list, err := r.Store.Tasks(r.Context(), task.Filter{Stage: stage.Done})
