@@ -60,7 +60,7 @@ $(LINT):
 cover: ## coverage of the stage machine, gates, queue and leases: at least 90 %
 	@mkdir -p $(BIN)
 	@$(GO) test -coverprofile=$(BIN)/cover.out -coverpkg=./orchestrator/stage,./gates,./gates/checks,./gates/fixture,./queue,./queue/memqueue,./queue/lease,./queue/lease/memlease \
-		$(COVERED) ./orchestrator/memstore ./adapters/filelease >/dev/null
+		$(COVERED) ./orchestrator/features/... ./orchestrator/memstore ./adapters/filelease >/dev/null
 	@$(GO) tool cover -func=$(BIN)/cover.out | awk '/^total:/ { sub("%", "", $$3); print "coverage of stage, gates, queue, lease: " $$3 " %"; if ($$3 < 90) exit 1 }'
 
 bench: ## benchmarks with their anchors
