@@ -71,7 +71,13 @@ async function refresh() {
       const want = page.getElementById("main");
       if (have && want && !paused && !("dragging" in document.body.dataset)) {
         const focused = document.activeElement?.id ?? "";
+        const all = () => [...have.querySelectorAll("textarea")];
+        const typed = all();
         morph(have, want);
+        for (const old of typed.filter((f) => !f.isConnected)) {
+          const now = all().find((f) => f.name === old.name);
+          if (now) now.value ||= old.value;
+        }
         if (focused && document.activeElement === document.body) get(focused)?.focus();
         rev = page.body.dataset.rev ?? rev;
         const at = get("at");
