@@ -228,4 +228,6 @@ type Receiver interface {
 	Delivery(h http.Header) (id, event string)
 	// Decode reads the payload. An error means that it is not what it says.
 	Decode(event string, body []byte) (Hook, error)
+	// Habits are those of the sender.
+	Habits() signature.Habits
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,11 +103,13 @@ func Examine(ctx context.Context, v *Service, e Examination, report func(Finding
 	}
 	d.disk(v.Settings.DataDir)
 	boards := d.tracker(ctx, v)
-	github := v.GitHub != nil // and what it says can be believed
-	if github {
-		github = d.check("github", "the token is accepted", mend(v.GitHub.Ping(ctx), "make a token and set it as "+Prefix+"GITHUB_TOKEN: "+v.Settings.tokenPage()))
-	} else {
-		d.ok("github", "is not used: no repository is there")
+	answers := map[string]bool{} // what a host says can be believed
+	for _, name := range slices.Sorted(maps.Keys(v.Hosts)) {
+		a := v.access[name]
+		answers[name] = d.check(name, "the token is accepted", mend(v.Hosts[name].Ping(ctx), "make a token and set it as "+a.tokenName+": "+a.tokenPage()))
+	}
+	if v.Hosts[task.HostGitHub] == nil {
+		d.ok(task.HostGitHub, "is not used: no repository is there")
 	}
 	if v.Telegram != nil {
 		d.telegram(ctx, v)
@@ -131,7 +135,7 @@ func Examine(ctx context.Context, v *Service, e Examination, report func(Finding
 	for _, p := range v.Projects.All() {
 		if p.Plain() {
 			d.plain(ctx, v, p)
-		} else if github {
+		} else if answers[p.HostName()] {
 			d.hosted(ctx, v, p)
 		}
 	}

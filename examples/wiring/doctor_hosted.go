@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -29,19 +28,12 @@ func mend(err error, how string) error {
 	return fmt.Errorf("%w: %s", err, how)
 }
 
-// tokenPage is where a person makes a token for GitHub.
-func (s Settings) tokenPage() string {
-	if s.GitHubURL == "" {
-		return "https://github.com/settings/personal-access-tokens"
-	}
-	return s.GitHubURL + " (Settings, Developer settings)"
-}
-
-// hosted examines a repository on GitHub: whether the service may do there what a card needs.
+// hosted examines a repository on a git host: whether the service may do there what a card needs.
 func (d *doctor) hosted(ctx context.Context, v *Service, p task.Project) {
-	r, err := v.GitHub.Repository(ctx, p.Repo)
+	a := v.access[p.HostName()]
+	r, err := v.Hosts[a.Name].Repository(ctx, p.HostPath())
 	if errors.Is(err, githost.ErrNotFound) {
-		err = mend(err, "correct repo in "+v.Settings.Projects+", or let the token see it: "+v.Settings.tokenPage())
+		err = mend(err, "correct repo in "+v.Settings.Projects+", or let the token see it: "+a.tokenPage())
 	}
 	if err != nil {
 		d.bad(p.Prefix, err)
@@ -55,7 +47,7 @@ func (d *doctor) hosted(ctx context.Context, v *Service, p task.Project) {
 	case r.Archived:
 		d.bad(p.Prefix, fmt.Errorf("%s is archived, and takes no commit: unarchive it at %s/settings, or take it out of %s", p.Repo, page, v.Settings.Projects))
 	case !r.Push:
-		d.bad(p.Prefix, fmt.Errorf("the token may read %s and not push to it: give it write access to contents and pull requests at %s", p.Repo, v.Settings.tokenPage()))
+		d.bad(p.Prefix, fmt.Errorf("the token may read %s and not push to it: give it write access to contents and pull requests at %s", p.Repo, a.tokenPage()))
 	default:
 		d.ok(p.Prefix, "the token may push to %s", p.Repo)
 	}
@@ -71,9 +63,9 @@ func (d *doctor) hosted(ctx context.Context, v *Service, p task.Project) {
 	d.hostHooks(ctx, v, p, page)
 }
 
-// main examines the main branch: on GitHub, and by the address that git clones from.
-func (d *doctor) main(ctx context.Context, v *Service, p task.Project, r github.Repository) {
-	b, err := v.GitHub.Protection(ctx, p.Repo, p.Main)
+// main examines the main branch: at its host, and by the address that git clones from.
+func (d *doctor) main(ctx context.Context, v *Service, p task.Project, r githost.Repository) {
+	b, err := v.Hosts[p.HostName()].Protection(ctx, p.HostPath(), p.Main)
 	if errors.Is(err, githost.ErrNotFound) {
 		err = fmt.Errorf("%s has no branch %s: push a first commit to it, or name another in main (its default is %s)", p.Repo, p.Main, r.DefaultBranch)
 	}
@@ -84,9 +76,9 @@ func (d *doctor) main(ctx context.Context, v *Service, p task.Project, r github.
 	heads, err := v.Git.Heads(ctx, work.Workspace{Repo: p.Repo, CloneURL: p.CloneURL, Main: p.Main})
 	switch {
 	case err != nil:
-		d.bad(p.Prefix, fmt.Errorf("clone_url: git cannot read it: %w: GitHub says that it is %s", err, r.CloneURL))
+		d.bad(p.Prefix, fmt.Errorf("clone_url: git cannot read it: %w: %s says that it is %s", err, v.access[p.HostName()].title(), r.CloneURL))
 	case heads[p.Main] != b.SHA:
-		d.bad(p.Prefix, fmt.Errorf("clone_url is another repository than %s: %s is at %.12s there and at %.12s on GitHub, which says that it is %s", p.Repo, p.Main, heads[p.Main], b.SHA, r.CloneURL))
+		d.bad(p.Prefix, fmt.Errorf("clone_url is another repository than %s: %s is at %.12s there and at %.12s at %s, which says that it is %s", p.Repo, p.Main, heads[p.Main], b.SHA, v.access[p.HostName()].title(), r.CloneURL))
 	default:
 		d.ok(p.Prefix, "the repository %s answers, and %s is at %.12s", p.Repo, p.Main, b.SHA)
 	}
@@ -94,7 +86,7 @@ func (d *doctor) main(ctx context.Context, v *Service, p task.Project, r github.
 }
 
 // contexts compares the checks that the registry waits for with those that there are.
-func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, b github.Protection) {
+func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, b githost.Protection) {
 	for _, name := range b.Contexts {
 		switch {
 		case p.CINone:
@@ -106,7 +98,7 @@ func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, b git
 	if len(p.Contexts) == 0 {
 		return
 	}
-	list, err := v.GitHub.Checks(ctx, p.Repo, b.SHA)
+	list, err := v.Hosts[p.HostName()].Checks(ctx, p.HostPath(), b.SHA)
 	if err != nil {
 		d.bad(p.Prefix, err)
 		return
@@ -130,15 +122,15 @@ func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, b git
 	}
 }
 
-// hostHooks examines what GitHub sends, and registers it with Fix.
+// hostHooks examines what a git host sends, and registers it with Fix.
 func (d *doctor) hostHooks(ctx context.Context, v *Service, p task.Project, page string) {
-	s := v.Settings
+	s, a := v.Settings, v.access[p.HostName()]
 	if s.PublicURL == "" {
-		d.warn(p.Prefix, "webhooks: %sPUBLIC_URL is not set, so nobody can say whether GitHub's arrive; without them CI is looked at every %s", Prefix, s.CIPoll)
+		d.warn(p.Prefix, "webhooks: %sPUBLIC_URL is not set, so nobody can say whether those of "+a.title()+" arrive; without them CI is looked at every %s", Prefix, s.CIPoll)
 		return
 	}
-	target, page := s.publicURL()+hostHooks, page+"/settings/hooks"
-	list, err := v.GitHub.Hooks(ctx, p.Repo)
+	target, page := s.publicURL()+a.hooksPath(), page+"/settings/hooks"
+	list, err := v.Hosts[a.Name].Webhooks(ctx, p.HostPath())
 	if errors.Is(err, githost.ErrNotFound) || errors.Is(err, githost.ErrDenied) {
 		d.warn(p.Prefix, "webhooks: the token may not see them (it needs administration of %s): look whether one to %s is at %s", p.Repo, target, page)
 		return
@@ -147,7 +139,7 @@ func (d *doctor) hostHooks(ctx context.Context, v *Service, p task.Project, page
 		d.bad(p.Prefix, err)
 		return
 	}
-	at := slices.IndexFunc(list, func(h github.Hook) bool { return h.URL == target })
+	at := slices.IndexFunc(list, func(h githost.Webhook) bool { return h.URL == target })
 	if at < 0 {
 		d.addHook(ctx, v, p, target, page)
 		return
@@ -158,7 +150,7 @@ func (d *doctor) hostHooks(ctx context.Context, v *Service, p task.Project, page
 	case len(h.Lacks) > 0:
 		d.bad(p.Prefix, fmt.Errorf("webhooks: the one to %s lacks the events %s: add them at %s", target, strings.Join(h.Lacks, ", "), page))
 	case h.Last == http.StatusUnauthorized || h.Last == http.StatusForbidden:
-		d.bad(p.Prefix, fmt.Errorf("webhooks: the last delivery to %s was answered %d: its secret is not %sGITHUB_WEBHOOK_SECRET; set the same one at %s", target, h.Last, Prefix, page))
+		d.bad(p.Prefix, fmt.Errorf("webhooks: the last delivery to %s was answered %d: its secret is not %s; set the same one at %s", target, h.Last, a.secretName(), page))
 	case h.Last != 0 && h.Last/100 != 2:
 		d.bad(p.Prefix, fmt.Errorf("webhooks: the last delivery to %s was answered %d (%s): look whether the address leads here", target, h.Last, h.Note))
 	case h.Last == 0:
@@ -174,12 +166,12 @@ func (d *doctor) addHook(ctx context.Context, v *Service, p task.Project, target
 		d.bad(p.Prefix, fmt.Errorf("webhooks: none is registered to %s: signalbox doctor --fix does it, or make one at %s", target, page))
 		return
 	}
-	secret := v.Settings.GitHubSecret
-	if !secret.IsSet() {
+	a := v.access[p.HostName()]
+	if a.secret == "" {
 		d.bad(p.Prefix, fmt.Errorf("webhooks: the project has a secret of its own: make one to %s with it at %s", target, page))
 		return
 	}
-	d.check(p.Prefix, "webhooks: one to "+target+" was registered", v.GitHub.AddHook(ctx, p.Repo, target, secret.Reveal()))
+	d.check(p.Prefix, "webhooks: one to "+target+" was registered", v.Hosts[a.Name].AddWebhook(ctx, p.HostPath(), target, a.secret))
 }
 
 // planeHooks says what is known of Plane's webhooks: its API does not show them.

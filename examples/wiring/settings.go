@@ -22,6 +22,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // Prefix begins the name of every setting.
@@ -278,13 +279,16 @@ func (s Settings) check() error {
 	return errors.Join(errs...)
 }
 
-// NeedsToServe names what is missing to talk to the outside world.
-func (s Settings) NeedsToServe() error {
+// NeedsToServe names what is missing to reach the first tracker, where a registry uses it.
+func (s Settings) NeedsToServe(p *task.Projects) error {
+	if s.Tracker != trackerPlane || !s.usesFirst(p) {
+		return nil
+	}
 	var errs []error
 	for name, value := range map[string]string{
 		"PLANE_URL": s.PlaneURL, "PLANE_WORKSPACE": s.PlaneWorkspace, "PLANE_TOKEN": s.PlaneToken.Reveal(),
 	} {
-		if value == "" && (s.Tracker == trackerPlane || !strings.HasPrefix(name, "PLANE_")) {
+		if value == "" {
 			errs = append(errs, fmt.Errorf("%s%s is not set", Prefix, name))
 		}
 	}
