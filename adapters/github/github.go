@@ -18,6 +18,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/retryhttp"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
@@ -53,7 +54,7 @@ func New(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	api := gh.NewClient(transport(o.HTTPClient)).WithAuthToken(o.Token)
+	api := gh.NewClient(retryhttp.New(o.HTTPClient)).WithAuthToken(o.Token)
 	if o.BaseURL != "" {
 		u, err := url.Parse(strings.TrimSuffix(o.BaseURL, "/") + "/")
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/signalbox-dev/signalbox/internal/fakehost"
 )
 
 func (s *Server) routes() *http.ServeMux {
@@ -84,7 +86,7 @@ func (s *Server) checkRuns(w http.ResponseWriter, r *http.Request, repo *reposit
 
 func (s *Server) whereHead(w http.ResponseWriter, r *http.Request, repo *repository) {
 	rows := []any{}
-	for branch, head := range repo.read() {
+	for branch, head := range repo.Heads() {
 		if head == r.PathValue("sha") {
 			rows = append(rows, map[string]any{"name": branch, "commit": map[string]any{"sha": head}, "protected": branch == "main"})
 		}
@@ -111,7 +113,7 @@ func (s *Server) createPull(w http.ResponseWriter, r *http.Request, repo *reposi
 		fail(w, http.StatusBadRequest, "Problems parsing JSON")
 		return
 	}
-	heads := repo.read()
+	heads := repo.Heads()
 	switch {
 	case in.Title == "" || heads[in.Head] == "" || heads[in.Base] == "":
 		fail(w, http.StatusUnprocessableEntity, "Validation Failed", "head, base or title is invalid")
@@ -182,9 +184,9 @@ func (s *Server) putMerge(w http.ResponseWriter, r *http.Request, repo *reposito
 	}
 	sha, err := s.merge(p, in.Title, in.SHA)
 	switch {
-	case errors.Is(err, errHeadMoved):
+	case errors.Is(err, fakehost.ErrMoved):
 		fail(w, http.StatusConflict, "Head branch was modified. Review and try the merge again.")
-	case errors.Is(err, errNotMergeable):
+	case errors.Is(err, errNotMergeable), errors.Is(err, fakehost.ErrConflict):
 		fail(w, http.StatusMethodNotAllowed, "Pull Request is not mergeable")
 	case err != nil:
 		fail(w, http.StatusInternalServerError, err.Error())
@@ -195,11 +197,11 @@ func (s *Server) putMerge(w http.ResponseWriter, r *http.Request, repo *reposito
 
 func (s *Server) deleteRef(w http.ResponseWriter, r *http.Request, repo *repository) {
 	branch := r.PathValue("branch")
-	if repo.read()[branch] == "" {
+	if repo.Heads()[branch] == "" {
 		fail(w, http.StatusUnprocessableEntity, "Reference does not exist")
 		return
 	}
-	if _, err := git(repo.dir, "update-ref", "-d", "refs/heads/"+branch); err != nil {
+	if err := repo.Remove(branch); err != nil {
 		fail(w, http.StatusInternalServerError, err.Error())
 		return
 	}
