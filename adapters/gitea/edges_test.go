@@ -1,6 +1,7 @@
 package gitea_test
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -22,3 +23,5 @@ func answering(t *testing.T, f http.HandlerFunc) *gitea.Client {
 	require.NoError(t, err)
 	return c
 }
+
+func is(err, target error) bool { return errors.Is(err, target) }

@@ -52,7 +52,7 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	case p.Merged:
 		return p.MergeSHA, nil
 	}
-	return "", c.judge(what, m, style, p, e)
+	return "", c.judge(m, style, p, e)
 }
 
 func (c *Client) merge(ctx context.Context, what string, m githost.Merge, style string) error {
@@ -90,7 +90,7 @@ func (e *Error) says(texts ...string) bool {
 }
 
 // judge finds why a pull request is not merged.
-func (c *Client) judge(what string, m githost.Merge, style string, p pull, e *Error) error {
+func (c *Client) judge(m githost.Merge, style string, p pull, e *Error) error {
 	because := func(why error) error {
 		return fmt.Errorf("%w: %w", &Error{Status: e.Status, Said: e.Said, what: e.what}, why)
 	}
@@ -110,7 +110,7 @@ func (c *Client) judge(what string, m githost.Merge, style string, p pull, e *Er
 	case e.Status == http.StatusConflict:
 		return because(githost.ErrNotMergeable)
 	case e.Status == http.StatusMethodNotAllowed && e.says("try again later"):
-		return c.compared(what, m, p, e)
+		return c.compared(m, p, e)
 	case e.Status == http.StatusMethodNotAllowed && e.says("behind the base", "outdated"):
 		return because(githost.ErrBehind)
 	case e.Status == http.StatusMethodNotAllowed:
@@ -129,7 +129,7 @@ const (
 
 // compared judges a pull request that Gitea calls not mergeable: its branches conflict, or
 // have yet to be compared. Both look the same, so that time decides.
-func (c *Client) compared(what string, m githost.Merge, p pull, e *Error) error {
+func (c *Client) compared(m githost.Merge, p pull, e *Error) error {
 	key := fmt.Sprintf("%s#%d %s %s", strings.ToLower(m.Repo), m.Number, p.Head.SHA, p.Base.SHA)
 	now := c.opt.Now()
 	c.mu.Lock()
@@ -145,7 +145,7 @@ func (c *Client) compared(what string, m githost.Merge, p pull, e *Error) error 
 	case p.Mergeable: // by now
 		delete(c.comparing, key)
 	case now.Sub(since) >= c.opt.Comparing:
-		return fmt.Errorf("gitea: %s: it conflicts with %s: %w", what, p.Base.Ref, githost.ErrNotMergeable)
+		return fmt.Errorf("gitea: %s: it conflicts with %s: %w", e.what, p.Base.Ref, githost.ErrNotMergeable)
 	}
-	return &Error{Status: e.Status, Said: e.Said, what: what + ": its branches are still being compared", again: true, after: comparingLook}
+	return &Error{Status: e.Status, Said: e.Said, what: e.what + ": its branches are still being compared", again: true, after: comparingLook}
 }
