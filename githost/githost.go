@@ -1,6 +1,6 @@
 // Package githost is the port to a git hosting service: continuous integration
 // results, reviews, pull requests and branches. Wire knowledge stays in the
-// adapters (adapters/github); githost/memhost is an in-memory double and
+// adapters (adapters/github, adapters/gitea); githost/memhost is an in-memory double and
 // githost/hosttest the suite that every implementation passes.
 //
 // Errors follow the contract of package orchestrator/fault.

@@ -51,7 +51,7 @@ func (s *Server) named(w http.ResponseWriter, r *http.Request) *repository {
 	for _, repo := range s.repos {
 		for _, former := range repo.former {
 			if strings.EqualFold(former, name) {
-				http.Redirect(w, r, strings.Replace(r.URL.RequestURI(), "/"+name, "/"+repo.name, 1), http.StatusTemporaryRedirect)
+				http.Redirect(w, r, strings.Replace(r.URL.RequestURI(), "/"+name, "/"+repo.name, 1), http.StatusMovedPermanently) // before 1.26 a temporary one
 				return nil
 			}
 		}
