@@ -136,7 +136,7 @@ func calls(t *testing.T, c *gitea.Client) map[string]error {
 		"branches":   func() error { _, err := c.BranchesAt(ctx, repo, head40); return err },
 		"repository": func() error { _, err := c.Repository(ctx, repo); return err },
 		"protection": func() error { _, err := c.Protection(ctx, repo, "main"); return err },
-		"webhooks":   func() error { _, err := c.Hooks(ctx, repo); return err },
+		"webhooks":   func() error { _, err := c.Webhooks(ctx, repo); return err },
 		"account":    func() error { return c.Ping(ctx) },
 	} {
 		all.Go(func() {

@@ -8,21 +8,12 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 )
 
-// Repository is what a repository is and what the token may do there.
-type Repository struct {
-	Name          string // owner/name, as the server writes it: the new one of a renamed repository
-	CloneURL      string
-	DefaultBranch string
-	Push, Admin   bool // of the token
-	Archived      bool
-	Methods       []string // by which pull requests may be merged, in the order in which Merge takes them
-}
-
-// Repository describes a repository; githost.ErrNotFound when the token does not see it.
-func (c *Client) Repository(ctx context.Context, repo string) (Repository, error) {
+// Repository implements githost.Examiner. Its name is the new one of a renamed repository,
+// and its methods are in the order in which Merge takes them.
+func (c *Client) Repository(ctx context.Context, repo string) (githost.Repository, error) {
 	at, err := repoPath(repo)
 	if err != nil {
-		return Repository{}, err
+		return githost.Repository{}, err
 	}
 	var r struct {
 		FullName      string `json:"full_name"`
@@ -38,12 +29,12 @@ func (c *Client) Repository(ctx context.Context, repo string) (Repository, error
 	}
 	what := "the repository " + repo
 	if err := c.get(ctx, what, at, nil, &r); err != nil {
-		return Repository{}, err
+		return githost.Repository{}, err
 	}
 	if r.FullName == "" {
-		return Repository{}, unreadable(what)
+		return githost.Repository{}, unreadable(what)
 	}
-	out := Repository{
+	out := githost.Repository{
 		Name: r.FullName, CloneURL: r.CloneURL, DefaultBranch: r.DefaultBranch, Archived: r.Archived,
 		Push: r.Permissions.Push || r.Permissions.Admin, Admin: r.Permissions.Admin,
 	}
@@ -58,29 +49,21 @@ func (c *Client) Repository(ctx context.Context, repo string) (Repository, error
 	return out, nil
 }
 
-// Protection is what a branch requires of a merge, as far as a reader of the repository
-// may see it.
-type Protection struct {
-	SHA       string // of the branch
-	Protected bool
-	Contexts  []string // checks that must be green; * and ? stand for letters
-}
-
-// Protection reads a branch; githost.ErrNotFound when there is none.
-func (c *Client) Protection(ctx context.Context, repo, name string) (Protection, error) {
+// Protection implements githost.Examiner. In its contexts * and ? stand for letters.
+func (c *Client) Protection(ctx context.Context, repo, name string) (githost.Protection, error) {
 	at, err := branchPath(repo, name)
 	if err != nil {
-		return Protection{}, err
+		return githost.Protection{}, err
 	}
 	what := "the branch " + name + " of " + repo
 	var b branch
 	if err := c.get(ctx, what, at, nil, &b); err != nil {
-		return Protection{}, err
+		return githost.Protection{}, err
 	}
 	if b.Commit.ID == "" {
-		return Protection{}, unreadable(what)
+		return githost.Protection{}, unreadable(what)
 	}
-	out := Protection{SHA: b.Commit.ID, Protected: b.Protected}
+	out := githost.Protection{SHA: b.Commit.ID, Protected: b.Protected}
 	if b.Checks {
 		out.Contexts = b.Contexts
 	}
@@ -91,19 +74,9 @@ func (c *Client) Protection(ctx context.Context, repo, name string) (Protection,
 // webhook is made: pull_request is all that concerns one, its reviews included.
 func HookEvents() []string { return []string{"pull_request", "status"} }
 
-// Hook is a webhook that a repository sends.
-type Hook struct {
-	URL    string
-	Active bool
-	Lacks  []string // of HookEvents
-	JSON   bool     // its body is
-	Last   int      // always 0: the interface does not show deliveries
-	Note   string
-}
-
-// Hooks lists the webhooks of a repository. Gitea shows them to its administrators alone:
-// githost.ErrNotFound or ErrDenied for others.
-func (c *Client) Hooks(ctx context.Context, repo string) (out []Hook, err error) {
+// Webhooks implements githost.Examiner. Gitea keeps no record of deliveries that could be
+// read.
+func (c *Client) Webhooks(ctx context.Context, repo string) (out []githost.Webhook, err error) {
 	at, err := repoPath(repo)
 	if err != nil {
 		return nil, err
@@ -121,7 +94,7 @@ func (c *Client) Hooks(ctx context.Context, repo string) (out []Hook, err error)
 	err = list(ctx, c, "the webhooks of "+repo, at+"/hooks", nil, func(rows []hook) (fresh bool) {
 		for _, h := range rows {
 			if !seen[h.ID] {
-				out, fresh = append(out, Hook{URL: h.Config.URL, Active: h.Active, JSON: h.Config.ContentType == "json", Lacks: lacks(h.Events)}), true
+				out, fresh = append(out, githost.Webhook{URL: h.Config.URL, Active: h.Active, JSON: h.Config.ContentType == "json", Lacks: lacks(h.Events)}), true
 			}
 			seen[h.ID] = true
 		}
@@ -146,8 +119,8 @@ func lacks(events []string) (out []string) {
 	return out
 }
 
-// AddHook has a repository send the service's webhooks to an address, signed with a secret.
-func (c *Client) AddHook(ctx context.Context, repo, address, secret string) error {
+// AddWebhook implements githost.Examiner.
+func (c *Client) AddWebhook(ctx context.Context, repo, address, secret string) error {
 	at, err := repoPath(repo)
 	if err != nil {
 		return err
@@ -163,4 +136,5 @@ var (
 	_ githost.Host     = (*Client)(nil)
 	_ githost.Branches = (*Client)(nil)
 	_ githost.Receiver = (*Client)(nil)
+	_ githost.Examiner = (*Client)(nil)
 )

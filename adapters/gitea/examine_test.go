@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/adapters/gitea/giteatest"
 	"github.com/signalbox-dev/signalbox/githost"
 )
@@ -17,18 +16,18 @@ func TestRepositoryAndProtection(t *testing.T) {
 	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Methods = []string{"fast-forward-only", "rebase", "squash"} })
 	r, err := k.client.Repository(t.Context(), repo)
 	require.NoError(t, err)
-	require.Equal(t, gitea.Repository{Name: repo, CloneURL: "https://git.example.org/" + repo + ".git", DefaultBranch: "main", Push: true, Methods: []string{"squash", "rebase", "fast-forward-only"}}, r)
+	require.Equal(t, githost.Repository{Name: repo, CloneURL: "https://git.example.org/" + repo + ".git", DefaultBranch: "main", Push: true, Methods: []string{"squash", "rebase", "fast-forward-only"}}, r)
 	_, err = k.client.Repository(t.Context(), "acme/none")
 	require.ErrorIs(t, err, githost.ErrNotFound)
 
 	head := k.server.Heads(repo)["main"]
 	b, err := k.client.Protection(t.Context(), repo, "main")
 	require.NoError(t, err)
-	require.Equal(t, gitea.Protection{SHA: head}, b)
+	require.Equal(t, githost.Protection{SHA: head}, b)
 	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Required["main"] = []string{"build", "e2e / *"} })
 	b, err = k.client.Protection(t.Context(), repo, "main")
 	require.NoError(t, err)
-	require.Equal(t, gitea.Protection{SHA: head, Protected: true, Contexts: []string{"build", "e2e / *"}}, b)
+	require.Equal(t, githost.Protection{SHA: head, Protected: true, Contexts: []string{"build", "e2e / *"}}, b)
 	_, err = k.client.Protection(t.Context(), repo, "a/b?c")
 	require.ErrorIs(t, err, githost.ErrNotFound)
 }
@@ -38,9 +37,9 @@ func TestRepositoryAndProtection(t *testing.T) {
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	k := setup(t, giteatest.Options{})
-	_, err := k.client.Hooks(t.Context(), repo)
+	_, err := k.client.Webhooks(t.Context(), repo)
 	require.ErrorIs(t, err, githost.ErrDenied)
-	require.ErrorIs(t, k.client.AddHook(t.Context(), repo, "https://box.example.org/x", "secret"), githost.ErrDenied)
+	require.ErrorIs(t, k.client.AddWebhook(t.Context(), repo, "https://box.example.org/x", "secret"), githost.ErrDenied)
 
 	k.server.SetSettings(repo, func(s *giteatest.Settings) {
 		s.Admin = true
@@ -49,30 +48,16 @@ func TestHooks(t *testing.T) {
 			{URL: "https://b.example.org", Active: true, ContentType: "json", Events: []string{"pull_request", "pull_request_sync", "pull_request_review_approved", "pull_request_review_rejected", "status"}},
 		}
 	})
-	require.NoError(t, k.client.AddHook(t.Context(), repo, "https://box.example.org/x", "secret"))
-	list, err := k.client.Hooks(t.Context(), repo)
+	require.NoError(t, k.client.AddWebhook(t.Context(), repo, "https://box.example.org/x", "secret"))
+	list, err := k.client.Webhooks(t.Context(), repo)
 	require.NoError(t, err)
-	require.Equal(t, []gitea.Hook{
+	require.Equal(t, []githost.Webhook{
 		{URL: "https://a.example.org", Lacks: []string{"pull_request", "status"}},
 		{URL: "https://b.example.org", Active: true, JSON: true},
 		{URL: "https://box.example.org/x", Active: true, JSON: true},
 	}, list)
 	require.Equal(t, "secret", k.server.Settings(repo).Hooks[2].Secret)
-	err = k.client.AddHook(t.Context(), repo, "", "secret")
+	err = k.client.AddWebhook(t.Context(), repo, "", "secret")
 	require.ErrorContains(t, err, "Missing config option: url")
 	require.NotContains(t, err.Error(), `secret`)
-}
-
-func TestLinks(t *testing.T) {
-	t.Parallel()
-	const web = "https://git.example.org/acme/shop"
-	for want, got := range map[string]string{
-		web + "/src/commit/abc/docs/tasks/SHP-7/plan.md": gitea.FileURL(web+"/", "abc", "docs/tasks/SHP-7/plan.md"),
-		web + "/src/commit/abc/a%20b/c%3Fd%23.md":        gitea.FileURL(web, "abc", "a b/c?d#.md"),
-		web + "/src/commit/abc/docs/tasks/SHP-7":         gitea.TreeURL(web, "abc", "docs/tasks/SHP-7/"),
-		web + "/commit/abc":                              gitea.CommitURL(web, "abc"),
-		"":                                               gitea.FileURL("", "abc", "x") + gitea.TreeURL(web, "", "x") + gitea.CommitURL("", ""),
-	} {
-		require.Equal(t, want, got)
-	}
 }

@@ -16,8 +16,6 @@ func Example() {
 	h, err := c.Decode("pull_request_approved", []byte(`{"action":"reviewed","number":4,"review":{"type":"pull_request_review_approved"},
 		"pull_request":{"head":{"ref":"feature/x","sha":"abc","repo_id":5},"base":{"repo_id":5}},"repository":{"full_name":"acme/shop"},"sender":{"login":"kim"}}`))
 	fmt.Println(h.Kind, h.Repo, h.Branch, h.State, h.Sender, err)
-	fmt.Println(gitea.FileURL("https://git.example.org/acme/shop", "abc", "docs/plan.md"))
 	// Output:
 	// review acme/shop feature/x approved kim <nil>
-	// https://git.example.org/acme/shop/src/commit/abc/docs/plan.md
 }

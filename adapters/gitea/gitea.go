@@ -38,8 +38,8 @@ type Options struct {
 	Comparing time.Duration
 }
 
-// Client implements githost.Host, githost.Branches and githost.Receiver. It is
-// safe for concurrent use.
+// Client implements githost.Host, githost.Branches, githost.Receiver and githost.Examiner.
+// It is safe for concurrent use.
 type Client struct {
 	opt  Options
 	api  string // address of the REST interface, without a slash at its end

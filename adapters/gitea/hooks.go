@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -33,6 +34,12 @@ func (c *Client) Signature(h http.Header) (*signature.Check, error) {
 		return nil, signature.ErrMissing
 	}
 	return c.secrets().Check(given), nil
+}
+
+// Habits implements githost.Receiver. Gitea waits 5 s; what was refused, only a person sends
+// again.
+func (c *Client) Habits() signature.Habits {
+	return signature.Habits{Limit: 25 << 20, Hold: 4 * time.Second}
 }
 
 // Delivery implements githost.Receiver. A delivery that is replayed by hand has a new id.

@@ -113,7 +113,7 @@ func TestRenamed(t *testing.T) {
 	require.Equal(t, pr.Number, found.Number)
 	_, open := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
 	_, merge := k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
-	for _, err := range []error{open, merge, k.client.DeleteBranch(t.Context(), repo, "feature/a"), k.client.AddHook(t.Context(), repo, "https://x", "s")} {
+	for _, err := range []error{open, merge, k.client.DeleteBranch(t.Context(), repo, "feature/a"), k.client.AddWebhook(t.Context(), repo, "https://x", "s")} {
 		require.ErrorContains(t, err, "the repository is called store/shop2 now")
 		require.False(t, fault.Retryable(err))
 	}
