@@ -14,7 +14,7 @@ func Example() {
 		return
 	}
 	h, err := c.Decode("pull_request_approved", []byte(`{"action":"reviewed","number":4,"review":{"type":"pull_request_review_approved"},
-		"pull_request":{"head":{"ref":"feature/x","sha":"abc","repo_id":5},"base":{"repo_id":5}},"repository":{"full_name":"acme/shop"},"sender":{"login":"kim"}}`))
+		"pull_request":{"head":{"label":"feature/x","sha":"abc","repo_id":5},"base":{"repo_id":5}},"repository":{"full_name":"acme/shop"},"sender":{"login":"kim"}}`))
 	fmt.Println(h.Kind, h.Repo, h.Branch, h.State, h.Sender, err)
 	// Output:
 	// review acme/shop feature/x approved kim <nil>

@@ -173,7 +173,7 @@ func pullRequestHook(p payload) githost.Hook {
 // branchHere is a pull request's branch unless it is a fork's.
 func branchHere(p pull) string {
 	if p.here() {
-		return p.Head.Ref
+		return p.Head.Label
 	}
 	return ""
 }

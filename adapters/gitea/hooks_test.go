@@ -110,7 +110,7 @@ func TestHalfAHook(t *testing.T) {
 	h, err := c.Decode("pull_request_approved", []byte(`{"action":"reviewed","review":{"type":"pull_request_review_of_tomorrow"},"pull_request":{"number":1},`+of+`}`))
 	require.NoError(t, err)
 	require.Equal(t, githost.HookOther, h.Kind)
-	h, err = c.Decode("pull_request", []byte(`{"action":"closed","pull_request":{"number":3,"merged":true,"merge_commit_sha":"m","head":{"sha":"a","ref":"x","repo_id":4,"repo":null},"base":{"repo_id":4,"repo":{"id":"odd"}}},`+of+`}`))
+	h, err = c.Decode("pull_request", []byte(`{"action":"closed","pull_request":{"number":3,"merged":true,"merge_commit_sha":"m","head":{"sha":"a","label":"x","repo_id":4,"repo":null},"base":{"repo_id":4,"repo":{"id":"odd"}}},`+of+`}`))
 	require.NoError(t, err)
 	require.Equal(t, githost.Hook{Kind: githost.HookMerged, Event: "pull_request", Action: "closed", Repo: repo, SHA: "a", Branch: "x", Number: 3, MergeSHA: "m", Sender: "kim"}, h)
 	h, err = c.Decode("unheard_of", []byte(`{"repository":7}`))

@@ -145,7 +145,7 @@ func (c *Client) compared(m githost.Merge, p pull, e *Error) error {
 	case p.Mergeable: // by now
 		delete(c.comparing, key)
 	case now.Sub(since) >= c.opt.Comparing:
-		return fmt.Errorf("gitea: %s: it conflicts with %s: %w", e.what, p.Base.Ref, githost.ErrNotMergeable)
+		return fmt.Errorf("gitea: %s: it conflicts with %s: %w", e.what, p.Base.Label, githost.ErrNotMergeable)
 	}
 	return &Error{Status: e.Status, Said: e.Said, what: e.what + ": its branches are still being compared", again: true, after: comparingLook}
 }

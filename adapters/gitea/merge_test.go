@@ -149,7 +149,7 @@ func TestRefusedMerge(t *testing.T) {
 					fmt.Fprintf(w, `{"message":%q}`, k.words)
 					return
 				}
-				fmt.Fprintf(w, `{"number":3,%s,"head":{"ref":"x","sha":"%s"}}`, k.state, k.head)
+				fmt.Fprintf(w, `{"number":3,%s,"head":{"label":"x","sha":"%s"}}`, k.state, k.head)
 			})
 			sha, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3, HeadSHA: head40})
 			require.Equal(t, k.sha, sha)

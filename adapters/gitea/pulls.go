@@ -25,7 +25,7 @@ func (u user) bot() bool { return u.ID < ghost }
 
 // end is the head or the base of a pull request.
 type end struct {
-	Ref    string `json:"ref"`
+	Label  string `json:"label"` // the branch, also when it is gone; its ref is refs/pull/… then
 	SHA    string `json:"sha"`
 	RepoID int64  `json:"repo_id"`
 }
@@ -52,7 +52,7 @@ func (p pull) here() bool { return p.Head.RepoID == p.Base.RepoID }
 func (p pull) convert() githost.PullRequest {
 	out := githost.PullRequest{
 		Number: p.Number, URL: p.URL, Open: p.open(), Merged: p.Merged,
-		HeadRef: p.Head.Ref, HeadSHA: p.Head.SHA, BaseRef: p.Base.Ref, Author: p.User.Login,
+		HeadRef: p.Head.Label, HeadSHA: p.Head.SHA, BaseRef: p.Base.Label, Author: p.User.Login,
 	}
 	if p.Merged {
 		out.MergeSHA = p.MergeSHA
@@ -81,7 +81,7 @@ func (c *Client) find(ctx context.Context, repo, branch, base, state string) (ou
 	newest := int64(0) // the list begins with it
 	err = list(ctx, c, "the pull requests of "+repo, at+"/pulls", url.Values{"state": {state}}, func(rows []pull) bool {
 		for _, p := range rows {
-			if p.here() && p.Head.Ref == branch && (base == "" || p.Base.Ref == base) && (state == "all" || p.open()) && p.Number > out.Number {
+			if p.here() && p.Head.Label == branch && (base == "" || p.Base.Label == base) && (state == "all" || p.open()) && p.Number > out.Number {
 				out = p
 			}
 		}
@@ -90,10 +90,16 @@ func (c *Client) find(ctx context.Context, repo, branch, base, state string) (ou
 		seen += len(rows)
 		return out.Number == 0 && !again && seen < pullsMax
 	})
-	if err == nil && out.Number == 0 {
-		err = fmt.Errorf("gitea: a pull request of %s in %s: %w", branch, repo, githost.ErrNotFound)
+	switch {
+	case err != nil:
+		return pull{}, err
+	case out.Number == 0:
+		return pull{}, fmt.Errorf("gitea: a pull request of %s in %s: %w", branch, repo, githost.ErrNotFound)
+	case out.open(): // the list's head comes a moment after a push
+		return c.pull(ctx, "the pull requests of "+repo, repo, out.Number)
+	default:
+		return out, nil
 	}
-	return out, err
 }
 
 // OpenPullRequest implements githost.Host. What is open already into the same

@@ -46,20 +46,27 @@ func TestForksAndPages(t *testing.T) {
 // The newest pull request of a branch counts; an open one into another base is another.
 func TestNewestPull(t *testing.T) {
 	t.Parallel()
-	rows := `{"number":9,"state":"open","head":{"ref":"x","repo_id":1},"base":{"ref":"old","repo_id":1}},
-		{"number":8,"state":"closed","merged":true,"merge_commit_sha":"m","head":{"ref":"x","repo_id":1},"base":{"ref":"main","repo_id":1}},
-		{"number":7,"state":"open","head":{"ref":"x","repo_id":1},"base":{"ref":"main","repo_id":1}}`
+	rows := []string{`{"number":9,"state":"open","head":{"label":"x","repo_id":1},"base":{"label":"old","repo_id":1}}`,
+		`{"number":8,"state":"closed","merged":true,"merge_commit_sha":"m","head":{"label":"x","repo_id":1},"base":{"label":"main","repo_id":1}}`,
+		`{"number":7,"state":"open","head":{"label":"x","repo_id":1},"base":{"label":"main","repo_id":1}}`}
 	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			w.WriteHeader(http.StatusConflict)
 			fmt.Fprint(w, `{"message":"pull request already exists for these targets"}`)
 			return
 		}
-		fmt.Fprintf(w, "[%s]", rows) // whatever is filtered by, and on every page
+		for i, row := range rows {
+			if strings.HasSuffix(r.URL.Path, fmt.Sprintf("/pulls/%d", 9-i)) {
+				fmt.Fprint(w, strings.Replace(row, `"head":{`, `"head":{"sha":"new",`, 1))
+				return
+			}
+		}
+		fmt.Fprintf(w, "[%s]", strings.Join(rows, ",")) // whatever is filtered by, and on every page
 	})
 	pr, err := c.PullRequest(t.Context(), repo, "x")
 	require.NoError(t, err)
 	require.EqualValues(t, 9, pr.Number)
+	require.Equal(t, "new", pr.HeadSHA, "a list's head comes a moment after a push")
 	pr, err = c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "x", Base: "main", Title: "T"})
 	require.NoError(t, err)
 	require.EqualValues(t, 7, pr.Number)
@@ -79,7 +86,7 @@ func TestPagesWithoutEnd(t *testing.T) {
 		case strings.HasSuffix(r.URL.Path, "/pulls"):
 			rows := make([]string, 50)
 			for i := range rows {
-				rows[i] = fmt.Sprintf(`{"number":%d,"head":{"ref":"y"}}`, n*100+i)
+				rows[i] = fmt.Sprintf(`{"number":%d,"head":{"label":"y"}}`, n*100+i)
 			}
 			fmt.Fprintf(w, "[%s]", strings.Join(rows, ","))
 		default:

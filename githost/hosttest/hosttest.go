@@ -158,6 +158,10 @@ func mergedSays(t *testing.T, f Fixture) {
 	require.NoError(t, err)
 	require.True(t, pr.Merged && !pr.Open)
 	require.Equal(t, sha, pr.MergeSHA)
+	require.NoError(t, f.Host.DeleteBranch(t.Context(), f.Repo, "feature/a"))
+	after, err := f.Host.PullRequest(t.Context(), f.Repo, "feature/a")
+	require.NoError(t, err)
+	require.Equal(t, pr, after, "a merged pull request is found when its branch is gone")
 }
 
 func conflicts(t *testing.T, f Fixture) {

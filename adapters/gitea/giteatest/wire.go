@@ -53,6 +53,9 @@ func (s *Server) wirePull(p *Pull) map[string]any {
 		}
 	}
 	from := map[string]any{"label": p.Head, "ref": p.Head, "sha": head, "repo_id": r.id, "repo": wireRepo(r)}
+	if heads[p.Head] == "" {
+		from["ref"] = fmt.Sprintf("refs/pull/%d/head", p.Number)
+	}
 	if p.fork {
 		from["repo_id"], from["repo"] = -r.id, nil // as of one that was deleted since
 	}
