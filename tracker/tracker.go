@@ -172,8 +172,9 @@ type Person struct {
 
 // People describes the accounts of a tracker.
 type People interface {
-	// Person describes an account; ErrNotFound when the tracker has none to describe.
-	Person(ctx context.Context, accountID string) (Person, error)
+	// Person describes an account and its role in a project; ErrNotFound when the tracker
+	// has none to describe.
+	Person(ctx context.Context, projectID, accountID string) (Person, error)
 }
 
 // ErrNoRelations means that the tracker (or its version) has no relations.

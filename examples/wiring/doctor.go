@@ -192,7 +192,7 @@ func (d *doctor) project(ctx context.Context, v *Service, p task.Project) {
 		columns = d.addColumns(ctx, v, p, columns)
 	}
 	if p.People.Described() {
-		if _, err := v.Tracker.Person(ctx, ""); err != nil && !errors.Is(err, tracker.ErrNotFound) {
+		if _, err := v.Tracker.Person(ctx, p.TrackerProject, ""); err != nil && !errors.Is(err, tracker.ErrNotFound) {
 			d.bad(p.Prefix, fmt.Errorf("starters, approvers or releasers are named by e-mail address or role, and the tracker does not describe its accounts: use ids, or a token of an administrator of the workspace: %w", err))
 		}
 	}

@@ -170,10 +170,11 @@ func moves(t *testing.T, f Fixture) {
 }
 
 func people(t *testing.T, f Fixture) {
-	p, err := f.Tracker.Person(t.Context(), f.Person.ID)
+	project := f.NewProject(all()...)
+	p, err := f.Tracker.Person(t.Context(), project, f.Person.ID)
 	require.NoError(t, err)
 	require.Equal(t, f.Person, p)
-	_, err = f.Tracker.Person(t.Context(), "nobody")
+	_, err = f.Tracker.Person(t.Context(), project, "nobody")
 	require.ErrorIs(t, err, tracker.ErrNotFound)
 }
 
