@@ -20,9 +20,13 @@ func (s *Server) mux() *http.ServeMux {
 	mux.HandleFunc("GET "+Prefix+"/version", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, map[string]any{"version": "1.26.0"})
 	})
-	mux.HandleFunc("GET "+Prefix+"/user", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, wireUser(Self))
+	mux.HandleFunc("GET "+Prefix+"/user", func(w http.ResponseWriter, r *http.Request) {
+		reply(w, http.StatusOK, wireUser(s.login(r)))
 	})
+	for call, handle := range s.issues.Routes() {
+		method, path, _ := strings.Cut(call, " ")
+		mux.HandleFunc(method+" "+Prefix+path, handle)
+	}
 	for _, table := range []routes{s.repoRoutes(), s.branchRoutes(), s.statusRoutes(), s.pullRoutes(), s.reviewRoutes()} {
 		for call, handle := range table {
 			method, path, _ := strings.Cut(call, " ")
@@ -61,8 +65,7 @@ func (s *Server) named(w http.ResponseWriter, r *http.Request) *repository {
 }
 
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
-	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if s.opt.Token != "" && (token != s.opt.Token || kind != "token" && kind != "Bearer") {
+	if s.login(r) == "" {
 		fail(w, http.StatusUnauthorized, "invalid username, password or token")
 		return false
 	}

@@ -70,7 +70,7 @@ func (s *Server) createPull(w http.ResponseWriter, r *http.Request, repo *reposi
 
 // open numbers a pull request and shows it.
 func (s *Server) open(repo *repository, p *Pull) *Pull {
-	p.Repo, p.Number, p.Open, p.Created = repo.name, 1, true, s.opt.Now()
+	p.Repo, p.Number, p.Open, p.Created = repo.name, 1+s.issues.Count(repo.name), true, s.opt.Now()
 	for _, other := range s.pulls {
 		if other.Repo == repo.name {
 			p.Number++

@@ -13,9 +13,12 @@ import (
 
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /user", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, map[string]any{"login": Self, "id": 7})
+	mux.HandleFunc("GET /user", func(w http.ResponseWriter, r *http.Request) {
+		reply(w, http.StatusOK, map[string]any{"login": s.login(r), "id": 7})
 	})
+	for pattern, handle := range s.issues.Routes() {
+		mux.HandleFunc(pattern, handle)
+	}
 	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request, *repository){
 		"GET /repos/{owner}/{repo}":                                   s.describe,
 		"GET /repos/{owner}/{repo}/branches/{branch...}":              s.branch,
@@ -126,7 +129,7 @@ func (s *Server) createPull(w http.ResponseWriter, r *http.Request, repo *reposi
 		fail(w, http.StatusUnprocessableEntity, "Validation Failed", fmt.Sprintf("A pull request already exists for %s:%s.", strings.Split(repo.name, "/")[0], in.Head))
 		return
 	}
-	number := 1
+	number := 1 + s.issues.Count(repo.name)
 	for _, p := range s.pulls {
 		if p.Repo == repo.name {
 			number++

@@ -26,13 +26,14 @@ type Push = fakehost.Push
 
 // Options of a Server.
 type Options struct {
-	Token   string             // empty = any
-	Secret  string             // of the webhooks
-	HookURL string             // empty = nowhere; see SetHookURL
-	CI      func(Push) Outcome // called in the background, for each head of an open pull request
-	Poll    time.Duration      // how often the repositories are looked at for pushes; default 25 ms
-	Seed    uint64             // of chance
-	Now     func() time.Time
+	Token    string             // empty = any
+	Accounts map[string]string  // by further tokens, which have issues alone
+	Secret   string             // of the webhooks
+	HookURL  string             // empty = nowhere; see SetHookURL
+	CI       func(Push) Outcome // called in the background, for each head of an open pull request
+	Poll     time.Duration      // how often the repositories are looked at for pushes; default 25 ms
+	Seed     uint64             // of chance
+	Now      func() time.Time
 }
 
 // Pull is a pull request.
@@ -85,6 +86,7 @@ type Server struct {
 	statuses map[string][]status
 	started  map[string]bool // CI, by repo and commit
 	merges   int
+	issues   *Issues
 }
 
 // New makes a server without repositories. Close ends its goroutines.
@@ -99,6 +101,7 @@ func New(o Options) *Server {
 		opt: o, group: run.New(context.Background(), nil),
 		reviews: map[string][]Review{}, roles: map[string]string{Self: "write"}, checks: map[string][]checkRun{}, statuses: map[string][]status{}, started: map[string]bool{},
 	}
+	s.issues = s.newIssues()
 	s.api = &fakehost.API{Mux: s.routes(), World: &s.mu, Done: s.group.Context().Done(), Admit: s.admit, Refuse: s.refuse}
 	s.api.Seed(o.Seed)
 	s.hooks = fakehost.NewSender(s.group, o.Seed, s.head)

@@ -50,7 +50,7 @@ func (s *Server) Break(call string, f Fault) { s.api.Break(call, f) }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.api.ServeHTTP(w, r) }
 
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
-	if s.opt.Token != "" && r.Header.Get("Authorization") != "Bearer "+s.opt.Token {
+	if s.login(r) == "" {
 		fail(w, http.StatusUnauthorized, "Bad credentials")
 		return false
 	}
