@@ -16,7 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gitea/giteatest"
 	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
-		"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -185,6 +185,16 @@ func TestConformance(t *testing.T) {
 						require.NoError(t, d.issues.Say(repo, n, kim, text))
 					},
 					Fail: func(call string, how faulttest.Kind) { d.fail(calls(kind)[call], how) },
+					Edges: trackertest.Edges{
+						HookTo: d.hookTo,
+						Block: func(item, by string) {
+							n, err := strconv.Atoi(item)
+							require.NoError(t, err)
+							m, err := strconv.Atoi(by)
+							require.NoError(t, err)
+							d.issues.Block(repo, n, m)
+						},
+					},
 				}
 			})
 		})
