@@ -335,3 +335,11 @@ func (s *Issues) Issue(repo string, number int) (out Issue) {
 	}
 	return out
 }
+
+// DeleteComments deletes the comments of an issue, as an administrator may.
+func (s *Issues) DeleteComments(repo string, number int) {
+	defer s.lock()()
+	if i := s.issue(repo, number); i != nil {
+		i.Comments = nil
+	}
+}
