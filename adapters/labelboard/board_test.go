@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -120,7 +121,10 @@ func TestDoneThoughItCannotBeClosed(t *testing.T) {
 // A comment changes an issue at the host and does not move it: else an approval would become
 // newer than what it approves of.
 func TestCommentsMoveNothing(t *testing.T) {
-	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
+	for _, kind := range kinds() {
+		at := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
+		d := open(t, kind, func() time.Time { at = at.Add(time.Second); return at }) // called under the double's lock
+		c := client(t, d, kind, nil)
 		d.columns(all()...)
 		id := d.card("t", "d")
 		d.move(t, id, stage.StatusApproved)
@@ -131,10 +135,15 @@ func TestCommentsMoveNothing(t *testing.T) {
 		after, err := c.Item(t.Context(), repo, id)
 		require.NoError(t, err)
 		require.Equal(t, before.UpdatedAt, after.UpdatedAt)
-		page, err := c.List(t.Context(), tracker.Query{ProjectID: repo, Statuses: []stage.Status{stage.StatusApproved}})
+		q := tracker.Query{ProjectID: repo, Statuses: []stage.Status{stage.StatusApproved}, Since: before.UpdatedAt}
+		page, err := c.List(t.Context(), q)
 		require.NoError(t, err)
 		require.Equal(t, []tracker.Item{after}, page.Items)
-	})
+		q.Since = q.Since.Add(time.Second)
+		page, err = c.List(t.Context(), q)
+		require.NoError(t, err)
+		require.Empty(t, page.Items)
+	}
 }
 
 // A listing has all pages, closed issues too, and no pull requests.
@@ -199,6 +208,9 @@ func TestItemsThatAreNone(t *testing.T) {
 			_, err = c.LastMove(t.Context(), repo, id)
 			require.ErrorIs(t, err, tracker.ErrNotFound, id)
 			require.ErrorIs(t, c.SetStatus(t.Context(), repo, id, stage.StatusDone), tracker.ErrNotFound, id)
+			_, err = c.Comments(t.Context(), repo, id)
+			require.ErrorIs(t, err, tracker.ErrNotFound, id)
+			require.ErrorIs(t, c.SetComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: id, Key: "k", Body: "b"}), tracker.ErrNotFound, id)
 		}
 		for _, project := range []string{"", "acme", "acme/a/b", "../x", "acme/..", "acme/none"} {
 			_, err := c.List(t.Context(), tracker.Query{ProjectID: project})

@@ -48,7 +48,7 @@ func TestCommentsAreFoundAgain(t *testing.T) {
 		require.NotContains(t, list[1].Body, "signalbox:")
 
 		other := d.card("t", "d")
-		require.NoError(t, d.issues.Say(repo, number(t, other), kim, theirs))
+		require.NoError(t, d.issues.Say(repo, number(t, other), kim, "mine\n\n<!-- signalbox:another -->"))
 		c2.ItemID, c2.Key = other, "another"
 		_, err = c.AddComment(t.Context(), c2)
 		require.NoError(t, err)

@@ -71,11 +71,12 @@ func standing(i wireIssue, log []move) (column string, m move, ok bool) {
 		m, ok = newest(log, func(m move) bool { return !m.added })
 		return "", m, ok
 	}
-	m, ok = newest(log, func(m move) bool {
-		return m.added && slices.ContainsFunc(columns, func(name string) bool { return strings.EqualFold(name, m.label) })
-	})
+	at := func(m move) int { // by its name of now, which may have changed in case
+		return slices.IndexFunc(columns, func(name string) bool { return strings.EqualFold(name, m.label) })
+	}
+	m, ok = newest(log, func(m move) bool { return m.added && at(m) >= 0 })
 	if ok {
-		return m.label, m, true
+		return columns[at(m)], m, true
 	}
 	return slices.MaxFunc(columns, func(a, b string) int { return cmp.Compare(place(a), place(b)) }), m, false
 }

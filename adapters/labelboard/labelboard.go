@@ -82,6 +82,22 @@ type Client struct {
 	posted     map[string]string        // ids of comments, by project and key
 }
 
+var (
+	_ interface {
+		tracker.Tracker
+		tracker.Accounts
+		tracker.Board
+		tracker.Log
+		tracker.People
+	} = (*Client)(nil)
+	_ interface {
+		tracker.Linker
+		tracker.Editor
+		tracker.Relations
+		tracker.Receiver
+	} = (*Client)(nil)
+)
+
 // New checks the options. It does not call the network.
 func New(o Options) (*Client, error) {
 	var host dialect

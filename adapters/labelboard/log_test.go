@@ -1,6 +1,8 @@
 package labelboard_test
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,6 +55,37 @@ func TestWhoseLabelStays(t *testing.T) {
 	m, err = c.LastMove(t.Context(), repo, id)
 	require.NoError(t, err)
 	require.Equal(t, []string{kim, ""}, []string{m.ActorID, m.To}, "out of all columns")
+}
+
+// Taking a label away puts nothing anywhere, in whatever order a log has what was done in one second.
+func TestALogInAnotherOrder(t *testing.T) {
+	t.Parallel()
+	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text := `{"number":1,"title":"t","labels":[{"id":1,"name":"status/Approved"}]}`
+		if strings.HasSuffix(r.URL.Path, "/events") {
+			text = `[{"event":"labeled","actor":{"login":"ann"},"label":{"name":"Status/approved"},"created_at":"2031-01-01T00:00:00Z"},
+				{"event":"unlabeled","actor":{"login":"kim"},"label":{"name":"status/Approved"},"created_at":"2031-01-01T00:00:00Z"},
+				{"event":"renamed","actor":{"login":"kim"},"created_at":"2031-01-01T00:00:01Z"}, {"event":"labeled","actor":null,"created_at":null}]`
+		}
+		_, _ = w.Write([]byte(text))
+	}), labelboard.KindGitHub, nil)
+	m, err := c.LastMove(t.Context(), repo, "1")
+	require.NoError(t, err)
+	require.Equal(t, []string{"ann", "Approved"}, []string{m.ActorID, m.To}, "the column is called as it is now")
+}
+
+// A label that was called something else when it was given says nothing of who has moved the issue.
+func TestARenamedLabel(t *testing.T) {
+	t.Parallel()
+	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text := `{"number":1,"title":"t","labels":[{"id":1,"name":"status/Approved"}],"user":{"login":"ann"}}`
+		if strings.HasSuffix(r.URL.Path, "/events") {
+			text = `[{"event":"labeled","actor":{"login":"ann"},"label":{"name":"nice"},"created_at":"2031-01-01T00:00:00Z"}]`
+		}
+		_, _ = w.Write([]byte(text))
+	}), labelboard.KindGitHub, nil)
+	_, err := c.LastMove(t.Context(), repo, "1")
+	require.ErrorIs(t, err, tracker.ErrNoLog)
 }
 
 // A host that serves no log has none, which is something else than one that cannot be read now.

@@ -80,11 +80,7 @@ func TestConformance(t *testing.T) {
 
 			Person: tracker.Person{ID: planetest.Human, Name: "Kim", Email: "kim@example.org", Role: "member"},
 			Fail: func(call string, how faulttest.Kind) {
-				calls := map[string]string{
-					"AddComment": "POST work-items/*/comments", "SetStatus": "PATCH work-items/*", "Item": "GET work-items/*", "List": "GET work-items",
-					"Comments": "GET work-items/*/comments", "Columns": "GET states", "LastMove": "GET work-items/*/activities",
-				}
-				board.Break(calls[call], map[faulttest.Kind]planetest.Fault{
+				board.Break(calls()[call], map[faulttest.Kind]planetest.Fault{
 					faulttest.Final: planetest.Denied, faulttest.Passing: planetest.ErrorBefore, faulttest.Later: planetest.TooMany,
 				}[how])
 			},

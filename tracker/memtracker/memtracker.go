@@ -112,11 +112,11 @@ func (b *Board) LastMove(ctx context.Context, projectID, itemID string) (tracker
 	return m, nil
 }
 
-// Person implements tracker.People; a role is the same in all projects.
-func (b *Board) Person(ctx context.Context, _, accountID string) (tracker.Person, error) {
+// Person implements tracker.People; a role is the same in all projects that there are.
+func (b *Board) Person(ctx context.Context, projectID, accountID string) (tracker.Person, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.Failure(ctx, "Person"); err != nil {
+	if err := b.board(ctx, "Person", projectID); err != nil {
 		return tracker.Person{}, err
 	}
 	if p, ok := b.people[accountID]; ok {
