@@ -26,7 +26,7 @@ var ErrNoStatus = errors.New("tracker: the project has no such board status")
 
 // Item is one work item as the board shows it now.
 type Item struct {
-	ID          string
+	ID          string // no item of another project has the same
 	ProjectID   string
 	Sequence    int64  // the number of the item within its project
 	Title       string // as typed; may be of any length and script

@@ -128,7 +128,7 @@ func (c *Client) relabel(ctx context.Context, projectID, itemID string, i wireIs
 	if has && !others {
 		return nil
 	}
-	at, err := item(projectID, itemID)
+	at, err := c.item(projectID, itemID)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (c *Client) setOpen(ctx context.Context, projectID, itemID string, i wireIs
 	if c.opt.KeepOpen || i.State == want {
 		return nil
 	}
-	at, err := item(projectID, itemID)
+	at, err := c.item(projectID, itemID)
 	if err != nil {
 		return err
 	}

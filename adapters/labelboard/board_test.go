@@ -3,7 +3,6 @@ package labelboard_test
 import (
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +18,7 @@ import (
 
 func number(t *testing.T, id string) int {
 	t.Helper()
-	n, err := strconv.Atoi(id)
-	require.NoError(t, err)
+	_, n := split(t, id)
 	return n
 }
 
@@ -124,7 +122,7 @@ func TestCommentsMoveNothing(t *testing.T) {
 	for _, kind := range kinds() {
 		at := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
 		d := open(t, kind, func() time.Time { at = at.Add(time.Second); return at }) // called under the double's lock
-		c := client(t, d, kind, nil)
+		c := client(t, d.url, kind, nil)
 		d.columns(all()...)
 		id := d.card("t", "d")
 		d.move(t, id, stage.StatusApproved)
@@ -202,7 +200,7 @@ func TestAddColumn(t *testing.T) {
 func TestItemsThatAreNone(t *testing.T) {
 	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
 		d.columns(all()...)
-		for _, id := range []string{"", "0", "-1", "01", "1/labels", "1?x", "nothing", "7"} {
+		for _, id := range []string{"", "1", "nothing", d.id(repo, 0), d.id(repo, -1), d.id(repo, 1) + "/labels", d.id(repo, 1) + "?x", d.id("acme/other", 1), d.id(repo, 7)} {
 			_, err := c.Item(t.Context(), repo, id)
 			require.ErrorIs(t, err, tracker.ErrNotFound, id)
 			_, err = c.LastMove(t.Context(), repo, id)
@@ -229,12 +227,14 @@ func TestItemURL(t *testing.T) {
 	} {
 		c, err := labelboard.New(labelboard.Options{Kind: labelboard.KindGitHub, BaseURL: address, Token: "t"})
 		require.NoError(t, err)
-		require.Equal(t, want, c.ItemURL(repo, "7"))
+		require.Equal(t, want, c.ItemURL(repo, c.ItemID(repo, 7)))
+		require.Equal(t, c.ItemID(repo, 7), c.ItemID("Acme/Shop", 7))
 	}
 	for _, address := range []string{"https://git.example.org/sub", "https://git.example.org/sub/api/v1/"} {
 		c, err := labelboard.New(labelboard.Options{Kind: labelboard.KindGitea, BaseURL: address, Token: "t"})
 		require.NoError(t, err)
-		require.Equal(t, "https://git.example.org/sub/acme/shop/issues/7", c.ItemURL(repo, "7"))
+		require.Equal(t, "git.example.org/sub/acme/shop#7", c.ItemID(repo, 7))
+		require.Equal(t, "https://git.example.org/sub/acme/shop/issues/7", c.ItemURL(repo, c.ItemID(repo, 7)))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // list reads the comments of an issue. Gitea has an internal error where there is no issue.
 func (c *Client) list(ctx context.Context, projectID, itemID string, f func(wireComment)) error {
-	at, err := item(projectID, itemID)
+	at, err := c.item(projectID, itemID)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (c *Client) SetComment(ctx context.Context, n tracker.NewComment) error {
 
 // addComment posts a comment; had reports that it was there already under its key.
 func (c *Client) addComment(ctx context.Context, n tracker.NewComment) (id string, had bool, err error) {
-	at, err := item(n.ProjectID, n.ItemID)
+	at, err := c.item(n.ProjectID, n.ItemID)
 	if err != nil {
 		return "", false, err
 	}

@@ -32,7 +32,7 @@ func TestCommentsAreFoundAgain(t *testing.T) {
 			require.NoError(t, d.issues.Say(repo, n, kim, "> "+theirs+"\nno"))
 			require.NoError(t, d.issues.Say(repo, n, kim, theirs))
 		}
-		again := client(t, d, d.kind, nil) // it does not know who it is yet
+		again := client(t, d.url, d.kind, nil) // it does not know who it is yet
 		second, err := again.AddComment(t.Context(), c2)
 		require.NoError(t, err)
 		require.Equal(t, first, second)
@@ -125,10 +125,10 @@ func TestALongComment(t *testing.T) {
 func TestUnidentified(t *testing.T) {
 	t.Parallel()
 	d := open(t, labelboard.KindGitHub, nil)
-	c := client(t, d, d.kind, nil)
+	c := client(t, d.url, d.kind, nil)
 	_, err := c.Own(kim)
 	require.ErrorIs(t, err, tracker.ErrUnidentified)
-	_, err = c.Comments(t.Context(), repo, "1")
+	_, err = c.Comments(t.Context(), repo, d.id(repo, 1))
 	require.ErrorIs(t, err, tracker.ErrUnidentified)
 	require.NoError(t, c.Identify(t.Context()))
 	for account, want := range map[string]bool{d.self: true, strings.ToUpper(reviewer): true, kim: false, "": false} {
@@ -137,7 +137,7 @@ func TestUnidentified(t *testing.T) {
 		require.Equal(t, want, own, account)
 	}
 
-	revoked := client(t, d, d.kind, func(o *labelboard.Options) { o.RoleTokens = map[stage.Role]string{stage.Reviewer: "revoked"} })
+	revoked := client(t, d.url, d.kind, func(o *labelboard.Options) { o.RoleTokens = map[stage.Role]string{stage.Reviewer: "revoked"} })
 	err = revoked.Identify(t.Context())
 	require.ErrorContains(t, err, "the token of the role reviewer: ")
 	require.NotContains(t, err.Error(), "revoked")
@@ -145,7 +145,7 @@ func TestUnidentified(t *testing.T) {
 	require.NoError(t, err, "a token that is refused can change nothing")
 	require.True(t, own)
 
-	wrong := client(t, d, d.kind, func(o *labelboard.Options) { o.Token = "revoked" })
+	wrong := client(t, d.url, d.kind, func(o *labelboard.Options) { o.Token = "revoked" })
 	require.Error(t, wrong.Identify(t.Context()))
 	_, err = wrong.Own("")
 	require.ErrorIs(t, err, tracker.ErrUnidentified)

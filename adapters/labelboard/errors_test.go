@@ -21,7 +21,9 @@ import (
 // says is a host that gives one answer to every call.
 func says(t *testing.T, kind labelboard.Kind, now time.Time, answer http.HandlerFunc) *labelboard.Client {
 	t.Helper()
-	return client(t, answer, kind, func(o *labelboard.Options) { o.Now = func() time.Time { return now } })
+	srv := httptest.NewServer(answer)
+	t.Cleanup(srv.Close)
+	return client(t, srv.URL, kind, func(o *labelboard.Options) { o.Now = func() time.Time { return now } })
 }
 
 // Each answer has the class that its status gives it, and the moment that is named.
@@ -55,9 +57,9 @@ func TestStatusesAndTheirClasses(t *testing.T) {
 			w.WriteHeader(c.status)
 			_, _ = w.Write([]byte(`{"message":"no ` + c.message + `"}`))
 		})
-		_, read := client.Item(t.Context(), repo, "1")
-		_, post := client.AddComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: "1", Body: "b"})
-		for what, err := range map[string]error{"read": read, "post": post, "set": client.SetStatus(t.Context(), repo, "1", stage.StatusDone), "know": client.Identify(t.Context())} {
+		_, read := client.Item(t.Context(), repo, client.ItemID(repo, 1))
+		_, post := client.AddComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: client.ItemID(repo, 1), Body: "b"})
+		for what, err := range map[string]error{"read": read, "post": post, "set": client.SetStatus(t.Context(), repo, client.ItemID(repo, 1), stage.StatusDone), "know": client.Identify(t.Context())} {
 			require.Error(t, err, "%s %+v", what, c)
 			require.Equal(t, c.again, fault.Retryable(err), "%s %+v: %v", what, c, err)
 			require.Equal(t, c.after, fault.After(err), "%s %+v: %v", what, c, err)
@@ -73,22 +75,22 @@ func TestWhatIsNotTheHosts(t *testing.T) {
 	for _, kind := range kinds() {
 		for _, text := range []string{"", "<html>sign in</html>", "{}", "null", "[]", `{"status":"ok"}`} {
 			c := says(t, kind, time.Now(), func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
-			_, item := c.Item(t.Context(), repo, "1")
-			_, move := c.LastMove(t.Context(), repo, "1")
-			_, comment := c.AddComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: "1", Body: "b"})
+			_, item := c.Item(t.Context(), repo, c.ItemID(repo, 1))
+			_, move := c.LastMove(t.Context(), repo, c.ItemID(repo, 1))
+			_, comment := c.AddComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: c.ItemID(repo, 1), Body: "b"})
 			_, person := c.Person(t.Context(), repo, kim)
 			for what, err := range map[string]error{
-				"item": item, "move": move, "comment": comment, "person": person, "status": c.SetStatus(t.Context(), repo, "1", stage.StatusDone), "know": c.Identify(t.Context()),
+				"item": item, "move": move, "comment": comment, "person": person, "status": c.SetStatus(t.Context(), repo, c.ItemID(repo, 1), stage.StatusDone), "know": c.Identify(t.Context()),
 			} {
 				require.Error(t, err, "%s: %q", what, text)
 				require.True(t, fault.Retryable(err), "%s: %q: %v", what, text, err)
 			}
 		}
 		c := says(t, kind, time.Now(), http.NotFound)
-		_, err := c.Item(t.Context(), repo, "1")
+		_, err := c.Item(t.Context(), repo, c.ItemID(repo, 1))
 		require.ErrorContains(t, err, "correct BaseURL")
 		require.NotErrorIs(t, err, tracker.ErrNotFound)
-		_, err = c.BlockedBy(t.Context(), repo, "1")
+		_, err = c.BlockedBy(t.Context(), repo, c.ItemID(repo, 1))
 		require.NotErrorIs(t, err, tracker.ErrNoRelations, "a proxy's page is no lack of relations")
 	}
 }
@@ -110,12 +112,12 @@ func TestNoAnswer(t *testing.T) {
 			HTTPClient: &http.Client{Timeout: 200 * time.Millisecond, Transport: &http.Transport{DisableKeepAlives: true}},
 		})
 		require.NoError(t, err)
-		_, err = c.Item(t.Context(), repo, "1")
+		_, err = c.Item(t.Context(), repo, c.ItemID(repo, 1))
 		require.True(t, fault.Retryable(err), "%s: %v", what, err)
 		require.NotContains(t, err.Error(), "http://", what)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = c.Item(ctx, repo, "1")
+		_, err = c.Item(ctx, repo, c.ItemID(repo, 1))
 		require.ErrorIs(t, err, context.Canceled)
 	}
 }
@@ -151,8 +153,8 @@ func TestPullRequestsAreNoItems(t *testing.T) {
 	page, err := c.List(t.Context(), tracker.Query{ProjectID: repo})
 	require.NoError(t, err)
 	require.Len(t, page.Items, 1)
-	require.Equal(t, "1", page.Items[0].ID)
-	for _, id := range []string{"2", "3"} {
+	require.Equal(t, c.ItemID(repo, 1), page.Items[0].ID)
+	for _, id := range []string{c.ItemID(repo, 2), c.ItemID(repo, 3)} {
 		_, err = c.Item(t.Context(), repo, id)
 		require.ErrorIs(t, err, tracker.ErrNotFound)
 		require.ErrorIs(t, c.SetStatus(t.Context(), repo, id, stage.StatusDone), tracker.ErrNotFound)

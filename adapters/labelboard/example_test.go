@@ -31,11 +31,11 @@ func Example() {
 		if err := board.AddColumn(ctx, "acme/shop", status); err != nil {
 			fmt.Println(err)
 		}
-		if err := board.SetStatus(ctx, "acme/shop", "1", status); err != nil {
+		if err := board.SetStatus(ctx, "acme/shop", board.ItemID("acme/shop", 1), status); err != nil {
 			fmt.Println(err)
 		}
 	}
-	item, err := board.Item(ctx, "acme/shop", "1")
+	item, err := board.Item(ctx, "acme/shop", board.ItemID("acme/shop", 1))
 	fmt.Println(item.StatusName, err)
 	for _, l := range issues.Issue("acme/shop", 1).Labels {
 		fmt.Println(l.Name)

@@ -1,6 +1,9 @@
 package labelboard
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
 // gitea is the interface of Gitea and Forgejo: labels are called by their ids. How many rows a
 // page has is up to the server, and not every list says how many pages there are: the last one
@@ -13,6 +16,7 @@ func gitea() dialect {
 		more:  func(_ http.Header, rows int) bool { return rows > 0 },
 		whole: true,
 		log:   "/timeline", blockers: "/dependencies",
+		hold:  4 * time.Second, // it waits 5 s
 		label: func(l wireLabel) any { return l.ID },
 		newLabel: func(name, colour string) any {
 			return map[string]any{"name": name, "color": "#" + colour, "exclusive": true}

@@ -3,6 +3,7 @@ package labelboard
 import (
 	"net/http"
 	"strings"
+	"time"
 )
 
 // dialect is where the interfaces of the hosts differ.
@@ -18,6 +19,7 @@ type dialect struct {
 	label    func(wireLabel) any                // names a label in a request
 	newLabel func(name, colour string) any      // request for a label; the colour is six hexadecimal digits
 	move     func(wireEntry) (m move, ok bool)  // of an entry of the log
+	hold     time.Duration                      // how long a webhook may wait for its answer
 }
 
 // github is the interface of GitHub: labels are called by their names, and a header says where
@@ -33,6 +35,7 @@ func github() dialect {
 		size: "per_page", rows: 100,
 		more: func(h http.Header, _ int) bool { return strings.Contains(h.Get("Link"), `rel="next"`) },
 		log:  "/events", blockers: "/dependencies/blocked_by",
+		hold:     8 * time.Second, // it waits 10 s
 		label:    func(l wireLabel) any { return l.Name },
 		newLabel: func(name, colour string) any { return map[string]any{"name": name, "color": colour} },
 		move: func(e wireEntry) (move, bool) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -33,6 +32,14 @@ func (c *Client) Signature(h http.Header) (*signature.Check, error) {
 		return nil, signature.ErrMissing
 	}
 	return c.secrets().Check(given), nil
+}
+
+// hookMax bounds a webhook, in bytes.
+const hookMax = 25 << 20
+
+// Habits implements tracker.Receiver. What was refused, a person sends again.
+func (c *Client) Habits() signature.Habits {
+	return signature.Habits{Limit: hookMax, Hold: c.host.hold}
 }
 
 // Delivery implements tracker.Receiver. At GitHub the id stays when it sends again; Gitea's own
@@ -84,7 +91,7 @@ func (c *Client) Decode(event string, body []byte) (tracker.Hook, error) {
 	if h.ProjectID == "" || p.Issue.Number <= 0 {
 		return tracker.Hook{}, fmt.Errorf("labelboard: a webhook of %q without an issue or a repository", event)
 	}
-	h.ItemID = strconv.FormatInt(p.Issue.Number, 10)
+	h.ItemID = c.ItemID(h.ProjectID, p.Issue.Number)
 	h.Unsigned = len(c.secrets()) == 0 && c.opt.Insecure
 	h.Self, _ = c.Own(h.ActorID) // while that is not known yet, it is judged later by the actor
 	return h, nil

@@ -32,7 +32,7 @@ func TestDecode(t *testing.T) {
 	c, d := setup(t, labelboard.KindGitHub, nil)
 	at := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
 	hook := func(kind, event string, change func(*tracker.Hook)) tracker.Hook {
-		h := tracker.Hook{Kind: kind, Event: event, ProjectID: repo, ItemID: "7", ActorID: kim, Actor: tracker.Person{ID: kim, Name: "Kim"}, At: at}
+		h := tracker.Hook{Kind: kind, Event: event, ProjectID: repo, ItemID: d.id(repo, 7), ActorID: kim, Actor: tracker.Person{ID: kim, Name: "Kim"}, At: at}
 		if change != nil {
 			change(&h)
 		}
@@ -126,6 +126,8 @@ func TestDelivery(t *testing.T) {
 	h := http.Header{}
 	h.Set("X-GitHub-Delivery", "1")
 	h.Set("X-GitHub-Event", "issues")
+	require.Positive(t, c.Habits().Limit)
+	require.Less(t, c.Habits().Hold, 10*time.Second)
 	id, event := c.Delivery(h)
 	require.Equal(t, []string{"1", "issues"}, []string{id, event})
 	h.Set("X-Gitea-Delivery", "2")

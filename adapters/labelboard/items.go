@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,7 +17,7 @@ import (
 
 // issue reads an issue.
 func (c *Client) issue(ctx context.Context, projectID, itemID string) (wireIssue, error) {
-	at, err := item(projectID, itemID)
+	at, err := c.item(projectID, itemID)
 	if err != nil {
 		return wireIssue{}, err
 	}
@@ -31,7 +30,7 @@ func (c *Client) issue(ctx context.Context, projectID, itemID string) (wireIssue
 		return wireIssue{}, unreadable(at, "without a number")
 	case i.PullRequest != nil:
 		return wireIssue{}, fmt.Errorf("labelboard: %s is a pull request: %w", at, tracker.ErrNotFound)
-	case strconv.FormatInt(i.Number, 10) != itemID: // GitHub leads to where it was transferred
+	case c.ItemID(projectID, i.Number) != itemID: // GitHub leads to where it was transferred
 		return wireIssue{}, fmt.Errorf("labelboard: %s is in another repository now: %w", at, tracker.ErrNotFound)
 	}
 	return i, nil
@@ -39,7 +38,7 @@ func (c *Client) issue(ctx context.Context, projectID, itemID string) (wireIssue
 
 // changes reads the log of the labels of the board on an issue, oldest first.
 func (c *Client) changes(ctx context.Context, projectID, itemID string) (out []move, err error) {
-	at, err := item(projectID, itemID)
+	at, err := c.item(projectID, itemID)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +90,7 @@ func place(column string) int {
 // issue too, and an approval would be newer than it is. Only an issue that stands in a column
 // has its log read.
 func (c *Client) read(ctx context.Context, projectID string, i wireIssue) (tracker.Item, error) {
-	id := strconv.FormatInt(i.Number, 10)
+	id := c.ItemID(projectID, i.Number)
 	if len(i.columns()) == 0 {
 		return convert(projectID, id, i, "", i.UpdatedAt.Time), nil
 	}
@@ -200,14 +199,15 @@ func (c *Client) LastMove(ctx context.Context, projectID, itemID string) (tracke
 
 // BlockedBy implements tracker.Relations.
 func (c *Client) BlockedBy(ctx context.Context, projectID, itemID string) ([]tracker.Ref, error) {
-	at, err := item(projectID, itemID)
+	at, err := c.item(projectID, itemID)
 	if err != nil {
 		return nil, err
 	}
 	refs := []tracker.Ref{}
 	err = each(ctx, c, at+c.host.blockers, nil, func(i wireIssue) {
 		if i.Number > 0 { // 0: one that the token does not see
-			refs = append(refs, tracker.Ref{ProjectID: cmp.Or(i.repository(), projectID), ItemID: strconv.FormatInt(i.Number, 10)})
+			in := cmp.Or(i.repository(), projectID)
+			refs = append(refs, tracker.Ref{ProjectID: in, ItemID: c.ItemID(in, i.Number)})
 		}
 	})
 	if isStatus(err, http.StatusNotFound) {

@@ -2,8 +2,9 @@
 // that a team needs nothing but its git host. An issue is a card, and the column that it stands
 // in is its label "status/<column>", such as "status/To Analyse".
 //
-// A project is a repository, owner/name as the host writes it; an item's id is the issue's
-// number, and pull requests are no items. All labels that begin with "status/" are the board's.
+// A project is a repository, owner/name as the host writes it. An item's id is the host's name,
+// the repository and the issue's number, such as "github.com/acme/shop#7", since numbers begin
+// anew in each repository; pull requests are no items. All labels that begin with "status/" are the board's.
 // An issue has one of them: of several, which GitHub lets happen, the one that was given last
 // counts, and the service leaves the one that it sets. An issue without one has no status.
 //
@@ -69,6 +70,7 @@ type Client struct {
 	opt  Options
 	base string // of the API, with a slash at the end
 	web  string // of the pages, without one
+	site string // how ids of items begin: web without its scheme, and a slash
 	host dialect
 	http *http.Client
 
@@ -126,8 +128,10 @@ func New(o Options) (*Client, error) {
 		o.Now = time.Now
 	}
 	address := strings.TrimSuffix(strings.TrimSuffix(u.String(), "/"), "/api/v1") // of Gitea's API
+	web := host.web(address)
+	_, site, _ := strings.Cut(web, "://")
 	c := &Client{
-		opt: o, base: address + "/" + host.api, web: host.web(address), host: host, http: retryhttp.New(o.HTTPClient),
+		opt: o, base: address + "/" + host.api, web: web, site: site + "/", host: host, http: retryhttp.New(o.HTTPClient),
 		own: map[string]bool{}, boards: map[string]board{}, posting: map[string]chan struct{}{}, posted: map[string]string{},
 	}
 	c.SetSecrets(o.Secrets)
@@ -207,17 +211,32 @@ func project(id string) (string, error) {
 	return "repos/" + id + "/", nil
 }
 
-// item is the path of an issue.
-func item(projectID, itemID string) (string, error) {
-	at, err := project(projectID)
-	if n, bad := strconv.ParseInt(itemID, 10, 64); err == nil && (bad != nil || n <= 0 || strconv.FormatInt(n, 10) != itemID) {
-		return "", fmt.Errorf("labelboard: item %.80q, want an issue's number: %w", itemID, tracker.ErrNotFound)
+// ItemID is the id of an issue. The hosts take a repository's name in any case.
+func (c *Client) ItemID(projectID string, number int64) string {
+	return c.site + strings.ToLower(projectID) + "#" + strconv.FormatInt(number, 10)
+}
+
+// number is that of an issue of a project; 0 when the id is none.
+func (c *Client) number(projectID, itemID string) int64 {
+	n, err := strconv.ParseInt(itemID[strings.LastIndexByte(itemID, '#')+1:], 10, 64)
+	if err != nil || c.ItemID(projectID, n) != itemID {
+		return 0
 	}
-	return at + "issues/" + itemID, err
+	return n
+}
+
+// item is the path of an issue.
+func (c *Client) item(projectID, itemID string) (string, error) {
+	at, err := project(projectID)
+	n := c.number(projectID, itemID)
+	if err == nil && n <= 0 {
+		return "", fmt.Errorf("labelboard: item %.80q, want an id such as %s: %w", itemID, c.ItemID(projectID, 1), tracker.ErrNotFound)
+	}
+	return at + "issues/" + strconv.FormatInt(n, 10), err
 }
 
 // ItemURL implements tracker.Linker.
 func (c *Client) ItemURL(projectID, itemID string) string {
 	owner, name, _ := strings.Cut(projectID, "/")
-	return c.web + "/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/issues/" + url.PathEscape(itemID)
+	return c.web + "/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/issues/" + strconv.FormatInt(c.number(projectID, itemID), 10)
 }

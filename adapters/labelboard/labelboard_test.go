@@ -1,6 +1,7 @@
 package labelboard_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -42,7 +43,9 @@ type double struct {
 	hookTo func(url string)
 	fail   func(call string, how faulttest.Kind) // a call as in "GET /repos/{owner}/{repo}/labels"
 	role   func(login, role string)
+	add    func(repo string) // makes a repository
 	self   string
+	url    string
 }
 
 func kinds() []labelboard.Kind { return []labelboard.Kind{labelboard.KindGitHub, labelboard.KindGitea} }
@@ -54,35 +57,43 @@ func open(t *testing.T, kind labelboard.Kind, now func() time.Time) *double {
 	require.NoError(t, os.WriteFile(filepath.Join(bare, "HEAD"), []byte("ref: refs/heads/main\n"), 0o600))
 	if kind == labelboard.KindGitea {
 		s := giteatest.New(giteatest.Options{Token: token, Accounts: accounts, Secret: secret, Now: now, Poll: time.Hour})
-		t.Cleanup(s.Close)
-		require.NoError(t, s.AddRepo(repo, bare))
-		s.SetSettings(repo, func(o *giteatest.Settings) { o.Admin = true })
-		return &double{
+		return serve(t, s.Close, &double{
 			Handler: s, kind: kind, issues: s.Issues(), hookTo: s.SetHookURL, role: s.SetRole, self: giteatest.Self,
+			add: func(repo string) {
+				require.NoError(t, s.AddRepo(repo, bare))
+				s.SetSettings(repo, func(o *giteatest.Settings) { o.Admin = true })
+			},
 			fail: func(call string, how faulttest.Kind) {
 				method, path, _ := strings.Cut(call, " ")
 				s.Break(method+" "+giteatest.Prefix+path, map[faulttest.Kind]giteatest.Fault{faulttest.Final: giteatest.Denied, faulttest.Passing: giteatest.ErrorBefore, faulttest.Later: giteatest.TooMany}[how])
 			},
-		}
+		})
 	}
 	s := githubtest.New(githubtest.Options{Token: token, Accounts: accounts, Secret: secret, Now: now, Poll: time.Hour})
-	t.Cleanup(s.Close)
-	require.NoError(t, s.AddRepo(repo, bare))
-	return &double{
+	return serve(t, s.Close, &double{
 		Handler: s, kind: kind, issues: s.Issues(), hookTo: s.SetHookURL, role: s.SetRole, self: githubtest.Self,
+		add: func(repo string) { require.NoError(t, s.AddRepo(repo, bare)) },
 		fail: func(call string, how faulttest.Kind) {
 			s.Break(call, map[faulttest.Kind]githubtest.Fault{faulttest.Final: githubtest.Denied, faulttest.Passing: githubtest.ErrorBefore, faulttest.Later: githubtest.Secondary}[how])
 		},
-	}
+	})
 }
 
-// client makes a client of a host, which knows who it is.
-func client(t *testing.T, h http.Handler, kind labelboard.Kind, change func(*labelboard.Options)) *labelboard.Client {
+// serve starts a host, with one repository.
+func serve(t *testing.T, end func(), d *double) *double {
 	t.Helper()
-	srv := httptest.NewServer(h)
-	t.Cleanup(srv.Close)
+	srv := httptest.NewServer(d)
+	t.Cleanup(func() { end(); srv.Close() })
+	d.add(repo)
+	d.url = srv.URL
+	return d
+}
+
+// client makes a client of the host at an address.
+func client(t *testing.T, url string, kind labelboard.Kind, change func(*labelboard.Options)) *labelboard.Client {
+	t.Helper()
 	o := labelboard.Options{
-		Kind: kind, BaseURL: srv.URL, Token: token, RoleTokens: map[stage.Role]string{stage.Reviewer: reviewerToken}, Secrets: signature.Of(secret),
+		Kind: kind, BaseURL: url, Token: token, RoleTokens: map[stage.Role]string{stage.Reviewer: reviewerToken}, Secrets: signature.Of(secret),
 		HTTPClient: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 	if change != nil {
@@ -96,7 +107,7 @@ func client(t *testing.T, h http.Handler, kind labelboard.Kind, change func(*lab
 func setup(t *testing.T, kind labelboard.Kind, change func(*labelboard.Options)) (*labelboard.Client, *double) {
 	t.Helper()
 	d := open(t, kind, nil)
-	c := client(t, d, kind, change)
+	c := client(t, d.url, kind, change)
 	require.NoError(t, c.Identify(t.Context()))
 	return c, d
 }
@@ -118,7 +129,9 @@ func label(s stage.Status) string {
 	return "Status/" + strings.ToUpper(info.Name) // names are matched whatever their case
 }
 
-func (d *double) columns(statuses ...stage.Status) {
+func (d *double) columns(statuses ...stage.Status) { d.columnsOf(repo, statuses...) }
+
+func (d *double) columnsOf(repo string, statuses ...stage.Status) {
 	for _, s := range statuses {
 		d.issues.AddLabel(repo, label(s))
 	}
@@ -131,16 +144,30 @@ func all() (out []stage.Status) {
 	return out
 }
 
+// id is that of an issue as the board has it.
+func (d *double) id(repo string, number int) string {
+	return fmt.Sprintf("%s/%s#%d", strings.TrimPrefix(d.url, "http://"), repo, number)
+}
+
 // card makes an issue of Kim's.
 func (d *double) card(title, text string) string {
-	return strconv.Itoa(d.issues.Open(repo, kim, title, text))
+	return d.id(repo, d.issues.Open(repo, kim, title, text))
+}
+
+// split divides an id.
+func split(t *testing.T, id string) (repo string, number int) {
+	t.Helper()
+	rest, text, _ := strings.Cut(id, "#")
+	_, repo, _ = strings.Cut(rest, "/")
+	number, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return repo, number
 }
 
 // move gives an issue the label of a column, and takes the others away, as one does in the browser.
 func (d *double) move(t *testing.T, id string, to stage.Status) {
 	t.Helper()
-	n, err := strconv.Atoi(id)
-	require.NoError(t, err)
+	repo, n := split(t, id)
 	for _, l := range d.issues.Issue(repo, n).Labels {
 		if strings.HasPrefix(l.Name, "Status/") && l.Name != label(to) && d.kind == labelboard.KindGitHub {
 			require.NoError(t, d.issues.Unlabel(repo, n, kim, l.Name))
@@ -172,26 +199,32 @@ func TestConformance(t *testing.T) {
 				d := open(t, kind, tick)
 				d.issues.AddPerson(githubtest.Person{Login: kim, Name: "Kim", Email: "kim@example.org"})
 				d.role(kim, "write")
-				c := client(t, d, kind, nil)
+				c := client(t, d.url, kind, nil)
 				require.NoError(t, c.Identify(t.Context()))
+				projects := 0
 				return trackertest.Fixture{
 					Tracker: c, Person: tracker.Person{ID: kim, Name: "Kim", Email: "kim@example.org", Role: "write"},
-					NewProject: func(columns ...stage.Status) string { d.columns(columns...); return repo },
-					NewItem:    func(_, title, description string) string { return d.card(title, description) },
-					Move:       func(id string, to stage.Status) { d.move(t, id, to) },
+					NewProject: func(columns ...stage.Status) string {
+						projects++
+						p := fmt.Sprint(repo, projects)
+						d.add(p)
+						d.columnsOf(p, columns...)
+						return p
+					},
+					NewItem: func(p, title, description string) string {
+						return d.id(p, d.issues.Open(p, kim, title, description))
+					},
+					Move: func(id string, to stage.Status) { d.move(t, id, to) },
 					Say: func(id, text string) {
-						n, err := strconv.Atoi(id)
-						require.NoError(t, err)
+						repo, n := split(t, id)
 						require.NoError(t, d.issues.Say(repo, n, kim, text))
 					},
 					Fail: func(call string, how faulttest.Kind) { d.fail(calls(kind)[call], how) },
 					Edges: trackertest.Edges{
 						HookTo: d.hookTo,
 						Block: func(item, by string) {
-							n, err := strconv.Atoi(item)
-							require.NoError(t, err)
-							m, err := strconv.Atoi(by)
-							require.NoError(t, err)
+							repo, n := split(t, item)
+							_, m := split(t, by)
 							d.issues.Block(repo, n, m)
 						},
 					},

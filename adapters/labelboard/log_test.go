@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -60,7 +61,7 @@ func TestWhoseLabelStays(t *testing.T) {
 // Taking a label away puts nothing anywhere, in whatever order a log has what was done in one second.
 func TestALogInAnotherOrder(t *testing.T) {
 	t.Parallel()
-	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	c := says(t, labelboard.KindGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {
 		text := `{"number":1,"title":"t","labels":[{"id":1,"name":"status/Approved"}]}`
 		if strings.HasSuffix(r.URL.Path, "/events") {
 			text = `[{"event":"labeled","actor":{"login":"ann"},"label":{"name":"Status/approved"},"created_at":"2031-01-01T00:00:00Z"},
@@ -68,8 +69,8 @@ func TestALogInAnotherOrder(t *testing.T) {
 				{"event":"renamed","actor":{"login":"kim"},"created_at":"2031-01-01T00:00:01Z"}, {"event":"labeled","actor":null,"created_at":null}]`
 		}
 		_, _ = w.Write([]byte(text))
-	}), labelboard.KindGitHub, nil)
-	m, err := c.LastMove(t.Context(), repo, "1")
+	})
+	m, err := c.LastMove(t.Context(), repo, c.ItemID(repo, 1))
 	require.NoError(t, err)
 	require.Equal(t, []string{"ann", "Approved"}, []string{m.ActorID, m.To}, "the column is called as it is now")
 }
@@ -77,14 +78,14 @@ func TestALogInAnotherOrder(t *testing.T) {
 // A label that was called something else when it was given says nothing of who has moved the issue.
 func TestARenamedLabel(t *testing.T) {
 	t.Parallel()
-	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	c := says(t, labelboard.KindGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {
 		text := `{"number":1,"title":"t","labels":[{"id":1,"name":"status/Approved"}],"user":{"login":"ann"}}`
 		if strings.HasSuffix(r.URL.Path, "/events") {
 			text = `[{"event":"labeled","actor":{"login":"ann"},"label":{"name":"nice"},"created_at":"2031-01-01T00:00:00Z"}]`
 		}
 		_, _ = w.Write([]byte(text))
-	}), labelboard.KindGitHub, nil)
-	_, err := c.LastMove(t.Context(), repo, "1")
+	})
+	_, err := c.LastMove(t.Context(), repo, c.ItemID(repo, 1))
 	require.ErrorIs(t, err, tracker.ErrNoLog)
 }
 
@@ -112,7 +113,7 @@ func TestRelationsThatAreNotServed(t *testing.T) {
 		d.issues.SetRelated(false)
 		_, err := c.BlockedBy(t.Context(), repo, id)
 		require.ErrorIs(t, err, tracker.ErrNoRelations)
-		_, err = c.BlockedBy(t.Context(), repo, "7")
+		_, err = c.BlockedBy(t.Context(), repo, c.ItemID(repo, 7))
 		require.ErrorIs(t, err, tracker.ErrNotFound)
 		require.NotErrorIs(t, err, tracker.ErrNoRelations)
 	})

@@ -186,13 +186,21 @@ func (t *Tracker) LastMove(ctx context.Context, projectID, itemID string) (track
 	return m, err
 }
 
-// Person implements tracker.People. The empty id is looked up at the first tracker.
-func (t *Tracker) Person(ctx context.Context, accountID string) (tracker.Person, error) {
-	at, name, id, err := t.of(accountID)
+// Person implements tracker.People. An account is described by the tracker of the project
+// alone.
+func (t *Tracker) Person(ctx context.Context, projectID, accountID string) (tracker.Person, error) {
+	at, name, id, err := t.of(projectID)
 	if err != nil {
 		return tracker.Person{}, err
 	}
-	p, err := at.Person(ctx, id)
+	account := accountID
+	if accountID != "" {
+		var of string
+		if _, of, account, err = t.of(accountID); err != nil || of != name {
+			return tracker.Person{}, fmt.Errorf("mux: the account %q is of another tracker: %w", accountID, tracker.ErrNotFound)
+		}
+	}
+	p, err := at.Person(ctx, id, account)
 	p.ID = Key(name, p.ID)
 	return p, err
 }

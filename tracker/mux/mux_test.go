@@ -83,6 +83,13 @@ func TestIDs(t *testing.T) {
 	_, err = both.Columns(t.Context(), "p")
 	require.ErrorIs(t, err, tracker.ErrNotFound, "the first tracker has no such project")
 
+	forge.AddPerson(tracker.Person{ID: "kim", Role: "admin"})
+	kim, err := both.Person(t.Context(), "forge:p", "forge:kim")
+	require.NoError(t, err)
+	require.Equal(t, tracker.Person{ID: "forge:kim", Role: "admin"}, kim)
+	_, err = both.Person(t.Context(), "forge:p", "kim")
+	require.ErrorIs(t, err, tracker.ErrNotFound, "somebody of the first tracker")
+
 	alone := mux.New(nil, map[string]mux.Whole{"forge": forge})
 	_, err = alone.Item(t.Context(), "p", "1")
 	require.ErrorIs(t, err, tracker.ErrNotFound)

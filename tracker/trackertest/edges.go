@@ -52,6 +52,13 @@ func resolves(t *testing.T, f Fixture) {
 	}
 }
 
+// apart proves that an id alone names an item.
+func apart(t *testing.T, f Fixture) {
+	p, other := f.NewProject(all()...), f.NewProject(all()...)
+	require.NotEqual(t, p, other)
+	require.NotEqual(t, f.NewItem(p, "t", "d"), f.NewItem(other, "t", "d"))
+}
+
 // refuses proves of the calls that read that a limit is passed on: when to come again.
 func refuses(t *testing.T, f Fixture) {
 	p := f.NewProject(all()...)

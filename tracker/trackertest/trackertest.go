@@ -65,6 +65,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"the columns of a project are listed":  columns,
 		"the log tells who has moved an item":  moves,
 		"accounts are described":               people,
+		"an id names one item of all projects": apart,
 		"columns follow the rule of fallbacks": resolves,
 		"a limit names when to come again":     refuses,
 		"prerequisites are listed":             relates,
