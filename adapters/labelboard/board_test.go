@@ -227,7 +227,7 @@ func TestItemURL(t *testing.T) {
 	} {
 		c, err := labelboard.New(labelboard.Options{Kind: labelboard.KindGitHub, BaseURL: address, Token: "t"})
 		require.NoError(t, err)
-		require.Equal(t, want, c.ItemURL(repo, c.ItemID(repo, 7)))
+		require.Equal(t, want, c.ItemURL("acme/another", c.ItemID(repo, 7)))
 		require.Equal(t, c.ItemID(repo, 7), c.ItemID("Acme/Shop", 7))
 	}
 	for _, address := range []string{"https://git.example.org/sub", "https://git.example.org/sub/api/v1/"} {

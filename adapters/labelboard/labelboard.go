@@ -235,8 +235,9 @@ func (c *Client) item(projectID, itemID string) (string, error) {
 	return at + "issues/" + strconv.FormatInt(n, 10), err
 }
 
-// ItemURL implements tracker.Linker.
-func (c *Client) ItemURL(projectID, itemID string) string {
-	owner, name, _ := strings.Cut(projectID, "/")
-	return c.web + "/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/issues/" + strconv.FormatInt(c.number(projectID, itemID), 10)
+// ItemURL implements tracker.Linker, by the item's id alone: it names the repository.
+func (c *Client) ItemURL(_, itemID string) string {
+	repo, number, _ := strings.Cut(strings.TrimPrefix(itemID, c.site), "#")
+	owner, name, _ := strings.Cut(repo, "/")
+	return c.web + "/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/issues/" + url.PathEscape(number)
 }
