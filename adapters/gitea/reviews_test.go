@@ -39,6 +39,7 @@ func TestOfficialReviews(t *testing.T) {
 	list := k.reviews()
 	require.Len(t, list, 3)
 	require.Equal(t, []githost.Permission{githost.PermissionWrite, githost.PermissionWrite, githost.PermissionRead}, []githost.Permission{list[0].Permission, list[1].Permission, list[2].Permission})
+	require.Equal(t, []githost.ReviewState{githost.ReviewDismissed, githost.ReviewChangesRequested, githost.ReviewApproved}, []githost.ReviewState{list[0].State, list[1].State, list[2].State}, "a judgement dismisses the former ones")
 }
 
 // An administrator's token reads permissions, and they are cached for a while.

@@ -45,7 +45,7 @@ func (s *Server) deleteBranch(w http.ResponseWriter, r *http.Request, repo *repo
 	case repo.Heads()[name] == "":
 		notFound(w)
 	case name == repo.First():
-		fail(w, http.StatusForbidden, "can not delete default branch")
+		fail(w, http.StatusForbidden, "can not delete default or pull request target branch")
 	case protected:
 		fail(w, http.StatusForbidden, "branch protected")
 	case repo.Remove(name) != nil:

@@ -196,8 +196,7 @@ const none = "0000000000000000000000000000000000000000"
 // changed does what Gitea does after a push.
 func (s *Server) changed(r *repository, c fakehost.Change) {
 	switch {
-	case c.After == "":
-		s.hook("push", "push", s.wirePush(r, c.Branch, c.Before, none))
+	case c.After == "": // no push is sent
 		s.hook("delete", "delete", s.wireDelete(r, c.Branch))
 		return
 	case c.Before == "":

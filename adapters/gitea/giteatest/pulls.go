@@ -149,7 +149,7 @@ func (s *Server) mayMerge(repo *repository, p *Pull) error {
 	_, protected := repo.settings.Required[p.Base]
 	switch {
 	case p.Merged:
-		return refused("") // it says nothing else
+		return refused("The PR is already merged") // older ones say nothing
 	case !p.Open:
 		return &refusal{http.StatusNotFound, ""}
 	case !repo.settings.Push:

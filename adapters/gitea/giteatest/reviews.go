@@ -24,10 +24,12 @@ func (s *Server) listReviews(w http.ResponseWriter, r *http.Request, repo *repos
 	pages(w, r, rows)
 }
 
+func (r Review) judges() bool { return r.State == "APPROVED" || r.State == "REQUEST_CHANGES" }
+
 // Review submits a review of a branch's newest pull request, as a person would; an empty
 // sha is the head. The state is Gitea's word, or GitHub's: CHANGES_REQUESTED, COMMENTED,
-// or DISMISSED for an approval that was dismissed. An author's newest judgement is
-// official when the author may write.
+// or DISMISSED for an approval that was dismissed. A judgement dismisses the author's
+// former ones, and is official when the author may write.
 func (s *Server) Review(repo, branch, author, state, sha, body string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,10 +45,11 @@ func (s *Server) Review(repo, branch, author, state, sha, body string) error {
 	if own := map[string]string{"CHANGES_REQUESTED": "REQUEST_CHANGES", "COMMENTED": "COMMENT", "DISMISSED": "APPROVED"}[state]; own != "" {
 		r.State, r.Dismissed = own, state == "DISMISSED"
 	}
-	if r.State == "APPROVED" || r.State == "REQUEST_CHANGES" {
+	if r.judges() {
 		for i, v := range s.reviews[p.key()] {
-			if v.Author == author {
-				s.reviews[p.key()][i].Official = false
+			if v.Author == author && v.judges() {
+				v.Official, v.Dismissed = false, true
+				s.reviews[p.key()][i] = v
 			}
 		}
 		r.Official = s.mayWrite(author)
