@@ -3,9 +3,7 @@
 // calls can be made to fail; and webhooks that get lost, doubled and reordered.
 package fakehost
 
-import (
-	"time"
-)
+import "time"
 
 // Outcome is what CI says of a commit.
 type Outcome struct {
@@ -19,6 +17,19 @@ type Push struct {
 	Repo, Branch, SHA string
 	// File reads a file of the commit.
 	File func(path string) ([]byte, error)
+}
+
+// Pull is a pull request.
+type Pull struct {
+	Repo               string
+	Number             int
+	Title, Body        string
+	Head, Base         string // branches
+	HeadSHA            string // of the last push, also when it is closed
+	Author             string
+	Open, Merged       bool
+	MergeSHA           string
+	Created, MergeTime time.Time
 }
 
 // Fault is what an API call meets.

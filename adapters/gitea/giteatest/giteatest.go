@@ -41,17 +41,11 @@ type Options struct {
 }
 
 // Pull is a pull request.
-type Pull struct {
-	Repo               string
-	Number             int
-	Title, Body        string
-	Head, Base         string // branches
-	HeadSHA            string // of the last push, also when it is closed
-	Author             string
-	Open, Merged       bool
-	MergeSHA           string
-	Created, MergeTime time.Time
-	fork               bool // the branch is another repository's
+type Pull = fakehost.Pull
+
+type pull struct {
+	Pull
+	fork bool // the branch is another repository's
 }
 
 // Review is a review of a pull request.
@@ -86,7 +80,7 @@ type Server struct {
 	mu       sync.Mutex
 	ids      int
 	repos    []*repository
-	pulls    []*Pull
+	pulls    []*pull
 	reviews  map[string][]Review // by pull request
 	roles    map[string]string   // by account: admin, write, read or none
 	statuses map[string][]status // by repo and commit, oldest first
@@ -295,7 +289,7 @@ func (s *Server) Pulls() []Pull {
 	defer s.mu.Unlock()
 	var out []Pull
 	for _, p := range s.pulls {
-		out = append(out, *p)
+		out = append(out, p.Pull)
 	}
 	return out
 }
@@ -308,7 +302,7 @@ func (s *Server) Fork(repo, branch, author, sha string) error {
 	if r == nil {
 		return errors.New("giteatest: no such repository")
 	}
-	s.open(r, &Pull{Title: "from elsewhere", Head: branch, Base: r.First(), HeadSHA: sha, Author: author, fork: true})
+	s.open(r, &pull{fork: true, Pull: Pull{Title: "from elsewhere", Head: branch, Base: r.First(), HeadSHA: sha, Author: author}})
 	return nil
 }
 

@@ -18,7 +18,7 @@ func (s *Server) pullRoutes() routes {
 }
 
 // pull is the newest pull request of a branch.
-func (s *Server) pull(repo, branch string) *Pull {
+func (s *Server) pull(repo, branch string) *pull {
 	for _, p := range slices.Backward(s.pulls) {
 		if strings.EqualFold(p.Repo, repo) && p.Head == branch && !p.fork {
 			return p
@@ -63,13 +63,13 @@ func (s *Server) createPull(w http.ResponseWriter, r *http.Request, repo *reposi
 			return
 		}
 	}
-	p := s.open(repo, &Pull{Title: in.Title, Body: in.Body, Head: in.Head, Base: in.Base, HeadSHA: heads[in.Head], Author: Self})
+	p := s.open(repo, &pull{Pull: Pull{Title: in.Title, Body: in.Body, Head: in.Head, Base: in.Base, HeadSHA: heads[in.Head], Author: Self}})
 	s.runCI(repo, p.Head, p.HeadSHA)
 	reply(w, http.StatusCreated, s.wirePull(p))
 }
 
 // open numbers a pull request and shows it.
-func (s *Server) open(repo *repository, p *Pull) *Pull {
+func (s *Server) open(repo *repository, p *pull) *pull {
 	p.Repo, p.Number, p.Open, p.Created = repo.name, 1+s.issues.Count(repo.name), true, s.opt.Now()
 	for _, other := range s.pulls {
 		if other.Repo == repo.name {
@@ -82,7 +82,7 @@ func (s *Server) open(repo *repository, p *Pull) *Pull {
 }
 
 // numbered finds the pull request of a path; it has answered when there is none.
-func (s *Server) numbered(w http.ResponseWriter, r *http.Request, repo *repository) *Pull {
+func (s *Server) numbered(w http.ResponseWriter, r *http.Request, repo *repository) *pull {
 	n, _ := strconv.Atoi(r.PathValue("number"))
 	for _, p := range s.pulls {
 		if p.Repo == repo.name && p.Number == n {
@@ -144,7 +144,7 @@ func (s *Server) postMerge(w http.ResponseWriter, r *http.Request, repo *reposit
 }
 
 // mayMerge looks at what Gitea looks at before it merges, in its order.
-func (s *Server) mayMerge(repo *repository, p *Pull) error {
+func (s *Server) mayMerge(repo *repository, p *pull) error {
 	heads := repo.Heads()
 	_, protected := repo.settings.Required[p.Base]
 	switch {
@@ -168,7 +168,7 @@ func (s *Server) mayMerge(repo *repository, p *Pull) error {
 }
 
 // mergeable reports whether the branches of an open pull request can be merged.
-func mergeable(repo *repository, p *Pull) bool {
+func mergeable(repo *repository, p *pull) bool {
 	heads := repo.Heads()
 	if !p.Open || p.fork || heads[p.Head] == "" || heads[p.Base] == "" {
 		return false
@@ -192,7 +192,7 @@ func (s *Server) green(repo *repository, base, sha string) bool {
 }
 
 // merge merges by a style; the lock is held. An empty value of wanted means any head.
-func (s *Server) merge(repo *repository, p *Pull, style, title, wanted string) (string, error) {
+func (s *Server) merge(repo *repository, p *pull, style, title, wanted string) (string, error) {
 	heads := repo.Heads()
 	head, base := heads[p.Head], heads[p.Base]
 	if !slices.Contains(repo.settings.Methods, style) {

@@ -10,7 +10,7 @@ func (s *Server) reviewRoutes() routes {
 	return routes{"GET /pulls/{number}/reviews": s.listReviews}
 }
 
-func (p *Pull) key() string { return fmt.Sprintf("%s#%d", p.Repo, p.Number) }
+func (p *pull) key() string { return fmt.Sprintf("%s#%d", p.Repo, p.Number) }
 
 func (s *Server) listReviews(w http.ResponseWriter, r *http.Request, repo *repository) {
 	p := s.numbered(w, r, repo)
@@ -62,7 +62,7 @@ func (s *Server) Review(repo, branch, author, state, sha, body string) error {
 }
 
 // approvals counts the official ones.
-func (s *Server) approvals(p *Pull) (n int) {
+func (s *Server) approvals(p *pull) (n int) {
 	for _, r := range s.reviews[p.key()] {
 		if r.State == "APPROVED" && r.Official && !r.Dismissed {
 			n++

@@ -42,7 +42,7 @@ func wireUser(login string) map[string]any {
 	return map[string]any{"id": id, "login": login, "username": login, "full_name": ""}
 }
 
-func (s *Server) wirePull(p *Pull) map[string]any {
+func (s *Server) wirePull(p *pull) map[string]any {
 	r := s.repo(p.Repo)
 	heads := r.Heads()
 	head, state := p.HeadSHA, "closed"
@@ -75,14 +75,14 @@ func (s *Server) wirePull(p *Pull) map[string]any {
 	return out
 }
 
-func wireReview(r Review, p *Pull) map[string]any {
+func wireReview(r Review, p *pull) map[string]any {
 	return map[string]any{
 		"id": r.ID, "user": wireUser(r.Author), "team": nil, "state": r.State, "body": r.Body, "commit_id": r.SHA, "submitted_at": stamp(r.At),
 		"stale": r.SHA != p.HeadSHA, "official": r.Official, "dismissed": r.Dismissed,
 	}
 }
 
-func (s *Server) wirePullEvent(p *Pull, action string) map[string]any {
+func (s *Server) wirePullEvent(p *pull, action string) map[string]any {
 	return map[string]any{
 		"action": action, "number": p.Number, "pull_request": s.wirePull(p), "requested_reviewer": nil, "repository": wireRepo(s.repo(p.Repo)),
 		"sender": wireUser("someone"), "commit_id": "", "review": nil,
@@ -90,14 +90,14 @@ func (s *Server) wirePullEvent(p *Pull, action string) map[string]any {
 }
 
 // wireReviewEvent has no id of the review and not its commit, as the real one.
-func (s *Server) wireReviewEvent(p *Pull, r Review, kind string) map[string]any {
+func (s *Server) wireReviewEvent(p *pull, r Review, kind string) map[string]any {
 	out := s.wirePullEvent(p, "reviewed")
 	out["sender"], out["requested_reviewer"] = wireUser(r.Author), wireUser(r.Author)
 	out["review"] = map[string]any{"type": "pull_request_review_" + kind, "content": r.Body}
 	return out
 }
 
-func (s *Server) wireComment(p *Pull, author, body string) map[string]any {
+func (s *Server) wireComment(p *pull, author, body string) map[string]any {
 	return map[string]any{
 		"action": "created", "is_pull": true, "comment": map[string]any{"id": 1, "user": wireUser(author), "body": body},
 		"issue":        map[string]any{"number": p.Number, "title": p.Title, "pull_request": map[string]any{"merged": p.Merged}},

@@ -37,17 +37,7 @@ type Options struct {
 }
 
 // Pull is a pull request.
-type Pull struct {
-	Repo               string
-	Number             int
-	Title, Body        string
-	Head, Base         string // branches
-	HeadSHA            string // of the last push, also when it is closed
-	Author             string
-	Open, Merged       bool
-	MergeSHA           string
-	Created, MergeTime time.Time
-}
+type Pull = fakehost.Pull
 
 // Review is a review of a pull request.
 type Review struct {
