@@ -124,8 +124,9 @@ func (c *Client) find(ctx context.Context, n tracker.NewComment) (id string, err
 	if id != "" {
 		return id, nil
 	}
-	if _, err := c.Own(""); err != nil {
-		if err := c.Identify(ctx); err != nil {
+	if _, unknown := c.Own(""); unknown != nil {
+		err := c.Identify(ctx)
+		if _, unknown = c.Own(""); unknown != nil {
 			return "", fmt.Errorf("whose comments are the service's own: %w", err)
 		}
 	}

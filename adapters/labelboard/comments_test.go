@@ -138,6 +138,9 @@ func TestUnidentified(t *testing.T) {
 	}
 
 	revoked := client(t, d.url, d.kind, func(o *labelboard.Options) { o.RoleTokens = map[stage.Role]string{stage.Reviewer: "revoked"} })
+	d.columns(all()...)
+	_, err = revoked.AddComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: d.card("t", "d"), Key: "1/1/1", Body: "b"})
+	require.NoError(t, err, "it finds out who it is")
 	err = revoked.Identify(t.Context())
 	require.ErrorContains(t, err, "the token of the role reviewer: ")
 	require.NotContains(t, err.Error(), "revoked")
@@ -147,6 +150,8 @@ func TestUnidentified(t *testing.T) {
 
 	wrong := client(t, d.url, d.kind, func(o *labelboard.Options) { o.Token = "revoked" })
 	require.Error(t, wrong.Identify(t.Context()))
+	_, err = wrong.AddComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: d.id(repo, 1), Key: "1/1/2", Body: "b"})
+	require.ErrorContains(t, err, "401")
 	_, err = wrong.Own("")
 	require.ErrorIs(t, err, tracker.ErrUnidentified)
 }

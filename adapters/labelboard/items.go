@@ -205,7 +205,7 @@ func (c *Client) BlockedBy(ctx context.Context, projectID, itemID string) ([]tra
 	}
 	refs := []tracker.Ref{}
 	err = each(ctx, c, at+c.host.blockers, nil, func(i wireIssue) {
-		if i.Number > 0 { // 0: one that the token does not see
+		if i.Number > 0 && i.PullRequest == nil { // 0: one that the token does not see
 			in := cmp.Or(i.repository(), projectID)
 			refs = append(refs, tracker.Ref{ProjectID: in, ItemID: c.ItemID(in, i.Number)})
 		}
