@@ -33,7 +33,7 @@ func (d *double) labels(t *testing.T, id string) (out []string) {
 }
 
 // GitHub lets an issue have several labels of the board's: the one that was given last counts,
-// and where nobody can say, the later column. Setting a status leaves one, and all others.
+// and without a log, the later column. Setting a status leaves one, and all others.
 func TestSeveralColumns(t *testing.T) {
 	t.Parallel()
 	c, d := setup(t, labelboard.KindGitHub, nil)

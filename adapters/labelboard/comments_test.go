@@ -32,7 +32,7 @@ func TestCommentsAreFoundAgain(t *testing.T) {
 			require.NoError(t, d.issues.Say(repo, n, kim, "> "+theirs+"\nno"))
 			require.NoError(t, d.issues.Say(repo, n, kim, theirs))
 		}
-		again := client(t, d.url, d.kind, nil) // it does not know who it is yet
+		again := client(t, d.url, d.kind, nil) // which has not identified itself
 		second, err := again.AddComment(t.Context(), c2)
 		require.NoError(t, err)
 		require.Equal(t, first, second)
@@ -140,7 +140,7 @@ func TestUnidentified(t *testing.T) {
 	revoked := client(t, d.url, d.kind, func(o *labelboard.Options) { o.RoleTokens = map[stage.Role]string{stage.Reviewer: "revoked"} })
 	d.columns(all()...)
 	_, err = revoked.AddComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: d.card("t", "d"), Key: "1/1/1", Body: "b"})
-	require.NoError(t, err, "it finds out who it is")
+	require.NoError(t, err, "it identifies itself")
 	err = revoked.Identify(t.Context())
 	require.ErrorContains(t, err, "the token of the role reviewer: ")
 	require.NotContains(t, err.Error(), "revoked")

@@ -18,7 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// says is a host that gives one answer to every call.
+// says is a client of a host that gives one answer to every call.
 func says(t *testing.T, kind labelboard.Kind, now time.Time, answer http.HandlerFunc) *labelboard.Client {
 	t.Helper()
 	srv := httptest.NewServer(answer)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// gitea is the interface of Gitea and Forgejo: labels are called by their ids. How many rows a
-// page has is up to the server, and not every list says how many pages there are: the last one
-// is known by the empty one behind it.
+// gitea is the interface of Gitea and Forgejo: labels are called by their ids. The server
+// bounds the rows of a page by a setting of its own, and not every list has a count or a link:
+// only an empty page proves that the one before was the last.
 func gitea() dialect {
 	return dialect{
 		api:  "api/v1/",

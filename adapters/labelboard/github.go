@@ -22,8 +22,8 @@ type dialect struct {
 	hold     time.Duration                      // how long a webhook may wait for its answer
 }
 
-// github is the interface of GitHub: labels are called by their names, and a header says where
-// the next page is.
+// github is the interface of GitHub: labels are called by their names, and a header links the
+// next page.
 func github() dialect {
 	return dialect{
 		web: func(address string) string {

@@ -222,7 +222,7 @@ func (c *Client) BlockedBy(ctx context.Context, projectID, itemID string) ([]tra
 	return refs, nil
 }
 
-// repository is where an issue is; empty when it does not say so.
+// repository is where an issue is; empty when the answer does not name it.
 func (i wireIssue) repository() string {
 	if _, name, ok := strings.Cut(i.RepositoryURL, "/repos/"); ok {
 		return name

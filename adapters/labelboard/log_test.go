@@ -75,7 +75,7 @@ func TestALogInAnotherOrder(t *testing.T) {
 	require.Equal(t, []string{"ann", "Approved"}, []string{m.ActorID, m.To}, "the column is called as it is now")
 }
 
-// A label that was called something else when it was given says nothing of who has moved the issue.
+// A label that was called something else when it was given is no proof of who has moved the issue.
 func TestARenamedLabel(t *testing.T) {
 	t.Parallel()
 	c := says(t, labelboard.KindGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {
