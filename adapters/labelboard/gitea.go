@@ -22,7 +22,7 @@ func gitea() dialect {
 			return map[string]any{"name": name, "color": "#" + colour, "exclusive": true}
 		},
 		move: func(e wireEntry) (move, bool) { // a label that is taken away has no body
-			return move{label: e.Label.Name, added: e.Body == "1", by: e.User.Login, at: e.CreatedAt.Time}, e.Type == "label"
+			return move{id: e.ID, label: e.Label.Name, added: e.Body == "1", by: e.User.Login, at: e.CreatedAt.Time}, e.Type == "label"
 		},
 	}
 }

@@ -82,6 +82,7 @@ type Client struct {
 	boards     map[string]board
 	posting    map[string]chan struct{} // keys that are being posted, by project and key; closed when that is over
 	posted     map[string]string        // ids of comments, by project and key
+	glances    map[string]glanced       // by item
 }
 
 var (
@@ -132,7 +133,7 @@ func New(o Options) (*Client, error) {
 	_, site, _ := strings.Cut(web, "://")
 	c := &Client{
 		opt: o, base: address + "/" + host.api, web: web, site: site + "/", host: host, http: retryhttp.New(o.HTTPClient),
-		own: map[string]bool{}, boards: map[string]board{}, posting: map[string]chan struct{}{}, posted: map[string]string{},
+		own: map[string]bool{}, boards: map[string]board{}, posting: map[string]chan struct{}{}, posted: map[string]string{}, glances: map[string]glanced{},
 	}
 	c.SetSecrets(o.Secrets)
 	return c, nil

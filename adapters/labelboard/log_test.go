@@ -64,7 +64,8 @@ func TestALogInAnotherOrder(t *testing.T) {
 	c := says(t, labelboard.KindGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {
 		text := `{"number":1,"title":"t","labels":[{"id":1,"name":"status/Approved"}]}`
 		if strings.HasSuffix(r.URL.Path, "/events") {
-			text = `[{"event":"labeled","actor":{"login":"ann"},"label":{"name":"Status/approved"},"created_at":"2031-01-01T00:00:00Z"},
+			text = `[{"id":3,"event":"labeled","actor":{"login":"ann"},"label":{"name":"Status/approved"},"created_at":"2031-01-01T00:00:00Z"},
+				{"id":1,"event":"labeled","actor":{"login":"kim"},"label":{"name":"status/Approved"},"created_at":"2031-01-01T00:00:00Z"},
 				{"event":"unlabeled","actor":{"login":"kim"},"label":{"name":"status/Approved"},"created_at":"2031-01-01T00:00:00Z"},
 				{"event":"renamed","actor":{"login":"kim"},"created_at":"2031-01-01T00:00:01Z"}, {"event":"labeled","actor":null,"created_at":null}]`
 		}
