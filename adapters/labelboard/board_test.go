@@ -196,6 +196,11 @@ func TestListsAreCheap(t *testing.T) {
 	issue = strings.Replace(issue, `"labels":[`, `"labels":[{"id":2,"name":"bug"},`, 1)
 	list()
 	require.Equal(t, 3, logs)
+	issue = strings.ReplaceAll(issue, "STOP", "Done")
+	page, err := c.List(t.Context(), tracker.Query{ProjectID: repo})
+	require.NoError(t, err)
+	require.Equal(t, stage.StatusDone, page.Items[0].Status)
+	require.Equal(t, 3, logs, "nobody requests anything by it")
 }
 
 func TestAddColumn(t *testing.T) {

@@ -47,7 +47,7 @@ func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]trac
 			return
 		}
 		seen[w.ID] = true
-		own, _ := c.Own(w.User.Login) // once identified, for ever
+		_, own := c.ownKey(w)
 		body := visible(w.Body)
 		if own {
 			body = unescape(body)
@@ -56,6 +56,14 @@ func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]trac
 	})
 	slices.SortStableFunc(out, func(a, b tracker.Comment) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return out, err
+}
+
+// ownKey is the key of a comment of the service's own: one of its accounts has posted it, and it
+// has our mark. Accounts are known once and for all.
+func (c *Client) ownKey(w wireComment) (key string, ok bool) {
+	own, _ := c.Own(w.User.Login)
+	key, marked := keyOf(w.Body)
+	return key, own && marked
 }
 
 // AddComment implements tracker.Tracker.
@@ -131,8 +139,7 @@ func (c *Client) find(ctx context.Context, n tracker.NewComment) (id string, err
 		}
 	}
 	err = c.list(ctx, n.ProjectID, n.ItemID, func(w wireComment) {
-		own, _ := c.Own(w.User.Login)
-		if key, marked := keyOf(w.Body); own && marked && key == n.Key && id == "" {
+		if key, own := c.ownKey(w); own && key == n.Key && id == "" {
 			id = strconv.FormatInt(w.ID, 10)
 		}
 	})

@@ -32,6 +32,7 @@ func TestCommentsAreFoundAgain(t *testing.T) {
 			require.NoError(t, d.issues.Say(repo, n, kim, "> "+theirs+"\nno"))
 			require.NoError(t, d.issues.Say(repo, n, kim, theirs))
 		}
+		require.NoError(t, d.issues.Say(repo, n, d.self, "by hand, with our account"))
 		again := client(t, d.url, d.kind, nil) // which has not identified itself
 		second, err := again.AddComment(t.Context(), c2)
 		require.NoError(t, err)
@@ -40,7 +41,7 @@ func TestCommentsAreFoundAgain(t *testing.T) {
 		require.NoError(t, again.SetComment(t.Context(), c2))
 		list, err := again.Comments(t.Context(), repo, id)
 		require.NoError(t, err)
-		require.Len(t, list, 7)
+		require.Len(t, list, 8)
 		for i, one := range list {
 			require.Equal(t, i == 0, one.Own)
 		}

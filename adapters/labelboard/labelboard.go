@@ -8,10 +8,10 @@
 // An issue has one of them: of several, which GitHub lets happen, the one that was given last
 // counts, and the service leaves the one that it sets. An issue without one has no status.
 //
-// A comment of ours ends with its key in an HTML comment, which nobody sees. It is looked for
-// before the comment is posted, so that a key is posted once for an issue; within one process
-// once for a repository. It counts in comments by the service's own accounts alone. What is
-// posted is escaped: it shows as it is, and neither mentions anybody nor refers to anything.
+// A comment of ours ends with its key in an HTML comment, which nobody sees. By that and by its
+// account it is the service's own. It is looked for before it is posted, so that a key is posted
+// once for an issue; within one process once for a repository. What is posted is escaped: it
+// shows as it is, and neither mentions anybody nor refers to anything.
 //
 // Waiting for longer than a moment is left to the caller: an error reports whether and when a
 // later try may succeed.

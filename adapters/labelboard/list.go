@@ -7,11 +7,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // List implements tracker.Tracker, all of it in one page. With statuses the issues of each
-// column are listed; without, all issues of the repository.
+// column are listed; without, all issues of the repository. An issue in a column by which nobody
+// requests anything is listed with its last change of any kind: there may be thousands, and each
+// log is a call.
 func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
 	at, err := project(q.ProjectID)
 	if err != nil {
@@ -75,10 +78,15 @@ type glanced struct {
 	at      time.Time
 }
 
-// glance is read, without the log of an issue that is as it was: those at STOP are listed for
-// ever. The hosts count whole seconds; who has moved an issue is never taken from here.
+// glance is read, without the log where there is no request, and of an issue that is as it was:
+// those at STOP are listed for ever. The hosts count whole seconds; who has moved an issue is never taken from here.
 func (c *Client) glance(ctx context.Context, projectID string, i wireIssue) (tracker.Item, error) {
 	id := c.ItemID(projectID, i.Number)
+	if columns := i.columns(); len(columns) == 1 {
+		if info, _ := stage.StatusNamed(tracker.StatusCalled(columns[0])); !info.Trigger {
+			return convert(projectID, id, i, columns[0], i.UpdatedAt.Time), nil
+		}
+	}
 	c.mu.Lock()
 	before, known := c.glances[id]
 	c.mu.Unlock()
