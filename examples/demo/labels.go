@@ -45,6 +45,15 @@ type labelBoard struct {
 	ids    *labelboard.Client // only for ids
 }
 
+// tick is the least that two words of a person on a board are apart: the clock of a git host's
+// interface has whole seconds, and a word of the second of a request may be older than it.
+func (w *world) tick() time.Duration {
+	if w.o.board == boardLabels {
+		return 1100 * time.Millisecond
+	}
+	return 0
+}
+
 // openLabels makes the board, on the git host.
 func (w *world) openLabels() (err error) {
 	b := &labelBoard{w: w, issues: w.host.Issues()}
@@ -226,7 +235,8 @@ func (w *world) relay(rw http.ResponseWriter, r *http.Request) {
 	out.Header = r.Header.Clone()
 	resp, err := http.DefaultClient.Do(out)
 	if err != nil {
-		panic(http.ErrAbortHandler) // as the server's own connection broke
+		http.Error(rw, err.Error(), http.StatusBadGateway)
+		return
 	}
 	_ = resp.Body.Close() // only the status counts
 	rw.WriteHeader(resp.StatusCode)

@@ -26,10 +26,14 @@ type codeHost interface {
 	http.Handler
 	AddRepo(name, bareDir string) error
 	SetHookURL(url string)
+	Close()
+	codeView
+}
+
+type codeView interface {
 	Heads(repo string) map[string]string
 	Merges() int
 	Issues() *fakeissues.Issues
-	Close()
 }
 
 // openHost makes the git host; pulls lists its pull requests, as repository and branch.
