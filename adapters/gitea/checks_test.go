@@ -57,8 +57,8 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// The newest status of each context counts, on whichever page it is; a warning passes and
-// is said.
+// The newest status of each context counts, on whichever page it is; a warning passes,
+// with a note.
 func TestStatusPages(t *testing.T) {
 	t.Parallel()
 	pages := map[string]string{

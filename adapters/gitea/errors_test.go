@@ -151,7 +151,7 @@ func calls(t *testing.T, c *gitea.Client) map[string]error {
 }
 
 // A page of something in front of Gitea is no success: that a commit has no statuses, or a
-// branch no pull request, is for Gitea to say.
+// branch no pull request, only Gitea's own answer means.
 func TestASuccessThatIsNotGiteas(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "<html>sign in</html>", "null", "{}"} {

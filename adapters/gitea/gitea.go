@@ -32,9 +32,9 @@ type Options struct {
 	Insecure   bool              // take unsigned webhooks while there are no Secrets
 	HTTPClient *http.Client
 	Now        func() time.Time
-	// Comparing is how long a pull request may be said not to be mergeable yet until it
-	// counts as one that conflicts: Gitea's interface shows no difference. 0 = 20 s; less =
-	// no time at all.
+	// Comparing is for how long a pull request may be shown as not mergeable until it counts
+	// as one that conflicts: while its branches are compared it looks the same. 0 = 20 s;
+	// less = no time at all.
 	Comparing time.Duration
 }
 
