@@ -2,6 +2,7 @@ package gitea
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -114,6 +115,9 @@ const checkExpected githost.CheckState = "expected"
 // pattern that fits none of them is expected under its own text.
 func (c *Client) expected(ctx context.Context, repo, base string, reported []githost.Check) ([]githost.Check, error) {
 	p, err := c.Protection(ctx, repo, base)
+	if errors.Is(err, githost.ErrNotFound) { // nothing protects a branch that is not there
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

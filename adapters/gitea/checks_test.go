@@ -39,8 +39,9 @@ func TestExpected(t *testing.T) {
 		{Name: "deploy/*", State: "expected", Kind: "status", Note: "required by the protection of main"},
 		{Name: "e2e", State: "expected", Kind: "status", Note: "required by the protection of main"},
 	}, list)
-	_, err = c.expected(t.Context(), "acme/shop", "none", nil)
-	require.ErrorIs(t, err, githost.ErrNotFound)
+	list, err = c.expected(t.Context(), "acme/shop", "none", nil)
+	require.NoError(t, err)
+	require.Empty(t, list)
 }
 
 func TestGlob(t *testing.T) {
