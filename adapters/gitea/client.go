@@ -147,7 +147,7 @@ func message(body []byte) string {
 		return "" // a page of something in front of it
 	}
 	text := strings.Join(strings.Fields(e.Message), " ")
-	return text[:min(len(text), textMax)]
+	return strings.ToValidUTF8(text[:min(len(text), textMax)], "")
 }
 
 var inRepo = regexp.MustCompile(`/repos/([^/]+/[^/?]+)`)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -183,6 +184,19 @@ func TestEmptyLists(t *testing.T) {
 	_, err = c.PullRequest(t.Context(), repo, "feature/a")
 	require.ErrorIs(t, err, githost.ErrNotFound)
 	require.False(t, fault.Retryable(err))
+}
+
+// Words are bounded too, and not cut within a letter.
+func TestLongWords(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprintf(w, `{"message":"x%s"}`, strings.Repeat("ж", 4000))
+	})
+	var e *gitea.Error
+	require.ErrorAs(t, c.Ping(t.Context()), &e)
+	require.Less(t, len(e.Error()), 600)
+	require.True(t, utf8.ValidString(e.Error()))
 }
 
 // Answers are bounded.
