@@ -48,7 +48,7 @@ func (c *Client) Checks(ctx context.Context, repo, sha string) ([]githost.Check,
 		if !fresh {
 			var out []githost.Check
 			for _, name := range order {
-				out = append(out, check(newest[name]))
+				out = append(out, c.check(newest[name]))
 			}
 			return out, nil
 		}
@@ -72,8 +72,12 @@ func (c *Client) statuses(ctx context.Context, what, path string, page int) ([]s
 	return combined.Statuses, nil
 }
 
-func check(s status) githost.Check {
-	out := githost.Check{Name: s.Context, State: stateOf(s.State), Kind: "status", URL: s.TargetURL, Note: s.Description}
+// check converts a status. The pages of Gitea's own Actions have no host in their address.
+func (c *Client) check(s status) githost.Check {
+	out := githost.Check{Name: s.Context, State: stateOf(s.State), Kind: "status", Note: s.Description}
+	if at, err := c.base.Parse(s.TargetURL); s.TargetURL != "" && err == nil && (at.Scheme == "http" || at.Scheme == "https") {
+		out.URL = at.String()
+	}
 	if s.State == "warning" {
 		out.Note = strings.TrimSuffix("passed with a warning: "+s.Description, ": ")
 	}

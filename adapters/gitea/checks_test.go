@@ -63,8 +63,8 @@ func TestGlob(t *testing.T) {
 func TestStatusPages(t *testing.T) {
 	t.Parallel()
 	pages := map[string]string{
-		"1": `{"id":1,"context":"a","status":"failure"},{"id":2,"context":"b","status":"warning","description":"old"}`,
-		"2": `{"id":4,"context":"a","status":"success","description":"fine","target_url":"u"},{"id":3,"context":"c","status":"skipped"}`,
+		"1": `{"id":1,"context":"a","status":"failure"},{"id":2,"context":"b","status":"warning","description":"old","target_url":"javascript:alert(1)"}`,
+		"2": `{"id":4,"context":"a","status":"success","description":"fine","target_url":"/acme/shop/actions/runs/3/jobs/5"},{"id":3,"context":"c","status":"skipped","target_url":"https://ci.example.org/7"}`,
 		"3": `{"id":1,"context":"a","status":"failure"}`, // nothing new
 		"4": `{"id":9,"context":"d","status":"failure"}`,
 	}
@@ -77,8 +77,8 @@ func TestStatusPages(t *testing.T) {
 	list, err := c.Checks(t.Context(), "acme/shop", "a1a1a1a1")
 	require.NoError(t, err)
 	require.Equal(t, []githost.Check{
-		{Name: "a", State: githost.CheckPassed, Kind: "status", URL: "u", Note: "fine"},
+		{Name: "a", State: githost.CheckPassed, Kind: "status", URL: srv.URL + "/acme/shop/actions/runs/3/jobs/5", Note: "fine"},
 		{Name: "b", State: githost.CheckPassed, Kind: "status", Note: "passed with a warning: old"},
-		{Name: "c", State: githost.CheckPassed, Kind: "status"},
+		{Name: "c", State: githost.CheckPassed, Kind: "status", URL: "https://ci.example.org/7"},
 	}, list)
 }

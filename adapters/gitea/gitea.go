@@ -42,6 +42,7 @@ type Options struct {
 // It is safe for concurrent use.
 type Client struct {
 	opt  Options
+	base *url.URL
 	api  string // address of the REST interface, without a slash at its end
 	http *http.Client
 
@@ -70,7 +71,7 @@ func New(o Options) (*Client, error) {
 		o.Comparing = comparingMax
 	}
 	c := &Client{
-		opt: o, api: base + "/api/v1", http: retryhttp.New(o.HTTPClient),
+		opt: o, base: u, api: base + "/api/v1", http: retryhttp.New(o.HTTPClient),
 		permissions: map[string]permission{}, comparing: map[string]time.Time{},
 	}
 	c.SetSecrets(o.Secrets)
