@@ -1,8 +1,11 @@
 package orchestrator
 
 import (
+	"slices"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -10,18 +13,40 @@ import (
 // answered which accounts are the service's own.
 const identifyWait = 5 * time.Second
 
-// awaitAccount is the outcome of a job that is not to be done: its cause is an account of
-// our own, or it is not known yet which these are, so that our own words could be
-// taken for a person's. nil = it is to be done. A webhook that came before they were
-// known is judged here for the first time.
-func (e *Engine) awaitAccount(account string) *queue.Outcome {
-	own, err := e.Tracker.Own(account)
-	switch {
-	case err != nil:
+// awaitAccounts is the outcome of a job that is not to be done yet: it is not known which
+// accounts are the service's own, so that our own words could be taken for a person's.
+// nil = it is to be done.
+func (e *Engine) awaitAccounts() *queue.Outcome {
+	if _, err := e.Tracker.Own(""); err != nil {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(identifyWait), Error: err.Error()}
-	case own:
-		return done("the change is our own")
-	default:
-		return nil
 	}
+	return nil
+}
+
+// ourMove is the status of the task and the writes by which a move with an account of the
+// service's own is told from one of a person who uses the same account.
+type ourMove struct {
+	task   task.Task // the newest of the work item, also a cancelled one; zero: none
+	writes []Effect  // that are owed to it
+}
+
+// isEcho reports whether a webhook of a move by an account of the service's own comes of a
+// write of the service. Other columns than that of the last write count as a person's, but
+// those that request nothing, and In Progress: an earlier write may be reported late.
+func (m ourMove) isEcho(to stage.Status) bool {
+	_, trigger := stage.BoardTrigger(to)
+	return !trigger || to == stage.StatusInProgress || m.set(to)
+}
+
+// made reports whether the service has set the status that a work item stands at, by an
+// account of its own as the tracker's log says. In Progress, which it sets too, may be
+// read from a replica that lags while a task goes on.
+func (m ourMove) made(at stage.Status, now time.Time) bool {
+	moving := len(m.writes) > 0 || now.Sub(m.task.UpdatedAt) < overwriteWindow
+	return m.set(at) || at == stage.StatusInProgress && moving
+}
+
+// set reports whether a status was set last, or a write that is owed sets or replaces it.
+func (m ourMove) set(s stage.Status) bool {
+	return s == m.task.State.Set || slices.ContainsFunc(m.writes, func(w Effect) bool { return w.Status == s || w.Previous == s })
 }

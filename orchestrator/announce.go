@@ -17,8 +17,6 @@ func (e *Engine) Wanted(h tracker.Hook) (job queue.Job, ignored string) {
 	switch {
 	case h.Kind == tracker.HookComment:
 		return queue.Job{}, "comments are only noted"
-	case h.Self:
-		return queue.Job{}, "the change is our own"
 	case h.Kind == tracker.HookItemUpdated && !h.Status:
 		e.Heard(h) // its relations may be others now
 		return queue.Job{}, "the status has not changed"

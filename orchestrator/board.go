@@ -36,8 +36,17 @@ func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *
 	if !ok {
 		return done("the tracker project is not registered")
 	}
-	if o := e.awaitAccount(h.ActorID); o != nil {
+	if o := e.awaitAccounts(); o != nil {
 		return o
+	}
+	if own, _ := e.Tracker.Own(h.ActorID); own { // it may have come before that was known
+		h.Self = true
+	}
+	if h.Kind == tracker.HookItemCreated || h.Browser { // the service does neither
+		h.Self = false
+	}
+	if h.Self && h.To == "" {
+		return done("the change is our own")
 	}
 	e.Heard(h)
 	for range decideMax {
@@ -59,6 +68,16 @@ func (e *Engine) actOnBoard(ctx context.Context, c queue.Claim, p task.Project, 
 	writes, err := StatusWrites(ctx, e.Jobs, h.ItemID, task.ID)
 	if err != nil {
 		return retryOutcome(err), nil
+	}
+	if h.Self {
+		echo, err := e.isOurs(ctx, h, ourMove{newest(task, past), writes})
+		switch {
+		case err != nil:
+			return retryOutcome(err), nil
+		case echo:
+			return done("the change is our own"), nil
+		}
+		h.Self = false
 	}
 	item, err := e.Tracker.Item(ctx, h.ProjectID, h.ItemID)
 	switch {
@@ -114,6 +133,24 @@ func (e *Engine) actOnBoard(ctx context.Context, c queue.Claim, p task.Project, 
 	default:
 		return e.answerWithoutTask(ctx, c, p, b, word), nil
 	}
+}
+
+// newest is the task that a work item had last, with the one that was cancelled.
+func newest(t, past task.Task) task.Task {
+	if past.ID != 0 {
+		return past
+	}
+	return t
+}
+
+// isOurs reports whether a move by an account of the service's own is the service's.
+func (e *Engine) isOurs(ctx context.Context, h tracker.Hook, m ourMove) (bool, error) {
+	tracks, ok := e.Tracker.(tracker.Board)
+	if !ok {
+		return true, nil
+	}
+	to, err := tracks.StatusOf(ctx, h.ProjectID, h.To)
+	return m.isEcho(to), err
 }
 
 // afterClearing starts a task when what a cancelled one of the same work item leaves

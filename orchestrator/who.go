@@ -91,14 +91,19 @@ func (e *Engine) findMoveInLog(ctx context.Context, item tracker.Item, word stag
 	return m, false, nil
 }
 
-// SetByUs reports whether the tracker's log names an account of the service's own for
-// the status that an item stands at. Such a move is nobody's word.
-func (e *Engine) SetByUs(ctx context.Context, item tracker.Item) (bool, error) {
+// SetByUs reports whether the service has set the status that an item stands at: the tracker's
+// log names an account of its own, and it was not a person who uses the same one. t is the
+// item's NewestTask.
+func (e *Engine) SetByUs(ctx context.Context, item tracker.Item, t task.Task) (bool, error) {
 	m, _, err := e.findMoveInLog(ctx, item, item.Status)
 	if err != nil || m.ActorID == "" {
 		return false, err
 	}
-	return e.Tracker.Own(m.ActorID)
+	if own, err := e.Tracker.Own(m.ActorID); err != nil || !own {
+		return false, err
+	}
+	writes, err := StatusWrites(ctx, e.Jobs, item.ID, t.ID)
+	return ourMove{t, writes}.made(item.Status, e.Now()), err
 }
 
 // authorize decides whose word a status on the board is. A nil outcome means that it is to
@@ -110,8 +115,8 @@ func (e *Engine) authorize(ctx context.Context, c queue.Claim, p task.Project, b
 	}
 	if own, err := e.Tracker.Own(by.ID); err != nil {
 		return by, "", retryOutcome(err)
-	} else if own {
-		return by, "", done("an account of the service's own has set " + b.item.StatusName)
+	} else if own && b.told != word && (ourMove{newest(b.task, b.past), b.writes}).made(word, e.Now()) {
+		return by, "", done("the service itself has set " + b.item.StatusName)
 	}
 	if word == stage.StatusStop { // by any account: nobody is to be kept from stopping
 		return by, "", nil

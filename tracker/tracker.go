@@ -50,7 +50,7 @@ type Comment struct {
 	AuthorID  string
 	Body      string
 	CreatedAt time.Time
-	Own       bool // posted by this service
+	Own       bool // posted by this service, whoever else uses the account
 }
 
 // NewComment is a comment to post.
@@ -125,9 +125,10 @@ var ErrUnidentified = errors.New("tracker: which accounts are the service's own 
 
 // Accounts distinguishes the service's own accounts from people's.
 type Accounts interface {
-	// Own reports whether an account is one of the service's own; the empty id is
-	// not. ErrUnidentified until the tracker has answered which ones are: an account
-	// must not be taken for a person's before. It does not call the network.
+	// Own reports whether an account is one that the service acts as; the empty id is
+	// not. A person may use it as well: a move by it is the service's when the service has
+	// set that status. ErrUnidentified until the tracker has answered which ones are: an
+	// account must not be taken for a person's before. It does not call the network.
 	Own(accountID string) (bool, error)
 }
 
@@ -208,8 +209,9 @@ type Hook struct {
 	ItemID    string
 	ActorID   string    // account that caused it; empty when the payload has none
 	Actor     Person    `json:",omitzero"` // the same account, as far as the payload describes it
-	Self      bool      // caused by an account that was known as the service's own when it was decoded
+	Self      bool      // a comment of the service's own, or caused by an account that was known as one of its own when it was decoded; a person may have the same account
 	Status    bool      // the status is what changed
+	Browser   bool      `json:",omitempty"` // made on the tracker's own pages, and so by a person, whatever the account
 	To        string    `json:",omitempty"` // the column that it changed to, by id or name; empty when the payload has none
 	At        time.Time `json:",omitzero"`  // of the change, by the tracker's clock; zero when the payload has none
 	Unsigned  bool      `json:",omitempty"` // nothing proves who has sent it

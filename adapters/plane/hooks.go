@@ -100,8 +100,11 @@ func (c *Client) Decode(event string, body []byte) (tracker.Hook, error) {
 		return tracker.Hook{}, fmt.Errorf("plane: a webhook of %q without an item or a project", e.Event)
 	}
 	h.Unsigned = len(c.secrets()) == 0 && c.opt.Insecure
-	own, _ := c.Own(h.ActorID) // while that is not known yet, it is judged later by the actor
-	h.Self = own || h.Kind == tracker.HookComment && source == c.opt.Source
+	if h.Kind == tracker.HookComment {
+		h.Self = source == c.opt.Source
+		return h, nil
+	}
+	h.Self, _ = c.Own(h.ActorID) // while that is not known yet, it is judged later by the actor
 	return h, nil
 }
 
@@ -115,7 +118,8 @@ func (e envelope) decodeV1(h *tracker.Hook) (source string) {
 		h.Kind = tracker.HookItemCreated
 	case "issue.updated":
 		h.Kind = tracker.HookItemUpdated
-		h.Status = e.Activity.Field != nil && (*e.Activity.Field == "state_id" || *e.Activity.Field == "state")
+		h.Browser = e.Activity.Field != nil && *e.Activity.Field == "state_id" // the API calls it state
+		h.Status = h.Browser || e.Activity.Field != nil && *e.Activity.Field == "state"
 		if h.Status && json.Unmarshal(e.Activity.New, &h.To) != nil {
 			h.To = "" // not a text: absent
 		}

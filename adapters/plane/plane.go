@@ -12,10 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -87,45 +85,13 @@ func New(o Options) (*Client, error) {
 }
 
 // Identify reads which accounts are the service's own, so that their changes are
-// recognised when they come back as webhooks. Until it has succeeded once, Own and
-// Comments answer tracker.ErrUnidentified. An error names each token whose account
+// recognised when they come back as webhooks. Until it has succeeded once, Own
+// answers tracker.ErrUnidentified. An error names each token whose account
 // could not be read; call it again then, whatever the error. A role's token that
 // Plane refuses is such an error, but holds nothing up: it can change nothing.
 func (c *Client) Identify(ctx context.Context) error {
-	whose := map[string]string{c.opt.Token: "Token"}
-	for _, role := range slices.Sorted(maps.Keys(c.opt.RoleTokens)) {
-		if t := c.opt.RoleTokens[role]; t != "" && whose[t] == "" {
-			whose[t] = "the token of the role " + string(role)
-		}
-	}
-	var errs []error
-	complete := true
-	for _, token := range slices.Sorted(maps.Keys(whose)) {
-		if err := c.readAccount(ctx, token); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", whose[token], err))
-			refused := isStatus(err, http.StatusUnauthorized) || isStatus(err, http.StatusForbidden)
-			complete = complete && refused && token != c.opt.Token
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.identified = c.identified || complete
-	return errors.Join(errs...)
-}
-
-// readAccount reads whose token it is.
-func (c *Client) readAccount(ctx context.Context, token string) error {
-	var me struct{ ID string }
-	if err := c.call(ctx, call{method: http.MethodGet, path: "users/me/", token: token, out: &me}); err != nil {
-		return err
-	}
-	if me.ID == "" {
-		return unreadable("users/me/", "without an id; is BaseURL a Plane server?")
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.own[me.ID] = true
-	return nil
+	_, err := c.Tokens(ctx)
+	return err
 }
 
 // Own implements tracker.Accounts.
@@ -263,9 +229,6 @@ func isStatus(err error, status int) bool {
 
 // Comments implements tracker.Tracker.
 func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]tracker.Comment, error) {
-	if _, err := c.Own(""); err != nil {
-		return nil, err
-	}
 	var out []tracker.Comment
 	seen := map[string]bool{} // pages shift when a comment is added meanwhile
 	err := each(ctx, c, c.item(projectID, itemID)+"comments/", func(w wireComment) {
@@ -273,10 +236,9 @@ func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]trac
 			return
 		}
 		seen[w.ID] = true
-		own, _ := c.Own(w.Actor) // once identified, for ever
 		out = append(out, tracker.Comment{
 			ID: w.ID, AuthorID: w.Actor, Body: StripHTML(w.HTML), CreatedAt: w.CreatedAt.Time,
-			Own: own || w.ExternalSource == c.opt.Source,
+			Own: w.ExternalSource == c.opt.Source, // the account may be a person's too
 		})
 	})
 	sortComments(out)
@@ -306,9 +268,9 @@ func (c *Client) SetComment(ctx context.Context, n tracker.NewComment) error {
 
 // addComment posts a comment; had reports that it was there already under its key.
 func (c *Client) addComment(ctx context.Context, n tracker.NewComment) (id string, had bool, err error) {
-	in := map[string]string{"comment_html": commentHTML(n)}
+	in := map[string]string{"comment_html": commentHTML(n), "external_source": c.opt.Source}
 	if n.Key != "" {
-		in["external_source"], in["external_id"] = c.opt.Source, n.Key
+		in["external_id"] = n.Key
 	}
 	var out struct{ ID string }
 	err = c.call(ctx, call{

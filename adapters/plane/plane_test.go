@@ -290,7 +290,7 @@ func TestDecode(t *testing.T) {
 	}
 	for file, want := range map[string]tracker.Hook{
 		"issue_created":             hook(tracker.HookItemCreated, "issue.created", nil),
-		"issue_updated_state_id":    hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) { h.Status, h.To = true, "9100-02" }),
+		"issue_updated_state_id":    hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) { h.Status, h.Browser, h.To = true, true, "9100-02" }),
 		"issue_updated_state_api":   hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) { h.Status, h.To, h.ActorID = true, "9100-02", ourselves }),
 		"issue_updated_labels":      hook(tracker.HookItemUpdated, "issue.updated", nil),
 		"issue_updated_description": hook(tracker.HookItemUpdated, "issue.updated", nil),

@@ -179,7 +179,7 @@ func TestStartBesideSickNeighbours(t *testing.T) {
 			require.Contains(t, w.page("/dashboard/"), "the tracker has not said who we are")
 
 			ours, persons := w.card("APP", "Moved by the service"), w.card("APP", "Moved by a person")
-			w.moveAsService(ours, "To Analyse")
+			w.moveAsService(ours, "In Progress")
 			w.move(persons, "To Analyse")
 			w.host.SetStatus(w.places["APP"].repo, strings.Repeat("a", 40), "ci", "success")
 			w.until("webhooks are acknowledged", func() bool {

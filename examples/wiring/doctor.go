@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -48,6 +49,7 @@ type doctor struct {
 	Examination
 	report func(Finding)
 	wrong  int
+	tokens []plane.Token // of Plane, that were accepted
 }
 
 func (d *doctor) ok(what, format string, args ...any) {
@@ -208,6 +210,9 @@ func (d *doctor) project(ctx context.Context, v *Service, p task.Project) {
 	if err != nil {
 		d.bad(p.Prefix, fmt.Errorf("the board's columns: %w%s", err, v.otherProjects(ctx)))
 		return
+	}
+	if v.Plane != nil {
+		d.planeProject(ctx, v, p)
 	}
 	if d.Fix {
 		columns = d.addColumns(ctx, v, p, columns)

@@ -175,24 +175,6 @@ func (d *doctor) addHook(ctx context.Context, v *Service, p task.Project, target
 	d.check(p.Prefix, "webhooks: one to "+target+" was registered", v.Hosts[a.Name].AddWebhook(ctx, p.HostPath(), target, a.secret))
 }
 
-// planeHooks says what is known of Plane's webhooks: its API does not show them.
-func (d *doctor) planeHooks(ctx context.Context, v *Service) {
-	address := "the address of this server and " + trackerHooks
-	if v.Settings.PublicURL != "" {
-		address = v.Settings.publicURL() + trackerHooks
-	}
-	last, err := v.DB.LastDelivery(ctx, trackerPlane)
-	switch {
-	case err != nil:
-		d.bad("plane", err)
-	case last.IsZero():
-		d.warn("plane", "no webhook has come yet: make one for work items (issues) to %s in the workspace's settings at %s, and set its secret as %sPLANE_WEBHOOK_SECRET; without it boards are read every %s",
-			address, v.Settings.PlaneURL, Prefix, v.Settings.ReconcileInterval)
-	default:
-		d.ok("plane", "the last webhook came at %s", last.UTC().Format("2006-01-02 15:04:05 MST"))
-	}
-}
-
 // telegram examines the bot and the chat.
 func (d *doctor) telegram(ctx context.Context, v *Service) {
 	if err := v.Telegram.Ping(ctx); err != nil {

@@ -178,6 +178,21 @@ func TestDoctorFindsMistakes(t *testing.T) {
 	}
 }
 
+// A token of a person who works on the board is no mistake, and yet one to mend.
+func TestDoctorOfAPersonsToken(t *testing.T) {
+	c := newClinic(t)
+	_, err := c.board.AddItem(c.project, "of a person", "")
+	require.NoError(t, err)
+	said, wrong := c.examine(wiring.Examination{})
+	require.Zero(t, wrong, said)
+	require.NotContains(t, said, "belongs to")
+	_, err = c.board.AddItemAs("bot", c.project, "of the token's account", "")
+	require.NoError(t, err)
+	said, wrong = c.examine(wiring.Examination{})
+	require.Zero(t, wrong, said)
+	require.Regexp(t, `warn  APP +ORCH_PLANE_TOKEN belongs to bot, who makes cards on the board: .* invite an account for the service at http.*/plane/w/settings/members/, make it a member of the project, and make the token in its own profile settings`, said)
+}
+
 // Where nothing is wrong, doctor says what it has seen.
 func TestDoctorOfAGoodDeployment(t *testing.T) {
 	c := newClinic(t)

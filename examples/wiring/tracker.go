@@ -115,9 +115,7 @@ func (d *doctor) tracker(ctx context.Context, v *Service) (accepted bool) {
 	if v.Board != nil {
 		return d.check("board", "our own, at "+v.Settings.publicURL()+"/dashboard/board", v.Board.Ping(ctx))
 	}
-	accepted = d.check("plane", "the tokens are accepted by "+v.Settings.PlaneURL, mend(v.Plane.Identify(ctx), "make a token in Plane's profile settings (API tokens, at "+v.Settings.PlaneURL+") and set it as "+Prefix+"PLANE_TOKEN"))
-	d.planeHooks(ctx, v)
-	return accepted
+	return d.plane(ctx, v)
 }
 
 // closeTracker closes what openTracker has opened.

@@ -97,8 +97,8 @@ func block(e *orchestrator.Engine, x *Explanation, t task.Task, s situation) {
 // done there counts when it is.
 func (s situation) pendingMove() (Blocker, bool) {
 	for _, j := range s.heard {
-		var h struct{ Self bool }
-		if json.Unmarshal(j.Payload, &h) != nil || h.Self || j.Error == "" {
+		var h struct{ Self, Browser bool }
+		if json.Unmarshal(j.Payload, &h) != nil || h.Self && !h.Browser || j.Error == "" {
 			continue // one that was not tried yet is taken in a moment
 		}
 		b := Blocker{

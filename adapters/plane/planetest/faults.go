@@ -62,11 +62,22 @@ func (s *Server) Break(call string, f Fault) {
 	s.broken[call] = f
 }
 
-// named is what Break calls a request.
+// named is what Break and Requests call a request.
 func named(r *http.Request) string {
-	_, path, _ := strings.Cut(r.URL.Path, "/projects/")
-	_, path, _ = strings.Cut(strings.Trim(path, "/"), "/")
+	_, path, inside := strings.Cut(r.URL.Path, "/projects/")
+	if path = strings.Trim(path, "/"); !inside || path == "" {
+		return r.Method + " " + strings.Trim(strings.TrimPrefix(r.URL.Path, "/api/v1"), "/")
+	}
+	_, path, _ = strings.Cut(path, "/")
 	return r.Method + " " + strings.Join(shape(strings.Split(path, "/")), "/")
+}
+
+// Requests counts the API calls that were made, by what Break calls them; those outside of a
+// project by their path, as in "GET users/me".
+func (s *Server) Requests() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.requests)
 }
 
 // Pending counts the faults of Fail that no call has met yet.
@@ -142,6 +153,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) answer(r *http.Request, body []byte) (Fault, *recorder, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.requests[named(r)]++
 	fault := s.broken[named(r)]
 	if fault == None {
 		fault = s.fault()

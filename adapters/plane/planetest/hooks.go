@@ -116,7 +116,7 @@ func (s *Server) post(ctx context.Context, url, id, event string, body []byte) i
 		mac.Write(body)
 		req.Header.Set("X-Plane-Signature", hex.EncodeToString(mac.Sum(nil)))
 	}
-	resp, err := s.http.Do(req)
+	resp, err := s.opt.Hooks.Do(req)
 	if err != nil {
 		return 0
 	}
@@ -130,7 +130,7 @@ func (s *Server) wireIssue(i *Item) map[string]any {
 	return map[string]any{
 		"id": i.ID, "name": i.Name, "description_html": i.HTML, "sequence_id": i.Sequence, "project": i.Project,
 		"state": map[string]any{"id": i.State, "name": i.StateName, "color": "#60646C", "group": group(i.StateName)}, "labels": []any{}, "assignees": []any{},
-		"created_at": stamp(i.Created), "updated_at": stamp(i.Updated), "deleted_at": nil, "parent": nil, "priority": "none",
+		"created_at": stamp(i.Created), "updated_at": stamp(i.Updated), "deleted_at": nil, "parent": nil, "priority": "none", "created_by": i.Creator,
 	}
 }
 

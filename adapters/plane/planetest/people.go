@@ -41,7 +41,7 @@ func (s *Server) activities(w http.ResponseWriter, r *http.Request, p *project, 
 			"created_at": stamp(at), "epoch": float64(at.Unix()),
 		}
 	}
-	rows := []any{row(i.Created, "created", Human)}
+	rows := []any{row(i.Created, "created", i.Creator)}
 	for _, c := range s.changes {
 		if c.Item != i.ID {
 			continue

@@ -27,6 +27,7 @@ type Options struct {
 	Tokens    map[string]string // account id by API token
 	Secret    string            // of the webhook
 	HookURL   string            // where webhooks go; empty = nowhere; see SetHookURL
+	Hooks     *http.Client      // sends webhooks; nil = one of its own
 	RetryWait time.Duration     // before a webhook whose connection failed is sent again; default 200 ms
 	RateLimit int               // API calls per token in any 60 s; 0 = no limit
 	NoLog     bool              // activities are not served, as by old servers
@@ -38,6 +39,7 @@ type Options struct {
 // Item is a work item.
 type Item struct {
 	ID, Project, Name, HTML string
+	Creator                 string // account
 	Sequence                int64
 	State                   string // id
 	StateName               string
@@ -77,7 +79,6 @@ type project struct {
 type Server struct {
 	opt   Options
 	group *run.Group
-	http  *http.Client
 
 	mu        sync.Mutex
 	rand      *rand.Rand
@@ -95,6 +96,7 @@ type Server struct {
 	faults    Faults
 	next      []Fault
 	broken    map[string]Fault       // by call
+	requests  map[string]int         // by call
 	calls     map[string][]time.Time // of the last minute, by token
 	passed    chan struct{}          // closed when the next webhook was sent
 	closed    bool
@@ -111,10 +113,12 @@ func New(o Options) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Hooks == nil {
+		o.Hooks = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	}
 	return &Server{
 		opt: o, hookURL: o.HookURL, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 1)),
-		broken: map[string]Fault{}, stale: map[string]Item{}, blockedBy: map[string][]string{}, calls: map[string][]time.Time{}, passed: make(chan struct{}),
-		http: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
+		broken: map[string]Fault{}, requests: map[string]int{}, stale: map[string]Item{}, blockedBy: map[string][]string{}, calls: map[string][]time.Time{}, passed: make(chan struct{}),
 	}
 }
 
@@ -163,6 +167,11 @@ func (s *Server) AddProject(identifier string, states ...string) string {
 // AddItem adds a work item to the first column as a person would, and returns
 // its id. The description is HTML.
 func (s *Server) AddItem(projectID, name, description string) (string, error) {
+	return s.AddItemAs(Human, projectID, name, description)
+}
+
+// AddItemAs is AddItem by an account.
+func (s *Server) AddItemAs(account, projectID, name, description string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.project(projectID)
@@ -172,11 +181,11 @@ func (s *Server) AddItem(projectID, name, description string) (string, error) {
 	p.sequence++
 	now := s.opt.Now()
 	i := &Item{
-		ID: s.id(), Project: p.id, Name: name, HTML: description, Sequence: p.sequence,
+		ID: s.id(), Project: p.id, Name: name, HTML: description, Creator: account, Sequence: p.sequence,
 		State: p.states[0].ID, StateName: p.states[0].Name, Created: now, Updated: now,
 	}
 	s.items = append(s.items, i)
-	s.hook("issue", "created", s.wireIssue(i), nil, Human)
+	s.hook("issue", "created", s.wireIssue(i), nil, account)
 	return i.ID, nil
 }
 
@@ -249,14 +258,17 @@ func (s *Server) edit(i *Item, name, description, actor string) {
 }
 
 // Say adds a person's comment; the text is HTML.
-func (s *Server) Say(itemID, text string) error {
+func (s *Server) Say(itemID, text string) error { return s.SayAs(Human, itemID, text) }
+
+// SayAs is Say by an account.
+func (s *Server) SayAs(account, itemID, text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.item(itemID)
 	if i == nil {
 		return errors.New("planetest: no such work item")
 	}
-	s.addComment(i, Comment{Actor: Human, HTML: text})
+	s.addComment(i, Comment{Actor: account, HTML: text})
 	return nil
 }
 

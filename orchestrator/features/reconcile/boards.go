@@ -129,12 +129,12 @@ func (r *Reconciler) missed(ctx context.Context, e *orchestrator.Engine, item tr
 	if err != nil || !isNew {
 		return false, err
 	}
-	return r.unreported(ctx, e, item)
+	return r.unreported(ctx, e, item, t)
 }
 
 // unreported reports whether a person has moved a work item and no event of it is stored, a
 // webhook's or a replayed one: that would read the item when its turn comes, however late.
-func (r *Reconciler) unreported(ctx context.Context, e *orchestrator.Engine, item tracker.Item) (bool, error) {
+func (r *Reconciler) unreported(ctx context.Context, e *orchestrator.Engine, item tracker.Item, t task.Task) (bool, error) {
 	open, err := e.Jobs.Jobs(ctx, queue.Filter{Key: replay(item).Key, Open: true})
 	if err != nil {
 		return false, err
@@ -145,19 +145,15 @@ func (r *Reconciler) unreported(ctx context.Context, e *orchestrator.Engine, ite
 			return false, nil
 		}
 	}
-	return r.persons(ctx, e, item), nil
+	return r.persons(ctx, e, item, t), nil
 }
 
-// persons reports whether a move may be a person's: not one that an account of the
-// service's own has made. Where the log cannot be read the replayed event waits for it,
-// and the other cards do not.
-func (r *Reconciler) persons(ctx context.Context, e *orchestrator.Engine, item tracker.Item) bool {
-	ours, err := e.SetByUs(ctx, item)
+// persons reports whether a move may be a person's: not one that the service has made. Where
+// the log cannot be read the replayed event waits for it, and the other cards do not.
+func (r *Reconciler) persons(ctx context.Context, e *orchestrator.Engine, item tracker.Item, t task.Task) bool {
+	ours, err := e.SetByUs(ctx, item, t)
 	if err != nil {
 		r.opt.Log.Warn("who has moved a work item cannot be read", "item", item.ID, "status", item.Status, "err", err)
-	}
-	if ours {
-		r.opt.Log.Warn("an account of the service's own has set a status that only people set; nothing is done", "item", item.ID, "status", item.Status)
 	}
 	return !ours
 }

@@ -1,0 +1,102 @@
+package plane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Token is one of the client's, and whom it speaks for.
+type Token struct {
+	Role    stage.Role // the first that has it; empty: Options.Token
+	Account tracker.Person
+
+	secret string
+}
+
+// Of names the token in errors and findings.
+func (t Token) Of() string {
+	if t.Role == "" {
+		return "Token"
+	}
+	return "the token of the role " + string(t.Role)
+}
+
+// tokens are those of the options, each once.
+func (c *Client) tokens() []Token {
+	list := []Token{{secret: c.opt.Token}}
+	for _, role := range slices.Sorted(maps.Keys(c.opt.RoleTokens)) {
+		t := c.opt.RoleTokens[role]
+		if t != "" && !slices.ContainsFunc(list, func(o Token) bool { return o.secret == t }) {
+			list = append(list, Token{Role: role, secret: t})
+		}
+	}
+	return list
+}
+
+// Tokens is Identify that returns whom the tokens speak for, as far as that can be read.
+func (c *Client) Tokens(ctx context.Context) (known []Token, err error) {
+	complete := true
+	for _, t := range c.tokens() {
+		failed := c.readAccount(ctx, &t)
+		if failed == nil {
+			known = append(known, t)
+			continue
+		}
+		err = errors.Join(err, fmt.Errorf("%s: %w", t.Of(), failed))
+		refused := isStatus(failed, http.StatusUnauthorized) || isStatus(failed, http.StatusForbidden)
+		complete = complete && refused && t.Role != ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.identified = c.identified || complete
+	return known, err
+}
+
+// readAccount reads whose token it is.
+func (c *Client) readAccount(ctx context.Context, t *Token) error {
+	var me struct {
+		ID    string
+		Name  string `json:"display_name"`
+		Email string
+	}
+	if err := c.call(ctx, call{method: http.MethodGet, path: "users/me/", token: t.secret, out: &me}); err != nil {
+		return err
+	}
+	if me.ID == "" {
+		return unreadable("users/me/", "without an id; is BaseURL a Plane server?")
+	}
+	t.Account = tracker.Person{ID: me.ID, Name: me.Name, Email: me.Email}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.own[me.ID] = true
+	return nil
+}
+
+// Makers reads which accounts have made the newest work items of a project, of which the
+// service makes none: at most a hundred are looked at.
+func (c *Client) Makers(ctx context.Context, projectID string) (map[string]bool, error) {
+	var p page[struct {
+		By string `json:"created_by"`
+	}]
+	path := c.project(projectID) + "work-items/"
+	query := url.Values{"per_page": {"100"}, "order_by": {"-created_at"}, "fields": {"id,created_by"}}
+	if err := c.call(ctx, call{method: http.MethodGet, path: path, query: query, out: &p}); err != nil {
+		return nil, err
+	}
+	if p.Results == nil {
+		return nil, unreadable(path, "without results")
+	}
+	out := map[string]bool{}
+	for _, w := range p.Results {
+		out[w.By] = w.By != ""
+	}
+	return out, nil
+}

@@ -1,0 +1,71 @@
+package wiring
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+)
+
+// plane examines the tokens of Plane and whom they speak for, and reports whether the shared
+// one can be worked with.
+func (d *doctor) plane(ctx context.Context, v *Service) (accepted bool) {
+	tokens, err := v.Plane.Tokens(ctx)
+	d.tokens = tokens
+	accepted = d.check("plane", "the tokens are accepted by "+v.Settings.PlaneURL, mend(err, "make a token in Plane's profile settings (API tokens, at "+v.Settings.PlaneURL+") and set it as "+Prefix+"PLANE_TOKEN"))
+	d.planeHooks(ctx, v)
+	return accepted
+}
+
+// setting is the name of the setting of a token.
+func setting(t plane.Token) string {
+	if t.Role == "" {
+		return Prefix + "PLANE_TOKEN"
+	}
+	return Prefix + "PLANE_TOKEN_" + strings.ToUpper(string(t.Role))
+}
+
+// who names an account for people.
+func who(t plane.Token) string {
+	return cmp.Or(t.Account.Name, t.Account.Email, t.Account.ID)
+}
+
+// membersPage is where people of the workspace are invited.
+func (s Settings) membersPage() string {
+	return strings.TrimSuffix(s.PlaneURL, "/") + "/" + s.PlaneWorkspace + "/settings/members/"
+}
+
+// planeProject examines what the tokens of Plane are and may do in a project.
+func (d *doctor) planeProject(ctx context.Context, v *Service, p task.Project) {
+	makers, err := v.Plane.Makers(ctx, p.TrackerProject)
+	if err != nil {
+		d.bad(p.Prefix, err)
+		return
+	}
+	for _, t := range d.tokens {
+		if makers[t.Account.ID] {
+			d.warn(p.Prefix, "%s belongs to %s, who makes cards on the board: the journal cannot tell that person from the service; invite an account for the service at %s, make it a member of the project, and make the token in its own profile settings (API tokens)",
+				setting(t), who(t), v.Settings.membersPage())
+		}
+	}
+}
+
+// planeHooks says what is known of Plane's webhooks: its API does not show them.
+func (d *doctor) planeHooks(ctx context.Context, v *Service) {
+	address := "the address of this server and " + trackerHooks
+	if v.Settings.PublicURL != "" {
+		address = v.Settings.publicURL() + trackerHooks
+	}
+	last, err := v.DB.LastDelivery(ctx, trackerPlane)
+	switch {
+	case err != nil:
+		d.bad("plane", err)
+	case last.IsZero():
+		d.warn("plane", "no webhook has come yet: make one for work items (issues) to %s in the workspace's settings at %s, and set its secret as %sPLANE_WEBHOOK_SECRET; without it boards are read every %s",
+			address, v.Settings.PlaneURL, Prefix, v.Settings.ReconcileInterval)
+	default:
+		d.ok("plane", "the last webhook came at %s", last.UTC().Format("2006-01-02 15:04:05 MST"))
+	}
+}
