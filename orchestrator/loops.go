@@ -11,6 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // Run works until ctx ends: it takes jobs of all pools, gives back what dead
@@ -261,9 +262,30 @@ func (e *Engine) reaper(ctx context.Context) {
 				e.Log.Error("tasks cannot be looked after", "err", err)
 			}
 		}
+		e.measureBudgets()
 		if e.Wait(ctx, e.opt.JobTTL/2) != nil {
 			return
 		}
+	}
+}
+
+// Budgets are those of the tracker's tokens; none where it limits no requests.
+func (e *Engine) Budgets() []tracker.Budget {
+	if t, ok := e.Tracker.(tracker.Budgeted); ok {
+		return t.Budgets()
+	}
+	return nil
+}
+
+func (e *Engine) measureBudgets() {
+	for _, b := range e.Budgets() {
+		by, paused := ByToken{b.Token}, 0.0
+		if !b.Paused.IsZero() {
+			paused = 1
+		}
+		e.Metrics.TrackerUsed.Set(float64(b.Used), by)
+		e.Metrics.TrackerLimit.Set(float64(b.Limit), by)
+		e.Metrics.TrackerPaused.Set(paused, by)
 	}
 }
 

@@ -37,6 +37,9 @@ type Metrics struct {
 	Effects         Counter[ByEffect]    `name:"effects_total" help:"Outbound calls, by what came of them."`
 	LaneSick        Gauge[ByLane]        `name:"lane_sick" help:"1 while the destination of a lane does not answer."`
 	LaneFailures    Counter[ByLane]      `name:"lane_failures_total" help:"Jobs whose destination did not answer, or said to come again later."`
+	TrackerUsed     Gauge[ByToken]       `name:"tracker_requests_used" help:"Requests to the tracker in the last minute, by token."`
+	TrackerLimit    Gauge[ByToken]       `name:"tracker_requests_limit" help:"Requests that the tracker allows a token in a minute; 0 while it has not said."`
+	TrackerPaused   Gauge[ByToken]       `name:"tracker_paused" help:"1 while the tracker takes no request with a token."`
 	Webhooks        Counter[ByDelivery]  `name:"webhooks_total" help:"Webhooks received, by what was done."`
 	WebhookDedup    Counter[BySource]    `name:"webhook_dedup_total" help:"Webhooks that had come before."`
 	Reconciled      Counter[ByAction]    `name:"reconciliation_actions_total" help:"Things that the reconciler put right."`
@@ -162,6 +165,7 @@ type (
 	BySource    struct{ Source string } // known to the receiver of webhooks, which declares them
 	ByAction    struct{ Kind string }
 	ByRepo      struct{ Repo string }
+	ByToken     struct{ Token string } // what it is for, never itself
 )
 
 func (NoLabels) pairs() []string      { return nil }
@@ -178,6 +182,7 @@ func (l ByDelivery) pairs() []string  { return []string{"source", l.Source, "out
 func (l BySource) pairs() []string    { return []string{"source", l.Source} }
 func (l ByAction) pairs() []string    { return []string{"kind", l.Kind} }
 func (l ByRepo) pairs() []string      { return []string{"repo", l.Repo} }
+func (l ByToken) pairs() []string     { return []string{"token", l.Token} }
 
 func (NoLabels) known() [][]string { return [][]string{{}} }
 func (ByPool) known() [][]string   { return each(append(queuedPools(), queue.PoolAgents)) }
@@ -225,6 +230,7 @@ func (ByDelivery) known() [][]string { return nil }
 func (BySource) known() [][]string   { return nil }
 func (ByAction) known() [][]string   { return each([]string{"advanced", "replayed"}) }
 func (ByRepo) known() [][]string     { return nil }
+func (ByToken) known() [][]string    { return nil }
 
 // each lists every choice of one word of each list.
 func each(lists ...[]string) [][]string {

@@ -9,6 +9,7 @@ package tracker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -176,6 +177,29 @@ type People interface {
 	// Person describes an account and its role in a project; ErrNotFound when the tracker
 	// has none to describe.
 	Person(ctx context.Context, projectID, accountID string) (Person, error)
+}
+
+// Budget is how many requests a token may make in a minute, as far as the tracker has said.
+type Budget struct {
+	Token  string    `json:"token"` // what it is for, never itself
+	Limit  int       `json:"limit"` // of a minute; 0: not known
+	Used   int       `json:"used"`  // of them, in the last minute
+	Paused time.Time `json:"paused_until,omitzero"`
+}
+
+// String is the budget for people.
+func (b Budget) String() string {
+	text := fmt.Sprintf("%s: %d of %d requests a minute", b.Token, b.Used, b.Limit)
+	if !b.Paused.IsZero() {
+		text += ", paused until " + b.Paused.UTC().Format(time.TimeOnly) + " UTC"
+	}
+	return text
+}
+
+// Budgeted is a tracker that limits requests.
+type Budgeted interface {
+	// Budgets lists the tokens' budgets. It does not call the network.
+	Budgets() []Budget
 }
 
 // ErrNoRelations means that the tracker (or its version) has no relations.

@@ -30,11 +30,15 @@ const timeout = 20 * time.Second
 
 // transport makes the HTTP client: redirects are refused (a redirected POST
 // would become a GET), and what is safe is tried a second and third time.
-func transport(given *http.Client) *http.Client {
+func transport(given *http.Client, m metered) *http.Client {
 	if given == nil {
 		given = &http.Client{}
 	}
 	own := *given
+	if m.RoundTripper = own.Transport; m.RoundTripper == nil {
+		m.RoundTripper = http.DefaultTransport
+	}
+	own.Transport = m
 	if own.Timeout <= 0 {
 		own.Timeout = timeout
 	}
@@ -106,9 +110,16 @@ type call struct {
 	token        string
 	in, out      any
 	again        bool // idempotent although it writes
+	listing      bool // of a whole project
 }
 
 func (c *Client) call(ctx context.Context, r call) error {
+	if r.token == "" {
+		r.token = c.opt.Token
+	}
+	if err := c.admit(ctx, r); err != nil {
+		return err
+	}
 	req, err := c.request(ctx, r)
 	if err != nil {
 		return err
@@ -159,9 +170,6 @@ func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(context.WithValue(ctx, retryKey{}, again), r.method, target, body)
 	if err != nil {
 		return nil, err
-	}
-	if r.token == "" {
-		r.token = c.opt.Token
 	}
 	req.Header.Set("X-Api-Key", r.token)
 	req.Header.Set("Accept", "application/json")

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -38,16 +39,18 @@ type Options struct {
 	HTTPClient *http.Client            // nil = one with a time-out of 20 s
 	Log        *slog.Logger            // nil discards
 	Now        func() time.Time
+	Sleep      func(context.Context, time.Duration) error // nil = a timer; its error is that of the context
 }
 
 // Client implements tracker.Tracker, tracker.Accounts, tracker.Board, tracker.Log,
-// tracker.People and tracker.Receiver. It is safe for concurrent use.
+// tracker.People, tracker.Budgeted and tracker.Receiver. It is safe for concurrent use.
 type Client struct {
 	opt  Options
 	base string // …/api/v1/
 	http *http.Client
 
-	signed atomic.Pointer[signature.Secrets]
+	signed  atomic.Pointer[signature.Secrets]
+	budgets map[string]*budget // by token; never changed
 
 	mu         sync.Mutex
 	own        map[string]bool // ids of our accounts
@@ -76,10 +79,17 @@ func New(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Client{
-		opt: o, base: strings.TrimSuffix(u.String(), "/") + "/api/v1/", http: transport(o.HTTPClient),
-		own: map[string]bool{}, boards: map[string]board{},
+	if o.Sleep == nil {
+		o.Sleep = func(ctx context.Context, d time.Duration) error { return run.Sleep(ctx, run.Real{}, d) }
 	}
+	c := &Client{
+		opt: o, base: strings.TrimSuffix(u.String(), "/") + "/api/v1/",
+		own: map[string]bool{}, boards: map[string]board{}, budgets: map[string]*budget{},
+	}
+	for _, t := range c.tokens() {
+		c.budgets[t.secret] = &budget{of: t.Of()}
+	}
+	c.http = transport(o.HTTPClient, metered{budgets: c.budgets, now: o.Now})
 	c.SetSecrets(o.Secrets)
 	return c, nil
 }
@@ -147,7 +157,7 @@ func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error
 		values.Set("cursor", q.Cursor)
 	}
 	var p page[wireItem]
-	if err := c.call(ctx, call{method: http.MethodGet, path: c.project(q.ProjectID) + "work-items/", query: values, out: &p}); err != nil {
+	if err := c.call(ctx, call{method: http.MethodGet, path: c.project(q.ProjectID) + "work-items/", query: values, out: &p, listing: true}); err != nil {
 		return tracker.Page{}, err
 	}
 	if p.Results == nil {

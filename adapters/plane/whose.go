@@ -88,7 +88,7 @@ func (c *Client) Makers(ctx context.Context, projectID string) (map[string]bool,
 	}]
 	path := c.project(projectID) + "work-items/"
 	query := url.Values{"per_page": {"100"}, "order_by": {"-created_at"}, "fields": {"id,created_by"}}
-	if err := c.call(ctx, call{method: http.MethodGet, path: path, query: query, out: &p}); err != nil {
+	if err := c.call(ctx, call{method: http.MethodGet, path: path, query: query, out: &p, listing: true}); err != nil {
 		return nil, err
 	}
 	if p.Results == nil {

@@ -141,7 +141,16 @@ var _ interface {
 	tracker.People
 	tracker.Linker
 	tracker.Editor
+	tracker.Budgeted
 } = redactedTracker{}
+
+// Budgets implements tracker.Budgeted, which our own board does not.
+func (t redactedTracker) Budgets() []tracker.Budget {
+	if b, ok := t.Tracker.(tracker.Budgeted); ok {
+		return b.Budgets()
+	}
+	return nil
+}
 
 // AddComment implements tracker.Tracker.
 func (t redactedTracker) AddComment(ctx context.Context, c tracker.NewComment) (string, error) {

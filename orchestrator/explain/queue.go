@@ -8,18 +8,20 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // QueueView is what GET /queue shows.
 type QueueView struct {
-	At       time.Time      `json:"at"`
-	Jobs     []JobView      `json:"jobs"` // unfinished, in the order the scheduler will take them, by pool
-	Depth    []DepthView    `json:"depth"`
-	Workers  WorkersView    `json:"workers"`
-	Effects  []JobView      `json:"effects"` // owed to the outside world
-	Lanes    []LaneView     `json:"lanes"`
-	Failed   []FailedEffect `json:"effects_failed"` // given up and not made again, the newest first; at most 100
-	Features map[string]any `json:"-"`              // blocks of the features that are on
+	At       time.Time        `json:"at"`
+	Jobs     []JobView        `json:"jobs"` // unfinished, in the order the scheduler will take them, by pool
+	Depth    []DepthView      `json:"depth"`
+	Workers  WorkersView      `json:"workers"`
+	Effects  []JobView        `json:"effects"` // owed to the outside world
+	Lanes    []LaneView       `json:"lanes"`
+	Budgets  []tracker.Budget `json:"tracker_requests,omitempty"` // of the tracker's tokens, where it limits requests
+	Failed   []FailedEffect   `json:"effects_failed"`             // given up and not made again, the newest first; at most 100
+	Features map[string]any   `json:"-"`                          // blocks of the features that are on
 }
 
 // LaneView is a lane of effects, or a pool of events that read a neighbour.
@@ -107,7 +109,7 @@ func ReadQueue(ctx context.Context, e *orchestrator.Engine) (QueueView, error) {
 			JobID: j.ID, Lane: orchestrator.LaneOf(kind), Kind: kind, TaskID: j.TaskID, Repo: j.Lane, Attempt: j.Attempt, Error: j.Error, At: j.FinishedAt,
 		})
 	}
-	v.Features = e.FeatureBlocks(ctx)
+	v.Features, v.Budgets = e.FeatureBlocks(ctx), e.Budgets()
 	return v, nil
 }
 

@@ -11,12 +11,14 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // queuePage is the queue as the scheduler sees it.
 type queuePage struct {
 	Agents, Events, Effects []queueLine
 	Lanes                   []explain.LaneView
+	Budgets                 []tracker.Budget
 	Failed                  []failedLine
 	Running                 int64
 	Slots                   int
@@ -57,7 +59,7 @@ func (s *server) queue(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := queuePage{Running: v.Workers.Running, Slots: v.Workers.MaxConcurrency, Lanes: v.Lanes, Effects: lines(v.Effects, queue.PoolEffects, names)}
+	p := queuePage{Running: v.Workers.Running, Slots: v.Workers.MaxConcurrency, Lanes: v.Lanes, Budgets: v.Budgets, Effects: lines(v.Effects, queue.PoolEffects, names)}
 	p.Agents, p.Events = lines(v.Jobs, queue.PoolAgents, names), lines(v.Jobs, queue.PoolEvents, names)
 	for _, f := range v.Failed {
 		p.Failed = append(p.Failed, failedLine{f, names[f.TaskID]})

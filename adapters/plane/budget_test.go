@@ -1,0 +1,190 @@
+package plane_test
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// shop is a board whose tokens have so many requests a minute, in virtual time, and clients of it.
+type shop struct {
+	*testing.T
+	server        *planetest.Server
+	project, item string
+}
+
+// limited opens a shop.
+func limited(t *testing.T, limit int, test func(s *shop)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &shop{T: t, server: planetest.New(planetest.Options{Tokens: map[string]string{botToken: bot, reviewerToken: reviewer}, RateLimit: limit})}
+		defer s.server.Close()
+		s.project = s.server.AddProject("GPX", planetest.StandardStates()...)
+		var err error
+		s.item, err = s.server.AddItem(s.project, "t", "d")
+		require.NoError(t, err)
+		test(s)
+	})
+}
+
+// client makes one, as a process of its own.
+func (s *shop) client() *plane.Client {
+	s.Helper()
+	p := &rig{plane: s.server}
+	c, err := plane.New(plane.Options{
+		BaseURL: "http://plane.example.org", Workspace: "acme", Token: botToken, RoleTokens: map[stage.Role]string{stage.Reviewer: reviewerToken},
+		HTTPClient: &http.Client{Transport: inProcess(p.call)},
+	})
+	require.NoError(s, err)
+	return c
+}
+
+func (s *shop) read(c *plane.Client) error {
+	_, err := c.Item(context.Background(), s.project, s.item)
+	return err
+}
+
+func (s *shop) list(c *plane.Client) error {
+	_, err := c.List(context.Background(), tracker.Query{ProjectID: s.project})
+	return err
+}
+
+// made counts the requests that reached Plane.
+func (s *shop) made() (n int) {
+	for _, times := range s.server.Requests() {
+		n += times
+	}
+	return n
+}
+
+// until calls until it is refused, and returns how often it was not.
+func until(call func() error) (n int, err error) {
+	for ; n < 1000; n++ {
+		if err = call(); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// Listings end first, then reads, then writes; none of them meets a 429, nobody waits longer
+// than some seconds, and the error has the time of the next turn.
+func TestReserves(t *testing.T) {
+	limited(t, 60, func(s *shop) {
+		c := s.client()
+		require.NoError(t, s.read(c)) // and the columns
+		began := time.Now()
+		listings, err := until(func() error { return s.list(c) })
+		require.Equal(t, 40, listings+2)
+		require.True(t, fault.Retryable(err))
+		require.Equal(t, 61*time.Second, fault.After(err), "when the first has left the minute")
+		require.ErrorContains(t, err, "the requests of this minute are used up (Token: 40 of 60 requests a minute)")
+		reads, err := until(func() error { return s.read(c) })
+		require.Equal(t, 10, reads)
+		require.True(t, fault.Retryable(err))
+		writes, err := until(func() error { return c.SetStatus(s.Context(), s.project, s.item, stage.StatusDone) })
+		require.Equal(t, 10, writes)
+		require.True(t, fault.Retryable(err))
+		require.Zero(t, time.Since(began))
+		require.Equal(t, 60, s.made(), "what is not sent costs nothing")
+		_, err = c.AddComment(s.Context(), tracker.NewComment{ProjectID: s.project, ItemID: s.item, Author: stage.Reviewer, Key: "k", Body: "b"})
+		require.NoError(t, err, "each token has a budget of its own")
+		require.Equal(t, []tracker.Budget{{Token: "Token", Limit: 60, Used: 60}, {Token: "the token of the role reviewer", Limit: 60, Used: 1}}, c.Budgets())
+
+		time.Sleep(58 * time.Second)
+		require.NoError(t, c.SetStatus(s.Context(), s.project, s.item, stage.StatusBlocked), "a wait of seconds is waited for here")
+		require.Equal(t, 61*time.Second, time.Since(began))
+	})
+}
+
+// Others use the same token: what they leave is read of each answer.
+func TestOthersUseTheToken(t *testing.T) {
+	limited(t, 60, func(s *shop) {
+		other, c := s.client(), s.client()
+		require.NoError(t, s.read(c))
+		n, _ := until(func() error { return s.read(other) })
+		require.Equal(t, 48, n, "it leaves a sixth of what it has seen to writes")
+		require.NoError(t, s.read(c), "what the other one has used is not known yet")
+		require.Error(t, s.read(c))
+		require.NoError(t, c.SetStatus(s.Context(), s.project, s.item, stage.StatusDone))
+		time.Sleep(62 * time.Second)
+		require.NoError(t, s.read(c))
+		require.Equal(t, tracker.Budget{Token: "Token", Limit: 60, Used: 1}, c.Budgets()[0])
+	})
+}
+
+// A 429 pauses all calls of the token until the moment that it names; then writes are first.
+func TestPause(t *testing.T) {
+	limited(t, 60, func(s *shop) {
+		c := s.client()
+		require.NoError(t, s.read(c))
+		thief := s.client()
+		for thief != nil { // who knows no reserve
+			if err := thief.SetStatus(s.Context(), s.project, s.item, stage.StatusDone); err != nil {
+				break
+			}
+		}
+		require.Zero(t, c.Budgets()[0].Paused)
+		made := s.made()
+		err := c.SetStatus(s.Context(), s.project, s.item, stage.StatusBlocked)
+		var e *plane.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, []any{http.StatusTooManyRequests, time.Minute}, []any{e.Status, fault.After(err)})
+		require.Equal(t, made+1, s.made())
+		for what, call := range map[string]func() error{
+			"read": func() error { return s.read(c) }, "list": func() error { return s.list(c) },
+			"write": func() error { return c.SetStatus(s.Context(), s.project, s.item, stage.StatusBlocked) },
+		} {
+			require.Equal(t, time.Minute, fault.After(call()), what)
+		}
+		require.Equal(t, made+1, s.made(), "nobody finds it out by himself")
+		require.Equal(t, time.Now().Add(time.Minute), c.Budgets()[0].Paused)
+		time.Sleep(time.Minute)
+		require.NoError(t, c.SetStatus(s.Context(), s.project, s.item, stage.StatusBlocked))
+		require.NoError(t, s.read(c))
+		require.Zero(t, c.Budgets()[0].Paused)
+	})
+}
+
+// A server that says nothing of a limit has none.
+func TestNoLimit(t *testing.T) {
+	t.Parallel()
+	c, s := replay(t, map[string]answer{"GET " + atItem: {file: "item"}})
+	for range 200 {
+		_, err := c.Item(t.Context(), projectID, itemID)
+		require.NoError(t, err)
+	}
+	require.Equal(t, 200, s.times("GET "+atItem))
+	require.Equal(t, tracker.Budget{Token: "Token", Used: 201}, c.Budgets()[0])
+}
+
+// A wait ends with the caller.
+func TestWaitEndsWithTheCaller(t *testing.T) {
+	limited(t, 2, func(s *shop) {
+		c := s.client()
+		require.NoError(t, s.read(c))
+		time.Sleep(59 * time.Second)
+		ctx, cancel := context.WithTimeout(s.Context(), time.Second)
+		defer cancel()
+		_, err := c.Item(ctx, s.project, s.item)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+// hasty sets the clock of a client whose waits take no time.
+func hasty(o *plane.Options) {
+	var passed atomic.Int64
+	o.Now = func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }
+	o.Sleep = func(ctx context.Context, d time.Duration) error { passed.Add(int64(d)); return ctx.Err() }
+}
