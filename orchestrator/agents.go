@@ -300,7 +300,7 @@ func (e *Engine) command(ctx context.Context, p task.Project, t task.Task, l sta
 
 // answers are the comments that people have written on the work item.
 func (e *Engine) answers(ctx context.Context, p task.Project, t task.Task) []string {
-	comments, err := e.Tracker.Comments(ctx, p.On(t.TrackerProjectID).TrackerProject, t.TrackerIssueID)
+	comments, err := e.comments(ctx, p, t)
 	if err != nil {
 		e.Log.Warn("comments could not be read", "task", t.ID, "err", err)
 		return nil

@@ -16,6 +16,9 @@ import (
 func (e *Engine) Wanted(h tracker.Hook) (job queue.Job, ignored string) {
 	switch {
 	case h.Kind == tracker.HookComment:
+		if !h.Self {
+			e.said.drop(h.ItemID)
+		}
 		return queue.Job{}, "comments are only noted"
 	case h.Kind == tracker.HookItemUpdated && !h.Status:
 		e.Heard(h) // its relations may be others now

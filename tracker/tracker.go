@@ -202,6 +202,13 @@ type Budgeted interface {
 	Budgets() []Budget
 }
 
+// Recent returns what was seen last.
+type Recent interface {
+	// Recent is a work item as it was some seconds ago at most: as this process has read it
+	// or written to it last. ok is false when it was not. It does not call the network.
+	Recent(projectID, itemID string) (item Item, ok bool)
+}
+
 // ErrNoRelations means that the tracker (or its version) has no relations.
 var ErrNoRelations = errors.New("tracker: relations are not known here")
 

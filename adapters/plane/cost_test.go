@@ -11,9 +11,13 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // gauges keeps the newest value of each gauge, by name and labels.
@@ -55,4 +59,91 @@ func TestBudgetIsShown(t *testing.T) {
 		require.EqualValues(p, p.client.Budgets()[0].Used, meter.get("tracker_requests_used token=Token"))
 		require.Positive(p, p.client.Budgets()[0].Used)
 	})
+}
+
+// A card that goes through the pipeline without a hitch costs at most 30 requests: half a minute of
+// a token that may make 60.
+func TestCostOfALife(t *testing.T) {
+	engine(t, func(p *rig, _ *planetest.Options, _ *plane.Options) {
+		p.Place.OnPush = func(repo, branch, sha string) {
+			p.Pushed(repo, branch, sha)
+			p.HostHook(githost.Hook{Kind: githost.HookCI, Repo: repo, Branch: branch, SHA: sha, State: string(githost.CheckPassed)})
+		}
+		features := p.Features
+		p.Features = func() []orchestrator.Feature {
+			d, err := deps.New(deps.Options{Store: p.Store, Table: p.Store, Queue: p.Store, Inspector: p.Store, Relations: p.client, Items: p.client})
+			require.NoError(p, err)
+			return append(features(), d.Feature())
+		}
+	}, func(p *rig) {
+		item := p.card("one")
+		p.move(planetest.Human, item, stage.StatusToAnalyse)
+		p.move(planetest.Human, item, stage.StatusApproved)
+		p.Settle(time.Minute)
+		require.Equal(p, stage.Done, p.Task(item).State.Stage)
+		made := p.plane.Requests()
+		total := -made["GET users/me"] // of the start
+		for call, n := range made {
+			t.Logf("%3d %s", n, call)
+			total += n
+		}
+		require.LessOrEqual(p, total, 30)
+		require.Equal(p, 1, made["GET states"])
+	})
+}
+
+// Comments are read once for agents that follow each other, and again when a webhook of one has
+// come or ten minutes have passed.
+func TestCommentsAreReadAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		lost bool // the webhook
+		work time.Duration
+		want bool
+	}{
+		"a webhook":      {want: true},
+		"none":           {lost: true},
+		"none, and time": {lost: true, work: 11 * time.Minute, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine(t, nil, func(p *rig) {
+				item := p.card("one")
+				p.Place.SetScript(orchestratortest.Instead(stage.Architect, func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {
+					if c.lost {
+						p.plane.SetFaults(planetest.Faults{HookLost: 1})
+					}
+					require.NoError(p, p.plane.Say(item, "<p>Mind the gap.</p>"))
+					p.plane.SetFaults(planetest.Faults{})
+					time.Sleep(c.work)
+					return orchestratortest.GoodAgent(ctx, cmd, files)
+				}))
+				p.move(planetest.Human, item, stage.StatusToAnalyse)
+				p.move(planetest.Human, item, stage.StatusApproved)
+				p.Settle(time.Hour)
+				for _, run := range p.Place.Runs() {
+					if run.Role == stage.Developer {
+						require.Equal(p, c.want, strings.Contains(run.Prompt, "Mind the gap."))
+					}
+				}
+				require.Equal(p, stage.Done, p.Task(item).State.Stage)
+			})
+		})
+	}
+}
+
+// A status is written without another look at a card that was read or written a moment ago, and
+// with one later: a person may have moved it since.
+func TestLookBeforeAWrite(t *testing.T) {
+	for wait, looks := range map[time.Duration]int{time.Second: 2, time.Minute: 3} { // two are for the webhooks
+		engine(t, nil, func(p *rig) {
+			p.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+				time.Sleep(wait)
+				return orchestratortest.GoodAgent(ctx, c, files)
+			}))
+			item := p.card("one")
+			p.move(planetest.Human, item, stage.StatusToAnalyse)
+			p.Settle(2 * time.Minute)
+			require.Equal(p, "In Review", p.column(item))
+			require.Equal(p, looks, p.plane.Requests()["GET work-items/*"])
+		})
+	}
 }

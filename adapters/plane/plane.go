@@ -51,6 +51,7 @@ type Client struct {
 
 	signed  atomic.Pointer[signature.Secrets]
 	budgets map[string]*budget // by token; never changed
+	recent  recent
 
 	mu         sync.Mutex
 	own        map[string]bool // ids of our accounts
@@ -143,7 +144,9 @@ func (c *Client) Item(ctx context.Context, projectID, itemID string) (tracker.It
 	if err != nil {
 		return tracker.Item{}, err
 	}
-	return c.convert(w, b), nil
+	item := c.convert(w, b)
+	c.recent.put(item, c.opt.Now())
+	return item, nil
 }
 
 // listSize is how many items one page has.
@@ -201,7 +204,7 @@ func (c *Client) SetStatus(ctx context.Context, projectID, itemID string, status
 	}
 	tried, ok := b.column(status)
 	if ok {
-		if err = c.patchState(ctx, projectID, itemID, tried); !isStatus(err, http.StatusBadRequest) {
+		if err = c.patchState(ctx, projectID, itemID, tried, b); !isStatus(err, http.StatusBadRequest) {
 			return err
 		}
 	}
@@ -218,16 +221,21 @@ func (c *Client) SetStatus(ctx context.Context, projectID, itemID string, status
 	case id == tried:
 		return err
 	}
-	return c.patchState(ctx, projectID, itemID, id)
+	return c.patchState(ctx, projectID, itemID, id, b)
 }
 
-func (c *Client) patchState(ctx context.Context, projectID, itemID, stateID string) error {
-	var out struct{ ID string }
+func (c *Client) patchState(ctx context.Context, projectID, itemID, stateID string, b board) error {
+	var out wireItem
 	at := c.item(projectID, itemID)
 	err := c.call(ctx, call{method: http.MethodPatch, path: at, in: map[string]string{"state": stateID}, out: &out, again: true})
-	if err == nil && out.ID == "" {
-		return unreadable(at, "without an id") // it is not Plane that says so
+	switch {
+	case err == nil && out.ID == "":
+		err = unreadable(at, "without an id") // it is not Plane that says so
+	case err == nil && string(out.State) == stateID:
+		c.recent.put(c.convert(out, b), c.opt.Now())
+		return nil
 	}
+	c.recent.drop(itemID)
 	return err
 }
 
@@ -297,9 +305,13 @@ func (c *Client) addComment(ctx context.Context, n tracker.NewComment) (id strin
 	return out.ID, false, err
 }
 
-// Columns implements tracker.Board.
+// Columns implements tracker.Board. They are cached for ten minutes, but where no card can
+// begin: somebody may be adding that column.
 func (c *Client) Columns(ctx context.Context, projectID string) (map[stage.Status]string, error) {
-	b, err := c.refresh(ctx, projectID)
+	b, err := c.board(ctx, projectID, "")
+	if _, begins := b.ids[stage.StatusToAnalyse]; err == nil && !begins {
+		b, err = c.refresh(ctx, projectID)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -241,7 +241,7 @@ func TestFromNothingWithAccounts(t *testing.T) {
 	bare := filepath.Join(t.TempDir(), "shop.git")
 	n.git(n.dir, "clone", "--quiet", "--bare", n.dir, bare)
 	n.git(n.dir, "remote", "add", "origin", "https://github.com/acme/shop.git")
-	n.board = planetest.New(planetest.Options{Workspace: "w", Tokens: map[string]string{"plane-token": "bot"}, Secret: "plane-webhook-secret", HookURL: "http://" + n.addr + "/webhooks/tracker"})
+	n.board = planetest.New(planetest.Options{Workspace: "w", RateLimit: 6000, Tokens: map[string]string{"plane-token": "bot"}, Secret: "plane-webhook-secret", HookURL: "http://" + n.addr + "/webhooks/tracker"})
 	n.host = githubtest.New(githubtest.Options{Token: "github-token", Secret: "github-webhook-secret", HookURL: "http://" + n.addr + "/webhooks/githost", CI: conclude})
 	require.NoError(t, n.host.AddRepo("acme/shop", bare))
 	n.host.SetSettings("acme/shop", func(s *githubtest.Settings) { s.Admin = true })

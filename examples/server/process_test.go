@@ -141,7 +141,7 @@ func newWorld(t *testing.T, settings map[string]string, places ...*place) *world
 	}
 	w := &world{T: t, parts: &parts{dir: t.TempDir(), data: filepath.Join(t.TempDir(), "data"), places: map[string]*place{}, before: map[string]func(){}, merge: map[string]chan struct{}{}}}
 	w.environment(settings)
-	w.board = planetest.New(planetest.Options{Workspace: "w", Tokens: w.accounts(), Secret: w.env["PLANE_WEBHOOK_SECRET"]})
+	w.board = planetest.New(planetest.Options{Workspace: "w", RateLimit: 1_000_000, Tokens: w.accounts(), Secret: w.env["PLANE_WEBHOOK_SECRET"]})
 	w.host = githubtest.New(githubtest.Options{Token: w.env["GITHUB_TOKEN"], Secret: w.env["GITHUB_WEBHOOK_SECRET"], CI: w.build})
 	w.chat = telegramtest.New(cmp.Or(w.env["TELEGRAM_TOKEN"], chatToken))
 	w.outer = httptest.NewServer(w.neighbours())

@@ -177,7 +177,7 @@ func TestTutorial(t *testing.T) {
 		bare := filepath.Join(t.TempDir(), "shop.git")
 		n.git(n.dir, "clone", "--quiet", "--bare", n.dir, bare)
 		n.git(bare, "branch", "--quiet", "-m", "trunk", "main")
-		n.board = planetest.New(planetest.Options{Workspace: "team", Tokens: map[string]string{"the-token-of-plane": "bot"}, Secret: "plane-webhook-secret", HookURL: "http://" + n.addr + "/webhooks/tracker"})
+		n.board = planetest.New(planetest.Options{Workspace: "team", RateLimit: 6000, Tokens: map[string]string{"the-token-of-plane": "bot"}, Secret: "plane-webhook-secret", HookURL: "http://" + n.addr + "/webhooks/tracker"})
 		n.host = githubtest.New(githubtest.Options{Token: "the-token-of-github", CI: conclude})
 		require.NoError(t, n.host.AddRepo("acme/shop", bare))
 		n.host.SetSettings("acme/shop", func(s *githubtest.Settings) { s.Admin, s.CloneURL = true, bare })

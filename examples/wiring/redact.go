@@ -142,7 +142,16 @@ var _ interface {
 	tracker.Linker
 	tracker.Editor
 	tracker.Budgeted
+	tracker.Recent
 } = redactedTracker{}
+
+// Recent implements tracker.Recent, which our own board does not.
+func (t redactedTracker) Recent(projectID, itemID string) (tracker.Item, bool) {
+	if r, ok := t.Tracker.(tracker.Recent); ok {
+		return r.Recent(projectID, itemID)
+	}
+	return tracker.Item{}, false
+}
 
 // Budgets implements tracker.Budgeted, which our own board does not.
 func (t redactedTracker) Budgets() []tracker.Budget {

@@ -112,7 +112,7 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	}
 	writes = append([]orchestrator.Effect{e}, writes...)
 	to := writes[len(writes)-1].Status
-	item, err := d.Tracker.Item(ctx, e.ProjectID, e.ItemID)
+	item, err := d.item(ctx, e)
 	if errors.Is(err, tracker.ErrNotFound) {
 		return dead("the work item does not exist any more")
 	}
@@ -140,6 +140,16 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	default:
 		return finished
 	}
+}
+
+// item is the work item of an effect, read again unless that was done a moment ago.
+func (d Deps) item(ctx context.Context, e orchestrator.Effect) (tracker.Item, error) {
+	if r, ok := d.Tracker.(tracker.Recent); ok && e.Attempt <= 1 {
+		if item, ok := r.Recent(e.ProjectID, e.ItemID); ok {
+			return item, nil
+		}
+	}
+	return d.Tracker.Item(ctx, e.ProjectID, e.ItemID)
 }
 
 // replaces reports whether the status of an item is one that writes may replace: a

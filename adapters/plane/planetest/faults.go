@@ -203,17 +203,17 @@ func (r *recorder) send(w http.ResponseWriter) {
 // limited applies Options.RateLimit to a token, and answers when it is used up.
 func (s *Server) limited(w http.ResponseWriter, token string) bool {
 	limit, now := s.opt.RateLimit, s.opt.Now()
-	if limit <= 0 {
-		limit = 60 // only in the header, not applied
+	if limit < 0 {
+		return false
 	}
 	calls := slices.DeleteFunc(s.calls[token], func(at time.Time) bool { return now.Sub(at) >= time.Minute })
-	if s.opt.RateLimit > 0 && len(calls) >= limit {
+	if len(calls) >= limit {
 		s.calls[token] = calls
 		tooMany(w, time.Minute-now.Sub(calls[0]))
 		return true
 	}
 	s.calls[token] = append(calls, now)
-	w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(max(0, limit-len(calls)-1)))
+	w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(limit-len(calls)-1))
 	w.Header().Set("X-RateLimit-Reset", strconv.FormatInt(now.Add(time.Minute).Unix(), 10))
 	return false
 }

@@ -29,12 +29,15 @@ type Options struct {
 	HookURL   string            // where webhooks go; empty = nowhere; see SetHookURL
 	Hooks     *http.Client      // sends webhooks; nil = one of its own
 	RetryWait time.Duration     // before a webhook whose connection failed is sent again; default 200 ms
-	RateLimit int               // API calls per token in any 60 s; 0 = no limit
+	RateLimit int               // API calls per token in any 60 s; 0 = 60, as Plane has it; Unlimited
 	NoLog     bool              // activities are not served, as by old servers
 	Relations string            // the form of relations: "" = as from 1.3.1 on, "1.3.0", or "none" as before that
 	Seed      uint64            // of chance
 	Now       func() time.Time
 }
+
+// Unlimited is an Options.RateLimit of a server that has none, and says nothing of one.
+const Unlimited = -1
 
 // Item is a work item.
 type Item struct {
@@ -112,6 +115,9 @@ func New(o Options) *Server {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.RateLimit == 0 {
+		o.RateLimit = 60
 	}
 	if o.Hooks == nil {
 		o.Hooks = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
