@@ -60,6 +60,7 @@ type NewComment struct {
 	ItemID    string
 	Author    stage.Role // chooses the token; unknown or empty = the shared one
 	Key       string     // identity: the same key is posted once, however often it is requested
+	Again     bool       // an earlier attempt may have got through: it is looked for first, where a tracker does not refuse a second one for certain
 	Body      string     // plain text; the adapter escapes it and keeps line breaks
 	Links     []Link     // with Note the last line, which is no part of Body
 	Note      string     // small print, such as what a run has cost; plain text in one line
@@ -83,6 +84,10 @@ func (c NewComment) Plain() string {
 	return c.Body + "\n" + strings.Join(parts, " · ")
 }
 
+// ErrUnderWay means that an attempt to post a comment was not answered a moment ago and may still
+// be carried out: another one now could double it.
+var ErrUnderWay = errors.New("tracker: an earlier attempt to post the comment may still be under way")
+
 // Query selects work items. Statuses empty means all.
 type Query struct {
 	ProjectID string
@@ -91,10 +96,11 @@ type Query struct {
 	Cursor    string    // from Page.Next
 }
 
-// Page is one page of a listing. Next is empty on the last page.
+// Page is one page of a listing. Next is empty on the last page. Descriptions may be left out.
 type Page struct {
 	Items []Item
 	Next  string
+	Total int // items of the project, whatever the query; 0: the tracker does not count them
 }
 
 // Tracker reads and writes a board. Implementations are safe for concurrent use.
@@ -107,9 +113,11 @@ type Tracker interface {
 	// ErrNoStatus when the project has no column for it and no fallback.
 	SetStatus(ctx context.Context, projectID, itemID string, status stage.Status) error
 	// Comments lists the comments of an item, oldest first. ErrUnidentified while
-	// the service's own cannot be recognised.
+	// the service's own cannot be recognised. Of an item that does not exist there are
+	// none, or ErrNotFound.
 	Comments(ctx context.Context, projectID, itemID string) ([]Comment, error)
-	// AddComment posts a comment once per key and returns its id.
+	// AddComment posts a comment once per key and returns its id. ErrUnderWay when that is not
+	// known to be safe yet.
 	AddComment(ctx context.Context, c NewComment) (string, error)
 }
 

@@ -55,8 +55,9 @@ func (r call) priority() priority {
 
 // sent is a request of the last minute.
 type sent struct {
-	at       time.Time
-	answered bool // by Plane, which has counted it
+	at     time.Time
+	place  int // among the answers of Plane, which has counted it; 0: none came yet
+	before int // answers that came before it was sent
 }
 
 // budget is how many requests a token has left. Plane counts them in a sliding minute and
@@ -69,6 +70,7 @@ type budget struct {
 	sent   []*sent   // by this process
 	others int       // used by others, as of the last answer
 	until  time.Time // and so counted till then
+	places int       // of answers
 	paused time.Time // Plane takes nothing before
 }
 
@@ -115,7 +117,7 @@ func (b *budget) forget(now time.Time) {
 func (b *budget) send(now time.Time) *sent {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := &sent{at: now}
+	s := &sent{at: now, before: b.places}
 	b.sent = append(b.sent, s)
 	return s
 }
@@ -136,11 +138,12 @@ func (b *budget) answer(s *sent, resp *http.Response, now time.Time) {
 	if err != nil || remaining < 0 {
 		return
 	}
-	s.answered = true
+	b.places++
+	s.place = b.places
 	b.forget(now)
-	own := 0 // that Plane counts for certain
-	for _, s := range b.sent {
-		if s.answered && now.Sub(s.at) < window {
+	own := 1 // that Plane has counted for certain when it answered
+	for _, o := range b.sent {
+		if o.place > 0 && o.place <= s.before && now.Sub(o.at) < window {
 			own++
 		}
 	}

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +24,18 @@ import (
 // bodyMax bounds an answer, in bytes.
 const bodyMax = 16 << 20
 
-// retryKey marks requests that may be made again.
+// retryKey marks requests that may be made again, with a retry.
 type retryKey struct{}
+
+// retry is when a request may be made again at once.
+type retry int
+
+// Values of retry.
+const (
+	never    retry = iota
+	answered       // after a failure that the server has reported
+	always
+)
 
 // timeout bounds one request, its answer included.
 const timeout = 20 * time.Second
@@ -46,11 +58,21 @@ func transport(given *http.Client, m metered) *http.Client {
 	rc := retryablehttp.NewClient()
 	rc.HTTPClient, rc.Logger = &own, nil
 	rc.RetryMax, rc.RetryWaitMin, rc.RetryWaitMax = 2, 100*time.Millisecond, time.Second
-	rc.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	rc.ErrorHandler = giveUp
 	rc.CheckRetry, rc.Backoff = checkRetry, backoff
 	out := rc.StandardClient()
 	out.CheckRedirect = own.CheckRedirect
 	return out
+}
+
+// giveUp returns what came last. An answer beside an error, which the end of the context is, is
+// nobody's to read.
+func giveUp(resp *http.Response, err error, _ int) (*http.Response, error) {
+	if err != nil && resp != nil {
+		_ = resp.Body.Close()
+		resp = nil
+	}
+	return resp, err
 }
 
 // backoff doubles the wait. The library's own would sleep for as long as a
@@ -69,7 +91,8 @@ func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, erro
 	if errors.As(err, &dial) && dial.Op == "dial" {
 		return true, nil // nothing was sent
 	}
-	if again, _ := ctx.Value(retryKey{}).(bool); !again {
+	may, _ := ctx.Value(retryKey{}).(retry)
+	if may == never || may == answered && err != nil {
 		return false, nil
 	}
 	return err != nil || resp.StatusCode >= 500 && resp.Header.Get("Retry-After") == "", nil
@@ -110,6 +133,7 @@ type call struct {
 	token        string
 	in, out      any
 	again        bool // idempotent although it writes
+	once         bool // but not while an attempt may be under way
 	listing      bool // of a whole project
 }
 
@@ -166,8 +190,14 @@ func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
 	}
-	again := r.again || r.method == http.MethodGet
-	req, err := http.NewRequestWithContext(context.WithValue(ctx, retryKey{}, again), r.method, target, body)
+	may := never
+	switch {
+	case r.once && r.again:
+		may = answered
+	case r.again || r.method == http.MethodGet:
+		may = always
+	}
+	req, err := http.NewRequestWithContext(context.WithValue(ctx, retryKey{}, may), r.method, target, body)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +233,7 @@ func (c *Client) failed(r call, resp *http.Response, body []byte) error {
 	}
 	readable := json.Unmarshal(body, &said) == nil
 	e.ID = said.ID
-	for _, text := range append(said.Fields, said.Detail, said.Error, said.Message) {
+	for _, text := range append(append(said.Fields, said.Detail, said.Error, said.Message), ofFields(body)...) {
 		if text != "" {
 			e.what += ": " + cut(text)
 		}
@@ -224,6 +254,19 @@ func (c *Client) failed(r call, resp *http.Response, body []byte) error {
 		e.after = time.Minute
 	}
 	return e
+}
+
+// ofFields are what Plane says of single fields, as in {"state": ["Invalid pk …"]}.
+func ofFields(body []byte) (out []string) {
+	var all map[string]json.RawMessage
+	_ = json.Unmarshal(body, &all) // what cannot be read says nothing
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		var list []string
+		if name != "non_field_errors" && json.Unmarshal(all[name], &list) == nil && len(list) > 0 {
+			out = append(out, name+": "+strings.Join(list, " "))
+		}
+	}
+	return out[:min(len(out), 5)]
 }
 
 // bare is a transport's error without the URL.
@@ -247,6 +290,7 @@ func shorten(path string) string {
 type page[T any] struct {
 	Next    string `json:"next_cursor"`
 	More    bool   `json:"next_page_results"`
+	Total   int    `json:"total_count"`
 	Results []T    `json:"results"`
 }
 

@@ -27,6 +27,7 @@ type wireComment struct {
 	Actor          string   `json:"actor"`
 	HTML           string   `json:"comment_html"`
 	ExternalSource string   `json:"external_source"`
+	ExternalID     string   `json:"external_id"`
 	CreatedAt      wireTime `json:"created_at"`
 }
 

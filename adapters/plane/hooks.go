@@ -117,9 +117,16 @@ func (e envelope) decodeV1(h *tracker.Hook) (source string) {
 	case "issue.created":
 		h.Kind = tracker.HookItemCreated
 	case "issue.updated":
+		field := ""
+		if e.Activity.Field != nil {
+			field = *e.Activity.Field
+		}
+		if field == "sort_order" { // a second one comes of each drag
+			break
+		}
 		h.Kind = tracker.HookItemUpdated
-		h.Browser = e.Activity.Field != nil && *e.Activity.Field == "state_id" // the API calls it state
-		h.Status = h.Browser || e.Activity.Field != nil && *e.Activity.Field == "state"
+		h.Browser = field == "state_id" // the API calls it state
+		h.Status = h.Browser || field == "state"
 		if h.Status && json.Unmarshal(e.Activity.New, &h.To) != nil {
 			h.To = "" // not a text: absent
 		}

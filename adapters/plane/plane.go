@@ -1,8 +1,8 @@
 // Package plane talks to the project board Plane: its REST API v1, and its
 // webhooks in both versions.
 //
-// Writing is idempotent: a comment carries the service's name and its key, and
-// Plane refuses a second one; a status is set, not toggled. Waiting for longer
+// Writing is idempotent: a comment carries the service's name and its key, by which Plane
+// and the client recognise a second one; a status is set, not toggled. Waiting for longer
 // than a moment is left to the caller: an error reports whether and when a later
 // try may succeed.
 package plane
@@ -49,9 +49,12 @@ type Client struct {
 	base string // …/api/v1/
 	http *http.Client
 
+	timeout time.Duration // of one request
+
 	signed  atomic.Pointer[signature.Secrets]
 	budgets map[string]*budget // by token; never changed
 	recent  recent
+	posting posting
 
 	mu         sync.Mutex
 	own        map[string]bool // ids of our accounts
@@ -89,6 +92,10 @@ func New(o Options) (*Client, error) {
 	}
 	for _, t := range c.tokens() {
 		c.budgets[t.secret] = &budget{of: t.Of()}
+	}
+	c.timeout = timeout
+	if o.HTTPClient != nil && o.HTTPClient.Timeout > 0 {
+		c.timeout = o.HTTPClient.Timeout
 	}
 	c.http = transport(o.HTTPClient, metered{budgets: c.budgets, now: o.Now})
 	c.SetSecrets(o.Secrets)
@@ -149,13 +156,23 @@ func (c *Client) Item(ctx context.Context, projectID, itemID string) (tracker.It
 	return item, nil
 }
 
-// listSize is how many items one page has.
-const listSize = 100
+// How many items one page has: as many as Plane gives, or what may have changed lately.
+const (
+	listSize  = 1000
+	sinceSize = 100
+)
 
-// List implements tracker.Tracker. Plane has no filter: statuses and the moment
+// listFields is what a listing reads of each item, in place of descriptions.
+const listFields = "id,name,sequence_id,state,project,updated_at"
+
+// List implements tracker.Tracker, without descriptions. Plane has no filter: statuses and the moment
 // are applied here, and items that are older end the listing.
 func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
-	values := url.Values{"per_page": {fmt.Sprint(listSize)}, "order_by": {"-updated_at"}}
+	size := listSize
+	if !q.Since.IsZero() {
+		size = sinceSize
+	}
+	values := url.Values{"per_page": {fmt.Sprint(size)}, "order_by": {"-updated_at"}, "fields": {listFields}}
 	if q.Cursor != "" {
 		values.Set("cursor", q.Cursor)
 	}
@@ -166,7 +183,7 @@ func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error
 	if p.Results == nil {
 		return tracker.Page{}, unreadable(c.project(q.ProjectID)+"work-items/", "without results")
 	}
-	out := tracker.Page{}
+	out := tracker.Page{Total: p.Total}
 	if p.More {
 		out.Next = p.Next
 	}
@@ -243,66 +260,6 @@ func (c *Client) patchState(ctx context.Context, projectID, itemID, stateID stri
 func isStatus(err error, status int) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Status == status
-}
-
-// Comments implements tracker.Tracker.
-func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]tracker.Comment, error) {
-	var out []tracker.Comment
-	seen := map[string]bool{} // pages shift when a comment is added meanwhile
-	err := each(ctx, c, c.item(projectID, itemID)+"comments/", func(w wireComment) {
-		if seen[w.ID] {
-			return
-		}
-		seen[w.ID] = true
-		out = append(out, tracker.Comment{
-			ID: w.ID, AuthorID: w.Actor, Body: StripHTML(w.HTML), CreatedAt: w.CreatedAt.Time,
-			Own: w.ExternalSource == c.opt.Source, // the account may be a person's too
-		})
-	})
-	sortComments(out)
-	return out, err
-}
-
-// AddComment implements tracker.Tracker.
-func (c *Client) AddComment(ctx context.Context, n tracker.NewComment) (string, error) {
-	id, _, err := c.addComment(ctx, n)
-	return id, err
-}
-
-// SetComment implements tracker.Editor.
-func (c *Client) SetComment(ctx context.Context, n tracker.NewComment) error {
-	id, had, err := c.addComment(ctx, n)
-	if err != nil || !had {
-		return err
-	}
-	var out struct{ ID string }
-	at := c.item(n.ProjectID, n.ItemID) + "comments/" + url.PathEscape(id) + "/"
-	err = c.call(ctx, call{method: http.MethodPatch, path: at, token: c.token(n.Author), in: map[string]string{"comment_html": commentHTML(n)}, out: &out, again: true})
-	if err == nil && out.ID == "" {
-		return unreadable(at, "without an id")
-	}
-	return err
-}
-
-// addComment posts a comment; had reports that it was there already under its key.
-func (c *Client) addComment(ctx context.Context, n tracker.NewComment) (id string, had bool, err error) {
-	in := map[string]string{"comment_html": commentHTML(n), "external_source": c.opt.Source}
-	if n.Key != "" {
-		in["external_id"] = n.Key
-	}
-	var out struct{ ID string }
-	err = c.call(ctx, call{
-		method: http.MethodPost, path: c.item(n.ProjectID, n.ItemID) + "comments/", token: c.token(n.Author), in: in, out: &out,
-		again: n.Key != "", // Plane itself refuses a second one
-	})
-	var e *Error
-	if errors.As(err, &e) && e.Status == http.StatusConflict && e.ID != "" {
-		return e.ID, true, nil
-	}
-	if err == nil && out.ID == "" {
-		return "", false, unreadable(c.item(n.ProjectID, n.ItemID)+"comments/", "without an id")
-	}
-	return out.ID, false, err
 }
 
 // Columns implements tracker.Board. They are cached for ten minutes, but where no card can

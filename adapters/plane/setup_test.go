@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -37,7 +38,7 @@ func TestAddColumn(t *testing.T) {
 
 	require.ErrorContains(t, c.AddColumn(t.Context(), p, "lunch"), `there is no status "lunch"`)
 	board.RemoveState(p, "Done")
-	board.SetReadOnly(p, true)
+	board.SetRole(p, bot, planetest.Guest)
 	var refused *plane.Error
 	require.ErrorAs(t, c.AddColumn(t.Context(), p, stage.StatusDone), &refused)
 	require.Equal(t, http.StatusForbidden, refused.Status)

@@ -203,7 +203,7 @@ func TestDoctorOfAGoodDeployment(t *testing.T) {
 	for _, want := range []string{
 		"ok    github       the token is accepted\n", "the bot sees the chat\n", "the token may push to acme/app\n", "pull requests may be merged by merge, squash, rebase\n",
 		"the repository acme/app answers, and main is at " + c.head[:12], "ci: build is a check of main\n", "its last delivery was answered 202\n",
-		"every board status has a column\n", "warn  plane        no webhook has come yet: make one for work items (issues) to https://box.example.org/webhooks/tracker",
+		"ok    plane        idle cost is 1 of 60 requests a minute, for each server with this token (1 boards)\n", "every board status has a column\n", "warn  plane        no webhook has come yet: make one for work items (issues) to https://box.example.org/webhooks/tracker",
 		"agent claude (9.8.7) has run, as it will for cards\n",
 	} {
 		require.Contains(t, said, want)
@@ -244,7 +244,7 @@ func TestDoctorFixes(t *testing.T) {
 	require.Equal(t, "cancelled", made["STOP"].Group)
 
 	c.board.RemoveState(c.project, "Approved")
-	c.board.SetReadOnly(c.project, true)
+	c.board.SetRole(c.project, "bot", planetest.Guest)
 	said, wrong := c.examine(wiring.Examination{Fix: true})
 	require.Equal(t, 2, wrong, said)
 	require.Contains(t, said, "add a column Approved to the board yourself, or let the token's account be a member of the project")

@@ -89,11 +89,21 @@ func (d Deps) retry(e orchestrator.Effect, err error) queue.Outcome {
 
 func (d Deps) comment(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	_, err := d.Tracker.AddComment(ctx, tracker.NewComment{
-		ProjectID: e.ProjectID, ItemID: e.ItemID, Author: e.Author, Key: e.Key, Body: e.Text, Links: d.links(e), Note: e.Note,
+		ProjectID: e.ProjectID, ItemID: e.ItemID, Author: e.Author, Key: e.Key, Again: e.Attempt > 1, Body: e.Text, Links: d.links(e), Note: e.Note,
 	})
+	return d.posted(e, err)
+}
+
+// underWay is how long a comment is put off at a time that may be there in a moment.
+const underWay = 15 * time.Second
+
+// posted is the outcome of a comment.
+func (d Deps) posted(e orchestrator.Effect, err error) queue.Outcome {
 	switch {
 	case errors.Is(err, tracker.ErrNotFound):
 		return dead("the work item does not exist any more")
+	case errors.Is(err, tracker.ErrUnderWay):
+		return queue.Outcome{Kind: queue.OutcomeRelease, At: d.Now().Add(underWay), Error: err.Error()}
 	case err != nil:
 		return d.retry(e, err)
 	default:

@@ -2,7 +2,6 @@ package effects
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -34,14 +33,7 @@ func (d Deps) waits(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		text = "Waits no more: the task is " + string(t.State.Stage) + "."
 	}
 	err = editor.SetComment(ctx, tracker.NewComment{
-		ProjectID: e.ProjectID, ItemID: e.ItemID, Author: stage.Stream, Key: e.Key[:strings.LastIndex(e.Key, "/")], Body: text,
+		ProjectID: e.ProjectID, ItemID: e.ItemID, Author: stage.Stream, Key: e.Key[:strings.LastIndex(e.Key, "/")], Again: e.Attempt > 1, Body: text,
 	})
-	switch {
-	case errors.Is(err, tracker.ErrNotFound):
-		return dead("the work item does not exist any more")
-	case err != nil:
-		return d.retry(e, err)
-	default:
-		return finished
-	}
+	return d.posted(e, err)
 }

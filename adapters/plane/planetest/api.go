@@ -3,11 +3,13 @@ package planetest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // bodyMax bounds a request, in bytes.
@@ -70,19 +72,26 @@ func wireProject(p *project) map[string]any {
 }
 
 func (s *Server) inProject(w http.ResponseWriter, r *http.Request, body []byte, actor, projectID string, rest []string) {
+	if !uuid.MatchString(projectID) || len(rest) >= 2 && !uuid.MatchString(rest[1]) {
+		noRoute(w)
+		return
+	}
+	call := r.Method + " " + strings.Join(shape(rest), "/")
 	p := s.project(projectID)
-	if p == nil {
+	if p == nil || !p.may(actor, r.Method, len(rest) > 2 && rest[2] == "comments") {
 		reply(w, http.StatusForbidden, map[string]string{"detail": "You do not have permission to perform this action."})
 		return
 	}
 	var i *Item
 	if len(rest) >= 2 && rest[0] == "work-items" {
-		if i = s.item(rest[1]); i == nil || i.Project != p.id {
-			missing(w)
+		if i = s.item(rest[1]); i != nil && i.Project != p.id {
+			i = nil
+		}
+		if (i == nil || i.Gone != "") && s.ofGone(w, r, call, i) {
 			return
 		}
 	}
-	switch r.Method + " " + strings.Join(shape(rest), "/") {
+	switch call {
 	case "GET ":
 		reply(w, http.StatusOK, wireProject(p))
 	case "GET states":
@@ -120,6 +129,30 @@ func (s *Server) inProject(w http.ResponseWriter, r *http.Request, body []byte, 
 	}
 }
 
+// ofGone answers a request about a work item that is gone (nil: it never was), as far as that is
+// another answer: the item is missing, what hangs on it is not looked for.
+func (s *Server) ofGone(w http.ResponseWriter, r *http.Request, call string, i *Item) bool {
+	switch {
+	case call == "GET work-items/*/comments", call == "GET work-items/*/activities":
+		if i != nil && i.Gone == Archived {
+			return false
+		}
+		paginate(w, r, nil)
+	case call == "GET work-items/*/relations":
+		s.relations(w, &Item{})
+	case call == "POST work-items/*/comments":
+		if i != nil {
+			return false // a ghost
+		}
+		reply(w, http.StatusBadRequest, map[string]string{"error": "The payload is not valid"})
+	case i != nil && i.Gone == Archived && r.Method == http.MethodPatch:
+		return false
+	default:
+		missing(w)
+	}
+	return true
+}
+
 // shape is a path with its ids left out.
 func shape(path []string) []string {
 	out := slices.Clone(path)
@@ -132,6 +165,11 @@ func shape(path []string) []string {
 // paginate answers with a page, as Plane counts: next_cursor is always there,
 // next_page_results reports whether it means anything.
 func paginate(w http.ResponseWriter, r *http.Request, rows []any) {
+	paginateBy(w, r, len(rows), func(i int) any { return rows[i] })
+}
+
+// paginateBy is paginate of so many rows that are made when they are shown.
+func paginateBy(w http.ResponseWriter, r *http.Request, total int, row func(int) any) {
 	size, page := 1000, 0
 	if v := r.URL.Query().Get("per_page"); v != "" {
 		size, _ = strconv.Atoi(v)
@@ -149,31 +187,38 @@ func paginate(w http.ResponseWriter, r *http.Request, rows []any) {
 		reply(w, http.StatusBadRequest, map[string]string{"detail": "Invalid per_page value. Cannot exceed 1000."})
 		return
 	}
-	from := min(page*size, len(rows))
-	to := min(from+size, len(rows))
+	from := min(page*size, total)
+	to := min(from+size, total)
+	rows := []any{}
+	for i := from; i < to; i++ {
+		rows = append(rows, row(i))
+	}
 	reply(w, http.StatusOK, map[string]any{
-		"grouped_by": nil, "sub_grouped_by": nil, "total_count": len(rows), "total_results": len(rows), "count": to - from,
-		"total_pages": (len(rows) + size - 1) / size, "extra_stats": nil,
+		"grouped_by": nil, "sub_grouped_by": nil, "total_count": total, "total_results": total, "count": to - from,
+		"total_pages": (total + size - 1) / size, "extra_stats": nil,
 		"next_cursor": fmt.Sprintf("%d:%d:0", size, page+1), "prev_cursor": fmt.Sprintf("%d:%d:1", size, page-1),
-		"next_page_results": to < len(rows), "prev_page_results": page > 0, "results": append([]any{}, rows[from:to]...),
+		"next_page_results": to < total, "prev_page_results": page > 0, "results": rows,
 	})
 }
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request, p *project) {
 	var items []*Item
 	for _, i := range s.items {
-		if i.Project == p.id {
+		if i.Project == p.id && i.Gone == "" {
 			items = append(items, i)
 		}
 	}
 	if r.URL.Query().Get("order_by") == "-updated_at" {
 		slices.SortStableFunc(items, func(a, b *Item) int { return b.Updated.Compare(a.Updated) })
 	}
-	var rows []any
-	for _, i := range items {
-		rows = append(rows, s.restItem(i, expands(r)))
-	}
-	paginate(w, r, rows)
+	only := strings.Split(r.URL.Query().Get("fields"), ",")
+	paginateBy(w, r, len(items), func(n int) any {
+		row := s.restItem(items[n], expands(r))
+		if only[0] != "" {
+			maps.DeleteFunc(row, func(name string, _ any) bool { return !slices.Contains(only, name) })
+		}
+		return row
+	})
 }
 
 // expands reports whether the request has the parameter that expands the state to an object.
@@ -219,14 +264,22 @@ func (s *Server) patch(w http.ResponseWriter, body []byte, p *project, i *Item, 
 	}
 	if id, given := in["state"].(string); given {
 		n := slices.IndexFunc(p.states, func(st State) bool { return st.ID == id })
-		if n < 0 {
+		switch elsewhere := s.hasState(id); {
+		case n < 0 && elsewhere:
 			reply(w, http.StatusBadRequest, map[string]any{"non_field_errors": []string{"State is not valid please pass a valid state_id"}})
+			return
+		case n < 0:
+			reply(w, http.StatusBadRequest, map[string]any{"state": []string{fmt.Sprintf("Invalid pk %q - object does not exist.", id)}})
 			return
 		}
 		s.move(i, p.states[n], actor, "state")
 	}
 	name, description := i.Name, i.HTML
 	if v, given := in["name"].(string); given {
+		if utf8.RuneCountInString(v) > TitleMax {
+			reply(w, http.StatusBadRequest, map[string]any{"name": []string{fmt.Sprintf("Ensure this field has no more than %d characters.", TitleMax)}})
+			return
+		}
 		name = v
 	}
 	if v, given := in["description_html"].(string); given {
@@ -253,7 +306,19 @@ func (s *Server) comment(w http.ResponseWriter, body []byte, i *Item, actor stri
 			return
 		}
 	}
+	if late, ok := w.(*recorder); ok && s.stall > 0 {
+		wait := s.stall
+		late.rest = func() { s.stalled(late, i.ID, c, wait) }
+		return
+	}
 	reply(w, http.StatusCreated, s.wireComment(i, s.addComment(i, c)))
+}
+
+// hasState reports whether any project has a column.
+func (s *Server) hasState(id string) bool {
+	return slices.ContainsFunc(s.projects, func(p *project) bool {
+		return slices.ContainsFunc(p.states, func(st State) bool { return st.ID == id })
+	})
 }
 
 // editComment gives a comment another text.

@@ -144,6 +144,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case Dropped, DroppedLate:
 		drop(w)
 	default:
+		if answer.rest != nil {
+			answer.rest()
+		}
 		answer.send(w)
 	}
 }
@@ -188,6 +191,7 @@ type recorder struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
+	rest   func() // what is still to be done, without the lock; nil: nothing
 }
 
 func (r *recorder) Header() http.Header         { return r.header }

@@ -94,7 +94,8 @@ func TestWebhooks(t *testing.T) {
 	require.Contains(t, string(c.raw), `"name": "Z\u00e4hler \ud83d\udea6\u007f\b"`)
 	require.Equal(t, "Zähler 🚦\u007f\b", c.name())
 	require.NoError(t, s.Move(id, "in progress"))
-	expect("issue", "updated", human, "state_id")
+	dragged := []any{next(t, calls).body.Activity.Field, next(t, calls).body.Activity.Field}
+	require.ElementsMatch(t, []any{"state_id", "sort_order"}, dragged, "a drag changes the place too")
 	item := at + "/api/v1/workspaces/acme/projects/" + p + "/work-items/" + id + "/"
 	must(t, "PATCH", item, `{"state":"`+s.States(p)[2].ID+`"}`)
 	expect("issue", "updated", bot, "state")
@@ -108,7 +109,7 @@ func TestWebhooks(t *testing.T) {
 	require.Equal(t, id, c.body.Data["issue"])
 	s.Close()
 	require.Empty(t, calls)
-	require.Len(t, s.Deliveries(), 7)
+	require.Len(t, s.Deliveries(), 8)
 }
 
 func TestNothingIsSaidTwiceAfterAnAnswer(t *testing.T) {

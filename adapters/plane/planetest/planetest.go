@@ -4,7 +4,8 @@
 // field, its own changes included; a new delivery id for each attempt; no second
 // attempt after any HTTP answer; a redirect where the slash is missing; a
 // state_id in a PATCH ignored; a second comment with the same external id
-// refused with 409. It can be made to fail in the usual ways.
+// refused with 409; cards that go without a webhook; members and guests; 60 requests
+// a minute for each token. It can be made to fail in the usual ways.
 package planetest
 
 import (
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
@@ -47,7 +49,17 @@ type Item struct {
 	State                   string // id
 	StateName               string
 	Created, Updated        time.Time
+	Gone                    Gone
 }
+
+// Gone is why a work item is not on the board any more. Plane sends no webhook of either.
+type Gone string
+
+// The values of Gone.
+const (
+	Deleted  Gone = "deleted"
+	Archived Gone = "archived"
+)
 
 // Comment is a comment of a work item.
 type Comment struct {
@@ -71,12 +83,23 @@ type Member struct {
 	Role            int // 5 guest, 15 member, 20 admin
 }
 
+// Roles of accounts in a project.
+const (
+	Nobody = -1 // not a member
+	Guest  = 5  // reads and comments
+	Normal = 15 // a member
+	Admin  = 20
+)
+
 type project struct {
 	id, identifier string
 	states         []State
 	sequence       int64
-	readOnly       bool // tokens may not change its columns
+	roles          map[string]int // by account; others are Normal
 }
+
+// TitleMax is the length of a work item's name, in characters.
+const TitleMax = 255
 
 // Server is an http.Handler.
 type Server struct {
@@ -96,6 +119,7 @@ type Server struct {
 	members   []Member
 	sent      []Delivery
 	hookURL   string
+	stall     time.Duration // of comments; see Stall
 	faults    Faults
 	next      []Fault
 	broken    map[string]Fault       // by call
@@ -162,7 +186,7 @@ func StandardStates() []string {
 func (s *Server) AddProject(identifier string, states ...string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := &project{id: s.id(), identifier: identifier}
+	p := &project{id: s.id(), identifier: identifier, roles: map[string]int{}}
 	for _, name := range states {
 		p.states = append(p.states, State{ID: s.id(), Name: name})
 	}
@@ -183,6 +207,9 @@ func (s *Server) AddItemAs(account, projectID, name, description string) (string
 	p := s.project(projectID)
 	if p == nil || len(p.states) == 0 {
 		return "", errors.New("planetest: no such project, or one without columns")
+	}
+	if utf8.RuneCountInString(name) > TitleMax {
+		return "", fmt.Errorf("planetest: a name has at most %d characters", TitleMax)
 	}
 	p.sequence++
 	now := s.opt.Now()
@@ -213,12 +240,13 @@ func (s *Server) MoveAs(account, itemID, state string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.item(itemID)
-	if i == nil {
+	if i == nil || i.Gone != "" {
 		return errors.New("planetest: no such work item")
 	}
 	for _, to := range s.project(i.Project).states {
 		if strings.EqualFold(to.Name, state) {
 			s.move(i, to, account, "state_id")
+			s.hook("issue", "updated", s.wireIssue(i), map[string]any{"field": "sort_order", "old_value": 65535.0, "new_value": 75535.0}, account)
 			return nil
 		}
 	}
@@ -314,62 +342,6 @@ func (s *Server) Items(projectID string) []Item {
 		}
 	}
 	return out
-}
-
-// States lists a project's columns.
-func (s *Server) States(projectID string) []State {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.project(projectID); p != nil {
-		return slices.Clone(p.states)
-	}
-	return nil
-}
-
-// Column is a column of a board and what stands in it.
-type Column struct {
-	State State
-	Items []Item // oldest first
-}
-
-// Board is a project's board as a page would show it; nil when there is no such
-// project.
-func (s *Server) Board(projectID string) []Column {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.project(projectID)
-	if p == nil {
-		return nil
-	}
-	board := make([]Column, len(p.states))
-	for n, st := range p.states {
-		board[n].State = st
-		for _, i := range s.items {
-			if i.State == st.ID {
-				board[n].Items = append(board[n].Items, *i)
-			}
-		}
-	}
-	return board
-}
-
-// AddState adds a column to a project, at the end.
-func (s *Server) AddState(projectID, name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.project(projectID); p != nil {
-		p.states = append(p.states, State{ID: s.id(), Name: name})
-	}
-}
-
-// RemoveState takes a column away; items that stand in it stay in a state that
-// is not listed any more.
-func (s *Server) RemoveState(projectID, name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.project(projectID); p != nil {
-		p.states = slices.DeleteFunc(p.states, func(st State) bool { return strings.EqualFold(st.Name, name) })
-	}
 }
 
 // Identifier is a project's prefix, such as GPX.

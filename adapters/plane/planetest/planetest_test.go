@@ -82,6 +82,7 @@ func TestHabits(t *testing.T) {
 	require.NoError(t, err)
 	project := at + "/api/v1/workspaces/acme/projects/" + p + "/"
 	item := project + "work-items/" + id + "/"
+	elsewhere := s.AddProject("SHP", "Backlog")
 	long := project + "states/?per_page=2&cursor="
 	for _, tt := range []struct {
 		name, method, url, key, body string
@@ -91,9 +92,10 @@ func TestHabits(t *testing.T) {
 		{"no slash", "POST", strings.TrimSuffix(item, "/") + "/comments", token, `{}`, 301, ""},
 		{"no key", "GET", item, "", "", 401, "not provided"},
 		{"a wrong key", "GET", item, "wrong", "", 403, "not valid"},
-		{"a foreign project", "GET", at + "/api/v1/workspaces/acme/projects/other/states/", token, "", 403, "permission"},
+		{"a foreign project", "GET", at + "/api/v1/workspaces/acme/projects/00000000-0000-4000-8000-00000000dead/states/", token, "", 403, "permission"},
 		{"a foreign workspace", "GET", at + "/api/v1/workspaces/other/projects/", token, "", 404, "Page not found."},
-		{"no such item", "GET", project + "work-items/x/", token, "", 404, "does not exist"},
+		{"no such item", "GET", project + "work-items/00000000-0000-4000-8000-00000000dead/", token, "", 404, "does not exist"},
+		{"no id", "GET", project + "work-items/x/", token, "", 404, "Page not found."},
 		{"no such address", "DELETE", item, token, "", 404, "Page not found."},
 		{"projects", "GET", at + "/api/v1/workspaces/acme/projects/", token, "", 200, `"identifier":"GPX"`},
 		{"a project", "GET", project, token, "", 200, `"identifier":"GPX"`},
@@ -104,7 +106,9 @@ func TestHabits(t *testing.T) {
 		{"a page far behind the last", "GET", long + "2:900:0", token, "", 200, `"results":[]`},
 		{"too large pages", "GET", project + "states/?per_page=1001", token, "", 400, "per_page"},
 		{"not JSON", "PATCH", item, token, "{", 400, "payload"},
-		{"a foreign state", "PATCH", item, token, `{"state":"x"}`, 400, "non_field_errors"},
+		{"an unknown state", "PATCH", item, token, `{"state":"x"}`, 400, `{"state":["Invalid pk`},
+		{"a foreign state", "PATCH", item, token, `{"state":"` + s.States(elsewhere)[0].ID + `"}`, 400, "non_field_errors"},
+		{"a long name", "PATCH", item, token, `{"name":"` + strings.Repeat("é", 256) + `"}`, 400, `{"name":["Ensure this field`},
 		{"too much", "PATCH", item, token, `{"name":"` + strings.Repeat("x", 6<<20) + `"}`, 413, "TOO_LARGE"},
 	} {
 		r, err := request(t, tt.method, tt.url, tt.key, tt.body)

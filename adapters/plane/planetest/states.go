@@ -1,13 +1,64 @@
 package planetest
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
 
-// SetReadOnly says whether tokens may change the columns of a project: guests' may not.
-func (s *Server) SetReadOnly(projectID string, readOnly bool) {
+// States lists a project's columns.
+func (s *Server) States(projectID string) []State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.project(projectID); p != nil {
-		p.readOnly = readOnly
+		return slices.Clone(p.states)
+	}
+	return nil
+}
+
+// Column is a column of a board and what stands in it.
+type Column struct {
+	State State
+	Items []Item // oldest first
+}
+
+// Board is a project's board as a page would show it; nil when there is no such
+// project.
+func (s *Server) Board(projectID string) []Column {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.project(projectID)
+	if p == nil {
+		return nil
+	}
+	board := make([]Column, len(p.states))
+	for n, st := range p.states {
+		board[n].State = st
+		for _, i := range s.items {
+			if i.State == st.ID && i.Gone == "" {
+				board[n].Items = append(board[n].Items, *i)
+			}
+		}
+	}
+	return board
+}
+
+// AddState adds a column to a project, at the end.
+func (s *Server) AddState(projectID, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.project(projectID); p != nil {
+		p.states = append(p.states, State{ID: s.id(), Name: name})
+	}
+}
+
+// RemoveState takes a column away; items that stand in it stay in a state that
+// is not listed any more.
+func (s *Server) RemoveState(projectID, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.project(projectID); p != nil {
+		p.states = slices.DeleteFunc(p.states, func(st State) bool { return strings.EqualFold(st.Name, name) })
 	}
 }
 
@@ -27,11 +78,7 @@ func addState(w http.ResponseWriter, body []byte, p *project, id string) {
 	}
 	text := func(name string) string { t, _ := in[name].(string); return t }
 	st := State{ID: id, Name: text("name"), Group: text("group"), Color: text("color")}
-	switch {
-	case p.readOnly:
-		reply(w, http.StatusForbidden, map[string]string{"detail": "You do not have permission to perform this action."})
-		return
-	case st.Name == "" || st.Color == "":
+	if st.Name == "" || st.Color == "" {
 		reply(w, http.StatusBadRequest, map[string]any{"color": []string{"This field is required."}})
 		return
 	}
