@@ -139,6 +139,18 @@ const WaitComment = "wait_comment"
 // WaitSaid is the subject of what the card of a task says that it waits for.
 func WaitSaid(taskID int64) string { return "said/" + strconv.FormatInt(taskID, 10) }
 
+// CardGone is the name of holds that hold nothing, as WaitComment's: their subject, CardOf, is
+// named by no job. They record that the card of a task that lives was deleted or archived.
+const CardGone = "card_gone"
+
+// CardOf is the subject of the card of a task.
+func CardOf(taskID int64) string { return "card/" + strconv.FormatInt(taskID, 10) }
+
+// StopGone is what a person does about a task whose card is gone.
+func StopGone(taskID int64) string {
+	return fmt.Sprintf("stop the task (its page on the dashboard, or POST /tasks/%d/stop), or restore a card that was only archived", taskID)
+}
+
 // MergeTurn is the subject of a task's turn to have the merge lease.
 func MergeTurn(taskID int64) string { return "merge/" + strconv.FormatInt(taskID, 10) }
 

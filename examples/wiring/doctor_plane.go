@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
@@ -16,6 +17,10 @@ func (d *doctor) plane(ctx context.Context, v *Service) (accepted bool) {
 	d.tokens = tokens
 	accepted = d.check("plane", "the tokens are accepted by "+v.Settings.PlaneURL, mend(err, "make a token in Plane's profile settings (API tokens, at "+v.Settings.PlaneURL+") and set it as "+Prefix+"PLANE_TOKEN"))
 	d.planeHooks(ctx, v)
+	if s := v.Settings; s.Reconcile && s.ReconcileTracker && accepted {
+		limit, boards := v.Plane.Budgets()[0].Limit, len(v.Projects.Boards())
+		d.ok("plane", "idle cost is %.0f of %d requests a minute, for each server with this token (%d boards)", reconcile.IdleCost(boards, limit, s.ReconcileInterval), limit, boards)
+	}
 	return accepted
 }
 

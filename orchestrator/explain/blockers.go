@@ -55,6 +55,7 @@ func block(e *orchestrator.Engine, x *Explanation, t task.Task, s situation) {
 	}
 	project, _ := e.Projects.ByRepo(t.Repo)
 	project = project.On(t.TrackerProjectID)
+	s.blockOfCard(x, t)
 	if word, waits := s.pendingMove(); waits {
 		x.add(s, word)
 	}
@@ -87,6 +88,9 @@ func block(e *orchestrator.Engine, x *Explanation, t task.Task, s situation) {
 			Kind: "event", Why: "no job is active", Since: t.UpdatedAt, Who: WhoService,
 			Do: fmt.Sprintf("Start the stage again: POST /tasks/%d/retry, or the button of the dashboard", t.ID),
 		})
+	}
+	if h, is := s.gone[t.ID]; is {
+		x.Summary = "Goes on without its card: " + h.Reason + "."
 	}
 	if x.Summary == "" && len(x.Blockers) > 0 {
 		x.Summary = "Waits: " + x.Blockers[0].Why
@@ -266,6 +270,9 @@ func blockOfJob(e *orchestrator.Engine, x *Explanation, t task.Task, s situation
 		}
 		if b.Who, b.Do = endOf(t, r); r.Kind == queue.ReasonDelay && job.Job.Error != "" {
 			b.Why += "; the last attempt ended with: " + job.Job.Error
+		}
+		if why, do, is := s.behindGone(r); is {
+			b.Why, b.Do, b.Who = b.Why+why, do, WhoYou
 		}
 		x.add(s, b)
 	}

@@ -64,6 +64,9 @@ func One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation
 	if s.running, err = busy(ctx, e); err != nil {
 		return Explanation{}, err
 	}
+	if s.gone, err = gone(ctx, e); err != nil {
+		return Explanation{}, err
+	}
 	x := explain(e, t, s)
 	x.Moves = moves(e, t.State)
 	note, result, err := lastNote(ctx, e, taskID)
@@ -86,6 +89,9 @@ func All(ctx context.Context, e *orchestrator.Engine, tasks []task.Task) ([]Expl
 		return nil, err
 	}
 	s := newSituation(e)
+	if s.gone, err = gone(ctx, e); err != nil {
+		return nil, err
+	}
 	byTask, failedOf, heardOf := map[int64][]queue.Wait{}, map[int64][]queue.Job{}, map[string][]queue.Job{}
 	for _, w := range waits {
 		if w.Job.Kind == orchestrator.KindTracker {

@@ -46,6 +46,12 @@ func (p *trackerPort) Comments(ctx context.Context, project, item string) ([]tra
 
 func (p *trackerPort) Own(account string) (bool, error) { return p.n.sim.board.Own(account) }
 
+// Budgets is more than anybody uses: what a limit refuses is a fate like any other. What is used
+// and paused of it is only shown.
+func (p *trackerPort) Budgets() []tracker.Budget {
+	return []tracker.Budget{{Token: "Token", Limit: 1_000_000, Used: 1, Paused: time.Unix(1, 0)}}
+}
+
 func (p *trackerPort) AddComment(ctx context.Context, c tracker.NewComment) (string, error) {
 	o := op{name: "tracker.AddComment", lane: LaneComments}
 	return call(ctx, p.n, o, c.ItemID+" "+c.Key, func() (string, error) {

@@ -13,16 +13,6 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// triggers returns the statuses by which a person requests something.
-func triggers() (out []stage.Status) {
-	for _, s := range stage.Statuses() {
-		if s.Trigger {
-			out = append(out, s.Key)
-		}
-	}
-	return out
-}
-
 // pagesMax bounds one listing.
 const pagesMax = 100
 
@@ -36,7 +26,7 @@ func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replay
 	if _, err := e.Tracker.Own(""); err != nil {
 		return 0, nil, "", err
 	}
-	for _, p := range e.Projects.Boards() {
+	for _, p := range r.turn(e.Projects.Boards()) {
 		items, listed, failed := r.lost(ctx, e, p)
 		if failed != nil { // a part of a listing is no ground to act on
 			err = errors.Join(err, failed)
@@ -68,40 +58,6 @@ func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replay
 // replay returns the event of a work item of whose move no webhook came.
 func replay(item tracker.Item) queue.Job {
 	return orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, Event: orchestrator.HookReplayed, ProjectID: item.ProjectID, ItemID: item.ID, Status: true})
-}
-
-// lost lists a project's work items whose status was not acted on and is in no stored event.
-// listed is the number of items that were compared.
-func (r *Reconciler) lost(ctx context.Context, e *orchestrator.Engine, p task.Project) (out []tracker.Item, listed int, err error) {
-	columns, err := r.opt.Board.Columns(ctx, p.TrackerProject)
-	if err != nil {
-		return nil, 0, err
-	}
-	q := tracker.Query{ProjectID: p.TrackerProject, Statuses: triggers()}
-	seen := map[string]bool{}
-	for range pagesMax {
-		page, err := r.opt.Tracker.List(ctx, q)
-		if err != nil {
-			return nil, 0, err // a part of a listing is no ground to act on
-		}
-		for _, item := range page.Items {
-			if seen[item.ID] { // rows move between pages
-				continue
-			}
-			seen[item.ID] = true
-			missed, err := r.missed(ctx, e, item, columns)
-			if err != nil {
-				return nil, 0, err
-			}
-			if missed {
-				out = append(out, item)
-			}
-		}
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return out, len(seen), nil
-		}
-	}
-	return nil, 0, fmt.Errorf("the listing of %s does not end", p.Repo)
 }
 
 // missed reports whether a work item stands at a trigger that the service has

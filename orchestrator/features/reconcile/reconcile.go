@@ -5,7 +5,12 @@
 //	F-1  a task without a job, untouched for longer than its stage's grace, whose
 //	     gate is green: it goes on. Red is silent. Analysis waits for a person.
 //	F-2  a work item in a trigger status that the service has neither acted on
-//	     nor set: the webhook was lost, and is replayed.
+//	     nor set: the webhook was lost, and is replayed. What has changed is listed
+//	     in each pass, everything once an hour; many boards take turns where the
+//	     tracker limits requests.
+//
+// A card that is gone from a board while its task lives is noticed by the same listings, and
+// people are notified of it once.
 //
 // (F-3, the only task at development for a CI result without a branch, is the
 // engine's own.)
@@ -39,7 +44,7 @@ const Name = "reconcile"
 
 // Options of the feature. Tracker may be nil: then only F-1 is done.
 type Options struct {
-	Tracker tracker.Tracker
+	Tracker tracker.Tracker               // how many boards a pass looks at follows from its tracker.Budgeted
 	Board   tracker.Board                 // returns which column serves a status; required with Tracker
 	Every   time.Duration                 // default 60 s
 	Grace   map[stage.Stage]time.Duration // default: development 10 min, others 5 min
@@ -56,7 +61,11 @@ type Options struct {
 type Reconciler struct {
 	opt Options
 
-	mu    sync.Mutex
+	mu        sync.Mutex
+	views     map[string]view   // of boards, by tracker project
+	suspected map[int64]suspect // by task
+	at        int               // the board whose turn it is
+
 	state state
 	heard time.Time       // when the newest webhook came, as of the last pass
 	moves map[string]bool // that were found since then
@@ -97,14 +106,14 @@ func New(o Options) (*Reconciler, error) {
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}
-	return &Reconciler{opt: o, moves: map[string]bool{}}, nil
+	return &Reconciler{opt: o, moves: map[string]bool{}, views: map[string]view{}, suspected: map[int64]suspect{}}, nil
 }
 
 // Feature is the reconciler for the engine.
 func (r *Reconciler) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "Lost events are found and replayed.",
-		Edges: edges(), Rules: []stage.Rule{unblocked},
+		Edges: edges(), Rules: []stage.Rule{unblocked}, Holds: ended,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: r.loop}},
 		Show:  func(context.Context) (any, error) { return r.show(), nil },
 	}
