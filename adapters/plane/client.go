@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -240,6 +241,10 @@ func (c *Client) failed(r call, resp *http.Response, body []byte) error {
 	}
 	switch resp.StatusCode {
 	case http.StatusNotFound:
+		if id, is := wrongID(r.path); is && said.Error == noRoute {
+			e.what += fmt.Sprintf(": %q is not the id of a project, which is a UUID, as in the address of its pages (/projects/<id>/)", id)
+			break
+		}
 		if !readable || said.Error == noRoute {
 			e.what += ": not an address of Plane's API; BaseURL must be the server's address without /api, and Plane 1.1 or newer"
 			e.unserved = readable
@@ -255,6 +260,17 @@ func (c *Client) failed(r call, resp *http.Response, body []byte) error {
 	}
 	return e
 }
+
+// wrongID is the id of the project in a path when it has not the form of one.
+func wrongID(path string) (id string, is bool) {
+	_, rest, _ := strings.Cut(path, "/projects/")
+	id, _, inside := strings.Cut(rest, "/")
+	text, err := url.PathUnescape(id)
+	return text, inside && (err != nil || !uuid.MatchString(text))
+}
+
+// uuid is the form of Plane's ids.
+var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // ofFields are what Plane says of single fields, as in {"state": ["Invalid pk …"]}.
 func ofFields(body []byte) (out []string) {

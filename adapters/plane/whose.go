@@ -80,6 +80,28 @@ func (c *Client) readAccount(ctx context.Context, t *Token) error {
 	return nil
 }
 
+// noItem is the id of a work item that there is not.
+const noItem = "00000000-0000-4000-8000-000000000000"
+
+// May reports whether a token may do in a project what it is for: the shared one change work items,
+// a role's comment. Nothing is changed by that: Plane refuses who may not before it looks whether
+// there is such a work item; and who may read a project may comment there.
+func (c *Client) May(ctx context.Context, projectID string, t Token) (bool, error) {
+	r := call{method: http.MethodGet, path: c.project(projectID) + "states/", token: t.secret}
+	if t.Role == "" {
+		r = call{method: http.MethodPatch, path: c.item(projectID, noItem), token: t.secret, in: map[string]string{}}
+	}
+	err := c.call(ctx, r)
+	switch {
+	case isStatus(err, http.StatusForbidden):
+		return false, nil
+	case t.Role == "" && errors.Is(err, tracker.ErrNotFound):
+		return true, nil
+	default:
+		return err == nil, err
+	}
+}
+
 // Makers reads which accounts have made the newest work items of a project, of which the
 // service makes none: at most a hundred are looked at.
 func (c *Client) Makers(ctx context.Context, projectID string) (map[string]bool, error) {

@@ -211,7 +211,7 @@ func (d *doctor) project(ctx context.Context, v *Service, p task.Project) {
 		d.bad(p.Prefix, fmt.Errorf("the board's columns: %w%s", err, v.otherProjects(ctx)))
 		return
 	}
-	if v.Plane != nil {
+	if v.Plane != nil && p.Board == "" {
 		d.planeProject(ctx, v, p)
 	}
 	if d.Fix {

@@ -3,6 +3,7 @@ package wiring
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
@@ -42,8 +43,27 @@ func (s Settings) membersPage() string {
 	return strings.TrimSuffix(s.PlaneURL, "/") + "/" + s.PlaneWorkspace + "/settings/members/"
 }
 
+// projectMembersPage is where people are made members of a project.
+func (s Settings) projectMembersPage(id string) string {
+	return strings.TrimSuffix(s.PlaneURL, "/") + "/" + s.PlaneWorkspace + "/settings/projects/" + id + "/members/ (Members in the settings of the project)"
+}
+
 // planeProject examines what the tokens of Plane are and may do in a project.
 func (d *doctor) planeProject(ctx context.Context, v *Service, p task.Project) {
+	for _, t := range d.tokens {
+		may, err := v.Plane.May(ctx, p.TrackerProject, t)
+		page := v.Settings.projectMembersPage(p.TrackerProject)
+		switch {
+		case err != nil:
+			d.bad(p.Prefix, fmt.Errorf("%s: %w", setting(t), err))
+		case !may && t.Role == "":
+			d.bad(p.Prefix, fmt.Errorf("%s: %s may not change cards, so none would ever move: make it a member of the project, and no guest, at %s", setting(t), who(t), page))
+		case !may:
+			d.bad(p.Prefix, fmt.Errorf("%s: %s is not a member of the project, so no comment of the %s would be posted: add it at %s", setting(t), who(t), t.Role, page))
+		case t.Role == "":
+			d.ok(p.Prefix, "%s may change cards", who(t))
+		}
+	}
 	makers, err := v.Plane.Makers(ctx, p.TrackerProject)
 	if err != nil {
 		d.bad(p.Prefix, err)

@@ -44,7 +44,7 @@ func newClinic(t *testing.T) *clinic {
 	for _, s := range stage.Statuses() {
 		columns = append(columns, s.Name)
 	}
-	c.board = planetest.New(planetest.Options{Workspace: "w", Tokens: map[string]string{"plane-token": "bot"}})
+	c.board = planetest.New(planetest.Options{Workspace: "w", Tokens: map[string]string{"plane-token": "bot", "reviewer-token": "reviewer-bot"}})
 	c.host = githubtest.New(githubtest.Options{Token: "github-token"})
 	c.chat = telegramtest.New("7:chat")
 	c.project = c.board.AddProject("APP", columns...)
@@ -153,12 +153,17 @@ func TestDoctorFindsMistakes(t *testing.T) {
 		"webhook's secret":       {func(c *clinic) { c.hook(func(h *githubtest.Hook) { h.Last = 401 }) }, []string{"was answered 401: its secret is not ORCH_GITHUB_WEBHOOK_SECRET; set the same one at " + page + "/hooks"}},
 		"webhook goes elsewhere": {func(c *clinic) { c.hook(func(h *githubtest.Hook) { h.Last = 502 }) }, []string{"was answered 502 (Invalid HTTP Response: Bad Gateway): look whether the address leads here"}},
 		"Plane's token":          {func(c *clinic) { c.env["PLANE_TOKEN"] = "wrong" }, []string{"FAIL  plane ", "set it as ORCH_PLANE_TOKEN"}},
-		"no such project":        {func(c *clinic) { c.entry["tracker_project"] = "My-Project" }, []string{"the board's columns: ", "correct tracker_project in ", "(APP)"}},
+		"no such project":        {func(c *clinic) { c.entry["tracker_project"] = "My-Project" }, []string{"the board's columns: ", `"My-Project" is not the id of a project, which is a UUID`, "correct tracker_project in ", "(APP)"}},
 		"columns":                {func(c *clinic) { c.board.RemoveState(c.project, "Approved") }, []string{"the board lacks Approved: the pipeline cannot be used without them; add columns of these names, or let signalbox doctor --fix do it"}},
-		"chat's token":           {func(c *clinic) { c.env["TELEGRAM_TOKEN"] = "8:other" }, []string{"FAIL  telegram ", "@BotFather gives the token for ORCH_TELEGRAM_TOKEN"}},
-		"chat":                   {func(c *clinic) { c.chat.Break("getChat", telegramtest.NoChat) }, []string{"chat not found: add the bot to the chat, and set its id as ORCH_TELEGRAM_CHAT_ID"}},
-		"no agent":               {func(c *clinic) { c.env["AGENT"] = "no-such-agent" }, []string{"no-such-agent", "install it for the service's user, or name another in agents or ORCH_AGENT"}},
-		"broken agent":           {func(c *clinic) { c.tool("gemini", "echo no node >&2; exit 3\n"); c.env["AGENT"] = "gemini" }, []string{"gemini --version: exit status 3: no node: the agent gemini does not start: install it again"}},
+		"a guest":                {func(c *clinic) { c.board.SetRole(c.project, "bot", planetest.Guest) }, []string{"ORCH_PLANE_TOKEN: bot may not change cards, so none would ever move: make it a member of the project, and no guest, at http", "/plane/w/settings/projects/"}},
+		"a role's account": {func(c *clinic) {
+			c.env["PLANE_TOKEN_REVIEWER"] = "reviewer-token"
+			c.board.SetRole(c.project, "reviewer-bot", planetest.Nobody)
+		}, []string{"ORCH_PLANE_TOKEN_REVIEWER: reviewer-bot is not a member of the project, so no comment of the reviewer would be posted: add it at http", "/plane/w/settings/projects/"}},
+		"chat's token": {func(c *clinic) { c.env["TELEGRAM_TOKEN"] = "8:other" }, []string{"FAIL  telegram ", "@BotFather gives the token for ORCH_TELEGRAM_TOKEN"}},
+		"chat":         {func(c *clinic) { c.chat.Break("getChat", telegramtest.NoChat) }, []string{"chat not found: add the bot to the chat, and set its id as ORCH_TELEGRAM_CHAT_ID"}},
+		"no agent":     {func(c *clinic) { c.env["AGENT"] = "no-such-agent" }, []string{"no-such-agent", "install it for the service's user, or name another in agents or ORCH_AGENT"}},
+		"broken agent": {func(c *clinic) { c.tool("gemini", "echo no node >&2; exit 3\n"); c.env["AGENT"] = "gemini" }, []string{"gemini --version: exit status 3: no node: the agent gemini does not start: install it again"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClinic(t)
@@ -246,7 +251,7 @@ func TestDoctorFixes(t *testing.T) {
 	c.board.RemoveState(c.project, "Approved")
 	c.board.SetRole(c.project, "bot", planetest.Guest)
 	said, wrong := c.examine(wiring.Examination{Fix: true})
-	require.Equal(t, 2, wrong, said)
+	require.Equal(t, 3, wrong, said)
 	require.Contains(t, said, "add a column Approved to the board yourself, or let the token's account be a member of the project")
 	require.NotContains(t, said, "plane-token")
 }

@@ -6,7 +6,9 @@ package mux
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -233,6 +235,37 @@ func (t *Tracker) BlockedBy(ctx context.Context, projectID, itemID string) ([]tr
 		list[i].ProjectID = Key(name, list[i].ProjectID)
 	}
 	return list, err
+}
+
+// Budgets implements tracker.Budgeted, of the trackers that limit requests.
+func (t *Tracker) Budgets() (out []tracker.Budget) {
+	if b, ok := t.first.(tracker.Budgeted); ok {
+		out = b.Budgets()
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.named)) {
+		if b, ok := t.named[name].(tracker.Budgeted); ok {
+			for _, one := range b.Budgets() {
+				one.Token = name + ": " + one.Token
+				out = append(out, one)
+			}
+		}
+	}
+	return out
+}
+
+// Recent implements tracker.Recent, of the trackers that do.
+func (t *Tracker) Recent(projectID, itemID string) (tracker.Item, bool) {
+	at, name, id, err := t.of(projectID)
+	if err != nil {
+		return tracker.Item{}, false
+	}
+	r, ok := at.(tracker.Recent)
+	if !ok {
+		return tracker.Item{}, false
+	}
+	i, ok := r.Recent(id, itemID)
+	i.ProjectID = Key(name, i.ProjectID)
+	return i, ok
 }
 
 // Receiver is the edge of the webhooks of the tracker that is called name.

@@ -51,7 +51,7 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, body []byte) {
 	path := strings.Split(strings.Trim(strings.TrimPrefix(r.URL.Path, "/api/v1/"), "/"), "/")
 	switch {
 	case len(path) == 2 && path[0] == "users" && path[1] == "me":
-		reply(w, http.StatusOK, map[string]any{"id": actor, "display_name": "bot", "email": "bot@example.org"})
+		reply(w, http.StatusOK, map[string]any{"id": actor, "display_name": actor, "email": actor + "@example.org"})
 	case len(path) == 3 && path[0] == "workspaces" && path[1] == s.opt.Workspace && path[2] == "members" && r.Method == http.MethodGet:
 		s.listMembers(w)
 	case len(path) == 3 && path[0] == "workspaces" && path[1] == s.opt.Workspace && path[2] == "projects" && r.Method == http.MethodGet:

@@ -71,8 +71,10 @@ func IdleCost(boards, limit int, every time.Duration) float64 {
 func (r *Reconciler) turn(all []task.Project) []task.Project {
 	limit, limited := 0, false
 	if b, ok := r.opt.Tracker.(tracker.Budgeted); ok {
-		if list := b.Budgets(); len(list) > 0 {
-			limit, limited = list[0].Limit, true
+		for _, one := range b.Budgets() {
+			if limited = true; one.Limit > 0 && (limit == 0 || one.Limit < limit) {
+				limit = one.Limit
+			}
 		}
 	}
 	n := share(limited, limit, r.opt.Every, len(all))
