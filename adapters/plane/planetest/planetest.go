@@ -204,12 +204,19 @@ func (s *Server) AddItem(projectID, name, description string) (string, error) {
 func (s *Server) AddItemAs(account, projectID, name, description string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.project(projectID)
+	i, err := s.addItem(account, s.project(projectID), name, description)
+	if err != nil {
+		return "", err
+	}
+	return i.ID, nil
+}
+
+func (s *Server) addItem(account string, p *project, name, description string) (*Item, error) {
 	if p == nil || len(p.states) == 0 {
-		return "", errors.New("planetest: no such project, or one without columns")
+		return nil, errors.New("planetest: no such project, or one without columns")
 	}
 	if utf8.RuneCountInString(name) > TitleMax {
-		return "", fmt.Errorf("planetest: a name has at most %d characters", TitleMax)
+		return nil, fmt.Errorf("planetest: a name has at most %d characters", TitleMax)
 	}
 	p.sequence++
 	now := s.opt.Now()
@@ -219,7 +226,7 @@ func (s *Server) AddItemAs(account, projectID, name, description string) (string
 	}
 	s.items = append(s.items, i)
 	s.hook("issue", "created", s.wireIssue(i), nil, account)
-	return i.ID, nil
+	return i, nil
 }
 
 // Human is the account of the person who acts through the methods of a Server.

@@ -96,7 +96,7 @@ func TestHabits(t *testing.T) {
 		{"a foreign workspace", "GET", at + "/api/v1/workspaces/other/projects/", token, "", 404, "Page not found."},
 		{"no such item", "GET", project + "work-items/00000000-0000-4000-8000-00000000dead/", token, "", 404, "does not exist"},
 		{"no id", "GET", project + "work-items/x/", token, "", 404, "Page not found."},
-		{"no such address", "DELETE", item, token, "", 404, "Page not found."},
+		{"no such address", "DELETE", item + "comments/", token, "", 404, "Page not found."},
 		{"projects", "GET", at + "/api/v1/workspaces/acme/projects/", token, "", 200, `"identifier":"GPX"`},
 		{"a project", "GET", project, token, "", 200, `"identifier":"GPX"`},
 		{"an item", "GET", item, token, "", 200, `"state":"0`},
