@@ -20,7 +20,11 @@ func (d *doctor) plane(ctx context.Context, v *Service) (accepted bool) {
 	d.planeHooks(ctx, v)
 	if s := v.Settings; s.Reconcile && s.ReconcileTracker && accepted {
 		limit, boards := v.Plane.Budgets()[0].Limit, len(v.Projects.Boards())
-		d.ok("plane", "idle cost is %.0f of %d requests a minute, for each server with this token (%d boards)", reconcile.IdleCost(boards, limit, s.ReconcileInterval), limit, boards)
+		of := fmt.Sprintf(" of %d", limit)
+		if limit == 0 {
+			of = "" // it names none
+		}
+		d.ok("plane", "idle cost is %.0f%s requests a minute, for each server with this token (%d boards)", reconcile.IdleCost(boards, limit, s.ReconcileInterval), of, boards)
 	}
 	return accepted
 }

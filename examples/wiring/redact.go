@@ -141,6 +141,9 @@ var _ interface {
 	tracker.People
 	tracker.Linker
 	tracker.Editor
+} = redactedTracker{}
+
+var _ interface {
 	tracker.Budgeted
 	tracker.Recent
 } = redactedTracker{}

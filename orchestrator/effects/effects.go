@@ -2,7 +2,7 @@
 // small runner for each kind. A runner is called at least once; by the effect's
 // key, the state it sets or the commit it names, the world sees it once.
 //
-//	comment   posted under its key; the tracker refuses a second one
+//	comment   posted under its key, by which a second one is refused or recognised
 //	waits     set-state: one comment of each task says what it waits for
 //	status    set-state, unless a human has set something newer
 //	notify    sent; a death between the send and its record can double it, once

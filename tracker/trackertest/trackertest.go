@@ -106,6 +106,14 @@ func statuses(t *testing.T, f Fixture) {
 		require.Equal(t, s, item.Status)
 		require.NotEmpty(t, item.StatusName)
 	}
+	if last, ok := f.Tracker.(tracker.Recent); ok {
+		require.NoError(t, f.Tracker.SetStatus(t.Context(), p, id, stage.StatusBlocked))
+		if item, ok := last.Recent(p, id); ok {
+			require.Equal(t, []any{stage.StatusBlocked, id, p}, []any{item.Status, item.ID, item.ProjectID}, "what was written is what was seen")
+		}
+		_, ok = last.Recent(p, nothing)
+		require.False(t, ok)
+	}
 	f.Move(id, stage.StatusApproved)
 	item, err := f.Tracker.Item(t.Context(), p, id)
 	require.NoError(t, err)

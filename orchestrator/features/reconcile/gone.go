@@ -70,9 +70,7 @@ func (r *Reconciler) compare(ctx context.Context, e *orchestrator.Engine, p task
 			case all[t.TrackerIssueID] && told:
 				back = append(back, mark(t.ID))
 			case !all[t.TrackerIssueID] && !told:
-				r.mu.Lock()
-				r.suspected[t.ID] = suspect{Task: t}
-				r.mu.Unlock()
+				r.suspect(t)
 			}
 		}
 	}
@@ -95,6 +93,24 @@ func (r *Reconciler) suspects(project string) (out []suspect) {
 	return out
 }
 
+func (r *Reconciler) suspect(t task.Task) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.suspected[t.ID] = suspect{Task: t}
+}
+
+// missedLong notes that a card was not found, and reports whether that was so some minutes ago.
+func (r *Reconciler) missedLong(taskID int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.suspected[taskID]
+	if s.since.IsZero() {
+		s.since = r.opt.Now()
+		r.suspected[taskID] = s
+	}
+	return r.opt.Now().Sub(s.since) >= goneAfter
+}
+
 func (r *Reconciler) unsuspect(taskID int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,15 +120,7 @@ func (r *Reconciler) unsuspect(taskID int64) {
 // missing notes that the card of a task was looked for and not found. The second time, some minutes
 // later, it is gone, and people are notified once.
 func (r *Reconciler) missing(ctx context.Context, e *orchestrator.Engine, p task.Project, taskID int64) error {
-	now := r.opt.Now()
-	r.mu.Lock()
-	s := r.suspected[taskID]
-	if s.since.IsZero() {
-		s.since = now
-		r.suspected[taskID] = s
-	}
-	r.mu.Unlock()
-	if now.Sub(s.since) < goneAfter {
+	if !r.missedLong(taskID) {
 		return nil
 	}
 	t, err := e.Store.Task(ctx, taskID)

@@ -101,9 +101,7 @@ func (r *Reconciler) look(ctx context.Context, p task.Project) (standing []track
 	if err != nil {
 		return nil, nil, err
 	}
-	r.mu.Lock()
-	r.views[p.TrackerProject] = v
-	r.mu.Unlock()
+	r.setView(p.TrackerProject, v)
 	for _, id := range slices.Sorted(maps.Keys(v.standing)) {
 		standing = append(standing, v.standing[id])
 	}
@@ -115,6 +113,12 @@ func (r *Reconciler) view(project string) view {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.views[project]
+}
+
+func (r *Reconciler) setView(project string, v view) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.views[project] = v
 }
 
 // sweep lists all of a board.
