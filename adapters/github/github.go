@@ -43,6 +43,7 @@ type Client struct {
 	mu          sync.Mutex
 	self        string // the token's account; empty until it has answered
 	permissions map[string]permission
+	rules       map[string]rules // of branches, by repository and branch
 }
 
 // New checks the options. It does not call the network.
@@ -61,7 +62,7 @@ func New(o Options) (*Client, error) {
 		}
 		api.BaseURL = u
 	}
-	c := &Client{opt: o, api: api, permissions: map[string]permission{}}
+	c := &Client{opt: o, api: api, permissions: map[string]permission{}, rules: map[string]rules{}}
 	c.SetSecrets(o.Secrets)
 	return c, nil
 }
@@ -96,24 +97,6 @@ func splitAt(repo, sha string) (owner, name string, err error) {
 	return split(repo)
 }
 
-// Checks implements githost.Host: the newest status of every context and the
-// newest run of every check.
-func (c *Client) Checks(ctx context.Context, repo, sha string) ([]githost.Check, error) {
-	owner, name, err := splitAt(repo, sha)
-	if err != nil {
-		return nil, err
-	}
-	statuses, err := c.statuses(ctx, owner, name, sha)
-	if err != nil {
-		return nil, unknownCommit(c.convert(ctx, "the statuses of "+repo, err))
-	}
-	runs, err := c.checkRuns(ctx, owner, name, sha)
-	if err != nil {
-		return nil, unknownCommit(c.convert(ctx, "the checks of "+repo, err))
-	}
-	return append(statuses, runs...), nil
-}
-
 // unknownCommit makes a read's 422 what it means: there is no such commit.
 func unknownCommit(err error) error {
 	if e := (*Error)(nil); errors.As(err, &e) && e.Status == http.StatusUnprocessableEntity {
@@ -122,28 +105,8 @@ func unknownCommit(err error) error {
 	return err
 }
 
-// statuses reads all pages; GitHub gives the newest of each context.
-func (c *Client) statuses(ctx context.Context, owner, name, sha string) (out []githost.Check, err error) {
-	opt := gh.ListOptions{PerPage: 100}
-	for {
-		combined, resp, err := c.api.Repositories.GetCombinedStatus(ctx, owner, name, sha, &opt)
-		if err != nil {
-			return nil, err
-		}
-		if combined.Statuses == nil {
-			return nil, unreadable("the statuses of " + owner + "/" + name)
-		}
-		for _, s := range combined.Statuses {
-			out = append(out, githost.Check{Name: s.GetContext(), State: stateOf(s.GetState()), Kind: "status", URL: s.GetTargetURL(), Note: s.GetDescription()})
-		}
-		if more, err := next(&opt.Page, resp); err != nil || !more {
-			return out, err
-		}
-	}
-}
-
 // pagesMax is more pages than anybody has.
-const pagesMax = 100
+const pagesMax = 30
 
 // next goes to the next page. Pages that lead back, or never end, are an error: what is
 // missing could be what failed.
@@ -156,30 +119,6 @@ func next(page *int, resp *gh.Response) (more bool, err error) {
 	}
 	*page = resp.NextPage
 	return true, nil
-}
-
-// checkRuns reads all pages. GitHub gives the newest run of each name in each
-// suite. Runs of one name in two suites are jobs of two workflows, and a failed
-// one must not hide behind the other: all are kept.
-func (c *Client) checkRuns(ctx context.Context, owner, name, sha string) (out []githost.Check, err error) {
-	opt := gh.ListCheckRunsOptions{Filter: gh.String("latest"), ListOptions: gh.ListOptions{PerPage: 100}}
-	for {
-		list, resp, err := c.api.Checks.ListCheckRunsForRef(ctx, owner, name, sha, &opt)
-		if err != nil {
-			return nil, err
-		}
-		if list.CheckRuns == nil {
-			return nil, unreadable("the checks of " + owner + "/" + name)
-		}
-		for _, r := range list.CheckRuns {
-			out = append(out, githost.Check{
-				Name: r.GetName(), State: conclusion(r.GetStatus(), r.GetConclusion()), Kind: "check_run", URL: r.GetHTMLURL(), Note: r.GetOutput().GetTitle(),
-			})
-		}
-		if more, err := next(&opt.Page, resp); err != nil || !more {
-			return out, err
-		}
-	}
 }
 
 // BranchesAt implements githost.Branches.

@@ -128,6 +128,9 @@ func TestConformance(t *testing.T) {
 				}
 				require.NoError(t, k.server.Review(repo, branch, r.Author, strings.ToUpper(string(r.State)), r.SHA, "b"))
 			},
+			Require: func(base string, names ...string) {
+				k.server.SetSettings(repo, func(s *githubtest.Settings) { s.Required[base], s.Rules[base] = names[:1], names[1:] })
+			},
 			Self: githubtest.Self,
 			Fail: func(call string, how faulttest.Kind) {
 				calls := map[string]string{
@@ -155,7 +158,7 @@ func TestFaults(t *testing.T) {
 			pr, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
 			require.NoError(t, err)
 			k.server.Fail(fault, fault, fault) // more than is tried at once
-			_, err = k.client.Checks(t.Context(), repo, head)
+			_, err = k.client.Checks(t.Context(), repo, "main", head)
 			var e *github.Error
 			require.ErrorAs(t, err, &e)
 			require.True(t, e.Retryable())
@@ -189,7 +192,7 @@ func TestDenied(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, c.Ping(t.Context()), githost.ErrDenied)
 	require.NoError(t, k.client.Ping(t.Context()))
-	_, err = k.client.Checks(t.Context(), "acme/none", strings.Repeat("a", 40))
+	_, err = k.client.Checks(t.Context(), "acme/none", "main", strings.Repeat("a", 40))
 	require.ErrorIs(t, err, githost.ErrNotFound)
 	for _, bad := range []string{"", "acme", "a/b/c", "/x"} {
 		_, err = k.client.BranchesAt(t.Context(), bad, "x")

@@ -116,7 +116,7 @@ func TestPagesWithoutEnd(t *testing.T) {
 		w.Header().Set("Link", `<http://`+r.Host+r.URL.Path+`?page=2>; rel="next"`)
 		fmt.Fprint(w, `{"statuses":[{"id":1,"context":"s","state":"success"}]}`)
 	})
-	_, err := c.Checks(t.Context(), repo, head40)
+	_, err := c.Checks(t.Context(), repo, "main", head40)
 	require.ErrorContains(t, err, "page 2 of a list leads to page 2")
 	require.True(t, fault.Retryable(err))
 	require.Equal(t, 2, calls)

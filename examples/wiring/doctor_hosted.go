@@ -106,7 +106,7 @@ func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, b git
 	if len(p.Contexts) == 0 {
 		return
 	}
-	list, err := v.GitHub.Checks(ctx, p.Repo, b.SHA)
+	list, err := v.GitHub.Checks(ctx, p.Repo, p.Main, b.SHA)
 	if err != nil {
 		d.bad(p.Prefix, err)
 		return

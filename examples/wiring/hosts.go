@@ -39,8 +39,8 @@ func (h hosts) of(repo string) orchestrator.Hosting {
 }
 
 // Checks implements githost.Host.
-func (h hosts) Checks(ctx context.Context, repo, sha string) ([]githost.Check, error) {
-	return h.of(repo).Checks(ctx, repo, sha)
+func (h hosts) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
+	return h.of(repo).Checks(ctx, repo, base, sha)
 }
 
 // Reviews implements githost.Host.

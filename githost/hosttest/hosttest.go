@@ -27,7 +27,9 @@ type Fixture struct {
 	// request, by an account that is a bot or not and has the permission.
 	SetChecks func(sha string, checks ...githost.Check)
 	AddReview func(branch string, r githost.Review)
-	Self      string // the service's account
+	// Require makes the rules of a branch demand checks; they hold before the first call.
+	Require func(base string, names ...string)
+	Self    string // the service's account
 	// Fail makes one call of the port, called as its method, fail from now on.
 	Fail func(call string, how faulttest.Kind)
 }
@@ -44,6 +46,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	}
 	hosted := map[string]func(*testing.T, Fixture){
 		"CI results are read":                        checks,
+		"what is demanded and missing is expected":   expected,
 		"a pull request is opened once":              opensOnce,
 		"a merged pull request says so":              mergedSays,
 		"reviews are listed in order":                reviews,
@@ -88,7 +91,7 @@ func (f Fixture) merge(t *testing.T, branch, head string) (string, error) {
 
 func checks(t *testing.T, f Fixture) {
 	sha := f.Commit("feature/a")
-	list, err := f.Host.Checks(t.Context(), f.Repo, sha)
+	list, err := f.Host.Checks(t.Context(), f.Repo, "main", sha)
 	require.NoError(t, err)
 	require.Empty(t, list)
 	want := []githost.Check{
@@ -96,7 +99,7 @@ func checks(t *testing.T, f Fixture) {
 		{Name: "e2e", State: githost.CheckPending, Kind: "check_run"}, {Name: "old", State: githost.CheckCancelled, Kind: "check_run"},
 	}
 	f.SetChecks(sha, want...)
-	list, err = f.Host.Checks(t.Context(), f.Repo, sha)
+	list, err = f.Host.Checks(t.Context(), f.Repo, "main", sha)
 	require.NoError(t, err)
 	got := map[string]githost.CheckState{}
 	for _, c := range list {
@@ -105,6 +108,27 @@ func checks(t *testing.T, f Fixture) {
 	require.Equal(t, map[string]githost.CheckState{
 		"check_run build": githost.CheckPassed, "status lint": githost.CheckFailed, "check_run e2e": githost.CheckPending, "check_run old": githost.CheckCancelled,
 	}, got)
+}
+
+func expected(t *testing.T, f Fixture) {
+	f.Require("main", "build", "e2e")
+	sha := f.Commit("feature/a")
+	states := func(base string) map[string]githost.CheckState {
+		out := map[string]githost.CheckState{}
+		list, err := f.Host.Checks(t.Context(), f.Repo, base, sha)
+		require.NoError(t, err)
+		for _, c := range list {
+			require.NotContains(t, out, c.Name, "listed twice")
+			if out[c.Name] = c.State; c.State == githost.CheckExpected {
+				require.NotEmpty(t, c.Note, "who demands it")
+			}
+		}
+		return out
+	}
+	require.Equal(t, map[string]githost.CheckState{"build": githost.CheckExpected, "e2e": githost.CheckExpected}, states("main"))
+	require.Empty(t, states("other"), "another branch demands nothing")
+	f.SetChecks(sha, githost.Check{Name: "build", State: githost.CheckFailed, Kind: "check_run"})
+	require.Equal(t, map[string]githost.CheckState{"build": githost.CheckFailed, "e2e": githost.CheckExpected}, states("main"))
 }
 
 func opensOnce(t *testing.T, f Fixture) {

@@ -21,6 +21,8 @@ func (s *Server) routes() *http.ServeMux {
 		"POST /repos/{owner}/{repo}/hooks":                            s.addHook,
 		"GET /repos/{owner}/{repo}/commits/{sha}/status":              s.combined,
 		"GET /repos/{owner}/{repo}/commits/{sha}/check-runs":          s.checkRuns,
+		"GET /repos/{owner}/{repo}/commits/{sha}/check-suites":        s.checkSuites,
+		"GET /repos/{owner}/{repo}/rules/branches/{branch...}":        s.rules,
 		"GET /repos/{owner}/{repo}/commits/{sha}/branches-where-head": s.whereHead,
 		"GET /repos/{owner}/{repo}/pulls":                             s.listPulls,
 		"POST /repos/{owner}/{repo}/pulls":                            s.createPull,

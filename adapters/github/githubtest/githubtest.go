@@ -69,6 +69,7 @@ type Review struct {
 
 type checkRun struct {
 	id                              int
+	app                             string
 	name, status, conclusion, title string
 }
 
@@ -95,6 +96,7 @@ type Server struct {
 	reviews  map[string][]Review   // by pull request
 	roles    map[string]string     // by account: admin, write, read or none
 	checks   map[string][]checkRun // by repo and commit
+	suites   map[string][]suite    // that have no run, by repo and commit
 	statuses map[string][]status
 	started  map[string]bool // CI, by repo and commit
 	merges   int
@@ -119,7 +121,7 @@ func New(o Options) *Server {
 	s := &Server{
 		opt: o, hookURL: o.HookURL, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 2)),
 		http:   &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
-		broken: map[string]Fault{}, reviews: map[string][]Review{}, roles: map[string]string{Self: "write"}, checks: map[string][]checkRun{}, statuses: map[string][]status{}, started: map[string]bool{},
+		broken: map[string]Fault{}, reviews: map[string][]Review{}, roles: map[string]string{Self: "write"}, checks: map[string][]checkRun{}, suites: map[string][]suite{}, statuses: map[string][]status{}, started: map[string]bool{},
 	}
 	s.mux = s.routes()
 	s.group.Go("pushes", s.watch)
@@ -143,7 +145,7 @@ func (s *Server) AddRepo(name, bareDir string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := &repository{name: name, dir: bareDir, settings: Settings{Push: true, Methods: []string{"merge", "squash", "rebase"}, Required: map[string][]string{}}}
+	r := &repository{name: name, dir: bareDir, settings: Settings{Push: true, Methods: []string{"merge", "squash", "rebase"}, Required: map[string][]string{}, Rules: map[string][]string{}}}
 	r.heads = r.read()
 	s.repos = append(s.repos, r)
 	return nil
@@ -262,7 +264,7 @@ func (s *Server) runCI(r *repository, branch, sha string) {
 		if outcome.Conclusion == "" {
 			return
 		}
-		c := s.ciReports(r, push, checkRun{name: "ci / build and test", status: "in_progress", title: outcome.Title})
+		c := s.ciReports(r, push, checkRun{app: Actions, name: "ci / build and test", status: "in_progress", title: outcome.Title})
 		select {
 		case <-ctx.Done():
 			return
@@ -293,7 +295,7 @@ func (s *Server) ciReports(r *repository, p Push, c checkRun) checkRun {
 func (s *Server) replace(key string, c checkRun) {
 	list := s.checks[key]
 	for i := range list {
-		if list[i].name == c.name {
+		if list[i].name == c.name && list[i].app == c.app {
 			list[i] = c
 			return
 		}
@@ -301,12 +303,12 @@ func (s *Server) replace(key string, c checkRun) {
 	s.checks[key] = append(list, c)
 }
 
-// SetCheckRun reports a check run of a commit, as an app would.
+// SetCheckRun reports a check run of a commit, as a job of a workflow does.
 func (s *Server) SetCheckRun(repo, sha, name, statusWord, conclusion string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ids++
-	s.replace(repo+" "+sha, checkRun{id: s.ids, name: name, status: statusWord, conclusion: conclusion})
+	s.replace(repo+" "+sha, checkRun{id: s.ids, app: Actions, name: name, status: statusWord, conclusion: conclusion})
 }
 
 // SetStatus reports a commit status (pending, success, failure or error).

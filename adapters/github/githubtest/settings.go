@@ -16,6 +16,7 @@ type Settings struct {
 	CloneURL    string              // empty = as of github.com
 	Methods     []string            // of merging: merge, squash, rebase
 	Required    map[string][]string // checks that must be green, by protected branch
+	Rules       map[string][]string // checks that rulesets demand, by branch
 	Hooks       []Hook
 }
 
