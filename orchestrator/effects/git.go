@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
@@ -118,7 +120,10 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		return d.retry(e, err)
 	}
 	sha, err := d.mergeOnce(ctx, e, p, t)
+	var unready *unreadyError
 	switch {
+	case errors.As(err, &unready):
+		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Unready: true, Reason: unready.Error()})
 	case err == nil:
 		return report(e, stage.Event{On: stage.OnMergeDone, At: d.Now(), SHA: sha})
 	case errors.Is(err, githost.ErrNotMergeable):
@@ -159,6 +164,9 @@ func (d Deps) unmergeable(ctx context.Context, p task.Project, t task.Task, refu
 
 func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Project, t task.Task) (string, error) {
 	if _, plain := githost.PlainOf(d.Host, p.Repo); plain {
+		if err := d.confirmCI(ctx, p, t, e.SHA); err != nil {
+			return "", err
+		}
 		return d.Host.Merge(ctx, githost.Merge{Repo: p.Repo, Head: t.Branch, Base: p.Main, HeadSHA: e.SHA, Title: subject(t)})
 	}
 	pr, err := d.Host.PullRequest(ctx, p.Repo, t.Branch)
@@ -174,7 +182,41 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 	if pr.HeadSHA != e.SHA {
 		return "", fmt.Errorf("%w: it is at %.12s, %.12s was judged", githost.ErrHeadMoved, pr.HeadSHA, e.SHA)
 	}
+	if err := d.confirmCI(ctx, p, t, e.SHA); err != nil {
+		return "", err
+	}
 	return d.Host.Merge(ctx, githost.Merge{Repo: p.Repo, Number: pr.Number, HeadSHA: e.SHA, Title: subject(t)})
+}
+
+// unreadyError reports that CI of what is to be merged is not green.
+type unreadyError struct{ reason string }
+
+// Error is the gate's reason.
+func (e *unreadyError) Error() string { return e.reason }
+
+// confirmCI judges CI of what is to be merged, by the gate that has let it pass before: results may
+// have come since, and the head may be a later commit. The event of an unreadyError has the machine
+// wait for CI, or act on a red one, as it does elsewhere.
+func (d Deps) confirmCI(ctx context.Context, p task.Project, t task.Task, sha string) error {
+	if p.WithoutCI() {
+		return nil
+	}
+	facts, err := orchestrator.FactsOf(ctx, d.Workspaces, d.Host, p, t, sha, d.Now())
+	if err != nil {
+		return err
+	}
+	r, err := gates.NewRegistry(checks.All(nil)...)
+	if err != nil {
+		return err
+	}
+	switch v := r.Judge(ctx, facts, checks.CIGreen); {
+	case v.Passed():
+		return nil
+	case v.Outcome == gates.Error:
+		return &fault.Error{Text: v.Reason, Again: v.Retryable, Wait: v.RetryAfter}
+	default:
+		return &unreadyError{v.Reason}
+	}
 }
 
 func report(e orchestrator.Effect, ev stage.Event) queue.Outcome {
