@@ -45,6 +45,15 @@ func transport(given *http.Client) *http.Client {
 	return out
 }
 
+// plain makes the HTTP client that reads files from where GitHub has redirected to.
+func plain(given *http.Client) *http.Client {
+	out := &http.Client{Timeout: 30 * time.Second}
+	if given != nil {
+		out.Transport, out.Timeout = given.Transport, given.Timeout
+	}
+	return out
+}
+
 // followRedirect goes only where a read of the same host leads: a redirected
 // POST could become a GET, and the token is nobody else's business.
 func followRedirect(req *http.Request, via []*http.Request) error {

@@ -38,6 +38,8 @@ type Client struct {
 	opt Options
 	api *gh.Client
 
+	files *http.Client // without the token
+
 	signed atomic.Pointer[signature.Secrets]
 
 	mu          sync.Mutex
@@ -62,7 +64,7 @@ func New(o Options) (*Client, error) {
 		}
 		api.BaseURL = u
 	}
-	c := &Client{opt: o, api: api, permissions: map[string]permission{}, rules: map[string]rules{}}
+	c := &Client{opt: o, api: api, files: plain(o.HTTPClient), permissions: map[string]permission{}, rules: map[string]rules{}}
 	c.SetSecrets(o.Secrets)
 	return c, nil
 }

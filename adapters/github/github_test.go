@@ -131,6 +131,11 @@ func TestConformance(t *testing.T) {
 			Require: func(base string, names ...string) {
 				k.server.SetSettings(repo, func(s *githubtest.Settings) { s.Required[base], s.Rules[base] = names[:1], names[1:] })
 			},
+			ShowFailure: func(sha, name, text string) { require.NoError(t, k.server.ShowFailure(repo, sha, name, text)) },
+			AddLineComment: func(branch string, c githost.LineComment) {
+				k.server.SetRole(c.Author, string(c.Permission))
+				require.NoError(t, k.server.Comment(repo, branch, githubtest.LineComment{Author: c.Author, Path: c.Path, Line: c.Line, Body: c.Body, SHA: c.SHA}))
+			},
 			Self: githubtest.Self,
 			Fail: func(call string, how faulttest.Kind) {
 				calls := map[string]string{

@@ -21,6 +21,7 @@ type hosts struct {
 type everyHost interface {
 	orchestrator.Hosting
 	githost.Plain
+	githost.Details
 }
 
 // plainSpace finds a repository that has no git host.
@@ -61,6 +62,22 @@ func (h hosts) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (g
 // Merge implements githost.Host.
 func (h hosts) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	return h.of(m.Repo).Merge(ctx, m)
+}
+
+// FailureLog implements githost.Details.
+func (h hosts) FailureLog(ctx context.Context, repo string, c githost.Check) (string, error) {
+	if d, ok := h.of(repo).(githost.Details); ok {
+		return d.FailureLog(ctx, repo, c)
+	}
+	return "", nil
+}
+
+// LineComments implements githost.Details.
+func (h hosts) LineComments(ctx context.Context, repo, branch string) ([]githost.LineComment, error) {
+	if d, ok := h.of(repo).(githost.Details); ok {
+		return d.LineComments(ctx, repo, branch)
+	}
+	return nil, nil
 }
 
 // BranchesAt implements githost.Branches.

@@ -29,7 +29,12 @@ type Fixture struct {
 	AddReview func(branch string, r githost.Review)
 	// Require makes the rules of a branch demand checks; they hold before the first call.
 	Require func(base string, names ...string)
-	Self    string // the service's account
+	// ShowFailure makes a check run of a commit, which SetChecks has reported, show text of why it
+	// failed; AddLineComment comments on a line of a branch's pull request, as AddReview
+	// reviews. They are for a host that is a githost.Details.
+	ShowFailure    func(sha, name, text string)
+	AddLineComment func(branch string, c githost.LineComment)
+	Self           string // the service's account
 	// Fail makes one call of the port, called as its method, fail from now on.
 	Fail func(call string, how faulttest.Kind)
 }
@@ -54,6 +59,11 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"what does not exist is not found":           missing,
 		"a new pull request follows a merged branch": follows,
 	}
+	details := map[string]func(*testing.T, Fixture){
+		"why a check failed is shown":     failures,
+		"comments on lines are listed":    lineComments,
+		"without a pull request none are": noLineComments,
+	}
 	plain := map[string]func(*testing.T, Fixture){
 		"what is lacking is said":               lacking,
 		"a merge moves main forward":            forward,
@@ -65,6 +75,9 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		maps.Copy(cases, plain)
 	} else {
 		maps.Copy(cases, hosted)
+		if _, is := f.Host.(githost.Details); is {
+			maps.Copy(cases, details)
+		}
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })

@@ -16,7 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/memfault"
 )
 
-// Host implements githost.Host, githost.Branches and githost.Plain in memory. Its calls
+// Host implements githost.Host, githost.Branches, githost.Details and githost.Plain in memory. Its calls
 // can be made to fail.
 type Host struct {
 	memfault.Switch
@@ -29,7 +29,9 @@ type Host struct {
 	branches map[string]map[string]string // repo → branch → head
 	checks   map[string][]githost.Check   // by commit
 	required map[string][]string          // checks, by repo and branch
-	reviews  map[string][]githost.Review  // by repo and branch
+	failures map[string]string            // by name of the check
+	lines    map[string][]githost.LineComment
+	reviews  map[string][]githost.Review // by repo and branch
 	pulls    map[string][]githost.PullRequest
 	merges   int
 	conflict map[string]bool // heads that cannot be merged
@@ -40,7 +42,7 @@ type Host struct {
 // New makes a host without repositories.
 func New() *Host {
 	return &Host{
-		branches: map[string]map[string]string{}, checks: map[string][]githost.Check{}, required: map[string][]string{}, reviews: map[string][]githost.Review{},
+		branches: map[string]map[string]string{}, checks: map[string][]githost.Check{}, required: map[string][]string{}, failures: map[string]string{}, lines: map[string][]githost.LineComment{}, reviews: map[string][]githost.Review{},
 		pulls: map[string][]githost.PullRequest{}, conflict: map[string]bool{}, plain: map[string]bool{}, parents: map[string]string{},
 	}
 }

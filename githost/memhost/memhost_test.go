@@ -38,8 +38,10 @@ func fixture(h *memhost.Host) (f hosttest.Fixture, commit func(branch string) st
 			r.At = time.Now()
 			h.AddReview(repo, branch, r)
 		},
-		Self: memhost.Self,
-		Fail: func(call string, how faulttest.Kind) { h.FailCall(call, faulttest.Error(how)) },
+		ShowFailure:    func(_, name, text string) { h.ShowFailure(name, text) },
+		AddLineComment: func(branch string, c githost.LineComment) { h.AddLineComment(repo, branch, c) },
+		Self:           memhost.Self,
+		Fail:           func(call string, how faulttest.Kind) { h.FailCall(call, faulttest.Error(how)) },
 	}, commit
 }
 

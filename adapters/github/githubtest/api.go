@@ -23,6 +23,9 @@ func (s *Server) routes() *http.ServeMux {
 		"GET /repos/{owner}/{repo}/commits/{sha}/check-runs":          s.checkRuns,
 		"GET /repos/{owner}/{repo}/commits/{sha}/check-suites":        s.checkSuites,
 		"GET /repos/{owner}/{repo}/rules/branches/{branch...}":        s.rules,
+		"GET /repos/{owner}/{repo}/check-runs/{id}/annotations":       s.annotations,
+		"GET /repos/{owner}/{repo}/actions/jobs/{id}/logs":            s.jobLog,
+		"GET /repos/{owner}/{repo}/pulls/{number}/comments":           s.lineComments,
 		"GET /repos/{owner}/{repo}/commits/{sha}/branches-where-head": s.whereHead,
 		"GET /repos/{owner}/{repo}/pulls":                             s.listPulls,
 		"POST /repos/{owner}/{repo}/pulls":                            s.createPull,
@@ -41,6 +44,7 @@ func (s *Server) routes() *http.ServeMux {
 			handle(w, r, repo)
 		})
 	}
+	mux.HandleFunc("GET "+files+"{id}", s.logFile)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusNotFound, "Not Found") })
 	return mux
 }

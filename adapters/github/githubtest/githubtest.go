@@ -98,7 +98,9 @@ type Server struct {
 	checks   map[string][]checkRun // by repo and commit
 	suites   map[string][]suite    // that have no run, by repo and commit
 	statuses map[string][]status
-	started  map[string]bool // CI, by repo and commit
+	shown    map[string]shown         // of failures, by number of the check run
+	lines    map[string][]LineComment // by pull request
+	started  map[string]bool          // CI, by repo and commit
 	merges   int
 	hooks    []Delivery // that were meant to be sent
 	sent     []Delivery
@@ -121,7 +123,7 @@ func New(o Options) *Server {
 	s := &Server{
 		opt: o, hookURL: o.HookURL, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 2)),
 		http:   &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
-		broken: map[string]Fault{}, reviews: map[string][]Review{}, roles: map[string]string{Self: "write"}, checks: map[string][]checkRun{}, suites: map[string][]suite{}, statuses: map[string][]status{}, started: map[string]bool{},
+		broken: map[string]Fault{}, reviews: map[string][]Review{}, roles: map[string]string{Self: "write"}, checks: map[string][]checkRun{}, suites: map[string][]suite{}, statuses: map[string][]status{}, started: map[string]bool{}, shown: map[string]shown{}, lines: map[string][]LineComment{},
 	}
 	s.mux = s.routes()
 	s.group.Go("pushes", s.watch)

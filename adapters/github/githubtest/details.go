@@ -1,0 +1,105 @@
+package githubtest
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Annotation is a finding of a check run in a file.
+type Annotation struct {
+	Path    string
+	Line    int
+	Message string
+}
+
+// shown is what a check run shows of its failure.
+type shown struct {
+	annotations []Annotation
+	log         string
+}
+
+// ShowFailure makes a check run of a commit, which has been reported, have annotations and a log.
+func (s *Server) ShowFailure(repo, sha, name, log string, annotations ...Annotation) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.checks[repo+" "+sha] {
+		if c.name == name {
+			s.shown[strconv.Itoa(c.id)] = shown{annotations, log}
+			return nil
+		}
+	}
+	return errors.New("githubtest: the commit has no check run of that name")
+}
+
+// LineComment is a comment on a line of a pull request.
+type LineComment struct {
+	Author, Path, Body, SHA string
+	Line                    int // 0 = of the file
+}
+
+// Comment comments on a line of a branch's pull request, as a person would.
+func (s *Server) Comment(repo, branch string, c LineComment) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pull(repo, branch)
+	if p == nil {
+		return errors.New("githubtest: the branch has no pull request")
+	}
+	key := fmt.Sprintf("%s#%d", p.Repo, p.Number)
+	s.lines[key] = append(s.lines[key], c)
+	return nil
+}
+
+func (s *Server) annotations(w http.ResponseWriter, r *http.Request, _ *repository) {
+	rows := []any{}
+	for _, a := range s.shown[r.PathValue("id")].annotations {
+		rows = append(rows, map[string]any{"path": a.Path, "start_line": a.Line, "end_line": a.Line, "annotation_level": "failure", "message": a.Message})
+	}
+	reply(w, http.StatusOK, rows)
+}
+
+// files is where logs are, at another host than the API.
+const files = "/_files/"
+
+func (s *Server) jobLog(w http.ResponseWriter, r *http.Request, _ *repository) {
+	if s.shown[r.PathValue("id")].log == "" {
+		fail(w, http.StatusNotFound, "Not Found")
+		return
+	}
+	w.Header().Set("Location", "http://"+strings.Replace(r.Host, "127.0.0.1", "localhost", 1)+files+r.PathValue("id")+"?sig=secret")
+	w.WriteHeader(http.StatusFound)
+}
+
+// logFile answers as the store of files does: it refuses a request with a token.
+func (s *Server) logFile(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != "" || r.URL.Query().Get("sig") != "secret" {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	_, _ = w.Write([]byte(s.shown[r.PathValue("id")].log)) // a client that hung up needs no answer
+}
+
+// lineComments answers with the newest first, as it is called.
+func (s *Server) lineComments(w http.ResponseWriter, r *http.Request, repo *repository) {
+	p := s.numbered(w, r, repo)
+	if p == nil {
+		return
+	}
+	rows := []any{}
+	list := s.lines[fmt.Sprintf("%s#%d", p.Repo, p.Number)]
+	for i := len(list) - 1; i >= 0; i-- {
+		c, line := list[i], any(nil)
+		if c.Line > 0 {
+			line = c.Line
+		}
+		rows = append(rows, map[string]any{
+			"id": i + 1, "user": wireUser(c.Author), "author_association": "NONE", "path": c.Path, "line": line, "body": c.Body, "commit_id": c.SHA,
+			"created_at": s.opt.Now().UTC().Format(time.RFC3339),
+		})
+	}
+	reply(w, http.StatusOK, rows)
+}
