@@ -124,7 +124,19 @@ type Merge struct {
 	Base    string
 	HeadSHA string // refused with ErrHeadMoved when the head is another
 	Title   string
+	Method  MergeMethod // refused with ErrDenied where the repository does not allow it
 }
+
+// MergeMethod is what a merge makes of the commits of a branch.
+type MergeMethod string
+
+// Methods. A plain repository has none of them.
+const (
+	MergeAny    MergeMethod = "" // the first of the others that the repository allows
+	MergeCommit MergeMethod = "merge"
+	MergeSquash MergeMethod = "squash"
+	MergeRebase MergeMethod = "rebase"
+)
 
 // Host reads and changes a hosted repository. Implementations are safe for
 // concurrent use.

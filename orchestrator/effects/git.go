@@ -185,7 +185,7 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 	if err := d.confirmCI(ctx, p, t, e.SHA); err != nil {
 		return "", err
 	}
-	return d.Host.Merge(ctx, githost.Merge{Repo: p.Repo, Number: pr.Number, HeadSHA: e.SHA, Title: subject(t)})
+	return d.Host.Merge(ctx, githost.Merge{Repo: p.Repo, Number: pr.Number, HeadSHA: e.SHA, Title: subject(t), Method: p.Merge})
 }
 
 // unreadyError reports that CI of what is to be merged is not green.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -25,12 +26,13 @@ type Project struct {
 	Host           string // where the repository is hosted: HostGitHub (the default) or HostGit
 	Repo           string // owner/name on the git host; of a plain one, its name here
 	CloneURL       string
-	WebURL         string  // base of links to the repository; may be empty
-	Prefix         string  // of work item ids, e.g. GPX
-	MoreBoards     []Board // that feed the repository too
-	Main           string  // protected branch; default "main"
-	SelfHosting    bool    // the repository of this service itself
-	CINone         bool    // the repository has no CI
+	WebURL         string              // base of links to the repository; may be empty
+	Prefix         string              // of work item ids, e.g. GPX
+	MoreBoards     []Board             // that feed the repository too
+	Main           string              // protected branch; default "main"
+	Merge          githost.MergeMethod // how pull requests are merged; empty = as the repository allows
+	SelfHosting    bool                // the repository of this service itself
+	CINone         bool                // the repository has no CI
 	Contexts       []string
 	CI             [][]string               // commands that the service runs as CI, where nobody else does (HostGit)
 	Agents         map[stage.Role]string    // preset or command for each role

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -173,20 +174,37 @@ func (s *Server) listReviews(w http.ResponseWriter, r *http.Request, repo *repos
 	reply(w, http.StatusOK, rows)
 }
 
+// refusals are GitHub's words for methods that a repository does not allow.
+var refusals = map[string]string{
+	"merge": "Merge commits are not allowed on this repository.", "squash": "Squash merges are not allowed on this repository.",
+	"rebase": "Rebase merges are not allowed on this repository.",
+}
+
 func (s *Server) putMerge(w http.ResponseWriter, r *http.Request, repo *repository) {
 	p := s.numbered(w, r, repo)
 	if p == nil {
 		return
 	}
 	var in struct {
-		SHA   string `json:"sha"`
-		Title string `json:"commit_title"`
+		SHA    string `json:"sha"`
+		Title  string `json:"commit_title"`
+		Method string `json:"merge_method"`
 	}
 	if json.NewDecoder(r.Body).Decode(&in) != nil {
 		fail(w, http.StatusBadRequest, "Problems parsing JSON")
 		return
 	}
-	sha, err := s.merge(p, in.Title, in.SHA)
+	if in.Method == "" {
+		in.Method = "merge"
+	}
+	if words := refusals[in.Method]; words == "" {
+		fail(w, http.StatusUnprocessableEntity, "Validation Failed", "merge_method is not a member of [\"merge\", \"squash\", \"rebase\"].")
+		return
+	} else if !slices.Contains(repo.settings.Methods, in.Method) {
+		fail(w, http.StatusMethodNotAllowed, words)
+		return
+	}
+	sha, err := s.merge(p, in.Title, in.SHA, in.Method)
 	switch {
 	case errors.Is(err, errHeadMoved):
 		fail(w, http.StatusConflict, "Head branch was modified. Review and try the merge again.")

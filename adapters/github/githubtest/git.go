@@ -31,9 +31,9 @@ var (
 	errNotMergeable = errors.New("pull request is not mergeable")
 )
 
-// merge makes a merge commit on the base branch; the lock is held. An empty
-// value of wanted means any head.
-func (s *Server) merge(p *Pull, title, wanted string) (string, error) {
+// merge makes a commit on the base branch, of two parents when the method is merge, and of one
+// else; the lock is held. An empty value of wanted means any head.
+func (s *Server) merge(p *Pull, title, wanted, method string) (string, error) {
 	r := s.repo(p.Repo)
 	heads := r.read()
 	head, base := heads[p.Head], heads[p.Base]
@@ -47,7 +47,11 @@ func (s *Server) merge(p *Pull, title, wanted string) (string, error) {
 	if err != nil {
 		return "", errNotMergeable // a conflict
 	}
-	commit, err := git(r.dir, "commit-tree", strings.TrimSpace(string(tree)), "-p", base, "-p", head, "-m", title)
+	args := []string{"commit-tree", strings.TrimSpace(string(tree)), "-p", base, "-m", title}
+	if method == "merge" {
+		args = append(args, "-p", head)
+	}
+	commit, err := git(r.dir, args...)
 	if err != nil {
 		return "", err
 	}
@@ -57,6 +61,11 @@ func (s *Server) merge(p *Pull, title, wanted string) (string, error) {
 	}
 	p.Open, p.Merged, p.MergeSHA, p.HeadSHA, p.MergeTime = false, true, sha, head, s.opt.Now()
 	s.merges++
+	if r.settings.DeleteHead {
+		if _, err := git(r.dir, "update-ref", "-d", "refs/heads/"+p.Head); err != nil {
+			return "", err
+		}
+	}
 	s.hook("pull_request", s.wirePullEvent(p, "closed"))
 	return sha, nil
 }

@@ -353,7 +353,7 @@ func (s *Server) Merge(repo, branch string) error {
 	if p == nil || !p.Open {
 		return errors.New("githubtest: the branch has no open pull request")
 	}
-	_, err := s.merge(p, "Merge pull request", "")
+	_, err := s.merge(p, "Merge pull request", "", "merge")
 	return err
 }
 
