@@ -20,6 +20,24 @@ type Details interface {
 	LineComments(ctx context.Context, repo, branch string) ([]LineComment, error)
 }
 
+// Commenter is a host on whose pull requests the service can say something, also when they
+// are merged.
+type Commenter interface {
+	// Comment adds a comment to a pull request, once for each key however often it is called.
+	Comment(ctx context.Context, c NewComment) error
+}
+
+// CommentMax is how long a comment may be, in bytes; the rest is cut.
+const CommentMax = 60 << 10
+
+// NewComment is a comment on a pull request.
+type NewComment struct {
+	Repo   string
+	Number int64
+	Key    string // identity: letters, digits, and ./_-
+	Body   string // Markdown
+}
+
 // LineComment is a comment on a line of a change. Its State is ReviewCommented, whatever
 // the review says that it belongs to.
 type LineComment struct {

@@ -136,7 +136,8 @@ func TestConformance(t *testing.T) {
 				k.server.SetRole(c.Author, string(c.Permission))
 				require.NoError(t, k.server.Comment(repo, branch, githubtest.LineComment{Author: c.Author, Path: c.Path, Line: c.Line, Body: c.Body, SHA: c.SHA}))
 			},
-			Self: githubtest.Self,
+			Comments: func(number int64) []string { return k.server.Comments(repo, int(number)) },
+			Self:     githubtest.Self,
 			Fail: func(call string, how faulttest.Kind) {
 				calls := map[string]string{
 					"OpenPullRequest": "POST /repos/{owner}/{repo}/pulls", "Merge": "PUT /repos/{owner}/{repo}/pulls/{number}/merge",

@@ -22,6 +22,7 @@ type everyHost interface {
 	orchestrator.Hosting
 	githost.Plain
 	githost.Details
+	githost.Commenter
 }
 
 // plainSpace finds a repository that has no git host.
@@ -62,6 +63,14 @@ func (h hosts) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (g
 // Merge implements githost.Host.
 func (h hosts) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	return h.of(m.Repo).Merge(ctx, m)
+}
+
+// Comment implements githost.Commenter.
+func (h hosts) Comment(ctx context.Context, c githost.NewComment) error {
+	if d, ok := h.of(c.Repo).(githost.Commenter); ok {
+		return d.Comment(ctx, c)
+	}
+	return githost.ErrLacking
 }
 
 // FailureLog implements githost.Details.

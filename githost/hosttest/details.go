@@ -53,6 +53,27 @@ func lineComments(t *testing.T, f Fixture) {
 	}
 }
 
+func commentsOnce(t *testing.T, f Fixture) {
+	host, is := f.Host.(githost.Commenter)
+	require.True(t, is)
+	head := f.Commit("feature/a")
+	pr := f.pull(t, "feature/a")
+	_, err := f.merge(t, "feature/a", head)
+	require.NoError(t, err)
+	c := githost.NewComment{Repo: f.Repo, Number: pr.Number, Key: "1/deploy.md", Body: "It is **deployed**."}
+	for range 2 {
+		require.NoError(t, host.Comment(t.Context(), c))
+	}
+	c.Key, c.Body = "2/deploy.md", strings.Repeat("x", 2*githost.CommentMax)
+	require.NoError(t, host.Comment(t.Context(), c))
+	list := f.Comments(pr.Number)
+	require.Len(t, list, 2)
+	require.Contains(t, list[0], "It is **deployed**.")
+	require.Contains(t, list[1], "xxx")
+	c.Number += 1000
+	require.ErrorIs(t, host.Comment(t.Context(), c), githost.ErrNotFound)
+}
+
 func noLineComments(t *testing.T, f Fixture) {
 	list, err := f.details(t).LineComments(t.Context(), f.Repo, "feature/none")
 	require.NoError(t, err)

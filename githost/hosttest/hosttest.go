@@ -34,7 +34,9 @@ type Fixture struct {
 	// reviews. They are for a host that is a githost.Details.
 	ShowFailure    func(sha, name, text string)
 	AddLineComment func(branch string, c githost.LineComment)
-	Self           string // the service's account
+	// Comments are those on a pull request, for a host that is a githost.Commenter.
+	Comments func(number int64) []string
+	Self     string // the service's account
 	// Fail makes one call of the port, called as its method, fail from now on.
 	Fail func(call string, how faulttest.Kind)
 }
@@ -77,6 +79,9 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		maps.Copy(cases, hosted)
 		if _, is := f.Host.(githost.Details); is {
 			maps.Copy(cases, details)
+		}
+		if _, is := f.Host.(githost.Commenter); is {
+			cases["a comment is made once"] = commentsOnce
 		}
 	}
 	for name, test := range cases {

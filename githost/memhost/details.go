@@ -21,6 +21,37 @@ func (h *Host) AddLineComment(repo, branch string, c githost.LineComment) {
 	h.lines[repo+" "+branch] = append(h.lines[repo+" "+branch], c)
 }
 
+// Comment implements githost.Commenter.
+func (h *Host) Comment(ctx context.Context, c githost.NewComment) error {
+	leave, err := h.enter(ctx, "Comment")
+	defer leave()
+	if err != nil {
+		return err
+	}
+	if h.find(c.Repo, func(p githost.PullRequest) bool { return p.Number == c.Number }) == nil {
+		return githost.ErrNotFound
+	}
+	for _, one := range h.comments {
+		if one.Key == c.Key && one.Repo == c.Repo && one.Number == c.Number {
+			return nil
+		}
+	}
+	h.comments = append(h.comments, c)
+	return nil
+}
+
+// Comments are the comments on a pull request, in order.
+func (h *Host) Comments(repo string, number int64) (out []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.comments {
+		if c.Repo == repo && c.Number == number {
+			out = append(out, c.Body)
+		}
+	}
+	return out
+}
+
 // FailureLog implements githost.Details.
 func (h *Host) FailureLog(ctx context.Context, _ string, c githost.Check) (string, error) {
 	leave, err := h.enter(ctx, "FailureLog")

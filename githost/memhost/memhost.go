@@ -16,7 +16,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/memfault"
 )
 
-// Host implements githost.Host, githost.Branches, githost.Details and githost.Plain in memory. Its calls
+// Host implements githost.Host, githost.Branches, githost.Details, githost.Commenter
+// and githost.Plain in memory. Its calls
 // can be made to fail.
 type Host struct {
 	memfault.Switch
@@ -31,6 +32,7 @@ type Host struct {
 	required map[string][]string          // checks, by repo and branch
 	failures map[string]string            // by name of the check
 	lines    map[string][]githost.LineComment
+	comments []githost.NewComment
 	reviews  map[string][]githost.Review // by repo and branch
 	pulls    map[string][]githost.PullRequest
 	merges   int

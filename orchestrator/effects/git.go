@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -60,7 +61,7 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	}
 	err = d.Workspaces.Push(ctx, p.Workspace(t), e.SHA, e.Expected)
 	if errors.Is(err, work.ErrMoved) && t.State.MergeSHA != "" {
-		return queue.Outcome{Kind: queue.OutcomeDone, Error: "not pushed: the branch is merged, and is not where it was left: " + err.Error()}
+		return d.publishReport(ctx, e, p, t, err)
 	}
 	if errors.Is(err, work.ErrRemoved) {
 		why := fmt.Sprintf("the branch could not be published: %s was deleted on the remote; In Progress runs the stage again and makes it anew, STOP gives the task up", t.Branch)
@@ -78,6 +79,40 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	o := report(e, stage.Event{On: stage.OnPublished, At: d.Now(), SHA: e.SHA})
 	if _, plain := githost.PlainOf(d.Host, p.Repo); !plain && wantsPullRequest(t.State) && (t.State.PR == 0 || e.Expected == "") { // a branch that is made anew has none
 		o.Then = append(o.Then, orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectPull}, e.Key+"/pull_request", time.Time{}))
+	}
+	return o
+}
+
+// publishReport puts the report of a deployment onto the pull request when its commit cannot be
+// pushed any more: hosts may delete a branch when they merge it.
+func (d Deps) publishReport(ctx context.Context, e orchestrator.Effect, p task.Project, t task.Task, unpushed error) queue.Outcome {
+	o := queue.Outcome{Kind: queue.OutcomeDone, Error: "not pushed: the branch is merged, and is not where it was left: " + unpushed.Error()}
+	host, ok := d.Host.(githost.Commenter)
+	if _, plain := githost.PlainOf(d.Host, p.Repo); !ok || plain || t.State.PR == 0 {
+		return o
+	}
+	files, err := d.Workspaces.Files(ctx, p.Workspace(t), e.SHA)
+	if err != nil {
+		return d.retry(e, err)
+	}
+	name := (stage.Launch{Stage: stage.Deploy, Phase: stage.PhaseRelease}).ReportFile()
+	body, err := fs.ReadFile(files, p.Docs(t.WorkItemID)+"/"+name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return o
+	}
+	if err == nil {
+		err = host.Comment(ctx, githost.NewComment{
+			Repo: p.Repo, Number: t.State.PR, Key: task.Identity(t) + "/" + e.SHA + "/" + name,
+			Body: fmt.Sprintf("`%s` of %s, whose branch was deleted when it was merged:\n\n%s", name, t.WorkItemID, body),
+		})
+	}
+	switch {
+	case err == nil:
+		o.Error += "; " + name + " is on the pull request"
+	case orchestrator.GivenUp(err, e.Attempt):
+		o.Error += "; nor is " + name + " on the pull request: " + err.Error()
+	default:
+		return d.retry(e, err)
 	}
 	return o
 }

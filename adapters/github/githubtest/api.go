@@ -27,6 +27,8 @@ func (s *Server) routes() *http.ServeMux {
 		"GET /repos/{owner}/{repo}/check-runs/{id}/annotations":       s.annotations,
 		"GET /repos/{owner}/{repo}/actions/jobs/{id}/logs":            s.jobLog,
 		"GET /repos/{owner}/{repo}/pulls/{number}/comments":           s.lineComments,
+		"GET /repos/{owner}/{repo}/issues/{number}/comments":          s.listComments,
+		"POST /repos/{owner}/{repo}/issues/{number}/comments":         s.addComment,
 		"GET /repos/{owner}/{repo}/commits/{sha}/branches-where-head": s.whereHead,
 		"GET /repos/{owner}/{repo}/pulls":                             s.listPulls,
 		"POST /repos/{owner}/{repo}/pulls":                            s.createPull,

@@ -1,9 +1,11 @@
 package githubtest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -102,4 +104,40 @@ func (s *Server) lineComments(w http.ResponseWriter, r *http.Request, repo *repo
 		})
 	}
 	reply(w, http.StatusOK, rows)
+}
+
+// Comments are the comments on a pull request, in order.
+func (s *Server) Comments(repo string, number int) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.said[fmt.Sprintf("%s#%d", repo, number)])
+}
+
+func wireComment(id int, body string) map[string]any {
+	return map[string]any{"id": id, "body": body, "user": wireUser(Self)}
+}
+
+func (s *Server) listComments(w http.ResponseWriter, r *http.Request, repo *repository) {
+	if p := s.numbered(w, r, repo); p != nil {
+		rows := []any{}
+		for i, body := range s.said[fmt.Sprintf("%s#%d", p.Repo, p.Number)] {
+			rows = append(rows, wireComment(i+1, body))
+		}
+		reply(w, http.StatusOK, rows)
+	}
+}
+
+func (s *Server) addComment(w http.ResponseWriter, r *http.Request, repo *repository) {
+	p := s.numbered(w, r, repo)
+	if p == nil {
+		return
+	}
+	var in struct{ Body string }
+	if json.NewDecoder(r.Body).Decode(&in) != nil || in.Body == "" || len([]rune(in.Body)) > 65536 {
+		fail(w, http.StatusUnprocessableEntity, "Validation Failed", "body is too long (maximum is 65536 characters)")
+		return
+	}
+	key := fmt.Sprintf("%s#%d", p.Repo, p.Number)
+	s.said[key] = append(s.said[key], in.Body)
+	reply(w, http.StatusCreated, wireComment(len(s.said[key]), in.Body))
 }

@@ -100,6 +100,7 @@ type Server struct {
 	statuses map[string][]status
 	shown    map[string]shown         // of failures, by number of the check run
 	lines    map[string][]LineComment // by pull request
+	said     map[string][]string      // comments, by pull request
 	started  map[string]bool          // CI, by repo and commit
 	merges   int
 	hooks    []Delivery // that were meant to be sent
@@ -123,7 +124,7 @@ func New(o Options) *Server {
 	s := &Server{
 		opt: o, hookURL: o.HookURL, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 2)),
 		http:   &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
-		broken: map[string]Fault{}, reviews: map[string][]Review{}, roles: map[string]string{Self: "write"}, checks: map[string][]checkRun{}, suites: map[string][]suite{}, statuses: map[string][]status{}, started: map[string]bool{}, shown: map[string]shown{}, lines: map[string][]LineComment{},
+		broken: map[string]Fault{}, reviews: map[string][]Review{}, roles: map[string]string{Self: "write"}, checks: map[string][]checkRun{}, suites: map[string][]suite{}, statuses: map[string][]status{}, started: map[string]bool{}, shown: map[string]shown{}, lines: map[string][]LineComment{}, said: map[string][]string{},
 	}
 	s.mux = s.routes()
 	s.group.Go("pushes", s.watch)
