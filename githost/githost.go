@@ -197,6 +197,13 @@ type Hook struct {
 	Unsigned bool   `json:",omitempty"` // nothing proves who has sent it
 }
 
+// FormReceiver is a Receiver whose host may put the payload into a form. The signature is of the
+// body as it is sent.
+type FormReceiver interface {
+	// FormPayload is the payload of an application/x-www-form-urlencoded body, for Decode.
+	FormPayload(body []byte) ([]byte, error)
+}
+
 // Receiver is the edge of a git host's webhooks. Its methods are pure.
 type Receiver interface {
 	// Signature begins the check of a body, by the headers alone: an error, such as

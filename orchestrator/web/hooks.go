@@ -34,6 +34,7 @@ type sender struct {
 	abort     bool // give up by breaking the connection: it is all that makes this sender try again
 	signature func(http.Header) (*signature.Check, error)
 	delivery  func(http.Header) (id, event string)
+	unwrap    func(form []byte) ([]byte, error) // gives the payload in a form; nil: this sender sends JSON alone
 	// decode returns the job, or why the event is of no interest; errForeign when the
 	// signature does not speak for the project. projects is the registry as it was before
 	// the secrets of the check were taken: a request that lasts over a reload is not
@@ -53,10 +54,14 @@ func (s *server) trackerHook(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) hostHook(w http.ResponseWriter, r *http.Request) {
-	s.receive(w, r, sender{
+	from := sender{
 		source: s.HostSource, limit: hostLimit, hold: s.HoldHost,
 		signature: s.Host.Signature, delivery: s.Host.Delivery, decode: s.decodeHost, projects: s.Engine.Projects.Now(),
-	})
+	}
+	if form, ok := s.Host.(githost.FormReceiver); ok {
+		from.unwrap = form.FormPayload
+	}
+	s.receive(w, r, from)
 }
 
 func (s *server) decodeTracker(projects *task.Projects, event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
@@ -131,7 +136,8 @@ func (s *server) receive(w http.ResponseWriter, r *http.Request, from sender) {
 // of a signature nothing is read.
 func (s *server) read(w http.ResponseWriter, r *http.Request, from sender) (body []byte, signed *signature.Check, ok bool) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || media != "application/json" || r.Header.Get("Content-Encoding") != "" {
+	form := media == "application/x-www-form-urlencoded" && from.unwrap != nil
+	if err != nil || media != "application/json" && !form || r.Header.Get("Content-Encoding") != "" {
 		problem(w, http.StatusUnsupportedMediaType, "media-type", "Send application/json without a content encoding.")
 		return nil, nil, false
 	}
@@ -139,6 +145,12 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, from sender) (body
 		err = fmt.Errorf("%w: %w", errUnsigned, err)
 	} else {
 		body, err = s.inbox.read(http.MaxBytesReader(w, r.Body, from.limit), limit.Sender(r), signed)
+	}
+	if err == nil && form {
+		if body, err = from.unwrap(body); err != nil {
+			problem(w, http.StatusBadRequest, "bad-form", "The form has no payload.")
+			return nil, nil, false
+		}
 	}
 	if err == nil {
 		return body, signed, true
