@@ -40,16 +40,16 @@ func (c *Client) Checks(ctx context.Context, repo, base, sha string) ([]githost.
 	for _, r := range runs {
 		list = append(list, r.Check)
 	}
-	demands, err := c.demands(ctx, repo, base)
+	rules, err := c.Rules(ctx, repo, base)
 	if err != nil {
 		return nil, err
 	}
-	begun, err := c.suites(ctx, owner, name, sha, runs, demands)
+	begun, err := c.suites(ctx, owner, name, sha, runs, rules.Demands)
 	if err != nil {
 		return nil, c.convert(ctx, "the check suites of "+repo, err)
 	}
 	list = append(list, begun...)
-	for _, d := range demands {
+	for _, d := range rules.Demands {
 		if !slices.ContainsFunc(list, func(k githost.Check) bool { return k.Name == d.Context }) {
 			list = append(list, githost.Check{Name: d.Context, State: githost.CheckExpected, Kind: "required", Note: "demanded by " + d.By})
 		}

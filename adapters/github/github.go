@@ -45,7 +45,7 @@ type Client struct {
 	mu          sync.Mutex
 	self        string // the token's account; empty until it has answered
 	permissions map[string]permission
-	rules       map[string]rules // of branches, by repository and branch
+	rules       map[string]knownRules // of branches, by repository and branch
 }
 
 // New checks the options. It does not call the network.
@@ -64,7 +64,7 @@ func New(o Options) (*Client, error) {
 		}
 		api.BaseURL = u
 	}
-	c := &Client{opt: o, api: api, files: plain(o.HTTPClient), permissions: map[string]permission{}, rules: map[string]rules{}}
+	c := &Client{opt: o, api: api, files: plain(o.HTTPClient), permissions: map[string]permission{}, rules: map[string]knownRules{}}
 	c.SetSecrets(o.Secrets)
 	return c, nil
 }

@@ -12,6 +12,14 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 )
 
+// Rules are what a branch demands of what goes into it, of its protection and of rulesets, as
+// far as the token may see them.
+type Rules struct {
+	Demands []Demand
+	Queue   string   // what demands the merge queue; empty = nothing does
+	Methods []string // of merging, that a ruleset allows: merge, squash, rebase; nil = it says nothing
+}
+
 // Demand is a check that has to be green before anything goes into a branch.
 type Demand struct {
 	Context string
@@ -19,10 +27,10 @@ type Demand struct {
 	By      string // what demands it, for people
 }
 
-// rules are what a branch demands, and when that was read.
-type rules struct {
-	demands []Demand
-	at      time.Time
+// knownRules are rules, and when they were read.
+type knownRules struct {
+	Rules
+	at time.Time
 }
 
 // Bounds of what is cached: rules change seldom, and each look at CI needs them.
@@ -31,35 +39,32 @@ const (
 	rulesMax = 1000
 )
 
-// demands are the checks that a branch demands, of its protection and of rulesets, as far as
-// the token may see them.
-func (c *Client) demands(ctx context.Context, repo, base string) ([]Demand, error) {
+// Rules reads the rules of a branch; what was read less than five minutes ago is not read again.
+func (c *Client) Rules(ctx context.Context, repo, base string) (Rules, error) {
 	key := strings.ToLower(repo) + " " + base
 	c.mu.Lock()
 	known, ok := c.rules[key]
 	c.mu.Unlock()
 	if ok && c.opt.Now().Sub(known.at) < rulesTTL {
-		return known.demands, nil
+		return known.Rules, nil
 	}
 	b, err := c.Protection(ctx, repo, base)
 	if err != nil && !unseen(err) {
-		return nil, err
+		return Rules{}, err
 	}
-	var out []Demand
+	var out Rules
 	for _, name := range b.Contexts {
-		out = append(out, Demand{Context: name, By: "the protection of " + base})
+		out.Demands = append(out.Demands, Demand{Context: name, By: "the protection of " + base})
 	}
-	more, err := c.rulesets(ctx, repo, base)
-	if err != nil && !unseen(err) {
-		return nil, err
+	if err = c.rulesets(ctx, repo, base, &out); err != nil && !unseen(err) {
+		return Rules{}, err
 	}
-	out = append(out, more...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.rules) >= rulesMax {
 		clear(c.rules)
 	}
-	c.rules[key] = rules{out, c.opt.Now()}
+	c.rules[key] = knownRules{out, c.opt.Now()}
 	return out, nil
 }
 
@@ -68,11 +73,25 @@ func unseen(err error) bool {
 	return errors.Is(err, githost.ErrNotFound) || errors.Is(err, githost.ErrDenied)
 }
 
-// rulesets reads the checks that the active rules of a branch demand.
-func (c *Client) rulesets(ctx context.Context, repo, base string) (out []Demand, err error) {
+// rule is an active rule of a ruleset.
+type rule struct {
+	Type       string
+	Ruleset    int64  `json:"ruleset_id"`
+	Source     string `json:"ruleset_source"`
+	Parameters struct {
+		Methods []string `json:"allowed_merge_methods"`
+		Checks  []struct {
+			Context string
+			App     int64 `json:"integration_id"`
+		} `json:"required_status_checks"`
+	}
+}
+
+// rulesets adds what the active rules of a branch demand.
+func (c *Client) rulesets(ctx context.Context, repo, base string, out *Rules) error {
 	owner, name, err := split(repo)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	what := "the rules of " + base + " of " + repo
 	for page := 0; ; {
@@ -82,33 +101,30 @@ func (c *Client) rulesets(ctx context.Context, repo, base string) (out []Demand,
 		}
 		req, err := c.api.NewRequest(http.MethodGet, path, nil)
 		if err != nil {
-			return nil, fmt.Errorf("github: %s: %w", what, err)
+			return fmt.Errorf("github: %s: %w", what, err)
 		}
-		var list []struct {
-			Type       string
-			Ruleset    int64  `json:"ruleset_id"`
-			Source     string `json:"ruleset_source"`
-			Parameters struct {
-				Checks []struct {
-					Context string
-					App     int64 `json:"integration_id"`
-				} `json:"required_status_checks"`
-			}
-		}
+		var list []rule
 		resp, err := c.api.Do(ctx, req, &list)
 		if err != nil {
-			return nil, c.convert(ctx, what, err)
+			return c.convert(ctx, what, err)
 		}
 		if list == nil {
-			return nil, unreadable(what)
+			return unreadable(what)
 		}
-		for _, rule := range list {
-			for _, k := range rule.Parameters.Checks {
-				out = append(out, Demand{Context: k.Context, App: k.App, By: fmt.Sprintf("the ruleset %d of %s", rule.Ruleset, rule.Source)})
+		for _, r := range list {
+			by := fmt.Sprintf("the ruleset %d of %s", r.Ruleset, r.Source)
+			if r.Type == "merge_queue" {
+				out.Queue = by
+			}
+			if r.Type == "pull_request" && len(r.Parameters.Methods) > 0 {
+				out.Methods = r.Parameters.Methods
+			}
+			for _, k := range r.Parameters.Checks {
+				out.Demands = append(out.Demands, Demand{Context: k.Context, App: k.App, By: by})
 			}
 		}
 		if more, err := next(&page, resp); err != nil || !more {
-			return out, err
+			return err
 		}
 	}
 }

@@ -147,6 +147,15 @@ func TestDoctorFindsMistakes(t *testing.T) {
 			c.entry["ci"] = "none"
 			c.host1(func(s *githubtest.Settings) { s.Required["main"] = []string{"e2e"} })
 		}, []string{"the protection of main demands the check e2e, and ci is none: every merge would be refused; name it in ci"}},
+		"merge method": {func(c *clinic) {
+			c.entry["merge"] = "rebase"
+			c.host1(func(s *githubtest.Settings) { s.Methods = []string{"merge", "squash"} })
+		}, []string{"merge is rebase, and acme/app is merged by merge, squash alone: every merge would be refused; allow it at " + page + ", or correct merge in "}},
+		"merge queue": {func(c *clinic) { c.host1(func(s *githubtest.Settings) { s.Queue = true }) }, []string{"the ruleset 42 of acme/app demands the merge queue, ", "take the rule away at " + page + "/rules"}},
+		"ruleset without CI": {func(c *clinic) {
+			c.entry["ci"] = "none"
+			c.host1(func(s *githubtest.Settings) { s.Rules["main"] = []string{"e2e"} })
+		}, []string{"the ruleset 42 of acme/app demands the check e2e, and ci is none"}},
 		"no webhook":             {func(c *clinic) { c.host1(func(s *githubtest.Settings) { s.Hooks = nil }) }, []string{"webhooks: none is registered to " + target + ": signalbox doctor --fix does it, or make one at " + page + "/hooks"}},
 		"webhook is off":         {func(c *clinic) { c.hook(func(h *githubtest.Hook) { h.Active = false }) }, []string{"is switched off: make it active at " + page + "/hooks"}},
 		"webhook lacks events":   {func(c *clinic) { c.hook(func(h *githubtest.Hook) { h.Events = []string{"push", "check_run"} }) }, []string{"lacks the events check_suite, pull_request, pull_request_review, status: add them at " + page + "/hooks"}},
@@ -204,6 +213,22 @@ func TestDoctorOfAGoodDeployment(t *testing.T) {
 	said, wrong = c.examine(wiring.Examination{Probe: true})
 	require.Equal(t, 1, wrong, said)
 	require.Regexp(t, `FAIL  APP +the agent claude failed .*Invalid API key.*: run it by hand as the service's user, and sign in`, said)
+}
+
+// A check that a rule demands and that has never reported is said, with the name that was meant.
+func TestDoctorOfRules(t *testing.T) {
+	c := newClinic(t)
+	c.entry["ci"], c.entry["merge"] = "any", "squash"
+	c.host1(func(s *githubtest.Settings) {
+		s.Required["main"], s.Rules["main"] = []string{"build"}, []string{"biuld", "security scan"}
+	})
+	said, wrong := c.examine(wiring.Examination{})
+	require.Zero(t, wrong, said)
+	require.Contains(t, said, "pull requests may be merged by squash, which merge names\n")
+	require.Contains(t, said, "warn  APP          the ruleset 42 of acme/app demands the check biuld, and nothing has reported one of that name on main: cards wait for it, at most 6h0m0s, ")
+	require.Contains(t, said, "else correct the rule; did you mean build?\n")
+	require.Contains(t, said, "demands the check security scan, ")
+	require.NotContains(t, said, "demands the check build,")
 }
 
 // With --fix columns and webhooks are made, once.

@@ -202,6 +202,9 @@ func (s *Server) putMerge(w http.ResponseWriter, r *http.Request, repo *reposito
 	if words := refusals[in.Method]; words == "" {
 		fail(w, http.StatusUnprocessableEntity, "Validation Failed", "merge_method is not a member of [\"merge\", \"squash\", \"rebase\"].")
 		return
+	} else if repo.settings.Queue {
+		fail(w, http.StatusMethodNotAllowed, "Repository rule violations found\n\nChanges must be made through the merge queue\n\n")
+		return
 	} else if !slices.Contains(repo.settings.Methods, in.Method) {
 		fail(w, http.StatusMethodNotAllowed, words)
 		return

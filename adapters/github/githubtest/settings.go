@@ -18,6 +18,7 @@ type Settings struct {
 	DeleteHead  bool                // branches are deleted when they are merged
 	Required    map[string][]string // checks that must be green, by protected branch
 	Rules       map[string][]string // checks that rulesets demand, by branch
+	Queue       bool                // a ruleset demands the merge queue
 	Hooks       []Hook
 }
 

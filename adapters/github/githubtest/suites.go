@@ -65,16 +65,21 @@ func (s *Server) checkSuites(w http.ResponseWriter, r *http.Request, repo *repos
 
 // rules answers with what the active rulesets of a branch demand.
 func (s *Server) rules(w http.ResponseWriter, r *http.Request, repo *repository) {
-	rows := []any{map[string]any{"type": "deletion", "ruleset_source_type": "Repository", "ruleset_source": repo.name, "ruleset_id": 42}}
+	rule := func(kind string) map[string]any {
+		return map[string]any{"type": kind, "ruleset_source_type": "Repository", "ruleset_source": repo.name, "ruleset_id": 42}
+	}
+	rows := []any{rule("deletion")}
+	if repo.settings.Queue {
+		rows = append(rows, rule("merge_queue"))
+	}
 	var checks []any
 	for _, name := range repo.settings.Rules[r.PathValue("branch")] {
 		checks = append(checks, map[string]any{"context": name})
 	}
 	if len(checks) > 0 {
-		rows = append(rows, map[string]any{
-			"type": "required_status_checks", "ruleset_source_type": "Repository", "ruleset_source": repo.name, "ruleset_id": 42,
-			"parameters": map[string]any{"strict_required_status_checks_policy": false, "required_status_checks": checks},
-		})
+		demand := rule("required_status_checks")
+		demand["parameters"] = map[string]any{"strict_required_status_checks_policy": false, "required_status_checks": checks}
+		rows = append(rows, demand)
 	}
 	reply(w, http.StatusOK, rows)
 }
