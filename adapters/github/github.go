@@ -21,11 +21,12 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
-// Options of a Client. Token is required; so is one of Secrets for webhooks,
+// Options of a Client. Token or App is required; so is one of Secrets for webhooks,
 // unless Insecure.
 type Options struct {
 	BaseURL    string // of the REST API; empty = https://api.github.com/
 	Token      string
+	App        *App              // signs in in the place of Token
 	Secrets    signature.Secrets // of the webhooks
 	Insecure   bool              // take unsigned webhooks while there are no Secrets
 	HTTPClient *http.Client
@@ -38,6 +39,7 @@ type Client struct {
 	opt Options
 	api *gh.Client
 
+	app   *app         // nil: a token is used
 	files *http.Client // without the token
 
 	signed atomic.Pointer[signature.Secrets]
@@ -50,27 +52,38 @@ type Client struct {
 
 // New checks the options. It does not call the network.
 func New(o Options) (*Client, error) {
-	if o.Token == "" {
+	if o.Token == "" && o.App == nil {
 		return nil, errors.New("github: Token is missing: a token that may read checks and write contents and pull requests")
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	api := gh.NewClient(transport(o.HTTPClient)).WithAuthToken(o.Token)
+	c := &Client{opt: o, files: plain(o.HTTPClient), permissions: map[string]permission{}, rules: map[string]knownRules{}}
+	if o.App == nil {
+		c.api = gh.NewClient(transport(o.HTTPClient)).WithAuthToken(o.Token)
+	} else if err := c.signInAsApp(*o.App); err != nil {
+		return nil, err
+	}
 	if o.BaseURL != "" {
 		u, err := url.Parse(strings.TrimSuffix(o.BaseURL, "/") + "/")
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
 			return nil, errors.New("github: BaseURL must be the address of the REST API, such as https://github.example.org/api/v3/")
 		}
-		api.BaseURL = u
+		c.api.BaseURL = u
+		if c.app != nil {
+			c.app.api.BaseURL = u
+		}
 	}
-	c := &Client{opt: o, api: api, files: plain(o.HTTPClient), permissions: map[string]permission{}, rules: map[string]knownRules{}}
 	c.SetSecrets(o.Secrets)
 	return c, nil
 }
 
-// Ping reads the account of the token.
+// Ping reads the account of the token, or the app.
 func (c *Client) Ping(ctx context.Context) error {
+	if c.app != nil {
+		_, _, err := c.app.api.Apps.Get(ctx, "")
+		return c.convert(ctx, "the app", err)
+	}
 	_, _, err := c.api.Users.Get(ctx, "")
 	return c.convert(ctx, "the token's account", err)
 }

@@ -103,7 +103,11 @@ func Examine(ctx context.Context, v *Service, e Examination, report func(Finding
 	boards := d.tracker(ctx, v)
 	github := v.GitHub != nil // and what it says can be believed
 	if github {
-		github = d.check("github", "the token is accepted", mend(v.GitHub.Ping(ctx), "make a token and set it as "+Prefix+"GITHUB_TOKEN: "+v.Settings.tokenPage()))
+		good, how := "the token is accepted", "make a token and set it as "+Prefix+"GITHUB_TOKEN: "+v.Settings.tokenPage()
+		if v.Settings.GitHubAppKey.IsSet() {
+			good, how = "the app is accepted", "look whether "+Prefix+"GITHUB_APP_KEY is a private key of the app "+Prefix+"GITHUB_APP_ID, and whether this machine's clock is right"
+		}
+		github = d.check("github", good, mend(v.GitHub.Ping(ctx), how))
 	} else {
 		d.ok("github", "is not used: no repository is there")
 	}

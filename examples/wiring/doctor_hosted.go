@@ -51,9 +51,17 @@ func (d *doctor) hosted(ctx context.Context, v *Service, p task.Project) {
 	if page == "" {
 		page = "https://github.com/" + p.Repo
 	}
+	rights, isApp, unseen := v.GitHub.Rights(ctx, p.Repo)
+	slices.Sort(rights.Lacks)
 	switch {
 	case r.Archived:
 		d.bad(p.Prefix, fmt.Errorf("%s is archived, and takes no commit: unarchive it at %s/settings, or take it out of %s", p.Repo, page, v.Settings.Projects))
+	case unseen != nil:
+		d.bad(p.Prefix, unseen)
+	case len(rights.Lacks) > 0:
+		d.bad(p.Prefix, fmt.Errorf("the app %s lacks permissions for %s: %s: give them to it in its settings, and accept them where it is installed", rights.App, p.Repo, strings.Join(rights.Lacks, ", ")))
+	case isApp:
+		d.ok(p.Prefix, "the app %s has the permissions that cards of %s need", rights.App, p.Repo)
 	case !r.Push:
 		d.bad(p.Prefix, fmt.Errorf("the token may read %s and not push to it: give it write access to contents and pull requests at %s", p.Repo, v.Settings.tokenPage()))
 	default:

@@ -1,6 +1,10 @@
 package wiring_test
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -229,6 +233,39 @@ func TestDoctorOfRules(t *testing.T) {
 	require.Contains(t, said, "else correct the rule; did you mean build?\n")
 	require.Contains(t, said, "demands the check security scan, ")
 	require.NotContains(t, said, "demands the check build,")
+}
+
+// An app has its own rights, and signs git in as well.
+func TestDoctorOfAnApp(t *testing.T) {
+	c := newClinic(t)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	file := filepath.Join(c.dir, "app.pem")
+	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), 0o600))
+	delete(c.env, "GITHUB_TOKEN")
+	c.env["GITHUB_APP_ID"], c.env["GITHUB_APP_KEY_FILE"] = "12345", file
+	app := githubtest.App{ID: "12345", Key: &key.PublicKey, Rights: map[string]string{"checks": "read", "statuses": "read", "actions": "read", "contents": "write", "pull_requests": "write", "issues": "write", "metadata": "read"}}
+	c.host.SetApp(&app)
+	said, wrong := c.examine(wiring.Examination{})
+	require.Zero(t, wrong, said)
+	require.Contains(t, said, "ok    github       the app is accepted\n")
+	require.Contains(t, said, "the app signalbox has the permissions that cards of acme/app need\n")
+	require.Equal(t, 1, c.host.Issued())
+	delete(app.Rights, "contents")
+	said, wrong = c.examine(wiring.Examination{})
+	require.Equal(t, 1, wrong, said)
+	require.Contains(t, said, "the app signalbox lacks permissions for acme/app: contents (write): give them to it in its settings")
+	app.ID = "another"
+	said, wrong = c.examine(wiring.Examination{})
+	require.Equal(t, 1, wrong, said)
+	require.Contains(t, said, "look whether ORCH_GITHUB_APP_KEY is a private key of the app ORCH_GITHUB_APP_ID")
+	require.NotContains(t, said, "PRIVATE")
+	s, err := wiring.Load([]string{"ORCH_GITHUB_TOKEN=github-token", "ORCH_GITHUB_APP_ID=1", "ORCH_GITHUB_APP_KEY_FILE=" + file})
+	require.NoError(t, err)
+	require.ErrorContains(t, s.NeedsToServe(), "ORCH_GITHUB_TOKEN and ORCH_GITHUB_APP_KEY are set")
+	s, err = wiring.Load([]string{"ORCH_GITHUB_APP_ID=1"})
+	require.NoError(t, err)
+	require.ErrorContains(t, s.NeedsToServe(), "ORCH_GITHUB_APP_KEY and ORCH_GITHUB_APP_ID must be set together")
 }
 
 // With --fix columns and webhooks are made, once.

@@ -125,9 +125,8 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	}
 	v.Projects = r.Projects
 	secrets.hideBy(s.hidden)
-	if s.GitHubToken.IsSet() {
-		v.GitHub, err = github.New(github.Options{BaseURL: s.GitHubURL, Token: s.GitHubToken.Reveal(), Secrets: secrets.Host, Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
-		if err != nil {
+	if s.signsInToGitHub() {
+		if v.GitHub, err = github.New(s.github(secrets)); err != nil {
 			return err
 		}
 	}
@@ -141,7 +140,7 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	}
 	s.DataDir = v.Settings.DataDir
 	v.Git, err = gitcli.New(ctx, gitcli.Options{
-		Root: filepath.Join(s.DataDir, "git"), Tokens: s.gitTokens(), Timeout: s.GitTimeout, Shared: s.Shared(),
+		Root: filepath.Join(s.DataDir, "git"), Tokens: v.gitTokens(), Timeout: s.GitTimeout, Shared: s.Shared(),
 		Shim: append(slices.Clone(program), "check-shim"), Jail: v.walls.jail, Log: v.Log,
 	})
 	if err != nil {
@@ -191,14 +190,6 @@ func (v *Service) chat() messenger.Messenger {
 		return nil
 	}
 	return redactedChat{v.Telegram, v.Settings.hidden}
-}
-
-// gitTokens are what git signs in with, by the beginning of clone URLs.
-func (s Settings) gitTokens() map[string]string {
-	if !s.GitHubToken.IsSet() {
-		return nil
-	}
-	return map[string]string{s.CloneBase: s.GitHubToken.Reveal()}
 }
 
 // client is what neighbours are called with.

@@ -48,6 +48,9 @@ func (s *Server) routes() *http.ServeMux {
 		})
 	}
 	mux.HandleFunc("GET "+files+"{id}", s.logFile)
+	mux.HandleFunc("GET /app", s.getApp)
+	mux.HandleFunc("GET /repos/{owner}/{repo}/installation", s.installation)
+	mux.HandleFunc("POST /app/installations/{id}/access_tokens", s.accessToken)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusNotFound, "Not Found") })
 	return mux
 }

@@ -39,6 +39,7 @@ type Push struct {
 // Options of a Server.
 type Options struct {
 	Token   string             // empty = any
+	App     *App               // whose installations may sign in beside Token
 	Secret  string             // of the webhooks
 	HookURL string             // empty = nowhere; see SetHookURL
 	CI      func(Push) Outcome // called in the background, for each head of an open pull request
@@ -98,6 +99,7 @@ type Server struct {
 	checks   map[string][]checkRun // by repo and commit
 	suites   map[string][]suite    // that have no run, by repo and commit
 	statuses map[string][]status
+	issued   []issued                 // tokens of installations
 	shown    map[string]shown         // of failures, by number of the check run
 	lines    map[string][]LineComment // by pull request
 	said     map[string][]string      // comments, by pull request

@@ -115,7 +115,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.opt.Token != "" && !strings.HasPrefix(r.URL.Path, files) && r.Header.Get("Authorization") != "Bearer "+s.opt.Token {
+	if !strings.HasPrefix(r.URL.Path, files) && !s.mayEnter(r) {
 		fail(w, http.StatusUnauthorized, "Bad credentials")
 		return None
 	}
