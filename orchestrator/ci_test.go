@@ -168,3 +168,61 @@ func TestCIGreenBeforeTheMerge(t *testing.T) {
 		r.Replays()
 	})
 }
+
+// withWorkflow is a repository that has a workflow, and whose agents report nothing but by CI.
+func withWorkflow(r *orchestratortest.Rig) {
+	r.Projects[0].Protected.None = true
+	r.Options.CIWait = time.Hour
+	r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		files[".github/workflows/ci.yml"] = "on: push\n"
+		return orchestratortest.GoodAgent(ctx, c, files)
+	}))
+	r.Place.OnPush = r.Host.Push // no CI of the rig
+}
+
+// What another app reports at once passes nothing while the workflow may begin; where it does
+// not, it counts after a while.
+func TestCIThatDoesNotBegin(t *testing.T) {
+	orchestratortest.Run(t, withWorkflow, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		task := r.Task(item)
+		require.Equal(r, stage.Development, task.State.Stage)
+		r.Host.SetChecks(task.State.Head, githost.Check{Name: "Vercel", State: githost.CheckPassed, Kind: "status"})
+		r.Settle(2 * time.Minute)
+		require.Equal(r, stage.Development, r.Task(item).State.Stage)
+		require.Contains(r, r.Explain(item).Blockers[0].Why, "nothing that .github/workflows/ci.yml configures was reported yet")
+		r.Settle(2 * time.Minute)
+		require.NotEqual(r, stage.Development, r.Task(item).State.Stage)
+	})
+}
+
+// When nothing is reported at all the end of the wait says what to set.
+func TestCIThatReportsNothing(t *testing.T) {
+	orchestratortest.Run(t, withWorkflow, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(2 * time.Hour)
+		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		require.Contains(r, r.Task(item).State.HoldReason, "name the checks that do in the project's entry (ci: [names])")
+	})
+}
+
+// What waits for CI before its merge is not deployed yet, and can be rejected.
+func TestRejectedBeforeTheMerge(t *testing.T) {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Place.SetScript(orchestratortest.Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			r.SetCI(githost.CheckPending)
+			return orchestratortest.GoodAgent(ctx, c, files)
+		}))
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.PhaseRetest, r.Task(item).State.Phase)
+		r.Move(orchestratortest.App, item, stage.StatusRejected)
+		r.Settle(time.Minute)
+		require.Equal(r, 2, r.Ran(stage.Developer))
+		require.Equal(r, stage.Development, r.Task(item).State.Stage)
+		require.Zero(r, r.Host.Merges())
+	})
+}

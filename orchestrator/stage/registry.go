@@ -233,6 +233,7 @@ func deployEdges() []Edge {
 		{s, OnCI, WhenRetesting, []string{"check_ci_green"}, DoMerge, s, RedBack, "CI is green again"},
 		{s, OnApproved, Always, nil, DoNothing, s, RedNone, "Approved is never a deploy trigger"},
 		{s, OnRejected, WhenAwait, nil, DoReject, Development, RedNone, "rejected before the deployment; back to development"},
+		{s, OnRejected, WhenRetesting, nil, DoReject, Development, RedNone, "rejected before the merge; back to development"},
 		{s, OnRejected, WhenBlocked, nil, DoReject, Development, RedNone, "the deployment has failed and is rejected; back to development"},
 		{s, OnRejected, Always, nil, DoDecline, s, RedNone, "the deployment is under way and cannot be rejected any more"},
 		{s, OnPRMerged, Always, nil, DoNothing, s, RedNone, "a merge does not finish a deployment; the deployer's verdict does"},
