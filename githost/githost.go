@@ -1,6 +1,6 @@
 // Package githost is the port to a git hosting service: continuous integration
 // results, reviews, pull requests and branches. Wire knowledge stays in the
-// adapters (adapters/github); githost/memhost is an in-memory double and
+// adapters (adapters/github, adapters/gitea); githost/memhost is an in-memory double and
 // githost/hosttest the suite that every implementation passes.
 //
 // Errors follow the contract of package orchestrator/fault.
@@ -213,4 +213,6 @@ type Receiver interface {
 	Delivery(h http.Header) (id, event string)
 	// Decode reads the payload. An error means that it is not what it says.
 	Decode(event string, body []byte) (Hook, error)
+	// Habits are those of the sender.
+	Habits() signature.Habits
 }

@@ -37,8 +37,8 @@ func PlainOf(h any, repo string) (p Plain, ok bool) {
 	return p, ok && p.Plain(repo)
 }
 
-// Landed reports whether a branch of a plain repository has a commit, by whichever way it was merged
-// it, it is merged. What was squashed, or rebased on the way, cannot be seen so.
+// Landed reports whether the base of a plain repository has a commit, so that it is merged,
+// by whichever way. What was squashed, or rebased on the way, cannot be seen so.
 func Landed(ctx context.Context, p Plain, repo, base, sha string) (bool, error) {
 	heads, err := p.Heads(ctx, repo)
 	if err != nil || sha == "" {

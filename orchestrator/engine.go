@@ -24,6 +24,7 @@ type Jobs interface {
 	queue.Admin
 	queue.Restarter
 	queue.Inspector
+	queue.HoldFinder
 }
 
 // Tracking is everything that the engine needs of a tracker.

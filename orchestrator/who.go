@@ -146,7 +146,7 @@ func (e *Engine) denied(ctx context.Context, people task.People, on stage.Trigge
 	}
 	who.ID = by.ID
 	if described, ok := e.Tracker.(tracker.People); ok && !task.Matches(list, who) && task.DescribesAccounts(list) {
-		found, err := described.Person(ctx, by.ID)
+		found, err := described.Person(ctx, b.item.ProjectID, by.ID)
 		switch {
 		case err == nil:
 			found.ID, who = by.ID, found

@@ -26,7 +26,7 @@ var ErrNoStatus = errors.New("tracker: the project has no such board status")
 
 // Item is one work item as the board shows it now.
 type Item struct {
-	ID          string
+	ID          string // no item of another project has the same
 	ProjectID   string
 	Sequence    int64  // the number of the item within its project
 	Title       string // as typed; may be of any length and script
@@ -172,8 +172,9 @@ type Person struct {
 
 // People describes the accounts of a tracker.
 type People interface {
-	// Person describes an account; ErrNotFound when the tracker has none to describe.
-	Person(ctx context.Context, accountID string) (Person, error)
+	// Person describes an account and its role in a project; ErrNotFound when the tracker
+	// has none to describe.
+	Person(ctx context.Context, projectID, accountID string) (Person, error)
 }
 
 // ErrNoRelations means that the tracker (or its version) has no relations.
@@ -228,4 +229,6 @@ type Receiver interface {
 	Delivery(h http.Header) (id, event string)
 	// Decode reads the payload. An error means that it is not what it says.
 	Decode(event string, body []byte) (Hook, error)
+	// Habits are those of the sender.
+	Habits() signature.Habits
 }

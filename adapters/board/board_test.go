@@ -71,6 +71,41 @@ type failing struct {
 	memfault.Switch
 }
 
+func (f *failing) Item(ctx context.Context, project, item string) (tracker.Item, error) {
+	if err := f.Failure(ctx, "Item"); err != nil {
+		return tracker.Item{}, err
+	}
+	return f.Board.Item(ctx, project, item)
+}
+
+func (f *failing) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
+	if err := f.Failure(ctx, "List"); err != nil {
+		return tracker.Page{}, err
+	}
+	return f.Board.List(ctx, q)
+}
+
+func (f *failing) Comments(ctx context.Context, project, item string) ([]tracker.Comment, error) {
+	if err := f.Failure(ctx, "Comments"); err != nil {
+		return nil, err
+	}
+	return f.Board.Comments(ctx, project, item)
+}
+
+func (f *failing) Columns(ctx context.Context, project string) (map[stage.Status]string, error) {
+	if err := f.Failure(ctx, "Columns"); err != nil {
+		return nil, err
+	}
+	return f.Board.Columns(ctx, project)
+}
+
+func (f *failing) LastMove(ctx context.Context, project, item string) (tracker.Move, error) {
+	if err := f.Failure(ctx, "LastMove"); err != nil {
+		return tracker.Move{}, err
+	}
+	return f.Board.LastMove(ctx, project, item)
+}
+
 func (f *failing) AddComment(ctx context.Context, n tracker.NewComment) (string, error) {
 	if err := f.Failure(ctx, "AddComment"); err != nil {
 		return "", err
@@ -122,6 +157,9 @@ func TestConformance(t *testing.T) {
 						require.NoError(t, b.Say(t.Context(), cards.Saying{ID: item, Body: text, By: kim}))
 					},
 					Fail: func(call string, how faulttest.Kind) { f.FailCall(call, faulttest.Error(how)) },
+					Edges: trackertest.Edges{Block: func(item, by string) {
+						require.NoError(t, b.Arrange(t.Context(), cards.Arrangement{ID: item, Kind: cards.Blocked, Other: by, By: kim}))
+					}},
 				}
 			})
 		})

@@ -40,14 +40,8 @@ func (b *Board) has(project string, s stage.Status) bool {
 
 // column is the column that serves a status.
 func (b *Board) column(project string, s stage.Status) (string, bool) {
-	for s != "" {
-		if b.has(project, s) {
-			return string(s), true
-		}
-		info, _ := stage.StatusNamed(s)
-		s = info.Fallback
-	}
-	return "", false
+	served, ok := tracker.Resolve(s, func(s stage.Status) bool { return b.has(project, s) })
+	return string(served), ok
 }
 
 // item is a card as the engine sees it. It counts as updated when it was moved: an edit of
@@ -267,7 +261,7 @@ func (b *Board) LastMove(ctx context.Context, projectID, itemID string) (tracker
 
 // Person implements tracker.People: an account is described by the
 // name.
-func (b *Board) Person(ctx context.Context, accountID string) (tracker.Person, error) {
+func (b *Board) Person(ctx context.Context, _, accountID string) (tracker.Person, error) {
 	_, found, err := b.db.once(ctx, b.db, "select actor from board_moves where actor = ? union select author from board_comments where author = ? limit 1", accountID, accountID)
 	if err == nil && !found {
 		err = notFound("account", accountID)

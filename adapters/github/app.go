@@ -21,6 +21,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/retryhttp"
 )
 
 // App is a GitHub App by which a Client signs in, in the place of a token: each installation of
@@ -89,7 +90,7 @@ func (c *Client) signInAsApp(a App) (err error) {
 		return err
 	}
 	with := func(token func(*http.Request) (string, error)) *gh.Client {
-		to := transport(c.opt.HTTPClient)
+		to := retryhttp.New(c.opt.HTTPClient)
 		to.Transport = bearer{to.Transport, token}
 		return gh.NewClient(to)
 	}

@@ -113,7 +113,7 @@ func (c *Client) checkRuns(ctx context.Context, owner, name, sha string) (out []
 // a suite of every commit for every app that is installed, and those of apps which test
 // nothing stay queued for ever: one without runs counts only when it is of the workflows, or
 // of an app that a rule names.
-func (c *Client) suites(ctx context.Context, owner, name, sha string, runs []checkRun, demands []Demand) (out []githost.Check, err error) {
+func (c *Client) suites(ctx context.Context, owner, name, sha string, runs []checkRun, demands []githost.Demand) (out []githost.Check, err error) {
 	opt := gh.ListCheckSuiteOptions{ListOptions: gh.ListOptions{PerPage: 100}}
 	for {
 		list, resp, err := c.api.Checks.ListCheckSuitesForRef(ctx, owner, name, sha, &opt)
@@ -138,7 +138,7 @@ func (c *Client) suites(ctx context.Context, owner, name, sha string, runs []che
 }
 
 // begun is what a suite says beside its runs; ok is false when that is nothing.
-func begun(s *gh.CheckSuite, runs []checkRun, demands []Demand) (k githost.Check, ok bool) {
+func begun(s *gh.CheckSuite, runs []checkRun, demands []githost.Demand) (k githost.Check, ok bool) {
 	app, has, open := s.GetApp(), 0, 0
 	for _, r := range runs {
 		if r.suite == s.GetID() {
@@ -148,7 +148,7 @@ func begun(s *gh.CheckSuite, runs []checkRun, demands []Demand) (k githost.Check
 			open++
 		}
 	}
-	named := slices.ContainsFunc(demands, func(d Demand) bool { return d.App != 0 && d.App == app.GetID() })
+	named := slices.ContainsFunc(demands, func(d githost.Demand) bool { return d.App != 0 && d.App == app.GetID() })
 	state := conclusion(s.GetStatus(), s.GetConclusion())
 	k = githost.Check{Name: app.GetName(), Kind: "check_suite", App: appOf(app.GetSlug()), State: state}
 	if k.Name == "" {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -13,100 +11,10 @@ import (
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
-	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
-
-// Bounds of what is tried again within one call. A longer wait is for the
-// caller's queue.
-const (
-	retries = 2
-	waitMin = 100 * time.Millisecond
-	waitMax = time.Second
-	hopsMax = 3
-)
-
-// transport makes the HTTP client that go-github uses.
-func transport(given *http.Client) *http.Client {
-	if given == nil {
-		given = &http.Client{Timeout: 30 * time.Second}
-	}
-	own := *given
-	own.CheckRedirect = followRedirect
-	rc := retryablehttp.NewClient()
-	rc.HTTPClient, rc.Logger = &own, nil
-	rc.RetryMax, rc.RetryWaitMin, rc.RetryWaitMax = retries, waitMin, waitMax
-	rc.ErrorHandler = retryablehttp.PassthroughErrorHandler // go-github reads the last answer
-	rc.CheckRetry, rc.Backoff = checkRetry, backoff
-	out := rc.StandardClient()
-	out.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return out
-}
-
-// plain makes the HTTP client that reads files from where GitHub has redirected to.
-func plain(given *http.Client) *http.Client {
-	out := &http.Client{Timeout: 30 * time.Second}
-	if given != nil {
-		out.Transport, out.Timeout = given.Transport, given.Timeout
-	}
-	return out
-}
-
-// followRedirect goes only where a read of the same host leads: a redirected
-// POST could become a GET, and the token is nobody else's business.
-func followRedirect(req *http.Request, via []*http.Request) error {
-	first := via[0]
-	if first.Method != http.MethodGet || req.URL.Host != first.URL.Host || req.URL.Scheme != first.URL.Scheme || len(via) > hopsMax {
-		return http.ErrUseLastResponse
-	}
-	return nil
-}
-
-// checkRetry tries again at once only what is safe to repeat and may pass
-// quickly. A limit is never slept out here.
-func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
-	if ctx.Err() != nil {
-		return false, nil // the call's own answer or error says it
-	}
-	var dial *net.OpError
-	if errors.As(err, &dial) && dial.Op == "dial" {
-		return true, nil // nothing was sent
-	}
-	if resp != nil && resp.StatusCode == http.StatusTooManyRequests {
-		return false, nil
-	}
-	if resp != nil && resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") != "" {
-		n, bad := strconv.Atoi(resp.Header.Get("Retry-After"))
-		return bad == nil && time.Duration(n)*time.Second <= waitMax, nil
-	}
-	switch methodOf(resp, err) {
-	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete:
-		again, _ := retryablehttp.DefaultRetryPolicy(ctx, resp, err)
-		return again, nil
-	default:
-		return false, nil
-	}
-}
-
-func methodOf(resp *http.Response, err error) string {
-	if resp != nil && resp.Request != nil {
-		return resp.Request.Method
-	}
-	var failed *url.Error
-	if errors.As(err, &failed) {
-		return strings.ToUpper(failed.Op)
-	}
-	return ""
-}
-
-// backoff doubles from the minimum, takes a random half of it, and does not
-// sleep as long as an answer requires: checkRetry has judged that.
-func backoff(lo, hi time.Duration, attempt int, _ *http.Response) time.Duration {
-	wait := min(lo<<attempt, hi)
-	return wait/2 + rand.N(wait/2+1)
-}
 
 // Error is a failure of the API.
 type Error struct {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	gh "github.com/google/go-github/v60/github"
@@ -86,6 +87,15 @@ func (c *Client) jobLog(ctx context.Context, owner, name string, id int64) (stri
 		return "", unreadable(what)
 	}
 	return c.file(ctx, what, at.String())
+}
+
+// plain makes the HTTP client that reads files from where GitHub has redirected to.
+func plain(given *http.Client) *http.Client {
+	out := &http.Client{Timeout: 30 * time.Second}
+	if given != nil {
+		out.Transport, out.Timeout = given.Transport, given.Timeout
+	}
+	return out
 }
 
 // file reads the end of a file. Its address is as good as a password.

@@ -9,33 +9,25 @@ import (
 	"strings"
 
 	gh "github.com/google/go-github/v60/github"
+
+	"github.com/signalbox-dev/signalbox/githost"
 )
 
-// Repository is what a repository is and what the token may do there.
-type Repository struct {
-	Name          string // owner/name, as GitHub writes it
-	CloneURL      string
-	DefaultBranch string
-	Push, Admin   bool // of the token
-	Archived      bool
-	Methods       []string // by which pull requests may be merged: merge, squash, rebase
-}
-
-// Repository describes a repository; githost.ErrNotFound when the token does not see it.
-func (c *Client) Repository(ctx context.Context, repo string) (Repository, error) {
+// Repository implements githost.Examiner.
+func (c *Client) Repository(ctx context.Context, repo string) (githost.Repository, error) {
 	owner, name, err := split(repo)
 	if err != nil {
-		return Repository{}, err
+		return githost.Repository{}, err
 	}
 	r, _, err := c.api.Repositories.Get(ctx, owner, name)
 	if err != nil {
-		return Repository{}, c.convert(ctx, "the repository "+repo, err)
+		return githost.Repository{}, c.convert(ctx, "the repository "+repo, err)
 	}
 	if r.GetFullName() == "" {
-		return Repository{}, unreadable("the repository " + repo)
+		return githost.Repository{}, unreadable("the repository " + repo)
 	}
 	may := r.GetPermissions()
-	out := Repository{
+	out := githost.Repository{
 		Name: r.GetFullName(), CloneURL: r.GetCloneURL(), DefaultBranch: r.GetDefaultBranch(), Archived: r.GetArchived(),
 		Push: may["push"] || may["maintain"] || may["admin"], Admin: may["admin"],
 	}
@@ -50,24 +42,16 @@ func (c *Client) Repository(ctx context.Context, repo string) (Repository, error
 	return out, nil
 }
 
-// Protection is what a branch requires of a merge, as far as a reader of the repository
-// may see it.
-type Protection struct {
-	SHA       string // of the branch
-	Protected bool
-	Contexts  []string // checks that must be green
-}
-
-// Protection reads a branch; githost.ErrNotFound when there is none.
-func (c *Client) Protection(ctx context.Context, repo, branch string) (Protection, error) {
+// Protection implements githost.Examiner.
+func (c *Client) Protection(ctx context.Context, repo, branch string) (githost.Protection, error) {
 	owner, name, err := split(repo)
 	if err != nil {
-		return Protection{}, err
+		return githost.Protection{}, err
 	}
 	what := "the branch " + branch + " of " + repo
 	req, err := c.api.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/branches/%s", owner, name, url.PathEscape(branch)), nil)
 	if err != nil {
-		return Protection{}, fmt.Errorf("github: %s: %w", what, err)
+		return githost.Protection{}, fmt.Errorf("github: %s: %w", what, err)
 	}
 	var b struct {
 		Commit     struct{ SHA string }
@@ -77,12 +61,12 @@ func (c *Client) Protection(ctx context.Context, repo, branch string) (Protectio
 		}
 	}
 	if _, err := c.api.Do(ctx, req, &b); err != nil {
-		return Protection{}, c.convert(ctx, what, err)
+		return githost.Protection{}, c.convert(ctx, what, err)
 	}
 	if b.Commit.SHA == "" {
-		return Protection{}, unreadable(what)
+		return githost.Protection{}, unreadable(what)
 	}
-	return Protection{SHA: b.Commit.SHA, Protected: b.Protected, Contexts: b.Protection.Checks.Contexts}, nil
+	return githost.Protection{SHA: b.Commit.SHA, Protected: b.Protected, Contexts: b.Protection.Checks.Contexts}, nil
 }
 
 // HookEvents are the webhooks that the service works by.
@@ -90,19 +74,8 @@ func HookEvents() []string {
 	return []string{"check_run", "check_suite", "pull_request", "pull_request_review", "status"}
 }
 
-// Hook is a webhook that a repository sends.
-type Hook struct {
-	URL    string
-	Active bool
-	Lacks  []string // of HookEvents
-	JSON   bool     // its body is
-	Last   int      // HTTP status of its last delivery; 0 = there was none, or no answer
-	Note   string   // what GitHub says of that
-}
-
-// Hooks lists the webhooks of a repository. GitHub shows them to its administrators alone:
-// githost.ErrNotFound or ErrDenied for others.
-func (c *Client) Hooks(ctx context.Context, repo string) (out []Hook, err error) {
+// Webhooks implements githost.Examiner.
+func (c *Client) Webhooks(ctx context.Context, repo string) (out []githost.Webhook, err error) {
 	owner, name, err := split(repo)
 	if err != nil {
 		return nil, err
@@ -121,8 +94,8 @@ func (c *Client) Hooks(ctx context.Context, repo string) (out []Hook, err error)
 	}
 }
 
-func hook(h *gh.Hook) Hook {
-	out := Hook{URL: h.GetConfig().GetURL(), Active: h.GetActive(), JSON: h.GetConfig().GetContentType() == "json"}
+func hook(h *gh.Hook) githost.Webhook {
+	out := githost.Webhook{URL: h.GetConfig().GetURL(), Active: h.GetActive(), JSON: h.GetConfig().GetContentType() == "json"}
 	for _, e := range HookEvents() {
 		if !slices.Contains(h.Events, e) && !slices.Contains(h.Events, "*") {
 			out.Lacks = append(out.Lacks, e)
@@ -137,8 +110,8 @@ func hook(h *gh.Hook) Hook {
 	return out
 }
 
-// AddHook has a repository send the service's webhooks to an address, signed with a secret.
-func (c *Client) AddHook(ctx context.Context, repo, address, secret string) error {
+// AddWebhook implements githost.Examiner.
+func (c *Client) AddWebhook(ctx context.Context, repo, address, secret string) error {
 	owner, name, err := split(repo)
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/githost"
 )
@@ -17,18 +16,18 @@ func TestRepositoryAndProtection(t *testing.T) {
 	k.server.SetSettings(repo, func(s *githubtest.Settings) { s.Methods = []string{"rebase", "merge"} })
 	r, err := k.client.Repository(t.Context(), repo)
 	require.NoError(t, err)
-	require.Equal(t, github.Repository{Name: repo, CloneURL: "https://github.com/" + repo + ".git", DefaultBranch: "main", Push: true, Methods: []string{"merge", "rebase"}}, r)
+	require.Equal(t, githost.Repository{Name: repo, CloneURL: "https://github.com/" + repo + ".git", DefaultBranch: "main", Push: true, Methods: []string{"merge", "rebase"}}, r)
 	_, err = k.client.Repository(t.Context(), "acme/none")
 	require.ErrorIs(t, err, githost.ErrNotFound)
 
 	head := k.server.Heads(repo)["main"]
 	b, err := k.client.Protection(t.Context(), repo, "main")
 	require.NoError(t, err)
-	require.Equal(t, github.Protection{SHA: head, Contexts: []string{}}, b)
+	require.Equal(t, githost.Protection{SHA: head, Contexts: []string{}}, b)
 	k.server.SetSettings(repo, func(s *githubtest.Settings) { s.Required["main"] = []string{"build", "e2e"} })
 	b, err = k.client.Protection(t.Context(), repo, "main")
 	require.NoError(t, err)
-	require.Equal(t, github.Protection{SHA: head, Protected: true, Contexts: []string{"build", "e2e"}}, b)
+	require.Equal(t, githost.Protection{SHA: head, Protected: true, Contexts: []string{"build", "e2e"}}, b)
 	_, err = k.client.Protection(t.Context(), repo, "a/b?c")
 	require.ErrorIs(t, err, githost.ErrNotFound)
 }
@@ -37,23 +36,23 @@ func TestRepositoryAndProtection(t *testing.T) {
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	k := setup(t, githubtest.Options{})
-	_, err := k.client.Hooks(t.Context(), repo)
+	_, err := k.client.Webhooks(t.Context(), repo)
 	require.ErrorIs(t, err, githost.ErrNotFound)
-	require.ErrorIs(t, k.client.AddHook(t.Context(), repo, "https://box.example.org/x", "secret"), githost.ErrNotFound)
+	require.ErrorIs(t, k.client.AddWebhook(t.Context(), repo, "https://box.example.org/x", "secret"), githost.ErrNotFound)
 
 	k.server.SetSettings(repo, func(s *githubtest.Settings) {
 		s.Admin = true
 		s.Hooks = []githubtest.Hook{{URL: "https://a.example.org", ContentType: "form", Events: []string{"push", "status"}, Last: 500}, {URL: "https://b.example.org", Events: []string{"*"}}}
 	})
-	require.NoError(t, k.client.AddHook(t.Context(), repo, "https://box.example.org/x", "secret"))
-	list, err := k.client.Hooks(t.Context(), repo)
+	require.NoError(t, k.client.AddWebhook(t.Context(), repo, "https://box.example.org/x", "secret"))
+	list, err := k.client.Webhooks(t.Context(), repo)
 	require.NoError(t, err)
-	require.Equal(t, []github.Hook{
+	require.Equal(t, []githost.Webhook{
 		{URL: "https://a.example.org", Lacks: []string{"check_run", "check_suite", "pull_request", "pull_request_review"}, Last: 500, Note: "Invalid HTTP Response: Internal Server Error"},
 		{URL: "https://b.example.org"},
 		{URL: "https://box.example.org/x", Active: true, JSON: true},
 	}, list)
-	err = k.client.AddHook(t.Context(), repo, "https://box.example.org/x", "secret")
+	err = k.client.AddWebhook(t.Context(), repo, "https://box.example.org/x", "secret")
 	require.ErrorContains(t, err, "Hook already exists on this repository")
 	require.NotContains(t, err.Error(), "secret")
 	require.Equal(t, "secret", k.server.Settings(repo).Hooks[2].Secret)

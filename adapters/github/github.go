@@ -18,6 +18,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/retryhttp"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
@@ -60,7 +61,7 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{opt: o, files: plain(o.HTTPClient), permissions: map[string]permission{}, rules: map[string]knownRules{}}
 	if o.App == nil {
-		c.api = gh.NewClient(transport(o.HTTPClient)).WithAuthToken(o.Token)
+		c.api = gh.NewClient(retryhttp.New(o.HTTPClient)).WithAuthToken(o.Token)
 	} else if err := c.signInAsApp(*o.App); err != nil {
 		return nil, err
 	}

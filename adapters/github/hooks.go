@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	gh "github.com/google/go-github/v60/github"
 
@@ -33,6 +34,12 @@ func (c *Client) Signature(h http.Header) (*signature.Check, error) {
 		return nil, signature.ErrMissing
 	}
 	return c.secrets().Check(given), nil
+}
+
+// Habits implements githost.Receiver. GitHub waits 10 s; what was refused, a person sends
+// again.
+func (c *Client) Habits() signature.Habits {
+	return signature.Habits{Limit: 25 << 20, Hold: 8 * time.Second}
 }
 
 // Delivery implements githost.Receiver. The id stays when GitHub sends again.

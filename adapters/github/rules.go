@@ -12,24 +12,9 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 )
 
-// Rules are what a branch demands of what goes into it, of its protection and of rulesets, as
-// far as the token may see them.
-type Rules struct {
-	Demands []Demand
-	Queue   string   // what demands the merge queue; empty = nothing does
-	Methods []string // of merging, that a ruleset allows: merge, squash, rebase; nil = it says nothing
-}
-
-// Demand is a check that has to be green before anything goes into a branch.
-type Demand struct {
-	Context string
-	App     int64  // id of the app that has to report it; 0 = any
-	By      string // what demands it, for people
-}
-
 // knownRules are rules, and when they were read.
 type knownRules struct {
-	Rules
+	githost.Rules
 	at time.Time
 }
 
@@ -39,8 +24,8 @@ const (
 	rulesMax = 1000
 )
 
-// Rules reads the rules of a branch; what was read less than five minutes ago is not read again.
-func (c *Client) Rules(ctx context.Context, repo, base string) (Rules, error) {
+// Rules implements githost.Ruled; what was read less than five minutes ago is not read again.
+func (c *Client) Rules(ctx context.Context, repo, base string) (githost.Rules, error) {
 	key := strings.ToLower(repo) + " " + base
 	c.mu.Lock()
 	known, ok := c.rules[key]
@@ -50,14 +35,14 @@ func (c *Client) Rules(ctx context.Context, repo, base string) (Rules, error) {
 	}
 	b, err := c.Protection(ctx, repo, base)
 	if err != nil && !unseen(err) {
-		return Rules{}, err
+		return githost.Rules{}, err
 	}
-	var out Rules
+	var out githost.Rules
 	for _, name := range b.Contexts {
-		out.Demands = append(out.Demands, Demand{Context: name, By: "the protection of " + base})
+		out.Demands = append(out.Demands, githost.Demand{Context: name, By: "the protection of " + base})
 	}
 	if err = c.rulesets(ctx, repo, base, &out); err != nil && !unseen(err) {
-		return Rules{}, err
+		return githost.Rules{}, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +73,7 @@ type rule struct {
 }
 
 // rulesets adds what the active rules of a branch demand.
-func (c *Client) rulesets(ctx context.Context, repo, base string, out *Rules) error {
+func (c *Client) rulesets(ctx context.Context, repo, base string, out *githost.Rules) error {
 	owner, name, err := split(repo)
 	if err != nil {
 		return err
@@ -120,7 +105,7 @@ func (c *Client) rulesets(ctx context.Context, repo, base string, out *Rules) er
 				out.Methods = r.Parameters.Methods
 			}
 			for _, k := range r.Parameters.Checks {
-				out.Demands = append(out.Demands, Demand{Context: k.Context, App: k.App, By: by})
+				out.Demands = append(out.Demands, githost.Demand{Context: k.Context, App: k.App, By: by})
 			}
 		}
 		if more, err := next(&page, resp); err != nil || !more {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -28,6 +29,12 @@ func (c *Client) Signature(h http.Header) (*signature.Check, error) {
 		return nil, signature.ErrMissing
 	}
 	return c.secrets().Check(given), nil
+}
+
+// Habits implements tracker.Receiver. Plane waits 30 s, and sends again only what it got no
+// answer to.
+func (c *Client) Habits() signature.Habits {
+	return signature.Habits{Limit: 1 << 20, Hold: 20 * time.Second, Abort: true}
 }
 
 // Delivery implements tracker.Receiver. Plane makes a new id for each attempt.

@@ -87,9 +87,9 @@ type members struct {
 	read time.Time
 }
 
-// Person implements tracker.People. Plane describes its members to an administrator of
-// the workspace, and refuses any other token.
-func (c *Client) Person(ctx context.Context, accountID string) (tracker.Person, error) {
+// Person implements tracker.People; a role is one of the workspace. Plane describes its
+// members to an administrator of the workspace, and refuses any other token.
+func (c *Client) Person(ctx context.Context, _, accountID string) (tracker.Person, error) {
 	c.mu.Lock()
 	known := c.members
 	c.mu.Unlock()

@@ -59,13 +59,13 @@ func TestMembers(t *testing.T) {
 		board.AddMember(planetest.Member{ID: want, Role: role})
 	}
 	for _, want := range []string{"guest", "member", "admin", ""} {
-		p, err := c.Person(t.Context(), want)
+		p, err := c.Person(t.Context(), "", want)
 		require.NoError(t, err)
 		require.Equal(t, want, p.Role)
 	}
 	other, server := setup(t, nil)
 	server.Fail(planetest.Denied)
-	_, err := other.Person(t.Context(), "kim")
+	_, err := other.Person(t.Context(), "", "kim")
 	require.Error(t, err)
 	require.NotErrorIs(t, err, tracker.ErrNotFound)
 	require.False(t, fault.Retryable(err))

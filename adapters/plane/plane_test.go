@@ -62,10 +62,10 @@ func TestConformance(t *testing.T) {
 	trackertest.Run(t, func(t *testing.T) trackertest.Fixture {
 		at := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
 		tick := func() time.Time { at = at.Add(time.Second); return at } // called under the server's lock
-		board := planetest.New(planetest.Options{Tokens: map[string]string{botToken: bot, reviewerToken: reviewer}, Now: tick})
+		board := planetest.New(planetest.Options{Tokens: map[string]string{botToken: bot, reviewerToken: reviewer}, Secret: secret, Now: tick})
 		t.Cleanup(board.Close)
 		board.AddMember(planetest.Member{ID: planetest.Human, Name: "Kim", Email: "kim@example.org", Role: 15})
-		c := clientOf(t, board, nil)
+		c := clientOf(t, board, func(o *plane.Options) { o.Secrets = signature.Of(secret) })
 		require.NoError(t, c.Identify(t.Context()))
 		return trackertest.Fixture{
 			Tracker:    c,
@@ -80,11 +80,11 @@ func TestConformance(t *testing.T) {
 
 			Person: tracker.Person{ID: planetest.Human, Name: "Kim", Email: "kim@example.org", Role: "member"},
 			Fail: func(call string, how faulttest.Kind) {
-				calls := map[string]string{"AddComment": "POST work-items/*/comments", "SetStatus": "PATCH work-items/*"}
-				board.Break(calls[call], map[faulttest.Kind]planetest.Fault{
+				board.Break(calls()[call], map[faulttest.Kind]planetest.Fault{
 					faulttest.Final: planetest.Denied, faulttest.Passing: planetest.ErrorBefore, faulttest.Later: planetest.TooMany,
 				}[how])
 			},
+			Edges: trackertest.Edges{Block: board.Block, HookTo: board.SetHookURL},
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // boardTTL is how long a project's columns are taken for known.
@@ -21,19 +22,10 @@ type board struct {
 	read  time.Time
 }
 
-// column is the column that serves a status: its own, else its fallback's.
+// column is the id of the column that serves a status.
 func (b board) column(s stage.Status) (id string, ok bool) {
-	for range stage.Statuses() { // a chain of fallbacks is no longer than the table
-		if id, ok = b.ids[s]; ok {
-			return id, true
-		}
-		info, known := stage.StatusNamed(s)
-		if !known || info.Fallback == "" {
-			return "", false
-		}
-		s = info.Fallback
-	}
-	return "", false
+	served, ok := tracker.Resolve(s, func(s stage.Status) bool { return b.ids[s] != "" })
+	return b.ids[served], ok
 }
 
 // board gives the columns of a project, from memory when they are fresh and

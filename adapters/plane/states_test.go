@@ -114,3 +114,11 @@ func TestUnreadableColumns(t *testing.T) {
 	board.Fail(outage...)
 	require.NoError(t, c.SetStatus(t.Context(), p, id, stage.StatusBlocked), "as it was read last")
 }
+
+// calls are the routes that the calls of the port use.
+func calls() map[string]string {
+	return map[string]string{
+		"AddComment": "POST work-items/*/comments", "SetStatus": "PATCH work-items/*", "Item": "GET work-items/*", "List": "GET work-items",
+		"Comments": "GET work-items/*/comments", "Columns": "GET states", "LastMove": "GET work-items/*/activities",
+	}
+}

@@ -28,7 +28,7 @@ func TestPlainRepository(t *testing.T) {
 	}
 	const git = head + "    clone_url: /srv/git/x.git\n    host: git\n"
 	for body, want := range map[string]string{
-		head + "    clone_url: u\n    host: gitlab\n":                         `p.yaml:6: project 1 (acme/x): host: is "gitlab", want github (the default), or git`,
+		head + "    clone_url: u\n    host: gitlab\n":                         `p.yaml:6: project 1 (acme/x): host: is "gitlab", want github (the default), git for`,
 		head + "    clone_url: u\n    ci: [[make]]\n":                         "p.yaml:6: project 1 (acme/x): ci: has commands, which the service runs only where a repository has no git host",
 		git + "    ci: [build, test]\n":                                       "p.yaml:7: project 1 (acme/x): ci: names checks (build, test), and nobody reports any",
 		git + "    ci: [[make], []]\n":                                        "p.yaml:7: project 1 (acme/x): ci: has an empty command",

@@ -27,7 +27,8 @@ import (
 
 // Registry is what a file says.
 type Registry struct {
-	Projects *task.Projects
+	Projects   *task.Projects
+	Neighbours Neighbours
 	// HookSecrets are the secrets of projects that have their own, by repository.
 	HookSecrets map[string]HookSecrets
 
@@ -50,14 +51,18 @@ type HookSecrets struct{ Tracker, Host []string }
 
 // file is the form of the file.
 type file struct {
+	Hosts    []Host  `yaml:"hosts"`
+	Boards   []Board `yaml:"boards"`
 	Projects []entry `yaml:"projects"`
 }
 
 type entry struct {
 	TrackerProject string              `yaml:"tracker_project"`
 	SyncProject    string              `yaml:"sync_project"`
-	Host           string              `yaml:"host"` // github or git
+	Board          string              `yaml:"board"` // name of an entry of boards; empty = where the settings say
+	Host           string              `yaml:"host"`  // github, git, or the name of an entry of hosts
 	Repo           string              `yaml:"repo"`
+	Path           string              `yaml:"path"` // the repository's name at the host, where that is another one
 	CloneURL       string              `yaml:"clone_url"`
 	WebURL         string              `yaml:"web_url"`
 	Prefix         string              `yaml:"prefix"`
@@ -186,10 +191,16 @@ func Parse(name string, body []byte) (Registry, error) {
 	if len(f.Projects) == 0 {
 		return fail(0, errors.New("projects: no project is registered"))
 	}
-	out := Registry{HookSecrets: map[string]HookSecrets{}, name: name, tree: tree}
+	out := Registry{Neighbours: Neighbours{f.Hosts, f.Boards}, HookSecrets: map[string]HookSecrets{}, name: name, tree: tree}
+	if list, entry, field, err := out.Neighbours.fill(); err != nil {
+		return Registry{}, placed(name, tree, list, entry, field, err)
+	}
 	var list []task.Project
 	for i, e := range f.Projects {
 		p, field, err := e.convert()
+		if err == nil {
+			field, err = out.Neighbours.place(e, &p)
+		}
 		if err != nil {
 			return fail(yamlplace.Line(tree, "projects", i, field), fmt.Errorf("project %d (%s): %w", i+1, e.Repo, err))
 		}
@@ -205,7 +216,7 @@ func Parse(name string, body []byte) (Registry, error) {
 // convert makes a project; an error comes with the field that it is about.
 func (e entry) convert() (p task.Project, field string, err error) {
 	p = task.Project{
-		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Host: e.Host, Repo: e.Repo, CloneURL: e.CloneURL, WebURL: e.WebURL, Prefix: e.Prefix,
+		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Host: e.Host, Repo: e.Repo, Path: e.Path, CloneURL: e.CloneURL, WebURL: e.WebURL, Prefix: e.Prefix,
 		Main: e.Main, Merge: e.Merge, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, CI: e.CI.Commands, Reviewers: e.Reviewers,
 		People: task.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
 		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify, Probe: task.Probe(e.Probe),

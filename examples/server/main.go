@@ -250,7 +250,7 @@ func (c validateCmd) Run(s *streams) error {
 		}
 	}
 	_, err = settings.HookSecrets(registry, os.Getenv)
-	return errors.Join(settings.NeedsToServe(), settings.CheckRepos(registry.Projects), registry.Placed(settings.CheckAgents(registry.Projects)), err)
+	return errors.Join(settings.NeedsToServe(registry.Projects), settings.CheckRepos(registry.Projects), registry.Placed(settings.CheckAgents(registry.Projects)), err)
 }
 
 type doctorCmd struct {

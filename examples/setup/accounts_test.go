@@ -71,7 +71,7 @@ func TestPlaneAndGitHub(t *testing.T) {
 	require.NoError(t, err)
 	s, err := wiring.Load(append(pairs, "ORCH_PLANE_TOKEN=plane-token", "ORCH_GITHUB_TOKEN=github-token"))
 	require.NoError(t, err)
-	require.NoError(t, s.NeedsToServe())
+	require.NoError(t, s.NeedsToServe(r.Projects))
 	_, err = s.HookSecrets(r, func(string) string { return "" })
 	require.NoError(t, err)
 	require.NotEqual(t, s.PlaneSecret.Reveal(), s.GitHubSecret.Reveal())

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,15 +103,17 @@ func Examine(ctx context.Context, v *Service, e Examination, report func(Finding
 	}
 	d.disk(v.Settings.DataDir)
 	boards := d.tracker(ctx, v)
-	github := v.GitHub != nil // and what it says can be believed
-	if github {
-		good, how := "the token is accepted", "make a token and set it as "+Prefix+"GITHUB_TOKEN: "+v.Settings.tokenPage()
-		if v.Settings.GitHubAppKey.IsSet() {
+	answers := map[string]bool{} // what a host says can be believed
+	for _, name := range slices.Sorted(maps.Keys(v.Hosts)) {
+		a := v.access[name]
+		good, how := "the token is accepted", "make a token and set it as "+a.tokenName+": "+a.tokenPage()
+		if a.app != nil {
 			good, how = "the app is accepted", "look whether "+Prefix+"GITHUB_APP_KEY is a private key of the app "+Prefix+"GITHUB_APP_ID, and whether this machine's clock is right"
 		}
-		github = d.check("github", good, mend(v.GitHub.Ping(ctx), how))
-	} else {
-		d.ok("github", "is not used: no repository is there")
+		answers[name] = d.check(name, good, mend(v.Hosts[name].Ping(ctx), how))
+	}
+	if v.Hosts[task.HostGitHub] == nil {
+		d.ok(task.HostGitHub, "is not used: no repository is there")
 	}
 	if v.Telegram != nil {
 		d.telegram(ctx, v)
@@ -135,7 +139,7 @@ func Examine(ctx context.Context, v *Service, e Examination, report func(Finding
 	for _, p := range v.Projects.All() {
 		if p.Plain() {
 			d.plain(ctx, v, p)
-		} else if github {
+		} else if answers[p.HostName()] {
 			d.hosted(ctx, v, p)
 		}
 	}
@@ -192,7 +196,7 @@ func (d *doctor) project(ctx context.Context, v *Service, p task.Project) {
 		columns = d.addColumns(ctx, v, p, columns)
 	}
 	if p.People.Described() {
-		if _, err := v.Tracker.Person(ctx, ""); err != nil && !errors.Is(err, tracker.ErrNotFound) {
+		if _, err := v.Tracker.Person(ctx, p.TrackerProject, ""); err != nil && !errors.Is(err, tracker.ErrNotFound) {
 			d.bad(p.Prefix, fmt.Errorf("starters, approvers or releasers are named by e-mail address or role, and the tracker does not describe its accounts: use ids, or a token of an administrator of the workspace: %w", err))
 		}
 	}

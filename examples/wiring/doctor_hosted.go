@@ -29,19 +29,12 @@ func mend(err error, how string) error {
 	return fmt.Errorf("%w: %s", err, how)
 }
 
-// tokenPage is where a person makes a token for GitHub.
-func (s Settings) tokenPage() string {
-	if s.GitHubURL == "" {
-		return "https://github.com/settings/personal-access-tokens"
-	}
-	return s.GitHubURL + " (Settings, Developer settings)"
-}
-
-// hosted examines a repository on GitHub: whether the service may do there what a card needs.
+// hosted examines a repository on a git host: whether the service may do there what a card needs.
 func (d *doctor) hosted(ctx context.Context, v *Service, p task.Project) {
-	r, err := v.GitHub.Repository(ctx, p.Repo)
+	a := v.access[p.HostName()]
+	r, err := v.Hosts[a.Name].Repository(ctx, p.HostPath())
 	if errors.Is(err, githost.ErrNotFound) {
-		err = mend(err, "correct repo in "+v.Settings.Projects+", or let the token see it: "+v.Settings.tokenPage())
+		err = mend(err, "correct repo in "+v.Settings.Projects+", or let the token see it: "+a.tokenPage())
 	}
 	if err != nil {
 		d.bad(p.Prefix, err)
@@ -51,8 +44,13 @@ func (d *doctor) hosted(ctx context.Context, v *Service, p task.Project) {
 	if page == "" {
 		page = "https://github.com/" + p.Repo
 	}
-	rights, isApp, unseen := v.GitHub.Rights(ctx, p.Repo)
-	slices.Sort(rights.Lacks)
+	var rights github.Rights
+	var unseen error
+	client, isApp := v.Hosts[a.Name].(*github.Client)
+	if isApp {
+		rights, isApp, unseen = client.Rights(ctx, p.HostPath())
+		slices.Sort(rights.Lacks)
+	}
 	switch {
 	case r.Archived:
 		d.bad(p.Prefix, fmt.Errorf("%s is archived, and takes no commit: unarchive it at %s/settings, or take it out of %s", p.Repo, page, v.Settings.Projects))
@@ -63,11 +61,11 @@ func (d *doctor) hosted(ctx context.Context, v *Service, p task.Project) {
 	case isApp:
 		d.ok(p.Prefix, "the app %s has the permissions that cards of %s need", rights.App, p.Repo)
 	case !r.Push:
-		d.bad(p.Prefix, fmt.Errorf("the token may read %s and not push to it: give it write access to contents and pull requests at %s", p.Repo, v.Settings.tokenPage()))
+		d.bad(p.Prefix, fmt.Errorf("the token may read %s and not push to it: give it write access to contents and pull requests at %s", p.Repo, a.tokenPage()))
 	default:
 		d.ok(p.Prefix, "the token may push to %s", p.Repo)
 	}
-	rules, err := v.GitHub.Rules(ctx, p.Repo, p.Main)
+	rules, err := rulesOf(ctx, v.Hosts[a.Name], p)
 	if err != nil {
 		d.bad(p.Prefix, err)
 		return
@@ -77,9 +75,25 @@ func (d *doctor) hosted(ctx context.Context, v *Service, p task.Project) {
 	d.hostHooks(ctx, v, p, page)
 }
 
-// main examines the main branch: on GitHub, and by the address that git clones from.
-func (d *doctor) main(ctx context.Context, v *Service, p task.Project, r github.Repository, rules github.Rules) {
-	b, err := v.GitHub.Protection(ctx, p.Repo, p.Main)
+// rulesOf are the rules of main, as far as its host shows them.
+func rulesOf(ctx context.Context, host GitHost, p task.Project) (githost.Rules, error) {
+	if ruled, ok := host.(githost.Ruled); ok {
+		return ruled.Rules(ctx, p.HostPath(), p.Main)
+	}
+	b, err := host.Protection(ctx, p.HostPath(), p.Main)
+	if errors.Is(err, githost.ErrNotFound) { // said elsewhere
+		return githost.Rules{}, nil
+	}
+	var out githost.Rules
+	for _, name := range b.Contexts {
+		out.Demands = append(out.Demands, githost.Demand{Context: name, By: "the protection of " + p.Main})
+	}
+	return out, err
+}
+
+// main examines the main branch: at its host, and by the address that git clones from.
+func (d *doctor) main(ctx context.Context, v *Service, p task.Project, r githost.Repository, rules githost.Rules) {
+	b, err := v.Hosts[p.HostName()].Protection(ctx, p.HostPath(), p.Main)
 	if errors.Is(err, githost.ErrNotFound) {
 		err = fmt.Errorf("%s has no branch %s: push a first commit to it, or name another in main (its default is %s)", p.Repo, p.Main, r.DefaultBranch)
 	}
@@ -90,9 +104,9 @@ func (d *doctor) main(ctx context.Context, v *Service, p task.Project, r github.
 	heads, err := v.Git.Heads(ctx, work.Workspace{Repo: p.Repo, CloneURL: p.CloneURL, Main: p.Main})
 	switch {
 	case err != nil:
-		d.bad(p.Prefix, fmt.Errorf("clone_url: git cannot read it: %w: GitHub says that it is %s", err, r.CloneURL))
+		d.bad(p.Prefix, fmt.Errorf("clone_url: git cannot read it: %w: %s says that it is %s", err, v.access[p.HostName()].title(), r.CloneURL))
 	case heads[p.Main] != b.SHA:
-		d.bad(p.Prefix, fmt.Errorf("clone_url is another repository than %s: %s is at %.12s there and at %.12s on GitHub, which says that it is %s", p.Repo, p.Main, heads[p.Main], b.SHA, r.CloneURL))
+		d.bad(p.Prefix, fmt.Errorf("clone_url is another repository than %s: %s is at %.12s there and at %.12s at %s, which says that it is %s", p.Repo, p.Main, heads[p.Main], b.SHA, v.access[p.HostName()].title(), r.CloneURL))
 	default:
 		d.ok(p.Prefix, "the repository %s answers, and %s is at %.12s", p.Repo, p.Main, b.SHA)
 	}
@@ -101,7 +115,7 @@ func (d *doctor) main(ctx context.Context, v *Service, p task.Project, r github.
 
 // merging compares how pull requests are to be merged with what the repository and the rules of
 // main allow.
-func (d *doctor) merging(v *Service, p task.Project, r github.Repository, rules github.Rules, page string) {
+func (d *doctor) merging(v *Service, p task.Project, r githost.Repository, rules githost.Rules, page string) {
 	allowed := r.Methods
 	if rules.Methods != nil {
 		allowed = slices.DeleteFunc(slices.Clone(allowed), func(m string) bool { return !slices.Contains(rules.Methods, m) })
@@ -124,7 +138,7 @@ func (d *doctor) merging(v *Service, p task.Project, r github.Repository, rules 
 
 // contexts compares the checks that the registry waits for, and those that rules demand, with
 // those that have reported on main, which is at a commit.
-func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha string, demands []github.Demand) {
+func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha string, demands []githost.Demand) {
 	for _, k := range demands {
 		switch {
 		case p.CINone:
@@ -136,7 +150,7 @@ func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha s
 	if p.CINone || len(p.Contexts)+len(demands) == 0 {
 		return
 	}
-	list, err := v.GitHub.Checks(ctx, p.Repo, p.Main, sha)
+	list, err := v.Hosts[p.HostName()].Checks(ctx, p.HostPath(), p.Main, sha)
 	if err != nil {
 		d.bad(p.Prefix, err)
 		return
@@ -169,15 +183,15 @@ func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha s
 	}
 }
 
-// hostHooks examines what GitHub sends, and registers it with Fix.
+// hostHooks examines what a git host sends, and registers it with Fix.
 func (d *doctor) hostHooks(ctx context.Context, v *Service, p task.Project, page string) {
-	s := v.Settings
+	s, a := v.Settings, v.access[p.HostName()]
 	if s.PublicURL == "" {
-		d.warn(p.Prefix, "webhooks: %sPUBLIC_URL is not set, so nobody can say whether GitHub's arrive; without them CI is looked at every %s", Prefix, s.CIPoll)
+		d.warn(p.Prefix, "webhooks: %sPUBLIC_URL is not set, so nobody can say whether those of "+a.title()+" arrive; without them CI is looked at every %s", Prefix, s.CIPoll)
 		return
 	}
-	target, page := s.publicURL()+hostHooks, page+"/settings/hooks"
-	list, err := v.GitHub.Hooks(ctx, p.Repo)
+	target, page := s.publicURL()+a.hooksPath(), page+"/settings/hooks"
+	list, err := v.Hosts[a.Name].Webhooks(ctx, p.HostPath())
 	if errors.Is(err, githost.ErrNotFound) || errors.Is(err, githost.ErrDenied) {
 		d.warn(p.Prefix, "webhooks: the token may not see them (it needs administration of %s): look whether one to %s is at %s", p.Repo, target, page)
 		return
@@ -186,7 +200,7 @@ func (d *doctor) hostHooks(ctx context.Context, v *Service, p task.Project, page
 		d.bad(p.Prefix, err)
 		return
 	}
-	at := slices.IndexFunc(list, func(h github.Hook) bool { return h.URL == target })
+	at := slices.IndexFunc(list, func(h githost.Webhook) bool { return h.URL == target })
 	if at < 0 {
 		d.addHook(ctx, v, p, target, page)
 		return
@@ -197,7 +211,7 @@ func (d *doctor) hostHooks(ctx context.Context, v *Service, p task.Project, page
 	case len(h.Lacks) > 0:
 		d.bad(p.Prefix, fmt.Errorf("webhooks: the one to %s lacks the events %s: add them at %s", target, strings.Join(h.Lacks, ", "), page))
 	case h.Last == http.StatusUnauthorized || h.Last == http.StatusForbidden:
-		d.bad(p.Prefix, fmt.Errorf("webhooks: the last delivery to %s was answered %d: its secret is not %sGITHUB_WEBHOOK_SECRET; set the same one at %s", target, h.Last, Prefix, page))
+		d.bad(p.Prefix, fmt.Errorf("webhooks: the last delivery to %s was answered %d: its secret is not %s; set the same one at %s", target, h.Last, a.secretName(), page))
 	case h.Last != 0 && h.Last/100 != 2:
 		d.bad(p.Prefix, fmt.Errorf("webhooks: the last delivery to %s was answered %d (%s): look whether the address leads here", target, h.Last, h.Note))
 	case h.Last == 0:
@@ -213,12 +227,12 @@ func (d *doctor) addHook(ctx context.Context, v *Service, p task.Project, target
 		d.bad(p.Prefix, fmt.Errorf("webhooks: none is registered to %s: signalbox doctor --fix does it, or make one at %s", target, page))
 		return
 	}
-	secret := v.Settings.GitHubSecret
-	if !secret.IsSet() {
+	a := v.access[p.HostName()]
+	if a.secret == "" {
 		d.bad(p.Prefix, fmt.Errorf("webhooks: the project has a secret of its own: make one to %s with it at %s", target, page))
 		return
 	}
-	d.check(p.Prefix, "webhooks: one to "+target+" was registered", v.GitHub.AddHook(ctx, p.Repo, target, secret.Reveal()))
+	d.check(p.Prefix, "webhooks: one to "+target+" was registered", v.Hosts[a.Name].AddWebhook(ctx, p.HostPath(), target, a.secret))
 }
 
 // planeHooks says what is known of Plane's webhooks: its API does not show them.

@@ -78,7 +78,6 @@ func TestNoAccountIsNeeded(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(registry, []byte(plain), 0o600))
-	require.NoError(t, s.NeedsToServe())
 	_, _, err = s.readRegistry()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(registry, []byte(plain+"  - {tracker_project: q, repo: acme/y, clone_url: \"https://github.com/acme/y.git\", prefix: Y}\n"), 0o600))

@@ -22,6 +22,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // clinic is a deployment with nothing wrong, and servers around it that speak the real
@@ -260,12 +261,14 @@ func TestDoctorOfAnApp(t *testing.T) {
 	require.Equal(t, 1, wrong, said)
 	require.Contains(t, said, "look whether ORCH_GITHUB_APP_KEY is a private key of the app ORCH_GITHUB_APP_ID")
 	require.NotContains(t, said, "PRIVATE")
+	none, err := task.NewProjects()
+	require.NoError(t, err)
 	s, err := wiring.Load([]string{"ORCH_GITHUB_TOKEN=github-token", "ORCH_GITHUB_APP_ID=1", "ORCH_GITHUB_APP_KEY_FILE=" + file})
 	require.NoError(t, err)
-	require.ErrorContains(t, s.NeedsToServe(), "ORCH_GITHUB_TOKEN and ORCH_GITHUB_APP_KEY are set")
+	require.ErrorContains(t, s.NeedsToServe(none), "ORCH_GITHUB_TOKEN and ORCH_GITHUB_APP_KEY are set")
 	s, err = wiring.Load([]string{"ORCH_GITHUB_APP_ID=1"})
 	require.NoError(t, err)
-	require.ErrorContains(t, s.NeedsToServe(), "ORCH_GITHUB_APP_KEY and ORCH_GITHUB_APP_ID must be set together")
+	require.ErrorContains(t, s.NeedsToServe(none), "ORCH_GITHUB_APP_KEY and ORCH_GITHUB_APP_ID must be set together")
 }
 
 // With --fix columns and webhooks are made, once.

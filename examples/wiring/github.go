@@ -2,42 +2,52 @@ package wiring
 
 import (
 	"context"
+	"maps"
 	"strings"
 
-	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/github"
 )
 
 // signsInToGitHub reports whether there is something to sign in with.
 func (s Settings) signsInToGitHub() bool { return s.GitHubToken.IsSet() || s.GitHubAppKey.IsSet() }
 
-// github are the options of the client.
-func (s Settings) github(secrets HookSecrets) github.Options {
-	o := github.Options{BaseURL: s.GitHubURL, Token: s.GitHubToken.Reveal(), Secrets: secrets.Host, Insecure: s.InsecureWebhooks, HTTPClient: s.client()}
-	if s.GitHubAppKey.IsSet() {
-		o.App = &github.App{ID: s.GitHubAppID, Key: s.GitHubAppKey.Reveal(), Installation: s.GitHubApp}
+// githubApp is the app that signs in; nil: a token does.
+func (s Settings) githubApp() *github.App {
+	if !s.GitHubAppKey.IsSet() {
+		return nil
 	}
-	return o
+	return &github.App{ID: s.GitHubAppID, Key: s.GitHubAppKey.Reveal(), Installation: s.GitHubApp}
 }
 
-// gitTokens are what git signs in with: to GitHub with what the client does.
-func (v *Service) gitTokens() gitcli.Tokens {
-	base := v.Settings.CloneBase
-	switch {
-	case v.GitHub == nil:
-		return nil
-	case !v.Settings.GitHubAppKey.IsSet():
-		return gitcli.FixedTokens(map[string]string{base: v.Settings.GitHubToken.Reveal()})
+// tokenOf gives what git signs in with to a repository. github.Client has it.
+type tokenOf interface {
+	Token(ctx context.Context, repo string) (string, error)
+}
+
+// gitTokens are what git signs in with, by the beginning of clone URLs: where an app signs in, a
+// token of its installation for the remote's repository.
+func (v *Service) gitTokens() func(ctx context.Context, remote string) (map[string]string, error) {
+	fixed, apps := map[string]string{}, map[string]tokenOf{}
+	for name, a := range v.access {
+		if client, ok := v.Hosts[name].(tokenOf); ok && a.app != nil {
+			apps[a.CloneBase] = client
+		} else {
+			fixed[a.CloneBase] = a.token
+		}
 	}
 	return func(ctx context.Context, remote string) (map[string]string, error) {
-		path, ok := strings.CutPrefix(remote, base)
-		if !ok { // it is for another host
-			return map[string]string{}, nil
+		out := maps.Clone(fixed)
+		for base, client := range apps {
+			path, ok := strings.CutPrefix(remote, base)
+			if !ok { // it is for another host
+				continue
+			}
+			token, err := client.Token(ctx, strings.TrimSuffix(strings.Trim(path, "/"), ".git"))
+			if err != nil {
+				return nil, err
+			}
+			out[base] = token
 		}
-		token, err := v.GitHub.Token(ctx, strings.TrimSuffix(strings.Trim(path, "/"), ".git"))
-		if err != nil {
-			return nil, err
-		}
-		return map[string]string{base: token}, nil
+		return out, nil
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
 
@@ -40,9 +40,10 @@ func TestGitTokens(t *testing.T) {
 		{Settings{GitHubAppID: "1", GitHubAppKey: secret.New(text), GitHubApp: 7, GitHubURL: srv.URL}, "ghs_of-the-app"},
 	} {
 		c.with.CloneBase = base
-		client, err := github.New(c.with.github(HookSecrets{}))
+		v := &Service{Settings: c.with}
+		v.access, err = c.with.hostAccesses(projectfile.Neighbours{}, nil, func(string) string { return "" })
 		require.NoError(t, err)
-		v := &Service{Settings: c.with, GitHub: client}
+		require.NoError(t, v.openHosts(v.access, nil))
 		got, err := v.gitTokens()(t.Context(), base+"acme/app.git")
 		require.NoError(t, err)
 		require.Equal(t, map[string]string{base: c.want}, got)
@@ -52,5 +53,4 @@ func TestGitTokens(t *testing.T) {
 			require.Empty(t, got)
 		}
 	}
-	require.Nil(t, (&Service{}).gitTokens())
 }

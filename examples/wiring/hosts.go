@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/signalbox-dev/signalbox/adapters/gitonly"
 	"github.com/signalbox-dev/signalbox/githost"
@@ -11,10 +12,12 @@ import (
 )
 
 // hosts is the git host of every repository: each call goes to where its repository is, as
-// the registry says at that moment. Of plain ones gitonly is the host.
+// the registry says at that moment, under the name that it has there. Of plain ones gitonly
+// is the host.
 type hosts struct {
 	*gitonly.Host
-	github orchestrator.Hosting // nil: there is no token, and no repository that needs one
+	projects *task.Projects
+	named    map[string]GitHost
 }
 
 // everyHost is what the parts of the service need of the hosts.
@@ -33,41 +36,73 @@ func plainSpace(projects *task.Projects) func(repo string) (work.Workspace, bool
 	}
 }
 
-func (h hosts) of(repo string) orchestrator.Hosting {
-	if h.github == nil || h.Plain(repo) {
-		return h.Host
+// at is the host of a repository, and the repository's name there.
+func (h hosts) at(repo string) (orchestrator.Hosting, string, error) {
+	p, ok := h.projects.ByRepo(repo)
+	if ok && p.Plain() {
+		return h.Host, repo, nil
 	}
-	return h.github
+	if host := h.named[p.HostName()]; ok && host != nil {
+		return host, p.HostPath(), nil
+	}
+	return nil, "", fmt.Errorf("%w: the host of %s", githost.ErrNotFound, repo)
 }
 
 // Checks implements githost.Host.
 func (h hosts) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
-	return h.of(repo).Checks(ctx, repo, base, sha)
+	at, path, err := h.at(repo)
+	if err != nil {
+		return nil, err
+	}
+	return at.Checks(ctx, path, base, sha)
 }
 
 // Reviews implements githost.Host.
 func (h hosts) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
-	return h.of(repo).Reviews(ctx, repo, branch)
+	at, path, err := h.at(repo)
+	if err != nil {
+		return nil, err
+	}
+	return at.Reviews(ctx, path, branch)
 }
 
 // PullRequest implements githost.Host.
 func (h hosts) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
-	return h.of(repo).PullRequest(ctx, repo, branch)
+	at, path, err := h.at(repo)
+	if err != nil {
+		return githost.PullRequest{}, err
+	}
+	return at.PullRequest(ctx, path, branch)
 }
 
 // OpenPullRequest implements githost.Host.
 func (h hosts) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
-	return h.of(n.Repo).OpenPullRequest(ctx, n)
+	at, path, err := h.at(n.Repo)
+	if err != nil {
+		return githost.PullRequest{}, err
+	}
+	n.Repo = path
+	return at.OpenPullRequest(ctx, n)
 }
 
 // Merge implements githost.Host.
 func (h hosts) Merge(ctx context.Context, m githost.Merge) (string, error) {
-	return h.of(m.Repo).Merge(ctx, m)
+	at, path, err := h.at(m.Repo)
+	if err != nil {
+		return "", err
+	}
+	m.Repo = path
+	return at.Merge(ctx, m)
 }
 
 // Comment implements githost.Commenter.
 func (h hosts) Comment(ctx context.Context, c githost.NewComment) error {
-	if d, ok := h.of(c.Repo).(githost.Commenter); ok {
+	at, path, err := h.at(c.Repo)
+	if err != nil {
+		return err
+	}
+	c.Repo = path
+	if d, ok := at.(githost.Commenter); ok {
 		return d.Comment(ctx, c)
 	}
 	return githost.ErrLacking
@@ -75,26 +110,36 @@ func (h hosts) Comment(ctx context.Context, c githost.NewComment) error {
 
 // FailureLog implements githost.Details.
 func (h hosts) FailureLog(ctx context.Context, repo string, c githost.Check) (string, error) {
-	if d, ok := h.of(repo).(githost.Details); ok {
-		return d.FailureLog(ctx, repo, c)
+	at, path, err := h.at(repo)
+	if d, ok := at.(githost.Details); ok && err == nil {
+		return d.FailureLog(ctx, path, c)
 	}
-	return "", nil
+	return "", err
 }
 
 // LineComments implements githost.Details.
 func (h hosts) LineComments(ctx context.Context, repo, branch string) ([]githost.LineComment, error) {
-	if d, ok := h.of(repo).(githost.Details); ok {
-		return d.LineComments(ctx, repo, branch)
+	at, path, err := h.at(repo)
+	if d, ok := at.(githost.Details); ok && err == nil {
+		return d.LineComments(ctx, path, branch)
 	}
-	return nil, nil
+	return nil, err
 }
 
 // BranchesAt implements githost.Branches.
 func (h hosts) BranchesAt(ctx context.Context, repo, sha string) ([]string, error) {
-	return h.of(repo).BranchesAt(ctx, repo, sha)
+	at, path, err := h.at(repo)
+	if err != nil {
+		return nil, err
+	}
+	return at.BranchesAt(ctx, path, sha)
 }
 
 // DeleteBranch implements githost.Branches.
 func (h hosts) DeleteBranch(ctx context.Context, repo, branch string) error {
-	return h.of(repo).DeleteBranch(ctx, repo, branch)
+	at, path, err := h.at(repo)
+	if err != nil {
+		return err
+	}
+	return at.DeleteBranch(ctx, path, branch)
 }

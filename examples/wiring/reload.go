@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"reflect"
 	"sync"
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
@@ -16,6 +17,9 @@ import (
 // against the settings. It changes nothing.
 func (s Settings) readRegistry() (r projectfile.Registry, secrets HookSecrets, err error) {
 	if r, err = projectfile.Load(s.Projects); err != nil {
+		return r, secrets, err
+	}
+	if err = s.NeedsToServe(r.Projects); err != nil {
 		return r, secrets, err
 	}
 	if err = s.CheckRepos(r.Projects); err != nil {
@@ -76,16 +80,14 @@ func (v *Service) replaceRegistry() error {
 	if err != nil {
 		return err
 	}
+	if !reflect.DeepEqual(r.Neighbours, v.neighbours) {
+		return fmt.Errorf("%s: hosts or boards are others than at the start: they are opened there, so restart the server", v.Settings.Projects)
+	}
 	if err := v.Engine.Check(r.Projects); err != nil {
 		return r.Placed(err)
 	}
 	secrets.hideBy(v.Settings.hidden)
-	if v.Plane != nil {
-		v.Plane.SetSecrets(secrets.Tracker) // before the projects that they speak for: receivers read them in the other order
-	}
-	if v.GitHub != nil {
-		v.GitHub.SetSecrets(secrets.Host)
-	}
+	v.setSecrets(secrets) // before the projects that they speak for: receivers read them in the other order
 	v.Engine.Replace(r.Projects)
 	v.boards.reloaded()
 	run.Hint(v.stranded.changed)

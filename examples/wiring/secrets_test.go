@@ -48,10 +48,10 @@ func TestSecretsOfProjects(t *testing.T) {
 		"common-of-the-host": {false, true}, "common-until-now": {false, true}, "own-of-the-host-new": {true, false}, "own-of-the-host-old": {true, false},
 		"own-of-the-board": {false, false}, "common-of-the-board": {false, false},
 	} {
-		require.Equal(t, want, speaks(all.Host, secret), secret)
+		require.Equal(t, want, speaks(all["github"], secret), secret)
 	}
-	require.Equal(t, [2]bool{true, false}, speaks(all.Tracker, "own-of-the-board"))
-	require.Equal(t, [2]bool{false, true}, speaks(all.Tracker, "common-of-the-board"))
+	require.Equal(t, [2]bool{true, false}, speaks(all["plane"], "own-of-the-board"))
+	require.Equal(t, [2]bool{false, true}, speaks(all["plane"], "common-of-the-board"))
 
 	env["APP_HOOK"], env["APP_HOOK_OLD"] = "short", ""
 	_, err = s.HookSecrets(r, func(name string) string { return env[name] })

@@ -18,9 +18,9 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/board"
 	"github.com/signalbox-dev/signalbox/adapters/commitprobe"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
-	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/gitonly"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/adapters/prometheus"
 	"github.com/signalbox-dev/signalbox/adapters/telegram"
 	"github.com/signalbox-dev/signalbox/gates/checks"
@@ -62,9 +62,10 @@ type Service struct {
 	Reloads    <-chan os.Signal // each has Run read the project registry again; nil = none
 	DB         Database
 	Tracker    Tracker
-	Plane      *plane.Client  // nil: another tracker
-	Board      *board.Board   // our own; nil: another tracker
-	GitHub     *github.Client // nil: no token is set, and no repository is on GitHub
+	Plane      *plane.Client        // nil: another tracker is the first
+	Board      *board.Board         // our own; nil: another tracker is the first
+	Boards     map[string]BoardHost // further trackers, by the registry's names
+	Hosts      map[string]GitHost   // by their names; GitHub is not there while no token is set
 	Git        *gitcli.Git
 	Agents     *agentcli.Runner
 	Telegram   *telegram.Chat // nil: notices are only logged
@@ -79,7 +80,9 @@ type Service struct {
 	Handler    http.Handler
 	Hooks      http.Handler // of webhooks, when they have a listener of their own; else nil
 	Log        *slog.Logger
-	identity   identity
+	neighbours projectfile.Neighbours // as of the start
+	identities map[string]*identity   // by the names of trackers; empty = the first
+	access     map[string]hostAccess  // of Hosts
 	boards     *boards
 	program    []string // as for Open
 	stranded   stranded
@@ -95,7 +98,7 @@ type Service struct {
 // rehearse.Command in rehearse.Main.
 // Close it when it is not needed any more.
 func Open(ctx context.Context, s Settings, program []string, log *slog.Logger) (*Service, error) {
-	v := &Service{Settings: s, Log: log, identity: identity{since: time.Now()}, stranded: stranded{changed: make(chan struct{}, 1)}, stopping: make(chan struct{})}
+	v := &Service{Settings: s, Log: log, stranded: stranded{changed: make(chan struct{}, 1)}, stopping: make(chan struct{})}
 	v.endWaits = sync.OnceFunc(func() { close(v.stopping) })
 	if err := v.adapters(ctx, program); err != nil {
 		return nil, errors.Join(err, v.Close())
@@ -116,19 +119,20 @@ func Open(ctx context.Context, s Settings, program []string, log *slog.Logger) (
 // adapters opens what the engine works with.
 func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	s := v.Settings
-	if err := s.NeedsToServe(); err != nil {
-		return err
-	}
 	r, secrets, err := s.readRegistry()
 	if err != nil {
 		return err
 	}
-	v.Projects = r.Projects
+	v.Projects, v.neighbours = r.Projects, r.Neighbours
 	secrets.hideBy(s.hidden)
-	if s.signsInToGitHub() {
-		if v.GitHub, err = github.New(s.github(secrets)); err != nil {
-			return err
-		}
+	if v.access, err = s.hostAccesses(r.Neighbours, secrets, os.Getenv); err != nil {
+		return err
+	}
+	for _, a := range v.access {
+		s.hidden.Hide(a.token)
+	}
+	if err := v.openHosts(v.access, secrets); err != nil {
+		return err
 	}
 	if s.TelegramToken.IsSet() {
 		if v.Telegram, err = telegram.New(telegram.Options{Token: s.TelegramToken.Reveal(), ChatID: s.TelegramChat, BaseURL: s.TelegramURL, HTTPClient: s.client(), Log: v.Log}); err != nil {
@@ -153,8 +157,12 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	if err := v.openDatabase(ctx); err != nil {
 		return err
 	}
-	if err := v.openTracker(ctx, secrets); err != nil {
+	if err := v.openTracker(ctx, r.Neighbours, secrets); err != nil {
 		return err
+	}
+	v.identities = map[string]*identity{}
+	for name := range v.identifiers() {
+		v.identities[name] = &identity{since: time.Now()}
 	}
 	v.boards = &boards{Board: v.Tracker, projects: v.Projects, log: v.Log, changed: make(chan struct{}, 1), lacking: map[string]string{}, seen: map[string]map[stage.Status]string{}}
 	v.DB = redactedStore{v.DB, s.hidden}
@@ -178,11 +186,7 @@ func (v *Service) tracker() orchestrator.Tracking {
 }
 
 func (v *Service) host() redactedHost {
-	h := hosts{Host: gitonly.New(v.Git, plainSpace(v.Projects))}
-	if v.GitHub != nil {
-		h.github = v.GitHub
-	}
-	return redactedHost{h, v.Settings.hidden}
+	return redactedHost{hosts{gitonly.New(v.Git, plainSpace(v.Projects)), v.Projects, v.Hosts}, v.Settings.hidden}
 }
 
 func (v *Service) chat() messenger.Messenger {
@@ -244,12 +248,9 @@ func (v *Service) engine() (err error) {
 		return err
 	}
 	opt := web.Options{
-		Engine: v.Engine, Tracker: v.receiver(), TrackerSource: s.Tracker, HostSource: "github", AdminToken: s.AdminToken.Reveal(), Guesses: &v.guesses,
+		Engine: v.Engine, Sources: v.sources(), AdminToken: s.AdminToken.Reveal(), Guesses: &v.guesses,
 		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(), Reload: v.Reload,
 		Dashboard: pages, Hosts: s.hosts(), Done: v.stopping,
-	}
-	if v.GitHub != nil {
-		opt.Host = v.GitHub
 	}
 	if v.Deps != nil {
 		opt.Deps = v.Deps
@@ -258,7 +259,7 @@ func (v *Service) engine() (err error) {
 		if v.Hooks, err = web.Hooks(opt); err != nil {
 			return err
 		}
-		opt.Tracker, opt.Host = nil, nil
+		opt.Sources = nil
 	}
 	v.Handler, err = web.Handler(opt)
 	return err
@@ -268,7 +269,7 @@ func (v *Service) readiness() []web.Check {
 	list := []web.Check{
 		{Name: "database", Ping: v.DB.Ping},
 		{Name: "git", Ping: func(ctx context.Context) error { _, err := v.Git.Version(ctx); return err }},
-		{Name: "tracker", Warning: true, Ping: v.identity.missing},
+		{Name: "tracker", Warning: true, Ping: v.unidentified},
 		{Name: "board", Warning: true, Ping: v.boards.incomplete},
 		{Name: "registry", Warning: true, Ping: v.stranded.warning},
 		{Name: "registry file", Warning: true, Ping: v.reloaded.warning},
@@ -337,7 +338,7 @@ func (v *Service) Run(ctx context.Context, l, hooks net.Listener) error {
 	servers[l].RegisterOnShutdown(v.endWaits)
 	g := run.New(ctx, v.Log)
 	g.Go("engine", v.Engine.Run)
-	g.Go("identify", v.identify)
+	v.identify(g)
 	g.Go("boards", v.boards.watch)
 	g.Go("stranded", v.watchStranded)
 	g.Go("reload", v.reloadBySignal)

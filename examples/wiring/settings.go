@@ -22,6 +22,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // Prefix begins the name of every setting.
@@ -286,21 +287,24 @@ func (s Settings) check() error {
 	return errors.Join(errs...)
 }
 
-// NeedsToServe names what is missing to talk to the outside world.
-func (s Settings) NeedsToServe() error {
+// NeedsToServe names what is missing to reach the first tracker, where a registry uses it.
+func (s Settings) NeedsToServe(p *task.Projects) error {
 	var errs []error
-	for name, value := range map[string]string{
-		"PLANE_URL": s.PlaneURL, "PLANE_WORKSPACE": s.PlaneWorkspace, "PLANE_TOKEN": s.PlaneToken.Reveal(),
-	} {
-		if value == "" && (s.Tracker == trackerPlane || !strings.HasPrefix(name, "PLANE_")) {
-			errs = append(errs, fmt.Errorf("%s%s is not set", Prefix, name))
-		}
-	}
 	if (s.GitHubAppID != "") != s.GitHubAppKey.IsSet() {
 		errs = append(errs, errors.New("ORCH_GITHUB_APP_KEY and ORCH_GITHUB_APP_ID must be set together"))
 	}
 	if s.GitHubAppKey.IsSet() && s.GitHubToken.IsSet() {
 		errs = append(errs, errors.New("ORCH_GITHUB_TOKEN and ORCH_GITHUB_APP_KEY are set, and one signs in: take one of them away"))
+	}
+	if s.Tracker != trackerPlane || !s.usesFirst(p) {
+		return errors.Join(errs...)
+	}
+	for name, value := range map[string]string{
+		"PLANE_URL": s.PlaneURL, "PLANE_WORKSPACE": s.PlaneWorkspace, "PLANE_TOKEN": s.PlaneToken.Reveal(),
+	} {
+		if value == "" {
+			errs = append(errs, fmt.Errorf("%s%s is not set", Prefix, name))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -59,8 +59,8 @@ func (i *identity) tried(err error) {
 	i.err, i.known = err, err == nil
 }
 
-// missing is a part of readiness.
-func (i *identity) missing(context.Context) error {
+// missing is what has not come.
+func (i *identity) missing() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.known {
@@ -70,16 +70,32 @@ func (i *identity) missing(context.Context) error {
 	if err == nil {
 		err = errors.New("no answer yet")
 	}
-	return fmt.Errorf("the tracker has not said who we are since %s: %w", i.since.UTC().Format(time.RFC3339), err)
+	return fmt.Errorf("has not said who we are since %s: %w", i.since.UTC().Format(time.RFC3339), err)
 }
 
-// identify reads which accounts are ours. Until that is known webhooks of the tracker
-// are kept and not acted upon: our own changes could be taken for people's.
-func (v *Service) identify(ctx context.Context) {
-	v.persist(ctx, "identify at the tracker", v.identifyTracker, v.identity.tried)
-	if v.identity.missing(ctx) == nil {
-		v.Log.Info("the tracker has said who we are")
+// identify reads which accounts are ours, of each tracker by itself. Until that is known
+// its webhooks are kept and not acted upon: our own changes could be taken for people's.
+func (v *Service) identify(g *run.Group) {
+	for name, read := range v.identifiers() {
+		one := v.identities[name]
+		g.Go("identify", func(ctx context.Context) {
+			v.persist(ctx, strings.TrimSpace("identify at the tracker "+name), read, one.tried)
+			if one.missing() == nil {
+				v.Log.Info("the tracker has said who we are", "tracker", name)
+			}
+		})
 	}
+}
+
+// unidentified is a part of readiness.
+func (v *Service) unidentified(context.Context) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(v.identities)) {
+		if err := v.identities[name].missing(); err != nil {
+			errs = append(errs, fmt.Errorf("%s %w", strings.TrimSpace("the tracker "+name), err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // boards reads columns for all parts of the service, and remembers which projects have

@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/adapters/board"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
@@ -37,8 +41,15 @@ type about interface {
 }
 
 // openTracker opens the tracker that the settings name. The database is open.
-func (v *Service) openTracker(ctx context.Context, secrets HookSecrets) (err error) {
+func (v *Service) openTracker(ctx context.Context, n projectfile.Neighbours, secrets HookSecrets) (err error) {
 	s := v.Settings
+	if err := v.openBoards(n, secrets, os.Getenv); err != nil {
+		return err
+	}
+	if !s.usesFirst(v.Projects) {
+		v.Tracker = v.several(nil)
+		return nil
+	}
 	if s.Tracker == trackerBoard {
 		o := board.Options{Path: s.file(), Page: s.publicURL() + "/dashboard/board/cards"}
 		if s.Shared() {
@@ -47,31 +58,36 @@ func (v *Service) openTracker(ctx context.Context, secrets HookSecrets) (err err
 		if v.Board, err = board.Open(ctx, o); err != nil {
 			return err
 		}
-		v.Tracker = v.Board
+		v.Tracker = v.several(v.Board)
 		return nil
 	}
 	v.Plane, err = plane.New(plane.Options{
-		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.PlaneToken.Reveal(), RoleTokens: s.roleTokens(), Secrets: secrets.Tracker,
+		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.PlaneToken.Reveal(), RoleTokens: s.roleTokens(), Secrets: secrets[trackerPlane],
 		Insecure: s.InsecureWebhooks, States: s.states(), HTTPClient: s.client(), Log: v.Log,
 	})
-	v.Tracker = v.Plane
-	return err
+	if err != nil {
+		return err
+	}
+	v.Tracker = v.several(v.Plane)
+	return nil
 }
 
-// receiver is the edge of the tracker's webhooks; nil: it sends none.
-func (v *Service) receiver() tracker.Receiver {
-	if v.Plane == nil {
-		return nil
-	}
-	return v.Plane
+// usesFirst reports whether cards of a registry are where the settings say.
+func (s Settings) usesFirst(p *task.Projects) bool {
+	return slices.ContainsFunc(p.All(), onBoard(""))
 }
 
-// identifyTracker reads which accounts of the tracker are the service's own.
-func (v *Service) identifyTracker(ctx context.Context) error {
-	if v.Plane == nil {
-		return nil // those of our own board are known by their names
+// identifiers read which accounts of each tracker are the service's own. Those of our own
+// board are known by their names.
+func (v *Service) identifiers() map[string]func(context.Context) error {
+	out := map[string]func(context.Context) error{}
+	if v.Plane != nil {
+		out[""] = v.Plane.Identify
 	}
-	return v.Plane.Identify(ctx)
+	for name, b := range v.Boards {
+		out[name] = b.Identify
+	}
+	return out
 }
 
 // ownCards gives the dashboard our own board, if that is where cards are.

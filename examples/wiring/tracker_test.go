@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // With our own board nothing of Plane is needed; doctor finds every column, and the pages
@@ -55,8 +56,13 @@ func TestTrackerSetting(t *testing.T) {
 	require.ErrorContains(t, err, "ORCH_PUBLIC_URL")
 	s, err := wiring.Load([]string{"ORCH_TRACKER=plane"})
 	require.NoError(t, err)
-	require.ErrorContains(t, s.NeedsToServe(), "ORCH_PLANE_URL is not set")
+	here, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: "acme/x", CloneURL: "u", Prefix: "X"})
+	require.NoError(t, err)
+	elsewhere, err := task.NewProjects(task.Project{TrackerProject: "issues:p", Board: "issues", Repo: "acme/x", CloneURL: "u", Prefix: "X"})
+	require.NoError(t, err)
+	require.NoError(t, s.NeedsToServe(elsewhere), "no card is there")
+	require.ErrorContains(t, s.NeedsToServe(here), "ORCH_PLANE_URL is not set")
 	s, err = wiring.Load([]string{"ORCH_TRACKER=board"})
 	require.NoError(t, err)
-	require.NoError(t, s.NeedsToServe(), "a board of our own needs nothing, a repository names its host")
+	require.NoError(t, s.NeedsToServe(here), "a board of our own needs nothing, a repository names its host")
 }

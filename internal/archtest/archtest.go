@@ -39,7 +39,7 @@ func plan() []room {
 		{"githost", 1, nil}, {"tracker", 1, nil}, {"messenger", 1, nil}, {"queue", 1, nil},
 		{"queue/lease", 1, nil}, {"orchestrator/work", 1, nil}, {"orchestrator/secret", 1, nil},
 		{"gates", 1, []string{"githost"}},
-		{"queue/memqueue", 2, nil}, {"queue/lease/memlease", 2, nil}, {"tracker/memtracker", 2, nil}, {"tracker/cards", 2, nil}, {"githost/memhost", 2, nil},
+		{"queue/memqueue", 2, nil}, {"queue/lease/memlease", 2, nil}, {"tracker/memtracker", 2, nil}, {"tracker/cards", 2, nil}, {"tracker/mux", 2, nil}, {"githost/memhost", 2, nil},
 		{"messenger/memmessenger", 2, nil}, {"gates/checks", 2, nil}, {"gates/fixture", 2, nil}, {"orchestrator/work/memwork", 2, nil},
 		{"orchestrator/task", 2, []string{"gates/checks"}}, {"orchestrator", 3, nil},
 		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/explain", 3, []string{"orchestrator"}},
@@ -52,11 +52,14 @@ func plan() []room {
 		{"adapters/agentcli/agentout", 4, nil}, {"adapters/agentcli", 4, []string{"internal/jail", "adapters/agentcli/agentout"}}, {"adapters/gitcli", 4, []string{"internal/jail"}},
 		{"adapters/sqlite", 4, []string{"internal/sqlstore"}}, {"adapters/postgres", 4, []string{"internal/sqlstore", "internal/pgerror"}}, // one engine, two dialects
 		{"adapters/tracksqlite", 4, []string{"internal/trackstore"}}, {"adapters/trackpostgres", 4, []string{"internal/trackstore", "internal/pgerror"}},
+		{"adapters/github", 4, []string{"internal/retryhttp"}}, {"adapters/gitea", 4, []string{"internal/retryhttp"}},
+		{"adapters/github/githubtest", 4, []string{"internal/fakehost"}}, {"adapters/gitea/giteatest", 4, []string{"internal/fakehost"}},
+		{"adapters/labelboard", 4, []string{"internal/retryhttp"}},
 		{"adapters/", 4, nil},
 		{"examples/wiring", 5, nil}, {"examples/mappage", 5, nil},
 		{"examples/setup", 5, []string{"examples/wiring"}},
 		{"examples/", 5, []string{"examples/wiring", "examples/mappage", "examples/setup"}},
-		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/jail", 4, nil}, {"internal/jail/attack", 4, nil}, {"internal/yamlplace", 4, nil}, {"internal/jail/jailtest", 4, []string{"internal/jail"}}, {"internal/trackstore", 4, nil}, {"internal/pgerror", 4, nil}, {"internal/sqlstore", 4, nil}, {"internal/sqlstore/sqlstoretest", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/archtest", 5, nil}, {"internal/conformance", 5, nil},
+		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/jail", 4, nil}, {"internal/jail/attack", 4, nil}, {"internal/yamlplace", 4, nil}, {"internal/jail/jailtest", 4, []string{"internal/jail"}}, {"internal/trackstore", 4, nil}, {"internal/pgerror", 4, nil}, {"internal/sqlstore", 4, nil}, {"internal/sqlstore/sqlstoretest", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/fakehost", 4, nil}, {"internal/fakeissues", 3, nil}, {"internal/retryhttp", 4, nil}, {"internal/archtest", 5, nil}, {"internal/conformance", 5, nil},
 	}
 }
 

@@ -92,17 +92,20 @@ func (s *Store) Waiting(ctx context.Context, f queue.Filter) (out []queue.Wait, 
 		if err := c.Flush(); err != nil {
 			return err
 		}
-		now := s.Now()
+		now, bySubject := s.Now(), map[string][]queue.Hold{}
+		for _, h := range held {
+			bySubject[h.Subject] = append(bySubject[h.Subject], h)
+		}
 		out = make([]queue.Wait, 0, len(jobs))
 		for _, j := range jobs {
-			out = append(out, queue.Wait{Job: j, Reasons: reasons(j, firsts, held, now)})
+			out = append(out, queue.Wait{Job: j, Reasons: reasons(j, firsts, bySubject, now)})
 		}
 		return nil
 	})
 	return out, err
 }
 
-func reasons(j queue.Job, firsts map[string]int64, held []queue.Hold, now time.Time) (out []queue.Reason) {
+func reasons(j queue.Job, firsts map[string]int64, held map[string][]queue.Hold, now time.Time) (out []queue.Reason) {
 	if j.Status == queue.Running {
 		return []queue.Reason{queue.AtWork(j)}
 	}
@@ -113,10 +116,8 @@ func reasons(j queue.Job, firsts map[string]int64, held []queue.Hold, now time.T
 		out = append(out, queue.Delayed(j.AvailableAt))
 	}
 	for _, subject := range j.Holds {
-		for _, h := range held {
-			if h.Subject == subject {
-				out = append(out, queue.Held(h))
-			}
+		for _, h := range held[subject] {
+			out = append(out, queue.Held(h))
 		}
 	}
 	return out

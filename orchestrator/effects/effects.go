@@ -33,11 +33,17 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
+// Jobs is what effects read of the queue.
+type Jobs interface {
+	queue.Inspector
+	queue.HoldFinder
+}
+
 // Deps are what the runners work with. All are required but Messenger (nil:
 // notices are only logged), Agents (nil: none runs), Log and Now.
 type Deps struct {
 	Store      task.Store
-	Jobs       queue.Inspector
+	Jobs       Jobs
 	Projects   *task.Projects
 	Tracker    tracker.Tracker
 	Host       githost.Host

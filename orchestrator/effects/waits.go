@@ -19,14 +19,13 @@ func (d Deps) waits(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if !ok {
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: "the tracker cannot edit comments"}
 	}
-	held, err := d.Jobs.Holds(ctx)
+	subject := orchestrator.WaitSaid(e.TaskID)
+	held, err := d.Jobs.HoldsIn(ctx, subject, subject+"\x00", 2)
 	if err != nil {
 		return d.retry(e, err)
 	}
 	text := "Goes on."
-	i := slices.IndexFunc(held, func(h queue.Hold) bool {
-		return h.Name == orchestrator.WaitComment && h.Subject == orchestrator.WaitSaid(e.TaskID)
-	})
+	i := slices.IndexFunc(held, func(h queue.Hold) bool { return h.Name == orchestrator.WaitComment })
 	if i >= 0 {
 		text = held[i].Reason
 	} else if t, err := d.Store.Task(ctx, e.TaskID); err != nil {

@@ -129,7 +129,7 @@ func (n *node) build() error {
 		return err
 	}
 	n.edge, err = web.Handler(web.Options{
-		Engine: n.engine, Tracker: boardHooks{}, Host: hostHooks{}, TrackerSource: sourceBoard, HostSource: sourceHost, AdminToken: adminToken, Stop: n.has("stop"),
+		Engine: n.engine, Sources: []web.Source{{Name: sourceBoard, Tracker: boardHooks{}}, {Name: sourceHost, Host: hostHooks{}}}, AdminToken: adminToken, Stop: n.has("stop"),
 	})
 	return err
 }

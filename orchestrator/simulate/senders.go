@@ -76,6 +76,14 @@ func (hostHooks) Delivery(h http.Header) (id, event string)          { return de
 func (boardHooks) Decode(_ string, b []byte) (tracker.Hook, error)   { return decode(b, board) }
 func (hostHooks) Decode(_ string, b []byte) (githost.Hook, error)    { return decode(b, host) }
 
+func (boardHooks) Habits() signature.Habits {
+	return signature.Habits{Limit: 1 << 20, Hold: 20 * time.Second, Abort: true}
+}
+
+func (hostHooks) Habits() signature.Habits {
+	return signature.Habits{Limit: 25 << 20, Hold: 8 * time.Second}
+}
+
 func board(l letter) *tracker.Hook { return l.Board }
 func host(l letter) *githost.Hook  { return l.Host }
 

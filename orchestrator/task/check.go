@@ -30,6 +30,7 @@ func (e *FieldError) Error() string {
 var (
 	prefixForm = regexp.MustCompile(`^[A-Z][A-Z0-9]{0,11}$`)
 	repoForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	pathForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)+$`)
 )
 
 // scp is the short form of an ssh URL.
@@ -40,8 +41,12 @@ func (p Project) check() (field, wrong string) {
 	switch {
 	case p.TrackerProject == "":
 		return "tracker_project", "is missing: the id of the project on the board"
+	case !repoForm.MatchString(p.Repo) && pathForm.MatchString(p.Repo):
+		return "repo", fmt.Sprintf("is %q, want owner/name: its name here, and its longer name at the host as path", p.Repo)
 	case !repoForm.MatchString(p.Repo):
 		return "repo", fmt.Sprintf("is %q, want owner/name", p.Repo)
+	case p.Path != "" && !pathForm.MatchString(p.Path):
+		return "path", fmt.Sprintf("is %q, want the name of the repository at its host, such as group/team/name", p.Path)
 	case p.CloneURL == "":
 		return "clone_url", "is missing: what git clones from"
 	}
@@ -105,8 +110,6 @@ func checkPrefix(prefix string) (wrong string) {
 func (p Project) checkHost() (field, wrong string) {
 	hasEmpty := slices.ContainsFunc(p.CI, func(argv []string) bool { return len(argv) == 0 || argv[0] == "" })
 	switch {
-	case !slices.Contains([]string{"", HostGitHub, HostGit}, p.Host):
-		return "host", fmt.Sprintf("is %q, want github (the default), or git for a repository without a git host", p.Host)
 	case !p.Plain() && len(p.CI) > 0:
 		return "ci", "has commands, which the service runs only where a repository has no git host (host: git): name the checks that the host reports, such as [build, test]"
 	case !p.Plain():

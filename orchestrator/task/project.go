@@ -12,21 +12,24 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// Where repositories are hosted.
+// Hosts that need no entry in the registry.
 const (
 	HostGitHub = "github"
-	HostGit    = "git" // nowhere: a path, or a URL that git clones from; see githost.Plain
+	HostGit    = "git" // none: a path, or a URL that git clones from; see githost.Plain
 )
 
 // Project is one entry of the project registry: it maps a tracker project to a
 // repository and says how work is done there.
 type Project struct {
 	TrackerProject string // id of the project on the board; of the first of several
+	Board          string // name of the tracker that has them; empty = the first
 	SyncProject    string // id of the project that statuses and comments go to; empty = TrackerProject
-	Host           string // where the repository is hosted: HostGitHub (the default) or HostGit
-	Repo           string // owner/name on the git host; of a plain one, its name here
+	Host           string // name of where the repository is hosted: HostGitHub (the default), HostGit or an entry's
+	Repo           string // its name here, owner/name
+	Path           string // its name at the host, where that is another one
 	CloneURL       string
 	WebURL         string              // base of links to the repository; may be empty
+	Pages          githost.Layout      // of the links; the zero value is GitHub's
 	Prefix         string              // of work item ids, e.g. GPX
 	MoreBoards     []Board             // that feed the repository too
 	Main           string              // protected branch; default "main"
@@ -56,6 +59,12 @@ const DefaultWIP = 3
 
 // Places is how many tasks of the repository are in work at a time.
 func (p Project) Places() int { return cmp.Or(p.WIP, DefaultWIP) }
+
+// HostName is the name of where the repository is hosted.
+func (p Project) HostName() string { return cmp.Or(p.Host, HostGitHub) }
+
+// HostPath is the name of the repository at its host.
+func (p Project) HostPath() string { return cmp.Or(p.Path, p.Repo) }
 
 // Plain reports whether the repository is git and nothing else: it has no pull requests,
 // no reviews of people, no webhooks, and no CI but the commands of its entry.

@@ -21,12 +21,18 @@ type registered struct {
 	list      []Project
 	byTracker map[string]int
 	byRepo    map[string]int
+	byHost    map[place]int
 }
+
+// place is where a repository is hosted.
+type place struct{ host, path string }
+
+func placeOf(host, path string) place { return place{host, strings.ToLower(path)} }
 
 // NewProjects checks the entries and makes a registry. An error is a FieldError: it names
 // the entry, the field and what it should be.
 func NewProjects(list ...Project) (*Projects, error) {
-	r := &registered{byTracker: map[string]int{}, byRepo: map[string]int{}}
+	r := &registered{byTracker: map[string]int{}, byRepo: map[string]int{}, byHost: map[place]int{}}
 	for i, e := range list {
 		if e.Main == "" {
 			e.Main = "main"
@@ -41,8 +47,13 @@ func NewProjects(list ...Project) (*Projects, error) {
 			r.byTracker[id] = i
 		}
 		if _, twice := r.byRepo[strings.ToLower(e.Repo)]; twice {
-			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: "repo", Text: fmt.Sprintf("%q is registered twice; several boards of a repository are one entry with more_boards", e.Repo)}
+			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: "repo", Text: fmt.Sprintf("%q is registered twice; several boards of a repository are one entry with more_boards, and one of the same name at another host gets a name of its own here and its name there as path", e.Repo)}
 		}
+		at := placeOf(e.HostName(), e.HostPath())
+		if _, twice := r.byHost[at]; twice {
+			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: "path", Text: fmt.Sprintf("%q is registered twice at %s", e.HostPath(), e.HostName())}
+		}
+		r.byHost[at] = i
 		r.byRepo[strings.ToLower(e.Repo)] = i
 		r.list = append(r.list, e)
 	}
@@ -89,6 +100,17 @@ func (p *Projects) ByTracker(id string) (Project, bool) {
 func (p *Projects) ByRepo(repo string) (Project, bool) {
 	r := p.now.Load()
 	i, ok := r.byRepo[strings.ToLower(repo)]
+	if !ok {
+		return Project{}, false
+	}
+	return r.list[i], true
+}
+
+// ByHost finds the entry of a repository by its host and its path there, whatever the case
+// of its letters.
+func (p *Projects) ByHost(host, path string) (Project, bool) {
+	r := p.now.Load()
+	i, ok := r.byHost[placeOf(host, path)]
 	if !ok {
 		return Project{}, false
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -98,6 +100,14 @@ func TestHandlerRefuses(t *testing.T) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/webhooks/tracker", nil))
 	require.Equal(t, http.StatusNotFound, w.Code, "a receiver that is off has no endpoint")
+	for want, sources := range map[string][]web.Source{
+		`"Forge"`:             {{Name: "Forge", Host: &github.Client{}}},
+		"two sources":         {{Name: "forge", Host: &github.Client{}}, {Name: "forge", Tracker: &plane.Client{}}},
+		"either a tracker or": {{Name: "forge"}},
+	} {
+		_, err := web.Handler(web.Options{Engine: &orchestrator.Engine{}, Sources: sources})
+		require.ErrorContains(t, err, want)
+	}
 }
 
 // The handler can be mounted below a prefix.

@@ -11,97 +11,37 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/queue"
-	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Limits of a webhook's body, in bytes.
-const (
-	trackerLimit = 1 << 20
-	hostLimit    = 25 << 20
-)
+// edge is what the receivers of trackers and of git hosts have in common.
+type edge interface {
+	Signature(h http.Header) (*signature.Check, error)
+	Delivery(h http.Header) (id, event string)
+	Habits() signature.Habits
+}
 
-// sender is what the two kinds of webhooks have in common.
+// sender is the source of one webhook.
 type sender struct {
-	source    string
-	limit     int64
-	hold      time.Duration
-	abort     bool // give up by breaking the connection: it is all that makes this sender try again
-	signature func(http.Header) (*signature.Check, error)
-	delivery  func(http.Header) (id, event string)
-	unwrap    func(form []byte) ([]byte, error) // gives the payload in a form; nil: this sender sends JSON alone
-	// decode returns the job, or why the event is of no interest; errForeign when the
-	// signature does not speak for the project. projects is the registry as it was before
-	// the secrets of the check were taken: a request that lasts over a reload is not
-	// judged by the secrets of before for what is registered since.
-	decode   func(projects *task.Projects, event string, body []byte, signed *signature.Check) (job queue.Job, ignore string, err error)
+	edge
+	source string
+	unwrap func(form []byte) ([]byte, error) // gives the payload in a form; nil: this sender sends JSON alone
+	habits signature.Habits
+	// projects is the registry as it was before the secrets of the check were taken: a
+	// request that lasts over a reload is not judged by the secrets of before for what is
+	// registered since.
 	projects *task.Projects
+	// decode returns the job, or why the event is of no interest; errForeign when the
+	// signature does not speak for the project.
+	decode func(event string, body []byte, signed *signature.Check) (job queue.Job, ignore string, err error)
 }
 
 // errForeign means that a webhook is signed with the secret of another project.
 var errForeign = errors.New("web: the secret does not speak for this project")
-
-func (s *server) trackerHook(w http.ResponseWriter, r *http.Request) {
-	s.receive(w, r, sender{
-		source: s.TrackerSource, limit: trackerLimit, hold: s.HoldTracker, abort: true,
-		signature: s.Tracker.Signature, delivery: s.Tracker.Delivery, decode: s.decodeTracker, projects: s.Engine.Projects.Now(),
-	})
-}
-
-func (s *server) hostHook(w http.ResponseWriter, r *http.Request) {
-	from := sender{
-		source: s.HostSource, limit: hostLimit, hold: s.HoldHost,
-		signature: s.Host.Signature, delivery: s.Host.Delivery, decode: s.decodeHost, projects: s.Engine.Projects.Now(),
-	}
-	if form, ok := s.Host.(githost.FormReceiver); ok {
-		from.unwrap = form.FormPayload
-	}
-	s.receive(w, r, from)
-}
-
-func (s *server) decodeTracker(projects *task.Projects, event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
-	h, err := s.Tracker.Decode(event, body)
-	if err != nil {
-		return queue.Job{}, "", err
-	}
-	p, known := projects.ByTracker(h.ProjectID)
-	switch {
-	case h.Kind == tracker.HookOther:
-		return queue.Job{}, "the event is of no interest", nil
-	case !known:
-		return queue.Job{}, "the project is not registered", nil
-	case !signed.SpeaksFor(p.Repo):
-		return queue.Job{}, "", errForeign
-	default:
-		job, ignore := s.Engine.Wanted(h)
-		return job, ignore, nil
-	}
-}
-
-func (s *server) decodeHost(projects *task.Projects, event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
-	h, err := s.Host.Decode(event, body)
-	if err != nil {
-		return queue.Job{}, "", err
-	}
-	p, known := projects.ByRepo(h.Repo)
-	switch {
-	case h.Kind == githost.HookOther:
-		return queue.Job{}, "the event is of no interest", nil
-	case !known:
-		return queue.Job{}, "the repository is not registered", nil
-	case !signed.SpeaksFor(p.Repo):
-		return queue.Job{}, "", errForeign
-	case h.Kind == githost.HookPush, h.Kind == githost.HookPullRequest, h.Kind == githost.HookComment:
-		return queue.Job{}, "the event is only noted", nil
-	default:
-		return orchestrator.HostJob(h), "", nil
-	}
-}
 
 // receive takes a delivery: bound, verify, decode, store, answer.
 func (s *server) receive(w http.ResponseWriter, r *http.Request, from sender) {
@@ -109,13 +49,13 @@ func (s *server) receive(w http.ResponseWriter, r *http.Request, from sender) {
 	if !ok {
 		return
 	}
-	id, event := from.delivery(r.Header)
+	id, event := from.Delivery(r.Header)
 	log := s.Log.With("source", from.source, "event", event, "delivery", id)
 	if !json.Valid(body) {
 		problem(w, http.StatusBadRequest, "not-json", "The body is not JSON.")
 		return
 	}
-	job, ignore, err := from.decode(from.projects, event, body, signed)
+	job, ignore, err := from.decode(event, body, signed)
 	switch {
 	case errors.Is(err, errForeign):
 		s.refuse(r, from, "foreign", err)
@@ -141,10 +81,10 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, from sender) (body
 		problem(w, http.StatusUnsupportedMediaType, "media-type", "Send application/json without a content encoding.")
 		return nil, nil, false
 	}
-	if signed, err = from.signature(r.Header); err != nil {
+	if signed, err = from.Signature(r.Header); err != nil {
 		err = fmt.Errorf("%w: %w", errUnsigned, err)
 	} else {
-		body, err = s.inbox.read(http.MaxBytesReader(w, r.Body, from.limit), limit.Sender(r), signed)
+		body, err = s.inbox.read(http.MaxBytesReader(w, r.Body, from.habits.Limit), limit.Sender(r), signed)
 	}
 	if err == nil && form {
 		if body, err = from.unwrap(body); err != nil {
@@ -187,7 +127,7 @@ func (s *server) store(w http.ResponseWriter, r *http.Request, from sender, d ta
 	d.BodyHash, d.ReceivedAt, d.Outcome = hex.EncodeToString(sum[:]), s.Engine.Now(), "queued"
 	// A sender that hangs up has not taken the answer, but may count the
 	// delivery as made: it is stored all the same.
-	ctx, cancel := s.Engine.Scheduler.WithTimeout(context.WithoutCancel(r.Context()), from.hold)
+	ctx, cancel := s.Engine.Scheduler.WithTimeout(context.WithoutCancel(r.Context()), from.habits.Hold)
 	defer cancel()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		duplicate, err := s.Engine.Store.Receive(ctx, d, job)
@@ -221,7 +161,7 @@ func (s *server) unstored(w http.ResponseWriter, from sender) {
 
 // later refuses a delivery so that its sender tries again, if it ever does.
 func (s *server) later(w http.ResponseWriter, from sender, kind, detail string) {
-	if from.abort {
+	if from.habits.Abort {
 		panic(http.ErrAbortHandler)
 	}
 	w.Header().Set("Retry-After", "10")
@@ -230,11 +170,11 @@ func (s *server) later(w http.ResponseWriter, from sender, kind, detail string) 
 
 // declare makes the metrics of webhooks be there before the first one comes.
 func (s *server) declare() {
-	for _, source := range []string{s.TrackerSource, s.HostSource} {
+	for _, source := range s.Sources {
 		for _, outcome := range []string{"queued", "duplicate", "ignored", "unsigned", "lost"} {
-			s.Engine.Metrics.Webhooks.Add(0, orchestrator.ByDelivery{Source: source, Outcome: outcome})
+			s.Engine.Metrics.Webhooks.Add(0, orchestrator.ByDelivery{Source: source.Name, Outcome: outcome})
 		}
-		s.Engine.Metrics.WebhookDedup.Add(0, orchestrator.BySource{Source: source})
+		s.Engine.Metrics.WebhookDedup.Add(0, orchestrator.BySource{Source: source.Name})
 	}
 }
 

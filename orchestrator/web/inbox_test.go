@@ -121,7 +121,7 @@ func TestSecretsOfProjects(t *testing.T) {
 		require.NoError(t, err)
 		g, err := github.New(github.Options{Token: "t", Secrets: secrets})
 		require.NoError(t, err)
-		o.Tracker, o.Host = p, g
+		o.Sources = []web.Source{{Name: "plane", Tracker: p}, {Name: "github", Host: g}}
 	})
 	for i, c := range []struct {
 		secret string

@@ -1,7 +1,7 @@
 // Package web is the service's HTTP face: webhook receivers that only verify,
 // de-duplicate and store, and a JSON API that shows what the scheduler sees.
 //
-//	POST /webhooks/tracker, /webhooks/githost
+//	POST /webhooks/{source}
 //	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /events
 //	POST /tasks/{id}/retry, /tasks/{id}/stop, /serial-gate/unfreeze
 //	GET, POST, DELETE /tasks/{id}/deps
@@ -24,22 +24,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
-	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Options of a handler. Engine is required; a receiver that is nil has no
-// endpoint.
+// Options of a handler. Engine is required.
 type Options struct {
-	Engine  *orchestrator.Engine
-	Tracker tracker.Receiver
-	Host    githost.Receiver
-	// TrackerSource and HostSource name the senders in delivery records;
-	// defaults "tracker" and "githost".
-	TrackerSource, HostSource string
-	AdminToken                string // empty: changing requests are answered 403
+	Engine *orchestrator.Engine
+	// Sources send webhooks, each to /webhooks/ and its name. The first tracker may use
+	// /webhooks/tracker and the first git host /webhooks/githost as well.
+	Sources    []Source
+	AdminToken string // empty: changing requests are answered 403
 	// Guesses bounds guessing of the token; nil = one of the handler's own. Handlers
 	// that take the same token share it.
 	Guesses *limit.Guesses
@@ -64,15 +59,16 @@ type Options struct {
 	// = they end with their clients.
 	Done <-chan struct{}
 	Log  *slog.Logger
-	// HoldTracker and HoldHost are how long a delivery is held while the store
-	// cannot take it; defaults 20 s and 8 s.
-	HoldTracker, HoldHost time.Duration
+	// Hold is how long a delivery is held while the store cannot take it; 0 = as long as
+	// its sender waits.
+	Hold time.Duration
 }
 
 type server struct {
 	Options
 	token     [sha256.Size]byte
-	listeners limit.Share // of /events
+	sources   map[string]Source // by the last part of their paths
+	listeners limit.Share       // of /events
 	inbox     *inbox
 	refused   limit.Tally // webhooks
 }
@@ -105,23 +101,15 @@ func newServer(o Options) (*server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.HoldTracker <= 0 {
-		o.HoldTracker = 20 * time.Second
-	}
-	if o.HoldHost <= 0 {
-		o.HoldHost = 8 * time.Second
-	}
-	if o.TrackerSource == "" {
-		o.TrackerSource = "tracker"
-	}
-	if o.HostSource == "" {
-		o.HostSource = "githost"
-	}
 	if o.Guesses == nil {
 		o.Guesses = new(limit.Guesses)
 	}
+	sources, err := index(o.Sources)
+	if err != nil {
+		return nil, err
+	}
 	s := &server{
-		Options: o, token: sha256.Sum256([]byte(o.AdminToken)), inbox: newInbox(), listeners: limit.Share{All: listenersAll, Each: listenersEach},
+		Options: o, sources: sources, token: sha256.Sum256([]byte(o.AdminToken)), inbox: newInbox(), listeners: limit.Share{All: listenersAll, Each: listenersEach},
 	}
 	s.declare()
 	return s, nil
@@ -129,11 +117,8 @@ func newServer(o Options) (*server, error) {
 
 // receivers are the routes that senders of webhooks and probes need.
 func (s *server) receivers(mux *http.ServeMux) {
-	if s.Tracker != nil {
-		mux.HandleFunc("POST /webhooks/tracker", s.trackerHook)
-	}
-	if s.Host != nil {
-		mux.HandleFunc("POST /webhooks/githost", s.hostHook)
+	for path, from := range s.sources {
+		mux.HandleFunc("POST /webhooks/"+path, func(w http.ResponseWriter, r *http.Request) { s.receive(w, r, s.sender(from)) })
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]string{"status": "ok"})

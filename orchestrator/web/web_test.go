@@ -85,8 +85,8 @@ func setup(t *testing.T, change func(*web.Options), features ...orchestrator.Fea
 	g, err := github.New(github.Options{Token: "t", Secrets: signature.Of(githubSecret)})
 	require.NoError(t, err)
 	o := web.Options{
-		Engine: engine, Tracker: p, Host: g, TrackerSource: "plane", HostSource: "github", AdminToken: admin,
-		HoldTracker: 300 * time.Millisecond, HoldHost: 300 * time.Millisecond,
+		Engine: engine, Sources: []web.Source{{Name: "plane", Tracker: p}, {Name: "github", Host: g}}, AdminToken: admin,
+		Hold:    300 * time.Millisecond,
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "signalbox_up 1") }),
 	}
 	if change != nil {

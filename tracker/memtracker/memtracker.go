@@ -112,11 +112,11 @@ func (b *Board) LastMove(ctx context.Context, projectID, itemID string) (tracker
 	return m, nil
 }
 
-// Person implements tracker.People.
-func (b *Board) Person(ctx context.Context, accountID string) (tracker.Person, error) {
+// Person implements tracker.People; a role is the same in all projects that there are.
+func (b *Board) Person(ctx context.Context, projectID, accountID string) (tracker.Person, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.Failure(ctx, "Person"); err != nil {
+	if err := b.board(ctx, "Person", projectID); err != nil {
 		return tracker.Person{}, err
 	}
 	if p, ok := b.people[accountID]; ok {
@@ -186,14 +186,7 @@ func (b *Board) has(projectID string, s stage.Status) bool {
 
 // column is the column that serves a status.
 func (b *Board) column(projectID string, s stage.Status) (stage.Status, bool) {
-	for s != "" {
-		if b.has(projectID, s) {
-			return s, true
-		}
-		info, _ := stage.StatusNamed(s)
-		s = info.Fallback
-	}
-	return "", false
+	return tracker.Resolve(s, func(s stage.Status) bool { return b.has(projectID, s) })
 }
 
 // find is what every call on an item begins with.

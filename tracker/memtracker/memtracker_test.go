@@ -48,6 +48,15 @@ func TestConformance(t *testing.T) {
 			Say:    func(item, text string) { b.Say(item, "kim", text) },
 			Person: kim,
 			Fail:   func(call string, how faulttest.Kind) { b.FailCall(call, faulttest.Error(how)) },
+			Edges: trackertest.Edges{Block: func(item, by string) {
+				before, err := b.BlockedBy(t.Context(), projects[item], item)
+				require.NoError(t, err)
+				all := []string{by}
+				for _, ref := range before {
+					all = append(all, ref.ItemID)
+				}
+				b.Block(item, all...)
+			}},
 		}
 	})
 }

@@ -37,6 +37,7 @@ type Fixture struct {
 	Person tracker.Person
 	// Fail makes one call of the port, called as its method, fail from now on.
 	Fail func(call string, how faulttest.Kind)
+	Edges
 }
 
 // all lists every logical status.
@@ -52,18 +53,23 @@ func all() []stage.Status {
 func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Fixture){
-		"an item is read as it is":            reads,
-		"statuses are set and read back":      statuses,
-		"a missing column falls back":         fallbacks,
-		"confirm deploy never falls back":     failsClosed,
-		"a comment is posted once":            comments,
-		"a comment is brought up to date":     edits,
-		"and once by many at the same time":   commentsAtOnce,
-		"what does not exist is not found":    notFound,
-		"items are listed newest first":       lists,
-		"the columns of a project are listed": columns,
-		"the log tells who has moved an item": moves,
-		"accounts are described":              people,
+		"an item is read as it is":             reads,
+		"statuses are set and read back":       statuses,
+		"a missing column falls back":          fallbacks,
+		"confirm deploy never falls back":      failsClosed,
+		"a comment is posted once":             comments,
+		"a comment is brought up to date":      edits,
+		"and once by many at the same time":    commentsAtOnce,
+		"what does not exist is not found":     notFound,
+		"items are listed newest first":        lists,
+		"the columns of a project are listed":  columns,
+		"the log tells who has moved an item":  moves,
+		"accounts are described":               people,
+		"an id names one item of all projects": apart,
+		"columns follow the rule of fallbacks": resolves,
+		"a limit names when to come again":     refuses,
+		"prerequisites are listed":             relates,
+		"webhooks are verified and decoded":    receives,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
@@ -170,10 +176,11 @@ func moves(t *testing.T, f Fixture) {
 }
 
 func people(t *testing.T, f Fixture) {
-	p, err := f.Tracker.Person(t.Context(), f.Person.ID)
+	project := f.NewProject(all()...)
+	p, err := f.Tracker.Person(t.Context(), project, f.Person.ID)
 	require.NoError(t, err)
 	require.Equal(t, f.Person, p)
-	_, err = f.Tracker.Person(t.Context(), "nobody")
+	_, err = f.Tracker.Person(t.Context(), project, "nobody")
 	require.ErrorIs(t, err, tracker.ErrNotFound)
 }
 

@@ -8,13 +8,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/signalbox-dev/signalbox/internal/fakehost"
 )
 
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /user", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, map[string]any{"login": Self, "id": 7})
+	mux.HandleFunc("GET /user", func(w http.ResponseWriter, r *http.Request) {
+		reply(w, http.StatusOK, map[string]any{"login": s.login(r), "id": 7})
 	})
+	for pattern, handle := range s.issues.Routes() {
+		mux.HandleFunc(pattern, s.ofPull(pattern, handle))
+	}
 	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request, *repository){
 		"GET /repos/{owner}/{repo}":                                   s.describe,
 		"GET /repos/{owner}/{repo}/branches/{branch...}":              s.branch,
@@ -27,8 +32,6 @@ func (s *Server) routes() *http.ServeMux {
 		"GET /repos/{owner}/{repo}/check-runs/{id}/annotations":       s.annotations,
 		"GET /repos/{owner}/{repo}/actions/jobs/{id}/logs":            s.jobLog,
 		"GET /repos/{owner}/{repo}/pulls/{number}/comments":           s.lineComments,
-		"GET /repos/{owner}/{repo}/issues/{number}/comments":          s.listComments,
-		"POST /repos/{owner}/{repo}/issues/{number}/comments":         s.addComment,
 		"GET /repos/{owner}/{repo}/commits/{sha}/branches-where-head": s.whereHead,
 		"GET /repos/{owner}/{repo}/pulls":                             s.listPulls,
 		"POST /repos/{owner}/{repo}/pulls":                            s.createPull,
@@ -96,7 +99,7 @@ func (s *Server) checkRuns(w http.ResponseWriter, r *http.Request, repo *reposit
 
 func (s *Server) whereHead(w http.ResponseWriter, r *http.Request, repo *repository) {
 	rows := []any{}
-	for branch, head := range repo.read() {
+	for branch, head := range repo.Heads() {
 		if head == r.PathValue("sha") {
 			rows = append(rows, map[string]any{"name": branch, "commit": map[string]any{"sha": head}, "protected": branch == "main"})
 		}
@@ -123,7 +126,7 @@ func (s *Server) createPull(w http.ResponseWriter, r *http.Request, repo *reposi
 		fail(w, http.StatusBadRequest, "Problems parsing JSON")
 		return
 	}
-	heads := repo.read()
+	heads := repo.Heads()
 	switch {
 	case in.Title == "" || heads[in.Head] == "" || heads[in.Base] == "":
 		fail(w, http.StatusUnprocessableEntity, "Validation Failed", "head, base or title is invalid")
@@ -136,7 +139,7 @@ func (s *Server) createPull(w http.ResponseWriter, r *http.Request, repo *reposi
 		fail(w, http.StatusUnprocessableEntity, "Validation Failed", fmt.Sprintf("A pull request already exists for %s:%s.", strings.Split(repo.name, "/")[0], in.Head))
 		return
 	}
-	number := 1
+	number := 1 + s.issues.Count(repo.name)
 	for _, p := range s.pulls {
 		if p.Repo == repo.name {
 			number++
@@ -214,9 +217,9 @@ func (s *Server) putMerge(w http.ResponseWriter, r *http.Request, repo *reposito
 	}
 	sha, err := s.merge(p, in.Title, in.SHA, in.Method)
 	switch {
-	case errors.Is(err, errHeadMoved):
+	case errors.Is(err, fakehost.ErrMoved):
 		fail(w, http.StatusConflict, "Head branch was modified. Review and try the merge again.")
-	case errors.Is(err, errNotMergeable):
+	case errors.Is(err, errNotMergeable), errors.Is(err, fakehost.ErrConflict):
 		fail(w, http.StatusMethodNotAllowed, "Pull Request is not mergeable")
 	case err != nil:
 		fail(w, http.StatusInternalServerError, err.Error())
@@ -227,11 +230,11 @@ func (s *Server) putMerge(w http.ResponseWriter, r *http.Request, repo *reposito
 
 func (s *Server) deleteRef(w http.ResponseWriter, r *http.Request, repo *repository) {
 	branch := r.PathValue("branch")
-	if repo.read()[branch] == "" {
+	if repo.Heads()[branch] == "" {
 		fail(w, http.StatusUnprocessableEntity, "Reference does not exist")
 		return
 	}
-	if _, err := git(repo.dir, "update-ref", "-d", "refs/heads/"+branch); err != nil {
+	if err := repo.Remove(branch); err != nil {
 		fail(w, http.StatusInternalServerError, err.Error())
 		return
 	}

@@ -56,7 +56,7 @@ func (s *Server) mayEnter(r *http.Request) bool {
 			return strings.HasPrefix(path, "/repos/"+t.owner+"/")
 		}
 	}
-	return s.opt.Token == "" && s.opt.App == nil || s.opt.Token != "" && given == s.opt.Token
+	return s.login(r) != "" && (s.opt.App == nil || given == s.opt.Token && given != "")
 }
 
 // proved checks a JSON web token as GitHub does.

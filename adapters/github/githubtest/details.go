@@ -117,21 +117,32 @@ func wireComment(id int, body string) map[string]any {
 	return map[string]any{"id": id, "body": body, "user": wireUser(Self)}
 }
 
-func (s *Server) listComments(w http.ResponseWriter, r *http.Request, repo *repository) {
-	if p := s.numbered(w, r, repo); p != nil {
-		rows := []any{}
-		for i, body := range s.said[fmt.Sprintf("%s#%d", p.Repo, p.Number)] {
-			rows = append(rows, wireComment(i+1, body))
+// ofPull is a handler of the issues, which has pull requests answered beside them where they have
+// comments.
+func (s *Server) ofPull(pattern string, issue http.HandlerFunc) http.HandlerFunc {
+	own := map[string]func(http.ResponseWriter, *http.Request, *Pull){
+		"GET /repos/{owner}/{repo}/issues/{number}/comments": s.listComments, "POST /repos/{owner}/{repo}/issues/{number}/comments": s.addComment,
+	}[pattern]
+	return func(w http.ResponseWriter, r *http.Request) {
+		for _, p := range s.pulls {
+			if own != nil && strings.EqualFold(p.Repo, r.PathValue("owner")+"/"+r.PathValue("repo")) && strconv.Itoa(p.Number) == r.PathValue("number") {
+				own(w, r, p)
+				return
+			}
 		}
-		reply(w, http.StatusOK, rows)
+		issue(w, r)
 	}
 }
 
-func (s *Server) addComment(w http.ResponseWriter, r *http.Request, repo *repository) {
-	p := s.numbered(w, r, repo)
-	if p == nil {
-		return
+func (s *Server) listComments(w http.ResponseWriter, _ *http.Request, p *Pull) {
+	rows := []any{}
+	for i, body := range s.said[fmt.Sprintf("%s#%d", p.Repo, p.Number)] {
+		rows = append(rows, wireComment(i+1, body))
 	}
+	reply(w, http.StatusOK, rows)
+}
+
+func (s *Server) addComment(w http.ResponseWriter, r *http.Request, p *Pull) {
 	var in struct{ Body string }
 	if json.NewDecoder(r.Body).Decode(&in) != nil || in.Body == "" || len([]rune(in.Body)) > 65536 {
 		fail(w, http.StatusUnprocessableEntity, "Validation Failed", "body is too long (maximum is 65536 characters)")

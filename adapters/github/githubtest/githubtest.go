@@ -9,57 +9,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"math/rand/v2"
-	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/fakehost"
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
 // Outcome is what CI says of a commit.
-type Outcome struct {
-	Conclusion string // success, failure, cancelled, …; empty = nothing runs
-	Title      string
-	After      time.Duration
-}
+type Outcome = fakehost.Outcome
 
 // Push is a branch head that CI is called with.
-type Push struct {
-	Repo, Branch, SHA string
-	// File reads a file of the commit.
-	File func(path string) ([]byte, error)
-}
+type Push = fakehost.Push
 
 // Options of a Server.
 type Options struct {
-	Token   string             // empty = any
-	App     *App               // whose installations may sign in beside Token
-	Secret  string             // of the webhooks
-	HookURL string             // empty = nowhere; see SetHookURL
-	CI      func(Push) Outcome // called in the background, for each head of an open pull request
-	Poll    time.Duration      // how often the repositories are looked at for pushes; default 25 ms
-	Seed    uint64             // of chance
-	Now     func() time.Time
+	Token    string             // empty = any
+	Accounts map[string]string  // by further tokens, which have issues alone
+	App      *App               // whose installations may sign in beside Token
+	Secret   string             // of the webhooks
+	HookURL  string             // empty = nowhere; see SetHookURL
+	CI       func(Push) Outcome // called in the background, for each head of an open pull request
+	Poll     time.Duration      // how often the repositories are looked at for pushes; default 25 ms
+	Seed     uint64             // of chance
+	Now      func() time.Time
 }
 
 // Pull is a pull request.
-type Pull struct {
-	Repo               string
-	Number             int
-	Title, Body        string
-	Head, Base         string // branches
-	HeadSHA            string // of the last push, also when it is closed
-	Author             string
-	Open, Merged       bool
-	MergeSHA           string
-	Created, MergeTime time.Time
-}
+type Pull = fakehost.Pull
 
 // Review is a review of a pull request.
 type Review struct {
@@ -77,20 +56,19 @@ type checkRun struct {
 type status struct{ context, state, description string }
 
 type repository struct {
-	name, dir string
-	heads     map[string]string
-	settings  Settings
+	*fakehost.Repo
+	name     string
+	settings Settings
 }
 
 // Server is an http.Handler.
 type Server struct {
 	opt   Options
 	group *run.Group
-	http  *http.Client
-	mux   *http.ServeMux
+	api   *fakehost.API
+	hooks *fakehost.Sender
 
 	mu       sync.Mutex
-	rand     *rand.Rand
 	ids      int
 	repos    []*repository
 	pulls    []*Pull
@@ -105,14 +83,7 @@ type Server struct {
 	said     map[string][]string      // comments, by pull request
 	started  map[string]bool          // CI, by repo and commit
 	merges   int
-	hooks    []Delivery // that were meant to be sent
-	sent     []Delivery
-	hookURL  string
-	faults   Faults
-	next     []Fault
-	broken   map[string]Fault // by call
-
-	overtaken chan struct{} // closed when the next webhook was sent; nil = none waits
+	issues   *Issues
 }
 
 // New makes a server without repositories. Close ends its goroutines.
@@ -124,11 +95,15 @@ func New(o Options) *Server {
 		o.Now = time.Now
 	}
 	s := &Server{
-		opt: o, hookURL: o.HookURL, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 2)),
-		http:   &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
-		broken: map[string]Fault{}, reviews: map[string][]Review{}, roles: map[string]string{Self: "write"}, checks: map[string][]checkRun{}, suites: map[string][]suite{}, statuses: map[string][]status{}, started: map[string]bool{}, shown: map[string]shown{}, lines: map[string][]LineComment{}, said: map[string][]string{},
+		opt: o, group: run.New(context.Background(), nil),
+		reviews: map[string][]Review{}, roles: map[string]string{Self: "write"}, checks: map[string][]checkRun{}, suites: map[string][]suite{}, statuses: map[string][]status{}, started: map[string]bool{},
+		shown: map[string]shown{}, lines: map[string][]LineComment{}, said: map[string][]string{},
 	}
-	s.mux = s.routes()
+	s.issues = s.newIssues()
+	s.api = &fakehost.API{Mux: s.routes(), World: &s.mu, Done: s.group.Context().Done(), Admit: s.admit, Refuse: s.refuse}
+	s.api.Seed(o.Seed)
+	s.hooks = fakehost.NewSender(s.group, o.Seed, s.head)
+	s.hooks.SetURL(o.HookURL)
 	s.group.Go("pushes", s.watch)
 	return s
 }
@@ -137,49 +112,20 @@ func New(o Options) *Server {
 func (s *Server) Close() { s.group.Stop() }
 
 // SetHookURL sets where webhooks go from now on.
-func (s *Server) SetHookURL(url string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hookURL = url
-}
+func (s *Server) SetHookURL(url string) { s.hooks.SetURL(url) }
 
 // AddRepo serves a bare repository under owner/name.
 func (s *Server) AddRepo(name, bareDir string) error {
-	if _, err := os.Stat(filepath.Join(bareDir, "HEAD")); err != nil {
-		return fmt.Errorf("githubtest: %s is not a bare repository: %w", bareDir, err)
+	bare, err := fakehost.Open(bareDir)
+	if err != nil {
+		return fmt.Errorf("githubtest: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := &repository{name: name, dir: bareDir, settings: Settings{Push: true, Methods: []string{"merge", "squash", "rebase"}, Required: map[string][]string{}, Rules: map[string][]string{}}}
-	r.heads = r.read()
-	s.repos = append(s.repos, r)
-	return nil
-}
-
-// read reads the heads of all branches from the repository's files.
-func (r *repository) read() map[string]string {
-	out := map[string]string{}
-	packed, err := os.ReadFile(filepath.Join(r.dir, "packed-refs"))
-	if err == nil {
-		for line := range strings.Lines(string(packed)) {
-			if sha, ref, ok := strings.Cut(strings.TrimSpace(line), " refs/heads/"); ok && len(sha) == 40 {
-				out[ref] = sha
-			}
-		}
-	}
-	root := filepath.Join(r.dir, "refs", "heads")
-	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error { // a directory that vanishes has no heads
-		if err != nil || d.IsDir() || strings.HasSuffix(path, ".lock") {
-			return nil
-		}
-		name, rel := filepath.Rel(root, path)
-		body, read := os.ReadFile(path)
-		if rel == nil && read == nil && len(strings.TrimSpace(string(body))) == 40 {
-			out[filepath.ToSlash(name)] = strings.TrimSpace(string(body))
-		}
-		return nil
+	s.repos = append(s.repos, &repository{
+		Repo: bare, name: name, settings: Settings{Push: true, Methods: []string{"merge", "squash", "rebase"}, Required: map[string][]string{}, Rules: map[string][]string{}},
 	})
-	return out
+	return nil
 }
 
 func (s *Server) repo(name string) *repository {
@@ -210,18 +156,13 @@ func (s *Server) look() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.repos {
-		heads := r.read()
-		for branch, sha := range heads {
-			if before := r.heads[branch]; before != sha {
-				s.pushed(r, branch, before, sha)
+		for _, c := range r.Changes() {
+			if c.After == "" {
+				s.hook("push", s.wirePush(r, c.Branch, c.Before, strings.Repeat("0", 40)))
+			} else {
+				s.pushed(r, c.Branch, c.Before, c.After)
 			}
 		}
-		for branch, before := range r.heads {
-			if heads[branch] == "" {
-				s.hook("push", s.wirePush(r, branch, before, strings.Repeat("0", 40)))
-			}
-		}
-		r.heads = heads
 		s.orphans(r)
 	}
 }
@@ -243,12 +184,9 @@ func (s *Server) pushed(r *repository, branch, before, sha string) {
 
 // orphans closes what is open from branches that are gone.
 func (s *Server) orphans(r *repository) {
+	heads := r.Heads()
 	for _, p := range s.pulls {
-		if p.Repo != r.name || !p.Open || r.heads[p.Head] != "" {
-			continue
-		}
-		// read may miss a head while git packs it; git does not.
-		if _, err := git(r.dir, "rev-parse", "--verify", "--quiet", "refs/heads/"+p.Head); err != nil {
+		if p.Repo == r.name && p.Open && heads[p.Head] == "" && !r.Has(p.Head) {
 			p.Open = false
 			s.hook("pull_request", s.wirePullEvent(p, "closed"))
 		}
@@ -262,8 +200,7 @@ func (s *Server) runCI(r *repository, branch, sha string) {
 		return
 	}
 	s.started[key] = true
-	dir := r.dir
-	push := Push{Repo: r.name, Branch: branch, SHA: sha, File: func(path string) ([]byte, error) { return git(dir, "cat-file", "blob", sha+":"+path) }}
+	push := Push{Repo: r.name, Branch: branch, SHA: sha, File: func(path string) ([]byte, error) { return r.File(sha, path) }}
 	s.group.Go("ci", func(ctx context.Context) {
 		outcome := s.opt.CI(push) // without the lock: it may call the server
 		if outcome.Conclusion == "" {
@@ -393,7 +330,7 @@ func (s *Server) Heads(repo string) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.repo(repo); r != nil {
-		return r.read()
+		return r.Heads()
 	}
 	return nil
 }

@@ -3,10 +3,7 @@ package githubtest
 import (
 	"encoding/json"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Settings are what a repository's pages of settings show.
@@ -51,22 +48,16 @@ func (s *Server) describe(w http.ResponseWriter, _ *http.Request, repo *reposito
 		with.CloneURL = "https://github.com/" + repo.name + ".git"
 	}
 	reply(w, http.StatusOK, map[string]any{
-		"id": 1, "full_name": repo.name, "clone_url": with.CloneURL, "default_branch": repo.first(), "archived": with.Archived,
-		"permissions":            map[string]bool{"admin": with.Admin, "maintain": with.Admin, "push": with.Push, "pull": true},
+		"id": 1, "full_name": repo.name, "clone_url": with.CloneURL, "default_branch": repo.First(), "archived": with.Archived,
 		"delete_branch_on_merge": with.DeleteHead,
+		"permissions":            map[string]bool{"admin": with.Admin, "maintain": with.Admin, "push": with.Push, "pull": true},
 		"allow_merge_commit":     slices.Contains(with.Methods, "merge"), "allow_squash_merge": slices.Contains(with.Methods, "squash"), "allow_rebase_merge": slices.Contains(with.Methods, "rebase"),
 	})
 }
 
-// first is the branch that is shown at first.
-func (r *repository) first() string {
-	body, _ := os.ReadFile(filepath.Join(r.dir, "HEAD")) // AddRepo has seen it
-	return strings.TrimPrefix(strings.TrimSpace(string(body)), "ref: refs/heads/")
-}
-
 func (s *Server) branch(w http.ResponseWriter, r *http.Request, repo *repository) {
 	name := r.PathValue("branch")
-	sha := repo.read()[name]
+	sha := repo.Heads()[name]
 	if sha == "" {
 		fail(w, http.StatusNotFound, "Branch not found")
 		return

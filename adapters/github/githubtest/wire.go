@@ -23,7 +23,7 @@ func (s *Server) wirePull(p *Pull) map[string]any {
 	head, state := p.HeadSHA, "closed"
 	if p.Open {
 		state = "open"
-		if now := s.repo(p.Repo).read()[p.Head]; now != "" {
+		if now := s.repo(p.Repo).Heads()[p.Head]; now != "" {
 			head = now
 		}
 	}
@@ -31,7 +31,7 @@ func (s *Server) wirePull(p *Pull) map[string]any {
 		"id": p.Number, "number": p.Number, "state": state, "title": p.Title, "body": p.Body, "merged": p.Merged, "draft": false, "merged_at": nil, "merge_commit_sha": nil, "user": wireUser(p.Author),
 		"html_url": "https://github.example.org/" + p.Repo + "/pull/" + strconv.Itoa(p.Number), "created_at": p.Created.UTC().Format(time.RFC3339),
 		"head": map[string]any{"ref": p.Head, "sha": head, "label": owner(p.Repo) + ":" + p.Head, "repo": wireRepo(p.Repo)},
-		"base": map[string]any{"ref": p.Base, "sha": s.repo(p.Repo).read()[p.Base], "repo": wireRepo(p.Repo)},
+		"base": map[string]any{"ref": p.Base, "sha": s.repo(p.Repo).Heads()[p.Base], "repo": wireRepo(p.Repo)},
 	}
 	if p.Merged {
 		out["merged_at"], out["merge_commit_sha"] = p.MergeTime.UTC().Format(time.RFC3339), p.MergeSHA
@@ -99,7 +99,7 @@ func (s *Server) wireSuiteEvent(r *repository, branch, sha string, c checkRun) m
 // it, as the real one does.
 func (s *Server) wireStatusEvent(r *repository, sha, contextName, state string) map[string]any {
 	branches := []any{map[string]any{"name": "release/contains-it", "commit": map[string]any{"sha": strings.Repeat("f", 40)}}}
-	for branch, head := range r.read() {
+	for branch, head := range r.Heads() {
 		if head == sha {
 			branches = append(branches, map[string]any{"name": branch, "commit": map[string]any{"sha": head}})
 		}

@@ -114,6 +114,20 @@ test('the work goes on by cards alone, and other pages see it', async ({ page, c
   await expect(page.locator('main')).toContainText('Kim (board, not proved)')
 })
 
+test('typed words stay when a live update moves what is above them', async ({ page, context, problems }) => {
+  await called(page, 'Kim')
+  await make(page, 'Typed')
+  await page.getByLabel('Your comment').fill('Half a sentence, while')
+  const other = await context.newPage()
+  await watch(other, problems)
+  await other.goto(page.url())
+  await page.waitForFunction(() => performance.now() > 10_000) // then what came of the making is shown no more
+  await other.selectOption('#column', 'to_analyse')
+  await other.locator('#move button').click()
+  await expect(page.locator('.now')).toContainText("a human's verdict", { timeout: 60_000 })
+  await expect(page.getByLabel('Your comment')).toHaveValue('Half a sentence, while')
+})
+
 test('what is typed is kept over a killed server, and is there once', async ({ page, problems }) => {
   problems.allow(/ERR_CONNECTION|ERR_INCOMPLETE|ERR_NETWORK|ERR_EMPTY|Failed to load/)
   await called(page, 'Kim')

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -24,9 +23,9 @@ const BrakeTold = "brake_told"
 // brake returns why nothing of a project is replayed; empty when it is not too much. People
 // are notified of it once, until a pass finds less.
 func (r *Reconciler) brake(ctx context.Context, e *orchestrator.Engine, p task.Project, lost []tracker.Item, listed int) (why string, err error) {
-	held, err := e.Jobs.Holds(ctx)
 	mark := queue.Hold{Subject: BrakeTold + "/" + p.TrackerProject, Name: BrakeTold}
-	told := slices.ContainsFunc(held, func(h queue.Hold) bool { return h.Subject == mark.Subject })
+	held, err := e.Jobs.HoldsIn(ctx, mark.Subject, mark.Subject+"\x00", 1)
+	told := len(held) > 0
 	if len(lost) <= r.opt.Brake || len(lost)*brakeShare <= listed {
 		if told && err == nil {
 			err = e.Store.Commit(ctx, task.Commit{Free: []queue.Hold{mark}})

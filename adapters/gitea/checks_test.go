@@ -1,0 +1,88 @@
+package gitea
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/gitea/giteatest"
+	"github.com/signalbox-dev/signalbox/githost"
+)
+
+// What the protection of main requires and nobody has reported is expected; without the
+// protection nothing is.
+func TestExpected(t *testing.T) {
+	t.Parallel()
+	bare := filepath.Join(t.TempDir(), "shop.git")
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", `git init -q --bare -b main "$0" && git -C "$0" update-ref refs/heads/main $(git -C "$0" -c user.name=k -c user.email=k@example.org commit-tree -m first $(git -C "$0" mktree </dev/null))`, bare).CombinedOutput()
+	require.NoError(t, err, string(out))
+	server := giteatest.New(giteatest.Options{Token: "t"})
+	require.NoError(t, server.AddRepo("acme/shop", bare))
+	srv := httptest.NewServer(server)
+	t.Cleanup(func() { server.Close(); srv.Close() })
+	c, err := New(Options{BaseURL: srv.URL, Token: "t", HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+	require.NoError(t, err)
+
+	reported := []githost.Check{{Name: "ci / unit (push)"}, {Name: "lint"}}
+	list, err := c.expected(t.Context(), "acme/shop", "main", reported)
+	require.NoError(t, err)
+	require.Empty(t, list)
+	server.SetSettings("acme/shop", func(s *giteatest.Settings) { s.Required["main"] = []string{"ci / *", "lint", "deploy/*", "e2e"} })
+	list, err = c.expected(t.Context(), "acme/shop", "main", reported)
+	require.NoError(t, err)
+	require.Equal(t, []githost.Check{
+		{Name: "deploy/*", State: githost.CheckExpected, Kind: "required", Note: "required by the protection of main"},
+		{Name: "e2e", State: githost.CheckExpected, Kind: "required", Note: "required by the protection of main"},
+	}, list)
+	_, err = c.expected(t.Context(), "acme/shop", "none", nil)
+	require.ErrorIs(t, err, githost.ErrNotFound)
+}
+
+func TestGlob(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct {
+		pattern, name string
+		fits          bool
+	}{
+		{"build", "build", true}, {"build", "builds", false}, {"*", "CI / build (push)", true}, {"CI / *", "CI / a / b (push)", true}, {"CI / *", "ci / a", false},
+		{"go?", "go1", true}, {"go?", "go", false}, {"**/x", "a/b/x", true}, {"{unit,e2e} tests", "e2e tests", true}, {"{unit,e2e} tests", "unit,e2e tests", false},
+		{"go[12]", "go2", true}, {"go[!12]", "go2", false}, {"go[!12]", "go3", true}, {"a.b(c)", "a.b(c)", true}, {"a.b", "axb", false}, {"[z-a]", "[z-a]", true}, {"[z-a]", "z", false},
+	} {
+		require.Equal(t, k.fits, glob(k.pattern)(k.name), "%s %s", k.pattern, k.name)
+	}
+}
+
+// The newest status of each context counts, on whichever page it is; a warning passes and
+// is said.
+func TestStatusPages(t *testing.T) {
+	t.Parallel()
+	pages := map[string]string{
+		"1": `{"id":1,"context":"a","status":"failure"},{"id":2,"context":"b","status":"warning","description":"old"}`,
+		"2": `{"id":4,"context":"a","status":"success","description":"fine","target_url":"u"},{"id":3,"context":"c","status":"skipped"}`,
+		"3": `{"id":1,"context":"a","status":"failure"}`, // nothing new
+		"4": `{"id":9,"context":"d","status":"failure"}`,
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/branches/main") {
+			fmt.Fprint(w, `{"name":"main","commit":{"id":"a1a1a1a1"}}`)
+			return
+		}
+		fmt.Fprintf(w, `{"state":"x","total_count":1,"statuses":[%s]}`, pages[r.URL.Query().Get("page")])
+	}))
+	t.Cleanup(srv.Close)
+	c, err := New(Options{BaseURL: srv.URL, Token: "t", HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+	require.NoError(t, err)
+	list, err := c.Checks(t.Context(), "acme/shop", "main", "a1a1a1a1")
+	require.NoError(t, err)
+	require.Equal(t, []githost.Check{
+		{Name: "a", State: githost.CheckPassed, Kind: "status", URL: "u", Note: "fine"},
+		{Name: "b", State: githost.CheckPassed, Kind: "status", Note: "passed with a warning: old"},
+		{Name: "c", State: githost.CheckPassed, Kind: "status"},
+	}, list)
+}

@@ -1,0 +1,204 @@
+package gitea_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/gitea"
+	"github.com/signalbox-dev/signalbox/adapters/gitea/giteatest"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+)
+
+// Every status has its class, for reads and for writes.
+func TestStatusesAndTheirClasses(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2031, 5, 6, 7, 8, 0, 0, time.UTC)
+	for _, c := range []struct {
+		status int
+		header string // name: value
+		again  bool
+		after  time.Duration
+		is     error
+	}{
+		{status: 400}, {status: 401, is: githost.ErrDenied}, {status: 403, is: githost.ErrDenied}, {status: 404, is: githost.ErrNotFound},
+		{status: 405}, {status: 409}, {status: 410, is: githost.ErrNotFound}, {status: 422}, {status: 423, is: githost.ErrDenied}, {status: 301}, {status: 308},
+		{status: 302, again: true}, {status: 307, again: true}, {status: 408, again: true}, {status: 425, header: "Retry-After: 4", again: true, after: 4 * time.Second},
+		{status: 500, again: true}, {status: 502, again: true}, {status: 504, again: true},
+		{status: 503, header: "Retry-After: Tue, 06 May 2031 07:08:30 GMT", again: true, after: 30 * time.Second},
+		{status: 429, again: true, after: time.Minute}, {status: 429, header: "Retry-After: 7", again: true, after: 7 * time.Second},
+	} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if name, value, ok := strings.Cut(c.header, ": "); ok {
+				w.Header().Set(name, value)
+			}
+			w.WriteHeader(c.status)
+			fmt.Fprint(w, `{"message":"in its own words","url":"x"}`)
+		}))
+		client, err := gitea.New(gitea.Options{BaseURL: srv.URL, Token: token, Now: func() time.Time { return now }, HTTPClient: plainHTTP(0)})
+		require.NoError(t, err)
+		_, read := client.PullRequest(t.Context(), repo, "feature/a")
+		_, written := client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
+		deleted := client.DeleteBranch(t.Context(), repo, "feature/a")
+		srv.Close()
+		if c.status == http.StatusNotFound || c.status == http.StatusGone {
+			require.NoError(t, deleted)
+			deleted = read
+		}
+		for what, err := range map[string]error{"read": read, "write": written, "delete": deleted} {
+			require.ErrorContains(t, err, "in its own words", "%s %+v", what, c)
+			require.NotContains(t, err.Error(), srv.URL)
+			require.NotContains(t, err.Error(), token)
+			require.Equal(t, c.again, fault.Retryable(err), "%s %+v: %v", what, c, err)
+			require.Equal(t, c.after, fault.After(err), "%s %+v", what, c)
+			if c.is != nil {
+				require.ErrorIs(t, err, c.is)
+			}
+		}
+	}
+}
+
+// What never answers may answer later, whatever it is that fails.
+func TestNoAnswer(t *testing.T) {
+	t.Parallel()
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(secure.Close)
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		_, _ = w.Write([]byte(`[{"number":`))
+	}))
+	t.Cleanup(broken.Close)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = silent.Close() })
+	for what, at := range map[string]string{
+		"refused": "http://127.0.0.1:1", "no such name": "http://nothing.invalid", "TLS": secure.URL,
+		"broken off": broken.URL, "time-out": "http://" + silent.Addr().String(),
+	} {
+		c, err := gitea.New(gitea.Options{BaseURL: at, Token: "t", HTTPClient: plainHTTP(300 * time.Millisecond)})
+		require.NoError(t, err)
+		_, err = c.PullRequest(t.Context(), repo, "feature/a")
+		require.Error(t, err, what)
+		require.True(t, fault.Retryable(err), "%s: %v", what, err)
+		require.NotContains(t, err.Error(), "/api/v1", what)
+	}
+}
+
+// A server that is sick as a whole is one that may be well later, but for a refusal.
+func TestSickServer(t *testing.T) {
+	t.Parallel()
+	k := setup(t, giteatest.Options{})
+	sick := fakehttp.New(k.server, nil)
+	srv := httptest.NewServer(sick)
+	t.Cleanup(srv.Close)
+	c, err := gitea.New(gitea.Options{BaseURL: srv.URL, Token: token, HTTPClient: plainHTTP(200 * time.Millisecond)})
+	require.NoError(t, err)
+	for _, kind := range fakehttp.Kinds() {
+		sick.Sicken(kind)
+		for what, err := range calls(t, c) {
+			require.Error(t, err, "%s: %s", kind, what)
+			require.Equal(t, kind != fakehttp.Refuse, fault.Retryable(err), "%s: %s: %v", kind, what, err)
+		}
+	}
+	sick.Heal()
+	require.NoError(t, c.Ping(t.Context()))
+}
+
+// calls makes every call that reads an answer, all at a time.
+func calls(t *testing.T, c *gitea.Client) map[string]error {
+	ctx := t.Context()
+	var (
+		all sync.WaitGroup
+		mu  sync.Mutex
+		out = map[string]error{}
+	)
+	for what, call := range map[string]func() error{
+		"checks":       func() error { _, err := c.Checks(ctx, repo, "main", head40); return err },
+		"reviews":      func() error { _, err := c.Reviews(ctx, repo, "feature/a"); return err },
+		"pull request": func() error { _, err := c.PullRequest(ctx, repo, "feature/a"); return err },
+		"open": func() error {
+			_, err := c.OpenPullRequest(ctx, githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
+			return err
+		},
+		"merge": func() error {
+			_, err := c.Merge(ctx, githost.Merge{Repo: repo, Number: 3, HeadSHA: head40})
+			return err
+		},
+		"branches":   func() error { _, err := c.BranchesAt(ctx, repo, head40); return err },
+		"repository": func() error { _, err := c.Repository(ctx, repo); return err },
+		"protection": func() error { _, err := c.Protection(ctx, repo, "main"); return err },
+		"webhooks":   func() error { _, err := c.Webhooks(ctx, repo); return err },
+		"account":    func() error { return c.Ping(ctx) },
+	} {
+		all.Go(func() {
+			err := call()
+			mu.Lock()
+			defer mu.Unlock()
+			out[what] = err
+		})
+	}
+	all.Wait()
+	return out
+}
+
+// A page of something in front of Gitea is no success: that a commit has no statuses, or a
+// branch no pull request, is for Gitea to say.
+func TestASuccessThatIsNotGiteas(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "<html>sign in</html>", "null", "{}"} {
+		c := answering(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
+		for what, err := range calls(t, c) {
+			require.Error(t, err, "%s: %q", what, text)
+			require.True(t, fault.Retryable(err), "%s: %q: %v", what, text, err)
+		}
+	}
+}
+
+// A list that is empty may be null, and is counted.
+func TestEmptyLists(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Total-Count", "0")
+		if strings.HasSuffix(r.URL.Path, "/status") {
+			fmt.Fprint(w, `{"state":"","sha":"","total_count":0,"statuses":null,"repository":null}`)
+			return
+		}
+		if strings.HasSuffix(r.URL.Path, "/branches/main") {
+			fmt.Fprintf(w, `{"name":"main","commit":{"id":"%s"}}`, head40)
+			return
+		}
+		fmt.Fprint(w, "null")
+	})
+	checks, err := c.Checks(t.Context(), repo, "main", head40)
+	require.NoError(t, err)
+	require.Empty(t, checks)
+	at, err := c.BranchesAt(t.Context(), repo, head40)
+	require.NoError(t, err)
+	require.Empty(t, at)
+	_, err = c.PullRequest(t.Context(), repo, "feature/a")
+	require.ErrorIs(t, err, githost.ErrNotFound)
+	require.False(t, fault.Retryable(err))
+}
+
+// Answers are bounded.
+func TestAnswerWithoutEnd(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		line := []byte(strings.Repeat(" ", 1<<16))
+		for {
+			if _, err := w.Write(line); err != nil {
+				return
+			}
+		}
+	})
+	require.ErrorContains(t, c.Ping(t.Context()), "more than 16777216 bytes")
+}

@@ -1,0 +1,139 @@
+// Package gitea talks to Gitea (1.22 and newer) and Forgejo (7 and newer) by their REST
+// interface, which is one: CI results, reviews, pull requests, branches, and webhooks.
+// giteatest is a double of such a server.
+//
+// CI is commit statuses alone: Gitea Actions report as statuses too. A merge is made in
+// the style that the repository allows.
+package gitea
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/retryhttp"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+)
+
+// Options of a Client. BaseURL and Token are required; so is one of Secrets for
+// webhooks, unless Insecure.
+type Options struct {
+	BaseURL    string // of the server, such as https://git.example.org
+	Token      string
+	Secrets    signature.Secrets // of the webhooks
+	Insecure   bool              // take unsigned webhooks while there are no Secrets
+	HTTPClient *http.Client
+	Now        func() time.Time
+	// Comparing is how long a pull request may be said not to be mergeable yet until it
+	// counts as one that conflicts: Gitea's interface shows no difference. 0 = 20 s; less =
+	// no time at all.
+	Comparing time.Duration
+}
+
+// Client implements githost.Host, githost.Branches, githost.Receiver and githost.Examiner.
+// It is safe for concurrent use.
+type Client struct {
+	opt  Options
+	api  string // address of the REST interface, without a slash at its end
+	http *http.Client
+
+	signed atomic.Pointer[signature.Secrets]
+
+	mu          sync.Mutex
+	self        string // the token's account; empty until it has answered
+	permissions map[string]permission
+	comparing   map[string]time.Time // since when a pull request was not mergeable yet
+}
+
+// New checks the options. It does not call the network.
+func New(o Options) (*Client, error) {
+	if o.Token == "" {
+		return nil, errors.New("gitea: Token is missing: a token with the scopes write:repository and read:user")
+	}
+	base := strings.TrimSuffix(strings.TrimSuffix(o.BaseURL, "/"), "/api/v1")
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
+		return nil, errors.New("gitea: BaseURL must be the address of the server, such as https://git.example.org")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Comparing == 0 {
+		o.Comparing = comparingMax
+	}
+	c := &Client{
+		opt: o, api: base + "/api/v1", http: retryhttp.New(o.HTTPClient),
+		permissions: map[string]permission{}, comparing: map[string]time.Time{},
+	}
+	c.SetSecrets(o.Secrets)
+	return c, nil
+}
+
+// Ping reads the account of the token.
+func (c *Client) Ping(ctx context.Context) error {
+	_, err := c.me(ctx)
+	return err
+}
+
+// me is the login of the token's account.
+func (c *Client) me(ctx context.Context) (string, error) {
+	const what = "the token's account"
+	var me user
+	if err := c.get(ctx, what, "/user", nil, &me); err != nil {
+		return "", err
+	}
+	if me.Login == "" {
+		return "", unreadable(what)
+	}
+	return me.Login, nil
+}
+
+var (
+	namePart = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+	commitID = regexp.MustCompile(`^[0-9a-fA-F]{7,64}$`)
+)
+
+// repoPath is the path of a repository. Nothing but owner/name reaches a path.
+func repoPath(repo string) (string, error) {
+	owner, name, _ := strings.Cut(repo, "/")
+	for _, part := range []string{owner, name} {
+		if !namePart.MatchString(part) || strings.Trim(part, ".") == "" {
+			return "", fmt.Errorf("gitea: repository %q, want owner/name: %w", repo, githost.ErrNotFound)
+		}
+	}
+	return "/repos/" + owner + "/" + name, nil
+}
+
+// commitPath is repoPath for a call that names a commit too.
+func commitPath(repo, sha string) (string, error) {
+	if !commitID.MatchString(sha) {
+		return "", fmt.Errorf("gitea: commit %q, want a hexadecimal id: %w", sha, githost.ErrNotFound)
+	}
+	return repoPath(repo)
+}
+
+// branchPath is the path of a branch, whose slashes stay.
+func branchPath(repo, branch string) (string, error) {
+	if branch == "" || strings.Contains(branch, "..") {
+		return "", fmt.Errorf("gitea: branch %q is not a name: %w", branch, githost.ErrNotFound)
+	}
+	at, err := repoPath(repo)
+	return at + "/branches/" + escape(branch), err
+}
+
+// escape escapes a path for a URL, but for its slashes.
+func escape(path string) string {
+	parts := strings.Split(path, "/")
+	for i := range parts {
+		parts[i] = url.PathEscape(parts[i])
+	}
+	return strings.Join(parts, "/")
+}

@@ -1,0 +1,217 @@
+package gitea
+
+import (
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+)
+
+// SetSecrets replaces Options.Secrets for the webhooks that come from now on.
+func (c *Client) SetSecrets(s signature.Secrets) { c.signed.Store(&s) }
+
+func (c *Client) secrets() signature.Secrets { return *c.signed.Load() }
+
+// Signature implements githost.Receiver. Without secrets nothing passes, unless
+// Options.Insecure says so.
+func (c *Client) Signature(h http.Header) (*signature.Check, error) {
+	if len(c.secrets()) == 0 && c.opt.Insecure {
+		return signature.Anybody(), nil
+	}
+	text := cmp.Or(h.Get("X-Gitea-Signature"), h.Get("X-Forgejo-Signature"))
+	if text == "" {
+		text, _ = strings.CutPrefix(h.Get("X-Hub-Signature-256"), "sha256=")
+	}
+	given, err := hex.DecodeString(text)
+	if err != nil || len(given) != signature.Size {
+		return nil, signature.ErrMissing
+	}
+	return c.secrets().Check(given), nil
+}
+
+// Habits implements githost.Receiver. Gitea waits 5 s; what was refused, only a person sends
+// again.
+func (c *Client) Habits() signature.Habits {
+	return signature.Habits{Limit: 25 << 20, Hold: 4 * time.Second}
+}
+
+// Delivery implements githost.Receiver. A delivery that is replayed by hand has a new id.
+func (c *Client) Delivery(h http.Header) (id, event string) {
+	return cmp.Or(h.Get("X-Gitea-Delivery"), h.Get("X-Forgejo-Delivery")), cmp.Or(h.Get("X-Gitea-Event"), h.Get("X-Forgejo-Event"))
+}
+
+// payload is what is read of webhooks, of all kinds: few fields, so that a payload whose
+// others have changed is read all the same. Gitea never sends again what was refused.
+type payload struct {
+	Action     string `json:"action"`
+	Number     int64  `json:"number"`
+	Repository struct {
+		ID       int64  `json:"id"`
+		FullName string `json:"full_name"`
+	} `json:"repository"`
+	Sender user `json:"sender"`
+
+	SHA     string `json:"sha"` // of a status
+	State   string `json:"state"`
+	Context string `json:"context"`
+
+	Run run `json:"workflow_run"`
+	Job run `json:"workflow_job"`
+
+	PullRequest pull `json:"pull_request"`
+	Review      struct {
+		Type    string `json:"type"`
+		Content string `json:"content"`
+	} `json:"review"`
+
+	Ref     string `json:"ref"`
+	RefType string `json:"ref_type"`
+	After   string `json:"after"`
+	IsPull  bool   `json:"is_pull"`
+	Issue   struct{ Number int64 }
+	Comment struct{ Body string }
+}
+
+// run is a workflow's run or job. Its branch is empty when a pull request has caused it.
+type run struct {
+	HeadSHA    string `json:"head_sha"`
+	HeadBranch string `json:"head_branch"`
+	Status     string `json:"status"`
+	Conclusion string `json:"conclusion"`
+	HeadRepo   struct {
+		ID int64 `json:"id"`
+	} `json:"head_repository"`
+}
+
+// readers are the events that are of interest.
+var readers = map[string]func(payload) githost.Hook{
+	"status": func(p payload) githost.Hook {
+		return ciHook(p.Context, stateOf(p.State), run{HeadSHA: p.SHA}, p)
+	},
+	"workflow_run": func(p payload) githost.Hook {
+		return ciHook(p.Action, conclusion(p.Run.Status, p.Run.Conclusion), p.Run, p)
+	},
+	"workflow_job": func(p payload) githost.Hook {
+		return ciHook(p.Action, conclusion(p.Job.Status, p.Job.Conclusion), p.Job, p)
+	},
+	"pull_request": pullRequestHook,
+
+	"pull_request_approved": reviewHook, "pull_request_rejected": reviewHook, "pull_request_comment": reviewHook,
+
+	"push":   pushHook,
+	"create": func(p payload) githost.Hook { return refHook(p, p.SHA) },
+	"delete": func(p payload) githost.Hook { return refHook(p, noCommit) },
+
+	"issue_comment": commentHook,
+}
+
+// noCommit is what a push says of a branch that was removed.
+const noCommit = "0000000000000000000000000000000000000000"
+
+// Decode implements githost.Receiver.
+func (c *Client) Decode(event string, body []byte) (githost.Hook, error) {
+	read, known := readers[event]
+	if !known {
+		if !json.Valid(body) {
+			return githost.Hook{}, errors.New("gitea: the payload is not JSON")
+		}
+		return githost.Hook{Kind: githost.HookOther, Event: event}, nil
+	}
+	var p payload
+	if err := json.Unmarshal(body, &p); err != nil {
+		return githost.Hook{}, fmt.Errorf("gitea: the payload of %q cannot be read: %w", event, err)
+	}
+	h := read(p)
+	h.Event, h.Repo, h.Sender, h.Bot = event, p.Repository.FullName, p.Sender.Login, p.Sender.bot()
+	if lacks := missing(h); lacks != "" {
+		return githost.Hook{}, fmt.Errorf("gitea: a webhook of %q without %s", event, lacks)
+	}
+	return h, nil
+}
+
+// missing names what a hook of its kind always has.
+func missing(h githost.Hook) string {
+	about := h.Kind == githost.HookReview || h.Kind == githost.HookMerged
+	switch {
+	case h.Repo == "":
+		return "a repository"
+	case h.SHA == "" && (about || h.Kind == githost.HookCI):
+		return "a commit"
+	case h.Number == 0 && (about || h.Kind == githost.HookPullRequest || h.Kind == githost.HookComment):
+		return "a number"
+	case h.MergeSHA == "" && h.Kind == githost.HookMerged:
+		return "a merge commit"
+	default:
+		return ""
+	}
+}
+
+// ciHook drops the branch of a fork. A status names no branch at all.
+func ciHook(action string, state githost.CheckState, r run, p payload) githost.Hook {
+	if r.HeadRepo.ID != 0 && r.HeadRepo.ID != p.Repository.ID {
+		r.HeadBranch = ""
+	}
+	return githost.Hook{Kind: githost.HookCI, Action: action, SHA: r.HeadSHA, Branch: r.HeadBranch, State: string(state), Finished: state != githost.CheckPending}
+}
+
+func pullRequestHook(p payload) githost.Hook {
+	pr := p.PullRequest
+	h := githost.Hook{Kind: githost.HookPullRequest, Action: p.Action, SHA: pr.Head.SHA, Branch: branchHere(pr), Number: cmp.Or(p.Number, pr.Number), State: pr.State}
+	if h.Action == "closed" && pr.Merged {
+		h.Kind, h.MergeSHA = githost.HookMerged, pr.MergeSHA
+	}
+	return h
+}
+
+// branchHere is a pull request's branch unless it is a fork's.
+func branchHere(p pull) string {
+	if p.here() {
+		return p.Head.Label
+	}
+	return ""
+}
+
+// reviewHook reads a review, which names no commit: the head is what it was at the time of
+// the delivery.
+func reviewHook(p payload) githost.Hook {
+	states := map[string]githost.ReviewState{
+		"pull_request_review_approved": githost.ReviewApproved, "pull_request_review_rejected": githost.ReviewChangesRequested, "pull_request_review_comment": githost.ReviewCommented,
+	}
+	h := pullRequestHook(p)
+	h.Kind, h.State, h.Body = githost.HookReview, string(states[p.Review.Type]), p.Review.Content
+	if h.State == "" { // a kind of review that came later
+		h.Kind = githost.HookOther
+	}
+	return h
+}
+
+func pushHook(p payload) githost.Hook {
+	h := githost.Hook{Kind: githost.HookPush, SHA: p.After}
+	if branch, ok := strings.CutPrefix(p.Ref, "refs/heads/"); ok {
+		h.Branch = branch
+	}
+	return h
+}
+
+// refHook reads that a branch was made or removed, which names it in short.
+func refHook(p payload, sha string) githost.Hook {
+	if p.RefType != "branch" {
+		return githost.Hook{Kind: githost.HookOther}
+	}
+	return githost.Hook{Kind: githost.HookPush, SHA: sha, Branch: p.Ref}
+}
+
+func commentHook(p payload) githost.Hook {
+	h := githost.Hook{Kind: githost.HookComment, Action: p.Action, Number: p.Issue.Number, Body: p.Comment.Body}
+	if !p.IsPull {
+		h.Kind = githost.HookOther
+	}
+	return h
+}

@@ -1,0 +1,151 @@
+package gitea
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+)
+
+// Styles of merging, in the order in which they are taken.
+const (
+	styleMerge       = "merge"
+	styleSquash      = "squash"
+	styleRebase      = "rebase"
+	styleRebaseMerge = "rebase-merge"
+	styleFastForward = "fast-forward-only"
+)
+
+// Merge implements githost.Host. It makes a merge commit or, where the repository does
+// not allow that, merges in a style that it allows. A refusal by a rule of the repository
+// is ErrDenied: only people can do something about it.
+func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
+	what := fmt.Sprintf("merging pull request %d of %s", m.Number, m.Repo)
+	if m.HeadSHA == "" { // Gitea would merge whatever is there
+		return "", fmt.Errorf("gitea: %s: no head commit is named: %w", what, githost.ErrHeadMoved)
+	}
+	style := styleMerge
+	err := c.merge(ctx, what, m, style)
+	if e := (*Error)(nil); errors.As(err, &e) && e.Status == http.StatusMethodNotAllowed && e.says("merge style") {
+		if r, look := c.Repository(ctx, m.Repo); look == nil && len(r.Methods) > 0 && r.Methods[0] != styleMerge {
+			style = r.Methods[0]
+			err = c.merge(ctx, what, m, style)
+		}
+	}
+	var e *Error
+	if err != nil && (!errors.As(err, &e) || !e.undecided()) {
+		return "", err
+	}
+	p, look := c.pull(ctx, what, m.Repo, m.Number) // a success names no commit, and a refusal may mean anything
+	switch {
+	case look != nil && e != nil && e.again:
+		return "", err
+	case look != nil:
+		return "", look
+	case p.Merged && p.MergeSHA == "", err == nil && !p.Merged:
+		return "", unreadable(what)
+	case p.Merged:
+		return p.MergeSHA, nil
+	}
+	return "", c.judge(m, style, p, e)
+}
+
+func (c *Client) merge(ctx context.Context, what string, m githost.Merge, style string) error {
+	at, err := repoPath(m.Repo)
+	if err != nil {
+		return err
+	}
+	_, err = c.call(ctx, what, http.MethodPost, at+"/pulls/"+strconv.FormatInt(m.Number, 10)+"/merge", nil, map[string]any{
+		"Do": style, "MergeTitleField": m.Title, "head_commit_id": m.HeadSHA, "delete_branch_after_merge": false,
+	}, nil)
+	return err
+}
+
+// undecided reports a failure after which only the pull request itself says what has
+// happened: a refusal may mean that it is merged, and one that was not answered may be.
+func (e *Error) undecided() bool {
+	switch e.Status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusConflict, http.StatusUnprocessableEntity:
+		return true
+	default:
+		return e.Status == 0 || e.Status >= 500
+	}
+}
+
+// says reports whether the server's words have one of some texts in them. They alone
+// distinguish the causes of a merge's refusal.
+func (e *Error) says(texts ...string) bool {
+	said := strings.ToLower(e.Said)
+	for _, t := range texts {
+		if strings.Contains(said, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge finds why a pull request is not merged.
+func (c *Client) judge(m githost.Merge, style string, p pull, e *Error) error {
+	because := func(why error) error {
+		return fmt.Errorf("%w: %w", &Error{Status: e.Status, Said: e.Said, what: e.what}, why)
+	}
+	switch {
+	case style == styleFastForward && p.open() && p.MergeBase != p.Base.SHA: // an internal error of Gitea
+		return because(githost.ErrBehind)
+	case e.again:
+		return e
+	case p.Head.SHA != m.HeadSHA, e.Status == http.StatusConflict && e.says("head out of date"):
+		return because(githost.ErrHeadMoved)
+	case !p.open():
+		return because(githost.ErrNotMergeable)
+	case e.Status == http.StatusConflict && e.says("push out of date"): // the base has moved meanwhile
+		return &Error{Status: e.Status, Said: e.Said, what: e.what, again: true}
+	case e.Status == http.StatusConflict && e.says("pushrejected"): // by a hook of the server
+		return because(githost.ErrDenied)
+	case e.Status == http.StatusConflict:
+		return because(githost.ErrNotMergeable)
+	case e.Status == http.StatusMethodNotAllowed && e.says("try again later"):
+		return c.compared(m, p, e)
+	case e.Status == http.StatusMethodNotAllowed && e.says("behind the base", "outdated"):
+		return because(githost.ErrBehind)
+	case e.Status == http.StatusMethodNotAllowed:
+		return because(githost.ErrDenied)
+	default:
+		return e
+	}
+}
+
+// Bounds of a comparison.
+const (
+	comparingMax  = 20 * time.Second
+	comparingLook = 2 * time.Second
+	comparedMax   = 1000 // pull requests that are kept in mind
+)
+
+// compared judges a pull request that Gitea calls not mergeable: its branches conflict, or
+// have yet to be compared. Both look the same, so that time decides.
+func (c *Client) compared(m githost.Merge, p pull, e *Error) error {
+	key := fmt.Sprintf("%s#%d %s %s", strings.ToLower(m.Repo), m.Number, p.Head.SHA, p.Base.SHA)
+	now := c.opt.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	since, known := c.comparing[key]
+	if !known {
+		if len(c.comparing) >= comparedMax {
+			clear(c.comparing)
+		}
+		since, c.comparing[key] = now, now
+	}
+	switch {
+	case p.Mergeable: // by now
+		delete(c.comparing, key)
+	case now.Sub(since) >= c.opt.Comparing:
+		return fmt.Errorf("gitea: %s: it conflicts with %s: %w", e.what, p.Base.Label, githost.ErrNotMergeable)
+	}
+	return &Error{Status: e.Status, Said: e.Said, what: e.what + ": its branches are still being compared", again: true, after: comparingLook}
+}

@@ -1,0 +1,216 @@
+package gitea_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/gitea"
+	"github.com/signalbox-dev/signalbox/adapters/gitea/giteatest"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+)
+
+// A repository is merged into in the first style that it allows.
+func TestStyles(t *testing.T) {
+	t.Parallel()
+	for _, style := range []string{"merge", "squash", "rebase", "rebase-merge", "fast-forward-only"} {
+		t.Run(style, func(t *testing.T) {
+			t.Parallel()
+			k := setup(t, giteatest.Options{})
+			k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Methods = []string{style} })
+			head := k.commit("feature/a")
+			pr := k.pull("feature/a")
+			sha, err := k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+			require.NoError(t, err)
+			require.Equal(t, k.server.Heads(repo)["main"], sha)
+			run(t, k.clone, "fetch", "--quiet")
+			parents := len(strings.Fields(run(t, k.clone, "rev-list", "--parents", "-1", sha))) - 1
+			require.Equal(t, map[string]int{"merge": 2, "squash": 1, "rebase": 1, "rebase-merge": 2, "fast-forward-only": 1}[style], parents)
+			require.Equal(t, style == "rebase" || style == "fast-forward-only", sha == head)
+		})
+	}
+}
+
+// Where only a fast-forward is allowed, a branch that lacks commits of its base has to
+// take them over first: Gitea has an internal error for that.
+func TestNotForward(t *testing.T) {
+	t.Parallel()
+	k := setup(t, giteatest.Options{})
+	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Methods = []string{"fast-forward-only"} })
+	head := k.commit("feature/a")
+	pr := k.pull("feature/a")
+	run(t, k.clone, "checkout", "--quiet", "main")
+	k.write("other.txt", "x")
+	_, err := k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+	require.ErrorIs(t, err, githost.ErrBehind)
+	require.ErrorIs(t, err, githost.ErrNotMergeable)
+	require.False(t, fault.Retryable(err))
+}
+
+// A rule that only people can satisfy is said in Gitea's words.
+func TestMergeAgainstTheRules(t *testing.T) {
+	t.Parallel()
+	k := setup(t, giteatest.Options{})
+	head := k.commit("feature/a")
+	pr := k.pull("feature/a")
+	merge := func() error {
+		_, err := k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+		return err
+	}
+	for words, change := range map[string]func(*giteatest.Settings){
+		"User not allowed to merge PR":                                    func(s *giteatest.Settings) { s.Push = false },
+		"Not all required status checks successful":                       func(s *giteatest.Settings) { s.Required["main"] = []string{"ci / *"} },
+		"Does not have enough approvals":                                  func(s *giteatest.Settings) { s.Required["main"], s.Approvals = nil, 1 },
+		"merge is not allowed an allowed merge style for this repository": func(s *giteatest.Settings) { s.Methods = nil },
+		"repo.archive.title":                                              func(s *giteatest.Settings) { s.Archived = true },
+	} {
+		k.server.SetSettings(repo, func(s *giteatest.Settings) {
+			*s = giteatest.Settings{Push: true, Methods: []string{"merge"}, Required: map[string][]string{}}
+			change(s)
+		})
+		err := merge()
+		require.ErrorIs(t, err, githost.ErrDenied, words)
+		require.ErrorContains(t, err, words)
+		require.False(t, fault.Retryable(err), words)
+	}
+	k.server.SetSettings(repo, func(s *giteatest.Settings) {
+		*s = giteatest.Settings{Push: true, Methods: []string{"merge"}, Required: map[string][]string{"main": {"ci / *"}}, Approvals: 1}
+	})
+	k.server.SetRole("kim", "write")
+	require.NoError(t, k.server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
+	k.server.SetStatus(repo, head, "ci / unit", "success")
+	require.NoError(t, merge())
+}
+
+// That the branches have yet to be compared passes; that they conflict does not, and Gitea
+// shows no difference.
+func TestConflictByTime(t *testing.T) {
+	t.Parallel()
+	k := setup(t, giteatest.Options{})
+	head := k.conflict("feature/a")
+	m := githost.Merge{Repo: repo, Number: k.pull("feature/a").Number, HeadSHA: head, Title: "T"}
+	for range 2 {
+		_, err := k.client.Merge(t.Context(), m)
+		require.True(t, fault.Retryable(err), "%v", err)
+		require.Positive(t, fault.After(err))
+	}
+	k.clock.Add(int64(time.Minute))
+	_, err := k.client.Merge(t.Context(), m)
+	require.ErrorIs(t, err, githost.ErrNotMergeable)
+	require.ErrorContains(t, err, "it conflicts with main")
+	run(t, k.clone, "checkout", "--quiet", "main")
+	k.write("other.txt", "main has moved")
+	_, err = k.client.Merge(t.Context(), m)
+	require.True(t, fault.Retryable(err), "other branches: they are compared anew")
+}
+
+// What a merge's refusal means is looked up in the pull request.
+func TestRefusedMerge(t *testing.T) {
+	t.Parallel()
+	other := strings.Repeat("b2", 20)
+	open, merged := `"state":"open","mergeable":true,"merged":false`, `"state":"closed","merged":true,"merge_commit_sha":"landed"`
+	for name, k := range map[string]struct {
+		status       int
+		words, state string
+		head         string
+		sha          string
+		is           error
+		again        bool
+	}{
+		"merged already, without a word":  {status: 405, state: merged, head: head40, sha: "landed"},
+		"merged already, and moved since": {status: 409, words: "head out of date", state: merged, head: other, sha: "landed"},
+		"merged, says a server's 422":     {status: 422, state: merged, head: head40, sha: "landed"},
+		"answered by a proxy's error":     {status: 502, state: merged, head: head40, sha: "landed"},
+		"closed":                          {status: 404, state: `"state":"closed","merged":false`, head: head40, is: githost.ErrNotMergeable},
+		"head moved":                      {status: 409, words: "head out of date", state: open, head: other, is: githost.ErrHeadMoved},
+		"head moved, says only the error": {status: 409, words: "head out of date", state: open, head: head40, is: githost.ErrHeadMoved},
+		"head moved, says only the pull":  {status: 405, words: "Please try again later", state: open, head: other, is: githost.ErrHeadMoved},
+		"conflict":                        {status: 409, state: open, head: head40, is: githost.ErrNotMergeable},
+		"base moved":                      {status: 409, words: "merge push out of date", state: open, head: head40, again: true},
+		"a hook of the server":            {status: 409, words: "PushRejected with remote message: no", state: open, head: head40, is: githost.ErrDenied},
+		"compared by now":                 {status: 405, words: "Please try again later", state: open, head: head40, again: true},
+		"behind":                          {status: 405, words: "The head branch is behind the base branch", state: open, head: head40, is: githost.ErrBehind},
+		"policy":                          {status: 405, words: "Changed protected files", state: open, head: head40, is: githost.ErrDenied},
+		"a bad request":                   {status: 422, words: "what?", state: open, head: head40},
+		"an error":                        {status: 500, state: open, head: head40, again: true},
+		"an error, and moved":             {status: 500, state: open, head: other, again: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost {
+					w.WriteHeader(k.status)
+					fmt.Fprintf(w, `{"message":%q}`, k.words)
+					return
+				}
+				fmt.Fprintf(w, `{"number":3,%s,"head":{"label":"x","sha":"%s"}}`, k.state, k.head)
+			})
+			sha, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3, HeadSHA: head40})
+			require.Equal(t, k.sha, sha)
+			if k.sha != "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, k.words)
+			require.Equal(t, k.again, fault.Retryable(err), "%v", err)
+			for _, sentinel := range []error{githost.ErrHeadMoved, githost.ErrDenied} {
+				require.Equal(t, k.is == sentinel, is(err, sentinel), "%v", err)
+			}
+			require.Equal(t, k.is == githost.ErrNotMergeable || k.is == githost.ErrBehind, is(err, githost.ErrNotMergeable), "%v", err)
+		})
+	}
+}
+
+// When the look at the pull request fails too, nothing is known; and a merge without a
+// head is never sent.
+func TestMergeUnknown(t *testing.T) {
+	t.Parallel()
+	var sent []map[string]any
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			var in map[string]any
+			if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+				t.Error(err)
+			}
+			sent = append(sent, in)
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		w.WriteHeader(http.StatusBadGateway)
+	})
+	_, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3, HeadSHA: head40, Title: "T"})
+	require.True(t, fault.Retryable(err))
+	require.NotErrorIs(t, err, githost.ErrDenied)
+	require.Equal(t, []map[string]any{{"Do": "merge", "MergeTitleField": "T", "head_commit_id": head40, "delete_branch_after_merge": false}}, sent)
+	_, err = c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3})
+	require.ErrorIs(t, err, githost.ErrHeadMoved)
+	require.Len(t, sent, 1)
+}
+
+// A merge whose answer never comes is found, not made again.
+func TestTimeOut(t *testing.T) {
+	t.Parallel()
+	k := setup(t, giteatest.Options{})
+	c, err := gitea.New(gitea.Options{BaseURL: k.url, Token: token, HTTPClient: plainHTTP(200 * time.Millisecond)})
+	require.NoError(t, err)
+	head := k.commit("feature/a")
+	m := githost.Merge{Repo: repo, Number: k.pull("feature/a").Number, HeadSHA: head, Title: "T"}
+	for range 4 { // the merge, and the look at it three times
+		k.server.Fail(giteatest.Hang)
+	}
+	_, err = c.Merge(t.Context(), m)
+	var e *gitea.Error
+	require.ErrorAs(t, err, &e)
+	require.True(t, e.Retryable())
+	require.Zero(t, e.Status)
+	sha, err := k.client.Merge(t.Context(), m)
+	require.NoError(t, err)
+	require.Equal(t, k.server.Heads(repo)["main"], sha)
+	require.Equal(t, 1, k.server.Merges())
+}

@@ -1,0 +1,146 @@
+package gitea
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/signalbox-dev/signalbox/githost"
+)
+
+// user is an account. Accounts of people and of other programs look alike; those of the
+// server itself, such as that of its Actions, have ids below zero.
+type user struct {
+	ID    int64  `json:"id"`
+	Login string `json:"login"`
+}
+
+// ghost is the id of deleted accounts.
+const ghost = -1
+
+func (u user) bot() bool { return u.ID < ghost }
+
+// end is the head or the base of a pull request.
+type end struct {
+	Label  string `json:"label"` // the branch, also when it is gone; its ref is refs/pull/… then
+	SHA    string `json:"sha"`
+	RepoID int64  `json:"repo_id"`
+}
+
+type pull struct {
+	Number    int64  `json:"number"`
+	URL       string `json:"html_url"`
+	State     string `json:"state"`
+	User      user   `json:"user"`
+	Merged    bool   `json:"merged"`
+	MergeSHA  string `json:"merge_commit_sha"`
+	Mergeable bool   `json:"mergeable"`
+	MergeBase string `json:"merge_base"`
+	Head      end    `json:"head"`
+	Base      end    `json:"base"`
+}
+
+func (p pull) open() bool { return p.State == "open" }
+
+// here reports whether the branch is in the repository itself. A branch of a fork may have
+// the name of one of ours. Ids stay when a repository is renamed.
+func (p pull) here() bool { return p.Head.RepoID == p.Base.RepoID }
+
+func (p pull) convert() githost.PullRequest {
+	out := githost.PullRequest{
+		Number: p.Number, URL: p.URL, Open: p.open(), Merged: p.Merged,
+		HeadRef: p.Head.Label, HeadSHA: p.Head.SHA, BaseRef: p.Base.Label, Author: p.User.Login,
+	}
+	if p.Merged {
+		out.MergeSHA = p.MergeSHA
+	}
+	return out
+}
+
+// pullsMax is how many of a repository's newest pull requests are looked at. An older one
+// that is open is found when another is opened in its place.
+const pullsMax = 1000
+
+// PullRequest implements githost.Host. Gitea does not find one by its branch alone: the
+// newest are listed.
+func (c *Client) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
+	p, err := c.find(ctx, repo, branch, "", "all")
+	return p.convert(), err
+}
+
+// find looks for the newest pull request of a branch into a base (empty = any).
+func (c *Client) find(ctx context.Context, repo, branch, base, state string) (out pull, err error) {
+	at, err := repoPath(repo)
+	if err != nil {
+		return pull{}, err
+	}
+	seen := 0
+	newest := int64(0) // the list begins with it
+	err = list(ctx, c, "the pull requests of "+repo, at+"/pulls", url.Values{"state": {state}}, func(rows []pull) bool {
+		for _, p := range rows {
+			if p.here() && p.Head.Label == branch && (base == "" || p.Base.Label == base) && (state == "all" || p.open()) && p.Number > out.Number {
+				out = p
+			}
+		}
+		again := newest == rows[0].Number
+		newest = max(newest, rows[0].Number)
+		seen += len(rows)
+		return out.Number == 0 && !again && seen < pullsMax
+	})
+	switch {
+	case err != nil:
+		return pull{}, err
+	case out.Number == 0:
+		return pull{}, fmt.Errorf("gitea: a pull request of %s in %s: %w", branch, repo, githost.ErrNotFound)
+	case out.open(): // the list's head comes a moment after a push
+		return c.pull(ctx, "the pull requests of "+repo, repo, out.Number)
+	default:
+		return out, nil
+	}
+}
+
+// OpenPullRequest implements githost.Host. What is open already into the same
+// base is returned.
+func (c *Client) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
+	at, err := repoPath(n.Repo)
+	if err != nil {
+		return githost.PullRequest{}, err
+	}
+	var made pull
+	what := "a pull request of " + n.Repo
+	_, err = c.call(ctx, what, http.MethodPost, at+"/pulls", nil, map[string]string{"title": n.Title, "body": n.Body, "head": n.Head, "base": n.Base}, &made)
+	var e *Error
+	switch {
+	case err == nil && made.Number == 0:
+		return githost.PullRequest{}, unreadable(what)
+	case err == nil:
+		return made.convert(), nil
+	case !errors.As(err, &e) || e.Status != http.StatusConflict:
+		return githost.PullRequest{}, err
+	}
+	found, look := c.find(ctx, n.Repo, n.Head, n.Base, "open") // it was there already
+	if errors.Is(look, githost.ErrNotFound) {
+		return githost.PullRequest{}, err
+	}
+	return found.convert(), look
+}
+
+// pull reads one by its number. Reading makes Gitea compare its branches, if it has put
+// that off.
+func (c *Client) pull(ctx context.Context, what, repo string, number int64) (pull, error) {
+	at, err := repoPath(repo)
+	if err != nil {
+		return pull{}, err
+	}
+	var p pull
+	if err := c.get(ctx, what, at+"/pulls/"+strconv.FormatInt(number, 10), nil, &p); err != nil {
+		return pull{}, err
+	}
+	if p.Number == 0 {
+		return pull{}, unreadable(what)
+	}
+	return p, nil
+}

@@ -1,0 +1,166 @@
+package gitea_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/gitea"
+	"github.com/signalbox-dev/signalbox/adapters/gitea/giteatest"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+)
+
+// A fork's branch of the same name is none of ours, and many pull requests hide none.
+func TestForksAndPages(t *testing.T) {
+	t.Parallel()
+	k := setup(t, giteatest.Options{})
+	head := k.commit("feature/a")
+	ours := k.pull("feature/a")
+	for range 120 {
+		require.NoError(t, k.server.Fork(repo, "feature/a", "mallory", head40))
+	}
+	found, err := k.client.PullRequest(t.Context(), repo, "feature/a")
+	require.NoError(t, err)
+	require.Equal(t, ours, found)
+	require.Equal(t, ours, k.pull("feature/a"), "it is open already")
+	require.Equal(t, head, found.HeadSHA)
+	for i := range 130 {
+		k.server.SetStatus(repo, head, fmt.Sprintf("job %d", i), "success")
+		run(t, k.bare, "update-ref", fmt.Sprintf("refs/heads/copy/%d", i), head)
+	}
+	checks, err := k.client.Checks(t.Context(), repo, "main", head)
+	require.NoError(t, err)
+	require.Len(t, checks, 130)
+	at, err := k.client.BranchesAt(t.Context(), repo, head)
+	require.NoError(t, err)
+	require.Len(t, at, 131)
+	_, err = k.client.PullRequest(t.Context(), repo, "feature/none")
+	require.ErrorIs(t, err, githost.ErrNotFound)
+}
+
+// The newest pull request of a branch counts; an open one into another base is another.
+func TestNewestPull(t *testing.T) {
+	t.Parallel()
+	rows := []string{`{"number":9,"state":"open","head":{"label":"x","repo_id":1},"base":{"label":"old","repo_id":1}}`,
+		`{"number":8,"state":"closed","merged":true,"merge_commit_sha":"m","head":{"label":"x","repo_id":1},"base":{"label":"main","repo_id":1}}`,
+		`{"number":7,"state":"open","head":{"label":"x","repo_id":1},"base":{"label":"main","repo_id":1}}`}
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusConflict)
+			fmt.Fprint(w, `{"message":"pull request already exists for these targets"}`)
+			return
+		}
+		for i, row := range rows {
+			if strings.HasSuffix(r.URL.Path, fmt.Sprintf("/pulls/%d", 9-i)) {
+				fmt.Fprint(w, strings.Replace(row, `"head":{`, `"head":{"sha":"new",`, 1))
+				return
+			}
+		}
+		fmt.Fprintf(w, "[%s]", strings.Join(rows, ",")) // whatever is filtered by, and on every page
+	})
+	pr, err := c.PullRequest(t.Context(), repo, "x")
+	require.NoError(t, err)
+	require.EqualValues(t, 9, pr.Number)
+	require.Equal(t, "new", pr.HeadSHA, "a list's head comes a moment after a push")
+	pr, err = c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "x", Base: "main", Title: "T"})
+	require.NoError(t, err)
+	require.EqualValues(t, 7, pr.Number)
+	_, err = c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "y", Base: "main", Title: "T"})
+	require.ErrorContains(t, err, "already exists", "it is nowhere to be found")
+}
+
+// Pages without end are an error for what must be complete.
+func TestPagesWithoutEnd(t *testing.T) {
+	t.Parallel()
+	n := 0
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		n++
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/status"):
+			fmt.Fprintf(w, `{"total_count":1,"statuses":[{"id":%d,"context":"s%d","status":"success"}]}`, n, n)
+		case strings.HasSuffix(r.URL.Path, "/pulls"):
+			rows := make([]string, 50)
+			for i := range rows {
+				rows[i] = fmt.Sprintf(`{"number":%d,"head":{"label":"y"}}`, n*100+i)
+			}
+			fmt.Fprintf(w, "[%s]", strings.Join(rows, ","))
+		default:
+			fmt.Fprintf(w, `[{"name":"b%d","commit":{"id":"%s"}}]`, n, head40)
+		}
+	})
+	_, err := c.Checks(t.Context(), repo, "main", head40)
+	require.ErrorContains(t, err, "more than 100 pages")
+	require.True(t, fault.Retryable(err))
+	_, err = c.BranchesAt(t.Context(), repo, head40)
+	require.ErrorContains(t, err, "more than 100 pages")
+	n = 0
+	_, err = c.PullRequest(t.Context(), repo, "x")
+	require.ErrorIs(t, err, githost.ErrNotFound, "of pull requests the newest thousand count")
+	require.Equal(t, 20, n)
+}
+
+// A renamed repository is read under its old name; what writes there is refused, with the
+// new name, and not made a read.
+func TestRenamed(t *testing.T) {
+	t.Parallel()
+	k := setup(t, giteatest.Options{})
+	head := k.commit("feature/a")
+	pr := k.pull("feature/a")
+	k.server.Rename(repo, "store/shop2")
+	r, err := k.client.Repository(t.Context(), repo)
+	require.NoError(t, err)
+	require.Equal(t, "store/shop2", r.Name)
+	found, err := k.client.PullRequest(t.Context(), repo, "feature/a")
+	require.NoError(t, err)
+	require.Equal(t, pr.Number, found.Number)
+	_, open := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
+	_, merge := k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+	for _, err := range []error{open, merge, k.client.DeleteBranch(t.Context(), repo, "feature/a"), k.client.AddWebhook(t.Context(), repo, "https://x", "s")} {
+		require.ErrorContains(t, err, "the repository is called store/shop2 now")
+		require.False(t, fault.Retryable(err))
+	}
+	require.Zero(t, k.server.Merges())
+	require.Contains(t, k.server.Heads("store/shop2"), "feature/a")
+	_, err = k.client.Merge(t.Context(), githost.Merge{Repo: "store/shop2", Number: pr.Number, HeadSHA: head, Title: "T"})
+	require.NoError(t, err)
+}
+
+// The token goes to no other host, whatever an answer leads to.
+func TestRedirectElsewhere(t *testing.T) {
+	t.Parallel()
+	asked := false
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked = true
+		fmt.Fprint(w, `{"login":"mallory"}`)
+	}))
+	t.Cleanup(elsewhere.Close)
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere.URL+"/user", http.StatusMovedPermanently)
+	})
+	err := c.Ping(t.Context())
+	require.ErrorContains(t, err, "correct BaseURL")
+	require.False(t, asked)
+}
+
+// Reads are tried again at once, writes are not.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	counts := map[string]int{}
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		counts[r.Method]++
+		w.WriteHeader(http.StatusBadGateway)
+	})
+	_, err := c.BranchesAt(t.Context(), repo, head40)
+	require.True(t, fault.Retryable(err))
+	_, err = c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "x", Base: "main", Title: "T"})
+	require.True(t, fault.Retryable(err))
+	require.Equal(t, map[string]int{http.MethodGet: 3, http.MethodPost: 1}, counts)
+	var e *gitea.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, http.StatusBadGateway, e.Status)
+}

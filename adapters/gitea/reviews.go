@@ -1,0 +1,202 @@
+package gitea
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+)
+
+type review struct {
+	ID        int64     `json:"id"`
+	User      user      `json:"user"`
+	State     string    `json:"state"`
+	Body      string    `json:"body"`
+	SHA       string    `json:"commit_id"`
+	Official  bool      `json:"official"` // its author may write, or is on the protection's list
+	Dismissed bool      `json:"dismissed"`
+	At        time.Time `json:"submitted_at"`
+}
+
+// reviewState normalises a review's state; ok is false for what is no review, or not one
+// yet. That a review is stale its commit says.
+func reviewState(word string) (state githost.ReviewState, ok bool) {
+	switch word {
+	case "APPROVED":
+		return githost.ReviewApproved, true
+	case "REQUEST_CHANGES":
+		return githost.ReviewChangesRequested, true
+	case "COMMENT":
+		return githost.ReviewCommented, true
+	default:
+		return "", false
+	}
+}
+
+// Reviews implements githost.Host.
+func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
+	pr, err := c.find(ctx, repo, branch, "", "all")
+	if e := (*Error)(nil); errors.Is(err, githost.ErrNotFound) && !errors.As(err, &e) {
+		return nil, nil // the repository answered: there is none
+	}
+	if err != nil {
+		return nil, err
+	}
+	at, err := repoPath(repo)
+	if err != nil {
+		return nil, err
+	}
+	all := map[int64]review{}
+	err = list(ctx, c, "the reviews of "+repo, at+"/pulls/"+strconv.FormatInt(pr.Number, 10)+"/reviews", nil, func(rows []review) bool {
+		before := len(all)
+		for _, r := range rows {
+			all[r.ID] = r
+		}
+		return len(all) > before
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.weigh(ctx, repo, pr, all)
+}
+
+// weigh converts reviews, oldest first, with the roles of their authors. A comment judges
+// nothing, so that nobody is looked up for it.
+func (c *Client) weigh(ctx context.Context, repo string, pr pull, all map[int64]review) ([]githost.Review, error) {
+	official := map[string]bool{} // only the newest review of an author is
+	for _, r := range all {
+		official[r.User.Login] = official[r.User.Login] || r.Official
+	}
+	byTime := func(a, b review) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) }
+	var out []githost.Review
+	for _, r := range slices.SortedFunc(maps.Values(all), byTime) {
+		state, ok := reviewState(r.State)
+		if !ok {
+			continue
+		}
+		if r.Dismissed {
+			state = githost.ReviewDismissed
+		}
+		one := githost.Review{Author: r.User.Login, State: state, SHA: r.SHA, Body: r.Body, At: r.At}
+		if state != githost.ReviewCommented {
+			self, err := c.account(ctx)
+			if err != nil {
+				return nil, err
+			}
+			one.Bot = r.User.bot()
+			one.Own = self != "" && strings.EqualFold(one.Author, self)
+			one.Opener = strings.EqualFold(one.Author, pr.User.Login)
+			if one.Permission, err = c.permission(ctx, repo, r.User, official[one.Author]); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// account is the login of the token's account; empty when the token may not read it.
+func (c *Client) account(ctx context.Context) (string, error) {
+	c.mu.Lock()
+	self := c.self
+	c.mu.Unlock()
+	if self != "" {
+		return self, nil
+	}
+	me, err := c.me(ctx)
+	if errors.Is(err, githost.ErrDenied) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.self = me
+	return me, nil
+}
+
+// permission is what an account may do, and when that was read.
+type permission struct {
+	is githost.Permission
+	at time.Time
+}
+
+// Bounds of what is cached, so that a crowd of strangers does not make a request with
+// every review.
+const (
+	permissionTTL  = 5 * time.Minute
+	permissionsMax = 1000
+)
+
+// permission reads what an account may do in a repository. Gitea answers that to
+// administrators of the repository alone; for others it says of a review whether its
+// author may write (official), and no more.
+func (c *Client) permission(ctx context.Context, repo string, who user, official bool) (githost.Permission, error) {
+	at, err := repoPath(repo)
+	switch {
+	case err != nil || who.bot() || who.Login == "":
+		return githost.PermissionUnknown, err
+	case who.ID == ghost:
+		return githost.PermissionNone, nil
+	case !namePart.MatchString(who.Login) || strings.Trim(who.Login, ".") == "":
+		return githost.PermissionUnknown, nil
+	}
+	key := strings.ToLower(repo + " " + who.Login)
+	c.mu.Lock()
+	known, ok := c.permissions[key]
+	c.mu.Unlock()
+	found := known.is
+	if !ok || c.opt.Now().Sub(known.at) >= permissionTTL {
+		if found, err = c.readPermission(ctx, "what "+who.Login+" may do in "+repo, at+"/collaborators/"+who.Login+"/permission"); err != nil {
+			return githost.PermissionUnknown, err
+		}
+		c.keepPermission(key, found)
+	}
+	if found != githost.PermissionUnknown {
+		return found, nil
+	}
+	if official {
+		return githost.PermissionWrite, nil
+	}
+	return githost.PermissionRead, nil
+}
+
+// readPermission gives PermissionUnknown where the token may not look.
+func (c *Client) readPermission(ctx context.Context, what, path string) (githost.Permission, error) {
+	var level struct{ Permission string }
+	err := c.get(ctx, what, path, nil, &level)
+	switch {
+	case errors.Is(err, githost.ErrNotFound):
+		return githost.PermissionNone, nil
+	case errors.Is(err, githost.ErrDenied):
+		return githost.PermissionUnknown, nil
+	case err != nil:
+		return githost.PermissionUnknown, err
+	}
+	switch level.Permission {
+	case "admin", "owner":
+		return githost.PermissionAdmin, nil
+	case "write", "read", "none":
+		return githost.Permission(level.Permission), nil
+	case "":
+		return githost.PermissionUnknown, unreadable(what)
+	default:
+		return githost.PermissionUnknown, nil
+	}
+}
+
+func (c *Client) keepPermission(key string, is githost.Permission) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.permissions) >= permissionsMax {
+		clear(c.permissions)
+	}
+	c.permissions[key] = permission{is, c.opt.Now()}
+}

@@ -1,0 +1,95 @@
+package gitea_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/gitea/giteatest"
+	"github.com/signalbox-dev/signalbox/githost"
+)
+
+const permissionCall = "GET " + below + "/collaborators/{login}/permission"
+
+// reviewed has a pull request that kim, who may write, has approved.
+func reviewed(t *testing.T) *kit {
+	k := setup(t, giteatest.Options{})
+	k.commit("feature/a")
+	k.pull("feature/a")
+	k.server.SetRole("kim", "write")
+	require.NoError(t, k.server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
+	return k
+}
+
+func (k *kit) reviews() []githost.Review {
+	k.Helper()
+	list, err := k.client.Reviews(k.Context(), repo, "feature/a")
+	require.NoError(k, err)
+	return list
+}
+
+// A token that does not administer the repository is not told what others may do, but
+// which reviews are official: of an author the newest is.
+func TestOfficialReviews(t *testing.T) {
+	t.Parallel()
+	k := reviewed(t)
+	require.NoError(t, k.server.Review(repo, "feature/a", "kim", "REQUEST_CHANGES", "", "no"))
+	require.NoError(t, k.server.Review(repo, "feature/a", "guest", "APPROVED", "", ""))
+	list := k.reviews()
+	require.Len(t, list, 3)
+	require.Equal(t, []githost.Permission{githost.PermissionWrite, githost.PermissionWrite, githost.PermissionRead}, []githost.Permission{list[0].Permission, list[1].Permission, list[2].Permission})
+	require.Equal(t, []githost.ReviewState{githost.ReviewDismissed, githost.ReviewChangesRequested, githost.ReviewApproved}, []githost.ReviewState{list[0].State, list[1].State, list[2].State}, "a judgement dismisses the former ones")
+}
+
+// An administrator's token reads permissions, and they are cached for a while.
+func TestPermissionIsRemembered(t *testing.T) {
+	t.Parallel()
+	k := reviewed(t)
+	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Admin = true })
+	require.Equal(t, githost.PermissionWrite, k.reviews()[0].Permission)
+	k.server.SetRole("kim", "none")
+	require.Equal(t, githost.PermissionWrite, k.reviews()[0].Permission)
+	k.clock.Add(int64(time.Hour))
+	require.Equal(t, githost.PermissionNone, k.reviews()[0].Permission, "official or not")
+	k.server.SetRole("kim", "admin")
+	k.clock.Add(int64(time.Hour))
+	require.Equal(t, githost.PermissionAdmin, k.reviews()[0].Permission)
+	k.server.Break(permissionCall, giteatest.TooMany)
+	k.clock.Add(int64(time.Hour))
+	_, err := k.client.Reviews(t.Context(), repo, "feature/a")
+	require.ErrorContains(t, err, "what kim may do in acme/shop")
+}
+
+// What is no review, or not one yet, is none; a dismissed one is.
+func TestKindsOfReviews(t *testing.T) {
+	t.Parallel()
+	k := reviewed(t)
+	old := k.server.Heads(repo)["feature/a"]
+	head := k.commit("feature/a")
+	require.NotEqual(t, old, head)
+	for _, state := range []string{"PENDING", "REQUEST_REVIEW", "COMMENT", "DISMISSED"} {
+		require.NoError(t, k.server.Review(repo, "feature/a", "lee", state, head, state))
+	}
+	list := k.reviews()
+	require.Len(t, list, 3)
+	require.Equal(t, []githost.ReviewState{githost.ReviewApproved, githost.ReviewCommented, githost.ReviewDismissed}, []githost.ReviewState{list[0].State, list[1].State, list[2].State})
+	require.Equal(t, []string{old, head, head}, []string{list[0].SHA, list[1].SHA, list[2].SHA}, "a stale review keeps its commit")
+	require.Empty(t, list[1].Permission, "nobody is looked up for a comment")
+}
+
+// Deleted accounts and those of the server itself may do nothing; no name reaches a path.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	k := reviewed(t)
+	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Admin = true })
+	for _, author := range []string{"ghost", "Ghost", "gitea-actions[bot]", "a/../kim", ".."} {
+		require.NoError(t, k.server.Review(repo, "feature/a", author, "APPROVED", "", ""))
+	}
+	list := k.reviews()[1:]
+	require.Len(t, list, 5)
+	for i, want := range []githost.Permission{githost.PermissionNone, githost.PermissionNone, githost.PermissionUnknown, githost.PermissionUnknown, githost.PermissionUnknown} {
+		require.Equal(t, want, list[i].Permission, list[i].Author)
+		require.Equal(t, i == 2, list[i].Bot)
+	}
+}

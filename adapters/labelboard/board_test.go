@@ -1,0 +1,253 @@
+package labelboard_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/labelboard"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+func number(t *testing.T, id string) int {
+	t.Helper()
+	_, n := split(t, id)
+	return n
+}
+
+// labels are the names of an issue's labels, in order.
+func (d *double) labels(t *testing.T, id string) (out []string) {
+	t.Helper()
+	for _, l := range d.issues.Issue(repo, number(t, id)).Labels {
+		out = append(out, l.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// GitHub lets an issue have several labels of the board's: the one that was given last counts,
+// and where nobody can say, the later column. Setting a status leaves one, and all others.
+func TestSeveralColumns(t *testing.T) {
+	t.Parallel()
+	c, d := setup(t, labelboard.KindGitHub, nil)
+	d.columns(all()...)
+	d.issues.AddLabel(repo, "bug")
+	id := d.card("t", "d")
+	for _, name := range []string{label(stage.StatusStop), "bug", label(stage.StatusApproved), label(stage.StatusInReview)} {
+		require.NoError(t, d.issues.Label(repo, number(t, id), kim, name))
+	}
+	item, err := c.Item(t.Context(), repo, id)
+	require.NoError(t, err)
+	require.Equal(t, stage.StatusInReview, item.Status, "the newest")
+	page, err := c.List(t.Context(), tracker.Query{ProjectID: repo, Statuses: []stage.Status{stage.StatusApproved, stage.StatusStop}})
+	require.NoError(t, err)
+	require.Empty(t, page.Items, "it stands elsewhere")
+
+	d.fail(calls(d.kind)["LastMove"], faulttest.Final)
+	item, err = c.Item(t.Context(), repo, id)
+	require.NoError(t, err)
+	require.Equal(t, stage.StatusStop, item.Status, "the later one of the pipeline")
+	d.fail(calls(d.kind)["LastMove"], faulttest.Passing)
+	_, err = c.Item(t.Context(), repo, id)
+	require.True(t, fault.Retryable(err), "a log that is not there now is waited for")
+	d.fail(calls(d.kind)["LastMove"], faulttest.None)
+
+	require.NoError(t, c.SetStatus(t.Context(), repo, id, stage.StatusInReview))
+	require.Equal(t, []string{label(stage.StatusInReview), "bug"}, d.labels(t, id))
+}
+
+// A label that is not there is not made by setting it, as GitHub would.
+func TestNoColumnIsMade(t *testing.T) {
+	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
+		d.columns(stage.StatusDone, stage.StatusBlocked)
+		id := d.card("t", "d")
+		require.NoError(t, c.SetStatus(t.Context(), repo, id, stage.StatusBlocked))
+		d.issues.DeleteLabel(repo, label(stage.StatusBlocked))
+		require.ErrorIs(t, c.SetStatus(t.Context(), repo, id, stage.StatusBlocked), tracker.ErrNoStatus)
+		require.Len(t, d.issues.Labels(repo), 1)
+	})
+}
+
+// The state of an issue follows the column that the service sets, unless it is to stay open.
+func TestDoneCloses(t *testing.T) {
+	for _, kind := range kinds() {
+		for _, keep := range []bool{false, true} {
+			c, d := setup(t, kind, func(o *labelboard.Options) { o.KeepOpen = keep })
+			d.columns(all()...)
+			id := d.card("t", "d")
+			isOpen := func() bool { return d.issues.Issue(repo, number(t, id)).Open }
+			for range 2 {
+				require.NoError(t, c.SetStatus(t.Context(), repo, id, stage.StatusDone))
+				require.Equal(t, keep, isOpen())
+				item, err := c.Item(t.Context(), repo, id)
+				require.NoError(t, err)
+				require.True(t, item.Finished)
+				require.NoError(t, c.SetStatus(t.Context(), repo, id, stage.StatusInReview))
+				require.True(t, isOpen())
+			}
+			d.issues.SetOpen(repo, number(t, id), kim, false)
+			item, err := c.Item(t.Context(), repo, id)
+			require.NoError(t, err)
+			require.Equal(t, []any{true, stage.StatusInReview}, []any{item.Finished, item.Status}, "a person has closed it")
+		}
+	}
+}
+
+// Gitea closes no issue that waits for another: it is done all the same.
+func TestDoneThoughItCannotBeClosed(t *testing.T) {
+	t.Parallel()
+	c, d := setup(t, labelboard.KindGitea, nil)
+	d.columns(all()...)
+	id, other := d.card("t", "d"), d.card("t", "d")
+	d.issues.Block(repo, number(t, id), number(t, other))
+	require.NoError(t, c.SetStatus(t.Context(), repo, id, stage.StatusDone))
+	require.True(t, d.issues.Issue(repo, number(t, id)).Open)
+	item, err := c.Item(t.Context(), repo, id)
+	require.NoError(t, err)
+	require.True(t, item.Finished)
+	d.fail("PATCH /repos/{owner}/{repo}/issues/{number}", faulttest.Passing)
+	require.True(t, fault.Retryable(c.SetStatus(t.Context(), repo, id, stage.StatusDone)), "what may pass is tried again")
+}
+
+// A comment changes an issue at the host and does not move it: else an approval would become
+// newer than what it approves of.
+func TestCommentsMoveNothing(t *testing.T) {
+	for _, kind := range kinds() {
+		at := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
+		d := open(t, kind, func() time.Time { at = at.Add(time.Second); return at }) // called under the double's lock
+		c := client(t, d.url, kind, nil)
+		d.columns(all()...)
+		id := d.card("t", "d")
+		d.move(t, id, stage.StatusApproved)
+		before, err := c.Item(t.Context(), repo, id)
+		require.NoError(t, err)
+		require.NoError(t, d.issues.Say(repo, number(t, id), kim, "a word"))
+		d.issues.SetOpen(repo, number(t, id), kim, false)
+		after, err := c.Item(t.Context(), repo, id)
+		require.NoError(t, err)
+		require.Equal(t, before.UpdatedAt, after.UpdatedAt)
+		q := tracker.Query{ProjectID: repo, Statuses: []stage.Status{stage.StatusApproved}, Since: before.UpdatedAt}
+		page, err := c.List(t.Context(), q)
+		require.NoError(t, err)
+		require.Equal(t, []tracker.Item{after}, page.Items)
+		q.Since = q.Since.Add(time.Second)
+		page, err = c.List(t.Context(), q)
+		require.NoError(t, err)
+		require.Empty(t, page.Items)
+	}
+}
+
+// A listing has all pages, closed issues too, and no pull requests.
+func TestLongList(t *testing.T) {
+	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
+		d.columns(all()...)
+		d.issues.SetPageMax(3)
+		for n := range 10 {
+			id := d.card("t", "d")
+			d.move(t, id, stage.StatusApproved)
+			d.issues.SetOpen(repo, number(t, id), kim, n%2 == 0)
+		}
+		for _, statuses := range [][]stage.Status{nil, {stage.StatusApproved, stage.StatusRejected}} {
+			page, err := c.List(t.Context(), tracker.Query{ProjectID: repo, Statuses: statuses})
+			require.NoError(t, err)
+			require.Len(t, page.Items, 10)
+		}
+		columns, err := c.Columns(t.Context(), repo)
+		require.NoError(t, err)
+		require.Len(t, columns, len(all()))
+	})
+}
+
+func TestAddColumn(t *testing.T) {
+	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
+		d.issues.AddLabel(repo, "status/done")
+		status, err := c.StatusOf(t.Context(), repo, "Blocked")
+		require.NoError(t, err)
+		require.Equal(t, stage.StatusUnknown, status)
+		for _, s := range all() {
+			require.NoError(t, c.AddColumn(t.Context(), repo, s))
+			require.NoError(t, c.AddColumn(t.Context(), repo, s), "one that is there stays")
+		}
+		columns, err := c.Columns(t.Context(), repo)
+		require.NoError(t, err)
+		require.Equal(t, "done", columns[stage.StatusDone])
+		require.Equal(t, "To Analyse", columns[stage.StatusToAnalyse])
+		status, err = c.StatusOf(t.Context(), repo, " blocked ")
+		require.NoError(t, err)
+		require.Equal(t, stage.StatusBlocked, status)
+		list := d.issues.Labels(repo)
+		require.Len(t, list, len(all()))
+		for _, l := range list {
+			require.Equal(t, d.kind == labelboard.KindGitea, l.Exclusive, l.Name)
+			require.True(t, strings.HasPrefix(l.Name, "status/"))
+		}
+		require.ErrorContains(t, c.AddColumn(t.Context(), repo, "lunch"), `there is no status "lunch"`)
+		d.issues.DeleteLabel(repo, "status/done")
+		d.fail("POST /repos/{owner}/{repo}/labels", faulttest.Final)
+		var refused *labelboard.Error
+		require.ErrorAs(t, c.AddColumn(t.Context(), repo, stage.StatusDone), &refused)
+		require.Equal(t, http.StatusForbidden, refused.Status)
+	})
+}
+
+func TestItemsThatAreNone(t *testing.T) {
+	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
+		d.columns(all()...)
+		for _, id := range []string{"", "1", "nothing", d.id(repo, 0), d.id(repo, -1), d.id(repo, 1) + "/labels", d.id(repo, 1) + "?x", d.id("acme/other", 1), d.id(repo, 7)} {
+			_, err := c.Item(t.Context(), repo, id)
+			require.ErrorIs(t, err, tracker.ErrNotFound, id)
+			_, err = c.LastMove(t.Context(), repo, id)
+			require.ErrorIs(t, err, tracker.ErrNotFound, id)
+			require.ErrorIs(t, c.SetStatus(t.Context(), repo, id, stage.StatusDone), tracker.ErrNotFound, id)
+			_, err = c.Comments(t.Context(), repo, id)
+			require.ErrorIs(t, err, tracker.ErrNotFound, id)
+			require.ErrorIs(t, c.SetComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: id, Key: "k", Body: "b"}), tracker.ErrNotFound, id)
+		}
+		for _, project := range []string{"", "acme", "acme/a/b", "../x", "acme/..", "acme/none"} {
+			_, err := c.List(t.Context(), tracker.Query{ProjectID: project})
+			require.ErrorIs(t, err, tracker.ErrNotFound, project)
+			_, err = c.Columns(t.Context(), project)
+			require.ErrorIs(t, err, tracker.ErrNotFound, project)
+		}
+	})
+}
+
+// The page of an issue is not below the API.
+func TestItemURL(t *testing.T) {
+	for address, want := range map[string]string{
+		"": "https://github.com/acme/shop/issues/7", "https://api.github.com/": "https://github.com/acme/shop/issues/7",
+		"https://git.example.org/api/v3/": "https://git.example.org/acme/shop/issues/7",
+	} {
+		c, err := labelboard.New(labelboard.Options{Kind: labelboard.KindGitHub, BaseURL: address, Token: "t"})
+		require.NoError(t, err)
+		require.Equal(t, want, c.ItemURL("acme/another", c.ItemID(repo, 7)))
+		require.Equal(t, c.ItemID(repo, 7), c.ItemID("Acme/Shop", 7))
+	}
+	for _, address := range []string{"https://git.example.org/sub", "https://git.example.org/sub/api/v1/"} {
+		c, err := labelboard.New(labelboard.Options{Kind: labelboard.KindGitea, BaseURL: address, Token: "t"})
+		require.NoError(t, err)
+		require.Equal(t, "git.example.org/sub/acme/shop#7", c.ItemID(repo, 7))
+		require.Equal(t, "https://git.example.org/sub/acme/shop/issues/7", c.ItemURL(repo, c.ItemID(repo, 7)))
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	good := labelboard.Options{Kind: labelboard.KindGitea, BaseURL: "https://git.example.org", Token: "t"}
+	for want, change := range map[string]func(*labelboard.Options){
+		"Kind":    func(o *labelboard.Options) { o.Kind = "gitlab" },
+		"BaseURL": func(o *labelboard.Options) { o.BaseURL = "" },
+		"Token":   func(o *labelboard.Options) { o.Token = "" },
+	} {
+		o := good
+		change(&o)
+		_, err := labelboard.New(o)
+		require.ErrorContains(t, err, want)
+	}
+}

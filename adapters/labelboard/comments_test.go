@@ -1,0 +1,152 @@
+package labelboard_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/gitea/giteatest"
+	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
+	"github.com/signalbox-dev/signalbox/adapters/labelboard"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// A service that was restarted looks for what it has posted; a person who quotes it with all
+// that is hidden in it, or posts it first, changes nothing.
+func TestCommentsAreFoundAgain(t *testing.T) {
+	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
+		d.columns(all()...)
+		d.issues.SetPageMax(2)
+		id := d.card("t", "d")
+		n := number(t, id)
+		const key = "7/3/0 -->"
+		c2 := tracker.NewComment{ProjectID: repo, ItemID: id, Author: stage.Reviewer, Key: key, Body: "fine"}
+		first, err := c.AddComment(t.Context(), c2)
+		require.NoError(t, err)
+		theirs := d.issues.Issue(repo, n).Comments[0].Body
+		require.Equal(t, 1, strings.Count(theirs, "-->"), "the key ends nothing")
+		for range 3 {
+			require.NoError(t, d.issues.Say(repo, n, kim, "> "+theirs+"\nno"))
+			require.NoError(t, d.issues.Say(repo, n, kim, theirs))
+		}
+		again := client(t, d.url, d.kind, nil) // it does not know who it is yet
+		second, err := again.AddComment(t.Context(), c2)
+		require.NoError(t, err)
+		require.Equal(t, first, second)
+		c2.Body = "not fine"
+		require.NoError(t, again.SetComment(t.Context(), c2))
+		list, err := again.Comments(t.Context(), repo, id)
+		require.NoError(t, err)
+		require.Len(t, list, 7)
+		for i, one := range list {
+			require.Equal(t, i == 0, one.Own)
+		}
+		require.Equal(t, "not fine", list[0].Body)
+		require.NotContains(t, list[1].Body, "signalbox:")
+
+		other := d.card("t", "d")
+		require.NoError(t, d.issues.Say(repo, number(t, other), kim, "mine\n\n<!-- signalbox:another -->"))
+		c2.ItemID, c2.Key = other, "another"
+		_, err = c.AddComment(t.Context(), c2)
+		require.NoError(t, err)
+		require.Len(t, d.issues.Issue(repo, number(t, other)).Comments, 2)
+	})
+}
+
+// A comment whose answer was lost is found by the next try.
+func TestALostAnswer(t *testing.T) {
+	for _, kind := range kinds() {
+		c, d := setup(t, kind, nil)
+		d.columns(all()...)
+		id := d.card("t", "d")
+		switch s := d.Handler.(type) {
+		case *githubtest.Server:
+			s.Break(calls(kind)["AddComment"], githubtest.DroppedLate)
+		case *giteatest.Server:
+			s.Break("POST "+giteatest.Prefix+strings.TrimPrefix(calls(kind)["AddComment"], "POST "), giteatest.DroppedLate)
+		}
+		n := tracker.NewComment{ProjectID: repo, ItemID: id, Key: "1/1/1", Body: "once"}
+		_, err := c.AddComment(t.Context(), n)
+		require.True(t, fault.Retryable(err))
+		_, err = c.AddComment(t.Context(), n)
+		require.NoError(t, err)
+		require.Len(t, d.issues.Issue(repo, number(t, id)).Comments, 1)
+	}
+}
+
+func TestRolesCommentWithTheirOwnToken(t *testing.T) {
+	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
+		d.columns(all()...)
+		id := d.card("t", "d")
+		for role, want := range map[stage.Role]string{stage.Reviewer: reviewer, stage.Tester: d.self, "": d.self} {
+			_, err := c.AddComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: id, Author: role, Key: string(role), Body: "x"})
+			require.NoError(t, err)
+			list := d.issues.Issue(repo, number(t, id)).Comments
+			require.Equal(t, want, list[len(list)-1].Author)
+		}
+	})
+}
+
+// A comment that somebody has deleted is posted again when it is to be brought up to date.
+func TestADeletedComment(t *testing.T) {
+	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
+		d.columns(all()...)
+		id := d.card("t", "d")
+		n := tracker.NewComment{ProjectID: repo, ItemID: id, Key: "waits/1", Body: "Waits."}
+		require.NoError(t, c.SetComment(t.Context(), n))
+		d.issues.DeleteComments(repo, number(t, id))
+		n.Body = "Goes on."
+		require.True(t, fault.Retryable(c.SetComment(t.Context(), n)))
+		require.NoError(t, c.SetComment(t.Context(), n))
+		require.Len(t, d.issues.Issue(repo, number(t, id)).Comments, 1)
+	})
+}
+
+// A text of any length is posted, its links and its key included.
+func TestALongComment(t *testing.T) {
+	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
+		d.columns(all()...)
+		id := d.card("t", "d")
+		n := tracker.NewComment{ProjectID: repo, ItemID: id, Key: "1/1/1", Body: strings.Repeat("@a ", 100_000), Note: "the end"}
+		for range 2 {
+			_, err := c.AddComment(t.Context(), n)
+			require.NoError(t, err)
+		}
+		list, err := c.Comments(t.Context(), repo, id)
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		require.True(t, strings.HasSuffix(list[0].Body, "…\n\nthe end"))
+	})
+}
+
+func TestUnidentified(t *testing.T) {
+	t.Parallel()
+	d := open(t, labelboard.KindGitHub, nil)
+	c := client(t, d.url, d.kind, nil)
+	_, err := c.Own(kim)
+	require.ErrorIs(t, err, tracker.ErrUnidentified)
+	_, err = c.Comments(t.Context(), repo, d.id(repo, 1))
+	require.ErrorIs(t, err, tracker.ErrUnidentified)
+	require.NoError(t, c.Identify(t.Context()))
+	for account, want := range map[string]bool{d.self: true, strings.ToUpper(reviewer): true, kim: false, "": false} {
+		own, err := c.Own(account)
+		require.NoError(t, err)
+		require.Equal(t, want, own, account)
+	}
+
+	revoked := client(t, d.url, d.kind, func(o *labelboard.Options) { o.RoleTokens = map[stage.Role]string{stage.Reviewer: "revoked"} })
+	err = revoked.Identify(t.Context())
+	require.ErrorContains(t, err, "the token of the role reviewer: ")
+	require.NotContains(t, err.Error(), "revoked")
+	own, err := revoked.Own(d.self)
+	require.NoError(t, err, "a token that is refused can change nothing")
+	require.True(t, own)
+
+	wrong := client(t, d.url, d.kind, func(o *labelboard.Options) { o.Token = "revoked" })
+	require.Error(t, wrong.Identify(t.Context()))
+	_, err = wrong.Own("")
+	require.ErrorIs(t, err, tracker.ErrUnidentified)
+}

@@ -1,0 +1,131 @@
+package labelboard
+
+import (
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// SetSecrets replaces Options.Secrets for the webhooks that come from now on.
+func (c *Client) SetSecrets(s signature.Secrets) { c.signed.Store(&s) }
+
+func (c *Client) secrets() signature.Secrets { return *c.signed.Load() }
+
+// Signature implements tracker.Receiver. Both hosts sign in GitHub's form; without secrets
+// nothing passes, unless Options.Insecure says so.
+func (c *Client) Signature(h http.Header) (*signature.Check, error) {
+	if len(c.secrets()) == 0 && c.opt.Insecure {
+		return signature.Anybody(), nil
+	}
+	text, ok := strings.CutPrefix(h.Get("X-Hub-Signature-256"), "sha256=")
+	given, err := hex.DecodeString(text)
+	if !ok || err != nil || len(given) != signature.Size {
+		return nil, signature.ErrMissing
+	}
+	return c.secrets().Check(given), nil
+}
+
+// hookMax bounds a webhook, in bytes.
+const hookMax = 25 << 20
+
+// Habits implements tracker.Receiver. What was refused, a person sends again.
+func (c *Client) Habits() signature.Habits {
+	return signature.Habits{Limit: hookMax, Hold: c.host.hold}
+}
+
+// Delivery implements tracker.Receiver. At GitHub the id stays when it sends again; Gitea's own
+// names are more exact than those that it has from GitHub.
+func (c *Client) Delivery(h http.Header) (id, event string) {
+	return cmp.Or(h.Get("X-Gitea-Delivery"), h.Get("X-GitHub-Delivery")), cmp.Or(h.Get("X-Gitea-Event-Type"), h.Get("X-Gitea-Event"), h.Get("X-GitHub-Event"))
+}
+
+// payload is what is read of webhooks, of all kinds.
+type payload struct {
+	Action     string      `json:"action"`
+	Issue      wireIssue   `json:"issue"`
+	Label      wireLabel   `json:"label"` // GitHub: that was given or taken away
+	Comment    wireComment `json:"comment"`
+	IsPull     bool        `json:"is_pull"` // Gitea
+	Sender     wireUser    `json:"sender"`
+	Repository struct {
+		FullName string `json:"full_name"`
+	} `json:"repository"`
+}
+
+// Decode implements tracker.Receiver. What is about a pull request is of no interest.
+func (c *Client) Decode(event string, body []byte) (tracker.Hook, error) {
+	issues := slices.Contains([]string{"issues", "issue_label", "issue_assign", "issue_milestone"}, event)
+	if !issues && event != "issue_comment" {
+		if !json.Valid(body) {
+			return tracker.Hook{}, errors.New("labelboard: the payload is not JSON")
+		}
+		return tracker.Hook{Kind: tracker.HookOther, Event: event}, nil
+	}
+	var p payload
+	if err := json.Unmarshal(body, &p); err != nil {
+		return tracker.Hook{}, fmt.Errorf("labelboard: the payload of %q cannot be read: %w", event, err)
+	}
+	h := tracker.Hook{Kind: tracker.HookOther, Event: event + "." + p.Action}
+	if p.IsPull || p.Issue.PullRequest != nil {
+		return h, nil
+	}
+	if issues {
+		p.decodeIssue(&h)
+	} else {
+		p.decodeComment(&h)
+	}
+	if h.Kind == tracker.HookOther {
+		return h, nil
+	}
+	h.ProjectID, h.ActorID = p.Repository.FullName, p.Sender.Login
+	h.Actor = tracker.Person{ID: h.ActorID, Name: cmp.Or(p.Sender.Name, p.Sender.FullName), Email: p.Sender.Email}
+	if h.ProjectID == "" || p.Issue.Number <= 0 {
+		return tracker.Hook{}, fmt.Errorf("labelboard: a webhook of %q without an issue or a repository", event)
+	}
+	h.ItemID = c.ItemID(h.ProjectID, p.Issue.Number)
+	h.Unsigned = len(c.secrets()) == 0 && c.opt.Insecure
+	h.Self, _ = c.Own(h.ActorID) // while that is not known yet, it is judged later by the actor
+	return h, nil
+}
+
+// decodeIssue reads what has happened to an issue. Only GitHub's webhook of a label that was
+// given names the column, and so proves who has moved the issue there; of the others the log
+// does. A STOP is taken from Gitea's too: anybody may set it, and a write of ours may overwrite it.
+func (p payload) decodeIssue(h *tracker.Hook) {
+	h.Kind, h.At = tracker.HookItemUpdated, p.Issue.UpdatedAt.Time
+	switch p.Action {
+	case "opened":
+		h.Kind = tracker.HookItemCreated
+	case "deleted", "transferred":
+		h.Kind = tracker.HookOther
+	case "labeled":
+		h.To, h.Status = p.Label.column()
+	case "unlabeled":
+		_, h.Status = p.Label.column()
+	case "label_updated", "label_cleared":
+		h.Status = true
+		for _, column := range p.Issue.columns() {
+			if tracker.StatusCalled(column) == stage.StatusStop {
+				h.To = column
+			}
+		}
+	}
+	if h.Status && h.To == "" {
+		h.Proof = stage.ProofNone
+	}
+}
+
+func (p payload) decodeComment(h *tracker.Hook) {
+	if p.Action == "created" || p.Action == "edited" {
+		h.Kind, h.At, h.Body = tracker.HookComment, p.Comment.UpdatedAt.Time, visible(p.Comment.Body)
+	}
+}

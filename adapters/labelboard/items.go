@@ -1,0 +1,231 @@
+package labelboard
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
+)
+
+// issue reads an issue.
+func (c *Client) issue(ctx context.Context, projectID, itemID string) (wireIssue, error) {
+	at, err := c.item(projectID, itemID)
+	if err != nil {
+		return wireIssue{}, err
+	}
+	var i wireIssue
+	if _, err := c.call(ctx, call{method: http.MethodGet, path: at, out: &i}); err != nil {
+		return wireIssue{}, err
+	}
+	switch {
+	case i.Number == 0:
+		return wireIssue{}, unreadable(at, "without a number")
+	case i.PullRequest != nil:
+		return wireIssue{}, fmt.Errorf("labelboard: %s is a pull request: %w", at, tracker.ErrNotFound)
+	case c.ItemID(projectID, i.Number) != itemID: // GitHub leads to where it was transferred
+		return wireIssue{}, fmt.Errorf("labelboard: %s is in another repository now: %w", at, tracker.ErrNotFound)
+	}
+	return i, nil
+}
+
+// changes reads the log of the labels of the board on an issue, oldest first.
+func (c *Client) changes(ctx context.Context, projectID, itemID string) (out []move, err error) {
+	at, err := c.item(projectID, itemID)
+	if err != nil {
+		return nil, err
+	}
+	err = each(ctx, c, at+c.host.log, nil, func(e wireEntry) {
+		m, ok := c.host.move(e)
+		if name, ours := (wireLabel{Name: m.label}).column(); ok && ours {
+			m.label = name
+			out = append(out, m)
+		}
+	})
+	return out, err
+}
+
+// newest is the last change that a condition holds for.
+func newest(log []move, holds func(move) bool) (out move, ok bool) {
+	for _, m := range log {
+		if holds(m) && (!ok || !m.at.Before(out.at)) {
+			out, ok = m, true
+		}
+	}
+	return out, ok
+}
+
+// standing is the move that has put an issue where it is, and the column. ok is false when the
+// log does not have it; then of several columns the later one of the pipeline counts.
+func standing(i wireIssue, log []move) (column string, m move, ok bool) {
+	columns := i.columns()
+	if len(columns) == 0 {
+		m, ok = newest(log, func(m move) bool { return !m.added })
+		return "", m, ok
+	}
+	at := func(m move) int { // by its name of now, which may have changed in case
+		return slices.IndexFunc(columns, func(name string) bool { return strings.EqualFold(name, m.label) })
+	}
+	m, ok = newest(log, func(m move) bool { return m.added && at(m) >= 0 })
+	if ok {
+		return columns[at(m)], m, true
+	}
+	return slices.MaxFunc(columns, func(a, b string) int { return cmp.Compare(place(a), place(b)) }), m, false
+}
+
+// place is where a column stands on the board; one of no status is before all others.
+func place(column string) int {
+	status := tracker.StatusCalled(column)
+	return slices.IndexFunc(cards.Columns(), func(c cards.Column) bool { return c.Status == status })
+}
+
+// read makes an item of an issue. It counts as updated when it was moved: comments change an
+// issue too, and an approval would be newer than it is. Only an issue that stands in a column
+// has its log read.
+func (c *Client) read(ctx context.Context, projectID string, i wireIssue) (tracker.Item, error) {
+	id := c.ItemID(projectID, i.Number)
+	if len(i.columns()) == 0 {
+		return convert(projectID, id, i, "", i.UpdatedAt.Time), nil
+	}
+	log, err := c.changes(ctx, projectID, id)
+	if err != nil {
+		if ctx.Err() != nil || fault.Retryable(err) {
+			return tracker.Item{}, err
+		}
+		c.opt.Log.Warn("the log of an issue cannot be read", "item", id, "repo", projectID, "err", err)
+	}
+	column, m, ok := standing(i, log)
+	at := m.at
+	if !ok {
+		at = i.UpdatedAt.Time
+	}
+	return convert(projectID, id, i, column, at), nil
+}
+
+// Item implements tracker.Tracker.
+func (c *Client) Item(ctx context.Context, projectID, itemID string) (tracker.Item, error) {
+	i, err := c.issue(ctx, projectID, itemID)
+	if err != nil {
+		return tracker.Item{}, err
+	}
+	return c.read(ctx, projectID, i)
+}
+
+// List implements tracker.Tracker, all of it in one page. With statuses the issues of each
+// column are listed, and the log of each is read; without, all issues of the repository.
+func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
+	at, err := project(q.ProjectID)
+	if err != nil {
+		return tracker.Page{}, err
+	}
+	labels := []string{""}
+	if len(q.Statuses) > 0 {
+		b, err := c.board(ctx, q.ProjectID)
+		if err != nil {
+			return tracker.Page{}, err
+		}
+		labels = nil
+		for _, s := range q.Statuses {
+			if l, has := b.labels[s]; has {
+				labels = append(labels, l.Name)
+			}
+		}
+	}
+	found := map[int64]wireIssue{}
+	for _, label := range labels {
+		values := url.Values{"state": {"all"}, "type": {"issues"}, "sort": {"updated"}, "direction": {"desc"}}
+		if label != "" {
+			values.Set("labels", label)
+		}
+		if !q.Since.IsZero() {
+			values.Set("since", q.Since.UTC().Format(time.RFC3339))
+		}
+		err := each(ctx, c, at+"issues", values, func(i wireIssue) {
+			if i.PullRequest == nil {
+				found[i.Number] = i
+			}
+		})
+		if err != nil {
+			return tracker.Page{}, err
+		}
+	}
+	var out tracker.Page
+	for _, i := range found {
+		one, err := c.read(ctx, q.ProjectID, i)
+		if err != nil {
+			return tracker.Page{}, err
+		}
+		if !one.UpdatedAt.Before(q.Since) && (len(q.Statuses) == 0 || slices.Contains(q.Statuses, one.Status)) {
+			out.Items = append(out.Items, one)
+		}
+	}
+	slices.SortFunc(out.Items, func(a, b tracker.Item) int {
+		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(b.Sequence, a.Sequence))
+	})
+	return out, nil
+}
+
+// LastMove implements tracker.Log: the label of the column that the issue stands in, or, without
+// one, the last that was taken away, else the making of the issue.
+func (c *Client) LastMove(ctx context.Context, projectID, itemID string) (tracker.Move, error) {
+	i, err := c.issue(ctx, projectID, itemID)
+	if err != nil {
+		return tracker.Move{}, err
+	}
+	log, err := c.changes(ctx, projectID, itemID)
+	switch {
+	case isStatus(err, http.StatusNotFound): // the issue is there
+		return tracker.Move{}, fmt.Errorf("%w: %w", tracker.ErrNoLog, err)
+	case err != nil:
+		return tracker.Move{}, err
+	}
+	column, m, ok := standing(i, log)
+	switch {
+	case ok:
+		return tracker.Move{To: column, ActorID: m.by, At: m.at}, nil
+	case column == "":
+		return tracker.Move{ActorID: i.User.Login, At: i.CreatedAt.Time}, nil
+	default: // its label was called something else, when it was given
+		return tracker.Move{}, fmt.Errorf("%w: issue %s of %s", tracker.ErrNoLog, itemID, projectID)
+	}
+}
+
+// BlockedBy implements tracker.Relations.
+func (c *Client) BlockedBy(ctx context.Context, projectID, itemID string) ([]tracker.Ref, error) {
+	at, err := c.item(projectID, itemID)
+	if err != nil {
+		return nil, err
+	}
+	refs := []tracker.Ref{}
+	err = each(ctx, c, at+c.host.blockers, nil, func(i wireIssue) {
+		if i.Number > 0 { // 0: one that the token does not see
+			in := cmp.Or(i.repository(), projectID)
+			refs = append(refs, tracker.Ref{ProjectID: in, ItemID: c.ItemID(in, i.Number)})
+		}
+	})
+	if isStatus(err, http.StatusNotFound) {
+		if _, gone := c.issue(ctx, projectID, itemID); gone != nil {
+			return nil, gone
+		}
+		return nil, fmt.Errorf("%w: %w", tracker.ErrNoRelations, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return refs, nil
+}
+
+// repository is where an issue is; empty when it does not say so.
+func (i wireIssue) repository() string {
+	if _, name, ok := strings.Cut(i.RepositoryURL, "/repos/"); ok {
+		return name
+	}
+	return i.Repository.FullName
+}

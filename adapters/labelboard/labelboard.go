@@ -1,0 +1,243 @@
+// Package labelboard makes a board of the issues of a git host, GitHub or Gitea (Forgejo), so
+// that a team needs nothing but its git host. An issue is a card, and the column that it stands
+// in is its label "status/<column>", such as "status/To Analyse".
+//
+// A project is a repository, owner/name as the host writes it. An item's id is the host's name,
+// the repository and the issue's number, such as "github.com/acme/shop#7", since numbers begin
+// anew in each repository; pull requests are no items. All labels that begin with "status/" are the board's.
+// An issue has one of them: of several, which GitHub lets happen, the one that was given last
+// counts, and the service leaves the one that it sets. An issue without one has no status.
+//
+// A comment of ours ends with its key in an HTML comment, which nobody sees. It is looked for
+// before the comment is posted, so that a key is posted once for an issue; within one process
+// once for a repository. It counts in comments by the service's own accounts alone. What is
+// posted is escaped: it shows as it is, and neither mentions anybody nor refers to anything.
+//
+// Waiting for longer than a moment is left to the caller: an error reports whether and when a
+// later try may succeed.
+package labelboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/retryhttp"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Kind is the interface that a git host speaks.
+type Kind string
+
+// Kinds of git hosts.
+const (
+	KindGitHub Kind = "github"
+	KindGitea  Kind = "gitea" // and Forgejo
+)
+
+// Options of a Client. Kind and Token are required, and BaseURL for Gitea; so is one of Secrets
+// for webhooks, unless Insecure. The accounts of the tokens must be no person's: what they do
+// is the service's own, and nobody's word.
+type Options struct {
+	Kind       Kind
+	BaseURL    string                // GitHub: of the REST API, empty = https://api.github.com; Gitea: of the server, without /api
+	Token      string                // of the account that the service acts as
+	RoleTokens map[stage.Role]string // of accounts that comment for a role; a role without one uses Token
+	Secrets    signature.Secrets     // of the webhooks
+	Insecure   bool                  // take unsigned webhooks while there are no Secrets
+	KeepOpen   bool                  // leave issues open at Done; otherwise they are closed there, and opened in any other column that the service sets
+	HTTPClient *http.Client          // nil = one with a time-out of 30 s
+	Log        *slog.Logger          // nil discards
+	Now        func() time.Time
+}
+
+// Client implements tracker.Tracker with every optional port of package tracker, and
+// tracker.Receiver. It is safe for concurrent use.
+type Client struct {
+	opt  Options
+	base string // of the API, with a slash at the end
+	web  string // of the pages, without one
+	site string // how ids of items begin: web without its scheme, and a slash
+	host dialect
+	http *http.Client
+
+	signed atomic.Pointer[signature.Secrets]
+
+	mu         sync.Mutex
+	own        map[string]bool // logins of our accounts, in lower case
+	identified bool            // own is complete
+	boards     map[string]board
+	posting    map[string]chan struct{} // keys that are being posted, by project and key; closed when that is over
+	posted     map[string]string        // ids of comments, by project and key
+}
+
+var (
+	_ interface {
+		tracker.Tracker
+		tracker.Accounts
+		tracker.Board
+		tracker.Log
+		tracker.People
+	} = (*Client)(nil)
+	_ interface {
+		tracker.Linker
+		tracker.Editor
+		tracker.Relations
+		tracker.Receiver
+	} = (*Client)(nil)
+)
+
+// New checks the options. It does not call the network.
+func New(o Options) (*Client, error) {
+	var host dialect
+	switch o.Kind {
+	case KindGitHub:
+		host = github()
+		if o.BaseURL == "" {
+			o.BaseURL = "https://api.github.com"
+		}
+	case KindGitea:
+		host = gitea()
+	default:
+		return nil, fmt.Errorf("labelboard: Kind is %q, want %s or %s", o.Kind, KindGitHub, KindGitea)
+	}
+	u, err := url.Parse(o.BaseURL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil:
+		return nil, errors.New("labelboard: BaseURL must be an address, such as https://gitea.example.org or https://github.example.org/api/v3")
+	case o.Token == "":
+		return nil, errors.New("labelboard: Token is missing: a token that may read and write issues, of an account that the service acts as")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	address := strings.TrimSuffix(strings.TrimSuffix(u.String(), "/"), "/api/v1") // of Gitea's API
+	web := host.web(address)
+	_, site, _ := strings.Cut(web, "://")
+	c := &Client{
+		opt: o, base: address + "/" + host.api, web: web, site: site + "/", host: host, http: retryhttp.New(o.HTTPClient),
+		own: map[string]bool{}, boards: map[string]board{}, posting: map[string]chan struct{}{}, posted: map[string]string{},
+	}
+	c.SetSecrets(o.Secrets)
+	return c, nil
+}
+
+// Identify reads which accounts are the service's own, so that their changes are recognised when
+// they come back as webhooks. Until it has succeeded once, Own and Comments answer
+// tracker.ErrUnidentified. An error names each token whose account could not be read; call it
+// again then, whatever the error. A role's token that the host refuses is such an error, but
+// holds nothing up: it can change nothing.
+func (c *Client) Identify(ctx context.Context) error {
+	whose := map[string]string{c.opt.Token: "Token"}
+	for _, role := range slices.Sorted(maps.Keys(c.opt.RoleTokens)) {
+		if t := c.opt.RoleTokens[role]; t != "" && whose[t] == "" {
+			whose[t] = "the token of the role " + string(role)
+		}
+	}
+	var errs []error
+	complete := true
+	for _, token := range slices.Sorted(maps.Keys(whose)) {
+		if err := c.readAccount(ctx, token); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", whose[token], err))
+			refused := isStatus(err, http.StatusUnauthorized) || isStatus(err, http.StatusForbidden)
+			complete = complete && refused && token != c.opt.Token
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.identified = c.identified || complete
+	return errors.Join(errs...)
+}
+
+// readAccount reads whose token it is.
+func (c *Client) readAccount(ctx context.Context, token string) error {
+	var me wireUser
+	if _, err := c.call(ctx, call{method: http.MethodGet, path: "user", token: token, out: &me}); err != nil {
+		return err
+	}
+	if me.Login == "" {
+		return unreadable("user", "without a login; is BaseURL the address of the API?")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.own[strings.ToLower(me.Login)] = true
+	return nil
+}
+
+// Own implements tracker.Accounts.
+func (c *Client) Own(accountID string) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.identified {
+		return false, tracker.ErrUnidentified
+	}
+	return c.own[strings.ToLower(accountID)], nil
+}
+
+// token is what a role comments with.
+func (c *Client) token(r stage.Role) string {
+	if t := c.opt.RoleTokens[r]; t != "" {
+		return t
+	}
+	return c.opt.Token
+}
+
+var namePart = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// project is the path of a repository. Nothing but owner/name reaches a path.
+func project(id string) (string, error) {
+	owner, name, _ := strings.Cut(id, "/")
+	for _, part := range []string{owner, name} {
+		if !namePart.MatchString(part) || strings.Trim(part, ".") == "" {
+			return "", fmt.Errorf("labelboard: project %.80q, want owner/name: %w", id, tracker.ErrNotFound)
+		}
+	}
+	return "repos/" + id + "/", nil
+}
+
+// ItemID is the id of an issue. The hosts take a repository's name in any case.
+func (c *Client) ItemID(projectID string, number int64) string {
+	return c.site + strings.ToLower(projectID) + "#" + strconv.FormatInt(number, 10)
+}
+
+// number is that of an issue of a project; 0 when the id is none.
+func (c *Client) number(projectID, itemID string) int64 {
+	n, err := strconv.ParseInt(itemID[strings.LastIndexByte(itemID, '#')+1:], 10, 64)
+	if err != nil || c.ItemID(projectID, n) != itemID {
+		return 0
+	}
+	return n
+}
+
+// item is the path of an issue.
+func (c *Client) item(projectID, itemID string) (string, error) {
+	at, err := project(projectID)
+	n := c.number(projectID, itemID)
+	if err == nil && n <= 0 {
+		return "", fmt.Errorf("labelboard: item %.80q, want an id such as %s: %w", itemID, c.ItemID(projectID, 1), tracker.ErrNotFound)
+	}
+	return at + "issues/" + strconv.FormatInt(n, 10), err
+}
+
+// ItemURL implements tracker.Linker, by the item's id alone: it names the repository.
+func (c *Client) ItemURL(_, itemID string) string {
+	repo, number, _ := strings.Cut(strings.TrimPrefix(itemID, c.site), "#")
+	owner, name, _ := strings.Cut(repo, "/")
+	return c.web + "/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/issues/" + url.PathEscape(number)
+}

@@ -1,0 +1,235 @@
+package labelboard_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/signalbox-dev/signalbox/adapters/gitea/giteatest"
+	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
+	"github.com/signalbox-dev/signalbox/adapters/labelboard"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/trackertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	token         = "bot-token"
+	reviewerToken = "reviewer-token"
+	reviewer      = "signalbox-reviewer"
+	secret        = "s3cret"
+	repo          = "acme/shop"
+	kim           = "kim"
+)
+
+// double is a git host of either kind, with what tests do to it.
+type double struct {
+	http.Handler
+	kind   labelboard.Kind
+	issues *githubtest.Issues
+	hookTo func(url string)
+	fail   func(call string, how faulttest.Kind) // a call as in "GET /repos/{owner}/{repo}/labels"
+	role   func(login, role string)
+	add    func(repo string) // makes a repository
+	self   string
+	url    string
+}
+
+func kinds() []labelboard.Kind { return []labelboard.Kind{labelboard.KindGitHub, labelboard.KindGitea} }
+
+// open makes a git host. A nil clock is the real one.
+func open(t *testing.T, kind labelboard.Kind, now func() time.Time) *double {
+	t.Helper()
+	accounts, bare := map[string]string{reviewerToken: reviewer}, t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bare, "HEAD"), []byte("ref: refs/heads/main\n"), 0o600))
+	if kind == labelboard.KindGitea {
+		s := giteatest.New(giteatest.Options{Token: token, Accounts: accounts, Secret: secret, Now: now, Poll: time.Hour})
+		return serve(t, s.Close, &double{
+			Handler: s, kind: kind, issues: s.Issues(), hookTo: s.SetHookURL, role: s.SetRole, self: giteatest.Self,
+			add: func(repo string) {
+				require.NoError(t, s.AddRepo(repo, bare))
+				s.SetSettings(repo, func(o *giteatest.Settings) { o.Admin = true })
+			},
+			fail: func(call string, how faulttest.Kind) {
+				method, path, _ := strings.Cut(call, " ")
+				s.Break(method+" "+giteatest.Prefix+path, map[faulttest.Kind]giteatest.Fault{faulttest.Final: giteatest.Denied, faulttest.Passing: giteatest.ErrorBefore, faulttest.Later: giteatest.TooMany}[how])
+			},
+		})
+	}
+	s := githubtest.New(githubtest.Options{Token: token, Accounts: accounts, Secret: secret, Now: now, Poll: time.Hour})
+	return serve(t, s.Close, &double{
+		Handler: s, kind: kind, issues: s.Issues(), hookTo: s.SetHookURL, role: s.SetRole, self: githubtest.Self,
+		add: func(repo string) { require.NoError(t, s.AddRepo(repo, bare)) },
+		fail: func(call string, how faulttest.Kind) {
+			s.Break(call, map[faulttest.Kind]githubtest.Fault{faulttest.Final: githubtest.Denied, faulttest.Passing: githubtest.ErrorBefore, faulttest.Later: githubtest.Secondary}[how])
+		},
+	})
+}
+
+// serve starts a host, with one repository.
+func serve(t *testing.T, end func(), d *double) *double {
+	t.Helper()
+	srv := httptest.NewServer(d)
+	t.Cleanup(func() { end(); srv.Close() })
+	d.add(repo)
+	d.url = srv.URL
+	return d
+}
+
+// client makes a client of the host at an address.
+func client(t *testing.T, url string, kind labelboard.Kind, change func(*labelboard.Options)) *labelboard.Client {
+	t.Helper()
+	o := labelboard.Options{
+		Kind: kind, BaseURL: url, Token: token, RoleTokens: map[stage.Role]string{stage.Reviewer: reviewerToken}, Secrets: signature.Of(secret),
+		HTTPClient: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
+	}
+	if change != nil {
+		change(&o)
+	}
+	c, err := labelboard.New(o)
+	require.NoError(t, err)
+	return c
+}
+
+func setup(t *testing.T, kind labelboard.Kind, change func(*labelboard.Options)) (*labelboard.Client, *double) {
+	t.Helper()
+	d := open(t, kind, nil)
+	c := client(t, d.url, kind, change)
+	require.NoError(t, c.Identify(t.Context()))
+	return c, d
+}
+
+// inEach runs a test over both kinds of hosts.
+func inEach(t *testing.T, f func(t *testing.T, c *labelboard.Client, d *double)) {
+	t.Helper()
+	for _, kind := range kinds() {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			c, d := setup(t, kind, nil)
+			f(t, c, d)
+		})
+	}
+}
+
+func label(s stage.Status) string {
+	info, _ := stage.StatusNamed(s)
+	return "Status/" + strings.ToUpper(info.Name) // names are matched whatever their case
+}
+
+func (d *double) columns(statuses ...stage.Status) { d.columnsOf(repo, statuses...) }
+
+func (d *double) columnsOf(repo string, statuses ...stage.Status) {
+	for _, s := range statuses {
+		d.issues.AddLabel(repo, label(s))
+	}
+}
+
+func all() (out []stage.Status) {
+	for _, s := range stage.Statuses() {
+		out = append(out, s.Key)
+	}
+	return out
+}
+
+// id is that of an issue as the board has it.
+func (d *double) id(repo string, number int) string {
+	return fmt.Sprintf("%s/%s#%d", strings.TrimPrefix(d.url, "http://"), repo, number)
+}
+
+// card makes an issue of Kim's.
+func (d *double) card(title, text string) string {
+	return d.id(repo, d.issues.Open(repo, kim, title, text))
+}
+
+// split divides an id.
+func split(t *testing.T, id string) (repo string, number int) {
+	t.Helper()
+	rest, text, _ := strings.Cut(id, "#")
+	_, repo, _ = strings.Cut(rest, "/")
+	number, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return repo, number
+}
+
+// move gives an issue the label of a column, and takes the others away, as one does in the browser.
+func (d *double) move(t *testing.T, id string, to stage.Status) {
+	t.Helper()
+	repo, n := split(t, id)
+	for _, l := range d.issues.Issue(repo, n).Labels {
+		if strings.HasPrefix(l.Name, "Status/") && l.Name != label(to) && d.kind == labelboard.KindGitHub {
+			require.NoError(t, d.issues.Unlabel(repo, n, kim, l.Name))
+		}
+	}
+	require.NoError(t, d.issues.Label(repo, n, kim, label(to)))
+}
+
+// calls are the routes that the calls of the port use.
+func calls(kind labelboard.Kind) map[string]string {
+	const at = "/repos/{owner}/{repo}"
+	log := "/events"
+	if kind == labelboard.KindGitea {
+		log = "/timeline"
+	}
+	return map[string]string{
+		"AddComment": "POST " + at + "/issues/{number}/comments", "SetStatus": "PUT " + at + "/issues/{number}/labels",
+		"Item": "GET " + at + "/issues/{number}", "List": "GET " + at + "/issues", "Comments": "GET " + at + "/issues/{number}/comments",
+		"Columns": "GET " + at + "/labels", "LastMove": "GET " + at + "/issues/{number}" + log,
+	}
+}
+
+func TestConformance(t *testing.T) {
+	for _, kind := range kinds() {
+		t.Run(string(kind), func(t *testing.T) {
+			trackertest.Run(t, func(t *testing.T) trackertest.Fixture {
+				at := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
+				tick := func() time.Time { at = at.Add(time.Second); return at } // called under the double's lock
+				d := open(t, kind, tick)
+				d.issues.AddPerson(githubtest.Person{Login: kim, Name: "Kim", Email: "kim@example.org"})
+				d.role(kim, "write")
+				c := client(t, d.url, kind, nil)
+				require.NoError(t, c.Identify(t.Context()))
+				projects := 0
+				return trackertest.Fixture{
+					Tracker: c, Person: tracker.Person{ID: kim, Name: "Kim", Email: "kim@example.org", Role: "write"},
+					NewProject: func(columns ...stage.Status) string {
+						projects++
+						p := fmt.Sprint(repo, projects)
+						d.add(p)
+						d.columnsOf(p, columns...)
+						return p
+					},
+					NewItem: func(p, title, description string) string {
+						return d.id(p, d.issues.Open(p, kim, title, description))
+					},
+					Move: func(id string, to stage.Status) { d.move(t, id, to) },
+					Say: func(id, text string) {
+						repo, n := split(t, id)
+						require.NoError(t, d.issues.Say(repo, n, kim, text))
+					},
+					Fail: func(call string, how faulttest.Kind) { d.fail(calls(kind)[call], how) },
+					Edges: trackertest.Edges{
+						HookTo: d.hookTo,
+						Block: func(item, by string) {
+							repo, n := split(t, item)
+							_, m := split(t, by)
+							d.issues.Block(repo, n, m)
+						},
+					},
+				}
+			})
+		})
+	}
+}

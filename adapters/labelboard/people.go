@@ -1,0 +1,43 @@
+package labelboard
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Person implements tracker.People. The id is the login, and the role what the account may do in
+// the repository, as the hosts call it: owner (Gitea), admin, write, read or none. Gitea answers
+// that to an administrator of the repository; a role that cannot be read is empty.
+func (c *Client) Person(ctx context.Context, projectID, accountID string) (tracker.Person, error) {
+	at, err := project(projectID)
+	if err != nil {
+		return tracker.Person{}, err
+	}
+	if accountID == "" {
+		return tracker.Person{}, fmt.Errorf("labelboard: an account without a name: %w", tracker.ErrNotFound)
+	}
+	var who wireUser
+	login := url.PathEscape(accountID)
+	if _, err := c.call(ctx, call{method: http.MethodGet, path: "users/" + login, out: &who}); err != nil {
+		return tracker.Person{}, err
+	}
+	if who.Login == "" {
+		return tracker.Person{}, unreadable("users/"+login, "without a login")
+	}
+	var may struct{ Permission string }
+	_, err = c.call(ctx, call{method: http.MethodGet, path: at + "collaborators/" + login + "/permission", out: &may})
+	if err != nil && (ctx.Err() != nil || fault.Retryable(err)) {
+		return tracker.Person{}, err
+	}
+	if err != nil {
+		c.opt.Log.Warn("what an account may do cannot be read; the token must be an administrator's of the repository", "account", accountID, "repo", projectID, "err", err)
+	}
+	return tracker.Person{ID: who.Login, Name: cmp.Or(who.Name, who.FullName), Email: who.Email, Role: strings.ToLower(may.Permission)}, nil
+}

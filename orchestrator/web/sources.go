@@ -1,0 +1,118 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Source sends webhooks: a tracker or a git host.
+type Source struct {
+	Name    string           // of its path and in delivery records; of a git host, as task.Project.Host has it
+	Tracker tracker.Receiver // nil for a git host
+	Host    githost.Receiver // nil for a tracker
+}
+
+// Paths that the first tracker and the first git host have besides their own.
+const (
+	firstTracker = "tracker"
+	firstHost    = "githost"
+)
+
+var sourceForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
+
+// index arranges sources by the last part of their paths.
+func index(sources []Source) (map[string]Source, error) {
+	out := map[string]Source{}
+	for _, s := range sources {
+		_, twice := out[s.Name]
+		switch {
+		case !sourceForm.MatchString(s.Name):
+			return nil, fmt.Errorf("web: Options.Sources: the name %q, want small letters, digits, - and _, which are a part of the path", s.Name)
+		case twice:
+			return nil, fmt.Errorf("web: Options.Sources: two sources are called %s", s.Name)
+		case (s.Tracker == nil) == (s.Host == nil):
+			return nil, fmt.Errorf("web: Options.Sources: %s is to be either a tracker or a git host", s.Name)
+		}
+		out[s.Name] = s
+	}
+	for _, s := range sources {
+		also := firstHost
+		if s.Tracker != nil {
+			also = firstTracker
+		}
+		if _, taken := out[also]; !taken {
+			out[also] = s
+		}
+	}
+	return out, nil
+}
+
+// sender is how webhooks of a source are taken.
+func (s *server) sender(from Source) sender {
+	out := sender{source: from.Name, projects: s.Engine.Projects.Now()}
+	if from.Tracker != nil {
+		out.edge = from.Tracker
+		out.decode = func(event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
+			return s.decodeTracker(from, out.projects, event, body, signed)
+		}
+	} else {
+		out.edge = from.Host
+		if form, ok := from.Host.(githost.FormReceiver); ok {
+			out.unwrap = form.FormPayload
+		}
+		out.decode = func(event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
+			return s.decodeHost(from, out.projects, event, body, signed)
+		}
+	}
+	out.habits = out.edge.Habits()
+	out.habits.Hold = cmp.Or(s.Hold, out.habits.Hold)
+	return out
+}
+
+func (s *server) decodeTracker(from Source, projects *task.Projects, event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
+	h, err := from.Tracker.Decode(event, body)
+	if err != nil {
+		return queue.Job{}, "", err
+	}
+	p, known := projects.ByTracker(h.ProjectID)
+	switch {
+	case h.Kind == tracker.HookOther:
+		return queue.Job{}, "the event is of no interest", nil
+	case !known:
+		return queue.Job{}, "the project is not registered", nil
+	case !signed.SpeaksFor(p.Repo):
+		return queue.Job{}, "", errForeign
+	default:
+		job, ignore := s.Engine.Wanted(h)
+		return job, ignore, nil
+	}
+}
+
+func (s *server) decodeHost(from Source, projects *task.Projects, event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
+	h, err := from.Host.Decode(event, body)
+	if err != nil {
+		return queue.Job{}, "", err
+	}
+	p, known := projects.ByHost(from.Name, h.Repo)
+	h.Repo = p.Repo
+	switch {
+	case h.Kind == githost.HookOther:
+		return queue.Job{}, "the event is of no interest", nil
+	case !known:
+		return queue.Job{}, "the repository is not registered", nil
+	case !signed.SpeaksFor(p.Repo):
+		return queue.Job{}, "", errForeign
+	case h.Kind == githost.HookPush, h.Kind == githost.HookPullRequest, h.Kind == githost.HookComment:
+		return queue.Job{}, "the event is only noted", nil
+	default:
+		return orchestrator.HostJob(h), "", nil
+	}
+}
