@@ -1,6 +1,9 @@
 package githost
 
-import "strings"
+import (
+	"net/url"
+	"strings"
+)
 
 // Layout is how a host arranges the pages of a repository at a commit: each is a path below
 // the repository's own page, with {sha} for the commit and, of files and directories, {path}.
@@ -22,5 +25,6 @@ func Page(webURL, form, sha, path string) string {
 	if webURL == "" || sha == "" {
 		return ""
 	}
+	path = (&url.URL{Path: path}).EscapedPath()
 	return strings.TrimSuffix(webURL, "/") + "/" + strings.NewReplacer("{sha}", sha, "{path}", path).Replace(form)
 }

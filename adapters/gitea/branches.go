@@ -8,7 +8,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 )
 
-// branch is a branch with what its protection says to any reader.
+// branch is a branch with that part of its protection which any reader sees.
 type branch struct {
 	Name   string `json:"name"`
 	Commit struct {

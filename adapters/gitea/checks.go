@@ -49,7 +49,7 @@ func (c *Client) Checks(ctx context.Context, repo, base, sha string) ([]githost.
 		if !fresh {
 			var out []githost.Check
 			for _, name := range order {
-				out = append(out, check(newest[name]))
+				out = append(out, c.check(newest[name]))
 			}
 			more, err := c.expected(ctx, repo, base, out)
 			if errors.Is(err, githost.ErrNotFound) || errors.Is(err, githost.ErrDenied) { // there is no such branch, or not for the token
@@ -77,8 +77,12 @@ func (c *Client) statuses(ctx context.Context, what, path string, page int) ([]s
 	return combined.Statuses, nil
 }
 
-func check(s status) githost.Check {
-	out := githost.Check{Name: s.Context, State: stateOf(s.State), Kind: "status", URL: s.TargetURL, Note: s.Description}
+// check converts a status. The pages of Gitea's own Actions have no host in their address.
+func (c *Client) check(s status) githost.Check {
+	out := githost.Check{Name: s.Context, State: stateOf(s.State), Kind: "status", Note: s.Description}
+	if at, err := c.base.Parse(s.TargetURL); s.TargetURL != "" && err == nil && (at.Scheme == "http" || at.Scheme == "https") {
+		out.URL = at.String()
+	}
 	if strings.Contains(s.TargetURL, "/actions/runs/") { // of the host's own workflows
 		out.App = githost.AppActions
 	}
@@ -119,6 +123,9 @@ func conclusion(status, conclusion string) githost.CheckState {
 // pattern that fits none of them is expected under its own text.
 func (c *Client) expected(ctx context.Context, repo, base string, reported []githost.Check) ([]githost.Check, error) {
 	p, err := c.Protection(ctx, repo, base)
+	if errors.Is(err, githost.ErrNotFound) { // nothing protects a branch that is not there
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -40,8 +40,9 @@ func TestExpected(t *testing.T) {
 		{Name: "deploy/*", State: githost.CheckExpected, Kind: "required", Note: "required by the protection of main"},
 		{Name: "e2e", State: githost.CheckExpected, Kind: "required", Note: "required by the protection of main"},
 	}, list)
-	_, err = c.expected(t.Context(), "acme/shop", "none", nil)
-	require.ErrorIs(t, err, githost.ErrNotFound)
+	list, err = c.expected(t.Context(), "acme/shop", "none", nil)
+	require.NoError(t, err)
+	require.Empty(t, list)
 }
 
 func TestGlob(t *testing.T) {
@@ -58,13 +59,13 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// The newest status of each context counts, on whichever page it is; a warning passes and
-// is said.
+// The newest status of each context counts, on whichever page it is; a warning passes,
+// with a note.
 func TestStatusPages(t *testing.T) {
 	t.Parallel()
 	pages := map[string]string{
-		"1": `{"id":1,"context":"a","status":"failure"},{"id":2,"context":"b","status":"warning","description":"old"}`,
-		"2": `{"id":4,"context":"a","status":"success","description":"fine","target_url":"u"},{"id":3,"context":"c","status":"skipped"}`,
+		"1": `{"id":1,"context":"a","status":"failure"},{"id":2,"context":"b","status":"warning","description":"old","target_url":"javascript:alert(1)"}`,
+		"2": `{"id":4,"context":"a","status":"success","description":"fine","target_url":"/acme/shop/actions/runs/3/jobs/5"},{"id":3,"context":"c","status":"skipped","target_url":"https://ci.example.org/7"}`,
 		"3": `{"id":1,"context":"a","status":"failure"}`, // nothing new
 		"4": `{"id":9,"context":"d","status":"failure"}`,
 	}
@@ -81,8 +82,8 @@ func TestStatusPages(t *testing.T) {
 	list, err := c.Checks(t.Context(), "acme/shop", "main", "a1a1a1a1")
 	require.NoError(t, err)
 	require.Equal(t, []githost.Check{
-		{Name: "a", State: githost.CheckPassed, Kind: "status", URL: "u", Note: "fine"},
+		{Name: "a", State: githost.CheckPassed, Kind: "status", URL: srv.URL + "/acme/shop/actions/runs/3/jobs/5", Note: "fine"},
 		{Name: "b", State: githost.CheckPassed, Kind: "status", Note: "passed with a warning: old"},
-		{Name: "c", State: githost.CheckPassed, Kind: "status"},
+		{Name: "c", State: githost.CheckPassed, Kind: "status", URL: "https://ci.example.org/7"},
 	}, list)
 }

@@ -21,7 +21,7 @@ import (
 // Error is a failure of the API.
 type Error struct {
 	Status int    // HTTP; 0 when there was no answer
-	Said   string // the server's own words
+	Text   string // the server's own words
 	what   string
 	cause  error
 	after  time.Duration
@@ -44,10 +44,10 @@ func (e *Error) RetryAfter() time.Duration { return e.after }
 // own; a proxy in front of it may.
 const limitWait = time.Minute
 
-// bodyMax bounds an answer, in bytes, and saidMax what is passed on of a refusal.
+// bodyMax bounds an answer, in bytes, and textMax what is passed on of a refusal's words.
 const (
 	bodyMax = 16 << 20
-	saidMax = 500
+	textMax = 500
 )
 
 func (c *Client) get(ctx context.Context, what, path string, q url.Values, out any) error {
@@ -114,8 +114,8 @@ func (c *Client) do(ctx context.Context, method, path string, q url.Values, in a
 
 // refused makes a typed error of an answer that is no success.
 func (c *Client) refused(what string, resp *http.Response, body []byte) *Error {
-	out := &Error{Status: resp.StatusCode, Said: said(body)}
-	out.what = strings.TrimSpace(fmt.Sprintf("%s: %d %s", what, out.Status, out.Said))
+	out := &Error{Status: resp.StatusCode, Text: message(body)}
+	out.what = strings.TrimSpace(fmt.Sprintf("%s: %d %s", what, out.Status, out.Text))
 	moment, named := fault.Moment(resp.Header.Get("Retry-After"), c.opt.Now())
 	switch {
 	case resp.StatusCode/100 == 3 && movedTo(resp) != "":
@@ -140,14 +140,14 @@ func (c *Client) refused(what string, resp *http.Response, body []byte) *Error {
 	return out
 }
 
-// said is what the server says of a refusal.
-func said(body []byte) string {
+// message reads the words of a refusal.
+func message(body []byte) string {
 	var e struct{ Message string }
 	if json.Unmarshal(body, &e) != nil {
 		return "" // a page of something in front of it
 	}
 	text := strings.Join(strings.Fields(e.Message), " ")
-	return text[:min(len(text), saidMax)]
+	return strings.ToValidUTF8(text[:min(len(text), textMax)], "")
 }
 
 var inRepo = regexp.MustCompile(`/repos/([^/]+/[^/?]+)`)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -151,7 +152,7 @@ func calls(t *testing.T, c *gitea.Client) map[string]error {
 }
 
 // A page of something in front of Gitea is no success: that a commit has no statuses, or a
-// branch no pull request, is for Gitea to say.
+// branch no pull request, only Gitea's own answer means.
 func TestASuccessThatIsNotGiteas(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "<html>sign in</html>", "null", "{}"} {
@@ -187,6 +188,19 @@ func TestEmptyLists(t *testing.T) {
 	_, err = c.PullRequest(t.Context(), repo, "feature/a")
 	require.ErrorIs(t, err, githost.ErrNotFound)
 	require.False(t, fault.Retryable(err))
+}
+
+// Words are bounded too, and not cut within a letter.
+func TestLongWords(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprintf(w, `{"message":"x%s"}`, strings.Repeat("ж", 4000))
+	})
+	var e *gitea.Error
+	require.ErrorAs(t, c.Ping(t.Context()), &e)
+	require.Less(t, len(e.Error()), 600)
+	require.True(t, utf8.ValidString(e.Error()))
 }
 
 // Answers are bounded.

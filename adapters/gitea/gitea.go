@@ -32,9 +32,9 @@ type Options struct {
 	Insecure   bool              // take unsigned webhooks while there are no Secrets
 	HTTPClient *http.Client
 	Now        func() time.Time
-	// Comparing is how long a pull request may be said not to be mergeable yet until it
-	// counts as one that conflicts: Gitea's interface shows no difference. 0 = 20 s; less =
-	// no time at all.
+	// Comparing is for how long a pull request may be shown as not mergeable until it counts
+	// as one that conflicts: while its branches are compared it looks the same. 0 = 20 s;
+	// less = no time at all.
 	Comparing time.Duration
 }
 
@@ -42,6 +42,7 @@ type Options struct {
 // It is safe for concurrent use.
 type Client struct {
 	opt  Options
+	base *url.URL
 	api  string // address of the REST interface, without a slash at its end
 	http *http.Client
 
@@ -70,7 +71,7 @@ func New(o Options) (*Client, error) {
 		o.Comparing = comparingMax
 	}
 	c := &Client{
-		opt: o, api: base + "/api/v1", http: retryhttp.New(o.HTTPClient),
+		opt: o, base: u, api: base + "/api/v1", http: retryhttp.New(o.HTTPClient),
 		permissions: map[string]permission{}, comparing: map[string]time.Time{},
 	}
 	c.SetSecrets(o.Secrets)

@@ -123,7 +123,7 @@ func (k *kit) pull(branch string) githost.PullRequest {
 func TestConformance(t *testing.T) {
 	hosttest.Run(t, func(t *testing.T) hosttest.Fixture {
 		k := setup(t, giteatest.Options{})
-		// Gitea shows a conflict as what has yet to be compared: only time tells.
+		// A conflict looks like what has yet to be compared: time decides.
 		var err error
 		k.client, err = gitea.New(gitea.Options{BaseURL: k.url, Token: token, HTTPClient: plainHTTP(5 * time.Second), Comparing: -1})
 		require.NoError(t, err)

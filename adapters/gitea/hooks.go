@@ -20,7 +20,7 @@ func (c *Client) SetSecrets(s signature.Secrets) { c.signed.Store(&s) }
 func (c *Client) secrets() signature.Secrets { return *c.signed.Load() }
 
 // Signature implements githost.Receiver. Without secrets nothing passes, unless
-// Options.Insecure says so.
+// Options.Insecure is set.
 func (c *Client) Signature(h http.Header) (*signature.Check, error) {
 	if len(c.secrets()) == 0 && c.opt.Insecure {
 		return signature.Anybody(), nil
@@ -112,7 +112,7 @@ var readers = map[string]func(payload) githost.Hook{
 	"issue_comment": commentHook,
 }
 
-// noCommit is what a push says of a branch that was removed.
+// noCommit is the commit of a branch that was removed.
 const noCommit = "0000000000000000000000000000000000000000"
 
 // Decode implements githost.Receiver.

@@ -32,8 +32,12 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	}
 	style := cmp.Or(string(m.Method), styleMerge)
 	err := c.merge(ctx, what, m, style)
-	if e := (*Error)(nil); m.Method == githost.MergeAny && errors.As(err, &e) && e.Status == http.StatusMethodNotAllowed && e.says("merge style") {
-		if r, look := c.Repository(ctx, m.Repo); look == nil && len(r.Methods) > 0 && r.Methods[0] != styleMerge {
+	if e := (*Error)(nil); m.Method == githost.MergeAny && errors.As(err, &e) && e.Status == http.StatusMethodNotAllowed && e.contains("merge style") {
+		r, look := c.Repository(ctx, m.Repo)
+		if look != nil {
+			return "", look
+		}
+		if len(r.Methods) > 0 && r.Methods[0] != styleMerge {
 			style = r.Methods[0]
 			err = c.merge(ctx, what, m, style)
 		}
@@ -67,8 +71,8 @@ func (c *Client) merge(ctx context.Context, what string, m githost.Merge, style 
 	return err
 }
 
-// undecided reports a failure after which only the pull request itself says what has
-// happened: a refusal may mean that it is merged, and one that was not answered may be.
+// undecided reports a failure after which only the pull request itself shows what has
+// happened: a refusal may mean that it is merged, and without an answer it may be.
 func (e *Error) undecided() bool {
 	switch e.Status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusConflict, http.StatusUnprocessableEntity:
@@ -78,12 +82,12 @@ func (e *Error) undecided() bool {
 	}
 }
 
-// says reports whether the server's words have one of some texts in them. They alone
+// contains reports whether the server's words have one of some texts in them. They alone
 // distinguish the causes of a merge's refusal.
-func (e *Error) says(texts ...string) bool {
-	said := strings.ToLower(e.Said)
+func (e *Error) contains(texts ...string) bool {
+	words := strings.ToLower(e.Text)
 	for _, t := range texts {
-		if strings.Contains(said, t) {
+		if strings.Contains(words, t) {
 			return true
 		}
 	}
@@ -93,26 +97,26 @@ func (e *Error) says(texts ...string) bool {
 // judge finds why a pull request is not merged.
 func (c *Client) judge(m githost.Merge, style string, p pull, e *Error) error {
 	because := func(why error) error {
-		return fmt.Errorf("%w: %w", &Error{Status: e.Status, Said: e.Said, what: e.what}, why)
+		return fmt.Errorf("%w: %w", &Error{Status: e.Status, Text: e.Text, what: e.what}, why)
 	}
 	switch {
 	case style == styleFastForward && p.open() && p.MergeBase != p.Base.SHA: // an internal error of Gitea
 		return because(githost.ErrBehind)
 	case e.again:
 		return e
-	case p.Head.SHA != m.HeadSHA, e.Status == http.StatusConflict && e.says("head out of date"):
+	case p.Head.SHA != m.HeadSHA, e.Status == http.StatusConflict && e.contains("head out of date"):
 		return because(githost.ErrHeadMoved)
 	case !p.open():
 		return because(githost.ErrNotMergeable)
-	case e.Status == http.StatusConflict && e.says("push out of date"): // the base has moved meanwhile
-		return &Error{Status: e.Status, Said: e.Said, what: e.what, again: true}
-	case e.Status == http.StatusConflict && e.says("pushrejected"): // by a hook of the server
+	case e.Status == http.StatusConflict && e.contains("push out of date"): // the base has moved meanwhile
+		return &Error{Status: e.Status, Text: e.Text, what: e.what, again: true}
+	case e.Status == http.StatusConflict && e.contains("pushrejected"): // by a hook of the server
 		return because(githost.ErrDenied)
 	case e.Status == http.StatusConflict:
 		return because(githost.ErrNotMergeable)
-	case e.Status == http.StatusMethodNotAllowed && e.says("try again later"):
+	case e.Status == http.StatusMethodNotAllowed && e.contains("try again later"):
 		return c.compared(m, p, e)
-	case e.Status == http.StatusMethodNotAllowed && e.says("behind the base", "outdated"):
+	case e.Status == http.StatusMethodNotAllowed && e.contains("behind the base", "outdated"):
 		return because(githost.ErrBehind)
 	case e.Status == http.StatusMethodNotAllowed:
 		return because(githost.ErrDenied)
@@ -148,5 +152,5 @@ func (c *Client) compared(m githost.Merge, p pull, e *Error) error {
 	case now.Sub(since) >= c.opt.Comparing:
 		return fmt.Errorf("gitea: %s: it conflicts with %s: %w", e.what, p.Base.Label, githost.ErrNotMergeable)
 	}
-	return &Error{Status: e.Status, Said: e.Said, what: e.what + ": its branches are still being compared", again: true, after: comparingLook}
+	return &Error{Status: e.Status, Text: e.Text, what: e.what + ": its branches are still being compared", again: true, after: comparingLook}
 }

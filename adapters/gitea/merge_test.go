@@ -53,7 +53,7 @@ func TestNotForward(t *testing.T) {
 	require.False(t, fault.Retryable(err))
 }
 
-// A rule that only people can satisfy is said in Gitea's words.
+// A rule that only people can satisfy is refused in Gitea's words.
 func TestMergeAgainstTheRules(t *testing.T) {
 	t.Parallel()
 	k := setup(t, giteatest.Options{})
@@ -191,6 +191,24 @@ func TestMergeUnknown(t *testing.T) {
 	_, err = c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3})
 	require.ErrorIs(t, err, githost.ErrHeadMoved)
 	require.Len(t, sent, 1)
+}
+
+// Which styles are allowed may be hidden for a while: that is no refusal for good.
+func TestStylesUnknown(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			fmt.Fprint(w, `{"message":"merge is not allowed an allowed merge style for this repository"}`)
+		case strings.HasSuffix(r.URL.Path, "/pulls/3"):
+			fmt.Fprintf(w, `{"number":3,"state":"open","head":{"sha":"%s"}}`, head40)
+		default:
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	})
+	_, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3, HeadSHA: head40})
+	require.True(t, fault.Retryable(err), "%v", err)
 }
 
 // A merge whose answer never comes is found, not made again.

@@ -25,7 +25,7 @@ type review struct {
 }
 
 // reviewState normalises a review's state; ok is false for what is no review, or not one
-// yet. That a review is stale its commit says.
+// yet. One that is stale is one of another commit.
 func reviewState(word string) (state githost.ReviewState, ok bool) {
 	switch word {
 	case "APPROVED":
@@ -136,8 +136,8 @@ const (
 )
 
 // permission reads what an account may do in a repository. Gitea answers that to
-// administrators of the repository alone; for others it says of a review whether its
-// author may write (official), and no more.
+// administrators of the repository alone; for others it marks the reviews of authors who
+// may write (official).
 func (c *Client) permission(ctx context.Context, repo string, who user, official bool) (githost.Permission, error) {
 	at, err := repoPath(repo)
 	switch {

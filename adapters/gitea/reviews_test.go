@@ -29,7 +29,7 @@ func (k *kit) reviews() []githost.Review {
 	return list
 }
 
-// A token that does not administer the repository is not told what others may do, but
+// A token that does not administer the repository does not see what others may do, but
 // which reviews are official: of an author the newest is.
 func TestOfficialReviews(t *testing.T) {
 	t.Parallel()

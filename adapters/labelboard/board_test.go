@@ -33,7 +33,7 @@ func (d *double) labels(t *testing.T, id string) (out []string) {
 }
 
 // GitHub lets an issue have several labels of the board's: the one that was given last counts,
-// and where nobody can say, the later column. Setting a status leaves one, and all others.
+// and without a log, the later column. Setting a status leaves one, and all others.
 func TestSeveralColumns(t *testing.T) {
 	t.Parallel()
 	c, d := setup(t, labelboard.KindGitHub, nil)
@@ -163,6 +163,44 @@ func TestLongList(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, columns, len(all()))
 	})
+}
+
+// The log of an issue is not read again while nothing has changed: issues stay at STOP for ever.
+func TestListsAreCheap(t *testing.T) {
+	t.Parallel()
+	logs := 0
+	issue := `{"number":1,"state":"open","updated_at":"2031-01-01T00:00:09Z","labels":[{"id":1,"name":"status/STOP"}]}`
+	c := says(t, labelboard.KindGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {
+		text := "[" + issue + "]"
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/events"):
+			logs++
+			text = `[{"id":1,"event":"labeled","actor":{"login":"kim"},"label":{"name":"status/STOP"},"created_at":"2031-01-01T00:00:00Z"}]`
+		case strings.HasSuffix(r.URL.Path, "/labels"):
+			text = `[{"id":1,"name":"status/STOP"}]`
+		}
+		_, _ = w.Write([]byte(text))
+	})
+	list := func() tracker.Item {
+		page, err := c.List(t.Context(), tracker.Query{ProjectID: repo, Statuses: []stage.Status{stage.StatusStop}})
+		require.NoError(t, err)
+		require.Len(t, page.Items, 1)
+		return page.Items[0]
+	}
+	first := list()
+	require.Equal(t, first, list())
+	require.Equal(t, 1, logs)
+	issue = strings.Replace(issue, "00:09Z", "00:10Z", 1)
+	require.Equal(t, first, list(), "a comment")
+	require.Equal(t, 2, logs)
+	issue = strings.Replace(issue, `"labels":[`, `"labels":[{"id":2,"name":"bug"},`, 1)
+	list()
+	require.Equal(t, 3, logs)
+	issue = strings.ReplaceAll(issue, "STOP", "Done")
+	page, err := c.List(t.Context(), tracker.Query{ProjectID: repo})
+	require.NoError(t, err)
+	require.Equal(t, stage.StatusDone, page.Items[0].Status)
+	require.Equal(t, 3, logs, "nobody requests anything by it")
 }
 
 func TestAddColumn(t *testing.T) {

@@ -164,7 +164,7 @@ func limited(resp *http.Response, message string) bool {
 		strings.Contains(message, "rate limit") || strings.Contains(message, "abuse detection"))
 }
 
-// wait is how long an answer asks to wait.
+// wait is how long an answer requires to wait; named is false when it names no moment.
 func (c *Client) wait(h http.Header) (wait time.Duration, named bool) {
 	if wait, named = fault.Moment(h.Get("Retry-After"), c.opt.Now()); named {
 		return wait, true

@@ -47,7 +47,7 @@ func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]trac
 			return
 		}
 		seen[w.ID] = true
-		own, _ := c.Own(w.User.Login) // once identified, for ever
+		_, own := c.ownKey(w)
 		body := visible(w.Body)
 		if own {
 			body = unescape(body)
@@ -56,6 +56,14 @@ func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]trac
 	})
 	slices.SortStableFunc(out, func(a, b tracker.Comment) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return out, err
+}
+
+// ownKey is the key of a comment of the service's own: one of its accounts has posted it, and it
+// has our mark. Accounts are known once and for all.
+func (c *Client) ownKey(w wireComment) (key string, ok bool) {
+	own, _ := c.Own(w.User.Login)
+	key, marked := keyOf(w.Body)
+	return key, own && marked
 }
 
 // AddComment implements tracker.Tracker.
@@ -124,14 +132,14 @@ func (c *Client) find(ctx context.Context, n tracker.NewComment) (id string, err
 	if id != "" {
 		return id, nil
 	}
-	if _, err := c.Own(""); err != nil {
-		if err := c.Identify(ctx); err != nil {
+	if _, unknown := c.Own(""); unknown != nil {
+		err := c.Identify(ctx)
+		if _, unknown = c.Own(""); unknown != nil {
 			return "", fmt.Errorf("whose comments are the service's own: %w", err)
 		}
 	}
 	err = c.list(ctx, n.ProjectID, n.ItemID, func(w wireComment) {
-		own, _ := c.Own(w.User.Login)
-		if key, marked := keyOf(w.Body); own && marked && key == n.Key && id == "" {
+		if key, own := c.ownKey(w); own && key == n.Key && id == "" {
 			id = strconv.FormatInt(w.ID, 10)
 		}
 	})

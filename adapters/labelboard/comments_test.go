@@ -32,7 +32,8 @@ func TestCommentsAreFoundAgain(t *testing.T) {
 			require.NoError(t, d.issues.Say(repo, n, kim, "> "+theirs+"\nno"))
 			require.NoError(t, d.issues.Say(repo, n, kim, theirs))
 		}
-		again := client(t, d.url, d.kind, nil) // it does not know who it is yet
+		require.NoError(t, d.issues.Say(repo, n, d.self, "by hand, with our account"))
+		again := client(t, d.url, d.kind, nil) // which has not identified itself
 		second, err := again.AddComment(t.Context(), c2)
 		require.NoError(t, err)
 		require.Equal(t, first, second)
@@ -40,7 +41,7 @@ func TestCommentsAreFoundAgain(t *testing.T) {
 		require.NoError(t, again.SetComment(t.Context(), c2))
 		list, err := again.Comments(t.Context(), repo, id)
 		require.NoError(t, err)
-		require.Len(t, list, 7)
+		require.Len(t, list, 8)
 		for i, one := range list {
 			require.Equal(t, i == 0, one.Own)
 		}
@@ -138,6 +139,9 @@ func TestUnidentified(t *testing.T) {
 	}
 
 	revoked := client(t, d.url, d.kind, func(o *labelboard.Options) { o.RoleTokens = map[stage.Role]string{stage.Reviewer: "revoked"} })
+	d.columns(all()...)
+	_, err = revoked.AddComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: d.card("t", "d"), Key: "1/1/1", Body: "b"})
+	require.NoError(t, err, "it identifies itself")
 	err = revoked.Identify(t.Context())
 	require.ErrorContains(t, err, "the token of the role reviewer: ")
 	require.NotContains(t, err.Error(), "revoked")
@@ -147,6 +151,8 @@ func TestUnidentified(t *testing.T) {
 
 	wrong := client(t, d.url, d.kind, func(o *labelboard.Options) { o.Token = "revoked" })
 	require.Error(t, wrong.Identify(t.Context()))
+	_, err = wrong.AddComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: d.id(repo, 1), Key: "1/1/2", Body: "b"})
+	require.ErrorContains(t, err, "401")
 	_, err = wrong.Own("")
 	require.ErrorIs(t, err, tracker.ErrUnidentified)
 }

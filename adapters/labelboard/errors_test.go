@@ -18,7 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// says is a host that gives one answer to every call.
+// says is a client of a host that gives one answer to every call.
 func says(t *testing.T, kind labelboard.Kind, now time.Time, answer http.HandlerFunc) *labelboard.Client {
 	t.Helper()
 	srv := httptest.NewServer(answer)
@@ -147,6 +147,8 @@ func TestPullRequestsAreNoItems(t *testing.T) {
 			"/repos/acme/shop/issues":   `[{"number":2,"state":"open","pull_request":{"url":"x"}},{"number":1,"state":"open","title":"t"}]`,
 			"/repos/acme/shop/issues/2": `{"number":2,"pull_request":{"url":"x"},"labels":[{"id":1,"name":"status/Done"}]}`,
 			"/repos/acme/shop/issues/3": `{"number":40,"title":"elsewhere"}`,
+
+			"/repos/acme/shop/issues/1/dependencies/blocked_by": `[{"number":2,"pull_request":{"url":"x"}},{"number":0},{"number":5,"repository_url":"https://api.github.com/repos/acme/Tiles"}]`,
 		}[r.URL.Path]
 		_, _ = w.Write([]byte(text))
 	})
@@ -154,6 +156,9 @@ func TestPullRequestsAreNoItems(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, page.Items, 1)
 	require.Equal(t, c.ItemID(repo, 1), page.Items[0].ID)
+	refs, err := c.BlockedBy(t.Context(), repo, c.ItemID(repo, 1))
+	require.NoError(t, err)
+	require.Equal(t, []tracker.Ref{{ProjectID: "acme/Tiles", ItemID: c.ItemID("acme/tiles", 5)}}, refs)
 	for _, id := range []string{c.ItemID(repo, 2), c.ItemID(repo, 3)} {
 		_, err = c.Item(t.Context(), repo, id)
 		require.ErrorIs(t, err, tracker.ErrNotFound)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// gitea is the interface of Gitea and Forgejo: labels are called by their ids. How many rows a
-// page has is up to the server, and not every list says how many pages there are: the last one
-// is known by the empty one behind it.
+// gitea is the interface of Gitea and Forgejo: labels are called by their ids. The server
+// bounds the rows of a page by a setting of its own, and not every list has a count or a link:
+// only an empty page proves that the one before was the last.
 func gitea() dialect {
 	return dialect{
 		api:  "api/v1/",
@@ -22,7 +22,7 @@ func gitea() dialect {
 			return map[string]any{"name": name, "color": "#" + colour, "exclusive": true}
 		},
 		move: func(e wireEntry) (move, bool) { // a label that is taken away has no body
-			return move{label: e.Label.Name, added: e.Body == "1", by: e.User.Login, at: e.CreatedAt.Time}, e.Type == "label"
+			return move{id: e.ID, label: e.Label.Name, added: e.Body == "1", by: e.User.Login, at: e.CreatedAt.Time}, e.Type == "label"
 		},
 	}
 }

@@ -22,8 +22,8 @@ type dialect struct {
 	hold     time.Duration                      // how long a webhook may wait for its answer
 }
 
-// github is the interface of GitHub: labels are called by their names, and a header says where
-// the next page is.
+// github is the interface of GitHub: labels are called by their names, and a header links the
+// next page.
 func github() dialect {
 	return dialect{
 		web: func(address string) string {
@@ -39,7 +39,7 @@ func github() dialect {
 		label:    func(l wireLabel) any { return l.Name },
 		newLabel: func(name, colour string) any { return map[string]any{"name": name, "color": colour} },
 		move: func(e wireEntry) (move, bool) {
-			return move{label: e.Label.Name, added: e.Event == "labeled", by: e.Actor.Login, at: e.CreatedAt.Time}, e.Event == "labeled" || e.Event == "unlabeled"
+			return move{id: e.ID, label: e.Label.Name, added: e.Event == "labeled", by: e.Actor.Login, at: e.CreatedAt.Time}, e.Event == "labeled" || e.Event == "unlabeled"
 		},
 	}
 }

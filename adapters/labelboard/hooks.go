@@ -21,7 +21,7 @@ func (c *Client) SetSecrets(s signature.Secrets) { c.signed.Store(&s) }
 func (c *Client) secrets() signature.Secrets { return *c.signed.Load() }
 
 // Signature implements tracker.Receiver. Both hosts sign in GitHub's form; without secrets
-// nothing passes, unless Options.Insecure says so.
+// nothing passes, unless Options.Insecure is set.
 func (c *Client) Signature(h http.Header) (*signature.Check, error) {
 	if len(c.secrets()) == 0 && c.opt.Insecure {
 		return signature.Anybody(), nil

@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -55,7 +53,7 @@ func (c *Client) changes(ctx context.Context, projectID, itemID string) (out []m
 // newest is the last change that a condition holds for.
 func newest(log []move, holds func(move) bool) (out move, ok bool) {
 	for _, m := range log {
-		if holds(m) && (!ok || !m.at.Before(out.at)) {
+		if holds(m) && (!ok || cmp.Or(m.at.Compare(out.at), cmp.Compare(m.id, out.id)) >= 0) {
 			out, ok = m, true
 		}
 	}
@@ -118,60 +116,6 @@ func (c *Client) Item(ctx context.Context, projectID, itemID string) (tracker.It
 	return c.read(ctx, projectID, i)
 }
 
-// List implements tracker.Tracker, all of it in one page. With statuses the issues of each
-// column are listed, and the log of each is read; without, all issues of the repository.
-func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
-	at, err := project(q.ProjectID)
-	if err != nil {
-		return tracker.Page{}, err
-	}
-	labels := []string{""}
-	if len(q.Statuses) > 0 {
-		b, err := c.board(ctx, q.ProjectID)
-		if err != nil {
-			return tracker.Page{}, err
-		}
-		labels = nil
-		for _, s := range q.Statuses {
-			if l, has := b.labels[s]; has {
-				labels = append(labels, l.Name)
-			}
-		}
-	}
-	found := map[int64]wireIssue{}
-	for _, label := range labels {
-		values := url.Values{"state": {"all"}, "type": {"issues"}, "sort": {"updated"}, "direction": {"desc"}}
-		if label != "" {
-			values.Set("labels", label)
-		}
-		if !q.Since.IsZero() {
-			values.Set("since", q.Since.UTC().Format(time.RFC3339))
-		}
-		err := each(ctx, c, at+"issues", values, func(i wireIssue) {
-			if i.PullRequest == nil {
-				found[i.Number] = i
-			}
-		})
-		if err != nil {
-			return tracker.Page{}, err
-		}
-	}
-	var out tracker.Page
-	for _, i := range found {
-		one, err := c.read(ctx, q.ProjectID, i)
-		if err != nil {
-			return tracker.Page{}, err
-		}
-		if !one.UpdatedAt.Before(q.Since) && (len(q.Statuses) == 0 || slices.Contains(q.Statuses, one.Status)) {
-			out.Items = append(out.Items, one)
-		}
-	}
-	slices.SortFunc(out.Items, func(a, b tracker.Item) int {
-		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(b.Sequence, a.Sequence))
-	})
-	return out, nil
-}
-
 // LastMove implements tracker.Log: the label of the column that the issue stands in, or, without
 // one, the last that was taken away, else the making of the issue.
 func (c *Client) LastMove(ctx context.Context, projectID, itemID string) (tracker.Move, error) {
@@ -205,7 +149,7 @@ func (c *Client) BlockedBy(ctx context.Context, projectID, itemID string) ([]tra
 	}
 	refs := []tracker.Ref{}
 	err = each(ctx, c, at+c.host.blockers, nil, func(i wireIssue) {
-		if i.Number > 0 { // 0: one that the token does not see
+		if i.Number > 0 && i.PullRequest == nil { // 0: one that the token does not see
 			in := cmp.Or(i.repository(), projectID)
 			refs = append(refs, tracker.Ref{ProjectID: in, ItemID: c.ItemID(in, i.Number)})
 		}
@@ -222,7 +166,7 @@ func (c *Client) BlockedBy(ctx context.Context, projectID, itemID string) ([]tra
 	return refs, nil
 }
 
-// repository is where an issue is; empty when it does not say so.
+// repository is where an issue is; empty when the answer does not name it.
 func (i wireIssue) repository() string {
 	if _, name, ok := strings.Cut(i.RepositoryURL, "/repos/"); ok {
 		return name

@@ -8,10 +8,10 @@
 // An issue has one of them: of several, which GitHub lets happen, the one that was given last
 // counts, and the service leaves the one that it sets. An issue without one has no status.
 //
-// A comment of ours ends with its key in an HTML comment, which nobody sees. It is looked for
-// before the comment is posted, so that a key is posted once for an issue; within one process
-// once for a repository. It counts in comments by the service's own accounts alone. What is
-// posted is escaped: it shows as it is, and neither mentions anybody nor refers to anything.
+// A comment of ours ends with its key in an HTML comment, which nobody sees. By that and by its
+// account it is the service's own. It is looked for before it is posted, so that a key is posted
+// once for an issue; within one process once for a repository. What is posted is escaped: it
+// shows as it is, and neither mentions anybody nor refers to anything.
 //
 // Waiting for longer than a moment is left to the caller: an error reports whether and when a
 // later try may succeed.
@@ -82,6 +82,7 @@ type Client struct {
 	boards     map[string]board
 	posting    map[string]chan struct{} // keys that are being posted, by project and key; closed when that is over
 	posted     map[string]string        // ids of comments, by project and key
+	glances    map[string]glanced       // by item
 }
 
 var (
@@ -132,7 +133,7 @@ func New(o Options) (*Client, error) {
 	_, site, _ := strings.Cut(web, "://")
 	c := &Client{
 		opt: o, base: address + "/" + host.api, web: web, site: site + "/", host: host, http: retryhttp.New(o.HTTPClient),
-		own: map[string]bool{}, boards: map[string]board{}, posting: map[string]chan struct{}{}, posted: map[string]string{},
+		own: map[string]bool{}, boards: map[string]board{}, posting: map[string]chan struct{}{}, posted: map[string]string{}, glances: map[string]glanced{},
 	}
 	c.SetSecrets(o.Secrets)
 	return c, nil

@@ -64,7 +64,8 @@ func TestALogInAnotherOrder(t *testing.T) {
 	c := says(t, labelboard.KindGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {
 		text := `{"number":1,"title":"t","labels":[{"id":1,"name":"status/Approved"}]}`
 		if strings.HasSuffix(r.URL.Path, "/events") {
-			text = `[{"event":"labeled","actor":{"login":"ann"},"label":{"name":"Status/approved"},"created_at":"2031-01-01T00:00:00Z"},
+			text = `[{"id":3,"event":"labeled","actor":{"login":"ann"},"label":{"name":"Status/approved"},"created_at":"2031-01-01T00:00:00Z"},
+				{"id":1,"event":"labeled","actor":{"login":"kim"},"label":{"name":"status/Approved"},"created_at":"2031-01-01T00:00:00Z"},
 				{"event":"unlabeled","actor":{"login":"kim"},"label":{"name":"status/Approved"},"created_at":"2031-01-01T00:00:00Z"},
 				{"event":"renamed","actor":{"login":"kim"},"created_at":"2031-01-01T00:00:01Z"}, {"event":"labeled","actor":null,"created_at":null}]`
 		}
@@ -75,7 +76,7 @@ func TestALogInAnotherOrder(t *testing.T) {
 	require.Equal(t, []string{"ann", "Approved"}, []string{m.ActorID, m.To}, "the column is called as it is now")
 }
 
-// A label that was called something else when it was given says nothing of who has moved the issue.
+// A label that was called something else when it was given is no proof of who has moved the issue.
 func TestARenamedLabel(t *testing.T) {
 	t.Parallel()
 	c := says(t, labelboard.KindGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {

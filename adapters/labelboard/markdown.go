@@ -16,7 +16,7 @@ const (
 // mark is the end of a comment. An escaped key has no ">", so that it cannot end the mark.
 func mark(key string) string { return markBegin + url.PathEscape(key) + markEnd }
 
-// keyOf is the key that a comment ends with. It says nothing of who has posted it.
+// keyOf is the key that a comment ends with. It is no proof of who has posted it.
 func keyOf(body string) (key string, ok bool) {
 	body = strings.TrimSpace(body)
 	last := body[strings.LastIndexByte(body, '\n')+1:]
@@ -55,12 +55,11 @@ func address(link string) string {
 	return strings.NewReplacer("(", "%28", ")", "%29", "<", "%3C", ">", "%3E", "\\", "%5C", " ", "%20", "\n", "%0A", "\r", "%0D", "\t", "%09", "`", "%60", "[", "%5B", "]", "%5D").Replace(link)
 }
 
-// split is written between two characters that the hosts would take for something: no markup of
-// theirs keeps an account from being told of its name, or an issue of its number.
+// split is written between two characters that are a mention or a reference together: an escape
+// does not help, since the hosts look for these in what is left when the markup is gone.
 const split = "&#8203;"
 
-// escape writes a text so that it shows as it is: neither markup, nor a name or a number that
-// somebody is told of, nor an address that leads anywhere.
+// escape writes a text so that it shows as it is: without markup, mentions, references and links.
 func escape(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "").Replace(strings.ToValidUTF8(text, "\ufffd"))
 	var b strings.Builder

@@ -1,4 +1,4 @@
-package labelboard //nolint:testpackage // what is posted is looked at as it is written
+package labelboard
 
 import (
 	"strings"
@@ -50,7 +50,7 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// A link leads where it says, whatever its name and address contain.
+// A link leads to its address, whatever that and its name contain.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	got := markdown(tracker.NewComment{Key: "1", Body: "b", Note: "$1", Links: []tracker.Link{{Name: "a](http://evil)", URL: "https://git.example.org/x y/(z)?a=<b>&c=d"}}})

@@ -68,6 +68,7 @@ type wireComment struct {
 
 // wireEntry is an entry of an issue's log.
 type wireEntry struct {
+	ID        int64     `json:"id"`
 	Event     string    `json:"event"` // GitHub
 	Actor     wireUser  `json:"actor"`
 	Type      string    `json:"type"` // Gitea
@@ -94,6 +95,7 @@ func (t *wireTime) UnmarshalJSON(raw []byte) error {
 
 // move is a change of an issue's labels.
 type move struct {
+	id    int64
 	label string
 	added bool
 	by    string

@@ -80,7 +80,7 @@ func run(args []string, out, errs io.Writer) int {
 	flags.SetOutput(errs)
 	flags.BoolVar(&o.manual, "manual", false, "nobody approves for you: drag the cards on the page")
 	flags.BoolVar(&o.hostile, "hostile", false, "the description of one card is an injection, and its developer obeys it: the tour shows what refuses each attempt; needs a machine with a jail")
-	flags.StringVar(&o.host, "host", onGitHub, "where the repositories are hosted: github, or git for nowhere at all: CI is run by the service, and a merge moves main forward")
+	flags.StringVar(&o.host, "host", onGitHub, "where the repositories are hosted: github, gitea, or git for nowhere at all: CI is run by the service, and a merge moves main forward")
 	flags.Float64Var(&o.speed, "speed", 1, "how many times faster agents, CI and people are")
 	flags.BoolVar(&o.exit, "exit", false, "end when every card is done, with a summary in JSON as the last line")
 	flags.Uint64Var(&o.seed, "seed", 1, "of everything that looks like chance")
@@ -88,7 +88,7 @@ func run(args []string, out, errs io.Writer) int {
 	flags.IntVar(&o.kills, "kills", 0, "how often the server is killed (kill -9) on the way")
 	flags.Float64Var(&o.lose, "lose", 0, "share of webhooks that never arrive, from 0 to 1")
 	flags.Var(&o.sick, "sick", "NEIGHBOUR=KIND[:DURATION]: what is sick from the start on, to the end or for a while; again for another neighbour (plane, plane.comments, plane.status, github, telegram, git; "+fakehttp.Names()+")")
-	flags.StringVar(&o.board, "board", boardPlane, "where cards are: plane (a server that speaks its protocol), or own (the board of the service itself)")
+	flags.StringVar(&o.board, "board", boardPlane, "where cards are: plane (a server that speaks its protocol), own (the board of the service itself), or labels (the issues of the git host)")
 	flags.StringVar(&o.database, "database-url", "", "postgres://… = keep the service's data there, in a schema that is made and dropped; default: an SQLite file")
 	flags.IntVar(&o.replicas, "replicas", 1, "processes of the service that share the database")
 	flags.IntVar(&o.pauses, "pauses", 0, "how often a replica is paused (SIGSTOP) for longer than its claims live")
@@ -102,8 +102,8 @@ func run(args []string, out, errs io.Writer) int {
 		fmt.Fprintln(errs, "demo: -speed must be above 0 and -lose between 0 and 1, and there are no arguments but flags")
 		return 2
 	}
-	if o.board != boardPlane && o.board != boardOwn || o.board == boardOwn && o.sick.board() {
-		fmt.Fprintln(errs, "demo: -board must be plane or own, and with own there is no plane that can be sick")
+	if wrong := o.wrongBoard(); wrong != "" {
+		fmt.Fprintln(errs, "demo: -board "+wrong)
 		return 2
 	}
 	if wrong := o.wrongHost(); wrong != "" {

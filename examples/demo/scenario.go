@@ -122,7 +122,7 @@ func (w *world) people(ctx context.Context) {
 					continue
 				}
 				answered[key]++
-				if !pause(ctx, w.scaled(time.Second)) {
+				if !pause(ctx, max(w.scaled(time.Second), w.tick())) {
 					return
 				}
 				_ = w.board.Move(i.ID, answer) // the card and the column exist

@@ -129,7 +129,9 @@ func (w *world) outside(mux *http.ServeMux) error {
 	}
 	plane := stand(theComments, stand(theStatuses, w.plane, planetest.IsStatus), planetest.IsComment)
 	mux.Handle("/plane/", http.StripPrefix("/plane", stand(theBoard, plane, nil)))
-	mux.Handle("/github/", http.StripPrefix("/github", stand(theHost, w.host, nil)))
+	if w.o.host != onGit {
+		mux.Handle("/"+w.o.host+"/", http.StripPrefix("/"+w.o.host, stand(theHost, w.host, nil)))
+	}
 	mux.Handle("/telegram/", http.StripPrefix("/telegram", stand(theChat, w.chat, nil)))
 	mux.Handle("/git/", http.StripPrefix("/git", stand(theRemote, git, nil)))
 	for _, s := range w.o.sick {

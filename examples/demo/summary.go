@@ -260,8 +260,8 @@ func (w *world) duplicates(s *summary) {
 			twice("message", m.Text)
 		}
 	}
-	for _, p := range w.host.Pulls() {
-		twice("pull request", p.Repo+" "+p.Head)
+	for _, p := range w.pulls() {
+		twice("pull request", p)
 	}
 	for _, p := range w.projects {
 		for _, branch := range w.heads(p) {

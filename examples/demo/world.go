@@ -26,6 +26,10 @@ const (
 	planeSecret    = "plane_wh_of_the_demo"
 	githubToken    = "ghp_demo"
 	githubSecret   = "demo-webhook-secret"
+	giteaToken     = "ghp_demo"
+	tokenVariable  = "GITEA_TOKEN"
+	secretVariable = "GITEA_SECRET"
+	giteaSecret    = "demo-webhook-secret"
 	telegramToken  = "42:demo"
 	adminToken     = "demo-operator-token"
 	bot            = "b07b07b0-0000-4000-8000-000000000001"
@@ -46,7 +50,8 @@ type world struct {
 	dir      string
 	plane    *planetest.Server
 	board    cardBoard // plane, or the service's own
-	host     *githubtest.Server
+	host     codeHost
+	pulls    func() []string // of host: repository and branch
 	chat     *telegramtest.Server
 	projects []*project
 	page     net.Listener
@@ -75,13 +80,15 @@ func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 		plane:    planetest.New(planetest.Options{Workspace: "demo", Tokens: map[string]string{planeToken: bot}, Secret: planeSecret, Seed: o.seed}),
 		projects: []*project{{prefix: "GPX", repo: "acme/gpxflow"}, {prefix: "SHP", repo: "acme/shop", self: true}, {prefix: "OPS", repo: "acme/ops", watched: true}},
 	}
-	w.host = githubtest.New(githubtest.Options{Token: githubToken, Secret: githubSecret, Seed: o.seed, CI: w.ci})
+	if err := errors.Join(os.Setenv(tokenVariable, giteaToken), os.Setenv(secretVariable, giteaSecret)); err != nil { // the summary reads the registry too
+		return w, err
+	}
+	w.host, w.pulls = o.openHost(w.ci)
 	w.board = w.plane
 	if o.board == boardOwn {
 		w.board = &ownBoard{w: w}
 	}
 	w.plane.SetFaults(planetest.Faults{HookLost: o.lose})
-	w.host.SetFaults(githubtest.Faults{HookLost: o.lose})
 	var err error
 	if w.page, err = listen(ctx, fmt.Sprintf("127.0.0.1:%d", o.port)); err != nil {
 		return w, err
@@ -89,12 +96,23 @@ func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 	if err := w.addresses(ctx); err != nil {
 		return w, err
 	}
+	if o.board == boardLabels {
+		if err := w.openLabels(); err != nil {
+			return w, err
+		}
+	}
 	w.plane.SetHookURL("http://" + w.service + "/webhooks/tracker")
-	w.host.SetHookURL("http://" + w.service + "/webhooks/githost")
+	w.host.SetHookURL("http://" + w.service + "/webhooks/" + o.host)
+	if o.board == boardLabels {
+		w.host.SetHookURL("http://" + w.page.Addr().String() + "/relay")
+	}
 	for _, p := range w.projects {
 		p.id = strings.ToLower(p.prefix)
-		if o.board == boardPlane {
-			p.id = w.plane.AddProject(p.prefix, planetest.StandardStates()...)
+		switch b := w.board.(type) {
+		case *planetest.Server:
+			p.id = b.AddProject(p.prefix, planetest.StandardStates()...)
+		case *labelBoard:
+			p.id = p.repo
 		}
 		bare := w.bare(p)
 		if err := w.seed(ctx, bare, p); err != nil {
@@ -105,6 +123,9 @@ func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 		}
 		if err := w.host.AddRepo(p.repo, bare); err != nil {
 			return w, err
+		}
+		if b, ok := w.board.(*labelBoard); ok {
+			b.addLabels(p.repo)
 		}
 	}
 	w.mux = http.NewServeMux()
@@ -230,7 +251,7 @@ func script(ctx context.Context, bare, text string, args ...string) error {
 // registry writes the project registry.
 func (w *world) registry() error {
 	var b strings.Builder
-	b.WriteString("projects:\n")
+	b.WriteString(w.neighbours("http://"+w.page.Addr().String()) + "projects:\n")
 	for _, p := range w.projects {
 		fmt.Fprintf(&b, "  - tracker_project: %q\n    repo: %s\n    clone_url: %q\n    prefix: %s\n    self_hosting: %t\n    %s\n",
 			p.id, p.repo, w.clone(p), p.prefix, p.self, w.hosting(p))
@@ -254,7 +275,7 @@ func (w *world) environ(r *replica) []string {
 		"STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": max(w.scaled(5*time.Second), 500*time.Millisecond).String(), "CI_POLL": max(w.scaled(10*time.Second), 500*time.Millisecond).String(),
 		"SERIAL_GATE_REPOS": "*", "MERGE_DEFER_DELAY": max(w.scaled(10*time.Second), 500*time.Millisecond).String(), "MERGE_DEFER_MAX": "35",
 		"MONITOR_WINDOW": max(w.scaled(5*time.Second), time.Second).String(), "MONITOR_INTERVAL": max(w.scaled(500*time.Millisecond), 100*time.Millisecond).String(),
-		"TRACKER": map[string]string{boardPlane: "plane", boardOwn: "board"}[w.o.board], "PUBLIC_URL": "http://" + w.service,
+		"TRACKER": map[string]string{boardPlane: "plane", boardLabels: "plane", boardOwn: "board"}[w.o.board], "PUBLIC_URL": "http://" + w.service,
 		"PLANE_URL": base + "/plane", "PLANE_WORKSPACE": "demo", "PLANE_TOKEN": planeToken, "PLANE_WEBHOOK_SECRET": planeSecret,
 		"TELEGRAM_URL": base + "/telegram", "TELEGRAM_TOKEN": telegramToken, "TELEGRAM_CHAT_ID": telegramChatID,
 	}
@@ -269,6 +290,9 @@ func (w *world) environ(r *replica) []string {
 		settings["JAIL"] = kind
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "DEMO_DIR=" + w.outer(), fmt.Sprintf("DEMO_SPEED=%g", w.o.speed), "DEMO_SERVICE=" + w.service}
+	for _, name := range []string{tokenVariable, secretVariable} {
+		env = append(env, name+"="+os.Getenv(name))
+	}
 	for name, value := range settings {
 		env = append(env, "ORCH_"+name+"="+value)
 	}
@@ -279,6 +303,7 @@ func (w *world) environ(r *replica) []string {
 func (w *world) handler() http.Handler {
 	mux := w.mux
 	mux.HandleFunc("GET /health/{project}", w.health)
+	mux.HandleFunc("POST /relay", w.relay)
 	w.pages(mux)
 	tracks(mux, w.o.seed, maplibre(w.o.maplibre))
 	known := web.OnlyHosts(mux)

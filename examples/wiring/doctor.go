@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,7 +103,7 @@ func Examine(ctx context.Context, v *Service, e Examination, report func(Finding
 		d.ok("jail", "agents and checks are confined: %s", v.walls)
 	}
 	d.disk(v.Settings.DataDir)
-	boards := d.tracker(ctx, v)
+	boards := d.trackers(ctx, v)
 	answers := map[string]bool{} // what a host says can be believed
 	for _, name := range slices.Sorted(maps.Keys(v.Hosts)) {
 		a := v.access[name]
@@ -144,12 +145,32 @@ func Examine(ctx context.Context, v *Service, e Examination, report func(Finding
 		}
 	}
 	for _, p := range v.Projects.Boards() {
-		if boards {
+		if boards[p.Board] {
 			d.project(ctx, v, p)
 		}
 	}
 	d.agents(v)
 	return d.wrong
+}
+
+// trackers examines the trackers; those that can be worked with are true, by name.
+func (d *doctor) trackers(ctx context.Context, v *Service) map[string]bool {
+	out := map[string]bool{}
+	if v.Board != nil || v.Plane != nil {
+		out[""] = d.tracker(ctx, v)
+	}
+	for _, b := range v.neighbours.Boards {
+		token := cmp.Or(b.TokenEnv, v.access[b.Host].tokenName)
+		out[b.Name] = d.check(b.Name, "the token is accepted", mend(v.Boards[b.Name].Identify(ctx), "make a token and set it as "+token))
+		last, err := v.DB.LastDelivery(ctx, b.Name)
+		switch {
+		case err != nil:
+			d.bad(b.Name, err)
+		case last.IsZero():
+			d.warn(b.Name, "no webhook has come yet: make one to /webhooks/%s of this server; without it boards are read every %s", b.Name, v.Settings.ReconcileInterval)
+		}
+	}
+	return out
 }
 
 // tracks says which sources may be collected from.

@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/tracker/mux"
 )
 
 // Paths at which webhooks come in.
@@ -265,15 +266,16 @@ func (d *doctor) telegram(ctx context.Context, v *Service) {
 // addColumns makes the columns that a board lacks, also those in whose place another one
 // serves, and gives what it has then.
 func (d *doctor) addColumns(ctx context.Context, v *Service, p task.Project, columns map[stage.Status]string) map[stage.Status]string {
-	if v.Plane == nil {
+	board, id := v.columns(p), mux.ID(p.Board, p.Sync())
+	if board == nil {
 		return columns
 	}
 	for _, s := range stage.Statuses() {
 		if !strings.EqualFold(strings.TrimSpace(columns[s.Key]), s.Name) {
-			d.check(p.Prefix, "the column "+s.Name+" was made", mend(v.Plane.AddColumn(ctx, p.Sync(), s.Key), "add a column "+s.Name+" to the board yourself, or let the token's account be a member of the project"))
+			d.check(p.Prefix, "the column "+s.Name+" was made", mend(board.AddColumn(ctx, id, s.Key), "add a column "+s.Name+" to the board yourself, or let the token's account be a member of the project"))
 		}
 	}
-	if now, err := v.Plane.Columns(ctx, p.Sync()); err == nil {
+	if now, err := v.Tracker.Columns(ctx, p.Sync()); err == nil {
 		return now
 	}
 	return columns

@@ -8,12 +8,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/adapters/labelboard"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -34,6 +37,12 @@ type BoardHost interface {
 	tracker.Receiver
 	Identify(ctx context.Context) error
 	SetSecrets(s signature.Secrets)
+	columnMaker
+}
+
+// columnMaker makes the column of a status.
+type columnMaker interface {
+	AddColumn(ctx context.Context, projectID string, s stage.Status) error
 }
 
 type neighbour interface {
@@ -111,6 +120,8 @@ func (v *Service) openHosts(list map[string]hostAccess, secrets HookSecrets) err
 		switch a.Kind {
 		case projectfile.KindGitHub:
 			h, err = github.New(github.Options{BaseURL: a.URL, Token: a.token, App: a.app, Secrets: secrets[a.Name], Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
+		case projectfile.KindGitea:
+			h, err = gitea.New(gitea.Options{BaseURL: a.URL, Token: a.token, Secrets: secrets[a.Name], Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
 		default:
 			err = fmt.Errorf("there is no adapter for %s", a.Kind)
 		}
@@ -122,20 +133,42 @@ func (v *Service) openHosts(list map[string]hostAccess, secrets HookSecrets) err
 	return nil
 }
 
-// openBoards opens the trackers that the registry has beside the first.
+// columns is who makes columns on the board of a project; nil: nobody has to.
+func (v *Service) columns(p task.Project) columnMaker {
+	if b := v.Boards[p.Board]; b != nil {
+		return b
+	}
+	if v.Plane != nil && p.Board == "" {
+		return v.Plane
+	}
+	return nil
+}
+
+// openBoards opens the trackers that the registry has beside the first. The hosts are open.
 func (v *Service) openBoards(n projectfile.Neighbours, secrets HookSecrets, getenv func(string) string) error {
 	s := v.Settings
 	v.Boards = map[string]BoardHost{}
 	for _, b := range n.Boards {
-		token, err := s.namedSecret(getenv, b.TokenEnv, "board "+b.Name)
-		if err != nil {
-			return err
+		at, err := v.access[b.Host], error(nil)
+		token := at.token // of labels
+		if b.TokenEnv != "" {
+			if token, err = s.namedSecret(getenv, b.TokenEnv, "board "+b.Name); err != nil {
+				return err
+			}
 		}
 		s.hidden.Hide(token)
 		switch b.Kind {
 		case projectfile.KindPlane:
 			v.Boards[b.Name], err = plane.New(plane.Options{
 				BaseURL: b.URL, Workspace: b.Workspace, Token: token, Secrets: secrets[b.Name], Insecure: s.InsecureWebhooks, HTTPClient: s.client(), Log: v.Log,
+			})
+		case projectfile.KindLabels:
+			kind := labelboard.KindGitHub
+			if at.Kind == projectfile.KindGitea {
+				kind = labelboard.KindGitea
+			}
+			v.Boards[b.Name], err = labelboard.New(labelboard.Options{
+				Kind: kind, BaseURL: at.URL, Token: token, Secrets: secrets[b.Name], Insecure: s.InsecureWebhooks, HTTPClient: s.client(), Log: v.Log,
 			})
 		default:
 			err = fmt.Errorf("there is no adapter for %s", b.Kind)

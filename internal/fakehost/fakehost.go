@@ -5,7 +5,7 @@ package fakehost
 
 import "time"
 
-// Outcome is what CI says of a commit.
+// Outcome is what CI reports of a commit.
 type Outcome struct {
 	Conclusion string // success, failure, cancelled, …; empty = nothing runs
 	Title      string

@@ -84,7 +84,7 @@ func read(w http.ResponseWriter, r *http.Request, into any) (ok bool) {
 	return true
 }
 
-// paginate answers with one page. GitHub says where the next one is; Gitea's last page is empty.
+// paginate answers with one page. GitHub links the next one; Gitea's last page is empty.
 func (s *Issues) paginate(w http.ResponseWriter, r *http.Request, rows []any) {
 	q, name := r.URL.Query(), "per_page"
 	if s.host.Gitea {
@@ -151,8 +151,8 @@ func (s *Issues) postLabel(w http.ResponseWriter, r *http.Request, repo *reposit
 	reply(w, http.StatusCreated, s.wireLabel(l))
 }
 
-// listIssues answers newest change first at GitHub, when asked for it, and newest first at Gitea,
-// which takes no wish.
+// listIssues answers newest change first at GitHub, on request, and newest first at Gitea,
+// which has no choice of orders.
 func (s *Issues) listIssues(w http.ResponseWriter, r *http.Request, repo *repository) {
 	q := r.URL.Query()
 	since, _ := time.Parse(time.RFC3339, q.Get("since"))

@@ -59,7 +59,7 @@ func followRedirect(req *http.Request, via []*http.Request) error {
 // quickly. A limit is never slept out here.
 func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if ctx.Err() != nil {
-		return false, nil // the call's own answer or error says it
+		return false, nil // the caller has the end of its context, or an answer
 	}
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {

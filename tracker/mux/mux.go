@@ -26,6 +26,14 @@ func Key(name, id string) string {
 	return name + separator + id
 }
 
+// ID is the id that a key has at the tracker that is called name.
+func ID(name, key string) string {
+	if name == "" {
+		return key
+	}
+	return strings.TrimPrefix(key, name+separator)
+}
+
 // Whole is a tracker with all that is known of trackers. What one lacks, it answers with
 // tracker.ErrNoLog, tracker.ErrNoRelations or tracker.ErrNotFound.
 type Whole interface {

@@ -21,7 +21,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
-// Outcome is what CI says of a commit.
+// Outcome is what CI reports of a commit.
 type Outcome = fakehost.Outcome
 
 // Push is a branch head that CI is called with.

@@ -149,7 +149,7 @@ func (s *Server) mayMerge(repo *repository, p *pull) error {
 	_, protected := repo.settings.Required[p.Base]
 	switch {
 	case p.Merged:
-		return refused("The PR is already merged") // older ones say nothing
+		return refused("The PR is already merged") // older ones answer without a word
 	case !p.Open:
 		return &refusal{http.StatusNotFound, ""}
 	case !repo.settings.Push:

@@ -1,0 +1,107 @@
+package labelboard
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// List implements tracker.Tracker, all of it in one page. With statuses the issues of each
+// column are listed; without, all issues of the repository. An issue in a column by which nobody
+// requests anything is listed with its last change of any kind: there may be thousands, and each
+// log is a call.
+func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
+	at, err := project(q.ProjectID)
+	if err != nil {
+		return tracker.Page{}, err
+	}
+	labels := []string{""}
+	if len(q.Statuses) > 0 {
+		b, err := c.board(ctx, q.ProjectID)
+		if err != nil {
+			return tracker.Page{}, err
+		}
+		labels = nil
+		for _, s := range q.Statuses {
+			if l, has := b.labels[s]; has {
+				labels = append(labels, l.Name)
+			}
+		}
+	}
+	found := map[int64]wireIssue{}
+	for _, label := range labels {
+		values := url.Values{"state": {"all"}, "type": {"issues"}, "sort": {"updated"}, "direction": {"desc"}}
+		if label != "" {
+			values.Set("labels", label)
+		}
+		if !q.Since.IsZero() {
+			values.Set("since", q.Since.UTC().Format(time.RFC3339))
+		}
+		err := each(ctx, c, at+"issues", values, func(i wireIssue) {
+			if i.PullRequest == nil {
+				found[i.Number] = i
+			}
+		})
+		if err != nil {
+			return tracker.Page{}, err
+		}
+	}
+	var out tracker.Page
+	for _, i := range found {
+		one, err := c.glance(ctx, q.ProjectID, i)
+		if err != nil {
+			return tracker.Page{}, err
+		}
+		if !one.UpdatedAt.Before(q.Since) && (len(q.Statuses) == 0 || slices.Contains(q.Statuses, one.Status)) {
+			out.Items = append(out.Items, one)
+		}
+	}
+	slices.SortFunc(out.Items, func(a, b tracker.Item) int {
+		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(b.Sequence, a.Sequence))
+	})
+	return out, nil
+}
+
+// glancesMax bounds how many issues are remembered.
+const glancesMax = 10_000
+
+// glanced is where an issue stood when it was listed last.
+type glanced struct {
+	updated time.Time
+	labels  []wireLabel
+	column  string
+	at      time.Time
+}
+
+// glance is read, without the log where there is no request, and of an issue that is as it was:
+// those at STOP are listed for ever. The hosts count whole seconds; who has moved an issue is never taken from here.
+func (c *Client) glance(ctx context.Context, projectID string, i wireIssue) (tracker.Item, error) {
+	id := c.ItemID(projectID, i.Number)
+	if columns := i.columns(); len(columns) == 1 {
+		if info, _ := stage.StatusNamed(tracker.StatusCalled(columns[0])); !info.Trigger {
+			return convert(projectID, id, i, columns[0], i.UpdatedAt.Time), nil
+		}
+	}
+	c.mu.Lock()
+	before, known := c.glances[id]
+	c.mu.Unlock()
+	if known && before.updated.Equal(i.UpdatedAt.Time) && slices.Equal(before.labels, i.Labels) {
+		return convert(projectID, id, i, before.column, before.at), nil
+	}
+	out, err := c.read(ctx, projectID, i)
+	if err != nil {
+		return tracker.Item{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.glances) >= glancesMax {
+		clear(c.glances)
+	}
+	c.glances[id] = glanced{i.UpdatedAt.Time, i.Labels, out.StatusName, out.UpdatedAt}
+	return out, nil
+}
