@@ -82,7 +82,7 @@ func TestStatusPages(t *testing.T) {
 	list, err := c.Checks(t.Context(), "acme/shop", "main", "a1a1a1a1")
 	require.NoError(t, err)
 	require.Equal(t, []githost.Check{
-		{Name: "a", State: githost.CheckPassed, Kind: "status", URL: srv.URL + "/acme/shop/actions/runs/3/jobs/5", Note: "fine"},
+		{Name: "a", State: githost.CheckPassed, Kind: "status", App: githost.AppActions, URL: srv.URL + "/acme/shop/actions/runs/3/jobs/5", Note: "fine"},
 		{Name: "b", State: githost.CheckPassed, Kind: "status", Note: "passed with a warning: old"},
 		{Name: "c", State: githost.CheckPassed, Kind: "status", URL: "https://ci.example.org/7"},
 	}, list)
