@@ -60,8 +60,8 @@ func newApp(a App, now func() time.Time) (*app, error) {
 	}
 	key, err := x509.ParsePKCS1PrivateKey(block.Bytes)
 	if err != nil {
-		any, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-		rsaKey, ok := any.(*rsa.PrivateKey)
+		parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+		rsaKey, ok := parsed.(*rsa.PrivateKey)
 		if err != nil || !ok {
 			return nil, errors.New("github: App.Key is no RSA private key")
 		}
