@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/githost"
@@ -24,6 +23,8 @@ type Accounts struct {
 	PlaneWorkspace string `help:"Slug of Plane's workspace, as in its addresses." placeholder:"SLUG"`
 	PlaneProject   string `help:"Plane's project: its identifier, name or id." placeholder:"NAME"`
 	GitHub         bool   `name:"github" help:"The repository is on GitHub; without it there is no git host."`
+	Gitea          string `help:"The repository is on the Gitea or Forgejo at this address." placeholder:"URL"`
+	Labels         bool   `help:"Cards are the repository's issues, and labels the columns; with --github or --gitea."`
 	GitHubURL      string `name:"github-url" help:"Address of GitHub's REST API, where it is not github.com's." placeholder:"URL"`
 }
 
@@ -44,7 +45,7 @@ func (s *setup) accounts(ctx context.Context) error {
 		s.env.add("ORCH_GITHUB_URL", s.GitHubURL, "GitHub's REST API")
 		s.githubToken, err4 = s.token(ctx, "GITHUB_TOKEN", "Token of GitHub that may write contents and pull requests ("+s.tokenPage()+")")
 	}
-	return errors.Join(err1, err2, err3, err4)
+	return errors.Join(err1, err2, err3, err4, s.hostAccounts(ctx))
 }
 
 // setting is one that is set, or is asked for and noted.
@@ -64,13 +65,7 @@ func (s *setup) token(ctx context.Context, name, question string) (secret.String
 	if err != nil || value.IsSet() {
 		return value, err
 	}
-	name = wiring.Prefix + name
-	if s.Echo != nil {
-		s.Echo(false)
-		defer func() { s.Echo(true); s.say("") }()
-	}
-	typed, err := s.ask(ctx, name+" (in the environment)", "", question, "")
-	s.env.add(name, typed, question)
+	typed, err := s.unseen(ctx, wiring.Prefix+name, question)
 	return secret.New(typed), err
 }
 
@@ -120,41 +115,40 @@ func (s *setup) onPlane(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// onGitHub describes the repository as GitHub does.
-func (s *setup) onGitHub(ctx context.Context, e *entry) error {
+// onHost describes the repository as its git host does.
+func (s *setup) onHost(ctx context.Context, e *entry) error {
 	e.Host = ""
 	if e.Repo = s.Repo; e.Repo == "" && s.local.root != "" {
 		if origin, err := git(ctx, s.local.root, "config", "--get", "remote.origin.url"); err == nil {
 			e.Repo = nameOf(origin, s.local.root)
 		}
 	}
-	var err error
-	if e.Repo, err = s.ask(ctx, "--repo", e.Repo, "Repository on GitHub, as owner/name", ""); err != nil || e.Repo == "" {
+	c, at, err := s.host()
+	if err != nil {
 		return err
 	}
-	c, err := github.New(github.Options{BaseURL: s.GitHubURL, Token: s.githubToken.Reveal(), Insecure: true}) // no webhook comes here
-	if err != nil {
+	if e.Repo, err = s.ask(ctx, "--repo", e.Repo, "Repository on "+at.name+", as owner/name", ""); err != nil || e.Repo == "" {
 		return err
 	}
 	err = c.Ping(ctx)
 	switch {
 	case errors.Is(err, githost.ErrDenied):
-		return fmt.Errorf("ORCH_GITHUB_TOKEN is refused: %w; make one at %s", err, s.tokenPage())
+		return fmt.Errorf("%s is refused: %w; make one at %s", at.token, err, at.page)
 	case err != nil:
-		return fmt.Errorf("--github-url: GitHub does not answer: %w", err)
+		return fmt.Errorf("%s: %s does not answer: %w", at.flag, at.name, err)
 	}
 	r, err := c.Repository(ctx, e.Repo)
 	if errors.Is(err, githost.ErrNotFound) {
-		return fmt.Errorf("--repo: the token sees no repository %s: %w; correct the name, or give the token access to it at %s", e.Repo, err, s.tokenPage())
+		return fmt.Errorf("--repo: the token sees no repository %s: %w; correct the name, or give the token access to it at %s", e.Repo, err, at.page)
 	}
 	if err != nil {
 		return err
 	}
 	if !r.Push {
-		return fmt.Errorf("the token may read %s and not push to it: give it write access to contents and pull requests at %s", e.Repo, s.tokenPage())
+		return fmt.Errorf("the token may read %s and not push to it: give it write access to contents and pull requests at %s", e.Repo, at.page)
 	}
 	e.Repo, e.Main, e.CloneURL = r.Name, cmp.Or(s.Main, r.DefaultBranch), cmp.Or(e.CloneURL, r.CloneURL)
-	if u, err := url.Parse(e.CloneURL); err == nil && u.Scheme == "https" && u.Host != "github.com" {
+	if u, err := url.Parse(e.CloneURL); s.GitHub && err == nil && u.Scheme == "https" && u.Host != "github.com" {
 		s.env.add("ORCH_GITHUB_CLONE_BASE", "https://"+u.Host+"/", "git signs in there with the token")
 	}
 	return s.checks(ctx, c, e)
@@ -162,7 +156,7 @@ func (s *setup) onGitHub(ctx context.Context, e *entry) error {
 
 // checks names those that a commit waits for: what the protection of main demands, else what
 // has reported on main.
-func (s *setup) checks(ctx context.Context, c *github.Client, e *entry) error {
+func (s *setup) checks(ctx context.Context, c codeHost, e *entry) error {
 	b, err := c.Protection(ctx, e.Repo, e.Main)
 	if errors.Is(err, githost.ErrNotFound) {
 		return fmt.Errorf("--main: %s has no branch %s: push a first commit to it, or name another", e.Repo, e.Main)

@@ -16,10 +16,11 @@ import (
 
 // entry is a new one of the project registry.
 type entry struct {
-	Tracker, Host, Repo, CloneURL, Main, Prefix string
-	CI                                          string // as it stands in the file
-	copied                                      bool   // CloneURL is a copy of the local repository, which may have to be made
-	before                                      string // the registry
+	Tracker, Board, Host, Repo, CloneURL, Main, Prefix string
+	CI                                                 string // as it stands in the file
+	copied                                             bool   // CloneURL is a copy of the local repository, which may have to be made
+	before                                             string // the registry
+	head                                               string // hosts and boards that it lacks
 }
 
 // entry asks for what the registry lacks; nil when it has the repository.
@@ -29,11 +30,13 @@ func (s *setup) entry(ctx context.Context) (*entry, error) {
 		return nil, err
 	}
 	e := &entry{Host: "git", CloneURL: s.CloneURL, before: string(body)}
+	var have projectfile.Neighbours
 	if err == nil {
 		r, err := projectfile.Parse(registry(), body)
 		if err != nil {
 			return nil, err
 		}
+		have = r.Neighbours
 		for _, p := range r.Projects.All() {
 			if s.Repo == "" && s.CloneURL == "" || strings.EqualFold(p.Repo, s.Repo) || p.CloneURL == s.CloneURL {
 				s.say("%s: has %s, with cards %s-…; kept as it is", registry(), p.Repo, p.Prefix)
@@ -46,10 +49,11 @@ func (s *setup) entry(ctx context.Context) (*entry, error) {
 			return nil, err
 		}
 	}
-	if s.GitHub {
-		if err := errors.Join(s.onGitHub(ctx, e), s.lacking()); err != nil {
+	if s.isHosted() {
+		if err := errors.Join(s.onHost(ctx, e), s.lacking()); err != nil {
 			return nil, err
 		}
+		s.neighbours(e, have)
 		return e, s.fill(ctx, e)
 	}
 	if e.CloneURL == "" && s.local.root == "" {
@@ -112,7 +116,7 @@ func list(words []string) string {
 func (e *entry) text() string {
 	var b strings.Builder
 	for _, f := range []struct{ name, value string }{
-		{"tracker_project", e.Tracker}, {"host", e.Host}, {"repo", e.Repo}, {"clone_url", e.CloneURL}, {"main", e.Main}, {"prefix", e.Prefix},
+		{"tracker_project", e.Tracker}, {"board", e.Board}, {"host", e.Host}, {"repo", e.Repo}, {"clone_url", e.CloneURL}, {"main", e.Main}, {"prefix", e.Prefix},
 	} {
 		if f.value != "" {
 			one := list([]string{f.value})
@@ -130,9 +134,9 @@ func (e *entry) after() (string, error) {
 	} else if !strings.HasSuffix(body, "\n") {
 		body += "\n"
 	}
-	body += e.text()
+	body = e.head + body + e.text()
 	if _, err := projectfile.Parse(registry(), []byte(body)); err != nil {
-		return "", fmt.Errorf("the entry cannot be added: %w\nAdd it yourself, if the file is to stay as it is:\n%s", err, e.text())
+		return "", fmt.Errorf("the entry cannot be added: %w\nAdd it yourself, if the file is to stay as it is:\n%s%s", err, e.head, e.text())
 	}
 	return body, nil
 }

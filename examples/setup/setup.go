@@ -56,6 +56,7 @@ type setup struct {
 	local   local // the repository of the working directory
 
 	planeToken, githubToken secret.String
+	giteaToken              string
 }
 
 // Run makes what is missing in the working directory, and says what it has found and written.
@@ -178,6 +179,12 @@ func (s *setup) settings(ctx context.Context) error {
 	}
 	if s.GitHub {
 		err2 = s.env.generate("ORCH_GITHUB_WEBHOOK_SECRET", "of GitHub's webhooks")
+	}
+	if s.Gitea != "" {
+		err2 = s.env.generate(giteaSecret, "of Gitea's webhooks")
+	}
+	if s.Labels {
+		err1 = s.env.generate(boardSecret, "of the webhooks of the issues, which are the board")
 	}
 	return errors.Join(err1, err2, s.env.generate("ORCH_ADMIN_TOKEN", "the operator's token: sign in with it to change cards"))
 }

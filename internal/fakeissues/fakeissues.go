@@ -111,6 +111,12 @@ func (s *Issues) find(name string) *repository {
 	return nil
 }
 
+// AddRepo makes a repository without labels and issues.
+func (s *Issues) AddRepo(name string) {
+	defer s.lock()()
+	s.repo(name)
+}
+
 // repo is a repository, which is made when it is named first.
 func (s *Issues) repo(name string) *repository {
 	r := s.find(name)

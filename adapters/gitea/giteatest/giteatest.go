@@ -123,6 +123,7 @@ func (s *Server) AddRepo(name, bareDir string) error {
 	if err != nil {
 		return fmt.Errorf("giteatest: %w", err)
 	}
+	s.issues.AddRepo(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ids++

@@ -120,6 +120,7 @@ func (s *Server) AddRepo(name, bareDir string) error {
 	if err != nil {
 		return fmt.Errorf("githubtest: %w", err)
 	}
+	s.issues.AddRepo(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.repos = append(s.repos, &repository{
