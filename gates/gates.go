@@ -57,6 +57,9 @@ type Facts struct {
 
 	// Unpublished means that SHA has not been pushed yet: nobody else has seen it.
 	Unpublished bool
+	// Settled means that SHA was pushed so long ago that a CI which has reported nothing
+	// of it does not run for it.
+	Settled bool
 
 	// SameCode lists the commits whose tree differs from SHA's in nothing but
 	// the task's artefacts, SHA among them: a report on one of them is a report
@@ -131,9 +134,10 @@ type Changes interface {
 	Changed(ctx context.Context, from string, patterns []string) ([]string, error)
 }
 
-// CI reads the CI results of a commit. githost.Host is one.
+// CI reads the CI results of a commit that is to go into a base branch, with those that
+// are expected of it. githost.Host is one.
 type CI interface {
-	Checks(ctx context.Context, repo, sha string) ([]githost.Check, error)
+	Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error)
 }
 
 // Reviews reads the reviews of a branch's pull request. githost.Host is one.

@@ -88,7 +88,7 @@ func TestOutcomeText(t *testing.T) {
 }
 
 func TestDoubles(t *testing.T) {
-	checks, err := gates.StaticCI{"a": {{Name: "x"}}}.Checks(t.Context(), "", "a")
+	checks, err := gates.StaticCI{"a": {{Name: "x"}}}.Checks(t.Context(), "", "", "a")
 	require.NoError(t, err)
 	require.Len(t, checks, 1)
 	reviews, err := gates.StaticReviews{{Author: "x"}}.Reviews(t.Context(), "", "")

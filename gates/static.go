@@ -11,7 +11,7 @@ import (
 type StaticCI map[string][]githost.Check
 
 // Checks implements CI.
-func (s StaticCI) Checks(_ context.Context, _, sha string) ([]githost.Check, error) {
+func (s StaticCI) Checks(_ context.Context, _, _, sha string) ([]githost.Check, error) {
 	return s[sha], nil
 }
 

@@ -45,3 +45,24 @@ type Webhook struct {
 	Last   int      // HTTP status of its last delivery; 0 = there was none, no answer, or the host keeps no record
 	Note   string   // the host's words on that
 }
+
+// Ruled is a host that shows all that a branch demands of what goes into it. Of one that does not
+// implement it Protection says what is known.
+type Ruled interface {
+	Rules(ctx context.Context, repo, branch string) (Rules, error)
+}
+
+// Rules are what a branch demands, of its protection and of other rules, as far as the token may
+// see them.
+type Rules struct {
+	Demands []Demand
+	Queue   string   // what demands a merge queue; empty = nothing does
+	Methods []string // of merging, that a rule allows: merge, squash, rebase; nil = it says nothing
+}
+
+// Demand is a check that has to be green before anything goes into a branch.
+type Demand struct {
+	Context string
+	App     int64  // the host's number of the app that has to report it; 0 = any
+	By      string // what demands it, for people
+}

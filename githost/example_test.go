@@ -11,7 +11,7 @@ import (
 // A function that needs a git host takes the part that it uses.
 func Example() {
 	failing := func(h githost.Host, repo, sha string) (names []string) {
-		list, _ := h.Checks(context.Background(), repo, sha)
+		list, _ := h.Checks(context.Background(), repo, "main", sha)
 		for _, c := range list {
 			if c.State == githost.CheckFailed {
 				names = append(names, c.Name)

@@ -26,19 +26,29 @@ var (
 // CheckState is the state of one CI signal.
 type CheckState string
 
-// States of a check. Cancelled is finished and not green.
+// States of a check. Cancelled is finished and not green; expected is demanded or begun,
+// and nothing of it was reported.
 const (
+	CheckExpected  CheckState = "expected"
 	CheckPending   CheckState = "pending"
 	CheckPassed    CheckState = "passed" // success, neutral, skipped
 	CheckFailed    CheckState = "failed"
 	CheckCancelled CheckState = "cancelled" // cancelled or stale
 )
 
-// Check is one commit status or check run of a commit.
+// AppActions is the Check.App of workflows that the host runs itself, as configured in
+// .github/workflows, .gitea/workflows or .forgejo/workflows.
+const AppActions = "actions"
+
+// Check is one commit status or check run of a commit, or one that is expected of it and
+// was not reported: then Note says where it is demanded. A name that was reported is never
+// listed as expected too.
 type Check struct {
 	Name  string     `json:"name"`
 	State CheckState `json:"state"`
-	Kind  string     `json:"kind"` // "status" or "check_run"
+	Kind  string     `json:"kind"`          // status, check_run or check_suite; of an expected one also required
+	App   string     `json:"app,omitempty"` // what reports it: AppActions, or a name of the host's; empty = not known
+	ID    string     `json:"id,omitempty"`  // the host's own name of it, where it has one
 	URL   string     `json:"url,omitempty"`
 	Note  string     `json:"note,omitempty"`
 }
@@ -114,14 +124,28 @@ type Merge struct {
 	Base    string
 	HeadSHA string // refused with ErrHeadMoved when the head is another
 	Title   string
+	Method  MergeMethod // refused with ErrDenied where the repository does not allow it
 }
+
+// MergeMethod is what a merge makes of the commits of a branch.
+type MergeMethod string
+
+// Methods. A plain repository has none of them.
+const (
+	MergeAny    MergeMethod = "" // the first of the others that the repository allows
+	MergeCommit MergeMethod = "merge"
+	MergeSquash MergeMethod = "squash"
+	MergeRebase MergeMethod = "rebase"
+)
 
 // Host reads and changes a hosted repository. Implementations are safe for
 // concurrent use.
 type Host interface {
-	// Checks lists the newest result of every check and status of a commit.
-	// An empty list means that no CI has reported anything.
-	Checks(ctx context.Context, repo, sha string) ([]Check, error)
+	// Checks lists the newest result of every check and status of a commit, and what is
+	// expected of one that is to go into the branch base and was not reported: what rules
+	// of that branch demand, and what has begun without a result. An empty list means that no CI
+	// has reported anything, and that none is known to.
+	Checks(ctx context.Context, repo, base, sha string) ([]Check, error)
 	// Reviews lists, oldest first, the reviews of the newest pull request whose
 	// head is the branch; none when there is no such pull request. They come with what
 	// their authors may do.
@@ -171,6 +195,13 @@ type Hook struct {
 	Sender   string // the account that caused it; empty when the payload has none
 	Bot      bool   `json:",omitempty"` // the sender is a machine's account
 	Unsigned bool   `json:",omitempty"` // nothing proves who has sent it
+}
+
+// FormReceiver is a Receiver whose host may put the payload into a form. The signature is of the
+// body as it is sent.
+type FormReceiver interface {
+	// FormPayload is the payload of an application/x-www-form-urlencoded body, for Decode.
+	FormPayload(body []byte) ([]byte, error)
 }
 
 // Receiver is the edge of a git host's webhooks. Its methods are pure.

@@ -294,7 +294,7 @@ func (e *Engine) command(ctx context.Context, p task.Project, t task.Task, l sta
 	return work.Command{
 		TaskID: t.ID, WorkItem: t.WorkItemID, Repo: t.Repo, Role: l.Role, Stage: l.Stage, Run: l.Run,
 		Attempt: c.Job.Attempt, Dir: at.Dir, Jail: at.Jail, Agent: p.Agents[l.Role], Timeout: e.opt.AgentTimeout,
-		Prompt: Prompt(p, t, l, target, e.answers(ctx, p, t)), Report: l.ReportFile(), Env: env,
+		Prompt: Prompt(p, t, l, target, e.answers(ctx, p, t), e.findings(ctx, p, t, l)...), Report: l.ReportFile(), Env: env,
 	}
 }
 

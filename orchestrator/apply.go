@@ -14,7 +14,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
-	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // decideMax is how often an event is decided anew, because others came first,
@@ -97,85 +96,6 @@ func (e *Engine) judge(ctx context.Context, j queue.Job, p task.Project, t task.
 // unreachable is the error of gates that could not look.
 func unreachable(v gates.Verdict) error {
 	return &fault.Error{Text: v.Reason, Again: true, Wait: v.RetryAfter}
-}
-
-func (e *Engine) subjectOfItem(p task.Project, item tracker.Item) gates.Facts {
-	return gates.Facts{
-		At:     e.Now(),
-		Task:   gates.Task{Title: item.Title, Description: item.Description, Repo: p.Repo, Main: p.Main},
-		Policy: p.Policy(),
-	}
-}
-
-// subject gathers the facts of a task, as of its newest commit.
-func (e *Engine) subject(ctx context.Context, p task.Project, t task.Task, ev stage.Event) (gates.Facts, error) {
-	s := gates.Facts{
-		At: e.Now(), Stage: t.State.Stage, SHA: t.State.Head, Deployed: t.State.MergeSHA,
-		Commands: e.Commands,
-		Task: gates.Task{
-			ID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Description: t.Description,
-			Repo: t.Repo, Branch: t.Branch, Main: p.Main, Docs: p.Docs(t.WorkItemID),
-		},
-		Vouched: t.State.Vouched, Policy: p.Policy(),
-	}
-	if p.Plain() {
-		s.CI = ownCI(t.State.CI)
-		if ev.CI != nil {
-			s.CI = ownCI(*ev.CI)
-		}
-	} else {
-		s.CI, s.Reviews = e.Host, e.Host
-	}
-	if s.Filed = t.State.Filed; ev.On == stage.OnAgentFinished && ev.Agent != nil {
-		s.Filed = ev.Agent.Filed
-	}
-	if ev.On == stage.OnApproved {
-		s.Approval = &gates.Approval{By: ev.By.Who(), At: ev.At}
-	}
-	if (ev.On == stage.OnAgentFinished || ev.On == stage.OnCaughtUp) && ev.SHA != "" {
-		s.SHA = ev.SHA
-	}
-	if ev.On == stage.OnCaughtUp {
-		s.Mergeable = &gates.Mergeable{Base: ev.Base, Conflicts: ev.Conflicts}
-	}
-	if s.SHA == "" {
-		return s, nil
-	}
-	s.Unpublished = s.SHA != t.State.Pushed
-	if ev.On == stage.OnReconcile {
-		if fact := e.probe(ctx, s); fact != nil { // it may have come since the deployer's report
-			s.Filed.Probed = fact
-		}
-	}
-	return s, e.readTree(ctx, p, t, &s)
-}
-
-func (e *Engine) readTree(ctx context.Context, p task.Project, t task.Task, s *gates.Facts) error {
-	space := p.Workspace(t)
-	space.Head = s.SHA
-	tip, err := e.Workspaces.Tip(ctx, space)
-	if err != nil {
-		return err
-	}
-	s.Changes = changes{e.Workspaces, space, s.SHA}
-	s.SameCode = []string{s.SHA}
-	if tip.SHA == s.SHA {
-		s.SameCode = tip.SameCode
-	}
-	s.Tree, err = e.Workspaces.Files(ctx, space, s.SHA)
-	return err
-}
-
-// changes reads what a commit of a task has changed.
-type changes struct {
-	from  Workspaces
-	space work.Workspace
-	sha   string
-}
-
-// Changed implements gates.Changes.
-func (c changes) Changed(ctx context.Context, from string, patterns []string) ([]string, error) {
-	return c.from.Changed(ctx, c.space, from, c.sha, patterns)
 }
 
 // commit writes a decision down: the task, its story, and what it owes.

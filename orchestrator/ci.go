@@ -16,6 +16,10 @@ import (
 // branch: it may show a push a moment later.
 const goneAfter = 2 * time.Minute
 
+// ciSettles is how long after a push a CI that has reported nothing of it may begin yet; it is
+// counted from the last change of the task.
+const ciSettles = 3 * time.Minute
+
 // waitsSince is since when results of the commit of a timer are waited for.
 func waitsSince(ev stage.Event, f stage.Effect, now time.Time) time.Time {
 	if ev.On == stage.OnCI && ev.SHA == f.SHA && !ev.Since.IsZero() {

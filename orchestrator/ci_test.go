@@ -10,6 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // atCI takes a card to where CI is waited for.
@@ -117,5 +118,111 @@ func TestCIOfAnUnknownCommit(t *testing.T) {
 		unknown(githost.CheckFailed)
 		require.Equal(r, stage.Review, r.Task(item).State.Stage, "the head is green at the host")
 		r.Replays()
+	})
+}
+
+// What CI says of the head after it was judged counts: the merge waits for what is not
+// finished, and what has failed goes to the developer. The host is not called to merge it.
+func TestCIBeforeTheMerge(t *testing.T) {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Place.SetScript(orchestratortest.Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			if c.Stage == stage.DeployStaging && r.Ran(stage.Developer) == 1 {
+				r.SetCI(githost.CheckPending) // of the report of this run
+			}
+			return orchestratortest.GoodAgent(ctx, c, files)
+		}))
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(time.Minute)
+		task := r.Task(item)
+		require.Equal(r, []any{stage.Deploy, stage.PhaseRetest, stage.HoldNone}, []any{task.State.Stage, task.State.Phase, task.State.Hold})
+		require.Zero(r, r.Host.Merges())
+		require.True(r, r.Commented(orchestratortest.App, item, "not merged yet: CI is not finished at "))
+		require.Contains(r, r.Explain(item).Summary, "Waits for CI before the merge")
+
+		r.SetCI(githost.CheckPassed)
+		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckFailed, Kind: "check_run"})
+		r.Settle(time.Minute)
+		require.Equal(r, 2, r.Ran(stage.Developer))
+		require.Equal(r, stage.Done, r.Task(item).State.Stage, r.Comments(orchestratortest.App, item))
+		require.Equal(r, 1, r.Host.Merges())
+		r.Replays()
+	})
+}
+
+// A merge that waits for CI goes on when it is green.
+func TestCIGreenBeforeTheMerge(t *testing.T) {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Place.SetScript(orchestratortest.Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			r.SetCI(githost.CheckPending)
+			return orchestratortest.GoodAgent(ctx, c, files)
+		}))
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(time.Minute)
+		require.Zero(r, r.Host.Merges())
+		r.Host.SetChecks(r.Task(item).State.Head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage, r.Comments(orchestratortest.App, item))
+		require.Equal(r, 1, r.Ran(stage.Developer))
+		r.Replays()
+	})
+}
+
+// withWorkflow is a repository that has a workflow, and whose agents report nothing but by CI.
+func withWorkflow(r *orchestratortest.Rig) {
+	r.Projects[0].Protected.None = true
+	r.Options.CIWait = time.Hour
+	r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		files[".github/workflows/ci.yml"] = "on: push\n"
+		return orchestratortest.GoodAgent(ctx, c, files)
+	}))
+	r.Place.OnPush = r.Host.Push // no CI of the rig
+}
+
+// What another app reports at once passes nothing while the workflow may begin; where it does
+// not, it counts after a while.
+func TestCIThatDoesNotBegin(t *testing.T) {
+	orchestratortest.Run(t, withWorkflow, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		task := r.Task(item)
+		require.Equal(r, stage.Development, task.State.Stage)
+		r.Host.SetChecks(task.State.Head, githost.Check{Name: "Vercel", State: githost.CheckPassed, Kind: "status"})
+		r.Settle(2 * time.Minute)
+		require.Equal(r, stage.Development, r.Task(item).State.Stage)
+		require.Contains(r, r.Explain(item).Blockers[0].Why, "nothing that .github/workflows/ci.yml configures was reported yet")
+		r.Settle(2 * time.Minute)
+		require.NotEqual(r, stage.Development, r.Task(item).State.Stage)
+	})
+}
+
+// When nothing is reported at all the end of the wait says what to set.
+func TestCIThatReportsNothing(t *testing.T) {
+	orchestratortest.Run(t, withWorkflow, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(2 * time.Hour)
+		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		require.Contains(r, r.Task(item).State.HoldReason, "name the checks that do in the project's entry (ci: [names])")
+	})
+}
+
+// What waits for CI before its merge is not deployed yet, and can be rejected.
+func TestRejectedBeforeTheMerge(t *testing.T) {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Place.SetScript(orchestratortest.Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			r.SetCI(githost.CheckPending)
+			return orchestratortest.GoodAgent(ctx, c, files)
+		}))
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.PhaseRetest, r.Task(item).State.Phase)
+		r.Move(orchestratortest.App, item, stage.StatusRejected)
+		r.Settle(time.Minute)
+		require.Equal(r, 2, r.Ran(stage.Developer))
+		require.Equal(r, stage.Development, r.Task(item).State.Stage)
+		require.Zero(r, r.Host.Merges())
 	})
 }

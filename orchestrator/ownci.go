@@ -140,7 +140,7 @@ func (e *Engine) whileAwaited(ctx context.Context, t task.Task) (context.Context
 type ownCI stage.CI
 
 // Checks implements gates.CI.
-func (c ownCI) Checks(_ context.Context, _, sha string) (out []githost.Check, err error) {
+func (c ownCI) Checks(_ context.Context, _, _, sha string) (out []githost.Check, err error) {
 	for _, r := range c.Results {
 		if r.SHA != sha {
 			continue

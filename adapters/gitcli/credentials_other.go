@@ -3,12 +3,13 @@
 package gitcli
 
 import (
+	"context"
 	"errors"
 	"os"
 )
 
-func (g *Git) credentials(string) (*os.File, error) {
-	if len(g.opt.Tokens) > 0 {
+func (g *Git) credentials(context.Context, string) (*os.File, error) {
+	if g.opt.Tokens != nil {
 		return nil, errors.New("gitcli: Options.Tokens are for Linux only: run the service there")
 	}
 	return nil, nil //nolint:nilnil // there is none, and that is no error

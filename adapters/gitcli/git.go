@@ -131,7 +131,7 @@ func (g *Git) command(ctx context.Context, c call) (*exec.Cmd, error) {
 	} else {
 		env = append(env, "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh", "GIT_SSH_COMMAND=ssh -oBatchMode=yes", "SSH_AUTH_SOCK="+os.Getenv("SSH_AUTH_SOCK"))
 		var err error
-		if secret, err = g.credentials(c.network); err != nil {
+		if secret, err = g.credentials(ctx, c.network); err != nil {
 			return nil, err
 		}
 	}

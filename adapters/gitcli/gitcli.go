@@ -43,18 +43,27 @@ import (
 
 // Options of a Git. Root is required.
 type Options struct {
-	Root      string            // directory of mirrors and checkouts
-	Git       string            // the git executable; default "git"
-	Name      string            // author of our own commits; default "signalbox"
-	Email     string            // default "signalbox@localhost"
-	Tokens    map[string]string // by URL prefix, e.g. https://git.example.org/: sent as HTTP basic authentication
-	Protected []string          // branches that are never pushed, beside each project's main
-	Timeout   time.Duration     // of one git call; default 5 min
-	Limits    Limits            // of what is taken of an attempt
-	Shared    bool              // several services share the tasks: commits are handed over through the remote
-	Shim      []string          // argv that ends in RunCheckShim, e.g. /proc/self/exe check-shim; without it no check is run
-	Jail      *work.Jail        // what every check may touch, beside its checkouts; nil = all that this user may
-	Log       *slog.Logger      // nil discards
+	Root      string        // directory of mirrors and checkouts
+	Git       string        // the git executable; default "git"
+	Name      string        // author of our own commits; default "signalbox"
+	Email     string        // default "signalbox@localhost"
+	Tokens    Tokens        // sent as HTTP basic authentication; nil: none
+	Protected []string      // branches that are never pushed, beside each project's main
+	Timeout   time.Duration // of one git call; default 5 min
+	Limits    Limits        // of what is taken of an attempt
+	Shared    bool          // several services share the tasks: commits are handed over through the remote
+	Shim      []string      // argv that ends in RunCheckShim, e.g. /proc/self/exe check-shim; without it no check is run
+	Jail      *work.Jail    // what every check may touch, beside its checkouts; nil = all that this user may
+	Log       *slog.Logger  // nil discards
+}
+
+// Tokens gives the tokens for a call to a remote, by the beginning of the URLs that they are
+// for, such as https://git.example.org/. It may have to fetch them.
+type Tokens func(ctx context.Context, remote string) (map[string]string, error)
+
+// FixedTokens are always the same.
+func FixedTokens(byPrefix map[string]string) Tokens {
+	return func(context.Context, string) (map[string]string, error) { return byPrefix, nil }
 }
 
 // Git implements work.Workspaces, work.Mirror, work.Rebaser, work.Disk, work.Mirrors and

@@ -22,8 +22,9 @@ type status struct {
 	TargetURL   string `json:"target_url"`
 }
 
-// Checks implements githost.Host: the newest status of every context.
-func (c *Client) Checks(ctx context.Context, repo, sha string) ([]githost.Check, error) {
+// Checks implements githost.Host: the newest status of every context, and what the protection of
+// the base requires beside them.
+func (c *Client) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
 	at, err := commitPath(repo, sha)
 	if err != nil {
 		return nil, err
@@ -50,7 +51,11 @@ func (c *Client) Checks(ctx context.Context, repo, sha string) ([]githost.Check,
 			for _, name := range order {
 				out = append(out, c.check(newest[name]))
 			}
-			return out, nil
+			more, err := c.expected(ctx, repo, base, out)
+			if errors.Is(err, githost.ErrNotFound) || errors.Is(err, githost.ErrDenied) { // there is no such branch, or not for the token
+				return out, nil
+			}
+			return append(out, more...), err
 		}
 	}
 	return nil, endless("the statuses of " + repo)
@@ -77,6 +82,9 @@ func (c *Client) check(s status) githost.Check {
 	out := githost.Check{Name: s.Context, State: stateOf(s.State), Kind: "status", Note: s.Description}
 	if at, err := c.base.Parse(s.TargetURL); s.TargetURL != "" && err == nil && (at.Scheme == "http" || at.Scheme == "https") {
 		out.URL = at.String()
+	}
+	if strings.Contains(s.TargetURL, "/actions/runs/") { // of the host's own workflows
+		out.App = githost.AppActions
 	}
 	if s.State == "warning" {
 		out.Note = strings.TrimSuffix("passed with a warning: "+s.Description, ": ")
@@ -111,10 +119,6 @@ func conclusion(status, conclusion string) githost.CheckState {
 	}
 }
 
-// checkExpected is the state of what the protection of a branch requires and nobody has
-// reported.
-const checkExpected githost.CheckState = "expected"
-
 // expected lists what a branch's protection requires and is not among the reported. A
 // pattern that fits none of them is expected under its own text.
 func (c *Client) expected(ctx context.Context, repo, base string, reported []githost.Check) ([]githost.Check, error) {
@@ -129,7 +133,7 @@ func (c *Client) expected(ctx context.Context, repo, base string, reported []git
 	for _, pattern := range p.Contexts {
 		fits := glob(pattern)
 		if !slices.ContainsFunc(reported, func(r githost.Check) bool { return fits(r.Name) }) {
-			out = append(out, githost.Check{Name: pattern, State: checkExpected, Kind: "status", Note: "required by the protection of " + base})
+			out = append(out, githost.Check{Name: pattern, State: githost.CheckExpected, Kind: "required", Note: "required by the protection of " + base})
 		}
 	}
 	return out, nil

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,8 +37,8 @@ func TestExpected(t *testing.T) {
 	list, err = c.expected(t.Context(), "acme/shop", "main", reported)
 	require.NoError(t, err)
 	require.Equal(t, []githost.Check{
-		{Name: "deploy/*", State: "expected", Kind: "status", Note: "required by the protection of main"},
-		{Name: "e2e", State: "expected", Kind: "status", Note: "required by the protection of main"},
+		{Name: "deploy/*", State: githost.CheckExpected, Kind: "required", Note: "required by the protection of main"},
+		{Name: "e2e", State: githost.CheckExpected, Kind: "required", Note: "required by the protection of main"},
 	}, list)
 	list, err = c.expected(t.Context(), "acme/shop", "none", nil)
 	require.NoError(t, err)
@@ -69,15 +70,19 @@ func TestStatusPages(t *testing.T) {
 		"4": `{"id":9,"context":"d","status":"failure"}`,
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/branches/main") {
+			fmt.Fprint(w, `{"name":"main","commit":{"id":"a1a1a1a1"}}`)
+			return
+		}
 		fmt.Fprintf(w, `{"state":"x","total_count":1,"statuses":[%s]}`, pages[r.URL.Query().Get("page")])
 	}))
 	t.Cleanup(srv.Close)
 	c, err := New(Options{BaseURL: srv.URL, Token: "t", HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
 	require.NoError(t, err)
-	list, err := c.Checks(t.Context(), "acme/shop", "a1a1a1a1")
+	list, err := c.Checks(t.Context(), "acme/shop", "main", "a1a1a1a1")
 	require.NoError(t, err)
 	require.Equal(t, []githost.Check{
-		{Name: "a", State: githost.CheckPassed, Kind: "status", URL: srv.URL + "/acme/shop/actions/runs/3/jobs/5", Note: "fine"},
+		{Name: "a", State: githost.CheckPassed, Kind: "status", App: githost.AppActions, URL: srv.URL + "/acme/shop/actions/runs/3/jobs/5", Note: "fine"},
 		{Name: "b", State: githost.CheckPassed, Kind: "status", Note: "passed with a warning: old"},
 		{Name: "c", State: githost.CheckPassed, Kind: "status", URL: "https://ci.example.org/7"},
 	}, list)

@@ -123,7 +123,7 @@ func calls(t *testing.T, c *gitea.Client) map[string]error {
 		out = map[string]error{}
 	)
 	for what, call := range map[string]func() error{
-		"checks":       func() error { _, err := c.Checks(ctx, repo, head40); return err },
+		"checks":       func() error { _, err := c.Checks(ctx, repo, "main", head40); return err },
 		"reviews":      func() error { _, err := c.Reviews(ctx, repo, "feature/a"); return err },
 		"pull request": func() error { _, err := c.PullRequest(ctx, repo, "feature/a"); return err },
 		"open": func() error {
@@ -173,9 +173,13 @@ func TestEmptyLists(t *testing.T) {
 			fmt.Fprint(w, `{"state":"","sha":"","total_count":0,"statuses":null,"repository":null}`)
 			return
 		}
+		if strings.HasSuffix(r.URL.Path, "/branches/main") {
+			fmt.Fprintf(w, `{"name":"main","commit":{"id":"%s"}}`, head40)
+			return
+		}
 		fmt.Fprint(w, "null")
 	})
-	checks, err := c.Checks(t.Context(), repo, head40)
+	checks, err := c.Checks(t.Context(), repo, "main", head40)
 	require.NoError(t, err)
 	require.Empty(t, checks)
 	at, err := c.BranchesAt(t.Context(), repo, head40)

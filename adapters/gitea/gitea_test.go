@@ -141,6 +141,9 @@ func TestConformance(t *testing.T) {
 				}
 				require.NoError(t, k.server.Review(repo, branch, r.Author, strings.ToUpper(string(r.State)), r.SHA, "b"))
 			},
+			Require: func(base string, names ...string) {
+				k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Required[base] = names })
+			},
 			Self: giteatest.Self,
 			Fail: func(call string, how faulttest.Kind) {
 				calls := map[string]string{
@@ -163,7 +166,7 @@ func TestFaults(t *testing.T) {
 			head := k.commit("feature/a")
 			pr := k.pull("feature/a")
 			k.server.Fail(f, f, f) // more than is tried at once
-			_, err := k.client.Checks(t.Context(), repo, head)
+			_, err := k.client.Checks(t.Context(), repo, "main", head)
 			require.True(t, fault.Retryable(err), "%v", err)
 			require.NotContains(t, err.Error(), "secret")
 			if f == giteatest.TooMany {
@@ -191,14 +194,14 @@ func TestDenied(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, c.Ping(t.Context()), githost.ErrDenied)
 	require.NoError(t, k.client.Ping(t.Context()))
-	_, err = k.client.Checks(t.Context(), "acme/none", strings.Repeat("a", 40))
+	_, err = k.client.Checks(t.Context(), "acme/none", "main", strings.Repeat("a", 40))
 	require.ErrorIs(t, err, githost.ErrNotFound)
 	for _, bad := range []string{"", "acme", "a/b/c", "/x", "acme/.."} {
 		_, err = k.client.BranchesAt(t.Context(), bad, head40)
 		require.ErrorIs(t, err, githost.ErrNotFound)
 	}
 	for _, bad := range []string{"../../../../user", "", "main"} {
-		_, err = k.client.Checks(t.Context(), repo, bad)
+		_, err = k.client.Checks(t.Context(), repo, "main", bad)
 		require.ErrorIs(t, err, githost.ErrNotFound)
 	}
 	for _, bad := range []string{"../../../issues/1", ""} {

@@ -1,6 +1,7 @@
 package gitea
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,17 +22,17 @@ const (
 	styleFastForward = "fast-forward-only"
 )
 
-// Merge implements githost.Host. It makes a merge commit or, where the repository does
-// not allow that, merges in a style that it allows. A refusal by a rule of the repository
+// Merge implements githost.Host. Where no method is named it makes a merge commit or, if the
+// repository does not allow that, merges in a style that it allows. A refusal by a rule of the repository
 // is ErrDenied: only people can do something about it.
 func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	what := fmt.Sprintf("merging pull request %d of %s", m.Number, m.Repo)
 	if m.HeadSHA == "" { // Gitea would merge whatever is there
 		return "", fmt.Errorf("gitea: %s: no head commit is named: %w", what, githost.ErrHeadMoved)
 	}
-	style := styleMerge
+	style := cmp.Or(string(m.Method), styleMerge)
 	err := c.merge(ctx, what, m, style)
-	if e := (*Error)(nil); errors.As(err, &e) && e.Status == http.StatusMethodNotAllowed && e.contains("merge style") {
+	if e := (*Error)(nil); m.Method == githost.MergeAny && errors.As(err, &e) && e.Status == http.StatusMethodNotAllowed && e.contains("merge style") {
 		r, look := c.Repository(ctx, m.Repo)
 		if look != nil {
 			return "", look

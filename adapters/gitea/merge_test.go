@@ -232,3 +232,20 @@ func TestTimeOut(t *testing.T) {
 	require.Equal(t, k.server.Heads(repo)["main"], sha)
 	require.Equal(t, 1, k.server.Merges())
 }
+
+// A method that is named is the one that is used, and one that the repository does not allow is
+// for a person.
+func TestMergeMethod(t *testing.T) {
+	t.Parallel()
+	k := setup(t, giteatest.Options{})
+	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Methods = []string{"merge", "squash"} })
+	head := k.commit("feature/a")
+	m := githost.Merge{Repo: repo, Number: k.pull("feature/a").Number, HeadSHA: head, Title: "T", Method: githost.MergeRebase}
+	_, err := k.client.Merge(t.Context(), m)
+	require.ErrorIs(t, err, githost.ErrDenied)
+	require.ErrorContains(t, err, "merge style")
+	m.Method = githost.MergeSquash
+	sha, err := k.client.Merge(t.Context(), m)
+	require.NoError(t, err)
+	require.Len(t, strings.Fields(run(t, k.bare, "rev-list", "--parents", "-n1", sha)), 2, "one parent")
+}

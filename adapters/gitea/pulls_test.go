@@ -33,7 +33,7 @@ func TestForksAndPages(t *testing.T) {
 		k.server.SetStatus(repo, head, fmt.Sprintf("job %d", i), "success")
 		run(t, k.bare, "update-ref", fmt.Sprintf("refs/heads/copy/%d", i), head)
 	}
-	checks, err := k.client.Checks(t.Context(), repo, head)
+	checks, err := k.client.Checks(t.Context(), repo, "main", head)
 	require.NoError(t, err)
 	require.Len(t, checks, 130)
 	at, err := k.client.BranchesAt(t.Context(), repo, head)
@@ -93,7 +93,7 @@ func TestPagesWithoutEnd(t *testing.T) {
 			fmt.Fprintf(w, `[{"name":"b%d","commit":{"id":"%s"}}]`, n, head40)
 		}
 	})
-	_, err := c.Checks(t.Context(), repo, head40)
+	_, err := c.Checks(t.Context(), repo, "main", head40)
 	require.ErrorContains(t, err, "more than 100 pages")
 	require.True(t, fault.Retryable(err))
 	_, err = c.BranchesAt(t.Context(), repo, head40)

@@ -27,6 +27,22 @@ func answering(t *testing.T, f http.HandlerFunc) *github.Client {
 	return c
 }
 
+// withoutRules answers for a repository whose branches demand nothing, and whose commits have no
+// suites.
+func withoutRules(w http.ResponseWriter, r *http.Request) bool {
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/check-suites"):
+		fmt.Fprint(w, `{"total_count":0,"check_suites":[]}`)
+	case strings.HasSuffix(r.URL.Path, "/rules/branches/main"):
+		fmt.Fprint(w, `[]`)
+	case strings.HasSuffix(r.URL.Path, "/branches/main"):
+		fmt.Fprintf(w, `{"name":"main","commit":{"sha":"%s"}}`, head40)
+	default:
+		return false
+	}
+	return true
+}
+
 var head40 = strings.Repeat("a1", 20)
 
 // A branch that GitHub refuses to remove, such as a protected one, is not gone.
@@ -150,9 +166,12 @@ func TestJobsOfOneNameAreAllKept(t *testing.T) {
 			fmt.Fprint(w, `{"state":"pending","total_count":0,"statuses":[]}`)
 			return
 		}
+		if withoutRules(w, r) {
+			return
+		}
 		fmt.Fprint(w, `{"total_count":2,"check_runs":[{"id":2,"name":"t","status":"completed","conclusion":"success"},{"id":1,"name":"t","status":"completed","conclusion":"failure"}]}`)
 	})
-	list, err := c.Checks(t.Context(), repo, head40)
+	list, err := c.Checks(t.Context(), repo, "main", head40)
 	require.NoError(t, err)
 	require.Len(t, list, 2)
 	require.Equal(t, githost.CheckFailed, list[1].State)
@@ -216,6 +235,9 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		page := r.URL.Query().Get("page")
+		if withoutRules(w, r) {
+			return
+		}
 		if page == "" {
 			w.Header().Set("Link", `<http://`+r.Host+r.URL.Path+`?page=2>; rel="next"`)
 			page = "1"
@@ -235,7 +257,7 @@ func TestPages(t *testing.T) {
 			fmt.Fprintf(w, `[{"number":4,"state":"open","head":{"ref":"feature/a","sha":"%s","repo":{"full_name":"Acme/shop"}},"base":{"ref":"main"}}]`, head40)
 		}
 	})
-	checks, err := c.Checks(t.Context(), repo, head40)
+	checks, err := c.Checks(t.Context(), repo, "main", head40)
 	require.NoError(t, err)
 	var names []string
 	for _, k := range checks {

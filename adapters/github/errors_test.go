@@ -113,7 +113,7 @@ func TestASuccessThatIsNotGitHubs(t *testing.T) {
 			_, _ = w.Write([]byte(text))
 		})
 		calls := map[string]error{}
-		_, calls["checks"] = c.Checks(t.Context(), repo, head40)
+		_, calls["checks"] = c.Checks(t.Context(), repo, "main", head40)
 		_, calls["reviews"] = c.Reviews(t.Context(), repo, "feature/a")
 		_, calls["pull request"] = c.PullRequest(t.Context(), repo, "feature/a")
 		_, calls["open"] = c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})

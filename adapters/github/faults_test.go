@@ -152,7 +152,7 @@ func TestCIAsksTheServer(t *testing.T) {
 	require.NoError(t, err)
 	close(ready)
 	require.Eventually(t, func() bool {
-		list, err := k.client.Checks(t.Context(), repo, head)
+		list, err := k.client.Checks(t.Context(), repo, "main", head)
 		return err == nil && len(list) == 1 && list[0].State == githost.CheckPassed
 	}, 10*time.Second, time.Millisecond)
 }

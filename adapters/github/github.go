@@ -22,11 +22,12 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
-// Options of a Client. Token is required; so is one of Secrets for webhooks,
+// Options of a Client. Token or App is required; so is one of Secrets for webhooks,
 // unless Insecure.
 type Options struct {
 	BaseURL    string // of the REST API; empty = https://api.github.com/
 	Token      string
+	App        *App              // signs in in the place of Token
 	Secrets    signature.Secrets // of the webhooks
 	Insecure   bool              // take unsigned webhooks while there are no Secrets
 	HTTPClient *http.Client
@@ -39,36 +40,51 @@ type Client struct {
 	opt Options
 	api *gh.Client
 
+	app   *app         // nil: a token is used
+	files *http.Client // without the token
+
 	signed atomic.Pointer[signature.Secrets]
 
 	mu          sync.Mutex
 	self        string // the token's account; empty until it has answered
 	permissions map[string]permission
+	rules       map[string]knownRules // of branches, by repository and branch
 }
 
 // New checks the options. It does not call the network.
 func New(o Options) (*Client, error) {
-	if o.Token == "" {
+	if o.Token == "" && o.App == nil {
 		return nil, errors.New("github: Token is missing: a token that may read checks and write contents and pull requests")
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	api := gh.NewClient(retryhttp.New(o.HTTPClient)).WithAuthToken(o.Token)
+	c := &Client{opt: o, files: plain(o.HTTPClient), permissions: map[string]permission{}, rules: map[string]knownRules{}}
+	if o.App == nil {
+		c.api = gh.NewClient(retryhttp.New(o.HTTPClient)).WithAuthToken(o.Token)
+	} else if err := c.signInAsApp(*o.App); err != nil {
+		return nil, err
+	}
 	if o.BaseURL != "" {
 		u, err := url.Parse(strings.TrimSuffix(o.BaseURL, "/") + "/")
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
 			return nil, errors.New("github: BaseURL must be the address of the REST API, such as https://github.example.org/api/v3/")
 		}
-		api.BaseURL = u
+		c.api.BaseURL = u
+		if c.app != nil {
+			c.app.api.BaseURL = u
+		}
 	}
-	c := &Client{opt: o, api: api, permissions: map[string]permission{}}
 	c.SetSecrets(o.Secrets)
 	return c, nil
 }
 
-// Ping reads the account of the token.
+// Ping reads the account of the token, or the app.
 func (c *Client) Ping(ctx context.Context) error {
+	if c.app != nil {
+		_, _, err := c.app.api.Apps.Get(ctx, "")
+		return c.convert(ctx, "the app", err)
+	}
 	_, _, err := c.api.Users.Get(ctx, "")
 	return c.convert(ctx, "the token's account", err)
 }
@@ -97,24 +113,6 @@ func splitAt(repo, sha string) (owner, name string, err error) {
 	return split(repo)
 }
 
-// Checks implements githost.Host: the newest status of every context and the
-// newest run of every check.
-func (c *Client) Checks(ctx context.Context, repo, sha string) ([]githost.Check, error) {
-	owner, name, err := splitAt(repo, sha)
-	if err != nil {
-		return nil, err
-	}
-	statuses, err := c.statuses(ctx, owner, name, sha)
-	if err != nil {
-		return nil, unknownCommit(c.convert(ctx, "the statuses of "+repo, err))
-	}
-	runs, err := c.checkRuns(ctx, owner, name, sha)
-	if err != nil {
-		return nil, unknownCommit(c.convert(ctx, "the checks of "+repo, err))
-	}
-	return append(statuses, runs...), nil
-}
-
 // unknownCommit makes a read's 422 what it means: there is no such commit.
 func unknownCommit(err error) error {
 	if e := (*Error)(nil); errors.As(err, &e) && e.Status == http.StatusUnprocessableEntity {
@@ -123,28 +121,8 @@ func unknownCommit(err error) error {
 	return err
 }
 
-// statuses reads all pages; GitHub gives the newest of each context.
-func (c *Client) statuses(ctx context.Context, owner, name, sha string) (out []githost.Check, err error) {
-	opt := gh.ListOptions{PerPage: 100}
-	for {
-		combined, resp, err := c.api.Repositories.GetCombinedStatus(ctx, owner, name, sha, &opt)
-		if err != nil {
-			return nil, err
-		}
-		if combined.Statuses == nil {
-			return nil, unreadable("the statuses of " + owner + "/" + name)
-		}
-		for _, s := range combined.Statuses {
-			out = append(out, githost.Check{Name: s.GetContext(), State: stateOf(s.GetState()), Kind: "status", URL: s.GetTargetURL(), Note: s.GetDescription()})
-		}
-		if more, err := next(&opt.Page, resp); err != nil || !more {
-			return out, err
-		}
-	}
-}
-
 // pagesMax is more pages than anybody has.
-const pagesMax = 100
+const pagesMax = 30
 
 // next goes to the next page. Pages that lead back, or never end, are an error: what is
 // missing could be what failed.
@@ -157,30 +135,6 @@ func next(page *int, resp *gh.Response) (more bool, err error) {
 	}
 	*page = resp.NextPage
 	return true, nil
-}
-
-// checkRuns reads all pages. GitHub gives the newest run of each name in each
-// suite. Runs of one name in two suites are jobs of two workflows, and a failed
-// one must not hide behind the other: all are kept.
-func (c *Client) checkRuns(ctx context.Context, owner, name, sha string) (out []githost.Check, err error) {
-	opt := gh.ListCheckRunsOptions{Filter: gh.String("latest"), ListOptions: gh.ListOptions{PerPage: 100}}
-	for {
-		list, resp, err := c.api.Checks.ListCheckRunsForRef(ctx, owner, name, sha, &opt)
-		if err != nil {
-			return nil, err
-		}
-		if list.CheckRuns == nil {
-			return nil, unreadable("the checks of " + owner + "/" + name)
-		}
-		for _, r := range list.CheckRuns {
-			out = append(out, githost.Check{
-				Name: r.GetName(), State: conclusion(r.GetStatus(), r.GetConclusion()), Kind: "check_run", URL: r.GetHTMLURL(), Note: r.GetOutput().GetTitle(),
-			})
-		}
-		if more, err := next(&opt.Page, resp); err != nil || !more {
-			return out, err
-		}
-	}
 }
 
 // BranchesAt implements githost.Branches.

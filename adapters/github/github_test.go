@@ -128,7 +128,16 @@ func TestConformance(t *testing.T) {
 				}
 				require.NoError(t, k.server.Review(repo, branch, r.Author, strings.ToUpper(string(r.State)), r.SHA, "b"))
 			},
-			Self: githubtest.Self,
+			Require: func(base string, names ...string) {
+				k.server.SetSettings(repo, func(s *githubtest.Settings) { s.Required[base], s.Rules[base] = names[:1], names[1:] })
+			},
+			ShowFailure: func(sha, name, text string) { require.NoError(t, k.server.ShowFailure(repo, sha, name, text)) },
+			AddLineComment: func(branch string, c githost.LineComment) {
+				k.server.SetRole(c.Author, string(c.Permission))
+				require.NoError(t, k.server.Comment(repo, branch, githubtest.LineComment{Author: c.Author, Path: c.Path, Line: c.Line, Body: c.Body, SHA: c.SHA}))
+			},
+			Comments: func(number int64) []string { return k.server.Comments(repo, int(number)) },
+			Self:     githubtest.Self,
 			Fail: func(call string, how faulttest.Kind) {
 				calls := map[string]string{
 					"OpenPullRequest": "POST /repos/{owner}/{repo}/pulls", "Merge": "PUT /repos/{owner}/{repo}/pulls/{number}/merge",
@@ -155,7 +164,7 @@ func TestFaults(t *testing.T) {
 			pr, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
 			require.NoError(t, err)
 			k.server.Fail(fault, fault, fault) // more than is tried at once
-			_, err = k.client.Checks(t.Context(), repo, head)
+			_, err = k.client.Checks(t.Context(), repo, "main", head)
 			var e *github.Error
 			require.ErrorAs(t, err, &e)
 			require.True(t, e.Retryable())
@@ -189,7 +198,7 @@ func TestDenied(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, c.Ping(t.Context()), githost.ErrDenied)
 	require.NoError(t, k.client.Ping(t.Context()))
-	_, err = k.client.Checks(t.Context(), "acme/none", strings.Repeat("a", 40))
+	_, err = k.client.Checks(t.Context(), "acme/none", "main", strings.Repeat("a", 40))
 	require.ErrorIs(t, err, githost.ErrNotFound)
 	for _, bad := range []string{"", "acme", "a/b/c", "/x"} {
 		_, err = k.client.BranchesAt(t.Context(), bad, "x")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -44,6 +45,16 @@ func (c *Client) Habits() signature.Habits {
 // Delivery implements githost.Receiver. The id stays when GitHub sends again.
 func (c *Client) Delivery(h http.Header) (id, event string) {
 	return h.Get(gh.DeliveryIDHeader), h.Get(gh.EventTypeHeader)
+}
+
+// FormPayload implements githost.FormReceiver: GitHub may be set to send forms, and its page of
+// settings proposed it for a long time.
+func (c *Client) FormPayload(body []byte) ([]byte, error) {
+	form, err := url.ParseQuery(string(body))
+	if err != nil || form.Get("payload") == "" {
+		return nil, errors.New("github: the form has no payload")
+	}
+	return []byte(form.Get("payload")), nil
 }
 
 // payload is what is read of webhooks, of all kinds: few fields, so that a payload whose

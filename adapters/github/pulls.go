@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,9 +76,9 @@ func (c *Client) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) 
 	return found, err
 }
 
-// Merge implements githost.Host. It makes a merge commit or, where the repository does
-// not allow that, a squashed one or a rebased one. A refusal by a rule of the repository
-// is ErrDenied: only people can do something about it.
+// Merge implements githost.Host. Where no method is named it makes a merge commit or, if the
+// repository does not allow that, a squashed one or a rebased one. A refusal by a rule of the
+// repository is ErrDenied, with GitHub's words: only people can do something about it.
 func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	owner, name, err := split(m.Repo)
 	if err != nil {
@@ -86,16 +87,16 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	if m.HeadSHA == "" { // GitHub would merge whatever is there
 		return "", fmt.Errorf("github: merging pull request %d: no head commit is named: %w", m.Number, githost.ErrHeadMoved)
 	}
-	merge := func(method string) (*gh.PullRequestMergeResult, error) {
+	merge := func(method githost.MergeMethod) (*gh.PullRequestMergeResult, error) {
 		res, _, err := c.api.PullRequests.Merge(ctx, owner, name, int(m.Number), "", &gh.PullRequestOptions{
-			CommitTitle: m.Title, SHA: m.HeadSHA, MergeMethod: method,
+			CommitTitle: m.Title, SHA: m.HeadSHA, MergeMethod: string(method),
 		})
 		return res, err
 	}
 	what := fmt.Sprintf("merging pull request %d of %s", m.Number, m.Repo)
-	res, err := merge("merge")
-	if status(err) == http.StatusMethodNotAllowed && errorContains(err, "merge commits are not allowed") {
-		if method := c.method(ctx, owner, name); method != "" {
+	res, err := merge(cmp.Or(m.Method, githost.MergeCommit))
+	if m.Method == githost.MergeAny && status(err) == http.StatusMethodNotAllowed && errorContains(err, "merge commits are not allowed", "must not contain merge commits") {
+		if method := c.method(ctx, owner, name); method != githost.MergeAny {
 			res, err = merge(method)
 		}
 	}
@@ -108,7 +109,7 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	switch code := status(err); {
 	case code == http.StatusConflict:
 		return c.refused(ctx, m, what+": "+message(err), githost.ErrHeadMoved)
-	case code == http.StatusMethodNotAllowed && errorContains(err, "not allowed on this repository", "merge queue", "approving review", "rule violations"):
+	case code == http.StatusMethodNotAllowed && errorContains(err, "not allowed on this repository", "must not contain merge commits", "merge queue", "approving review", "rule violations"):
 		return c.refused(ctx, m, what+": "+message(err), githost.ErrDenied)
 	case code == http.StatusMethodNotAllowed:
 		return c.refused(ctx, m, what+": "+message(err), githost.ErrNotMergeable)
@@ -124,17 +125,17 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 
 // method is how a repository takes pull requests that takes no merge commits; empty =
 // it does not say.
-func (c *Client) method(ctx context.Context, owner, name string) string {
+func (c *Client) method(ctx context.Context, owner, name string) githost.MergeMethod {
 	r, _, err := c.api.Repositories.Get(ctx, owner, name)
 	switch {
 	case err != nil:
-		return ""
+		return githost.MergeAny
 	case r.GetAllowSquashMerge():
-		return "squash"
+		return githost.MergeSquash
 	case r.GetAllowRebaseMerge():
-		return "rebase"
+		return githost.MergeRebase
 	default:
-		return ""
+		return githost.MergeAny
 	}
 }
 

@@ -41,8 +41,10 @@ func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Re
 				continue
 			}
 			review := githost.Review{Author: r.GetUser().GetLogin(), State: state, SHA: r.GetCommitID(), Body: r.GetBody(), At: r.GetSubmittedAt().Time}
-			if err := c.weigh(ctx, repo, pr, r, &review); err != nil {
-				return nil, err
+			if state != githost.ReviewCommented { // a comment judges nothing, so that nobody is looked up for it
+				if err := c.weigh(ctx, repo, pr, r.GetUser(), r.GetAuthorAssociation(), &review); err != nil {
+					return nil, err
+				}
 			}
 			out = append(out, review)
 		}
@@ -57,23 +59,19 @@ func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Re
 	}
 }
 
-// weigh fills in the role of a review's author in the repository. A comment judges nothing,
-// so that nobody is looked up for it.
-func (c *Client) weigh(ctx context.Context, repo string, pr githost.PullRequest, r *gh.PullRequestReview, out *githost.Review) error {
-	if out.State == githost.ReviewCommented {
-		return nil
-	}
+// weigh fills in the role of an author in the repository.
+func (c *Client) weigh(ctx context.Context, repo string, pr githost.PullRequest, by *gh.User, association string, out *githost.Review) error {
 	self, err := c.account(ctx)
 	if err != nil {
 		return err
 	}
-	out.Bot = isBot(r.GetUser())
+	out.Bot = isBot(by)
 	out.Own = self != "" && strings.EqualFold(out.Author, self)
 	out.Opener = strings.EqualFold(out.Author, pr.Author)
 	switch {
 	case out.Bot, out.Author == "": // a deleted account has no name
 		return nil
-	case r.GetAuthorAssociation() == "OWNER":
+	case association == "OWNER":
 		out.Permission = githost.PermissionAdmin
 		return nil
 	}

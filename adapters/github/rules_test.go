@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
@@ -116,8 +117,35 @@ func TestPagesWithoutEnd(t *testing.T) {
 		w.Header().Set("Link", `<http://`+r.Host+r.URL.Path+`?page=2>; rel="next"`)
 		fmt.Fprint(w, `{"statuses":[{"id":1,"context":"s","state":"success"}]}`)
 	})
-	_, err := c.Checks(t.Context(), repo, head40)
+	_, err := c.Checks(t.Context(), repo, "main", head40)
 	require.ErrorContains(t, err, "page 2 of a list leads to page 2")
 	require.True(t, fault.Retryable(err))
 	require.Equal(t, 2, calls)
+}
+
+// A method that is named is the one that is used, and one that the repository does not allow
+// is for a person, with GitHub's words. What is squashed has the tree that was merged.
+func TestMergeMethod(t *testing.T) {
+	t.Parallel()
+	k := setup(t, githubtest.Options{})
+	k.server.SetSettings(repo, func(s *githubtest.Settings) { s.Methods = []string{"squash"} })
+	for i, c := range []struct {
+		method  githost.MergeMethod
+		refused string
+	}{{method: githost.MergeSquash}, {githost.MergeRebase, "Rebase merges are not allowed on this repository."}, {githost.MergeCommit, "Merge commits are not allowed"}, {}} {
+		branch := fmt.Sprintf("feature/%d", i)
+		head := k.commit(branch)
+		pr, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: branch, Base: "main", Title: "T"})
+		require.NoError(t, err)
+		sha, err := k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T", Method: c.method})
+		if c.refused != "" {
+			require.ErrorIs(t, err, githost.ErrDenied)
+			require.ErrorContains(t, err, c.refused)
+			continue
+		}
+		require.NoError(t, err)
+		require.Len(t, strings.Fields(run(t, k.bare, "rev-list", "--parents", "-n1", sha)), 2, "one parent")
+		run(t, k.clone, "checkout", "--quiet", "main")
+		run(t, k.clone, "pull", "--quiet", "origin", "main")
+	}
 }

@@ -77,7 +77,7 @@ func (h *Host) Contains(ctx context.Context, repo, tip, sha string) (bool, error
 }
 
 // Checks implements githost.Host: nobody reports any.
-func (h *Host) Checks(context.Context, string, string) ([]githost.Check, error) {
+func (h *Host) Checks(context.Context, string, string, string) ([]githost.Check, error) {
 	return nil, githost.ErrLacking
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/yamlplace"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -67,6 +68,7 @@ type entry struct {
 	Prefix         string              `yaml:"prefix"`
 	MoreBoards     []board             `yaml:"more_boards"`
 	Main           string              `yaml:"main"`
+	Merge          githost.MergeMethod `yaml:"merge"` // merge, squash or rebase; empty = as the repository allows
 	SelfHosting    bool                `yaml:"self_hosting"`
 	CI             ci                  `yaml:"ci"`
 	Agents         map[string]agent    `yaml:"agents"`
@@ -215,7 +217,7 @@ func Parse(name string, body []byte) (Registry, error) {
 func (e entry) convert() (p task.Project, field string, err error) {
 	p = task.Project{
 		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Host: e.Host, Repo: e.Repo, Path: e.Path, CloneURL: e.CloneURL, WebURL: e.WebURL, Prefix: e.Prefix,
-		Main: e.Main, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, CI: e.CI.Commands, Reviewers: e.Reviewers,
+		Main: e.Main, Merge: e.Merge, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, CI: e.CI.Commands, Reviewers: e.Reviewers,
 		People: task.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
 		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify, Probe: task.Probe(e.Probe),
 		Agents: map[stage.Role]string{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{}, Writes: map[stage.Role][]string{},

@@ -166,12 +166,14 @@ func (s *setup) checks(ctx context.Context, c codeHost, e *entry) error {
 	}
 	names := b.Contexts
 	if len(names) == 0 {
-		list, err := c.Checks(ctx, e.Repo, b.SHA)
+		list, err := c.Checks(ctx, e.Repo, e.Main, b.SHA)
 		if err != nil {
 			return err
 		}
 		for _, one := range list {
-			names = append(names, one.Name)
+			if one.Kind != "check_suite" { // its name is an app's
+				names = append(names, one.Name)
+			}
 		}
 		slices.Sort(names)
 		names = slices.Compact(names)

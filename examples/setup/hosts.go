@@ -27,7 +27,7 @@ const (
 type codeHost interface {
 	githost.Examiner
 	Ping(ctx context.Context) error
-	Checks(ctx context.Context, repo, sha string) ([]githost.Check, error)
+	Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error)
 }
 
 // where is how people reach the git host.

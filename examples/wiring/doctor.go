@@ -109,7 +109,11 @@ func Examine(ctx context.Context, v *Service, e Examination, report func(Finding
 	answers := map[string]bool{} // what a host says can be believed
 	for _, name := range slices.Sorted(maps.Keys(v.Hosts)) {
 		a := v.access[name]
-		answers[name] = d.check(name, "the token is accepted", mend(v.Hosts[name].Ping(ctx), "make a token and set it as "+a.tokenName+": "+a.tokenPage()))
+		good, how := "the token is accepted", "make a token and set it as "+a.tokenName+": "+a.tokenPage()
+		if a.app != nil {
+			good, how = "the app is accepted", "look whether "+Prefix+"GITHUB_APP_KEY is a private key of the app "+Prefix+"GITHUB_APP_ID, and whether this machine's clock is right"
+		}
+		answers[name] = d.check(name, good, mend(v.Hosts[name].Ping(ctx), how))
 	}
 	if v.Hosts[task.HostGitHub] == nil {
 		d.ok(task.HostGitHub, "is not used: no repository is there")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -44,28 +45,55 @@ func (d *doctor) hosted(ctx context.Context, v *Service, p task.Project) {
 	if page == "" {
 		page = "https://github.com/" + p.Repo
 	}
+	var rights github.Rights
+	var unseen error
+	client, isApp := v.Hosts[a.Name].(*github.Client)
+	if isApp {
+		rights, isApp, unseen = client.Rights(ctx, p.HostPath())
+		slices.Sort(rights.Lacks)
+	}
 	switch {
 	case r.Archived:
 		d.bad(p.Prefix, fmt.Errorf("%s is archived, and takes no commit: unarchive it at %s/settings, or take it out of %s", p.Repo, page, v.Settings.Projects))
+	case unseen != nil:
+		d.bad(p.Prefix, unseen)
+	case len(rights.Lacks) > 0:
+		d.bad(p.Prefix, fmt.Errorf("the app %s lacks permissions for %s: %s: give them to it in its settings, and accept them where it is installed", rights.App, p.Repo, strings.Join(rights.Lacks, ", ")))
+	case isApp:
+		d.ok(p.Prefix, "the app %s has the permissions that cards of %s need", rights.App, p.Repo)
 	case !r.Push:
 		d.bad(p.Prefix, fmt.Errorf("the token may read %s and not push to it: give it write access to contents and pull requests at %s", p.Repo, a.tokenPage()))
 	default:
 		d.ok(p.Prefix, "the token may push to %s", p.Repo)
 	}
-	switch {
-	case len(r.Methods) == 0:
-		d.bad(p.Prefix, fmt.Errorf("%s allows no method of merging: allow merge commits at %s/settings", p.Repo, page))
-	case !slices.Contains(r.Methods, "merge"):
-		d.warn(p.Prefix, "%s allows no merge commits: pull requests are merged by %s", p.Repo, r.Methods[0])
-	default:
-		d.ok(p.Prefix, "pull requests may be merged by %s", strings.Join(r.Methods, ", "))
+	rules, err := rulesOf(ctx, v.Hosts[a.Name], p)
+	if err != nil {
+		d.bad(p.Prefix, err)
+		return
 	}
-	d.main(ctx, v, p, r)
+	d.merging(v, p, r, rules, page+"/settings")
+	d.main(ctx, v, p, r, rules)
 	d.hostHooks(ctx, v, p, page)
 }
 
+// rulesOf are the rules of main, as far as its host shows them.
+func rulesOf(ctx context.Context, host GitHost, p task.Project) (githost.Rules, error) {
+	if ruled, ok := host.(githost.Ruled); ok {
+		return ruled.Rules(ctx, p.HostPath(), p.Main)
+	}
+	b, err := host.Protection(ctx, p.HostPath(), p.Main)
+	if errors.Is(err, githost.ErrNotFound) { // said elsewhere
+		return githost.Rules{}, nil
+	}
+	var out githost.Rules
+	for _, name := range b.Contexts {
+		out.Demands = append(out.Demands, githost.Demand{Context: name, By: "the protection of " + p.Main})
+	}
+	return out, err
+}
+
 // main examines the main branch: at its host, and by the address that git clones from.
-func (d *doctor) main(ctx context.Context, v *Service, p task.Project, r githost.Repository) {
+func (d *doctor) main(ctx context.Context, v *Service, p task.Project, r githost.Repository, rules githost.Rules) {
 	b, err := v.Hosts[p.HostName()].Protection(ctx, p.HostPath(), p.Main)
 	if errors.Is(err, githost.ErrNotFound) {
 		err = fmt.Errorf("%s has no branch %s: push a first commit to it, or name another in main (its default is %s)", p.Repo, p.Main, r.DefaultBranch)
@@ -83,42 +111,75 @@ func (d *doctor) main(ctx context.Context, v *Service, p task.Project, r githost
 	default:
 		d.ok(p.Prefix, "the repository %s answers, and %s is at %.12s", p.Repo, p.Main, b.SHA)
 	}
-	d.contexts(ctx, v, p, b)
+	d.contexts(ctx, v, p, b.SHA, rules.Demands)
 }
 
-// contexts compares the checks that the registry waits for with those that there are.
-func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, b githost.Protection) {
-	for _, name := range b.Contexts {
+// merging compares how pull requests are to be merged with what the repository and the rules of
+// main allow.
+func (d *doctor) merging(v *Service, p task.Project, r githost.Repository, rules githost.Rules, page string) {
+	allowed := r.Methods
+	if rules.Methods != nil {
+		allowed = slices.DeleteFunc(slices.Clone(allowed), func(m string) bool { return !slices.Contains(rules.Methods, m) })
+	}
+	switch {
+	case rules.Queue != "":
+		d.bad(p.Prefix, fmt.Errorf("%s demands the merge queue, into which GitHub takes pull requests by its GraphQL interface alone: every merge would be refused; take the rule away at %s/rules, or let the token's account bypass it", rules.Queue, page))
+	case len(allowed) == 0:
+		d.bad(p.Prefix, fmt.Errorf("%s allows no method of merging: allow merge commits at %s", p.Repo, page))
+	case p.Merge != githost.MergeAny && !slices.Contains(allowed, string(p.Merge)):
+		d.bad(p.Prefix, fmt.Errorf("merge is %s, and %s is merged by %s alone: every merge would be refused; allow it at %s, or correct merge in %s", p.Merge, p.Repo, strings.Join(allowed, ", "), page, v.Settings.Projects))
+	case p.Merge != githost.MergeAny:
+		d.ok(p.Prefix, "pull requests may be merged by %s, which merge names", p.Merge)
+	case !slices.Contains(allowed, string(githost.MergeCommit)):
+		d.warn(p.Prefix, "%s allows no merge commits: pull requests are merged by %s", p.Repo, allowed[0])
+	default:
+		d.ok(p.Prefix, "pull requests may be merged by %s", strings.Join(allowed, ", "))
+	}
+}
+
+// contexts compares the checks that the registry waits for, and those that rules demand, with
+// those that have reported on main, which is at a commit.
+func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha string, demands []githost.Demand) {
+	for _, k := range demands {
 		switch {
 		case p.CINone:
-			d.bad(p.Prefix, fmt.Errorf("the protection of %s demands the check %s, and ci is none: every merge would be refused; name it in ci", p.Main, name))
-		case len(p.Contexts) > 0 && !slices.Contains(p.Contexts, name):
-			d.warn(p.Prefix, "the protection of %s demands the check %s, which ci does not name: a merge before it is green is refused", p.Main, name)
+			d.bad(p.Prefix, fmt.Errorf("%s demands the check %s, and ci is none: every merge would be refused; name it in ci", k.By, k.Context))
+		case len(p.Contexts) > 0 && !slices.Contains(p.Contexts, k.Context):
+			d.warn(p.Prefix, "%s demands the check %s, which ci does not name: cards wait for it all the same", k.By, k.Context)
 		}
 	}
-	if len(p.Contexts) == 0 {
+	if p.CINone || len(p.Contexts)+len(demands) == 0 {
 		return
 	}
-	list, err := v.Hosts[p.HostName()].Checks(ctx, p.HostPath(), b.SHA)
+	list, err := v.Hosts[p.HostName()].Checks(ctx, p.HostPath(), p.Main, sha)
 	if err != nil {
 		d.bad(p.Prefix, err)
 		return
 	}
-	seen := slices.Clone(b.Contexts)
+	var seen, known []string // reported, and demanded as well
 	for _, c := range list {
-		seen = append(seen, c.Name)
+		if c.State != githost.CheckExpected {
+			seen = append(seen, c.Name)
+		}
+	}
+	known = slices.Clone(seen)
+	for _, k := range demands {
+		known = append(known, k.Context)
+		if near := nearest(k.Context, seen); !slices.Contains(seen, k.Context) {
+			d.warn(p.Prefix, "%s demands the check %s, and nothing has reported one of that name on %s: cards wait for it, at most %s, which is right when it runs on pull requests alone; else correct the rule%s", k.By, k.Context, p.Main, v.Settings.CIWait, near)
+		}
 	}
 	for _, name := range p.Contexts {
-		near := nearest(name, seen)
+		near := nearest(name, known)
 		switch {
-		case slices.Contains(seen, name):
+		case slices.Contains(known, name):
 			d.ok(p.Prefix, "ci: %s is a check of %s", name, p.Main)
 		case near != "":
 			d.bad(p.Prefix, fmt.Errorf("ci: no check of %s is called %s%s Correct it in %s", p.Main, name, near, v.Settings.Projects))
-		case len(seen) == 0:
+		case len(known) == 0:
 			d.warn(p.Prefix, "ci: no check has reported on %s yet, so nobody can say whether %s is one", p.Main, name)
 		default:
-			d.warn(p.Prefix, "ci: no check of %s is called %s (it has %s): cards wait for it, which is right when it runs on pull requests alone", p.Main, name, strings.Join(seen, ", "))
+			d.warn(p.Prefix, "ci: no check of %s is called %s (it has %s): cards wait for it, which is right when it runs on pull requests alone", p.Main, name, strings.Join(known, ", "))
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package wiring_test
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +22,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // clinic is a deployment with nothing wrong, and servers around it that speak the real
@@ -147,6 +152,15 @@ func TestDoctorFindsMistakes(t *testing.T) {
 			c.entry["ci"] = "none"
 			c.host1(func(s *githubtest.Settings) { s.Required["main"] = []string{"e2e"} })
 		}, []string{"the protection of main demands the check e2e, and ci is none: every merge would be refused; name it in ci"}},
+		"merge method": {func(c *clinic) {
+			c.entry["merge"] = "rebase"
+			c.host1(func(s *githubtest.Settings) { s.Methods = []string{"merge", "squash"} })
+		}, []string{"merge is rebase, and acme/app is merged by merge, squash alone: every merge would be refused; allow it at " + page + ", or correct merge in "}},
+		"merge queue": {func(c *clinic) { c.host1(func(s *githubtest.Settings) { s.Queue = true }) }, []string{"the ruleset 42 of acme/app demands the merge queue, ", "take the rule away at " + page + "/rules"}},
+		"ruleset without CI": {func(c *clinic) {
+			c.entry["ci"] = "none"
+			c.host1(func(s *githubtest.Settings) { s.Rules["main"] = []string{"e2e"} })
+		}, []string{"the ruleset 42 of acme/app demands the check e2e, and ci is none"}},
 		"no webhook":             {func(c *clinic) { c.host1(func(s *githubtest.Settings) { s.Hooks = nil }) }, []string{"webhooks: none is registered to " + target + ": signalbox doctor --fix does it, or make one at " + page + "/hooks"}},
 		"webhook is off":         {func(c *clinic) { c.hook(func(h *githubtest.Hook) { h.Active = false }) }, []string{"is switched off: make it active at " + page + "/hooks"}},
 		"webhook lacks events":   {func(c *clinic) { c.hook(func(h *githubtest.Hook) { h.Events = []string{"push", "check_run"} }) }, []string{"lacks the events check_suite, pull_request, pull_request_review, status: add them at " + page + "/hooks"}},
@@ -224,6 +238,57 @@ func TestDoctorOfAGoodDeployment(t *testing.T) {
 	said, wrong = c.examine(wiring.Examination{Probe: true})
 	require.Equal(t, 1, wrong, said)
 	require.Regexp(t, `FAIL  APP +the agent claude failed .*Invalid API key.*: run it by hand as the service's user, and sign in`, said)
+}
+
+// A check that a rule demands and that has never reported is said, with the name that was meant.
+func TestDoctorOfRules(t *testing.T) {
+	c := newClinic(t)
+	c.entry["ci"], c.entry["merge"] = "any", "squash"
+	c.host1(func(s *githubtest.Settings) {
+		s.Required["main"], s.Rules["main"] = []string{"build"}, []string{"biuld", "security scan"}
+	})
+	said, wrong := c.examine(wiring.Examination{})
+	require.Zero(t, wrong, said)
+	require.Contains(t, said, "pull requests may be merged by squash, which merge names\n")
+	require.Contains(t, said, "warn  APP          the ruleset 42 of acme/app demands the check biuld, and nothing has reported one of that name on main: cards wait for it, at most 6h0m0s, ")
+	require.Contains(t, said, "else correct the rule; did you mean build?\n")
+	require.Contains(t, said, "demands the check security scan, ")
+	require.NotContains(t, said, "demands the check build,")
+}
+
+// An app has its own rights, and signs git in as well.
+func TestDoctorOfAnApp(t *testing.T) {
+	c := newClinic(t)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	file := filepath.Join(c.dir, "app.pem")
+	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), 0o600))
+	delete(c.env, "GITHUB_TOKEN")
+	c.env["GITHUB_APP_ID"], c.env["GITHUB_APP_KEY_FILE"] = "12345", file
+	app := githubtest.App{ID: "12345", Key: &key.PublicKey, Rights: map[string]string{"checks": "read", "statuses": "read", "actions": "read", "contents": "write", "pull_requests": "write", "issues": "write", "metadata": "read"}}
+	c.host.SetApp(&app)
+	said, wrong := c.examine(wiring.Examination{})
+	require.Zero(t, wrong, said)
+	require.Contains(t, said, "ok    github       the app is accepted\n")
+	require.Contains(t, said, "the app signalbox has the permissions that cards of acme/app need\n")
+	require.Equal(t, 1, c.host.Issued())
+	delete(app.Rights, "contents")
+	said, wrong = c.examine(wiring.Examination{})
+	require.Equal(t, 1, wrong, said)
+	require.Contains(t, said, "the app signalbox lacks permissions for acme/app: contents (write): give them to it in its settings")
+	app.ID = "another"
+	said, wrong = c.examine(wiring.Examination{})
+	require.Equal(t, 1, wrong, said)
+	require.Contains(t, said, "look whether ORCH_GITHUB_APP_KEY is a private key of the app ORCH_GITHUB_APP_ID")
+	require.NotContains(t, said, "PRIVATE")
+	none, err := task.NewProjects()
+	require.NoError(t, err)
+	s, err := wiring.Load([]string{"ORCH_GITHUB_TOKEN=github-token", "ORCH_GITHUB_APP_ID=1", "ORCH_GITHUB_APP_KEY_FILE=" + file})
+	require.NoError(t, err)
+	require.ErrorContains(t, s.NeedsToServe(none), "ORCH_GITHUB_TOKEN and ORCH_GITHUB_APP_KEY are set")
+	s, err = wiring.Load([]string{"ORCH_GITHUB_APP_ID=1"})
+	require.NoError(t, err)
+	require.ErrorContains(t, s.NeedsToServe(none), "ORCH_GITHUB_APP_KEY and ORCH_GITHUB_APP_ID must be set together")
 }
 
 // With --fix columns and webhooks are made, once.

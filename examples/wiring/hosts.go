@@ -24,6 +24,8 @@ type hosts struct {
 type everyHost interface {
 	orchestrator.Hosting
 	githost.Plain
+	githost.Details
+	githost.Commenter
 }
 
 // plainSpace finds a repository that has no git host.
@@ -47,12 +49,12 @@ func (h hosts) at(repo string) (orchestrator.Hosting, string, error) {
 }
 
 // Checks implements githost.Host.
-func (h hosts) Checks(ctx context.Context, repo, sha string) ([]githost.Check, error) {
+func (h hosts) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
 	at, path, err := h.at(repo)
 	if err != nil {
 		return nil, err
 	}
-	return at.Checks(ctx, path, sha)
+	return at.Checks(ctx, path, base, sha)
 }
 
 // Reviews implements githost.Host.
@@ -91,6 +93,37 @@ func (h hosts) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	}
 	m.Repo = path
 	return at.Merge(ctx, m)
+}
+
+// Comment implements githost.Commenter.
+func (h hosts) Comment(ctx context.Context, c githost.NewComment) error {
+	at, path, err := h.at(c.Repo)
+	if err != nil {
+		return err
+	}
+	c.Repo = path
+	if d, ok := at.(githost.Commenter); ok {
+		return d.Comment(ctx, c)
+	}
+	return githost.ErrLacking
+}
+
+// FailureLog implements githost.Details.
+func (h hosts) FailureLog(ctx context.Context, repo string, c githost.Check) (string, error) {
+	at, path, err := h.at(repo)
+	if d, ok := at.(githost.Details); ok && err == nil {
+		return d.FailureLog(ctx, path, c)
+	}
+	return "", err
+}
+
+// LineComments implements githost.Details.
+func (h hosts) LineComments(ctx context.Context, repo, branch string) ([]githost.LineComment, error) {
+	at, path, err := h.at(repo)
+	if d, ok := at.(githost.Details); ok && err == nil {
+		return d.LineComments(ctx, path, branch)
+	}
+	return nil, err
 }
 
 // BranchesAt implements githost.Branches.

@@ -55,8 +55,9 @@ type neighbour interface {
 type hostAccess struct {
 	projectfile.Host
 	token     string
-	tokenName string // of the variable that holds it
-	secret    string // of webhooks, of projects that have none of their own; empty = none
+	app       *github.App // signs in in the place of the token; nil: the token does
+	tokenName string      // of the variable that holds it
+	secret    string      // of webhooks, of projects that have none of their own; empty = none
 }
 
 // title is what people call the host.
@@ -98,24 +99,15 @@ func (a hostAccess) hooksPath() string {
 // hostAccesses are those of the settings and of the registry, by name.
 func (s Settings) hostAccesses(n projectfile.Neighbours, secrets HookSecrets, getenv func(string) string) (map[string]hostAccess, error) {
 	out, errs := map[string]hostAccess{}, []error{}
-	if s.GitHubToken.IsSet() {
+	if s.signsInToGitHub() {
 		builtin := projectfile.Host{Name: task.HostGitHub, Kind: projectfile.KindGitHub, URL: s.GitHubURL, CloneBase: s.CloneBase}
-		out[task.HostGitHub] = hostAccess{builtin, s.GitHubToken.Reveal(), Prefix + "GITHUB_TOKEN", secrets.common(task.HostGitHub)}
+		out[task.HostGitHub] = hostAccess{builtin, s.GitHubToken.Reveal(), s.githubApp(), Prefix + "GITHUB_TOKEN", secrets.common(task.HostGitHub)}
 	}
 	for _, h := range n.Hosts {
 		token, err := s.namedSecret(getenv, h.TokenEnv, "host "+h.Name)
-		out[h.Name], errs = hostAccess{h, token, h.TokenEnv, secrets.common(h.Name)}, append(errs, err)
+		out[h.Name], errs = hostAccess{h, token, nil, h.TokenEnv, secrets.common(h.Name)}, append(errs, err)
 	}
 	return out, errors.Join(errs...)
-}
-
-// gitTokens are what git signs in with, by the beginning of clone URLs.
-func gitTokens(list map[string]hostAccess) map[string]string {
-	out := map[string]string{}
-	for _, a := range list {
-		out[a.CloneBase] = a.token
-	}
-	return out
 }
 
 // openHosts opens the git hosts.
@@ -127,7 +119,7 @@ func (v *Service) openHosts(list map[string]hostAccess, secrets HookSecrets) err
 		var err error
 		switch a.Kind {
 		case projectfile.KindGitHub:
-			h, err = github.New(github.Options{BaseURL: a.URL, Token: a.token, Secrets: secrets[a.Name], Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
+			h, err = github.New(github.Options{BaseURL: a.URL, Token: a.token, App: a.app, Secrets: secrets[a.Name], Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
 		case projectfile.KindGitea:
 			h, err = gitea.New(gitea.Options{BaseURL: a.URL, Token: a.token, Secrets: secrets[a.Name], Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
 		default:

@@ -55,7 +55,10 @@ func FindSecret(getenv func(string) string, name string) (secret.String, error) 
 	return secret.New(value), err
 }
 
-// readSecret reads a file of one line.
+// pemBegin begins a secret that has several lines.
+const pemBegin = "-----BEGIN "
+
+// readSecret reads a file of one line, or of a key.
 func readSecret(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -72,7 +75,7 @@ func readSecret(name string) (string, error) {
 		return "", fmt.Errorf("it has more than %d bytes, want the secret alone", secretMax)
 	case value == "":
 		return "", errors.New("it is empty, want the secret in one line")
-	case strings.ContainsAny(value, "\r\n\x00"):
+	case strings.ContainsAny(value, "\r\n\x00") && !strings.HasPrefix(value, pemBegin):
 		return "", errors.New("it has more than one line, want the secret alone")
 	}
 	return value, nil

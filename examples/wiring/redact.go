@@ -182,7 +182,7 @@ func (t redactedTracker) comment(c tracker.NewComment) tracker.NewComment {
 	return c
 }
 
-// redactedHost publishes no secret in the words of pull requests and merges.
+// redactedHost publishes no secret in the words of pull requests, merges and comments.
 type redactedHost struct {
 	everyHost
 	by *secret.Redactor
@@ -198,6 +198,12 @@ func (h redactedHost) OpenPullRequest(ctx context.Context, n githost.NewPullRequ
 func (h redactedHost) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	m.Title = h.by.Text(m.Title)
 	return h.everyHost.Merge(ctx, m)
+}
+
+// Comment implements githost.Commenter.
+func (h redactedHost) Comment(ctx context.Context, c githost.NewComment) error {
+	c.Body = h.by.Text(c.Body)
+	return h.everyHost.Comment(ctx, c)
 }
 
 // redactedChat says no secret.

@@ -144,7 +144,7 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	}
 	s.DataDir = v.Settings.DataDir
 	v.Git, err = gitcli.New(ctx, gitcli.Options{
-		Root: filepath.Join(s.DataDir, "git"), Tokens: gitTokens(v.access), Timeout: s.GitTimeout, Shared: s.Shared(),
+		Root: filepath.Join(s.DataDir, "git"), Tokens: v.gitTokens(), Timeout: s.GitTimeout, Shared: s.Shared(),
 		Shim: append(slices.Clone(program), "check-shim"), Jail: v.walls.jail, Log: v.Log,
 	})
 	if err != nil {

@@ -128,6 +128,9 @@ type Settings struct {
 
 	GitHubURL       string        `env:"GITHUB_URL" doc:"address of the REST API; unset: GitHub's own"`
 	GitHubToken     secret.String `env:"GITHUB_TOKEN" doc:"API token; not needed while no repository is on GitHub"`
+	GitHubAppID     string        `env:"GITHUB_APP_ID" doc:"App ID or client ID of a GitHub App, which signs in in the place of a token"`
+	GitHubAppKey    secret.String `env:"GITHUB_APP_KEY" doc:"its private key, the PEM file that GitHub gives for download"`
+	GitHubApp       int64         `env:"GITHUB_INSTALLATION_ID" doc:"of the app; unset: that of each repository is looked up"`
 	GitHubSecret    secret.String `env:"GITHUB_WEBHOOK_SECRET" doc:"of GitHub's webhooks, at least 16 bytes (openssl rand -hex 32); of projects that have none of their own"`
 	GitHubSecretOld secret.String `env:"GITHUB_WEBHOOK_SECRET_OLD" doc:"is valid too, while the secret is replaced"`
 	CloneBase       string        `env:"GITHUB_CLONE_BASE" envDefault:"https://github.com/" doc:"clone URLs that begin so are cloned with the API token"`
@@ -183,6 +186,11 @@ func Load(environ []string) (Settings, error) {
 	s.hidden = secret.NewRedactor(secret.Credentials(environ)...)
 	for _, name := range secretNames() {
 		s.hidden.Hide(have[name], secret.Password(have[name]))
+	}
+	for line := range strings.Lines(s.GitHubAppKey.Reveal()) { // a log has it line by line
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") {
+			s.hidden.Hide(line)
+		}
 	}
 	s.DataDir, err = filepath.Abs(s.DataDir) // it is named to processes with directories of their own
 	return s, errors.Join(err, s.check(), unknown(environ))
@@ -281,10 +289,16 @@ func (s Settings) check() error {
 
 // NeedsToServe names what is missing to reach the first tracker, where a registry uses it.
 func (s Settings) NeedsToServe(p *task.Projects) error {
-	if s.Tracker != trackerPlane || !s.usesFirst(p) {
-		return nil
-	}
 	var errs []error
+	if (s.GitHubAppID != "") != s.GitHubAppKey.IsSet() {
+		errs = append(errs, errors.New("ORCH_GITHUB_APP_KEY and ORCH_GITHUB_APP_ID must be set together"))
+	}
+	if s.GitHubAppKey.IsSet() && s.GitHubToken.IsSet() {
+		errs = append(errs, errors.New("ORCH_GITHUB_TOKEN and ORCH_GITHUB_APP_KEY are set, and one signs in: take one of them away"))
+	}
+	if s.Tracker != trackerPlane || !s.usesFirst(p) {
+		return errors.Join(errs...)
+	}
 	for name, value := range map[string]string{
 		"PLANE_URL": s.PlaneURL, "PLANE_WORKSPACE": s.PlaneWorkspace, "PLANE_TOKEN": s.PlaneToken.Reveal(),
 	} {

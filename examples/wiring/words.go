@@ -81,7 +81,7 @@ func (s Settings) CheckRepos(p *task.Projects) error {
 		}
 	}
 	for _, one := range p.All() {
-		if one.HostName() == task.HostGitHub && !s.GitHubToken.IsSet() {
+		if one.HostName() == task.HostGitHub && !s.signsInToGitHub() {
 			errs = append(errs, fmt.Errorf("%sGITHUB_TOKEN is not set, and %s is on GitHub; a repository without a git host has host: git in %s", Prefix, one.Repo, s.Projects))
 			break
 		}

@@ -83,7 +83,9 @@ func TestStripMarkup(t *testing.T) {
 
 type failing struct{ err error }
 
-func (f failing) Checks(context.Context, string, string) ([]githost.Check, error) { return nil, f.err }
+func (f failing) Checks(context.Context, string, string, string) ([]githost.Check, error) {
+	return nil, f.err
+}
 func (f failing) Reviews(context.Context, string, string) ([]githost.Review, error) {
 	return nil, f.err
 }
@@ -152,7 +154,7 @@ func Example() {
 // byCommit is a CI that has results of some commits.
 type byCommit map[string][]githost.Check
 
-func (c byCommit) Checks(_ context.Context, _, sha string) ([]githost.Check, error) {
+func (c byCommit) Checks(_ context.Context, _, _, sha string) ([]githost.Check, error) {
 	return c[sha], nil
 }
 
@@ -174,6 +176,23 @@ func TestSameCodeCI(t *testing.T) {
 	require.Equal(t, gates.Red, r.Judge(t.Context(), s, checks.CIGreen).Outcome, "the head's own come first")
 	s.CI = byCommit{"other": passed}
 	require.Equal(t, gates.Defer, r.Judge(t.Context(), s, checks.CIGreen).Outcome)
+	expected := githost.Check{Name: "build", State: githost.CheckExpected, Kind: "required", Note: "demanded"}
+	other := githost.Check{Name: "e2e", State: githost.CheckExpected, Kind: "required", Note: "demanded"}
+	preview := githost.Check{Name: "Vercel", State: githost.CheckPassed, Kind: "status"}
+	for what, c := range map[string]struct {
+		head []githost.Check
+		want gates.Outcome
+	}{
+		"what is only expected was not reported": {[]githost.Check{expected}, gates.Green}, "nobody else has it": {[]githost.Check{expected, other}, gates.Defer},
+		"another app reports on documents too": {[]githost.Check{preview, expected}, gates.Green},
+		"and fails on them":                    {[]githost.Check{{Name: "Vercel", State: githost.CheckFailed, Kind: "status"}, expected}, gates.Red},
+		"the workflow has begun":               {[]githost.Check{{Name: "GitHub Actions", State: githost.CheckExpected, Kind: "check_suite"}}, gates.Defer},
+	} {
+		for _, at := range []stage.Stage{stage.DeployStaging, stage.Deploy} {
+			s.CI, s.Stage = byCommit{"docs2": c.head, "code": passed}, at
+			require.Equal(t, c.want, r.Judge(t.Context(), s, checks.CIGreen).Outcome, "%s at %s", what, at)
+		}
+	}
 	s.CI, s.Stage = byCommit{"code": passed}, stage.Development
 	require.Equal(t, gates.Defer, r.Judge(t.Context(), s, checks.CIGreen).Outcome)
 }

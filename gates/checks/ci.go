@@ -12,12 +12,15 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// ciFiles are where the usual CI systems are configured in a repository.
-func ciFiles() []string {
-	return []string{
-		".github/workflows/*.y*ml", ".gitea/workflows/*.y*ml", ".forgejo/workflows/*.y*ml", ".gitlab-ci.yml", ".circleci/config.yml",
-		".woodpecker.y*ml", ".woodpecker/*.y*ml", ".drone.yml", ".travis.yml", "azure-pipelines.yml", "Jenkinsfile", "buildkite.yml", ".buildkite/*.y*ml",
-		".ci/*",
+// ciFile is where a CI system is configured in a repository, and the githost.Check.App by
+// which it reports; empty = anything that is reported may be its.
+type ciFile struct{ pattern, app string }
+
+func ciFiles() []ciFile {
+	return []ciFile{
+		{".github/workflows/*.y*ml", githost.AppActions}, {".gitea/workflows/*.y*ml", githost.AppActions}, {".forgejo/workflows/*.y*ml", githost.AppActions},
+		{".gitlab-ci.yml", ""}, {".circleci/config.yml", ""}, {".woodpecker.y*ml", ""}, {".woodpecker/*.y*ml", ""}, {".drone.yml", ""}, {".travis.yml", ""},
+		{"azure-pipelines.yml", ""}, {"Jenkinsfile", ""}, {"buildkite.yml", ""}, {".buildkite/*.y*ml", ""}, {".ci/*", ""},
 	}
 }
 
@@ -32,9 +35,9 @@ func ciGreen(ctx context.Context, s gates.Facts) gates.Verdict {
 	if s.CI == nil || s.SHA == "" {
 		return gates.Errorf("there is nothing to ask about CI: no commit, or no git host")
 	}
-	list, err := s.CI.Checks(ctx, s.Task.Repo, s.SHA)
-	if err == nil && len(list) == 0 && s.Stage == stage.DeployStaging {
-		list, s.SHA, err = sameCodeChecks(ctx, s)
+	list, err := s.CI.Checks(ctx, s.Task.Repo, s.Task.Main, s.SHA)
+	if err == nil && (s.Stage == stage.DeployStaging || s.Stage == stage.Deploy) {
+		list, s.SHA, err = withSameCode(ctx, s, list)
 	}
 	if err != nil {
 		return unreachable("the CI results", err)
@@ -42,21 +45,94 @@ func ciGreen(ctx context.Context, s gates.Facts) gates.Verdict {
 	if len(list) == 0 && len(s.Policy.Contexts) == 0 {
 		return noCI(s)
 	}
-	return judgeCI(s, list)
+	v := judgeCI(s, list)
+	if file := silentCI(s, list); v.Passed() && file != "" && !s.Settled {
+		return gates.Deferf("CI has only begun at %.12s: nothing that %s configures was reported yet", s.SHA, file).
+			With(v.Evidence...).With(gates.Evidence{Kind: "file", Name: file, Note: "configures CI", OK: true})
+	}
+	return v
 }
 
 // sameCodeMax bounds for how many commits the CI results are read.
 const sameCodeMax = 10
 
-// sameCodeChecks finds the results of the newest commit with the head's code that
-// has any: a CI that skips commits of documents never reports on the head.
-func sameCodeChecks(ctx context.Context, s gates.Facts) ([]githost.Check, string, error) {
+// withSameCode adds to the results of the head those of the newest commit with the head's code
+// that CI has judged: a CI that skips commits of documents never reports all of them on the
+// head. What was reported on the head itself stays.
+func withSameCode(ctx context.Context, s gates.Facts, head []githost.Check) ([]githost.Check, string, error) {
 	for _, sha := range s.SameCode[:min(len(s.SameCode), sameCodeMax)] {
-		if list, err := s.CI.Checks(ctx, s.Task.Repo, sha); err != nil || len(list) > 0 {
-			return list, sha, err
+		if isComplete(s, head) {
+			break
+		}
+		if sha == s.SHA {
+			continue
+		}
+		older, err := s.CI.Checks(ctx, s.Task.Repo, s.Task.Main, sha)
+		if err != nil {
+			return nil, s.SHA, err
+		}
+		if !isComplete(s, older) {
+			continue
+		}
+		reported, expected := split(head)
+		for _, c := range older {
+			if !has(reported, c.Name) {
+				reported = append(reported, c)
+			}
+		}
+		if len(head) == len(expected) {
+			s.SHA = sha
+		}
+		for _, c := range expected {
+			if !has(reported, c.Name) {
+				reported = append(reported, c)
+			}
+		}
+		return reported, s.SHA, nil
+	}
+	return head, s.SHA, nil
+}
+
+// isComplete reports whether CI has judged a commit: something was reported, by every CI that is
+// configured, and nothing that the entry names is missing.
+func isComplete(s gates.Facts, list []githost.Check) bool {
+	reported, _ := split(list)
+	lacks := slices.ContainsFunc(s.Policy.Contexts, func(name string) bool { return !has(reported, name) })
+	return len(reported) > 0 && !lacks && silentCI(s, list) == ""
+}
+
+// split divides results into those that were reported and those that are expected.
+func split(list []githost.Check) (reported, expected []githost.Check) {
+	for _, c := range list {
+		if c.State == githost.CheckExpected {
+			expected = append(expected, c)
+		} else {
+			reported = append(reported, c)
 		}
 	}
-	return nil, s.SHA, nil
+	return reported, expected
+}
+
+func has(list []githost.Check, name string) bool {
+	return slices.ContainsFunc(list, func(c githost.Check) bool { return c.Name == name })
+}
+
+// silentCI is the file of a CI that is configured and has reported nothing; empty when none
+// is, or the entry names the checks that count. A status without an app is somebody else's.
+func silentCI(s gates.Facts, list []githost.Check) string {
+	if s.Tree == nil || len(s.Policy.Contexts) > 0 {
+		return ""
+	}
+	for _, f := range ciFiles() {
+		found, _ := fs.Glob(s.Tree, f.pattern)
+		heard := slices.ContainsFunc(list, func(c githost.Check) bool {
+			return c.State != githost.CheckExpected && (f.app == "" || c.App == f.app || c.App == "" && c.Kind != "status")
+		})
+		if len(found) > 0 && !heard {
+			return found[0]
+		}
+	}
+	return ""
 }
 
 // noCI distinguishes a CI that has not reported yet from none at all: by the files that
@@ -65,12 +141,12 @@ func noCI(s gates.Facts) gates.Verdict {
 	if s.Unpublished {
 		return gates.Deferf("%.12s is not published yet", s.SHA)
 	}
-	if s.Tree != nil {
-		for _, pattern := range ciFiles() {
-			if found, _ := fs.Glob(s.Tree, pattern); len(found) > 0 {
-				return gates.Deferf("CI has not reported anything for %.12s yet", s.SHA).With(gates.Evidence{Kind: "file", Name: found[0], Note: "configures CI", OK: true})
-			}
+	if file := silentCI(s, nil); file != "" {
+		why := fmt.Sprintf("CI has not reported anything for %.12s yet", s.SHA)
+		if s.Settled {
+			why += ": if what " + file + " configures does not run for this branch, name the checks that do in the project's entry (ci: [names]), or say there that it has none (ci: none)"
 		}
+		return gates.Deferf("%s", why).With(gates.Evidence{Kind: "file", Name: file, Note: "configures CI", OK: true})
 	}
 	return gates.Redf("no CI is configured: add one, name its checks in the project's entry, or say there that it has none (ci: none)").
 		With(gates.Evidence{Kind: "check", Name: "any", Note: fmt.Sprintf("nothing was reported for %.12s", s.SHA)})
@@ -89,12 +165,14 @@ func judgeCI(s gates.Facts, list []githost.Check) gates.Verdict {
 		case githost.CheckFailed, githost.CheckCancelled:
 			failed = append(failed, c.Name+" "+note)
 		case githost.CheckPassed:
+		case githost.CheckExpected:
+			open = append(open, c.Name+" ("+note+")")
 		default:
 			open = append(open, c.Name)
 		}
 	}
 	for _, name := range s.Policy.Contexts {
-		if !slices.ContainsFunc(list, func(c githost.Check) bool { return c.Name == name }) {
+		if !has(list, name) {
 			open = append(open, name)
 			evidence = append(evidence, gates.Evidence{Kind: "check", Name: name, Note: "required, not reported yet"})
 		}
@@ -106,44 +184,5 @@ func judgeCI(s gates.Facts, list []githost.Check) gates.Verdict {
 		return gates.Deferf("CI is not finished at %.12s: %s", s.SHA, strings.Join(open, ", ")).With(evidence...)
 	default:
 		return gates.Greenf("all %d checks passed at %.12s", len(list), s.SHA).With(evidence...)
-	}
-}
-
-// Command makes a gate of an executable, run in a checkout of the judged
-// commit (see gates.Commands): exit code 0 is green, 2 is red with what it wrote to stderr as the
-// reason, anything else is an error of the check itself. It is a gates.Slow.
-func Command(name string, argv ...string) gates.Gate { return command{name, argv} }
-
-type command struct {
-	name string
-	argv []string
-}
-
-func (c command) Name() string { return c.name }
-
-// Slow implements gates.Slow.
-func (c command) Slow() {}
-
-// Judge implements gates.Gate.
-func (c command) Judge(ctx context.Context, s gates.Facts) gates.Verdict {
-	if s.Commands == nil || len(c.argv) == 0 {
-		return gates.Errorf("the command cannot be run here")
-	}
-	exit, stderr, err := s.Commands.RunCheck(ctx, c.argv, s)
-	if err != nil {
-		return unreachable("the command's result", err)
-	}
-	stderr = strings.TrimSpace(stderr)
-	seen := gates.Evidence{Kind: "command", Name: strings.Join(c.argv, " "), Note: fmt.Sprintf("exit code %d", exit), OK: exit == 0}
-	switch exit {
-	case 0:
-		return gates.Greenf("%s passed", c.argv[0]).With(seen)
-	case 2:
-		if stderr == "" {
-			stderr = c.argv[0] + " gave no reason"
-		}
-		return gates.Redf("%s", stderr).With(seen)
-	default:
-		return gates.Errorf("%s ended with exit code %d: %s", c.argv[0], exit, stderr).With(seen)
 	}
 }

@@ -214,6 +214,10 @@ func standing(ctx context.Context, s gates.Facts) (o opinion, err error) {
 	return o, nil
 }
 
+// Counts reports whether what an account says of a change is taken for a reviewer's: it may
+// write, or is one of the list.
+func Counts(r githost.Review, listed []string) bool { return uncounted(r, listed) == "" }
+
 // uncounted returns why a review does not count; empty when it does. Accounts of the
 // list count without write permission.
 func uncounted(r githost.Review, listed []string) string {

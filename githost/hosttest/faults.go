@@ -113,7 +113,7 @@ func (f Fixture) newest(t *testing.T, branch string) githost.PullRequest {
 // reads makes the calls that read.
 func (f Fixture) reads(t *testing.T, sha string) {
 	t.Helper()
-	_, err := f.Host.Checks(t.Context(), f.Repo, sha)
+	_, err := f.Host.Checks(t.Context(), f.Repo, "main", sha)
 	require.NoError(t, err)
 	_, err = f.Host.Reviews(t.Context(), f.Repo, "feature/a")
 	require.NoError(t, err)

@@ -27,8 +27,17 @@ type Fixture struct {
 	// request, by an account that is a bot or not and has the permission.
 	SetChecks func(sha string, checks ...githost.Check)
 	AddReview func(branch string, r githost.Review)
-	Self      string // the service's account
-	Statuses  bool   // the host has commit statuses alone: no check runs, and none is cancelled
+	// Require makes the rules of a branch demand checks; they hold before the first call.
+	Require func(base string, names ...string)
+	// ShowFailure makes a check run of a commit, which SetChecks has reported, show text of why it
+	// failed; AddLineComment comments on a line of a branch's pull request, as AddReview
+	// reviews. They are for a host that is a githost.Details.
+	ShowFailure    func(sha, name, text string)
+	AddLineComment func(branch string, c githost.LineComment)
+	// Comments are those on a pull request, for a host that is a githost.Commenter.
+	Comments func(number int64) []string
+	Self     string // the service's account
+	Statuses bool   // the host has commit statuses alone: no check runs, and none is cancelled
 	// Fail makes one call of the port, called as its method, fail from now on.
 	Fail func(call string, how faulttest.Kind)
 }
@@ -45,12 +54,18 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	}
 	hosted := map[string]func(*testing.T, Fixture){
 		"CI results are read":                        checks,
+		"what is demanded and missing is expected":   expected,
 		"a pull request is opened once":              opensOnce,
 		"a merged pull request says so":              mergedSays,
 		"reviews are listed in order":                reviews,
 		"reviews come with what their authors may":   reviewers,
 		"what does not exist is not found":           missing,
 		"a new pull request follows a merged branch": follows,
+	}
+	details := map[string]func(*testing.T, Fixture){
+		"why a check failed is shown":     failures,
+		"comments on lines are listed":    lineComments,
+		"without a pull request none are": noLineComments,
 	}
 	plain := map[string]func(*testing.T, Fixture){
 		"what is lacking is said":               lacking,
@@ -63,6 +78,12 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		maps.Copy(cases, plain)
 	} else {
 		maps.Copy(cases, hosted)
+		if _, is := f.Host.(githost.Details); is {
+			maps.Copy(cases, details)
+		}
+		if _, is := f.Host.(githost.Commenter); is {
+			cases["a comment is made once"] = commentsOnce
+		}
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
@@ -89,7 +110,7 @@ func (f Fixture) merge(t *testing.T, branch, head string) (string, error) {
 
 func checks(t *testing.T, f Fixture) {
 	sha := f.Commit("feature/a")
-	list, err := f.Host.Checks(t.Context(), f.Repo, sha)
+	list, err := f.Host.Checks(t.Context(), f.Repo, "main", sha)
 	require.NoError(t, err)
 	require.Empty(t, list)
 	want := []githost.Check{
@@ -103,12 +124,33 @@ func checks(t *testing.T, f Fixture) {
 		}
 	}
 	f.SetChecks(sha, want...)
-	list, err = f.Host.Checks(t.Context(), f.Repo, sha)
+	list, err = f.Host.Checks(t.Context(), f.Repo, "main", sha)
 	require.NoError(t, err)
 	for i := range list {
 		list[i] = githost.Check{Name: list[i].Name, State: list[i].State, Kind: list[i].Kind}
 	}
 	require.ElementsMatch(t, want, list)
+}
+
+func expected(t *testing.T, f Fixture) {
+	f.Require("main", "build", "e2e")
+	sha := f.Commit("feature/a")
+	states := func(base string) map[string]githost.CheckState {
+		out := map[string]githost.CheckState{}
+		list, err := f.Host.Checks(t.Context(), f.Repo, base, sha)
+		require.NoError(t, err)
+		for _, c := range list {
+			require.NotContains(t, out, c.Name, "listed twice")
+			if out[c.Name] = c.State; c.State == githost.CheckExpected {
+				require.NotEmpty(t, c.Note, "who demands it")
+			}
+		}
+		return out
+	}
+	require.Equal(t, map[string]githost.CheckState{"build": githost.CheckExpected, "e2e": githost.CheckExpected}, states("main"))
+	require.Empty(t, states("other"), "another branch demands nothing")
+	f.SetChecks(sha, githost.Check{Name: "build", State: githost.CheckFailed, Kind: "check_run"})
+	require.Equal(t, map[string]githost.CheckState{"build": githost.CheckFailed, "e2e": githost.CheckExpected}, states("main"))
 }
 
 func opensOnce(t *testing.T, f Fixture) {

@@ -23,7 +23,7 @@ func lacking(t *testing.T, f Fixture) {
 	_, err1 := f.Host.PullRequest(ctx, f.Repo, "feature/a")
 	_, err2 := f.Host.OpenPullRequest(ctx, githost.NewPullRequest{Repo: f.Repo, Head: "feature/a", Base: "main"})
 	_, err3 := f.Host.Reviews(ctx, f.Repo, "feature/a")
-	_, err4 := f.Host.Checks(ctx, f.Repo, sha)
+	_, err4 := f.Host.Checks(ctx, f.Repo, "main", sha)
 	for _, err := range []error{err1, err2, err3, err4} {
 		require.ErrorIs(t, err, githost.ErrLacking)
 		require.False(t, fault.Retryable(err))

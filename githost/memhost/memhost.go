@@ -9,13 +9,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/memfault"
 )
 
-// Host implements githost.Host, githost.Branches and githost.Plain in memory. Its calls
+// Host implements githost.Host, githost.Branches, githost.Details, githost.Commenter
+// and githost.Plain in memory. Its calls
 // can be made to fail.
 type Host struct {
 	memfault.Switch
@@ -27,7 +29,11 @@ type Host struct {
 	mu       sync.Mutex
 	branches map[string]map[string]string // repo → branch → head
 	checks   map[string][]githost.Check   // by commit
-	reviews  map[string][]githost.Review  // by repo and branch
+	required map[string][]string          // checks, by repo and branch
+	failures map[string]string            // by name of the check
+	lines    map[string][]githost.LineComment
+	comments []githost.NewComment
+	reviews  map[string][]githost.Review // by repo and branch
 	pulls    map[string][]githost.PullRequest
 	merges   int
 	conflict map[string]bool // heads that cannot be merged
@@ -38,7 +44,7 @@ type Host struct {
 // New makes a host without repositories.
 func New() *Host {
 	return &Host{
-		branches: map[string]map[string]string{}, checks: map[string][]githost.Check{}, reviews: map[string][]githost.Review{},
+		branches: map[string]map[string]string{}, checks: map[string][]githost.Check{}, required: map[string][]string{}, failures: map[string]string{}, lines: map[string][]githost.LineComment{}, reviews: map[string][]githost.Review{},
 		pulls: map[string][]githost.PullRequest{}, conflict: map[string]bool{}, plain: map[string]bool{}, parents: map[string]string{},
 	}
 }
@@ -61,6 +67,13 @@ func (h *Host) SetChecks(sha string, checks ...githost.Check) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.checks[sha] = checks
+}
+
+// Require makes the rules of a branch demand checks of what goes into it.
+func (h *Host) Require(repo, base string, names ...string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.required[repo+" "+base] = names
 }
 
 // Self is the account that the host takes the service for.
@@ -94,7 +107,7 @@ func (h *Host) enter(ctx context.Context, call string) (leave func(), err error)
 }
 
 // Checks implements githost.Host.
-func (h *Host) Checks(ctx context.Context, repo, sha string) ([]githost.Check, error) {
+func (h *Host) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
 	leave, err := h.enter(ctx, "Checks")
 	defer leave()
 	if err == nil && h.plain[repo] {
@@ -103,7 +116,13 @@ func (h *Host) Checks(ctx context.Context, repo, sha string) ([]githost.Check, e
 	if err != nil {
 		return nil, err
 	}
-	return append([]githost.Check(nil), h.checks[sha]...), nil
+	list := append([]githost.Check(nil), h.checks[sha]...)
+	for _, name := range h.required[repo+" "+base] {
+		if !slices.ContainsFunc(list, func(c githost.Check) bool { return c.Name == name }) {
+			list = append(list, githost.Check{Name: name, State: githost.CheckExpected, Kind: "required", Note: "demanded by the rules of " + base})
+		}
+	}
+	return list, nil
 }
 
 // Reviews implements githost.Host.

@@ -28,7 +28,7 @@ func fixture(h *memhost.Host) (f hosttest.Fixture, commit func(branch string) st
 	}
 	commit("main")
 	return hosttest.Fixture{
-		Host: h, Repo: repo, Commit: commit, SetChecks: h.SetChecks,
+		Host: h, Repo: repo, Commit: commit, SetChecks: h.SetChecks, Require: func(base string, names ...string) { h.Require(repo, base, names...) },
 		Conflict: func(branch string) string {
 			sha := commit(branch)
 			h.Conflict(sha)
@@ -38,8 +38,11 @@ func fixture(h *memhost.Host) (f hosttest.Fixture, commit func(branch string) st
 			r.At = time.Now()
 			h.AddReview(repo, branch, r)
 		},
-		Self: memhost.Self,
-		Fail: func(call string, how faulttest.Kind) { h.FailCall(call, faulttest.Error(how)) },
+		ShowFailure:    func(_, name, text string) { h.ShowFailure(name, text) },
+		AddLineComment: func(branch string, c githost.LineComment) { h.AddLineComment(repo, branch, c) },
+		Comments:       func(number int64) []string { return h.Comments(repo, number) },
+		Self:           memhost.Self,
+		Fail:           func(call string, how faulttest.Kind) { h.FailCall(call, faulttest.Error(how)) },
 	}, commit
 }
 
@@ -68,7 +71,7 @@ func TestFailWith(t *testing.T) {
 	h := memhost.New()
 	down := errors.New("down")
 	h.FailWith(down)
-	_, err := h.Checks(t.Context(), "r", "s")
+	_, err := h.Checks(t.Context(), "r", "main", "s")
 	require.ErrorIs(t, err, down)
 	_, err = h.Merge(t.Context(), githost.Merge{})
 	require.ErrorIs(t, err, down)

@@ -41,7 +41,7 @@ func setup(t testing.TB) *kit {
 	t.Helper()
 	k := &kit{TB: t, board: memtracker.New(nil), host: memhost.New(), chat: memmessenger.New(), place: memwork.New(nil), store: memstore.New(nil)}
 	k.place.OnPush, k.merges = k.host.Push, &titled{Host: k.host}
-	projects, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
+	projects, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP", CINone: true})
 	require.NoError(t, err)
 	k.board.AddProject("p", stage.StatusToAnalyse, stage.StatusInProgress, stage.StatusDone)
 	k.board.Put(tracker.Item{ID: "i", ProjectID: "p", Title: "T", Status: stage.StatusToAnalyse})
@@ -278,4 +278,40 @@ func TestPublishAfterTheMerge(t *testing.T) {
 		require.Contains(t, o.Error, "the remote branch has moved")
 		require.Empty(t, o.Then)
 	}
+}
+
+// What was judged green is judged again on the head that would land: results that have come
+// since keep it from the host.
+func TestMergeOfWhatIsNotGreen(t *testing.T) {
+	k := setup(t)
+	sha := k.head()
+	k.host.Push("acme/app", "main", "base")
+	k.host.Push("acme/app", k.task.Branch, sha)
+	projects, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
+	require.NoError(t, err)
+	k.runners = effects.Runners(effects.Deps{Store: k.store, Jobs: k.store, Projects: projects, Tracker: k.board, Host: k.host, Workspaces: k.place})
+	row, err := k.store.Task(t.Context(), 1)
+	require.NoError(t, err)
+	row.State.Stage, row.State.Head, row.State.Pushed = stage.Deploy, sha, sha
+	require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row}))
+	build := githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"}
+	for reason, late := range map[string]githost.Check{
+		"CI failed": {Name: "e2e", State: githost.CheckFailed, Kind: "check_run"}, "not finished": {Name: "e2e", State: githost.CheckPending, Kind: "check_run"},
+		"(expected)": {Name: "e2e", State: githost.CheckExpected},
+	} {
+		k.host.SetChecks(sha, build, late)
+		o := k.run(stage.Effect{Kind: stage.EffectMerge, SHA: sha}, 1)
+		require.Equal(t, queue.OutcomeDone, o.Kind)
+		require.Contains(t, string(o.Then[0].Payload), `"unready":true`)
+		require.Contains(t, string(o.Then[0].Payload), reason)
+		require.Zero(t, k.host.Merges())
+	}
+	k.host.FailCall("Checks", errors.New("down"))
+	require.Equal(t, queue.OutcomeRetry, k.run(stage.Effect{Kind: stage.EffectMerge, SHA: sha}, 1).Kind, "nothing is known")
+	require.Zero(t, k.host.Merges())
+	k.host.FailCall("Checks", nil)
+	k.host.SetChecks(sha, build)
+	require.Contains(t, string(k.run(stage.Effect{Kind: stage.EffectMerge, SHA: sha}, 1).Then[0].Payload), string(stage.OnMergeDone))
+	k.host.SetChecks(sha, githost.Check{Name: "build", State: githost.CheckFailed})
+	require.Contains(t, string(k.run(stage.Effect{Kind: stage.EffectMerge, SHA: sha}, 1).Then[0].Payload), string(stage.OnMergeDone), "what is merged is not judged")
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
@@ -58,7 +61,7 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	}
 	err = d.Workspaces.Push(ctx, p.Workspace(t), e.SHA, e.Expected)
 	if errors.Is(err, work.ErrMoved) && t.State.MergeSHA != "" {
-		return queue.Outcome{Kind: queue.OutcomeDone, Error: "not pushed: the branch is merged, and is not where it was left: " + err.Error()}
+		return d.publishReport(ctx, e, p, t, err)
 	}
 	if errors.Is(err, work.ErrRemoved) {
 		why := fmt.Sprintf("the branch could not be published: %s was deleted on the remote; In Progress runs the stage again and makes it anew, STOP gives the task up", t.Branch)
@@ -76,6 +79,40 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	o := report(e, stage.Event{On: stage.OnPublished, At: d.Now(), SHA: e.SHA})
 	if _, plain := githost.PlainOf(d.Host, p.Repo); !plain && wantsPullRequest(t.State) && (t.State.PR == 0 || e.Expected == "") { // a branch that is made anew has none
 		o.Then = append(o.Then, orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectPull}, e.Key+"/pull_request", time.Time{}))
+	}
+	return o
+}
+
+// publishReport puts the report of a deployment onto the pull request when its commit cannot be
+// pushed any more: hosts may delete a branch when they merge it.
+func (d Deps) publishReport(ctx context.Context, e orchestrator.Effect, p task.Project, t task.Task, unpushed error) queue.Outcome {
+	o := queue.Outcome{Kind: queue.OutcomeDone, Error: "not pushed: the branch is merged, and is not where it was left: " + unpushed.Error()}
+	host, ok := d.Host.(githost.Commenter)
+	if _, plain := githost.PlainOf(d.Host, p.Repo); !ok || plain || t.State.PR == 0 {
+		return o
+	}
+	files, err := d.Workspaces.Files(ctx, p.Workspace(t), e.SHA)
+	if err != nil {
+		return d.retry(e, err)
+	}
+	name := (stage.Launch{Stage: stage.Deploy, Phase: stage.PhaseRelease}).ReportFile()
+	body, err := fs.ReadFile(files, p.Docs(t.WorkItemID)+"/"+name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return o
+	}
+	if err == nil {
+		err = host.Comment(ctx, githost.NewComment{
+			Repo: p.Repo, Number: t.State.PR, Key: task.Identity(t) + "/" + e.SHA + "/" + name,
+			Body: fmt.Sprintf("`%s` of %s, whose branch was deleted when it was merged:\n\n%s", name, t.WorkItemID, body),
+		})
+	}
+	switch {
+	case err == nil:
+		o.Error += "; " + name + " is on the pull request"
+	case orchestrator.GivenUp(err, e.Attempt):
+		o.Error += "; nor is " + name + " on the pull request: " + err.Error()
+	default:
+		return d.retry(e, err)
 	}
 	return o
 }
@@ -118,7 +155,10 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		return d.retry(e, err)
 	}
 	sha, err := d.mergeOnce(ctx, e, p, t)
+	var unready *unreadyError
 	switch {
+	case errors.As(err, &unready):
+		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Unready: true, Reason: unready.Error()})
 	case err == nil:
 		return report(e, stage.Event{On: stage.OnMergeDone, At: d.Now(), SHA: sha})
 	case errors.Is(err, githost.ErrNotMergeable):
@@ -159,6 +199,9 @@ func (d Deps) unmergeable(ctx context.Context, p task.Project, t task.Task, refu
 
 func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Project, t task.Task) (string, error) {
 	if _, plain := githost.PlainOf(d.Host, p.Repo); plain {
+		if err := d.confirmCI(ctx, p, t, e.SHA); err != nil {
+			return "", err
+		}
 		return d.Host.Merge(ctx, githost.Merge{Repo: p.Repo, Head: t.Branch, Base: p.Main, HeadSHA: e.SHA, Title: subject(t)})
 	}
 	pr, err := d.Host.PullRequest(ctx, p.Repo, t.Branch)
@@ -174,7 +217,41 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 	if pr.HeadSHA != e.SHA {
 		return "", fmt.Errorf("%w: it is at %.12s, %.12s was judged", githost.ErrHeadMoved, pr.HeadSHA, e.SHA)
 	}
-	return d.Host.Merge(ctx, githost.Merge{Repo: p.Repo, Number: pr.Number, HeadSHA: e.SHA, Title: subject(t)})
+	if err := d.confirmCI(ctx, p, t, e.SHA); err != nil {
+		return "", err
+	}
+	return d.Host.Merge(ctx, githost.Merge{Repo: p.Repo, Number: pr.Number, HeadSHA: e.SHA, Title: subject(t), Method: p.Merge})
+}
+
+// unreadyError reports that CI of what is to be merged is not green.
+type unreadyError struct{ reason string }
+
+// Error is the gate's reason.
+func (e *unreadyError) Error() string { return e.reason }
+
+// confirmCI judges CI of what is to be merged, by the gate that has let it pass before: results may
+// have come since, and the head may be a later commit. The event of an unreadyError has the machine
+// wait for CI, or act on a red one, as it does elsewhere.
+func (d Deps) confirmCI(ctx context.Context, p task.Project, t task.Task, sha string) error {
+	if p.WithoutCI() {
+		return nil
+	}
+	facts, err := orchestrator.FactsOf(ctx, d.Workspaces, d.Host, p, t, sha, d.Now())
+	if err != nil {
+		return err
+	}
+	r, err := gates.NewRegistry(checks.All(nil)...)
+	if err != nil {
+		return err
+	}
+	switch v := r.Judge(ctx, facts, checks.CIGreen); {
+	case v.Passed():
+		return nil
+	case v.Outcome == gates.Error:
+		return &fault.Error{Text: v.Reason, Again: v.Retryable, Wait: v.RetryAfter}
+	default:
+		return &unreadyError{v.Reason}
+	}
 }
 
 func report(e orchestrator.Effect, ev stage.Event) queue.Outcome {

@@ -14,7 +14,7 @@ const subjectMax = 200
 var (
 	skips      = regexp.MustCompile(`(?i)\[([^\]]*\b(?:skip|no)\b[^\]]*)\]`)                    // [skip ci], [no ci]
 	noCI       = regexp.MustCompile(`(?i)\*{3}(no_ci)\*{3}`)                                    // of Azure
-	checks     = regexp.MustCompile(`(?i)\b(skip-checks|request-checks)\s*:`)                   // of GitHub
+	trailers   = regexp.MustCompile(`(?i)\b(skip-checks|request-checks)\s*:`)                   // of GitHub
 	references = regexp.MustCompile(`(?i)(#|\bgh-|/(?:issues|pull|pulls|merge_requests)/)(\d)`) // fixes #1 closes it
 )
 
@@ -33,7 +33,7 @@ func subject(t task.Task) string {
 	text = strings.Join(strings.Fields(text), " ")
 	text = skips.ReplaceAllString(text, "($1)")
 	text = noCI.ReplaceAllString(text, "$1")
-	text = checks.ReplaceAllString(text, "$1")
+	text = trailers.ReplaceAllString(text, "$1")
 	text = references.ReplaceAllString(text, "$1 $2")
 	runes := []rune(text)
 	return t.WorkItemID + ": " + string(runes[:min(len(runes), subjectMax)])

@@ -164,7 +164,10 @@ func blockOfCI(x *Explanation, t task.Task, p task.Project, s situation) {
 	}
 	x.Summary = "Waits for CI."
 	if st.Phase == stage.PhaseRetest {
-		b.Why = fmt.Sprintf("what will be merged is tested again at %.12s, on %.12s", st.Head, st.Base)
+		b.Why = fmt.Sprintf("what will be merged is tested again at %.12s", st.Head)
+		if st.Base != "" {
+			b.Why += fmt.Sprintf(", on %.12s", st.Base)
+		}
 		x.Summary = "Waits for CI before the merge."
 	}
 	for _, w := range s.waits {

@@ -89,8 +89,8 @@ type hostPort struct{ n *node }
 
 func ofHost(name string, read bool) op { return op{name: "host." + name, lane: LaneHost, read: read} }
 
-func (p *hostPort) Checks(ctx context.Context, repo, sha string) ([]githost.Check, error) {
-	return call(ctx, p.n, ofHost("Checks", true), sha, func() ([]githost.Check, error) { return p.n.sim.host.Checks(ctx, repo, sha) })
+func (p *hostPort) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
+	return call(ctx, p.n, ofHost("Checks", true), sha, func() ([]githost.Check, error) { return p.n.sim.host.Checks(ctx, repo, base, sha) })
 }
 
 func (p *hostPort) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {

@@ -150,7 +150,7 @@ func Example() {
 func TestEachMetricIsMeasured(t *testing.T) {
 	t.Parallel()
 	measured := map[string]bool{}
-	for _, r := range append(simulate.Sweep(0, 40, simulate.Limits{}, 2), simulate.Sweep(0, 40, simulate.Limits{Features: []string{"serial_gate", "monitor", "merge_gate"}}, 2)...) {
+	for _, r := range append(simulate.Sweep(0, 40, simulate.Limits{}, 2), simulate.Sweep(0, 60, simulate.Limits{Features: []string{"serial_gate", "monitor", "merge_gate"}}, 2)...) {
 		maps.Copy(measured, r.Measured)
 	}
 	for _, d := range orchestrator.Declared() {

@@ -37,7 +37,19 @@ func (w *builder) mergeFailed() {
 		w.block("the merge failed: "+w.ev.Reason, wordsDeployFailure(w.ev.Reason))
 		return
 	}
+	if w.ev.Unready {
+		w.awaitCI(w.ev.Reason)
+		return
+	}
 	w.back("the merge failed: " + w.ev.Reason)
+}
+
+// awaitCI waits for CI of what is to be merged, which was judged before and is not green now.
+func (w *builder) awaitCI(reason string) {
+	w.note("not merged yet: " + reason)
+	w.comment(Stream, sentence("not merged yet: "+reason))
+	w.d.State.Phase = PhaseRetest
+	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectAskCI, SHA: w.d.State.Head})
 }
 
 // deployFailed ends a deployment that did not work. A repository that needs a

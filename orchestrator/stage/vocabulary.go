@@ -127,7 +127,8 @@ const (
 	PhaseRelease Phase = "deploy" // the deployer deploys what was merged
 )
 
-// Phases of the stage deploy-staging in a repository of the merge gate.
+// Phases of the stage deploy-staging in a repository of the merge gate. PhaseRetest is one of the
+// stage deploy too, in any repository: CI of what is to be merged is not green any more.
 const (
 	PhaseCatchUp Phase = "catch-up" // the branch is brought up to date with main
 	PhaseRetest  Phase = "re-test"  // what is to be merged is tested again

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -54,6 +55,9 @@ func (p Project) check() (field, wrong string) {
 	}
 	if field, wrong := p.checkHost(); wrong != "" {
 		return field, wrong
+	}
+	if wrong := p.checkMerge(); wrong != "" {
+		return "merge", wrong
 	}
 	prefixes := []string{p.Prefix}
 	for _, b := range p.MoreBoards {
@@ -118,6 +122,23 @@ func (p Project) checkHost() (field, wrong string) {
 		return "reviewers", "names accounts of a git host, and the repository has none: nobody can review there, and the reviewer's report is what counts; leave it out"
 	default:
 		return "clone_url", wrongCloneURL(p.CloneURL)
+	}
+}
+
+// checkMerge returns what is wrong with how pull requests are merged; empty when nothing is.
+func (p Project) checkMerge() (wrong string) {
+	const want = "want merge, squash or rebase, or leave it out for the first of them that the repository allows"
+	switch {
+	case p.Merge == githost.MergeAny:
+		return ""
+	case p.Plain():
+		return "is for pull requests, and there are none where there is no git host (host: git): main is moved to the branch; leave it out"
+	case p.Merge == "queue":
+		return "is queue: GitHub puts pull requests into a merge queue by its GraphQL interface alone, which the service does not use; " + want + ", and let main take pull requests without the queue"
+	case slices.Contains([]githost.MergeMethod{githost.MergeCommit, githost.MergeSquash, githost.MergeRebase}, p.Merge):
+		return ""
+	default:
+		return fmt.Sprintf("is %q, %s", p.Merge, want)
 	}
 }
 

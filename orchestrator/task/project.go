@@ -28,13 +28,14 @@ type Project struct {
 	Repo           string // its name here, owner/name
 	Path           string // its name at the host, where that is another one
 	CloneURL       string
-	WebURL         string         // base of links to the repository; may be empty
-	Pages          githost.Layout // of the links; the zero value is GitHub's
-	Prefix         string         // of work item ids, e.g. GPX
-	MoreBoards     []Board        // that feed the repository too
-	Main           string         // protected branch; default "main"
-	SelfHosting    bool           // the repository of this service itself
-	CINone         bool           // the repository has no CI
+	WebURL         string              // base of links to the repository; may be empty
+	Pages          githost.Layout      // of the links; the zero value is GitHub's
+	Prefix         string              // of work item ids, e.g. GPX
+	MoreBoards     []Board             // that feed the repository too
+	Main           string              // protected branch; default "main"
+	Merge          githost.MergeMethod // how pull requests are merged; empty = as the repository allows
+	SelfHosting    bool                // the repository of this service itself
+	CINone         bool                // the repository has no CI
 	Contexts       []string
 	CI             [][]string               // commands that the service runs as CI, where nobody else does (HostGit)
 	Agents         map[stage.Role]string    // preset or command for each role

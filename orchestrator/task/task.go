@@ -46,7 +46,7 @@ type Task struct {
 // AwaitsCI reports whether a task waits for the CI of a commit.
 func (t Task) AwaitsCI(sha string) bool {
 	s := t.State
-	at := s.Stage == stage.Development || s.Stage == stage.DeployStaging
+	at := s.Stage == stage.Development || s.Stage == stage.DeployStaging || s.Stage == stage.Deploy && s.Phase == stage.PhaseRetest
 	return at && s.Head == sha && s.Active == "" && !s.Stopping
 }
 

@@ -29,6 +29,7 @@ type edge interface {
 type sender struct {
 	edge
 	source string
+	unwrap func(form []byte) ([]byte, error) // gives the payload in a form; nil: this sender sends JSON alone
 	habits signature.Habits
 	// projects is the registry as it was before the secrets of the check were taken: a
 	// request that lasts over a reload is not judged by the secrets of before for what is
@@ -75,7 +76,8 @@ func (s *server) receive(w http.ResponseWriter, r *http.Request, from sender) {
 // of a signature nothing is read.
 func (s *server) read(w http.ResponseWriter, r *http.Request, from sender) (body []byte, signed *signature.Check, ok bool) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || media != "application/json" || r.Header.Get("Content-Encoding") != "" {
+	form := media == "application/x-www-form-urlencoded" && from.unwrap != nil
+	if err != nil || media != "application/json" && !form || r.Header.Get("Content-Encoding") != "" {
 		problem(w, http.StatusUnsupportedMediaType, "media-type", "Send application/json without a content encoding.")
 		return nil, nil, false
 	}
@@ -83,6 +85,12 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, from sender) (body
 		err = fmt.Errorf("%w: %w", errUnsigned, err)
 	} else {
 		body, err = s.inbox.read(http.MaxBytesReader(w, r.Body, from.habits.Limit), limit.Sender(r), signed)
+	}
+	if err == nil && form {
+		if body, err = from.unwrap(body); err != nil {
+			problem(w, http.StatusBadRequest, "bad-form", "The form has no payload.")
+			return nil, nil, false
+		}
 	}
 	if err == nil {
 		return body, signed, true

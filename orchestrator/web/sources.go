@@ -65,6 +65,9 @@ func (s *server) sender(from Source) sender {
 		}
 	} else {
 		out.edge = from.Host
+		if form, ok := from.Host.(githost.FormReceiver); ok {
+			out.unwrap = form.FormPayload
+		}
 		out.decode = func(event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
 			return s.decodeHost(from, out.projects, event, body, signed)
 		}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -362,4 +363,25 @@ func TestReady(t *testing.T) {
 	require.Contains(t, a.body, "warning: sick")
 	k = setup(t, func(o *web.Options) { o.Checks = []web.Check{{Name: "a", Ping: sick}} })
 	require.Equal(t, http.StatusServiceUnavailable, k.do(http.MethodGet, "/readyz", nil, nil).status)
+}
+
+// GitHub may be set to send forms: the signature is of the form as it is sent.
+func TestFormOfTheHost(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	payload := `{"state":"success","sha":"` + strings.Repeat("a", 40) + `","repository":{"full_name":"acme/app"}}`
+	post := func(body []byte, signed []byte) int {
+		return k.do(http.MethodPost, "/webhooks/githost", map[string]string{
+			"Content-Type": "application/x-www-form-urlencoded", "X-GitHub-Event": "status", "X-GitHub-Delivery": string(body[:7]), "X-Hub-Signature-256": "sha256=" + sign(githubSecret, signed),
+		}, body).status
+	}
+	form := []byte(url.Values{"payload": {payload}}.Encode())
+	require.Equal(t, http.StatusUnauthorized, post(form, []byte(payload)))
+	require.Empty(t, k.jobs())
+	require.Equal(t, http.StatusAccepted, post(form, form))
+	require.Len(t, k.jobs(), 1)
+	require.Contains(t, string(k.jobs()[0].Payload), strings.Repeat("a", 40))
+	for _, bad := range []string{"paylaod=%7B%7D", "payload=%zz", "payload=not+json"} {
+		require.Equal(t, http.StatusBadRequest, post([]byte(bad), []byte(bad)), bad)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,7 @@ func (s *Server) routes() *http.ServeMux {
 		reply(w, http.StatusOK, map[string]any{"login": s.login(r), "id": 7})
 	})
 	for pattern, handle := range s.issues.Routes() {
-		mux.HandleFunc(pattern, handle)
+		mux.HandleFunc(pattern, s.ofPull(pattern, handle))
 	}
 	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request, *repository){
 		"GET /repos/{owner}/{repo}":                                   s.describe,
@@ -26,6 +27,11 @@ func (s *Server) routes() *http.ServeMux {
 		"POST /repos/{owner}/{repo}/hooks":                            s.addHook,
 		"GET /repos/{owner}/{repo}/commits/{sha}/status":              s.combined,
 		"GET /repos/{owner}/{repo}/commits/{sha}/check-runs":          s.checkRuns,
+		"GET /repos/{owner}/{repo}/commits/{sha}/check-suites":        s.checkSuites,
+		"GET /repos/{owner}/{repo}/rules/branches/{branch...}":        s.rules,
+		"GET /repos/{owner}/{repo}/check-runs/{id}/annotations":       s.annotations,
+		"GET /repos/{owner}/{repo}/actions/jobs/{id}/logs":            s.jobLog,
+		"GET /repos/{owner}/{repo}/pulls/{number}/comments":           s.lineComments,
 		"GET /repos/{owner}/{repo}/commits/{sha}/branches-where-head": s.whereHead,
 		"GET /repos/{owner}/{repo}/pulls":                             s.listPulls,
 		"POST /repos/{owner}/{repo}/pulls":                            s.createPull,
@@ -44,6 +50,10 @@ func (s *Server) routes() *http.ServeMux {
 			handle(w, r, repo)
 		})
 	}
+	mux.HandleFunc("GET "+files+"{id}", s.logFile)
+	mux.HandleFunc("GET /app", s.getApp)
+	mux.HandleFunc("GET /repos/{owner}/{repo}/installation", s.installation)
+	mux.HandleFunc("POST /app/installations/{id}/access_tokens", s.accessToken)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusNotFound, "Not Found") })
 	return mux
 }
@@ -172,20 +182,40 @@ func (s *Server) listReviews(w http.ResponseWriter, r *http.Request, repo *repos
 	reply(w, http.StatusOK, rows)
 }
 
+// refusals are GitHub's words for methods that a repository does not allow.
+var refusals = map[string]string{
+	"merge": "Merge commits are not allowed on this repository.", "squash": "Squash merges are not allowed on this repository.",
+	"rebase": "Rebase merges are not allowed on this repository.",
+}
+
 func (s *Server) putMerge(w http.ResponseWriter, r *http.Request, repo *repository) {
 	p := s.numbered(w, r, repo)
 	if p == nil {
 		return
 	}
 	var in struct {
-		SHA   string `json:"sha"`
-		Title string `json:"commit_title"`
+		SHA    string `json:"sha"`
+		Title  string `json:"commit_title"`
+		Method string `json:"merge_method"`
 	}
 	if json.NewDecoder(r.Body).Decode(&in) != nil {
 		fail(w, http.StatusBadRequest, "Problems parsing JSON")
 		return
 	}
-	sha, err := s.merge(p, in.Title, in.SHA)
+	if in.Method == "" {
+		in.Method = "merge"
+	}
+	if words := refusals[in.Method]; words == "" {
+		fail(w, http.StatusUnprocessableEntity, "Validation Failed", "merge_method is not a member of [\"merge\", \"squash\", \"rebase\"].")
+		return
+	} else if repo.settings.Queue {
+		fail(w, http.StatusMethodNotAllowed, "Repository rule violations found\n\nChanges must be made through the merge queue\n\n")
+		return
+	} else if !slices.Contains(repo.settings.Methods, in.Method) {
+		fail(w, http.StatusMethodNotAllowed, words)
+		return
+	}
+	sha, err := s.merge(p, in.Title, in.SHA, in.Method)
 	switch {
 	case errors.Is(err, fakehost.ErrMoved):
 		fail(w, http.StatusConflict, "Head branch was modified. Review and try the merge again.")

@@ -28,6 +28,7 @@ type Push = fakehost.Push
 type Options struct {
 	Token    string             // empty = any
 	Accounts map[string]string  // by further tokens, which have issues alone
+	App      *App               // whose installations may sign in beside Token
 	Secret   string             // of the webhooks
 	HookURL  string             // empty = nowhere; see SetHookURL
 	CI       func(Push) Outcome // called in the background, for each head of an open pull request
@@ -48,6 +49,7 @@ type Review struct {
 
 type checkRun struct {
 	id                              int
+	app                             string
 	name, status, conclusion, title string
 }
 
@@ -73,8 +75,13 @@ type Server struct {
 	reviews  map[string][]Review   // by pull request
 	roles    map[string]string     // by account: admin, write, read or none
 	checks   map[string][]checkRun // by repo and commit
+	suites   map[string][]suite    // that have no run, by repo and commit
 	statuses map[string][]status
-	started  map[string]bool // CI, by repo and commit
+	issued   []issued                 // tokens of installations
+	shown    map[string]shown         // of failures, by number of the check run
+	lines    map[string][]LineComment // by pull request
+	said     map[string][]string      // comments, by pull request
+	started  map[string]bool          // CI, by repo and commit
 	merges   int
 	issues   *Issues
 }
@@ -89,7 +96,8 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		opt: o, group: run.New(context.Background(), nil),
-		reviews: map[string][]Review{}, roles: map[string]string{Self: "write"}, checks: map[string][]checkRun{}, statuses: map[string][]status{}, started: map[string]bool{},
+		reviews: map[string][]Review{}, roles: map[string]string{Self: "write"}, checks: map[string][]checkRun{}, suites: map[string][]suite{}, statuses: map[string][]status{}, started: map[string]bool{},
+		shown: map[string]shown{}, lines: map[string][]LineComment{}, said: map[string][]string{},
 	}
 	s.issues = s.newIssues()
 	s.api = &fakehost.API{Mux: s.routes(), World: &s.mu, Done: s.group.Context().Done(), Admit: s.admit, Refuse: s.refuse}
@@ -116,7 +124,7 @@ func (s *Server) AddRepo(name, bareDir string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.repos = append(s.repos, &repository{
-		Repo: bare, name: name, settings: Settings{Push: true, Methods: []string{"merge", "squash", "rebase"}, Required: map[string][]string{}},
+		Repo: bare, name: name, settings: Settings{Push: true, Methods: []string{"merge", "squash", "rebase"}, Required: map[string][]string{}, Rules: map[string][]string{}},
 	})
 	return nil
 }
@@ -199,7 +207,7 @@ func (s *Server) runCI(r *repository, branch, sha string) {
 		if outcome.Conclusion == "" {
 			return
 		}
-		c := s.ciReports(r, push, checkRun{name: "ci / build and test", status: "in_progress", title: outcome.Title})
+		c := s.ciReports(r, push, checkRun{app: Actions, name: "ci / build and test", status: "in_progress", title: outcome.Title})
 		select {
 		case <-ctx.Done():
 			return
@@ -230,7 +238,7 @@ func (s *Server) ciReports(r *repository, p Push, c checkRun) checkRun {
 func (s *Server) replace(key string, c checkRun) {
 	list := s.checks[key]
 	for i := range list {
-		if list[i].name == c.name {
+		if list[i].name == c.name && list[i].app == c.app {
 			list[i] = c
 			return
 		}
@@ -238,12 +246,12 @@ func (s *Server) replace(key string, c checkRun) {
 	s.checks[key] = append(list, c)
 }
 
-// SetCheckRun reports a check run of a commit, as an app would.
+// SetCheckRun reports a check run of a commit, as a job of a workflow does.
 func (s *Server) SetCheckRun(repo, sha, name, statusWord, conclusion string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ids++
-	s.replace(repo+" "+sha, checkRun{id: s.ids, name: name, status: statusWord, conclusion: conclusion})
+	s.replace(repo+" "+sha, checkRun{id: s.ids, app: Actions, name: name, status: statusWord, conclusion: conclusion})
 }
 
 // SetStatus reports a commit status (pending, success, failure or error).
@@ -286,7 +294,7 @@ func (s *Server) Merge(repo, branch string) error {
 	if p == nil || !p.Open {
 		return errors.New("githubtest: the branch has no open pull request")
 	}
-	_, err := s.merge(p, "Merge pull request", "")
+	_, err := s.merge(p, "Merge pull request", "", "merge")
 	return err
 }
 

@@ -50,7 +50,7 @@ func (s *Server) Break(call string, f Fault) { s.api.Break(call, f) }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.api.ServeHTTP(w, r) }
 
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
-	if s.login(r) == "" {
+	if !strings.HasPrefix(r.URL.Path, files) && !s.mayEnter(r) {
 		fail(w, http.StatusUnauthorized, "Bad credentials")
 		return false
 	}

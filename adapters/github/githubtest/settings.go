@@ -12,7 +12,10 @@ type Settings struct {
 	Archived    bool
 	CloneURL    string              // empty = as of github.com
 	Methods     []string            // of merging: merge, squash, rebase
+	DeleteHead  bool                // branches are deleted when they are merged
 	Required    map[string][]string // checks that must be green, by protected branch
+	Rules       map[string][]string // checks that rulesets demand, by branch
+	Queue       bool                // a ruleset demands the merge queue
 	Hooks       []Hook
 }
 
@@ -46,8 +49,9 @@ func (s *Server) describe(w http.ResponseWriter, _ *http.Request, repo *reposito
 	}
 	reply(w, http.StatusOK, map[string]any{
 		"id": 1, "full_name": repo.name, "clone_url": with.CloneURL, "default_branch": repo.First(), "archived": with.Archived,
-		"permissions":        map[string]bool{"admin": with.Admin, "maintain": with.Admin, "push": with.Push, "pull": true},
-		"allow_merge_commit": slices.Contains(with.Methods, "merge"), "allow_squash_merge": slices.Contains(with.Methods, "squash"), "allow_rebase_merge": slices.Contains(with.Methods, "rebase"),
+		"delete_branch_on_merge": with.DeleteHead,
+		"permissions":            map[string]bool{"admin": with.Admin, "maintain": with.Admin, "push": with.Push, "pull": true},
+		"allow_merge_commit":     slices.Contains(with.Methods, "merge"), "allow_squash_merge": slices.Contains(with.Methods, "squash"), "allow_rebase_merge": slices.Contains(with.Methods, "rebase"),
 	})
 }
 

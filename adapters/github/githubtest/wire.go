@@ -78,7 +78,8 @@ func wireCheck(c checkRun, sha, branch string) map[string]any {
 	}
 	return map[string]any{
 		"id": c.id, "name": c.name, "head_sha": sha, "status": c.status, "conclusion": result, "html_url": "https://github.example.org/checks/" + strconv.Itoa(c.id),
-		"output": map[string]any{"title": c.title}, "check_suite": map[string]any{"id": c.id, "head_branch": branch, "head_sha": sha}, "pull_requests": []any{},
+		"output": map[string]any{"title": c.title}, "check_suite": map[string]any{"id": suiteID(c.app), "head_branch": branch, "head_sha": sha}, "pull_requests": []any{},
+		"app": wireApp(c.app),
 	}
 }
 

@@ -1,0 +1,253 @@
+package github
+
+import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/retryhttp"
+)
+
+// App is a GitHub App by which a Client signs in, in the place of a token: each installation of
+// it gives tokens that last an hour.
+type App struct {
+	ID           string // its App ID or client ID
+	Key          string // its private key, PEM
+	Installation int64  // 0 = that of each repository is looked up
+}
+
+// Bounds of what the app signs and keeps.
+const (
+	proofTime  = 9 * time.Minute // GitHub takes at most ten
+	clockSlack = time.Minute
+	renewAhead = 5 * time.Minute // before the end of a token
+	tokensMax  = 1000
+)
+
+// app gives the tokens of the installations.
+type app struct {
+	App
+	key *rsa.PrivateKey
+	api *gh.Client // signs in as the app itself
+	now func() time.Time
+
+	mu            sync.Mutex
+	installations map[string]int64 // by owner/name in small letters
+	tokens        map[int64]*gh.InstallationToken
+}
+
+// newApp reads the key.
+func newApp(a App, now func() time.Time) (*app, error) {
+	block, _ := pem.Decode([]byte(strings.ReplaceAll(a.Key, `\n`, "\n")))
+	if a.ID == "" || block == nil {
+		return nil, errors.New("github: App wants an ID, and as Key the private key in PEM that GitHub gives for download")
+	}
+	key, err := x509.ParsePKCS1PrivateKey(block.Bytes)
+	if err != nil {
+		parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+		rsaKey, ok := parsed.(*rsa.PrivateKey)
+		if err != nil || !ok {
+			return nil, errors.New("github: App.Key is no RSA private key")
+		}
+		key = rsaKey
+	}
+	return &app{App: a, key: key, now: now, installations: map[string]int64{}, tokens: map[int64]*gh.InstallationToken{}}, nil
+}
+
+// proof is a JSON web token that proves the app to GitHub, for some minutes.
+func (a *app) proof() (string, error) {
+	now := a.now()
+	claims, err := json.Marshal(map[string]any{"iat": now.Add(-clockSlack).Unix(), "exp": now.Add(proofTime - clockSlack).Unix(), "iss": a.ID})
+	if err != nil {
+		return "", err
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	text := encode([]byte(`{"alg":"RS256","typ":"JWT"}`)) + "." + encode(claims)
+	sum := sha256.Sum256([]byte(text))
+	signed, err := rsa.SignPKCS1v15(rand.Reader, a.key, crypto.SHA256, sum[:])
+	return text + "." + encode(signed), err
+}
+
+// signInAsApp makes the clients that sign in as the app, and as its installations.
+func (c *Client) signInAsApp(a App) (err error) {
+	if c.app, err = newApp(a, c.opt.Now); err != nil {
+		return err
+	}
+	with := func(token func(*http.Request) (string, error)) *gh.Client {
+		to := retryhttp.New(c.opt.HTTPClient)
+		to.Transport = bearer{to.Transport, token}
+		return gh.NewClient(to)
+	}
+	c.app.api = with(func(*http.Request) (string, error) { return c.app.proof() })
+	c.api = with(func(r *http.Request) (string, error) {
+		repo := repoOf(c.api.BaseURL, r.URL.Path)
+		if repo == "" {
+			return "", errNoRepo
+		}
+		return c.installationToken(r.Context(), repo)
+	})
+	return nil
+}
+
+// bearer is a transport that signs each request.
+type bearer struct {
+	next  http.RoundTripper
+	token func(*http.Request) (string, error)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	token, err := b.token(r)
+	if err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+token)
+	return b.next.RoundTrip(r)
+}
+
+// repoOf is the repository that a path of the API is about; empty when it is about none.
+func repoOf(base *url.URL, path string) string {
+	parts := strings.SplitN(strings.TrimPrefix(path, base.Path), "/", 4)
+	if len(parts) < 3 || parts[0] != "repos" {
+		return ""
+	}
+	return parts[1] + "/" + parts[2]
+}
+
+// installationToken gives a token of the installation for a repository, which lasts some minutes at least.
+func (c *Client) installationToken(ctx context.Context, repo string) (string, error) {
+	id, err := c.installation(ctx, repo)
+	if err != nil {
+		return "", err
+	}
+	a := c.app
+	a.mu.Lock()
+	known := a.tokens[id]
+	a.mu.Unlock()
+	if known != nil && a.now().Before(known.GetExpiresAt().Add(-renewAhead)) {
+		return known.GetToken(), nil
+	}
+	fresh, _, err := a.api.Apps.CreateInstallationToken(ctx, id, nil)
+	if err = c.convert(ctx, "a token of the app's installation", err); err != nil {
+		a.forget(repo)
+		return "", err
+	}
+	if fresh.GetToken() == "" {
+		return "", unreadable("a token of the app's installation")
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.tokens) >= tokensMax {
+		clear(a.tokens)
+	}
+	a.tokens[id] = fresh
+	return fresh.GetToken(), nil
+}
+
+// installation is the installation of the app that sees a repository.
+func (c *Client) installation(ctx context.Context, repo string) (int64, error) {
+	a := c.app
+	if a.Installation != 0 {
+		return a.Installation, nil
+	}
+	owner, name, err := split(repo)
+	if err != nil {
+		return 0, err
+	}
+	a.mu.Lock()
+	id := a.installations[strings.ToLower(repo)]
+	a.mu.Unlock()
+	if id != 0 {
+		return id, nil
+	}
+	found, _, err := a.api.Apps.FindRepositoryInstallation(ctx, owner, name)
+	if err = c.convert(ctx, "the app's installation for "+repo, err); err != nil {
+		return 0, err
+	}
+	if found.GetID() == 0 {
+		return 0, unreadable("the app's installation for " + repo)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.installations) >= tokensMax {
+		clear(a.installations)
+	}
+	a.installations[strings.ToLower(repo)] = found.GetID()
+	return found.GetID(), nil
+}
+
+// forget has the installation of a repository looked up again: the app may have been installed anew.
+func (a *app) forget(repo string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.installations, strings.ToLower(repo))
+}
+
+// Token gives what git signs in with to a repository, which lasts some minutes at least.
+func (c *Client) Token(ctx context.Context, repo string) (string, error) {
+	if c.app == nil {
+		return c.opt.Token, nil
+	}
+	return c.installationToken(ctx, repo)
+}
+
+// Rights are what an app may do by the permissions that it was given.
+type Rights struct {
+	App   string // its name
+	Lacks []string
+}
+
+// appRights are the permissions that the service needs, and whether it needs them to write.
+func appRights() map[string]string {
+	return map[string]string{"checks": "read", "statuses": "read", "actions": "read", "contents": "write", "pull_requests": "write", "issues": "write", "metadata": "read"}
+}
+
+// Rights reads what the app lacks to work on a repository; ok is false when the Client signs in
+// with a token, whose rights GitHub does not show.
+func (c *Client) Rights(ctx context.Context, repo string) (r Rights, ok bool, err error) {
+	if c.app == nil {
+		return r, false, nil
+	}
+	owner, name, err := split(repo)
+	if err != nil {
+		return r, true, err
+	}
+	req, err := c.app.api.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/installation", owner, name), nil)
+	if err != nil {
+		return r, true, fmt.Errorf("github: %w", err)
+	}
+	var got struct {
+		Slug        string            `json:"app_slug"`
+		Permissions map[string]string `json:"permissions"`
+	}
+	if _, err := c.app.api.Do(ctx, req, &got); err != nil {
+		return r, true, c.convert(ctx, "the app's installation for "+repo, err)
+	}
+	r.App = got.Slug
+	for right, want := range appRights() {
+		if have := got.Permissions[right]; have != want && have != "write" && have != "admin" {
+			r.Lacks = append(r.Lacks, right+" ("+want+")")
+		}
+	}
+	return r, true, nil
+}
+
+// errNoRepo means that a request is about no repository: an installation has no account.
+var errNoRepo error = &Error{what: "an app has no account", cause: githost.ErrDenied}

@@ -1,0 +1,98 @@
+package github_test
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+)
+
+// appKit is a server that takes an app, a client that signs in as it, and the clock of both.
+func appKit(t *testing.T, rights map[string]string) (*kit, *github.Client, func(time.Duration)) {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	var ahead atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	k := setup(t, githubtest.Options{App: &githubtest.App{ID: "Iv1.box", Key: &key.PublicKey, Rights: rights}, Now: now})
+	srv := httptest.NewServer(k.server)
+	t.Cleanup(srv.Close)
+	c, err := github.New(github.Options{
+		BaseURL: srv.URL, Now: now, HTTPClient: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
+		App: &github.App{ID: "Iv1.box", Key: string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}))},
+	})
+	require.NoError(t, err)
+	return k, c, func(d time.Duration) { ahead.Store(int64(d)) }
+}
+
+// An app signs in as its installation for the repository, by a token that it keeps until
+// shortly before its end. It has no account.
+func TestApp(t *testing.T) {
+	t.Parallel()
+	k, c, later := appKit(t, nil)
+	head := k.commit("feature/a")
+	require.NoError(t, c.Ping(t.Context()))
+	require.Zero(t, k.server.Issued())
+	for range 3 {
+		_, err := c.Checks(t.Context(), repo, "main", head)
+		require.NoError(t, err)
+	}
+	pr, err := c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
+	require.NoError(t, err)
+	require.NoError(t, k.server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
+	k.server.SetRole("kim", "write")
+	list, err := c.Reviews(t.Context(), repo, "feature/a")
+	require.NoError(t, err)
+	require.True(t, list[0].Permission.MayWrite() && !list[0].Own)
+	token, err := c.Token(t.Context(), repo)
+	require.NoError(t, err)
+	require.Equal(t, "ghs_token-1", token)
+	require.Equal(t, 1, k.server.Issued())
+	later(56 * time.Minute)
+	token, err = c.Token(t.Context(), repo)
+	require.NoError(t, err)
+	require.Equal(t, "ghs_token-2", token, "what ends soon is not used")
+	later(3 * time.Hour)
+	_, err = c.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+	require.NoError(t, err)
+	_, err = c.Checks(t.Context(), "acme/none", "main", head)
+	require.ErrorIs(t, err, githost.ErrNotFound)
+	require.False(t, fault.Retryable(err))
+}
+
+// What the app may not do is named; a token does not show that.
+func TestRightsOfAnApp(t *testing.T) {
+	t.Parallel()
+	k, c, _ := appKit(t, map[string]string{"checks": "read", "statuses": "read", "actions": "read", "contents": "read", "pull_requests": "write", "metadata": "read"})
+	r, isApp, err := c.Rights(t.Context(), repo)
+	require.NoError(t, err)
+	require.True(t, isApp)
+	require.Equal(t, "signalbox", r.App)
+	require.ElementsMatch(t, []string{"contents (write)", "issues (write)"}, r.Lacks)
+	_, isApp, err = k.client.Rights(t.Context(), repo)
+	require.NoError(t, err)
+	require.False(t, isApp)
+}
+
+func TestAppKeys(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"", "secret words", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"} {
+		_, err := github.New(github.Options{App: &github.App{ID: "1", Key: key}})
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "secret words")
+	}
+}

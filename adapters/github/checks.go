@@ -1,0 +1,167 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	gh "github.com/google/go-github/v60/github"
+
+	"github.com/signalbox-dev/signalbox/githost"
+)
+
+// actions is the app that runs the workflows of repositories.
+const actions = "github-actions"
+
+// appOf is an app by the port's name.
+func appOf(slug string) string {
+	if slug == actions {
+		return githost.AppActions
+	}
+	return slug
+}
+
+// Checks implements githost.Host: the newest status of every context, the newest run of
+// every check, and what is expected beside them.
+func (c *Client) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
+	owner, name, err := splitAt(repo, sha)
+	if err != nil {
+		return nil, err
+	}
+	list, err := c.statuses(ctx, owner, name, sha)
+	if err != nil {
+		return nil, unknownCommit(c.convert(ctx, "the statuses of "+repo, err))
+	}
+	runs, err := c.checkRuns(ctx, owner, name, sha)
+	if err != nil {
+		return nil, unknownCommit(c.convert(ctx, "the checks of "+repo, err))
+	}
+	for _, r := range runs {
+		list = append(list, r.Check)
+	}
+	rules, err := c.Rules(ctx, repo, base)
+	if err != nil {
+		return nil, err
+	}
+	begun, err := c.suites(ctx, owner, name, sha, runs, rules.Demands)
+	if err != nil {
+		return nil, c.convert(ctx, "the check suites of "+repo, err)
+	}
+	list = append(list, begun...)
+	for _, d := range rules.Demands {
+		if !slices.ContainsFunc(list, func(k githost.Check) bool { return k.Name == d.Context }) {
+			list = append(list, githost.Check{Name: d.Context, State: githost.CheckExpected, Kind: "required", Note: "demanded by " + d.By})
+		}
+	}
+	return list, nil
+}
+
+// statuses reads all pages; GitHub gives the newest of each context.
+func (c *Client) statuses(ctx context.Context, owner, name, sha string) (out []githost.Check, err error) {
+	opt := gh.ListOptions{PerPage: 100}
+	for {
+		combined, resp, err := c.api.Repositories.GetCombinedStatus(ctx, owner, name, sha, &opt)
+		if err != nil {
+			return nil, err
+		}
+		if combined.Statuses == nil {
+			return nil, unreadable("the statuses of " + owner + "/" + name)
+		}
+		for _, s := range combined.Statuses {
+			out = append(out, githost.Check{Name: s.GetContext(), State: stateOf(s.GetState()), Kind: "status", URL: s.GetTargetURL(), Note: s.GetDescription()})
+		}
+		if more, err := next(&opt.Page, resp); err != nil || !more {
+			return out, err
+		}
+	}
+}
+
+// checkRun is a check run and the suite that it belongs to.
+type checkRun struct {
+	githost.Check
+	suite int64
+}
+
+// checkRuns reads all pages. GitHub gives the newest run of each name in each
+// suite. Runs of one name in two suites are jobs of two workflows, and a failed
+// one must not hide behind the other: all are kept.
+func (c *Client) checkRuns(ctx context.Context, owner, name, sha string) (out []checkRun, err error) {
+	opt := gh.ListCheckRunsOptions{Filter: gh.String("latest"), ListOptions: gh.ListOptions{PerPage: 100}}
+	for {
+		list, resp, err := c.api.Checks.ListCheckRunsForRef(ctx, owner, name, sha, &opt)
+		if err != nil {
+			return nil, err
+		}
+		if list.CheckRuns == nil {
+			return nil, unreadable("the checks of " + owner + "/" + name)
+		}
+		for _, r := range list.CheckRuns {
+			out = append(out, checkRun{githost.Check{
+				Name: r.GetName(), State: conclusion(r.GetStatus(), r.GetConclusion()), Kind: "check_run", App: appOf(r.GetApp().GetSlug()), ID: strconv.FormatInt(r.GetID(), 10),
+				URL: r.GetHTMLURL(), Note: r.GetOutput().GetTitle(),
+			}, r.GetCheckSuite().GetID()})
+		}
+		if more, err := next(&opt.Page, resp); err != nil || !more {
+			return out, err
+		}
+	}
+}
+
+// suites reads what has begun and shows in no run: suites that have not ended, and those of
+// workflows that have ended without a job, such as by a mistake in their file. GitHub makes
+// a suite of every commit for every app that is installed, and those of apps which test
+// nothing stay queued for ever: one without runs counts only when it is of the workflows, or
+// of an app that a rule names.
+func (c *Client) suites(ctx context.Context, owner, name, sha string, runs []checkRun, demands []githost.Demand) (out []githost.Check, err error) {
+	opt := gh.ListCheckSuiteOptions{ListOptions: gh.ListOptions{PerPage: 100}}
+	for {
+		list, resp, err := c.api.Checks.ListCheckSuitesForRef(ctx, owner, name, sha, &opt)
+		if unseen(c.convert(ctx, "", err)) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if list.CheckSuites == nil {
+			return nil, unreadable("the check suites of " + owner + "/" + name)
+		}
+		for _, s := range list.CheckSuites {
+			if k, ok := begun(s, runs, demands); ok && !slices.Contains(out, k) {
+				out = append(out, k)
+			}
+		}
+		if more, err := next(&opt.Page, resp); err != nil || !more {
+			return out, err
+		}
+	}
+}
+
+// begun is what a suite says beside its runs; ok is false when that is nothing.
+func begun(s *gh.CheckSuite, runs []checkRun, demands []githost.Demand) (k githost.Check, ok bool) {
+	app, has, open := s.GetApp(), 0, 0
+	for _, r := range runs {
+		if r.suite == s.GetID() {
+			has++
+		}
+		if r.suite == s.GetID() && r.State == githost.CheckPending {
+			open++
+		}
+	}
+	named := slices.ContainsFunc(demands, func(d githost.Demand) bool { return d.App != 0 && d.App == app.GetID() })
+	state := conclusion(s.GetStatus(), s.GetConclusion())
+	k = githost.Check{Name: app.GetName(), Kind: "check_suite", App: appOf(app.GetSlug()), State: state}
+	if k.Name == "" {
+		k.Name = app.GetSlug()
+	}
+	switch {
+	case state != githost.CheckPending:
+		k.Note = fmt.Sprintf("a workflow has ended without a job: %s", s.GetConclusion())
+		return k, has == 0 && app.GetSlug() == actions
+	case open > 0:
+		return k, false
+	default:
+		k.State, k.Note = githost.CheckExpected, "its check suite is "+s.GetStatus()
+		return k, has > 0 || named || app.GetSlug() == actions
+	}
+}

@@ -1,0 +1,113 @@
+package github_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// states are the checks of a commit that is to go into main.
+func (k *kit) states(sha string) (out []string) {
+	k.Helper()
+	list, err := k.client.Checks(k.Context(), repo, "main", sha)
+	require.NoError(k, err)
+	for _, c := range list {
+		out = append(out, fmt.Sprintf("%s %s %s (%s)", c.Kind, c.Name, c.State, c.App))
+	}
+	return out
+}
+
+// What a workflow has begun is expected from the beginning to the end, between its jobs too.
+// The suite of an app that has run nothing says nothing.
+func TestSuites(t *testing.T) {
+	t.Parallel()
+	k := setup(t, githubtest.Options{})
+	sha := k.commit("feature/a")
+	k.server.SetSuite(repo, sha, "vercel", "queued", "")
+	k.server.SetStatus(repo, sha, "Vercel", "success")
+	require.Equal(t, []string{"status Vercel passed ()"}, k.states(sha))
+	k.server.SetSuite(repo, sha, githubtest.Actions, "queued", "")
+	require.Equal(t, []string{"status Vercel passed ()", "check_suite GitHub Actions expected (actions)"}, k.states(sha))
+	k.server.SetCheckRun(repo, sha, "build", "in_progress", "")
+	require.Equal(t, []string{"status Vercel passed ()", "check_run build pending (actions)"}, k.states(sha))
+	k.server.SetCheckRun(repo, sha, "build", "completed", "success")
+	require.Equal(t, []string{"status Vercel passed ()", "check_run build passed (actions)", "check_suite GitHub Actions expected (actions)"}, k.states(sha), "the next job has no run yet")
+	k.server.SetSuite(repo, sha, githubtest.Actions, "completed", "success")
+	require.Equal(t, []string{"status Vercel passed ()", "check_run build passed (actions)"}, k.states(sha))
+	broken := k.commit("feature/b")
+	k.server.SetSuite(repo, broken, githubtest.Actions, "completed", "startup_failure")
+	require.Equal(t, []string{"check_suite GitHub Actions failed (actions)"}, k.states(broken), "a workflow file with a mistake has no job")
+}
+
+// A queued suite without runs counts when a rule names its app.
+func TestSuiteOfADemandedApp(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/status"):
+			fmt.Fprint(w, `{"statuses":[]}`)
+		case strings.HasSuffix(r.URL.Path, "/check-runs"):
+			fmt.Fprint(w, `{"check_runs":[]}`)
+		case strings.HasSuffix(r.URL.Path, "/check-suites"):
+			fmt.Fprint(w, `{"check_suites":[{"id":1,"status":"queued","app":{"id":7,"slug":"circle","name":"Circle"}},{"id":2,"status":"queued","app":{"id":8,"slug":"vercel","name":"Vercel"}}]}`)
+		case strings.HasSuffix(r.URL.Path, "/rules/branches/main"):
+			fmt.Fprint(w, `[{"type":"required_status_checks","ruleset_source":"acme","ruleset_id":3,"parameters":{"required_status_checks":[{"context":"unit","integration_id":7}]}}]`)
+		default: // the protection is not for the token
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"message":"Resource not accessible by personal access token"}`)
+		}
+	})
+	list, err := c.Checks(t.Context(), repo, "main", head40)
+	require.NoError(t, err)
+	require.Equal(t, []githost.Check{
+		{Name: "Circle", State: githost.CheckExpected, Kind: "check_suite", App: "circle", Note: "its check suite is queued"},
+		{Name: "unit", State: githost.CheckExpected, Kind: "required", Note: "demanded by the ruleset 3 of acme"},
+	}, list)
+}
+
+// The status of a preview comes at once, and the workflow fails a moment later: CI does not pass
+// at any moment between.
+func TestEarlyStatusDoesNotPass(t *testing.T) {
+	t.Parallel()
+	k := setup(t, githubtest.Options{})
+	sha := k.commit("feature/a")
+	r, err := gates.NewRegistry(checks.All(nil)...)
+	require.NoError(t, err)
+	outcome := func(settled bool) gates.Outcome {
+		return r.Judge(t.Context(), gates.Facts{
+			Task: gates.Task{Repo: repo, Main: "main"}, SHA: sha, Stage: stage.Development, CI: k.client, Settled: settled,
+			Tree: fstest.MapFS{".github/workflows/ci.yml": {Data: []byte("on: push")}},
+		}, checks.CIGreen).Outcome
+	}
+	k.server.SetStatus(repo, sha, "Vercel", "success")
+	require.Equal(t, gates.Defer, outcome(false))
+	k.server.SetSuite(repo, sha, githubtest.Actions, "queued", "")
+	require.Equal(t, gates.Defer, outcome(true), "what has begun is waited for to its end")
+	k.server.SetCheckRun(repo, sha, "build", "in_progress", "")
+	require.Equal(t, gates.Defer, outcome(true))
+	k.server.SetCheckRun(repo, sha, "build", "completed", "failure")
+	require.Equal(t, gates.Red, outcome(false))
+}
+
+// Rules are read now and then, and not for every look.
+func TestRulesAreCached(t *testing.T) {
+	t.Parallel()
+	k := setup(t, githubtest.Options{})
+	sha := k.commit("feature/a")
+	require.Empty(t, k.states(sha))
+	k.server.SetSettings(repo, func(s *githubtest.Settings) { s.Rules["main"] = []string{"build"} })
+	require.Empty(t, k.states(sha))
+	k.clock.Store(int64(6 * time.Minute))
+	require.Equal(t, []string{"required build expected ()"}, k.states(sha))
+}

@@ -1,0 +1,115 @@
+package github
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+)
+
+// knownRules are rules, and when they were read.
+type knownRules struct {
+	githost.Rules
+	at time.Time
+}
+
+// Bounds of what is cached: rules change seldom, and each look at CI needs them.
+const (
+	rulesTTL = 5 * time.Minute
+	rulesMax = 1000
+)
+
+// Rules implements githost.Ruled; what was read less than five minutes ago is not read again.
+func (c *Client) Rules(ctx context.Context, repo, base string) (githost.Rules, error) {
+	key := strings.ToLower(repo) + " " + base
+	c.mu.Lock()
+	known, ok := c.rules[key]
+	c.mu.Unlock()
+	if ok && c.opt.Now().Sub(known.at) < rulesTTL {
+		return known.Rules, nil
+	}
+	b, err := c.Protection(ctx, repo, base)
+	if err != nil && !unseen(err) {
+		return githost.Rules{}, err
+	}
+	var out githost.Rules
+	for _, name := range b.Contexts {
+		out.Demands = append(out.Demands, githost.Demand{Context: name, By: "the protection of " + base})
+	}
+	if err = c.rulesets(ctx, repo, base, &out); err != nil && !unseen(err) {
+		return githost.Rules{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.rules) >= rulesMax {
+		clear(c.rules)
+	}
+	c.rules[key] = knownRules{out, c.opt.Now()}
+	return out, nil
+}
+
+// unseen reports that GitHub does not show something: it is not there, or not for the token.
+func unseen(err error) bool {
+	return errors.Is(err, githost.ErrNotFound) || errors.Is(err, githost.ErrDenied)
+}
+
+// rule is an active rule of a ruleset.
+type rule struct {
+	Type       string
+	Ruleset    int64  `json:"ruleset_id"`
+	Source     string `json:"ruleset_source"`
+	Parameters struct {
+		Methods []string `json:"allowed_merge_methods"`
+		Checks  []struct {
+			Context string
+			App     int64 `json:"integration_id"`
+		} `json:"required_status_checks"`
+	}
+}
+
+// rulesets adds what the active rules of a branch demand.
+func (c *Client) rulesets(ctx context.Context, repo, base string, out *githost.Rules) error {
+	owner, name, err := split(repo)
+	if err != nil {
+		return err
+	}
+	what := "the rules of " + base + " of " + repo
+	for page := 0; ; {
+		path := fmt.Sprintf("repos/%s/%s/rules/branches/%s?per_page=100", owner, name, url.PathEscape(base))
+		if page > 0 {
+			path += fmt.Sprintf("&page=%d", page)
+		}
+		req, err := c.api.NewRequest(http.MethodGet, path, nil)
+		if err != nil {
+			return fmt.Errorf("github: %s: %w", what, err)
+		}
+		var list []rule
+		resp, err := c.api.Do(ctx, req, &list)
+		if err != nil {
+			return c.convert(ctx, what, err)
+		}
+		if list == nil {
+			return unreadable(what)
+		}
+		for _, r := range list {
+			by := fmt.Sprintf("the ruleset %d of %s", r.Ruleset, r.Source)
+			if r.Type == "merge_queue" {
+				out.Queue = by
+			}
+			if r.Type == "pull_request" && len(r.Parameters.Methods) > 0 {
+				out.Methods = r.Parameters.Methods
+			}
+			for _, k := range r.Parameters.Checks {
+				out.Demands = append(out.Demands, githost.Demand{Context: k.Context, App: k.App, By: by})
+			}
+		}
+		if more, err := next(&page, resp); err != nil || !more {
+			return err
+		}
+	}
+}
