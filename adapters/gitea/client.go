@@ -57,7 +57,7 @@ func (c *Client) get(ctx context.Context, what, path string, q url.Values, out a
 
 // call makes one request. A nil out means that a success has nothing to be read.
 func (c *Client) call(ctx context.Context, what, method, path string, q url.Values, in, out any) (http.Header, error) {
-	resp, body, err := c.do(ctx, method, path, q, in)
+	resp, body, err := c.do(ctx, method, path, q, in) //nolint:bodyclose // it is read and closed there
 	switch {
 	case err != nil && ctx.Err() != nil: // stays what it is
 		return nil, ctx.Err()

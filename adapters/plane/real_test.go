@@ -24,16 +24,16 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/trackertest"
 )
 
-// real is a Plane that runs somewhere, and an empty project on it. One account is service and person.
-type real struct {
+// site is a Plane that runs somewhere, and an empty project on it. One account is service and person.
+type site struct {
 	url, token, workspace, project string
 	send                           inProcess
 }
 
 // realPlane is what the environment names.
-func realPlane(t *testing.T) real {
+func realPlane(t *testing.T) site {
 	t.Helper()
-	p := real{os.Getenv("PLANE_URL"), os.Getenv("PLANE_TOKEN"), os.Getenv("PLANE_WORKSPACE"), os.Getenv("PLANE_PROJECT"), http.DefaultTransport.RoundTrip}
+	p := site{os.Getenv("PLANE_URL"), os.Getenv("PLANE_TOKEN"), os.Getenv("PLANE_WORKSPACE"), os.Getenv("PLANE_PROJECT"), http.DefaultTransport.RoundTrip}
 	if p.url == "" || p.token == "" || p.workspace == "" || p.project == "" {
 		t.Skip("PLANE_URL, PLANE_TOKEN, PLANE_WORKSPACE and PLANE_PROJECT name a Plane (docs/board.md)")
 	}
@@ -73,7 +73,7 @@ func patient(send inProcess) inProcess {
 }
 
 // request calls the API as a person's own program would.
-func (p real) request(t *testing.T, method, path string, in, out any) {
+func (p site) request(t *testing.T, method, path string, in, out any) {
 	t.Helper()
 	raw, err := json.Marshal(in)
 	require.NoError(t, err)
@@ -92,7 +92,7 @@ func (p real) request(t *testing.T, method, path string, in, out any) {
 }
 
 // client makes one whose comments have a mark of their own: Plane keeps keys for ever.
-func (p real) client(t *testing.T) *plane.Client {
+func (p site) client(t *testing.T) *plane.Client {
 	t.Helper()
 	c, err := plane.New(plane.Options{
 		BaseURL: p.url, Workspace: p.workspace, Token: p.token, Insecure: true, Source: fmt.Sprint("signalbox-test-", time.Now().UnixNano()),
@@ -116,13 +116,13 @@ func TestRealPlaneByTheDouble(t *testing.T) {
 	defer double.plane.Close()
 	double.plane.AddMember(planetest.Member{ID: bot, Name: "Bot", Email: "bot@example.org", Role: planetest.Admin})
 	project := double.plane.AddProject("REAL", "Backlog", "Todo", "In Progress", "Done", "Cancelled")
-	real{"http://plane.example.org", botToken, "acme", project, double.call}.suite(t)
+	site{"http://plane.example.org", botToken, "acme", project, double.call}.suite(t)
 	for _, i := range double.plane.Items(project) {
 		require.Equal(t, planetest.Deleted, i.Gone, "it leaves nothing")
 	}
 }
 
-func (p real) suite(t *testing.T) {
+func (p site) suite(t *testing.T) {
 	t.Helper()
 	c := p.client(t)
 	for _, s := range stage.Statuses() {
@@ -139,7 +139,7 @@ func (p real) suite(t *testing.T) {
 }
 
 // fixture is the project as a board of its own, which a test leaves empty.
-func (p real) fixture(t *testing.T, me tracker.Person) trackertest.Fixture {
+func (p site) fixture(t *testing.T, me tracker.Person) trackertest.Fixture {
 	t.Helper()
 	if strings.Contains(t.Name(), "at_the_same_time") {
 		t.Skip("Plane looks for a key and inserts then: two at the same moment are both posted")

@@ -149,12 +149,13 @@ func (v *Service) openBoards(n projectfile.Neighbours, secrets HookSecrets, gete
 	s := v.Settings
 	v.Boards = map[string]BoardHost{}
 	for _, b := range n.Boards {
-		at, err := v.access[b.Host], error(nil)
-		token := at.token // of labels
+		at := v.access[b.Host]
+		token, err := at.token, error(nil) // of labels
 		if b.TokenEnv != "" {
-			if token, err = s.namedSecret(getenv, b.TokenEnv, "board "+b.Name); err != nil {
-				return err
-			}
+			token, err = s.namedSecret(getenv, b.TokenEnv, "board "+b.Name)
+		}
+		if err != nil {
+			return err
 		}
 		s.hidden.Hide(token)
 		switch b.Kind {

@@ -211,7 +211,7 @@ func (s *Server) merge(repo *repository, p *pull, style, title, wanted string) (
 	case linear && (style == "rebase" || style == "fast-forward-only"):
 		err = repo.Move(p.Base, base, head)
 	case style == "fast-forward-only":
-		return "", errors.New("Merge DivergingFastForwardOnly Error: not possible to fast-forward") //nolint:staticcheck // Gitea's words
+		return "", errors.New("Merge DivergingFastForwardOnly Error: not possible to fast-forward")
 	case style == "squash" || style == "rebase": // what cannot be fast-forwarded becomes one commit
 		sha, err = repo.Commit(p.Base, tree, title, base)
 	default:
