@@ -7,17 +7,28 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker/mux"
 )
 
 // identifyWait is how long a job is put off at a time while the tracker has not
 // answered which accounts are the service's own.
 const identifyWait = 5 * time.Second
 
+// nobody is an id that no account has.
+const nobody = "-"
+
+// Identified returns why it is not known yet which accounts of a project's tracker are the
+// service's own. Other trackers are not waited for.
+func (e *Engine) Identified(p task.Project) error {
+	_, err := e.Tracker.Own(mux.Key(p.Board, nobody))
+	return err
+}
+
 // awaitAccounts is the outcome of a job that is not to be done yet: it is not known which
 // accounts are the service's own, so that our own words could be taken for a person's.
 // nil = it is to be done.
-func (e *Engine) awaitAccounts() *queue.Outcome {
-	if _, err := e.Tracker.Own(""); err != nil {
+func (e *Engine) awaitAccounts(p task.Project) *queue.Outcome {
+	if err := e.Identified(p); err != nil {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(identifyWait), Error: err.Error()}
 	}
 	return nil

@@ -7,11 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/memtracker"
+	"github.com/signalbox-dev/signalbox/tracker/mux"
 )
 
 // Webhooks that come before it is known which accounts are ours are kept, and judged
@@ -65,4 +68,15 @@ func TestAgentsWaitForOurAccounts(t *testing.T) {
 		require.Contains(r, runs[1].Prompt, "The colour is green.")
 		require.NotContains(r, runs[1].Prompt, "Our own word.")
 	})
+}
+
+// A tracker that has not said which accounts are ours keeps its own projects waiting, and no other's.
+func TestOneTrackerIsUnidentified(t *testing.T) {
+	known, silent := memtracker.New(time.Now), memtracker.New(time.Now)
+	silent.SetIdentified(false)
+	e := &orchestrator.Engine{Deps: orchestrator.Deps{Tracker: mux.New(known, map[string]mux.Whole{"forge": silent})}}
+	require.NoError(t, e.Identified(task.Project{}))
+	require.ErrorIs(t, e.Identified(task.Project{Board: "forge"}), tracker.ErrUnidentified)
+	silent.SetIdentified(true)
+	require.NoError(t, e.Identified(task.Project{Board: "forge"}))
 }

@@ -50,7 +50,7 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	if o := e.resumeFinishedDeploy(ctx, c, project, task, p.Launch); o != nil {
 		return o
 	}
-	if o := e.awaitAccounts(); o != nil { // the agent would be given comments, and people's only
+	if o := e.awaitAccounts(project); o != nil { // the agent would be given comments, and people's only
 		return o
 	}
 	if why := e.admit(ctx, Start{Task: task, JobID: c.Job.ID, Attempt: c.Job.Attempt}); why != "" {

@@ -36,7 +36,7 @@ func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *
 	if !ok {
 		return done("the tracker project is not registered")
 	}
-	if o := e.awaitAccounts(); o != nil {
+	if o := e.awaitAccounts(project); o != nil {
 		return o
 	}
 	if own, _ := e.Tracker.Own(h.ActorID); own { // it may have come before that was known

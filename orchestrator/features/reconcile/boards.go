@@ -22,11 +22,12 @@ func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replay
 	if r.opt.Tracker == nil {
 		return 0, nil, "", nil
 	}
-	// What boards say is not acted on yet: it would count as lost in every pass.
-	if _, err := e.Tracker.Own(""); err != nil {
-		return 0, nil, "", err
-	}
 	for _, p := range r.turn(e.Projects.Boards()) {
+		// What a board says is not acted on yet: it would count as lost in every pass.
+		if unknown := e.Identified(p); unknown != nil {
+			err = errors.Join(err, unknown)
+			continue
+		}
 		items, listed, failed := r.lost(ctx, e, p)
 		if failed != nil { // a part of a listing is no ground to act on
 			err = errors.Join(err, failed)
