@@ -176,7 +176,7 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t 
 	}
 	if errors.Is(err, work.ErrTaken) && t.State.Stage == stage.Analysis { // it begins again, on a branch of another name
 		ev := stage.Event{On: stage.OnBranchTaken, At: e.Now(), Branch: t.Branch}
-		next := triggerJob(t, ev, nil, fmt.Sprintf("taken/%d/%s", t.ID, t.Branch))
+		next := e.triggerJob(t, ev, nil, fmt.Sprintf("taken/%d/%s", t.ID, t.Branch))
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: err.Error(), Then: []queue.Job{next}}
 	}
 	if errors.Is(err, work.ErrRemote) && fault.Retryable(err) { // it has nothing to do with the agent, which keeps its retries
@@ -247,7 +247,7 @@ func (e *Engine) agentEvent(c queue.Claim, t task.Task, l stage.Launch, r work.R
 		Usage: r.Usage, Status: r.Kind, ExitCode: r.ExitCode, Started: r.StartedAt, Finished: r.FinishedAt,
 		LogPath: r.LogPath, Summary: r.Summary,
 	}
-	return triggerJob(t, ev, &run, fmt.Sprintf("run/%d/%d/%d", t.ID, l.Run, c.Job.Attempt))
+	return e.triggerJob(t, ev, &run, fmt.Sprintf("run/%d/%d/%d", t.ID, l.Run, c.Job.Attempt))
 }
 
 func reportOf(role stage.Role, r work.Result) stage.Report {
@@ -352,6 +352,6 @@ func (e *Engine) mendTask(ctx context.Context, t task.Task) error {
 	e.Log.Warn("the agent job of a task is gone", "task", t.ID, "run", t.State.Run)
 	report := stage.Report{Role: t.State.Active, Reason: "the job was given up"}
 	ev := stage.Event{On: stage.OnAgentFailed, At: e.Now(), Run: t.State.Run, Agent: &report}
-	_, err = e.Jobs.Put(ctx, triggerJob(t, ev, nil, fmt.Sprintf("gone/%d/%d", t.ID, t.State.Run)))
+	_, err = e.Jobs.Put(ctx, e.triggerJob(t, ev, nil, fmt.Sprintf("gone/%d/%d", t.ID, t.State.Run)))
 	return err
 }

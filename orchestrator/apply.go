@@ -133,7 +133,7 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p task.Project, t t
 		out.CancelPools = []string{queue.PoolAgents}
 	}
 	if d.State.Stage == stage.Cancelled && before.Stage != stage.Cancelled {
-		out.CancelQueued = queuedPools()
+		out.CancelQueued = e.opt.Places.pools(queuedPools())
 	}
 	if d.Launch != nil {
 		out.Jobs = append(out.Jobs, agentJob(next, *d.Launch))
@@ -143,7 +143,7 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p task.Project, t t
 			if p.NeedsCIRun(next, f.SHA) {
 				out.Jobs = append(out.Jobs, ownCIJob(next, f))
 			} else {
-				out.Jobs = append(out.Jobs, askCIJob(next, f, waitsSince(ev, f, now), now, lastLook(ev)))
+				out.Jobs = append(out.Jobs, e.askCIJob(next, f, waitsSince(ev, f, now), now, lastLook(ev)))
 			}
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/mux"
 )
 
 // HookReplayed is the Event of a hook that no tracker has sent: the reconciler has
@@ -65,7 +66,7 @@ func (e *Engine) actOnBoard(ctx context.Context, c queue.Claim, p task.Project, 
 	if err != nil {
 		return retryOutcome(err), nil
 	}
-	writes, err := StatusWrites(ctx, e.Jobs, h.ItemID, task.ID)
+	writes, err := StatusWrites(ctx, e.Jobs, p.Board, h.ItemID, task.ID)
 	if err != nil {
 		return retryOutcome(err), nil
 	}
@@ -174,20 +175,20 @@ func (e *Engine) IsNew(ctx context.Context, item tracker.Item, t task.Task) (boo
 		b.task, b.past = task.Task{}, t
 	}
 	var err error
-	b.writes, err = StatusWrites(ctx, e.Jobs, item.ID, b.task.ID)
+	b.writes, err = StatusWrites(ctx, e.Jobs, mux.Name(item.ProjectID), item.ID, b.task.ID)
 	return !b.acted(), err
 }
 
 // StatusWrites lists the status writes of a work item that the board may not show yet,
 // in order: those of its task that were refused for good since one was made last, and those that are
 // owed.
-func StatusWrites(ctx context.Context, jobs queue.Inspector, itemID string, taskID int64) ([]Effect, error) {
+func StatusWrites(ctx context.Context, jobs queue.Inspector, board, itemID string, taskID int64) ([]Effect, error) {
 	list, err := jobs.Jobs(ctx, queue.Filter{Key: effectOrder(itemID, stage.EffectStatus), Open: true})
 	if err != nil {
 		return nil, err
 	}
 	if taskID != 0 {
-		all, err := jobs.Jobs(ctx, queue.Filter{Pool: LaneBoard.Pool(), TaskID: taskID, Limit: statusMax})
+		all, err := jobs.Jobs(ctx, queue.Filter{Pool: poolAt(LaneBoard.Pool(), board), TaskID: taskID, Limit: statusMax})
 		if err != nil {
 			return nil, err
 		}

@@ -85,6 +85,7 @@ type Options struct {
 	// seen; nil = that is not known.
 	Columns func(trackerProject string) (columns map[stage.Status]string, seen bool)
 	Stage   stage.Options
+	Places  Places // beside the first ones; each has lanes of its own
 	Worker  string // name of this process in claims; default "worker"
 }
 
@@ -146,7 +147,7 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 	if err := deps.check(); err != nil {
 		return nil, err
 	}
-	e := &Engine{Deps: deps, Metrics: newMetrics(deps.Meter), opt: opt, features: features, health: newHealth(), running: map[int64]*agentAtWork{}}
+	e := &Engine{Deps: deps, Metrics: newMetrics(deps.Meter), opt: opt, features: features, health: newHealth(opt.Places), running: map[int64]*agentAtWork{}}
 	if err := e.adopt(features); err != nil {
 		return nil, err
 	}

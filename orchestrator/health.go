@@ -38,9 +38,9 @@ type health struct {
 }
 
 // newHealth is the health of the pools that have a destination, by pool.
-func newHealth() map[string]*health {
+func newHealth(places Places) map[string]*health {
 	out := map[string]*health{}
-	for _, l := range NamedLanes() {
+	for _, l := range places.lanes() {
 		if l.Neighbour != "" {
 			out[l.Pool] = &health{name: l.Name, neighbour: l.Neighbour, hurried: make(chan struct{}, 1)}
 		}

@@ -26,7 +26,7 @@ var (
 // HastenLane makes the jobs of a lane due now that failed before, and lets one through
 // now if the lane is sick. It returns how many were made due, or ErrNoLane.
 func (e *Engine) HastenLane(ctx context.Context, lane string, by stage.Principal) (due int, err error) {
-	all := NamedLanes()
+	all := e.NamedLanes()
 	i := slices.IndexFunc(all, func(l NamedLane) bool { return l.Name == lane })
 	if i < 0 {
 		return 0, ErrNoLane
@@ -107,7 +107,7 @@ func (e *Engine) outdated(ctx context.Context, j queue.Job) (bool, error) {
 	if kind, _ := EffectKindOf(j); kind != stage.EffectStatus || j.TaskID == 0 {
 		return false, nil
 	}
-	all, err := e.Jobs.Jobs(ctx, queue.Filter{Pool: LaneBoard.Pool(), TaskID: j.TaskID, Limit: statusMax})
+	all, err := e.Jobs.Jobs(ctx, queue.Filter{Pool: j.Pool, TaskID: j.TaskID, Limit: statusMax})
 	return slices.ContainsFunc(all, func(o queue.Job) bool {
 		return o.ID > j.ID && o.Status != queue.Cancelled
 	}), err

@@ -11,6 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/mux"
 )
 
 // Kinds of jobs.
@@ -55,22 +56,27 @@ type agentPayload struct {
 // TrackerJob makes the event job of a tracker's webhook.
 func TrackerJob(h tracker.Hook) queue.Job {
 	return queue.Job{
-		Pool: poolBoardEvents, Kind: KindTracker, Key: BoardKey(h.ItemID), Payload: encode(h),
+		Pool: poolAt(poolBoardEvents, mux.Name(h.ProjectID)), Kind: KindTracker, Key: BoardKey(h.ItemID), Payload: encode(h),
 	}
 }
 
-// HostJob makes the event job of a git host's webhook.
-func HostJob(h githost.Hook) queue.Job {
+// HostJob makes the event job of a webhook of a project's git host.
+func HostJob(p task.Project, h githost.Hook) queue.Job {
 	return queue.Job{
-		Pool: poolHostEvents, Kind: KindHost, Key: "repo/" + h.Repo, Lane: h.Repo, Payload: encode(h),
+		Pool: poolAt(poolHostEvents, p.NamedHost()), Kind: KindHost, Key: "repo/" + h.Repo, Lane: h.Repo, Payload: encode(h),
 	}
 }
 
 // triggerJob makes the event job of something that happened to a task. The
 // dedupe key may be empty.
-func triggerJob(t task.Task, e stage.Event, run *task.AgentRun, dedupe string) queue.Job {
+func (e *Engine) triggerJob(t task.Task, ev stage.Event, run *task.AgentRun, dedupe string) queue.Job {
+	p, _ := e.Projects.ByRepo(t.Repo) // the first host's, when it is not registered
+	return triggerJob(t, p.NamedHost(), ev, run, dedupe)
+}
+
+func triggerJob(t task.Task, host string, e stage.Event, run *task.AgentRun, dedupe string) queue.Job {
 	return queue.Job{
-		Pool: poolOf(t.State, e.On), Kind: KindTrigger, Key: itemKey(t.TrackerIssueID), TaskID: t.ID, Lane: t.Repo,
+		Pool: poolOf(t.State, e.On, host), Kind: KindTrigger, Key: itemKey(t.TrackerIssueID), TaskID: t.ID, Lane: t.Repo,
 		Payload: encode(triggerPayload{TaskID: t.ID, Event: e, Run: run}), DedupeKey: dedupe,
 	}
 }
@@ -79,7 +85,7 @@ func triggerJob(t task.Task, e stage.Event, run *task.AgentRun, dedupe string) q
 // effect runners. Putting it twice while the first is unfinished is a no-op.
 func TriggerJob(e Effect, ev stage.Event) queue.Job {
 	t := task.Task{ID: e.TaskID, TrackerIssueID: e.ItemID, Repo: e.Repo}
-	return triggerJob(t, ev, nil, fmt.Sprintf("%s/%s", e.Key, ev.On))
+	return triggerJob(t, e.Host, ev, nil, fmt.Sprintf("%s/%s", e.Key, ev.On))
 }
 
 func itemKey(itemID string) string { return "item/" + itemID }
@@ -120,10 +126,10 @@ func EffectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Jo
 	p = p.On(t.TrackerProjectID)
 	e := Effect{
 		Effect: f, Key: key, TaskID: t.ID, ProjectID: p.Sync(), ItemID: task.OriginalKey(t.TrackerIssueID),
-		WorkItem: task.OriginalKey(t.WorkItemID), Title: t.Title, Repo: p.Repo,
+		WorkItem: task.OriginalKey(t.WorkItemID), Title: t.Title, Repo: p.Repo, Board: p.Board, Host: p.NamedHost(),
 	}
 	j := queue.Job{
-		Pool: LaneOf(f.Kind).Pool(), Kind: KindEffect + string(f.Kind), Key: effectOrder(e.ItemID, f.Kind), TaskID: t.ID, Lane: p.Repo,
+		Pool: LaneOf(f.Kind).PoolOf(p), Kind: KindEffect + string(f.Kind), Key: effectOrder(e.ItemID, f.Kind), TaskID: t.ID, Lane: p.Repo,
 		Role: string(f.Author), Payload: encode(e), DedupeKey: "effect/" + key,
 	}
 	if f.Kind == stage.EffectCatchUp {
@@ -164,7 +170,7 @@ func effectOrder(itemID string, kind stage.EffectKind) string {
 // before a moment. key is its identity in the world.
 func FollowUpJob(e Effect, f stage.Effect, key string, at time.Time) queue.Job {
 	t := task.Task{ID: e.TaskID, TrackerIssueID: e.ItemID, WorkItemID: e.WorkItem, Title: e.Title}
-	j := EffectJob(t, task.Project{TrackerProject: e.ProjectID, Repo: e.Repo}, f, key)
+	j := EffectJob(t, task.Project{TrackerProject: e.ProjectID, Repo: e.Repo, Board: e.Board, Host: e.Host}, f, key)
 	j.AvailableAt = at
 	return j
 }
@@ -173,9 +179,9 @@ func FollowUpJob(e Effect, f stage.Effect, key string, at time.Time) queue.Job {
 // a moment, after a look that has decided nothing because of last. It has no key: a job that
 // waits for its time keeps its place in the order, and would hold up every other
 // event of the item meanwhile.
-func askCIJob(t task.Task, f stage.Effect, since, now time.Time, last string) queue.Job {
+func (e *Engine) askCIJob(t task.Task, f stage.Effect, since, now time.Time, last string) queue.Job {
 	ev := stage.Event{On: stage.OnCI, SHA: f.SHA, Since: since}
-	j := triggerJob(t, ev, nil, fmt.Sprintf("ask_ci/%d/%s", t.ID, f.SHA))
+	j := e.triggerJob(t, ev, nil, fmt.Sprintf("ask_ci/%d/%s", t.ID, f.SHA))
 	j.Key, j.AvailableAt, j.Payload = "", now.Add(f.Delay), encode(triggerPayload{TaskID: t.ID, Event: ev, Last: last})
 	return j
 }

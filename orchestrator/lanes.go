@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -73,6 +74,32 @@ func (l Lane) Pool() string {
 	return queue.PoolEffects + "/" + string(l)
 }
 
+// PoolOf is the pool of a lane's effects for a project: a git host or a tracker that the
+// registry has beside the first ones is a destination of its own, and so are its lanes.
+func (l Lane) PoolOf(p task.Project) string { return poolAt(l.Pool(), l.place(p)) }
+
+// place is the name of a project's destination; empty for the first ones.
+func (l Lane) place(p task.Project) string {
+	switch l {
+	case LaneComments, LaneBoard:
+		return p.Board
+	case LaneGit, LaneHost:
+		return p.NamedHost()
+	default:
+		return ""
+	}
+}
+
+// placeSign stands in the name of a pool before that of the destination.
+const placeSign = "@"
+
+func poolAt(pool, place string) string {
+	if place == "" {
+		return pool
+	}
+	return pool + placeSign + place
+}
+
 // effectLanes are all lanes, in the order in which they are shown.
 func effectLanes() []Lane {
 	return []Lane{LaneBoard, LaneComments, LaneChat, LaneHost, LaneGit, LaneWorkspace, LaneOther}
@@ -82,7 +109,51 @@ func effectLanes() []Lane {
 // people. A pool without a neighbour has no breaker.
 type NamedLane struct{ Name, Pool, Neighbour string }
 
-// NamedLanes are the lanes of effects and the pools of events but queue.PoolEvents.
+// Places are the names of the git hosts and trackers that a registry has beside the first ones.
+type Places struct{ Hosts, Boards []string }
+
+// NamedLanes are the lanes of this engine, with those of its Options.Places.
+func (e *Engine) NamedLanes() []NamedLane { return e.opt.Places.lanes() }
+
+// lanes are NamedLanes, and the same of each place that they have.
+func (p Places) lanes() []NamedLane {
+	list := NamedLanes()
+	for _, l := range NamedLanes() {
+		for _, name := range p.of(l.Pool) {
+			list = append(list, NamedLane{poolAt(l.Name, name), poolAt(l.Pool, name), l.Neighbour + " " + name})
+		}
+	}
+	return list
+}
+
+// of are the places that a pool has.
+func (p Places) of(pool string) []string {
+	switch pool {
+	case poolBoardEvents, LaneBoard.Pool(), LaneComments.Pool():
+		return p.Boards
+	case poolHostEvents, LaneHost.Pool(), LaneGit.Pool():
+		return p.Hosts
+	default:
+		return nil
+	}
+}
+
+// pools are some pools, and the same of each place that they have.
+func (p Places) pools(first []string) (out []string) {
+	for _, pool := range first {
+		out = append(out, pool)
+		for _, name := range p.of(pool) {
+			out = append(out, poolAt(pool, name))
+		}
+	}
+	return out
+}
+
+// Pools are those of a lane at all of its places.
+func (e *Engine) Pools(l Lane) []string { return e.opt.Places.pools([]string{l.Pool()}) }
+
+// NamedLanes are the lanes of effects and the pools of events but queue.PoolEvents, of the first git
+// host and the first tracker.
 func NamedLanes() []NamedLane {
 	neighbours := map[Lane]string{
 		LaneComments: "the tracker", LaneBoard: "the tracker", LaneChat: "the chat", LaneGit: "the git remote", LaneHost: "the git host",
@@ -102,14 +173,16 @@ func eventPools() []string {
 	return []string{queue.PoolEvents, poolBoardEvents, poolHostEvents, poolSlowEvents}
 }
 
-// queuedPools are the pools of events and effects.
-func queuedPools() []string {
-	list := eventPools()
+// effectPools are the pools of effects.
+func effectPools() (list []string) {
 	for _, l := range effectLanes() {
 		list = append(list, l.Pool())
 	}
 	return list
 }
+
+// queuedPools are the pools of events and effects.
+func queuedPools() []string { return append(eventPools(), effectPools()...) }
 
 // EffectKindOf returns the kind of an effect's job; ok is false for another job.
 func EffectKindOf(j queue.Job) (kind stage.EffectKind, ok bool) {
@@ -121,11 +194,11 @@ func EffectKindOf(j queue.Job) (kind stage.EffectKind, ok bool) {
 func IsEffect(j queue.Job) bool { return strings.HasPrefix(j.Kind, KindEffect) }
 
 // poolOf is the pool of an event of our own making: apart when the gates of its edge
-// read the host.
-func poolOf(s stage.State, on stage.Trigger) string {
+// read the host, whose place it is.
+func poolOf(s stage.State, on stage.Trigger, place string) string {
 	atHost := on == stage.OnAgentFinished && (s.Stage == stage.Development || s.Stage == stage.Review)
 	if on == stage.OnCI || atHost {
-		return poolHostEvents
+		return poolAt(poolHostEvents, place)
 	}
 	return queue.PoolEvents
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ func (e *Engine) Run(ctx context.Context) {
 	for _, p := range e.pools() {
 		g.Go("pool "+p.name, func(ctx context.Context) { e.work(ctx, g, p) })
 	}
+	g.Go("pools of former places", func(ctx context.Context) { e.workFormer(ctx, g) })
 	g.Go("reaper", e.reaper)
 	for _, f := range e.features {
 		for _, l := range f.Loops {
@@ -47,11 +49,11 @@ const idlePolls = 10
 // pools are all that the engine takes jobs of.
 func (e *Engine) pools() []pool {
 	list := []pool{{name: queue.PoolAgents, slots: newSlots(e.opt.MaxConcurrency), handle: e.handleAgent}}
-	for _, name := range eventPools() {
+	for _, name := range e.opt.Places.pools(eventPools()) {
 		list = append(list, pool{name: name, slots: newSlots(e.opt.EventWorkers), handle: e.handleEvent})
 	}
-	for _, l := range effectLanes() {
-		list = append(list, pool{name: l.Pool(), slots: newSlots(e.opt.EffectWorkers), handle: e.handleEffect})
+	for _, name := range e.opt.Places.pools(effectPools()) {
+		list = append(list, pool{name: name, slots: newSlots(e.opt.EffectWorkers), handle: e.handleEffect})
 	}
 	for i := range list {
 		list[i].health, list[i].poll = e.health[list[i].name], idlePolls*e.opt.Poll
@@ -60,6 +62,29 @@ func (e *Engine) pools() []pool {
 		}
 	}
 	return list
+}
+
+// workFormer works on what was put for a place that the registry has no more, so that it is
+// not left: its projects are elsewhere now, or not registered.
+func (e *Engine) workFormer(ctx context.Context, g *run.Group) {
+	depth, err := e.Jobs.Depth(ctx)
+	for ; err != nil; depth, err = e.Jobs.Depth(ctx) {
+		if e.Wait(ctx, idlePolls*e.opt.Poll) != nil {
+			return
+		}
+	}
+	known := e.pools()
+	for _, d := range depth {
+		first, _, placed := strings.Cut(d.Pool, placeSign)
+		i := slices.IndexFunc(known, func(p pool) bool { return p.name == first })
+		if !placed || i < 0 || slices.ContainsFunc(known, func(p pool) bool { return p.name == d.Pool }) {
+			continue
+		}
+		p := known[i]
+		p.name, p.slots, p.health = d.Pool, newSlots(1), nil
+		known = append(known, p)
+		g.Go("pool "+p.name, func(ctx context.Context) { e.work(ctx, g, p) })
+	}
 }
 
 // work keeps the workers of a pool busy.

@@ -43,7 +43,7 @@ func (e *Engine) operate(ctx context.Context, taskID int64, act string, on stage
 	if err != nil {
 		return err
 	}
-	job := triggerJob(t, stage.Event{On: on, At: e.Now(), By: by}, nil, fmt.Sprintf("%s/%d", act, t.ID))
+	job := e.triggerJob(t, stage.Event{On: on, At: e.Now(), By: by}, nil, fmt.Sprintf("%s/%d", act, t.ID))
 	return e.Store.Commit(ctx, task.Commit{
 		Journal: []task.JournalEntry{e.actEntry(t, task.Act{Act: act, By: by})}, Jobs: []queue.Job{job},
 	})

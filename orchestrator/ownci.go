@@ -66,7 +66,7 @@ func (e *Engine) onOwnCI(ctx context.Context, c queue.Claim, p triggerPayload) *
 // integrated raises the event of a job that has ended. No gate is judged here.
 func (e *Engine) integrated(c queue.Claim, t task.Task, ev stage.Event) *queue.Outcome {
 	ev.At = e.Now()
-	next := triggerJob(t, ev, nil, fmt.Sprintf("ran_ci/%d", c.Job.ID))
+	next := e.triggerJob(t, ev, nil, fmt.Sprintf("ran_ci/%d", c.Job.ID))
 	next.Pool = queue.PoolEvents
 	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{next}}
 }

@@ -47,7 +47,7 @@ func (e *Engine) Green(ctx context.Context, t task.Task, on stage.Trigger) (bool
 // Raise makes an event of a task. It is durable when it returns; the same dedupe
 // key again while the first is unfinished is a no-op.
 func (e *Engine) Raise(ctx context.Context, t task.Task, ev stage.Event, dedupe string) error {
-	_, err := e.Jobs.Put(ctx, triggerJob(t, ev, nil, dedupe))
+	_, err := e.Jobs.Put(ctx, e.triggerJob(t, ev, nil, dedupe))
 	return err
 }
 

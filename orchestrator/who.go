@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/mux"
 )
 
 // How long the tracker's log is waited for, when it does not show yet what the board
@@ -102,7 +103,7 @@ func (e *Engine) SetByUs(ctx context.Context, item tracker.Item, t task.Task) (b
 	if own, err := e.Tracker.Own(m.ActorID); err != nil || !own {
 		return false, err
 	}
-	writes, err := StatusWrites(ctx, e.Jobs, item.ID, t.ID)
+	writes, err := StatusWrites(ctx, e.Jobs, mux.Name(item.ProjectID), item.ID, t.ID)
 	return ourMove{t, writes}.made(item.Status, e.Now()), err
 }
 

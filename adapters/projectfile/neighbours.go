@@ -209,6 +209,9 @@ func (n Neighbours) place(e entry, p *task.Project) (field string, err error) {
 		p.TrackerProject = p.HostPath()
 	}
 	if e.Board == "" {
+		if name := mux.Name(p.TrackerProject); name != "" {
+			return "tracker_project", fmt.Errorf("tracker_project: %q has a colon, which ids of the first tracker have not: leave it out, or name its entry of boards as board: %s", p.TrackerProject, name)
+		}
 		return "", nil
 	}
 	p.Board = e.Board

@@ -127,7 +127,7 @@ func (w *world) stop() { w.running.Stop() }
 func (w *world) pushed(repo, branch, sha string) {
 	w.host.Push(repo, branch, sha)
 	w.host.SetChecks(sha, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
-	w.deliver(context.Background(), "github", orchestrator.HostJob(githost.Hook{
+	w.deliver(context.Background(), "github", orchestrator.HostJob(task.Project{}, githost.Hook{
 		Kind: githost.HookCI, Event: "check_suite", Repo: repo, SHA: sha, Branch: branch, State: string(githost.CheckPassed), Finished: true,
 	}))
 }

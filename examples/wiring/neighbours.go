@@ -225,3 +225,14 @@ func (v *Service) setSecrets(secrets HookSecrets) {
 		h.SetSecrets(secrets[name])
 	}
 }
+
+// places are the destinations beside the first ones, for lanes of their own.
+func (v *Service) places() (out orchestrator.Places) {
+	for _, h := range v.neighbours.Hosts {
+		out.Hosts = append(out.Hosts, h.Name)
+	}
+	for _, b := range v.neighbours.Boards {
+		out.Boards = append(out.Boards, b.Name)
+	}
+	return out
+}

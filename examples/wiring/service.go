@@ -233,6 +233,7 @@ func (v *Service) engine() (err error) {
 	}, orchestrator.Options{
 		MaxConcurrency: s.MaxConcurrency, AgentTimeout: s.AgentTimeout, VerifyTimeout: s.VerifyTimeout, ProbeWait: s.ProbeWait, GateTimeout: s.GateTimeout, AgentRetries: s.AgentRetryDelays, JobTTL: s.JobTTL, Poll: s.Poll,
 		StatusDefer: s.StatusDefer, CIWait: s.CIWait, Columns: v.boards.known, Stage: stage.Options{MaxRetries: s.MaxDeveloperRetries, CIPoll: s.CIPoll},
+		Places: v.places(),
 		Worker: fmt.Sprintf("%s/%d", host, os.Getpid()),
 	}, features...)
 	if err != nil {

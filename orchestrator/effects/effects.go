@@ -116,7 +116,7 @@ func (d Deps) posted(e orchestrator.Effect, err error) queue.Outcome {
 // the writes that are owed to a work item the first sets the newest value, and
 // the others find it done.
 func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	writes, err := orchestrator.StatusWrites(ctx, d.Jobs, e.ItemID, e.TaskID)
+	writes, err := orchestrator.StatusWrites(ctx, d.Jobs, e.Board, e.ItemID, e.TaskID)
 	if err != nil {
 		return d.retry(e, err)
 	}

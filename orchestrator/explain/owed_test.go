@@ -116,7 +116,7 @@ func TestHumanNamesAReasonOnce(t *testing.T) {
 
 func TestLaneViews(t *testing.T) {
 	sick := map[string]orchestrator.Sickness{orchestrator.LaneChat.Pool(): {Lane: "chat", Failures: 4}}
-	list := laneViews([]queue.Depth{
+	list := laneViews(orchestrator.NamedLanes(), []queue.Depth{
 		{Pool: orchestrator.LaneChat.Pool(), Status: queue.Queued, Count: 3}, {Pool: orchestrator.LaneChat.Pool(), Status: queue.Running, Count: 1},
 		{Pool: queue.PoolAgents, Status: queue.Running, Count: 9}, {Pool: queue.PoolEvents + "/host", Status: queue.Queued, Count: 2},
 	}, sick)

@@ -98,7 +98,7 @@ func ReadQueue(ctx context.Context, e *orchestrator.Engine) (QueueView, error) {
 			v.Jobs = append(v.Jobs, jobView(w))
 		}
 	}
-	v.Lanes = laneViews(depth, e.SickPools())
+	v.Lanes = laneViews(e.NamedLanes(), depth, e.SickPools())
 	failed, err := e.FailedEffects(ctx, 0)
 	if err != nil {
 		return v, err
@@ -114,9 +114,9 @@ func ReadQueue(ctx context.Context, e *orchestrator.Engine) (QueueView, error) {
 }
 
 // laneViews are all lanes, in the order in which they are shown.
-func laneViews(depth []queue.Depth, sick map[string]orchestrator.Sickness) []LaneView {
+func laneViews(lanes []orchestrator.NamedLane, depth []queue.Depth, sick map[string]orchestrator.Sickness) []LaneView {
 	out := []LaneView{}
-	for _, l := range orchestrator.NamedLanes() {
+	for _, l := range lanes {
 		v := LaneView{Lane: l.Name}
 		for _, d := range depth {
 			if d.Pool != l.Pool {

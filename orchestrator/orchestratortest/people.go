@@ -75,7 +75,7 @@ func (r *Rig) Hook(h tracker.Hook) {
 // HostHook is a webhook of the git host that arrives.
 func (r *Rig) HostHook(h githost.Hook) {
 	r.Helper()
-	_, err := r.Store.Put(context.Background(), orchestrator.HostJob(h))
+	_, err := r.Store.Put(context.Background(), orchestrator.HostJob(task.Project{}, h))
 	require.NoError(r, err)
 }
 

@@ -63,6 +63,14 @@ func (p Project) Places() int { return cmp.Or(p.WIP, DefaultWIP) }
 // HostName is the name of where the repository is hosted.
 func (p Project) HostName() string { return cmp.Or(p.Host, HostGitHub) }
 
+// NamedHost is the name of a git host that the registry has beside the first; empty for others.
+func (p Project) NamedHost() string {
+	if p.HostName() == HostGitHub || p.Plain() {
+		return ""
+	}
+	return p.Host
+}
+
 // HostPath is the name of the repository at its host.
 func (p Project) HostPath() string { return cmp.Or(p.Path, p.Repo) }
 

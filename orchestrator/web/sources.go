@@ -113,6 +113,6 @@ func (s *server) decodeHost(from Source, projects *task.Projects, event string, 
 	case h.Kind == githost.HookPush, h.Kind == githost.HookPullRequest, h.Kind == githost.HookComment:
 		return queue.Job{}, "the event is only noted", nil
 	default:
-		return orchestrator.HostJob(h), "", nil
+		return orchestrator.HostJob(p, h), "", nil
 	}
 }

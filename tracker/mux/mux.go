@@ -36,6 +36,15 @@ func ID(name, key string) string {
 	return strings.TrimPrefix(key, name+separator)
 }
 
+// Name is that of the tracker whose id a key is; empty for the first one's, which have no colon.
+func Name(key string) string {
+	name, _, named := strings.Cut(key, separator)
+	if !named {
+		return ""
+	}
+	return name
+}
+
 // Whole is a tracker with all that is known of trackers. What one lacks, it answers with
 // tracker.ErrNoLog, tracker.ErrNoRelations or tracker.ErrNotFound.
 type Whole interface {

@@ -146,7 +146,7 @@ func (o Options) update(ctx context.Context, e orchestrator.Effect) queue.Outcom
 func (o Options) refreshLoop(ctx context.Context, e *orchestrator.Engine) {
 	var shown map[int64]string
 	for e.Wait(ctx, every) == nil {
-		now, err := o.waits(ctx)
+		now, err := o.waits(ctx, e)
 		if err == nil && shown == nil { // at the start each message shows what the task waited for last
 			shown = now
 		}
@@ -165,9 +165,9 @@ func (o Options) refreshLoop(ctx context.Context, e *orchestrator.Engine) {
 const waitsMax = 100_000
 
 // waits is what holds the jobs of tasks, by task: those of agents, and the turn to merge.
-func (o Options) waits(ctx context.Context) (map[int64]string, error) {
+func (o Options) waits(ctx context.Context, e *orchestrator.Engine) (map[int64]string, error) {
 	out := map[int64]string{}
-	for _, pool := range []string{queue.PoolAgents, orchestrator.LaneGit.Pool()} {
+	for _, pool := range append([]string{queue.PoolAgents}, e.Pools(orchestrator.LaneGit)...) {
 		list, err := o.Jobs.Waiting(ctx, queue.Filter{Pool: pool, Limit: waitsMax})
 		if err != nil {
 			return nil, err

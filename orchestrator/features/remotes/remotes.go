@@ -163,7 +163,7 @@ func (w *watch) landed(ctx context.Context, e *orchestrator.Engine, host githost
 		return nil
 	}
 	w.opt.Log.Info("a branch was merged by hand", "task", t.ID, "repo", t.Repo, "branch", t.Branch, "sha", t.State.Head)
-	job := orchestrator.HostJob(githost.Hook{Kind: githost.HookMerged, Event: Name, Repo: t.Repo, Branch: t.Branch, SHA: t.State.Head, MergeSHA: t.State.Head})
+	job := orchestrator.HostJob(task.Project{}, githost.Hook{Kind: githost.HookMerged, Event: Name, Repo: t.Repo, Branch: t.Branch, SHA: t.State.Head, MergeSHA: t.State.Head})
 	job.DedupeKey = fmt.Sprintf("remotes/merged/%d/%s", t.ID, t.State.Head)
 	_, err = e.Jobs.Put(ctx, job)
 	return w.raised(t.ID, "merged "+t.State.Head, err)

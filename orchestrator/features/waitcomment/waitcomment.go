@@ -81,7 +81,7 @@ func (o Options) pass(ctx context.Context, e *orchestrator.Engine) error {
 	if err != nil {
 		return err
 	}
-	now, err := o.waits(ctx, e.Now())
+	now, err := o.waits(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -139,21 +139,21 @@ func (o Options) post(ctx context.Context, e *orchestrator.Engine, id int64, tex
 var neighbours = map[orchestrator.Lane]string{orchestrator.LaneGit: "the git remote", orchestrator.LaneHost: "the git host"}
 
 // waits is what tasks wait for.
-func (o Options) waits(ctx context.Context, now time.Time) (map[int64]wait, error) {
-	out := map[int64]wait{}
-	for _, lane := range []orchestrator.Lane{"", orchestrator.LaneGit, orchestrator.LaneHost} {
-		pool := queue.PoolAgents
-		if lane != "" {
-			pool = lane.Pool()
-		}
+func (o Options) waits(ctx context.Context, e *orchestrator.Engine) (map[int64]wait, error) {
+	out, now := map[int64]wait{}, e.Now()
+	pools := []string{queue.PoolAgents}
+	for _, lane := range []orchestrator.Lane{orchestrator.LaneGit, orchestrator.LaneHost} {
+		pools = append(pools, e.Pools(lane)...)
+	}
+	for _, pool := range pools {
 		list, err := o.Jobs.Waiting(ctx, queue.Filter{Pool: pool, Limit: waitsMax})
 		if err != nil {
 			return nil, err
 		}
 		for _, w := range list {
 			one := held(w)
-			if one.text == "" && lane != "" && stuck(w, now) {
-				one = wait{"Waits for " + neighbours[lane] + ", which has not done what is owed.", w.Job.CreatedAt}
+			if kind, effect := orchestrator.EffectKindOf(w.Job); one.text == "" && effect && stuck(w, now) {
+				one = wait{"Waits for " + neighbours[orchestrator.LaneOf(kind)] + ", which has not done what is owed.", w.Job.CreatedAt}
 			}
 			if had := out[w.Job.TaskID]; one.text != "" && had.text == "" && w.Job.TaskID != 0 {
 				out[w.Job.TaskID] = one

@@ -86,7 +86,7 @@ func (w *world) whats() (out []string) {
 func (w *world) hook() {
 	w.Helper()
 	_, err := w.Store.Put(context.Background(), orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: project, ItemID: "item-1", ActorID: w.kim, Status: true}),
-		orchestrator.HostJob(githost.Hook{Repo: repo, Event: "push"}))
+		orchestrator.HostJob(task.Project{}, githost.Hook{Repo: repo, Event: "push"}))
 	require.NoError(w, err)
 }
 

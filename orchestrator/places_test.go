@@ -1,0 +1,113 @@
+package orchestrator_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// twoHosts hangs in each call about a repository of the second host.
+type twoHosts struct{ orchestrator.Hosting }
+
+func hang(ctx context.Context, repo string) error {
+	if repo[:5] != "forge" {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(20 * time.Second):
+	}
+	return context.DeadlineExceeded
+}
+
+func (h twoHosts) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
+	if err := hang(ctx, repo); err != nil {
+		return githost.PullRequest{}, err
+	}
+	return h.Hosting.PullRequest(ctx, repo, branch)
+}
+
+func (h twoHosts) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
+	if err := hang(ctx, n.Repo); err != nil {
+		return githost.PullRequest{}, err
+	}
+	return h.Hosting.OpenPullRequest(ctx, n)
+}
+
+func (h twoHosts) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
+	if err := hang(ctx, repo); err != nil {
+		return nil, err
+	}
+	return h.Hosting.Checks(ctx, repo, base, sha)
+}
+
+func (h twoHosts) Merge(ctx context.Context, m githost.Merge) (string, error) {
+	if err := hang(ctx, m.Repo); err != nil {
+		return "", err
+	}
+	return h.Hosting.Merge(ctx, m)
+}
+
+// A git host that hangs holds up the repositories that are there, and none of another host's.
+func TestOneHostHangs(t *testing.T) {
+	const forges = 6
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		for n := range forges {
+			r.Projects = append(r.Projects, task.Project{TrackerProject: fmt.Sprint("f", n), Host: "forge", Repo: fmt.Sprint("forge/r", n), CloneURL: "u", Prefix: fmt.Sprint("F", n)})
+			r.Board.AddProject(fmt.Sprint("f", n))
+		}
+		host := twoHosts{r.Host}
+		r.Options.MaxConcurrency, r.Options.Places = 20, orchestrator.Places{Hosts: []string{"forge"}}
+		r.Deps = func(d *orchestrator.Deps) { d.Host = host }
+		r.Effects = func(d *effects.Deps) { d.Host = host }
+	}, func(r *orchestratortest.Rig) {
+		items := map[string]string{}
+		for n := range forges {
+			p := fmt.Sprint("f", n)
+			items[p] = r.Card(p, "x")
+			r.Move(p, items[p], stage.StatusToAnalyse)
+		}
+		r.Settle(time.Minute)
+		for p, item := range items {
+			r.Move(p, item, stage.StatusApproved)
+		}
+		r.Settle(10 * time.Minute)
+		require.NotNil(r, lane(r, "host events@forge").Sick, "its CI is looked at, and hangs")
+		require.Nil(r, lane(r, "host events").Sick)
+
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		for p, item := range items {
+			require.Equal(r, stage.Development, r.Task(item).State.Stage, p)
+		}
+	})
+}
+
+// What was put for a host that the registry has no more is worked on all the same.
+func TestFormerPlace(t *testing.T) {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		r.Shutdown()
+		j := queue.Job{Pool: orchestrator.LaneHost.PoolOf(task.Project{Host: "gone", Repo: "acme/app"}), Kind: orchestrator.KindEffect + string(stage.EffectPull), Payload: []byte(`{"repo":"acme/none"}`)}
+		require.Contains(r, j.Pool, "@gone")
+		_, err := r.Store.Put(context.Background(), j)
+		require.NoError(r, err)
+		r.Start()
+		r.Settle(time.Minute)
+		jobs, err := r.Store.Jobs(context.Background(), queue.Filter{Pool: j.Pool})
+		require.NoError(r, err)
+		require.Len(r, jobs, 1)
+		require.Positive(r, jobs[0].Attempt, "it was claimed")
+	})
+}
