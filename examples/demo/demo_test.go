@@ -77,6 +77,23 @@ func TestNoHost(t *testing.T) {
 	}
 }
 
+// On a Gitea everything ends as on GitHub, over kills as well.
+func TestGitea(t *testing.T) {
+	s := demo(t, "-host", "gitea", "-speed", "20", "-kills", "3", "-seed", "7")
+	require.GreaterOrEqual(t, s.Restarts, 3)
+}
+
+// A git host is enough: its issues are the board. What another repository's card waits for no
+// issue can hold.
+func TestLabels(t *testing.T) {
+	for _, host := range []string{onGitHub, onGitea} {
+		t.Run(host, func(t *testing.T) {
+			s := demo(t, "-host", host, "-board", "labels", "-speed", "20")
+			require.Equal(t, []string{"waited"}, s.Missing)
+		})
+	}
+}
+
 // The server is killed 25 times at random moments: nothing is lost, and nothing
 // is seen twice.
 func TestTwentyFiveKills(t *testing.T) {
@@ -104,7 +121,7 @@ func TestOwnBoardIsKilled(t *testing.T) {
 }
 
 func TestWrongUse(t *testing.T) {
-	for _, args := range [][]string{{"-speed", "0"}, {"-lose", "2"}, {"-nonsense"}, {"word"}, {"-board", "paper"}, {"-board", "own", "-sick", "plane=hang"}} {
+	for _, args := range [][]string{{"-speed", "0"}, {"-lose", "2"}, {"-nonsense"}, {"word"}, {"-board", "paper"}, {"-board", "own", "-sick", "plane=hang"}, {"-board", "labels", "-host", "git"}, {"-board", "labels", "-hostile"}} {
 		var out bytes.Buffer
 		require.Equal(t, 2, run(args, &out, &out), args)
 	}

@@ -59,6 +59,7 @@ type Review struct {
 type status struct {
 	id                          int
 	context, state, description string
+	target                      string // page of the run
 	at                          time.Time
 }
 
@@ -233,7 +234,8 @@ func (s *Server) runCI(r *repository, branch, sha string) {
 			return
 		}
 		const name = "ci / build and test"
-		s.report(push.Repo, sha, status{context: name, state: "pending", description: outcome.Title})
+		target := "/" + push.Repo + "/actions/runs/1/jobs/0" // as of Gitea Actions, which leave the host out
+		s.report(push.Repo, sha, status{context: name, state: "pending", description: outcome.Title, target: target})
 		select {
 		case <-ctx.Done():
 			return
@@ -243,7 +245,7 @@ func (s *Server) runCI(r *repository, branch, sha string) {
 		if !slices.Contains(states(), state) { // Gitea Actions report what was cancelled as failed
 			state = "failure"
 		}
-		s.report(push.Repo, sha, status{context: name, state: state, description: outcome.Title})
+		s.report(push.Repo, sha, status{context: name, state: state, description: outcome.Title, target: target})
 	})
 }
 

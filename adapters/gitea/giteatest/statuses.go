@@ -49,5 +49,5 @@ func (s *Server) createStatus(w http.ResponseWriter, r *http.Request, repo *repo
 
 // wire calls status what the webhook calls state.
 func (st status) wire() map[string]any {
-	return map[string]any{"id": st.id, "context": st.context, "status": st.state, "description": st.description, "target_url": "", "created_at": stamp(st.at), "updated_at": stamp(st.at)}
+	return map[string]any{"id": st.id, "context": st.context, "status": st.state, "description": st.description, "target_url": st.target, "created_at": stamp(st.at), "updated_at": stamp(st.at)}
 }

@@ -124,6 +124,6 @@ func (s *Server) wireDelete(r *repository, branch string) map[string]any {
 func (s *Server) wireStatusEvent(r *repository, sha string, st status) map[string]any {
 	return map[string]any{
 		"id": st.id, "sha": sha, "commit": map[string]any{"id": sha}, "context": st.context, "state": st.state, "description": st.description,
-		"target_url": "", "created_at": stamp(st.at), "updated_at": stamp(st.at), "repository": wireRepo(r), "sender": wireUser("ci"),
+		"target_url": st.target, "created_at": stamp(st.at), "updated_at": stamp(st.at), "repository": wireRepo(r), "sender": wireUser("ci"),
 	}
 }
