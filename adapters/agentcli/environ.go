@@ -53,6 +53,7 @@ func (r *Runner) environment(e execution, token string) map[string]string {
 	if e.jailed {
 		maps.Copy(env, e.preset.JailEnv)
 	}
+	maps.Copy(env, e.preset.SetEnv)
 	env[mark] = token
 	env["GIT_TERMINAL_PROMPT"] = "0"
 	return env

@@ -26,6 +26,7 @@ type Preset struct {
 	Sandbox []string          // switches its own sandbox on, where Options.Jail is nil
 	Jailed  []string          // switches it off, where Options.Jail confines it: a sandbox of namespaces cannot be made in there
 	JailEnv map[string]string // does the same
+	SetEnv  map[string]string // what its environment has in any case
 }
 
 // builtin returns the preset of a tool. An agent must edit, run commands (builds, tests) and
@@ -53,6 +54,7 @@ func builtin(name string) (Preset, bool) {
 				"GEMINI_API_KEY", "GEMINI_MODEL", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION",
 			},
 			JailEnv: map[string]string{"GEMINI_SANDBOX": "false"},
+			SetEnv:  map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"}, // it refuses directories that are new to it, which checkouts always are
 			Home:    []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/settings.json"},
 		}, true
 	case "opencode": // it signs in at the vendor that its settings name
@@ -81,7 +83,7 @@ func (r *Runner) preset(agent string) (Preset, error) {
 		}
 		p = Preset{Argv: argv, Stdin: true, Format: agentout.Any}
 		if tool, ok := builtin(filepath.Base(argv[0])); ok {
-			p.Env, p.Home, p.JailEnv = tool.Env, tool.Home, tool.JailEnv
+			p.Env, p.Home, p.JailEnv, p.SetEnv = tool.Env, tool.Home, tool.JailEnv, tool.SetEnv
 		}
 	}
 	if len(p.Argv) == 0 || p.Argv[0] == "" {

@@ -61,6 +61,7 @@ func TestOneSandbox(t *testing.T) {
 	p, _ := builtin("gemini")
 	require.NotContains(t, r.environment(execution{preset: p}, "t"), "GEMINI_SANDBOX")
 	require.Equal(t, "false", r.environment(execution{preset: p, jailed: true}, "t")["GEMINI_SANDBOX"])
+	require.Equal(t, "true", r.environment(execution{preset: p}, "t")["GEMINI_CLI_TRUST_WORKSPACE"], "it would end with code 55 in every checkout")
 }
 
 func TestGitDir(t *testing.T) {
