@@ -75,7 +75,7 @@ func setup(t testing.TB, o giteatest.Options) *kit {
 	t.Cleanup(func() { k.server.Close(); srv.Close() })
 	var err error
 	k.client, err = gitea.New(gitea.Options{
-		BaseURL: srv.URL, Token: token, Secrets: signature.Of(secret), HTTPClient: plainHTTP(5 * time.Second),
+		BaseURL: srv.URL, Token: token, Secrets: signature.Of(secret), HTTPClient: plainHTTP(time.Minute),
 		Now: func() time.Time { return time.Now().Add(time.Duration(k.clock.Load())) },
 	})
 	require.NoError(t, err)
