@@ -66,6 +66,7 @@ func persons() []situation {
 		{name: "deployment to confirm", prefix: "CNF", place: place{self: true}, kind: "human", who: you, why: "Confirm Deploy", do: "Set Confirm Deploy"},
 		{name: "no column to confirm", prefix: "COL", often: true, place: place{self: true}, make: func(o *obedient, s situation) {
 			o.board.RemoveState(o.places[s.prefix].id, "Confirm Deploy")
+			o.restart() // columns are read again every ten minutes
 			o.move(o.item, "To Analyse")
 		}, kind: "human", who: you, do: "Add the column Confirm Deploy"},
 		{name: "failed deployment", prefix: "DPL", agents: script("deployerdeploy", rejects), kind: "human", who: you, why: "the deployment failed", do: "Set In Progress"},
