@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -245,7 +246,7 @@ func (e *Engine) agentEvent(c queue.Claim, t task.Task, l stage.Launch, r work.R
 	run := task.AgentRun{
 		TaskID: t.ID, JobID: c.Job.ID, Attempt: c.Job.Attempt, Run: l.Run, Stage: l.Stage, Role: l.Role,
 		Usage: r.Usage, Status: r.Kind, ExitCode: r.ExitCode, Started: r.StartedAt, Finished: r.FinishedAt,
-		LogPath: r.LogPath, Summary: r.Summary,
+		LogPath: r.LogPath, Summary: r.Summary, Agent: r.Agent, Vendor: r.Vendor, Session: r.SessionID, Trouble: r.Trouble.Kind,
 	}
 	return e.triggerJob(t, ev, &run, fmt.Sprintf("run/%d/%d/%d", t.ID, l.Run, c.Job.Attempt))
 }
@@ -283,6 +284,8 @@ func (e *Engine) command(ctx context.Context, p task.Project, t task.Task, l sta
 	if why := e.failedBefore(ctx, t); why != "" {
 		l.Feedback = strings.TrimSpace(l.Feedback + "\nThe attempt before this one failed: " + why)
 	}
+	agent := p.Agents[l.Role]
+	agent.Timeout = cmp.Or(agent.Timeout, e.opt.AgentTimeout)
 	docs := p.Docs(t.WorkItemID)
 	env := map[string]string{
 		"SIGNALBOX_BRANCH": t.Branch, "SIGNALBOX_DOCS": docs, "SIGNALBOX_SHA": target,
@@ -293,7 +296,7 @@ func (e *Engine) command(ctx context.Context, p task.Project, t task.Task, l sta
 	}
 	return work.Command{
 		TaskID: t.ID, WorkItem: t.WorkItemID, Repo: t.Repo, Role: l.Role, Stage: l.Stage, Run: l.Run,
-		Attempt: c.Job.Attempt, Dir: at.Dir, Jail: at.Jail, Agent: p.Agents[l.Role], Timeout: e.opt.AgentTimeout,
+		Attempt: c.Job.Attempt, Dir: at.Dir, Jail: at.Jail, Agent: agent,
 		Prompt: Prompt(p, t, l, target, e.answers(ctx, p, t), e.findings(ctx, p, t, l)...), Report: l.ReportFile(), Env: env,
 	}
 }

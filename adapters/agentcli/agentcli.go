@@ -208,14 +208,14 @@ func (r *Runner) run(ctx context.Context, c work.Command) work.Result {
 func (r *Runner) prepare(c work.Command) (execution, error) {
 	e := execution{Command: c, jailed: r.opt.Jail != nil}
 	var err error
-	if e.preset, err = r.preset(cmp.Or(c.Agent, r.opt.Default)); err != nil {
+	if e.preset, err = r.preset(cmp.Or(c.Agent.Use, r.opt.Default)); err != nil {
 		return e, fmt.Errorf("agentcli: %w", err)
 	}
 	if e.Dir, err = workingDir(c.Dir); err != nil {
 		return e, err
 	}
-	if e.Timeout <= 0 {
-		e.Timeout = time.Hour
+	if e.Agent.Timeout <= 0 {
+		e.Agent.Timeout = time.Hour
 	}
 	dir := filepath.Join(r.opt.LogDir, taskDir(c.TaskID))
 	if err := os.MkdirAll(dir, 0o700); err != nil {

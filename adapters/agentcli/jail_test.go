@@ -74,7 +74,7 @@ grep -q '^Seccomp:[[:space:]]*2$' /proc/self/status || exit 13
 echo done`)
 	c.Report = "review.md"
 	if box.Kind == work.BoxContainer {
-		c.Jail.Read = append(c.Jail.Read, filepath.Dir(strings.Trim(c.Agent, "'"))) // the script is not the image's
+		c.Jail.Read = append(c.Jail.Read, filepath.Dir(strings.Trim(c.Agent.Use, "'"))) // the script is not the image's
 	}
 	res := r.Run(t.Context(), c)
 	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
@@ -152,7 +152,7 @@ CGO_ENABLED=0 go test -vet=off .`,
 			}
 			r, _ := jailed(t, box, func(o *agentcli.Options) { o.Jail.Ports = []work.Ports{{First: 32768, Last: 60999}} })
 			c := command(t, "set -e; PATH=/usr/bin:$PATH\n"+body+"\necho done")
-			c.Timeout = 5 * time.Minute // Go's build cache is empty
+			c.Agent.Timeout = 5 * time.Minute // Go's build cache is empty
 			res := r.Run(t.Context(), c)
 			require.Equal(t, work.ResultOK, res.Kind, res.Reason)
 		})
@@ -165,7 +165,7 @@ func TestATermIsHeardInTheJail(t *testing.T) {
 	t.Parallel()
 	inEachJail(t, func(t *testing.T, box work.Box) {
 		c := command(t, `trap 'echo bye >bye; exit 143' TERM; echo started >started; while :; do sleep 0.02; done`)
-		c.Jail.Read = []string{filepath.Dir(strings.Trim(c.Agent, "'"))}
+		c.Jail.Read = []string{filepath.Dir(strings.Trim(c.Agent.Use, "'"))}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go func() {
@@ -190,7 +190,7 @@ func TestKilledShimOfAJail(t *testing.T) {
 trap '' TERM
 echo started >started
 sleep `+day)
-		c.Jail.Read = []string{filepath.Dir(strings.Trim(c.Agent, "'"))}
+		c.Jail.Read = []string{filepath.Dir(strings.Trim(c.Agent.Use, "'"))}
 		r, dir := jailed(t, box, nil)
 		go func() {
 			waitFor(t, "the agent starts", func() bool { return exists(filepath.Join(c.Dir, "started")) && len(alive(t, "sleep\x00"+day)) >= 2 })

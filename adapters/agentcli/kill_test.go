@@ -76,7 +76,7 @@ func TestNothingOutlivesARun(t *testing.T) {
 			want := work.ResultOK
 			switch name {
 			case "a time-out":
-				c.Timeout, want = 300*time.Millisecond, work.ResultTimeout
+				c.Agent.Timeout, want = 300*time.Millisecond, work.ResultTimeout
 			case "a cancellation":
 				want = work.ResultCancelled
 				stop := context.AfterFunc(ctx, func() {})
@@ -102,7 +102,7 @@ func TestSpinnersAreCaught(t *testing.T) {
 			t.Parallel()
 			mark := aDay(t)
 			c := command(t, spin(mark, "")+spin(mark, "")+spin(mark, "sleep 0.001"))
-			c.Timeout = time.Hour
+			c.Agent.Timeout = time.Hour
 			res := newRunner(t, nil).Run(t.Context(), c)
 			require.Equal(t, work.ResultOK, res.Kind, res.Reason)
 			for range 10 { // nor may this be one look
@@ -118,7 +118,7 @@ func service(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	r.Run(context.Background(), work.Command{TaskID: 9, Run: 1, Attempt: 1, Dir: filepath.Join(dir, "tree"), Agent: filepath.Join(dir, "agent.sh"), Timeout: time.Hour})
+	r.Run(context.Background(), work.Command{TaskID: 9, Run: 1, Attempt: 1, Dir: filepath.Join(dir, "tree"), Agent: work.Agent{Use: filepath.Join(dir, "agent.sh"), Timeout: time.Hour}})
 	os.Exit(0)
 }
 

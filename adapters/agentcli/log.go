@@ -30,7 +30,7 @@ func taskDir(id int64) string { return fmt.Sprint(taskPrefix, id) }
 // OpenLog implements work.Logs.
 func (r *Runner) OpenLog(_ context.Context, n work.LogName) (io.ReadSeekCloser, error) {
 	name := filepath.Join(r.opt.LogDir, taskDir(n.TaskID), baseName(work.Command{Role: n.Role, Run: n.Run, Attempt: n.Attempt})+".out")
-	if n.Errors {
+	if n.Stream == work.StreamErrors {
 		name = errLog(name)
 	}
 	f, err := os.Open(name)

@@ -55,7 +55,7 @@ func TestRealAgentsInTheJail(t *testing.T) {
 				t.Run(tool, func(t *testing.T) {
 					r, _ := jailed(t, box, func(o *agentcli.Options) { o.Jail.Read = append(o.Jail.Read, dir) })
 					c := command(t, "")
-					c.Agent, c.Timeout = "'"+filepath.Join(dir, ".bin", tool)+"' --version", 3*time.Minute
+					c.Agent.Use, c.Agent.Timeout = "'"+filepath.Join(dir, ".bin", tool)+"' --version", 3*time.Minute
 					res := r.Run(t.Context(), c)
 					require.Equal(t, work.ResultOK, res.Kind, res.Reason)
 					body, err := os.ReadFile(res.LogPath)
@@ -91,7 +91,7 @@ func TestRealClaudeInTheJail(t *testing.T) {
 				o.Jail.Ports = []work.Ports{{First: uint16(port), Last: uint16(port)}}
 			})
 			c := command(t, "")
-			c.Agent, c.Report, c.Timeout = "claude", "review.md", 3*time.Minute
+			c.Agent.Use, c.Report, c.Agent.Timeout = "claude", "review.md", 3*time.Minute
 			for _, args := range [][]string{{"init", "-q"}, {"config", "user.name", "n"}, {"config", "user.email", "n@example.org"}} {
 				require.NoError(t, exec.CommandContext(t.Context(), "git", append([]string{"-C", c.Dir}, args...)...).Run())
 			}

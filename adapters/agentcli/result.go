@@ -35,7 +35,7 @@ func (r *Runner) toResult(e execution, end ending) work.Result {
 	case end.stopped == work.ResultCancelled:
 		res.Kind, res.Reason = end.stopped, "stopped"
 	case end.stopped == work.ResultTimeout:
-		res.Kind, res.Reason = end.stopped, fmt.Sprintf("stopped after %s", e.Timeout)
+		res.Kind, res.Reason = end.stopped, fmt.Sprintf("stopped after %s", e.Agent.Timeout)
 	case found && printed.Failed:
 		res.Kind, res.Reason = work.ResultFailed, cmp.Or(printed.Reason, "the agent reported an error")
 	case end.exit != 0:

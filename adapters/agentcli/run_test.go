@@ -63,7 +63,7 @@ func command(t testing.TB, body string) work.Command {
 	t.Helper()
 	return work.Command{
 		TaskID: 7, WorkItem: "APP-7", Repo: "acme/app", Role: stage.Developer, Stage: stage.Development, Run: 3, Attempt: 1,
-		Dir: t.TempDir(), Prompt: "Build it.\nПривет", Agent: script(t, t.TempDir(), body), Timeout: time.Minute,
+		Dir: t.TempDir(), Prompt: "Build it.\nПривет", Agent: work.Agent{Use: script(t, t.TempDir(), body), Timeout: time.Minute},
 		Env: map[string]string{"SIGNALBOX_SHA": "abc", "PATH": "/evil", "SIGNALBOX_NUL": "a\x00b"},
 	}
 }
@@ -105,7 +105,7 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"'"$line $S
 func TestOpenLog(t *testing.T) {
 	dir := t.TempDir()
 	r := newRunner(t, func(o *agentcli.Options) { o.LogDir = filepath.Join(dir, "logs") })
-	c := work.Command{TaskID: 7, Role: stage.Tester, Run: 3, Attempt: 2, Dir: t.TempDir(), Agent: script(t, dir, "echo out; echo errors >&2")}
+	c := work.Command{TaskID: 7, Role: stage.Tester, Run: 3, Attempt: 2, Dir: t.TempDir(), Agent: work.Agent{Use: script(t, dir, "echo out; echo errors >&2")}}
 	r.Run(t.Context(), c)
 	read := func(n work.LogName) string {
 		f, err := r.OpenLog(t.Context(), n)
@@ -117,7 +117,7 @@ func TestOpenLog(t *testing.T) {
 	}
 	name := work.LogName{TaskID: 7, Role: stage.Tester, Run: 3, Attempt: 2}
 	require.Equal(t, "out\n", read(name))
-	name.Errors = true
+	name.Stream = work.StreamErrors
 	require.Equal(t, "errors\n", read(name))
 	for _, n := range []work.LogName{{TaskID: 7, Role: stage.Tester, Run: 3, Attempt: 1}, {TaskID: 7, Role: "../../x", Run: 3, Attempt: 2}} {
 		_, err := r.OpenLog(t.Context(), n)
@@ -178,7 +178,7 @@ func TestEnvironment(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "claude"), []byte(`#!/bin/sh
 env >env.txt; cat "$HOME/.claude/.credentials.json" >home.txt; touch "$TMPDIR/x"; mkdir -p "$HOME/ro/x"; chmod 500 "$HOME/ro"; echo done
 `), 0o755))
-	c.Agent = filepath.Join(bin, "claude")
+	c.Agent.Use = filepath.Join(bin, "claude")
 	require.Equal(t, work.ResultOK, r.Run(t.Context(), c).Kind)
 	body, err := os.ReadFile(filepath.Join(c.Dir, "env.txt"))
 	require.NoError(t, err)
@@ -209,7 +209,7 @@ func TestEachToolSeesItsOwnKey(t *testing.T) {
 	for tool, want := range keys {
 		program(t, filepath.Join(bin, tool), "env >env.txt; echo done\n")
 		c := command(t, "")
-		c.Agent = filepath.Join(bin, tool)
+		c.Agent.Use = filepath.Join(bin, tool)
 		require.Equal(t, work.ResultOK, newRunner(t, nil).Run(t.Context(), c).Kind)
 		body, err := os.ReadFile(filepath.Join(c.Dir, "env.txt"))
 		require.NoError(t, err)
@@ -240,7 +240,7 @@ func TestRunFails(t *testing.T) {
 			t.Parallel()
 			cmd := command(t, c.body)
 			if c.agent != "" {
-				cmd.Agent = c.agent
+				cmd.Agent.Use = c.agent
 			}
 			res := newRunner(t, nil).Run(t.Context(), cmd)
 			require.Equal(t, c.kind, res.Kind)
@@ -257,7 +257,7 @@ func TestUnusable(t *testing.T) {
 		o.Default = "mute"
 	})
 	c := command(t, "")
-	c.Agent = ""
+	c.Agent.Use = ""
 	require.Equal(t, work.ResultUnusable, r.Run(t.Context(), c).Kind)
 	require.NoError(t, r.Check("mute"))
 	require.Error(t, r.Check("no-such-agent"))
@@ -271,7 +271,7 @@ func TestPrices(t *testing.T) {
 		o.Prices = map[string]agentcli.Price{"m1": {Input: 1_000_000, Output: 10_000_000, CacheRead: 100_000}}
 	})
 	c := command(t, "")
-	c.Agent = "c"
+	c.Agent.Use = "c"
 	res := r.Run(t.Context(), c)
 	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
 	require.EqualValues(t, 2_000_000+5_000_000+100_000, res.Usage.MicroUSD)
@@ -377,7 +377,7 @@ func Example() {
 		return
 	}
 	res := runner.Run(context.Background(), work.Command{
-		TaskID: 1, Run: 1, Attempt: 1, Role: stage.Developer, Dir: dir, Prompt: "Say hello.", Agent: "tr a-z A-Z", Timeout: time.Minute,
+		TaskID: 1, Run: 1, Attempt: 1, Role: stage.Developer, Dir: dir, Prompt: "Say hello.", Agent: work.Agent{Use: "tr a-z A-Z", Timeout: time.Minute},
 	})
 	fmt.Println(res.Kind, res.ExitCode, res.Summary)
 	// Output: ok 0 SAY HELLO.

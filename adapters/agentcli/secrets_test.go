@@ -50,7 +50,7 @@ func TestSecretsInLiveLogs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := newRunner(t, func(o *agentcli.Options) { o.Hidden = secret.NewRedactor("very-secret-value") })
-	c := work.Command{TaskID: 7, Role: stage.Tester, Run: 1, Attempt: 1, Dir: dir, Agent: script(t, dir, "echo it is very-secret-value; touch printed; while ! [ -e read ]; do sleep 0.01; done")}
+	c := work.Command{TaskID: 7, Role: stage.Tester, Run: 1, Attempt: 1, Dir: dir, Agent: work.Agent{Use: script(t, dir, "echo it is very-secret-value; touch printed; while ! [ -e read ]; do sleep 0.01; done")}}
 	ended := make(chan work.Result)
 	go func() { ended <- r.Run(context.Background(), c) }()
 	require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(dir, "printed")); return err == nil }, time.Minute, 5*time.Millisecond)

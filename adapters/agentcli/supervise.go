@@ -35,7 +35,7 @@ func (r *Runner) supervise(ctx context.Context, e execution) (ending, error) {
 	if _, err := line.Write(append(order, '\n')); err != nil {
 		r.opt.Log.Warn("the shim took no order", "task", e.TaskID, "err", err)
 	}
-	limit := time.AfterFunc(e.Timeout, func() { line.Close() })
+	limit := time.AfterFunc(e.Agent.Timeout, func() { line.Close() })
 	cancel := context.AfterFunc(ctx, func() { line.Close() })
 	err = cmd.Wait()
 	inTime, wanted := limit.Stop(), cancel()

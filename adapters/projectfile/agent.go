@@ -2,24 +2,71 @@ package projectfile
 
 import (
 	"errors"
+	"fmt"
+	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// agent is what a role runs: a preset's name or a command line, as a word or as {use: word}.
-type agent string
+// agent is what a role runs: a preset's name or a command line, as a word or with more
+// fields, of which use is that word.
+type agent struct {
+	Use         string        `yaml:"use"`
+	Model       string        `yaml:"model"`
+	Args        []string      `yaml:"args"`
+	Env         []string      `yaml:"env"`
+	Timeout     time.Duration `yaml:"timeout"`
+	Stall       time.Duration `yaml:"stall"`
+	BudgetUSD   float64       `yaml:"budget_usd"`
+	Independent bool          `yaml:"independent"`
+}
 
 // UnmarshalYAML reads both forms.
 func (a *agent) UnmarshalYAML(raw []byte) error {
-	if yaml.Unmarshal(raw, (*string)(a)) == nil {
-		return nil
+	var word string
+	if yaml.Unmarshal(raw, &word) == nil {
+		_, err := agentcli.Split(word)
+		*a = agent{Use: word}
+		return err
 	}
-	var form struct {
-		Use string `yaml:"use"`
+	type form agent
+	var f form
+	if err := yaml.UnmarshalWithOptions(raw, &f, yaml.Strict()); err != nil {
+		why := err.Error()
+		var placed yaml.Error
+		if errors.As(err, &placed) { // its line is counted from here
+			why = placed.GetMessage()
+		}
+		return fmt.Errorf("agents: want the name of an agent or a command, as developer: claude, or as developer: {use: claude, model: opus}: %s", why)
 	}
-	if yaml.UnmarshalWithOptions(raw, &form, yaml.Strict()) != nil {
-		return errors.New("agents: want the name of an agent or a command, as developer: claude, or as developer: {use: claude}")
-	}
-	*a = agent(form.Use)
+	*a = agent(f)
 	return nil
+}
+
+// convert checks the fields. An empty use is the service's own agent.
+func (a agent) convert() (work.Agent, error) {
+	out := work.Agent{Use: a.Use, Model: a.Model, Args: a.Args, Env: a.Env, Timeout: a.Timeout, Stall: a.Stall, MicroUSD: int64(a.BudgetUSD * 1e6), Independent: a.Independent}
+	if a.Use != "" {
+		if _, err := agentcli.Split(a.Use); err != nil {
+			return out, fmt.Errorf("use: %w", err)
+		}
+	}
+	switch {
+	case strings.HasPrefix(a.Model, "-"):
+		return out, fmt.Errorf("model: is %q, want a model's name", a.Model)
+	case a.Timeout < 0 || a.Stall < 0:
+		return out, errors.New("timeout, stall: less than nothing, want a duration such as 90m")
+	case a.BudgetUSD < 0 || a.BudgetUSD > 1e6:
+		return out, fmt.Errorf("budget_usd: is %g, want dollars, such as 2.5", a.BudgetUSD)
+	}
+	for _, name := range a.Env {
+		if !variable.MatchString(name) {
+			return out, fmt.Errorf("env: %q is no name of a variable such as ANTHROPIC_API_KEY; its value does not belong into this file", name)
+		}
+	}
+	return out, nil
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
-	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/yamlplace"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // Registry is what a file says.
@@ -220,7 +220,7 @@ func (e entry) convert() (p task.Project, field string, err error) {
 		Main: e.Main, Merge: e.Merge, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, CI: e.CI.Commands, Reviewers: e.Reviewers,
 		People: task.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
 		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify, Probe: task.Probe(e.Probe),
-		Agents: map[stage.Role]string{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{}, Writes: map[stage.Role][]string{},
+		Agents: map[stage.Role]work.Agent{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{}, Writes: map[stage.Role][]string{},
 	}
 	for _, b := range e.MoreBoards {
 		p.MoreBoards = append(p.MoreBoards, task.Board(b))
@@ -234,11 +234,11 @@ func (e entry) convert() (p task.Project, field string, err error) {
 		p.Writes[stage.Role(role)] = patterns
 	}
 	for role, use := range e.Agents {
-		agent := string(use)
 		if !slices.Contains(stage.Roles(), stage.Role(role)) {
 			return p, "agents", fmt.Errorf("agents: there is no role %q", role)
 		}
-		if _, err := agentcli.Split(agent); err != nil {
+		agent, err := use.convert()
+		if err != nil {
 			return p, "agents", fmt.Errorf("agents: %s: %w", role, err)
 		}
 		p.Agents[stage.Role(role)] = agent

@@ -5,12 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 const good = `
@@ -23,8 +25,9 @@ projects:
       - {tracker_project: 4d0f, prefix: WEB, sync_project: 5e1a}
     ci: [build, e2e]
     agents:
-      developer: {use: claude}
-      reviewer: "my-agent --strict"
+      developer: {use: claude, model: opus, args: [--effort, high], env: [NPM_TOKEN], timeout: 90m, stall: 20m, budget_usd: 2.5}
+      architect: {model: opus}
+      reviewer: {use: "my-agent --strict", independent: true}
     required_files:
       analysis: [brief.md]
     commands:
@@ -61,7 +64,14 @@ func TestParse(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, []string{"build", "e2e"}, gpx.Contexts)
 	require.Equal(t, "main", gpx.Main)
-	require.Equal(t, "my-agent --strict", gpx.Agents[stage.Reviewer])
+	require.Equal(t, map[stage.Role]work.Agent{
+		stage.Developer: {
+			Use: "claude", Model: "opus", Args: []string{"--effort", "high"}, Env: []string{"NPM_TOKEN"},
+			Timeout: 90 * time.Minute, Stall: 20 * time.Minute, MicroUSD: 2_500_000,
+		},
+		stage.Architect: {Model: "opus"},
+		stage.Reviewer:  {Use: "my-agent --strict", Independent: true},
+	}, gpx.Agents)
 	require.Equal(t, []string{"GPX/licences", "check_tests_passed"}, gpx.Gates[stage.Development])
 	require.Equal(t, []string{"brief.md"}, gpx.Required[stage.Analysis])
 	require.Len(t, gpx.Commands, 1)
@@ -103,8 +113,12 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		head + "    ci: sometimes\n":                                               "want none, any, or a list",
 		head + "    agents: {cook: x}\n":                                           `p.yaml:6: project 1 (acme/x): agents: there is no role "cook"`,
 		head + "    agents: {tester: \"'\"}":                                       "quote",
-		head + "    agents: {tester: {run: x}}\n":                                  "agents: want the name of an agent or a command, as developer: claude, or as developer: {use: claude}",
-		head + "    agents: {tester: {use: \"\"}}":                                 "p.yaml:6: project 1 (acme/x): agents: tester: the command is empty",
+		head + "    agents: {tester: {run: x}}\n":                                  "agents: want the name of an agent or a command, as developer: claude, or as developer: {use: claude, model: opus}: unknown field \"run\"",
+		head + "    agents: {tester: {use: \"'\"}}":                                "p.yaml:6: project 1 (acme/x): agents: tester: use: a quote is not closed",
+		head + "    agents: {tester: {model: --resume}}":                           `p.yaml:6: project 1 (acme/x): agents: tester: model: is "--resume", want a model's name`,
+		head + "    agents: {tester: {timeout: -1m}}":                              "agents: tester: timeout, stall: less than nothing",
+		head + "    agents: {tester: {budget_usd: -1}}":                            "agents: tester: budget_usd: is -1, want dollars",
+		head + "    agents: {tester: {env: [a=b]}}":                                `agents: tester: env: "a=b" is no name of a variable`,
 		head + "    gates: {lunch: [x]}\n":                                         `there is no stage "lunch"`,
 		head + "    required_files: {done: [x]}\n":                                 "there is no stage",
 		head + "    monitor: [example.org]\n":                                      "p.yaml:6: project 1 (acme/x): monitor",

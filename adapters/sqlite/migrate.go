@@ -13,9 +13,15 @@ var schema string
 //go:embed layout3.sql
 var fromLayout2 string
 
+//go:embed layout4.sql
+var fromLayout3 string
+
 // layoutVersion is of the tables in schema.sql, kept as the file's user_version. It
 // rises when an older program would read the tables wrongly.
-const layoutVersion = 3
+const layoutVersion = 4
+
+// oldestLayout is the first that this program carries over.
+const oldestLayout = 2
 
 // layout reads which layout the file has and refuses one that this program cannot read;
 // 0 is an empty file.
@@ -30,7 +36,7 @@ func (d *DB) layout(ctx context.Context) (version int, err error) {
 	switch {
 	case version > layoutVersion:
 		return 0, fmt.Errorf("the file has layout %d and this program reads %d: use the newer program that made it, or another file", version, layoutVersion)
-	case version < layoutVersion-1 && tables+version > 0:
+	case version < oldestLayout && tables+version > 0:
 		return 0, fmt.Errorf("the file has layout %d and this program reads %d: use the older program that made it, or another file", version, layoutVersion)
 	}
 	return version, nil
@@ -43,9 +49,12 @@ func (d *DB) migrate(ctx context.Context) error {
 		return err
 	}
 	script := schema
-	if version == layoutVersion-1 {
+	if version == 2 || version == 3 {
+		script = fromLayout3 + script
+	}
+	if version == 2 {
 		before, after, _ := strings.Cut(fromLayout2, "-- the new tables are made here\n")
-		script = before + schema + after
+		script = before + script + after
 	}
 	script += fmt.Sprintf("; pragma user_version = %d", layoutVersion)
 	_, err = d.conn.ExecContext(ctx, script)

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"compress/gzip"
 	"database/sql"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,10 +17,10 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// old unpacks a file that a build of layout 2 has written.
-func old(t *testing.T) string {
+// old unpacks a file that a build of an older layout has written.
+func old(t *testing.T, layout int) string {
 	t.Helper()
-	packed, err := os.Open("testdata/layout2.db.gz")
+	packed, err := os.Open(fmt.Sprintf("testdata/layout%d.db.gz", layout))
 	require.NoError(t, err)
 	defer packed.Close()
 	z, err := gzip.NewReader(packed)
@@ -31,10 +32,16 @@ func old(t *testing.T) string {
 	return path
 }
 
-// What a file of layout 2 holds is carried over when it is opened, once.
-func TestLayout2(t *testing.T) {
+// What a file of an older layout holds is carried over when it is opened, once.
+func TestOlderLayouts(t *testing.T) {
 	t.Parallel()
-	path, now := old(t), sqlstoretest.Begun()
+	for layout := 2; layout <= 3; layout++ {
+		t.Run(fmt.Sprint(layout), func(t *testing.T) { carryOver(t, old(t, layout)) })
+	}
+}
+
+func carryOver(t *testing.T, path string) {
+	now := sqlstoretest.Begun()
 	o := sqlite.Options{Path: path, Now: func() time.Time { return now }}
 	first, err := sqlite.Open(t.Context(), o)
 	require.NoError(t, err)
@@ -42,7 +49,7 @@ func TestLayout2(t *testing.T) {
 	agree(t, path)
 	db, err := sqlite.Open(t.Context(), o)
 	require.NoError(t, err)
-	before, err := os.ReadFile("testdata/layout2.json")
+	before, err := os.ReadFile("testdata/layout.json")
 	require.NoError(t, err)
 	sqlstoretest.Check(t, db, before, func(d time.Duration) { now = now.Add(d) })
 	agree(t, path)
@@ -52,7 +59,7 @@ func TestLayout2(t *testing.T) {
 // A file that cannot be carried over stays as it is.
 func TestLayout2Undone(t *testing.T) {
 	t.Parallel()
-	path := old(t)
+	path := old(t, 2)
 	raw, err := sql.Open("sqlite", dsn(path))
 	require.NoError(t, err)
 	defer raw.Close()

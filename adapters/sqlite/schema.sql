@@ -142,6 +142,11 @@ create table if not exists agent_runs (
   finished_at                 integer not null,
   log_path                    text    not null,
   result_summary              text    not null,
+  agent                       text    not null default '',
+  vendor                      text    not null default '',
+  session_id                  text    not null default '',
+  trouble                     text    not null default '',
+  prompt_hash                 text    not null default '',
   unique (job_id, attempt)
 );
 create index if not exists agent_runs_task on agent_runs (task_id, id);
@@ -169,8 +174,11 @@ create table if not exists job_deps (
   created_at         integer not null,
   primary key (task_id, depends_on_task_id)
 ) without rowid;
-create table if not exists repo_freezes (
-  repo text primary key, reason text not null, task_id integer not null, frozen_at integer not null
+-- Agents that no task may use for now; model '' = with any.
+create table if not exists agent_pauses (
+  agent text not null, model text not null, kind text not null, reason text not null,
+  since integer not null, until integer not null, -- 0 = until somebody has mended it
+  primary key (agent, model)
 ) without rowid;
 create table if not exists reconcile_cursors (
   name text primary key, cursor text not null, at integer not null

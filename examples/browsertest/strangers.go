@@ -152,7 +152,7 @@ func (s *strangers) engine() error {
 // until it is ended.
 func (s *strangers) agent(ctx context.Context, c agents.Command, files map[string]string) agents.Result {
 	s.print(agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt}, "output "+hostile+"\n")
-	s.print(agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt, Errors: true}, "errors "+hostile+"\n")
+	s.print(agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt, Stream: agents.StreamErrors}, "errors "+hostile+"\n")
 	if c.Role == stage.Developer && strings.Contains(c.Prompt, "sleep") {
 		for n := 1; ; n++ {
 			select {

@@ -74,8 +74,8 @@ func (v *Service) probe(ctx context.Context, agent string) (err error) {
 		return err
 	}
 	res := runner.Run(ctx, work.Command{
-		TaskID: 1, WorkItem: "PROBE-1", Repo: "signalbox/probe", Role: stage.Analyst, Stage: stage.Analysis, Run: 1, Attempt: 1, Dir: checkout, Agent: agent, Prompt: probePrompt,
-		Timeout: examineTime - 10*time.Second, Env: map[string]string{"SIGNALBOX_DOCS": "docs/work/PROBE-1"},
+		TaskID: 1, WorkItem: "PROBE-1", Repo: "signalbox/probe", Role: stage.Analyst, Stage: stage.Analysis, Run: 1, Attempt: 1, Dir: checkout, Prompt: probePrompt,
+		Agent: work.Agent{Use: agent, Timeout: examineTime - 10*time.Second}, Env: map[string]string{"SIGNALBOX_DOCS": "docs/work/PROBE-1"},
 	})
 	if res.Kind != work.ResultOK {
 		return fmt.Errorf("the agent %s failed (%s): %s", agent, res.Kind, res.Reason)

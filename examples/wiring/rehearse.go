@@ -23,7 +23,7 @@ func ownAgents() map[string]agentcli.Preset {
 
 // agentOf is the agent of a role.
 func (s Settings) agentOf(p task.Project, r stage.Role) string {
-	return cmp.Or(p.Agents[r], s.Agent)
+	return cmp.Or(p.Agents[r].Use, s.Agent)
 }
 
 // CheckAgents is the error of a project where the rehearsal agent is one among others: a

@@ -193,7 +193,7 @@ func (v *Service) asAgent(ctx context.Context, program []string, dir string, c w
 	if err != nil {
 		return -1, "", err
 	}
-	c.TaskID, c.Run, c.Attempt, c.Timeout, c.WorkItem = 1, 1, 1, attackMax, "attack"
+	c.TaskID, c.Run, c.Attempt, c.Agent.Timeout, c.WorkItem = 1, 1, 1, attackMax, "attack"
 	result := runner.Run(ctx, c)
 	body, err := os.ReadFile(result.LogPath)
 	if err != nil || result.ExitCode < 0 {

@@ -95,7 +95,7 @@ func (a *agents) work(ctx context.Context, n *node, p *memwork.Place, c work.Com
 	a.alive[at] = self
 	how, took := a.draw(c)
 	if how == hangs {
-		took = c.Timeout
+		took = c.Agent.Timeout
 	}
 	s.trace.line(s.since(), n.name(), "agent", string(c.Role)+" of "+c.WorkItem+" "+string(how))
 	if err := run.Sleep(ctx, n.domain, took); err != nil {

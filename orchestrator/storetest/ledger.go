@@ -15,6 +15,7 @@ func runs(k *kit) {
 		TaskID: 1, JobID: 5, Attempt: 1, Run: 2, Stage: stage.Review, Role: stage.Reviewer,
 		Usage:  work.Usage{Model: "m", Input: 1, Output: 2, CacheRead: 3, CacheCreate: 4, MicroUSD: 5},
 		Status: work.ResultOK, Started: k.clock.Now(), Finished: k.clock.Now().Add(time.Second), LogPath: "/l", Summary: "s",
+		Agent: "claude", Vendor: "anthropic", Session: "s-1", Trouble: work.TroubleLimit, Prompt: "0123456789ab",
 	}
 	k.commit(task.Commit{Runs: []task.AgentRun{r}})
 	r.ExitCode = 1

@@ -37,8 +37,8 @@ type Project struct {
 	SelfHosting    bool                // the repository of this service itself
 	CINone         bool                // the repository has no CI
 	Contexts       []string
-	CI             [][]string               // commands that the service runs as CI, where nobody else does (HostGit)
-	Agents         map[stage.Role]string    // preset or command for each role
+	CI             [][]string // commands that the service runs as CI, where nobody else does (HostGit)
+	Agents         map[stage.Role]work.Agent
 	Required       map[stage.Stage][]string // files that must exist to leave a stage
 	Gates          map[stage.Stage][]string // further checks to leave a stage, by name
 	Commands       []gates.Gate             // checks of the repository's own, which Gates may name

@@ -44,6 +44,11 @@ type AgentRun struct {
 	Finished time.Time
 	LogPath  string
 	Summary  string
+	Agent    string           `json:",omitempty"` // work.Result's: preset or command
+	Vendor   string           `json:",omitempty"`
+	Session  string           `json:",omitempty"`
+	Trouble  work.TroubleKind `json:",omitempty"`
+	Prompt   string           `json:",omitempty"` // hex sha-256 of the role's template, cut to 12 digits; empty = the built-in one
 }
 
 // Cost is what agent runs have cost together. Usage.Model is empty.

@@ -239,8 +239,21 @@ type Command struct {
 	Prompt   string            // ReportPath in it stands for where the report is to be written
 	Report   string            // name of the file that the run is to put into its outbox; empty = none
 	Env      map[string]string // added to the allow-listed environment; names start with SIGNALBOX_
-	Agent    string            // preset or command of the registry; empty = the default
-	Timeout  time.Duration
+	Agent    Agent             // Timeout 0 = the adapter's default
+}
+
+// Agent defines how the agent of a role is run. The zero value is the service's default
+// agent, as it comes.
+type Agent struct {
+	Use      string        // preset or command line; empty = the default
+	Model    string        // as the tool names it; empty = the tool's own choice
+	Args     []string      // behind those of the preset
+	Env      []string      // names of the service's environment that it sees besides
+	Timeout  time.Duration // of a run; 0 = the service's
+	Stall    time.Duration // without output it is taken to hang; 0 = the service's
+	MicroUSD int64         // a run that has cost as much is ended, in millionths of a dollar; 0 = no limit
+	// Independent: it is to be of another vendor than the developer's agent was.
+	Independent bool
 }
 
 // ReportPath stands in a prompt for the path of the run's report. The same path is in
@@ -255,6 +268,8 @@ const (
 	ResultOK        = "ok"
 	ResultFailed    = "failed"    // exit code, or the agent itself says so
 	ResultTimeout   = "timeout"   // stopped by us at the time limit
+	ResultStalled   = "stalled"   // stopped by us because it printed nothing for Agent.Stall
+	ResultBudget    = "budget"    // stopped by us at Agent.MicroUSD
 	ResultCancelled = "cancelled" // stopped by us because the context ended
 	ResultUnusable  = "unusable"  // exit 0 but no result that can be read
 )
@@ -278,10 +293,54 @@ type Result struct {
 	Summary    string    `json:"summary,omitempty"` // the agent's closing words, capped
 	Usage      Usage     `json:"usage"`
 	SessionID  string    `json:"session_id,omitempty"`
+	Agent      string    `json:"agent,omitempty"`  // preset or command that it was
+	Vendor     string    `json:"vendor,omitempty"` // of its models; empty = not known
+	Trouble    Trouble   `json:"trouble,omitzero"`
 	LogPath    string    `json:"log_path,omitempty"`
 	StartedAt  time.Time `json:"started_at"`
 	FinishedAt time.Time `json:"finished_at"`
 }
+
+// Trouble is a failure that every run of the same agent would meet. The zero value is none.
+type Trouble struct {
+	Kind  TroubleKind `json:"kind"`
+	Until time.Time   `json:"until,omitzero"` // when it ends by itself, where the tool says so
+}
+
+// TroubleKind says what is wrong with an agent, whatever its task.
+type TroubleKind string
+
+// Kinds of trouble.
+const (
+	TroubleLogin    TroubleKind = "login"    // nobody is signed in, or the key is refused
+	TroubleCredit   TroubleKind = "credit"   // the account is empty
+	TroubleLimit    TroubleKind = "limit"    // a limit of use or of requests is reached
+	TroubleModel    TroubleKind = "model"    // the vendor has no such model
+	TroubleOutdated TroubleKind = "outdated" // the tool is too old, or does not take what it is called with
+	TroublePerson   TroubleKind = "person"   // the tool waits for a person: trust, terms, a permission
+)
+
+// Step is one thing that an agent did, in the form that all tools' streams are brought to.
+type Step struct {
+	At    time.Time `json:"at"`
+	Kind  StepKind  `json:"kind"`
+	Text  string    `json:"text,omitempty"`  // its words, or what a tool was called with, in one line
+	Tool  string    `json:"tool,omitempty"`  // name of the tool, as the agent has it
+	Path  string    `json:"path,omitempty"`  // file that it changed, in the checkout
+	Usage *Usage    `json:"usage,omitempty"` // of the run up to here
+}
+
+// StepKind is the kind of a Step.
+type StepKind string
+
+// Kinds of steps.
+const (
+	StepText  StepKind = "text"  // the agent says something
+	StepTool  StepKind = "tool"  // it calls a tool
+	StepFile  StepKind = "file"  // it changes a file
+	StepUsage StepKind = "usage" // what the run has cost so far
+	StepNote  StepKind = "note"  // the service's own words: the stream cannot be read, the run was ended
+)
 
 // Agents runs agents. Run has no error result: a failure is a Result. When it
 // returns, no process of the execution is left.
@@ -303,8 +362,18 @@ type LogName struct {
 	Role    stage.Role
 	Run     int64
 	Attempt int
-	Errors  bool // standard error instead of standard output
+	Stream  Stream
 }
+
+// Stream is one of what an execution leaves to read.
+type Stream string
+
+// Streams.
+const (
+	StreamOutput Stream = ""       // standard output
+	StreamErrors Stream = "errors" // standard error
+	StreamSteps  Stream = "steps"  // a Step as JSON in each line
+)
 
 // LogWriter opens a log to write, anew: of what is no execution of an agent. Logs reads it.
 type LogWriter interface {

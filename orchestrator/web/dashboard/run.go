@@ -84,20 +84,20 @@ func (s *server) run(r *http.Request) (view, error) {
 		}
 	}
 	p.Models, _ = sums(runs)
-	p.Out, p.Err = s.pane(r.Context(), l, false), s.pane(r.Context(), l, true)
+	p.Out, p.Err = s.pane(r.Context(), l, work.StreamOutput), s.pane(r.Context(), l, work.StreamErrors)
 	return view{Name: "run", Title: item(t.WorkItemID) + ": " + string(l.Role), Nav: "board", Still: !l.Live, Data: p}, nil
 }
 
-func logName(l runLine, errs bool) work.LogName {
-	return work.LogName{TaskID: l.TaskID, Role: l.Role, Run: l.Run, Attempt: l.Attempt, Errors: errs}
+func logName(l runLine, stream work.Stream) work.LogName {
+	return work.LogName{TaskID: l.TaskID, Role: l.Role, Run: l.Run, Attempt: l.Attempt, Stream: stream}
 }
 
 // pane reads the end of a run's log.
-func (s *server) pane(ctx context.Context, l runLine, errs bool) pane {
+func (s *server) pane(ctx context.Context, l runLine, stream work.Stream) pane {
 	if s.Logs == nil {
 		return pane{None: "Logs are not shown here."}
 	}
-	f, err := s.Logs.OpenLog(ctx, logName(l, errs))
+	f, err := s.Logs.OpenLog(ctx, logName(l, stream))
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && l.Live:
 		return pane{} // it begins when something is printed, and the page follows it
@@ -168,7 +168,11 @@ func (s *server) log(w http.ResponseWriter, r *http.Request) {
 		s.plain(w, err)
 		return
 	}
-	f, err := s.Logs.OpenLog(r.Context(), logName(l, r.URL.Query().Get("errors") != ""))
+	stream := work.StreamOutput
+	if r.URL.Query().Get("errors") != "" {
+		stream = work.StreamErrors
+	}
+	f, err := s.Logs.OpenLog(r.Context(), logName(l, stream))
 	h := w.Header()
 	if errors.Is(err, fs.ErrNotExist) && l.Live { // nothing is printed yet
 		h.Set("Content-Type", "text/plain; charset=utf-8")

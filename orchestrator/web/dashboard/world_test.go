@@ -204,7 +204,7 @@ func (w *world) full() {
 	require.NoError(w, err)
 	for _, r := range runs {
 		w.logs[work.LogName{TaskID: r.TaskID, Role: r.Role, Run: r.Run, Attempt: r.Attempt}] = "output " + evil
-		w.logs[work.LogName{TaskID: r.TaskID, Role: r.Role, Run: r.Run, Attempt: r.Attempt, Errors: true}] = "errors " + evil
+		w.logs[work.LogName{TaskID: r.TaskID, Role: r.Role, Run: r.Run, Attempt: r.Attempt, Stream: work.StreamErrors}] = "errors " + evil
 	}
 	t := w.Task(sleeps)
 	w.logs[work.LogName{TaskID: t.ID, Role: stage.Developer, Run: t.State.Run, Attempt: 1}] = "at work " + evil
