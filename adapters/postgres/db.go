@@ -169,7 +169,33 @@ func (d *DB) connectPool(ctx context.Context, url string) (err error) {
 		d.ownPool = true
 	}
 	d.config = d.pool.Config().ConnConfig
+	d.config.RuntimeParams["application_name"] = sessionName(d.schema)
 	return nil
+}
+
+// sessionName is what a store of a schema calls its own two connections: the server shows it,
+// and cuts longer names.
+func sessionName(schema string) string {
+	name := "signalbox " + schema
+	return name[:min(len(name), 63)]
+}
+
+// ErrInUse means that a program has a store of the schema open.
+var ErrInUse = errors.New("postgres: a program has the schema open")
+
+// Unused reports, as ErrInUse, that a program has a store of the schema open.
+func Unused(ctx context.Context, url, schema string) error {
+	c, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	defer c.Close(ctx)
+	var n int
+	err = c.QueryRow(ctx, "select count(*) from pg_stat_activity where datname = current_database() and application_name = $1", sessionName(schema)).Scan(&n)
+	if err == nil && n > 0 {
+		err = ErrInUse
+	}
+	return err
 }
 
 // q completes a statement with the schema.

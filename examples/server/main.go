@@ -12,6 +12,8 @@
 //	signalbox unfreeze     let the tasks of a frozen repository begin again
 //	signalbox reload       have the server read the project registry again
 //	signalbox deps         what a task waits for: list, add, remove
+//	signalbox backup       copy what a server keeps, while it runs
+//	signalbox restore      put a backup in its place
 //	signalbox replay       decide every journal again
 //	signalbox sim          simulated worlds by seed
 package main
@@ -51,6 +53,8 @@ type cli struct {
 	Deps     depsCmd     `cmd:"" help:"List, add or remove the tasks that a task waits for."`
 	Unfreeze unfreezeCmd `cmd:"" help:"Let the tasks of a frozen repository begin again."`
 	Reload   reloadCmd   `cmd:"" help:"Have the running server read the project registry again."`
+	Backup   backupCmd   `cmd:"" help:"Copy what a server keeps of tasks and tracks, while it runs."`
+	Restore  restoreCmd  `cmd:"" help:"Put a backup in the place of what a server keeps; no server may run."`
 	Replay   replayCmd   `cmd:"" help:"Decide every task's journal again, and say where the decision is another one now."`
 	Sim      simCmd      `cmd:"" help:"Let simulated worlds live by seed, and check what must hold in them."`
 	Shim     shimCmd     `cmd:"" name:"agent-shim" hidden:""`

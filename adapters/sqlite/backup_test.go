@@ -1,0 +1,99 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// A copy that is made while others write has all that was durable when it began, and a store
+// opens it.
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "a.db"), filepath.Join(dir, "copy.db")
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: from})
+	require.NoError(t, err)
+	defer db.Close()
+	const before = 500
+	for i := range before {
+		_, err := db.Put(t.Context(), queue.Job{Pool: "p", Kind: fmt.Sprint(i)})
+		require.NoError(t, err)
+	}
+	done, stop := make(chan error), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-stop:
+				done <- nil
+				return
+			default:
+			}
+			if _, err := db.Put(t.Context(), queue.Job{Pool: "p"}); err != nil {
+				done <- err
+				return
+			}
+		}
+	}()
+	require.NoError(t, sqlite.Backup(t.Context(), from, to))
+	close(stop)
+	require.NoError(t, <-done)
+	info, err := os.Stat(to)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
+	require.ErrorIs(t, sqlite.Backup(t.Context(), from, to), fs.ErrExist)
+	agree(t, to)
+
+	copied, err := sqlite.Open(t.Context(), sqlite.Options{Path: to})
+	require.NoError(t, err)
+	defer copied.Close()
+	jobs, err := copied.Jobs(t.Context(), queue.Filter{Limit: 1_000_000})
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(jobs), before)
+	for i := range before {
+		require.Equal(t, fmt.Sprint(i), jobs[i].Kind)
+	}
+	names, err := filepath.Glob(filepath.Join(dir, "*.new-*"))
+	require.NoError(t, err)
+	require.Empty(t, names)
+}
+
+// A damaged file gives no copy.
+func TestBackupOfDamage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "a.db"), filepath.Join(dir, "copy.db")
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: from})
+	require.NoError(t, err)
+	for range 200 {
+		_, err := db.Put(t.Context(), queue.Job{Pool: "p", Payload: make([]byte, 1000)})
+		require.NoError(t, err)
+	}
+	require.NoError(t, db.Close())
+	f, err := os.OpenFile(from, os.O_RDWR, 0)
+	require.NoError(t, err)
+	for page := int64(20); page < 60; page++ {
+		_, err = f.WriteAt([]byte("this was a page of the file"), page*4096)
+		require.NoError(t, err)
+	}
+	require.NoError(t, f.Close())
+	require.ErrorContains(t, sqlite.Backup(t.Context(), from, to), "malformed")
+	require.NoFileExists(t, to)
+}
+
+func TestUnused(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.db")
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+	require.NoError(t, err)
+	require.ErrorIs(t, sqlite.Unused(t.Context(), path), sqlite.ErrInUse)
+	require.NoError(t, db.Close())
+	require.NoError(t, sqlite.Unused(t.Context(), path))
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
+	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// What a server keeps is copied while it runs; with the server stopped the copy takes the
+// place of what came after, which is not thrown away on SQLite. Both stores.
+func TestBackupDrill(t *testing.T) {
+	for _, store := range []string{"sqlite", "postgres"} {
+		t.Run(store, func(t *testing.T) {
+			environment(t)
+			data := t.TempDir()
+			t.Setenv("ORCH_DATA_DIR", data)
+			t.Setenv("ORCH_JAIL", "none")
+			if store == "postgres" {
+				bin, err := exec.Command("sh", "-c", "command -v pg_restore || ls -d /usr/lib/postgresql/*/bin/pg_restore").Output()
+				if err != nil {
+					t.Skip("pg_dump and pg_restore are not installed")
+				}
+				t.Setenv("PATH", filepath.Dir(strings.TrimSpace(string(bin)))+":"+os.Getenv("PATH"))
+				t.Setenv("ORCH_DATABASE_URL", pgtest.Start(t, pgtest.Options{Durable: true}).URL("postgres")+"&password=hidden")
+			}
+			open := func() *wiring.Service {
+				settings, err := wiring.Load(wiring.Environ())
+				require.NoError(t, err)
+				service, err := wiring.Open(t.Context(), settings, itself(), slog.New(slog.DiscardHandler))
+				require.NoError(t, err)
+				return service
+			}
+			add := func(v *wiring.Service, item string) {
+				id, err := v.DB.NewTaskID(t.Context())
+				require.NoError(t, err)
+				require.NoError(t, v.DB.Commit(t.Context(), task.Commit{
+					Task: &task.Task{ID: id, WorkItemID: item, TrackerIssueID: item, Repo: "acme/app", Branch: item, State: stage.State{Stage: stage.Analysis}},
+					Jobs: []queue.Job{{Pool: "later", Kind: item}},
+				}))
+			}
+			work := func(v *wiring.Service) (out []string) {
+				jobs, err := v.DB.Jobs(t.Context(), queue.Filter{Pool: "later"})
+				require.NoError(t, err)
+				for _, j := range jobs {
+					out = append(out, j.Kind)
+				}
+				return out
+			}
+			v := open()
+			add(v, "APP-1")
+			dir := filepath.Join(t.TempDir(), "backup")
+			code, out := server("backup", dir)
+			require.Equal(t, 0, code, out)
+			code, out = server("backup", dir)
+			require.Equal(t, 1, code)
+			require.Contains(t, out, "exists already")
+			add(v, "APP-2")
+			code, out = server("restore", dir)
+			require.Equal(t, 1, code, out)
+			require.Contains(t, out, "a server runs: stop")
+			require.Equal(t, []string{"APP-1", "APP-2"}, work(v))
+			require.NoError(t, v.Close())
+
+			code, out = server("restore", t.TempDir())
+			require.Equal(t, 1, code)
+			require.Contains(t, out, "is not a backup")
+			code, out = server("restore", dir)
+			require.Equal(t, 0, code, out)
+			require.NotContains(t, out, "hidden")
+			v = open()
+			require.Equal(t, []string{"APP-1"}, work(v))
+			add(v, "APP-2")
+			require.NoError(t, v.Close())
+			if store == "sqlite" {
+				kept, err := filepath.Glob(filepath.Join(data, "signalbox.db.before-*Z"))
+				require.NoError(t, err)
+				require.Len(t, kept, 1)
+				require.Contains(t, out, "kept: "+kept[0])
+			}
+		})
+	}
+}
