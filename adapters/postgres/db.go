@@ -189,13 +189,12 @@ func Unused(ctx context.Context, url, schema string) error {
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}
-	defer c.Close(ctx)
 	var n int
 	err = c.QueryRow(ctx, "select count(*) from pg_stat_activity where datname = current_database() and application_name = $1", sessionName(schema)).Scan(&n)
 	if err == nil && n > 0 {
 		err = ErrInUse
 	}
-	return err
+	return errors.Join(err, c.Close(ctx))
 }
 
 // q completes a statement with the schema.

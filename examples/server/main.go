@@ -8,6 +8,10 @@
 //	signalbox validate     check the settings, the project registry and the pipeline
 //	signalbox doctor       examine a deployment: tokens, board columns, git, disk
 //	signalbox doctor security   attack it as an agent would, and say what holds
+//	signalbox tasks        the tasks that have not ended
+//	signalbox show <task>  one of them, with its runs and its story
+//	signalbox queue        what is under way, and what everything else waits for
+//	signalbox stop <task>, retry <task>
 //	signalbox why <task>   why a task stands where it stands
 //	signalbox unfreeze     let the tasks of a frozen repository begin again
 //	signalbox reload       have the server read the project registry again
@@ -44,24 +48,32 @@ import (
 
 // cli is the command line.
 type cli struct {
-	Init     initCmd     `cmd:"" help:"Set a repository up: write projects.yaml and signalbox.env, examine it, rehearse it."`
-	Serve    serveCmd    `cmd:"" help:"Take webhooks and work."`
-	Config   configCmd   `cmd:"" help:"Show every setting with value, default and origin; secrets are masked."`
-	Validate validateCmd `cmd:"" help:"Check the settings, the project registry and the pipeline."`
-	Doctor   doctorCmd   `cmd:"" help:"Examine a deployment: git, tokens, board columns, agents, disk."`
-	Why      whyCmd      `cmd:"" help:"Say why a task stands where it stands."`
-	Deps     depsCmd     `cmd:"" help:"List, add or remove the tasks that a task waits for."`
-	Unfreeze unfreezeCmd `cmd:"" help:"Let the tasks of a frozen repository begin again."`
-	Reload   reloadCmd   `cmd:"" help:"Have the running server read the project registry again."`
-	Backup   backupCmd   `cmd:"" help:"Copy what a server keeps of tasks and tracks, while it runs."`
-	Restore  restoreCmd  `cmd:"" help:"Put a backup in the place of what a server keeps; no server may run."`
-	Replay   replayCmd   `cmd:"" help:"Decide every task's journal again, and say where the decision is another one now."`
-	Sim      simCmd      `cmd:"" help:"Let simulated worlds live by seed, and check what must hold in them."`
-	Shim     shimCmd     `cmd:"" name:"agent-shim" hidden:""`
-	Checks   checksCmd   `cmd:"" name:"check-shim" hidden:""`
-	Attack   attackCmd   `cmd:"" name:"security-attack" hidden:""`
-	Rehearse rehearseCmd `cmd:"" name:"rehearse-agent" hidden:""`
-	Release  versionCmd  `cmd:"" name:"version" help:"Print the version, its commit and the Go release."`
+	Init     initCmd       `cmd:"" help:"Set a repository up: write projects.yaml and signalbox.env, examine it, rehearse it."`
+	Serve    serveCmd      `cmd:"" help:"Take webhooks and work."`
+	Config   configCmd     `cmd:"" help:"Show every setting with value, default and origin; secrets are masked."`
+	Validate validateCmd   `cmd:"" help:"Check the settings, the project registry and the pipeline."`
+	Doctor   doctorCmd     `cmd:"" help:"Examine a deployment: git, tokens, board columns, agents, disk."`
+	Tasks    tasksCmd      `cmd:"" help:"List tasks: those that have not ended."`
+	Show     showCmd       `cmd:"" help:"Show a task: where it stands, its runs, its story."`
+	Queue    queueCmd      `cmd:"" help:"Show what is under way, and what everything else waits for."`
+	Stop     stopCmd       `cmd:"" help:"Cancel a task and end its agent."`
+	Retry    retryCmd      `cmd:"" help:"Try again what a task has failed at."`
+	Why      whyCmd        `cmd:"" help:"Say why a task stands where it stands."`
+	Deps     depsCmd       `cmd:"" help:"List, add or remove the tasks that a task waits for."`
+	Unfreeze unfreezeCmd   `cmd:"" help:"Let the tasks of a frozen repository begin again."`
+	Reload   reloadCmd     `cmd:"" help:"Have the running server read the project registry again."`
+	Backup   backupCmd     `cmd:"" help:"Copy what a server keeps of tasks and tracks, while it runs."`
+	Restore  restoreCmd    `cmd:"" help:"Put a backup in the place of what a server keeps; no server may run."`
+	Replay   replayCmd     `cmd:"" help:"Decide every task's journal again, and say where the decision is another one now."`
+	Sim      simCmd        `cmd:"" help:"Let simulated worlds live by seed, and check what must hold in them."`
+	Complete completeCmd   `cmd:"" passthrough:"" hidden:""`
+	Script   completionCmd `cmd:"" name:"completion" help:"Print what makes a shell complete command lines."`
+	Man      manCmd        `cmd:"" help:"Print the manual page (signalbox man | man -l -)."`
+	Shim     shimCmd       `cmd:"" name:"agent-shim" hidden:""`
+	Checks   checksCmd     `cmd:"" name:"check-shim" hidden:""`
+	Attack   attackCmd     `cmd:"" name:"security-attack" hidden:""`
+	Rehearse rehearseCmd   `cmd:"" name:"rehearse-agent" hidden:""`
+	Release  versionCmd    `cmd:"" name:"version" help:"Print the version, its commit and the Go release."`
 	Version  kong.VersionFlag
 }
 

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// bash completes commands, their commands and their flags, by the program itself.
+func TestCompletion(t *testing.T) {
+	bin := t.TempDir()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "signalbox"), []byte("#!/bin/sh\nexec '"+self+"' \"$@\"\n"), 0o755))
+	code, script := server("completion", "bash")
+	require.Zero(t, code, script)
+	for line, want := range map[string][]string{
+		"signalbox res":           {"restore"},
+		"signalbox deps ":         {"add", "list", "remove"},
+		"signalbox tasks --st":    {"--stage"},
+		"signalbox show 3 --json": {"--json"},
+		"signalbox agent-":        {},
+	} {
+		words := strings.Split(line, " ")
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", script+`COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _signalbox; printf '%s\n' "${COMPREPLY[@]}"`, "bash")
+		cmd.Args = append(cmd.Args, words...)
+		cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		for _, w := range want {
+			require.Contains(t, strings.Fields(string(out)), w, line)
+		}
+		if len(want) == 0 {
+			require.Empty(t, strings.TrimSpace(string(out)), line)
+		}
+	}
+	code, out := server("completion", "csh")
+	require.Equal(t, 2, code, out)
+}
+
+// The manual page has every command that help shows.
+func TestManual(t *testing.T) {
+	code, page := server("man")
+	require.Zero(t, code, page)
+	_, help := server("--help")
+	n := 0
+	for line := range strings.Lines(help) {
+		if name, isCommand := strings.CutPrefix(line, "  "); isCommand && name[0] >= 'a' && name[0] <= 'z' {
+			n++
+			require.Contains(t, page, ".SS "+strings.ReplaceAll(strings.Fields(name)[0], "-", `\-`))
+		}
+	}
+	require.Greater(t, n, 10)
+	require.Contains(t, page, `\-\-stage`)
+}

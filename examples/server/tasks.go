@@ -1,0 +1,189 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+)
+
+// printer is the part of commands that print an answer, for people or for programs.
+type printer struct {
+	client
+	JSON bool `name:"json" help:"Print what the server answers, as JSON."`
+}
+
+// read prints the answer of a request: as JSON, or as people prints it.
+func read[T any](c printer, s *streams, method, path string, body any, people func(io.Writer, T)) error {
+	var answer json.RawMessage
+	if err := c.call(method, path, body, &answer); err != nil {
+		return err
+	}
+	if c.JSON {
+		_, err := fmt.Fprintf(s.out, "%s\n", answer)
+		return err
+	}
+	var v T
+	if err := json.Unmarshal(answer, &v); err != nil {
+		return err
+	}
+	people(s.out, v)
+	return nil
+}
+
+type tasksCmd struct {
+	Repo  string `help:"Of this repository only."`
+	Stage string `help:"At this stage only."`
+	All   bool   `help:"Those that have ended too."`
+	After int64  `help:"Those behind this id: the last of the page before."`
+	printer
+}
+
+// Run lists tasks, a thousand at a time.
+func (c tasksCmd) Run(s *streams) error {
+	query := url.Values{"limit": {"1000"}, "live": {strconv.FormatBool(!c.All)}, "after": {strconv.FormatInt(c.After, 10)}}
+	for name, value := range map[string]string{"repo": c.Repo, "stage": c.Stage} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return read(c.printer, s, http.MethodGet, "/tasks?"+query.Encode(), nil, func(w io.Writer, list web.TaskList) {
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "TASK\tITEM\tREPOSITORY\tSTAGE\tSTATE\tSINCE\tTITLE")
+		for _, k := range list.Tasks {
+			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.WorkItemID, k.Repo, k.Stage, state(k), moment(k.StageEnteredAt), oneLine(k.Title, 60))
+		}
+		_ = t.Flush() // of w, whose errors nobody can be told of
+		if list.Next != 0 {
+			fmt.Fprintf(w, "there are more: --after %d\n", list.Next)
+		}
+	})
+}
+
+// state is what a task does at its stage, in a word.
+func state(k web.TaskView) string {
+	if k.Active != "" {
+		return string(k.Active) + " at work"
+	}
+	return cmp.Or(string(k.Hold), string(k.Phase), "-")
+}
+
+// moment is a time for people; "-" for none.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05Z")
+}
+
+// oneLine is a text of others in one line of a terminal: nothing in it moves the cursor.
+func oneLine(text string, most int) string {
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == ' ' }), " ")
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}
+
+type showCmd struct {
+	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
+	printer
+}
+
+// Run prints a task: where it stands, its runs, its last verdicts and its story.
+func (c showCmd) Run(s *streams) error {
+	id, err := c.find(c.Task)
+	if err != nil {
+		return err
+	}
+	return read(c.printer, s, http.MethodGet, fmt.Sprintf("/tasks/%d", id), nil, showTask)
+}
+
+// storyMost is how many lines of a task's story are printed.
+const storyMost = 20
+
+func showTask(w io.Writer, k web.TaskDetail) {
+	fmt.Fprintf(w, "%s (task %d, %s): %s\n", k.WorkItemID, k.ID, k.Repo, oneLine(k.Title, 200))
+	fmt.Fprintf(w, "  at %s since %s, %s", k.Stage, moment(k.StageEnteredAt), state(k.TaskView))
+	if k.HoldReason != "" {
+		fmt.Fprintf(w, ": %s", oneLine(k.HoldReason, 400))
+	}
+	fmt.Fprintf(w, "\n  branch %s, head %s\n", k.Branch, cmp.Or(k.HeadSHA, "-"))
+	if k.PullRequest != "" {
+		fmt.Fprintf(w, "  %s\n", k.PullRequest)
+	}
+	fmt.Fprintf(w, "  %d runs, %.2f USD\n\n", len(k.Runs), k.Totals.CostUSD)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "RUN\tROLE\tMODEL\tRESULT\tTOOK\tUSD")
+	for _, r := range k.Runs {
+		fmt.Fprintf(t, "%d.%d\t%s\t%s\t%s\t%s\t%.2f\n", r.Run, r.Attempt, r.Role, cmp.Or(r.Model, "-"), r.Status, r.Finished.Sub(r.Started).Round(time.Second), r.CostUSD)
+	}
+	fmt.Fprintln(t)
+	for _, e := range k.Journal[max(0, len(k.Journal)-storyMost):] {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", moment(e.At), cmp.Or(e.On, e.Kind), e.Stage, oneLine(strings.Join(e.Notes, "; "), 160))
+	}
+	_ = t.Flush() // as in tasksCmd
+}
+
+type queueCmd struct{ printer }
+
+// Run prints what is under way and what waits, in the order in which it will be taken.
+func (c queueCmd) Run(s *streams) error {
+	return read(c.printer, s, http.MethodGet, "/queue", nil, func(w io.Writer, v explain.QueueView) {
+		fmt.Fprintf(w, "agents at work: %d of %d\n", v.Workers.Running, v.Workers.MaxConcurrency)
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "JOB\tTASK\tPOOL\tKIND\tSTATUS\tWAITS FOR")
+		for _, j := range append(v.Jobs, v.Effects...) {
+			var why []string
+			for _, reason := range j.Waits {
+				why = append(why, reason.Text)
+			}
+			fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%s\t%s\n", j.ID, j.TaskID, j.Pool, cmp.Or(j.Role, j.Kind), j.Status, oneLine(strings.Join(why, "; "), 120))
+		}
+		for _, f := range v.Failed {
+			fmt.Fprintf(t, "%d\t%d\t%s\t%s\tgiven up\t%s\n", f.JobID, f.TaskID, f.Lane, f.Kind, oneLine(f.Error, 120))
+		}
+		_ = t.Flush() // as in tasksCmd
+		for _, l := range v.Lanes {
+			if l.Sick != nil {
+				fmt.Fprintf(w, "%s does not answer; %d owed\n", l.Lane, l.Owed)
+			}
+		}
+	})
+}
+
+type retryCmd struct {
+	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
+	printer
+}
+
+// Run tries again what a task has failed at; it needs ORCH_ADMIN_TOKEN.
+func (c retryCmd) Run(s *streams) error { return c.order(s, c.Task, "retry") }
+
+type stopCmd struct {
+	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
+	printer
+}
+
+// Run cancels a task and ends its agent; it needs ORCH_ADMIN_TOKEN.
+func (c stopCmd) Run(s *streams) error { return c.order(s, c.Task, "stop") }
+
+// order makes a request that the server carries out later.
+func (c printer) order(s *streams, task, what string) error {
+	id, err := c.find(task)
+	if err != nil {
+		return err
+	}
+	return read(c, s, http.MethodPost, fmt.Sprintf("/tasks/%d/%s", id, what), nil, func(w io.Writer, out struct{ Status string }) {
+		fmt.Fprintf(w, "%s of task %d: %s\n", what, id, out.Status)
+	})
+}
