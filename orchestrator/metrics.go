@@ -23,28 +23,39 @@ type Meter interface {
 // Metrics are all measurements; the zero value measures nothing. Each is declared here and nowhere else: its kind and
 // its labels are its type, its name and what it means are its tags.
 type Metrics struct {
-	SessionsRunning Gauge[NoLabels]      `name:"sessions_running" help:"Agents at work in this process."`
-	SlotsAvailable  Gauge[ByPool]        `name:"slots_available" help:"Free workers of a pool."`
-	Dispatches      Counter[ByPool]      `name:"dispatches_total" help:"Jobs that were taken."`
-	QueueWait       Histogram[ByPool]    `name:"queue_wait_seconds" help:"How long jobs waited after they were due."`
-	Reaped          Counter[ByPool]      `name:"reaped_total" help:"Claims that were given back because their worker went silent."`
-	WorkerDuration  Histogram[ByResult]  `name:"worker_duration_seconds" help:"How long agents worked."`
-	Tokens          Counter[ByTokenType] `name:"tokens_total" help:"Tokens that agents used."`
-	Cost            Counter[ByRole]      `name:"cost_usd_total" help:"What agents cost, in dollars."`
-	Transitions     Counter[ByMove]      `name:"transitions_total" help:"Changes of a task's state."`
-	Retries         Counter[ByStage]     `name:"retries_total" help:"Times that a task was sent back, by the stage that it was sent to."`
-	GateVerdicts    Counter[ByVerdict]   `name:"gate_verdicts_total" help:"Verdicts of gates."`
-	Effects         Counter[ByEffect]    `name:"effects_total" help:"Outbound calls, by what came of them."`
-	LaneSick        Gauge[ByLane]        `name:"lane_sick" help:"1 while the destination of a lane does not answer."`
-	LaneFailures    Counter[ByLane]      `name:"lane_failures_total" help:"Jobs whose destination did not answer, or said to come again later."`
-	TrackerUsed     Gauge[ByToken]       `name:"tracker_requests_used" help:"Requests to the tracker in the last minute, by token."`
-	TrackerLimit    Gauge[ByToken]       `name:"tracker_requests_limit" help:"Requests that the tracker allows a token in a minute; 0 while it has not said."`
-	TrackerPaused   Gauge[ByToken]       `name:"tracker_paused" help:"1 while the tracker takes no request with a token."`
-	Webhooks        Counter[ByDelivery]  `name:"webhooks_total" help:"Webhooks received, by what was done."`
-	WebhookDedup    Counter[BySource]    `name:"webhook_dedup_total" help:"Webhooks that had come before."`
-	Reconciled      Counter[ByAction]    `name:"reconciliation_actions_total" help:"Things that the reconciler put right."`
-	MergeLeaseHeld  Histogram[NoLabels]  `name:"merge_lease_held_seconds" help:"How long tasks kept the merge lease, from their rebased branch on."`
-	Freeze          Gauge[ByRepo]        `name:"freeze" help:"1 while a repository is frozen; the serial gate looks each minute."`
+	SessionsRunning  Gauge[NoLabels]      `name:"sessions_running" help:"Agents at work in this process."`
+	SlotsAvailable   Gauge[ByPool]        `name:"slots_available" help:"Free workers of a pool."`
+	Dispatches       Counter[ByPool]      `name:"dispatches_total" help:"Jobs that were taken."`
+	QueueWait        Histogram[ByPool]    `name:"queue_wait_seconds" help:"How long jobs waited after they were due."`
+	Reaped           Counter[ByPool]      `name:"reaped_total" help:"Claims that were given back because their worker went silent."`
+	WorkerDuration   Histogram[ByResult]  `name:"worker_duration_seconds" help:"How long agents worked."`
+	Tokens           Counter[ByTokenType] `name:"tokens_total" help:"Tokens that agents used."`
+	Cost             Counter[ByRole]      `name:"cost_usd_total" help:"What agents cost, in dollars."`
+	Transitions      Counter[ByMove]      `name:"transitions_total" help:"Changes of a task's state."`
+	Retries          Counter[ByStage]     `name:"retries_total" help:"Times that a task was sent back, by the stage that it was sent to."`
+	GateVerdicts     Counter[ByVerdict]   `name:"gate_verdicts_total" help:"Verdicts of gates."`
+	Effects          Counter[ByEffect]    `name:"effects_total" help:"Outbound calls, by what came of them."`
+	LaneSick         Gauge[ByLane]        `name:"lane_sick" help:"1 while the destination of a lane does not answer."`
+	LaneFailures     Counter[ByLane]      `name:"lane_failures_total" help:"Jobs whose destination did not answer, or said to come again later."`
+	TrackerUsed      Gauge[ByToken]       `name:"tracker_requests_used" help:"Requests to the tracker in the last minute, by token."`
+	TrackerLimit     Gauge[ByToken]       `name:"tracker_requests_limit" help:"Requests that the tracker allows a token in a minute; 0 while it has not said."`
+	TrackerPaused    Gauge[ByToken]       `name:"tracker_paused" help:"1 while the tracker takes no request with a token."`
+	Webhooks         Counter[ByDelivery]  `name:"webhooks_total" help:"Webhooks received, by what was done."`
+	WebhookDedup     Counter[BySource]    `name:"webhook_dedup_total" help:"Webhooks that had come before."`
+	Reconciled       Counter[ByAction]    `name:"reconciliation_actions_total" help:"Things that the reconciler put right."`
+	MergeLeaseHeld   Histogram[NoLabels]  `name:"merge_lease_held_seconds" help:"How long tasks kept the merge lease, from their rebased branch on."`
+	ReconciledAt     Gauge[NoLabels]      `name:"reconcile_last_pass_timestamp_seconds" help:"When the reconciler has looked at everything last, in seconds since 1970."`
+	Tasks            Gauge[ByStage]       `name:"tasks" help:"Tasks that have not ended."`
+	PersonWaits      Gauge[ByHold]        `name:"person_waits" help:"Tasks that wait for a person."`
+	PersonWaitOldest Gauge[ByHold]        `name:"person_wait_oldest_seconds" help:"How long the oldest of them has waited."`
+	Owed             Gauge[ByLane]        `name:"owed" help:"Jobs of a lane that are not finished: effects that are owed."`
+	OwedOldest       Gauge[ByLane]        `name:"owed_oldest_seconds" help:"How long the oldest of them has waited."`
+	GivenUp          Gauge[NoLabels]      `name:"effects_given_up" help:"Effects that were refused for good and not made since; at most 100."`
+	MergeLeases      Gauge[ByRepo]        `name:"merge_lease_held" help:"1 while a task of the repository has the merge lease."`
+	BudgetSpent      Gauge[ByRepo]        `name:"budget_spent_usd" help:"What the agents of a repository have cost today (UTC), with what is reserved."`
+	BudgetLimit      Gauge[NoLabels]      `name:"budget_limit_usd" help:"What the agents of each repository may cost in a day."`
+	Jail             Gauge[ByKind]        `name:"jail" help:"1 for the kind of jail that agents run in."`
+	Freeze           Gauge[ByRepo]        `name:"freeze" help:"1 while a repository is frozen; the serial gate looks each minute."`
 }
 
 // Kinds of metrics, in the words of Prometheus.
@@ -165,6 +176,8 @@ type (
 	BySource    struct{ Source string } // known to the receiver of webhooks, which declares them
 	ByAction    struct{ Kind string }
 	ByRepo      struct{ Repo string }
+	ByHold      struct{ Hold string }
+	ByKind      struct{ Kind string }  // of a jail
 	ByToken     struct{ Token string } // what it is for, never itself
 )
 
@@ -181,6 +194,8 @@ func (l ByEffect) pairs() []string    { return []string{"kind", l.Kind, "outcome
 func (l ByDelivery) pairs() []string  { return []string{"source", l.Source, "outcome", l.Outcome} }
 func (l BySource) pairs() []string    { return []string{"source", l.Source} }
 func (l ByAction) pairs() []string    { return []string{"kind", l.Kind} }
+func (l ByHold) pairs() []string      { return []string{"hold", l.Hold} }
+func (l ByKind) pairs() []string      { return []string{"kind", l.Kind} }
 func (l ByRepo) pairs() []string      { return []string{"repo", l.Repo} }
 func (l ByToken) pairs() []string     { return []string{"token", l.Token} }
 
@@ -230,6 +245,8 @@ func (ByDelivery) known() [][]string { return nil }
 func (BySource) known() [][]string   { return nil }
 func (ByAction) known() [][]string   { return each([]string{"advanced", "replayed"}) }
 func (ByRepo) known() [][]string     { return nil }
+func (ByHold) known() [][]string     { return nil }
+func (ByKind) known() [][]string     { return nil }
 func (ByToken) known() [][]string    { return nil }
 
 // each lists every choice of one word of each list.

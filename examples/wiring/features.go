@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/remotes"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/signals"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
@@ -41,6 +42,7 @@ func (v *Service) features() (list []orchestrator.Feature, err error) {
 		{true, v.remotes},
 		{v.Settings.budgetOn(), v.budget},
 		{true, v.retention},
+		{true, v.signals},
 	} {
 		if !f.on {
 			continue
@@ -130,6 +132,14 @@ func (v *Service) monitor() (orchestrator.Feature, error) {
 		o.Freeze = v.Serial.Freeze
 	}
 	return monitor.Feature(o)
+}
+
+func (v *Service) signals() (orchestrator.Feature, error) {
+	o := signals.Options{Store: v.DB, Jobs: v.DB, Projects: v.Projects, Log: v.Log}
+	if v.Budget != nil {
+		o.Spent, o.Limit = v.Budget.Spent, int64(v.Settings.BudgetRepoDay)
+	}
+	return signals.Feature(o)
 }
 
 func (v *Service) remotes() (orchestrator.Feature, error) {

@@ -42,8 +42,8 @@ func TestSwitches(t *testing.T) {
 		{"ORCH_WAIT_COMMENT_ENABLED", "wait_comment"}, {"ORCH_SERIAL_GATE_ENABLED", "serial_gate"}, {"ORCH_WIP_ENABLED", "wip"}, {"ORCH_TASK_DEPS_ENABLED", "task_deps"},
 		{"ORCH_MONITOR_ENABLED", "monitor"}, {"", "budget"},
 	}
-	// Retention and the look at remotes are always on, and the merge gate is there when it is off: for branches behind main.
-	all := []string{"retention", "merge_gate", "remotes"}
+	// Retention, signals and the look at remotes are always on, and the merge gate is there when it is off: for branches behind main.
+	all := []string{"retention", "merge_gate", "remotes", "signals"}
 	for _, s := range switches {
 		all = append(all, s.name)
 	}
@@ -69,7 +69,7 @@ func TestSwitches(t *testing.T) {
 			require.ElementsMatch(t, want, built(i, j), "without %s and %s", switches[i].name, switches[j].name)
 		}
 	}
-	require.ElementsMatch(t, []string{"retention", "merge_gate", "remotes"}, built(everything...))
+	require.ElementsMatch(t, []string{"retention", "merge_gate", "remotes", "signals"}, built(everything...))
 }
 
 // The merge gate that is switched off says so, and what merges looks whether a branch is

@@ -61,12 +61,12 @@ func (s Settings) budgetOn() bool { return s.BudgetTask > 0 || s.BudgetRepoDay >
 
 func (v *Service) budget() (f orchestrator.Feature, err error) {
 	s := v.Settings
-	b, err := budget.New(budget.Options{
+	v.Budget, err = budget.New(budget.Options{
 		Store: v.DB, Records: v.DB, Costs: v.DB, Projects: v.Projects, Queue: v.DB, Inspector: v.DB, Price: s.priceOf, Log: v.Log,
 		Caps: budget.Caps{Task: int64(s.BudgetTask), RepoDay: int64(s.BudgetRepoDay), Run: int64(s.BudgetRun)},
 	})
 	if err != nil {
 		return f, err
 	}
-	return b.Feature(), nil
+	return v.Budget.Feature(), nil
 }

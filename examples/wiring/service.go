@@ -28,6 +28,7 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
@@ -73,6 +74,7 @@ type Service struct {
 	Serial     *serialgate.Gate      // nil: switched off
 	WIP        *wip.Limit            // nil: switched off
 	Deps       *deps.Deps            // nil: switched off, or without the local table
+	Budget     *budget.Budget        // nil: there is no cap
 	Rec        *reconcile.Reconciler // nil: switched off
 	Tracks     *Layer                // nil: switched off
 	trackStore TrackStore            // nil: switched off
@@ -239,6 +241,7 @@ func (v *Service) engine() (err error) {
 	if err != nil {
 		return err
 	}
+	v.Engine.Metrics.Jail.Set(1, orchestrator.ByKind{Kind: v.walls.kind()})
 	show := dashboard.Options{
 		Engine: v.Engine, History: v.DB, AdminToken: s.AdminToken.Reveal(), Guesses: &v.guesses, Stop: s.StopStatus, Unfreeze: v.unfreeze(), Logs: v.Agents,
 		Links: s.Links, Warnings: v.warnings, Done: v.stopping, Log: v.Log,

@@ -44,15 +44,26 @@ func (b *Budget) show(ctx context.Context) (any, error) {
 		}
 	}
 	for _, p := range b.opt.Projects.All() {
-		reserved, err := b.opt.Costs.Reservations(ctx, p.Repo)
-		if err != nil {
-			return nil, err
-		}
-		a, err := b.dayOf(ctx, p.Repo, now, reserved, nil)
+		a, err := b.today(ctx, p.Repo)
 		if err != nil {
 			return nil, err
 		}
 		v.Repos = append(v.Repos, spent{Repo: p.Repo, Spent: a.Spent, Silent: a.Silent, Reserved: a.Reserved, Unpriced: a.Unpriced})
 	}
 	return v, nil
+}
+
+func (b *Budget) today(ctx context.Context, repo string) (Account, error) {
+	reserved, err := b.opt.Costs.Reservations(ctx, repo)
+	if err != nil {
+		return Account{}, err
+	}
+	return b.dayOf(ctx, repo, b.opt.Now().UTC(), reserved, nil)
+}
+
+// Spent returns what the agents of a repository have cost today (UTC), with what is reserved, in
+// millionths of a dollar.
+func (b *Budget) Spent(ctx context.Context, repo string) (int64, error) {
+	a, err := b.today(ctx, repo)
+	return a.Spent + a.Reserved, err
 }

@@ -182,6 +182,9 @@ func (r *Reconciler) Pass(ctx context.Context, e *orchestrator.Engine) error {
 	err := errors.Join(err1, err2, err3)
 	e.Metrics.Reconciled.Add(float64(advanced), orchestrator.ByAction{Kind: "advanced"})
 	e.Metrics.Reconciled.Add(float64(replayed), orchestrator.ByAction{Kind: "replayed"})
+	if err == nil {
+		e.Metrics.ReconciledAt.Set(float64(r.opt.Now().Unix()), orchestrator.NoLabels{})
+	}
 	r.passed(func(s *state) {
 		s.Advanced, s.Replayed, s.Braked, s.Error = s.Advanced+int64(advanced), s.Replayed+int64(replayed), braked, ""
 		if err3 == nil {

@@ -1,0 +1,159 @@
+// Package signals measures what is under way: tasks by stage, how long people are waited for,
+// effects that are owed, who merges, what repositories have spent today. What happens is counted
+// where it happens; this is what a look at the store shows.
+package signals
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Name of the feature.
+const Name = "signals"
+
+// Options of the feature. Store and Jobs are required.
+type Options struct {
+	Store    task.Store
+	Jobs     queue.Inspector
+	Projects *task.Projects
+	// Spent returns what a repository has spent today, with what is reserved, in millionths of a
+	// dollar; nil = nothing bounds it.
+	Spent func(ctx context.Context, repo string) (int64, error)
+	Limit int64         // of Spent
+	Every time.Duration // default 1 min
+	Log   *slog.Logger  // nil discards
+}
+
+// Feature makes the feature.
+func Feature(o Options) (orchestrator.Feature, error) {
+	if o.Store == nil || o.Jobs == nil || o.Projects == nil {
+		return orchestrator.Feature{}, errors.New("signals: Options.Store, Jobs and Projects are required")
+	}
+	if o.Every <= 0 {
+		o.Every = time.Minute
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return orchestrator.Feature{
+		Name: Name, Doc: "What is under way is measured.",
+		Loops: []orchestrator.Loop{{Name: "loop", Run: func(ctx context.Context, e *orchestrator.Engine) {
+			for err := ctx.Err(); err == nil; err = e.Wait(ctx, o.Every) {
+				var failed error
+				if panicked := guard.Do("signals", func() { failed = o.measure(ctx, e) }); panicked != nil {
+					failed = panicked
+				}
+				if failed != nil && ctx.Err() == nil {
+					o.Log.Warn("what is under way could not be measured", "err", failed)
+				}
+			}
+		}}},
+	}, nil
+}
+
+func (o Options) measure(ctx context.Context, e *orchestrator.Engine) error {
+	return errors.Join(o.measureTasks(ctx, e), o.measureEffects(ctx, e), o.measureSpent(ctx, e))
+}
+
+// personHolds are the holds that a person's word ends.
+func personHolds() []stage.Hold {
+	return []stage.Hold{stage.HoldApproval, stage.HoldConfirm, stage.HoldNeedsInput, stage.HoldBlocked}
+}
+
+func (o Options) measureTasks(ctx context.Context, e *orchestrator.Engine) error {
+	stages, leases := map[stage.Stage]int{}, map[string]float64{}
+	held, oldest := map[stage.Hold]int{}, map[stage.Hold]time.Time{}
+	for after := int64(0); ; {
+		page, err := o.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after, Limit: 1000})
+		if err != nil {
+			return err
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, t := range page {
+			after = t.ID
+			s := t.State
+			stages[s.Stage]++
+			held[s.Hold]++
+			if since, seen := oldest[s.Hold]; !seen || t.UpdatedAt.Before(since) {
+				oldest[s.Hold] = t.UpdatedAt
+			}
+			if s.Leased {
+				leases[t.Repo] = 1
+			}
+		}
+	}
+	for _, s := range stage.Stages() {
+		if !s.Terminal() {
+			e.Metrics.Tasks.Set(float64(stages[s]), orchestrator.ByStage{Stage: string(s)})
+		}
+	}
+	for _, h := range personHolds() {
+		by, age := orchestrator.ByHold{Hold: string(h)}, time.Duration(0)
+		if held[h] > 0 {
+			age = e.Now().Sub(oldest[h])
+		}
+		e.Metrics.PersonWaits.Set(float64(held[h]), by)
+		e.Metrics.PersonWaitOldest.Set(age.Seconds(), by)
+	}
+	for _, p := range o.Projects.All() {
+		e.Metrics.MergeLeases.Set(leases[p.Repo], orchestrator.ByRepo{Repo: p.Repo})
+	}
+	return nil
+}
+
+func (o Options) measureEffects(ctx context.Context, e *orchestrator.Engine) error {
+	depth, err := o.Jobs.Depth(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range e.NamedLanes() {
+		by, n, age := orchestrator.ByLane{Lane: l.Name}, int64(0), time.Duration(0)
+		for _, d := range depth {
+			if d.Pool == l.Pool {
+				n += d.Count
+			}
+		}
+		if n > 0 {
+			first, err := o.Jobs.Jobs(ctx, queue.Filter{Pool: l.Pool, Open: true, Limit: 1})
+			if err != nil {
+				return err
+			}
+			if len(first) > 0 {
+				age = e.Now().Sub(first[0].CreatedAt)
+			}
+		}
+		e.Metrics.Owed.Set(float64(n), by)
+		e.Metrics.OwedOldest.Set(age.Seconds(), by)
+	}
+	failed, err := e.FailedEffects(ctx, 0)
+	if err == nil {
+		e.Metrics.GivenUp.Set(float64(len(failed)), orchestrator.NoLabels{})
+	}
+	return err
+}
+
+func (o Options) measureSpent(ctx context.Context, e *orchestrator.Engine) error {
+	if o.Spent == nil {
+		return nil
+	}
+	const million = 1e6
+	e.Metrics.BudgetLimit.Set(float64(o.Limit)/million, orchestrator.NoLabels{})
+	for _, p := range o.Projects.All() {
+		spent, err := o.Spent(ctx, p.Repo)
+		if err != nil {
+			return err
+		}
+		e.Metrics.BudgetSpent.Set(float64(spent)/million, orchestrator.ByRepo{Repo: p.Repo})
+	}
+	return nil
+}
