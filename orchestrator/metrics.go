@@ -54,7 +54,6 @@ type Metrics struct {
 	MergeLeases      Gauge[ByRepo]        `name:"merge_lease_held" help:"1 while a task of the repository has the merge lease."`
 	BudgetSpent      Gauge[ByRepo]        `name:"budget_spent_usd" help:"What the agents of a repository have cost today (UTC), with what is reserved."`
 	BudgetLimit      Gauge[NoLabels]      `name:"budget_limit_usd" help:"What the agents of each repository may cost in a day."`
-	Jail             Gauge[ByKind]        `name:"jail" help:"1 for the kind of jail that agents run in."`
 	Freeze           Gauge[ByRepo]        `name:"freeze" help:"1 while a repository is frozen; the serial gate looks each minute."`
 }
 
@@ -195,7 +194,6 @@ func (l ByDelivery) pairs() []string  { return []string{"source", l.Source, "out
 func (l BySource) pairs() []string    { return []string{"source", l.Source} }
 func (l ByAction) pairs() []string    { return []string{"kind", l.Kind} }
 func (l ByHold) pairs() []string      { return []string{"hold", l.Hold} }
-func (l ByKind) pairs() []string      { return []string{"kind", l.Kind} }
 func (l ByRepo) pairs() []string      { return []string{"repo", l.Repo} }
 func (l ByToken) pairs() []string     { return []string{"token", l.Token} }
 
@@ -246,7 +244,6 @@ func (BySource) known() [][]string   { return nil }
 func (ByAction) known() [][]string   { return each([]string{"advanced", "replayed"}) }
 func (ByRepo) known() [][]string     { return nil }
 func (ByHold) known() [][]string     { return nil }
-func (ByKind) known() [][]string     { return nil }
 func (ByToken) known() [][]string    { return nil }
 
 // each lists every choice of one word of each list.

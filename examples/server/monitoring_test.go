@@ -17,7 +17,7 @@ import (
 // measured checks that an expression names metrics and labels that exist.
 func measured(t *testing.T, expr string) {
 	t.Helper()
-	known := map[string][]string{"signalbox_build_info": {"version", "go"}, "signalbox_panics_total": nil}
+	known := map[string][]string{"signalbox_build_info": {"version", "go"}, "signalbox_panics_total": nil, "signalbox_jail": {"kind"}}
 	for _, d := range orchestrator.Declared() {
 		names := []string{"signalbox_" + d.Name}
 		if d.Kind == orchestrator.KindHistogram {

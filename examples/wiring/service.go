@@ -216,7 +216,8 @@ func (v *Service) runners() map[stage.EffectKind]orchestrator.Runner {
 // engine puts the engine and its HTTP face on top of the adapters.
 func (v *Service) engine() (err error) {
 	s := v.Settings
-	meter, err := prometheus.New(Version())
+	walls := orchestrator.Metric{Name: "jail", Kind: orchestrator.KindGauge, Help: "1 for the kind of jail that agents run in.", Labels: []string{"kind"}}
+	meter, err := prometheus.New(Version(), walls)
 	if err != nil {
 		return err
 	}
@@ -241,7 +242,7 @@ func (v *Service) engine() (err error) {
 	if err != nil {
 		return err
 	}
-	v.Engine.Metrics.Jail.Set(1, orchestrator.ByKind{Kind: v.walls.kind()})
+	meter.Set(walls.Name, 1, "kind", v.walls.kind())
 	show := dashboard.Options{
 		Engine: v.Engine, History: v.DB, AdminToken: s.AdminToken.Reveal(), Guesses: &v.guesses, Stop: s.StopStatus, Unfreeze: v.unfreeze(), Logs: v.Agents,
 		Links: s.Links, Warnings: v.warnings, Done: v.stopping, Log: v.Log,

@@ -20,6 +20,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/signals"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
@@ -208,13 +209,16 @@ func (n *node) makeFeatures(p ports) (list []orchestrator.Feature, err error) {
 		})
 		add(d.Feature(), failed)
 	}
+	measured := signals.Options{Store: p.store, Jobs: p.store, Projects: p.projects, Every: 10 * every, Log: log}
 	if n.has("budget") {
 		b, failed := budget.New(budget.Options{
 			Store: p.store, Records: p.store, Costs: p.store, Projects: p.projects, Queue: p.store, Inspector: p.store,
 			Caps: budget.Caps{Task: 400 * cost, RepoDay: 400 * cost, Run: cost}, Every: every, Now: now, Log: log,
 		})
 		add(b.Feature(), failed)
+		measured.Spent, measured.Limit = b.Spent, 400*cost
 	}
+	add(signals.Feature(measured))
 	gate, failed := mergegate.New(mergegate.Options{
 		Store: p.store, Jobs: p.store, Projects: p.projects, Spaces: p.work, Leases: p.leases, Host: p.host,
 		Merge: effects.Runners(p.effects())[stage.EffectMerge], Off: !n.has("merge_gate"), Repos: []string{"*"}, Now: now, Log: log,
