@@ -15,12 +15,13 @@ type Lane string
 
 // The lanes. Other is for effects of features that name no destination.
 const (
-	LaneComments  Lane = "comments"  // on work items
-	LaneBoard     Lane = "board"     // statuses of work items
-	LaneChat      Lane = "chat"      // notices and live messages
-	LaneGit       Lane = "git"       // branches of the remote
-	LaneHost      Lane = "host"      // pull requests
-	LaneWorkspace Lane = "workspace" // checkouts on this machine
+	LaneComments  Lane = "comments"   // on work items
+	LaneBoard     Lane = "board"      // statuses of work items
+	LaneChat      Lane = "chat"       // notices and live messages
+	LaneGit       Lane = "git"        // branches of the remote
+	LaneHost      Lane = "host"       // pull requests
+	LaneWorkspace Lane = "workspace"  // checkouts on this machine
+	LaneEvents    Lane = "subscriber" // events for other programs
 	LaneOther     Lane = "other"
 )
 
@@ -49,6 +50,7 @@ var lanes = map[stage.EffectKind]Lane{
 	stage.EffectMerge:      LaneHost,
 	stage.EffectGatedMerge: LaneHost,
 	stage.EffectTidy:       LaneWorkspace,
+	EffectEvent:            LaneEvents,
 }
 
 // Effects of features that go to a destination of the engine's own.
@@ -56,6 +58,7 @@ const (
 	EffectCancel stage.EffectKind = "cancel" // removes what a cancelled task leaves behind
 	EffectWaits  stage.EffectKind = "waits"  // brings the comment on what a task waits for up to date
 	EffectLive   stage.EffectKind = "live"   // brings the live message of a task up to date
+	EffectEvent  stage.EffectKind = "event"  // sends a change of the task, which is in Text, to another program
 )
 
 // LaneOf is the destination of a kind of effect.
@@ -102,7 +105,7 @@ func poolAt(pool, place string) string {
 
 // effectLanes are all lanes, in the order in which they are shown.
 func effectLanes() []Lane {
-	return []Lane{LaneBoard, LaneComments, LaneChat, LaneHost, LaneGit, LaneWorkspace, LaneOther}
+	return []Lane{LaneBoard, LaneComments, LaneChat, LaneHost, LaneGit, LaneWorkspace, LaneEvents, LaneOther}
 }
 
 // NamedLane is a pool whose jobs need a neighbour, or take long: what both are called for
@@ -157,7 +160,7 @@ func (e *Engine) Pools(l Lane) []string { return e.opt.Places.pools([]string{l.P
 func NamedLanes() []NamedLane {
 	neighbours := map[Lane]string{
 		LaneComments: "the tracker", LaneBoard: "the tracker", LaneChat: "the chat", LaneGit: "the git remote", LaneHost: "the git host",
-		LaneWorkspace: "the disk of the workspaces",
+		LaneWorkspace: "the disk of the workspaces", LaneEvents: "the subscriber",
 	}
 	var list []NamedLane
 	for _, l := range effectLanes() {

@@ -3,6 +3,7 @@ package wiring
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
@@ -17,6 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/signals"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/subscriber"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -38,6 +40,7 @@ func (v *Service) features() (list []orchestrator.Feature, err error) {
 		{v.Settings.TaskDeps, v.deps},
 		{true, v.mergeGate},
 		{v.Settings.LiveMessage && v.Telegram != nil, v.liveMessage}, // shows what the rules before it have made of a decision
+		{v.Settings.EventsURL.IsSet(), v.subscriber},
 		{v.Settings.Monitor, v.monitor},
 		{true, v.remotes},
 		{v.Settings.budgetOn(), v.budget},
@@ -132,6 +135,17 @@ func (v *Service) monitor() (orchestrator.Feature, error) {
 		o.Freeze = v.Serial.Freeze
 	}
 	return monitor.Feature(o)
+}
+
+func (v *Service) subscriber() (orchestrator.Feature, error) {
+	s := v.Settings
+	f, err := subscriber.Feature(subscriber.Options{
+		URL: s.EventsURL.Reveal(), Source: s.publicURL(), Secret: []byte(s.EventsSecret.Reveal()), Client: &http.Client{Timeout: s.CallTimeout},
+	})
+	if err != nil {
+		return f, fmt.Errorf("%sEVENTS_URL: want an address such as https://example.org/events", Prefix) // err may hold a token
+	}
+	return f, nil
 }
 
 func (v *Service) signals() (orchestrator.Feature, error) {

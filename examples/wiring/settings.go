@@ -42,6 +42,8 @@ type Settings struct {
 	PublicURL      string         `env:"PUBLIC_URL" doc:"address of this server as people reach it, for links to cards of its own board; unset: http:// and LISTEN"`
 	Tracker        string         `env:"TRACKER" envDefault:"plane" doc:"where cards are: plane, or board, which the service keeps itself and shows on the dashboard"`
 	AdminToken     secret.String  `env:"ADMIN_TOKEN" doc:"for changing requests, at least 16 bytes (openssl rand -hex 32); unset: they are refused"`
+	EventsURL      secret.String  `env:"EVENTS_URL" doc:"address that each change of a task is posted to, as a CloudEvent; unset: none"`
+	EventsSecret   secret.String  `env:"EVENTS_SECRET" doc:"signs these events, as Standard Webhooks are"`
 	LogLevel       string         `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
 	LogFormat      string         `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
 

@@ -1,0 +1,193 @@
+// Package subscriber sends each change of a task to an address: a CloudEvent
+// (https://cloudevents.io, 1.0, structured JSON) of the type dev.signalbox.task.changed, signed as
+// Standard Webhooks are (https://www.standardwebhooks.com).
+//
+// An event is owed as every effect is: it is sent at least once, in the order of the task, for as long as the
+// address does not take it, and its id is the same each time. One that the address refuses for what is in it (400,
+// 413, 422) is given up at the third look; an operator can have it made again. There is one address: what
+// fans out is a broker's work.
+package subscriber
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Name of the feature.
+const Name = "subscriber"
+
+// Type of the events.
+const Type = "dev.signalbox.task.changed"
+
+// Options of the feature. URL and Source are required.
+type Options struct {
+	URL    string       // where events are posted
+	Source string       // names this service in events: its address, or another URI
+	Secret []byte       // signs events; empty = they are not signed
+	Client *http.Client // nil = one with a limit of 10 s; redirects are not followed
+	Now    func() time.Time
+}
+
+// Feature makes the feature.
+func Feature(o Options) (orchestrator.Feature, error) {
+	u, err := url.Parse(o.URL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return orchestrator.Feature{}, fmt.Errorf("subscriber: Options.URL is %q, want an address such as https://example.org/events", o.URL)
+	case o.Source == "":
+		return orchestrator.Feature{}, errors.New("subscriber: Options.Source is required: it names the service in events")
+	}
+	client := http.Client{Timeout: 10 * time.Second}
+	if o.Client != nil {
+		client = *o.Client
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	o.Client = &client
+	if o.Now == nil {
+		o.Now = run.Real{}.Now
+	}
+	return orchestrator.Feature{
+		Name: Name, Doc: "Each change of a task is sent to an address.",
+		Rules:   []stage.Rule{Rule},
+		Runners: map[stage.EffectKind]orchestrator.Runner{orchestrator.EffectEvent: orchestrator.RunnerFunc(o.send)},
+	}, nil
+}
+
+// Event is a CloudEvent.
+type Event struct {
+	SpecVersion string    `json:"specversion"` // 1.0
+	ID          string    `json:"id"`          // the same each time that the event is sent
+	Source      string    `json:"source"`
+	Type        string    `json:"type"`
+	Subject     string    `json:"subject"` // task/ and its id
+	Time        time.Time `json:"time"`
+	ContentType string    `json:"datacontenttype"` // application/json
+	Data        Data      `json:"data"`
+}
+
+// Data is what has changed: the task as it is behind the change.
+type Data struct {
+	TaskID     int64  `json:"task_id"`
+	WorkItemID string `json:"work_item_id"`
+	Repo       string `json:"repo"`
+	Title      string `json:"title"` // as people wrote it
+	Change
+}
+
+// Change is the part of Data that the decision has made.
+type Change struct {
+	At         time.Time     `json:"at"`
+	On         stage.Trigger `json:"on"`           // what has happened
+	By         string        `json:"by,omitempty"` // who, when it was not the service's own doing
+	From       stage.Stage   `json:"from"`         // empty = the task began
+	Stage      stage.Stage   `json:"stage"`
+	Phase      stage.Phase   `json:"phase,omitempty"`
+	Active     stage.Role    `json:"active,omitempty"` // the agent at work
+	Hold       stage.Hold    `json:"hold,omitempty"`   // what it waits for
+	HoldReason string        `json:"hold_reason,omitempty"`
+	Run        int64         `json:"run"`
+	Head       string        `json:"head_sha,omitempty"`
+	Merge      string        `json:"merge_sha,omitempty"`
+	Pull       string        `json:"pull_request,omitempty"`
+}
+
+// Rule adds an event to a decision that changes what is seen of a task.
+func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
+	n := d.State
+	c := Change{
+		At: e.At, On: e.On, By: e.By.Who(), From: s.Stage, Stage: n.Stage, Phase: n.Phase, Active: n.Active, Hold: n.Hold, HoldReason: n.HoldReason,
+		Run: n.Run, Head: n.Head, Merge: n.MergeSHA, Pull: n.PRURL,
+	}
+	before := c
+	before.Stage, before.Phase, before.Active, before.Hold, before.HoldReason, before.Head, before.Merge, before.Pull = s.Stage, s.Phase, s.Active, s.Hold, s.HoldReason, s.Head, s.MergeSHA, s.PRURL
+	if !d.Moved || c == before {
+		return d
+	}
+	body, err := json.Marshal(c)
+	if err != nil { // our own types always encode
+		return d
+	}
+	d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: orchestrator.EffectEvent, Text: string(body)})
+	return d
+}
+
+// send posts an event.
+func (o Options) send(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	v := Event{
+		SpecVersion: "1.0", ID: e.Key, Source: o.Source, Type: Type, Subject: fmt.Sprint("task/", e.TaskID), ContentType: "application/json",
+		Data: Data{TaskID: e.TaskID, WorkItemID: e.WorkItem, Repo: e.Repo, Title: e.Title},
+	}
+	if err := json.Unmarshal([]byte(e.Text), &v.Data.Change); err != nil {
+		return orchestrator.Retry(err)
+	}
+	v.Time = v.Data.At
+	body, err := json.Marshal(v)
+	if err != nil {
+		return orchestrator.Retry(err)
+	}
+	if err := o.post(ctx, v.ID, body); err != nil {
+		return orchestrator.Retry(err)
+	}
+	return queue.Outcome{Kind: queue.OutcomeDone}
+}
+
+func (o Options) post(ctx context.Context, id string, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.URL, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/cloudevents+json")
+	req.Header.Set("User-Agent", "signalbox")
+	at := strconv.FormatInt(o.Now().Unix(), 10)
+	req.Header.Set("Webhook-Id", id)
+	req.Header.Set("Webhook-Timestamp", at)
+	if len(o.Secret) > 0 {
+		req.Header.Set("Webhook-Signature", Sign(o.Secret, id, at, body))
+	}
+	resp, err := o.Client.Do(req)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) { // its address may hold a token
+			err = u.Err
+		}
+		return &fault.Error{Text: "the subscriber does not answer: " + fault.Words(err.Error()), Again: true}
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection is used again
+	if resp.StatusCode/100 == 2 {
+		return nil
+	}
+	wait, _ := fault.Moment(resp.Header.Get("Retry-After"), o.Now())
+	return &fault.Error{Text: "the subscriber answered " + resp.Status, Again: !isRefusal(resp.StatusCode), Wait: wait}
+}
+
+// isRefusal reports a status that is about the event. All others, such as 404 and 401, are about the
+// address, which somebody will mend.
+func isRefusal(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity
+}
+
+// Sign is the value of the header Webhook-Signature: receivers make it of the two other headers and the
+// body as it came, and compare.
+func Sign(secret []byte, id, timestamp string, body []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body)
+	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
