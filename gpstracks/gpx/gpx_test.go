@@ -65,8 +65,8 @@ func TestVersion10(t *testing.T) {
 	require.Equal(t, gpx.Track{
 		Name: "evening_walk.gpx", Desc: "round & back", URL: "/user/somebody/traces/77",
 		Segments: [][]gpx.Point{
-			{{orb.Point{7.9084, 46.5912}, at("2025-06-01T16:10:05Z")}, {orb.Point{5.0e-05, 46.59135}, at("2025-06-01T16:10:10Z")}},
-			{{orb.Point{7.91, 46.6}, at("2025-06-01T16:20:00Z")}},
+			{{At: orb.Point{7.9084, 46.5912}, Time: at("2025-06-01T16:10:05Z")}, {At: orb.Point{5.0e-05, 46.59135}, Time: at("2025-06-01T16:10:10Z")}},
+			{{At: orb.Point{7.91, 46.6}, Time: at("2025-06-01T16:20:00Z")}},
 		},
 	}, tracks[0])
 	require.Equal(t, [][]gpx.Point{{{At: orb.Point{-7.8, -46.1}}}}, tracks[1].Segments)
@@ -77,7 +77,7 @@ func TestVersion10(t *testing.T) {
 func TestVersion11(t *testing.T) {
 	t.Parallel()
 	tracks := readText(t, `<gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1" xmlns:x="urn:x">
-<metadata><name>not this one</name><link href="https://example.org/no"/></metadata>
+<metadata><name>not this one</name><link href="https://example.org/no"/><keywords>hut, snow</keywords></metadata>
 <wpt lat="1" lon="2"><name>nor this</name></wpt><rte><name>Plan</name><link href="https://example.org/r"/><type>hiking</type><rtept lat="1" lon="2"><name>Hut</name><time>2026-03-01T05:00:00Z</time></rtept>
 <extensions><x:rtept lat="9" lon="9"/></extensions><rtept lat="x" lon="2"/><rtept lat="1.5" lon="2"/></rte><rte><name>Nothing</name></rte>
 <trk><name>Ride <![CDATA[<b>&bold</b>]]></name><link href="https://example.org/a"><text>a</text></link><link href="https://example.org/b"/><type>cycling</type>
@@ -85,10 +85,10 @@ func TestVersion11(t *testing.T) {
 <trkpt lon="7.6" lat="46"><time>2026-03-01T08:00:03+03:00</time></trkpt>
 <trkpt lon="7.7" lat="46"><time>yesterday</time></trkpt></trkseg></trk></gpx>`)
 	require.Len(t, tracks, 3)
-	plan := gpx.Track{Name: "Plan", URL: "https://example.org/r", Type: "hiking", BadPoints: 1, Segments: [][]gpx.Point{{
+	plan := gpx.Track{Name: "Plan", Route: true, Keywords: "hut, snow", URL: "https://example.org/r", Type: "hiking", BadPoints: 1, Segments: [][]gpx.Point{{
 		{At: orb.Point{2, 1}, Time: time.Date(2026, 3, 1, 5, 0, 0, 0, time.UTC)}, {At: orb.Point{2, 1.5}},
 	}}}
-	require.Equal(t, []gpx.Track{plan, {Name: "Nothing"}}, tracks[:2])
+	require.Equal(t, []gpx.Track{plan, {Name: "Nothing", Route: true, Keywords: "hut, snow"}}, tracks[:2])
 	got := tracks[2]
 	require.Equal(t, 1, got.BadTimes)
 	require.Equal(t, []string{"Ride <b>&bold</b>", "https://example.org/a", "cycling"}, []string{got.Name, got.URL, got.Type})
@@ -98,6 +98,7 @@ func TestVersion11(t *testing.T) {
 	}
 	require.Equal(t, []string{"05:00:01.5", "05:00:03.0", "00:00:00.0"}, times, "UTC; a time that is none is left out, and the point stays")
 	require.True(t, got.Segments[0][2].Time.IsZero())
+	require.Equal(t, []any{500.0, true, false}, []any{got.Segments[0][0].Ele, got.Segments[0][0].HasEle, got.Segments[0][1].HasEle})
 }
 
 // Points that are nowhere are counted and left out, and the segment goes on.
@@ -124,8 +125,8 @@ func TestRefused(t *testing.T) {
 		"":                       "GPX: the document is empty",
 		" \n":                    "GPX: the document is empty",
 		"{}":                     "GPX line 1: there is text outside of the document",
-		"<html><trk/></html>":    "GPX line 1: the document is not GPX: its element is <html>",
-		"<gpx/><gpx/>":           "GPX line 1: the document is not GPX: its element is <gpx>",
+		"<html><trk/></html>":    "GPX line 1: the document is not GPX, TCX or KML: its element is <html>",
+		"<gpx/><gpx/>":           "GPX line 1: there is a second document after the first: its element is <gpx>",
 		"<gpx/>rest":             "GPX line 1: there is text outside of the document",
 		"<gpx>\n<trk>\n</gpx>":   "GPX line 3: element <trk> closed by </gpx>",
 		"<gpx><trk><trkseg>":     "GPX line 1: unexpected EOF",

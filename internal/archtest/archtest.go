@@ -34,7 +34,7 @@ func plan() []room {
 	return []room{
 		{"orchestrator/stage", 0, nil}, {"gpstracks", 0, nil}, {"gpstracks/licences", 0, nil},
 		{"orchestrator/signature", 0, nil}, {"orchestrator/fault", 0, nil}, {"orchestrator/fault/memfault", 1, nil},
-		{"gpstracks/tile", 1, nil}, {"gpstracks/gpx", 1, nil}, {"gpstracks/web", 1, nil},
+		{"gpstracks/tile", 1, nil}, {"gpstracks/gpx", 1, nil}, {"gpstracks/trackfile", 1, []string{"gpstracks/gpx"}}, {"gpstracks/web", 1, nil},
 		{"gpstracks/memtracks", 2, nil}, {"gpstracks/trackhttp", 2, nil}, {"gpstracks/collect", 2, nil},
 		{"githost", 1, nil}, {"tracker", 1, nil}, {"messenger", 1, nil}, {"queue", 1, nil},
 		{"queue/lease", 1, nil}, {"orchestrator/work", 1, nil}, {"orchestrator/secret", 1, nil},
@@ -92,12 +92,22 @@ func exceptions() map[string][]string {
 		"gpstracks/memtracks": {orb},
 		"gpstracks/gpx":       {orb},
 		"gpstracks/collect":   {orb},
+		"gpstracks/trackfile": append(fitPackages(), orb),
 		"gpstracks/trackhttp": {
 			orb,
 			"github.com/hashicorp/golang-lru/v2", // the tile cache: small, without dependencies of its own, and used everywhere
 			"golang.org/x/sync/singleflight",     // many requests of one tile cost one query
 		},
 	}
+}
+
+// fitPackages are those of the decoder of FIT, a binary format of 200 messages that a
+// maker of receivers goes on changing.
+func fitPackages() (out []string) {
+	for _, pkg := range []string{"decoder", "kit/datetime", "profile/basetype", "profile/typedef", "profile/untyped/fieldnum", "profile/untyped/mesgnum", "proto"} {
+		out = append(out, "github.com/muktihari/fit/"+pkg)
+	}
+	return out
 }
 
 // thirdParty are the modules that a package above floor 3 may use; below it,

@@ -1,0 +1,138 @@
+package trackfile
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Format is what a file is.
+type Format string
+
+// The formats that are read.
+const (
+	GPX     Format = "GPX"
+	TCX     Format = "TCX"
+	KML     Format = "KML"
+	FIT     Format = "FIT"
+	GeoJSON Format = "GeoJSON"
+	Gzip    Format = "gzip"
+	Bzip2   Format = "bzip2"
+	ZIP     Format = "ZIP" // KMZ too
+	Tar     Format = "tar"
+	XML     Format = "XML" // of which a document is made that may be one of the above, in another encoding
+)
+
+// contains reports a format of compressions and archives.
+func (f Format) contains() bool { return f == Gzip || f == Bzip2 || f == ZIP || f == Tar }
+
+// peeked is how many bytes are looked at.
+const peeked = 4096
+
+// sniff is the format that a file begins as; "" if it is not known.
+func sniff(begin []byte) Format {
+	for _, known := range signatures() {
+		if len(begin) >= known.at && bytes.HasPrefix(begin[known.at:], []byte(known.bytes)) {
+			return known.format
+		}
+	}
+	return sniffText(begin)
+}
+
+type signature struct {
+	at     int
+	bytes  string
+	format Format
+}
+
+// signatures are the first bytes of formats that are not text.
+func signatures() []signature {
+	return []signature{
+		{0, "\x1f\x8b", Gzip},
+		{0, "BZh", Bzip2},
+		{0, "PK\x03\x04", ZIP},
+		{0, "PK\x05\x06", ZIP}, // an empty one
+		{257, "ustar", Tar},
+		{8, ".FIT", FIT},
+		{0, "7z\xbc\xaf\x27\x1c", "7-Zip"},
+		{0, "Rar!\x1a\x07", "RAR"},
+		{0, "\xfd7zXZ\x00", "xz"},
+		{0, "\x28\xb5\x2f\xfd", "Zstandard"},
+		{0, "SQLite format 3\x00", "SQLite"},
+		{0, "MsRc", "GDB"},
+		{0, "\xff\xd8\xff", "JPEG"},
+		{0, "\x89PNG", "PNG"},
+		{0, "%PDF", "PDF"},
+		{4, "ftyp", "MP4"},
+		{0, "\x00\x05\x16\x07", "AppleDouble"}, // what a Mac puts beside each file of an archive
+	}
+}
+
+// sniffText is the format of a text. UTF-16 is read without its zeros.
+func sniffText(begin []byte) Format {
+	text := strings.TrimSpace(strings.TrimPrefix(string(bytes.ReplaceAll(begin, []byte{0}, nil)), "\xef\xbb\xbf"))
+	text = strings.TrimSpace(strings.TrimLeft(text, "\xff\xfe"))
+	lower := strings.ToLower(text)
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(lower, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case strings.HasPrefix(text, "<"):
+		switch {
+		case has("<html", "<!doctype html"):
+			return "HTML"
+		case has("<gpx"):
+			return GPX
+		case has("<trainingcenterdatabase"):
+			return TCX
+		case has("<kml"):
+			return KML
+		case has("<osm"):
+			return "OSM XML"
+		}
+		return XML
+	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
+		switch {
+		case has(`"topology"`):
+			return "TopoJSON"
+		case has(`"type"`) && has(`"feature`, `linestring"`, `"geometrycollection"`, `"point"`, `"multipoint"`, `polygon"`):
+			return GeoJSON
+		}
+		return "JSON"
+	case strings.HasPrefix(text, "$G"), strings.HasPrefix(text, "$P"):
+		return "NMEA"
+	case strings.HasPrefix(text, "A") && has("\nhfdte", "\rhfdte"):
+		return "IGC"
+	case has("ozi") && has("track point"), strings.HasPrefix(lower, "oziexplorer"):
+		return "OziExplorer PLT"
+	}
+	if first, _, _ := strings.Cut(lower, "\n"); strings.Contains(first, "lat") && strings.Contains(first, "lon") && strings.ContainsAny(first, ",;\t") {
+		return "CSV"
+	}
+	return ""
+}
+
+// advice is what to do with a format that is not read.
+func (f Format) advice() string {
+	switch f {
+	case "7-Zip", "RAR", "xz", "Zstandard":
+		return "unpack it, or pack it as ZIP, tar, gzip or bzip2"
+	case "SQLite":
+		return "it is an app's own database: export its tracks as GPX in the app"
+	case "GDB", "NMEA", "IGC", "OziExplorer PLT", "CSV":
+		return "convert it to GPX, as with gpsbabel"
+	case "HTML":
+		return "it is a web page, as servers send in place of a file to those who are not signed in: download it again"
+	case "OSM XML":
+		return "it is map data; export the relation as GPX"
+	case "TopoJSON", "JSON":
+		return "export GPX or GeoJSON"
+	case "JPEG", "PNG", "PDF", "MP4", "AppleDouble":
+		return "it holds no track"
+	}
+	return "GPX, TCX, FIT, KML, KMZ and GeoJSON are read, also with gzip and bzip2 and in ZIP and tar archives"
+}
