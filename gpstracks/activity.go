@@ -29,57 +29,120 @@ func Activities() []Activity {
 // Valid reports one of Activities.
 func (a Activity) Valid() bool { return slices.Contains(Activities(), a) }
 
-// activityWords are the words, and with a * the beginnings of words, by which
-// people name an activity, in the languages of the regions.
-func activityWords() map[Activity][]string {
-	return map[Activity][]string{
-		Skiing:  {"ski", "skis", "skiing", "skitour*", "skitouring", "snowboard*", "langlauf", "freeride", "лыж*"},
-		Cycling: {"bike*", "biking", "bicycl*", "cycling", "cycle", "mtb", "ebike", "gravel", "velo*", "vélo*", "radtour", "radfahren", "rad", "fahrrad*", "mountainbike*", "ciclis*", "bici*", "вело*"},
-		Running: {"run", "runs", "running", "jog*", "trailrun*", "lauf", "laufen", "marathon*", "halbmarathon", "corsa", "course", "пробеж*", "бег"},
-		Hiking:  {"hike*", "hiking", "walk*", "trek*", "wander*", "bergtour*", "randonn*", "escursion*", "senderis*", "climb*", "поход*", "пеш*"},
-		Riding:  {"horse*", "equestrian", "reiten", "ausritt", "cheval", "caballo"},
-		Boating: {"boat*", "sail*", "kayak*", "kajak*", "canoe*", "rowing", "paddl*", "segel*", "ferry"},
-		Driving: {"car", "drive", "driving", "motorbike*", "motorcycl*", "motorrad*", "auto", "bus", "jeep*", "4x4", "offroad"},
-	}
+// Evidence is what decided the activity of a track.
+type Evidence string
+
+// The kinds of evidence, the strongest first.
+const (
+	FromType        Evidence = "type" // a field of the file that is for it
+	FromKeywords    Evidence = "keywords"
+	FromName        Evidence = "name"
+	FromDescription Evidence = "description"
+	FromFile        Evidence = "file"   // the name of the file
+	FromFolder      Evidence = "folder" // the name of the folder, or of the archive
+	FromSpeed       Evidence = "speed"
+)
+
+// Hint is a text that may name an activity.
+type Hint struct {
+	From Evidence
+	Text string
 }
 
-// InferActivity infers the activity from words first (a name, tags, a
-// description) and, if they name none or more than one, from speeds in metres a
-// second between points, in any order. It is Unknown rather than a guess.
-func InferActivity(words []string, speeds []float64) Activity {
-	if a := fromWords(words); a != Unknown {
-		return a
-	}
-	return fromSpeeds(speeds)
-}
-
-func fromWords(texts []string) Activity {
-	var said []Activity
+// InferActivity infers the activity from texts: the first one that names a single activity
+// decides. If none does, speeds in metres a second between points, in any order, may. It is
+// Unknown, from nothing, rather than a guess.
+func InferActivity(hints []Hint, speeds []float64) (Activity, Evidence) {
 	table := activityWords()
-	for _, text := range texts {
-		for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-			for _, a := range Activities() {
-				if !slices.Contains(said, a) && slices.ContainsFunc(table[a], func(known string) bool { return means(known, word) }) {
-					said = append(said, a)
-				}
+	for _, h := range hints {
+		if a := table.named(h.Text); a != Unknown {
+			return a, h.From
+		}
+	}
+	if a := fromSpeeds(speeds); a != Unknown {
+		return a, FromSpeed
+	}
+	return Unknown, ""
+}
+
+// named is the activity that a text names, or Unknown if it names none or several. A weak
+// word counts where there is no other.
+func (t vocabulary) named(text string) Activity {
+	said := map[bool][]Activity{} // by whether the word is weak
+	for _, word := range words(text) {
+		activities, weak := t.lookUp(word)
+		for _, a := range activities {
+			if !slices.Contains(said[weak], a) {
+				said[weak] = append(said[weak], a)
 			}
 		}
 	}
-	if len(said) == 1 {
-		return said[0]
+	if strong := said[false]; len(strong) > 0 {
+		said[true] = strong
+	}
+	if len(said[true]) == 1 {
+		return said[true][0]
 	}
 	return Unknown
 }
 
-func means(known, word string) bool {
-	if stem, ok := strings.CutSuffix(known, "*"); ok {
-		return strings.HasPrefix(word, stem)
+// words are those of a text in lower case: runs of letters and digits, divided where a
+// capital follows a small letter.
+func words(text string) []string {
+	var b strings.Builder
+	small := false
+	for _, r := range text[:min(len(text), 4096)] {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r):
+			r = ' '
+		case small && unicode.IsUpper(r):
+			b.WriteByte(' ')
+		}
+		small = unicode.IsLower(r)
+		b.WriteRune(unicode.ToLower(r))
 	}
-	return word == known
+	return strings.Fields(b.String())
+}
+
+// lookUp is what the longest known part of a word says, as "motorbike" does of a word with
+// "bike" in it.
+func (t vocabulary) lookUp(word string) (found []Activity, weak bool) {
+	longest := 0
+	for _, entry := range t {
+		for _, known := range entry.words {
+			n := matches(known, word)
+			if n == 0 || n < longest {
+				continue
+			}
+			if n > longest {
+				longest, found, weak = n, nil, entry.weak
+			}
+			if !slices.Contains(found, entry.activity) {
+				found = append(found, entry.activity)
+			}
+		}
+	}
+	return found, weak
+}
+
+// matches is the length of the part of the word that a known word matches, or 0: a * at its
+// end or beginning stands for any letters.
+func matches(known, word string) int {
+	stem, open := strings.CutSuffix(known, "*")
+	inner, inside := strings.CutPrefix(stem, "*")
+	switch {
+	case inside && strings.Contains(word, inner), open && !inside && strings.HasPrefix(word, stem), stem == word:
+		return len(inner)
+	}
+	return 0
 }
 
 // minSpeeds is the number of speeds below which percentiles say nothing.
 const minSpeeds = 20
+
+// computed is the ratio of fast to slow speeds below which they are no recording: planners
+// write times for one speed.
+const computed = 1.2
 
 // fromSpeeds judges the middle and the fast end of the speeds. The bands leave
 // gaps: a speed between a runner's and a cyclist's is Unknown.
@@ -94,8 +157,10 @@ func fromSpeeds(speeds []float64) Activity {
 		return Unknown
 	}
 	slices.Sort(moving)
-	middle, fast := moving[len(moving)/2], moving[len(moving)*95/100]
+	slow, middle, fast := moving[len(moving)*5/100], moving[len(moving)/2], moving[len(moving)*95/100]
 	switch {
+	case fast < computed*slow:
+		return Unknown
 	case middle < 1.8 && fast < 3:
 		return Hiking
 	case middle >= 2 && middle < 4.2 && fast < 6:

@@ -245,7 +245,8 @@ func TestInferActivity(t *testing.T) {
 		"resting a lot":          {nil, append(steady(6.5, 100), make([]float64, 1000)...), gpstracks.Cycling},
 		"nothing":                {nil, nil, gpstracks.Unknown},
 	} {
-		require.Equal(t, c.want, gpstracks.InferActivity(c.words, c.speeds), name)
+		got, _ := gpstracks.InferActivity([]gpstracks.Hint{{From: gpstracks.FromName, Text: strings.Join(c.words, " ")}}, c.speeds)
+		require.Equal(t, c.want, got, name)
 	}
 	for _, a := range gpstracks.Activities() {
 		require.True(t, a.Valid())
@@ -309,14 +310,15 @@ func FuzzPrepare(f *testing.F) {
 }
 
 func ExamplePrepare() {
+	activity, from := gpstracks.InferActivity([]gpstracks.Hint{{From: gpstracks.FromName, Text: "Ridge walk"}}, nil)
 	t, err := gpstracks.Prepare(gpstracks.Track{
-		Source: "osm", Name: "Ridge walk", Activity: gpstracks.InferActivity([]string{"Ridge walk"}, nil),
+		Source: "osm", Name: "Ridge walk", Activity: activity, ActivityFrom: from,
 		Lines: orb.MultiLineString{{{7.90, 46.60}, {7.92, 46.61}, {7.95, 46.61}}},
 	})
-	fmt.Printf("%s: %s, %.0f m, %v\n", t.Name, t.Activity, t.LengthM, err)
+	fmt.Printf("%s: %s by its %s, %.0f m, %v\n", t.Name, t.Activity, t.ActivityFrom, t.LengthM, err)
 	_, err = gpstracks.Prepare(gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{{7.90, 146.60}, {7.92, 46.61}}}})
 	fmt.Println(err)
 	// Output:
-	// Ridge walk: hiking, 4181 m, <nil>
+	// Ridge walk: hiking by its name, 4181 m, <nil>
 	// gps track: lines hold a coordinate that is not on earth
 }

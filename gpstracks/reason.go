@@ -6,9 +6,11 @@ import "maps"
 // stored, and part of what health answers.
 type Reason string
 
-// The reasons. The first two are of files, which count as one track each.
+// The reasons. The first four are of files, which count as one track each.
 const (
 	ReasonUnreadable Reason = "unreadable" // the file cannot be read whole
+	ReasonForeign    Reason = "foreign"    // the file is of a format that is not read
+	ReasonWaypoints  Reason = "waypoints"  // the file holds single points, and neither tracks nor routes
 	ReasonNoTracks   Reason = "no_tracks"  // the file holds neither tracks nor routes
 	ReasonNoTimes    Reason = "no_times"   // anonymous points without times: in no order
 	ReasonGaps       Reason = "gaps"       // anonymous points with something missing between them: a line ends there
@@ -18,14 +20,15 @@ const (
 	ReasonNoPoints   Reason = "no_points"
 	ReasonInvalid    Reason = "invalid"   // Prepare refuses it, as for more than MaxPoints
 	ReasonBadTimes   Reason = "bad_times" // times that cannot be read; the points stay
+	ReasonSpikes     Reason = "spikes"    // outliers, which were dropped as points; the line goes on
 )
 
 // Reasons are all reasons. Where several hold for a track that is not kept, the
 // first one counts.
 func Reasons() []Reason {
 	return []Reason{
-		ReasonUnreadable, ReasonNoTracks, ReasonNoTimes, ReasonGaps, ReasonBadPoints, ReasonOnePlace, ReasonOnePoint, ReasonNoPoints,
-		ReasonInvalid, ReasonBadTimes,
+		ReasonUnreadable, ReasonForeign, ReasonWaypoints, ReasonNoTracks, ReasonNoTimes, ReasonGaps, ReasonBadPoints, ReasonOnePlace, ReasonOnePoint,
+		ReasonNoPoints, ReasonInvalid, ReasonBadTimes, ReasonSpikes,
 	}
 }
 
@@ -34,6 +37,10 @@ func (r Reason) Words() string {
 	switch r {
 	case ReasonUnreadable:
 		return "the file cannot be read"
+	case ReasonForeign:
+		return "the file is of a format that is not read"
+	case ReasonWaypoints:
+		return "the file holds single points, and no track or route"
 	case ReasonNoTracks:
 		return "the file holds no track and no route"
 	case ReasonNoTimes:
@@ -52,6 +59,8 @@ func (r Reason) Words() string {
 		return "what no track may be, such as of too many points"
 	case ReasonBadTimes:
 		return "times that cannot be read"
+	case ReasonSpikes:
+		return "points that nobody can have reached"
 	}
 	return string(r)
 }

@@ -69,8 +69,8 @@ type Upserted struct {
 // either side. Package gpstracks/storetest is its suite.
 type Store interface {
 	// Upsert keeps tracks by Key. A known key makes no second track: the first
-	// keeps its id and geometry, and takes a name, an address, an attribution or
-	// an activity that it lacked; see Merge. A small call is one transaction, a large
+	// keeps its id and geometry, and takes a name, an address, an attribution, an
+	// activity, times or an elevation that it lacked; see Merge. A small call is one transaction, a large
 	// one may be several, in order: with an error comes what was kept before it. A track whose Key is empty is an *InvalidError, and nothing is kept.
 	Upsert(ctx context.Context, tracks []Track) (Upserted, error)
 	// List yields the tracks that pass, in the order of Cursor. It ends with an
@@ -106,7 +106,16 @@ func Merge(known, again Track) (merged Track, told bool) {
 	fill(&merged.URL, again.URL)
 	fill(&merged.Attribution, again.Attribution)
 	if merged.Activity == Unknown && again.Activity != Unknown {
-		merged.Activity, told = again.Activity, true
+		merged.Activity, merged.ActivityFrom, told = again.Activity, again.ActivityFrom, true
+	}
+	if merged.ActivityFrom == "" && again.ActivityFrom != "" && merged.Activity == again.Activity {
+		merged.ActivityFrom, told = again.ActivityFrom, true
+	}
+	if merged.StartedAt.IsZero() && !again.StartedAt.IsZero() {
+		merged.StartedAt, merged.EndedAt, merged.Moving, told = again.StartedAt, again.EndedAt, again.Moving, true
+	}
+	if merged.Elevation == nil && again.Elevation != nil {
+		merged.Elevation, told = again.Elevation, true
 	}
 	if again.LastSeenAt.After(merged.LastSeenAt) {
 		merged.LastSeenAt, merged.RunID = again.LastSeenAt, again.RunID

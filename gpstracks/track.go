@@ -30,22 +30,26 @@ const maxLink = 2048
 // Track is one public track. Prepare checks and completes one that was read
 // from outside; what a Store hands out is complete.
 type Track struct {
-	ID          int64     // given by the store
-	Source      string    // where it came from: a name as in SourceName
-	ExternalID  string    // its name at the source
-	Name        string    // plain text, never markup; may be empty
-	Activity    Activity  // Unknown where nothing shows it
-	URL         string    // http or https, or empty
-	Attribution string    // the name that the licence requires
-	RecordedOn  time.Time // the UTC day of the record; zero if unknown
-	Lines       orb.MultiLineString
-	Bounds      orb.Bound // of Lines, which do not cross the antimeridian
-	LengthM     float64   // metres along Lines
-	Points      int       // in Lines
-	Key         string    // DedupeKey of the track
-	FirstSeenAt time.Time // when a collector brought it first; set by the store
-	LastSeenAt  time.Time // when one brought it last
-	RunID       int64     // the run that did
+	ID                 int64         // given by the store
+	Source             string        // where it came from: a name as in SourceName
+	ExternalID         string        // its name at the source
+	Name               string        // plain text, never markup; may be empty
+	Activity           Activity      // Unknown where nothing shows it
+	ActivityFrom       Evidence      // what decided the activity; "" if that is not known
+	URL                string        // http or https, or empty
+	Attribution        string        // the name that the licence requires
+	RecordedOn         time.Time     // the UTC day of the record; zero if unknown
+	StartedAt, EndedAt time.Time     // of the record, in UTC; zero if unknown
+	Moving             time.Duration // of the time between, in whole seconds; 0 if unknown
+	Elevation          *Elevation    // nil if unknown
+	Lines              orb.MultiLineString
+	Bounds             orb.Bound // of Lines, which do not cross the antimeridian
+	LengthM            float64   // metres along Lines
+	Points             int       // in Lines
+	Key                string    // DedupeKey of the track
+	FirstSeenAt        time.Time // when a collector brought it first; set by the store
+	LastSeenAt         time.Time // when one brought it last
+	RunID              int64     // the run that did
 }
 
 // sourceName is the form of a source's name.
@@ -113,9 +117,21 @@ func complete(t Track, cut orb.MultiLineString) Track {
 	if !t.RecordedOn.IsZero() {
 		t.RecordedOn = t.RecordedOn.UTC().Truncate(24 * time.Hour)
 	}
+	t.StartedAt, t.EndedAt = t.StartedAt.UTC().Truncate(time.Microsecond), t.EndedAt.UTC().Truncate(time.Microsecond)
+	if t.StartedAt.IsZero() || t.EndedAt.Before(t.StartedAt) {
+		t.StartedAt, t.EndedAt, t.Moving = time.Time{}, time.Time{}, 0
+	}
+	t.Moving = max(0, min(t.Moving, t.EndedAt.Sub(t.StartedAt))).Truncate(time.Second)
+	if t.Activity == Unknown || len(t.ActivityFrom) > maxEvidence {
+		t.ActivityFrom = ""
+	}
+	t.Elevation = t.Elevation.rounded()
 	t.Key = DedupeKey(t)
 	return t
 }
+
+// maxEvidence is longer than each Evidence.
+const maxEvidence = 32
 
 // valid reports a point on earth. NaN fails every comparison.
 func valid(p orb.Point) bool {

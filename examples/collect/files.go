@@ -1,21 +1,22 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 )
 
-// gather finds the files that paths name: a file, or those of a folder and what is
-// below it that end in .gpx or .gpx.gz. passed is how many others there are of each
-// ending. Links are not followed.
-func gather(paths []string) (out []collect.File, passed map[string]int, err error) {
-	passed = map[string]int{}
+// gather finds the files that paths name: a file, or those of a folder and what is below it.
+// What a file is shows when it is read. passed are those that are not read: links, which are
+// not followed, and devices.
+func gather(paths []string) (out []collect.File, passed []collect.FileReport, err error) {
 	add := func(path string) {
 		out = append(out, collect.File{Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }})
 	}
@@ -31,10 +32,10 @@ func gather(paths []string) (out []collect.File, passed map[string]int, err erro
 		err = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil || d.IsDir():
-			case d.Type().IsRegular() && isGPX(d.Name()):
+			case d.Type().IsRegular():
 				add(path)
 			default:
-				passed[strings.ToLower(filepath.Ext(strings.TrimSuffix(d.Name(), ".gz")))]++
+				passed = append(passed, collect.FileReport{File: path, Reason: gpstracks.ReasonForeign, Detail: "a link or a device, which is not followed"})
 			}
 			return err
 		})
@@ -43,12 +44,53 @@ func gather(paths []string) (out []collect.File, passed map[string]int, err erro
 		}
 	}
 	if len(out) == 0 {
-		return nil, nil, fmt.Errorf("--file: %s holds no file that ends in .gpx or .gpx.gz", strings.Join(paths, ", "))
+		return nil, nil, errors.New("--file: there is no file to read")
 	}
 	return out, passed, nil
 }
 
-func isGPX(name string) bool {
-	name = strings.ToLower(name)
-	return strings.HasSuffix(name, ".gpx") || strings.HasSuffix(name, ".gpx.gz")
+// reportVersion is that of the form of a report.
+const reportVersion = 1
+
+// report is the file that --report writes.
+type report struct {
+	Version int                  `json:"version"`
+	Source  string               `json:"source"`
+	DryRun  bool                 `json:"dry_run"`
+	Status  gpstracks.RunStatus  `json:"status"`
+	Error   string               `json:"error,omitempty"`
+	Read    int                  `json:"read"` // tracks and routes
+	New     int                  `json:"new"`
+	Updated int                  `json:"updated"`
+	Known   int                  `json:"known"`
+	Files   []collect.FileReport `json:"files"`
+
+	NotKept gpstracks.Tally `json:"not_kept"` // by reason
+	Changed gpstracks.Tally `json:"changed"`  // kept, and not as in the file, by reason
+}
+
+// write writes the report of a run. The file is there as a whole or not at all.
+func (r report) write(path string, run gpstracks.Run, err error) error {
+	r.Version, r.Source, r.DryRun, r.Status, r.Error = reportVersion, run.Source, run.DryRun, run.Status, run.Error
+	if err != nil {
+		r.Error = err.Error()
+	}
+	r.Read, r.New, r.Updated, r.Known = run.Fetched, run.Inserted, run.Updated, run.Duplicates
+	r.NotKept, r.Changed = run.RejectedFor.Add(), run.ChangedFor.Add() // never null
+	body, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("--report: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".report-*")
+	if err != nil {
+		return fmt.Errorf("--report: %w", err)
+	}
+	_, err = f.Write(append(body, '\n'))
+	if err = errors.Join(err, f.Chmod(0o600), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("--report: %w", errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
 }

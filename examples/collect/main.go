@@ -4,6 +4,7 @@
 //	collect                                    every source and region that is on
 //	collect --source osm --region julian-alps  these only
 //	collect --file tours/ --dry-run            say what files would bring
+//	collect --file tours/ --report r.json      write what became of each file and track
 //	collect --gc --dry-run                     say what would be removed
 //	collect --gc                               remove it
 //
@@ -17,11 +18,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -33,7 +32,7 @@ import (
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
-	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
+	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
 
@@ -43,7 +42,8 @@ type cli struct {
 	Source   []string      `help:"Collect from this source (repeatable); default: every source that is on. With --file: whose tracks they are, default local."`
 	DryRun   bool          `help:"Ask, read and count, and keep or remove no track."`
 	GC       bool          `name:"gc" help:"Instead of collecting, remove the tracks of sources and regions that are off or not accepted, and those not seen for too long; shows first what goes."`
-	File     []string      `sep:"none" help:"Collect from this .gpx file, or from those in this folder (repeatable)."`
+	File     []string      `sep:"none" help:"Collect from this file (GPX, TCX, FIT, KML, GeoJSON, also packed), or from those in this folder (repeatable)."`
+	Report   string        `help:"With --file: write what became of each file and track to this file, as JSON."`
 	Data     string        `help:"Data directory of the server." default:"./data" env:"ORCH_DATA_DIR"`
 	Database secret.String `help:"PostgreSQL of the server." env:"ORCH_DATABASE_URL"`
 	Schema   string        `help:"Schema in it." default:"signalbox" env:"ORCH_DATABASE_SCHEMA"`
@@ -110,7 +110,8 @@ type work struct {
 	sources  []collect.Source
 	regions  []collect.Region
 	files    []collect.File
-	passed   map[string]int // files of a folder that are no GPX, by ending
+	passed   []collect.FileReport // files of a folder that are not read
+	report   report
 	screen   *screen
 	out      io.Writer
 }
@@ -124,6 +125,8 @@ func (c cli) prepare(s *screen, out io.Writer) (w *work, err error) {
 	switch {
 	case c.GC && (len(c.File) > 0 || len(c.Source) > 0 || len(c.Region) > 0):
 		return nil, errors.New("--gc looks at all tracks: leave --file, --source and --region away")
+	case c.Report != "" && len(c.File) == 0:
+		return nil, errors.New("--report is of files: name them with --file")
 	case c.GC:
 		return w, nil
 	case len(c.File) > 0 && (len(c.Region) > 0 || len(c.Source) > 1):
@@ -132,7 +135,9 @@ func (c cli) prepare(s *screen, out io.Writer) (w *work, err error) {
 		if len(c.Source) == 0 {
 			w.Source = []string{"local"}
 		}
-		w.files, w.passed, err = gather(c.File)
+		if w.files, w.passed, err = gather(c.File); err == nil && c.Report != "" { // found out before the work
+			_, err = os.Stat(filepath.Dir(c.Report))
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -236,12 +241,10 @@ func (w *work) collect(ctx context.Context, c *collect.Collector, log *slog.Logg
 		failed = failed || err != nil && run.Status != gpstracks.StatusRefused
 	}
 	if len(w.files) > 0 {
-		for _, ending := range slices.Sorted(maps.Keys(w.passed)) {
-			log.Warn("files that do not end in .gpx or .gpx.gz are passed over", "ending", ending, "files", w.passed[ending])
+		run, failure := w.importFiles(ctx, c, log)
+		if note(run, failure); w.Report != "" {
+			err = w.report.write(w.Report, run, failure)
 		}
-		note(c.Import(ctx, w.sources[0], w.files, gpx.Limits{}, func(name string, err error) {
-			log.Warn("a file is left out", "file", name, "err", err)
-		}))
 	} else {
 		for _, s := range w.sources {
 			feed, err := w.feed(s, log)
@@ -261,7 +264,23 @@ func (w *work) collect(ctx context.Context, c *collect.Collector, log *slog.Logg
 	case refused:
 		code = exitRefused
 	}
-	return code, table(w.out, runs)
+	return code, errors.Join(err, table(w.out, runs))
+}
+
+// importFiles collects from files, and names those that give nothing.
+func (w *work) importFiles(ctx context.Context, c *collect.Collector, log *slog.Logger) (gpstracks.Run, error) {
+	take := func(f collect.FileReport) {
+		if f.Reason != "" {
+			log.Warn("a file is left out", "file", f.File, "reason", f.Reason, "err", f.Detail)
+		}
+		if w.Report != "" {
+			w.report.Files = append(w.report.Files, f)
+		}
+	}
+	for _, f := range w.passed {
+		take(f)
+	}
+	return c.Import(ctx, w.sources[0], w.files, trackfile.Limits{}, take)
 }
 
 // feed returns the client of a source.

@@ -162,7 +162,7 @@ func TestExitCodes(t *testing.T) {
 
 	for _, args := range [][]string{
 		{"--source", "nobody"}, {"--region", "nowhere"}, {"--source", "local"}, {"--gc", "--source", "osm"}, {"--file", "testdata", "--region", "julian-alps"},
-		{"--file", "none"}, {"--file", t.TempDir()}, {"--nonsense"}, {"argument"}, {"--regions", "none.yaml"},
+		{"--file", "none"}, {"--report", "x.json"}, {"--file", "testdata", "--report", "none/x.json"}, {"--file", t.TempDir()}, {"--nonsense"}, {"argument"}, {"--regions", "none.yaml"},
 	} {
 		code, _, errs := d.run(args...)
 		require.Equal(t, exitUse, code, args)
@@ -186,19 +186,48 @@ func TestFiles(t *testing.T) {
 	d.write("tours/a, b/hike.gpx", string(hike))
 	code, out, errs := d.run("--file", "testdata", "--file", filepath.Join(d.dir, "tours"))
 	require.Equal(t, exitOK, code)
-	require.Contains(t, out, "local - done 0 5 3 0 1 2")
-	require.Contains(t, out, "local from files: 1 of 5 files could not be read\n"+
+	require.Contains(t, out, "local - done 0 5 3 0 1 4")
+	require.Contains(t, out, "local from files: 1 of 7 files could not be read\n"+
 		"local from files, not kept: 1 (the file cannot be read)\n"+
+		"local from files, not kept: 2 (the file is of a format that is not read)\n"+
 		"local from files, not kept: 1 (no points)\n"+
 		"local from files, kept without a part: 1 (points that are not on earth)\n")
 	require.Contains(t, errs, "cut.GPX")
-	require.Contains(t, errs, "passed over\" ending=.fit files=1")
-	require.Contains(t, errs, "passed over\" ending=.txt files=1")
+	require.Contains(t, errs, "1.fit.gz reason=foreign")
+	require.Contains(t, errs, "notes.txt reason=foreign")
 	require.Contains(t, errs, `msg="a track is not kept as it was written" file=`+filepath.Join(d.dir, "tours", "empty.gpx"))
 	require.ElementsMatch(t, []string{"local Wengen – Männlichen", "local Round the valley by bike", "local "}, d.tracks())
 	code, out, _ = d.run("--file", filepath.Join(d.dir, "tours", "a, b", "hike.gpx"), "--source", "osm", "--dry-run")
 	require.Equal(t, exitOK, code)
 	require.Contains(t, out, "osm - done 0 1 0 0 1 0", "known, whoever brings it")
+}
+
+// A report names each file of a mixed folder, and each track.
+func TestReport(t *testing.T) {
+	d := newDesk(t)
+	hike, err := os.ReadFile("testdata/hike.gpx")
+	require.NoError(t, err)
+	d.write("mixed/hiking/a.gpx", string(hike))
+	d.write("mixed/EveningRide.geojson", `{"type":"LineString","coordinates":[[7,46,500],[7.01,46,520],[7.02,46,510]]}`)
+	d.write("mixed/huts.gpx", `<gpx><wpt lat="46" lon="7"/></gpx>`)
+	d.write("mixed/photo.jpg", "\xff\xd8\xff\xe0")
+	d.write("mixed/x.gpx", `<gpx><rte><rtept lat="46" lon="7"/></rte></gpx>`)
+	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(d.dir, "mixed", "link.gpx")))
+	path := filepath.Join(d.dir, "report.json")
+	code, _, errs := d.run("--file", filepath.Join(d.dir, "mixed"), "--dry-run", "--report", path)
+	require.Equal(t, exitOK, code, errs)
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	want, err := os.ReadFile("testdata/report.json")
+	require.NoError(t, err)
+	require.Equal(t, string(want), strings.ReplaceAll(string(got), d.dir+"/", ""))
+	d.write("bad/a.txt", "nothing")
+	code, _, _ = d.run("--file", filepath.Join(d.dir, "bad"), "--report", path)
+	require.Equal(t, exitFailed, code)
+	got, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(got), `"error": "none of 1 files could be read; the last one: the file is of no format that is known`)
+	require.Contains(t, string(got), `"status": "failed"`)
 }
 
 // A terminal gets a bar; lines go above it.

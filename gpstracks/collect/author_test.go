@@ -17,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
+	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 )
 
 // document is a file of one track, or of one route, as exporters write them.
@@ -153,7 +154,7 @@ func TestAuthorsLine(t *testing.T) {
 				r := newRig(t)
 				text := document(route, segments...)
 				opened := false
-				run, err := r.collector().Import(t.Context(), s, []collect.File{gpxFile(&opened, text)}, gpx.Limits{}, nil)
+				run, err := r.collector().Import(t.Context(), s, []collect.File{gpxFile(&opened, text)}, trackfile.Limits{}, nil)
 				require.NoError(t, err)
 				require.Equal(t, []int{1, 1, 0}, []int{run.Fetched, run.Inserted, run.Rejected}, what)
 				require.Empty(t, run.ChangedFor, what)
@@ -232,8 +233,10 @@ func TestReasons(t *testing.T) {
 	}{
 		"whole":                  {trk(seg("46 7", "46.1 7")), nil, nil},
 		"cut off":                {"<gpx><trk>", tally{gpstracks.ReasonUnreadable: 1}, nil},
-		"another format":         {"<kml/>", tally{gpstracks.ReasonUnreadable: 1}, nil},
-		"waypoints only":         {`<gpx><wpt lat="46" lon="7"/></gpx>`, tally{gpstracks.ReasonNoTracks: 1}, nil},
+		"another document":       {"<sml/>", tally{gpstracks.ReasonUnreadable: 1}, nil},
+		"another format":         {"SQLite format 3\x00", tally{gpstracks.ReasonForeign: 1}, nil},
+		"empty":                  {"<kml/>", tally{gpstracks.ReasonNoTracks: 1}, nil},
+		"waypoints only":         {`<gpx><wpt lat="46" lon="7"/></gpx>`, tally{gpstracks.ReasonWaypoints: 1}, nil},
 		"an empty track":         {trk(), tally{gpstracks.ReasonNoPoints: 1}, nil},
 		"an empty route":         {"<gpx><rte/></gpx>", tally{gpstracks.ReasonNoPoints: 1}, nil},
 		"one point":              {trk(seg("46 7")), tally{gpstracks.ReasonOnePoint: 1}, nil},
@@ -255,7 +258,11 @@ func TestReasons(t *testing.T) {
 			return collect.File{Name: "a.gpx", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
 		}
 		files := []collect.File{file(c.text), file(trk(seg("40 7", "41 7")))}
-		run, err := r.collector().Import(t.Context(), local(), files, gpx.Limits{}, func(name string, _ error) { bad = append(bad, name) })
+		run, err := r.collector().Import(t.Context(), local(), files, trackfile.Limits{}, func(f collect.FileReport) {
+			if f.Reason != "" {
+				bad = append(bad, f.File)
+			}
+		})
 		require.NoError(t, err)
 		require.Equal(t, []tally{c.rejected, c.changed}, []tally{run.RejectedFor, run.ChangedFor}, what)
 		require.Equal(t, len(c.rejected), run.Rejected, what)

@@ -16,6 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
 	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 )
 
 func gpxFile(opened *bool, text string) collect.File {
@@ -40,7 +41,7 @@ func Example() {
 			<trkpt lat="46.59" lon="7.90"/><trkpt lat="46.60" lon="7.91"/></trkseg></trk></gpx>`)), nil
 	}}
 	for _, source := range []string{"club", "nobody"} {
-		run, err := c.Import(context.Background(), collect.Source{Name: source, Kind: collect.Files, Enabled: true}, []collect.File{file}, gpx.Limits{}, nil)
+		run, err := c.Import(context.Background(), collect.Source{Name: source, Kind: collect.Files, Enabled: true}, []collect.File{file}, trackfile.Limits{}, nil)
 		fmt.Println(run.Status, run.Inserted, err)
 	}
 	// Output:
@@ -62,7 +63,11 @@ func TestImport(t *testing.T) {
 	cut := gpxFile(&opened, `<gpx><trk><name>Cut</name><trkseg><trkpt lat="40" lon="7"/><trkpt lat="40.01" lon="7"/></trkseg></trk>`)
 	gone := collect.File{Name: "gone.gpx", Open: func() (io.ReadCloser, error) { return nil, errors.New("no such file") }}
 	var bad []string
-	run, err := r.collector().Import(t.Context(), local(), []collect.File{good, cut, good, gone}, gpx.Limits{}, func(name string, err error) { bad = append(bad, name+": "+err.Error()) })
+	run, err := r.collector().Import(t.Context(), local(), []collect.File{good, cut, good, gone}, trackfile.Limits{}, func(f collect.FileReport) {
+		if f.Reason != "" {
+			bad = append(bad, f.File+": "+f.Detail)
+		}
+	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a.gpx: GPX line 1: unexpected EOF", "gone.gpx: no such file"}, bad)
 	require.Equal(t, []int{6, 1, 1, 6}, []int{run.Fetched, run.Inserted, run.Duplicates, run.Rejected}, "a file that is cut off gives nothing")
@@ -72,13 +77,13 @@ func TestImport(t *testing.T) {
 	require.Len(t, k, 1)
 	require.Equal(t, []string{"Tour", "https://club.example/7", "cycling", "the operator"}, []string{k[0].Name, k[0].URL, string(k[0].Activity), k[0].Attribution})
 
-	run, err = r.collector().Import(t.Context(), local(), []collect.File{gone, cut}, gpx.Limits{}, nil)
+	run, err = r.collector().Import(t.Context(), local(), []collect.File{gone, cut}, trackfile.Limits{}, nil)
 	require.EqualError(t, err, "none of 2 files could be read; the last one: GPX line 1: unexpected EOF")
 	require.Equal(t, gpstracks.StatusFailed, run.Status)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = r.collector().Import(ctx, local(), []collect.File{good}, gpx.Limits{}, nil)
+	_, err = r.collector().Import(ctx, local(), []collect.File{good}, trackfile.Limits{}, nil)
 	require.ErrorIs(t, err, context.Canceled)
 }
 

@@ -45,15 +45,19 @@ func cloud(segment []gpx.Point) bool {
 	return timed < 2 || 2*timed < len(segment)
 }
 
-// drawn is what can be drawn of a track, with its speeds and day.
+// drawn is what can be drawn of a track, and what is measured of it.
 type drawn struct {
-	lines  orb.MultiLineString
-	speeds []float64 // metres a second between points
-	day    time.Time // of the first point that has one
-	lost   []gpstracks.Reason
+	lines       orb.MultiLineString
+	speeds      []float64 // metres a second between points
+	day         time.Time // of the first point that has one
+	first, last time.Time // of all points
+	moving      time.Duration
+	elevation   *gpstracks.Elevation
+	spikes      int // points that were dropped as outliers
+	lost        []gpstracks.Reason
 }
 
-// draw makes a line of each segment, as it was written. Anonymous points are what
+// draw makes a line of each segment, as it was written but for outliers. Anonymous points are what
 // is in a box, of people who do not show themselves: their lines end at gaps, and
 // if times are needed, a segment without them is left out, as its points are not in
 // the order in which somebody went.
@@ -65,7 +69,14 @@ func draw(t gpx.Track, s Source) (d drawn) {
 	if t.BadTimes > 0 {
 		d.lose(gpstracks.ReasonBadTimes)
 	}
-	for _, segment := range t.Segments {
+	segments := t.Segments
+	if !anonymous {
+		if segments, d.spikes = dropSpikes(segments); d.spikes > 0 {
+			d.lose(gpstracks.ReasonSpikes)
+		}
+	}
+	d.measure(segments)
+	for _, segment := range segments {
 		if anonymous && s.NeedTimes && cloud(segment) {
 			d.lose(gpstracks.ReasonNoTimes)
 			continue
@@ -82,22 +93,15 @@ func draw(t gpx.Track, s Source) (d drawn) {
 				d.end(line)
 				line = nil
 			default:
-				d.speed(segment[i-1], p)
+				if v := speed(segment[i-1], p); v >= 0 {
+					d.speeds = append(d.speeds, v)
+				}
 			}
 			line = append(line, p.At)
 		}
 		d.end(line)
 	}
 	return d
-}
-
-func (d *drawn) speed(a, b gpx.Point) {
-	if a.Time.IsZero() || b.Time.IsZero() {
-		return
-	}
-	if pause := b.Time.Sub(a.Time).Seconds(); pause > 0 {
-		d.speeds = append(d.speeds, gpstracks.Distance(a.At, b.At)/pause)
-	}
 }
 
 func (d *drawn) end(line orb.LineString) {
@@ -162,25 +166,26 @@ func sameTrack(a, b gpx.Track) bool {
 	return !from.Time.IsZero() && !to.Time.IsZero() && continues(from, to)
 }
 
-// convert makes a track that can be kept. changed is why it is not as the source
-// gave it; rejected, unless it is empty, why there is none.
-func convert(t gpx.Track, s Source, l Licence) (k gpstracks.Track, changed []gpstracks.Reason, rejected gpstracks.Reason) {
+// convert makes a track that can be kept, and reports what it is, or why there is none. file is
+// the path of its file, or empty.
+func convert(t gpx.Track, s Source, l Licence, file string) (gpstracks.Track, TrackReport) {
 	d := draw(t, s)
 	if len(d.lines) == 0 {
-		return k, nil, d.reason()
+		return gpstracks.Track{}, reportOf(t, gpstracks.Track{}, d.spikes, nil, d.reason())
 	}
-	k = gpstracks.Track{
-		Source: s.Name, Name: title(t.Name), Attribution: l.Attribution, RecordedOn: d.day, Lines: d.lines,
-		ExternalID: externalID(t.URL), Activity: gpstracks.InferActivity([]string{t.Type, t.Name, t.Desc}, d.speeds),
+	k := gpstracks.Track{
+		Source: s.Name, Name: title(t.Name), Attribution: l.Attribution, RecordedOn: d.day, Lines: d.lines, ExternalID: externalID(t.URL),
+		StartedAt: d.first, EndedAt: d.last, Moving: d.moving, Elevation: d.elevation,
 	}
+	k.Activity, k.ActivityFrom = gpstracks.InferActivity(hints(t, file), d.speeds)
 	if s.KeepURL {
 		k.URL = t.URL
 	}
 	k, err := gpstracks.Prepare(k)
 	if err != nil {
-		return k, nil, gpstracks.ReasonInvalid
+		return k, reportOf(t, k, d.spikes, nil, gpstracks.ReasonInvalid)
 	}
-	return k, d.lost, ""
+	return k, reportOf(t, k, d.spikes, d.lost, "")
 }
 
 // title is a name without the ending of a file.

@@ -51,13 +51,13 @@ func (f *feed) Page(ctx context.Context, box orb.Bound, next string) (collect.Pa
 // start is when tracks were recorded.
 func start() time.Time { return time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC) }
 
-// walk is a track of n points, ten metres and seven seconds apart, from the
+// walk is a track of n points, ten metres and about seven seconds apart, from the
 // middle of a box.
 func walk(name string, box orb.Bound, n int) gpx.Track {
 	var points []gpx.Point
 	for i := range n {
 		c := box.Center()
-		points = append(points, gpx.Point{At: orb.Point{c[0], c[1] + 0.0001*float64(i)}, Time: start().Add(time.Duration(i) * 7 * time.Second)})
+		points = append(points, gpx.Point{At: orb.Point{c[0], c[1] + 0.0001*float64(i)}, Time: start().Add(time.Duration(7*i+i%4) * time.Second)})
 	}
 	return gpx.Track{Name: name + ".gpx", URL: "/user/somebody/traces/" + name, Segments: [][]gpx.Point{points}}
 }

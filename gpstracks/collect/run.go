@@ -309,25 +309,36 @@ func (j *job) keepAll(ctx context.Context, tracks []gpx.Track) error {
 func (j *job) keep(ctx context.Context, raw []gpx.Track) error {
 	tracks := make([]gpstracks.Track, 0, len(raw))
 	for _, t := range raw {
-		j.run.Fetched++
-		k, changed, rejected := convert(t, j.source, j.licence)
-		if rejected != "" {
-			j.reject(rejected)
-			j.name(t.Name, false, rejected)
-			continue
+		if k, r := j.convert(t); r.Kept {
+			tracks = append(tracks, k)
 		}
-		if len(changed) > 0 {
-			j.run.ChangedFor = j.run.ChangedFor.Add(changed...)
-			j.name(t.Name, true, changed...)
-		}
-		k.LastSeenAt, k.RunID = j.run.StartedAt.UTC(), j.run.ID
-		tracks = append(tracks, k)
+	}
+	return j.store(ctx, tracks)
+}
+
+// convert makes a track that can be kept, and counts it.
+func (j *job) convert(t gpx.Track) (gpstracks.Track, TrackReport) {
+	k, r := convert(t, j.source, j.licence, j.file)
+	j.run.Fetched++
+	switch {
+	case !r.Kept:
+		j.reject(r.Reason)
+		j.name(r, r.Reason)
+	case len(r.Changed) > 0:
+		j.run.ChangedFor = j.run.ChangedFor.Add(r.Changed...)
+		j.name(r, r.Changed...)
+	}
+	k.LastSeenAt, k.RunID = j.run.StartedAt.UTC(), j.run.ID
+	return k, r
+}
+
+// store gives tracks to the store, unless it is a dry run.
+func (j *job) store(ctx context.Context, tracks []gpstracks.Track) error {
+	if len(tracks) == 0 {
+		return nil
 	}
 	if j.o.DryRun {
 		return j.count(ctx, tracks)
-	}
-	if len(tracks) == 0 {
-		return nil
 	}
 	u, err := j.o.Store.Upsert(ctx, tracks)
 	if err != nil {
@@ -349,7 +360,7 @@ func (j *job) reject(why gpstracks.Reason) {
 }
 
 // name logs a track of a file, which its operator can look at.
-func (j *job) name(track string, kept bool, why ...gpstracks.Reason) {
+func (j *job) name(t TrackReport, why ...gpstracks.Reason) {
 	if j.file == "" {
 		return
 	}
@@ -357,7 +368,7 @@ func (j *job) name(track string, kept bool, why ...gpstracks.Reason) {
 	for _, r := range why {
 		words = append(words, r.Words())
 	}
-	j.o.Log.Warn("a track is not kept as it was written", "file", j.file, "track", track, "kept", kept, "why", strings.Join(words, ", "))
+	j.o.Log.Warn("a track is not kept as it was written", "file", j.file, "track", t.Name, "kept", t.Kept, "why", strings.Join(words, ", "))
 }
 
 // count counts new tracks of a dry run as inserted and known ones as duplicates, also those

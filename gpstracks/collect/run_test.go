@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
+	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 )
 
 // A run requests each box once, keeps the tracks and leaves a row.
@@ -69,7 +70,7 @@ func TestLicenceGuard(t *testing.T) {
 		require.Len(t, rows, 2)
 		require.Equal(t, gpstracks.Run{ID: 1, Source: "osm", Region: "alps", Status: gpstracks.StatusRefused, Error: "source osm is not run: " + want}, rows[0])
 		opened := false
-		_, err := r.collector().Import(t.Context(), source(), []collect.File{gpxFile(&opened, "<gpx/>")}, gpx.Limits{}, nil)
+		_, err := r.collector().Import(t.Context(), source(), []collect.File{gpxFile(&opened, "<gpx/>")}, trackfile.Limits{}, nil)
 		require.Error(t, err)
 		require.False(t, opened, "files are not read either")
 	}

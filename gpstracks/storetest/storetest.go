@@ -68,8 +68,10 @@ func (k *kit) track(name string, lon, lat float64, n int) gpstracks.Track {
 		line = append(line, orb.Point{lon + 0.01*float64(i), lat + 0.001*float64(i%3)})
 	}
 	t, err := gpstracks.Prepare(gpstracks.Track{
-		Source: "osm", ExternalID: name, Name: name, Activity: gpstracks.Hiking, URL: "https://example.org/" + name, Attribution: "© " + name,
+		Source: "osm", ExternalID: name, Name: name, Activity: gpstracks.Hiking, ActivityFrom: gpstracks.FromName, URL: "https://example.org/" + name, Attribution: "© " + name,
 		RecordedOn: day(), Lines: orb.MultiLineString{line}, LastSeenAt: day(), RunID: 3,
+		StartedAt: day(), EndedAt: day().Add(2*time.Hour + 5*time.Microsecond), Moving: time.Hour,
+		Elevation: &gpstracks.Elevation{AscentM: 120.5, DescentM: 20, MinM: -3.2, MaxM: 110, Profile: []gpstracks.ProfilePoint{{EleM: -3.2}, {AlongM: 500, EleM: 110}, {AlongM: 900, EleM: 97.3}}},
 	})
 	require.NoError(k, err)
 	return t
@@ -142,7 +144,8 @@ func noSecond(k *kit) {
 
 func takesLacking(k *kit) {
 	bare := k.track("a", 7, 46, 5)
-	bare.Name, bare.URL, bare.Activity = "", "", gpstracks.Unknown
+	bare.Name, bare.URL, bare.Activity, bare.ActivityFrom = "", "", gpstracks.Unknown, ""
+	bare.StartedAt, bare.EndedAt, bare.Moving, bare.Elevation = time.Time{}, time.Time{}, 0, nil
 	k.upsert(bare)
 	id := k.list(gpstracks.Filter{})[0].ID
 	u := k.upsert(k.track("b", 7, 46, 5))
@@ -151,6 +154,10 @@ func takesLacking(k *kit) {
 	got := k.list(gpstracks.Filter{Activities: []gpstracks.Activity{gpstracks.Hiking}})
 	require.Len(k, got, 1)
 	require.Equal(k, []any{id, "b", "https://example.org/b", "© a"}, []any{got[0].ID, got[0].Name, got[0].URL, got[0].Attribution})
+	again := k.track("b", 7, 46, 5)
+	require.Equal(k, []any{again.ActivityFrom, again.StartedAt, again.EndedAt, again.Moving, again.Elevation},
+		[]any{got[0].ActivityFrom, got[0].StartedAt, got[0].EndedAt, got[0].Moving, got[0].Elevation})
+	require.Equal(k, 1, k.upsert(again).Duplicates, "it lacks nothing now")
 	body := k.encode(tile.ID{}, gpstracks.Filter{})
 	require.Empty(k, body, "too small for the world")
 	require.Contains(k, string(k.encode(tile.ID{Z: 10, X: 532, Y: 364}, gpstracks.Filter{})), "https://example.org/b")

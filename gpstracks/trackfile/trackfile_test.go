@@ -150,7 +150,7 @@ func TestFormats(t *testing.T) {
 		"points.geojson":  {`{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2]}}`, "points.geojson [GeoJSON] the file holds 1 single points, and no track or route"},
 		"nothing":         {"", "nothing [] the file is empty"},
 		"cut.fit":         {fitActivity(t, 9)[:90], "cut.fit [FIT] FIT: the file is damaged: decode message [byte pos: 87]: EOF"},
-		"cut.gz":          {gzipped(t, one)[:30], "cut.gz [GPX] GPX line 1: unexpected EOF"},
+		"cut.gz":          {gzipped(t, one)[:30], "cut.gz [GPX] GPX line 1: the document is cut off"},
 		"bad.gz":          {"\x1f\x8b\x00", "bad.gz [gzip] the gzip compression is damaged: unexpected EOF"},
 		"bad.zip":         {"PK\x03\x04 and so on", "bad.zip [ZIP] the archive is damaged: zip: not a valid zip file"},
 		"bad.geojson":     {`{"type":"Feature","geometry":{"type":"LineString","coordinates":7}}`, "bad.geojson [GeoJSON] GeoJSON: the coordinates of a line are no list of positions"},

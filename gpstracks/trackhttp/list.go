@@ -18,7 +18,7 @@ const flushAt = 64 << 10
 
 // list answers the tracks of a box as GeoJSON, the longest first.
 func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
-	q, err := h.parseQuery(r.URL.RawQuery, "bbox", "zoom", "activity", "source", "limit", "cursor")
+	q, err := h.parseQuery(r.URL.RawQuery, "bbox", "zoom", "activity", "source", "limit", "cursor", "profile")
 	if err == nil {
 		q.filter.Bounds, err = parseBox(r.URL.Query().Get("bbox"))
 	}
@@ -26,7 +26,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadRequest, "query", err.Error())
 		return
 	}
-	l := &lister{w: w, r: r, encoder: featureEncoder{tolerance: tolerance(q.zoom)}, buffer: []byte(`{"type":"FeatureCollection","features":[`)}
+	l := &lister{w: w, r: r, encoder: featureEncoder{tolerance: tolerance(q.zoom), profile: q.profile}, buffer: []byte(`{"type":"FeatureCollection","features":[`)}
 	if !q.none {
 		err = l.features(h, q.filter)
 	}
@@ -138,6 +138,7 @@ func (l *lister) end() {
 // featureEncoder writes tracks as GeoJSON features.
 type featureEncoder struct {
 	tolerance  float64 // degrees of longitude; 0 keeps every point
+	profile    bool    // write elevation profiles
 	simplifier gpstracks.Simplifier
 	plane      []gpstracks.XY
 }
@@ -172,7 +173,7 @@ func (e *featureEncoder) append(b []byte, t *gpstracks.Track) []byte {
 	}
 	b = appendString(append(b, `,"url":`...), t.URL)
 	b = appendString(append(b, `,"attribution":`...), t.Attribution)
-	return append(b, "}}"...)
+	return append(appendMeasures(b, t, e.profile), "}}"...)
 }
 
 // line writes a line without the points that do not show at the zoom. Its ends

@@ -28,9 +28,10 @@ func (b badQuery) Error() string { return string(b) }
 
 // query is a request's query, decoded.
 type query struct {
-	filter gpstracks.Filter
-	none   bool // a filter without any value: nothing passes
-	zoom   float64
+	filter  gpstracks.Filter
+	none    bool // a filter without any value: nothing passes
+	zoom    float64
+	profile bool // elevation profiles are wanted
 }
 
 // parseQuery reads the parameters, of which only names are known.
@@ -96,6 +97,13 @@ func join(all []gpstracks.Activity) string {
 }
 
 func parseNumbers(q *query, values url.Values) error {
+	switch values.Get("profile") {
+	case "", "false":
+	case "true":
+		q.profile = true
+	default:
+		return badQuery("The parameter profile is neither true nor false.")
+	}
 	if v := values.Get("zoom"); v != "" {
 		z, ok := number(v)
 		if !ok || z < 0 || z > 24 {

@@ -2,6 +2,7 @@ package trackstore
 
 import (
 	"database/sql"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,44 @@ func (w when) Scan(v any) error {
 
 // columns are those of a track but for its line, in the order of scanTrack.
 const columns = "id, source, external_id, name, activity, url, attribution, min_lon, min_lat, max_lon, max_lat, length_m, " +
-	"recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id"
+	"recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id, " + measures
+
+// measures are the columns that came after the others.
+const measures = "activity_from, started_at, ended_at, moving_s, ascent_m, descent_m, min_ele_m, max_ele_m, profile"
+
+// measured are the values of measures.
+func measured(k *gpstracks.Track) []any {
+	values := []any{string(k.ActivityFrom), k.StartedAt, k.EndedAt, int64(k.Moving / time.Second)}
+	if e := k.Elevation; e != nil {
+		return append(values, e.AscentM, e.DescentM, e.MinM, e.MaxM, gpstracks.AppendProfile(nil, e.Profile))
+	}
+	return append(values, nil, nil, nil, nil, nil)
+}
+
+// elevation scans the last five of measures.
+type elevation struct {
+	ascent, descent, low, high sql.NullFloat64
+	profile                    []byte
+}
+
+// of is the elevation that was scanned; nil if none is known.
+func (e *elevation) of() (*gpstracks.Elevation, error) {
+	if e.profile == nil {
+		return nil, nil
+	}
+	profile, err := gpstracks.ParseProfile(e.profile)
+	return &gpstracks.Elevation{AscentM: e.ascent.Float64, DescentM: e.descent.Float64, MinM: e.low.Float64, MaxM: e.high.Float64, Profile: profile}, err
+}
+
+// seconds scans a number of them.
+type seconds struct{ to *time.Duration }
+
+// Scan implements sql.Scanner.
+func (s seconds) Scan(v any) error {
+	n, _ := v.(int64)
+	*s.to = time.Duration(n) * time.Second
+	return nil
+}
 
 // fullTracks reads tracks with their lines; one of which the line is lost is left out.
 const fullTracks = "select " + columns + `, coalesce(k.geometry, g.geometry) from ~tracks k left join ~track_geometries g on track_id = id and k.geometry is null
@@ -36,19 +74,29 @@ const fullTracks = "select " + columns + `, coalesce(k.geometry, g.geometry) fro
 func scanTrack(r *sql.Rows) (k gpstracks.Track, err error) {
 	b := &k.Bounds
 	var lines []byte
+	var e elevation
 	err = r.Scan(&k.ID, &k.Source, &k.ExternalID, &k.Name, &k.Activity, &k.URL, &k.Attribution, &b.Min[0], &b.Min[1], &b.Max[0], &b.Max[1], &k.LengthM,
-		when{&k.RecordedOn}, &k.Key, &k.Points, when{&k.FirstSeenAt}, when{&k.LastSeenAt}, &k.RunID, &lines)
+		when{&k.RecordedOn}, &k.Key, &k.Points, when{&k.FirstSeenAt}, when{&k.LastSeenAt}, &k.RunID,
+		&k.ActivityFrom, when{&k.StartedAt}, when{&k.EndedAt}, seconds{&k.Moving}, &e.ascent, &e.descent, &e.low, &e.high, &e.profile, &lines)
 	if err == nil {
 		k.Lines, err = gpstracks.ParseLines(lines)
+	}
+	if err == nil {
+		k.Elevation, err = e.of()
 	}
 	return k, err
 }
 
 // knownTracks reads what Merge looks at.
-const knownTracks = "select id, dedupe_key, name, url, attribution, activity, last_seen_at, run_id from ~tracks where dedupe_key in @1"
+const knownTracks = "select id, dedupe_key, name, url, attribution, activity, activity_from, started_at, ended_at, moving_s, profile, last_seen_at, run_id from ~tracks where dedupe_key in @1"
 
 func scanKnown(r *sql.Rows) (k gpstracks.Track, err error) {
-	return k, r.Scan(&k.ID, &k.Key, &k.Name, &k.URL, &k.Attribution, &k.Activity, when{&k.LastSeenAt}, &k.RunID)
+	var e elevation
+	if err = r.Scan(&k.ID, &k.Key, &k.Name, &k.URL, &k.Attribution, &k.Activity, &k.ActivityFrom, when{&k.StartedAt}, when{&k.EndedAt}, seconds{&k.Moving}, &e.profile,
+		when{&k.LastSeenAt}, &k.RunID); err == nil {
+		k.Elevation, err = e.of()
+	}
+	return k, err
 }
 
 // inRow is up to how many bytes a line lies in the row of its track. A longer one lies apart,
@@ -63,10 +111,10 @@ func (t *tx) insertTracks(tracks []gpstracks.Track) error {
 		if len(line) > inRow {
 			long, line = append(long, []any{k.ID, line}), nil
 		}
-		return []any{
+		return slices.Concat([]any{
 			k.ID, k.Source, k.ExternalID, k.Name, string(k.Activity), k.URL, k.Attribution, b.Min[0], b.Min[1], b.Max[0], b.Max[1], k.LengthM,
-			k.RecordedOn, k.Key, int64(k.Points), k.FirstSeenAt, k.LastSeenAt, k.RunID, line, k.Cursor().Metres,
-		}
+			k.RecordedOn, k.Key, int64(k.Points), k.FirstSeenAt, k.LastSeenAt, k.RunID,
+		}, measured(k), []any{line, k.Cursor().Metres})
 	})
 	if err != nil {
 		return err
@@ -98,8 +146,8 @@ func (t *tx) touch(seen []gpstracks.Track) error {
 func (t *tx) tell(told []gpstracks.Track) error {
 	for i := range told {
 		k := &told[i]
-		if _, err := t.exec("update ~tracks set name = $1, url = $2, attribution = $3, activity = $4, last_seen_at = $5, run_id = $6 where id = $7",
-			k.Name, k.URL, k.Attribution, string(k.Activity), k.LastSeenAt, k.RunID, k.ID); err != nil {
+		if _, err := t.exec("update ~tracks set (name, url, attribution, activity, last_seen_at, run_id, "+measures+") = ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) where id = $16",
+			slices.Concat([]any{k.Name, k.URL, k.Attribution, string(k.Activity), k.LastSeenAt, k.RunID}, measured(k), []any{k.ID})...); err != nil {
 			return err
 		}
 	}
