@@ -218,7 +218,7 @@ func TestReport(t *testing.T) {
 	require.Equal(t, exitOK, code, errs)
 	got, err := os.ReadFile(path)
 	require.NoError(t, err)
-	want, err := os.ReadFile("testdata/report.json")
+	want, err := os.ReadFile("report_example.json")
 	require.NoError(t, err)
 	require.Equal(t, string(want), strings.ReplaceAll(string(got), d.dir+"/", ""))
 	d.write("bad/a.txt", "nothing")
