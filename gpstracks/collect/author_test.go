@@ -2,11 +2,9 @@ package collect_test
 
 import (
 	"context"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -41,56 +39,6 @@ func document(route bool, segments ...[]gpx.Point) string {
 	}
 	fmt.Fprintf(&b, "</%s></gpx>", kind)
 	return b.String()
-}
-
-// reading is what another reader makes of a file: its own XML, and chords of a
-// sphere instead of the haversine formula.
-type reading struct {
-	metres float64
-	bounds orb.Bound
-	day    string
-	lines  int
-}
-
-func independent(t *testing.T, text string) (r reading) {
-	t.Helper()
-	type point struct {
-		Lat  float64 `xml:"lat,attr"`
-		Lon  float64 `xml:"lon,attr"`
-		Time string  `xml:"time"`
-	}
-	var file struct {
-		Segments []struct {
-			Points []point `xml:"trkpt"`
-		} `xml:"trk>trkseg"`
-		Route []point `xml:"rte>rtept"`
-	}
-	require.NoError(t, xml.Unmarshal([]byte(text), &file))
-	place := func(p point) [3]float64 {
-		lat, lon := p.Lat*math.Pi/180, p.Lon*math.Pi/180
-		return [3]float64{math.Cos(lat) * math.Cos(lon), math.Cos(lat) * math.Sin(lon), math.Sin(lat)}
-	}
-	r.bounds = orb.Bound{Min: orb.Point{180, 90}, Max: orb.Point{-180, -90}}
-	lines := [][]point{file.Route}
-	for _, s := range file.Segments {
-		lines = append(lines, s.Points)
-	}
-	for _, line := range lines {
-		if len(line) > 1 {
-			r.lines++
-		}
-		for i, p := range line {
-			r.bounds = r.bounds.Extend(orb.Point{p.Lon, p.Lat})
-			if r.day == "" && p.Time != "" {
-				r.day = p.Time[:10]
-			}
-			if i > 0 {
-				a, b := place(line[i-1]), place(p)
-				r.metres += 2 * 6_371_000 * math.Asin(math.Sqrt((a[0]-b[0])*(a[0]-b[0])+(a[1]-b[1])*(a[1]-b[1])+(a[2]-b[2])*(a[2]-b[2]))/2)
-			}
-		}
-	}
-	return r
 }
 
 // leg goes on from the last point: n steps of so many degrees and seconds; no

@@ -50,8 +50,10 @@ type drawn struct {
 	lines       orb.MultiLineString
 	speeds      []float64 // metres a second between points
 	day         time.Time // of the first point that has one
-	first, last time.Time // of all points
+	first, last time.Time // of points of lines
 	moving      time.Duration
+	along       float64 // metres
+	profile     [][]gpstracks.ProfilePoint
 	elevation   *gpstracks.Elevation
 	spikes      int // points that were dropped as outliers
 	lost        []gpstracks.Reason
@@ -75,44 +77,43 @@ func draw(t gpx.Track, s Source) (d drawn) {
 			d.lose(gpstracks.ReasonSpikes)
 		}
 	}
-	d.measure(segments)
 	for _, segment := range segments {
 		if anonymous && s.NeedTimes && cloud(segment) {
 			d.lose(gpstracks.ReasonNoTimes)
 			continue
 		}
-		var line orb.LineString
+		from := 0
 		for i, p := range segment {
 			if d.day.IsZero() {
 				d.day = p.Time
 			}
-			switch {
-			case i == 0:
-			case anonymous && !continues(segment[i-1], p):
+			if i > 0 && anonymous && !continues(segment[i-1], p) {
 				d.lose(gpstracks.ReasonGaps)
-				d.end(line)
-				line = nil
-			default:
-				if v := speed(segment[i-1], p); v >= 0 {
-					d.speeds = append(d.speeds, v)
-				}
+				d.end(segment[from:i])
+				from = i
 			}
-			line = append(line, p.At)
 		}
-		d.end(line)
+		d.end(segment[from:])
 	}
+	d.elevation = gpstracks.MeasureElevation(d.profile)
 	return d
 }
 
-func (d *drawn) end(line orb.LineString) {
+// end makes a line of points, if it is one.
+func (d *drawn) end(points []gpx.Point) {
 	switch {
-	case len(line) == 0:
-	case len(line) == 1:
+	case len(points) == 0:
+	case len(points) == 1:
 		d.lose(gpstracks.ReasonOnePoint)
-	case !slices.ContainsFunc(line, func(p orb.Point) bool { return p != line[0] }):
+	case !slices.ContainsFunc(points, func(p gpx.Point) bool { return p.At != points[0].At }):
 		d.lose(gpstracks.ReasonOnePlace)
 	default:
+		line := make(orb.LineString, len(points))
+		for i, p := range points {
+			line[i] = p.At
+		}
 		d.lines = append(d.lines, line)
+		d.measure(points)
 	}
 }
 

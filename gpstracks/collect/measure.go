@@ -13,27 +13,27 @@ import (
 // wanders about.
 const movingSpeed = 0.3
 
-// measure sets when a track was recorded, how long it moved, and how it goes up and down.
-func (d *drawn) measure(segments [][]gpx.Point) {
-	var profile [][]gpstracks.ProfilePoint
-	along := 0.0
-	for _, segment := range segments {
-		var line []gpstracks.ProfilePoint
-		for i, p := range segment {
-			if i > 0 {
-				along += gpstracks.Distance(segment[i-1].At, p.At)
-				if v := speed(segment[i-1], p); v >= movingSpeed {
-					d.moving += p.Time.Sub(segment[i-1].Time)
-				}
+// measure adds up when a line was recorded, how fast and how long it moved, and how it goes up
+// and down.
+func (d *drawn) measure(points []gpx.Point) {
+	var line []gpstracks.ProfilePoint
+	for i, p := range points {
+		if i > 0 {
+			d.along += gpstracks.Distance(points[i-1].At, p.At)
+			v := speed(points[i-1], p)
+			if v >= 0 {
+				d.speeds = append(d.speeds, v)
 			}
-			d.span(p.Time)
-			if p.HasEle {
-				line = append(line, gpstracks.ProfilePoint{AlongM: along, EleM: p.Ele})
+			if v >= movingSpeed {
+				d.moving += p.Time.Sub(points[i-1].Time)
 			}
 		}
-		profile = append(profile, line)
+		d.span(p.Time)
+		if p.HasEle {
+			line = append(line, gpstracks.ProfilePoint{AlongM: d.along, EleM: p.Ele})
+		}
 	}
-	d.elevation = gpstracks.MeasureElevation(profile)
+	d.profile = append(d.profile, line)
 }
 
 func (d *drawn) span(at time.Time) {

@@ -3,6 +3,7 @@ package collect
 import (
 	"math"
 	"slices"
+	"time"
 
 	"github.com/paulmach/orb"
 
@@ -17,18 +18,38 @@ import (
 const (
 	spikeRun    = 5       // so many points in a row at most
 	minLegs     = 20      // steps with times, below which a track has no speed of its own
-	unlike      = 8       // times as fast as nineteen of twenty steps of the track
+	unlike      = 8       // times as fast as three of four steps of the track
 	alone       = 3       // times as fast as 99 of 100 of its other steps
-	onFoot      = 15.0    // metres a second: nineteen of twenty steps of who walks, runs or rides a bicycle
+	onFoot      = 15.0    // metres a second: three of four steps of who walks, runs or rides a bicycle
 	byLand      = 40.0    // metres a second that such a track has to exceed
 	byAir       = 350.0   // metres a second that others have to, and every step of flightStep
 	flightStep  = 20_000. // metres
-	spikeShare  = 20      // one point of so many is dropped at most, or spikeRun: more are no outliers
+	spikeShare  = 10      // one point of so many is dropped at most, or spikeRun: more are no outliers
 	fromNowhere = 100_000 // metres from where 0° 0° is no place of the track
 )
 
-// pace is how fast the steps of a track are.
-type pace struct{ limit float64 }
+// pace is how fast the steps of a track may be.
+type pace struct {
+	limit float64 // metres a second
+	even  bool    // all steps take the same time, as converters make it up: a spur may be planned
+}
+
+// even reports times that are all the same apart.
+func even(segments [][]gpx.Point) bool {
+	var all time.Duration
+	for _, points := range segments {
+		for i := 1; i < len(points); i++ {
+			step := points[i].Time.Sub(points[i-1].Time)
+			if all == 0 {
+				all = step
+			}
+			if step != all {
+				return false
+			}
+		}
+	}
+	return true
+}
 
 // speed is that of a step in metres a second, or -1 if times do not say.
 func speed(a, b gpx.Point) float64 {
@@ -71,8 +92,8 @@ func dropSpikes(segments [][]gpx.Point) (kept [][]gpx.Point, dropped int) {
 	if len(all) < minLegs {
 		return kept, dropped
 	}
-	usual := all[len(all)*95/100]
-	p := pace{max(byLand, unlike*usual)}
+	usual := all[len(all)*3/4] // spikes may be every tenth step
+	p := pace{max(byLand, unlike*usual), even(kept)}
 	if usual > onFoot {
 		p.limit = max(byAir, unlike*usual)
 	}
@@ -122,7 +143,7 @@ func (p pace) outliers(points []gpx.Point) []bool {
 		i += n
 	}
 	// At the ends, before the receiver is sure and when it has lost its way, there is no way back.
-	for n := 1; n <= spikeRun && n*spikeShare <= len(points); n++ {
+	for n := 1; n <= spikeRun && n*spikeShare <= len(points) && !p.even; n++ {
 		if first := points[:n+1]; p.exceeds(first[n-1], first[n]) && !out[n] && !out[n-1] {
 			mark(out[:n])
 		}
@@ -143,7 +164,9 @@ func mark(out []bool) {
 // and the way past them is not. It is 0 if none are.
 func (p pace) run(points []gpx.Point) int {
 	for n := 1; n <= spikeRun && n+1 < len(points); n++ {
-		if back := points[n+1]; p.exceeds(points[n], back) && speed(points[0], back) >= 0 && !p.exceeds(points[0], back) {
+		back := points[n+1]
+		planned := p.even && points[0].At == back.At
+		if p.exceeds(points[n], back) && speed(points[0], back) >= 0 && !p.exceeds(points[0], back) && !planned {
 			return n
 		}
 	}

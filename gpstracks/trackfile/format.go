@@ -99,7 +99,7 @@ func sniffText(begin []byte) Format {
 		switch {
 		case has(`"topology"`):
 			return "TopoJSON"
-		case has(`"type"`) && has(`"feature`, `linestring"`, `"geometrycollection"`, `"point"`, `"multipoint"`, `polygon"`):
+		case has(`"feature`, `"coordinates"`, `"geometries"`): // "type" may come last
 			return GeoJSON
 		}
 		return "JSON"

@@ -66,6 +66,22 @@ func TestList(t *testing.T) {
 	require.Equal(t, body, r.get("/?bbox=7,45,8,47&zoom=20").Body.String())
 }
 
+// What was measured of a track is in its properties, the profile if it is asked for.
+func TestListMeasures(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{})
+	at := time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC)
+	r.put(gpstracks.Track{
+		Activity: gpstracks.Hiking, ActivityFrom: gpstracks.FromFolder, StartedAt: at, EndedAt: at.Add(90 * time.Minute), Moving: time.Hour,
+		Elevation: &gpstracks.Elevation{AscentM: 120.5, DescentM: 20, MinM: -3, MaxM: 110, Profile: []gpstracks.ProfilePoint{{EleM: -3}, {AlongM: 500, EleM: 110.2}}},
+		Lines:     orb.MultiLineString{{{7, 46}, {7.1, 46}}},
+	})
+	want := `"activity_from":"folder","started_at":"2026-05-01T08:00:00Z","ended_at":"2026-05-01T09:30:00Z","duration_s":5400,"moving_s":3600,"ascent_m":120.5,"descent_m":20,"min_ele_m":-3,"max_ele_m":110`
+	require.Contains(t, r.get("?bbox=7,45,8,47").Body.String(), want+"}}")
+	require.Contains(t, r.get("?bbox=7,45,8,47&profile=true").Body.String(), want+`,"profile":[[0,-3],[500,110.2]]}}`)
+	require.Equal(t, http.StatusBadRequest, r.get("?bbox=7,45,8,47&profile=yes").Code)
+}
+
 // A list that is cut says of how many tracks, if the store can count.
 func TestListTellsOfHowMany(t *testing.T) {
 	t.Parallel()
