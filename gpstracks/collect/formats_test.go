@@ -126,13 +126,13 @@ func gzipOf(text string) string {
 // otherFormats are exporters of other formats, encodings and wrappings, and of what is no track.
 func otherFormats() []exporter {
 	plain := dialect{head: gpx11, before: "<name>Übung</name>", point: stamp(seconds)}
-	file := func(name string, make func(*rand.Rand) string) func(*rand.Rand) sample {
-		return func(r *rand.Rand) sample { return sample{name: name, body: make(r)} }
+	file := func(name string, text func(*rand.Rand) string) func(*rand.Rand) sample {
+		return func(r *rand.Rand) sample { return sample{name: name, body: text(r)} }
 	}
-	packed := func(name string, make func(*rand.Rand) string, pack func(string) string) func(*rand.Rand) sample {
+	packed := func(name string, text func(*rand.Rand) string, pack func(string) string) func(*rand.Rand) sample {
 		return func(r *rand.Rand) sample {
-			text := make(r)
-			return sample{name: name, body: pack(text), text: text}
+			plain := text(r)
+			return sample{name: name, body: pack(plain), text: plain}
 		}
 	}
 	refused := func(name, body string, why gpstracks.Reason) func(*rand.Rand) sample {

@@ -69,8 +69,11 @@ func signatures() []signature {
 
 // sniffText is the format of a text. UTF-16 is read without its zeros.
 func sniffText(begin []byte) Format {
-	text := strings.TrimSpace(strings.TrimPrefix(string(bytes.ReplaceAll(begin, []byte{0}, nil)), "\xef\xbb\xbf"))
-	text = strings.TrimSpace(strings.TrimLeft(text, "\xff\xfe"))
+	text := string(bytes.ReplaceAll(begin, []byte{0}, nil))
+	for _, mark := range [...]string{"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"} { // of the byte order
+		text = strings.TrimPrefix(text, mark)
+	}
+	text = strings.TrimSpace(text)
 	lower := strings.ToLower(text)
 	has := func(words ...string) bool {
 		for _, w := range words {

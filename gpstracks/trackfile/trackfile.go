@@ -101,7 +101,7 @@ func Read(name string, r io.Reader, l Limits) iter.Seq[Document] {
 		w := &walk{limits: l.orDefault(), yield: yield}
 		w.raw = counter{r: r}
 		if err := w.file(name, &w.raw, 0); err != nil && !errors.Is(err, errStop) {
-			w.emit(Document{Name: name, Err: err})
+			_ = w.emit(Document{Name: name, Err: err}) // it is the last one
 		}
 	}
 }
