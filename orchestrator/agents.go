@@ -185,28 +185,39 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t 
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(remoteWait), Error: err.Error()}
 	}
 	if err != nil {
-		return e.attempt(c, t, l, work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: "the workspace: " + fault.Words(err.Error())})
+		return e.attempt(c, p, t, l, work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: "the workspace: " + fault.Words(err.Error())})
 	}
-	result := e.Agents.Run(ctx, e.command(ctx, p, t, l, c, at))
+	cmd := e.command(ctx, p, t, l, c, at)
+	caveat := e.dependence(ctx, t, l.Role, cmd.Agent)
+	if caveat != "" {
+		e.Log.Warn(caveat, "task", t.ID, "repo", t.Repo, "run", l.Run)
+	}
+	result := e.Agents.Run(ctx, cmd)
+	name, vendor := work.Identify(e.Agents, cmd.Agent)
+	result.Agent, result.Vendor = cmp.Or(result.Agent, name), cmp.Or(result.Vendor, vendor)
+	if result.Kind == work.ResultOK {
+		result.Trouble = work.Trouble{} // it has come over it
+	}
 	if result.Kind == work.ResultCancelled {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
 	}
 	if result.Kind != work.ResultOK {
-		return e.attempt(c, t, l, result)
+		return e.attempt(c, p, t, l, result)
 	}
 	tip, err := e.Workspaces.Take(ctx, space)
 	if err != nil {
 		result.Kind, result.Reason = work.ResultUnusable, e.untaken(ctx, p, t, l, err)
-		return e.attempt(c, t, l, result)
+		return e.attempt(c, p, t, l, result)
 	}
 	report := reportOf(l.Role, result)
+	report.Caveat = caveat
 	if report.Filed, tip.SHA, err = e.file(ctx, p, t, l, tip.SHA); err != nil {
 		result.Kind, result.Reason = work.ResultUnusable, "its report could not be put into the branch: "+fault.Words(err.Error())
-		return e.attempt(c, t, l, result)
+		return e.attempt(c, p, t, l, result)
 	}
 	if err = e.readLeft(ctx, p, t, l, tip.SHA, &report); err != nil {
 		result.Kind, result.Reason = work.ResultUnusable, "what it has left could not be read: "+fault.Words(err.Error())
-		return e.attempt(c, t, l, result)
+		return e.attempt(c, p, t, l, result)
 	}
 	ev := stage.Event{On: stage.OnAgentFinished, Run: l.Run, Agent: &report, SHA: tip.SHA}
 	report.Filed.Verified, err = e.verified(ctx, p, t, l, ev)
@@ -218,19 +229,26 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t 
 	}
 	if err != nil {
 		result.Kind, result.Reason = work.ResultUnusable, fault.Words(err.Error())
-		return e.attempt(c, t, l, result)
+		return e.attempt(c, p, t, l, result)
 	}
 	ev.At = e.Now()
 	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{e.agentEvent(c, t, l, result, ev)}}
 }
 
-// attempt reports an attempt that failed: the queue tries again until the
-// agent has had all its retries.
-func (e *Engine) attempt(c queue.Claim, t task.Task, l stage.Launch, r work.Result) *queue.Outcome {
+// attempt reports an attempt that failed: the queue tries again until the agent has had
+// all its retries. One that ended at its budget would do so again.
+func (e *Engine) attempt(c queue.Claim, p task.Project, t task.Task, l stage.Launch, r work.Result) *queue.Outcome {
+	if r.Kind == work.ResultBudget {
+		r.Reason = fmt.Sprintf("the run was ended at its budget of %s (budget_usd of the %s)", stage.Dollars(p.Agents[l.Role].MicroUSD), l.Role)
+	}
 	report := reportOf(l.Role, r)
+	report.Hindered = e.hindrance(p, l.Role, r)
 	ev := stage.Event{On: stage.OnAgentAttempt, At: e.Now(), Run: l.Run, Agent: &report}
+	if report.Hindered != nil {
+		return e.hindered(c, t, l, r, ev)
+	}
 	failures := t.State.Failures
-	if failures >= len(e.opt.AgentRetries) {
+	if failures >= len(e.opt.AgentRetries) || r.Kind == work.ResultBudget {
 		ev.On = stage.OnAgentFailed
 		return &queue.Outcome{Kind: queue.OutcomeDead, Error: r.Reason, Then: []queue.Job{e.agentEvent(c, t, l, r, ev)}}
 	}

@@ -150,6 +150,9 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p task.Project, t t
 		out.Jobs = append(out.Jobs, EffectJob(next, p, f, effectKey(next, d.State.Seq, i)))
 	}
 	change := Change{Task: next, Before: before, Run: run}
+	if err := e.takeAttempt(ctx, change, ev.Agent, &out); err != nil {
+		return err
+	}
 	if d.Moved {
 		if err := e.addHolds(ctx, &out, change); err != nil {
 			return err

@@ -35,6 +35,10 @@ type Feature struct {
 	// answer that is not empty is the reason why it may not: the job is given back
 	// unharmed, and is claimed again when no hold that the feature set is left.
 	Admit func(context.Context, Start) (why string)
+	// Attempted receives what an agent's attempt came to, which is about to be committed, and
+	// adds to that transaction; an error has the attempt taken in again later. With it an
+	// attempt that ended by a work.Trouble is the feature's matter and no failure of the task.
+	Attempted func(context.Context, Change, stage.Report, *task.Commit) error
 	// Words puts what is so now into the texts of reasons that the feature's holds have.
 	Words func(ctx context.Context, waits []queue.Wait)
 	Loops []Loop                             // background work

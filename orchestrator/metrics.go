@@ -210,7 +210,7 @@ func (ByLane) known() [][]string {
 }
 
 func (ByResult) known() [][]string {
-	return each(words(stage.Roles()), []string{work.ResultOK, work.ResultFailed, work.ResultTimeout, work.ResultUnusable})
+	return each(words(stage.Roles()), []string{work.ResultOK, work.ResultFailed, work.ResultTimeout, work.ResultStalled, work.ResultBudget, work.ResultUnusable})
 }
 
 func (ByTokenType) known() [][]string {

@@ -37,7 +37,7 @@ func (e *Engine) failedBefore(ctx context.Context, t task.Task) string {
 	}
 	for i := len(entries) - 1; i >= 0; i-- {
 		r, err := entries[i].Recorded()
-		if err == nil && r.Event.On == stage.OnAgentAttempt && r.Event.Run == t.State.Run && r.Event.Agent != nil {
+		if err == nil && r.Event.On == stage.OnAgentAttempt && r.Event.Run == t.State.Run && r.Event.Agent != nil && r.Event.Agent.Hindered == nil {
 			return r.Event.Agent.Reason
 		}
 	}

@@ -177,7 +177,8 @@ create table if not exists job_deps (
 -- Agents that no task may use for now; model '' = with any.
 create table if not exists agent_pauses (
   agent text not null, model text not null, kind text not null, reason text not null,
-  since integer not null, until integer not null, -- 0 = until somebody has mended it
+  since integer not null, until integer not null, -- 0 = that is not known, and tasks try it from next_try on
+  next_try integer not null, task_id integer not null, version integer not null,
   primary key (agent, model)
 ) without rowid;
 create table if not exists reconcile_cursors (

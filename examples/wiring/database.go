@@ -34,6 +34,7 @@ type Records interface {
 	Past
 	task.Dependencies
 	task.CostStore
+	task.Pauses
 }
 
 // Past is what it remembers of what is over.

@@ -86,6 +86,10 @@ func (d redactedStore) commit(c task.Commit) task.Commit {
 	for i := range c.Runs {
 		c.Runs[i].Summary = d.by.Text(c.Runs[i].Summary)
 	}
+	c.Pauses = slices.Clone(c.Pauses)
+	for i := range c.Pauses {
+		c.Pauses[i].Reason = d.by.Text(c.Pauses[i].Reason)
+	}
 	c.Jobs, c.Hold = d.jobs(c.Jobs), d.holds(c.Hold)
 	return c
 }

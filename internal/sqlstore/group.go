@@ -229,7 +229,7 @@ func (r *request) stands(tasks, claims map[int64]bool) bool {
 		claim = r.finish.claim.Job.ID
 	case r.commit != nil:
 		c := r.commit
-		if c.Line != nil || len(c.CancelPools)+len(c.CancelQueued)+len(c.Hold)+len(c.Free) > 0 {
+		if c.Line != nil || len(c.CancelPools)+len(c.CancelQueued)+len(c.Hold)+len(c.Free)+len(c.Pauses)+len(c.Resumed) > 0 {
 			return true
 		}
 		if c.Task != nil {

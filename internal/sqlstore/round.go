@@ -26,6 +26,7 @@ type loaded struct {
 	running    map[int64]claimed // jobs of the claims that end or are prolonged
 	versions   map[int64]int64   // of tasks
 	lines      map[*request]task.Line
+	pauses     []task.Pause
 	duplicates map[*request]bool // deliveries that are known
 }
 
@@ -76,6 +77,7 @@ func (t *Tx) load(reqs []*request) (*loaded, error) {
 				tasks = append(tasks, k.ID)
 				t.loadLine(l, r)
 			}
+			t.loadPauses(l, r.commit)
 			t.lookUp(r.commit.Jobs)
 		}
 	}
@@ -188,6 +190,10 @@ func (d *decided) commit(t *Tx, r *request, l *loaded) {
 		r.err = queue.ErrLost
 		return
 	}
+	if c.PausesMoved(l.pauses) {
+		r.err = task.ErrConflict
+		return
+	}
 	if k := c.Task; k != nil {
 		if l.versions[k.ID] != k.Version || c.Line != nil && l.lines[r] != *c.Line {
 			r.err = task.ErrConflict
@@ -249,6 +255,7 @@ func (t *Tx) commitRest(c *task.Commit) error {
 	}
 	t.hold(c.Hold)
 	t.free(c.Free)
+	t.savePauses(c)
 	return nil
 }
 

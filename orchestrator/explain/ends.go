@@ -3,6 +3,7 @@ package explain
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -76,7 +77,22 @@ func endOfHold(r queue.Reason) (Who, string) {
 		return WhoYou, fmt.Sprintf("Run signalbox unfreeze %s, or press Unfreeze on the dashboard (Repositories)", repo)
 	case r.Name == "budget":
 		return WhoYou, "Raise the cap (ORCH_BUDGET_TASK_USD, ORCH_BUDGET_REPO_DAY_USD) and restart the service; the cap of a day ends with the day (UTC)"
+	case r.Name == "agent_pause":
+		return endOfPause(others)
 	default:
 		return WhoService, "Wait for the end of " + strings.ReplaceAll(r.Name, "_", " ")
 	}
+}
+
+// endOfPause returns who ends the pause of an agent: nobody need where it has said when it
+// can work again.
+func endOfPause(agent string) (Who, string) {
+	what, _, _ := strings.Cut(agent, ": ")
+	agent, _, limited := strings.Cut(what, " until ")
+	agent, _, _ = strings.Cut(agent, " with the model ")
+	resume := "Resume on the dashboard (Queue), or POST /agents/" + url.PathEscape(agent) + "/resume"
+	if limited {
+		return WhoOutside, "Wait: it ends by itself. To try at once: " + resume
+	}
+	return WhoYou, "Mend the agent (the notice in the chat and the queue page say how). It is tried again by itself; to try at once: " + resume
 }

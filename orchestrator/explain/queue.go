@@ -146,7 +146,7 @@ func (v QueueView) MarshalJSON() ([]byte, error) {
 	if err := json.Unmarshal(body, &out); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"stop", "serial_gate", "wip", "reconcile", "task_deps", "merge_gate", "monitor", "budget"} {
+	for _, name := range []string{"stop", "serial_gate", "wip", "reconcile", "task_deps", "merge_gate", "monitor", "budget", "agent_pause"} {
 		out[name] = map[string]any{"enabled": false}
 	}
 	for name, block := range v.Features {

@@ -30,6 +30,7 @@ type Store struct {
 	runs       []task.AgentRun
 	deps       []task.Dependency
 	reserved   []task.Reservation // by job and attempt
+	pauses     []task.Pause       // by agent and model
 }
 
 // New makes an empty store. A nil clock means time.Now.
@@ -109,7 +110,7 @@ func (s *Store) commit(q *memqueue.Tx, c task.Commit) error {
 		}
 		own = c.Claim.Job.ID
 	}
-	if c.Task != nil && (s.conflicts(*c.Task) || c.Line != nil && *c.Line != s.line(*c.Task)) {
+	if c.PausesMoved(s.pauses) || c.Task != nil && (s.conflicts(*c.Task) || c.Line != nil && *c.Line != s.line(*c.Task)) {
 		return task.ErrConflict
 	}
 	if c.Claim != nil {
@@ -179,6 +180,7 @@ func (s *Store) save(c task.Commit) {
 		s.runs = append(s.runs, r)
 		s.unreserve(r.JobID, r.Attempt)
 	}
+	s.savePauses(c)
 }
 
 func (s *Store) row() int64 {

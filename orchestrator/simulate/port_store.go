@@ -125,6 +125,10 @@ func (p *storePort) RunsSince(ctx context.Context, repo string, since time.Time)
 	return call(ctx, p.n, reads("RunsSince"), repo, func() ([]task.AgentRun, error) { return p.mem().RunsSince(ctx, repo, since) })
 }
 
+func (p *storePort) Pauses(ctx context.Context) ([]task.Pause, error) {
+	return call(ctx, p.n, reads("Pauses"), "", func() ([]task.Pause, error) { return p.mem().Pauses(ctx) })
+}
+
 func (p *storePort) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
 	return call(ctx, p.n, writes("Put"), kinds(jobs), func() ([]int64, error) {
 		ids, err := p.mem().Put(ctx, jobs...)

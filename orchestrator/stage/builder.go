@@ -128,9 +128,15 @@ func (w *builder) accept() {
 	case OnCaughtUp:
 		w.caughtUp()
 	case OnAgentAttempt:
-		s.Failures++
-		if w.ev.Agent != nil {
-			w.note(w.ev.Agent.Reason)
+		hindered := false
+		if a := w.ev.Agent; a != nil {
+			hindered = a.Hindered != nil
+			w.note(a.Reason)
+		}
+		if hindered {
+			w.note("it does not count: the agent could not have worked for any task")
+		} else {
+			s.Failures++
 		}
 	}
 }
@@ -138,9 +144,14 @@ func (w *builder) accept() {
 // finished reports an agent's work and publishes its commits.
 func (w *builder) finished() {
 	s := &w.d.State
-	if w.ev.Agent != nil {
+	if a := w.ev.Agent; a != nil {
+		note := wordsUsage(*a)
+		if a.Caveat != "" {
+			note += "; " + a.Caveat
+			w.note(a.Caveat)
+		}
 		w.d.Effects = append(w.d.Effects, Effect{
-			Kind: EffectComment, Author: w.ev.Agent.Role, Text: wordsFinished(w.ev.Agent.Role, s.Stage), Note: wordsUsage(*w.ev.Agent), Files: w.ev.Agent.Files, SHA: s.Head,
+			Kind: EffectComment, Author: a.Role, Text: wordsFinished(a.Role, s.Stage), Note: note, Files: a.Files, SHA: s.Head,
 		})
 	}
 	switch {

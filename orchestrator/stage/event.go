@@ -85,8 +85,20 @@ type Report struct {
 	Questions   string `json:"questions,omitempty"`
 	Reason      string `json:"reason,omitempty"` // of a failure
 	Filed       Filed  `json:"filed,omitzero"`
+	// Hindered is set where the agent could not have worked for any task: then the attempt
+	// is no failure of this one.
+	Hindered *Hindrance `json:"hindered,omitempty"`
+	Caveat   string     `json:"caveat,omitempty"` // what people are to keep in mind when they read what the run has left
 	// Files are the artefacts for people that are there in the commit that the run has left.
 	Files []string `json:"files,omitempty"`
+}
+
+// Hindrance is what keeps every run of an agent from working.
+type Hindrance struct {
+	Agent string    `json:"agent"`           // preset or command
+	Model string    `json:"model,omitempty"` // with which it cannot; empty = with any
+	Kind  string    `json:"kind"`            // a work.TroubleKind
+	Until time.Time `json:"until,omitzero"`  // when it ends by itself, where the agent says so
 }
 
 // Filed is the verdict that a run of a role has put into its outbox. The zero value

@@ -103,6 +103,10 @@ func parseEvent(t *testing.T, line string, s stage.State) stage.Event {
 			if e.Agent != nil {
 				e.Agent.Reason = value
 			}
+		case "hindered":
+			e.Agent.Hindered = &stage.Hindrance{Agent: value}
+		case "caveat":
+			e.Agent.Caveat = value
 		case "questions":
 			e.Agent.Questions = value
 		case "self":
@@ -144,7 +148,7 @@ func show(out *bytes.Buffer, d stage.Decision) {
 	} else {
 		fmt.Fprintf(out, "    %s\n", d.Edge)
 		fmt.Fprintf(out, "    stage %s%s, run %d%s%s%s\n", s.Stage, opt(" phase ", string(s.Phase)), s.Run,
-			opt(", active ", string(s.Active)), opt(", holds for ", string(s.Hold)), retries(s))
+			opt(", active ", string(s.Active)), opt(", holds for ", string(s.Hold)), counts(s))
 	}
 	if d.Cancel {
 		fmt.Fprintln(out, "    cancel the active job")
@@ -187,9 +191,12 @@ func opt(prefix, s string) string {
 	return prefix + s
 }
 
-func retries(s stage.State) string {
-	if s.Retries == 0 {
-		return ""
+func counts(s stage.State) (out string) {
+	if s.Failures > 0 {
+		out = fmt.Sprintf(", failures %d", s.Failures)
 	}
-	return fmt.Sprintf(", retries %d", s.Retries)
+	if s.Retries > 0 {
+		out += fmt.Sprintf(", retries %d", s.Retries)
+	}
+	return out
 }

@@ -23,6 +23,7 @@ type Store interface {
 	task.Records
 	task.Dependencies
 	task.CostStore
+	task.Pauses
 	task.History
 	task.Pruner
 	queuetest.Queue
@@ -67,6 +68,7 @@ func Run(t *testing.T, open Open) {
 		"no such task":                                      missing,
 		"dependencies are kept by source":                   dependencies,
 		"a record ends its reservation":                     reservations,
+		"pauses of agents are compared and kept":            pauses,
 		"costs are summed by task and by day":               costs,
 		"tasks that ended are listed, the last one first":   ended,
 		"the journal is read backwards and at a moment":     past,

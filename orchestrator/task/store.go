@@ -50,6 +50,10 @@ type Commit struct {
 	CancelQueued []string
 	Hold         []queue.Hold
 	Free         []queue.Hold
+	// Pauses are new, or replace the row of their agent and model; Resumed are removed.
+	// Versions are compared as that of Task is: ErrConflict.
+	Pauses  []Pause
+	Resumed []Pause
 	// Line, when not nil, is between which unfinished tasks of its repository the
 	// decision about Task was made: ErrConflict when they are others by now.
 	Line *Line

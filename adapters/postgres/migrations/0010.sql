@@ -7,11 +7,14 @@ alter table ~agent_runs
 
 -- Agents that no task may use for now; model '' = with any.
 create table ~agent_pauses (
-  agent  text not null,
-  model  text not null,
-  kind   text not null,
-  reason text not null,
-  since  timestamptz not null,
-  until  timestamptz, -- null = until somebody has mended it
+  agent    text not null,
+  model    text not null,
+  kind     text not null,
+  reason   text not null,
+  since    timestamptz not null,
+  until    timestamptz, -- null = that is not known, and tasks try it from next_try on
+  next_try timestamptz,
+  task_id  bigint not null,
+  version  bigint not null,
   primary key (agent, model)
 );

@@ -1,6 +1,7 @@
 package memwork
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -87,4 +88,10 @@ func (p *Place) Quiesce(context.Context, int64) error {
 	defer p.mu.Unlock()
 	p.quiesced++
 	return nil
+}
+
+// Identify implements work.Identifier: the vendor is that of Vendors.
+func (p *Place) Identify(a work.Agent) (name, vendor string) {
+	name = cmp.Or(a.Use, "script")
+	return name, p.Vendors[name]
 }

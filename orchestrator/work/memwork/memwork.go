@@ -34,6 +34,8 @@ type Place struct {
 
 	// OnPush is called at every push, when it is set.
 	OnPush func(repo, branch, sha string)
+	// Vendors are those of agents by their names; others are not known.
+	Vendors map[string]string
 
 	*origin
 	now      func() time.Time

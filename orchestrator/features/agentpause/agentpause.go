@@ -1,0 +1,247 @@
+// Package agentpause keeps tasks from an agent that could work for none of them: nobody is
+// signed in, its account is empty, a limit of use is reached, its model does not exist.
+//
+// The first run that ends so pauses the agent, for all tasks and in all processes, in the
+// transaction that takes the run in, with one notice to people. The run is no failure of its
+// task, and the agent's jobs are held: they take no slot and are not looked at.
+//
+// Where the agent has said when it can work again, the pause ends then. Elsewhere one task at
+// a time tries it: after 5 minutes, then 10, 20, 40, and every hour, and when a service
+// starts. A run that works ends the pause, with a second notice; one that meets the same
+// trouble puts off the next try and notifies nobody. Another registry and an operator end a
+// pause at once.
+//
+// A pause is a row that each change compares with what it was decided on, so that of two
+// processes which see the same one notice is owed by one of them.
+package agentpause
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Name of the feature and of its holds.
+const Name = "agent_pause"
+
+// Options of the feature. All up to Agents are required.
+type Options struct {
+	Store     task.Store
+	Pauses    task.Pauses
+	Projects  *task.Projects
+	Queue     queue.Admin
+	Inspector queue.Inspector
+	Agents    work.Agents   // they name agents, where they are a work.Identifier
+	Every     time.Duration // how often holds are put right; default 30 s
+	Log       *slog.Logger  // nil discards
+	Now       func() time.Time
+}
+
+// Pauses is the feature.
+type Pauses struct {
+	opt      Options
+	made     time.Time
+	nudge    chan struct{}
+	reloaded atomic.Bool // pauses are by another registry
+	started  atomic.Bool // the first pass was made
+	busy     atomic.Bool // the last pass found a pause, or a task that is held
+}
+
+// New checks the options.
+func New(o Options) (*Pauses, error) {
+	if o.Store == nil || o.Pauses == nil || o.Projects == nil || o.Queue == nil || o.Inspector == nil || o.Agents == nil {
+		return nil, errors.New("agentpause: Options.Store, Pauses, Projects, Queue, Inspector and Agents are required")
+	}
+	if o.Every <= 0 {
+		o.Every = 30 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = run.Real{}.Now
+	}
+	return &Pauses{opt: o, made: o.Now(), nudge: make(chan struct{}, 1)}, nil
+}
+
+// Feature is the feature for the engine. Its Admit stands before those that reserve something.
+func (f *Pauses) Feature() orchestrator.Feature {
+	return orchestrator.Feature{
+		Name: Name, Doc: "An agent that cannot work is paused for all tasks.",
+		Attempted: f.attempted, Holds: f.holds, Admit: f.admit, Words: f.words,
+		Committed: func(c orchestrator.Change) {
+			if f.busy.Load() && (c.Run != nil || c.Launched()) {
+				run.Hint(f.nudge)
+			}
+		},
+		Reloaded: func() {
+			f.reloaded.Store(true)
+			run.Hint(f.nudge)
+		},
+		Loops: []orchestrator.Loop{{Name: "loop", Run: f.loop}},
+		Show:  f.show,
+	}
+}
+
+const subjectPrefix = "task/"
+
+func holdOf(taskID int64, reason string) queue.Hold {
+	return queue.Hold{Subject: subjectPrefix + strconv.FormatInt(taskID, 10), Name: Name, Reason: reason}
+}
+
+// heldTask is the task that a hold of ours keeps.
+func heldTask(h queue.Hold) (id int64, ours bool) {
+	text, found := strings.CutPrefix(h.Subject, subjectPrefix)
+	id, err := strconv.ParseInt(text, 10, 64)
+	return id, h.Name == Name && found && err == nil
+}
+
+// uses reports whether the agent that a task waits for is the one of a pause.
+func (f *Pauses) uses(t task.Task, p task.Pause) bool {
+	project, ok := f.opt.Projects.ByRepo(t.Repo)
+	if !ok || t.State.Active == "" {
+		return false
+	}
+	agent := project.Agents[t.State.Active]
+	name, _ := work.Identify(f.opt.Agents, agent)
+	return p.Stops(name, agent.Model)
+}
+
+// stops finds the pause that keeps a task from going on.
+func (f *Pauses) stops(stored []task.Pause, t task.Task) (task.Pause, bool) {
+	i := slices.IndexFunc(stored, func(p task.Pause) bool {
+		over := !p.Until.IsZero() && !f.opt.Now().Before(p.Until)
+		return !over && p.Task != t.ID && f.uses(t, p)
+	})
+	if i < 0 {
+		return task.Pause{}, false
+	}
+	return stored[i], true
+}
+
+// holds answers a launch of a paused agent with a hold. What cannot be read is seen when the
+// job is claimed.
+func (f *Pauses) holds(ctx context.Context, c orchestrator.Change) (hold, free []queue.Hold, err error) {
+	own := holdOf(c.Task.ID, "")
+	if c.Task.State.Active == "" && c.Before.Active != "" {
+		return nil, []queue.Hold{own}, nil
+	}
+	if !c.Launched() {
+		return nil, nil, nil
+	}
+	stored, err := f.opt.Pauses.Pauses(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p, stopped := f.stops(stored, c.Task); stopped {
+		return []queue.Hold{holdOf(c.Task.ID, waitText(p))}, nil, nil
+	}
+	return nil, []queue.Hold{own}, nil
+}
+
+// admit holds the job of an agent that was paused after the job was put.
+func (f *Pauses) admit(ctx context.Context, s orchestrator.Start) (why string) {
+	stored, err := f.opt.Pauses.Pauses(ctx)
+	if err != nil {
+		return "which agents are paused could not be read"
+	}
+	p, stopped := f.stops(stored, s.Task)
+	if !stopped {
+		return ""
+	}
+	if err := f.opt.Queue.Hold(ctx, holdOf(s.Task.ID, waitText(p))); err != nil && ctx.Err() == nil {
+		f.opt.Log.Error("a run of a paused agent could not be held; it is asked for again", "task", s.Task.ID, "repo", s.Task.Repo, "err", err)
+	}
+	run.Hint(f.nudge)
+	return waitText(p)
+}
+
+// The times between two tries of an agent that is paused.
+const (
+	firstTry = 5 * time.Minute
+	lastTry  = time.Hour
+)
+
+// nextTry is when a task tries an agent that was found to be unable now: the time between
+// two tries doubles.
+func nextTry(since, now time.Time) time.Time {
+	return now.Add(min(max(now.Sub(since), 0)+firstTry, lastTry))
+}
+
+// The bounds of an end that an agent has named, from now.
+const (
+	endMin = time.Minute
+	endMax = 8 * 24 * time.Hour // limits of use are of a week at most
+)
+
+// attempted keeps what an attempt says of its agent.
+func (f *Pauses) attempted(ctx context.Context, c orchestrator.Change, r stage.Report, with *task.Commit) error {
+	stored, err := f.opt.Pauses.Pauses(ctx)
+	if err != nil {
+		return err
+	}
+	now := f.opt.Now().UTC()
+	if h := r.Hindered; h != nil {
+		p := f.renewed(stored, *h, r.Reason, c.Task.ID, now)
+		fresh := !slices.ContainsFunc(stored, func(o task.Pause) bool { return o.Agent == p.Agent && o.Model == p.Model && o.Kind == p.Kind })
+		with.Pauses = append(with.Pauses, p)
+		if fresh {
+			f.opt.Log.Error("an agent is paused for all tasks", "agent", p.Agent, "model", p.Model, "trouble", p.Kind, "until", p.Until, "why", p.Reason)
+			with.Jobs = append(with.Jobs, notice(p, "paused", name(p)+" is paused", pausedText(p, now)))
+		}
+		if f.uses(c.Task, p) {
+			with.Hold = append(with.Hold, holdOf(c.Task.ID, waitText(p)))
+		}
+		return nil
+	}
+	for _, p := range stored {
+		switch {
+		case p.Agent != c.Run.Agent || c.Run.Started.Before(p.Since) || p.Model != "" && p.Task != c.Task.ID:
+		case c.Run.Status == work.ResultOK || c.Run.Usage.Output > 0:
+			f.opt.Log.Info("an agent works again", "agent", p.Agent, "model", p.Model)
+			f.end(with, p, "a run of it has worked")
+		case p.Task == c.Task.ID: // it failed otherwise, which says nothing
+			p.Task, p.Next = 0, nextTry(p.Since, now)
+			with.Pauses = append(with.Pauses, p)
+			if f.uses(c.Task, p) {
+				with.Hold = append(with.Hold, holdOf(c.Task.ID, waitText(p)))
+			}
+		}
+	}
+	return nil
+}
+
+// renewed is the pause that a hindrance begins or goes on with.
+func (f *Pauses) renewed(stored []task.Pause, h stage.Hindrance, reason string, taskID int64, now time.Time) task.Pause {
+	p := task.Pause{Agent: h.Agent, Model: h.Model, Since: now, Next: nextTry(now, now)}
+	if i := slices.IndexFunc(stored, func(o task.Pause) bool { return o.Agent == h.Agent && o.Model == h.Model }); i >= 0 {
+		p = stored[i]
+		if p.Task == taskID {
+			p.Task, p.Next = 0, nextTry(p.Since, now)
+		}
+	}
+	p.Kind, p.Reason, p.Until = work.TroubleKind(h.Kind), reason, time.Time{}
+	if !h.Until.IsZero() {
+		p.Until = now.Add(min(max(h.Until.Sub(now), endMin), endMax)).UTC()
+		p.Task = 0
+	}
+	return p
+}
+
+// end adds the end of a pause, and its notice.
+func (f *Pauses) end(with *task.Commit, p task.Pause, why string) {
+	with.Resumed = append(with.Resumed, p)
+	with.Jobs = append(with.Jobs, notice(p, "resumed", name(p)+" is used again", resumedText(p, f.opt.Now(), why)))
+}

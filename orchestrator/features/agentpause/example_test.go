@@ -1,0 +1,23 @@
+package agentpause_test
+
+import (
+	"fmt"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
+	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
+)
+
+func Example() {
+	_, err := agentpause.New(agentpause.Options{})
+	fmt.Println(err)
+	store := memstore.New(nil)
+	f, err := agentpause.New(agentpause.Options{
+		Store: store, Pauses: store, Projects: &task.Projects{}, Queue: store, Inspector: store, Agents: memwork.New(nil),
+	})
+	fmt.Println(f.Feature().Doc, err)
+	// Output:
+	// agentpause: Options.Store, Pauses, Projects, Queue, Inspector and Agents are required
+	// An agent that cannot work is paused for all tasks. <nil>
+}

@@ -1,0 +1,184 @@
+package agentpause
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// name is what is paused.
+func name(p task.Pause) string {
+	if p.Model != "" {
+		return p.Agent + " with the model " + p.Model
+	}
+	return p.Agent
+}
+
+// trouble is what is wrong, and what a person does about it.
+func trouble(p task.Pause) (what, do string) {
+	switch p.Kind {
+	case work.TroubleLogin:
+		return "nobody is signed in", signIn(p.Agent)
+	case work.TroubleCredit:
+		return "its account is empty", "Top up the account at its vendor."
+	case work.TroubleLimit:
+		return "its usage limit is reached", "Wait, or name another agent in the registry and reload it."
+	case work.TroubleModel:
+		return "its vendor has no such model", "Name another model under agents in the registry and reload it."
+	case work.TroubleOutdated:
+		return "it is too old, or does not take what it is called with", "Update it, or mend its args in the registry and reload that."
+	case work.TroublePerson:
+		return "it waits for a person", "Start it by hand as the service's user and answer its questions."
+	default:
+		return "it cannot work", "Run it by hand as the service's user."
+	}
+}
+
+// signIn is how a person signs in at a tool.
+func signIn(agent string) string {
+	how := map[string]string{
+		"claude": "`claude /login`", "codex": "`codex login`", "gemini": "`gemini`", "antigravity": "`agy`", "opencode": "`opencode auth login`",
+	}[agent]
+	key := map[string]string{
+		"claude": "ANTHROPIC_API_KEY", "codex": "OPENAI_API_KEY", "gemini": "GEMINI_API_KEY", "opencode": "OPENCODE_API_KEY",
+	}[agent]
+	switch {
+	case how == "":
+		return "Sign in by hand as the service's user, or set its vendor's key."
+	case key == "":
+		return "Run " + how + " as the service's user."
+	default:
+		return fmt.Sprintf("Run %s as the service's user, or set %s and restart the service.", how, key)
+	}
+}
+
+// pausedText is the notice of a pause.
+func pausedText(p task.Pause, now time.Time) string {
+	what, do := trouble(p)
+	again := "It is tried again by itself at " + orchestrator.Moment(now, p.Next) + ", or at once by Resume on the dashboard (Queue)."
+	if !p.Until.IsZero() {
+		again = "It is used again by itself at " + orchestrator.Moment(now, p.Until) + "."
+	}
+	return fmt.Sprintf("%s: %s. %s %s Tasks wait for it and lose no try.%s", name(p), what, do, again, quoted(p.Reason))
+}
+
+// quoted is what the agent has said, in one short line.
+func quoted(reason string) string {
+	words := []rune(strings.Join(strings.Fields(reason), " "))
+	if len(words) == 0 {
+		return ""
+	}
+	if len(words) > 200 {
+		words = append(words[:200], '…')
+	}
+	return fmt.Sprintf(" It said: %s", string(words))
+}
+
+// resumedText is the notice of a pause's end.
+func resumedText(p task.Pause, now time.Time, why string) string {
+	what, _ := trouble(p)
+	return fmt.Sprintf("%s: %s. It was paused since %s: %s.", name(p), why, orchestrator.Moment(now, p.Since), what)
+}
+
+// waitText is the reason of a hold. It is the same as long as the trouble is.
+func waitText(p task.Pause) string {
+	what, _ := trouble(p)
+	until := ""
+	if !p.Until.IsZero() {
+		until = " until " + p.Until.UTC().Format("2 Jan 15:04 UTC")
+	}
+	return fmt.Sprintf("waits for %s%s: %s", name(p), until, what)
+}
+
+// notice is a message to people, put in the transaction that begins or ends the pause.
+func notice(p task.Pause, what, title, text string) queue.Job {
+	key := fmt.Sprintf("%s/%s/%s/%s/%s/%d.%d", Name, p.Agent, p.Model, p.Kind, what, p.Since.UnixMicro(), p.Version)
+	return orchestrator.EffectJob(task.Task{Title: title}, task.Project{}, stage.Effect{Kind: stage.EffectNotify, Text: text}, key)
+}
+
+// words adds to the reasons of our holds when they end, or when the agent is tried again.
+func (f *Pauses) words(ctx context.Context, waits []queue.Wait) {
+	var stored []task.Pause
+	for i := range waits {
+		for k := range waits[i].Reasons {
+			r := &waits[i].Reasons[k]
+			if r.Name != Name {
+				continue
+			}
+			if stored == nil {
+				var err error
+				if stored, err = f.opt.Pauses.Pauses(ctx); err != nil {
+					return
+				}
+			}
+			for _, p := range stored {
+				text := waitText(p)
+				if !strings.HasPrefix(r.Text, text) {
+					continue
+				}
+				switch {
+				case !p.Until.IsZero():
+					r.Until = p.Until
+				case p.Task != 0:
+					r.Text = strings.Replace(r.Text, text, text+"; another task tries it now", 1)
+				default:
+					r.Text, r.Until = strings.Replace(r.Text, text, text+"; it is tried again at "+orchestrator.Moment(f.opt.Now(), p.Next), 1), p.Next
+				}
+			}
+		}
+	}
+}
+
+// Paused is an agent in the block of /queue.
+type Paused struct {
+	Agent  string           `json:"agent"`
+	Model  string           `json:"model,omitempty"` // empty = with any
+	Kind   work.TroubleKind `json:"kind"`
+	What   string           `json:"what"`             // in words
+	Do     string           `json:"do"`               // by a person
+	Reason string           `json:"reason,omitempty"` // the agent's own words
+	Since  time.Time        `json:"since"`
+	Until  time.Time        `json:"until,omitzero"`       // when it ends by itself
+	Next   time.Time        `json:"next_try_at,omitzero"` // where that is not known
+	Task   int64            `json:"tried_by_task,omitempty"`
+	Tasks  []int64          `json:"waiting_tasks"`
+}
+
+// view is the block in /queue.
+type view struct {
+	Enabled bool     `json:"enabled"`
+	Paused  []Paused `json:"paused"`
+}
+
+func (f *Pauses) show(ctx context.Context) (any, error) {
+	stored, err := f.opt.Pauses.Pauses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	held, err := f.opt.Inspector.Holds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := view{Enabled: true, Paused: []Paused{}}
+	for _, p := range stored {
+		what, do := trouble(p)
+		one := Paused{Agent: p.Agent, Model: p.Model, Kind: p.Kind, What: what, Do: do, Reason: p.Reason, Since: p.Since, Until: p.Until, Task: p.Task, Tasks: []int64{}}
+		if p.Until.IsZero() {
+			one.Next = p.Next
+		}
+		for _, h := range held {
+			if id, ours := heldTask(h); ours && h.Reason == waitText(p) {
+				one.Tasks = append(one.Tasks, id)
+			}
+		}
+		v.Paused = append(v.Paused, one)
+	}
+	return v, nil
+}
