@@ -14,6 +14,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
@@ -68,6 +69,10 @@ func parts() []part {
 		{"monitor", func(r *orchestratortest.Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
 			probe := func(context.Context, string) (monitor.Look, string) { return monitor.Good, "seen" }
 			return monitor.Feature(monitor.Options{Store: r.Store, Projects: p, Jobs: r.Store, Probe: probe})
+		}},
+		{"agent_pause", func(r *orchestratortest.Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
+			f, err := agentpause.New(agentpause.Options{Store: r.Store, Pauses: r.Store, Projects: p, Queue: r.Store, Inspector: r.Store, Agents: r.Place})
+			return f.Feature(), err
 		}},
 		{"budget", func(r *orchestratortest.Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
 			b, err := budget.New(budget.Options{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
@@ -33,6 +34,7 @@ func (v *Service) features() (list []orchestrator.Feature, err error) {
 		make func() (orchestrator.Feature, error)
 	}{
 		{v.Settings.StopStatus, v.stop},
+		{v.Settings.AgentPause, v.agentPause}, // before those that reserve something for a run
 		{v.Settings.Reconcile, v.reconciler},
 		{v.Settings.WaitComment, v.waitComment},
 		{v.Settings.SerialGate, v.serialGate},
@@ -65,6 +67,22 @@ func (v *Service) stop() (orchestrator.Feature, error) {
 
 func (v *Service) stopOptions() stop.Options {
 	return stop.Options{Store: v.DB, Projects: v.Projects, Workspaces: v.Git, Agents: v.Agents, Log: v.Log, Now: run.Real{}.Now}
+}
+
+func (v *Service) agentPause() (f orchestrator.Feature, err error) {
+	v.Pauses, err = agentpause.New(agentpause.Options{Store: v.DB, Pauses: v.DB, Projects: v.Projects, Queue: v.DB, Inspector: v.DB, Agents: v.Agents, Log: v.Log})
+	if err != nil {
+		return f, err
+	}
+	return v.Pauses.Feature(), nil
+}
+
+// resume is what ends the pause of an agent; nil when there is none.
+func (v *Service) resume() func(context.Context, string) (bool, error) {
+	if v.Pauses == nil {
+		return nil
+	}
+	return v.Pauses.Resume
 }
 
 func (v *Service) liveMessage() (orchestrator.Feature, error) {
@@ -181,7 +199,7 @@ func (v *Service) letGo(ctx context.Context) error {
 	on := map[string]bool{
 		serialgate.Name: v.Settings.SerialGate, serialgate.Freeze: v.Settings.SerialGate,
 		wip.Name: v.Settings.WIP, wip.Waits: v.Settings.WIP, wip.Works: v.Settings.WIP,
-		deps.Name: v.Settings.TaskDeps, deps.Cycle: v.Settings.TaskDeps, budget.Name: v.Settings.budgetOn(),
+		deps.Name: v.Settings.TaskDeps, deps.Cycle: v.Settings.TaskDeps, budget.Name: v.Settings.budgetOn(), agentpause.Name: v.Settings.AgentPause,
 		reconcile.Told: v.Settings.Reconcile, reconcile.BrakeTold: v.Settings.Reconcile, waitcomment.Name: v.Settings.WaitComment,
 	}
 	var left []queue.Hold

@@ -40,7 +40,7 @@ func TestSwitches(t *testing.T) {
 	switches := []struct{ setting, name string }{
 		{"ORCH_STOP_STATUS_ENABLED", "stop"}, {"ORCH_RECONCILE_ENABLED", "reconcile"}, {"ORCH_LIVE_MESSAGE_ENABLED", "live_message"},
 		{"ORCH_WAIT_COMMENT_ENABLED", "wait_comment"}, {"ORCH_SERIAL_GATE_ENABLED", "serial_gate"}, {"ORCH_WIP_ENABLED", "wip"}, {"ORCH_TASK_DEPS_ENABLED", "task_deps"},
-		{"ORCH_MONITOR_ENABLED", "monitor"}, {"", "budget"},
+		{"ORCH_MONITOR_ENABLED", "monitor"}, {"ORCH_AGENT_PAUSE_ENABLED", "agent_pause"}, {"", "budget"},
 	}
 	// Retention, signals and the look at remotes are always on, and the merge gate is there when it is off: for branches behind main.
 	all := []string{"retention", "merge_gate", "remotes", "signals"}

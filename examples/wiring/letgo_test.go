@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
@@ -20,9 +21,9 @@ import (
 // What features hold is let go when they are off, and kept when they are on; what
 // others hold is theirs.
 func TestSwitchedOffLetsGo(t *testing.T) {
-	ours := []string{serialgate.Name, serialgate.Freeze, wip.Name, wip.Waits, wip.Works, deps.Name, deps.Cycle, budget.Name, reconcile.Told, reconcile.BrakeTold, waitcomment.Name}
+	ours := []string{serialgate.Name, serialgate.Freeze, wip.Name, wip.Waits, wip.Works, deps.Name, deps.Cycle, budget.Name, reconcile.Told, reconcile.BrakeTold, waitcomment.Name, agentpause.Name}
 	off := Settings{}
-	on := Settings{SerialGate: true, WIP: true, TaskDeps: true, BudgetTask: 1, Reconcile: true, WaitComment: true}
+	on := Settings{SerialGate: true, WIP: true, TaskDeps: true, BudgetTask: 1, Reconcile: true, WaitComment: true, AgentPause: true}
 	for _, c := range []struct {
 		settings Settings
 		left     []string

@@ -28,6 +28,7 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
@@ -73,6 +74,7 @@ type Service struct {
 	Leases     lease.Locker
 	Serial     *serialgate.Gate      // nil: switched off
 	WIP        *wip.Limit            // nil: switched off
+	Pauses     *agentpause.Pauses    // nil: switched off
 	Deps       *deps.Deps            // nil: switched off, or without the local table
 	Budget     *budget.Budget        // nil: there is no cap
 	Rec        *reconcile.Reconciler // nil: switched off
@@ -244,7 +246,7 @@ func (v *Service) engine() (err error) {
 	}
 	meter.Set(walls.Name, 1, "kind", v.walls.kind())
 	show := dashboard.Options{
-		Engine: v.Engine, History: v.DB, AdminToken: s.AdminToken.Reveal(), Guesses: &v.guesses, Stop: s.StopStatus, Unfreeze: v.unfreeze(), Logs: v.Agents,
+		Engine: v.Engine, History: v.DB, AdminToken: s.AdminToken.Reveal(), Guesses: &v.guesses, Stop: s.StopStatus, Unfreeze: v.unfreeze(), Resume: v.resume(), Logs: v.Agents,
 		Links: s.Links, Warnings: v.warnings, Done: v.stopping, Log: v.Log,
 	}
 	v.ownCards(&show)
@@ -254,7 +256,7 @@ func (v *Service) engine() (err error) {
 	}
 	opt := web.Options{
 		Engine: v.Engine, Sources: v.sources(), AdminToken: s.AdminToken.Reveal(), Guesses: &v.guesses,
-		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(), Reload: v.Reload,
+		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(), Resume: v.resume(), Reload: v.Reload,
 		Dashboard: pages, Hosts: s.hosts(), Done: v.stopping,
 	}
 	if v.Deps != nil {

@@ -67,7 +67,7 @@ func plan() []room {
 // the reference server does.
 func simulated() []string {
 	out := []string{"orchestrator", "orchestrator/effects", "orchestrator/explain", "orchestrator/memstore", "orchestrator/web"}
-	for _, f := range []string{"budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "retention", "serialgate", "signals", "stop", "waitcomment", "wip"} {
+	for _, f := range []string{"agentpause", "budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "retention", "serialgate", "signals", "stop", "waitcomment", "wip"} {
 		out = append(out, "orchestrator/features/"+f)
 	}
 	return out

@@ -57,6 +57,7 @@ const (
 	ActDepend   = "depend"
 	ActUndepend = "undepend"
 	ActReload   = "reload"
+	ActResume   = "resume"
 )
 
 // Act is a request of an operator. It is in the journal before anything is
@@ -68,12 +69,13 @@ type Act struct {
 	Lane string          `json:"lane,omitempty"` // of one that concerns a lane
 	Job  int64           `json:"job,omitempty"`  // the effect that is made again
 	On   int64           `json:"on,omitempty"`   // the task that is waited for
+	Use  string          `json:"use,omitempty"`  // the agent whose pause ends
 }
 
 // What is the act and what it concerns beside the task.
 func (a Act) What() string {
 	words := a.Act
-	for _, more := range []string{a.Repo, a.Lane} {
+	for _, more := range []string{a.Repo, a.Lane, a.Use} {
 		if more != "" {
 			words += " " + more
 		}

@@ -249,6 +249,31 @@ func (s *server) unfreeze(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, Unfrozen{Repo: in.Repo, WasFrozen: was, Reason: reason})
 }
 
+// Resumed is the answer of POST /agents/{agent}/resume.
+type Resumed struct {
+	Agent     string `json:"agent"`
+	WasPaused bool   `json:"was_paused"`
+}
+
+func (s *server) resume(w http.ResponseWriter, r *http.Request) {
+	if s.Resume == nil {
+		s.absent("pauses of agents", "ORCH_AGENT_PAUSE_ENABLED")(w, r)
+		return
+	}
+	agent := r.PathValue("agent")
+	if err := s.Engine.Audit(r.Context(), task.Act{Act: task.ActResume, By: byAPI(), Use: agent}); err != nil {
+		s.fail(w, err)
+		return
+	}
+	was, err := s.Resume(r.Context(), agent)
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	s.Log.Info("an operator has resumed an agent", "agent", agent, "was_paused", was, "remote", r.RemoteAddr)
+	answer(w, http.StatusOK, Resumed{Agent: agent, WasPaused: was})
+}
+
 // Reloaded is the answer of POST /admin/reload: what the registry has now.
 type Reloaded struct {
 	Projects int      `json:"projects"`

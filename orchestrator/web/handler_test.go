@@ -26,7 +26,7 @@ func TestQueueSaysWhatIsOff(t *testing.T) {
 	k := setup(t, nil)
 	var q map[string]any
 	require.NoError(t, json.Unmarshal([]byte(k.do(http.MethodGet, "/queue", nil, nil).body), &q))
-	for _, block := range []string{"stop", "serial_gate", "reconcile", "task_deps", "merge_gate", "budget"} {
+	for _, block := range []string{"stop", "serial_gate", "reconcile", "task_deps", "merge_gate", "budget", "agent_pause"} {
 		require.Equal(t, map[string]any{"enabled": false}, q[block], block)
 	}
 	for _, block := range []string{"jobs", "effects", "workers", "depth"} {
@@ -51,6 +51,21 @@ func TestUnfreeze(t *testing.T) {
 		require.Equal(t, want, on.do(http.MethodPost, "/serial-gate/unfreeze", token, []byte(body)).status, body)
 	}
 	require.Equal(t, http.StatusUnauthorized, on.do(http.MethodPost, "/serial-gate/unfreeze", nil, []byte(`{"repo":"acme/app"}`)).status)
+}
+
+func TestResume(t *testing.T) {
+	t.Parallel()
+	token := map[string]string{"Authorization": "Bearer " + admin}
+	a := setup(t, nil).do(http.MethodPost, "/agents/claude/resume", token, nil)
+	require.Equal(t, http.StatusNotFound, a.status)
+	require.Contains(t, a.body, "ORCH_AGENT_PAUSE_ENABLED")
+	on := setup(t, func(o *web.Options) {
+		o.Resume = func(_ context.Context, agent string) (bool, error) { return agent == "/opt/my agent", nil }
+	})
+	a = on.do(http.MethodPost, "/agents/%2Fopt%2Fmy%20agent/resume", token, nil)
+	require.Equal(t, http.StatusOK, a.status)
+	require.JSONEq(t, `{"agent":"/opt/my agent","was_paused":true}`, a.body)
+	require.JSONEq(t, `{"agent":"claude","was_paused":false}`, on.do(http.MethodPost, "/agents/claude/resume", token, nil).body)
 }
 
 func TestReload(t *testing.T) {

@@ -5,6 +5,7 @@
 //	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /events
 //	POST /tasks/{id}/retry, /tasks/{id}/stop, /serial-gate/unfreeze
 //	GET, POST, DELETE /tasks/{id}/deps
+//	POST /agents/{agent}/resume
 //	POST /effects/hasten, /effects/{id}/again, /admin/reload
 //	GET  /healthz, /readyz, /metrics
 //	GET  /, /dashboard/…   the pages of package dashboard, when Options has them
@@ -48,6 +49,9 @@ type Options struct {
 	// Unfreeze ends the freeze of a repository and returns whether there was one
 	// and why; nil when the serial gate is off.
 	Unfreeze func(ctx context.Context, repo string) (was bool, reason string, err error)
+	// Resume ends the pauses of an agent and returns whether there was one; nil when agents
+	// are not paused.
+	Resume func(ctx context.Context, agent string) (was bool, err error)
 	// Reload reads the project registry again; an error reports what is wrong with it, and
 	// the one before stays. Nil = it is read at the start alone.
 	Reload func(ctx context.Context) (Reloaded, error)
@@ -139,6 +143,7 @@ func (s *server) routes() http.Handler {
 	mux.Handle("POST /tasks/{id}/deps", limit.Finish(s.admin(s.deps)))
 	mux.Handle("DELETE /tasks/{id}/deps", limit.Finish(s.admin(s.deps)))
 	mux.Handle("POST /serial-gate/unfreeze", limit.Finish(s.admin(s.unfreeze)))
+	mux.Handle("POST /agents/{agent}/resume", limit.Finish(s.admin(s.resume)))
 	mux.Handle("POST /effects/hasten", limit.Finish(s.admin(s.hasten)))
 	mux.Handle("POST /effects/{id}/again", limit.Finish(s.admin(s.repeatEffect)))
 	mux.Handle("POST /admin/reload", limit.Finish(s.admin(s.reload)))

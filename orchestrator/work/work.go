@@ -7,7 +7,6 @@
 package work
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -355,22 +354,6 @@ type Agents interface {
 	// when it has put nothing there; an error that is final when it is no file or
 	// longer than ReportMax.
 	Report(ctx context.Context, c Command) (string, error)
-}
-
-// Identifier is what Agents may be besides: they name an agent before it runs.
-type Identifier interface {
-	// Identify returns what Result.Agent of the agent's runs is, and Result.Vendor as far as
-	// that is known before; empty = not known.
-	Identify(a Agent) (name, vendor string)
-}
-
-// Identify is what agents say of an agent before it runs. Where they say nothing, its name is
-// that of the registry.
-func Identify(agents Agents, a Agent) (name, vendor string) {
-	if by, ok := agents.(Identifier); ok {
-		return by.Identify(a)
-	}
-	return cmp.Or(a.Use, "the default agent"), ""
 }
 
 // LogName names what one execution has printed.

@@ -66,6 +66,37 @@ func (s *server) confirmUnfreeze(r *http.Request) (view, error) {
 	return view{Name: "confirm", Title: c.Question, Nav: "repos", Still: true, Data: c}, nil
 }
 
+func (s *server) confirmResume(r *http.Request) (view, error) {
+	agent := r.FormValue("agent")
+	if s.Resume == nil {
+		return view{}, notFound("This program runs without pauses of agents (ORCH_AGENT_PAUSE_ENABLED).")
+	}
+	c := confirmation{
+		Question: "Resume " + agent + "?", Effect: "Tasks use the agent again at once. If it still cannot work it is paused anew.", Action: "agents/resume",
+		Fields: map[string]string{"agent": agent}, Button: "Resume", Back: "queue",
+	}
+	return view{Name: "confirm", Title: c.Question, Nav: "queue", Still: true, Data: c}, nil
+}
+
+func (s *server) doResume(r *http.Request) (string, error) {
+	agent := r.PostFormValue("agent")
+	if s.Resume == nil {
+		return "", notFound("This program runs without pauses of agents (ORCH_AGENT_PAUSE_ENABLED).")
+	}
+	if err := s.Engine.Audit(r.Context(), task.Act{Act: task.ActResume, By: byPage(), Use: agent}); err != nil {
+		return "", err
+	}
+	was, err := s.Resume(r.Context(), agent)
+	switch {
+	case err != nil:
+		return "", errors.Join(errors.New("resume"), err)
+	case !was:
+		return "queue?said=not-paused", nil
+	default:
+		return "queue?said=resumed", nil
+	}
+}
+
 // act lets a changing request through that comes with a session or the token, and
 // redirects to the address that do returns. With a wrong token the question is shown again.
 func (s *server) act(ask func(*http.Request) (view, error), do func(*http.Request) (next string, err error)) http.Handler {

@@ -192,6 +192,27 @@ func TestUnfreeze(t *testing.T) {
 	})
 }
 
+func TestResume(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		now := time.Now()
+		pause := task.Pause{Agent: "claude", Model: "opus", Kind: work.TroubleModel, Reason: "no <model>", Since: now, Next: now.Add(time.Hour)}
+		require.NoError(w, w.Store.Commit(context.Background(), task.Commit{Pauses: []task.Pause{pause}}))
+		require.Regexp(w, `Paused agents 1 .* claude opus paused its vendor has no such model\. Name another model under agents in the registry and reload it\. no <model> .* is tried .* 0 Resume…`, plain(w.get("/queue").body))
+		require.Contains(w, w.get("/queue").body, `href="./agents/resume?agent=claude"`)
+		require.Contains(w, plain(w.get("/agents/resume?agent=claude").body), "Resume claude?")
+		require.Equal(w, http.StatusForbidden, w.post("/agents/resume", url.Values{"agent": {"claude"}}).status)
+		require.Equal(w, "../queue?said=resumed", w.post("/agents/resume", right("agent", "claude")).header.Get("Location"))
+		require.NotContains(w, w.get("/queue").body, "Paused agents")
+		require.Equal(w, "../queue?said=not-paused", w.post("/agents/resume", right("agent", "claude")).header.Get("Location"))
+		require.Equal(w, task.Act{Act: task.ActResume, By: orchestrator.OperatorBy(stage.ViaDashboard), Use: "claude"}, w.acts()[0])
+		require.Contains(w, plain(w.get("/journal").body), "asked for: resume claude by operator (dashboard, token)")
+	})
+	inWorld(t, func(o *dashboard.Options) { o.Resume = nil }, func(w *world) {
+		require.Equal(w, http.StatusNotFound, w.get("/agents/resume?agent=claude").status)
+		require.Contains(w, w.post("/agents/resume", right("agent", "claude")).body, "ORCH_AGENT_PAUSE_ENABLED")
+	})
+}
+
 // A session stands for the token, for twelve hours, at the dashboard's own
 // addresses; its cookie holds no secret.
 func TestSession(t *testing.T) {

@@ -18,6 +18,7 @@ type blocks struct {
 	Deps      depsBlock      `json:"task_deps"`
 	Merge     mergeBlock     `json:"merge_gate"`
 	Budget    budgetBlock    `json:"budget"`
+	Pause     pauseBlock     `json:"agent_pause"`
 	Others    []otherBlock   `json:"-"` // the rest, as JSON
 }
 
@@ -97,6 +98,26 @@ type budgetBlock struct {
 	Error   string  `json:"error"`
 }
 
+// paused is an agent that no task may use for now.
+type paused struct {
+	Agent  string    `json:"agent"`
+	Model  string    `json:"model"`
+	What   string    `json:"what"`
+	Do     string    `json:"do"`
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+	Until  time.Time `json:"until"`
+	Next   time.Time `json:"next_try_at"`
+	Task   int64     `json:"tried_by_task"`
+	Tasks  []int64   `json:"waiting_tasks"`
+}
+
+type pauseBlock struct {
+	Enabled bool     `json:"enabled"`
+	Paused  []paused `json:"paused"`
+	Error   string   `json:"error"`
+}
+
 type otherBlock struct{ Name, JSON string }
 
 // readBlocks reads the features' blocks. A block that cannot be read is left out.
@@ -108,7 +129,7 @@ func readBlocks(ctx context.Context, e *orchestrator.Engine) blocks {
 			raw[name] = body
 		}
 	}
-	for name, into := range map[string]any{"serial_gate": &b.Serial, "reconcile": &b.Reconcile, "task_deps": &b.Deps, "merge_gate": &b.Merge, "budget": &b.Budget} {
+	for name, into := range map[string]any{"serial_gate": &b.Serial, "reconcile": &b.Reconcile, "task_deps": &b.Deps, "merge_gate": &b.Merge, "budget": &b.Budget, "agent_pause": &b.Pause} {
 		if body, on := raw[name]; on && json.Unmarshal(body, into) == nil {
 			delete(raw, name)
 		}

@@ -4,7 +4,7 @@
 // at any moment of it.
 //
 //	GET  /, /queue, /tasks/{id}, /tasks/{id}/runs/{run}/{attempt}, /repos, /cost, /journal, /journal/{id}
-//	POST /session, /tasks/{id}/retry, /tasks/{id}/stop, /repos/unfreeze, /effects/hasten, /effects/{id}/again
+//	POST /session, /tasks/{id}/retry, /tasks/{id}/stop, /repos/unfreeze, /agents/resume, /effects/hasten, /effects/{id}/again
 //	GET  /board, /board/new, /board/cards/{id}, /board/cards/{id}/edit   with Options.Cards
 //	POST /board/new, /board/name, /board/cards/{id}/edit, …/move, …/say, …/arrange
 //	GET  /changes   server-sent events: something has changed, read again
@@ -68,7 +68,10 @@ type Options struct {
 	// Unfreeze ends the freeze of a repository and returns whether there was one
 	// and why; nil when the serial gate is off.
 	Unfreeze func(ctx context.Context, repo string) (was bool, reason string, err error)
-	Logs     work.Logs // what agents print; nil: it is not shown
+	// Resume ends the pauses of an agent and returns whether there was one; nil when agents
+	// are not paused.
+	Resume func(ctx context.Context, agent string) (was bool, err error)
+	Logs   work.Logs // what agents print; nil: it is not shown
 	// Warnings lists what is wrong with the service itself, for the list of what
 	// waits for a person, from memory; nil: nothing is.
 	Warnings func(context.Context) []string
@@ -134,7 +137,7 @@ func (s *server) routes() http.Handler {
 	for pattern, page := range map[string]func(*http.Request) (view, error){
 		"GET /{$}": s.board, "GET /queue": s.queue, "GET /repos": s.repos, "GET /cost": s.cost, "GET /journal": s.journal, "GET /journal/{id}": s.moment,
 		"GET /tasks/{id}": s.task, "GET /tasks/{id}/runs/{run}/{attempt}": s.run, "GET /session": s.session,
-		"GET /tasks/{id}/retry": s.confirmTask, "GET /tasks/{id}/stop": s.confirmTask, "GET /repos/unfreeze": s.confirmUnfreeze,
+		"GET /tasks/{id}/retry": s.confirmTask, "GET /tasks/{id}/stop": s.confirmTask, "GET /repos/unfreeze": s.confirmUnfreeze, "GET /agents/resume": s.confirmResume,
 		"GET /effects/hasten": s.confirmHasten, "GET /effects/{id}/again": s.confirmAgain,
 	} {
 		mux.Handle(pattern, s.show(page))
@@ -147,6 +150,7 @@ func (s *server) routes() http.Handler {
 	mux.Handle("POST /tasks/{id}/retry", s.act(s.confirmTask, s.doRetry))
 	mux.Handle("POST /tasks/{id}/stop", s.act(s.confirmTask, s.doStop))
 	mux.Handle("POST /repos/unfreeze", s.act(s.confirmUnfreeze, s.doUnfreeze))
+	mux.Handle("POST /agents/resume", s.act(s.confirmResume, s.doResume))
 	mux.Handle("POST /effects/hasten", s.act(s.confirmHasten, s.doHasten))
 	mux.Handle("POST /effects/{id}/again", s.act(s.confirmAgain, s.doAgain))
 	mux.Handle("GET /tasks/{id}/runs/{run}/{attempt}/log", limit.Finish(s.log))

@@ -20,6 +20,7 @@ type queuePage struct {
 	Lanes                   []explain.LaneView
 	Budgets                 []tracker.Budget
 	Failed                  []failedLine
+	Paused                  []paused // agents
 	Running                 int64
 	Slots                   int
 	Names                   map[int64]task.Task
@@ -60,6 +61,7 @@ func (s *server) queue(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p := queuePage{Running: v.Workers.Running, Slots: v.Workers.MaxConcurrency, Lanes: v.Lanes, Budgets: v.Budgets, Effects: lines(v.Effects, queue.PoolEffects, names)}
+	p.Paused = readBlocks(r.Context(), s.Engine).Pause.Paused
 	p.Agents, p.Events = lines(v.Jobs, queue.PoolAgents, names), lines(v.Jobs, queue.PoolEvents, names)
 	for _, f := range v.Failed {
 		p.Failed = append(p.Failed, failedLine{f, names[f.TaskID]})

@@ -37,6 +37,7 @@ const (
 func resultText(key string) string {
 	return map[string]string{
 		"retry": "The retry is queued.", "stop": "STOP is queued.", "unfrozen": "The freeze has ended.", "not-frozen": "The repository was not frozen.",
+		"resumed": "The agent is used again.", "not-paused": "The agent was not paused.",
 		"hasten": "What had failed is tried now.", "again": "The effect is made again.",
 		"made": "The card is made.", "edited": "The card is saved.", "moved": "The card is moved.", "said": "The comment is saved.",
 		"archived": "The card is archived.", "restored": "The card is on the board again.", "deleted": "The card is deleted.",

@@ -17,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
@@ -51,6 +52,7 @@ const (
 type world struct {
 	*orchestratortest.Rig
 	gate   *serialgate.Gate
+	pauses *agentpause.Pauses
 	leases *memlease.Locker
 	opt    dashboard.Options
 	logs   logs
@@ -102,7 +104,7 @@ func inWorld(t *testing.T, change func(*dashboard.Options), f func(*world)) {
 		r.Features = w.features
 	}, func(r *orchestratortest.Rig) {
 		w.opt = dashboard.Options{
-			Engine: r.Engine, History: r.Store, AdminToken: token, Stop: true, Unfreeze: w.gate.Unfreeze, Logs: w.logs,
+			Engine: r.Engine, History: r.Store, AdminToken: token, Stop: true, Unfreeze: w.gate.Unfreeze, Resume: w.pauses.Resume, Logs: w.logs,
 			Links: []dashboard.Link{{Name: "Map", URL: "/map"}},
 		}
 		if change != nil {
@@ -135,7 +137,9 @@ func (w *world) features() []orchestrator.Feature {
 		Store: w.Store, Records: w.Store, Costs: w.Store, Projects: projects, Queue: w.Store, Inspector: w.Store, Caps: budget.Caps{RepoDay: 50_000_000, Task: 9_000_000},
 	})
 	require.NoError(w, err)
-	return []orchestrator.Feature{off, rec.Feature(), w.gate.Feature(), dep.Feature(), merge.Feature(), money.Feature()}
+	w.pauses, err = agentpause.New(agentpause.Options{Store: w.Store, Pauses: w.Store, Projects: projects, Queue: w.Store, Inspector: w.Store, Agents: w.Place})
+	require.NoError(w, err)
+	return []orchestrator.Feature{off, w.pauses.Feature(), rec.Feature(), w.gate.Feature(), dep.Feature(), merge.Feature(), money.Feature()}
 }
 
 // agent does the work of its role, and what the title of its card says.
