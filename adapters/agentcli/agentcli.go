@@ -54,7 +54,7 @@ type Options struct {
 	TermGrace time.Duration     // between TERM and KILL; default 20 s
 	EnvAllow  []string          // names of our environment that agents see, "X_*" for a prefix; nil = DefaultEnv
 	Shim      []string          // argv that ends in RunShim, e.g. /proc/self/exe agent-shim
-	Prices    map[string]Price  // of models, for tools that report no cost
+	Prices    map[string]Price  // of models, or of agents by name, for tools that report no cost
 	Hidden    *secret.Redactor  // replaces secrets in what agents print and report; nil = credentials of our environment
 	Log       *slog.Logger      // nil discards
 	Now       func() time.Time  // of the times in results; nil = time.Now
@@ -69,6 +69,14 @@ func (p Price) Cost(u work.Usage) int64 {
 	part := func(tokens, price int64) float64 { return float64(tokens) * float64(price) }
 	sum := part(u.Input, p.Input) + part(u.Output, p.Output) + part(u.CacheRead, p.CacheRead) + part(u.CacheCreate, p.CacheCreate)
 	return agentout.MicroUSD(sum / 1e12)
+}
+
+// PriceOf finds the price of a model, or else that of the agent, by its name.
+func PriceOf(prices map[string]Price, model, agent string) (p Price, known bool) {
+	if p, known = prices[model]; !known || model == "" {
+		p, known = prices[agent]
+	}
+	return p, known
 }
 
 // Runner implements work.Agents. It is safe for concurrent use.
@@ -174,7 +182,9 @@ func (r *Runner) Run(ctx context.Context, c work.Command) work.Result {
 	res := r.run(ctx, c)
 	res.StartedAt, res.FinishedAt = started, r.opt.Now()
 	if res.Usage.MicroUSD == 0 {
-		res.Usage.MicroUSD = r.opt.Prices[res.Usage.Model].Cost(res.Usage)
+		name, _ := r.Identify(c.Agent)
+		price, _ := PriceOf(r.opt.Prices, res.Usage.Model, name)
+		res.Usage.MicroUSD = price.Cost(res.Usage)
 	}
 	return res
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
-	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // dollars is an amount in millionths of a dollar.
@@ -29,7 +29,7 @@ func (d *dollars) UnmarshalText(text []byte) error {
 	return err
 }
 
-// prices are those of models.
+// prices are those of models, and of agents that name no model.
 type prices map[string]agentcli.Price
 
 // UnmarshalText reads model=input/output/cache read/cache write.
@@ -44,7 +44,7 @@ func (p *prices) UnmarshalText(text []byte) error {
 			wrong = d[i].UnmarshalText([]byte(parts[i])) != nil
 		}
 		if wrong {
-			return fmt.Errorf("%q, want model=input/output/cache read/cache write in dollars for a million tokens, such as gpt-5=1.25/10/0.125/0", one)
+			return fmt.Errorf("%q, want model=input/output/cache read/cache write in dollars for a million tokens, such as gpt-5=1.25/10/0.125/0, or an agent's name for all that it uses, such as codex=1.25/10/0.125/0", one)
 		}
 		(*p)[model] = agentcli.Price{Input: int64(d[0]), Output: int64(d[1]), CacheRead: int64(d[2]), CacheCreate: int64(d[3])}
 	}
@@ -52,9 +52,9 @@ func (p *prices) UnmarshalText(text []byte) error {
 }
 
 // priceOf is what a run costs that reported no cost of its own.
-func (s Settings) priceOf(u work.Usage) (microUSD int64, known bool) {
-	p, known := s.AgentPrices[u.Model]
-	return p.Cost(u), known
+func (s Settings) priceOf(r task.AgentRun) (microUSD int64, known bool) {
+	p, known := agentcli.PriceOf(s.AgentPrices, r.Usage.Model, r.Agent)
+	return p.Cost(r.Usage), known
 }
 
 func (s Settings) budgetOn() bool { return s.BudgetTask > 0 || s.BudgetRepoDay > 0 }

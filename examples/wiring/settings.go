@@ -77,7 +77,7 @@ type Settings struct {
 	BudgetTask          dollars         `env:"BUDGET_TASK_USD" envDefault:"0" doc:"what a task may cost in dollars; 0: no cap"`
 	BudgetRepoDay       dollars         `env:"BUDGET_REPO_DAY_USD" envDefault:"0" doc:"what the tasks of a repository may cost on one day (UTC); 0: no cap"`
 	BudgetRun           dollars         `env:"BUDGET_RUN_USD" envDefault:"1.00" doc:"what a run is taken to cost until it is known, where there is a cap"`
-	AgentPrices         prices          `env:"AGENT_PRICES" doc:"of models whose agents report no cost, in dollars for a million tokens: model=input/output/cache read/cache write,…"`
+	AgentPrices         prices          `env:"AGENT_PRICES" doc:"of models whose agents report no cost, or of such agents by name (codex), in dollars for a million tokens: model=input/output/cache read/cache write,…"`
 	AgentPause          bool            `env:"AGENT_PAUSE_ENABLED" envDefault:"true" doc:"an agent that cannot work for any task (login, credit, limits) is paused for all, with one notice, in the place of failures of each task"`
 	QG0TitleMax         string          `env:"QG0_TITLE_MAX" envDefault:"200" doc:"title limit of QG-0 in characters; read at each call"`
 	Agent               string          `env:"AGENT" envDefault:"claude" doc:"agent of roles that the registry gives none: claude, codex, gemini, opencode or a command"`

@@ -20,7 +20,7 @@ type attempt struct {
 // that the store does not have yet; the reservation of the attempt own, which is
 // the run to be judged, does not count.
 func (b *Budget) caseOf(ctx context.Context, t task.Task, run *task.AgentRun, own attempt) (Case, error) {
-	x := Case{Name: fmt.Sprintf("%s (task %d)", t.WorkItemID, t.ID), Repo: t.Repo, At: b.opt.Now().UTC()}
+	x := Case{Name: fmt.Sprintf("%s (task %d)", t.WorkItemID, t.ID), Repo: t.Repo, At: b.opt.Now().UTC(), Next: b.estimate(t)}
 	reserved, err := b.opt.Costs.Reservations(ctx, t.Repo)
 	if err != nil {
 		return x, err
@@ -41,6 +41,15 @@ func (b *Budget) caseOf(ctx context.Context, t task.Task, run *task.AgentRun, ow
 		x.RepoDay, err = b.dayOf(ctx, t.Repo, x.At, reserved, run)
 	}
 	return x, err
+}
+
+// estimate is what a task's next run is taken to cost: no more than its agent may.
+func (b *Budget) estimate(t task.Task) int64 {
+	p, _ := b.opt.Projects.ByRepo(t.Repo)
+	if most := p.Agents[t.State.Active].MicroUSD; most > 0 {
+		return min(most, b.opt.Caps.Run)
+	}
+	return b.opt.Caps.Run
 }
 
 // dayOf is the account of a repository on the day of a moment. A run counts on the
@@ -98,8 +107,11 @@ func (b *Budget) account(runs []task.AgentRun, reserved []task.Reservation) (a A
 			cost = b.opt.Caps.Run
 			a.Silent = add(a.Silent, cost)
 		case used:
-			price, known := b.opt.Price(u)
-			if cost = price; !known && !slices.Contains(a.Unpriced, u.Model) {
+			price, known := b.opt.Price(r)
+			if cost = price; !known && u.Model == "" { // nobody could give its price
+				cost = b.opt.Caps.Run
+				a.Silent = add(a.Silent, cost)
+			} else if !known && !slices.Contains(a.Unpriced, u.Model) {
 				a.Unpriced = append(a.Unpriced, u.Model)
 			}
 		}

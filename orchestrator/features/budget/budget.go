@@ -15,8 +15,9 @@
 // A loop frees a hold when there is room again: the day has ended, a run cost less
 // than was reserved, or the service was started with a higher cap.
 //
-// A run that reports neither tokens nor a cost is taken to have cost its estimate.
-// A model that was used, cost nothing and has no known price counts as over. What
+// A run that reports neither tokens nor a cost is taken to have cost its estimate, and so is
+// one that names no model, where its agent has no price either.
+// A model that was used by name, cost nothing and has no known price counts as over. What
 // cannot be read lets nothing start: a cap that fails open is none. The loop
 // looks again soon.
 package budget
@@ -33,7 +34,6 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -51,7 +51,7 @@ type Options struct {
 	Caps      Caps
 	// Price returns what a run costs that used tokens and reported no cost, in
 	// millionths of a dollar; known is false without a known price. nil: no price is known.
-	Price func(work.Usage) (microUSD int64, known bool)
+	Price func(task.AgentRun) (microUSD int64, known bool)
 	Every time.Duration // how often holds are put right; default 30 s
 	Log   *slog.Logger  // nil discards
 	Now   func() time.Time
@@ -82,7 +82,7 @@ func New(o Options) (*Budget, error) {
 		}
 	}
 	if o.Price == nil {
-		o.Price = func(work.Usage) (int64, bool) { return 0, false }
+		o.Price = func(task.AgentRun) (int64, bool) { return 0, false }
 	}
 	if o.Every <= 0 {
 		o.Every = 30 * time.Second
@@ -160,7 +160,7 @@ func (b *Budget) committed(c orchestrator.Change) {
 func (b *Budget) admit(ctx context.Context, s orchestrator.Start) (why string) {
 	log := b.opt.Log.With("task", s.Task.ID, "repo", s.Task.Repo)
 	own := task.Reservation{
-		TaskID: s.Task.ID, JobID: s.JobID, Attempt: s.Attempt, Repo: s.Task.Repo, MicroUSD: b.opt.Caps.Run, At: b.opt.Now().UTC(),
+		TaskID: s.Task.ID, JobID: s.JobID, Attempt: s.Attempt, Repo: s.Task.Repo, MicroUSD: b.estimate(s.Task), At: b.opt.Now().UTC(),
 	}
 	if err := b.opt.Costs.Reserve(ctx, own); err != nil {
 		log.Error("an estimate could not be reserved, and so nothing starts", "err", err)

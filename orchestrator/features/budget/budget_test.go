@@ -237,10 +237,57 @@ func TestBudgetWithoutAPrice(t *testing.T) {
 		r.Settle(time.Hour)
 		require.Equal(r, 1, strings.Count(r.Notices(), "budget"))
 		r.Shutdown()
-		o.Price = func(u work.Usage) (int64, bool) { return 1000 * int64(len(u.Model)), u.Model == "m" }
+		o.Price = func(run task.AgentRun) (int64, bool) {
+			return 1000 * int64(len(run.Usage.Model)), run.Usage.Model == "m"
+		}
 		r.Start()
 		r.Settle(time.Minute)
 		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+	})
+}
+
+// A tool that never names its model has the price of the tool. Without one its runs cost their
+// estimate, so that a cap holds nobody for ever.
+func TestBudgetOfAModelWithoutAName(t *testing.T) {
+	for name, c := range map[string]struct {
+		price bool
+		runs  int
+		why   string
+	}{
+		"with the agent's price": {true, 5, "has cost 0.005 USD, and the next run"},
+		"without a price":        {false, 3, "has cost 0.0045 USD (0.0045 USD of it for runs that reported no usage), and the next run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			thrifty(t, budget.Caps{Task: 5500}, func(r *orchestratortest.Rig, o *budget.Options, _ *books) {
+				r.Shutdown()
+				if c.price {
+					o.Price = func(run task.AgentRun) (int64, bool) { return 1000, run.Agent == "script" }
+				}
+				r.Start()
+				r.Place.SetScript(func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {
+					res := orchestratortest.GoodAgent(ctx, cmd, files)
+					res.Usage.MicroUSD, res.Usage.Model = 0, ""
+					return res
+				})
+				item := r.Card(orchestratortest.App, "x")
+				r.ToDone(orchestratortest.App, item)
+				require.Len(r, r.Roles(), c.runs)
+				_, why := waitsForBudget(r, r.Task(item))
+				require.Contains(r, why, c.why)
+			})
+		})
+	}
+}
+
+// A run is taken to cost no more than its agent may.
+func TestBudgetOfAnAgentWithALimit(t *testing.T) {
+	thrifty(t, budget.Caps{Task: 3500}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
+		r.Shutdown()
+		r.Projects[0].Agents = map[stage.Role]work.Agent{stage.Developer: {MicroUSD: 500}}
+		r.Start()
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		require.Equal(r, []stage.Role{stage.Analyst, stage.Architect, stage.Developer}, r.Roles())
 	})
 }
 

@@ -56,7 +56,7 @@ func (b *Budget) Pass(ctx context.Context) error {
 			errs = append(errs, err)
 		case reason == "":
 			stale = append(stale, h)
-			freed[t.Repo] = add(freed[t.Repo], b.opt.Caps.Run)
+			freed[t.Repo] = add(freed[t.Repo], b.estimate(t))
 		default:
 			if h.Reason != reason {
 				h.Reason = reason

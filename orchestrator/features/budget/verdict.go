@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -30,6 +31,7 @@ type Case struct {
 	At      time.Time
 	Task    Account
 	RepoDay Account // of the day that At is in
+	Next    int64   // what the next run is taken to cost; 0 = Caps.Run
 }
 
 // Kinds of caps.
@@ -65,7 +67,7 @@ func (c Caps) Judge(x Case) Verdict {
 	var out Verdict
 	if c.Task > 0 {
 		o := Over{Kind: KindTask}
-		if o.Reason, o.Unpriced = c.over(x.Task, c.Task, x.Name, "", "the cap of %s for a task"); o.Reason != "" {
+		if o.Reason, o.Unpriced = c.over(x, x.Task, c.Task, x.Name, "", "the cap of %s for a task"); o.Reason != "" {
 			out = append(out, o)
 		}
 	}
@@ -73,7 +75,7 @@ func (c Caps) Judge(x Case) Verdict {
 		begin := Day(x.At)
 		o := Over{Kind: KindRepoDay, Until: begin.AddDate(0, 0, 1)}
 		limit := "the cap of %s for a repository and day, until " + o.Until.Format(time.RFC3339)
-		if o.Reason, o.Unpriced = c.over(x.RepoDay, c.RepoDay, x.Repo, " on "+begin.Format(time.DateOnly), limit); o.Reason != "" {
+		if o.Reason, o.Unpriced = c.over(x, x.RepoDay, c.RepoDay, x.Repo, " on "+begin.Format(time.DateOnly), limit); o.Reason != "" {
 			out = append(out, o)
 		}
 	}
@@ -81,12 +83,13 @@ func (c Caps) Judge(x Case) Verdict {
 }
 
 // over returns why a run might pass a cap; empty when it cannot.
-func (c Caps) over(a Account, limit int64, who, when, what string) (reason string, unpriced bool) {
+func (c Caps) over(x Case, a Account, limit int64, who, when, what string) (reason string, unpriced bool) {
 	what = fmt.Sprintf(what, USD(limit))
 	if len(a.Unpriced) > 0 {
 		return fmt.Sprintf("%s has used %s%s, whose price is not known: that counts as more than %s", who, models(a.Unpriced), when, what), true
 	}
-	if add(add(a.Spent, a.Reserved), c.Run) <= limit {
+	next := cmp.Or(x.Next, c.Run)
+	if add(add(a.Spent, a.Reserved), next) <= limit {
 		return "", false
 	}
 	reserved := ""
@@ -97,18 +100,14 @@ func (c Caps) over(a Account, limit int64, who, when, what string) (reason strin
 	if a.Silent > 0 {
 		silent = fmt.Sprintf(" (%s of it for runs that reported no usage)", USD(a.Silent))
 	}
-	return fmt.Sprintf("%s has cost %s%s%s%s, and the next run is taken to cost %s: together more than %s", who, USD(a.Spent), silent, when, reserved, USD(c.Run), what), false
+	return fmt.Sprintf("%s has cost %s%s%s%s, and the next run is taken to cost %s: together more than %s", who, USD(a.Spent), silent, when, reserved, USD(next), what), false
 }
 
 // models names models, sorted.
 func models(names []string) string {
 	var out []string
 	for _, n := range names {
-		if n == "" {
-			out = append(out, "a model without a name")
-		} else {
-			out = append(out, fmt.Sprintf("the model %q", n))
-		}
+		out = append(out, fmt.Sprintf("the model %q", n))
 	}
 	slices.Sort(out)
 	return strings.Join(slices.Compact(out), " and ")

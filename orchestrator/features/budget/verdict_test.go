@@ -20,6 +20,7 @@ func TestJudge(t *testing.T) {
 	for name, c := range map[string]struct {
 		caps      budget.Caps
 		task, day budget.Account
+		next      int64
 		want      []string
 		unpriced  bool
 	}{
@@ -37,16 +38,17 @@ func TestJudge(t *testing.T) {
 			"acme/app has cost 20.00 USD on 2026-11-21, and the next run is taken to cost 1.00 USD: together more than the cap of 20.00 USD for a repository and day, until 2026-11-22T00:00:00Z",
 		}},
 		"a cap that is off is not asked": {caps: budget.Caps{RepoDay: 20 * dollar, Run: dollar}, task: budget.Account{Spent: 500 * dollar, Unpriced: []string{"m"}}},
-		"an unknown price is over": {caps: both, task: budget.Account{Spent: 1, Unpriced: []string{"z", "", "a"}}, unpriced: true, want: []string{
-			`GPX-4 (task 7) has used a model without a name and the model "a" and the model "z", whose price is not known: that counts as more than the cap of 5.00 USD for a task`,
+		"an unknown price is over": {caps: both, task: budget.Account{Spent: 1, Unpriced: []string{"z", "a"}}, unpriced: true, want: []string{
+			`GPX-4 (task 7) has used the model "a" and the model "z", whose price is not known: that counts as more than the cap of 5.00 USD for a task`,
 		}},
+		"a run that may cost less": {caps: both, next: dollar / 2, task: budget.Account{Spent: 4*dollar + 1}},
 		"sums do not wrap around": {caps: both, task: budget.Account{Spent: math.MaxInt64, Reserved: math.MaxInt64}, want: []string{
 			"GPX-4 (task 7) has cost 9223372036854.775807 USD, 9223372036854.775807 USD is reserved for runs whose cost is not known, and the next run is taken to cost 1.00 USD: " +
 				"together more than the cap of 5.00 USD for a task",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := c.caps.Judge(budget.Case{Name: "GPX-4 (task 7)", Repo: "acme/app", At: noon, Task: c.task, RepoDay: c.day})
+			v := c.caps.Judge(budget.Case{Name: "GPX-4 (task 7)", Repo: "acme/app", At: noon, Task: c.task, RepoDay: c.day, Next: c.next})
 			require.Len(t, v, len(c.want))
 			for i, o := range v {
 				require.Equal(t, c.want[i], o.Reason)
