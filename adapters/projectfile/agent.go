@@ -9,7 +9,6 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -70,22 +69,4 @@ func (a agent) convert() (work.Agent, error) {
 		}
 	}
 	return out, nil
-}
-
-// checkIndependent refuses an agent that is to be of another vendor than the developer's and
-// cannot be. What is not known here is said by the task.
-func checkIndependent(agents map[stage.Role]work.Agent) error {
-	developer := agents[stage.Developer]
-	vendor := agentcli.VendorOf(developer)
-	for _, role := range stage.Roles() {
-		a := agents[role]
-		switch {
-		case !a.Independent:
-		case role == stage.Developer:
-			return errors.New("agents: developer: independent: of whom? It is for the other roles")
-		case vendor != "" && agentcli.VendorOf(a) == vendor:
-			return fmt.Errorf("agents: %s: independent: its agent %s is of the same vendor as the developer's %s (%s): name one of another vendor, or leave independent out", role, a.Use, developer.Use, vendor)
-		}
-	}
-	return nil
 }

@@ -243,9 +243,6 @@ func (e entry) convert() (p task.Project, field string, err error) {
 		}
 		p.Agents[stage.Role(role)] = agent
 	}
-	if err := checkIndependent(p.Agents); err != nil {
-		return p, "agents", err
-	}
 	for at, files := range e.RequiredFiles {
 		if err := isStage(at); err != nil {
 			return p, "required_files", fmt.Errorf("required_files: %w", err)

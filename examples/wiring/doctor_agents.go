@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -18,11 +19,12 @@ import (
 // agents examines every agent that a role has somewhere: whether it is here, which version
 // it is and, with Probe, whether it works.
 func (d *doctor) agents(v *Service) {
-	var seen []string
+	var seen []work.Agent
 	for _, p := range v.Projects.All() {
 		for _, role := range stage.Roles() {
-			agent := v.Settings.agentOf(p, role)
-			if slices.Contains(seen, agent) {
+			a := p.Agents[role]
+			agent := work.Agent{Use: v.Settings.agentOf(p, role), Model: a.Model, Args: a.Args, Env: a.Env} // what else it has does not show here
+			if slices.ContainsFunc(seen, func(o work.Agent) bool { return reflect.DeepEqual(o, agent) }) {
 				continue
 			}
 			seen = append(seen, agent)
@@ -31,9 +33,10 @@ func (d *doctor) agents(v *Service) {
 	}
 }
 
-func (d *doctor) agent(v *Service, prefix, agent string) {
+func (d *doctor) agent(v *Service, prefix string, a work.Agent) {
 	ctx, cancel := context.WithTimeout(context.Background(), examineTime)
 	defer cancel()
+	agent := a.Use
 	if err := v.Agents.Check(agent); err != nil {
 		d.bad(prefix, mend(err, "install it for the service's user, or name another in agents or "+Prefix+"AGENT"))
 		return
@@ -46,18 +49,21 @@ func (d *doctor) agent(v *Service, prefix, agent string) {
 	if version != "" {
 		version = " (" + version + ")"
 	}
+	if a.Model != "" {
+		agent += " with the model " + a.Model
+	}
 	if !d.Probe {
 		d.ok(prefix, "agent %s%s; --probe lets it run once", agent, version)
 		return
 	}
-	d.check(prefix, "agent "+agent+version+" has run, as it will for cards", mend(v.probe(ctx, agent), "run it by hand as the service's user, and sign in"))
+	d.check(prefix, "agent "+agent+version+" has run, as it will for cards", mend(v.probe(ctx, a), "run it by hand as the service's user, and sign in"))
 }
 
 // probePrompt is the prompt of a probe: a run that changes nothing.
 const probePrompt = "Answer with the word ok. Change no file and run no command.\n"
 
 // probe lets an agent do nothing, as it is run for cards, in a checkout of its own.
-func (v *Service) probe(ctx context.Context, agent string) (err error) {
+func (v *Service) probe(ctx context.Context, agent work.Agent) (err error) {
 	dir, err := os.MkdirTemp(v.Settings.DataDir, "probe-")
 	if err != nil {
 		return err
@@ -73,12 +79,13 @@ func (v *Service) probe(ctx context.Context, agent string) (err error) {
 	if err != nil {
 		return err
 	}
+	agent.Timeout = examineTime - 10*time.Second
 	res := runner.Run(ctx, work.Command{
 		TaskID: 1, WorkItem: "PROBE-1", Repo: "signalbox/probe", Role: stage.Analyst, Stage: stage.Analysis, Run: 1, Attempt: 1, Dir: checkout, Prompt: probePrompt,
-		Agent: work.Agent{Use: agent, Timeout: examineTime - 10*time.Second}, Env: map[string]string{"SIGNALBOX_DOCS": "docs/work/PROBE-1"},
+		Agent: agent, Env: map[string]string{"SIGNALBOX_DOCS": "docs/work/PROBE-1"},
 	})
 	if res.Kind != work.ResultOK {
-		return fmt.Errorf("the agent %s failed (%s): %s", agent, res.Kind, res.Reason)
+		return fmt.Errorf("the agent %s failed (%s): %s", agent.Use, res.Kind, res.Reason)
 	}
 	return nil
 }

@@ -26,10 +26,14 @@ func (s Settings) agentOf(p task.Project, r stage.Role) string {
 	return cmp.Or(p.Agents[r].Use, s.Agent)
 }
 
-// CheckAgents is the error of a project where the rehearsal agent is one among others: a
-// reviewer that has looked at nothing must not judge what an agent has made.
+// CheckAgents is the error of a project where the rehearsal agent is one among others (a
+// reviewer that has looked at nothing must not judge what an agent has made), and of one
+// whose agent is to be independent of the developer's and cannot be.
 func (s Settings) CheckAgents(projects *task.Projects) error {
 	for i, p := range projects.All() {
+		if wrong := s.dependent(p); wrong != "" {
+			return &task.FieldError{Entry: i, Repo: p.Repo, Field: "agents", Text: wrong}
+		}
 		var rehearses, works stage.Role
 		for _, role := range stage.Roles() {
 			if s.agentOf(p, role) == rehearse.Name {
@@ -44,4 +48,26 @@ func (s Settings) CheckAgents(projects *task.Projects) error {
 		}
 	}
 	return nil
+}
+
+// dependent is what is wrong with an agent that is to be of another vendor than the
+// developer's. Where a vendor is not known here the task says what came of it.
+func (s Settings) dependent(p task.Project) string {
+	vendorOf := func(r stage.Role) string {
+		agent := p.Agents[r]
+		agent.Use = s.agentOf(p, r)
+		return agentcli.VendorOf(agent)
+	}
+	developer := vendorOf(stage.Developer)
+	for _, role := range stage.Roles() {
+		switch {
+		case !p.Agents[role].Independent:
+		case role == stage.Developer:
+			return "developer: independent is for the other roles: they are compared with the developer"
+		case developer != "" && vendorOf(role) == developer:
+			return fmt.Sprintf("%s: independent, and its agent %s is of the same vendor as the developer's %s (%s): name one of another vendor in use, or leave independent out",
+				role, s.agentOf(p, role), s.agentOf(p, stage.Developer), developer)
+		}
+	}
+	return ""
 }

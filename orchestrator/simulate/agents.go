@@ -53,6 +53,7 @@ const (
 	misnames   behaviour = "reports on another commit"
 	trespasses behaviour = "commits what its role may not"
 	meddles    behaviour = "changes a protected path"
+	refused    behaviour = "is refused by its vendor"
 )
 
 // workflow is a protected path, which main has.
@@ -94,7 +95,11 @@ func (a *agents) work(ctx context.Context, n *node, p *memwork.Place, c work.Com
 	self := &process{command: c}
 	a.alive[at] = self
 	how, took := a.draw(c)
-	if how == hangs {
+	spell, sick := s.spell(LaneVendor)
+	switch {
+	case sick && !s.calm:
+		how, took = refused, time.Second
+	case how == hangs:
 		took = c.Agent.Timeout
 	}
 	s.trace.line(s.since(), n.name(), "agent", string(c.Role)+" of "+c.WorkItem+" "+string(how))
@@ -115,6 +120,12 @@ func (a *agents) work(ctx context.Context, n *node, p *memwork.Place, c work.Com
 		return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "exit code 1", Usage: usage}
 	case hangs:
 		return work.Result{Kind: work.ResultTimeout, ExitCode: -1, Reason: "it took too long", Usage: usage}
+	case refused:
+		trouble := work.Trouble{Kind: work.TroubleLogin}
+		if spell.Kind == FateLater {
+			trouble = work.Trouble{Kind: work.TroubleLimit, Until: epoch().Add(spell.At + spell.For)}
+		}
+		return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "the vendor has refused it", Trouble: trouble}
 	case speechless:
 		return work.Result{Kind: work.ResultUnusable, Reason: "no result", Usage: usage}
 	}

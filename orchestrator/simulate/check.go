@@ -142,6 +142,8 @@ type snapshot struct {
 	task  task.Task
 	known bool
 	held  bool // the claim that it ends
+
+	pauses []task.Pause // of agents
 }
 
 func (c *checker) before(x task.Commit) (b snapshot) {
@@ -149,6 +151,7 @@ func (c *checker) before(x task.Commit) (b snapshot) {
 		t, err := c.s.store.Task(c.s.ctx, x.Task.ID)
 		b.task, b.known = t, err == nil
 	}
+	b.pauses, _ = c.s.store.Pauses(c.s.ctx)
 	b.held = x.Claim == nil || c.holds(*x.Claim)
 	return b
 }
@@ -171,6 +174,7 @@ func (c *checker) committed(n *node, x task.Commit, said []decision, b snapshot,
 	if x.Task != nil {
 		c.moved(n, x, b)
 	}
+	c.paused(n, x, b)
 	for _, d := range said {
 		c.wrote(x, d)
 	}

@@ -202,7 +202,7 @@ func (c *checker) leases() {
 	held, _ := c.s.store.Holds(c.s.ctx)
 	for _, h := range held {
 		_, task, ok := strings.Cut(h.Subject, "/")
-		if _, err := strconv.ParseInt(task, 10, 64); ok && err == nil && (h.Name == "serial_gate" || h.Name == "wip" || h.Name == "task_deps" || h.Name == "budget" || h.Name == "merge_gate" || h.Name == "wait_comment") {
+		if _, err := strconv.ParseInt(task, 10, 64); ok && err == nil && (h.Name == "serial_gate" || h.Name == "wip" || h.Name == "task_deps" || h.Name == "budget" || h.Name == "merge_gate" || h.Name == "wait_comment" || h.Name == "agent_pause") {
 			c.fail(Leftover, "%s holds %s, and all tasks have ended: %s", h.Name, h.Subject, h.Reason)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
@@ -186,6 +187,10 @@ func (n *node) makeFeatures(p ports) (list []orchestrator.Feature, err error) {
 	}
 	if n.has("live_message") {
 		add(livemessage.Feature(livemessage.Options{Store: p.store, Records: p.store, Jobs: p.store, Projects: p.projects, Messenger: p.chat, Now: now, Log: log}))
+	}
+	if n.has("agent_pause") {
+		f, failed := agentpause.New(agentpause.Options{Store: p.store, Pauses: p.store, Projects: p.projects, Queue: p.store, Inspector: p.store, Agents: p.agents, Every: every, Now: now, Log: log})
+		add(f.Feature(), failed)
 	}
 	n.serial = nil
 	if n.has("serial_gate") {

@@ -85,6 +85,21 @@ func (w *World) addSpells(r *rand.Rand, may func(string) bool) {
 	}
 }
 
+// addVendor has the vendor of the agents refuse them for a while, in every sixth world.
+func (w *World) addVendor(seed uint64, l Limits, may func(string) bool) {
+	r := rand.New(rand.NewPCG(seed, 0x7e4d))
+	if (r.IntN(6) > 0 || l.Features != nil) && !slices.Contains(l.Features, "agent_pause") || !may("spell") {
+		return
+	}
+	w.Features = append(w.Features, "agent_pause")
+	s := Spell{Lane: LaneVendor, Kind: FateLater, At: minutes(r, 0, int(w.Length/time.Minute)), For: minutes(r, 1, 40)}
+	if r.IntN(2) == 0 {
+		s.Kind = FateError
+	}
+	w.Spells = append(w.Spells, s)
+	w.Length = max(w.Length, s.At+s.For)
+}
+
 func (w *World) addUpsets(r *rand.Rand, may func(string) bool) {
 	for range r.IntN(5) {
 		u := Upset{Replica: r.IntN(w.Replicas), At: minutes(r, 0, int(w.Length/time.Minute))}

@@ -124,7 +124,7 @@ type Rates struct {
 
 // AllFeatures are the names of the features that can be on.
 func AllFeatures() []string {
-	return []string{"stop", "reconcile", "live_message", "serial_gate", "task_deps", "merge_gate", "monitor", "budget", "wip"}
+	return []string{"stop", "reconcile", "live_message", "serial_gate", "task_deps", "merge_gate", "monitor", "budget", "wip", "agent_pause"}
 }
 
 // AllFaults are the kinds of faults that Limits can choose from: fates of calls of
@@ -156,7 +156,7 @@ func NewWorld(seed uint64, l Limits) World {
 		w.Replicas = l.Replicas
 	}
 	for _, name := range AllFeatures() {
-		if name == "wip" {
+		if name == "wip" || name == "agent_pause" {
 			continue
 		}
 		if on := r.IntN(3) > 0; on && l.Features == nil || slices.Contains(l.Features, name) {
@@ -191,6 +191,7 @@ func NewWorld(seed uint64, l Limits) World {
 	w.Rates.Crash, w.Rates.Hook = chance("crash", 150, 3000), chance("hook", 2, 12)
 	w.addRegrets(seed, may)
 	w.addSpells(r, may)
+	w.addVendor(seed, l, may)
 	if !w.rush() {
 		w.addUpsets(r, may)
 	}
@@ -281,6 +282,7 @@ const (
 	LaneChat     = "chat"     // the messenger
 	LaneStore    = "store"
 	LaneAgents   = "agents"
+	LaneVendor   = "vendor" // of the agents' models: spells of FateLater are limits that name their end, others a login that is missing
 )
 
 // title is the title of a card.
