@@ -14,6 +14,7 @@
 //	signalbox stop <task>, retry <task>
 //	signalbox why <task>   why a task stands where it stands
 //	signalbox unfreeze     let the tasks of a frozen repository begin again
+//	signalbox resume       use a paused agent again
 //	signalbox reload       have the server read the project registry again
 //	signalbox deps         what a task waits for: list, add, remove
 //	signalbox backup       copy what a server keeps, while it runs
@@ -61,6 +62,7 @@ type cli struct {
 	Why      whyCmd        `cmd:"" help:"Say why a task stands where it stands."`
 	Deps     depsCmd       `cmd:"" help:"List, add or remove the tasks that a task waits for."`
 	Unfreeze unfreezeCmd   `cmd:"" help:"Let the tasks of a frozen repository begin again."`
+	Resume   resumeCmd     `cmd:"" help:"Use an agent again that is paused because it could not work."`
 	Reload   reloadCmd     `cmd:"" help:"Have the running server read the project registry again."`
 	Backup   backupCmd     `cmd:"" help:"Copy what a server keeps of tasks and tracks, while it runs."`
 	Restore  restoreCmd    `cmd:"" help:"Put a backup in the place of what a server keeps; no server may run."`

@@ -32,7 +32,7 @@ import (
 
 // TestMain lets the test's own program be the server, its commands and the agents' shim.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && slices.Contains([]string{"serve", "replay", "why", "complete", "tasks", "show", "queue", "stop", "retry", "unfreeze", "reload", "init", "doctor", "validate", "agent-shim", "check-shim", rehearse.Command, wiring.AttackCommand}, os.Args[1]) {
+	if len(os.Args) > 1 && slices.Contains([]string{"serve", "replay", "why", "complete", "tasks", "show", "queue", "stop", "retry", "unfreeze", "resume", "reload", "init", "doctor", "validate", "agent-shim", "check-shim", rehearse.Command, wiring.AttackCommand}, os.Args[1]) {
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, hideSecrets))
 	}
 	os.Exit(m.Run())

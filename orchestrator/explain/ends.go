@@ -3,7 +3,6 @@ package explain
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -90,9 +89,9 @@ func endOfPause(agent string) (Who, string) {
 	what, _, _ := strings.Cut(agent, ": ")
 	agent, _, limited := strings.Cut(what, " until ")
 	agent, _, _ = strings.Cut(agent, " with the model ")
-	resume := "Resume on the dashboard (Queue), or POST /agents/" + url.PathEscape(agent) + "/resume"
+	resume := "to try at once, run signalbox resume " + agent + ", or press Resume on the dashboard (Queue)"
 	if limited {
-		return WhoOutside, "Wait: it ends by itself. To try at once: " + resume
+		return WhoOutside, "Wait, it ends by itself; " + resume
 	}
-	return WhoYou, "Mend the agent (the notice in the chat and the queue page say how). It is tried again by itself; to try at once: " + resume
+	return WhoYou, "Mend the agent: the notice in the chat and the queue page say how. It is tried again by itself; " + resume
 }

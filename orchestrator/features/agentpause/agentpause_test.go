@@ -140,7 +140,7 @@ func TestUsageLimit(t *testing.T) {
 			require.Len(w, x.Blockers, 1)
 			require.Equal(w, "waits for claude until 1 Jan 03:00 UTC: its usage limit is reached (agent pause)", x.Blockers[0].Why)
 			require.WithinDuration(w, until, x.Blockers[0].Until, time.Second)
-			require.Contains(w, x.Blockers[0].Do, "/agents/claude/resume")
+			require.Contains(w, x.Blockers[0].Do, "Wait, it ends by itself; to try at once, run signalbox resume claude, or press Resume")
 			require.True(w, w.Commented(app, item, "Waits for claude until 1 Jan 03:00 UTC: its usage limit is reached."))
 		}
 		require.Contains(w, w.FeatureView(agentpause.Name), "its usage limit is reached")
