@@ -190,7 +190,7 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t 
 	cmd := e.command(ctx, p, t, l, c, at)
 	caveat := e.dependence(ctx, t, l.Role, cmd.Agent)
 	if caveat != "" {
-		e.Log.Warn(caveat, "task", t.ID, "repo", t.Repo, "run", l.Run)
+		e.Log.Warn("an agent is not independent", "task", t.ID, "repo", t.Repo, "run", l.Run, "why", caveat)
 	}
 	result := e.Agents.Run(ctx, cmd)
 	name, vendor := work.Identify(e.Agents, cmd.Agent)

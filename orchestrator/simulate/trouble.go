@@ -115,7 +115,8 @@ func (w *World) addUpsets(r *rand.Rand, may func(string) bool) {
 				u.Flip = w.Projects[0].Name
 			case 1:
 				if w.trap(TrapSwitch) {
-					u.Flip = AllFeatures()[r.IntN(len(AllFeatures()))]
+					others := slices.DeleteFunc(AllFeatures(), func(name string) bool { return name == "agent_pause" })
+					u.Flip = others[r.IntN(len(others))]
 				}
 			}
 		default:
