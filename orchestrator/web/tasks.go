@@ -96,7 +96,10 @@ type RunView struct {
 	Stage    stage.Stage `json:"stage"`
 	Role     stage.Role  `json:"role"`
 	Model    string      `json:"model,omitempty"`
+	Agent    string      `json:"agent,omitempty"`  // preset or command
+	Vendor   string      `json:"vendor,omitempty"` // of its models
 	Status   string      `json:"status"`
+	Trouble  string      `json:"trouble,omitempty"` // a work.TroubleKind: the agent could have worked for no task
 	ExitCode int         `json:"exit_code"`
 	Totals
 	Started  time.Time `json:"started_at"`
@@ -140,8 +143,8 @@ func (v *TaskDetail) fill(runs []task.AgentRun, results []task.GateResult, jobs 
 	v.Runs, v.Verdicts, v.Jobs, v.Journal = []RunView{}, []VerdictView{}, []JobView{}, []EntryView{}
 	for _, r := range runs {
 		view := RunView{
-			Run: r.Run, Attempt: r.Attempt, Stage: r.Stage, Role: r.Role, Model: r.Usage.Model, Status: r.Status,
-			ExitCode: r.ExitCode, Started: r.Started, Finished: r.Finished, Summary: r.Summary,
+			Run: r.Run, Attempt: r.Attempt, Stage: r.Stage, Role: r.Role, Model: r.Usage.Model, Agent: r.Agent, Vendor: r.Vendor, Status: r.Status,
+			Trouble: string(r.Trouble), ExitCode: r.ExitCode, Started: r.Started, Finished: r.Finished, Summary: r.Summary,
 		}
 		view.add(r)
 		v.Totals.add(r)
