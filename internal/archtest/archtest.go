@@ -33,7 +33,7 @@ type room struct {
 func plan() []room {
 	return []room{
 		{"orchestrator/stage", 0, nil}, {"gpstracks", 0, nil}, {"gpstracks/licences", 0, nil},
-		{"orchestrator/signature", 0, nil}, {"orchestrator/fault", 0, nil}, {"orchestrator/fault/memfault", 1, nil},
+		{"orchestrator/signature", 0, nil}, {"orchestrator/fault", 0, nil}, {"orchestrator/fault/memfault", 1, nil}, {"orchestrator/prompt", 1, nil},
 		{"gpstracks/tile", 1, nil}, {"gpstracks/gpx", 1, nil}, {"gpstracks/trackfile", 1, []string{"gpstracks/gpx"}}, {"gpstracks/web", 1, nil},
 		{"gpstracks/memtracks", 2, nil}, {"gpstracks/trackhttp", 2, nil}, {"gpstracks/collect", 2, nil},
 		{"githost", 1, nil}, {"tracker", 1, nil}, {"messenger", 1, nil}, {"queue", 1, nil},
