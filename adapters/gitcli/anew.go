@@ -19,7 +19,9 @@ type mark struct {
 	Start  string     `json:"start"`            // where the attempt began; the mirror has it
 	Whole  bool       `json:"whole"`            // else what is there is half made, and nothing of it counts
 	Role   stage.Role `json:"role,omitempty"`   // whose caches are there
-	Behind bool       `json:"behind,omitempty"` // the mirror's branch was rebased since: nothing is taken from here
+	Behind bool       `json:"behind,omitempty"` // the mirror's branch was rebased since, or a hook is at work or has committed: nothing is taken from here
+	// Created: what is done once for the role is done, and some of it is among the caches.
+	Created bool `json:"created,omitempty"`
 
 	Writes   stage.Paths `json:"writes,omitzero"`     // what the commits may change
 	FromMain []string    `json:"from_main,omitempty"` // which files are those of Main
@@ -46,21 +48,21 @@ func (p checkout) writeMark(m mark) error {
 }
 
 // makeAnew makes the task's repository and checkout at a commit, whatever is there.
-// Caches that the registry names are taken over from an attempt of the same role.
-func (g *Git) makeAnew(ctx context.Context, p checkout, m mark) error {
+// Caches that the registry names are taken over from an attempt of the same role. It returns
+// the mark as it is then.
+func (g *Git) makeAnew(ctx context.Context, p checkout, m mark) (_ mark, err error) {
 	before, _ := p.readMark()
-	var err error
 	if m.Main, err = g.ref(ctx, p.mirror, "refs/remotes/origin/"+p.Main); err != nil {
-		return err
+		return m, err
 	}
 	if err := os.MkdirAll(filepath.Dir(p.mark), 0o700); err != nil {
-		return err
+		return m, err
 	}
 	if err := p.writeMark(m); err != nil { // another try, after a crash, begins there too
-		return err
+		return m, err
 	}
 	if err := g.remove(p.aside); err != nil {
-		return err
+		return m, err
 	}
 	var caches []string
 	if before.Whole && before.Role == m.Role {
@@ -68,23 +70,24 @@ func (g *Git) makeAnew(ctx context.Context, p checkout, m mark) error {
 	}
 	for _, name := range []string{p.dir, p.repo} {
 		if err := g.remove(name); err != nil {
-			return err
+			return m, err
 		}
 	}
 	if err := g.makeRepo(p, m); err != nil {
-		return err
+		return m, err
 	}
 	if err := g.checkOut(ctx, p, m); err != nil {
-		return err
+		return m, err
 	}
 	if len(caches) > 0 {
-		g.move(p.aside, p.dir, g.ignored(ctx, p, caches))
+		kept := g.move(p.aside, p.dir, g.ignored(ctx, p, caches))
+		m.Created = before.Created && len(kept) > 0
 		if err := g.remove(p.aside); err != nil {
-			return err
+			return m, err
 		}
 	}
 	m.Whole = true
-	return p.writeMark(m)
+	return m, p.writeMark(m)
 }
 
 // makeRepo makes the task's repository, which borrows the mirror's objects, with main as

@@ -28,9 +28,6 @@ const stderrMax = 4 << 10
 // not judge itself. The command sees PATH, a HOME of its own and the task's facts, and
 // nothing else of our environment; all that it has started is ended with it.
 func (g *Git) RunCheck(ctx context.Context, argv []string, s gates.Facts) (exit int, stderr string, err error) {
-	if len(g.opt.Shim) == 0 {
-		return -1, "", errors.New("gitcli: Options.Shim is missing: the command that ends in RunCheckShim")
-	}
 	p, err := g.locate(work.Workspace{Repo: s.Task.Repo, CloneURL: "unused", Main: s.Task.Main, Branch: s.Task.Branch, WorkItem: s.Task.WorkItem})
 	if err != nil {
 		return -1, "", err
@@ -38,21 +35,49 @@ func (g *Git) RunCheck(ctx context.Context, argv []string, s gates.Facts) (exit 
 	if !commitID(s.SHA) || len(argv) == 0 {
 		return -1, "", fmt.Errorf("%w: commit %q", work.ErrBadName, s.SHA)
 	}
-	temp, err := os.MkdirTemp(g.opt.Root, "check-")
+	e, err := g.errand(ctx, p, argv)
 	if err != nil {
 		return -1, "", err
 	}
-	defer func() { _ = g.remove(temp) }() // what a check leaves in its checkout is nobody's
-	if err := g.export(ctx, p, s.SHA, filepath.Join(temp, "tree")); err != nil {
+	defer func() { _ = g.remove(e.temp) }() // what a check leaves in its checkout is nobody's
+	e.dir, e.log = filepath.Join(e.temp, "tree"), s.Log
+	e.own.Write = []string{e.dir}
+	if err := g.export(ctx, p, s.SHA, e.dir); err != nil {
 		return -1, "", err
 	}
-	if argv, err = g.ofMain(ctx, p, argv, filepath.Join(temp, "main")); err != nil {
-		return -1, "", err
+	e.env = []string{
+		"SIGNALBOX_SHA=" + s.SHA, "SIGNALBOX_STAGE=" + string(s.Stage), "SIGNALBOX_REPO=" + s.Task.Repo,
+		"SIGNALBOX_BRANCH=" + s.Task.Branch, "SIGNALBOX_WORK_ITEM=" + s.Task.WorkItem, "SIGNALBOX_DOCS=" + s.Task.Docs,
 	}
-	if err := errors.Join(os.Mkdir(filepath.Join(temp, "home"), 0o700), os.Mkdir(filepath.Join(temp, "tmp"), 0o700)); err != nil {
-		return -1, "", err
+	return g.execute(ctx, e)
+}
+
+// errand is a command that is run under the shim of checks.
+type errand struct {
+	argv []string  // files of main replaced
+	temp string    // directory of its own: home, tmp, and main when a word names a file of it
+	dir  string    // where it runs
+	own  work.Jail // what it may touch besides
+	env  []string  // that it sees besides
+	log  io.Writer // nil = none
+}
+
+// errand prepares a command for execute: with main's files in the place of the words that
+// name them. The caller removes temp.
+func (g *Git) errand(ctx context.Context, p checkout, argv []string) (e errand, err error) {
+	if len(g.opt.Shim) == 0 {
+		return e, errors.New("gitcli: Options.Shim is missing: the command that ends in RunCheckShim")
 	}
-	return g.check(ctx, argv, temp, s)
+	if e.temp, err = os.MkdirTemp(g.opt.Root, "check-"); err != nil {
+		return e, err
+	}
+	if e.argv, err = g.ofMain(ctx, p, argv, filepath.Join(e.temp, "main")); err == nil {
+		err = errors.Join(os.Mkdir(filepath.Join(e.temp, "home"), 0o700), os.Mkdir(filepath.Join(e.temp, "tmp"), 0o700))
+	}
+	if err != nil {
+		_ = g.remove(e.temp) // the error that there was counts
+	}
+	return e, err
 }
 
 // export puts the files of a commit into a new directory.
@@ -127,34 +152,29 @@ type checkOrder struct {
 	Name string     `json:"name,omitempty"` // of its cgroup and its container
 }
 
-// jail is what a check may touch: its checkout of the branch, and to read that of main.
-func (g *Git) jail(temp, program string) *work.Jail {
+// jail is what an errand may touch: its own, its directory, and to read the checkout of main.
+func (g *Git) jail(e errand) *work.Jail {
 	if g.opt.Jail == nil {
 		return nil
 	}
-	own := work.Jail{Read: []string{filepath.Join(temp, "main")}}
-	if filepath.IsAbs(program) && g.opt.Jail.Box.Kind != work.BoxContainer {
+	own := work.Jail{Read: []string{filepath.Join(e.temp, "main")}, Write: []string{filepath.Join(e.temp, "home"), filepath.Join(e.temp, "tmp")}}
+	if program := e.argv[0]; filepath.IsAbs(program) && g.opt.Jail.Box.Kind != work.BoxContainer {
 		own.Read = append(own.Read, program)
 	}
-	for _, name := range []string{"tree", "home", "tmp"} {
-		own.Write = append(own.Write, filepath.Join(temp, name))
-	}
-	j := g.opt.Jail.And(own)
+	j := g.opt.Jail.And(own).And(e.own)
 	return &j
 }
 
-func (g *Git) check(ctx context.Context, argv []string, temp string, s gates.Facts) (int, string, error) {
-	order, err := json.Marshal(checkOrder{Argv: argv, Jail: g.jail(temp, argv[0]), Name: "signalbox-check-" + strings.ToLower(rand.Text())})
+func (g *Git) execute(ctx context.Context, e errand) (int, string, error) {
+	order, err := json.Marshal(checkOrder{Argv: e.argv, Jail: g.jail(e), Name: "signalbox-check-" + strings.ToLower(rand.Text())})
 	if err != nil {
 		return -1, "", err
 	}
 	cmd := exec.CommandContext(ctx, g.opt.Shim[0], g.opt.Shim[1:]...)
-	cmd.Dir = filepath.Join(temp, "tree")
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(temp, "home"), "TMPDIR=" + filepath.Join(temp, "tmp"), "LC_ALL=C.UTF-8",
-		"SIGNALBOX_SHA=" + s.SHA, "SIGNALBOX_STAGE=" + string(s.Stage), "SIGNALBOX_REPO=" + s.Task.Repo,
-		"SIGNALBOX_BRANCH=" + s.Task.Branch, "SIGNALBOX_WORK_ITEM=" + s.Task.WorkItem, "SIGNALBOX_DOCS=" + s.Task.Docs,
-	}
+	cmd.Dir = e.dir
+	cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(e.temp, "home"), "TMPDIR=" + filepath.Join(e.temp, "tmp"), "LC_ALL=C.UTF-8",
+	}, e.env...)
 	stop, err := cmd.StdinPipe()
 	if err != nil {
 		return -1, "", err
@@ -163,8 +183,8 @@ func (g *Git) check(ctx context.Context, argv []string, temp string, s gates.Fac
 	cmd.WaitDelay = endMax
 	out := &ending{most: stderrMax}
 	cmd.Stderr = out
-	if s.Log != nil {
-		cmd.Stderr = io.MultiWriter(out, s.Log)
+	if e.log != nil {
+		cmd.Stderr = io.MultiWriter(out, e.log)
 	}
 	if err := cmd.Start(); err != nil {
 		return -1, "", err

@@ -112,12 +112,18 @@ func TestChecksLeaveNothing(t *testing.T) {
 }
 
 // sleepers are the processes that the checks above start.
-func sleepers(t *testing.T) (out []string) {
+func sleepers(t *testing.T) []string {
+	t.Helper()
+	return running(t, "sleep\x004243\x00")
+}
+
+// running are the processes with a command line, by their numbers.
+func running(t *testing.T, cmdline string) (out []string) {
 	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	require.NoError(t, err)
 	for _, name := range names {
-		if body, err := os.ReadFile(name); err == nil && bytes.Equal(body, []byte("sleep\x004243\x00")) {
+		if body, err := os.ReadFile(name); err == nil && string(body) == cmdline {
 			out = append(out, strings.TrimSuffix(strings.TrimPrefix(name, "/proc/"), "/cmdline"))
 		}
 	}
@@ -127,7 +133,7 @@ func sleepers(t *testing.T) (out []string) {
 func TestChecksNeedAShim(t *testing.T) {
 	t.Parallel()
 	k := setup(t)
-	_, _, err := k.g.RunCheck(t.Context(), []string{"true"}, gates.Facts{})
+	_, _, err := k.g.RunCheck(t.Context(), []string{"true"}, gates.Facts{SHA: strings.Repeat("a", 40), Task: gates.Task{Repo: "acme/app", Main: "main", Branch: "b", WorkItem: "APP-1"}})
 	require.ErrorContains(t, err, "Options.Shim")
 }
 

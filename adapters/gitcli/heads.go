@@ -13,7 +13,10 @@ const refMax = 4 << 20
 
 // heads are the commits that a task's repository stands at. Empty is what is not
 // there, or not to be read.
-type heads struct{ branch, head, stash, autostash string }
+type heads struct {
+	branch, head, stash, autostash string
+	on                             string // the content of HEAD
+}
 
 func (p checkout) heads() (h heads) {
 	if plainDir(p.repo, ".") != nil {
@@ -27,8 +30,8 @@ func (p checkout) heads() (h heads) {
 	h.branch = refIn(repo, "refs/heads/"+p.Branch)
 	h.stash = refIn(repo, "refs/stash")
 	h.autostash = refIn(repo, "rebase-merge/autostash")
-	h.head = refIn(repo, "HEAD")
-	if name, symbolic := strings.CutPrefix(content(repo, "HEAD"), "ref: "); symbolic {
+	h.head, h.on = refIn(repo, "HEAD"), content(repo, "HEAD")
+	if name, symbolic := strings.CutPrefix(h.on, "ref: "); symbolic {
 		h.head = refIn(repo, name)
 	}
 	return h

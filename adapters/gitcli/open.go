@@ -28,8 +28,17 @@ func (g *Git) Open(ctx context.Context, s work.Workspace, first []work.File) (wo
 	if err := ctx.Err(); err != nil { // what is there may not be saved yet
 		return work.Checkout{}, err
 	}
-	jail := work.Jail{Write: []string{p.dir, p.repo}, Read: []string{filepath.Join(p.mirror, "objects")}}
-	return work.Checkout{Dir: p.dir, Jail: jail, Left: left}, g.makeAnew(ctx, p, mark{Task: s.Task, Taken: tip, Start: start, Role: s.Role, Writes: s.Writes, FromMain: s.FromMain})
+	m, err := g.makeAnew(ctx, p, mark{Task: s.Task, Taken: tip, Start: start, Role: s.Role, Writes: s.Writes, FromMain: s.FromMain})
+	at := work.Checkout{Dir: p.dir, Jail: p.jail(), Left: left, Created: m.Created}
+	if m.Main != "" {
+		at.Main = &tree{g: g, ctx: context.WithoutCancel(ctx), mirror: p.mirror, sha: m.Main}
+	}
+	return at, err
+}
+
+// jail is what works in a checkout needs of the directories of this package.
+func (p checkout) jail() work.Jail {
+	return work.Jail{Write: []string{p.dir, p.repo}, Read: []string{filepath.Join(p.mirror, "objects")}}
 }
 
 // Begin implements work.Mirror.

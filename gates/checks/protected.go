@@ -9,12 +9,14 @@ import (
 )
 
 // DefaultProtected are patterns (see stage.Paths) of the files that say what is run by
-// itself and who must agree: what a branch changes there, a person has to see.
+// itself, who must agree, and what agents are told to do: what a branch changes there, a
+// person has to see.
 func DefaultProtected() []string {
 	return []string{
 		".github/workflows", ".github/actions", ".gitea/workflows", ".forgejo/workflows", ".gitlab-ci.yml", ".gitlab/ci", ".circleci", ".buildkite",
 		"**/Jenkinsfile", ".drone.yml", ".drone.yaml", ".woodpecker", ".woodpecker.yml", ".woodpecker.yaml", ".travis.yml",
 		"azure-pipelines.yml", "bitbucket-pipelines.yml", "CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS",
+		".signalbox",
 	}
 }
 

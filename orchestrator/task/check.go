@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/prompt"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -90,6 +91,12 @@ func (p Project) check() (field, wrong string) {
 	if wrong := p.Probe.check(); wrong != "" {
 		return "probe", wrong
 	}
+	if field, wrong := p.checkTexts(); wrong != "" {
+		return field, wrong
+	}
+	if wrong := p.Hooks.check(); wrong != "" {
+		return "hooks", wrong
+	}
 	for _, role := range slices.Sorted(maps.Keys(p.Writes)) {
 		if err := stage.CheckWrites(role, p.Writes[role]); err != nil {
 			return "writes", fmt.Sprintf("%s: %v", role, err)
@@ -165,6 +172,42 @@ func (p Probe) check() string {
 		if address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil) {
 			return fmt.Sprintf("%s is %q, want an address without a password such as https://example.org/version, or https://example.org/version#commit for the field of a JSON object", name, address)
 		}
+	}
+	return ""
+}
+
+// checkTexts returns the first of what the entry says to agents that cannot be used, and
+// why.
+func (p Project) checkTexts() (field, wrong string) {
+	for _, role := range slices.Sorted(maps.Keys(p.Prompts)) {
+		if !slices.Contains(stage.Roles(), role) {
+			return "prompts", fmt.Sprintf("there is no role %q", role)
+		}
+		if err := prompt.Check(p.Prompts[role]); err != nil {
+			return "prompts." + string(role), err.Error()
+		}
+	}
+	for _, at := range []stage.Stage{stage.DeployStaging, stage.Deploy} {
+		if n := len(p.Deploy.At(at)); n > prompt.Max {
+			return "deploy", fmt.Sprintf("the recipe of %s has %d bytes, and at most %d are taken: name a file of the repository that has the rest", at, n, prompt.Max)
+		}
+	}
+	return "", ""
+}
+
+// check returns what is wrong; empty when nothing is.
+func (h Hooks) check() string {
+	const want = "want lists of an executable and its arguments such as [[npm, ci], [./bin/services, up]]"
+	for _, one := range []struct {
+		name     string
+		commands [][]string
+	}{{"after_create", h.AfterCreate}, {"before_run", h.BeforeRun}, {"after_run", h.AfterRun}} {
+		if slices.ContainsFunc(one.commands, func(argv []string) bool { return len(argv) == 0 || argv[0] == "" }) {
+			return one.name + " has an empty command, " + want
+		}
+	}
+	if h.Timeout < 0 || h.Timeout > MaxHookTime {
+		return fmt.Sprintf("timeout is %s, want at most %s, such as 90s, or leave it out for %s", h.Timeout, MaxHookTime, DefaultHookTime)
 	}
 	return ""
 }

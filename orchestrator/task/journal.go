@@ -26,7 +26,14 @@ const (
 	KindDecision = "decision" // the payload is a Recorded
 	KindOperator = "operator" // the payload is an Act
 	KindLeft     = "left"     // the payload is a work.Left
+	KindPrompt   = "prompt"   // the payload is a Note
+	KindHook     = "hook"     // the payload is a Note
 )
+
+// Note is the payload of an entry that is a sentence for people.
+type Note struct {
+	Result string `json:"result"`
+}
 
 // Recorded is the payload of a journal entry of kind "decision": enough to make
 // the decision again.

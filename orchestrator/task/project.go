@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/gates/checks"
@@ -39,6 +40,9 @@ type Project struct {
 	Contexts       []string
 	CI             [][]string // commands that the service runs as CI, where nobody else does (HostGit)
 	Agents         map[stage.Role]work.Agent
+	Prompts        map[stage.Role]string    // the team's assignments; see package prompt
+	Deploy         Recipes                  // how the deployer deploys
+	Hooks          Hooks                    // commands around agents' runs
 	Required       map[stage.Stage][]string // files that must exist to leave a stage
 	Gates          map[stage.Stage][]string // further checks to leave a stage, by name
 	Commands       []gates.Gate             // checks of the repository's own, which Gates may name
@@ -177,6 +181,35 @@ func (p Protected) patterns() []string {
 // body is the commit, or the field of a JSON object that the fragment names. Empty = the
 // deployer's word is taken.
 type Probe struct{ Staging, Production string }
+
+// Recipes are the team's instructions to the deployer, as plain text. Empty = there are none.
+type Recipes struct{ Staging, Production string }
+
+// At returns the recipe of a stage's deployment.
+func (r Recipes) At(s stage.Stage) string {
+	switch s {
+	case stage.DeployStaging:
+		return r.Staging
+	case stage.Deploy:
+		return r.Production
+	default:
+		return ""
+	}
+}
+
+// Hooks are commands that are run in an agent's checkout, beside its runs; see work.Hooks.
+type Hooks struct {
+	AfterCreate [][]string    // once for a task and role, as long as what they leave is kept
+	BeforeRun   [][]string    // before each run
+	AfterRun    [][]string    // after each run, whatever came of it
+	Timeout     time.Duration // of each list; 0 = DefaultHookTime
+}
+
+// How long the commands of a hook may take together.
+const (
+	DefaultHookTime = time.Minute
+	MaxHookTime     = 10 * time.Minute
+)
 
 // ByStage returns the addresses by the stages whose deployments they show.
 func (p Probe) ByStage() map[stage.Stage]string {

@@ -83,8 +83,12 @@ func CheckKeep(paths []string) error {
 // Checkout is a place for one attempt of an agent.
 type Checkout struct {
 	Dir  string
-	Jail Jail // what works there needs it: the directory, and where its history lies
-	Left Left // of the attempt before
+	Jail Jail  // what works there needs it: the directory, and where its history lies
+	Left Left  // of the attempt before
+	Main fs.FS // the repository's files as main has them, fetched for the attempt; nil = there is none
+	// Created reports that Hooks.Created was called for the role, and that something that it
+	// keeps is still there.
+	Created bool
 }
 
 // Left is a commit of the mirror that has what an attempt had not committed, or not
@@ -237,6 +241,7 @@ type Command struct {
 	Dir      string            // working directory
 	Jail     Jail              // what the execution may touch, where executions are confined
 	Prompt   string            // ReportPath in it stands for where the report is to be written
+	Template string            // hash of the team's text in it (package prompt); empty = the built-in one
 	Report   string            // name of the file that the run is to put into its outbox; empty = none
 	Env      map[string]string // added to the allow-listed environment; names start with SIGNALBOX_
 	Agent    Agent             // Timeout 0 = the adapter's default
@@ -296,6 +301,7 @@ type Result struct {
 	Agent      string    `json:"agent,omitempty"`  // preset or command that it was
 	Vendor     string    `json:"vendor,omitempty"` // of its models; empty = not known
 	Trouble    Trouble   `json:"trouble,omitzero"`
+	Template   string    `json:"template,omitempty"` // the Command's
 	LogPath    string    `json:"log_path,omitempty"`
 	StartedAt  time.Time `json:"started_at"`
 	FinishedAt time.Time `json:"finished_at"`

@@ -15,7 +15,6 @@ import (
 	"sort"
 	"strings"
 	"sync"
-	"testing/fstest"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/memfault"
@@ -60,6 +59,7 @@ type origin struct {
 	onto     map[string]string   // what came out when a commit was brought up to date
 	conflict map[string][]string // "repo branch" → files
 	landed   map[string]bool     // commits whose tree is another
+	onMain   map[string]string   // "repo path" → file that main has besides
 }
 
 type commit struct {
@@ -70,7 +70,7 @@ type commit struct {
 
 // New makes an empty place whose agents follow a script.
 func New(s Script) *Place {
-	return newPlace(s, &origin{commits: map[string]commit{}, remote: map[string]string{}, conflict: map[string][]string{}, landed: map[string]bool{}, onto: map[string]string{}})
+	return newPlace(s, &origin{commits: map[string]commit{}, remote: map[string]string{}, conflict: map[string][]string{}, landed: map[string]bool{}, onto: map[string]string{}, onMain: map[string]string{}})
 }
 
 func newPlace(s Script, o *origin) *Place {
@@ -146,7 +146,7 @@ func (p *Place) Open(ctx context.Context, s work.Workspace, first []work.File) (
 	if err := p.begin(s, first); err != nil {
 		return work.Checkout{}, err
 	}
-	at := work.Checkout{Dir: dir(s)}
+	at := work.Checkout{Dir: dir(s), Main: treeOf(p.mainFiles(s.Repo))}
 	p.opened[at.Dir] = work.Remains{Task: s.Task, Name: at.Dir, Used: p.now()}
 	if files, ok := p.left[at.Dir]; ok {
 		at.Left = p.keep(s, p.commit(p.checkout[at.Dir], files))
@@ -189,7 +189,7 @@ func (p *Place) begin(s work.Workspace, first []work.File) error {
 	case seen != "":
 		p.branches[key(s)] = seen
 	default:
-		files := map[string]string{"README.md": "read me\n", ".github/workflows/ci.yml": "on: push\n"}
+		files := p.mainFiles(s.Repo)
 		base := p.commit("", files)
 		for _, f := range first {
 			files[f.Path] = string(f.Body)
@@ -323,11 +323,7 @@ func (p *Place) Files(ctx context.Context, _ work.Workspace, sha string) (fs.FS,
 	if !ok {
 		return nil, fmt.Errorf("memwork: commit %q: %w", sha, fs.ErrNotExist)
 	}
-	tree := fstest.MapFS{}
-	for name, body := range c.files {
-		tree[name] = &fstest.MapFile{Data: []byte(body)}
-	}
-	return tree, nil
+	return treeOf(c.files), nil
 }
 
 // Close implements work.Workspaces.

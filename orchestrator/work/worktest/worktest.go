@@ -60,6 +60,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"what a branch has changed is listed":               lists,
 		"nobody goes on from what another role committed":   startsClean,
 		"what is closed is not taken outside":               closesOutside,
+		"main's files are beside a checkout":                showsMain,
 	} {
 		t.Run(name, func(t *testing.T) { test(&kit{T: t, Fixture: open(t)}) })
 	}
@@ -98,6 +99,24 @@ func (k *kit) has(at work.Checkout, name, want string) {
 	body, ok := k.Look(at.Dir, name)
 	require.Equal(k, want, body)
 	require.Equal(k, want != "", ok)
+}
+
+// What a checkout comes with of main is main's, whatever the branch has made of it.
+func showsMain(k *kit) {
+	at := k.attempt()
+	before, err := fs.ReadFile(at.Main, "README.md")
+	require.NoError(k, err)
+	k.Agent(at.Dir, map[string]string{"README.md": "the branch's\n", "new.md": "the branch's\n"}, true)
+	k.take()
+	at = k.attempt()
+	k.has(at, "new.md", "the branch's\n")
+	after, err := fs.ReadFile(at.Main, "README.md")
+	require.NoError(k, err)
+	require.Equal(k, before, after)
+	for _, name := range []string{"new.md", k.Space.Docs + "/request.md"} {
+		_, err = fs.ReadFile(at.Main, name)
+		require.ErrorIs(k, err, fs.ErrNotExist)
+	}
 }
 
 // file reads a file of a commit; "" is none.
