@@ -187,6 +187,15 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t 
 	if err != nil {
 		return e.attempt(c, p, t, l, work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: "the workspace: " + fault.Words(err.Error())})
 	}
+	around := e.hooksOf(c, p, t, l, space)
+	defer around.close()
+	if failed := around.before(ctx, at); failed != nil && ctx.Err() == nil {
+		return e.attempt(c, p, t, l, *failed)
+	}
+	if ctx.Err() != nil {
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
+	}
+	defer around.after(ctx)
 	cmd := e.command(ctx, p, t, l, c, at)
 	caveat := e.dependence(ctx, t, l.Role, cmd.Agent)
 	if caveat != "" {
@@ -194,7 +203,7 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t 
 	}
 	result := e.Agents.Run(ctx, cmd)
 	name, vendor := work.Identify(e.Agents, cmd.Agent)
-	result.Agent, result.Vendor = cmp.Or(result.Agent, name), cmp.Or(result.Vendor, vendor)
+	result.Agent, result.Vendor, result.Template = cmp.Or(result.Agent, name), cmp.Or(result.Vendor, vendor), cmd.Template
 	if result.Kind == work.ResultOK {
 		result.Trouble = work.Trouble{} // it has come over it
 	}
@@ -264,7 +273,7 @@ func (e *Engine) agentEvent(c queue.Claim, t task.Task, l stage.Launch, r work.R
 	run := task.AgentRun{
 		TaskID: t.ID, JobID: c.Job.ID, Attempt: c.Job.Attempt, Run: l.Run, Stage: l.Stage, Role: l.Role,
 		Usage: r.Usage, Status: r.Kind, ExitCode: r.ExitCode, Started: r.StartedAt, Finished: r.FinishedAt,
-		LogPath: r.LogPath, Summary: r.Summary, Agent: r.Agent, Vendor: r.Vendor, Session: r.SessionID, Trouble: r.Trouble.Kind,
+		LogPath: r.LogPath, Summary: r.Summary, Agent: r.Agent, Vendor: r.Vendor, Session: r.SessionID, Trouble: r.Trouble.Kind, Prompt: r.Template,
 	}
 	return e.triggerJob(t, ev, &run, fmt.Sprintf("run/%d/%d/%d", t.ID, l.Run, c.Job.Attempt))
 }
@@ -283,10 +292,7 @@ func (e *Engine) noteLeft(ctx context.Context, t task.Task, left work.Left) {
 		return
 	}
 	e.Log.Info("what an attempt had not committed is kept", "task", t.ID, "repo", t.Repo, "ref", left.Ref, "sha", left.SHA)
-	entry := task.JournalEntry{TaskID: t.ID, Seq: t.State.Seq, At: e.Now(), Kind: task.KindLeft, Payload: encode(left)}
-	if err := e.Store.Commit(context.WithoutCancel(ctx), task.Commit{Journal: []task.JournalEntry{entry}}); err != nil {
-		e.Log.Warn("what an attempt had not committed could not be noted", "task", t.ID, "repo", t.Repo, "ref", left.Ref, "err", err)
-	}
+	e.journal(ctx, t, task.KindLeft, left)
 }
 
 // command builds the command, the prompt and the environment of an agent's run.
@@ -305,6 +311,7 @@ func (e *Engine) command(ctx context.Context, p task.Project, t task.Task, l sta
 	agent := p.Agents[l.Role]
 	agent.Timeout = cmp.Or(agent.Timeout, e.opt.AgentTimeout)
 	docs := p.Docs(t.WorkItemID)
+	assigned, template := e.assignment(ctx, p, t, l, target, at.Main)
 	env := map[string]string{
 		"SIGNALBOX_BRANCH": t.Branch, "SIGNALBOX_DOCS": docs, "SIGNALBOX_SHA": target,
 		"SIGNALBOX_PHASE": string(l.Phase), "SIGNALBOX_FEEDBACK": l.Feedback, "SIGNALBOX_TITLE": t.Title,
@@ -315,7 +322,8 @@ func (e *Engine) command(ctx context.Context, p task.Project, t task.Task, l sta
 	return work.Command{
 		TaskID: t.ID, WorkItem: t.WorkItemID, Repo: t.Repo, Role: l.Role, Stage: l.Stage, Run: l.Run,
 		Attempt: c.Job.Attempt, Dir: at.Dir, Jail: at.Jail, Agent: agent,
-		Prompt: Prompt(p, t, l, target, e.answers(ctx, p, t), e.findings(ctx, p, t, l)...), Report: l.ReportFile(), Env: env,
+		Template: template,
+		Prompt:   Prompt(p, t, l, target, assigned, e.answers(ctx, p, t), e.findings(ctx, p, t, l)...), Report: l.ReportFile(), Env: env,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/prompt"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -18,7 +19,9 @@ func TestLongTextsFit(t *testing.T) {
 	reason := strings.Repeat("long ", 36<<10)
 	for name, text := range map[string]string{"words": "Begin. " + reason, "lines": "Begin. " + strings.Repeat("\n", 180<<10), "signs": "Begin. " + strings.Repeat("长", 60<<10), "NUL": "Begin. \x00"} {
 		t.Run(name, func(t *testing.T) {
-			orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+			orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+				r.Projects[0].Prompts = map[stage.Role]string{stage.Analyst: strings.Repeat("x", prompt.Max)}
+			}, func(r *orchestratortest.Rig) {
 				item := r.Card(orchestratortest.App, "x")
 				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
 				r.Settle(10 * time.Second)

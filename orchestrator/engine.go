@@ -45,8 +45,8 @@ type Workspaces interface {
 	work.Mirror
 }
 
-// Deps are the parts that an engine works with. All are required but Commands, Probe, CILogs,
-// Log, Meter, Scheduler and Now.
+// Deps are the parts that an engine works with. All are required but Commands, Hooks, Probe,
+// Logs, Log, Meter, Scheduler and Now.
 type Deps struct {
 	Store      task.Store
 	Records    task.Records
@@ -59,8 +59,9 @@ type Deps struct {
 	Gates      []gates.Gate
 	Runners    map[stage.EffectKind]Runner // by stage effect kind
 	Commands   gates.Commands
-	Probe      Prober // of deployments; nil = none can be read
-	CILogs     work.LogWriter
+	Probe      Prober         // of deployments; nil = none can be read
+	Hooks      work.Hooks     // of projects, in checkouts; nil = none is run
+	Logs       work.LogWriter // of CI and hooks; nil = none are kept
 	Log        *slog.Logger
 	Meter      Meter
 	Scheduler  run.Scheduler // starts and waits; nil = goroutines and timers

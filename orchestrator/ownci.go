@@ -105,8 +105,8 @@ func (e *Engine) integrate(ctx context.Context, c queue.Claim, p task.Project, t
 		return nil, err
 	}
 	out := &stage.CI{SHA: s.SHA, Job: c.Job.ID, Attempt: c.Job.Attempt}
-	if e.CILogs != nil {
-		log, err := e.CILogs.KeepLog(ctx, CILog(t.ID, *out))
+	if e.Logs != nil {
+		log, err := e.Logs.KeepLog(ctx, CILog(t.ID, *out))
 		if err != nil {
 			return nil, fmt.Errorf("the log: %w", err)
 		}

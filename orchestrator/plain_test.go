@@ -70,7 +70,7 @@ func plain(t *testing.T, change func(*plainRig), f func(*plainRig)) {
 		r.Host.MakePlain(orchestratortest.AppRepo)
 		r.Host.History = r.Place.Contains
 		r.Host.Push(orchestratortest.AppRepo, "main", "main-0")
-		r.Deps = func(d *orchestrator.Deps) { d.Commands, d.CILogs = p.commands, p.logs }
+		r.Deps = func(d *orchestrator.Deps) { d.Commands, d.Logs = p.commands, p.logs }
 		r.Effects = func(d *effects.Deps) { d.Host = p.remote }
 		leases := memlease.New(nil)
 		r.Features = func() []orchestrator.Feature {

@@ -1,9 +1,14 @@
 package orchestrator
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/prompt"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -12,17 +17,22 @@ import (
 // Quotation is a text that somebody else wrote.
 type Quotation struct{ What, Text string }
 
-// Prompt builds the prompt of an agent: its task, what to leave behind, and the
+// Prompt builds the prompt of an agent: its assignment in the service's frame, and the
 // texts that others wrote, marked as data. sha is the commit to judge or deploy; findings
-// are why it works again, beside the launch's feedback.
-func Prompt(p task.Project, t task.Task, l stage.Launch, sha string, comments []string, findings ...Quotation) string {
+// are why it works again, beside the launch's feedback. What the protocol needs is in the
+// frame, whatever the assignment says.
+func Prompt(p task.Project, t task.Task, l stage.Launch, sha, assignment string, comments []string, findings ...Quotation) string {
 	var b strings.Builder
-	docs := p.Docs(t.WorkItemID)
-	fmt.Fprintf(&b, "You are the %s of %s in the repository %s, on the branch %s.\n", l.Role, t.WorkItemID, p.Repo, t.Branch)
-	b.WriteString(strings.NewReplacer("{docs}", docs, "{sha}", sha, "{main}", p.Main).Replace(assignment(l)))
+	fmt.Fprintf(&b, "You are the %s of %s in the repository %s, on the branch %s.\n%s\n", l.Role, t.WorkItemID, p.Repo, t.Branch, cut(strings.TrimSpace(assignment), prompt.Max, ""))
+	if recipe := recipe(p, l); recipe != "" && !strings.Contains(assignment, recipe) {
+		fmt.Fprintf(&b, "\nThis is how the team deploys, and how you are to do it:\n%s\n", cut(recipe, prompt.Max, ""))
+	}
+	if l.ReportFile() != "" {
+		fmt.Fprintf(&b, "\nWrite your report to the file %s, outside the repository: nothing that is committed counts as one. It begins with\n    ---\n    verdict: %s\n    sha: %s\n    summary: one line\n    ---\n", work.ReportPath, verdicts(l.Role), sha)
+	}
 	b.WriteString("\nCommit everything that you want to keep on the branch that is checked out. Do not push.\n")
 	fmt.Fprintf(&b, "Your commits may change %s; they are refused when they change anything else.\n", p.Writable(t, l))
-	fmt.Fprintf(&b, "If you cannot go on without an answer, write your questions to %s/%s and commit it; remove the file once they are answered (one that is there already and that you leave as it is counts as answered).\n", docs, stage.QuestionsFile)
+	fmt.Fprintf(&b, "If you cannot go on without an answer, write your questions to %s/%s and commit it; remove the file once they are answered (one that is there already and that you leave as it is counts as answered).\n", p.Docs(t.WorkItemID), stage.QuestionsFile)
 	if l.Feedback != "" {
 		quote(&b, "Why you work on it again", l.Feedback, quoteMax)
 	}
@@ -69,36 +79,71 @@ func cut(text string, limit int, note string) string {
 	return strings.ToValidUTF8(text[:limit], "") + note
 }
 
-// assignment is what a role has to do and to leave behind.
-func assignment(l stage.Launch) string {
-	switch l.Role {
-	case stage.Analyst:
-		return "Write what is required to {docs}/requirements.md and how it will be accepted to {docs}/acceptance.md. The request is in {docs}/request.md.\n"
-	case stage.Architect:
-		return "Write the design to {docs}/design.md. The requirements are in {docs}/requirements.md.\n"
-	case stage.Developer:
-		return "Build what {docs}/design.md describes, with tests. Continuous integration judges the commit.\n"
+// verdicts are the words with which a role's report begins.
+func verdicts(r stage.Role) string {
+	switch r {
 	case stage.Reviewer:
-		return "Review the changes against {main}. " + reportForm("approved or changes_requested")
+		return "approved or changes_requested"
 	case stage.Tester:
-		return "Test the branch against {docs}/acceptance.md. " + reportForm("passed or failed")
+		return "passed or failed"
 	default:
-		return deployment(l)
+		return "success or failure"
 	}
 }
 
-func deployment(l stage.Launch) string {
+// recipe is how the team makes the deployment of a launch; empty for roles that deploy nothing.
+func recipe(p task.Project, l stage.Launch) string {
+	if l.Role != stage.Deployer {
+		return ""
+	}
+	return strings.TrimSpace(p.Deploy.At(l.Stage))
+}
+
+// promptDir is the directory of main in which a repository has assignments of its own.
+const promptDir = ".signalbox/"
+
+// assignment renders what the role of a launch is to do: by the registry's text, else by that
+// of the repository's main, else by the built-in one. hash names the text in the record of
+// the run; it is empty for the built-in one. A text that cannot be rendered is noted in the
+// task's story, and the built-in one takes its place.
+func (e *Engine) assignment(ctx context.Context, p task.Project, t task.Task, l stage.Launch, sha string, main fs.FS) (text, hash string) {
+	fields := prompt.Fields{
+		Role: string(l.Role), WorkItem: t.WorkItemID, Repo: p.Repo, Branch: t.Branch, Main: p.Main, Docs: p.Docs(t.WorkItemID), SHA: sha,
+		Stage: string(l.Stage), Phase: string(l.Phase), Deploy: recipe(p, l),
+	}
+	builtin, err := prompt.Render(prompt.Builtin(l.Role), fields)
+	if err != nil { // a test renders them all
+		e.Log.Error("a built-in assignment cannot be rendered", "role", l.Role, "err", err)
+	}
+	fields.Default = builtin
+	own, from, err := ownAssignment(p, l.Role, main)
+	if own == "" && err == nil {
+		return builtin, ""
+	}
+	if err == nil {
+		text, err = prompt.Render(own, fields)
+	}
+	if err != nil {
+		e.journalOnce(ctx, t, task.KindPrompt, fmt.Sprintf("The %s works by the built-in assignment: %s cannot be used: %s", l.Role, from, fault.Words(err.Error())))
+		return builtin, ""
+	}
+	return text, prompt.Hash(own)
+}
+
+// ownAssignment returns the text that a team has written for a role, and what people call
+// the place where it stands; no text and no error when there is none.
+func ownAssignment(p task.Project, role stage.Role, main fs.FS) (text, from string, err error) {
+	if text := p.Prompts[role]; text != "" || main == nil {
+		return text, "prompts in the registry", nil
+	}
+	name := promptDir + string(role) + ".md"
+	from = name + " on " + p.Main
+	body, err := fs.ReadFile(main, name)
 	switch {
-	case l.Stage == stage.DeployStaging:
-		return "Deploy the commit {sha} to staging and check it there. " + reportForm("success or failure")
-	case l.Phase == stage.PhaseAwait:
-		return "Prepare the production deployment of {sha} without changing anything in production; write what will happen to {docs}/deploy-plan.md.\n"
-	default:
-		return "Deploy the merged commit {sha} to production and check it there. If it is there already (an earlier attempt may have been interrupted, by the deployment itself perhaps) do not deploy it again: check it and report. " +
-			reportForm("success or failure")
+	case errors.Is(err, fs.ErrNotExist):
+		return "", from, nil
+	case err == nil && len(body) == 0:
+		err = errors.New("is empty")
 	}
-}
-
-func reportForm(verdicts string) string {
-	return "Write your report to the file " + work.ReportPath + ", outside the repository: nothing that is committed counts as one. It begins with\n    ---\n    verdict: " + verdicts + "\n    sha: {sha}\n    summary: one line\n    ---\n"
+	return string(body), from, err
 }

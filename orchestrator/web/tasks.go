@@ -105,6 +105,7 @@ type RunView struct {
 	Started  time.Time `json:"started_at"`
 	Finished time.Time `json:"finished_at"`
 	Summary  string    `json:"summary,omitempty"`
+	Prompt   string    `json:"prompt,omitempty"` // hash of the team's assignment; empty = the built-in one
 }
 
 // VerdictView is one recorded verdict.
@@ -144,7 +145,7 @@ func (v *TaskDetail) fill(runs []task.AgentRun, results []task.GateResult, jobs 
 	for _, r := range runs {
 		view := RunView{
 			Run: r.Run, Attempt: r.Attempt, Stage: r.Stage, Role: r.Role, Model: r.Usage.Model, Agent: r.Agent, Vendor: r.Vendor, Status: r.Status,
-			Trouble: string(r.Trouble), ExitCode: r.ExitCode, Started: r.Started, Finished: r.Finished, Summary: r.Summary,
+			Trouble: string(r.Trouble), ExitCode: r.ExitCode, Started: r.Started, Finished: r.Finished, Summary: r.Summary, Prompt: r.Prompt,
 		}
 		view.add(r)
 		v.Totals.add(r)

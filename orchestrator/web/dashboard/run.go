@@ -31,6 +31,7 @@ type runPage struct {
 	Models  []sum     // of the run
 	Out     pane
 	Err     pane
+	Hooks   pane // without text when none has run
 }
 
 // pane is the end of a log.
@@ -85,10 +86,17 @@ func (s *server) run(r *http.Request) (view, error) {
 	}
 	p.Models, _ = sums(runs)
 	p.Out, p.Err = s.pane(r.Context(), l, work.StreamOutput), s.pane(r.Context(), l, work.StreamErrors)
+	p.Hooks = s.pane(r.Context(), l, streamHooks)
 	return view{Name: "run", Title: item(t.WorkItemID) + ": " + string(l.Role), Nav: "board", Still: !l.Live, Data: p}, nil
 }
 
+// streamHooks is what the hooks of an attempt have printed, beside the streams of its agent.
+const streamHooks work.Stream = "hooks"
+
 func logName(l runLine, stream work.Stream) work.LogName {
+	if stream == streamHooks {
+		return orchestrator.HookLog(l.TaskID, l.Run, l.Attempt)
+	}
 	return work.LogName{TaskID: l.TaskID, Role: l.Role, Run: l.Run, Attempt: l.Attempt, Stream: stream}
 }
 
@@ -151,7 +159,7 @@ func readLog(f io.ReadSeeker, from, limit int64, end bool) (text []byte, next in
 	return bytes.ToValidUTF8(text, []byte("\uFFFD")), next, nil
 }
 
-// log serves a log from an offset on: ?from=, ?errors=1; X-Log-Next is where to go
+// log serves a log from an offset on: ?from=, ?errors=1 or ?hooks=1; X-Log-Next is where to go
 // on, and X-Log-Live reports whether there will be more.
 func (s *server) log(w http.ResponseWriter, r *http.Request) {
 	_, _, l, err := s.findRun(r)
@@ -171,6 +179,8 @@ func (s *server) log(w http.ResponseWriter, r *http.Request) {
 	stream := work.StreamOutput
 	if r.URL.Query().Get("errors") != "" {
 		stream = work.StreamErrors
+	} else if r.URL.Query().Get("hooks") != "" {
+		stream = streamHooks
 	}
 	f, err := s.Logs.OpenLog(r.Context(), logName(l, stream))
 	h := w.Header()
