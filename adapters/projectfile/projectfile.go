@@ -72,6 +72,9 @@ type entry struct {
 	SelfHosting    bool                `yaml:"self_hosting"`
 	CI             ci                  `yaml:"ci"`
 	Agents         map[string]agent    `yaml:"agents"`
+	Prompts        prompts             `yaml:"prompts"` // the team's assignments, by role
+	Deploy         recipes             `yaml:"deploy"`  // how the deployer deploys
+	Hooks          hooks               `yaml:"hooks"`   // commands around agents' runs, in their checkouts
 	RequiredFiles  map[string][]string `yaml:"required_files"`
 	Commands       map[string][]string `yaml:"commands"`  // command checks by name
 	Gates          map[string][]string `yaml:"gates"`     // further checks by stage
@@ -220,6 +223,7 @@ func (e entry) convert() (p task.Project, field string, err error) {
 		Main: e.Main, Merge: e.Merge, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, CI: e.CI.Commands, Reviewers: e.Reviewers,
 		People: task.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
 		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify, Probe: task.Probe(e.Probe),
+		Prompts: e.Prompts, Deploy: task.Recipes(e.Deploy), Hooks: task.Hooks(e.Hooks),
 		Agents: map[stage.Role]work.Agent{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{}, Writes: map[stage.Role][]string{},
 	}
 	for _, b := range e.MoreBoards {
@@ -270,6 +274,7 @@ func (e entry) convert() (p task.Project, field string, err error) {
 		p.Protected.More = append(p.Protected.More, program(argv)...)
 		p.Commands = append(p.Commands, checks.Command(e.Prefix+"/"+name, argv...))
 	}
+	p.Protected.More = append(p.Protected.More, e.Hooks.programs()...)
 	for _, argv := range append(slices.Clone(e.Verify), e.CI.Commands...) {
 		p.Protected.More = append(p.Protected.More, program(argv)...)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +56,23 @@ projects:
     approvers: [ann@example.org, role:admin]
     releasers: [root@example.org]
     separate: true
+    prompts:
+      developer: |
+        {{.Default}}
+        Run make test:
+
+          make test
+      reviewer: "Review {{.Branch}} against {{.Main}}."
+    deploy:
+      staging: |
+        make staging
+        make smoke
+    hooks:
+      after_create: [[npm, ci], [./bin/setup]]
+      before_run: [[./bin/services, up]]
+      after_run:
+        - [./bin/services, down]
+      timeout: 90s
 `
 
 func TestParse(t *testing.T) {
@@ -96,6 +114,14 @@ func TestParse(t *testing.T) {
 	require.Equal(t, [][]string{{"go", "test", "./..."}, {"./bin/e2e", "--all"}}, shop.Verify)
 	require.Equal(t, []string{"infra/**", "bin/licences"}, gpx.Protected.More)
 	require.Equal(t, []string{"lint[bot]"}, shop.Reviewers)
+	require.Equal(t, map[stage.Role]string{
+		stage.Developer: "{{.Default}}\nRun make test:\n\n  make test\n", stage.Reviewer: "Review {{.Branch}} against {{.Main}}.",
+	}, shop.Prompts)
+	require.Equal(t, task.Recipes{Staging: "make staging\nmake smoke\n"}, shop.Deploy)
+	require.Equal(t, task.Hooks{
+		AfterCreate: [][]string{{"npm", "ci"}, {"./bin/setup"}}, BeforeRun: [][]string{{"./bin/services", "up"}}, AfterRun: [][]string{{"./bin/services", "down"}}, Timeout: 90 * time.Second,
+	}, shop.Hooks)
+	require.Subset(t, shop.Protected.More, []string{"bin/setup", "bin/services"})
 	require.Equal(t, task.People{
 		Starters: []string{"c0ffee00-3333-4333-8333-000000000001"}, Approvers: []string{"ann@example.org", "role:admin"},
 		Releasers: []string{"root@example.org"}, Separate: true,
@@ -106,52 +132,72 @@ func TestParse(t *testing.T) {
 func TestErrorsNameFileLineAndField(t *testing.T) {
 	head := "projects:\n  - tracker_project: a\n    repo: acme/x\n    clone_url: u\n    prefix: X\n"
 	for body, want := range map[string]string{
-		"":                                                                         "p.yaml: projects: no project is registered",
-		"projects: []":                                                             "no project is registered",
-		"projects:\n  - repo: [":                                                   "p.yaml:2",
-		head + "    rep: y\n":                                                      "p.yaml:6: unknown field",
-		head + "    ci: sometimes\n":                                               "want none, any, or a list",
-		head + "    agents: {cook: x}\n":                                           `p.yaml:6: project 1 (acme/x): agents: there is no role "cook"`,
-		head + "    agents: {tester: \"'\"}":                                       "quote",
-		head + "    agents: {tester: {run: x}}\n":                                  "agents: want the name of an agent or a command, as developer: claude, or as developer: {use: claude, model: opus}: unknown field \"run\"",
-		head + "    agents: {tester: {use: \"'\"}}":                                "p.yaml:6: project 1 (acme/x): agents: tester: use: a quote is not closed",
-		head + "    agents: {tester: {model: --resume}}":                           `p.yaml:6: project 1 (acme/x): agents: tester: model: is "--resume", want a model's name`,
-		head + "    agents: {tester: {timeout: -1m}}":                              "agents: tester: timeout, stall: less than nothing",
-		head + "    agents: {tester: {budget_usd: -1}}":                            "agents: tester: budget_usd: is -1, want dollars",
-		head + "    agents: {tester: {env: [a=b]}}":                                `agents: tester: env: "a=b" is no name of a variable`,
-		head + "    gates: {lunch: [x]}\n":                                         `there is no stage "lunch"`,
-		head + "    required_files: {done: [x]}\n":                                 "there is no stage",
-		head + "    monitor: [example.org]\n":                                      "p.yaml:6: project 1 (acme/x): monitor",
-		head + "    commands: {c: []}\n":                                           "commands: c has no command",
-		head + "    githost_secret_env: [3f9a-the-secret-itself]\n":                "p.yaml:6: project 1 (acme/x): githost_secret_env: entry 1 is no name of a variable",
-		head + "    tracker_secret_env: [A, B, C]\n":                               "tracker_secret_env: 3 secrets, want one, or two",
-		head + "    keep: [ok, ../x]\n":                                            `p.yaml:6: project 1 (acme/x): keep: work: the name is not allowed: "../x", want a directory inside the repository`,
-		head + "    writes: {tester: [ok, /x]}\n":                                  `p.yaml:6: project 1 (acme/x): writes: tester: "/x" is no pattern of paths inside the repository, want one such as tests/**`,
-		head + "    protected: [ok, ../x]\n":                                       `p.yaml:6: project 1 (acme/x): protected: "../x" is no pattern`,
-		head + "    more_boards: [{tracker_project: b, prefix: X}]\n":              "p.yaml:6: project 1 (acme/x): more_boards: two boards have the prefix X, and so would their work items, branches and documents: give each board one of its own",
-		head + "    more_boards: [{tracker_project: b}]\n":                         `more_boards: the prefix of b is "", want capitals and digits`,
-		head + "    more_boards: [{prefix: Y}]\n":                                  "more_boards: a board has no tracker_project",
-		head + "    more_boards: [{tracker_project: a, prefix: Y}]\n":              `p.yaml:6: project 1 (acme/x): more_boards: "a" is registered twice`,
-		head + "    more_boards: [{tracker_project: b, prefix: Y, repo: z}]\n":     "unknown field",
-		head + "  - {tracker_project: b, repo: acme/X, clone_url: u, prefix: Y}\n": `repo: "acme/X" is registered twice; several boards of a repository are one entry with more_boards`,
-		head + "    wip: -1\n":                                                     "p.yaml:6: project 1 (acme/x): wip: is -1, want 1 or more: how many tasks are in work at a time (leave it out for 3, or write 1000 for no limit)",
-		head + "    merge: queue\n":                                                "p.yaml:6: project 1 (acme/x): merge: is queue: GitHub puts pull requests into a merge queue by its GraphQL interface alone",
-		head + "    merge: fast\n":                                                 `p.yaml:6: project 1 (acme/x): merge: is "fast", want merge, squash or rebase`,
-		head + "    wip: 0\n":                                                      "p.yaml:6: project 1 (acme/x): wip: is 0, so that nothing would ever begin; want 1 or more, or leave it out for 3",
-		head + "    wip: many\n":                                                   "p.yaml:6",
-		head + "    protected: sometimes\n":                                        "want none, or a list of paths",
-		head + "    verify: [[make], []]\n":                                        "p.yaml:6: project 1 (acme/x): verify: has an empty command",
-		head + "    probe: {staging: ftp://x}\n":                                   `p.yaml:6: project 1 (acme/x): probe: staging is "ftp://x", want an address`,
-		head + "    probe: {production: \"https://u:p@x/version\"}\n":              "probe: production is",
-		head + "    probe: https://x\n":                                            "p.yaml:6",
-		head + "    writes: {cook: [x]}\n":                                         `p.yaml:6: project 1 (acme/x): writes: cook: there is no role "cook"`,
-		head + "    keep: [.git/lfs]\n":                                            `".git/lfs", want a directory inside the repository such as node_modules`,
-		head + "    approvers: [\"role:\"]\n":                                      `p.yaml:6: project 1 (acme/x): approvers: has an empty entry, want ids of accounts, e-mail addresses or role:NAME`,
-		"projects:\n  - tracker_project: a\n    repo: acme\n    clone_url: u\n    prefix: X\n":                    `p.yaml:3: project 1 (acme): repo: is "acme", want owner/name`,
-		"projects:\n  - repo: acme/x\n    clone_url: u\n    prefix: X\n":                                          "tracker_project: is missing",
-		"projects:\n  - tracker_project: a\n    repo: acme/x\n    prefix: X\n":                                    "clone_url: is missing",
-		"projects:\n  - tracker_project: a\n    repo: acme/x\n    clone_url: u\n    prefix: x y\n":                "p.yaml:5",
-		head + "  - tracker_project: a\n    repo: acme/y\n    clone_url: u\n    prefix: Y\n":                      `p.yaml:6: project 2 (acme/y): tracker_project: "a" is registered twice`,
+		"":                                                                                         "p.yaml: projects: no project is registered",
+		"projects: []":                                                                             "no project is registered",
+		"projects:\n  - repo: [":                                                                   "p.yaml:2",
+		head + "    rep: y\n":                                                                      "p.yaml:6: unknown field",
+		head + "    ci: sometimes\n":                                                               "want none, any, or a list",
+		head + "    agents: {cook: x}\n":                                                           `p.yaml:6: project 1 (acme/x): agents: there is no role "cook"`,
+		head + "    agents: {tester: \"'\"}":                                                       "quote",
+		head + "    agents: {tester: {run: x}}\n":                                                  "agents: want the name of an agent or a command, as developer: claude, or as developer: {use: claude, model: opus}: unknown field \"run\"",
+		head + "    agents: {tester: {use: \"'\"}}":                                                "p.yaml:6: project 1 (acme/x): agents: tester: use: a quote is not closed",
+		head + "    agents: {tester: {model: --resume}}":                                           `p.yaml:6: project 1 (acme/x): agents: tester: model: is "--resume", want a model's name`,
+		head + "    agents: {tester: {timeout: -1m}}":                                              "agents: tester: timeout, stall: less than nothing",
+		head + "    agents: {tester: {budget_usd: -1}}":                                            "agents: tester: budget_usd: is -1, want dollars",
+		head + "    agents: {tester: {env: [a=b]}}":                                                `agents: tester: env: "a=b" is no name of a variable`,
+		head + "    gates: {lunch: [x]}\n":                                                         `there is no stage "lunch"`,
+		head + "    required_files: {done: [x]}\n":                                                 "there is no stage",
+		head + "    monitor: [example.org]\n":                                                      "p.yaml:6: project 1 (acme/x): monitor",
+		head + "    commands: {c: []}\n":                                                           "commands: c has no command",
+		head + "    githost_secret_env: [3f9a-the-secret-itself]\n":                                "p.yaml:6: project 1 (acme/x): githost_secret_env: entry 1 is no name of a variable",
+		head + "    tracker_secret_env: [A, B, C]\n":                                               "tracker_secret_env: 3 secrets, want one, or two",
+		head + "    keep: [ok, ../x]\n":                                                            `p.yaml:6: project 1 (acme/x): keep: work: the name is not allowed: "../x", want a directory inside the repository`,
+		head + "    writes: {tester: [ok, /x]}\n":                                                  `p.yaml:6: project 1 (acme/x): writes: tester: "/x" is no pattern of paths inside the repository, want one such as tests/**`,
+		head + "    protected: [ok, ../x]\n":                                                       `p.yaml:6: project 1 (acme/x): protected: "../x" is no pattern`,
+		head + "    more_boards: [{tracker_project: b, prefix: X}]\n":                              "p.yaml:6: project 1 (acme/x): more_boards: two boards have the prefix X, and so would their work items, branches and documents: give each board one of its own",
+		head + "    more_boards: [{tracker_project: b}]\n":                                         `more_boards: the prefix of b is "", want capitals and digits`,
+		head + "    more_boards: [{prefix: Y}]\n":                                                  "more_boards: a board has no tracker_project",
+		head + "    more_boards: [{tracker_project: a, prefix: Y}]\n":                              `p.yaml:6: project 1 (acme/x): more_boards: "a" is registered twice`,
+		head + "    more_boards: [{tracker_project: b, prefix: Y, repo: z}]\n":                     "unknown field",
+		head + "  - {tracker_project: b, repo: acme/X, clone_url: u, prefix: Y}\n":                 `repo: "acme/X" is registered twice; several boards of a repository are one entry with more_boards`,
+		head + "    wip: -1\n":                                                                     "p.yaml:6: project 1 (acme/x): wip: is -1, want 1 or more: how many tasks are in work at a time (leave it out for 3, or write 1000 for no limit)",
+		head + "    merge: queue\n":                                                                "p.yaml:6: project 1 (acme/x): merge: is queue: GitHub puts pull requests into a merge queue by its GraphQL interface alone",
+		head + "    merge: fast\n":                                                                 `p.yaml:6: project 1 (acme/x): merge: is "fast", want merge, squash or rebase`,
+		head + "    wip: 0\n":                                                                      "p.yaml:6: project 1 (acme/x): wip: is 0, so that nothing would ever begin; want 1 or more, or leave it out for 3",
+		head + "    wip: many\n":                                                                   "p.yaml:6",
+		head + "    protected: sometimes\n":                                                        "want none, or a list of paths",
+		head + "    verify: [[make], []]\n":                                                        "p.yaml:6: project 1 (acme/x): verify: has an empty command",
+		head + "    probe: {staging: ftp://x}\n":                                                   `p.yaml:6: project 1 (acme/x): probe: staging is "ftp://x", want an address`,
+		head + "    probe: {production: \"https://u:p@x/version\"}\n":                              "probe: production is",
+		head + "    probe: https://x\n":                                                            "p.yaml:6",
+		head + "    prompts: {cook: x}\n":                                                          `p.yaml:6: project 1 (acme/x): prompts: there is no role "cook"`,
+		head + "    prompts: {tester: \"\"}\n":                                                     "p.yaml:6: project 1 (acme/x): prompts.tester: is empty",
+		head + "    prompts: {tester: {file: x}}\n":                                                `prompts: want a text for each role, such as developer: "{{.Default}} Run make test before each commit."`,
+		head + "    prompts: [x]\n":                                                                "prompts: want a text for each role",
+		head + "    prompts:\n      tester: |\n        a\n        {{.Titel}}\n":                    "p.yaml:7: project 1 (acme/x): prompts.tester: line 2: there is no field .Titel, there are .Role, .WorkItem",
+		head + "    prompts: {tester: \"{{if .Docs}}\"}\n":                                         "p.yaml:6: project 1 (acme/x): prompts.tester: line 1: unexpected EOF: want text, fields such as {{.Docs}}",
+		head + "    prompts: {tester: \"{{range 9}}{{end}}\"}\n":                                   "prompts.tester: line 1: {{range 9}}{{end}} is not allowed: want text, fields",
+		head + "    prompts: {tester: \"" + strings.Repeat("x", 9000) + "\"}\n":                    "prompts.tester: has 9000 bytes, and at most 8192 are taken: say less, and name files of the repository for the rest",
+		head + "    deploy: {prod: x}\n":                                                           `p.yaml:6: deploy: want texts, such as {staging: run make staging, production: run make production}: unknown field "prod"`,
+		head + "    deploy: make deploy\n":                                                         "deploy: want texts",
+		head + "    deploy: {staging: \"" + strings.Repeat("x", 9000) + "\"}\n":                    "p.yaml:6: project 1 (acme/x): deploy: the recipe of deploy-staging has 9000 bytes, and at most 8192 are taken: name a file of the repository",
+		head + "    hooks: {before: [[x]]}\n":                                                      `p.yaml:6: hooks: want lists of commands, each a list of words, such as {after_create: [[npm, ci]], before_run: [[./bin/services, up]], after_run: [[./bin/services, down]], timeout: 90s}: unknown field "before"`,
+		head + "    hooks: {after_create: [npm, ci]}\n":                                            "hooks: want lists of commands, each a list of words",
+		head + "    hooks: {after_create: npm ci}\n":                                               "hooks: want lists of commands, each a list of words",
+		head + "    hooks: {after_run: [[x]], timeout: soon}\n":                                    "hooks: want lists of commands",
+		head + "    hooks: {after_create: [[npm, ci], []]}\n":                                      "p.yaml:6: project 1 (acme/x): hooks: after_create has an empty command, want lists of an executable and its arguments",
+		head + "    hooks: {before_run: [[\"\"]]}\n":                                               "hooks: before_run has an empty command",
+		head + "    hooks: {after_run: [[]]}\n":                                                    "hooks: after_run has an empty command",
+		head + "    hooks: {after_run: [[x]], timeout: 11m}\n":                                     "p.yaml:6: project 1 (acme/x): hooks: timeout is 11m0s, want at most 10m0s, such as 90s, or leave it out for 1m0s",
+		head + "    hooks: {after_run: [[x]], timeout: -1s}\n":                                     "hooks: timeout is -1s, want at most 10m0s",
+		head + "    writes: {cook: [x]}\n":                                                         `p.yaml:6: project 1 (acme/x): writes: cook: there is no role "cook"`,
+		head + "    keep: [.git/lfs]\n":                                                            `".git/lfs", want a directory inside the repository such as node_modules`,
+		head + "    approvers: [\"role:\"]\n":                                                      `p.yaml:6: project 1 (acme/x): approvers: has an empty entry, want ids of accounts, e-mail addresses or role:NAME`,
+		"projects:\n  - tracker_project: a\n    repo: acme\n    clone_url: u\n    prefix: X\n":     `p.yaml:3: project 1 (acme): repo: is "acme", want owner/name`,
+		"projects:\n  - repo: acme/x\n    clone_url: u\n    prefix: X\n":                           "tracker_project: is missing",
+		"projects:\n  - tracker_project: a\n    repo: acme/x\n    prefix: X\n":                     "clone_url: is missing",
+		"projects:\n  - tracker_project: a\n    repo: acme/x\n    clone_url: u\n    prefix: x y\n": "p.yaml:5",
+		head + "  - tracker_project: a\n    repo: acme/y\n    clone_url: u\n    prefix: Y\n":       `p.yaml:6: project 2 (acme/y): tracker_project: "a" is registered twice`,
 		head + "  - tracker_project: b\n    repo: ACME/X\n    clone_url: u\n    prefix: Y\n    self_hosting: x\n": "p.yaml:10",
 	} {
 		_, err := projectfile.Parse("p.yaml", []byte(body))

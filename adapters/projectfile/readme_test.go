@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,4 +30,20 @@ func TestReadme(t *testing.T) {
 	r, err = projectfile.Parse("README.md", []byte(text))
 	require.NoError(t, err)
 	require.True(t, r.Projects.All()[0].Plain())
+}
+
+// What the page on prompts shows is part of an entry.
+func TestPromptsPage(t *testing.T) {
+	body, err := os.ReadFile("../../docs/prompts.md")
+	require.NoError(t, err)
+	parts := strings.Split(string(body), "```yaml\n")[1:]
+	require.Len(t, parts, 3)
+	for _, part := range parts {
+		text, _, closed := strings.Cut(part, "```")
+		require.True(t, closed)
+		r, err := projectfile.Parse("prompts.md", []byte("projects:\n  - tracker_project: a\n    repo: acme/x\n    clone_url: u\n    prefix: X\n"+text))
+		require.NoError(t, err, text)
+		p := r.Projects.All()[0]
+		require.True(t, len(p.Prompts) == 2 || p.Deploy.Staging != "" && p.Deploy.Production != "" || p.Hooks.Timeout == 3*time.Minute, text)
+	}
 }

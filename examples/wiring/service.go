@@ -233,7 +233,7 @@ func (v *Service) engine() (err error) {
 	}
 	v.Engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
 		Store: v.DB, Records: v.DB, Jobs: v.DB, Projects: v.Projects, Tracker: v.tracker(), Host: v.host(), Workspaces: v.Git, Agents: v.Agents,
-		Gates: checks.All(os.Getenv), Commands: v.Git, Probe: commitprobe.New(nil), CILogs: v.Agents, Log: v.Log, Meter: meter,
+		Gates: checks.All(os.Getenv), Commands: v.Git, Hooks: v.Git, Probe: commitprobe.New(nil), Logs: v.Agents, Log: v.Log, Meter: meter,
 		Runners: v.runners(),
 	}, orchestrator.Options{
 		MaxConcurrency: s.MaxConcurrency, AgentTimeout: s.AgentTimeout, VerifyTimeout: s.VerifyTimeout, ProbeWait: s.ProbeWait, GateTimeout: s.GateTimeout, AgentRetries: s.AgentRetryDelays, JobTTL: s.JobTTL, Poll: s.Poll,
