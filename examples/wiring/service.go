@@ -257,7 +257,7 @@ func (v *Service) engine() (err error) {
 	opt := web.Options{
 		Engine: v.Engine, Sources: v.sources(), AdminToken: s.AdminToken.Reveal(), Guesses: &v.guesses,
 		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(), Resume: v.resume(), Reload: v.Reload,
-		Dashboard: pages, Hosts: s.hosts(), Done: v.stopping,
+		Logs: v.Agents, Dashboard: pages, Hosts: s.hosts(), Done: v.stopping,
 	}
 	if v.Deps != nil {
 		opt.Deps = v.Deps

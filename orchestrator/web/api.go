@@ -149,10 +149,12 @@ func (s *server) explainAll(w http.ResponseWriter, r *http.Request) {
 }
 
 // id reads the id of the path; it has answered when ok is false.
-func id(w http.ResponseWriter, r *http.Request) (n int64, ok bool) {
-	n, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+func id(w http.ResponseWriter, r *http.Request) (n int64, ok bool) { return pathNumber(w, r, "id") }
+
+func pathNumber(w http.ResponseWriter, r *http.Request, name string) (n int64, ok bool) {
+	n, err := strconv.ParseInt(r.PathValue(name), 10, 64)
 	if err != nil || n < 1 {
-		problem(w, http.StatusBadRequest, "bad-parameter", "The id in the path must be a whole number above 0.")
+		problem(w, http.StatusBadRequest, "bad-parameter", "The "+name+" in the path must be a whole number above 0.")
 		return 0, false
 	}
 	return n, true

@@ -12,7 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
-// Limits of GET /events.
+// Limits of GET /events and GET /tasks/{id}/runs/{n}/events, which share the places of streams.
 const (
 	listenersAll, listenersEach = 100, 10 // streams at a time, and of one sender
 	eventsPoll                  = 250 * time.Millisecond
@@ -64,13 +64,11 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadRequest, "bad-parameter", "Last-Event-ID and after must be whole numbers.")
 		return
 	}
-	sender := limit.Sender(r)
-	if !s.listeners.Take(sender, 1) {
-		w.Header().Set("Retry-After", "10")
-		problem(w, http.StatusServiceUnavailable, "busy", "Too many clients listen already.")
+	leave, ok := s.listen(w, r)
+	if !ok {
 		return
 	}
-	defer s.listeners.Free(sender, 1)
+	defer leave()
 	if after < 0 {
 		newest, err := s.Engine.Records.JournalSince(r.Context(), -1, 1)
 		if r.Context().Err() != nil {
@@ -84,11 +82,30 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 			after = newest[0].ID
 		}
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
-	s.stream(w, r, after)
+	s.stream(w, r, func() (text []byte, ended bool, err error) {
+		entries, err := s.Engine.Records.JournalSince(r.Context(), after, eventsBatch)
+		for _, e := range entries {
+			if text, err = appendEvents(text, e); err != nil {
+				return nil, false, err
+			}
+			after = e.ID
+		}
+		return text, false, err
+	})
 }
 
+// listen takes a place for one stream; leave gives it back. It has answered when ok is false.
+func (s *server) listen(w http.ResponseWriter, r *http.Request) (leave func(), ok bool) {
+	sender := limit.Sender(r)
+	if !s.listeners.Take(sender, 1) {
+		w.Header().Set("Retry-After", "10")
+		problem(w, http.StatusServiceUnavailable, "busy", "Too many clients listen already.")
+		return nil, false
+	}
+	return func() { s.listeners.Free(sender, 1) }, true
+}
+
+// lastEvent is what a client has had already, by Last-Event-ID or ?after=; -1 = it sent neither.
 func lastEvent(r *http.Request) (int64, error) {
 	text := r.Header.Get("Last-Event-ID")
 	if text == "" {
@@ -101,31 +118,33 @@ func lastEvent(r *http.Request) (int64, error) {
 	return max(n, 0), err
 }
 
-// stream writes until the client goes away. A client that reads slowly slows
-// nobody but itself: every entry is read from the store when it is due.
-func (s *server) stream(w http.ResponseWriter, r *http.Request, after int64) {
+// stream writes server-sent events, as next returns them, until the client goes away or
+// the events have ended. A client that reads slowly slows nobody but itself: every event is
+// read from where it is kept when it is due.
+func (s *server) stream(w http.ResponseWriter, r *http.Request, next func() (text []byte, ended bool, err error)) {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
 	control, quiet := http.NewResponseController(w), time.Now()
 	for beat := true; ; {
-		entries, err := s.Engine.Records.JournalSince(r.Context(), after, eventsBatch)
+		text, ended, err := next()
 		if err != nil {
 			return // the client comes back
 		}
-		if beat = beat || time.Since(quiet) > eventsBeat; len(entries) > 0 || beat {
+		if beat = beat || time.Since(quiet) > eventsBeat; len(text) > 0 || beat {
 			// Not every writer has deadlines (a test's recorder has none).
 			_ = control.SetWriteDeadline(time.Now().Add(eventsWrite))
-			if _, err := fmt.Fprint(w, ":\n\n"); err != nil {
+			if _, err := w.Write(append([]byte(":\n\n"), text...)); err != nil {
 				return
-			}
-			for _, e := range entries {
-				if err := send(w, e); err != nil {
-					return
-				}
-				after = e.ID
 			}
 			if control.Flush() != nil {
 				return
 			}
 			quiet, beat = time.Now(), false
+		}
+		if ended {
+			return
 		}
 		select {
 		case <-r.Context().Done():
@@ -137,24 +156,21 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, after int64) {
 	}
 }
 
-// send writes the events of an entry; the last one carries the id.
-func send(w http.ResponseWriter, e task.JournalEntry) error {
+// appendEvents appends the events of an entry; the last one carries the id.
+func appendEvents(text []byte, e task.JournalEntry) ([]byte, error) {
 	kinds, c, ok := change(e)
 	if !ok {
-		return nil
+		return text, nil
 	}
 	data, err := json.Marshal(c)
 	if err != nil {
-		return err
+		return text, err
 	}
 	for i, kind := range kinds {
-		id := ""
 		if i == len(kinds)-1 {
-			id = fmt.Sprintf("id: %d\n", e.ID)
+			text = fmt.Appendf(text, "id: %d\n", e.ID)
 		}
-		if _, err := fmt.Fprintf(w, "%sevent: %s\ndata: %s\n\n", id, kind, data); err != nil {
-			return err
-		}
+		text = fmt.Appendf(text, "event: %s\ndata: %s\n\n", kind, data)
 	}
-	return nil
+	return text, nil
 }

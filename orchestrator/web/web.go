@@ -2,7 +2,7 @@
 // de-duplicate and store, and a JSON API that shows what the scheduler sees.
 //
 //	POST /webhooks/{source}
-//	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /events
+//	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /tasks/{id}/runs/{n}/events, /events
 //	POST /tasks/{id}/retry, /tasks/{id}/stop, /serial-gate/unfreeze
 //	GET, POST, DELETE /tasks/{id}/deps
 //	POST /agents/{agent}/resume
@@ -27,6 +27,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // Options of a handler. Engine is required.
@@ -57,6 +58,8 @@ type Options struct {
 	Reload func(ctx context.Context) (Reloaded, error)
 	// Deps is the local table of dependencies; nil when it is off.
 	Deps Dependencies
+	// Logs is what agents print, for the steps of runs; nil = they are not shown.
+	Logs work.Logs
 	// Dashboard serves the pages below /dashboard/; nil = none.
 	Dashboard http.Handler
 	// Done ends streams when it is closed, so that a server can stop at once; nil
@@ -72,7 +75,7 @@ type server struct {
 	Options
 	token     [sha256.Size]byte
 	sources   map[string]Source // by the last part of their paths
-	listeners limit.Share       // of /events
+	listeners limit.Share       // of streams
 	inbox     *inbox
 	refused   limit.Tally // webhooks
 }
@@ -148,6 +151,7 @@ func (s *server) routes() http.Handler {
 	mux.Handle("POST /effects/{id}/again", limit.Finish(s.admin(s.repeatEffect)))
 	mux.Handle("POST /admin/reload", limit.Finish(s.admin(s.reload)))
 	mux.HandleFunc("GET /events", s.events)
+	mux.HandleFunc("GET /tasks/{id}/runs/{run}/events", s.runEvents)
 	mux.HandleFunc("GET /readyz", newReadiness(s.Checks, s.Log).ServeHTTP)
 	if s.Metrics != nil {
 		mux.Handle("GET /metrics", s.Metrics)

@@ -69,7 +69,7 @@ func (p *pulse) read(ctx context.Context, o Options) string {
 }
 
 // changes reports when a page is out of date: {"rev": …}, whenever the revision is
-// another. It never carries what has changed: the page requests itself again.
+// another, or (?run=task/run/attempt) the run at work that the page shows has gone on. It never carries what has changed: the page requests itself again.
 // What a client does not read is not kept for it, so that one that sleeps costs
 // nothing but its connection.
 func (s *server) changes(w http.ResponseWriter, r *http.Request) {
@@ -88,8 +88,9 @@ func (s *server) changes(w http.ResponseWriter, r *http.Request) {
 	}
 	control := http.NewResponseController(w)
 	last, quiet := r.URL.Query().Get("rev"), time.Time{}
+	seen := s.watched(r)
 	for {
-		rev := s.pulse.read(r.Context(), s.Options)
+		rev := s.pulse.read(r.Context(), s.Options) + seen()
 		text := ""
 		switch {
 		case rev != last:

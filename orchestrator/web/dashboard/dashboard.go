@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/follow"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -99,6 +100,7 @@ type server struct {
 	pages     map[string]*template.Template
 	assets    map[string]asset
 	pulse     pulse
+	runs      follow.Watch
 	listeners limit.Share // of /changes
 	tally     limit.Tally // of tokens that were refused
 }
@@ -124,7 +126,7 @@ func Handler(o Options) (http.Handler, error) {
 	}
 	s := &server{
 		Options: o, token: sha256.Sum256([]byte(o.AdminToken)), key: sha256.Sum256([]byte("signalbox dashboard session\x00" + o.AdminToken)),
-		pages: map[string]*template.Template{}, assets: map[string]asset{}, listeners: limit.Share{All: listenersAll, Each: listenersEach},
+		pages: map[string]*template.Template{}, assets: map[string]asset{}, runs: follow.Watch{Logs: o.Logs}, listeners: limit.Share{All: listenersAll, Each: listenersEach},
 	}
 	if err := s.load(); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
@@ -154,6 +156,7 @@ func (s *server) routes() http.Handler {
 	mux.Handle("POST /effects/hasten", s.act(s.confirmHasten, s.doHasten))
 	mux.Handle("POST /effects/{id}/again", s.act(s.confirmAgain, s.doAgain))
 	mux.Handle("GET /tasks/{id}/runs/{run}/{attempt}/log", limit.Finish(s.log))
+	mux.Handle("GET /tasks/{id}/runs/{run}/{attempt}/steps", limit.Finish(s.moreSteps))
 	mux.Handle("GET /tasks/{id}/ci", limit.Finish(s.ciLog))
 	mux.HandleFunc("GET /changes", s.changes)
 	mux.HandleFunc("GET /assets/{name}", s.asset)
@@ -204,6 +207,8 @@ type view struct {
 	Nav    string // the entry of the navigation that is current
 	Still  bool   // the page does not change by itself
 	Script string // a module of its own, beside dash.js
+	Watch  string // the run at work that it shows, as task/run/attempt; empty = none
+	Seen   string // how much of that run it shows
 	Status int    // 0 = 200
 	Data   any
 }
@@ -244,7 +249,7 @@ func (s *server) show(page func(*http.Request) (view, error)) http.Handler {
 			v = s.failed(err)
 		}
 		f := s.frame(r, v)
-		f.Rev = rev
+		f.Rev = rev + v.Seen
 		s.render(w, f)
 	})
 }
@@ -306,7 +311,7 @@ type asset struct {
 
 // load reads templates and assets.
 func (s *server) load() error {
-	kinds := map[string]string{"dash.js": "text/javascript; charset=utf-8", "cards.js": "text/javascript; charset=utf-8", "dash.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
+	kinds := map[string]string{"dash.js": "text/javascript; charset=utf-8", "cards.js": "text/javascript; charset=utf-8", "follow.js": "text/javascript; charset=utf-8", "dash.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
 	for name, kind := range kinds {
 		body, err := files.ReadFile("assets/" + name)
 		if err != nil {
@@ -315,7 +320,7 @@ func (s *server) load() error {
 		sum := sha256.Sum256(body)
 		s.assets[name] = asset{body, hex.EncodeToString(sum[:8]), kind}
 	}
-	base, err := template.New("").Funcs(s.funcs()).ParseFS(files, "pages/layout.html", "pages/parts.html")
+	base, err := template.New("").Funcs(s.funcs()).ParseFS(files, "pages/layout.html", "pages/parts.html", "pages/steps.html")
 	if err != nil {
 		return err
 	}

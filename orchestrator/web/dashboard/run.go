@@ -7,14 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"regexp"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/follow"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
-	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // Limits of a log on a page, in bytes.
@@ -23,12 +22,15 @@ const (
 	chunkMax = 256 << 10
 )
 
-// runPage is one agent run with the end of what it has printed.
+// runPage is one agent run with what it did, and the end of what it has printed.
 type runPage struct {
 	Task    task.Task
 	Run     runLine
 	Attempt []runLine // all of the same run
 	Models  []sum     // of the run
+	Doing   follow.Progress
+	Facts   []fact
+	Steps   steps
 	Out     pane
 	Err     pane
 	Hooks   pane // without text when none has run
@@ -50,21 +52,13 @@ func (s *server) findRun(r *http.Request) (t task.Task, all []runLine, found run
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return t, nil, found, badRequest("The address of a run is tasks/<id>/runs/<run>/<attempt>.")
 	}
-	ctx := r.Context()
-	if t, err = s.Engine.Store.Task(ctx, id); err != nil {
+	t, list, err := follow.Of(r.Context(), s.Engine, id, run)
+	if err != nil {
 		return t, nil, found, err
 	}
-	runs, err1 := s.Engine.Records.AgentRuns(ctx, id)
-	jobs, err2 := s.Engine.Jobs.Jobs(ctx, queue.Filter{TaskID: id, Open: true})
-	if err := errors.Join(err1, err2); err != nil {
-		return t, nil, found, err
-	}
+	all = runLines(list)
 	err = notFound("There is no such run.")
-	for _, l := range runLines(t, runs, jobs) {
-		if l.Run != run {
-			continue
-		}
-		all = append(all, l)
+	for _, l := range all {
 		if int64(l.Attempt) == attempt {
 			found, err = l, nil
 		}
@@ -85,9 +79,16 @@ func (s *server) run(r *http.Request) (view, error) {
 		}
 	}
 	p.Models, _ = sums(runs)
+	p.Doing = s.progress(r.Context(), l)
+	p.Facts = factsOf(l, p.Doing)
+	if p.Steps, err = s.lastSteps(r, l); err != nil {
+		return view{}, err
+	}
 	p.Out, p.Err = s.pane(r.Context(), l, work.StreamOutput), s.pane(r.Context(), l, work.StreamErrors)
 	p.Hooks = s.pane(r.Context(), l, streamHooks)
-	return view{Name: "run", Title: item(t.WorkItemID) + ": " + string(l.Role), Nav: "board", Still: !l.Live, Data: p}, nil
+	v := view{Name: "run", Title: item(t.WorkItemID) + ": " + string(l.Role), Nav: "board", Still: !l.Live, Script: "follow.js", Data: p}
+	v.watch(l, p.Doing)
+	return v, nil
 }
 
 // streamHooks is what the hooks of an attempt have printed, beside the streams of its agent.
@@ -97,7 +98,7 @@ func logName(l runLine, stream work.Stream) work.LogName {
 	if stream == streamHooks {
 		return orchestrator.HookLog(l.TaskID, l.Run, l.Attempt)
 	}
-	return work.LogName{TaskID: l.TaskID, Role: l.Role, Run: l.Run, Attempt: l.Attempt, Stream: stream}
+	return l.Log(stream)
 }
 
 // pane reads the end of a run's log.
@@ -133,8 +134,6 @@ func (s *server) pane(ctx context.Context, l runLine, stream work.Stream) pane {
 	return pane{Text: string(text), Next: next, Cut: from > 0}
 }
 
-var escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07`)
-
 // readLog reads text of a log from an offset, and says where to go on. What was
 // cut out (zero bytes) and what colours a terminal is left out; a character that
 // is not written whole yet stays for the next time, unless this is the end.
@@ -155,48 +154,54 @@ func readLog(f io.ReadSeeker, from, limit int64, end bool) (text []byte, next in
 		}
 	}
 	next = from + int64(len(text))
-	text = escapes.ReplaceAll(bytes.ReplaceAll(text, []byte{0}, nil), nil)
-	return bytes.ToValidUTF8(text, []byte("\uFFFD")), next, nil
+	return follow.Plain(text), next, nil
 }
 
-// log serves a log from an offset on: ?from=, ?errors=1 or ?hooks=1; X-Log-Next is where to go
-// on, and X-Log-Live reports whether there will be more.
-func (s *server) log(w http.ResponseWriter, r *http.Request) {
-	_, _, l, err := s.findRun(r)
-	if err == nil && s.Logs == nil {
-		err = notFound("Logs are not shown here.")
+// openLog opens a log of the run that a request is about, and reads ?from=. The log is nil
+// when there is nothing yet. The answer's X-Log-Live reports whether there will be more.
+func (s *server) openLog(w http.ResponseWriter, r *http.Request, stream work.Stream) (l runLine, f io.ReadSeekCloser, from int64, err error) {
+	if _, _, l, err = s.findRun(r); err != nil {
+		return l, nil, 0, err
 	}
-	from := int64(0)
-	if text := r.URL.Query().Get("from"); err == nil && text != "" {
+	if s.Logs == nil {
+		return l, nil, 0, notFound("Logs are not shown here.")
+	}
+	if text := r.URL.Query().Get("from"); text != "" {
 		if from, err = strconv.ParseInt(text, 10, 64); err != nil || from < 0 {
-			err = badRequest("from must be a whole number.")
+			return l, nil, 0, badRequest("from must be a whole number.")
 		}
 	}
-	if err != nil {
-		s.plain(w, err)
-		return
+	w.Header().Set("X-Log-Live", strconv.FormatBool(l.Live))
+	f, err = s.Logs.OpenLog(r.Context(), logName(l, stream))
+	if errors.Is(err, fs.ErrNotExist) && l.Live {
+		return l, nil, from, nil
 	}
+	if err != nil {
+		err = notFound("Nothing was kept.")
+	}
+	return l, f, from, err
+}
+
+// log serves a log from an offset on: ?from=, ?errors=1 or ?hooks=1; X-Log-Next is where to go on.
+func (s *server) log(w http.ResponseWriter, r *http.Request) {
 	stream := work.StreamOutput
 	if r.URL.Query().Get("errors") != "" {
 		stream = work.StreamErrors
 	} else if r.URL.Query().Get("hooks") != "" {
 		stream = streamHooks
 	}
-	f, err := s.Logs.OpenLog(r.Context(), logName(l, stream))
+	l, f, from, err := s.openLog(w, r, stream)
+	if err != nil {
+		s.plain(w, err)
+		return
+	}
 	h := w.Header()
-	if errors.Is(err, fs.ErrNotExist) && l.Live { // nothing is printed yet
-		h.Set("Content-Type", "text/plain; charset=utf-8")
-		h.Set("X-Log-Live", "true")
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	if f == nil {
 		h.Set("X-Log-Next", "0")
 		return
 	}
-	if err != nil {
-		s.plain(w, notFound("Nothing was kept."))
-		return
-	}
 	defer f.Close()
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("X-Log-Live", strconv.FormatBool(l.Live))
 	if r.URL.Query().Get("all") != "" {
 		_, _ = io.Copy(w, f) // a reader that has gone away needs no more
 		return

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
+	"github.com/signalbox-dev/signalbox/orchestrator/follow"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -22,8 +22,10 @@ type taskPage struct {
 	Sums      []sum
 	Total     task.Cost
 	Runs      []runLine // newest first
-	Story     []event   // newest first
-	Older     bool      // the story is longer than what is shown
+	AtWork    *runLine  // of them; nil = none
+	Doing     follow.Progress
+	Story     []event // newest first
+	Older     bool    // the story is longer than what is shown
 	WaitsFor  []task.Task
 	Blocks    []task.Task
 	Review    time.Duration // of the requirements, by a person
@@ -47,10 +49,9 @@ type sum struct {
 	Cost  task.Cost
 }
 
-// runLine is an agent run in a list. A live one has no record yet.
+// runLine is an agent run in a list. One at work has no cost yet.
 type runLine struct {
-	task.AgentRun
-	Live bool
+	follow.Execution
 	Cost task.Cost
 }
 
@@ -79,7 +80,7 @@ func (s *server) task(r *http.Request) (view, error) {
 	p.Why, p.Lamp = why, cardOf(t, why, task.Cost{})
 	delayed := slices.ContainsFunc(why.Blockers, func(b explain.Blocker) bool { return b.Kind == string(queue.ReasonDelay) })
 	p.MayRetry = !t.State.Stage.Terminal() && (t.State.Active == "" || delayed)
-	p.Runs = runLines(t, runs, jobs)
+	p.Runs = runLines(follow.Executions(t, runs, jobs))
 	p.Sums, p.Total = sums(runs)
 	p.Story = timeline(facts{runs: p.Runs, verdicts: verdicts, jobs: jobs, journal: story})
 	p.Stages = marks(s.Engine.Machine().Pipeline(), t.State.Stage, story)
@@ -90,7 +91,14 @@ func (s *server) task(r *http.Request) (view, error) {
 	if err := s.dependencies(ctx, &p); err != nil {
 		return view{}, err
 	}
-	return view{Name: "task", Title: item(t.WorkItemID) + ": " + t.Title, Nav: "board", Data: p}, nil
+	v := view{Name: "task", Title: item(t.WorkItemID) + ": " + t.Title, Nav: "board"}
+	if i := slices.IndexFunc(p.Runs, func(l runLine) bool { return l.Live }); i >= 0 {
+		p.AtWork = &p.Runs[i]
+		p.Doing = s.progress(ctx, *p.AtWork)
+		v.watch(p.Runs[i], p.Doing)
+	}
+	v.Data = p
+	return v, nil
 }
 
 // reviewOf is how long a person took (or takes) over the requirements.
@@ -107,22 +115,16 @@ func reviewOf(t task.Task, now time.Time) time.Duration {
 	return max(end.Sub(t.BRDReviewStartedAt), 0)
 }
 
-// runLines are the runs of a task, newest first, with the one that is under way.
-func runLines(t task.Task, runs []task.AgentRun, jobs []queue.Job) []runLine {
-	out := make([]runLine, 0, len(runs)+1)
-	known := map[[2]int64]bool{}
-	for _, r := range runs {
-		known[[2]int64{r.JobID, int64(r.Attempt)}] = true
-		out = append(out, runLine{AgentRun: r, Cost: task.CostOf(r)})
-	}
-	for _, j := range jobs {
-		if j.Kind == orchestrator.KindAgent && j.Status == queue.Running && !known[[2]int64{j.ID, int64(j.Attempt)}] {
-			out = append(out, runLine{Live: true, AgentRun: task.AgentRun{
-				TaskID: t.ID, JobID: j.ID, Attempt: j.Attempt, Run: t.State.Run, Stage: t.State.Stage, Role: stage.Role(j.Role), Started: j.StartedAt, Status: string(j.Status),
-			}})
+// runLines are runs as lists show them.
+func runLines(list []follow.Execution) []runLine {
+	out := make([]runLine, 0, len(list))
+	for _, x := range list {
+		l := runLine{Execution: x}
+		if !x.Live {
+			l.Cost = task.CostOf(x.AgentRun)
 		}
+		out = append(out, l)
 	}
-	slices.SortStableFunc(out, func(a, b runLine) int { return b.Started.Compare(a.Started) })
 	return out
 }
 

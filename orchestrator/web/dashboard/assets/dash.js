@@ -5,6 +5,7 @@
 
 const root = document.body.dataset.root ?? "./";
 const still = "still" in document.body.dataset;
+let watch = document.body.dataset.watch ?? "";
 let rev = document.body.dataset.rev ?? "";
 let paused = false;
 let asking = false;
@@ -83,6 +84,14 @@ async function refresh() {
         const at = get("at");
         const read = page.getElementById("at");
         if (at && read) morph(at, read);
+        document.dispatchEvent(new Event("refreshed"));
+        const run = page.body.dataset.watch ?? "";
+        if (run !== watch) { // another run is at work
+          watch = run;
+          source?.close();
+          source = null;
+          listen();
+        }
       }
     }
     state(answer.ok);
@@ -115,7 +124,7 @@ function listen() {
     return;
   }
   if (source) return;
-  source = new EventSource(`${root}changes?rev=${encodeURIComponent(rev)}`);
+  source = new EventSource(`${root}changes?rev=${encodeURIComponent(rev)}&run=${watch}`);
   source.addEventListener("change", refresh);
   source.onopen = () => state(true);
   source.onerror = () => state(false);
@@ -141,38 +150,4 @@ if (!still) {
   }, 20000);
   document.addEventListener("refresh", refresh); // another module has changed something
   listen();
-}
-
-/**
- * Follows the end of a log for as long as it grows.
- * @param {HTMLElement} pane
- * @param {HTMLInputElement} follow
- */
-async function tail(pane, follow) {
-  for (;;) {
-    await new Promise((done) => setTimeout(done, 1000));
-    if (document.hidden || !pane.isConnected) continue;
-    try {
-      const answer = await fetch(`${pane.dataset.log}&from=${pane.dataset.next}`);
-      if (!answer.ok) return;
-      const text = await answer.text();
-      if (text) pane.append(text);
-      pane.dataset.next = answer.headers.get("X-Log-Next") ?? pane.dataset.next;
-      if (text && follow.checked) pane.scrollTop = pane.scrollHeight;
-      if (!text && answer.headers.get("X-Log-Live") !== "true") return;
-    } catch {
-      continue; // the server comes back
-    }
-  }
-}
-
-for (const follow of document.querySelectorAll("input[data-follow]")) {
-  if (!(follow instanceof HTMLInputElement)) continue;
-  const pane = get(follow.dataset.follow ?? "");
-  if (!pane) continue;
-  const label = follow.closest("label");
-  if (label) label.hidden = false;
-  pane.scrollTop = pane.scrollHeight;
-  follow.addEventListener("change", () => follow.checked && (pane.scrollTop = pane.scrollHeight));
-  tail(pane, follow);
 }
