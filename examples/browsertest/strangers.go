@@ -1,17 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates/checks"
@@ -47,36 +43,13 @@ type strangers struct {
 	gate  *serialgate.Gate
 	eng   *orchestrator.Engine
 	seq   int
-
-	mu   sync.Mutex
-	logs map[agents.LogName]string
-}
-
-type openLog struct{ *bytes.Reader }
-
-func (openLog) Close() error { return nil }
-
-// OpenLog implements work.Logs.
-func (s *strangers) OpenLog(_ context.Context, n agents.LogName) (io.ReadSeekCloser, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	text, ok := s.logs[n]
-	if !ok {
-		return nil, fs.ErrNotExist
-	}
-	return openLog{bytes.NewReader([]byte(text))}, nil
-}
-
-func (s *strangers) print(n agents.LogName, text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.logs[n] += text
+	logs  memwork.Logs
 }
 
 // startStrangers serves the dashboard over such a pipeline, below each prefix, as
 // the sites name, name-2 and so on.
 func startStrangers(ctx context.Context, g *work.Group, name string, sites map[string]string, prefixes ...string) error {
-	s := &strangers{store: memstore.New(nil), board: memtracker.New(nil), logs: map[agents.LogName]string{}}
+	s := &strangers{store: memstore.New(nil), board: memtracker.New(nil)}
 	s.place = memwork.New(s.agent)
 	if err := s.engine(); err != nil {
 		return err
@@ -87,7 +60,7 @@ func startStrangers(ctx context.Context, g *work.Group, name string, sites map[s
 	}
 	for n, prefix := range prefixes {
 		pages, err := dashboard.Handler(dashboard.Options{
-			Engine: s.eng, History: s.store, AdminToken: operatorToken, Stop: true, Unfreeze: s.gate.Unfreeze, Logs: s, Done: ctx.Done(),
+			Engine: s.eng, History: s.store, AdminToken: operatorToken, Stop: true, Unfreeze: s.gate.Unfreeze, Logs: &s.logs, Done: ctx.Done(),
 			Links: []dashboard.Link{{Name: "Map " + hostile, URL: "/map"}},
 		})
 		if err != nil {
@@ -151,15 +124,15 @@ func (s *strangers) engine() error {
 // agent does the work of its role; the developer of a card that sleeps works
 // until it is ended.
 func (s *strangers) agent(ctx context.Context, c agents.Command, files map[string]string) agents.Result {
-	s.print(agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt}, "output "+hostile+"\n")
-	s.print(agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt, Stream: agents.StreamErrors}, "errors "+hostile+"\n")
+	s.logs.Print(agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt}, "output "+hostile+"\n")
+	s.logs.Print(agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt, Stream: agents.StreamErrors}, "errors "+hostile+"\n")
 	if c.Role == stage.Developer && strings.Contains(c.Prompt, "sleep") {
 		for n := 1; ; n++ {
 			select {
 			case <-ctx.Done():
 				return agents.Result{Kind: agents.ResultCancelled}
 			case <-time.After(300 * time.Millisecond):
-				s.print(agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt}, fmt.Sprintf("line %d\n", n))
+				s.logs.Print(agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt}, fmt.Sprintf("line %d\n", n))
 			}
 		}
 	}

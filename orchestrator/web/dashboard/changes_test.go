@@ -9,53 +9,18 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/queue"
 )
-
-// pipes is a listener whose connections keep nothing: a client that does not
-// read blocks its writer.
-type pipes struct {
-	conns chan net.Conn
-	once  sync.Once
-	ended chan struct{}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.ended:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.ended) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.IPAddr{} }
-
-// serve puts a real HTTP server before the pages; dial connects to it.
-func (w *world) serve() (dial func() net.Conn) {
-	p := &pipes{conns: make(chan net.Conn), ended: make(chan struct{})}
-	srv := &http.Server{Handler: w.pages, ReadHeaderTimeout: time.Minute, WriteTimeout: time.Minute}
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = srv.Serve(p) }()
-	w.Cleanup(func() { _ = srv.Close(); <-ended })
-	return func() net.Conn {
-		here, there := net.Pipe()
-		w.Cleanup(func() { _ = here.Close() })
-		p.conns <- there
-		return here
-	}
-}
 
 // send requests a path without reading the answer.
 func send(t *testing.T, c net.Conn, path string) {
@@ -95,7 +60,7 @@ func event(t *testing.T, r *bufio.Reader) (name string, data map[string]string) 
 func TestSleepersSlowNobody(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.card(project, "x")
-		dial := w.serve()
+		dial := orchestratortest.Serve(w.T, w.pages)
 		const room = 200
 		for range room {
 			send(w.T, dial(), "/changes?rev=old")
@@ -134,7 +99,7 @@ func TestChanges(t *testing.T) {
 	var done chan struct{}
 	inWorld(t, func(o *dashboard.Options) { done = make(chan struct{}); o.Done = done }, func(w *world) {
 		w.Shutdown()
-		dial := w.serve()
+		dial := orchestratortest.Serve(w.T, w.pages)
 		c := dial()
 		_, rest, _ := strings.Cut(w.get("/").body, `data-rev="`)
 		rev, _, _ := strings.Cut(rest, `"`)

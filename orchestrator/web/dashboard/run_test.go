@@ -34,7 +34,7 @@ func TestFollowLog(t *testing.T) {
 		whole := "first \x00\x00line\nПривет 🛒 <b>\n"
 		got, from := "", "0"
 		for end := range len(whole) + 1 {
-			w.logs[name] = whole[:end]
+			w.logs.Replace(name, whole[:end])
 			a := w.get(path + "/log?from=" + from)
 			require.Equal(w, "true", a.header.Get("X-Log-Live"))
 			require.Equal(w, "text/plain; charset=utf-8", a.header.Get("Content-Type"))
@@ -44,7 +44,7 @@ func TestFollowLog(t *testing.T) {
 		require.Equal(w, strconv.Itoa(len(whole)), from)
 		require.Contains(w, w.get(path).body, `data-next="`+from+`"`)
 		require.Equal(w, whole, w.get(path+"/log?all=1").body)
-		w.logs[name] = "\x1b[1;31mred\x1b[0m \x1b]0;title\x07and \xff\xfe broken"
+		w.logs.Replace(name, "\x1b[1;31mred\x1b[0m \x1b]0;title\x07and \xff\xfe broken")
 		require.Equal(w, "red and \uFFFD broken", w.get(path+"/log").body)
 		ended := "/tasks/1/runs/1/1"
 		require.Contains(w, plain(w.get(ended).body), "Nothing was kept.")
@@ -60,7 +60,7 @@ func TestLongLog(t *testing.T) {
 		for i := range 20_000 {
 			fmt.Fprintf(&b, "line %d\n", i)
 		}
-		w.logs[work.LogName{TaskID: 1, Role: stage.Analyst, Run: 1, Attempt: 1}] = b.String()
+		w.logs.Replace(work.LogName{TaskID: 1, Role: stage.Analyst, Run: 1, Attempt: 1}, b.String())
 		body := w.get("/tasks/1/runs/1/1").body
 		require.Contains(w, body, "the end of it")
 		require.Contains(w, body, "line 19999\n</pre>")

@@ -1,10 +1,8 @@
 package dashboard_test
 
 import (
-	"bytes"
 	"context"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -55,31 +53,15 @@ type world struct {
 	pauses *agentpause.Pauses
 	leases *memlease.Locker
 	opt    dashboard.Options
-	logs   logs
+	logs   *memwork.Logs
 	pages  http.Handler
 	kim    string // who moves cards
-}
-
-// logs are what agents have printed, by name.
-type logs map[work.LogName]string
-
-type openLog struct{ *bytes.Reader }
-
-func (openLog) Close() error { return nil }
-
-// OpenLog implements work.Logs.
-func (l logs) OpenLog(_ context.Context, n work.LogName) (io.ReadSeekCloser, error) {
-	text, ok := l[n]
-	if !ok {
-		return nil, fs.ErrNotExist
-	}
-	return openLog{bytes.NewReader([]byte(text))}, nil
 }
 
 // inWorld runs a test in a world whose engine works.
 func inWorld(t *testing.T, change func(*dashboard.Options), f func(*world)) {
 	t.Helper()
-	w := &world{logs: logs{}, leases: memlease.New(nil), kim: "kim"}
+	w := &world{logs: new(memwork.Logs), leases: memlease.New(nil), kim: "kim"}
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		w.Rig = r
 		r.Options.MaxConcurrency = 2
@@ -207,11 +189,11 @@ func (w *world) full() {
 	runs, err := w.Store.AgentRuns(context.Background(), 0)
 	require.NoError(w, err)
 	for _, r := range runs {
-		w.logs[work.LogName{TaskID: r.TaskID, Role: r.Role, Run: r.Run, Attempt: r.Attempt}] = "output " + evil
-		w.logs[work.LogName{TaskID: r.TaskID, Role: r.Role, Run: r.Run, Attempt: r.Attempt, Stream: work.StreamErrors}] = "errors " + evil
+		w.logs.Replace(work.LogName{TaskID: r.TaskID, Role: r.Role, Run: r.Run, Attempt: r.Attempt}, "output "+evil)
+		w.logs.Replace(work.LogName{TaskID: r.TaskID, Role: r.Role, Run: r.Run, Attempt: r.Attempt, Stream: work.StreamErrors}, "errors "+evil)
 	}
 	t := w.Task(sleeps)
-	w.logs[work.LogName{TaskID: t.ID, Role: stage.Developer, Run: t.State.Run, Attempt: 1}] = "at work " + evil
+	w.logs.Replace(work.LogName{TaskID: t.ID, Role: stage.Developer, Run: t.State.Run, Attempt: 1}, "at work "+evil)
 }
 
 // answer is what came back.
