@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates/checks"
@@ -44,12 +45,14 @@ type strangers struct {
 	eng   *orchestrator.Engine
 	seq   int
 	logs  memwork.Logs
+	ended chan struct{} // closed: developers who sleep have done their work
+	once  sync.Once
 }
 
 // startStrangers serves the dashboard over such a pipeline, below each prefix, as
 // the sites name, name-2 and so on.
 func startStrangers(ctx context.Context, g *work.Group, name string, sites map[string]string, prefixes ...string) error {
-	s := &strangers{store: memstore.New(nil), board: memtracker.New(nil)}
+	s := &strangers{store: memstore.New(nil), board: memtracker.New(nil), ended: make(chan struct{})}
 	s.place = memwork.New(s.agent)
 	if err := s.engine(); err != nil {
 		return err
@@ -70,7 +73,10 @@ func startStrangers(ctx context.Context, g *work.Group, name string, sites map[s
 		if err != nil {
 			return err
 		}
-		server := &http.Server{Handler: http.StripPrefix(strings.TrimSuffix(prefix, "/"), pages), ReadHeaderTimeout: 5 * time.Second}
+		mux := http.NewServeMux()
+		mux.Handle("/", http.StripPrefix(strings.TrimSuffix(prefix, "/"), pages))
+		mux.HandleFunc("POST /finish", func(http.ResponseWriter, *http.Request) { s.once.Do(func() { close(s.ended) }) })
+		server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 		g.Go(name, func(ctx context.Context) {
 			defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 			_ = server.Serve(l) // until it is closed
@@ -121,23 +127,59 @@ func (s *strangers) engine() error {
 	return err
 }
 
-// agent does the work of its role; the developer of a card that sleeps works
-// until it is ended.
+// agent does the work of its role; the developer of a card that sleeps works until it is
+// ended, or somebody posts to /finish.
 func (s *strangers) agent(ctx context.Context, c agents.Command, files map[string]string) agents.Result {
-	s.logs.Print(agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt}, "output "+hostile+"\n")
-	s.logs.Print(agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt, Stream: agents.StreamErrors}, "errors "+hostile+"\n")
+	name := agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt}
+	errors := name
+	errors.Stream = agents.StreamErrors
+	s.logs.Print(name, "output "+hostile+"\n")
+	s.logs.Print(errors, "errors "+hostile+"\n")
+	usage := agents.Usage{Model: "model " + hostile, Input: 10, Output: 20, CacheRead: 300, CacheCreate: 40, MicroUSD: 1500}
 	if c.Role == stage.Developer && strings.Contains(c.Prompt, "sleep") {
-		for n := 1; ; n++ {
-			select {
-			case <-ctx.Done():
-				return agents.Result{Kind: agents.ResultCancelled}
-			case <-time.After(300 * time.Millisecond):
-				s.logs.Print(agents.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt}, fmt.Sprintf("line %d\n", n))
-			}
+		if !s.develop(ctx, name) {
+			return agents.Result{Kind: agents.ResultCancelled}
 		}
+	} else {
+		s.logs.Step(name, agents.Step{At: time.Now(), Kind: agents.StepText, Text: "step " + hostile, Usage: &usage})
 	}
 	memwork.Diligent(c, files)
-	return agents.Result{Kind: agents.ResultOK, Usage: agents.Usage{Model: "model " + hostile, Input: 10, Output: 20, CacheRead: 300, CacheCreate: 40, MicroUSD: 1500}, Summary: "done " + hostile}
+	return agents.Result{
+		Kind: agents.ResultOK, Usage: usage, Summary: "done " + hostile, Agent: "claude", Vendor: "anthropic", SessionID: "session " + hostile,
+		StartedAt: time.Now(), FinishedAt: time.Now(),
+	}
+}
+
+// develop works at a file after the other, and reports whether the work was finished.
+func (s *strangers) develop(ctx context.Context, name agents.LogName) bool {
+	step := func(kind agents.StepKind, tool, path, text string) {
+		s.logs.Step(name, agents.Step{At: time.Now(), Kind: kind, Tool: tool, Path: path, Text: text})
+	}
+	for n := 1; ; n++ {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-s.ended:
+			step(agents.StepText, "", "", "The tiles are kept, and every test passes. "+hostile)
+			return true
+		case <-time.After(300 * time.Millisecond):
+		}
+		s.logs.Print(name, fmt.Sprintf("line %d\n", n))
+		file := fmt.Sprintf("tiles/cache%d.go", n/8)
+		switch n % 8 {
+		case 1:
+			step(agents.StepText, "", "", fmt.Sprintf("Part %d: the cache of the tiles needs a bound. I look at how they are read first, then write the test that fails without one.", n/8+1))
+		case 2, 3, 4:
+			step(agents.StepTool, "Read", "", fmt.Sprintf("tiles/part%d.go lines 1 to %d", n%8, n*40))
+		case 5:
+			step(agents.StepTool, "Edit", "", file+" 12 lines")
+			step(agents.StepFile, "", file, "")
+		case 6:
+			step(agents.StepTool, "Bash", "", "go test ./tiles/... "+hostile)
+		case 7:
+			s.logs.Step(name, agents.Step{At: time.Now(), Kind: agents.StepUsage, Usage: &agents.Usage{Model: "opus", Input: int64(n) * 900, Output: int64(n) * 120, MicroUSD: int64(n) * 21_000}})
+		}
+	}
 }
 
 // card puts a work item on the board, sets statuses, and waits until the task
