@@ -35,11 +35,11 @@ func readJob() (job, error) {
 }
 
 // agent is a scripted agent's process: it takes a moment, writes what its role
-// writes, commits it and reports like Claude Code.
+// writes, commits it and reports: what it does line by line, the result like Claude Code.
 func agent(out, errs io.Writer) int {
 	j, err := readJob()
 	if err == nil {
-		err = j.work()
+		err = j.work(out)
 	}
 	if err != nil {
 		fmt.Fprintln(errs, "agent:", err)
@@ -51,8 +51,8 @@ func agent(out, errs io.Writer) int {
 	return 0
 }
 
-func (j job) work() error {
-	if err := j.pause(); err != nil {
+func (j job) work(out io.Writer) error {
+	if err := j.pause(out); err != nil {
 		return err
 	}
 	if j.role == "developer" && j.obeys() {
@@ -82,6 +82,7 @@ func (j job) work() error {
 			return err
 		}
 	}
+	say(out, 0, written(files))
 	if j.stage == "deploy" && j.phase == "deploy" {
 		if err := j.deploy(); err != nil {
 			return err
@@ -90,8 +91,9 @@ func (j job) work() error {
 	return j.commit()
 }
 
-// pause is the time that the work takes. A stuck agent says so, and waits to be killed.
-func (j job) pause() error {
+// pause is the time that the work takes: long enough for a developer's to be followed. A
+// stuck agent says so, and waits to be killed.
+func (j job) pause(out io.Writer) error {
 	if strings.Contains(j.title, stuck) && j.role == "tester" {
 		mark := filepath.Join(j.dir, "stuck-"+j.item)
 		if _, err := os.Stat(mark + ".killed"); errors.Is(err, os.ErrNotExist) {
@@ -102,7 +104,10 @@ func (j job) pause() error {
 		}
 	}
 	n := j.number("time", 700) + 900
-	time.Sleep(time.Duration(float64(n) / j.speed * float64(time.Millisecond)))
+	if j.role == "developer" {
+		n *= 3
+	}
+	say(out, time.Duration(float64(n)/j.speed*float64(time.Millisecond)), j.thoughts())
 	return nil
 }
 
@@ -204,15 +209,30 @@ func (j job) number(what string, limit int) int {
 	return int(h.Sum64() % uint64(limit))
 }
 
+// model is what the agents claim to be.
+const model = "claude-sonnet-4-5-20250929"
+
+// usage is what a run takes, in tokens: disjoint.
+type usage struct{ in, out, read, made int }
+
+func (j job) usage() usage {
+	return usage{j.number("in", 4000) + 500, j.number("out", 6000) + 800, j.number("read", 200_000) + 20_000, j.number("made", 20_000)}
+}
+
+// cost is in dollars.
+func (u usage) cost() float64 {
+	return float64(u.in)*3e-6 + float64(u.out)*15e-6 + float64(u.read)*0.3e-6 + float64(u.made)*3.75e-6
+}
+
 // report is what Claude Code would print.
 func (j job) report() map[string]any {
-	in, out, read, made := j.number("in", 4000)+500, j.number("out", 6000)+800, j.number("read", 200_000)+20_000, j.number("made", 20_000)
-	cost := float64(in)*3e-6 + float64(out)*15e-6 + float64(read)*0.3e-6 + float64(made)*3.75e-6
-	model := map[string]any{"inputTokens": in, "outputTokens": out, "cacheReadInputTokens": read, "cacheCreationInputTokens": made, "costUSD": cost}
+	u := j.usage()
+	cost := u.cost()
+	used := map[string]any{"inputTokens": u.in, "outputTokens": u.out, "cacheReadInputTokens": u.read, "cacheCreationInputTokens": u.made, "costUSD": cost}
 	return map[string]any{
 		"type": "result", "subtype": "success", "is_error": false, "duration_ms": 1000, "duration_api_ms": 900, "num_turns": 3,
 		"result": "The " + j.role + " of " + j.item + " is done.", "session_id": fmt.Sprintf("%s-%d-%d", j.item, j.run, j.attempt), "total_cost_usd": cost,
-		"usage":      map[string]any{"input_tokens": in, "output_tokens": out, "cache_read_input_tokens": read, "cache_creation_input_tokens": made},
-		"modelUsage": map[string]any{"claude-sonnet-4-5-20250929": model},
+		"usage":      map[string]any{"input_tokens": u.in, "output_tokens": u.out, "cache_read_input_tokens": u.read, "cache_creation_input_tokens": u.made},
+		"modelUsage": map[string]any{model: used},
 	}
 }

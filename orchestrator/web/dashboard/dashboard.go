@@ -8,6 +8,7 @@
 //	GET  /board, /board/new, /board/cards/{id}, /board/cards/{id}/edit   with Options.Cards
 //	POST /board/new, /board/name, /board/cards/{id}/edit, …/move, …/say, …/arrange
 //	GET  /changes   server-sent events: something has changed, read again
+//	GET  /tasks/{id}/runs/{run}/{attempt}/{log,steps}   what a run prints and does, from an offset on
 //
 // Handler works at any prefix (http.StripPrefix): every address in a page is
 // relative. Pages work without JavaScript; a small module keeps them up to date.
