@@ -88,10 +88,11 @@ test('a page comes up to date by itself, and keeps what the reader has', async (
 test('a log is followed while it grows', async ({ page }) => {
   await page.goto(site('acts') + 'tasks/4/runs/3/1')
   const log = page.locator('#out')
+  await page.getByText('Output and errors, as they were printed').click()
   await expect(log).toContainText('output')
   const before = await log.evaluate(e => e.textContent?.length ?? 0)
   await expect.poll(() => log.evaluate(e => e.textContent?.length ?? 0)).toBeGreaterThan(before + 10)
-  await expect(page.getByLabel('follow').first()).toBeChecked()
+  await expect(page.locator('[data-follow=out]')).toBeChecked()
 })
 
 test('what changes something asks first, and for the token', { tag: '@quick' }, async ({ page, problems }) => {

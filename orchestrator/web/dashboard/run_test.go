@@ -75,14 +75,14 @@ func TestRunShowsHooksAndPrompt(t *testing.T) {
 		w.Place.PutOnMain(repo, ".signalbox/analyst.md", "Write.")
 		w.card(project, "x")
 		body := plain(w.get("/tasks/1/runs/1/1").body)
-		require.Contains(w, body, "Assignment: the team's, "+prompt.Hash("Write."))
+		require.Contains(w, body, "Prompt "+prompt.Hash("Write."))
 		require.NotContains(w, body, "Hooks")
 		require.Equal(w, http.StatusNotFound, w.get("/tasks/1/runs/1/1/log?hooks=1").status)
-		w.logs[orchestrator.HookLog(1, 1, 1)] = "$ npm ci # after_create\nadded <b>\n"
+		w.logs.Replace(orchestrator.HookLog(1, 1, 1), "$ npm ci # after_create\nadded <b>\n")
 		body = w.get("/tasks/1/runs/1/1").body
 		require.Contains(w, body, "$ npm ci # after_create\nadded &lt;b&gt;\n</pre>")
 		require.Contains(w, body, `/tasks/1/runs/1/1/log?all=1&amp;hooks=1"`)
-		w.logs[work.LogName{TaskID: 1, Role: stage.Analyst, Run: 1, Attempt: 1, Stream: work.StreamErrors}] = "an error\n"
+		w.logs.Replace(work.LogName{TaskID: 1, Role: stage.Analyst, Run: 1, Attempt: 1, Stream: work.StreamErrors}, "an error\n")
 		require.Contains(w, w.get("/tasks/1/runs/1/1").body, `/tasks/1/runs/1/1/log?all=1&amp;errors=1"`)
 		require.Equal(w, "an error\n", w.get("/tasks/1/runs/1/1/log?all=1&errors=1").body)
 		require.Equal(w, "$ npm ci # after_create\nadded <b>\n", w.get("/tasks/1/runs/1/1/log?hooks=1").body)
