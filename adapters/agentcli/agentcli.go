@@ -1,5 +1,6 @@
 // Package agentcli runs coding agents that are command line tools: Claude Code,
-// Codex, Gemini CLI, OpenCode, or any command.
+// Codex, Gemini CLI, OpenCode, Antigravity, or any command, which may tell what it does in the
+// lines that package agentout describes.
 //
 // A run puts its report into its outbox, a directory that is made for it and that the
 // presets let their tools write.
@@ -111,7 +112,7 @@ func New(o Options) (*Runner, error) {
 		*dir = abs
 	}
 	r := &Runner{opt: o}
-	if _, err := r.preset(o.Default); err != nil {
+	if _, _, err := r.preset(o.Default); err != nil {
 		return nil, fmt.Errorf("agentcli: Options.Default: %w", err)
 	}
 	return r, nil
@@ -144,7 +145,7 @@ func (o *Options) fill() {
 
 // Check reports whether a preset or command can be run here.
 func (r *Runner) Check(agent string) error {
-	p, err := r.preset(agent)
+	p, _, err := r.preset(agent)
 	if err != nil {
 		return fmt.Errorf("agentcli: %w", err)
 	}
@@ -166,6 +167,7 @@ func (r *Runner) inContainer() bool {
 type execution struct {
 	work.Command
 	preset Preset
+	name   string // of the preset; empty: a command
 	env    map[string]string
 	record string // file in StateDir
 	log    string // standard output; standard error is beside it
@@ -181,11 +183,7 @@ func (r *Runner) Run(ctx context.Context, c work.Command) work.Result {
 	started := r.opt.Now()
 	res := r.run(ctx, c)
 	res.StartedAt, res.FinishedAt = started, r.opt.Now()
-	if res.Usage.MicroUSD == 0 {
-		name, _ := r.Identify(c.Agent)
-		price, _ := PriceOf(r.opt.Prices, res.Usage.Model, name)
-		res.Usage.MicroUSD = price.Cost(res.Usage)
-	}
+	res.Agent = cmp.Or(c.Agent.Use, r.opt.Default)
 	return res
 }
 
@@ -218,7 +216,8 @@ func (r *Runner) run(ctx context.Context, c work.Command) work.Result {
 func (r *Runner) prepare(c work.Command) (execution, error) {
 	e := execution{Command: c, jailed: r.opt.Jail != nil}
 	var err error
-	if e.preset, err = r.preset(cmp.Or(c.Agent.Use, r.opt.Default)); err != nil {
+	e.Agent.Use = cmp.Or(c.Agent.Use, r.opt.Default)
+	if e.preset, e.name, err = r.preset(e.Agent.Use); err != nil {
 		return e, fmt.Errorf("agentcli: %w", err)
 	}
 	if e.Dir, err = workingDir(c.Dir); err != nil {

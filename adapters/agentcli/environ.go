@@ -27,7 +27,7 @@ func (r *Runner) environment(e execution, token string) map[string]string {
 	env := map[string]string{}
 	for _, pair := range os.Environ() {
 		name, value, _ := strings.Cut(pair, "=")
-		if Allowed(r.opt.EnvAllow, name) || Allowed(e.preset.Env, name) {
+		if Allowed(slices.Concat(r.opt.EnvAllow, e.preset.Env, e.Agent.Env), name) {
 			env[name] = value
 		}
 	}
@@ -46,6 +46,9 @@ func (r *Runner) environment(e execution, token string) map[string]string {
 		"RUN": strconv.FormatInt(e.Run, 10), "ATTEMPT": strconv.Itoa(e.Attempt), "PROMPT_FILE": e.prompt,
 	} {
 		env["SIGNALBOX_"+name] = value
+	}
+	if e.Agent.Model != "" && !strings.ContainsRune(e.Agent.Model, 0) {
+		env["SIGNALBOX_MODEL"] = e.Agent.Model
 	}
 	if e.Report != "" {
 		env["SIGNALBOX_REPORT"] = e.reportPath()

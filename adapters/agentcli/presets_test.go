@@ -7,9 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -37,11 +40,79 @@ func TestArgv(t *testing.T) {
 	argv = p.argv(execution{Command: work.Command{Prompt: strings.Repeat("x", 200_000), Dir: "/d"}, prompt: "/p"})
 	require.Contains(t, argv[2], "/p")
 	require.Less(t, len(argv[2]), 1000)
-	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
-		p, ok := builtin(name)
-		require.True(t, ok)
-		require.Equal(t, name, p.Argv[0])
-		require.Equal(t, p.Stdin, !strings.Contains(strings.Join(p.Argv, " "), "{prompt}"), name)
+}
+
+// How each tool is called, with a model and arguments.
+func TestPresets(t *testing.T) {
+	r := &Runner{opt: Options{Presets: map[string]Preset{"own": {Argv: []string{"/bin/own", "run"}}}}}
+	for _, c := range []struct {
+		agent        work.Agent
+		want         string // words joined by a blank; P is the prompt, O the outbox
+		name, vendor string
+		format       agentout.Format
+	}{
+		{work.Agent{Use: "claude"}, "claude --print P --output-format stream-json --verbose --add-dir=O --permission-mode acceptEdits --allowedTools=Bash,Edit,Write", "claude", "anthropic", agentout.Claude},
+		{
+			work.Agent{Use: "claude", Model: "opus", Args: []string{"--effort", "high"}, MicroUSD: 2_500_000},
+			"claude --print P --output-format stream-json --verbose --add-dir=O --permission-mode acceptEdits --allowedTools=Bash,Edit,Write --model=opus --max-budget-usd=2.5 --effort high", "claude", "anthropic", agentout.Claude,
+		},
+		{work.Agent{Use: "claude --model 'an opus'"}, "claude --print P --output-format stream-json --verbose --add-dir=O --permission-mode acceptEdits --allowedTools=Bash,Edit,Write --model an opus", "claude", "anthropic", agentout.Claude},
+		{
+			work.Agent{Use: "codex", Model: "-gpt-5; x"},
+			`codex exec --json --sandbox workspace-write -c sandbox_workspace_write.writable_roots=["D/.git","O"] --skip-git-repo-check --ephemeral - --model=-gpt-5; x`, "codex", "openai", agentout.Codex,
+		},
+		{work.Agent{Use: "gemini", Model: "flash"}, "gemini --output-format stream-json --approval-mode=yolo --skip-trust --include-directories=O --prompt P --model=flash", "gemini", "google", agentout.Gemini},
+		{work.Agent{Use: "opencode", Model: "anthropic/claude-opus-4-7"}, "opencode run --format json --auto P --model=anthropic/claude-opus-4-7", "opencode", "anthropic", agentout.OpenCode},
+		{work.Agent{Use: "opencode -m google-vertex/gemini"}, "opencode run --format json --auto P -m google-vertex/gemini", "opencode", "google", agentout.OpenCode},
+		{work.Agent{Use: "opencode"}, "opencode run --format json --auto P", "opencode", "", agentout.OpenCode},
+		{
+			work.Agent{Use: "antigravity", Model: "gemini-3-pro", Timeout: time.Minute},
+			"agy --output-format=stream-json --dangerously-skip-permissions --print-timeout=61s --add-dir=O --print=P --model=gemini-3-pro", "antigravity", "google", agentout.Antigravity,
+		},
+		{work.Agent{Use: "own --fast", Model: "m", Args: []string{"a"}}, "/bin/own run --fast a", "own", "", ""},
+		{work.Agent{Use: "codex exec -", Model: "m"}, "codex exec -", "", "", agentout.Any},
+		{work.Agent{Use: "/opt/claude --model opus", Args: []string{"{outbox}"}}, "/opt/claude --model opus {outbox}", "", "", agentout.Any},
+		{work.Agent{Use: "my-agent 'a b'"}, "my-agent a b", "", "", agentout.Any},
+	} {
+		p, name, err := r.preset(c.agent.Use)
+		require.NoError(t, err, c.agent.Use)
+		e := execution{Command: work.Command{Prompt: "P", Dir: "D", Agent: c.agent}, preset: p, outbox: "O"}
+		require.Equal(t, c.want, strings.Join(p.argv(e), " "))
+		require.Equal(t, []any{c.name, c.vendor, c.format}, []any{name, e.vendor(), p.Format}, c.agent.Use)
+	}
+	builtins, _ := builtin("claude")
+	require.NotContains(t, builtins.Argv, "--model", "arguments of one run are not the next one's")
+}
+
+// The model that a run is accounted with is the one that it was called with.
+func TestModel(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	require.NoError(t, os.Mkdir(filepath.Join(home, ".codex"), 0o700))
+	r := &Runner{opt: Options{Hidden: secret.NewRedactor(), Prices: map[string]Price{"codex": {Output: 1_000_000}, "gpt-5": {Output: 2_000_000}}}}
+	for _, c := range []struct {
+		agent           work.Agent
+		config, printed string
+		want            string
+		cost            int64
+	}{
+		{work.Agent{Use: "codex"}, "", "", "codex", 10},
+		{work.Agent{Use: "codex", Model: "openai/gpt-5"}, "", "", "gpt-5", 20},
+		{work.Agent{Use: "codex", Args: []string{"-m", "gpt-4", "--model=gpt-5"}}, "model = 'gpt-3'", "", "gpt-5", 20},
+		{work.Agent{Use: "codex --model gpt-5"}, "", "", "gpt-5", 20},
+		{work.Agent{Use: "codex -m"}, "", "", "codex", 10},
+		{work.Agent{Use: "codex"}, "sandbox = \"x\"\nmodel = \"gpt-5\" # the best\n[profiles.a]\nmodel = \"b\"\n", "", "gpt-5", 20},
+		{work.Agent{Use: "codex"}, "[profiles.a]\nmodel = \"b\"\n", "", "codex", 10},
+		{work.Agent{Use: "codex"}, "model = 'gpt-6'", "", "gpt-6", 10},
+		{work.Agent{Use: "codex", Model: "opus"}, "", "gpt-5", "gpt-5", 20},
+		{work.Agent{Use: "claude"}, "", "", "claude", 0},
+		{work.Agent{Use: "true"}, "", "", "", 0},
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(home, ".codex/config.toml"), []byte(c.config), 0o600))
+		p, name, err := r.preset(c.agent.Use)
+		require.NoError(t, err)
+		u := r.priced(execution{Command: work.Command{Agent: c.agent}, preset: p, name: name}, work.Usage{Model: c.printed, Output: 10})
+		require.Equal(t, work.Usage{Model: c.want, Output: 10, MicroUSD: c.cost}, u, c)
 	}
 }
 

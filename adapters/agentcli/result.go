@@ -26,10 +26,9 @@ func (r *Runner) toResult(e execution, end ending) work.Result {
 		return broken(fmt.Errorf("agentcli: %w", err))
 	}
 	printed, found := agentout.Parse(e.preset.Format, body)
-	printed.Usage.Model = cmp.Or(printed.Usage.Model, e.preset.Model)
 	res := work.Result{
-		Kind: work.ResultOK, ExitCode: end.exit, LogPath: e.log, Usage: clamp(printed.Usage),
-		SessionID: clip(r.opt.Hidden.Text(printed.Session), sessionMax), Summary: clip(r.opt.Hidden.Text(printed.Summary), summaryMax),
+		Kind: work.ResultOK, ExitCode: end.exit, LogPath: e.log, Usage: r.priced(e, printed.Usage), Vendor: e.vendor(),
+		SessionID: r.clean(printed.Session, sessionMax), Summary: r.clean(printed.Summary, summaryMax),
 	}
 	switch {
 	case end.stopped == work.ResultCancelled:
@@ -40,11 +39,37 @@ func (r *Runner) toResult(e execution, end ending) work.Result {
 		res.Kind, res.Reason = work.ResultFailed, cmp.Or(printed.Reason, "the agent reported an error")
 	case end.exit != 0:
 		res.Kind, res.Reason = work.ResultFailed, exitText(end.exit)+": "+cmp.Or(printed.Reason, tail(errLog(e.log), reasonMax), "no error output")
-	case !found:
+	case !found && printed.Summary == "": // words in another form than expected are taken for its last ones
 		res.Kind, res.Reason = work.ResultUnusable, "the agent ended without a result that can be read"
 	}
-	res.Reason = clip(r.opt.Hidden.Text(res.Reason), reasonMax)
+	res.Reason = r.clean(res.Reason, reasonMax)
 	return res
+}
+
+// clean is a text for people, without secrets and escape sequences.
+func (r *Runner) clean(s string, n int) string {
+	return agentout.Clip(r.opt.Hidden.Text(agentout.Plain(s)), n)
+}
+
+// priced is a usage with its model and what it costs. Tokens of a model that nobody has named
+// are those of the preset.
+func (r *Runner) priced(e execution, u work.Usage) work.Usage {
+	u = clamp(u)
+	if u.Model == "" {
+		u.Model = agentout.ShortModel(e.model())
+	}
+	if u.Model == "" && (u.Input > 0 || u.Output > 0 || u.CacheRead > 0 || u.CacheCreate > 0) {
+		u.Model = e.name
+	}
+	u.Model = r.clean(u.Model, sessionMax)
+	if u.MicroUSD == 0 {
+		price, known := r.opt.Prices[u.Model]
+		if !known {
+			price = r.opt.Prices[e.name]
+		}
+		u.MicroUSD = price.Cost(u)
+	}
+	return u
 }
 
 // exitText names an exit code and, as shells count, the signal in it.
@@ -65,14 +90,6 @@ const (
 	reasonMax  = 1000
 	sessionMax = 200
 )
-
-func clip(s string, n int) string {
-	s = strings.ToValidUTF8(strings.ReplaceAll(strings.TrimSpace(s), "\x00", ""), "?")
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + " …"
-}
 
 // tail reads the end of a file, as much as n bytes.
 func tail(name string, n int64) string {
@@ -96,6 +113,5 @@ func clamp(u work.Usage) work.Usage {
 	for _, n := range []*int64{&u.Input, &u.Output, &u.CacheRead, &u.CacheCreate} {
 		*n = min(max(*n, 0), tokensMax)
 	}
-	u.Model = clip(u.Model, sessionMax)
 	return u
 }

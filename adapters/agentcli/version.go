@@ -16,7 +16,7 @@ const versionTime = 15 * time.Second
 // Version is what a tool that is known here says of its version; empty for other commands,
 // and in a container, whose image has another one. The tool sees no key.
 func (r *Runner) Version(ctx context.Context, agent string) (string, error) {
-	p, err := r.preset(agent)
+	p, _, err := r.preset(agent)
 	if err != nil {
 		return "", fmt.Errorf("agentcli: %w", err)
 	}

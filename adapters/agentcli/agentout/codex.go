@@ -2,6 +2,7 @@ package agentout
 
 import (
 	"cmp"
+	"encoding/json"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -11,9 +12,13 @@ type codexEvent struct {
 	Type     string `json:"type"`
 	ThreadID string `json:"thread_id"`
 	Message  string `json:"message"`
-	Item     struct{ Type, Text string }
-	Error    struct{ Message string }
-	Usage    struct {
+	Item     struct {
+		Type, Text, Command, Query, Message, Server, Tool string
+		Arguments                                         json.RawMessage
+		Changes                                           []struct{ Path string }
+	}
+	Error struct{ Message string }
+	Usage struct {
 		Input      int64 `json:"input_tokens"`
 		Cached     int64 `json:"cached_input_tokens"`
 		CacheWrite int64 `json:"cache_write_input_tokens"`
@@ -21,30 +26,45 @@ type codexEvent struct {
 	}
 }
 
-// parseCodex reads the events of codex exec --json. Cached tokens are a part of
+// codex reads the events of codex exec --json. Cached tokens are a part of
 // the input there, and the usage is that of the whole thread: the last counts.
-func parseCodex(out []byte) (s Output, found bool) {
-	lines(out, func(line []byte) {
-		var e codexEvent
-		if !decode(line, &e) {
-			return
+func (r *Reader) codex(raw []byte) bool {
+	var e codexEvent
+	if !decode(raw, &e) {
+		return false
+	}
+	switch e.Type {
+	case "thread.started":
+		r.out.Session = e.ThreadID
+	case "item.started": // what takes its time
+		switch e.Item.Type {
+		case "command_execution":
+			r.emit(work.Step{Kind: work.StepTool, Tool: "shell", Text: e.Item.Command})
+		case "mcp_tool_call":
+			r.emit(work.Step{Kind: work.StepTool, Tool: e.Item.Server + "." + e.Item.Tool, Text: brief(e.Item.Arguments)})
 		}
-		switch e.Type {
-		case "thread.started":
-			s.Session = e.ThreadID
-		case "item.completed":
-			if e.Item.Type == "agent_message" {
-				s.Summary = e.Item.Text
+	case "item.completed":
+		switch e.Item.Type {
+		case "agent_message":
+			r.say(e.Item.Text, false)
+		case "file_change":
+			for _, c := range e.Item.Changes {
+				r.emit(r.file("", c.Path))
 			}
-		case "turn.completed":
-			found, s.Failed = true, false
-			u := e.Usage
-			s.Usage = work.Usage{Input: max(0, u.Input-u.Cached-u.CacheWrite), Output: u.Output, CacheRead: u.Cached, CacheCreate: u.CacheWrite}
-		case "turn.failed":
-			found, s.Failed, s.Reason = true, true, cmp.Or(e.Error.Message, s.Reason)
-		case "error": // of a try; the turn's own event has the result
-			s.Reason = e.Message
+		case "web_search":
+			r.emit(work.Step{Kind: work.StepTool, Tool: "web_search", Text: e.Item.Query})
 		}
-	})
-	return s, found
+	case "turn.completed":
+		u := e.Usage
+		r.used(work.Usage{Input: max(0, u.Input-u.Cached-u.CacheWrite), Output: u.Output, CacheRead: u.Cached, CacheCreate: u.CacheWrite})
+		r.end(false, "")
+	case "turn.failed":
+		r.end(true, e.Error.Message)
+	case "error": // of a try; the turn's own event has the result
+		r.out.Reason = cmp.Or(e.Message, r.out.Reason)
+	case "turn.started", "item.updated":
+	default:
+		return false
+	}
+	return true
 }

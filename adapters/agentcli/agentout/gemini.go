@@ -1,6 +1,11 @@
 package agentout
 
-import "cmp"
+import (
+	"cmp"
+	"encoding/json"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
 
 // geminiTokens are the counts of one model. Cached tokens are a part of the
 // prompt, what tools brought in is not; thoughts are paid for as output.
@@ -8,61 +13,62 @@ type geminiTokens struct {
 	Prompt, Candidates, Cached, Thoughts, Tool int64
 }
 
-// geminiResult is the object of gemini -o json.
+// geminiResult is the object of gemini -o json, which it prints over many lines; one with an
+// error goes to standard error.
 type geminiResult struct {
 	SessionID string `json:"session_id"`
 	Response  *string
 	Stats     struct {
 		Models map[string]struct{ Tokens geminiTokens }
 	}
-	Error *struct{ Message string }
+	Error *struct {
+		Type, Message string
+		Code          int
+	}
 }
 
-// parseGemini reads the object of gemini -o json, wherever it is among warnings,
-// or the lines of stream-json.
-func parseGemini(out []byte) (s Output, found bool) {
-	values(out, func(raw []byte) bool {
-		var r geminiResult
-		if decode(raw, &r) && (r.Response != nil || r.Error != nil) {
-			s, found = r.output(), true
-		}
+func (r *Reader) geminiObject(raw []byte) bool {
+	var g geminiResult
+	if !decode(raw, &g) || g.Response == nil && g.Error == nil {
 		return false
-	})
-	if stream, ok := parseGeminiStream(out); ok {
-		return stream, true
 	}
-	return s, found
+	r.out.Session = g.SessionID
+	if g.Response != nil {
+		r.out.Summary = *g.Response
+	}
+	r.used(g.usage())
+	r.end(false, "")
+	if g.Error != nil {
+		r.out.Trouble.Kind = statusTrouble(g.Error.Code)
+		r.end(true, g.Error.Message)
+	}
+	return true
 }
 
-func (r geminiResult) output() Output {
-	s := Output{Session: r.SessionID}
-	if r.Response != nil {
-		s.Summary = *r.Response
-	}
-	if r.Error != nil {
-		s.Failed, s.Reason = true, r.Error.Message
-	}
+func (g geminiResult) usage() (u work.Usage) {
 	var top int64 = -1
-	for name, m := range r.Stats.Models {
+	for name, m := range g.Stats.Models {
 		t := m.Tokens
-		s.Usage.Input += max(0, t.Prompt-t.Cached) + t.Tool
-		s.Usage.CacheRead += t.Cached
-		s.Usage.Output += t.Candidates + t.Thoughts
-		if short := shortModel(name); t.Prompt > top || t.Prompt == top && short < s.Usage.Model {
-			top, s.Usage.Model = t.Prompt, short
+		u.Input += max(0, t.Prompt-t.Cached) + t.Tool
+		u.CacheRead += t.Cached
+		u.Output += t.Candidates + t.Thoughts
+		if short := ShortModel(name); t.Prompt > top || t.Prompt == top && short < u.Model {
+			top, u.Model = t.Prompt, short
 		}
 	}
-	return s
+	return u
 }
 
 // geminiEvent is one line of gemini -o stream-json.
 type geminiEvent struct {
 	Type, Role, Content, Model, Status, Message string
 
-	SessionID string `json:"session_id"`
-	Delta     bool
-	Error     struct{ Message string }
-	Stats     struct {
+	SessionID  string `json:"session_id"`
+	Tool       string `json:"tool_name"`
+	Parameters json.RawMessage
+	Delta      bool
+	Error      struct{ Message string }
+	Stats      struct {
 		Total  int64 `json:"total_tokens"`
 		Input  int64 `json:"input_tokens"`
 		Output int64 `json:"output_tokens"`
@@ -70,35 +76,32 @@ type geminiEvent struct {
 	}
 }
 
-func parseGeminiStream(out []byte) (s Output, found bool) {
-	speaking := false // the assistant's last message is still growing
-	lines(out, func(line []byte) {
-		var e geminiEvent
-		if !decode(line, &e) {
-			return
-		}
-		switch e.Type {
-		case "init":
-			s.Session, s.Usage.Model = e.SessionID, shortModel(e.Model)
-		case "message":
-			if e.Role != "assistant" {
-				break
+func (r *Reader) gemini(raw []byte) bool {
+	var e geminiEvent
+	if !decode(raw, &e) {
+		return false
+	}
+	switch e.Type {
+	case "init":
+		r.out.Session, r.out.Usage.Model = e.SessionID, ShortModel(e.Model)
+	case "message":
+		if e.Role == "assistant" {
+			if !e.Delta {
+				r.flush()
 			}
-			if !e.Delta || !speaking {
-				s.Summary = ""
-			}
-			s.Summary += e.Content
-			speaking = e.Delta
-		case "tool_use":
-			speaking = false
-		case "error":
-			s.Reason = cmp.Or(e.Message, e.Error.Message)
-		case "result":
-			found, s.Failed = true, e.Status != "success"
-			s.Reason = cmp.Or(s.Reason, e.Error.Message)
-			t := e.Stats
-			s.Usage.Input, s.Usage.CacheRead, s.Usage.Output = max(0, t.Input-t.Cached), t.Cached, max(t.Output, t.Total-t.Input)
+			r.say(e.Content, e.Delta)
 		}
-	})
-	return s, found
+	case "tool_use":
+		r.call(e.Tool, e.Parameters)
+	case "error":
+		r.out.Reason = cmp.Or(e.Message, e.Error.Message)
+	case "result":
+		t := e.Stats
+		r.used(work.Usage{Input: max(0, t.Input-t.Cached), CacheRead: t.Cached, Output: max(t.Output, t.Total-t.Input)})
+		r.end(e.Status != "success", cmp.Or(r.out.Reason, e.Error.Message))
+	case "tool_result":
+	default:
+		return r.geminiObject(raw)
+	}
+	return true
 }

@@ -1,50 +1,62 @@
 package agentout
 
-import "cmp"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // openCodeEvent is one line of opencode run --format json.
 type openCodeEvent struct {
 	Type      string
 	SessionID string
 	Part      struct {
-		Text   string
-		Cost   float64
-		Tokens struct {
+		Text, Tool string
+		State      struct{ Input json.RawMessage }
+		Cost       float64
+		Tokens     struct {
 			Input, Output, Reasoning int64
 			Cache                    struct{ Read, Write int64 }
 		}
 	}
 	Error struct {
 		Name, Message string
-		Data          struct{ Message string }
+		Data          struct {
+			Message    string
+			StatusCode int
+		}
 	}
 }
 
-// parseOpenCode sums the steps of opencode run --format json.
-func parseOpenCode(out []byte) (s Output, found bool) {
-	var dollars float64
-	lines(out, func(line []byte) {
-		var e openCodeEvent
-		if !decode(line, &e) {
-			return
-		}
-		s.Session = cmp.Or(e.SessionID, s.Session)
-		switch e.Type {
-		case "text":
-			s.Summary = e.Part.Text
-		case "step_finish":
-			found = true
-			t := e.Part.Tokens
-			s.Usage.Input += t.Input
-			s.Usage.Output += t.Output + t.Reasoning
-			s.Usage.CacheRead += t.Cache.Read
-			s.Usage.CacheCreate += t.Cache.Write
-			dollars += e.Part.Cost
-		case "error":
-			found, s.Failed = true, true
-			s.Reason = cmp.Or(e.Error.Data.Message, cmp.Or(e.Error.Message, cmp.Or(e.Error.Name, "error")))
-		}
-	})
-	s.Usage.MicroUSD = MicroUSD(dollars)
-	return s, found
+// openCode sums the steps of opencode run --format json.
+type openCode struct {
+	*Reader
+	dollars float64
+}
+
+func (o *openCode) event(raw []byte) bool {
+	var e openCodeEvent
+	if !decode(raw, &e) {
+		return false
+	}
+	o.out.Session = cmp.Or(e.SessionID, o.out.Session)
+	switch e.Type {
+	case "text":
+		o.say(e.Part.Text, false)
+	case "tool_use":
+		o.call(e.Part.Tool, e.Part.State.Input)
+	case "step_finish":
+		t, u := e.Part.Tokens, o.out.Usage
+		o.dollars += e.Part.Cost
+		u.Input, u.Output, u.CacheRead, u.CacheCreate = u.Input+t.Input, u.Output+t.Output+t.Reasoning, u.CacheRead+t.Cache.Read, u.CacheCreate+t.Cache.Write
+		u.MicroUSD = MicroUSD(o.dollars)
+		o.used(u)
+		o.end(o.out.Failed, "")
+	case "error":
+		o.out.Trouble.Kind = cmp.Or(openCodeTrouble(e.Error.Name), statusTrouble(e.Error.Data.StatusCode))
+		o.end(true, cmp.Or(e.Error.Data.Message, cmp.Or(e.Error.Message, cmp.Or(e.Error.Name, "error"))))
+	case "step_start", "done", "reasoning":
+	default:
+		return false
+	}
+	return true
 }

@@ -1,6 +1,19 @@
-// Package agentout reads what coding agents print: result, words, session and usage, from
-// the formats of Claude Code, Codex, Gemini CLI and OpenCode. Output is hostile: values of
-// another type than expected are skipped, and nothing is taken to be complete.
+// Package agentout reads what coding agents print, as it comes: what they do, step by step,
+// and in the end result, words, session and usage, from the formats of Claude Code, Codex,
+// Gemini CLI, OpenCode and Antigravity, and from a protocol of lines for any other command:
+//
+//	{"type":"text","text":"Reading the tests."}
+//	{"type":"tool","tool":"bash","text":"go test ./..."}
+//	{"type":"file","path":"cache.go"}
+//	{"type":"usage","model":"large-1","input_tokens":900,"output_tokens":80,"cost_usd":0.02}
+//	{"type":"result","text":"The cache is in place.","session":"s-1"}
+//
+// All fields but type are optional. A usage is that of the run so far: the last one counts. A
+// result with "error" is a failure; "trouble" and "until" (RFC 3339) say that every run would
+// fail (see work.Trouble). Other lines are words.
+//
+// Output is hostile: values of another type than expected are skipped, lines and memory are
+// bounded, and nothing is taken to be complete.
 package agentout
 
 import (
@@ -19,42 +32,31 @@ type Format string
 
 // Formats.
 const (
-	Claude   Format = "claude"   // claude --output-format json or stream-json
-	Codex    Format = "codex"    // codex exec --json
-	Gemini   Format = "gemini"   // gemini --output-format json or stream-json
-	OpenCode Format = "opencode" // opencode run --format json
-	Any      Format = "any"      // a Claude-shaped result if there is one, else text
+	Claude      Format = "claude"      // claude --output-format stream-json or json
+	Codex       Format = "codex"       // codex exec --json
+	Gemini      Format = "gemini"      // gemini --output-format stream-json or json
+	OpenCode    Format = "opencode"    // opencode run --format json
+	Antigravity Format = "antigravity" // agy --output-format stream-json or json
+	Any         Format = "any"         // lines of the protocol, a Claude-shaped result, or text
 )
 
 // Output is what an agent has reported of a run.
 type Output struct {
 	Failed  bool
-	Reason  string // of the failure; also of one that the tool has recovered from
+	Budget  bool   // it has failed because it reached the limit of cost that it was given
+	Reason  string // of the failure; also of one that the tool has recovered from. The tool's words, not the model's
 	Summary string // its last words
 	Session string // by which the tool can go on
 	Usage   work.Usage
+	Trouble work.Trouble // by a field of the tool's own; see Diagnose
 }
 
-// textMax bounds the summary of an output without a result, in bytes.
-const textMax = 4000
-
-// Parse reads an output; found is false when there is no result in it.
+// Parse reads a whole output; found is false when there is no result in it. The words of such
+// an output are in Summary.
 func Parse(format Format, out []byte) (s Output, found bool) {
-	switch format {
-	case Claude:
-		return parseClaude(out)
-	case Codex:
-		return parseCodex(out)
-	case Gemini:
-		return parseGemini(out)
-	case OpenCode:
-		return parseOpenCode(out)
-	default:
-		if s, found := parseClaude(out); found {
-			return s, true
-		}
-		return Output{Summary: string(out[max(0, len(out)-textMax):])}, true
-	}
+	r := NewReader(format)
+	_, _ = r.Write(out) // it never fails
+	return r.Close()
 }
 
 // decode reads one JSON value and tolerates fields of another type than expected:
@@ -65,23 +67,13 @@ func decode(raw []byte, v any) bool {
 	return err == nil || errors.As(err, &odd) && odd.Field != ""
 }
 
-// lines calls f for every line that is a JSON object; others are noise, or the
-// edge of what was cut out of a long log.
-func lines(out []byte, f func([]byte)) {
-	for line := range bytes.Lines(out) {
-		if line = bytes.TrimSpace(line); len(line) > 1 && line[0] == '{' && json.Valid(line) {
-			f(line)
-		}
-	}
-}
-
 // startsMax is how many lines are tried as the beginning of a value: output can
 // be long and hostile.
 const startsMax = 200
 
 // values calls f for JSON values that fill lines, with noise before, between and
-// after them. It stops when f returns true.
-func values(out []byte, f func([]byte) bool) {
+// after them.
+func values(out []byte, f func([]byte)) {
 	rest := out
 	for range startsMax {
 		for len(rest) > 0 && rest[0] != '{' && rest[0] != '[' {
@@ -93,9 +85,7 @@ func values(out []byte, f func([]byte) bool) {
 		var raw json.RawMessage
 		d := json.NewDecoder(bytes.NewReader(rest))
 		if d.Decode(&raw) == nil {
-			if f(raw) {
-				return
-			}
+			f(raw)
 			rest = rest[d.InputOffset():]
 		}
 		_, rest, _ = bytes.Cut(rest, []byte("\n"))
@@ -115,9 +105,9 @@ var (
 	modelSuffix = regexp.MustCompile(`\[[^\]]*\]$|-v\d+:\d+$|[@-]20\d{6}(?:-v\d+(?::\d+)?)?$|-20\d\d-\d\d-\d\d$|-[01]\d-[0-3]\d$`)
 )
 
-// shortModel drops what is in front of a model's name (provider, vendor,
+// ShortModel drops what is in front of a model's name (provider, vendor,
 // region) and a date or a variant behind it.
-func shortModel(name string) string {
+func ShortModel(name string) string {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	name = modelVendor.ReplaceAllString(name, "")
 	return modelSuffix.ReplaceAllString(name, "")
