@@ -53,6 +53,7 @@ type Options struct {
 	HomeFiles []string          // of the service's HOME, copied into each agent's, beside those of the preset
 	Jail      *work.Jail        // what every agent may touch, beside what its command gives it; nil = all that this user may. Needs HomeDir
 	TermGrace time.Duration     // between TERM and KILL; default 20 s
+	Stall     time.Duration     // of commands that name none: an agent that has printed nothing for so long is stopped; default 30 min
 	EnvAllow  []string          // names of our environment that agents see, "X_*" for a prefix; nil = DefaultEnv
 	Shim      []string          // argv that ends in RunShim, e.g. /proc/self/exe agent-shim
 	Prices    map[string]Price  // of models, or of agents by name, for tools that report no cost
@@ -127,6 +128,9 @@ func (o *Options) fill() {
 	}
 	if o.TermGrace <= 0 {
 		o.TermGrace = 20 * time.Second
+	}
+	if o.Stall <= 0 {
+		o.Stall = 30 * time.Minute
 	}
 	if o.EnvAllow == nil {
 		o.EnvAllow = DefaultEnv()
@@ -225,6 +229,9 @@ func (r *Runner) prepare(c work.Command) (execution, error) {
 	}
 	if e.Agent.Timeout <= 0 {
 		e.Agent.Timeout = time.Hour
+	}
+	if e.Agent.Stall <= 0 {
+		e.Agent.Stall = r.opt.Stall
 	}
 	dir := filepath.Join(r.opt.LogDir, taskDir(c.TaskID))
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -20,7 +20,10 @@ func (r *Runner) KeepLog(_ context.Context, n work.LogName) (io.WriteCloser, err
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	name := filepath.Join(dir, baseName(work.Command{Role: n.Role, Run: n.Run, Attempt: n.Attempt})+".out")
+	return r.keep(filepath.Join(dir, baseName(work.Command{Role: n.Role, Run: n.Run, Attempt: n.Attempt})+".out"))
+}
+
+func (r *Runner) keep(name string) (io.WriteCloser, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err

@@ -30,8 +30,11 @@ func taskDir(id int64) string { return fmt.Sprint(taskPrefix, id) }
 // OpenLog implements work.Logs.
 func (r *Runner) OpenLog(_ context.Context, n work.LogName) (io.ReadSeekCloser, error) {
 	name := filepath.Join(r.opt.LogDir, taskDir(n.TaskID), baseName(work.Command{Role: n.Role, Run: n.Run, Attempt: n.Attempt})+".out")
-	if n.Stream == work.StreamErrors {
+	switch n.Stream {
+	case work.StreamErrors:
 		name = errLog(name)
+	case work.StreamSteps:
+		name = stepsLog(name)
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -45,7 +48,7 @@ func (r *Runner) tidy(log string) error {
 	if log == "" { // of a record that was never whole
 		return nil
 	}
-	for _, name := range []string{log, errLog(log)} {
+	for _, name := range []string{log, errLog(log), stepsLog(log)} {
 		if err := r.tidyOne(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -65,6 +68,9 @@ func (r *Runner) tidyOne(name string) error {
 }
 
 func errLog(log string) string { return strings.TrimSuffix(log, ".out") + ".err" }
+
+// stepsLog has a work.Step in each line, but for the one that says what was cut out.
+func stepsLog(log string) string { return strings.TrimSuffix(log, ".out") + ".steps" }
 
 // noteMax is what the note about a cut takes at most.
 const noteMax = 64

@@ -28,6 +28,8 @@ type record struct {
 
 	Jail work.Jail `json:"jail,omitzero"`  // box and cgroup alone: where more of the run may be than in the process table
 	Exit *int      `json:"exit,omitempty"` // of the agent, once it has ended
+
+	Missing string `json:"missing,omitempty"` // that the agent's program is not in PATH
 }
 
 // name is that of the run's cgroup and container.

@@ -15,32 +15,64 @@ import (
 // ending is how the processes of a run ended.
 type ending struct {
 	exit    int    // of the agent; -1 when there is none
-	stopped string // work.ResultTimeout or work.ResultCancelled when we stopped it
+	stopped string // kind of the result when we stopped it
+	why     string // in words
+	missing string // that the program is not there
+
+	printed agentout.Output
+	found   bool // it has a result
 }
 
 // toResult makes the result of what the agent left behind. What it says itself
 // comes before its exit code. Escaped in an odd way, a secret may have stayed in the log.
 func (r *Runner) toResult(e execution, end ending) work.Result {
-	body, err := os.ReadFile(e.log)
-	if err != nil {
-		return broken(fmt.Errorf("agentcli: %w", err))
+	printed, found := end.printed, end.found
+	if !found { // what was followed may have holes
+		body, err := os.ReadFile(e.log)
+		if err != nil {
+			return broken(fmt.Errorf("agentcli: %w", err))
+		}
+		if again, ok := agentout.Parse(e.preset.Format, body); ok {
+			printed, found = again, ok
+		}
 	}
-	printed, found := agentout.Parse(e.preset.Format, body)
+	errs := tail(errLog(e.log), errsMax)
+	if !found && end.exit != 0 { // gemini prints an error's object there
+		if elsewhere, ok := agentout.Parse(e.preset.Format, []byte(errs)); ok && elsewhere.Failed {
+			printed, found = elsewhere, ok
+		}
+	}
 	res := work.Result{
 		Kind: work.ResultOK, ExitCode: end.exit, LogPath: e.log, Usage: r.priced(e, printed.Usage), Vendor: e.vendor(),
 		SessionID: r.clean(printed.Session, sessionMax), Summary: r.clean(printed.Summary, summaryMax),
 	}
-	switch {
+	last := cmp.Or(printed.Reason, errs[max(0, len(errs)-reasonMax):])
+	switch limit := e.Agent.MicroUSD; {
 	case end.stopped == work.ResultCancelled:
-		res.Kind, res.Reason = end.stopped, "stopped"
-	case end.stopped == work.ResultTimeout:
-		res.Kind, res.Reason = end.stopped, fmt.Sprintf("stopped after %s", e.Agent.Timeout)
+		res.Kind, res.Reason = end.stopped, end.why
+	case end.stopped != "":
+		res.Kind, res.Reason = end.stopped, end.why
+		if last != "" {
+			res.Reason += "; the tool's last words: " + last
+		}
+	case end.missing != "":
+		res.Kind, res.Reason = work.ResultFailed, end.missing+"; install it for the service's user, or name another agent"
+		res.Trouble.Kind = work.TroubleOutdated
+	case found && printed.Budget && limit > 0:
+		res.Kind, res.Reason = work.ResultBudget, overBudget(res.Usage.MicroUSD, limit)+": "+printed.Reason
 	case found && printed.Failed:
 		res.Kind, res.Reason = work.ResultFailed, cmp.Or(printed.Reason, "the agent reported an error")
 	case end.exit != 0:
-		res.Kind, res.Reason = work.ResultFailed, exitText(end.exit)+": "+cmp.Or(printed.Reason, tail(errLog(e.log), reasonMax), "no error output")
+		res.Kind, res.Reason = work.ResultFailed, exitText(end.exit)+": "+cmp.Or(last, "no error output")
 	case !found && printed.Summary == "": // words in another form than expected are taken for its last ones
 		res.Kind, res.Reason = work.ResultUnusable, "the agent ended without a result that can be read"
+	}
+	// What was killed may have been so by its agent, behind words that are not the tool's.
+	if res.Kind == work.ResultFailed && res.Trouble.Kind == "" && end.exit <= signalled {
+		var line string
+		if res.Trouble, line = printed.Diagnose(e.preset.Format, found, end.exit, errs, r.opt.Now()); line != "" && !found {
+			res.Reason = exitText(end.exit) + ": " + line
+		}
 	}
 	res.Reason = r.clean(res.Reason, reasonMax)
 	return res
@@ -77,8 +109,8 @@ func exitText(code int) string {
 	switch {
 	case code < 0:
 		return "the agent's supervisor was killed"
-	case code > 128 && code < 128+65:
-		return fmt.Sprintf("exit code %d (signal: %s)", code, syscall.Signal(code-128))
+	case code > signalled && code < signalled+65:
+		return fmt.Sprintf("exit code %d (signal: %s)", code, syscall.Signal(code-signalled))
 	default:
 		return fmt.Sprintf("exit code %d", code)
 	}
@@ -89,7 +121,11 @@ const (
 	summaryMax = 4000
 	reasonMax  = 1000
 	sessionMax = 200
+	errsMax    = 16 << 10 // of standard error
 )
+
+// signalled is what exit codes of signals begin behind.
+const signalled = 128
 
 // tail reads the end of a file, as much as n bytes.
 func tail(name string, n int64) string {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	ossignal "os/signal"
 	"path/filepath"
 	"slices"
@@ -82,6 +83,9 @@ func runShim(in io.Reader, order shimOrder) (int, error) {
 	defer errs.Close()
 	code := exitNoStart
 	if pid, err := start(order, out, errs); err != nil {
+		if errors.Is(err, exec.ErrNotFound) {
+			rec.Missing = err.Error()
+		}
 		fmt.Fprintln(errs, "the agent cannot be started:", err)
 	} else {
 		keeper := run.New(context.Background(), nil)
@@ -281,5 +285,5 @@ func lookPath(name, dir string) (string, error) {
 			return full, nil
 		}
 	}
-	return "", fmt.Errorf("%s is not installed", name)
+	return "", fmt.Errorf("%s is not installed: %w", name, exec.ErrNotFound)
 }

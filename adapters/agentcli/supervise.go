@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -35,24 +37,55 @@ func (r *Runner) supervise(ctx context.Context, e execution) (ending, error) {
 	if _, err := line.Write(append(order, '\n')); err != nil {
 		r.opt.Log.Warn("the shim took no order", "task", e.TaskID, "err", err)
 	}
-	limit := time.AfterFunc(e.Agent.Timeout, func() { line.Close() })
-	cancel := context.AfterFunc(ctx, func() { line.Close() })
+	f, err := r.follow(e)
+	if err != nil {
+		return none, err
+	}
+	var stopped atomic.Pointer[ending]
+	stop := func(kind, why string) {
+		stopped.CompareAndSwap(nil, &ending{stopped: kind, why: why})
+		line.Close()
+	}
+	limit := time.AfterFunc(e.Agent.Timeout, func() { stop(work.ResultTimeout, fmt.Sprintf("stopped after %s", e.Agent.Timeout)) })
+	cancel := context.AfterFunc(ctx, func() { stop(work.ResultCancelled, "stopped") })
+	following := run.New(context.Background(), r.opt.Log) // also what it prints while it is stopped
+	following.Go("follow", func(ctx context.Context) { f.watch(ctx, stop) })
 	err = cmd.Wait()
-	inTime, wanted := limit.Stop(), cancel()
+	limit.Stop()
+	cancel()
+	following.Stop()
+	var out ending
+	if why := stopped.Load(); why != nil {
+		out = *why
+	}
+	out.exit, out.missing = exitOf(e.record)
+	out = f.end(out)
 	if failed := new(exec.ExitError); err != nil && !errors.As(err, &failed) {
 		return none, err
 	}
-	out := ending{exit: exitOf(e.record)}
 	if code := cmd.ProcessState.ExitCode(); out.exit < 0 && code > 0 {
 		return none, fmt.Errorf("the shim failed with exit code %d: %s", code, tail(errLog(e.log), reasonMax))
 	}
-	switch {
-	case !wanted:
-		out.stopped = work.ResultCancelled
-	case !inTime:
-		out.stopped = work.ResultTimeout
-	}
 	return out, nil
+}
+
+// lookOutput is how often the output of an execution is read.
+const lookOutput = 250 * time.Millisecond
+
+// watch looks until ctx ends.
+func (f *follower) watch(ctx context.Context, stop func(kind, why string)) {
+	tick := time.NewTicker(lookOutput)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if kind, why := f.look(); kind != "" {
+				stop(kind, why)
+			}
+		}
+	}
 }
 
 // startShim starts the shim in a session of its own, and returns the writing end
@@ -79,10 +112,11 @@ func (r *Runner) startShim(e execution) (*exec.Cmd, *os.File, error) {
 	return cmd, line, nil
 }
 
-// exitOf reads the agent's exit code; -1 when the shim did not live to write it.
-func exitOf(name string) int {
+// exitOf reads the agent's exit code, -1 when the shim did not live to write it, and why the
+// agent could not be found.
+func exitOf(name string) (code int, missing string) {
 	if rec, err := readRecord(name); err == nil && rec.Exit != nil {
-		return *rec.Exit
+		return *rec.Exit, rec.Missing
 	}
-	return -1
+	return -1, ""
 }

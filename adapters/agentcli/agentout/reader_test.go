@@ -144,7 +144,7 @@ func FuzzReader(f *testing.F) {
 					t.Fatal(err)
 				}
 			}
-			_ = got.Diagnose(format, found, 1, string(out), time.Unix(1, 0))
+			_, _ = got.Diagnose(format, found, 1, string(out), time.Unix(1, 0))
 		}
 	})
 }

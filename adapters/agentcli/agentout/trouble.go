@@ -16,18 +16,19 @@ import (
 // beginning of its own error's text, which codex, gemini and agy have for most, opencode for
 // models that are missing, and claude before it had fields; and where it has printed no
 // event, by what its option parser or sign-in has written to standard error. What a model has
-// written is not looked at. An unknown failure is none.
-func (s Output) Diagnose(f Format, found bool, exit int, stderr string, now time.Time) work.Trouble {
-	t := s.Trouble
+// written is not looked at. An unknown failure is none. Said is the line that said so.
+func (s Output) Diagnose(f Format, found bool, exit int, stderr string, now time.Time) (t work.Trouble, said string) {
+	t = s.Trouble
 	text := s.Reason
 	if t.Kind == "" && f == Gemini {
 		t.Kind = geminiExit(exit)
 	}
-	if said, _ := textTrouble(f, text); t.Kind == "" || t.Kind == work.TroubleLimit && said == work.TroubleCredit { // both are 429 for some
-		t.Kind = said
+	if kind, line := textTrouble(f, text); t.Kind == "" || t.Kind == work.TroubleLimit && kind == work.TroubleCredit { // both are 429 for some
+		t.Kind, said = kind, line
 	}
 	if t.Kind == "" && !found && f != Any {
-		t.Kind, text = textTrouble(f, strings.Split(stderr, "\n")...)
+		t.Kind, said = textTrouble(f, strings.Split(stderr, "\n")...)
+		text = said
 	}
 	if t.Kind == work.TroubleLimit && t.Until.IsZero() {
 		t.Until = until(text, now)
@@ -35,7 +36,7 @@ func (s Output) Diagnose(f Format, found bool, exit int, stderr string, now time
 	if t.Kind == "" || !t.Until.After(now) || t.Until.Sub(now) > untilMax {
 		t.Until = time.Time{}
 	}
-	return t
+	return t, said
 }
 
 // untilMax is more than any limit lasts; what is said to end later has no end that is known.

@@ -62,10 +62,12 @@ func TestDiagnose(t *testing.T) {
 		"a form that is not known":   {Codex, `{"type":"turn.failed","error":{"message":"You've hit your usage limit. Try again at the full moon."}}`, 1, "", work.TroubleLimit, time.Time{}},
 	} {
 		out, found := Parse(c.format, []byte(c.out))
-		require.Equal(t, work.Trouble{Kind: c.want, Until: c.until}, out.Diagnose(c.format, found, c.exit, c.stderr, now), name)
+		got, _ := out.Diagnose(c.format, found, c.exit, c.stderr, now)
+		require.Equal(t, work.Trouble{Kind: c.want, Until: c.until}, got, name)
 	}
 	for word, want := range map[string]work.TroubleKind{"billing_error": work.TroubleCredit, "model_not_found": work.TroubleModel, "oauth_org_not_allowed": work.TroubleLogin, "server_error": "", "overloaded": ""} {
 		out, found := Parse(Claude, []byte(strings.ReplaceAll(claudeSays, "%s", word)+"\n"+`{"type":"result","subtype":"success","is_error":true,"result":"said by the tool"}`))
-		require.Equal(t, want, out.Diagnose(Claude, found, 1, "", now).Kind, word)
+		got, _ := out.Diagnose(Claude, found, 1, "", now)
+		require.Equal(t, want, got.Kind, word)
 	}
 }

@@ -1,0 +1,187 @@
+//go:build linux
+
+package agentcli_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// steps reads what is kept of a run's steps, as a kind and its words each.
+func steps(t testing.TB, r *agentcli.Runner, c work.Command) (out []string) {
+	t.Helper()
+	f, err := r.OpenLog(t.Context(), work.LogName{TaskID: c.TaskID, Role: c.Role, Run: c.Run, Attempt: c.Attempt, Stream: work.StreamSteps})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	require.NoError(t, err)
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var s work.Step
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &s), lines.Text())
+		require.False(t, s.At.IsZero())
+		out = append(out, strings.TrimSpace(string(s.Kind)+" "+s.Tool+s.Text+s.Path))
+	}
+	return out
+}
+
+// until is a line of a script that waits for a file of the checkout.
+func until(name string) string { return "while ! [ -e " + name + " ]; do sleep 0.01; done\n" }
+
+func touch(t testing.TB, c work.Command, name string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(c.Dir, name), nil, 0o600))
+}
+
+// What an agent does is there to read while it works, without secrets and as it stays.
+func TestStepsOfARun(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, func(o *agentcli.Options) { o.Hidden = secret.NewRedactor("very-secret-value") })
+	c := command(t, `echo '{"type":"tool","tool":"bash","text":"curl very-secret-val\u0075e"}'
+echo '{"type":"file","path":"'"$PWD"'/cache.go"}'
+`+until("go")+`echo '{"type":"usage","model":"m1","output_tokens":5,"cost_usd":0.5}'
+echo '{"type":"result","text":"Done.","session":"s-1"}'`)
+	ended := make(chan work.Result)
+	go func() { ended <- r.Run(t.Context(), c) }()
+	want := []string{"tool bashcurl *****************", "file cache.go"}
+	waitFor(t, "its first steps are there", func() bool { return len(steps(t, r, c)) == len(want) })
+	require.Equal(t, want, steps(t, r, c))
+	touch(t, c, "go")
+	res := <-ended
+	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+	require.Equal(t, "Done.", res.Summary)
+	require.Equal(t, "s-1", res.SessionID)
+	require.Equal(t, work.Usage{Model: "m1", Output: 5, MicroUSD: 500_000}, res.Usage)
+	require.Equal(t, append(want, "usage"), steps(t, r, c))
+}
+
+// A run that has cost its limit is ended, by its own word or by the price of its tokens.
+func TestRunReachesItsBudget(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		usage string
+		want  string
+	}{
+		"a cost":   {`"cost_usd":3`, work.ResultBudget},
+		"tokens":   {`"model":"m1","output_tokens":3000000`, work.ResultBudget},
+		"unpriced": {`"model":"m2","output_tokens":3000000`, work.ResultOK},
+		"less":     {`"cost_usd":2.4`, work.ResultOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t, func(o *agentcli.Options) { o.Prices = map[string]agentcli.Price{"m1": {Output: 1_000_000}} })
+			cmd := command(t, `echo '{"type":"usage",`+c.usage+`}'; echo thinking >&2`+"\n"+until("go"))
+			cmd.Agent.MicroUSD = 2_500_000
+			if c.want == work.ResultOK {
+				touch(t, cmd, "go")
+			}
+			res := r.Run(t.Context(), cmd)
+			require.Equal(t, c.want, res.Kind, res.Reason)
+			if c.want == work.ResultBudget {
+				require.Equal(t, "stopped: it has cost 3 USD, and its limit is 2.5 USD; the tool's last words: thinking", res.Reason)
+				require.EqualValues(t, 3_000_000, res.Usage.MicroUSD)
+				require.Equal(t, []string{"usage", "note stopped: it has cost 3 USD, and its limit is 2.5 USD"}, steps(t, r, cmd))
+			}
+			if name == "unpriced" {
+				require.Equal(t, []string{"note what m2 costs is not known: the limit of 2.5 USD cannot end this run", "usage"}, steps(t, r, cmd))
+			}
+		})
+	}
+}
+
+// An agent that prints nothing for long is ended; one that prints now and then is not.
+func TestStall(t *testing.T) {
+	t.Parallel()
+	var passed atomic.Int64
+	r := newRunner(t, func(o *agentcli.Options) {
+		o.Now = func() time.Time { return time.Unix(1_000_000_000, passed.Load()) }
+	})
+	c := command(t, "echo one\n"+until("a")+"echo two\n"+until("b")+"echo 'waiting for \033[1mnetwork\033[0m' >&2; echo three\n"+until("never"))
+	c.Agent.Timeout = time.Hour
+	ended := make(chan work.Result)
+	go func() { ended <- r.Run(t.Context(), c) }()
+	for i, next := range []string{"a", "b", ""} {
+		waitFor(t, "it prints, and goes on", func() bool { return len(steps(t, r, c)) == i+1 })
+		if next != "" {
+			passed.Add(int64(20 * time.Minute))
+			touch(t, c, next)
+		}
+	}
+	passed.Add(int64(31 * time.Minute))
+	res := <-ended
+	require.Equal(t, work.ResultStalled, res.Kind)
+	require.Equal(t, "stopped: it printed nothing for 30m0s; the tool's last words: waiting for network", res.Reason)
+}
+
+// What the tool said last is not lost when it is stopped.
+func TestTimeoutHasTheToolsReason(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, func(o *agentcli.Options) {
+		o.Presets = map[string]agentcli.Preset{"c": {Argv: []string{"sh", "-c", `echo '{"type":"error","message":"Reconnecting… waiting for network"}'; sleep 1000`}, Format: agentout.Codex}}
+	})
+	c := command(t, "")
+	c.Agent = work.Agent{Use: "c", Timeout: 300 * time.Millisecond}
+	res := r.Run(t.Context(), c)
+	require.Equal(t, work.ResultTimeout, res.Kind)
+	require.Equal(t, "stopped after 300ms; the tool's last words: Reconnecting… waiting for network", res.Reason)
+	require.Zero(t, res.Trouble)
+}
+
+// What is wrong with the tool itself is said, of failures that are the tool's.
+func TestTrouble(t *testing.T) {
+	t.Parallel()
+	const login = `{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"result":"Invalid API key"}`
+	for name, c := range map[string]struct {
+		script string
+		kind   string
+		want   work.TroubleKind
+		reason string
+	}{
+		"a failure":      {"echo '" + login + "'; exit 1", work.ResultFailed, work.TroubleLogin, "Invalid API key"},
+		"a success":      {"echo '" + login + `'; echo '{"type":"result","subtype":"success","result":"Invalid API key"}'`, work.ResultOK, "", ""},
+		"a tool killed":  {"echo '" + login + "'; kill -9 $$", work.ResultFailed, "", "Invalid API key"},
+		"its own parser": {`echo "error: unknown option '--verbose'" >&2; for i in 1 2 3; do echo usage >&2; done; exit 1`, work.ResultFailed, work.TroubleOutdated, "exit code 1: error: unknown option '--verbose'"},
+		"its own limit":  {`echo '{"type":"result","subtype":"error_max_budget_usd","is_error":true,"errors":["Reached maximum budget ($1)"],"total_cost_usd":1.2}'; exit 1`, work.ResultBudget, "", "stopped: it has cost 1.2 USD, and its limit is 1 USD: Reached maximum budget ($1)"},
+		"another form":   {`echo "version 9 speaks"`, work.ResultOK, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t, func(o *agentcli.Options) {
+				o.Presets = map[string]agentcli.Preset{"c": {Argv: []string{"sh", "-c", c.script}, Format: agentout.Claude, Vendor: "anthropic"}}
+			})
+			cmd := command(t, "")
+			cmd.Agent = work.Agent{Use: "c", MicroUSD: 1_000_000}
+			res := r.Run(t.Context(), cmd)
+			require.Equal(t, c.kind, res.Kind, res.Reason)
+			require.Equal(t, work.Trouble{Kind: c.want}, res.Trouble)
+			require.Equal(t, c.reason, res.Reason)
+			require.Equal(t, "c anthropic", res.Agent+" "+res.Vendor)
+			if name == "another form" {
+				require.Equal(t, "version 9 speaks", res.Summary)
+				require.Equal(t, []string{"note the output of sh has not the form that was expected: what it printed is taken for its words, and its cost is not known"}, steps(t, r, cmd))
+			}
+		})
+	}
+	cmd := command(t, "")
+	cmd.Agent.Use = "no-such-agent --x"
+	res := newRunner(t, nil).Run(t.Context(), cmd)
+	require.Equal(t, work.TroubleOutdated, res.Trouble.Kind)
+	require.Contains(t, res.Reason, "no-such-agent is not installed")
+	cmd = command(t, "echo no-such-agent is not installed >&2; exit 127")
+	require.Zero(t, newRunner(t, nil).Run(t.Context(), cmd).Trouble)
+}
