@@ -104,6 +104,9 @@ const argMax = 96 << 10
 // argv is the command line with the prompt in it.
 func (p Preset) argv(e execution) []string {
 	prompt := e.Prompt
+	if e.resume != "" {
+		prompt = resumed + prompt
+	}
 	if len(prompt) > argMax || strings.ContainsRune(prompt, 0) {
 		prompt = "Your task is in the file " + e.prompt + ". Read it and do it."
 	}
@@ -131,6 +134,9 @@ func (p Preset) argv(e execution) []string {
 	}
 	if p.BudgetFlag != "" && e.Agent.MicroUSD > 0 {
 		out = append(out, p.BudgetFlag+usd(e.Agent.MicroUSD))
+	}
+	if p.ResumeFlag != "" && e.resume != "" {
+		out = append(out, p.ResumeFlag+e.resume)
 	}
 	return append(out, e.Agent.Args...)
 }

@@ -19,6 +19,12 @@
 // Options.Jail has one; what an execution is given for itself (its checkout, outbox, HOME
 // and TMPDIR) is added to it.
 //
+// A run is followed while it lives: its steps can be read as its output can (work.StreamSteps),
+// and it is ended when it has cost its limit or printed nothing for long. A failure that every
+// run of the agent would meet has a work.Trouble. An attempt that did not finish hands its
+// tool's session to the next one of the same run, role and preset, where the tool can go on
+// with it (Claude Code).
+//
 // Usage is normalised: tokens are disjoint, whatever a tool's own convention.
 //
 // Agents run on Linux only; elsewhere New returns an error.
@@ -35,6 +41,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
@@ -180,6 +187,9 @@ type execution struct {
 	home   string // directory of HOME and TMPDIR; empty when they are the service's own
 	jailed bool   // it is confined
 	cell   string // name of its cgroup and its container
+
+	session string // directory in which the tool's session is kept; empty: it is not
+	resume  string // id of the session that it goes on with
 }
 
 // Run implements work.Agents.
@@ -205,6 +215,7 @@ func (r *Runner) run(ctx context.Context, c work.Command) work.Result {
 	}
 	end := ending{exit: -1}
 	if err = r.giveHome(e); err == nil {
+		r.giveSession(&e)
 		end, err = r.supervise(ctx, e)
 	}
 	// Nothing may outlive the run, whatever became of the shim.
@@ -212,8 +223,18 @@ func (r *Runner) run(ctx context.Context, c work.Command) work.Result {
 	if err != nil {
 		return broken(r.opt.Hidden.Error(fmt.Errorf("agentcli: %w", err)))
 	}
-	return r.toResult(e, end)
+	res := r.toResult(e, end)
+	if !goesOn(res) {
+		r.dropSession(e.session)
+	}
+	if e.resume != "" && res.Kind == work.ResultFailed && strings.HasPrefix(res.Reason, noSession) {
+		return r.run(ctx, c) // anew
+	}
+	return res
 }
+
+// noSession is what Claude Code says first when it has none of the id.
+const noSession = "No conversation found"
 
 // prepare makes the files of a run: the record last, so that from here on
 // Quiesce finds it.
@@ -252,6 +273,10 @@ func (r *Runner) prepare(c work.Command) (execution, error) {
 	e.home = r.homeOf(e.record)
 	e.env = r.environment(e, token)
 	rec := record{TaskID: c.TaskID, Token: token, Dir: e.Dir, Boot: bootID(), Log: e.log}
+	if e.home != "" && len(e.preset.Sessions) > 0 {
+		e.session = filepath.Join(r.sessionsOf(c.TaskID), fmt.Sprintf("%d-%s-%s", c.Run, safe(string(c.Role)), safe(e.name)))
+		rec.Session, rec.Sessions = e.session, e.preset.Sessions
+	}
 	if r.opt.Jail != nil {
 		rec.Jail = work.Jail{Box: r.opt.Jail.Box, Cgroup: r.opt.Jail.Cgroup}
 	}

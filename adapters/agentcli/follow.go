@@ -52,7 +52,7 @@ func (f *follower) look() (kind, why string) {
 	}
 	cost, limit := f.r.priced(f.e, f.reader.Usage()).MicroUSD, f.e.Agent.MicroUSD
 	switch {
-	case limit > 0 && cost >= limit:
+	case limit > 0 && cost >= limit && !f.reader.Ended(): // what is done is not lost
 		return work.ResultBudget, overBudget(cost, limit)
 	case now.Sub(f.last) >= f.e.Agent.Stall:
 		return work.ResultStalled, fmt.Sprintf("stopped: it printed nothing for %s", f.e.Agent.Stall)
@@ -92,7 +92,7 @@ func (f *follower) write(steps ...work.Step) {
 		if s.Usage != nil {
 			u := f.r.priced(f.e, *s.Usage)
 			s.Usage = &u
-			if f.e.Agent.MicroUSD > 0 && u.MicroUSD == 0 && !f.unpriced {
+			if f.e.Agent.MicroUSD > 0 && u.MicroUSD == 0 && f.e.preset.BudgetFlag == "" && !f.unpriced {
 				f.unpriced = true
 				f.note("what " + u.Model + " costs is not known: the limit of " + usd(f.e.Agent.MicroUSD) + " USD cannot end this run")
 			}

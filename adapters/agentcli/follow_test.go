@@ -81,6 +81,7 @@ func TestRunReachesItsBudget(t *testing.T) {
 		"tokens":   {`"model":"m1","output_tokens":3000000`, work.ResultBudget},
 		"unpriced": {`"model":"m2","output_tokens":3000000`, work.ResultOK},
 		"less":     {`"cost_usd":2.4`, work.ResultOK},
+		"finished": {`"cost_usd":3}` + "'; echo '" + `{"type":"result","text":"done"`, work.ResultOK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +89,10 @@ func TestRunReachesItsBudget(t *testing.T) {
 			cmd := command(t, `echo '{"type":"usage",`+c.usage+`}'; echo thinking >&2`+"\n"+until("go"))
 			cmd.Agent.MicroUSD = 2_500_000
 			if c.want == work.ResultOK {
-				touch(t, cmd, "go")
+				go func() {
+					waitFor(t, "it was looked at", func() bool { return len(steps(t, r, cmd)) > 0 })
+					touch(t, cmd, "go")
+				}()
 			}
 			res := r.Run(t.Context(), cmd)
 			require.Equal(t, c.want, res.Kind, res.Reason)
@@ -148,6 +152,21 @@ func TestTimeoutHasTheToolsReason(t *testing.T) {
 	require.Equal(t, work.ResultTimeout, res.Kind)
 	require.Equal(t, "stopped after 300ms; the tool's last words: Reconnecting… waiting for network", res.Reason)
 	require.Zero(t, res.Trouble)
+}
+
+// Of a run that was cut off, tokens count only when their price is known: a budget takes one
+// that says nothing for its estimate, and one without a price for all that there is.
+func TestUsageOfACutRun(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]work.Usage{"m1": {Model: "m1", Output: 5, MicroUSD: 5}, "m2": {Model: "m2"}} {
+		r := newRunner(t, func(o *agentcli.Options) {
+			o.Presets = map[string]agentcli.Preset{"c": {Argv: []string{"echo", `{"type":"assistant","message":{"model":"` + name + `","content":[{"type":"text","text":"x"}],"usage":{"output_tokens":5}}}`}, Format: agentout.Claude}}
+			o.Prices = map[string]agentcli.Price{"m1": {Output: 1_000_000}}
+		})
+		c := command(t, "")
+		c.Agent.Use = "c"
+		require.Equal(t, want, r.Run(t.Context(), c).Usage)
+	}
 }
 
 // What is wrong with the tool itself is said, of failures that are the tool's.

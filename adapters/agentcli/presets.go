@@ -18,8 +18,11 @@ type Preset struct {
 
 	ModelFlag  string // the model follows in the same word, as in --model=; empty: it is in SIGNALBOX_MODEL alone
 	BudgetFlag string // dollars follow; empty: it cannot limit what a run costs
+	ResumeFlag string // the id of a session follows; its files are below Sessions
 	Model      string // for accounting, when neither the output nor the agent names one
 	ModelFile  string // of our HOME, TOML: the same
+
+	Sessions []string // directories of the agent's HOME, with <project>/<id>.jsonl in them
 
 	Sandbox []string          // switches its own sandbox on, where Options.Jail is nil
 	Jailed  []string          // switches it off, where Options.Jail confines it: a sandbox of namespaces cannot be made in there
@@ -32,7 +35,7 @@ type Preset struct {
 func builtin(name string) (Preset, bool) {
 	switch name {
 	case "claude": // the list of tools is one word: it would swallow what follows
-		return Preset{Format: agentout.Claude, Vendor: "anthropic", ModelFlag: "--model=", BudgetFlag: "--max-budget-usd=", Argv: []string{
+		return Preset{Format: agentout.Claude, Vendor: "anthropic", ModelFlag: "--model=", BudgetFlag: "--max-budget-usd=", ResumeFlag: "--resume=", Sessions: []string{".claude/projects"}, Argv: []string{
 			"claude", "--print", "{prompt}", "--output-format", "stream-json", "--verbose", "--add-dir={outbox}", "--permission-mode", "acceptEdits", "--allowedTools=Bash,Edit,Write", "{sandbox}",
 		}, Jailed: []string{`--settings={"sandbox":{"enabled":false}}`}, Env: []string{
 			"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL",

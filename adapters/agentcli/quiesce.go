@@ -55,6 +55,7 @@ func (r *Runner) sweep(ctx context.Context, name string) error {
 			return err
 		}
 	}
+	r.takeSession(rec, r.homeOf(name))
 	if err := errors.Join(removeTree(r.homeOf(name)), r.tidy(rec.Log)); err != nil {
 		return err
 	}

@@ -29,6 +29,9 @@ type record struct {
 	Jail work.Jail `json:"jail,omitzero"`  // box and cgroup alone: where more of the run may be than in the process table
 	Exit *int      `json:"exit,omitempty"` // of the agent, once it has ended
 
+	Session  string   `json:"session,omitempty"`  // directory in which the tool's session is kept when the run has ended
+	Sessions []string `json:"sessions,omitempty"` // where it is in the agent's HOME
+
 	Missing string `json:"missing,omitempty"` // that the agent's program is not in PATH
 }
 

@@ -46,6 +46,9 @@ func (r *Runner) toResult(e execution, end ending) work.Result {
 		Kind: work.ResultOK, ExitCode: end.exit, LogPath: e.log, Usage: r.priced(e, printed.Usage), Vendor: e.vendor(),
 		SessionID: r.clean(printed.Session, sessionMax), Summary: r.clean(printed.Summary, summaryMax),
 	}
+	if !found && res.Usage.MicroUSD == 0 { // of a run that was cut off, tokens without a price: it counts as one that says nothing, at its estimate
+		res.Usage = work.Usage{Model: res.Usage.Model}
+	}
 	last := cmp.Or(printed.Reason, errs[max(0, len(errs)-reasonMax):])
 	switch limit := e.Agent.MicroUSD; {
 	case end.stopped == work.ResultCancelled:

@@ -10,10 +10,11 @@ type openCodeEvent struct {
 	Type      string
 	SessionID string
 	Part      struct {
-		Text, Tool string
-		State      struct{ Input json.RawMessage }
-		Cost       float64
-		Tokens     struct {
+		Text, Tool, Reason string
+
+		State  struct{ Input json.RawMessage }
+		Cost   float64
+		Tokens struct {
 			Input, Output, Reasoning int64
 			Cache                    struct{ Read, Write int64 }
 		}
@@ -51,6 +52,7 @@ func (o *openCode) event(raw []byte) bool {
 		u.MicroUSD = MicroUSD(o.dollars)
 		o.used(u)
 		o.end(o.out.Failed, "")
+		o.ended = e.Part.Reason == "stop" // else another step follows
 	case "error":
 		o.out.Trouble.Kind = cmp.Or(openCodeTrouble(e.Error.Name), statusTrouble(e.Error.Data.StatusCode))
 		o.end(true, cmp.Or(e.Error.Data.Message, cmp.Or(e.Error.Message, cmp.Or(e.Error.Name, "error"))))

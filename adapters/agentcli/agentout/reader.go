@@ -30,6 +30,7 @@ type Reader struct {
 
 	out   Output
 	found bool // there was a result
+	ended bool // and it was the last one
 	steps []work.Step
 }
 
@@ -84,6 +85,9 @@ func (r *Reader) Steps() []work.Step {
 
 // Usage is what the run has used so far, as far as its output says.
 func (r *Reader) Usage() work.Usage { return r.out.Usage }
+
+// Ended reports whether the tool has said that it has done its work, or given up.
+func (r *Reader) Ended() bool { return r.ended }
 
 // Close ends the output; see Parse. Of formats with a closing event an output without one
 // has no result, whatever words it has.
@@ -206,7 +210,7 @@ func (r *Reader) used(u work.Usage) {
 // end is the result.
 func (r *Reader) end(failed bool, reason string) {
 	r.flush()
-	r.found, r.out.Failed = true, failed
+	r.found, r.ended, r.out.Failed = true, true, failed
 	if reason != "" {
 		r.out.Reason = reason
 	}
