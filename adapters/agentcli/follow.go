@@ -52,6 +52,8 @@ func (f *follower) look() (kind, why string) {
 	}
 	cost, limit := f.r.priced(f.e, f.reader.Usage()).MicroUSD, f.e.Agent.MicroUSD
 	switch {
+	case f.reader.Hopeless():
+		return work.ResultFailed, "stopped: it tries again what cannot succeed"
 	case limit > 0 && cost >= limit && !f.reader.Ended(): // what is done is not lost
 		return work.ResultBudget, overBudget(cost, limit)
 	case now.Sub(f.last) >= f.e.Agent.Stall:

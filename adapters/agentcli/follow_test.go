@@ -181,6 +181,8 @@ func TestTrouble(t *testing.T) {
 	}{
 		"a failure":      {"echo '" + login + "'; exit 1", work.ResultFailed, work.TroubleLogin, "Invalid API key"},
 		"a success":      {"echo '" + login + `'; echo '{"type":"result","subtype":"success","result":"Invalid API key"}'`, work.ResultOK, "", ""},
+		"a forged end":   {"echo '" + login + "'; exit 0", work.ResultFailed, "", "Invalid API key"},
+		"a refused key":  {`echo '{"type":"system","subtype":"api_retry","attempt":3,"error_status":401,"error":"authentication_failed"}'; sleep 1000`, work.ResultFailed, work.TroubleLogin, "stopped: it tries again what cannot succeed; the tool's last words: the answer of the API was authentication_failed (401)"},
 		"a tool killed":  {"echo '" + login + "'; kill -9 $$", work.ResultFailed, "", "Invalid API key"},
 		"its own parser": {`echo "error: unknown option '--verbose'" >&2; for i in 1 2 3; do echo usage >&2; done; exit 1`, work.ResultFailed, work.TroubleOutdated, "exit code 1: error: unknown option '--verbose'"},
 		"its own limit":  {`echo '{"type":"result","subtype":"error_max_budget_usd","is_error":true,"errors":["Reached maximum budget ($1)"],"total_cost_usd":1.2}'; exit 1`, work.ResultBudget, "", "stopped: it has cost 1.2 USD, and its limit is 1 USD: Reached maximum budget ($1)"},

@@ -70,8 +70,11 @@ func (r *Runner) toResult(e execution, end ending) work.Result {
 	case !found && printed.Summary == "": // words in another form than expected are taken for its last ones
 		res.Kind, res.Reason = work.ResultUnusable, "the agent ended without a result that can be read"
 	}
-	// What was killed may have been so by its agent, behind words that are not the tool's.
-	if res.Kind == work.ResultFailed && res.Trouble.Kind == "" && end.exit <= signalled {
+	switch {
+	case res.Kind != work.ResultFailed || res.Trouble.Kind != "":
+	case end.stopped != "":
+		res.Trouble = printed.Trouble
+	default:
 		var line string
 		if res.Trouble, line = printed.Diagnose(e.preset.Format, found, end.exit, errs, r.opt.Now()); line != "" && !found {
 			res.Reason = exitText(end.exit) + ": " + line

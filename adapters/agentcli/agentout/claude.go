@@ -45,7 +45,8 @@ type claudeEvent struct {
 	Subtype   string `json:"subtype"`
 	SessionID string `json:"session_id"`
 	Model     string `json:"model"`        // of the init message
-	Error     any    `json:"error"`        // of the API, a word: of a message that is no model's, and of a retry
+	Error     string `json:"error"`        // of the API, a word: of a message that is no model's, and of a retry
+	Attempt   int    `json:"attempt"`      // of a retry
 	Status    int    `json:"error_status"` // of a retry
 	Message   struct {
 		ID      string      `json:"id"`
@@ -87,7 +88,7 @@ func (c *claude) event(raw []byte) bool {
 	case "system":
 		c.out.Session, c.out.Usage.Model = cmp.Or(e.SessionID, c.out.Session), cmp.Or(ShortModel(e.Model), c.out.Usage.Model)
 		if e.Subtype == "api_retry" {
-			c.out.Reason = fmt.Sprintf("the API's answer was %v (%d), it tries again", e.Error, e.Status)
+			c.retry(e)
 		}
 	case "assistant":
 		c.assistant(e)
@@ -100,6 +101,18 @@ func (c *claude) event(raw []byte) bool {
 		return false
 	}
 	return true
+}
+
+// retries is how many of them are waited for when the vendor has refused the key: the tool
+// tries for minutes.
+const retries = 3
+
+func (c *claude) retry(e claudeEvent) {
+	c.out.Reason = fmt.Sprintf("the answer of the API was %s (%d)", cmp.Or(e.Error, "an error"), e.Status)
+	kind := cmp.Or(claudeTrouble(e.Error), statusTrouble(e.Status))
+	if kind != "" && kind != work.TroubleLimit && e.Attempt >= retries && len(c.seen) == 0 {
+		c.out.Trouble.Kind, c.hopeless = kind, true
+	}
 }
 
 // moment is a time in unix seconds; 0 is none.
@@ -119,9 +132,9 @@ func (c *claude) assistant(e claudeEvent) {
 			c.call(block.Name, block.Input)
 		}
 	}
-	if word, ok := e.Error.(string); ok && word != "" { // the tool's message, not a model's
+	if e.Error != "" { // the tool's message, not a model's
 		c.out.Reason = c.out.Summary
-		c.trouble(claudeTrouble(word))
+		c.trouble(claudeTrouble(e.Error))
 		return
 	}
 	u := e.Message.Usage

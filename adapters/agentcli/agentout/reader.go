@@ -31,7 +31,9 @@ type Reader struct {
 	out   Output
 	found bool // there was a result
 	ended bool // and it was the last one
-	steps []work.Step
+
+	hopeless bool
+	steps    []work.Step
 }
 
 // NewReader makes one for an output from its beginning.
@@ -88,6 +90,10 @@ func (r *Reader) Usage() work.Usage { return r.out.Usage }
 
 // Ended reports whether the tool has said that it has done its work, or given up.
 func (r *Reader) Ended() bool { return r.ended }
+
+// Hopeless reports whether the tool tries again and again what cannot succeed, before a model
+// has said its first word: until then no agent was at work that could have printed that.
+func (r *Reader) Hopeless() bool { return r.hopeless && !r.found }
 
 // Close ends the output; see Parse. Of formats with a closing event an output without one
 // has no result, whatever words it has.

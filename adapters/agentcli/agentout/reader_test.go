@@ -94,6 +94,27 @@ func TestReaderIsBounded(t *testing.T) {
 	require.LessOrEqual(t, len(r.text), 2*textMax)
 }
 
+// A tool whose key is refused is not waited for, unless a model has spoken, or may yet.
+func TestHopeless(t *testing.T) {
+	retry := func(attempt, status int, word string) string {
+		return fmt.Sprintf(`{"type":"system","subtype":"api_retry","attempt":%d,"error_status":%d,"error":%q}`+"\n", attempt, status, word)
+	}
+	const model = `{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"a"}]}}` + "\n"
+	for out, want := range map[string]bool{
+		retry(3, 401, "authentication_failed"):         true,
+		retry(3, 403, ""):                              true,
+		retry(2, 401, "authentication_failed"):         false,
+		retry(9, 429, "rate_limit"):                    false,
+		retry(9, 529, "overloaded"):                    false,
+		model + retry(9, 401, "authentication_failed"): false,
+		retry(3, 401, "") + `{"type":"result","subtype":"success","result":"after all"}` + "\n": false,
+	} {
+		r := NewReader(Claude)
+		_, _ = r.Write([]byte(out))
+		require.Equal(t, want, r.Hopeless(), out)
+	}
+}
+
 // An output in another form has words, and no result.
 func TestOtherForm(t *testing.T) {
 	for _, format := range []Format{Claude, Codex, Gemini, OpenCode, Antigravity} {
@@ -147,4 +168,23 @@ func FuzzReader(f *testing.F) {
 			_, _ = got.Diagnose(format, found, 1, string(out), time.Unix(1, 0))
 		}
 	})
+}
+
+// The lines that the documentation shows are those that are read.
+func TestDocumentedLines(t *testing.T) {
+	body, err := os.ReadFile("../../../docs/agents.md")
+	require.NoError(t, err)
+	var blocks []string
+	for _, part := range strings.Split(string(body), "```json\n")[1:] {
+		block, _, _ := strings.Cut(part, "```")
+		blocks = append(blocks, block)
+	}
+	require.Len(t, blocks, 2)
+	r := NewReader(Any)
+	_, _ = r.Write([]byte(blocks[0]))
+	out, _ := r.Close()
+	require.Equal(t, Output{Summary: "The cache is in place.", Session: "s-1", Usage: work.Usage{Model: "large-1", Input: 900, Output: 80, CacheRead: 4000, MicroUSD: 20000}}, out)
+	require.Len(t, r.Steps(), 4)
+	out, _ = Parse(Any, []byte(blocks[1]))
+	require.Equal(t, Output{Failed: true, Reason: "No seat is free.", Trouble: work.Trouble{Kind: work.TroubleLimit, Until: time.Date(2027, 1, 5, 18, 0, 0, 0, time.UTC)}}, out)
 }

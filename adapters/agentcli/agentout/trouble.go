@@ -16,8 +16,13 @@ import (
 // beginning of its own error's text, which codex, gemini and agy have for most, opencode for
 // models that are missing, and claude before it had fields; and where it has printed no
 // event, by what its option parser or sign-in has written to standard error. What a model has
-// written is not looked at. An unknown failure is none. Said is the line that said so.
+// written is not looked at. An unknown failure is none, and so is one whose exit code is not
+// that of a tool that gives up: 0, or a signal's. An agent may write to its tool's output, and
+// may kill it. Said is the line that said so.
 func (s Output) Diagnose(f Format, found bool, exit int, stderr string, now time.Time) (t work.Trouble, said string) {
+	if exit > signalled || exit == 0 && f != Antigravity && f != Any { // agy ends with 0 in any case
+		return t, ""
+	}
 	t = s.Trouble
 	text := s.Reason
 	if t.Kind == "" && f == Gemini {
@@ -38,6 +43,9 @@ func (s Output) Diagnose(f Format, found bool, exit int, stderr string, now time
 	}
 	return t, said
 }
+
+// signalled is what exit codes of signals begin behind.
+const signalled = 128
 
 // untilMax is more than any limit lasts; what is said to end later has no end that is known.
 const untilMax = 35 * 24 * time.Hour
