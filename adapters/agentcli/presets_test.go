@@ -96,16 +96,16 @@ func TestModel(t *testing.T) {
 		want            string
 		cost            int64
 	}{
-		{work.Agent{Use: "codex"}, "", "", "codex", 10},
+		{work.Agent{Use: "codex"}, "", "", "", 10},
 		{work.Agent{Use: "codex", Model: "openai/gpt-5"}, "", "", "gpt-5", 20},
 		{work.Agent{Use: "codex", Args: []string{"-m", "gpt-4", "--model=gpt-5"}}, "model = 'gpt-3'", "", "gpt-5", 20},
 		{work.Agent{Use: "codex --model gpt-5"}, "", "", "gpt-5", 20},
-		{work.Agent{Use: "codex -m"}, "", "", "codex", 10},
+		{work.Agent{Use: "codex -m"}, "", "", "", 10},
 		{work.Agent{Use: "codex"}, "sandbox = \"x\"\nmodel = \"gpt-5\" # the best\n[profiles.a]\nmodel = \"b\"\n", "", "gpt-5", 20},
-		{work.Agent{Use: "codex"}, "[profiles.a]\nmodel = \"b\"\n", "", "codex", 10},
+		{work.Agent{Use: "codex"}, "[profiles.a]\nmodel = \"b\"\n", "", "", 10},
 		{work.Agent{Use: "codex"}, "model = 'gpt-6'", "", "gpt-6", 10},
 		{work.Agent{Use: "codex", Model: "opus"}, "", "gpt-5", "gpt-5", 20},
-		{work.Agent{Use: "claude"}, "", "", "claude", 0},
+		{work.Agent{Use: "claude"}, "", "", "", 0},
 		{work.Agent{Use: "true"}, "", "", "", 0},
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(home, ".codex/config.toml"), []byte(c.config), 0o600))

@@ -89,22 +89,15 @@ func (r *Runner) clean(s string, n int) string {
 	return agentout.Clip(r.opt.Hidden.Text(agentout.Plain(s)), n)
 }
 
-// priced is a usage with its model and what it costs. Tokens of a model that nobody has named
-// are those of the preset.
+// priced is a usage with its model and what it costs.
 func (r *Runner) priced(e execution, u work.Usage) work.Usage {
 	u = clamp(u)
 	if u.Model == "" {
 		u.Model = agentout.ShortModel(e.model())
 	}
-	if u.Model == "" && (u.Input > 0 || u.Output > 0 || u.CacheRead > 0 || u.CacheCreate > 0) {
-		u.Model = e.name
-	}
 	u.Model = r.clean(u.Model, sessionMax)
 	if u.MicroUSD == 0 {
-		price, known := r.opt.Prices[u.Model]
-		if !known {
-			price = r.opt.Prices[e.name]
-		}
+		price, _ := PriceOf(r.opt.Prices, u.Model, e.name)
 		u.MicroUSD = price.Cost(u)
 	}
 	return u
