@@ -25,7 +25,7 @@ type Store struct {
 	packed map[int64][]tile.Feature
 	last   int64
 	list   []*gpstracks.Track // all, in the order of a list; nil after a change
-	levels [tile.MaxLevel + 1][]block
+	levels [tile.Levels][]block
 	runs   []gpstracks.Run
 	fail   error
 }
@@ -114,7 +114,7 @@ func (s *Store) put(t gpstracks.Track) {
 }
 
 // forget drops what is built from the tracks.
-func (s *Store) forget() { s.list, s.levels = nil, [tile.MaxLevel + 1][]block{} }
+func (s *Store) forget() { s.list, s.levels = nil, [tile.Levels][]block{} }
 
 // List implements gpstracks.Store. What it yields is the state at its start.
 func (s *Store) List(ctx context.Context, f gpstracks.Filter) iter.Seq2[gpstracks.Track, error] {
@@ -243,7 +243,7 @@ func (s *Store) level(ctx context.Context, level int) ([]block, error) {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	if level < 0 || level > tile.MaxLevel {
+	if level < 0 || level >= tile.Levels {
 		return nil, &gpstracks.InvalidError{Field: "level", Reason: "is not one that tiles have"}
 	}
 	if s.levels[level] != nil {

@@ -181,7 +181,7 @@ func (k *kit) showsOnce(tracks []gpstracks.Track) {
 		}
 	}
 	n := 0
-	for level := range tile.MaxLevel + 1 {
+	for level := range tile.Levels {
 		require.NoError(k, k.s.Blocks(k.Context(), level, tile.Window{MaxX: 1 << 27, MaxY: 1 << 27}, func(b []byte) error {
 			features, err := tile.BlockFeatures(b)
 			for _, f := range features {

@@ -158,8 +158,10 @@ func takesLacking(k *kit) {
 	require.Equal(k, []any{again.ActivityFrom, again.StartedAt, again.EndedAt, again.Moving, again.Elevation},
 		[]any{got[0].ActivityFrom, got[0].StartedAt, got[0].EndedAt, got[0].Moving, got[0].Elevation})
 	require.Equal(k, 1, k.upsert(again).Duplicates, "it lacks nothing now")
-	body := k.encode(tile.ID{}, gpstracks.Filter{})
-	require.Empty(k, body, "too small for the world")
+	body := string(k.encode(tile.ID{}, gpstracks.Filter{}))
+	require.NotContains(k, body, tile.Layer, "too small for the world")
+	require.Contains(k, body, "hiking/osm", "but counted, as it is now")
+	require.NotContains(k, body, "unknown")
 	require.Contains(k, string(k.encode(tile.ID{Z: 10, X: 532, Y: 364}, gpstracks.Filter{})), "https://example.org/b")
 }
 
@@ -297,7 +299,7 @@ func tiles(k *kit) {
 	require.Equal(k, body, k.encode(id, gpstracks.Filter{}), "a duplicate changes no tile")
 	require.Empty(k, k.encode(tile.ID{Z: 9, X: 3, Y: 182}, gpstracks.Filter{}))
 	require.Empty(k, k.encode(id, gpstracks.Filter{Sources: []string{"club"}}))
-	require.Error(k, k.s.Blocks(k.Context(), tile.MaxLevel+1, id.Window(), func([]byte) error { return nil }))
+	require.Error(k, k.s.Blocks(k.Context(), tile.Levels, id.Window(), func([]byte) error { return nil }))
 	require.ErrorIs(k, k.s.Blocks(k.Context(), 9, id.Window(), func([]byte) error { return context.Canceled }), context.Canceled)
 }
 

@@ -149,3 +149,43 @@ func BenchmarkPack(b *testing.B) {
 	}
 	b.ReportMetric(float64(bytes)/float64(points), "bytes/point")
 }
+
+// BenchmarkDensity makes tiles with the density: ratio is how many times longer a tile takes than
+// its lines alone, of tracks of which most are too short for an overview.
+func BenchmarkDensity(b *testing.B) {
+	store, ids := loaded(b, 4000)
+	e := tile.NewEncoder(tile.Limits{Features: math.MaxInt32, Bytes: math.MaxInt32})
+	for z := 5; z <= tile.DensityZoom; z++ {
+		b.Run(fmt.Sprintf("z%d", z), func(b *testing.B) {
+			var body []byte
+			lines, all := map[tile.ID]time.Duration{}, map[tile.ID]time.Duration{} // the best of each
+			best := func(of map[tile.ID]time.Duration, id tile.ID, begun time.Time) {
+				if took := time.Since(begun); of[id] == 0 || took < of[id] {
+					of[id] = took
+				}
+			}
+			for b.Loop() {
+				for _, id := range ids {
+					if id.Z != z {
+						continue
+					}
+					begun := time.Now()
+					e.Begin(id, gpstracks.Filter{})
+					require.NoError(b, store.Blocks(b.Context(), id.Level(), id.Window(), e.Add))
+					_, _, err := e.Append(body[:0])
+					require.NoError(b, err)
+					best(lines, id, begun)
+					begun = time.Now()
+					body, _, err = e.Encode(b.Context(), body[:0], store, id, gpstracks.Filter{})
+					require.NoError(b, err)
+					best(all, id, begun)
+				}
+			}
+			var without, with time.Duration
+			for id := range lines {
+				without, with = without+lines[id], with+all[id]
+			}
+			b.ReportMetric(with.Seconds()/without.Seconds(), "ratio")
+		})
+	}
+}

@@ -15,7 +15,7 @@ import (
 //	        values, which it shares with no other: MVT values with their tags, the id and the length first;
 //	        geometry, see Packer
 const (
-	Version = 4 // of the layout: a store builds blocks of another one again from the tracks
+	Version = 5 // of the layout: a store builds blocks of another one again from the tracks
 
 	headerSize   = 32
 	headerWindow = 8

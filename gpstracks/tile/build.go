@@ -65,14 +65,14 @@ func Build(ctx context.Context, log *slog.Logger, tracks []gpstracks.Track) ([]B
 	if err != nil {
 		return nil, err
 	}
-	var byLevel [MaxLevel + 1][]*Feature
+	var byLevel [Levels][]*Feature
 	for _, part := range packed {
 		for i := range part {
 			f := &part[i]
 			byLevel[f.Level] = append(byLevel[f.Level], f)
 		}
 	}
-	var out [MaxLevel + 1][]Block
+	var out [Levels][]Block
 	err = run.Start(ctx, log, "make blocks of tracks", len(out), func(level int) { out[level] = blocksOf(level, 0, byLevel[level]) })()
 	return slices.Concat(out[:]...), err
 }

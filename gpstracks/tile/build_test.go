@@ -26,7 +26,7 @@ func TestBuild(t *testing.T) {
 		require.NoError(t, err)
 		tracks = append(tracks, k)
 	}
-	var features [tile.MaxLevel + 1][]tile.Feature
+	var features [tile.Levels][]tile.Feature
 	var p tile.Packer
 	for i := range tracks {
 		tracks[i].ID = int64(len(tracks) - i)

@@ -42,7 +42,8 @@ type Encoder struct {
 	numbers    []int          // of the words of each block, one after the other
 	candidates []candidate
 	layer
-	path path
+	path    path
+	density density
 }
 
 // sharedWord is a value that tracks share.
@@ -88,21 +89,27 @@ func placed(a, b candidate) int {
 // NewEncoder makes an encoder.
 func NewEncoder(l Limits) *Encoder {
 	e := &Encoder{limits: Limits{cmp.Or(max(l.Features, 0), DefaultLimits().Features), cmp.Or(max(l.Bytes, 0), DefaultLimits().Bytes)}, known: map[string]int{}}
+	e.density = density{kinds: map[uint64]int{}, spots: map[uint64]int{}, numbers: map[uint64]int{}, words: map[string]int{}}
 	e.add = e.Add
 	return e
 }
 
-// Encode appends the tile to dst: nothing at all if no track touches it. Of the
-// filter it reads Activities and Sources. Its error is the store's.
+// Encode appends the tile to dst, up to DensityZoom with the density behind the tracks:
+// nothing at all if there is neither. Of the filter it reads Activities and Sources. Its
+// error is the store's.
 func (e *Encoder) Encode(ctx context.Context, dst []byte, src Source, t ID, f gpstracks.Filter) ([]byte, Stats, error) {
 	e.Begin(t, f)
 	if err := src.Blocks(ctx, t.Level(), e.window, e.add); err != nil {
 		return dst, Stats{}, err
 	}
-	return e.Append(dst)
+	dst, stats, err := e.Append(dst)
+	if err == nil && t.Z <= DensityZoom {
+		dst, err = e.appendDensity(ctx, dst, src)
+	}
+	return dst, stats, err
 }
 
-// Begin starts a tile, which must be Valid.
+// Begin starts a tile of tracks alone, which must be Valid.
 func (e *Encoder) Begin(t ID, f gpstracks.Filter) {
 	e.tile, e.level, e.window, e.filter = t, t.Level(), t.Window(), f
 	e.originX, e.originY = t.origin()
@@ -110,6 +117,8 @@ func (e *Encoder) Begin(t ID, f gpstracks.Filter) {
 	e.candidates, e.numbers = e.candidates[:0], e.numbers[:0]
 	if len(e.words) > manyWords {
 		clear(e.known)
+		clear(e.density.kinds)
+		e.density.names = e.density.names[:0]
 		e.words = e.words[:0]
 	}
 }
@@ -138,7 +147,12 @@ func (e *Encoder) Add(data []byte) error {
 				return errBlock
 			}
 		}
-		if !e.collect(&b, record, words) {
+		if e.level == Dots {
+			ok = e.dot(&b, record, words)
+		} else {
+			ok = e.collect(&b, record, words)
+		}
+		if !ok {
 			return errBlock
 		}
 	}
@@ -164,12 +178,20 @@ func (e *Encoder) number(b *block) bool {
 	return true
 }
 
-// collect notes a feature that touches the tile if it passes the filter.
-func (e *Encoder) collect(b *block, record []byte, words int) bool {
+// valid reports whether the words of a record are in its block.
+func valid(b *block, record []byte) bool {
 	for k := range sharedKeys {
 		if n := binary.LittleEndian.Uint16(record[recordWords+2*k:]); n != noWord && int(n) >= b.nWords {
 			return false
 		}
+	}
+	return true
+}
+
+// collect notes a feature that touches the tile if it passes the filter.
+func (e *Encoder) collect(b *block, record []byte, words int) bool {
+	if !valid(b, record) {
+		return false
 	}
 	c := candidate{record: record, words: words, place: binary.LittleEndian.Uint32(record[recordPlace:])}
 	if !e.passes(&c) {
@@ -191,14 +213,16 @@ func (e *Encoder) collect(b *block, record []byte, words int) bool {
 
 // passes reports whether a feature passes the filter.
 func (e *Encoder) passes(c *candidate) bool {
-	text := func(k int) string {
-		if n := e.word(c, k); n >= 0 {
-			return e.words[n].text
-		}
+	return (len(e.filter.Activities) == 0 || slices.Contains(e.filter.Activities, gpstracks.Activity(e.text(e.word(c, 0))))) &&
+		(len(e.filter.Sources) == 0 || slices.Contains(e.filter.Sources, e.text(e.word(c, 1))))
+}
+
+// text is a word by its number, empty for none.
+func (e *Encoder) text(word int) string {
+	if word < 0 {
 		return ""
 	}
-	return (len(e.filter.Activities) == 0 || slices.Contains(e.filter.Activities, gpstracks.Activity(text(0)))) &&
-		(len(e.filter.Sources) == 0 || slices.Contains(e.filter.Sources, text(1)))
+	return e.words[word].text
 }
 
 // track is the candidates from one on that are of the same track.
@@ -234,7 +258,7 @@ func (e *Encoder) Append(dst []byte) ([]byte, Stats, error) {
 		}
 		return dst, s, err
 	}
-	return e.layer.append(dst), s, nil
+	return e.layer.append(dst, Layer, trackKeys[:]...), s, nil
 }
 
 // draw writes the candidates' features. If capped, it takes the important ones
@@ -343,7 +367,7 @@ func (e *Encoder) write(c *candidate, commands []byte) error {
 			e.values, e.count = append(e.values, w.value...), e.count+1
 			w.index = e.count
 		}
-		tags = appendVarint(append(tags, byte(len(ownKeys)+k)), uint64(w.index-1))
+		tags = appendVarint(append(tags, byte(ownKeys+k)), uint64(w.index-1))
 	}
 	b = append(appendVarint(append(b, tagTags), uint64(len(tags))), tags...)
 	b = append(appendVarint(append(b, tagType, lineString, tagGeometry), uint64(len(commands))), commands...)

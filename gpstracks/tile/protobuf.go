@@ -24,6 +24,7 @@ const (
 	tagString = 1<<3 | 2
 	tagUint   = 5 << 3
 
+	point      = 1
 	lineString = 2
 	moveTo     = 1<<3 | 1 // one point
 	lineTo     = 2        // with the number of points above bit 3

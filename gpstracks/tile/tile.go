@@ -23,11 +23,11 @@ import (
 
 // The shape of the tiles.
 const (
-	Layer     = "gps_tracks" // name of the only layer
+	Layer     = "gps_tracks" // name of the layer of tracks; DensityLayer is the other one
 	Extent    = 4096         // units of a tile's side
 	Buffer    = 64           // units beyond each edge that are drawn too, so that lines meet
 	MaxZoom   = 22           // deepest zoom that has tiles
-	MaxLevel  = 15           // zooms beyond it are drawn from its features, enlarged
+	MaxLevel  = 15           // deepest level of lines: zooms beyond it are drawn from its features, enlarged
 	Tolerance = 4            // units between a track and its line: 2 of them by simplification, the rest by rounding
 	Visible   = 8            // units that a track must measure in one direction to be drawn: a pixel of 512
 )
@@ -117,8 +117,8 @@ func (t ID) Window() Window {
 
 // Source hands out blocks of features, as AppendBlock writes them.
 type Source interface {
-	// Blocks calls yield for every block of the level that touches the window, in
-	// any order: fastest in that of Block.Place. Each feature of the level is in one
+	// Blocks calls yield for every block of the level, of which there are Levels, that
+	// touches the window, in any order: fastest in that of Block.Place. Each feature of the level is in one
 	// block. A block is not changed once it was handed out. It ends with the
 	// error of yield, of ctx or of the store.
 	Blocks(ctx context.Context, level int, w Window, yield func(block []byte) error) error

@@ -1,6 +1,7 @@
 package trackhttp_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -22,10 +23,13 @@ func names(t *testing.T, body []byte) string {
 	t.Helper()
 	layers, err := mvt.Unmarshal(body)
 	require.NoError(t, err)
-	require.Len(t, layers, 1)
 	var out []string
-	for _, f := range layers[0].Features {
-		out = append(out, fmt.Sprint(f.Properties["name"]))
+	for _, l := range layers {
+		for _, f := range l.Features {
+			if l.Name == tile.Layer {
+				out = append(out, fmt.Sprint(f.Properties["name"]))
+			}
+		}
 	}
 	slices.Sort(out)
 	return strings.Join(out, " ")
@@ -89,13 +93,18 @@ func TestTileEmpty(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, trackhttp.Options{})
 	r.put(alps("ridge"))
-	for _, path := range []string{"/tiles/9/0/0.mvt", alpsTile + "?activity=skiing", alpsTile + "?activity=", alpsTile + "?source=,", "/tiles/22/0/4194303.mvt", "/tiles/0/0/0.mvt"} {
+	for _, path := range []string{"/tiles/9/0/0.mvt", alpsTile + "?activity=skiing", alpsTile + "?activity=", alpsTile + "?source=,", "/tiles/22/0/4194303.mvt"} {
 		w := r.get(path)
 		require.Equal(t, http.StatusNoContent, w.Code, path)
 		require.Zero(t, w.Body.Len())
 		require.NotEmpty(t, w.Header().Get("Cache-Control"))
 	}
 	require.Equal(t, http.StatusOK, r.get(alpsTile+"?activity=hiking&activity=skiing&source=osm,club").Code)
+	world := r.get("/tiles/0/0/0.mvt")
+	require.Contains(t, world.Body.String(), tile.DensityLayer, "what is too small to be drawn is counted")
+	require.Empty(t, names(t, world.Body.Bytes()))
+	r.put(gpstracks.Track{Lines: orb.MultiLineString{{{8, 46}, {8.001, 46}}}})
+	require.NotEqual(t, world.Body.String(), r.get("/tiles/0/0/0.mvt").Body.String(), "and forgotten with the tile")
 }
 
 func TestNoSuchTile(t *testing.T) {
@@ -125,7 +134,7 @@ func TestTileLimits(t *testing.T) {
 	whole := r.get(alpsTile)
 	require.Empty(t, whole.Header().Get("Gps-Tracks-Dropped"))
 	require.Equal(t, "long short", names(t, whole.Body.Bytes()))
-	r = newRig(t, trackhttp.Options{Limits: tile.Limits{Bytes: whole.Body.Len() - 1}})
+	r = newRig(t, trackhttp.Options{Limits: tile.Limits{Bytes: bytes.Index(whole.Body.Bytes(), []byte(tile.DensityLayer)) - 8}})
 	r.put(many...)
 	w = r.get(alpsTile)
 	require.Equal(t, "1", w.Header().Get("Gps-Tracks-Dropped"), "bytes count too")

@@ -29,7 +29,7 @@ func scanBlock(r *sql.Rows) (b block, err error) {
 
 // Blocks implements tile.Source. It yields blocks in their order along the curve.
 func (s *Store) Blocks(ctx context.Context, level int, w tile.Window, yield func([]byte) error) error {
-	if level < 0 || level > tile.MaxLevel {
+	if level < 0 || level >= tile.Levels {
 		return &gpstracks.InvalidError{Field: "level", Reason: "is not one that tiles have"}
 	}
 	blocks, err := read(ctx, s, scanBlock, blockColumns+s.Dialect.Near, s.Dialect.Areas([]Area{{level, w}}))

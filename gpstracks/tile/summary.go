@@ -1,0 +1,41 @@
+package tile
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/paulmach/orb"
+)
+
+// Summary says what a store has: what a map needs before it shows any of it.
+type Summary struct {
+	Tracks       int
+	Bounds       orb.Bound // of all tracks, in degrees, up to 20 metres too large; empty without any
+	Attributions []string  // those of the tracks, in alphabetical order
+}
+
+// Summarize reads the dots of all tracks.
+func Summarize(ctx context.Context, src Source) (s Summary, err error) {
+	const size = Extent << DensityZoom
+	all, names := nowhere(), map[string]bool{}
+	err = src.Blocks(ctx, Dots, Window{0, 0, size, size}, func(data []byte) error {
+		features, err := BlockFeatures(data)
+		s.Tracks += len(features)
+		for i := range features {
+			f := &features[i]
+			all.grow(f.Bounds.MinX, f.Bounds.MinY)
+			all.grow(f.Bounds.MaxX, f.Bounds.MaxY)
+			if f.words[2] != "" {
+				names[f.words[2]] = true
+			}
+		}
+		return err
+	})
+	if s.Tracks > 0 {
+		degrees := func(x, y int32) orb.Point { return orb.Point{float64(x)/size*360 - 180, latitude(float64(y) / size)} }
+		s.Bounds = orb.Bound{Min: degrees(all.MinX, all.MaxY+1), Max: degrees(all.MaxX+1, all.MinY)}
+	}
+	s.Attributions = slices.Sorted(maps.Keys(names))
+	return s, err
+}
