@@ -18,7 +18,7 @@ const flushAt = 64 << 10
 
 // list answers the tracks of a box as GeoJSON, the longest first.
 func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
-	q, err := h.parseQuery(r.URL.RawQuery, "bbox", "zoom", "activity", "source", "limit", "cursor", "profile")
+	q, err := h.parseQuery(r.URL.RawQuery, "bbox", "zoom", "activity", "source", "limit", "cursor", "profile", "full")
 	if err == nil {
 		q.filter.Bounds, err = parseBox(r.URL.Query().Get("bbox"))
 	}
@@ -27,6 +27,9 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l := &lister{w: w, r: r, encoder: featureEncoder{tolerance: tolerance(q.zoom), profile: q.profile}, buffer: []byte(`{"type":"FeatureCollection","features":[`)}
+	if !q.full {
+		l.encoder.clip = around(q.filter.Bounds)
+	}
 	if !q.none {
 		err = l.features(h, q.filter)
 	}
@@ -66,22 +69,25 @@ type lister struct {
 // features writes the tracks, and notes whether there are more. After an error
 // in the middle there are: the list says so and where to go on.
 func (l *lister) features(h *Handler, f gpstracks.Filter) error {
-	limit := f.Limit
+	limit, read := f.Limit, 0
 	f.Limit++ // one more shows whether there is more
 	for t, err := range h.o.Store.List(l.r.Context(), f) {
 		if err != nil {
 			l.truncated = true
 			return err
 		}
-		if l.count == limit || l.sent+len(l.buffer) >= h.o.ListBytes {
+		if read == limit || l.sent+len(l.buffer) >= h.o.ListBytes {
 			l.truncated = true
 			return nil
 		}
-		if l.count > 0 {
+		read, l.last = read+1, t.Cursor()
+		if l.encoder.draw(&t); l.encoder.parts == 0 { // its bounds are in the view, and nothing else
+			continue
+		}
+		if l.count++; l.count > 1 {
 			l.buffer = append(l.buffer, ',')
 		}
 		l.buffer = l.encoder.append(l.buffer, &t)
-		l.count, l.last = l.count+1, t.Cursor()
 		if len(l.buffer) >= flushAt {
 			if err := l.flush(); err != nil {
 				return err
@@ -124,7 +130,7 @@ func (l *lister) end() {
 	b = append(b, `,"truncated":`...)
 	b = strconv.AppendBool(b, l.truncated)
 	b = append(b, `,"next":`...)
-	if l.truncated && l.count > 0 {
+	if l.truncated && l.last.ID > 0 {
 		b = append(append(append(b, '"'), formatCursor(l.last)...), '"')
 	} else {
 		b = append(b, "null"...)
@@ -137,27 +143,26 @@ func (l *lister) end() {
 
 // featureEncoder writes tracks as GeoJSON features.
 type featureEncoder struct {
-	tolerance  float64 // degrees of longitude; 0 keeps every point
-	profile    bool    // write elevation profiles
+	tolerance  float64     // degrees of longitude; 0 keeps every point
+	clip       []orb.Bound // what is written of the lines; none = all
+	profile    bool        // write elevation profiles
 	simplifier gpstracks.Simplifier
 	plane      []gpstracks.XY
+
+	coordinates []byte // of the parts of a track
+	parts       int
+	x, y        int64 // where the part under way is
+	points      int   // in it
 }
 
+// append writes the track that was drawn.
 func (e *featureEncoder) append(b []byte, t *gpstracks.Track) []byte {
 	b = append(b, `{"type":"Feature","id":`...)
 	b = strconv.AppendInt(b, t.ID, 10)
-	if len(t.Lines) == 1 {
-		b = append(b, `,"geometry":{"type":"LineString","coordinates":`...)
-		b = e.line(b, t, 0)
+	if e.parts == 1 {
+		b = append(append(b, `,"geometry":{"type":"LineString","coordinates":`...), e.coordinates...)
 	} else {
-		b = append(b, `,"geometry":{"type":"MultiLineString","coordinates":[`...)
-		for i := range t.Lines {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = e.line(b, t, i)
-		}
-		b = append(b, ']')
+		b = append(append(append(b, `,"geometry":{"type":"MultiLineString","coordinates":[`...), e.coordinates...), ']')
 	}
 	b = append(b, `},"properties":{"id":`...)
 	b = strconv.AppendInt(b, t.ID, 10)
@@ -174,32 +179,6 @@ func (e *featureEncoder) append(b []byte, t *gpstracks.Track) []byte {
 	b = appendString(append(b, `,"url":`...), t.URL)
 	b = appendString(append(b, `,"attribution":`...), t.Attribution)
 	return append(appendMeasures(b, t, e.profile), "}}"...)
-}
-
-// line writes a line without the points that do not show at the zoom. Its ends
-// stay, so that it has two points.
-func (e *featureEncoder) line(b []byte, t *gpstracks.Track, i int) []byte {
-	line := t.Lines[i]
-	weights := e.weights(t, line)
-	b = append(b, '[')
-	lastX, lastY := int64(math.MinInt64), int64(0)
-	for n, p := range line {
-		if weights != nil && weights[n] <= e.tolerance {
-			continue
-		}
-		x, y := int64(math.Round(p[0]*1e5)), int64(math.Round(p[1]*1e5))
-		if x == lastX && y == lastY && n < len(line)-1 {
-			continue
-		}
-		if lastX != math.MinInt64 {
-			b = append(b, ',')
-		}
-		b = appendDegrees(append(b, '['), x)
-		b = appendDegrees(append(b, ','), y)
-		b = append(b, ']')
-		lastX, lastY = x, y
-	}
-	return append(b, ']')
 }
 
 // weights weighs the points of a line; nil if all of them are kept.

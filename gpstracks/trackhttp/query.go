@@ -32,6 +32,7 @@ type query struct {
 	none    bool // a filter without any value: nothing passes
 	zoom    float64
 	profile bool // elevation profiles are wanted
+	full    bool // lines as they are, not the parts in the view
 }
 
 // parseQuery reads the parameters, of which only names are known.
@@ -111,6 +112,11 @@ func parseNumbers(q *query, values url.Values) error {
 		}
 		q.zoom = z
 	}
+	full := values.Get("full")
+	if full != "" && full != "true" && full != "false" {
+		return badQuery("The parameter full is neither true nor false.")
+	}
+	q.full = full == "true"
 	q.filter.Limit = defaultLimit
 	if v := values.Get("limit"); v != "" {
 		n, ok := whole(v, 4)
