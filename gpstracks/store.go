@@ -15,6 +15,7 @@ type Filter struct {
 	Bounds     []orb.Bound // tracks with a line whose bounds touch one of these; none = everywhere
 	Activities []Activity  // none = all
 	Sources    []string    // none = all
+	IDs        []int64     // none = all
 	After      Cursor      // only tracks that come after it
 	Limit      int         // at most this many; 0 = all
 }
@@ -23,6 +24,7 @@ type Filter struct {
 func (f Filter) Match(t *Track) bool {
 	return (len(f.Activities) == 0 || slices.Contains(f.Activities, t.Activity)) &&
 		(len(f.Sources) == 0 || slices.Contains(f.Sources, t.Source)) &&
+		(len(f.IDs) == 0 || slices.Contains(f.IDs, t.ID)) &&
 		(len(f.Bounds) == 0 || slices.ContainsFunc(f.Bounds, t.touches)) &&
 		(f.After.ID == 0 || CompareCursors(f.After, t.Cursor()) < 0)
 }

@@ -23,6 +23,7 @@ type record struct {
 	Attribution string `yaml:"attribution"`
 	DecidedOn   string `yaml:"decided_on"`
 	URL         string `yaml:"url"`
+	Download    bool   `yaml:"download"`
 }
 
 // Licences reads the records of a directory: its files that end in .md. One that
@@ -59,7 +60,7 @@ func readRecord(dir fs.FS, name string) (l collect.Licence, err error) {
 	if err := yaml.UnmarshalWithOptions(front, &r, yaml.Strict()); err != nil {
 		return l, fmt.Errorf("line %d: %s", yamlplace.Of(err)+1, yamlplace.Short(err))
 	}
-	l = collect.Licence{Source: r.Source, Status: r.Status, Licence: r.Licence, Attribution: r.Attribution, DecidedOn: r.DecidedOn, URL: r.URL}
+	l = collect.Licence{Source: r.Source, Status: r.Status, Licence: r.Licence, Attribution: r.Attribution, DecidedOn: r.DecidedOn, URL: r.URL, Download: r.Download}
 	return l, r.check()
 }
 

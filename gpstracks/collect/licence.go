@@ -12,6 +12,7 @@ type Licence struct {
 	Attribution string // the name that the licence requires
 	DecidedOn   string // day
 	URL         string // of the licence
+	Download    bool   // tracks may be handed out as files
 	Err         error  // the record cannot be read
 }
 

@@ -216,6 +216,10 @@ func filters(k *kit) {
 	bike, club := k.track("b", 20, 10, 3), k.track("c", 30, -20, 2)
 	bike.Activity, club.Source = gpstracks.Cycling, "club"
 	k.upsert(k.track("a", -10, 46, 5), bike, club)
+	var ids []int64
+	for _, t := range k.list(gpstracks.Filter{}) {
+		ids = append(ids, t.ID)
+	}
 	box := func(w, s, e, n float64) orb.Bound { return orb.Bound{Min: orb.Point{w, s}, Max: orb.Point{e, n}} }
 	for _, c := range []struct {
 		want string
@@ -230,6 +234,9 @@ func filters(k *kit) {
 		{"c", gpstracks.Filter{Sources: []string{"club", "nobody"}}},
 		{"", gpstracks.Filter{Sources: []string{"club"}, Activities: []gpstracks.Activity{gpstracks.Cycling}}},
 		{"ab", gpstracks.Filter{Limit: 2}},
+		{"b", gpstracks.Filter{IDs: ids[1:2]}},
+		{"ac", gpstracks.Filter{IDs: []int64{ids[2], ids[0], 1 << 40}}},
+		{"", gpstracks.Filter{IDs: ids[1:2], Sources: []string{"club"}}},
 		{"", gpstracks.Filter{Sources: []string{"' or 1=1 --"}}},
 	} {
 		require.Equal(k, c.want, k.names(c.f), "%+v", c.f)

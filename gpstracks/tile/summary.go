@@ -1,9 +1,11 @@
 package tile
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/paulmach/orb"
 )
@@ -12,13 +14,13 @@ import (
 type Summary struct {
 	Tracks       int
 	Bounds       orb.Bound // of all tracks, in degrees, up to 20 metres too large; empty without any
-	Attributions []string  // those of the tracks, in alphabetical order
+	Attributions []string  // those of the tracks, the most frequent first
 }
 
 // Summarize reads the dots of all tracks.
 func Summarize(ctx context.Context, src Source) (s Summary, err error) {
 	const size = Extent << DensityZoom
-	all, names := nowhere(), map[string]bool{}
+	all, names := nowhere(), map[string]int{}
 	err = src.Blocks(ctx, Dots, Window{0, 0, size, size}, func(data []byte) error {
 		features, err := BlockFeatures(data)
 		s.Tracks += len(features)
@@ -27,7 +29,7 @@ func Summarize(ctx context.Context, src Source) (s Summary, err error) {
 			all.grow(f.Bounds.MinX, f.Bounds.MinY)
 			all.grow(f.Bounds.MaxX, f.Bounds.MaxY)
 			if f.words[2] != "" {
-				names[f.words[2]] = true
+				names[f.words[2]]++
 			}
 		}
 		return err
@@ -36,6 +38,6 @@ func Summarize(ctx context.Context, src Source) (s Summary, err error) {
 		degrees := func(x, y int32) orb.Point { return orb.Point{float64(x)/size*360 - 180, latitude(float64(y) / size)} }
 		s.Bounds = orb.Bound{Min: degrees(all.MinX, all.MaxY+1), Max: degrees(all.MaxX+1, all.MinY)}
 	}
-	s.Attributions = slices.Sorted(maps.Keys(names))
+	s.Attributions = slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(cmp.Compare(names[b], names[a]), strings.Compare(a, b)) })
 	return s, err
 }

@@ -265,7 +265,7 @@ func TestListClientGone(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{Sources: []trackhttp.Source{{"osm", true, "accepted"}, {"club", false, "proposed"}}})
+	r := newRig(t, trackhttp.Options{Sources: []trackhttp.Source{{Name: "osm", Enabled: true, Decision: "accepted"}, {Name: "club", Enabled: false, Decision: "proposed"}}})
 	r.put(alps("ridge"))
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	_, err := r.store.SaveRun(t.Context(), gpstracks.Run{Source: "osm", Region: "alps", Status: "done", StartedAt: at, FinishedAt: at.Add(time.Minute), Inserted: 4, Error: "x",

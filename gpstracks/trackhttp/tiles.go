@@ -4,13 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -108,8 +103,7 @@ func (w *worker) make(ctx context.Context, src tile.Source, id tile.ID, f gpstra
 		body, e.zipped = w.zipped.Bytes(), true
 	}
 	e.body = bytes.Clone(body)
-	sum := sha256.Sum256(e.body)
-	e.etag = `W/"` + hex.EncodeToString(sum[:12]) + `"`
+	e.etag = etagOf(e.body)
 	return e, nil
 }
 
@@ -209,49 +203,6 @@ func zips(r *http.Request) bool {
 		}
 	}
 	return takes
-}
-
-// hostName is the form of a host that can stand in an address.
-var hostName = regexp.MustCompile(`^[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?$|^\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?$`)
-
-// tileJSON answers the TileJSON 3 of the tiles. Filters are carried over.
-func (h *Handler) tileJSON(w http.ResponseWriter, r *http.Request) {
-	q, err := h.parseQuery(r.URL.RawQuery, "activity", "source")
-	if err != nil {
-		problem(w, http.StatusBadRequest, "query", err.Error())
-		return
-	}
-	base := h.o.BaseURL
-	if base == "" {
-		if !hostName.MatchString(r.Host) {
-			problem(w, http.StatusBadRequest, "host", "The host that was asked is not one that an address can name.")
-			return
-		}
-		base = "http://" + r.Host
-		if r.TLS != nil {
-			base = "https://" + r.Host
-		}
-	}
-	carried := url.Values{}
-	for _, a := range q.filter.Activities {
-		carried.Add("activity", string(a))
-	}
-	for _, s := range q.filter.Sources {
-		carried.Add("source", s)
-	}
-	address := base + h.o.Prefix + "/tiles/{z}/{x}/{y}.mvt"
-	if len(carried) > 0 {
-		address += "?" + carried.Encode()
-	}
-	w.Header().Set("Cache-Control", fmt.Sprintf("public, max-age=%d", int(h.o.TileMaxAge.Seconds())))
-	answer(w, http.StatusOK, "application/json", map[string]any{
-		"tilejson": "3.0.0", "name": "Public GPS tracks", "scheme": "xyz", "tiles": []string{address},
-		"minzoom": 0, "maxzoom": tile.MaxLevel, "bounds": []float64{-180, -85.05112877980659, 180, 85.05112877980659},
-		"vector_layers": []any{map[string]any{"id": tile.Layer, "fields": map[string]string{
-			"id": "Number", "name": "String", "activity": "String", "source": "String",
-			"length_m": "Number", "recorded_on": "String", "url": "String", "attribution": "String",
-		}}},
-	})
 }
 
 // fastGzip compresses quickly: making a tile takes less time than compressing

@@ -29,6 +29,10 @@ type Source struct {
 	Name     string `json:"name"`
 	Enabled  bool   `json:"enabled"`
 	Decision string `json:"decision"` // status of its decision record, such as accepted
+
+	Licence    string `json:"licence,omitempty"`
+	LicenceURL string `json:"licence_url,omitempty"`
+	Download   bool   `json:"download,omitempty"` // the licence allows files of its tracks
 }
 
 // Options are what a Handler needs. Only Store and Tiles are required.
@@ -54,6 +58,8 @@ type Handler struct {
 	o     Options
 	cache *cache
 	maker *maker
+
+	overview overview
 }
 
 // New makes a handler. Its error names the option that is wrong.
@@ -112,6 +118,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	path = strings.TrimPrefix(path, "/")
 	tilePath, isTile := strings.CutPrefix(path, "tiles/")
+	trackPath, isTrack := strings.CutPrefix(path, "tracks/")
 	switch {
 	case r.Method == http.MethodOptions:
 		h.preflight(w)
@@ -119,7 +126,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if allowed(w, r, http.MethodPost) {
 			h.clear(w, r)
 		}
-	case path != "" && path != "health" && path != "tiles.json" && !(isTile && strings.HasSuffix(tilePath, ".mvt")):
+	case path != "" && path != "health" && path != "tiles.json" && !isTrack && !(isTile && strings.HasSuffix(tilePath, ".mvt")):
 		notFound(w)
 	case !allowed(w, r, http.MethodGet, http.MethodHead):
 	case path == "":
@@ -128,6 +135,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.health(w, r)
 	case path == "tiles.json":
 		h.tileJSON(w, r)
+	case isTrack:
+		h.track(w, r, trackPath)
 	default:
 		h.tile(w, r, strings.TrimSuffix(tilePath, ".mvt"))
 	}
@@ -143,7 +152,7 @@ func allowed(w http.ResponseWriter, r *http.Request, methods ...string) bool {
 }
 
 func notFound(w http.ResponseWriter) {
-	problem(w, http.StatusNotFound, "not-found", "There is nothing here. The layer has its list, tiles/{z}/{x}/{y}.mvt, tiles.json, health and cache/clear.")
+	problem(w, http.StatusNotFound, "not-found", "There is nothing here. The layer has its list, tracks/{id}, tiles/{z}/{x}/{y}.mvt, tiles.json, health and cache/clear.")
 }
 
 // droppedHeader is the header with how many tracks a tile leaves out because of its limits.

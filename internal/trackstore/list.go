@@ -121,6 +121,10 @@ func passing(f gpstracks.Filter, touches string) (condition string, args []any) 
 		args = append(args, f.Sources)
 		where = append(where, fmt.Sprintf("source in @%d", len(args)))
 	}
+	if len(f.IDs) > 0 {
+		args = append(args, f.IDs)
+		where = append(where, fmt.Sprintf("id in @%d", len(args)))
+	}
 	if f.After.ID != 0 {
 		args = append(args, f.After.Metres, f.After.ID)
 		n := len(args)

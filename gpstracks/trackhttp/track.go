@@ -1,0 +1,111 @@
+package trackhttp
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+)
+
+// track answers one track: with all its points as GeoJSON, or as a GPX file where the licence
+// of its source allows files.
+func (h *Handler) track(w http.ResponseWriter, r *http.Request, path string) {
+	name, asFile := strings.CutSuffix(path, ".gpx")
+	id, ok := whole64(name)
+	if !ok || r.URL.RawQuery != "" {
+		notFound(w)
+		return
+	}
+	for t, err := range h.o.Store.List(r.Context(), gpstracks.Filter{IDs: []int64{id}, Limit: 1}) {
+		if err != nil {
+			h.failed(w, r, "a track", err)
+			return
+		}
+		source := h.source(t.Source)
+		if asFile && !source.Download {
+			problem(w, http.StatusForbidden, "no-download", "The licence of this track's source does not allow files of it to be handed out.")
+			return
+		}
+		kind, body := "application/geo+json", h.feature(&t, source)
+		if asFile {
+			w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="track-%d.gpx"`, id))
+			kind, body = "application/gpx+xml", gpxFile(&t, source)
+		}
+		h.send(w, r, kind, body)
+		return
+	}
+	problem(w, http.StatusNotFound, "no-track", "There is no track of this number, or there is none any more.")
+}
+
+func whole64(s string) (int64, bool) {
+	n, ok := whole(s, 18)
+	return int64(n), ok && n > 0
+}
+
+// source is what is known of a source.
+func (h *Handler) source(name string) Source {
+	if i := slices.IndexFunc(h.o.Sources, func(s Source) bool { return s.Name == name }); i >= 0 {
+		return h.o.Sources[i]
+	}
+	return Source{Name: name}
+}
+
+// feature is the track with what its source says of it, as GeoJSON.
+func (h *Handler) feature(t *gpstracks.Track, source Source) []byte {
+	e := featureEncoder{}
+	e.draw(t)
+	b := bytes.TrimSuffix(e.append(nil, t), []byte("}}"))
+	b = appendString(append(b, `,"licence":`...), source.Licence)
+	b = appendString(append(b, `,"licence_url":`...), source.LicenceURL)
+	box := fmt.Sprintf("[%g,%g,%g,%g]", t.Bounds.Min[0], t.Bounds.Min[1], t.Bounds.Max[0], t.Bounds.Max[1])
+	b = append(append(b, `},"bbox":`...), box...)
+	if source.Download {
+		b = appendString(append(b, `,"gpx":`...), h.o.Prefix+"/tracks/"+strconv.FormatInt(t.ID, 10)+".gpx")
+	}
+	return append(b, "}\n"...)
+}
+
+// gpxFile is the track as GPX 1.1, with its licence.
+func gpxFile(t *gpstracks.Track, source Source) []byte {
+	var b bytes.Buffer
+	element := func(name, text string) {
+		if text != "" {
+			b.WriteString("<" + name + ">")
+			_ = xml.EscapeText(&b, []byte(text)) // a buffer takes everything
+			b.WriteString("</" + name + ">\n")
+		}
+	}
+	attribute := func(text string) string {
+		var a strings.Builder
+		_ = xml.EscapeText(&a, []byte(text)) // as above
+		return `"` + a.String() + `"`
+	}
+	b.WriteString(xml.Header + `<gpx version="1.1" creator="signalbox" xmlns="http://www.topografix.com/GPX/1/1">` + "\n<metadata>\n")
+	element("name", t.Name)
+	if t.Attribution != "" {
+		b.WriteString("<copyright author=" + attribute(t.Attribution) + ">")
+		element("license", source.LicenceURL)
+		b.WriteString("</copyright>\n")
+	}
+	b.WriteString("</metadata>\n<trk>\n")
+	element("name", t.Name)
+	element("src", t.Source)
+	if t.URL != "" {
+		b.WriteString("<link href=" + attribute(t.URL) + "/>\n")
+	}
+	element("type", string(t.Activity))
+	for _, line := range t.Lines {
+		b.WriteString("<trkseg>\n")
+		for _, p := range line {
+			fmt.Fprintf(&b, "<trkpt lat=\"%.7f\" lon=\"%.7f\"/>\n", p[1], p[0])
+		}
+		b.WriteString("</trkseg>\n")
+	}
+	b.WriteString("</trk>\n</gpx>\n")
+	return b.Bytes()
+}
