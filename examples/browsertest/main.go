@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -67,7 +66,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 		defer end()
 	}
 	if *demo != "" {
-		end, err := startDemo(ctx, *demo, *modules, sites, errs)
+		end, err := startDemo(ctx, *demo, sites, errs)
 		if err != nil {
 			fmt.Fprintln(errs, "browsertest:", err)
 			return 1
@@ -85,9 +84,9 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 // startDemo runs the demo, with the reference server as a process of its own, and
 // adds the sites demo (the tour), board, messenger, dashboard and queue as the demo
 // names them.
-func startDemo(ctx context.Context, program, modules string, sites map[string]string, errs io.Writer) (end func(), err error) {
+func startDemo(ctx context.Context, program string, sites map[string]string, errs io.Writer) (end func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, program, "-speed", "4", "-maplibre", filepath.Join(modules, "maplibre-gl", "dist"))
+	cmd := exec.CommandContext(ctx, program, "-speed", "4")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	said := &announced{named: make(chan map[string]string, 1)}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -20,13 +19,13 @@ import (
 )
 
 // mapSites are the map pages: the name of the site, its prefix, and the package of
-// MapLibre that it uses. Nothing else differs.
+// MapLibre that it uses; none for the page as the reference server has it.
 func mapSites() [][3]string {
 	return [][3]string{
 		{"map", "/", "maplibre-gl"},
 		{"map-prefix", "/some/where/", "maplibre-gl"},
 		{"map-v5", "/", "maplibre-gl-v5"},
-		{"map-missing", "/", ""},
+		{"map-own", "/", ""},
 	}
 }
 
@@ -49,14 +48,15 @@ func startMaps(ctx context.Context, g *work.Group, modules string, sites map[str
 		if err != nil {
 			return err
 		}
-		var maplibre fs.FS
+		page := mappage.Options{Prefix: prefix, On: module == ""}
 		if module != "" {
-			maplibre = os.DirFS(filepath.Join(modules, module, "dist"))
+			page.MapLibre = os.DirFS(filepath.Join(modules, module, "dist"))
+			page.Bases = []mappage.Base{{Name: "Map", Kind: mappage.KindPatches}, {Name: "Satellite", Kind: mappage.KindPatches, Imagery: true}}
 		}
 		mux := http.NewServeMux()
 		mux.Handle(prefix+"api/gps-tracks", api)
 		mux.Handle(prefix+"api/gps-tracks/", api)
-		mux.Handle(prefix, mappage.Handler(prefix, maplibre))
+		mux.Handle(prefix, mappage.Handler(page))
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return err

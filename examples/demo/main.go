@@ -53,9 +53,8 @@ type options struct {
 	replicas int
 	pauses   int
 
-	dir      string
-	limit    time.Duration
-	maplibre string
+	dir   string
+	limit time.Duration
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -93,7 +92,6 @@ func run(args []string, out, errs io.Writer) int {
 	flags.IntVar(&o.replicas, "replicas", 1, "processes of the service that share the database")
 	flags.IntVar(&o.pauses, "pauses", 0, "how often a replica is paused (SIGSTOP) for longer than its claims live")
 	flags.StringVar(&o.dir, "dir", "", "where repositories and data go, and stay; default: a temporary directory that is removed")
-	flags.StringVar(&o.maplibre, "maplibre", "", "dist directory of MapLibre GL JS, for the page with a real map; default: "+installed+", when it is there")
 	flags.DurationVar(&o.limit, "limit", 5*time.Minute, "with -exit: give up after this long")
 	if err := flags.Parse(args); err != nil {
 		return 2

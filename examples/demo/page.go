@@ -141,9 +141,7 @@ func (w *world) screen(r *http.Request, name string) screen {
 	s := screen{Nav: name, Title: map[string]string{"tour": "Tour", "board": "Card board", "chat": "Messenger", "map": "Map"}[name], Places: w.places(), Dashboard: w.dashboard(), Facts: f, Began: w.began, Token: adminToken}
 	switch name {
 	case "map":
-		if maplibre(w.o.maplibre) != nil {
-			s.Map = mapPrefix
-		}
+		s.Map = mapPrefix
 	case "chat":
 		s.Live, s.Notices = messages(f.Chat)
 	case "tour":

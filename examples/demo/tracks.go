@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/signalbox-dev/signalbox/examples/mappage"
@@ -19,25 +16,9 @@ const generated = 300
 // mapPrefix is where the page with a real map is.
 const mapPrefix = "/map/"
 
-// installed is where the packages of the browser tests are, seen from the top of
-// the module.
-const installed = "examples/browsertest/node_modules/maplibre-gl/dist"
-
-// maplibre is the directory of MapLibre GL JS: the one that was named, or the one
-// that is installed for the browser tests; nil when there is none.
-func maplibre(dir string) fs.FS {
-	if dir == "" {
-		dir = filepath.FromSlash(installed)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "maplibre-gl.css")); err != nil {
-		return nil
-	}
-	return os.DirFS(dir)
-}
-
 // tracks serves the track layer over generated tracks, which are made when
-// somebody looks, and a page with a real map when there is a library for it.
-func tracks(mux *http.ServeMux, seed uint64, library fs.FS) {
+// somebody looks, and a page with a real map.
+func tracks(mux *http.ServeMux, seed uint64) {
 	store := sync.OnceValues(func() (*memtracks.Store, error) {
 		s := memtracks.New()
 		_, err := s.Upsert(context.Background(), memtracks.Generate(generated, seed))
@@ -66,8 +47,8 @@ func tracks(mux *http.ServeMux, seed uint64, library fs.FS) {
 		mux.HandleFunc(path+"/", serve)
 	}
 	layer("/api/gps-tracks")
-	if library != nil {
-		layer(mapPrefix + "api/gps-tracks")
-		mux.Handle(mapPrefix, mappage.Handler(mapPrefix, library))
-	}
+	layer(mapPrefix + "api/gps-tracks")
+	mux.Handle(mapPrefix, mappage.Handler(mappage.Options{Prefix: mapPrefix, Bases: []mappage.Base{
+		{Name: "Map", Kind: mappage.KindPatches}, {Name: "Satellite", Kind: mappage.KindPatches, Imagery: true},
+	}}))
 }

@@ -13,7 +13,7 @@ import (
 func TestTracks(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
-	tracks(mux, 1, nil)
+	tracks(mux, 1)
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))

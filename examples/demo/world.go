@@ -307,7 +307,7 @@ func (w *world) handler() http.Handler {
 	mux.HandleFunc("GET /health/{project}", w.health)
 	mux.HandleFunc("POST /relay", w.relay)
 	w.pages(mux)
-	tracks(mux, w.o.seed, maplibre(w.o.maplibre))
+	tracks(mux, w.o.seed)
 	known := web.OnlyHosts(mux)
 	if w.balancer == nil {
 		return known

@@ -6,25 +6,34 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/examples/mappage"
 )
 
 func TestService(t *testing.T) {
 	t.Parallel()
-	h, err := service(50, nil)
-	require.NoError(t, err)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
-	require.Contains(t, w.Body.String(), "Public GPS tracks")
-	require.Contains(t, w.Body.String(), "needs the files of MapLibre GL JS")
-	for path, want := range map[string]string{
-		"?bbox=5,44,15,48&zoom=8": `"numberReturned":50,"truncated":false`,
-		"/tiles/5/16/11.mvt":      "gps_tracks",
-		"/tiles.json":             `"tilejson": "3.0.0"`,
-		"/health":                 `"tracks": 50`,
+	for folder, want := range map[string]map[string]string{
+		"":                    {"?bbox=5,44,15,48&zoom=8&limit=50": `"numberReturned":50,"truncated":true`, "/health": `"tracks": 2000`},
+		"../collect/testdata": {"?bbox=5,44,15,48&zoom=8": `"numberReturned":2,"truncated":false`, "/health": `"tracks": 2`, "/tracks/1.gpx": "<trkpt"},
 	} {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/gps-tracks"+path, nil))
-		require.Equal(t, http.StatusOK, w.Code, path)
-		require.Contains(t, w.Body.String(), want, path)
+		store, err := load(t.Context(), folder)
+		require.NoError(t, err)
+		h, err := service(store, mappage.Plain())
+		require.NoError(t, err)
+		get := func(path string) string {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+			require.Equal(t, http.StatusOK, w.Code, path)
+			return w.Body.String()
+		}
+		require.Contains(t, get("/"), "Public GPS tracks")
+		require.Contains(t, get("/api/gps-tracks/tiles/5/16/11.mvt"), "gps_density")
+		require.Contains(t, get("/api/gps-tracks/tiles.json"), `"tilejson": "3.0.0"`)
+		for path, want := range want {
+			require.Contains(t, get("/api/gps-tracks"+path), want, path)
+		}
 	}
+	_, err := load(t.Context(), t.TempDir())
+	require.ErrorContains(t, err, "has no GPX files")
+	require.ErrorContains(t, serve("", "x", "", ""), "is no base")
 }

@@ -1,10 +1,12 @@
-// Package mappage is a page that hosts the layer of public GPS tracks: a map with
-// a terrain popup, on a plain style that needs no other server. It shows how a
-// page of another service mounts the layer.
+// Package mappage is a page with a map of the public GPS tracks: complete, with MapLibre GL JS
+// and its licence built in, and with no request to another host but for the bases that it is
+// given. It also shows how a page of another service mounts the layer.
 package mappage
 
 import (
+	"bytes"
 	"embed"
+	"encoding/json"
 	"html/template"
 	"io/fs"
 	"net/http"
@@ -16,51 +18,99 @@ import (
 //go:embed page
 var page embed.FS
 
-// Policy is the content security policy of the page.
-const Policy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+//go:embed maplibre
+var builtIn embed.FS
 
-// maplibreFiles are what the page loads of MapLibre: version 6 first, then 5.
-var maplibreFiles = []string{
-	"maplibre-gl.css", "maplibre-gl.mjs", "maplibre-gl-shared.mjs", "maplibre-gl-worker.mjs",
-	"maplibre-gl-csp.js", "maplibre-gl-csp-worker.js",
+// Options are what a page needs. Only Prefix is required.
+type Options struct {
+	Prefix   string // path of the page, which begins and ends with a slash
+	API      string // address of the list, seen from the page; default api/gps-tracks
+	Bases    []Base // what people choose from, the first one first; default Plain
+	On       bool   // tracks are shown before anybody has ticked their box
+	MapLibre fs.FS  // dist directory of another MapLibre GL JS 5 or 6, instead of the built-in one
 }
 
-// Handler serves the page at the path prefix, which begins and ends with a
-// slash, with its scripts below. The tracks are read from api/gps-tracks below the
-// prefix. maplibre is the dist directory of MapLibre GL JS 5 or 6; without it
-// (nil) the page says what is missing.
-func Handler(prefix string, maplibre fs.FS) http.Handler {
+// mapLibreFiles are what the page loads of MapLibre: version 6 first, then 5.
+var mapLibreFiles = []string{
+	"maplibre-gl.css", "maplibre-gl.mjs", "maplibre-gl-shared.mjs", "maplibre-gl-worker.mjs",
+	"maplibre-gl-csp.js", "maplibre-gl-csp-worker.js", "LICENSE.txt",
+}
+
+// Handler serves the page, with all it loads below it.
+func Handler(o Options) http.Handler {
+	if o.API == "" {
+		o.API = "api/gps-tracks"
+	}
+	if len(o.Bases) == 0 {
+		o.Bases = []Base{Plain()}
+	}
 	mux := http.NewServeMux()
 	look := template.Must(template.ParseFS(page, "page/index.html"))
-	mux.HandleFunc("GET "+prefix+"{$}", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+o.Prefix+"{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Content-Security-Policy", Policy)
+		w.Header().Set("Content-Security-Policy", policy(o.Bases))
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		_ = look.Execute(w, map[string]bool{"Map": has(maplibre, "maplibre-gl.css"), "Five": !has(maplibre, "maplibre-gl.mjs")}) // a client that has gone away needs no page
+		w.Header().Set("Referrer-Policy", "strict-origin-when-cross-origin")                                   // servers of tiles want one
+		_ = look.Execute(w, map[string]bool{"Five": o.MapLibre != nil && !has(o.MapLibre, "maplibre-gl.mjs")}) // a client that has gone away needs no page
+	})
+	config, err := json.Marshal(map[string]any{"api": o.API, "bases": o.Bases, "on": o.On})
+	mux.HandleFunc("GET "+o.Prefix+"config.json", func(w http.ResponseWriter, _ *http.Request) {
+		if err != nil { // strings and booleans always have a JSON form
+			http.Error(w, "The page has no settings.", http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-cache")
+		_, _ = w.Write(config) // as above
 	})
 	for _, name := range []string{"host.js", "style.js", "host.css"} {
-		mux.HandleFunc("GET "+prefix+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, page, "page/"+name) })
+		mux.HandleFunc("GET "+o.Prefix+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, page, "page/"+name) })
 	}
-	mux.Handle("GET "+prefix+"gpstracks/", http.StripPrefix(prefix+"gpstracks/", web.Handler()))
-	for _, name := range maplibreFiles {
-		mux.HandleFunc("GET "+prefix+"maplibre/"+name, func(w http.ResponseWriter, r *http.Request) {
-			if !has(maplibre, name) {
-				http.NotFound(w, r)
-				return
-			}
-			if strings.HasSuffix(name, "js") {
-				w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
-			}
-			http.ServeFileFS(w, r, maplibre, name)
-		})
+	mux.Handle("GET "+o.Prefix+"gpstracks/", http.StripPrefix(o.Prefix+"gpstracks/", web.Handler()))
+	for _, name := range mapLibreFiles {
+		mux.HandleFunc("GET "+o.Prefix+"maplibre/"+name, func(w http.ResponseWriter, r *http.Request) { o.serveMapLibre(w, r, name) })
+	}
+	for i := range o.Bases {
+		o.Bases[i].mount(mux, o.Prefix)
 	}
 	return mux
 }
 
-func has(files fs.FS, name string) bool {
-	if files == nil {
-		return false
+// serveMapLibre serves a file of MapLibre: those that are built in are compressed.
+func (o *Options) serveMapLibre(w http.ResponseWriter, r *http.Request, name string) {
+	if strings.HasSuffix(name, "js") {
+		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
 	}
+	w.Header().Set("Cache-Control", "no-cache")
+	if o.MapLibre != nil {
+		if !has(o.MapLibre, name) {
+			http.NotFound(w, r)
+			return
+		}
+		http.ServeFileFS(w, r, o.MapLibre, name)
+		return
+	}
+	if name == "maplibre-gl-shared.mjs" { // empty in this version
+		return
+	}
+	serveZipped(w, r, name)
+}
+
+func has(files fs.FS, name string) bool {
 	_, err := fs.Stat(files, name)
 	return err == nil
+}
+
+// policy is the content security policy of the page with bases.
+func policy(bases []Base) string {
+	from := map[string]bool{}
+	var hosts bytes.Buffer
+	for _, b := range bases {
+		if host := b.origin(); host != "" && !from[host] {
+			from[host] = true
+			hosts.WriteString(" " + host)
+		}
+	}
+	return "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data: blob:" + hosts.String() +
+		"; connect-src 'self'" + hosts.String() + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }

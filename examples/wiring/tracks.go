@@ -16,14 +16,16 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gpsfile"
 	"github.com/signalbox-dev/signalbox/adapters/trackpostgres"
 	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
+	"github.com/signalbox-dev/signalbox/examples/mappage"
 	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
-// tracksPath is where the layer is served.
-const tracksPath = "/api/gps-tracks"
+// tracksPath is where the layer is served, and mapPath its page.
+const tracksPath, mapPath = "/api/gps-tracks", "/map"
 
 // TrackStore keeps tracks, runs and blocks, and says what other processes have
 // changed.
@@ -82,7 +84,7 @@ func (v *Service) tracks(ctx context.Context) error {
 	v.trackStore = store
 	l := &Layer{changes: store.Changes, every: s.GPSRefresh, log: v.Log}
 	for _, one := range config.Sources {
-		l.Sources = append(l.Sources, trackhttp.Source{Name: one.Name, Enabled: one.Enabled, Decision: licences.Status(one.Name)})
+		l.Sources = append(l.Sources, source(licences, one))
 	}
 	if _, l.last, err = l.changes(ctx, -1); err != nil {
 		return err
@@ -94,8 +96,47 @@ func (v *Service) tracks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.Tracks, v.Handler = l, beside(v.Handler, v.throttle(l.Handler))
+	page, err := v.mapPage()
+	if err != nil {
+		return err
+	}
+	v.Tracks, v.Handler = l, beside(beside(v.Handler, v.throttle(l.Handler), tracksPath), page, mapPath)
 	return nil
+}
+
+// source is what the layer says of a source.
+func source(licences collect.Licences, s collect.Source) trackhttp.Source {
+	out := trackhttp.Source{Name: s.Name, Enabled: s.Enabled, Decision: licences.Status(s.Name)}
+	if l, err := licences.Allow(s.Name); err == nil {
+		out.Licence, out.LicenceURL, out.Download = l.Licence, l.URL, l.Download
+	}
+	return out
+}
+
+// mapPage is the page with a map of the tracks.
+func (v *Service) mapPage() (http.Handler, error) {
+	bases := make([]mappage.Base, 1, 2)
+	var err error
+	if bases[0], err = mappage.ParseBase(v.Settings.GPSMapBase, v.Settings.GPSMapCredit); err != nil {
+		return nil, fmt.Errorf("%sGPS_MAP_BASE: %w", Prefix, err)
+	}
+	if v.Settings.GPSMapImagery != "" {
+		imagery, err := mappage.ParseBase(v.Settings.GPSMapImagery, v.Settings.GPSMapCredit)
+		if err != nil || imagery.Kind != mappage.KindRaster {
+			return nil, fmt.Errorf("%sGPS_MAP_IMAGERY is %q, want https://…/{z}/{x}/{y}.jpg", Prefix, v.Settings.GPSMapImagery)
+		}
+		imagery.Name, imagery.Imagery = "Satellite", true
+		bases = append(bases, imagery)
+	}
+	page := mappage.Handler(mappage.Options{Prefix: mapPath + "/", API: ".." + tracksPath, Bases: bases, On: true})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == mapPath {
+			w.Header().Set("Location", "map/") // relative: behind a proxy's prefix too
+			w.WriteHeader(http.StatusSeeOther)
+			return
+		}
+		page.ServeHTTP(w, r)
+	}), nil
 }
 
 // throttle bounds guessing of the operator's token, which the layer takes too.
@@ -117,10 +158,10 @@ func (v *Service) throttle(layer http.Handler) http.Handler {
 	})
 }
 
-// beside serves the layer at its path, and everything else as before.
-func beside(rest, layer http.Handler) http.Handler {
+// beside serves the layer at a path and below it, and everything else as before.
+func beside(rest, layer http.Handler, path string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == tracksPath || strings.HasPrefix(r.URL.Path, tracksPath+"/") {
+		if r.URL.Path == path || strings.HasPrefix(r.URL.Path, path+"/") {
 			layer.ServeHTTP(w, r)
 			return
 		}

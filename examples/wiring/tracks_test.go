@@ -30,7 +30,8 @@ func TestTracks(t *testing.T) {
 	health := get(t, v, "/api/gps-tracks/health")
 	require.Equal(t, http.StatusOK, health.Code)
 	require.JSONEq(t, `{"status": "ok", "tracks": 0, "cache": {"size": 0, "capacity": 1024, "hits": 0, "misses": 0}, "sources": [
-		{"name": "osm", "enabled": true, "decision": "accepted", "last_run": null}, {"name": "local", "enabled": true, "decision": "accepted", "last_run": null},
+		{"name": "osm", "enabled": true, "decision": "accepted", "licence": "ODbL 1.0", "licence_url": "https://www.openstreetmap.org/copyright", "last_run": null},
+		{"name": "local", "enabled": true, "decision": "accepted", "licence": "as the operator of this server decides", "download": true, "last_run": null},
 		{"name": "wikiloc", "enabled": false, "decision": "proposed", "last_run": null}, {"name": "hikr", "enabled": false, "decision": "proposed", "last_run": null}]}`, health.Body.String())
 	const tile = "/api/gps-tracks/tiles/5/16/11.mvt"
 	require.Equal(t, http.StatusNoContent, get(t, v, tile).Code)
@@ -44,6 +45,22 @@ func TestTracks(t *testing.T) {
 	require.NoError(t, v.Tracks.Refresh(t.Context()))
 	require.Equal(t, http.StatusOK, get(t, v, tile).Code)
 	require.Contains(t, get(t, v, "/api/gps-tracks?bbox=5,44,15,48").Body.String(), `"numberReturned":40`)
+}
+
+// The map is there, on the base of the settings.
+func TestMapPage(t *testing.T) {
+	v := open(t)
+	require.Equal(t, "map/", get(t, v, "/map").Header().Get("Location"))
+	require.Contains(t, get(t, v, "/map/").Body.String(), "host.js")
+	require.JSONEq(t, `{"api": "../api/gps-tracks", "on": true, "bases": [{"name": "Map", "kind": "plain"}]}`, get(t, v, "/map/config.json").Body.String())
+	require.Equal(t, http.StatusOK, get(t, v, "/map/maplibre/maplibre-gl.mjs").Code)
+	require.NotEqual(t, http.StatusOK, get(t, open(t, "ORCH_GPS_TRACKS_ENABLED=false"), "/map/").Code)
+
+	v = open(t, "ORCH_GPS_MAP_BASE=https://tiles.example/{z}/{x}/{y}.png", "ORCH_GPS_MAP_IMAGERY=https://sky.example/{z}/{x}/{y}.jpg", "ORCH_GPS_MAP_ATTRIBUTION=© them")
+	require.JSONEq(t, `{"api": "../api/gps-tracks", "on": true, "bases": [
+		{"name": "Map", "kind": "raster", "url": "https://tiles.example/{z}/{x}/{y}.png", "attribution": "© them"},
+		{"name": "Satellite", "kind": "raster", "url": "https://sky.example/{z}/{x}/{y}.jpg", "attribution": "© them", "imagery": true}]}`, get(t, v, "/map/config.json").Body.String())
+	require.Contains(t, get(t, v, "/map/").Header().Get("Content-Security-Policy"), "connect-src 'self' https://tiles.example https://sky.example;")
 }
 
 // On PostgreSQL it is the same, and a collector's tracks come from another process.

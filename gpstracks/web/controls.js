@@ -1,5 +1,5 @@
 // The controls of the layer, for the terrain popup of the page.
-import { element } from './gpstracks.js'
+import { element } from './words.js'
 
 /** @param {any[]} parts */
 const label = (...parts) => element('label', {}, ...parts)
@@ -39,9 +39,11 @@ export function mountControls(layer, into) {
 					const others = layer.state[key].filter(n => n !== name)
 					layer.setState({ [key]: input.checked ? others : [...others, name] })
 				} })
-				box.append(label(input, element('i', {}), name))
+				box.append(label(input, element('i', {}), name, element('small', {})))
 			}
-			const [input, swatch] = box.children[i + 1].children
+			const [input, swatch, number] = box.children[i + 1].children
+			const n = layer.counts[kind][name]
+			number.textContent = n ? n.toLocaleString('en') : ''
 			input.checked = !layer.state[key].includes(name)
 			swatch.style.background = color
 			swatch.hidden = layer.state.by !== kind

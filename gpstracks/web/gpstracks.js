@@ -1,81 +1,14 @@
-// Public GPS tracks as a layer of a MapLibre map that the page gives: first the
-// pure part, then the layer. types.d.ts describes options, state and events.
-/** @import { Feature, Handlers, List, MakeElement, MapLike, Options, Shown, State } from './types.d.ts' */
+// Public GPS tracks as a layer of a MapLibre map that the page gives. types.d.ts
+// describes options, state and events.
+/** @import { Counts, Feature, Handlers, List, MapLike, Options, Shown, State } from './types.d.ts' */
+import { DENSITY_ZOOM, count, heat, weight } from './density.js'
+import { describe, link } from './details.js'
+import { ACTIVITIES, PALETTE, filter, fromText, listQuery, since, summary, toText, valid } from './state.js'
+import { distance, element } from './words.js'
 
-export const ACTIVITIES = ['hiking', 'running', 'cycling', 'skiing', 'riding', 'boating', 'driving', 'unknown']
+export * from './state.js'
 
-/** Colours after Okabe and Ito: colour-blind people tell them apart. */
-export const PALETTE = ['#d55e00', '#cc79a7', '#0072b2', '#56b4e9', '#e69f00', '#009e73', '#222222', '#808080']
-
-/** @type {State} */
-export const INITIAL = { on: false, by: 'activity', opacity: 0.8, years: 0, noActivity: [], noSource: [] }
-
-/** Takes what can be used of anything: a change, something stored. @param {any} given */
-export function valid(given, rest = INITIAL) {
-	const s = { ...rest }
-	const { on, by, opacity, years, noActivity, noSource } = given ?? {}
-	const names = (/** @type {any[]} */ list) => list.filter(n => /^[\w-]{1,64}$/.test(n)).slice(0, 99)
-	if (typeof on === 'boolean') s.on = on
-	if (by === 'activity' || by === 'source') s.by = by
-	if (opacity >= 0.1 && opacity <= 1) s.opacity = +opacity
-	if (years >= 0 && years <= 99) s.years = Math.floor(years)
-	if (Array.isArray(noActivity)) s.noActivity = names(noActivity)
-	if (Array.isArray(noSource)) s.noSource = names(noSource)
-	return s
-}
-
-/** The state as part of an address. @param {State} s */
-export const toText = s => [+s.on, s.by, s.opacity, s.years, s.noActivity.join('.'), s.noSource.join('.')].join(';')
-
-/** The reverse. @param {string} text */
-export function fromText(text) {
-	const [on, by, opacity, years, a = '', b = ''] = text.split(';')
-	return valid({ on: on === '1', by, opacity, years, noActivity: a.split('.'), noSource: b.split('.') })
-}
-
-/** The query of the list, or null if no track can pass. @param {State} s @param {string[]} sources @param {number[]} box @param {number} zoom */
-export function listQuery(s, sources, box, zoom) {
-	const q = new URLSearchParams({ bbox: box.map(v => v.toFixed(5)).join(), zoom: zoom.toFixed(1) })
-	const add = (/** @type {string} */ name, /** @type {string[]} */ all, /** @type {string[]} */ hidden) => {
-		const wanted = all.filter(n => !hidden.includes(n))
-		if (wanted.length < all.length) q.set(name, wanted.join())
-		return wanted.length || !all.length
-	}
-	return add('activity', ACTIVITIES, s.noActivity) && add('source', sources, s.noSource) ? q : null
-}
-
-/** The first day that passes. @param {State} s */
-export function since({ years }, day = new Date()) {
-	day.setUTCFullYear(day.getUTCFullYear() - years)
-	return years ? day.toISOString().slice(0, 10) : ''
-}
-
-/** The filter of the map's layers. @param {State} s @param {string} day */
-export const filter = (s, day) => ['all',
-	['!', ['in', ['get', 'activity'], ['literal', s.noActivity]]],
-	['!', ['in', ['get', 'source'], ['literal', s.noSource]]],
-	['>=', ['to-string', ['get', 'recorded_on']], day]]
-
-/** What is shown, in words. @param {Shown} is */
-export function summary({ mode, shown, total, truncated }) {
-	const n = shown.toLocaleString('en')
-	if (mode === 'none') return 'All tracks are filtered out'
-	if (mode === 'tiles') return 'Zoom in to see every track'
-	if (truncated) return `Showing ${n}${total ? ` of ${total.toLocaleString('en')}` : ', the longest'}: zoom in for more`
-	return shown ? `${n} track${shown > 1 ? 's' : ''}` : 'No tracks here'
-}
-
-/** @param {number} m metres */
-export const distance = m => (m < 1000 ? `${m} m` : `${(m / 1000).toFixed(1)} km`)
-
-/** @type {MakeElement} */
-export function element(tag, values, ...children) {
-	const e = Object.assign(document.createElement(tag), values)
-	e.append(...children)
-	return e
-}
-
-const TILES = 'gps-tracks-tiles', LIST = 'gps-tracks-list'
+const TILES = 'gps-tracks-tiles', LIST = 'gps-tracks-list', HEAT = 'gps-tracks-heat', NAMES = 'gps-tracks-names'
 const HANDOVER = 12 // of MapLibre's zoom: tiles below it, the list from it on
 const WIDTHS = { halo: 6, line: 3, case: 9, top: 5 } // case and top: the highlighted track
 const LAYERS = Object.entries(WIDTHS).flatMap(([kind, width]) => [TILES, LIST].map(source => ({ id: `${source}-${kind}`, source, kind, width })))
@@ -84,12 +17,15 @@ const LAYERS = Object.entries(WIDTHS).flatMap(([kind, width]) => [TILES, LIST].m
 export class PublicTracksLayer extends EventTarget {
 	text = ''
 	error = ''
+	counts = /** @type {Counts} */ ({ activity: {}, source: {} }) // of tracks in the view
 	#data = /** @type {List | object} */ ({ type: 'FeatureCollection', features: [] })
 	#popup = /** @type {any} */ (null)
 	#seen = /** @type {any} */ (null) // bounds that tiles were shown for
 	#timer = /** @type {any} */ (0)
 	#hot = -1
 	#asked = false
+	#info = /** @type {any} */ (null) // TileJSON
+	#tip = /** @type {any} */ (null)
 	#satellite = false
 	#abort = new AbortController()
 	#end = new AbortController()
@@ -109,6 +45,9 @@ export class PublicTracksLayer extends EventTarget {
 			styledata: () => this.#satellite !== !!o.isSatellite?.() && this.#draw(),
 			movestart: () => { this.#abort.abort(); this.error = '' },
 			moveend: () => this.#moved(),
+			idle: () => this.#count(),
+			mousemove: e => this.#hover(e),
+			mouseout: () => this.#hover(null),
 			click: e => this.#open(e.point, e.lngLat, e.originalEvent?.pointerType === 'touch' ? 14 : 6),
 		}))
 		for (const h of this.handlers) this.map.on(...h)
@@ -175,7 +114,7 @@ export class PublicTracksLayer extends EventTarget {
 		try {
 			kept = JSON.parse((this.o.storage ?? localStorage).getItem(this.key) ?? '')
 		} catch { /* nothing that can be used */ }
-		return this.#address() ?? valid(kept)
+		return this.#address() ?? valid(kept, valid(this.o.initial))
 	}
 
 	// Brings the map to the state: after a change, and for every new style.
@@ -190,16 +129,28 @@ export class PublicTracksLayer extends EventTarget {
 		}
 		if (!map.getStyle()) return
 		if (!on) return this.#detach()
+		if (!this.#info) return this.#inform()
 		if (!map.getSource(TILES)) {
-			map.addSource(TILES, { type: 'vector', tiles: [this.base + '/tiles/{z}/{x}/{y}.mvt'], maxzoom: HANDOVER - 1 })
+			const { attribution } = this.#info
+			map.addSource(TILES, { type: 'vector', tiles: [this.base + '/tiles/{z}/{x}/{y}.mvt'], maxzoom: HANDOVER - 1, ...(attribution && { attribution }) })
 			map.addSource(LIST, { type: 'geojson', data: this.#data })
 			map.getSource(TILES).on('error', (/** @type {any} */ e) => this.#fail(e.error))
+			const below = map.getLayer(this.o.beforeId) && this.o.beforeId
+			map.addLayer({ id: HEAT, source: TILES, 'source-layer': 'gps_density', type: 'heatmap', maxzoom: DENSITY_ZOOM + 1 }, below)
 			for (const { id, source, width } of LAYERS) {
 				map.addLayer({
 					id, source, type: 'line', layout: { 'line-join': 'round', 'line-cap': 'round' },
 					paint: { 'line-width': ['interpolate', ['linear'], ['zoom'], 6, width / 2, HANDOVER, width], 'line-color': '#fff' },
 					...(source === TILES ? { 'source-layer': 'gps_tracks', maxzoom: HANDOVER } : { minzoom: HANDOVER }),
-				}, map.getLayer(this.o.beforeId) && this.o.beforeId)
+				}, below)
+			}
+			const font = this.o.labelFont ?? (map.getStyle().glyphs ? null : 'sans-serif')
+			if (font) {
+				map.addLayer({
+					id: NAMES, source: LIST, type: 'symbol', minzoom: HANDOVER + 1,
+					layout: { 'text-field': ['get', 'name'], 'text-font': [font], 'text-size': 12, 'symbol-placement': 'line', 'text-max-angle': 30, 'text-padding': 8 },
+					paint: { 'text-color': '#111', 'text-halo-color': '#fff', 'text-halo-width': 1.6 },
+				}, below)
 			}
 		}
 		this.#draw()
@@ -207,7 +158,7 @@ export class PublicTracksLayer extends EventTarget {
 	}
 
 	#detach() {
-		for (const { id } of LAYERS) this.map.getLayer(id) && this.map.removeLayer(id)
+		for (const id of [HEAT, NAMES, ...LAYERS.map(l => l.id)]) this.map.getLayer(id) && this.map.removeLayer(id)
 		for (const id of [TILES, LIST]) this.map.getSource(id) && this.map.removeSource(id)
 	}
 
@@ -218,6 +169,11 @@ export class PublicTracksLayer extends EventTarget {
 		const pairs = this.colors(by).flat()
 		const color = pairs[0] ? ['match', ['get', by], ...pairs, PALETTE[7]] : PALETTE[7]
 		const shown = filter(this.state, since(this.state))
+		if (map.getLayer(HEAT)) { // cells have no days
+			for (const [name, value] of Object.entries(heat(weight(this.state, ACTIVITIES, this.sources)))) map.setPaintProperty(HEAT, name, value)
+			map.setLayoutProperty(HEAT, 'visibility', this.state.years ? 'none' : 'visible')
+		}
+		if (map.getLayer(NAMES)) map.setFilter(NAMES, shown)
 		for (const { id, kind } of LAYERS) {
 			if (!map.getLayer(id)) return
 			const hot = kind === 'case' || kind === 'top'
@@ -226,6 +182,48 @@ export class PublicTracksLayer extends EventTarget {
 			if (kind === 'halo') map.setLayoutProperty(id, 'visibility', satellite ? 'visible' : 'none')
 			else map.setPaintProperty(id, 'line-color', kind !== 'case' ? color : satellite ? '#fff' : '#000')
 		}
+	}
+
+	// Reads the names that the tracks' licences require, before any of them is shown.
+	async #inform() {
+		this.#info = {}
+		try {
+			const answer = await this.#fetch('/tiles.json', this.#end.signal)
+			if (!answer.ok) throw new Error(`the server answered ${answer.status}`)
+			this.#info = await answer.json()
+			this.#attach()
+		} catch (e) {
+			this.#info = null
+			if (!this.#end.signal.aborted) this.#fail(e)
+		}
+	}
+
+	// Counts what is in the view, for the boxes of the filters.
+	#count() {
+		const { map } = this
+		if (!map.getSource(TILES)) return
+		const zoom = map.getZoom()
+		const features = zoom < HANDOVER
+			? map.querySourceFeatures(TILES, { sourceLayer: zoom < DENSITY_ZOOM + 1 ? 'gps_density' : 'gps_tracks' })
+			: /** @type {any} */ (this.#data).features
+		const counts = count(features, map.getBounds())
+		if (JSON.stringify(counts) === JSON.stringify(this.counts)) return
+		this.counts = counts
+		this.#tell('change')
+	}
+
+	/** Shows what the pointer is on. @param {any} e */
+	#hover(e) {
+		const t = e && this.state.on ? this.#near(e.point, 4)[0] : null
+		const canvas = this.map.getCanvas()
+		if (t || this.#tip) canvas.style.cursor = t ? 'pointer' : ''
+		if (!t) {
+			this.#tip?.remove()
+			this.#tip = null
+			return
+		}
+		this.#tip ??= new this.o.Popup({ closeButton: false, closeOnClick: true, className: 'gps-tracks-tip' })
+		this.#tip.setLngLat(e.lngLat).setText(t.name || t.activity).addTo(this.map)
 	}
 
 	// Asks health for the names of the sources, once.
@@ -311,28 +309,63 @@ export class PublicTracksLayer extends EventTarget {
 	}
 
 	/** @param {{ x: number, y: number }} at @param {any} lngLat @param {number} near pixels */
-	#open({ x, y }, lngLat, near) {
+	#open(at, lngLat, near) {
+		const tracks = this.#near(at, near)
+		this.#popup?.remove()
+		if (!tracks.length) return false
+		this.#hover(null)
+		this.#show(tracks, lngLat)
+		return true
+	}
+
+	/** The tracks that are drawn near a point, the exact ones first. @param {{ x: number, y: number }} at @param {number} near pixels */
+	#near({ x, y }, near) {
 		const layers = LAYERS.filter(l => l.kind === 'line' && this.map.getLayer(l.id)).map(l => l.id)
 		const hits = layers[0] ? [0, near].flatMap(r => this.map.queryRenderedFeatures([[x - r, y - r], [x + r, y + r]], { layers })) : []
-		const tracks = [...new Map(hits.map(f => [f.properties.id, f.properties])).values()]
+		return [...new Map(hits.map(f => [f.properties.id, f.properties])).values()]
+	}
+
+	/** Opens the popup of a track wherever it is, and moves the map there: false if there is none. @param {number} id */
+	async select(id) {
+		const answer = await this.#fetch(`/tracks/${id}`, this.#end.signal)
+		if (!answer.ok) return false
+		const track = await answer.json()
+		const [west, south, east, north] = track.bbox
+		this.map.fitBounds([west, south, east, north], { padding: 60, maxZoom: 15, animate: false })
+		const line = track.geometry.type === 'LineString' ? track.geometry.coordinates : track.geometry.coordinates[0]
+		this.#show([track.properties], line[line.length >> 1])
+		return true
+	}
+
+	/** @param {any[]} tracks @param {any} lngLat */
+	#show(tracks, lngLat) {
 		const n = tracks.length
 		this.#popup?.remove()
-		if (!n) return false
 		const box = element('section', { className: 'gps-tracks-popup', tabIndex: 0, ariaLabel: n > 1 ? `${n} tracks here` : 'Track' })
 		for (const t of tracks.slice(0, 8)) {
 			const show = () => this.#highlight(t.id)
+			/** @type {any} */
 			const item = element('article', { onpointerenter: show }, element('h3', {}, t.name || 'Track without a name'),
 				element('p', {}, [t.activity, distance(t.length_m), t.recorded_on, t.source].filter(Boolean).join(' · ')))
 			item.addEventListener('focusin', show)
-			if (/^https?:/.test(t.url ?? '')) item.append(element('a', { href: t.url, target: '_blank', rel: 'noopener noreferrer' }, 'Open at its source'))
-			item.append(element('p', {}, t.attribution ?? ''))
+			item.append(...link(t.url ?? '', 'Open at its source'), element('p', {}, t.attribution ?? ''))
+			const more = () => this.#describe(t.id, item)
+			if (n === 1) more()
+			else item.append(element('button', { type: 'button', onclick: (/** @type {any} */ e) => { e.target.remove(); more() } }, 'Details'))
 			box.append(item)
 		}
 		if (n > 8) box.append(`and ${n - 8} more`)
 		const popup = this.#popup = new this.o.Popup().setLngLat(lngLat).setDOMContent(box).addTo(this.map)
 		popup.on('close', () => this.#popup === popup && this.#highlight(-1))
 		this.#highlight(tracks[0].id)
-		return true
+	}
+
+	/** Adds to a popup what else is known of a track. @param {number} id @param {Element} item */
+	async #describe(id, item) {
+		try {
+			const answer = await this.#fetch(`/tracks/${id}`, this.#end.signal)
+			if (answer.ok) item.append(...describe(await answer.json(), this.base))
+		} catch { /* what the tile says is there */ }
 	}
 
 	/** Brings a track to the front. @param {number} id */

@@ -27,6 +27,10 @@ export interface Options {
 	isSatellite?: () => boolean
 	/** layer of the style to stay below, such as its labels */
 	beforeId?: string
+	/** font of the names of tracks, one that the style's glyphs have; default sans-serif if the style has none, and else no names */
+	labelFont?: string
+	/** the state when nothing is stored */
+	initial?: Partial<State>
 	/** names of all sources; default: those that health tells, and those seen */
 	sources?: string[]
 	/** colours instead of the palette, by name */
@@ -68,6 +72,13 @@ export interface Track {
 
 export interface Feature {
 	properties: Track
+	geometry?: any
+}
+
+/** How many tracks of each activity and source there are in the view. */
+export interface Counts {
+	activity: Record<string, number>
+	source: Record<string, number>
 }
 
 /** The answer of the list. */

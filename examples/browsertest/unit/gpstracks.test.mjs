@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { count, weight } from '../../../gpstracks/web/density.js'
 import { ACTIVITIES, INITIAL, PALETTE, distance, filter, fromText, listQuery, since, summary, toText, valid } from '../../../gpstracks/web/gpstracks.js'
 
 test('the modules import nothing from elsewhere, and make no markup of text', () => {
-  for (const [name, own] of [['gpstracks.js', ''], ['controls.js', "import { element } from './gpstracks.js'\n"]]) {
+  for (const name of ['gpstracks.js', 'controls.js', 'density.js', 'details.js', 'state.js', 'words.js']) {
     const code = readFileSync(new URL(`../../../gpstracks/web/${name}`, import.meta.url), 'utf8')
-    assert.ok(code.includes(own))
-    assert.doesNotMatch(code.replace(own, ''), /^import|\bimport\((?!')|innerHTML|insertAdjacent|\beval\(|\bFunction\(/m)
+    assert.doesNotMatch(code.replace(/^import \{[^}]*\} from '\.\/[a-z]+\.js'$/gm, ''), /^import|\bimport\((?!')|innerHTML|insertAdjacent|\beval\(|\bFunction\(/m)
   }
 })
 
@@ -89,4 +89,20 @@ test('colours differ for every kind of eye', () => {
       }
     }
   }
+})
+
+test('the heat leaves out what is hidden, and only that', () => {
+  assert.deepEqual(weight(INITIAL, ACTIVITIES, ['osm']), ['get', 'count'])
+  assert.deepEqual(weight(valid({ noActivity: ['skiing'] }), ['hiking', 'skiing'], ['osm']), ['-', ['get', 'count'], ['coalesce', ['get', 'skiing/osm'], 0]])
+  const all = /** @type {any} */ (weight)(valid({ noActivity: ['skiing'], noSource: ['club'] }), ['hiking', 'skiing'], ['osm', 'club'])
+  assert.deepEqual(all[2].slice(1).map((/** @type {any} */ t) => t[1][1]), ['hiking/club', 'skiing/osm', 'skiing/club'])
+})
+
+test('tracks of a view are counted once, of cells and of lines', () => {
+  const view = { contains: (/** @type {number[]} */ [x]) => x < 10 }
+  const cell = (/** @type {number} */ x, /** @type {any} */ properties) => ({ properties, geometry: { type: 'Point', coordinates: [x, 0] } })
+  const cells = [cell(1, { count: 5, activity: 'hiking', 'hiking/osm': 3, 'skiing/club': 2 }), cell(1, { count: 5, 'hiking/osm': 3, 'skiing/club': 2 }), cell(11, { count: 9, 'hiking/osm': 9 }), cell(2, { count: 1, 'hiking/club': 1 })]
+  assert.deepEqual(count(/** @type {any} */ (cells), view), { activity: { hiking: 4, skiing: 2 }, source: { osm: 3, club: 3 } })
+  const line = (/** @type {number} */ id, /** @type {number} */ x) => ({ properties: { id, activity: 'running', source: 'osm' }, geometry: { coordinates: [[[x, 0], [x + 5, 0]]] } })
+  assert.deepEqual(count(/** @type {any} */ ([line(1, 8), line(1, 9), line(2, 12)]), view), { activity: { running: 1 }, source: { osm: 1 } })
 })

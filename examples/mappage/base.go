@@ -1,0 +1,72 @@
+package mappage
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Base is what tracks are drawn on.
+type Base struct {
+	Name        string `json:"name"`
+	Kind        Kind   `json:"kind"`
+	URL         string `json:"url,omitempty"` // of tiles with {z}, {x} and {y}, or of a style
+	Attribution string `json:"attribution,omitempty"`
+	Imagery     bool   `json:"imagery,omitempty"` // tracks have a halo
+
+	tiles http.Handler // those of a file
+}
+
+// Kind is how a base is drawn.
+type Kind string
+
+// The kinds of bases.
+const (
+	KindPlain   Kind = "plain"   // a graticule: nothing is loaded
+	KindPatches Kind = "patches" // made-up fields, for tests and demonstrations
+	KindRaster  Kind = "raster"  // pictures
+	KindStyle   Kind = "style"   // a style of MapLibre, which says what it loads
+	KindVector  Kind = "vector"  // vector tiles of any schema, in grey
+)
+
+// Plain is the base that needs nothing.
+func Plain() Base { return Base{Name: "Map", Kind: KindPlain} }
+
+// ParseBase reads a setting: none, the address of raster tiles with {z}, {x} and {y}, or that of
+// a style. The error says what a setting looks like.
+func ParseBase(text, attribution string) (Base, error) {
+	b := Base{Name: "Map", URL: text, Attribution: attribution}
+	if text == "" || text == "none" {
+		return Plain(), nil
+	}
+	u, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(text))
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.ContainsAny(u.Host, "; '\"") {
+		return Base{}, fmt.Errorf("%q is no base of a map: want none, https://…/{z}/{x}/{y}.png or https://…/style.json", text)
+	}
+	b.Kind = KindStyle
+	if strings.Contains(text, "{z}") {
+		b.Kind = KindRaster
+	}
+	return b, nil
+}
+
+// origin is what the page may load for a base: nothing, a host, or any for a style, which names
+// others.
+func (b *Base) origin() string {
+	u, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(b.URL))
+	switch {
+	case err != nil || u.Host == "":
+		return ""
+	case b.Kind == KindStyle:
+		return u.Scheme + ":"
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// mount serves what a base brings itself.
+func (b *Base) mount(mux *http.ServeMux, prefix string) {
+	if b.tiles != nil {
+		mux.Handle("GET "+prefix+"base/", http.StripPrefix(prefix+"base/", b.tiles))
+	}
+}
