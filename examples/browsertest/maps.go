@@ -43,7 +43,9 @@ func startMaps(ctx context.Context, g *work.Group, modules string, sites map[str
 		name, prefix, module := s[0], s[1], s[2]
 		api, err := trackhttp.New(trackhttp.Options{
 			Store: store, Tiles: store, Prefix: prefix + "api/gps-tracks",
-			Sources: []trackhttp.Source{{Name: "osm", Enabled: true}, {Name: "club", Enabled: true}, {Name: "upload", Enabled: true}},
+			Sources: []trackhttp.Source{
+				{Name: "osm", Enabled: true, Licence: "ODbL 1.0", LicenceURL: "https://odbl.example/"}, {Name: "club", Enabled: true, Download: true}, {Name: "upload", Enabled: true},
+			},
 		})
 		if err != nil {
 			return err

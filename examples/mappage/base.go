@@ -2,7 +2,6 @@ package mappage
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 )
@@ -14,8 +13,6 @@ type Base struct {
 	URL         string `json:"url,omitempty"` // of tiles with {z}, {x} and {y}, or of a style
 	Attribution string `json:"attribution,omitempty"`
 	Imagery     bool   `json:"imagery,omitempty"` // tracks have a halo
-
-	tiles http.Handler // those of a file
 }
 
 // Kind is how a base is drawn.
@@ -27,7 +24,6 @@ const (
 	KindPatches Kind = "patches" // made-up fields, for tests and demonstrations
 	KindRaster  Kind = "raster"  // pictures
 	KindStyle   Kind = "style"   // a style of MapLibre, which says what it loads
-	KindVector  Kind = "vector"  // vector tiles of any schema, in grey
 )
 
 // Plain is the base that needs nothing.
@@ -62,11 +58,4 @@ func (b *Base) origin() string {
 		return u.Scheme + ":"
 	}
 	return u.Scheme + "://" + u.Host
-}
-
-// mount serves what a base brings itself.
-func (b *Base) mount(mux *http.ServeMux, prefix string) {
-	if b.tiles != nil {
-		mux.Handle("GET "+prefix+"base/", http.StripPrefix(prefix+"base/", b.tiles))
-	}
 }

@@ -70,9 +70,6 @@ func Handler(o Options) http.Handler {
 	for _, name := range mapLibreFiles {
 		mux.HandleFunc("GET "+o.Prefix+"maplibre/"+name, func(w http.ResponseWriter, r *http.Request) { o.serveMapLibre(w, r, name) })
 	}
-	for i := range o.Bases {
-		o.Bases[i].mount(mux, o.Prefix)
-	}
 	return mux
 }
 

@@ -148,8 +148,8 @@ export class PublicTracksLayer extends EventTarget {
 			if (font) {
 				map.addLayer({
 					id: NAMES, source: LIST, type: 'symbol', minzoom: HANDOVER + 1,
-					layout: { 'text-field': ['get', 'name'], 'text-font': [font], 'text-size': 12, 'symbol-placement': 'line', 'text-max-angle': 30, 'text-padding': 8 },
-					paint: { 'text-color': '#111', 'text-halo-color': '#fff', 'text-halo-width': 1.6 },
+					layout: { 'text-field': ['get', 'name'], 'text-font': [font], 'text-size': 12, 'symbol-placement': 'line', 'text-max-angle': 45, 'text-padding': 8 },
+					paint: { 'text-color': '#111', 'text-halo-color': '#eeeeea', 'text-halo-width': 1.6 },
 				}, below)
 			}
 		}
@@ -178,7 +178,7 @@ export class PublicTracksLayer extends EventTarget {
 			if (!map.getLayer(id)) return
 			const hot = kind === 'case' || kind === 'top'
 			map.setFilter(id, hot ? [...shown, ['==', ['get', 'id'], this.#hot]] : shown)
-			map.setPaintProperty(id, 'line-opacity', hot ? 1 : opacity)
+			map.setPaintProperty(id, 'line-opacity', hot ? 1 : ['interpolate', ['linear'], ['zoom'], 4, opacity / 4, 8, opacity])
 			if (kind === 'halo') map.setLayoutProperty(id, 'visibility', satellite ? 'visible' : 'none')
 			else map.setPaintProperty(id, 'line-color', kind !== 'case' ? color : satellite ? '#fff' : '#000')
 		}

@@ -94,10 +94,3 @@ for (const name of ['map', 'map-prefix', 'map-v5']) {
     })
   })
 }
-
-test('a page without MapLibre says what is missing', async ({ page }) => {
-  const { site, look } = await import('../fixture.mjs')
-  await page.goto(site('map-missing'))
-  await expect(page.getByText('npm ci')).toBeVisible()
-  await look(page, 'map-missing')
-})

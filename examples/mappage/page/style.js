@@ -33,18 +33,10 @@ function fields(tints) {
 	})
 }
 
-/** Any vector tiles, in grey. @param {Base} base */
-const grey = base => ({
-	version: 8,
-	sources: { base: { type: 'vector', url: new URL(base.url ?? '', document.baseURI).href } },
-	layers: [{ id: 'ground', type: 'background', paint: { 'background-color': '#f4f3ee' } }],
-})
-
 /** @param {Base} base @returns {any} */
 export function styleOf(base) {
 	switch (base.kind) {
 		case 'style': return base.url
-		case 'vector': return grey(base)
 		case 'raster': return {
 			version: 8,
 			sources: { base: { type: 'raster', tiles: [new URL(base.url ?? '', document.baseURI).href.replaceAll('%7B', '{').replaceAll('%7D', '}')], tileSize: 256, maxzoom: 19, attribution: base.attribution } },

@@ -1,0 +1,115 @@
+// The map as the reference server has it: MapLibre built in, no base, tracks shown at once.
+import { audit, expect, look, site, test } from '../fixture.mjs'
+import { CROSSING, drawn, jump, pixels, rest } from '../map.mjs'
+
+/** Opens the page and waits for its tracks. @param {import('@playwright/test').Page} page @param {string} [where] query and hash */
+async function open(page, where = '') {
+  await page.goto(site('map-own') + where)
+  await page.waitForFunction(() => /** @type {any} */ (window).demo?.map.loaded() && /** @type {any} */ (window).demo.map.getLayer('gps-tracks-heat'))
+  await rest(page)
+}
+
+/** What the heat is made of. @param {import('@playwright/test').Page} page @returns {Promise<number>} the number of tracks in it */
+const counted = page => page.evaluate(() => {
+  const { map } = /** @type {any} */ (window).demo
+  const cells = map.querySourceFeatures('gps-tracks-tiles', { sourceLayer: 'gps_density' })
+  return [...new Map(cells.map((/** @type {any} */ f) => [`${f.geometry.coordinates}`, f.properties.count])).values()].reduce((a, b) => a + b, 0)
+})
+
+test('opens where the tracks are, with heat and whom to name', { tag: '@quick' }, async ({ page }) => {
+  await open(page)
+  const view = await page.evaluate(() => /** @type {any} */ (window).demo.map.getBounds().toArray().flat())
+  expect(view[0]).toBeLessThan(6.7)
+  expect(view[2]).toBeGreaterThan(13.5)
+  expect(view[2] - view[0]).toBeLessThan(20)
+  await expect(page.locator('.maplibregl-ctrl-attrib-inner')).toContainText('Generated, in the public domain')
+  await expect(page.locator('.maplibregl-ctrl-attrib-inner')).toContainText('<b>Someone</b>') // as text
+  await expect(page.locator('.maplibregl-ctrl-scale')).toBeVisible()
+  await audit(page)
+})
+
+test('counts every track in the overview, whatever its size, and by the filters', async ({ page }) => {
+  const total = (await (await page.request.get(site('map-own') + 'api/gps-tracks/health')).json()).tracks
+  for (const zoom of [1, 4]) {
+    await open(page, `#map=${zoom}/46.2/10`)
+    expect(await counted(page), `zoom ${zoom}`).toBe(total)
+    await page.goto('about:blank')
+  }
+  await open(page, '#map=4/46.2/10')
+  const warm = () => page.evaluate(() => /** @type {any} */ (window).demo.map.queryRenderedFeatures({ layers: ['gps-tracks-heat'] }).length)
+  await expect.poll(warm).toBeGreaterThan(0)
+  await page.getByRole('button', { name: 'Terrain' }).click()
+  const boxes = page.getByRole('group', { name: 'Activities' }).locator('label')
+  const numbers = await boxes.locator('small').allTextContents()
+  expect(numbers.reduce((sum, n) => sum + Number(n.replace(',', '')), 0)).toBe(total)
+  await page.getByLabel('Age').selectOption('1')
+  await expect.poll(warm, 'cells have no days').toBe(0)
+  await jump(page, { zoom: 11 })
+  await page.getByLabel('Age').selectOption('0')
+  await rest(page)
+  expect(await warm()).toBe(0)
+})
+
+test('shows a name under the pointer, and all that is known of a track', async ({ page }) => {
+  await open(page, `#map=${CROSSING}`)
+  await expect.poll(() => drawn(page)).toHaveLength(3)
+  await rest(page)
+  const at = await page.evaluate(() => /** @type {any} */ (window).demo.map.project([9.98, 45.196]))
+  await page.mouse.move(at.x, at.y)
+  await expect(page.locator('.gps-tracks-tip')).toContainText('onerror')
+  await page.mouse.move(5, 400)
+  await expect(page.locator('.gps-tracks-tip')).toHaveCount(0)
+  await page.mouse.click(at.x, at.y)
+  const popup = page.getByRole('region', { name: 'Track', exact: true })
+  await expect(popup).toContainText('Licence: ODbL 1.0')
+  await expect(popup.getByRole('link', { name: 'ODbL 1.0' })).toHaveAttribute('href', 'https://odbl.example/')
+  await expect(popup.getByRole('link', { name: 'Download GPX' })).toHaveCount(0)
+  await audit(page)
+})
+
+test('an address leads to a track, with its file where the licence allows it', async ({ page }) => {
+  const list = await (await page.request.get(site('map-own') + 'api/gps-tracks?bbox=9,45,11,45.5&source=club')).json()
+  const { id } = list.features[0].properties
+  await page.goto(`${site('map-own')}?track=${id}`)
+  const popup = page.getByRole('region', { name: 'Track', exact: true })
+  await expect(popup).toContainText('Over the same bridge')
+  const download = page.waitForEvent('download')
+  await popup.getByRole('link', { name: 'Download GPX' }).click()
+  expect((await download).suggestedFilename()).toBe(`track-${id}.gpx`)
+  const center = await page.evaluate(() => /** @type {any} */ (window).demo.map.getCenter())
+  expect(center.lng).toBeCloseTo(10, 1)
+})
+
+test('writes names along lines when they are near', async ({ page }) => {
+  await open(page, '#map=14/45.15/10.5')
+  await expect.poll(() => page.evaluate(() => /** @type {any} */ (window).demo.map.queryRenderedFeatures({ layers: ['gps-tracks-names'] }).map((/** @type {any} */ f) => f.properties.name))).toContain('Ray 0')
+})
+
+test('draws a profile where elevations are known', async ({ page }) => {
+  await page.route(/\/tracks\/\d+$/, async route => {
+    const answer = await route.fetch()
+    const body = await answer.json()
+    Object.assign(body.properties, { ascent_m: 812.4, descent_m: 640, duration_s: 7384, moving_s: 7000, profile: [[0, 400], [1500, 900], [3000, 500]] })
+    await route.fulfill({ response: answer, json: body })
+  })
+  await open(page, `?track=1`)
+  const popup = page.getByRole('region', { name: 'Track', exact: true })
+  await expect(popup).toContainText('↑ 812 m · ↓ 640 m · 2:03 h · 1:56 h moving')
+  await expect(popup.getByRole('img', { name: 'Elevation from 400 m to 900 m over 3.0 km' })).toBeVisible()
+})
+
+test.describe('on a phone', () => {
+  test.use({ hasTouch: true, isMobile: true, viewport: { width: 390, height: 740 } })
+  test('its controls are a sheet at the bottom, closed at first', async ({ page }) => {
+    await open(page, '#map=8/46.2/8')
+    const sheet = page.getByRole('region', { name: 'Terrain' })
+    await expect(sheet).toBeHidden()
+    await page.getByRole('button', { name: 'Terrain' }).click()
+    const box = await sheet.boundingBox()
+    expect(box?.x).toBe(0)
+    expect(box?.width).toBe(390)
+    expect(box?.y).toBeGreaterThan(740 / 2)
+    expect(await pixels(page, [0xf2, 0xf1, 0xea])).toBeGreaterThan(1000)
+    await look(page, 'map-own-phone')
+  })
+})
