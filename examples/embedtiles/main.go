@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -19,8 +20,8 @@ import (
 
 	"github.com/signalbox-dev/signalbox/examples/mappage"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
-	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
 	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
 
@@ -78,8 +79,10 @@ func load(ctx context.Context, folder string) (*memtracks.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, err := c.Import(ctx, collect.Source{Name: "local", Enabled: true}, files, gpx.Limits{}, func(name string, err error) {
-		fmt.Fprintln(os.Stderr, "left out:", name+":", err)
+	run, err := c.Import(ctx, collect.Source{Name: "local", Enabled: true}, files, trackfile.Limits{}, func(f collect.FileReport) {
+		if f.Reason != "" {
+			fmt.Fprintf(os.Stderr, "left out: %s: %s\n", f.File, cmp.Or(f.Detail, string(f.Reason)))
+		}
 	})
 	fmt.Fprintf(os.Stdout, "%d tracks of %d files\n", run.Inserted, len(files))
 	return store, err

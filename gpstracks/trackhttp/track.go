@@ -57,7 +57,7 @@ func (h *Handler) source(name string) Source {
 
 // feature is the track with what its source says of it, as GeoJSON.
 func (h *Handler) feature(t *gpstracks.Track, source Source) []byte {
-	e := featureEncoder{}
+	e := featureEncoder{profile: true}
 	e.draw(t)
 	b := bytes.TrimSuffix(e.append(nil, t), []byte("}}"))
 	b = appendString(append(b, `,"licence":`...), source.Licence)
