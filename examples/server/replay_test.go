@@ -20,7 +20,7 @@ import (
 func (w *world) environ() []string {
 	out := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(w.data), "WORLD_DIR=" + w.dir}
 	for name, value := range w.env {
-		if !strings.HasPrefix(name, "WORLD_") {
+		if !strings.HasPrefix(name, "WORLD_") && !strings.HasPrefix(name, "ANTHROPIC_") {
 			name = wiring.Prefix + name
 		}
 		out = append(out, name+"="+value)
