@@ -32,8 +32,15 @@ test-jail: tools ## attacks from within the jail of agents and checks, and hones
 	$(GO) test -count 1 -timeout 20m -run 'Jail' ./adapters/agentcli ./adapters/gitcli ./examples/wiring
 	$(GO) test -count 1 -run 'Takeover|NoJail|Forged|Canaries|ShowsNoSecret' ./examples/server
 
-test-agents: tools ## the real tools (npm installs them) in every jail that this machine has
-	SIGNALBOX_REAL_AGENTS=$${SIGNALBOX_REAL_AGENTS:-1} $(GO) test -count 1 -timeout 20m -v -run 'Real' ./adapters/agentcli
+AGENTS := $(BIN)/agents
+test-agents: tools ## the real tools (npm installs them) against imitations of their models; AGENTS_AT=latest for their newest versions
+	@mkdir -p $(AGENTS) && cp adapters/agentcli/testdata/agents/package.json $(AGENTS)/
+	@npm install --silent --no-audit --no-fund --prefix $(AGENTS) $(if $(AGENTS_AT),$$(sed -n 's/^    "\(.*\)": "[0-9].*/\1@$(AGENTS_AT)/p' $(AGENTS)/package.json))
+	@for pkg in ./adapters/agentcli ./examples/server; do \
+		SIGNALBOX_REAL_AGENTS="$(CURDIR)/$(AGENTS)" $(GO) test -count 1 -parallel 4 -timeout 30m -v -run 'TestRealAgents|TestRealClaude' $$pkg >$(BIN)/agents.log 2>&1; ended=$$?; \
+		if [ $$ended != 0 ]; then grep -v '^ *=== \|^ *--- PASS' $(BIN)/agents.log; exit 1; fi; \
+		grep '^agents: ' $(BIN)/agents.log; \
+	done
 
 conformance: tools ## the rows of the specification, each with what came of its tests; ARGS='-part stop' for some
 	@$(GO) run ./internal/conformance $(ARGS)

@@ -21,6 +21,8 @@ const (
 	Overloaded   Fault = "overloaded"    // the vendor has too much to do
 	Hang         Fault = "hang"          // headers come, and nothing after them
 	BreakOff     Fault = "break off"     // the connection ends in the middle of a stream
+
+	unsigned Fault = "unsigned" // there is no key at all
 )
 
 // RetrySeconds is how long RateLimited has a caller wait, and LimitHours UsageLimit.
@@ -37,6 +39,7 @@ type refusal struct {
 
 func refusals(model string) map[Dialect]map[Fault]refusal {
 	openai := map[Fault]refusal{
+		unsigned:     {401, "invalid_request_error", "Missing bearer or basic authentication in header"},
 		Unauthorized: {401, "invalid_api_key", "Incorrect API key provided: sk-imitated. You can find your API key at https://platform.openai.com/account/api-keys."},
 		NoCredit:     {429, "insufficient_quota", "You exceeded your current quota, please check your plan and billing details."},
 		RateLimited:  {429, "rate_limit_exceeded", fmt.Sprintf("Rate limit reached for %s on tokens per min (TPM): Limit 30000, Used 30000, Requested 9. Please try again in %ds.", model, RetrySeconds)},
@@ -46,6 +49,7 @@ func refusals(model string) map[Dialect]map[Fault]refusal {
 	}
 	return map[Dialect]map[Fault]refusal{
 		Anthropic: {
+			unsigned:     {401, "authentication_error", "x-api-key header is required"},
 			Unauthorized: {401, "authentication_error", "invalid x-api-key"},
 			NoCredit:     {400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits."},
 			RateLimited:  {429, "rate_limit_error", "This request would exceed your organization's rate limit of 30,000 input tokens per minute."},
@@ -55,6 +59,7 @@ func refusals(model string) map[Dialect]map[Fault]refusal {
 		},
 		Responses: openai, Chat: openai,
 		Gemini: {
+			unsigned:     {403, "PERMISSION_DENIED", "Method doesn't allow unregistered callers (callers without established identity)."},
 			Unauthorized: {400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."},
 			NoCredit:     {429, "RESOURCE_EXHAUSTED", "Your prepayment credits are depleted. Please go to AI Studio to manage your project and billing."},
 			RateLimited:  {429, "RESOURCE_EXHAUSTED", fmt.Sprintf("You exceeded your current quota, please check your plan and billing details. Please retry in %d.0s.", RetrySeconds)},

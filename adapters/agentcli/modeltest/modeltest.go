@@ -118,7 +118,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !q.Signed {
-		fail(w, q, Unauthorized)
+		fail(w, q, unsigned)
 		return
 	}
 	turn := s.script(q)
