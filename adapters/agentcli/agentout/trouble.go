@@ -20,7 +20,8 @@ import (
 // that of a tool that gives up: 0, or a signal's. An agent may write to its tool's output, and
 // may kill it. Said is the line that said so.
 func (s Output) Diagnose(f Format, found bool, exit int, stderr string, now time.Time) (t work.Trouble, said string) {
-	if exit > signalled || exit == 0 && f != Antigravity && f != Any { // agy ends with 0 in any case
+	status := f == Gemini && exit >= http.StatusBadRequest%256                    // it ends with the status of its API, of which eight bits are left
+	if exit > signalled && !status || exit == 0 && f != Antigravity && f != Any { // agy ends with 0 in any case
 		return t, ""
 	}
 	t = s.Trouble

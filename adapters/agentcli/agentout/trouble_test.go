@@ -49,6 +49,8 @@ func TestDiagnose(t *testing.T) {
 		"gemini login by its code":   {Gemini, "", 41, "Please set an Auth method in your settings.json", work.TroubleLogin, time.Time{}},
 		"gemini trust":               {Gemini, "", 55, "Gemini CLI is not running in a trusted directory.", work.TroublePerson, time.Time{}},
 		"gemini quota":               {Gemini, `{"type":"result","status":"error","error":{"type":"Error","message":"You have exhausted your daily quota on this model. Suggested retry after 3h12m5s."}}`, 1, "", work.TroubleLimit, now.Add(3*time.Hour + 12*time.Minute + 5*time.Second)},
+		"gemini quota by its status": {Gemini, `{"type":"result","status":"error","error":{"type":"Error","message":"You have exhausted your daily quota on this model."}}`, 173, "", work.TroubleLimit, time.Time{}},
+		"gemini killed":              {Gemini, `{"type":"result","status":"error","error":{"type":"Error","message":"You have exhausted your daily quota on this model."}}`, 137, "", "", time.Time{}},
 		"gemini option":              {Gemini, "", 1, "Unknown argument: bogus\nUsage: gemini", work.TroubleOutdated, time.Time{}},
 		"opencode login":             {OpenCode, `{"type":"error","error":{"name":"ProviderAuthError","data":{"message":"no key"}}}`, 1, "", work.TroubleLogin, time.Time{}},
 		"opencode 429":               {OpenCode, `{"type":"error","error":{"name":"APIError","data":{"message":"slow down","statusCode":429}}}`, 1, "", work.TroubleLimit, time.Time{}},
