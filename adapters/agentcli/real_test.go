@@ -33,7 +33,7 @@ const realAgents = "SIGNALBOX_REAL_AGENTS"
 // realTool is a tool that has a preset of its name, and how it is led to the imitation.
 type realTool struct {
 	name  string
-	model string            // of its choice, as it says; its own name where it does not
+	model string            // of its choice, as it says; empty: it does not
 	told  string            // a model that it is given
 	env   map[string]string // ADDRESS stands for the imitation's
 	files map[string]string // in HOME
@@ -43,11 +43,11 @@ type realTool struct {
 func realTools() []realTool {
 	return []realTool{
 		{name: "claude", model: "claude-opus-4-8", told: "claude-sonnet-4-5", key: "ANTHROPIC_API_KEY", env: map[string]string{"ANTHROPIC_BASE_URL": "ADDRESS", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}},
-		{name: "codex", model: "codex", told: "gpt-5.5", key: "CODEX_API_KEY", files: map[string]string{".codex/config.toml": `openai_base_url = "ADDRESS/v1"`}},
+		{name: "codex", told: "gpt-5.5", key: "CODEX_API_KEY", files: map[string]string{".codex/config.toml": `openai_base_url = "ADDRESS/v1"`}},
 		{name: "gemini", model: "auto", told: "gemini-2.5-pro", key: "GEMINI_API_KEY", env: map[string]string{"GOOGLE_GEMINI_BASE_URL": "ADDRESS"}, files: map[string]string{
 			".gemini/settings.json": `{"security": {"auth": {"selectedType": "gemini-api-key"}}}`, // by itself it refuses a key together with an address
 		}},
-		{name: "opencode", model: "opencode", told: "imitated/other-model", key: "OPENAI_API_KEY", files: map[string]string{
+		{name: "opencode", told: "imitated/other-model", key: "OPENAI_API_KEY", files: map[string]string{
 			".config/opencode/opencode.json": `{"model": "imitated/some-model", "provider": {"imitated": {
 				"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "ADDRESS/v1", "apiKey": "{env:OPENAI_API_KEY}"},
 				"models": {"some-model": {}, "other-model": {"cost": {"input": 1, "output": 2, "cache_read": 0.5}}}}}}`,
