@@ -286,11 +286,11 @@ func trials() []trial {
 	limit := map[string]string{"": "(?i)limit|quota|429"}
 	return []trial{
 		{"not signed in", "", false, work.TroubleLogin, map[string]string{"claude": "Not logged in", "codex": "401 Unauthorized", "gemini": "GEMINI_API_KEY", "opencode": "(?i)api key|authentication"}, nil},
-		{"wrong key", modeltest.Unauthorized, false, work.TroubleLogin, map[string]string{"": "(?i)api key|authentication"}, []string{"gemini"}},
+		{"wrong key", modeltest.Unauthorized, false, work.TroubleLogin, map[string]string{"": "(?i)api key|authentication"}, nil},
 		{"empty account", modeltest.NoCredit, false, work.TroubleCredit, map[string]string{"": "(?i)credit|quota"}, []string{"gemini", "opencode"}},
 		{"too many requests", modeltest.RateLimited, false, work.TroubleLimit, limit, []string{"claude", "gemini"}},
-		{"limit of use", modeltest.UsageLimit, false, work.TroubleLimit, limit, []string{"gemini", "opencode"}},
-		{"limit of use after a commit", modeltest.UsageLimit, true, work.TroubleLimit, limit, []string{"gemini", "opencode"}},
+		{"limit of use", modeltest.UsageLimit, false, work.TroubleLimit, limit, []string{"opencode"}},
+		{"limit of use after a commit", modeltest.UsageLimit, true, work.TroubleLimit, limit, []string{"opencode"}},
 		{"unknown model", modeltest.UnknownModel, false, work.TroubleModel, map[string]string{"": "(?i)model"}, nil},
 		{"no answer", modeltest.Hang, false, "", map[string]string{"": "stopped after"}, nil},
 	}
