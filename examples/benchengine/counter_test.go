@@ -113,6 +113,11 @@ func (c *counter) Dependencies(ctx context.Context) ([]task.Dependency, error) {
 	return many(c, list, err)
 }
 
+func (c *counter) Pauses(ctx context.Context) ([]task.Pause, error) {
+	list, err := c.call(0).store.Pauses(ctx)
+	return many(c, list, err)
+}
+
 func (c *counter) Reservations(ctx context.Context, repo string) ([]task.Reservation, error) {
 	list, err := c.call(0).store.Reservations(ctx, repo)
 	return many(c, list, err)
