@@ -100,7 +100,7 @@ func passes(context.Context, []string) (int, string, error) { return 0, "fine\n"
 // Hooks go around each attempt, whatever comes of it; what is created once is created once. All that
 // they print is in one log.
 func TestHooks(t *testing.T) {
-	for _, kind := range []string{work.ResultFailed, work.ResultTimeout, work.ResultStalled, work.ResultBudget, work.ResultUnusable} {
+	for _, kind := range []string{work.ResultFailed, work.ResultTimeout, work.ResultStalled, work.ResultUnusable} {
 		h := &hookRunner{ends: passes}
 		hooked(t, h, firstFails(kind), func(r *orchestratortest.Rig, logs *keeper) {
 			item := r.Card(orchestratortest.App, "x")
