@@ -175,3 +175,19 @@ var effectWords = map[stage.EffectKind]string{
 	stage.EffectUnbranch:   "the removal of the branch",
 	EffectCancel:           "the removal of what the cancelled task left",
 }
+
+// RepoOfEffect is the repository that an effect is made for; empty: its task is gone, or it has none.
+func (e *Engine) RepoOfEffect(ctx context.Context, jobID int64) (string, error) {
+	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{ID: jobID})
+	if err == nil && (len(jobs) == 0 || !IsEffect(jobs[0])) {
+		err = ErrNoEffect
+	}
+	if err != nil {
+		return "", err
+	}
+	t, err := e.Store.Task(ctx, jobs[0].TaskID)
+	if errors.Is(err, task.ErrNotFound) {
+		err = nil
+	}
+	return t.Repo, err
+}

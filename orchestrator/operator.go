@@ -9,9 +9,9 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// OperatorBy is an operator who has come by a way and has shown the token.
+// OperatorBy is who has come by a way and has shown the token of the settings.
 func OperatorBy(via stage.Via) stage.Principal {
-	return stage.Principal{Kind: stage.KindOperator, ID: "operator", Via: via, Proof: stage.ProofToken}
+	return stage.Principal{Kind: stage.KindOperator, ID: "admin", Via: via, Proof: stage.ProofToken}
 }
 
 // RefusedError reports in a sentence why a request of an operator is not done.

@@ -187,3 +187,13 @@ create table if not exists reconcile_cursors (
 create table if not exists monitors (
   task_id integer primary key, payload text not null, until integer not null
 );
+-- Who may come in: named tokens by their hashes, and sessions of browsers by those of their cookies.
+create table if not exists access_tokens (
+  name text primary key, hash text not null, role text not null, repos text not null, -- JSON; none = all
+  made_at integer not null, expires_at integer not null
+) without rowid;
+create table if not exists access_sessions (
+  id text primary key, name text not null, via text not null, credential text not null,
+  memberships text not null, -- JSON: groups that the identity provider has named
+  address text not null, began_at integer not null, seen_at integer not null
+) without rowid;

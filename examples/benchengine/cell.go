@@ -18,6 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 )
 
@@ -247,11 +248,12 @@ func (w *world) rests(ctx context.Context, d *database, x extent, r *result) err
 
 // render renders each page three times.
 func (w *world) render(ctx context.Context, s wiring.Database, x extent, r *result) error {
-	pages, err := dashboard.Handler(dashboard.Options{Engine: w.engine, History: s, Stop: w.features, Log: w.log})
+	door := access.New(access.Options{PublicRead: true})
+	pages, err := dashboard.Handler(dashboard.Options{Engine: w.engine, History: s, Access: door, Stop: w.features, Log: w.log})
 	if err != nil {
 		return err
 	}
-	h, err := web.Handler(web.Options{Engine: w.engine, Dashboard: pages, Stop: w.features, Log: w.log})
+	h, err := web.Handler(web.Options{Engine: w.engine, Access: door, Dashboard: pages, Stop: w.features, Log: w.log})
 	if err != nil {
 		return err
 	}

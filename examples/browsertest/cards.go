@@ -24,6 +24,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	agents "github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -145,7 +146,7 @@ func serveCards(ctx context.Context, address, path string) error {
 	if err := fillCards(ctx, eng, own); err != nil {
 		return err
 	}
-	pages, err := dashboard.Handler(dashboard.Options{Engine: eng, History: store, Stop: true, Cards: own, Done: ctx.Done()})
+	pages, err := dashboard.Handler(dashboard.Options{Engine: eng, History: store, Access: access.New(access.Options{Local: true}), Stop: true, Cards: own, Done: ctx.Done()})
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	agents "github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -63,7 +64,7 @@ func startStrangers(ctx context.Context, g *work.Group, name string, sites map[s
 	}
 	for n, prefix := range prefixes {
 		pages, err := dashboard.Handler(dashboard.Options{
-			Engine: s.eng, History: s.store, AdminToken: operatorToken, Stop: true, Unfreeze: s.gate.Unfreeze, Logs: &s.logs, Done: ctx.Done(),
+			Engine: s.eng, History: s.store, Access: access.New(access.Options{AdminToken: operatorToken, Local: true}), Stop: true, Unfreeze: s.gate.Unfreeze, Logs: &s.logs, Done: ctx.Done(),
 			Links: []dashboard.Link{{Name: "Map " + hostile, URL: "/map"}},
 		})
 		if err != nil {

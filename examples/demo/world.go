@@ -23,15 +23,15 @@ import (
 // Secrets of the demonstration; they protect nothing.
 const (
 	planeToken     = "plane_api_demo"
-	planeSecret    = "plane_wh_of_the_demo"
+	planeSecret    = "plane_wh_of_the_demo-of-128-bits"
 	githubToken    = "ghp_demo"
-	githubSecret   = "demo-webhook-secret"
+	githubSecret   = "demo-webhook-secret-of-128-bits"
 	giteaToken     = "ghp_demo"
 	tokenVariable  = "GITEA_TOKEN"
 	secretVariable = "GITEA_SECRET"
-	giteaSecret    = "demo-webhook-secret"
+	giteaSecret    = "demo-webhook-secret-of-128-bits"
 	telegramToken  = "42:demo"
-	adminToken     = "demo-operator-token"
+	adminToken     = "demo-operator-token-of-128-bits"
 	bot            = "b07b07b0-0000-4000-8000-000000000001"
 	telegramChatID = "1"
 )

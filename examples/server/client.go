@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +25,10 @@ type client struct {
 // answerMax bounds what is read of an answer.
 const answerMax = 64 << 20
 
-// call makes a request with the operator's token, if there is one, and decodes the answer.
+// tokenVariable has the token of the person who uses a command; unset: ORCH_ADMIN_TOKEN.
+const tokenVariable = "SIGNALBOX_TOKEN"
+
+// call makes a request with the person's token, if there is one, and decodes the answer.
 func (c client) call(method, path string, body, into any) error {
 	settings, err := wiring.Load(wiring.Environ())
 	if err != nil {
@@ -41,8 +46,8 @@ func (c client) call(method, path string, body, into any) error {
 	if err != nil {
 		return err
 	}
-	if settings.AdminToken.IsSet() && method != http.MethodGet {
-		req.Header.Set("Authorization", "Bearer "+settings.AdminToken.Reveal())
+	if token := cmp.Or(os.Getenv(tokenVariable), settings.AdminToken.Reveal()); token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := (&http.Client{Timeout: 15 * time.Second}).Do(req)
 	if err != nil {

@@ -28,7 +28,7 @@ type depsAddCmd struct {
 	client
 }
 
-// Run adds a dependency; it needs ORCH_ADMIN_TOKEN.
+// Run adds a dependency; it needs the right operator.
 func (c depsAddCmd) Run(s *streams) error { return c.deps(s, http.MethodPost, c.Task, c.On) }
 
 type depsRemoveCmd struct {
@@ -37,7 +37,7 @@ type depsRemoveCmd struct {
 	client
 }
 
-// Run removes a dependency; it needs ORCH_ADMIN_TOKEN.
+// Run removes a dependency; it needs the right operator.
 func (c depsRemoveCmd) Run(s *streams) error { return c.deps(s, http.MethodDelete, c.Task, c.On) }
 
 // deps makes a request about the dependencies of a task and prints what they are then.

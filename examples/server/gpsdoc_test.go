@@ -21,7 +21,7 @@ func TestTracksDocument(t *testing.T) {
 		t.Skip("curl is missing: the commands of docs/gps.md are not run")
 	}
 	environment(t)
-	t.Setenv("ORCH_ADMIN_TOKEN", "the-operators-token")
+	t.Setenv("ORCH_ADMIN_TOKEN", "the-operators-token-of-128-bits")
 	settings, err := wiring.Load(wiring.Environ())
 	require.NoError(t, err)
 	service, err := wiring.Open(t.Context(), settings, itself(), slog.New(slog.DiscardHandler))

@@ -241,8 +241,8 @@ func TestFromNothingWithAccounts(t *testing.T) {
 	bare := filepath.Join(t.TempDir(), "shop.git")
 	n.git(n.dir, "clone", "--quiet", "--bare", n.dir, bare)
 	n.git(n.dir, "remote", "add", "origin", "https://github.com/acme/shop.git")
-	n.board = planetest.New(planetest.Options{Workspace: "w", RateLimit: 6000, Tokens: map[string]string{"plane-token": "bot"}, Secret: "plane-webhook-secret", HookURL: "http://" + n.addr + "/webhooks/tracker"})
-	n.host = githubtest.New(githubtest.Options{Token: "github-token", Secret: "github-webhook-secret", HookURL: "http://" + n.addr + "/webhooks/githost", CI: conclude})
+	n.board = planetest.New(planetest.Options{Workspace: "w", RateLimit: 6000, Tokens: map[string]string{"plane-token": "bot"}, Secret: "plane-webhook-secret-of-128-bits", HookURL: "http://" + n.addr + "/webhooks/tracker"})
+	n.host = githubtest.New(githubtest.Options{Token: "github-token", Secret: "github-webhook-secret-of-128-bits", HookURL: "http://" + n.addr + "/webhooks/githost", CI: conclude})
 	require.NoError(t, n.host.AddRepo("acme/shop", bare))
 	n.host.SetSettings("acme/shop", func(s *githubtest.Settings) { s.Admin = true })
 	project := n.board.AddProject("SHOP", "Backlog", "Todo", "In Progress", "Done")
@@ -251,7 +251,7 @@ func TestFromNothingWithAccounts(t *testing.T) {
 	mux.Handle("/github/", http.StripPrefix("/github", n.host))
 	outer := httptest.NewServer(mux)
 	t.Cleanup(func() { n.board.Close(); n.host.Close(); outer.Close() })
-	n.env = []string{"ORCH_PLANE_TOKEN=plane-token", "ORCH_PLANE_WEBHOOK_SECRET=plane-webhook-secret", "ORCH_GITHUB_TOKEN=github-token", "ORCH_GITHUB_WEBHOOK_SECRET=github-webhook-secret", "ORCH_CI_POLL=500ms"}
+	n.env = []string{"ORCH_PLANE_TOKEN=plane-token", "ORCH_PLANE_WEBHOOK_SECRET=plane-webhook-secret-of-128-bits", "ORCH_GITHUB_TOKEN=github-token", "ORCH_GITHUB_WEBHOOK_SECRET=github-webhook-secret-of-128-bits", "ORCH_CI_POLL=500ms"}
 	heads := n.host.Heads("acme/shop")
 
 	said, ok := n.do("init", "--plane", "--plane-url", outer.URL+"/plane", "--plane-workspace", "w", "--github", "--github-url", outer.URL+"/github",

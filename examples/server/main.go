@@ -19,6 +19,8 @@
 //	signalbox deps         what a task waits for: list, add, remove
 //	signalbox backup       copy what a server keeps, while it runs
 //	signalbox restore      put a backup in its place
+//	signalbox token        tokens of people and programs: add, list, revoke
+//	signalbox session      who has signed in: list, revoke
 //	signalbox replay       decide every journal again
 //	signalbox sim          simulated worlds by seed
 package main
@@ -66,6 +68,8 @@ type cli struct {
 	Reload   reloadCmd     `cmd:"" help:"Have the running server read the project registry again."`
 	Backup   backupCmd     `cmd:"" help:"Copy what a server keeps of tasks and tracks, while it runs."`
 	Restore  restoreCmd    `cmd:"" help:"Put a backup in the place of what a server keeps; no server may run."`
+	Token    tokenCmd      `cmd:"" help:"Keep the tokens of people and programs: add, list, revoke."`
+	Session  sessionCmd    `cmd:"" help:"Show who has signed in, and end sessions: list, revoke."`
 	Replay   replayCmd     `cmd:"" help:"Decide every task's journal again, and say where the decision is another one now."`
 	Sim      simCmd        `cmd:"" help:"Let simulated worlds live by seed, and check what must hold in them."`
 	Complete completeCmd   `cmd:"" passthrough:"" hidden:""`
@@ -173,6 +177,13 @@ func (serveCmd) Run(s *streams) error {
 	}
 	defer service.Close()
 	service.Reloads = reloads
+	first, err := service.FirstToken(ctx)
+	if err != nil {
+		return err
+	}
+	if first != "" {
+		fmt.Fprintf(s.err, "The first token of this server, of an administrator. It is shown this once:\n\n\t%s\n\nsignalbox token makes others.\n", first)
+	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", settings.Listen)
 	if err != nil {

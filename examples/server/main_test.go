@@ -54,8 +54,8 @@ func environment(t *testing.T) (board *planetest.Server, project string) {
 	require.NoError(t, host.AddRepo("acme/app", bare))
 	require.NoError(t, os.WriteFile(registry, []byte("projects:\n  - tracker_project: "+project+"\n    repo: acme/app\n    clone_url: "+bare+"\n    prefix: GPX\n"), 0o600))
 	for name, value := range map[string]string{
-		"DATA_DIR": t.TempDir(), "PROJECTS": registry, "PLANE_URL": srv.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "pt", "PLANE_WEBHOOK_SECRET": "plane-webhook-secret",
-		"GITHUB_URL": srv.URL + "/github", "GITHUB_TOKEN": "gt", "GITHUB_WEBHOOK_SECRET": "github-webhook-secret", "AGENT": "/bin/true",
+		"DATA_DIR": t.TempDir(), "PROJECTS": registry, "PLANE_URL": srv.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "pt", "PLANE_WEBHOOK_SECRET": "plane-webhook-secret-of-128-bits",
+		"GITHUB_URL": srv.URL + "/github", "GITHUB_TOKEN": "gt", "GITHUB_WEBHOOK_SECRET": "github-webhook-secret-of-128-bits", "AGENT": "/bin/true",
 		"TELEGRAM_URL": srv.URL + "/telegram", "TELEGRAM_TOKEN": "tt", "TELEGRAM_CHAT_ID": "1",
 	} {
 		t.Setenv("ORCH_"+name, value)
@@ -70,7 +70,7 @@ func TestConfig(t *testing.T) {
 	require.Zero(t, code, out)
 	require.Regexp(t, `ORCH_MAX_CONCURRENCY +7 +2 +environment`, out)
 	require.Regexp(t, `ORCH_LISTEN +127.0.0.1:8080 +127.0.0.1:8080 +default`, out)
-	require.NotContains(t, out, "plane-webhook-secret")
+	require.NotContains(t, out, "plane-webhook-secret-of-128-bits")
 	require.Contains(t, out, "***")
 }
 
@@ -251,7 +251,7 @@ func TestDepsCommand(t *testing.T) {
 			_, _ = w.Write([]byte(`{"tasks":[{"id":3,"stage":"review"},{"id":5,"stage":"cancelled"}]}`))
 		case r.URL.Path == "/tasks" && r.URL.Query().Get("cancelled") == "true":
 			_, _ = w.Write([]byte(`{"tasks":[{"id":7,"stage":"cancelled"}]}`))
-		case r.Method != http.MethodGet && r.Header.Get("Authorization") != "Bearer 0123456789abcdef":
+		case r.Method != http.MethodGet && r.Header.Get("Authorization") != "Bearer 0123456789abcdef0123456789abcdef":
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = w.Write([]byte(`{"detail":"Send the operator's token."}`))
 		default:
@@ -263,7 +263,7 @@ func TestDepsCommand(t *testing.T) {
 	code, out := server("deps", "add", "--url", srv.URL, "gpx-1", "9")
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "operator's token")
-	t.Setenv("ORCH_ADMIN_TOKEN", "0123456789abcdef")
+	t.Setenv("ORCH_ADMIN_TOKEN", "0123456789abcdef0123456789abcdef")
 	for _, args := range [][]string{{"list", "gpx-1"}, {"add", "gpx-1", "GPX-2"}, {"remove", "3", "7"}} {
 		code, out := server(append([]string{"deps", args[0], "--url", srv.URL}, args[1:]...)...)
 		require.Zero(t, code, out)

@@ -10,7 +10,7 @@ import (
 
 type reloadCmd struct{ client }
 
-// Run has the server read its project registry again; it needs ORCH_ADMIN_TOKEN.
+// Run has the server read its project registry again; it needs the right admin.
 func (c reloadCmd) Run(s *streams) error {
 	var out web.Reloaded
 	if err := c.call(http.MethodPost, "/admin/reload", nil, &out); err != nil {

@@ -177,7 +177,7 @@ func TestTutorial(t *testing.T) {
 		bare := filepath.Join(t.TempDir(), "shop.git")
 		n.git(n.dir, "clone", "--quiet", "--bare", n.dir, bare)
 		n.git(bare, "branch", "--quiet", "-m", "trunk", "main")
-		n.board = planetest.New(planetest.Options{Workspace: "team", RateLimit: 6000, Tokens: map[string]string{"the-token-of-plane": "bot"}, Secret: "plane-webhook-secret", HookURL: "http://" + n.addr + "/webhooks/tracker"})
+		n.board = planetest.New(planetest.Options{Workspace: "team", RateLimit: 6000, Tokens: map[string]string{"the-token-of-plane": "bot"}, Secret: "plane-webhook-secret-of-128-bits", HookURL: "http://" + n.addr + "/webhooks/tracker"})
 		n.host = githubtest.New(githubtest.Options{Token: "the-token-of-github", CI: conclude})
 		require.NoError(t, n.host.AddRepo("acme/shop", bare))
 		n.host.SetSettings("acme/shop", func(s *githubtest.Settings) { s.Admin, s.CloneURL = true, bare })
@@ -187,7 +187,7 @@ func TestTutorial(t *testing.T) {
 		mux.Handle("/github/", http.StripPrefix("/github", n.host))
 		outer := httptest.NewServer(mux)
 		t.Cleanup(func() { n.board.Close(); n.host.Close(); outer.Close() })
-		r := n.read("ORCH_GITHUB_URL="+outer.URL+"/github", "ORCH_PLANE_WEBHOOK_SECRET=plane-webhook-secret",
+		r := n.read("ORCH_GITHUB_URL="+outer.URL+"/github", "ORCH_PLANE_WEBHOOK_SECRET=plane-webhook-secret-of-128-bits",
 			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+bare+".insteadOf", "GIT_CONFIG_VALUE_0=https://github.com/acme/shop.git")
 		steps := parts[1]
 		for i := range steps {

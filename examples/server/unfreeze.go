@@ -12,7 +12,7 @@ type unfreezeCmd struct {
 	client
 }
 
-// Run ends the freeze of a repository; it needs ORCH_ADMIN_TOKEN.
+// Run ends the freeze of a repository; it needs the right releaser.
 func (c unfreezeCmd) Run(s *streams) error {
 	var out web.Unfrozen
 	if err := c.call(http.MethodPost, "/serial-gate/unfreeze", map[string]string{"repo": c.Repo}, &out); err != nil {

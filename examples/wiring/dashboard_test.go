@@ -17,7 +17,7 @@ import (
 // The server's address leads to the dashboard, also below a prefix that something
 // before the server takes away.
 func TestDashboardIsServed(t *testing.T) {
-	h := open(t, "ORCH_ADMIN_TOKEN=the-operators-token").Handler
+	h := open(t, "ORCH_ADMIN_TOKEN=the-operators-token-of-128-bits").Handler
 	for _, prefix := range []string{"", "/signalbox"} {
 		for _, path := range []string{"/", "/dashboard"} {
 			w := httptest.NewRecorder()
@@ -33,10 +33,10 @@ func TestDashboardIsServed(t *testing.T) {
 	}
 }
 
-// localRequest is a request that reaches the server by its address.
+// localRequest is a request of this machine.
 func localRequest(path string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
-	r.Host = "127.0.0.1:8080"
+	r.Host, r.RemoteAddr = "127.0.0.1:8080", "127.0.0.1:1"
 	return r
 }
 
@@ -50,18 +50,18 @@ func TestLinksAndHosts(t *testing.T) {
 		h.ServeHTTP(w, r)
 		return w
 	}
-	h := open(t, "ORCH_LINKS=Card board=https://board.example.org/a?b=c,Map=/map", "ORCH_HOSTS=box.example.org").Handler
+	h := open(t, "ORCH_PUBLIC_READ=true", "ORCH_LINKS=Card board=https://board.example.org/a?b=c,Map=/map", "ORCH_HOSTS=box.example.org").Handler
 	body := ask(h, "box.example.org").Body.String()
 	require.Contains(t, body, `<a href="https://board.example.org/a?b=c"><bdi>Card board</bdi></a>`)
 	require.Contains(t, body, `<a href="/map"><bdi>Map</bdi></a>`)
 	require.Equal(t, http.StatusOK, ask(h, "localhost:8080").Code)
 	require.Equal(t, http.StatusMisdirectedRequest, ask(h, "evil.example.org").Code)
-	require.Equal(t, http.StatusOK, ask(open(t, "ORCH_HOSTS=*").Handler, "any.example.org").Code)
+	require.Equal(t, http.StatusOK, ask(open(t, "ORCH_HOSTS=*", "ORCH_PUBLIC_READ=true").Handler, "any.example.org").Code)
 }
 
 // Pages that listen do not hold up the end of the server.
 func TestStreamsEndWithTheServer(t *testing.T) {
-	board := planetest.New(planetest.Options{Workspace: "acme", Tokens: map[string]string{"t": "b07b07b0-0000-4000-8000-000000000001"}, Secret: "plane-webhook-secret"})
+	board := planetest.New(planetest.Options{Workspace: "acme", Tokens: map[string]string{"t": "b07b07b0-0000-4000-8000-000000000001"}, Secret: "plane-webhook-secret-of-128-bits"})
 	defer board.Close()
 	plane := httptest.NewServer(board)
 	defer plane.Close()

@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -22,6 +23,12 @@ type Database interface {
 	Records
 	orchestrator.Jobs
 	queue.HoldFinder
+	access.Store
+	Opened
+}
+
+// Opened is a store that is open.
+type Opened interface {
 	// Ping reports whether the store takes writes.
 	Ping(ctx context.Context) error
 	// Close waits for what has been handed in.

@@ -128,9 +128,7 @@ func Examine(ctx context.Context, v *Service, e Examination, report func(Finding
 	} else {
 		d.ok("webhooks", "secrets are set")
 	}
-	if !v.Settings.AdminToken.IsSet() {
-		d.warn("admin", "ORCH_ADMIN_TOKEN is not set: changing requests are refused")
-	}
+	d.access(ctx, v)
 	d.tracks(v)
 	list, err := v.Engine.Stranded(ctx)
 	if err != nil {

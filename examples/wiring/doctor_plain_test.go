@@ -74,7 +74,7 @@ func TestNoAccountIsNeeded(t *testing.T) {
 	const plain = "projects:\n  - {tracker_project: p, host: git, repo: acme/x, clone_url: /srv/x.git, prefix: X}\n"
 	s, err := Load([]string{
 		"ORCH_DATA_DIR=" + dir, "ORCH_PROJECTS=" + registry, "ORCH_PLANE_URL=https://plane.example.org", "ORCH_PLANE_WORKSPACE=acme", "ORCH_PLANE_TOKEN=t",
-		"ORCH_PLANE_WEBHOOK_SECRET=plane-webhook-secret", "ORCH_AGENT=/bin/true", "ORCH_JAIL=none",
+		"ORCH_PLANE_WEBHOOK_SECRET=plane-webhook-secret-of-128-bits", "ORCH_AGENT=/bin/true", "ORCH_JAIL=none",
 	})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(registry, []byte(plain), 0o600))

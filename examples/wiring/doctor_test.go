@@ -67,8 +67,8 @@ func newClinic(t *testing.T) *clinic {
 	t.Cleanup(func() { outer.Close(); c.board.Close(); c.host.Close() })
 	c.env = map[string]string{
 		"DATA_DIR": c.dir, "PROJECTS": filepath.Join(c.dir, "projects.yaml"), "PUBLIC_URL": "https://box.example.org", "JAIL": "none", "AGENT": "rehearse", "GPS_TRACKS_ENABLED": "false",
-		"PLANE_URL": outer.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "plane-token", "PLANE_WEBHOOK_SECRET": "plane-webhook-secret",
-		"GITHUB_URL": outer.URL + "/github", "GITHUB_TOKEN": "github-token", "GITHUB_WEBHOOK_SECRET": "github-webhook-secret",
+		"PLANE_URL": outer.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "plane-token", "PLANE_WEBHOOK_SECRET": "plane-webhook-secret-of-128-bits",
+		"GITHUB_URL": outer.URL + "/github", "GITHUB_TOKEN": "github-token", "GITHUB_WEBHOOK_SECRET": "github-webhook-secret-of-128-bits",
 		"TELEGRAM_URL": outer.URL + "/telegram", "TELEGRAM_TOKEN": "7:chat", "TELEGRAM_CHAT_ID": "-1001",
 	}
 	c.entry = map[string]string{"tracker_project": c.project, "repo": "acme/app", "clone_url": c.bare, "prefix": "APP", "ci": "[build]"}
@@ -303,7 +303,7 @@ func TestDoctorFixes(t *testing.T) {
 		require.Zero(t, wrong, said)
 		require.Contains(t, said, "every board status has a column\n")
 	}
-	require.Equal(t, []githubtest.Hook{{URL: target, ContentType: "json", Secret: "github-webhook-secret", Events: github.HookEvents(), Active: true}}, c.host.Settings("acme/app").Hooks)
+	require.Equal(t, []githubtest.Hook{{URL: target, ContentType: "json", Secret: "github-webhook-secret-of-128-bits", Events: github.HookEvents(), Active: true}}, c.host.Settings("acme/app").Hooks)
 	made := map[string]planetest.State{}
 	for _, s := range c.board.States(c.project) {
 		require.NotContains(t, made, s.Name)

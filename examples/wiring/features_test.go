@@ -24,8 +24,8 @@ func open(t *testing.T, settings ...string) *wiring.Service {
 	projects := filepath.Join(dir, "projects.yaml")
 	require.NoError(t, os.WriteFile(projects, []byte("projects:\n  - {tracker_project: p, repo: acme/app, clone_url: \"https://github.com/acme/app.git\", prefix: APP}\n"), 0o600))
 	s, err := wiring.Load(append([]string{
-		"ORCH_DATA_DIR=" + dir, "ORCH_PROJECTS=" + projects, "ORCH_PLANE_URL=https://plane.example.org", "ORCH_PLANE_WORKSPACE=acme", "ORCH_PLANE_TOKEN=t", "ORCH_PLANE_WEBHOOK_SECRET=plane-webhook-secret",
-		"ORCH_GITHUB_TOKEN=t", "ORCH_GITHUB_WEBHOOK_SECRET=github-webhook-secret", "ORCH_TELEGRAM_TOKEN=1:t", "ORCH_TELEGRAM_CHAT_ID=1", "ORCH_AGENT=/bin/true", "ORCH_JAIL=none",
+		"ORCH_DATA_DIR=" + dir, "ORCH_PROJECTS=" + projects, "ORCH_PLANE_URL=https://plane.example.org", "ORCH_PLANE_WORKSPACE=acme", "ORCH_PLANE_TOKEN=t", "ORCH_PLANE_WEBHOOK_SECRET=plane-webhook-secret-of-128-bits",
+		"ORCH_GITHUB_TOKEN=t", "ORCH_GITHUB_WEBHOOK_SECRET=github-webhook-secret-of-128-bits", "ORCH_TELEGRAM_TOKEN=1:t", "ORCH_TELEGRAM_CHAT_ID=1", "ORCH_AGENT=/bin/true", "ORCH_JAIL=none",
 	}, settings...))
 	require.NoError(t, err)
 	v, err := wiring.Open(t.Context(), s, []string{"/bin/true"}, slog.New(slog.DiscardHandler))

@@ -11,7 +11,7 @@ import (
 // Whatever takes the operator's token counts wrong ones together, by the sender that a
 // proxy names.
 func TestGuessesAreCountedTogether(t *testing.T) {
-	h := open(t, "ORCH_ADMIN_TOKEN=the-operators-token", "ORCH_TRUSTED_PROXIES=127.0.0.0/8,10.0.0.0/8").Handler
+	h := open(t, "ORCH_ADMIN_TOKEN=the-operators-token-of-128-bits", "ORCH_TRUSTED_PROXIES=127.0.0.0/8,10.0.0.0/8").Handler
 	ask := func(path, token, sender string) int {
 		r := httptest.NewRequest(http.MethodPost, path, nil)
 		r.Host, r.RemoteAddr = "127.0.0.1:8080", "127.0.0.1:1"
@@ -26,7 +26,7 @@ func TestGuessesAreCountedTogether(t *testing.T) {
 		require.Equal(t, http.StatusUnauthorized, ask(path, "guess", "192.0.2.1"), path)
 	}
 	for _, path := range []string{empty, retry} {
-		require.Equal(t, http.StatusTooManyRequests, ask(path, "the-operators-token", "192.0.2.1"), path)
-		require.NotEqual(t, http.StatusTooManyRequests, ask(path, "the-operators-token", "192.0.2.2"), path)
+		require.Equal(t, http.StatusTooManyRequests, ask(path, "the-operators-token-of-128-bits", "192.0.2.1"), path)
+		require.NotEqual(t, http.StatusTooManyRequests, ask(path, "the-operators-token-of-128-bits", "192.0.2.2"), path)
 	}
 }

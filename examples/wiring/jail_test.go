@@ -67,7 +67,7 @@ func TestJailIsProvenOrRefused(t *testing.T) {
 	} {
 		s, err := wiring.Load(append([]string{
 			"ORCH_DATA_DIR=" + data, "ORCH_PROJECTS=" + projects, "ORCH_PLANE_URL=https://plane.example.org", "ORCH_PLANE_WORKSPACE=acme", "ORCH_PLANE_TOKEN=t",
-			"ORCH_PLANE_WEBHOOK_SECRET=plane-webhook-secret", "ORCH_GITHUB_TOKEN=t", "ORCH_GITHUB_WEBHOOK_SECRET=github-webhook-secret", "ORCH_AGENT=/bin/true",
+			"ORCH_PLANE_WEBHOOK_SECRET=plane-webhook-secret-of-128-bits", "ORCH_GITHUB_TOKEN=t", "ORCH_GITHUB_WEBHOOK_SECRET=github-webhook-secret-of-128-bits", "ORCH_AGENT=/bin/true",
 		}, settings...))
 		require.NoError(t, err)
 		_, err = wiring.Open(t.Context(), s, []string{"/bin/true"}, slog.New(slog.DiscardHandler))

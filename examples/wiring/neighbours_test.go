@@ -37,7 +37,7 @@ func twoHosts(t *testing.T) (c *clinic, registry string) {
 	forge, plane := httptest.NewServer(second), httptest.NewServer(board)
 	t.Cleanup(func() { forge.Close(); plane.Close(); second.Close(); board.Close() })
 	t.Setenv("FORGE_TOKEN", "forge-token")
-	t.Setenv("FORGE_HOOK", "forge-webhook-secret")
+	t.Setenv("FORGE_HOOK", "forge-webhook-secret-of-128-bits")
 	t.Setenv("PRODUCT_TOKEN", "product-token")
 	t.Setenv("PRODUCT_HOOK", "product-webhook-secret")
 	return c, fmt.Sprintf(`
@@ -106,8 +106,8 @@ func TestWebhooksOfTwoHosts(t *testing.T) {
 		source, secret string
 		want           int
 	}{
-		{"forge", "forge-webhook-secret", http.StatusAccepted}, {"github", "github-webhook-secret", http.StatusAccepted}, {"githost", "github-webhook-secret", http.StatusAccepted},
-		{"forge", "github-webhook-secret", http.StatusUnauthorized}, {"githost", "forge-webhook-secret", http.StatusUnauthorized}, {"gitlab", "forge-webhook-secret", http.StatusNotFound},
+		{"forge", "forge-webhook-secret-of-128-bits", http.StatusAccepted}, {"github", "github-webhook-secret-of-128-bits", http.StatusAccepted}, {"githost", "github-webhook-secret-of-128-bits", http.StatusAccepted},
+		{"forge", "github-webhook-secret-of-128-bits", http.StatusUnauthorized}, {"githost", "forge-webhook-secret-of-128-bits", http.StatusUnauthorized}, {"gitlab", "forge-webhook-secret-of-128-bits", http.StatusNotFound},
 	} {
 		code, body := post(one.source, one.secret)
 		require.Equal(t, one.want, code, "%s %s", one.source, body)

@@ -35,13 +35,13 @@ func shown(t *testing.T, name string, environ ...string) wiring.Setting {
 // in this order.
 func TestSecretsFromFiles(t *testing.T) {
 	dir := t.TempDir()
-	file := put(t, filepath.Join(dir, "token"), "token-from-a-file\n")
+	file := put(t, filepath.Join(dir, "token"), "token-from-a-file-of-128-bits\n")
 	put(t, filepath.Join(dir, "orch_plane_token"), "plane-token-of-systemd\r\n")
 	put(t, filepath.Join(dir, "orch_github_token"), "not this one")
 	environ := []string{"ORCH_ADMIN_TOKEN_FILE=" + file, "CREDENTIALS_DIRECTORY=" + dir, "ORCH_GITHUB_TOKEN=github-token", "ORCH_GITHUB_TOKEN_FILE=/nowhere"}
 	s, err := wiring.Load(environ)
 	require.NoError(t, err)
-	require.Equal(t, "token-from-a-file", s.AdminToken.Reveal())
+	require.Equal(t, "token-from-a-file-of-128-bits", s.AdminToken.Reveal())
 	require.Equal(t, "plane-token-of-systemd", s.PlaneToken.Reveal())
 	require.Equal(t, "github-token", s.GitHubToken.Reveal())
 	require.False(t, s.TelegramToken.IsSet())
@@ -81,17 +81,17 @@ func TestUnreadableSecrets(t *testing.T) {
 func TestSecretsOfProjectsFromFiles(t *testing.T) {
 	r, err := projectfile.Parse("projects.yaml", []byte(projects))
 	require.NoError(t, err)
-	s, err := wiring.Load([]string{"ORCH_PLANE_WEBHOOK_SECRET=common-of-the-board", "ORCH_GITHUB_WEBHOOK_SECRET=common-of-the-host"})
+	s, err := wiring.Load([]string{"ORCH_PLANE_WEBHOOK_SECRET=common-of-the-board-of-128-bits", "ORCH_GITHUB_WEBHOOK_SECRET=common-of-the-host-of-128-bits"})
 	require.NoError(t, err)
 	dir := t.TempDir()
 	env := map[string]string{
-		"APP_HOOK_FILE": put(t, filepath.Join(dir, "hook"), "own-of-the-host-new\n"), "APP_HOOK_OLD": "own-of-the-host-old", "CREDENTIALS_DIRECTORY": dir,
+		"APP_HOOK_FILE": put(t, filepath.Join(dir, "hook"), "own-of-the-host-new-of-128-bits\n"), "APP_HOOK_OLD": "own-of-the-host-old-of-128-bits", "CREDENTIALS_DIRECTORY": dir,
 	}
-	put(t, filepath.Join(dir, "app_board"), "own-of-the-board\n")
+	put(t, filepath.Join(dir, "app_board"), "own-of-the-board-of-128-bits\n")
 	all, err := s.HookSecrets(r, func(name string) string { return env[name] })
 	require.NoError(t, err)
-	require.Equal(t, [2]bool{true, false}, speaks(all["github"], "own-of-the-host-new"))
-	require.Equal(t, [2]bool{true, false}, speaks(all["plane"], "own-of-the-board"))
+	require.Equal(t, [2]bool{true, false}, speaks(all["github"], "own-of-the-host-new-of-128-bits"))
+	require.Equal(t, [2]bool{true, false}, speaks(all["plane"], "own-of-the-board-of-128-bits"))
 	env["APP_HOOK_FILE"] = filepath.Join(dir, "none")
 	_, err = s.HookSecrets(r, func(name string) string { return env[name] })
 	require.ErrorContains(t, err, "APP_HOOK cannot be read from the file "+filepath.Join(dir, "none"))

@@ -23,7 +23,7 @@ const entry = `  - {tracker_project: p, repo: acme/app, clone_url: "https://gith
 func ready(t *testing.T, h http.Handler) string {
 	t.Helper()
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/readyz", nil))
+	h.ServeHTTP(w, localRequest("/readyz"))
 	return w.Body.String()
 }
 
@@ -66,10 +66,10 @@ func TestReload(t *testing.T) {
 		require.Len(t, v.Projects.All(), 1)
 		require.Contains(t, ready(t, v.Handler), "not in force")
 	}
-	require.Equal(t, http.StatusUnauthorized, ping(v.Handler, "acme/new", "secret-of-the-new-one"))
+	require.Equal(t, http.StatusUnauthorized, ping(v.Handler, "acme/new", "secret-of-the-new-one-of-128-bits"))
 
 	write(entry + more)
-	require.NoError(t, os.WriteFile(file, []byte("secret-of-the-new-one"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("secret-of-the-new-one-of-128-bits"), 0o600))
 	got, err := v.Reload(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, web.Reloaded{Projects: 2, Added: []string{"acme/new"}, Removed: []string{}}, got)
@@ -83,14 +83,14 @@ func TestReload(t *testing.T) {
 		}
 		return out
 	}
-	require.Equal(t, []int{200, 403, 401}, answers("secret-of-the-new-one", "github-webhook-secret", "secret-of-tomorrow"))
-	require.Equal(t, http.StatusOK, ping(v.Handler, "acme/app", "github-webhook-secret"))
+	require.Equal(t, []int{200, 403, 401}, answers("secret-of-the-new-one-of-128-bits", "github-webhook-secret-of-128-bits", "secret-of-tomorrow-of-128-bits"))
+	require.Equal(t, http.StatusOK, ping(v.Handler, "acme/app", "github-webhook-secret-of-128-bits"))
 
-	require.NoError(t, os.WriteFile(file, []byte("secret-of-tomorrow"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("secret-of-tomorrow-of-128-bits"), 0o600))
 	got, err = v.Reload(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, web.Reloaded{Projects: 2, Added: []string{}, Removed: []string{}}, got)
-	require.Equal(t, []int{401, 403, 200}, answers("secret-of-the-new-one", "github-webhook-secret", "secret-of-tomorrow"))
+	require.Equal(t, []int{401, 403, 200}, answers("secret-of-the-new-one-of-128-bits", "github-webhook-secret-of-128-bits", "secret-of-tomorrow-of-128-bits"))
 	write(entry)
 	got, err = v.Reload(t.Context())
 	require.NoError(t, err)

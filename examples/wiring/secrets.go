@@ -3,6 +3,8 @@ package wiring
 import (
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
@@ -12,15 +14,29 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// leastSecret is the length of a secret that cannot be guessed, in bytes: 128 bits.
-const leastSecret = 16
+// leastSecret is what a secret has that cannot be guessed, in bits.
+const leastSecret = 128
 
 // long reports, as an error, a secret that is shorter.
 func long(value string) error {
-	if len(value) < leastSecret {
-		return fmt.Errorf("has %d bytes, want at least %d, so that nobody guesses it: set the output of openssl rand -hex 32", len(value), leastSecret)
+	if n := bits(value); n < leastSecret {
+		return fmt.Errorf("has at most %d bits, want at least %d, so that nobody guesses it: set the output of openssl rand -hex 32", n, leastSecret)
 	}
 	return nil
+}
+
+// bits is the most that a secret can have: as if it was drawn from the smallest usual alphabet that
+// has all of its characters.
+func bits(value string) int {
+	for _, alphabet := range []struct {
+		form string
+		size float64
+	}{{"0-9", 10}, {"0-9a-f", 16}, {"0-9A-F", 16}, {"0-9a-z", 36}, {"0-9A-Z", 36}, {"0-9a-zA-Z+/=_-", 64}, {" -~", 95}} {
+		if regexp.MustCompile("^[" + alphabet.form + "]*$").MatchString(value) {
+			return int(math.Log2(alphabet.size) * float64(len(value)))
+		}
+	}
+	return 8 * len(value)
 }
 
 // HookSecrets are what webhooks are signed with, by the names of their sources.

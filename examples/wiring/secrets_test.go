@@ -20,12 +20,16 @@ import (
 func TestShortSecrets(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"ORCH_ADMIN_TOKEN", "ORCH_PLANE_WEBHOOK_SECRET", "ORCH_PLANE_WEBHOOK_SECRET_OLD", "ORCH_GITHUB_WEBHOOK_SECRET", "ORCH_GITHUB_WEBHOOK_SECRET_OLD"} {
-		_, err := wiring.Load([]string{name + "=fifteen-bytes!!"})
-		require.ErrorContains(t, err, name+" has 15 bytes")
-		require.ErrorContains(t, err, "openssl rand -hex 32")
-		require.NotContains(t, err.Error(), "fifteen")
-		_, err = wiring.Load([]string{name + "=sixteen-bytes-ok"})
-		require.NoError(t, err)
+		for value, bits := range map[string]int{"sixteen-bytes-ok": 96, "0123456789abcdef0123456789abcde": 124, "a long pass phrase!": 124, "31415926535897932384626433832795028841": 126} {
+			_, err := wiring.Load([]string{name + "=" + value})
+			require.ErrorContains(t, err, fmt.Sprintf("%s has at most %d bits, want at least 128", name, bits))
+			require.ErrorContains(t, err, "openssl rand -hex 32")
+			require.NotContains(t, err.Error(), value)
+		}
+		for _, value := range []string{"0123456789abcdef0123456789abcdef", "AAECAwQFBgcICQoLDA0ODw", "a long pass phrase !", "\x80\x81\x82\x83\x84\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f"} {
+			_, err := wiring.Load([]string{name + "=" + value})
+			require.NoError(t, err, value)
+		}
 	}
 }
 
@@ -39,39 +43,39 @@ func TestSecretsOfProjects(t *testing.T) {
 	t.Parallel()
 	r, err := projectfile.Parse("projects.yaml", []byte(projects))
 	require.NoError(t, err)
-	s, err := wiring.Load([]string{"ORCH_PLANE_WEBHOOK_SECRET=common-of-the-board", "ORCH_GITHUB_WEBHOOK_SECRET=common-of-the-host", "ORCH_GITHUB_WEBHOOK_SECRET_OLD=common-until-now"})
+	s, err := wiring.Load([]string{"ORCH_PLANE_WEBHOOK_SECRET=common-of-the-board-of-128-bits", "ORCH_GITHUB_WEBHOOK_SECRET=common-of-the-host-of-128-bits", "ORCH_GITHUB_WEBHOOK_SECRET_OLD=common-until-now-of-128-bits"})
 	require.NoError(t, err)
-	env := map[string]string{"APP_HOOK": "own-of-the-host-new", "APP_HOOK_OLD": "own-of-the-host-old", "APP_BOARD": "own-of-the-board"}
+	env := map[string]string{"APP_HOOK": "own-of-the-host-new-of-128-bits", "APP_HOOK_OLD": "own-of-the-host-old-of-128-bits", "APP_BOARD": "own-of-the-board-of-128-bits"}
 	all, err := s.HookSecrets(r, func(name string) string { return env[name] })
 	require.NoError(t, err)
 	for secret, want := range map[string][2]bool{ // speaks for acme/app, acme/two
-		"common-of-the-host": {false, true}, "common-until-now": {false, true}, "own-of-the-host-new": {true, false}, "own-of-the-host-old": {true, false},
-		"own-of-the-board": {false, false}, "common-of-the-board": {false, false},
+		"common-of-the-host-of-128-bits": {false, true}, "common-until-now-of-128-bits": {false, true}, "own-of-the-host-new-of-128-bits": {true, false}, "own-of-the-host-old-of-128-bits": {true, false},
+		"own-of-the-board-of-128-bits": {false, false}, "common-of-the-board-of-128-bits": {false, false},
 	} {
 		require.Equal(t, want, speaks(all["github"], secret), secret)
 	}
-	require.Equal(t, [2]bool{true, false}, speaks(all["plane"], "own-of-the-board"))
-	require.Equal(t, [2]bool{false, true}, speaks(all["plane"], "common-of-the-board"))
+	require.Equal(t, [2]bool{true, false}, speaks(all["plane"], "own-of-the-board-of-128-bits"))
+	require.Equal(t, [2]bool{false, true}, speaks(all["plane"], "common-of-the-board-of-128-bits"))
 
 	env["APP_HOOK"], env["APP_HOOK_OLD"] = "short", ""
 	_, err = s.HookSecrets(r, func(name string) string { return env[name] })
-	require.ErrorContains(t, err, "APP_HOOK (webhooks of acme/app) has 5 bytes, want at least 16")
+	require.ErrorContains(t, err, "APP_HOOK (webhooks of acme/app) has at most 25 bits, want at least 128")
 	require.ErrorContains(t, err, "APP_HOOK_OLD is not set: projects.yaml names it for the webhooks of acme/app")
 
-	env["APP_HOOK"], env["APP_HOOK_OLD"], s.AgentEnv = "own-of-the-host-new", "own-of-the-host-old", []string{"APP_*"}
+	env["APP_HOOK"], env["APP_HOOK_OLD"], s.AgentEnv = "own-of-the-host-new-of-128-bits", "own-of-the-host-old-of-128-bits", []string{"APP_*"}
 	_, err = s.HookSecrets(r, func(name string) string { return env[name] })
 	require.ErrorContains(t, err, "ORCH_AGENT_ENV lets agents see APP_HOOK, which projects.yaml names for the webhooks of acme/app")
 	s.AgentEnv = nil
 
 	s.GitHubSecret, s.PlaneSecret = secret.String{}, secret.String{}
-	_, err = s.HookSecrets(r, func(string) string { return strings.Repeat("x", 16) })
+	_, err = s.HookSecrets(r, func(string) string { return strings.Repeat("x", 32) })
 	require.ErrorContains(t, err, "ORCH_GITHUB_WEBHOOK_SECRET is not set", "acme/two has none of its own")
 	r, err = projectfile.Parse("projects.yaml", []byte(projects[:strings.Index(projects, "  - {tracker_project: p2")]))
 	require.NoError(t, err)
-	_, err = s.HookSecrets(r, func(string) string { return strings.Repeat("x", 16) })
+	_, err = s.HookSecrets(r, func(string) string { return strings.Repeat("x", 32) })
 	require.NoError(t, err, "nobody needs the common one")
 	r.HookSecrets["acme/app"] = projectfile.HookSecrets{Host: []string{"ORCH_HOOK"}, Tracker: []string{"APP_BOARD"}}
-	_, err = s.HookSecrets(r, func(string) string { return strings.Repeat("x", 16) })
+	_, err = s.HookSecrets(r, func(string) string { return strings.Repeat("x", 32) })
 	require.ErrorContains(t, err, "ORCH_HOOK")
 }
 

@@ -38,6 +38,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/queue/lease"
@@ -81,6 +82,7 @@ type Service struct {
 	Tracks     *Layer                // nil: switched off
 	trackStore TrackStore            // nil: switched off
 	Engine     *orchestrator.Engine
+	Access     *access.Guard
 	Handler    http.Handler
 	Hooks      http.Handler // of webhooks, when they have a listener of their own; else nil
 	Log        *slog.Logger
@@ -91,7 +93,6 @@ type Service struct {
 	program    []string // as for Open
 	stranded   stranded
 	reloaded   reloaded
-	guesses    limit.Guesses // of the operator's token
 	walls      confinement   // of agents and checks
 	stopping   chan struct{} // closed when the server takes no more requests: streams end
 	endWaits   func()        // closes it
@@ -245,8 +246,11 @@ func (v *Service) engine() (err error) {
 		return err
 	}
 	meter.Set(walls.Name, 1, "kind", v.walls.kind())
+	if v.Access, err = s.guard(v.DB, v.Log); err != nil {
+		return err
+	}
 	show := dashboard.Options{
-		Engine: v.Engine, History: v.DB, AdminToken: s.AdminToken.Reveal(), Guesses: &v.guesses, Stop: s.StopStatus, Unfreeze: v.unfreeze(), Resume: v.resume(), Logs: v.Agents,
+		Engine: v.Engine, History: v.DB, Access: v.Access, Stop: s.StopStatus, Unfreeze: v.unfreeze(), Resume: v.resume(), Logs: v.Agents,
 		Links: s.Links, Warnings: v.warnings, Done: v.stopping, Log: v.Log,
 	}
 	v.ownCards(&show)
@@ -255,7 +259,7 @@ func (v *Service) engine() (err error) {
 		return err
 	}
 	opt := web.Options{
-		Engine: v.Engine, Sources: v.sources(), AdminToken: s.AdminToken.Reveal(), Guesses: &v.guesses,
+		Engine: v.Engine, Sources: v.sources(), Access: v.Access,
 		Metrics: meter.Handler(), Log: v.Log, Checks: v.readiness(), Stop: s.StopStatus, Unfreeze: v.unfreeze(), Resume: v.resume(), Reload: v.Reload,
 		Logs: v.Agents, Dashboard: pages, Hosts: s.hosts(), Done: v.stopping,
 	}

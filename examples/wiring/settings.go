@@ -23,6 +23,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
 // Prefix begins the name of every setting.
@@ -41,7 +42,18 @@ type Settings struct {
 	Projects       string         `env:"PROJECTS" envDefault:"projects.yaml" doc:"the project registry"`
 	PublicURL      string         `env:"PUBLIC_URL" doc:"address of this server as people reach it, for links to cards of its own board; unset: http:// and LISTEN"`
 	Tracker        string         `env:"TRACKER" envDefault:"plane" doc:"where cards are: plane, or board, which the service keeps itself and shows on the dashboard"`
-	AdminToken     secret.String  `env:"ADMIN_TOKEN" doc:"for changing requests, at least 16 bytes (openssl rand -hex 32); unset: they are refused"`
+	AdminToken     secret.String  `env:"ADMIN_TOKEN" doc:"token of an administrator, of 128 bits (openssl rand -hex 32); others are made with signalbox token"`
+	PublicRead     bool           `env:"PUBLIC_READ" envDefault:"false" doc:"everybody who reaches the server may read; false: from this machine alone where LISTEN is a loopback address, else with the right viewer"`
+	PublicMetrics  bool           `env:"PUBLIC_METRICS" envDefault:"false" doc:"everybody who reaches the server may read /metrics"`
+	AccessRoles    access.Rules   `env:"ACCESS_ROLES" doc:"rights of people whom the identity provider or the proxy names, as group=role,user:name=role@owner/name+owner/name,*=viewer"`
+	OIDCIssuer     string         `env:"OIDC_ISSUER" doc:"address of an OpenID Connect provider at which people sign in; needs PUBLIC_URL"`
+	OIDCClientID   string         `env:"OIDC_CLIENT_ID" doc:"of this server there; its redirect address is PUBLIC_URL and /dashboard/session/return"`
+	OIDCSecret     secret.String  `env:"OIDC_CLIENT_SECRET" doc:"of the client"`
+	OIDCName       string         `env:"OIDC_NAME_CLAIM" envDefault:"email" doc:"claim that names people"`
+	OIDCGroups     string         `env:"OIDC_GROUPS_CLAIM" envDefault:"groups" doc:"claim that lists their groups"`
+	ProxyUser      string         `env:"PROXY_USER_HEADER" doc:"header in which a proxy names whom it has signed in, such as X-Forwarded-User"`
+	ProxyGroups    string         `env:"PROXY_GROUPS_HEADER" doc:"header with their groups, separated by commas"`
+	ProxyFrom      []netip.Prefix `env:"PROXY_USERS_FROM" doc:"networks of the proxies whose PROXY_USER_HEADER is believed, as 10.0.0.5/32,…"`
 	EventsURL      secret.String  `env:"EVENTS_URL" doc:"address that each change of a task is posted to, as a CloudEvent; unset: none"`
 	EventsSecret   secret.String  `env:"EVENTS_SECRET" doc:"signs these events, as Standard Webhooks are"`
 	LogLevel       string         `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
@@ -220,6 +232,7 @@ func (s Settings) check() error {
 		wrong("MAX_CONCURRENCY_TOTAL", "is %d, want 0 or more, and ORCH_DATABASE_URL: it bounds servers that share a PostgreSQL", s.MaxConcurrencyTotal)
 	}
 	s.checkJail(wrong)
+	s.checkAccess(wrong)
 	if s.GPSCacheTiles < 1 {
 		wrong("GPS_CACHE_TILES", "is %d, want at least 1", s.GPSCacheTiles)
 	}

@@ -23,7 +23,7 @@ func TestOwnBoard(t *testing.T) {
 	registry := filepath.Join(dir, "projects.yaml")
 	require.NoError(t, os.WriteFile(registry, []byte("projects:\n  - {tracker_project: app, repo: acme/app, clone_url: /nowhere, prefix: APP}\n"), 0o600))
 	env := []string{
-		"ORCH_TRACKER=board", "ORCH_DATA_DIR=" + dir, "ORCH_PROJECTS=" + registry, "ORCH_GITHUB_TOKEN=x", "ORCH_GITHUB_URL=http://127.0.0.1:1", "ORCH_GITHUB_WEBHOOK_SECRET=0123456789abcdef",
+		"ORCH_TRACKER=board", "ORCH_DATA_DIR=" + dir, "ORCH_PROJECTS=" + registry, "ORCH_GITHUB_TOKEN=x", "ORCH_GITHUB_URL=http://127.0.0.1:1", "ORCH_GITHUB_WEBHOOK_SECRET=0123456789abcdef0123456789abcdef",
 		"ORCH_JAIL=none", "ORCH_AGENT=true", "ORCH_PUBLIC_URL=https://box.example.org/",
 	}
 	s, err := wiring.Load(env)
@@ -40,7 +40,7 @@ func TestOwnBoard(t *testing.T) {
 	require.NotContains(t, out.String(), "plane")
 	for path, want := range map[string]int{"/dashboard/board": http.StatusOK, "/webhooks/tracker": http.StatusNotFound} {
 		rec := httptest.NewRecorder()
-		v.Handler.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+path, nil))
+		v.Handler.ServeHTTP(rec, localRequest(path))
 		body, err := io.ReadAll(rec.Body)
 		require.NoError(t, err)
 		require.Equal(t, want, rec.Code, "%s", body)

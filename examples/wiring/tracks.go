@@ -2,8 +2,7 @@ package wiring
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -21,7 +20,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
-	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
 // tracksPath is where the layer is served, and mapPath its page.
@@ -89,8 +88,9 @@ func (v *Service) tracks(ctx context.Context) error {
 	if _, l.last, err = l.changes(ctx, -1); err != nil {
 		return err
 	}
+	own := access.Draw()
 	l.Handler, err = trackhttp.New(trackhttp.Options{
-		Store: store, Tiles: store, Runs: store, Sources: l.Sources, Prefix: tracksPath, BaseURL: s.GPSBaseURL, ClearToken: s.AdminToken.Reveal(),
+		Store: store, Tiles: store, Runs: store, Sources: l.Sources, Prefix: tracksPath, BaseURL: s.GPSBaseURL, ClearToken: own,
 		AllowOrigins: s.GPSOrigins, TileMaxAge: s.GPSTileMaxAge, CacheTiles: s.GPSCacheTiles, Log: v.Log,
 	})
 	if err != nil {
@@ -100,7 +100,7 @@ func (v *Service) tracks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.Tracks, v.Handler = l, beside(beside(v.Handler, v.throttle(l.Handler), tracksPath), page, mapPath)
+	v.Tracks, v.Handler = l, beside(beside(v.Handler, v.clearing(l.Handler, own), tracksPath), page, mapPath)
 	return nil
 }
 
@@ -139,21 +139,25 @@ func (v *Service) mapPage() (http.Handler, error) {
 	}), nil
 }
 
-// throttle bounds guessing of the operator's token, which the layer takes too.
-func (v *Service) throttle(layer http.Handler) http.Handler {
+// clearing lets administrators empty the tile cache by their tokens, which the layer knows as
+// one of its own.
+func (v *Service) clearing(layer http.Handler, own string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, given, sent := strings.Cut(r.Header.Get("Authorization"), " ")
-		if !sent || !v.Settings.AdminToken.IsSet() {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Header.Get("Authorization") == "" {
 			layer.ServeHTTP(w, r)
 			return
 		}
-		sum, want := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(v.Settings.AdminToken.Reveal()))
-		_, wait := v.guesses.Try(limit.Sender(r), time.Now(), func() bool { return subtle.ConstantTimeCompare(sum[:], want[:]) == 1 })
-		if wait > 0 {
-			w.Header().Set("Retry-After", limit.RetryAfter(wait))
-			http.Error(w, "Too many wrong tokens were sent.", http.StatusTooManyRequests)
+		p, err := v.Access.Identify(r)
+		if err == nil {
+			err = v.Access.Check(p, access.Admin, "")
+		}
+		var no *access.Refusal
+		if errors.As(err, &no) {
+			no.Header(w.Header())
+			http.Error(w, no.Text, no.Status)
 			return
 		}
+		r.Header.Set("Authorization", "Bearer "+own)
 		layer.ServeHTTP(w, r)
 	})
 }

@@ -25,7 +25,7 @@ func get(t *testing.T, v *wiring.Service, path string) *httptest.ResponseRecorde
 
 // The layer is served beside the engine, and shows what another process brings.
 func TestTracks(t *testing.T) {
-	v := open(t, "ORCH_ADMIN_TOKEN=the-operators-token", "ORCH_GPS_CORS_ORIGINS=*")
+	v := open(t, "ORCH_ADMIN_TOKEN=the-operators-token-of-128-bits", "ORCH_GPS_CORS_ORIGINS=*")
 	require.Equal(t, http.StatusOK, get(t, v, "/healthz").Code)
 	health := get(t, v, "/api/gps-tracks/health")
 	require.Equal(t, http.StatusOK, health.Code)

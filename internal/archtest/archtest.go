@@ -45,7 +45,7 @@ func plan() []room {
 		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/explain", 3, []string{"orchestrator"}},
 		{"orchestrator/follow", 3, []string{"orchestrator"}},
 		{"orchestrator/web", 3, []string{"orchestrator", "orchestrator/explain", "orchestrator/follow"}},
-		{"orchestrator/web/limit", 2, nil}, {"orchestrator/web/dashboard", 3, []string{"orchestrator", "orchestrator/explain", "orchestrator/follow"}},
+		{"orchestrator/web/limit", 2, nil}, {"orchestrator/web/access", 2, []string{"orchestrator/web/limit"}}, {"orchestrator/web/dashboard", 3, []string{"orchestrator", "orchestrator/explain", "orchestrator/follow"}},
 		{"orchestrator/simulate", 3, simulated()},
 		{"orchestrator/memstore", 3, nil}, {"orchestrator/features/", 3, []string{"orchestrator"}},
 		{"adapters/gpsfile", 4, []string{"internal/yamlplace"}},
@@ -78,7 +78,7 @@ func simulated() []string {
 func suites() []string {
 	return []string{
 		"internal/jail/jailtest", "queue/queuetest", "queue/historytest", "queue/lease/leasetest", "tracker/trackertest", "githost/hosttest", "messenger/messengertest", "gates/gatestest", "orchestrator/storetest", "orchestrator/orchestratortest",
-		"gpstracks/storetest", "orchestrator/work/worktest", "orchestrator/fault/faulttest", "internal/sqlstore/sqlstoretest",
+		"gpstracks/storetest", "orchestrator/work/worktest", "orchestrator/fault/faulttest", "internal/sqlstore/sqlstoretest", "orchestrator/web/access/accesstest",
 	}
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
 // node is a replica: a machine that stays, and on it one process after the other.
@@ -131,9 +132,14 @@ func (n *node) build() error {
 		return err
 	}
 	n.edge, err = web.Handler(web.Options{
-		Engine: n.engine, Sources: []web.Source{{Name: sourceBoard, Tracker: boardHooks{}}, {Name: sourceHost, Host: hostHooks{}}}, AdminToken: adminToken, Stop: n.has("stop"),
+		Engine: n.engine, Sources: []web.Source{{Name: sourceBoard, Tracker: boardHooks{}}, {Name: sourceHost, Host: hostHooks{}}}, Access: n.door(), Stop: n.has("stop"),
 	})
 	return err
+}
+
+// door lets in who has the token; ids of requests are the same in each run of a seed.
+func (n *node) door() *access.Guard {
+	return access.New(access.Options{AdminToken: adminToken, Now: n.domain.Now, NewID: func() string { return "request" }})
 }
 
 // registry are the projects that the process has.

@@ -23,7 +23,8 @@ const (
 	ViaHost       Via = "host"       // a webhook of the git host
 	ViaAPI        Via = "api"
 	ViaDashboard  Via = "dashboard"
-	ViaBoard      Via = "board" // the service's own
+	ViaBoard      Via = "board"   // the service's own
+	ViaCommand    Via = "command" // of the program, on the server's machine
 )
 
 // Proof is what shows that it was the principal.
@@ -35,6 +36,8 @@ const (
 	ProofSignature Proof = "signature" // of the webhook that names it
 	ProofActivity  Proof = "activity"  // the tracker's own log names it
 	ProofToken     Proof = "token"     // an operator's
+	ProofProvider  Proof = "provider"  // an identity provider has signed the person in
+	ProofProxy     Proof = "proxy"     // a trusted proxy has
 )
 
 // Principal is who has caused an event, and how that is known. The zero Principal is
@@ -45,6 +48,9 @@ type Principal struct {
 	Name  string `json:"name,omitempty"`
 	Via   Via    `json:"via,omitempty"`
 	Proof Proof  `json:"proof,omitempty"`
+
+	From    string `json:"from,omitempty"`    // address of a request of the API or the dashboard
+	Request string `json:"request,omitempty"` // its id, as the log has it
 }
 
 // UnmarshalJSON reads the older form as well: an id alone.

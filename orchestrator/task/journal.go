@@ -65,6 +65,10 @@ const (
 	ActUndepend = "undepend"
 	ActReload   = "reload"
 	ActResume   = "resume"
+
+	ActTokenAdd      = "add token"
+	ActTokenRevoke   = "revoke token"
+	ActSessionRevoke = "end sessions"
 )
 
 // Act is a request of an operator. It is in the journal before anything is
@@ -77,12 +81,13 @@ type Act struct {
 	Job  int64           `json:"job,omitempty"`  // the effect that is made again
 	On   int64           `json:"on,omitempty"`   // the task that is waited for
 	Use  string          `json:"use,omitempty"`  // the agent whose pause ends
+	Name string          `json:"name,omitempty"` // of a token, with its right, or of sessions
 }
 
 // What is the act and what it concerns beside the task.
 func (a Act) What() string {
 	words := a.Act
-	for _, more := range []string{a.Repo, a.Lane, a.Use} {
+	for _, more := range []string{a.Repo, a.Lane, a.Use, a.Name} {
 		if more != "" {
 			words += " " + more
 		}
@@ -94,6 +99,12 @@ func (a Act) What() string {
 		words += fmt.Sprintf(" on task %d", a.On)
 	}
 	return words
+}
+
+// ActEntry is the journal entry of an act that concerns no task.
+func ActEntry(at time.Time, a Act) JournalEntry {
+	payload, _ := json.Marshal(a) // it has texts and numbers alone
+	return JournalEntry{At: at, Kind: KindOperator, Payload: payload}
 }
 
 // Acted decodes a journal entry of kind "operator".

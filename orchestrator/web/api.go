@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -106,10 +107,17 @@ func (s *server) tasks(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := TaskList{Tasks: []TaskView{}, Next: next(list, f)}
-	for _, t := range list {
+	for _, t := range readable(r, list) {
 		out.Tasks = append(out.Tasks, taskView(t))
 	}
 	answer(w, http.StatusOK, out)
+}
+
+// readable are the tasks that the principal may read. A page of a list may have fewer than its
+// limit so.
+func readable(r *http.Request, list []task.Task) []task.Task {
+	p := access.Of(r.Context())
+	return slices.DeleteFunc(slices.Clone(list), func(t task.Task) bool { return !p.Reads(t.Repo) })
 }
 
 // next is the cursor of the page after a list; 0 = there is none.
@@ -141,23 +149,31 @@ func (s *server) explainAll(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := ExplanationList{Next: next(list, f)}
-	if out.Tasks, err = explain.All(r.Context(), s.Engine, list); err != nil {
+	if out.Tasks, err = explain.All(r.Context(), s.Engine, readable(r, list)); err != nil {
 		s.fail(w, err)
 		return
 	}
 	answer(w, http.StatusOK, out)
 }
 
+// numberOf reads a number of the path.
+func numberOf(r *http.Request, name string) (int64, error) {
+	n, err := strconv.ParseInt(r.PathValue(name), 10, 64)
+	if err != nil || n < 1 {
+		return 0, &access.Refusal{Status: http.StatusBadRequest, Kind: "bad-parameter", Text: "The " + name + " in the path must be a whole number above 0."}
+	}
+	return n, nil
+}
+
 // id reads the id of the path; it has answered when ok is false.
 func id(w http.ResponseWriter, r *http.Request) (n int64, ok bool) { return pathNumber(w, r, "id") }
 
 func pathNumber(w http.ResponseWriter, r *http.Request, name string) (n int64, ok bool) {
-	n, err := strconv.ParseInt(r.PathValue(name), 10, 64)
-	if err != nil || n < 1 {
-		problem(w, http.StatusBadRequest, "bad-parameter", "The "+name+" in the path must be a whole number above 0.")
-		return 0, false
+	n, err := numberOf(r, name)
+	if err != nil {
+		problem(w, http.StatusBadRequest, "bad-parameter", err.Error())
 	}
-	return n, true
+	return n, err == nil
 }
 
 func (s *server) task(w http.ResponseWriter, r *http.Request) {
@@ -206,16 +222,13 @@ func (s *server) retry(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if err := s.Engine.Retry(r.Context(), n, byAPI()); err != nil {
+	if err := s.Engine.Retry(r.Context(), n, by(r)); err != nil {
 		s.fail(w, err)
 		return
 	}
-	s.Log.Info("an operator asked for a retry", "task", n, "remote", r.RemoteAddr)
+	s.acted(r, "an operator asked for a retry", "task", n)
 	answer(w, http.StatusAccepted, map[string]string{"status": "queued"})
 }
-
-// byAPI is the principal that the journal names for a changing request of the API.
-func byAPI() stage.Principal { return orchestrator.OperatorBy(stage.ViaAPI) }
 
 // Unfrozen is the answer of POST /serial-gate/unfreeze.
 type Unfrozen struct {
@@ -238,7 +251,7 @@ func (s *server) unfreeze(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "no-repo", "The repository is not registered.")
 		return
 	}
-	if err := s.Engine.Audit(r.Context(), task.Act{Act: task.ActUnfreeze, By: byAPI(), Repo: in.Repo}); err != nil {
+	if err := s.Engine.Audit(r.Context(), task.Act{Act: task.ActUnfreeze, By: by(r), Repo: in.Repo}); err != nil {
 		s.fail(w, err)
 		return
 	}
@@ -247,7 +260,7 @@ func (s *server) unfreeze(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	s.Log.Info("an operator ended a freeze", "repo", in.Repo, "was_frozen", was, "reason", reason, "remote", r.RemoteAddr)
+	s.acted(r, "an operator ended a freeze", "repo", in.Repo, "was_frozen", was, "reason", reason)
 	answer(w, http.StatusOK, Unfrozen{Repo: in.Repo, WasFrozen: was, Reason: reason})
 }
 
@@ -263,7 +276,7 @@ func (s *server) resume(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	agent := r.PathValue("agent")
-	if err := s.Engine.Audit(r.Context(), task.Act{Act: task.ActResume, By: byAPI(), Use: agent}); err != nil {
+	if err := s.Engine.Audit(r.Context(), task.Act{Act: task.ActResume, By: by(r), Use: agent}); err != nil {
 		s.fail(w, err)
 		return
 	}
@@ -272,7 +285,7 @@ func (s *server) resume(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	s.Log.Info("an operator has resumed an agent", "agent", agent, "was_paused", was, "remote", r.RemoteAddr)
+	s.acted(r, "an operator has resumed an agent", "agent", agent, "was_paused", was)
 	answer(w, http.StatusOK, Resumed{Agent: agent, WasPaused: was})
 }
 
@@ -288,7 +301,7 @@ func (s *server) reload(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "no-reload", "This program reads its project registry at the start alone.")
 		return
 	}
-	if err := s.Engine.Audit(r.Context(), task.Act{Act: task.ActReload, By: byAPI()}); err != nil {
+	if err := s.Engine.Audit(r.Context(), task.Act{Act: task.ActReload, By: by(r)}); err != nil {
 		s.fail(w, err)
 		return
 	}
@@ -309,10 +322,10 @@ func (s *server) stop(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if err := s.Engine.Stop(r.Context(), n, byAPI()); err != nil {
+	if err := s.Engine.Stop(r.Context(), n, by(r)); err != nil {
 		s.fail(w, err)
 		return
 	}
-	s.Log.Info("an operator asked for a stop", "task", n, "remote", r.RemoteAddr)
+	s.acted(r, "an operator asked for a stop", "task", n)
 	answer(w, http.StatusAccepted, map[string]string{"status": "queued"})
 }

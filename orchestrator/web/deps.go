@@ -44,11 +44,11 @@ func (s *server) deps(w http.ResponseWriter, r *http.Request) {
 			problem(w, http.StatusBadRequest, "bad-payload", `Send {"on": 12}: the id of the task that is waited for.`)
 			return
 		}
-		if err := change(r.Context(), s.Engine, n, in.On, byAPI()); err != nil {
+		if err := change(r.Context(), s.Engine, n, in.On, by(r)); err != nil {
 			s.fail(w, err)
 			return
 		}
-		s.Log.Info("an operator has changed a dependency", "task", n, "on", in.On, "method", r.Method, "remote", r.RemoteAddr)
+		s.acted(r, "an operator has changed a dependency", "task", n, "on", in.On, "method", r.Method)
 	}
 	list, err := s.Deps.List(r.Context(), n)
 	if err != nil {

@@ -17,6 +17,8 @@ func TestDeps(t *testing.T) {
 	t.Parallel()
 	token := map[string]string{"Authorization": "Bearer " + admin}
 	off := setup(t, nil)
+	row := task.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
+	require.NoError(t, off.store.Commit(t.Context(), task.Commit{Task: &row}))
 	require.Contains(t, off.do(http.MethodGet, "/tasks/1/deps", nil, nil).body, "ORCH_TASK_DEPS_ENABLED")
 	var d *deps.Deps
 	k := setup(t, func(o *web.Options) {

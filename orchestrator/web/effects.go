@@ -23,15 +23,15 @@ func (s *server) hasten(w http.ResponseWriter, r *http.Request) {
 	var out Hastened
 	var err error
 	if in.Lane != "" {
-		out.Due, err = s.Engine.HastenLane(r.Context(), in.Lane, byAPI())
+		out.Due, err = s.Engine.HastenLane(r.Context(), in.Lane, by(r))
 	} else {
-		out.Due, err = s.Engine.HastenTask(r.Context(), in.Task, byAPI())
+		out.Due, err = s.Engine.HastenTask(r.Context(), in.Task, by(r))
 	}
 	if err != nil {
 		s.fail(w, err)
 		return
 	}
-	s.Log.Info("an operator asked for effects to be tried now", "lane", in.Lane, "task", in.Task, "due", out.Due, "remote", r.RemoteAddr)
+	s.acted(r, "an operator asked for effects to be tried now", "lane", in.Lane, "task", in.Task, "due", out.Due)
 	answer(w, http.StatusOK, out)
 }
 
@@ -45,11 +45,11 @@ func (s *server) repeatEffect(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	job, err := s.Engine.Again(r.Context(), n, byAPI())
+	job, err := s.Engine.Again(r.Context(), n, by(r))
 	if err != nil {
 		s.fail(w, err)
 		return
 	}
-	s.Log.Info("an operator asked for an effect to be made again", "effect", n, "job", job, "remote", r.RemoteAddr)
+	s.acted(r, "an operator asked for an effect to be made again", "effect", n, "job", job)
 	answer(w, http.StatusAccepted, MadeAgain{job})
 }

@@ -9,12 +9,13 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
 // Limits of GET /events and GET /tasks/{id}/runs/{n}/events, which share the places of streams.
 const (
-	listenersAll, listenersEach = 100, 10 // streams at a time, and of one sender
+	listenersAll, listenersEach = 100, 10 // streams at a time, and of one sender or one principal
 	eventsPoll                  = 250 * time.Millisecond
 	eventsBeat                  = 15 * time.Second // a comment, so that proxies keep the connection
 	eventsBatch                 = 200
@@ -82,10 +83,14 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 			after = newest[0].ID
 		}
 	}
+	reads := s.reader(r)
 	s.stream(w, r, func() (text []byte, ended bool, err error) {
 		entries, err := s.Engine.Records.JournalSince(r.Context(), after, eventsBatch)
 		for _, e := range entries {
-			if text, err = appendEvents(text, e); err != nil {
+			if reads(e) {
+				text, err = appendEvents(text, e)
+			}
+			if err != nil {
 				return nil, false, err
 			}
 			after = e.ID
@@ -96,13 +101,13 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 
 // listen takes a place for one stream; leave gives it back. It has answered when ok is false.
 func (s *server) listen(w http.ResponseWriter, r *http.Request) (leave func(), ok bool) {
-	sender := limit.Sender(r)
-	if !s.listeners.Take(sender, 1) {
+	sender, name := limit.Sender(r), access.Of(r.Context()).Name
+	if !s.listeners.Take(sender, name) {
 		w.Header().Set("Retry-After", "10")
 		problem(w, http.StatusServiceUnavailable, "busy", "Too many clients listen already.")
 		return nil, false
 	}
-	return func() { s.listeners.Free(sender, 1) }, true
+	return func() { s.listeners.Free(sender, name) }, true
 }
 
 // lastEvent is what a client has had already, by Last-Event-ID or ?after=; -1 = it sent neither.
@@ -153,6 +158,23 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, next func() (tex
 			return
 		case <-time.After(eventsPoll):
 		}
+	}
+}
+
+// reader reports which entries the principal may read. What concerns no task is for those who
+// read all repositories.
+func (s *server) reader(r *http.Request) func(task.JournalEntry) bool {
+	p, known := access.Of(r.Context()), map[int64]bool{}
+	return func(e task.JournalEntry) bool {
+		reads, ok := known[e.TaskID]
+		if ok || p.Reads("") {
+			return reads || p.Reads("")
+		}
+		t, err := s.Engine.Store.Task(r.Context(), e.TaskID)
+		if err == nil && len(known) < eventsBatch { // a task stays in its repository
+			known[e.TaskID] = p.Reads(t.Repo)
+		}
+		return err == nil && p.Reads(t.Repo)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
 func TestQueueSaysWhatIsOff(t *testing.T) {
@@ -109,8 +110,8 @@ func TestStop(t *testing.T) {
 
 func TestHandlerRefuses(t *testing.T) {
 	_, err := web.Handler(web.Options{})
-	require.ErrorContains(t, err, "Engine is required")
-	h, err := web.Handler(web.Options{Engine: &orchestrator.Engine{}})
+	require.ErrorContains(t, err, "Engine and Access are required")
+	h, err := web.Handler(web.Options{Engine: &orchestrator.Engine{}, Access: access.New(access.Options{})})
 	require.NoError(t, err)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/webhooks/tracker", nil))
@@ -120,14 +121,14 @@ func TestHandlerRefuses(t *testing.T) {
 		"two sources":         {{Name: "forge", Host: &github.Client{}}, {Name: "forge", Tracker: &plane.Client{}}},
 		"either a tracker or": {{Name: "forge"}},
 	} {
-		_, err := web.Handler(web.Options{Engine: &orchestrator.Engine{}, Sources: sources})
+		_, err := web.Handler(web.Options{Engine: &orchestrator.Engine{}, Access: access.New(access.Options{}), Sources: sources})
 		require.ErrorContains(t, err, want)
 	}
 }
 
 // The handler can be mounted below a prefix.
 func Example() {
-	h, err := web.Handler(web.Options{Engine: &orchestrator.Engine{}})
+	h, err := web.Handler(web.Options{Engine: &orchestrator.Engine{}, Access: access.New(access.Options{})})
 	if err != nil {
 		fmt.Println(err)
 		return

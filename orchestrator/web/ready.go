@@ -37,8 +37,14 @@ func newReadiness(checks []Check, log *slog.Logger) readiness {
 	return out
 }
 
-// ServeHTTP implements http.Handler. All parts are looked at together.
-func (all readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// readyz answers with the word, and the parts for those who read all repositories.
+func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
+	p, err := s.Access.Identify(r)
+	s.ready.serve(w, r, err == nil && p.Reads(""))
+}
+
+// serve looks at all parts together.
+func (all readiness) serve(w http.ResponseWriter, r *http.Request, parts bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), readyLimit)
 	defer cancel()
 	looks := make([]*probeResult, len(all))
@@ -60,7 +66,11 @@ func (all readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		p.note(err)
 	}
-	answer(w, status, map[string]any{"status": word, "checks": checks})
+	out := map[string]any{"status": word}
+	if parts {
+		out["checks"] = checks
+	}
+	answer(w, status, out)
 }
 
 // probe looks at one part, once at a time: callers meanwhile wait for the same look.

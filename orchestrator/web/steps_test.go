@@ -17,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 )
@@ -52,7 +53,7 @@ func inRun(t *testing.T, f func(*running)) {
 		state := r.Task(item).State
 		require.Equal(r, stage.Developer, state.Active)
 		k.name = work.LogName{TaskID: 1, Role: stage.Developer, Run: state.Run, Attempt: 1, Stream: work.StreamSteps}
-		h, err := web.Handler(web.Options{Engine: r.Engine, Logs: k.logs, Done: k.done})
+		h, err := web.Handler(web.Options{Engine: r.Engine, Access: access.New(access.Options{PublicRead: true}), Logs: k.logs, Done: k.done})
 		require.NoError(r, err)
 		k.dial = orchestratortest.Serve(r.T, h)
 		f(k)

@@ -10,6 +10,9 @@
 //	GET  /healthz, /readyz, /metrics
 //	GET  /, /dashboard/…   the pages of package dashboard, when Options has them
 //
+// Who may do what is a table (Routes): every route names the right that it needs, and of which
+// repository. Webhooks, /healthz and the word of /readyz are open.
+//
 // A webhook is answered with a 2xx only after it is durable. Errors are RFC
 // 9457 problem documents. Handler may be mounted at any prefix with
 // http.StripPrefix.
@@ -17,8 +20,6 @@ package web
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -26,20 +27,20 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// Options of a handler. Engine is required.
+// Options of a handler. Engine and Access are required.
 type Options struct {
 	Engine *orchestrator.Engine
 	// Sources send webhooks, each to /webhooks/ and its name. The first tracker may use
 	// /webhooks/tracker and the first git host /webhooks/githost as well.
-	Sources    []Source
-	AdminToken string // empty: changing requests are answered 403
-	// Guesses bounds guessing of the token; nil = one of the handler's own. Handlers
-	// that take the same token share it.
-	Guesses *limit.Guesses
+	Sources []Source
+	// Access identifies who sends requests, and says what they may do; required. Handlers
+	// of the same people share it.
+	Access  *access.Guard
 	Checks  []Check
 	Metrics http.Handler
 	Stop    bool // STOP cancellation is on
@@ -73,9 +74,9 @@ type Options struct {
 
 type server struct {
 	Options
-	token     [sha256.Size]byte
 	sources   map[string]Source // by the last part of their paths
-	listeners limit.Share       // of streams
+	listeners *limit.Streams    // of streams
+	ready     readiness
 	inbox     *inbox
 	refused   limit.Tally // webhooks
 }
@@ -86,7 +87,15 @@ func Handler(o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.routes(), nil
+	mux, err := s.mux(s.routes())
+	if err != nil {
+		return nil, err
+	}
+	h := http.NewCrossOriginProtection().Handler(strict(mux))
+	if len(s.Hosts) > 0 {
+		return onlyHosts(h, s.Hosts), nil
+	}
+	return h, nil
 }
 
 // Hooks makes a handler for webhooks and /healthz alone, for a listener of their own: with
@@ -96,80 +105,29 @@ func Hooks(o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	mux := http.NewServeMux()
-	s.receivers(mux)
+	mux, err := s.mux(s.receivers())
+	if err != nil {
+		return nil, err
+	}
 	return strict(mux), nil
 }
 
 func newServer(o Options) (*server, error) {
-	if o.Engine == nil {
-		return nil, errors.New("web: Options.Engine is required")
+	if o.Engine == nil || o.Access == nil {
+		return nil, errors.New("web: Options.Engine and Access are required")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Guesses == nil {
-		o.Guesses = new(limit.Guesses)
 	}
 	sources, err := index(o.Sources)
 	if err != nil {
 		return nil, err
 	}
 	s := &server{
-		Options: o, sources: sources, token: sha256.Sum256([]byte(o.AdminToken)), inbox: newInbox(), listeners: limit.Share{All: listenersAll, Each: listenersEach},
+		Options: o, sources: sources, inbox: newInbox(), listeners: limit.NewStreams(listenersAll, listenersEach), ready: newReadiness(o.Checks, o.Log),
 	}
 	s.declare()
 	return s, nil
-}
-
-// receivers are the routes that senders of webhooks and probes need.
-func (s *server) receivers(mux *http.ServeMux) {
-	for path, from := range s.sources {
-		mux.HandleFunc("POST /webhooks/"+path, func(w http.ResponseWriter, r *http.Request) { s.receive(w, r, s.sender(from)) })
-	}
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, map[string]string{"status": "ok"})
-	})
-}
-
-func (s *server) routes() http.Handler {
-	mux := http.NewServeMux()
-	s.receivers(mux)
-	mux.Handle("GET /queue", limit.Finish(s.queue))
-	mux.Handle("GET /explain", limit.Finish(s.explainAll))
-	mux.Handle("GET /tasks", limit.Finish(s.tasks))
-	mux.Handle("GET /tasks/{id}", limit.Finish(s.task))
-	mux.Handle("GET /tasks/{id}/explain", limit.Finish(s.explain))
-	mux.Handle("POST /tasks/{id}/retry", limit.Finish(s.admin(s.retry)))
-	mux.Handle("POST /tasks/{id}/stop", limit.Finish(s.admin(s.stop)))
-	mux.Handle("GET /tasks/{id}/deps", limit.Finish(s.deps))
-	mux.Handle("POST /tasks/{id}/deps", limit.Finish(s.admin(s.deps)))
-	mux.Handle("DELETE /tasks/{id}/deps", limit.Finish(s.admin(s.deps)))
-	mux.Handle("POST /serial-gate/unfreeze", limit.Finish(s.admin(s.unfreeze)))
-	mux.Handle("POST /agents/{agent}/resume", limit.Finish(s.admin(s.resume)))
-	mux.Handle("POST /effects/hasten", limit.Finish(s.admin(s.hasten)))
-	mux.Handle("POST /effects/{id}/again", limit.Finish(s.admin(s.repeatEffect)))
-	mux.Handle("POST /admin/reload", limit.Finish(s.admin(s.reload)))
-	mux.HandleFunc("GET /events", s.events)
-	mux.HandleFunc("GET /tasks/{id}/runs/{run}/events", s.runEvents)
-	mux.HandleFunc("GET /readyz", newReadiness(s.Checks, s.Log).ServeHTTP)
-	if s.Metrics != nil {
-		mux.Handle("GET /metrics", s.Metrics)
-	}
-	if s.Dashboard != nil {
-		mux.Handle("/dashboard/", http.StripPrefix("/dashboard", s.Dashboard))
-		for _, path := range []string{"GET /{$}", "GET /dashboard"} {
-			mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Location", "dashboard/") // relative: the prefix is not known here
-				w.WriteHeader(http.StatusSeeOther)
-			})
-		}
-	}
-	h := http.NewCrossOriginProtection().Handler(strict(mux))
-	if len(s.Hosts) > 0 {
-		return onlyHosts(h, s.Hosts)
-	}
-	return h
 }
 
 // strict answers unknown paths and wrong methods with problem documents.
@@ -196,35 +154,6 @@ func strict(mux *http.ServeMux) http.Handler {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		problem(w, http.StatusMethodNotAllowed, "method-not-allowed", "This path takes "+strings.Join(allowed, " and ")+".")
 	})
-}
-
-// admin lets a request through that carries the operator's token.
-func (s *server) admin(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if s.AdminToken == "" {
-			problem(w, http.StatusForbidden, "no-admin-token", "Changing requests are off: ORCH_ADMIN_TOKEN is not set.")
-			return
-		}
-		given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		var right bool
-		var wait time.Duration
-		if bearer {
-			sum := sha256.Sum256([]byte(given))
-			right, wait = s.Guesses.Try(limit.Sender(r), s.Engine.Now(), func() bool { return subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 })
-		}
-		switch {
-		case wait > 0:
-			w.Header().Set("Retry-After", limit.RetryAfter(wait))
-			problem(w, http.StatusTooManyRequests, "guesses", "Too many wrong tokens were sent. Wait before the next one.")
-			return
-		case !right:
-			w.Header().Set("WWW-Authenticate", `Bearer realm="signalbox"`)
-			problem(w, http.StatusUnauthorized, "bad-token", "Send the operator's token: Authorization: Bearer <ORCH_ADMIN_TOKEN>.")
-			return
-		}
-		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
-		next(w, r)
-	}
 }
 
 // absent answers for a feature that this program is built without.

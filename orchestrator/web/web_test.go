@@ -32,6 +32,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -85,7 +86,7 @@ func setup(t *testing.T, change func(*web.Options), features ...orchestrator.Fea
 	g, err := github.New(github.Options{Token: "t", Secrets: signature.Of(githubSecret)})
 	require.NoError(t, err)
 	o := web.Options{
-		Engine: engine, Sources: []web.Source{{Name: "plane", Tracker: p}, {Name: "github", Host: g}}, AdminToken: admin,
+		Engine: engine, Sources: []web.Source{{Name: "plane", Tracker: p}, {Name: "github", Host: g}}, Access: access.New(access.Options{AdminToken: admin, PublicRead: true}),
 		Hold:    300 * time.Millisecond,
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "signalbox_up 1") }),
 	}
@@ -346,10 +347,10 @@ func TestOperator(t *testing.T) {
 	require.Equal(t, "APP-1", d.WorkItemID)
 	require.Len(t, d.Jobs, 1)
 
-	locked := setup(t, func(o *web.Options) { o.AdminToken = "" })
+	locked := setup(t, func(o *web.Options) { o.Access = access.New(access.Options{PublicRead: true}) })
 	a = locked.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer "}, nil)
-	require.Equal(t, http.StatusForbidden, a.status)
-	require.Contains(t, a.body, "ORCH_ADMIN_TOKEN")
+	require.Equal(t, http.StatusUnauthorized, a.status)
+	require.Contains(t, a.body, "signalbox token add")
 }
 
 func TestReady(t *testing.T) {

@@ -21,7 +21,7 @@ test('every step is ticked off, and then it is the reader’s turn', async ({ pa
   // The freeze is ended on the dashboard, and the card begins.
   await page.goto(site('demo'))
   await page.getByRole('link', { name: 'end the freeze' }).click()
-  await page.locator('#token').fill('demo-operator-token')
+  await page.locator('#token').fill('demo-operator-token-of-128-bits')
   await look(page, 'demo-unfreeze')
   await page.getByRole('button', { name: 'Unfreeze' }).click()
   await expect(page.getByRole('status')).toContainText('The freeze has ended.')

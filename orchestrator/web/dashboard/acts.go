@@ -7,8 +7,9 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
 // confirmation is the question whether a changing request is meant.
@@ -83,7 +84,7 @@ func (s *server) doResume(r *http.Request) (string, error) {
 	if s.Resume == nil {
 		return "", notFound("This program runs without pauses of agents (ORCH_AGENT_PAUSE_ENABLED).")
 	}
-	if err := s.Engine.Audit(r.Context(), task.Act{Act: task.ActResume, By: byPage(), Use: agent}); err != nil {
+	if err := s.Engine.Audit(r.Context(), task.Act{Act: task.ActResume, By: byPage(r), Use: agent}); err != nil {
 		return "", err
 	}
 	was, err := s.Resume(r.Context(), agent)
@@ -97,44 +98,50 @@ func (s *server) doResume(r *http.Request) (string, error) {
 	}
 }
 
-// act lets a changing request through that comes with a session or the token, and
-// redirects to the address that do returns. With a wrong token the question is shown again.
-func (s *server) act(ask func(*http.Request) (view, error), do func(*http.Request) (next string, err error)) http.Handler {
-	return limit.Finish(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, formMax)
-		var (
-			v    view
-			next string
-			err  error
-		)
-		switch {
-		case s.AdminToken == "":
-			err = &failure{http.StatusForbidden, wordsOff}
-		case s.signedIn(r):
-			next, err = do(r)
-		default:
-			wrong, status := s.checkToken(w, r)
-			if wrong == "" {
-				next, err = do(r)
-				break
-			}
-			s.refused(r)
-			v, err = ask(r)
-			if c, ok := v.Data.(confirmation); ok {
-				c.Wrong = wrong
-				v.Data, v.Status = c, status
-			}
-		}
+// act carries a changing request out, and redirects to the address that do returns.
+func (s *server) act(do func(*http.Request) (next string, err error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next, err := do(r)
 		if err != nil {
-			v = s.failed(err)
-		}
-		if v.Name != "" {
-			s.render(w, s.frame(r, v))
+			s.render(w, s.frame(r, s.failed(err)))
 			return
 		}
-		s.Log.Info("an operator has acted", "path", r.URL.Path, "remote", r.RemoteAddr)
+		p := access.Of(r.Context())
+		s.Log.Info("an operator has acted", "path", r.URL.Path, "by", p.String(), "remote", p.From, "request", p.Request)
 		seeOther(w, root(r)+next)
 	})
+}
+
+// askAgain shows the question with why the answer was refused, to those who may read it.
+func (s *server) askAgain(ask func(*http.Request) (view, error)) func(http.ResponseWriter, *http.Request, error) {
+	return func(w http.ResponseWriter, r *http.Request, err error) {
+		var no *access.Refusal
+		reader := s.reader(r)
+		if !errors.As(err, &no) || !reader.Reads("") {
+			s.refuse(w, r, err)
+			return
+		}
+		r = r.WithContext(access.With(r.Context(), reader))
+		v, failed := ask(r)
+		if failed != nil {
+			v = s.failed(failed)
+		}
+		if c, ok := v.Data.(confirmation); ok {
+			c.Wrong = no.Text
+			v.Data, v.Status = c, no.Status
+		}
+		no.Header(w.Header())
+		s.render(w, s.frame(r, v))
+	}
+}
+
+// reader is who a request comes from without the token of its form.
+func (s *server) reader(r *http.Request) access.Principal {
+	p, err := s.Access.Identify(r)
+	if err != nil {
+		return access.Principal{}
+	}
+	return p
 }
 
 func (s *server) doRetry(r *http.Request) (string, error) {
@@ -142,7 +149,7 @@ func (s *server) doRetry(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("tasks/%d?said=retry", id), s.Engine.Retry(r.Context(), id, byPage())
+	return fmt.Sprintf("tasks/%d?said=retry", id), s.Engine.Retry(r.Context(), id, byPage(r))
 }
 
 func (s *server) doStop(r *http.Request) (string, error) {
@@ -153,7 +160,7 @@ func (s *server) doStop(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("tasks/%d?said=stop", id), s.Engine.Stop(r.Context(), id, byPage())
+	return fmt.Sprintf("tasks/%d?said=stop", id), s.Engine.Stop(r.Context(), id, byPage(r))
 }
 
 func (s *server) doUnfreeze(r *http.Request) (string, error) {
@@ -164,11 +171,11 @@ func (s *server) doUnfreeze(r *http.Request) (string, error) {
 	if s.Unfreeze == nil {
 		return "", notFound("This program runs without the serial gate (ORCH_SERIAL_GATE_ENABLED).")
 	}
-	return unfreeze(r.Context(), s.Options, repo)
+	return unfreeze(r.Context(), s.Options, repo, byPage(r))
 }
 
-func unfreeze(ctx context.Context, o Options, repo string) (string, error) {
-	if err := o.Engine.Audit(ctx, task.Act{Act: task.ActUnfreeze, By: byPage(), Repo: repo}); err != nil {
+func unfreeze(ctx context.Context, o Options, repo string, by stage.Principal) (string, error) {
+	if err := o.Engine.Audit(ctx, task.Act{Act: task.ActUnfreeze, By: by, Repo: repo}); err != nil {
 		return "", err
 	}
 	was, _, err := o.Unfreeze(ctx, repo)

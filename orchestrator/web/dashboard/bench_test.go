@@ -19,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -64,7 +65,7 @@ func crowd(b *testing.B, tasks int) http.Handler {
 			require.NoError(b, db.Hold(ctx, queue.Hold{Subject: fmt.Sprint("analyst/", i), Name: serialgate.Name, Reason: fmt.Sprintf("waits for a place: one task at a time in %s, and APP-1 (task 1) is before it", repo)}))
 		}
 	}
-	pages, err := dashboard.Handler(dashboard.Options{Engine: engine, History: db, AdminToken: token})
+	pages, err := dashboard.Handler(dashboard.Options{Engine: engine, History: db, Access: access.New(access.Options{AdminToken: token, PublicRead: true})})
 	require.NoError(b, err)
 	return pages
 }

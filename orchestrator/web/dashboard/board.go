@@ -10,6 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
 // Limits of the board.
@@ -127,11 +128,17 @@ func (s *server) live(ctx context.Context) (out []task.Task, err error) {
 	for after := int64(0); len(out) < liveMax; after = out[len(out)-1].ID {
 		page, err := s.Engine.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after, Limit: 1000})
 		if err != nil || len(page) == 0 {
-			return out, err
+			return readable(ctx, out), err
 		}
 		out = append(out, page...)
 	}
-	return out, nil
+	return readable(ctx, out), nil
+}
+
+// readable are the tasks that the reader of a page may read.
+func readable(ctx context.Context, list []task.Task) []task.Task {
+	reader := access.Of(ctx)
+	return slices.DeleteFunc(list, func(t task.Task) bool { return !reader.Reads(t.Repo) })
 }
 
 func (s *server) board(r *http.Request) (view, error) {
@@ -149,7 +156,7 @@ func (s *server) board(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	p := boardPage{Filter: f, Repos: s.repoNames()}
+	p := boardPage{Filter: f, Repos: s.repoNames(ctx)}
 	p.Columns = columns(s.Engine.Machine().Pipeline(), live, why, f)
 	for i, t := range live {
 		if f.selects(t) {
@@ -159,7 +166,7 @@ func (s *server) board(r *http.Request) (view, error) {
 			p.Needs = append(p.Needs, needOf(t, why[i]))
 		}
 	}
-	for _, t := range ended {
+	for _, t := range readable(ctx, ended) {
 		if f.selects(t) {
 			p.Ended = append(p.Ended, cardOf(t, explain.Explanation{Stage: t.State.Stage}, task.Cost{}))
 		}
@@ -220,8 +227,15 @@ func needOf(t task.Task, x explain.Explanation) need {
 // wrong with the service itself.
 func (s *server) trouble(ctx context.Context) (out []need) {
 	b := readBlocks(ctx, s.Engine)
+	reader := access.Of(ctx)
 	for _, f := range b.Serial.Frozen {
+		if !reader.Reads(f.Repo) {
+			continue
+		}
 		out = append(out, need{Freeze: &f, card: card{Lamp: lampBlocked, Since: f.Since}})
+	}
+	if !reader.Reads("") { // these may name any repository
+		return out
 	}
 	texts := append(s.warnings(ctx), b.Reconcile.Braked, b.Reconcile.Error, b.Serial.Error, b.Deps.Error, b.Merge.Error, b.Budget.Error)
 	for _, text := range texts {
@@ -267,17 +281,20 @@ func (s *server) strip(ctx context.Context, why []explain.Explanation, needs int
 	}
 	out.Running = int(explain.Busy(depth))
 	days, err := s.History.DayCosts(ctx, s.Engine.Now().UTC().Truncate(24*time.Hour))
-	for _, d := range days {
+	for _, d := range costsOf(ctx, days) {
 		out.Today.Add(d.Cost)
 	}
 	return out, err
 }
 
-// repoNames lists the registered repositories, each once.
-func (s *server) repoNames() []string {
+// repoNames lists the registered repositories that the reader may read, each once.
+func (s *server) repoNames(ctx context.Context) []string {
 	var out []string
+	reader := access.Of(ctx)
 	for _, p := range s.Engine.Projects.All() {
-		out = append(out, p.Repo)
+		if reader.Reads(p.Repo) {
+			out = append(out, p.Repo)
+		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

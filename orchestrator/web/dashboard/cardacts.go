@@ -2,9 +2,7 @@ package dashboard
 
 import (
 	"errors"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -14,7 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
@@ -27,148 +25,108 @@ const (
 )
 
 const (
-	wordsElsewhere = "The board can only be read from here: ORCH_ADMIN_TOKEN is not set, so that cards are changed on the server's own machine alone."
-	wordsSignIn    = "You are not signed in. Type the operator's token too, and send it again: your words are still here."
-	wordsConflict  = "Somebody else has changed the card meanwhile. What it says now stands below. Save again to replace it with your words."
-	wordsUnsaved   = "It is not saved, or the answer was lost: the database does not answer. Your words are still here: send them again."
+	wordsSignIn   = "You are not signed in. Type a token too, and send it again: your words are still here."
+	wordsConflict = "Somebody else has changed the card meanwhile. What it says now stands below. Save again to replace it with your words."
+	wordsUnsaved  = "It is not saved, or the answer was lost: the database does not answer. Your words are still here: send them again."
 )
-
-// cardRoutes are the pages of our own board.
-func (s *server) cardRoutes(mux *http.ServeMux) {
-	form := func(page func(*http.Request, typed) (view, error)) http.Handler {
-		return s.show(func(r *http.Request) (view, error) { return page(r, blank()) })
-	}
-	mux.Handle("GET /board", s.show(s.ownBoard))
-	mux.Handle("GET /board/new", form(s.showNew))
-	mux.Handle("GET /board/cards/{id}", form(s.showCard))
-	mux.Handle("GET /board/cards/{id}/edit", form(s.showEdit))
-	mux.Handle("POST /board/name", s.changeCard(func(r *http.Request, _ typed) (view, error) { return s.ownBoard(r) }, s.doName))
-	mux.Handle("POST /board/new", s.changeCard(s.showNew, s.doMake))
-	mux.Handle("POST /board/cards/{id}/edit", s.changeCard(s.showEdit, s.doEdit))
-	mux.Handle("POST /board/cards/{id}/move", s.changeCard(s.showCard, s.doMove))
-	mux.Handle("POST /board/cards/{id}/say", s.changeCard(s.showCard, s.doSay))
-	mux.Handle("POST /board/cards/{id}/arrange", s.changeCard(s.showCard, s.doArrange))
-}
 
 // rights are what a reader of the board may do.
 type rights struct {
 	Name  string // who this is, as was typed once; empty: it is to be typed
+	Known bool   // the name is that of a person who was identified, and cannot be typed
 	Open  bool   // cards can be changed
-	Token bool   // the operator's token is to be typed
-	Off   string // why nothing can be changed
+	Token bool   // a token is to be typed
 }
 
-func (s *server) rights(r *http.Request) rights {
-	var out rights
+func rightsOf(r *http.Request) rights {
+	p := access.Of(r.Context())
+	out := rights{Open: p.MaySomewhere(access.Operator)}
+	if out.Token = !out.Open; out.Open && !p.Shared {
+		out.Name, out.Known = p.Name, true
+		return out
+	}
 	if c, err := r.Cookie(nameCookie); err == nil {
 		if name, err := url.QueryUnescape(c.Value); err == nil {
 			out.Name, _ = cards.CleanName(name)
 		}
 	}
-	switch {
-	case s.AdminToken == "" && fromHere(r), s.signedIn(r):
-		out.Open = true
-	case s.AdminToken == "":
-		out.Off = wordsElsewhere
-	default:
-		out.Token = true
-	}
 	return out
 }
 
-// fromHere reports whether a request comes from this machine itself, and through no proxy
-// that says so.
-func fromHere(r *http.Request) bool {
-	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Forwarded", "Via"} {
-		if r.Header.Get(name) != "" {
-			return false
+// actor returns who has sent a form. A token that came with it begins a session.
+func (s *server) actor(w http.ResponseWriter, r *http.Request) (by cards.Person, err error) {
+	p, has := access.Of(r.Context()), rightsOf(r)
+	if given := r.PostForm.Get("token"); given != "" && p.Via == access.ViaToken {
+		if _, err := s.Access.SignIn(w, r, given, home(r)); err != nil {
+			return by, err
 		}
-	}
-	return isLoopback(r.RemoteAddr) && isLoopback(r.Host)
-}
-
-// isLoopback reports whether an address, with a port or without, is this machine's own.
-func isLoopback(address string) bool {
-	host := address
-	if name, _, err := net.SplitHostPort(address); err == nil {
-		host = name
-	}
-	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
-}
-
-// actor returns who has sent a form, or in wrong why the form is not taken.
-func (s *server) actor(w http.ResponseWriter, r *http.Request) (by cards.Person, wrong string, status int) {
-	has := s.rights(r)
-	proof := stage.ProofNone
-	switch {
-	case has.Off != "":
-		return by, has.Off, http.StatusForbidden
-	case has.Token && r.PostForm.Get("token") == "":
-		return by, wordsSignIn, http.StatusForbidden
-	case has.Token:
-		if wrong, status := s.checkToken(w, r); wrong != "" {
-			s.refused(r)
-			return by, wrong, status
-		}
-		http.SetCookie(w, s.cookie(r, cookieName, s.sign(s.Engine.Now().Add(sessionFor).Unix()), sessionFor))
-	}
-	if s.AdminToken != "" {
-		proof = stage.ProofToken
 	}
 	name := has.Name
-	if typed, given := r.PostForm["name"]; given {
-		clean, err := cards.CleanName(typed[0])
-		if err != nil {
-			return by, err.Error(), http.StatusUnprocessableEntity
+	typed, given := r.PostForm["name"]
+	if given && !has.Known {
+		if name, err = cards.CleanName(typed[0]); err != nil {
+			return by, err
 		}
-		name = clean
-		http.SetCookie(w, s.cookie(r, nameCookie, url.QueryEscape(name), nameFor))
+		c := access.Cookie(r, nameCookie, url.QueryEscape(name), home(r), nameFor)
+		c.Name, c.Path = nameCookie, home(r) // it is no credential
+		http.SetCookie(w, c)
 	}
-	if name == "" {
-		_, err := cards.CleanName("")
-		return by, err.Error(), http.StatusUnprocessableEntity
-	}
-	return cards.Person{Name: name, Proof: proof}, "", 0
+	name, err = cards.CleanName(name)
+	return cards.Person{Name: name, Proof: p.Proof()}, err
 }
 
 // changeCard takes a form that changes the board. What is not taken is shown again, by page.
 func (s *server) changeCard(page func(*http.Request, typed) (view, error), do func(*http.Request, cards.Person) (next string, err error)) http.Handler {
-	return limit.Finish(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, cardFormMax)
-		if err := r.ParseForm(); err != nil {
-			s.render(w, s.frame(r, s.failed(&failure{http.StatusRequestEntityTooLarge, "The form is too large or cannot be read."})))
-			return
-		}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		by, err := s.actor(w, r)
 		next := ""
-		by, wrong, status := s.actor(w, r)
-		var err error
-		if wrong == "" {
+		if err == nil {
 			next, err = do(r, by)
-			wrong, status = s.objection(err)
 		}
-		if wrong == "" {
+		if err == nil {
 			seeOther(w, root(r)+next)
 			return
 		}
-		in := typedIn(r.PostForm, wrong)
-		in.Conflict = errors.Is(err, cards.ErrConflict)
-		v, failed := page(r, in)
-		if failed != nil || status == http.StatusServiceUnavailable || status == http.StatusNotFound {
-			v = unsent(r, wrong)
-		}
-		v.Status, v.Still = status, true
-		s.render(w, s.frame(r, v))
+		s.showAgain(w, r, page, err)
 	})
 }
 
-// objection is what is said of an error of a change; empty: there is none.
+// keepWords shows a form again whose sender lacks the right, to those who may read its page.
+func (s *server) keepWords(page func(*http.Request, typed) (view, error)) func(http.ResponseWriter, *http.Request, error) {
+	return func(w http.ResponseWriter, r *http.Request, err error) {
+		reader := s.reader(r)
+		s.showAgain(w, r.WithContext(access.With(r.Context(), reader)), func(r *http.Request, in typed) (view, error) {
+			if !reader.Reads("") {
+				return view{}, err
+			}
+			return page(r, in)
+		}, err)
+	}
+}
+
+// showAgain shows what was typed, and why it is not taken.
+func (s *server) showAgain(w http.ResponseWriter, r *http.Request, page func(*http.Request, typed) (view, error), err error) {
+	wrong, status := s.objection(err)
+	in := typedIn(r.PostForm, wrong)
+	in.Conflict = errors.Is(err, cards.ErrConflict)
+	v, failed := page(r, in)
+	if failed != nil || status == http.StatusServiceUnavailable || status == http.StatusNotFound {
+		v = unsent(r, wrong)
+	}
+	v.Status, v.Still = status, true
+	s.render(w, s.frame(r, v))
+}
+
+// objection is what is said of an error of a change.
 func (s *server) objection(err error) (wrong string, status int) {
 	var input *cards.InputError
 	var page *failure
+	var no *access.Refusal
 	switch {
-	case err == nil:
-		return "", 0
+	case errors.As(err, &no) && no.Kind == "sign-in":
+		return wordsSignIn, no.Status
+	case errors.As(err, &no):
+		return no.Text, no.Status
 	case errors.As(err, &input):
 		return input.Text, http.StatusUnprocessableEntity
 	case errors.As(err, &page):
@@ -249,6 +207,15 @@ func (s *server) doEdit(r *http.Request, by cards.Person) (string, error) {
 }
 
 func (s *server) move(r *http.Request, id, column string, by cards.Person) error {
+	if need := needFor(column); need != access.Operator {
+		story, err := s.Cards.Story(r.Context(), id)
+		if err == nil {
+			err = s.Access.Check(access.Of(r.Context()), need, s.placeOf(story.Project).Repo)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	e, err := s.Cards.Move(r.Context(), id, column, by)
 	if err == nil && e.Kind == cards.Moved {
 		s.announce(r, e, tracker.HookItemUpdated)
@@ -286,7 +253,7 @@ func (s *server) doSay(r *http.Request, by cards.Person) (string, error) {
 func (s *server) doArrange(r *http.Request, by cards.Person) (string, error) {
 	id, kind, other := r.PathValue("id"), r.PostForm.Get("kind"), r.PostForm.Get("other")
 	if kind == cards.Blocked {
-		c, err := s.byKey(r.Context(), other)
+		c, err := s.byKey(r, other)
 		if err != nil {
 			return "", err
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -15,7 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
@@ -67,9 +66,12 @@ type cardsPage struct {
 
 func (s *server) ownBoard(r *http.Request) (view, error) {
 	q := r.URL.Query()
-	p := cardsPage{Only: q.Get("column"), Archived: q.Get("archived") != "", Who: s.rights(r)}
+	p := cardsPage{Only: q.Get("column"), Archived: q.Get("archived") != "", Who: rightsOf(r)}
+	reader := access.Of(r.Context())
 	for _, b := range s.Engine.Projects.Boards() {
-		p.Places = append(p.Places, place{b.TrackerProject, b.Prefix, b.Repo})
+		if reader.Reads(b.Repo) {
+			p.Places = append(p.Places, place{b.TrackerProject, b.Prefix, b.Repo})
+		}
 	}
 	at := slices.IndexFunc(p.Places, func(b place) bool { return b.ID == q.Get("project") })
 	if at < 0 && q.Get("project") != "" || len(p.Places) == 0 {
@@ -161,9 +163,9 @@ func (s *server) showCard(r *http.Request, in typed) (view, error) {
 	ctx := r.Context()
 	story, err := s.Cards.Story(ctx, r.PathValue("id"))
 	if err != nil {
-		return view{}, absent(err)
+		return view{}, err
 	}
-	p := cardPage{Story: story, Place: s.placeOf(story.Project), Columns: cards.Columns(), Who: s.rights(r), Typed: in}
+	p := cardPage{Story: story, Place: s.placeOf(story.Project), Columns: cards.Columns(), Who: rightsOf(r), Typed: in}
 	p.Key = p.Place.key(story.Number)
 	p.Column, _ = cards.ColumnOf(story.Column)
 	if err := s.cardTask(ctx, &p); err != nil {
@@ -209,10 +211,11 @@ func (s *server) cardTask(ctx context.Context, p *cardPage) error {
 // others are the cards that a card may wait for: those that are not done.
 func (s *server) others(ctx context.Context, story cards.Story) (out []cardView, err error) {
 	list, err := s.Cards.Cards(ctx, cards.Filter{Each: columnCards})
+	reader := access.Of(ctx)
 	for _, c := range list {
 		over := c.Column == string(stage.StatusDone) || c.Column == string(stage.StatusStop)
 		known := slices.ContainsFunc(story.BlockedBy, func(o cards.Card) bool { return o.ID == c.ID })
-		if p := s.placeOf(c.Project); !over && !known && c.ID != story.ID && p.Prefix != "" {
+		if p := s.placeOf(c.Project); !over && !known && c.ID != story.ID && p.Prefix != "" && reader.Reads(p.Repo) {
 			out = append(out, cardView{c, p.key(c.Number), nil})
 		}
 	}
@@ -249,14 +252,6 @@ func (s *server) logLine(e cards.Entry, story cards.Story) logLine {
 	return l
 }
 
-// absent gives the errors of the board a page.
-func absent(err error) error {
-	if errors.Is(err, tracker.ErrNotFound) {
-		return notFound("There is no such card.")
-	}
-	return err
-}
-
 // cardForm is the page where a card is made or edited.
 type cardForm struct {
 	ID    string // empty: a new one
@@ -272,15 +267,15 @@ func (s *server) showNew(r *http.Request, in typed) (view, error) {
 	if _, known := s.Engine.Projects.ByTracker(id); !known {
 		return view{}, notFound("There is no such board.")
 	}
-	return view{Name: "cardform", Script: "cards.js", Title: "New card", Nav: "cards", Still: true, Data: cardForm{Place: s.placeOf(id), Who: s.rights(r), Typed: in}}, nil
+	return view{Name: "cardform", Script: "cards.js", Title: "New card", Nav: "cards", Still: true, Data: cardForm{Place: s.placeOf(id), Who: rightsOf(r), Typed: in}}, nil
 }
 
 func (s *server) showEdit(r *http.Request, in typed) (view, error) {
 	story, err := s.Cards.Story(r.Context(), r.PathValue("id"))
 	if err != nil {
-		return view{}, absent(err)
+		return view{}, err
 	}
-	f := cardForm{ID: story.ID, Place: s.placeOf(story.Project), Who: s.rights(r), Typed: in}
+	f := cardForm{ID: story.ID, Place: s.placeOf(story.Project), Who: rightsOf(r), Typed: in}
 	f.Key = f.Place.key(story.Number)
 	switch {
 	case in.Wrong == "":
@@ -325,12 +320,13 @@ func boardAddress(project string) string {
 }
 
 // byKey finds a card by its name for people.
-func (s *server) byKey(ctx context.Context, key string) (cards.Card, error) {
+func (s *server) byKey(r *http.Request, key string) (cards.Card, error) {
+	ctx, reader := r.Context(), access.Of(r.Context())
 	key = strings.TrimSpace(key)
 	prefix, digits, _ := strings.Cut(key, "-")
 	number, err := strconv.ParseInt(digits, 10, 64)
 	for _, p := range s.Engine.Projects.Boards() {
-		if err != nil || number < 1 || !strings.EqualFold(p.Prefix, prefix) {
+		if err != nil || number < 1 || !strings.EqualFold(p.Prefix, prefix) || !reader.Reads(p.Repo) {
 			continue
 		}
 		list, err := s.Cards.Cards(ctx, cards.Filter{Project: p.TrackerProject, Number: number})

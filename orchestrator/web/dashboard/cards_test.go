@@ -21,6 +21,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -56,7 +57,7 @@ func newDesk(t *testing.T, adminToken string) *desk {
 		Runners: effects.Runners(effects.Deps{Store: d.store, Jobs: d.store, Projects: projects, Tracker: d.board, Host: host, Workspaces: place}),
 	}, orchestrator.Options{})
 	require.NoError(t, err)
-	d.pages, err = dashboard.Handler(dashboard.Options{Engine: d.engine, History: d.store, AdminToken: adminToken, Cards: d.board})
+	d.pages, err = dashboard.Handler(dashboard.Options{Engine: d.engine, History: d.store, Access: access.New(access.Options{AdminToken: adminToken, Local: true, PublicRead: true}), Cards: d.board})
 	require.NoError(t, err)
 	return d
 }
@@ -140,19 +141,20 @@ func TestWhoMayChangeCards(t *testing.T) {
 		return d.post(card+"/move", url.Values{"column": {"done"}, "name": {"Kim"}}, header...).status
 	}
 	require.Equal(t, http.StatusSeeOther, try())
-	for _, header := range [][]string{{"X-Forwarded-For", "192.0.2.1"}, {"Forwarded", "for=192.0.2.1"}, {"Sec-Fetch-Site", "cross-site"}} {
-		require.Equal(t, http.StatusForbidden, try(header...), header)
+	for _, header := range [][]string{{"X-Forwarded-For", "192.0.2.1"}, {"Forwarded", "for=192.0.2.1"}} {
+		require.Equal(t, http.StatusUnauthorized, try(header...), header)
 	}
+	require.Equal(t, http.StatusForbidden, try("Sec-Fetch-Site", "cross-site"))
 	d.from = "192.0.2.1:1"
-	require.Equal(t, http.StatusForbidden, try())
-	require.Contains(t, d.request(http.MethodGet, "/board", nil).body, "ORCH_ADMIN_TOKEN is not set")
+	require.Equal(t, http.StatusUnauthorized, try())
+	require.Contains(t, d.request(http.MethodGet, "/board", nil).body, "Sign in")
 	require.NotContains(t, d.request(http.MethodGet, card, nil).body, `<form class="sayform"`)
 
 	d = newDesk(t, token)
 	require.Contains(t, d.request(http.MethodGet, "/board", nil).body, "Sign in")
 	refused := d.post("/board/new", url.Values{"form": {"card"}, "key": {"k"}, "project": {project}, "title": {"my title"}, "description": {"my words"}, "name": {"Kim"}, "token": {"wrong"}})
-	require.Equal(t, http.StatusForbidden, refused.status)
-	require.Contains(t, refused.body, "This is not the operator&#39;s token.")
+	require.Equal(t, http.StatusUnauthorized, refused.status)
+	require.Contains(t, refused.body, "This is no token of this server")
 	for _, kept := range []string{`value="my title"`, ">my words</textarea>", `name="key" value="k"`, `value="Kim"`} {
 		require.Contains(t, refused.body, kept)
 	}

@@ -9,12 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
 // Limits of GET /changes.
 const (
-	listenersAll, listenersEach = 200, 20                // streams at a time, and of one sender
+	listenersAll, listenersEach = 200, 20                // streams at a time, and of one sender or one principal
 	lookEvery                   = 250 * time.Millisecond // how often a stream reads the revision
 	beatEvery                   = 15 * time.Second       // a comment, so that proxies keep the connection
 	writeLimit                  = 5 * time.Second        // a reader that takes longer is let go; it comes back
@@ -73,13 +74,13 @@ func (p *pulse) read(ctx context.Context, o Options) string {
 // What a client does not read is not kept for it, so that one that sleeps costs
 // nothing but its connection.
 func (s *server) changes(w http.ResponseWriter, r *http.Request) {
-	sender := limit.Sender(r)
-	if !s.listeners.Take(sender, 1) {
+	sender, name := limit.Sender(r), access.Of(r.Context()).Name
+	if !s.listeners.Take(sender, name) {
 		w.Header().Set("Retry-After", "10")
 		http.Error(w, "Too many pages listen already.", http.StatusServiceUnavailable)
 		return
 	}
-	defer s.listeners.Free(sender, 1)
+	defer s.listeners.Free(sender, name)
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")

@@ -2,12 +2,14 @@ package dashboard
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
 // costPage is what agents have cost in the last days.
@@ -47,10 +49,12 @@ func (s *server) cost(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	list = costsOf(r.Context(), list)
 	for _, c := range list {
 		p.Total.Add(c.Cost)
 	}
 	p.Budget = readBlocks(r.Context(), s.Engine).Budget
+	p.Budget.Repos = slices.DeleteFunc(p.Budget.Repos, func(b spent) bool { return !access.Of(r.Context()).Reads(b.Repo) })
 	p.Plot = draw(list, first, p.Days)
 	p.Tables = []costTable{
 		table("repository", list, p.Total, func(c task.DayCost) string { return c.Repo }),
@@ -59,6 +63,12 @@ func (s *server) cost(r *http.Request) (view, error) {
 		byDay(table("day", list, p.Total, func(c task.DayCost) string { return c.Day.Format(time.DateOnly) })),
 	}
 	return view{Name: "cost", Title: "Cost", Nav: "cost", Data: p}, nil
+}
+
+// costsOf are the costs of the repositories that the reader may read.
+func costsOf(ctx context.Context, list []task.DayCost) []task.DayCost {
+	reader := access.Of(ctx)
+	return slices.DeleteFunc(list, func(c task.DayCost) bool { return !reader.Reads(c.Repo) })
 }
 
 // table adds up by a property, the dearest first.

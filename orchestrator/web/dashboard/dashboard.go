@@ -12,9 +12,9 @@
 //
 // Handler works at any prefix (http.StripPrefix): every address in a page is
 // relative. Pages work without JavaScript; a small module keeps them up to date.
-// Reading is open to every client of the handler (web.OnlyHosts keeps away pages
-// from elsewhere that were made to reach it by name); changing requests need the
-// operator's token, must come from the same origin, and leave a row in the journal.
+// Who may see and do what is a table (Routes), judged by Options.Access; pages show only what
+// their reader may read. Changing requests must come from the same origin, and leave a row in
+// the journal with who has sent them.
 //
 // The pages have no words of their own for why something waits: they show what
 // explain.Explanation, queue.Reason and the machine's notes say.
@@ -38,8 +38,10 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/follow"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
@@ -58,15 +60,14 @@ func (l Link) Check() error {
 	return nil
 }
 
-// Options of a dashboard. Engine and History are required.
+// Options of a dashboard. Engine, History and Access are required.
 type Options struct {
-	Engine     *orchestrator.Engine
-	History    task.History
-	AdminToken string // empty: changing requests are refused
-	// Guesses bounds guessing of the token; nil = one of the handler's own. Handlers
-	// that take the same token share it.
-	Guesses *limit.Guesses
-	Stop    bool // STOP cancellation is on
+	Engine  *orchestrator.Engine
+	History task.History
+	// Access identifies people and says what they may do; required. Handlers of the same
+	// people share it.
+	Access *access.Guard
+	Stop   bool // STOP cancellation is on
 	// Unfreeze ends the freeze of a repository and returns whether there was one
 	// and why; nil when the serial gate is off.
 	Unfreeze func(ctx context.Context, repo string) (was bool, reason string, err error)
@@ -96,20 +97,30 @@ func (o Options) warnings(ctx context.Context) []string {
 // server serves the pages.
 type server struct {
 	Options
-	key       [sha256.Size]byte // signs sessions
-	token     [sha256.Size]byte
 	pages     map[string]*template.Template
 	assets    map[string]asset
 	pulse     pulse
 	runs      follow.Watch
-	listeners limit.Share // of /changes
-	tally     limit.Tally // of tokens that were refused
+	listeners *limit.Streams // of /changes
+	tally     limit.Tally    // of tokens that were refused
 }
 
 // Handler makes the handler.
 func Handler(o Options) (http.Handler, error) {
-	if o.Engine == nil || o.History == nil {
-		return nil, errors.New("dashboard: Options.Engine and History are required")
+	s, err := newServer(o)
+	if err != nil {
+		return nil, err
+	}
+	mux, err := s.mux()
+	if err != nil {
+		return nil, err
+	}
+	return http.NewCrossOriginProtection().Handler(headers(mux)), nil
+}
+
+func newServer(o Options) (*server, error) {
+	if o.Engine == nil || o.History == nil || o.Access == nil {
+		return nil, errors.New("dashboard: Options.Engine, History and Access are required")
 	}
 	for _, l := range o.Links {
 		if err := l.Check(); err != nil {
@@ -119,50 +130,16 @@ func Handler(o Options) (http.Handler, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Guesses == nil {
-		o.Guesses = new(limit.Guesses)
-	}
 	if o.CardsSource == "" {
 		o.CardsSource = "board"
 	}
 	s := &server{
-		Options: o, token: sha256.Sum256([]byte(o.AdminToken)), key: sha256.Sum256([]byte("signalbox dashboard session\x00" + o.AdminToken)),
-		pages: map[string]*template.Template{}, assets: map[string]asset{}, runs: follow.Watch{Logs: o.Logs}, listeners: limit.Share{All: listenersAll, Each: listenersEach},
+		Options: o, pages: map[string]*template.Template{}, assets: map[string]asset{}, runs: follow.Watch{Logs: o.Logs}, listeners: limit.NewStreams(listenersAll, listenersEach),
 	}
 	if err := s.load(); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
 	}
-	return s.routes(), nil
-}
-
-func (s *server) routes() http.Handler {
-	mux := http.NewServeMux()
-	for pattern, page := range map[string]func(*http.Request) (view, error){
-		"GET /{$}": s.board, "GET /queue": s.queue, "GET /repos": s.repos, "GET /cost": s.cost, "GET /journal": s.journal, "GET /journal/{id}": s.moment,
-		"GET /tasks/{id}": s.task, "GET /tasks/{id}/runs/{run}/{attempt}": s.run, "GET /session": s.session,
-		"GET /tasks/{id}/retry": s.confirmTask, "GET /tasks/{id}/stop": s.confirmTask, "GET /repos/unfreeze": s.confirmUnfreeze, "GET /agents/resume": s.confirmResume,
-		"GET /effects/hasten": s.confirmHasten, "GET /effects/{id}/again": s.confirmAgain,
-	} {
-		mux.Handle(pattern, s.show(page))
-	}
-	if s.Cards != nil {
-		s.cardRoutes(mux)
-	}
-	mux.Handle("POST /session", limit.Finish(s.login))
-	mux.HandleFunc("POST /session/end", s.logout)
-	mux.Handle("POST /tasks/{id}/retry", s.act(s.confirmTask, s.doRetry))
-	mux.Handle("POST /tasks/{id}/stop", s.act(s.confirmTask, s.doStop))
-	mux.Handle("POST /repos/unfreeze", s.act(s.confirmUnfreeze, s.doUnfreeze))
-	mux.Handle("POST /agents/resume", s.act(s.confirmResume, s.doResume))
-	mux.Handle("POST /effects/hasten", s.act(s.confirmHasten, s.doHasten))
-	mux.Handle("POST /effects/{id}/again", s.act(s.confirmAgain, s.doAgain))
-	mux.Handle("GET /tasks/{id}/runs/{run}/{attempt}/log", limit.Finish(s.log))
-	mux.Handle("GET /tasks/{id}/runs/{run}/{attempt}/steps", limit.Finish(s.moreSteps))
-	mux.Handle("GET /tasks/{id}/ci", limit.Finish(s.ciLog))
-	mux.HandleFunc("GET /changes", s.changes)
-	mux.HandleFunc("GET /assets/{name}", s.asset)
-	mux.Handle("/", s.show(func(*http.Request) (view, error) { return view{}, notFound("There is no such page.") }))
-	return http.NewCrossOriginProtection().Handler(headers(mux))
+	return s, nil
 }
 
 // policy is what a page may do: nothing that does not come from here.
@@ -221,8 +198,11 @@ type frame struct {
 	At       time.Time // when it was read
 	Rev      string
 	Links    []Link
-	Operator bool   // signed in
-	ActsOff  string // why nothing can be changed; empty: it can
+	Who      string // the principal; empty: nobody has signed in
+	SignedIn bool   // and can sign out
+	Reads    bool   // may read something
+	Operator bool   // may change something
+	Onward   string // where the page leads by itself; empty: nowhere
 	Said     string // the result of a changing request
 	Stop     bool   // an operator may request STOP
 	Unfreeze bool
@@ -243,7 +223,7 @@ func badRequest(text string) error { return &failure{http.StatusBadRequest, text
 
 // show serves a page.
 func (s *server) show(page func(*http.Request) (view, error)) http.Handler {
-	return limit.Finish(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rev := s.pulse.read(r.Context(), s.Options)
 		v, err := page(r)
 		if err != nil {
@@ -258,10 +238,15 @@ func (s *server) show(page func(*http.Request) (view, error)) http.Handler {
 // failed is the page of an error.
 func (s *server) failed(err error) view {
 	var f *failure
+	var no *access.Refusal
 	switch {
 	case errors.As(err, &f):
+	case errors.As(err, &no):
+		f = &failure{no.Status, no.Text}
 	case errors.Is(err, task.ErrNotFound):
 		f = &failure{http.StatusNotFound, "There is no such task."}
+	case errors.Is(err, tracker.ErrNotFound):
+		f = &failure{http.StatusNotFound, "There is no such card."}
 	default:
 		s.Log.Error("a page could not be made", "err", err)
 		f = &failure{http.StatusServiceUnavailable, "The store does not answer. Try again in a moment."}
@@ -270,12 +255,14 @@ func (s *server) failed(err error) view {
 }
 
 func (s *server) frame(r *http.Request, v view) frame {
+	p := access.Of(r.Context())
 	f := frame{
-		view: v, Root: root(r), At: s.Engine.Now(), Links: s.Links, Operator: s.signedIn(r), Said: resultText(r.URL.Query().Get("said")),
+		view: v, Root: root(r), At: s.Engine.Now(), Who: p.Name, Reads: p.MaySomewhere(access.Viewer), Operator: p.MaySomewhere(access.Operator),
+		SignedIn: p.Via == access.ViaToken || p.Via == access.ViaProvider, Said: resultText(r.URL.Query().Get("said")),
 		Stop: s.Stop, Unfreeze: s.Unfreeze != nil, Cards: s.Cards != nil,
 	}
-	if s.AdminToken == "" {
-		f.ActsOff = wordsOff
+	if f.Reads {
+		f.Links = s.Links
 	}
 	return f
 }
@@ -325,7 +312,7 @@ func (s *server) load() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"board", "queue", "task", "run", "repos", "cost", "journal", "moment", "session", "confirm", "failed", "cards", "card", "cardform", "unsent"} {
+	for _, name := range []string{"board", "queue", "task", "run", "repos", "cost", "journal", "moment", "session", "arrived", "confirm", "failed", "cards", "card", "cardform", "unsent"} {
 		clone, err := base.Clone()
 		if err != nil {
 			return err

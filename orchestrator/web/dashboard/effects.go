@@ -50,14 +50,14 @@ func (s *server) taskNamed(r *http.Request, id string) (task.Task, error) {
 
 func (s *server) doHasten(r *http.Request) (string, error) {
 	if lane := r.PostFormValue("lane"); lane != "" {
-		_, err := s.Engine.HastenLane(r.Context(), lane, byPage())
+		_, err := s.Engine.HastenLane(r.Context(), lane, byPage(r))
 		return "queue?said=hasten", refused(err)
 	}
 	t, err := s.taskNamed(r, r.PostFormValue("task"))
 	if err != nil {
 		return "", err
 	}
-	_, err = s.Engine.HastenTask(r.Context(), t.ID, byPage())
+	_, err = s.Engine.HastenTask(r.Context(), t.ID, byPage(r))
 	return fmt.Sprintf("tasks/%d?said=hasten", t.ID), refused(err)
 }
 
@@ -89,7 +89,7 @@ func (s *server) doAgain(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = s.Engine.Again(r.Context(), id, byPage())
+	_, err = s.Engine.Again(r.Context(), id, byPage(r))
 	return "queue?said=again", refused(err)
 }
 

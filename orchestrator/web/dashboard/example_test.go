@@ -7,6 +7,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 )
 
@@ -14,7 +15,7 @@ import (
 func Example() {
 	engine := &orchestrator.Engine{} // made by orchestrator.New
 	pages, err := dashboard.Handler(dashboard.Options{
-		Engine: engine, History: memstore.New(nil), Links: []dashboard.Link{{Name: "Map", URL: "/map/"}},
+		Engine: engine, History: memstore.New(nil), Access: access.New(access.Options{AdminToken: "a secret of 128 bits"}), Links: []dashboard.Link{{Name: "Map", URL: "/map/"}},
 	})
 	if err != nil {
 		fmt.Println(err)

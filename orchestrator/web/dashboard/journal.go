@@ -3,6 +3,7 @@ package dashboard
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
 // journalMax is how many entries a page of the journal shows.
@@ -56,7 +58,11 @@ func (s *server) journal(r *http.Request) (view, error) {
 		ids[e.TaskID] = true
 	}
 	tasks, err := s.tasksOf(r.Context(), ids)
+	reader := access.Of(r.Context())
 	for _, e := range entries {
+		if t, known := tasks[e.TaskID]; !reader.Reads("") && (!known || !reader.Reads(t.Repo)) {
+			continue
+		}
 		p.Entries = append(p.Entries, journalLine{event: eventOf(e), ID: e.ID, Task: tasks[e.TaskID]})
 	}
 	return view{Name: "journal", Title: "Journal", Nav: "journal", Still: !p.Newest, Data: p}, err
@@ -128,6 +134,7 @@ func (s *server) moment(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p.Line.Task = tasks[found[0].TaskID]
+	maps.DeleteFunc(tasks, func(_ int64, t task.Task) bool { return !access.Of(ctx).Reads(t.Repo) })
 	p.Columns = pastColumns(s.Engine.Machine().Pipeline(), past, tasks, found[0].TaskID)
 	for _, c := range p.Columns {
 		if !c.Stage.Terminal() {

@@ -272,7 +272,7 @@ func TestAssets(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	_, err := dashboard.Handler(dashboard.Options{})
-	require.ErrorContains(t, err, "Engine and History are required")
+	require.ErrorContains(t, err, "Engine, History and Access are required")
 	inWorld(t, nil, func(w *world) {
 		for _, l := range []dashboard.Link{{Name: "x", URL: "javascript:alert(1)"}, {Name: "", URL: "/map"}, {Name: "x", URL: ""}} {
 			o := w.opt

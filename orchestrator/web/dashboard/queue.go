@@ -3,6 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -60,8 +62,17 @@ func (s *server) queue(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	if reader := access.Of(r.Context()); !reader.Reads("") {
+		maps.DeleteFunc(names, func(_ int64, t task.Task) bool { return !reader.Reads(t.Repo) })
+		hidden := func(j explain.JobView) bool { return names[j.TaskID].ID == 0 }
+		v.Jobs, v.Effects = slices.DeleteFunc(v.Jobs, hidden), slices.DeleteFunc(v.Effects, hidden)
+		v.Failed = slices.DeleteFunc(v.Failed, func(f explain.FailedEffect) bool { return names[f.TaskID].ID == 0 })
+		v.Lanes, v.Budgets = nil, nil
+	}
 	p := queuePage{Running: v.Workers.Running, Slots: v.Workers.MaxConcurrency, Lanes: v.Lanes, Budgets: v.Budgets, Effects: lines(v.Effects, queue.PoolEffects, names)}
-	p.Paused = readBlocks(r.Context(), s.Engine).Pause.Paused
+	if access.Of(r.Context()).Reads("") { // an agent is one of all repositories
+		p.Paused = readBlocks(r.Context(), s.Engine).Pause.Paused
+	}
 	p.Agents, p.Events = lines(v.Jobs, queue.PoolAgents, names), lines(v.Jobs, queue.PoolEvents, names)
 	for _, f := range v.Failed {
 		p.Failed = append(p.Failed, failedLine{f, names[f.TaskID]})

@@ -9,6 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
 // reposPage is every repository with who may begin there.
@@ -45,7 +46,7 @@ const lineMax = 40
 // inLine reads the first unfinished tasks of each repository, and which have more.
 func (s *server) inLine(ctx context.Context) (first []task.Task, more map[string]bool, err error) {
 	more = map[string]bool{}
-	for _, repo := range s.repoNames() {
+	for _, repo := range s.repoNames(ctx) {
 		page, err := s.Engine.Store.Tasks(ctx, task.Filter{Repo: repo, Live: true, Limit: lineMax + 1})
 		if err != nil {
 			return nil, nil, err
@@ -72,8 +73,12 @@ func (s *server) repos(r *http.Request) (view, error) {
 	for _, w := range b.Serial.Waiting {
 		held[w.TaskID] = w
 	}
+	reader := access.Of(ctx)
+	if !reader.Reads("") { // these may name any repository
+		p.Reconcile, p.Others = reconcileBlock{}, nil
+	}
 	for _, project := range s.Engine.Projects.All() {
-		if slices.ContainsFunc(p.Repos, func(c repoCard) bool { return strings.EqualFold(c.Project.Repo, project.Repo) }) {
+		if !reader.Reads(project.Repo) || slices.ContainsFunc(p.Repos, func(c repoCard) bool { return strings.EqualFold(c.Project.Repo, project.Repo) }) {
 			continue
 		}
 		c := repoCard{Project: project, More: more[project.Repo], Gated: b.Serial.covers(project.Repo), Freeze: b.Serial.frozen(project.Repo)}

@@ -1,36 +1,20 @@
 package dashboard
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/hex"
-	"fmt"
+	"errors"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
-	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
-const (
-	cookieName = "signalbox_session"
-	sessionFor = 12 * time.Hour
-	formMax    = 64 << 10
-)
+const formMax = 64 << 10
 
 // byPage is the principal that the journal names.
-func byPage() stage.Principal { return orchestrator.OperatorBy(stage.ViaDashboard) }
-
-const (
-	wordsOff   = "Changing requests are off: ORCH_ADMIN_TOKEN is not set."
-	wordsToken = "This is not the operator's token."
-	wordsWait  = "Too many wrong tokens were sent. Wait before the next one."
-)
+func byPage(r *http.Request) stage.Principal { return access.Of(r.Context()).By(stage.ViaDashboard) }
 
 // resultText returns the text for the result of a changing request, which is in the address
 // of the page that follows.
@@ -46,64 +30,85 @@ func resultText(key string) string {
 	}[key]
 }
 
-// sign makes the value of a session's cookie. It holds no secret: only its end,
-// signed with a key made of the token, so that another token ends all sessions.
-func (s *server) sign(end int64) string {
-	mac := hmac.New(sha256.New, s.key[:])
-	fmt.Fprintf(mac, "%d", end)
-	return fmt.Sprintf("%d.%s", end, hex.EncodeToString(mac.Sum(nil)))
-}
-
-func (s *server) signedIn(r *http.Request) bool {
-	c, err := r.Cookie(cookieName)
-	if err != nil || s.AdminToken == "" {
-		return false
-	}
-	text, _, _ := strings.Cut(c.Value, ".")
-	end, err := strconv.ParseInt(text, 10, 64)
-	return err == nil && hmac.Equal([]byte(c.Value), []byte(s.sign(end))) && time.Unix(end, 0).After(s.Engine.Now())
-}
-
-// checkToken compares the token of a form in constant time, and says why it is refused;
-// empty: it is the operator's.
-func (s *server) checkToken(w http.ResponseWriter, r *http.Request) (wrong string, status int) {
-	given := r.PostFormValue("token")
-	switch {
-	case s.AdminToken == "":
-		return wordsOff, http.StatusForbidden
-	case given == "": // no guess
-		return wordsToken, http.StatusForbidden
-	}
-	sum := sha256.Sum256([]byte(given))
-	right, wait := s.Guesses.Try(limit.Sender(r), s.Engine.Now(), func() bool { return subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 })
-	switch {
-	case wait > 0:
-		w.Header().Set("Retry-After", limit.RetryAfter(wait))
-		return wordsWait, http.StatusTooManyRequests
-	case !right:
-		return wordsToken, http.StatusForbidden
-	default:
-		return "", 0
-	}
-}
-
-// cookie is a cookie for the dashboard's own addresses.
-func (s *server) cookie(r *http.Request, name, value string, age time.Duration) *http.Cookie {
+// home is the path of the dashboard's beginning, with what was taken away before this handler.
+func home(r *http.Request) string {
 	path, _, _ := strings.Cut(r.RequestURI, "?")
-	return &http.Cookie{
-		Name: name, Value: value, Path: strings.TrimSuffix(path, strings.TrimPrefix(r.URL.Path, "/")), MaxAge: int(age.Seconds()), HttpOnly: true,
-		SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
+	return strings.TrimSuffix(path, strings.TrimPrefix(r.URL.Path, "/"))
+}
+
+// identify finds who has sent a request: by the token of a form before anything else.
+func (s *server) identify(r *http.Request) (access.Principal, error) {
+	if r.Method == http.MethodPost {
+		limit := int64(formMax)
+		if strings.HasPrefix(r.URL.Path, "/board/") {
+			limit = cardFormMax
+		}
+		r.Body = http.MaxBytesReader(nil, r.Body, limit)
+		if err := r.ParseForm(); err != nil {
+			return access.Principal{}, &access.Refusal{Status: http.StatusRequestEntityTooLarge, Text: "The form is too large or cannot be read."}
+		}
+		if given := r.PostForm.Get("token"); given != "" {
+			if p := s.reader(r); p.Via == access.ViaLocal { // who needs none
+				return p, nil
+			}
+			p, err := s.Access.ByToken(r, given)
+			s.refused(r, err)
+			return p, err
+		}
 	}
+	return s.Access.Identify(r)
+}
+
+// known serves a page for everybody, which shows to people who they are.
+func (s *server) known(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, err := s.Access.Identify(r)
+		if err != nil {
+			p = access.Principal{}
+		}
+		next.ServeHTTP(w, r.WithContext(access.With(r.Context(), p)))
+	})
+}
+
+// refuse shows why a page is not shown; who is nobody may sign in there.
+func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	var no *access.Refusal
+	if errors.As(err, &no) && no.Status == http.StatusUnauthorized {
+		next := ""
+		if r.Method == http.MethodGet {
+			next = strings.TrimPrefix(r.URL.RequestURI(), "/")
+		}
+		s.askToken(w, r, no, local(next))
+		return
+	}
+	if no != nil {
+		no.Header(w.Header())
+	}
+	s.render(w, s.frame(r, s.failed(err)))
 }
 
 // signIn is the page with the field for the token.
 type signIn struct {
-	Wrong string // why the last try was refused
-	Next  string // where to go then, relative to the beginning
+	Wrong    string // why the last try was refused
+	Next     string // where to go then, relative to the beginning
+	Provider bool   // people can sign in elsewhere
 }
 
-func (s *server) session(r *http.Request) (view, error) {
-	return view{Name: "session", Title: "Sign in", Nav: "session", Still: true, Data: signIn{Next: local(r.URL.Query().Get("next"))}}, nil
+func (s *server) signInView(wrong, next string, status int) view {
+	return view{Name: "session", Title: "Sign in", Nav: "session", Still: true, Status: status, Data: signIn{wrong, next, s.Access.Provider != nil}}
+}
+
+func (s *server) askToken(w http.ResponseWriter, r *http.Request, no *access.Refusal, next string) {
+	no.Header(w.Header())
+	s.render(w, s.frame(r, s.signInView(no.Text, next, no.Status)))
+}
+
+func (s *server) session(w http.ResponseWriter, r *http.Request) {
+	f := s.frame(r, s.signInView("", local(r.URL.Query().Get("next")), 0))
+	if f.Who != "" {
+		f.Title = "You are " + f.Who
+	}
+	s.render(w, f)
 }
 
 // local lets addresses of the dashboard through and nothing else.
@@ -118,26 +123,59 @@ func local(next string) string {
 func (s *server) login(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, formMax)
 	next := local(r.PostFormValue("next"))
-	if wrong, status := s.checkToken(w, r); wrong != "" {
-		s.refused(r)
-		s.render(w, s.frame(r, view{Name: "session", Title: "Sign in", Nav: "session", Still: true, Status: status, Data: signIn{Wrong: wrong, Next: next}}))
+	_, err := s.Access.SignIn(w, r, r.PostFormValue("token"), home(r))
+	s.refused(r, err)
+	var no *access.Refusal
+	switch {
+	case errors.As(err, &no):
+		s.askToken(w, r, no, next)
+	case err != nil:
+		s.render(w, s.frame(r, s.failed(err)))
+	default:
+		if next == "" {
+			next = "?said=in"
+		}
+		seeOther(w, root(r)+next)
+	}
+}
+
+// sendAway sends a person to the identity provider.
+func (s *server) sendAway(w http.ResponseWriter, r *http.Request) {
+	if err := s.Access.SendAway(w, r, home(r), local(r.URL.Query().Get("next"))); err != nil {
+		s.refuse(w, r, err)
+	}
+}
+
+// comeBack takes a person from the identity provider. The page leads on by itself: browsers do
+// not send a strict cookie along a way that has begun elsewhere.
+func (s *server) comeBack(w http.ResponseWriter, r *http.Request) {
+	p, next, err := s.Access.ComeBack(w, r, home(r))
+	if err != nil {
+		s.refuse(w, r, err)
 		return
 	}
-	http.SetCookie(w, s.cookie(r, cookieName, s.sign(s.Engine.Now().Add(sessionFor).Unix()), sessionFor))
-	if next == "" {
-		next = "?said=in"
+	f := s.frame(r.WithContext(access.With(r.Context(), p)), view{Name: "arrived", Title: "You are signed in", Nav: "session", Still: true})
+	if f.Onward = root(r) + local(next); local(next) == "" {
+		f.Onward = root(r) + "?said=in"
 	}
-	seeOther(w, root(r)+next)
+	s.render(w, f)
 }
 
 // refused logs, once a minute, how many tokens were refused.
-func (s *server) refused(r *http.Request) {
+func (s *server) refused(r *http.Request, err error) {
+	if err == nil {
+		return
+	}
 	if n, say := s.tally.Count(s.Engine.Now()); say {
-		s.Log.Warn("operators' tokens were refused", "path", r.URL.Path, "remote", limit.Sender(r), "since_last_line", n)
+		s.Log.Warn("tokens were refused", "path", r.URL.Path, "remote", limit.Sender(r), "since_last_line", n)
 	}
 }
 
 func (s *server) logout(w http.ResponseWriter, r *http.Request) {
-	http.SetCookie(w, s.cookie(r, cookieName, "", -time.Second))
+	r.Body = http.MaxBytesReader(w, r.Body, formMax)
+	if err := s.Access.SignOut(w, r, home(r), r.PostFormValue("all") != ""); err != nil {
+		s.render(w, s.frame(r, s.failed(err)))
+		return
+	}
 	seeOther(w, root(r)+"?said=out")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/follow"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -158,8 +159,8 @@ func (s *server) watched(r *http.Request) func() string {
 	if _, err := fmt.Sscanf(r.URL.Query().Get("run"), "%d/%d/%d", &id, &run, &attempt); err != nil {
 		return none
 	}
-	_, list, err := follow.Of(r.Context(), s.Engine, id, run)
-	if err != nil {
+	t, list, err := follow.Of(r.Context(), s.Engine, id, run)
+	if err != nil || !access.Of(r.Context()).Reads(t.Repo) {
 		return none // the page comes again with its own error
 	}
 	for _, x := range list {

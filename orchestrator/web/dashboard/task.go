@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/follow"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -181,6 +183,7 @@ func (s *server) dependencies(ctx context.Context, p *taskPage) error {
 		}
 	}
 	tasks, err := s.tasksOf(ctx, ids)
+	maps.DeleteFunc(tasks, func(_ int64, t task.Task) bool { return !access.Of(ctx).Reads(t.Repo) })
 	for _, d := range table {
 		if t, ok := tasks[d.On]; ok && d.TaskID == p.Task.ID {
 			p.WaitsFor = append(p.WaitsFor, t)

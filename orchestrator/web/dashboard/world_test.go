@@ -25,6 +25,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -86,7 +87,7 @@ func inWorld(t *testing.T, change func(*dashboard.Options), f func(*world)) {
 		r.Features = w.features
 	}, func(r *orchestratortest.Rig) {
 		w.opt = dashboard.Options{
-			Engine: r.Engine, History: r.Store, AdminToken: token, Stop: true, Unfreeze: w.gate.Unfreeze, Resume: w.pauses.Resume, Logs: w.logs,
+			Engine: r.Engine, History: r.Store, Access: access.New(access.Options{AdminToken: token, PublicRead: true}), Stop: true, Unfreeze: w.gate.Unfreeze, Resume: w.pauses.Resume, Logs: w.logs,
 			Links: []dashboard.Link{{Name: "Map", URL: "/map"}},
 		}
 		if change != nil {

@@ -4,6 +4,7 @@
 package limit
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/netip"
@@ -58,10 +59,22 @@ func Behind(next http.Handler, proxies []netip.Prefix) http.Handler {
 			peer = hop
 		}
 		if err == nil {
+			r = r.WithContext(context.WithValue(r.Context(), peerKey{}, r.RemoteAddr))
 			r.RemoteAddr = net.JoinHostPort(peer, port)
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+type peerKey struct{}
+
+// Peer is the address, with its port, from which a request has come to this process: of the
+// proxy, where Behind has replaced it by the sender's.
+func Peer(r *http.Request) string {
+	if peer, ok := r.Context().Value(peerKey{}).(string); ok {
+		return peer
+	}
+	return r.RemoteAddr
 }
 
 // Share is an amount that all senders have together, of which each may take a part.
@@ -97,6 +110,35 @@ func (s *Share) Free(sender string, n int64) {
 		s.by[sender] = left
 	} else {
 		delete(s.by, sender)
+	}
+}
+
+// Streams bounds how many streams a sender, a name and all together have open. Its zero value
+// lets nobody in: Each and All are required.
+type Streams struct{ BySender, ByName Share }
+
+// NewStreams makes a bound of all together, and of one sender or one name.
+func NewStreams(all, each int64) *Streams {
+	return &Streams{BySender: Share{All: all, Each: each}, ByName: Share{All: all, Each: each}}
+}
+
+// Take takes a stream, or reports that there is none. An empty name is bound by its sender alone.
+func (s *Streams) Take(sender, name string) bool {
+	if !s.BySender.Take(sender, 1) {
+		return false
+	}
+	if name != "" && !s.ByName.Take(name, 1) {
+		s.BySender.Free(sender, 1)
+		return false
+	}
+	return true
+}
+
+// Free gives it back.
+func (s *Streams) Free(sender, name string) {
+	s.BySender.Free(sender, 1)
+	if name != "" {
+		s.ByName.Free(name, 1)
 	}
 }
 

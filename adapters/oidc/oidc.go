@@ -1,0 +1,139 @@
+// Package oidc signs people in at an OpenID Connect provider, for access.Guard: the authorisation
+// code flow with PKCE, state and nonce. The provider is called when somebody signs in and at no
+// other time, so that losing it stops sign-ins by it and nothing else.
+package oidc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	coreos "github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
+)
+
+// Options of a Provider. Issuer, ClientID and RedirectURL are required.
+type Options struct {
+	Issuer       string // address of the provider, as it names itself
+	ClientID     string
+	ClientSecret string // empty for a public client
+	RedirectURL  string // of the dashboard's page to which people come back, as they reach it
+	NameClaim    string // claim of the ID token that names people; "" = email
+	GroupsClaim  string // claim with their groups, a list or one text; "" = groups
+	Scopes       []string
+	Client       *http.Client // nil = one with a limit of 10 s
+	Now          func() time.Time
+}
+
+// Provider is an access.Provider. It is safe for concurrent use.
+type Provider struct {
+	opt Options
+
+	mu    sync.Mutex
+	found *coreos.Provider // nil: it has not described itself yet
+}
+
+var _ access.Provider = (*Provider)(nil)
+
+// New makes a Provider. It calls nobody.
+func New(o Options) (*Provider, error) {
+	if o.Issuer == "" || o.ClientID == "" || o.RedirectURL == "" {
+		return nil, errors.New("oidc: Options.Issuer, ClientID and RedirectURL are required")
+	}
+	if o.NameClaim == "" {
+		o.NameClaim = "email"
+	}
+	if o.GroupsClaim == "" {
+		o.GroupsClaim = "groups"
+	}
+	if len(o.Scopes) == 0 {
+		o.Scopes = []string{coreos.ScopeOpenID, "profile", "email"}
+	}
+	if o.Client == nil {
+		o.Client = &http.Client{Timeout: 10 * time.Second}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Provider{opt: o}, nil
+}
+
+// describe reads the provider's description of itself, once.
+func (p *Provider) describe(ctx context.Context) (*coreos.Provider, *oauth2.Config, error) {
+	p.mu.Lock()
+	found := p.found
+	p.mu.Unlock()
+	if found == nil {
+		var err error
+		// The context stays with what is found; only its client is meant.
+		if found, err = coreos.NewProvider(coreos.ClientContext(context.WithoutCancel(ctx), p.opt.Client), p.opt.Issuer); err != nil {
+			return nil, nil, fmt.Errorf("the provider %s: %w", p.opt.Issuer, err)
+		}
+		p.mu.Lock()
+		p.found = found
+		p.mu.Unlock()
+	}
+	return found, &oauth2.Config{
+		ClientID: p.opt.ClientID, ClientSecret: p.opt.ClientSecret, Endpoint: found.Endpoint(), RedirectURL: p.opt.RedirectURL, Scopes: p.opt.Scopes,
+	}, nil
+}
+
+// Begin implements access.Provider.
+func (p *Provider) Begin(ctx context.Context, c access.Challenge) (string, error) {
+	_, config, err := p.describe(ctx)
+	if err != nil {
+		return "", err
+	}
+	return config.AuthCodeURL(c.State, coreos.Nonce(c.Nonce), oauth2.S256ChallengeOption(c.Verifier)), nil
+}
+
+// Finish implements access.Provider.
+func (p *Provider) Finish(ctx context.Context, code string, c access.Challenge) (access.Person, error) {
+	found, config, err := p.describe(ctx)
+	if err != nil {
+		return access.Person{}, err
+	}
+	given, err := config.Exchange(coreos.ClientContext(ctx, p.opt.Client), code, oauth2.VerifierOption(c.Verifier))
+	if err != nil {
+		return access.Person{}, fmt.Errorf("oidc: the code is not exchanged: %w", err)
+	}
+	raw, _ := given.Extra("id_token").(string)
+	token, err := found.Verifier(&coreos.Config{ClientID: p.opt.ClientID, Now: p.opt.Now}).Verify(ctx, raw)
+	if err != nil {
+		return access.Person{}, fmt.Errorf("the provider's token: %w", err)
+	}
+	if token.Nonce != c.Nonce {
+		return access.Person{}, errors.New("oidc: the token is not for this sign-in: its nonce is another one")
+	}
+	var claims map[string]any
+	if err := token.Claims(&claims); err != nil {
+		return access.Person{}, fmt.Errorf("the provider's token: %w", err)
+	}
+	return p.person(claims)
+}
+
+// person reads who it is. An address of e-mail that the provider has not verified names nobody.
+func (p *Provider) person(claims map[string]any) (access.Person, error) {
+	name, _ := claims[p.opt.NameClaim].(string)
+	verified, said := claims["email_verified"].(bool)
+	if name == "" || p.opt.NameClaim == "email" && said && !verified {
+		return access.Person{}, &access.Refusal{Status: http.StatusForbidden, Kind: "sign-in", Text: "The identity provider does not name you by a verified " + p.opt.NameClaim + ". Its administrator can, or ORCH_OIDC_NAME_CLAIM names another claim."}
+	}
+	out := access.Person{Name: name}
+	switch groups := claims[p.opt.GroupsClaim].(type) {
+	case string:
+		out.Groups = []string{groups}
+	case []any:
+		for _, g := range groups {
+			if text, ok := g.(string); ok {
+				out.Groups = append(out.Groups, text)
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/user"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
+)
+
+// tokenCmd keeps named tokens in the server's database, which it opens itself: who may read that
+// is an administrator already.
+type tokenCmd struct {
+	Add    tokenAddCmd    `cmd:"" help:"Make a token for a person or a program, and print it, once."`
+	List   tokenListCmd   `cmd:"" help:"List tokens: names, rights, ends."`
+	Revoke tokenRevokeCmd `cmd:"" help:"Revoke a token; its sessions end with it."`
+}
+
+// sessionCmd shows who has signed in, in the same way.
+type sessionCmd struct {
+	List   sessionListCmd   `cmd:"" help:"List the sessions of people who have signed in."`
+	Revoke sessionRevokeCmd `cmd:"" help:"End all sessions of a name."`
+}
+
+// inStore runs f with the server's database.
+func inStore(f func(context.Context, wiring.Database) error) error {
+	settings, err := load()
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	db, err := wiring.OpenStore(ctx, settings, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(ctx, db), db.Close())
+}
+
+// audit writes what a command changes into the journal, before it does.
+func audit(ctx context.Context, db wiring.Database, act, name string) error {
+	by := stage.Principal{Kind: stage.KindOperator, ID: "local", Via: stage.ViaCommand, Proof: stage.ProofNone}
+	if u, err := user.Current(); err == nil {
+		by.Name = u.Username
+	}
+	return db.Commit(ctx, task.Commit{Journal: []task.JournalEntry{task.ActEntry(time.Now(), task.Act{Act: act, By: by, Name: name})}})
+}
+
+type tokenAddCmd struct {
+	Name  string   `arg:"" help:"Whose it is; the journal shows the name."`
+	Role  string   `required:"" enum:"viewer,operator,approver,releaser,admin" help:"viewer, operator, approver, releaser or admin."`
+	Repos []string `help:"Repositories (owner/name,…); unset: all."`
+	Days  int      `help:"Days until it expires; unset: never."`
+}
+
+// Run makes a token.
+func (c tokenAddCmd) Run(s *streams) error {
+	now, ends := time.Now().UTC(), time.Time{}
+	if c.Days < 0 {
+		return errors.New("--days is to be more than 0")
+	}
+	if c.Days > 0 {
+		ends = now.AddDate(0, 0, c.Days)
+	}
+	t, secret, err := access.NewToken(c.Name, access.Grant{Role: access.Role(c.Role), Repos: c.Repos}, now, ends)
+	if err != nil {
+		return err
+	}
+	return inStore(func(ctx context.Context, db wiring.Database) error {
+		if err := audit(ctx, db, task.ActTokenAdd, c.Name+" "+t.Grant.String()); err != nil {
+			return err
+		}
+		added, err := db.AddToken(ctx, t)
+		if err == nil && !added {
+			err = fmt.Errorf("there is a token %s already: revoke it first, or take another name", c.Name)
+		}
+		if err == nil {
+			_, err = fmt.Fprintln(s.out, secret)
+		}
+		return err
+	})
+}
+
+type tokenListCmd struct{}
+
+// Run lists tokens.
+func (tokenListCmd) Run(s *streams) error {
+	return inStore(func(ctx context.Context, db wiring.Database) error {
+		list, err := db.Tokens(ctx)
+		if err != nil {
+			return err
+		}
+		return table(s.out, "NAME\tRIGHT\tMADE\tEXPIRES", func(w io.Writer) {
+			for _, t := range list {
+				ends := "never"
+				if !t.Expires.IsZero() {
+					ends = t.Expires.UTC().Format(time.DateTime)
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Name, t.Grant, t.Made.UTC().Format(time.DateTime), ends)
+			}
+		})
+	})
+}
+
+func table(out io.Writer, head string, rows func(io.Writer)) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, head)
+	rows(w)
+	return w.Flush()
+}
+
+type tokenRevokeCmd struct {
+	Name string `arg:"" help:"Of the token."`
+}
+
+// Run revokes a token.
+func (c tokenRevokeCmd) Run(s *streams) error {
+	return inStore(func(ctx context.Context, db wiring.Database) error {
+		if err := audit(ctx, db, task.ActTokenRevoke, c.Name); err != nil {
+			return err
+		}
+		dropped, err := db.DropToken(ctx, c.Name)
+		if err == nil && !dropped {
+			err = fmt.Errorf("there is no token %q (signalbox token list)", c.Name)
+		}
+		return err
+	})
+}
+
+type sessionListCmd struct{}
+
+// Run lists sessions.
+func (sessionListCmd) Run(s *streams) error {
+	return inStore(func(ctx context.Context, db wiring.Database) error {
+		list, err := db.Sessions(ctx)
+		if err != nil {
+			return err
+		}
+		return table(s.out, "NAME\tVIA\tGROUPS\tFROM\tBEGAN\tUSED", func(w io.Writer) {
+			for _, n := range list {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", n.Name, n.Via, strings.Join(n.Groups, ","), n.From, n.Began.UTC().Format(time.DateTime), n.Seen.UTC().Format(time.DateTime))
+			}
+		})
+	})
+}
+
+type sessionRevokeCmd struct {
+	Name string `arg:"" help:"Of the person, as signalbox session list shows it."`
+}
+
+// Run ends sessions.
+func (c sessionRevokeCmd) Run(s *streams) error {
+	return inStore(func(ctx context.Context, db wiring.Database) error {
+		list, err := db.Sessions(ctx)
+		if err != nil {
+			return err
+		}
+		var ids []string
+		for _, n := range list {
+			if n.Name == c.Name {
+				ids = append(ids, n.ID)
+			}
+		}
+		if len(ids) == 0 {
+			return fmt.Errorf("%q has no session (signalbox session list)", c.Name)
+		}
+		if err := audit(ctx, db, task.ActSessionRevoke, c.Name); err != nil {
+			return err
+		}
+		if err := db.DropSessions(ctx, ids...); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(s.out, "%d sessions have ended\n", len(ids))
+		return err
+	})
+}

@@ -1,0 +1,77 @@
+package access
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
+)
+
+// Person is who an identity provider or a proxy says somebody is.
+type Person struct {
+	Name   string
+	Groups []string
+}
+
+// Rule gives a right to the people of a group ("platform"), to one ("user:ann@example.org"), or to
+// all who were identified ("*").
+type Rule struct {
+	Who   string
+	Grant Grant
+}
+
+// Rules are the rights of people.
+type Rules []Rule
+
+// UnmarshalText reads who=role@owner/name+owner/name,…
+func (l *Rules) UnmarshalText(text []byte) error {
+	*l = nil
+	for pair := range strings.SplitSeq(string(text), ",") {
+		at := strings.LastIndex(pair, "=")
+		if at < 1 {
+			return fmt.Errorf("%q, want group=role, user:name=role or *=role, and perhaps @owner/name+owner/name", pair)
+		}
+		g, err := ParseGrant(strings.TrimSpace(pair[at+1:]))
+		if err != nil {
+			return err
+		}
+		*l = append(*l, Rule{strings.TrimSpace(pair[:at]), g})
+	}
+	return nil
+}
+
+// grants are what the rules give a person.
+func (l Rules) grants(p Person) (out []Grant) {
+	for _, r := range l {
+		name, one := strings.CutPrefix(r.Who, "user:")
+		if r.Who == "*" || one && name == p.Name || !one && slices.Contains(p.Groups, r.Who) {
+			out = append(out, r.Grant)
+		}
+	}
+	return out
+}
+
+// Proxy names people whom it has signed in, in headers that it sets itself and takes from nobody.
+type Proxy struct {
+	User   string // header
+	Groups string // header, with commas between groups; empty = none
+	From   []netip.Prefix
+}
+
+// person is whom a request's proxy names; false: it comes from no such proxy, or names nobody.
+func (x Proxy) person(r *http.Request) (Person, bool) {
+	peer, err := netip.ParseAddrPort(limit.Peer(r))
+	if x.User == "" || err != nil || !slices.ContainsFunc(x.From, func(p netip.Prefix) bool { return p.Contains(peer.Addr().Unmap()) }) {
+		return Person{}, false
+	}
+	p := Person{Name: r.Header.Get(x.User)}
+	for group := range strings.SplitSeq(strings.Join(r.Header.Values(x.Groups), ","), ",") {
+		if group = strings.TrimSpace(group); group != "" {
+			p.Groups = append(p.Groups, group)
+		}
+	}
+	return p, p.Name != ""
+}

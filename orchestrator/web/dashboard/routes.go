@@ -1,0 +1,156 @@
+package dashboard
+
+import (
+	"net/http"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
+)
+
+// Of which repository a route needs its right.
+const (
+	ofTask   access.Scope = "the task's"
+	ofEffect access.Scope = "the effect's"
+	ofEntry  access.Scope = "that of the entry's task; all for an entry without one"
+	ofForm   access.Scope = "the one that the form names, or its task; all for a lane"
+	ofPlace  access.Scope = "the board's"
+	ofCard   access.Scope = "the card's"
+)
+
+// Routes are the rows of Handler, and the right that each needs.
+func Routes(o Options) ([]access.Route, error) {
+	s, err := newServer(o)
+	if err != nil {
+		return nil, err
+	}
+	return s.routes(), nil
+}
+
+func (s *server) routes() []access.Route {
+	page := func(pattern string, of access.Scope, page func(*http.Request) (view, error)) access.Route {
+		return access.Route{Method: "GET", Pattern: pattern, Needs: access.Viewer, Of: of, Handler: s.show(page)}
+	}
+	file := func(pattern string, of access.Scope, h http.Handler) access.Route {
+		return access.Route{Method: "GET", Pattern: pattern, Needs: access.Viewer, Of: of, Handler: h}
+	}
+	free := func(method, pattern string, h http.Handler) access.Route {
+		return access.Route{Method: method, Pattern: pattern, Needs: access.Everybody, Of: access.Free, Handler: h}
+	}
+	act := func(pattern string, needs access.Role, of access.Scope, ask func(*http.Request) (view, error), do func(*http.Request) (string, error)) access.Route {
+		return access.Route{Method: "POST", Pattern: pattern, Needs: needs, Of: of, Handler: s.act(do), Refuse: s.askAgain(ask)}
+	}
+	out := []access.Route{
+		page("/{$}", access.Some, s.board), page("/queue", access.Some, s.queue), page("/repos", access.Some, s.repos),
+		page("/cost", access.Some, s.cost), page("/journal", access.Some, s.journal), page("/journal/{id}", ofEntry, s.moment),
+		page("/tasks/{id}", ofTask, s.task), page("/tasks/{id}/runs/{run}/{attempt}", ofTask, s.run),
+		file("/tasks/{id}/runs/{run}/{attempt}/log", ofTask, http.HandlerFunc(s.log)), file("/tasks/{id}/runs/{run}/{attempt}/steps", ofTask, http.HandlerFunc(s.moreSteps)), file("/tasks/{id}/ci", ofTask, http.HandlerFunc(s.ciLog)),
+		page("/tasks/{id}/retry", ofTask, s.confirmTask), page("/tasks/{id}/stop", ofTask, s.confirmTask), page("/repos/unfreeze", ofForm, s.confirmUnfreeze),
+		page("/agents/resume", access.Every, s.confirmResume),
+		page("/effects/hasten", ofForm, s.confirmHasten), page("/effects/{id}/again", ofEffect, s.confirmAgain),
+		act("/tasks/{id}/retry", access.Operator, ofTask, s.confirmTask, s.doRetry), act("/tasks/{id}/stop", access.Operator, ofTask, s.confirmTask, s.doStop),
+		act("/repos/unfreeze", access.Releaser, ofForm, s.confirmUnfreeze, s.doUnfreeze),
+		act("/agents/resume", access.Operator, access.Every, s.confirmResume, s.doResume),
+		act("/effects/hasten", access.Operator, ofForm, s.confirmHasten, s.doHasten), act("/effects/{id}/again", access.Operator, ofEffect, s.confirmAgain, s.doAgain),
+		{Method: "GET", Pattern: "/changes", Needs: access.Viewer, Of: access.Some, Stream: true, Handler: http.HandlerFunc(s.changes)},
+		free("GET", "/session", s.known(http.HandlerFunc(s.session))), free("POST", "/session", limit.Finish(s.login)), free("POST", "/session/end", limit.Finish(s.logout)),
+		free("GET", "/assets/{name}", http.HandlerFunc(s.asset)),
+		{Pattern: "/", Needs: access.Viewer, Of: access.Some, Handler: s.show(func(*http.Request) (view, error) { return view{}, notFound("There is no such page.") })},
+	}
+	if s.Access.Provider != nil {
+		out = append(out, free("GET", "/session/provider", limit.Finish(s.sendAway)), free("GET", "/session/return", limit.Finish(s.comeBack)))
+	}
+	if s.Cards != nil {
+		out = append(out, s.cardRoutes()...)
+	}
+	return out
+}
+
+// cardRoutes are the pages of our own board.
+func (s *server) cardRoutes() []access.Route {
+	form := func(pattern string, of access.Scope, page func(*http.Request, typed) (view, error)) access.Route {
+		return access.Route{Method: "GET", Pattern: pattern, Needs: access.Viewer, Of: of, Handler: s.show(func(r *http.Request) (view, error) { return page(r, blank()) })}
+	}
+	change := func(pattern string, of access.Scope, page func(*http.Request, typed) (view, error), do func(*http.Request, cards.Person) (string, error)) access.Route {
+		return access.Route{Method: "POST", Pattern: pattern, Needs: access.Operator, Of: of, Handler: s.changeCard(page, do), Refuse: s.keepWords(page)}
+	}
+	board := func(r *http.Request, _ typed) (view, error) { return s.ownBoard(r) }
+	out := []access.Route{
+		form("/board", access.Some, board), form("/board/new", ofPlace, s.showNew), form("/board/cards/{id}", ofCard, s.showCard), form("/board/cards/{id}/edit", ofCard, s.showEdit),
+		change("/board/name", access.Some, board, s.doName), change("/board/new", ofPlace, s.showNew, s.doMake), change("/board/cards/{id}/edit", ofCard, s.showEdit, s.doEdit),
+		change("/board/cards/{id}/move", ofCard, s.showCard, s.doMove), change("/board/cards/{id}/say", ofCard, s.showCard, s.doSay), change("/board/cards/{id}/arrange", ofCard, s.showCard, s.doArrange),
+	}
+	for i, r := range out {
+		if r.Pattern == "/board/cards/{id}/move" || r.Pattern == "/board/cards/{id}/say" {
+			out[i].Note = "Approved and Rejected need an approver, Confirm Deploy a releaser"
+		}
+	}
+	return out
+}
+
+func (s *server) mux() (*http.ServeMux, error) {
+	return s.Access.Mux(access.Table{Routes: s.routes(), Identify: s.identify, Refuse: s.refuse, Find: map[access.Scope]func(*http.Request) (string, error){
+		ofTask: s.repoOfTask, ofEffect: s.repoOfEffect, ofEntry: s.repoOfEntry, ofForm: s.repoOfForm, ofPlace: s.repoOfPlace, ofCard: s.repoOfCard,
+	}})
+}
+
+func (s *server) repoOfTask(r *http.Request) (string, error) {
+	id, err := number(r, "id")
+	if err != nil {
+		return "", err
+	}
+	t, err := s.Engine.Store.Task(r.Context(), id)
+	return t.Repo, err
+}
+
+func (s *server) repoOfEffect(r *http.Request) (string, error) {
+	id, err := number(r, "id")
+	if err != nil {
+		return "", err
+	}
+	repo, err := s.Engine.RepoOfEffect(r.Context(), id)
+	return repo, refused(err)
+}
+
+func (s *server) repoOfEntry(r *http.Request) (string, error) {
+	id, err := number(r, "id")
+	if err != nil {
+		return "", err
+	}
+	found, err := s.Engine.Records.JournalSince(r.Context(), id-1, 1)
+	if err != nil || len(found) == 0 || found[0].TaskID == 0 {
+		return "", err
+	}
+	t, err := s.Engine.Store.Task(r.Context(), found[0].TaskID)
+	return t.Repo, err
+}
+
+func (s *server) repoOfForm(r *http.Request) (string, error) {
+	if text := r.FormValue("task"); text != "" && r.FormValue("lane") == "" {
+		t, err := s.taskNamed(r, text)
+		return t.Repo, err
+	}
+	return r.FormValue("repo"), nil
+}
+
+func (s *server) repoOfPlace(r *http.Request) (string, error) {
+	return s.placeOf(r.FormValue("project")).Repo, nil
+}
+
+func (s *server) repoOfCard(r *http.Request) (string, error) {
+	story, err := s.Cards.Story(r.Context(), r.PathValue("id"))
+	return s.placeOf(story.Project).Repo, err
+}
+
+// needFor is the right to move a card to a column.
+func needFor(column string) access.Role {
+	switch stage.Status(column) {
+	case stage.StatusApproved, stage.StatusRejected:
+		return access.Approver
+	case stage.StatusConfirmDeploy:
+		return access.Releaser
+	default:
+		return access.Operator
+	}
+}

@@ -1,0 +1,156 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
+)
+
+// Of which repository a route needs its right.
+const (
+	ofTask   access.Scope = "the task's"
+	ofEffect access.Scope = "the effect's"
+	ofBody   access.Scope = "the one that the body names, or its task; all for a lane"
+)
+
+// bodyMax bounds the body of a changing request, in bytes.
+const bodyMax = 64 << 10
+
+// Routes are the rows of Handler, and the right that each needs. Those below /dashboard/ are
+// rows of the dashboard's own table.
+func Routes(o Options) ([]access.Route, error) {
+	s, err := newServer(o)
+	if err != nil {
+		return nil, err
+	}
+	return s.routes(), nil
+}
+
+// receivers are the routes that senders of webhooks and probes need.
+func (s *server) receivers() (out []access.Route) {
+	for _, path := range slices.Sorted(maps.Keys(s.sources)) {
+		out = append(out, free("POST", "/webhooks/"+path, func(w http.ResponseWriter, r *http.Request) { s.receive(w, r, s.sender(s.sources[path])) }, "the signature is checked"))
+	}
+	return append(out, free("GET", "/healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]string{"status": "ok"})
+	}, ""))
+}
+
+// free is a row for everybody.
+func free(method, pattern string, h http.HandlerFunc, note string) access.Route {
+	return access.Route{Method: method, Pattern: pattern, Needs: access.Everybody, Of: access.Free, Handler: h, Note: note}
+}
+
+func (s *server) routes() []access.Route {
+	row := func(method, pattern string, needs access.Role, of access.Scope, h http.HandlerFunc) access.Route {
+		return access.Route{Method: method, Pattern: pattern, Needs: needs, Of: of, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Body = http.MaxBytesReader(w, r.Body, bodyMax)
+			h(w, r)
+		})}
+	}
+	out := append(s.receivers(),
+		free("GET", "/readyz", s.readyz, "the parts are shown to viewers of all repositories"),
+		row("GET", "/queue", access.Viewer, access.Every, s.queue),
+		row("GET", "/explain", access.Viewer, access.Some, s.explainAll),
+		row("GET", "/tasks", access.Viewer, access.Some, s.tasks),
+		row("GET", "/tasks/{id}", access.Viewer, ofTask, s.task),
+		row("GET", "/tasks/{id}/explain", access.Viewer, ofTask, s.explain),
+		row("POST", "/tasks/{id}/retry", access.Operator, ofTask, s.retry),
+		row("POST", "/tasks/{id}/stop", access.Operator, ofTask, s.stop),
+		row("GET", "/tasks/{id}/deps", access.Viewer, ofTask, s.deps),
+		row("POST", "/tasks/{id}/deps", access.Operator, ofTask, s.deps),
+		row("DELETE", "/tasks/{id}/deps", access.Operator, ofTask, s.deps),
+		row("POST", "/serial-gate/unfreeze", access.Releaser, ofBody, s.unfreeze),
+		row("POST", "/agents/{agent}/resume", access.Operator, access.Every, s.resume),
+		row("POST", "/effects/hasten", access.Operator, ofBody, s.hasten),
+		row("POST", "/effects/{id}/again", access.Operator, ofEffect, s.repeatEffect),
+		row("POST", "/admin/reload", access.Admin, access.Every, s.reload),
+		access.Route{Method: "GET", Pattern: "/tasks/{id}/runs/{run}/events", Needs: access.Viewer, Of: ofTask, Stream: true, Handler: http.HandlerFunc(s.runEvents)},
+		access.Route{Method: "GET", Pattern: "/events", Needs: access.Viewer, Of: access.Some, Stream: true, Handler: http.HandlerFunc(s.events)},
+	)
+	if s.Metrics != nil {
+		metrics := access.Route{Method: "GET", Pattern: "/metrics", Needs: access.Viewer, Of: access.Every, Handler: s.Metrics, Note: "for everybody with `ORCH_PUBLIC_METRICS`"}
+		if s.Access.PublicMetrics {
+			metrics.Needs, metrics.Of = access.Everybody, access.Free
+		}
+		out = append(out, metrics)
+	}
+	if s.Dashboard != nil {
+		lead := func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "dashboard/") // relative: the prefix is not known here
+			w.WriteHeader(http.StatusSeeOther)
+		}
+		out = append(out, free("GET", "/{$}", lead, ""), free("GET", "/dashboard", lead, ""),
+			free("", "/dashboard/", http.StripPrefix("/dashboard", s.Dashboard).ServeHTTP, "it has a table of its own"))
+	}
+	return out
+}
+
+func (s *server) mux(routes []access.Route) (*http.ServeMux, error) {
+	return s.Access.Mux(access.Table{Routes: routes, Refuse: s.refuseAccess, Find: map[access.Scope]func(*http.Request) (string, error){
+		ofTask: s.repoOfTask, ofEffect: s.repoOfEffect, ofBody: s.repoOfBody,
+	}})
+}
+
+// refuseAccess answers for a request that is not served.
+func (s *server) refuseAccess(w http.ResponseWriter, r *http.Request, err error) {
+	var no *access.Refusal
+	if !errors.As(err, &no) {
+		s.fail(w, err)
+		return
+	}
+	no.Header(w.Header())
+	problem(w, no.Status, no.Kind, no.Text)
+}
+
+// by is the principal that the journal names for a changing request.
+func by(r *http.Request) stage.Principal { return access.Of(r.Context()).By(stage.ViaAPI) }
+
+// acted logs an act of an operator.
+func (s *server) acted(r *http.Request, what string, more ...any) {
+	p := access.Of(r.Context())
+	s.Log.Info(what, append(more, "by", p.String(), "remote", p.From, "request", p.Request)...)
+}
+
+func (s *server) repoOfTask(r *http.Request) (string, error) {
+	n, err := numberOf(r, "id")
+	if err != nil {
+		return "", err
+	}
+	t, err := s.Engine.Store.Task(r.Context(), n)
+	return t.Repo, err
+}
+
+func (s *server) repoOfEffect(r *http.Request) (string, error) {
+	n, err := numberOf(r, "id")
+	if err != nil {
+		return "", err
+	}
+	return s.Engine.RepoOfEffect(r.Context(), n)
+}
+
+// repoOfBody reads the body, which stays for the handler: one that cannot be read is the
+// handler's to refuse.
+func (s *server) repoOfBody(r *http.Request) (string, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, bodyMax))
+	if err != nil {
+		return "", &access.Refusal{Status: http.StatusBadRequest, Kind: "bad-payload", Text: "The body cannot be read."}
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var in struct {
+		Repo string
+		Task int64
+	}
+	if json.Unmarshal(body, &in) != nil || in.Task < 1 {
+		return in.Repo, nil
+	}
+	t, err := s.Engine.Store.Task(r.Context(), in.Task)
+	return t.Repo, err
+}
