@@ -57,6 +57,18 @@ func (d *DB) migrate(ctx context.Context) error {
 		script = before + script + after
 	}
 	script += fmt.Sprintf("; pragma user_version = %d", layoutVersion)
-	_, err = d.conn.ExecContext(ctx, script)
+	if _, err = d.conn.ExecContext(ctx, script); err != nil {
+		return err
+	}
+	return d.addLinks(ctx)
+}
+
+// addLinks adds the column of the journal's chain to a file from before it.
+func (d *DB) addLinks(ctx context.Context) error {
+	var there int
+	if err := d.conn.QueryRowContext(ctx, "select count(*) from pragma_table_info('journal') where name = 'link'").Scan(&there); err != nil || there > 0 {
+		return err
+	}
+	_, err := d.conn.ExecContext(ctx, "alter table journal add column link blob not null default x''")
 	return err
 }

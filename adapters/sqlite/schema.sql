@@ -105,8 +105,11 @@ create table if not exists journal (
   seq     integer not null,
   at      integer not null,
   kind    text    not null,
-  payload blob    not null
+  payload blob    not null,
+  link    blob    not null default x'' -- the hash of the entry before, and its own; of entries from before the chain none
 );
+-- The hash of the newest entry.
+create table if not exists journal_head (name text primary key, hash blob not null) without rowid;
 create index if not exists journal_task on journal (task_id, id);
 
 create table if not exists gate_results (

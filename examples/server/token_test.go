@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,4 +33,35 @@ func TestTokens(t *testing.T) {
 	require.Contains(t, command(1, "token", "revoke", "ann"), "there is no token")
 	require.Contains(t, command(0, "session", "list"), "NAME")
 	require.Contains(t, command(1, "session", "revoke", "ann"), "has no session")
+}
+
+// The journal of these acts is a chain: one that was changed is named.
+func TestAudit(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("ORCH_DATA_DIR", dir)
+	command := func(want int, args ...string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		require.Equal(t, want, run(args, &out, &errs, func() error { return nil }), errs.String())
+		return out.String() + errs.String()
+	}
+	for _, name := range []string{"ann", "bea", "kim"} {
+		command(0, "token", "add", name, "--role", "viewer")
+	}
+	said := command(0, "audit", "verify")
+	require.Regexp(t, `^entries: 3, from before the chain: 0, head: [0-9a-f]{64}\n$`, said)
+	head := strings.TrimSpace(said[strings.LastIndex(said, " ")+1:])
+	lines := strings.Split(strings.TrimSpace(command(0, "audit", "export")), "\n")
+	require.Len(t, lines, 3)
+	require.Contains(t, lines[1], `"name":"bea viewer"`)
+	require.Contains(t, lines[1], `"via":"command"`)
+	require.Contains(t, lines[2], head)
+	command(0, "audit", "verify", "--head", head)
+	require.Contains(t, command(1, "audit", "verify", "--head", strings.Repeat("0", 64)), "is not in the journal")
+	db, err := sql.Open("sqlite", filepath.Join(dir, "signalbox.db"))
+	require.NoError(t, err)
+	_, err = db.ExecContext(t.Context(), `update journal set payload = replace(payload, 'bea', 'ann') where id = 2`)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	require.Contains(t, command(1, "audit", "verify"), "entry 2 was changed after it was written")
 }

@@ -23,8 +23,14 @@ type Database interface {
 	Records
 	orchestrator.Jobs
 	queue.HoldFinder
-	access.Store
+	Kept
 	Opened
+}
+
+// Kept is what it has beside the pipeline's work: who may come in, and the chain of the journal.
+type Kept interface {
+	access.Store
+	task.Chain
 }
 
 // Opened is a store that is open.

@@ -28,6 +28,7 @@ type loaded struct {
 	lines      map[*request]task.Line
 	pauses     []task.Pause
 	duplicates map[*request]bool // deliveries that are known
+	head       []byte            // of the journal's chain, where a request writes into it
 }
 
 // round does requests as one set: it loads what they are decided on, decides each in Go,
@@ -55,6 +56,7 @@ func (t *Tx) round(reqs []*request) error {
 func (t *Tx) load(reqs []*request) (*loaded, error) {
 	l := &loaded{running: map[int64]claimed{}, versions: map[int64]int64{}, lines: map[*request]task.Line{}, duplicates: map[*request]bool{}}
 	var claims, tasks []int64
+	journal := false
 	var received []*request
 	var found []claimed
 	for _, r := range reqs {
@@ -79,7 +81,11 @@ func (t *Tx) load(reqs []*request) (*loaded, error) {
 			}
 			t.loadPauses(l, r.commit)
 			t.lookUp(r.commit.Jobs)
+			journal = journal || len(r.commit.Journal) > 0
 		}
+	}
+	if journal {
+		t.Queue(intoHead(&l.head), readHead)
 	}
 	if len(claims) > 0 {
 		t.Queue(into(&found, scanClaimed), claimedJobs, claims)
@@ -105,6 +111,7 @@ type decided struct {
 	created  []*task.Task
 	changed  []*task.Task
 	story    task.Commit // journal, gates and runs of all
+	head     []byte      // of the journal's chain before them
 	commits  []*task.Commit
 	received []task.Delivery
 	put      []queue.Job
@@ -126,7 +133,7 @@ func (d *decided) add(r *request, jobs ...queue.Job) {
 
 // decide judges requests in their order. One that is refused has its error and nothing else.
 func decide(t *Tx, reqs []*request, l *loaded) *decided {
-	d := &decided{}
+	d := &decided{head: l.head}
 	for _, r := range reqs {
 		switch {
 		case r.put != nil:
@@ -220,7 +227,7 @@ func (t *Tx) write(d *decided) error {
 	t.end(d.ended, d.next) // first, so that dedupe keys are free for what is put
 	t.extend(d.extended)
 	t.saveTasks(d.created, d.changed)
-	t.saveStory(&d.story)
+	t.saveStory(&d.story, d.head)
 	for _, c := range d.commits {
 		if err := t.commitRest(c); err != nil {
 			return err

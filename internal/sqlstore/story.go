@@ -10,8 +10,8 @@ import (
 
 const (
 	// appendJournal adds what happened, in order.
-	appendJournal = `insert into ~journal (task_id, seq, at, kind, payload)
-		select * from unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::text[], $5::bytea[]) u(task_id, seq, at, kind, payload)`
+	appendJournal = `insert into ~journal (task_id, seq, at, kind, payload, link)
+		select * from unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::text[], $5::bytea[], $6::bytea[]) u(task_id, seq, at, kind, payload, link)`
 
 	// appendGates adds verdicts.
 	appendGates = `insert into ~gate_results (task_id, stage, "check", verdict, reason, sha, tree, at) select * from
@@ -45,12 +45,13 @@ const (
 	lastDelivery = "select received_at from ~deliveries where source = $1 order by received_at desc limit 1"
 )
 
-// saveStory appends what happened.
-func (t *Tx) saveStory(c *task.Commit) {
+// saveStory appends what happened, behind the head of the journal's chain.
+func (t *Tx) saveStory(c *task.Commit, head []byte) {
 	if e := c.Journal; len(e) > 0 {
+		links := t.link(e, head)
 		type entry = task.JournalEntry
 		t.Queue(nil, appendJournal, column(e, func(e *entry) int64 { return e.TaskID }), column(e, func(e *entry) int64 { return e.Seq }), column(e, func(e *entry) time.Time { return e.At }),
-			column(e, func(e *entry) string { return e.Kind }), column(e, func(e *entry) []byte { return append([]byte{}, e.Payload...) }))
+			column(e, func(e *entry) string { return e.Kind }), column(e, func(e *entry) []byte { return append([]byte{}, e.Payload...) }), links)
 	}
 	if g := c.Gates; len(g) > 0 {
 		type result = task.GateResult

@@ -17,3 +17,7 @@ create table ~access_sessions (
   began_at    timestamptz not null,
   seen_at     timestamptz not null
 );
+
+-- The journal is a chain from here on: the hash of the entry before, and its own. Entries from before have none.
+alter table ~journal add column link bytea not null default '';
+create table ~journal_head (name text primary key, hash bytea not null);
