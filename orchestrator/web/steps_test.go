@@ -16,6 +16,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -247,7 +248,10 @@ func TestRunEventsWithoutSteps(t *testing.T) {
 		end, _ := s.next()
 		require.Equal(k, "end", end.name)
 	})
-	a := setup(t, nil).do(http.MethodGet, "/tasks/1/runs/1/events", nil, nil)
+	off := setup(t, nil)
+	row := task.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
+	require.NoError(t, off.store.Commit(t.Context(), task.Commit{Task: &row}))
+	a := off.do(http.MethodGet, "/tasks/1/runs/1/events", nil, nil)
 	require.Equal(t, http.StatusNotFound, a.status)
 	require.Contains(t, a.body, "runs without the logs of agents")
 }
