@@ -226,7 +226,7 @@ func (s *server) retry(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	s.acted(r, "an operator asked for a retry", "task", n)
+	s.actor(r).Info("an operator asked for a retry", "task", n)
 	answer(w, http.StatusAccepted, map[string]string{"status": "queued"})
 }
 
@@ -260,7 +260,7 @@ func (s *server) unfreeze(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	s.acted(r, "an operator ended a freeze", "repo", in.Repo, "was_frozen", was, "reason", reason)
+	s.actor(r).Info("an operator ended a freeze", "repo", in.Repo, "was_frozen", was, "reason", reason)
 	answer(w, http.StatusOK, Unfrozen{Repo: in.Repo, WasFrozen: was, Reason: reason})
 }
 
@@ -285,7 +285,7 @@ func (s *server) resume(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	s.acted(r, "an operator has resumed an agent", "agent", agent, "was_paused", was)
+	s.actor(r).Info("an operator has resumed an agent", "agent", agent, "was_paused", was)
 	answer(w, http.StatusOK, Resumed{Agent: agent, WasPaused: was})
 }
 
@@ -326,6 +326,6 @@ func (s *server) stop(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	s.acted(r, "an operator asked for a stop", "task", n)
+	s.actor(r).Info("an operator asked for a stop", "task", n)
 	answer(w, http.StatusAccepted, map[string]string{"status": "queued"})
 }

@@ -48,7 +48,7 @@ func (s *server) deps(w http.ResponseWriter, r *http.Request) {
 			s.fail(w, err)
 			return
 		}
-		s.acted(r, "an operator has changed a dependency", "task", n, "on", in.On, "method", r.Method)
+		s.actor(r).Info("an operator has changed a dependency", "task", n, "on", in.On, "method", r.Method)
 	}
 	list, err := s.Deps.List(r.Context(), n)
 	if err != nil {

@@ -31,7 +31,7 @@ func (s *server) hasten(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	s.acted(r, "an operator asked for effects to be tried now", "lane", in.Lane, "task", in.Task, "due", out.Due)
+	s.actor(r).Info("an operator asked for effects to be tried now", "lane", in.Lane, "task", in.Task, "due", out.Due)
 	answer(w, http.StatusOK, out)
 }
 
@@ -50,6 +50,6 @@ func (s *server) repeatEffect(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, err)
 		return
 	}
-	s.acted(r, "an operator asked for an effect to be made again", "effect", n, "job", job)
+	s.actor(r).Info("an operator asked for an effect to be made again", "effect", n, "job", job)
 	answer(w, http.StatusAccepted, MadeAgain{job})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -113,10 +114,10 @@ func (s *server) refuseAccess(w http.ResponseWriter, r *http.Request, err error)
 // by is the principal that the journal names for a changing request.
 func by(r *http.Request) stage.Principal { return access.Of(r.Context()).By(stage.ViaAPI) }
 
-// acted logs an act of an operator.
-func (s *server) acted(r *http.Request, what string, more ...any) {
+// actor adds to the log who has sent a request.
+func (s *server) actor(r *http.Request) *slog.Logger {
 	p := access.Of(r.Context())
-	s.Log.Info(what, append(more, "by", p.String(), "remote", p.From, "request", p.Request)...)
+	return s.Log.With("by", p.String(), "remote", p.From, "request", p.Request)
 }
 
 func (s *server) repoOfTask(r *http.Request) (string, error) {
