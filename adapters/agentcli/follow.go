@@ -56,11 +56,16 @@ func (f *follower) look() (kind, why string) {
 		return work.ResultFailed, "stopped: it tries again what cannot succeed"
 	case limit > 0 && cost >= limit && !f.reader.Ended(): // what is done is not lost
 		return work.ResultBudget, overBudget(cost, limit)
+	case now.Sub(f.last) >= patience && !f.reader.Worked() && agentout.Waits(f.e.preset.Format, tail(errLog(f.e.log), errsMax)):
+		return work.ResultFailed, "stopped: it waits for its vendor"
 	case now.Sub(f.last) >= f.e.Agent.Stall:
 		return work.ResultStalled, fmt.Sprintf("stopped: it printed nothing for %s", f.e.Agent.Stall)
 	}
 	return "", ""
 }
+
+// patience is how long a tool may say nothing after it has said that it cannot work.
+const patience = time.Minute
 
 func overBudget(cost, limit int64) string {
 	return fmt.Sprintf("stopped: it has cost %s USD, and its limit is %s USD", usd(cost), usd(limit))
@@ -112,6 +117,7 @@ func (f *follower) note(text string) { f.write(work.Step{Kind: work.StepNote, Te
 func (f *follower) end(out ending) ending {
 	f.read()
 	out.printed, out.found = f.reader.Close()
+	out.worked = f.reader.Worked()
 	f.write(f.reader.Steps()...)
 	if out.why != "" {
 		f.note(out.why)

@@ -140,6 +140,46 @@ func TestStall(t *testing.T) {
 	}
 }
 
+// A tool that waits for its vendor before a model has said a word is ended after a minute; what
+// an agent lets it print later ends nothing.
+func TestWaitingForTheVendor(t *testing.T) {
+	t.Parallel()
+	const limit = `echo 'timestamp=T level=ERROR message="stream error" error.error="AI_APICallError: The usage limit has been reached"' >&2; `
+	const words = `echo '{"type":"text","part":{"text":"I begin."}}'; `
+	for name, c := range map[string]struct{ script, want, reason string }{
+		"before it worked": {limit, work.ResultFailed, "stopped: it waits for its vendor; the tool's last words: The usage limit has been reached"},
+		"behind its words": {words + limit, work.ResultStalled, "stopped: it printed nothing for 3m0s; the tool's last words: " + strings.Trim(limit[len("echo "):], "'&;>2 ")},
+		"something else":   {"echo thinking >&2; ", work.ResultStalled, "stopped: it printed nothing for 3m0s; the tool's last words: thinking"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var passed atomic.Int64
+			r := newRunner(t, func(o *agentcli.Options) {
+				o.Now = func() time.Time { return time.Unix(1_000_000_000, passed.Load()) }
+				o.Presets = map[string]agentcli.Preset{"o": {Argv: []string{"sh", "-c", c.script + "touch printed; exec sleep 1000"}, Format: agentout.OpenCode}}
+			})
+			cmd := command(t, "")
+			cmd.Agent = work.Agent{Use: "o", Timeout: time.Hour, Stall: 3 * time.Minute}
+			ended := make(chan work.Result)
+			go func() { ended <- r.Run(t.Context(), cmd) }()
+			waitFor(t, "it has printed", func() bool { _, err := os.Stat(filepath.Join(cmd.Dir, "printed")); return err == nil })
+			waits := time.NewTicker(20 * time.Millisecond)
+			defer waits.Stop()
+			var res work.Result
+			for res.Kind == "" {
+				select {
+				case res = <-ended:
+				case <-waits.C: // each look comes before half a minute has passed
+					passed.Add(int64(time.Second))
+				}
+			}
+			require.Equal(t, c.want, res.Kind, res.Reason)
+			require.Equal(t, c.reason, res.Reason)
+			require.Equal(t, c.want == work.ResultFailed, res.Trouble.Kind == work.TroubleLimit)
+		})
+	}
+}
+
 // What the tool said last is not lost when it is stopped.
 func TestTimeoutHasTheToolsReason(t *testing.T) {
 	t.Parallel()
@@ -173,20 +213,23 @@ func TestUsageOfACutRun(t *testing.T) {
 func TestTrouble(t *testing.T) {
 	t.Parallel()
 	const login = `{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"result":"Invalid API key"}`
+	const retried = `echo '{"type":"system","subtype":"api_retry","attempt":2,"error_status":429,"error":"rate_limit"}'; `
 	for name, c := range map[string]struct {
 		script string
 		kind   string
 		want   work.TroubleKind
 		reason string
 	}{
-		"a failure":      {"echo '" + login + "'; exit 1", work.ResultFailed, work.TroubleLogin, "Invalid API key"},
-		"a success":      {"echo '" + login + `'; echo '{"type":"result","subtype":"success","result":"Invalid API key"}'`, work.ResultOK, "", ""},
-		"a forged end":   {"echo '" + login + "'; exit 0", work.ResultFailed, "", "Invalid API key"},
-		"a refused key":  {`echo '{"type":"system","subtype":"api_retry","attempt":3,"error_status":401,"error":"authentication_failed"}'; sleep 1000`, work.ResultFailed, work.TroubleLogin, "stopped: it tries again what cannot succeed; the tool's last words: the answer of the API was authentication_failed (401)"},
-		"a tool killed":  {"echo '" + login + "'; kill -9 $$", work.ResultFailed, "", "Invalid API key"},
-		"its own parser": {`echo "error: unknown option '--verbose'" >&2; for i in 1 2 3; do echo usage >&2; done; exit 1`, work.ResultFailed, work.TroubleOutdated, "exit code 1: error: unknown option '--verbose'"},
-		"its own limit":  {`echo '{"type":"result","subtype":"error_max_budget_usd","is_error":true,"errors":["Reached maximum budget ($1)"],"total_cost_usd":1.2}'; exit 1`, work.ResultBudget, "", "stopped: it has cost 1.2 USD, and its limit is 1 USD: Reached maximum budget ($1)"},
-		"another form":   {`echo "version 9 speaks"`, work.ResultOK, "", ""},
+		"a failure":                {"echo '" + login + "'; exit 1", work.ResultFailed, work.TroubleLogin, "Invalid API key"},
+		"a success":                {"echo '" + login + `'; echo '{"type":"result","subtype":"success","result":"Invalid API key"}'`, work.ResultOK, "", ""},
+		"a forged end":             {"echo '" + login + "'; exit 0", work.ResultFailed, "", "Invalid API key"},
+		"a refused key":            {`echo '{"type":"system","subtype":"api_retry","attempt":3,"error_status":401,"error":"authentication_failed"}'; sleep 1000`, work.ResultFailed, work.TroubleLogin, "stopped: it tries again what cannot succeed; the tool's last words: the answer of the API was authentication_failed (401)"},
+		"a tool killed":            {"echo '" + login + "'; kill -9 $$", work.ResultFailed, "", "Invalid API key"},
+		"its own parser":           {`echo "error: unknown option '--verbose'" >&2; for i in 1 2 3; do echo usage >&2; done; exit 1`, work.ResultFailed, work.TroubleOutdated, "exit code 1: error: unknown option '--verbose'"},
+		"its own limit":            {`echo '{"type":"result","subtype":"error_max_budget_usd","is_error":true,"errors":["Reached maximum budget ($1)"],"total_cost_usd":1.2}'; exit 1`, work.ResultBudget, "", "stopped: it has cost 1.2 USD, and its limit is 1 USD: Reached maximum budget ($1)"},
+		"another form":             {`echo "version 9 speaks"`, work.ResultOK, "", ""},
+		"a limit to its time-out":  {retried + "sleep 1000", work.ResultTimeout, work.TroubleLimit, "stopped after 1s; the tool's last words: the answer of the API was rate_limit (429)"},
+		"a limit behind its words": {retried + `echo '{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"I begin."}]}}'; sleep 1000`, work.ResultTimeout, "", "stopped after 1s; the tool's last words: the answer of the API was rate_limit (429)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -195,6 +238,9 @@ func TestTrouble(t *testing.T) {
 			})
 			cmd := command(t, "")
 			cmd.Agent = work.Agent{Use: "c", MicroUSD: 1_000_000}
+			if c.kind == work.ResultTimeout {
+				cmd.Agent.Timeout = time.Second
+			}
 			res := r.Run(t.Context(), cmd)
 			require.Equal(t, c.kind, res.Kind, res.Reason)
 			require.Equal(t, work.Trouble{Kind: c.want}, res.Trouble)
@@ -206,7 +252,13 @@ func TestTrouble(t *testing.T) {
 			}
 		})
 	}
+	r := newRunner(t, func(o *agentcli.Options) {
+		o.Presets = map[string]agentcli.Preset{"g": {Argv: []string{"sh", "-c", "echo 'Attempt 3 failed with status 429. Retrying with backoff...' >&2; sleep 1000"}, Format: agentout.Gemini}}
+	})
 	cmd := command(t, "")
+	cmd.Agent = work.Agent{Use: "g", Timeout: time.Second}
+	require.Equal(t, work.TroubleLimit, r.Run(t.Context(), cmd).Trouble.Kind)
+	cmd = command(t, "")
 	cmd.Agent.Use = "no-such-agent --x"
 	res := newRunner(t, nil).Run(t.Context(), cmd)
 	require.Equal(t, work.TroubleOutdated, res.Trouble.Kind)

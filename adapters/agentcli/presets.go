@@ -62,7 +62,7 @@ func builtin(name string) (Preset, bool) {
 	case "opencode": // it signs in at the vendor that its settings name
 		return Preset{
 			Format: agentout.OpenCode, ModelFlag: "--model=",
-			Argv: []string{"opencode", "run", "--format", "json", "--auto", "{prompt}"},
+			Argv: []string{"opencode", "run", "--format", "json", "--print-logs", "--log-level", "ERROR", "--auto", "{prompt}"},
 			Env:  []string{"OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"},
 			Home: []string{".config/opencode/opencode.json", ".config/opencode/opencode.jsonc", ".local/share/opencode/auth.json"},
 		}, true

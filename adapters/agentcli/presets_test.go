@@ -62,9 +62,9 @@ func TestPresets(t *testing.T) {
 			`codex exec --json --sandbox workspace-write -c sandbox_workspace_write.writable_roots=["D/.git","O"] --skip-git-repo-check --ephemeral - --model=-gpt-5; x`, "codex", "openai", agentout.Codex,
 		},
 		{work.Agent{Use: "gemini", Model: "flash"}, "gemini --output-format stream-json --approval-mode=yolo --skip-trust --include-directories=O --prompt P --model=flash", "gemini", "google", agentout.Gemini},
-		{work.Agent{Use: "opencode", Model: "anthropic/claude-opus-4-7"}, "opencode run --format json --auto P --model=anthropic/claude-opus-4-7", "opencode", "anthropic", agentout.OpenCode},
-		{work.Agent{Use: "opencode -m google-vertex/gemini"}, "opencode run --format json --auto P -m google-vertex/gemini", "opencode", "google", agentout.OpenCode},
-		{work.Agent{Use: "opencode"}, "opencode run --format json --auto P", "opencode", "", agentout.OpenCode},
+		{work.Agent{Use: "opencode", Model: "anthropic/claude-opus-4-7"}, "opencode run --format json --print-logs --log-level ERROR --auto P --model=anthropic/claude-opus-4-7", "opencode", "anthropic", agentout.OpenCode},
+		{work.Agent{Use: "opencode -m google-vertex/gemini"}, "opencode run --format json --print-logs --log-level ERROR --auto P -m google-vertex/gemini", "opencode", "google", agentout.OpenCode},
+		{work.Agent{Use: "opencode"}, "opencode run --format json --print-logs --log-level ERROR --auto P", "opencode", "", agentout.OpenCode},
 		{
 			work.Agent{Use: "antigravity", Model: "gemini-3-pro", Timeout: time.Minute},
 			"agy --output-format=stream-json --dangerously-skip-permissions --print-timeout=61s --add-dir=O --print=P --model=gemini-3-pro", "antigravity", "google", agentout.Antigravity,

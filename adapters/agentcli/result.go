@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -21,6 +22,7 @@ type ending struct {
 
 	printed agentout.Output
 	found   bool // it has a result
+	worked  bool // a model has said or done something
 }
 
 // toResult makes the result of what the agent left behind. What it says itself
@@ -56,7 +58,7 @@ func (r *Runner) toResult(e execution, end ending) work.Result {
 	case end.stopped != "":
 		res.Kind, res.Reason = end.stopped, end.why
 		if last != "" {
-			res.Reason += "; the tool's last words: " + last
+			res.Reason += lastWords + last
 		}
 	case end.missing != "":
 		res.Kind, res.Reason = work.ResultFailed, end.missing+"; install it for the service's user, or name another agent"
@@ -70,7 +72,13 @@ func (r *Runner) toResult(e execution, end ending) work.Result {
 	case !found && printed.Summary == "": // words in another form than expected are taken for its last ones
 		res.Kind, res.Reason = work.ResultUnusable, "the agent ended without a result that can be read"
 	}
+	silent := slices.Contains([]string{work.ResultTimeout, work.ResultStalled, work.ResultFailed}, end.stopped) && !end.worked
 	switch {
+	case silent: // what it waited for all the time
+		var line string
+		if res.Trouble, line = printed.Diagnose(e.preset.Format, found, 1, errs, r.opt.Now()); line != "" {
+			res.Reason = end.why + lastWords + line
+		}
 	case res.Kind != work.ResultFailed || res.Trouble.Kind != "":
 	case end.stopped != "":
 		res.Trouble = printed.Trouble
@@ -102,6 +110,8 @@ func (r *Runner) priced(e execution, u work.Usage) work.Usage {
 	}
 	return u
 }
+
+const lastWords = "; the tool's last words: "
 
 // exitText names an exit code and, as shells count, the signal in it.
 func exitText(code int) string {

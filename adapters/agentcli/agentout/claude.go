@@ -110,8 +110,9 @@ const retries = 3
 func (c *claude) retry(e claudeEvent) {
 	c.out.Reason = fmt.Sprintf("the answer of the API was %s (%d)", cmp.Or(e.Error, "an error"), e.Status)
 	kind := cmp.Or(claudeTrouble(e.Error), statusTrouble(e.Status))
-	if kind != "" && kind != work.TroubleLimit && e.Attempt >= retries && len(c.seen) == 0 {
-		c.out.Trouble.Kind, c.hopeless = kind, true
+	if len(c.seen) == 0 {
+		c.trouble(kind)
+		c.hopeless = kind != "" && kind != work.TroubleLimit && e.Attempt >= retries
 	}
 }
 
@@ -137,6 +138,7 @@ func (c *claude) assistant(e claudeEvent) {
 		c.trouble(claudeTrouble(e.Error))
 		return
 	}
+	c.out.Trouble = work.Trouble{} // it has come over it
 	u := e.Message.Usage
 	if len(c.seen) == seenMax {
 		c.sum = c.total()

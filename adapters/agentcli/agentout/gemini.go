@@ -73,6 +73,9 @@ type geminiEvent struct {
 		Input  int64 `json:"input_tokens"`
 		Output int64 `json:"output_tokens"`
 		Cached int64 `json:"cached"`
+		Models map[string]struct {
+			Total int64 `json:"total_tokens"`
+		}
 	}
 }
 
@@ -97,6 +100,12 @@ func (r *Reader) gemini(raw []byte) bool {
 		r.out.Reason = cmp.Or(e.Message, e.Error.Message)
 	case "result":
 		t := e.Stats
+		var top int64 = -1 // the model of the beginning may be "auto"
+		for name, m := range t.Models {
+			if short := ShortModel(name); m.Total > top || m.Total == top && short < r.out.Usage.Model {
+				top, r.out.Usage.Model = m.Total, short
+			}
+		}
 		r.used(work.Usage{Input: max(0, t.Input-t.Cached), CacheRead: t.Cached, Output: max(t.Output, t.Total-t.Input)})
 		r.end(e.Status != "success", cmp.Or(r.out.Reason, e.Error.Message))
 	case "tool_result":

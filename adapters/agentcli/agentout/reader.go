@@ -33,6 +33,7 @@ type Reader struct {
 	ended bool // and it was the last one
 
 	hopeless bool
+	worked   bool
 	steps    []work.Step
 }
 
@@ -95,6 +96,9 @@ func (r *Reader) Ended() bool { return r.ended }
 // has said its first word: until then no agent was at work that could have printed that.
 func (r *Reader) Hopeless() bool { return r.hopeless && !r.found }
 
+// Worked reports whether a model has said or done something.
+func (r *Reader) Worked() bool { return r.worked }
+
 // Close ends the output; see Parse. Of formats with a closing event an output without one
 // has no result, whatever words it has.
 func (r *Reader) Close() (Output, bool) {
@@ -143,6 +147,7 @@ func (r *Reader) keep(p []byte) {
 
 // emit adds a step, without what does not belong into it.
 func (r *Reader) emit(s work.Step) {
+	r.worked = r.worked || s.Kind != work.StepUsage
 	if len(r.steps) == pendingMax {
 		return
 	}

@@ -33,7 +33,7 @@ func (s Output) Diagnose(f Format, found bool, exit int, stderr string, now time
 		t.Kind, said = kind, line
 	}
 	if t.Kind == "" && !found && f != Any {
-		t.Kind, said = textTrouble(f, strings.Split(stderr, "\n")...)
+		t.Kind, said = textTrouble(f, errorLines(f, stderr)...)
 		text = said
 	}
 	if t.Kind == work.TroubleLimit && t.Until.IsZero() {
@@ -43,6 +43,30 @@ func (s Output) Diagnose(f Format, found bool, exit int, stderr string, now time
 		t.Until = time.Time{}
 	}
 	return t, said
+}
+
+// Waits reports whether the last thing that a tool has written to standard error says what is
+// wrong with the agent, whatever its task: it tries again later, or waits.
+func Waits(f Format, stderr string) bool {
+	lines := errorLines(f, strings.TrimSpace(stderr))
+	kind, _ := textTrouble(f, lines[len(lines)-1])
+	return kind != ""
+}
+
+// openCodeLog is a line of OpenCode's log for an answer of its vendor that is an error.
+var openCodeLog = regexp.MustCompile(`(?m)^timestamp=\S+ level=ERROR .*message="stream error" .*error\.error="AI_\w+: (?:Failed after \d+ attempts\. Last error: )?(.+?)"?$`)
+
+// errorLines are the lines in which a tool speaks for itself.
+func errorLines(f Format, stderr string) (lines []string) {
+	if f == OpenCode {
+		for _, m := range openCodeLog.FindAllStringSubmatch(stderr, -1) {
+			lines = append(lines, m[1])
+		}
+	}
+	if lines == nil {
+		lines = strings.Split(stderr, "\n")
+	}
+	return lines
 }
 
 // signalled is what exit codes of signals begin behind.
@@ -150,8 +174,8 @@ func patterns(f Format) []pattern {
 	case OpenCode:
 		return []pattern{
 			{work.TroubleModel, `(?:error: )?model not found:`},
-			{work.TroubleCredit, `.*(?:insufficient_quota|credit balance is too low|insufficient (?:credits|balance))`},
-			{work.TroubleLimit, `.*(?:rate limit|too many requests)`},
+			{work.TroubleCredit, `.*(?:insufficient_quota|exceeded your current quota|credit balance is too low|insufficient (?:credits|balance))`},
+			{work.TroubleLimit, `(?:the )?(?:usage limit has been reached|rate limit|too many requests)`},
 			{work.TroubleOutdated, `unknown arguments?:`},
 		}
 	}

@@ -56,12 +56,15 @@ func TestDiagnose(t *testing.T) {
 		"opencode 429":               {OpenCode, `{"type":"error","error":{"name":"APIError","data":{"message":"slow down","statusCode":429}}}`, 1, "", work.TroubleLimit, time.Time{}},
 		"opencode 429 without money": {OpenCode, `{"type":"error","error":{"name":"APIError","data":{"message":"insufficient_quota: check your plan","statusCode":429}}}`, 1, "", work.TroubleCredit, time.Time{}},
 		"opencode model":             {OpenCode, `{"type":"error","error":{"name":"UnknownError","data":{"message":"Model not found: openai/x."}}}`, 1, "", work.TroubleModel, time.Time{}},
-		"agy quota":                  {Antigravity, `{"event":"result","result":{"status":"ERROR","error":"RESOURCE_EXHAUSTED (code 429): Individual quota reached. Resets in 2h."}}`, 0, "", work.TroubleLimit, now.Add(2 * time.Hour)},
-		"its own word":               {Any, `{"type":"result","error":"no seat left","trouble":"limit","until":"2026-11-23T18:00:00Z"}`, 1, "", work.TroubleLimit, time.Date(2026, 11, 23, 18, 0, 0, 0, time.UTC)},
-		"a word of nobody":           {Any, `{"type":"result","error":"x","trouble":"boredom"}`, 1, "Not logged in", "", time.Time{}},
-		"an end long ago":            {Claude, `{"type":"result","subtype":"success","is_error":true,"result":"Claude AI usage limit reached|1000000000"}`, 1, "", work.TroubleLimit, time.Time{}},
-		"an end that is none":        {Codex, `{"type":"turn.failed","error":{"message":"You've hit your usage limit. Try again in 400 days."}}`, 1, "", work.TroubleLimit, time.Time{}},
-		"a form that is not known":   {Codex, `{"type":"turn.failed","error":{"message":"You've hit your usage limit. Try again at the full moon."}}`, 1, "", work.TroubleLimit, time.Time{}},
+		"opencode limit in its log": {OpenCode, "", 1, `timestamp=2026-11-23T12:35:50.868Z level=ERROR run=1 message="stream error" agent=build error.error="AI_RetryError: Failed after 3 attempts. Last error: The usage limit has been reached"
+`, work.TroubleLimit, time.Time{}},
+		"opencode, another error's log": {OpenCode, "", 1, `timestamp=2026-11-23T12:35:50.868Z level=ERROR run=1 message="command failed" error.error="AI_RetryError: The usage limit has been reached"`, "", time.Time{}},
+		"agy quota":                     {Antigravity, `{"event":"result","result":{"status":"ERROR","error":"RESOURCE_EXHAUSTED (code 429): Individual quota reached. Resets in 2h."}}`, 0, "", work.TroubleLimit, now.Add(2 * time.Hour)},
+		"its own word":                  {Any, `{"type":"result","error":"no seat left","trouble":"limit","until":"2026-11-23T18:00:00Z"}`, 1, "", work.TroubleLimit, time.Date(2026, 11, 23, 18, 0, 0, 0, time.UTC)},
+		"a word of nobody":              {Any, `{"type":"result","error":"x","trouble":"boredom"}`, 1, "Not logged in", "", time.Time{}},
+		"an end long ago":               {Claude, `{"type":"result","subtype":"success","is_error":true,"result":"Claude AI usage limit reached|1000000000"}`, 1, "", work.TroubleLimit, time.Time{}},
+		"an end that is none":           {Codex, `{"type":"turn.failed","error":{"message":"You've hit your usage limit. Try again in 400 days."}}`, 1, "", work.TroubleLimit, time.Time{}},
+		"a form that is not known":      {Codex, `{"type":"turn.failed","error":{"message":"You've hit your usage limit. Try again at the full moon."}}`, 1, "", work.TroubleLimit, time.Time{}},
 	} {
 		out, found := Parse(c.format, []byte(c.out))
 		got, _ := out.Diagnose(c.format, found, c.exit, c.stderr, now)
