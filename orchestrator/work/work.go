@@ -326,6 +326,26 @@ const (
 	TroublePerson   TroubleKind = "person"   // the tool waits for a person: trust, terms, a permission
 )
 
+// What is the trouble in words, of an agent that is named before them.
+func (k TroubleKind) What() string {
+	switch k {
+	case TroubleLogin:
+		return "nobody is signed in, or its key is refused"
+	case TroubleCredit:
+		return "its account is empty"
+	case TroubleLimit:
+		return "its usage limit is reached"
+	case TroubleModel:
+		return "its vendor has no such model"
+	case TroubleOutdated:
+		return "it is too old, or does not take what it is called with"
+	case TroublePerson:
+		return "it waits for a person"
+	default:
+		return "it cannot work"
+	}
+}
+
 // Step is one thing that an agent did, in the form that all tools' streams are brought to.
 type Step struct {
 	At    time.Time `json:"at"`

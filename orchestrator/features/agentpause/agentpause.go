@@ -5,9 +5,9 @@
 // transaction that takes the run in, with one notice to people. The run is no failure of its
 // task, and the agent's jobs are held: they take no slot and are not looked at.
 //
-// Where the agent has said when it can work again, the pause ends then. Elsewhere one task at
-// a time tries it: after 5 minutes, then 10, 20, 40, and every hour, and when a service
-// starts. A run that works ends the pause, with a second notice; one that meets the same
+// Where the agent has said when it can work again, the pause ends then, and one task tries it
+// every hour until then, for the agent may be wrong or lie. Elsewhere one task at a time tries
+// it: after 5 minutes, then 10, 20, 40, and every hour. When a service starts one tries it too. A run that works ends the pause, with a second notice; one that meets the same
 // trouble puts off the next try and notifies nobody. Another registry and an operator end a
 // pause at once.
 //
@@ -235,7 +235,7 @@ func (f *Pauses) renewed(stored []task.Pause, h stage.Hindrance, reason string, 
 	p.Kind, p.Reason, p.Until = work.TroubleKind(h.Kind), reason, time.Time{}
 	if !h.Until.IsZero() {
 		p.Until = now.Add(min(max(h.Until.Sub(now), endMin), endMax)).UTC()
-		p.Task = 0
+		p.Task, p.Next = 0, now.Add(lastTry)
 	}
 	return p
 }

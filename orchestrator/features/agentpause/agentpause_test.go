@@ -129,9 +129,9 @@ func TestUsageLimit(t *testing.T) {
 		w.Settle(2 * time.Minute)
 		later := w.cards(3)
 		w.Settle(2 * time.Hour)
-		require.LessOrEqual(w, len(w.Roles()), 5, "those that had begun, once each")
+		require.LessOrEqual(w, len(w.Roles()), 5+2, "those that had begun, once each, and two tries")
 		require.Equal(w, 1, w.notices("is paused"))
-		require.Contains(w, w.Notices(), "claude is paused | claude: its usage limit is reached. Wait, or name another agent in the registry and reload it. It is used again by itself at 03:00 UTC. "+
+		require.Contains(w, w.Notices(), "claude is paused | claude: its usage limit is reached. Wait, or name another agent in the registry and reload it. It is used again by itself at 03:00 UTC. One task tries it every hour before. "+
 			"Tasks wait for it and lose no try. It said: Claude usage limit reached")
 		for _, item := range append(items, later...) {
 			x := w.Explain(item)
@@ -157,6 +157,26 @@ func TestUsageLimit(t *testing.T) {
 		require.Empty(w, w.stored())
 		require.Equal(w, len(runs)+8, w.Ran(stage.Analyst))
 		w.approve(append(items, later...)...)
+		w.Settle(5 * time.Minute)
+		require.Equal(w, stage.Done, w.Task(items[0]).State.Stage)
+		w.nothingLeft()
+	})
+}
+
+// An end that is named too late, or by a liar, keeps nobody waiting for longer than an hour.
+func TestNamedEndIsTried(t *testing.T) {
+	paused(t, func(w *world) {
+		w.set(work.Trouble{Kind: work.TroubleLimit, Until: time.Now().Add(300 * 24 * time.Hour)})
+		items := w.cards(3)
+		w.Settle(50 * time.Minute)
+		ran := len(w.Roles())
+		w.set(work.Trouble{})
+		w.Settle(time.Minute)
+		require.Len(w, w.Roles(), ran, "it is not tried before its time")
+		w.Settle(15 * time.Minute)
+		require.Equal(w, 1, w.notices("claude: a run of it has worked"))
+		require.Empty(w, w.stored())
+		w.approve(items...)
 		w.Settle(5 * time.Minute)
 		require.Equal(w, stage.Done, w.Task(items[0]).State.Stage)
 		w.nothingLeft()
@@ -191,9 +211,9 @@ func TestLogin(t *testing.T) {
 			}
 		}
 		require.Equal(w, []time.Duration{5 * time.Minute, 15 * time.Minute, 35 * time.Minute, 75 * time.Minute, 135 * time.Minute, 195 * time.Minute, 255 * time.Minute}, tries)
-		require.Contains(w, w.Notices(), "claude: nobody is signed in. Run `claude /login` as the service's user, or set ANTHROPIC_API_KEY and restart the service. It is tried again by itself at 00:05 UTC, or at once by Resume on the dashboard (Queue).")
+		require.Contains(w, w.Notices(), "claude: nobody is signed in, or its key is refused. Run `claude /login` as the service's user, or set ANTHROPIC_API_KEY and restart the service. It is tried again by itself at 00:05 UTC, or at once by Resume on the dashboard (Queue).")
 		require.Equal(w, 1, w.notices("claude"), "and one notice: %s", w.Notices())
-		require.Contains(w, w.Explain(items[3]).Blockers[0].Why, "waits for claude: nobody is signed in; it is tried again at 05:15 UTC")
+		require.Contains(w, w.Explain(items[3]).Blockers[0].Why, "waits for claude: nobody is signed in, or its key is refused; it is tried again at 05:15 UTC")
 
 		w.set(work.Trouble{})
 		w.Settle(20 * time.Minute)

@@ -106,9 +106,6 @@ func (f *Pauses) waiting(ctx context.Context) (out []held, err error) {
 // try sees to it that a task tries a paused agent when it is time, and returns the pause as
 // it is then. A task that cannot do so gives way to another.
 func (f *Pauses) try(ctx context.Context, p task.Pause, waiting []held) (task.Pause, error) {
-	if !p.Until.IsZero() {
-		return p, nil
-	}
 	was := p
 	if p.Task != 0 {
 		able, err := f.able(ctx, p.Task, p)

@@ -21,23 +21,23 @@ func name(p task.Pause) string {
 	return p.Agent
 }
 
-// trouble is what is wrong, and what a person does about it.
-func trouble(p task.Pause) (what, do string) {
+// mend is what a person does about it.
+func mend(p task.Pause) string {
 	switch p.Kind {
 	case work.TroubleLogin:
-		return "nobody is signed in", signIn(p.Agent)
+		return signIn(p.Agent)
 	case work.TroubleCredit:
-		return "its account is empty", "Top up the account at its vendor."
+		return "Top up the account at its vendor."
 	case work.TroubleLimit:
-		return "its usage limit is reached", "Wait, or name another agent in the registry and reload it."
+		return "Wait, or name another agent in the registry and reload it."
 	case work.TroubleModel:
-		return "its vendor has no such model", "Name another model under agents in the registry and reload it."
+		return "Name another model under agents in the registry and reload it."
 	case work.TroubleOutdated:
-		return "it is too old, or does not take what it is called with", "Update it, or mend its args in the registry and reload that."
+		return "Update it, or mend its args in the registry and reload that."
 	case work.TroublePerson:
-		return "it waits for a person", "Start it by hand as the service's user and answer its questions."
+		return "Start it by hand as the service's user and answer its questions."
 	default:
-		return "it cannot work", "Run it by hand as the service's user."
+		return "Run it by hand as the service's user."
 	}
 }
 
@@ -61,12 +61,14 @@ func signIn(agent string) string {
 
 // pausedText is the notice of a pause.
 func pausedText(p task.Pause, now time.Time) string {
-	what, do := trouble(p)
 	again := "It is tried again by itself at " + orchestrator.Moment(now, p.Next) + ", or at once by Resume on the dashboard (Queue)."
 	if !p.Until.IsZero() {
 		again = "It is used again by itself at " + orchestrator.Moment(now, p.Until) + "."
+		if p.Next.Before(p.Until) {
+			again += " One task tries it every hour before."
+		}
 	}
-	return fmt.Sprintf("%s: %s. %s %s Tasks wait for it and lose no try.%s", name(p), what, do, again, quoted(p.Reason))
+	return fmt.Sprintf("%s: %s. %s %s Tasks wait for it and lose no try.%s", name(p), p.Kind.What(), mend(p), again, quoted(p.Reason))
 }
 
 // quoted is what the agent has said, in one short line.
@@ -83,18 +85,16 @@ func quoted(reason string) string {
 
 // resumedText is the notice of a pause's end.
 func resumedText(p task.Pause, now time.Time, why string) string {
-	what, _ := trouble(p)
-	return fmt.Sprintf("%s: %s. It was paused since %s: %s.", name(p), why, orchestrator.Moment(now, p.Since), what)
+	return fmt.Sprintf("%s: %s. It was paused since %s: %s.", name(p), why, orchestrator.Moment(now, p.Since), p.Kind.What())
 }
 
 // waitText is the reason of a hold. It is the same as long as the trouble is.
 func waitText(p task.Pause) string {
-	what, _ := trouble(p)
 	until := ""
 	if !p.Until.IsZero() {
 		until = " until " + p.Until.UTC().Format("2 Jan 15:04 UTC")
 	}
-	return fmt.Sprintf("waits for %s%s: %s", name(p), until, what)
+	return fmt.Sprintf("waits for %s%s: %s", name(p), until, p.Kind.What())
 }
 
 // notice is a message to people, put in the transaction that begins or ends the pause.
@@ -168,8 +168,7 @@ func (f *Pauses) show(ctx context.Context) (any, error) {
 	}
 	v := view{Enabled: true, Paused: []Paused{}}
 	for _, p := range stored {
-		what, do := trouble(p)
-		one := Paused{Agent: p.Agent, Model: p.Model, Kind: p.Kind, What: what, Do: do, Reason: p.Reason, Since: p.Since, Until: p.Until, Task: p.Task, Tasks: []int64{}}
+		one := Paused{Agent: p.Agent, Model: p.Model, Kind: p.Kind, What: p.Kind.What(), Do: mend(p), Reason: p.Reason, Since: p.Since, Until: p.Until, Task: p.Task, Tasks: []int64{}}
 		if p.Until.IsZero() {
 			one.Next = p.Next
 		}

@@ -239,26 +239,6 @@ func agentWords(text string) string { return follow.Clean(text, wordsMax) }
 // wordsMax bounds the closing words of an agent, and what else it has given, in characters.
 const wordsMax = 4000
 
-// troubleText says what is wrong with an agent, whatever its task.
-func troubleText(k work.TroubleKind) string {
-	switch k {
-	case work.TroubleLogin:
-		return "The agent is not signed in, or its key is refused."
-	case work.TroubleCredit:
-		return "The agent's account has no credit left."
-	case work.TroubleLimit:
-		return "The agent's account is at a limit of use or of requests."
-	case work.TroubleModel:
-		return "The agent's vendor has no such model."
-	case work.TroubleOutdated:
-		return "The agent's tool is too old, or does not take what it is called with."
-	case work.TroublePerson:
-		return "The agent's tool waits for a person: for trust, terms or a permission."
-	default:
-		return "Every run of this agent would meet the same: " + string(k)
-	}
-}
-
 // sofar is what a run has cost up to a step; empty when it is not known.
 func sofar(u *work.Usage) string {
 	if u == nil {

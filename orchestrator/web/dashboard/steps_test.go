@@ -182,7 +182,7 @@ func TestHeadOfARun(t *testing.T) {
 		require.NoError(w, w.Store.Commit(context.Background(), task.Commit{Runs: []task.AgentRun{r}}))
 		page := read(w.T, "/tasks/1/runs/1/1", w.get("/tasks/1/runs/1/1").body)
 		text := words(page.text)
-		for _, want := range []string{"Agent claude", "Vendor anthropic", "Session session </title></pre></script>", "Prompt 0123456789ab", "Cost $0.0015", "The agent's account has no credit left."} {
+		for _, want := range []string{"Agent claude", "Vendor anthropic", "Session session </title></pre></script>", "Prompt 0123456789ab", "Cost $0.0015", "Every run of this agent would meet the same: its account is empty."} {
 			require.Contains(w, text, want)
 		}
 		require.Len(w, page.scripts, 2)
