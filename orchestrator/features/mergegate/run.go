@@ -73,18 +73,11 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 
 // merge merges when that lands what was tested; what is merged already, by an
 // earlier attempt or by a human, is left to the runner that merges. A task that has no
-// lease has it for the moment of the merge.
+// lease has it for the moment of the merge, and gives back what an attempt that died then left.
 func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	t, p, err := g.target(ctx, e)
 	if err != nil {
 		return g.retryOutcome(e, err)
-	}
-	merged, err := g.merged(ctx, p, t, e.SHA)
-	if err != nil {
-		return g.mergeAgain(e, err)
-	}
-	if merged {
-		return g.opt.Merge.Run(ctx, e)
 	}
 	if !t.State.Leased {
 		defer func() {
@@ -92,6 +85,13 @@ func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 				g.opt.Log.Warn("a merge lease was not given back; it ends by itself", "task", t.ID, "repo", t.Repo, "err", err)
 			}
 		}()
+	}
+	merged, err := g.merged(ctx, p, t, e.SHA)
+	if err != nil {
+		return g.mergeAgain(e, err)
+	}
+	if merged {
+		return g.opt.Merge.Run(ctx, e)
 	}
 	why, err := g.unfit(ctx, e, p, t)
 	switch {
