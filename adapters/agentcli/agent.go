@@ -138,7 +138,11 @@ func (p Preset) argv(e execution) []string {
 	if p.ResumeFlag != "" && e.resume != "" {
 		out = append(out, p.ResumeFlag+e.resume)
 	}
-	return append(out, e.Agent.Args...)
+	out = append(out, e.Agent.Args...)
+	for _, o := range e.opened {
+		out = append(out, o.Args...)
+	}
+	return out
 }
 
 // usd is an amount in dollars.

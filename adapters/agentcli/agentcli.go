@@ -25,6 +25,9 @@
 // tool's session to the next one of the same run, role and preset, where the tool can go on
 // with it (Claude Code).
 //
+// A Link stands between an execution and the network: it sets what the execution gets for that,
+// may end it, and may measure its usage, which then counts in the place of what the tool says.
+//
 // Usage is normalised: tokens are disjoint, whatever a tool's own convention.
 //
 // Agents run on Linux only; elsewhere New returns an error.
@@ -65,6 +68,7 @@ type Options struct {
 	Shim      []string          // argv that ends in RunShim, e.g. /proc/self/exe agent-shim
 	Prices    map[string]Price  // of models, or of agents by name, for tools that report no cost
 	Hidden    *secret.Redactor  // replaces secrets in what agents print and report; nil = credentials of our environment
+	Links     []Link            // opened for each execution, in this order; they need HomeDir
 	Log       *slog.Logger      // nil discards
 	Now       func() time.Time  // of the times in results; nil = time.Now
 }
@@ -102,6 +106,8 @@ func New(o Options) (*Runner, error) {
 		return nil, errors.New("agentcli: Options.StateDir is missing")
 	case o.Jail != nil && o.HomeDir == "":
 		return nil, errors.New("agentcli: Options.HomeDir is missing: in a jail an agent needs a HOME of its own")
+	case len(o.Links) > 0 && o.HomeDir == "":
+		return nil, errors.New("agentcli: Options.HomeDir is missing: a link gives an agent files of a HOME of its own")
 	case len(o.Shim) == 0:
 		return nil, errors.New("agentcli: Options.Shim is missing: the command that ends in RunShim")
 	}
@@ -190,6 +196,9 @@ type execution struct {
 
 	session string // directory in which the tool's session is kept; empty: it is not
 	resume  string // id of the session that it goes on with
+
+	opened []Opened          // by its links
+	files  map[string]string // of its HOME, in the place of the preset's; nil: the preset's
 }
 
 // Run implements work.Agents.
@@ -214,16 +223,20 @@ func (r *Runner) run(ctx context.Context, c work.Command) work.Result {
 		return broken(err)
 	}
 	end := ending{exit: -1}
-	if err = r.giveHome(e); err == nil {
+	if err = r.link(ctx, &e); err == nil {
+		err = r.giveHome(e)
+	}
+	if err == nil {
 		r.giveSession(&e)
 		end, err = r.supervise(ctx, e)
 	}
 	// Nothing may outlive the run, whatever became of the shim.
 	err = errors.Join(err, r.sweep(context.WithoutCancel(ctx), e.record))
+	seen := e.unlink()
 	if err != nil {
 		return broken(r.opt.Hidden.Error(fmt.Errorf("agentcli: %w", err)))
 	}
-	res := r.toResult(e, end)
+	res := r.toResult(e, end, seen)
 	if !goesOn(res) {
 		r.dropSession(e.session)
 	}

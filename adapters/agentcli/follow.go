@@ -22,6 +22,8 @@ type follower struct {
 	at        int64          // what was read of log
 	printed   [2]int64       // sizes of log and errs
 	last      time.Time      // when they have changed
+	seen      Seen           // by its links
+	shown     work.Usage     // in the last step that has one
 	unpriced  bool           // it was noted that its cost is not known
 }
 
@@ -50,8 +52,10 @@ func (f *follower) look() (kind, why string) {
 	if sizes := [2]int64{sizeOf(f.log), sizeOf(f.errs)}; sizes != f.printed {
 		f.printed, f.last = sizes, now
 	}
-	cost, limit := f.r.priced(f.e, f.reader.Usage()).MicroUSD, f.e.Agent.MicroUSD
+	cost, limit := f.r.counted(f.e, f.reader.Usage(), f.seen).MicroUSD, f.e.Agent.MicroUSD
 	switch {
+	case f.seen.Kind != "":
+		return f.seen.Kind, f.seen.Why
 	case f.reader.Hopeless():
 		return work.ResultFailed, "stopped: it tries again what cannot succeed"
 	case limit > 0 && cost >= limit && !f.reader.Ended(): // what is done is not lost
@@ -77,6 +81,10 @@ const piece = 64 << 10
 // read takes the new part of the log. Of one that grows faster than it is read the middle is
 // left out, as it is in what is kept of it.
 func (f *follower) read() {
+	if f.seen = f.e.look(); f.seen.Usage != nil {
+		told := f.reader.Usage()
+		f.write(work.Step{Kind: work.StepUsage, Usage: &told})
+	}
 	size := sizeOf(f.log)
 	if size < f.at || size-f.at > 2*f.r.opt.LogMax {
 		f.at = max(0, size-f.r.opt.LogMax)
@@ -97,8 +105,11 @@ func (f *follower) write(steps ...work.Step) {
 	for _, s := range steps {
 		s.At = f.r.opt.Now().UTC()
 		if s.Usage != nil {
-			u := f.r.priced(f.e, *s.Usage)
-			s.Usage = &u
+			u := f.r.counted(f.e, *s.Usage, f.seen)
+			if u == f.shown {
+				continue
+			}
+			f.shown, s.Usage = u, &u
 			if f.e.Agent.MicroUSD > 0 && u.MicroUSD == 0 && f.e.preset.BudgetFlag == "" && !f.unpriced {
 				f.unpriced = true
 				f.note("what " + u.Model + " costs is not known: the limit of " + usd(f.e.Agent.MicroUSD) + " USD cannot end this run")
@@ -121,6 +132,9 @@ func (f *follower) end(out ending) ending {
 	f.write(f.reader.Steps()...)
 	if out.why != "" {
 		f.note(out.why)
+	}
+	for _, what := range f.seen.Refused {
+		f.note("refused: " + what)
 	}
 	if !out.found && out.exit == 0 && out.printed.Summary != "" {
 		f.note("the output of " + f.e.preset.Argv[0] + " has not the form that was expected: what it printed is taken for its words, and its cost is not known")

@@ -39,11 +39,21 @@ func (r *Runner) giveHome(e execution) error {
 	if err := errors.Join(os.MkdirAll(home, 0o700), os.Mkdir(filepath.Join(e.home, "tmp"), 0o700)); err != nil {
 		return err
 	}
+	for name, body := range e.files {
+		at := filepath.Join(home, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, []byte(body), 0o600)); err != nil {
+			return err
+		}
+	}
 	own, err := os.UserHomeDir()
 	if err != nil {
 		return nil //nolint:nilerr // there is none to copy from
 	}
-	for _, name := range slices.Concat(e.preset.Home, r.opt.HomeFiles) {
+	copied := r.opt.HomeFiles
+	if e.files == nil {
+		copied = slices.Concat(e.preset.Home, copied)
+	}
+	for _, name := range copied {
 		if err := copyFile(filepath.Join(own, name), filepath.Join(home, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("the agent's HOME: %w", err)
 		}
@@ -103,5 +113,8 @@ func (r *Runner) jail(e execution) *work.Jail {
 		}
 	}
 	j := r.opt.Jail.And(e.Command.Jail).And(own)
+	for _, o := range e.opened {
+		j = j.And(o.Jail)
+	}
 	return &j
 }

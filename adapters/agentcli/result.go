@@ -27,7 +27,7 @@ type ending struct {
 
 // toResult makes the result of what the agent left behind. What it says itself
 // comes before its exit code. Escaped in an odd way, a secret may have stayed in the log.
-func (r *Runner) toResult(e execution, end ending) work.Result {
+func (r *Runner) toResult(e execution, end ending, seen Seen) work.Result {
 	printed, found := end.printed, end.found
 	if !found { // what was followed may have holes
 		body, err := os.ReadFile(e.log)
@@ -45,13 +45,19 @@ func (r *Runner) toResult(e execution, end ending) work.Result {
 		}
 	}
 	res := work.Result{
-		Kind: work.ResultOK, ExitCode: end.exit, LogPath: e.log, Usage: r.priced(e, printed.Usage), Vendor: e.vendor(),
+		Kind: work.ResultOK, ExitCode: end.exit, LogPath: e.log, Usage: r.counted(e, printed.Usage, seen), Vendor: e.vendor(),
 		SessionID: r.clean(printed.Session, sessionMax), Summary: r.clean(printed.Summary, summaryMax),
+	}
+	if seen.Usage != nil {
+		res.Measured = &work.Measured{Told: r.priced(e, printed.Usage), Estimated: seen.Estimated}
 	}
 	if !found && res.Usage.MicroUSD == 0 { // of a run that was cut off, tokens without a price: it counts as one that says nothing, at its estimate
 		res.Usage = work.Usage{Model: res.Usage.Model}
 	}
 	last := cmp.Or(printed.Reason, errs[max(0, len(errs)-reasonMax):])
+	if end.stopped == "" { // the tool was faster
+		end.stopped, end.why = seen.Kind, seen.Why
+	}
 	switch limit := e.Agent.MicroUSD; {
 	case end.stopped == work.ResultCancelled:
 		res.Kind, res.Reason = end.stopped, end.why
@@ -87,6 +93,9 @@ func (r *Runner) toResult(e execution, end ending) work.Result {
 		if res.Trouble, line = printed.Diagnose(e.preset.Format, found, end.exit, errs, r.opt.Now()); line != "" && !found {
 			res.Reason = exitText(end.exit) + ": " + line
 		}
+	}
+	if t := seen.Trouble; t.Kind != "" && res.Kind == work.ResultFailed && (res.Trouble.Kind == "" || res.Trouble.Until.IsZero()) {
+		res.Trouble = t // the link has it from the vendor
 	}
 	res.Reason = r.clean(res.Reason, reasonMax)
 	return res

@@ -60,15 +60,29 @@ func (d *DB) migrate(ctx context.Context) error {
 	if _, err = d.conn.ExecContext(ctx, script); err != nil {
 		return err
 	}
-	return d.addLinks(ctx)
+	for _, c := range added() {
+		if err := d.add(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// addLinks adds the column of the journal's chain to a file from before it.
-func (d *DB) addLinks(ctx context.Context) error {
+// column is one that a file of this layout may lack: it was made before the column was.
+type column struct{ table, name, kind string }
+
+func added() []column {
+	return []column{
+		{"journal", "link", "blob not null default x''"}, // of the chain
+		{"agent_runs", "measured", "text not null default 'null'"},
+	}
+}
+
+func (d *DB) add(ctx context.Context, c column) error {
 	var there int
-	if err := d.conn.QueryRowContext(ctx, "select count(*) from pragma_table_info('journal') where name = 'link'").Scan(&there); err != nil || there > 0 {
+	if err := d.conn.QueryRowContext(ctx, "select count(*) from pragma_table_info(?) where name = ?", c.table, c.name).Scan(&there); err != nil || there > 0 {
 		return err
 	}
-	_, err := d.conn.ExecContext(ctx, "alter table journal add column link blob not null default x''")
+	_, err := d.conn.ExecContext(ctx, fmt.Sprintf("alter table %s add column %s %s", c.table, c.name, c.kind))
 	return err
 }

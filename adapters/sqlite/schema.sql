@@ -150,6 +150,7 @@ create table if not exists agent_runs (
   session_id                  text    not null default '',
   trouble                     text    not null default '',
   prompt_hash                 text    not null default '',
+  measured                    text    not null default 'null', -- JSON: what the tool has said, where the usage was measured
   unique (job_id, attempt)
 );
 create index if not exists agent_runs_task on agent_runs (task_id, id);

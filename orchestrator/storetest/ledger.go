@@ -16,12 +16,13 @@ func runs(k *kit) {
 		Usage:  work.Usage{Model: "m", Input: 1, Output: 2, CacheRead: 3, CacheCreate: 4, MicroUSD: 5},
 		Status: work.ResultOK, Started: k.clock.Now(), Finished: k.clock.Now().Add(time.Second), LogPath: "/l", Summary: "s",
 		Agent: "claude", Vendor: "anthropic", Session: "s-1", Trouble: work.TroubleLimit, Prompt: "0123456789ab",
+		Measured: &work.Measured{Told: work.Usage{Model: "m", Output: 1, MicroUSD: 4}, Estimated: true},
 	}
 	k.commit(task.Commit{Runs: []task.AgentRun{r}})
 	r.ExitCode = 1
 	k.commit(task.Commit{Runs: []task.AgentRun{r}})
 	second := r
-	second.Attempt, second.TaskID = 2, 9
+	second.Attempt, second.TaskID, second.Measured = 2, 9, nil
 	k.commit(task.Commit{Runs: []task.AgentRun{second}})
 	list, err := k.s.AgentRuns(k.Context(), 1)
 	require.NoError(k, err)
@@ -31,6 +32,7 @@ func runs(k *kit) {
 	all, err := k.s.AgentRuns(k.Context(), 0)
 	require.NoError(k, err)
 	require.Len(k, all, 2)
+	require.Nil(k, all[1].Measured)
 }
 
 func reservations(k *kit) {

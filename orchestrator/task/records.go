@@ -38,7 +38,8 @@ type AgentRun struct {
 	Stage    stage.Stage
 	Role     stage.Role
 	Usage    work.Usage
-	Status   string // a work.Result kind
+	Measured *work.Measured `json:",omitempty"` // work.Result's
+	Status   string         // a work.Result kind
 	ExitCode int
 	Started  time.Time
 	Finished time.Time

@@ -279,17 +279,6 @@ const (
 	ResultUnusable  = "unusable"  // exit 0 but no result that can be read
 )
 
-// Usage is what an execution cost. Tokens are disjoint: Input excludes what was
-// read from or written to the cache, whatever the agent's own convention.
-type Usage struct {
-	Model       string `json:"model"` // short: no provider, no vendor prefix
-	Input       int64  `json:"input_tokens"`
-	Output      int64  `json:"output_tokens"`
-	CacheRead   int64  `json:"cache_read_input_tokens"`
-	CacheCreate int64  `json:"cache_creation_input_tokens"`
-	MicroUSD    int64  `json:"cost_micro_usd"` // millionths of a dollar
-}
-
 // Result is what came of a Command.
 type Result struct {
 	Kind       string    `json:"kind"`
@@ -297,6 +286,7 @@ type Result struct {
 	Reason     string    `json:"reason,omitempty"`
 	Summary    string    `json:"summary,omitempty"` // the agent's closing words, capped
 	Usage      Usage     `json:"usage"`
+	Measured   *Measured `json:"measured,omitempty"` // nil: Usage is what the tool says
 	SessionID  string    `json:"session_id,omitempty"`
 	Agent      string    `json:"agent,omitempty"`  // preset or command that it was
 	Vendor     string    `json:"vendor,omitempty"` // of its models; empty = not known

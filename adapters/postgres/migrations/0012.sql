@@ -1,0 +1,2 @@
+-- What a tool has said of its usage, as JSON, where that was measured.
+alter table ~agent_runs add column measured text not null default 'null';
