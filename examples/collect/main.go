@@ -185,7 +185,7 @@ func (w *work) do(ctx context.Context) (code int, err error) {
 	log := slog.New(slog.NewTextHandler(w.screen, nil))
 	settings := wiring.Settings{DataDir: w.Data, DatabaseURL: w.Database, DatabaseSchema: w.Schema}
 	if !settings.DatabaseURL.IsSet() {
-		if settings.DatabaseURL, err = wiring.FindSecret(os.Getenv, "DATABASE_URL"); err != nil {
+		if settings.DatabaseURL, err = wiring.FindSecret(wiring.Environ(), "DATABASE_URL"); err != nil {
 			return exitFailed, err
 		}
 	}

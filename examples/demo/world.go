@@ -291,7 +291,7 @@ func (w *world) environ(r *replica) []string {
 	if kind := os.Getenv("ORCH_JAIL"); kind != "" && (kind != "none" || !w.o.hostile) {
 		settings["JAIL"] = kind
 	}
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "DEMO_DIR=" + w.outer(), fmt.Sprintf("DEMO_SPEED=%g", w.o.speed), "DEMO_SERVICE=" + w.service}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "ORCH_CONFIG=none", "DEMO_DIR=" + w.outer(), fmt.Sprintf("DEMO_SPEED=%g", w.o.speed), "DEMO_SERVICE=" + w.service}
 	for _, name := range []string{tokenVariable, secretVariable} {
 		env = append(env, name+"="+os.Getenv(name))
 	}

@@ -15,7 +15,7 @@
 //	signalbox why <task>   why a task stands where it stands
 //	signalbox unfreeze     let the tasks of a frozen repository begin again
 //	signalbox resume       use a paused agent again
-//	signalbox reload       have the server read the project registry again
+//	signalbox reload       have the server read settings and registry again
 //	signalbox deps         what a task waits for: list, add, remove
 //	signalbox backup       copy what a server keeps, while it runs
 //	signalbox restore      put a backup in its place
@@ -66,7 +66,7 @@ type cli struct {
 	Deps     depsCmd       `cmd:"" help:"List, add or remove the tasks that a task waits for."`
 	Unfreeze unfreezeCmd   `cmd:"" help:"Let the tasks of a frozen repository begin again."`
 	Resume   resumeCmd     `cmd:"" help:"Use an agent again that is paused because it could not work."`
-	Reload   reloadCmd     `cmd:"" help:"Have the running server read the project registry again."`
+	Reload   reloadCmd     `cmd:"" help:"Have the running server read its settings file and the project registry again."`
 	Backup   backupCmd     `cmd:"" help:"Copy what a server keeps of tasks and tracks, while it runs."`
 	Restore  restoreCmd    `cmd:"" help:"Put a backup in the place of what a server keeps; no server may run."`
 	Token    tokenCmd      `cmd:"" help:"Keep the tokens of people and programs: add, list, revoke."`
@@ -159,7 +159,7 @@ func build() string {
 
 type serveCmd struct{}
 
-// Run serves until INT or TERM. At HUP it reads the project registry again.
+// Run serves until INT or TERM. At HUP it reads settings and registry again.
 func (serveCmd) Run(s *streams) error {
 	if err := s.hide(); err != nil {
 		return fmt.Errorf("the secrets of the service cannot be hidden from its agents: %w", err)

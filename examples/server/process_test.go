@@ -191,7 +191,7 @@ func (w *world) logState() {
 
 func (w *world) environment(settings map[string]string) {
 	w.env = map[string]string{
-		"DATA_DIR": w.data, "JAIL_WRITE": w.dir, "PROJECTS": w.path("projects.yaml"), "ADMIN_TOKEN": operatorToken, "LOG_LEVEL": "debug",
+		"CONFIG": "none", "DATA_DIR": w.data, "JAIL_WRITE": w.dir, "PROJECTS": w.path("projects.yaml"), "ADMIN_TOKEN": operatorToken, "LOG_LEVEL": "debug",
 		"AGENT": "sh " + w.path("agent.sh"), "AGENT_ENV": "WORLD_*", "AGENT_TERM_GRACE": "300ms", "AGENT_TIMEOUT": "5m", "MAX_CONCURRENCY": "8",
 		"POLL": "30ms", "JOB_TTL": "5s", "STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": "300ms", "CI_POLL": "200ms", "MERGE_DEFER_DELAY": "200ms",
 		"PLANE_WORKSPACE": "w", "PLANE_TOKEN": "plane-token", "PLANE_WEBHOOK_SECRET": "plane-webhook-secret-of-128-bits",

@@ -10,16 +10,16 @@ import (
 
 type reloadCmd struct{ client }
 
-// Run has the server read its project registry again; it needs the right admin.
+// Run has the server read its settings and project registry again; it needs the right admin.
 func (c reloadCmd) Run(s *streams) error {
 	var out web.Reloaded
 	if err := c.call(http.MethodPost, "/admin/reload", nil, &out); err != nil {
 		return err
 	}
 	fmt.Fprintf(s.out, "projects: %d\n", out.Projects)
-	for i, repos := range [][]string{out.Added, out.Removed} {
-		if len(repos) > 0 {
-			fmt.Fprintf(s.out, "%s: %s\n", []string{"added", "removed"}[i], strings.Join(repos, ", "))
+	for i, names := range [][]string{out.Added, out.Removed, out.Settings, out.Restart} {
+		if len(names) > 0 {
+			fmt.Fprintf(s.out, "%s: %s\n", []string{"added", "removed", "settings", "needs a restart"}[i], strings.Join(names, ", "))
 		}
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 
@@ -30,7 +29,7 @@ type Accounts struct {
 
 // accounts gathers what is needed to reach other services.
 func (s *setup) accounts(ctx context.Context) error {
-	if _, set := os.LookupEnv("ORCH_TRACKER"); !set && os.Getenv("ORCH_PLANE_URL") != "" {
+	if valueOf("ORCH_TRACKER") == "" && valueOf("ORCH_PLANE_URL") != "" {
 		s.Plane = true // which is the default there
 	}
 	var err1, err2, err3, err4 error
@@ -41,7 +40,7 @@ func (s *setup) accounts(ctx context.Context) error {
 		s.planeToken, err3 = s.token(ctx, "PLANE_TOKEN", "Token of Plane (profile settings, API tokens, at "+cmp.Or(s.PlaneURL, "Plane")+")")
 	}
 	if s.GitHub {
-		s.GitHubURL = cmp.Or(os.Getenv("ORCH_GITHUB_URL"), s.GitHubURL)
+		s.GitHubURL = cmp.Or(valueOf("ORCH_GITHUB_URL"), s.GitHubURL)
 		s.env.add("ORCH_GITHUB_URL", s.GitHubURL, "GitHub's REST API")
 		s.githubToken, err4 = s.token(ctx, "GITHUB_TOKEN", "Token of GitHub that may write contents and pull requests ("+s.tokenPage()+")")
 	}
@@ -51,7 +50,7 @@ func (s *setup) accounts(ctx context.Context) error {
 // setting is one that is set, or is asked for and noted.
 func (s *setup) setting(ctx context.Context, name, flag, given, question string) (string, error) {
 	if s.env.has(name) {
-		return os.Getenv(name), nil
+		return valueOf(name), nil
 	}
 	value, err := s.ask(ctx, flag, given, question, "")
 	s.env.add(name, value, question)
@@ -61,7 +60,7 @@ func (s *setup) setting(ctx context.Context, name, flag, given, question string)
 // token is a secret of somebody else's. It has no flag: others see the arguments of a
 // process.
 func (s *setup) token(ctx context.Context, name, question string) (secret.String, error) {
-	value, err := wiring.FindSecret(os.Getenv, name)
+	value, err := wiring.FindSecret(wiring.Environ(), name)
 	if err != nil || value.IsSet() {
 		return value, err
 	}

@@ -42,9 +42,15 @@ func readEnv() (e envFile, err error) {
 
 // has reports whether a setting is set, in the file or around it.
 func (e *envFile) has(name string) bool {
-	_, set := os.LookupEnv(name)
+	_, set, _ := wiring.Given(wiring.Environ(), name) // an error of the settings file has ended read
 	_, filed := os.LookupEnv(name + "_FILE")
 	return e.have[name] || set || filed
+}
+
+// valueOf is the value of a setting that is set; empty when it is not.
+func valueOf(name string) string {
+	value, _, _ := wiring.Given(wiring.Environ(), name)
+	return value
 }
 
 // add notes a setting to write, unless it is empty or set already.

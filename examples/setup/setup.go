@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -96,6 +95,9 @@ func (s *setup) lacking() error {
 // read looks at what is there.
 func (s *setup) read(ctx context.Context) (err error) {
 	if err := wiring.UseEnvFile(); err != nil {
+		return err
+	}
+	if _, _, err := wiring.Given(wiring.Environ(), wiring.Prefix+"CONFIG"); err != nil {
 		return err
 	}
 	if s.env, err = readEnv(); err != nil {
@@ -224,12 +226,12 @@ func (s *setup) write(ctx context.Context, entry *entry) error {
 
 // dataDir is where the service keeps its data.
 func dataDir() string {
-	return cmp.Or(os.Getenv(wiring.Prefix+"DATA_DIR"), "data")
+	return cmp.Or(valueOf(wiring.Prefix+"DATA_DIR"), "data")
 }
 
 // registry is the name of the project registry.
 func registry() string {
-	return cmp.Or(os.Getenv(wiring.Prefix+"PROJECTS"), "projects.yaml")
+	return cmp.Or(valueOf(wiring.Prefix+"PROJECTS"), "projects.yaml")
 }
 
 // absolute is a path as the service is to know it, whatever directory it runs in.

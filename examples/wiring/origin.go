@@ -50,8 +50,8 @@ func findSecret(getenv func(string) string, name string) (value, origin string, 
 
 // FindSecret reads a setting that is secret, by its name without the prefix, from where Load
 // finds it; empty when it is not set.
-func FindSecret(getenv func(string) string, name string) (secret.String, error) {
-	value, _, err := findSecret(getenv, Prefix+name)
+func FindSecret(environ []string, name string) (secret.String, error) {
+	value, _, err := Given(environ, Prefix+name)
 	return secret.New(value), err
 }
 

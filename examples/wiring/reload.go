@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -32,12 +35,11 @@ func (s Settings) readRegistry() (r projectfile.Registry, secrets HookSecrets, e
 	return r, secrets, err
 }
 
-// reloaded remembers what was wrong with the project registry when it was read last.
+// reloaded remembers what was wrong with a file when it was read last.
 type reloaded struct {
-	one sync.Mutex // held while the registry is read: one at a time
-
-	mu  sync.Mutex
-	err error
+	what string
+	mu   sync.Mutex
+	err  error
 }
 
 func (r *reloaded) tried(err error) {
@@ -53,26 +55,76 @@ func (r *reloaded) warning(context.Context) error {
 	if r.err == nil {
 		return nil
 	}
-	return fmt.Errorf("the project registry was changed and is not in force, because it is wrong: %w; correct it and reload it", r.err)
+	return fmt.Errorf("%s was changed and is not in force, because it is wrong: %w; correct it and reload it", r.what, r.err)
 }
 
-// Reload reads the project registry again, and the secrets of webhooks that it names, and
-// works by it at once. When anything is wrong with it, the error says what, and the one
-// before stays. Settings are not read again.
+// Reload reads the settings and the project registry again, with the files of secrets that they
+// name, and works by them at once, but for settings that need a restart. When anything is
+// wrong, the error says what, and nothing is changed.
 func (v *Service) Reload(context.Context) (web.Reloaded, error) {
-	v.reloaded.one.Lock()
-	defer v.reloaded.one.Unlock()
+	v.reloading.Lock()
+	defer v.reloading.Unlock()
+	settings, err := Load(v.Settings.from.environ)
+	v.settingsFile.tried(err)
+	if err != nil {
+		v.Log.Error("the settings file is wrong; what was in force stays", "err", err)
+		return web.Reloaded{}, err
+	}
 	before := v.Projects.Now()
-	err := v.replaceRegistry()
-	v.reloaded.tried(err)
+	err = v.replaceRegistry()
+	v.registryFile.tried(err)
 	if err != nil {
 		v.Log.Error("the project registry is wrong; the one before stays in force", "err", err)
 		return web.Reloaded{}, err
 	}
 	now := v.Projects.Now()
 	out := web.Reloaded{Projects: len(now.All()), Added: lacking(before, now), Removed: lacking(now, before)}
+	out.Settings, out.Restart = v.inForce.take(settings, v.liveSettings())
 	v.Log.Info("the project registry was read again", "projects", out.Projects, "added", out.Added, "removed", out.Removed)
+	if len(out.Settings)+len(out.Restart) > 0 {
+		v.Log.Info("the settings were read again", "in_force", out.Settings, "need_a_restart", out.Restart)
+	}
 	return out, nil
+}
+
+// liveSettings are those that change while the service runs, and what each of them does.
+func (v *Service) liveSettings() map[string]func(Settings) {
+	return map[string]func(Settings){
+		Prefix + "LOG_LEVEL":    func(s Settings) { v.Settings.level.Set(s.level.Level()) },
+		Prefix + "ACCESS_ROLES": func(s Settings) { v.Access.SetRules(s.AccessRoles) },
+		checks.TitleMaxSetting:  func(s Settings) { v.titleMax.Store(&s.QG0TitleMax) },
+	}
+}
+
+// getenv is the environment of gates.
+func (v *Service) getenv(name string) string {
+	if title := v.titleMax.Load(); title != nil && name == checks.TitleMaxSetting {
+		return *title
+	}
+	return os.Getenv(name)
+}
+
+// take compares settings that were read again with those in force, and takes those that have
+// a function. It returns the names of those that have changed, and of those that wait for a restart.
+func (s *Settings) take(next Settings, live map[string]func(Settings)) (changed, restart []string) {
+	now, other := reflect.ValueOf(s).Elem(), reflect.ValueOf(next)
+	for key, f := range settingFields() {
+		name, from := Prefix+strings.ToUpper(key), other.FieldByIndex(f.Index)
+		if reflect.DeepEqual(now.FieldByIndex(f.Index).Interface(), from.Interface()) {
+			continue
+		}
+		apply, ok := live[name]
+		if !ok {
+			restart = append(restart, name)
+			continue
+		}
+		apply(next)
+		now.FieldByIndex(f.Index).Set(from)
+		changed = append(changed, name)
+	}
+	slices.Sort(changed)
+	slices.Sort(restart)
+	return changed, restart
 }
 
 func (v *Service) replaceRegistry() error {
@@ -105,7 +157,7 @@ func lacking(in, of *task.Projects) []string {
 	return out
 }
 
-// reloadBySignal reads the project registry again at each signal, until ctx ends.
+// reloadBySignal reloads at each signal, until ctx ends.
 func (v *Service) reloadBySignal(ctx context.Context) {
 	for {
 		select {

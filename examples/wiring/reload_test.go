@@ -96,3 +96,47 @@ func TestReload(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"acme/new"}, got.Removed)
 }
+
+// Settings that can change while the service runs do; others are named; a wrong file changes
+// nothing.
+func TestReloadOfSettings(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "signalbox.yaml")
+	const base = "proxy_user_header: X-User\nproxy_users_from: [192.0.2.0/24]\npoll: 2s\n"
+	put(t, file, base+"access_roles: [ann=operator]\n")
+	v := open(t, "ORCH_CONFIG="+file)
+	var log strings.Builder
+	logger := v.Settings.Logger(&log)
+	reads := func() int {
+		r := localRequest("/queue")
+		r.RemoteAddr = "192.0.2.7:1"
+		r.Header.Set("X-User", "ann")
+		w := httptest.NewRecorder()
+		v.Handler.ServeHTTP(w, r)
+		return w.Code
+	}
+	require.Equal(t, http.StatusForbidden, reads())
+
+	put(t, file, base+"access_roles: [\"user:ann=viewer\"]\nlog_level: debug\nmax_concurrency: 7\nadmin_token: the-token-of-somebody-else-1-2-3\n")
+	out, err := v.Reload(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"ORCH_ACCESS_ROLES", "ORCH_LOG_LEVEL"}, out.Settings)
+	require.Equal(t, []string{"ORCH_ADMIN_TOKEN", "ORCH_MAX_CONCURRENCY"}, out.Restart)
+	require.Equal(t, http.StatusOK, reads())
+	logger.Debug("a detail")
+	require.Contains(t, log.String(), "a detail")
+
+	put(t, file, base+"access_roles: [ann=operator]\nlog_level: loud\n")
+	_, err = v.Reload(t.Context())
+	require.EqualError(t, err, file+`:5: log_level is "loud", want debug, info, warn or error`)
+	require.Equal(t, http.StatusOK, reads(), "the ones before stay in force")
+	require.Contains(t, ready(t, v.Handler), "the settings file was changed and is not in force, because it is wrong: "+file+":5: ")
+
+	put(t, file, base+"access_roles: [\"user:ann=viewer\"]\nlog_level: warn\n")
+	out, err = v.Reload(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"ORCH_LOG_LEVEL"}, out.Settings)
+	require.Empty(t, out.Restart, "they are as at the start again")
+	logger.Info("no news")
+	require.NotContains(t, log.String(), "no news")
+	require.NotContains(t, ready(t, v.Handler), "the settings file")
+}

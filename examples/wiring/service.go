@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
@@ -51,7 +53,10 @@ func logLevels() map[string]slog.Level {
 // Logger makes the logger that the settings ask for. What is secret does not get there.
 func (s Settings) Logger(w io.Writer) *slog.Logger {
 	w = redactedLog{w, s.hidden}
-	opt := &slog.HandlerOptions{Level: logLevels()[s.LogLevel]}
+	opt := new(slog.HandlerOptions)
+	if s.level != nil { // it is not in settings that were not loaded
+		opt.Level = s.level
+	}
 	if s.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w, opt))
 	}
@@ -60,42 +65,46 @@ func (s Settings) Logger(w io.Writer) *slog.Logger {
 
 // Service is the reference service, ready to run.
 type Service struct {
-	Settings   Settings
-	Projects   *task.Projects
-	Reloads    <-chan os.Signal // each has Run read the project registry again; nil = none
-	DB         Database
-	Tracker    Tracker
-	Plane      *plane.Client        // nil: another tracker is the first
-	Board      *board.Board         // our own; nil: another tracker is the first
-	Boards     map[string]BoardHost // further trackers, by the registry's names
-	Hosts      map[string]GitHost   // by their names; GitHub is not there while no token is set
-	Git        *gitcli.Git
-	Agents     *agentcli.Runner
-	Telegram   *telegram.Chat // nil: notices are only logged
-	Leases     lease.Locker
-	Serial     *serialgate.Gate      // nil: switched off
-	WIP        *wip.Limit            // nil: switched off
-	Pauses     *agentpause.Pauses    // nil: switched off
-	Deps       *deps.Deps            // nil: switched off, or without the local table
-	Budget     *budget.Budget        // nil: there is no cap
-	Rec        *reconcile.Reconciler // nil: switched off
-	Tracks     *Layer                // nil: switched off
-	trackStore TrackStore            // nil: switched off
-	Engine     *orchestrator.Engine
-	Access     *access.Guard
-	Handler    http.Handler
-	Hooks      http.Handler // of webhooks, when they have a listener of their own; else nil
-	Log        *slog.Logger
-	neighbours projectfile.Neighbours // as of the start
-	identities map[string]*identity   // by the names of trackers; empty = the first
-	access     map[string]hostAccess  // of Hosts
-	boards     *boards
-	program    []string // as for Open
-	stranded   stranded
-	reloaded   reloaded
-	walls      confinement   // of agents and checks
-	stopping   chan struct{} // closed when the server takes no more requests: streams end
-	endWaits   func()        // closes it
+	Settings     Settings
+	Projects     *task.Projects
+	Reloads      <-chan os.Signal // each has Run read settings and registry again; nil = none
+	DB           Database
+	Tracker      Tracker
+	Plane        *plane.Client        // nil: another tracker is the first
+	Board        *board.Board         // our own; nil: another tracker is the first
+	Boards       map[string]BoardHost // further trackers, by the registry's names
+	Hosts        map[string]GitHost   // by their names; GitHub is not there while no token is set
+	Git          *gitcli.Git
+	Agents       *agentcli.Runner
+	Telegram     *telegram.Chat // nil: notices are only logged
+	Leases       lease.Locker
+	Serial       *serialgate.Gate      // nil: switched off
+	WIP          *wip.Limit            // nil: switched off
+	Pauses       *agentpause.Pauses    // nil: switched off
+	Deps         *deps.Deps            // nil: switched off, or without the local table
+	Budget       *budget.Budget        // nil: there is no cap
+	Rec          *reconcile.Reconciler // nil: switched off
+	Tracks       *Layer                // nil: switched off
+	trackStore   TrackStore            // nil: switched off
+	Engine       *orchestrator.Engine
+	Access       *access.Guard
+	Handler      http.Handler
+	Hooks        http.Handler // of webhooks, when they have a listener of their own; else nil
+	Log          *slog.Logger
+	neighbours   projectfile.Neighbours // as of the start
+	identities   map[string]*identity   // by the names of trackers; empty = the first
+	access       map[string]hostAccess  // of Hosts
+	boards       *boards
+	program      []string // as for Open
+	stranded     stranded
+	reloading    sync.Mutex // held while files are read: one at a time
+	settingsFile reloaded
+	registryFile reloaded
+	inForce      Settings // what a reload compares with
+	titleMax     atomic.Pointer[string]
+	walls        confinement   // of agents and checks
+	stopping     chan struct{} // closed when the server takes no more requests: streams end
+	endWaits     func()        // closes it
 }
 
 // Open puts the service together. program is how this program is run again: with
@@ -103,7 +112,8 @@ type Service struct {
 // rehearse.Command in rehearse.Main.
 // Close it when it is not needed any more.
 func Open(ctx context.Context, s Settings, program []string, log *slog.Logger) (*Service, error) {
-	v := &Service{Settings: s, Log: log, stranded: stranded{changed: make(chan struct{}, 1)}, stopping: make(chan struct{})}
+	v := &Service{Settings: s, Log: log, stranded: stranded{changed: make(chan struct{}, 1)}, stopping: make(chan struct{}), inForce: s, settingsFile: reloaded{what: "the settings file"}, registryFile: reloaded{what: "the project registry"}}
+	v.titleMax.Store(&s.QG0TitleMax)
 	v.endWaits = sync.OnceFunc(func() { close(v.stopping) })
 	if err := v.adapters(ctx, program); err != nil {
 		return nil, errors.Join(err, v.Close())
@@ -234,7 +244,7 @@ func (v *Service) engine() (err error) {
 	}
 	v.Engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
 		Store: v.DB, Records: v.DB, Jobs: v.DB, Projects: v.Projects, Tracker: v.tracker(), Host: v.host(), Workspaces: v.Git, Agents: v.Agents,
-		Gates: checks.All(os.Getenv), Commands: v.Git, Hooks: v.Git, Probe: commitprobe.New(nil), Logs: v.Agents, Log: v.Log, Meter: meter,
+		Gates: checks.All(v.getenv), Commands: v.Git, Hooks: v.Git, Probe: commitprobe.New(nil), Logs: v.Agents, Log: v.Log, Meter: meter,
 		Runners: v.runners(),
 	}, orchestrator.Options{
 		MaxConcurrency: s.MaxConcurrency, AgentTimeout: s.AgentTimeout, VerifyTimeout: s.VerifyTimeout, ProbeWait: s.ProbeWait, GateTimeout: s.GateTimeout, AgentRetries: s.AgentRetryDelays, JobTTL: s.JobTTL, Poll: s.Poll,
@@ -283,7 +293,8 @@ func (v *Service) readiness() []web.Check {
 		{Name: "tracker", Warning: true, Ping: v.unidentified},
 		{Name: "board", Warning: true, Ping: v.boards.incomplete},
 		{Name: "registry", Warning: true, Ping: v.stranded.warning},
-		{Name: "registry file", Warning: true, Ping: v.reloaded.warning},
+		{Name: "registry file", Warning: true, Ping: v.registryFile.warning},
+		{Name: "settings", Warning: true, Ping: v.settingsFile.warning},
 		{Name: "lanes", Warning: true, Ping: v.Engine.Reachable},
 		{Name: "jail", Warning: true, Ping: func(context.Context) error { return v.walls.loud }},
 	}
@@ -366,7 +377,7 @@ func (v *Service) Run(ctx context.Context, l, hooks net.Listener) error {
 	if hooks != nil {
 		v.Log.Info("serving webhooks alone", "address", hooks.Addr().String())
 	}
-	v.Log.Info("serving", "address", l.Addr().String(), "version", Version(), "projects", len(v.Projects.All()))
+	v.Log.Info("serving", "address", l.Addr().String(), "version", Version(), "projects", len(v.Projects.All()), "settings_file", cmp.Or(v.Settings.from.file, noConfig))
 	var err error
 	select {
 	case err = <-served:

@@ -4,14 +4,13 @@
 package wiring
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +30,7 @@ const Prefix = "ORCH_"
 
 // Settings is everything that can be set, read once from the environment.
 type Settings struct {
+	Config         string         `env:"CONFIG" doc:"the settings file; unset: signalbox.yaml of the working directory, else /etc/signalbox/signalbox.yaml; none: no file"`
 	DataDir        string         `env:"DATA_DIR" envDefault:"./data" doc:"database, worktrees and agent logs"`
 	DatabaseURL    secret.String  `env:"DATABASE_URL" doc:"postgres://… = PostgreSQL, for one or more replicas; unset: an SQLite file in the data directory"`
 	DatabaseSchema string         `env:"DATABASE_SCHEMA" envDefault:"signalbox" doc:"of the tables in PostgreSQL"`
@@ -91,7 +91,7 @@ type Settings struct {
 	BudgetRun           dollars         `env:"BUDGET_RUN_USD" envDefault:"1.00" doc:"what a run is taken to cost until it is known, where there is a cap"`
 	AgentPrices         prices          `env:"AGENT_PRICES" doc:"of models whose agents report no cost, or of such agents by name (codex), in dollars for a million tokens: model=input/output/cache read/cache write,…"`
 	AgentPause          bool            `env:"AGENT_PAUSE_ENABLED" envDefault:"true" doc:"an agent that cannot work for any task (login, credit, limits) is paused for all, with one notice, in the place of failures of each task"`
-	QG0TitleMax         string          `env:"QG0_TITLE_MAX" envDefault:"200" doc:"title limit of QG-0 in characters; read at each call"`
+	QG0TitleMax         string          `env:"QG0_TITLE_MAX" envDefault:"200" doc:"title limit of QG-0 in characters"`
 	Agent               string          `env:"AGENT" envDefault:"claude" doc:"agent of roles that the registry gives none: claude, codex, gemini, opencode or a command"`
 	AgentEnv            []string        `env:"AGENT_ENV" doc:"further names that agents see of this environment, X_* for a prefix"`
 	AgentHome           []string        `env:"AGENT_HOME" doc:"further files of HOME that agents get copies of, such as .npmrc; how the agent signs in is copied anyway"`
@@ -171,6 +171,8 @@ type Settings struct {
 	TelegramURL   string        `env:"TELEGRAM_URL" doc:"address of the Bot API; unset: Telegram's own"`
 
 	hidden *secret.Redactor // of all that is secret here, and of credentials in the environment
+	level  *slog.LevelVar   // of the log; a reload changes it
+	from   *values          // not printed with them: secrets are in there
 }
 
 // graces are spans by stage.
@@ -190,17 +192,20 @@ func (g *graces) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Load reads the settings of an environment (as from os.Environ), and secrets from the
-// files that it names. An error names every variable that is wrong.
+// Load reads the settings of an environment (as from os.Environ), secrets from the files that
+// it names, and the settings file. An error names every setting that is wrong, with its line in the file.
 func Load(environ []string) (Settings, error) {
-	have := env.ToMap(environ)
-	if _, err := fillSecrets(have); err != nil {
-		return Settings{}, err
+	all, err := gather(environ)
+	if err != nil {
+		return Settings{}, errors.Join(err, unknown(environ))
 	}
+	have := all.set
 	s, err := env.ParseAsWithOptions[Settings](env.Options{Environment: have, Prefix: Prefix})
 	if err != nil {
-		return s, errors.Join(wrongVariables(err, have), unknown(environ))
+		return s, errors.Join(wrongVariables(err, all), unknown(environ))
 	}
+	s.from, s.level = all, new(slog.LevelVar)
+	s.level.Set(logLevels()[s.LogLevel])
 	s.hidden = secret.NewRedactor(secret.Credentials(environ)...)
 	for _, name := range secretNames() {
 		s.hidden.Hide(have[name], secret.Password(have[name]))
@@ -217,7 +222,7 @@ func Load(environ []string) (Settings, error) {
 func (s Settings) check() error {
 	var errs []error
 	wrong := func(name, format string, args ...any) {
-		errs = append(errs, fmt.Errorf(Prefix+name+" "+format, args...))
+		errs = append(errs, fmt.Errorf("%s %w", s.from.named(Prefix+name), fmt.Errorf(format, args...)))
 	}
 	if err := s.checkDatabase(); err != nil {
 		wrong("DATABASE_URL", "%w", err)
@@ -343,44 +348,14 @@ func (s Settings) states() map[stage.Status]string {
 	return out
 }
 
-// Setting is one line of a listing.
-type Setting struct {
-	Name, Value, Default, Origin, Doc string
-	Secret                            bool
-}
-
-// List shows every setting with its value, default and origin. Secrets are
-// masked; those whose files cannot be read have an origin and no value.
-func List(environ []string) []Setting {
-	have := env.ToMap(environ)
-	origins, _ := fillSecrets(have) // Load says what is wrong
-	var out []Setting
-	t := reflect.TypeFor[Settings]()
-	for i := range t.NumField() {
-		if !t.Field(i).IsExported() {
-			continue
-		}
-		tag := t.Field(i).Tag
-		s := Setting{Name: Prefix + tag.Get("env"), Default: tag.Get("envDefault"), Origin: "default", Doc: tag.Get("doc")}
-		s.Value = s.Default
-		if v, set := have[s.Name]; set {
-			s.Value, s.Origin = v, cmp.Or(origins[s.Name], "environment")
-		}
-		if s.Secret = isSecret(t.Field(i)); s.Secret && s.Value != "" {
-			s.Value = "***"
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
 // strangers lists variables of the environment that begin like settings and are
 // none: typing errors, mostly.
 func strangers(environ []string) []string {
 	known := map[string]bool{}
-	for _, s := range List(nil) {
-		known[s.Name] = true
-		known[s.Name+fileSuffix] = s.Secret
+	for key, f := range settingFields() {
+		name := Prefix + strings.ToUpper(key)
+		known[name] = true
+		known[name+fileSuffix] = isSecret(f)
 	}
 	var out []string
 	for _, pair := range environ {

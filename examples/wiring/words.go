@@ -13,8 +13,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// wrongVariables says in words which variables have values of a wrong form.
-func wrongVariables(err error, have map[string]string) error {
+// wrongVariables says in words which settings have values of a wrong form.
+func wrongVariables(err error, have *values) error {
 	var all env.AggregateError
 	if !errors.As(err, &all) {
 		return err
@@ -25,9 +25,9 @@ func wrongVariables(err error, have map[string]string) error {
 		if errors.As(one, &p) {
 			f, _ := reflect.TypeFor[Settings]().FieldByName(p.Name)
 			name := Prefix + f.Tag.Get("env")
-			one = fmt.Errorf("%s: %w", name, p.Err)
+			one = fmt.Errorf("%s: %w", have.named(name), p.Err)
 			if form, ok := forms()[f.Type]; ok {
-				one = fmt.Errorf("%s is %q: write %s", name, have[name], form)
+				one = fmt.Errorf("%s is %q: write %s", have.named(name), have.set[name], form)
 			}
 		}
 		errs = append(errs, one)
@@ -51,8 +51,8 @@ func forms() map[reflect.Type]string {
 // unknown is the error of variables that look like settings and are none.
 func unknown(environ []string) error {
 	var known []string
-	for _, s := range List(nil) {
-		known = append(known, s.Name)
+	for _, key := range knownKeys(settingFields()) {
+		known = append(known, Prefix+strings.ToUpper(key))
 	}
 	var errs []error
 	for _, name := range strangers(environ) {

@@ -289,11 +289,14 @@ func (s *server) resume(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, Resumed{Agent: agent, WasPaused: was})
 }
 
-// Reloaded is the answer of POST /admin/reload: what the registry has now.
+// Reloaded is the answer of POST /admin/reload: what the registry has now, and which settings
+// have changed.
 type Reloaded struct {
 	Projects int      `json:"projects"`
-	Added    []string `json:"added"`   // repositories
-	Removed  []string `json:"removed"` // repositories
+	Added    []string `json:"added"`                   // repositories
+	Removed  []string `json:"removed"`                 // repositories
+	Settings []string `json:"settings,omitempty"`      // names of those that are in force now
+	Restart  []string `json:"needs_restart,omitempty"` // names of those that are not before a restart
 }
 
 func (s *server) reload(w http.ResponseWriter, r *http.Request) {

@@ -54,7 +54,7 @@ type Options struct {
 	// Resume ends the pauses of an agent and returns whether there was one; nil when agents
 	// are not paused.
 	Resume func(ctx context.Context, agent string) (was bool, err error)
-	// Reload reads the project registry again; an error reports what is wrong with it, and
+	// Reload reads settings and the project registry again; an error reports what is wrong with it, and
 	// the one before stays. Nil = it is read at the start alone.
 	Reload func(ctx context.Context) (Reloaded, error)
 	// Deps is the local table of dependencies; nil when it is off.

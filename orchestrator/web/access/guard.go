@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
@@ -19,7 +20,7 @@ import (
 type Options struct {
 	Store      Store    // nil = NewMemory
 	AdminToken string   // valid beside those of the store, as the token named admin; empty = none
-	Rules      Rules    // rights of people that the provider or the proxy names
+	Rules      Rules    // rights of people that the provider or the proxy names; SetRules replaces them
 	Provider   Provider // nil = none
 	Proxy      Proxy    // the zero Proxy = none
 	// Local means that the server listens on this machine alone: requests from here may read
@@ -34,7 +35,10 @@ type Options struct {
 }
 
 // Guard identifies who sends requests, and judges what they may do. It is safe for concurrent use.
-type Guard struct{ Options }
+type Guard struct {
+	Options
+	rules atomic.Pointer[Rules] // in force
+}
 
 // New makes a Guard.
 func New(o Options) *Guard {
@@ -53,8 +57,13 @@ func New(o Options) *Guard {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Guard{o}
+	g := &Guard{Options: o}
+	g.SetRules(o.Rules)
+	return g
 }
+
+// SetRules replaces the rights of people: those who are signed in have the new ones at once.
+func (g *Guard) SetRules(l Rules) { g.rules.Store(&l) }
 
 // Refusal is why a request is not served, with the status and words of its answer.
 type Refusal struct {
@@ -95,7 +104,7 @@ func (g *Guard) identify(r *http.Request) (Principal, error) {
 		return p, err
 	}
 	if who, ok := g.Proxy.person(r); ok {
-		return Principal{Name: who.Name, Via: ViaProxy, Grants: g.Rules.grants(who)}, nil
+		return Principal{Name: who.Name, Via: ViaProxy, Grants: g.rules.Load().grants(who)}, nil
 	}
 	if scheme, given, sent := strings.Cut(r.Header.Get("Authorization"), " "); sent && strings.EqualFold(scheme, "Bearer") {
 		t, err := g.token(r, given)

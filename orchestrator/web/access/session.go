@@ -81,7 +81,7 @@ func (g *Guard) session(r *http.Request) (p Principal, ok bool, err error) {
 		return p, false, nil
 	}
 	if s.Credential == "" {
-		p = Principal{Name: s.Name, Via: s.Via, Grants: g.Rules.grants(Person{s.Name, s.Groups})}
+		p = Principal{Name: s.Name, Via: s.Via, Grants: g.rules.Load().grants(Person{s.Name, s.Groups})}
 	} else {
 		t, err := g.tokenOf(r.Context(), s.Credential)
 		if err != nil || t.Name == "" { // revoked, expired, or replaced in the settings
@@ -210,7 +210,7 @@ func (g *Guard) ComeBack(w http.ResponseWriter, r *http.Request, path string) (p
 	if err != nil {
 		return p, "", g.away(err)
 	}
-	p = g.mark(r, Principal{Name: who.Name, Via: ViaProvider, Grants: g.Rules.grants(who)})
+	p = g.mark(r, Principal{Name: who.Name, Via: ViaProvider, Grants: g.rules.Load().grants(who)})
 	if !p.MaySomewhere(Viewer) {
 		return p, "", g.refusal(p, Viewer, "")
 	}

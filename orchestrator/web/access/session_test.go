@@ -168,7 +168,7 @@ func TestProvider(t *testing.T) {
 	require.Equal(t, "admin", r.with(r.signIn("x")).Name)
 
 	// The rules are those of now.
-	r.Rules = nil
+	r.SetRules(nil)
 	require.Empty(t, r.with(session).Grants)
 	at.err = nil
 	away = send()
