@@ -21,6 +21,8 @@ const (
 	ReasonInvalid    Reason = "invalid"   // Prepare refuses it, as for more than MaxPoints
 	ReasonBadTimes   Reason = "bad_times" // times that cannot be read; the points stay
 	ReasonSpikes     Reason = "spikes"    // outliers, which were dropped as points; the line goes on
+	ReasonRemoved    Reason = "removed"   // a Removal is of the track
+	ReasonHidden     Reason = "hidden"    // what lies in a Zone: all of the track, or a part
 )
 
 // Reasons are all reasons. Where several hold for a track that is not kept, the
@@ -28,7 +30,7 @@ const (
 func Reasons() []Reason {
 	return []Reason{
 		ReasonUnreadable, ReasonForeign, ReasonWaypoints, ReasonNoTracks, ReasonNoTimes, ReasonGaps, ReasonBadPoints, ReasonOnePlace, ReasonOnePoint,
-		ReasonNoPoints, ReasonInvalid, ReasonBadTimes, ReasonSpikes,
+		ReasonNoPoints, ReasonInvalid, ReasonBadTimes, ReasonSpikes, ReasonRemoved, ReasonHidden,
 	}
 }
 
@@ -61,6 +63,10 @@ func (r Reason) Words() string {
 		return "times that cannot be read"
 	case ReasonSpikes:
 		return "points that nobody can have reached"
+	case ReasonRemoved:
+		return "removed at somebody's wish"
+	case ReasonHidden:
+		return "what lies in a zone that is hidden"
 	}
 	return string(r)
 }
@@ -68,6 +74,16 @@ func (r Reason) Words() string {
 // Tally is a number of tracks for each reason; nil if there is none. It is a value:
 // Add makes a new one.
 type Tally map[Reason]int
+
+// AddN is the tally with n tracks more for a reason.
+func (t Tally) AddN(n int, why Reason) Tally {
+	if n == 0 {
+		return t
+	}
+	sum := t.Add()
+	sum[why] += n
+	return sum
+}
 
 // Add is the tally with one track more for each of the reasons.
 func (t Tally) Add(reasons ...Reason) Tally {

@@ -64,6 +64,7 @@ type Upserted struct {
 	Updated    int         // tracks of a known key with something new
 	Duplicates int         // tracks of a known key and nothing else
 	Changed    []orb.Bound // where a map looks different now
+	Screened               // of a ZoneStore and a RemovalStore: counted before all others
 }
 
 // Store keeps tracks. It is safe for concurrent use. Tracks that it is given

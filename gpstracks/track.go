@@ -59,6 +59,16 @@ var sourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 // digits, - and _, at most 64.
 func IsSourceName(s string) bool { return sourceName.MatchString(s) }
 
+// IsZoneName reports whether s can be the name of a Zone.
+func IsZoneName(s string) bool {
+	for part := range strings.SplitSeq(s, "/") {
+		if !IsSourceName(part) {
+			return false
+		}
+	}
+	return len(s) <= 128
+}
+
 // InvalidError reports which field of a track cannot be used.
 type InvalidError struct{ Field, Reason string }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/paulmach/orb"
 
+	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/licences"
 	"github.com/signalbox-dev/signalbox/internal/yamlplace"
@@ -139,6 +140,11 @@ type region struct {
 		Name string    `yaml:"name"`
 		BBox []float64 `yaml:"bbox"`
 	} `yaml:"areas"`
+	Hidden []struct {
+		Name   string     `yaml:"name"`
+		At     [2]float64 `yaml:"at"` // longitude and latitude
+		Radius float64    `yaml:"radius"`
+	} `yaml:"hidden"`
 }
 
 // Regions reads the content of a file; name is for errors.
@@ -159,6 +165,9 @@ func Regions(name string, body []byte) ([]collect.Region, error) {
 				return nil, &Error{name, yamlplace.Line(tree, "regions", i, "areas"), err}
 			}
 			own.Areas = append(own.Areas, collect.Area{Name: a.Name, Bounds: orb.Bound{Min: orb.Point{a.BBox[0], a.BBox[1]}, Max: orb.Point{a.BBox[2], a.BBox[3]}}})
+		}
+		for _, z := range r.Hidden {
+			own.Hidden = append(own.Hidden, gpstracks.Zone{Name: r.Name + "/" + z.Name, Center: z.At, RadiusM: z.Radius})
 		}
 		out = append(out, own)
 	}

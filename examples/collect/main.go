@@ -22,6 +22,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/sys/unix"
@@ -199,6 +200,11 @@ func (w *work) do(ctx context.Context) (code int, err error) {
 		return exitFailed, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+	if !w.DryRun {
+		if err := collect.HideZones(ctx, store, w.config, time.Now()); err != nil {
+			return exitFailed, err
+		}
+	}
 	c, err := collect.New(collect.Options{Store: store, Runs: store, Licences: w.licences, DryRun: w.DryRun, Progress: w.screen.progress, Log: log})
 	if err != nil {
 		return exitFailed, err

@@ -29,7 +29,7 @@ const tracksPath, mapPath = "/api/gps-tracks", "/map"
 // TrackStore keeps tracks, runs and blocks, and says what other processes have
 // changed.
 type TrackStore interface {
-	gpstracks.Store
+	gpstracks.PrivateStore
 	gpstracks.RunStore
 	tile.Source
 	Changes(ctx context.Context, after int64) (changed []orb.Bound, last int64, err error)
@@ -81,6 +81,9 @@ func (v *Service) tracks(ctx context.Context) error {
 		return err
 	}
 	v.trackStore = store
+	if err := collect.HideZones(ctx, store, config, time.Now()); err != nil {
+		return err
+	}
 	l := &Layer{changes: store.Changes, every: s.GPSRefresh, log: v.Log}
 	for _, one := range config.Sources {
 		l.Sources = append(l.Sources, source(licences, one))

@@ -50,6 +50,7 @@ type Region struct {
 	Title   string
 	Enabled bool
 	Areas   []Area
+	Hidden  []gpstracks.Zone // nothing in them is shown, whether the region is on or off; HideZones
 }
 
 // Area is a box in degrees. It does not cross the antimeridian.
@@ -140,6 +141,11 @@ func (c Config) Check() error {
 		}
 		if area > mostArea {
 			return wrong("areas", fmt.Sprintf("have %.0f square degrees, and %d are the most that is asked for box by box", area, mostArea))
+		}
+		for _, z := range r.Hidden {
+			if err := z.Check(); err != nil {
+				return wrong("hidden", "has one, "+z.Name+", that cannot be used: "+err.Error())
+			}
 		}
 		seen[r.Name] = true
 	}

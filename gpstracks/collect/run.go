@@ -347,6 +347,7 @@ func (j *job) store(ctx context.Context, tracks []gpstracks.Track) error {
 	j.run.Inserted += u.Inserted
 	j.run.Updated += u.Updated
 	j.run.Duplicates += u.Duplicates
+	j.screened(u.Screened)
 	if len(u.Changed) > 0 {
 		j.o.Changed(u.Changed...)
 	}
@@ -374,6 +375,10 @@ func (j *job) name(t TrackReport, why ...gpstracks.Reason) {
 // count counts new tracks of a dry run as inserted and known ones as duplicates, also those
 // that have something new.
 func (j *job) count(ctx context.Context, tracks []gpstracks.Track) error {
+	tracks, err := j.screen(ctx, tracks)
+	if err != nil {
+		return err
+	}
 	keys := make([]string, len(tracks))
 	for i, t := range tracks {
 		keys[i] = t.Key

@@ -28,6 +28,10 @@ type Store struct {
 	levels [tile.Levels][]block
 	runs   []gpstracks.Run
 	fail   error
+
+	zones    []gpstracks.Zone // by name
+	removals []gpstracks.Removal
+	removed  int64 // id of the last one
 }
 
 var (
@@ -83,6 +87,7 @@ func (s *Store) Upsert(ctx context.Context, tracks []gpstracks.Track) (gpstracks
 		return u, err
 	}
 	defer s.mu.Unlock()
+	tracks, u.Screened = gpstracks.Screen(tracks, s.zones, s.removals)
 	for _, t := range tracks {
 		id, known := s.byKey[t.Key]
 		if !known {
@@ -198,7 +203,11 @@ func (s *Store) Remove(ctx context.Context, ids ...int64) ([]orb.Bound, error) {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	var changed []orb.Bound
+	return s.drop(ids), nil
+}
+
+// drop removes tracks.
+func (s *Store) drop(ids []int64) (changed []orb.Bound) {
 	for _, id := range ids {
 		t, ok := s.tracks[id]
 		if !ok {
@@ -210,7 +219,7 @@ func (s *Store) Remove(ctx context.Context, ids ...int64) ([]orb.Bound, error) {
 		delete(s.packed, id)
 	}
 	s.forget()
-	return changed, nil
+	return changed
 }
 
 // Blocks implements tile.Source. The first call after a change builds the blocks

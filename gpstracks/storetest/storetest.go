@@ -52,6 +52,8 @@ func Run(t *testing.T, open Open) {
 		"runs are kept and the last one is found": runs,
 		"work ends with its request":              ends,
 		"many at once keep each key once":         atOnce,
+		"a zone is cut from all tracks":           hides,
+		"a removed track stays away":              withholds,
 	} {
 		t.Run(name, func(t *testing.T) { test(&kit{T: t, s: open(t)}) })
 	}

@@ -107,6 +107,14 @@ func (t *tx) must(n int, query string, args ...any) error {
 }
 
 func (t *tx) applyTracks(c *change) error {
+	if err := t.must(len(c.gone), "delete from ~tracks where id in @1", c.gone); err != nil { // first: their keys may be taken again
+		return err
+	}
+	if len(c.gone) > 0 {
+		if _, err := t.exec("delete from ~track_geometries where track_id in @1", c.gone); err != nil {
+			return err
+		}
+	}
 	if n := len(c.fresh); n > 0 {
 		if _, err := t.exec("update ~track_state set value = $1 where name = $2", c.fresh[n-1].ID, stateTrack); err != nil {
 			return err
@@ -115,14 +123,7 @@ func (t *tx) applyTracks(c *change) error {
 			return err
 		}
 	}
-	if err := errors.Join(t.touch(c.seen), t.tell(c.told)); err != nil {
-		return err
-	}
-	if err := t.must(len(c.gone), "delete from ~tracks where id in @1", c.gone); err != nil || len(c.gone) == 0 {
-		return err
-	}
-	_, err := t.exec("delete from ~track_geometries where track_id in @1", c.gone)
-	return err
+	return errors.Join(t.touch(c.seen), t.tell(c.told))
 }
 
 // Upsert implements gpstracks.Store. What is more than a transaction keeps is kept in several,
@@ -146,18 +147,23 @@ func (s *Store) Upsert(ctx context.Context, tracks []gpstracks.Track) (total gps
 			return total, err
 		}
 		total.Inserted, total.Updated, total.Duplicates = total.Inserted+u.Inserted, total.Updated+u.Updated, total.Duplicates+u.Duplicates
+		total.Removed, total.Hidden, total.Cut = total.Removed+u.Removed, total.Hidden+u.Hidden, total.Cut+u.Cut
 		total.Changed, tracks = append(total.Changed, u.Changed...), tracks[n:]
 	}
 	return total, ctx.Err()
 }
 
 // upsert keeps one part.
-func (s *Store) upsert(ctx context.Context, tracks []gpstracks.Track) (done gpstracks.Upserted, err error) {
-	keys := make([]string, len(tracks))
-	for i := range tracks {
-		keys[i] = tracks[i].Key
-	}
+func (s *Store) upsert(ctx context.Context, brought []gpstracks.Track) (done gpstracks.Upserted, err error) {
 	return done, s.change(ctx, func(c *change, last int64) error {
+		tracks, screened, err := s.screen(ctx, brought)
+		if err != nil {
+			return err
+		}
+		keys := make([]string, len(tracks))
+		for i := range tracks {
+			keys[i] = tracks[i].Key
+		}
 		known, err := read(ctx, s, scanKnown, knownTracks, keys)
 		if err != nil {
 			return err
@@ -174,6 +180,7 @@ func (s *Store) upsert(ctx context.Context, tracks []gpstracks.Track) (done gpst
 			plan = gpstracks.PlanUpsert(tracks, full)
 		}
 		done = plan.Upserted
+		done.Screened = screened
 		if plan.Empty() {
 			return nil
 		}

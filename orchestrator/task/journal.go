@@ -69,6 +69,11 @@ const (
 	ActTokenAdd      = "add token"
 	ActTokenRevoke   = "revoke token"
 	ActSessionRevoke = "end sessions"
+
+	ActTracksHide    = "hide tracks"
+	ActTracksUnhide  = "unhide tracks"
+	ActTracksRemove  = "remove tracks"
+	ActTracksReadmit = "readmit tracks"
 )
 
 // Act is a request of an operator. It is in the journal before anything is
@@ -81,7 +86,7 @@ type Act struct {
 	Job  int64           `json:"job,omitempty"`  // the effect that is made again
 	On   int64           `json:"on,omitempty"`   // the task that is waited for
 	Use  string          `json:"use,omitempty"`  // the agent whose pause ends
-	Name string          `json:"name,omitempty"` // of a token, with its right, or of sessions
+	Name string          `json:"name,omitempty"` // of a token, with its right, of sessions, or of a zone or tracks
 }
 
 // What is the act and what it concerns beside the task.

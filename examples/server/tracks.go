@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/paulmach/orb"
+
+	"github.com/signalbox-dev/signalbox/adapters/gpsfile"
+	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/collect"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+)
+
+// tracksCmd keeps the track layer, in the server's database, while it runs or not.
+type tracksCmd struct {
+	Hide    tracksHideCmd    `cmd:"" help:"Hide what lies around a point, in tracks that are there and in those to come; without a name: the zones of the regions."`
+	Hidden  tracksHiddenCmd  `cmd:"" help:"List the zones that are hidden."`
+	Unhide  tracksUnhideCmd  `cmd:"" help:"Forget a zone; what was cut comes back when it is collected again."`
+	Remove  tracksRemoveCmd  `cmd:"" help:"Take a track away, and keep it away."`
+	Removed tracksRemovedCmd `cmd:"" help:"List what was taken away."`
+	Readmit tracksReadmitCmd `cmd:"" help:"Forget a removal; its tracks come back when they are collected again."`
+}
+
+// inTracks runs f with the store of the tracks, after the act, if any, is in the journal.
+func inTracks(act, name string, f func(context.Context, wiring.TrackStore, wiring.Settings) error) error {
+	settings, err := load()
+	if err != nil {
+		return err
+	}
+	if act != "" {
+		if err := inStore(func(ctx context.Context, db wiring.Database) error { return audit(ctx, db, act, name) }); err != nil {
+			return err
+		}
+	}
+	ctx := context.Background()
+	store, err := wiring.OpenTracks(ctx, settings, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(ctx, store, settings), store.Close())
+}
+
+type tracksHideCmd struct {
+	Name   string  `arg:"" optional:"" help:"Of the zone: letters a-z, digits, - and _."`
+	Lat    float64 `help:"Latitude of the point, in degrees."`
+	Lon    float64 `help:"Longitude."`
+	Radius float64 `help:"In metres, 50 to 10000; what is cut reaches up to 2.4 times as far." default:"500"`
+}
+
+// Run hides a zone, or those of the regions.
+func (c tracksHideCmd) Run(s *streams) error {
+	zone := gpstracks.Zone{Name: c.Name, Center: orb.Point{c.Lon, c.Lat}, RadiusM: c.Radius, MadeAt: time.Now().UTC()}
+	if err := zone.Check(); err != nil && c.Name != "" {
+		return err
+	}
+	return inTracks(task.ActTracksHide, c.Name, func(ctx context.Context, store wiring.TrackStore, settings wiring.Settings) error {
+		if c.Name == "" {
+			config, _, err := gpsfile.Load(gpsfile.Paths{Sources: settings.GPSSources, Regions: settings.GPSRegions, Licences: settings.GPSLicences})
+			if err == nil {
+				err = collect.HideZones(ctx, store, config, zone.MadeAt)
+			}
+			return err
+		}
+		changed, err := store.Hide(ctx, zone)
+		if err == nil {
+			_, err = fmt.Fprintf(s.out, "zone %s is hidden; tracks cut: %d\n", c.Name, len(changed))
+		}
+		return err
+	})
+}
+
+type tracksHiddenCmd struct{}
+
+// Run lists zones.
+func (tracksHiddenCmd) Run(s *streams) error {
+	return inTracks("", "", func(ctx context.Context, store wiring.TrackStore, _ wiring.Settings) error {
+		zones, err := store.Zones(ctx)
+		if err != nil {
+			return err
+		}
+		return table(s.out, "ZONE\tLAT\tLON\tRADIUS\tSINCE", func(w io.Writer) {
+			for _, z := range zones {
+				fmt.Fprintf(w, "%s\t%g\t%g\t%g m\t%s\n", z.Name, z.Center[1], z.Center[0], z.RadiusM, z.MadeAt.UTC().Format(time.DateOnly))
+			}
+		})
+	})
+}
+
+type tracksUnhideCmd struct {
+	Name string `arg:"" help:"Of the zone, as signalbox tracks hidden shows it."`
+}
+
+// Run forgets a zone.
+func (c tracksUnhideCmd) Run(*streams) error {
+	return inTracks(task.ActTracksUnhide, c.Name, func(ctx context.Context, store wiring.TrackStore, _ wiring.Settings) error {
+		done, err := store.Unhide(ctx, c.Name)
+		if err == nil && !done {
+			err = fmt.Errorf("there is no zone %q (signalbox tracks hidden)", c.Name)
+		}
+		return err
+	})
+}
+
+type tracksRemoveCmd struct {
+	Track  string `arg:"" help:"Its id, or its source and its reference there, such as osm/4711."`
+	Reason string `required:"" help:"Why, for those who list removals."`
+}
+
+// Run removes tracks.
+func (c tracksRemoveCmd) Run(s *streams) error {
+	wish := gpstracks.Removal{Reason: c.Reason, At: time.Now().UTC()}
+	if u, err := user.Current(); err == nil {
+		wish.By = u.Username
+	}
+	id, notNumber := strconv.ParseInt(c.Track, 10, 64)
+	if notNumber != nil {
+		wish.Source, wish.ExternalID, _ = strings.Cut(c.Track, "/")
+	}
+	return inTracks(task.ActTracksRemove, c.Track+": "+c.Reason, func(ctx context.Context, store wiring.TrackStore, _ wiring.Settings) error {
+		if notNumber == nil {
+			found := false
+			for t, err := range store.List(ctx, gpstracks.Filter{IDs: []int64{id}, Limit: 1}) {
+				if err != nil {
+					return err
+				}
+				found, wish.Key, wish.Source, wish.ExternalID = true, t.Key, t.Source, t.ExternalID
+			}
+			if !found {
+				return fmt.Errorf("there is no track %d", id)
+			}
+		}
+		changed, err := store.Withhold(ctx, wish)
+		if err == nil {
+			_, err = fmt.Fprintf(s.out, "tracks removed: %d\n", len(changed))
+		}
+		return err
+	})
+}
+
+type tracksRemovedCmd struct{}
+
+// Run lists removals.
+func (tracksRemovedCmd) Run(s *streams) error {
+	return inTracks("", "", func(ctx context.Context, store wiring.TrackStore, _ wiring.Settings) error {
+		all, err := store.Removals(ctx)
+		if err != nil {
+			return err
+		}
+		return table(s.out, "REMOVAL\tSOURCE\tREFERENCE\tBY\tAT\tREASON", func(w io.Writer) {
+			for _, r := range all {
+				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Source, r.ExternalID, r.By, r.At.UTC().Format(time.DateTime), r.Reason)
+			}
+		})
+	})
+}
+
+type tracksReadmitCmd struct {
+	Removal int64 `arg:"" help:"Its number, as signalbox tracks removed shows it."`
+}
+
+// Run forgets a removal.
+func (c tracksReadmitCmd) Run(*streams) error {
+	return inTracks(task.ActTracksReadmit, strconv.FormatInt(c.Removal, 10), func(ctx context.Context, store wiring.TrackStore, _ wiring.Settings) error {
+		done, err := store.Readmit(ctx, c.Removal)
+		if err == nil && !done {
+			err = fmt.Errorf("there is no removal %d (signalbox tracks removed)", c.Removal)
+		}
+		return err
+	})
+}
