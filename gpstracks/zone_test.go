@@ -14,10 +14,11 @@ import (
 )
 
 // wander is a track of steps of up to some metres that begins near a point.
-func wander(t *testing.T, rng *rand.Rand, from orb.Point, step float64) gpstracks.Track {
+func wander(t *testing.T, rng *rand.Rand, from orb.Point, around, step float64) gpstracks.Track {
 	t.Helper()
 	const degree = 111_195
-	line := orb.LineString{{math.Remainder(from[0]+(rng.Float64()-0.5)*0.02, 360), from[1] + (rng.Float64()-0.5)*0.02}}
+	around /= degree
+	line := orb.LineString{{math.Remainder(from[0]+(rng.Float64()-0.5)*around, 360), from[1] + (rng.Float64()-0.5)*around}}
 	heading := rng.Float64() * 2 * math.Pi
 	for range 60 {
 		last := line[len(line)-1]
@@ -70,7 +71,7 @@ func TestCut(t *testing.T) {
 		center := orb.Point{[]float64{7, 180, -179.999, -70}[n%4], []float64{46, 0, 69, -84}[n/4%4]}
 		z := gpstracks.Zone{Name: "z", Center: center, RadiusM: []float64{60, 400, 9000}[n%3], Secret: fmt.Sprint(n)}
 		require.NoError(t, z.Check())
-		k := wander(t, rng, center, z.RadiusM*[]float64{0.05, 0.4, 3}[n/3%3])
+		k := wander(t, rng, center, 9*z.RadiusM, z.RadiusM*[]float64{0.05, 0.4, 5}[n/3%3])
 		cut, changed := gpstracks.Cut(k, []gpstracks.Zone{z})
 		again, _ := gpstracks.Cut(k, []gpstracks.Zone{z})
 		require.Equal(t, cut, again, "always alike")
@@ -98,8 +99,8 @@ func TestCut(t *testing.T) {
 			require.LessOrEqual(t, e.AscentM, k.Elevation.AscentM+0.1)
 		}
 	}
-	require.Greater(t, cuts, 200)
-	require.Greater(t, gone, 10)
+	require.Greater(t, cuts, 100)
+	require.Greater(t, gone, 3)
 }
 
 func heights(t gpstracks.Track) (all []float64) {
