@@ -297,45 +297,6 @@ type Result struct {
 	FinishedAt time.Time `json:"finished_at"`
 }
 
-// Trouble is a failure that every run of the same agent would meet. The zero value is none.
-type Trouble struct {
-	Kind  TroubleKind `json:"kind"`
-	Until time.Time   `json:"until,omitzero"` // when it ends by itself, where the tool says so
-}
-
-// TroubleKind says what is wrong with an agent, whatever its task.
-type TroubleKind string
-
-// Kinds of trouble.
-const (
-	TroubleLogin    TroubleKind = "login"    // nobody is signed in, or the key is refused
-	TroubleCredit   TroubleKind = "credit"   // the account is empty
-	TroubleLimit    TroubleKind = "limit"    // a limit of use or of requests is reached
-	TroubleModel    TroubleKind = "model"    // the vendor has no such model
-	TroubleOutdated TroubleKind = "outdated" // the tool is too old, or does not take what it is called with
-	TroublePerson   TroubleKind = "person"   // the tool waits for a person: trust, terms, a permission
-)
-
-// What is the trouble in words, of an agent that is named before them.
-func (k TroubleKind) What() string {
-	switch k {
-	case TroubleLogin:
-		return "nobody is signed in, or its key is refused"
-	case TroubleCredit:
-		return "its account is empty"
-	case TroubleLimit:
-		return "its usage limit is reached"
-	case TroubleModel:
-		return "its vendor has no such model"
-	case TroubleOutdated:
-		return "it is too old, or does not take what it is called with"
-	case TroublePerson:
-		return "it waits for a person"
-	default:
-		return "it cannot work"
-	}
-}
-
 // Step is one thing that an agent did, in the form that all tools' streams are brought to.
 type Step struct {
 	At    time.Time `json:"at"`
