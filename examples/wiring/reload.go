@@ -96,12 +96,13 @@ func (v *Service) liveSettings() map[string]func(Settings) {
 	}
 }
 
-// getenv is the environment of gates.
+// getenv is the environment of gates: what is set there at the moment of the call, else what the
+// settings file has.
 func (v *Service) getenv(name string) string {
-	if title := v.titleMax.Load(); title != nil && name == checks.TitleMaxSetting {
-		return *title
+	if value, set := os.LookupEnv(name); set || name != checks.TitleMaxSetting {
+		return value
 	}
-	return os.Getenv(name)
+	return *v.titleMax.Load()
 }
 
 // take compares settings that were read again with those in force, and takes those that have
