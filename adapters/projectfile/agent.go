@@ -3,12 +3,14 @@ package projectfile
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -69,4 +71,28 @@ func (a agent) convert() (work.Agent, error) {
 		}
 	}
 	return out, nil
+}
+
+// checkAgents looks whether an agent sees a secret of the service.
+func (r Registry) checkAgents() error {
+	secrets := []string{}
+	for _, h := range r.Neighbours.Hosts {
+		secrets = append(append(secrets, h.TokenEnv), h.SecretEnv...)
+	}
+	for _, b := range r.Neighbours.Boards {
+		secrets = append(append(secrets, b.TokenEnv), b.SecretEnv...)
+	}
+	for _, h := range r.HookSecrets {
+		secrets = slices.Concat(secrets, h.Tracker, h.Host)
+	}
+	for i, p := range r.Projects.All() {
+		for role, a := range p.Agents {
+			for _, name := range a.Env {
+				if slices.Contains(secrets, name) {
+					return &task.FieldError{Entry: i, Repo: p.Repo, Field: "agents", Text: fmt.Sprintf("%s: env: %s is a secret of the service by this file, and no agent's: take it out, or give the agent one of its own", role, name)}
+				}
+			}
+		}
+	}
+	return nil
 }

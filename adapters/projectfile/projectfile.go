@@ -210,7 +210,10 @@ func Parse(name string, body []byte) (Registry, error) {
 		list = append(list, p)
 		out.HookSecrets[p.Repo] = HookSecrets{Tracker: e.TrackerSecret, Host: e.HostSecret}
 	}
-	if out.Projects, err = task.NewProjects(list...); err != nil {
+	if out.Projects, err = task.NewProjects(list...); err == nil {
+		err = out.checkAgents()
+	}
+	if err != nil {
 		return Registry{}, out.Placed(err)
 	}
 	return out, nil
