@@ -15,7 +15,10 @@ import (
 
 func (f *Pauses) loop(ctx context.Context, e *orchestrator.Engine) {
 	for {
-		next, err := f.Pass(ctx)
+		paused, next, err := f.pass(ctx)
+		if err == nil {
+			e.Metrics.AgentsPaused.Set(float64(paused), orchestrator.NoLabels{})
+		}
 		wait := f.opt.Every
 		switch {
 		case errors.Is(err, task.ErrConflict): // another process looks after them too
@@ -31,9 +34,10 @@ func (f *Pauses) loop(ctx context.Context, e *orchestrator.Engine) {
 	}
 }
 
-// Pass ends the pauses that are over, lets a task try an agent whose time has come, and makes
-// the holds those that the pauses require. It returns when the next pause is due; zero = none.
-func (f *Pauses) Pass(ctx context.Context) (next time.Time, err error) {
+// pass ends the pauses that are over, lets a task try an agent whose time has come, and makes
+// the holds those that the pauses require. It returns how many are left, and when the next of
+// them is due; zero = none is.
+func (f *Pauses) pass(ctx context.Context) (paused int, next time.Time, err error) {
 	again, first := f.reloaded.Swap(false), f.started.CompareAndSwap(false, true)
 	defer func() { // what was missed is made up for
 		if err != nil && again {
@@ -46,7 +50,7 @@ func (f *Pauses) Pass(ctx context.Context) (next time.Time, err error) {
 	stored, err1 := f.opt.Pauses.Pauses(ctx)
 	waiting, err2 := f.waiting(ctx)
 	if err := errors.Join(err1, err2); err != nil {
-		return next, err
+		return 0, next, err
 	}
 	f.busy.Store(len(stored)+len(waiting) > 0)
 	var errs []error
@@ -73,7 +77,7 @@ func (f *Pauses) Pass(ctx context.Context) (next time.Time, err error) {
 			}
 		}
 	}
-	return next, errors.Join(append(errs, f.putRight(ctx, left, waiting))...)
+	return len(left), next, errors.Join(append(errs, f.putRight(ctx, left, waiting))...)
 }
 
 // held is a task that waits for an agent, by its hold.
