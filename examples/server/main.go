@@ -21,7 +21,7 @@
 //	signalbox restore      put a backup in its place
 //	signalbox token        tokens of people and programs: add, list, revoke
 //	signalbox session      who has signed in: list, revoke
-//	signalbox tracks       hide places and take tracks away: hide, unhide, remove, readmit
+//	signalbox tracks       hide places and take tracks away: hide, unhide, remove, readmit; export
 //	signalbox audit        prove that the journal is as it was written: verify, export
 //	signalbox replay       decide every journal again
 //	signalbox sim          simulated worlds by seed
@@ -72,7 +72,7 @@ type cli struct {
 	Restore  restoreCmd    `cmd:"" help:"Put a backup in the place of what a server keeps; no server may run."`
 	Token    tokenCmd      `cmd:"" help:"Keep the tokens of people and programs: add, list, revoke."`
 	Session  sessionCmd    `cmd:"" help:"Show who has signed in, and end sessions: list, revoke."`
-	Tracks   tracksCmd     `cmd:"" help:"Keep the track layer: hide, unhide, remove and readmit tracks, list what is hidden and removed."`
+	Tracks   tracksCmd     `cmd:"" help:"Keep the track layer: hide, unhide, remove, readmit and export tracks, list what is hidden and removed."`
 	Audit    auditCmd      `cmd:"" help:"Prove that the journal is as it was written, or export it: verify, export."`
 	Replay   replayCmd     `cmd:"" help:"Decide every task's journal again, and say where the decision is another one now."`
 	Sim      simCmd        `cmd:"" help:"Let simulated worlds live by seed, and check what must hold in them."`

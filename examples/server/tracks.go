@@ -27,6 +27,7 @@ type tracksCmd struct {
 	Unhide  tracksUnhideCmd  `cmd:"" help:"Forget a zone; what was cut comes back when it is collected again."`
 	Remove  tracksRemoveCmd  `cmd:"" help:"Take a track away, and keep it away."`
 	Removed tracksRemovedCmd `cmd:"" help:"List what was taken away."`
+	Export  tracksExportCmd  `cmd:"" help:"Write the tracks to a file that needs no server: PMTiles, MBTiles or GeoJSON."`
 	Readmit tracksReadmitCmd `cmd:"" help:"Forget a removal; its tracks come back when they are collected again."`
 }
 

@@ -155,6 +155,13 @@ type featureEncoder struct {
 	points      int   // in it
 }
 
+// AppendFeature appends a track as a GeoJSON feature, with every point and its elevation profile.
+func AppendFeature(dst []byte, t *gpstracks.Track) []byte {
+	e := featureEncoder{profile: true}
+	e.draw(t)
+	return e.append(dst, t)
+}
+
 // append writes the track that was drawn.
 func (e *featureEncoder) append(b []byte, t *gpstracks.Track) []byte {
 	b = append(b, `{"type":"Feature","id":`...)

@@ -35,7 +35,7 @@ func plan() []room {
 		{"orchestrator/stage", 0, nil}, {"gpstracks", 0, nil}, {"gpstracks/licences", 0, nil},
 		{"orchestrator/signature", 0, nil}, {"orchestrator/fault", 0, nil}, {"orchestrator/fault/memfault", 1, nil}, {"orchestrator/prompt", 1, nil},
 		{"gpstracks/tile", 1, nil}, {"gpstracks/gpx", 1, nil}, {"gpstracks/trackfile", 1, []string{"gpstracks/gpx"}}, {"gpstracks/web", 1, nil},
-		{"gpstracks/memtracks", 2, nil}, {"gpstracks/trackhttp", 2, nil}, {"gpstracks/collect", 2, nil},
+		{"gpstracks/memtracks", 2, nil}, {"gpstracks/trackhttp", 2, nil}, {"gpstracks/collect", 2, nil}, {"gpstracks/export", 2, []string{"gpstracks/trackhttp"}},
 		{"githost", 1, nil}, {"tracker", 1, nil}, {"messenger", 1, nil}, {"queue", 1, nil},
 		{"queue/lease", 1, nil}, {"orchestrator/work", 1, nil}, {"orchestrator/secret", 1, nil},
 		{"gates", 1, []string{"githost"}},
@@ -93,6 +93,7 @@ func exceptions() map[string][]string {
 		"gpstracks/memtracks": {orb},
 		"gpstracks/gpx":       {orb},
 		"gpstracks/collect":   {orb},
+		"gpstracks/export":    {orb},
 		"gpstracks/trackfile": append(fitPackages(), orb),
 		"gpstracks/trackhttp": {
 			orb,
@@ -262,7 +263,7 @@ func half(pkg string) string {
 	switch {
 	case of("adapters/postgres/pgtest"):
 		return ""
-	case of("gpstracks", "internal/trackstore", "adapters/tracksqlite", "adapters/trackpostgres", "adapters/gpsfile", "adapters/osm"):
+	case of("gpstracks", "internal/trackstore", "adapters/tracksqlite", "adapters/trackpostgres", "adapters/gpsfile", "adapters/osm", "adapters/mbtiles"):
 		return "tracks"
 	case of("orchestrator", "queue", "gates", "tracker", "githost", "messenger", "internal/sqlstore", "adapters/sqlite", "adapters/postgres"):
 		return "tasks"
