@@ -95,6 +95,12 @@ type Counter interface {
 	CountMatching(ctx context.Context, f Filter) (int, error)
 }
 
+// Versioned is a Store that has a text for its state, which is another one after each change of
+// what List yields.
+type Versioned interface {
+	Version(ctx context.Context) (string, error)
+}
+
 // Merge is what a store keeps of a known track that was brought again: the known
 // one with what it lacked. told reports that it lacked something that people
 // see, and so counts as updated.

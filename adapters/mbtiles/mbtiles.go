@@ -56,20 +56,12 @@ func write(ctx context.Context, p *export.Plan, tx *sql.Tx) error {
 			return err
 		}
 	}
-	image, err := tx.PrepareContext(ctx, "insert into images values ($1, $2) on conflict do nothing")
-	if err != nil {
-		return err
-	}
-	place, err := tx.PrepareContext(ctx, "insert into map values ($1, $2, $3, $4)")
-	if err != nil {
-		return err
-	}
 	return p.Each(ctx, func(t tile.ID, body []byte) error {
 		sum := sha256.Sum256(body)
-		if _, err := image.ExecContext(ctx, sum[:16], body); err != nil {
+		if _, err := tx.ExecContext(ctx, "insert into images values ($1, $2) on conflict do nothing", sum[:16], body); err != nil {
 			return err
 		}
-		_, err := place.ExecContext(ctx, t.Z, t.X, 1<<t.Z-1-t.Y, sum[:16])
+		_, err := tx.ExecContext(ctx, "insert into map values ($1, $2, $3, $4)", t.Z, t.X, 1<<t.Z-1-t.Y, sum[:16])
 		return err
 	})
 }

@@ -6,6 +6,8 @@ package memtracks
 
 import (
 	"context"
+	"crypto/rand"
+	"fmt"
 	"iter"
 	"slices"
 	"sync"
@@ -25,6 +27,8 @@ type Store struct {
 	packed map[int64][]tile.Feature
 	last   int64
 	list   []*gpstracks.Track // all, in the order of a list; nil after a change
+	name   string             // of this store among others
+	change int64              // number of calls that may have changed tracks
 	levels [tile.Levels][]block
 	runs   []gpstracks.Run
 	fail   error
@@ -35,10 +39,11 @@ type Store struct {
 }
 
 var (
-	_ gpstracks.Store    = (*Store)(nil)
-	_ gpstracks.RunStore = (*Store)(nil)
-	_ gpstracks.Counter  = (*Store)(nil)
-	_ tile.Source        = (*Store)(nil)
+	_ gpstracks.Store     = (*Store)(nil)
+	_ gpstracks.RunStore  = (*Store)(nil)
+	_ gpstracks.Counter   = (*Store)(nil)
+	_ gpstracks.Versioned = (*Store)(nil)
+	_ tile.Source         = (*Store)(nil)
 )
 
 type block struct {
@@ -52,7 +57,7 @@ const neighbours = 16
 
 // New makes an empty store.
 func New() *Store {
-	return &Store{byKey: map[string]int64{}, tracks: map[int64]*gpstracks.Track{}, packed: map[int64][]tile.Feature{}}
+	return &Store{name: rand.Text(), byKey: map[string]int64{}, tracks: map[int64]*gpstracks.Track{}, packed: map[int64][]tile.Feature{}}
 }
 
 // Fail makes every later call fail with err; nil ends that.
@@ -87,6 +92,7 @@ func (s *Store) Upsert(ctx context.Context, tracks []gpstracks.Track) (gpstracks
 		return u, err
 	}
 	defer s.mu.Unlock()
+	s.change++
 	tracks, u.Screened = gpstracks.Screen(tracks, s.zones, s.removals)
 	for _, t := range tracks {
 		id, known := s.byKey[t.Key]
@@ -184,6 +190,15 @@ func (s *Store) Count(ctx context.Context) (int, error) {
 	return len(s.tracks), nil
 }
 
+// Version implements gpstracks.Versioned.
+func (s *Store) Version(ctx context.Context) (string, error) {
+	if err := s.begin(ctx); err != nil {
+		return "", err
+	}
+	defer s.mu.Unlock()
+	return fmt.Sprintf("%s-%d", s.name, s.change), nil
+}
+
 // CountMatching implements gpstracks.Counter.
 func (s *Store) CountMatching(ctx context.Context, f gpstracks.Filter) (int, error) {
 	all, err := s.ordered(ctx)
@@ -208,6 +223,7 @@ func (s *Store) Remove(ctx context.Context, ids ...int64) ([]orb.Bound, error) {
 
 // drop removes tracks.
 func (s *Store) drop(ids []int64) (changed []orb.Bound) {
+	s.change++
 	for _, id := range ids {
 		t, ok := s.tracks[id]
 		if !ok {

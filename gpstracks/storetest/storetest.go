@@ -52,6 +52,7 @@ func Run(t *testing.T, open Open) {
 		"runs are kept and the last one is found": runs,
 		"work ends with its request":              ends,
 		"many at once keep each key once":         atOnce,
+		"a change has a version":                  versions,
 		"a zone is cut from all tracks":           hides,
 		"a removed track stays away":              withholds,
 	} {
@@ -285,6 +286,31 @@ func removes(k *kit) {
 	require.Empty(k, k.encode(tile.ID{Z: 10, X: 532, Y: 364}, gpstracks.Filter{}))
 	require.Equal(k, 1, k.upsert(a).Inserted, "its key is free again")
 	require.NotEqual(k, id, k.list(gpstracks.Filter{})[0].ID, "an id is not used twice")
+}
+
+func versions(k *kit) {
+	s, ok := k.s.(gpstracks.Versioned)
+	require.True(k, ok)
+	version := func() string {
+		v, err := s.Version(k.Context())
+		require.NoError(k, err)
+		return v
+	}
+	seen := map[string]bool{version(): true}
+	a := k.track("a", 7, 46, 9)
+	for _, change := range []func(){
+		func() { k.upsert(a) },
+		func() { k.upsert(k.track("b", 9, 46, 3)) },
+		func() {
+			_, err := k.s.Remove(k.Context(), k.list(gpstracks.Filter{})[0].ID)
+			require.NoError(k, err)
+		},
+	} {
+		change()
+		require.False(k, seen[version()])
+		seen[version()] = true
+		require.True(k, seen[version()], "it stays")
+	}
 }
 
 func (k *kit) encode(id tile.ID, f gpstracks.Filter) []byte {

@@ -14,17 +14,18 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
-// key names a tile of a filter.
+// key names a tile of a filter, as it is compressed.
 type key struct {
 	id     tile.ID
+	coding coding
 	filter string // activities | sources, sorted
 }
 
 // entry is a finished tile. Nothing of it is changed.
 type entry struct {
 	body    []byte // nil for an empty tile
-	zipped  bool
-	etag    string
+	coding  coding
+	sum     string // of what is in the body, for tags
 	dropped int
 }
 
@@ -135,5 +136,5 @@ func (k key) name(generation uint64) string {
 	for _, n := range [...]int{k.id.Z, k.id.X, k.id.Y} {
 		b = strconv.AppendInt(append(b, '/'), int64(n), 10)
 	}
-	return string(append(append(b, '/'), k.filter...))
+	return string(append(append(append(append(b, '/'), k.coding...), '/'), k.filter...))
 }

@@ -1,7 +1,6 @@
 package trackhttp
 
 import (
-	"compress/gzip"
 	"io"
 	"math"
 	"net/http"
@@ -26,7 +25,10 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadRequest, "query", err.Error())
 		return
 	}
-	l := &lister{w: w, r: r, encoder: featureEncoder{tolerance: tolerance(q.zoom), profile: q.profile}, buffer: []byte(`{"type":"FeatureCollection","features":[`)}
+	l := &lister{w: w, r: r, coding: codingOf(r), encoder: featureEncoder{tolerance: tolerance(q.zoom), profile: q.profile}, buffer: []byte(`{"type":"FeatureCollection","features":[`)}
+	if h.listed(w, r, l.coding) {
+		return
+	}
 	if !q.full {
 		l.encoder.clip = around(q.filter.Bounds)
 	}
@@ -48,6 +50,21 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
 	l.end()
 }
 
+// listed answers 304 to a client that has a list already, without a look at the tracks: a list is the same
+// until some track changes. Stores that are no gpstracks.Versioned have lists without tags.
+func (h *Handler) listed(w http.ResponseWriter, r *http.Request, c coding) bool {
+	tag := ""
+	if versioned, ok := h.o.Store.(gpstracks.Versioned); ok {
+		if version, err := versioned.Version(r.Context()); err == nil { // else the list says what is wrong
+			tag = tagged(sumOf([]byte(listFormat+"|"+version+"|"+r.URL.RequestURI())), c)
+		}
+	}
+	return unchanged(w, r, "public, no-cache", tag)
+}
+
+// listFormat is a text that changes with what lists look like.
+const listFormat = "1"
+
 // tolerance is half a pixel of a 512-pixel tile, in degrees at the equator.
 func tolerance(zoom float64) float64 { return 180.0 / 512 / math.Exp2(zoom) }
 
@@ -56,7 +73,8 @@ type lister struct {
 	w         http.ResponseWriter
 	r         *http.Request
 	out       io.Writer // nil until the first part is sent
-	zip       *gzip.Writer
+	zip       compressor
+	coding    coding
 	encoder   featureEncoder
 	buffer    []byte
 	sent      int
@@ -102,12 +120,11 @@ func (l *lister) flush() error {
 	if l.out == nil {
 		header := l.w.Header()
 		header.Set("Content-Type", "application/geo+json")
-		header.Set("Cache-Control", "no-cache")
-		header.Add("Vary", "Accept-Encoding")
 		l.out = l.w
-		if zips(l.r) {
-			header.Set("Content-Encoding", "gzip")
-			l.zip, _ = gzip.NewWriterLevel(l.w, gzip.BestSpeed) // a level that exists
+		if l.coding != plain {
+			header.Set("Content-Encoding", string(l.coding))
+			l.zip = newCompressor(l.coding)
+			l.zip.Reset(l.w)
 			l.out = l.zip
 		}
 	}

@@ -350,3 +350,38 @@ func TestDegrees(t *testing.T) {
 		require.InDelta(t, math.Round(want*1e5)/1e5, f.Geometry.(orb.LineString)[0][0], 1e-12)
 	}
 }
+
+// A client that has a list keeps it until some track changes, and the store reads none for it.
+func TestListIsKept(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{})
+	r.put(alps("ridge"))
+	const path = "?bbox=7,45,8,47&zoom=20"
+	tags := map[string]string{}
+	for _, coding := range []string{"", "gzip", "br"} {
+		w := r.get(path, "Accept-Encoding", coding)
+		require.Equal(t, "public, no-cache", w.Header().Get("Cache-Control"))
+		require.Equal(t, "Accept-Encoding", w.Header().Get("Vary"))
+		require.Equal(t, coding, w.Header().Get("Content-Encoding"))
+		tags[w.Header().Get("ETag")] = coding
+		if coding != "" {
+			require.Equal(t, r.get(path).Body.Bytes(), expanded(t, coding, w.Body.Bytes()))
+		}
+	}
+	require.Len(t, tags, 3)
+	for tag, coding := range tags {
+		again := r.get(path, "Accept-Encoding", coding, "If-None-Match", tag)
+		require.Equal(t, http.StatusNotModified, again.Code)
+		require.Equal(t, tag, again.Header().Get("ETag"))
+		require.Zero(t, again.Body.Len())
+		require.Equal(t, http.StatusOK, r.get(path+"&limit=1", "Accept-Encoding", coding, "If-None-Match", tag).Code, "another list")
+	}
+	r.put(gpstracks.Track{Name: "second", Lines: orb.MultiLineString{{{7.1, 46.1}, {7.3, 46.3}}}})
+	for tag, coding := range tags {
+		require.Equal(t, http.StatusOK, r.get(path, "Accept-Encoding", coding, "If-None-Match", tag).Code)
+	}
+	r.store.Fail(errors.New("down"))
+	w := r.get(path)
+	r.problem(w, http.StatusServiceUnavailable)
+	require.Empty(t, w.Header().Get("ETag"))
+}

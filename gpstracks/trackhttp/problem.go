@@ -16,6 +16,7 @@ type Problem struct {
 
 func problem(w http.ResponseWriter, status int, kind, detail string) {
 	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Del("ETag") // of what there would have been
 	answer(w, status, "application/problem+json", Problem{
 		Type: "urn:signalbox:problem:" + kind, Title: http.StatusText(status), Status: status, Detail: detail,
 	})

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/andybalholm/brotli"
 	"github.com/paulmach/orb"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -93,6 +94,16 @@ func (r *rig) problem(w *httptest.ResponseRecorder, status int) trackhttp.Proble
 	require.NotEmpty(r, p.Detail)
 	require.NotEmpty(r, p.Type)
 	return p
+}
+
+func expanded(t *testing.T, coding string, b []byte) []byte {
+	t.Helper()
+	if coding == "gzip" {
+		return unzipped(t, b)
+	}
+	out, err := io.ReadAll(brotli.NewReader(bytes.NewReader(b)))
+	require.NoError(t, err)
+	return out
 }
 
 func unzipped(t *testing.T, b []byte) []byte {

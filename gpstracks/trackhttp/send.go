@@ -2,38 +2,54 @@ package trackhttp
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"net/http"
 	"strconv"
 )
 
-// etagOf is a tag of a body, however it is compressed.
-func etagOf(body []byte) string {
+// sumOf is the part of a tag that is the body's, however it is compressed.
+func sumOf(body []byte) string {
 	sum := sha256.Sum256(body)
-	return `W/"` + hex.EncodeToString(sum[:12]) + `"`
+	return hex.EncodeToString(sum[:12])
+}
+
+// maxAge is how a client keeps what it need not ask for again at once.
+func (h *Handler) maxAge() string {
+	return "public, max-age=" + strconv.Itoa(int(h.o.TileMaxAge.Seconds()))
 }
 
 // send answers a body that a client may keep, and revalidates by its tag.
 func (h *Handler) send(w http.ResponseWriter, r *http.Request, kind string, body []byte) {
-	header, tag := w.Header(), etagOf(body)
-	header.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(h.o.TileMaxAge.Seconds())))
-	header.Add("Vary", "Accept-Encoding")
-	header.Set("ETag", tag)
-	if matches(r.Header.Values("If-None-Match"), tag) {
-		w.WriteHeader(http.StatusNotModified)
+	c, sum := codingOf(r), sumOf(body)
+	if len(body) < worthZipping {
+		c = plain
+	}
+	if unchanged(w, r, h.maxAge(), tagged(sum, c)) {
 		return
 	}
-	header.Set("Content-Type", kind)
-	if len(body) >= worthZipping && zips(r) {
-		var zipped bytes.Buffer
-		z := gzip.NewWriter(&zipped)
-		if _, err := z.Write(body); err == nil && z.Close() == nil { // a buffer takes everything
-			header.Set("Content-Encoding", "gzip")
-			body = zipped.Bytes()
-		}
+	var out bytes.Buffer
+	squeezed, c, err := squeeze(&out, newCompressor(c), c, body)
+	if err != nil { // a buffer takes everything
+		h.failed(w, r, "an answer", err)
+		return
 	}
-	header.Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body) // a client that has gone away needs no answer
+	header := w.Header()
+	header.Set("Content-Type", kind)
+	if c != plain {
+		header.Set("Content-Encoding", string(c))
+	}
+	header.Set("Content-Length", strconv.Itoa(len(squeezed)))
+	_, _ = w.Write(squeezed) // a client that has gone away needs no answer
+}
+
+// sendJSON is send of a document.
+func (h *Handler) sendJSON(w http.ResponseWriter, r *http.Request, kind string, v any) {
+	body, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		h.failed(w, r, "a document", err)
+		return
+	}
+	h.send(w, r, kind, append(body, '\n'))
 }

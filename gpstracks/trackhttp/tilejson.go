@@ -102,8 +102,7 @@ func (h *Handler) tileJSON(w http.ResponseWriter, r *http.Request) {
 	if len(carried) > 0 {
 		address += "?" + carried.Encode()
 	}
-	w.Header().Set("Cache-Control", fmt.Sprintf("public, max-age=%d", int(h.o.TileMaxAge.Seconds())))
-	answer(w, http.StatusOK, "application/json", TileJSON(s, address))
+	h.sendJSON(w, r, "application/json", TileJSON(s, address))
 }
 
 // TileJSON describes the tiles of a store at an address with {z}, {x} and {y}.

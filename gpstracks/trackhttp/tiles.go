@@ -2,9 +2,8 @@ package trackhttp
 
 import (
 	"bytes"
-	"compress/gzip"
+	"cmp"
 	"context"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -17,9 +16,6 @@ import (
 
 // maxWaiting is the number of tiles that may wait for an encoder.
 const maxWaiting = 256
-
-// worthZipping is the size from which compression saves a packet.
-const worthZipping = 1024
 
 // maker makes tiles, some at a time.
 type maker struct {
@@ -34,14 +30,14 @@ type maker struct {
 type worker struct {
 	encoder *tile.Encoder
 	body    []byte
-	zipped  bytes.Buffer
-	zip     *gzip.Writer
+	out     bytes.Buffer
+	zips    map[coding]compressor
 }
 
 func newMaker(o Options, c *cache) *maker {
 	m := &maker{tiles: o.Tiles, cache: c, flights: flights{running: map[string]*flight{}}, workers: make(chan *worker, o.Encoders)}
 	for range o.Encoders {
-		m.workers <- &worker{encoder: tile.NewEncoder(o.Limits), zip: fastGzip()}
+		m.workers <- &worker{encoder: tile.NewEncoder(o.Limits), zips: map[coding]compressor{gzipped: newCompressor(gzipped), brotlied: newCompressor(brotlied)}}
 	}
 	return m
 }
@@ -53,7 +49,7 @@ func (m *maker) get(ctx context.Context, k key, f gpstracks.Filter) (*entry, err
 		return e, nil
 	}
 	return m.flights.do(ctx, k.name(generation), func(ctx context.Context) (*entry, error) {
-		e, err := m.make(ctx, k.id, f)
+		e, err := m.make(ctx, k, f)
 		if err == nil {
 			m.cache.put(k, e, generation)
 		}
@@ -61,7 +57,7 @@ func (m *maker) get(ctx context.Context, k key, f gpstracks.Filter) (*entry, err
 	})
 }
 
-func (m *maker) make(ctx context.Context, id tile.ID, f gpstracks.Filter) (e *entry, err error) {
+func (m *maker) make(ctx context.Context, k key, f gpstracks.Filter) (e *entry, err error) {
 	if m.waiting.Add(1) > maxWaiting {
 		m.waiting.Add(-1)
 		return nil, errBusy
@@ -75,14 +71,14 @@ func (m *maker) make(ctx context.Context, id tile.ID, f gpstracks.Filter) (e *en
 		return nil, ctx.Err()
 	}
 	defer func() { m.workers <- w }()
-	if panicked := guard.Do("gps tile", func() { e, err = w.make(ctx, m.tiles, id, f) }); panicked != nil {
+	if panicked := guard.Do("gps tile", func() { e, err = w.make(ctx, m.tiles, k, f) }); panicked != nil {
 		return nil, panicked
 	}
 	return e, err
 }
 
-func (w *worker) make(ctx context.Context, src tile.Source, id tile.ID, f gpstracks.Filter) (*entry, error) {
-	body, stats, err := w.encoder.Encode(ctx, w.body[:0], src, id, f)
+func (w *worker) make(ctx context.Context, src tile.Source, k key, f gpstracks.Filter) (*entry, error) {
+	body, stats, err := w.encoder.Encode(ctx, w.body[:0], src, k.id, f)
 	if err != nil {
 		return nil, err
 	}
@@ -91,19 +87,11 @@ func (w *worker) make(ctx context.Context, src tile.Source, id tile.ID, f gpstra
 	if len(body) == 0 {
 		return e, nil
 	}
-	if len(body) >= worthZipping {
-		w.zipped.Reset()
-		w.zip.Reset(&w.zipped)
-		if _, err := w.zip.Write(body); err != nil {
-			return nil, err
-		}
-		if err := w.zip.Close(); err != nil {
-			return nil, err
-		}
-		body, e.zipped = w.zipped.Bytes(), true
+	e.sum = sumOf(body)
+	if body, e.coding, err = squeeze(&w.out, w.zips[k.coding], k.coding, body); err != nil {
+		return nil, err
 	}
 	e.body = bytes.Clone(body)
-	e.etag = etagOf(e.body)
 	return e, nil
 }
 
@@ -119,98 +107,47 @@ func (h *Handler) tile(w http.ResponseWriter, r *http.Request, path string) {
 		problem(w, http.StatusBadRequest, "query", err.Error())
 		return
 	}
-	e := &entry{}
+	e, c := &entry{}, codingOf(r)
 	if !q.none {
-		k := key{id, join(q.filter.Activities) + "|" + strings.Join(q.filter.Sources, ",")}
+		k := key{id, cmp.Or(c, gzipped), join(q.filter.Activities) + "|" + strings.Join(q.filter.Sources, ",")}
 		if e, err = h.maker.get(r.Context(), k, q.filter); err != nil {
 			h.failed(w, r, "a tile", err)
 			return
 		}
 	}
-	h.sendTile(w, r, e)
+	h.sendTile(w, r, e, c)
 }
 
-func (h *Handler) sendTile(w http.ResponseWriter, r *http.Request, e *entry) {
-	header := w.Header()
-	header.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(h.o.TileMaxAge.Seconds())))
-	header.Add("Vary", "Accept-Encoding")
+// sendTile sends a tile in the coding that the client likes; one that it takes as it is comes from
+// what is kept for others.
+func (h *Handler) sendTile(w http.ResponseWriter, r *http.Request, e *entry, likes coding) {
+	header, c := w.Header(), e.coding
+	if likes == plain {
+		c = plain
+	}
 	if e.dropped > 0 {
 		header.Set(droppedHeader, strconv.Itoa(e.dropped))
 	}
 	if e.body == nil {
+		unchanged(w, r, h.maxAge(), "")
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	header.Set("ETag", e.etag)
-	if matches(r.Header.Values("If-None-Match"), e.etag) {
-		w.WriteHeader(http.StatusNotModified)
+	if unchanged(w, r, h.maxAge(), tagged(e.sum, c)) {
 		return
 	}
 	body := e.body
-	header.Set("Content-Type", tile.ContentType)
-	switch {
-	case e.zipped && zips(r):
-		header.Set("Content-Encoding", "gzip")
-	case e.zipped:
+	if c != e.coding {
 		var err error
-		if body, err = unzip(body); err != nil {
+		if body, err = expand(body, e.coding); err != nil {
 			h.failed(w, r, "a tile", err)
 			return
 		}
 	}
+	header.Set("Content-Type", tile.ContentType)
+	if c != plain {
+		header.Set("Content-Encoding", string(c))
+	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	_, _ = w.Write(body) // a client that has gone away needs no answer
-}
-
-func unzip(b []byte) ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(r)
-}
-
-// matches compares weakly, as RFC 9110 requires for If-None-Match.
-func matches(lists []string, etag string) bool {
-	for _, list := range lists {
-		for one := range strings.SplitSeq(list, ",") {
-			one = strings.TrimSpace(one)
-			if one == "*" || strings.TrimPrefix(one, "W/") == strings.TrimPrefix(etag, "W/") {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// zips reports whether the client takes gzip.
-func zips(r *http.Request) bool {
-	takes := false
-	for _, list := range r.Header.Values("Accept-Encoding") {
-		for one := range strings.SplitSeq(list, ",") {
-			name, weight, _ := strings.Cut(one, ";")
-			name = strings.ToLower(strings.TrimSpace(name))
-			if name != "gzip" && name != "*" {
-				continue
-			}
-			q, isWeight := strings.CutPrefix(strings.ReplaceAll(weight, " ", ""), "q=")
-			v, err := strconv.ParseFloat(q, 64)
-			yes := !isWeight || err == nil && v > 0
-			if name == "gzip" {
-				return yes
-			}
-			takes = takes || yes
-		}
-	}
-	return takes
-}
-
-// fastGzip compresses quickly: making a tile takes less time than compressing
-// it well would.
-func fastGzip() *gzip.Writer {
-	z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
-	if err != nil { // the level exists
-		return gzip.NewWriter(nil)
-	}
-	return z
 }

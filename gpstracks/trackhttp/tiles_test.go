@@ -50,8 +50,8 @@ func TestTile(t *testing.T) {
 	head := r.do(t.Context(), http.MethodHead, alpsTile)
 	require.Equal(t, w.Header(), head.Header())
 	etag := w.Header().Get("ETag")
-	require.Regexp(t, `^W/"[0-9a-f]{24}"$`, etag)
-	for _, tag := range []string{etag, strings.TrimPrefix(etag, "W/"), `"other", ` + etag, "*"} {
+	require.Regexp(t, `^"[0-9a-f]{24}"$`, etag)
+	for _, tag := range []string{etag, "W/" + etag, `"other", ` + etag, "*"} {
 		w = r.get(alpsTile, "If-None-Match", tag)
 		require.Equal(t, http.StatusNotModified, w.Code, tag)
 		require.Zero(t, w.Body.Len())
@@ -74,19 +74,30 @@ func TestTileGzip(t *testing.T) {
 		r.put(track)
 	}
 	plain := r.get(alpsTile).Body.Bytes()
-	for accept, zipped := range map[string]bool{
-		"gzip": true, "br, GZIP;q=0.5": true, "*": true, "deflate": false, "gzip;q=0, *": false, "gzip; q=0": false, "": false, "identity, gzip;q=x": false,
+	tags := map[string]string{}
+	for accept, coding := range map[string]string{
+		"gzip": "gzip", "br": "br", "gzip, br": "br", "br;q=0.5, GZIP": "gzip", "br;q=0.4, GZIP;q=0.5": "gzip", "*": "br", "*;q=0.1, br;q=0": "gzip", "gzip, deflate, br, zstd": "br",
+		"deflate": "", "gzip;q=0, br;q=0, *": "", "gzip; q=0": "", "": "", "identity, gzip;q=x": "", "identity, gzip;q=0.5": "", "identity;q=0.5, gzip;q=0.5": "gzip", "br;q=2": "",
 	} {
 		w := r.get(alpsTile, "Accept-Encoding", accept)
-		body := w.Body.Bytes()
+		body, tag := w.Body.Bytes(), w.Header().Get("ETag")
 		require.Equal(t, fmt.Sprint(len(body)), w.Header().Get("Content-Length"))
-		require.Equal(t, zipped, w.Header().Get("Content-Encoding") == "gzip", accept)
-		if zipped {
+		require.Equal(t, coding, w.Header().Get("Content-Encoding"), accept)
+		require.Equal(t, "Accept-Encoding", w.Header().Get("Vary"))
+		if coding != "" {
 			require.Less(t, len(body), len(plain))
-			body = unzipped(t, body)
+			body = expanded(t, coding, body)
 		}
 		require.Equal(t, plain, body, accept)
+		require.Contains(t, []string{"", tag}, tags[coding], "one for each coding")
+		tags[coding] = tag
+		require.Equal(t, http.StatusNotModified, r.get(alpsTile, "Accept-Encoding", accept, "If-None-Match", tag).Code)
 	}
+	require.NotEqual(t, tags["br"], tags["gzip"])
+	require.Equal(t, http.StatusOK, r.get(alpsTile, "Accept-Encoding", "br", "If-None-Match", tags["gzip"]).Code)
+	var health trackhttp.Health
+	require.NoError(t, json.Unmarshal(r.get("/health").Body.Bytes(), &health))
+	require.EqualValues(t, 2, health.Cache.Misses, "made once for each coding")
 }
 
 func TestTileEmpty(t *testing.T) {

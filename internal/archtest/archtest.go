@@ -98,6 +98,7 @@ func exceptions() map[string][]string {
 		"gpstracks/trackhttp": {
 			orb,
 			"github.com/hashicorp/golang-lru/v2", // the tile cache: small, without dependencies of its own, and used everywhere
+			"github.com/andybalholm/brotli",      // a coding that every browser takes: pure Go, without dependencies
 			"golang.org/x/sync/singleflight",     // many requests of one tile cost one query
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -47,10 +48,11 @@ type Store struct {
 }
 
 var (
-	_ gpstracks.Store    = (*Store)(nil)
-	_ gpstracks.RunStore = (*Store)(nil)
-	_ gpstracks.Counter  = (*Store)(nil)
-	_ tile.Source        = (*Store)(nil)
+	_ gpstracks.Store     = (*Store)(nil)
+	_ gpstracks.RunStore  = (*Store)(nil)
+	_ gpstracks.Counter   = (*Store)(nil)
+	_ gpstracks.Versioned = (*Store)(nil)
+	_ tile.Source         = (*Store)(nil)
 )
 
 // Open takes up a database. Blocks of another version's layout are built again from the
@@ -120,4 +122,10 @@ func (s *Store) state(ctx context.Context) (version, last int64, err error) {
 		return 0, 0, err
 	}
 	return all[0][0], all[0][1], nil
+}
+
+// Version implements gpstracks.Versioned.
+func (s *Store) Version(ctx context.Context) (string, error) {
+	version, last, err := s.state(ctx)
+	return fmt.Sprintf("%d-%d", version, last), err
 }
