@@ -58,7 +58,7 @@ func (f *follower) look() (kind, why string) {
 		return f.seen.Kind, f.seen.Why
 	case f.reader.Hopeless():
 		return work.ResultFailed, "stopped: it tries again what cannot succeed"
-	case limit > 0 && cost >= limit && !f.reader.Ended(): // what is done is not lost
+	case limit > 0 && cost >= limit && !f.reader.Ended() && !f.seen.priced(): // what is done is not lost
 		return work.ResultBudget, overBudget(cost, limit)
 	case now.Sub(f.last) >= patience && !f.reader.Worked() && agentout.Waits(f.e.preset.Format, tail(errLog(f.e.log), errsMax)):
 		return work.ResultFailed, "stopped: it waits for its vendor"

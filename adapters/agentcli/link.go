@@ -59,6 +59,10 @@ func (s Seen) and(o Seen) Seen {
 	return s
 }
 
+// priced reports whether a link measures what the execution costs: then it ends the execution at
+// its limit.
+func (s Seen) priced() bool { return s.Usage != nil && s.Usage.MicroUSD > 0 }
+
 // link opens the links of an execution. Those before one that fails are open, too.
 func (r *Runner) link(ctx context.Context, e *execution) error {
 	x := LinkedRun{Command: e.Command, Tool: e.tool(), Vendor: e.vendor(), Model: e.model(), Jail: r.opt.Jail}
