@@ -252,6 +252,14 @@ func (e *Engine) Wait(ctx context.Context, d time.Duration, hints ...<-chan stru
 	return e.Scheduler.Wait(ctx, e.Scheduler.Now().Add(d), hints...)
 }
 
+// Features are the names of the features that the engine was made with, in their order.
+func (e *Engine) Features() (names []string) {
+	for _, f := range e.features {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
 // Machine is the machine that decides.
 func (e *Engine) Machine() *stage.Machine { return e.machine }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -44,7 +45,7 @@ func TestJourney(t *testing.T) {
 		runs, err := r.Store.AgentRuns(context.Background(), task.ID)
 		require.NoError(r, err)
 		require.Len(r, runs, 7)
-		require.Equal(r, orchestratortest.Usage(), runs[0].Usage)
+		require.Equal(r, memwork.Usage(), runs[0].Usage)
 		results, err := r.Store.GateResults(context.Background(), task.ID)
 		require.NoError(r, err)
 		for _, g := range results {

@@ -15,7 +15,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
@@ -33,10 +32,7 @@ type parties struct {
 // connect makes an engine without features for one repository.
 func connect() (*parties, error) {
 	p := &parties{store: memstore.New(nil), board: memtracker.New(nil), host: memhost.New()}
-	p.place = memwork.New(func(_ context.Context, c work.Command, files map[string]string) work.Result {
-		memwork.Diligent(c, files) // the documents, the change or the report that the role is for
-		return work.Result{Kind: work.ResultOK}
-	})
+	p.place = memwork.New(memwork.Good) // an agent writes the documents, the change or the report that its role is for
 	p.board.AddProject("p1")
 	p.host.Push("acme/app", "main", "base")
 	p.place.OnPush = func(repo, branch, sha string) { // the host sees the commit, and its CI passes

@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 )
 
 // An analyst that ends well and writes nothing: nobody has to approve what does
@@ -23,7 +24,7 @@ func TestNothingToApprove(t *testing.T) {
 	lazy := func(r *orchestratortest.Rig) {
 		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if idle {
-				return work.Result{Kind: work.ResultOK, Usage: orchestratortest.Usage()}
+				return work.Result{Kind: work.ResultOK, Usage: memwork.Usage()}
 			}
 			return orchestratortest.GoodAgent(ctx, c, files)
 		}))

@@ -28,6 +28,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
 )
 
@@ -77,7 +78,7 @@ func parts() []part {
 		{"budget", func(r *orchestratortest.Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
 			b, err := budget.New(budget.Options{
 				Store: r.Store, Records: r.Store, Costs: r.Store, Projects: p, Queue: r.Store, Inspector: r.Store,
-				Caps: budget.Caps{Task: 100e6, RepoDay: 100e6, Run: orchestratortest.Usage().MicroUSD},
+				Caps: budget.Caps{Task: 100e6, RepoDay: 100e6, Run: memwork.Usage().MicroUSD},
 			})
 			return b.Feature(), err
 		}},

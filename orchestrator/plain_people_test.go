@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 )
 
 // A remote that does not answer is shown, and nothing is concluded from it.
@@ -43,7 +44,7 @@ func TestPlainRejectedDeployment(t *testing.T) {
 		p.Place.SetScript(orchestratortest.Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseRelease) && fails {
 				files[work.ReportPath] = "---\nverdict: failure\nsha: " + c.Env["SIGNALBOX_SHA"] + "\nsummary: it does not start\n---\n"
-				return work.Result{Kind: work.ResultOK, Usage: orchestratortest.Usage()}
+				return work.Result{Kind: work.ResultOK, Usage: memwork.Usage()}
 			}
 			return orchestratortest.GoodAgent(ctx, c, files)
 		}))

@@ -23,6 +23,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
 )
 
@@ -178,7 +179,7 @@ func TestPlainCIFlaky(t *testing.T) {
 		}
 		p.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if c.Role == stage.Developer && len(p.runs()) > 0 { // there is nothing to mend
-				return work.Result{Kind: work.ResultOK, Usage: orchestratortest.Usage()}
+				return work.Result{Kind: work.ResultOK, Usage: memwork.Usage()}
 			}
 			return orchestratortest.GoodAgent(ctx, c, files)
 		})

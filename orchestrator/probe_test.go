@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 )
 
 // answers is a deployment: what it says at each look.
@@ -51,7 +52,7 @@ func probing(t *testing.T, change func(*orchestratortest.Rig), says func(look in
 				wanted = cmd.Env["SIGNALBOX_SHA"]
 			}
 			files[work.ReportPath] = "---\nverdict: success\nsha: " + cmd.Env["SIGNALBOX_SHA"] + "\nsummary: it is up\n---\n"
-			return work.Result{Kind: work.ResultOK, Usage: orchestratortest.Usage()}
+			return work.Result{Kind: work.ResultOK, Usage: memwork.Usage()}
 		}))
 		f(r, a)
 	})

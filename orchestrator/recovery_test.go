@@ -19,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -28,7 +29,7 @@ import (
 func TestAgentFailures(t *testing.T) {
 	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(context.Context, work.Command, map[string]string) work.Result {
-			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "API Error: 529", Usage: orchestratortest.Usage()}
+			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "API Error: 529", Usage: memwork.Usage()}
 		}))
 		item := r.Card(orchestratortest.App, "x")
 		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
@@ -113,7 +114,7 @@ func TestWhatAnAttemptLeavesIsInTheStory(t *testing.T) {
 				return orchestratortest.GoodAgent(ctx, c, files)
 			}
 			files["draft.txt"] = "half a thought"
-			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "killed", Usage: orchestratortest.Usage()}
+			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "killed", Usage: memwork.Usage()}
 		}))
 		item := r.Card(orchestratortest.App, "x")
 		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)

@@ -32,7 +32,7 @@ func TestRejectedAfterAFailedDeployment(t *testing.T) {
 			if c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseRelease) && failing.Load() {
 				files[work.ReportPath] = strings.Replace(files[work.ReportPath], "success", "failed", 1)
 			}
-			return work.Result{Kind: work.ResultOK, Usage: orchestratortest.Usage()}
+			return work.Result{Kind: work.ResultOK, Usage: memwork.Usage()}
 		})
 		item := r.Card(orchestratortest.App, "x")
 		r.ToDone(orchestratortest.App, item)

@@ -17,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 )
 
 // commands are the commands of the registry: how each ends, and what was run where.
@@ -136,7 +137,7 @@ func TestVerifyRedReport(t *testing.T) {
 	verifying(t, func(context.Context, []string) (int, string, error) { return 0, "", nil }, func(r *orchestratortest.Rig, c *commands) {
 		r.Place.SetScript(orchestratortest.Instead(stage.Tester, func(_ context.Context, cmd work.Command, files map[string]string) work.Result {
 			files[work.ReportPath] = "---\nverdict: failed\nsha: " + cmd.Env["SIGNALBOX_SHA"] + "\nsummary: no\n---\n"
-			return work.Result{Kind: work.ResultOK, Usage: orchestratortest.Usage()}
+			return work.Result{Kind: work.ResultOK, Usage: memwork.Usage()}
 		}))
 		item := r.Card(orchestratortest.App, "x")
 		r.ToDone(orchestratortest.App, item)

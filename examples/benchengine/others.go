@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -137,7 +138,7 @@ func (w *world) putWaiting(ctx context.Context, p task.Project, t task.Task, owe
 	c := task.Commit{
 		Task: &t, Journal: []task.JournalEntry{began, analysed},
 		Runs: []task.AgentRun{{
-			TaskID: t.ID, JobID: -t.ID, Attempt: 1, Run: begun.State.Run, Stage: stage.Analysis, Role: stage.Analyst, Usage: usage(), Status: "ok",
+			TaskID: t.ID, JobID: -t.ID, Attempt: 1, Run: begun.State.Run, Stage: stage.Analysis, Role: stage.Analyst, Usage: memwork.Usage(), Status: "ok",
 			Started: t.CreatedAt, Finished: t.CreatedAt.Add(time.Minute), Summary: "fine",
 		}},
 	}

@@ -7,16 +7,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/memhost"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/service"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
@@ -36,11 +35,7 @@ const (
 const quietRepos = 20
 
 // store is what a world stands on.
-type store interface {
-	wiring.Records
-	orchestrator.Jobs
-	queue.HoldFinder
-}
+type store = service.Store
 
 // world is an engine with everything but its store in memory. The store may be
 // exchanged while the engine is at rest, as a restart does.
@@ -73,7 +68,7 @@ func slotRepo(slot int) string { return fmt.Sprintf("bench/life-%d", slot) }
 func quietRepo(n int) string { return fmt.Sprintf("bench/quiet-%d", n%quietRepos) }
 
 func newWorld(inflight int, features bool, log *slog.Logger) (*world, error) {
-	w := &world{inflight: inflight, features: features, chat: &chat{}, leases: memlease.New(nil), log: log, host: memhost.New(), place: memwork.New(agent)}
+	w := &world{inflight: inflight, features: features, chat: &chat{}, leases: memlease.New(nil), log: log, host: memhost.New(), place: memwork.New(memwork.Good)}
 	w.place.OnPush = w.pushed
 	var list []task.Project
 	var names []string
@@ -199,15 +194,4 @@ func until(ctx context.Context, item tracker.Item, seen <-chan stage.Status, wan
 			return fmt.Errorf("card %s has not come to %s: %w", item.ID, want, ctx.Err())
 		}
 	}
-}
-
-// agent does at once what its role is there for.
-func agent(_ context.Context, c work.Command, files map[string]string) work.Result {
-	memwork.Diligent(c, files)
-	return work.Result{Kind: work.ResultOK, Usage: usage(), Summary: "fine"}
-}
-
-// usage is what every run costs.
-func usage() work.Usage {
-	return work.Usage{Model: "m", Input: 10, Output: 20, CacheRead: 300, CacheCreate: 40, MicroUSD: 1500}
 }

@@ -67,7 +67,7 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 	defer plane.Close()
 	v := open(t, "ORCH_PLANE_URL="+plane.URL)
 	var log bytes.Buffer
-	v.Log = slog.New(slog.NewTextHandler(&log, nil))
+	v.Service.Log = slog.New(slog.NewTextHandler(&log, nil))
 	var lc net.ListenConfig
 	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/filelease"
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/service"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -20,9 +20,7 @@ import (
 // Database is the store of the service: tasks, their story and the queue, which
 // share transactions. adapters/sqlite and adapters/postgres have one.
 type Database interface {
-	Records
-	orchestrator.Jobs
-	queue.HoldFinder
+	service.Store
 	Kept
 	Opened
 }
@@ -39,22 +37,6 @@ type Opened interface {
 	Ping(ctx context.Context) error
 	// Close waits for what has been handed in.
 	Close() error
-}
-
-// Records is what a Database remembers of tasks.
-type Records interface {
-	task.Store
-	Past
-	task.Dependencies
-	task.CostStore
-	task.Pauses
-}
-
-// Past is what it remembers of what is over.
-type Past interface {
-	task.Records
-	task.History
-	task.Pruner
 }
 
 // openDatabase opens the store that the settings name, and the leases that go

@@ -20,14 +20,6 @@ type hosts struct {
 	named    map[string]GitHost
 }
 
-// everyHost is what the parts of the service need of the hosts.
-type everyHost interface {
-	orchestrator.Hosting
-	githost.Plain
-	githost.Details
-	githost.Commenter
-}
-
 // plainSpace finds a repository that has no git host.
 func plainSpace(projects *task.Projects) func(repo string) (work.Workspace, bool) {
 	return func(repo string) (work.Workspace, bool) {

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
-	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
@@ -58,15 +56,3 @@ func (s Settings) priceOf(r task.AgentRun) (microUSD int64, known bool) {
 }
 
 func (s Settings) budgetOn() bool { return s.BudgetTask > 0 || s.BudgetRepoDay > 0 }
-
-func (v *Service) budget() (f orchestrator.Feature, err error) {
-	s := v.Settings
-	v.Budget, err = budget.New(budget.Options{
-		Store: v.DB, Records: v.DB, Costs: v.DB, Projects: v.Projects, Queue: v.DB, Inspector: v.DB, Price: s.priceOf, Log: v.Log,
-		Caps: budget.Caps{Task: int64(s.BudgetTask), RepoDay: int64(s.BudgetRepoDay), Run: int64(s.BudgetRun)},
-	})
-	if err != nil {
-		return f, err
-	}
-	return v.Budget.Feature(), nil
-}

@@ -7,11 +7,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/gates/checks"
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
@@ -35,52 +33,31 @@ func (s Settings) readRegistry() (r projectfile.Registry, secrets HookSecrets, e
 	return r, secrets, err
 }
 
-// reloaded remembers what was wrong with a file when it was read last.
-type reloaded struct {
-	what string
-	mu   sync.Mutex
-	err  error
-}
-
-func (r *reloaded) tried(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.err = err
-}
-
-// warning is a part of readiness.
-func (r *reloaded) warning(context.Context) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err == nil {
-		return nil
+// settingsFile is a part of readiness.
+func (v *Service) settingsFile(context.Context) error {
+	if wrong := v.wrong.Load(); wrong != nil && *wrong != nil {
+		return fmt.Errorf("the settings file was changed and is not in force, because it is wrong: %w; correct it and reload it", *wrong)
 	}
-	return fmt.Errorf("%s was changed and is not in force, because it is wrong: %w; correct it and reload it", r.what, r.err)
+	return nil
 }
 
 // Reload reads the settings and the project registry again, with the files of secrets that they
 // name, and works by them at once, but for settings that need a restart. When anything is
 // wrong, the error says what, and nothing is changed.
-func (v *Service) Reload(context.Context) (web.Reloaded, error) {
+func (v *Service) Reload(ctx context.Context) (web.Reloaded, error) {
 	v.reloading.Lock()
 	defer v.reloading.Unlock()
 	settings, err := Load(v.Settings.from.environ)
-	v.settingsFile.tried(err)
+	v.wrong.Store(&err)
 	if err != nil {
 		v.Log.Error("the settings file is wrong; what was in force stays", "err", err)
 		return web.Reloaded{}, err
 	}
-	before := v.Projects.Now()
-	err = v.replaceRegistry()
-	v.registryFile.tried(err)
+	out, err := v.Service.Reload(ctx)
 	if err != nil {
-		v.Log.Error("the project registry is wrong; the one before stays in force", "err", err)
-		return web.Reloaded{}, err
+		return out, err
 	}
-	now := v.Projects.Now()
-	out := web.Reloaded{Projects: len(now.All()), Added: lacking(before, now), Removed: lacking(now, before)}
 	out.Settings, out.Restart = v.inForce.take(settings, v.liveSettings())
-	v.Log.Info("the project registry was read again", "projects", out.Projects, "added", out.Added, "removed", out.Removed)
 	if len(out.Settings)+len(out.Restart) > 0 {
 		v.Log.Info("the settings were read again", "in_force", out.Settings, "need_a_restart", out.Restart)
 	}
@@ -128,44 +105,21 @@ func (s *Settings) take(next Settings, live map[string]func(Settings)) (changed,
 	return changed, restart
 }
 
-func (v *Service) replaceRegistry() error {
+// reread reads the project registry again, and has the secrets of webhooks that it names in
+// force before the projects that they speak for: receivers read them in the other order.
+// Settings are not read again.
+func (v *Service) reread(context.Context) (*task.Projects, error) {
 	r, secrets, err := v.Settings.readRegistry()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !reflect.DeepEqual(r.Neighbours, v.neighbours) {
-		return fmt.Errorf("%s: hosts or boards are others than at the start: they are opened there, so restart the server", v.Settings.Projects)
+		return nil, fmt.Errorf("%s: hosts or boards are others than at the start: they are opened there, so restart the server", v.Settings.Projects)
 	}
 	if err := v.Engine.Check(r.Projects); err != nil {
-		return r.Placed(err)
+		return nil, r.Placed(err)
 	}
 	secrets.hideBy(v.Settings.hidden)
-	v.setSecrets(secrets) // before the projects that they speak for: receivers read them in the other order
-	v.Engine.Replace(r.Projects)
-	v.boards.reloaded()
-	run.Hint(v.stranded.changed)
-	return nil
-}
-
-// lacking are the repositories of one registry that another does not have; never nil.
-func lacking(in, of *task.Projects) []string {
-	out := []string{}
-	for _, p := range of.All() {
-		if _, ok := in.ByRepo(p.Repo); !ok {
-			out = append(out, p.Repo)
-		}
-	}
-	return out
-}
-
-// reloadBySignal reloads at each signal, until ctx ends.
-func (v *Service) reloadBySignal(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-v.Reloads:
-			_, _ = v.Reload(ctx) // it has logged what is wrong
-		}
-	}
+	v.setSecrets(secrets)
+	return r.Projects, nil
 }

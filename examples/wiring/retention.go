@@ -6,9 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
 )
 
 // leastDeliveries is how long deliveries are known at least: senders repeat them for days.
@@ -42,17 +39,4 @@ func (s *span) UnmarshalText(text []byte) error {
 	}
 	*s = span(d)
 	return nil
-}
-
-// retention is always on: a span of 0 switches its part off.
-func (v *Service) retention() (orchestrator.Feature, error) {
-	s := v.Settings
-	disks := []retention.Disk{{Disk: v.Git, Name: "checkouts"}, {Disk: v.Agents.Marks(), Name: "marks of runs"}}
-	if s.KeepLogs > 0 {
-		disks = append(disks, retention.Disk{Disk: v.Agents.LogDisk(), Name: "logs", Keep: time.Duration(s.KeepLogs)})
-	}
-	return retention.Feature(retention.Options{
-		Store: v.DB, Jobs: v.DB, Projects: v.Projects, Agents: v.Agents, Disks: disks, Mirrors: v.Git,
-		KeepJobs: time.Duration(s.KeepJobs), KeepDeliveries: time.Duration(s.KeepDeliveries), KeepLeft: time.Duration(s.KeepLeft), Log: v.Log,
-	})
 }

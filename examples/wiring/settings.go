@@ -238,6 +238,7 @@ func (s Settings) check() error {
 	}
 	s.checkJail(wrong)
 	s.checkAccess(wrong)
+	s.checkEvents(wrong)
 	if s.GPSCacheTiles < 1 {
 		wrong("GPS_CACHE_TILES", "is %d, want at least 1", s.GPSCacheTiles)
 	}

@@ -12,11 +12,8 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/tracker"
-	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
 // Values of ORCH_TRACKER, which are the names in delivery records too.
@@ -90,13 +87,6 @@ func (v *Service) identifiers() map[string]func(context.Context) error {
 	return out
 }
 
-// ownCards gives the dashboard our own board, if that is where cards are.
-func (v *Service) ownCards(o *dashboard.Options) {
-	if v.Board != nil {
-		o.Cards, o.CardsSource = redactedCards{v.Board, v.Settings.hidden}, trackerBoard
-	}
-}
-
 // publicURL is the address of this server for links, without a slash at its end.
 func (s Settings) publicURL() string {
 	return strings.TrimSuffix(cmp.Or(s.PublicURL, "http://"+s.Listen), "/")
@@ -124,28 +114,4 @@ func (v *Service) closeTracker() error {
 		return nil
 	}
 	return v.Board.Close()
-}
-
-// redactedCards keeps no secret that somebody has typed into a card.
-type redactedCards struct {
-	cards.Board
-	by *secret.Redactor
-}
-
-// Make implements cards.Writer.
-func (c redactedCards) Make(ctx context.Context, n cards.New) (cards.Card, cards.Entry, error) {
-	n.Title, n.Description = c.by.Text(n.Title), c.by.Text(n.Description)
-	return c.Board.Make(ctx, n)
-}
-
-// Edit implements cards.Writer.
-func (c redactedCards) Edit(ctx context.Context, e cards.Edit) error {
-	e.Title, e.Description = c.by.Text(e.Title), c.by.Text(e.Description)
-	return c.Board.Edit(ctx, e)
-}
-
-// Say implements cards.Writer.
-func (c redactedCards) Say(ctx context.Context, s cards.Saying) error {
-	s.Body = c.by.Text(s.Body)
-	return c.Board.Say(ctx, s)
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/paulmach/orb"
@@ -66,30 +65,30 @@ type Layer struct {
 	log     *slog.Logger
 }
 
-// tracks puts the layer beside the engine's handler.
-func (v *Service) tracks(ctx context.Context) error {
+// tracks makes the layer, and returns its handlers by their paths.
+func (v *Service) tracks(ctx context.Context) (map[string]http.Handler, error) {
 	s := v.Settings
 	if !s.GPSTracks {
-		return nil
+		return nil, nil
 	}
 	config, licences, err := gpsfile.Load(gpsfile.Paths{Sources: s.GPSSources, Regions: s.GPSRegions, Licences: s.GPSLicences})
 	if err != nil {
-		return fmt.Errorf("%sGPS_SOURCES, GPS_REGIONS or GPS_LICENCES: %w", Prefix, err)
+		return nil, fmt.Errorf("%sGPS_SOURCES, GPS_REGIONS or GPS_LICENCES: %w", Prefix, err)
 	}
 	store, err := OpenTracks(ctx, s, v.Log)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	v.trackStore = store
 	if err := collect.HideZones(ctx, store, config, time.Now()); err != nil {
-		return err
+		return nil, err
 	}
 	l := &Layer{changes: store.Changes, every: s.GPSRefresh, log: v.Log}
 	for _, one := range config.Sources {
 		l.Sources = append(l.Sources, source(licences, one))
 	}
 	if _, l.last, err = l.changes(ctx, -1); err != nil {
-		return err
+		return nil, err
 	}
 	own := access.Draw()
 	l.Handler, err = trackhttp.New(trackhttp.Options{
@@ -97,14 +96,14 @@ func (v *Service) tracks(ctx context.Context) error {
 		AllowOrigins: s.GPSOrigins, TileMaxAge: s.GPSTileMaxAge, CacheTiles: s.GPSCacheTiles, Log: v.Log,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	page, err := v.mapPage()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	v.Tracks, v.Handler = l, beside(beside(v.Handler, v.clearing(l.Handler, own), tracksPath), page, mapPath)
-	return nil
+	v.Tracks = l
+	return map[string]http.Handler{tracksPath: v.clearing(l.Handler, own), mapPath: page}, nil
 }
 
 // source is what the layer says of a source.
@@ -162,17 +161,6 @@ func (v *Service) clearing(layer http.Handler, own string) http.Handler {
 		}
 		r.Header.Set("Authorization", "Bearer "+own)
 		layer.ServeHTTP(w, r)
-	})
-}
-
-// beside serves the layer at a path and below it, and everything else as before.
-func beside(rest, layer http.Handler, path string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == path || strings.HasPrefix(r.URL.Path, path+"/") {
-			layer.ServeHTTP(w, r)
-			return
-		}
-		rest.ServeHTTP(w, r)
 	})
 }
 

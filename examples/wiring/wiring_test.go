@@ -51,6 +51,12 @@ func TestDatabase(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// An address for events that is none is refused at once, and not repeated: it may hold a token.
+func TestEventsURL(t *testing.T) {
+	_, err := wiring.Load([]string{"ORCH_EVENTS_URL=example.org/?token=hidden"})
+	require.EqualError(t, err, "ORCH_EVENTS_URL is no address such as https://example.org/events")
+}
+
 func Example() {
 	_, err := wiring.Load([]string{"ORCH_MAX_CONCURRENCY=0", "ORCH_LOG_FORMAT=xml"})
 	fmt.Println(err)

@@ -47,6 +47,7 @@ func plan() []room {
 		{"orchestrator/web", 3, []string{"orchestrator", "orchestrator/explain", "orchestrator/follow"}},
 		{"orchestrator/web/limit", 2, nil}, {"orchestrator/web/access", 2, []string{"orchestrator/web/limit"}}, {"orchestrator/web/dashboard", 3, []string{"orchestrator", "orchestrator/explain", "orchestrator/follow"}},
 		{"orchestrator/simulate", 3, simulated()},
+		{"orchestrator/service", 3, assembled()},
 		{"orchestrator/memstore", 3, nil}, {"orchestrator/features/", 3, []string{"orchestrator"}},
 		{"adapters/gpsfile", 4, []string{"internal/yamlplace"}},
 		{"adapters/projectfile", 4, []string{"adapters/agentcli", "internal/yamlplace"}}, // agent commands are checked where they are written
@@ -70,6 +71,15 @@ func plan() []room {
 func simulated() []string {
 	out := []string{"orchestrator", "orchestrator/effects", "orchestrator/explain", "orchestrator/memstore", "orchestrator/web"}
 	for _, f := range []string{"agentpause", "budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "retention", "serialgate", "signals", "stop", "waitcomment", "wip"} {
+		out = append(out, "orchestrator/features/"+f)
+	}
+	return out
+}
+
+// assembled are the packages of its own floor that the service puts together; adapters are none.
+func assembled() []string {
+	out := []string{"orchestrator", "orchestrator/effects", "orchestrator/web", "orchestrator/web/dashboard"}
+	for _, f := range []string{"agentpause", "budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "remotes", "retention", "serialgate", "signals", "stop", "subscriber", "waitcomment", "wip"} {
 		out = append(out, "orchestrator/features/"+f)
 	}
 	return out

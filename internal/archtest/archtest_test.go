@@ -26,6 +26,7 @@ func TestRules(t *testing.T) {
 	for name, c := range map[string]struct{ file, body, want string }{
 		"upward":          {"queue/x.go", `package queue; import _ ` + mod + `orchestrator"`, "imports point down"},
 		"sideways":        {"adapters/plane/x.go", `package plane; import _ ` + mod + `adapters/github"`, "imports point down"},
+		"adapter":         {"orchestrator/service/x.go", `package service; import _ ` + mod + `adapters/plane"`, "imports point down"},
 		"tasks in tracks": {"adapters/tracksqlite/x.go", `package tracksqlite; import _ ` + mod + `queue"`, "the tracks do without the tasks"},
 		"tracks in tasks": {"adapters/postgres/x.go", `package postgres; import _ ` + mod + `gpstracks/tile"`, "the tasks do without the tracks"},
 		"third party":     {"gates/x.go", `package gates; import _ "github.com/jackc/pgx/v5"`, "third-party"},

@@ -9,17 +9,10 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 )
 
-// Usage is what every run of GoodAgent has used; its cost is 1500 millionths of a dollar.
-func Usage() work.Usage {
-	return work.Usage{Model: "m", Input: 10, Output: 20, CacheRead: 300, CacheCreate: 40, MicroUSD: 1500}
-}
-
-// GoodAgent is the script of an agent that needs a second for what its role is for, and
-// succeeds.
-func GoodAgent(_ context.Context, c work.Command, files map[string]string) work.Result {
+// GoodAgent is memwork.Good, which needs a second here.
+func GoodAgent(ctx context.Context, c work.Command, files map[string]string) work.Result {
 	time.Sleep(time.Second)
-	memwork.Diligent(c, files)
-	return work.Result{Kind: work.ResultOK, Usage: Usage(), Summary: "fine"}
+	return memwork.Good(ctx, c, files)
 }
 
 // Instead is GoodAgent, but for one role, whose script is another.

@@ -19,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -39,7 +40,7 @@ func (b *books) Reservations(ctx context.Context, repo string) ([]task.Reservati
 // two starts. Every run of the rig costs 1500 millionths, which is what is reserved.
 func thrifty(t *testing.T, caps budget.Caps, f func(*orchestratortest.Rig, *budget.Options, *books)) {
 	t.Helper()
-	caps.Run = orchestratortest.Usage().MicroUSD
+	caps.Run = memwork.Usage().MicroUSD
 	o, b := &budget.Options{Caps: caps}, &books{}
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		r.Options.MaxConcurrency = 8
@@ -323,7 +324,7 @@ func TestBudgetCountsInterruptedRuns(t *testing.T) {
 func TestBudgetOfFailedAttempts(t *testing.T) {
 	thrifty(t, budget.Caps{Task: 3000}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
 		r.Place.SetScript(func(context.Context, work.Command, map[string]string) work.Result {
-			return work.Result{Kind: work.ResultFailed, Reason: "no", Usage: orchestratortest.Usage()}
+			return work.Result{Kind: work.ResultFailed, Reason: "no", Usage: memwork.Usage()}
 		})
 		item := r.Card(orchestratortest.App, "x")
 		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)

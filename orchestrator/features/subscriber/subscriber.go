@@ -50,7 +50,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	u, err := url.Parse(o.URL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return orchestrator.Feature{}, fmt.Errorf("subscriber: Options.URL is %q, want an address such as https://example.org/events", o.URL)
+		return orchestrator.Feature{}, errors.New("subscriber: Options.URL: want an address such as https://example.org/events") // what it is may hold a token
 	case o.Source == "":
 		return orchestrator.Feature{}, errors.New("subscriber: Options.Source is required: it names the service in events")
 	}

@@ -36,6 +36,18 @@ func Diligent(c work.Command, files map[string]string) {
 	}
 }
 
+// Good is the script of an agent that does what its role is for, and succeeds; each run of it
+// costs Usage.
+func Good(_ context.Context, c work.Command, files map[string]string) work.Result {
+	Diligent(c, files)
+	return work.Result{Kind: work.ResultOK, Usage: Usage(), Summary: "fine"}
+}
+
+// Usage is what every run of Good has used; its cost is 1500 millionths of a dollar.
+func Usage() work.Usage {
+	return work.Usage{Model: "m", Input: 10, Output: 20, CacheRead: 300, CacheCreate: 40, MicroUSD: 1500}
+}
+
 // Run implements work.Agents.
 func (p *Place) Run(ctx context.Context, c work.Command) work.Result {
 	p.mu.Lock()

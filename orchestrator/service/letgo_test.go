@@ -1,4 +1,4 @@
-package wiring
+package service
 
 import (
 	"log/slog"
@@ -22,18 +22,18 @@ import (
 // others hold is theirs.
 func TestSwitchedOffLetsGo(t *testing.T) {
 	ours := []string{serialgate.Name, serialgate.Freeze, wip.Name, wip.Waits, wip.Works, deps.Name, deps.Cycle, budget.Name, reconcile.Told, reconcile.BrakeTold, waitcomment.Name, agentpause.Name}
-	off := Settings{}
-	on := Settings{SerialGate: true, WIP: true, TaskDeps: true, BudgetTask: 1, Reconcile: true, WaitComment: true, AgentPause: true}
+	on := DefaultFeatures()
+	on.Budget = &budget.Options{}
 	for _, c := range []struct {
-		settings Settings
+		features *Features
 		left     []string
-	}{{on, append(ours, "somebody's")}, {off, []string{"somebody's"}}} {
+	}{{on, append(ours, "somebody's")}, {&Features{}, []string{"somebody's"}}} {
 		db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "x.db")})
 		require.NoError(t, err)
 		for _, name := range append(ours, "somebody's") {
 			require.NoError(t, db.Hold(t.Context(), queue.Hold{Subject: "s", Name: name}))
 		}
-		v := &Service{Settings: c.settings, DB: db, Log: slog.New(slog.DiscardHandler)}
+		v := &Service{opt: Options{Store: db, Features: c.features}, Log: slog.New(slog.DiscardHandler)}
 		require.NoError(t, v.letGo(t.Context()))
 		held, err := db.Holds(t.Context())
 		require.NoError(t, err)

@@ -1,4 +1,4 @@
-package wiring
+package service
 
 import (
 	"context"
@@ -74,7 +74,7 @@ func TestPersist(t *testing.T) {
 
 // sore is a store whose holds cannot be read for a while.
 type sore struct {
-	Database
+	Store
 	fails atomic.Int64
 }
 
@@ -82,7 +82,7 @@ func (s *sore) Holds(ctx context.Context) ([]queue.Hold, error) {
 	if s.fails.Add(-1) >= 0 {
 		return nil, errors.New("the connection was lost")
 	}
-	return s.Database.Holds(ctx)
+	return s.Store.Holds(ctx)
 }
 
 // A store that fails at the start costs a while: what features held is let go then.
@@ -91,9 +91,9 @@ func TestLetGoIsTriedAgain(t *testing.T) {
 	require.NoError(t, err)
 	defer db.Close()
 	require.NoError(t, db.Hold(t.Context(), queue.Hold{Subject: "s", Name: serialgate.Name}))
-	s := &sore{Database: db}
+	s := &sore{Store: db}
 	s.fails.Store(1)
-	v := &Service{DB: s, Log: slog.New(slog.DiscardHandler)}
+	v := &Service{opt: Options{Store: s, Features: &Features{}}, Log: slog.New(slog.DiscardHandler)}
 	v.persist(t.Context(), "let go", v.letGo, func(error) {})
 	held, err := db.Holds(t.Context())
 	require.NoError(t, err)
@@ -110,7 +110,7 @@ func TestBoards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		board := memtracker.New(nil)
-		b := &boards{Board: board, projects: projects, log: slog.New(slog.NewTextHandler(&log, nil)), lacking: map[string]string{}, seen: map[string]map[stage.Status]string{}}
+		b := newBoards(board, projects, slog.New(slog.NewTextHandler(&log, nil)))
 		board.FailWith(errors.New("502"))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})

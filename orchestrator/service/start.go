@@ -1,4 +1,4 @@
-package wiring
+package service
 
 import (
 	"context"
@@ -24,7 +24,7 @@ const longestWait = 30 * time.Second
 
 // persist does something until it succeeds, whatever it fails with, or until ctx
 // ends; a moment that an error names is waited for. tried gets each result; a failure is logged when it is a new one.
-func (v *Service) persist(ctx context.Context, what string, do func(context.Context) error, tried func(error)) {
+func (s *Service) persist(ctx context.Context, what string, do func(context.Context) error, tried func(error)) {
 	last := ""
 	for wait := longestWait / 128; ; wait = min(2*wait, longestWait) {
 		var err error
@@ -37,7 +37,7 @@ func (v *Service) persist(ctx context.Context, what string, do func(context.Cont
 		}
 		if err.Error() != last {
 			last = err.Error()
-			v.Log.Warn("a part of the start is tried again", "what", what, "err", err)
+			s.Log.Warn("a part of the start is tried again", "what", what, "err", err)
 		}
 		if run.Sleep(ctx, run.Real{}, max(wait, min(fault.After(err), time.Hour))) != nil {
 			return
@@ -75,23 +75,23 @@ func (i *identity) missing() error {
 
 // identify reads which accounts are ours, of each tracker by itself. Until that is known
 // its webhooks are kept and not acted upon: our own changes could be taken for people's.
-func (v *Service) identify(g *run.Group) {
-	for name, read := range v.identifiers() {
-		one := v.identities[name]
+func (s *Service) identify(g *run.Group) {
+	for name, read := range s.opt.Identify {
+		one := s.identities[name]
 		g.Go("identify", func(ctx context.Context) {
-			v.persist(ctx, strings.TrimSpace("identify at the tracker "+name), read, one.tried)
+			s.persist(ctx, strings.TrimSpace("identify at the tracker "+name), read, one.tried)
 			if one.missing() == nil {
-				v.Log.Info("the tracker has said who we are", "tracker", name)
+				s.Log.Info("the tracker has said who we are", "tracker", name)
 			}
 		})
 	}
 }
 
 // unidentified is a part of readiness.
-func (v *Service) unidentified(context.Context) error {
+func (s *Service) unidentified(context.Context) error {
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(v.identities)) {
-		if err := v.identities[name].missing(); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(s.identities)) {
+		if err := s.identities[name].missing(); err != nil {
 			errs = append(errs, fmt.Errorf("%s %w", strings.TrimSpace("the tracker "+name), err))
 		}
 	}
@@ -109,6 +109,10 @@ type boards struct {
 	mu      sync.Mutex
 	seen    map[string]map[stage.Status]string // by tracker project, as of the last reading
 	lacking map[string]string                  // what is wrong, by tracker project, as of the last reading
+}
+
+func newBoards(of tracker.Board, projects *task.Projects, log *slog.Logger) *boards {
+	return &boards{Board: of, projects: projects, log: log, changed: make(chan struct{}, 1), lacking: map[string]string{}, seen: map[string]map[stage.Status]string{}}
 }
 
 // Columns implements tracker.Board. A board that cannot be read stays what it was.

@@ -1,4 +1,4 @@
-package wiring
+package service
 
 import (
 	"context"
@@ -23,11 +23,11 @@ type stranded struct {
 }
 
 // warning is a part of readiness.
-func (s *stranded) warning(context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (x *stranded) warning(context.Context) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	var texts []string
-	for _, one := range s.list {
+	for _, one := range x.list {
 		texts = append(texts, one.String())
 	}
 	if len(texts) == 0 {
@@ -37,24 +37,24 @@ func (s *stranded) warning(context.Context) error {
 }
 
 // lookStranded compares the live tasks with the registry, and notifies people once.
-func (v *Service) lookStranded(ctx context.Context) error {
-	list, err := v.Engine.Stranded(ctx)
+func (s *Service) lookStranded(ctx context.Context) error {
+	list, err := s.Engine.Stranded(ctx)
 	if err != nil {
 		return err
 	}
-	v.stranded.mu.Lock()
-	v.stranded.list = list
-	v.stranded.mu.Unlock()
-	for _, s := range list {
-		v.Log.Error("live tasks belong to a repository that is not registered", "repo", s.Repo, "tasks", len(s.Tasks), "what", s.String())
+	s.stranded.mu.Lock()
+	s.stranded.list = list
+	s.stranded.mu.Unlock()
+	for _, one := range list {
+		s.Log.Error("live tasks belong to a repository that is not registered", "repo", one.Repo, "tasks", len(one.Tasks), "what", one.String())
 	}
-	return v.Engine.TellStranded(ctx, list)
+	return s.Engine.TellStranded(ctx, list)
 }
 
-func (v *Service) watchStranded(ctx context.Context) {
+func (s *Service) watchStranded(ctx context.Context) {
 	for {
-		v.persist(ctx, "compare live tasks with the registry", v.lookStranded, func(error) {})
-		if (run.Real{}).Wait(ctx, time.Now().Add(strandedEvery), v.stranded.changed) != nil {
+		s.persist(ctx, "compare live tasks with the registry", s.lookStranded, func(error) {})
+		if (run.Real{}).Wait(ctx, time.Now().Add(strandedEvery), s.stranded.changed) != nil {
 			return
 		}
 	}

@@ -1,74 +1,62 @@
-package wiring
+package service
 
 import (
 	"context"
 	"encoding/json"
-	"io"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
 // What leaves the service, or is kept, goes by one of these, and secrets are replaced there:
 // the log, the store, comments, chat, the git host, HTTP. Agents' output is package
 // agentcli's, which has the same redactor.
 
-// redactedLog is where the log goes. A line is written at once.
-type redactedLog struct {
-	to io.Writer
-	by *secret.Redactor
-}
-
-// Write implements io.Writer.
-func (l redactedLog) Write(p []byte) (int, error) {
-	if _, err := l.to.Write(l.by.Bytes(p)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-// redactedStore is a Database that is given no secret: events, decisions, verdicts, records of
+// redactedStore is a Store that is given no secret: events, decisions, verdicts, records of
 // runs, errors of jobs.
 type redactedStore struct {
-	Database
+	Store
 	by *secret.Redactor
 }
 
 // Commit implements task.Store.
 func (d redactedStore) Commit(ctx context.Context, c task.Commit) error {
-	return d.Database.Commit(ctx, d.commit(c))
+	return d.Store.Commit(ctx, d.commit(c))
 }
 
 // Receive implements task.Store.
 func (d redactedStore) Receive(ctx context.Context, delivery task.Delivery, job queue.Job) (bool, error) {
-	return d.Database.Receive(ctx, delivery, d.jobs([]queue.Job{job})[0])
+	return d.Store.Receive(ctx, delivery, d.jobs([]queue.Job{job})[0])
 }
 
 // Put implements queue.Queue.
 func (d redactedStore) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
-	return d.Database.Put(ctx, d.jobs(jobs)...)
+	return d.Store.Put(ctx, d.jobs(jobs)...)
 }
 
 // Finish implements queue.Queue.
 func (d redactedStore) Finish(ctx context.Context, c queue.Claim, o queue.Outcome) error {
-	return d.Database.Finish(ctx, c, d.outcome(o))
+	return d.Store.Finish(ctx, c, d.outcome(o))
 }
 
 // FinishTake implements queue.Relay.
 func (d redactedStore) FinishTake(ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
-	return queue.FinishTake(ctx, d.Database, c, d.outcome(o), pool, worker, n, ttl)
+	return queue.FinishTake(ctx, d.Store, c, d.outcome(o), pool, worker, n, ttl)
 }
 
 // Hold implements queue.Admin.
 func (d redactedStore) Hold(ctx context.Context, holds ...queue.Hold) error {
-	return d.Database.Hold(ctx, d.holds(holds)...)
+	return d.Store.Hold(ctx, d.holds(holds)...)
 }
 
 func (d redactedStore) commit(c task.Commit) task.Commit {
@@ -132,27 +120,46 @@ func redacted[T any](by *secret.Redactor, v T) T {
 	return out
 }
 
-// redactedTracker posts no secret. It has all that the adapter can do beside the port: what
-// is behind an interface of its own would be hidden by a decorator of the port.
+// redactedTracker posts no secret. A decorator of the port alone would hide what a tracker can do
+// beside it; what one lacks is answered as the port says of trackers that lack it.
 type redactedTracker struct {
 	Tracker
 	by *secret.Redactor
 }
 
-var _ interface {
-	tracker.Board
-	tracker.Log
-	tracker.People
-	tracker.Linker
-	tracker.Editor
-} = redactedTracker{}
+// LastMove implements tracker.Log.
+func (t redactedTracker) LastMove(ctx context.Context, projectID, itemID string) (tracker.Move, error) {
+	if l, ok := t.Tracker.(tracker.Log); ok {
+		return l.LastMove(ctx, projectID, itemID)
+	}
+	return tracker.Move{}, tracker.ErrNoLog
+}
 
-var _ interface {
-	tracker.Budgeted
-	tracker.Recent
-} = redactedTracker{}
+// Person implements tracker.People.
+func (t redactedTracker) Person(ctx context.Context, projectID, accountID string) (tracker.Person, error) {
+	if p, ok := t.Tracker.(tracker.People); ok {
+		return p.Person(ctx, projectID, accountID)
+	}
+	return tracker.Person{}, tracker.ErrNotFound
+}
 
-// Recent implements tracker.Recent, which our own board does not.
+// ItemURL implements tracker.Linker.
+func (t redactedTracker) ItemURL(projectID, itemID string) string {
+	if l, ok := t.Tracker.(tracker.Linker); ok {
+		return l.ItemURL(projectID, itemID)
+	}
+	return ""
+}
+
+// BlockedBy implements tracker.Relations.
+func (t redactedTracker) BlockedBy(ctx context.Context, projectID, itemID string) ([]tracker.Ref, error) {
+	if r, ok := t.Tracker.(tracker.Relations); ok {
+		return r.BlockedBy(ctx, projectID, itemID)
+	}
+	return nil, tracker.ErrNoRelations
+}
+
+// Recent implements tracker.Recent.
 func (t redactedTracker) Recent(projectID, itemID string) (tracker.Item, bool) {
 	if r, ok := t.Tracker.(tracker.Recent); ok {
 		return r.Recent(projectID, itemID)
@@ -160,7 +167,7 @@ func (t redactedTracker) Recent(projectID, itemID string) (tracker.Item, bool) {
 	return tracker.Item{}, false
 }
 
-// Budgets implements tracker.Budgeted, which our own board does not.
+// Budgets implements tracker.Budgeted.
 func (t redactedTracker) Budgets() []tracker.Budget {
 	if b, ok := t.Tracker.(tracker.Budgeted); ok {
 		return b.Budgets()
@@ -175,7 +182,10 @@ func (t redactedTracker) AddComment(ctx context.Context, c tracker.NewComment) (
 
 // SetComment implements tracker.Editor.
 func (t redactedTracker) SetComment(ctx context.Context, c tracker.NewComment) error {
-	return t.Tracker.SetComment(ctx, t.comment(c))
+	if e, ok := t.Tracker.(tracker.Editor); ok {
+		return e.SetComment(ctx, t.comment(c))
+	}
+	return fmt.Errorf("service: the tracker cannot edit comments: %w", tracker.ErrNotFound)
 }
 
 func (t redactedTracker) comment(c tracker.NewComment) tracker.NewComment {
@@ -188,26 +198,72 @@ func (t redactedTracker) comment(c tracker.NewComment) tracker.NewComment {
 
 // redactedHost publishes no secret in the words of pull requests, merges and comments.
 type redactedHost struct {
-	everyHost
+	orchestrator.Hosting
 	by *secret.Redactor
+}
+
+// plainHost is a redactedHost that serves repositories without a git host too.
+type plainHost struct {
+	redactedHost
+	plain githost.Plain
+}
+
+// redactHost keeps what a host can do beside the port.
+func redactHost(h orchestrator.Hosting, by *secret.Redactor) orchestrator.Hosting {
+	if plain, ok := h.(githost.Plain); ok {
+		return plainHost{redactedHost{h, by}, plain}
+	}
+	return redactedHost{h, by}
+}
+
+// Plain implements githost.Plain.
+func (h plainHost) Plain(repo string) bool { return h.plain.Plain(repo) }
+
+// Heads implements githost.Plain.
+func (h plainHost) Heads(ctx context.Context, repo string) (map[string]string, error) {
+	return h.plain.Heads(ctx, repo)
+}
+
+// Contains implements githost.Plain.
+func (h plainHost) Contains(ctx context.Context, repo, tip, sha string) (bool, error) {
+	return h.plain.Contains(ctx, repo, tip, sha)
 }
 
 // OpenPullRequest implements githost.Host.
 func (h redactedHost) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
 	n.Title, n.Body = h.by.Text(n.Title), h.by.Text(n.Body)
-	return h.everyHost.OpenPullRequest(ctx, n)
+	return h.Hosting.OpenPullRequest(ctx, n)
 }
 
 // Merge implements githost.Host.
 func (h redactedHost) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	m.Title = h.by.Text(m.Title)
-	return h.everyHost.Merge(ctx, m)
+	return h.Hosting.Merge(ctx, m)
 }
 
 // Comment implements githost.Commenter.
 func (h redactedHost) Comment(ctx context.Context, c githost.NewComment) error {
 	c.Body = h.by.Text(c.Body)
-	return h.everyHost.Comment(ctx, c)
+	if to, ok := h.Hosting.(githost.Commenter); ok {
+		return to.Comment(ctx, c)
+	}
+	return githost.ErrLacking
+}
+
+// FailureLog implements githost.Details.
+func (h redactedHost) FailureLog(ctx context.Context, repo string, c githost.Check) (string, error) {
+	if d, ok := h.Hosting.(githost.Details); ok {
+		return d.FailureLog(ctx, repo, c)
+	}
+	return "", nil
+}
+
+// LineComments implements githost.Details.
+func (h redactedHost) LineComments(ctx context.Context, repo, branch string) ([]githost.LineComment, error) {
+	if d, ok := h.Hosting.(githost.Details); ok {
+		return d.LineComments(ctx, repo, branch)
+	}
+	return nil, nil
 }
 
 // redactedChat says no secret.
@@ -256,3 +312,27 @@ func (a answer) Write(p []byte) (int, error) { return a.body.Write(p) }
 // Unwrap is for http.ResponseController: time limits, and Flush. What is held because it may
 // begin a secret stays held.
 func (a answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// redactedCards keeps no secret that somebody has typed into a card.
+type redactedCards struct {
+	cards.Board
+	by *secret.Redactor
+}
+
+// Make implements cards.Writer.
+func (c redactedCards) Make(ctx context.Context, n cards.New) (cards.Card, cards.Entry, error) {
+	n.Title, n.Description = c.by.Text(n.Title), c.by.Text(n.Description)
+	return c.Board.Make(ctx, n)
+}
+
+// Edit implements cards.Writer.
+func (c redactedCards) Edit(ctx context.Context, e cards.Edit) error {
+	e.Title, e.Description = c.by.Text(e.Title), c.by.Text(e.Description)
+	return c.Board.Edit(ctx, e)
+}
+
+// Say implements cards.Writer.
+func (c redactedCards) Say(ctx context.Context, s cards.Saying) error {
+	s.Body = c.by.Text(s.Body)
+	return c.Board.Say(ctx, s)
+}

@@ -1,0 +1,184 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/remotes"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/subscriber"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue/lease"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Options of a service. Those up to Leases, and Web.Access, are required; the caller closes
+// what it has opened.
+type Options struct {
+	Store      Store
+	Projects   *task.Projects
+	Tracker    Tracker
+	Host       orchestrator.Hosting // githost.Plain, Details and Commenter of it are used where it has them
+	Workspaces Workspaces
+	Agents     work.Agents
+	Leases     lease.Locker
+
+	Messenger messenger.Messenger // nil = notices are only logged
+	Gates     []gates.Gate        // nil = checks.All
+	Commands  gates.Commands      // of projects; nil = none can be run
+	Hooks     work.Hooks          // of projects, in checkouts; nil = none is run
+	Probe     orchestrator.Prober // of deployments; nil = none can be read
+	Logs      Logs                // of agents, CI and hooks; nil = none are kept
+	Meter     orchestrator.Meter  // nil = nothing is measured
+	Redactor  *secret.Redactor    // of what is kept, written to others and answered; nil = nothing is hidden
+	Log       *slog.Logger        // nil discards
+
+	Engine   orchestrator.Options // without a Worker the host and the process are named
+	Features *Features            // nil = DefaultFeatures
+	Further  []orchestrator.Feature
+
+	// Identify reads which accounts of a tracker are the service's own, by the name that the
+	// registry has for the tracker; empty = the first. Each is called until it succeeds.
+	Identify map[string]func(context.Context) error
+	// Reread reads the project registry again, for Service.Reload; nil = it is never read again.
+	Reread func(context.Context) (*task.Projects, error)
+
+	// Web has what the handler gets beside the parts of the service, which are filled in.
+	Web web.Options
+	// Dashboard has what the pages get beside the parts of the service, which are filled in.
+	Dashboard   dashboard.Options
+	NoDashboard bool
+	HooksApart  bool                    // webhooks are served by Service.Hooks alone
+	Beside      map[string]http.Handler // further handlers, by the path that they serve with all below it
+	Proxies     []netip.Prefix          // whose X-Forwarded-For is believed
+}
+
+// Features are the additive behaviours of a service: those that are nil or false are off. In
+// the options of features the service fills in its own parts, such as stores and ports.
+type Features struct {
+	Stop        bool // STOP on the board cancels a task
+	AgentPause  bool // an agent that no task could use is paused for all
+	WaitComment bool // one comment on each card that waits, where the tracker is a tracker.Editor
+	LiveMessage bool // one chat message for each task, with a Messenger
+	WIP         bool // task.Project.WIP bounds what is in work, where the serial gate does not
+	Serial      *serialgate.Options
+	Freeze      bool     // with Serial and Monitor: a degraded deployment freezes its repository
+	Deps        []string // where dependencies of tasks come from: deps.SourceDB, deps.SourceTracker
+	Reconcile   *reconcile.Options
+	Unread      bool // the reconciler reads no board
+	Monitor     *monitor.Options
+	Events      *subscriber.Options
+	Budget      *budget.Options
+
+	// These are always on: what they do is bounded by their own options.
+
+	Merge     mergegate.Options // with Off, only a branch that is behind is brought up to date
+	Remotes   remotes.Options   // of repositories without a git host
+	Retention retention.Options // with Disks, what lies on this machine for tasks that have ended is removed
+}
+
+// DefaultFeatures are the features of the reference server where nothing is set.
+func DefaultFeatures() *Features {
+	const day = 24 * time.Hour
+	return &Features{
+		Stop: true, AgentPause: true, WaitComment: true, LiveMessage: true, WIP: true, Serial: &serialgate.Options{}, Freeze: true,
+		Deps: []string{deps.SourceDB, deps.SourceTracker}, Reconcile: &reconcile.Options{}, Monitor: &monitor.Options{},
+		Retention: retention.Options{KeepJobs: 30 * day, KeepDeliveries: 90 * day, KeepLeft: 90 * day},
+	}
+}
+
+// Store keeps tasks, their story and the queue, which share transactions: adapters/sqlite and
+// adapters/postgres, or memstore, which forgets.
+type Store interface {
+	Records
+	orchestrator.Jobs
+}
+
+// Records is what a Store remembers of tasks.
+type Records interface {
+	task.Store
+	Past
+	task.Dependencies
+	task.CostStore
+	task.Pauses
+}
+
+// Past is what it remembers of what is over.
+type Past interface {
+	task.Records
+	task.History
+	task.Pruner
+}
+
+// Tracker is the board. What is beside these in package tracker (Log, People, Linker, Editor,
+// Relations, Recent, Budgeted) is used where it has it.
+type Tracker interface {
+	orchestrator.Tracking
+	tracker.Board
+}
+
+// Workspaces are the places of work: adapters/gitcli, or memwork.
+type Workspaces interface {
+	orchestrator.Workspaces
+	work.Rebaser
+}
+
+// Logs keeps logs and shows them: adapters/agentcli.
+type Logs interface {
+	work.Logs
+	work.LogWriter
+}
+
+func (o *Options) check() error {
+	for _, one := range []struct {
+		name    string
+		missing bool
+	}{
+		{"Store", o.Store == nil}, {"Projects", o.Projects == nil}, {"Tracker", o.Tracker == nil}, {"Host", o.Host == nil},
+		{"Workspaces", o.Workspaces == nil}, {"Agents", o.Agents == nil}, {"Leases", o.Leases == nil}, {"Web.Access", o.Web.Access == nil},
+	} {
+		if one.missing {
+			return fmt.Errorf("service: Options.%s is required", one.name)
+		}
+	}
+	if o.Gates == nil {
+		o.Gates = checks.All(nil)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	features := *cmp.Or(o.Features, DefaultFeatures())
+	o.Features = &features
+	if _, edits := o.Tracker.(tracker.Editor); !edits { // the one comment is edited
+		features.WaitComment = false
+	}
+	if o.Engine.Worker == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return errors.Join(errors.New("service: this machine has no name for Options.Engine.Worker"), err)
+		}
+		o.Engine.Worker = fmt.Sprintf("%s/%d", host, os.Getpid())
+	}
+	return nil
+}
