@@ -16,16 +16,16 @@ import (
 
 // job is the environment of a scripted agent, decoded.
 type job struct {
-	role, stage, phase, item, docs, sha, title, feedback, repo, dir string
-	run, attempt                                                    int
-	speed                                                           float64
+	role, stage, phase, item, docs, sha, title, feedback, repo, dir, model string
+	run, attempt                                                           int
+	speed                                                                  float64
 }
 
 func readJob() (job, error) {
 	env := func(name string) string { return os.Getenv("SIGNALBOX_" + name) }
 	j := job{
 		role: env("ROLE"), stage: env("STAGE"), phase: env("PHASE"), item: env("WORK_ITEM"), docs: env("DOCS"), sha: env("SHA"),
-		title: strings.ToLower(env("TITLE")), feedback: env("FEEDBACK"), repo: env("REPO"), dir: os.Getenv("DEMO_DIR"),
+		title: strings.ToLower(env("TITLE")), feedback: env("FEEDBACK"), repo: env("REPO"), dir: os.Getenv("DEMO_DIR"), model: env("MODEL"),
 	}
 	var err1, err2, err3 error
 	j.run, err1 = strconv.Atoi(env("RUN"))
@@ -209,19 +209,29 @@ func (j job) number(what string, limit int) int {
 	return int(h.Sum64() % uint64(limit))
 }
 
-// model is what the agents claim to be.
-const model = "claude-sonnet-4-5-20250929"
+// models are what the agents of the roles claim to be, as the registry has them.
+func models() map[string]string {
+	const small, middle, large = "claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-4-8"
+	return map[string]string{"analyst": middle, "architect": large, "developer": middle, "reviewer": "gpt-5.5", "tester": small, "deployer": small}
+}
 
 // usage is what a run takes, in tokens: disjoint.
-type usage struct{ in, out, read, made int }
+type usage struct {
+	in, out, read, made int
+	price               float64 // in dollars for a million tokens of input
+}
 
 func (j job) usage() usage {
-	return usage{j.number("in", 4000) + 500, j.number("out", 6000) + 800, j.number("read", 200_000) + 20_000, j.number("made", 20_000)}
+	u := usage{j.number("in", 4000) + 500, j.number("out", 6000) + 800, j.number("read", 200_000) + 20_000, j.number("made", 20_000), 3}
+	if price, other := map[string]float64{"claude-haiku-4-5": 1, "claude-opus-4-8": 5, "gpt-5.5": 2}[j.model]; other {
+		u.price = price
+	}
+	return u
 }
 
 // cost is in dollars.
 func (u usage) cost() float64 {
-	return float64(u.in)*3e-6 + float64(u.out)*15e-6 + float64(u.read)*0.3e-6 + float64(u.made)*3.75e-6
+	return u.price * (float64(u.in) + float64(u.out)*5 + float64(u.read)*0.1 + float64(u.made)*1.25) / 1e6
 }
 
 // report is what Claude Code would print.
@@ -233,6 +243,6 @@ func (j job) report() map[string]any {
 		"type": "result", "subtype": "success", "is_error": false, "duration_ms": 1000, "duration_api_ms": 900, "num_turns": 3,
 		"result": "The " + j.role + " of " + j.item + " is done.", "session_id": fmt.Sprintf("%s-%d-%d", j.item, j.run, j.attempt), "total_cost_usd": cost,
 		"usage":      map[string]any{"input_tokens": u.in, "output_tokens": u.out, "cache_read_input_tokens": u.read, "cache_creation_input_tokens": u.made},
-		"modelUsage": map[string]any{model: used},
+		"modelUsage": map[string]any{j.model: used},
 	}
 }

@@ -64,5 +64,5 @@ func written(files map[string]string) []line {
 // used is a part of what the run will have cost.
 func (j job) used(part float64) line {
 	u, of := j.usage(), func(n int) int { return int(part * float64(n)) }
-	return line{Type: "usage", Model: model, Input: of(u.in), Output: of(u.out), CacheRead: of(u.read), CacheMade: of(u.made), Cost: part * u.cost()}
+	return line{Type: "usage", Model: j.model, Input: of(u.in), Output: of(u.out), CacheRead: of(u.read), CacheMade: of(u.made), Cost: part * u.cost()}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
@@ -257,6 +258,10 @@ func (w *world) registry() error {
 	for _, p := range w.projects {
 		fmt.Fprintf(&b, "  - tracker_project: %q\n    repo: %s\n    clone_url: %q\n    prefix: %s\n    self_hosting: %t\n    %s\n",
 			p.id, p.repo, w.clone(p), p.prefix, p.self, w.hosting(p))
+		b.WriteString("    agents:\n")
+		for _, role := range stage.Roles() {
+			fmt.Fprintf(&b, "      %s: {model: %s, timeout: 90s}\n", role, models()[string(role)])
+		}
 		if p.watched {
 			fmt.Fprintf(&b, "    monitor: [\"http://%s/health/%s\"]\n", w.page.Addr(), p.prefix)
 		}
