@@ -29,6 +29,8 @@ func TestService(t *testing.T) {
 		require.Contains(t, get("/"), "Public GPS tracks")
 		require.Contains(t, get("/api/gps-tracks/tiles/5/16/11.mvt"), "gps_density")
 		require.Contains(t, get("/api/gps-tracks/tiles.json"), `"tilejson": "3.0.0"`)
+		require.Contains(t, get("/api/gps-tracks/style.json"), "heatmap")
+		require.Contains(t, get("/api/gps-tracks/ogc/collections/tracks/items?limit=1"), `"rel":"next"`)
 		for path, want := range want {
 			require.Contains(t, get("/api/gps-tracks"+path), want, path)
 		}

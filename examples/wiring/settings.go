@@ -155,7 +155,7 @@ type Settings struct {
 	GPSRegions    string        `env:"GPS_REGIONS" doc:"own gps_regions.yaml, for the collector; unset: what is built in"`
 	GPSLicences   string        `env:"GPS_LICENCES" doc:"own folder of licence records; unset: what is built in"`
 	GPSContact    string        `env:"GPS_CONTACT" doc:"how sources can reach you; the collector sends it with every request"`
-	GPSBaseURL    string        `env:"GPS_BASE_URL" doc:"address of this server as maps reach it, for tiles.json; unset: the host that was asked"`
+	GPSBaseURL    string        `env:"GPS_BASE_URL" doc:"address of this server as maps reach it, for tiles.json, style.json and ogc; unset: the host that was asked"`
 	GPSOrigins    []string      `env:"GPS_CORS_ORIGINS" doc:"pages that may read tracks, as https://example.org,… or * for all"`
 	GPSTileMaxAge time.Duration `env:"GPS_TILE_MAX_AGE" envDefault:"5m" doc:"how long a map may keep a tile"`
 	GPSCacheTiles int           `env:"GPS_CACHE_TILES" envDefault:"1024" doc:"tiles that are kept in memory"`

@@ -12,6 +12,9 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 )
 
+// maxSeen is how many tracks a request looks at, when it passes over some.
+const maxSeen = 20_000
+
 // flushAt is how much of a list is held back before it is sent.
 const flushAt = 64 << 10
 
@@ -25,25 +28,35 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadRequest, "query", err.Error())
 		return
 	}
-	l := &lister{w: w, r: r, coding: codingOf(r), encoder: featureEncoder{tolerance: tolerance(q.zoom), profile: q.profile}, buffer: []byte(`{"type":"FeatureCollection","features":[`)}
+	l := &lister{
+		w: w, r: r, coding: codingOf(r), encoder: featureEncoder{tolerance: tolerance(q.zoom), profile: q.profile}, buffer: []byte(`{"type":"FeatureCollection","features":[`),
+	}
+	l.tail = l.listTail
 	if h.listed(w, r, l.coding) {
 		return
 	}
 	if !q.full {
 		l.encoder.clip = around(q.filter.Bounds)
 	}
+	l.run(h, q)
+}
+
+// run sends the tracks of a query.
+func (l *lister) run(h *Handler, q query) {
+	ctx := l.r.Context()
+	var err error
 	if !q.none {
 		err = l.features(h, q.filter)
 	}
 	if err != nil && l.out == nil {
-		h.failed(w, r, "a list", err)
+		h.failed(l.w, l.r, "a list", err)
 		return
 	}
-	if err != nil && r.Context().Err() == nil {
+	if err != nil && ctx.Err() == nil {
 		h.o.Log.Error("gps tracks: a list broke off", "err", err, "sent", l.count)
 	}
-	if counter, ok := h.o.Store.(gpstracks.Counter); ok && l.truncated && err == nil {
-		if l.matched, err = counter.CountMatching(r.Context(), q.filter); err != nil && r.Context().Err() == nil {
+	if counter, ok := h.o.Store.(gpstracks.Counter); ok && l.truncated && l.passes == nil && err == nil {
+		if l.matched, err = counter.CountMatching(ctx, q.filter); err != nil && ctx.Err() == nil {
 			h.o.Log.Error("gps tracks: the tracks of a list were not counted", "err", err)
 		}
 	}
@@ -81,22 +94,30 @@ type lister struct {
 	count     int
 	last      gpstracks.Cursor
 	truncated bool
-	matched   int // all tracks that pass, if a list is truncated and the store is a Counter; else 0
+	passes    func(*gpstracks.Track) bool // what the store does not look at; nil: everything passes
+	tail      func([]byte) []byte         // fields after the numbers
+	matched   int                         // all tracks that pass, if a list is truncated and the store is a Counter; else 0
 }
 
 // features writes the tracks, and notes whether there are more. After an error
 // in the middle there are: the list says so and where to go on.
 func (l *lister) features(h *Handler, f gpstracks.Filter) error {
-	limit, read := f.Limit, 0
-	f.Limit++ // one more shows whether there is more
+	limit, read, seen := f.Limit, 0, 0
+	if f.Limit++; l.passes != nil { // one more shows whether there is more
+		f.Limit = 0
+	}
 	for t, err := range h.o.Store.List(l.r.Context(), f) {
 		if err != nil {
 			l.truncated = true
 			return err
 		}
-		if read == limit || l.sent+len(l.buffer) >= h.o.ListBytes {
+		if read == limit || seen == maxSeen || l.sent+len(l.buffer) >= h.o.ListBytes {
 			l.truncated = true
 			return nil
+		}
+		if seen++; l.passes != nil && !l.passes(&t) {
+			l.last = t.Cursor()
+			continue
 		}
 		read, l.last = read+1, t.Cursor()
 		if l.encoder.draw(&t); l.encoder.parts == 0 { // its bounds are in the view, and nothing else
@@ -144,18 +165,21 @@ func (l *lister) end() {
 	if l.matched > 0 {
 		b = strconv.AppendInt(append(b, `,"numberMatched":`...), int64(l.matched), 10)
 	}
+	l.buffer = append(l.tail(b), '}', '\n')
+	if l.flush() == nil && l.zip != nil {
+		_ = l.zip.Close() // the client has gone away
+	}
+}
+
+// listTail says whether there is more, and where to go on.
+func (l *lister) listTail(b []byte) []byte {
 	b = append(b, `,"truncated":`...)
 	b = strconv.AppendBool(b, l.truncated)
 	b = append(b, `,"next":`...)
 	if l.truncated && l.last.ID > 0 {
-		b = append(append(append(b, '"'), formatCursor(l.last)...), '"')
-	} else {
-		b = append(b, "null"...)
+		return append(append(append(b, '"'), formatCursor(l.last)...), '"')
 	}
-	l.buffer = append(b, '}', '\n')
-	if l.flush() == nil && l.zip != nil {
-		_ = l.zip.Close() // the client has gone away
-	}
+	return append(b, "null"...)
 }
 
 // featureEncoder writes tracks as GeoJSON features.

@@ -1,5 +1,5 @@
 // Package trackhttp serves tracks to maps: a list as GeoJSON, vector tiles,
-// their TileJSON, the health of the layer, and a way to clear its cache. A
+// their TileJSON and a style, OGC API Features, the health of the layer, and a way to clear its cache. A
 // Handler is mounted in any net/http server:
 //
 //	mux.Handle("/api/gps-tracks", h)
@@ -119,6 +119,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path = strings.TrimPrefix(path, "/")
 	tilePath, isTile := strings.CutPrefix(path, "tiles/")
 	trackPath, isTrack := strings.CutPrefix(path, "tracks/")
+	ogcRest, isOGC := strings.CutPrefix("/"+path, ogcPath)
+	isOGC = isOGC && (ogcRest == "" || ogcRest[0] == '/')
 	switch {
 	case r.Method == http.MethodOptions:
 		h.preflight(w)
@@ -126,7 +128,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if allowed(w, r, http.MethodPost) {
 			h.clear(w, r)
 		}
-	case path != "" && path != "health" && path != "tiles.json" && !isTrack && !(isTile && strings.HasSuffix(tilePath, ".mvt")):
+	case path != "" && path != "health" && path != "tiles.json" && path != "style.json" && !isOGC && !isTrack && !(isTile && strings.HasSuffix(tilePath, ".mvt")):
 		notFound(w)
 	case !allowed(w, r, http.MethodGet, http.MethodHead):
 	case path == "":
@@ -135,6 +137,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.health(w, r)
 	case path == "tiles.json":
 		h.tileJSON(w, r)
+	case path == "style.json":
+		h.style(w, r)
+	case isOGC:
+		h.ogc(w, r, ogcRest)
 	case isTrack:
 		h.track(w, r, trackPath)
 	default:
@@ -152,7 +158,7 @@ func allowed(w http.ResponseWriter, r *http.Request, methods ...string) bool {
 }
 
 func notFound(w http.ResponseWriter) {
-	problem(w, http.StatusNotFound, "not-found", "There is nothing here. The layer has its list, tracks/{id}, tiles/{z}/{x}/{y}.mvt, tiles.json, health and cache/clear.")
+	problem(w, http.StatusNotFound, "not-found", "There is nothing here. The layer has its list, tracks/{id}, tiles/{z}/{x}/{y}.mvt, tiles.json, style.json, ogc, health and cache/clear.")
 }
 
 // droppedHeader is the header with how many tracks a tile leaves out because of its limits.
