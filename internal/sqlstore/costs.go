@@ -1,10 +1,8 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -87,29 +85,17 @@ func (s *Store) TaskCosts(ctx context.Context, taskIDs []int64) (map[int64]task.
 
 // DayCosts implements task.History.
 func (s *Store) DayCosts(ctx context.Context, since time.Time) ([]task.DayCost, error) {
-	sums := map[task.DayCost]*task.Cost{}
+	sums := task.DayCosts{}
 	_, err := list(ctx, s, func(rows Rows) (struct{}, error) {
 		var a task.AgentRun
-		var of task.DayCost
-		if err := runInto(rows, &a, &of.Repo); err != nil {
+		var repo string
+		if err := runInto(rows, &a, &repo); err != nil {
 			return struct{}{}, err
 		}
-		of.Day, of.Stage, of.Model = a.Finished.Truncate(24*time.Hour), a.Stage, a.Usage.Model
-		if sums[of] == nil {
-			sums[of] = &task.Cost{}
-		}
-		sums[of].Add(task.CostOf(a))
+		sums.Add(repo, a)
 		return struct{}{}, nil
 	}, runsByRepo, since)
-	var out []task.DayCost
-	for of, sum := range sums {
-		of.Cost = *sum
-		out = append(out, of)
-	}
-	slices.SortFunc(out, func(a, b task.DayCost) int {
-		return cmp.Or(a.Day.Compare(b.Day), cmp.Compare(a.Repo, b.Repo), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Model, b.Model))
-	})
-	return out, err
+	return sums.List(), err
 }
 
 // Reserve implements task.CostStore.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
@@ -33,13 +32,7 @@ func (s *Store) TaskCosts(_ context.Context, taskIDs []int64) (map[int64]task.Co
 func (s *Store) DayCosts(_ context.Context, since time.Time) ([]task.DayCost, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	type key struct {
-		day   time.Time
-		repo  string
-		stage stage.Stage
-		model string
-	}
-	sums := map[key]task.Cost{}
+	sums := task.DayCosts{}
 	for _, r := range s.runs {
 		if r.Finished.Before(since) {
 			continue
@@ -48,19 +41,9 @@ func (s *Store) DayCosts(_ context.Context, since time.Time) ([]task.DayCost, er
 		if i := s.index(r.TaskID); i >= 0 {
 			repo = s.tasks[i].Repo
 		}
-		k := key{r.Finished.UTC().Truncate(24 * time.Hour), repo, r.Stage, r.Usage.Model}
-		sum := sums[k]
-		sum.Add(task.CostOf(r))
-		sums[k] = sum
+		sums.Add(repo, r)
 	}
-	out := make([]task.DayCost, 0, len(sums))
-	for k, sum := range sums {
-		out = append(out, task.DayCost{Day: k.day, Repo: k.repo, Stage: k.stage, Model: k.model, Cost: sum})
-	}
-	slices.SortFunc(out, func(a, b task.DayCost) int {
-		return cmp.Or(a.Day.Compare(b.Day), cmp.Compare(a.Repo, b.Repo), cmp.Compare(a.Stage, b.Stage), cmp.Compare(a.Model, b.Model))
-	})
-	return out, nil
+	return sums.List(), nil
 }
 
 // Ended implements task.History.

@@ -20,11 +20,16 @@ func costs(k *kit) {
 			Usage: work.Usage{Model: model, Input: 1, Output: 20, CacheRead: 300, CacheCreate: 4000, MicroUSD: 50_000},
 		}
 	}
+	as := func(r task.AgentRun, role stage.Role, agent string) task.AgentRun {
+		r.Role, r.Agent = role, agent
+		return r
+	}
 	a, b := k.newTask(1), k.newTask(2)
 	b.Repo = "acme/other"
 	k.commit(task.Commit{Task: &a, Runs: []task.AgentRun{
 		run(a, 1, begin.Add(-time.Microsecond), stage.Testing, "m"), run(a, 2, begin, stage.Testing, "m"), run(a, 3, begin.Add(time.Hour), stage.Testing, "m"),
 		run(a, 4, begin.Add(time.Hour), stage.Testing, "n"), run(a, 5, begin.Add(time.Hour), stage.Review, "m"),
+		as(run(a, 7, begin, stage.Review, "m"), stage.Reviewer, "codex"), as(run(a, 8, begin, stage.Review, "m"), stage.Reviewer, "claude"), as(run(a, 9, begin, stage.Review, "m"), stage.Developer, "codex"),
 	}})
 	k.commit(task.Commit{Task: &b, Runs: []task.AgentRun{run(b, 6, begin.Add(25*time.Hour), stage.Testing, "m")}})
 	sum := func(n int64) (c task.Cost) {
@@ -35,8 +40,8 @@ func costs(k *kit) {
 	}
 	got, err := k.s.TaskCosts(k.Context(), []int64{a.ID, b.ID, 99})
 	require.NoError(k, err)
-	require.Equal(k, map[int64]task.Cost{a.ID: sum(5), b.ID: sum(1)}, got)
-	require.Equal(k, 5*time.Minute, got[a.ID].Worked)
+	require.Equal(k, map[int64]task.Cost{a.ID: sum(8), b.ID: sum(1)}, got)
+	require.Equal(k, 8*time.Minute, got[a.ID].Worked)
 	got, err = k.s.TaskCosts(k.Context(), nil)
 	require.NoError(k, err)
 	require.Empty(k, got)
@@ -44,10 +49,13 @@ func costs(k *kit) {
 	days, err := k.s.DayCosts(k.Context(), begin)
 	require.NoError(k, err)
 	require.Equal(k, []task.DayCost{
-		{Day: begin, Repo: "acme/app", Stage: stage.Review, Model: "m", Cost: sum(1)},
-		{Day: begin, Repo: "acme/app", Stage: stage.Testing, Model: "m", Cost: sum(2)},
-		{Day: begin, Repo: "acme/app", Stage: stage.Testing, Model: "n", Cost: sum(1)},
-		{Day: begin.Add(24 * time.Hour), Repo: "acme/other", Stage: stage.Testing, Model: "m", Cost: sum(1)},
+		{Day: begin, Repo: "acme/app", Stage: stage.Review, Role: stage.Developer, Agent: "codex", Model: "m", Cost: sum(1)},
+		{Day: begin, Repo: "acme/app", Stage: stage.Review, Role: stage.Reviewer, Agent: "claude", Model: "m", Cost: sum(1)},
+		{Day: begin, Repo: "acme/app", Stage: stage.Review, Role: stage.Reviewer, Agent: "codex", Model: "m", Cost: sum(1)},
+		{Day: begin, Repo: "acme/app", Stage: stage.Review, Role: stage.Tester, Model: "m", Cost: sum(1)},
+		{Day: begin, Repo: "acme/app", Stage: stage.Testing, Role: stage.Tester, Model: "m", Cost: sum(2)},
+		{Day: begin, Repo: "acme/app", Stage: stage.Testing, Role: stage.Tester, Model: "n", Cost: sum(1)},
+		{Day: begin.Add(24 * time.Hour), Repo: "acme/other", Stage: stage.Testing, Role: stage.Tester, Model: "m", Cost: sum(1)},
 	}, days)
 }
 

@@ -1,7 +1,9 @@
 package task
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
@@ -80,14 +82,44 @@ func CostOf(r AgentRun) Cost {
 	return c
 }
 
-// DayCost is what the agents of one stage of one repository have cost on one
+// DayCost is what an agent in a role, at one stage of one repository, has cost on one
 // day, by model.
 type DayCost struct {
 	Day   time.Time // its beginning, UTC
 	Repo  string
 	Stage stage.Stage
+	Role  stage.Role
+	Agent string // as AgentRun has it
 	Model string
 	Cost  Cost
+}
+
+// Compare orders by day, repository, stage, role, agent and model.
+func (c DayCost) Compare(o DayCost) int {
+	return cmp.Or(c.Day.Compare(o.Day), cmp.Compare(c.Repo, o.Repo), cmp.Compare(c.Stage, o.Stage), cmp.Compare(c.Role, o.Role),
+		cmp.Compare(c.Agent, o.Agent), cmp.Compare(c.Model, o.Model))
+}
+
+// DayCosts sums runs, with the repository of each, as History.DayCosts returns them.
+type DayCosts map[DayCost]Cost
+
+// Add adds a run.
+func (s DayCosts) Add(repo string, r AgentRun) {
+	of := DayCost{Day: r.Finished.UTC().Truncate(24 * time.Hour), Repo: repo, Stage: r.Stage, Role: r.Role, Agent: r.Agent, Model: r.Usage.Model}
+	sum := s[of]
+	sum.Add(CostOf(r))
+	s[of] = sum
+}
+
+// List lists the sums in their order.
+func (s DayCosts) List() []DayCost {
+	out := make([]DayCost, 0, len(s))
+	for of, sum := range s {
+		of.Cost = sum
+		out = append(out, of)
+	}
+	slices.SortFunc(out, DayCost.Compare)
+	return out
 }
 
 // History reads over all tasks what a page about many of them needs, in one
@@ -96,8 +128,8 @@ type History interface {
 	// TaskCosts sums the agent runs of tasks, by task id. A task without runs is
 	// not in it.
 	TaskCosts(ctx context.Context, taskIDs []int64) (map[int64]Cost, error)
-	// DayCosts sums the agent runs that ended at a moment or later, by UTC day,
-	// repository, stage and model, in that order.
+	// DayCosts sums the agent runs that ended at a moment or later, in the order of
+	// DayCost.Compare.
 	DayCosts(ctx context.Context, since time.Time) ([]DayCost, error)
 	// Ended lists tasks that are finished for good, the last one first.
 	Ended(ctx context.Context, limit int) ([]Task, error)
