@@ -245,6 +245,11 @@ func (e *Engine) onTrigger(ctx context.Context, c queue.Claim, p triggerPayload)
 	if ev.At.IsZero() {
 		ev.At = e.Now()
 	}
+	if decisions()[ev.On] != "" {
+		if err := e.complete(ctx, project, row, &ev); err != nil {
+			return retryOutcome(err)
+		}
+	}
 	if ev.On == stage.OnBranchTaken && ev.Branch != row.Branch {
 		return done("the branch has another name by now")
 	}

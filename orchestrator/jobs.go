@@ -103,10 +103,10 @@ func agentJob(t task.Task, l stage.Launch) queue.Job {
 	}
 }
 
-// AgentSubjects are what an agent's job can be held by: the repository, the
+// AgentSubjects are what an agent's job can be held by: all agents, the repository, the
 // task, the role in the repository, and the role in the task.
 func AgentSubjects(repo string, taskID int64, role stage.Role) []string {
-	return []string{"repo/" + repo, taskKey(taskID), RoleInRepo(role, repo), RoleInTask(role, taskID)}
+	return []string{allAgents, repoPrefix + repo, taskKey(taskID), RoleInRepo(role, repo), RoleInTask(role, taskID)}
 }
 
 // RoleInRepo is the subject of a role's jobs in a repository.

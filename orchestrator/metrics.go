@@ -55,6 +55,7 @@ type Metrics struct {
 	BudgetSpent      Gauge[ByRepo]        `name:"budget_spent_usd" help:"What the agents of a repository have cost today (UTC), with what is reserved."`
 	BudgetLimit      Gauge[NoLabels]      `name:"budget_limit_usd" help:"What the agents of each repository may cost in a day."`
 	AgentsPaused     Gauge[NoLabels]      `name:"agents_paused" help:"Agents that are paused because they could work for no task."`
+	Paused           Gauge[ByRepo]        `name:"paused" help:"1 while no agent starts in the repository because a person has paused it, or all."`
 	Freeze           Gauge[ByRepo]        `name:"freeze" help:"1 while a repository is frozen; the serial gate looks each minute."`
 }
 

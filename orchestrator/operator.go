@@ -23,30 +23,33 @@ func (r *RefusedError) Error() string { return r.Why }
 // Retry is the operator's relaunch of a task's stage, and of an agent that failed the try
 // at once that it waits for. The event and the record of the request are durable when it returns.
 func (e *Engine) Retry(ctx context.Context, taskID int64, by stage.Principal) error {
-	if err := e.operate(ctx, taskID, task.ActRetry, stage.OnRetry, by); err != nil {
+	t, err := e.Store.Task(ctx, taskID)
+	if err == nil {
+		err = e.operate(ctx, t, task.Act{Act: task.ActRetry, By: by}, stage.Event{On: stage.OnRetry})
+	}
+	if err != nil {
 		return err
 	}
-	_, err := e.Jobs.Hasten(ctx, queue.PoolAgents, taskID)
+	_, err = e.Jobs.Hasten(ctx, queue.PoolAgents, taskID)
 	return err
 }
 
 // Stop is the operator's STOP, the same as the board's. The event and the record
 // of the request are durable when it returns.
 func (e *Engine) Stop(ctx context.Context, taskID int64, by stage.Principal) error {
-	return e.operate(ctx, taskID, task.ActStop, stage.OnStop, by)
-}
-
-// operate puts an operator's event, with its row in the journal. The same again
-// while the first is unfinished adds the row only.
-func (e *Engine) operate(ctx context.Context, taskID int64, act string, on stage.Trigger, by stage.Principal) error {
 	t, err := e.Store.Task(ctx, taskID)
 	if err != nil {
 		return err
 	}
-	job := e.triggerJob(t, stage.Event{On: on, At: e.Now(), By: by}, nil, fmt.Sprintf("%s/%d", act, t.ID))
-	return e.Store.Commit(ctx, task.Commit{
-		Journal: []task.JournalEntry{e.actEntry(t, task.Act{Act: act, By: by})}, Jobs: []queue.Job{job},
-	})
+	return e.operate(ctx, t, task.Act{Act: task.ActStop, By: by}, stage.Event{On: stage.OnStop})
+}
+
+// operate puts an operator's event, with its row in the journal and what else it owes. The same
+// again while the first is unfinished adds the row only.
+func (e *Engine) operate(ctx context.Context, t task.Task, a task.Act, ev stage.Event, more ...queue.Job) error {
+	ev.At, ev.By = e.Now(), a.By
+	job := e.triggerJob(t, ev, nil, fmt.Sprintf("%s/%d", a.Act, t.ID))
+	return e.Store.Commit(ctx, task.Commit{Journal: []task.JournalEntry{e.actEntry(t, a)}, Jobs: append(more, job)})
 }
 
 // Audit writes an operator's act that concerns no task into the journal. Do it

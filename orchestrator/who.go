@@ -136,22 +136,13 @@ func (e *Engine) authorize(ctx context.Context, c queue.Claim, p task.Project, b
 	return by, denied, nil
 }
 
-// denied returns in one sentence why a principal may not set a status; empty when it may.
+// denied returns in one sentence why an account of the tracker may not set a status; empty when
+// it may. It is described only where the lists need that.
 func (e *Engine) denied(ctx context.Context, people task.People, on stage.Trigger, b board, by stage.Principal, who tracker.Person) (string, error) {
-	list, role := people.Allowed(on)
-	apart := people.Separate && on == stage.OnApproved
-	switch {
-	case b.task.State.Stage.Terminal(), !people.NeedProof(on, b.task):
-		return "", nil
-	case !by.Proved():
-		return fmt.Sprintf("it cannot be proved who has set %s, and not everybody may here; set it again", statusName(on)), nil
-	case apart && by.ID == b.task.State.Starter:
-		return fmt.Sprintf("%s has started the task, and somebody else is to approve it", by.Who()), nil
-	case len(list) == 0:
-		return "", nil
-	}
 	who.ID = by.ID
-	if described, ok := e.Tracker.(tracker.People); ok && !task.Matches(list, who) && task.DescribesAccounts(list) {
+	list, _ := people.Allowed(on)
+	described, ok := e.Tracker.(tracker.People)
+	if ok && by.Proved() && !task.Matches(list, who) && task.DescribesAccounts(list) && !b.task.State.Stage.Terminal() {
 		found, err := described.Person(ctx, b.item.ProjectID, by.ID)
 		switch {
 		case err == nil:
@@ -162,10 +153,24 @@ func (e *Engine) denied(ctx context.Context, people task.People, on stage.Trigge
 			e.Log.Warn("an account cannot be described; name its id in the registry, or let the token read members", "account", by.ID, "repo", b.task.Repo, "err", err)
 		}
 	}
-	if task.Matches(list, who) {
-		return "", nil
+	return denial(people, on, b.task, by, who), nil
+}
+
+// denial is why a principal, as far as it is described, may not set a status; empty when it may.
+func denial(people task.People, on stage.Trigger, t task.Task, by stage.Principal, who tracker.Person) string {
+	list, role := people.Allowed(on)
+	apart := people.Separate && on == stage.OnApproved
+	switch {
+	case t.State.Stage.Terminal(), !people.NeedProof(on, t):
+		return ""
+	case !by.Proved():
+		return fmt.Sprintf("it cannot be proved who has set %s, and not everybody may here; set it again", statusName(on))
+	case apart && by.ID == t.State.Starter:
+		return fmt.Sprintf("%s has started the task, and somebody else is to approve it", by.Who())
+	case len(list) == 0 || task.Matches(list, who):
+		return ""
 	}
-	return fmt.Sprintf("%s may not set %s here; the %s are %s", by.Who(), statusName(on), role, strings.Join(list, ", ")), nil
+	return fmt.Sprintf("%s may not set %s here; the %s are %s", by.Who(), statusName(on), role, strings.Join(list, ", "))
 }
 
 func statusName(on stage.Trigger) string {

@@ -76,6 +76,9 @@ func endOfHold(r queue.Reason) (Who, string) {
 		return WhoYou, fmt.Sprintf("Run signalbox unfreeze %s, or press Unfreeze on the dashboard (Repositories)", repo)
 	case r.Name == "budget":
 		return WhoYou, "Raise the cap (ORCH_BUDGET_TASK_USD, ORCH_BUDGET_REPO_DAY_USD) and restart the service; the cap of a day ends with the day (UTC)"
+	case r.Name == orchestrator.HoldPause:
+		_, repo, _ := strings.Cut(r.Subject, "/")
+		return WhoYou, strings.TrimSpace("Run signalbox unpause " + repo)
 	case r.Name == "agent_pause":
 		return endOfPause(others)
 	default:

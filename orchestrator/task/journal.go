@@ -65,6 +65,11 @@ const (
 	ActUndepend = "undepend"
 	ActReload   = "reload"
 	ActResume   = "resume"
+	ActPause    = "pause"
+	ActUnpause  = "unpause"
+	ActApprove  = "approve"
+	ActReject   = "reject"
+	ActConfirm  = "confirm"
 
 	ActTokenAdd      = "add token"
 	ActTokenRevoke   = "revoke token"
@@ -87,6 +92,7 @@ type Act struct {
 	On   int64           `json:"on,omitempty"`   // the task that is waited for
 	Use  string          `json:"use,omitempty"`  // the agent whose pause ends
 	Name string          `json:"name,omitempty"` // of a token, with its right, of sessions, or of a zone or tracks
+	Why  string          `json:"why,omitempty"`  // in the operator's words
 }
 
 // What is the act and what it concerns beside the task.

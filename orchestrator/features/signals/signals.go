@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/guard"
@@ -60,7 +61,22 @@ func Feature(o Options) (orchestrator.Feature, error) {
 }
 
 func (o Options) measure(ctx context.Context, e *orchestrator.Engine) error {
-	return errors.Join(o.measureTasks(ctx, e), o.measureEffects(ctx, e), o.measureSpent(ctx, e))
+	return errors.Join(o.measureTasks(ctx, e), o.measureEffects(ctx, e), o.measureSpent(ctx, e), o.measurePaused(ctx, e))
+}
+
+func (o Options) measurePaused(ctx context.Context, e *orchestrator.Engine) error {
+	paused, err := e.Paused(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range o.Projects.All() {
+		value := 0.0
+		if slices.ContainsFunc(paused, func(one orchestrator.Paused) bool { return one.Repo == "" || one.Repo == p.Repo }) {
+			value = 1
+		}
+		e.Metrics.Paused.Set(value, orchestrator.ByRepo{Repo: p.Repo})
+	}
+	return nil
 }
 
 // personHolds are the holds that a person's word ends.

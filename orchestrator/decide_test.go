@@ -1,0 +1,144 @@
+package orchestrator_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// holder is who has sent a named token.
+func holder(name string) stage.Principal {
+	return stage.Principal{Kind: stage.KindOperator, ID: name, Via: stage.ViaAPI, Proof: stage.ProofToken}
+}
+
+// decided makes a decision that is taken, and lets it come into effect.
+func decided(r *orchestratortest.Rig, item string, on stage.Trigger, why string, by stage.Principal) {
+	r.Helper()
+	require.NoError(r, r.Engine.Decide(context.Background(), r.Task(item).ID, on, why, by))
+	r.Settle(10 * time.Second)
+}
+
+// refused returns why a decision is not taken.
+func refused(r *orchestratortest.Rig, item string, on stage.Trigger, by stage.Principal) error {
+	r.Helper()
+	before := r.Task(item)
+	err := r.Engine.Decide(context.Background(), before.ID, on, "", by)
+	require.Error(r, err)
+	r.Settle(10 * time.Second)
+	require.Equal(r, before.Version, r.Task(item).Version)
+	return err
+}
+
+// A card goes from the analysis to the deployment by words that nobody sets on the board: the
+// board follows, and card and journal name who it was.
+func TestDecidedElsewhere(t *testing.T) {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.Self, "x")
+		r.Move(orchestratortest.Self, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		decided(r, item, stage.OnRejected, "no limits are named", holder("ann"))
+		require.Equal(r, []stage.Role{stage.Analyst, stage.Analyst}, r.Roles())
+		require.True(r, r.Commented(orchestratortest.Self, item, "Rejected by ann (api, token): no limits are named"))
+		require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.Self, item))
+		r.Settle(time.Minute)
+		decided(r, item, stage.OnApproved, "", holder("ann"))
+		r.Settle(time.Minute)
+		ready := r.Task(item)
+		require.Equal(r, stage.HoldConfirm, ready.State.Hold)
+		require.Equal(r, "ann", ready.ApprovedBy)
+		require.Equal(r, stage.StatusAwaitingDeploy, r.Status(orchestratortest.Self, item))
+		var none *orchestrator.RefusedError
+		require.ErrorAs(r, refused(r, item, stage.OnApproved, holder("ann")), &none)
+		require.Equal(r, "Approved moves nothing: Approved is never a deploy trigger", none.Why)
+		decided(r, item, stage.OnConfirmDeploy, "", holder("ann"))
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.ErrorAs(r, refused(r, item, stage.OnRejected, holder("ann")), &none)
+		var acts []string
+		entries, err := r.Store.Journal(context.Background(), ready.ID)
+		require.NoError(r, err)
+		for _, e := range entries {
+			if a, err := e.Acted(); err == nil {
+				acts = append(acts, a.Act+" "+a.By.ID+" "+a.Why)
+			}
+		}
+		require.Equal(r, []string{"reject ann no limits are named", "approve ann ", "confirm ann "}, acts)
+		require.Positive(r, r.Replays())
+	})
+}
+
+// What the board would refuse is refused: an approval while the analyst works, and one that was
+// given before what it is of was written.
+func TestDecidedTooEarly(t *testing.T) {
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			result := orchestratortest.GoodAgent(ctx, c, files)
+			if c.Run == 1 {
+				delete(files, c.Env["SIGNALBOX_DOCS"]+"/requirements.md")
+			}
+			time.Sleep(time.Minute)
+			return result
+		}))
+	}, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		require.ErrorContains(r, refused(r, item, stage.OnApproved, holder("ann")), "the analyst is at work")
+		r.Settle(time.Minute)
+		decided(r, item, stage.OnApproved, "", holder("ann")) // the gate judges it
+		require.Equal(r, stage.Analysis, r.Task(item).State.Stage)
+		require.Contains(r, r.Task(item).State.Refused, "requirements.md")
+	})
+}
+
+// The registry's rules hold: who may, that it is proved who it was, and that it is somebody else.
+func TestWhoDecidesElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		people task.People
+		by     stage.Principal
+		want   string
+	}{
+		"anybody":                  {task.People{}, holder("ann"), ""},
+		"anybody, not proved":      {task.People{}, stage.Principal{Kind: stage.KindOperator, ID: "local", Proof: stage.ProofNone}, ""},
+		"named":                    {task.People{Approvers: []string{"ann"}}, holder("ann"), ""},
+		"named by address":         {task.People{Approvers: []string{"ann@Example.org"}}, holder("ann@example.org"), ""},
+		"not named":                {task.People{Approvers: []string{"ann"}}, holder("lee"), "lee may not set Approved here; the approvers are ann"},
+		"a role of the tracker":    {task.People{Approvers: []string{"role:admin"}}, holder("root"), "the approvers are role:admin"},
+		"not proved":               {task.People{Approvers: []string{"local"}}, stage.Principal{Kind: stage.KindOperator, ID: "local", Proof: stage.ProofNone}, "it cannot be proved"},
+		"separate, the same":       {task.People{Separate: true}, holder("kim"), "somebody else is to approve it"},
+		"separate, same address":   {task.People{Separate: true}, holder("KIM@example.org"), "it cannot be shown"},
+		"separate, other address":  {task.People{Separate: true}, holder("ann@example.org"), ""},
+		"separate, another's name": {task.People{Separate: true}, holder("ann"), "it cannot be shown that ann is somebody else than who has started the task; set Approved on the board"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+				r.Projects[0].People = c.people
+				r.Board.AddPerson(tracker.Person{ID: "kim", Email: "kim@example.org"})
+				r.Board.AddPerson(tracker.Person{ID: "root", Role: "admin"})
+			}, func(r *orchestratortest.Rig) {
+				item := r.Card(orchestratortest.App, "x")
+				r.MoveAs("kim", orchestratortest.App, item, stage.StatusToAnalyse)
+				r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim", Status: true, To: string(stage.StatusToAnalyse)})
+				r.Settle(10 * time.Second)
+				require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+				if c.want == "" {
+					decided(r, item, stage.OnApproved, "", c.by)
+					require.NotEqual(r, stage.Analysis, r.Task(item).State.Stage)
+					return
+				}
+				var denied *orchestrator.DeniedError
+				require.ErrorAs(r, refused(r, item, stage.OnApproved, c.by), &denied)
+				require.Contains(r, denied.Why, c.want)
+			})
+		})
+	}
+}

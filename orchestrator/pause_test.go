@@ -1,0 +1,77 @@
+package orchestrator_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// No agent starts in what is paused, in any process and after a restart; one at work goes on, and
+// STOP and the words of people are taken in.
+func TestPause(t *testing.T) {
+	for name, c := range map[string]struct{ repo, end string }{"of a repository": {"ACME/app", "signalbox unpause acme/app"}, "of all": {"", "signalbox unpause"}} {
+		t.Run(name, func(t *testing.T) {
+			orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+				r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, k work.Command, files map[string]string) work.Result {
+					time.Sleep(time.Minute)
+					return orchestratortest.GoodAgent(ctx, k, files)
+				}))
+			}, func(r *orchestratortest.Rig) {
+				ctx := context.Background()
+				first, second, other := r.Card(orchestratortest.App, "x"), r.Card(orchestratortest.App, "y"), r.Card(orchestratortest.Self, "z")
+				r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+				r.Settle(10 * time.Second)
+				require.NoError(r, r.Engine.Pause(ctx, c.repo, "the host is upgraded", holder("ann")))
+				r.Start() // a second process
+				r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
+				r.Move(orchestratortest.Self, other, stage.StatusToAnalyse)
+				r.Settle(2 * time.Minute)
+				require.Equal(r, stage.HoldApproval, r.Task(first).State.Hold, "it has gone on")
+				r.Move(orchestratortest.App, first, stage.StatusApproved)
+				r.Settle(time.Minute)
+				require.Equal(r, stage.Architecture, r.Task(first).State.Stage)
+				r.Shutdown()
+				r.Start()
+				r.Settle(time.Hour)
+				began := 1
+				if c.repo != "" {
+					began = 2
+				}
+				require.Equal(r, began, len(r.Roles()), r.Roles())
+				x := r.Explain(second)
+				require.Equal(r, "The analyst's job waits: paused by ann: the host is upgraded (pause)", x.Summary)
+				require.Equal(r, "Run "+c.end, x.Blockers[0].Do)
+				require.ErrorContains(r, r.Engine.CheckPaused(ctx), "paused by ann: the host is upgraded; "+c.end+" ends it")
+
+				was, err := r.Engine.Unpause(ctx, c.repo, holder("ann"))
+				require.NoError(r, err)
+				require.True(r, was)
+				r.Settle(5 * time.Minute)
+				require.Equal(r, stage.Done, r.Task(first).State.Stage)
+				require.Equal(r, stage.HoldApproval, r.Task(second).State.Hold)
+				require.NoError(r, r.Engine.CheckPaused(ctx))
+				was, err = r.Engine.Unpause(ctx, c.repo, holder("ann"))
+				require.NoError(r, err)
+				require.False(r, was)
+				story, err := r.Store.Journal(ctx, 0)
+				require.NoError(r, err)
+				require.Len(r, story, 2)
+			})
+		})
+	}
+}
+
+func TestPauseOfNothing(t *testing.T) {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		var unknown *orchestrator.UnregisteredError
+		require.ErrorAs(r, r.Engine.Pause(context.Background(), "acme/none", "", holder("ann")), &unknown)
+		require.NoError(r, r.Engine.CheckPaused(context.Background()))
+	})
+}
