@@ -131,6 +131,7 @@ func (s *Service) engine() (err error) {
 func (s *Service) handlers() (err error) {
 	w, o := s.opt.Web, s.opt
 	w.Engine, w.Log, w.Checks, w.Stop, w.Unfreeze, w.Resume, w.Done = s.Engine, s.Log, s.readiness(), o.Features.Stop, s.unfreeze(), s.resume(), s.stopping
+	w.History = o.Store
 	if o.Logs != nil {
 		w.Logs = o.Logs
 	}
@@ -202,6 +203,7 @@ func (s *Service) readiness() []web.Check {
 		web.Check{Name: "board", Warning: true, Ping: s.boards.incomplete},
 		web.Check{Name: "registry", Warning: true, Ping: s.stranded.warning},
 		web.Check{Name: "registry file", Warning: true, Ping: s.registryFile},
+		web.Check{Name: "pause", Warning: true, Ping: s.Engine.CheckPaused},
 		web.Check{Name: "lanes", Warning: true, Ping: s.Engine.Reachable})
 	if s.rec != nil {
 		list = append(list, web.Check{Name: "reconcile", Warning: true, Ping: s.rec.Webhooks})

@@ -28,7 +28,15 @@ func (s *server) queue(w http.ResponseWriter, r *http.Request) {
 // fail answers for an error of the engine or the store.
 func (s *server) fail(w http.ResponseWriter, err error) {
 	var refused *orchestrator.RefusedError
+	var denied *orchestrator.DeniedError
+	var unregistered *orchestrator.UnregisteredError
 	switch {
+	case errors.As(err, &denied):
+		problem(w, http.StatusForbidden, "denied", denied.Why)
+		return
+	case errors.As(err, &unregistered):
+		problem(w, http.StatusNotFound, "no-repo", "The repository is not registered.")
+		return
 	case errors.As(err, &refused):
 		problem(w, http.StatusConflict, "refused", refused.Why)
 		return
@@ -222,12 +230,13 @@ func (s *server) retry(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	at := s.Engine.Now()
 	if err := s.Engine.Retry(r.Context(), n, by(r)); err != nil {
 		s.fail(w, err)
 		return
 	}
 	s.actor(r).Info("an operator asked for a retry", "task", n)
-	answer(w, http.StatusAccepted, map[string]string{"status": "queued"})
+	s.queued(w, at)
 }
 
 // Unfrozen is the answer of POST /serial-gate/unfreeze.
@@ -325,10 +334,11 @@ func (s *server) stop(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	at := s.Engine.Now()
 	if err := s.Engine.Stop(r.Context(), n, by(r)); err != nil {
 		s.fail(w, err)
 		return
 	}
 	s.actor(r).Info("an operator asked for a stop", "task", n)
-	answer(w, http.StatusAccepted, map[string]string{"status": "queued"})
+	s.queued(w, at)
 }

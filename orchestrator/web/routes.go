@@ -19,6 +19,7 @@ const (
 	ofTask   access.Scope = "the task's"
 	ofEffect access.Scope = "the effect's"
 	ofBody   access.Scope = "the one that the body names, or its task; all for a lane"
+	ofPause  access.Scope = "the one that the body names; all without one"
 )
 
 // bodyMax bounds the body of a changing request, in bytes.
@@ -65,13 +66,21 @@ func (s *server) routes() []access.Route {
 		row("GET", "/tasks/{id}/explain", access.Viewer, ofTask, s.explain),
 		row("POST", "/tasks/{id}/retry", access.Operator, ofTask, s.retry),
 		row("POST", "/tasks/{id}/stop", access.Operator, ofTask, s.stop),
+		row("POST", "/tasks/{id}/approve", access.Approver, ofTask, s.decide(stage.OnApproved)),
+		row("POST", "/tasks/{id}/reject", access.Approver, ofTask, s.decide(stage.OnRejected)),
+		row("POST", "/tasks/{id}/confirm", access.Releaser, ofTask, s.decide(stage.OnConfirmDeploy)),
 		row("GET", "/tasks/{id}/deps", access.Viewer, ofTask, s.deps),
 		row("POST", "/tasks/{id}/deps", access.Operator, ofTask, s.deps),
 		row("DELETE", "/tasks/{id}/deps", access.Operator, ofTask, s.deps),
+		row("GET", "/costs", access.Viewer, access.Some, s.costs),
+		row("GET", "/pauses", access.Viewer, access.Some, s.pauses),
+		row("POST", "/pauses", access.Operator, ofPause, s.pauses),
+		row("DELETE", "/pauses", access.Operator, ofPause, s.pauses),
 		row("POST", "/serial-gate/unfreeze", access.Releaser, ofBody, s.unfreeze),
 		row("POST", "/agents/{agent}/resume", access.Operator, access.Every, s.resume),
 		row("POST", "/effects/hasten", access.Operator, ofBody, s.hasten),
 		row("POST", "/effects/{id}/again", access.Operator, ofEffect, s.repeatEffect),
+		row("GET", "/openapi.json", access.Viewer, access.Some, describe),
 		row("POST", "/admin/reload", access.Admin, access.Every, s.reload),
 		access.Route{Method: "GET", Pattern: "/tasks/{id}/runs/{run}/events", Needs: access.Viewer, Of: ofTask, Stream: true, Handler: http.HandlerFunc(s.runEvents)},
 		access.Route{Method: "GET", Pattern: "/events", Needs: access.Viewer, Of: access.Some, Stream: true, Handler: http.HandlerFunc(s.events)},
@@ -96,7 +105,7 @@ func (s *server) routes() []access.Route {
 
 func (s *server) mux(routes []access.Route) (*http.ServeMux, error) {
 	return s.Access.Mux(access.Table{Routes: routes, Refuse: s.refuseAccess, Find: map[access.Scope]func(*http.Request) (string, error){
-		ofTask: s.repoOfTask, ofEffect: s.repoOfEffect, ofBody: s.repoOfBody,
+		ofTask: s.repoOfTask, ofEffect: s.repoOfEffect, ofBody: s.repoOfBody, ofPause: repoOfPause,
 	}})
 }
 
@@ -137,20 +146,31 @@ func (s *server) repoOfEffect(r *http.Request) (string, error) {
 	return s.Engine.RepoOfEffect(r.Context(), n)
 }
 
-// repoOfBody reads the body, which stays for the handler: one that cannot be read is the
-// handler's to refuse.
-func (s *server) repoOfBody(r *http.Request) (string, error) {
+// readBody reads the body, which stays for the handler: one that is no JSON is the handler's to
+// refuse.
+func readBody(r *http.Request, into any) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, bodyMax))
 	if err != nil {
-		return "", &access.Refusal{Status: http.StatusBadRequest, Kind: "bad-payload", Text: "The body cannot be read."}
+		return &access.Refusal{Status: http.StatusBadRequest, Kind: "bad-payload", Text: "The body cannot be read."}
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	_ = json.Unmarshal(body, into) // see above
+	return nil
+}
+
+func repoOfPause(r *http.Request) (string, error) {
+	var in struct{ Repo string }
+	err := readBody(r, &in)
+	return in.Repo, err
+}
+
+func (s *server) repoOfBody(r *http.Request) (string, error) {
 	var in struct {
 		Repo string
 		Task int64
 	}
-	if json.Unmarshal(body, &in) != nil || in.Task < 1 {
-		return in.Repo, nil
+	if err := readBody(r, &in); err != nil || in.Task < 1 {
+		return in.Repo, err
 	}
 	t, err := s.Engine.Store.Task(r.Context(), in.Task)
 	return t.Repo, err

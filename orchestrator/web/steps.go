@@ -32,7 +32,8 @@ type RunEnd struct {
 
 // runEvents streams the steps of a run, the newest attempt's or those of ?attempt=: each a
 // work.Step as JSON, with its end in the stream as the id. A client that comes back with the
-// last id (Last-Event-ID or ?after=) misses nothing and gets nothing twice.
+// last id (Last-Event-ID or ?after=) misses nothing and gets nothing twice. With ?follow=false
+// the stream ends behind the steps of now.
 func (s *server) runEvents(w http.ResponseWriter, r *http.Request) {
 	if s.Logs == nil {
 		s.absent("the logs of agents", "web.Options.Logs")(w, r)
@@ -47,6 +48,13 @@ func (s *server) runEvents(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("attempt"); text != "" {
 		if f.attempt, err = strconv.Atoi(text); err != nil || f.attempt < 1 {
 			problem(w, http.StatusBadRequest, "bad-parameter", "attempt must be a whole number above 0.")
+			return
+		}
+	}
+	follows := true
+	if text := r.URL.Query().Get("follow"); text != "" {
+		if follows, err = strconv.ParseBool(text); err != nil {
+			problem(w, http.StatusBadRequest, "bad-parameter", "follow must be true or false.")
 			return
 		}
 	}
@@ -69,7 +77,10 @@ func (s *server) runEvents(w http.ResponseWriter, r *http.Request) {
 	case !found:
 		problem(w, http.StatusNotFound, "no-run", "The task has had no such run, or not yet.")
 	default:
-		s.stream(w, r, f.next)
+		s.stream(w, r, func() (text []byte, ended bool, err error) {
+			text, ended, err = f.next()
+			return text, ended || !follows && len(text) == 0, err
+		})
 	}
 }
 

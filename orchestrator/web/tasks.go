@@ -80,12 +80,12 @@ type Totals struct {
 	microUSD      int64
 }
 
-func (t *Totals) add(r task.AgentRun) {
-	t.Input += r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheCreate
-	t.Output += r.Usage.Output
-	t.CacheRead += r.Usage.CacheRead
-	t.CacheCreation += r.Usage.CacheCreate
-	t.microUSD += r.Usage.MicroUSD
+func (t *Totals) add(c task.Cost) {
+	t.Input += c.In()
+	t.Output += c.Usage.Output
+	t.CacheRead += c.Usage.CacheRead
+	t.CacheCreation += c.Usage.CacheCreate
+	t.microUSD += c.Usage.MicroUSD
 	t.CostUSD = float64(t.microUSD) / 1e6
 }
 
@@ -147,8 +147,8 @@ func (v *TaskDetail) fill(runs []task.AgentRun, results []task.GateResult, jobs 
 			Run: r.Run, Attempt: r.Attempt, Stage: r.Stage, Role: r.Role, Model: r.Usage.Model, Agent: r.Agent, Vendor: r.Vendor, Status: r.Status,
 			Trouble: string(r.Trouble), ExitCode: r.ExitCode, Started: r.Started, Finished: r.Finished, Summary: r.Summary, Prompt: r.Prompt,
 		}
-		view.add(r)
-		v.Totals.add(r)
+		view.add(task.CostOf(r))
+		v.Totals.add(task.CostOf(r))
 		v.Runs = append(v.Runs, view)
 	}
 	for _, g := range results {

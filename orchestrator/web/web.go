@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -59,6 +60,8 @@ type Options struct {
 	Reload func(ctx context.Context) (Reloaded, error)
 	// Deps is the local table of dependencies; nil when it is off.
 	Deps Dependencies
+	// History sums what agents have cost; nil = that is not shown.
+	History task.History
 	// Logs is what agents print, for the steps of runs; nil = they are not shown.
 	Logs work.Logs
 	// Dashboard serves the pages below /dashboard/; nil = none.

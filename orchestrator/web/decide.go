@@ -1,0 +1,53 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
+)
+
+// textMax bounds the words that a person sends with a request, in bytes.
+const textMax = 10_000
+
+// Queued is the answer to a request that is carried out later: it is durable.
+type Queued struct {
+	Status string    `json:"status"`
+	At     time.Time `json:"at"` // the journal's entry of what has come of it is not older
+}
+
+// queued answers for an event that is durable.
+func (s *server) queued(w http.ResponseWriter, at time.Time) {
+	answer(w, http.StatusAccepted, Queued{"queued", at.UTC()})
+}
+
+// decide takes a person's Approved, Rejected or Confirm Deploy. A token that several people may
+// have names none of them.
+func (s *server) decide(on stage.Trigger) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		n, ok := id(w, r)
+		if !ok {
+			return
+		}
+		var in struct{ Why string }
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil && !errors.Is(err, io.EOF) || len(in.Why) > textMax {
+			problem(w, http.StatusBadRequest, "bad-payload", fmt.Sprintf(`Send {"why": "some words"} of %d bytes at most, or nothing.`, textMax))
+			return
+		}
+		who, at := by(r), s.Engine.Now()
+		if access.Of(r.Context()).Shared {
+			who.Proof = stage.ProofNone
+		}
+		if err := s.Engine.Decide(r.Context(), n, on, in.Why, who); err != nil {
+			s.fail(w, err)
+			return
+		}
+		s.actor(r).Info("a person has decided", "task", n, "on", on)
+		s.queued(w, at)
+	}
+}

@@ -1,0 +1,399 @@
+package web_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/remotes"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
+)
+
+// described is the document, and its operations by method and path.
+func described(t *testing.T) (root document, operations map[string]document) {
+	t.Helper()
+	body, err := os.ReadFile("openapi.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(body, &root))
+	operations = map[string]document{}
+	for path := range root.at(root, "paths") {
+		for method := range root.at(root, "paths", path) {
+			operations[strings.ToUpper(method)+" "+path] = root.at(root, "paths", path, method)
+		}
+	}
+	return root, operations
+}
+
+// Every route is described with the right that it needs, and nothing else is.
+func TestRoutesAreDescribed(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t)
+	_, operations := described(t)
+	ids, seen := map[any]string{}, map[string]bool{}
+	for _, r := range d.api {
+		if r.Pattern == "/{$}" || strings.HasPrefix(r.Pattern, "/dashboard") {
+			continue // pages
+		}
+		name := r.Method + " " + r.Pattern
+		if strings.HasPrefix(r.Pattern, "/webhooks/") {
+			name = r.Method + " /webhooks/{source}"
+		}
+		op := operations[name]
+		require.NotNil(t, op, "%s is not described", name)
+		require.Equal(t, []any{string(r.Needs), string(r.Of)}, []any{op["x-role"], op["x-of"]}, name)
+		require.NotEmpty(t, op["summary"], name)
+		seen[name] = true
+	}
+	for name, op := range operations {
+		require.True(t, seen[name], "%s is described, and no route", name)
+		require.Empty(t, ids[op["operationId"]], name)
+		ids[op["operationId"]] = name
+	}
+}
+
+// The types of problems are those of the code.
+func TestProblemsAreDescribed(t *testing.T) {
+	t.Parallel()
+	root, _ := described(t)
+	var code []string
+	for _, pattern := range []string{"*.go", "access/*.go"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, name := range files {
+			body, err := os.ReadFile(name)
+			require.NoError(t, err)
+			for _, kind := range regexp.MustCompile(`(?:problem\(w, [^,]+, |Refusal\{[^}]*Kind: )"([a-z-]+)"`).FindAllStringSubmatch(string(body), -1) {
+				if kind[1] != "provider" { // of signing in, which is no part of the API
+					code = append(code, "urn:signalbox:problem:"+kind[1])
+				}
+			}
+		}
+	}
+	slices.Sort(code)
+	var listed []string
+	for _, kind := range root.at(root, "components", "schemas", "Problem", "properties", "type")["enum"].([]any) {
+		listed = append(listed, kind.(string))
+	}
+	require.Equal(t, slices.Compact(code), listed)
+	words := func(name string) (out []string) {
+		for _, word := range root.at(root, "components", "schemas", name)["enum"].([]any) {
+			out = append(out, word.(string))
+		}
+		return out
+	}
+	for i, s := range stage.Stages() {
+		require.Equal(t, string(s), words("Stage")[i])
+	}
+	for i, r := range stage.Roles() {
+		require.Equal(t, string(r), words("Role")[i])
+	}
+}
+
+// world is a service with something in everything that it shows: a card that waits for an approval, one
+// that waits for Confirm Deploy, one that waits for a place, and an effect that was given up.
+type world struct {
+	*orchestratortest.Rig
+	root       document
+	operations map[string]document
+	handler    http.Handler
+	freeze     func(ctx context.Context, repo, reason string) error
+	failed     int64
+}
+
+func describedWorld(t *testing.T, test func(*world)) {
+	t.Helper()
+	w := &world{}
+	w.root, w.operations = described(t)
+	o := web.Options{Stop: true, Access: access.New(access.Options{AdminToken: admin}), Metrics: http.NotFoundHandler()}
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		w.Rig = r
+		r.Projects[0].WIP, r.Projects[1].WIP = 1, 1
+		r.Features = func() []orchestrator.Feature { return w.features(&o) }
+	}, func(r *orchestratortest.Rig) {
+		first, second := r.Card(orchestratortest.App, "x"), r.Card(orchestratortest.Self, "y")
+		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		r.ToDone(orchestratortest.Self, second)
+		require.Equal(r, stage.HoldApproval, r.Task(first).State.Hold)
+		require.Equal(r, stage.HoldConfirm, r.Task(second).State.Hold)
+		require.NoError(r, w.freeze(context.Background(), orchestratortest.SelfRepo, "a deployment is degraded"))
+		r.Place.SetScript(orchestratortest.Hang)
+		for range 2 {
+			r.Move(orchestratortest.App, r.Card(orchestratortest.App, "z"), stage.StatusToAnalyse)
+		}
+		r.Settle(time.Minute)
+		r.Shutdown() // what is done from here on is queued
+		row, project := r.Task(first), r.Projects[0]
+		require.NoError(r, r.Store.Commit(context.Background(), task.Commit{Jobs: []queue.Job{orchestrator.EffectJob(row, project, stage.Effect{Kind: stage.EffectComment, Text: "lost"}, "lost")}}))
+		jobs, err := r.Store.Take(context.Background(), orchestrator.LaneComments.Pool(), "w", 1, time.Minute)
+		require.NoError(r, err)
+		require.NoError(r, r.Store.Finish(context.Background(), jobs[0], queue.Outcome{Kind: queue.OutcomeDead, Error: "it is refused"}))
+		w.failed = jobs[0].Job.ID
+		logs := new(memwork.Logs)
+		logs.Step(work.LogName{TaskID: 1, Role: stage.Analyst, Run: 1, Attempt: 1, Stream: work.StreamSteps}, work.Step{At: time.Now(), Kind: work.StepUsage, Usage: &work.Usage{Model: "m"}})
+		p, err := plane.New(plane.Options{BaseURL: "http://plane.example.org", Workspace: "w", Token: "t", Secrets: signature.Of(planeSecret)})
+		require.NoError(r, err)
+		done := make(chan struct{})
+		close(done)
+		o.Engine, o.History, o.Logs, o.Done, o.Sources = r.Engine, r.Store, logs, done, []web.Source{{Name: "plane", Tracker: p}}
+		o.Reload = func(context.Context) (web.Reloaded, error) {
+			return web.Reloaded{Added: []string{}, Removed: []string{}}, nil
+		}
+		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/plain") })
+		w.handler, err = web.Handler(o)
+		require.NoError(r, err)
+		test(w)
+	})
+}
+
+// features are those with a block in the queue; what operators do with them is an option of the handler.
+func (w *world) features(o *web.Options) (list []orchestrator.Feature) {
+	w.Helper()
+	projects, err := task.NewProjects(w.Projects...)
+	require.NoError(w, err)
+	w.Registry = projects
+	add := func(f orchestrator.Feature, err error) {
+		w.Helper()
+		require.NoError(w, err)
+		list = append(list, f)
+	}
+	add(stop.Feature(stop.Options{Store: w.Store, Projects: projects, Workspaces: w.Place, Agents: w.Place}))
+	add(monitor.Feature(monitor.Options{Store: w.Store, Projects: projects, Jobs: w.Store}))
+	add(remotes.Feature(remotes.Options{Projects: projects, Host: w.Host}))
+	gate, err := serialgate.New(serialgate.Options{Store: w.Store, Holds: w.Store, Inspector: w.Store, Repos: []string{orchestratortest.SelfRepo}})
+	require.NoError(w, err)
+	add(gate.Feature(), nil)
+	w.freeze = gate.Freeze
+	limit, err := wip.New(wip.Options{Store: w.Store, Holds: w.Store, Finder: w.Store, Projects: projects, Except: gate.Covers})
+	require.NoError(w, err)
+	add(limit.Feature(), nil)
+	wait, err := deps.New(deps.Options{Store: w.Store, Table: w.Store, Queue: w.Store, Inspector: w.Store, Line: serialgate.Name})
+	require.NoError(w, err)
+	add(wait.Feature(), nil)
+	pauses, err := agentpause.New(agentpause.Options{Store: w.Store, Pauses: w.Store, Projects: projects, Queue: w.Store, Inspector: w.Store, Agents: w.Place})
+	require.NoError(w, err)
+	add(pauses.Feature(), nil)
+	merge, err := mergegate.New(mergegate.Options{Store: w.Store, Jobs: w.Store, Projects: projects, Spaces: w.Place, Leases: memlease.New(nil), Host: w.Host, Merge: orchestrator.RunnerFunc(nil)})
+	require.NoError(w, err)
+	add(merge.Feature(), nil)
+	rec, err := reconcile.New(reconcile.Options{Tracker: w.Board, Board: w.Board, Brake: 5, Source: "plane"})
+	require.NoError(w, err)
+	add(rec.Feature(), nil)
+	spend, err := budget.New(budget.Options{Store: w.Store, Records: w.Store, Costs: w.Store, Queue: w.Store, Inspector: w.Store, Projects: projects, Caps: budget.Caps{RepoDay: 5e7}})
+	require.NoError(w, err)
+	add(spend.Feature(), nil)
+	o.Unfreeze, o.Resume, o.Deps = gate.Unfreeze, pauses.Resume, wait
+	return list
+}
+
+// send sends the example of an operation, with other values of parameters where there are some.
+func (w *world) send(name string, values map[string]string, body, token string) *httptest.ResponseRecorder {
+	w.Helper()
+	op := w.operations[name]
+	method, path, _ := strings.Cut(name, " ")
+	query, header := url.Values{}, http.Header{"Content-Type": {"application/json"}}
+	list, _ := op["parameters"].([]any)
+	for _, one := range list {
+		p := w.root.resolve(one.(map[string]any))
+		n, is := values[p["name"].(string)]
+		if !is {
+			require.Empty(w, w.root.violations(p["schema"].(map[string]any), p["example"], name+" "+p["name"].(string)))
+			n = fmt.Sprint(p["example"])
+		}
+		switch p["in"] {
+		case "path":
+			path = strings.ReplaceAll(path, "{"+p["name"].(string)+"}", url.PathEscape(n))
+		case "query":
+			query.Set(p["name"].(string), n)
+		case "header":
+			header.Set(p["name"].(string), n)
+		}
+	}
+	if content := op.at(w.root, "requestBody", "content", "application/json"); content != nil && body == "" {
+		require.Empty(w, w.root.violations(content.at(w.root, "schema"), content["example"], name))
+		text, err := json.Marshal(content["example"])
+		require.NoError(w, err)
+		body = string(text)
+	}
+	r := httptest.NewRequest(method, path+"?"+query.Encode(), strings.NewReader(body))
+	r.Header = header
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	r.Header.Set("X-Plane-Signature", sign(planeSecret, []byte(body)))
+	r.Header.Set("X-Plane-Event", "issue")
+	r.Header.Set("X-Plane-Delivery", "d1")
+	rec := httptest.NewRecorder()
+	w.handler.ServeHTTP(rec, r)
+	return rec
+}
+
+// fits checks an answer against what is described, its status first.
+func (w *world) fits(name string, rec *httptest.ResponseRecorder) {
+	w.Helper()
+	what := fmt.Sprintf("%s: %d %s", name, rec.Code, rec.Body)
+	response := w.operations[name].at(w.root, "responses", fmt.Sprint(rec.Code))
+	require.NotNil(w, response, what)
+	media := rec.Header().Get("Content-Type")
+	content := response.at(w.root, "content", media)
+	require.NotNil(w, content, "%s (%s)", what, media)
+	if data, streams := content["x-data"].(map[string]any); streams {
+		w.fitEvents(name, data, rec.Body.String())
+		return
+	}
+	if !strings.Contains(media, "json") {
+		return
+	}
+	v, err := decode(rec.Body.Bytes())
+	require.NoError(w, err, what)
+	require.Empty(w, w.root.violations(content.at(w.root, "schema"), v, name), what)
+	if kinds, problem := response["x-kinds"].([]any); problem {
+		kind := strings.TrimPrefix(v.(map[string]any)["type"].(string), "urn:signalbox:problem:")
+		require.Contains(w, kinds, kind, what)
+	}
+}
+
+// fitEvents checks server-sent events.
+func (w *world) fitEvents(name string, data map[string]any, body string) {
+	w.Helper()
+	events := 0
+	for one := range strings.SplitSeq(body, "\n\n") {
+		fields := map[string]string{}
+		for line := range strings.SplitSeq(one, "\n") {
+			key, value, _ := strings.Cut(line, ": ")
+			fields[key] = value
+		}
+		if fields["data"] == "" {
+			continue
+		}
+		v, err := decode([]byte(fields["data"]))
+		require.NoError(w, err)
+		schema, known := data[cmp.Or(fields["event"], "message")].(map[string]any)
+		require.True(w, known, "%s: the event %q is not described", name, fields["event"])
+		require.Empty(w, w.root.violations(schema, v, name))
+		events++
+	}
+	require.Positive(w, events, name)
+}
+
+// Each example is sent, what reads before what changes, and each answer is as described.
+func TestExamplesAndAnswers(t *testing.T) {
+	t.Parallel()
+	describedWorld(t, func(w *world) {
+		names := slices.Sorted(maps.Keys(w.operations))
+		slices.SortStableFunc(names, func(a, b string) int {
+			return cmp.Compare(strings.Index("GPD", a[:1]), strings.Index("GPD", b[:1]))
+		})
+		special := map[string]map[string]string{"POST /tasks/{id}/confirm": {"id": "2"}, "POST /effects/{id}/again": {"id": fmt.Sprint(w.failed)}}
+		for _, name := range names {
+			rec := w.send(name, special[name], "", admin)
+			require.Equal(w, 2, rec.Code/100, "%s: %s", name, rec.Body)
+			w.fits(name, rec)
+		}
+		queue := w.send("GET /queue", nil, "", admin).Body.String()
+		for _, part := range []string{`"wip": {`, `"places": 1`, `"kind": "hold"`, `"frozen": [`, `"repo_day_cap_micro_usd"`} {
+			require.Contains(w, queue, part, "or less is shown than the test is to be about")
+		}
+	})
+}
+
+// What is refused is refused as described.
+func TestRefusalsAreAsDescribed(t *testing.T) {
+	t.Parallel()
+	describedWorld(t, func(w *world) {
+		for name, op := range w.operations {
+			if op["x-role"] != string(access.Everybody) {
+				rec := w.send(name, nil, "", "")
+				require.Equal(w, http.StatusUnauthorized, rec.Code, name)
+				w.fits(name, rec)
+			}
+			if op.at(w.root, "requestBody") != nil {
+				rec := w.send(name, nil, `{"`, admin)
+				require.Equal(w, http.StatusBadRequest, rec.Code, "%s: %s", name, rec.Body)
+				w.fits(name, rec)
+			}
+			if strings.Contains(name, "{id}") {
+				for id, status := range map[string]int{"999": http.StatusNotFound, "x": http.StatusBadRequest} {
+					rec := w.send(name, map[string]string{"id": id}, "", admin)
+					require.Equal(w, status, rec.Code, "%s: %s", name, rec.Body)
+					w.fits(name, rec)
+				}
+			}
+		}
+		for _, c := range []struct {
+			name   string
+			values map[string]string
+			body   string
+			status int
+		}{
+			{"GET /tasks", map[string]string{"limit": "0"}, "", http.StatusBadRequest},
+			{"GET /explain", map[string]string{"stage": "moon"}, "", http.StatusBadRequest},
+			{"GET /costs", map[string]string{"days": "0"}, "", http.StatusBadRequest},
+			{"GET /tasks/{id}/runs/{run}/events", map[string]string{"run": "77"}, "", http.StatusNotFound},
+			{"GET /tasks/{id}/runs/{run}/events", map[string]string{"follow": "perhaps"}, "", http.StatusBadRequest},
+			{"POST /tasks/{id}/approve", map[string]string{"id": "2"}, "", http.StatusConflict},
+			{"POST /tasks/{id}/approve", nil, `{"why": "` + strings.Repeat("x", 10_001) + `"}`, http.StatusBadRequest},
+			{"POST /effects/{id}/again", map[string]string{"id": "1"}, "", http.StatusNotFound},
+			{"POST /effects/hasten", nil, `{"lane": "moon"}`, http.StatusNotFound},
+			{"POST /serial-gate/unfreeze", nil, `{"repo": "acme/none"}`, http.StatusNotFound},
+			{"POST /pauses", nil, `{"repo": "acme/none"}`, http.StatusNotFound},
+		} {
+			rec := w.send(c.name, c.values, c.body, admin)
+			require.Equal(w, c.status, rec.Code, "%s: %s", c.name, rec.Body)
+			w.fits(c.name, rec)
+		}
+	})
+}
+
+// The document's own examples of answers are as it says.
+func TestDescribedExamples(t *testing.T) {
+	t.Parallel()
+	root, operations := described(t)
+	examples := 0
+	for name, op := range operations {
+		for status := range op.at(root, "responses") {
+			for media := range op.at(root, "responses", status, "content") {
+				content := op.at(root, "responses", status, "content", media)
+				if example, has := content["example"]; has {
+					require.Empty(t, root.violations(content.at(root, "schema"), example, name))
+					examples++
+				}
+			}
+		}
+	}
+	require.Positive(t, examples)
+}

@@ -1,0 +1,76 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// PauseList is the answer of /pauses: what is paused, and which agents are at work all the same.
+type PauseList struct {
+	Pauses  []orchestrator.Paused `json:"pauses"`
+	Running []RunningAgent        `json:"running"`
+}
+
+// RunningAgent is an agent at work.
+type RunningAgent struct {
+	TaskID int64      `json:"task_id"`
+	Repo   string     `json:"repo"`
+	Role   stage.Role `json:"role"`
+	Since  time.Time  `json:"since"`
+}
+
+// runningMax bounds the agents that are listed.
+const runningMax = 10_000
+
+// pauses lists the pauses, and begins (POST) or ends (DELETE) one: of the repository that the body
+// names, or of all.
+func (s *server) pauses(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		var in struct{ Repo, Why string }
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil && !errors.Is(err, io.EOF) || len(in.Why) > textMax {
+			problem(w, http.StatusBadRequest, "bad-payload", `Send {"repo": "owner/name", "why": "some words"}, or {} for all repositories.`)
+			return
+		}
+		change := s.Engine.Pause
+		if r.Method == http.MethodDelete {
+			change = func(ctx context.Context, repo, _ string, by stage.Principal) error {
+				_, err := s.Engine.Unpause(ctx, repo, by)
+				return err
+			}
+		}
+		if err := change(r.Context(), in.Repo, in.Why, by(r)); err != nil {
+			s.fail(w, err)
+			return
+		}
+		s.actor(r).Info("an operator has changed a pause", "repo", in.Repo, "method", r.Method)
+	}
+	out, err := s.listPauses(r)
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	answer(w, http.StatusOK, out)
+}
+
+func (s *server) listPauses(r *http.Request) (PauseList, error) {
+	p, out := access.Of(r.Context()), PauseList{Running: []RunningAgent{}}
+	paused, err1 := s.Engine.Paused(r.Context())
+	out.Pauses = slices.DeleteFunc(paused, func(one orchestrator.Paused) bool { return one.Repo != "" && !p.Reads(one.Repo) })
+	jobs, err2 := s.Engine.Jobs.Jobs(r.Context(), queue.Filter{Pool: queue.PoolAgents, Open: true, Limit: runningMax})
+	for _, j := range jobs {
+		if j.Status == queue.Running && p.Reads(j.Lane) {
+			out.Running = append(out.Running, RunningAgent{TaskID: j.TaskID, Repo: j.Lane, Role: stage.Role(j.Role), Since: j.StartedAt})
+		}
+	}
+	return out, errors.Join(err1, err2)
+}
