@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/examples/wiring"
@@ -19,6 +20,15 @@ type auditCmd struct {
 
 type auditVerifyCmd struct {
 	Head string `help:"Hash of an entry that was noted before; it has to be in the journal still."`
+	output
+}
+
+// audited is what verify prints as JSON.
+type audited struct {
+	Entries int      `json:"entries"`
+	Before  int      `json:"before_the_chain"`
+	Head    string   `json:"head"`
+	Broken  []string `json:"broken"`
 }
 
 // Run verifies the chain.
@@ -38,10 +48,17 @@ func (c auditVerifyCmd) Run(s *streams) error {
 				a.Broken = append(a.Broken, "the head that was noted is not in the journal: it was made anew since")
 			}
 		}
-		for _, wrong := range a.Broken {
-			fmt.Fprintln(s.out, wrong)
+		verified := audited{a.Entries, a.Before, hex.EncodeToString(a.Head), append([]string{}, a.Broken...)}
+		err = c.print(s.out, verified, func(w io.Writer) error {
+			for _, wrong := range a.Broken {
+				fmt.Fprintln(w, wrong)
+			}
+			_, err := fmt.Fprintf(w, "entries: %d, from before the chain: %d, head: %s\n", a.Entries, a.Before, verified.Head)
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		fmt.Fprintf(s.out, "entries: %d, from before the chain: %d, head: %s\n", a.Entries, a.Before, hex.EncodeToString(a.Head))
 		if len(a.Broken) > 0 {
 			return fmt.Errorf("the journal is not as it was written: %d faults", len(a.Broken))
 		}
@@ -77,7 +94,7 @@ type exported struct {
 	Hash    string          `json:"hash"`
 }
 
-type auditExportCmd struct{}
+type auditExportCmd struct{ output }
 
 // Run prints the journal.
 func (auditExportCmd) Run(s *streams) error {

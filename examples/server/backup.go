@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/examples/wiring"
@@ -10,6 +11,7 @@ import (
 
 type backupCmd struct {
 	Dir string `arg:"" help:"A directory that does not exist yet."`
+	output
 }
 
 // Run copies what the service keeps, while it runs.
@@ -22,12 +24,15 @@ func (c backupCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "%s: %v of %s\n", c.Dir, b.Files, b.At.Format(time.RFC3339))
-	return nil
+	return c.print(s.out, b, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s: %v of %s\n", c.Dir, b.Files, b.At.Format(time.RFC3339))
+		return err
+	})
 }
 
 type restoreCmd struct {
 	Dir string `arg:"" help:"A directory that backup has made."`
+	output
 }
 
 // Run puts a backup in the place of what the service keeps, with all servers stopped.
@@ -37,12 +42,21 @@ func (c restoreCmd) Run(s *streams) error {
 		return err
 	}
 	b, aside, err := settings.RestoreBackup(context.Background(), c.Dir)
-	for _, name := range aside {
-		fmt.Fprintf(s.out, "kept: %s\n", name)
-	}
 	if err != nil {
+		for _, name := range aside {
+			fmt.Fprintf(s.err, "kept: %s\n", name)
+		}
 		return err
 	}
-	fmt.Fprintf(s.out, "restored: %v of %s\n", b.Files, b.At.Format(time.RFC3339))
-	return nil
+	restored := struct {
+		wiring.Backup
+		Kept []string `json:"kept"` // what was there before
+	}{b, append([]string{}, aside...)}
+	return c.print(s.out, restored, func(w io.Writer) error {
+		for _, name := range aside {
+			fmt.Fprintf(w, "kept: %s\n", name)
+		}
+		_, err := fmt.Fprintf(w, "restored: %v of %s\n", b.Files, b.At.Format(time.RFC3339))
+		return err
+	})
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,51 +19,89 @@ import (
 
 // client is the part of commands that calls a running server.
 type client struct {
-	URL string `help:"Address of the running server; default: ORCH_LISTEN on this machine."`
+	Server string `aliases:"url" help:"Address of the running server; default: $SIGNALBOX_URL, else ORCH_LISTEN on this machine." placeholder:"URL"`
 }
 
-// answerMax bounds what is read of an answer.
-const answerMax = 64 << 20
+const (
+	answerMax = 64 << 20 // what is read of an answer
+	callTime  = 15 * time.Second
+)
 
-// tokenVariable has the token of the person who uses a command; unset: ORCH_ADMIN_TOKEN.
-const tokenVariable = "SIGNALBOX_TOKEN"
+// The environment of commands that call a server: its address, and the token of the person who
+// uses them; unset: ORCH_ADMIN_TOKEN.
+const (
+	serverVariable = "SIGNALBOX_URL"
+	tokenVariable  = "SIGNALBOX_TOKEN"
+)
 
-// call makes a request with the person's token, if there is one, and decodes the answer.
-func (c client) call(method, path string, body, into any) error {
+// open makes a request with the person's token, if there is one. What the server refuses is an
+// exitError. The body of the answer is the caller's to close.
+func (c client) open(ctx context.Context, method, path string, body any, header ...string) (*http.Response, error) {
 	settings, err := wiring.Load(wiring.Environ())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	base := c.URL
-	if base == "" {
-		base = "http://" + settings.Listen
-	}
+	base := cmp.Or(c.Server, os.Getenv(serverVariable), "http://"+settings.Listen)
 	payload, err := json.Marshal(body)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	req, err := http.NewRequest(method, strings.TrimSuffix(base, "/")+path, bytes.NewReader(payload))
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(base, "/")+path, bytes.NewReader(payload))
 	if err != nil {
-		return err
+		return nil, &exitError{exitUsage, fmt.Errorf("--server or %s: %q is no address, want one such as https://box.example.org", serverVariable, base)}
 	}
-	if token := cmp.Or(os.Getenv(tokenVariable), settings.AdminToken.Reveal()); token != "" {
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	token := cmp.Or(os.Getenv(tokenVariable), settings.AdminToken.Reveal())
+	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := (&http.Client{Timeout: 15 * time.Second}).Do(req)
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("the server does not answer; is it running? %w", err)
+		return nil, &exitError{exitUnreachable, fmt.Errorf("the server %s does not answer; is it running? (--server and %s name another) %w", base, serverVariable, err)}
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, refusal(resp, token != "")
+}
+
+// refusal is the error of an answer that is none of success.
+func refusal(resp *http.Response, sent bool) error {
+	var p struct{ Detail string }
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, answerMax))
+	if err != nil || json.Unmarshal(answer, &p) != nil || p.Detail == "" {
+		p.Detail = "the server answered " + resp.Status
+	}
+	out := &exitError{exitFailed, fmt.Errorf("%s", p.Detail)}
+	switch resp.StatusCode {
+	case http.StatusNotFound:
+		out.code = exitNotFound
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict, http.StatusTooManyRequests:
+		out.code = exitRefused
+	}
+	if resp.StatusCode == http.StatusUnauthorized && sent {
+		out.err = fmt.Errorf("%w (the token is that of %s, else of ORCH_ADMIN_TOKEN)", out.err, tokenVariable)
+	} else if resp.StatusCode == http.StatusUnauthorized {
+		out.err = fmt.Errorf("%w (commands send the token of %s)", out.err, tokenVariable)
+	}
+	return out
+}
+
+// call makes a request and decodes the answer.
+func (c client) call(method, path string, body, into any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), callTime)
+	defer cancel()
+	resp, err := c.open(ctx, method, path, body)
+	if err != nil {
+		return err
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, answerMax))
 	if err != nil {
 		return err
-	}
-	if resp.StatusCode/100 != 2 {
-		var p struct{ Detail string }
-		if json.Unmarshal(answer, &p) == nil && p.Detail != "" {
-			return errors.New(p.Detail)
-		}
-		return fmt.Errorf("the server answered %s", resp.Status)
 	}
 	return json.Unmarshal(answer, into)
 }
@@ -92,7 +130,7 @@ func (c client) find(name string) (int64, error) {
 		}
 	}
 	if found.ID == 0 {
-		return 0, fmt.Errorf("there is no task %q", name)
+		return 0, &exitError{exitNotFound, fmt.Errorf("there is no task %q", name)}
 	}
 	return found.ID, nil
 }

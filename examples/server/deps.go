@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -16,7 +17,7 @@ type depsCmd struct {
 
 type depsListCmd struct {
 	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
-	client
+	printer
 }
 
 // Run lists the dependencies of a task.
@@ -25,7 +26,7 @@ func (c depsListCmd) Run(s *streams) error { return c.deps(s, http.MethodGet, c.
 type depsAddCmd struct {
 	Task string `arg:"" help:"The task that is to wait: its id, or its work item id."`
 	On   string `arg:"" help:"The task that it is to wait for."`
-	client
+	printer
 }
 
 // Run adds a dependency; it needs the right operator.
@@ -34,14 +35,14 @@ func (c depsAddCmd) Run(s *streams) error { return c.deps(s, http.MethodPost, c.
 type depsRemoveCmd struct {
 	Task string `arg:"" help:"The task that waits: its id, or its work item id."`
 	On   string `arg:"" help:"The task that it waits for."`
-	client
+	printer
 }
 
 // Run removes a dependency; it needs the right operator.
 func (c depsRemoveCmd) Run(s *streams) error { return c.deps(s, http.MethodDelete, c.Task, c.On) }
 
 // deps makes a request about the dependencies of a task and prints what they are then.
-func (c client) deps(s *streams, method, task, on string) error {
+func (c printer) deps(s *streams, method, task, on string) error {
 	id, err := c.find(task)
 	if err != nil {
 		return err
@@ -54,15 +55,12 @@ func (c client) deps(s *streams, method, task, on string) error {
 			return err
 		}
 	}
-	var out web.DependencyList
-	if err := c.call(method, fmt.Sprintf("/tasks/%d/deps", id), body, &out); err != nil {
-		return err
-	}
-	if len(out.Dependencies) == 0 {
-		fmt.Fprintf(s.out, "task %d waits for no other\n", id)
-	}
-	for _, d := range out.Dependencies {
-		fmt.Fprintf(s.out, "task %d waits for task %d (%s, since %s)\n", d.TaskID, d.On, d.Source, d.CreatedAt.UTC().Format(time.RFC3339))
-	}
-	return nil
+	return read(c, s, method, fmt.Sprintf("/tasks/%d/deps", id), body, func(w io.Writer, out web.DependencyList) {
+		if len(out.Dependencies) == 0 {
+			fmt.Fprintf(w, "task %d waits for no other\n", id)
+		}
+		for _, d := range out.Dependencies {
+			fmt.Fprintf(w, "task %d waits for task %d (%s, since %s)\n", d.TaskID, d.On, d.Source, d.CreatedAt.UTC().Format(time.RFC3339))
+		}
+	})
 }

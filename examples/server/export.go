@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -23,6 +24,7 @@ type tracksExportCmd struct {
 	Out    string   `required:"" help:"File to write; one that is there is replaced when the new one is complete."`
 	Zoom   string   `default:"0-14" help:"Zooms of the tiles, 0-15."`
 	Region []string `help:"Only what touches this region (repeatable)."`
+	output
 }
 
 // Run exports the tracks of sources whose licence record is accepted.
@@ -40,10 +42,13 @@ func (c tracksExportCmd) Run(s *streams) error {
 			return err
 		}
 		n, err := c.write(ctx, o)
-		if err == nil {
-			_, err = fmt.Fprintf(s.out, "%d tracks are in %s\n", n, c.Out)
+		if err != nil {
+			return err
 		}
-		return err
+		return c.print(s.out, map[string]any{"tracks": n, "file": c.Out}, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "%d tracks are in %s\n", n, c.Out)
+			return err
+		})
 	})
 }
 

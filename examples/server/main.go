@@ -11,7 +11,10 @@
 //	signalbox tasks        the tasks that have not ended
 //	signalbox show <task>  one of them, with its runs and its story
 //	signalbox queue        what is under way, and what everything else waits for
-//	signalbox stop <task>, retry <task>
+//	signalbox logs <task>  what an agent does or has done
+//	signalbox costs        what agents have cost
+//	signalbox approve <task>, reject <task>, confirm <task>, stop <task>, retry <task>
+//	signalbox pause        let no agent start; unpause, drain
 //	signalbox why <task>   why a task stands where it stands
 //	signalbox unfreeze     let the tasks of a frozen repository begin again
 //	signalbox resume       use a paused agent again
@@ -29,17 +32,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/signal"
 	"runtime"
 	"slices"
 	"syscall"
-	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
 
@@ -61,6 +63,14 @@ type cli struct {
 	Tasks    tasksCmd      `cmd:"" help:"List tasks: those that have not ended."`
 	Show     showCmd       `cmd:"" help:"Show a task: where it stands, its runs, its story."`
 	Queue    queueCmd      `cmd:"" help:"Show what is under way, and what everything else waits for."`
+	Costs    costsCmd      `cmd:"" help:"Show what agents have cost: by repository, day, role, agent or model."`
+	Logs     logsCmd       `cmd:"" help:"Print what an agent does or has done, step by step."`
+	Approve  approveCmd    `cmd:"" help:"Approve what a task waits for: requirements, or changes of protected paths."`
+	Reject   rejectCmd     `cmd:"" help:"Reject what a task waits for, with a reason."`
+	Confirm  confirmCmd    `cmd:"" help:"Confirm the deployment of a task."`
+	Pause    pauseCmd      `cmd:"" help:"Let no agent start, in a repository or anywhere; those at work go on."`
+	Unpause  unpauseCmd    `cmd:"" help:"End a pause."`
+	Drain    drainCmd      `cmd:"" help:"Pause, and wait until no agent is at work."`
 	Stop     stopCmd       `cmd:"" help:"Cancel a task and end its agent."`
 	Retry    retryCmd      `cmd:"" help:"Try again what a task has failed at."`
 	Why      whyCmd        `cmd:"" help:"Say why a task stands where it stands."`
@@ -114,7 +124,7 @@ func run(args []string, out, errs io.Writer, hide func() error) int {
 	}
 	if err != nil {
 		fmt.Fprintln(errs, program+":", err)
-		return 2
+		return exitUsage
 	}
 	if node := ctx.Selected(); node == nil || !node.Hidden { // not of those who run in checkouts
 		err = wiring.UseEnvFile()
@@ -124,7 +134,7 @@ func run(args []string, out, errs io.Writer, hide func() error) int {
 	}
 	if err != nil {
 		fmt.Fprintln(errs, program+":", err)
-		return 1
+		return exitCode(err)
 	}
 	return 0
 }
@@ -143,11 +153,11 @@ func doubleDashes(args []string) []string {
 	return out
 }
 
-type versionCmd struct{}
+type versionCmd struct{ output }
 
-func (versionCmd) Run(s *streams) error {
-	fmt.Fprintln(s.out, build())
-	return nil
+func (c versionCmd) Run(s *streams) error {
+	v := map[string]string{"version": wiring.Version(), "commit": wiring.Commit(), "go": runtime.Version()}
+	return c.print(s.out, v, func(w io.Writer) error { _, err := fmt.Fprintln(w, build()); return err })
 }
 
 // build names the program, its version and what it was made of.
@@ -237,24 +247,41 @@ func (rehearseCmd) Run() error {
 	return nil
 }
 
-type configCmd struct{}
+// settingView is a setting as JSON has it.
+type settingView struct {
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Default string `json:"default"`
+	Origin  string `json:"origin"`
+	Meaning string `json:"meaning"`
+	Secret  bool   `json:"secret"` // Value is masked
+}
+
+type configCmd struct{ output }
 
 // Run lists the settings.
-func (configCmd) Run(s *streams) error {
-	t := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "SETTING\tVALUE\tDEFAULT\tORIGIN\tMEANING")
-	for _, v := range wiring.List(wiring.Environ()) {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", v.Name, v.Value, v.Default, v.Origin, v.Doc)
+func (c configCmd) Run(s *streams) error {
+	list, views := wiring.List(wiring.Environ()), []settingView{}
+	for _, v := range list {
+		views = append(views, settingView{v.Name, v.Value, v.Default, v.Origin, v.Doc, v.Secret})
 	}
-	if err := t.Flush(); err != nil {
+	err := c.print(s.out, map[string]any{"settings": views}, func(w io.Writer) error {
+		return table(w, "SETTING\tVALUE\tDEFAULT\tORIGIN\tMEANING", func(w io.Writer) {
+			for _, v := range list {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", v.Name, v.Value, v.Default, v.Origin, v.Doc)
+			}
+		})
+	})
+	if err != nil {
 		return err
 	}
-	_, err := wiring.Load(wiring.Environ())
+	_, err = wiring.Load(wiring.Environ())
 	return err
 }
 
 type validateCmd struct {
 	Table bool `help:"Print the transition table."`
+	output
 }
 
 // Run checks what can be checked without the network.
@@ -271,19 +298,39 @@ func (c validateCmd) Run(s *streams) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	if c.Table {
-		if err := p.Print(s.out); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintf(s.out, "%s: %d projects; %d transitions\n", settings.Projects, len(registry.Projects.All()), len(p.Edges))
+	out := validated{Registry: settings.Projects, Projects: len(registry.Projects.All()), Transitions: len(p.Edges), Secrets: map[string]string{}}
 	for _, one := range wiring.List(wiring.Environ()) {
 		if one.Secret && one.Value != "" {
-			fmt.Fprintf(s.out, "%s: from %s\n", one.Name, one.Origin)
+			out.Secrets[one.Name] = one.Origin
 		}
 	}
 	_, err = settings.HookSecrets(registry, os.Getenv)
-	return errors.Join(settings.NeedsToServe(registry.Projects), settings.CheckRepos(registry.Projects), registry.Placed(settings.CheckAgents(registry.Projects)), err)
+	err = errors.Join(settings.NeedsToServe(registry.Projects), settings.CheckRepos(registry.Projects), registry.Placed(settings.CheckAgents(registry.Projects)), err)
+	if out.Valid = err == nil; !out.Valid {
+		out.Wrong = err.Error()
+	}
+	return errors.Join(err, c.print(s.out, out, func(w io.Writer) error {
+		if c.Table {
+			if err := p.Print(w); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(w, "%s: %d projects; %d transitions\n", out.Registry, out.Projects, out.Transitions)
+		for _, name := range slices.Sorted(maps.Keys(out.Secrets)) {
+			fmt.Fprintf(w, "%s: from %s\n", name, out.Secrets[name])
+		}
+		return nil
+	}))
+}
+
+// validated is what validate prints as JSON.
+type validated struct {
+	Valid       bool              `json:"valid"`
+	Wrong       string            `json:"wrong,omitempty"`
+	Registry    string            `json:"registry"`
+	Projects    int               `json:"projects"`
+	Transitions int               `json:"transitions"`
+	Secrets     map[string]string `json:"secrets"` // where each is from
 }
 
 type doctorCmd struct {
@@ -292,7 +339,7 @@ type doctorCmd struct {
 }
 
 type deploymentCmd struct {
-	JSON  bool `name:"json" help:"Print the findings as JSON."`
+	output
 	Fix   bool `help:"Make board columns and webhooks that are missing."`
 	Probe bool `help:"Let each agent run once and do nothing; that may cost a little."`
 }
@@ -309,8 +356,5 @@ func (c deploymentCmd) Run(s *streams) error {
 	}
 	found := []wiring.Finding{}
 	err = examine(context.Background(), settings, e, func(f wiring.Finding) { found = append(found, f) })
-	out := json.NewEncoder(s.out)
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	return errors.Join(err, out.Encode(map[string]any{"findings": found}))
+	return errors.Join(err, c.print(s.out, map[string]any{"findings": found}, nil))
 }

@@ -230,14 +230,18 @@ func TestWhy(t *testing.T) {
 		require.Contains(t, out, "  owed: the comment is about to be made\n  given up: the notice was refused for good: no\n")
 	}
 	for task, want := range map[string]string{"9": "There is no such task", "GPX-9": `no task "GPX-9"`} {
-		code, out := server("why", "--url", srv.URL, task)
-		require.Equal(t, 1, code)
+		code, out := server("why", "--server", srv.URL, task)
+		require.Equal(t, exitNotFound, code)
 		require.Contains(t, out, want)
 	}
 	t.Setenv("ORCH_LISTEN", "127.0.0.1:1")
 	code, out := server("why", "3")
-	require.Equal(t, 1, code)
-	require.Contains(t, out, "is it running?")
+	require.Equal(t, exitUnreachable, code)
+	require.Contains(t, out, "the server http://127.0.0.1:1 does not answer; is it running? (--server and SIGNALBOX_URL name another)")
+	t.Setenv(serverVariable, srv.URL)
+	code, out = server("why", "--json", "3")
+	require.Zero(t, code, out)
+	require.Contains(t, out, `"work_item":"GPX-1"`)
 }
 
 // Dependencies are listed, added and removed with the operator's token. A name is the newest
@@ -261,8 +265,9 @@ func TestDepsCommand(t *testing.T) {
 	}))
 	defer srv.Close()
 	code, out := server("deps", "add", "--url", srv.URL, "gpx-1", "9")
-	require.Equal(t, 1, code)
+	require.Equal(t, exitRefused, code)
 	require.Contains(t, out, "operator's token")
+	require.Contains(t, out, "commands send the token of SIGNALBOX_TOKEN")
 	t.Setenv("ORCH_ADMIN_TOKEN", "0123456789abcdef0123456789abcdef")
 	for _, args := range [][]string{{"list", "gpx-1"}, {"add", "gpx-1", "GPX-2"}, {"remove", "3", "7"}} {
 		code, out := server(append([]string{"deps", args[0], "--url", srv.URL}, args[1:]...)...)

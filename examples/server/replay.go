@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,7 @@ import (
 // replayCmd decides journals again.
 type replayCmd struct {
 	Task *string `help:"Only this task: an id, or a work item such as GPX-42." placeholder:"ID|WORK-ITEM"`
-	JSON bool    `name:"json" help:"Print everything as JSON: each difference, with what was decided and what is decided now."`
+	output
 }
 
 // Run decides every journal again. It changes nothing, and may run beside the server.
@@ -42,13 +41,7 @@ func (c replayCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		enc := json.NewEncoder(s.out)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(again)
-	} else {
-		again.Print(s.out)
-	}
+	err = c.print(s.out, again, func(w io.Writer) error { again.Print(w); return nil })
 	if err == nil && again.Differing > 0 {
 		err = fmt.Errorf("%d of %d journals are decided otherwise now", again.Differing, len(again.Tasks))
 	}

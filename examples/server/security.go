@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +10,7 @@ import (
 )
 
 type securityCmd struct {
-	JSON bool `name:"json" help:"Print the report in JSON."`
+	output
 }
 
 // Run makes the attacks, on a process that hides its secrets as the server does. It fails
@@ -28,13 +27,7 @@ func (c securityCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		e := json.NewEncoder(s.out)
-		e.SetIndent("", "  ")
-		err = e.Encode(report)
-	} else {
-		err = report.Write(s.out)
-	}
+	err = c.print(s.out, report, report.Write)
 	if report.Succeeded > 0 {
 		err = errors.Join(err, fmt.Errorf("%d of %d attacks succeeded, or nothing would stop them", report.Succeeded, len(report.Attacks)))
 	}

@@ -90,7 +90,8 @@ func (manCmd) Run(s *streams, k *kong.Kong) error {
 		}
 	}
 	walk(k.Model.Node)
-	_, err := fmt.Fprintf(s.out, ".SH ENVIRONMENT\nEvery setting is a variable; %s lists them.\n.SH EXIT STATUS\n0 when it was done, 1 when not, 2 when the command line is wrong.\n", text("signalbox config"))
+	_, err := fmt.Fprintf(s.out, ".SH ENVIRONMENT\nEvery setting is a variable; %s lists them. Commands that call a server call that of --server or %s, and send the token of %s.\n.SH EXIT STATUS\n%s\n",
+		text("signalbox config"), serverVariable, tokenVariable, text(exits))
 	return err
 }
 

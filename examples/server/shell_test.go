@@ -4,9 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 )
 
@@ -56,4 +58,32 @@ func TestManual(t *testing.T) {
 	}
 	require.Greater(t, n, 10)
 	require.Contains(t, page, `\-\-stage`)
+}
+
+// Every command has --json but those that print nothing, or what is no value; and those that
+// call a server can call another one.
+func TestEveryCommandIsForPrograms(t *testing.T) {
+	var c cli
+	parser, err := kong.New(&c, kong.Vars{"version": "x"})
+	require.NoError(t, err)
+	without := []string{"init", "serve", "sim", "completion", "man", "token revoke", "tracks unhide", "tracks readmit"}
+	calling := []string{
+		"tasks", "show", "queue", "costs", "logs", "approve", "reject", "confirm", "pause", "unpause", "drain", "stop", "retry", "why",
+		"deps list", "deps add", "deps remove", "unfreeze", "resume", "reload",
+	}
+	var all, called []string
+	for _, leaf := range parser.Model.Leaves(true) {
+		name := strings.TrimPrefix(leaf.Path(), parser.Model.Name+" ")
+		flags := map[string]bool{}
+		for _, f := range leaf.Flags {
+			flags[f.Name] = true
+		}
+		require.NotEqual(t, slices.Contains(without, name), flags["json"], name)
+		if flags["server"] {
+			called = append(called, name)
+		}
+		all = append(all, name)
+	}
+	require.ElementsMatch(t, calling, called)
+	require.Subset(t, all, without)
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
-// printer is the part of commands that print an answer, for people or for programs.
+// printer is the part of commands that print what a server answers.
 type printer struct {
 	client
-	JSON bool `name:"json" help:"Print what the server answers, as JSON."`
+	output
 }
 
 // read prints the answer of a request: as JSON, or as people prints it.
@@ -183,7 +183,7 @@ func (c printer) order(s *streams, task, what string) error {
 	if err != nil {
 		return err
 	}
-	return read(c, s, http.MethodPost, fmt.Sprintf("/tasks/%d/%s", id, what), nil, func(w io.Writer, out struct{ Status string }) {
+	return read(c, s, http.MethodPost, fmt.Sprintf("/tasks/%d/%s", id, what), nil, func(w io.Writer, out web.Queued) {
 		fmt.Fprintf(w, "%s of task %d: %s\n", what, id, out.Status)
 	})
 }

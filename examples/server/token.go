@@ -59,6 +59,7 @@ type tokenAddCmd struct {
 	Role  string   `required:"" enum:"viewer,operator,approver,releaser,admin" help:"viewer, operator, approver, releaser or admin."`
 	Repos []string `help:"Repositories (owner/name,…); unset: all."`
 	Days  int      `help:"Days until it expires; unset: never."`
+	output
 }
 
 // Run makes a token.
@@ -82,30 +83,53 @@ func (c tokenAddCmd) Run(s *streams) error {
 		if err == nil && !added {
 			err = fmt.Errorf("there is a token %s already: revoke it first, or take another name", c.Name)
 		}
-		if err == nil {
-			_, err = fmt.Fprintln(s.out, secret)
+		if err != nil {
+			return err
 		}
-		return err
+		made := struct {
+			tokenView
+			Token string `json:"token"`
+		}{viewOf(t), secret}
+		return c.print(s.out, made, func(w io.Writer) error { _, err := fmt.Fprintln(w, secret); return err })
 	})
 }
 
-type tokenListCmd struct{}
+// tokenView is a token as JSON has it: nothing that lets in.
+type tokenView struct {
+	Name    string    `json:"name"`
+	Role    string    `json:"role"`
+	Repos   []string  `json:"repos"` // empty: all
+	Made    time.Time `json:"made"`
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+func viewOf(t access.Token) tokenView {
+	return tokenView{t.Name, string(t.Grant.Role), append([]string{}, t.Grant.Repos...), t.Made, t.Expires}
+}
+
+type tokenListCmd struct{ output }
 
 // Run lists tokens.
-func (tokenListCmd) Run(s *streams) error {
+func (c tokenListCmd) Run(s *streams) error {
 	return inStore(func(ctx context.Context, db wiring.Database) error {
 		list, err := db.Tokens(ctx)
 		if err != nil {
 			return err
 		}
-		return table(s.out, "NAME\tRIGHT\tMADE\tEXPIRES", func(w io.Writer) {
-			for _, t := range list {
-				ends := "never"
-				if !t.Expires.IsZero() {
-					ends = t.Expires.UTC().Format(time.DateTime)
+		views := make([]tokenView, len(list))
+		for i, t := range list {
+			views[i] = viewOf(t)
+		}
+		return c.print(s.out, map[string]any{"tokens": views}, func(w io.Writer) error {
+			return table(w, "NAME\tRIGHT\tMADE\tEXPIRES", func(w io.Writer) {
+				for _, t := range list {
+					ends := "never"
+					if !t.Expires.IsZero() {
+						ends = t.Expires.UTC().Format(time.DateTime)
+					}
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Name, t.Grant, t.Made.UTC().Format(time.DateTime), ends)
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Name, t.Grant, t.Made.UTC().Format(time.DateTime), ends)
-			}
+			})
 		})
 	})
 }
@@ -129,31 +153,48 @@ func (c tokenRevokeCmd) Run(s *streams) error {
 		}
 		dropped, err := db.DropToken(ctx, c.Name)
 		if err == nil && !dropped {
-			err = fmt.Errorf("there is no token %q (signalbox token list)", c.Name)
+			err = &exitError{exitNotFound, fmt.Errorf("there is no token %q (signalbox token list)", c.Name)}
 		}
 		return err
 	})
 }
 
-type sessionListCmd struct{}
+// sessionView is a session as JSON has it.
+type sessionView struct {
+	Name   string    `json:"name"`
+	Via    string    `json:"via"`
+	Groups []string  `json:"groups"`
+	From   string    `json:"from"`
+	Began  time.Time `json:"began"`
+	Seen   time.Time `json:"used"`
+}
+
+type sessionListCmd struct{ output }
 
 // Run lists sessions.
-func (sessionListCmd) Run(s *streams) error {
+func (c sessionListCmd) Run(s *streams) error {
 	return inStore(func(ctx context.Context, db wiring.Database) error {
 		list, err := db.Sessions(ctx)
 		if err != nil {
 			return err
 		}
-		return table(s.out, "NAME\tVIA\tGROUPS\tFROM\tBEGAN\tUSED", func(w io.Writer) {
-			for _, n := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", n.Name, n.Via, strings.Join(n.Groups, ","), n.From, n.Began.UTC().Format(time.DateTime), n.Seen.UTC().Format(time.DateTime))
-			}
+		views := make([]sessionView, len(list))
+		for i, n := range list {
+			views[i] = sessionView{n.Name, string(n.Via), append([]string{}, n.Groups...), n.From, n.Began, n.Seen}
+		}
+		return c.print(s.out, map[string]any{"sessions": views}, func(w io.Writer) error {
+			return table(w, "NAME\tVIA\tGROUPS\tFROM\tBEGAN\tUSED", func(w io.Writer) {
+				for _, n := range list {
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", n.Name, n.Via, strings.Join(n.Groups, ","), n.From, n.Began.UTC().Format(time.DateTime), n.Seen.UTC().Format(time.DateTime))
+				}
+			})
 		})
 	})
 }
 
 type sessionRevokeCmd struct {
 	Name string `arg:"" help:"Of the person, as signalbox session list shows it."`
+	output
 }
 
 // Run ends sessions.
@@ -170,7 +211,7 @@ func (c sessionRevokeCmd) Run(s *streams) error {
 			}
 		}
 		if len(ids) == 0 {
-			return fmt.Errorf("%q has no session (signalbox session list)", c.Name)
+			return &exitError{exitNotFound, fmt.Errorf("%q has no session (signalbox session list)", c.Name)}
 		}
 		if err := audit(ctx, db, task.ActSessionRevoke, c.Name); err != nil {
 			return err
@@ -178,7 +219,9 @@ func (c sessionRevokeCmd) Run(s *streams) error {
 		if err := db.DropSessions(ctx, ids...); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(s.out, "%d sessions have ended\n", len(ids))
-		return err
+		return c.print(s.out, map[string]int{"ended": len(ids)}, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "%d sessions have ended\n", len(ids))
+			return err
+		})
 	})
 }

@@ -25,14 +25,18 @@ func TestTokens(t *testing.T) {
 	list := command(0, "token", "list")
 	require.Regexp(t, `ann +operator@acme/app\+acme/web +\d{4}-`, list)
 	require.NotContains(t, list, secret)
+	programs := command(0, "token", "list", "--json")
+	require.Contains(t, programs, `"repos": [`)
+	require.NotContains(t, programs, "hash")
 	require.Contains(t, command(1, "token", "add", "ann", "--role", "viewer"), "there is a token ann already")
 	require.Contains(t, command(1, "token", "add", "admin", "--role", "viewer"), "not admin")
 	require.NotZero(t, run([]string{"token", "add", "bea", "--role", "king"}, &bytes.Buffer{}, &bytes.Buffer{}, nil))
 	require.Contains(t, command(1, "token", "add", "bea", "--role", "viewer", "--repos", "app"), "want owner/name")
 	command(0, "token", "revoke", "ann")
-	require.Contains(t, command(1, "token", "revoke", "ann"), "there is no token")
+	require.Contains(t, command(exitNotFound, "token", "revoke", "ann"), "there is no token")
 	require.Contains(t, command(0, "session", "list"), "NAME")
-	require.Contains(t, command(1, "session", "revoke", "ann"), "has no session")
+	require.JSONEq(t, `{"sessions": []}`, command(0, "session", "list", "--json"))
+	require.Contains(t, command(exitNotFound, "session", "revoke", "ann"), "has no session")
 }
 
 // The journal of these acts is a chain: one that was changed is named.

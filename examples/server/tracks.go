@@ -55,6 +55,7 @@ type tracksHideCmd struct {
 	Lat    float64 `help:"Latitude of the point, in degrees."`
 	Lon    float64 `help:"Longitude."`
 	Radius float64 `help:"In metres, 50 to 10000; what is cut reaches up to 2.4 times as far." default:"500"`
+	output
 }
 
 // Run hides a zone, or those of the regions.
@@ -72,26 +73,44 @@ func (c tracksHideCmd) Run(s *streams) error {
 			return err
 		}
 		changed, err := store.Hide(ctx, zone)
-		if err == nil {
-			_, err = fmt.Fprintf(s.out, "zone %s is hidden; tracks cut: %d\n", c.Name, len(changed))
+		if err != nil {
+			return err
 		}
-		return err
+		return c.print(s.out, map[string]any{"zone": c.Name, "tracks_cut": len(changed)}, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "zone %s is hidden; tracks cut: %d\n", c.Name, len(changed))
+			return err
+		})
 	})
 }
 
-type tracksHiddenCmd struct{}
+// zoneView is a zone as JSON has it.
+type zoneView struct {
+	Name   string    `json:"name"`
+	Lat    float64   `json:"lat"`
+	Lon    float64   `json:"lon"`
+	Radius float64   `json:"radius_m"`
+	Since  time.Time `json:"since"`
+}
+
+type tracksHiddenCmd struct{ output }
 
 // Run lists zones.
-func (tracksHiddenCmd) Run(s *streams) error {
+func (c tracksHiddenCmd) Run(s *streams) error {
 	return inTracks("", "", func(ctx context.Context, store wiring.TrackStore, _ wiring.Settings) error {
 		zones, err := store.Zones(ctx)
 		if err != nil {
 			return err
 		}
-		return table(s.out, "ZONE\tLAT\tLON\tRADIUS\tSINCE", func(w io.Writer) {
-			for _, z := range zones {
-				fmt.Fprintf(w, "%s\t%g\t%g\t%g m\t%s\n", z.Name, z.Center[1], z.Center[0], z.RadiusM, z.MadeAt.UTC().Format(time.DateOnly))
-			}
+		views := make([]zoneView, len(zones))
+		for i, z := range zones {
+			views[i] = zoneView{z.Name, z.Center[1], z.Center[0], z.RadiusM, z.MadeAt}
+		}
+		return c.print(s.out, map[string]any{"zones": views}, func(w io.Writer) error {
+			return table(w, "ZONE\tLAT\tLON\tRADIUS\tSINCE", func(w io.Writer) {
+				for _, z := range views {
+					fmt.Fprintf(w, "%s\t%g\t%g\t%g m\t%s\n", z.Name, z.Lat, z.Lon, z.Radius, z.Since.UTC().Format(time.DateOnly))
+				}
+			})
 		})
 	})
 }
@@ -105,7 +124,7 @@ func (c tracksUnhideCmd) Run(*streams) error {
 	return inTracks(task.ActTracksUnhide, c.Name, func(ctx context.Context, store wiring.TrackStore, _ wiring.Settings) error {
 		done, err := store.Unhide(ctx, c.Name)
 		if err == nil && !done {
-			err = fmt.Errorf("there is no zone %q (signalbox tracks hidden)", c.Name)
+			err = &exitError{exitNotFound, fmt.Errorf("there is no zone %q (signalbox tracks hidden)", c.Name)}
 		}
 		return err
 	})
@@ -114,6 +133,7 @@ func (c tracksUnhideCmd) Run(*streams) error {
 type tracksRemoveCmd struct {
 	Track  string `arg:"" help:"Its id, or its source and its reference there, such as osm/4711."`
 	Reason string `required:"" help:"Why, for those who list removals."`
+	output
 }
 
 // Run removes tracks.
@@ -136,30 +156,49 @@ func (c tracksRemoveCmd) Run(s *streams) error {
 				found, wish.Key, wish.Source, wish.ExternalID = true, t.Key, t.Source, t.ExternalID
 			}
 			if !found {
-				return fmt.Errorf("there is no track %d", id)
+				return &exitError{exitNotFound, fmt.Errorf("there is no track %d", id)}
 			}
 		}
 		changed, err := store.Withhold(ctx, wish)
-		if err == nil {
-			_, err = fmt.Fprintf(s.out, "tracks removed: %d\n", len(changed))
+		if err != nil {
+			return err
 		}
-		return err
+		return c.print(s.out, map[string]int{"tracks_removed": len(changed)}, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "tracks removed: %d\n", len(changed))
+			return err
+		})
 	})
 }
 
-type tracksRemovedCmd struct{}
+// removalView is a removal as JSON has it.
+type removalView struct {
+	ID        int64     `json:"removal"`
+	Source    string    `json:"source"`
+	Reference string    `json:"reference"`
+	By        string    `json:"by"`
+	At        time.Time `json:"at"`
+	Reason    string    `json:"reason"`
+}
+
+type tracksRemovedCmd struct{ output }
 
 // Run lists removals.
-func (tracksRemovedCmd) Run(s *streams) error {
+func (c tracksRemovedCmd) Run(s *streams) error {
 	return inTracks("", "", func(ctx context.Context, store wiring.TrackStore, _ wiring.Settings) error {
 		all, err := store.Removals(ctx)
 		if err != nil {
 			return err
 		}
-		return table(s.out, "REMOVAL\tSOURCE\tREFERENCE\tBY\tAT\tREASON", func(w io.Writer) {
-			for _, r := range all {
-				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Source, r.ExternalID, r.By, r.At.UTC().Format(time.DateTime), r.Reason)
-			}
+		views := make([]removalView, len(all))
+		for i, r := range all {
+			views[i] = removalView{r.ID, r.Source, r.ExternalID, r.By, r.At, r.Reason}
+		}
+		return c.print(s.out, map[string]any{"removals": views}, func(w io.Writer) error {
+			return table(w, "REMOVAL\tSOURCE\tREFERENCE\tBY\tAT\tREASON", func(w io.Writer) {
+				for _, r := range views {
+					fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Source, r.Reference, r.By, r.At.UTC().Format(time.DateTime), r.Reason)
+				}
+			})
 		})
 	})
 }
@@ -173,7 +212,7 @@ func (c tracksReadmitCmd) Run(*streams) error {
 	return inTracks(task.ActTracksReadmit, strconv.FormatInt(c.Removal, 10), func(ctx context.Context, store wiring.TrackStore, _ wiring.Settings) error {
 		done, err := store.Readmit(ctx, c.Removal)
 		if err == nil && !done {
-			err = fmt.Errorf("there is no removal %d (signalbox tracks removed)", c.Removal)
+			err = &exitError{exitNotFound, fmt.Errorf("there is no removal %d (signalbox tracks removed)", c.Removal)}
 		}
 		return err
 	})

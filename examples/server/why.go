@@ -17,7 +17,7 @@ type whyCmd struct {
 	Task string `arg:"" optional:"" help:"Task id, or work item id such as GPX-42."`
 	All  bool   `help:"Every task that is not finished, with what each waits for."`
 	Repo string `help:"With --all: of this repository only."`
-	client
+	printer
 }
 
 // Validate refuses a call that names nothing, or two things.
@@ -40,29 +40,29 @@ func (c whyCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	var x explain.Explanation
-	if err := c.call(http.MethodGet, fmt.Sprintf("/tasks/%d/explain", id), nil, &x); err != nil {
-		return err
-	}
-	show(s.out, x)
-	return nil
+	return read(c.printer, s, http.MethodGet, fmt.Sprintf("/tasks/%d/explain", id), nil, show)
 }
 
-func (c whyCmd) all(w io.Writer) error {
+func (c whyCmd) all(out io.Writer) error {
+	list := web.ExplanationList{Tasks: []explain.Explanation{}}
 	for query := (url.Values{"repo": {c.Repo}}); ; {
 		var page web.ExplanationList
 		if err := c.call(http.MethodGet, "/explain?"+query.Encode(), nil, &page); err != nil {
 			return err
 		}
-		for _, x := range page.Tasks {
-			fmt.Fprintf(w, "%s (task %d, %s) at %s: %s\n", x.WorkItem, x.TaskID, x.Repo, x.Stage, x.Summary)
-			showBlockers(w, x)
-		}
+		list.Tasks = append(list.Tasks, page.Tasks...)
 		if page.Next == 0 {
-			return nil
+			break
 		}
 		query.Set("after", strconv.FormatInt(page.Next, 10))
 	}
+	return c.print(out, list, func(w io.Writer) error {
+		for _, x := range list.Tasks {
+			fmt.Fprintf(w, "%s (task %d, %s) at %s: %s\n", x.WorkItem, x.TaskID, x.Repo, x.Stage, x.Summary)
+			showBlockers(w, x)
+		}
+		return nil
+	})
 }
 
 // show prints an explanation for people.

@@ -2,12 +2,11 @@
 // de-duplicate and store, and a JSON API that shows what the scheduler sees.
 //
 //	POST /webhooks/{source}
-//	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /tasks/{id}/runs/{n}/events, /events
-//	POST /tasks/{id}/retry, /tasks/{id}/stop, /serial-gate/unfreeze
-//	GET, POST, DELETE /tasks/{id}/deps
-//	POST /agents/{agent}/resume
-//	POST /effects/hasten, /effects/{id}/again, /admin/reload
-//	GET  /healthz, /readyz, /metrics
+//	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /tasks/{id}/runs/{n}/events, /events, /costs
+//	POST /tasks/{id}/approve, /tasks/{id}/reject, /tasks/{id}/confirm, /tasks/{id}/retry, /tasks/{id}/stop
+//	GET, POST, DELETE /tasks/{id}/deps, /pauses
+//	POST /serial-gate/unfreeze, /agents/{agent}/resume, /effects/hasten, /effects/{id}/again, /admin/reload
+//	GET  /healthz, /readyz, /metrics, /openapi.json (which describes all of it)
 //	GET  /, /dashboard/…   the pages of package dashboard, when Options has them
 //
 // Who may do what is a table (Routes): every route names the right that it needs, and of which

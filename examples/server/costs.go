@@ -1,0 +1,61 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+)
+
+type costsCmd struct {
+	Days int    `default:"30" help:"Of so many days (UTC), today with it."`
+	Repo string `help:"Of this repository only."`
+	By   string `default:"repo" enum:"day,repo,stage,role,agent,model" help:"Add up by day, repo, stage, role, agent or model."`
+	printer
+}
+
+// Run prints sums, the dearest first; days in their order.
+func (c costsCmd) Run(s *streams) error {
+	query := url.Values{"days": {strconv.Itoa(c.Days)}}
+	if c.Repo != "" {
+		query.Set("repo", c.Repo)
+	}
+	return read(c.printer, s, http.MethodGet, "/costs?"+query.Encode(), nil, func(w io.Writer, costs web.Costs) {
+		sums := map[string]web.CostSum{}
+		for _, row := range costs.Costs {
+			name := cmp.Or(map[string]string{"day": row.Day, "repo": row.Repo, "stage": string(row.Stage), "role": string(row.Role), "agent": row.Agent, "model": row.Model}[c.By], "-")
+			sums[name] = plus(sums[name], row.CostSum)
+		}
+		names := make([]string, 0, len(sums))
+		for name := range sums {
+			names = append(names, name)
+		}
+		slices.SortFunc(names, func(a, b string) int {
+			if c.By == "day" {
+				return cmp.Compare(a, b)
+			}
+			return cmp.Or(cmp.Compare(sums[b].CostUSD, sums[a].CostUSD), cmp.Compare(a, b))
+		})
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintf(t, "%s\tUSD\tRUNS\tWORKED\tTOKENS IN\tOUT\n", map[string]string{"day": "DAY", "repo": "REPOSITORY", "stage": "STAGE", "role": "ROLE", "agent": "AGENT", "model": "MODEL"}[c.By])
+		sums["all"] = costs.Total
+		for _, name := range append(names, "all") {
+			sum := sums[name]
+			fmt.Fprintf(t, "%s\t%.2f\t%d\t%s\t%d\t%d\n", oneLine(name, 60), sum.CostUSD, sum.Runs, time.Duration(sum.Worked)*time.Second, sum.Input, sum.Output)
+		}
+		_ = t.Flush() // as in tasksCmd
+	})
+}
+
+// plus adds up what is printed.
+func plus(a, b web.CostSum) web.CostSum {
+	a.Runs, a.Worked, a.CostUSD, a.Input, a.Output = a.Runs+b.Runs, a.Worked+b.Worked, a.CostUSD+b.CostUSD, a.Input+b.Input, a.Output+b.Output
+	return a
+}

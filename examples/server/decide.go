@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+)
+
+// decision is the part of commands that decide about a task for a person.
+type decision struct {
+	Task string        `arg:"" help:"Task id, or work item id such as GPX-42."`
+	Why  string        `help:"In your words; shown on the card."`
+	Wait time.Duration `default:"1m" help:"How long to wait for what comes of it; 0s: not at all."`
+	printer
+}
+
+type approveCmd struct{ decision }
+
+// Run approves; it needs the right approver, and the registry's.
+func (c approveCmd) Run(s *streams) error { return c.decide(s, "approve", stage.OnApproved) }
+
+type rejectCmd struct{ decision }
+
+// Run rejects; it needs the right approver, and the registry's.
+func (c rejectCmd) Run(s *streams) error { return c.decide(s, "reject", stage.OnRejected) }
+
+type confirmCmd struct{ decision }
+
+// Run confirms a deployment; it needs the right releaser, and the registry's.
+func (c confirmCmd) Run(s *streams) error { return c.decide(s, "confirm", stage.OnConfirmDeploy) }
+
+// decided is what has come of a decision, as JSON has it.
+type decided struct {
+	TaskID int64       `json:"task_id"`
+	Status string      `json:"status"` // queued, taken or refused
+	Stage  stage.Stage `json:"stage"`
+	Hold   stage.Hold  `json:"hold,omitempty"`
+	Notes  []string    `json:"notes"`
+}
+
+// decisionPoll is how often it is looked what has come of a decision.
+const decisionPoll = 300 * time.Millisecond
+
+// decide sends a decision and waits for what comes of it: gates judge an approval.
+func (c decision) decide(s *streams, verb string, on stage.Trigger) error {
+	id, err := c.find(c.Task)
+	if err != nil {
+		return err
+	}
+	var before web.TaskDetail
+	var queued web.Queued
+	path := fmt.Sprintf("/tasks/%d", id)
+	if err := c.call(http.MethodGet, path, nil, &before); err != nil {
+		return err
+	}
+	if err := c.call(http.MethodPost, path+"/"+verb, map[string]string{"why": c.Why}, &queued); err != nil {
+		return err
+	}
+	out := decided{TaskID: id, Status: queued.Status, Stage: before.Stage, Hold: before.Hold, Notes: []string{}}
+	for began := time.Now(); out.Status == queued.Status && time.Since(began) < c.Wait; time.Sleep(decisionPoll) {
+		var k web.TaskDetail
+		if err := c.call(http.MethodGet, path, nil, &k); err != nil {
+			return err
+		}
+		i := slices.IndexFunc(k.Journal, func(e web.EntryView) bool {
+			return e.Kind == task.KindDecision && e.On == string(on) && !e.At.Before(queued.At)
+		})
+		if i < 0 {
+			continue
+		}
+		e := k.Journal[i]
+		out.Status, out.Stage, out.Hold, out.Notes = "taken", e.Stage, k.Hold, e.Notes
+		if !e.Moved || before.Hold != stage.HoldNone && k.Hold == before.Hold {
+			out.Status = "refused"
+		}
+	}
+	err = c.print(s.out, out, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s of task %d: %s; it is at %s: %s\n", verb, id, out.Status, out.Stage, oneLine(strings.Join(out.Notes, "; "), 400))
+		return err
+	})
+	if err == nil && out.Status == "refused" {
+		return &exitError{exitRefused, fmt.Errorf("the %s moves nothing: signalbox why %d says what is waited for", verb, id)}
+	}
+	return err
+}
