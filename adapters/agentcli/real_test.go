@@ -60,6 +60,7 @@ type reality struct {
 	dir   string // of the installed tools
 	model *modeltest.Server
 	port  uint16
+	links []agentcli.Link
 }
 
 // newReality skips the test if no tools are installed. It changes the environment, so that
@@ -102,12 +103,14 @@ func newReality(t *testing.T, signedIn bool) reality {
 // run runs a tool by its preset in a checkout, with a prompt that the imitation understands.
 func (r reality) run(t *testing.T, box *work.Box, agent work.Agent, prompt string) (*agentcli.Runner, work.Command, work.Result) {
 	t.Helper()
-	runner := newRunner(t, func(o *agentcli.Options) { o.LogMax = 1 << 20 })
+	runner := newRunner(t, func(o *agentcli.Options) { o.LogMax, o.Links = 1<<20, r.links })
 	if box != nil {
 		runner, _ = jailed(t, *box, func(o *agentcli.Options) {
 			o.LogMax = 1 << 20
 			o.Jail.Read = append(o.Jail.Read, r.dir)
-			o.Jail.Ports = []work.Ports{{First: r.port, Last: r.port}}
+			if o.Links = r.links; r.links == nil { // else they have the only port
+				o.Jail.Ports = []work.Ports{{First: r.port, Last: r.port}}
+			}
 		})
 	}
 	c := command(t, "")

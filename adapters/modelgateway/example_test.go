@@ -10,10 +10,13 @@ import (
 )
 
 func Example() {
-	g, err := modelgateway.Start(context.Background(), "127.0.0.1:0", modelgateway.Options{
+	g, err := modelgateway.New(modelgateway.Options{
 		Vendors: map[string]modelgateway.Vendor{modelgateway.Anthropic: {Key: secret.New("sk-ant-…")}},
 		Prices:  map[string]agentcli.Price{"claude-sonnet-4-5": {Input: 3_000_000, Output: 15_000_000, CacheRead: 300_000, CacheCreate: 3_750_000}},
 	})
+	if err == nil {
+		err = g.Listen(context.Background(), "127.0.0.1:0")
+	}
 	if err != nil {
 		fmt.Println(err)
 		return

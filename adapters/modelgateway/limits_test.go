@@ -143,10 +143,11 @@ func TestPrices(t *testing.T) {
 		"the highest": {map[string]agentcli.Price{"claude-old": {Output: 5e6}, "claude-low": {Output: 1e6}, "gpt-5": {Output: 9e6}}, "", 50},
 		"none":        {map[string]agentcli.Price{"gpt-5": {Output: 9e6}}, "", 0},
 	} {
-		g, err := modelgateway.Start(t.Context(), "127.0.0.1:0", modelgateway.Options{
+		g, err := modelgateway.New(modelgateway.Options{
 			Vendors: map[string]modelgateway.Vendor{modelgateway.Anthropic: {Key: secret.New(key), URL: url}}, Prices: c.prices,
 		})
 		require.NoError(t, err)
+		require.NoError(t, g.Listen(t.Context(), "127.0.0.1:0"))
 		r := &rig{T: t, Gateway: g}
 		o, token := r.run(agentcli.LinkedRun{Tool: c.tool})
 		r.call(token, "/anthropic/v1/messages", `{}`)

@@ -65,8 +65,8 @@ type Gateway struct {
 	runs map[[sha256.Size]byte]*execution // by the hash of their token
 }
 
-// Start serves at a TCP address until Close; port 0 is any free one.
-func Start(ctx context.Context, address string, o Options) (*Gateway, error) {
+// New checks the options. It serves nothing before Listen.
+func New(o Options) (*Gateway, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -98,26 +98,35 @@ func Start(ctx context.Context, address string, o Options) (*Gateway, error) {
 	if len(g.vendors) == 0 {
 		return nil, errors.New("modelgateway: Options.Vendors has no key: nothing could be forwarded")
 	}
+	return g, nil
+}
+
+// Listen serves at a TCP address until Close; port 0 is any free one. It is called once, before
+// the first execution.
+func (g *Gateway) Listen(ctx context.Context, address string) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("modelgateway: %w", err)
+		return fmt.Errorf("modelgateway: %w", err)
 	}
 	g.address, _ = l.Addr().(*net.TCPAddr)
 	g.server = &http.Server{
 		Handler: g, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(g.opt.Log.Handler(), slog.LevelDebug),
 	}
-	g.serving = run.New(context.WithoutCancel(ctx), o.Log)
+	g.serving = run.New(context.WithoutCancel(ctx), g.opt.Log)
 	g.serving.Go("model gateway", func(context.Context) {
 		if err := g.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			o.Log.Error("the model gateway has ended", "err", err)
+			g.opt.Log.Error("the model gateway has ended", "err", err)
 		}
 	})
-	return g, nil
+	return nil
 }
 
 // Close ends the server and all requests.
 func (g *Gateway) Close() error {
+	if g.server == nil {
+		return nil
+	}
 	err := g.server.Close()
 	g.serving.Stop()
 	if own, ok := g.opt.Client.(*http.Transport); ok {
@@ -148,6 +157,13 @@ func (g *Gateway) Vendors() (names []string) {
 	return names
 }
 
+// Priced reports whether the cost of a vendor's models is known: of one, as a tool calls it, or of
+// the vendor's most costly one.
+func (g *Gateway) Priced(vendor, tool, model string) bool {
+	_, known := g.cost(tool, vendor, work.Usage{Model: model})
+	return known
+}
+
 // errContainer is about a container that has a network of its own.
 var errContainer = errors.New("modelgateway: the gateway listens at this machine's loopback address, which a container does not reach: " +
 	"let ORCH_MODEL_GATEWAY be this machine's address in the containers' network, or set ORCH_JAIL_NETWORK=host")
@@ -158,8 +174,11 @@ func (g *Gateway) Open(_ context.Context, x agentcli.LinkedRun) (agentcli.Opened
 	if len(served) == 0 {
 		return agentcli.Opened{Close: func() agentcli.Seen { return agentcli.Seen{} }}, nil
 	}
-	if x.Jail != nil && x.Jail.Box.Kind == work.BoxContainer && x.Jail.Box.Network != "host" && g.address.IP.IsLoopback() {
+	if g.server != nil && x.Jail != nil && x.Jail.Box.Kind == work.BoxContainer && x.Jail.Box.Network != "host" && g.address.IP.IsLoopback() {
 		return agentcli.Opened{}, errContainer
+	}
+	if g.server == nil {
+		return agentcli.Opened{}, errors.New("modelgateway: Listen was not called: no agent would reach the gateway")
 	}
 	token := rand.Text()
 	e := newExecution(g, x)

@@ -78,11 +78,12 @@ func newRig(t *testing.T, url string) *rig {
 	for _, name := range []string{modelgateway.Anthropic, modelgateway.OpenAI, modelgateway.Google} {
 		vendors[name] = modelgateway.Vendor{Key: secret.New(key), URL: url}
 	}
-	g, err := modelgateway.Start(t.Context(), "127.0.0.1:0", modelgateway.Options{
+	g, err := modelgateway.New(modelgateway.Options{
 		Vendors: vendors, Client: r, Now: r.Now, Log: slog.New(slog.NewTextHandler(&r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Prices: map[string]agentcli.Price{"m-1": {Input: 1_000_000, Output: 10_000_000, CacheRead: 100_000, CacheCreate: 2_000_000}},
 	})
 	require.NoError(t, err)
+	require.NoError(t, g.Listen(t.Context(), "127.0.0.1:0"))
 	t.Cleanup(func() {
 		require.NoError(t, g.Close())
 		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
@@ -305,14 +306,14 @@ func TestTroubles(t *testing.T) {
 	}
 }
 
-func TestStartRefuses(t *testing.T) {
+func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for want, v := range map[string]map[string]modelgateway.Vendor{
 		"no key":         {modelgateway.Anthropic: {}},
 		"want anthropic": {"acme": {Key: secret.New(key)}},
 		"the URL of":     {modelgateway.OpenAI: {Key: secret.New(key), URL: "file:///etc"}},
 	} {
-		_, err := modelgateway.Start(t.Context(), "127.0.0.1:0", modelgateway.Options{Vendors: v})
+		_, err := modelgateway.New(modelgateway.Options{Vendors: v})
 		require.ErrorContains(t, err, want)
 	}
 }

@@ -19,6 +19,12 @@ import (
 // agents examines every agent that a role has somewhere: whether it is here, which version
 // it is and, with Probe, whether it works.
 func (d *doctor) agents(v *Service) {
+	if d.Probe {
+		if err := v.listenGateway(context.Background(), "127.0.0.1:0"); err != nil { // beside that of a server that runs
+			d.bad("gateway", err)
+			return
+		}
+	}
 	var seen []work.Agent
 	for _, p := range v.Projects.All() {
 		for _, role := range stage.Roles() {
@@ -49,6 +55,7 @@ func (d *doctor) agent(v *Service, prefix string, a work.Agent) {
 	if version != "" {
 		version = " (" + version + ")"
 	}
+	d.gateway(v, prefix, a)
 	if a.Model != "" {
 		agent += " with the model " + a.Model
 	}

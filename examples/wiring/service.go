@@ -19,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/commitprobe"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/gitonly"
+	"github.com/signalbox-dev/signalbox/adapters/modelgateway"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/adapters/prometheus"
@@ -80,7 +81,8 @@ type Service struct {
 	Hosts      map[string]GitHost   // by their names; GitHub is not there while no token is set
 	Git        *gitcli.Git
 	Agents     *agentcli.Runner
-	Telegram   *telegram.Chat // nil: notices are only logged
+	Gateway    *modelgateway.Gateway // nil: agents call their vendors themselves
+	Telegram   *telegram.Chat        // nil: notices are only logged
 	Leases     lease.Locker
 	Tracks     *Layer     // nil: switched off
 	trackStore TrackStore // nil: switched off
@@ -148,6 +150,9 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 		return err
 	}
 	v.program = program
+	if err := v.openGateway(); err != nil {
+		return err
+	}
 	if v.Agents, err = v.runner(s.DataDir); err != nil {
 		return err
 	}
@@ -167,7 +172,7 @@ func (v *Service) runner(dir string) (*agentcli.Runner, error) {
 	return agentcli.New(agentcli.Options{
 		Default: s.Agent, LogDir: filepath.Join(dir, "logs"), StateDir: filepath.Join(dir, "running"), Shim: append(slices.Clone(v.program), "agent-shim"),
 		TermGrace: s.AgentTermGrace, EnvAllow: append(agentcli.DefaultEnv(), s.AgentEnv...), Prices: s.AgentPrices, Log: v.Log,
-		HomeDir: filepath.Join(dir, "homes"), HomeFiles: s.AgentHome, Jail: v.walls.jail, Hidden: s.hidden, Presets: ownAgents(),
+		HomeDir: filepath.Join(dir, "homes"), HomeFiles: s.AgentHome, Jail: v.walls.jail, Hidden: s.hidden, Presets: ownAgents(), Links: v.links(),
 	})
 }
 
@@ -238,6 +243,9 @@ func (v *Service) Close() error {
 	if v.DB != nil {
 		errs = append(errs, v.DB.Close())
 	}
+	if v.Gateway != nil {
+		errs = append(errs, v.Gateway.Close())
+	}
 	return errors.Join(errs...)
 }
 
@@ -247,6 +255,9 @@ func (v *Service) Run(ctx context.Context, l, hooks net.Listener) error {
 		v.Log.Warn("unsigned webhooks are taken", "setting", "ORCH_INSECURE_WEBHOOKS")
 	}
 	v.Log.Info("starting", "version", Version(), "settings_file", cmp.Or(v.Settings.from.file, noConfig))
+	if err := v.listenGateway(ctx, v.Settings.ModelGateway); err != nil {
+		return err
+	}
 	g := run.New(ctx, v.Log)
 	defer g.Stop()
 	if v.Tracks != nil {

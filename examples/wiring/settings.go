@@ -90,6 +90,13 @@ type Settings struct {
 	BudgetRepoDay       dollars         `env:"BUDGET_REPO_DAY_USD" envDefault:"0" doc:"what the tasks of a repository may cost on one day (UTC); 0: no cap"`
 	BudgetRun           dollars         `env:"BUDGET_RUN_USD" envDefault:"1.00" doc:"what a run is taken to cost until it is known, where there is a cap"`
 	AgentPrices         prices          `env:"AGENT_PRICES" doc:"of models whose agents report no cost, or of such agents by name (codex), in dollars for a million tokens: model=input/output/cache read/cache write,…"`
+	ModelGateway        string          `env:"MODEL_GATEWAY" doc:"address at which agents call models with a token of their run in the place of a key, such as 127.0.0.1:0 (any free port): their costs are measured; unset: they call the vendors themselves"`
+	AnthropicKey        secret.String   `env:"ANTHROPIC_API_KEY" doc:"key of Anthropic that the gateway of models calls with; unset: it does not serve Anthropic's models"`
+	AnthropicURL        string          `env:"ANTHROPIC_URL" doc:"address of Anthropic's API for the gateway; unset: https://api.anthropic.com"`
+	OpenAIKey           secret.String   `env:"OPENAI_API_KEY" doc:"the same of OpenAI"`
+	OpenAIURL           string          `env:"OPENAI_URL" doc:"without /v1; unset: https://api.openai.com"`
+	GeminiKey           secret.String   `env:"GEMINI_API_KEY" doc:"the same of Google's Gemini API"`
+	GeminiURL           string          `env:"GEMINI_URL" doc:"unset: https://generativelanguage.googleapis.com"`
 	AgentPause          bool            `env:"AGENT_PAUSE_ENABLED" envDefault:"true" doc:"an agent that cannot work for any task (login, credit, limits) is paused for all, with one notice, in the place of failures of each task"`
 	QG0TitleMax         string          `env:"QG0_TITLE_MAX" envDefault:"200" doc:"title limit of QG-0 in characters"`
 	Agent               string          `env:"AGENT" envDefault:"claude" doc:"agent of roles that the registry gives none: claude, codex, gemini, opencode or a command"`
@@ -238,6 +245,7 @@ func (s Settings) check() error {
 	}
 	s.checkJail(wrong)
 	s.checkAccess(wrong)
+	s.checkGateway(wrong)
 	s.checkEvents(wrong)
 	if s.GPSCacheTiles < 1 {
 		wrong("GPS_CACHE_TILES", "is %d, want at least 1", s.GPSCacheTiles)

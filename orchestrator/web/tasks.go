@@ -106,6 +106,10 @@ type RunView struct {
 	Finished time.Time `json:"finished_at"`
 	Summary  string    `json:"summary,omitempty"`
 	Prompt   string    `json:"prompt,omitempty"` // hash of the team's assignment; empty = the built-in one
+
+	Measured  bool    `json:"measured,omitempty"`  // the usage is that of the model gateway
+	Estimated bool    `json:"estimated,omitempty"` // a part of it, by length
+	Told      *Totals `json:"told,omitempty"`      // what the tool says, where that differs by more than 2 %
 }
 
 // VerdictView is one recorded verdict.
@@ -140,6 +144,16 @@ type EntryView struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
+func (v *RunView) measured(r task.AgentRun) {
+	if m := r.Measured; m != nil {
+		v.Measured, v.Estimated = true, m.Estimated
+	}
+	if r.Measured.Differs(r.Usage) {
+		v.Told = &Totals{}
+		v.Told.add(task.CostOf(task.AgentRun{Usage: r.Measured.Told}))
+	}
+}
+
 func (v *TaskDetail) fill(runs []task.AgentRun, results []task.GateResult, jobs []queue.Job, story []task.JournalEntry) {
 	v.Runs, v.Verdicts, v.Jobs, v.Journal = []RunView{}, []VerdictView{}, []JobView{}, []EntryView{}
 	for _, r := range runs {
@@ -148,6 +162,7 @@ func (v *TaskDetail) fill(runs []task.AgentRun, results []task.GateResult, jobs 
 			Trouble: string(r.Trouble), ExitCode: r.ExitCode, Started: r.Started, Finished: r.Finished, Summary: r.Summary, Prompt: r.Prompt,
 		}
 		view.add(task.CostOf(r))
+		view.measured(r)
 		v.Totals.add(task.CostOf(r))
 		v.Runs = append(v.Runs, view)
 	}

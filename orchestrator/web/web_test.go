@@ -347,6 +347,18 @@ func TestOperator(t *testing.T) {
 	require.Equal(t, "APP-1", d.WorkItemID)
 	require.Len(t, d.Jobs, 1)
 
+	told := work.Usage{Input: 90, MicroUSD: 400_000}
+	for i, usage := range []work.Usage{{Input: 100, MicroUSD: 500_000}, told} {
+		row.Version = int64(i) + 1
+		run := task.AgentRun{TaskID: 1, JobID: int64(i), Attempt: 1, Usage: usage, Measured: &work.Measured{Told: told, Estimated: i == 0}}
+		require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row, Runs: []task.AgentRun{run}}))
+	}
+	require.NoError(t, json.Unmarshal([]byte(k.do(http.MethodGet, "/tasks/1", nil, nil).body), &d))
+	require.True(t, d.Runs[0].Measured && d.Runs[0].Estimated)
+	require.InDelta(t, 0.4, d.Runs[0].Told.CostUSD, 1e-9, "it differs")
+	require.Nil(t, d.Runs[1].Told)
+	require.InDelta(t, 0.9, d.Totals.CostUSD, 1e-9)
+
 	locked := setup(t, func(o *web.Options) { o.Access = access.New(access.Options{PublicRead: true}) })
 	a = locked.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer "}, nil)
 	require.Equal(t, http.StatusUnauthorized, a.status)

@@ -211,14 +211,31 @@ func factsOf(l runLine, p follow.Progress) (out []fact) {
 	if l.Live {
 		usage, cost = p.Usage, "Cost so far"
 	}
+	how, told := measured(l)
 	for _, f := range []fact{
 		{"Agent", l.Agent, true}, {"Model", usage.Model, false}, {"Vendor", l.Vendor, false}, {"Session", l.Session, true}, {"Prompt", l.Prompt, true}, {cost, sofar(&usage), false},
+		{"Measured", how, false}, {"The tool says", told, false},
 	} {
 		if f.Text = follow.Clean(f.Text, textMax); f.Text != "" {
 			out = append(out, f)
 		}
 	}
 	return out
+}
+
+// measured is how the usage of a run was measured, and what its tool says where that differs.
+func measured(l runLine) (how, told string) {
+	m := l.Measured
+	if m == nil || l.Live {
+		return "", ""
+	}
+	if how = "by the model gateway"; m.Estimated {
+		how += ", an answer that was cut off by its length"
+	}
+	if m.Differs(l.Usage) {
+		told = sofar(&m.Told)
+	}
+	return how, told
 }
 
 // doingText is a step in one line.
