@@ -224,7 +224,7 @@ func (b *metered) Read(p []byte) (n int, err error) {
 	if !b.cut {
 		n, err = b.ReadCloser.Read(p[:min(len(p), piece)])
 		_, _ = b.meter.Write(p[:n]) // it never fails
-		why := b.x.goesOn(b.x, b.meter.usage, b.meter.goesOn())
+		why := b.x.goesOn(b.x, b.meter.soFar(), b.meter.goesOn())
 		if why == "" {
 			return n, err
 		}

@@ -21,7 +21,7 @@ const tokenBytes = 4
 type meter struct {
 	stream bool
 	asked  int64 // bytes of the request
-	usage  work.Usage
+	usage  work.Usage // as reported
 
 	words    int64 // bytes of what the model has said
 	reported bool  // the usage is the vendor's
@@ -92,14 +92,11 @@ func (m *meter) end() (u work.Usage, estimated bool) {
 	} else if !m.long {
 		m.whole()
 	}
-	if u = m.usage; m.reported && m.finished {
-		return u, false
-	}
-	if u.Input+u.CacheRead+u.CacheCreate == 0 {
+	u, estimated = m.soFar(), !m.reported || !m.finished
+	if estimated && u.Input+u.CacheRead+u.CacheCreate == 0 {
 		u.Input = tokens(m.asked)
 	}
-	u.Output = max(u.Output, tokens(m.words))
-	return u, true
+	return u, estimated
 }
 
 func tokens(bytes int64) int64 { return (bytes + tokenBytes - 1) / tokenBytes }
@@ -242,9 +239,16 @@ func (m *meter) read(event []byte) {
 		finished = finished || c.Finish != ""
 	}
 	m.finished = m.finished || finished
-	if !m.finished || !m.reported { // the vendor's own count is to come
-		m.usage.Output = max(m.usage.Output, tokens(m.words))
+}
+
+// soFar is what the answer has used: until the vendor's own count has come, its words count by
+// their length.
+func (m *meter) soFar() work.Usage {
+	u := m.usage
+	if !m.finished || !m.reported {
+		u.Output = max(u.Output, tokens(m.words))
 	}
+	return u
 }
 
 func (m *meter) name(model string) {

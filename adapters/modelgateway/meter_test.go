@@ -102,6 +102,15 @@ func TestMeterEstimates(t *testing.T) {
 	}
 }
 
+// What the vendor has counted counts, also where that is nothing.
+func TestMeterBelievesTheVendor(t *testing.T) {
+	t.Parallel()
+	body := `data: {"type":"content_block_delta","delta":{"text":"some words"}}` + "\n\n" + `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":0}}` + "\n\n"
+	got, estimated := read("text/event-stream", body, nil)
+	require.Equal(t, work.Usage{Model: "asked"}, got)
+	require.False(t, estimated)
+}
+
 // What is behind an event that is too long is read again.
 func TestMeterGoesOnBehindALongEvent(t *testing.T) {
 	t.Parallel()
