@@ -20,7 +20,7 @@ const tokenBytes = 4
 // or the whole of one that is no stream. It is an io.Writer that never fails.
 type meter struct {
 	stream bool
-	asked  int64 // bytes of the request
+	asked  int64      // bytes of the request
 	usage  work.Usage // as reported
 
 	words    int64 // bytes of what the model has said

@@ -74,7 +74,7 @@ func New(o Options) (*Gateway, error) {
 		o.Now = time.Now
 	}
 	if o.Client == nil {
-		own := http.DefaultTransport.(*http.Transport).Clone() //nolint:errcheck,forcetypeassert // it is one
+		own := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
 		own.DisableCompression = true
 		o.Client = own
 	}
