@@ -52,6 +52,9 @@ func agent(out, errs io.Writer) int {
 }
 
 func (j job) work(out io.Writer) error {
+	if err := j.ask(); err != nil {
+		return err
+	}
 	if err := j.pause(out); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@
 //	go run ./examples/demo -lose 0.7 -exit    with most webhooks lost
 //	go run ./examples/demo -host git -exit    with bare repositories and no git host
 //	go run ./examples/demo -hostile -exit     with an agent that is turned against the service
+//	go run ./examples/demo -gateway -exit     with costs that are measured, and two runs that are ended at their budget
 //	go run ./examples/demo -sick telegram=hang -sick plane=500:20s -exit
 //	go run ./examples/demo -database-url postgres://… -replicas 3 -kills 5 -pauses 3 -exit
 //
@@ -39,6 +40,7 @@ import (
 type options struct {
 	manual  bool
 	hostile bool
+	gateway bool
 	host    string
 	speed   float64
 	exit    bool
@@ -79,6 +81,7 @@ func run(args []string, out, errs io.Writer) int {
 	flags.SetOutput(errs)
 	flags.BoolVar(&o.manual, "manual", false, "nobody approves for you: drag the cards on the page")
 	flags.BoolVar(&o.hostile, "hostile", false, "the description of one card is an injection, and its developer obeys it: the tour shows what refuses each attempt; needs a machine with a jail")
+	flags.BoolVar(&o.gateway, "gateway", false, "agents call an imitation of a model through the gateway of models, and two of them are ended at their budget in the middle of an answer")
 	flags.StringVar(&o.host, "host", onGitHub, "where the repositories are hosted: github, gitea, or git for nowhere at all: CI is run by the service, and a merge moves main forward")
 	flags.Float64Var(&o.speed, "speed", 1, "how many times faster agents, CI and people are")
 	flags.BoolVar(&o.exit, "exit", false, "end when every card is done, with a summary in JSON as the last line")

@@ -99,7 +99,7 @@ func (w *world) deal(ctx context.Context) error {
 // people do what people do: approve, confirm deployments, change their mind, and
 // begin something where they should not.
 func (w *world) people(ctx context.Context) {
-	answers := map[string]string{"The requirements are ready": "Approved", "The deployment is prepared": "Confirm Deploy", "the design is ready": "STOP", vouchWords: "Rejected"}
+	answers := map[string]string{"The requirements are ready": "Approved", "The deployment is prepared": "Confirm Deploy", "the design is ready": "STOP", vouchWords: "Rejected", budgetWords: "In Progress"}
 	answered := map[string]int{}
 	for every(ctx, max(w.scaled(500*time.Millisecond), 20*time.Millisecond)) {
 		harm := false

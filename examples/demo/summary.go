@@ -39,6 +39,8 @@ type summary struct {
 	Replayed   int      `json:"replayed"`                // decisions of the journals that were made again, each as it was
 	Missing    []string `json:"steps_missing,omitempty"` // of the tour
 	CostUSD    float64  `json:"cost_usd"`
+	Measured   int      `json:"measured,omitempty"` // runs whose cost is not what the agent says
+	Cut        int      `json:"cut,omitempty"`      // of these, ended at their budget in the middle of an answer
 	Seconds    float64  `json:"seconds"`
 	Wrong      []string `json:"wrong,omitempty"`
 
@@ -185,6 +187,12 @@ func (s *summary) task(w *world, d web.TaskDetail, why string) {
 	s.flaps(w, d)
 	ok := map[int64]int{}
 	for _, r := range d.Runs {
+		if r.Measured {
+			s.Measured++
+		}
+		if r.Measured && r.Estimated && r.Status == "budget" {
+			s.Cut++
+		}
 		if r.Status == "ok" {
 			ok[r.Run]++
 		} else {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/adapters/agentcli/modeltest"
 	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
@@ -57,8 +58,9 @@ type world struct {
 	projects []*project
 	page     net.Listener
 	replicas []*replica
-	service  string       // address of the service: the replica's, or the balancer's
-	balancer net.Listener // nil for a single replica
+	service  string            // address of the service: the replica's, or the balancer's
+	balancer net.Listener      // nil for a single replica
+	model    *modeltest.Server // with -gateway; else nil
 	turn     atomicInt
 	schema   string // of the tables, when the database is PostgreSQL
 	began    time.Time
@@ -131,6 +133,9 @@ func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 			b.addLabels(p.repo)
 		}
 	}
+	if o.gateway {
+		w.openModel()
+	}
 	w.mux = http.NewServeMux()
 	return w, errors.Join(os.MkdirAll(w.outer(), 0o700), w.outside(w.mux), w.registry())
 }
@@ -186,6 +191,9 @@ func (w *world) close() {
 	w.board.Close()
 	w.plane.Close()
 	w.host.Close()
+	if w.model != nil {
+		w.model.Close()
+	}
 	for _, l := range []net.Listener{w.page, w.balancer} {
 		if l != nil {
 			_ = l.Close()
@@ -260,7 +268,7 @@ func (w *world) registry() error {
 			p.id, p.repo, w.clone(p), p.prefix, p.self, w.hosting(p))
 		b.WriteString("    agents:\n")
 		for _, role := range stage.Roles() {
-			fmt.Fprintf(&b, "      %s: {model: %s, timeout: 90s}\n", role, models()[string(role)])
+			fmt.Fprintf(&b, "      %s: {model: %s, timeout: 90s%s}\n", role, models()[string(role)], w.limitOf(role))
 		}
 		if p.watched {
 			fmt.Fprintf(&b, "    monitor: [\"http://%s/health/%s\"]\n", w.page.Addr(), p.prefix)
@@ -287,6 +295,7 @@ func (w *world) environ(r *replica) []string {
 		"TELEGRAM_URL": base + "/telegram", "TELEGRAM_TOKEN": telegramToken, "TELEGRAM_CHAT_ID": telegramChatID,
 	}
 	maps.Copy(settings, w.hostSettings(base))
+	maps.Copy(settings, w.modelSettings())
 	if len(w.o.sick) > 0 { // shorter than in a real deployment
 		settings["CALL_TIMEOUT"], settings["GIT_TIMEOUT"] = "2s", "5s"
 	}

@@ -19,6 +19,17 @@ func (s Settings) vendors() map[string]modelgateway.Vendor {
 	}
 }
 
+// keysInGateway are the vendors whose keys agents do not get.
+func (s Settings) keysInGateway() (names []string) {
+	for name, v := range s.vendors() {
+		if s.ModelGateway != "" && v.Key.IsSet() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // checkGateway reports what is wrong with the settings of the gateway, by their names.
 func (s Settings) checkGateway(wrong func(name, format string, args ...any)) {
 	for name, value := range map[string]string{"ANTHROPIC_URL": s.AnthropicURL, "OPENAI_URL": s.OpenAIURL, "GEMINI_URL": s.GeminiURL} {

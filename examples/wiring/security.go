@@ -68,6 +68,8 @@ type Posture struct {
 	Rights     string `json:"capabilities"` // effective ones of agents, in hexadecimal
 	Dumpable   bool   `json:"dumpable"`     // other processes of the user may read this one's memory, where no jail keeps them from it
 	UID        int    `json:"uid"`          // of agents, and of the service
+
+	Gateway []string `json:"keys_in_gateway,omitempty"` // vendors whose keys stay in the gateway of models; those of others are within the reach of their agents
 }
 
 // SecurityReport is what doctor security has found.
@@ -86,7 +88,7 @@ func Security(ctx context.Context, s Settings, program []string) (SecurityReport
 	if err := v.confine(ctx, program); err != nil {
 		return SecurityReport{}, err
 	}
-	r := SecurityReport{Posture: Posture{Jail: v.walls.kind(), Walls: v.walls.String(), ABI: v.walls.Proof.ABI, Weak: v.walls.Proof.Weak, UID: os.Getuid(), Dumpable: dumpable()}}
+	r := SecurityReport{Posture: Posture{Jail: v.walls.kind(), Walls: v.walls.String(), ABI: v.walls.Proof.ABI, Weak: v.walls.Proof.Weak, UID: os.Getuid(), Dumpable: dumpable(), Gateway: s.keysInGateway()}}
 	dir, err := os.MkdirTemp(s.DataDir, "attack-")
 	if err != nil {
 		return r, err

@@ -3,10 +3,14 @@ package modeltest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // object is JSON.
 type object = map[string]any
+
+// deltaMax is how many characters of words come at once.
+const deltaMax = 1000
 
 // anthropic answers as the Messages API: blocks of words and calls, each with its start,
 // growth and end.
@@ -21,20 +25,26 @@ func anthropic(a answer) ([]event, any) {
 	}
 	add("message_start", object{"message": message})
 	var content []any
-	block := func(empty, delta, full object) {
+	block := func(empty, full object, deltas ...object) {
 		i := len(content)
 		content = append(content, full)
 		add("content_block_start", object{"index": i, "content_block": empty})
-		add("content_block_delta", object{"index": i, "delta": delta})
+		for _, delta := range deltas {
+			add("content_block_delta", object{"index": i, "delta": delta})
+		}
 		add("content_block_stop", object{"index": i})
 	}
 	if a.Text != "" || a.call.name == "" {
-		block(object{"type": "text", "text": ""}, object{"type": "text_delta", "text": a.Text}, object{"type": "text", "text": a.Text})
+		var deltas []object
+		for part := range slices.Chunk([]rune(a.Text), deltaMax) {
+			deltas = append(deltas, object{"type": "text_delta", "text": string(part)})
+		}
+		block(object{"type": "text", "text": ""}, object{"type": "text", "text": a.Text}, deltas...)
 	}
 	if a.call.name != "" {
 		id, input := fmt.Sprintf("toolu_%d", a.n), quoted(a.call.args)
-		block(object{"type": "tool_use", "id": id, "name": a.call.name, "input": object{}}, object{"type": "input_json_delta", "partial_json": input},
-			object{"type": "tool_use", "id": id, "name": a.call.name, "input": a.call.args})
+		block(object{"type": "tool_use", "id": id, "name": a.call.name, "input": object{}},
+			object{"type": "tool_use", "id": id, "name": a.call.name, "input": a.call.args}, object{"type": "input_json_delta", "partial_json": input})
 		reason = "tool_use"
 	}
 	add("message_delta", object{"delta": object{"stop_reason": reason, "stop_sequence": nil}, "usage": usage})
