@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/examples/mappage"
 	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/export"
 	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 	work "github.com/signalbox-dev/signalbox/internal/run"
@@ -26,6 +28,7 @@ func mapSites() [][3]string {
 		{"map-prefix", "/some/where/", "maplibre-gl"},
 		{"map-v5", "/", "maplibre-gl-v5"},
 		{"map-own", "/", ""},
+		{"map-base", "/", ""},
 	}
 }
 
@@ -39,6 +42,11 @@ func startMaps(ctx context.Context, g *work.Group, modules string, sites map[str
 	if _, err := store.Upsert(ctx, tracks); err != nil {
 		return err
 	}
+	base, err := archive(ctx, store)
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { _ = os.Remove(base) })
 	for _, s := range mapSites() {
 		name, prefix, module := s[0], s[1], s[2]
 		api, err := trackhttp.New(trackhttp.Options{
@@ -54,6 +62,9 @@ func startMaps(ctx context.Context, g *work.Group, modules string, sites map[str
 		if module != "" {
 			page.MapLibre = os.DirFS(filepath.Join(modules, module, "dist"))
 			page.Bases = []mappage.Base{{Name: "Map", Kind: mappage.KindPatches}, {Name: "Satellite", Kind: mappage.KindPatches, Imagery: true}}
+		}
+		if name == "map-base" {
+			page.Bases = []mappage.Base{{Name: "Archive", Kind: mappage.KindPMTiles, File: base}}
 		}
 		mux := http.NewServeMux()
 		mux.Handle(prefix+"api/gps-tracks", api)
@@ -71,6 +82,19 @@ func startMaps(ctx context.Context, g *work.Group, modules string, sites map[str
 		sites[name] = "http://" + l.Addr().String() + prefix
 	}
 	return nil
+}
+
+// archive is a file that a page has as its base: the tracks themselves, as others would have land.
+func archive(ctx context.Context, store *memtracks.Store) (path string, err error) {
+	plan, err := export.NewPlan(ctx, export.Options{Store: store, Tiles: store, Sources: []string{"osm", "club", "upload"}, MaxZoom: 10})
+	if err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp("", "*.pmtiles")
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), errors.Join(plan.WritePMTiles(ctx, f), f.Close())
 }
 
 // testTracks are 1,200 generated tracks, and at 10 E 45.2 N, where nobody else

@@ -27,7 +27,7 @@ import (
 
 func main() {
 	address := flag.String("listen", "localhost:8088", "address to listen on")
-	base := flag.String("base", "none", "base of the map: none, https://…/{z}/{x}/{y}.png or https://…/style.json")
+	base := flag.String("base", "none", "base of the map: none, https://…/{z}/{x}/{y}.png, https://…/style.json or a file.pmtiles")
 	credit := flag.String("attribution", "", "whom the licence of the base wants named")
 	flag.Parse()
 	if err := serve(*address, *base, *credit, flag.Arg(0)); err != nil {

@@ -7,9 +7,11 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
+	"fmt"
 	"html/template"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/gpstracks/web"
@@ -18,7 +20,7 @@ import (
 //go:embed page
 var page embed.FS
 
-//go:embed maplibre
+//go:embed maplibre pmtiles
 var builtIn embed.FS
 
 // Options are what a page needs. Only Prefix is required.
@@ -45,13 +47,26 @@ func Handler(o Options) http.Handler {
 		o.Bases = []Base{Plain()}
 	}
 	mux := http.NewServeMux()
+	o.Bases = slices.Clone(o.Bases)
+	archives := false
+	for i := range o.Bases {
+		b := &o.Bases[i]
+		archives = archives || b.Kind == KindPMTiles
+		if b.File != "" {
+			b.URL = fmt.Sprintf("base-%d.pmtiles", i)
+			mux.HandleFunc("GET "+o.Prefix+b.URL, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/vnd.pmtiles")
+				http.ServeFile(w, r, b.File) // ranges of it
+			})
+		}
+	}
 	look := template.Must(template.ParseFS(page, "page/index.html"))
 	mux.HandleFunc("GET "+o.Prefix+"{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", policy(o.Bases))
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("Referrer-Policy", "strict-origin-when-cross-origin")                                   // servers of tiles want one
-		_ = look.Execute(w, map[string]bool{"Five": o.MapLibre != nil && !has(o.MapLibre, "maplibre-gl.mjs")}) // a client that has gone away needs no page
+		w.Header().Set("Referrer-Policy", "strict-origin-when-cross-origin")                                                         // servers of tiles want one
+		_ = look.Execute(w, map[string]bool{"Five": o.MapLibre != nil && !has(o.MapLibre, "maplibre-gl.mjs"), "Archives": archives}) // a client that has gone away needs no page
 	})
 	config, err := json.Marshal(map[string]any{"api": o.API, "bases": o.Bases, "on": o.On})
 	mux.HandleFunc("GET "+o.Prefix+"config.json", func(w http.ResponseWriter, _ *http.Request) {
@@ -67,6 +82,9 @@ func Handler(o Options) http.Handler {
 		mux.HandleFunc("GET "+o.Prefix+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, page, "page/"+name) })
 	}
 	mux.Handle("GET "+o.Prefix+"gpstracks/", http.StripPrefix(o.Prefix+"gpstracks/", web.Handler()))
+	for _, name := range []string{"pmtiles.js", "LICENSE.txt", "LICENSE-fflate.txt"} {
+		mux.HandleFunc("GET "+o.Prefix+"pmtiles/"+name, func(w http.ResponseWriter, r *http.Request) { serveBuiltIn(w, r, "pmtiles/"+name) })
+	}
 	for _, name := range mapLibreFiles {
 		mux.HandleFunc("GET "+o.Prefix+"maplibre/"+name, func(w http.ResponseWriter, r *http.Request) { o.serveMapLibre(w, r, name) })
 	}
@@ -75,11 +93,8 @@ func Handler(o Options) http.Handler {
 
 // serveMapLibre serves a file of MapLibre: those that are built in are compressed.
 func (o *Options) serveMapLibre(w http.ResponseWriter, r *http.Request, name string) {
-	if strings.HasSuffix(name, "js") {
-		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
-	}
-	w.Header().Set("Cache-Control", "no-cache")
 	if o.MapLibre != nil {
+		head(w, name)
 		if !has(o.MapLibre, name) {
 			http.NotFound(w, r)
 			return
@@ -88,9 +103,18 @@ func (o *Options) serveMapLibre(w http.ResponseWriter, r *http.Request, name str
 		return
 	}
 	if name == "maplibre-gl-shared.mjs" { // empty in this version
+		head(w, name)
 		return
 	}
-	serveZipped(w, r, name)
+	serveBuiltIn(w, r, "maplibre/"+name)
+}
+
+// head sets the headers of a file.
+func head(w http.ResponseWriter, name string) {
+	if strings.HasSuffix(name, "js") {
+		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+	}
+	w.Header().Set("Cache-Control", "no-cache")
 }
 
 func has(files fs.FS, name string) bool {

@@ -100,3 +100,34 @@ func TestBases(t *testing.T) {
 	require.Contains(t, policy(style), "connect-src 'self' https:;")
 	require.Contains(t, policy(style), "script-src 'self';")
 }
+
+// An archive of this machine is served in parts, and its reader is built in.
+func TestArchive(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir() + "/alps.pmtiles"
+	require.NoError(t, os.WriteFile(path, []byte("PMTiles and the rest"), 0o600))
+	base, err := mappage.ParseBase(path, "© them")
+	require.NoError(t, err)
+	require.Equal(t, mappage.Base{Name: "Map", Kind: mappage.KindPMTiles, File: path, Attribution: "© them"}, base)
+	_, err = mappage.ParseBase(path+".pmtiles", "")
+	require.ErrorContains(t, err, "no file that can be read")
+	remote, err := mappage.ParseBase("https://tiles.example/alps.pmtiles", "")
+	require.NoError(t, err)
+	require.Equal(t, mappage.KindPMTiles, remote.Kind)
+
+	h := mappage.Handler(mappage.Options{Prefix: "/a/", Bases: []mappage.Base{remote, base}})
+	require.Contains(t, get(h, "/a/").Body.String(), `<script src="pmtiles/pmtiles.js">`)
+	require.Contains(t, get(h, "/a/").Header().Get("Content-Security-Policy"), "connect-src 'self' https://tiles.example;")
+	require.Contains(t, get(h, "/a/config.json").Body.String(), `"url":"base-1.pmtiles"`)
+	require.NotContains(t, get(h, "/a/config.json").Body.String(), path)
+	part := get(h, "/a/base-1.pmtiles", "Range", "bytes=0-6")
+	require.Equal(t, http.StatusPartialContent, part.Code)
+	require.Equal(t, "PMTiles", part.Body.String())
+	require.Equal(t, http.StatusNotFound, get(h, "/a/base-0.pmtiles").Code)
+	require.Contains(t, get(h, "/a/pmtiles/LICENSE.txt").Body.String(), "Protomaps LLC")
+	require.Contains(t, get(h, "/a/pmtiles/pmtiles.js").Body.String(), "var pmtiles=")
+	require.NotContains(t, get(mappage.Handler(mappage.Options{Prefix: "/"}), "/").Body.String(), "pmtiles")
+	if installed, err := os.ReadFile("../browsertest/node_modules/pmtiles/dist/pmtiles.js"); err == nil {
+		require.True(t, bytes.HasPrefix(installed, bytes.TrimSpace(get(h, "/a/pmtiles/pmtiles.js").Body.Bytes())), "it is not that of examples/browsertest: run vendor.sh")
+	}
+}

@@ -11,13 +11,14 @@ import (
 	"time"
 )
 
-// serveZipped serves a file of the built-in MapLibre as it is kept, or unpacked to a client
-// that takes no gzip.
-func serveZipped(w http.ResponseWriter, r *http.Request, name string) {
-	body, err := builtIn.ReadFile("maplibre/" + name + ".gz")
+// serveBuiltIn serves a file that is built in as it is kept, or unpacked to a client that takes no
+// gzip.
+func serveBuiltIn(w http.ResponseWriter, r *http.Request, name string) {
+	head(w, name)
+	body, err := builtIn.ReadFile(name + ".gz")
 	zipped := err == nil
 	if !zipped {
-		if body, err = builtIn.ReadFile("maplibre/" + name); err != nil {
+		if body, err = builtIn.ReadFile(name); err != nil {
 			http.NotFound(w, r)
 			return
 		}

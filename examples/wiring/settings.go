@@ -166,7 +166,7 @@ type Settings struct {
 	GPSOrigins    []string      `env:"GPS_CORS_ORIGINS" doc:"pages that may read tracks, as https://example.org,… or * for all"`
 	GPSTileMaxAge time.Duration `env:"GPS_TILE_MAX_AGE" envDefault:"5m" doc:"how long a map may keep a tile"`
 	GPSCacheTiles int           `env:"GPS_CACHE_TILES" envDefault:"1024" doc:"tiles that are kept in memory"`
-	GPSMapBase    string        `env:"GPS_MAP_BASE" envDefault:"none" doc:"what /map/ draws tracks on: none, https://…/{z}/{x}/{y}.png or https://…/style.json"`
+	GPSMapBase    string        `env:"GPS_MAP_BASE" envDefault:"none" doc:"what /map/ draws tracks on: none, https://…/{z}/{x}/{y}.png, https://…/style.json or a file.pmtiles"`
 	GPSMapImagery string        `env:"GPS_MAP_IMAGERY" doc:"imagery that people may choose, as https://…/{z}/{x}/{y}.jpg"`
 	GPSMapCredit  string        `env:"GPS_MAP_ATTRIBUTION" doc:"whom the licences of these want named on the map, as HTML"`
 	GPSRefresh    time.Duration `env:"GPS_REFRESH" envDefault:"5s" doc:"how often the server looks for tracks that a collector has brought"`

@@ -3,12 +3,14 @@
 /** @import { Counts, Feature, Handlers, List, MapLike, Options, Shown, State } from './types.d.ts' */
 import { DENSITY_ZOOM, count, heat, weight } from './density.js'
 import { describe, link } from './details.js'
+import { drawProfile, nearest, path, place } from './profile.js'
 import { ACTIVITIES, PALETTE, filter, fromText, listQuery, since, summary, toText, valid } from './state.js'
 import { distance, element } from './words.js'
 
 export * from './state.js'
 
-const TILES = 'gps-tracks-tiles', LIST = 'gps-tracks-list', HEAT = 'gps-tracks-heat', NAMES = 'gps-tracks-names'
+const TILES = 'gps-tracks-tiles', LIST = 'gps-tracks-list', HEAT = 'gps-tracks-heat', NAMES = 'gps-tracks-names', SPOT = 'gps-tracks-spot'
+const spot = (/** @type {number[][]} */ ...at) => ({ type: 'MultiPoint', coordinates: at })
 const HANDOVER = 12 // of MapLibre's zoom: tiles below it, the list from it on
 const WIDTHS = { halo: 6, line: 3, case: 9, top: 5 } // case and top: the highlighted track
 const LAYERS = Object.entries(WIDTHS).flatMap(([kind, width]) => [TILES, LIST].map(source => ({ id: `${source}-${kind}`, source, kind, width })))
@@ -27,6 +29,7 @@ export class PublicTracksLayer extends EventTarget {
 	#info = /** @type {any} */ (null) // TileJSON
 	#tip = /** @type {any} */ (null)
 	#satellite = false
+	#profile = /** @type {any} */ (null) // of the track whose popup is open: its id, path and cursor
 	#abort = new AbortController()
 	#end = new AbortController()
 
@@ -144,6 +147,8 @@ export class PublicTracksLayer extends EventTarget {
 					...(source === TILES ? { 'source-layer': 'gps_tracks', maxzoom: HANDOVER } : { minzoom: HANDOVER }),
 				}, below)
 			}
+			map.addSource(SPOT, { type: 'geojson', data: spot() })
+			map.addLayer({ id: SPOT, source: SPOT, type: 'circle', paint: { 'circle-radius': 6, 'circle-color': '#0b5394', 'circle-stroke-color': '#fff', 'circle-stroke-width': 2 } })
 			const font = this.o.labelFont ?? (map.getStyle().glyphs ? null : 'sans-serif')
 			if (font) {
 				map.addLayer({
@@ -158,8 +163,8 @@ export class PublicTracksLayer extends EventTarget {
 	}
 
 	#detach() {
-		for (const id of [HEAT, NAMES, ...LAYERS.map(l => l.id)]) this.map.getLayer(id) && this.map.removeLayer(id)
-		for (const id of [TILES, LIST]) this.map.getSource(id) && this.map.removeSource(id)
+		for (const id of [HEAT, NAMES, SPOT, ...LAYERS.map(l => l.id)]) this.map.getLayer(id) && this.map.removeLayer(id)
+		for (const id of [TILES, LIST, SPOT]) this.map.getSource(id) && this.map.removeSource(id)
 	}
 
 	#draw() {
@@ -215,6 +220,12 @@ export class PublicTracksLayer extends EventTarget {
 	/** Shows what the pointer is on. @param {any} e */
 	#hover(e) {
 		const t = e && this.state.on ? this.#near(e.point, 4)[0] : null
+		const p = this.#profile
+		if (p) {
+			const along = t?.id === p.id ? nearest(p.points, [e.lngLat.lng, e.lngLat.lat]) : null
+			p.cursor(along)
+			this.#mark(along)
+		}
 		const canvas = this.map.getCanvas()
 		if (t || this.#tip) canvas.style.cursor = t ? 'pointer' : ''
 		if (!t) {
@@ -341,6 +352,7 @@ export class PublicTracksLayer extends EventTarget {
 	#show(tracks, lngLat) {
 		const n = tracks.length
 		this.#popup?.remove()
+		this.#profile = null
 		const box = element('section', { className: 'gps-tracks-popup', tabIndex: 0, ariaLabel: n > 1 ? `${n} tracks here` : 'Track' })
 		for (const t of tracks.slice(0, 8)) {
 			const show = () => this.#highlight(t.id)
@@ -356,7 +368,12 @@ export class PublicTracksLayer extends EventTarget {
 		}
 		if (n > 8) box.append(`and ${n - 8} more`)
 		const popup = this.#popup = new this.o.Popup().setLngLat(lngLat).setDOMContent(box).addTo(this.map)
-		popup.on('close', () => this.#popup === popup && this.#highlight(-1))
+		popup.on('close', () => {
+			if (this.#popup !== popup) return
+			this.#mark(null)
+			this.#profile = null
+			this.#highlight(-1)
+		})
 		this.#highlight(tracks[0].id)
 	}
 
@@ -364,8 +381,18 @@ export class PublicTracksLayer extends EventTarget {
 	async #describe(id, item) {
 		try {
 			const answer = await this.#fetch(`/tracks/${id}`, this.#end.signal)
-			if (answer.ok) item.append(...describe(await answer.json(), this.base))
+			if (!answer.ok) return
+			const track = await answer.json()
+			const { profile } = track.properties
+			const drawn = profile?.length > 1 ? drawProfile(profile, along => this.#mark(along)) : null
+			item.append(...describe(track, this.base, drawn))
+			if (drawn) this.#profile = { id, points: path(track.geometry), cursor: drawn.cursor }
 		} catch { /* what the tile says is there */ }
+	}
+
+	/** Shows where the cursor of the profile is. @param {number | null} along */
+	#mark(along) {
+		this.map.getSource(SPOT)?.setData(along === null || !this.#profile ? spot() : spot(place(this.#profile.points, along)))
 	}
 
 	/** Brings a track to the front. @param {number} id */

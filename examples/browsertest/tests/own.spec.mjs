@@ -95,7 +95,40 @@ test('draws a profile where elevations are known', async ({ page }) => {
   await open(page, `?track=1`)
   const popup = page.getByRole('region', { name: 'Track', exact: true })
   await expect(popup).toContainText('↑ 812 m · ↓ 640 m · 2:03 h · 1:56 h moving')
-  await expect(popup.getByRole('img', { name: 'Elevation from 400 m to 900 m over 3.0 km' })).toBeVisible()
+  const picture = popup.getByRole('img', { name: 'Elevation from 400 m to 900 m over 3.0 km' })
+  await expect(picture).toBeVisible()
+
+  const spots = () => page.evaluate(() => /** @type {any} */ (window).demo.map.queryRenderedFeatures({ layers: ['gps-tracks-spot'] }).length)
+  expect(await spots()).toBe(0)
+  const box = /** @type {{ x: number, y: number, width: number, height: number }} */ (await picture.boundingBox())
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2)
+  await expect(popup.locator('figcaption')).toHaveText('900 m at 1.5 km')
+  await expect.poll(spots).toBe(1)
+  await page.mouse.move(5, 400)
+  await expect.poll(spots).toBe(0)
+  await expect(popup.locator('figcaption')).toContainText('over 3.0 km')
+  const far = await page.evaluate(() => { // the last place of the track, on the map
+    const { map } = /** @type {any} */ (window).demo
+    const lines = map.queryRenderedFeatures({ layers: ['gps-tracks-list-line', 'gps-tracks-tiles-line'] }).filter((/** @type {any} */ f) => f.properties.id === 1)
+    const line = lines[0].geometry.type === 'LineString' ? lines[0].geometry.coordinates : lines[0].geometry.coordinates[0]
+    return map.project(line[line.length - 1])
+  })
+  await page.mouse.move(far.x - 1, far.y)
+  await page.mouse.move(far.x, far.y)
+  await expect(popup.locator('figcaption')).toContainText(' m at ')
+  await expect.poll(spots).toBe(1)
+})
+
+test('an archive of tiles is a base, of which parts are read @quick', async ({ page }) => {
+  /** @type {number[]} */
+  const parts = []
+  page.on('response', r => void (r.url().endsWith('/base-0.pmtiles') && parts.push(r.status())))
+  await page.goto(site('map-base') + '#map=8/46.5/8')
+  await expect.poll(() => page.evaluate(() => /** @type {any} */ (window).demo?.map.querySourceFeatures('base', { sourceLayer: 'gps_tracks' }).length ?? 0)).toBeGreaterThan(20)
+  expect(new Set(parts)).toEqual(new Set([206]))
+  const layers = await page.evaluate(() => /** @type {any} */ (window).demo.map.getStyle().layers.map((/** @type {any} */ l) => l.id))
+  expect(layers).toContain('gps_tracks-line')
+  await expect(page.locator('.maplibregl-ctrl-attrib')).toContainText('Generated, in the public domain')
 })
 
 test.describe('on a phone', () => {

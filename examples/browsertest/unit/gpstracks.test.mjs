@@ -3,13 +3,24 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { count, weight } from '../../../gpstracks/web/density.js'
+import { height, nearest, path, place } from '../../../gpstracks/web/profile.js'
 import { ACTIVITIES, INITIAL, PALETTE, distance, filter, fromText, listQuery, since, summary, toText, valid } from '../../../gpstracks/web/gpstracks.js'
 
 test('the modules import nothing from elsewhere, and make no markup of text', () => {
-  for (const name of ['gpstracks.js', 'controls.js', 'density.js', 'details.js', 'state.js', 'words.js']) {
+  for (const name of ['gpstracks.js', 'controls.js', 'density.js', 'details.js', 'profile.js', 'state.js', 'words.js']) {
     const code = readFileSync(new URL(`../../../gpstracks/web/${name}`, import.meta.url), 'utf8')
     assert.doesNotMatch(code.replace(/^import \{[^}]*\} from '\.\/[a-z]+\.js'$/gm, ''), /^import|\bimport\((?!')|innerHTML|insertAdjacent|\beval\(|\bFunction\(/m)
   }
+})
+
+test('a cursor of a profile is at a place of the track, and back', () => {
+  const points = path({ type: 'MultiLineString', coordinates: [[[7, 0], [7.001, 0]], [[8, 0], [8.001, 0]]] })
+  assert.deepEqual(points.map(p => Math.round(p.along)), [0, 111, 111, 222])
+  assert.deepEqual(place(points, -5), [7, 0])
+  assert.ok(Math.abs(place(points, 55.6)[0] - 7.0005) < 1e-6)
+  assert.ok(Math.abs(place(points, 166.8)[0] - 8.0005) < 1e-6)
+  assert.equal(nearest(points, [8.002, 0.1]), points[3].along)
+  assert.equal(height([[0, 100], [100, 200], [200, 100]], 150), 150)
 })
 
 test('anything can be stored; only what is valid is taken', () => {

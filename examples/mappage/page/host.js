@@ -2,7 +2,7 @@
 import { mountControls } from './gpstracks/controls.js'
 import { PublicTracksLayer } from './gpstracks/gpstracks.js'
 import { element } from './gpstracks/words.js'
-import { styleOf } from './style.js'
+import { archiveStyle, styleOf } from './style.js'
 
 const five = /** @type {any} */ (globalThis).maplibregl
 const gl = five ?? await import(new URL('maplibre/maplibre-gl.mjs', import.meta.url).href)
@@ -11,6 +11,24 @@ if (five) gl.setWorkerUrl(new URL('maplibre/maplibre-gl-csp-worker.js', import.m
 /** @type {{ api: string, on: boolean, bases: import('./style.js').Base[] }} */
 const config = await (await fetch('config.json')).json()
 const track = new URLSearchParams(location.search).get('track')
+
+// An archive of tiles says itself what is in it.
+const archives = config.bases.filter(b => b.kind === 'pmtiles')
+if (archives.length) {
+	const { PMTiles, Protocol } = /** @type {any} */ (globalThis).pmtiles
+	const protocol = new Protocol()
+	gl.addProtocol('pmtiles', protocol.tile)
+	for (const one of archives) {
+		const archive = new PMTiles(new URL(one.url ?? '', document.baseURI).href)
+		try {
+			one.style = archiveStyle(archive.source.getKey(), await archive.getHeader(), await archive.getMetadata(), one.attribution)
+			protocol.add(archive)
+		} catch (e) {
+			console.error('The base cannot be read', e)
+			one.kind = 'plain'
+		}
+	}
+}
 
 // Where the tracks are, unless the address says where to look.
 async function bounds() {

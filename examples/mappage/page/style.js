@@ -1,6 +1,6 @@
 // Styles of the bases that are no styles themselves.
 
-/** @typedef {{ name: string, kind: string, url?: string, attribution?: string, imagery?: boolean }} Base */
+/** @typedef {{ name: string, kind: string, url?: string, attribution?: string, imagery?: boolean, style?: any }} Base */
 
 const graticule = {
 	type: 'FeatureCollection',
@@ -37,6 +37,7 @@ function fields(tints) {
 export function styleOf(base) {
 	switch (base.kind) {
 		case 'style': return base.url
+		case 'pmtiles': return base.style
 		case 'raster': return {
 			version: 8,
 			sources: { base: { type: 'raster', tiles: [new URL(base.url ?? '', document.baseURI).href.replaceAll('%7B', '{').replaceAll('%7D', '}')], tileSize: 256, maxzoom: 19, attribution: base.attribution } },
@@ -46,5 +47,36 @@ export function styleOf(base) {
 			? plain('#2f3b28', '#3a4534', fields(['#3b4a2e', '#27331f', '#4a4a38', '#31402f']))
 			: plain('#f2f1ea', '#d5d5cc', fields(['#e3eadb', '#e9ecdf', '#dfe9ea']))
 		default: return plain('#f2f1ea', '#dcdcd2')
+	}
+}
+
+// What layers of vector tiles mostly hold, by their names: what is beneath comes first.
+/** @type {[RegExp, string][]} */
+const grounds = [
+	[/^(earth|land|ground)$/, '#f7f5ee'], [/landcover|landuse|park|wood|forest|green|natural/, '#e2ead5'], [/water|ocean|sea|lake|river/, '#c4dbe8'],
+	[/bound|admin|border/, '#c3a9b8'], [/road|transport|street|path|highway|rail/, '#cbc3b4'], [/build/, '#e0d8cb'],
+]
+
+/** A plain style of an archive that somebody has made with any layers. @param {string} address @param {any} header @param {any} metadata @param {string} [attribution] @returns {any} */
+export function archiveStyle(address, header, metadata, attribution) {
+	const vector = header.tileType === 1
+	const about = { url: `pmtiles://${address}`, attribution: attribution || metadata.attribution || undefined }
+	const ground = { id: 'ground', type: 'background', paint: { 'background-color': '#f2f1ea' } }
+	if (!vector) return { version: 8, sources: { base: { type: 'raster', tileSize: 256, ...about } }, layers: [ground, { id: 'base', type: 'raster', source: 'base' }] }
+	const rank = (/** @type {string} */ id) => grounds.findIndex(([name]) => name.test(id))
+	const ids = /** @type {string[]} */ ((metadata.vector_layers ?? []).map((/** @type {any} */ l) => l.id)).sort((a, b) => rank(a) - rank(b))
+	const of = (/** @type {string} */ id, /** @type {string} */ type, /** @type {any} */ rest) => ({ id: `${id}-${type}`, type, source: 'base', 'source-layer': id, ...rest })
+	const color = (/** @type {string} */ id) => grounds[rank(id)]?.[1] ?? '#d9d5ca'
+	const width = ['interpolate', ['exponential', 1.4], ['zoom'], 5, 0.4, 14, 3, 18, 12]
+	return {
+		version: 8, sources: { base: { type: 'vector', ...about } }, layers: [
+			ground,
+			...ids.map(id => of(id, 'fill', { filter: ['==', ['geometry-type'], 'Polygon'], paint: { 'fill-color': color(id) } })),
+			...ids.map(id => of(id, 'line', { filter: ['==', ['geometry-type'], 'LineString'], paint: { 'line-color': color(id), 'line-width': width } })),
+			...ids.filter(id => /place|city|town|settlement|peak|label/.test(id)).map(id => of(id, 'symbol', {
+				filter: ['has', 'name'], layout: { 'text-field': ['get', 'name'], 'text-font': ['sans-serif'], 'text-size': 13 },
+				paint: { 'text-color': '#33383d', 'text-halo-color': '#fff', 'text-halo-width': 1.4 },
+			})),
+		],
 	}
 }

@@ -1,0 +1,68 @@
+// The elevations along a track as a picture, and where on the map a point of it is.
+import { distance, element } from './words.js'
+
+/** Metres between two places. @param {number[]} a @param {number[]} b */
+function metres(a, b) {
+	const rad = Math.PI / 180
+	const h = Math.sin((b[1] - a[1]) * rad / 2) ** 2 + Math.cos(a[1] * rad) * Math.cos(b[1] * rad) * Math.sin((b[0] - a[0]) * rad / 2) ** 2
+	return 2 * 6371008.8 * Math.asin(Math.sqrt(Math.min(1, h)))
+}
+
+/** The points of a geometry with their metres along it; a gap between lines has no length. @param {any} geometry @returns {{ at: number[], along: number }[]} */
+export function path({ type, coordinates }) {
+	let along = 0
+	return (type === 'LineString' ? [coordinates] : coordinates).flatMap((/** @type {number[][]} */ line) =>
+		line.map((at, i) => ({ at, along: along += i ? metres(line[i - 1], at) : 0 })))
+}
+
+/** The place so many metres along. @param {ReturnType<typeof path>} points @param {number} along */
+export function place(points, along) {
+	const i = Math.max(1, points.findIndex(p => p.along >= along))
+	const [a, b] = [points[i - 1], points[i]]
+	const share = Math.min(1, Math.max(0, (along - a.along) / (b.along - a.along || 1)))
+	return a.at.map((v, k) => v + share * (b.at[k] - v))
+}
+
+/** How far along the point nearest to a place is. @param {ReturnType<typeof path>} points @param {number[]} at */
+export const nearest = (points, at) => points.reduce((a, b) => (metres(a.at, at) <= metres(b.at, at) ? a : b)).along
+
+/** The elevation so many metres along. @param {number[][]} profile @param {number} along */
+export const height = (profile, along) => place(profile.map(([x, y]) => ({ at: [y], along: x })), along)[0]
+
+/**
+ * The profile as a picture: [[along, elevation], …] in metres. follow is told how far along the pointer is, and null
+ * when it leaves; cursor puts the cursor there from elsewhere.
+ * @param {number[][]} profile @param {(along: number | null) => void} [follow]
+ */
+export function drawProfile(profile, follow = () => {}) {
+	const heights = profile.map(p => p[1])
+	const [low, high, length] = [Math.min(...heights), Math.max(...heights), profile[profile.length - 1][0] || 1]
+	const at = profile.map(([x, y]) => `${((x / length) * 200).toFixed(1)} ${(46 - ((y - low) / Math.max(high - low, 1)) * 42).toFixed(1)}`)
+	const words = `Elevation from ${Math.round(low)} m to ${Math.round(high)} m over ${distance(Math.round(length))}`
+	const draw = (/** @type {string} */ tag, /** @type {Record<string, string>} */ values) => {
+		const e = document.createElementNS('http://www.w3.org/2000/svg', tag)
+		for (const [name, value] of Object.entries(values)) e.setAttribute(name, value)
+		return e
+	}
+	const svg = draw('svg', { viewBox: '0 0 200 48', preserveAspectRatio: 'none', role: 'img', 'aria-label': words })
+	const line = draw('path', { class: 'gps-tracks-cursor' })
+	svg.append(draw('path', { d: `M0 48L${at.join('L')}L200 48Z` }), line)
+	const caption = element('figcaption', {}, words)
+	const cursor = (/** @type {number | null} */ along) => {
+		line.setAttribute('d', along === null ? '' : `M${((along / length) * 200).toFixed(1)} 0V48`)
+		caption.textContent = along === null ? words : `${Math.round(height(profile, along))} m at ${distance(Math.round(along))}`
+	}
+	const move = (/** @type {PointerEvent} */ e) => {
+		const box = svg.getBoundingClientRect()
+		const along = Math.min(1, Math.max(0, (e.clientX - box.left) / box.width)) * length
+		cursor(along)
+		follow(along)
+	}
+	const leave = () => {
+		cursor(null)
+		follow(null)
+	}
+	svg.onpointerdown = svg.onpointermove = move
+	svg.onpointerleave = leave
+	return { figure: element('figure', {}, svg, caption), cursor }
+}
