@@ -1,7 +1,6 @@
 package tile
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -43,42 +42,94 @@ func (p *Packer) dot(f Feature) Feature {
 // counted are the tracks of a cell and a kind: their number, and the sums of their places in
 // the tile.
 type counted struct {
-	cell         int
-	place        int    // of the larger cell that it is drawn in
-	kind         string // activity/source
+	row, column  uint32 // of the cell
+	kind         uint32
 	tracks, x, y uint64
 }
 
-func before(a, b counted) int {
-	return cmp.Or(cmp.Compare(a.place, b.place), strings.Compare(a.kind, b.kind))
+// kind is an activity and a source that tracks share.
+type kind struct {
+	name, activity string
+	rank           uint32 // among all kinds by name
+	key            int    // in the layer, + 1; 0 = not there yet
 }
 
-// density counts tracks while a tile is made. It keeps its memory from tile to tile.
+// cellsInRow is how many cells a tile has in a row.
+const cellsInRow = Extent / cellUnits
+
+// density counts tracks while a tile is made. It keeps its memory from tile to tile. Nothing is
+// hashed and no text compared for a track: kinds have numbers, and a table says where one of a
+// cell is counted.
 type density struct {
-	kinds   map[uint64]int // by the numbers of their words: where they are among names
-	names   []string
-	spots   map[uint64]int // by cell and kind: where they are counted
+	kinds   []kind
+	pairs   map[uint64]uint32 // kinds by the numbers of their words
+	recent  [64]struct{ pair, kind uint64 }
+	table   []uint32 // by kind and cell: where it is counted, + 1
 	counted []counted
+	order   []uint64 // of what is counted: place, rank and index
 	keys    []string
 	numbers map[uint64]int // values that are in the layer: where
 	words   map[string]int
 }
 
+// forget drops the kinds, when the words get other numbers.
+func (d *density) forget() {
+	d.reset()
+	clear(d.pairs)
+	d.kinds, d.table, d.recent = d.kinds[:0], d.table[:0], [64]struct{ pair, kind uint64 }{}
+}
+
+// reset begins a tile.
+func (d *density) reset() {
+	for i := range d.counted {
+		c := &d.counted[i]
+		d.table[(c.kind*cellsInRow+c.row)*cellsInRow+c.column] = 0
+	}
+	d.counted = d.counted[:0]
+}
+
+// kindOf is the number of the kind of two words.
+func (e *Encoder) kindOf(activity, source int) uint32 {
+	d := &e.density
+	pair := uint64(activity+1)<<32 | uint64(source+1)
+	slot := &d.recent[(pair>>32*7+pair)%uint64(len(d.recent))]
+	if slot.pair == pair && pair != 0 {
+		return uint32(slot.kind)
+	}
+	n, known := d.pairs[pair]
+	if !known {
+		n = uint32(len(d.kinds))
+		d.pairs[pair] = n
+		text := e.text(activity)
+		d.kinds = append(d.kinds, kind{name: text + "/" + e.text(source), activity: text})
+		d.table = append(d.table, make([]uint32, cellsInRow*cellsInRow)...)
+		ranks := make([]uint32, len(d.kinds))
+		for i := range ranks {
+			ranks[i] = uint32(i)
+		}
+		slices.SortFunc(ranks, func(a, b uint32) int { return strings.Compare(d.kinds[a].name, d.kinds[b].name) })
+		for rank, i := range ranks {
+			d.kinds[i].rank = uint32(rank)
+		}
+	}
+	slot.pair, slot.kind = pair, uint64(n)
+	return n
+}
+
 // appendDensity appends the layer of a tile that has one: nothing if no track is counted in it.
 func (e *Encoder) appendDensity(ctx context.Context, dst []byte, src Source) ([]byte, error) {
-	side := int32(Extent) << (DensityZoom - e.tile.Z)
-	x, y := int32(e.tile.X)*side, int32(e.tile.Y)*side
-	e.level, e.window = Dots, Window{x, y, x + side - 1, y + side - 1}
+	size := int32(Extent) << (DensityZoom - e.tile.Z)
+	x, y := int32(e.tile.X)*size, int32(e.tile.Y)*size
+	e.level, e.window = Dots, Window{x, y, x + size - 1, y + size - 1}
 	e.numbers = e.numbers[:0]
 	d := &e.density
-	clear(d.spots)
-	d.counted = d.counted[:0]
+	d.reset()
 	if err := src.Blocks(ctx, Dots, e.window, e.add); err != nil || len(d.counted) == 0 {
 		return dst, err
 	}
-	for side := cellUnits; ; side *= 2 {
-		e.cells(side)
-		if side == Extent || e.size() <= densityBytes {
+	for larger := uint32(0); ; larger++ {
+		e.cells(larger)
+		if cellsInRow>>larger == 1 || e.size() <= densityBytes {
 			return e.layer.append(dst, DensityLayer, d.keys...), nil
 		}
 	}
@@ -104,68 +155,75 @@ func (e *Encoder) dot(b *block, record []byte, words int) bool {
 	k := DensityZoom - e.tile.Z
 	x, y = (x-e.window.MinX)>>k, (y-e.window.MinY)>>k
 	d := &e.density
-	pair := uint64(e.word(&c, 0)+1)<<32 | uint64(e.word(&c, 1)+1)
-	kind, known := d.kinds[pair]
-	if !known {
-		kind = len(d.names)
-		d.kinds[pair] = kind
-		d.names = append(d.names, e.text(e.word(&c, 0))+"/"+e.text(e.word(&c, 1)))
+	spot := counted{row: uint32(y) / cellUnits, column: uint32(x) / cellUnits, kind: e.kindOf(e.word(&c, 0), e.word(&c, 1))}
+	at := &d.table[(spot.kind*cellsInRow+spot.row)*cellsInRow+spot.column]
+	if *at == 0 {
+		d.counted = append(d.counted, spot)
+		*at = uint32(len(d.counted))
 	}
-	cell := int(y)/cellUnits<<16 | int(x)/cellUnits
-	spot := uint64(cell)<<32 | uint64(kind)
-	at, known := d.spots[spot]
-	if !known {
-		at = len(d.counted)
-		d.spots[spot] = at
-		d.counted = append(d.counted, counted{cell: cell, kind: d.names[kind]})
-	}
-	one := &d.counted[at]
+	one := &d.counted[*at-1]
 	one.tracks, one.x, one.y = one.tracks+1, one.x+uint64(x), one.y+uint64(y)
 	return ok
 }
 
-// cells writes the layer with cells of a side.
-func (e *Encoder) cells(side int) {
+// cells writes the layer with cells that are 2^larger times larger: in rows, and the kinds of one by
+// name.
+func (e *Encoder) cells(larger uint32) {
 	d := &e.density
+	d.order = d.order[:0]
 	for i := range d.counted {
 		c := &d.counted[i]
-		c.place = c.cell>>16*cellUnits/side<<16 | c.cell&0xffff*cellUnits/side
+		place := uint64(c.row>>larger*cellsInRow + c.column>>larger)
+		d.order = append(d.order, place<<placeBits|uint64(d.kinds[c.kind].rank)<<indexBits|uint64(i))
 	}
-	slices.SortFunc(d.counted, before)
+	slices.Sort(d.order)
 	e.layer.reset()
 	d.keys = append(d.keys[:0], cellKeys[:]...)
+	for i := range d.kinds {
+		d.kinds[i].key = 0
+	}
 	clear(d.numbers)
 	clear(d.words)
-	for at := 0; at < len(d.counted); {
+	for at := 0; at < len(d.order); {
 		end := at + 1
-		for end < len(d.counted) && d.counted[end].place == d.counted[at].place {
+		for end < len(d.order) && d.order[end]>>placeBits == d.order[at]>>placeBits {
 			end++
 		}
-		e.cell(d.counted[at:end])
+		e.cell(d.order[at:end])
 		at = end
 	}
 }
 
+// An order has 28 bits of index, 24 of rank and 12 of place.
+const indexBits, placeBits = 28, 52
+
 // cell writes the point of a cell. Those of a kind follow each other.
-func (e *Encoder) cell(all []counted) {
+func (e *Encoder) cell(all []uint64) {
 	d := &e.density
 	var total counted
 	own, most, last, strongest := uint64(0), uint64(0), "", ""
 	tags := e.tags[:0]
 	for i := 0; i < len(all); {
-		kind, n := all[i].kind, uint64(0)
-		for ; i < len(all) && all[i].kind == kind; i++ {
-			one := &all[i]
+		number, n := d.counted[all[i]&(1<<indexBits-1)].kind, uint64(0)
+		for ; i < len(all); i++ {
+			one := &d.counted[all[i]&(1<<indexBits-1)]
+			if one.kind != number {
+				break
+			}
 			n, total.tracks, total.x, total.y = n+one.tracks, total.tracks+one.tracks, total.x+one.x, total.y+one.y
 		}
-		activity, _, _ := strings.Cut(kind, "/")
-		if activity != last {
-			own, last = 0, activity
+		kind := &d.kinds[number]
+		if kind.activity != last {
+			own, last = 0, kind.activity
 		}
 		if own += n; own > most {
-			most, strongest = own, activity
+			most, strongest = own, kind.activity
 		}
-		tags = appendVarint(appendVarint(tags, d.key(kind)), e.numberValue(n))
+		if kind.key == 0 {
+			d.keys = append(d.keys, kind.name)
+			kind.key = len(d.keys)
+		}
+		tags = appendVarint(appendVarint(tags, uint64(kind.key-1)), e.numberValue(n))
 	}
 	tags = appendVarint(append(tags, 1), e.wordValue(strongest))
 	tags = appendVarint(append(tags, 0), e.numberValue(total.tracks))
@@ -175,15 +233,6 @@ func (e *Encoder) cell(all []counted) {
 	b = append(append(b, tagType, point, tagGeometry, byte(len(at))), at...)
 	e.features = append(appendVarint(append(e.features, tagFeature), uint64(len(b))), b...)
 	e.scratch, e.tags, e.path.geometry = b, tags, at
-}
-
-// key is the number of a key.
-func (d *density) key(name string) uint64 {
-	at := slices.Index(d.keys, name)
-	if at < 0 {
-		at, d.keys = len(d.keys), append(d.keys, name)
-	}
-	return uint64(at)
 }
 
 // numberValue is where the value n is in the layer.

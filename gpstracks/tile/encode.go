@@ -89,7 +89,7 @@ func placed(a, b candidate) int {
 // NewEncoder makes an encoder.
 func NewEncoder(l Limits) *Encoder {
 	e := &Encoder{limits: Limits{cmp.Or(max(l.Features, 0), DefaultLimits().Features), cmp.Or(max(l.Bytes, 0), DefaultLimits().Bytes)}, known: map[string]int{}}
-	e.density = density{kinds: map[uint64]int{}, spots: map[uint64]int{}, numbers: map[uint64]int{}, words: map[string]int{}}
+	e.density = density{pairs: map[uint64]uint32{}, numbers: map[uint64]int{}, words: map[string]int{}}
 	e.add = e.Add
 	return e
 }
@@ -117,8 +117,7 @@ func (e *Encoder) Begin(t ID, f gpstracks.Filter) {
 	e.candidates, e.numbers = e.candidates[:0], e.numbers[:0]
 	if len(e.words) > manyWords {
 		clear(e.known)
-		clear(e.density.kinds)
-		e.density.names = e.density.names[:0]
+		e.density.forget()
 		e.words = e.words[:0]
 	}
 }
