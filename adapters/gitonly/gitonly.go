@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -42,6 +43,14 @@ type Host struct {
 // owner/name; it is looked at in every call.
 func New(git Git, space func(repo string) (work.Workspace, bool)) *Host {
 	return &Host{git: git, space: space}
+}
+
+// Registered finds the repositories of a registry that are git and nothing else, for New.
+func Registered(projects *task.Projects) func(repo string) (work.Workspace, bool) {
+	return func(repo string) (work.Workspace, bool) {
+		p, ok := projects.ByRepo(repo)
+		return work.Workspace{Repo: p.Repo, CloneURL: p.CloneURL, Main: p.Main}, ok && p.Plain()
+	}
 }
 
 // Plain implements githost.Plain.

@@ -32,11 +32,12 @@ const File = "rehearsal.md"
 // Main is the main function of the agent: it works in the current directory by the
 // SIGNALBOX_ variables that every agent gets, and returns the exit code.
 func Main(out, errs io.Writer) int {
-	j := job{}
-	for name, into := range map[string]*string{"ROLE": &j.role, "STAGE": &j.stage, "PHASE": &j.phase, "WORK_ITEM": &j.item, "DOCS": &j.docs, "SHA": &j.sha, "REPORT": &j.report} {
-		*into = os.Getenv("SIGNALBOX_" + name)
+	env := func(name string) string { return os.Getenv("SIGNALBOX_" + name) }
+	j := job{role: stage.Role(env("ROLE")), item: env("WORK_ITEM"), docs: env("DOCS"), sha: env("SHA"), owes: env("REPORT") != ""}
+	said, report, err := j.work(context.Background())
+	if err == nil && j.owes {
+		err = os.WriteFile(env("REPORT"), []byte(report), 0o600)
 	}
-	said, err := j.work(context.Background())
 	if err != nil {
 		fmt.Fprintln(errs, "rehearsal:", err)
 		return 1
@@ -49,87 +50,95 @@ func Main(out, errs io.Writer) int {
 	return 0
 }
 
-// job is one run, by the environment of the agent.
+// job is one run.
 type job struct {
-	role, stage, phase, item, docs, sha string
-	report                              string // file; empty when the job owes none
+	dir             string // the checkout; empty = the working directory
+	role            stage.Role
+	item, docs, sha string
+	owes            bool // a report
 }
 
-// work does the work of the role and returns a sentence on it.
-func (j job) work(ctx context.Context) (string, error) {
+// work does the work of the role and returns a sentence on it, and the report that is owed.
+func (j job) work(ctx context.Context) (said, report string, err error) {
 	if !filepath.IsLocal(j.docs) || j.item == "" {
-		return "", errors.New("SIGNALBOX_DOCS and SIGNALBOX_WORK_ITEM are missing: the service starts this agent")
+		return "", "", errors.New("SIGNALBOX_DOCS and SIGNALBOX_WORK_ITEM are missing: the service starts this agent")
 	}
-	if j.report != "" {
+	if j.owes {
 		return j.judge(ctx)
 	}
+	said, err = j.write(ctx)
+	return said, "", err
+}
+
+// write commits the documents that a role owes.
+func (j job) write(ctx context.Context) (string, error) {
 	files := j.documents()
-	if err := os.MkdirAll(j.docs, 0o755); err != nil {
+	docs := filepath.Join(j.dir, j.docs)
+	if err := os.MkdirAll(docs, 0o755); err != nil {
 		return "", err
 	}
 	for name, body := range files {
-		if err := os.WriteFile(filepath.Join(j.docs, name), []byte(body), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(docs, name), []byte(body), 0o600); err != nil {
 			return "", err
 		}
 	}
-	if _, err := git(ctx, "add", "--", j.docs); err != nil {
+	if _, err := j.git(ctx, "add", "--", j.docs); err != nil {
 		return "", err
 	}
-	if _, err := git(ctx, "diff", "--cached", "--quiet"); err == nil {
+	if _, err := j.git(ctx, "diff", "--cached", "--quiet"); err == nil {
 		return "An earlier attempt has written it.", nil
 	}
-	_, err := git(ctx, "commit", "--quiet", "-m", j.item+": rehearsal of the "+j.role)
-	return "The rehearsal's " + j.role + " has written what its role owes.", err
+	_, err := j.git(ctx, "commit", "--quiet", "-m", j.item+": rehearsal of the "+string(j.role))
+	return "The rehearsal's " + string(j.role) + " has written what its role owes.", err
 }
 
 // documents are what a role without a report owes, by name.
 func (j job) documents() map[string]string {
 	const note = "\nThis is a rehearsal: no agent has read the card.\n"
 	switch {
-	case j.role == string(stage.Analyst):
+	case j.role == stage.Analyst:
 		return map[string]string{
 			"requirements.md": "# Requirements of " + j.item + "\n\n1. The card goes through every stage.\n" + note,
 			"acceptance.md":   "# Acceptance\n\n- The card is Done.\n" + note,
 		}
-	case j.role == string(stage.Architect):
+	case j.role == stage.Architect:
 		return map[string]string{"design.md": "# Design\n\nThe developer adds " + File + " beside this file, and nothing else.\n" + note}
-	case j.role == string(stage.Deployer):
+	case j.role == stage.Deployer:
 		return map[string]string{"deploy-plan.md": "# Plan\n\nNothing is deployed.\n" + note}
 	default:
 		return map[string]string{File: "# Rehearsal of " + j.item + "\n" + note}
 	}
 }
 
-// judge writes the report of a role that owes one.
-func (j job) judge(ctx context.Context) (string, error) {
+// judge makes the report of a role that owes one.
+func (j job) judge(ctx context.Context) (summary, report string, err error) {
 	words := map[stage.Role][2]string{stage.Reviewer: {"approved", "changes_requested"}, stage.Tester: {"passed", "failed"}, stage.Deployer: {"success", "failure"}}
-	verdict, ok := words[stage.Role(j.role)]
+	verdict, ok := words[j.role]
 	if !ok {
-		return "", fmt.Errorf("the role %q owes no report", j.role)
+		return "", "", fmt.Errorf("the role %q owes no report", j.role)
 	}
 	strange, err := j.strange(ctx)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	word, summary := verdict[0], "a rehearsal: nothing but its own documents was changed, nothing was looked at or deployed"
 	if strange != "" {
 		word, summary = verdict[1], "the rehearsal agent judges nothing but its own documents, and the branch changes "+strange
 	}
-	body := fmt.Sprintf("---\nverdict: %s\nsha: %s\nsummary: %s\n---\n", word, j.sha, summary)
-	return summary, os.WriteFile(j.report, []byte(body), 0o600)
+	return summary, fmt.Sprintf("---\nverdict: %s\nsha: %s\nsummary: %s\n---\n", word, j.sha, summary), nil
 }
 
 // strange is a file outside the task's directory that the branch changes; empty: there is
 // none. Main is the only branch of the remote in the checkout.
 func (j job) strange(ctx context.Context) (string, error) {
-	main, err := git(ctx, "for-each-ref", "--format=%(refname)", "refs/remotes/origin")
+	main, err := j.git(ctx, "for-each-ref", "--format=%(refname)", "refs/remotes/origin")
 	if err != nil {
 		return "", err
 	}
 	if main = strings.TrimSpace(main); main == "" || strings.Contains(main, "\n") {
 		return "", errors.New("the checkout has not one main branch")
 	}
-	list, err := git(ctx, "diff", "--name-only", "--no-renames", "-z", main+"...HEAD", "--")
+	list, err := j.git(ctx, "diff", "--name-only", "--no-renames", "-z", main+"...HEAD", "--")
 	if err != nil {
 		return "", err
 	}
@@ -142,8 +151,10 @@ func (j job) strange(ctx context.Context) (string, error) {
 }
 
 // git runs git in the checkout.
-func git(ctx context.Context, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, "git", args...).Output()
+func (j job) git(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = j.dir
+	out, err := cmd.Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		err = fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(string(failed.Stderr)))
 	}

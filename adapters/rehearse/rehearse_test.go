@@ -2,6 +2,7 @@ package rehearse_test
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // checkout is a task's checkout as the service makes it: main of the remote, and a branch.
@@ -114,4 +117,28 @@ func TestItJudgesNothingButItsOwnDocuments(t *testing.T) {
 	require.Contains(t, errs, "has not one main branch")
 	t.Setenv("SIGNALBOX_WORK_ITEM", "")
 	require.Equal(t, 1, rehearse.Main(&bytes.Buffer{}, &bytes.Buffer{}), "who starts it by hand is told")
+}
+
+// Within a program the agent leaves the same, and its report is filed under its run alone.
+func TestAgentsWithoutAProcess(t *testing.T) {
+	git := checkout(t)
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	t.Chdir(t.TempDir())
+	var agents rehearse.Agents
+	do := func(c work.Command) work.Result {
+		c.TaskID, c.WorkItem, c.Dir, c.Env = 7, "APP-1", dir, map[string]string{"SIGNALBOX_DOCS": "docs/work/APP-1", "SIGNALBOX_SHA": "0123456789abcdef0123456789abcdef01234567"}
+		return agents.Run(t.Context(), c)
+	}
+	require.Equal(t, work.ResultOK, do(work.Command{Role: stage.Architect, Run: 1}).Kind)
+	require.Contains(t, git("-C", dir, "ls-tree", "-r", "--name-only", "HEAD"), "docs/work/APP-1/design.md")
+	require.Equal(t, work.ResultOK, do(work.Command{Role: stage.Tester, Run: 2, Report: "report.md"}).Kind)
+	report, err := agents.Report(t.Context(), work.Command{TaskID: 7, Run: 2})
+	require.NoError(t, err)
+	require.Contains(t, report, "verdict: passed\nsha: 0123456789abcdef0123456789abcdef01234567\n")
+	_, err = agents.Report(t.Context(), work.Command{TaskID: 7, Run: 1})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	wrong := do(work.Command{Role: stage.Architect, Run: 3, Report: "report.md"})
+	require.Equal(t, work.ResultFailed, wrong.Kind)
+	require.Contains(t, wrong.Reason, "owes no report")
 }

@@ -15,7 +15,7 @@ func TestDefaultFeatures(t *testing.T) {
 	s, err := Load(nil)
 	require.NoError(t, err)
 	ours, theirs := s.features(), service.DefaultFeatures()
-	require.Equal(t, ours.Retention, theirs.Retention)
+	require.Equal(t, []any{ours.Retention, ours.KeepLogs}, []any{theirs.Retention, theirs.KeepLogs})
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[service.Features]()) {
 		if kind := f.Type.Kind(); kind != reflect.Struct { // which are always on
 			require.Equal(t, reflect.ValueOf(*ours).FieldByIndex(f.Index).IsZero(), reflect.ValueOf(*theirs).FieldByIndex(f.Index).IsZero(), f.Name)

@@ -13,13 +13,14 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
+	"github.com/signalbox-dev/signalbox/adapters/gitonly"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // plain examines a repository without a git host: whether it can be read and pushed to,
 // and what is run as its CI.
 func (d *doctor) plain(ctx context.Context, v *Service, p task.Project) {
-	space, _ := plainSpace(v.Projects)(p.Repo)
+	space, _ := gitonly.Registered(v.Projects)(p.Repo)
 	heads, err := v.Git.Heads(ctx, space)
 	if err == nil && heads[p.Main] == "" {
 		err = fmt.Errorf("there is no branch %s: push a first commit to it, or name another in main", p.Main)

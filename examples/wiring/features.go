@@ -24,6 +24,7 @@ func (s Settings) features() *service.Features {
 		},
 		Remotes:   remotes.Options{Every: s.GitPoll},
 		Retention: retention.Options{KeepJobs: time.Duration(s.KeepJobs), KeepDeliveries: time.Duration(s.KeepDeliveries), KeepLeft: time.Duration(s.KeepLeft)},
+		KeepLogs:  time.Duration(s.KeepLogs),
 	}
 	if s.SerialGate {
 		f.Serial = &serialgate.Options{Repos: s.SerialGateRepos}
@@ -52,15 +53,4 @@ func (s Settings) checkEvents(wrong func(name, format string, args ...any)) {
 			wrong("EVENTS_URL", "is no address such as https://example.org/events") // what it is may hold a token
 		}
 	}
-}
-
-// features are those of the settings, with what is removed from this machine's disk.
-func (v *Service) features() *service.Features {
-	f := v.Settings.features()
-	f.Retention.Mirrors = v.Git
-	f.Retention.Disks = []retention.Disk{{Disk: v.Git, Name: "checkouts"}, {Disk: v.Agents.Marks(), Name: "marks of runs"}}
-	if keep := v.Settings.KeepLogs; keep > 0 {
-		f.Retention.Disks = append(f.Retention.Disks, retention.Disk{Disk: v.Agents.LogDisk(), Name: "logs", Keep: time.Duration(keep)})
-	}
-	return f
 }

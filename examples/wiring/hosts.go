@@ -8,7 +8,6 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // hosts is the git host of every repository: each call goes to where its repository is, as
@@ -18,14 +17,6 @@ type hosts struct {
 	*gitonly.Host
 	projects *task.Projects
 	named    map[string]GitHost
-}
-
-// plainSpace finds a repository that has no git host.
-func plainSpace(projects *task.Projects) func(repo string) (work.Workspace, bool) {
-	return func(repo string) (work.Workspace, bool) {
-		p, ok := projects.ByRepo(repo)
-		return work.Workspace{Repo: p.Repo, CloneURL: p.CloneURL, Main: p.Main}, ok && p.Plain()
-	}
 }
 
 // at is the host of a repository, and the repository's name there.

@@ -193,14 +193,14 @@ func (v *Service) assemble(ctx context.Context) error {
 		return err
 	}
 	o := service.Options{
-		Store: v.DB, Projects: v.Projects, Tracker: v.Tracker, Host: hosts{gitonly.New(v.Git, plainSpace(v.Projects)), v.Projects, v.Hosts},
+		Store: v.DB, Projects: v.Projects, Tracker: v.Tracker, Host: hosts{gitonly.New(v.Git, gitonly.Registered(v.Projects)), v.Projects, v.Hosts},
 		Workspaces: v.Git, Agents: v.Agents, Leases: v.Leases,
 		Gates: checks.All(v.getenv), Commands: v.Git, Hooks: v.Git, Probe: commitprobe.New(nil), Logs: v.Agents, Meter: meter, Redactor: s.hidden, Log: v.Log,
 		Engine: orchestrator.Options{
 			MaxConcurrency: s.MaxConcurrency, AgentTimeout: s.AgentTimeout, VerifyTimeout: s.VerifyTimeout, ProbeWait: s.ProbeWait, GateTimeout: s.GateTimeout, AgentRetries: s.AgentRetryDelays, JobTTL: s.JobTTL, Poll: s.Poll,
 			StatusDefer: s.StatusDefer, CIWait: s.CIWait, Stage: stage.Options{MaxRetries: s.MaxDeveloperRetries, CIPoll: s.CIPoll}, Places: v.places(),
 		},
-		Features: v.features(), Identify: v.identifiers(), Reread: v.reread,
+		Features: s.features(), Identify: v.identifiers(), Reread: v.reread,
 		Web:        web.Options{Access: v.Access, Sources: v.sources(), Metrics: meter.Handler(), Checks: v.checks(), Hosts: s.hosts(), Reload: v.Reload},
 		Dashboard:  dashboard.Options{Links: s.Links},
 		HooksApart: s.HooksListen != "", Proxies: s.Proxies, Beside: layer,

@@ -39,7 +39,7 @@ func plan() []room {
 		{"githost", 1, nil}, {"tracker", 1, nil}, {"messenger", 1, nil}, {"queue", 1, nil},
 		{"queue/lease", 1, nil}, {"orchestrator/work", 1, nil}, {"orchestrator/secret", 1, nil},
 		{"gates", 1, []string{"githost"}},
-		{"queue/memqueue", 2, nil}, {"queue/lease/memlease", 2, nil}, {"tracker/memtracker", 2, nil}, {"tracker/cards", 2, nil}, {"tracker/mux", 2, nil}, {"githost/memhost", 2, nil},
+		{"queue/memqueue", 2, nil}, {"queue/lease/memlease", 2, nil}, {"tracker/memtracker", 2, nil}, {"tracker/cards", 2, nil}, {"tracker/mux", 2, nil}, {"tracker/cardlist", 2, nil}, {"githost/memhost", 2, nil},
 		{"messenger/memmessenger", 2, nil}, {"gates/checks", 2, nil}, {"gates/fixture", 2, nil}, {"orchestrator/work/memwork", 2, nil},
 		{"orchestrator/task", 2, []string{"gates/checks"}}, {"orchestrator", 3, nil},
 		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/explain", 3, []string{"orchestrator"}},

@@ -2,6 +2,7 @@ package orchestratortest_test
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"sync/atomic"
 	"testing"
@@ -110,12 +111,20 @@ func TestTwoProcesses(t *testing.T) {
 	})
 }
 
-// A whole card, from To Analyse to Done.
+// A whole card, from To Analyse to Done. A test calls Run with its own t; here it is called
+// without go test's list.
 func ExampleRun() {
-	var t *testing.T // the test's own
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "Cache the tiles")
-		r.ToDone(orchestratortest.App, item)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
-	})
+	card := func(t *testing.T) {
+		orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+			begun := time.Now()
+			item := r.Card(orchestratortest.App, "Cache the tiles")
+			r.ToDone(orchestratortest.App, item)
+			fmt.Println(r.Roles())
+			fmt.Println(r.Status(orchestratortest.App, item), "after", time.Since(begun))
+		})
+	}
+	testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "TestCard", F: card}})
+	// Output:
+	// [analyst architect developer reviewer tester deployer deployer]
+	// done after 1m10s
 }

@@ -1,8 +1,10 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -22,6 +24,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -172,9 +176,15 @@ func (s *Service) remotes() (orchestrator.Feature, error) {
 	return remotes.Feature(o)
 }
 
+// polledEvery is how often a board is read whose changes nothing else reports.
+const polledEvery = 5 * time.Second
+
 func (s *Service) reconciler() (f orchestrator.Feature, err error) {
 	o := *s.opt.Features.Reconcile
 	o.Log = s.opt.Log
+	if announced := slices.ContainsFunc(s.opt.Web.Sources, func(w web.Source) bool { return w.Tracker != nil }); !announced && s.opt.Dashboard.Cards == nil {
+		o.Polled, o.Every = true, cmp.Or(o.Every, polledEvery)
+	}
 	if !s.opt.Features.Unread {
 		o.Tracker, o.Board = s.tracker(), s.boards
 	}
@@ -197,6 +207,18 @@ func (s *Service) capCosts() (f orchestrator.Feature, err error) {
 func (s *Service) retention() (orchestrator.Feature, error) {
 	o := s.opt.Features.Retention
 	o.Store, o.Jobs, o.Projects, o.Agents, o.Log = s.opt.Store, s.opt.Store, s.opt.Projects, s.opt.Agents, s.opt.Log
+	if disk, ok := s.opt.Workspaces.(work.Disk); ok {
+		o.Disks = append(slices.Clone(o.Disks), retention.Disk{Disk: disk, Name: "checkouts"})
+	}
+	if mirrors, ok := s.opt.Workspaces.(work.Mirrors); ok {
+		o.Mirrors = mirrors
+	}
+	if a, ok := s.opt.Agents.(interface{ Marks() work.Disk }); ok {
+		o.Disks = append(o.Disks, retention.Disk{Disk: a.Marks(), Name: "marks of runs"})
+	}
+	if a, ok := s.opt.Agents.(interface{ LogDisk() work.Disk }); ok && s.opt.Features.KeepLogs > 0 {
+		o.Disks = append(o.Disks, retention.Disk{Disk: a.LogDisk(), Name: "logs", Keep: s.opt.Features.KeepLogs})
+	}
 	return retention.Feature(o)
 }
 

@@ -27,14 +27,14 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue/lease"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Options of a service. Those up to Leases, and Web.Access, are required; the caller closes
-// what it has opened.
+// Options of a service. Those up to Leases are required; the caller closes what it has opened.
 type Options struct {
 	Store      Store
 	Projects   *task.Projects
@@ -64,6 +64,9 @@ type Options struct {
 	// Reread reads the project registry again, for Service.Reload; nil = it is never read again.
 	Reread func(context.Context) (*task.Projects, error)
 
+	// Listen is the address of Serve, such as 127.0.0.1:8080. Without Web.Access this machine may
+	// do everything where it is a loopback address, and elsewhere those who have a token of Store.
+	Listen string
 	// Web has what the handler gets beside the parts of the service, which are filled in.
 	Web web.Options
 	// Dashboard has what the pages get beside the parts of the service, which are filled in.
@@ -95,7 +98,8 @@ type Features struct {
 
 	Merge     mergegate.Options // with Off, only a branch that is behind is brought up to date
 	Remotes   remotes.Options   // of repositories without a git host
-	Retention retention.Options // with Disks, what lies on this machine for tasks that have ended is removed
+	Retention retention.Options // Disks are further ones: those of Workspaces and Agents are among them
+	KeepLogs  time.Duration     // of agents whose task has ended; 0 = for ever
 }
 
 // DefaultFeatures are the features of the reference server where nothing is set.
@@ -104,7 +108,7 @@ func DefaultFeatures() *Features {
 	return &Features{
 		Stop: true, AgentPause: true, WaitComment: true, LiveMessage: true, WIP: true, Serial: &serialgate.Options{}, Freeze: true,
 		Deps: []string{deps.SourceDB, deps.SourceTracker}, Reconcile: &reconcile.Options{}, Monitor: &monitor.Options{},
-		Retention: retention.Options{KeepJobs: 30 * day, KeepDeliveries: 90 * day, KeepLeft: 90 * day},
+		Retention: retention.Options{KeepJobs: 30 * day, KeepDeliveries: 90 * day, KeepLeft: 90 * day}, KeepLogs: 30 * day,
 	}
 }
 
@@ -156,7 +160,7 @@ func (o *Options) check() error {
 		missing bool
 	}{
 		{"Store", o.Store == nil}, {"Projects", o.Projects == nil}, {"Tracker", o.Tracker == nil}, {"Host", o.Host == nil},
-		{"Workspaces", o.Workspaces == nil}, {"Agents", o.Agents == nil}, {"Leases", o.Leases == nil}, {"Web.Access", o.Web.Access == nil},
+		{"Workspaces", o.Workspaces == nil}, {"Agents", o.Agents == nil}, {"Leases", o.Leases == nil},
 	} {
 		if one.missing {
 			return fmt.Errorf("service: Options.%s is required", one.name)
@@ -167,6 +171,10 @@ func (o *Options) check() error {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Web.Access == nil {
+		tokens, _ := o.Store.(access.Store) // nil: one that is empty
+		o.Web.Access = access.New(access.Options{Store: tokens, Local: access.IsLoopback(o.Listen), Log: o.Log})
 	}
 	features := *cmp.Or(o.Features, DefaultFeatures())
 	o.Features = &features

@@ -5,13 +5,13 @@
 //
 //	s, err := service.New(service.Options{Store: store, Projects: projects, Tracker: board, …})
 //	…
-//	err = s.Run(ctx, listener, nil)
+//	err = s.Serve(ctx)
 //
-// What New needs is opened before, and closed behind Run, by the program. Features are values
+// What New needs is opened before, and closed behind Serve, by the program. Features are values
 // of Options.Features; without them a service has those of DefaultFeatures.
 //
-// Requests are served by Service.Handler, which Run puts on a listener; a program with a
-// server of its own mounts it instead, and gives Run none. A board that is a part of the
+// Requests are served by Service.Handler, at Options.Listen; a program with a server of its own
+// mounts it there instead, and calls Run without a listener. A board that is a part of the
 // program announces what people do there with Service.Engine.Announce; others send webhooks
 // to the sources of Options.Web.
 package service
@@ -19,6 +19,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -230,6 +231,16 @@ func (s *Service) server(h http.Handler) *http.Server {
 		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 	}
+}
+
+// Serve is Run on a listener at Options.Listen.
+func (s *Service) Serve(ctx context.Context) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", s.opt.Listen)
+	if err != nil {
+		return fmt.Errorf("service: Options.Listen: %w", err)
+	}
+	return s.Run(ctx, l, nil)
 }
 
 // Run works until ctx ends, and serves Handler on l and Hooks on hooks meanwhile; either may

@@ -52,6 +52,7 @@ type Options struct {
 	// More, when they are more than a quarter of those that stand in a status by which a person
 	// requests something, are taken for a misunderstanding, and none is. Default 20.
 	Brake  int
+	Polled bool         // the tracker sends no webhooks: none are missed
 	Source string       // of the tracker's webhooks, as deliveries have it; default "tracker"
 	Log    *slog.Logger // nil discards
 	Now    func() time.Time
@@ -178,6 +179,9 @@ func (r *Reconciler) loop(ctx context.Context, e *orchestrator.Engine) {
 func (r *Reconciler) Pass(ctx context.Context, e *orchestrator.Engine) error {
 	advanced, err1 := r.stalled(ctx, e)
 	replayed, lost, braked, err2 := r.boards(ctx, e)
+	if r.opt.Polled {
+		lost = nil
+	}
 	silent, err3 := r.listen(ctx, e, lost)
 	err := errors.Join(err1, err2, err3)
 	e.Metrics.Reconciled.Add(float64(advanced), orchestrator.ByAction{Kind: "advanced"})
