@@ -50,7 +50,8 @@
 //   - Webhooks: package web receives, verifies and stores them; [TrackerJob] and [HostJob]
 //     make the jobs.
 //
-// [Engine.Run] works until its context ends. Package explain reports what a task waits for
+// Package service gives all of that to [New], and serves; a program that embeds the engine
+// begins there. [Engine.Run] works until its context ends. Package explain reports what a task waits for
 // and what would end that. Package orchestratortest tests gates and features with a whole
 // engine under a virtual clock.
 package orchestrator

@@ -95,15 +95,15 @@ func (j job) write(ctx context.Context) (string, error) {
 // documents are what a role without a report owes, by name.
 func (j job) documents() map[string]string {
 	const note = "\nThis is a rehearsal: no agent has read the card.\n"
-	switch {
-	case j.role == stage.Analyst:
+	switch j.role {
+	case stage.Analyst:
 		return map[string]string{
 			"requirements.md": "# Requirements of " + j.item + "\n\n1. The card goes through every stage.\n" + note,
 			"acceptance.md":   "# Acceptance\n\n- The card is Done.\n" + note,
 		}
-	case j.role == stage.Architect:
+	case stage.Architect:
 		return map[string]string{"design.md": "# Design\n\nThe developer adds " + File + " beside this file, and nothing else.\n" + note}
-	case j.role == stage.Deployer:
+	case stage.Deployer:
 		return map[string]string{"deploy-plan.md": "# Plan\n\nNothing is deployed.\n" + note}
 	default:
 		return map[string]string{File: "# Rehearsal of " + j.item + "\n" + note}

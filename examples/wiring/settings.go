@@ -1,6 +1,5 @@
-// Package wiring builds the reference service of its settings: the parts of
-// this module, put together once for examples/server and examples/demo. Copy it
-// to put them together otherwise.
+// Package wiring makes the reference service of its settings: it opens the adapters that they
+// name, once for examples/server and examples/demo, and gives them to package service.
 package wiring
 
 import (
