@@ -1,6 +1,7 @@
 package gpx
 
 import (
+	"bufio"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ var errEnd = errors.New("end of document")
 // document is a document being read.
 type document struct {
 	xml    *xml.Decoder
+	source *bufio.Reader // of xml, for the fast lane; nil: all is read by xml
+	lines  int           // that the fast lane has read
 	limits Limits
 	depth  int
 	points int
@@ -32,8 +35,15 @@ func newDocument(r io.Reader, l Limits) (*document, error) {
 	if err != nil {
 		return d, err
 	}
-	d.xml, d.next = xml.NewDecoder(text), d.nextGPX
-	d.xml.CharsetReader = charset
+	d.source = bufio.NewReaderSize(text, 1<<16)
+	d.xml, d.next = xml.NewDecoder(d.source), d.nextGPX
+	d.xml.CharsetReader = func(name string, in io.Reader) (io.Reader, error) {
+		other, err := charset(name, in)
+		if other != in {
+			d.source = nil
+		}
+		return other, err
+	}
 	return d, d.root()
 }
 
@@ -45,7 +55,7 @@ func (d *document) explain(err error) error {
 	}
 	out := &Error{Format: d.format, Reason: err.Error(), Err: err}
 	if d.xml != nil {
-		out.Line, _ = d.xml.InputPos()
+		out.Line = d.line()
 	}
 	var syntax *xml.SyntaxError
 	switch {
@@ -57,9 +67,14 @@ func (d *document) explain(err error) error {
 	return out
 }
 
+// line is the line that is read.
+func (d *document) line() int {
+	n, _ := d.xml.InputPos()
+	return n + d.lines
+}
+
 func (d *document) wrong(format string, args ...any) error {
-	line, _ := d.xml.InputPos()
-	return &Error{Format: d.format, Line: line, Reason: fmt.Sprintf(format, args...)}
+	return &Error{Format: d.format, Line: d.line(), Reason: fmt.Sprintf(format, args...)}
 }
 
 // root reads up to the first element, which says what the document is.

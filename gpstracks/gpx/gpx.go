@@ -91,9 +91,15 @@ func (e *WaypointsError) Error() string {
 // that broke it off, if one did: tracks before it are as they should be, but a caller that needs
 // all or nothing has to wait for the end. A document with nothing but waypoints ends with a
 // *WaypointsError.
-func Read(r io.Reader, l Limits) iter.Seq2[Track, error] {
+func Read(r io.Reader, l Limits) iter.Seq2[Track, error] { return read(r, l, true) }
+
+// read is Read, with the fast lane or without.
+func read(r io.Reader, l Limits, fast bool) iter.Seq2[Track, error] {
 	return func(yield func(Track, error) bool) {
 		d, err := newDocument(r, l.orDefault())
+		if !fast {
+			d.source = nil
+		}
 		for err == nil {
 			var t Track
 			if t, err = d.next(); err == nil {
@@ -193,11 +199,28 @@ func (t *Track) add(segment []Point) {
 
 func (d *document) segment(t *Track) error {
 	var points []Point
-	err := d.children(func(e xml.StartElement) (err error) {
-		if e.Name.Local != "trkpt" {
-			return d.skip()
+	plain := func() {
+		for {
+			p, onEarth, ok := d.plainPoint(t)
+			switch {
+			case !ok:
+				return
+			case onEarth:
+				points = append(points, p)
+			default:
+				t.BadPoints++
+			}
 		}
-		points, err = d.point(t, points, e)
+	}
+	err := d.children(func(e xml.StartElement) (err error) {
+		if e.Name.Local == "trkpt" {
+			points, err = d.point(t, points, e)
+		} else {
+			err = d.skip()
+		}
+		if err == nil { // and no end of an empty element is owed
+			plain()
+		}
 		return err
 	})
 	t.add(points)

@@ -81,8 +81,13 @@ func (t *Track) instant(s string) time.Time {
 // hexadecimal numbers are none.
 func coordinate(s string, limit float64) (float64, bool) {
 	s = strings.TrimSpace(s)
-	if len(s) > 40 || strings.Trim(s, "+-.0123456789eE") != "" {
+	if len(s) > 40 {
 		return 0, false
+	}
+	for _, c := range []byte(s) {
+		if (c < '0' || c > '9') && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E' {
+			return 0, false
+		}
 	}
 	v, err := strconv.ParseFloat(s, 64)
 	return v, err == nil && math.Abs(v) <= limit
