@@ -128,7 +128,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if allowed(w, r, http.MethodPost) {
 			h.clear(w, r)
 		}
-	case path != "" && path != "health" && path != "tiles.json" && path != "style.json" && !isOGC && !isTrack && !(isTile && strings.HasSuffix(tilePath, ".mvt")):
+	case path != "" && path != "health" && path != "tiles.json" && path != "style.json" && path != "openapi.json" && !isOGC && !isTrack && !(isTile && strings.HasSuffix(tilePath, ".mvt")):
 		notFound(w)
 	case !allowed(w, r, http.MethodGet, http.MethodHead):
 	case path == "":
@@ -139,6 +139,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.tileJSON(w, r)
 	case path == "style.json":
 		h.style(w, r)
+	case path == "openapi.json":
+		h.send(w, r, "application/json", description)
 	case isOGC:
 		h.ogc(w, r, ogcRest)
 	case isTrack:
@@ -158,7 +160,7 @@ func allowed(w http.ResponseWriter, r *http.Request, methods ...string) bool {
 }
 
 func notFound(w http.ResponseWriter) {
-	problem(w, http.StatusNotFound, "not-found", "There is nothing here. The layer has its list, tracks/{id}, tiles/{z}/{x}/{y}.mvt, tiles.json, style.json, ogc, health and cache/clear.")
+	problem(w, http.StatusNotFound, "not-found", "There is nothing here. The layer has its list, tracks/{id}, tiles/{z}/{x}/{y}.mvt, tiles.json, style.json, ogc, health, openapi.json and cache/clear.")
 }
 
 // droppedHeader is the header with how many tracks a tile leaves out because of its limits.

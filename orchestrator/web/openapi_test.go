@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/internal/apidoc"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
@@ -44,18 +45,13 @@ import (
 )
 
 // described is the document, and its operations by method and path.
-func described(t *testing.T) (root document, operations map[string]document) {
+func described(t *testing.T) (apidoc.Document, map[string]apidoc.Document) {
 	t.Helper()
 	body, err := os.ReadFile("openapi.json")
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(body, &root))
-	operations = map[string]document{}
-	for path := range root.at(root, "paths") {
-		for method := range root.at(root, "paths", path) {
-			operations[strings.ToUpper(method)+" "+path] = root.at(root, "paths", path, method)
-		}
-	}
-	return root, operations
+	root, err := apidoc.Read(body)
+	require.NoError(t, err)
+	return root, root.Operations()
 }
 
 // Every route is described with the right that it needs, and nothing else is.
@@ -105,12 +101,12 @@ func TestProblemsAreDescribed(t *testing.T) {
 	}
 	slices.Sort(code)
 	var listed []string
-	for _, kind := range root.at(root, "components", "schemas", "Problem", "properties", "type")["enum"].([]any) {
+	for _, kind := range root.At(root, "components", "schemas", "Problem", "properties", "type")["enum"].([]any) {
 		listed = append(listed, kind.(string))
 	}
 	require.Equal(t, slices.Compact(code), listed)
 	words := func(name string) (out []string) {
-		for _, word := range root.at(root, "components", "schemas", name)["enum"].([]any) {
+		for _, word := range root.At(root, "components", "schemas", name)["enum"].([]any) {
 			out = append(out, word.(string))
 		}
 		return out
@@ -127,8 +123,8 @@ func TestProblemsAreDescribed(t *testing.T) {
 // that waits for Confirm Deploy, one that waits for a place, and an effect that was given up.
 type world struct {
 	*orchestratortest.Rig
-	root       document
-	operations map[string]document
+	root       apidoc.Document
+	operations map[string]apidoc.Document
 	handler    http.Handler
 	freeze     func(ctx context.Context, repo, reason string) error
 	failed     int64
@@ -228,10 +224,10 @@ func (w *world) send(name string, values map[string]string, body, token string) 
 	query, header := url.Values{}, http.Header{"Content-Type": {"application/json"}}
 	list, _ := op["parameters"].([]any)
 	for _, one := range list {
-		p := w.root.resolve(one.(map[string]any))
+		p := w.root.Resolve(one.(map[string]any))
 		n, is := values[p["name"].(string)]
 		if !is {
-			require.Empty(w, w.root.violations(p["schema"].(map[string]any), p["example"], name+" "+p["name"].(string)))
+			require.Empty(w, w.root.Violations(p["schema"].(map[string]any), p["example"], name+" "+p["name"].(string)))
 			n = fmt.Sprint(p["example"])
 		}
 		switch p["in"] {
@@ -243,8 +239,8 @@ func (w *world) send(name string, values map[string]string, body, token string) 
 			header.Set(p["name"].(string), n)
 		}
 	}
-	if content := op.at(w.root, "requestBody", "content", "application/json"); content != nil && body == "" {
-		require.Empty(w, w.root.violations(content.at(w.root, "schema"), content["example"], name))
+	if content := op.At(w.root, "requestBody", "content", "application/json"); content != nil && body == "" {
+		require.Empty(w, w.root.Violations(content.At(w.root, "schema"), content["example"], name))
 		text, err := json.Marshal(content["example"])
 		require.NoError(w, err)
 		body = string(text)
@@ -266,10 +262,10 @@ func (w *world) send(name string, values map[string]string, body, token string) 
 func (w *world) fits(name string, rec *httptest.ResponseRecorder) {
 	w.Helper()
 	what := fmt.Sprintf("%s: %d %s", name, rec.Code, rec.Body)
-	response := w.operations[name].at(w.root, "responses", fmt.Sprint(rec.Code))
+	response := w.operations[name].At(w.root, "responses", fmt.Sprint(rec.Code))
 	require.NotNil(w, response, what)
 	media := rec.Header().Get("Content-Type")
-	content := response.at(w.root, "content", media)
+	content := response.At(w.root, "content", media)
 	require.NotNil(w, content, "%s (%s)", what, media)
 	if data, streams := content["x-data"].(map[string]any); streams {
 		w.fitEvents(name, data, rec.Body.String())
@@ -278,9 +274,9 @@ func (w *world) fits(name string, rec *httptest.ResponseRecorder) {
 	if !strings.Contains(media, "json") {
 		return
 	}
-	v, err := decode(rec.Body.Bytes())
+	v, err := apidoc.Decode(rec.Body.Bytes())
 	require.NoError(w, err, what)
-	require.Empty(w, w.root.violations(content.at(w.root, "schema"), v, name), what)
+	require.Empty(w, w.root.Violations(content.At(w.root, "schema"), v, name), what)
 	if kinds, problem := response["x-kinds"].([]any); problem {
 		kind := strings.TrimPrefix(v.(map[string]any)["type"].(string), "urn:signalbox:problem:")
 		require.Contains(w, kinds, kind, what)
@@ -300,11 +296,11 @@ func (w *world) fitEvents(name string, data map[string]any, body string) {
 		if fields["data"] == "" {
 			continue
 		}
-		v, err := decode([]byte(fields["data"]))
+		v, err := apidoc.Decode([]byte(fields["data"]))
 		require.NoError(w, err)
 		schema, known := data[cmp.Or(fields["event"], "message")].(map[string]any)
 		require.True(w, known, "%s: the event %q is not described", name, fields["event"])
-		require.Empty(w, w.root.violations(schema, v, name))
+		require.Empty(w, w.root.Violations(schema, v, name))
 		events++
 	}
 	require.Positive(w, events, name)
@@ -341,7 +337,7 @@ func TestRefusalsAreAsDescribed(t *testing.T) {
 				require.Equal(w, http.StatusUnauthorized, rec.Code, name)
 				w.fits(name, rec)
 			}
-			if op.at(w.root, "requestBody") != nil {
+			if op.At(w.root, "requestBody") != nil {
 				rec := w.send(name, nil, `{"`, admin)
 				require.Equal(w, http.StatusBadRequest, rec.Code, "%s: %s", name, rec.Body)
 				w.fits(name, rec)
@@ -385,11 +381,11 @@ func TestDescribedExamples(t *testing.T) {
 	root, operations := described(t)
 	examples := 0
 	for name, op := range operations {
-		for status := range op.at(root, "responses") {
-			for media := range op.at(root, "responses", status, "content") {
-				content := op.at(root, "responses", status, "content", media)
+		for status := range op.At(root, "responses") {
+			for media := range op.At(root, "responses", status, "content") {
+				content := op.At(root, "responses", status, "content", media)
 				if example, has := content["example"]; has {
-					require.Empty(t, root.violations(content.at(root, "schema"), example, name))
+					require.Empty(t, root.Violations(content.At(root, "schema"), example, name))
 					examples++
 				}
 			}

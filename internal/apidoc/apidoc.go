@@ -1,4 +1,5 @@
-package web_test
+// Package apidoc holds descriptions of APIs (OpenAPI 3.1) against what is served. Only tests import it.
+package apidoc
 
 import (
 	"encoding/json"
@@ -9,33 +10,47 @@ import (
 	"time"
 )
 
-// document is an OpenAPI document, or a part of it.
-type document map[string]any
+// Document is an OpenAPI document, or a part of it.
+type Document map[string]any
 
-// at follows keys; nil where there is nothing. A reference on the way is followed.
-func (d document) at(root document, keys ...string) document {
+// Read reads a document.
+func Read(text []byte) (d Document, err error) { return d, json.Unmarshal(text, &d) }
+
+// Operations lists the operations by method and path: "GET /tasks".
+func (d Document) Operations() map[string]Document {
+	out := map[string]Document{}
+	for path := range d.At(d, "paths") {
+		for method := range d.At(d, "paths", path) {
+			out[strings.ToUpper(method)+" "+path] = d.At(d, "paths", path, method)
+		}
+	}
+	return out
+}
+
+// At follows keys; nil where there is nothing. A reference on the way is followed.
+func (d Document) At(root Document, keys ...string) Document {
 	for _, key := range keys {
 		next, _ := d[key].(map[string]any)
-		if d = root.resolve(next); d == nil {
+		if d = root.Resolve(next); d == nil {
 			return nil
 		}
 	}
 	return d
 }
 
-// resolve follows a reference within the document.
-func (d document) resolve(part document) document {
+// Resolve follows a reference within the document.
+func (d Document) Resolve(part Document) Document {
 	ref, ok := part["$ref"].(string)
 	if !ok {
 		return part
 	}
-	return d.at(d, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+	return d.At(d, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
 }
 
-// violations lists where a value is not as a schema says. It covers the keywords that the document uses,
+// Violations lists where a value is not as a schema says. It covers the keywords that the document uses,
 // and reports any other.
-func (d document) violations(schema document, v any, where string) (out []string) {
-	schema = d.resolve(schema)
+func (d Document) Violations(schema Document, v any, where string) (out []string) {
+	schema = d.Resolve(schema)
 	wrong := func(format string, args ...any) { out = append(out, where+": "+fmt.Sprintf(format, args...)) }
 	for keyword, want := range schema {
 		switch keyword {
@@ -60,13 +75,13 @@ func (d document) violations(schema document, v any, where string) (out []string
 		case "minimum", "maximum", "maxLength":
 			out = append(out, bound(keyword, want.(float64), v, where)...)
 		case "anyOf", "oneOf":
-			if !slices.ContainsFunc(want.([]any), func(one any) bool { return len(d.violations(one.(map[string]any), v, where)) == 0 }) {
+			if !slices.ContainsFunc(want.([]any), func(one any) bool { return len(d.Violations(one.(map[string]any), v, where)) == 0 }) {
 				wrong("%v fits none of %s", v, keyword)
 			}
 		case "items":
 			list, _ := v.([]any)
 			for i, one := range list {
-				out = append(out, d.violations(want.(map[string]any), one, fmt.Sprintf("%s[%d]", where, i))...)
+				out = append(out, d.Violations(want.(map[string]any), one, fmt.Sprintf("%s[%d]", where, i))...)
 			}
 		case "additionalProperties":
 		default:
@@ -80,7 +95,7 @@ func (d document) violations(schema document, v any, where string) (out []string
 }
 
 // members lists what is wrong with the properties of an object.
-func (d document) members(schema document, object map[string]any, where string) (out []string) {
+func (d Document) members(schema Document, object map[string]any, where string) (out []string) {
 	required, _ := schema["required"].([]any)
 	for _, name := range required {
 		if _, has := object[name.(string)]; !has {
@@ -94,9 +109,9 @@ func (d document) members(schema document, object map[string]any, where string) 
 		more, open := schema["additionalProperties"].(map[string]any)
 		switch {
 		case known:
-			out = append(out, d.violations(own, value, at)...)
+			out = append(out, d.Violations(own, value, at)...)
 		case open:
-			out = append(out, d.violations(more, value, at)...)
+			out = append(out, d.Violations(more, value, at)...)
 		case schema["additionalProperties"] == false:
 			out = append(out, at+": is not described")
 		}
@@ -130,5 +145,5 @@ func isType(name string, v any) bool {
 	}
 }
 
-// decode reads JSON as violations takes it.
-func decode(text []byte) (v any, err error) { return v, json.Unmarshal(text, &v) }
+// Decode reads JSON as Violations takes it.
+func Decode(text []byte) (v any, err error) { return v, json.Unmarshal(text, &v) }
