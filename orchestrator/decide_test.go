@@ -47,6 +47,9 @@ func TestDecidedElsewhere(t *testing.T) {
 		r.Settle(10 * time.Second)
 		decided(r, item, stage.OnRejected, "no limits are named", holder("ann"))
 		require.Equal(r, []stage.Role{stage.Analyst, stage.Analyst}, r.Roles())
+		rejected := r.Task(item).State
+		require.WithinDuration(r, time.Now(), rejected.ActedAt, 11*time.Second, "an older word on the board is told by it")
+		require.WithinDuration(r, time.Now(), rejected.HeardAt, 11*time.Second)
 		require.True(r, r.Commented(orchestratortest.Self, item, "Rejected by ann (api, token): no limits are named"))
 		require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.Self, item))
 		r.Settle(time.Minute)
@@ -106,23 +109,29 @@ func TestWhoDecidesElsewhere(t *testing.T) {
 		people task.People
 		by     stage.Principal
 		want   string
+		unseen bool // the starter's address is not known
 	}{
-		"anybody":                  {task.People{}, holder("ann"), ""},
-		"anybody, not proved":      {task.People{}, stage.Principal{Kind: stage.KindOperator, ID: "local", Proof: stage.ProofNone}, ""},
-		"named":                    {task.People{Approvers: []string{"ann"}}, holder("ann"), ""},
-		"named by address":         {task.People{Approvers: []string{"ann@Example.org"}}, holder("ann@example.org"), ""},
-		"not named":                {task.People{Approvers: []string{"ann"}}, holder("lee"), "lee may not set Approved here; the approvers are ann"},
-		"a role of the tracker":    {task.People{Approvers: []string{"role:admin"}}, holder("root"), "the approvers are role:admin"},
-		"not proved":               {task.People{Approvers: []string{"local"}}, stage.Principal{Kind: stage.KindOperator, ID: "local", Proof: stage.ProofNone}, "it cannot be proved"},
-		"separate, the same":       {task.People{Separate: true}, holder("kim"), "somebody else is to approve it"},
-		"separate, same address":   {task.People{Separate: true}, holder("KIM@example.org"), "it cannot be shown"},
-		"separate, other address":  {task.People{Separate: true}, holder("ann@example.org"), ""},
-		"separate, another's name": {task.People{Separate: true}, holder("ann"), "it cannot be shown that ann is somebody else than who has started the task; set Approved on the board"},
+		"anybody":                  {task.People{}, holder("ann"), "", false},
+		"anybody, not proved":      {task.People{}, stage.Principal{Kind: stage.KindOperator, ID: "local", Proof: stage.ProofNone}, "", false},
+		"named":                    {task.People{Approvers: []string{"ann"}}, holder("ann"), "", false},
+		"named by address":         {task.People{Approvers: []string{"ann@Example.org"}}, holder("ann@example.org"), "", false},
+		"not named":                {task.People{Approvers: []string{"ann"}}, holder("lee"), "lee may not set Approved here; the approvers are ann", false},
+		"a role of the tracker":    {task.People{Approvers: []string{"role:admin"}}, holder("root"), "the approvers are role:admin", false},
+		"not proved":               {task.People{Approvers: []string{"local"}}, stage.Principal{Kind: stage.KindOperator, ID: "local", Proof: stage.ProofNone}, "it cannot be proved", false},
+		"separate, the same":       {task.People{Separate: true}, holder("kim"), "somebody else is to approve it", false},
+		"separate, same address":   {task.People{Separate: true}, holder("KIM@example.org"), "it cannot be shown", false},
+		"separate, other address":  {task.People{Separate: true}, holder("ann@example.org"), "", false},
+		"separate, no address":     {task.People{Separate: true}, holder("ann@example.org"), "it cannot be shown", true},
+		"separate, another's name": {task.People{Separate: true}, holder("ann"), "it cannot be shown that ann is somebody else than who has started the task; set Approved on the board", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 				r.Projects[0].People = c.people
-				r.Board.AddPerson(tracker.Person{ID: "kim", Email: "kim@example.org"})
+				kim := tracker.Person{ID: "kim", Email: "kim@example.org"}
+				if c.unseen {
+					kim.Email = ""
+				}
+				r.Board.AddPerson(kim)
 				r.Board.AddPerson(tracker.Person{ID: "root", Role: "admin"})
 			}, func(r *orchestratortest.Rig) {
 				item := r.Card(orchestratortest.App, "x")

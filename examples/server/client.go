@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
 // client is the part of commands that calls a running server.
@@ -28,7 +29,7 @@ const (
 )
 
 // The environment of commands that call a server: its address, and the token of the person who
-// uses them; unset: ORCH_ADMIN_TOKEN.
+// uses them; unset: ORCH_ADMIN_TOKEN, for a server on this machine.
 const (
 	serverVariable = "SIGNALBOX_URL"
 	tokenVariable  = "SIGNALBOX_TOKEN"
@@ -41,7 +42,8 @@ func (c client) open(ctx context.Context, method, path string, body any, header 
 	if err != nil {
 		return nil, err
 	}
-	base := cmp.Or(c.Server, os.Getenv(serverVariable), "http://"+settings.Listen)
+	named := cmp.Or(c.Server, os.Getenv(serverVariable))
+	base := cmp.Or(named, "http://"+settings.Listen)
 	payload, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
@@ -53,7 +55,10 @@ func (c client) open(ctx context.Context, method, path string, body any, header 
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	token := cmp.Or(os.Getenv(tokenVariable), settings.AdminToken.Reveal())
+	token := os.Getenv(tokenVariable)
+	if token == "" && isHere(named, req.URL.Host) { // it is the secret of this machine's server
+		token = settings.AdminToken.Reveal()
+	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -67,6 +72,9 @@ func (c client) open(ctx context.Context, method, path string, body any, header 
 	defer resp.Body.Close()
 	return nil, refusal(resp, token != "")
 }
+
+// isHere reports whether a request goes to this machine: none was named, or one of its own addresses.
+func isHere(named, host string) bool { return named == "" || access.IsLoopback(host) }
 
 // refusal is the error of an answer that is none of success.
 func refusal(resp *http.Response, sent bool) error {

@@ -274,6 +274,8 @@ func TestDepsCommand(t *testing.T) {
 		require.Zero(t, code, out)
 		require.Contains(t, out, "task 3 waits for task 7 (db")
 	}
+	require.True(t, isHere("", ":8080"))
+	require.False(t, isHere("http://box.example.org", "box.example.org"), "the token of this machine's server is not sent elsewhere")
 	require.Equal(t, []string{"GET /tasks/3/deps {}", `POST /tasks/3/deps {"on":7}`, `DELETE /tasks/3/deps {"on":7}`}, asked)
 }
 
