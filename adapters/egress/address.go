@@ -1,0 +1,38 @@
+package egress
+
+import "net/netip"
+
+// closed are the blocks that lead to this machine, its networks, or through an address within
+// the address, beside those that package netip names.
+func closed() []netip.Prefix {
+	var out []netip.Prefix
+	for _, block := range []string{
+		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", // this network, carriers, protocols, tests, reserved
+		"::/96", "64:ff9b:1::/48", "100::/64", "2001::/32", "2002::/16", "fec0::/10", // compatible, local translation, discard, Teredo, 6to4, site
+	} {
+		out = append(out, netip.MustParsePrefix(block))
+	}
+	return out
+}
+
+// translation is the block in which an IPv6 network shows IPv4 addresses.
+func translation() netip.Prefix { return netip.MustParsePrefix("64:ff9b::/96") }
+
+// public reports whether an address is one of the internet: none of this machine, its networks,
+// its cloud's metadata, or a group.
+func public(a netip.Addr) bool {
+	a = a.Unmap()
+	if translation().Contains(a) {
+		b := a.As16()
+		a = netip.AddrFrom4([4]byte(b[12:]))
+	}
+	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Zone() != "" {
+		return false
+	}
+	for _, block := range closed() {
+		if block.Contains(a) {
+			return false
+		}
+	}
+	return true
+}

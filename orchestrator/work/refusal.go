@@ -1,0 +1,9 @@
+package work
+
+// Refusal is a host that an execution wanted to reach and was not let to. The name is the
+// execution's choice: bounded, of few characters, and not to be believed.
+type Refusal struct {
+	Host  string `json:"host"`          // with its port
+	Times int64  `json:"times"`         // how often
+	Why   string `json:"why,omitempty"` // in words; empty = it is not on the list
+}
