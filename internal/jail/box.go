@@ -19,7 +19,7 @@ func made(name string) bool {
 }
 
 // bubblewrap is the command line that runs argv in namespaces of its own: it sees the files
-// of the jail, its own processes, and the network unless it may use no port. The working
+// of the jail, its own processes, and the machine's network unless it is to be alone. The working
 // directory is dir.
 func bubblewrap(j work.Jail, dir string, argv []string) ([]string, error) {
 	l, err := layoutOf(j)
@@ -30,7 +30,7 @@ func bubblewrap(j work.Jail, dir string, argv []string) ([]string, error) {
 		j.Box.Program, "--die-with-parent", "--new-session", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 		"--cap-drop", "ALL",
 	}
-	if len(j.Ports) == 0 {
+	if j.Alone() {
 		out = append(out, "--unshare-net")
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.write)) { // directories come before what is in them
@@ -70,7 +70,7 @@ func container(j work.Jail, name, dir string, argv []string) ([]string, error) {
 		}
 	}
 	network := j.Box.Network
-	if len(j.Ports) == 0 {
+	if j.Alone() {
 		network = "none"
 	}
 	if network != "" {

@@ -78,6 +78,16 @@ func TestBoxes(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, argv, "--unshare-net")
 
+	j.Ports, j.Proxied = []work.Ports{{First: 443, Last: 443}}, true // none but by a relay
+	j.Relays = []work.Relay{{Port: 40000, Socket: at("disk/prompt")}}
+	argv, err = container(j, "signalbox-1", "/", []string{"/shim"})
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(argv), "--network none")
+	require.Contains(t, fmt.Sprint(argv), at("disk/prompt"))
+	argv, err = bubblewrap(j, "/", []string{"/shim"})
+	require.NoError(t, err)
+	require.Contains(t, argv, "--unshare-net")
+
 	j.Write = append(j.Write, at("data")) // what is to be changed must be no link
 	_, err = bubblewrap(j, "/", []string{"/shim"})
 	require.ErrorContains(t, err, "is a symbolic link")

@@ -50,7 +50,7 @@ func enter(j work.Jail, boxed bool) error {
 	if err := rules.enforce(); err != nil {
 		return err
 	}
-	return program(j.Sockets).enforce()
+	return program(j.Sockets, j.Proxied && !boxed).enforce()
 }
 
 func limit() error {
@@ -85,12 +85,16 @@ func dropCapabilities() error {
 // Run does what a stage orders and returns an exit code; it does not return when it has
 // become another program. On failure nothing was run.
 func (s Stage) Run() int {
-	err := s.run()
+	step := func() (int, error) { return 0, s.run() }
+	if s.Boxed && len(s.Jail.Relays) > 0 {
+		step = s.relay
+	}
+	code, err := step()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "the jail:", err)
 		return ExitRefused
 	}
-	return 0
+	return code
 }
 
 func (s Stage) run() error {

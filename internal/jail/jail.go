@@ -51,6 +51,9 @@ type Try struct {
 	PID    int    `json:"pid"`    // a process that it must not signal; 0 = it may
 	PIDs   string `json:"pids"`   // the namespace of processes that it must not be in when it is in a box
 	Port   uint16 `json:"port"`   // on 127.0.0.1, that it must not connect to
+	Relay  uint16 `json:"relay"`  // on 127.0.0.1, behind which somebody says relayed; 0 = there is none
+	// TCPAlone: it must be able to open no other socket of the internet.
+	TCPAlone bool `json:"tcp_alone"`
 }
 
 // Proof is what the self-test has shown.

@@ -27,7 +27,11 @@ type layout struct {
 // nothing; names to be written must be there, and be no links.
 func layoutOf(j work.Jail) (layout, error) {
 	l := layout{write: map[string]bool{}, links: map[string]string{}}
-	for _, name := range j.Read {
+	read := slices.Clone(j.Read)
+	for _, r := range j.Relays {
+		read = append(read, r.Socket)
+	}
+	for _, name := range read {
 		if at, err := l.follow(filepath.Clean(name)); err == nil && !l.write[at] {
 			l.write[at] = false
 		}

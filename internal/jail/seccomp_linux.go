@@ -82,8 +82,9 @@ func when(nr uint32, write func(*filter)) filter {
 	return append(out, body...)
 }
 
-// program is the filter: what it does not name is allowed.
-func program(sockets bool) filter {
+// program is the filter: what it does not name is allowed. With tcpAlone sockets of the internet
+// are of TCP.
+func program(sockets, tcpAlone bool) filter {
 	var f filter
 	f.load(atArch)
 	f.add(unix.BPF_JMP|unix.BPF_JEQ, auditArch, 1, 0)
@@ -114,7 +115,7 @@ func program(sockets bool) filter {
 			f.allow()
 			f.refuse(unix.EPERM)
 		}),
-		when(unix.SYS_SOCKET, func(f *filter) { f.socket(sockets) }),
+		when(unix.SYS_SOCKET, func(f *filter) { f.socket(sockets, tcpAlone) }),
 		when(unix.SYS_SOCKETPAIR, func(f *filter) { // a datagram one can send to any address
 			f.arg(1)
 			f.add(unix.BPF_ALU|unix.BPF_AND, 0xf, 0, 0)
@@ -142,7 +143,7 @@ func flagged(nr, arg uint32) filter {
 
 // socket allows TCP, UDP, ping, and questions about addresses. Landlock covers no other
 // protocol: a connection of MPTCP, say, would reach a port that is closed to TCP.
-func (f *filter) socket(unixSockets bool) {
+func (f *filter) socket(unixSockets, tcpAlone bool) {
 	domain := func(k uint32, protocols ...uint32) {
 		var body filter
 		body.arg(2)
@@ -158,6 +159,18 @@ func (f *filter) socket(unixSockets bool) {
 	if unixSockets {
 		f.equal(unix.AF_UNIX)
 		f.allow()
+	}
+	if tcpAlone {
+		var body filter
+		body.arg(1)
+		body.add(unix.BPF_ALU|unix.BPF_AND, 0xf, 0, 0)
+		body.add(unix.BPF_JMP|unix.BPF_JEQ, unix.SOCK_STREAM, 1, 0)
+		body.refuse(unix.EACCES)
+		body.arg(0)
+		for _, k := range []uint32{unix.AF_INET, unix.AF_INET6} {
+			f.add(unix.BPF_JMP|unix.BPF_JEQ, k, 0, uint8(len(body)))
+			*f = append(*f, body...)
+		}
 	}
 	domain(unix.AF_INET, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP)
 	domain(unix.AF_INET6, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMPV6)

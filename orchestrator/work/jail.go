@@ -18,11 +18,24 @@ type Jail struct {
 	// Sockets allows unix sockets, all or none: the docker
 	// daemon's and a session bus are a way out.
 	Sockets bool `json:"sockets,omitempty"`
+	// Proxied leaves no way out but Relays and Ports: a box has a network of its own, and
+	// without one there is TCP alone.
+	Proxied bool    `json:"proxied,omitempty"`
+	Relays  []Relay `json:"relays,omitempty"` // in a box with a network of its own
 
 	Box    Box    `json:"box,omitzero"`     // namespaces around it; the zero value is none
 	Limits Limits `json:"limits,omitzero"`  // that a cgroup or a container keeps
 	Cgroup string `json:"cgroup,omitempty"` // directory of a cgroup (v2) in which each execution gets one of its own; empty = none
 }
+
+// Relay is a port of the loopback in a box that leads to a unix socket outside.
+type Relay struct {
+	Port   uint16 `json:"port"`
+	Socket string `json:"socket"` // absolute path
+}
+
+// Alone reports whether the box has a network of its own.
+func (j Jail) Alone() bool { return j.Box.Kind != "" && (j.Proxied || len(j.Ports) == 0) }
 
 // Kinds of a Box.
 const (
@@ -53,8 +66,8 @@ type Ports struct {
 	Last  uint16 `json:"last"`
 }
 
-// And returns a jail that allows what either allows, and closes the ports that either
-// closes. Box, limits and cgroup are those of j where it has some.
+// And returns a jail that allows what either allows, closes the ports that either
+// closes, and is Proxied when either is. Box, limits and cgroup are those of j where it has some.
 func (j Jail) And(o Jail) Jail {
 	box := j.Box
 	if box.Kind == "" {
@@ -64,5 +77,6 @@ func (j Jail) And(o Jail) Jail {
 		Box: box, Limits: cmp.Or(j.Limits, o.Limits), Cgroup: cmp.Or(j.Cgroup, o.Cgroup),
 		Write: slices.Concat(j.Write, o.Write), Read: slices.Concat(j.Read, o.Read),
 		Ports: slices.Concat(j.Ports, o.Ports), Closed: slices.Concat(j.Closed, o.Closed), Sockets: j.Sockets || o.Sockets,
+		Proxied: j.Proxied || o.Proxied, Relays: slices.Concat(j.Relays, o.Relays),
 	}
 }
