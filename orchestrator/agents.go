@@ -272,7 +272,7 @@ func (e *Engine) agentEvent(c queue.Claim, t task.Task, l stage.Launch, r work.R
 	e.Metrics.WorkerDuration.Observe(r.FinishedAt.Sub(r.StartedAt).Seconds(), ByResult{Role: string(l.Role), Result: r.Kind})
 	run := task.AgentRun{
 		TaskID: t.ID, JobID: c.Job.ID, Attempt: c.Job.Attempt, Run: l.Run, Stage: l.Stage, Role: l.Role,
-		Usage: r.Usage, Measured: r.Measured, Status: r.Kind, ExitCode: r.ExitCode, Started: r.StartedAt, Finished: r.FinishedAt,
+		Usage: r.Usage, Measured: r.Measured, Refused: r.Refused, Status: r.Kind, ExitCode: r.ExitCode, Started: r.StartedAt, Finished: r.FinishedAt,
 		LogPath: r.LogPath, Summary: r.Summary, Agent: r.Agent, Vendor: r.Vendor, Session: r.SessionID, Trouble: r.Trouble.Kind, Prompt: r.Template,
 	}
 	return e.triggerJob(t, ev, &run, fmt.Sprintf("run/%d/%d/%d", t.ID, l.Run, c.Job.Attempt))

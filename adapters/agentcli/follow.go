@@ -23,6 +23,7 @@ type follower struct {
 	printed   [2]int64       // sizes of log and errs
 	last      time.Time      // when they have changed
 	seen      Seen           // by its links
+	refused   int            // hosts of these that were noted
 	shown     work.Usage     // in the last step that has one
 	unpriced  bool           // it was noted that its cost is not known
 }
@@ -81,7 +82,12 @@ const piece = 64 << 10
 // read takes the new part of the log. Of one that grows faster than it is read the middle is
 // left out, as it is in what is kept of it.
 func (f *follower) read() {
-	if f.seen = f.e.look(); f.seen.Usage != nil {
+	f.seen = f.e.look()
+	for _, r := range f.seen.Refused[min(f.refused, len(f.seen.Refused)):] { // each host once, when it is new
+		r.Times, f.refused = 1, f.refused+1
+		f.note("refused: " + r.String())
+	}
+	if f.seen.Usage != nil {
 		told := f.reader.Usage()
 		f.write(work.Step{Kind: work.StepUsage, Usage: &told})
 	}
@@ -132,9 +138,6 @@ func (f *follower) end(out ending) ending {
 	f.write(f.reader.Steps()...)
 	if out.why != "" {
 		f.note(out.why)
-	}
-	for _, what := range f.seen.Refused {
-		f.note("refused: " + what)
 	}
 	if !out.found && out.exit == 0 && out.printed.Summary != "" {
 		f.note("the output of " + f.e.preset.Argv[0] + " has not the form that was expected: what it printed is taken for its words, and its cost is not known")

@@ -37,11 +37,11 @@ type Opened struct {
 
 // Seen is what a Link has seen of an execution.
 type Seen struct {
-	Usage     *work.Usage  // measured, MicroUSD 0 where the price is not known; nil = not measured
-	Estimated bool         // a part of Usage is an estimate
-	Refused   []string     // what it was refused, hosts say, for people
-	Kind, Why string       // the kind of result that it ends with, and the reason; empty = it goes on
-	Trouble   work.Trouble // of the vendor
+	Usage     *work.Usage    // measured, MicroUSD 0 where the price is not known; nil = not measured
+	Estimated bool           // a part of Usage is an estimate
+	Refused   []work.Refusal // hosts that it was refused, the first one first
+	Kind, Why string         // the kind of result that it ends with, and the reason; empty = it goes on
+	Trouble   work.Trouble   // of the vendor
 }
 
 // and adds what another link has seen; of what both have, the first counts.

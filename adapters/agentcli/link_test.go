@@ -139,7 +139,7 @@ func TestLinkMeasures(t *testing.T) {
 // was seen.
 func TestLinkStops(t *testing.T) {
 	t.Parallel()
-	stop := agentcli.Seen{Kind: work.ResultBudget, Why: "stopped: enough", Refused: []string{"evil.example"}}
+	stop := agentcli.Seen{Kind: work.ResultBudget, Why: "stopped: enough", Refused: []work.Refusal{{Host: "evil.example", Times: 1}}}
 	late := &turnstile{}
 	c := command(t, until("never"))
 	r := linked(t, late)

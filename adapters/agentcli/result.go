@@ -48,6 +48,7 @@ func (r *Runner) toResult(e execution, end ending, seen Seen) work.Result {
 		Kind: work.ResultOK, ExitCode: end.exit, LogPath: e.log, Usage: r.counted(e, printed.Usage, seen), Vendor: e.vendor(),
 		SessionID: r.clean(printed.Session, sessionMax), Summary: r.clean(printed.Summary, summaryMax),
 	}
+	res.Refused = seen.Refused
 	if seen.Usage != nil {
 		res.Measured = &work.Measured{Told: r.priced(e, printed.Usage), Estimated: seen.Estimated}
 	}

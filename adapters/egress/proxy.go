@@ -64,8 +64,8 @@ type Proxy struct {
 	plain   *http.Transport
 }
 
-// Listen opens a proxy on a port of 127.0.0.1, and on the listeners given. Close ends it.
-func Listen(rules Rules, o Options, more ...net.Listener) (*Proxy, error) {
+// Listen opens a proxy on a port of 127.0.0.1. Close ends it.
+func Listen(rules Rules, o Options) (*Proxy, error) {
 	if o.Resolver == nil {
 		o.Resolver = net.DefaultResolver
 	}
@@ -91,14 +91,11 @@ func Listen(rules Rules, o Options, more ...net.Listener) (*Proxy, error) {
 	p.server = &http.Server{
 		Handler: p, ReadHeaderTimeout: o.Header, IdleTimeout: o.Idle, MaxHeaderBytes: headerMax, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
-	places := make(chan struct{}, o.Tunnels+spare)
-	for _, l := range append(more, l) {
-		p.group.Go("egress", func(context.Context) {
-			if err := p.server.Serve(bounded{l, places}); !errors.Is(err, http.ErrServerClosed) {
-				o.Log.Warn("a run has no way out any more", "err", err)
-			}
-		})
-	}
+	p.group.Go("egress", func(context.Context) {
+		if err := p.server.Serve(bounded{l, make(chan struct{}, o.Tunnels+spare)}); !errors.Is(err, http.ErrServerClosed) {
+			o.Log.Warn("a run has no way out any more", "err", err)
+		}
+	})
 	return p, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,11 +20,18 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/egress"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets the test's own program be a shim of agents.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "agent-shim" {
+		os.Exit(agentcli.RunShim())
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // names is a resolver; each look at a name takes the next of its addresses, and the last one
 // stays.

@@ -52,8 +52,19 @@ func (g *Git) RunCheck(ctx context.Context, argv []string, s gates.Facts) (exit 
 	return g.execute(ctx, e)
 }
 
+// Connect opens the network to one check or hook of a repository.
+type Connect func(ctx context.Context, repo string) (Connection, error)
+
+// Connection is what a check gets with it.
+type Connection struct {
+	Env   []string              // that it sees besides
+	Jail  work.Jail             // that it may touch besides
+	Close func() []work.Refusal // called once, when nothing of the check lives
+}
+
 // errand is a command that is run under the shim of checks.
 type errand struct {
+	repo string
 	argv []string  // files of main replaced
 	temp string    // directory of its own: home, tmp, and main when a word names a file of it
 	dir  string    // where it runs
@@ -68,6 +79,7 @@ func (g *Git) errand(ctx context.Context, p checkout, argv []string) (e errand, 
 	if len(g.opt.Shim) == 0 {
 		return e, errors.New("gitcli: Options.Shim is missing: the command that ends in RunCheckShim")
 	}
+	e.repo = p.Repo
 	if e.temp, err = os.MkdirTemp(g.opt.Root, "check-"); err != nil {
 		return e, err
 	}
@@ -165,7 +177,28 @@ func (g *Git) jail(e errand) *work.Jail {
 	return &j
 }
 
-func (g *Git) execute(ctx context.Context, e errand) (int, string, error) {
+// execute runs an errand, with a connection where there is one to be had. Hosts that it was
+// refused are its last words.
+func (g *Git) execute(ctx context.Context, e errand) (exit int, said string, err error) {
+	if g.opt.Connect == nil {
+		return g.supervise(ctx, e)
+	}
+	c, err := g.opt.Connect(ctx, e.repo)
+	if err != nil {
+		return -1, "", err
+	}
+	e.env, e.own = append(e.env, c.Env...), e.own.And(c.Jail)
+	exit, said, err = g.supervise(ctx, e)
+	for _, r := range c.Close() {
+		line := "the network refused " + r.String() + "\n"
+		if said += line; e.log != nil {
+			_, _ = io.WriteString(e.log, line) // it is said all the same
+		}
+	}
+	return exit, said, err
+}
+
+func (g *Git) supervise(ctx context.Context, e errand) (int, string, error) {
 	order, err := json.Marshal(checkOrder{Argv: e.argv, Jail: g.jail(e), Name: "signalbox-check-" + strings.ToLower(rand.Text())})
 	if err != nil {
 		return -1, "", err

@@ -54,6 +54,7 @@ type Options struct {
 	Shared    bool          // several services share the tasks: commits are handed over through the remote
 	Shim      []string      // argv that ends in RunCheckShim, e.g. /proc/self/exe check-shim; without it no check is run
 	Jail      *work.Jail    // what every check may touch, beside its checkouts; nil = all that this user may
+	Connect   Connect       // opens the network to each check and hook of a repository; nil = they have what Jail leaves
 	Log       *slog.Logger  // nil discards
 }
 

@@ -77,6 +77,34 @@ func TestHook(t *testing.T) {
 	require.ErrorContains(t, err, "is not there")
 }
 
+// A check has a connection of its own, which is closed behind it; what that has refused are the
+// last words.
+func TestConnection(t *testing.T) {
+	t.Parallel()
+	k, _ := hooking(t, nil, nil)
+	var opened, closed []string
+	var err error
+	k.g, err = gitcli.New(t.Context(), gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}, Connect: func(_ context.Context, repo string) (gitcli.Connection, error) {
+		opened = append(opened, repo)
+		return gitcli.Connection{Env: []string{"HTTPS_PROXY=http://proxy"}, Close: func() []work.Refusal {
+			closed = append(closed, repo)
+			return []work.Refusal{{Host: "evil.example.org:443", Times: 3}}
+		}}, nil
+	}})
+	require.NoError(t, err)
+	require.Equal(t, "http://proxy\nthe network refused evil.example.org:443 (3 times)\n", k.hook(0, "sh", "-c", "echo $HTTPS_PROXY"))
+	_, _, err = k.g.RunHook(t.Context(), k.space, work.Hook{Argv: []string{"./none"}})
+	require.Error(t, err, "nothing was run, and nothing opened")
+	require.Equal(t, []string{k.space.Repo}, opened)
+	require.Equal(t, opened, closed)
+	k.g, err = gitcli.New(t.Context(), gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}, Connect: func(context.Context, string) (gitcli.Connection, error) {
+		return gitcli.Connection{}, errors.New("no way out")
+	}})
+	require.NoError(t, err)
+	_, _, err = k.g.RunHook(t.Context(), k.space, work.Hook{Argv: []string{"true"}})
+	require.ErrorContains(t, err, "no way out")
+}
+
 // What was created once counts for as long as the role keeps something of it.
 func TestCreatedOnce(t *testing.T) {
 	t.Parallel()

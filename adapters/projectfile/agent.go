@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/adapters/egress"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -25,6 +26,7 @@ type agent struct {
 	Stall       time.Duration `yaml:"stall"`
 	BudgetUSD   float64       `yaml:"budget_usd"`
 	Independent bool          `yaml:"independent"`
+	Egress      []string      `yaml:"egress"`
 }
 
 // UnmarshalYAML reads both forms.
@@ -51,7 +53,7 @@ func (a *agent) UnmarshalYAML(raw []byte) error {
 
 // convert checks the fields. An empty use is the service's own agent.
 func (a agent) convert() (work.Agent, error) {
-	out := work.Agent{Use: a.Use, Model: a.Model, Args: a.Args, Env: a.Env, Timeout: a.Timeout, Stall: a.Stall, MicroUSD: int64(a.BudgetUSD * 1e6), Independent: a.Independent}
+	out := work.Agent{Use: a.Use, Model: a.Model, Args: a.Args, Env: a.Env, Timeout: a.Timeout, Stall: a.Stall, MicroUSD: int64(a.BudgetUSD * 1e6), Independent: a.Independent, Egress: a.Egress}
 	if a.Use != "" {
 		if _, err := agentcli.Split(a.Use); err != nil {
 			return out, fmt.Errorf("use: %w", err)
@@ -64,6 +66,9 @@ func (a agent) convert() (work.Agent, error) {
 		return out, errors.New("timeout, stall: less than nothing, want a duration such as 90m")
 	case a.BudgetUSD < 0 || a.BudgetUSD > 1e6:
 		return out, fmt.Errorf("budget_usd: is %g, want dollars, such as 2.5", a.BudgetUSD)
+	}
+	if _, err := egress.Parse(a.Egress...); err != nil {
+		return out, fmt.Errorf("egress: %w", err)
 	}
 	for _, name := range a.Env {
 		if !variable.MatchString(name) {

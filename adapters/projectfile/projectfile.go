@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"github.com/signalbox-dev/signalbox/adapters/egress"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/yamlplace"
@@ -88,6 +89,7 @@ type entry struct {
 	Releasers      []string            `yaml:"releasers"`
 	Separate       bool                `yaml:"separate"`  // who has started a task does not approve it
 	Reviewers      []string            `yaml:"reviewers"` // accounts whose reviews count although they are bots or may not write
+	Egress         []string            `yaml:"egress"`    // hosts that agents and checks may reach, with ORCH_EGRESS=allow-list; nil = task.DefaultEgress
 	WIP            *int                `yaml:"wip"`       // tasks in work at a time; nil = task.DefaultWIP
 	Monitor        []string            `yaml:"monitor"`
 	TrackerSecret  []string            `yaml:"tracker_secret_env"` // variables of the environment
@@ -225,9 +227,12 @@ func (e entry) convert() (p task.Project, field string, err error) {
 		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Host: e.Host, Repo: e.Repo, Path: e.Path, CloneURL: e.CloneURL, WebURL: e.WebURL, Prefix: e.Prefix,
 		Main: e.Main, Merge: e.Merge, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, CI: e.CI.Commands, Reviewers: e.Reviewers,
 		People: task.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
-		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify, Probe: task.Probe(e.Probe),
+		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify, Probe: task.Probe(e.Probe), Egress: e.Egress,
 		Prompts: e.Prompts, Deploy: task.Recipes(e.Deploy), Hooks: task.Hooks(e.Hooks),
 		Agents: map[stage.Role]work.Agent{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{}, Writes: map[stage.Role][]string{},
+	}
+	if _, err := egress.Parse(e.Egress...); err != nil {
+		return p, "egress", fmt.Errorf("egress: %w", err)
 	}
 	for _, b := range e.MoreBoards {
 		p.MoreBoards = append(p.MoreBoards, task.Board(b))

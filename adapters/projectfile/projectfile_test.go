@@ -27,7 +27,7 @@ projects:
     ci: [build, e2e]
     agents:
       developer: {use: claude, model: opus, args: [--effort, high], env: [NPM_TOKEN], timeout: 90m, stall: 20m, budget_usd: 2.5}
-      architect: {model: opus}
+      architect: {model: opus, egress: []}
       reviewer: {use: "my-agent --strict", independent: true}
     required_files:
       analysis: [brief.md]
@@ -46,6 +46,7 @@ projects:
     ci: none
     monitor: [https://shop.example.org/health]
     keep: [node_modules, web/.cache]
+    egress: [packages, "*.internal.example.org:8443"]
     wip: 5
     protected: none
     verify: [[go, test, ./...], [./bin/e2e, --all]]
@@ -87,7 +88,7 @@ func TestParse(t *testing.T) {
 			Use: "claude", Model: "opus", Args: []string{"--effort", "high"}, Env: []string{"NPM_TOKEN"},
 			Timeout: 90 * time.Minute, Stall: 20 * time.Minute, MicroUSD: 2_500_000,
 		},
-		stage.Architect: {Model: "opus"},
+		stage.Architect: {Model: "opus", Egress: []string{}},
 		stage.Reviewer:  {Use: "my-agent --strict", Independent: true},
 	}, gpx.Agents)
 	require.Equal(t, []string{"GPX/licences", "check_tests_passed"}, gpx.Gates[stage.Development])
@@ -126,7 +127,22 @@ func TestParse(t *testing.T) {
 		Starters: []string{"c0ffee00-3333-4333-8333-000000000001"}, Approvers: []string{"ann@example.org", "role:admin"},
 		Releasers: []string{"root@example.org"}, Separate: true,
 	}, shop.People)
+	require.Equal(t, []string{"packages", "*.internal.example.org:8443"}, shop.EgressOf(stage.Tester))
+	require.Empty(t, gpx.EgressOf(stage.Architect), "none")
+	require.Equal(t, []string{"packages"}, gpx.EgressOf(stage.Developer), "the default")
 	require.Equal(t, []string{"trunk", "77bb", "https://shop.example.org/health"}, []string{shop.Main, shop.Sync(), shop.Monitor[0]})
+}
+
+// Hosts are checked where they are written.
+func TestWrongHosts(t *testing.T) {
+	head := "projects:\n  - tracker_project: a\n    repo: acme/x\n    clone_url: u\n    prefix: X\n"
+	for body, want := range map[string]string{
+		head + "    agents: {tester: {egress: [\"https://x.org\"]}}\n": `p.yaml:6: project 1 (acme/x): agents: tester: egress: "https://x.org", want a host such as proxy.example.org`,
+		head + "    egress: [packages, \"*\"]\n":                       `p.yaml:6: project 1 (acme/x): egress: "*", want a host such as proxy.example.org, *.example.org, proxy.example.org:8443 or 192.0.2.7:443, or one of the lists packages`,
+	} {
+		_, err := projectfile.Parse("p.yaml", []byte(body))
+		require.ErrorContains(t, err, want)
+	}
 }
 
 func TestErrorsNameFileLineAndField(t *testing.T) {

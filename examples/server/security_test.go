@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,6 +48,22 @@ func TestDoctorSecurity(t *testing.T) {
 	require.NoError(t, err)
 	for _, one := range left {
 		require.NotContains(t, one.Name(), "attack-")
+	}
+
+	for _, kind := range []string{"landlock", "bwrap"} {
+		if _, err := exec.LookPath("bwrap"); kind == "bwrap" && err != nil {
+			fmt.Println("jail: bwrap, egress: SKIPPED: bubblewrap is not installed")
+			continue
+		}
+		t.Setenv("ORCH_JAIL", kind)
+		t.Setenv("ORCH_EGRESS", "allow-list")
+		code, r, out = report("--json")
+		require.Zero(t, code, out)
+		require.Len(t, r.Attacks, len(attack.All())+len(attack.OnEgress()))
+		require.Contains(t, r.Posture.Egress, map[string]string{"landlock": "open by TCP at every other address", "bwrap": "a network of its own"}[kind])
+		for _, a := range r.Attacks[len(attack.All()):] {
+			require.Equal(t, []string{"refused", "egress"}, []string{a.Result, string(a.Wall)}, a)
+		}
 	}
 
 	t.Setenv("ORCH_JAIL", "none")

@@ -50,6 +50,9 @@ func (v *Service) confine(ctx context.Context, program []string) error {
 	s := v.Settings
 	if s.Jail == jailNone {
 		v.walls.loud = errors.New("agents and checks are not confined (ORCH_JAIL=none): they can read and do what the service can")
+		if s.limitsEgress() {
+			v.walls.loud = fmt.Errorf("%w; %s", v.walls.loud, v.walls.egress(s))
+		}
 		v.Log.Warn("agents are not confined", "setting", "ORCH_JAIL")
 		return nil
 	}
@@ -72,7 +75,7 @@ func (v *Service) confine(ctx context.Context, program []string) error {
 	for _, kind := range s.jailKinds() {
 		err := v.confineBy(ctx, program, kind, group)
 		if err == nil {
-			v.Log.Info("agents are confined", "by", v.walls.String())
+			v.Log.Info("agents are confined", "by", v.walls.String(), "network", v.walls.egress(s))
 			return nil
 		}
 		failed = err
@@ -123,6 +126,7 @@ func (v *Service) confineBy(ctx context.Context, program []string, kind, group s
 		s = v.Settings
 	}
 	j.Cgroup, j.Limits = group, work.Limits{Memory: int64(s.JailMemoryMB) << 20, Processes: s.JailProcesses, CPUWeight: s.JailCPUWeight}
+	j = s.limited(j, kind)
 	proof, err := jail.Prove(ctx, append(slices.Clone(program), "agent-shim"), s.DataDir, j)
 	if err != nil {
 		return err

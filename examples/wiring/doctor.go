@@ -104,6 +104,7 @@ func Examine(ctx context.Context, v *Service, e Examination, report func(Finding
 	} else {
 		d.ok("jail", "agents and checks are confined: %s", v.walls)
 	}
+	d.ok("network", "%s", v.walls.egress(v.Settings))
 	d.disk(v.Settings.DataDir)
 	boards := d.trackers(ctx, v)
 	answers := map[string]bool{} // what a host says can be believed

@@ -1,8 +1,10 @@
 package wiring
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,7 +20,9 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
+	"github.com/signalbox-dev/signalbox/adapters/egress"
 	"github.com/signalbox-dev/signalbox/internal/jail/attack"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -63,6 +67,7 @@ type Posture struct {
 	Walls      string `json:"walls"` // of it, and what this machine lacks
 	ABI        int    `json:"landlock_abi,omitempty"`
 	Weak       string `json:"weak,omitempty"` // what this kernel cannot close
+	Egress     string `json:"egress"`         // what keeps them from hosts that are not listed
 	Seccomp    bool   `json:"seccomp"`        // agents are under a filter of system calls
 	NoNewPrivs bool   `json:"no_new_privs"`
 	Rights     string `json:"capabilities"` // effective ones of agents, in hexadecimal
@@ -88,7 +93,7 @@ func Security(ctx context.Context, s Settings, program []string) (SecurityReport
 	if err := v.confine(ctx, program); err != nil {
 		return SecurityReport{}, err
 	}
-	r := SecurityReport{Posture: Posture{Jail: v.walls.kind(), Walls: v.walls.String(), ABI: v.walls.Proof.ABI, Weak: v.walls.Proof.Weak, UID: os.Getuid(), Dumpable: dumpable(), Gateway: s.keysInGateway()}}
+	r := SecurityReport{Posture: Posture{Jail: v.walls.kind(), Walls: v.walls.String(), ABI: v.walls.Proof.ABI, Weak: v.walls.Proof.Weak, Egress: v.walls.egress(s), UID: os.Getuid(), Dumpable: dumpable(), Gateway: s.keysInGateway()}}
 	dir, err := os.MkdirTemp(s.DataDir, "attack-")
 	if err != nil {
 		return r, err
@@ -100,7 +105,14 @@ func Security(ctx context.Context, s Settings, program []string) (SecurityReport
 	if err := v.posture(ctx, program, dir, &r.Posture); err != nil {
 		return r, err
 	}
-	for i, a := range attack.All() {
+	list := attack.All()
+	if s.limitsEgress() {
+		if one, err := v.attack(ctx, program, filepath.Join(dir, "honest"), attack.Honest()); err != nil || one.Result != attackSucceeded {
+			return r, fmt.Errorf("a listed host cannot be reached by the proxy: %s: %w", one.Said, cmp.Or(err, errors.New("it was refused")))
+		}
+		list = append(list, attack.OnEgress()...)
+	}
+	for i, a := range list {
 		one := Attacked{Attack: a.Name, Wall: a.Wall, Result: attackOpen}
 		if v.walls.jail != nil || os.Getuid() != 0 {
 			one, err = v.attack(ctx, program, filepath.Join(dir, strconv.Itoa(i)), a)
@@ -128,6 +140,9 @@ func (v *Service) attack(ctx context.Context, program []string, dir string, a at
 	}
 	defer remove()
 	scene.Live = v.live()
+	if v.Settings.limitsEgress() {
+		v.egress = &egress.Link{Allowed: func(string, stage.Role) []string { return []string{fmt.Sprintf("127.0.0.1:%d", scene.Outside)} }}
+	}
 	body, err := json.Marshal(scene)
 	if err != nil {
 		return out, err
@@ -190,7 +205,7 @@ func (v *Service) asAgent(ctx context.Context, program []string, dir string, c w
 	runner, err := agentcli.New(agentcli.Options{
 		Default: "attacker", Presets: map[string]agentcli.Preset{"attacker": {Argv: argv, Format: agentout.Any}}, Shim: append(slices.Clone(program), "agent-shim"),
 		LogDir: filepath.Join(dir, "data/logs"), StateDir: filepath.Join(dir, "data/running"), HomeDir: filepath.Join(dir, "data/homes"),
-		TermGrace: time.Second, EnvAllow: append(agentcli.DefaultEnv(), v.Settings.AgentEnv...), Jail: v.walls.jail, Hidden: v.Settings.hidden, Log: v.Log,
+		TermGrace: time.Second, EnvAllow: append(agentcli.DefaultEnv(), v.Settings.AgentEnv...), Jail: v.walls.jail, Hidden: v.Settings.hidden, Links: v.links(), Log: v.Log,
 	})
 	if err != nil {
 		return -1, "", err
@@ -237,7 +252,7 @@ func (r SecurityReport) Write(w io.Writer) error {
 		fmt.Fprintf(w, " (ABI %d)", p.ABI)
 	}
 	fmt.Fprintf(w, ", seccomp %t, no new privileges %t, capabilities %s, memory of the service readable %t, uid %d\n", p.Seccomp, p.NoNewPrivs, p.Rights, p.Dumpable, p.UID)
-	fmt.Fprintf(w, "walls: %s\n", p.Walls)
+	fmt.Fprintf(w, "walls: %s\n%s\n", p.Walls, p.Egress)
 	if p.Weak != "" {
 		fmt.Fprintf(w, "weak: %s\n", p.Weak)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/board"
 	"github.com/signalbox-dev/signalbox/adapters/commitprobe"
+	"github.com/signalbox-dev/signalbox/adapters/egress"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/gitonly"
 	"github.com/signalbox-dev/signalbox/adapters/modelgateway"
@@ -92,6 +93,7 @@ type Service struct {
 	access     map[string]hostAccess  // of Hosts
 	program    []string               // as for Open
 	walls      confinement            // of agents and checks
+	egress     *egress.Link           // nil: they may reach all hosts
 	reloading  sync.Mutex             // held while files are read: one at a time
 	wrong      atomic.Pointer[error]  // of the settings file, when it was read last
 	inForce    Settings               // what a reload compares with
@@ -141,10 +143,11 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	if err := v.confine(ctx, program); err != nil {
 		return err
 	}
+	v.egress = v.openEgress(v.Projects)
 	s.DataDir = v.Settings.DataDir
 	v.Git, err = gitcli.New(ctx, gitcli.Options{
 		Root: filepath.Join(s.DataDir, "git"), Tokens: v.gitTokens(), Timeout: s.GitTimeout, Shared: s.Shared(),
-		Shim: append(slices.Clone(program), "check-shim"), Jail: v.walls.jail, Log: v.Log,
+		Shim: append(slices.Clone(program), "check-shim"), Jail: v.walls.jail, Connect: v.connect(), Log: v.Log,
 	})
 	if err != nil {
 		return err

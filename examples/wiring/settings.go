@@ -109,6 +109,7 @@ type Settings struct {
 	JailImage           string          `env:"JAIL_IMAGE" doc:"image whose containers agents and checks run in; it has their tools, and is not pulled"`
 	JailEngine          string          `env:"JAIL_ENGINE" doc:"podman, docker, or the path of one; empty = the first of them in PATH"`
 	JailNetwork         string          `env:"JAIL_NETWORK" doc:"network of containers; empty = what the engine takes by itself"`
+	Egress              string          `env:"EGRESS" envDefault:"off" doc:"hosts that agents and checks may reach: off (all, by JAIL_PORTS), or allow-list (those of the registry's egress, by a proxy for each run)"`
 	JailCgroup          string          `env:"JAIL_CGROUP" envDefault:"auto" doc:"delegated cgroup (v2) in which each run gets its own: auto (the server's own, where it is delegated), none, or its directory"`
 	JailMemoryMB        int             `env:"JAIL_MEMORY_MB" envDefault:"0" doc:"memory of a run in MiB, where a cgroup or a container keeps it; 0 = no limit"`
 	JailProcesses       int             `env:"JAIL_PROCESSES" envDefault:"4096" doc:"processes and threads of a run, where a cgroup or a container keeps it; 0 = no limit"`
@@ -243,6 +244,7 @@ func (s Settings) check() error {
 		wrong("MAX_CONCURRENCY_TOTAL", "is %d, want 0 or more, and ORCH_DATABASE_URL: it bounds servers that share a PostgreSQL", s.MaxConcurrencyTotal)
 	}
 	s.checkJail(wrong)
+	s.checkEgress(wrong)
 	s.checkAccess(wrong)
 	s.checkGateway(wrong)
 	s.checkEvents(wrong)

@@ -50,7 +50,7 @@ func plan() []room {
 		{"orchestrator/service", 3, assembled()},
 		{"orchestrator/memstore", 3, nil}, {"orchestrator/features/", 3, []string{"orchestrator"}},
 		{"adapters/gpsfile", 4, []string{"internal/yamlplace"}},
-		{"adapters/projectfile", 4, []string{"adapters/agentcli", "internal/yamlplace"}}, // agent commands are checked where they are written
+		{"adapters/projectfile", 4, []string{"adapters/agentcli", "adapters/egress", "internal/yamlplace"}}, // agent commands and hosts are checked where they are written
 		{"adapters/egress", 4, []string{"adapters/agentcli"}}, {"adapters/agentcli/agentout", 4, nil}, {"adapters/agentcli", 4, []string{"internal/jail", "adapters/agentcli/agentout"}}, {"adapters/gitcli", 4, []string{"internal/jail"}},
 		{"adapters/modelgateway", 4, []string{"adapters/agentcli", "adapters/agentcli/agentout"}},                                          // it is a link of its executions
 		{"adapters/sqlite", 4, []string{"internal/sqlstore"}}, {"adapters/postgres", 4, []string{"internal/sqlstore", "internal/pgerror"}}, // one engine, two dialects

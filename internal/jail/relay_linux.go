@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -60,6 +61,7 @@ func relayAll(g *run.Group, l net.Listener, socket string) {
 		}
 		if err != nil { // it has run out of files, or the connection has ended already
 			<-places
+			_ = run.Sleep(g.Context(), run.Real{}, 10*time.Millisecond)
 			continue
 		}
 		g.Go("tunnel", func(context.Context) {

@@ -17,12 +17,13 @@ func runs(k *kit) {
 		Status: work.ResultOK, Started: k.clock.Now(), Finished: k.clock.Now().Add(time.Second), LogPath: "/l", Summary: "s",
 		Agent: "claude", Vendor: "anthropic", Session: "s-1", Trouble: work.TroubleLimit, Prompt: "0123456789ab",
 		Measured: &work.Measured{Told: work.Usage{Model: "m", Output: 1, MicroUSD: 4}, Estimated: true},
+		Refused:  []work.Refusal{{Host: "example.org:443", Times: 2, Why: "w"}},
 	}
 	k.commit(task.Commit{Runs: []task.AgentRun{r}})
 	r.ExitCode = 1
 	k.commit(task.Commit{Runs: []task.AgentRun{r}})
 	second := r
-	second.Attempt, second.TaskID, second.Measured = 2, 9, nil
+	second.Attempt, second.TaskID, second.Measured, second.Refused = 2, 9, nil, nil
 	k.commit(task.Commit{Runs: []task.AgentRun{second}})
 	list, err := k.s.AgentRuns(k.Context(), 1)
 	require.NoError(k, err)
@@ -33,6 +34,7 @@ func runs(k *kit) {
 	require.NoError(k, err)
 	require.Len(k, all, 2)
 	require.Nil(k, all[1].Measured)
+	require.Empty(k, all[1].Refused)
 }
 
 func reservations(k *kit) {

@@ -54,12 +54,29 @@ type Project struct {
 	Verify         [][]string               // commands that the service runs itself before a task leaves testing
 	Probe          Probe                    // where its deployments say which commit they run
 	WIP            int                      // tasks in work at a time; 0 = DefaultWIP
+	Egress         []string                 // hosts that agents and checks may reach, where the service limits them; nil = DefaultEgress
 	Monitor        []string                 // addresses that are looked at after a deployment
 }
 
 // DefaultWIP is how many tasks of a repository are in work at a time where its entry
 // says nothing.
 const DefaultWIP = 3
+
+// DefaultEgress names what may be reached where an entry says nothing: the list of package
+// registries.
+func DefaultEgress() []string { return []string{"packages"} }
+
+// EgressOf are the hosts that the agent of a role may reach; no role: a check or a hook.
+func (p Project) EgressOf(role stage.Role) []string {
+	switch own := p.Agents[role].Egress; {
+	case own != nil:
+		return own
+	case p.Egress != nil:
+		return p.Egress
+	default:
+		return DefaultEgress()
+	}
+}
 
 // Places is how many tasks of the repository are in work at a time.
 func (p Project) Places() int { return cmp.Or(p.WIP, DefaultWIP) }

@@ -41,6 +41,7 @@ type AgentRun struct {
 	Role     stage.Role
 	Usage    work.Usage
 	Measured *work.Measured `json:",omitempty"` // work.Result's
+	Refused  []work.Refusal `json:",omitempty"`
 	Status   string         // a work.Result kind
 	ExitCode int
 	Started  time.Time

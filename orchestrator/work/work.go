@@ -247,20 +247,6 @@ type Command struct {
 	Agent    Agent             // Timeout 0 = the adapter's default
 }
 
-// Agent defines how the agent of a role is run. The zero value is the service's default
-// agent, as it comes.
-type Agent struct {
-	Use      string        // preset or command line; empty = the default
-	Model    string        // as the tool names it; empty = the tool's own choice
-	Args     []string      // behind those of the preset
-	Env      []string      // names of the service's environment that it sees besides
-	Timeout  time.Duration // of a run; 0 = the service's
-	Stall    time.Duration // without output it is taken to hang; 0 = the service's
-	MicroUSD int64         // a run that has cost as much is ended, in millionths of a dollar; 0 = no limit
-	// Independent: it is to be of another vendor than the developer's agent was.
-	Independent bool
-}
-
 // ReportPath stands in a prompt for the path of the run's report. The same path is in
 // the agent's environment as SIGNALBOX_REPORT.
 const ReportPath = "{report}"
@@ -287,6 +273,7 @@ type Result struct {
 	Summary    string    `json:"summary,omitempty"` // the agent's closing words, capped
 	Usage      Usage     `json:"usage"`
 	Measured   *Measured `json:"measured,omitempty"` // nil: Usage is what the tool says
+	Refused    []Refusal `json:"refused,omitempty"`  // hosts that it was not let to
 	SessionID  string    `json:"session_id,omitempty"`
 	Agent      string    `json:"agent,omitempty"`  // preset or command that it was
 	Vendor     string    `json:"vendor,omitempty"` // of its models; empty = not known

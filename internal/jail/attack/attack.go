@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 )
 
 // Wall is what stops an attack; the walls are described in SECURITY.md.
@@ -24,6 +25,7 @@ const (
 	Privileges Wall = "no new privileges, no capabilities"
 	Limits     Wall = "limits"
 	Namespaces Wall = "namespaces" // of bubblewrap or a container; without them these attacks succeed
+	Proxy      Wall = "egress"     // the way out by a proxy alone, and the proxy's list
 )
 
 // Attack is one of them.
@@ -58,6 +60,9 @@ type Scene struct {
 	Sockets string `json:"sockets"` // directory of two that have names
 	SUID    string `json:"suid"`    // a program that makes its caller root; may be empty
 	Live    Live   `json:"live"`
+	// Outside is a port of this machine at which a listed host is played, by TCP and UDP: what
+	// is sent there comes back.
+	Outside int `json:"outside"`
 }
 
 // Live is a service itself. Attacks on it change nothing that lasts.
@@ -80,7 +85,7 @@ func (s Scene) Home() string { return filepath.Join(s.Root, "home") }
 // Make makes an attack in this process, and returns the exit code. What stopped it is
 // written to w.
 func (s Scene) Make(name string, w io.Writer) int {
-	for _, a := range All() {
+	for _, a := range slices.Concat(All(), OnEgress(), []Attack{Honest()}) {
 		if a.Name != name {
 			continue
 		}

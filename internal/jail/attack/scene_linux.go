@@ -69,7 +69,7 @@ func (s *Scene) listen() (ends []func(), err error) {
 		*at = l
 		return l.Addr().(*net.TCPAddr).Port, nil //nolint:forcetypeassert // it is of TCP
 	}
-	var service, free *net.TCPListener
+	var service, free, outside *net.TCPListener
 	if s.Port, err = port(&service); err != nil {
 		return ends, err
 	}
@@ -78,6 +78,14 @@ func (s *Scene) listen() (ends []func(), err error) {
 		return ends, err
 	}
 	_ = free.Close() // nothing came in
+	if s.Outside, err = port(&outside); err != nil {
+		return ends, err
+	}
+	end, err := echo(outside)
+	if err != nil {
+		return append(ends, func() { _ = outside.Close() }), err
+	}
+	ends = append(ends, end)
 	for _, name := range []string{"@" + s.Name, filepath.Join(s.Sockets, "socket")} {
 		l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: name})
 		if err != nil {
