@@ -7,6 +7,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -110,6 +111,8 @@ type RunView struct {
 	Measured  bool    `json:"measured,omitempty"`  // the usage is that of the model gateway
 	Estimated bool    `json:"estimated,omitempty"` // a part of it, by length
 	Told      *Totals `json:"told,omitempty"`      // what the tool says, where that differs by more than 2 %
+	// Refused are hosts that the network refused it, by names of its own choice.
+	Refused []work.Refusal `json:"refused,omitempty"`
 }
 
 // VerdictView is one recorded verdict.
@@ -159,7 +162,7 @@ func (v *TaskDetail) fill(runs []task.AgentRun, results []task.GateResult, jobs 
 	for _, r := range runs {
 		view := RunView{
 			Run: r.Run, Attempt: r.Attempt, Stage: r.Stage, Role: r.Role, Model: r.Usage.Model, Agent: r.Agent, Vendor: r.Vendor, Status: r.Status,
-			Trouble: string(r.Trouble), ExitCode: r.ExitCode, Started: r.Started, Finished: r.Finished, Summary: r.Summary, Prompt: r.Prompt,
+			Trouble: string(r.Trouble), ExitCode: r.ExitCode, Started: r.Started, Finished: r.Finished, Summary: r.Summary, Prompt: r.Prompt, Refused: r.Refused,
 		}
 		view.add(task.CostOf(r))
 		view.measured(r)

@@ -180,10 +180,12 @@ func TestHeadOfARun(t *testing.T) {
 		r := runs[0]
 		r.Measured = &work.Measured{Told: work.Usage{MicroUSD: 2500}, Estimated: true}
 		r.Agent, r.Vendor, r.Session, r.Prompt, r.Trouble = "claude", "anthropic", "session "+evil, "0123456789ab", work.TroubleCredit
+		r.Refused = []work.Refusal{{Host: "evil.example.org:443", Times: 3}, {Host: "x:80", Times: 1, Why: "it is " + evil}}
 		require.NoError(w, w.Store.Commit(context.Background(), task.Commit{Runs: []task.AgentRun{r}}))
 		page := read(w.T, "/tasks/1/runs/1/1", w.get("/tasks/1/runs/1/1").body)
 		text := words(page.text)
-		for _, want := range []string{"Agent claude", "Vendor anthropic", "Session session </title></pre></script>", "Prompt 0123456789ab", "Cost $0.0015", "Measured by the model gateway, an answer that was cut off by its length", "The tool says $0.0025", "Every run of this agent would meet the same: its account is empty."} {
+		for _, want := range []string{"Agent claude", "Vendor anthropic", "Session session </title></pre></script>", "Prompt 0123456789ab", "Cost $0.0015", "Measured by the model gateway, an answer that was cut off by its length", "The tool says $0.0025", "Every run of this agent would meet the same: its account is empty.",
+			"The network refused 2 hosts", "evil.example.org:443 (3 times)", "x:80: it is </title>"} {
 			require.Contains(w, text, want)
 		}
 		require.Len(w, page.scripts, 2)
