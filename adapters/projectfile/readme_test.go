@@ -47,3 +47,16 @@ func TestPromptsPage(t *testing.T) {
 		require.True(t, len(p.Prompts) == 2 || p.Deploy.Staging != "" && p.Deploy.Production != "" || p.Hooks.Timeout == 3*time.Minute, text)
 	}
 }
+
+// The registry that the page on egress shows is one.
+func TestEgressPage(t *testing.T) {
+	body, err := os.ReadFile("../../docs/egress.md")
+	require.NoError(t, err)
+	parts := strings.Split(string(body), "```yaml\n")
+	require.Len(t, parts, 2)
+	text, _, _ := strings.Cut(parts[1], "```")
+	r, err := projectfile.Parse("egress.md", []byte(text))
+	require.NoError(t, err)
+	p := r.Projects.All()[0]
+	require.Equal(t, []int{2, 0, 2}, []int{len(p.EgressOf("")), len(p.EgressOf("architect")), len(p.EgressOf("deployer"))})
+}
