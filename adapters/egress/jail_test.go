@@ -80,7 +80,7 @@ func TestJailedTools(t *testing.T) {
 	t.Cleanup(gateway.Close)
 	pass := uint16(gateway.Listener.Addr().(*net.TCPAddr).Port)
 	link := &egress.Link{
-		Allowed: func(string, stage.Role) []string { return []string{at, "127.0.0.1:" + port} }, Pass: []uint16{pass},
+		Allowed: func(string, stage.Role) []string { return []string{at, "127.0.0.1:" + port} }, Pass: func() []uint16 { return []uint16{pass} },
 		Options: egress.Options{Resolver: always{}},
 	}
 	body := `set -e

@@ -20,7 +20,9 @@ type Link struct {
 	// Served reports whether a vendor's API is reached by a gateway of models, and not by the
 	// proxy; nil = none is.
 	Served func(vendor string) bool
-	Pass   []uint16 // ports of 127.0.0.1 that executions reach beside the proxy, such as that of a gateway
+	// Pass are ports of 127.0.0.1 that agents reach beside the proxy, such as that of a gateway;
+	// nil = none.
+	Pass func() []uint16
 	// Getenv reads the variables that say where a vendor's API is; nil = os.Getenv.
 	Getenv  func(name string) string
 	Options Options
@@ -47,7 +49,10 @@ func bases() map[string]string {
 
 // Open implements agentcli.Link.
 func (l *Link) Open(ctx context.Context, x agentcli.LinkedRun) (agentcli.Opened, error) {
-	entries, pass := l.Allowed(x.Repo, x.Role), l.Pass
+	entries, pass := l.Allowed(x.Repo, x.Role), []uint16(nil)
+	if l.Pass != nil {
+		pass = l.Pass()
+	}
 	if l.Served == nil || !l.Served(x.Vendor) {
 		getenv := l.Getenv
 		if getenv == nil {

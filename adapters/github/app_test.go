@@ -19,24 +19,37 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
-// appKit is a server that takes an app, a client that signs in as it, and the clock of both.
-func appKit(t *testing.T, rights map[string]string) (*kit, *github.Client, func(time.Duration)) {
+// appKey is a key of an app, and the file of it.
+func appKey(t *testing.T) (*rsa.PrivateKey, string) {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	require.NoError(t, err)
 	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
 	require.NoError(t, err)
+	return key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}))
+}
+
+// appClient is a client that signs in as an app.
+func appClient(t *testing.T, address, key string, now func() time.Time) *github.Client {
+	t.Helper()
+	c, err := github.New(github.Options{
+		BaseURL: address, Now: now, HTTPClient: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
+		App: &github.App{ID: "Iv1.box", Key: key},
+	})
+	require.NoError(t, err)
+	return c
+}
+
+// appKit is a server that takes an app, a client that signs in as it, and the clock of both.
+func appKit(t *testing.T, rights map[string]string) (*kit, *github.Client, func(time.Duration)) {
+	t.Helper()
+	key, file := appKey(t)
 	var ahead atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	k := setup(t, githubtest.Options{App: &githubtest.App{ID: "Iv1.box", Key: &key.PublicKey, Rights: rights}, Now: now})
 	srv := httptest.NewServer(k.server)
 	t.Cleanup(srv.Close)
-	c, err := github.New(github.Options{
-		BaseURL: srv.URL, Now: now, HTTPClient: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
-		App: &github.App{ID: "Iv1.box", Key: string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}))},
-	})
-	require.NoError(t, err)
-	return k, c, func(d time.Duration) { ahead.Store(int64(d)) }
+	return k, appClient(t, srv.URL, file, now), func(d time.Duration) { ahead.Store(int64(d)) }
 }
 
 // An app signs in as its installation for the repository, by a token that it keeps until

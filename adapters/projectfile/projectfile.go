@@ -228,8 +228,11 @@ func (e entry) convert() (p task.Project, field string, err error) {
 		Main: e.Main, Merge: e.Merge, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, CI: e.CI.Commands, Reviewers: e.Reviewers,
 		People: task.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
 		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify, Probe: task.Probe(e.Probe), Egress: e.Egress,
-		Prompts: e.Prompts, Deploy: task.Recipes(e.Deploy), Hooks: task.Hooks(e.Hooks),
+		Prompts: e.Prompts, Deploy: task.Recipes{Staging: e.Deploy.Staging, Production: e.Deploy.Production}, Hooks: task.Hooks(e.Hooks),
 		Agents: map[stage.Role]work.Agent{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{}, Writes: map[stage.Role][]string{},
+	}
+	if p.Credential, err = e.Deploy.Credential.convert(p.Plain()); err != nil {
+		return p, "deploy", fmt.Errorf("deploy: credential: %w", err)
 	}
 	if _, err := egress.Parse(e.Egress...); err != nil {
 		return p, "egress", fmt.Errorf("egress: %w", err)

@@ -68,6 +68,7 @@ projects:
       staging: |
         make staging
         make smoke
+      credential: {env: DEPLOY_TOKEN, command: [/etc/box/mint, --short], revoke: [/etc/box/revoke]}
     hooks:
       after_create: [[npm, ci], [./bin/setup]]
       before_run: [[./bin/services, up]]
@@ -118,6 +119,7 @@ func TestParse(t *testing.T) {
 	require.Equal(t, map[stage.Role]string{
 		stage.Developer: "{{.Default}}\nRun make test:\n\n  make test\n", stage.Reviewer: "Review {{.Branch}} against {{.Main}}.",
 	}, shop.Prompts)
+	require.Equal(t, task.Credential{Env: "DEPLOY_TOKEN", Command: []string{"/etc/box/mint", "--short"}, Revoke: []string{"/etc/box/revoke"}}, shop.Credential)
 	require.Equal(t, task.Recipes{Staging: "make staging\nmake smoke\n"}, shop.Deploy)
 	require.Equal(t, task.Hooks{
 		AfterCreate: [][]string{{"npm", "ci"}, {"./bin/setup"}}, BeforeRun: [][]string{{"./bin/services", "up"}}, AfterRun: [][]string{{"./bin/services", "down"}}, Timeout: 90 * time.Second,
@@ -131,6 +133,31 @@ func TestParse(t *testing.T) {
 	require.Empty(t, gpx.EgressOf(stage.Architect), "none")
 	require.Equal(t, []string{"packages"}, gpx.EgressOf(stage.Developer), "the default")
 	require.Equal(t, []string{"trunk", "77bb", "https://shop.example.org/health"}, []string{shop.Main, shop.Sync(), shop.Monitor[0]})
+}
+
+// A credential is a command of the operator or an app, and each with all that it needs.
+func TestWrongCredentials(t *testing.T) {
+	head := "projects:\n  - tracker_project: a\n    repo: acme/x\n    clone_url: /srv/x.git\n    prefix: X\n"
+	app := "github_app: {id: \"1\", key_file: /k.pem, permissions: {contents: write}}"
+	for body, want := range map[string]string{
+		"{}": "credential: env: is \"\", want the name of the variable", "{env: SIGNALBOX_X}": "credential: env: is",
+		"{env: T}":                                    "want command, a program that prints a secret, or github_app, and not both",
+		"{env: T, command: [/x], " + app + "}":        "and not both",
+		"{env: T, command: [bin/mint], revoke: [/x]}": "p.yaml:6: project 1 (acme/x): deploy: credential: command: want the absolute path of a program of yours",
+		"{env: T, command: [/x]}":                     "credential: revoke: want the absolute path",
+		"{env: T, revoke: [/x], " + app + "}":         "credential: revoke: an app's tokens are revoked by GitHub",
+		"{env: T, github_app: {id: \"1\"}}":           "credential: github_app: want {id: the App ID",
+		"{env: T, secret: x}":                         "unknown field \"secret\"",
+		"{env: T, github_app: {id: \"1\", key_file: /k.pem, permissions: {contents: all}}}": `the permission contents is "all", want read or write`,
+	} {
+		_, err := projectfile.Parse("p.yaml", []byte(head+"    deploy: {credential: "+body+"}\n"))
+		require.ErrorContains(t, err, want, body)
+	}
+	r, err := projectfile.Parse("p.yaml", []byte(head+"    deploy: {credential: {env: T, "+app+"}}\n"))
+	require.NoError(t, err)
+	require.Equal(t, task.Credential{Env: "T", AppID: "1", AppKey: "/k.pem", Permissions: map[string]string{"contents": "write"}}, r.Projects.All()[0].Credential)
+	_, err = projectfile.Parse("p.yaml", []byte(head+"    host: git\n    deploy: {credential: {env: T, "+app+"}}\n"))
+	require.ErrorContains(t, err, "github_app: the repository is not on GitHub")
 }
 
 // Hosts are checked where they are written.
@@ -195,7 +222,7 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		head + "    prompts: {tester: \"{{if .Docs}}\"}\n":                                                        "p.yaml:6: project 1 (acme/x): prompts.tester: line 1: unexpected EOF: want text, fields such as {{.Docs}}",
 		head + "    prompts: {tester: \"{{range 9}}{{end}}\"}\n":                                                  "prompts.tester: line 1: {{range 9}}{{end}} is not allowed: want text, fields",
 		head + "    prompts: {tester: \"" + strings.Repeat("x", 9000) + "\"}\n":                                   "prompts.tester: has 9000 bytes, and at most 8192 are taken: say less, and name files of the repository for the rest",
-		head + "    deploy: {prod: x}\n":                                                                          `p.yaml:6: deploy: want texts, such as {staging: run make staging, production: run make production}: unknown field "prod"`,
+		head + "    deploy: {prod: x}\n":                                                                          `p.yaml:6: deploy: want texts, such as {staging: run make staging, production: run make production}, and credential where the deployer gets one: unknown field "prod"`,
 		head + "    deploy: make deploy\n":                                                                        "deploy: want texts",
 		head + "    deploy: {staging: \"" + strings.Repeat("x", 9000) + "\"}\n":                                   "p.yaml:6: project 1 (acme/x): deploy: the recipe of deploy-staging has 9000 bytes, and at most 8192 are taken: name a file of the repository",
 		head + "    hooks: {before: [[x]]}\n":                                                                     `p.yaml:6: hooks: want lists of commands, each a list of words, such as {after_create: [[npm, ci]], before_run: [[./bin/services, up]], after_run: [[./bin/services, down]], timeout: 90s}: unknown field "before"`,

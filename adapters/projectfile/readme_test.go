@@ -48,6 +48,18 @@ func TestPromptsPage(t *testing.T) {
 	}
 }
 
+// The registry that the page on credentials shows is one.
+func TestCredentialsPage(t *testing.T) {
+	body, err := os.ReadFile("../../docs/credentials.md")
+	require.NoError(t, err)
+	parts := strings.Split(string(body), "```yaml\n")
+	require.Len(t, parts, 2)
+	text, _, _ := strings.Cut(parts[1], "```")
+	r, err := projectfile.Parse("credentials.md", []byte(text))
+	require.NoError(t, err)
+	require.Equal(t, []string{"DEPLOY_TOKEN", "GITHUB_TOKEN"}, []string{r.Projects.All()[0].Credential.Env, r.Projects.All()[1].Credential.Env})
+}
+
 // The registry that the page on egress shows is one.
 func TestEgressPage(t *testing.T) {
 	body, err := os.ReadFile("../../docs/egress.md")

@@ -2,9 +2,10 @@ package wiring
 
 import (
 	"context"
+	"net"
+	"net/netip"
 	"slices"
 
-	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/egress"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -26,6 +27,15 @@ func (s Settings) checkEgress(wrong func(name, format string, args ...any)) {
 	if s.limitsEgress() && s.JailNetwork != "" {
 		wrong("JAIL_NETWORK", "is %q, and with %sEGRESS=%s a container has no network but its proxy: unset one of them", s.JailNetwork, Prefix, egressList)
 	}
+	if s.limitsEgress() && s.ModelGateway != "" && !onLoopback(s.ModelGateway) {
+		wrong("MODEL_GATEWAY", "is %q, want 127.0.0.1 and a port with %sEGRESS=%s: no other address of this machine leads out of an agent's network", s.ModelGateway, Prefix, egressList)
+	}
+}
+
+// onLoopback reports whether an address is of this machine alone.
+func onLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return err == nil && host == "127.0.0.1"
 }
 
 func (s Settings) limitsEgress() bool { return s.Egress == egressList }
@@ -66,16 +76,22 @@ func (v *Service) openEgress(projects *task.Projects) *egress.Link {
 			p, _ := projects.ByRepo(repo) // of one that has left the registry, the default
 			return p.EgressOf(role)
 		},
+		Served:  func(vendor string) bool { return v.Gateway != nil && slices.Contains(v.Gateway.Vendors(), vendor) },
+		Pass:    v.gatewayPorts,
 		Options: egress.Options{Log: v.Log},
 	}
 }
 
-// links are what stands between agents and the network.
-func (v *Service) links() (list []agentcli.Link) {
-	if v.egress != nil {
-		list = append(list, v.egress)
+// gatewayPorts is where agents reach the gateway of models, if there is one.
+func (v *Service) gatewayPorts() []uint16 {
+	if v.Gateway == nil {
+		return nil
 	}
-	return list
+	at, err := netip.ParseAddrPort(v.Gateway.Address())
+	if err != nil {
+		return nil // it does not serve yet
+	}
+	return []uint16{at.Port()}
 }
 
 // connect opens the network to checks and hooks; nil: they have what the jail leaves.

@@ -56,10 +56,16 @@ func (v *Service) openGateway() (err error) {
 	return err
 }
 
-// links stand between agents and the network.
+// links stand between agents and the network, and give them their secrets.
 func (v *Service) links() (list []agentcli.Link) {
+	if v.credentials != nil {
+		list = append(list, v.credentials)
+	}
 	if v.Gateway != nil {
 		list = append(list, v.Gateway)
+	}
+	if v.egress != nil {
+		list = append(list, v.egress)
 	}
 	return list
 }

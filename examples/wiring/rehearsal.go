@@ -106,7 +106,7 @@ func (r *Rehearsal) find() error {
 	r.project.Prefix, r.project.Main = prefixOf(r.mark), RehearsalBranch+r.mark
 	r.project.Agents, r.project.Required, r.project.SyncProject = nil, nil, ""
 	r.project.People, r.project.MoreBoards = task.People{}, nil
-	r.project.SelfHosting, r.project.Monitor, r.project.Probe = false, nil, task.Probe{} // nothing is deployed
+	r.project.SelfHosting, r.project.Monitor, r.project.Probe, r.project.Credential = false, nil, task.Probe{}, task.Credential{} // nothing is deployed
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/board"
 	"github.com/signalbox-dev/signalbox/adapters/commitprobe"
+	"github.com/signalbox-dev/signalbox/adapters/credential"
 	"github.com/signalbox-dev/signalbox/adapters/egress"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/gitonly"
@@ -72,32 +73,33 @@ func (s Settings) Logger(w io.Writer) *slog.Logger {
 // Service is the reference service, ready to run.
 type Service struct {
 	*service.Service
-	Settings   Settings
-	Projects   *task.Projects
-	DB         Database
-	Tracker    Tracker
-	Plane      *plane.Client        // nil: another tracker is the first
-	Board      *board.Board         // our own; nil: another tracker is the first
-	Boards     map[string]BoardHost // further trackers, by the registry's names
-	Hosts      map[string]GitHost   // by their names; GitHub is not there while no token is set
-	Git        *gitcli.Git
-	Agents     *agentcli.Runner
-	Gateway    *modelgateway.Gateway // nil: agents call their vendors themselves
-	Telegram   *telegram.Chat        // nil: notices are only logged
-	Leases     lease.Locker
-	Tracks     *Layer     // nil: switched off
-	trackStore TrackStore // nil: switched off
-	Access     *access.Guard
-	Log        *slog.Logger
-	neighbours projectfile.Neighbours // as of the start
-	access     map[string]hostAccess  // of Hosts
-	program    []string               // as for Open
-	walls      confinement            // of agents and checks
-	egress     *egress.Link           // nil: they may reach all hosts
-	reloading  sync.Mutex             // held while files are read: one at a time
-	wrong      atomic.Pointer[error]  // of the settings file, when it was read last
-	inForce    Settings               // what a reload compares with
-	titleMax   atomic.Pointer[string]
+	Settings    Settings
+	Projects    *task.Projects
+	DB          Database
+	Tracker     Tracker
+	Plane       *plane.Client        // nil: another tracker is the first
+	Board       *board.Board         // our own; nil: another tracker is the first
+	Boards      map[string]BoardHost // further trackers, by the registry's names
+	Hosts       map[string]GitHost   // by their names; GitHub is not there while no token is set
+	Git         *gitcli.Git
+	Agents      *agentcli.Runner
+	Gateway     *modelgateway.Gateway // nil: agents call their vendors themselves
+	Telegram    *telegram.Chat        // nil: notices are only logged
+	Leases      lease.Locker
+	Tracks      *Layer     // nil: switched off
+	trackStore  TrackStore // nil: switched off
+	Access      *access.Guard
+	Log         *slog.Logger
+	neighbours  projectfile.Neighbours // as of the start
+	access      map[string]hostAccess  // of Hosts
+	program     []string               // as for Open
+	walls       confinement            // of agents and checks
+	egress      *egress.Link           // nil: they may reach all hosts
+	credentials *credential.Link       // of deployers
+	reloading   sync.Mutex             // held while files are read: one at a time
+	wrong       atomic.Pointer[error]  // of the settings file, when it was read last
+	inForce     Settings               // what a reload compares with
+	titleMax    atomic.Pointer[string]
 }
 
 // Open puts the service together. program is how this program is run again: with
@@ -143,7 +145,7 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	if err := v.confine(ctx, program); err != nil {
 		return err
 	}
-	v.egress = v.openEgress(v.Projects)
+	v.egress, v.credentials = v.openEgress(v.Projects), v.openCredentials(v.Projects)
 	s.DataDir = v.Settings.DataDir
 	v.Git, err = gitcli.New(ctx, gitcli.Options{
 		Root: filepath.Join(s.DataDir, "git"), Tokens: v.gitTokens(), Timeout: s.GitTimeout, Shared: s.Shared(),
@@ -263,6 +265,7 @@ func (v *Service) Run(ctx context.Context, l, hooks net.Listener) error {
 	}
 	g := run.New(ctx, v.Log)
 	defer g.Stop()
+	g.Go("credentials", v.credentials.Sweep)
 	if v.Tracks != nil {
 		g.Go("tracks", v.Tracks.Run)
 	}

@@ -217,11 +217,7 @@ func Load(environ []string) (Settings, error) {
 	for _, name := range secretNames() {
 		s.hidden.Hide(have[name], secret.Password(have[name]))
 	}
-	for line := range strings.Lines(s.GitHubAppKey.Reveal()) { // a log has it line by line
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") {
-			s.hidden.Hide(line)
-		}
-	}
+	s.hideKey(s.GitHubAppKey.Reveal())
 	s.DataDir, err = filepath.Abs(s.DataDir) // it is named to processes with directories of their own
 	return s, errors.Join(err, s.check(), unknown(environ))
 }

@@ -51,7 +51,7 @@ func plan() []room {
 		{"orchestrator/memstore", 3, nil}, {"orchestrator/features/", 3, []string{"orchestrator"}},
 		{"adapters/gpsfile", 4, []string{"internal/yamlplace"}},
 		{"adapters/projectfile", 4, []string{"adapters/agentcli", "adapters/egress", "internal/yamlplace"}}, // agent commands and hosts are checked where they are written
-		{"adapters/egress", 4, []string{"adapters/agentcli"}}, {"adapters/agentcli/agentout", 4, nil}, {"adapters/agentcli", 4, []string{"internal/jail", "adapters/agentcli/agentout"}}, {"adapters/gitcli", 4, []string{"internal/jail"}},
+		{"adapters/credential", 4, []string{"adapters/agentcli"}}, {"adapters/egress", 4, []string{"adapters/agentcli"}}, {"adapters/agentcli/agentout", 4, nil}, {"adapters/agentcli", 4, []string{"internal/jail", "adapters/agentcli/agentout"}}, {"adapters/gitcli", 4, []string{"internal/jail"}},
 		{"adapters/modelgateway", 4, []string{"adapters/agentcli", "adapters/agentcli/agentout"}},                                          // it is a link of its executions
 		{"adapters/sqlite", 4, []string{"internal/sqlstore"}}, {"adapters/postgres", 4, []string{"internal/sqlstore", "internal/pgerror"}}, // one engine, two dialects
 		{"adapters/tracksqlite", 4, []string{"internal/trackstore"}}, {"adapters/trackpostgres", 4, []string{"internal/trackstore", "internal/pgerror"}},

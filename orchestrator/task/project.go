@@ -42,6 +42,7 @@ type Project struct {
 	Agents         map[stage.Role]work.Agent
 	Prompts        map[stage.Role]string    // the team's assignments; see package prompt
 	Deploy         Recipes                  // how the deployer deploys
+	Credential     Credential               // that each of its runs gets, minted for it; the zero value is none
 	Hooks          Hooks                    // commands around agents' runs
 	Required       map[stage.Stage][]string // files that must exist to leave a stage
 	Gates          map[stage.Stage][]string // further checks to leave a stage, by name
@@ -201,6 +202,16 @@ type Probe struct{ Staging, Production string }
 
 // Recipes are the team's instructions to the deployer, as plain text. Empty = there are none.
 type Recipes struct{ Staging, Production string }
+
+// Credential is what mints the deployer's secrets: a command of the operator, or an app of GitHub.
+type Credential struct {
+	Env         string            // variable that has the secret; empty = there is no credential
+	Command     []string          // an absolute path and arguments; prints the secret
+	Revoke      []string          // the same; ends it
+	AppID       string            // in the place of Command
+	AppKey      string            // file with the app's private key, absolute
+	Permissions map[string]string // of the app's tokens
+}
 
 // At returns the recipe of a stage's deployment.
 func (r Recipes) At(s stage.Stage) string {

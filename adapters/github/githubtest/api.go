@@ -53,6 +53,7 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("GET "+files+"{id}", s.logFile)
 	mux.HandleFunc("GET /app", s.getApp)
 	mux.HandleFunc("GET /repos/{owner}/{repo}/installation", s.installation)
+	mux.HandleFunc("DELETE /installation/token", s.revokeToken)
 	mux.HandleFunc("POST /app/installations/{id}/access_tokens", s.accessToken)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusNotFound, "Not Found") })
 	return mux

@@ -34,6 +34,8 @@ const tokenTime = time.Hour
 type issued struct {
 	token, owner string
 	until        time.Time
+	repo         string            // owner/name; empty = all of the owner
+	rights       map[string]string // nil = those of the app
 }
 
 // Issued counts the tokens that installations were given.
@@ -53,7 +55,11 @@ func (s *Server) mayEnter(r *http.Request) bool {
 	}
 	for _, t := range s.issued {
 		if t.token == given && s.opt.Now().Before(t.until) {
-			return strings.HasPrefix(path, "/repos/"+t.owner+"/")
+			in := "/repos/" + t.owner + "/"
+			if t.repo != "" {
+				in = "/repos/" + t.repo + "/"
+			}
+			return strings.HasPrefix(path, in) || path == "/installation/token"
 		}
 	}
 	return s.login(r) != "" && (s.opt.App == nil || given == s.opt.Token && given != "")
@@ -100,10 +106,52 @@ func (s *Server) accessToken(w http.ResponseWriter, r *http.Request) {
 		if strconv.Itoa(suiteID(owner(repo.name))) != r.PathValue("id") {
 			continue
 		}
-		t := issued{fmt.Sprintf("ghs_token-%d", len(s.issued)+1), owner(repo.name), s.opt.Now().Add(tokenTime)}
+		var asked struct {
+			Repositories []string
+			Permissions  map[string]string
+		}
+		_ = json.NewDecoder(r.Body).Decode(&asked) // nothing is asked for
+		t := issued{token: fmt.Sprintf("ghs_token-%d", len(s.issued)+1), owner: owner(repo.name), until: s.opt.Now().Add(tokenTime), rights: asked.Permissions}
+		answer := map[string]any{"token": t.token, "expires_at": t.until.UTC().Format(time.RFC3339), "permissions": s.opt.App.Rights}
+		if len(asked.Repositories) == 1 {
+			if t.repo = t.owner + "/" + asked.Repositories[0]; s.repo(t.repo) == nil {
+				fail(w, http.StatusUnprocessableEntity, "There is at least one repository that does not exist or is not accessible to the parent installation.")
+				return
+			}
+			answer["repositories"], answer["permissions"] = []any{map[string]any{"full_name": t.repo}}, t.rights
+		}
+		for name, level := range t.rights {
+			if have := s.opt.App.Rights[name]; have != level && have != "write" {
+				fail(w, http.StatusUnprocessableEntity, "The permissions requested are not granted to this installation.")
+				return
+			}
+		}
 		s.issued = append(s.issued, t)
-		reply(w, http.StatusCreated, map[string]any{"token": t.token, "expires_at": t.until.UTC().Format(time.RFC3339), "permissions": s.opt.App.Rights})
+		reply(w, http.StatusCreated, answer)
 		return
 	}
 	fail(w, http.StatusNotFound, "Not Found")
+}
+
+// revokeToken ends the token that calls.
+func (s *Server) revokeToken(w http.ResponseWriter, r *http.Request) {
+	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	for i := range s.issued {
+		if s.issued[i].token == given {
+			s.issued[i].until = time.Time{}
+		}
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// Valid lists the tokens of installations that have not ended.
+func (s *Server) Valid() (list []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.issued {
+		if s.opt.Now().Before(t.until) {
+			list = append(list, t.token)
+		}
+	}
+	return list
 }
