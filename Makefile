@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser test-jail test-agents conformance check lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants apidiff build tools
+.PHONY: help demo test test-browser test-jail test-agents conformance check lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants apidiff build site tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,6 +113,9 @@ apidiff: ## changes of the public API since the last release
 
 build: ## the reference server, as ./bin/signalbox
 	$(GO) build -trimpath -o bin/signalbox ./examples/server
+
+site: tools ## the documentation as static pages, in .bin/site; a link that leads nowhere is an error
+	$(GO) run ./examples/docsite -out $(BIN)/site
 
 tools:
 	@command -v $(GO) >/dev/null || { echo "Go is missing: install Go 1.26 or newer (https://go.dev/dl)"; exit 1; }

@@ -85,18 +85,24 @@ func (n *newcomer) do(args ...string) (said string, ok bool) {
 	return out.String(), err == nil
 }
 
-// sign opens the board as somebody who has read the token in the file of settings.
-func (n *newcomer) sign() *browser {
+// token is that of the file of settings.
+func (n *newcomer) token() (token string) {
 	n.Helper()
 	pairs, err := wiring.ReadEnvFile(n.path(wiring.EnvFile))
 	require.NoError(n, err)
-	token := ""
 	for _, pair := range pairs {
 		if value, is := strings.CutPrefix(pair, "ORCH_ADMIN_TOKEN="); is {
 			token = value
 		}
 	}
 	require.Len(n, token, 64)
+	return token
+}
+
+// sign opens the board as somebody who has read the token.
+func (n *newcomer) sign() *browser {
+	n.Helper()
+	token := n.token()
 	jar, err := cookiejar.New(nil)
 	require.NoError(n, err)
 	b := &browser{n.world, &http.Client{Jar: jar, Timeout: 30 * time.Second}}

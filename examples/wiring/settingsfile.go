@@ -85,7 +85,7 @@ func findConfig(set map[string]string) (string, error) {
 			return "", err
 		}
 		owner, ok := info.Sys().(*syscall.Stat_t)
-		if ok && owner.Uid != 0 && int(owner.Uid) != os.Geteuid() {
+		if ok && name == localConfig && owner.Uid != 0 && int(owner.Uid) != os.Geteuid() {
 			return "", fmt.Errorf("%s belongs to another user, and decides what is run: name it in %s, or remove it", name, configVariable)
 		}
 		return name, nil

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
+	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
+	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
+)
+
+const guides = "../../docs/guides/"
+
+// examples are addresses of the documentation, and what they are in a test.
+type examples map[string]string
+
+// guide is a page of docs/guides, and somebody who does what it says.
+type guide func(t *testing.T, page []step)
+
+// Each command of each guide does what the guide says.
+func TestGuides(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make check plays it")
+	}
+	t.Parallel()
+	played := map[string]guide{
+		"plane-github.md": planeAndGitHub, "telegram.md": onTelegram, "postgresql.md": onPostgreSQL, "replicas.md": twoServers, "backup.md": backedUp, "jail.md": jailed,
+		"proxy.md": nothingRuns, "install.md": nothingRuns, "upgrade.md": func(*testing.T, []step) {}, // make drill
+	}
+	files, err := filepath.Glob(guides + "*.md")
+	require.NoError(t, err)
+	require.Len(t, files, len(played))
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			play, ok := played[filepath.Base(file)]
+			require.True(t, ok, "nobody follows %s", file)
+			play(t, steps(t, file))
+		})
+	}
+}
+
+// Commands that no test runs are in the documentation, each with its reason.
+func TestUnrunCommands(t *testing.T) {
+	var all strings.Builder
+	files, err := filepath.Glob(guides + "*.md")
+	require.NoError(t, err)
+	for _, file := range append(files, "../../docs/tutorial.md") {
+		body, err := os.ReadFile(file)
+		require.NoError(t, err)
+		all.Write(body)
+	}
+	for command, reason := range unrun() {
+		require.NotEmpty(t, reason)
+		require.Contains(t, all.String(), "\n"+command+"\n", "no page has it any more")
+	}
+}
+
+// nothingRuns is a page whose recipes TestProxies and the tests of packaging hold.
+func nothingRuns(t *testing.T, page []step) {
+	t.Helper()
+	require.Empty(t, page, "a command that no test runs")
+}
+
+// settled is a reader in a repository that init has set up as the tutorial says.
+func settled(t *testing.T, env ...string) *doer {
+	t.Helper()
+	r := newNewcomer(t).read(env...)
+	for _, line := range []string{
+		"mkdir app", "cd app", "git init --quiet --initial-branch=main", "echo app > README.md", "git add README.md", "git commit --quiet -m Begin",
+		"signalbox init --prefix APP --ci 'test -e README.md' --agent rehearse --no-rehearse",
+	} {
+		r.types(line)
+	}
+	return r.does()
+}
+
+// as is the page with the test's addresses.
+func (e examples) as(page []step) []step {
+	for i := range page {
+		for from, to := range e {
+			page[i].command = strings.ReplaceAll(page[i].command, from, to)
+		}
+	}
+	return page
+}
+
+func onTelegram(t *testing.T, page []step) {
+	t.Helper()
+	chat := telegramtest.New("123456:the-token-of-the-bot")
+	outer := httptest.NewServer(chat)
+	t.Cleanup(outer.Close)
+	d := settled(t, "ORCH_TELEGRAM_URL="+outer.URL)
+	said := d.follow(page, map[string]func(){"begins a card": d.begins})
+	require.Regexp(t, `ok +telegram`, said["signalbox doctor"])
+	require.Regexp(t, `ORCH_TELEGRAM_TOKEN +\*\*\* .*telegram-token`, said["signalbox config"])
+	d.until("the chat has the task's message", func() bool { return len(chat.Messages()) > 0 })
+}
+
+// database makes what the page's SQL says in a real PostgreSQL, and returns its address.
+func database(t *testing.T) string {
+	t.Helper()
+	super := pgtest.Start(t, pgtest.Options{Durable: true}).URL("postgres")
+	body, err := os.ReadFile(guides + "postgresql.md")
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(body), "```sql\n")
+	sql, _, found := strings.Cut(rest, "```")
+	require.True(t, found)
+	c, err := pgx.Connect(t.Context(), super)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close(t.Context())) }()
+	for line := range strings.Lines(sql) {
+		_, err := c.Exec(t.Context(), line)
+		require.NoError(t, err)
+	}
+	config := c.Config()
+	return "postgres:///signalbox?host=" + config.Host + "&user=signalbox&password=a-password-that-is-long"
+}
+
+const documented = "postgres://signalbox:a-password-that-is-long@db.example.org/signalbox"
+
+func onPostgreSQL(t *testing.T, page []step) {
+	t.Helper()
+	url := database(t)
+	d := settled(t)
+	d.parts.env["DATABASE_URL"] = url // of the desk
+	d.parts.env["DATABASE_SCHEMA"] = "signalbox"
+	said := d.follow(examples{documented: url}.as(page), map[string]func(){"begins a card": d.begins})
+	require.Contains(t, said["signalbox doctor"], "PostgreSQL, database signalbox")
+	require.Contains(t, said["signalbox tasks"], "APP-1")
+}
+
+func twoServers(t *testing.T, page []step) {
+	t.Helper()
+	url := database(t)
+	d := settled(t)
+	d.parts.env["DATABASE_URL"] = url
+	addresses := examples{documented: "'" + url + "'"}
+	for _, at := range []string{"127.0.0.1:8081", "127.0.0.1:8082"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		addresses[at] = l.Addr().String()
+		require.NoError(t, l.Close())
+	}
+	said := d.follow(addresses.as(page), map[string]func(){
+		"begins a card":          func() { d.addr = addresses["127.0.0.1:8081"]; d.begins() },
+		"kills the first server": func() { d.stops(0, "KILL"); d.addr = addresses["127.0.0.1:8082"]; d.kim = d.sign() },
+		"approves it":            d.approves,
+	})
+	for _, at := range []string{"127.0.0.1:8081", "127.0.0.1:8082"} {
+		require.Contains(t, said["signalbox tasks --url http://"+addresses[at]], "APP-1")
+	}
+}
+
+func backedUp(t *testing.T, page []step) {
+	t.Helper()
+	d := settled(t)
+	said := d.follow(page, map[string]func(){"begins a card": d.begins, "stops the server": func() { d.stops(0, "TERM") }})
+	require.Contains(t, said["ls backup-monday"], "signalbox.db")
+	require.Contains(t, said["signalbox restore backup-monday"], "signalbox.db.before-")
+	require.Contains(t, said["signalbox tasks"], "APP-1")
+}
+
+func jailed(t *testing.T, page []step) {
+	t.Helper()
+	d := settled(t)
+	said := d.follow(page, nil)
+	require.Regexp(t, `(ok|warn) +jail`, said["signalbox doctor"])
+	require.NotContains(t, said["signalbox doctor security"], "FAIL")
+}
+
+func planeAndGitHub(t *testing.T, page []step) {
+	t.Helper()
+	n := newNewcomer(t)
+	bare := filepath.Join(t.TempDir(), "shop.git")
+	n.git(n.dir, "clone", "--quiet", "--bare", n.dir, bare)
+	n.git(bare, "branch", "--quiet", "-m", "trunk", "main")
+	n.board = planetest.New(planetest.Options{Workspace: "team", RateLimit: 6000, Tokens: map[string]string{"the-token-of-plane": "bot"}, Secret: "plane-webhook-secret-of-128-bits", HookURL: "http://" + n.addr + "/webhooks/tracker"})
+	n.host = githubtest.New(githubtest.Options{Token: "the-token-of-github", CI: conclude})
+	require.NoError(t, n.host.AddRepo("acme/shop", bare))
+	n.host.SetSettings("acme/shop", func(s *githubtest.Settings) { s.Admin, s.CloneURL = true, bare })
+	project := n.board.AddProject("SHOP", "Backlog", "Todo", "In Progress", "Done")
+	mux := http.NewServeMux()
+	mux.Handle("/plane/", http.StripPrefix("/plane", n.board))
+	mux.Handle("/github/", http.StripPrefix("/github", n.host))
+	outer := httptest.NewServer(mux)
+	t.Cleanup(func() { n.board.Close(); n.host.Close(); outer.Close() })
+	r := n.read("ORCH_GITHUB_URL="+outer.URL+"/github", "ORCH_PLANE_WEBHOOK_SECRET=plane-webhook-secret-of-128-bits",
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+bare+".insteadOf", "GIT_CONFIG_VALUE_0=https://github.com/acme/shop.git")
+	var id string
+	said := r.follow(examples{"https://plane.example.org": outer.URL + "/plane"}.as(page), map[string]func(){
+		"begins a card": func() {
+			var err error
+			id, err = n.board.AddItem(project, "My first card", "<p>what is wanted</p>")
+			require.NoError(t, err)
+			n.move(id, "To Analyse")
+		},
+		"approves it": func() {
+			n.approve(id)
+			n.until("it is done", func() bool { return n.column(id) == "Done" && !owed(n.task(id)) })
+		},
+	})
+	require.Contains(t, said["git log --oneline"], "SHOP-1: rehearsal of the developer")
+	require.Contains(t, said["signalbox doctor --json"], `"findings"`)
+	require.Len(t, n.host.Settings("acme/shop").Hooks, 1)
+	require.Equal(t, "https://box.example.org/webhooks/githost", n.host.Settings("acme/shop").Hooks[0].URL)
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/examples/wiring"
+)
+
+// documents are those of a YAML file.
+func documents(t *testing.T, file string) (out []map[string]any) {
+	t.Helper()
+	body, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for d := yaml.NewDecoder(bytes.NewReader(body)); ; {
+		var one map[string]any
+		err := d.Decode(&one)
+		if err == io.EOF { //nolint:errorlint // the decoder's own
+			return out
+		}
+		require.NoError(t, err)
+		out = append(out, one)
+	}
+}
+
+// at is what stands at a path of keys and indices.
+func at(t *testing.T, in any, path ...any) any {
+	t.Helper()
+	for _, step := range path {
+		switch key := step.(type) {
+		case string:
+			m, ok := in.(map[string]any)
+			require.True(t, ok && m[key] != nil, "%v: there is no %v", path, key)
+			in = m[key]
+		case int:
+			l, ok := in.([]any)
+			require.True(t, ok && key < len(l), "%v: there is no %v", path, key)
+			in = l[key]
+		}
+	}
+	return in
+}
+
+// Every setting that a file of packaging or a guide names is one.
+func TestPackagedSettings(t *testing.T) {
+	known := map[string]bool{}
+	for _, s := range wiring.List(nil) {
+		known[s.Name] = true
+		known[s.Name+"_FILE"] = s.Secret
+	}
+	name := regexp.MustCompile(`\bORCH_[A-Z0-9_]*[A-Z0-9]`)
+	var files []string
+	for _, pattern := range []string{"packaging/*", "../../docs/*.md", "../../docs/guides/*.md", "../../*.md"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		files = append(files, found...)
+	}
+	seen := 0
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil { // a directory
+			continue
+		}
+		if filepath.Base(file) == "CHANGELOG.md" { // of names that were
+			continue
+		}
+		for _, one := range name.FindAllString(string(body), -1) {
+			seen++
+			family := slices.ContainsFunc(wiring.List(nil), func(s wiring.Setting) bool { return strings.HasPrefix(s.Name, one+"_") }) // ORCH_GITHUB_…
+			require.True(t, known[one] || family, "%s names %s", file, one)
+		}
+	}
+	require.Greater(t, seen, 200)
+}
+
+// The settings and the registry within the manifests are good ones.
+func TestPackagedRegistry(t *testing.T) {
+	all := documents(t, "packaging/kubernetes.yaml")
+	kinds := map[string]map[string]any{}
+	for _, d := range all {
+		kinds[d["kind"].(string)] = d
+		require.Equal(t, "signalbox", at(t, d, "metadata", "name"))
+	}
+	data := at(t, kinds["ConfigMap"], "data").(map[string]any)
+	dir := t.TempDir()
+	for _, name := range []string{"signalbox.yaml", "projects.yaml"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(data[name].(string)), 0o600))
+	}
+	container := at(t, kinds["StatefulSet"], "spec", "template", "spec", "containers", 0).(map[string]any)
+	keys := at(t, kinds["Secret"], "stringData").(map[string]any)
+	environ := []string{"ORCH_DATA_DIR=" + dir, "ORCH_PROJECTS=" + filepath.Join(dir, "projects.yaml")}
+	for _, one := range container["env"].([]any) {
+		name, value := at(t, one, "name").(string), at(t, one, "value").(string)
+		if secret, is := strings.CutPrefix(value, "/run/secrets/signalbox/"); is {
+			require.Contains(t, keys, secret)
+			value = filepath.Join(dir, secret)
+			require.NoError(t, os.WriteFile(value, []byte("c0ffee00c0ffee11c0ffee22c0ffee33c0ffee44c0ffee55c0ffee66c0ffee77"), 0o600))
+		}
+		environ = append(environ, name+"="+strings.Replace(value, "/etc/signalbox", dir, 1))
+	}
+	s, err := wiring.Load(environ)
+	require.NoError(t, err)
+	r, err := projectfile.Load(s.Projects)
+	require.NoError(t, err)
+	require.NoError(t, s.NeedsToServe(r.Projects))
+	require.NoError(t, s.CheckRepos(r.Projects))
+	_, err = s.HookSecrets(r, func(string) string { return "" })
+	require.NoError(t, err)
+	require.Equal(t, "0.0.0.0:8080", s.Listen)
+
+	mounted := []string{}
+	for _, m := range container["volumeMounts"].([]any) {
+		mounted = append(mounted, at(t, m, "name").(string))
+	}
+	defined := []string{at(t, kinds["StatefulSet"], "spec", "volumeClaimTemplates", 0, "metadata", "name").(string)}
+	for _, v := range at(t, kinds["StatefulSet"], "spec", "template", "spec", "volumes").([]any) {
+		defined = append(defined, at(t, v, "name").(string))
+	}
+	require.ElementsMatch(t, defined, mounted)
+	for _, probe := range []string{"startupProbe", "livenessProbe", "readinessProbe"} {
+		require.Contains(t, []any{"/healthz", "/readyz"}, at(t, container, probe, "httpGet", "path"))
+	}
+}
+
+// What compose.yaml refers to is defined in it or in the repository.
+func TestCompose(t *testing.T) {
+	c := documents(t, "packaging/compose.yaml")[0]
+	services := at(t, c, "services").(map[string]any)
+	for name, one := range services {
+		service := one.(map[string]any)
+		require.NotEmpty(t, service["image"], name)
+		secrets, _ := service["secrets"].([]any)
+		for _, s := range secrets {
+			at(t, c, "secrets", s, "file")
+		}
+		for _, v := range service["volumes"].([]any) {
+			if from, _, _ := strings.Cut(v.(string), ":"); !strings.HasPrefix(from, ".") {
+				require.Contains(t, at(t, c, "volumes"), from)
+			}
+		}
+		environment, _ := service["environment"].(map[string]any)
+		for _, value := range environment {
+			if secret, is := strings.CutPrefix(value.(string), "/run/secrets/"); is {
+				require.Contains(t, secrets, secret, "%s reads a secret that it is not given", name)
+			}
+		}
+		needed, _ := service["depends_on"].(map[string]any)
+		for other := range needed {
+			at(t, services, other, "healthcheck", "test")
+		}
+	}
+	build := filepath.Join("packaging", at(t, services, "signalbox", "build", "context").(string))
+	require.FileExists(t, filepath.Join(build, "go.mod"))
+	require.FileExists(t, filepath.Join(build, at(t, services, "signalbox", "build", "dockerfile").(string)))
+}
+
+// systemd reads the unit as it was meant, and finds it well closed.
+func TestUnit(t *testing.T) {
+	tool, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("systemd-analyze is not installed")
+	}
+	body, err := os.ReadFile("packaging/signalbox.service")
+	require.NoError(t, err)
+	require.Contains(t, string(body), "LoadCredential=orch:/etc/signalbox/credentials", "admin_token is orch_admin_token, which is ORCH_ADMIN_TOKEN")
+	unit := filepath.Join(t.TempDir(), "signalbox.service")
+	self, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(unit, bytes.ReplaceAll(body, []byte("/usr/bin/signalbox"), []byte(self)), 0o600))
+	out, err := exec.CommandContext(t.Context(), tool, "security", "--offline=true", "--threshold=40", "--no-pager", unit).CombinedOutput()
+	require.NoError(t, err, string(out))
+	out, _ = exec.CommandContext(t.Context(), tool, "verify", "--man=no", unit).CombinedOutput() // where systemd does not run it complains of other units
+	require.NotContains(t, string(out), "signalbox.service:", "a line is ignored")
+}
