@@ -74,14 +74,18 @@ func nothingRuns(t *testing.T, page []step) {
 // settled is a reader in a repository that init has set up as the tutorial says.
 func settled(t *testing.T, env ...string) *doer {
 	t.Helper()
-	r := newNewcomer(t).read(env...)
+	return newNewcomer(t).read(env...).settle()
+}
+
+func (r *reader) settle() *doer {
+	r.Helper()
 	for _, line := range []string{
 		"mkdir app", "cd app", "git init --quiet --initial-branch=main", "echo app > README.md", "git add README.md", "git commit --quiet -m Begin",
 		"signalbox init --prefix APP --ci 'test -e README.md' --agent rehearse --no-rehearse",
 	} {
 		r.types(line)
 	}
-	return r.does()
+	return &doer{reader: r}
 }
 
 // as is the page with the test's addresses.

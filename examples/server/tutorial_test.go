@@ -169,7 +169,7 @@ func TestTutorial(t *testing.T) {
 	}
 	t.Parallel()
 	r := newNewcomer(t).read()
-	d := r.does()
+	d := &doer{reader: r}
 	said := r.follow(steps(t, "../../docs/tutorial.md"), map[string]func(){"begins a card": d.begins, "approves it": d.approves})
 	require.Equal(t, string(stage.StatusDone), story(t, r.desk(), d.id).Column)
 	require.Contains(t, said["signalbox why APP-1"], "do: Set Approved on the card")
@@ -184,8 +184,6 @@ type doer struct {
 	kim *browser
 	id  string
 }
-
-func (r *reader) does() *doer { return &doer{reader: r} }
 
 func (d *doer) begins() {
 	d.Helper()
