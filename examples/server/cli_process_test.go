@@ -40,7 +40,7 @@ func TestCommandsOfTheManual(t *testing.T) {
 	} {
 		r.types(line)
 	}
-	r.serves()
+	r.serves("signalbox serve")
 	r.parts.dir, r.data = r.dir+"/app", r.dir+"/app/data"
 	kim, desk := r.sign(), r.desk()
 	var id string
