@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -115,14 +116,20 @@ func (w *world) sinks() map[string][]byte {
 func TestCanaries(t *testing.T) {
 	t.Parallel()
 	canaries := map[string]string{"WORLD_API_KEY": rand.Text() + "+/&=?"}
-	settings := map[string]string{"WORLD_API_KEY": canaries["WORLD_API_KEY"], "TELEGRAM_CHAT_ID": "1", "CALL_TIMEOUT": "1s", "AGENT_RETRY_DELAYS": "1s,1s"}
+	settings := map[string]string{"WORLD_API_KEY": canaries["WORLD_API_KEY"], "TELEGRAM_CHAT_ID": "1", "MODEL_GATEWAY": "127.0.0.1:0", "CALL_TIMEOUT": "1s", "AGENT_RETRY_DELAYS": "1s,1s"}
+	events := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // it takes all
+	t.Cleanup(events.Close)
 	files := t.TempDir() // out of the agents' reach
 	for _, s := range wiring.List(nil) {
 		name := strings.TrimPrefix(s.Name, wiring.Prefix)
-		if !s.Secret || name == "DATABASE_URL" { // this is a server with SQLite
+		if !s.Secret || name == "DATABASE_URL" || name == "GITHUB_APP_KEY" { // this is a server with SQLite, which signs in with a token
 			continue
 		}
 		canaries[name] = rand.Text() + "+&="
+		if name == "EVENTS_URL" {
+			settings[name] = events.URL + "/" + canaries[name]
+			continue
+		}
 		if !strings.HasSuffix(name, "_OLD") { // what no neighbour has to have
 			settings[name] = canaries[name]
 			continue

@@ -20,6 +20,8 @@ import (
 func TestDoctorSecurity(t *testing.T) {
 	environment(t)
 	t.Setenv("ORCH_JAIL", "landlock")
+	t.Setenv("ORCH_MODEL_GATEWAY", "127.0.0.1:0")
+	t.Setenv("ORCH_OPENAI_API_KEY", "k")
 	require.NoError(t, os.WriteFile(filepath.Join(os.Getenv("ORCH_DATA_DIR"), "signalbox.db"), []byte("tokens"), 0o600))
 	report := func(args ...string) (int, wiring.SecurityReport, string) {
 		code, out := server(append([]string{"doctor", "security"}, args...)...)
@@ -35,6 +37,7 @@ func TestDoctorSecurity(t *testing.T) {
 	require.Zero(t, r.Succeeded)
 	require.Equal(t, "landlock", r.Posture.Jail)
 	require.True(t, r.Posture.Seccomp && r.Posture.NoNewPrivs)
+	require.Equal(t, []string{"openai"}, r.Posture.Gateway)
 	refused := map[string]attack.Wall{}
 	for _, a := range r.Attacks {
 		if a.Result == "refused" {
