@@ -148,7 +148,8 @@ func TestTools(t *testing.T) {
 	box := &work.Jail{Box: work.Box{Kind: work.BoxContainer}}
 	_, err := r.Open(t.Context(), agentcli.LinkedRun{Jail: box})
 	require.ErrorContains(t, err, "ORCH_JAIL_NETWORK")
-	box.Box.Network = "host"
-	_, err = r.Open(t.Context(), agentcli.LinkedRun{Jail: box})
-	require.NoError(t, err)
+	for _, reached := range []work.Jail{{Box: work.Box{Kind: work.BoxContainer, Network: "host"}}, {Box: box.Box, Proxied: true}} {
+		_, err = r.Open(t.Context(), agentcli.LinkedRun{Jail: &reached})
+		require.NoError(t, err)
+	}
 }

@@ -166,7 +166,7 @@ func (g *Gateway) Priced(vendor, tool, model string) bool {
 
 // errContainer is about a container that has a network of its own.
 var errContainer = errors.New("modelgateway: the gateway listens at this machine's loopback address, which a container does not reach: " +
-	"let ORCH_MODEL_GATEWAY be this machine's address in the containers' network, or set ORCH_JAIL_NETWORK=host")
+	"set ORCH_EGRESS=allow-list, which leads there, or ORCH_JAIL_NETWORK=host, or let ORCH_MODEL_GATEWAY be this machine's address in the containers' network")
 
 // Open implements agentcli.Link. An execution of a vendor that is not served gets nothing.
 func (g *Gateway) Open(_ context.Context, x agentcli.LinkedRun) (agentcli.Opened, error) {
@@ -174,11 +174,11 @@ func (g *Gateway) Open(_ context.Context, x agentcli.LinkedRun) (agentcli.Opened
 	if len(served) == 0 {
 		return agentcli.Opened{Close: func() agentcli.Seen { return agentcli.Seen{} }}, nil
 	}
-	if g.server != nil && x.Jail != nil && x.Jail.Box.Kind == work.BoxContainer && x.Jail.Box.Network != "host" && g.address.IP.IsLoopback() {
-		return agentcli.Opened{}, errContainer
-	}
 	if g.server == nil {
 		return agentcli.Opened{}, errors.New("modelgateway: Listen was not called: no agent would reach the gateway")
+	}
+	if j := x.Jail; j != nil && j.Box.Kind == work.BoxContainer && j.Box.Network != "host" && !j.Proxied && g.address.IP.IsLoopback() {
+		return agentcli.Opened{}, errContainer
 	}
 	token := rand.Text()
 	e := newExecution(g, x)
