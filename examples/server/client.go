@@ -49,7 +49,7 @@ func (c client) open(ctx context.Context, method, path string, body any, header 
 		return nil, err
 	}
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(base, "/")+path, bytes.NewReader(payload))
-	if err != nil {
+	if err != nil || req.URL.Host == "" {
 		return nil, &exitError{exitUsage, fmt.Errorf("--server or %s: %q is no address, want one such as https://box.example.org", serverVariable, base)}
 	}
 	for i := 0; i+1 < len(header); i += 2 {

@@ -76,7 +76,7 @@ const stepMax = 1 << 20
 func (c logsCmd) steps(w io.Writer, from io.Reader, last string) (id string, ended bool, err error) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, stepMax)
-	event, next := "", last
+	event, data, next := "", "", last
 	for lines.Scan() {
 		switch field, value, _ := strings.Cut(lines.Text(), ": "); field {
 		case "id":
@@ -84,14 +84,16 @@ func (c logsCmd) steps(w io.Writer, from io.Reader, last string) (id string, end
 		case "event":
 			event = value
 		case "data":
-			if err := c.step(w, event, value); err != nil {
-				return last, false, err
+			data = value
+		case "": // the event is whole
+			if data != "" {
+				err = c.step(w, event, data)
+				last = next
 			}
-			if last = next; event == "end" {
-				return last, true, nil
+			if err != nil || event == "end" {
+				return last, event == "end", err
 			}
-		case "":
-			event = ""
+			event, data = "", ""
 		}
 	}
 	return last, false, nil
