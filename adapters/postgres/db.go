@@ -197,6 +197,26 @@ func Unused(ctx context.Context, url, schema string) error {
 	return errors.Join(err, c.Close(ctx))
 }
 
+// RenameSchema gives a schema another name, with all that is in it. It reports whether there
+// was one.
+func RenameSchema(ctx context.Context, url, from, to string) (was bool, err error) {
+	c, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return false, fmt.Errorf("postgres: %w", err)
+	}
+	defer func() { err = errors.Join(err, c.Close(ctx)) }()
+	if err := c.QueryRow(ctx, "select exists (select 1 from pg_namespace where nspname = $1)", from).Scan(&was); err != nil {
+		return false, fmt.Errorf("postgres: %w", err)
+	}
+	if !was {
+		return false, nil
+	}
+	if _, err := c.Exec(ctx, "alter schema "+pgx.Identifier{from}.Sanitize()+" rename to "+pgx.Identifier{to}.Sanitize()); err != nil {
+		return true, fmt.Errorf("postgres: %w", err)
+	}
+	return true, nil
+}
+
 // q completes a statement with the schema.
 func (d *DB) q(query string) string { return strings.ReplaceAll(query, "~", d.prefix) }
 

@@ -82,6 +82,9 @@ func TestBackupDrill(t *testing.T) {
 			require.Equal(t, []string{"APP-1"}, work(v))
 			add(v, "APP-2")
 			require.NoError(t, v.Close())
+			if store == "postgres" {
+				require.Regexp(t, `kept: schema signalbox_before_\d+T\d+Z`, out)
+			}
 			if store == "sqlite" {
 				kept, err := filepath.Glob(filepath.Join(data, "signalbox.db.before-*Z"))
 				require.NoError(t, err)

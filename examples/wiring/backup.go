@@ -79,8 +79,7 @@ func (s Settings) MakeBackup(ctx context.Context, dir string) (b Backup, err err
 }
 
 // RestoreBackup puts a backup in the place of what the service keeps. No server may run. What
-// was there stays: SQLite files get another name, which aside lists, and a PostgreSQL schema is
-// replaced in one transaction.
+// was there stays: SQLite files, or the PostgreSQL schema, get another name, which aside lists.
 func (s Settings) RestoreBackup(ctx context.Context, dir string) (b Backup, aside []string, err error) {
 	note, err := os.ReadFile(filepath.Join(dir, backupNote))
 	if err == nil {
@@ -104,7 +103,8 @@ func (s Settings) RestoreBackup(ctx context.Context, dir string) (b Backup, asid
 		if err != nil {
 			return b, nil, err
 		}
-		return b, nil, s.postgresTool(ctx, "pg_restore", "--clean", "--if-exists", "--single-transaction", "--exit-on-error", "--dbname=", filepath.Join(dir, dumpFile))
+		aside, err = s.restoreSchema(ctx, filepath.Join(dir, dumpFile))
+		return b, aside, err
 	}
 	if err := os.MkdirAll(s.DataDir, 0o700); err != nil {
 		return b, nil, fmt.Errorf("%sDATA_DIR: %w", Prefix, err)
@@ -115,7 +115,7 @@ func (s Settings) RestoreBackup(ctx context.Context, dir string) (b Backup, asid
 			return b, nil, fmt.Errorf("a server runs: stop it first: %w", err)
 		}
 	}
-	suffix := ".before-" + time.Now().UTC().Format("20060102T150405Z")
+	suffix := ".before-" + time.Now().UTC().Format(asideTime)
 	for _, name := range databases() {
 		to := filepath.Join(s.DataDir, name)
 		for _, part := range []string{"", "-wal", "-shm"} {
@@ -133,6 +133,30 @@ func (s Settings) RestoreBackup(ctx context.Context, dir string) (b Backup, asid
 		}
 	}
 	return b, aside, nil
+}
+
+// asideTime is in the names of what a restore has put aside.
+const asideTime = "20060102T150405Z"
+
+// restoreSchema puts a dump in the place of the schema, which may be of a newer program, with
+// tables that the dump does not name.
+func (s Settings) restoreSchema(ctx context.Context, dump string) (aside []string, err error) {
+	address, other := s.DatabaseURL.Reveal(), s.DatabaseSchema+"_before_"+time.Now().UTC().Format(asideTime)
+	was, err := postgres.RenameSchema(ctx, address, s.DatabaseSchema, other)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.postgresTool(ctx, "pg_restore", "--single-transaction", "--exit-on-error", "--dbname=", dump); err != nil {
+		if was {
+			_, back := postgres.RenameSchema(ctx, address, other, s.DatabaseSchema)
+			err = errors.Join(err, back)
+		}
+		return nil, err
+	}
+	if was {
+		aside = []string{"schema " + other}
+	}
+	return aside, nil
 }
 
 // postgresTool runs one of PostgreSQL's programs on the database. The password goes by the
