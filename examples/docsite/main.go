@@ -3,7 +3,8 @@
 //
 //	<!-- page: guides 20 -->
 //
-// names the part and the place within it. Without that line a page is at the end of the reference.
+// names the part and the place within it. Without that line a page is at the end of the reference, and a
+// decision at the end of the part why.
 package main
 
 import (
@@ -139,7 +140,9 @@ func read(root string, md goldmark.Markdown) (pages []*page, err error) {
 			return nil, errors.Join(err, failed)
 		}
 		p := &page{File: name, Out: strings.TrimSuffix(name, ".md") + ".html", body: body, ids: map[string]bool{}}
-		p.Part, p.order = place(name)
+		if p.Part, p.order = "reference", "end"; strings.HasPrefix(name, "docs/decisions/") {
+			p.Part = "why"
+		}
 		if m := front.FindSubmatch(body); m != nil {
 			p.Part, p.order = string(m[1]), fmt.Sprintf("%4s", m[2])
 			if !slices.Contains(parts(), p.Part) {
@@ -157,23 +160,6 @@ func read(root string, md goldmark.Markdown) (pages []*page, err error) {
 		return cmp.Or(cmp.Compare(slices.Index(parts(), a.Part), slices.Index(parts(), b.Part)), cmp.Compare(a.order, b.order), cmp.Compare(a.File, b.File))
 	})
 	return pages, err
-}
-
-// place is where a page without a front line goes.
-func place(name string) (part, order string) {
-	switch {
-	case name == "README.md":
-		return "tutorial", ""
-	case name == "CONTRIBUTING.md":
-		return "extending", ""
-	case strings.HasPrefix(name, "docs/decisions/"):
-		return "why", "decision"
-	case strings.HasPrefix(name, "docs/guides/"):
-		return "guides", "guide"
-	case !strings.HasPrefix(name, "docs/") && name != "CHANGELOG.md":
-		return "why", ""
-	}
-	return "reference", "reference"
 }
 
 // name gives headings their ids, and the page the title of its first one.
