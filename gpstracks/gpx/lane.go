@@ -1,6 +1,9 @@
 package gpx
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // The fast lane: plain points of a segment are read from the bytes, which is where documents are
 // long. encoding/xml reads everything else, and each point that is not plain: one with entities,
@@ -86,7 +89,7 @@ func (l *lane) printable(end byte, more string) (text []byte, ok bool) {
 		case c == end:
 			text, l.rest = l.rest[:n], l.rest[n:]
 			return text, true
-		case c < ' ' && bytes.IndexByte([]byte(more), c) < 0, c > '~', c == '<', c == '&', c == ']':
+		case c < ' ' && strings.IndexByte(more, c) < 0, c > '~', c == '<', c == '&', c == ']':
 			return nil, false
 		}
 	}

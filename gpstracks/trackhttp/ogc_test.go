@@ -79,10 +79,10 @@ func TestOGC(t *testing.T) {
 	for i := range 23 {
 		k := alps(fmt.Sprint("track ", i))
 		k.Lines[0][0][0] += 0.01 * float64(i)
-		switch {
-		case i%3 == 0:
+		switch i % 3 {
+		case 0:
 			k.RecordedOn = day.AddDate(0, i, 0)
-		case i%3 == 1:
+		case 1:
 			k.StartedAt, k.EndedAt = day.AddDate(0, i, 0).Add(8*time.Hour), day.AddDate(0, i, 0).Add(9*time.Hour)
 		}
 		b.put(k)
