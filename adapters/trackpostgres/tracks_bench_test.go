@@ -54,7 +54,7 @@ func (b *upsertBench) anchor() time.Duration {
 	begun := time.Now()
 	for from := 0; from < len(b.tracks); from += b.batch {
 		err := pgx.BeginFunc(b.Context(), b.c, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(b.Context(), "create temp table brought (like anchor) on commit drop"); err != nil {
+			if _, err := tx.Exec(b.Context(), "create temp table brought (like anchor including defaults) on commit drop"); err != nil {
 				return err
 			}
 			columns := []string{"id", "source", "external_id", "name", "activity", "url", "attribution", "min_lon", "min_lat", "max_lon", "max_lat", "length_m",
@@ -101,7 +101,7 @@ func BenchmarkTracksUpsert(b *testing.B) {
 	fresh := func(tracks []gpstracks.Track, batch int) func(*testing.B) {
 		return func(bench *testing.B) {
 			b := open(bench, tracks, batch)
-			b.exec("create table anchor (like signalbox.tracks including indexes)")
+			b.exec("create table anchor (like signalbox.tracks including defaults including indexes)")
 			spent := map[string]time.Duration{}
 			for range bench.N {
 				b.exec("truncate signalbox.tracks, signalbox.track_geometries, signalbox.track_blocks, signalbox.track_changes")
