@@ -69,6 +69,24 @@ func TestWebhooksHaveStopped(t *testing.T) {
 	})
 }
 
+// A board that sends none is read all the same, and is not missed.
+func TestPolledBoardMissesNoWebhooks(t *testing.T) {
+	var rec *reconcile.Reconciler
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Features = func() []orchestrator.Feature {
+			var err error
+			rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Polled: true})
+			require.NoError(r, err)
+			return []orchestrator.Feature{rec.Feature()}
+		}
+	}, func(r *orchestratortest.Rig) {
+		lose(r, 8)
+		require.Equal(r, 8, r.Ran(stage.Analyst))
+		require.Zero(r, titles(r, "Webhooks have stopped"))
+		require.NoError(r, rec.Webhooks(t.Context()))
+	})
+}
+
 // Readiness reports which moves had webhooks and which had none, after a restart too.
 func TestReadinessKnowsOfWebhooks(t *testing.T) {
 	var rec *reconcile.Reconciler
