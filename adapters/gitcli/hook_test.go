@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,8 +16,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/egress"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/internal/jail"
+	"github.com/signalbox-dev/signalbox/internal/jail/jailtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -103,6 +107,34 @@ func TestConnection(t *testing.T) {
 	require.NoError(t, err)
 	_, _, err = k.g.RunHook(t.Context(), k.space, work.Hook{Argv: []string{"true"}})
 	require.ErrorContains(t, err, "no way out")
+}
+
+// A hook goes out by its proxy, and nowhere else, in a box with a network of its own too.
+func TestJailedHookGoesByTheProxy(t *testing.T) {
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("fetched")) }))
+	t.Cleanup(host.Close)
+	at := host.Listener.Addr().String()
+	for _, kind := range []string{jailtest.Landlock, work.BoxBubblewrap} {
+		t.Run(kind, func(t *testing.T) {
+			box := jailtest.Box(t, kind, []string{"/proc/self/exe", "check-shim"})
+			self, err := os.Executable()
+			require.NoError(t, err)
+			j := jailtest.System(box).And(work.Jail{Proxied: true, Read: []string{self}})
+			k, _ := hooking(t, &j, nil)
+			link := &egress.Link{Allowed: func(string, stage.Role) []string { return []string{at} }}
+			k.g, err = gitcli.New(t.Context(), gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}, Jail: &j, Connect: func(ctx context.Context, repo string) (gitcli.Connection, error) {
+				way, err := link.Check(ctx, repo, &j)
+				return gitcli.Connection{Env: []string{"PROXY=" + way.Env["HTTP_PROXY"]}, Jail: way.Jail, Close: func() []work.Refusal {
+					refused, err := way.Close()
+					require.NoError(t, err)
+					return refused
+				}}, err
+			}})
+			require.NoError(t, err)
+			said := k.hook(0, "sh", "-c", "curl -sS --noproxy '' -x $PROXY http://"+at+"/ >&2; curl -s --noproxy '*' http://"+at+"/ >&2; curl -s --noproxy '' -x $PROXY -o /dev/null http://evil.example.org/; exit 0")
+			require.Equal(t, "fetched"+"the network refused evil.example.org:80\n", said)
+		})
+	}
 }
 
 // What was created once counts for as long as the role keeps something of it.
