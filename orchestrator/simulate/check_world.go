@@ -75,7 +75,8 @@ func (c *checker) first(j queue.Job) {
 func (c *checker) mayStart(j queue.Job) {
 	held, _ := c.s.store.Holds(c.s.ctx)
 	for _, h := range held {
-		if slices.Contains(j.Holds, h.Subject) {
+		paused := h.Name == orchestrator.HoldPause && (h.Subject == "repo/"+j.Lane || !strings.HasPrefix(h.Subject, "repo/"))
+		if paused || slices.Contains(j.Holds, h.Subject) {
 			c.fail(FreezeHolds, "job %d (%s) was claimed while %s is held: %s", j.ID, j.Role, h.Subject, h.Reason)
 		}
 	}

@@ -166,6 +166,8 @@ func (p *people) act(i int, a Act) {
 		if live {
 			p.operate(t, a.Do)
 		}
+	case DoPause, DoUnpause:
+		p.pause(i, a.Do)
 	case DoMerge:
 		if live {
 			p.merge(t)
@@ -188,11 +190,30 @@ func (p *people) operate(t task.Task, what string) {
 		p.stops[t.ID] = s.v.Now()
 	}
 	s.trace.line(s.since(), "operator", what, t.WorkItemID)
+	p.request(http.MethodPost, fmt.Sprintf("/tasks/%d/%s", t.ID, what), nil)
+}
+
+// pause is an operator who begins or ends a pause of agents.
+func (p *people) pause(i int, what string) {
+	body, method := "{}", http.MethodPost
+	if i%2 == 0 {
+		body = fmt.Sprintf("{%q:%q}", "repo", p.s.list[p.s.world.Cards[i].Project].Repo)
+	}
+	if what == DoUnpause {
+		method = http.MethodDelete
+	}
+	p.s.trace.line(p.s.since(), "operator", what, body)
+	p.request(method, "/pauses", []byte(body))
+}
+
+// request is sent to the first server that is up.
+func (p *people) request(method, path string, body []byte) {
+	s := p.s
 	header := http.Header{"Authorization": {"Bearer " + adminToken}, "Content-Type": {"application/json"}}
 	s.root.Go(func() {
 		for _, n := range s.nodes {
 			if n.up() {
-				n.serve(http.MethodPost, fmt.Sprintf("/tasks/%d/%s", t.ID, what), header, nil, 30*time.Second)
+				n.serve(method, path, header, body, 30*time.Second)
 				return
 			}
 		}

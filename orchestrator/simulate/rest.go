@@ -193,6 +193,10 @@ func (s *sim) lift(i int, t task.Task, item tracker.Item, x explain.Explanation)
 		s.check.fail(Ends, "%s stands at %s for more than %d minutes: %s", t.WorkItemID, t.State.Stage, stuckMax*int(round/time.Minute), why)
 	}
 	for _, b := range x.Blockers {
+		if strings.HasPrefix(b.Do, "Run signalbox unpause") {
+			s.unpause(t.Repo)
+			continue
+		}
 		if strings.HasPrefix(b.Do, "Run signalbox unfreeze ") {
 			s.unfreeze(t.Repo)
 			continue
@@ -235,6 +239,18 @@ func setBack(why, branch string) string {
 	_, rest, _ := strings.Cut(why, "git push --force-with-lease origin ")
 	sha, _, _ := strings.Cut(rest, ":refs/heads/"+branch)
 	return sha
+}
+
+// unpause is an operator who lets agents start again.
+func (s *sim) unpause(repo string) {
+	_ = s.inside(func(ctx context.Context, e *orchestrator.Engine) error {
+		for _, one := range []string{"", repo} {
+			if _, err := e.Unpause(ctx, one, orchestrator.OperatorBy(stage.ViaAPI)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // unfreeze is an operator who lets a repository go on.

@@ -100,6 +100,16 @@ func (w *World) addVendor(seed uint64, l Limits, may func(string) bool) {
 	w.Length = max(w.Length, s.At+s.For)
 }
 
+// addPause has an operator pause agents for a while.
+func (w *World) addPause(seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 0x9a05e))
+	if r.IntN(5) > 0 {
+		return
+	}
+	c, at := &w.Cards[r.IntN(len(w.Cards))], minutes(r, 0, int(w.Length/time.Minute))
+	c.Acts = append(c.Acts, Act{At: at, Do: DoPause}, Act{At: at + minutes(r, 1, 10), Do: DoUnpause})
+}
+
 func (w *World) addUpsets(r *rand.Rand, may func(string) bool) {
 	for range r.IntN(5) {
 		u := Upset{Replica: r.IntN(w.Replicas), At: minutes(r, 0, int(w.Length/time.Minute))}

@@ -72,7 +72,7 @@ type Card struct {
 // Act is what a person does with a card at a moment.
 type Act struct {
 	At   time.Duration `json:"at"`
-	Do   string        `json:"do"` // move, comment, merge, push, stop, retry
+	Do   string        `json:"do"` // move, comment, merge, push, stop, retry, pause, unpause
 	To   stage.Status  `json:"to,omitempty"`
 	Lost bool          `json:"lost,omitempty"` // the webhook never arrives
 }
@@ -85,6 +85,8 @@ const (
 	DoPush    = "push"  // a commit on the task's branch
 	DoStop    = "stop"  // on the dashboard
 	DoRetry   = "retry" // on the dashboard
+	DoPause   = "pause" // no agent starts: in the card's repository, or anywhere for every other card
+	DoUnpause = "unpause"
 )
 
 // Spell is a time in which a neighbour is sick.
@@ -174,6 +176,7 @@ func NewWorld(seed uint64, l Limits) World {
 		w.Cards = append(w.Cards, newCard(r, w, i))
 	}
 	w.addLimit(seed, l)
+	w.addPause(seed)
 	w.Rates = Rates{AgentTime: time.Duration(5+r.IntN(90)) * time.Second, Agent: 4 + r.IntN(12)}
 	may := func(kind string) bool { return l.Faults == nil || slices.Contains(l.Faults, kind) }
 	if calm := r.IntN(8) == 0; calm {
