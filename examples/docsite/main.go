@@ -34,10 +34,9 @@ import (
 // source is where files that are no pages are shown.
 const source = "https://github.com/signalbox-dev/signalbox/blob/main/"
 
-//go:embed assets
-var assets embed.FS
-
 var (
+	//go:embed assets
+	assets  embed.FS
 	front   = regexp.MustCompile(`^<!-- page: ([a-z]+) ([0-9]+) -->\n`)
 	unusual = regexp.MustCompile(`[^\p{L}\p{N}_\- ]`) // in ids
 )
@@ -81,11 +80,10 @@ func build(root, out string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var errs []error
 	for _, p := range pages {
-		errs = append(errs, p.link(root, pages))
+		err = errors.Join(err, p.link(root, pages))
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err != nil {
 		return 0, err
 	}
 	look, err := template.ParseFS(assets, "assets/page.html")
@@ -110,12 +108,12 @@ func build(root, out string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	errs = []error{write(filepath.Join(out, "index.js"), append([]byte("var sections = "), words...))}
+	err = write(filepath.Join(out, "index.js"), append([]byte("var sections = "), words...))
 	for _, name := range []string{"site.css", "site.js"} {
-		body, err := assets.ReadFile("assets/" + name)
-		errs = append(errs, err, write(filepath.Join(out, name), body))
+		body, failed := assets.ReadFile("assets/" + name)
+		err = errors.Join(err, failed, write(filepath.Join(out, name), body))
 	}
-	return len(pages), errors.Join(errs...)
+	return len(pages), err
 }
 
 func write(name string, body []byte) error {
@@ -136,9 +134,7 @@ func read(root string, md goldmark.Markdown) (pages []*page, err error) {
 	})
 	for _, name := range names {
 		body, failed := os.ReadFile(filepath.Join(root, name))
-		if failed != nil {
-			return nil, errors.Join(err, failed)
-		}
+		err = errors.Join(err, failed)
 		p := &page{File: name, Out: strings.TrimSuffix(name, ".md") + ".html", body: body, ids: map[string]bool{}}
 		if p.Part, p.order = "reference", "end"; strings.HasPrefix(name, "docs/decisions/") {
 			p.Part = "why"

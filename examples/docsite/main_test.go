@@ -31,7 +31,7 @@ func TestSite(t *testing.T) {
 	for name, body := range pages {
 		require.Equal(t, 1, strings.Count(body, `aria-current="page"`), name)
 		require.Contains(t, body, "<h1 id=", name)
-		require.NotContains(t, body, "page: ", name)
+		require.NotContains(t, body, "<!-- page: ", name)
 		for _, m := range attribute.FindAllStringSubmatch(body, -1) {
 			file, fragment, _ := strings.Cut(m[1], "#")
 			if strings.Contains(file, "://") {
@@ -56,7 +56,7 @@ func TestSite(t *testing.T) {
 func TestBrokenLinks(t *testing.T) {
 	root, out := t.TempDir(), filepath.Join(t.TempDir(), "site")
 	for name, body := range map[string]string{
-		"README.md": "# Readme\n\n[a](docs/a.md#known-heading) [b](docs/none.md) [c](docs/a.md#unknown)\n", "ARCHITECTURE.md": "# A", "CHANGELOG.md": "# C", "CONTRIBUTING.md": "# D", "SECURITY.md": "# E",
+		"README.md": "<!-- page: tutorial 1 -->\n# Readme\n\n[a](docs/a.md#known-heading) [b](docs/none.md) [c](docs/a.md#unknown)\n", "ARCHITECTURE.md": "# A", "CHANGELOG.md": "# C", "CONTRIBUTING.md": "# D", "SECURITY.md": "# E",
 		"docs/a.md": "<!-- page: guides 1 -->\n# A page\n\n## Known: `heading`!\n\n[up](../README.md) [out](../../etc) [mail](mailto:kim@example.org)\n",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700))
