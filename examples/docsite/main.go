@@ -70,7 +70,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "docsite:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("%s: %d pages\n", filepath.Join(*out, "index.html"), n)
+	fmt.Fprintf(os.Stdout, "%s: %d pages\n", filepath.Join(*out, "index.html"), n)
 }
 
 // build writes the site and returns how many pages it has. An error names every broken link.
