@@ -162,6 +162,7 @@ var effectWords = map[stage.EffectKind]string{
 	stage.EffectNotify:     "the notice",
 	EffectLive:             "the live message",
 	EffectEvent:            "the event for the subscriber",
+	EffectTrace:            "the trace",
 	EffectWaits:            "the comment on what it waits for",
 	stage.EffectPrepare:    "the making of the branch",
 	stage.EffectPublish:    "the push of the branch",

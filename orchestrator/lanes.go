@@ -22,6 +22,7 @@ const (
 	LaneHost      Lane = "host"       // pull requests
 	LaneWorkspace Lane = "workspace"  // checkouts on this machine
 	LaneEvents    Lane = "subscriber" // events for other programs
+	LaneTraces    Lane = "traces"     // of tasks that have ended, for a collector
 	LaneOther     Lane = "other"
 )
 
@@ -51,6 +52,7 @@ var lanes = map[stage.EffectKind]Lane{
 	stage.EffectGatedMerge: LaneHost,
 	stage.EffectTidy:       LaneWorkspace,
 	EffectEvent:            LaneEvents,
+	EffectTrace:            LaneTraces,
 }
 
 // Effects of features that go to a destination of the engine's own.
@@ -59,6 +61,7 @@ const (
 	EffectWaits  stage.EffectKind = "waits"  // brings the comment on what a task waits for up to date
 	EffectLive   stage.EffectKind = "live"   // brings the live message of a task up to date
 	EffectEvent  stage.EffectKind = "event"  // sends a change of the task, which is in Text, to another program
+	EffectTrace  stage.EffectKind = "trace"  // sends the life of a task that has ended to a collector of traces
 )
 
 // LaneOf is the destination of a kind of effect.
@@ -105,7 +108,7 @@ func poolAt(pool, place string) string {
 
 // effectLanes are all lanes, in the order in which they are shown.
 func effectLanes() []Lane {
-	return []Lane{LaneBoard, LaneComments, LaneChat, LaneHost, LaneGit, LaneWorkspace, LaneEvents, LaneOther}
+	return []Lane{LaneBoard, LaneComments, LaneChat, LaneHost, LaneGit, LaneWorkspace, LaneEvents, LaneTraces, LaneOther}
 }
 
 // NamedLane is a pool whose jobs need a neighbour, or take long: what both are called for
@@ -160,7 +163,7 @@ func (e *Engine) Pools(l Lane) []string { return e.opt.Places.pools([]string{l.P
 func NamedLanes() []NamedLane {
 	neighbours := map[Lane]string{
 		LaneComments: "the tracker", LaneBoard: "the tracker", LaneChat: "the chat", LaneGit: "the git remote", LaneHost: "the git host",
-		LaneWorkspace: "the disk of the workspaces", LaneEvents: "the subscriber",
+		LaneWorkspace: "the disk of the workspaces", LaneEvents: "the subscriber", LaneTraces: "the collector of traces",
 	}
 	var list []NamedLane
 	for _, l := range effectLanes() {

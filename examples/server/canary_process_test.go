@@ -126,7 +126,7 @@ func TestCanaries(t *testing.T) {
 			continue
 		}
 		canaries[name] = rand.Text() + "+&="
-		if name == "EVENTS_URL" {
+		if name == "EVENTS_URL" || name == "OTLP_URL" {
 			settings[name] = events.URL + "/" + canaries[name]
 			continue
 		}

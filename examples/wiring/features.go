@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
@@ -12,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/subscriber"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/traces"
 	"github.com/signalbox-dev/signalbox/orchestrator/service"
 )
 
@@ -41,13 +43,30 @@ func (s Settings) features() *service.Features {
 	if s.EventsURL.IsSet() {
 		f.Events = &subscriber.Options{URL: s.EventsURL.Reveal(), Source: s.publicURL(), Secret: []byte(s.EventsSecret.Reveal()), Client: &http.Client{Timeout: s.CallTimeout}}
 	}
+	if s.OTLPURL.IsSet() {
+		f.Traces = &traces.Options{URL: s.OTLPURL.Reveal(), Headers: s.otlpHeaders(), Client: &http.Client{Timeout: s.CallTimeout}}
+	}
 	if s.budgetOn() {
 		f.Budget = &budget.Options{Price: s.priceOf, Caps: budget.Caps{Task: int64(s.BudgetTask), RepoDay: int64(s.BudgetRepoDay), Run: int64(s.BudgetRun)}}
 	}
 	return f
 }
 
+// otlpHeaders are name=value pairs with commas between them.
+func (s Settings) otlpHeaders() map[string]string {
+	out := map[string]string{}
+	for pair := range strings.SplitSeq(s.OTLPHeaders.Reveal(), ",") {
+		if name, value, ok := strings.Cut(pair, "="); ok {
+			out[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	return out
+}
+
 func (s Settings) checkEvents(wrong func(name, format string, args ...any)) {
+	if f := s.features().Traces; f != nil && f.Check() != nil {
+		wrong("OTLP_URL", "is no address such as http://127.0.0.1:4318") // what it is may hold a key
+	}
 	if f := s.features().Events; f != nil {
 		if _, err := subscriber.Feature(*f); err != nil {
 			wrong("EVENTS_URL", "is no address such as https://example.org/events") // what it is may hold a token

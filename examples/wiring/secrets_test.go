@@ -97,7 +97,7 @@ func TestSettingsPrintNoSecret(t *testing.T) {
 		}
 	}
 	require.Greater(t, len(environ), 10)
-	s, err := wiring.Load(append(environ, "ORCH_TELEGRAM_CHAT_ID=1", "ORCH_EVENTS_URL=https://canary-of-the-settings/n"))
+	s, err := wiring.Load(append(environ, "ORCH_TELEGRAM_CHAT_ID=1", "ORCH_EVENTS_URL=https://canary-of-the-settings/n", "ORCH_OTLP_URL=https://canary-of-the-settings/n"))
 	require.NoError(t, err)
 	require.Equal(t, "postgres://canary-of-the-settings/n", s.StreamToken.Reveal())
 	body, err := json.Marshal(s)

@@ -55,6 +55,8 @@ type Settings struct {
 	ProxyFrom      []netip.Prefix `env:"PROXY_USERS_FROM" doc:"networks of the proxies whose PROXY_USER_HEADER is believed, as 10.0.0.5/32,…"`
 	EventsURL      secret.String  `env:"EVENTS_URL" doc:"address that each change of a task is posted to, as a CloudEvent; unset: none"`
 	EventsSecret   secret.String  `env:"EVENTS_SECRET" doc:"signs these events, as Standard Webhooks are"`
+	OTLPURL        secret.String  `env:"OTLP_URL" doc:"OpenTelemetry collector (OTLP over HTTP) that the life of each task is sent to as a trace when it has ended, such as http://127.0.0.1:4318; unset: none"`
+	OTLPHeaders    secret.String  `env:"OTLP_HEADERS" doc:"name=value,… that are sent with each trace, such as a key"`
 	LogLevel       string         `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
 	LogFormat      string         `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
 
@@ -216,6 +218,9 @@ func Load(environ []string) (Settings, error) {
 	s.hidden = secret.NewRedactor(secret.Credentials(environ)...)
 	for _, name := range secretNames() {
 		s.hidden.Hide(have[name], secret.Password(have[name]))
+	}
+	for _, value := range s.otlpHeaders() {
+		s.hidden.Hide(value)
 	}
 	s.hideKey(s.GitHubAppKey.Reveal())
 	s.DataDir, err = filepath.Abs(s.DataDir) // it is named to processes with directories of their own

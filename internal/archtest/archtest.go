@@ -79,7 +79,7 @@ func simulated() []string {
 // assembled are the packages of its own floor that the service puts together; adapters are none.
 func assembled() []string {
 	out := []string{"orchestrator", "orchestrator/effects", "orchestrator/web", "orchestrator/web/dashboard"}
-	for _, f := range []string{"agentpause", "budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "remotes", "retention", "serialgate", "signals", "stop", "subscriber", "waitcomment", "wip"} {
+	for _, f := range []string{"agentpause", "budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "remotes", "retention", "serialgate", "signals", "stop", "subscriber", "traces", "waitcomment", "wip"} {
 		out = append(out, "orchestrator/features/"+f)
 	}
 	return out

@@ -21,6 +21,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/signals"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/subscriber"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/traces"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -47,6 +48,7 @@ func (s *Service) features() (list []orchestrator.Feature, err error) {
 		{true, s.mergeGate},
 		{f.LiveMessage && s.opt.Messenger != nil, s.liveMessage}, // shows what the rules before it have made of a decision
 		{f.Events != nil, s.subscriber},
+		{f.Traces != nil, s.traces},
 		{f.Monitor != nil, s.monitor},
 		{true, s.remotes},
 		{f.Budget != nil, s.capCosts},
@@ -156,6 +158,12 @@ func (s *Service) monitor() (orchestrator.Feature, error) {
 		o.Freeze = s.serial.Freeze
 	}
 	return monitor.Feature(o)
+}
+
+func (s *Service) traces() (orchestrator.Feature, error) {
+	o := *s.opt.Features.Traces
+	o.Store, o.Records = s.opt.Store, s.opt.Store
+	return traces.Feature(o)
 }
 
 func (s *Service) subscriber() (orchestrator.Feature, error) {

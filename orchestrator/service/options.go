@@ -24,6 +24,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/subscriber"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/traces"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -92,6 +93,7 @@ type Features struct {
 	Unread      bool // the reconciler reads no board
 	Monitor     *monitor.Options
 	Events      *subscriber.Options
+	Traces      *traces.Options
 	Budget      *budget.Options
 
 	// These are always on: what they do is bounded by their own options.

@@ -50,7 +50,7 @@ func TestEffects(t *testing.T) {
 	k, token := setup(t, nil), map[string]string{"Authorization": "Bearer " + admin}
 	refused, late := k.owe()
 	q := k.queueBlocks()
-	require.Len(k, q.Lanes, 11)
+	require.Len(k, q.Lanes, len(orchestrator.NamedLanes()))
 	require.Contains(k, q.Lanes, explain.LaneView{Lane: "comments", Owed: 1})
 	require.Len(k, q.Failed, 1)
 	require.Equal(k, []any{refused, stage.EffectComment, int64(1), "acme/app", "403"}, []any{q.Failed[0].JobID, q.Failed[0].Kind, q.Failed[0].TaskID, q.Failed[0].Repo, q.Failed[0].Error})

@@ -1,0 +1,139 @@
+// Package traces sends the life of each task that has ended to a collector of OpenTelemetry, as one trace
+// (OTLP 1 over HTTP, JSON): a span for the task, one for each stage that it passed, one for
+// each time that it waited, one for each run of an agent.
+//
+// A trace is made of the journal when the task has ended, so nothing is measured beside the
+// work. It is owed as every effect is: sent at least once, with the same ids each time, for as long as the
+// collector does not take it.
+package traces
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Name of the feature.
+const Name = "traces"
+
+// path is where collectors take traces, below their address.
+const path = "/v1/traces"
+
+// Options of the feature. URL, Store and Records are required.
+type Options struct {
+	URL     string            // of the collector, such as http://127.0.0.1:4318
+	Headers map[string]string // sent with each trace, such as a key
+	Service string            // service.name; default signalbox
+	Store   task.Store
+	Records task.Records
+	Client  *http.Client // nil = one with a limit of 10 s; redirects are not followed
+	Now     func() time.Time
+}
+
+// Check reports whether the address is one.
+func (o Options) Check() error {
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("traces: Options.URL: want the address of a collector such as http://127.0.0.1:4318") // what it is may hold a key
+	}
+	return nil
+}
+
+// Feature makes the feature.
+func Feature(o Options) (orchestrator.Feature, error) {
+	if err := o.Check(); err != nil {
+		return orchestrator.Feature{}, err
+	}
+	if o.Store == nil || o.Records == nil {
+		return orchestrator.Feature{}, errors.New("traces: Options.Store and Records are required")
+	}
+	client := http.Client{Timeout: 10 * time.Second}
+	if o.Client != nil {
+		client = *o.Client
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	o.Client = &client
+	if o.Service == "" {
+		o.Service = "signalbox"
+	}
+	if o.Now == nil {
+		o.Now = run.Real{}.Now
+	}
+	return orchestrator.Feature{
+		Name: Name, Doc: "The life of each task is sent as a trace when it has ended.",
+		Rules:   []stage.Rule{Rule},
+		Runners: map[stage.EffectKind]orchestrator.Runner{orchestrator.EffectTrace: orchestrator.RunnerFunc(o.send)},
+	}, nil
+}
+
+// Rule adds a trace to a decision that ends a task.
+func Rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
+	if d.Moved && d.State.Stage.Terminal() && !s.Stage.Terminal() {
+		d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: orchestrator.EffectTrace})
+	}
+	return d
+}
+
+// send posts the trace of a task.
+func (o Options) send(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	t, err := o.Store.Task(ctx, e.TaskID)
+	if errors.Is(err, task.ErrNotFound) {
+		return queue.Outcome{Kind: queue.OutcomeDone}
+	}
+	if err != nil {
+		return orchestrator.Retry(err)
+	}
+	story, err1 := o.Records.Journal(ctx, t.ID)
+	runs, err2 := o.Records.AgentRuns(ctx, t.ID)
+	if err := errors.Join(err1, err2); err != nil {
+		return orchestrator.Retry(err)
+	}
+	body, err := json.Marshal(export(o.Service, spansOf(t, story, runs)))
+	if err == nil {
+		err = o.post(ctx, body)
+	}
+	if err != nil {
+		return orchestrator.Retry(err)
+	}
+	return queue.Outcome{Kind: queue.OutcomeDone}
+}
+
+func (o Options) post(ctx context.Context, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(o.URL, "/")+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	for name, value := range o.Headers {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "signalbox")
+	resp, err := o.Client.Do(req)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) { // its address may hold a key
+			err = u.Err
+		}
+		return &fault.Error{Text: "the collector of traces does not answer: " + fault.Words(err.Error()), Again: true}
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection is used again
+	if resp.StatusCode/100 == 2 {
+		return nil
+	}
+	wait, _ := fault.Moment(resp.Header.Get("Retry-After"), o.Now())
+	return &fault.Error{Text: "the collector of traces answered " + resp.Status, Again: resp.StatusCode != http.StatusBadRequest, Wait: wait}
+}
