@@ -187,7 +187,7 @@ func TestOwnBoardIsGuarded(t *testing.T) {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
-	require.Equal(t, http.StatusForbidden, resp.StatusCode)
+	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
 	require.Contains(t, string(body), "many &lt;words&gt;</textarea>")
 	require.Contains(t, string(body), `name="token"`)
 	req, err := http.NewRequest(http.MethodPost, "http://"+w.addr+"/dashboard/board/cards/"+id+"/move", strings.NewReader("column=approved"))
