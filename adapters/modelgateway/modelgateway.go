@@ -61,8 +61,9 @@ type Gateway struct {
 	address *net.TCPAddr
 	serving *run.Group
 
-	mu   sync.Mutex
-	runs map[[sha256.Size]byte]*execution // by the hash of their token
+	mu     sync.Mutex
+	runs   map[[sha256.Size]byte]*execution // by the hash of their token
+	closed map[account]closing
 }
 
 // New checks the options. It serves nothing before Listen.
@@ -78,7 +79,7 @@ func New(o Options) (*Gateway, error) {
 		own.DisableCompression = true
 		o.Client = own
 	}
-	g := &Gateway{opt: o, vendors: map[string]*vendor{}, runs: map[[sha256.Size]byte]*execution{}}
+	g := &Gateway{opt: o, vendors: map[string]*vendor{}, runs: map[[sha256.Size]byte]*execution{}, closed: map[account]closing{}}
 	for name, account := range o.Vendors {
 		v, known := vendorNamed(name)
 		if !known {
