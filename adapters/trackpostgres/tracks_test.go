@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -328,6 +329,9 @@ func TestTracksHTTP(t *testing.T) {
 		for _, h := range handlers {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/gps-tracks"+path, nil))
+			if !strings.Contains(path, ".mvt") { // tags of lists are by the store's own count of changes
+				w.Header().Del("Etag")
+			}
 			answers = append(answers, w)
 		}
 		require.Equal(t, answers[0].Code, answers[1].Code, path)
