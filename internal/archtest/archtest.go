@@ -62,7 +62,7 @@ func plan() []room {
 		{"examples/wiring", 5, []string{"examples/mappage"}}, {"examples/mappage", 5, nil},
 		{"examples/setup", 5, []string{"examples/wiring"}},
 		{"examples/", 5, []string{"examples/wiring", "examples/mappage", "examples/setup"}},
-		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/jail", 4, nil}, {"internal/jail/attack", 4, nil}, {"internal/yamlplace", 4, nil}, {"internal/jail/jailtest", 4, []string{"internal/jail"}}, {"internal/trackstore", 4, nil}, {"internal/pgerror", 4, nil}, {"internal/sqlstore", 4, nil}, {"internal/sqlstore/sqlstoretest", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/fakehost", 4, nil}, {"internal/fakeissues", 3, nil}, {"internal/retryhttp", 4, nil}, {"internal/apidoc", -1, nil}, {"internal/archtest", 5, nil}, {"internal/conformance", 5, nil},
+		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/jail", 4, nil}, {"internal/jail/attack", 4, nil}, {"internal/yamlplace", 4, nil}, {"internal/jail/jailtest", 4, []string{"internal/jail"}}, {"internal/trackstore", 4, nil}, {"internal/pgerror", 4, nil}, {"internal/sqlstore", 4, nil}, {"internal/sqlstore/sqlstoretest", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/fakehost", 4, nil}, {"internal/fakeissues", 3, nil}, {"internal/retryhttp", 4, nil}, {"internal/post", 2, nil}, {"internal/apidoc", -1, nil}, {"internal/archtest", 5, nil}, {"internal/conformance", 5, nil},
 	}
 }
 

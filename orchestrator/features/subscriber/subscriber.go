@@ -17,15 +17,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/post"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -47,19 +45,13 @@ type Options struct {
 
 // Feature makes the feature.
 func Feature(o Options) (orchestrator.Feature, error) {
-	u, err := url.Parse(o.URL)
 	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+	case !post.IsAddress(o.URL):
 		return orchestrator.Feature{}, errors.New("subscriber: Options.URL: want an address such as https://example.org/events") // what it is may hold a token
 	case o.Source == "":
 		return orchestrator.Feature{}, errors.New("subscriber: Options.Source is required: it names the service in events")
 	}
-	client := http.Client{Timeout: 10 * time.Second}
-	if o.Client != nil {
-		client = *o.Client
-	}
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	o.Client = &client
+	o.Client = post.Client(o.Client)
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}
@@ -154,34 +146,13 @@ func (o Options) post(ctx context.Context, id string, body []byte) error {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/cloudevents+json")
-	req.Header.Set("User-Agent", "signalbox")
 	at := strconv.FormatInt(o.Now().Unix(), 10)
 	req.Header.Set("Webhook-Id", id)
 	req.Header.Set("Webhook-Timestamp", at)
 	if len(o.Secret) > 0 {
 		req.Header.Set("Webhook-Signature", Sign(o.Secret, id, at, body))
 	}
-	resp, err := o.Client.Do(req)
-	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) { // its address may hold a token
-			err = u.Err
-		}
-		return &fault.Error{Text: "the subscriber does not answer: " + fault.Words(err.Error()), Again: true}
-	}
-	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection is used again
-	if resp.StatusCode/100 == 2 {
-		return nil
-	}
-	wait, _ := fault.Moment(resp.Header.Get("Retry-After"), o.Now())
-	return &fault.Error{Text: "the subscriber answered " + resp.Status, Again: !isRefusal(resp.StatusCode), Wait: wait}
-}
-
-// isRefusal reports a status that is about the event. All others, such as 404 and 401, are about the
-// address, which somebody will mend.
-func isRefusal(status int) bool {
-	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity
+	return post.Send(ctx, o.Client, req, "the subscriber", o.Now(), http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
 }
 
 // Sign is the value of the header Webhook-Signature: receivers make it of the two other headers and the

@@ -12,15 +12,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/post"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -45,8 +43,7 @@ type Options struct {
 
 // Check reports whether the address is one.
 func (o Options) Check() error {
-	u, err := url.Parse(o.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if !post.IsAddress(o.URL) {
 		return errors.New("traces: Options.URL: want the address of a collector such as http://127.0.0.1:4318") // what it is may hold a key
 	}
 	return nil
@@ -60,12 +57,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if o.Store == nil || o.Records == nil {
 		return orchestrator.Feature{}, errors.New("traces: Options.Store and Records are required")
 	}
-	client := http.Client{Timeout: 10 * time.Second}
-	if o.Client != nil {
-		client = *o.Client
-	}
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	o.Client = &client
+	o.Client = post.Client(o.Client)
 	if o.Service == "" {
 		o.Service = "signalbox"
 	}
@@ -120,20 +112,5 @@ func (o Options) post(ctx context.Context, body []byte) error {
 		req.Header.Set(name, value)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", "signalbox")
-	resp, err := o.Client.Do(req)
-	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) { // its address may hold a key
-			err = u.Err
-		}
-		return &fault.Error{Text: "the collector of traces does not answer: " + fault.Words(err.Error()), Again: true}
-	}
-	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection is used again
-	if resp.StatusCode/100 == 2 {
-		return nil
-	}
-	wait, _ := fault.Moment(resp.Header.Get("Retry-After"), o.Now())
-	return &fault.Error{Text: "the collector of traces answered " + resp.Status, Again: resp.StatusCode != http.StatusBadRequest, Wait: wait}
+	return post.Send(ctx, o.Client, req, "the collector of traces", o.Now(), http.StatusBadRequest)
 }
