@@ -138,7 +138,7 @@ func TestWholeLife(t *testing.T) {
 	w.until("the reviewer works", func() bool { return w.task(item).Active == stage.Reviewer && w.column(item) == "Code Review" })
 	require.False(t, w.task(item).BRDReviewEndedAt.Before(w.task(item).BRDReviewStartedAt))
 	require.True(t, strings.HasPrefix(w.runs("LIF-1")[3], "architect "), "Approved starts the architect")
-	require.Regexp(t, `LIF-1 +acme/lif +review +reviewer at work`, w.signalbox("tasks"))
+	require.Regexp(t, `LIF-1 +acme/lif +review +reviewer's turn`, w.signalbox("tasks"))
 	require.Contains(t, w.signalbox("queue"), "agents at work: 1 of")
 	w.write("review", "")
 	w.until("Confirm Deploy is waited for", func() bool { return w.task(item).Hold == stage.HoldConfirm && w.column(item) == "Awaiting Deploy" })

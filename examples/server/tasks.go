@@ -72,7 +72,7 @@ func (c tasksCmd) Run(s *streams) error {
 // state is what a task does at its stage, in a word.
 func state(k web.TaskView) string {
 	if k.Active != "" {
-		return string(k.Active) + " at work"
+		return string(k.Active) + "'s turn"
 	}
 	return cmp.Or(string(k.Hold), string(k.Phase), "-")
 }
