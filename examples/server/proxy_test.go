@@ -32,6 +32,7 @@ type proxied struct {
 	*doer
 	client *http.Client // comes from 127.0.0.2
 	plain  string       // the proxy's address without TLS
+	prefix string       // of the paths that it serves
 }
 
 const site = "https://box.example.org"
@@ -72,7 +73,11 @@ func behind(t *testing.T, recipe, gatekeeper string, env ...string) *proxied {
 	if err != nil {
 		t.Skip(name + " is not installed: apt-get install " + map[string]string{"nginx": "nginx-light", "caddy": "caddy"}[name])
 	}
-	d := settled(t, append(env, "ORCH_HOSTS=box.example.org", "ORCH_PUBLIC_URL="+site, "ORCH_TRUSTED_PROXIES=127.0.0.1/32")...)
+	prefix := ""
+	if strings.Contains(recipe, "path") {
+		prefix = "/box"
+	}
+	d := settled(t, append(env, "ORCH_HOSTS=box.example.org", "ORCH_PUBLIC_URL="+site+prefix, "ORCH_TRUSTED_PROXIES=127.0.0.1/32")...)
 	d.types("export ORCH_GITHUB_TOKEN=of-nobody ORCH_GITHUB_WEBHOOK_SECRET=github-webhook-secret-of-128-bits") // webhooks are received
 	d.serves("signalbox serve")
 	d.parts.dir = filepath.Join(d.home, "app")
@@ -110,14 +115,14 @@ func behind(t *testing.T, recipe, gatekeeper string, env ...string) *proxied {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
-	p := &proxied{doer: d, plain: open, client: &http.Client{
+	p := &proxied{doer: d, plain: open, prefix: prefix, client: &http.Client{
 		Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "box.example.org"}, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, network, secure)
 		}},
 	}}
 	p.until("the proxy answers", func() bool {
-		resp, err := p.client.Get(site + "/healthz")
+		resp, err := p.client.Get(site + prefix + "/healthz")
 		if err == nil {
 			_ = resp.Body.Close()
 		}
@@ -129,7 +134,7 @@ func behind(t *testing.T, recipe, gatekeeper string, env ...string) *proxied {
 // send makes a request as a browser does.
 func (p *proxied) send(method, path string, form url.Values, header map[string]string) (*http.Response, string) {
 	p.Helper()
-	req, err := http.NewRequestWithContext(p.Context(), method, site+path, strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(p.Context(), method, site+p.prefix+path, strings.NewReader(form.Encode()))
 	require.NoError(p, err)
 	if form != nil {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -154,7 +159,7 @@ func TestProxies(t *testing.T) {
 		t.Skip("make check plays it")
 	}
 	t.Parallel()
-	for _, recipe := range []string{"nginx.conf", "Caddyfile"} {
+	for _, recipe := range []string{"nginx.conf", "nginx-path.conf", "Caddyfile"} {
 		t.Run(recipe, func(t *testing.T) {
 			t.Parallel()
 			p := behind(t, recipe, "127.0.0.1:1")
@@ -168,13 +173,22 @@ func TestProxies(t *testing.T) {
 			cookie := resp.Cookies()[0]
 			require.Equal(t, "__Host-signalbox_session", cookie.Name)
 			require.True(t, cookie.Secure)
-			resp, _ = p.send(http.MethodGet, "/dashboard/", nil, nil)
-			require.Equal(t, http.StatusOK, resp.StatusCode)
+			for _, page := range []string{"/dashboard/", "/dashboard/queue", "/dashboard/journal", "/dashboard/session"} {
+				resp, body := p.send(http.MethodGet, page, nil, nil)
+				require.Equal(t, http.StatusOK, resp.StatusCode, page)
+				require.NotRegexp(t, `(href|src|action)="/`, body, "%s leads to where it is served", page)
+			}
+			for _, from := range []string{"/", "/dashboard", "/map"} {
+				resp, _ := p.send(http.MethodGet, from, nil, nil)
+				to, err := resp.Location()
+				require.NoError(t, err, from)
+				require.True(t, strings.HasPrefix(to.Path, p.prefix+"/"), "%s leads to %s", from, to)
+			}
 			said := p.types("signalbox session list")
 			require.Contains(t, said, "127.0.0.2")
 			require.NotContains(t, said, "203.0.113.9")
 
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, site+"/events", nil)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, site+p.prefix+"/events", nil)
 			require.NoError(t, err)
 			req.Header.Set("Authorization", "Bearer "+token)
 			stream, err := p.client.Do(req)
