@@ -35,7 +35,7 @@ func TestSteps(t *testing.T) {
 		require.NoError(t, err)
 		format, _, _ := strings.Cut(file, "_")
 		r := NewReader(Format(format))
-		r.Dir = "/work/app"
+		r.Dir = "/src/app"
 		for _, b := range body {
 			_, err := r.Write([]byte{b})
 			require.NoError(t, err)
