@@ -2,7 +2,6 @@ package collect
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -28,17 +27,17 @@ func (c *Collector) Import(ctx context.Context, s Source, files []File, l trackf
 	}
 	s.Kind = Files
 	return c.start(ctx, s, "", func(j *job) error {
-		in := &reading{job: j, limits: l, report: report}
-		for i, f := range files {
-			if err := in.file(ctx, f); err != nil {
-				return err
+		in := &reading{job: j, report: report}
+		read := &reader{source: s, licence: j.licence, limits: l, log: c.o.Log}
+		err := read.each(ctx, files, func(d document) error { return in.document(ctx, d) }, func(n int) error {
+			j.o.Progress(Progress{j.run, float64(n) / float64(len(files))})
+			if n%100 != 0 {
+				return nil
 			}
-			if i%100 == 99 {
-				if err := j.save(ctx); err != nil {
-					return err
-				}
-			}
-			j.o.Progress(Progress{j.run, float64(i+1) / float64(len(files))})
+			return j.save(ctx)
+		})
+		if err != nil {
+			return err
 		}
 		if err := in.flush(ctx); err != nil {
 			return err
@@ -51,7 +50,6 @@ func (c *Collector) Import(ctx context.Context, s Source, files []File, l trackf
 type reading struct {
 	*job
 
-	limits trackfile.Limits
 	report func(FileReport)
 
 	held   []gpstracks.Track // that are not stored yet
@@ -61,34 +59,12 @@ type reading struct {
 	last                           error
 }
 
-// file reads a file, or the files of an archive.
-func (r *reading) file(ctx context.Context, f File) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	in, err := f.Open()
-	if err != nil {
-		return r.document(ctx, trackfile.Document{Name: f.Name, Err: err})
-	}
-	n := 0
-	for d := range trackfile.Read(f.Name, in, r.limits) {
-		n++
-		if err = errors.Join(ctx.Err(), r.document(ctx, d)); err != nil {
-			break
-		}
-	}
-	if n == 0 && err == nil {
-		err = r.document(ctx, trackfile.Document{Name: f.Name})
-	}
-	return errors.Join(err, in.Close())
-}
-
 // document takes up the tracks of a document.
-func (r *reading) document(ctx context.Context, d trackfile.Document) error {
+func (r *reading) document(ctx context.Context, d document) error {
 	r.documents++
 	r.run.Bytes += d.Bytes
 	r.job.file = d.Name
-	out := FileReport{File: d.Name, Format: d.Format, Reason: reasonOf(d)}
+	out := FileReport{File: d.Name, Format: d.Format, Reason: d.reason, Tracks: d.reports}
 	switch out.Reason {
 	case gpstracks.ReasonForeign:
 		r.foreign, r.last = r.foreign+1, d.Err
@@ -101,12 +77,11 @@ func (r *reading) document(ctx context.Context, d trackfile.Document) error {
 			out.Detail = d.Err.Error()
 		}
 	}
-	for _, t := range d.Tracks {
-		k, tr := r.convert(t)
-		if tr.Kept {
+	for i, k := range d.tracks {
+		r.took(&k, d.reports[i])
+		if d.reports[i].Kept {
 			r.held, r.points = append(r.held, k), r.points+k.Points
 		}
-		out.Tracks = append(out.Tracks, tr)
 	}
 	r.report(out)
 	if len(r.held) >= batch || r.points >= batchPoints {

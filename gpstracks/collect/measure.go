@@ -19,13 +19,15 @@ func (d *drawn) measure(points []gpx.Point) {
 	var line []gpstracks.ProfilePoint
 	for i, p := range points {
 		if i > 0 {
-			d.along += gpstracks.Distance(points[i-1].At, p.At)
-			v := speed(points[i-1], p)
-			if v >= 0 {
+			last := points[i-1]
+			step := gpstracks.Distance(last.At, p.At)
+			d.along += step
+			if !last.Time.IsZero() && p.Time.After(last.Time) {
+				v := step / p.Time.Sub(last.Time).Seconds()
 				d.speeds = append(d.speeds, v)
-			}
-			if v >= movingSpeed {
-				d.moving += p.Time.Sub(points[i-1].Time)
+				if v >= movingSpeed {
+					d.moving += p.Time.Sub(last.Time)
+				}
 			}
 		}
 		d.span(p.Time)

@@ -309,16 +309,16 @@ func (j *job) keepAll(ctx context.Context, tracks []gpx.Track) error {
 func (j *job) keep(ctx context.Context, raw []gpx.Track) error {
 	tracks := make([]gpstracks.Track, 0, len(raw))
 	for _, t := range raw {
-		if k, r := j.convert(t); r.Kept {
+		k, r := convert(t, j.source, j.licence, "")
+		if j.took(&k, r); r.Kept {
 			tracks = append(tracks, k)
 		}
 	}
 	return j.store(ctx, tracks)
 }
 
-// convert makes a track that can be kept, and counts it.
-func (j *job) convert(t gpx.Track) (gpstracks.Track, TrackReport) {
-	k, r := convert(t, j.source, j.licence, j.file)
+// took counts a track that was made ready, and marks it as of the run.
+func (j *job) took(k *gpstracks.Track, r TrackReport) {
 	j.run.Fetched++
 	switch {
 	case !r.Kept:
@@ -329,7 +329,6 @@ func (j *job) convert(t gpx.Track) (gpstracks.Track, TrackReport) {
 		j.name(r, r.Changed...)
 	}
 	k.LastSeenAt, k.RunID = j.run.StartedAt.UTC(), j.run.ID
-	return k, r
 }
 
 // store gives tracks to the store, unless it is a dry run.

@@ -1,0 +1,124 @@
+package collect
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
+	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
+)
+
+// reader reads files on all processors: most of an import is reading and measuring.
+type reader struct {
+	source  Source
+	licence Licence
+	limits  trackfile.Limits
+	log     *slog.Logger
+}
+
+// document is one whose tracks were made ready to be kept, each with its report.
+type document struct {
+	trackfile.Document // without its tracks
+
+	reason  gpstracks.Reason // why it gives no tracks
+	tracks  []gpstracks.Track
+	reports []TrackReport
+}
+
+// each passes the documents of files to take, in their order, and after each file how many were
+// read. Two documents a processor are in memory at most, those in work included. The first error
+// ends the reading.
+func (r *reader) each(ctx context.Context, files []File, take func(document) error, after func(n int) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	read := make([]chan document, len(files))
+	for i := range read {
+		read[i] = make(chan document)
+	}
+	var next atomic.Int64
+	wait := run.Start(ctx, r.log, "read files of tracks", min(len(files), 2*runtime.GOMAXPROCS(0)), func(int) {
+		for i := int(next.Add(1)) - 1; i < len(files) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+			r.file(ctx, files[i], read[i])
+		}
+	})
+	err := inOrder(ctx, read, take, after)
+	if err != nil {
+		stop()
+		_ = wait()
+		return err
+	}
+	return wait()
+}
+
+func inOrder(ctx context.Context, files []chan document, take func(document) error, after func(n int) error) error {
+	for i, documents := range files {
+		for open := true; open; {
+			var d document
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case d, open = <-documents:
+			}
+			if !open {
+				continue
+			}
+			if err := take(d); err != nil {
+				return err
+			}
+		}
+		if err := after(i + 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file reads a file, or the files of an archive. One that a reader panics at is unreadable, and the
+// only one that is lost.
+func (r *reader) file(ctx context.Context, f File, out chan<- document) {
+	defer close(out)
+	send := func(d document) bool {
+		select {
+		case out <- d:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	failed := func(err error) { send(r.convert(trackfile.Document{Name: f.Name, Err: err})) }
+	panicked := guard.Do("the reader of tracks", func() {
+		in, err := f.Open()
+		if err != nil {
+			failed(err)
+			return
+		}
+		defer func() { _ = in.Close() }() // what was read of it stays read
+		n := 0
+		for d := range trackfile.Read(f.Name, in, r.limits) {
+			if n++; !send(r.convert(d)) {
+				return
+			}
+		}
+		if n == 0 {
+			failed(nil)
+		}
+	})
+	if panicked != nil {
+		failed(panicked)
+	}
+}
+
+// convert makes the tracks of a document ready.
+func (r *reader) convert(d trackfile.Document) document {
+	out := document{Document: d, reason: reasonOf(d)}
+	out.Tracks = nil
+	for _, t := range d.Tracks {
+		k, report := convert(t, r.source, r.licence, d.Name)
+		out.tracks, out.reports = append(out.tracks, k), append(out.reports, report)
+	}
+	return out
+}
