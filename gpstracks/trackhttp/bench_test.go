@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/paulmach/orb/geojson"
+	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
@@ -33,6 +34,7 @@ func BenchmarkList(b *testing.B) {
 	each := func(tracks []gpstracks.Track) {
 		buffer = buffer[:0]
 		for i := range tracks {
+			e.draw(&tracks[i])
 			buffer = e.append(buffer, &tracks[i])
 		}
 	}
@@ -47,6 +49,11 @@ func BenchmarkList(b *testing.B) {
 		each(tracks)
 		owns = append(owns, time.Since(start))
 	}
+	written := 0
+	for _, t := range tracks {
+		written += t.Points
+	}
+	require.Greater(b, len(buffer), 15*written, "every point is written, in about 20 bytes")
 	slices.Sort(anchors)
 	slices.Sort(owns)
 	anchor, own := anchors[len(anchors)/2], owns[len(owns)/2]

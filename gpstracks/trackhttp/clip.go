@@ -24,8 +24,11 @@ func around(boxes []orb.Bound) (out []orb.Bound) {
 
 // shows reports whether the bounds of a segment touch what is written.
 func (e *featureEncoder) shows(a, b orb.Point) bool {
+	if len(e.clip) == 0 {
+		return true
+	}
 	segment := box(min(a[0], b[0]), min(a[1], b[1]), max(a[0], b[0]), max(a[1], b[1]))
-	return len(e.clip) == 0 || slices.ContainsFunc(e.clip, segment.Intersects)
+	return slices.ContainsFunc(e.clip, segment.Intersects)
 }
 
 // draw writes the coordinates of a track's lines, cut between points into the parts within

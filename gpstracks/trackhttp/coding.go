@@ -2,13 +2,13 @@ package trackhttp
 
 import (
 	"bytes"
-	"compress/gzip"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
 )
 
 // coding is how a body is compressed: the name that HTTP has for it.
@@ -76,7 +76,7 @@ func newCompressor(c coding) compressor {
 	if c == brotlied {
 		return brotli.NewWriterLevel(nil, 2) // as small as gzip at 6, as fast as gzip at 1
 	}
-	z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	z, err := gzip.NewWriterLevel(nil, 2)
 	if err != nil { // the level exists
 		return gzip.NewWriter(nil)
 	}

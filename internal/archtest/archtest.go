@@ -110,6 +110,7 @@ func exceptions() map[string][]string {
 			orb,
 			"github.com/hashicorp/golang-lru/v2", // the tile cache: small, without dependencies of its own, and used everywhere
 			"github.com/andybalholm/brotli",      // a coding that every browser takes: pure Go, without dependencies
+			"github.com/klauspost/compress/gzip", // half of a cold tile is its compression
 			"golang.org/x/sync/singleflight",     // many requests of one tile cost one query
 		},
 	}
