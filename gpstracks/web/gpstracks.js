@@ -3,17 +3,12 @@
 /** @import { Counts, Feature, Handlers, List, MapLike, Options, Shown, State } from './types.d.ts' */
 import { DENSITY_ZOOM, count, heat, weight } from './density.js'
 import { describe, link } from './details.js'
+import { HANDOVER, HEAT, LAYERS, LIST, NAMES, SPOT, TILES, addLayers, removeLayers, spot } from './layers.js'
 import { drawProfile, nearest, path, place } from './profile.js'
 import { ACTIVITIES, PALETTE, filter, fromText, listQuery, since, summary, toText, valid } from './state.js'
 import { distance, element } from './words.js'
 
 export * from './state.js'
-
-const TILES = 'gps-tracks-tiles', LIST = 'gps-tracks-list', HEAT = 'gps-tracks-heat', NAMES = 'gps-tracks-names', SPOT = 'gps-tracks-spot'
-const spot = (/** @type {number[][]} */ ...at) => ({ type: 'MultiPoint', coordinates: at })
-const HANDOVER = 12 // of MapLibre's zoom: tiles below it, the list from it on
-const WIDTHS = { halo: 6, line: 3, case: 9, top: 5 } // case and top: the highlighted track
-const LAYERS = Object.entries(WIDTHS).flatMap(([kind, width]) => [TILES, LIST].map(source => ({ id: `${source}-${kind}`, source, kind, width })))
 
 /** The layer. What people should know is in text, or in error. */
 export class PublicTracksLayer extends EventTarget {
@@ -25,7 +20,7 @@ export class PublicTracksLayer extends EventTarget {
 	#seen = /** @type {any} */ (null) // bounds that tiles were shown for
 	#timer = /** @type {any} */ (0)
 	#hot = -1
-	#asked = false
+	#named = false
 	#info = /** @type {any} */ (null) // TileJSON
 	#tip = /** @type {any} */ (null)
 	#satellite = false
@@ -41,7 +36,7 @@ export class PublicTracksLayer extends EventTarget {
 		this.base = new URL(o.baseURL ?? '/api/gps-tracks', document.baseURI).href
 		this.key = `${o.storageKey ?? 'gps-tracks'}.v1`
 		this.sources = o.sources ?? []
-		this.#asked = !!o.sources
+		this.#named = !!o.sources
 		this.state = this.#read()
 		this.handlers = Object.entries(/** @type {Handlers} */ ({
 			'style.load': () => this.#attach(),
@@ -71,7 +66,7 @@ export class PublicTracksLayer extends EventTarget {
 		if (key) history.replaceState(history.state, '', '#' + [...this.#hash().filter(p => !p.startsWith(key + '=')), `${key}=${toText(s)}`].join('&'))
 		this.#attach()
 		if (toText({ ...s, by: was.by, opacity: was.opacity }) !== toText(was)) this.#later()
-		this.#tell('change')
+		this.#emit('change')
 	}
 
 	/** What colours mean. @param {'activity' | 'source'} by */
@@ -80,10 +75,10 @@ export class PublicTracksLayer extends EventTarget {
 		return (by === 'source' ? this.sources : ACTIVITIES).map((name, i) => [name, own?.[name] ?? PALETTE[i % 8]])
 	}
 
-	/** Asks again after an error. */
+	/** Loads again after an error. */
 	retry() {
 		this.error = ''
-		this.#detach()
+		removeLayers(this.map)
 		this.#attach()
 		this.#load()
 	}
@@ -103,7 +98,7 @@ export class PublicTracksLayer extends EventTarget {
 	}
 
 	/** @param {string} what @param {any} [detail] */
-	#tell = (what, detail) => this.dispatchEvent(new CustomEvent(what, { detail }))
+	#emit = (what, detail) => this.dispatchEvent(new CustomEvent(what, { detail }))
 
 	#hash = () => location.hash.slice(1).split('&').filter(Boolean)
 
@@ -131,40 +126,14 @@ export class PublicTracksLayer extends EventTarget {
 			this.error = this.text = ''
 		}
 		if (!map.getStyle()) return
-		if (!on) return this.#detach()
+		if (!on) return removeLayers(map)
 		if (!this.#info) return this.#inform()
 		if (!map.getSource(TILES)) {
-			const { attribution } = this.#info
-			map.addSource(TILES, { type: 'vector', tiles: [this.base + '/tiles/{z}/{x}/{y}.mvt'], maxzoom: HANDOVER - 1, ...(attribution && { attribution }) })
-			map.addSource(LIST, { type: 'geojson', data: this.#data })
+			addLayers(map, this.o, this.base, this.#info.attribution, this.#data)
 			map.getSource(TILES).on('error', (/** @type {any} */ e) => this.#fail(e.error))
-			const below = map.getLayer(this.o.beforeId) && this.o.beforeId
-			map.addLayer({ id: HEAT, source: TILES, 'source-layer': 'gps_density', type: 'heatmap', maxzoom: DENSITY_ZOOM + 1 }, below)
-			for (const { id, source, width } of LAYERS) {
-				map.addLayer({
-					id, source, type: 'line', layout: { 'line-join': 'round', 'line-cap': 'round' },
-					paint: { 'line-width': ['interpolate', ['linear'], ['zoom'], 6, width / 2, HANDOVER, width], 'line-color': '#fff' },
-					...(source === TILES ? { 'source-layer': 'gps_tracks', maxzoom: HANDOVER } : { minzoom: HANDOVER }),
-				}, below)
-			}
-			map.addSource(SPOT, { type: 'geojson', data: spot() })
-			map.addLayer({ id: SPOT, source: SPOT, type: 'circle', paint: { 'circle-radius': 6, 'circle-color': '#0b5394', 'circle-stroke-color': '#fff', 'circle-stroke-width': 2 } })
-			const font = this.o.labelFont ?? (map.getStyle().glyphs ? null : 'sans-serif')
-			if (font) {
-				map.addLayer({
-					id: NAMES, source: LIST, type: 'symbol', minzoom: HANDOVER + 1,
-					layout: { 'text-field': ['get', 'name'], 'text-font': [font], 'text-size': 12, 'symbol-placement': 'line', 'text-max-angle': 45, 'text-padding': 8 },
-					paint: { 'text-color': '#111', 'text-halo-color': '#eeeeea', 'text-halo-width': 1.6 },
-				}, below)
-			}
 		}
 		this.#draw()
-		this.#ask()
-	}
-
-	#detach() {
-		for (const id of [HEAT, NAMES, SPOT, ...LAYERS.map(l => l.id)]) this.map.getLayer(id) && this.map.removeLayer(id)
-		for (const id of [TILES, LIST, SPOT]) this.map.getSource(id) && this.map.removeSource(id)
+		this.#readSources()
 	}
 
 	#draw() {
@@ -197,6 +166,7 @@ export class PublicTracksLayer extends EventTarget {
 			if (!answer.ok) throw new Error(`the server answered ${answer.status}`)
 			this.#info = await answer.json()
 			this.#attach()
+			if (!this.#info.center) this.#later()
 		} catch (e) {
 			this.#info = null
 			if (!this.#end.signal.aborted) this.#fail(e)
@@ -214,7 +184,7 @@ export class PublicTracksLayer extends EventTarget {
 		const counts = count(features, map.getBounds())
 		if (JSON.stringify(counts) === JSON.stringify(this.counts)) return
 		this.counts = counts
-		this.#tell('change')
+		this.#emit('change')
 	}
 
 	/** Shows what the pointer is on. @param {any} e */
@@ -237,23 +207,23 @@ export class PublicTracksLayer extends EventTarget {
 		this.#tip.setLngLat(e.lngLat).setText(t.name || t.activity).addTo(this.map)
 	}
 
-	// Asks health for the names of the sources, once.
-	async #ask() {
-		if (this.#asked) return
-		this.#asked = true
+	// Reads the names of the sources from health, once.
+	async #readSources() {
+		if (this.#named) return
+		this.#named = true
 		try {
 			const { sources } = await (await this.#fetch('/health', this.#end.signal)).json()
-			this.#meet(sources.map((/** @type {any} */ s) => ({ properties: { source: s.name } })))
-		} catch { /* those that are seen are known too */ }
+			this.#addSources(sources.map((/** @type {any} */ s) => ({ properties: { source: s.name } })))
+		} catch { /* those that come with tracks are there too */ }
 	}
 
-	/** Learns the names of sources. @param {Feature[]} features */
-	#meet(features) {
+	/** Adds sources that are new. @param {Feature[]} features */
+	#addSources(features) {
 		const fresh = [...new Set(features.map(f => f.properties.source))].filter(n => n && !this.sources.includes(n))
 		if (this.o.sources || !fresh.length) return
 		this.sources = [...this.sources, ...fresh]
 		this.#draw()
-		this.#tell('change')
+		this.#emit('change')
 	}
 
 	/** @param {string} path @param {AbortSignal} signal */
@@ -279,7 +249,7 @@ export class PublicTracksLayer extends EventTarget {
 		const query = listQuery(state, this.sources, map.getBounds().toArray().flat(), zoom)
 		if (zoom < HANDOVER || !query) {
 			this.#tilesTo(zoom < HANDOVER ? 24 : HANDOVER)
-			return this.error || this.#done({ mode: query ? 'tiles' : 'none', shown: 0, truncated: false })
+			return this.error || this.#done({ mode: !query ? 'none' : this.#info?.tiles && !this.#info.center ? 'empty' : 'tiles', shown: 0, truncated: false })
 		}
 		const { signal } = this.#abort = new AbortController()
 		try {
@@ -290,7 +260,7 @@ export class PublicTracksLayer extends EventTarget {
 			this.#data = list
 			map.getSource(LIST)?.setData(list)
 			this.#tilesTo(HANDOVER)
-			this.#meet(list.features)
+			this.#addSources(list.features)
 			const day = since(state)
 			this.error = ''
 			this.#done({
@@ -305,13 +275,13 @@ export class PublicTracksLayer extends EventTarget {
 	/** @param {Shown} is */
 	#done(is) {
 		this.text = summary(is)
-		this.#tell('loaded', is)
+		this.#emit('loaded', is)
 	}
 
 	/** @param {any} e */
 	#fail(e) {
 		this.error = 'Tracks could not be loaded'
-		this.#tell('error', e)
+		this.#emit('error', e)
 	}
 
 	/** @param {number} zoom where tiles end */

@@ -60,6 +60,7 @@ export const filter = (s, day) => ['all',
 export function summary({ mode, shown, total, truncated }) {
 	const n = shown.toLocaleString('en')
 	if (mode === 'none') return 'All tracks are filtered out'
+	if (mode === 'empty') return 'No tracks are collected yet'
 	if (mode === 'tiles') return 'Zoom in to see every track'
 	if (truncated) return `Showing ${n}${total ? ` of ${total.toLocaleString('en')}` : ', the longest'}: zoom in for more`
 	return shown ? `${n} track${shown > 1 ? 's' : ''}` : 'No tracks here'

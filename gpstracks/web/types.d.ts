@@ -50,7 +50,7 @@ export interface Options {
 
 /** What is shown: detail of the event loaded. */
 export interface Shown {
-	mode: 'tiles' | 'list' | 'none'
+	mode: 'tiles' | 'list' | 'none' | 'empty'
 	/** tracks of the list that pass the filters */
 	shown: number
 	/** tracks that there are in the view, if the server tells */

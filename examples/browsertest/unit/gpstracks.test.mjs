@@ -7,7 +7,7 @@ import { height, nearest, path, place } from '../../../gpstracks/web/profile.js'
 import { ACTIVITIES, INITIAL, PALETTE, distance, filter, fromText, listQuery, since, summary, toText, valid } from '../../../gpstracks/web/gpstracks.js'
 
 test('the modules import nothing from elsewhere, and make no markup of text', () => {
-  for (const name of ['gpstracks.js', 'controls.js', 'density.js', 'details.js', 'profile.js', 'state.js', 'words.js']) {
+  for (const name of ['gpstracks.js', 'controls.js', 'density.js', 'details.js', 'layers.js', 'profile.js', 'state.js', 'words.js']) {
     const code = readFileSync(new URL(`../../../gpstracks/web/${name}`, import.meta.url), 'utf8')
     assert.doesNotMatch(code.replace(/^import \{[^}]*\} from '\.\/[a-z]+\.js'$/gm, ''), /^import|\bimport\((?!')|innerHTML|insertAdjacent|\beval\(|\bFunction\(/m)
   }
@@ -65,6 +65,7 @@ test('what is shown is said in words', () => {
   assert.equal(summary({ ...is, shown: 1, truncated: false }), '1 track')
   assert.equal(summary({ ...is, shown: 1200, truncated: false }), '1,200 tracks')
   assert.equal(summary({ ...is, shown: 0, truncated: false }), 'No tracks here')
+  assert.equal(summary({ mode: 'empty', shown: 0, truncated: false }), 'No tracks are collected yet')
   assert.equal(distance(999), '999 m')
   assert.equal(distance(12345), '12.3 km')
 })

@@ -1,0 +1,40 @@
+// The sources and layers of the map that show tracks.
+/** @import { MapLike, Options } from './types.d.ts' */
+import { DENSITY_ZOOM } from './density.js'
+
+export const TILES = 'gps-tracks-tiles', LIST = 'gps-tracks-list', HEAT = 'gps-tracks-heat', NAMES = 'gps-tracks-names', SPOT = 'gps-tracks-spot'
+export const HANDOVER = 12 // of MapLibre's zoom: tiles below it, the list from it on
+const WIDTHS = { halo: 6, line: 3, case: 9, top: 5 } // case and top: the highlighted track
+export const LAYERS = Object.entries(WIDTHS).flatMap(([kind, width]) => [TILES, LIST].map(source => ({ id: `${source}-${kind}`, source, kind, width })))
+
+export const spot = (/** @type {number[][]} */ ...at) => ({ type: 'MultiPoint', coordinates: at })
+
+/** Adds them. @param {MapLike} map @param {Options} o @param {string} base of the API @param {string} [attribution] @param {object} [data] of the list */
+export function addLayers(map, o, base, attribution, data) {
+	map.addSource(TILES, { type: 'vector', tiles: [base + '/tiles/{z}/{x}/{y}.mvt'], maxzoom: HANDOVER - 1, ...(attribution && { attribution }) })
+	map.addSource(LIST, { type: 'geojson', data })
+	const below = map.getLayer(o.beforeId) && o.beforeId
+	map.addLayer({ id: HEAT, source: TILES, 'source-layer': 'gps_density', type: 'heatmap', maxzoom: DENSITY_ZOOM + 1 }, below)
+	for (const { id, source, width } of LAYERS) {
+		map.addLayer({
+			id, source, type: 'line', layout: { 'line-join': 'round', 'line-cap': 'round' },
+			paint: { 'line-width': ['interpolate', ['linear'], ['zoom'], 6, width / 2, HANDOVER, width], 'line-color': '#fff' },
+			...(source === TILES ? { 'source-layer': 'gps_tracks', maxzoom: HANDOVER } : { minzoom: HANDOVER }),
+		}, below)
+	}
+	map.addSource(SPOT, { type: 'geojson', data: spot() })
+	map.addLayer({ id: SPOT, source: SPOT, type: 'circle', paint: { 'circle-radius': 6, 'circle-color': '#0b5394', 'circle-stroke-color': '#fff', 'circle-stroke-width': 2 } })
+	const font = o.labelFont ?? (map.getStyle().glyphs ? null : 'sans-serif')
+	if (!font) return
+	map.addLayer({
+		id: NAMES, source: LIST, type: 'symbol', minzoom: HANDOVER + 1,
+		layout: { 'text-field': ['get', 'name'], 'text-font': [font], 'text-size': 12, 'symbol-placement': 'line', 'text-max-angle': 45, 'text-padding': 8 },
+		paint: { 'text-color': '#111', 'text-halo-color': '#eeeeea', 'text-halo-width': 1.6 },
+	}, below)
+}
+
+/** Takes them off. @param {MapLike} map */
+export function removeLayers(map) {
+	for (const id of [HEAT, NAMES, SPOT, ...LAYERS.map(l => l.id)]) map.getLayer(id) && map.removeLayer(id)
+	for (const id of [TILES, LIST, SPOT]) map.getSource(id) && map.removeSource(id)
+}
