@@ -46,11 +46,3 @@ func (c *Client) AddColumn(ctx context.Context, projectID string, s stage.Status
 	_, err = c.refresh(ctx, projectID)
 	return err
 }
-
-// HookEvents are the webhooks that the board works by, as the host's API calls them.
-func HookEvents(k Kind) []string {
-	if k == KindGitea {
-		return []string{"issues", "issue_label", "issue_comment"}
-	}
-	return []string{"issues", "issue_comment"}
-}

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -113,10 +112,6 @@ func New(o Options) *Server {
 
 // Close stops CI and webhooks and waits for those under way.
 func (s *Server) Close() { s.group.Stop() }
-
-// Remote serves the bare repositories below a folder for git to fetch from and push to,
-// by the program of git that does so.
-func Remote(root string) (http.Handler, error) { return fakehost.Remote(root) }
 
 // AddRepo serves a bare repository under owner/name.
 func (s *Server) AddRepo(name, bareDir string) error {

@@ -1,6 +1,6 @@
-// Package sqlstoretest keeps what a store held before its tables were laid out anew, and
-// checks that nothing of it is lost. Fill was run with the build of before (SQLite layout 2,
-// PostgreSQL step 8); its database and what that build read of it lie in the adapters' testdata.
+// Package sqlstoretest checks that nothing is lost of what a store held before its tables were
+// laid out anew: one of everything, written by the build of before (SQLite layout 2, PostgreSQL
+// step 8). That database, and what that build read of it, lie in the adapters' testdata.
 package sqlstoretest
 
 import (
@@ -13,11 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/storetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -26,82 +24,6 @@ type Store = storetest.Store
 
 // Begun is when the fixtures were filled, by their store's clock.
 func Begun() time.Time { return time.Date(2031, 5, 4, 8, 0, 0, 123_000, time.UTC) }
-
-// Fill gives an empty store one of everything.
-func Fill(ctx context.Context, s Store) error {
-	var errs []error
-	check := func(err error) { errs = append(errs, err) }
-	newTask := func(n int, st stage.Stage) task.Task {
-		id, err := s.NewTaskID(ctx)
-		check(err)
-		return task.Task{
-			ID: id, WorkItemID: fmt.Sprint("APP-", n), TrackerProjectID: "p", TrackerIssueID: fmt.Sprint("issue-", n), Repo: "acme/app", Branch: fmt.Sprint("b", n),
-			Slug: "slug", Title: "títle <&>", Description: "text", State: stage.State{Stage: st, Seq: 3}, CreatedAt: Begun(), UpdatedAt: Begun(), StageEnteredAt: Begun(),
-			ApprovedBy: "ann", ApprovedAt: Begun(),
-		}
-	}
-	live, done, cancelled := newTask(1, stage.Analysis), newTask(2, stage.Done), newTask(3, stage.Cancelled)
-	for _, k := range []*task.Task{&live, &done, &cancelled} {
-		check(s.Commit(ctx, task.Commit{
-			Task: k, Journal: []task.JournalEntry{{TaskID: k.ID, Seq: 1, At: Begun(), Kind: task.KindDecision, Payload: []byte(`{"a":1}`)}},
-			Gates: []task.GateResult{{TaskID: k.ID, Stage: stage.Analysis, At: Begun(), Verdict: gates.Verdict{Check: "ci", Reason: "green", SHA: "abc"}}},
-			Runs: []task.AgentRun{{
-				TaskID: k.ID, JobID: 900 + k.ID, Attempt: 1, Run: 1, Stage: stage.Analysis, Role: "analyst", Usage: work.Usage{Model: "m", Input: 5, MicroUSD: 70},
-				Status: "ok", Started: Begun(), Finished: Begun().Add(time.Minute), LogPath: "/log", Summary: "done",
-			}},
-			Jobs: []queue.Job{{Pool: "effects", Kind: "comment", Key: fmt.Sprint(k.ID, "/tracker"), TaskID: k.ID, DedupeKey: fmt.Sprint("d", k.ID), Payload: []byte("{}")}},
-		}))
-	}
-	live.Version, live.State.Seq = 1, 4
-	check(s.Commit(ctx, task.Commit{Task: &live, Journal: []task.JournalEntry{{TaskID: live.ID, Seq: 4, Kind: "note", Payload: []byte("{}")}}}))
-
-	agent := func(j queue.Job) queue.Job {
-		j.Pool, j.Kind, j.Lane, j.Role = "agents", "agent", "acme/app", "developer"
-		return j
-	}
-	_, err := s.Put(ctx,
-		agent(queue.Job{Key: "ends", TaskID: done.ID, MaxAttempts: 3}), agent(queue.Job{Key: "fails", MaxAttempts: 1}), agent(queue.Job{Key: "retries", TaskID: live.ID, MaxAttempts: 4}),
-		agent(queue.Job{Key: "stays", TaskID: live.ID, Holds: []string{"task/1", "repo/é\"{"}, Priority: -2}), agent(queue.Job{Key: "retries", Priority: -9}),
-		agent(queue.Job{Key: "stays", Payload: []byte{0, 255, 1}, DedupeKey: "behind"}), agent(queue.Job{Key: "repeats"}), agent(queue.Job{TaskID: 77, Key: "goes"}))
-	check(err)
-	claims, err := s.Take(ctx, "agents", "worker-1", 6, time.Hour)
-	check(err)
-	for _, c := range claims {
-		switch c.Job.Key {
-		case "ends":
-			check(s.Finish(ctx, c, queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{{Pool: "events", Kind: "then", Key: "then"}}}))
-		case "fails":
-			check(s.Finish(ctx, c, queue.Outcome{Kind: queue.OutcomeRetry, At: Begun(), Error: "used up"}))
-		case "retries":
-			check(s.Finish(ctx, c, queue.Outcome{Kind: queue.OutcomeRetry, At: Begun().Add(2 * time.Hour), Error: "busy"}))
-		case "repeats":
-			check(s.Finish(ctx, c, queue.Outcome{Kind: queue.OutcomeDead, Error: "refused"}))
-			_, err := s.Repeat(ctx, c.Job.ID)
-			check(err)
-		case "stays":
-			check(s.Extend(ctx, c, 3*time.Hour))
-		}
-	}
-	_, err = s.Cancel(ctx, 77)
-	check(err)
-	check(s.Hold(ctx, queue.Hold{Subject: "repo/x", Name: "freeze", Reason: "degraded"}, queue.Hold{Subject: "repo/x", Name: "gate", Reason: "other"}, queue.Hold{Subject: "lone", Name: "gate"}))
-	_, err = s.Put(ctx,
-		queue.Job{Pool: "held", Holds: []string{"free", "repo/x"}, Key: "h"}, queue.Job{Pool: "held", Holds: []string{"repo/x"}}, queue.Job{Pool: "held", Holds: []string{"lone", "repo/x"}},
-		queue.Job{Pool: "held", AvailableAt: Begun().Add(time.Hour), Holds: []string{"lone"}}, queue.Job{Pool: "later", AvailableAt: Begun().Add(30 * time.Minute), Key: "l"}, queue.Job{Pool: "later", Key: "l"},
-		queue.Job{Pool: "held", Key: "h"}, queue.Job{Pool: "held", Kind: "free"})
-	check(err)
-	_, err = s.Take(ctx, "held", "worker-2", 1, time.Minute) // sets the held ones aside
-	check(err)
-	check(s.Hold(ctx, queue.Hold{Subject: "late", Name: "gate"}))
-	for i := range 2 {
-		_, err := s.Receive(ctx, task.Delivery{Source: "plane", ID: fmt.Sprint(i), BodyHash: fmt.Sprint("h", i), Event: "e", ReceivedAt: Begun(), Outcome: "queued"},
-			queue.Job{Pool: "events", Kind: "webhook", Holds: []string{"late"}})
-		check(err)
-	}
-	check(s.SetDependencies(ctx, live.ID, "db", []int64{done.ID, cancelled.ID}))
-	check(s.Reserve(ctx, task.Reservation{TaskID: live.ID, JobID: claims[0].Job.ID, Attempt: 1, Repo: "acme/app", MicroUSD: 500, At: Begun()}))
-	return errors.Join(errs...)
-}
 
 // Seen is all that can be read of a store, as JSON.
 func Seen(ctx context.Context, s Store) ([]byte, error) {
