@@ -21,6 +21,7 @@ func dialect(schema string) trackstore.Dialect {
 		In:          "%s = any($%s)",
 		Touches:     "box(point(min_lon, min_lat), point(max_lon, max_lat)) && box(point($%d, $%d), point($%d, $%d))",
 		Near:        "area && any($1::box[])",
+		Planned:     []any{pgx.QueryExecModeCacheStatement},
 		AreaColumns: []string{"area"}, Arg: arg, Transient: pgerror.Transient,
 		Insert: func(ctx context.Context, rows *trackstore.Rows) error { return insert(ctx, schema, rows) },
 		Areas: func(areas []trackstore.Area) any {

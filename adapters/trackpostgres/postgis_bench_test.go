@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -29,39 +31,26 @@ import (
 
 // BenchmarkPostGIS makes the same cold tiles with this store and with PostGIS, on
 // one server, in one run, in turns: by ST_AsMVT on geometry that was simplified for
-// the zoom beforehand, and over HTTP with gzip, beside a handler that does what a
-// plain tile server does, ST_AsMVT on the geometry as it was stored. All tracks are
-// drawn by all. Times are medians of as many rounds for each. ratio is how many times
-// longer PostGIS takes than the encoder does with blocks in memory, store-ratio than
-// with blocks from the same server, http-ratio how many times longer the plain tile
-// server takes.
+// the zoom beforehand. All tracks are drawn by both. Times are medians of as many rounds
+// for each. ratio is how many times longer PostGIS takes than the encoder does with blocks
+// in memory, store-ratio than with blocks from the same server.
 func BenchmarkPostGIS(b *testing.B) {
-	server := pgtest.Start(b, pgtest.Options{Durable: true})
-	pool, err := pgxpool.New(b.Context(), server.URL("postgres"))
-	require.NoError(b, err)
-	defer pool.Close()
-	if _, err := pool.Exec(b.Context(), "create extension postgis"); err != nil {
-		b.Skip("PostGIS is not installed (Debian: postgresql-15-postgis-3)")
-	}
 	tracks := memtracks.Generate(4000, 1)
-	kept := open(b, trackpostgres.Options{URL: server.URL("postgres")})
-	mem := memtracks.New()
-	for _, s := range []gpstracks.Store{mem, kept} {
-		_, err := s.Upsert(b.Context(), tracks)
-		require.NoError(b, err)
+	kept, pool := withPostGIS(b, tracks)
+	for z := 5; z <= 14; z++ {
+		unit := mercatorWidth / (tile.Extent * math.Exp2(float64(z)))
+		execute(b, pool, fmt.Sprintf(`create table gis_z%d as %s ST_Simplify(geom, %g) as geom from mercator
+			where greatest(ST_XMax(geom) - ST_XMin(geom), ST_YMax(geom) - ST_YMin(geom)) >= %g`, z, gisColumns, 2*unit, tile.Visible*unit),
+			fmt.Sprintf("create index on gis_z%d using gist (geom)", z))
 	}
-	require.NoError(b, kept.Build(b.Context()))
-	loadPostGIS(b, pool, tracks)
-	limits := tile.Limits{Features: math.MaxInt32, Bytes: math.MaxInt32}
-	ours, err := trackhttp.New(trackhttp.Options{Store: kept, Tiles: kept, Limits: limits})
+	execute(b, pool, "vacuum analyze")
+	mem := memtracks.New()
+	_, err := mem.Upsert(b.Context(), tracks)
 	require.NoError(b, err)
-	us, plain := httptest.NewServer(ours), httptest.NewServer(plainTiles(pool))
-	defer us.Close()
-	defer plain.Close()
-	e := tile.NewEncoder(limits)
+	e := tile.NewEncoder(everyTrack())
 	for z := 5; z <= 14; z++ {
 		ids := tilesOf(tracks, z)
-		prepared := fmt.Sprintf(asMVT, "geom", fmt.Sprintf("gis_z%d", z), envelope)
+		prepared := fmt.Sprintf(asMVT, "geom", 64, fmt.Sprintf("gis_z%d", z), "geom && "+envelope(64))
 		if z > 10 { // tiles are a small part of the ground
 			requireIndex(b, pool, prepared, ids[0])
 		}
@@ -79,29 +68,114 @@ func BenchmarkPostGIS(b *testing.B) {
 				require.NoError(b, pool.QueryRow(b.Context(), prepared, id.Z, id.X, id.Y).Scan(&body))
 				return len(body)
 			}
-			ask := func(base string) func(tile.ID) int {
-				return func(id tile.ID) int {
-					ours.Invalidate(orb.Bound{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}})
-					return fetch(b, fmt.Sprintf("%s/api/gps-tracks/tiles/%d/%d/%d.mvt", base, id.Z, id.X, id.Y))
-				}
-			}
-			few := ids[:1] // the plain server takes seconds for one
-			if z > 9 {
-				few = ids
-			}
 			for range b.N {
 				times, bytes := inTurns(7, ids, encoded(mem), encoded(kept), gis)
-				web, _ := inTurns(3, few, ask(us.URL), ask(plain.URL))
-				b.ReportMetric(0, "ns/op")
-				for unit, v := range map[string]float64{
+				report(b, map[string]float64{
 					"memory-ns": times[0], "store-ns": times[1], "postgis-ns": times[2], "ratio": times[2] / times[0], "store-ratio": times[2] / times[1],
-					"bytes": bytes[0], "postgis-bytes": bytes[2], "http-ns": web[0], "plain-http-ns": web[1], "http-ratio": web[1] / web[0],
-				} {
-					b.ReportMetric(v, unit)
-				}
+					"bytes": bytes[0], "postgis-bytes": bytes[2],
+				})
 			}
 		})
 	}
+}
+
+// BenchmarkServers gets cold tiles over HTTP with gzip, one at a time, from this layer and
+// from two plain tile servers on the same PostgreSQL, in turns. They are written for this, after
+// what well-known ones do by themselves: transforming sends the statement of pg_tileserv (geometry as it was
+// stored, in degrees, a margin of 256 units, at most 10,000 tracks), projected that of a layer of
+// tegola of the kind mvt_postgis (geometry stored in the map's projection, a margin of 64). Both
+// compress as Go does by default.
+func BenchmarkServers(b *testing.B) {
+	for name, generate := range map[string]func() []gpstracks.Track{
+		"long": func() []gpstracks.Track { return memtracks.Generate(4000, 1) }, "short": func() []gpstracks.Track { return pieces(b, memtracks.Generate(1500, 1)) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			tracks := generate()
+			kept, pool := withPostGIS(b, tracks)
+			var zooms [15][]tile.ID
+			for z := 5; z <= 14; z++ {
+				zooms[z] = tilesOf(tracks, z)
+			}
+			tracks = nil // no server holds them all in memory
+			runtime.GC()
+			ours, err := trackhttp.New(trackhttp.Options{Store: kept, Tiles: kept, Limits: everyTrack()})
+			require.NoError(b, err)
+			sources := []http.Handler{ours,
+				plainTiles(pool, fmt.Sprintf(asMVT, "ST_Transform(geom, 3857)", 256, "gis", "ST_Intersects(geom, ST_Transform("+envelope(256)+", 4326)) limit 10000")),
+				plainTiles(pool, fmt.Sprintf(asMVT, "geom", 64, "mercator", "geom && "+envelope(64))),
+			}
+			var ways []func(tile.ID) int
+			for _, h := range sources {
+				server := httptest.NewServer(h)
+				b.Cleanup(server.Close)
+				ways = append(ways, func(id tile.ID) int {
+					ours.Invalidate(orb.Bound{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}})
+					return fetch(b, fmt.Sprintf("%s/api/gps-tracks/tiles/%d/%d/%d.mvt", server.URL, id.Z, id.X, id.Y))
+				})
+			}
+			for z := 5; z <= 14; z++ {
+				ids := zooms[z]
+				if z < 9 { // the others take seconds for one
+					ids = ids[:1]
+				}
+				b.Run(fmt.Sprintf("z%d", z), func(b *testing.B) {
+					for range b.N {
+						times, bytes := inTurns(5, ids, ways...)
+						report(b, map[string]float64{
+							"own-ns": times[0], "transforming-ns": times[1], "projected-ns": times[2], "transforming-ratio": times[1] / times[0], "projected-ratio": times[2] / times[0],
+							"bytes": bytes[0], "transforming-bytes": bytes[1], "projected-bytes": bytes[2],
+						})
+					}
+				})
+			}
+		})
+	}
+}
+
+// pieces cuts lines into tracks of 7 to 100 points.
+func pieces(b *testing.B, long []gpstracks.Track) (out []gpstracks.Track) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	for _, k := range long {
+		for line := k.Lines[0]; len(line) > 7; {
+			n := min(7+rng.IntN(94), len(line))
+			piece, err := gpstracks.Prepare(gpstracks.Track{
+				Source: k.Source, Name: fmt.Sprint(k.Name, " ", len(out)), Activity: k.Activity, Attribution: k.Attribution, LastSeenAt: k.LastSeenAt, Lines: orb.MultiLineString{line[:n]},
+			})
+			require.NoError(b, err)
+			out, line = append(out, piece), line[n-1:]
+		}
+	}
+	return distinct(out)
+}
+
+func everyTrack() tile.Limits { return tile.Limits{Features: math.MaxInt32, Bytes: math.MaxInt32} }
+
+func report(b *testing.B, values map[string]float64) {
+	b.ReportMetric(0, "ns/op")
+	for unit, v := range values {
+		b.ReportMetric(v, unit)
+	}
+}
+
+// withPostGIS keeps tracks in a store, and on the same server as they are in gis, and projected
+// in mercator.
+func withPostGIS(b *testing.B, tracks []gpstracks.Track) (*trackpostgres.Tracks, *pgxpool.Pool) {
+	b.Helper()
+	server := pgtest.Start(b, pgtest.Options{Durable: true})
+	pool, err := pgxpool.New(b.Context(), server.URL("postgres"))
+	require.NoError(b, err)
+	b.Cleanup(pool.Close)
+	if _, err := pool.Exec(b.Context(), "create extension postgis"); err != nil {
+		b.Skip("PostGIS is not installed (Debian: postgresql-15-postgis-3)")
+	}
+	kept := open(b, trackpostgres.Options{URL: server.URL("postgres")})
+	for part := range slices.Chunk(tracks, 5000) {
+		_, err = kept.Upsert(b.Context(), part)
+		require.NoError(b, err)
+	}
+	require.NoError(b, kept.Build(b.Context()))
+	loadPostGIS(b, pool, tracks)
+	return kept, pool
 }
 
 // requireIndex looks that PostGIS finds a tile's tracks by an index.
@@ -117,21 +191,30 @@ func requireIndex(b *testing.B, pool *pgxpool.Pool, query string, id tile.ID) {
 // asMVT makes a tile; $1 to $3 are z, x and y.
 const asMVT = `select ST_AsMVT(t, 'gps_tracks', 4096, 'geom', 'id') from (
 	select id, name, activity, source, length_m, recorded_on, url, attribution,
-		ST_AsMVTGeom(%[1]s, ST_TileEnvelope($1::integer, $2::integer, $3::integer), 4096, 64, true) as geom
-	from %[2]s where %[2]s.geom && %[3]s) t where geom is not null`
+		ST_AsMVTGeom(%s, ST_TileEnvelope($1::integer, $2::integer, $3::integer), 4096, %d, true) as geom
+	from %s where %s) t where geom is not null`
 
-// envelope is the ground of the tile with its buffer: what an index is asked for.
-const envelope = "ST_TileEnvelope($1::integer, $2::integer, $3::integer, margin => 64.0 / 4096)"
+// envelope is the ground of the tile with its margin in units: what an index is asked for.
+func envelope(margin int) string {
+	return fmt.Sprintf("ST_TileEnvelope($1::integer, $2::integer, $3::integer, margin => %d / 4096.0)", margin)
+}
 
-// loadPostGIS keeps tracks as they are in gis, and simplified for each zoom, without
-// those that are smaller than a pixel, in gis_z<zoom>.
-func loadPostGIS(b *testing.B, pool *pgxpool.Pool, tracks []gpstracks.Track) {
+const (
+	gisColumns    = "select id, name, activity, source, length_m, recorded_on, url, attribution, "
+	mercatorWidth = 40075016.685578488 // metres
+)
+
+func execute(b *testing.B, pool *pgxpool.Pool, queries ...string) {
 	b.Helper()
-	exec := func(query string) {
+	for _, query := range queries {
 		_, err := pool.Exec(b.Context(), query)
 		require.NoError(b, err)
 	}
-	exec("create table raw (id bigint, name text, activity text, source text, length_m bigint, recorded_on text, url text, attribution text, wkb bytea)")
+}
+
+func loadPostGIS(b *testing.B, pool *pgxpool.Pool, tracks []gpstracks.Track) {
+	b.Helper()
+	execute(b, pool, "create table raw (id bigint, name text, activity text, source text, length_m bigint, recorded_on text, url text, attribution text, wkb bytea)")
 	_, err := pool.CopyFrom(b.Context(), pgx.Identifier{"raw"}, []string{"id", "name", "activity", "source", "length_m", "recorded_on", "url", "attribution", "wkb"},
 		pgx.CopyFromSlice(len(tracks), func(i int) ([]any, error) {
 			t := tracks[i]
@@ -139,23 +222,12 @@ func loadPostGIS(b *testing.B, pool *pgxpool.Pool, tracks []gpstracks.Track) {
 			return []any{int64(i + 1), t.Name, string(t.Activity), t.Source, int64(t.LengthM), t.RecordedOn.Format(time.DateOnly), t.URL, t.Attribution, line}, err
 		}))
 	require.NoError(b, err)
-	const columns = "select id, name, activity, source, length_m, recorded_on, url, attribution, "
-	exec("create table gis as " + columns + "ST_LineMerge(ST_GeomFromWKB(wkb, 4326)) as geom from raw")
-	exec("create index on gis using gist (geom)")
-	exec("create table mercator as " + columns + "ST_Transform(geom, 3857) as geom from gis")
-	for z := 5; z <= 14; z++ {
-		unit := 40075016.685578488 / (tile.Extent * math.Exp2(float64(z)))
-		exec(fmt.Sprintf(`create table gis_z%d as %s ST_Simplify(geom, %g) as geom from mercator
-			where greatest(ST_XMax(geom) - ST_XMin(geom), ST_YMax(geom) - ST_YMin(geom)) >= %g`, z, columns, 2*unit, tile.Visible*unit))
-		exec(fmt.Sprintf("create index on gis_z%d using gist (geom)", z))
-	}
-	exec("vacuum analyze")
+	execute(b, pool, "create table gis as "+gisColumns+"ST_LineMerge(ST_GeomFromWKB(wkb, 4326)) as geom from raw", "create index on gis using gist (geom)",
+		"create table mercator as "+gisColumns+"ST_Transform(geom, 3857) as geom from gis", "create index on mercator using gist (geom)", "vacuum analyze")
 }
 
-// plainTiles serves tiles as a plain tile server does: of the geometry as it was
-// stored, one query a tile, with gzip.
-func plainTiles(pool *pgxpool.Pool) http.Handler {
-	query := fmt.Sprintf(asMVT, "ST_Transform(geom, 3857)", "gis", "ST_Transform("+envelope+", 4326)")
+// plainTiles serves tiles with one query each, and gzip.
+func plainTiles(pool *pgxpool.Pool, query string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var id tile.ID
 		var body []byte
@@ -169,12 +241,12 @@ func plainTiles(pool *pgxpool.Pool) http.Handler {
 		}
 		w.Header().Set("Content-Encoding", "gzip")
 		z := gzip.NewWriter(w)
-		_, _ = z.Write(body) // whoever asks sees a break
+		_, _ = z.Write(body) // a client that is cut off sees it
 		_ = z.Close()
 	})
 }
 
-// fetch asks for a tile and returns the bytes that came.
+// fetch gets a tile and returns how many bytes came.
 func fetch(b *testing.B, url string) int {
 	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url, nil)
 	require.NoError(b, err)

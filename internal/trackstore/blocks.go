@@ -32,7 +32,7 @@ func (s *Store) Blocks(ctx context.Context, level int, w tile.Window, yield func
 	if level < 0 || level >= tile.Levels {
 		return &gpstracks.InvalidError{Field: "level", Reason: "is not one that tiles have"}
 	}
-	blocks, err := read(ctx, s, scanBlock, blockColumns+s.Dialect.Near, s.Dialect.Areas([]Area{{level, w}}))
+	blocks, err := read(ctx, s, scanBlock, blockColumns+s.Dialect.Near, append(slices.Clone(s.Dialect.Planned), s.Dialect.Areas([]Area{{level, w}}))...)
 	if err != nil {
 		return err
 	}

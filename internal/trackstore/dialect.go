@@ -22,6 +22,7 @@ type Dialect struct {
 	Touches     string // condition of tracks whose bounds touch a box, with four %d for its parameters: west, south, east, north
 	Near        string // condition of blocks that touch one of the areas in $1
 	AreaColumns []string
+	Planned     []any // goes before the parameters of a statement whose plan is the same for all values
 
 	Arg       func(any) any                        // a []string, []int64 or time as a parameter; the rest as it is
 	Areas     func([]Area) any                     // areas as a parameter
@@ -49,6 +50,9 @@ var listForm = regexp.MustCompile(`([\w.]+) in @(\d+)`)
 
 // q is a statement in the words of the dialect.
 func (s *Store) q(query string) string {
+	if !strings.Contains(query, " in @") {
+		return strings.ReplaceAll(query, "~", s.Dialect.Prefix)
+	}
 	query = listForm.ReplaceAllStringFunc(query, func(found string) string {
 		m := listForm.FindStringSubmatch(found)
 		return fmt.Sprintf(s.Dialect.In, m[1], m[2])
