@@ -332,7 +332,7 @@ func (r reality) try(t *testing.T, tr trial, said *table) {
 				}
 				prompt += "."
 			}
-			_, c, res := r.run(t, nil, work.Agent{Use: tool.name, Timeout: time.Minute}, prompt)
+			_, c, res := r.run(t, nil, work.Agent{Use: tool.name, Timeout: 2 * time.Minute}, prompt)
 			until := "-"
 			if !res.Trouble.Until.IsZero() {
 				until = res.Trouble.Until.UTC().Format("15:04")

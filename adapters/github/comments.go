@@ -13,7 +13,7 @@ import (
 
 var keyForm = regexp.MustCompile(`^[A-Za-z0-9._/-]+$`)
 
-// Comment implements githost.Commenter. GitHub knows no identity of a comment: it is in a mark
+// Comment implements githost.Commenter. A comment has no identity on GitHub: it is in a mark
 // in the text, which is not shown.
 func (c *Client) Comment(ctx context.Context, n githost.NewComment) error {
 	owner, name, err := split(n.Repo)

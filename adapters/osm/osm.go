@@ -69,7 +69,7 @@ func New(o Options) (*Client, error) {
 	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" || base.RawQuery != "" || base.User != nil:
 		return nil, fmt.Errorf("osm: Options.URL is not an address of an API: want one such as %s", DefaultURL)
 	case strings.TrimSpace(o.UserAgent) == "" || strings.ContainsAny(o.UserAgent, "\r\n"):
-		return nil, errors.New("osm: Options.UserAgent is missing: the server wants to know who asks, such as my-map/1.0 (me@example.org)")
+		return nil, errors.New("osm: Options.UserAgent is missing: the server wants a contact in each request, such as my-map/1.0 (me@example.org)")
 	case o.Pause < 0 || o.PageSize < 0:
 		return nil, errors.New("osm: Pause and PageSize of Options cannot be negative")
 	}

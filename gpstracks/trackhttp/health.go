@@ -104,7 +104,7 @@ func (h *Handler) clear(w http.ResponseWriter, r *http.Request) {
 	given, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(h.o.ClearToken))
 	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(given[:], want[:]) != 1 {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="gps-tracks"`)
-		problem(w, http.StatusUnauthorized, "token", "Clearing the cache takes a bearer token that this server knows.")
+		problem(w, http.StatusUnauthorized, "token", "Clearing the cache takes a bearer token of this server.")
 		return
 	}
 	n := h.cache.clear()

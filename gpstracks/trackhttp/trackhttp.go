@@ -155,7 +155,7 @@ func allowed(w http.ResponseWriter, r *http.Request, methods ...string) bool {
 		return true
 	}
 	w.Header().Set("Allow", strings.Join(methods, ", "))
-	problem(w, http.StatusMethodNotAllowed, "method", "This address knows "+strings.Join(methods, " and ")+" only.")
+	problem(w, http.StatusMethodNotAllowed, "method", "This address takes "+strings.Join(methods, " and ")+" only.")
 	return false
 }
 

@@ -30,7 +30,7 @@ export const nearest = (points, at) => points.reduce((a, b) => (metres(a.at, at)
 export const height = (profile, along) => place(profile.map(([x, y]) => ({ at: [y], along: x })), along)[0]
 
 /**
- * The profile as a picture: [[along, elevation], …] in metres. follow is told how far along the pointer is, and null
+ * The profile as a picture: [[along, elevation], …] in metres. follow is called with how far along the pointer is, and null
  * when it leaves; cursor puts the cursor there from elsewhere.
  * @param {number[][]} profile @param {(along: number | null) => void} [follow]
  */

