@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -39,6 +40,7 @@ func TestStopOfAnAgentElsewhere(t *testing.T) {
 		r.Options.EventWorkers = 1
 		ear = &deaf{Tracking: r.Board}
 		r.Tracker = ear
+		r.Effects = func(d *effects.Deps) { d.Tracker = r.Board } // only the worker of events is caught
 	}, func(r *orchestratortest.Rig) {
 		r.Place.SetScript(orchestratortest.Instead(stage.Architect, orchestratortest.Hang))
 		item := r.Card(orchestratortest.App, "x")
@@ -55,7 +57,7 @@ func TestStopOfAnAgentElsewhere(t *testing.T) {
 			r.Settle(time.Second)
 		}
 		r.Move(orchestratortest.App, item, stage.StatusStop)
-		r.Settle(5 * time.Minute) // the deaf one may give up its call, and take this event before its claim ends
+		r.Settle(time.Minute)
 		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
 		require.NotContains(r, here.Checkouts(), checkouts[0], "where the agent was")
 	})
