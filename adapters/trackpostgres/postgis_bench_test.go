@@ -90,14 +90,8 @@ func BenchmarkServers(b *testing.B) {
 		"long": func() []gpstracks.Track { return memtracks.Generate(4000, 1) }, "short": func() []gpstracks.Track { return pieces(b, memtracks.Generate(1500, 1)) },
 	} {
 		b.Run(name, func(b *testing.B) {
-			tracks := generate()
-			kept, pool := withPostGIS(b, tracks)
-			var zooms [15][]tile.ID
-			for z := 5; z <= 14; z++ {
-				zooms[z] = tilesOf(tracks, z)
-			}
-			tracks = nil // no server holds them all in memory
-			runtime.GC()
+			kept, pool, zooms := servedBeside(b, generate())
+			runtime.GC() // no server holds all tracks in memory
 			ours, err := trackhttp.New(trackhttp.Options{Store: kept, Tiles: kept, Limits: everyTrack()})
 			require.NoError(b, err)
 			sources := []http.Handler{ours,
@@ -130,6 +124,16 @@ func BenchmarkServers(b *testing.B) {
 			}
 		})
 	}
+}
+
+// servedBeside keeps tracks in a store and beside it, and names tiles of each zoom where some are.
+func servedBeside(b *testing.B, tracks []gpstracks.Track) (kept *trackpostgres.Tracks, pool *pgxpool.Pool, zooms [15][]tile.ID) {
+	b.Helper()
+	kept, pool = withPostGIS(b, tracks)
+	for z := 5; z <= 14; z++ {
+		zooms[z] = tilesOf(tracks, z)
+	}
+	return kept, pool, zooms
 }
 
 // pieces cuts lines into tracks of 7 to 100 points.

@@ -28,7 +28,7 @@ export function mountControls(layer, into) {
 	const more = element('div', {}, label('Colours by ', by), activities, sources, label('Opacity ', opacity), label('Age up to ', years), centre)
 	const text = element('span', { role: 'status' })
 	const again = button('Try again', () => layer.retry())
-	const all = element('div', { className: 'gps-tracks' }, label(on, 'Public tracks'), more, element('p', {}, text, ' ', again))
+	const all = element('div', { className: 'gps-tracks' }, label(on, 'Public tracks'), element('p', {}, text, ' ', again), more)
 
 	// The boxes of a filter; their swatches are the legend.
 	/** @param {any} box @param {'activity' | 'source'} kind @param {'noActivity' | 'noSource'} key */

@@ -12,7 +12,7 @@ export const spot = (/** @type {number[][]} */ ...at) => ({ type: 'MultiPoint', 
 /** Adds them. @param {MapLike} map @param {Options} o @param {string} base of the API @param {string} [attribution] @param {object} [data] of the list */
 export function addLayers(map, o, base, attribution, data) {
 	map.addSource(TILES, { type: 'vector', tiles: [base + '/tiles/{z}/{x}/{y}.mvt'], maxzoom: HANDOVER - 1, ...(attribution && { attribution }) })
-	map.addSource(LIST, { type: 'geojson', data })
+	map.addSource(LIST, { type: 'geojson', data, ...(attribution && { attribution }) }) // tiles are in no use where it is drawn
 	const below = map.getLayer(o.beforeId) && o.beforeId
 	map.addLayer({ id: HEAT, source: TILES, 'source-layer': 'gps_density', type: 'heatmap', maxzoom: DENSITY_ZOOM + 1 }, below)
 	for (const { id, source, width } of LAYERS) {

@@ -28,6 +28,21 @@ test('opens where the tracks are, with heat and whom to name', { tag: '@quick' }
   await audit(page)
 })
 
+test('names whom the licences require where the list is drawn too', async ({ page }) => {
+  await open(page, '#map=13/46.6/7.9')
+  await expect.poll(() => drawn(page, 'list')).not.toHaveLength(0)
+  await expect(page.locator('.maplibregl-ctrl-attrib-inner')).toContainText('Generated, in the public domain')
+})
+
+test('says that nothing is collected, in the panel that it opens', async ({ page }) => {
+  await page.route('**/tiles.json', async route => {
+    const { center: _, ...empty } = await (await route.fetch()).json()
+    await route.fulfill({ json: empty })
+  })
+  await open(page)
+  await expect(page.getByRole('status')).toHaveText('No tracks are collected yet')
+})
+
 test('counts every track in the overview, whatever its size, and by the filters', async ({ page }) => {
   const total = (await (await page.request.get(site('map-own') + 'api/gps-tracks/health')).json()).tracks
   for (const zoom of [1, 4]) {

@@ -56,9 +56,13 @@ const terrain = /** @type {HTMLElement} */ (document.querySelector('#terrain'))
 mountControls(layer, terrain)
 
 const open = /** @type {HTMLButtonElement} */ (document.querySelector('#open'))
-open.addEventListener('click', () => {
+const toggle = () => {
 	terrain.hidden = !terrain.hidden
 	open.ariaExpanded = `${!terrain.hidden}`
+}
+open.addEventListener('click', toggle)
+layer.addEventListener('loaded', e => {
+	if (/** @type {CustomEvent} */ (e).detail.mode === 'empty' && terrain.hidden) toggle() // the panel says why there is nothing
 })
 const bases = /** @type {HTMLElement} */ (document.querySelector('#bases'))
 bases.hidden = config.bases.length < 2
