@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,7 +102,7 @@ func TestAuthorsLine(t *testing.T) {
 			for _, s := range []collect.Source{local(), source()} { // tracks of one's own, and of anonymous people
 				r := newRig(t)
 				text := document(route, segments...)
-				opened := false
+				var opened atomic.Bool
 				run, err := r.collector().Import(t.Context(), s, []collect.File{gpxFile(&opened, text)}, trackfile.Limits{}, nil)
 				require.NoError(t, err)
 				require.Equal(t, []int{1, 1, 0}, []int{run.Fetched, run.Inserted, run.Rejected}, what)

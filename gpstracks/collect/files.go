@@ -9,8 +9,8 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 )
 
-// File is a file of any format that trackfile reads. Open is called once, and what it returns is
-// closed; an *os.File lets a ZIP archive be read in place.
+// File is a file of any format that trackfile reads. Open is called once, beside those of other
+// files, and what it returns is closed; an *os.File lets a ZIP archive be read in place.
 type File struct {
 	Name string // for people; its folders may name the activity
 	Open func() (io.ReadCloser, error)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,9 +20,9 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 )
 
-func gpxFile(opened *bool, text string) collect.File {
+func gpxFile(opened *atomic.Bool, text string) collect.File {
 	return collect.File{Name: "a.gpx", Open: func() (io.ReadCloser, error) {
-		*opened = true
+		opened.Store(true)
 		return io.NopCloser(strings.NewReader(text)), nil
 	}}
 }
@@ -57,7 +58,7 @@ func local() collect.Source {
 func TestImport(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	var opened bool
+	var opened atomic.Bool
 	good := gpxFile(&opened, `<gpx><trk><name>Tour.GPX</name><link href="https://club.example/7"/><type>cycling</type><trkseg><trkpt lat="46" lon="7"/><trkpt lat="46.01" lon="7"/></trkseg></trk>
 		<trk><name>one point</name><trkseg><trkpt lat="46" lon="7"/></trkseg></trk><trk><name>empty</name></trk></gpx>`)
 	cut := gpxFile(&opened, `<gpx><trk><name>Cut</name><trkseg><trkpt lat="40" lon="7"/><trkpt lat="40.01" lon="7"/></trkseg></trk>`)

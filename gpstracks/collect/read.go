@@ -30,43 +30,39 @@ type document struct {
 }
 
 // each passes the documents of files to take, in their order, and after each file how many were
-// read. Two documents a processor are in memory at most, those in work included. The first error
-// ends the reading.
+// read. Files are read at the same time, and tracks measured while the next document of an archive
+// is read; a few documents a processor are in memory. The first error ends the reading.
 func (r *reader) each(ctx context.Context, files []File, take func(document) error, after func(n int) error) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	read := make([]chan document, len(files))
+	read := make([]chan (<-chan document), len(files))
 	for i := range read {
-		read[i] = make(chan document)
+		read[i] = make(chan (<-chan document))
 	}
+	group := run.New(ctx, r.log)
+	defer group.Stop()
 	var next atomic.Int64
-	wait := run.Start(ctx, r.log, "read files of tracks", min(len(files), 2*runtime.GOMAXPROCS(0)), func(int) {
-		for i := int(next.Add(1)) - 1; i < len(files) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-			r.file(ctx, files[i], read[i])
-		}
-	})
-	err := inOrder(ctx, read, take, after)
-	if err != nil {
-		stop()
-		_ = wait()
-		return err
+	for range min(len(files), 2*runtime.GOMAXPROCS(0)) {
+		group.Go("read files of tracks", func(ctx context.Context) {
+			for i := int(next.Add(1)) - 1; i < len(files) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				r.file(ctx, group, files[i], read[i])
+			}
+		})
 	}
-	return wait()
+	return inOrder(ctx, read, take, after)
 }
 
-func inOrder(ctx context.Context, files []chan document, take func(document) error, after func(n int) error) error {
+func inOrder(ctx context.Context, files []chan (<-chan document), take func(document) error, after func(n int) error) error {
 	for i, documents := range files {
 		for open := true; open; {
-			var d document
+			var measured <-chan document
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case d, open = <-documents:
+			case measured, open = <-documents:
 			}
 			if !open {
 				continue
 			}
-			if err := take(d); err != nil {
+			if err := take(<-measured); err != nil {
 				return err
 			}
 		}
@@ -79,17 +75,19 @@ func inOrder(ctx context.Context, files []chan document, take func(document) err
 
 // file reads a file, or the files of an archive. One that a reader panics at is unreadable, and the
 // only one that is lost.
-func (r *reader) file(ctx context.Context, f File, out chan<- document) {
+func (r *reader) file(ctx context.Context, group *run.Group, f File, out chan<- <-chan document) {
 	defer close(out)
-	send := func(d document) bool {
+	send := func(d trackfile.Document) bool {
+		measured := make(chan document, 1)
+		group.Go("measure tracks", func(context.Context) { measured <- r.convert(d) })
 		select {
-		case out <- d:
+		case out <- measured:
 			return true
 		case <-ctx.Done():
 			return false
 		}
 	}
-	failed := func(err error) { send(r.convert(trackfile.Document{Name: f.Name, Err: err})) }
+	failed := func(err error) { send(trackfile.Document{Name: f.Name, Err: err}) }
 	panicked := guard.Do("the reader of tracks", func() {
 		in, err := f.Open()
 		if err != nil {
@@ -99,7 +97,7 @@ func (r *reader) file(ctx context.Context, f File, out chan<- document) {
 		defer func() { _ = in.Close() }() // what was read of it stays read
 		n := 0
 		for d := range trackfile.Read(f.Name, in, r.limits) {
-			if n++; !send(r.convert(d)) {
+			if n++; !send(d) {
 				return
 			}
 		}
@@ -112,13 +110,19 @@ func (r *reader) file(ctx context.Context, f File, out chan<- document) {
 	}
 }
 
-// convert makes the tracks of a document ready.
-func (r *reader) convert(d trackfile.Document) document {
-	out := document{Document: d, reason: reasonOf(d)}
-	out.Tracks = nil
-	for _, t := range d.Tracks {
-		k, report := convert(t, r.source, r.licence, d.Name)
-		out.tracks, out.reports = append(out.tracks, k), append(out.reports, report)
+// convert makes the tracks of a document ready. One that panics in it is unreadable.
+func (r *reader) convert(d trackfile.Document) (out document) {
+	panicked := guard.Do("the measuring of tracks", func() {
+		out = document{Document: d, reason: reasonOf(d)}
+		for _, t := range d.Tracks {
+			k, report := convert(t, r.source, r.licence, d.Name)
+			out.tracks, out.reports = append(out.tracks, k), append(out.reports, report)
+		}
+	})
+	if d.Tracks = nil; panicked != nil {
+		d.Err = panicked
+		return document{Document: d, reason: reasonOf(d)}
 	}
+	out.Document = d
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,10 +70,10 @@ func TestLicenceGuard(t *testing.T) {
 		rows := r.runs()
 		require.Len(t, rows, 2)
 		require.Equal(t, gpstracks.Run{ID: 1, Source: "osm", Region: "alps", Status: gpstracks.StatusRefused, Error: "source osm is not run: " + want}, rows[0])
-		opened := false
+		var opened atomic.Bool
 		_, err := r.collector().Import(t.Context(), source(), []collect.File{gpxFile(&opened, "<gpx/>")}, trackfile.Limits{}, nil)
 		require.Error(t, err)
-		require.False(t, opened, "files are not read either")
+		require.False(t, opened.Load(), "files are not read either")
 	}
 }
 
