@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -220,11 +221,13 @@ func TestOwnBoardIsKilled(t *testing.T) {
 		ids = append(ids, made[strings.LastIndex(made, "/")+1:])
 	}
 	var wg sync.WaitGroup
+	var answered atomic.Int64
 	for n, kim := range clients {
 		wg.Go(func() {
 			send := func(path string, form url.Values) {
 				for end := time.Now().Add(90 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 					if status, _, err := kim.try(path, form); err == nil && status == http.StatusOK {
+						answered.Add(1)
 						return
 					}
 				}
@@ -241,10 +244,14 @@ func TestOwnBoardIsKilled(t *testing.T) {
 	go func() { wg.Wait(); close(ended) }()
 	kills := 0
 	for working := true; working || kills < 3; kills++ {
+		before := answered.Load()
 		select {
 		case <-ended:
 			working = false
 		case <-time.After(time.Duration(30+kills*17%120) * time.Millisecond):
+			w.until("somebody is answered", func() bool { // or a slow machine gets nowhere
+				return answered.Load() > before || answered.Load() == 2*people*words
+			})
 		}
 		w.end(syscall.SIGKILL)
 		w.start()
