@@ -23,6 +23,10 @@ func (e *Engine) Wanted(h tracker.Hook) (job queue.Job, ignored string) {
 	case h.Kind == tracker.HookItemUpdated && !h.Status:
 		e.Heard(h) // its relations may be others now
 		return queue.Job{}, "the status has not changed"
+	case brakes(h):
+		job = TrackerJob(h)
+		job.Pool, job.Key = queue.PoolEvents, "" // it waits neither for the tracker nor for what came before it
+		return job, ""
 	default:
 		return TrackerJob(h), ""
 	}

@@ -37,6 +37,9 @@ func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *
 	if !ok {
 		return done("the tracker project is not registered")
 	}
+	if c.Job.Pool == queue.PoolEvents {
+		return e.brake(ctx, c, project, h)
+	}
 	if o := e.awaitAccounts(project); o != nil {
 		return o
 	}
@@ -106,6 +109,11 @@ func (e *Engine) actOnBoard(ctx context.Context, c queue.Claim, p task.Project, 
 			return retryOutcome(err), nil
 		}
 	}
+	if b.told == stage.StatusStop {
+		if b.began, err = e.began(ctx, task); err != nil {
+			return retryOutcome(err), nil
+		}
+	}
 	word, why := b.word()
 	switch {
 	case word == stage.StatusUnknown && why == "" && b.strays():
@@ -115,7 +123,7 @@ func (e *Engine) actOnBoard(ctx context.Context, c queue.Claim, p task.Project, 
 	case word == stage.StatusUnknown:
 		return done(why), nil
 	case why != "":
-		e.Log.Info("a person's word that a write of ours has overwritten", "item", item.ID, "repo", p.Repo, "status", word)
+		e.Log.Info("a person's word that does not stand on the board any more", "item", item.ID, "repo", p.Repo, "status", word, "stands", item.StatusName)
 	}
 	by, denied, o := e.authorize(ctx, c, p, b, word)
 	if o != nil {
@@ -231,11 +239,15 @@ type board struct {
 	received time.Time    // the webhook
 	shown    bool         // the item stands in the column of what the service set last, and no person has put it there
 	told     stage.Status // what a person has set, by the webhook; StatusUnknown when it names none
+	began    time.Time    // when the task was begun, by the tracker's clock; of a STOP alone
 }
 
 // word is a person's new word, or StatusUnknown. why reports that the word was
 // overwritten, or why the status is no new word although it is a trigger.
 func (b board) word() (word stage.Status, why string) {
+	if b.told == stage.StatusStop && b.item.Status != stage.StatusStop && b.lost() {
+		return b.told, "overwritten"
+	}
 	if _, trigger := stage.BoardTrigger(b.item.Status); trigger {
 		switch {
 		case b.shown:
@@ -287,18 +299,22 @@ const overwriteWindow = time.Minute
 
 // lost reports whether the webhook carries a word of a person's that a write of ours
 // has overwritten: the board is looked at before it is written to, but has no write on
-// a condition.
+// a condition. A STOP that was set since the task began is not taken back by moving the card
+// on, whoever does.
 func (b board) lost() bool {
 	if _, trigger := stage.BoardTrigger(b.told); !trigger || b.task.ID == 0 || b.task.State.Stage.Terminal() {
 		return false
 	}
 	ours := b.shown || b.item.Status == b.task.State.Set || slices.ContainsFunc(b.writes, func(w Effect) bool { return w.Status == b.item.Status })
+	if b.told == stage.StatusStop && b.hook.At.After(b.began) {
+		return b.task.State.Acted != stage.StatusStop || b.hook.At.After(b.task.State.ActedAt)
+	}
 	newer := b.hook.At.After(b.task.State.ActedAt) ||
 		b.hook.At.Equal(b.task.State.ActedAt) && b.told != b.task.State.Acted // a tracker's clock may tick slowly
 	if b.hook.At.IsZero() {
 		newer = b.told == stage.StatusStop && b.received.Sub(b.item.UpdatedAt) < overwriteWindow
 	}
-	return ours && newer
+	return newer && (ours || b.told == stage.StatusStop && b.hook.At.IsZero())
 }
 
 // seen is the moment of the word, by the tracker's clock.
@@ -326,6 +342,9 @@ func shownAs(ctx context.Context, tracks tracker.Board, item tracker.Item, t tas
 func hookStatus(ctx context.Context, tracks tracker.Board, h tracker.Hook) (stage.Status, error) {
 	if !h.Status || h.Self || h.To == "" || h.ActorID == "" {
 		return stage.StatusUnknown, nil
+	}
+	if h.Word != stage.StatusUnknown {
+		return h.Word, nil
 	}
 	return tracks.StatusOf(ctx, h.ProjectID, h.To)
 }

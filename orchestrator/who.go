@@ -33,19 +33,12 @@ const madeWithin = time.Minute
 // not approved it.
 func (e *Engine) findMover(ctx context.Context, b board, word stage.Status) (by stage.Principal, who tracker.Person, late bool, err error) {
 	h := b.hook
+	if b.told == word && b.told != stage.StatusUnknown {
+		return senderOf(h), h.Actor, false, nil
+	}
 	by = stage.Principal{Kind: stage.KindPerson, Via: cmp.Or(h.Via, stage.ViaWebhook), Proof: stage.ProofNone}
 	if h.Event == HookReplayed {
 		by.Via = stage.ViaReconciler
-	}
-	claimed := func() (stage.Principal, tracker.Person, bool, error) {
-		by.ID, by.Name = h.ActorID, h.Actor.Name
-		if !h.Unsigned {
-			by.Proof = cmp.Or(h.Proof, stage.ProofSignature)
-		}
-		return by, h.Actor, false, nil
-	}
-	if b.told == word && b.told != stage.StatusUnknown {
-		return claimed()
 	}
 	m, late, err := e.findMoveInLog(ctx, b.item, word)
 	switch {
@@ -55,10 +48,19 @@ func (e *Engine) findMover(ctx context.Context, b board, word stage.Status) (by 
 		by.ID, by.Proof = m.ActorID, cmp.Or(m.Proof, stage.ProofActivity)
 		return by, tracker.Person{ID: m.ActorID}, false, nil
 	case h.Status && h.ActorID != "" && h.To == "":
-		return claimed() // the payload has no target column
+		return senderOf(h), h.Actor, false, nil // the payload has no target column
 	default:
 		return by, who, late, nil
 	}
+}
+
+// senderOf is who has caused a tracker's webhook, by the webhook.
+func senderOf(h tracker.Hook) stage.Principal {
+	by := stage.Principal{Kind: stage.KindPerson, ID: h.ActorID, Name: h.Actor.Name, Via: cmp.Or(h.Via, stage.ViaWebhook), Proof: stage.ProofNone}
+	if !h.Unsigned {
+		by.Proof = cmp.Or(h.Proof, stage.ProofSignature)
+	}
+	return by
 }
 
 // findMoveInLog returns the move that has set a status by the tracker's log, without an actor when
@@ -120,6 +122,9 @@ func (e *Engine) authorize(ctx context.Context, c queue.Claim, p task.Project, b
 		return by, "", done("the service itself has set " + b.item.StatusName)
 	}
 	if word == stage.StatusStop { // by any account: nobody is to be kept from stopping
+		if why := b.unwitnessed(late); why != "" && (c.Job.Attempt == 1 || e.Now().Sub(c.Job.CreatedAt) < logPatience) {
+			return by, "", &queue.Outcome{Kind: queue.OutcomeRetry, At: e.Now().Add(logWait), Error: "looks again: " + why}
+		}
 		return by, "", nil
 	}
 	if late && by.Via == stage.ViaReconciler && e.Now().Sub(c.Job.CreatedAt) < logPatience {
@@ -134,6 +139,22 @@ func (e *Engine) authorize(ctx context.Context, c queue.Claim, p task.Project, b
 		return by, "", retryOutcome(err)
 	}
 	return by, denied, nil
+}
+
+// unwitnessed is why a STOP that stands on the board is not believed yet; empty when it is. It cannot
+// be taken back, and one look may have been answered by a replica that is behind. late: by the log
+// the last move was another.
+func (b board) unwitnessed(late bool) string {
+	switch {
+	case b.told == stage.StatusStop || b.task.ID == 0:
+		return ""
+	case b.item.UpdatedAt.Before(b.task.State.ActedAt):
+		return "the board shows STOP as of a moment before the last word"
+	case late:
+		return "the board shows STOP, and its log another move"
+	default:
+		return ""
+	}
 }
 
 // denied returns in one sentence why an account of the tracker may not set a status; empty when

@@ -239,21 +239,23 @@ const (
 )
 
 // Hook is one webhook of a tracker, decoded. It is a hint: the engine reads the
-// item again and acts on what the tracker says then. Only a person's STOP that a
-// write of the service has overwritten meanwhile is taken from the hook itself.
+// item again and acts on what the tracker says then. Only a person's STOP is taken
+// from the hook itself, whatever the item shows by now.
 type Hook struct {
 	Kind      string
 	Event     string // the tracker's own name of it, for logs
 	ProjectID string
 	ItemID    string
-	ActorID   string    // account that caused it; empty when the payload has none
-	Actor     Person    `json:",omitzero"` // the same account, as far as the payload describes it
-	Self      bool      // a comment of the service's own, or caused by an account that was known as one of its own when it was decoded; a person may have the same account
-	Status    bool      // the status is what changed
-	Browser   bool      `json:",omitempty"` // made on the tracker's own pages, and so by a person, whatever the account
-	To        string    `json:",omitempty"` // the column that it changed to, by id or name; empty when the payload has none
-	At        time.Time `json:",omitzero"`  // of the change, by the tracker's clock; zero when the payload has none
-	Unsigned  bool      `json:",omitempty"` // nothing proves who has sent it
+	ActorID   string // account that caused it; empty when the payload has none
+	Actor     Person `json:",omitzero"` // the same account, as far as the payload describes it
+	Self      bool   // a comment of the service's own, or caused by an account that was known as one of its own when it was decoded; a person may have the same account
+	Status    bool   // the status is what changed
+	Browser   bool   `json:",omitempty"` // made on the tracker's own pages, and so by a person, whatever the account
+	To        string `json:",omitempty"` // the column that it changed to, by id or name; empty when the payload has none
+	// Word is the status that To means, as far as the receiver can tell without a call; StatusUnknown when it cannot.
+	Word     stage.Status `json:",omitempty"`
+	At       time.Time    `json:",omitzero"`  // of the change, by the tracker's clock; zero when the payload has none, or not of this change
+	Unsigned bool         `json:",omitempty"` // nothing proves who has sent it
 	// Via and Proof are the way that it came by and what proves the actor; empty = a webhook,
 	// and its signature unless it is Unsigned.
 	Via   stage.Via   `json:",omitempty"`

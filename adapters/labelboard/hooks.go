@@ -119,6 +119,7 @@ func (p payload) decodeIssue(h *tracker.Hook) {
 			}
 		}
 	}
+	h.Word = tracker.StatusCalled(h.To)
 	if h.Status && h.To == "" {
 		h.Proof = stage.ProofNone
 	}

@@ -46,11 +46,11 @@ func TestDecode(t *testing.T) {
 		want        tracker.Hook
 	}{
 		{"issues", about("opened", kim, ""), hook(tracker.HookItemCreated, "issues.opened", nil)},
-		{"issues", about("labeled", kim, `,"label":{"id":1,"name":"Status/To analyse"}`), hook(tracker.HookItemUpdated, "issues.labeled", func(h *tracker.Hook) { h.Status, h.To = true, "To analyse" })},
+		{"issues", about("labeled", kim, `,"label":{"id":1,"name":"Status/To analyse"}`), hook(tracker.HookItemUpdated, "issues.labeled", func(h *tracker.Hook) { h.Status, h.To, h.Word = true, "To analyse", stage.StatusToAnalyse })},
 		{"issues", about("labeled", kim, `,"label":{"id":1,"name":"bug"}`, "status/Approved"), hook(tracker.HookItemUpdated, "issues.labeled", nil)},
 		{"issues", about("unlabeled", kim, `,"label":{"id":1,"name":"status/Rejected"}`, "status/Approved"), hook(tracker.HookItemUpdated, "issues.unlabeled", unsaid)},
 		{"issues", about("labeled", d.self, `,"label":{"id":1,"name":"status/Done"}`), hook(tracker.HookItemUpdated, "issues.labeled", func(h *tracker.Hook) {
-			h.Status, h.To, h.Self, h.ActorID, h.Actor.ID = true, "Done", true, d.self, d.self
+			h.Status, h.To, h.Word, h.Self, h.ActorID, h.Actor.ID = true, "Done", stage.StatusDone, true, d.self, d.self
 		})},
 		{"issues", about("closed", kim, ""), hook(tracker.HookItemUpdated, "issues.closed", nil)},
 		{"issues", about("reopened", kim, ""), hook(tracker.HookItemUpdated, "issues.reopened", nil)},
@@ -58,7 +58,7 @@ func TestDecode(t *testing.T) {
 		{"issues", about("deleted", kim, ""), hook(tracker.HookOther, "issues.deleted", func(h *tracker.Hook) { *h = tracker.Hook{Kind: h.Kind, Event: h.Event, At: at} })},
 		{"issue_label", about("label_updated", kim, "", "status/Approved"), hook(tracker.HookItemUpdated, "issue_label.label_updated", unsaid)},
 		{"issue_label", about("label_cleared", kim, ""), hook(tracker.HookItemUpdated, "issue_label.label_cleared", unsaid)},
-		{"issue_label", about("label_updated", kim, "", "bug", "status/STOP"), hook(tracker.HookItemUpdated, "issue_label.label_updated", func(h *tracker.Hook) { h.Status, h.To = true, "STOP" })},
+		{"issue_label", about("label_updated", kim, "", "bug", "status/STOP"), hook(tracker.HookItemUpdated, "issue_label.label_updated", func(h *tracker.Hook) { h.Status, h.To, h.Word = true, "STOP", stage.StatusStop })},
 		{"issue_assign", about("assigned", kim, ""), hook(tracker.HookItemUpdated, "issue_assign.assigned", nil)},
 		{"issue_comment", about("created", kim, comment), hook(tracker.HookComment, "issue_comment.created", func(h *tracker.Hook) { h.Body = "looks good" })},
 		{"issue_comment", about("deleted", kim, comment), other("issue_comment.deleted")},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -69,6 +70,8 @@ type data struct {
 	ExternalSource string   `json:"external_source"`
 	UpdatedAt      wireTime `json:"updated_at"`
 
+	State json.RawMessage `json:"state"` // an object, or its id
+
 	// v2
 	ProjectID string `json:"project_id"`
 	StateID   string `json:"state_id"`
@@ -104,8 +107,33 @@ func (c *Client) Decode(event string, body []byte) (tracker.Hook, error) {
 		h.Self = source == c.opt.Source
 		return h, nil
 	}
+	if h.Status && h.To != "" {
+		c.read(&h, e.Data.state())
+	}
 	h.Self, _ = c.Own(h.ActorID) // while that is not known yet, it is judged later by the actor
 	return h, nil
+}
+
+// state is the one that the payload shows.
+func (d data) state() (s wireState) {
+	if json.Unmarshal(d.State, &s) != nil {
+		_ = json.Unmarshal(d.State, &s.ID) // else there is none
+	}
+	return s
+}
+
+// read fills in what the column of a move means, by what is cached of the board, else by its name. Plane
+// writes a payload when it sends it: one that shows another state by then has the time of that move.
+func (c *Client) read(h *tracker.Hook, shown wireState) {
+	is := shown.ID == h.To || strings.EqualFold(shown.Name, h.To)
+	if shown.ID != "" && !is {
+		h.At = time.Time{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h.Word = c.boards[h.ProjectID].status(h.To); h.Word == stage.StatusUnknown && is {
+		h.Word = tracker.StatusCalled(shown.Name)
+	}
 }
 
 // decodeV1 reads the community edition's form, and gives a comment's source.

@@ -1,6 +1,7 @@
 package plane_test
 
 import (
+	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -26,6 +27,39 @@ func passes(c *plane.Client, h http.Header, body []byte) bool {
 	}
 	_, _ = check.Write(body)
 	return check.Passed()
+}
+
+// Plane writes a payload when it sends it. One that shows a later state than the one that it reports has
+// the time of the later move; what the column means is found without a call, by its name or in memory.
+func TestDecodeWithoutACall(t *testing.T) {
+	t.Parallel()
+	c, s := setup(t, nil)
+	stop := func(shown string) []byte {
+		return []byte(`{"event":"issue","action":"updated","data":{"id":"` + itemID + `","project":"` + projectID + `","updated_at":"2031-02-03T04:05:06Z","state":` + shown + `},
+			"activity":{"field":"state_id","new_value":"s-stop","actor":{"id":"` + kim + `"}}}`)
+	}
+	for shown, want := range map[string]struct {
+		word stage.Status
+		at   bool
+	}{
+		`{"id":"s-stop","name":"Stop"}`:     {stage.StatusStop, true},
+		`{"id":"s-other","name":"Backlog"}`: {"", false},
+		`"s-stop"`:                          {"", true},
+		`"s-other"`:                         {"", false},
+		`null`:                              {"", true},
+	} {
+		h, err := c.Decode("", stop(shown))
+		require.NoError(t, err, shown)
+		require.Equal(t, want.word, h.Word, shown)
+		require.Equal(t, want.at, !h.At.IsZero(), shown)
+	}
+	p := s.AddProject("STP", "Backlog", "STOP")
+	_, err := c.Columns(t.Context(), p)
+	require.NoError(t, err)
+	column := s.States(p)[1].ID
+	h, err := c.Decode("", bytes.ReplaceAll(bytes.ReplaceAll(stop(`"s-other"`), []byte("s-stop"), []byte(column)), []byte(projectID), []byte(p)))
+	require.NoError(t, err)
+	require.Equal(t, stage.StatusStop, h.Word, "by what is cached of the board")
 }
 
 func TestSignature(t *testing.T) {
@@ -63,9 +97,11 @@ func TestDecode(t *testing.T) {
 		return h
 	}
 	for file, want := range map[string]tracker.Hook{
-		"issue_created":             hook(tracker.HookItemCreated, "issue.created", nil),
-		"issue_updated_state_id":    hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) { h.Status, h.Browser, h.To = true, true, "9100-02" }),
-		"issue_updated_state_api":   hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) { h.Status, h.To, h.ActorID = true, "9100-02", ourselves }),
+		"issue_created":          hook(tracker.HookItemCreated, "issue.created", nil),
+		"issue_updated_state_id": hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) { h.Status, h.Browser, h.To, h.Word = true, true, "9100-02", stage.StatusApproved }),
+		"issue_updated_state_api": hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) {
+			h.Status, h.To, h.Word, h.ActorID = true, "9100-02", stage.StatusApproved, ourselves
+		}),
 		"issue_updated_labels":      hook(tracker.HookItemUpdated, "issue.updated", nil),
 		"issue_updated_description": hook(tracker.HookItemUpdated, "issue.updated", nil),
 		"issue_deleted":             hook(tracker.HookOther, "issue.deleted", func(h *tracker.Hook) { h.ProjectID = "" }),

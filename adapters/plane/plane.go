@@ -285,16 +285,5 @@ func (c *Client) Columns(ctx context.Context, projectID string) (map[stage.Statu
 // their webhooks.
 func (c *Client) StatusOf(ctx context.Context, projectID, column string) (stage.Status, error) {
 	b, err := c.board(ctx, projectID, "")
-	if err != nil {
-		return stage.StatusUnknown, err
-	}
-	if s, ok := b.keys[column]; ok {
-		return s, nil
-	}
-	for id, name := range b.names {
-		if s, ok := b.keys[id]; ok && strings.EqualFold(strings.TrimSpace(name), strings.TrimSpace(column)) {
-			return s, nil
-		}
-	}
-	return stage.StatusUnknown, nil
+	return b.status(column), err
 }

@@ -93,6 +93,19 @@ func (c *Client) unlisted(projectID string, b board, earlier map[string]string, 
 	return b
 }
 
+// status is the logical status of a column, by its id or name.
+func (b board) status(column string) stage.Status {
+	if s, ok := b.keys[column]; ok {
+		return s
+	}
+	for id, name := range b.names {
+		if s, ok := b.keys[id]; ok && strings.EqualFold(strings.TrimSpace(name), strings.TrimSpace(column)) {
+			return s
+		}
+	}
+	return stage.StatusUnknown
+}
+
 type wireState struct {
 	ID, Name, Group string
 }

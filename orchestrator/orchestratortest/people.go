@@ -68,7 +68,11 @@ func (r *Rig) ToDone(project, item string) {
 func (r *Rig) Hook(h tracker.Hook) {
 	r.Helper()
 	id := fmt.Sprint(r.next())
-	_, err := r.Store.Receive(context.Background(), task.Delivery{Source: "plane", ID: id, BodyHash: id, ReceivedAt: time.Now()}, orchestrator.TrackerJob(h))
+	job, ignored := r.Engine.Wanted(h)
+	if ignored != "" { // the engine may be stopped
+		job = orchestrator.TrackerJob(h)
+	}
+	_, err := r.Store.Receive(context.Background(), task.Delivery{Source: "plane", ID: id, BodyHash: id, ReceivedAt: time.Now()}, job)
 	require.NoError(r, err)
 }
 

@@ -76,7 +76,8 @@ func laneOf(j queue.Job) string {
 	}
 }
 
-// stopSet looks later whether a STOP that a person has set has taken effect.
+// stopSet looks later whether a STOP that a person has set has taken effect, wherever the card
+// was moved since.
 func (c *checker) stopSet(t task.Task) {
 	s, at := c.s, c.s.since()
 	if s.calm || !s.nodes[0].has("stop") || !slices.ContainsFunc(s.nodes, (*node).up) { // its webhook reaches nobody
@@ -84,11 +85,8 @@ func (c *checker) stopSet(t task.Task) {
 	}
 	s.v.After(stopMax, func() {
 		now, err := s.store.Task(s.ctx, t.ID)
-		card, _ := task.ParseTombstone(t.TrackerIssueID)
-		words := s.people.words[card]
-		last := len(words) > 0 && words[len(words)-1].status == stage.StatusStop
 		waits := now.State.Stage.Terminal() || now.State.Stopping
-		if err == nil && !waits && last && !s.calm && c.quietSince < at && !c.sickSince(LaneBoard, stopMax) {
+		if err == nil && !waits && !s.calm && c.quietSince < at && !c.sickSince(LaneBoard, stopMax) {
 			c.fail(Prompt, "task %d goes on %s after a person has set STOP: %s", t.ID, stopMax, now.State.Stage)
 		}
 	})

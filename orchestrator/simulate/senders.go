@@ -114,7 +114,7 @@ func newSenders(s *sim) *senders {
 // moved sends the webhook of a card's new status.
 func (d *senders) moved(i tracker.Item, by string) {
 	d.send(sourceBoard, letter{Board: &tracker.Hook{
-		Kind: tracker.HookItemUpdated, Event: "issue", ProjectID: i.ProjectID, ItemID: i.ID, ActorID: by, Status: true, To: string(i.Status), At: i.UpdatedAt,
+		Kind: tracker.HookItemUpdated, Event: "issue", ProjectID: i.ProjectID, ItemID: i.ID, ActorID: by, Status: true, To: string(i.Status), Word: i.Status, At: i.UpdatedAt,
 	}})
 }
 

@@ -167,9 +167,10 @@ func unsent(r *http.Request, wrong string) view {
 // announce passes a move to the engine. When its event cannot be stored the reconciler finds
 // the move on the board: that is no reason to refuse what is on the disk.
 func (s *server) announce(r *http.Request, e cards.Entry, kind string) {
+	to, _ := cards.ColumnOf(e.To)
 	h := tracker.Hook{
 		Kind: kind, Event: "board." + e.Kind, ProjectID: e.Project, ItemID: e.Card, ActorID: e.By, Actor: tracker.Person{ID: e.By, Name: e.By},
-		Self: strings.HasPrefix(e.By, cards.Service), Status: e.Kind == cards.Moved, To: e.To, At: e.At, Via: stage.ViaBoard, Proof: e.Proof,
+		Self: strings.HasPrefix(e.By, cards.Service), Status: e.Kind == cards.Moved, To: e.To, Word: to.Status, At: e.At, Via: stage.ViaBoard, Proof: e.Proof,
 	}
 	ctx, cancel := s.Engine.Scheduler.WithTimeout(r.Context(), announceTime)
 	defer cancel()

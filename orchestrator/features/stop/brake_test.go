@@ -1,0 +1,172 @@
+package stop_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/memtracker"
+)
+
+// moveTold is kim moving a card; it returns the webhook of that, which has not arrived yet.
+func moveTold(r *orchestratortest.Rig, item string, to stage.Status) tracker.Hook {
+	r.Helper()
+	r.MoveAs("kim", orchestratortest.App, item, to)
+	i, err := r.Board.Item(context.Background(), orchestratortest.App, item)
+	require.NoError(r, err)
+	return tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim", Status: true, To: string(to), At: i.UpdatedAt}
+}
+
+// working is a card whose analyst is at work.
+func working(r *orchestratortest.Rig) (item string) {
+	r.Helper()
+	r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
+	return started(r)
+}
+
+// started is a card with a task whose analyst has begun.
+func started(r *orchestratortest.Rig) (item string) {
+	r.Helper()
+	item = r.Card(orchestratortest.App, "x")
+	r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	r.Settle(10 * time.Second)
+	return item
+}
+
+// A person moves the card on before the webhook of the STOP is worked off: the STOP counts, by a
+// webhook that names the status and by one whose column has to be looked up.
+func TestStopThatWasMovedOn(t *testing.T) {
+	for _, on := range []stage.Status{stage.StatusUnknown, stage.StatusBlocked, stage.StatusInProgress, stage.StatusApproved} {
+		for name, word := range map[string]stage.Status{"read by the receiver": stage.StatusStop, "looked up": stage.StatusUnknown} {
+			t.Run(string(on)+"/"+name, func(t *testing.T) {
+				stoppable(t, func(r *orchestratortest.Rig) {
+					item := working(r)
+					stop := moveTold(r, item, stage.StatusStop)
+					stop.Word = word
+					r.Settle(300 * time.Millisecond)
+					next := moveTold(r, item, on)
+					r.Settle(time.Second)
+					r.Hook(stop)
+					r.Hook(next)
+					r.Settle(10 * time.Second)
+					require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+					require.True(r, r.Commented(orchestratortest.App, item, "Cancelled: STOP"), "%q", r.Comments(orchestratortest.App, item))
+				})
+			})
+		}
+	}
+}
+
+// A STOP whose webhook comes after a later word was acted on still ends the task; that of the task
+// before it does not.
+func TestStopThatComesLate(t *testing.T) {
+	stoppable(t, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Architect, orchestratortest.Hang))
+		item := started(r)
+		stop := moveTold(r, item, stage.StatusStop)
+		stop.Word = stage.StatusStop
+		r.Settle(time.Second)
+		r.Hook(moveTold(r, item, stage.StatusApproved))
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Architecture, r.Task(item).State.Stage)
+		r.Hook(stop)
+		r.Settle(10 * time.Second)
+		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+
+		r.Hook(moveTold(r, item, stage.StatusToAnalyse))
+		r.Settle(10 * time.Second)
+		stop.Actor.Name = "sent again with another body"
+		r.Hook(stop)
+		r.Settle(10 * time.Second)
+		require.Equal(r, stage.Analysis, r.Task(item).State.Stage)
+	})
+}
+
+// A signed STOP needs no answer of the tracker.
+func TestStopWhileTheTrackerIsAway(t *testing.T) {
+	for name, away := range map[string]error{
+		"502": &fault.Error{Text: "502", Again: true}, "403": &fault.Error{Text: "403"}, "silence": &fault.Error{Text: "no answer", Again: true, Wait: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stoppable(t, func(r *orchestratortest.Rig) {
+				var ended atomic.Bool
+				r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+					defer ended.Store(true)
+					return orchestratortest.Hang(ctx, c, files)
+				}))
+				item := started(r)
+				stop := moveTold(r, item, stage.StatusStop)
+				stop.Word = stage.StatusStop
+				before := moveTold(r, item, stage.StatusBlocked) // whose webhook waits for the tracker
+				before.At, stop.At = stop.At, before.At
+				r.Board.FailWith(away)
+				r.Hook(before)
+				r.Settle(10 * time.Minute) // the breaker is open
+				require.Equal(r, stage.Analyst, r.Task(item).State.Active)
+				r.Hook(stop)
+				r.Settle(2 * time.Second)
+				require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+				require.True(r, ended.Load(), "the agent is ended")
+			})
+		})
+	}
+}
+
+// staleTracker answers from a replica that is behind, as often as it is told to.
+type staleTracker struct {
+	*memtracker.Board
+	was  tracker.Item
+	left atomic.Int64
+}
+
+func (s *staleTracker) Item(ctx context.Context, project, item string) (tracker.Item, error) {
+	if s.left.Add(-1) >= 0 {
+		return s.was, nil
+	}
+	return s.Board.Item(ctx, project, item)
+}
+
+// A single look at the board that says STOP cancels nothing while the webhook and the tracker's
+// log say another word. The webhook of a true STOP may be lost: then the log confirms it.
+func TestStopOfOneStaleLook(t *testing.T) {
+	stale := &staleTracker{}
+	for name, touched := range map[string]bool{"as it was": false, "with a later time": true} {
+		t.Run(name, func(t *testing.T) {
+			stoppableWith(t, func(r *orchestratortest.Rig) {
+				stale.Board = r.Board
+				r.Tracker = stale
+			}, func(r *orchestratortest.Rig) {
+				r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
+				item := r.Card(orchestratortest.App, "x")
+				r.MoveUnseen(orchestratortest.App, item, stage.StatusStop) // there is no task to stop
+				was, err := r.Board.Item(context.Background(), orchestratortest.App, item)
+				require.NoError(r, err)
+				r.Settle(10 * time.Second)
+				began := moveTold(r, item, stage.StatusToAnalyse)
+				r.Hook(began)
+				r.Settle(10 * time.Second)
+				if stale.was = was; touched {
+					stale.was.UpdatedAt = time.Now()
+				}
+				stale.left.Store(1)
+				r.Hook(began)
+				r.Settle(5 * time.Minute)
+				require.Equal(r, stage.Analysis, r.Task(item).State.Stage)
+				require.Equal(r, stage.Analyst, r.Task(item).State.Active)
+
+				r.MoveAs("kim", orchestratortest.App, item, stage.StatusStop)
+				r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim"}) // of something else
+				r.Settle(10 * time.Second)
+				require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+			})
+		})
+	}
+}
