@@ -51,6 +51,11 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	if o := e.resumeFinishedDeploy(ctx, c, project, task, p.Launch); o != nil {
 		return o
 	}
+	if p.Launch.Phase == stage.PhaseRelease {
+		if o := e.awaitCard(ctx, task); o != nil {
+			return o
+		}
+	}
 	if o := e.awaitAccounts(project); o != nil { // the agent would be given comments, and people's only
 		return o
 	}

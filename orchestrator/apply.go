@@ -153,6 +153,9 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p task.Project, t t
 	if err := e.takeAttempt(ctx, change, ev.Agent, &out); err != nil {
 		return err
 	}
+	if change.Ended() {
+		out.Free = append(out.Free, goneHold(t.ID))
+	}
 	if d.Moved {
 		if err := e.addHolds(ctx, &out, change); err != nil {
 			return err

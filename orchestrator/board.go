@@ -85,6 +85,11 @@ func (e *Engine) actOnBoard(ctx context.Context, c queue.Claim, p task.Project, 
 	}
 	item, err := e.Tracker.Item(ctx, h.ProjectID, h.ItemID)
 	switch {
+	case errors.Is(err, tracker.ErrNotFound) && found && !task.State.Stage.Terminal():
+		if err := e.LookAtCard(ctx, task); err != nil && !errors.Is(err, tracker.ErrNotFound) {
+			return retryOutcome(err), nil
+		}
+		return done("the work item does not exist any more"), nil
 	case errors.Is(err, tracker.ErrNotFound):
 		return done("the work item does not exist any more"), nil
 	case err != nil:

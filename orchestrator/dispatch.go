@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // handleEffect makes an effect. An unknown kind (its feature was switched off
@@ -24,9 +26,21 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 		return &queue.Outcome{Kind: queue.OutcomeDead, Error: fmt.Sprintf("nobody runs the effect %q", f.Kind)}
 	}
 	f.Attempt, f.Killed = c.Job.Attempt, c.Job.Attempt > 1 && c.Job.Error == queue.LostHeartbeat
+	if irreversible(f.Kind) {
+		t, err := e.Store.Task(ctx, f.TaskID)
+		if err != nil {
+			return retryOutcome(err)
+		}
+		if o := e.awaitCard(ctx, t); o != nil {
+			return o
+		}
+	}
 	var o queue.Outcome
 	if err := guard.Do("effect "+string(f.Kind), func() { o = runner.Run(ctx, f) }); err != nil {
 		o = Retry(err)
+	}
+	if f.TaskID != 0 && errors.Is(o.Cause, tracker.ErrNotFound) {
+		o = e.withoutCard(ctx, f, o)
 	}
 	return &o
 }

@@ -104,9 +104,9 @@ func agentJob(t task.Task, l stage.Launch) queue.Job {
 }
 
 // AgentSubjects are what an agent's job can be held by: all agents, the repository, the
-// task, the role in the repository, and the role in the task.
+// task, its card, the role in the repository, and the role in the task.
 func AgentSubjects(repo string, taskID int64, role stage.Role) []string {
-	return []string{allAgents, repoPrefix + repo, taskKey(taskID), RoleInRepo(role, repo), RoleInTask(role, taskID)}
+	return []string{allAgents, repoPrefix + repo, taskKey(taskID), CardOf(taskID), RoleInRepo(role, repo), RoleInTask(role, taskID)}
 }
 
 // RoleInRepo is the subject of a role's jobs in a repository.
@@ -132,8 +132,11 @@ func EffectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Jo
 		Pool: LaneOf(f.Kind).PoolOf(p), Kind: KindEffect + string(f.Kind), Key: effectOrder(e.ItemID, f.Kind), TaskID: t.ID, Lane: p.Repo,
 		Role: string(f.Author), Payload: encode(e), DedupeKey: "effect/" + key,
 	}
-	if f.Kind == stage.EffectCatchUp {
-		j.Holds = []string{MergeTurn(t.ID)}
+	switch {
+	case f.Kind == stage.EffectCatchUp:
+		j.Holds = []string{MergeTurn(t.ID), CardOf(t.ID)}
+	case irreversible(f.Kind):
+		j.Holds = []string{CardOf(t.ID)}
 	}
 	return j
 }
@@ -145,17 +148,10 @@ const WaitComment = "wait_comment"
 // WaitSaid is the subject of what the card of a task says that it waits for.
 func WaitSaid(taskID int64) string { return "said/" + strconv.FormatInt(taskID, 10) }
 
-// CardGone is the name of holds that hold nothing, as WaitComment's: their subject, CardOf, is
-// named by no job. They record that the card of a task that lives was deleted or archived.
-const CardGone = "card_gone"
-
 // CardOf is the subject of the card of a task.
-func CardOf(taskID int64) string { return "card/" + strconv.FormatInt(taskID, 10) }
+func CardOf(taskID int64) string { return cardPrefix + strconv.FormatInt(taskID, 10) }
 
-// StopGone is what a person does about a task whose card is gone.
-func StopGone(taskID int64) string {
-	return fmt.Sprintf("stop the task (its page on the dashboard, or POST /tasks/%d/stop), or restore a card that was only archived", taskID)
-}
+const cardPrefix = "card/"
 
 // MergeTurn is the subject of a task's turn to have the merge lease.
 func MergeTurn(taskID int64) string { return "merge/" + strconv.FormatInt(taskID, 10) }

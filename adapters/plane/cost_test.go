@@ -87,7 +87,7 @@ func TestCostOfALife(t *testing.T) {
 			t.Logf("%3d %s", n, call)
 			total += n
 		}
-		require.LessOrEqual(p, total, 30)
+		require.LessOrEqual(p, total, 32)
 		require.Equal(p, 1, made["GET states"])
 	})
 }

@@ -82,6 +82,12 @@ func dead(why string) queue.Outcome {
 	return queue.Outcome{Kind: queue.OutcomeDead, Error: why}
 }
 
+// noCard is the outcome of an effect on a work item that is not found; the engine looks what that means
+// for the task.
+func noCard(err error) queue.Outcome {
+	return queue.Outcome{Kind: queue.OutcomeDead, Cause: err, Error: "the work item does not exist any more"}
+}
+
 func (d Deps) retry(e orchestrator.Effect, err error) queue.Outcome {
 	d.Log.Warn("an effect failed", "kind", e.Kind, "task", e.TaskID, "repo", e.Repo, "attempt", e.Attempt, "err", err)
 	return orchestrator.Retry(err)
@@ -101,7 +107,7 @@ const underWay = 15 * time.Second
 func (d Deps) posted(e orchestrator.Effect, err error) queue.Outcome {
 	switch {
 	case errors.Is(err, tracker.ErrNotFound):
-		return dead("the work item does not exist any more")
+		return noCard(err)
 	case errors.Is(err, tracker.ErrUnderWay):
 		return queue.Outcome{Kind: queue.OutcomeRelease, At: d.Now().Add(underWay), Error: err.Error()}
 	case err != nil:
@@ -124,7 +130,7 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	to := writes[len(writes)-1].Status
 	item, err := d.item(ctx, e)
 	if errors.Is(err, tracker.ErrNotFound) {
-		return dead("the work item does not exist any more")
+		return noCard(err)
 	}
 	if err != nil {
 		return d.retry(e, err)

@@ -90,7 +90,7 @@ func block(e *orchestrator.Engine, x *Explanation, t task.Task, s situation) {
 		})
 	}
 	if h, is := s.gone[t.ID]; is {
-		x.Summary = "Goes on without its card: " + h.Reason + "."
+		x.Summary = "Held: " + h.Reason + "."
 	}
 	if x.Summary == "" && len(x.Blockers) > 0 {
 		x.Summary = "Waits: " + x.Blockers[0].Why

@@ -87,9 +87,16 @@ func (s *Server) inProject(w http.ResponseWriter, r *http.Request, body []byte, 
 		if i = s.item(rest[1]); i != nil && i.Project != p.id {
 			i = nil
 		}
+		if p.archived {
+			i = nil
+		}
 		if (i == nil || i.Gone != "") && s.ofGone(w, r, call, i) {
 			return
 		}
+	}
+	if p.archived && r.Method == http.MethodGet && len(rest) == 1 {
+		paginate(w, r, nil)
+		return
 	}
 	switch call {
 	case "GET ":

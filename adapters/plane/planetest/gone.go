@@ -46,6 +46,25 @@ func (s *Server) Restore(itemID string) {
 	}
 }
 
+// MoveTo takes a work item to another project, as a person does in the browser: under the former one it is
+// not found any more.
+func (s *Server) MoveTo(itemID, projectID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i, p := s.item(itemID), s.project(projectID); i != nil && p != nil {
+		i.Project, i.State, i.StateName = p.id, p.states[0].ID, p.states[0].Name
+	}
+}
+
+// ArchiveProject archives a project, or brings it back: until then it is there, and lists nothing.
+func (s *Server) ArchiveProject(projectID string, is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.project(projectID); p != nil {
+		p.archived = is
+	}
+}
+
 // Stall makes each comment that is posted from now on wait so long between the look for its
 // external id and its insertion, as when the table is locked: nothing in the database refuses a
 // second one.

@@ -96,6 +96,7 @@ type project struct {
 	states         []State
 	sequence       int64
 	roles          map[string]int // by account; others are Normal
+	archived       bool
 }
 
 // TitleMax is the length of a work item's name, in characters.

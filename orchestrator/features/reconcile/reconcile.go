@@ -9,8 +9,8 @@
 //	     in each pass, everything once an hour; many boards take turns where the
 //	     tracker limits requests.
 //
-// A card that is gone from a board while its task lives is noticed by the same listings, and
-// people are notified of it once.
+// A card that is gone from a board while its task lives is noticed by the same listings: the task is held
+// until it is back.
 //
 // (F-3, the only task at development for a CI result without a branch, is the
 // engine's own.)
@@ -62,10 +62,9 @@ type Options struct {
 type Reconciler struct {
 	opt Options
 
-	mu        sync.Mutex
-	views     map[string]view   // of boards, by tracker project
-	suspected map[int64]suspect // by task
-	at        int               // the board whose turn it is
+	mu    sync.Mutex
+	views map[string]view // of boards, by tracker project
+	at    int             // the board whose turn it is
 
 	state state
 	heard time.Time       // when the newest webhook came, as of the last pass
@@ -107,14 +106,14 @@ func New(o Options) (*Reconciler, error) {
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}
-	return &Reconciler{opt: o, moves: map[string]bool{}, views: map[string]view{}, suspected: map[int64]suspect{}}, nil
+	return &Reconciler{opt: o, moves: map[string]bool{}, views: map[string]view{}}, nil
 }
 
 // Feature is the reconciler for the engine.
 func (r *Reconciler) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "Lost events are found and replayed.",
-		Edges: edges(), Rules: []stage.Rule{unblocked}, Holds: ended,
+		Edges: edges(), Rules: []stage.Rule{unblocked},
 		Loops: []orchestrator.Loop{{Name: "loop", Run: r.loop}},
 		Show:  func(context.Context) (any, error) { return r.show(), nil },
 	}

@@ -212,6 +212,7 @@ func (r *Reconciler) lost(ctx context.Context, e *orchestrator.Engine, p task.Pr
 		return nil, 0, err
 	}
 	if err := r.absent(ctx, e, p, all); err != nil {
+		r.setView(p.TrackerProject, view{}) // the next pass lists all of it again
 		return nil, 0, err
 	}
 	for _, item := range standing {
