@@ -83,7 +83,7 @@ func (e *Engine) actOnBoard(ctx context.Context, c queue.Claim, p task.Project, 
 		}
 		h.Self = false
 	}
-	item, err := e.Tracker.Item(ctx, h.ProjectID, h.ItemID)
+	item, err := e.readItem(ctx, c, h, task, writes)
 	switch {
 	case errors.Is(err, tracker.ErrNotFound) && found && !task.State.Stage.Terminal():
 		if err := e.LookAtCard(ctx, task); err != nil && !errors.Is(err, tracker.ErrNotFound) {
@@ -357,8 +357,8 @@ func hookStatus(ctx context.Context, tracks tracker.Board, h tracker.Hook) (stag
 // notATrigger looks once more, a little later, in case the tracker answered
 // from a replica that had not seen the change yet.
 func (e *Engine) notATrigger(c queue.Claim, item tracker.Item) *queue.Outcome {
-	if c.Job.Attempt == 1 {
-		return &queue.Outcome{Kind: queue.OutcomeRetry, At: e.Now().Add(2 * e.opt.StatusDefer), Error: "looks again: the status is no trigger"}
+	if after := 2 * e.opt.StatusDefer; c.Job.Attempt == 1 && e.Now().Sub(c.Job.CreatedAt) < after {
+		return &queue.Outcome{Kind: queue.OutcomeRetry, At: e.Now().Add(after), Error: "looks again: the status is no trigger"}
 	}
 	return done("the status " + item.StatusName + " is no trigger")
 }

@@ -134,7 +134,8 @@ type Engine struct {
 
 	health map[string]*health // of the pools that have one; never changed
 
-	said said
+	said  said
+	items items
 
 	mu      sync.Mutex
 	running map[int64]*agentAtWork // by task id

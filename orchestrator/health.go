@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // A lane is closed after sickAfter failures in a row. Then one job at a time is let
@@ -134,7 +135,7 @@ func (h *health) ended(o *queue.Outcome, now time.Time) (healed, fell bool) {
 		wait := min(time.Second<<min(max(h.failures-sickAfter, 0), 5), probeMax)
 		h.next = now.Add(max(wait, min(fault.After(o.Cause), time.Hour)))
 		return false, h.failures == sickAfter
-	case o != nil && o.Kind == queue.OutcomeRelease:
+	case o != nil && (o.Kind == queue.OutcomeRelease || errors.Is(o.Cause, tracker.ErrBudget)):
 		return false, false // it says nothing of the destination
 	default:
 		healed = h.failures >= sickAfter
@@ -144,7 +145,9 @@ func (h *health) ended(o *queue.Outcome, now time.Time) (healed, fell bool) {
 }
 
 // silent reports whether the end of a job says that its destination does not answer.
-func silent(o *queue.Outcome) bool { return o != nil && o.Cause != nil && fault.Retryable(o.Cause) }
+func silent(o *queue.Outcome) bool {
+	return o != nil && o.Cause != nil && fault.Retryable(o.Cause) && !errors.Is(o.Cause, tracker.ErrBudget)
+}
 
 // hurry lets the next job through at once.
 func (h *health) hurry(now time.Time) {
@@ -205,6 +208,28 @@ func (e *Engine) Reachable(context.Context) error {
 		return nil
 	}
 	return errors.New(strings.Join(all, "; "))
+}
+
+// eventsLook bounds how many waiting webhooks are looked at.
+const eventsLook = 1000
+
+// CheckEvents returns as an error how many webhooks have waited for longer than a minute, and since when; nil =
+// none.
+func (e *Engine) CheckEvents(ctx context.Context) error {
+	var all []error
+	for _, pool := range e.opt.Places.pools([]string{poolBoardEvents, poolHostEvents, queue.PoolEvents}) {
+		jobs, err := e.Jobs.Jobs(ctx, queue.Filter{Pool: pool, Open: true, Limit: eventsLook})
+		jobs = slices.DeleteFunc(jobs, func(j queue.Job) bool { return j.Kind != KindTracker && j.Kind != KindHost })
+		if err != nil || len(jobs) == 0 {
+			all = append(all, err)
+			continue
+		}
+		oldest := slices.MinFunc(jobs, func(a, b queue.Job) int { return a.CreatedAt.Compare(b.CreatedAt) })
+		if e.Now().Sub(oldest.CreatedAt) > silence {
+			all = append(all, fmt.Errorf("%d webhooks wait (%s), the oldest since %s: %s", len(jobs), pool, Moment(e.Now(), oldest.CreatedAt), cmp.Or(oldest.Error, "it was not tried yet")))
+		}
+	}
+	return errors.Join(all...)
 }
 
 // sickness is what is to be said of a lane that is closed.

@@ -204,6 +204,10 @@ func (b Budget) String() string {
 	return text
 }
 
+// ErrBudget means that a request was not sent: those that the tracker allows are used up, or kept for
+// what comes first. It is retryable after a moment, and says nothing of whether the tracker answers.
+var ErrBudget = errors.New("tracker: the requests of this minute are used up")
+
 // Budgeted is a tracker that limits requests.
 type Budgeted interface {
 	// Budgets lists the tokens' budgets. It does not call the network.

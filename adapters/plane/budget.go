@@ -2,10 +2,12 @@ package plane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,34 +32,83 @@ const patience = 3 * time.Second
 type priority int
 
 // Priorities: a write is what people see and a decision owes; a read is needed for one card;
-// a listing can be late.
+// a listing can be late, and so can a read of a card that was not answered the last time.
 const (
 	writes priority = iota
 	reads
 	listings
+	retries
 )
 
 // reserve is how many requests of a minute a priority leaves to those before it: a sixth of
 // them for writes, and as many again for the reads of cards.
-func (p priority) reserve(limit int) int { return limit * int(p) / 6 }
+func (p priority) reserve(limit int) int { return limit * int(min(p, listings)) / 6 }
 
-// priority of a call.
-func (r call) priority() priority {
+// share is how many requests of a minute may be retries: a fifth.
+func share(limit int) int { return max(1, limit/5) }
+
+// priorityKey marks requests with their priority.
+type priorityKey struct{}
+
+// priorityOf is that of a call.
+func (c *Client) priorityOf(r call) priority {
 	switch {
 	case r.method != http.MethodGet:
 		return writes
 	case r.listing:
 		return listings
+	case c.unanswered.has(itemOf(r.path)):
+		return retries
 	default:
 		return reads
 	}
 }
 
+// unanswered are the work items whose last read met an error: it is made again until there is an answer.
+type unanswered struct {
+	mu    sync.Mutex
+	items map[string]bool
+}
+
+// unansweredMax bounds how many are kept.
+const unansweredMax = 10_000
+
+func (u *unanswered) has(item string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.items[item]
+}
+
+// note notes how a read of a work item has ended. What was not sent says nothing.
+func (u *unanswered) note(item string, err error) {
+	if item == "" || errors.Is(err, tracker.ErrBudget) {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err == nil || errors.Is(err, tracker.ErrNotFound) {
+		delete(u.items, item)
+		return
+	}
+	if len(u.items) >= unansweredMax || u.items == nil {
+		u.items = map[string]bool{}
+	}
+	u.items[item] = true
+}
+
+// itemOf is the id of the work item that a path is below; empty for another.
+func itemOf(path string) string {
+	_, rest, _ := strings.Cut(path, "/work-items/")
+	id, _, _ := strings.Cut(rest, "/")
+	return id
+}
+
 // sent is a request of the last minute.
 type sent struct {
-	at     time.Time
-	place  int // among the answers of Plane, which has counted it; 0: none came yet
-	before int // answers that came before it was sent
+	at       time.Time
+	priority priority
+	place    int // among the answers of Plane, which has counted it; 0: none came yet
+	before   int // answers that came before it was sent
 }
 
 // budget is how many requests a token has left. Plane counts them in a sliding minute and
@@ -87,6 +138,10 @@ func (b *budget) turn(p priority, now time.Time) (wait time.Duration) {
 // room is how long it lasts until a request of a priority fits into the minute.
 func (b *budget) room(p priority, now time.Time) time.Duration {
 	b.forget(now)
+	again := slices.DeleteFunc(slices.Clone(b.sent), func(s *sent) bool { return s.priority != retries })
+	if n := len(again) - share(b.limit); p == retries && b.limit > 0 && n >= 0 {
+		return again[n].at.Add(window + slack).Sub(now)
+	}
 	free := b.limit - p.reserve(b.limit) - len(b.sent)
 	if b.limit == 0 || free > b.others {
 		return 0
@@ -114,10 +169,10 @@ func (b *budget) forget(now time.Time) {
 }
 
 // send notes a request that is made now.
-func (b *budget) send(now time.Time) *sent {
+func (b *budget) send(p priority, now time.Time) *sent {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := &sent{at: now, before: b.places}
+	s := &sent{at: now, priority: p, before: b.places}
 	b.sent = append(b.sent, s)
 	return s
 }
@@ -183,13 +238,13 @@ func (c *Client) admit(ctx context.Context, r call) error {
 	b := c.budgets[r.token]
 	for waited := time.Duration(0); ; {
 		now := c.opt.Now()
-		wait := b.turn(r.priority(), now)
+		wait := b.turn(r.priority, now)
 		if wait <= 0 {
 			return nil
 		}
 		if waited += wait; waited > patience {
 			return &Error{
-				Status: http.StatusTooManyRequests, after: wait,
+				Status: http.StatusTooManyRequests, after: wait, cause: tracker.ErrBudget,
 				what: fmt.Sprintf("%s %s: not sent: the requests of this minute are used up (%s)", r.method, shorten(r.path), b.show(now)),
 			}
 		}
@@ -218,7 +273,8 @@ type metered struct {
 // RoundTrip implements http.RoundTripper.
 func (m metered) RoundTrip(r *http.Request) (*http.Response, error) {
 	b := m.budgets[r.Header.Get("X-Api-Key")]
-	s := b.send(m.now())
+	p, _ := r.Context().Value(priorityKey{}).(priority)
+	s := b.send(p, m.now())
 	resp, err := m.RoundTripper.RoundTrip(r)
 	if err == nil {
 		b.answer(s, resp, m.now())

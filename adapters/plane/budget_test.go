@@ -2,6 +2,7 @@ package plane_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -187,4 +188,26 @@ func hasty(o *plane.Options) {
 	var passed atomic.Int64
 	o.Now = func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }
 	o.Sleep = func(ctx context.Context, d time.Duration) error { passed.Add(int64(d)); return ctx.Err() }
+}
+
+// Reads that were not answered the last time are made again with a fifth of the requests, so that new ones find
+// room; one that is answered is no retry any more.
+func TestRetriesHaveAShare(t *testing.T) {
+	limited(t, 60, func(s *shop) {
+		c := s.client()
+		require.NoError(t, s.read(c))
+		s.server.SetFaults(planetest.Faults{ErrorBefore: 1})
+		require.Error(t, s.read(c))
+		for began := time.Now(); time.Since(began) < 10*time.Minute; time.Sleep(time.Second) {
+			before := s.made()
+			err := s.read(c)
+			require.Error(t, err)
+			require.Equal(t, errors.Is(err, tracker.ErrBudget), before == s.made(), "%v", err)
+		}
+		require.InDelta(t, 10*12, s.made(), 16, "a fifth of sixty in each of ten minutes")
+		s.server.SetFaults(planetest.Faults{})
+		time.Sleep(time.Minute)
+		n, _ := until(func() error { return s.read(c) })
+		require.GreaterOrEqual(t, n, 48, "answered once, it is a read as any other")
+	})
 }

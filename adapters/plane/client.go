@@ -136,12 +136,23 @@ type call struct {
 	again        bool // idempotent although it writes
 	once         bool // but not while an attempt may be under way
 	listing      bool // of a whole project
+	priority     priority
 }
 
 func (c *Client) call(ctx context.Context, r call) error {
 	if r.token == "" {
 		r.token = c.opt.Token
 	}
+	r.priority = c.priorityOf(r)
+	err := c.answer(ctx, r)
+	if r.method == http.MethodGet && ctx.Err() == nil {
+		c.unanswered.note(itemOf(r.path), err)
+	}
+	return err
+}
+
+// answer makes a call when its turn has come.
+func (c *Client) answer(ctx context.Context, r call) error {
 	if err := c.admit(ctx, r); err != nil {
 		return err
 	}
@@ -195,10 +206,12 @@ func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
 	switch {
 	case r.once && r.again:
 		may = answered
+	case r.priority == retries:
 	case r.again || r.method == http.MethodGet:
 		may = always
 	}
-	req, err := http.NewRequestWithContext(context.WithValue(ctx, retryKey{}, may), r.method, target, body)
+	ctx = context.WithValue(context.WithValue(ctx, priorityKey{}, r.priority), retryKey{}, may)
+	req, err := http.NewRequestWithContext(ctx, r.method, target, body)
 	if err != nil {
 		return nil, err
 	}
@@ -243,6 +256,10 @@ func (c *Client) failed(r call, resp *http.Response, body []byte) error {
 	case http.StatusNotFound:
 		if id, is := wrongID(r.path); is && said.Error == noRoute {
 			e.what += fmt.Sprintf(": %q is not the id of a project, which is a UUID, as in the address of its pages (/projects/<id>/)", id)
+			break
+		}
+		if item := itemOf(r.path); said.Error == noRoute && item != "" && !uuid.MatchString(item) {
+			e.cause = tracker.ErrNotFound // Plane serves work items, and no id has that form
 			break
 		}
 		if !readable || said.Error == noRoute {

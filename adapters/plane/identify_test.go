@@ -23,7 +23,7 @@ func TestIdentify(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, own, account)
 	}
-	h, err := c.Decode("issue", []byte(`{"event":"issue","action":"updated","data":{"id":"i","project":"p"},"activity":{"field":"state","actor":{"id":"`+ourselves+`"}}}`))
+	h, err := c.Decode("issue", []byte(`{"event":"issue","action":"updated","data":{"id":"`+itemID+`","project":"`+projectID+`"},"activity":{"field":"state","actor":{"id":"`+ourselves+`"}}}`))
 	require.NoError(t, err)
 	require.True(t, h.Self)
 
@@ -37,7 +37,7 @@ func TestIdentify(t *testing.T) {
 	require.ErrorContains(t, c.Identify(t.Context()), "without an id")
 	_, err = c.Own("")
 	require.ErrorIs(t, err, tracker.ErrUnidentified)
-	h, err = c.Decode("issue", []byte(`{"event":"issue","action":"updated","data":{"id":"i","project":"p"}}`))
+	h, err = c.Decode("issue", []byte(`{"event":"issue","action":"updated","data":{"id":"`+itemID+`","project":"`+projectID+`"}}`))
 	require.NoError(t, err)
 	require.False(t, h.Self, "nobody is not ourselves")
 }

@@ -56,6 +56,8 @@ type Client struct {
 	recent  recent
 	posting posting
 
+	unanswered unanswered
+
 	mu         sync.Mutex
 	own        map[string]bool // ids of our accounts
 	identified bool            // own is complete

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +32,8 @@ type rig struct {
 	plane   *planetest.Server
 	client  *plane.Client
 	project string
+	spoil   func(r *http.Request) int // returns the status of an error that is answered in place of the server; 0 = none
+	spoiled atomic.Int64
 }
 
 // inProcess is a transport to a function.
@@ -78,6 +81,13 @@ func engine(t *testing.T, change func(*rig, *planetest.Options, *plane.Options),
 // call answers a request of the client, which may give it up: the server goes on.
 func (p *rig) call(r *http.Request) (*http.Response, error) {
 	answer, done := httptest.NewRecorder(), make(chan struct{})
+	if p.spoil != nil {
+		if status := p.spoil(r); status != 0 {
+			p.spoiled.Add(1)
+			answer.WriteHeader(status)
+			return answer.Result(), nil
+		}
+	}
 	if r.Body == nil {
 		r.Body = http.NoBody
 	}

@@ -205,6 +205,7 @@ func (s *Service) readiness() []web.Check {
 		web.Check{Name: "registry", Warning: true, Ping: s.stranded.warning},
 		web.Check{Name: "registry file", Warning: true, Ping: s.registryFile},
 		web.Check{Name: "pause", Warning: true, Ping: s.Engine.CheckPaused},
+		web.Check{Name: "events", Warning: true, Ping: s.Engine.CheckEvents},
 		web.Check{Name: "lanes", Warning: true, Ping: s.Engine.Reachable})
 	if s.rec != nil {
 		list = append(list, web.Check{Name: "reconcile", Warning: true, Ping: s.rec.Webhooks})

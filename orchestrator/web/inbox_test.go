@@ -132,7 +132,7 @@ func TestSecretsOfProjects(t *testing.T) {
 			"Content-Type": "application/json", "X-GitHub-Delivery": c.secret, "X-GitHub-Event": "status", "X-Hub-Signature-256": "sha256=" + sign(c.secret, body),
 		}, body)
 		require.Equal(t, c.want, a.status, c.secret)
-		body = planetest.Encode(issue("state", map[string]any{"id": fmt.Sprint(i), "project": "p1"}))
+		body = planetest.Encode(issue("state", map[string]any{"id": itemID(fmt.Sprint(i)), "project": projectID}))
 		a = k.do(http.MethodPost, "/webhooks/tracker", map[string]string{
 			"Content-Type": "application/json", "X-Plane-Delivery": c.secret, "X-Plane-Event": "issue", "X-Plane-Signature": sign(c.secret, body),
 		}, body)
@@ -176,7 +176,7 @@ func TestFullForTheBoard(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
 	k.crowd("127.0.0.1")
-	body := planetest.Encode(issue("state", map[string]any{"id": "i1", "project": "p1"}))
+	body := planetest.Encode(issue("state", map[string]any{"id": itemID("1"), "project": projectID}))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, k.url+"/webhooks/tracker", bytes.NewReader(body))
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/json")
@@ -187,3 +187,9 @@ func TestFullForTheBoard(t *testing.T) {
 	}
 	require.ErrorIs(t, err, io.EOF)
 }
+
+// projectID is the board that is registered, in Plane's form.
+const projectID = "00000000-0000-4000-8000-00000000000a"
+
+// itemID is the id of a work item.
+func itemID(n string) string { return "00000000-0000-4000-8000-" + strings.Repeat("0", 12-len(n)) + n }

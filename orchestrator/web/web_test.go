@@ -40,11 +40,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
 
-const (
-	planeSecret  = "plane_wh_test"
-	githubSecret = "gh-test"
-	admin        = "operator-token"
-)
+const planeSecret, githubSecret, admin = "plane_wh_test", "gh-test", "operator-token"
 
 // brokenStore is a store that can be switched to refuse deliveries.
 type brokenStore struct {
@@ -73,7 +69,7 @@ type kit struct {
 func setup(t *testing.T, change func(*web.Options), features ...orchestrator.Feature) *kit {
 	t.Helper()
 	store := &brokenStore{Store: memstore.New(nil)}
-	projects, err := task.NewProjects(task.Project{TrackerProject: "p1", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
+	projects, err := task.NewProjects(task.Project{TrackerProject: projectID, Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
 	require.NoError(t, err)
 	board, host, place := memtracker.New(nil), memhost.New(), memwork.New(func(context.Context, work.Command, map[string]string) work.Result { return work.Result{} })
 	engine, err := orchestrator.New(stage.Default(), orchestrator.Deps{
@@ -161,7 +157,7 @@ func (k *kit) jobs() []queue.Job {
 func TestWebhookIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
-	hook := issue("state_id", map[string]any{"id": "i1", "project": "p1"})
+	hook := issue("state_id", map[string]any{"id": itemID("1"), "project": projectID})
 	a := k.plane("d1", hook)
 	require.Equal(t, http.StatusAccepted, a.status)
 	require.JSONEq(t, `{"status":"queued"}`, a.body)
@@ -171,7 +167,7 @@ func TestWebhookIsStoredOnce(t *testing.T) {
 		require.JSONEq(t, `{"status":"duplicate"}`, a.body)
 	}
 	require.Len(t, k.jobs(), 1)
-	require.Equal(t, "item/i1/board", k.jobs()[0].Key)
+	require.Equal(t, orchestrator.BoardKey(itemID("1")), k.jobs()[0].Key)
 }
 
 // What nobody waits for is answered and not kept. Features receive the hook of a card that was
@@ -181,10 +177,10 @@ func TestIgnored(t *testing.T) {
 	heard := make(chan string, 9)
 	k := setup(t, nil, orchestrator.Feature{Name: "ear", Heard: func(h tracker.Hook) { heard <- h.ItemID }})
 	for why, hook := range map[string]map[string]any{
-		"the status has not changed":    issue("name", map[string]any{"id": "i", "project": "p1"}),
-		"the project is not registered": issue("state", map[string]any{"id": "i", "project": "p9"}),
+		"the status has not changed":    issue("name", map[string]any{"id": itemID("0"), "project": projectID}),
+		"the project is not registered": issue("state", map[string]any{"id": itemID("0"), "project": itemID("9")}),
 		"the event is of no interest":   {"event": "cycle", "action": "created", "data": map[string]any{"id": "c"}},
-		"comments are only noted":       {"event": "issue_comment", "action": "created", "data": map[string]any{"id": "c", "issue": "i", "project": "p1"}},
+		"comments are only noted":       {"event": "issue_comment", "action": "created", "data": map[string]any{"id": "c", "issue": itemID("0"), "project": projectID}},
 	} {
 		a := k.plane("d-"+why, hook)
 		require.Equal(t, http.StatusOK, a.status, why)
@@ -193,7 +189,7 @@ func TestIgnored(t *testing.T) {
 		require.Equal(t, []string{"ignored", why}, []string{said.Status, said.Reason})
 	}
 	require.Len(t, heard, 1)
-	require.Equal(t, "i", <-heard)
+	require.Equal(t, itemID("0"), <-heard)
 	for event, body := range map[string]string{
 		"ping": `{"zen":"x"}`, "unheard_of": `{}`, "push": `{"ref":"refs/heads/x","after":"` + strings.Repeat("a", 40) + `","repository":{"full_name":"acme/app"}}`,
 		"status": `{"state":"success","sha":"` + strings.Repeat("a", 40) + `","repository":{"full_name":"acme/other"}}`,
@@ -209,7 +205,7 @@ func TestIgnored(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
-	good := planetest.Encode(issue("state", map[string]any{"id": "i1", "project": "p1"}))
+	good := planetest.Encode(issue("state", map[string]any{"id": itemID("1"), "project": projectID}))
 	planeHeaders := func(body []byte, change func(map[string]string)) map[string]string {
 		h := map[string]string{"Content-Type": "application/json", "X-Plane-Delivery": "d", "X-Plane-Event": "issue", "X-Plane-Signature": sign(planeSecret, body)}
 		if change != nil {
@@ -238,7 +234,7 @@ func TestBadInput(t *testing.T) {
 	}
 	for name, body := range map[string]string{
 		"truncated payload": string(good[:len(good)/2]), "not JSON": "state=done", "empty": "", "a JSON word": `"hello"`,
-		"an issue without an id": `{"event":"issue","action":"updated","data":{"project":"p1"}}`, "an issue without a project": `{"event":"issue","action":"updated","data":{"id":"i"}}`,
+		"an issue without an id": `{"event":"issue","action":"updated","data":{"project":"` + projectID + `"}}`, "an issue without a project": `{"event":"issue","action":"updated","data":{"id":"i"}}`,
 	} {
 		c := cases[name]
 		c.body, c.header = signed(body)
@@ -257,32 +253,33 @@ func TestBadInput(t *testing.T) {
 	require.Empty(t, k.jobs())
 }
 
-// Hostile texts are only texts.
+// Hostile texts are texts, and no ids.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
 	for n, text := range []string{
 		"--upload-pack=touch /tmp/x", "../../etc/passwd", "line\nfeed", "\u202egnp.exe", "🚦🧨", strings.Repeat("长", 10_000), "<script>alert(1)</script>", "'; drop table tasks; --", "\x00nul",
 	} {
-		a := k.plane(fmt.Sprint(n), issue("state", map[string]any{"id": text, "project": "p1", "name": text, "description_html": text}))
-		require.Equal(t, http.StatusAccepted, a.status, "%.30q", text)
+		body := map[string]any{"id": itemID("1"), "project": projectID, "name": text, "description_html": text}
+		require.Equal(t, http.StatusAccepted, k.plane(fmt.Sprint(n), issue("state", body)).status, "%.30q", text)
+		body["id"] = text
+		require.Equal(t, http.StatusBadRequest, k.plane("id "+fmt.Sprint(n), issue("state", body)).status, "%.30q", text)
+		require.Equal(t, http.StatusOK, k.do(http.MethodGet, "/queue", nil, nil).status)
 	}
 	require.Len(t, k.jobs(), 9)
-	require.Equal(t, http.StatusOK, k.do(http.MethodGet, "/queue", nil, nil).status)
 }
 
-// While the store cannot take a delivery the request is held; then Plane's
-// connection is broken (it tries again only then) and GitHub gets an error.
+// While the store cannot take a delivery the request is held; then Plane's connection is broken, and GitHub gets an error.
 func TestStoreOutage(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
 	k.store.fails = 2
-	a := k.plane("d1", issue("state", map[string]any{"id": "i1", "project": "p1"}))
+	a := k.plane("d1", issue("state", map[string]any{"id": itemID("1"), "project": projectID}))
 	require.Equal(t, http.StatusAccepted, a.status, "held until the store was back")
 	k.store.mu.Lock()
 	k.store.fails = -1
 	k.store.mu.Unlock()
-	body := planetest.Encode(issue("state", map[string]any{"id": "i2", "project": "p1"}))
+	body := planetest.Encode(issue("state", map[string]any{"id": itemID("2"), "project": projectID}))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, k.url+"/webhooks/tracker", bytes.NewReader(body))
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/json")
