@@ -127,21 +127,24 @@ func (e *aloneError) Unwrap() error { return e.err }
 
 // carryOut does a group in one transaction. When a request with statements of its own
 // fails, the others are done without it; when a shared statement is refused, each request
-// gets a transaction of its own: what one has wrong must not fail the others.
+// gets a transaction of its own: what one has wrong must not fail the others. A request that
+// failed is judged again by itself: it may have been judged on what others of its group did,
+// and that was undone.
 func (s *Store) carryOut(group []*request) {
 	err := s.transact(group)
 	var failed *aloneError
+	alone := errors.As(err, &failed)
 	switch {
 	case err == nil:
-	case errors.As(err, &failed) && !s.Driver.Away(err):
-		failed.r.err = failed.err
-		if rest := slices.DeleteFunc(slices.Clone(group), func(r *request) bool { return r == failed.r }); len(rest) > 0 {
-			s.carryOut(rest)
-		}
+	case alone && len(group) > 1 && !s.Driver.Away(err):
+		s.carryOut(slices.DeleteFunc(slices.Clone(group), func(r *request) bool { return r == failed.r }))
+		s.carryOut([]*request{failed.r})
 	case len(group) > 1 && !s.Driver.Away(err):
 		for _, r := range group {
 			s.carryOut([]*request{r})
 		}
+	case alone && !s.Driver.Away(err):
+		failed.r.err = failed.err
 	default: // nothing was changed
 		for _, r := range group {
 			r.err, r.ids, r.claims = err, nil, nil
