@@ -165,6 +165,7 @@ func manyWorkers(t *testing.T, url string, jobs, more, workers int, m *meddled) 
 	}
 	_, err := db.Put(t.Context(), batch...)
 	require.NoError(t, err)
+	ctx := bounded(t, other, 3*time.Minute)
 	var mu sync.Mutex
 	last, done := map[string]int64{}, map[int64]int{}
 	reached := func(n int) bool {
@@ -172,7 +173,7 @@ func manyWorkers(t *testing.T, url string, jobs, more, workers int, m *meddled) 
 		defer mu.Unlock()
 		return len(done) >= n
 	}
-	finished := func() bool { return reached(jobs + more) }
+	finished := func() bool { return reached(jobs+more) || ctx.Err() != nil }
 	note := func(c queue.Claim) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -192,7 +193,7 @@ func manyWorkers(t *testing.T, url string, jobs, more, workers int, m *meddled) 
 	})
 	wg.Go(func() {
 		for i := range more {
-			for !reached((i + 1) * jobs / (more + 1)) {
+			for !reached((i+1)*jobs/(more+1)) && ctx.Err() == nil {
 				time.Sleep(time.Millisecond)
 			}
 			hold := queue.Hold{Subject: fmt.Sprint("s", i%7), Name: "n"}

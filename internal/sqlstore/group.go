@@ -36,6 +36,7 @@ type request struct {
 type finishing struct {
 	claim   queue.Claim
 	outcome queue.Outcome
+	untold  bool // nobody has the claim, if it was made at all
 }
 
 type extending struct {
@@ -145,8 +146,9 @@ func (s *Store) carryOut(group []*request) {
 		}
 	case alone && !s.Driver.Away(err):
 		failed.r.err = failed.err
-	default: // nothing was changed
+	default: // nothing was changed, or nobody can tell
 		for _, r := range group {
+			s.leave(r.claims)
 			r.err, r.ids, r.claims = err, nil, nil
 			if r.commit != nil && s.Driver.Taken(err) {
 				r.err = task.ErrConflict
@@ -155,12 +157,20 @@ func (s *Store) carryOut(group []*request) {
 	}
 }
 
+// leave notes claims of a commit whose answer did not come: nobody has them. The next
+// transaction gives back those that were made.
+func (s *Store) leave(claims []queue.Claim) {
+	for _, c := range claims {
+		s.untold = append(s.untold, &request{ctx: context.Background(), finish: &finishing{claim: c, outcome: queue.Outcome{Kind: queue.OutcomeRelease}, untold: true}})
+	}
+}
+
 // transact does a group once, in one transaction.
 func (s *Store) transact(group []*request) error {
 	var t *Tx
 	err := s.Driver.Write(func(c Conn) (err error) {
 		t = &Tx{Conn: c, Now: Stamp(s.Now()), store: s, deduped: map[string]int64{}, added: map[string]queue.Job{}, wake: map[string]bool{}, depth: map[string]int64{}}
-		if panicked := guard.Do("store transaction", func() { err = t.all(group) }); panicked != nil {
+		if panicked := guard.Do("store transaction", func() { err = t.all(append(slices.Clip(s.untold), group...)) }); panicked != nil {
 			return panicked
 		}
 		return err
@@ -168,6 +178,7 @@ func (s *Store) transact(group []*request) error {
 	if err != nil {
 		return err
 	}
+	s.untold = nil
 	pools := make([]string, 0, len(t.wake))
 	for pool := range t.wake {
 		pools = append(pools, pool)

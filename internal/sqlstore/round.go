@@ -173,7 +173,8 @@ func (d *decided) end(t *Tx, l *loaded, c queue.Claim, o queue.Outcome) {
 
 func (d *decided) finish(t *Tx, r *request, l *loaded) {
 	f := r.finish
-	if !l.holds(f.claim) {
+	now, was := l.running[f.claim.Job.ID].job, f.claim.Job
+	if !l.holds(f.claim) || f.untold && (now.Worker != was.Worker || !now.StartedAt.Equal(was.StartedAt)) {
 		r.err = queue.ErrLost
 		return
 	}
