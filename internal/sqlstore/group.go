@@ -148,20 +148,14 @@ func (s *Store) carryOut(group []*request) {
 		failed.r.err = failed.err
 	default: // nothing was changed, or nobody can tell
 		for _, r := range group {
-			s.leave(r.claims)
+			for _, c := range r.claims { // nobody has them: the next transaction gives back those that were made
+				s.untold = append(s.untold, &request{ctx: context.Background(), finish: &finishing{claim: c, outcome: queue.Outcome{Kind: queue.OutcomeRelease}, untold: true}})
+			}
 			r.err, r.ids, r.claims = err, nil, nil
 			if r.commit != nil && s.Driver.Taken(err) {
 				r.err = task.ErrConflict
 			}
 		}
-	}
-}
-
-// leave notes claims of a commit whose answer did not come: nobody has them. The next
-// transaction gives back those that were made.
-func (s *Store) leave(claims []queue.Claim) {
-	for _, c := range claims {
-		s.untold = append(s.untold, &request{ctx: context.Background(), finish: &finishing{claim: c, outcome: queue.Outcome{Kind: queue.OutcomeRelease}, untold: true}})
 	}
 }
 
