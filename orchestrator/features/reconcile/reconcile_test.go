@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,11 +112,12 @@ func TestStopIsNotUndoneByTheBoard(t *testing.T) {
 type swallowing struct {
 	*memtracker.Board
 
-	lost stage.Status
+	lost   stage.Status
+	mended atomic.Bool
 }
 
-func (s swallowing) SetStatus(ctx context.Context, project, item string, status stage.Status) error {
-	if status == s.lost {
+func (s *swallowing) SetStatus(ctx context.Context, project, item string, status stage.Status) error {
+	if status == s.lost && !s.mended.Load() {
 		return nil
 	}
 	return s.Board.SetStatus(ctx, project, item, status)
@@ -165,7 +167,7 @@ func TestColumnIsRestored(t *testing.T) {
 				if c.move != nil {
 					c.move(r, item)
 				}
-				board.lost = ""
+				board.mended.Store(true)
 				r.Settle(10 * time.Minute)
 				require.Equal(r, c.want, r.Status(orchestratortest.App, item))
 				jobs, err := r.Store.Jobs(context.Background(), queue.Filter{Limit: 100_000})
