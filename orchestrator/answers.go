@@ -2,11 +2,13 @@ package orchestrator
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // What a person moves on the board and what means nothing is answered, once. Words of
@@ -40,6 +42,42 @@ func (e *Engine) putBack(ctx context.Context, c queue.Claim, p task.Project, b b
 		EffectJob(t, p, stage.Effect{Kind: stage.EffectStatus, Status: t.State.Set}, key+"/status"),
 	}})
 	return e.finish(c, err), err
+}
+
+// RestoreColumn sets the column of a task again when its newest write was made, and the card stands where the service's
+// own account has put it earlier: a write came late, or was lost. A person's move stays. It reports false while one is owed.
+func (e *Engine) RestoreColumn(ctx context.Context, p task.Project, item tracker.Item, t task.Task, columns map[stage.Status]string) (settled bool, err error) {
+	writes, err := e.Jobs.Jobs(ctx, queue.Filter{Pool: poolAt(LaneBoard.Pool(), p.Board), TaskID: t.ID, Limit: statusMax})
+	if err != nil || len(writes) == 0 {
+		return err == nil, err
+	}
+	var w Effect
+	earlier := false
+	for _, j := range writes {
+		earlier = earlier || w.Status != "" && columns[w.Status] == item.StatusName
+		if err := json.Unmarshal(j.Payload, &w); err != nil {
+			return false, fmt.Errorf("orchestrator: job %d: %w", j.ID, err)
+		}
+	}
+	if newest := writes[len(writes)-1].Status; newest != queue.Done || columns[w.Status] == item.StatusName || !earlier {
+		return newest.Terminal(), nil
+	}
+	_, trigger := stage.BoardTrigger(item.Status)
+	if trigger && (item.Status != stage.StatusInProgress || !t.State.Stage.Terminal()) {
+		return true, nil // it may be the word of a person who uses the same account
+	}
+	m, _, err := e.findMoveInLog(ctx, item, item.Status)
+	if err != nil || m.ActorID == "" {
+		return err == nil, err
+	}
+	if own, err := e.Tracker.Own(m.ActorID); !own {
+		return err == nil, err
+	}
+	e.Log.Warn("a column is not shown that was set, and is set again", "task", t.ID, "repo", t.Repo, "item", item.ID, "shown", item.StatusName, "owed", w.Status)
+	again := stage.Effect{Kind: stage.EffectStatus, Status: w.Status, Replaces: stage.Replaceable(item.Status)}
+	key := fmt.Sprintf("column/%s/%d", task.Identity(t), item.UpdatedAt.UnixMicro())
+	err = e.Store.Commit(ctx, task.Commit{Task: &t, Unchanged: true, Jobs: []queue.Job{EffectJob(t, p, again, key)}})
+	return err == nil, err
 }
 
 // answerWithoutTask answers a word on a card that has no task. Its column stays: where it was is not

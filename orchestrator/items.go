@@ -34,22 +34,29 @@ func (e *Engine) readItem(ctx context.Context, c queue.Claim, h tracker.Hook, t 
 	for _, w := range writes {
 		beside += " " + w.Key
 	}
-	e.items.mu.Lock()
-	last := e.items.byItem[h.ItemID]
-	e.items.mu.Unlock()
+	last := e.items.get(h.ItemID)
 	if later(c.Job.CreatedAt, c.Job.AvailableAt).Before(last.at) && last.beside == beside && last.item.ProjectID == h.ProjectID {
 		return last.item, nil
 	}
 	at := e.Now()
 	item, err := e.Tracker.Item(ctx, h.ProjectID, h.ItemID)
-	if err != nil {
-		return item, err
+	if err == nil {
+		e.items.put(h.ItemID, itemRead{item, at, beside})
 	}
-	e.items.mu.Lock()
-	defer e.items.mu.Unlock()
-	if e.items.byItem == nil || len(e.items.byItem) >= itemsMax {
-		e.items.byItem = map[string]itemRead{}
+	return item, err
+}
+
+func (i *items) get(id string) itemRead {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.byItem[id]
+}
+
+func (i *items) put(id string, r itemRead) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.byItem == nil || len(i.byItem) >= itemsMax {
+		i.byItem = map[string]itemRead{}
 	}
-	e.items.byItem[h.ItemID] = itemRead{item, at, beside}
-	return item, nil
+	i.byItem[id] = r
 }

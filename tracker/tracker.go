@@ -217,7 +217,8 @@ type Budgeted interface {
 // Recent returns what was seen last.
 type Recent interface {
 	// Recent is a work item as it was some seconds ago at most: as this process has read it
-	// or written to it last. ok is false when it was not. It does not call the network.
+	// or written to it last; others may have written since, so that nothing about a person
+	// follows from it. ok is false when it was not. It does not call the network.
 	Recent(projectID, itemID string) (item Item, ok bool)
 }
 

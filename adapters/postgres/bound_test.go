@@ -82,12 +82,13 @@ func TestBoundUnderLoad(t *testing.T) {
 	}
 	_, err := dbs[0].Put(t.Context(), slicesOf(jobs, queue.Job{Pool: "p"})...)
 	require.NoError(t, err)
+	ctx := bounded(t, dbs[0], 2*time.Minute)
 	var running, most, done atomic.Int64
 	var wg sync.WaitGroup
 	for w := range 12 {
 		wg.Go(func() {
 			db := dbs[w%len(dbs)]
-			for done.Load() < jobs {
+			for done.Load() < jobs && ctx.Err() == nil {
 				claims, err := db.Take(t.Context(), "p", "w", 2, time.Minute)
 				if err != nil {
 					t.Errorf("take: %v", err)

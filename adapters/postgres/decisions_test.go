@@ -112,6 +112,7 @@ func TestManyDecisions(t *testing.T) {
 		k := task.Task{ID: id, WorkItemID: fmt.Sprint("w", id), TrackerIssueID: fmt.Sprint("i", id), Branch: fmt.Sprint("b", id)}
 		require.NoError(t, db.Commit(ctx, task.Commit{Task: &k, Jobs: []queue.Job{{Pool: "p", Key: fmt.Sprint(id), TaskID: id}}}))
 	}
+	bound := bounded(t, db, 3*time.Minute)
 	var mu sync.Mutex
 	version := map[int64]int64{} // of each task, as its worker has left it
 	ended, moved := 0, 0
@@ -142,7 +143,7 @@ func TestManyDecisions(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for half := false; !half; time.Sleep(time.Millisecond) { // the first store is alone meanwhile
+		for half := false; !half && bound.Err() == nil; time.Sleep(time.Millisecond) { // the first store is alone meanwhile
 			mu.Lock()
 			half = moved >= tasks*moves/2
 			mu.Unlock()
@@ -156,7 +157,7 @@ func TestManyDecisions(t *testing.T) {
 	for range workers {
 		wg.Go(func() {
 			var claims []queue.Claim
-			for left() {
+			for left() && bound.Err() == nil {
 				var err error
 				if len(claims) == 0 {
 					claims, err = db.Take(context.Background(), "p", "w", 1, time.Hour)

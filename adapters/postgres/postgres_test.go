@@ -1,6 +1,8 @@
 package postgres_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/storetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/lease"
 	"github.com/signalbox-dev/signalbox/queue/lease/leasetest"
 	"github.com/signalbox-dev/signalbox/queue/queuetest"
@@ -93,6 +96,25 @@ func TestLeaseConformance(t *testing.T) {
 	t.Parallel()
 	db := opener(t)
 	leasetest.Run(t, func(t *testing.T, now func() time.Time) lease.Locker { return db(t, now).Leases() })
+}
+
+// bounded is the context of a test that takes d at most: when it takes longer it fails, with the jobs that
+// are not done by then.
+func bounded(t *testing.T, db queue.Inspector, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	told := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(told)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			look, end := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+			defer end()
+			open, err := db.Waiting(look, queue.Filter{Limit: 20})
+			t.Errorf("not done within %v; the first of what is not (%v): %+v", d, err, open)
+		}
+	})
+	t.Cleanup(func() { cancel(); <-told })
+	return ctx
 }
 
 func open(t *testing.T, o postgres.Options) *postgres.DB {

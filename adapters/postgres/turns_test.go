@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,6 +83,47 @@ func TestTurn(t *testing.T) {
 		require.NoError(t, db.Finish(t.Context(), next[0], queue.Outcome{Kind: queue.OutcomeDone}))
 	}
 	agree(t, url)
+}
+
+// A store waits for its turn for longer than a lease and a claim live: both are granted for all their time from then on.
+func TestTimeOfTheTurn(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	var waited atomic.Int64
+	begin := time.Now()
+	db := open(t, postgres.Options{URL: url, Now: func() time.Time { return begin.Add(time.Duration(waited.Load())) }})
+	_, err := db.Put(t.Context(), queue.Job{Pool: "p"})
+	require.NoError(t, err)
+	host, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer host.Close(context.WithoutCancel(t.Context()))
+	for name, call := range map[string]func(ctx context.Context) (until time.Time, err error){
+		"lease": func(ctx context.Context) (time.Time, error) {
+			l, err := db.Leases().Acquire(ctx, "main", "me", time.Minute)
+			return l.Expires, err
+		},
+		"claim": func(ctx context.Context) (time.Time, error) {
+			claims, err := db.Take(ctx, "p", "w", 1, time.Minute)
+			return append(claims, queue.Claim{})[0].Job.LeaseUntil, err
+		},
+	} {
+		tx, err := host.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = tx.Exec(t.Context(), "select from signalbox.turn for no key update")
+		require.NoError(t, err)
+		until := make(chan time.Time, 1)
+		go func() {
+			at, err := call(context.WithoutCancel(t.Context()))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			until <- at
+		}()
+		waits(t, url, 1)
+		now := begin.Add(time.Duration(waited.Add(int64(time.Hour))))
+		require.NoError(t, tx.Commit(t.Context()))
+		require.WithinDuration(t, now.Add(time.Minute), <-until, time.Second, name)
+	}
 }
 
 // waits returns when so many wait for a row.
@@ -165,6 +207,7 @@ func manyWorkers(t *testing.T, url string, jobs, more, workers int, m *meddled) 
 	}
 	_, err := db.Put(t.Context(), batch...)
 	require.NoError(t, err)
+	ctx := bounded(t, other, 3*time.Minute)
 	var mu sync.Mutex
 	last, done := map[string]int64{}, map[int64]int{}
 	reached := func(n int) bool {
@@ -172,7 +215,7 @@ func manyWorkers(t *testing.T, url string, jobs, more, workers int, m *meddled) 
 		defer mu.Unlock()
 		return len(done) >= n
 	}
-	finished := func() bool { return reached(jobs + more) }
+	finished := func() bool { return reached(jobs+more) || ctx.Err() != nil }
 	note := func(c queue.Claim) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -192,7 +235,7 @@ func manyWorkers(t *testing.T, url string, jobs, more, workers int, m *meddled) 
 	})
 	wg.Go(func() {
 		for i := range more {
-			for !reached((i + 1) * jobs / (more + 1)) {
+			for !reached((i+1)*jobs/(more+1)) && ctx.Err() == nil {
 				time.Sleep(time.Millisecond)
 			}
 			hold := queue.Hold{Subject: fmt.Sprint("s", i%7), Name: "n"}

@@ -79,7 +79,8 @@ func TestKill(t *testing.T) {
 	acked := map[string]bool{}
 	finished := map[string]bool{}
 	for range 8 {
-		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		cmd := exec.CommandContext(ctx, os.Args[0])
 		cmd.Env = append(os.Environ(), "SQLITE_VICTIM="+path)
 		out, err := cmd.StdoutPipe()
 		require.NoError(t, err)
@@ -99,6 +100,8 @@ func TestKill(t *testing.T) {
 			}
 		}
 		_ = cmd.Wait()
+		require.NoError(t, ctx.Err(), "a process says nothing; acknowledged so far: %d, finished: %d", len(acked), len(finished))
+		cancel()
 	}
 	require.Greater(t, len(acked), 20)
 	agree(t, path)

@@ -20,7 +20,7 @@ func TestPostgres(t *testing.T) {
 // their claims live, in turn: every card meets its fate, and nothing is seen twice.
 func TestReplicas(t *testing.T) {
 	s := pgtest.Start(t, pgtest.Options{Durable: true})
-	summary := demo(t, "-speed", "8", "-database-url", s.URL("postgres"),
+	summary := demo(t, "-speed", "20", "-database-url", s.URL("postgres"),
 		"-replicas", "3", "-kills", "8", "-pauses", "4", "-seed", "3")
 	require.GreaterOrEqual(t, summary.Restarts, 8)
 }

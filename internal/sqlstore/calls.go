@@ -32,12 +32,12 @@ func (s *Store) Extend(ctx context.Context, c queue.Claim, ttl time.Duration) er
 
 // Finish implements queue.Queue.
 func (s *Store) Finish(ctx context.Context, c queue.Claim, o queue.Outcome) error {
-	return s.hand(&request{ctx: ctx, finish: &finishing{c, o}})
+	return s.hand(&request{ctx: ctx, finish: &finishing{claim: c, outcome: o}})
 }
 
 // FinishTake implements queue.Relay.
 func (s *Store) FinishTake(ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
-	r := &request{ctx: ctx, finish: &finishing{c, o}, take: &taking{pool, worker, n, ttl}}
+	r := &request{ctx: ctx, finish: &finishing{claim: c, outcome: o}, take: &taking{pool, worker, n, ttl}}
 	err := s.hand(r)
 	return r.claims, err
 }

@@ -36,6 +36,7 @@ type request struct {
 type finishing struct {
 	claim   queue.Claim
 	outcome queue.Outcome
+	untold  bool // nobody has the claim, if it was made at all
 }
 
 type extending struct {
@@ -127,23 +128,29 @@ func (e *aloneError) Unwrap() error { return e.err }
 
 // carryOut does a group in one transaction. When a request with statements of its own
 // fails, the others are done without it; when a shared statement is refused, each request
-// gets a transaction of its own: what one has wrong must not fail the others.
+// gets a transaction of its own: what one has wrong must not fail the others. A request that
+// failed is judged again by itself: it may have been judged on what others of its group did,
+// and that was undone.
 func (s *Store) carryOut(group []*request) {
 	err := s.transact(group)
 	var failed *aloneError
+	alone := errors.As(err, &failed)
 	switch {
 	case err == nil:
-	case errors.As(err, &failed) && !s.Driver.Away(err):
-		failed.r.err = failed.err
-		if rest := slices.DeleteFunc(slices.Clone(group), func(r *request) bool { return r == failed.r }); len(rest) > 0 {
-			s.carryOut(rest)
-		}
+	case alone && len(group) > 1 && !s.Driver.Away(err):
+		s.carryOut(slices.DeleteFunc(slices.Clone(group), func(r *request) bool { return r == failed.r }))
+		s.carryOut([]*request{failed.r})
 	case len(group) > 1 && !s.Driver.Away(err):
 		for _, r := range group {
 			s.carryOut([]*request{r})
 		}
-	default: // nothing was changed
+	case alone && !s.Driver.Away(err):
+		failed.r.err = failed.err
+	default: // nothing was changed, or nobody can tell
 		for _, r := range group {
+			for _, c := range r.claims { // nobody has them: the next transaction gives back those that were made
+				s.untold = append(s.untold, &request{ctx: context.Background(), finish: &finishing{claim: c, outcome: queue.Outcome{Kind: queue.OutcomeRelease}, untold: true}})
+			}
 			r.err, r.ids, r.claims = err, nil, nil
 			if r.commit != nil && s.Driver.Taken(err) {
 				r.err = task.ErrConflict
@@ -157,7 +164,7 @@ func (s *Store) transact(group []*request) error {
 	var t *Tx
 	err := s.Driver.Write(func(c Conn) (err error) {
 		t = &Tx{Conn: c, Now: Stamp(s.Now()), store: s, deduped: map[string]int64{}, added: map[string]queue.Job{}, wake: map[string]bool{}, depth: map[string]int64{}}
-		if panicked := guard.Do("store transaction", func() { err = t.all(group) }); panicked != nil {
+		if panicked := guard.Do("store transaction", func() { err = t.all(append(slices.Clip(s.untold), group...)) }); panicked != nil {
 			return panicked
 		}
 		return err
@@ -165,6 +172,7 @@ func (s *Store) transact(group []*request) error {
 	if err != nil {
 		return err
 	}
+	s.untold = nil
 	pools := make([]string, 0, len(t.wake))
 	for pool := range t.wake {
 		pools = append(pools, pool)

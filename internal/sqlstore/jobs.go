@@ -27,7 +27,7 @@ const (
 
 	// claimedJobs reads what ending or prolonging a claim is decided on, and the next job of
 	// its key. It does not name the status: PostgreSQL's planner would read the index of all that runs.
-	claimedJobs = `select j.id, j.status, j.pool, j.key, j.priority, j.dedupe_key, j.attempt, j.max_attempts, j.available_at, j.started_at,
+	claimedJobs = `select j.id, j.status, j.pool, j.key, j.priority, j.dedupe_key, j.attempt, j.max_attempts, j.available_at, j.worker, j.started_at,
 		coalesce(n.id, 0::bigint), coalesce(n.pool, ''), coalesce(n.priority, 0::bigint)
 		from ~jobs j left join ~jobs n on n.id = (select k.id from ~jobs k where k.key = j.key and k.key <> '' and k.id > j.id and k.` + isOpen + ` order by k.id limit 1)
 		where j.id = any($1)`
@@ -93,7 +93,7 @@ type claimed struct{ job, next queue.Job }
 
 func scanClaimed(rows Rows) (c claimed, err error) {
 	j, n := &c.job, &c.next
-	return c, rows.Scan(&j.ID, (*string)(&j.Status), &j.Pool, &j.Key, &j.Priority, &j.DedupeKey, &j.Attempt, &j.MaxAttempts, &j.AvailableAt, &j.StartedAt,
+	return c, rows.Scan(&j.ID, (*string)(&j.Status), &j.Pool, &j.Key, &j.Priority, &j.DedupeKey, &j.Attempt, &j.MaxAttempts, &j.AvailableAt, &j.Worker, &j.StartedAt,
 		&n.ID, &n.Pool, &n.Priority)
 }
 

@@ -11,7 +11,7 @@ import (
 // Tx is a transaction of the writer. It holds the writer lock.
 type Tx struct {
 	Conn
-	Now time.Time
+	Now time.Time // once something was read: since the lock is held
 
 	store   *Store
 	last    *int64               // highest id of a job; nil = not read yet
@@ -41,6 +41,7 @@ func (t *Tx) round(reqs []*request) error {
 		if err := t.Flush(); err != nil {
 			return err
 		}
+		t.Now = Stamp(t.store.Now())
 		if err := errors.Join(f(t), t.Flush()); err != nil {
 			return &aloneError{reqs[0], err}
 		}
@@ -95,6 +96,7 @@ func (t *Tx) load(reqs []*request) (*loaded, error) {
 	}
 	t.loadDuplicates(l, received)
 	err := t.Flush()
+	t.Now = Stamp(t.store.Now())
 	for _, c := range found {
 		if c.job.Status == queue.Running {
 			l.running[c.job.ID] = c
@@ -173,7 +175,8 @@ func (d *decided) end(t *Tx, l *loaded, c queue.Claim, o queue.Outcome) {
 
 func (d *decided) finish(t *Tx, r *request, l *loaded) {
 	f := r.finish
-	if !l.holds(f.claim) {
+	now, was := l.running[f.claim.Job.ID].job, f.claim.Job
+	if !l.holds(f.claim) || f.untold && (now.Worker != was.Worker || !now.StartedAt.Equal(was.StartedAt)) {
 		r.err = queue.ErrLost
 		return
 	}

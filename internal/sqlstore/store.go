@@ -88,6 +88,7 @@ type Store struct {
 	Options
 
 	reqs   chan *request
+	untold []*request // the writer's: see carryOut
 	writer *run.Group
 	wakers wakers
 

@@ -128,7 +128,7 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	}
 	writes = append([]orchestrator.Effect{e}, writes...)
 	to := writes[len(writes)-1].Status
-	item, err := d.item(ctx, e)
+	item, err := d.item(ctx, e, to)
 	if errors.Is(err, tracker.ErrNotFound) {
 		return noCard(err)
 	}
@@ -143,6 +143,7 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		return d.retry(e, err)
 	}
 	if _, trigger := stage.BoardTrigger(item.Status); trigger && !ours {
+		d.Log.Warn("a status is not set: a person has set another one", "task", e.TaskID, "repo", e.Repo, "item", e.ItemID, "owed", to, "set", item.Status)
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: fmt.Sprintf("not set: a human has set %s", item.Status)}
 	}
 	err = d.Tracker.SetStatus(ctx, e.ProjectID, e.ItemID, to)
@@ -158,10 +159,12 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	}
 }
 
-// item is the work item of an effect, read again unless that was done a moment ago.
-func (d Deps) item(ctx context.Context, e orchestrator.Effect) (tracker.Item, error) {
+// item is the work item of a status. As it was seen a moment ago will do only where it shows what the service had set
+// or answered last: another process may have written meanwhile, and nothing else of that is a person's word.
+func (d Deps) item(ctx context.Context, e orchestrator.Effect, to stage.Status) (tracker.Item, error) {
 	if r, ok := d.Tracker.(tracker.Recent); ok && e.Attempt <= 1 {
-		if item, ok := r.Recent(e.ProjectID, e.ItemID); ok {
+		item, ok := r.Recent(e.ProjectID, e.ItemID)
+		if ok && item.Status != stage.StatusUnknown && item.Status != to && (item.Status == e.Previous || item.Status == e.Answers) {
 			return item, nil
 		}
 	}

@@ -105,6 +105,36 @@ func TestStatusLeavesAPersonsWord(t *testing.T) {
 	require.Equal(t, queue.OutcomeDead, o.Kind, "a board without the column will not get it by waiting")
 }
 
+// recalling is a board whose cards were seen a moment ago as they are not any more.
+type recalling struct {
+	*memtracker.Board
+
+	seen stage.Status
+}
+
+func (r recalling) Recent(project, item string) (tracker.Item, bool) {
+	return tracker.Item{ID: item, ProjectID: project, Status: r.seen}, true
+}
+
+// What this process has seen a moment ago is no person's word, and is not taken for what is owed: another process has
+// written meanwhile.
+func TestStatusBesideAnotherProcess(t *testing.T) {
+	for seen, now := range map[stage.Status]stage.Status{
+		stage.StatusToAnalyse:  stage.StatusInProgress, // our own column of before
+		stage.StatusDone:       stage.StatusInProgress, // what is owed, overwritten since
+		stage.StatusInProgress: stage.StatusInProgress,
+	} {
+		k := setup(t)
+		k.runners = effects.Runners(effects.Deps{Store: k.store, Jobs: k.store, Tracker: recalling{k.board, seen}})
+		require.NoError(t, k.board.SetStatus(t.Context(), "p", "i", now))
+		o := k.run(stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusDone, Previous: now, Replaces: []stage.Status{now}}, 1)
+		require.Equal(t, queue.Outcome{Kind: queue.OutcomeDone}, o, seen)
+		item, err := k.board.Item(t.Context(), "p", "i")
+		require.NoError(t, err)
+		require.Equal(t, stage.StatusDone, item.Status, seen)
+	}
+}
+
 func TestOutages(t *testing.T) {
 	k := setup(t)
 	k.head()

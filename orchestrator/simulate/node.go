@@ -45,6 +45,7 @@ type node struct {
 	engine *orchestrator.Engine
 	serial *serialgate.Gate
 	edge   http.Handler // where webhooks arrive
+	recent map[string]recentItem
 }
 
 func (n *node) name() string { return n.label }
@@ -53,7 +54,7 @@ func (n *node) name() string { return n.label }
 func (n *node) boot() {
 	s := n.sim
 	n.life++
-	n.label = fmt.Sprintf("r%d.%d", n.machine, n.life)
+	n.label, n.recent = fmt.Sprintf("r%d.%d", n.machine, n.life), map[string]recentItem{}
 	n.domain = s.v.Domain()
 	if err := n.build(); err != nil {
 		s.check.fail(BadStart, "%s cannot be built: %v", n.name(), err)

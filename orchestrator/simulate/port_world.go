@@ -23,7 +23,24 @@ func ofBoard(name string) op { return op{name: "tracker." + name, lane: LaneBoar
 func (p *trackerPort) Item(ctx context.Context, project, item string) (tracker.Item, error) {
 	o, s := ofBoard("Item"), p.n.sim
 	o.stale = func(lag time.Duration) any { return s.people.past(item, lag) }
-	return call(ctx, p.n, o, item, func() (tracker.Item, error) { return s.board.Item(ctx, project, item) })
+	i, err := call(ctx, p.n, o, item, func() (tracker.Item, error) { return s.board.Item(ctx, project, item) })
+	if err == nil {
+		p.n.recent[item] = recentItem{i, p.n.domain.Now()}
+	}
+	return i, err
+}
+
+// recentItem is a card as a process has read or written it last, as the adapter of Plane keeps it.
+type recentItem struct {
+	tracker.Item
+
+	at time.Time
+}
+
+// Recent implements tracker.Recent.
+func (p *trackerPort) Recent(_, item string) (tracker.Item, bool) {
+	i, ok := p.n.recent[item]
+	return i.Item, ok && p.n.sim.world.Recalls && p.n.domain.Now().Sub(i.at) <= 10*time.Second
 }
 
 func (p *trackerPort) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
@@ -32,12 +49,18 @@ func (p *trackerPort) List(ctx context.Context, q tracker.Query) (tracker.Page, 
 
 func (p *trackerPort) SetStatus(ctx context.Context, project, item string, status stage.Status) error {
 	o := op{name: "tracker.SetStatus", lane: LaneStatus}
-	return void(ctx, p.n, o, item+" "+string(status), func() error {
+	delete(p.n.recent, item)
+	set, err := call(ctx, p.n, o, item+" "+string(status), func() (tracker.Item, error) {
 		p.n.sim.people.meet(item)
 		err := p.n.sim.board.SetStatus(ctx, project, item, status)
 		p.n.sim.people.ourMove(project, item, err)
-		return err
+		set, _ := p.n.sim.board.Item(ctx, project, item)
+		return set, err
 	})
+	if err == nil {
+		p.n.recent[item] = recentItem{set, p.n.domain.Now()}
+	}
+	return err
 }
 
 func (p *trackerPort) Comments(ctx context.Context, project, item string) ([]tracker.Comment, error) {

@@ -30,6 +30,7 @@ type World struct {
 	Poll    time.Duration `json:"poll"`
 	Tempo   int           `json:"tempo"`             // how many times the usual the periods of background loops are
 	Curious bool          `json:"curious,omitempty"` // every analyst has questions at first
+	Recalls bool          `json:"recalls,omitempty"` // each process keeps cards as it has seen them for some seconds, and agents are quick
 	// Traps are what is known to break an invariant: see Traps.
 	Traps []string `json:"traps,omitempty"`
 }
@@ -154,6 +155,9 @@ func NewWorld(seed uint64, l Limits) World {
 	r := rand.New(rand.NewPCG(seed, 0x5167))
 	w := World{Seed: seed, Replicas: 1 + r.IntN(5)/2, Drawn: true, Length: minutes(r, 8, 30), Poll: time.Duration(10+r.IntN(50)) * time.Second}
 	w.Traps, w.Tempo = l.Traps, 1+r.IntN(4)
+	if w.Recalls = seed%16 == 10 || seed%16 == 13; w.Recalls {
+		w.Replicas = max(w.Replicas, 2)
+	}
 	if l.Replicas > 0 {
 		w.Replicas = l.Replicas
 	}
@@ -178,6 +182,9 @@ func NewWorld(seed uint64, l Limits) World {
 	w.addLimit(seed, l)
 	w.addPause(seed)
 	w.Rates = Rates{AgentTime: time.Duration(5+r.IntN(90)) * time.Second, Agent: 4 + r.IntN(12)}
+	if w.Recalls {
+		w.Rates.AgentTime = time.Duration(1+r.IntN(4)) * time.Second
+	}
 	may := func(kind string) bool { return l.Faults == nil || slices.Contains(l.Faults, kind) }
 	if calm := r.IntN(8) == 0; calm {
 		w.Rates.Agent = 0

@@ -134,6 +134,14 @@ func TestLeases(t *testing.T) {
 			[]Call{first, at(3, 4, leaseCall(opAcquire, "a", "a", 1))},
 			[]Call{first, at(3, 4, leaseCall(opAcquire, "a", "a", 2))},
 		},
+		"what a call that took long has granted may have run out by its end": {
+			[]Call{at(1, 30, leaseCall(opAcquire, "a", "a", 1)), at(31, 32, leaseCall(opAcquire, "a", "a", 2))},
+			[]Call{at(1, 30, leaseCall(opAcquire, "a", "a", 1)), at(31, 32, leaseCall(opAcquire, "a", "a", 3))},
+		},
+		"nobody is told of a holder who never was": {
+			[]Call{at(1, 9, leaseCall(opAcquire, "a", "a", 1)), at(1, 9, no(leaseCall(opAcquire, "b", "a", 1))), at(1, 9, no(leaseCall(opAcquire, "c", "a", 1)))},
+			[]Call{at(1, 9, leaseCall(opAcquire, "a", "a", 1)), at(1, 9, no(leaseCall(opAcquire, "b", "a", 1))), at(1, 9, no(leaseCall(opAcquire, "c", "b", 1)))},
+		},
 		"nobody is told of a holder whose time is over": {
 			[]Call{first, at(11, 12, no(leaseCall(opAcquire, "b", "a", 1)))},
 			[]Call{first, at(13, 14, no(leaseCall(opAcquire, "b", "a", 1)))},

@@ -54,10 +54,14 @@ func Main(f func(ctx context.Context, log *Log)) {
 	os.Exit(0)
 }
 
+// bound is how long the processes of a test may take together.
+const bound = 5 * time.Minute
+
 // Clients are processes that make a history together: each is the test's own
 // program.
 type Clients struct {
 	t     *testing.T
+	ctx   context.Context // ends at the bound
 	where string
 	next  int
 	mu    sync.Mutex
@@ -67,7 +71,9 @@ type Clients struct {
 // NewClients has no process yet. where names what they open.
 func NewClients(t *testing.T, where string) *Clients {
 	t.Helper()
-	return &Clients{t: t, where: where, next: 1}
+	ctx, cancel := context.WithTimeout(t.Context(), bound)
+	t.Cleanup(cancel)
+	return &Clients{t: t, ctx: ctx, where: where, next: 1}
 }
 
 // Client is a process of Clients.
@@ -81,7 +87,7 @@ type Client struct {
 // Start starts a process, which calls Main.
 func (c *Clients) Start(what string) *Client {
 	c.t.Helper()
-	p := &Client{Cmd: exec.CommandContext(c.t.Context(), os.Args[0]), out: tail{to: c}}
+	p := &Client{Cmd: exec.CommandContext(c.ctx, os.Args[0]), out: tail{to: c}}
 	p.Env = append(os.Environ(), EnvWhat+"="+what, EnvWhere+"="+c.where, envClient+"="+strconv.Itoa(c.next))
 	c.next += perProcess
 	p.Stdout, p.Stderr = &p.out, &p.errs
@@ -102,14 +108,23 @@ func (c *Clients) Finish(ps ...*Client) {
 	c.t.Helper()
 	for _, p := range ps {
 		err := p.Wait()
-		require.NoError(c.t, err, p.errs.String())
+		require.NoError(c.t, err, "%s (of the %v that all processes have: %v); seen: %v", p.errs.String(), bound, c.ctx.Err(), c.seen())
 	}
+}
+
+// seen counts the calls that have begun, by client.
+func (c *Clients) seen() map[int]int64 {
+	out := map[int]int64{}
+	for _, call := range c.History() {
+		out[call.Client] = max(out[call.Client], call.N)
+	}
+	return out
 }
 
 // More waits until n more lines have come.
 func (c *Clients) More(n int) {
 	c.t.Helper()
-	require.True(c.t, c.more(n, time.Minute), "the clients make no progress")
+	require.True(c.t, c.more(n, time.Minute), "the clients make no progress in a minute; calls by client: %v", c.seen())
 }
 
 // more waits for n more lines, but not for longer than d.

@@ -9,6 +9,9 @@
 //	     in each pass, everything once an hour; many boards take turns where the
 //	     tracker limits requests.
 //
+// A column that was set, and that the board does not show once its task waits or has ended, is set again,
+// unless a person has moved the card.
+//
 // A card that is gone from a board while its task lives is noticed by the same listings: the task is held
 // until it is back.
 //

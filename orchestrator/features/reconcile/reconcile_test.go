@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
 
 // reconciled makes a rig with the reconciler and STOP on.
@@ -101,6 +103,79 @@ func TestStopIsNotUndoneByTheBoard(t *testing.T) {
 				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
 				r.Settle(time.Minute)
 				require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+			})
+		})
+	}
+}
+
+// swallowing is a board that loses a status although it says that it was set.
+type swallowing struct {
+	*memtracker.Board
+
+	lost   stage.Status
+	mended atomic.Bool
+}
+
+func (s *swallowing) SetStatus(ctx context.Context, project, item string, status stage.Status) error {
+	if status == s.lost && !s.mended.Load() {
+		return nil
+	}
+	return s.Board.SetStatus(ctx, project, item, status)
+}
+
+// A column that is owed and does not stand is set, once; where a person has put the card it stays.
+func TestColumnIsRestored(t *testing.T) {
+	for name, c := range map[string]struct {
+		lost stage.Status
+		move func(r *orchestratortest.Rig, item string)
+		want stage.Status
+	}{
+		"another process's write comes late": {"", func(r *orchestratortest.Rig, item string) {
+			require.NoError(r, r.Board.SetStatus(context.Background(), orchestratortest.App, item, stage.StatusDeploying))
+		}, stage.StatusDone},
+		"it stands in the column of a trigger": {"", func(r *orchestratortest.Rig, item string) {
+			require.NoError(r, r.Board.SetStatus(context.Background(), orchestratortest.App, item, stage.StatusInProgress))
+		}, stage.StatusDone},
+		"a person has moved it": {"", func(r *orchestratortest.Rig, item string) {
+			r.MoveUnseen(orchestratortest.App, item, stage.StatusDeploying)
+		}, stage.StatusDeploying},
+		"while the task waits":     {stage.StatusInReview, nil, stage.StatusInReview},
+		"the write was never made": {stage.StatusDone, nil, stage.StatusDone},
+		"a column nobody has written": {"", func(r *orchestratortest.Rig, item string) {
+			require.NoError(r, r.Board.SetStatus(context.Background(), orchestratortest.App, item, stage.StatusBlocked))
+		}, stage.StatusBlocked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			board := &swallowing{lost: c.lost}
+			orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+				board.Board = r.Board
+				r.Tracker = board
+				r.Features = func() []orchestrator.Feature {
+					rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board})
+					require.NoError(r, err)
+					return []orchestrator.Feature{rec.Feature()}
+				}
+			}, func(r *orchestratortest.Rig) {
+				item := r.Card(orchestratortest.App, "x")
+				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+				r.Settle(time.Minute)
+				if c.lost != stage.StatusInReview {
+					r.Move(orchestratortest.App, item, stage.StatusApproved)
+					r.Settle(time.Minute)
+					require.Equal(r, stage.Done, r.Task(item).State.Stage)
+				}
+				if c.move != nil {
+					c.move(r, item)
+				}
+				board.mended.Store(true)
+				r.Settle(10 * time.Minute)
+				require.Equal(r, c.want, r.Status(orchestratortest.App, item))
+				jobs, err := r.Store.Jobs(context.Background(), queue.Filter{Limit: 100_000})
+				require.NoError(r, err)
+				r.Settle(5 * time.Hour)
+				more, err := r.Store.Jobs(context.Background(), queue.Filter{Limit: 100_000})
+				require.NoError(r, err)
+				require.Len(r, more, len(jobs), "it is at rest")
 			})
 		})
 	}

@@ -32,6 +32,7 @@ const (
 // view is a board as it was seen last.
 type view struct {
 	standing map[string]tracker.Item // where a person requests something
+	listed   map[string]listed       // that may not show what is owed
 	newest   time.Time               // change
 	known    map[string]standing     // items that have changed last
 	sequence int64                   // of the newest item
@@ -123,7 +124,7 @@ func (r *Reconciler) setView(project string, v view) {
 
 // sweep lists all of a board.
 func (r *Reconciler) sweep(ctx context.Context, p task.Project) (view, map[string]bool, error) {
-	v, all := view{standing: map[string]tracker.Item{}, swept: r.opt.Now()}, map[string]bool{}
+	v, all := view{standing: map[string]tracker.Item{}, listed: map[string]listed{}, swept: r.opt.Now()}, map[string]bool{}
 	err := r.list(ctx, p, tracker.Query{ProjectID: p.TrackerProject}, func(page tracker.Page) (enough bool) {
 		v.total = page.Total
 		for _, item := range page.Items {
@@ -142,7 +143,7 @@ func (r *Reconciler) sweep(ctx context.Context, p task.Project) (view, map[strin
 // missing that were there.
 func (r *Reconciler) follow(ctx context.Context, p task.Project, before view) (view, error) {
 	v, born := before, 0
-	v.standing, v.known = maps.Clone(before.standing), maps.Clone(before.known)
+	v.standing, v.listed, v.known = maps.Clone(before.standing), maps.Clone(before.listed), maps.Clone(before.known)
 	seen := map[string]bool{}
 	err := r.list(ctx, p, tracker.Query{ProjectID: p.TrackerProject, Since: before.newest.Add(-margin)}, func(page tracker.Page) (enough bool) {
 		v.total, enough = page.Total, true
@@ -167,6 +168,7 @@ func (r *Reconciler) follow(ctx context.Context, p task.Project, before view) (v
 
 // add takes an item in as it is now.
 func (v *view) add(item tracker.Item) {
+	v.listed[item.ID] = listed{Item: item}
 	if _, trigger := stage.BoardTrigger(item.Status); trigger {
 		v.standing[item.ID] = item
 	} else {
@@ -213,6 +215,9 @@ func (r *Reconciler) lost(ctx context.Context, e *orchestrator.Engine, p task.Pr
 	}
 	if err := r.absent(ctx, e, p, all); err != nil {
 		r.setView(p.TrackerProject, view{}) // the next pass lists all of it again
+		return nil, 0, err
+	}
+	if err := r.restore(ctx, e, p, columns); err != nil {
 		return nil, 0, err
 	}
 	for _, item := range standing {

@@ -1,0 +1,53 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// listed is a card as it was listed last, and the version of its task beside which that was judged.
+type listed struct {
+	tracker.Item
+
+	judged int64
+}
+
+// restore sets columns again that tasks which wait or have ended have set and the board does not show. A card is
+// judged once as it was listed and for each version of its task.
+func (r *Reconciler) restore(ctx context.Context, e *orchestrator.Engine, p task.Project, columns map[stage.Status]string) error {
+	cards := r.view(p.TrackerProject).listed
+	for _, id := range slices.Sorted(maps.Keys(cards)) {
+		card := cards[id]
+		t, err := orchestrator.NewestTask(ctx, e.Store, id)
+		if err != nil {
+			return err
+		}
+		own, known := e.Projects.ByRepo(t.Repo)
+		moves := !t.State.Stage.Terminal() && t.State.Hold == stage.HoldNone
+		switch {
+		case t.ID == 0, !known, t.State.Stage == stage.Cancelled:
+			delete(cards, id)
+			continue
+		case moves, card.judged == t.Version, r.opt.Now().Sub(t.UpdatedAt) < r.opt.Every:
+			continue
+		}
+		settled, err := e.RestoreColumn(ctx, own.On(p.TrackerProject), card.Item, t, columns)
+		switch {
+		case err != nil && !errors.Is(err, task.ErrConflict):
+			return err
+		case settled && t.State.Stage.Terminal():
+			delete(cards, id)
+		case settled:
+			card.judged = t.Version
+			cards[id] = card
+		}
+	}
+	return nil
+}
