@@ -74,7 +74,7 @@ const (
 	DoMerge         Action = "merge"          // begin the irreversible part
 	DoRelease       Action = "release"        // what is merged is deployed
 	DoMergeFailed   Action = "merge failed"   // back to development, or blocked
-	DoVouch         Action = "vouch"          // the head may change protected paths
+	DoVouch         Action = "vouch"          // a person stands for the head
 	DoRetest        Action = "re-test"        // what is to be merged is tested as it will be
 	DoBlock         Action = "block"          // a human is needed
 	DoRecord        Action = "record"         // keep the facts, move nothing
@@ -186,13 +186,13 @@ func stageEdges(s Stage) []Edge {
 	case Development:
 		return []Edge{
 			{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the developer has open questions"},
-			{s, OnAgentFinished, WhenCINone, []string{"check_ci_green", "check_protected_paths"}, DoEnter, Review, RedBack, "the repository declares no CI"},
+			{s, OnAgentFinished, WhenCINone, []string{"check_ci_green", "check_work_done", "check_protected_paths"}, DoEnter, Review, RedBack, "the repository declares no CI"},
 			{s, OnAgentFinished, Always, nil, DoAwaitCI, s, RedNone, "the developer has finished; CI decides"},
 			{s, OnCI, WhenActive, nil, DoNothing, s, RedNone, "the developer is still at work"},
 			{s, OnCI, WhenHeld, nil, DoNothing, s, RedNone, "the task waits for a human"},
 			{s, OnCI, WhenVouch, nil, DoNothing, s, RedNone, "the task waits for a human"},
-			{s, OnCI, Always, []string{"check_ci_green", "check_protected_paths"}, DoEnter, Review, RedBack, "CI is green"},
-			{s, OnApproved, WhenVouch, nil, DoVouch, s, RedNone, "a person stands for the protected paths"},
+			{s, OnCI, Always, []string{"check_ci_green", "check_work_done", "check_protected_paths"}, DoEnter, Review, RedBack, "CI is green"},
+			{s, OnApproved, WhenVouch, nil, DoVouch, s, RedNone, "a person stands for the commit"},
 			{s, OnInProgress, WhenVouch, nil, DoRelaunch, s, RedNone, "a human runs the developer again"},
 			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the work is rejected"},
 		}

@@ -41,8 +41,8 @@ type State struct {
 
 	CI CI `json:"ci,omitzero"` // what the service has run itself, last
 
-	// Vouched is the newest head that a person stands for although it changes protected
-	// paths.
+	// Vouched is the newest head that a person stands for: it changes protected paths, or
+	// nothing at all.
 	Vouched string `json:"vouched,omitempty"`
 
 	// Acted is the trigger status that was acted on last and Set the status that

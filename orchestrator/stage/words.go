@@ -30,6 +30,8 @@ func Remedy(s State) (do string, to Status) {
 	switch {
 	case s.Hold == HoldApproval && s.Refused != "":
 		return "Set In Progress on the card to run the analyst again, or Rejected with a comment that says what is wrong", StatusInProgress
+	case s.Hold == HoldApproval && s.Stage == Development:
+		return "Set Approved on the card to let the commit pass, In Progress to run the developer again, or Rejected with a comment that says what is wrong", StatusApproved
 	case s.Hold == HoldApproval:
 		return "Set Approved on the card, or Rejected with a comment that says what is wrong", StatusApproved
 	case s.Hold == HoldConfirm:
@@ -52,7 +54,7 @@ func wordsNotApproved(reason string) string {
 }
 
 func wordsVouch(reason string) string {
-	return "A person has to stand for this commit: " + brief(reason) + "\nLook at these changes. Set the status Approved to let them pass, or Rejected with a comment that says what is wrong."
+	return "A person has to stand for this commit: " + brief(reason) + "\nLook at it. Set the status Approved to let it pass, Rejected with a comment that says what is wrong, or In Progress to run the developer again."
 }
 
 func wordsVouchNotice(reason string) string { return "approval needed: " + sentence(reason) }
