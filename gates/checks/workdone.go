@@ -31,17 +31,11 @@ func workDone(ctx context.Context, s gates.Facts) gates.Verdict {
 	}
 	v := gates.Redf("no work is done: %.12s changes nothing against %s but documents in %s; change what the design describes, or report in %s/%s why nothing is to be done", s.SHA, s.Task.Main, s.Task.Docs, s.Task.Docs, NoChange)
 	v.Asks = s.Retries > 0
-	if why := noChange(s); why != "" {
-		v.Asks, v.Reason = true, "the developer reports that nothing is to be done: "+why
+	if s.Tree != nil {
+		body, _ := fs.ReadFile(s.Tree, s.Task.Docs+"/"+NoChange) // what cannot be read is no report
+		if why := strings.TrimSpace(string(body)); why != "" {
+			v.Asks, v.Reason = true, "the developer reports that nothing is to be done: "+why
+		}
 	}
 	return v.With(gates.Evidence{Kind: "commit", Name: s.SHA, Note: "changes nothing outside " + s.Task.Docs})
-}
-
-// noChange is the developer's report that nothing is to be done; empty when there is none.
-func noChange(s gates.Facts) string {
-	if s.Tree == nil {
-		return ""
-	}
-	body, _ := fs.ReadFile(s.Tree, s.Task.Docs+"/"+NoChange) // what cannot be read is no report
-	return strings.TrimSpace(string(body))
 }

@@ -24,6 +24,9 @@ type State struct {
 
 	Hold       Hold   `json:"hold,omitempty"`
 	HoldReason string `json:"hold_reason,omitempty"`
+	// Outside means that a blocked task waits for what people have to put right outside of its
+	// branch: no agent works again for it.
+	Outside bool `json:"outside,omitempty"`
 
 	// Refused is the last red verdict of the stage on what the task waits for, until
 	// the stage's role works again: a person's Approved would be refused once more.

@@ -38,6 +38,10 @@ func Remedy(s State) (do string, to Status) {
 		return "Set Confirm Deploy on the card, or Rejected with a comment that says why", StatusConfirmDeploy
 	case s.Hold == HoldNeedsInput:
 		return "Answer in a comment on the card, then set In Progress", StatusInProgress
+	case s.Outside && s.Stage == Deploy:
+		return "See to that at the git host, then set In Progress on the card to merge again, or Rejected with a comment to send it back to development", StatusInProgress
+	case s.Outside:
+		return "See to that, which no agent can: the task goes on by itself then, and In Progress on the card has it looked at again", StatusInProgress
 	case s.Stage == Deploy:
 		return "Set In Progress on the card to deploy again, or Rejected with a comment to send it back to development", StatusInProgress
 	default:
