@@ -37,6 +37,7 @@ type Verdict struct {
 	Reason     string        `json:"reason"`              // one sentence, also when green
 	SHA        string        `json:"sha,omitempty"`       // the commit that was judged
 	Asks       bool          `json:"asks,omitempty"`      // red, and a person's word for that commit would do
+	Person     bool          `json:"person,omitempty"`    // red, and people have to put it right outside of the branch
 	Retryable  bool          `json:"retryable,omitempty"` // an error may go away; see package fault
 	RetryAfter time.Duration `json:"-"`                   // the moment that it names
 	Evidence   []Evidence    `json:"evidence,omitempty"`
@@ -76,7 +77,8 @@ type Facts struct {
 	Log      io.Writer   // is given what commands print, as they print it; nil = only its end is kept
 	Approval *Approval   // the human verdict, when one was given
 	Filed    stage.Filed // what the newest run of the stage's role has reported
-	Vouched  string      // the newest commit that a person stands for although it changes protected paths
+	Vouched  string      // the newest commit that a person stands for: it changes protected paths, or nothing at all
+	Retries  int         // how often the task was sent back since the design was ready or a person last acted
 	Policy   Policy
 
 	// Mergeable is what came of bringing the branch up to date with main.

@@ -56,8 +56,8 @@ func (r *Registry) Split(names ...string) (quick, slow []string) {
 }
 
 // Judge evaluates the named gates on a set of facts, in order, and combines their
-// verdicts: green when all are green, else error before red before defer before red that a
-// person can let pass, which a person decides when nothing else is open. The
+// verdicts: green when all are green, else error before red before red that people have to put right
+// outside of the branch before defer before red that a person can let pass, which a person decides when nothing else is open. The
 // verdict of a single gate is its own; no gate at all is green. A name that
 // is not registered and a gate that panics are errors.
 func (r *Registry) Judge(ctx context.Context, s Facts, names ...string) Verdict {
@@ -96,9 +96,9 @@ func Combine(sha string, verdicts ...Verdict) Verdict {
 		out.Reason = "there is no gate here"
 		return out
 	}
-	for _, worst := range []Verdict{{Outcome: Error}, {Outcome: Red}, {Outcome: Defer}, {Outcome: Red, Asks: true}} {
+	for _, worst := range []Verdict{{Outcome: Error}, {Outcome: Red}, {Outcome: Red, Person: true}, {Outcome: Defer}, {Outcome: Red, Asks: true}} {
 		if reasons := reasonsOf(verdicts, worst); len(reasons) > 0 {
-			out.Outcome, out.Asks, out.Reason = worst.Outcome, worst.Asks, strings.Join(reasons, "; ")
+			out.Outcome, out.Asks, out.Person, out.Reason = worst.Outcome, worst.Asks, worst.Person, strings.Join(reasons, "; ")
 			if worst.Outcome == Error && allRetryable(verdicts) {
 				out.Retryable, out.RetryAfter = true, longestWait(verdicts)
 			}
@@ -114,7 +114,7 @@ func Combine(sha string, verdicts ...Verdict) Verdict {
 func reasonsOf(verdicts []Verdict, as Verdict) []string {
 	var out, named []string
 	for _, v := range verdicts {
-		if v.Outcome == as.Outcome && (v.Outcome != Red || v.Asks == as.Asks) {
+		if v.Outcome == as.Outcome && (v.Outcome != Red || v.Asks == as.Asks && v.Person == as.Person) {
 			name := strings.ReplaceAll(strings.TrimPrefix(v.Check, "check_"), "_", " ")
 			out, named = append(out, v.Reason), append(named, name+": "+v.Reason)
 		}

@@ -26,14 +26,16 @@ var (
 // CheckState is the state of one CI signal.
 type CheckState string
 
-// States of a check. Cancelled is finished and not green; expected is demanded or begun,
-// and nothing of it was reported.
+// States of a check. Cancelled is finished and not green; held goes on when a person has acted, at
+// the host or at the app that reports it; expected is demanded or begun, and nothing of it was
+// reported.
 const (
 	CheckExpected  CheckState = "expected"
 	CheckPending   CheckState = "pending"
 	CheckPassed    CheckState = "passed" // success, neutral, skipped
 	CheckFailed    CheckState = "failed"
 	CheckCancelled CheckState = "cancelled" // cancelled or stale
+	CheckHeld      CheckState = "held"      // a workflow that awaits approval or could not begin
 )
 
 // AppActions is the Check.App of workflows that the host runs itself, as configured in
@@ -51,6 +53,8 @@ type Check struct {
 	ID    string     `json:"id,omitempty"`  // the host's own name of it, where it has one
 	URL   string     `json:"url,omitempty"`
 	Note  string     `json:"note,omitempty"`
+	// Optional means that the base's rules name the checks that they demand, and this is none.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // ReviewState is what a reviewer said last.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -86,8 +87,9 @@ type Options struct {
 	// seen; nil = that is not known.
 	Columns func(trackerProject string) (columns map[stage.Status]string, seen bool)
 	Stage   stage.Options
-	Places  Places // beside the first ones; each has lanes of its own
-	Worker  string // name of this process in claims; default "worker"
+	Off     []string // gates of the pipeline and of features that are switched off
+	Places  Places   // beside the first ones; each has lanes of its own
+	Worker  string   // name of this process in claims; default "worker"
 }
 
 func (o *Options) defaults() {
@@ -160,6 +162,10 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 		p.Edges = append(p.Edges, f.Edges...)
 		rules = append(rules, f.Rules...)
 		all = append(all, f.Gates...)
+	}
+	p.Edges = slices.Clone(p.Edges) // the caller's stay
+	for i, edge := range p.Edges {
+		p.Edges[i].Gates = slices.DeleteFunc(slices.Clone(edge.Gates), func(name string) bool { return slices.Contains(opt.Off, name) })
 	}
 	var err error
 	if e.machine, err = stage.New(p, opt.Stage, rules...); err != nil {

@@ -321,27 +321,23 @@ func TestSelfHostingWaitsForConfirmDeploy(t *testing.T) {
 	})
 }
 
-func TestMergeConflictGoesBackToDevelopment(t *testing.T) {
+// A host that takes a branch for one that conflicts, while git merges it, is a matter of people.
+func TestRefusalWithoutAConflictIsForPeople(t *testing.T) {
 	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		var first string
-		r.Place.SetScript(orchestratortest.Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			if c.Stage == stage.DeployStaging && first == "" {
-				first = c.Env["SIGNALBOX_SHA"]
-			}
-			return orchestratortest.GoodAgent(ctx, c, files)
-		}))
 		item := r.Card(orchestratortest.App, "x")
-		r.Host.FailWith(nil)
 		r.Place.OnPush = func(repo, branch, sha string) {
 			r.Pushed(repo, branch, sha)
-			if r.Ran(stage.Developer) == 1 {
-				r.Host.Conflict(sha)
-			}
+			r.Host.Conflict(sha)
 		}
 		r.ToDone(orchestratortest.App, item)
 		r.Settle(5 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
-		require.Equal(r, 2, r.Ran(stage.Developer))
-		require.NotEmpty(r, first)
+		task := r.Task(item)
+		require.Equal(r, stage.Deploy, task.State.Stage)
+		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, item))
+		require.Contains(r, task.State.HoldReason, task.State.PRURL)
+		require.Zero(r, task.State.Retries)
+		require.Equal(r, 1, r.Ran(stage.Developer))
+		require.Equal(r, 6, len(r.Roles()))
+		r.Replays()
 	})
 }

@@ -57,7 +57,7 @@ func FactsOf(ctx context.Context, from Workspaces, host githost.Host, p task.Pro
 			ID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Description: t.Description,
 			Repo: t.Repo, Branch: t.Branch, Main: p.Main, Docs: p.Docs(t.WorkItemID),
 		},
-		Vouched: t.State.Vouched, Policy: p.Policy(),
+		Vouched: t.State.Vouched, Retries: t.State.Retries, Policy: p.Policy(),
 	}
 	if p.Plain() {
 		s.CI = ownCI(t.State.CI)

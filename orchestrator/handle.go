@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,6 +126,11 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 		on = stage.OnReview
 	case githost.HookMerged:
 		on = stage.OnPRMerged
+	case githost.HookPullRequest:
+		if h.Action != "closed" {
+			return done(h.Event + " is only noted")
+		}
+		on = stage.OnPRClosed
 	default:
 		return done(h.Event + " is only noted")
 	}
@@ -146,6 +152,16 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 		if o := e.confirmMerge(ctx, c, project, task, &ev); o != nil {
 			return o
 		}
+	}
+	if on == stage.OnPRClosed {
+		pr, err := e.Host.PullRequest(ctx, project.Repo, task.Branch)
+		switch {
+		case err != nil && !errors.Is(err, githost.ErrNotFound):
+			return retryOutcome(err)
+		case err != nil, pr.Number != h.Number, pr.Open, pr.Merged, h.Sender == pr.Author: // the service has opened it
+			return done("the service's own account has closed it, or the host does not show it closed")
+		}
+		ev.Reason = fmt.Sprintf("%s closed pull request %d (%s): reopen it and set In Progress, or STOP", cmp.Or(h.Sender, "somebody"), pr.Number, pr.URL)
 	}
 	return e.apply(ctx, c, project, task, ev, nil)
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/prompt"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -33,6 +34,9 @@ func Prompt(p task.Project, t task.Task, l stage.Launch, sha, assignment string,
 	b.WriteString("\nCommit everything that you want to keep on the branch that is checked out. Do not push.\n")
 	fmt.Fprintf(&b, "Your commits may change %s; they are refused when they change anything else.\n", p.Writable(t, l))
 	fmt.Fprintf(&b, "If you cannot go on without an answer, write your questions to %s/%s and commit it; remove the file once they are answered (one that is there already and that you leave as it is counts as answered).\n", p.Docs(t.WorkItemID), stage.QuestionsFile)
+	if l.Role == stage.Developer {
+		fmt.Fprintf(&b, "If nothing is to be done, write why to %s/%s and commit it: a person confirms that.\n", p.Docs(t.WorkItemID), checks.NoChange)
+	}
 	if l.Feedback != "" {
 		quote(&b, "Why you work on it again", l.Feedback, quoteMax)
 	}

@@ -78,37 +78,32 @@ func (h *oncePicky) Merge(ctx context.Context, m githost.Merge) (string, error) 
 }
 
 // A branch that conflicts is sent back with the files and what to do where the merge gate
-// is off, too; one that is only behind is brought up to date.
+// is off, too.
 func TestConflictWithoutTheMergeGate(t *testing.T) {
-	for _, files := range [][]string{{"src/a.go", "src/b.go"}, nil} {
-		orchestratortest.Run(t, func(r *orchestratortest.Rig) {
-			r.Effects = func(d *effects.Deps) { d.Host = &oncePicky{Host: d.Host} }
-		}, func(r *orchestratortest.Rig) {
-			item := r.Card(orchestratortest.App, "x")
-			var feedback []string
-			r.Place.SetScript(func(ctx context.Context, c work.Command, in map[string]string) work.Result {
-				task := r.Task(item)
-				switch {
-				case c.Role == stage.Tester && r.Host.Merges() == 0 && len(feedback) == 0: // main moves meanwhile
-					r.Place.SetRemote(orchestratortest.AppRepo, "main", "m1")
-					r.Place.SetConflict(orchestratortest.AppRepo, task.Branch, files...)
-				case c.Role == stage.Developer && task.State.Feedback != "":
-					feedback = append(feedback, task.State.Feedback)
-					r.Place.SetConflict(orchestratortest.AppRepo, task.Branch)
-				}
-				return orchestratortest.GoodAgent(ctx, c, in)
-			})
-			r.ToDone(orchestratortest.App, item)
-			r.Settle(2 * time.Minute)
-			want := "the merge failed: the branch conflicts with main at m1 in src/a.go, src/b.go: rebase it onto origin/main and resolve that"
-			if files == nil {
-				want = "the merge failed: the branch was behind main and could not be merged; it stands on origin/main at m1 now: look whether the work still fits"
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Effects = func(d *effects.Deps) { d.Host = &oncePicky{Host: d.Host} }
+	}, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		var feedback []string
+		r.Place.SetScript(func(ctx context.Context, c work.Command, in map[string]string) work.Result {
+			task := r.Task(item)
+			switch {
+			case c.Role == stage.Tester && r.Host.Merges() == 0 && len(feedback) == 0: // main moves meanwhile
+				r.Place.SetRemote(orchestratortest.AppRepo, "main", "m1")
+				r.Place.SetConflict(orchestratortest.AppRepo, task.Branch, "src/a.go", "src/b.go")
+			case c.Role == stage.Developer && task.State.Feedback != "":
+				feedback = append(feedback, task.State.Feedback)
+				r.Place.SetConflict(orchestratortest.AppRepo, task.Branch)
 			}
-			require.Len(r, feedback, 1)
-			require.Contains(r, feedback[0], want)
-			require.Equal(r, stage.Done, r.Task(item).State.Stage)
+			return orchestratortest.GoodAgent(ctx, c, in)
 		})
-	}
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(2 * time.Minute)
+		want := "the merge failed: the branch conflicts with main at m1 in src/a.go, src/b.go: rebase it onto origin/main and resolve that"
+		require.Len(r, feedback, 1)
+		require.Contains(r, feedback[0], want)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+	})
 }
 
 // A developer who works again is given what the git host shows of the failure, and the comments

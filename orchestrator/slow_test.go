@@ -119,7 +119,7 @@ func TestCommandGateComesLast(t *testing.T) {
 				seen = append(seen, one.Check)
 			}
 		}
-		require.Equal(r, "check_ci_green check_protected_paths APP/licences", strings.Join(seen, " "))
+		require.Equal(r, "check_ci_green check_work_done check_protected_paths APP/licences", strings.Join(seen, " "))
 		r.Replays()
 	})
 }

@@ -136,7 +136,7 @@ func TestErrorsInWords(t *testing.T) {
 		r.ToDone(orchestratortest.App, item)
 		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
 		said := append(r.Comments(orchestratortest.App, item), r.Notices())
-		require.True(r, contains(said, "Blocked: the merge failed: merging: not allowed.\n"), said)
+		require.True(r, contains(said, "Blocked: the merge failed: merging: not allowed (https://host.example.org/acme/app/pull/1).\nSee to that at the git host, then set In Progress"), said)
 		require.True(r, contains(said, "deploy failure: merging: not allowed."), said)
 	})
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {

@@ -120,7 +120,7 @@ func conclusion(status, conclusion string) githost.CheckState {
 }
 
 // expected lists what a branch's protection requires and is not among the reported. A
-// pattern that fits none of them is expected under its own text.
+// pattern that fits none of them is expected under its own text. Those that none fits are optional.
 func (c *Client) expected(ctx context.Context, repo, base string, reported []githost.Check) ([]githost.Check, error) {
 	p, err := c.Protection(ctx, repo, base)
 	if errors.Is(err, githost.ErrNotFound) { // nothing protects a branch that is not there
@@ -128,6 +128,9 @@ func (c *Client) expected(ctx context.Context, repo, base string, reported []git
 	}
 	if err != nil {
 		return nil, err
+	}
+	for i, r := range reported {
+		reported[i].Optional = len(p.Contexts) > 0 && !slices.ContainsFunc(p.Contexts, func(pattern string) bool { return glob(pattern)(r.Name) })
 	}
 	var out []githost.Check
 	for _, pattern := range p.Contexts {

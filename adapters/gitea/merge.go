@@ -107,7 +107,7 @@ func (c *Client) judge(m githost.Merge, style string, p pull, e *Error) error {
 	case p.Head.SHA != m.HeadSHA, e.Status == http.StatusConflict && e.contains("head out of date"):
 		return because(githost.ErrHeadMoved)
 	case !p.open():
-		return because(githost.ErrNotMergeable)
+		return fmt.Errorf("%w: the pull request is closed: %w", &Error{Status: e.Status, Text: e.Text, what: e.what}, githost.ErrDenied)
 	case e.Status == http.StatusConflict && e.contains("push out of date"): // the base has moved meanwhile
 		return &Error{Status: e.Status, Text: e.Text, what: e.what, again: true}
 	case e.Status == http.StatusConflict && e.contains("pushrejected"): // by a hook of the server
@@ -116,7 +116,7 @@ func (c *Client) judge(m githost.Merge, style string, p pull, e *Error) error {
 		return because(githost.ErrNotMergeable)
 	case e.Status == http.StatusMethodNotAllowed && e.contains("try again later"):
 		return c.compared(m, p, e)
-	case e.Status == http.StatusMethodNotAllowed && e.contains("behind the base", "outdated"):
+	case e.Status == http.StatusMethodNotAllowed && p.MergeBase != p.Base.SHA:
 		return because(githost.ErrBehind)
 	case e.Status == http.StatusMethodNotAllowed:
 		return because(githost.ErrDenied)

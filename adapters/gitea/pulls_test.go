@@ -164,3 +164,27 @@ func TestRetries(t *testing.T) {
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, http.StatusBadGateway, e.Status)
 }
+
+// A pull request that somebody closes is refused for people, until it is open again; so is what a rule
+// of the server refuses.
+func TestMergeOfWhatIsClosed(t *testing.T) {
+	t.Parallel()
+	k := setup(t, giteatest.Options{})
+	head := k.commit("feature/a")
+	m := githost.Merge{Repo: repo, Number: k.pull("feature/a").Number, HeadSHA: head, Title: "T"}
+	k.server.SetOpen(repo, "feature/a", "ann", false)
+	pr, err := k.client.PullRequest(t.Context(), repo, "feature/a")
+	require.NoError(t, err)
+	require.False(t, pr.Open || pr.Merged)
+	_, err = k.client.Merge(t.Context(), m)
+	require.ErrorIs(t, err, githost.ErrDenied)
+	require.ErrorContains(t, err, "the pull request is closed")
+	k.server.SetOpen(repo, "feature/a", "ann", true)
+	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Refusal = "Changed protected files" })
+	_, err = k.client.Merge(t.Context(), m)
+	require.ErrorIs(t, err, githost.ErrDenied)
+	require.ErrorContains(t, err, "Changed protected files")
+	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Refusal = "" })
+	_, err = k.client.Merge(t.Context(), m)
+	require.NoError(t, err)
+}

@@ -48,6 +48,9 @@ func (c *Client) Checks(ctx context.Context, repo, base, sha string) ([]githost.
 	if err != nil {
 		return nil, c.convert(ctx, "the check suites of "+repo, err)
 	}
+	for i, k := range list {
+		list[i].Optional = len(rules.Demands) > 0 && !slices.ContainsFunc(rules.Demands, func(d githost.Demand) bool { return d.Context == k.Name })
+	}
 	list = append(list, begun...)
 	for _, d := range rules.Demands {
 		if !slices.ContainsFunc(list, func(k githost.Check) bool { return k.Name == d.Context }) {
@@ -97,9 +100,10 @@ func (c *Client) checkRuns(ctx context.Context, owner, name, sha string) (out []
 			return nil, unreadable("the checks of " + owner + "/" + name)
 		}
 		for _, r := range list.CheckRuns {
+			state := conclusion(r.GetStatus(), r.GetConclusion())
 			out = append(out, checkRun{githost.Check{
-				Name: r.GetName(), State: conclusion(r.GetStatus(), r.GetConclusion()), Kind: "check_run", App: appOf(r.GetApp().GetSlug()), ID: strconv.FormatInt(r.GetID(), 10),
-				URL: r.GetHTMLURL(), Note: r.GetOutput().GetTitle(),
+				Name: r.GetName(), State: state, Kind: "check_run", App: appOf(r.GetApp().GetSlug()), ID: strconv.FormatInt(r.GetID(), 10),
+				URL: r.GetHTMLURL(), Note: note(state, r.GetConclusion(), r.GetOutput().GetTitle()),
 			}, r.GetCheckSuite().GetID()})
 		}
 		if more, err := next(&opt.Page, resp); err != nil || !more {

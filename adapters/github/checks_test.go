@@ -47,7 +47,7 @@ func TestSuites(t *testing.T) {
 	require.Equal(t, []string{"status Vercel passed ()", "check_run build passed (actions)"}, k.states(sha))
 	broken := k.commit("feature/b")
 	k.server.SetSuite(repo, broken, githubtest.Actions, "completed", "startup_failure")
-	require.Equal(t, []string{"check_suite GitHub Actions failed (actions)"}, k.states(broken), "a workflow file with a mistake has no job")
+	require.Equal(t, []string{"check_suite GitHub Actions held (actions)"}, k.states(broken), "a workflow file with a mistake has no job")
 }
 
 // A queued suite without runs counts when a rule names its app.

@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,19 +171,28 @@ func stateOf(s string) githost.CheckState {
 	}
 }
 
+// conclusions are what GitHub concludes of check runs and workflows; what comes later is a failure.
+var conclusions = map[string]githost.CheckState{
+	"success": githost.CheckPassed, "neutral": githost.CheckPassed, "skipped": githost.CheckPassed,
+	"failure": githost.CheckFailed, "timed_out": githost.CheckFailed,
+	"cancelled": githost.CheckCancelled, "stale": githost.CheckCancelled,
+	"action_required": githost.CheckHeld, "startup_failure": githost.CheckHeld,
+}
+
 // conclusion normalises a check run or workflow.
 func conclusion(status, conclusion string) githost.CheckState {
 	if status != "completed" {
 		return githost.CheckPending
 	}
-	switch conclusion {
-	case "success", "neutral", "skipped":
-		return githost.CheckPassed
-	case "cancelled", "stale":
-		return githost.CheckCancelled
-	default:
-		return githost.CheckFailed
+	return cmp.Or(conclusions[conclusion], githost.CheckFailed)
+}
+
+// note is what is said of a check run: its title, behind GitHub's word where the state does not tell it.
+func note(state githost.CheckState, conclusion, title string) string {
+	if state != githost.CheckHeld && state != githost.CheckCancelled {
+		return title
 	}
+	return strings.TrimSuffix(conclusion+": "+title, ": ")
 }
 
 // reviewState normalises a review's state, which webhooks write in lower case

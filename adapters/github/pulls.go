@@ -77,8 +77,8 @@ func (c *Client) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) 
 }
 
 // Merge implements githost.Host. Where no method is named it makes a merge commit or, if the
-// repository does not allow that, a squashed one or a rebased one. A refusal by a rule of the
-// repository is ErrDenied, with GitHub's words: only people can do something about it.
+// repository does not take that, a squashed one or a rebased one. What a refusal means is read in
+// the pull request, never in GitHub's words, which are for people.
 func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	owner, name, err := split(m.Repo)
 	if err != nil {
@@ -95,9 +95,12 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	}
 	what := fmt.Sprintf("merging pull request %d of %s", m.Number, m.Repo)
 	res, err := merge(cmp.Or(m.Method, githost.MergeCommit))
-	if m.Method == githost.MergeAny && status(err) == http.StatusMethodNotAllowed && errorContains(err, "merge commits are not allowed", "must not contain merge commits") {
-		if method := c.method(ctx, owner, name); method != githost.MergeAny {
-			res, err = merge(method)
+	if m.Method == githost.MergeAny && status(err) == http.StatusMethodNotAllowed {
+		for _, method := range c.methods(ctx, m) {
+			if other, refused := merge(method); refused == nil {
+				res, err = other, nil
+				break
+			}
 		}
 	}
 	if err == nil && res.GetSHA() == "" {
@@ -107,14 +110,8 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 		return res.GetSHA(), nil
 	}
 	switch code := status(err); {
-	case code == http.StatusConflict:
-		return c.refused(ctx, m, what+": "+message(err), githost.ErrHeadMoved)
-	case code == http.StatusMethodNotAllowed && errorContains(err, "not allowed on this repository", "must not contain merge commits", "merge queue", "approving review", "rule violations"):
-		return c.refused(ctx, m, what+": "+message(err), githost.ErrDenied)
-	case code == http.StatusMethodNotAllowed:
-		return c.refused(ctx, m, what+": "+message(err), githost.ErrNotMergeable)
-	case code == http.StatusUnprocessableEntity: // the same, of other servers and of some rules
-		return c.refused(ctx, m, what, c.convert(ctx, what, err))
+	case code == http.StatusConflict, code == http.StatusMethodNotAllowed, code == http.StatusUnprocessableEntity:
+		return c.refused(ctx, m, what, err)
 	case code == 0 || code >= 500: // it may have got through
 		if pr, _, look := c.api.PullRequests.Get(ctx, owner, name, int(m.Number)); look == nil && pr.GetMerged() {
 			return pr.GetMergeCommitSHA(), nil
@@ -123,32 +120,37 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	return "", c.convert(ctx, what, err)
 }
 
-// method is how a repository takes pull requests that takes no merge commits; empty =
-// it does not say.
-func (c *Client) method(ctx context.Context, owner, name string) githost.MergeMethod {
-	r, _, err := c.api.Repositories.Get(ctx, owner, name)
-	switch {
-	case err != nil:
-		return githost.MergeAny
-	case r.GetAllowSquashMerge():
-		return githost.MergeSquash
-	case r.GetAllowRebaseMerge():
-		return githost.MergeRebase
-	default:
-		return githost.MergeAny
+// methods are the further ways of merging that a repository takes, when nothing of the pull request
+// itself is known to be in the way: then a rule may forbid merge commits.
+func (c *Client) methods(ctx context.Context, m githost.Merge) []githost.MergeMethod {
+	owner, name, _ := strings.Cut(m.Repo, "/")
+	pr, _, err := c.api.PullRequests.Get(ctx, owner, name, int(m.Number))
+	why := standings[pr.GetMergeableState()]
+	if err != nil || pr.GetState() != "open" || pr.GetDraft() || why != nil && !errors.Is(why, errTransient) {
+		return nil
 	}
+	return slices.DeleteFunc(c.allowed(ctx, owner, name), func(k githost.MergeMethod) bool { return k == githost.MergeCommit })
 }
 
-// errorContains reports whether GitHub's words have one of some texts in them. They alone distinguish
-// the causes of a merge's 405.
-func errorContains(err error, texts ...string) bool {
-	said := strings.ToLower(message(err))
-	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(said, t) })
+// allowed are the ways of merging that a repository shows that it takes.
+func (c *Client) allowed(ctx context.Context, owner, name string) []githost.MergeMethod {
+	r, _, _ := c.api.Repositories.Get(ctx, owner, name) // one that cannot be read shows none
+	shown := map[githost.MergeMethod]bool{githost.MergeCommit: r.GetAllowMergeCommit(), githost.MergeSquash: r.GetAllowSquashMerge(), githost.MergeRebase: r.GetAllowRebaseMerge()}
+	all := []githost.MergeMethod{githost.MergeCommit, githost.MergeSquash, githost.MergeRebase}
+	return slices.DeleteFunc(all, func(k githost.MergeMethod) bool { return !shown[k] })
 }
 
-// refused looks why a merge was refused: it may be made already, the head may
-// have moved, or GitHub may not have compared the branches yet.
-func (c *Client) refused(ctx context.Context, m githost.Merge, what string, why error) (string, error) {
+// Standings of a pull request that decide nothing: the branches have yet to be compared, and no reason
+// for a refusal is shown.
+var errUndecided, errTransient = errors.New("GitHub has yet to compare the branches"), errors.New("no reason is shown")
+
+// standings are what a mergeable_state means when a merge was refused. All others, such as blocked,
+// draft, unstable and has_hooks, are a matter of people.
+var standings = map[string]error{"dirty": githost.ErrNotMergeable, "behind": githost.ErrBehind, "unknown": errUndecided, "clean": errTransient}
+
+// refused reads in the pull request why a merge was refused: it may be made already, or the head
+// may have moved.
+func (c *Client) refused(ctx context.Context, m githost.Merge, what string, refusal error) (string, error) {
 	owner, name, err := split(m.Repo)
 	if err != nil {
 		return "", err
@@ -160,23 +162,19 @@ func (c *Client) refused(ctx context.Context, m githost.Merge, what string, why 
 	if got.GetNumber() == 0 {
 		return "", unreadable(what)
 	}
-	pr := pullRequest(got)
-	switch {
+	why := cmp.Or(standings[got.GetMergeableState()], githost.ErrDenied)
+	what += ": " + message(refusal)
+	switch pr := pullRequest(got); {
 	case pr.Merged:
 		return pr.MergeSHA, nil
-	case pr.HeadSHA != m.HeadSHA:
+	case pr.HeadSHA != m.HeadSHA, status(refusal) == http.StatusConflict:
 		why = githost.ErrHeadMoved
-	case errors.Is(why, githost.ErrNotMergeable) && pr.Open && undecided(got.GetMergeableState()):
-		return "", &Error{Status: http.StatusMethodNotAllowed, what: what + ": GitHub has yet to compare the branches", again: true}
+	case !pr.Open:
+		what, why = what+": the pull request is closed", githost.ErrDenied
+	case errors.Is(why, errTransient) && m.Method != githost.MergeAny && !slices.Contains(c.allowed(ctx, owner, name), m.Method):
+		why = githost.ErrDenied
+	case errors.Is(why, errUndecided), errors.Is(why, errTransient):
+		return "", &Error{Status: http.StatusMethodNotAllowed, what: what + ": " + why.Error(), again: errors.Is(why, errUndecided)}
 	}
-	if e := (*Error)(nil); errors.As(why, &e) { // it says what and why
-		return "", why
-	}
-	return "", fmt.Errorf("%s: %w", what, why)
-}
-
-// undecided reports a state that is no reason to refuse: it is being computed,
-// or the base moved in between and all is well now.
-func undecided(mergeableState string) bool {
-	return mergeableState == "unknown" || mergeableState == "clean"
+	return "", fmt.Errorf("github: %s: %w", what, why)
 }

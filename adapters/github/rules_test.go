@@ -41,15 +41,18 @@ func TestHooksOfOthers(t *testing.T) {
 func TestMergeByTheRules(t *testing.T) {
 	t.Parallel()
 	for _, k := range []struct {
-		words, allows string
-		is            error
-		methods       []string
+		words, allows, state string
+		is                   error
+		methods              []string
 	}{
-		{"Merge commits are not allowed on this repository.", `"allow_squash_merge":true,"allow_rebase_merge":true`, nil, []string{"merge", "squash"}},
-		{"Merge commits are not allowed on this repository.", `"allow_rebase_merge":true`, nil, []string{"merge", "rebase"}},
-		{"Merge commits are not allowed on this repository.", `"name":"shop"`, githost.ErrDenied, []string{"merge"}},
-		{"Changes must be made through the merge queue", `"name":"shop"`, githost.ErrDenied, []string{"merge"}},
-		{"Pull Request is not mergeable", `"name":"shop"`, githost.ErrNotMergeable, []string{"merge"}},
+		{"Merge commits are not allowed on this repository.", `"allow_squash_merge":true,"allow_rebase_merge":true`, "clean", nil, []string{"merge", "squash"}},
+		{"Merge commits are not allowed on this repository.", `"allow_rebase_merge":true`, "blocked", nil, []string{"merge", "rebase"}},
+		{"Merge commits are not allowed on this repository.", `"name":"shop"`, "blocked", githost.ErrDenied, []string{"merge"}},
+		{"Changes must be made through the merge queue", `"name":"shop"`, "blocked", githost.ErrDenied, []string{"merge"}},
+		{"Pull Request is still a draft", `"allow_squash_merge":true`, "draft", githost.ErrDenied, []string{"merge"}},
+		{"Something new", `"name":"shop"`, "has_hooks", githost.ErrDenied, []string{"merge"}},
+		{"Pull Request is not mergeable", `"allow_squash_merge":true`, "dirty", githost.ErrNotMergeable, []string{"merge"}},
+		{"Head branch is out of date", `"allow_squash_merge":true`, "behind", githost.ErrBehind, []string{"merge"}},
 	} {
 		var methods []string
 		c := answering(t, func(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +71,7 @@ func TestMergeByTheRules(t *testing.T) {
 				w.WriteHeader(http.StatusMethodNotAllowed)
 				fmt.Fprintf(w, `{"message":%q}`, k.words)
 			case strings.HasSuffix(r.URL.Path, "/pulls/4"):
-				fmt.Fprintf(w, `{"number":4,"state":"open","mergeable_state":"blocked","head":{"ref":"x","sha":"%s"}}`, head40)
+				fmt.Fprintf(w, `{"number":4,"state":"open","mergeable_state":%q,"draft":%t,"head":{"ref":"x","sha":"%s"}}`, k.state, k.state == "draft", head40)
 			default:
 				fmt.Fprintf(w, `{%s}`, k.allows)
 			}

@@ -1,6 +1,6 @@
 // Package rehearse is an agent that costs nothing: it goes through every role, so that a
 // board, a repository, its CI and the jail are seen to work before an agent is paid. It
-// writes the documents that the gates want and changes nothing but the task's own directory.
+// writes the documents that the gates want, and changes nothing else but a file beside them.
 //
 // It has looked at nothing, so it judges nothing but that: on a branch that changes any
 // other file its reviewer asks for changes and its tester and deployer fail.
@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -26,8 +27,8 @@ const Name = "rehearse"
 // Command is the hidden command of a program that ends in Main.
 const Command = "rehearse-agent"
 
-// File is what the developer writes into the directory of the task.
-const File = "rehearsal.md"
+// file is what the developer writes: beside the task's directory, so that it counts as work.
+func (j job) file() string { return path.Join(path.Dir(j.docs), "rehearsal-"+j.item+".md") }
 
 // Main is the main function of the agent: it works in the current directory by the
 // SIGNALBOX_ variables that every agent gets, and returns the exit code.
@@ -73,17 +74,16 @@ func (j job) work(ctx context.Context) (said, report string, err error) {
 // write commits the documents that a role owes.
 func (j job) write(ctx context.Context) (string, error) {
 	files := j.documents()
-	docs := filepath.Join(j.dir, j.docs)
-	if err := os.MkdirAll(docs, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(j.dir, j.docs), 0o755); err != nil {
 		return "", err
 	}
 	for name, body := range files {
-		if err := os.WriteFile(filepath.Join(docs, name), []byte(body), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(j.dir, name), []byte(body), 0o600); err != nil {
 			return "", err
 		}
-	}
-	if _, err := j.git(ctx, "add", "--", j.docs); err != nil {
-		return "", err
+		if _, err := j.git(ctx, "add", "--", name); err != nil {
+			return "", err
+		}
 	}
 	if _, err := j.git(ctx, "diff", "--cached", "--quiet"); err == nil {
 		return "An earlier attempt has written it.", nil
@@ -92,21 +92,21 @@ func (j job) write(ctx context.Context) (string, error) {
 	return "The rehearsal's " + string(j.role) + " has written what its role owes.", err
 }
 
-// documents are what a role without a report owes, by name.
+// documents are what a role without a report owes, by path.
 func (j job) documents() map[string]string {
 	const note = "\nThis is a rehearsal: no agent has read the card.\n"
 	switch j.role {
 	case stage.Analyst:
 		return map[string]string{
-			"requirements.md": "# Requirements of " + j.item + "\n\n1. The card goes through every stage.\n" + note,
-			"acceptance.md":   "# Acceptance\n\n- The card is Done.\n" + note,
+			j.docs + "/requirements.md": "# Requirements of " + j.item + "\n\n1. The card goes through every stage.\n" + note,
+			j.docs + "/acceptance.md":   "# Acceptance\n\n- The card is Done.\n" + note,
 		}
 	case stage.Architect:
-		return map[string]string{"design.md": "# Design\n\nThe developer adds " + File + " beside this file, and nothing else.\n" + note}
+		return map[string]string{j.docs + "/design.md": "# Design\n\nThe developer adds " + j.file() + ", and nothing else.\n" + note}
 	case stage.Deployer:
-		return map[string]string{"deploy-plan.md": "# Plan\n\nNothing is deployed.\n" + note}
+		return map[string]string{j.docs + "/deploy-plan.md": "# Plan\n\nNothing is deployed.\n" + note}
 	default:
-		return map[string]string{File: "# Rehearsal of " + j.item + "\n" + note}
+		return map[string]string{j.file(): "# Rehearsal of " + j.item + "\n" + note}
 	}
 }
 
@@ -143,7 +143,7 @@ func (j job) strange(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for name := range strings.SplitSeq(strings.TrimSuffix(list, "\x00"), "\x00") {
-		if name != "" && !strings.HasPrefix(name, j.docs+"/") {
+		if name != "" && !strings.HasPrefix(name, j.docs+"/") && name != j.file() {
 			return fmt.Sprintf("%q", name), nil
 		}
 	}

@@ -67,7 +67,7 @@ func TestEachRoleLeavesWhatItOwes(t *testing.T) {
 	}{
 		{"analyst", "", false, "acceptance.md requirements.md"},
 		{"architect", "", false, "design.md"},
-		{"developer", "", false, "rehearsal.md"},
+		{"developer", "", false, "docs/work/rehearsal-APP-1.md"},
 		{"reviewer", "", true, "approved"},
 		{"tester", "", true, "passed"},
 		{"deployer", "", true, "success"},

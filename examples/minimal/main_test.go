@@ -123,7 +123,7 @@ func TestEmbedder(t *testing.T) {
 	require.NoError(t, os.Rename(at("in_review"), at("approved")))
 	until(t, log, stands("done"))
 	landed := command(t, filepath.Join(dir, "app.git"), "git", "ls-tree", "-r", "--name-only", "main")
-	for _, file := range []string{"README", "requirements.md", "design.md", "rehearsal.md", "test-report.md"} {
+	for _, file := range []string{"README", "requirements.md", "design.md", "rehearsal-APP-42.md", "test-report.md"} {
 		require.Contains(t, landed, file)
 	}
 }

@@ -174,7 +174,7 @@ func TestTutorial(t *testing.T) {
 	require.Equal(t, string(stage.StatusDone), story(t, r.desk(), d.id).Column)
 	require.Contains(t, said["signalbox why APP-1"], "do: Set Approved on the card")
 	require.Contains(t, said["git log --oneline"], "APP-1: rehearsal of the developer")
-	require.Contains(t, said["ls docs/work/APP-1"], "rehearsal.md")
+	require.Contains(t, said["ls docs/work docs/work/APP-1"], "rehearsal-APP-1.md")
 	require.Contains(t, said["git remote -v"], "data/repositories/app.git")
 }
 

@@ -20,7 +20,7 @@ import (
 // features are those that the settings switch on.
 func (s Settings) features() *service.Features {
 	f := &service.Features{
-		Stop: s.StopStatus, AgentPause: s.AgentPause, WaitComment: s.WaitComment, LiveMessage: s.LiveMessage, WIP: s.WIP, Freeze: s.Freezes, Unread: !s.ReconcileTracker,
+		Stop: s.StopStatus, Work: s.WorkDone, AgentPause: s.AgentPause, WaitComment: s.WaitComment, LiveMessage: s.LiveMessage, WIP: s.WIP, Freeze: s.Freezes, Unread: !s.ReconcileTracker,
 		Merge: mergegate.Options{
 			Off: !s.MergeGate, Repos: s.MergeGateRepos, OnlyBehind: !s.RebaseAlways, DeferMax: s.MergeDeferMax, DeferDelay: s.MergeDeferDelay, TTL: s.MergeLeaseTTL,
 		},

@@ -114,7 +114,7 @@ func TestFeaturesDocument(t *testing.T) {
 			require.Equal(t, strings.TrimSpace(cells[3]), defaults[name], name)
 		}
 	}
-	require.Equal(t, 14, rows)
+	require.Equal(t, 15, rows)
 	sources := ""
 	for _, pattern := range []string{"*_test.go", "../../orchestrator/*_test.go", "../../orchestrator/orchestratortest/*_test.go", "../../orchestrator/features/*/*_test.go"} {
 		files, err := filepath.Glob(pattern)

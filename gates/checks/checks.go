@@ -6,6 +6,7 @@
 //	check_analysis_approved   they exist and a human has approved
 //	check_architecture_ready  the design exists
 //	check_ci_green            CI of the branch head has finished and passed
+//	check_work_done           more than the task's own documents is changed, or a person confirms that nothing is to be done
 //	check_protected_paths     no protected path is changed, or a person stands for it
 //	check_review_approved     the review approves the branch head
 //	check_tests_passed        the test report passes the branch head
@@ -34,6 +35,7 @@ const (
 	AnalysisApproved  = "check_analysis_approved"
 	ArchitectureReady = "check_architecture_ready"
 	CIGreen           = "check_ci_green"
+	WorkDone          = "check_work_done"
 	ProtectedPaths    = "check_protected_paths"
 	ReviewApproved    = "check_review_approved"
 	TestsPassed       = "check_tests_passed"
@@ -54,6 +56,7 @@ func All(getenv func(string) string) []gates.Gate {
 		gates.Func(AnalysisApproved, analysisApproved),
 		gates.Func(ArchitectureReady, architectureReady),
 		gates.Func(CIGreen, ciGreen),
+		gates.Func(WorkDone, workDone),
 		gates.Func(ProtectedPaths, protectedPaths),
 		gates.Func(ReviewApproved, reviewApproved),
 		gates.Func(TestsPassed, testsPassed),

@@ -148,41 +148,83 @@ func noCI(s gates.Facts) gates.Verdict {
 		}
 		return gates.Deferf("%s", why).With(gates.Evidence{Kind: "file", Name: file, Note: "configures CI", OK: true})
 	}
-	return gates.Redf("no CI is configured: add one, name its checks in the project's entry, or say there that it has none (ci: none)").
+	return forPeople("no CI is configured: add one, name its checks in the project's entry, or say there that it has none (ci: none)").
 		With(gates.Evidence{Kind: "check", Name: "any", Note: fmt.Sprintf("nothing was reported for %.12s", s.SHA)})
 }
 
+// follow is what follows from a check; what is not known waits.
+type follow int
+
+const (
+	waits     follow = iota // defer
+	developer               // red: the code is to be mended
+	person                  // red: people have to act outside of the branch
+	stopped                 // as person, once nothing is under way any more
+	nothing
+	told // nothing, and the reason names it
+)
+
+// follows are what follows from a check by its state, when it is required and when it is optional.
+var follows = map[githost.CheckState]struct{ required, optional follow }{
+	githost.CheckPassed:    {nothing, nothing},
+	githost.CheckFailed:    {developer, told},
+	githost.CheckHeld:      {person, told},
+	githost.CheckCancelled: {stopped, told},
+	githost.CheckExpected:  {waits, waits},
+	githost.CheckPending:   {waits, nothing},
+}
+
+// judgeCI judges the results of CI. Where rules of the host name the checks that they demand, the
+// others decide nothing.
 func judgeCI(s gates.Facts, list []githost.Check) gates.Verdict {
-	var failed, open []string
+	by := map[follow][]string{}
 	var evidence []gates.Evidence
 	for _, c := range list {
-		note := string(c.State)
+		seen := string(c.State)
 		if c.Note != "" {
-			note += ": " + c.Note
+			seen += ": " + c.Note
 		}
-		evidence = append(evidence, gates.Evidence{Kind: "check", Name: c.Name, Note: note, OK: c.State == githost.CheckPassed})
-		switch c.State {
-		case githost.CheckFailed, githost.CheckCancelled:
-			failed = append(failed, c.Name+" "+note)
-		case githost.CheckPassed:
-		case githost.CheckExpected:
-			open = append(open, c.Name+" ("+note+")")
-		default:
-			open = append(open, c.Name)
+		evidence = append(evidence, gates.Evidence{Kind: "check", Name: c.Name, Note: seen, OK: c.State == githost.CheckPassed})
+		what, text := follows[c.State].required, c.Name+" "+seen
+		if c.Optional && !slices.Contains(s.Policy.Contexts, c.Name) {
+			what = follows[c.State].optional
 		}
+		switch {
+		case c.State == githost.CheckExpected:
+			text = c.Name + " (" + seen + ")"
+		case what == waits:
+			text = c.Name
+		case what != developer && c.URL != "":
+			text += " (" + c.URL + ")"
+		}
+		by[what] = append(by[what], text)
 	}
 	for _, name := range s.Policy.Contexts {
 		if !has(list, name) {
-			open = append(open, name)
+			by[waits] = append(by[waits], name)
 			evidence = append(evidence, gates.Evidence{Kind: "check", Name: name, Note: "required, not reported yet"})
 		}
 	}
+	v := gates.Greenf("all %d checks passed at %.12s", len(list)-len(by[told]), s.SHA)
 	switch {
-	case len(failed) > 0:
-		return gates.Redf("CI failed at %.12s: %s", s.SHA, strings.Join(failed, "; ")).With(evidence...)
-	case len(open) > 0:
-		return gates.Deferf("CI is not finished at %.12s: %s", s.SHA, strings.Join(open, ", ")).With(evidence...)
-	default:
-		return gates.Greenf("all %d checks passed at %.12s", len(list), s.SHA).With(evidence...)
+	case len(by[developer]) > 0:
+		v = gates.Redf("CI failed at %.12s: %s", s.SHA, strings.Join(by[developer], "; "))
+	case len(by[person]) > 0:
+		v = forPeople("CI of %.12s waits for a person at the git host: %s", s.SHA, strings.Join(append(by[person], by[stopped]...), "; "))
+	case len(by[waits]) > 0:
+		v = gates.Deferf("CI is not finished at %.12s: %s", s.SHA, strings.Join(by[waits], ", "))
+	case len(by[stopped]) > 0:
+		v = forPeople("CI of %.12s was stopped before its end, have it run again at the git host: %s", s.SHA, strings.Join(by[stopped], "; "))
 	}
+	if len(by[told]) > 0 {
+		v.Reason += "; not required, and decides nothing: " + strings.Join(by[told], "; ")
+	}
+	return v.With(evidence...)
+}
+
+// forPeople is red by what people have to put right outside of the branch.
+func forPeople(format string, args ...any) gates.Verdict {
+	v := gates.Redf(format, args...)
+	v.Person = true
+	return v
 }

@@ -117,7 +117,11 @@ func (h *Host) Checks(ctx context.Context, repo, base, sha string) ([]githost.Ch
 		return nil, err
 	}
 	list := append([]githost.Check(nil), h.checks[sha]...)
-	for _, name := range h.required[repo+" "+base] {
+	demanded := h.required[repo+" "+base]
+	for i, c := range list {
+		list[i].Optional = len(demanded) > 0 && !slices.Contains(demanded, c.Name)
+	}
+	for _, name := range demanded {
 		if !slices.ContainsFunc(list, func(c githost.Check) bool { return c.Name == name }) {
 			list = append(list, githost.Check{Name: name, State: githost.CheckExpected, Kind: "required", Note: "demanded by the rules of " + base})
 		}
@@ -220,7 +224,9 @@ func (h *Host) Merge(ctx context.Context, m githost.Merge) (string, error) {
 		return pr.MergeSHA, nil
 	case pr.HeadSHA != m.HeadSHA:
 		return "", githost.ErrHeadMoved
-	case !pr.Open || h.conflict[pr.HeadSHA]:
+	case !pr.Open:
+		return "", fmt.Errorf("pull request %d is closed: %w", pr.Number, githost.ErrDenied)
+	case h.conflict[pr.HeadSHA]:
 		return "", githost.ErrNotMergeable
 	}
 	sum := sha256.Sum256([]byte(pr.HeadSHA + pr.BaseRef))

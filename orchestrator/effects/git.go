@@ -50,7 +50,6 @@ func (d Deps) prepare(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 
 // publish pushes a commit. That it did goes back to the task as an event; once there is
 // something to integrate, the pull request is owed, to the git host and not to the remote.
-// One that was closed since is opened again by the merge.
 func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	t, p, err := d.target(ctx, e)
 	if err != nil {
@@ -162,7 +161,7 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	case err == nil:
 		return report(e, stage.Event{On: stage.OnMergeDone, At: d.Now(), SHA: sha})
 	case errors.Is(err, githost.ErrNotMergeable):
-		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Moved: errors.Is(err, githost.ErrBehind), Reason: d.unmergeable(ctx, p, t, err)})
+		return report(e, d.unmergeable(ctx, p, t, err))
 	case errors.Is(err, githost.ErrHeadMoved) && !orchestrator.GivenUp(err, e.Attempt): // hosts show a push a moment later
 		return d.retry(e, err)
 	case errors.Is(err, githost.ErrHeadMoved):
@@ -174,27 +173,28 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	}
 }
 
-// unmergeable returns a text for the developer: why a branch cannot be merged, and what to do.
-// The host does not name the files. A branch that is only behind main is brought up to date in
-// the mirror, where the developer begins.
-func (d Deps) unmergeable(ctx context.Context, p task.Project, t task.Task, refused error) string {
+// unmergeable is what follows when a host does not merge a branch as it is: git itself shows
+// whether it conflicts, which is the developer's matter, with its files. One that is behind is brought
+// up to date, and whatever else is in the way is for people.
+func (d Deps) unmergeable(ctx context.Context, p task.Project, t task.Task, refused error) stage.Event {
+	ev := stage.Event{On: stage.OnMergeFailed, At: d.Now(), Moved: errors.Is(refused, githost.ErrBehind), Reason: fault.Words(refused.Error())}
 	rebaser, ok := d.Workspaces.(work.Rebaser)
 	if !ok {
-		return fault.Words(refused.Error())
+		return ev
 	}
 	got, err := rebaser.CatchUp(ctx, p.Workspace(t), false)
 	var conflict *work.Conflict
 	switch {
 	case errors.As(err, &conflict):
-		return fmt.Sprintf("the branch conflicts with %s at %.12s in %s: rebase it onto origin/%s and resolve that", p.Main, conflict.Base, strings.Join(conflict.Files, ", "), p.Main)
+		ev.Moved, ev.Reason = false, fmt.Sprintf("the branch conflicts with %s at %.12s in %s: rebase it onto origin/%s and resolve that", p.Main, conflict.Base, strings.Join(conflict.Files, ", "), p.Main)
 	case err != nil:
 		d.Log.Warn("whether a branch conflicts with main cannot be seen", "task", t.ID, "repo", t.Repo, "err", err)
-		return fault.Words(refused.Error())
 	case got.SHA != t.State.Head:
-		return fmt.Sprintf("the branch was behind %s and could not be merged; it stands on origin/%s at %.12s now: look whether the work still fits (%s)", p.Main, p.Main, got.Base, fault.Words(refused.Error()))
+		ev.Moved, ev.Reason = true, fmt.Sprintf("the branch is behind %s, which is at %.12s", p.Main, got.Base)
 	default:
-		return fault.Words(refused.Error())
+		ev.Moved, ev.Final = false, true
 	}
+	return ev
 }
 
 func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Project, t task.Task) (string, error) {

@@ -82,6 +82,7 @@ type Options struct {
 // the options of features the service fills in its own parts, such as stores and ports.
 type Features struct {
 	Stop        bool // STOP on the board cancels a task
+	Work        bool // a task that changes nothing leaves development by a person's word alone
 	AgentPause  bool // an agent that no task could use is paused for all
 	WaitComment bool // one comment on each card that waits, where the tracker is a tracker.Editor
 	LiveMessage bool // one chat message for each task, with a Messenger
@@ -108,7 +109,7 @@ type Features struct {
 func DefaultFeatures() *Features {
 	const day = 24 * time.Hour
 	return &Features{
-		Stop: true, AgentPause: true, WaitComment: true, LiveMessage: true, WIP: true, Serial: &serialgate.Options{}, Freeze: true,
+		Stop: true, Work: true, AgentPause: true, WaitComment: true, LiveMessage: true, WIP: true, Serial: &serialgate.Options{}, Freeze: true,
 		Deps: []string{deps.SourceDB, deps.SourceTracker}, Reconcile: &reconcile.Options{}, Monitor: &monitor.Options{},
 		Retention: retention.Options{KeepJobs: 30 * day, KeepDeliveries: 90 * day, KeepLeft: 90 * day}, KeepLogs: 30 * day,
 	}

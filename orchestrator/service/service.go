@@ -30,6 +30,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -121,6 +122,9 @@ func (s *Service) engine() (err error) {
 		return err
 	}
 	o.Engine.Columns = s.boards.known
+	if !o.Features.Work {
+		o.Engine.Off = append(slices.Clone(o.Engine.Off), checks.WorkDone)
+	}
 	s.Engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
 		Store: o.Store, Records: o.Store, Jobs: o.Store, Projects: o.Projects, Tracker: s.tracker(), Host: s.host(), Workspaces: o.Workspaces, Agents: o.Agents,
 		Gates: o.Gates, Commands: o.Commands, Hooks: o.Hooks, Probe: o.Probe, Logs: o.Logs, Log: o.Log, Meter: o.Meter, Runners: s.runners,

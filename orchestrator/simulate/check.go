@@ -3,7 +3,6 @@ package simulate
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -28,6 +27,7 @@ const (
 	OneAtATime   Invariant = "one-at-a-time" // jobs of a key run one after the other
 	OneAgent     Invariant = "one-agent"     // nobody else works in a checkout
 	LegalMove    Invariant = "legal-move"    // tasks move along edges, one version at a time
+	WorkDone     Invariant = "work-done"     // what is done changed something, or a person said so
 	GreenGate    Invariant = "green-gate"    // nothing moves past a gate that was not green for its commit
 	HumanWord    Invariant = "human-word"    // what only people may decide, a person has decided
 	SacredMain   Invariant = "sacred-main"   // main changes by merges alone
@@ -236,6 +236,7 @@ func (c *checker) moved(n *node, x task.Commit, b snapshot) {
 		c.working[t.ID] = c.s.v.Now()
 	}
 	c.word(*t, was)
+	c.worked(*t, was)
 	c.gate(n, *t, was, x)
 }
 
@@ -278,19 +279,6 @@ func (c *checker) word(t task.Task, was stage.State) {
 	case n.SelfHosting && n.Phase == stage.PhaseMerge && was.Phase != stage.PhaseMerge && !said(stage.StatusConfirmDeploy):
 		c.fail(HumanWord, "task %d of a self-hosting repository is merged, and nobody has confirmed that", t.ID)
 	}
-}
-
-// workflowAt is what a commit has at the protected path.
-func (c *checker) workflowAt(sha string) string {
-	tree, err := c.s.places[0].Files(c.s.ctx, work.Workspace{}, sha)
-	if err != nil {
-		return ""
-	}
-	body, err := fs.ReadFile(tree, workflow)
-	if err != nil {
-		return ""
-	}
-	return string(body)
 }
 
 // lastEnd is when the task before a card's newest began: nothing earlier can be what

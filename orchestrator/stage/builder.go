@@ -59,6 +59,8 @@ func (w *builder) act() {
 		w.retest()
 	case DoBlock:
 		w.failed()
+	case DoLook:
+		w.lookAgain()
 	case DoRecord:
 		w.note(w.edge.Why)
 	case DoDecline:
@@ -187,6 +189,11 @@ func (w *builder) notGreen() {
 	switch {
 	case w.edge.Red == RedRefuse:
 		w.refuse(v.Reason)
+	case v.Outcome == Red && v.Person && w.edge.Red == RedBack && WhenOutside.holds(w.d.State, w.ev) && w.d.State.HoldReason == w.linked(v.Reason):
+		w.note(sentence(v.Reason)) // people have been told
+	case v.Outcome == Red && v.Person && w.edge.Red == RedBack:
+		w.accept()
+		w.blockOutside(v.Reason, wordsTaskBlocked(v.Reason))
 	case v.Outcome == Red && v.Asks && w.edge.Red == RedBack:
 		w.accept()
 		w.requireVouch(v.Reason)
@@ -297,7 +304,7 @@ func (w *builder) leave(to Stage) {
 		s.EnteredAt = w.ev.At
 	}
 	s.Stage, s.Phase, s.Filed = to, PhaseNone, Filed{}
-	s.Hold, s.HoldReason, s.Feedback, s.Refused = HoldNone, "", "", ""
+	s.Hold, s.HoldReason, s.Outside, s.Feedback, s.Refused = HoldNone, "", false, "", ""
 }
 
 // runAgain runs a stage's role (anew) with a reason to give to it.
@@ -329,6 +336,10 @@ func (w *builder) launch(feedback string) {
 }
 
 func (w *builder) failed() {
+	if w.ev.On == OnPRClosed {
+		w.closed()
+		return
+	}
 	if w.ev.On == OnEffectFailed {
 		w.block(w.ev.Reason, wordsTaskBlocked(w.ev.Reason))
 		return
@@ -350,7 +361,7 @@ func (w *builder) block(why, notice string) {
 }
 
 func (w *builder) hold(h Hold, reason string, status Status) {
-	w.d.State.Hold, w.d.State.HoldReason = h, reason
+	w.d.State.Hold, w.d.State.HoldReason, w.d.State.Outside = h, reason, false
 	w.status(status)
 }
 

@@ -34,7 +34,7 @@ func CatchUp(s State, e Event, d Decision, why string) Decision {
 	n := &w.d.State
 	n.Seq, n.Run, n.Set, n.Active, n.Failures = s.Seq+1, s.Run, s.Set, "", 0
 	n.Stage, n.Phase, n.EnteredAt = DeployStaging, PhaseCatchUp, s.EnteredAt
-	n.Hold, n.HoldReason, n.Feedback, n.Tested = HoldNone, "", "", ""
+	n.Hold, n.HoldReason, n.Outside, n.Feedback, n.Tested = HoldNone, "", false, "", ""
 	if s.Stage != DeployStaging {
 		n.EnteredAt = e.At
 	}

@@ -19,7 +19,7 @@ func (w *builder) resumeDeploy(phase Phase) {
 func (w *builder) merge() {
 	s := &w.d.State
 	w.note("the branch is merged at " + short(s.Head))
-	s.Phase, s.Hold, s.HoldReason = PhaseMerge, HoldNone, ""
+	s.Phase, s.Hold, s.HoldReason, s.Outside = PhaseMerge, HoldNone, "", false
 	w.status(StatusDeploying)
 	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectMerge, SHA: s.Head})
 }
@@ -34,7 +34,11 @@ func (w *builder) release() {
 
 func (w *builder) mergeFailed() {
 	if w.ev.Final {
-		w.block("the merge failed: "+w.ev.Reason, wordsDeployFailure(w.ev.Reason))
+		block := w.block
+		if w.edge.From == Deploy {
+			block = w.blockOutside
+		}
+		block("the merge failed: "+w.ev.Reason, wordsDeployFailure(w.ev.Reason))
 		return
 	}
 	if w.ev.Unready {

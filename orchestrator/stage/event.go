@@ -20,6 +20,7 @@ const (
 	OnCI            Trigger = "ci"             // something was said about CI, or it is time to look
 	OnReview        Trigger = "review"
 	OnPRMerged      Trigger = "pr_merged"
+	OnPRClosed      Trigger = "pr_closed" // somebody has closed the pull request, and not merged it
 	OnPublished     Trigger = "published" // our own push (and pull request) arrived
 	OnMergeDone     Trigger = "merge_done"
 	OnMergeFailed   Trigger = "merge_failed"
@@ -41,7 +42,7 @@ const (
 func Triggers() []Trigger {
 	return []Trigger{
 		OnToAnalyse, OnInProgress, OnApproved, OnRejected, OnConfirmDeploy, OnStop,
-		OnAgentFinished, OnAgentAttempt, OnAgentFailed, OnCI, OnReview, OnPRMerged,
+		OnAgentFinished, OnAgentAttempt, OnAgentFailed, OnCI, OnReview, OnPRMerged, OnPRClosed,
 		OnPublished, OnMergeDone, OnMergeFailed, OnEffectFailed, OnRetry, OnBranchTaken,
 	}
 }
@@ -70,7 +71,8 @@ type Verdict struct {
 	Outcome Outcome `json:"outcome,omitempty"`
 	Reason  string  `json:"reason,omitempty"`
 	SHA     string  `json:"sha,omitempty"`
-	Asks    bool    `json:"asks,omitempty"` // red, and a person's word for the commit would do
+	Asks    bool    `json:"asks,omitempty"`   // red, and a person's word for the commit would do
+	Person  bool    `json:"person,omitempty"` // red, and people have to put it right outside of the branch
 }
 
 // Report is what an agent's run says of itself.

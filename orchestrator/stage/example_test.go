@@ -24,7 +24,7 @@ func ExampleMachine_Decide() {
 	fmt.Println("launch:", d.Launch.Role, "with", d.Launch.Feedback)
 	fmt.Println("because", d.Notes[0])
 	// Output:
-	// judge: [check_ci_green check_protected_paths]
+	// judge: [check_ci_green check_work_done check_protected_paths]
 	// stage: development
 	// launch: developer with unit tests failed
 	// because retry 1 of 3: unit tests failed

@@ -22,7 +22,7 @@ func machine(t testing.TB, rules ...stage.Rule) *stage.Machine {
 func TestDefaultPipelineIsValid(t *testing.T) {
 	require.NoError(t, stage.Default().Validate())
 	require.Equal(t, []string{
-		"qg0", "check_analysis_ready", "check_analysis_approved", "check_architecture_ready", "check_ci_green", "check_protected_paths",
+		"qg0", "check_analysis_ready", "check_analysis_approved", "check_architecture_ready", "check_ci_green", "check_work_done", "check_protected_paths",
 		"check_review_approved", "check_tests_passed", "check_staging_status", "check_deploy_status",
 	}, stage.Default().Gates())
 }

@@ -11,6 +11,7 @@ const (
 	WhenActive  Condition = "active job"
 	WhenHeld    Condition = "blocked or needs input"
 	WhenBlocked Condition = "blocked"
+	WhenOutside Condition = "blocked outside of the branch"
 	WhenAsked   Condition = "needs input"
 	WhenVouch   Condition = "waits for approval"
 	WhenAsking  Condition = "questions open"
@@ -34,6 +35,8 @@ func (c Condition) holds(s State, e Event) bool {
 		return s.Hold == HoldBlocked || s.Hold == HoldNeedsInput
 	case WhenBlocked:
 		return s.Hold == HoldBlocked
+	case WhenOutside:
+		return s.Hold == HoldBlocked && s.Outside
 	case WhenAsked:
 		return s.Hold == HoldNeedsInput
 	case WhenVouch:
@@ -53,7 +56,7 @@ func (c Condition) holds(s State, e Event) bool {
 	case WhenCatchingUp:
 		return s.Phase == PhaseCatchUp && s.Hold == HoldNone
 	case WhenRetesting:
-		return s.Phase == PhaseRetest && s.Hold == HoldNone
+		return s.Phase == PhaseRetest && (s.Hold == HoldNone || WhenOutside.holds(s, e))
 	default:
 		return c == Always
 	}
@@ -74,9 +77,10 @@ const (
 	DoMerge         Action = "merge"          // begin the irreversible part
 	DoRelease       Action = "release"        // what is merged is deployed
 	DoMergeFailed   Action = "merge failed"   // back to development, or blocked
-	DoVouch         Action = "vouch"          // the head may change protected paths
+	DoVouch         Action = "vouch"          // a person stands for the head
 	DoRetest        Action = "re-test"        // what is to be merged is tested as it will be
 	DoBlock         Action = "block"          // a human is needed
+	DoLook          Action = "look again"     // what people had to put right outside of the branch
 	DoRecord        Action = "record"         // keep the facts, move nothing
 	DoNothing       Action = "nothing"        // deterministic no-op
 	DoDecline       Action = "decline"        // no-op, and a comment says so
@@ -186,13 +190,14 @@ func stageEdges(s Stage) []Edge {
 	case Development:
 		return []Edge{
 			{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the developer has open questions"},
-			{s, OnAgentFinished, WhenCINone, []string{"check_ci_green", "check_protected_paths"}, DoEnter, Review, RedBack, "the repository declares no CI"},
+			{s, OnAgentFinished, WhenCINone, []string{"check_ci_green", "check_work_done", "check_protected_paths"}, DoEnter, Review, RedBack, "the repository declares no CI"},
 			{s, OnAgentFinished, Always, nil, DoAwaitCI, s, RedNone, "the developer has finished; CI decides"},
 			{s, OnCI, WhenActive, nil, DoNothing, s, RedNone, "the developer is still at work"},
+			{s, OnCI, WhenOutside, []string{"check_ci_green", "check_work_done", "check_protected_paths"}, DoEnter, Review, RedBack, "CI is green"},
 			{s, OnCI, WhenHeld, nil, DoNothing, s, RedNone, "the task waits for a human"},
 			{s, OnCI, WhenVouch, nil, DoNothing, s, RedNone, "the task waits for a human"},
-			{s, OnCI, Always, []string{"check_ci_green", "check_protected_paths"}, DoEnter, Review, RedBack, "CI is green"},
-			{s, OnApproved, WhenVouch, nil, DoVouch, s, RedNone, "a person stands for the protected paths"},
+			{s, OnCI, Always, []string{"check_ci_green", "check_work_done", "check_protected_paths"}, DoEnter, Review, RedBack, "CI is green"},
+			{s, OnApproved, WhenVouch, nil, DoVouch, s, RedNone, "a person stands for the commit"},
 			{s, OnInProgress, WhenVouch, nil, DoRelaunch, s, RedNone, "a human runs the developer again"},
 			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the work is rejected"},
 		}
@@ -231,6 +236,7 @@ func deployEdges() []Edge {
 		{s, OnMergeDone, WhenMerging, nil, DoRelease, s, RedNone, "the branch is merged"},
 		{s, OnMergeFailed, WhenMerging, nil, DoMergeFailed, Development, RedNone, "the branch could not be merged"},
 		{s, OnCI, WhenRetesting, []string{"check_ci_green"}, DoMerge, s, RedBack, "CI is green again"},
+		{s, OnReview, WhenOutside, []string{"check_ci_green"}, DoMerge, s, RedSilent, "the pull request was reviewed; the merge is tried again"},
 		{s, OnApproved, Always, nil, DoNothing, s, RedNone, "Approved is never a deploy trigger"},
 		{s, OnRejected, WhenAwait, nil, DoReject, Development, RedNone, "rejected before the deployment; back to development"},
 		{s, OnRejected, WhenRetesting, nil, DoReject, Development, RedNone, "rejected before the merge; back to development"},
@@ -249,11 +255,18 @@ func sharedEdges(s Stage) []Edge {
 		{s, OnEffectFailed, WhenActive, nil, DoNothing, s, RedNone, "an agent is at work; what failed is owed again when it has finished"},
 		{s, OnEffectFailed, WhenBlocked, nil, DoNothing, s, RedNone, "the task is blocked already"},
 		{s, OnEffectFailed, Always, nil, DoBlock, s, RedNone, "what the stage needs was refused for good"},
+		{s, OnPRClosed, WhenAsked, nil, DoNothing, s, RedNone, "the task waits for a human"},
+		{s, OnPRClosed, Always, nil, DoBlock, s, RedNone, "the pull request was closed"},
 		{s, OnRetry, WhenActive, nil, DoNothing, s, RedNone, "a job is active already"},
 		{s, OnStop, Always, nil, DoNothing, s, RedNone, "STOP is switched off"},
 	}
 	if s != Deploy {
 		edges = append(edges, Edge{s, OnPRMerged, Always, nil, DoEnter, Done, RedNone, "the pull request was merged"})
+	}
+	if s == Development || s == DeployStaging { // what is blocked at Deploy is merged again
+		edges = append(edges,
+			Edge{s, OnInProgress, WhenOutside, nil, DoLook, s, RedNone, "a human has it looked at again"},
+			Edge{s, OnApproved, WhenOutside, nil, DoLook, s, RedNone, "a human has it looked at again"})
 	}
 	if s != Deploy && s != Analysis {
 		edges = append(edges, Edge{s, OnApproved, WhenBlocked, nil, DoRelaunch, s, RedNone, "a human resumes the blocked task"})

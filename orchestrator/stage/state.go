@@ -24,6 +24,9 @@ type State struct {
 
 	Hold       Hold   `json:"hold,omitempty"`
 	HoldReason string `json:"hold_reason,omitempty"`
+	// Outside means that a blocked task waits for what people have to put right outside of its
+	// branch: no agent works again for it.
+	Outside bool `json:"outside,omitempty"`
 
 	// Refused is the last red verdict of the stage on what the task waits for, until
 	// the stage's role works again: a person's Approved would be refused once more.
@@ -41,8 +44,8 @@ type State struct {
 
 	CI CI `json:"ci,omitzero"` // what the service has run itself, last
 
-	// Vouched is the newest head that a person stands for although it changes protected
-	// paths.
+	// Vouched is the newest head that a person stands for: it changes protected paths, or
+	// nothing at all.
 	Vouched string `json:"vouched,omitempty"`
 
 	// Acted is the trigger status that was acted on last and Set the status that

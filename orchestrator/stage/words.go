@@ -30,12 +30,18 @@ func Remedy(s State) (do string, to Status) {
 	switch {
 	case s.Hold == HoldApproval && s.Refused != "":
 		return "Set In Progress on the card to run the analyst again, or Rejected with a comment that says what is wrong", StatusInProgress
+	case s.Hold == HoldApproval && s.Stage == Development:
+		return "Set Approved on the card to let the commit pass, In Progress to run the developer again, or Rejected with a comment that says what is wrong", StatusApproved
 	case s.Hold == HoldApproval:
 		return "Set Approved on the card, or Rejected with a comment that says what is wrong", StatusApproved
 	case s.Hold == HoldConfirm:
 		return "Set Confirm Deploy on the card, or Rejected with a comment that says why", StatusConfirmDeploy
 	case s.Hold == HoldNeedsInput:
 		return "Answer in a comment on the card, then set In Progress", StatusInProgress
+	case s.Outside && s.Stage == Deploy:
+		return "See to that at the git host, then set In Progress on the card to merge again, or Rejected with a comment to send it back to development", StatusInProgress
+	case s.Outside:
+		return "See to that, which no agent can: the task goes on by itself then, and In Progress on the card has it looked at again", StatusInProgress
 	case s.Stage == Deploy:
 		return "Set In Progress on the card to deploy again, or Rejected with a comment to send it back to development", StatusInProgress
 	default:
@@ -52,7 +58,7 @@ func wordsNotApproved(reason string) string {
 }
 
 func wordsVouch(reason string) string {
-	return "A person has to stand for this commit: " + brief(reason) + "\nLook at these changes. Set the status Approved to let them pass, or Rejected with a comment that says what is wrong."
+	return "A person has to stand for this commit: " + brief(reason) + "\nLook at it. Set the status Approved to let it pass, Rejected with a comment that says what is wrong, or In Progress to run the developer again."
 }
 
 func wordsVouchNotice(reason string) string { return "approval needed: " + sentence(reason) }

@@ -158,6 +158,8 @@ func (s *Server) mayMerge(repo *repository, p *pull) error {
 		return refused("Work in progress PRs cannot be merged")
 	case !mergeable(repo, p):
 		return refused("Please try again later") // also what conflicts
+	case repo.settings.Refusal != "":
+		return refused("%s", repo.settings.Refusal)
 	case !s.green(repo, p.Base, heads[p.Head]):
 		return refused("Not all required status checks successful")
 	case protected && s.approvals(p) < repo.settings.Approvals:
@@ -224,6 +226,18 @@ func (s *Server) merge(repo *repository, p *pull, style, title, wanted string) (
 	s.merges++
 	s.hook("pull_request", "pull_request", s.wirePullEvent(p, "closed"))
 	return sha, nil
+}
+
+// SetOpen closes or reopens a branch's pull request, as somebody would.
+func (s *Server) SetOpen(repo, branch, who string, open bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.pull(repo, branch); p != nil && !p.Merged {
+		p.Open = open
+		event := s.wirePullEvent(p, map[bool]string{true: "reopened", false: "closed"}[open])
+		event["sender"] = wireUser(who)
+		s.hook("pull_request", "pull_request", event)
+	}
 }
 
 // Merge merges a branch's open pull request, as a person would.

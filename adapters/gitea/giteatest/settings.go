@@ -17,6 +17,7 @@ type Settings struct {
 	Required    map[string][]string // checks that must be green, by protected branch; patterns
 	Approvals   int                 // official ones that a merge into a protected branch needs
 	Hooks       []Hook
+	Refusal     string // Gitea's words with which every merge is refused
 }
 
 // Hook is a registered webhook. What is sent goes to SetHookURL all the same.

@@ -212,6 +212,9 @@ func (s *Server) putMerge(w http.ResponseWriter, r *http.Request, repo *reposito
 	} else if repo.settings.Queue {
 		fail(w, http.StatusMethodNotAllowed, "Repository rule violations found\n\nChanges must be made through the merge queue\n\n")
 		return
+	} else if repo.settings.Refusal != "" {
+		fail(w, http.StatusMethodNotAllowed, repo.settings.Refusal)
+		return
 	} else if !slices.Contains(repo.settings.Methods, in.Method) {
 		fail(w, http.StatusMethodNotAllowed, words)
 		return

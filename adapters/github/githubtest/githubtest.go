@@ -286,6 +286,18 @@ func (s *Server) Review(repo, branch, author, state, sha, body string) error {
 	return nil
 }
 
+// SetOpen closes or reopens a branch's pull request, as somebody would.
+func (s *Server) SetOpen(repo, branch, who string, open bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.pull(repo, branch); p != nil && !p.Merged {
+		p.Open = open
+		event := s.wirePullEvent(p, map[bool]string{true: "reopened", false: "closed"}[open])
+		event["sender"] = wireUser(who)
+		s.hook("pull_request", event)
+	}
+}
+
 // Merge merges a branch's open pull request, as a person would.
 func (s *Server) Merge(repo, branch string) error {
 	s.mu.Lock()

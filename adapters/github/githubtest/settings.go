@@ -17,6 +17,8 @@ type Settings struct {
 	Rules       map[string][]string // checks that rulesets demand, by branch
 	Queue       bool                // a ruleset demands the merge queue
 	Hooks       []Hook
+	Standing    string // mergeable_state of open pull requests; empty = as their branches are
+	Refusal     string // GitHub's words with which every merge is refused
 }
 
 // Hook is a registered webhook. What is sent goes to SetHookURL all the same.

@@ -1,6 +1,7 @@
 package githubtest
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ func (s *Server) wirePull(p *Pull) map[string]any {
 		}
 	}
 	out := map[string]any{
-		"id": p.Number, "number": p.Number, "state": state, "title": p.Title, "body": p.Body, "merged": p.Merged, "draft": false, "merged_at": nil, "merge_commit_sha": nil, "user": wireUser(p.Author),
+		"id": p.Number, "number": p.Number, "state": state, "title": p.Title, "body": p.Body, "merged": p.Merged, "draft": s.standing(p) == "draft", "mergeable_state": s.standing(p), "merged_at": nil, "merge_commit_sha": nil, "user": wireUser(p.Author),
 		"html_url": "https://github.example.org/" + p.Repo + "/pull/" + strconv.Itoa(p.Number), "created_at": p.Created.UTC().Format(time.RFC3339),
 		"head": map[string]any{"ref": p.Head, "sha": head, "label": owner(p.Repo) + ":" + p.Head, "repo": wireRepo(p.Repo)},
 		"base": map[string]any{"ref": p.Base, "sha": s.repo(p.Repo).Heads()[p.Base], "repo": wireRepo(p.Repo)},
@@ -37,6 +38,22 @@ func (s *Server) wirePull(p *Pull) map[string]any {
 		out["merged_at"], out["merge_commit_sha"] = p.MergeTime.UTC().Format(time.RFC3339), p.MergeSHA
 	}
 	return out
+}
+
+// standing is GitHub's mergeable_state.
+func (s *Server) standing(p *Pull) string {
+	r := s.repo(p.Repo)
+	_, conflict := r.Tree(r.Heads()[p.Base], r.Heads()[p.Head])
+	switch with := r.settings; {
+	case !p.Open:
+		return "unknown"
+	case with.Standing == "" && with.Queue:
+		return "blocked"
+	case with.Standing == "" && conflict != nil:
+		return "dirty"
+	default:
+		return cmp.Or(with.Standing, "clean")
+	}
 }
 
 func (s *Server) wirePullEvent(p *Pull, action string) map[string]any {

@@ -40,7 +40,7 @@ func gate(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	n := d.State
 	moved := e.On == stage.OnMergeFailed && e.Moved && !e.Final
 	switch {
-	case s.Phase == stage.PhaseRetest && e.On == stage.OnCI && n.Stage == stage.Deploy:
+	case s.Phase == stage.PhaseRetest && s.Hold == stage.HoldNone && e.On == stage.OnCI && n.Stage == stage.Deploy:
 		d.State.Tested = n.Head
 		return d
 	case n.Stage == stage.Deploy && working(s):

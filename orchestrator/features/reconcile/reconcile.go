@@ -141,7 +141,7 @@ func edges() []stage.Edge {
 		gates  []string
 	}{
 		{stage.Architecture, stage.Development, stage.WhenIdle, []string{"check_architecture_ready"}},
-		{stage.Development, stage.Review, stage.WhenIdle, []string{"check_ci_green", "check_protected_paths"}},
+		{stage.Development, stage.Review, stage.WhenIdle, []string{"check_ci_green", "check_work_done", "check_protected_paths"}},
 		{stage.Review, stage.Testing, stage.WhenIdle, []string{"check_review_approved"}},
 		{stage.Testing, stage.DeployStaging, stage.WhenIdle, []string{"check_tests_passed"}},
 		{stage.DeployStaging, stage.Deploy, stage.WhenIdle, []string{"check_staging_status"}},

@@ -1,0 +1,46 @@
+package stage
+
+import "strings"
+
+// blockOutside makes the task wait for what people have to put right outside of its branch.
+func (w *builder) blockOutside(why, notice string) {
+	why = w.linked(why)
+	w.note(why)
+	w.hold(HoldBlocked, why, StatusBlocked)
+	w.d.State.Outside = true
+	do, _ := Remedy(w.d.State)
+	w.comment(Stream, "Blocked: "+brief(why)+"\n"+sentence(do))
+	w.notify(notice)
+}
+
+// linked is a reason with the address of the pull request, where people see to most of it.
+func (w *builder) linked(why string) string {
+	if url := w.d.State.PRURL; url != "" && !strings.Contains(why, url) {
+		why += " (" + url + ")"
+	}
+	return why
+}
+
+// lookAgain looks whether people have put right what the task is blocked by.
+func (w *builder) lookAgain() {
+	s := &w.d.State
+	w.note(w.edge.Why)
+	s.HoldReason = w.edge.Why
+	w.status(w.statusOf(s.Stage))
+	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectAskCI, SHA: s.Head})
+}
+
+// closed holds a task whose pull request somebody has closed: its agent is ended, and nothing goes
+// on, until a person says so.
+func (w *builder) closed() {
+	s := &w.d.State
+	w.d.Cancel, s.Active = s.Active != "", ""
+	if s.Stage == Deploy { // where a task that waits for answers would keep the merge lease
+		w.block(w.ev.Reason, wordsTaskBlocked(w.ev.Reason))
+		return
+	}
+	w.note(w.ev.Reason)
+	w.hold(HoldNeedsInput, w.ev.Reason, StatusNeedsInput)
+	w.comment(Stream, sentence(w.ev.Reason))
+	w.notify(wordsTaskBlocked(w.ev.Reason))
+}
