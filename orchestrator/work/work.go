@@ -226,13 +226,8 @@ type FileDiff struct {
 	Text string `json:"text"`
 }
 
-// Mirror keeps what has been taken.
-type Mirror interface {
-	// Begin makes the branch as Open does, and no checkout: an agent may be at work
-	// in it.
-	Begin(ctx context.Context, s Workspace, first []File) error
-	// Tip reads the branch from the mirror; SHA is empty when there is none.
-	Tip(ctx context.Context, s Workspace) (Tip, error)
+// Commits reads what the mirror has of a task.
+type Commits interface {
 	// Files gives the repository's files at a commit of the mirror.
 	Files(ctx context.Context, s Workspace, sha string) (fs.FS, error)
 	// Changed lists the paths that patterns (see stage.Paths) match and that differ
@@ -242,6 +237,16 @@ type Mirror interface {
 	// Diff reads what a commit changes since its branch has left main, as it was fetched last.
 	// Nothing of the repository, such as its attributes, has a part in what is shown.
 	Diff(ctx context.Context, s Workspace, sha string) (Diff, error)
+}
+
+// Mirror keeps what has been taken.
+type Mirror interface {
+	Commits
+	// Begin makes the branch as Open does, and no checkout: an agent may be at work
+	// in it.
+	Begin(ctx context.Context, s Workspace, first []File) error
+	// Tip reads the branch from the mirror; SHA is empty when there is none.
+	Tip(ctx context.Context, s Workspace) (Tip, error)
 	// Add commits files on top of the mirror's branch, under a message of one line,
 	// and returns the tip: the branch as it is when it has them already. The checkout
 	// stays behind, and nothing is taken from it, until it is opened again.
