@@ -51,7 +51,7 @@ func (e *Engine) Decide(ctx context.Context, taskID int64, w Word, by stage.Prin
 	case edge.Do == stage.DoNothing, edge.Do == stage.DoDecline:
 		return &RefusedError{fmt.Sprintf("%s moves nothing: %s", statusName(on), edge.Why)}
 	}
-	if err := w.check(t); err != nil {
+	if err := w.Check(t); err != nil {
 		return err
 	}
 	denied, err := e.deniedElsewhere(ctx, p.People, on, t, by)
@@ -69,8 +69,9 @@ func (e *Engine) Decide(ctx context.Context, taskID int64, w Word, by stage.Prin
 	return e.operate(ctx, t, task.Act{Act: decisions()[on], By: by, Why: why}, stage.Event{On: on, Reason: why, Of: w.Of}, said)
 }
 
-// check refuses a rejection without a reason, and a word of what is not the head of the task any more.
-func (w Word) check(t task.Task) error {
+// Check refuses a rejection without a reason, and a word of what is not the head of the task any more, by a
+// *RefusedError.
+func (w Word) Check(t task.Task) error {
 	switch {
 	case w.On == stage.OnRejected && strings.TrimSpace(w.Why) == "":
 		return &RefusedError{"a rejection needs a reason: say why, so that the next run can mend it"}

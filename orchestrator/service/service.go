@@ -132,7 +132,7 @@ func (s *Service) engine() (err error) {
 func (s *Service) handlers() (err error) {
 	w, o := s.opt.Web, s.opt
 	w.Engine, w.Log, w.Checks, w.Stop, w.Unfreeze, w.Resume, w.Done = s.Engine, s.Log, s.readiness(), o.Features.Stop, s.unfreeze(), s.resume(), s.stopping
-	w.History = o.Store
+	w.History, w.Redactor = o.Store, o.Redactor
 	if o.Logs != nil {
 		w.Logs = o.Logs
 	}
@@ -180,7 +180,7 @@ func (s *Service) pages() (http.Handler, error) {
 	if o.Logs != nil {
 		d.Logs = o.Logs
 	}
-	if d.Cards != nil {
+	if d.Redactor = o.Redactor; d.Cards != nil {
 		d.Cards = redactedCards{d.Cards, o.Redactor}
 	}
 	return dashboard.Handler(d)
