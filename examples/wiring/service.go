@@ -209,6 +209,7 @@ func (v *Service) assemble(ctx context.Context) error {
 		Features: s.features(), Identify: v.identifiers(), Reread: v.reread,
 		Web:        web.Options{Access: v.Access, Sources: v.sources(), Metrics: meter.Handler(), Checks: v.checks(), Hosts: s.hosts(), Reload: v.Reload},
 		Dashboard:  dashboard.Options{Links: s.Links, Markdown: markdown.Render},
+		Pages:      s.pages(),
 		HooksApart: s.HooksListen != "", Proxies: s.Proxies, Beside: layer,
 	}
 	if v.Telegram != nil {

@@ -110,7 +110,7 @@ func (s *Service) chat() messenger.Messenger {
 func (s *Service) engine() (err error) {
 	o := s.opt
 	s.runners = effects.Runners(effects.Deps{
-		Store: o.Store, Jobs: o.Store, Projects: o.Projects, Tracker: s.tracker(), Host: s.host(), Messenger: s.chat(), Workspaces: o.Workspaces, Agents: o.Agents, Log: o.Log,
+		Store: o.Store, Jobs: o.Store, Projects: o.Projects, Tracker: s.tracker(), Host: s.host(), Messenger: s.chat(), Workspaces: o.Workspaces, Agents: o.Agents, Pages: o.Pages, Log: o.Log,
 	})
 	// What a feature owes that is switched off now is cleared away all the same.
 	if !o.Features.Stop {

@@ -163,25 +163,20 @@ func (s *server) diff(r *http.Request) (view, error) {
 	p.Desk.Here = "diff"
 	for _, f := range p.Diff.Files {
 		v := fileView{File: f}
+		_, _, begins := strings.Cut(f.Text, "\n@@ ")
 		for line := range strings.Lines(f.Text) {
-			v.Lines = append(v.Lines, diffLine{diffClass(line), line})
+			begins = begins && line[0] != '@'
+			v.Lines = append(v.Lines, diffLine{diffClass(line, begins), line})
 		}
 		p.Files = append(p.Files, v)
 	}
 	return view{Name: "diff", Title: "What " + item(p.Task.WorkItemID) + " changes", Nav: "board", Still: true, Data: p}, nil
 }
 
-func diffClass(line string) string {
-	switch line[0] {
-	case '+':
-		return "add"
-	case '-':
-		return "del"
-	case ' ':
-		return ""
-	default:
-		return "hunk"
-	}
+// diffClass is how a line of a diff is shown; those in front of the first hunk name the file.
+func diffClass(line string, begins bool) string {
+	classes := map[byte]string{'+': "add", '-': "del", ' ': "same"}
+	return cmp.Or(map[bool]string{true: "hunk"}[begins], classes[line[0]], "hunk")
 }
 
 // doDecide takes the word of a form about a task whose card is elsewhere.
