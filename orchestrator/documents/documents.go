@@ -76,9 +76,6 @@ type UnreadableError struct{ Err error }
 // Error names the cause.
 func (u *UnreadableError) Error() string { return "the mirror cannot be read: " + u.Err.Error() }
 
-// Unwrap gives the cause.
-func (u *UnreadableError) Unwrap() error { return u.Err }
-
 // Reader reads what tasks of an engine have.
 type Reader struct {
 	Engine   *orchestrator.Engine

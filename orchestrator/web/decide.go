@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,16 +57,16 @@ func (s *server) decide(on stage.Trigger) http.HandlerFunc {
 }
 
 // fromMirror answers with what a task's branch has at ?commit=, its head without one.
-func fromMirror[T any](s *server, read func(d documents.Reader, r *http.Request, t task.Task, commit string) (T, error)) http.HandlerFunc {
+func fromMirror[T any](s *server, read func(d documents.Reader, ctx context.Context, t task.Task, commit string) (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		n, ok := id(w, r)
 		if !ok {
 			return
 		}
-		t, err := s.Engine.Store.Task(r.Context(), n)
 		var out T
+		t, err := s.Engine.Store.Task(r.Context(), n)
 		if err == nil {
-			out, err = read(documents.Reader{Engine: s.Engine, Redactor: s.Redactor}, r, t, r.URL.Query().Get("commit"))
+			out, err = read(documents.Reader{Engine: s.Engine, Redactor: s.Redactor}, r.Context(), t, r.URL.Query().Get("commit"))
 		}
 		if err != nil {
 			s.fail(w, err)
@@ -75,14 +76,8 @@ func fromMirror[T any](s *server, read func(d documents.Reader, r *http.Request,
 	}
 }
 
-func readList(d documents.Reader, r *http.Request, t task.Task, commit string) (documents.List, error) {
-	return d.List(r.Context(), t, commit)
-}
-
-func readDocument(d documents.Reader, r *http.Request, t task.Task, commit string) (documents.Text, error) {
-	return d.Read(r.Context(), t, r.PathValue("name"), commit)
-}
-
-func readDiff(d documents.Reader, r *http.Request, t task.Task, commit string) (documents.Diff, error) {
-	return d.Diff(r.Context(), t, commit)
+func (s *server) document(w http.ResponseWriter, r *http.Request) {
+	fromMirror(s, func(d documents.Reader, ctx context.Context, t task.Task, commit string) (documents.Text, error) {
+		return d.Read(ctx, t, r.PathValue("name"), commit)
+	})(w, r)
 }
