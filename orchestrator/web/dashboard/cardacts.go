@@ -215,7 +215,7 @@ func (s *server) doEdit(r *http.Request, by cards.Person) (string, error) {
 }
 
 func (s *server) move(r *http.Request, id, column string, by cards.Person) error {
-	if err := s.checkMove(r, id, column); err != nil {
+	if err := s.checkMove(r, id, column, ""); err != nil {
 		return err
 	}
 	e, err := s.Cards.Move(r.Context(), id, column, by)
@@ -226,7 +226,7 @@ func (s *server) move(r *http.Request, id, column string, by cards.Person) error
 }
 
 // checkMove refuses a move that needs a right, a reason or another look.
-func (s *server) checkMove(r *http.Request, id, column string) error {
+func (s *server) checkMove(r *http.Request, id, column, reason string) error {
 	need := needFor(column)
 	if need == access.Operator {
 		return nil
@@ -238,7 +238,7 @@ func (s *server) checkMove(r *http.Request, id, column string) error {
 	if err != nil {
 		return err
 	}
-	return s.checkVerdict(r.Context(), story, column, r.PostForm)
+	return s.checkVerdict(r.Context(), story, column, reason, r.PostForm.Get("commit"))
 }
 
 func (s *server) doMove(r *http.Request, by cards.Person) (string, error) {
@@ -256,7 +256,7 @@ func (s *server) doMove(r *http.Request, by cards.Person) (string, error) {
 // comment is the reason. A verdict that needs none may go without a comment.
 func (s *server) doSay(r *http.Request, by cards.Person) (string, error) {
 	id, column, body := r.PathValue("id"), r.PostForm.Get("column"), r.PostForm.Get("body")
-	if err := s.checkMove(r, id, column); err != nil {
+	if err := s.checkMove(r, id, column, body); err != nil {
 		return "", err
 	}
 	if decides := needFor(column) != access.Operator; !decides || strings.TrimSpace(body) != "" {

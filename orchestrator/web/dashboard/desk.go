@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -214,23 +215,19 @@ func (s *server) decide(w http.ResponseWriter, r *http.Request) {
 	seeOther(w, root(r)+next)
 }
 
-// checkVerdict refuses a move on a board of our own that a rejection without a reason is, or one that is of
-// a commit which is not the head of the card's task any more.
-func (s *server) checkVerdict(ctx context.Context, story cards.Story, column string, f map[string][]string) error {
-	given := func(name string) string { return strings.TrimSpace(cmp.Or(append(f[name], "")...)) }
-	said := given("body") != ""
-	for _, c := range story.Comments {
-		said = said || !c.Service && !c.At.Before(story.MovedAt)
-	}
-	if stage.Status(column) == stage.StatusRejected && !said && story.Column != column {
-		return &cards.InputError{Text: "A rejection needs a reason: write what is wrong, and set Rejected with it. The next run reads it."}
-	}
-	if given("commit") == "" || story.Column == column {
+// checkVerdict refuses a rejection on a board of our own without a reason, which is given now or was since the
+// card was moved last, and a verdict of what is not the head of the card's task any more.
+func (s *server) checkVerdict(ctx context.Context, story cards.Story, column, reason, commit string) error {
+	if story.Column == column { // it was sent before
 		return nil
+	}
+	said := strings.TrimSpace(reason) != "" || slices.ContainsFunc(story.Comments, func(c cards.Comment) bool { return !c.Service && !c.At.Before(story.MovedAt) })
+	if stage.Status(column) == stage.StatusRejected && !said {
+		return &cards.InputError{Text: resultText("reason")}
 	}
 	t, err := orchestrator.NewestTask(ctx, s.Engine.Store, story.ID)
 	if err != nil {
 		return err
 	}
-	return orchestrator.Word{Of: given("commit")}.Check(t)
+	return orchestrator.Word{Of: commit}.Check(t)
 }

@@ -168,8 +168,9 @@ func TestDecideOnOurOwnCard(t *testing.T) {
 	}
 	drag := url.Values{"form": {"move"}, "column": {"rejected"}}
 	for name, a := range map[string]answer{
-		"dragged":       d.post(path+"/move", drag),
-		"without words": d.post(path+"/say", url.Values{"form": {"decide"}, "key": {"1"}, "column": {"rejected"}, "body": {" "}, "commit": {"abc"}}),
+		"dragged":                               d.post(path+"/move", drag),
+		"moved, with words that are not posted": d.post(path+"/move", url.Values{"form": {"move"}, "column": {"rejected"}, "body": {"unseen"}}),
+		"without words":                         d.post(path+"/say", url.Values{"form": {"decide"}, "key": {"1"}, "column": {"rejected"}, "body": {" "}, "commit": {"abc"}}),
 	} {
 		require.Equal(t, http.StatusUnprocessableEntity, a.status, name)
 		require.Contains(t, a.body, "A rejection needs a reason", name)
