@@ -18,16 +18,24 @@ type DeniedError struct{ Why string }
 // Error is the reason.
 func (d *DeniedError) Error() string { return d.Why }
 
+// Word is what a person decides about a task.
+type Word struct {
+	On  stage.Trigger // OnApproved, OnRejected or OnConfirmDeploy
+	Why string
+	Of  string // the commit that the person has read; empty = not known
+}
+
 // decisions are the words that a person may set otherwise than on the board, and their acts.
 func decisions() map[stage.Trigger]string {
 	return map[stage.Trigger]string{stage.OnApproved: task.ActApprove, stage.OnRejected: task.ActReject, stage.OnConfirmDeploy: task.ActConfirm}
 }
 
 // Decide takes a person's Approved, Rejected or Confirm Deploy as if it were set on the board,
-// by whose rules it is judged; the board is moved then. why is the reason of a rejection.
-// The event and the record of the request are durable when it returns. A *DeniedError means that
-// the principal may not, a *RefusedError that the word moves nothing here.
-func (e *Engine) Decide(ctx context.Context, taskID int64, on stage.Trigger, why string, by stage.Principal) error {
+// by whose rules it is judged; the board is moved then. w.Why is the reason of a rejection, which
+// has to have one. The event and the record of the request are durable when it returns. A *DeniedError
+// means that the principal may not, a *RefusedError that the word moves nothing here.
+func (e *Engine) Decide(ctx context.Context, taskID int64, w Word, by stage.Principal) error {
+	on, why := w.On, strings.TrimSpace(w.Why)
 	t, err := e.Store.Task(ctx, taskID)
 	if err != nil {
 		return err
@@ -43,6 +51,9 @@ func (e *Engine) Decide(ctx context.Context, taskID int64, on stage.Trigger, why
 	case edge.Do == stage.DoNothing, edge.Do == stage.DoDecline:
 		return &RefusedError{fmt.Sprintf("%s moves nothing: %s", statusName(on), edge.Why)}
 	}
+	if err := w.Check(t); err != nil {
+		return err
+	}
 	denied, err := e.deniedElsewhere(ctx, p.People, on, t, by)
 	if err != nil {
 		return err
@@ -55,16 +66,26 @@ func (e *Engine) Decide(ctx context.Context, taskID int64, on stage.Trigger, why
 		text = fmt.Sprintf("%s by %s: %s", statusName(on), by, why)
 	}
 	said := EffectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, fmt.Sprintf("decided/%s/%d/%s", task.Identity(t), t.State.Seq, on))
-	return e.operate(ctx, t, task.Act{Act: decisions()[on], By: by, Why: why}, stage.Event{On: on, Reason: why}, said)
+	return e.operate(ctx, t, task.Act{Act: decisions()[on], By: by, Why: why}, stage.Event{On: on, Reason: why, Of: w.Of}, said)
+}
+
+// Check refuses a rejection without a reason, and a word of what is not the head of the task any more, by a
+// *RefusedError.
+func (w Word) Check(t task.Task) error {
+	switch {
+	case w.On == stage.OnRejected && strings.TrimSpace(w.Why) == "":
+		return &RefusedError{"a rejection needs a reason: say why, so that the next run can mend it"}
+	case w.Of != "" && w.Of != t.State.Head:
+		return &RefusedError{fmt.Sprintf("what was read, %.12s, is not the head of the task any more: look at %.12s and decide again", w.Of, t.State.Head)}
+	default:
+		return nil
+	}
 }
 
 // complete fills in what the machine needs of a decision that was not made on the board: when
-// it was, by the tracker's clock, why something is rejected, and whether the principal may.
+// it was, by the tracker's clock, and whether the principal may.
 func (e *Engine) complete(ctx context.Context, p task.Project, t task.Task, ev *stage.Event) (err error) {
 	ev.Seen = seenAt(t.State, ev.At)
-	if ev.On == stage.OnRejected && ev.Reason == "" {
-		ev.Reason = e.rejection(ctx, tracker.Item{ProjectID: t.TrackerProjectID, ID: t.TrackerIssueID})
-	}
 	ev.Denied, err = e.deniedElsewhere(ctx, p.People, ev.On, t, ev.By)
 	return err
 }

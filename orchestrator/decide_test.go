@@ -2,6 +2,7 @@ package orchestrator_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func holder(name string) stage.Principal {
 // decided makes a decision that is taken, and lets it come into effect.
 func decided(r *orchestratortest.Rig, item string, on stage.Trigger, why string, by stage.Principal) {
 	r.Helper()
-	require.NoError(r, r.Engine.Decide(context.Background(), r.Task(item).ID, on, why, by))
+	require.NoError(r, r.Engine.Decide(context.Background(), r.Task(item).ID, orchestrator.Word{On: on, Why: why}, by))
 	r.Settle(10 * time.Second)
 }
 
@@ -31,7 +32,7 @@ func decided(r *orchestratortest.Rig, item string, on stage.Trigger, why string,
 func refused(r *orchestratortest.Rig, item string, on stage.Trigger, by stage.Principal) error {
 	r.Helper()
 	before := r.Task(item)
-	err := r.Engine.Decide(context.Background(), before.ID, on, "", by)
+	err := r.Engine.Decide(context.Background(), before.ID, orchestrator.Word{On: on}, by)
 	require.Error(r, err)
 	r.Settle(10 * time.Second)
 	require.Equal(r, before.Version, r.Task(item).Version)
@@ -150,4 +151,36 @@ func TestWhoDecidesElsewhere(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A decision is of the commit that was read, and a rejection says why.
+func TestDecidedOfWhatWasRead(t *testing.T) {
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			files[c.Env["SIGNALBOX_DOCS"]+"/notes.md"] = "run " + strconv.FormatInt(c.Run, 10)
+			return orchestratortest.GoodAgent(ctx, c, files)
+		}))
+	}, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(time.Minute)
+		decide := func(w orchestrator.Word) error {
+			return r.Engine.Decide(context.Background(), r.Task(item).ID, w, holder("ann"))
+		}
+		read := r.Task(item).State.Head
+		var no *orchestrator.RefusedError
+		require.ErrorAs(r, decide(orchestrator.Word{On: stage.OnRejected, Why: " \n", Of: read}), &no)
+		require.Contains(r, no.Why, "a rejection needs a reason")
+		require.NoError(r, decide(orchestrator.Word{On: stage.OnRejected, Why: "more", Of: read}))
+		r.Settle(time.Minute)
+		require.NotEqual(r, read, r.Task(item).State.Head)
+		for _, on := range []stage.Trigger{stage.OnApproved, stage.OnRejected} {
+			require.ErrorAs(r, decide(orchestrator.Word{On: on, Why: "y", Of: read}), &no)
+			require.Contains(r, no.Why, "is not the head of the task any more")
+		}
+		require.NoError(r, decide(orchestrator.Word{On: stage.OnApproved, Of: r.Task(item).State.Head}))
+		r.Settle(time.Minute)
+		require.NotEqual(r, stage.Analysis, r.Task(item).State.Stage)
+		require.Positive(r, r.Replays())
+	})
 }

@@ -56,24 +56,29 @@ func (g *Git) changed(ctx context.Context, p checkout, from, to string, each fun
 	return err
 }
 
+// since sees to it that the mirror has two commits, and returns the first; "" is where the branch of
+// the second has left main.
+func (g *Git) since(ctx context.Context, p checkout, from, to string) (string, error) {
+	if !commitID(to) || from != "" && !commitID(from) {
+		return "", fmt.Errorf("%w: commit %q or %q", work.ErrBadName, from, to)
+	}
+	if err := g.reach(ctx, p, to); err != nil {
+		return "", err
+	}
+	if from != "" {
+		return from, g.reach(ctx, p, from)
+	}
+	out, err := g.git(ctx, p.mirror, "merge-base", to, "refs/remotes/origin/"+p.Main)
+	return strings.TrimSpace(out), err
+}
+
 // Changed implements work.Mirror.
 func (g *Git) Changed(ctx context.Context, s work.Workspace, from, to string, patterns []string) (list []string, err error) {
 	p, err := g.locate(s)
 	if err != nil {
 		return nil, err
 	}
-	if !commitID(to) || from != "" && !commitID(from) {
-		return nil, fmt.Errorf("%w: commit %q or %q", work.ErrBadName, from, to)
-	}
-	if err := g.reach(ctx, p, to); err != nil {
-		return nil, err
-	}
-	if from == "" {
-		out, err := g.git(ctx, p.mirror, "merge-base", to, "refs/remotes/origin/"+p.Main)
-		if from = strings.TrimSpace(out); err != nil {
-			return nil, err
-		}
-	} else if err := g.reach(ctx, p, from); err != nil {
+	if from, err = g.since(ctx, p, from, to); err != nil {
 		return nil, err
 	}
 	err = g.changed(ctx, p, from, to, func(name string) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/board"
+	"github.com/signalbox-dev/signalbox/adapters/markdown"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/memhost"
@@ -128,6 +129,9 @@ func serveCards(ctx context.Context, address, path string) error {
 	store, host := memstore.New(nil), memhost.New()
 	place := memwork.New(func(_ context.Context, c agents.Command, files map[string]string) agents.Result {
 		memwork.Diligent(c, files)
+		if docs := c.Env["SIGNALBOX_DOCS"] + "/requirements.md"; c.Role == stage.Analyst {
+			files[docs] = "# Wanted\n\n- [ ] tiles from memory\n\n" + hostile
+		}
 		return agents.Result{Kind: agents.ResultOK}
 	})
 	place.OnPush = func(repo, branch, sha string) {
@@ -146,7 +150,7 @@ func serveCards(ctx context.Context, address, path string) error {
 	if err := fillCards(ctx, eng, own); err != nil {
 		return err
 	}
-	pages, err := dashboard.Handler(dashboard.Options{Engine: eng, History: store, Access: access.New(access.Options{Local: true}), Stop: true, Cards: own, Done: ctx.Done()})
+	pages, err := dashboard.Handler(dashboard.Options{Engine: eng, History: store, Access: access.New(access.Options{Local: true}), Stop: true, Cards: own, Markdown: markdown.Render, Done: ctx.Done()})
 	if err != nil {
 		return err
 	}

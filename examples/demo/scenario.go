@@ -125,6 +125,9 @@ func (w *world) people(ctx context.Context) {
 				if !pause(ctx, max(w.scaled(time.Second), w.tick())) {
 					return
 				}
+				if answer == "Rejected" { // a board of our own takes none without a reason
+					_ = w.board.Say(i.ID, "<p>This is not to change what the repository runs by itself.</p>")
+				}
 				_ = w.board.Move(i.ID, answer) // the card and the column exist
 			}
 		}

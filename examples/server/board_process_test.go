@@ -136,7 +136,7 @@ func TestOwnBoard(t *testing.T) {
 			page := "board/cards/" + id
 			_, body := lee.page(page)
 			require.Contains(t, body, "Cache &lt;tiles&gt; 🚦")
-			require.Contains(t, body, "&lt;b&gt;&amp; more&lt;/b&gt;")
+			require.Contains(t, body, "<code>&lt;b&gt;</code>&amp; more<code>&lt;/b&gt;</code>", "Markdown, of which no HTML is let through")
 			require.Contains(t, body, html.EscapeString(fmt.Sprintf("tasks/%d", w.task(id).ID)))
 			require.Contains(t, body, `name="column" value="approved"`, "what is wanted is a button")
 			require.Contains(t, body, "OWN-1")

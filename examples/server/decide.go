@@ -15,9 +15,10 @@ import (
 
 // decision is the part of commands that decide about a task for a person.
 type decision struct {
-	Task string        `arg:"" help:"Task id, or work item id such as GPX-42."`
-	Why  string        `help:"In your words; shown on the card."`
-	Wait time.Duration `default:"1m" help:"How long to wait for what comes of it; 0s: not at all."`
+	Task   string        `arg:"" help:"Task id, or work item id such as GPX-42."`
+	Why    string        `help:"In your words; shown on the card. A rejection needs them."`
+	Commit string        `help:"The commit that you have read, as show prints it: refused when the task stands at another by now."`
+	Wait   time.Duration `default:"1m" help:"How long to wait for what comes of it; 0s: not at all."`
 	printer
 }
 
@@ -60,7 +61,7 @@ func (c decision) decide(s *streams, verb string, on stage.Trigger) error {
 	if err := c.call(http.MethodGet, path, nil, &before); err != nil {
 		return err
 	}
-	if err := c.call(http.MethodPost, path+"/"+verb, map[string]string{"why": c.Why}, &queued); err != nil {
+	if err := c.call(http.MethodPost, path+"/"+verb, map[string]string{"why": c.Why, "commit": c.Commit}, &queued); err != nil {
 		return err
 	}
 	out := decided{TaskID: id, Status: queued.Status, Stage: before.Stage, Hold: before.Hold, Notes: []string{}}

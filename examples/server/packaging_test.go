@@ -18,8 +18,8 @@ import (
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 )
 
-// documents are those of a YAML file.
-func documents(t *testing.T, file string) (out []map[string]any) {
+// yamlParts are the documents of a YAML file.
+func yamlParts(t *testing.T, file string) (out []map[string]any) {
 	t.Helper()
 	body, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestPackagedSettings(t *testing.T) {
 
 // The settings and the registry within the manifests are good ones.
 func TestPackagedRegistry(t *testing.T) {
-	all := documents(t, "packaging/kubernetes.yaml")
+	all := yamlParts(t, "packaging/kubernetes.yaml")
 	kinds := map[string]map[string]any{}
 	for _, d := range all {
 		kinds[d["kind"].(string)] = d
@@ -135,7 +135,7 @@ func TestPackagedRegistry(t *testing.T) {
 
 // What compose.yaml refers to is defined in it or in the repository.
 func TestCompose(t *testing.T) {
-	c := documents(t, "packaging/compose.yaml")[0]
+	c := yamlParts(t, "packaging/compose.yaml")[0]
 	services := at(t, c, "services").(map[string]any)
 	for name, one := range services {
 		service := one.(map[string]any)

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
@@ -96,16 +97,48 @@ func oneLine(text string, most int) string {
 
 type showCmd struct {
 	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
+	Doc  string `xor:"what" placeholder:"NAME" help:"A document of the task's branch instead, such as requirements."`
+	Diff bool   `xor:"what" help:"What the task's branch changes instead."`
 	printer
 }
 
-// Run prints a task: where it stands, its runs, its last verdicts and its story.
+// Run prints a task: where it stands, its runs, its last verdicts and its story; or what its branch has.
 func (c showCmd) Run(s *streams) error {
 	id, err := c.find(c.Task)
 	if err != nil {
 		return err
 	}
-	return read(c.printer, s, http.MethodGet, fmt.Sprintf("/tasks/%d", id), nil, showTask)
+	path, note := fmt.Sprintf("/tasks/%d", id), "%s at commit %s\n"
+	switch {
+	case c.Doc != "":
+		return read(c.printer, s, http.MethodGet, path+"/documents/"+url.PathEscape(c.Doc), nil, func(w io.Writer, d documents.Text) {
+			fmt.Fprintf(s.err, note, d.Name, d.Commit)
+			fmt.Fprint(w, d.Text, ending(d.Cut))
+		})
+	case c.Diff:
+		return read(c.printer, s, http.MethodGet, path+"/diff", nil, func(w io.Writer, d documents.Diff) {
+			fmt.Fprintf(s.err, note, "since "+d.Main, d.Commit)
+			for _, f := range d.Files {
+				if f.Protected {
+					fmt.Fprintln(w, "protected, a person has to see it:", oneLine(f.Path, 400))
+				}
+			}
+			for _, f := range d.Files {
+				fmt.Fprint(w, f.Text)
+			}
+			fmt.Fprint(w, ending(d.Cut))
+		})
+	default:
+		return read(c.printer, s, http.MethodGet, path, nil, showTask)
+	}
+}
+
+// ending is behind a text whose end is left out.
+func ending(cut bool) string {
+	if cut {
+		return "\n(cut: it is longer than what is shown)\n"
+	}
+	return ""
 }
 
 // storyMost is how many lines of a task's story are printed.

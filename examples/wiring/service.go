@@ -21,6 +21,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/egress"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/gitonly"
+	"github.com/signalbox-dev/signalbox/adapters/markdown"
 	"github.com/signalbox-dev/signalbox/adapters/modelgateway"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
@@ -207,7 +208,8 @@ func (v *Service) assemble(ctx context.Context) error {
 		},
 		Features: s.features(), Identify: v.identifiers(), Reread: v.reread,
 		Web:        web.Options{Access: v.Access, Sources: v.sources(), Metrics: meter.Handler(), Checks: v.checks(), Hosts: s.hosts(), Reload: v.Reload},
-		Dashboard:  dashboard.Options{Links: s.Links},
+		Dashboard:  dashboard.Options{Links: s.Links, Markdown: markdown.Render},
+		Pages:      s.pages(),
 		HooksApart: s.HooksListen != "", Proxies: s.Proxies, Beside: layer,
 	}
 	if v.Telegram != nil {

@@ -39,7 +39,7 @@ type Settings struct {
 	Proxies        []netip.Prefix `env:"TRUSTED_PROXIES" doc:"networks of proxies whose X-Forwarded-For says who sends, as 127.0.0.1/32,…; limits hold for each sender"`
 	Links          links          `env:"LINKS" doc:"further entries of the dashboard's navigation, as name=address,…"`
 	Projects       string         `env:"PROJECTS" envDefault:"projects.yaml" doc:"the project registry"`
-	PublicURL      string         `env:"PUBLIC_URL" doc:"address of this server as people reach it, for links to cards of its own board; unset: http:// and LISTEN"`
+	PublicURL      string         `env:"PUBLIC_URL" doc:"address of this server as people reach it, for links in comments to its pages and to cards of its own board; unset: http:// and LISTEN, for those cards alone"`
 	Tracker        string         `env:"TRACKER" envDefault:"plane" doc:"where cards are: plane, or board, which the service keeps itself and shows on the dashboard"`
 	AdminToken     secret.String  `env:"ADMIN_TOKEN" doc:"token of an administrator, of 128 bits (openssl rand -hex 32); others are made with signalbox token"`
 	PublicRead     bool           `env:"PUBLIC_READ" envDefault:"false" doc:"everybody who reaches the server may read; false: from this machine alone where LISTEN is a loopback address, else with the right viewer"`

@@ -92,6 +92,14 @@ func (s Settings) publicURL() string {
 	return strings.TrimSuffix(cmp.Or(s.PublicURL, "http://"+s.Listen), "/")
 }
 
+// pages is the address of the dashboard for links on other boards; empty: it is not known from there.
+func (s Settings) pages() string {
+	if s.PublicURL == "" {
+		return ""
+	}
+	return s.publicURL() + "/dashboard"
+}
+
 // checkTracker says what is wrong with the settings of the tracker.
 func (s Settings) checkTracker() error {
 	if s.Tracker != trackerPlane && s.Tracker != trackerBoard {

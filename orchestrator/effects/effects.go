@@ -50,6 +50,7 @@ type Deps struct {
 	Messenger  messenger.Messenger
 	Workspaces orchestrator.Workspaces
 	Agents     work.Agents
+	Pages      string // address of the dashboard, which comments link to; empty = it is not known
 	Log        *slog.Logger
 	Now        func() time.Time
 }

@@ -183,15 +183,19 @@ func TestLinksAreToCommits(t *testing.T) {
 		web    string
 		effect stage.Effect
 		want   string
+		pages  string
 	}{
-		{page + "/", f, "done\na.md: " + page + "/blob/abc/docs/work/APP-1/a.md · b.md: " + page + "/blob/abc/docs/work/APP-1/b.md · $0.10"},
-		{page, bare, "done\n$0.10"},
-		{"", f, "done\n$0.10"},
+		{"", f, "done\na.md: https://box.example.org/dashboard/tasks/1/documents/a.md?commit=abc · b.md: https://box.example.org/dashboard/tasks/1/documents/b.md?commit=abc · " +
+			"documents and changes: https://box.example.org/dashboard/tasks/1#verdict · $0.10", "https://box.example.org/dashboard"},
+		{page, bare, "done\n$0.10", "https://box.example.org/dashboard"},
+		{page + "/", f, "done\na.md: " + page + "/blob/abc/docs/work/APP-1/a.md · b.md: " + page + "/blob/abc/docs/work/APP-1/b.md · $0.10", ""},
+		{page, bare, "done\n$0.10", ""},
+		{"", f, "done\n$0.10", ""},
 	} {
 		k := setup(t)
 		projects, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP", WebURL: c.web})
 		require.NoError(t, err)
-		k.runners = effects.Runners(effects.Deps{Store: k.store, Projects: projects, Tracker: k.board})
+		k.runners = effects.Runners(effects.Deps{Store: k.store, Projects: projects, Tracker: k.board, Pages: c.pages})
 		require.Equal(t, queue.OutcomeDone, k.run(c.effect, 1).Kind)
 		list, err := k.board.Comments(t.Context(), "p", "i")
 		require.NoError(t, err)

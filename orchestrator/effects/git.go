@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"strings"
 	"time"
 
@@ -305,17 +306,25 @@ func (d Deps) unbranch(ctx context.Context, e orchestrator.Effect) queue.Outcome
 	return finished
 }
 
-// links are where the artefacts of an agent's closing comment can be read, if the
-// repository is registered and has pages.
+// links are where the artefacts of an agent's closing comment can be read, if the repository is
+// registered: its own pages, else those of the dashboard, which has the changes and the form too.
 func (d Deps) links(e orchestrator.Effect) (out []tracker.Link) {
 	p, ok := d.Projects.ByRepo(e.Repo)
 	if !ok {
 		return nil
 	}
+	pages := d.Pages != "" && e.SHA != ""
 	for _, name := range e.Files {
-		if url := p.FileURL(e.WorkItem, e.SHA, name); url != "" {
-			out = append(out, tracker.Link{Name: name, URL: url})
+		at := p.FileURL(e.WorkItem, e.SHA, name)
+		if at == "" && pages {
+			at = fmt.Sprintf("%s/tasks/%d/documents/%s?commit=%s", d.Pages, e.TaskID, url.PathEscape(name), e.SHA)
 		}
+		if at != "" {
+			out = append(out, tracker.Link{Name: name, URL: at})
+		}
+	}
+	if pages {
+		out = append(out, tracker.Link{Name: "documents and changes", URL: fmt.Sprintf("%s/tasks/%d#verdict", d.Pages, e.TaskID)})
 	}
 	return out
 }

@@ -73,6 +73,7 @@ type Options struct {
 	// Dashboard has what the pages get beside the parts of the service, which are filled in.
 	Dashboard   dashboard.Options
 	NoDashboard bool
+	Pages       string                  // address of the dashboard as people reach it, for links in comments; empty = there are none
 	HooksApart  bool                    // webhooks are served by Service.Hooks alone
 	Beside      map[string]http.Handler // further handlers, by the path that they serve with all below it
 	Proxies     []netip.Prefix          // whose X-Forwarded-For is believed

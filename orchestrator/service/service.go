@@ -111,7 +111,7 @@ func (s *Service) chat() messenger.Messenger {
 func (s *Service) engine() (err error) {
 	o := s.opt
 	s.runners = effects.Runners(effects.Deps{
-		Store: o.Store, Jobs: o.Store, Projects: o.Projects, Tracker: s.tracker(), Host: s.host(), Messenger: s.chat(), Workspaces: o.Workspaces, Agents: o.Agents, Log: o.Log,
+		Store: o.Store, Jobs: o.Store, Projects: o.Projects, Tracker: s.tracker(), Host: s.host(), Messenger: s.chat(), Workspaces: o.Workspaces, Agents: o.Agents, Pages: o.Pages, Log: o.Log,
 	})
 	// What a feature owes that is switched off now is cleared away all the same.
 	if !o.Features.Stop {
@@ -136,7 +136,7 @@ func (s *Service) engine() (err error) {
 func (s *Service) handlers() (err error) {
 	w, o := s.opt.Web, s.opt
 	w.Engine, w.Log, w.Checks, w.Stop, w.Unfreeze, w.Resume, w.Done = s.Engine, s.Log, s.readiness(), o.Features.Stop, s.unfreeze(), s.resume(), s.stopping
-	w.History = o.Store
+	w.History, w.Redactor = o.Store, o.Redactor
 	if o.Logs != nil {
 		w.Logs = o.Logs
 	}
@@ -184,7 +184,7 @@ func (s *Service) pages() (http.Handler, error) {
 	if o.Logs != nil {
 		d.Logs = o.Logs
 	}
-	if d.Cards != nil {
+	if d.Redactor = o.Redactor; d.Cards != nil {
 		d.Cards = redactedCards{d.Cards, o.Redactor}
 	}
 	return dashboard.Handler(d)

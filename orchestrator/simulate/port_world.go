@@ -233,6 +233,10 @@ func (p *workPort) Changed(ctx context.Context, s work.Workspace, from, to strin
 	return call(ctx, p.n, ofGit("Changed", true), to, func() ([]string, error) { return p.place.Changed(ctx, s, from, to, patterns) })
 }
 
+func (p *workPort) Diff(ctx context.Context, s work.Workspace, sha string) (work.Diff, error) {
+	return call(ctx, p.n, ofGit("Diff", true), sha, func() (work.Diff, error) { return p.place.Diff(ctx, s, sha) })
+}
+
 func (p *workPort) Files(ctx context.Context, s work.Workspace, sha string) (fs.FS, error) {
 	return call(ctx, p.n, ofGit("Files", true), sha, func() (fs.FS, error) { return p.place.Files(ctx, s, sha) })
 }

@@ -13,6 +13,7 @@ func (w *builder) requireVouch(reason string) {
 	w.note(reason)
 	w.awaitApproval("a person's word for this commit: " + reason)
 	w.comment(Stream, wordsVouch(reason))
+	w.d.Effects[len(w.d.Effects)-1].SHA = w.d.State.Head
 	w.notify(wordsVouchNotice(reason))
 }
 

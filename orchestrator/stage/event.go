@@ -154,6 +154,7 @@ type Event struct {
 	By      Principal `json:"by,omitzero"`      // who, when it was not the service's own doing
 	Denied  string    `json:"denied,omitempty"` // of a board status: why who set it may not, in one sentence
 	Seen    time.Time `json:"seen,omitzero"`    // of a board status: when the work item was changed last, by the tracker's clock
+	Of      string    `json:"of,omitempty"`     // of a person's word: the commit that was read, where it is known
 	SHA     string    `json:"sha,omitempty"`    // agent results: the new head; merge_done: what was merged
 	Branch  string    `json:"branch,omitempty"` // branch_taken
 	PR      int64     `json:"pr,omitempty"`

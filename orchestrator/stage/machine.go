@@ -116,6 +116,8 @@ func denial(s State, e Event) string {
 	switch {
 	case e.Denied != "":
 		return e.Denied
+	case e.Of != "" && e.Of != s.Head:
+		return wordsReadOutdated
 	case e.On == OnApproved && s.Hold == HoldApproval && s.AskedAfter > 0 && !e.Seen.IsZero() && e.Seen.Sub(s.ActedAt) < s.AskedAfter:
 		if s.Stage != Analysis {
 			return wordsVouchOutdated

@@ -240,3 +240,19 @@ func TestReleaseCancelsWhoIsAtWork(t *testing.T) {
 	require.NotNil(t, d.Launch)
 	require.True(t, d.Cancel)
 }
+
+// A word of a commit that is not the head any more moves nothing, whichever it is: the head may move between
+// the request and its event.
+func TestWordsAreOfTheHead(t *testing.T) {
+	t.Parallel()
+	waits := stage.State{Stage: stage.Analysis, Hold: stage.HoldApproval, Head: "b"}
+	for _, on := range []stage.Trigger{stage.OnApproved, stage.OnRejected} {
+		ev := stage.Event{On: on, At: t0, Reason: "r", Verdict: stage.Verdict{Outcome: stage.Green}, Of: "a"}
+		d := machine(t).Decide(waits, ev)
+		require.Equal(t, stage.HoldApproval, d.State.Hold, on)
+		require.Nil(t, d.Launch, on)
+		require.Contains(t, d.Notes[0], "the commit has changed since it was read")
+		ev.Of = "b"
+		require.NotNil(t, machine(t).Decide(waits, ev).Launch, on)
+	}
+}

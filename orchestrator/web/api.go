@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -30,7 +31,16 @@ func (s *server) fail(w http.ResponseWriter, err error) {
 	var refused *orchestrator.RefusedError
 	var denied *orchestrator.DeniedError
 	var unregistered *orchestrator.UnregisteredError
+	var absent *documents.NotFoundError
+	var unread *documents.UnreadableError
 	switch {
+	case errors.As(err, &absent):
+		problem(w, http.StatusNotFound, "no-document", absent.Text)
+		return
+	case errors.As(err, &unread):
+		s.Log.Warn("a task's branch cannot be read", "err", err)
+		problem(w, http.StatusServiceUnavailable, "mirror", "The mirror of the repository does not have the commit at the moment.")
+		return
 	case errors.As(err, &denied):
 		problem(w, http.StatusForbidden, "denied", denied.Why)
 		return

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,7 +9,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
@@ -34,20 +38,46 @@ func (s *server) decide(on stage.Trigger) http.HandlerFunc {
 		if !ok {
 			return
 		}
-		var in struct{ Why string }
+		var in struct{ Why, Commit string }
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil && !errors.Is(err, io.EOF) || len(in.Why) > textMax {
-			problem(w, http.StatusBadRequest, "bad-payload", fmt.Sprintf(`Send {"why": "some words"} of %d bytes at most, or nothing.`, textMax))
+			problem(w, http.StatusBadRequest, "bad-payload", fmt.Sprintf(`Send {"why": "some words", "commit": "what was read"}, the words of %d bytes at most, or nothing.`, textMax))
 			return
 		}
 		who, at := by(r), s.Engine.Now()
 		if access.Of(r.Context()).Shared {
 			who.Proof = stage.ProofNone
 		}
-		if err := s.Engine.Decide(r.Context(), n, on, in.Why, who); err != nil {
+		if err := s.Engine.Decide(r.Context(), n, orchestrator.Word{On: on, Why: in.Why, Of: in.Commit}, who); err != nil {
 			s.fail(w, err)
 			return
 		}
 		s.actor(r).Info("a person has decided", "task", n, "on", on)
 		s.queued(w, at)
 	}
+}
+
+// fromMirror answers with what a task's branch has at ?commit=, its head without one.
+func fromMirror[T any](s *server, read func(d documents.Reader, ctx context.Context, t task.Task, commit string) (T, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		n, ok := id(w, r)
+		if !ok {
+			return
+		}
+		var out T
+		t, err := s.Engine.Store.Task(r.Context(), n)
+		if err == nil {
+			out, err = read(documents.Reader{Engine: s.Engine, Redactor: s.Redactor}, r.Context(), t, r.URL.Query().Get("commit"))
+		}
+		if err != nil {
+			s.fail(w, err)
+			return
+		}
+		answer(w, http.StatusOK, out)
+	}
+}
+
+func (s *server) document(w http.ResponseWriter, r *http.Request) {
+	fromMirror(s, func(d documents.Reader, ctx context.Context, t task.Task, commit string) (documents.Text, error) {
+		return d.Read(ctx, t, r.PathValue("name"), commit)
+	})(w, r)
 }

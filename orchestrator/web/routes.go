@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
@@ -64,6 +65,9 @@ func (s *server) routes() []access.Route {
 		row("GET", "/tasks", access.Viewer, access.Some, s.tasks),
 		row("GET", "/tasks/{id}", access.Viewer, ofTask, s.task),
 		row("GET", "/tasks/{id}/explain", access.Viewer, ofTask, s.explain),
+		row("GET", "/tasks/{id}/documents", access.Viewer, ofTask, fromMirror(s, documents.Reader.List)),
+		row("GET", "/tasks/{id}/documents/{name}", access.Viewer, ofTask, s.document),
+		row("GET", "/tasks/{id}/diff", access.Viewer, ofTask, fromMirror(s, documents.Reader.Diff)),
 		row("POST", "/tasks/{id}/retry", access.Operator, ofTask, s.retry),
 		row("POST", "/tasks/{id}/stop", access.Operator, ofTask, s.stop),
 		row("POST", "/tasks/{id}/approve", access.Approver, ofTask, s.decide(stage.OnApproved)),

@@ -2,7 +2,7 @@
 // de-duplicate and store, and a JSON API that shows what the scheduler sees.
 //
 //	POST /webhooks/{source}
-//	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /tasks/{id}/runs/{n}/events, /events, /costs
+//	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /tasks/{id}/documents[/{name}], /tasks/{id}/diff, /tasks/{id}/runs/{n}/events, /events, /costs
 //	POST /tasks/{id}/approve, /tasks/{id}/reject, /tasks/{id}/confirm, /tasks/{id}/retry, /tasks/{id}/stop
 //	GET, POST, DELETE /tasks/{id}/deps, /pauses
 //	POST /serial-gate/unfreeze, /agents/{agent}/resume, /effects/hasten, /effects/{id}/again, /admin/reload
@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
@@ -62,7 +63,8 @@ type Options struct {
 	// History sums what agents have cost; nil = that is not shown.
 	History task.History
 	// Logs is what agents print, for the steps of runs; nil = they are not shown.
-	Logs work.Logs
+	Logs     work.Logs
+	Redactor *secret.Redactor // of documents and diffs; nil = nothing is hidden
 	// Dashboard serves the pages below /dashboard/; nil = none.
 	Dashboard http.Handler
 	// Done ends streams when it is closed, so that a server can stop at once; nil

@@ -210,19 +210,43 @@ func (c *Conflict) Error() string {
 // ChangedMax is how many paths Mirror.Changed lists.
 const ChangedMax = 1000
 
-// Mirror keeps what has been taken.
-type Mirror interface {
-	// Begin makes the branch as Open does, and no checkout: an agent may be at work
-	// in it.
-	Begin(ctx context.Context, s Workspace, first []File) error
-	// Tip reads the branch from the mirror; SHA is empty when there is none.
-	Tip(ctx context.Context, s Workspace) (Tip, error)
+// DiffMax is how many bytes of text a Diff has at most.
+const DiffMax = 400 << 10
+
+// Diff is what a commit changes since its branch has left main, which it did at Base.
+type Diff struct {
+	Base  string
+	Files []FileDiff // by name, at most ChangedMax
+	Cut   bool       // files, or the end of the text, are left out
+}
+
+// FileDiff is what is changed in a file, as a unified diff. It has no Text where that was left out.
+type FileDiff struct {
+	Path string `json:"path"`
+	Text string `json:"text"`
+}
+
+// Commits reads what the mirror has of a task.
+type Commits interface {
 	// Files gives the repository's files at a commit of the mirror.
 	Files(ctx context.Context, s Workspace, sha string) (fs.FS, error)
 	// Changed lists the paths that patterns (see stage.Paths) match and that differ
 	// between two commits, by name; from "" is where the branch of to has left main, as
 	// it was fetched last. At most ChangedMax are listed.
 	Changed(ctx context.Context, s Workspace, from, to string, patterns []string) ([]string, error)
+	// Diff reads what a commit changes since its branch has left main, as it was fetched last.
+	// Nothing of the repository, such as its attributes, has a part in what is shown.
+	Diff(ctx context.Context, s Workspace, sha string) (Diff, error)
+}
+
+// Mirror keeps what has been taken.
+type Mirror interface {
+	Commits
+	// Begin makes the branch as Open does, and no checkout: an agent may be at work
+	// in it.
+	Begin(ctx context.Context, s Workspace, first []File) error
+	// Tip reads the branch from the mirror; SHA is empty when there is none.
+	Tip(ctx context.Context, s Workspace) (Tip, error)
 	// Add commits files on top of the mirror's branch, under a message of one line,
 	// and returns the tip: the branch as it is when it has them already. The checkout
 	// stays behind, and nothing is taken from it, until it is opened again.

@@ -94,6 +94,7 @@ func (c card) Class() string { return strings.ReplaceAll(c.Lamp, " ", "-") }
 type need struct {
 	card
 	Do     string
+	Asks   bool    // for a verdict
 	Freeze *frozen // a frozen repository instead of a task
 	Text   string  // something that is wrong with the service itself
 }
@@ -216,7 +217,7 @@ func wantsPerson(x explain.Explanation) bool {
 
 func needOf(t task.Task, x explain.Explanation) need {
 	n := need{card: cardOf(t, x, task.Cost{})}
-	n.Since = t.UpdatedAt
+	n.Since, n.Asks = t.UpdatedAt, len(asked(t.State)) > 0
 	for _, b := range x.Blockers {
 		n.Why, n.Do, n.Since = b.Why, b.Do, b.Since
 	}

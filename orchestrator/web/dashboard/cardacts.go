@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -122,7 +124,13 @@ func (s *server) objection(err error) (wrong string, status int) {
 	var input *cards.InputError
 	var page *failure
 	var no *access.Refusal
+	var refused *orchestrator.RefusedError
+	var denied *orchestrator.DeniedError
 	switch {
+	case errors.As(err, &refused):
+		return "Not taken: " + refused.Why + ".", http.StatusConflict
+	case errors.As(err, &denied):
+		return "Not taken: " + denied.Why + ".", http.StatusForbidden
 	case errors.As(err, &no) && no.Kind == "sign-in":
 		return wordsSignIn, no.Status
 	case errors.As(err, &no):
@@ -208,20 +216,30 @@ func (s *server) doEdit(r *http.Request, by cards.Person) (string, error) {
 }
 
 func (s *server) move(r *http.Request, id, column string, by cards.Person) error {
-	if need := needFor(column); need != access.Operator {
-		story, err := s.Cards.Story(r.Context(), id)
-		if err == nil {
-			err = s.Access.Check(access.Of(r.Context()), need, s.placeOf(story.Project).Repo)
-		}
-		if err != nil {
-			return err
-		}
+	if err := s.checkMove(r, id, column, ""); err != nil {
+		return err
 	}
 	e, err := s.Cards.Move(r.Context(), id, column, by)
 	if err == nil && e.Kind == cards.Moved {
 		s.announce(r, e, tracker.HookItemUpdated)
 	}
 	return err
+}
+
+// checkMove refuses a move that needs a right, a reason or another look.
+func (s *server) checkMove(r *http.Request, id, column, reason string) error {
+	need := needFor(column)
+	if need == access.Operator {
+		return nil
+	}
+	story, err := s.Cards.Story(r.Context(), id)
+	if err == nil {
+		err = s.Access.Check(access.Of(r.Context()), need, s.placeOf(story.Project).Repo)
+	}
+	if err != nil {
+		return err
+	}
+	return s.checkVerdict(r.Context(), story, column, reason, r.PostForm.Get("commit"))
 }
 
 func (s *server) doMove(r *http.Request, by cards.Person) (string, error) {
@@ -236,17 +254,22 @@ func (s *server) doMove(r *http.Request, by cards.Person) (string, error) {
 }
 
 // doSay makes a comment, and then the move that goes with it: of a rejection the newest
-// comment is the reason.
+// comment is the reason. A verdict that needs none may go without a comment.
 func (s *server) doSay(r *http.Request, by cards.Person) (string, error) {
-	id, column := r.PathValue("id"), r.PostForm.Get("column")
-	if err := s.Cards.Say(r.Context(), cards.Saying{ID: id, Key: r.PostForm.Get("key"), Body: r.PostForm.Get("body"), By: by}); err != nil {
+	id, column, body := r.PathValue("id"), r.PostForm.Get("column"), r.PostForm.Get("body")
+	if err := s.checkMove(r, id, column, body); err != nil {
 		return "", err
+	}
+	if decides := needFor(column) != access.Operator; !decides || strings.TrimSpace(body) != "" {
+		if err := s.Cards.Say(r.Context(), cards.Saying{ID: id, Key: r.PostForm.Get("key"), Body: body, By: by}); err != nil {
+			return "", err
+		}
 	}
 	if column != "" {
 		if err := s.move(r, id, column, by); err != nil {
 			return "", err
 		}
-		return cardAddress(id) + "?said=moved#talk", nil
+		return cmp.Or(local(r.PostForm.Get("next")), cardAddress(id)) + "?said=moved", nil
 	}
 	return cardAddress(id) + "?said=said#talk", nil
 }

@@ -137,7 +137,8 @@ type cardPage struct {
 	Place     place
 	Column    cards.Column
 	Columns   []cards.Column
-	Wanted    []cards.Column // what the task waits for a person to set
+	Wanted    []cards.Column // what the task waits for a person to set, beside a verdict
+	Desk      desk
 	Task      *task.Task
 	Lamp      card
 	Why       explain.Explanation
@@ -171,6 +172,12 @@ func (s *server) showCard(r *http.Request, in typed) (view, error) {
 	if err := s.cardTask(ctx, &p); err != nil {
 		return view{}, err
 	}
+	if p.Task != nil {
+		if p.Desk, err = s.deskOf(r, *p.Task, in); err != nil {
+			return view{}, err
+		}
+		p.Desk.Next = cardAddress(story.ID)
+	}
 	for _, c := range story.BlockedBy {
 		p.BlockedBy = append(p.BlockedBy, cardView{c, s.placeOf(c.Project).key(c.Number), nil})
 	}
@@ -197,13 +204,9 @@ func (s *server) cardTask(ctx context.Context, p *cardPage) error {
 	p.Lamp = cardOf(*p.Task, p.Why, task.Cost{})
 	for _, b := range p.Why.Blockers {
 		c, ok := cards.ColumnOf(string(b.Status))
-		if ok && b.Who == explain.WhoYou && c.Key != p.Story.Column && !slices.Contains(p.Wanted, c) {
+		if ok && b.Who == explain.WhoYou && c.Key != p.Story.Column && !slices.Contains(p.Wanted, c) && !slices.Contains(asked(p.Task.State), c.Status) {
 			p.Wanted = append(p.Wanted, c)
 		}
-	}
-	if len(p.Wanted) > 0 && p.Wanted[0].Status == stage.StatusApproved { // what is approved can be rejected
-		no, _ := cards.ColumnOf(string(stage.StatusRejected))
-		p.Wanted = append(p.Wanted, no)
 	}
 	return err
 }

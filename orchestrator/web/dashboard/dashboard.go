@@ -3,8 +3,8 @@
 // will take, tasks, agent runs, repositories, cost, and the journal with the state
 // at any moment of it.
 //
-//	GET  /, /queue, /tasks/{id}, /tasks/{id}/runs/{run}/{attempt}, /repos, /cost, /journal, /journal/{id}
-//	POST /session, /tasks/{id}/retry, /tasks/{id}/stop, /repos/unfreeze, /agents/resume, /effects/hasten, /effects/{id}/again
+//	GET  /, /queue, /tasks/{id}, /tasks/{id}/documents/{name}, /tasks/{id}/diff, /tasks/{id}/runs/{run}/{attempt}, /repos, /cost, /journal, /journal/{id}
+//	POST /session, /tasks/{id}/decide, /tasks/{id}/retry, /tasks/{id}/stop, /repos/unfreeze, /agents/resume, /effects/hasten, /effects/{id}/again
 //	GET  /board, /board/new, /board/cards/{id}, /board/cards/{id}/edit   with Options.Cards
 //	POST /board/new, /board/name, /board/cards/{id}/edit, …/move, …/say, …/arrange
 //	GET  /changes   server-sent events: something has changed, read again
@@ -37,6 +37,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/follow"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
@@ -82,9 +83,13 @@ type Options struct {
 	// it in delivery records; default "board".
 	Cards       cards.Board
 	CardsSource string
-	Links       []Link          // further entries of the navigation
-	Done        <-chan struct{} // ends streams when it is closed; nil: they end with their clients
-	Log         *slog.Logger    // nil discards
+	// Markdown renders what strangers and agents have written as HTML that is safe in a page
+	// (adapters/markdown); nil: it is shown as it was written.
+	Markdown func(text string) template.HTML
+	Redactor *secret.Redactor // of documents before they are rendered; nil = nothing is hidden
+	Links    []Link           // further entries of the navigation
+	Done     <-chan struct{}  // ends streams when it is closed; nil: they end with their clients
+	Log      *slog.Logger     // nil discards
 }
 
 func (o Options) warnings(ctx context.Context) []string {
@@ -312,7 +317,7 @@ func (s *server) load() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"board", "queue", "task", "run", "repos", "cost", "journal", "moment", "session", "arrived", "confirm", "failed", "cards", "card", "cardform", "unsent"} {
+	for _, name := range []string{"board", "queue", "task", "run", "repos", "cost", "journal", "moment", "session", "arrived", "confirm", "failed", "cards", "card", "cardform", "unsent", "document", "diff"} {
 		clone, err := base.Clone()
 		if err != nil {
 			return err

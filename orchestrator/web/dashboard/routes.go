@@ -46,6 +46,8 @@ func (s *server) routes() []access.Route {
 		page("/cost", access.Some, s.cost), page("/journal", access.Some, s.journal), page("/journal/{id}", ofEntry, s.moment),
 		page("/tasks/{id}", ofTask, s.task), page("/tasks/{id}/runs/{run}/{attempt}", ofTask, s.run),
 		file("/tasks/{id}/runs/{run}/{attempt}/log", ofTask, http.HandlerFunc(s.log)), file("/tasks/{id}/runs/{run}/{attempt}/steps", ofTask, http.HandlerFunc(s.moreSteps)), file("/tasks/{id}/ci", ofTask, http.HandlerFunc(s.ciLog)),
+		page("/tasks/{id}/documents/{name}", ofTask, s.document), page("/tasks/{id}/diff", ofTask, s.diff),
+		{Method: "POST", Pattern: "/tasks/{id}/decide", Needs: access.Approver, Of: ofTask, Handler: http.HandlerFunc(s.decide), Refuse: s.keepWords(s.taskAgain), Note: "Confirm Deploy needs a releaser"},
 		page("/tasks/{id}/retry", ofTask, s.confirmTask), page("/tasks/{id}/stop", ofTask, s.confirmTask), page("/repos/unfreeze", ofForm, s.confirmUnfreeze),
 		page("/agents/resume", access.Every, s.confirmResume),
 		page("/effects/hasten", ofForm, s.confirmHasten), page("/effects/{id}/again", ofEffect, s.confirmAgain),

@@ -26,7 +26,7 @@ func resultText(key string) string {
 		"made": "The card is made.", "edited": "The card is saved.", "moved": "The card is moved.", "said": "The comment is saved.",
 		"archived": "The card is archived.", "restored": "The card is on the board again.", "deleted": "The card is deleted.",
 		"blocked": "The card waits for another one now.", "unblocked": "The card does not wait for that one any more.",
-		"in": "You are signed in.", "out": "You are signed out.",
+		"in": "You are signed in.", "decided": "Your decision is queued.", "reason": "A rejection needs a reason: write what is wrong, and set Rejected with it.", "out": "You are signed out.",
 	}[key]
 }
 

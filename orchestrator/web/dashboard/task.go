@@ -31,6 +31,7 @@ type taskPage struct {
 	WaitsFor  []task.Task
 	Blocks    []task.Task
 	Review    time.Duration // of the requirements, by a person
+	Desk      desk
 	MayStop   bool
 	MayRetry  bool
 	Stages    []stageMark
@@ -57,7 +58,10 @@ type runLine struct {
 	Cost task.Cost
 }
 
-func (s *server) task(r *http.Request) (view, error) {
+func (s *server) task(r *http.Request) (view, error) { return s.taskAgain(r, blank()) }
+
+// taskAgain is the page of a task; in holds what was typed and not taken.
+func (s *server) taskAgain(r *http.Request, in typed) (view, error) {
 	id, err := number(r, "id")
 	if err != nil {
 		return view{}, err
@@ -90,7 +94,10 @@ func (s *server) task(r *http.Request) (view, error) {
 	if project, ok := s.Engine.Projects.ByRepo(t.Repo); ok {
 		p.RepoURL = project.WebURL
 	}
-	if err := s.dependencies(ctx, &p); err != nil {
+	if p.Desk, err = s.deskOf(r, t, in); err == nil {
+		err = s.dependencies(ctx, &p)
+	}
+	if err != nil {
 		return view{}, err
 	}
 	v := view{Name: "task", Title: item(t.WorkItemID) + ": " + t.Title, Nav: "board"}

@@ -19,7 +19,7 @@ func (s *server) funcs() template.FuncMap {
 		"age": age, "clock": clock, "span": span, "dollars": stage.Dollars, "tokens": tokens, "thousands": stage.Thousands, "linked": linked,
 		"short": short, "item": item, "anchor": anchor, "dict": dict, "status": statusName, "laneQuery": laneQuery,
 		"words": agentWords, "doing": doingText, "did": did, "counts": counts, "sofar": sofar,
-		"columns": cards.Columns, "columnName": columnName, "account": account, "cardAddress": cardAddress, "boardAddress": boardAddress,
+		"columns": cards.Columns, "columnName": columnName, "account": account, "cardAddress": cardAddress, "markdown": s.markdown, "boardAddress": boardAddress,
 		"asset": func(root, name string) string { return root + "assets/" + name + "?v=" + s.assets[name].tag },
 	}
 }

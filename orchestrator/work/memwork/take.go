@@ -1,10 +1,12 @@
 package memwork
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -82,9 +84,7 @@ func (p *Place) Changed(ctx context.Context, _ work.Workspace, from, to string, 
 		return nil, err
 	}
 	if from == "" {
-		for from = to; p.commits[from].parent != ""; {
-			from = p.commits[from].parent
-		}
+		from = p.root(to)
 	}
 	for _, id := range []string{from, to} {
 		if _, known := p.commits[id]; !known {
@@ -97,4 +97,42 @@ func (p *Place) Changed(ctx context.Context, _ work.Workspace, from, to string, 
 		}
 	}
 	return list, nil
+}
+
+// root is where the branch of a commit has left main.
+func (p *Place) root(sha string) string {
+	for p.commits[sha].parent != "" {
+		sha = p.commits[sha].parent
+	}
+	return sha
+}
+
+// Diff implements work.Mirror. Each file is one hunk, of all its lines.
+func (p *Place) Diff(ctx context.Context, _ work.Workspace, sha string) (d work.Diff, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, known := p.commits[sha]; !known {
+		err = fmt.Errorf("memwork: commit %q: %w", sha, fs.ErrNotExist)
+	}
+	if err = cmp.Or(p.Failure(ctx, "Diff"), err); err != nil {
+		return d, err
+	}
+	d.Base = p.base(sha)
+	root, left := p.root(sha), work.DiffMax
+	for _, name := range p.differ(root, sha) {
+		f := work.FileDiff{Path: name, Text: fmt.Sprintf("--- a/%s\n+++ b/%s\n", name, name) + marked("-", p.commits[root].files[name]) + marked("+", p.commits[sha].files[name])}
+		if left -= len(f.Text); left < 0 {
+			f.Text, d.Cut = "", true
+		}
+		d.Files = append(d.Files, f)
+	}
+	return d, nil
+}
+
+// marked puts a mark before each line.
+func marked(mark, body string) (out string) {
+	for line := range strings.Lines(body) {
+		out += mark + strings.TrimSuffix(line, "\n") + "\n"
+	}
+	return out
 }

@@ -106,3 +106,39 @@ func lists(k *kit) {
 	_, err := k.Spaces.Changed(k.Context(), k.Space, "", strings.Repeat("0", 39)+"1", []string{"**"})
 	require.Error(k, err)
 }
+
+func diffs(k *kit) {
+	at := k.attempt()
+	k.Agent(at.Dir, map[string]string{
+		"ci/a.yml": "on: push\n", "src/a b.go": "package a\ndiff --git a/x b/x\n", "ci/\"odd\ttab\".yml": "odd\n", "z.go": "last\n",
+		".gitattributes": "* -diff\n* diff=evil\n", "src/.gitattributes": "* binary\n",
+	}, true)
+	sha := k.take().SHA
+	read := func(sha string) (work.Diff, map[string]string) {
+		d, err := k.Spaces.Diff(k.Context(), k.Space, sha)
+		require.NoError(k, err)
+		texts := map[string]string{}
+		for _, f := range d.Files {
+			texts[f.Path] = f.Text
+		}
+		return d, texts
+	}
+	d, texts := read(sha)
+	require.False(k, d.Cut)
+	require.Equal(k, k.tip().Base, d.Base)
+	for name, line := range map[string]string{"ci/a.yml": "\n+on: push\n", "src/a b.go": "\n+diff --git a/x b/x\n", "ci/\"odd\ttab\".yml": "\n+odd\n", "z.go": "\n+last\n"} {
+		require.Contains(k, texts[name], line, "attributes hide nothing, and each file has its own lines")
+	}
+	require.NotContains(k, texts["z.go"], "odd")
+	k.Agent(at.Dir, map[string]string{"src/long.txt": strings.Repeat("long\n", work.DiffMax/4)}, true)
+	d, texts = read(k.take().SHA)
+	require.True(k, d.Cut)
+	require.Contains(k, texts, "z.go")
+	size := 0
+	for _, text := range texts {
+		size += len(text)
+	}
+	require.LessOrEqual(k, size, work.DiffMax)
+	_, err := k.Spaces.Diff(k.Context(), k.Space, strings.Repeat("0", 39)+"1")
+	require.Error(k, err)
+}

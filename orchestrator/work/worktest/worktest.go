@@ -58,6 +58,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"what is left of a task can be removed":             removes,
 		"commits outside of what a run may change are kept": refusesOutside,
 		"what a branch has changed is listed":               lists,
+		"what a branch has changed is read":                 diffs,
 		"nobody goes on from what another role committed":   startsClean,
 		"what is closed is not taken outside":               closesOutside,
 		"main's files are beside a checkout":                showsMain,

@@ -184,7 +184,7 @@ async function drop(card, column) {
   say("");
   card.classList.remove("sending");
   if (answer.ok) document.dispatchEvent(new Event("refresh"));
-  else location.assign(page); // it says who may, and asks for what is missing
+  else location.assign(column.dataset.column === "rejected" ? `${page}?said=reason` : page); // it says who may, and asks for what is missing
 }
 
 main?.addEventListener("dragstart", (event) => {

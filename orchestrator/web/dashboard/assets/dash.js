@@ -76,7 +76,7 @@ async function refresh() {
         const typed = all();
         morph(have, want);
         for (const old of typed.filter((f) => !f.isConnected)) {
-          const now = all().find((f) => f.name === old.name);
+          const now = all().find((f) => f.id === old.id);
           if (now) now.value ||= old.value;
         }
         if (focused && document.activeElement === document.body) get(focused)?.focus();

@@ -1,0 +1,115 @@
+// Package markdown renders texts that strangers and agents have written as HTML that a page can show:
+// CommonMark with GitHub's tables, check boxes and struck words. What is hidden from nobody who reads
+// the file is hidden from nobody who reads the page: HTML, comments too, is shown as text. Links lead
+// to http and https alone, others are text; an image is a link, so that nothing is fetched.
+package markdown
+
+import (
+	"bytes"
+	"html/template"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	east "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/util"
+)
+
+// The work of rendering grows with the square of a block's length: what is longer, in bytes, is not rendered.
+const (
+	textMax  = 64 << 10
+	blockMax = 8 << 10 // between two blank lines
+)
+
+var engine = goldmark.New(
+	goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignNone)), extension.Strikethrough, extension.TaskList, extension.Linkify),
+	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(safe{}, 1))),
+)
+
+// Render returns the HTML of a text: headings begin at h3, and nothing has an id, a style or a script.
+// A text that cannot be rendered, or is very long, is shown as it is.
+func Render(text string) template.HTML {
+	var out bytes.Buffer
+	long := slices.ContainsFunc(strings.Split(text, "\n\n"), func(block string) bool { return len(block) > blockMax })
+	if long || len(text) > textMax || engine.Convert([]byte(text), &out) != nil {
+		return template.HTML("<pre>" + template.HTMLEscapeString(text) + "</pre>")
+	}
+	return template.HTML(out.String())
+}
+
+// safe renders what could be dangerous in the way of the package.
+type safe struct{}
+
+// RegisterFuncs implements renderer.NodeRenderer.
+func (safe) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindHTMLBlock, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if b, ok := n.(*ast.HTMLBlock); ok && entering {
+			end := ""
+			if b.HasClosure() {
+				end = escaped(b.ClosureLine.Value(source))
+			}
+			_, _ = w.WriteString("<pre>" + escaped(b.Lines().Value(source)) + end + "</pre>\n")
+		}
+		return ast.WalkSkipChildren, nil
+	})
+	r.Register(ast.KindRawHTML, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if h, ok := n.(*ast.RawHTML); ok && entering {
+			_, _ = w.WriteString("<code>" + escaped(h.Segments.Value(source)) + "</code>")
+		}
+		return ast.WalkSkipChildren, nil
+	})
+	r.Register(ast.KindLink, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if l, ok := n.(*ast.Link); ok {
+			link(w, l.Destination, entering)
+		}
+		return ast.WalkContinue, nil
+	})
+	r.Register(ast.KindImage, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if i, ok := n.(*ast.Image); ok {
+			link(w, i.Destination, entering)
+			if entering {
+				_, _ = w.WriteString("image: ")
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	r.Register(ast.KindAutoLink, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if l, ok := n.(*ast.AutoLink); ok && entering {
+			link(w, l.URL(source), true)
+			_, _ = w.WriteString(escaped(l.Label(source)))
+			link(w, l.URL(source), false)
+		}
+		return ast.WalkContinue, nil
+	})
+	r.Register(ast.KindHeading, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if h, ok := n.(*ast.Heading); ok {
+			tag := map[bool]string{true: "<h", false: "</h"}[entering]
+			_, _ = w.WriteString(tag + string(rune('0'+min(h.Level+2, 6))) + ">")
+		}
+		return ast.WalkContinue, nil
+	})
+	r.Register(east.KindTaskCheckBox, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if b, ok := n.(*east.TaskCheckBox); ok && entering {
+			_, _ = w.WriteString(map[bool]string{true: "☑ ", false: "☐ "}[b.IsChecked])
+		}
+		return ast.WalkContinue, nil
+	})
+}
+
+// link writes the tag of a link to another site; one to anything else is left out.
+func link(w util.BufWriter, to []byte, entering bool) {
+	at, err := url.Parse(string(to))
+	switch {
+	case err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https":
+	case entering:
+		_, _ = w.WriteString(`<a rel="noreferrer nofollow" href="` + escaped([]byte(at.String())) + `">`)
+	default:
+		_, _ = w.WriteString("</a>")
+	}
+}
+
+func escaped(b []byte) string { return template.HTMLEscapeString(string(b)) }
