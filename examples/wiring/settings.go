@@ -182,7 +182,9 @@ type Settings struct {
 
 	hidden *secret.Redactor // of all that is secret here, and of credentials in the environment
 	level  *slog.LevelVar   // of the log; a reload changes it
-	from   *values          // not printed with them: secrets are in there
+
+	rehearses bool    // its card is on a board of its own, wherever the registry has them
+	from      *values // not printed with them: secrets are in there
 }
 
 // graces are spans by stage.
