@@ -20,6 +20,7 @@ const (
 	ReasonNoPoints   Reason = "no_points"
 	ReasonInvalid    Reason = "invalid"   // Prepare refuses it, as for more than MaxPoints
 	ReasonBadTimes   Reason = "bad_times" // times that cannot be read; the points stay
+	ReasonCutOff     Reason = "cut_off"   // the file ends in the middle; what was read before stays
 	ReasonSpikes     Reason = "spikes"    // outliers, which were dropped as points; the line goes on
 	ReasonRemoved    Reason = "removed"   // a Removal is of the track
 	ReasonHidden     Reason = "hidden"    // what lies in a Zone: all of the track, or a part
@@ -30,7 +31,7 @@ const (
 func Reasons() []Reason {
 	return []Reason{
 		ReasonUnreadable, ReasonForeign, ReasonWaypoints, ReasonNoTracks, ReasonNoTimes, ReasonGaps, ReasonBadPoints, ReasonOnePlace, ReasonOnePoint,
-		ReasonNoPoints, ReasonInvalid, ReasonBadTimes, ReasonSpikes, ReasonRemoved, ReasonHidden,
+		ReasonNoPoints, ReasonInvalid, ReasonBadTimes, ReasonCutOff, ReasonSpikes, ReasonRemoved, ReasonHidden,
 	}
 }
 
@@ -61,6 +62,8 @@ func (r Reason) Words() string {
 		return "what no track may be, such as of too many points"
 	case ReasonBadTimes:
 		return "times that cannot be read"
+	case ReasonCutOff:
+		return "a file that ends in the middle"
 	case ReasonSpikes:
 		return "points that nobody can have reached"
 	case ReasonRemoved:

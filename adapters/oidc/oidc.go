@@ -25,6 +25,7 @@ type Options struct {
 	RedirectURL  string // of the dashboard's page to which people come back, as they reach it
 	NameClaim    string // claim of the ID token that names people; "" = email
 	GroupsClaim  string // claim with their groups, a list or one text; "" = groups
+	TrustEmail   bool   // an address counts without email_verified: the issuer lets nobody choose one
 	Scopes       []string
 	Client       *http.Client // nil = one with a limit of 10 s
 	Now          func() time.Time
@@ -117,12 +118,17 @@ func (p *Provider) Finish(ctx context.Context, code string, c access.Challenge) 
 	return p.person(claims)
 }
 
-// person reads who it is. An address of e-mail that the provider has not verified names nobody.
+// person reads who it is. An address of e-mail that the provider does not call verified names nobody.
 func (p *Provider) person(claims map[string]any) (access.Person, error) {
 	name, _ := claims[p.opt.NameClaim].(string)
-	verified, said := claims["email_verified"].(bool)
-	if name == "" || p.opt.NameClaim == "email" && said && !verified {
-		return access.Person{}, &access.Refusal{Status: http.StatusForbidden, Kind: "sign-in", Text: "The identity provider does not name you by a verified " + p.opt.NameClaim + ". Its administrator can, or ORCH_OIDC_NAME_CLAIM names another claim."}
+	said := claims["email_verified"]
+	verified := said == true || said == "true"
+	if name == "" || p.opt.NameClaim == "email" && !verified && !p.opt.TrustEmail {
+		return access.Person{}, &access.Refusal{
+			Status: http.StatusForbidden, Kind: "sign-in",
+			Text: "The identity provider does not name you by a verified " + p.opt.NameClaim + " (email_verified must be true). Its administrator can, ORCH_OIDC_NAME_CLAIM names another claim, " +
+				"or ORCH_OIDC_TRUST_EMAIL=true believes this provider's addresses where nobody can choose one.",
+		}
 	}
 	out := access.Person{Name: name}
 	switch groups := claims[p.opt.GroupsClaim].(type) {

@@ -64,6 +64,8 @@ func TestSignIn(t *testing.T) {
 		"nonce": {"email": "ann@example.org", "nonce": "another"}, "expired": {"email": "ann@example.org", "exp": 1},
 		"different provider": {"email": "ann@example.org", "iss": "https://evil.example.org"}, "audience": {"email": "ann@example.org", "aud": "another"},
 		"verified email": {"email": "ann@example.org", "email_verified": false}, "by a verified": {"sub": "1"},
+		"email_verified must be true": {"email": "ann@example.org"}, "ORCH_OIDC_TRUST_EMAIL": {"email": "ann@example.org", "email_verified": "false"},
+		"(email_verified": {"email": "ann@example.org", "email_verified": 0},
 	} {
 		server.Set(claims)
 		_, err := p.Finish(t.Context(), visit(t, address).Get("code"), c)
@@ -71,8 +73,8 @@ func TestSignIn(t *testing.T) {
 	}
 	for text, claims := range map[string]map[string]any{
 		"{ann@example.org [devs ops]}": {"email": "ann@example.org", "email_verified": true, "groups": []string{"devs", "ops"}},
-		"{ann@example.org [devs]}":     {"email": "ann@example.org", "groups": "devs"},
-		"{ann@example.org []}":         {"email": "ann@example.org", "groups": 7},
+		"{ann@example.org [devs]}":     {"email": "ann@example.org", "email_verified": "true", "groups": "devs"},
+		"{ann@example.org []}":         {"email": "ann@example.org", "email_verified": true, "groups": 7},
 	} {
 		server.Set(claims)
 		who, err := p.Finish(t.Context(), visit(t, address).Get("code"), c)

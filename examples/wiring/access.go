@@ -40,7 +40,7 @@ func (s Settings) guard(store access.Store, log *slog.Logger) (*access.Guard, er
 	}
 	if s.OIDCIssuer != "" {
 		p, err := oidc.New(oidc.Options{
-			Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.OIDCSecret.Reveal(), NameClaim: s.OIDCName, GroupsClaim: s.OIDCGroups,
+			Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.OIDCSecret.Reveal(), NameClaim: s.OIDCName, GroupsClaim: s.OIDCGroups, TrustEmail: s.OIDCTrustEmail,
 			RedirectURL: strings.TrimSuffix(s.PublicURL, "/") + returnPath, Client: s.client(),
 		})
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,7 +57,7 @@ func (v *Service) confine(ctx context.Context, program []string) error {
 		v.Log.Warn("agents are not confined", "setting", "ORCH_JAIL")
 		return nil
 	}
-	if err := s.Prepare(); err != nil {
+	if err := cmp.Or(s.Prepare(), v.mendModes()); err != nil {
 		return fmt.Errorf("%sDATA_DIR: %w", Prefix, err)
 	}
 	group := ""
@@ -83,6 +84,9 @@ func (v *Service) confine(ctx context.Context, program []string) error {
 		if !confinable(err) {
 			break
 		}
+	}
+	if !confinable(failed) || errors.As(failed, new(*fs.PathError)) { // the kernel lacks nothing
+		return fmt.Errorf("ORCH_JAIL=%s: whether agents can be confined here cannot be seen: %w", s.Jail, failed)
 	}
 	return fmt.Errorf("ORCH_JAIL=%s: agents cannot be confined here: %w; ORCH_JAIL=none runs them all the same, with all that the service's user may do", s.Jail, failed)
 }

@@ -11,3 +11,8 @@ func (s Settings) Walls(ctx context.Context, program []string) (kind, said strin
 	err = v.confine(ctx, program)
 	return v.walls.kind(), v.walls.String(), err
 }
+
+// MendModes is what each start and the loop of a service do.
+func (s Settings) MendModes(log *slog.Logger) error {
+	return (&Service{Settings: s, Log: log}).mendModes()
+}

@@ -106,13 +106,14 @@ func (r *Rehearsal) find() error {
 	r.project.Prefix, r.project.Main = prefixOf(r.mark), RehearsalBranch+r.mark
 	r.project.Agents, r.project.Required, r.project.SyncProject = nil, nil, ""
 	r.project.People, r.project.MoreBoards = task.People{}, nil
+	r.project.Board, r.project.TrackerProject = "", RehearsalBranch+r.mark                                                        // its card is on a board of the scratch's own
 	r.project.SelfHosting, r.project.Monitor, r.project.Probe, r.project.Credential = false, nil, task.Probe{}, task.Credential{} // nothing is deployed
 	return nil
 }
 
 // scratch are the settings of a service beside the real one.
 func (s Settings) scratch(dir, listen string) Settings {
-	s.DataDir, s.DatabaseURL, s.Tracker = dir, secret.String{}, trackerBoard
+	s.DataDir, s.DatabaseURL, s.Tracker, s.rehearses = dir, secret.String{}, trackerBoard, true
 	s.Listen, s.HooksListen, s.PublicURL = listen, "", ""
 	s.Agent, s.AgentRetryDelays, s.MaxDeveloperRetries = rehearse.Name, nil, 1
 	s.TelegramToken, s.TelegramChat = secret.String{}, ""

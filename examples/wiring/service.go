@@ -268,6 +268,7 @@ func (v *Service) Run(ctx context.Context, l, hooks net.Listener) error {
 	g := run.New(ctx, v.Log)
 	defer g.Stop()
 	g.Go("credentials", v.credentials.Sweep)
+	g.Go("modes", v.keepModes)
 	if v.Tracks != nil {
 		g.Go("tracks", v.Tracks.Run)
 	}

@@ -49,6 +49,7 @@ type Settings struct {
 	OIDCClientID   string         `env:"OIDC_CLIENT_ID" doc:"of this server there; its redirect address is PUBLIC_URL and /dashboard/session/return"`
 	OIDCSecret     secret.String  `env:"OIDC_CLIENT_SECRET" doc:"of the client"`
 	OIDCName       string         `env:"OIDC_NAME_CLAIM" envDefault:"email" doc:"claim that names people"`
+	OIDCTrustEmail bool           `env:"OIDC_TRUST_EMAIL" doc:"believe the provider's addresses without email_verified, where nobody can choose one"`
 	OIDCGroups     string         `env:"OIDC_GROUPS_CLAIM" envDefault:"groups" doc:"claim that lists their groups"`
 	ProxyUser      string         `env:"PROXY_USER_HEADER" doc:"header in which a proxy names whom it has signed in, such as X-Forwarded-User"`
 	ProxyGroups    string         `env:"PROXY_GROUPS_HEADER" doc:"header with their groups, separated by commas"`
@@ -182,7 +183,9 @@ type Settings struct {
 
 	hidden *secret.Redactor // of all that is secret here, and of credentials in the environment
 	level  *slog.LevelVar   // of the log; a reload changes it
-	from   *values          // not printed with them: secrets are in there
+
+	rehearses bool    // its card is on a board of its own, wherever the registry has them
+	from      *values // not printed with them: secrets are in there
 }
 
 // graces are spans by stage.

@@ -71,7 +71,7 @@ func (v *Service) openTracker(ctx context.Context, n projectfile.Neighbours, sec
 
 // usesFirst reports whether cards of a registry are where the settings say.
 func (s Settings) usesFirst(p *task.Projects) bool {
-	return slices.ContainsFunc(p.All(), onBoard(""))
+	return s.rehearses || slices.ContainsFunc(p.All(), onBoard(""))
 }
 
 // identifiers read which accounts of each tracker are the service's own. Those of our own

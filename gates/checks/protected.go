@@ -12,12 +12,14 @@ import (
 // itself, who must agree, and what agents are told to do: what a branch changes there, a
 // person has to see.
 func DefaultProtected() []string {
-	return []string{
+	return append(stage.AgentSettings(),
 		".github/workflows", ".github/actions", ".gitea/workflows", ".forgejo/workflows", ".gitlab-ci.yml", ".gitlab/ci", ".circleci", ".buildkite",
 		"**/Jenkinsfile", ".drone.yml", ".drone.yaml", ".woodpecker", ".woodpecker.yml", ".woodpecker.yaml", ".travis.yml",
 		"azure-pipelines.yml", "bitbucket-pipelines.yml", "CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS",
 		".signalbox",
-	}
+		// Programs that a clone of a person runs by itself.
+		"**/.husky", "**/.githooks", "**/.pre-commit-config.yaml", "**/.envrc", "**/.vscode", "**/.devcontainer", "**/.devcontainer.json",
+	)
 }
 
 // shown is how many paths a verdict names.

@@ -71,6 +71,9 @@ func draw(t gpx.Track, s Source) (d drawn) {
 	if t.BadTimes > 0 {
 		d.lose(gpstracks.ReasonBadTimes)
 	}
+	if t.CutOff {
+		d.lose(gpstracks.ReasonCutOff)
+	}
 	segments := t.Segments
 	if !anonymous {
 		if segments, d.spikes = dropSpikes(segments); d.spikes > 0 {

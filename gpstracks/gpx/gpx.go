@@ -55,8 +55,9 @@ type Track struct {
 	URL       string // url, or the address of the first link
 	Route     bool   // planned: a rte element, or a Course
 	Segments  [][]Point
-	BadPoints int // that are not on earth, and left out
-	BadTimes  int // that cannot be read; their points have none
+	BadPoints int  // that are not on earth, and left out
+	BadTimes  int  // that cannot be read; their points have none
+	CutOff    bool // the file ends in the middle of it
 }
 
 // Error reports what is wrong with a document.

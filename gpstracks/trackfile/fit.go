@@ -2,13 +2,16 @@ package trackfile
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/muktihari/fit/decoder"
 	"github.com/muktihari/fit/kit/datetime"
 	"github.com/muktihari/fit/profile/basetype"
+	"github.com/muktihari/fit/profile/factory"
 	"github.com/muktihari/fit/profile/typedef"
 	"github.com/muktihari/fit/profile/untyped/fieldnum"
 	"github.com/muktihari/fit/profile/untyped/mesgnum"
@@ -33,23 +36,62 @@ func readFIT(body []byte, most int) (tracks []gpx.Track, err error) {
 func decodeFIT(body []byte, most int) (tracks []gpx.Track, err error) {
 	r := &recording{left: most}
 	waypoints := 0
-	d := decoder.New(bytes.NewReader(body), decoder.WithMesgListener(r), decoder.WithBroadcastOnly(), decoder.WithNoComponentExpansion())
-	for d.Next() { // files may be chained
-		if _, err := d.Decode(); err != nil {
+	for first := true; first || len(body) > 0; first = false { // files may be chained
+		file, cut := body, true
+		if len(body) >= leastHeader {
+			if n := int64(body[0]) + int64(binary.LittleEndian.Uint32(body[4:])) + 2; n <= int64(len(body)) {
+				file, cut = body[:n], false
+			}
+		}
+		if !cut && crc16(file) != 0 {
+			return nil, errors.New("FIT: the file is damaged: its checksum is not that of its bytes")
+		}
+		_, err := decoder.New(bytes.NewReader(file), decoder.WithMesgListener(r), decoder.WithBroadcastOnly(), decoder.WithNoComponentExpansion(),
+			decoder.WithIgnoreChecksum(), decoder.WithFactory(withoutDescriptions{})).Decode()
+		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		switch {
+		case r.left < 0:
+			return nil, &LimitError{fmt.Sprintf("FIT: there are more than %d points", most)}
+		case err != nil && (!cut || !ended || len(r.points) == 0):
 			return nil, fmt.Errorf("FIT: the file is damaged: %w", err)
 		}
-		if r.left < 0 {
-			return nil, &LimitError{fmt.Sprintf("FIT: there are more than %d points", most)}
-		}
+		r.CutOff = cut
 		if waypoints += r.waypoints; r.records > 0 {
 			tracks = append(tracks, r.track())
 		}
-		*r = recording{left: r.left}
+		*r, body = recording{left: r.left}, body[len(file):]
 	}
 	if len(tracks) == 0 && waypoints > 0 {
 		return nil, &gpx.WaypointsError{Waypoints: waypoints}
 	}
 	return tracks, nil
+}
+
+// leastHeader is the size of the shorter of the two headers that there are.
+const leastHeader = 12
+
+// crc16 is the checksum of a file: of one that ends with its own it is 0. The decoder's leaves the header
+// out where that has none, and so refuses what devices have written.
+func crc16(body []byte) (sum uint16) {
+	for _, b := range body {
+		sum ^= uint16(b)
+		for range 8 {
+			sum = sum>>1 ^ sum&1*0xa001
+		}
+	}
+	return sum
+}
+
+// withoutDescriptions hides what developer fields are, so that they are passed over by their size: nobody
+// reads them here, and the decoder refuses files whose descriptions are incomplete.
+type withoutDescriptions struct{}
+
+// CreateField implements decoder.Factory.
+func (withoutDescriptions) CreateField(m typedef.MesgNum, num byte) proto.Field {
+	if m == mesgnum.FieldDescription {
+		num = 0xfe // there is none
+	}
+	return factory.StandardFactory().CreateField(m, num)
 }
 
 // recording collects the messages of one file.

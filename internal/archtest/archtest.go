@@ -119,7 +119,10 @@ func exceptions() map[string][]string {
 // fitPackages are those of the decoder of FIT, a binary format of 200 messages that a
 // maker of receivers goes on changing.
 func fitPackages() (out []string) {
-	for _, pkg := range []string{"decoder", "kit/datetime", "profile/basetype", "profile/typedef", "profile/untyped/fieldnum", "profile/untyped/mesgnum", "proto"} {
+	for _, pkg := range []string{
+		"decoder", "kit/datetime", "profile/basetype", "profile/factory",
+		"profile/typedef", "profile/untyped/fieldnum", "profile/untyped/mesgnum", "proto",
+	} {
 		out = append(out, "github.com/muktihari/fit/"+pkg)
 	}
 	return out

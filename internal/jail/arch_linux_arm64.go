@@ -9,3 +9,5 @@ const (
 
 // ofArch are refused system calls that only this architecture has.
 func ofArch() []uint32 { return nil }
+
+func modesOfArch() []filter { return nil }

@@ -8,3 +8,5 @@ const (
 )
 
 func ofArch() []uint32 { return nil }
+
+func modesOfArch() []filter { return nil }

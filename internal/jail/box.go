@@ -60,7 +60,7 @@ func container(j work.Jail, name, dir string, argv []string) ([]string, error) {
 		return nil, err
 	}
 	out := []string{
-		j.Box.Program, "run", "--rm", "--interactive", "--init", "--name", name, "--pull", "never", "--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges",
+		j.Box.Program, "run", "--rm", "--interactive", "--init", "--name", name, "--pull", "never", "--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges", "--ipc", "private",
 		"--user", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
 	}
 	if filepath.Base(j.Box.Program) == "podman" {

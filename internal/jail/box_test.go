@@ -62,7 +62,7 @@ func TestBoxes(t *testing.T) {
 		return []string{"--mount", "type=bind,source=" + at(name) + ",target=" + at(name) + more}
 	}
 	want := []string{
-		"/usr/bin/docker", "run", "--rm", "--interactive", "--init", "--name", "signalbox-1", "--pull", "never", "--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges",
+		"/usr/bin/docker", "run", "--rm", "--interactive", "--init", "--name", "signalbox-1", "--pull", "never", "--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges", "--ipc", "private",
 		"--user", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--network", "slow", "--pids-limit", "64", "--memory", "1073741824", "--cpu-shares", "512",
 	}
 	for _, m := range [][]string{mount("disk/mirror/objects", ",readonly"), mount("disk/prompt", ",readonly"), mount("disk/work", ",readonly"), mount("disk/work/a", ""), mount("usr", ",readonly")} {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -50,11 +51,23 @@ func enter(j work.Jail, boxed bool) error {
 	if err := rules.enforce(); err != nil {
 		return err
 	}
-	return program(j.Sockets, j.Proxied && !boxed).enforce()
+	return program(j.Sockets, boxed, j.Proxied && !boxed).enforce()
 }
 
+// limit bounds this process and what it starts, and offers them to the kernel before the service when memory is short.
 func limit() error {
-	for what, most := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: filesMax, unix.RLIMIT_NPROC: processesMax} {
+	const adj = "/proc/self/oom_score_adj"
+	now, err := os.ReadFile(adj)
+	if err != nil {
+		return err
+	}
+	if n, err := strconv.Atoi(strings.TrimSpace(string(now))); err != nil || n < sacrificed { // it may be offered before already
+		if err := os.WriteFile(adj, []byte(strconv.Itoa(sacrificed)), 0); err != nil {
+			return err
+		}
+	}
+	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: filesMax, unix.RLIMIT_NPROC: processesMax, unix.RLIMIT_FSIZE: fileMax}
+	for what, most := range limits {
 		var now syscall.Rlimit
 		if err := syscall.Getrlimit(what, &now); err != nil {
 			return fmt.Errorf("getrlimit: %w", err)

@@ -38,10 +38,13 @@ type Order struct {
 }
 
 // Limits of a process in the jail. That of processes counts all of the user's: it stops
-// a fork bomb before the service, which has no such limit, cannot start any more.
+// a fork bomb before the service, which has no such limit, cannot start any more. That of a file is
+// more than a build makes, and less than a disk that the service should have.
 const (
 	filesMax     = 65536
 	processesMax = 4096
+	fileMax      = 16 << 30 // bytes
+	sacrificed   = 500      // oom_score_adj
 )
 
 // Try are the things that a process in the jail tries for the self-test.

@@ -118,3 +118,22 @@ func TestAttacks(t *testing.T) {
 		})
 	}
 }
+
+// What an honest agent does with modes, priorities and processors goes on in each jail.
+func TestHonestWork(t *testing.T) {
+	for _, kind := range jailtest.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			box := jailtest.Box(t, kind, []string{"/proc/self/exe", "shim"})
+			s, j := newScene(t, box)
+			env := append(environ(t, s), "HOME="+filepath.Join(s.Root, "data/homes/1/home"), "TMPDIR="+filepath.Join(s.Root, "data/homes/1/tmp"))
+			exit, out := runs(t, &j, env, "/bin/sh", "-ec", `
+				git init -q . && git config user.email a@example.org && git config user.name a
+				mkdir -m 755 bin && install -m 755 main.go bin/tool && chmod 600 main.go && umask 077 && echo x > x
+				git add -A && git commit -qm one && git clone -q . copy
+				tar cf all.tar bin copy && mkdir out && tar xpf all.tar -C out && test -x out/bin/tool && cp -a out again
+				nice -n 5 true && nproc && (ionice -c 3 true || ! command -v ionice)
+				! command -v npm || (echo '{"name":"a","version":"1.0.0","files":["x"]}' > package.json && npm pack --silent --offline && tar xzf a-1.0.0.tgz)`)
+			require.Zero(t, exit, out)
+		})
+	}
+}

@@ -33,6 +33,9 @@ const (
 // asRoot is set for the test that runs as root of a user namespace.
 const asRoot = "JAILTEST_ROOT"
 
+// callsFile names the file with the kernel's table of system calls.
+const callsFile = "JAILTEST_CALLS"
+
 // TestMain lets the test's own program be a shim, and an attacker. Root starts it once
 // more as another user; without root it starts once more as root of a namespace of its own.
 func TestMain(m *testing.M) {
@@ -53,6 +56,7 @@ func TestMain(m *testing.M) {
 	case os.Getenv(asRoot) != "":
 		os.Exit(m.Run())
 	case os.Getuid() == 0:
+		findCalls()
 		code, err := asNobody()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -60,11 +64,26 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(code)
 	}
+	findCalls()
 	code := m.Run()
 	if !slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.list") }) {
 		code = max(code, asRootOfNamespace())
 	}
 	os.Exit(code)
+}
+
+// findCalls finds it, where nobody has yet.
+func findCalls() {
+	if os.Getenv(callsFile) != "" {
+		return
+	}
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys").Output()
+	if err == nil {
+		err = os.Setenv(callsFile, filepath.Join(strings.TrimSpace(string(dir)), "unix/zsysnum_linux_amd64.go"))
+	}
+	if err != nil {
+		panic(err)
+	}
 }
 
 // asRootOfNamespace runs this program as root of a user namespace, in which the files and
@@ -106,6 +125,11 @@ func asNobody() (int, error) {
 		}
 		id = uint32(n)
 	}
+	calls, err := os.ReadFile(os.Getenv(callsFile))
+	if err != nil {
+		return 1, err
+	}
+	env = append(env, callsFile+"="+filepath.Join(dir, "calls.go"))
 	own := func(name string) error {
 		return errors.Join(os.Mkdir(filepath.Join(dir, name), 0o700), os.Chown(filepath.Join(dir, name), int(id), int(id)))
 	}
@@ -115,6 +139,7 @@ func asNobody() (int, error) {
 		func() error { return own("run") },
 		func() error { return os.WriteFile(filepath.Join(dir, "jail.test"), program, 0o755) },
 		func() error { return os.WriteFile(filepath.Join(dir, "suid"), program, 0o755) },
+		func() error { return os.WriteFile(filepath.Join(dir, "calls.go"), calls, 0o644) },
 		func() error { return os.Chmod(filepath.Join(dir, "suid"), 0o755|os.ModeSetuid) },
 	} {
 		if err := step(); err != nil {

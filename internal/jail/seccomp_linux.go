@@ -29,15 +29,25 @@ func refused() []uint32 {
 		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_LOOKUP_DCOOKIE,
 		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT,
 		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_NFSSERVCTL,
+		unix.SYS_OPEN_TREE_ATTR, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK, unix.SYS_MQ_TIMEDSEND, unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_MQ_NOTIFY, unix.SYS_MQ_GETSETATTR,
 		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
 	}, ofArch()...)
 }
 
+// shared are those of System V: what is made by them belongs to the user, is found by its number from
+// every run, and outlives it. A box has a namespace of its own for them, in which a database's tests run.
+func shared() []uint32 {
+	return []uint32{
+		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMDT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
+		unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
+	}
+}
+
 // absent are system calls that programs do without when the kernel has none. io_uring
-// reaches files and sockets past this filter; the flags of clone3 lie in memory, where no
-// filter looks, and the C library takes clone then.
+// reaches files and sockets past this filter; the flags of clone3 and the mode of openat2 lie in
+// memory, where no filter looks, and programs take clone and openat then.
 func absent() []uint32 {
-	return []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3}
+	return []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3, unix.SYS_OPENAT2}
 }
 
 // namespaces are the flags of clone that make them.
@@ -84,7 +94,7 @@ func when(nr uint32, write func(*filter)) filter {
 
 // program is the filter: what it does not name is allowed. With tcpAlone sockets of the internet
 // are of TCP.
-func program(sockets, tcpAlone bool) filter {
+func program(sockets, boxed, tcpAlone bool) filter {
 	var f filter
 	f.load(atArch)
 	f.add(unix.BPF_JMP|unix.BPF_JEQ, auditArch, 1, 0)
@@ -94,7 +104,11 @@ func program(sockets, tcpAlone bool) filter {
 		f.atLeast(otherABI)
 		f.refuse(unix.ENOSYS)
 	}
-	for _, nr := range refused() {
+	denied := refused()
+	if !boxed {
+		denied = append(denied, shared()...)
+	}
+	for _, nr := range denied {
 		f.equal(nr)
 		f.refuse(unix.EPERM)
 	}
@@ -102,19 +116,12 @@ func program(sockets, tcpAlone bool) filter {
 		f.equal(nr)
 		f.refuse(unix.ENOSYS)
 	}
+	f.join(modes()...)
 	f.join(
-		when(unix.SYS_CLONE, func(f *filter) {
-			f.arg(0)
-			f.anyOf(namespaces)
-			f.refuse(unix.EPERM)
-			f.allow()
-		}),
-		when(unix.SYS_PRLIMIT64, func(f *filter) { // of another process of the user, the service among them
-			f.arg(0)
-			f.equal(0)
-			f.allow()
-			f.refuse(unix.EPERM)
-		}),
+		without(unix.SYS_CLONE, 0, namespaces, unix.EPERM),
+		// Of another process of the user, the service among them; 0 is the caller.
+		only(unix.SYS_PRLIMIT64, 0), only(unix.SYS_SCHED_SETPARAM, 0), only(unix.SYS_SCHED_SETSCHEDULER, 0), only(unix.SYS_SCHED_SETATTR, 0),
+		only(unix.SYS_SCHED_SETAFFINITY, 0), only(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0), only(unix.SYS_IOPRIO_SET, ioprioProcess, 0),
 		when(unix.SYS_SOCKET, func(f *filter) { f.socket(sockets, tcpAlone) }),
 		when(unix.SYS_SOCKETPAIR, func(f *filter) { // a datagram one can send to any address
 			f.arg(1)
@@ -126,17 +133,64 @@ func program(sockets, tcpAlone bool) filter {
 			f.allow()
 		}),
 		// TCP Fast Open connects without Landlock being called.
-		flagged(unix.SYS_SENDTO, 3), flagged(unix.SYS_SENDMSG, 2), flagged(unix.SYS_SENDMMSG, 3),
+		without(unix.SYS_SENDTO, 3, unix.MSG_FASTOPEN, unix.EOPNOTSUPP), without(unix.SYS_SENDMSG, 2, unix.MSG_FASTOPEN, unix.EOPNOTSUPP),
+		without(unix.SYS_SENDMMSG, 3, unix.MSG_FASTOPEN, unix.EOPNOTSUPP),
 	)
 	f.allow()
 	return f
 }
 
-func flagged(nr, arg uint32) filter {
+// without refuses a system call when an argument has one of these bits.
+func without(nr, arg, bits uint32, e unix.Errno) filter {
 	return when(nr, func(f *filter) {
 		f.arg(arg)
-		f.anyOf(unix.MSG_FASTOPEN)
-		f.refuse(unix.EOPNOTSUPP)
+		f.anyOf(bits)
+		f.refuse(e)
+		f.allow()
+	})
+}
+
+// only allows a system call when its first arguments are these.
+func only(nr uint32, args ...uint32) filter {
+	return when(nr, func(f *filter) {
+		for n, want := range args {
+			f.arg(uint32(n))
+			f.add(unix.BPF_JMP|unix.BPF_JEQ, want, 1, 0)
+			f.refuse(unix.EPERM)
+		}
+		f.allow()
+	})
+}
+
+// ioprioProcess is the kernel's IOPRIO_WHO_PROCESS.
+const ioprioProcess = 1
+
+// Modes that give a program the rights of its owner or group, and the flags of open with which it takes a
+// mode: else what is in the argument's place is anything.
+const (
+	setID = unix.S_ISUID | unix.S_ISGID
+	makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+)
+
+// modes refuse what would let another user of the machine run a program as this one, outside of
+// every jail.
+func modes() []filter {
+	list := []filter{
+		without(unix.SYS_FCHMOD, 1, setID, unix.EPERM), without(unix.SYS_FCHMODAT, 2, setID, unix.EPERM), without(unix.SYS_FCHMODAT2, 2, setID, unix.EPERM),
+		without(unix.SYS_MKNODAT, 2, setID, unix.EPERM), without(unix.SYS_MKDIRAT, 2, setID, unix.EPERM), opens(unix.SYS_OPENAT, 2),
+	}
+	return append(list, modesOfArch()...)
+}
+
+// opens is for a way to open files, whose flags are this argument, and the mode the next one.
+func opens(nr, flags uint32) filter {
+	return when(nr, func(f *filter) {
+		f.arg(flags)
+		f.add(unix.BPF_JMP|unix.BPF_JSET, makes, 1, 0)
+		f.allow()
+		f.arg(flags + 1)
+		f.anyOf(setID)
+		f.refuse(unix.EPERM)
 		f.allow()
 	})
 }

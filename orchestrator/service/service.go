@@ -174,7 +174,19 @@ func (s *Service) handlers() (err error) {
 }
 
 func (s *Service) served(h http.Handler) http.Handler {
-	return redactedAnswers(s.opt.Redactor, limit.Behind(h, s.opt.Proxies))
+	h = limit.Behind(h, s.opt.Proxies)
+	if len(s.opt.Proxies) > 0 {
+		return redactedAnswers(s.opt.Redactor, h)
+	}
+	var once sync.Once
+	return redactedAnswers(s.opt.Redactor, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Forwarded-For") != "" {
+			once.Do(func() {
+				s.Log.Warn("a request came through a proxy, and none is trusted: all its senders are bounded as one address", "setting", "ORCH_TRUSTED_PROXIES", "from", r.RemoteAddr)
+			})
+		}
+		h.ServeHTTP(w, r)
+	}))
 }
 
 func (s *Service) pages() (http.Handler, error) {

@@ -140,10 +140,15 @@ func (l Launch) FromMain() []string {
 	case Analyst, Architect, Developer:
 		return nil
 	default:
-		return []string{
-			"**/CLAUDE.md", "**/CLAUDE.local.md", "**/.claude", "**/.mcp.json", "**/AGENTS.md", "**/GEMINI.md", "**/.gemini", "**/.codex",
-			"**/.cursor", "**/.cursorrules", "**/opencode.json", "**/.opencode", "**/.github/copilot-instructions.md",
-		}
+		return AgentSettings()
+	}
+}
+
+// AgentSettings are patterns of the files that instruct agents. On their way to main a person sees them.
+func AgentSettings() []string {
+	return []string{
+		"**/CLAUDE.md", "**/CLAUDE.local.md", "**/.claude", "**/.mcp.json", "**/AGENTS.md", "**/GEMINI.md", "**/.gemini", "**/.codex",
+		"**/.cursor", "**/.cursorrules", "**/opencode.json", "**/.opencode", "**/.github/copilot-instructions.md",
 	}
 }
 

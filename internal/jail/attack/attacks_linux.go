@@ -3,6 +3,7 @@ package attack
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,7 +20,7 @@ import (
 // All are the attacks, in the order of reports.
 func All() []Attack {
 	var all []Attack
-	for _, some := range [][]Attack{onTheService(), onFiles(), onProcesses(), onNetwork(), onKernel(), onWhatLandlockShows()} {
+	for _, some := range [][]Attack{onTheService(), onFiles(), onModes(), onProcesses(), onPriorities(), onNetwork(), onKernel(), onWhatLandlockShows()} {
 		all = append(all, some...)
 	}
 	return all
@@ -200,6 +202,29 @@ func onProcesses() []Attack {
 	}
 }
 
+// onPriorities have the service wait for everybody, for ever: a process without rights cannot go back.
+func onPriorities() []Attack {
+	return []Attack{
+		{"lower a process's priority", Seccomp, true, func(s Scene) error { return unix.Setpriority(unix.PRIO_PROCESS, s.Victim, 19) }},
+		{"lower the priority of the user's processes", Seccomp, false, filtered(unix.SYS_SETPRIORITY, unix.EPERM)},
+		{"schedule a process when the machine is idle", Seccomp, true, func(s Scene) error {
+			return call(unix.SYS_SCHED_SETSCHEDULER, uintptr(s.Victim), unix.SCHED_IDLE, uintptr(unsafe.Pointer(new(int32))))
+		}},
+		{"set a parameter of a process's scheduling", Seccomp, true, func(s Scene) error {
+			return call(unix.SYS_SCHED_SETPARAM, uintptr(s.Victim), uintptr(unsafe.Pointer(new(int32))), 0)
+		}},
+		{"set the attributes of a process's scheduling", Seccomp, true, func(s Scene) error {
+			return unix.SchedSetAttr(s.Victim, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
+		}},
+		{"keep a process on some processors", Seccomp, true, func(s Scene) error {
+			var set unix.CPUSet
+			return errors.Join(unix.SchedGetaffinity(0, &set), unix.SchedSetaffinity(s.Victim, &set))
+		}},
+		{"have a process's disk wait", Seccomp, true, func(s Scene) error { return call(unix.SYS_IOPRIO_SET, 1, uintptr(s.Victim), 3<<13) }},
+		{"have the disk of the user's processes wait", Seccomp, false, filtered(unix.SYS_IOPRIO_SET, unix.EPERM)},
+	}
+}
+
 // mapped is an address that a process has.
 func mapped(pid int) uintptr {
 	maps, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
@@ -241,22 +266,24 @@ func onNetwork() []Attack {
 	}
 }
 
-func onKernel() []Attack {
-	call := func(nr, a, b, c uintptr) error {
-		if _, _, errno := unix.Syscall(nr, a, b, c); errno != 0 {
-			return errno
+func call(nr, a, b, c uintptr) error {
+	if _, _, errno := unix.Syscall(nr, a, b, c); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// filtered is for calls that without rights the kernel refuses with other errors than the filter's, or not.
+func filtered(nr uintptr, want unix.Errno) func(Scene) error {
+	return func(Scene) error {
+		if err := call(nr, ^uintptr(0), 0, 0); errors.Is(err, want) {
+			return err
 		}
 		return nil
 	}
-	// Without rights the kernel refuses these with other errors than the filter's, or not.
-	filtered := func(nr uintptr, want unix.Errno) func(Scene) error {
-		return func(Scene) error {
-			if err := call(nr, ^uintptr(0), 0, 0); errors.Is(err, want) {
-				return err
-			}
-			return nil
-		}
-	}
+}
+
+func onKernel() []Attack {
 	return []Attack{
 		{"mount", Seccomp, false, func(s Scene) error { return unix.Mount("none", s.Own(), "tmpfs", 0, "") }},
 		{"make a user namespace", Seccomp, false, func(Scene) error {
@@ -276,6 +303,10 @@ func onKernel() []Attack {
 			_, err := unix.AddKey("user", "signalbox", []byte("x"), unix.KEY_SPEC_PROCESS_KEYRING)
 			return err
 		}},
+		{"find another run's shared memory", Seccomp, true, func(s Scene) error { return call(unix.SYS_SHMGET, uintptr(s.Victim), 0, 0) }},
+		{"find another run's semaphores", Seccomp, true, func(s Scene) error { return call(unix.SYS_SEMGET, uintptr(s.Victim), 0, 0) }},
+		{"find another run's queue", Seccomp, true, func(s Scene) error { return call(unix.SYS_MSGGET, uintptr(s.Victim), 0, 0) }},
+		{"open a queue that has a name", Seccomp, true, filtered(unix.SYS_MQ_OPEN, unix.EPERM)},
 		{"use system calls of another kind", Seccomp, false, func(Scene) error {
 			_, _, errno := unix.RawSyscall(unix.SYS_GETPID|0x40000000, 0, 0, 0)
 			return must(errno == 0, errno.Error())
@@ -286,6 +317,14 @@ func onKernel() []Attack {
 				return err
 			}
 			return must(data[0].Effective|data[0].Permitted|data[1].Permitted != 0, "there is none")
+		}},
+		{"be spared when memory is short", Limits, true, func(Scene) error {
+			body, err := os.ReadFile("/proc/self/oom_score_adj")
+			return errors.Join(err, must(len(body) < len("500\n"), "it goes first: "+string(body)))
+		}},
+		{"fill the disk by one file", Limits, true, func(Scene) error {
+			var r unix.Rlimit
+			return errors.Join(unix.Getrlimit(unix.RLIMIT_FSIZE, &r), must(r.Max == math.MaxUint64, "there is a limit"))
 		}},
 		{"leave a core", Limits, false, func(Scene) error {
 			var r unix.Rlimit

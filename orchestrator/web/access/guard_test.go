@@ -122,10 +122,10 @@ func TestTokens(t *testing.T) {
 		_, err = bearer("guess")
 	}
 	require.Equal(t, http.StatusUnauthorized, status(err))
-	_, err = bearer("of the settings")
+	_, err = bearer("guess")
 	require.Equal(t, http.StatusTooManyRequests, status(err))
-	_, err = r.Identify(request("192.0.2.2", "Authorization", "Bearer of the settings"))
-	require.NoError(t, err, "others are not held up")
+	_, err = bearer("of the settings")
+	require.NoError(t, err, "the right one is not locked out")
 	for _, name := range []string{"", "admin", "a b", "-x", strings.Repeat("x", 65)} {
 		_, _, err := access.NewToken(name, access.Grant{Role: access.Viewer}, r.now, time.Time{})
 		require.ErrorContains(t, err, "want letters", name)

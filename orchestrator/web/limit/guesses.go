@@ -6,34 +6,28 @@ import (
 	"time"
 )
 
-// A sender may guess wrong five times, and again once every twelve seconds; all senders
-// together a hundred times, and once every 600 ms.
+// A sender may guess wrong five times, and again once every twelve seconds.
 const (
 	oneGuess, oneBurst = 12 * time.Second, time.Minute
-	allGuess, allBurst = 600 * time.Millisecond, time.Minute
 	sendersMax         = 10_000
-	rightFor           = 12 * time.Hour // the bound of all does not lock out senders that had the secret
 )
 
-// Guesses bounds how often a secret can be guessed. Its zero value is ready.
+// Guesses bounds how often a sender can guess a secret wrong; the right one is never held up, so that nobody is
+// locked out by others. The secret must be too long to be found so. Its zero value is ready.
 type Guesses struct {
-	mu    sync.Mutex
-	all   time.Time            // when all wrong guesses are forgotten
-	by    map[string]time.Time // the same by sender
-	right map[string]time.Time // when a sender had the secret last
+	mu sync.Mutex
+	by map[string]time.Time // when all wrong guesses of a sender are forgotten
 }
 
-// Try compares what a sender has sent, unless it has to wait.
+// Try compares what a sender has sent. A wrong guess beyond the bound has to wait.
 func (g *Guesses) Try(sender string, now time.Time, right func() bool) (ok bool, wait time.Duration) {
-	if wait = g.Wait(sender, now); wait > 0 {
-		return false, wait
+	if right() {
+		return true, 0
 	}
-	if ok = right(); ok {
-		g.Right(sender, now)
-	} else {
+	if wait = g.Wait(sender, now); wait == 0 {
 		g.Wrong(sender, now)
 	}
-	return ok, 0
+	return false, wait
 }
 
 // RetryAfter is a wait as the header of that name has it, in seconds.
@@ -41,25 +35,11 @@ func RetryAfter(wait time.Duration) string {
 	return strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10)
 }
 
-// Wait is how long a sender has to wait before it may send the secret; 0: it may now.
+// Wait is how long a sender has to wait before it may guess again; 0: it may now.
 func (g *Guesses) Wait(sender string, now time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	wait := later(g.by[sender], now).Add(oneGuess).Sub(now) - oneBurst
-	if right, ok := g.right[sender]; !ok || now.Sub(right) > rightFor {
-		wait = max(wait, later(g.all, now).Add(allGuess).Sub(now)-allBurst)
-	}
-	return max(wait, 0)
-}
-
-// Right notes that a sender had the secret.
-func (g *Guesses) Right(sender string, now time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.right == nil || len(g.right) >= sendersMax {
-		g.right = map[string]time.Time{}
-	}
-	g.right[sender] = now
+	return max(0, later(g.by[sender], now).Add(oneGuess).Sub(now)-oneBurst)
 }
 
 // Wrong notes a wrong guess.
@@ -72,12 +52,10 @@ func (g *Guesses) Wrong(sender string, now time.Time) {
 	if len(g.by) >= sendersMax {
 		g.forget(now)
 	}
-	g.all = later(g.all, now).Add(allGuess)
 	g.by[sender] = later(g.by[sender], now).Add(oneGuess)
 }
 
-// forget drops senders whose guesses are long ago, or all when there are none: the bound
-// of all holds still.
+// forget drops senders whose guesses are long ago, or all when there are none.
 func (g *Guesses) forget(now time.Time) {
 	for sender, until := range g.by {
 		if !until.After(now) {

@@ -1,0 +1,22 @@
+package checks_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// What a judge finds as main has it is what a branch cannot bring to main unseen: else the next
+// card's judges are instructed by it.
+func TestAgentSettingsAreProtected(t *testing.T) {
+	fromMain := stage.Launch{Role: stage.Reviewer}.FromMain()
+	require.NotEmpty(t, fromMain)
+	require.Subset(t, checks.DefaultProtected(), fromMain)
+	require.Equal(t, stage.AgentSettings(), fromMain)
+	for _, name := range []string{"CLAUDE.md", "pkg/AGENTS.md", ".claude/settings.json", ".husky/pre-commit", ".githooks/x", ".pre-commit-config.yaml", ".envrc", ".vscode/tasks.json", ".devcontainer/devcontainer.json"} {
+		require.True(t, stage.MatchPath(checks.DefaultProtected(), name), name)
+	}
+}
