@@ -43,7 +43,7 @@ test-agents: tools ## the real tools (npm installs them) against imitations of t
 	done
 
 conformance: tools ## the rows of the specification, each with what came of its tests; ARGS='-part stop' for some
-	@$(GO) run ./internal/conformance $(ARGS)
+	@$(GO) test -count 1 -timeout 60m -v ./internal/conformance -run TestConformance -drive $(ARGS)
 
 check: tools fmt lint ## format, lint, floor plan, every test with the race detector, simulated worlds, all of the browser, coverage
 	$(GO) mod tidy -diff

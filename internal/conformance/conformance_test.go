@@ -1,9 +1,11 @@
-package main
+package conformance
 
 import (
 	"bytes"
+	"flag"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -11,13 +13,37 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// document is written from the rows.
+const document = "docs/conformance.md"
+
+var (
+	write = flag.Bool("write", false, "write "+document)
+	drive = flag.Bool("drive", false, "run the tests that the rows name, and print the rows")
+	only  = flag.String("part", "", "with -drive: only the parts whose name contains this")
+)
+
+// Every row passes: each of its tests does.
+func TestConformance(t *testing.T) {
+	if !*drive {
+		t.Skip("make conformance runs the tests of the rows")
+	}
+	t.Chdir("../..")
+	parts := slices.DeleteFunc(specification(), func(p part) bool { return !strings.Contains(strings.ToLower(p.name), strings.ToLower(*only)) })
+	r, err := runTests(t.Context(), os.Stderr, parts)
+	require.NoError(t, err)
+	require.True(t, r.print(os.Stdout, parts))
+}
+
 // docs/conformance.md is what the rows say, and each test function that they name exists.
 func TestDocument(t *testing.T) {
 	want, err := render(os.DirFS("../.."), specification())
 	require.NoError(t, err)
+	if *write {
+		require.NoError(t, os.WriteFile("../../"+document, []byte(want), 0o600))
+	}
 	got, err := os.ReadFile("../../" + document)
 	require.NoError(t, err)
-	require.Equal(t, want, string(got), "run go run ./internal/conformance -write")
+	require.Equal(t, want, string(got), "run go test ./internal/conformance -write")
 }
 
 // Each row has a name of its own, a text that fits in a table and a section.

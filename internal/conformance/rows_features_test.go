@@ -1,4 +1,4 @@
-package main
+package conformance
 
 func stopRows() []row {
 	const s = "STOP cancellation"

@@ -1,4 +1,4 @@
-package main
+package conformance
 
 func transitionRows() []row {
 	const s, d = "Transitions shown", "States and transitions"

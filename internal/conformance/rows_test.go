@@ -1,4 +1,4 @@
-package main
+package conformance
 
 // row is a sentence of the specification.
 type row struct {

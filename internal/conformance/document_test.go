@@ -1,4 +1,4 @@
-package main
+package conformance
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ without a test, a name under which nothing ran and a failed or skipped test make
 The track layer has documents of its own ([gps.md](gps.md), [map.md](map.md)); its map client is
 driven in a real browser by ` + "`make test-browser`" + `.
 
-This page is written by ` + "`go run ./internal/conformance -write`" + `.
+This page is written by ` + "`go test ./internal/conformance -write`" + `.
 
 | part | rows |
 |---|---|

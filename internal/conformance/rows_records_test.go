@@ -1,4 +1,4 @@
-package main
+package conformance
 
 func serviceRows() []row {
 	const s = "What the service does"
