@@ -207,7 +207,7 @@ func (e *Engine) do(ctx context.Context, c queue.Claim, p pool) (due time.Time, 
 	if program.Err() != nil || p.health.sick() {
 		room = 0
 	}
-	next, err := queue.FinishTake(finish, e.Jobs, c, *o, c.Job.Pool, e.opt.Worker, room, e.opt.JobTTL)
+	next, err := e.Jobs.FinishTake(finish, c, *o, c.Job.Pool, e.opt.Worker, room, e.opt.JobTTL)
 	if err != nil && !errors.Is(err, queue.ErrLost) {
 		e.Log.Error("a job cannot be finished", "job", c.Job.ID, "kind", c.Job.Kind, "err", err)
 	}

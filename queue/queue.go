@@ -137,27 +137,9 @@ type Queue interface {
 	// Finish ends a claim, or returns ErrLost and changes nothing. A retry whose
 	// attempts are used up becomes failed.
 	Finish(ctx context.Context, c Claim, o Outcome) error
-}
-
-// Relay is a Queue whose workers go from one job to the next in one commit.
-type Relay interface {
-	Queue
-	// FinishTake is Finish and then Take. A claim that was lost keeps nobody from
-	// the next jobs: they are returned with ErrLost.
+	// FinishTake is Finish and then Take, in one commit. A claim that was lost keeps nobody
+	// from the next jobs: they are returned with ErrLost.
 	FinishTake(ctx context.Context, c Claim, o Outcome, pool, worker string, n int, ttl time.Duration) ([]Claim, error)
-}
-
-// FinishTake is q's, or a Finish and a Take where q is no Relay.
-func FinishTake(ctx context.Context, q Queue, c Claim, o Outcome, pool, worker string, n int, ttl time.Duration) ([]Claim, error) {
-	if r, ok := q.(Relay); ok {
-		return r.FinishTake(ctx, c, o, pool, worker, n, ttl)
-	}
-	finished := q.Finish(ctx, c, o)
-	if finished != nil && !errors.Is(finished, ErrLost) {
-		return nil, finished
-	}
-	claims, err := q.Take(ctx, pool, worker, n, ttl)
-	return claims, errors.Join(finished, err)
 }
 
 // Filter selects jobs. Zero fields select all.

@@ -93,23 +93,6 @@ func (k *Locker) Acquire(ctx context.Context, name, holder string, ttl time.Dura
 	return got, err
 }
 
-// Renew implements lease.Locker.
-func (k *Locker) Renew(ctx context.Context, l lease.Lease, ttl time.Duration) (got lease.Lease, err error) {
-	err = k.guarded(ctx, l.Name, func(g *guarded) error {
-		stored, err := g.read(ttl)
-		if err != nil {
-			return err
-		}
-		if !stored.Same(l) {
-			return lease.ErrLost
-		}
-		got = stored
-		got.Expires = g.now.wall.Add(ttl)
-		return g.write(got, ttl)
-	})
-	return got, err
-}
-
 // Release implements lease.Locker.
 func (k *Locker) Release(ctx context.Context, l lease.Lease) error {
 	return k.guarded(ctx, l.Name, func(g *guarded) error {

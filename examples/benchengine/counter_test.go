@@ -44,7 +44,6 @@ func TestEveryCallIsCounted(t *testing.T) {
 	port := reflect.TypeFor[interface {
 		store
 		task.Store
-		queue.Relay
 	}]()
 	for m := range port.Methods() {
 		if m.Name == "Wake" { // a channel in memory
@@ -254,6 +253,6 @@ func (c *counter) Commit(ctx context.Context, k task.Commit) error {
 }
 
 func (c *counter) FinishTake(ctx context.Context, k queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
-	list, err := queue.FinishTake(ctx, c.call(1+len(o.Then)).store, k, o, pool, worker, n, ttl)
+	list, err := c.call(1+len(o.Then)).store.FinishTake(ctx, k, o, pool, worker, n, ttl)
 	return many(c, list, err)
 }

@@ -49,17 +49,6 @@ func (k *Leases) Acquire(ctx context.Context, name, holder string, ttl time.Dura
 	})
 }
 
-// Renew implements lease.Locker.
-func (k *Leases) Renew(ctx context.Context, l lease.Lease, ttl time.Duration) (lease.Lease, error) {
-	return k.change(ctx, l.Name, func(now time.Time, stored lease.Lease) (lease.Lease, error) {
-		if !stored.Same(l) {
-			return stored, lease.ErrLost
-		}
-		stored.Expires = now.Add(ttl)
-		return stored, nil
-	})
-}
-
 // Release implements lease.Locker.
 func (k *Leases) Release(ctx context.Context, l lease.Lease) error {
 	_, err := k.change(ctx, l.Name, func(_ time.Time, stored lease.Lease) (lease.Lease, error) {

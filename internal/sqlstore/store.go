@@ -229,7 +229,7 @@ func column[T, V any](list []T, of func(*T) V) []V {
 }
 
 var (
-	_ queue.Relay      = (*Store)(nil)
+	_ queue.Queue      = (*Store)(nil)
 	_ queue.Admin      = (*Store)(nil)
 	_ queue.Restarter  = (*Store)(nil)
 	_ queue.Inspector  = (*Store)(nil)

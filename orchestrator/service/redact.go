@@ -49,9 +49,9 @@ func (d redactedStore) Finish(ctx context.Context, c queue.Claim, o queue.Outcom
 	return d.Store.Finish(ctx, c, d.outcome(o))
 }
 
-// FinishTake implements queue.Relay.
+// FinishTake implements queue.Queue.
 func (d redactedStore) FinishTake(ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
-	return queue.FinishTake(ctx, d.Store, c, d.outcome(o), pool, worker, n, ttl)
+	return d.Store.FinishTake(ctx, c, d.outcome(o), pool, worker, n, ttl)
 }
 
 // Hold implements queue.Admin.

@@ -47,7 +47,7 @@ func TestStoreKeepsNoSecret(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, claims, 2)
 	require.NoError(t, store.Finish(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDead, Error: "GET ?key=" + canary, Then: []queue.Job{job}}))
-	_, err = queue.FinishTake(ctx, store, claims[1], queue.Outcome{Kind: queue.OutcomeDead, Error: canary, Then: []queue.Job{job}}, "none", "w", 1, time.Minute)
+	_, err = store.FinishTake(ctx, claims[1], queue.Outcome{Kind: queue.OutcomeDead, Error: canary, Then: []queue.Job{job}}, "none", "w", 1, time.Minute)
 	require.NoError(t, err)
 	id, err := store.NewTaskID(ctx)
 	require.NoError(t, err)

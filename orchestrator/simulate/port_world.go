@@ -282,10 +282,6 @@ func (p *leasePort) Acquire(ctx context.Context, name, holder string, ttl time.D
 	})
 }
 
-func (p *leasePort) Renew(ctx context.Context, l lease.Lease, ttl time.Duration) (lease.Lease, error) {
-	return call(ctx, p.n, ofLease("Renew"), l.Holder, func() (lease.Lease, error) { return p.n.sim.leases.Renew(ctx, l, ttl) })
-}
-
 func (p *leasePort) Release(ctx context.Context, l lease.Lease) error {
 	return void(ctx, p.n, ofLease("Release"), l.Holder, func() error {
 		s := p.n.sim

@@ -146,14 +146,6 @@ func TestLeases(t *testing.T) {
 			[]Call{first, at(11, 12, no(leaseCall(opAcquire, "b", "a", 1)))},
 			[]Call{first, at(13, 14, no(leaseCall(opAcquire, "b", "a", 1)))},
 		},
-		"a lease that was taken over cannot be renewed": {
-			[]Call{first, at(12, 13, leaseCall(opAcquire, "b", "b", 2)), at(14, 15, no(leaseCall(opRenew, "a", "", 1)))},
-			[]Call{first, at(12, 13, leaseCall(opAcquire, "b", "b", 2)), at(14, 15, leaseCall(opRenew, "a", "", 1))},
-		},
-		"one that is late can be, when nobody took it": {
-			[]Call{first, at(20, 21, leaseCall(opRenew, "a", "", 1)), at(22, 23, no(leaseCall(opAcquire, "b", "a", 1)))},
-			[]Call{first, at(20, 21, no(leaseCall(opRenew, "a", "", 1)))},
-		},
 		"what is given back is free": {
 			[]Call{first, at(3, 4, leaseCall(opRelease, "a", "", 1)), at(5, 6, leaseCall(opAcquire, "b", "b", 2)), at(7, 8, no(leaseCall(opRelease, "a", "", 1)))},
 			[]Call{first, at(3, 4, leaseCall(opRelease, "a", "", 1)), at(5, 6, no(leaseCall(opAcquire, "b", "a", 1)))},
@@ -164,7 +156,7 @@ func TestLeases(t *testing.T) {
 		},
 		"a call without an end happened or not": {
 			[]Call{first, at(3, 0, leaseCall(opRelease, "a", "", 1)), at(5, 6, leaseCall(opAcquire, "b", "b", 2))},
-			[]Call{first, at(3, 0, leaseCall(opRenew, "a", "", 1)), at(5, 6, leaseCall(opAcquire, "b", "b", 2))},
+			[]Call{first, at(3, 0, leaseCall(opHolder, "", "a", 1)), at(5, 6, leaseCall(opAcquire, "b", "b", 2))},
 		},
 		"who died while it was granted may have used up an epoch": {
 			[]Call{first, at(3, 4, leaseCall(opRelease, "a", "", 1)), at(5, 0, leaseCall(opAcquire, "b", "", 0)), at(7, 8, leaseCall(opAcquire, "c", "c", 3))},
@@ -194,7 +186,7 @@ func TestMemory(t *testing.T) {
 	CheckJobs(t, history).Need(t, opPut, opTake, opExtend, opFinish, opAgain, opCancel, opReap, opSee, "no "+opFinish, "no "+opExtend, "no "+opCancel)
 	history, err = Read(leases)
 	require.NoError(t, err)
-	CheckLeases(t, history).Need(t, opAcquire, opRenew, opRelease, opHolder, "no "+opAcquire, "no "+opRenew, "no "+opRelease, "no "+opHolder)
+	CheckLeases(t, history).Need(t, opAcquire, opRelease, opHolder, "no "+opAcquire, "no "+opRelease, "no "+opHolder)
 }
 
 // A line that was cut off is a call without an end.

@@ -10,7 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue/lease"
 )
 
-const opAcquire, opRenew, opRelease, opHolder = "acquire", "renew", "release", "holder"
+const opAcquire, opRelease, opHolder = "acquire", "release", "holder"
 
 // Leases acquires leases n times at random, keeps them too long, and gives back
 // what was lost. ttl is how long leases live: a few times as long as a call
@@ -23,7 +23,7 @@ func Leases(ctx context.Context, l lease.Locker, log *Log, n int, ttl time.Durat
 		name := fmt.Sprintf("lease %d", r.IntN(3))
 		have := mine[name]
 		switch r.IntN(8) {
-		case 0, 1, 2:
+		case 0, 1, 2, 3:
 			who := []string{"shared", fmt.Sprint("client ", log.client)}[min(r.IntN(4), 1)]
 			call := log.begin(Call{Op: opAcquire, Name: name, Asker: who, TTL: int64(ttl)})
 			got, err := l.Acquire(ctx, name, who, ttl)
@@ -36,12 +36,7 @@ func Leases(ctx context.Context, l lease.Locker, log *Log, n int, ttl time.Durat
 			}
 			call.Holder, call.Epoch = got.Holder, got.Epoch
 			log.end(call, err)
-		case 3, 4:
-			call := log.begin(Call{Op: opRenew, Name: name, Asker: have.Holder, Epoch: have.Epoch, TTL: int64(ttl)})
-			have.Name = name
-			_, err := l.Renew(ctx, have, ttl)
-			lostOr(log, call, err)
-		case 5:
+		case 4, 5:
 			call := log.begin(Call{Op: opRelease, Name: name, Asker: have.Holder, Epoch: have.Epoch})
 			have.Name = name
 			lostOr(log, call, l.Release(ctx, have))

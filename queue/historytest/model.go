@@ -126,8 +126,6 @@ func (r right) effects(c Call) (out []right) {
 			out = append(out, right{c.Asker, r.epoch, low, high})
 		}
 	case !r.is(c.Asker, c.Epoch):
-	case c.Op == opRenew:
-		out = append(out, right{c.Asker, r.epoch, low, high})
 	case c.Op == opRelease:
 		out = append(out, right{epoch: r.epoch})
 	}

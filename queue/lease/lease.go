@@ -34,9 +34,6 @@ type Locker interface {
 	// Acquire grants the lease for ttl, or returns ErrHeld (wrapped in *Held).
 	// A holder that has it gets it again: same epoch, longer.
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error)
-	// Renew prolongs a lease that is still the caller's, judged by holder and
-	// epoch; ErrLost otherwise. An expired lease that nobody took can be renewed.
-	Renew(ctx context.Context, l Lease, ttl time.Duration) (Lease, error)
 	// Release gives it back. Releasing a lease that is another's, or nobody's,
 	// changes nothing and returns ErrLost.
 	Release(ctx context.Context, l Lease) error

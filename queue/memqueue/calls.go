@@ -80,7 +80,7 @@ func (q *Queue) Finish(_ context.Context, c queue.Claim, o queue.Outcome) error 
 	})
 }
 
-// FinishTake implements queue.Relay.
+// FinishTake implements queue.Queue.
 func (q *Queue) FinishTake(_ context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) (claims []queue.Claim, err error) {
 	err = q.Atomically(func(t *Tx) error {
 		lost := t.Check(c)

@@ -15,7 +15,7 @@ import (
 
 // Queue is everything that a store's queue does.
 type Queue interface {
-	queue.Relay
+	queue.Queue
 	queue.Admin
 	queue.Restarter
 	queue.Inspector

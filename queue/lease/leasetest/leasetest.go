@@ -31,16 +31,14 @@ type kit struct {
 func Run(t *testing.T, open Open) {
 	t.Helper()
 	for name, test := range map[string]func(*kit){
-		"one holder at a time":                       oneHolder,
-		"a holder gets its own lease again":          again,
-		"an expired lease can be taken over":         takesOver,
-		"epochs rise with every new holder":          epochs,
-		"renewing is judged by holder and epoch":     renews,
-		"an expired lease that nobody took is yours": renewsExpired,
-		"release gives back only one's own":          releases,
-		"names are separate":                         names,
-		"bad input is refused":                       refuses,
-		"contenders never hold together":             contends,
+		"one holder at a time":               oneHolder,
+		"a holder gets its own lease again":  again,
+		"an expired lease can be taken over": takesOver,
+		"epochs rise with every new holder":  epochs,
+		"release gives back only one's own":  releases,
+		"names are separate":                 names,
+		"bad input is refused":               refuses,
+		"contenders never hold together":     contends,
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := queuetest.NewClock()
@@ -88,8 +86,6 @@ func takesOver(k *kit) {
 	require.False(k, ok)
 	b := k.acquire("x", "b")
 	require.Greater(k, b.Epoch, a.Epoch)
-	_, err = k.l.Renew(k.Context(), a, ttl)
-	require.ErrorIs(k, err, lease.ErrLost)
 	require.ErrorIs(k, k.l.Release(k.Context(), a), lease.ErrLost)
 	got, ok, err := k.l.Holder(k.Context(), "x")
 	require.NoError(k, err)
@@ -111,36 +107,11 @@ func epochs(k *kit) {
 	}
 }
 
-func renews(k *kit) {
-	a := k.acquire("x", "a")
-	k.clock.Add(ttl - 1)
-	b, err := k.l.Renew(k.Context(), a, ttl)
-	require.NoError(k, err)
-	require.True(k, b.Expires.After(a.Expires))
-	for _, wrong := range []lease.Lease{
-		{Name: "x", Holder: "b", Epoch: a.Epoch}, {Name: "x", Holder: "a", Epoch: a.Epoch - 1}, {Name: "y", Holder: "a", Epoch: a.Epoch}, {Name: "x"},
-	} {
-		_, err := k.l.Renew(k.Context(), wrong, ttl)
-		require.ErrorIs(k, err, lease.ErrLost)
-	}
-}
-
-func renewsExpired(k *kit) {
-	a := k.acquire("x", "a")
-	k.clock.Add(2 * ttl)
-	_, err := k.l.Renew(k.Context(), a, ttl)
-	require.NoError(k, err)
-	_, err = k.l.Acquire(k.Context(), "x", "b", ttl)
-	require.ErrorIs(k, err, lease.ErrHeld)
-}
-
 func releases(k *kit) {
 	a := k.acquire("x", "a")
 	require.ErrorIs(k, k.l.Release(k.Context(), lease.Lease{Name: "x", Holder: "b", Epoch: a.Epoch}), lease.ErrLost)
 	require.NoError(k, k.l.Release(k.Context(), a))
 	require.ErrorIs(k, k.l.Release(k.Context(), a), lease.ErrLost)
-	_, err := k.l.Renew(k.Context(), a, ttl)
-	require.ErrorIs(k, err, lease.ErrLost)
 	k.acquire("x", "b")
 }
 
@@ -231,16 +202,6 @@ func random(t *testing.T, open Open) {
 				}
 				model = l
 				granted = append(granted, l)
-			},
-			"renew": func(r *rapid.T) {
-				l := pick(r)
-				got, err := locker.Renew(r.Context(), l, ttl)
-				if !model.Same(l) {
-					require.ErrorIs(r, err, lease.ErrLost)
-					return
-				}
-				require.NoError(r, err)
-				model = got
 			},
 			"release": func(r *rapid.T) {
 				l := pick(r)

@@ -37,18 +37,6 @@ func (k *Locker) Acquire(_ context.Context, name, holder string, ttl time.Durati
 	return l, err
 }
 
-// Renew implements lease.Locker.
-func (k *Locker) Renew(_ context.Context, l lease.Lease, ttl time.Duration) (lease.Lease, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !k.leases[l.Name].Same(l) {
-		return lease.Lease{}, lease.ErrLost
-	}
-	l.Expires = k.now().Add(ttl)
-	k.leases[l.Name] = l
-	return l, nil
-}
-
 // Release implements lease.Locker.
 func (k *Locker) Release(_ context.Context, l lease.Lease) error {
 	k.mu.Lock()
