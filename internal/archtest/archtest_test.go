@@ -1,4 +1,4 @@
-package archtest_test
+package archtest
 
 import (
 	"os"
@@ -8,12 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/internal/archtest"
 )
 
 // The module keeps its own rules.
 func TestModule(t *testing.T) {
-	found, err := archtest.Check(os.DirFS("../.."))
+	found, err := Check(os.DirFS("../.."))
 	require.NoError(t, err)
 	for _, v := range found {
 		t.Error(v)
@@ -59,7 +58,7 @@ func TestRules(t *testing.T) {
 		"coroutine":       {"queue/x.go", `package queue; import "iter"; func f() { iter.Pull(nil) }`, "iter.Pull"},
 		"old random":      {"queue/x.go", `package queue; import _ "math/rand"`, "math/rand/v2"},
 	} {
-		found, err := archtest.Check(fstest.MapFS{c.file: {Data: []byte(c.body)}})
+		found, err := Check(fstest.MapFS{c.file: {Data: []byte(c.body)}})
 		require.NoError(t, err, name)
 		require.NotEmpty(t, found, name)
 		require.Contains(t, found[0].String(), c.want, name)
@@ -68,7 +67,7 @@ func TestRules(t *testing.T) {
 
 // A module inside of this one is not this one's.
 func TestOtherModule(t *testing.T) {
-	found, err := archtest.Check(fstest.MapFS{"bench/x/go.mod": {}, "bench/x/sub/x.go": {Data: []byte(`package x; func init() {}`)}})
+	found, err := Check(fstest.MapFS{"bench/x/go.mod": {}, "bench/x/sub/x.go": {Data: []byte(`package x; func init() {}`)}})
 	require.NoError(t, err)
 	require.Empty(t, found)
 }
@@ -83,10 +82,10 @@ func TestAllowed(t *testing.T) {
 		"queue/x_test.go":       `package queue; import _ "github.com/stretchr/testify/require"; var state int; func f() { go f(); panic(1) }`,
 		"examples/server/x.go":  `package main; import "os"; func main() { os.Exit(0) }`,
 	} {
-		found, err := archtest.Check(fstest.MapFS{file: {Data: []byte(body)}})
+		found, err := Check(fstest.MapFS{file: {Data: []byte(body)}})
 		require.NoError(t, err)
 		require.Empty(t, found, file)
 	}
-	_, err := archtest.Check(fstest.MapFS{"queue/x.go": {Data: []byte("not go")}})
+	_, err := Check(fstest.MapFS{"queue/x.go": {Data: []byte("not go")}})
 	require.Error(t, err)
 }
