@@ -7,7 +7,6 @@ import (
 	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
-
 )
 
 // The module keeps its own rules.
