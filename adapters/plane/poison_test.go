@@ -81,10 +81,10 @@ func TestIDsOfWebhooks(t *testing.T) {
 		_, err = c.Decode("", fmt.Appendf(nil, `{"event":"issue","action":"updated","data":{"id":%q,"project":%q}}`, itemID, id))
 		require.ErrorContains(t, err, "is no UUID", id)
 	}
-	real, s := setup(t, nil)
+	answering, s := setup(t, nil)
 	p := s.AddProject("REA", "Backlog")
-	_, err := real.Item(t.Context(), p, "no-id")
+	_, err := answering.Item(t.Context(), p, "no-id")
 	require.ErrorIs(t, err, tracker.ErrNotFound)
-	_, err = real.Item(t.Context(), "no-project", itemID)
+	_, err = answering.Item(t.Context(), "no-project", itemID)
 	require.NotErrorIs(t, err, tracker.ErrNotFound, "that is a mistake of the registry")
 }
