@@ -164,6 +164,9 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p task.Project, t t
 	if err := e.Store.Commit(ctx, out); err != nil {
 		return err
 	}
+	if d.Cancel {
+		e.stopAgents(next.ID, before.Run)
+	}
 	e.recordMetrics(next, before, ev, d)
 	if d.Moved {
 		e.notifyFeatures(change)
@@ -261,8 +264,7 @@ func stamp(t *task.Task, before stage.State, ev stage.Event, at time.Time) {
 	}
 }
 
-// recordMetrics records a decision in the log and the meter; it also ends an agent whose job was
-// cancelled and that works here.
+// recordMetrics records a decision in the log and the meter.
 func (e *Engine) recordMetrics(t task.Task, before stage.State, ev stage.Event, d stage.Decision) {
 	log := e.Log.With("task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo)
 	if !d.Moved {
@@ -283,9 +285,6 @@ func (e *Engine) recordMetrics(t task.Task, before stage.State, ev stage.Event, 
 		e.Metrics.Tokens.Add(float64(a.CacheRead), ByTokenType{"cache_read"})
 		e.Metrics.Tokens.Add(float64(a.CacheCreate), ByTokenType{"cache_creation"})
 		e.Metrics.Cost.Add(float64(a.MicroUSD)/1e6, ByRole{string(a.Role)})
-	}
-	if d.Cancel {
-		e.stopAgents(t.ID, before.Run)
 	}
 }
 

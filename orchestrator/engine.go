@@ -185,12 +185,15 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 }
 
 func (d *Deps) check() error {
-	for name, missing := range map[string]bool{
-		"Store": d.Store == nil, "Story": d.Records == nil, "Jobs": d.Jobs == nil, "Projects": d.Projects == nil,
-		"Tracker": d.Tracker == nil, "Host": d.Host == nil, "Workspaces": d.Workspaces == nil, "Agents": d.Agents == nil,
+	for _, part := range []struct {
+		field   string
+		missing bool
+	}{
+		{"Store", d.Store == nil}, {"Records", d.Records == nil}, {"Jobs", d.Jobs == nil}, {"Projects", d.Projects == nil},
+		{"Tracker", d.Tracker == nil}, {"Host", d.Host == nil}, {"Workspaces", d.Workspaces == nil}, {"Agents", d.Agents == nil},
 	} {
-		if missing {
-			return fmt.Errorf("orchestrator: Deps.%s is required", name)
+		if part.missing {
+			return fmt.Errorf("orchestrator: Deps.%s is required", part.field)
 		}
 	}
 	if d.Log == nil {

@@ -21,7 +21,7 @@ func TestNewRefuses(t *testing.T) {
 	projects, err := task.NewProjects()
 	require.NoError(t, err)
 	_, err = orchestrator.New(stage.Default(), orchestrator.Deps{Projects: projects}, orchestrator.Options{})
-	require.ErrorContains(t, err, "is required")
+	require.EqualError(t, err, "orchestrator: Deps.Store is required", "the first that is missing, by its field")
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		r.Projects[0].Gates = map[stage.Stage][]string{stage.Review: {"no_such_gate"}}
 		projects, err := task.NewProjects(r.Projects...)

@@ -47,6 +47,9 @@ func (e *Engine) Stop(ctx context.Context, taskID int64, by stage.Principal) err
 // operate puts an operator's event, with its row in the journal and what else it owes. The same
 // again while the first is unfinished adds the row only.
 func (e *Engine) operate(ctx context.Context, t task.Task, a task.Act, ev stage.Event, more ...queue.Job) error {
+	if t.State.Stage.Terminal() {
+		return &RefusedError{fmt.Sprintf("%s moves nothing: the task is %s", a.Act, t.State.Stage)}
+	}
 	ev.At, ev.By = e.Now(), a.By
 	job := e.triggerJob(t, ev, nil, fmt.Sprintf("%s/%d", a.Act, t.ID))
 	return e.Store.Commit(ctx, task.Commit{Journal: []task.JournalEntry{e.actEntry(t, a)}, Jobs: append(more, job)})

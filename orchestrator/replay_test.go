@@ -44,7 +44,8 @@ func finish(t *testing.T, f func(r *orchestratortest.Rig, row task.Task, journal
 		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
 		r.SetCI(githost.CheckPassed)
 		r.Settle(10 * time.Minute)
-		require.NoError(r, r.Engine.Retry(context.Background(), task.ID, orchestrator.OperatorBy(stage.ViaAPI))) // an entry that is no decision
+		_, err := r.Engine.HastenTask(context.Background(), task.ID, orchestrator.OperatorBy(stage.ViaAPI)) // an entry that is no decision
+		require.NoError(r, err)
 		r.Settle(time.Minute)
 		require.Equal(r, stage.Done, r.Task(item).State.Stage)
 		journal, err := r.Store.Journal(context.Background(), task.ID)

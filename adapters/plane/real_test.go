@@ -37,6 +37,7 @@ func realPlane(t *testing.T) site {
 	if p.url == "" || p.token == "" || p.workspace == "" || p.project == "" {
 		t.Skip("PLANE_URL, PLANE_TOKEN, PLANE_WORKSPACE and PLANE_PROJECT name a Plane (docs/board.md)")
 	}
+	t.Cleanup(http.DefaultClient.CloseIdleConnections) // else they count as leaked
 	return p
 }
 

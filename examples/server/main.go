@@ -139,9 +139,12 @@ func run(args []string, out, errs io.Writer, hide func() error) int {
 	return 0
 }
 
-// doubleDashes lets long flags have one dash too, as those of other Go programs do.
+// doubleDashes lets long flags have one dash too, as those of other Go programs do; help is --help.
 func doubleDashes(args []string) []string {
 	out := slices.Clone(args)
+	if len(out) > 0 && out[0] == "help" {
+		out = append(out[1:], "--help")
+	}
 	for i, a := range out {
 		if a == "--" {
 			break

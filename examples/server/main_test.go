@@ -280,7 +280,11 @@ func TestDepsCommand(t *testing.T) {
 }
 
 func TestCommandLine(t *testing.T) {
+	_, help := server("help")
 	code, out := server("--help")
+	require.Equal(t, out, help)
+	_, tasks := server("help", "tasks")
+	require.Contains(t, tasks, "Usage: signalbox tasks")
 	require.Zero(t, code)
 	require.Contains(t, out, "doctor")
 	require.Contains(t, out, "Usage: signalbox <command>")

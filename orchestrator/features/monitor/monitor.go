@@ -199,15 +199,12 @@ func (o Options) end(ctx context.Context, e orchestrator.Effect, p task.Project,
 	case Healthy:
 		then(stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusDone})
 	case Degraded:
-		status, frozen := stage.StatusBlocked, ""
-		switch {
-		case p.SelfHosting: // people are notified, and nothing else is done; the task is over
-			status = stage.StatusDone
-		case o.Freeze != nil:
+		frozen := ""
+		if !p.SelfHosting && o.Freeze != nil { // of the service's own repository people are only notified
 			frozen = fmt.Sprintf("\n%s is frozen: no task of it begins until an operator ends that, with the button Unfreeze of the dashboard (Repositories) or signalbox unfreeze %s.", e.Repo, e.Repo)
 		}
 		then(stage.Effect{Kind: stage.EffectNotify, Text: "DEGRADED after deployment: " + s.Last + frozen})
-		then(stage.Effect{Kind: stage.EffectStatus, Status: status})
+		then(stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusBlocked})
 		then(stage.Effect{Kind: stage.EffectComment, Author: stage.Deployer, Text: "The deployment is degraded: " + s.Last + frozen})
 	}
 	return out

@@ -150,7 +150,7 @@ func TestMonitorOfTheServiceItselfOnlyAlerts(t *testing.T) {
 		r.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
 		r.Settle(5 * time.Minute)
 		require.Equal(r, monitor.Degraded, result(r, item))
-		require.Equal(r, stage.StatusDone, r.Status(orchestratortest.Self, item), "it is not looked at any more")
+		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.Self, item), "Done is for what is healthy")
 		require.True(r, r.Commented(orchestratortest.Self, item, "The deployment is degraded: https://x.example.org/health: seen"))
 		require.Contains(r, r.Notices(), "DEGRADED")
 		require.NotContains(r, r.Notices(), "frozen")

@@ -157,7 +157,7 @@ func edges() []stage.Edge {
 
 // unblocked notifies people of a task that goes on by itself.
 func unblocked(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
-	if e.On == stage.OnReconcile && d.Moved && s.Hold == stage.HoldBlocked {
+	if e.On == stage.OnReconcile && d.Moved {
 		text := fmt.Sprintf("unblocked: %s is green now; the task goes on to %s", s.Stage, d.State.Stage)
 		d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: stage.EffectNotify, Text: text})
 	}

@@ -267,6 +267,30 @@ func TestCIWithoutABranch(t *testing.T) {
 	})
 }
 
+// A task that was not Blocked is told of as well: it stood still because nobody had said that its gate is green.
+func TestEveryTaskThatGoesOnIsToldOf(t *testing.T) {
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Options.Stage.CIPoll = 24 * time.Hour
+		r.Features = func() []orchestrator.Feature {
+			rec, err := reconcile.New(reconcile.Options{})
+			require.NoError(r, err)
+			return []orchestrator.Feature{rec.Feature()}
+		}
+	}, func(r *orchestratortest.Rig) {
+		r.SetCI("")
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		task := r.Task(item)
+		require.Equal(r, stage.HoldNone, task.State.Hold)
+		require.Equal(r, stage.Development, task.State.Stage)
+		r.SetCI(githost.CheckPassed)
+		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
+		r.Settle(30 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Contains(r, r.Notices(), "unblocked: development is green now; the task goes on to review")
+	})
+}
+
 // An unblock is logged, and sent to people.
 func TestUnblockIsLogged(t *testing.T) {
 	var log bytes.Buffer
