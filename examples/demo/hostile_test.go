@@ -23,9 +23,9 @@ func TestAttacked(t *testing.T) {
 	const denied = "open /x: permission denied"
 	refused := func() (*hostility, seen) {
 		h := &hostility{tried: map[string]string{
-			"keys": denied, "api": denied, "outbox": denied, "reports": "", "huge": "", "workflow": "", "guide": "", "filter": "", "reviewer": "stat CLAUDE.md: no such file or directory",
+			"keys": denied, "api": denied, "outbox": denied, "reports": "", "huge": "", "workflow": "", "guide": "", "filter": "",
 		}, workflow: true}
-		c := seen{Title: "Cache tiles per zoom level", Comments: []string{vouchWords + ": x"}, Task: web.TaskDetail{TaskView: web.TaskView{ID: 1, Stage: "done"}}}
+		c := seen{Title: "Cache tiles per zoom level", Comments: []string{vouchWords + ": .github/workflows/ci.yml, CLAUDE.md"}, Task: web.TaskDetail{TaskView: web.TaskView{ID: 1, Stage: "done"}}}
 		for _, words := range []string{"the commits of the developer change a", "what was committed is not taken: b"} {
 			c.Task.Journal = append(c.Task.Journal, web.EntryView{Payload: []byte(`"` + words + `"`)})
 		}
@@ -41,7 +41,7 @@ func TestAttacked(t *testing.T) {
 		"hostile-reports":  func(_ *hostility, c *seen) { c.Task.Journal = c.Task.Journal[1:] },
 		"hostile-huge":     func(_ *hostility, c *seen) { c.Task.Journal = c.Task.Journal[:1] },
 		"hostile-workflow": func(h *hostility, _ *seen) { h.workflow = false },
-		"hostile-guide":    func(h *hostility, _ *seen) { h.tried["reviewer"] = "" },
+		"hostile-guide":    func(h *hostility, _ *seen) { h.guided = true },
 		"hostile-filter":   func(h *hostility, _ *seen) { h.filter = true },
 	} {
 		h, c := refused()

@@ -275,7 +275,7 @@ func TestOlderDatabase(t *testing.T) {
 	const schema = "select group_concat(type || ' ' || name || ' ' || coalesce(sql, ''), char(10)) from (select * from sqlite_schema order by type, name)"
 	whole := w.saved(schema)
 	db := w.database("rw")
-	_, err := db.ExecContext(t.Context(), `drop table job_deps; drop table repo_freezes; drop table reservations; drop index tasks_live`)
+	_, err := db.ExecContext(t.Context(), `drop table job_deps; drop table reservations; drop index tasks_live`)
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	require.NotEqual(t, whole, w.saved(schema))

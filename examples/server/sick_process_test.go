@@ -13,6 +13,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // ill is a way in which a neighbour is sick, and what the manual says of it.
@@ -32,7 +33,7 @@ func illnesses() (out []ill) {
 		{neighbour: "telegram", lane: "chat", play: wholeLife, waits: "notices and live messages", goes: "every card, from To Analyse to Done"},
 		{neighbour: "plane.comments", lane: "comments", play: wholeLife, waits: "comments; agents begin without people's answers", goes: "every card, from To Analyse to Done"},
 		{neighbour: "plane.status", lane: "board", play: wholeLife, waits: "columns of cards", goes: "every card, from To Analyse to Done, as people move it"},
-		{neighbour: "plane", lane: "board", play: withoutBoard, waits: "what people do on the board; columns, comments", goes: "a card that was begun and approved, to Done"},
+		{neighbour: "plane", lane: "board", play: withoutBoard, waits: "what people do on the board; columns, comments", goes: "a card that was begun and approved, up to its merge"},
 		{neighbour: "github", lane: "host events", play: withoutHost, waits: "CI results, pull requests, merges", goes: "other cards, up to their developer"},
 		{neighbour: "git", lane: "git", play: withoutGit, waits: "the first branch of a card, pushes, what CI says of them", goes: "a card with a branch, up to its developer; approvals, columns, comments"},
 	} {
@@ -223,10 +224,12 @@ func withoutBoard(w *world, c ill) {
 	other := w.card("OTH", "To begin")
 	w.move(other, "To Analyse")
 	release()
-	w.until("the card ends", func() bool { return w.isOver(item) })
+	w.until("the card comes to its merge", func() bool { return w.task(item).Phase == stage.PhaseMerge })
 	require.Empty(w, w.tasks(other))
 	c.awaitLog(w)
+	require.Equal(w, stage.PhaseMerge, w.task(item).Phase, "nothing is merged of a card that cannot be read")
 	w.sick[c.neighbour].Heal()
+	w.until("the card ends", func() bool { return w.isOver(item) })
 	w.until("the other begins", func() bool { return len(w.runs("OTH-1")) > 0 })
 	w.owesNothing()
 	if c.kind != fakehttp.Refuse {

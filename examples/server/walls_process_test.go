@@ -69,8 +69,7 @@ touch sneaked
 	require.Empty(t, string(out))
 }
 
-// Settings for agents that the branch brings reach no role that judges it, and stay on
-// the branch.
+// Settings for agents that the branch brings wait for a person, and reach no role that judges it.
 func TestSettingsOfTheBranchReachNoJudge(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]string{"AGENT_RETRY_DELAYS": "1s"}, &place{prefix: "APP"})
@@ -83,6 +82,10 @@ git cat-file -e HEAD:CLAUDE.md && [ -z "$(git status --porcelain)" ] || exit 4
 	item := w.card("APP", "Guide me")
 	w.move(item, "To Analyse")
 	w.approve(item)
+	w.until("a person is asked about them", func() bool { return w.task(item).Hold == stage.HoldApproval && w.task(item).Stage == stage.Development })
+	require.Contains(t, w.task(item).HoldReason, "changes protected paths: .claude/settings.json, AGENTS.md, CLAUDE.md")
+	w.until("the column is set", func() bool { return w.column(item) == "In Review" })
+	w.move(item, "Approved")
 	w.until("it is Done", func() bool { return w.column(item) == "Done" || w.column(item) == "Blocked" })
 	require.EqualValues(t, stage.Done, w.task(item).Stage, w.task(item).HoldReason)
 }
