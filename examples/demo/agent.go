@@ -52,16 +52,8 @@ func agent(out, errs io.Writer) int {
 }
 
 func (j job) work(out io.Writer) error {
-	if err := j.ask(); err != nil {
-		return err
-	}
 	if err := j.pause(out); err != nil {
 		return err
-	}
-	if j.role == "developer" && j.obeys() {
-		if err := j.attack(); err != nil {
-			return err
-		}
 	}
 	if j.role == "developer" && strings.Contains(j.feedback, "conflicts with") {
 		return j.resolve()

@@ -65,35 +65,6 @@ func TestDemo(t *testing.T) {
 	require.Empty(t, s.Missing, "every step of the tour is ticked off")
 }
 
-// Without a git host the same happens: the service runs CI, and merges by moving main
-// forward. It is killed on the way.
-func TestNoHost(t *testing.T) {
-	s := demo(t, "-host", "git", "-speed", "20", "-kills", "3", "-seed", "7")
-	require.GreaterOrEqual(t, s.Restarts, 3)
-	for _, args := range [][]string{{"-host", "svn"}, {"-host", "git", "-hostile"}, {"-host", "git", "-sick", "github=hang"}} {
-		var out bytes.Buffer
-		require.Equal(t, 2, run(args, &out, &out), args)
-		require.Contains(t, out.String(), "-host")
-	}
-}
-
-// On a Gitea everything ends as on GitHub, over kills as well.
-func TestGitea(t *testing.T) {
-	s := demo(t, "-host", "gitea", "-speed", "20", "-kills", "3", "-seed", "7")
-	require.GreaterOrEqual(t, s.Restarts, 3)
-}
-
-// A git host is enough: its issues are the board. What another repository's card waits for no
-// issue can hold.
-func TestLabels(t *testing.T) {
-	for _, host := range []string{onGitHub, onGitea} {
-		t.Run(host, func(t *testing.T) {
-			s := demo(t, "-host", host, "-board", "labels", "-speed", "20")
-			require.Equal(t, []string{"waited"}, s.Missing)
-		})
-	}
-}
-
 // The server is killed 25 times at random moments: nothing is lost, and nothing
 // is seen twice.
 func TestTwentyFiveKills(t *testing.T) {
@@ -106,73 +77,11 @@ func TestLostWebhooks(t *testing.T) {
 	demo(t, "-speed", "20", "-lose", "0.8")
 }
 
-// The same happens on the service's own board, which is used by its forms alone, and by
-// people who send them again when the server is killed.
-// Neither a board nor a git host of somebody else's.
-func TestOwnBoard(t *testing.T) {
-	s := demo(t, "-speed", "20", "-board", "own", "-host", "git")
-	require.Equal(t, 3, s.Retries, "a red build, a killed agent, a conflict with main")
-	require.Empty(t, s.Missing, "every step of the tour is ticked off")
-}
-
-func TestOwnBoardIsKilled(t *testing.T) {
-	s := demo(t, "-speed", "8", "-kills", "10", "-seed", "7", "-board", "own")
-	require.GreaterOrEqual(t, s.Restarts, 10)
-}
-
 func TestWrongUse(t *testing.T) {
-	for _, args := range [][]string{{"-speed", "0"}, {"-lose", "2"}, {"-nonsense"}, {"word"}, {"-board", "paper"}, {"-board", "own", "-sick", "plane=hang"}, {"-board", "labels", "-host", "git"}, {"-board", "labels", "-hostile"}} {
+	for _, args := range [][]string{{"-speed", "0"}, {"-lose", "2"}, {"-nonsense"}, {"word"}} {
 		var out bytes.Buffer
 		require.Equal(t, 2, run(args, &out, &out), args)
 	}
-}
-
-// Cards that do not need what is sick end, and all of them do when it has healed. Each
-// neighbour and kind of sickness is a test of the server.
-func TestSick(t *testing.T) {
-	for name, flags := range map[string][]string{
-		"chat":  {"-sick", "telegram=hang"},
-		"board": {"-sick", "plane=500:5s"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := demo(t, append([]string{"-speed", "20"}, flags...)...)
-			require.Len(t, s.Sick, len(flags)/2)
-			for _, one := range s.Sick {
-				require.Positive(t, one.Calls, one.Neighbour)
-				require.Equal(t, strings.HasSuffix(strings.Join(flags, " "), "s"), one.Healed)
-			}
-			require.NotEmpty(t, s.Told)
-		})
-	}
-}
-
-// Cards that need what is sick to the end wait for it, and none is lost.
-func TestSickToTheEnd(t *testing.T) {
-	s := played(t, "-speed", "20", "-sick", "plane=hang")
-	require.Equal(t, len(cards()), s.Waiting+s.Cancelled)
-	require.Zero(t, s.Lost)
-	require.Zero(t, s.Duplicates)
-	require.NotEmpty(t, s.Told)
-}
-
-// A wrong sickness is refused by name, with what is possible.
-func TestWrongSickness(t *testing.T) {
-	for flag, want := range map[string]string{
-		"mail=hang":           "one of plane, plane.comments, plane.status, github, telegram, git",
-		"plane":               "one of hang, slow, 500, refuse, garbage",
-		"plane=tired":         "one of hang, slow, 500, refuse, garbage",
-		"plane=hang:soon":     "such as 20s",
-		"plane=hang:-1s":      "such as 20s",
-		"plane.columns=hang:": "is no neighbour",
-	} {
-		var out bytes.Buffer
-		require.Equal(t, 2, run([]string{"-sick", flag}, &out, &out), flag)
-		require.Contains(t, out.String(), "-sick: ", flag)
-		require.Contains(t, out.String(), want, flag)
-	}
-	var out bytes.Buffer
-	require.Equal(t, 2, run([]string{"-sick", "git=hang", "-sick", "git=slow"}, &out, &out))
-	require.Contains(t, out.String(), "git is sick already")
 }
 
 // The agent does the same again when it is run again.

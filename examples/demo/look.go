@@ -24,8 +24,7 @@ type facts struct {
 	At      time.Time
 	Alive   bool // the service answers
 	Manual  bool
-	Hostile *hostility // nil: nobody is
-	Service string     // its address, without a slash at its end
+	Service string // its address, without a slash at its end
 	Columns []string
 	Cards   []seen
 	Chat    []telegramtest.Message
@@ -86,7 +85,7 @@ func (w *world) look(ctx context.Context) facts {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	f := facts{Manual: w.o.manual, Service: "http://" + w.service, Chat: w.chat.Messages(), Hostile: w.hostility(ctx)}
+	f := facts{Manual: w.o.manual, Service: "http://" + w.service, Chat: w.chat.Messages()}
 	for _, s := range w.board.States(w.projects[0].id) {
 		f.Columns = append(f.Columns, s.Name)
 	}

@@ -6,12 +6,8 @@
 //	go run ./examples/demo                    watch it; the board is a web page
 //	go run ./examples/demo -manual            drag the cards yourself
 //	go run ./examples/demo -speed 20 -exit    end when all cards are done
-//	go run ./examples/demo -board own         with the service's own board in place of Plane
 //	go run ./examples/demo -lose 0.7 -exit    with most webhooks lost
-//	go run ./examples/demo -host git -exit    with bare repositories and no git host
-//	go run ./examples/demo -hostile -exit     with an agent that is turned against the service
-//	go run ./examples/demo -gateway -exit     with costs that are measured, and two runs that are ended at their budget
-//	go run ./examples/demo -sick telegram=hang -sick plane=500:20s -exit
+//	go run ./examples/demo -kills 25 -exit    with a server that is killed (kill -9) again and again
 //	go run ./examples/demo -database-url postgres://… -replicas 3 -kills 5 -pauses 3 -exit
 //
 // With -exit the last line of output is a summary in JSON, and the exit code is
@@ -33,23 +29,17 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
-	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 )
 
 // options are the flags.
 type options struct {
-	manual  bool
-	hostile bool
-	gateway bool
-	host    string
-	speed   float64
-	exit    bool
-	seed    uint64
-	port    int
-	kills   int
-	lose    float64
-	sick    sicknesses
-	board   string
+	manual bool
+	speed  float64
+	exit   bool
+	seed   uint64
+	port   int
+	kills  int
+	lose   float64
 
 	database string
 	replicas int
@@ -80,17 +70,12 @@ func run(args []string, out, errs io.Writer) int {
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	flags.BoolVar(&o.manual, "manual", false, "nobody approves for you: drag the cards on the page")
-	flags.BoolVar(&o.hostile, "hostile", false, "the description of one card is an injection, and its developer obeys it: the tour shows what refuses each attempt; needs a machine with a jail")
-	flags.BoolVar(&o.gateway, "gateway", false, "agents call an imitation of a model through the gateway of models, and two of them are ended at their budget in the middle of an answer")
-	flags.StringVar(&o.host, "host", onGitHub, "where the repositories are hosted: github, gitea, or git for nowhere at all: CI is run by the service, and a merge moves main forward")
 	flags.Float64Var(&o.speed, "speed", 1, "how many times faster agents, CI and people are")
 	flags.BoolVar(&o.exit, "exit", false, "end when every card is done, with a summary in JSON as the last line")
 	flags.Uint64Var(&o.seed, "seed", 1, "of everything that looks like chance")
 	flags.IntVar(&o.port, "port", 0, "of the page; 0 = any free one")
 	flags.IntVar(&o.kills, "kills", 0, "how often the server is killed (kill -9) on the way")
 	flags.Float64Var(&o.lose, "lose", 0, "share of webhooks that never arrive, from 0 to 1")
-	flags.Var(&o.sick, "sick", "NEIGHBOUR=KIND[:DURATION]: what is sick from the start on, to the end or for a while; again for another neighbour (plane, plane.comments, plane.status, github, telegram, git; "+fakehttp.Names()+")")
-	flags.StringVar(&o.board, "board", boardPlane, "where cards are: plane (a server that speaks its protocol), own (the board of the service itself), or labels (the issues of the git host)")
 	flags.StringVar(&o.database, "database-url", "", "postgres://… = keep the service's data there, in a schema that is made and dropped; default: an SQLite file")
 	flags.IntVar(&o.replicas, "replicas", 1, "processes of the service that share the database")
 	flags.IntVar(&o.pauses, "pauses", 0, "how often a replica is paused (SIGSTOP) for longer than its claims live")
@@ -101,14 +86,6 @@ func run(args []string, out, errs io.Writer) int {
 	}
 	if o.speed <= 0 || o.lose < 0 || o.lose > 1 || flags.NArg() > 0 {
 		fmt.Fprintln(errs, "demo: -speed must be above 0 and -lose between 0 and 1, and there are no arguments but flags")
-		return 2
-	}
-	if wrong := o.wrongBoard(); wrong != "" {
-		fmt.Fprintln(errs, "demo: -board "+wrong)
-		return 2
-	}
-	if wrong := o.wrongHost(); wrong != "" {
-		fmt.Fprintln(errs, "demo: -host "+wrong)
 		return 2
 	}
 	if o.replicas < 1 || o.replicas > 1 && o.database == "" {

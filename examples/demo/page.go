@@ -25,13 +25,9 @@ type place struct{ Name, URL, Text string }
 
 // places are the pages of the demonstration.
 func (w *world) places() []place {
-	board := "/board"
-	if w.o.board == boardOwn {
-		board = w.dashboard() + "board"
-	}
 	return []place{
 		{"Tour", "/", "What happens, step by step."},
-		{"Card board", board, "Where people work: move a card, and the service follows."},
+		{"Card board", "/board", "Where people work: move a card, and the service follows."},
 		{"Messenger", "/chat", "What a phone shows: one message for each task, edited as it moves, and the few notices that ring."},
 		{"Map", "/tracks", "The other half of this module: public GPS tracks as a layer for maps, here with generated tracks."},
 	}
@@ -44,9 +40,6 @@ func (w *world) dashboard() string { return "http://" + w.service + "/dashboard/
 func (w *world) links() string {
 	var out []string
 	for _, p := range w.places() {
-		if strings.HasPrefix(p.URL, "http") { // it is the dashboard's own
-			continue
-		}
 		out = append(out, p.Name+"=http://"+w.page.Addr().String()+p.URL)
 	}
 	return strings.Join(out, ",")
@@ -55,12 +48,8 @@ func (w *world) links() string {
 // announce prints the addresses.
 func (w *world) announce(out io.Writer) {
 	page := "http://" + w.page.Addr().String()
-	cards := w.places()[1].URL
-	if strings.HasPrefix(cards, "/") {
-		cards = page + cards
-	}
 	fmt.Fprintf(out, "open this in a browser:  %s/\n\n", page)
-	fmt.Fprintf(out, "board:      %[5]s\nmessenger:  %[1]s/chat\ntracks:     %[1]s/tracks\ndashboard:  %[2]s\nqueue:      http://%[3]s/queue\ndata:       %[4]s\n\n", page, w.dashboard(), w.service, w.dir, cards)
+	fmt.Fprintf(out, "board:      %[1]s/board\nmessenger:  %[1]s/chat\ntracks:     %[1]s/tracks\ndashboard:  %[2]s\nqueue:      http://%[3]s/queue\ndata:       %[4]s\n\n", page, w.dashboard(), w.service, w.dir)
 }
 
 // screen is what a page is given.
@@ -98,10 +87,6 @@ func (w *world) pages(mux *http.ServeMux) {
 		},
 	}
 	paths := map[string]string{"tour": "GET /{$}", "board": "GET /board", "chat": "GET /chat", "map": "GET /tracks"}
-	if w.o.board == boardOwn {
-		delete(paths, "board")
-		mux.Handle("GET /board", http.RedirectHandler(w.dashboard()+"board", http.StatusSeeOther))
-	}
 	for name, path := range paths {
 		page := template.Must(template.New("").Funcs(funcs).ParseFS(files, "pages/layout.html", "pages/"+name+".html"))
 		mux.HandleFunc(path, func(rw http.ResponseWriter, r *http.Request) {

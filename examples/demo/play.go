@@ -38,11 +38,6 @@ func play(ctx context.Context, o options, out io.Writer) (s summary, err error) 
 	if err != nil {
 		return s, err
 	}
-	if o.hostile {
-		if err := w.confinable(ctx); err != nil {
-			return s, err
-		}
-	}
 	if s, err = w.play(ctx, out); err != nil && !errors.Is(err, context.Canceled) {
 		return s, fmt.Errorf("%w\nthe server's log is %s", err, w.log())
 	}
@@ -88,11 +83,6 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 	if err := w.ready(g.Context()); err != nil {
 		return summary{}, err
 	}
-	if own, ok := w.board.(*ownBoard); ok {
-		if err := own.open(g.Context()); err != nil {
-			return summary{}, err
-		}
-	}
 	if err := w.deal(g.Context()); err != nil {
 		return summary{}, err
 	}
@@ -101,9 +91,6 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 	if !w.o.manual {
 		g.Go("people", w.people)
 		g.Go("colleague", w.colleague)
-	}
-	for _, one := range w.o.sick {
-		g.Go("healer", func(ctx context.Context) { w.heal(ctx, one) })
 	}
 	g.Go("killer", k.kill)
 	g.Go("pauser", k.pause)
@@ -122,18 +109,7 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 	for _, m := range w.chat.Messages() {
 		fmt.Fprintf(out, "\n  %s\n", strings.ReplaceAll(strings.TrimSpace(telegramtest.Plain(m.Text)), "\n", "\n  "))
 	}
-	if w.o.hostile {
-		fmt.Fprintln(out, "\nThe hostile agent:")
-		w.looker.forget()
-		for _, one := range attacked(w.look(context.WithoutCancel(ctx))) {
-			verdict := "refused"
-			if one.Standing != past {
-				verdict = "NOT REFUSED"
-			}
-			fmt.Fprintf(out, "\n  %s: %s\n  %s\n  %s\n", one.Title, verdict, one.Text, one.Proof)
-		}
-	}
-	return s, errors.Join(err, sum, s.broken(w.o.sick), s.suffered())
+	return s, errors.Join(err, sum, s.broken())
 }
 
 // ready waits until the server answers.

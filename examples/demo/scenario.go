@@ -69,11 +69,7 @@ func (w *world) deal(ctx context.Context) error {
 			if p.prefix != c.project {
 				continue
 			}
-			text := c.text
-			if w.o.hostile && strings.Contains(strings.ToLower(c.title), injected) {
-				text += asksFor
-			}
-			id, err := w.board.AddItem(p.id, c.title, text)
+			id, err := w.board.AddItem(p.id, c.title, c.text)
 			if err != nil {
 				return err
 			}
@@ -99,17 +95,17 @@ func (w *world) deal(ctx context.Context) error {
 // people do what people do: approve, confirm deployments, change their mind, and
 // begin something where they should not.
 func (w *world) people(ctx context.Context) {
-	answers := map[string]string{"The requirements are ready": "Approved", "The deployment is prepared": "Confirm Deploy", "the design is ready": "STOP", vouchWords: "Rejected", budgetWords: "In Progress"}
+	answers := map[string]string{"The requirements are ready": "Approved", "The deployment is prepared": "Confirm Deploy", "the design is ready": "STOP"}
 	answered := map[string]int{}
 	for every(ctx, max(w.scaled(500*time.Millisecond), 20*time.Millisecond)) {
 		harm := false
 		for _, i := range w.board.Items("") {
-			harm = harm || w.ends(i.Name, blocked) && (i.StateName == "Blocked" || w.o.sick.forever(theStatuses) && w.alerted(fmt.Sprintf("%s-%d", w.board.Identifier(i.Project), i.Sequence), i.ID))
+			harm = harm || w.ends(i.Name, blocked) && i.StateName == "Blocked"
 			if harm && w.ends(i.Name, frozen) && answered[i.ID] == 0 {
 				answered[i.ID]++
 				_ = w.board.Move(i.ID, "To Analyse")
 			}
-			if first := w.behind(i); first != "" && answered[i.ID] == 0 && w.countWords(ctx, first, "The task is taken up") > 0 {
+			if first := w.behind(i); first != "" && answered[i.ID] == 0 && w.countComments(first, "The task is taken up") > 0 {
 				answered[i.ID]++
 				_ = w.board.Move(i.ID, "To Analyse")
 			}
@@ -118,15 +114,12 @@ func (w *world) people(ctx context.Context) {
 					continue
 				}
 				key := i.ID + answer
-				if answered[key] >= w.countWords(ctx, i.ID, words) {
+				if answered[key] >= w.countComments(i.ID, words) {
 					continue
 				}
 				answered[key]++
-				if !pause(ctx, max(w.scaled(time.Second), w.tick())) {
+				if !pause(ctx, w.scaled(time.Second)) {
 					return
-				}
-				if answer == "Rejected" { // a board of our own takes none without a reason
-					_ = w.board.Say(i.ID, "<p>This is not to change what the repository runs by itself.</p>")
 				}
 				_ = w.board.Move(i.ID, answer) // the card and the column exist
 			}
@@ -187,7 +180,7 @@ const shared = "src/begin.txt"
 
 // branch is the branch of a work item on the git host; empty when there is none.
 func (w *world) branch(p *project, item string) string {
-	for _, name := range w.heads(p) {
+	for name := range w.host.Heads(p.repo) {
 		if strings.HasPrefix(name, "feature/"+item+"-") {
 			return name
 		}

@@ -14,7 +14,7 @@ import (
 // The card that freezes its repository is begun when the one before it has been taken
 // up, however late that is: behind a freeze that one would never begin.
 func TestFreezeComesLast(t *testing.T) {
-	w, err := newWorld(t.Context(), options{speed: 1000, replicas: 1, board: boardPlane}, t.TempDir())
+	w, err := newWorld(t.Context(), options{speed: 1000, replicas: 1}, t.TempDir())
 	defer w.close()
 	require.NoError(t, err)
 	require.NoError(t, w.deal(t.Context()))

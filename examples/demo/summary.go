@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
@@ -39,34 +38,14 @@ type summary struct {
 	Replayed   int      `json:"replayed"`                // decisions of the journals that were made again, each as it was
 	Missing    []string `json:"steps_missing,omitempty"` // of the tour
 	CostUSD    float64  `json:"cost_usd"`
-	Measured   int      `json:"measured,omitempty"` // runs whose cost is not what the agent says
-	Cut        int      `json:"cut,omitempty"`      // of these, ended at their budget in the middle of an answer
 	Seconds    float64  `json:"seconds"`
 	Wrong      []string `json:"wrong,omitempty"`
-
-	Sick    []sickView `json:"sick,omitempty"`
-	Waiting int        `json:"waiting,omitempty"` // for what is sick to the end
-	Told    []string   `json:"told,omitempty"`    // by the service, of what is sick
 }
 
 // broken is the error of a summary whose invariants do not hold.
-func (s summary) broken(sick sicknesses) error {
-	want := map[fate]int{}
-	for _, f := range []fate{done, stopped, blocked, frozen} {
-		if sick.reached(f) {
-			want[f] = count(f)
-		}
-	}
-	if s.Done != want[done] || s.Cancelled != want[stopped] || s.Explained != want[blocked]+want[frozen] || s.Duplicates > 0 || s.Lost > 0 || len(s.Wrong) > 0 {
+func (s summary) broken() error {
+	if s.Done != count(done) || s.Cancelled != count(stopped) || s.Explained != count(blocked)+count(frozen) || s.Duplicates > 0 || s.Lost > 0 || len(s.Wrong) > 0 {
 		return fmt.Errorf("an invariant broke: %s", strings.Join(s.Wrong, "; "))
-	}
-	return nil
-}
-
-// suffered is the error of an attempt of the hostile agent that was not refused.
-func (s summary) suffered() error {
-	if ids := slices.DeleteFunc(slices.Clone(s.Missing), func(id string) bool { return !strings.HasPrefix(id, "hostile-") }); len(ids) > 0 {
-		return fmt.Errorf("not every attempt of the hostile agent was refused: %s", strings.Join(ids, ", "))
 	}
 	return nil
 }
@@ -78,14 +57,8 @@ func (w *world) finished(ctx context.Context, k *keeper) error {
 		if !w.met(ctx) || !k.done() {
 			continue
 		}
-		if !w.o.sick.reached(done) {
-			if w.settled(ctx) {
-				return nil
-			}
-			continue
-		}
 		var q struct {
-			Effects []struct{ Kind, Pool string } `json:"effects"`
+			Effects []struct{ Kind string } `json:"effects"`
 			Jobs    []struct {
 				Waits []struct{ Name string } `json:"waits_for"`
 			} `json:"jobs"`
@@ -93,18 +66,13 @@ func (w *world) finished(ctx context.Context, k *keeper) error {
 		if w.api(ctx, "/queue", &q) != nil {
 			continue
 		}
-		owed, held := 0, 0
-		for _, e := range q.Effects {
-			if !w.o.sick.owed(e.Pool) {
-				owed++
-			}
-		}
+		held := 0
 		for _, j := range q.Jobs {
 			if len(j.Waits) > 0 && j.Waits[0].Name == "freeze" {
 				held++
 			}
 		}
-		if owed == 0 && held == count(frozen) && len(q.Jobs) == held {
+		if len(q.Effects) == 0 && held == count(frozen) && len(q.Jobs) == held {
 			return nil
 		}
 	}
@@ -113,9 +81,12 @@ func (w *world) finished(ctx context.Context, k *keeper) error {
 
 // met reports whether every card that can end has.
 func (w *world) met(ctx context.Context) bool {
+	columns := map[fate][]string{
+		done: {"Done", "Monitoring after Deploy"}, stopped: {"STOP"}, blocked: {"Blocked"}, frozen: {"Analysis", "To Analyse"},
+	}
 	f := w.look(ctx)
 	for _, c := range cards() {
-		if w.o.sick.reached(c.fate) && !slices.ContainsFunc(f.Cards, func(s seen) bool { return s.Title == c.title && w.stands(s, c.fate) }) {
+		if !slices.ContainsFunc(f.Cards, func(s seen) bool { return s.Title == c.title && slices.Contains(columns[c.fate], s.Column) }) {
 			return false
 		}
 	}
@@ -146,24 +117,10 @@ func (w *world) sum(ctx context.Context) (summary, error) {
 			s.Wrong = append(s.Wrong, wrong)
 		}
 	}
-	s.Sick, s.Told = w.ailing(), w.alarmsLogged()
-	w.waiting(&s, list.Tasks)
-	s.Lost = len(cards()) - s.Done - s.Cancelled - s.Explained - s.Waiting
+	s.Lost = len(cards()) - s.Done - s.Cancelled - s.Explained
 	w.duplicates(&s)
 	s.Missing = missing(tour(w.look(ctx)))
 	return s, errors.Join(append(errs, w.replay(ctx, &s))...)
-}
-
-// waiting counts the cards that wait for what is sick to the end: those with a task, of
-// which the service says so, and those of which every webhook is kept.
-func (w *world) waiting(s *summary, tasks []web.TaskView) {
-	kept := !slices.ContainsFunc(w.board.Deliveries(), func(d planetest.Delivery) bool { return d.Status/100 != 2 })
-	for _, c := range cards() {
-		begun := slices.ContainsFunc(tasks, func(t web.TaskView) bool { return t.Title == c.title })
-		if !begun && kept && !w.o.sick.reached(c.fate) {
-			s.Waiting++
-		}
-	}
 }
 
 // task adds up one task and looks for what must not be.
@@ -175,24 +132,16 @@ func (s *summary) task(w *world, d web.TaskDetail, why string) {
 	switch {
 	case d.Stage == "cancelled":
 		s.Cancelled++
-	case w.ends(d.Title, blocked) && w.alerted(d.WorkItemID, d.TrackerIssueID), w.ends(d.Title, frozen) && strings.HasSuffix(why, "(freeze)"):
+	case w.ends(d.Title, blocked) && w.alerted(d.WorkItemID), w.ends(d.Title, frozen) && strings.HasSuffix(why, "(freeze)"):
 		s.Explained++
 	case d.Stage == "done" && !w.ends(d.Title, blocked):
 		s.Done++
-	case why != "" && !w.o.sick.reached(w.fateOf(d.Title)):
-		s.Waiting++
 	default:
 		s.Wrong = append(s.Wrong, fmt.Sprintf("%s at %s says: %s", d.WorkItemID, d.Stage, why))
 	}
 	s.flaps(w, d)
 	ok := map[int64]int{}
 	for _, r := range d.Runs {
-		if r.Measured {
-			s.Measured++
-		}
-		if r.Measured && r.Estimated && r.Status == "budget" {
-			s.Cut++
-		}
 		if r.Status == "ok" {
 			ok[r.Run]++
 		} else {
@@ -225,12 +174,8 @@ func helpless(d web.TaskDetail, x explain.Explanation) string {
 	return fmt.Sprintf("%s waits at %s, and nobody is told what to do: %s", d.WorkItemID, d.Stage, x.Summary)
 }
 
-// alerted reports whether people were notified that a deployment made things worse: by the
-// chat or, when that is sick to the end, by the board.
-func (w *world) alerted(key, item string) bool {
-	if w.o.sick.forever(theChat) {
-		return slices.ContainsFunc(w.board.Items(""), func(i planetest.Item) bool { return i.ID == item && i.StateName == "Blocked" })
-	}
+// alerted reports whether people were notified that a deployment made things worse.
+func (w *world) alerted(key string) bool {
 	return slices.ContainsFunc(w.chat.Messages(), func(m telegramtest.Message) bool {
 		return strings.Contains(m.Text, key+":") && strings.Contains(m.Text, "DEGRADED")
 	})
@@ -253,7 +198,7 @@ func (w *world) duplicates(s *summary) {
 	}
 	retried := map[string]bool{} // cards that are sent back say some things again
 	for _, i := range w.board.Items("") {
-		retried[i.ID] = strings.Contains(strings.ToLower(i.Name), rivalled) || w.o.hostile && strings.Contains(strings.ToLower(i.Name), injected)
+		retried[i.ID] = strings.Contains(strings.ToLower(i.Name), rivalled)
 	}
 	for _, c := range w.board.Comments("") {
 		if c.ExternalID != "" {
@@ -264,15 +209,15 @@ func (w *world) duplicates(s *summary) {
 		}
 	}
 	for _, m := range w.chat.Messages() {
-		if !strings.Contains(m.Text, "second copy") && !strings.Contains(m.Text, "given up") { // which says it of each comment in the same words
+		if !strings.Contains(m.Text, "second copy") { // which says it
 			twice("message", m.Text)
 		}
 	}
-	for _, p := range w.pulls() {
-		twice("pull request", p)
+	for _, p := range w.host.Pulls() {
+		twice("pull request", p.Repo+" "+p.Head)
 	}
 	for _, p := range w.projects {
-		for _, branch := range w.heads(p) {
+		for branch := range w.host.Heads(p.repo) {
 			if name, ok := strings.CutPrefix(branch, "feature/"); ok {
 				twice("branch", p.repo+" "+strings.Join(strings.SplitN(name, "-", 3)[:2], "-"))
 			}
@@ -327,9 +272,6 @@ func (w *world) replay(ctx context.Context, s *summary) error {
 	}
 	defer service.Close()
 	again, err := service.Replay(ctx, "")
-	if len(again.Tasks) == 0 && s.Done+s.Cancelled == 0 { // a neighbour kept every card from beginning
-		return nil
-	}
 	for _, t := range again.Tasks {
 		if !t.Equal {
 			s.Wrong = append(s.Wrong, t.WorkItem+" is decided otherwise now: "+t.First)

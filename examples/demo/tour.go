@@ -48,9 +48,6 @@ func (s step) show(of seen, begun, over bool, proof string) step {
 // tour lists the steps in the order in which they mostly happen.
 func tour(f facts) []step {
 	steps := []step{taken(f), approved(f), sideBySide(f), stop(f), killed(f), confirmed(f), waited(f), worse(f), frozenRepo(f), red(f)}
-	if f.Hostile != nil {
-		steps = append(steps, attacked(f)...)
-	}
 	if !f.Manual { // nobody works on main by hand then
 		steps = append(steps, conflict(f))
 	}

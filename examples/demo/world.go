@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -13,11 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/adapters/agentcli/modeltest"
 	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
-	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
@@ -28,10 +25,6 @@ const (
 	planeSecret    = "plane_wh_of_the_demo-of-128-bits"
 	githubToken    = "ghp_demo"
 	githubSecret   = "demo-webhook-secret-of-128-bits"
-	giteaToken     = "ghp_demo"
-	tokenVariable  = "GITEA_TOKEN"
-	secretVariable = "GITEA_SECRET"
-	giteaSecret    = "demo-webhook-secret-of-128-bits"
 	telegramToken  = "42:demo"
 	adminToken     = "demo-operator-token-of-128-bits"
 	bot            = "b07b07b0-0000-4000-8000-000000000001"
@@ -50,25 +43,18 @@ type project struct {
 type world struct {
 	o        options
 	dir      string
-	plane    *planetest.Server
-	board    cardBoard // plane, or the service's own
-	host     codeHost
-	pulls    func() []string // of host: repository and branch
+	board    *planetest.Server
+	host     *githubtest.Server
 	chat     *telegramtest.Server
 	projects []*project
 	page     net.Listener
 	replicas []*replica
-	service  string            // address of the service: the replica's, or the balancer's
-	balancer net.Listener      // nil for a single replica
-	model    *modeltest.Server // with -gateway; else nil
+	service  string       // address of the service: the replica's, or the balancer's
+	balancer net.Listener // nil for a single replica
 	turn     atomicInt
 	schema   string // of the tables, when the database is PostgreSQL
 	began    time.Time
 	looker   looker
-	sick     map[string]*fakehttp.Switch // by neighbour
-	mux      *http.ServeMux
-	stood    string    // how the cards stood when they moved last
-	since    time.Time // then
 }
 
 func listen(ctx context.Context, address string) (net.Listener, error) {
@@ -82,18 +68,12 @@ func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 		o: o, dir: dir, began: time.Now(), schema: fmt.Sprintf("signalbox_demo_%d", time.Now().UnixNano()), chat: telegramtest.New(telegramToken),
 		// A self-hosted Plane whose operator has raised the limit (API_KEY_RATE_LIMIT=6000/minute): the demo
 		// plays an hour of work in a minute, and looks at its boards each second.
-		plane:    planetest.New(planetest.Options{Workspace: "demo", RateLimit: 6000, Tokens: map[string]string{planeToken: bot}, Secret: planeSecret, Seed: o.seed}),
+		board:    planetest.New(planetest.Options{Workspace: "demo", RateLimit: 6000, Tokens: map[string]string{planeToken: bot}, Secret: planeSecret, Seed: o.seed}),
 		projects: []*project{{prefix: "GPX", repo: "acme/gpxflow"}, {prefix: "SHP", repo: "acme/shop", self: true}, {prefix: "OPS", repo: "acme/ops", watched: true}},
 	}
-	if err := errors.Join(os.Setenv(tokenVariable, giteaToken), os.Setenv(secretVariable, giteaSecret)); err != nil { // the summary reads the registry too
-		return w, err
-	}
-	w.host, w.pulls = o.openHost(w.ci)
-	w.board = w.plane
-	if o.board == boardOwn {
-		w.board = &ownBoard{w: w}
-	}
-	w.plane.SetFaults(planetest.Faults{HookLost: o.lose})
+	w.host = githubtest.New(githubtest.Options{Token: githubToken, Secret: githubSecret, Seed: o.seed, CI: w.ci})
+	w.host.SetFaults(githubtest.Faults{HookLost: o.lose})
+	w.board.SetFaults(planetest.Faults{HookLost: o.lose})
 	var err error
 	if w.page, err = listen(ctx, fmt.Sprintf("127.0.0.1:%d", o.port)); err != nil {
 		return w, err
@@ -101,43 +81,16 @@ func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 	if err := w.addresses(ctx); err != nil {
 		return w, err
 	}
-	if o.board == boardLabels {
-		if err := w.openLabels(); err != nil {
-			return w, err
-		}
-	}
-	w.plane.SetHookURL("http://" + w.service + "/webhooks/tracker")
-	w.host.SetHookURL("http://" + w.service + "/webhooks/" + o.host)
-	if o.board == boardLabels {
-		w.host.SetHookURL("http://" + w.page.Addr().String() + "/relay")
-	}
+	w.board.SetHookURL("http://" + w.service + "/webhooks/tracker")
+	w.host.SetHookURL("http://" + w.service + "/webhooks/github")
 	for _, p := range w.projects {
-		p.id = strings.ToLower(p.prefix)
-		switch b := w.board.(type) {
-		case *planetest.Server:
-			p.id = b.AddProject(p.prefix, planetest.StandardStates()...)
-		case *labelBoard:
-			p.id = p.repo
-		}
+		p.id = w.board.AddProject(p.prefix, planetest.StandardStates()...)
 		bare := w.bare(p)
-		if err := w.seed(ctx, bare, p); err != nil {
+		if err := errors.Join(w.seed(ctx, bare, p), w.host.AddRepo(p.repo, bare)); err != nil {
 			return w, err
 		}
-		if o.host == onGit {
-			continue
-		}
-		if err := w.host.AddRepo(p.repo, bare); err != nil {
-			return w, err
-		}
-		if b, ok := w.board.(*labelBoard); ok {
-			b.addLabels(p.repo)
-		}
 	}
-	if o.gateway {
-		w.openModel()
-	}
-	w.mux = http.NewServeMux()
-	return w, errors.Join(os.MkdirAll(w.outer(), 0o700), w.outside(w.mux), w.registry())
+	return w, errors.Join(os.MkdirAll(w.outer(), 0o700), w.registry())
 }
 
 // addresses gives every replica an address and a data directory.
@@ -173,15 +126,6 @@ func (w *world) outer() string { return filepath.Join(w.dir, "outer") }
 // origin is where the git host keeps its repositories.
 func (w *world) origin() string { return filepath.Join(w.dir, "origin") }
 
-// clone is where the service finds a repository: its folder, or an address when that
-// can be sick.
-func (w *world) clone(p *project) string {
-	if !w.o.sick.has(theRemote) {
-		return w.bare(p)
-	}
-	return "http://" + w.page.Addr().String() + "/git/" + filepath.Base(w.bare(p))
-}
-
 func (w *world) bare(p *project) string {
 	return filepath.Join(w.origin(), strings.ReplaceAll(p.repo, "/", "--")+".git")
 }
@@ -189,11 +133,7 @@ func (w *world) bare(p *project) string {
 // close ends everything.
 func (w *world) close() {
 	w.board.Close()
-	w.plane.Close()
 	w.host.Close()
-	if w.model != nil {
-		w.model.Close()
-	}
 	for _, l := range []net.Listener{w.page, w.balancer} {
 		if l != nil {
 			_ = l.Close()
@@ -232,15 +172,13 @@ git checkout --quiet -B main
 mkdir -p .github/workflows src
 echo "# $2" >README.md
 printf %s "$3" >.github/workflows/ci.yml
-printf %s "$4" >ci.sh
-chmod +x ci.sh
 echo "the beginning" >src/begin.txt
 git add --all
 git commit --quiet -m "Begin"
 git push --quiet origin main
 cd / && rm -rf "$1.seed"
 `
-	return script(ctx, bare, begin, bare, p.repo, workflow, w.ciOf())
+	return script(ctx, bare, begin, bare, p.repo, workflow)
 }
 
 // workflow is how every repository has its CI configured.
@@ -262,13 +200,13 @@ func script(ctx context.Context, bare, text string, args ...string) error {
 // registry writes the project registry.
 func (w *world) registry() error {
 	var b strings.Builder
-	b.WriteString(w.neighbours("http://"+w.page.Addr().String()) + "projects:\n")
+	b.WriteString("projects:\n")
 	for _, p := range w.projects {
-		fmt.Fprintf(&b, "  - tracker_project: %q\n    repo: %s\n    clone_url: %q\n    prefix: %s\n    self_hosting: %t\n    %s\n",
-			p.id, p.repo, w.clone(p), p.prefix, p.self, w.hosting(p))
+		fmt.Fprintf(&b, "  - tracker_project: %q\n    repo: %s\n    clone_url: %q\n    prefix: %s\n    self_hosting: %t\n    web_url: %q\n",
+			p.id, p.repo, w.bare(p), p.prefix, p.self, "https://github.example.org/"+p.repo)
 		b.WriteString("    agents:\n")
 		for _, role := range stage.Roles() {
-			fmt.Fprintf(&b, "      %s: {model: %s, timeout: 90s%s}\n", role, models()[string(role)], w.limitOf(role))
+			fmt.Fprintf(&b, "      %s: {model: %s, timeout: 90s}\n", role, models()[string(role)])
 		}
 		if p.watched {
 			fmt.Fprintf(&b, "    monitor: [\"http://%s/health/%s\"]\n", w.page.Addr(), p.prefix)
@@ -290,25 +228,15 @@ func (w *world) environ(r *replica) []string {
 		"STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": max(w.scaled(5*time.Second), 500*time.Millisecond).String(), "CI_POLL": max(w.scaled(10*time.Second), 500*time.Millisecond).String(),
 		"SERIAL_GATE_REPOS": "*", "MERGE_DEFER_DELAY": max(w.scaled(10*time.Second), 500*time.Millisecond).String(), "MERGE_DEFER_MAX": "35",
 		"MONITOR_WINDOW": max(w.scaled(5*time.Second), time.Second).String(), "MONITOR_INTERVAL": max(w.scaled(500*time.Millisecond), 100*time.Millisecond).String(),
-		"TRACKER": map[string]string{boardPlane: "plane", boardLabels: "plane", boardOwn: "board"}[w.o.board], "PUBLIC_URL": "http://" + w.service,
+		"TRACKER": "plane", "PUBLIC_URL": "http://" + w.service,
+		"GITHUB_URL": base + "/github", "GITHUB_TOKEN": githubToken, "GITHUB_WEBHOOK_SECRET": githubSecret,
 		"PLANE_URL": base + "/plane", "PLANE_WORKSPACE": "demo", "PLANE_TOKEN": planeToken, "PLANE_WEBHOOK_SECRET": planeSecret,
 		"TELEGRAM_URL": base + "/telegram", "TELEGRAM_TOKEN": telegramToken, "TELEGRAM_CHAT_ID": telegramChatID,
 	}
-	maps.Copy(settings, w.hostSettings(base))
-	maps.Copy(settings, w.modelSettings())
-	if len(w.o.sick) > 0 { // shorter than in a real deployment
-		settings["CALL_TIMEOUT"], settings["GIT_TIMEOUT"] = "2s", "5s"
-	}
-	if w.o.hostile { // the page would let an agent that calls it be a person
-		settings["JAIL_PORTS"] = "443"
-	}
-	if kind := os.Getenv("ORCH_JAIL"); kind != "" && (kind != "none" || !w.o.hostile) {
+	if kind := os.Getenv("ORCH_JAIL"); kind != "" {
 		settings["JAIL"] = kind
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "ORCH_CONFIG=none", "DEMO_DIR=" + w.outer(), fmt.Sprintf("DEMO_SPEED=%g", w.o.speed), "DEMO_SERVICE=" + w.service}
-	for _, name := range []string{tokenVariable, secretVariable} {
-		env = append(env, name+"="+os.Getenv(name))
-	}
 	for name, value := range settings {
 		env = append(env, "ORCH_"+name+"="+value)
 	}
@@ -317,9 +245,11 @@ func (w *world) environ(r *replica) []string {
 
 // handler serves the outside world: the page, and the three services.
 func (w *world) handler() http.Handler {
-	mux := w.mux
+	mux := http.NewServeMux()
+	for name, service := range map[string]http.Handler{"/plane": w.board, "/github": w.host, "/telegram": w.chat} {
+		mux.Handle(name+"/", http.StripPrefix(name, service))
+	}
 	mux.HandleFunc("GET /health/{project}", w.health)
-	mux.HandleFunc("POST /relay", w.relay)
 	w.pages(mux)
 	tracks(mux, w.o.seed)
 	known := web.OnlyHosts(mux)

@@ -3,7 +3,10 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,9 +14,11 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gitea/giteatest"
 	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/internal/fakeissues"
 )
 
-// Whatever pair of board and host init offers, its card goes through every stage.
+// Whatever pair of board and host init offers, its card goes through every stage. On a board of labels
+// a card of people's own goes there as well, found without a webhook, over a kill of the server.
 func TestEveryPairIsRehearsed(t *testing.T) {
 	t.Parallel()
 	boards := map[string][]string{"own": nil, "labels": {"--labels"}, "plane": {"--plane", "--plane-workspace", "w"}}
@@ -28,6 +33,7 @@ func TestEveryPairIsRehearsed(t *testing.T) {
 				bare := filepath.Join(t.TempDir(), "shop.git")
 				n.git(n.dir, "clone", "--quiet", "--bare", n.dir, bare)
 				n.env = []string{"ORCH_CI_POLL=500ms", "BOARD_WEBHOOK_SECRET=webhook-secret-of-128-bits"}
+				var issues *fakeissues.Issues
 				mux := http.NewServeMux()
 				outer := httptest.NewServer(mux)
 				t.Cleanup(outer.Close)
@@ -48,6 +54,7 @@ func TestEveryPairIsRehearsed(t *testing.T) {
 					t.Cleanup(at.Close)
 					require.NoError(t, at.AddRepo("acme/shop", bare))
 					at.SetSettings("acme/shop", func(s *githubtest.Settings) { s.Admin = true })
+					issues = at.Issues()
 					mux.Handle("/github/", http.StripPrefix("/github", at))
 					n.git(n.dir, "remote", "add", "origin", "https://github.com/acme/shop.git")
 					n.env = append(n.env, "ORCH_GITHUB_TOKEN=github-token", "ORCH_GITHUB_WEBHOOK_SECRET=webhook-secret-of-128-bits")
@@ -57,6 +64,7 @@ func TestEveryPairIsRehearsed(t *testing.T) {
 					t.Cleanup(at.Close)
 					require.NoError(t, at.AddRepo("acme/shop", bare))
 					at.SetSettings("acme/shop", func(s *giteatest.Settings) { s.Admin = true })
+					issues = at.Issues()
 					mux.Handle("/gitea/", http.StripPrefix("/gitea", at))
 					n.env = append(n.env, "GITEA_TOKEN=gitea-token", "GITEA_WEBHOOK_SECRET=webhook-secret-of-128-bits")
 					args = append(args, "--gitea", outer.URL+"/gitea", "--repo", "acme/shop", "--clone-url", bare)
@@ -65,7 +73,39 @@ func TestEveryPairIsRehearsed(t *testing.T) {
 				require.True(t, ok, said)
 				require.Contains(t, said, "went through every stage, and nothing is left of it")
 				require.Empty(t, n.left())
+				if board == "labels" {
+					n.labelToDone(issues)
+				}
 			})
 		}
 	}
+}
+
+// labelToDone takes an issue to Done by its labels alone.
+func (n *newcomer) labelToDone(issues *fakeissues.Issues) {
+	n.Helper()
+	n.env = append(n.env, "ORCH_RECONCILE_INTERVAL=500ms")
+	serve := func() (*exec.Cmd, *lines) {
+		cmd, log := n.command("serve")
+		require.NoError(n, cmd.Start())
+		n.until("the server gets ready", func() bool {
+			var into any
+			return n.get("/readyz", &into)
+		})
+		return cmd, log
+	}
+	has := func(number int, label string) bool {
+		return slices.ContainsFunc(issues.Issue("acme/shop", number).Labels, func(l fakeissues.Label) bool { return l.Name == label })
+	}
+	cmd, _ := serve()
+	number := issues.Open("acme/shop", "kim", "My first card", "what is wanted")
+	require.NoError(n, issues.Label("acme/shop", number, "kim", "status/To Analyse"))
+	n.until("the analyst finishes", func() bool { return has(number, "status/In Review") })
+	require.NoError(n, cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+	cmd, log := serve()
+	require.NoError(n, issues.Label("acme/shop", number, "kim", "status/Approved"))
+	n.until("it is done", func() bool { return has(number, "status/Done") })
+	require.NoError(n, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(n, cmd.Wait(), log)
 }

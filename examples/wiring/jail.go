@@ -1,10 +1,8 @@
 package wiring
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -180,11 +178,4 @@ func resolved(path string) (string, error) {
 func inside(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
-}
-
-// Confinable is the error of settings, or of a machine, under which agents would not be
-// confined. program is as for Open.
-func (s Settings) Confinable(ctx context.Context, program []string) error {
-	v := &Service{Settings: s, Log: slog.New(slog.DiscardHandler)}
-	return cmp.Or(v.confine(ctx, program), v.walls.loud)
 }

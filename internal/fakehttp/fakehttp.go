@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -134,12 +133,3 @@ func answer(w http.ResponseWriter, status int, media, body string) {
 
 // Known reports whether there is such a kind.
 func (k Kind) Known() bool { return slices.Contains(Kinds(), k) }
-
-// Names are the kinds as a sentence lists them.
-func Names() string {
-	var out []string
-	for _, k := range Kinds() {
-		out = append(out, string(k))
-	}
-	return strings.Join(out, ", ")
-}
