@@ -98,16 +98,25 @@ type recorder struct {
 	tb
 	cleanups []func()
 	failed   string
+	skipped  string
 }
 
 func (r *recorder) Cleanup(f func())  { r.cleanups = append(r.cleanups, f) }
 func (r *recorder) Fatal(args ...any) { r.failed = fmt.Sprint(args...) }
+func (r *recorder) Skip(args ...any)  { r.skipped = fmt.Sprint(args...) }
 
 func TestMissing(t *testing.T) {
 	t.Setenv("PGTEST_BINDIR", t.TempDir())
 	r := &recorder{}
 	require.Nil(t, pgtest.Start(r, pgtest.Options{}))
 	require.Contains(t, r.failed, "PGTEST_BINDIR: no initdb and postgres in")
+	require.Empty(t, r.skipped)
+	t.Setenv("PGTEST_BINDIR", "")
+	t.Setenv("PATH", t.TempDir())
+	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); len(found) == 0 {
+		require.Nil(t, pgtest.Start(r, pgtest.Options{}))
+		require.Contains(t, r.skipped, "apt-get install -y postgresql")
+	}
 }
 
 // A server that is given is used: each test has a database there, and it is

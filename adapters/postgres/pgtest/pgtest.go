@@ -1,14 +1,9 @@
-// Package pgtest gives a test a real PostgreSQL of its own, so that "go test"
-// alone is enough: no server to start first, no test that is skipped.
+// Package pgtest gives a test a real PostgreSQL of its own.
 //
-// Open looks for a server in this order: the one that TEST_DATABASE_URL names;
-// the newest PostgreSQL whose programs are installed (PGTEST_BINDIR, the usual
-// places of Debian, Red Hat and Homebrew, the PATH); a release that is pinned
-// here and fetched once with npm, its SHA-512 checked, into the user's cache
-// directory. The programs are started on a Unix socket in a directory of its
-// own, once for all tests of a process. With none of them it fails the test and
-// says what to install. PGTEST_DOWNLOAD=off fetches nothing; PGTEST_DOWNLOAD=always
-// takes the pinned release although another is installed.
+// Open takes the server that TEST_DATABASE_URL names, or starts one: of the programs in
+// PGTEST_BINDIR, the newest that Debian has installed, or those of the PATH, on a Unix socket in a
+// directory of its own, once for all tests of a process. With none of them the test is skipped, and
+// says what to install.
 //
 // A server that was started ends with the process, however that ends: a child
 // that holds a pipe of the process stops the server and removes its directory
@@ -21,6 +16,7 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -48,10 +44,20 @@ func Open(t TB) string {
 	t.Helper()
 	server, err := shared.url()
 	if err != nil {
-		t.Fatal(err)
+		end(t, err)
 		return ""
 	}
 	return database(t, server)
+}
+
+// end ends a test that has no server: a machine without one has nothing to test.
+func end(t TB, err error) {
+	t.Helper()
+	if s, ok := t.(interface{ Skip(args ...any) }); ok && errors.Is(err, errMissing) {
+		s.Skip(err)
+		return
+	}
+	t.Fatal(err)
 }
 
 // process is what the tests of one process share: a server takes a second to

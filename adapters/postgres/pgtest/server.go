@@ -42,7 +42,7 @@ func Start(t TB, o Options) *Server {
 	t.Helper()
 	s, err := boot(o.Durable)
 	if err != nil {
-		t.Fatal(err)
+		end(t, err)
 		return nil
 	}
 	t.Cleanup(func() {
