@@ -165,6 +165,7 @@ type Event struct {
 	Since   time.Time `json:"since,omitzero"`    // ci: since when results of the commit are waited for
 	Moved   bool      `json:"moved,omitempty"`   // merge_failed: what was tested is not what would land
 	Unready bool      `json:"unready,omitempty"` // merge_failed: CI of what would land is not green
+	Outside bool      `json:"outside,omitempty"` // catch_up_failed: people have to see to it outside of the branch
 	Verdict Verdict   `json:"verdict,omitzero"`
 
 	// Facts of the repository, on the event that starts a task.

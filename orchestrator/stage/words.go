@@ -41,6 +41,8 @@ func Remedy(s State) (do string, to Status) {
 		return "Answer in a comment on the card, then set In Progress", StatusInProgress
 	case s.Outside && s.Stage == Deploy:
 		return "See to that at the git host, then set In Progress on the card to merge again, or Rejected with a comment to send it back to development", StatusInProgress
+	case s.Outside && s.Phase == PhaseCatchUp:
+		return "See to the task that has the merge lease, then set In Progress on the card to have it stand in line again", StatusInProgress
 	case s.Outside:
 		return "See to that, which no agent can: the task goes on by itself then, and In Progress on the card has it looked at again", StatusInProgress
 	case s.Stage == Deploy:
