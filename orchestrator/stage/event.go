@@ -72,6 +72,7 @@ type Verdict struct {
 	Reason  string  `json:"reason,omitempty"`
 	SHA     string  `json:"sha,omitempty"`
 	Asks    bool    `json:"asks,omitempty"`   // red, and a person's word for the commit would do
+	Empty   bool    `json:"empty,omitempty"`  // asks, because the commit changes nothing
 	Person  bool    `json:"person,omitempty"` // red, and people have to put it right outside of the branch
 }
 
