@@ -37,6 +37,7 @@ type Verdict struct {
 	Reason     string        `json:"reason"`              // one sentence, also when green
 	SHA        string        `json:"sha,omitempty"`       // the commit that was judged
 	Asks       bool          `json:"asks,omitempty"`      // red, and a person's word for that commit would do
+	Empty      bool          `json:"empty,omitempty"`     // asks, because the commit changes nothing
 	Person     bool          `json:"person,omitempty"`    // red, and people have to put it right outside of the branch
 	Retryable  bool          `json:"retryable,omitempty"` // an error may go away; see package fault
 	RetryAfter time.Duration `json:"-"`                   // the moment that it names

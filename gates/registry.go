@@ -3,6 +3,7 @@ package gates
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,6 +100,7 @@ func Combine(sha string, verdicts ...Verdict) Verdict {
 	for _, worst := range []Verdict{{Outcome: Error}, {Outcome: Red}, {Outcome: Red, Person: true}, {Outcome: Defer}, {Outcome: Red, Asks: true}} {
 		if reasons := reasonsOf(verdicts, worst); len(reasons) > 0 {
 			out.Outcome, out.Asks, out.Person, out.Reason = worst.Outcome, worst.Asks, worst.Person, strings.Join(reasons, "; ")
+			out.Empty = worst.Asks && slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Asks && v.Empty })
 			if worst.Outcome == Error && allRetryable(verdicts) {
 				out.Retryable, out.RetryAfter = true, longestWait(verdicts)
 			}

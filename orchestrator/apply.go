@@ -49,7 +49,7 @@ func (e *Engine) try(ctx context.Context, c queue.Claim, p task.Project, t task.
 		return retryOutcome(err), nil
 	}
 	if v != nil {
-		ev.Verdict = stage.Verdict{Outcome: stage.Outcome(v.Outcome.String()), Reason: v.Reason, SHA: v.SHA, Asks: v.Asks, Person: v.Person}
+		ev.Verdict = stage.Verdict{Outcome: stage.Outcome(v.Outcome.String()), Reason: v.Reason, SHA: v.SHA, Asks: v.Asks, Empty: v.Empty, Person: v.Person}
 		if v.Outcome == gates.Error { // the reason is an error of our own, and no finding
 			ev.Verdict.Reason = fault.Words(v.Reason)
 		}

@@ -69,7 +69,7 @@ func (w *world) list(runners map[stage.EffectKind]orchestrator.Runner) (list []o
 	add(s.TaskDeps, d.Feature(), failed)
 	gate, failed := mergegate.New(mergegate.Options{
 		Store: w.store, Jobs: w.store, Projects: w.projects, Spaces: w.place, Leases: w.leases, Host: w.host, Merge: runners[stage.EffectMerge],
-		Off: !s.MergeGate, Repos: s.MergeGateRepos, OnlyBehind: !s.RebaseAlways, DeferMax: s.MergeDeferMax, DeferDelay: s.MergeDeferDelay, TTL: s.MergeLeaseTTL, Log: w.log,
+		Off: !s.MergeGate, Repos: s.MergeGateRepos, OnlyBehind: !s.RebaseAlways, DeferMax: s.MergeDeferMax, DeferDelay: s.MergeDeferDelay, TTL: s.MergeLeaseTTL, LineMax: s.MergeLineMax, Log: w.log,
 	})
 	add(true, gate.Feature(), failed)
 	f, failed = monitor.Feature(monitor.Options{

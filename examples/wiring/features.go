@@ -22,7 +22,7 @@ func (s Settings) features() *service.Features {
 	f := &service.Features{
 		Stop: s.StopStatus, Work: s.WorkDone, AgentPause: s.AgentPause, WaitComment: s.WaitComment, LiveMessage: s.LiveMessage, WIP: s.WIP, Freeze: s.Freezes, Unread: !s.ReconcileTracker,
 		Merge: mergegate.Options{
-			Off: !s.MergeGate, Repos: s.MergeGateRepos, OnlyBehind: !s.RebaseAlways, DeferMax: s.MergeDeferMax, DeferDelay: s.MergeDeferDelay, TTL: s.MergeLeaseTTL,
+			Off: !s.MergeGate, Repos: s.MergeGateRepos, OnlyBehind: !s.RebaseAlways, DeferMax: s.MergeDeferMax, DeferDelay: s.MergeDeferDelay, TTL: s.MergeLeaseTTL, LineMax: s.MergeLineMax,
 		},
 		Remotes:   remotes.Options{Every: s.GitPoll},
 		Retention: retention.Options{KeepJobs: time.Duration(s.KeepJobs), KeepDeliveries: time.Duration(s.KeepDeliveries), KeepLeft: time.Duration(s.KeepLeft)},

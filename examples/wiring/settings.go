@@ -78,6 +78,7 @@ type Settings struct {
 	RebaseAlways        bool            `env:"PREMERGE_REBASE_ALWAYS" envDefault:"true" doc:"make branches straight even when they have all of main"`
 	MergeDeferMax       int             `env:"MERGE_DEFER_MAX" envDefault:"20" doc:"how often a merge is put off because main has moved under it"`
 	MergeDeferDelay     time.Duration   `env:"MERGE_DEFER_DELAY" envDefault:"60s" doc:"how often the lines for the merge leases are put right"`
+	MergeLineMax        time.Duration   `env:"MERGE_LINE_MAX" envDefault:"24h" doc:"a task that stands in line for the merge lease for so long is Blocked, with the name of who has it"`
 	MergeLeaseTTL       time.Duration   `env:"MERGE_LEASE_TTL" envDefault:"30m" doc:"a merge lease that nobody renews is free after this long"`
 	Reconcile           bool            `env:"RECONCILE_ENABLED" envDefault:"true" doc:"lost events are found and replayed"`
 	ReconcileTracker    bool            `env:"RECONCILE_TRACKER_ENABLED" envDefault:"true" doc:"the reconciler reads boards too"`
@@ -264,7 +265,7 @@ func (s Settings) check() error {
 	}
 	for name, d := range map[string]time.Duration{
 		"AGENT_TIMEOUT": s.AgentTimeout, "VERIFY_TIMEOUT": s.VerifyTimeout, "PROBE_WAIT": s.ProbeWait, "GATE_TIMEOUT": s.GateTimeout, "AGENT_TERM_GRACE": s.AgentTermGrace, "CI_POLL": s.CIPoll, "JOB_TTL": s.JobTTL, "POLL": s.Poll,
-		"STATUS_DEFER": s.StatusDefer, "MERGE_DEFER_DELAY": s.MergeDeferDelay, "MERGE_LEASE_TTL": s.MergeLeaseTTL, "RECONCILE_INTERVAL": s.ReconcileInterval,
+		"STATUS_DEFER": s.StatusDefer, "MERGE_DEFER_DELAY": s.MergeDeferDelay, "MERGE_LEASE_TTL": s.MergeLeaseTTL, "MERGE_LINE_MAX": s.MergeLineMax, "RECONCILE_INTERVAL": s.ReconcileInterval,
 		"MONITOR_WINDOW": s.MonitorWindow, "MONITOR_INTERVAL": s.MonitorInterval, "GIT_TIMEOUT": s.GitTimeout, "CALL_TIMEOUT": s.CallTimeout,
 		"GPS_TILE_MAX_AGE": s.GPSTileMaxAge, "GPS_REFRESH": s.GPSRefresh, "GIT_POLL": s.GitPoll,
 	} {

@@ -37,5 +37,6 @@ func workDone(ctx context.Context, s gates.Facts) gates.Verdict {
 			v.Asks, v.Reason = true, "the developer reports that nothing is to be done: "+why
 		}
 	}
+	v.Empty = v.Asks
 	return v.With(gates.Evidence{Kind: "commit", Name: s.SHA, Note: "changes nothing outside " + s.Task.Docs})
 }

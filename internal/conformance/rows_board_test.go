@@ -10,7 +10,7 @@ func transitionRows() []row {
 		{"go.ci_red", s, "Red CI sends the task back to the developer, capped.", []string{server + "TestRedCIOfTheServer"}},
 		{"go.ci_green", s, "Green CI takes development on to review.", []string{server + "TestWholeLife", engine + "TestLostCIWebhook"}},
 		{"go.mergeable", s, "With the lease, up to date with main and green again: deploy, and the lease is kept.", []string{server + "TestWholeLife", server + "TestMergeGateOfTwo"}},
-		{"go.lease_busy", s, "While another has the lease the task stays and asks again, capped.", []string{server + "TestMergeGateOfTwo", feature + "mergegate TestMergeGateBusy"}},
+		{"go.lease_busy", s, "While another has the lease the task stands in line, in the order in which tasks came, without asking again; a day at most.", []string{server + "TestMergeGateOfTwo", feature + "mergegate TestMergeGateBusy", feature + "mergegate TestMergeLineBound"}},
 		{"go.sent_back", s, "A conflict or red tests on the new main: development, the developer again, capped, the lease is free.", []string{server + "TestMergeGateSendsBack", feature + "mergegate TestMergeGateConflict", feature + "mergegate TestMergeGateRedRetest"}},
 		{"go.phase_a", s, "The service's own repository: the deployer prepares, and a comment asks for Confirm Deploy.", []string{server + "TestWholeLife"}},
 		{"go.phase_b", s, "Confirm Deploy at deploy starts the deployment.", []string{server + "TestWholeLife"}},

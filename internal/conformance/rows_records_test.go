@@ -74,7 +74,7 @@ func limitRows() []row {
 		{"limit.title", s, "The title limit is read at each call and counts characters.", []string{gate + "TestTitleMaxIsReadAtEachCall", server + "TestWhatBeginsATask"}},
 		{"limit.slug", s, "A slug has 30 characters.", []string{server + "TestWholeLife", tasks + "TestSlug"}},
 		{"limit.retries", s, "Retries of the developer are capped; then the card is Blocked, with one notice.", []string{server + "TestRedCIOfTheServer", engine + "TestRedCIGoesBackUntilRetriesAreUsedUp"}},
-		{"limit.defers", s, "Deferring a merge is capped; then the card is Blocked and names the holder.", []string{feature + "mergegate TestMergeGateBusy"}},
+		{"limit.defers", s, "A merge waits in line for `ORCH_MERGE_LINE_MAX` (24 h) at most; then the card is Blocked and names who has the lease, since when, and the way on.", []string{feature + "mergegate TestMergeLineBound"}},
 	}
 }
 

@@ -1,20 +1,24 @@
 package stage
 
 // awaitApproval waits for Approved; one that was set before does not count for this request.
-func (w *builder) awaitApproval(what string) {
+func (w *builder) awaitApproval(what string, shown Status) {
 	if heard := w.d.State.HeardAt; !heard.IsZero() {
 		w.d.State.AskedAfter = w.ev.At.Sub(heard)
 	}
-	w.hold(HoldApproval, what, StatusInReview)
+	w.hold(HoldApproval, what, shown)
 }
 
-// requireVouch requires a person's word for what the head changes.
-func (w *builder) requireVouch(reason string) {
-	w.note(reason)
-	w.awaitApproval("a person's word for this commit: " + reason)
-	w.comment(Stream, wordsVouch(reason))
+// requireVouch requires a person's word for what the head changes, or an answer whether nothing is to be done.
+func (w *builder) requireVouch(v Verdict) {
+	what, shown, text := "a person's word for this commit: ", StatusInReview, wordsVouch(v.Reason)
+	if v.Empty {
+		what, shown, text = "a person's answer: ", StatusNeedsInput, wordsNothingDone(v.Reason)
+	}
+	w.note(v.Reason)
+	w.awaitApproval(what+v.Reason, shown)
+	w.comment(Stream, text)
 	w.d.Effects[len(w.d.Effects)-1].SHA = w.d.State.Head
-	w.notify(wordsVouchNotice(reason))
+	w.notify(wordsVouchNotice(v.Reason))
 }
 
 // vouch takes a person's word for the head. The gates of the stage are judged again.

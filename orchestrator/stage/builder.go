@@ -36,7 +36,7 @@ func (w *builder) act() {
 		w.closing(w.ev.Agent.Role, wordsQuestions(w.ev.Agent.Questions))
 	case DoAwaitApproval:
 		w.note(w.edge.Why)
-		w.awaitApproval("a human's verdict on the requirements")
+		w.awaitApproval("a human's verdict on the requirements", StatusInReview)
 		w.closing(Analyst, wordsApproval)
 		w.notify(wordsApproveNotice)
 	case DoAwaitCI:
@@ -196,7 +196,7 @@ func (w *builder) notGreen() {
 		w.blockOutside(v.Reason, wordsTaskBlocked(v.Reason))
 	case v.Outcome == Red && v.Asks && w.edge.Red == RedBack:
 		w.accept()
-		w.requireVouch(v.Reason)
+		w.requireVouch(v)
 	case w.ev.On == OnAgentFinished:
 		w.accept()
 		w.redReport(v)

@@ -33,6 +33,10 @@ func (w *builder) release() {
 }
 
 func (w *builder) mergeFailed() {
+	if w.ev.Outside {
+		w.blockOutside(w.ev.Reason, wordsTaskBlocked(w.ev.Reason))
+		return
+	}
 	if w.ev.Final {
 		block := w.block
 		if w.edge.From == Deploy {

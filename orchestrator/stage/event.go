@@ -72,6 +72,7 @@ type Verdict struct {
 	Reason  string  `json:"reason,omitempty"`
 	SHA     string  `json:"sha,omitempty"`
 	Asks    bool    `json:"asks,omitempty"`   // red, and a person's word for the commit would do
+	Empty   bool    `json:"empty,omitempty"`  // asks, because the commit changes nothing
 	Person  bool    `json:"person,omitempty"` // red, and people have to put it right outside of the branch
 }
 
@@ -165,6 +166,7 @@ type Event struct {
 	Since   time.Time `json:"since,omitzero"`    // ci: since when results of the commit are waited for
 	Moved   bool      `json:"moved,omitempty"`   // merge_failed: what was tested is not what would land
 	Unready bool      `json:"unready,omitempty"` // merge_failed: CI of what would land is not green
+	Outside bool      `json:"outside,omitempty"` // catch_up_failed: people have to see to it outside of the branch
 	Verdict Verdict   `json:"verdict,omitzero"`
 
 	// Facts of the repository, on the event that starts a task.

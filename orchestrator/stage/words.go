@@ -31,6 +31,8 @@ func Remedy(s State) (do string, to Status) {
 	switch {
 	case s.Hold == HoldApproval && s.Refused != "":
 		return "Set In Progress on the card to run the analyst again, or Rejected with a comment that says what is wrong", StatusInProgress
+	case s.Hold == HoldApproval && s.Stage == Development && s.Set == StatusNeedsInput:
+		return "Set Approved on the card to confirm that nothing is to be done, or say in a comment what is and set In Progress to run the developer again", StatusApproved
 	case s.Hold == HoldApproval && s.Stage == Development:
 		return "Set Approved on the card to let the commit pass, In Progress to run the developer again, or Rejected with a comment that says what is wrong", StatusApproved
 	case s.Hold == HoldApproval:
@@ -41,6 +43,8 @@ func Remedy(s State) (do string, to Status) {
 		return "Answer in a comment on the card, then set In Progress", StatusInProgress
 	case s.Outside && s.Stage == Deploy:
 		return "See to that at the git host, then set In Progress on the card to merge again, or Rejected with a comment to send it back to development", StatusInProgress
+	case s.Outside && s.Phase == PhaseCatchUp:
+		return "See to the task that has the merge lease, then set In Progress on the card to have it stand in line again", StatusInProgress
 	case s.Outside:
 		return "See to that, which no agent can: the task goes on by itself then, and In Progress on the card has it looked at again", StatusInProgress
 	case s.Stage == Deploy:
@@ -60,6 +64,10 @@ func wordsNotApproved(reason string) string {
 
 func wordsVouch(reason string) string {
 	return "A person has to stand for this commit: " + brief(reason) + "\nLook at it. Set the status Approved to let it pass, Rejected with a comment that says what is wrong, or In Progress to run the developer again."
+}
+
+func wordsNothingDone(reason string) string {
+	return "Is there nothing to be done? " + brief(reason) + "\nSet the status Approved to confirm that nothing is, or say in a comment what is to be done and set In Progress to run the developer again."
 }
 
 func wordsVouchNotice(reason string) string { return "approval needed: " + sentence(reason) }

@@ -357,3 +357,39 @@ func TestMergeGateSwitchedOff(t *testing.T) {
 		})
 	}
 }
+
+// A line that does not move is a person's to see to after a day: the card names who has the lease and since
+// when, and In Progress has the task stand in line again without another run of an agent.
+func TestMergeLineBound(t *testing.T) {
+	mergeGate(t, func(g *gateRig) {
+		g.Place.SetRemote(orchestratortest.SelfRepo, "main", "m0")
+		first := g.Card(orchestratortest.Self, "x")
+		g.ToDone(orchestratortest.Self, first)
+		require.Equal(g, stage.HoldConfirm, g.Task(first).State.Hold, "it keeps the lease while a person thinks")
+		second := g.Card(orchestratortest.Self, "y")
+		g.ToDone(orchestratortest.Self, second)
+		g.Settle(23 * time.Hour)
+		require.Equal(g, stage.PhaseCatchUp, g.Task(second).State.Phase)
+		require.Equal(g, stage.HoldNone, g.Task(second).State.Hold)
+		g.Settle(2 * time.Hour)
+		state := g.Task(second).State
+		require.Equal(g, stage.HoldBlocked, state.Hold)
+		since := g.Task(first).State.LeasedAt.UTC().Format(time.RFC3339)
+		require.Contains(g, state.HoldReason, "it has stood in line for 1 d: 2nd in line to merge in acme/self, behind SLF-1; SLF-1 (task 1) has the merge lease since "+since)
+		require.True(g, g.Commented(orchestratortest.Self, second, "See to the task that has the merge lease, then set In Progress on the card to have it stand in line again."))
+		require.Contains(g, g.Notices(), "has the merge lease since "+since)
+		x, err := explain.One(g.Context(), g.Engine, g.Task(second).ID)
+		require.NoError(g, err)
+		require.Equal(g, stage.StatusInProgress, x.Blockers[0].Status)
+		deployed := g.Ran(stage.Deployer)
+		g.Move(orchestratortest.Self, second, stage.StatusInProgress)
+		g.Settle(time.Hour)
+		require.Equal(g, "The merge gate: 2nd in line to merge in acme/self, behind SLF-1.", g.summary(second))
+		require.Equal(g, deployed, g.Ran(stage.Deployer))
+		g.Move(orchestratortest.Self, first, stage.StatusConfirmDeploy)
+		g.Settle(2 * time.Minute)
+		require.Equal(g, stage.Done, g.Task(first).State.Stage)
+		require.Equal(g, stage.HoldConfirm, g.Task(second).State.Hold)
+		g.Replays()
+	})
+}

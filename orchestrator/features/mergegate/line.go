@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -116,7 +117,7 @@ func (g *Gate) arrange(ctx context.Context, repo string) (line, error) {
 		waits := map[int64]bool{}
 		for _, t := range l.waiting {
 			h := turn(t.ID)
-			if h.Reason = l.place(t.ID); h.Reason == "" {
+			if h.Reason = l.place(t.ID); h.Reason == "" || g.overdue(t) {
 				free = append(free, h)
 			} else {
 				hold, waits[t.ID] = append(hold, h), true
@@ -163,6 +164,26 @@ func (g *Gate) acquire(ctx context.Context, t task.Task) (busy string, err error
 	}
 	_, err = g.arrange(ctx, t.Repo) // it has the lease, and the others are behind it; or it waits
 	return busy, err
+}
+
+// overdue reports whether a task has stood in the line for as long as it may.
+func (g *Gate) overdue(t task.Task) bool { return g.opt.Now().Sub(t.State.LinedUp) >= g.opt.LineMax }
+
+// explainLine returns why a task stands in the line no longer, with who has the lease and since when.
+func (g *Gate) explainLine(ctx context.Context, t task.Task, busy string) (string, error) {
+	why := fmt.Sprintf("it has stood in line for %s: %s", stage.Span(g.opt.LineMax), busy)
+	l, held, err := g.opt.Leases.Holder(ctx, leaseName(t.Repo))
+	if err != nil || !held {
+		return why, err
+	}
+	why += fmt.Sprintf("; %s has the merge lease", l.Holder)
+	list, err := g.opt.Store.Tasks(ctx, task.Filter{Repo: t.Repo, Live: true})
+	for _, o := range list {
+		if holder(o.WorkItemID, o.ID) == l.Holder && o.State.Leased {
+			why += " since " + o.State.LeasedAt.UTC().Format(time.RFC3339)
+		}
+	}
+	return why, err
 }
 
 // prolong takes the lease, or keeps it for longer. busy names its other holder.

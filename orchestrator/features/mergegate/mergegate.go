@@ -6,7 +6,7 @@
 //	staging works → lease → rebase, push → CI and the stage's checks → deploy
 //
 // Busy lease: the task stands in a line, in the order in which tasks came, and its job is
-// held until it is its turn. Conflicts and red tests send it back to development, as
+// held until it is its turn; after LineMax it is blocked, with the name of the holder. Conflicts and red tests send it back to development, as
 // often as other findings may. The lease is kept, and renewed, until the task is done,
 // sent back, cancelled, merged by a human or blocked; one that its process lost is free
 // when its time is over.
@@ -70,6 +70,7 @@ type Options struct {
 	DeferMax   int           // how often a merge is put off because main has moved under it; default 20
 	DeferDelay time.Duration // how often the lines are put right that a holder or a process which died has left; default 60 s
 	TTL        time.Duration // of the lease; renewed while it is held; default 30 min
+	LineMax    time.Duration // how long a task stands in line before people are told; default 24 h
 	Log        *slog.Logger  // nil discards
 	Now        func() time.Time
 }
@@ -99,7 +100,7 @@ func New(o Options) (*Gate, error) {
 	for _, d := range []struct {
 		at *time.Duration
 		to time.Duration
-	}{{&o.DeferDelay, time.Minute}, {&o.TTL, 30 * time.Minute}} {
+	}{{&o.DeferDelay, time.Minute}, {&o.TTL, 30 * time.Minute}, {&o.LineMax, 24 * time.Hour}} {
 		if *d.at <= 0 {
 			*d.at = d.to
 		}

@@ -51,6 +51,8 @@ func gate(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 		d.State.Retests++
 		d.State.Retries = s.Retries // no developer is needed
 		return stage.CatchUp(s, e, d, e.Reason+"; it is brought up to date and tested again")
+	case s.Phase == stage.PhaseCatchUp && s.Outside && n.Stage == s.Stage && (e.On == stage.OnInProgress || e.On == stage.OnApproved || e.On == stage.OnRetry):
+		return stage.CatchUp(s, e, d, "a person has it stand in line again")
 	case n.Gated && merges(d) && n.Tested == "":
 		return stage.CatchUp(s, e, d, "the deployment goes on; the branch is brought up to date with main before it is merged")
 	default:

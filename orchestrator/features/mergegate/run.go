@@ -48,6 +48,13 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 	if err != nil {
 		return g.retryOutcome(e, err)
 	}
+	if busy != "" && g.overdue(t) {
+		why, err := g.explainLine(ctx, t, busy)
+		if err != nil {
+			return g.retryOutcome(e, err)
+		}
+		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Outside: true, Reason: why})
+	}
 	if busy != "" { // it is held until its turn comes
 		return queue.Outcome{Kind: queue.OutcomeRelease, At: g.opt.Now().Add(time.Second), Error: busy}
 	}
